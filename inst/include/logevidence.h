@@ -1,0 +1,158 @@
+/* The contract of a model: what a likelihood and a prior must offer so that every estimator of the
+ * package can use them.  This header is the public part of the package and needs nothing but GSL;
+ * src/core builds on it.
+ *
+ * A model is one constant table of functions (`le_model_ops`) and an opaque instance that `create`
+ * makes.  Instances are read-only once made: every function may be called from several threads at once,
+ * and whatever it needs to write goes to the `scratch` that the caller passes.
+ *
+ * Conventions
+ *   theta     a point in unconstrained space, `dim` doubles.  Several particles lie one behind another:
+ *             theta[i * dim + j] is coordinate j of particle i.
+ *   rows      a block of observations, row-major: an observation is `width` contiguous doubles, its
+ *             covariates first and its response, where there is one, last.
+ *   sums      likelihood functions ADD to their outputs, so that blocks accumulate without copies; the
+ *             caller clears them.  A particle's sums never depend on which other particles share the call.
+ *   matrices  symmetric, dense, dim x dim, both triangles filled.
+ */
+#ifndef LOGEVIDENCE_H
+#define LOGEVIDENCE_H
+
+#include <stddef.h>
+#include <string.h>
+#include <gsl/gsl_rng.h>
+
+#define LE_CONTRACT_VERSION 1
+
+/* Every function that can fail returns one of these; the sentence is what a user reads when the place
+ * that failed left no better one. */
+#define LE_STATUS_LIST(X)                                                                              \
+  X(LE_OK, "all is well")                                                                              \
+  X(LE_NO_MEMORY, "there is not enough memory for this run")                                           \
+  X(LE_BAD_ARGUMENT, "an argument is out of range")                                                    \
+  X(LE_UNSUPPORTED, "the model does not offer what the method needs")                                  \
+  X(LE_NOT_FINITE, "a density or gradient became infinite or not a number")                            \
+  X(LE_ALL_IMPOSSIBLE, "no particle gives the observations a positive probability")                    \
+  X(LE_STALLED, "the annealing increment became too small to move")                                    \
+  X(LE_NOT_POSITIVE, "a matrix that must be positive definite is not")                                 \
+  X(LE_INTERRUPTED, "the run was interrupted")                                                         \
+  X(LE_USER_ERROR, "the user's function raised an error")                                              \
+  X(LE_CORRUPT, "the saved state is damaged or of another version")
+
+typedef enum le_status {
+#define LE_STATUS_ENUM(name, sentence) name,
+  LE_STATUS_LIST(LE_STATUS_ENUM)
+#undef LE_STATUS_ENUM
+} le_status;
+
+/* A block of observations. */
+typedef struct le_rows {
+  size_t n;             /* observations */
+  size_t width;         /* doubles per observation */
+  const double *values; /* n * width */
+} le_rows;
+
+/* Named settings, as a constructor gets them: numbers or one word. */
+typedef struct le_arg {
+  const char *name;
+  size_t n;
+  const double *values; /* n numbers, NULL for a word */
+  const char *word;     /* NULL for numbers */
+} le_arg;
+
+typedef struct le_args {
+  size_t n;
+  const le_arg *arg;
+} le_args;
+
+static inline const le_arg *le_args_find(const le_args *args, const char *name)
+{
+  for (size_t i = 0; i < args->n; i++)
+    if (strcmp(args->arg[i].name, name) == 0) return &args->arg[i];
+  return NULL;
+}
+
+/* The first number called `name`, or `fallback`. */
+static inline double le_args_number(const le_args *args, const char *name, double fallback)
+{
+  const le_arg *a = le_args_find(args, name);
+  return a && a->values && a->n > 0 ? a->values[0] : fallback;
+}
+
+/* The word called `name`, or `fallback`. */
+static inline const char *le_args_word(const le_args *args, const char *name, const char *fallback)
+{
+  const le_arg *a = le_args_find(args, name);
+  return a && a->word ? a->word : fallback;
+}
+
+/* What a model says of itself. */
+enum {
+  LE_MODEL_MULTIMODAL = 1u << 0, /* the posterior may have several modes */
+  LE_MODEL_QUADRATIC = 1u << 1   /* the log-likelihood is quadratic in theta: second-order expansions are exact */
+};
+
+#define LE_MESSAGE_SIZE 512
+
+typedef struct le_model_ops {
+  unsigned version; /* LE_CONTRACT_VERSION */
+  size_t size;      /* sizeof(le_model_ops) */
+  const char *name;
+  unsigned traits;
+
+  /* REQUIRED.  Makes an instance from its settings; on failure leaves *self NULL and a sentence in
+   * `message` (LE_MESSAGE_SIZE bytes). */
+  le_status (*create)(const le_args *args, void **self, char *message);
+  /* REQUIRED.  Accepts NULL. */
+  void (*destroy)(void *self);
+  /* REQUIRED.  Number of unconstrained parameters. */
+  size_t (*dim)(const void *self);
+  /* REQUIRED.  Doubles per observation. */
+  size_t (*width)(const void *self);
+  /* OPTIONAL (0).  Doubles of scratch that a likelihood call with so many particles and rows may write. */
+  size_t (*scratch)(const void *self, size_t particles, size_t rows);
+
+  /* REQUIRED.  Normalised log prior density of each particle, Jacobian included; overwrites value[m]. */
+  void (*log_prior)(const void *self, size_t m, const double *theta, double *value);
+  /* OPTIONAL, needed by gradient kernels.  Overwrites grad[m * dim]. */
+  void (*log_prior_grad)(const void *self, size_t m, const double *theta, double *grad);
+  /* OPTIONAL, with log_lik_hess.  Adds the matrix of second derivatives of the log prior at one point. */
+  void (*log_prior_hess)(const void *self, const double *theta, double *hess);
+  /* REQUIRED.  One draw from the prior. */
+  void (*draw_prior)(const void *self, const gsl_rng *rng, double *theta);
+
+  /* REQUIRED.  Adds the log-likelihood of the block to value[m]; -Inf is a legal value, NaN is not. */
+  le_status (*log_lik)(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
+                       double *scratch);
+  /* OPTIONAL, needed by gradient kernels.  Adds to value[m] and to grad[m * dim]. */
+  le_status (*log_lik_grad)(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
+                            double *grad, double *scratch);
+  /* OPTIONAL, needed for second-order control variates and for curvature metrics.  At one point, adds the
+   * gradient to grad[dim] and the second derivatives (of the log-likelihood: negative at a peak) to hess. */
+  le_status (*log_lik_hess)(const void *self, const double *theta, const le_rows *rows, double *grad, double *hess,
+                            double *scratch);
+  /* OPTIONAL (minus the second derivatives).  Adds a positive semi-definite information matrix at one point:
+   * for mixtures the information of the completed data, which stays sensible where the observed one is not. */
+  le_status (*information)(const void *self, const double *theta, const le_rows *rows, double *info, double *scratch);
+  /* REQUIRED.  Overwrites value[m * rows->n] with the log-likelihood of each row: value[i * rows->n + r]. */
+  le_status (*log_lik_each)(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
+                            double *scratch);
+
+  /* OPTIONAL.  Draws the responses of n rows (row-major, covariates already there) given theta. */
+  void (*simulate)(const void *self, const double *theta, const gsl_rng *rng, size_t n, double *rows);
+  /* OPTIONAL.  The exact log evidence of the rows. */
+  le_status (*exact)(const void *self, const le_rows *rows, double *log_evidence);
+
+  /* OPTIONAL (0).  log of the number of relabellings that leave every density unchanged. */
+  double (*log_symmetry)(const void *self);
+  /* OPTIONAL, required when log_symmetry is positive.  Among the relabellings of theta picks the one nearest to
+   * `reference`, in place; returns 1 if theta changed.  The points it leaves alone form a fundamental domain. */
+  int (*relabel)(const void *self, const double *reference, double *theta);
+
+  /* OPTIONAL (dim).  Number of parameters on the user's scale. */
+  size_t (*user_dim)(const void *self);
+  /* OPTIONAL (a copy).  theta on the user's scale. */
+  void (*to_user)(const void *self, const double *theta, double *user);
+} le_model_ops;
+
+#endif
