@@ -1,0 +1,66 @@
+# What a checkout can do.  Each target is one script in tools/, which says at its top what it does;
+# what a target needs and this machine lacks is installed first where apt can do it (tools/setup.sh).
+
+.PHONY: help demo test slow lint compilers check sanitize docs bench install ci-deps clean
+
+help:
+	@echo 'make demo       install what is missing, then run the demonstration'
+	@echo 'make test       install what is missing, then run every test'
+	@echo 'make slow       the same with the slow statistical tests'
+	@echo 'make lint       do the C files include only what lies below them?'
+	@echo 'make compilers  gcc and clang, all warnings as errors, with and without OpenMP'
+	@echo 'make check      R CMD check --as-cran; any error, warning or note fails'
+	@echo 'make sanitize   the tests under ASan and UBSan, a short script under valgrind'
+	@echo 'make docs       man/ and NAMESPACE from the comments in R/'
+	@echo 'make bench      the benchmarks'
+	@echo 'make install    the package into the private library .lib'
+	@echo 'make ci-deps    install what continuous integration needs beyond the tests'
+	@echo 'make clean      remove everything built here'
+
+demo:
+	@tools/setup.sh run
+	@tools/install.sh
+	@tools/with-lib.sh Rscript bench/demo.R
+
+test:
+	@tools/setup.sh test
+	@tools/test.sh
+
+slow:
+	@tools/setup.sh test
+	@LOGEVIDENCE_SLOW=true tools/test.sh
+
+lint:
+	@Rscript tools/lint-layers.R
+
+compilers:
+	@tools/setup.sh ci
+	@tools/compilers.sh
+
+check:
+	@tools/setup.sh test ci
+	@tools/check.sh
+
+sanitize:
+	@tools/setup.sh test sanitize
+	@tools/sanitize.sh
+
+docs:
+	@tools/setup.sh run docs
+	@tools/docs.sh
+
+bench:
+	@tools/setup.sh run
+	@tools/install.sh
+	@tools/with-lib.sh Rscript bench/bench.R
+
+install:
+	@tools/setup.sh run
+	@tools/install.sh
+
+ci-deps:
+	@tools/setup.sh ci
+
+clean:
+	@./cleanup
+	@rm -rf .lib

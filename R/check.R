@@ -1,0 +1,162 @@
+# Checks of what users pass, and the one way to refuse it: a sentence that names the argument in
+# backticks, the rule, and the value seen.  Each checker returns the value in the form the package keeps.
+
+#' Raise an error of class `logevidence_error`, without a call
+#'
+#' @param ... Pieces of the sentence, pasted together.
+#' @noRd
+fail <- function(...) {
+  stop(structure(
+    class = c("logevidence_error", "error", "condition"),
+    list(message = paste0(..., collapse = ""), call = NULL)
+  ))
+}
+
+#' Refuse `x`: "`name` must be <rule>, not <value>."
+#' @noRd
+refuse <- function(x, name, rule) fail("`", name, "` must be ", rule, ", not ", show_value(x), ".")
+
+#' A value as an error sentence shows it: itself where short, else what it is
+#' @noRd
+show_value <- function(x) {
+  if (is.null(x)) return("NULL")
+  if (inherits(x, "formula")) return(paste0("`", deparse1(x), "`"))
+  if (is.data.frame(x)) return("a data frame")
+  if (is.function(x)) return("a function")
+  if (is.matrix(x)) return(paste0("a matrix of ", nrow(x), " x ", ncol(x), " (", typeof(x), ")"))
+  if (is.object(x) && !is.factor(x)) return(paste0("an object of class ", class(x)[1]))
+  if (is.list(x)) return(if (length(x)) "a list" else "an empty list")
+  if (!is.atomic(x)) return(paste0("an object of type ", typeof(x)))
+  kind <- if (is.factor(x)) "factor" else paste(typeof(x), "vector")
+  if (length(x) == 0) return(paste("an empty", kind))
+  if (length(x) > 1) return(paste(if (startsWith(kind, "integer")) "an" else "a", kind, "of length", length(x)))
+  if (is.factor(x)) return(paste0("a factor, ", dQuote(as.character(x), FALSE)))
+  if (is.character(x) && !is.na(x)) return(dQuote(x, FALSE))
+  format(unname(x), digits = 7)
+}
+
+#' Names in backticks, for sentences; at most `most` of them
+#' @noRd
+show_names <- function(names, most = 5) {
+  shown <- paste0("`", utils::head(names, most), "`", collapse = ", ")
+  more <- length(names) - most
+  if (more > 0) paste(shown, "and", more, "more") else shown
+}
+
+# Numbers that mean what they say: the doubles inside an integer64 do not, before bit64 converts them.
+is_plain_numeric <- function(x) is.numeric(x) && !inherits(x, "integer64")
+
+is_one_number <- function(x) is_plain_numeric(x) && length(x) == 1 && is.finite(x)
+
+#' One finite number between `lower` and `upper`; an open end excludes the bound itself
+#' @noRd
+check_number <- function(x, name, lower = -Inf, upper = Inf, lower_open = FALSE, upper_open = FALSE) {
+  inside <- is_one_number(x) &&
+    (if (lower_open) x > lower else x >= lower) &&
+    (if (upper_open) x < upper else x <= upper)
+  if (!inside) refuse(x, name, number_rule(lower, upper, lower_open, upper_open))
+  as.double(x)
+}
+
+number_rule <- function(lower, upper, lower_open, upper_open) {
+  if (lower == -Inf && upper == Inf) return("a finite number")
+  if (lower == 0 && upper == Inf) return(if (lower_open) "a positive number" else "a non-negative number")
+  if (is.finite(lower) && is.finite(upper) && !lower_open && !upper_open)
+    return(paste("a number between", format(lower), "and", format(upper)))
+  above <- if (lower > -Inf) paste(if (lower_open) "above" else "of at least", format(lower))
+  below <- if (upper < Inf) paste(if (upper_open) "below" else "at most", format(upper))
+  paste("a number", paste(c(above, below), collapse = " and "))
+}
+
+#' One whole number between `min` and `max`
+#' @noRd
+check_count <- function(x, name, min = 1, max = Inf) {
+  if (!(is_one_number(x) && x == round(x) && x >= min && x <= max)) {
+    range <- if (min > -Inf && max < Inf) paste(" between", big(min), "and", big(max))
+    else if (min > -Inf) paste(" of at least", big(min))
+    else if (max < Inf) paste(" of at most", big(max))
+    refuse(x, name, paste0("a whole number", range))
+  }
+  as.double(x)
+}
+
+# A bound in full: 100000, not 1e+05.
+big <- function(x) format(x, scientific = FALSE)
+
+#' One number above zero
+#' @noRd
+check_positive <- function(x, name) check_number(x, name, lower = 0, lower_open = TRUE)
+
+#' One number from 0 to 1, both included
+#' @noRd
+check_probability <- function(x, name) check_number(x, name, lower = 0, upper = 1)
+
+#' TRUE or FALSE
+#' @noRd
+check_flag <- function(x, name) {
+  if (!(is.logical(x) && length(x) == 1 && !is.na(x))) refuse(x, name, "TRUE or FALSE")
+  unname(x)
+}
+
+#' One of several words; the whole vector of choices, as a default argument has it, means the first
+#' @noRd
+check_choice <- function(x, name, choices) {
+  if (identical(x, choices)) return(choices[1])
+  if (!(is.character(x) && length(x) == 1 && x %in% choices)) {
+    words <- dQuote(choices, FALSE)
+    last <- length(words)
+    listed <- if (last > 1) paste(paste(words[-last], collapse = ", "), "or", words[last]) else words
+    refuse(x, name, listed)
+  }
+  unname(x)
+}
+
+#' A vector of finite numbers, positive ones if so asked; its names are kept
+#' @noRd
+check_numbers <- function(x, name, positive = FALSE) {
+  rule <- if (positive) "positive number" else "finite number"
+  one_or_more <- paste0("a ", rule, " or a vector of such numbers")
+  if (!is_plain_numeric(x) || length(x) == 0 || length(dim(x)) > 1) refuse(x, name, one_or_more)
+  bad <- which(!is.finite(x) | (positive & x <= 0))
+  if (length(bad) && length(x) == 1) refuse(x, name, paste("a", rule))
+  if (length(bad))
+    fail("`", name, "` must hold only ", rule, "s, not ", show_value(x[[bad[1]]]), " (element ", bad[1], ").")
+  stats::setNames(as.double(x), names(x))
+}
+
+#' The values of a setting for coefficients or columns called `labels`: one for all or one for each
+#'
+#' Unnamed values are taken in order; named ones by name.
+#' @noRd
+match_setting <- function(x, name, labels, what = "coefficient") {
+  if (is.null(names(x))) {
+    if (!length(x) %in% c(1L, length(labels)))
+      fail("`", name, "` must have one value, or one for each ", what, " (", length(labels), "), not ", length(x), ".")
+    return(x)
+  }
+  unknown <- setdiff(names(x), labels)
+  if (length(unknown))
+    fail("`", name, "` must be named by ", what, "s (", show_names(labels), "), not by `", unknown[1], "`.")
+  absent <- setdiff(labels, names(x))
+  if (length(absent))
+    fail("`", name, "` must have a value for each ", what, ", not none for `", absent[1], "`.")
+  twice <- anyDuplicated(names(x))
+  if (twice) fail("`", name, "` must have one value for each ", what, ", not several for `", names(x)[twice], "`.")
+  unname(x[labels])
+}
+
+#' A model specification
+#' @noRd
+check_is_model <- function(x, name = "model") {
+  if (!inherits(x, "evidence_model")) refuse(x, name, "a model, such as `linear_regression(y ~ x)`")
+  x
+}
+
+#' Nothing in the dots, where a generic forces a method to have them
+#' @noRd
+check_no_dots <- function(...) {
+  if (...length() == 0) return(invisible())
+  given <- names(list(...))
+  fail("Arguments must be among those of the help page, not ",
+       if (is.null(given) || given[1] == "") "an unnamed further one" else paste0("`", given[1], "`"), ".")
+}

@@ -1,0 +1,85 @@
+# The one verb.
+
+#' Bayesian evidence of a model
+#'
+#' Estimates the evidence (marginal likelihood) of a model on data, with a standard error, and returns posterior draws
+#' along with it.
+#'
+#' @param model A model, such as [linear_regression()], [softmax_regression()], [gaussian_mixture()] or
+#'   [gaussian_mean()].
+#' @param data The data: a data frame, or what the model's help page allows besides.
+#' @param method How to estimate: [sgais()], the default, [ais()], [smc()], [sequential()],
+#'   [likelihood_weighting()] or [harmonic_mean()].
+#' @param seed A whole number that makes the run reproducible, whatever the number of `threads`. `NULL`, the default, takes
+#'   one from R's own generator, so that [set.seed()] governs.
+#' @param replicates Number of independent runs, a whole number. Their estimates of the evidence are averaged, and the
+#'   standard error comes from their spread.
+#' @param threads Number of threads; never more than the machine or `OMP_THREAD_LIMIT` allows.
+#' @param progress Whether to show a progress bar.
+#'
+#' @details
+#' All numbers are natural logarithms; a difference of 1 in log evidence is a factor of 2.7 between the models. The run
+#' can be interrupted at any time.
+#'
+#' @return An object of class `"evidence"`, a list:
+#' \describe{
+#'   \item{`log_evidence`, `se`}{The estimate and its standard error.}
+#'   \item{`source`}{Where they come from: `"sampler"`, `"audit"`, or `"replicates"`.}
+#'   \item{`n`}{Number of observations.}
+#'   \item{`trace`}{A data frame with a row for each chunk (or, if all data are annealed together, each step): `n`,
+#'     `lambda`, `log_evidence`, `se`, `lambda_steps`, `ess`, `acceptance`, `step_size`, `particles`, `temperature`,
+#'     `evaluations`, `seconds`.}
+#'   \item{`sampler`}{The sampler's own estimate: `log_evidence`, `se`, and its weighted particles `draws` and
+#'     `log_weights`.}
+#'   \item{`audit`}{The audit's: `log_evidence`, `se`, `laplace` (the Laplace approximation), `modes`, `ess` (share of
+#'     draws that count), `pareto_k`, `passed`, `reason`; `NULL` without one.}
+#'   \item{`draws`, `log_weights`}{Posterior draws on the user's scale, a matrix with a row for each, and their log
+#'     weights, which sum to one on the natural scale.}
+#'   \item{`parameters`}{The same draws in unconstrained space.}
+#'   \item{`replicates`}{A data frame of the single runs' estimates, if there are several.}
+#'   \item{`warnings`}{Sentences about what is suspect.}
+#'   \item{`work`}{Evaluations of likelihoods and gradients of one observation, annealing steps, seconds.}
+#'   \item{`call`, `model`, `method`, `seed`, `design`}{What was asked for.}
+#' }
+#'
+#' @examples
+#' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
+#' fit
+#' summary(fit)
+#' logml(fit)
+#'
+#' @export
+evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1, threads = 1,
+                     progress = interactive()) {
+  call <- match.call()
+  check_is_model(model)
+  check_is_method(method)
+  replicates <- check_count(replicates, "replicates", 1, 1e4)
+  threads <- check_count(threads, "threads", 1, 1024)
+  progress <- check_flag(progress, "progress")
+  encoded <- encode(model, data)
+  words <- seed_words(seed)
+  problem <- new_problem(model, encoded, method, words, threads)
+  bar <- progress_bar(progress, encoded$n, replicates)
+  on.exit(bar$close())
+  runs <- lapply(seq_len(replicates), function(r) {
+    problem$replicate <- as.double(r - 1)
+    conduct(problem, encoded$rows, function(done) bar$show((r - 1 + done) / replicates))
+  })
+  new_evidence(runs, call, model, method, encoded, words)
+}
+
+#' All that C needs to start a run, but the rows
+#' @noRd
+new_problem <- function(model, encoded, method, words, threads = 1) {
+  settings <- method$settings
+  if (identical(settings$audit_draws, 0)) settings$audit_draws <- audit_draws(encoded$n)
+  list(
+    model_type = model$name, model_args = encoded$args, estimator = method$estimator, settings = settings,
+    kernels = lapply(method$kernels, function(k) list(name = k$name, args = lapply(k$args, as.double))),
+    seed = words, replicate = 0, threads = as.double(threads), total = as.double(encoded$n), restore = FALSE
+  )
+}
+
+# A thousand where they cost next to nothing, down to a hundred for very large data.
+audit_draws <- function(n) min(1000, max(100, ceiling(2e7 / n)))

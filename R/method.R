@@ -1,0 +1,255 @@
+# Methods as specifications: a name, the settings of the engine in src/estimators/walk.c, and kernels.
+# Each constructor is a list of choices; nothing is computed here.
+
+#' @noRd
+new_method <- function(name, call, stages, kernels = list(), ..., note = NULL) {
+  settings <- list(...)
+  for (s in seq_along(stages)) {
+    stage <- stages[[s]]
+    names(stage) <- paste0(s, ".", names(stage))
+    settings <- c(settings, stage)
+  }
+  settings$stages <- length(stages)
+  structure(
+    list(name = name, call = call, estimator = "walk", settings = lapply(settings, as_setting), kernels = kernels,
+         note = note),
+    class = c(name, "evidence_method")
+  )
+}
+
+as_setting <- function(x) if (is.character(x)) x else as.double(x)
+
+#' One stretch of a walk, as C names its settings
+#' @noRd
+stage <- function(particles, kernel = 0, mass = "default", steps = 0, schedule = list(schedule = "one"),
+                  resampling = "systematic", threshold = 0, gradient = "full", ...) {
+  c(list(particles = particles, kernel = kernel, mass = mass, steps = steps, resampling = resampling,
+         threshold = threshold, gradient = gradient), schedule, list(...))
+}
+
+check_particles <- function(particles, min = 2) check_count(particles, "particles", min, 1e6)
+
+check_steps <- function(steps) check_count(steps, "steps", 1, 1e5)
+
+check_resampling <- function(resampling) {
+  check_choice(resampling, "resampling", c("systematic", "stratified", "multinomial", "residual", "none"))
+}
+
+# "none" is a threshold of zero to the engine.
+resampling_settings <- function(resampling, threshold) {
+  if (resampling == "none") return(list(resampling = "systematic", threshold = 0))
+  list(resampling = resampling, threshold = check_probability(threshold, "threshold"))
+}
+
+#' @export
+print.evidence_method <- function(x, ...) {
+  cat("Method ", deparse1(x$call), "\n", sep = "")
+  for (i in seq_along(x$kernels)) cat("  kernel: ", format_kernel(x$kernels[[i]]), "\n", sep = "")
+  invisible(x)
+}
+
+check_is_method <- function(method) {
+  if (is.function(method)) fail("`method` must be a method, such as `sgais()`, not a function: add parentheses.")
+  if (!inherits(method, "evidence_method")) refuse(method, "method", "a method, such as `sgais()`")
+  method
+}
+
+#' Likelihood weighting
+#'
+#' Draws from the prior, weighted by their likelihood: the simplest estimate of the evidence. It works for few
+#' observations and parameters and is hopeless beyond, which its standard error then understates. A baseline.
+#'
+#' @param particles Number of draws, a whole number of at least 2.
+#'
+#' @return An object of class `"evidence_method"` for [evidence()].
+#'
+#' @examples
+#' evidence(gaussian_mean(), c(1.2, 0.4, 2.1), likelihood_weighting(), seed = 1)
+#'
+#' @family methods
+#' @export
+likelihood_weighting <- function(particles = 10000) {
+  particles <- check_particles(particles)
+  new_method("likelihood_weighting", match.call(), list(stage(particles, whole = 1)))
+}
+
+#' Harmonic mean
+#'
+#' The reciprocal of the mean reciprocal likelihood of posterior draws. It is famous for being simple and for being
+#' wrong: its variance is usually infinite, it overstates the evidence, and its standard error says nothing of either. A
+#' baseline, for showing just that.
+#'
+#' @param particles Number of chains, a whole number of at least 2.
+#' @param draws Posterior draws of each chain.
+#' @param steps Moves between two draws.
+#' @param kernel A kernel with an accept step: [hmc()], [mala()] or [rwm()].
+#'
+#' @details
+#' The chains start from an annealed sample of the posterior; the standard error comes from the spread between chains.
+#'
+#' @inherit likelihood_weighting return
+#'
+#' @references
+#' Newton, M. A. and Raftery, A. E. (1994). Approximate Bayesian inference with the weighted likelihood bootstrap.
+#' *Journal of the Royal Statistical Society B* 56, 3-48.
+#'
+#' @examples
+#' evidence(gaussian_mean(), c(1.2, 0.4, 2.1), harmonic_mean(), seed = 1)
+#'
+#' @family methods
+#' @export
+harmonic_mean <- function(particles = 50, draws = 100, steps = 2, kernel = hmc()) {
+  particles <- check_particles(particles)
+  kernel <- check_kernel(kernel)
+  new_method(
+    "harmonic_mean", match.call(),
+    list(stage(particles, 1, kernel$mass, check_steps(steps),
+               list(schedule = "adaptive", ess = 0.9 * particles), threshold = 0.5, whole = 1)),
+    list(kernel),
+    rounds = check_count(draws, "draws", 1, 1e6),
+    note = "The harmonic mean overstates the evidence, often by far; its standard error does not show it."
+  )
+}
+
+#' Annealed importance sampling
+#'
+#' Particles walk from the prior to the posterior through distributions in which the likelihood is raised to a growing
+#' power, gathering weight; they never interact. With a fixed schedule the estimate of the evidence (not of its
+#' logarithm) is unbiased.
+#'
+#' @param particles Number of particles, a whole number of at least 2.
+#' @param schedule [adaptive()], [sigmoidal()] or [linear()].
+#' @param kernel How particles move, on the full data: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
+#' @param steps Moves at each distribution.
+#' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article's comparison: 10 particles, an effective
+#'   sample size of 5, 20 steps of [sghmc()] with full gradients. Arguments given explicitly still count.
+#'
+#' @inherit likelihood_weighting return
+#'
+#' @references
+#' Neal, R. M. (2001). Annealed importance sampling. *Statistics and Computing* 11, 125-139.
+#'
+#' @examples
+#' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, ais(), seed = 1)
+#' fit
+#'
+#' @family methods
+#' @export
+ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 1, preset = "default") {
+  if (check_choice(preset, "preset", c("default", "paper")) == "paper") {
+    if (missing(particles)) particles <- 10
+    if (missing(schedule)) schedule <- adaptive(ess = 5)
+    if (missing(kernel)) kernel <- sghmc(tempered = FALSE)
+    if (missing(steps)) steps <- 20
+  }
+  particles <- check_particles(particles)
+  kernel <- check_kernel(kernel)
+  new_method(
+    "ais", match.call(),
+    list(stage(particles, 1, kernel$mass, check_steps(steps), schedule_settings(check_schedule(schedule), particles),
+               whole = 1)),
+    list(kernel)
+  )
+}
+
+#' Sequential Monte Carlo
+#'
+#' A population of particles walks from the prior to the posterior and is resampled on the way. The path either raises
+#' the likelihood of all data to a growing power (`"thermal"`) or adds observations one chunk at a time (`"data"`,
+#' sequential importance resampling).
+#'
+#' @param path `"thermal"` or `"data"`.
+#' @param particles Number of particles, a whole number of at least 2.
+#' @param ess For the thermal path: effective sample size that each step keeps, a share of the particles if below 1, else
+#'   a number of particles.
+#' @param chunk For the data path: rows added at a time.
+#' @param kernel How particles move, on all data so far: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
+#' @param steps Moves at each distribution.
+#' @param resampling `"systematic"`, `"stratified"`, `"multinomial"`, `"residual"`, or `"none"`.
+#' @param threshold Resample when the effective sample size falls under this share of the particles; 1 is always.
+#' @param move For the data path: move particles after every chunk (`"always"`), or only when they have been resampled
+#'   (`"resampled"`, the default: moves cost a pass over all data so far, and without resampling there is little to
+#'   repair).
+#'
+#' @inherit likelihood_weighting return
+#'
+#' @references
+#' Del Moral, P., Doucet, A. and Jasra, A. (2006). Sequential Monte Carlo samplers. *Journal of the Royal Statistical
+#' Society B* 68, 411-436. \doi{10.1111/j.1467-9868.2006.00553.x}
+#'
+#' Chopin, N. (2002). A sequential particle filter method for static models. *Biometrika* 89, 539-552.
+#'
+#' @examples
+#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+#' evidence(model, cars, smc(), seed = 1)
+#' evidence(model, cars, smc("data"), seed = 1)
+#'
+#' @family methods
+#' @export
+smc <- function(path = c("thermal", "data"), particles = 500, ess = 0.9, chunk = 1, kernel = hmc(), steps = 2,
+                resampling = "systematic", threshold = 0.5, move = c("resampled", "always")) {
+  path <- check_choice(path, "path", c("thermal", "data"))
+  particles <- check_particles(particles)
+  kernel <- check_kernel(kernel)
+  resampling <- resampling_settings(check_resampling(resampling), threshold)
+  move <- check_choice(move, "move", c("resampled", "always"))
+  own <- if (path == "thermal") {
+    list(schedule = "adaptive", ess = ess_in_particles(ess, particles), whole = 1)
+  } else {
+    list(schedule = "one", chunk_least = check_count(chunk, "chunk", 1, 1e9), move_resampled = move == "resampled")
+  }
+  new_method(
+    "smc", match.call(),
+    list(c(stage(particles, 1, kernel$mass, check_steps(steps), own[1], resampling$resampling, resampling$threshold),
+           own[-1])),
+    list(kernel)
+  )
+}
+
+#' Sequential estimation with stochastic gradients
+#'
+#' The estimator of the conference paper that came before SGAIS: the predictive density of each chunk is the mean over
+#' particles that follow the posterior of the rows before by [sghmc()] on mini-batches. Chunks hold 20 rows up to 80,
+#' then a quarter of the rows seen, and 500 beyond 2,000.
+#'
+#' @param particles Number of particles, a whole number of at least 2.
+#' @param steps Moves after each chunk.
+#' @param kernel A kernel that needs only gradients: [sghmc()], [sgld()] or [baoab()].
+#' @param batch Rows in a mini-batch; `Inf` for the full data.
+#' @param order `"shuffled"` walks the rows in random order, `"given"` (as published) keeps theirs.
+#'
+#' @inherit likelihood_weighting return
+#'
+#' @references
+#' Cameron, S. A., Eggers, H. C. and Kroon, S. (2019). A sequential marginal likelihood approximation using stochastic
+#' gradients. *Proceedings* 33(1), 18. \doi{10.3390/proceedings2019033018}
+#'
+#' @examples
+#' evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, sequential(), seed = 1)
+#'
+#' @family methods
+#' @export
+sequential <- function(particles = 10, steps = 20, kernel = sghmc(tempered = FALSE), batch = 500, order = "given") {
+  particles <- check_particles(particles)
+  kernel <- check_kernel(kernel)
+  gradient <- gradient_settings("batch", batch, kernel)
+  new_method(
+    "sequential", match.call(),
+    list(c(stage(particles, 1, kernel$mass, check_steps(steps), gradient = gradient$gradient, chunk_least = 20,
+                 chunk_fraction = 0.25, chunk_most = 500), gradient["batch"])),
+    list(kernel),
+    mean_weights = TRUE, shuffle = check_order(order) == "shuffled",
+    note = "Averaging each chunk's predictive density makes the estimate run low while particles are few."
+  )
+}
+
+check_order <- function(order) check_choice(order, "order", c("shuffled", "given"))
+
+# Infinite batches are the full data, which kernels with an accept step insist on.
+gradient_settings <- function(rule, batch, kernel) {
+  if (identical(batch, Inf)) return(list(gradient = "full", batch = 1))
+  if (needs_density(kernel))
+    fail("`kernel` ", kernel$name, "() accepts or rejects on the exact density, which mini-batches do not give: ",
+         "use baoab(), sghmc() or sgld(), or `batch = Inf`.")
+  list(gradient = rule, batch = check_count(batch, "batch", 1, 1e7))
+}

@@ -1,0 +1,245 @@
+# Mixture of normal distributions with diagonal covariance matrices and a conjugate prior.
+
+#' Gaussian mixture with diagonal covariances
+#'
+#' Each observation of \eqn{p} numbers comes from one of \eqn{K} components, and its numbers are independent and
+#' normal given the component:
+#' \deqn{p(y_i) = \sum_k w_k \prod_j N(y_{ij} \mid \mu_{kj}, \sigma^2_{kj}).}{
+#' p(y[i]) = sum_k w[k] prod_j N(y[ij] | mu[kj], sigma[kj]^2).}
+#' The prior is conjugate for each component:
+#' \deqn{w \sim \mathrm{Dirichlet}(c, \dots, c), \qquad \sigma^2_{kj} \sim \mathrm{InvGamma}(a, b), \qquad
+#' \mu_{kj} \mid \sigma^2_{kj} \sim N(m_j, r^2 \sigma^2_{kj}),}{
+#' w ~ Dirichlet(c, ..., c), sigma[kj]^2 ~ InvGamma(a, b), mu[kj] | sigma[kj]^2 ~ N(m[j], r^2 sigma[kj]^2),}
+#' with \eqn{c} the `concentration`, \eqn{a} and \eqn{b} the `shape` and `rate`, \eqn{m_j} the `location` and \eqn{r}
+#' the `mean_scale`. Fit it with several numbers of components and compare the evidence to learn how many clusters
+#' there are.
+#'
+#' @param formula A one-sided formula that names the columns, `~ a + b`, or transformations of them, `~ log(a) + b`;
+#'   `~ .` or `NULL`, the default, for all columns, which must then be numeric.
+#' @param components Number of components \eqn{K}, a whole number from 1 to 64.
+#' @param location Prior location of the component means, in units of the data: one for all columns, or one for
+#'   each, in their order or named by them.
+#' @param mean_scale Prior standard deviation of a component mean, positive, in standard deviations of that
+#'   component.
+#' @param shape,rate Shape and rate of the inverse-gamma prior of the variances, positive. The rate is in squared
+#'   units of the data: the prior mode of a variance is `rate / (shape + 1)`.
+#' @param concentration Parameter of the symmetric Dirichlet prior of the weights, positive; 1 is uniform.
+#'
+#' @details
+#' **Data** are a data frame or numeric matrix, or a numeric vector for one dimension. The prior defaults suit
+#' columns of mean about 0 and standard deviation about 1 to 3; scale others, or set `location` and `rate`.
+#' There must be at least as many rows as components. Missing and infinite values are errors.
+#'
+#' **Parameters in unconstrained space** are \eqn{K - 1 + 2Kp} in number, each kind component by component:
+#' `log_ratio[k]`, the log of the weight of component \eqn{k < K} over that of the last; `standard_mean[k,column]`,
+#' the mean less `location` over `mean_scale` times the standard deviation, which is standard normal a priori; and
+#' `log_variance[k,column]`. **On the user's scale** they are `weight[k]`, `mean[k,column]` and `sd[k,column]`.
+#'
+#' Components may be exchanged without altering any density, which gives the posterior \eqn{K!} copies of each
+#' mode. The evidence is that of the whole posterior, all copies included.
+#'
+#' @inherit gaussian_mean return
+#'
+#' @references
+#' McLachlan, G. and Peel, D. (2000). *Finite Mixture Models*. Wiley.
+#'
+#' Cameron, S. A., Eggers, H. C. and Kroon, S. (2019). Stochastic gradient annealed importance sampling for
+#' efficient online marginal likelihood estimation. *Entropy* 21(11), 1109. \doi{10.3390/e21111109}
+#'
+#' @examples
+#' model <- gaussian_mixture(~ eruptions + waiting, components = 2,
+#'                           location = c(eruptions = 3.5, waiting = 70), rate = 1)
+#' model
+#' model_functions(model, faithful)$names
+#'
+#' @seealso [model_functions()]
+#' @family models
+#' @export
+gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scale = 2, shape = 1, rate = 1,
+                             concentration = 1) {
+  formula <- check_formula(formula, 1)
+  if (missing(components)) fail("`components` must be given, a whole number between 1 and 64.")
+  new_model("gaussian_mixture", formula, list(
+    components = check_count(components, "components", 1, 64),
+    location = check_numbers(location, "location"),
+    mean_scale = check_positive(mean_scale, "mean_scale"),
+    shape = check_positive(shape, "shape"),
+    rate = check_positive(rate, "rate"),
+    concentration = check_positive(concentration, "concentration")
+  ))
+}
+
+#' @exportS3Method
+describe.gaussian_mixture <- function(model) {
+  components <- model$components
+  list(
+    paste0("Gaussian mixture of ", components, if (components == 1) " component" else " components",
+           ", diagonal covariances"),
+    columns = if (is.null(model$formula)) "all" else deparse1(model$formula[[2]]),
+    likelihood = "columns normal and independent within a component",
+    prior = c(
+      paste0("weights Dirichlet, concentration ", show_setting(model$concentration)),
+      paste0("variances inverse-gamma, shape ", show_setting(model$shape), ", rate ", show_setting(model$rate)),
+      paste0("means normal around ", show_setting(model$location), ", sd ", show_setting(model$mean_scale),
+             " x sd of the component")
+    )
+  )
+}
+
+#' @exportS3Method
+encode.gaussian_mixture <- function(model, data) {
+  encoded <- encode_mixture(model, data)
+  if (encoded$n < model$components)
+    fail("`components` must be at most the number of rows (", encoded$n, "), not ", model$components, ".")
+  encoded
+}
+
+encode_mixture <- function(model, data) {
+  input <- mixture_columns(model$formula, data, "data")
+  x <- input$x
+  columns <- colnames(x)
+  list(
+    rows = t(x),
+    n = nrow(x),
+    args = list(
+      components = model$components,
+      dimensions = as.double(ncol(x)),
+      location = match_setting(model$location, "location", columns, "column"),
+      mean_scale = model$mean_scale,
+      shape = model$shape,
+      rate = model$rate,
+      concentration = model$concentration
+    ),
+    theta_names = c(numbered("log_ratio", model$components - 1),
+                    numbered("standard_mean", model$components, columns),
+                    numbered("log_variance", model$components, columns)),
+    user_names = c(numbered("weight", model$components),
+                   numbered("mean", model$components, columns),
+                   numbered("sd", model$components, columns)),
+    offset = NULL,
+    design = c(input$design, list(columns = columns))
+  )
+}
+
+# "mean[1,a]" "mean[1,b]" "mean[2,a]" ...
+numbered <- function(stem, components, columns = NULL) {
+  k <- seq_len(components)
+  if (is.null(columns)) return(sprintf("%s[%d]", rep(stem, components), k))
+  sprintf("%s[%d,%s]", stem, rep(k, each = length(columns)), rep(columns, components))
+}
+
+#' @exportS3Method
+encode_new.gaussian_mixture <- function(model, design, newdata, response = TRUE, argument = "newdata") {
+  x <- if (is.null(design$terms)) mixture_new_columns(design, newdata, argument)
+  else mixture_new_frame(design, newdata, argument)
+  list(rows = t(x), n = nrow(x), offset = NULL)
+}
+
+#' The columns of a mixture, a matrix with a row per observation
+#' @noRd
+mixture_columns <- function(formula, data, argument) {
+  if (is.null(formula)) return(list(x = all_columns(data, argument), design = list(named = !is.null(colnames(data)))))
+  data <- as_frame(data, argument)
+  terms <- formula_terms(formula, data)
+  refuse_offset(terms, "gaussian_mixture")
+  labels <- attr(terms, "term.labels")
+  if (length(labels) == 0)
+    fail("`formula` must name at least one column, not `", deparse1(formula), "`.")
+  if (any(attr(terms, "order") > 1))
+    fail("`formula` must have no interactions in gaussian_mixture(), not `", labels[attr(terms, "order") > 1][1], "`.")
+  used <- formula_columns(terms, data, argument)
+  frame <- build_frame(terms, data, used, argument)
+  list(x = frame_columns(frame, argument), design = list(terms = attr(frame, "terms"), used = used))
+}
+
+mixture_new_frame <- function(design, newdata, argument) {
+  newdata <- as_frame(newdata, argument)
+  for (name in setdiff(design$used, names(newdata))) refuse_missing_column(name, newdata, argument)
+  frame_columns(build_frame(design$terms, newdata, design$used, argument), argument)
+}
+
+#' The variables of a model frame side by side; those of several columns, as poly(x, 2), with numbered names
+#' @noRd
+frame_columns <- function(frame, argument) {
+  check_mixture_columns(frame, argument)
+  check_finite_columns(frame, argument)
+  width <- vapply(frame, NCOL, 1L)
+  inner <- unlist(lapply(width, function(w) if (w == 1) "" else seq_len(w)))
+  names <- paste0(rep(names(frame), width), inner)
+  matrix(as.double(unlist(frame, use.names = FALSE)), nrow(frame), sum(width), dimnames = list(NULL, names))
+}
+
+all_columns <- function(data, argument) {
+  if (!is.data.frame(data)) {
+    if (!is_plain_numeric(data)) refuse(data, argument, "a numeric matrix or a data frame")
+    return(as_numeric_matrix(data, argument))
+  }
+  if (length(data) == 0) fail("`", argument, "` must have at least one column, not 0.")
+  check_distinct(names(data), argument)
+  check_some_rows(nrow(data), argument)
+  data <- as.data.frame(data)
+  check_mixture_columns(data, argument, "numeric")
+  check_finite_columns(data, argument)
+  as_numeric_matrix(as.matrix(data), argument)
+}
+
+check_mixture_columns <- function(frame, argument, kinds = c("numeric", paste("numeric with", 1:64, "columns"))) {
+  for (name in names(frame)) {
+    if (!column_kind(frame[[name]]) %in% kinds)
+      fail("`", argument, "` must have numeric columns only, not `", name, "` of type ", show_kind(frame[[name]]), ".")
+  }
+}
+
+# By name where both have names, else by position.
+mixture_new_columns <- function(design, newdata, argument) {
+  named <- design$named && !is.null(colnames(newdata))
+  if (is.data.frame(newdata)) newdata <- as.data.frame(newdata)
+  if (named) {
+    for (name in setdiff(design$columns, colnames(newdata)))
+      refuse_missing_column(name, as.data.frame(newdata), argument)
+    newdata <- newdata[, design$columns, drop = FALSE]
+  }
+  x <- all_columns(newdata, argument)
+  if (ncol(x) != length(design$columns))
+    fail("`", argument, "` must have ", length(design$columns), " columns as in the first data, not ", ncol(x), ".")
+  colnames(x) <- design$columns
+  x
+}
+
+#' @exportS3Method
+decode.gaussian_mixture <- function(model, encoded, rows, data) {
+  values <- t(rows)
+  if (is.null(model$formula) && !is.data.frame(data)) {
+    if (is.matrix(data)) return(matrix(values, nrow(values), dimnames = dimnames(data)))
+    return(values[, 1])
+  }
+  columns <- encoded$design$columns
+  if (is.null(model$formula)) {
+    data <- as.data.frame(data)
+    data[columns] <- as.data.frame(values)
+    return(data)
+  }
+  data <- as_frame(data)
+  variables <- as.list(attr(encoded$design$terms, "variables"))[-1]
+  if (!all(vapply(variables, is.name, NA)) || length(variables) != length(columns))
+    fail("`formula` must name plain columns to simulate data, not `", deparse1(model$formula), "`.")
+  data[vapply(variables, as.character, "")] <- as.data.frame(values)
+  data
+}
+
+#' @exportS3Method
+template.gaussian_mixture <- function(model, data, n) {
+  if (is.null(data)) data <- blank_mixture(model, n)
+  list(data = data, encoded = encode_mixture(model, data))
+}
+
+# The columns come from the formula, or from a location for each of them.
+blank_mixture <- function(model, n) {
+  names <- if (!is.null(model$formula)) all.vars(model$formula) else names(model$location)
+  if (identical(names, ".") || (is.null(names) && length(model$location) < 2))
+    fail("`data` must be given, as neither the formula nor `location` of the model says how many columns it has.")
+  width <- if (is.null(names)) length(model$location) else length(names)
+  # Ones are legal under any usual transformation.
+  blank <- matrix(1, n, width, dimnames = list(NULL, names))
+  if (is.null(names)) blank else as.data.frame(blank)
+}

@@ -1,0 +1,537 @@
+# What models have in common.  A model is a specification without data: a likelihood and a prior.
+# `encode()` binds it to data, which gives rows of numbers and settings for C; `encode_new()` turns later
+# data into rows of the same kind, and `decode()` turns rows that C has simulated back into the user's data.
+
+new_model <- function(name, formula, settings) {
+  structure(c(list(name = name, formula = formula), settings), class = c(name, "evidence_model"))
+}
+
+# The internal generics ---------------------------------------------------------------------------
+
+#' Data as C reads them
+#'
+#' @param model A model specification.
+#' @param data What the user gave.
+#' @return A list: `rows` (a matrix with an observation in each column, its response last), `n`, `args`
+#'   (named numeric settings), `theta_names`, `user_names`, `offset` (NULL, or what was subtracted from each
+#'   response) and `design` (what `encode_new()` needs).
+#' @noRd
+encode <- function(model, data) UseMethod("encode")
+
+#' Further data as rows
+#'
+#' @param design The `design` that `encode()` returned.
+#' @param response Whether the response must be there; where not, its row is NA.
+#' @param argument What the user calls these data, for errors.
+#' @return A list: `rows`, `n`, `offset`.
+#' @noRd
+encode_new <- function(model, design, newdata, response = TRUE, argument = "newdata") UseMethod("encode_new")
+
+#' Simulated rows in the shape of the user's data
+#'
+#' @param encoded What `encode()` returned, or a list with `design` and `offset`.
+#' @param data The data that were encoded.
+#' @noRd
+decode <- function(model, encoded, rows, data) UseMethod("decode")
+
+#' Data whose responses are still to be simulated
+#'
+#' @return A list: `data` (in the user's shape) and `encoded`.
+#' @noRd
+template <- function(model, data, n) UseMethod("template")
+
+#' A model in words: a list of its title, then named texts, each of one line or more
+#' @noRd
+describe <- function(model) UseMethod("describe")
+
+#' @export
+print.evidence_model <- function(x, ...) {
+  lines <- describe(x)
+  cat(lines[[1]], "\n", sep = "")
+  for (label in names(lines)[-1]) {
+    text <- lines[[label]]
+    labels <- c(paste0(label, ":"), rep("", length(text) - 1))
+    cat(paste0("  ", format(labels, width = 12), text, "\n"), sep = "")
+  }
+  invisible(x)
+}
+
+# "1", or for several values "1, 2, 3" and at most six of them; names are shown.
+show_setting <- function(x) {
+  values <- format_each(x)
+  if (!is.null(names(x))) values <- paste(names(x), values)
+  if (length(values) > 6) values <- c(values[1:6], "...")
+  if (length(values) > 1) paste0("(", paste(values, collapse = ", "), ")") else values
+}
+
+format_each <- function(x) vapply(unname(x), format, "", digits = 6)
+
+# Formulas ----------------------------------------------------------------------------------------
+
+#' A formula of the right number of sides, or NULL
+#' @noRd
+check_formula <- function(formula, sides) {
+  if (is.null(formula)) return(NULL)
+  rule <- if (sides == 1) "a one-sided formula, such as `~ a + b`" else "a formula with a response, such as `y ~ x`"
+  if (!inherits(formula, "formula") || length(formula) != sides + 1) refuse(formula, "formula", rule)
+  formula
+}
+
+#' The terms of a formula, with `.` replaced by columns of `data`
+#' @noRd
+formula_terms <- function(formula, data) {
+  # The second round forgets a column that was removed, as in `. - b`: it need be neither present nor legal.
+  tryCatch(stats::terms(stats::formula(stats::terms(formula, data = data, simplify = TRUE))), error = function(e)
+    fail("`formula` must be one that R can read, not `", deparse1(formula), "` (", conditionMessage(e), ")."))
+}
+
+# A formula without `.` says before any data come whether it has something to estimate.
+check_has_terms <- function(formula) {
+  if (is.null(formula) || "." %in% all.vars(formula)) return(invisible())
+  require_terms(formula_terms(formula, NULL), formula)
+}
+
+require_terms <- function(terms, formula) {
+  if (attr(terms, "intercept") == 0 && length(attr(terms, "term.labels")) == 0)
+    fail("`formula` must have a covariate or an intercept, not `", deparse1(formula), "`.")
+}
+
+refuse_offset <- function(terms, model) {
+  if (!is.null(attr(terms, "offset")))
+    fail("`formula` must have no offset in ", model, "(), not `", deparse1(stats::formula(terms)), "`.")
+}
+
+#' The columns of `data` that a formula reads
+#'
+#' A name that is no column may be a constant of the formula's environment, as `k` in `poly(x, k)`; a whole
+#' variable may not, since the next chunk of data would not come with it.
+#' @noRd
+formula_columns <- function(terms, data, argument = "data") {
+  variables <- attr(terms, "variables")
+  used <- all.vars(variables)
+  alone <- unlist(lapply(as.list(variables)[-1], function(v) if (is.name(v)) as.character(v)))
+  constant <- function(name) {
+    value <- get0(name, envir = environment(terms))
+    !is.null(value) && !name %in% alone && (length(value) == 1 || length(value) != nrow(data))
+  }
+  for (name in setdiff(used, names(data))) if (!constant(name)) refuse_missing_column(name, data, argument)
+  intersect(used, names(data))
+}
+
+refuse_missing_column <- function(name, data, argument) {
+  fail("`", argument, "` must have the column `", name, "`, not only ", show_names(colnames(data)), ".")
+}
+
+# Data frames and matrices ------------------------------------------------------------------------
+
+#' A plain data frame with at least one row and distinct names, from a data frame or a numeric matrix
+#' @noRd
+as_frame <- function(data, argument = "data") {
+  if (is.matrix(data) && !is.object(data)) {
+    if (!is.numeric(data)) refuse(data, argument, "a numeric matrix or a data frame")
+    if (is.null(colnames(data)))
+      fail("`", argument, "` must have column names when the model has a formula, not a matrix without.")
+    check_distinct(colnames(data), argument)
+    rownames(data) <- NULL
+  } else if (!is.data.frame(data)) {
+    refuse(data, argument, "a data frame, or a matrix with column names, when the model has a formula")
+  }
+  check_distinct(names(data), argument)
+  data <- as.data.frame(data)
+  check_some_rows(nrow(data), argument)
+  data
+}
+
+check_some_rows <- function(n, argument = "data") {
+  if (n == 0) fail("`", argument, "` must have at least one row, not 0.")
+}
+
+check_distinct <- function(names, argument = "data") {
+  if (anyNA(names) || any(names == "")) fail("`", argument, "` must have a name for every column, not an empty one.")
+  twice <- anyDuplicated(names)
+  if (twice) fail("`", argument, "` must have distinct column names, not `", names[twice], "` twice.")
+}
+
+#' The model frame; where it cannot be made, the reason in a sentence
+#' @noRd
+build_frame <- function(terms, data, columns, argument = "data") {
+  tryCatch(
+    # The warnings of log(-1) and the like say less than the check of the result, which names the row.
+    suppressWarnings(stats::model.frame(terms, data, na.action = stats::na.pass, drop.unused.levels = FALSE)),
+    error = function(e) {
+      check_finite_columns(data[columns], argument)
+      # A missing column whose name is that of a function, as in log(df), was taken for a constant.
+      absent <- setdiff(all.vars(attr(terms, "variables")), columns)
+      absent <- Filter(function(name) is.function(get0(name, environment(terms))), absent)
+      if (length(absent)) refuse_missing_column(absent[1], data, argument)
+      fail("`", argument, "` must be something `formula` can be computed from, not so (",
+           sub("\\.?\n*$", "", conditionMessage(e)), ").")
+    }
+  )
+}
+
+#' What kind of variable a column is, for the rules on what a column may be and for comparing new data with old
+#' @noRd
+column_kind <- function(x) {
+  if (inherits(x, "integer64")) return("integer64")
+  if (is.factor(x) || is.character(x)) return(if (is.null(dim(x))) "factor" else "character matrix")
+  if (is.numeric(x)) return(if (is.matrix(x)) paste("numeric with", ncol(x), "columns") else "numeric")
+  if (is.logical(x) && is.null(dim(x))) return("logical")
+  if (inherits(x, "AsIs")) class(x) <- setdiff(class(x), "AsIs")
+  if (inherits(x, "POSIXt")) return("date-time")
+  class(x)[1]
+}
+
+show_kind <- function(x) if (is.character(x)) "character" else column_kind(x)
+
+#' Refuse columns that cannot be covariates
+#' @noRd
+check_covariates <- function(frame, argument = "data") {
+  for (name in names(frame)) {
+    kind <- column_kind(frame[[name]])
+    if (!(kind %in% c("factor", "logical") || startsWith(kind, "numeric")))
+      fail("`", argument, "` must have numeric, logical, character or factor covariates, not `", name,
+           "` of type ", kind, ".")
+    if (kind == "factor") {
+      labels <- unique(levels(as.factor(frame[[name]])))
+      if (length(labels) < 2)
+        fail("`", argument, "` must have at least two levels in the factor `", name, "`, not ",
+             if (length(labels)) paste0("only ", dQuote(labels, FALSE)) else "none", ".")
+    }
+  }
+}
+
+#' Refuse missing and infinite values, naming the column and the first row
+#' @noRd
+check_finite_columns <- function(frame, argument = "data") {
+  for (name in names(frame)) {
+    x <- frame[[name]]
+    if (is.numeric(x) && all_finite(x)) next
+    bad <- if (is.numeric(x)) !is.finite(x) else is.na(x)
+    if (!any(bad)) next
+    row <- if (is.matrix(x)) which(rowSums(bad) > 0)[1] else which(bad)[1]
+    value <- if (is.matrix(x)) x[row, bad[row, ]][1] else as.vector(x[row])
+    refuse_not_finite(value, name, row, argument)
+  }
+}
+
+# A finite sum proves that all of it is finite; only otherwise is a second look worth the memory.
+all_finite <- function(x) if (is.integer(x)) !anyNA(x) else is.finite(sum(x)) || all(is.finite(x))
+
+refuse_not_finite <- function(value, column, row, argument) {
+  rule <- if (is.na(value)) "no missing values" else "only finite values"
+  fail("`", argument, "` must have ", rule, ", not ", value, " in column `", column, "`, row ", row, ".")
+}
+
+check_finite_matrix <- function(x, argument = "data") {
+  if (all_finite(x)) return(invisible())
+  row <- which(rowSums(!is.finite(x)) > 0)[1]
+  column <- which(!is.finite(x[row, ]))[1]
+  refuse_not_finite(x[row, column], colnames(x)[column], row, argument)
+}
+
+#' A numeric matrix with column names and rows, from a matrix or a vector
+#'
+#' @param stem What unnamed columns are called: `stem1`, `stem2`, ...
+#' @noRd
+as_numeric_matrix <- function(x, argument, stem = "x") {
+  if (!is_plain_numeric(x) || length(dim(x)) > 2 || (is.object(x) && !inherits(x, c("AsIs", "ts"))))
+    refuse(x, argument, "a numeric matrix")
+  x <- matrix(as.double(x), NROW(x), NCOL(x), dimnames = if (!is.null(colnames(x))) list(NULL, colnames(x)))
+  if (ncol(x) == 0) fail("`", argument, "` must have at least one column, not 0.")
+  check_some_rows(nrow(x), argument)
+  if (is.null(colnames(x))) colnames(x) <- paste0(stem, seq_len(ncol(x)))
+  check_distinct(colnames(x), argument)
+  check_finite_matrix(x, argument)
+  x
+}
+
+# Regressions: covariates and a response ----------------------------------------------------------
+
+#' Covariates, response and offset, from a formula and a data frame or from `list(x =, y =)`
+#'
+#' @return A list: `x` (a matrix with a row per observation), `y` (as the user has it), `offset` and `design`.
+#' @noRd
+regression_input <- function(model, data) {
+  if (is.null(model$formula)) input_from_list(data) else input_from_formula(model$formula, data)
+}
+
+regression_new <- function(design, newdata, response, argument) {
+  if (is.null(design$terms)) new_from_list(design, newdata, response, argument)
+  else new_from_formula(design, newdata, response, argument)
+}
+
+input_from_formula <- function(formula, data) {
+  data <- as_frame(data)
+  terms <- formula_terms(formula, data)
+  require_terms(terms, formula)
+  columns <- formula_columns(terms, data)
+  frame <- build_frame(terms, data, columns)
+  terms <- attr(frame, "terms")
+  covariates <- frame_covariates(frame, terms)
+  check_finite_columns(frame)
+  check_covariates(frame[covariates])
+  x <- stats::model.matrix(terms, frame)
+  contrasts <- attr(x, "contrasts")
+  covariates_named <- make.unique(colnames(x))
+  list(
+    x = plain_matrix(x, covariates_named),
+    y = frame[[1]],
+    offset = frame_offset(frame),
+    design = list(
+      terms = terms,
+      columns = columns,
+      kinds = vapply(frame[covariates], column_kind, ""),
+      levels_of = frame_levels(frame[covariates]),
+      contrasts = contrasts,
+      covariates = covariates_named,
+      response = names(frame)[1]
+    )
+  )
+}
+
+new_from_formula <- function(design, newdata, response, argument) {
+  newdata <- as_frame(newdata, argument)
+  terms <- if (response) design$terms else stats::delete.response(design$terms)
+  needed <- intersect(design$columns, all.vars(attr(terms, "variables")))
+  for (name in setdiff(needed, names(newdata))) refuse_missing_column(name, newdata, argument)
+  frame <- build_frame(terms, newdata, needed, argument)
+  check_finite_columns(frame, argument)
+  for (name in names(design$kinds)) {
+    if (column_kind(frame[[name]]) != design$kinds[[name]])
+      fail("`", argument, "` must have `", name, "` of type ", design$kinds[[name]], ", as in the first data, not ",
+           show_kind(frame[[name]]), ".")
+  }
+  for (name in names(design$levels_of))
+    frame[[name]] <- match_levels(frame[[name]], design$levels_of[[name]], name, argument)
+  x <- stats::model.matrix(terms, frame, contrasts.arg = design$contrasts)
+  list(
+    x = plain_matrix(x, design$covariates, argument),
+    y = if (response) frame[[1]],
+    offset = frame_offset(frame)
+  )
+}
+
+# The variables on the right-hand side that are no offset.
+frame_covariates <- function(frame, terms) {
+  names(frame)[-c(attr(terms, "response"), attr(terms, "offset"))]
+}
+
+# Interactions can overflow although every column is finite, so the products are checked as well.
+plain_matrix <- function(x, names, argument = "data") {
+  attr(x, "assign") <- attr(x, "contrasts") <- NULL
+  dimnames(x) <- list(NULL, names)
+  check_finite_matrix(x, argument)
+  x
+}
+
+frame_offset <- function(frame) {
+  offset <- stats::model.offset(frame)
+  if (!is.null(offset)) as.double(offset)
+}
+
+# Levels are kept whether or not they have rows: rows of them may come later, and with a proper prior a
+# coefficient that no row speaks of leaves the evidence as it is.
+frame_levels <- function(frame) {
+  factors <- Filter(function(x) column_kind(x) == "factor", frame)
+  lapply(as.list(factors), function(x) list(levels = levels(as.factor(x)), ordered = is.ordered(x)))
+}
+
+match_levels <- function(x, known, name, argument) {
+  labels <- as.character(x)
+  unknown <- which(!labels %in% known$levels)
+  if (length(unknown))
+    fail("`", argument, "` must have only known levels in `", name, "` (", show_levels(known$levels), "), not ",
+         dQuote(labels[unknown[1]], FALSE), " in row ", unknown[1], ".")
+  factor(labels, levels = known$levels, ordered = known$ordered, exclude = NULL)
+}
+
+show_levels <- function(levels) {
+  paste(c(dQuote(utils::head(levels, 5), FALSE), if (length(levels) > 5) "..."), collapse = ", ")
+}
+
+INTERCEPT <- "(Intercept)"
+
+input_from_list <- function(data) {
+  check_list(data, "data", TRUE)
+  x <- as_numeric_matrix(list_covariates(data$x), "data$x")
+  named <- !is.null(colnames(data$x))
+  own_intercept <- INTERCEPT %in% colnames(x)
+  check_same_length(data, x, "data")
+  list(
+    x = if (own_intercept) x else with_intercept(x),
+    y = data$y,
+    offset = NULL,
+    design = list(
+      columns = colnames(x),
+      named = named,
+      own_intercept = own_intercept,
+      covariates = c(if (!own_intercept) INTERCEPT, colnames(x)),
+      response = "y"
+    )
+  )
+}
+
+new_from_list <- function(design, newdata, response, argument) {
+  check_list(newdata, argument, response)
+  x <- as_numeric_matrix(list_covariates(newdata$x), paste0(argument, "$x"))
+  if (ncol(x) != length(design$columns))
+    fail("`", argument, "$x` must have ", length(design$columns), " columns as in the first data, not ", ncol(x), ".")
+  if (design$named && !is.null(colnames(newdata$x))) {
+    absent <- setdiff(design$columns, colnames(x))
+    if (length(absent)) refuse_missing_column(absent[1], newdata$x, paste0(argument, "$x"))
+    x <- x[, design$columns, drop = FALSE]
+  }
+  colnames(x) <- design$columns
+  if (response) check_same_length(newdata, x, argument)
+  list(x = if (design$own_intercept) x else with_intercept(x), y = if (response) newdata$y, offset = NULL)
+}
+
+check_list <- function(data, argument, response) {
+  if (is.data.frame(data) || is.matrix(data))
+    fail("`formula` must be given when `", argument, "` is ", show_value(data), ", not NULL.")
+  rule <- if (response) "a list of `x` and `y` when the model has no formula" else
+    "a list with `x` when the model has no formula"
+  if (!is.list(data) || is.object(data)) refuse(data, argument, rule)
+  for (part in c("x", if (response) "y")) if (is.null(data[[part]]))
+    fail("`", argument, "` must be ", rule, ", not one without `", part, "`.")
+  extra <- setdiff(names(data), c("x", "y"))
+  if (length(extra)) fail("`", argument, "` must be ", rule, ", not one with `", extra[1], "` too.")
+}
+
+# A data frame of numbers is a matrix in all but form.
+list_covariates <- function(x) {
+  if (is.data.frame(x) && length(x) && all(vapply(x, column_kind, "") == "numeric")) as.matrix(x) else x
+}
+
+check_same_length <- function(data, x, argument) {
+  if (NROW(data$y) != nrow(x))
+    fail("`", argument, "$y` must have a value for each row of `", argument, "$x` (", nrow(x), "), not ",
+         NROW(data$y), ".")
+}
+
+with_intercept <- function(x) {
+  matrix(c(rep(1, nrow(x)), x), nrow(x), dimnames = list(NULL, c(INTERCEPT, colnames(x))))
+}
+
+#' Rows for C: an observation in each column, the response last
+#' @noRd
+bind_rows <- function(x, y, response) {
+  rows <- rbind(t(x), as.double(y))
+  dimnames(rows) <- list(c(colnames(x), response), NULL)
+  rows
+}
+
+#' A response as plain finite numbers
+#' @noRd
+numeric_response <- function(y, name, argument = "data") {
+  if (!is_plain_numeric(y) || NCOL(y) != 1 || length(dim(y)) > 2)
+    fail("`", argument, "` must have a numeric response, not `", name, "` of type ", show_kind(y), ".")
+  check_finite_columns(stats::setNames(list(as.vector(y)), name), argument)
+  as.double(y)
+}
+
+# Simulated responses in the user's data ----------------------------------------------------------
+
+INVERSES <- list(log = exp, log2 = function(y) 2^y, log10 = function(y) 10^y, log1p = expm1)
+
+#' The column behind a response, and how to get back from the response to it
+#' @noRd
+response_column <- function(formula) {
+  left <- formula[[2]]
+  if (is.name(left)) return(list(name = as.character(left), invert = identity))
+  undo <- if (is.call(left) && length(left) == 2 && is.name(left[[2]])) INVERSES[[deparse1(left[[1]])]]
+  if (is.null(undo))
+    fail("`formula` must have a column, or the logarithm of one, on its left to simulate data, not `",
+         deparse1(left), "`.")
+  list(name = as.character(left[[2]]), invert = undo)
+}
+
+#' Put responses where the user has them
+#' @noRd
+fill_response <- function(model, data, values) {
+  if (is.null(model$formula)) {
+    data$y <- values
+    return(data)
+  }
+  response <- response_column(model$formula)
+  data <- as_frame(data)
+  data[[response$name]] <- response$invert(values)
+  data
+}
+
+# `data` with a legal number in place of each response, there or not.
+blank_response <- function(model, data) {
+  if (is.null(model$formula)) {
+    check_list(data, "data", FALSE)
+    n <- NROW(data$x)
+  } else {
+    n <- nrow(as_frame(data))
+  }
+  fill_response(model, data, rep(0, n))
+}
+
+# Simulation --------------------------------------------------------------------------------------
+
+#' Simulate data from a model
+#'
+#' Draws observations from a model: parameters from the prior, or parameters of your own, then responses given
+#' them. This is what prior predictive checks, simulation-based calibration and accuracy tests on data with a
+#' known parameter need.
+#'
+#' @param object A model, such as [linear_regression()].
+#' @param nsim Number of data sets, a whole number of at least 1.
+#' @param seed A whole number from 0 to 2^53 that makes the result reproducible and leaves R's own random
+#'   numbers alone; `NULL`, the default, takes the seed from R's generator, so that [set.seed()] works.
+#' @param data What is not simulated, in the form in which [model_functions()] takes data: covariates of a
+#'   regression (responses in it are ignored and may be absent, but the response of a [softmax_regression()]
+#'   must be there, as it says which classes there are); for the other models only the number of rows and the
+#'   names of the columns count, and `n` may be given instead.
+#' @param n Number of observations, for models without covariates.
+#' @param parameters Parameters in unconstrained space, as in [model_functions()]: a vector for all data sets or
+#'   a matrix with a row for each. `NULL`, the default, draws them from the prior, anew for each data set.
+#' @param ... Must be empty.
+#'
+#' @return Data in the shape of `data`, with simulated responses; a list of them if `nsim` is above 1. The
+#'   attribute `"parameters"` of each data set holds the parameters that it was drawn with. Simulated classes
+#'   are factors with all levels, so that a class without rows remains one.
+#'
+#' @examples
+#' simulate(gaussian_mean(sigma = 2), n = 5, seed = 1)
+#'
+#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+#' drawn <- simulate(model, nsim = 3, seed = 1, data = cars)
+#' sapply(drawn, attr, "parameters")
+#'
+#' @seealso [model_functions()]
+#' @importFrom stats simulate
+#' @export
+simulate.evidence_model <- function(object, nsim = 1, seed = NULL, data = NULL, n = NULL, parameters = NULL, ...) {
+  check_no_dots(...)
+  nsim <- check_count(nsim, "nsim", max = 1e6)
+  if (!is.null(n)) n <- check_count(n, "n", max = 2^31 - 1)
+  if (is.null(data) == is.null(n))
+    fail("Exactly one of `data` and `n` must be given, not ", if (is.null(n)) "neither" else "both", ".")
+  words <- seed_words(seed)
+  blank <- template(object, data, n)
+  call <- model_caller(object, blank$encoded)
+  names <- blank$encoded$theta_names
+  points <- if (is.null(parameters)) {
+    call("draw_prior", extra = list(n = nsim, seed = words))
+  } else {
+    as_points(parameters, length(names), "parameters")$points
+  }
+  if (!ncol(points) %in% c(1, nsim))
+    fail("`parameters` must have one row, or one for each data set (", nsim, "), not ", ncol(points), ".")
+  drawn <- lapply(seq_len(nsim), function(i) {
+    theta <- points[, if (ncol(points) == 1) 1 else i]
+    rows <- call("simulate", matrix(theta, ncol = 1), list(seed = next_seed(words, i)))
+    structure(decode(object, blank$encoded, rows, blank$data), parameters = stats::setNames(theta, names))
+  })
+  if (nsim == 1) drawn[[1]] else drawn
+}
+
+# The template of a regression needs covariates.
+require_data <- function(data) {
+  if (is.null(data)) fail("`data` must hold the covariates of a regression, not be NULL.")
+}

@@ -1,0 +1,153 @@
+# From what C reports to the object a user holds: which estimate is the headline, what is suspect, and the draws.
+
+TRACE_COLUMNS <- c("n", "lambda", "log_evidence", "se", "lambda_steps", "ess", "acceptance", "step_size",
+                   "particles", "temperature", "evaluations", "seconds")
+
+#' @noRd
+new_evidence <- function(runs, call, model, method, encoded, words) {
+  fits <- lapply(runs, one_run)
+  first <- fits[[1]]
+  headline <- if (length(fits) > 1) combine_runs(fits) else first$headline
+  chosen <- lapply(fits, `[[`, "headline")
+  points <- do.call(cbind, lapply(chosen, `[[`, "points"))
+  log_weights <- pool_weights(chosen)
+  work <- Reduce(`+`, lapply(fits, `[[`, "work"))
+  user <- .Call(ffi_model, model$name, encoded$args, encoded$rows[, 0, drop = FALSE], "to_user", points, list())
+  structure(
+    list(
+      log_evidence = headline$log_evidence, se = headline$se, source = headline$source, n = encoded$n,
+      trace = first$trace, sampler = first$sampler, audit = first$audit,
+      draws = named_draws(user, encoded$user_names), log_weights = log_weights,
+      parameters = named_draws(points, encoded$theta_names),
+      replicates = if (length(fits) > 1) replicate_table(fits),
+      warnings = unique(c(unlist(lapply(fits, `[[`, "warnings")), headline$warnings, method$note)),
+      work = work, call = call, model = model, method = method, seed = words, design = encoded$design,
+      args = encoded$args
+    ),
+    class = "evidence"
+  )
+}
+
+named_draws <- function(columns, names) {
+  draws <- t(columns)
+  colnames(draws) <- names
+  draws
+}
+
+#' One run's estimates, and which of them to believe
+#' @noRd
+one_run <- function(out) {
+  # summary figures come first and as 1 x 1 matrices; columns of the trace may share their names
+  figures <- out[!duplicated(names(out))]
+  trace <- trace_of(out)
+  log_weights <- if (is.null(out$log_weights)) rep(0, ncol(out$draws)) else drop(out$log_weights)
+  sampler <- list(
+    log_evidence = drop(figures$log_evidence), se = drop(figures$se), draws = t(out$draws),
+    log_weights = normalise(log_weights)
+  )
+  audit <- audit_of(figures, sampler)
+  headline <- if (!is.null(audit) && audit$passed) {
+    list(log_evidence = audit$log_evidence, se = audit$se, source = "audit", points = figures$audit_draws,
+         log_weights = normalise(drop(figures$audit_log_weights)))
+  } else {
+    list(log_evidence = sampler$log_evidence, se = sampler$se, source = "sampler", points = out$draws,
+         log_weights = sampler$log_weights)
+  }
+  list(
+    headline = headline, sampler = sampler, audit = audit, trace = trace,
+    warnings = if (!is.null(audit) && !audit$passed) audit$reason,
+    work = c(lambda_steps = drop(figures$lambda_steps), likelihoods = drop(figures$likelihoods),
+             gradients = drop(figures$gradients), seconds = drop(figures$seconds))
+  )
+}
+
+trace_of <- function(out) {
+  plain <- !vapply(out, is.matrix, TRUE)
+  as.data.frame(out[plain])[TRACE_COLUMNS]
+}
+
+normalise <- function(log_weights) {
+  top <- max(log_weights)
+  log_weights - top - log(sum(exp(log_weights - top)))
+}
+
+AUDIT_LEAST_ESS <- 0.25 # of its draws
+AUDIT_MOST_K <- 0.7     # Pareto shape of its weights
+AUDIT_MOST_Z <- 4       # joint standard errors between audit and sampler
+
+#' The audit's figures with its verdict on itself
+#' @noRd
+audit_of <- function(figures, sampler) {
+  if (is.null(figures$audit_failed)) return(NULL)
+  draws <- if (is.null(figures$audit_draws)) 0 else ncol(figures$audit_draws)
+  audit <- list(
+    log_evidence = drop(figures$audit_log_evidence), se = drop(figures$audit_se),
+    laplace = drop(figures$audit_laplace), modes = drop(figures$audit_modes), draws = draws,
+    ess = if (draws) drop(figures$audit_ess) / draws else NA_real_, pareto_k = drop(figures$audit_pareto_k)
+  )
+  audit$reason <- audit_reason(audit, sampler, drop(figures$audit_failed) != 0)
+  audit$passed <- is.null(audit$reason)
+  audit
+}
+
+audit_reason <- function(audit, sampler, failed) {
+  prefix <- "The audit does not count, the sampler's own estimate is reported: "
+  if (failed) return(paste0(prefix, "no peak of the posterior with definite curvature was found."))
+  if (!is.finite(audit$log_evidence)) return(paste0(prefix, "its weights are not finite."))
+  if (audit$ess < AUDIT_LEAST_ESS)
+    return(sprintf("%sonly %.0f%% of its draws count, the posterior is not close to normal.", prefix, 100 * audit$ess))
+  if (!is.na(audit$pareto_k) && audit$pareto_k > AUDIT_MOST_K)
+    return(sprintf("%sits weights have a heavy tail (Pareto k %.2f).", prefix, audit$pareto_k))
+  gap <- audit$log_evidence - sampler$log_evidence
+  joint <- sqrt(audit$se^2 + sampler$se^2)
+  if (abs(gap) > AUDIT_MOST_Z * joint)
+    return(sprintf("%sthe two differ by %.2f nats, %.0f joint standard errors.", prefix, gap, abs(gap) / joint))
+}
+
+#' Several runs: the mean of the evidence, and its error from their spread
+#' @noRd
+combine_runs <- function(fits) {
+  estimate <- vapply(fits, function(f) f$headline$log_evidence, 0)
+  top <- max(estimate)
+  ratio <- exp(estimate - top)
+  se <- stats::sd(ratio) / mean(ratio) / sqrt(length(ratio))
+  dominated <- max(ratio) / sum(ratio) > max(0.5, 2 / length(ratio))
+  list(
+    log_evidence = top + log(mean(ratio)), se = se, source = "replicates",
+    warnings = if (dominated)
+      "One replicate dominates the mean of the evidence; its standard error is then unreliable."
+  )
+}
+
+replicate_table <- function(fits) {
+  data.frame(
+    log_evidence = vapply(fits, function(f) f$headline$log_evidence, 0),
+    se = vapply(fits, function(f) f$headline$se, 0),
+    source = vapply(fits, function(f) f$headline$source, ""),
+    sampler = vapply(fits, function(f) f$sampler$log_evidence, 0)
+  )
+}
+
+# Draws of all runs together; each run counts by its evidence.
+pool_weights <- function(chosen) {
+  pooled <- unlist(lapply(chosen, function(h) h$log_weights + h$log_evidence))
+  normalise(pooled)
+}
+
+#' Log marginal likelihood
+#'
+#' The log evidence of a fit as a plain number.
+#'
+#' @param x A fit from [evidence()].
+#' @param ... Unused.
+#'
+#' @return A number, in nats.
+#'
+#' @examples
+#' logml(evidence(gaussian_mean(), c(1.2, 0.4, 2.1), seed = 1))
+#'
+#' @export
+logml <- function(x, ...) UseMethod("logml")
+
+#' @export
+logml.evidence <- function(x, ...) x$log_evidence

@@ -1,0 +1,58 @@
+# The conductor: R asks C to work for a moment, again and again.  Between two moments R sees interrupts and the
+# progress bar moves; so those are written once, for every estimator.
+
+SLICE <- 0.05 # seconds
+
+#' Run a problem on rows that are all at hand
+#'
+#' @param show A function of the share of the work that is done.
+#' @return What the estimator reports, a list.
+#' @noRd
+conduct <- function(problem, rows, show = function(done) NULL) {
+  run <- .Call(ffi_run_new, problem)
+  on.exit(.Call(ffi_run_free, run))
+  .Call(ffi_run_feed, run, rows, TRUE)
+  repeat {
+    state <- .Call(ffi_run_advance, run, SLICE)
+    show(.Call(ffi_run_progress, run)[2])
+    if (state != "more") break
+  }
+  .Call(ffi_run_result, run)
+}
+
+# Called from C when a run fails: errors keep their class, an interrupt becomes R's own.
+raise <- function(message, class) {
+  if (class == "logevidence_interrupt") {
+    signalCondition(structure(list(message = "", call = NULL), class = c("interrupt", "condition")))
+    invokeRestart("abort")
+  }
+  fail(message)
+}
+
+#' A progress bar on standard error, or nothing
+#' @noRd
+progress_bar <- function(wanted, n, replicates) {
+  if (!wanted) return(list(show = function(done) NULL, close = function() NULL))
+  started <- proc.time()[["elapsed"]]
+  drawn <- FALSE
+  width <- 30
+  show <- function(done) {
+    spent <- proc.time()[["elapsed"]] - started
+    if (spent < 0.5) return()
+    filled <- round(width * min(max(done, 0), 1))
+    left <- if (done > 0.02) paste0("ETA ", format_seconds(spent * (1 - done) / done)) else "ETA ?"
+    cat(sprintf("\r|%s%s| %3.0f%%  %s   ", strrep("=", filled), strrep(" ", width - filled), 100 * done, left),
+        file = stderr())
+    drawn <<- TRUE
+  }
+  close <- function() if (drawn) cat("\r", strrep(" ", width + 30), "\r", sep = "", file = stderr())
+  list(show = show, close = close)
+}
+
+format_seconds <- function(seconds) {
+  if (seconds < 1) return(sprintf("%.0f ms", 1000 * seconds))
+  if (seconds < 10) return(sprintf("%.1f s", seconds))
+  if (seconds < 100) return(sprintf("%.0f s", seconds))
+  if (seconds < 5400) return(sprintf("%.0f min", seconds / 60))
+  sprintf("%.1f h", seconds / 3600)
+}

@@ -1,0 +1,76 @@
+# Annealing schedules as specifications.
+
+#' Annealing schedules
+#'
+#' How many intermediate distributions there are between prior and posterior, and where.
+#'
+#' @param steps Number of steps, a whole number.
+#' @param delta Steepness of the sigmoid, positive: how much of the work is done near the two ends.
+#' @param ess Effective sample size that each step's own weights keep: a share of the particles if below 1, else a
+#'   number of particles. Larger is slower and more accurate.
+#'
+#' @details
+#' `adaptive()` chooses each step from the particles themselves; `linear()` and `sigmoidal()` fix all of them
+#' beforehand, which keeps the estimate of the evidence free of the bias that choosing brings.
+#'
+#' @return An object of class `"evidence_schedule"`.
+#'
+#' @references
+#' Grosse, R. B., Ghahramani, Z. and Adams, R. P. (2015). Sandwiching the marginal likelihood using bidirectional
+#' Monte Carlo. \doi{10.48550/arXiv.1511.02543}
+#'
+#' @examples
+#' evidence(gaussian_mean(), c(1.2, 0.4, 2.1), ais(schedule = sigmoidal(100)), seed = 1)
+#'
+#' @name schedules
+NULL
+
+new_schedule <- function(kind, ...) structure(list(kind = kind, ...), class = "evidence_schedule")
+
+#' @rdname schedules
+#' @export
+adaptive <- function(ess = 0.95) {
+  new_schedule("adaptive", ess = check_number(ess, "ess", 0, lower_open = TRUE))
+}
+
+#' @rdname schedules
+#' @export
+linear <- function(steps = 1000) {
+  new_schedule("linear", steps = check_count(steps, "steps", 1, 1e6))
+}
+
+#' @rdname schedules
+#' @export
+sigmoidal <- function(steps = 1000, delta = 4) {
+  new_schedule("sigmoidal", steps = check_count(steps, "steps", 1, 1e6), delta = check_positive(delta, "delta"))
+}
+
+check_schedule <- function(schedule) {
+  if (!inherits(schedule, "evidence_schedule")) refuse(schedule, "schedule", "a schedule, such as `adaptive()`")
+  schedule
+}
+
+#' @export
+print.evidence_schedule <- function(x, ...) {
+  cat("Schedule ", format_schedule(x), "\n", sep = "")
+  invisible(x)
+}
+
+format_schedule <- function(schedule) {
+  settings <- schedule[names(schedule) != "kind"]
+  paste0(schedule$kind, "(", paste(names(settings), vapply(settings, format, ""), sep = " = ", collapse = ", "), ")")
+}
+
+# The settings of a stage that a schedule stands for.
+schedule_settings <- function(schedule, particles) {
+  if (schedule$kind == "adaptive")
+    return(list(schedule = "adaptive", ess = ess_in_particles(schedule$ess, particles)))
+  lambda <- .Call(ffi_lambdas, schedule$kind, schedule$steps, as.double(c(schedule$delta, 1)[1]))
+  list(schedule = "fixed", lambda = lambda[-1])
+}
+
+# Shares become numbers of particles; a number must be one that the particles can reach.
+ess_in_particles <- function(ess, particles, name = "ess") {
+  ess <- check_number(ess, name, 0, particles, lower_open = TRUE)
+  if (ess < 1) ess * particles else ess
+}

@@ -1,0 +1,33 @@
+/* State as bytes.  One function per piece of state both writes and reads it, depending on the archive's
+ * direction, so the two can never disagree.  An archive that fails (memory, damaged bytes) stays failed and
+ * every later call does nothing: check `status` once at the end. */
+#ifndef LE_BASE_ARCHIVE_H
+#define LE_BASE_ARCHIVE_H
+
+#include "base/status.h"
+
+#include <stdint.h>
+
+typedef struct le_archive {
+  int writing;
+  unsigned char *bytes; /* owned when writing */
+  size_t size;          /* bytes written, or bytes there to read */
+  size_t capacity;
+  size_t position; /* reading */
+  le_status status;
+} le_archive;
+
+void le_archive_write(le_archive *archive);
+void le_archive_read(le_archive *archive, const unsigned char *bytes, size_t size);
+void le_archive_free(le_archive *archive);
+
+void le_archive_bytes(le_archive *archive, void *data, size_t size);
+void le_archive_double(le_archive *archive, double *value);
+void le_archive_doubles(le_archive *archive, double *values, size_t n);
+void le_archive_size(le_archive *archive, size_t *value);
+void le_archive_sizes(le_archive *archive, size_t *values, size_t n);
+void le_archive_int(le_archive *archive, int *value);
+/* Writes a number, or fails when what is read differs: guards against another version or another problem. */
+void le_archive_expect(le_archive *archive, uint64_t value);
+
+#endif

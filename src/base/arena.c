@@ -1,0 +1,60 @@
+/* A list of aligned blocks.  posix_memalign is not everywhere, so blocks are over-allocated and aligned by hand. */
+#include "base/arena.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { LE_ALIGNMENT = 64 };
+
+struct le_arena_block {
+  struct le_arena_block *next;
+};
+
+void *le_arena_bytes(le_arena *arena, size_t count, size_t size)
+{
+  if (count == 0) count = 1;
+  if (size == 0) size = 1;
+  if (count > (SIZE_MAX / 2) / size) {
+    arena->failed = 1;
+    return NULL;
+  }
+  struct le_arena_block *block = calloc(1, sizeof *block + LE_ALIGNMENT + count * size);
+  if (!block) {
+    arena->failed = 1;
+    return NULL;
+  }
+  block->next = arena->blocks;
+  arena->blocks = block;
+  uintptr_t start = (uintptr_t)(block + 1);
+  return (void *)((start + LE_ALIGNMENT - 1) & ~(uintptr_t)(LE_ALIGNMENT - 1));
+}
+
+double *le_arena_doubles(le_arena *arena, size_t count)
+{
+  return le_arena_bytes(arena, count, sizeof(double));
+}
+
+size_t *le_arena_indices(le_arena *arena, size_t count)
+{
+  return le_arena_bytes(arena, count, sizeof(size_t));
+}
+
+void le_arena_free(le_arena *arena)
+{
+  while (arena->blocks) {
+    struct le_arena_block *next = arena->blocks->next;
+    free(arena->blocks);
+    arena->blocks = next;
+  }
+  arena->failed = 0;
+}
+
+void *le_resize(void *block, size_t bytes)
+{
+  return realloc(block, bytes ? bytes : 1);
+}
+
+void le_release(void *block)
+{
+  free(block);
+}

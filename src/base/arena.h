@@ -1,0 +1,24 @@
+/* Memory that a run owns: taken at the start, given back all at once.  A request that cannot be met makes the
+ * arena remember it (`failed`), so a constructor asks for everything and checks once. */
+#ifndef LE_BASE_ARENA_H
+#define LE_BASE_ARENA_H
+
+#include <stddef.h>
+
+typedef struct le_arena {
+  struct le_arena_block *blocks;
+  int failed;
+} le_arena;
+
+/* Zeroed, aligned to a cache line; NULL (and failed = 1) when there is no memory. */
+void *le_arena_bytes(le_arena *arena, size_t count, size_t size);
+double *le_arena_doubles(le_arena *arena, size_t count);
+size_t *le_arena_indices(le_arena *arena, size_t count);
+void le_arena_free(le_arena *arena);
+
+/* Memory that must grow while rows arrive: the content is kept, NULL when there is none left (the old block
+ * stays valid).  Freed with le_release(). */
+void *le_resize(void *block, size_t bytes);
+void le_release(void *block);
+
+#endif

@@ -1,0 +1,23 @@
+/* Small dense linear algebra on row-major symmetric matrices, d x d, through GSL where that is good. */
+#ifndef LE_BASE_LINALG_H
+#define LE_BASE_LINALG_H
+
+#include "base/status.h"
+
+/* a -> its lower Cholesky factor L (upper triangle cleared); LE_NOT_POSITIVE leaves `a` undefined. */
+le_status le_cholesky(double *a, size_t d);
+/* sum of log diagonal entries: half the log determinant of L L'. */
+double le_cholesky_half_log_det(const double *factor, size_t d);
+/* Inverse of the lower triangular factor: inverse[i][j], j <= i, upper triangle cleared. */
+void le_lower_inverse(const double *factor, size_t d, double *inverse);
+/* x -> (L L')^-1 x */
+void le_cholesky_solve(const double *factor, size_t d, double *x);
+/* y = A x for a full matrix; y = L x and y = L' x for a lower triangular one. */
+void le_matvec(const double *a, size_t d, const double *x, double *y);
+void le_lower_matvec(const double *lower, size_t d, const double *x, double *y);
+void le_lower_transpose_matvec(const double *lower, size_t d, const double *x, double *y);
+double le_dot(const double *x, const double *y, size_t d);
+/* x' A x */
+double le_quadratic_form(const double *a, size_t d, const double *x, double *work);
+
+#endif

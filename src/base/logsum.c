@@ -1,0 +1,47 @@
+/* Every sum is shifted by its largest term first. */
+#include "base/logsum.h"
+
+#include <math.h>
+
+static double largest(const double *x, size_t n)
+{
+  double top = -INFINITY;
+  for (size_t i = 0; i < n; i++)
+    if (x[i] > top) top = x[i];
+  return top;
+}
+
+double le_logsumexp(const double *x, size_t n)
+{
+  const double top = largest(x, n);
+  if (!isfinite(top)) return top;
+  double sum = 0;
+  for (size_t i = 0; i < n; i++) sum += exp(x[i] - top);
+  return top + log(sum);
+}
+
+double le_logmeanexp(const double *x, size_t n)
+{
+  return le_logsumexp(x, n) - log((double)n);
+}
+
+double le_normalise(const double *x, size_t n, double *weight)
+{
+  const double total = le_logsumexp(x, n);
+  for (size_t i = 0; i < n; i++) weight[i] = isfinite(total) ? exp(x[i] - total) : 0;
+  return total;
+}
+
+double le_effective_size(const double *x, size_t n, double scale)
+{
+  const double top = largest(x, n);
+  if (!isfinite(top)) return 0;
+  double sum = 0, square = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (x[i] == -INFINITY) continue;
+    const double w = exp(scale * (x[i] - top));
+    sum += w;
+    square += w * w;
+  }
+  return sum * sum / square;
+}

@@ -1,0 +1,16 @@
+/* Sums of exponentials, in logs throughout. */
+#ifndef LE_BASE_LOGSUM_H
+#define LE_BASE_LOGSUM_H
+
+#include <stddef.h>
+
+/* log sum exp(x_i); -Inf for an empty or all -Inf set. */
+double le_logsumexp(const double *x, size_t n);
+/* log of the mean of exp(x_i). */
+double le_logmeanexp(const double *x, size_t n);
+/* Normalised weights exp(x_i - logsumexp); returns the logsumexp. */
+double le_normalise(const double *x, size_t n, double *weight);
+/* (sum w)^2 / sum w^2 with w_i = exp(scale * x_i); entries of -Inf count as zero weight.  0 when all are. */
+double le_effective_size(const double *x, size_t n, double scale);
+
+#endif

@@ -1,0 +1,102 @@
+/* The state keeps the four words of the current block and how many of them are used.  The counter's low 64 bits
+ * count blocks; its high 64 bits are (stream index, replicate). */
+#include "base/rng.h"
+
+#include "base/arena.h"
+
+#include <string.h>
+
+typedef struct philox_state {
+  uint32_t key[2];
+  uint32_t counter[4];
+  uint32_t block[4];
+  uint32_t used; /* words of `block` already given; 4 when empty */
+} philox_state;
+
+void le_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+{
+  uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
+  uint32_t k0 = key[0], k1 = key[1];
+  for (int round = 0; round < 10; round++) {
+    const uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+    const uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+    c1 = (uint32_t)p1;
+    c3 = (uint32_t)p0;
+    c0 = n0;
+    c2 = n2;
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  out[0] = c0;
+  out[1] = c1;
+  out[2] = c2;
+  out[3] = c3;
+}
+
+static unsigned long philox_get(void *vstate)
+{
+  philox_state *state = vstate;
+  if (state->used >= 4) {
+    le_philox(state->counter, state->key, state->block);
+    if (++state->counter[0] == 0) state->counter[1]++;
+    state->used = 0;
+  }
+  return state->block[state->used++];
+}
+
+/* In the open interval (0, 1), on 53 bits: the tails of transformed variates need the resolution. */
+static double philox_get_double(void *vstate)
+{
+  const uint64_t high = philox_get(vstate), low = philox_get(vstate);
+  return ((double)(((high << 32) | low) >> 11) + 0.5) * (1.0 / 9007199254740992.0);
+}
+
+static void philox_set(void *vstate, unsigned long seed)
+{
+  philox_state *state = vstate;
+  memset(state, 0, sizeof *state);
+  state->key[0] = (uint32_t)seed;
+  state->key[1] = (uint32_t)((uint64_t)seed >> 32);
+  state->used = 4;
+}
+
+static const gsl_rng_type philox_type = {"philox4x32", 0xffffffffUL, 0, sizeof(philox_state),
+                                         philox_set,   philox_get,   philox_get_double};
+const gsl_rng_type *const le_rng_philox = &philox_type;
+
+le_status le_streams_alloc(le_streams *streams, size_t n, uint64_t seed, uint32_t replicate)
+{
+  streams->n = 0;
+  streams->rng = le_resize(NULL, n * sizeof *streams->rng);
+  if (!streams->rng) return LE_NO_MEMORY;
+  for (size_t i = 0; i < n; i++) {
+    gsl_rng *rng = gsl_rng_alloc(le_rng_philox);
+    if (!rng) {
+      le_streams_free(streams);
+      return LE_NO_MEMORY;
+    }
+    philox_state *state = gsl_rng_state(rng);
+    state->key[0] = (uint32_t)seed;
+    state->key[1] = (uint32_t)(seed >> 32);
+    state->counter[2] = (uint32_t)i;
+    state->counter[3] = replicate;
+    streams->rng[i] = rng;
+    streams->n = i + 1;
+  }
+  return LE_OK;
+}
+
+void le_streams_free(le_streams *streams)
+{
+  for (size_t i = 0; i < streams->n; i++) gsl_rng_free(streams->rng[i]);
+  le_release(streams->rng);
+  streams->rng = NULL;
+  streams->n = 0;
+}
+
+void le_streams_archive(le_streams *streams, le_archive *archive)
+{
+  le_archive_expect(archive, streams->n);
+  for (size_t i = 0; i < streams->n && archive->status == LE_OK; i++)
+    le_archive_bytes(archive, gsl_rng_state(streams->rng[i]), sizeof(philox_state));
+}

@@ -1,0 +1,26 @@
+/* Status codes in words, and the one place where a failure leaves its sentence.  Nothing below the bridge
+ * jumps or prints: a function that fails fills the run's `le_error` and returns the status. */
+#ifndef LE_BASE_STATUS_H
+#define LE_BASE_STATUS_H
+
+#include "logevidence.h"
+
+typedef struct le_error {
+  char message[LE_MESSAGE_SIZE];
+} le_error;
+
+const char *le_status_sentence(le_status status);
+
+/* Writes the sentence and returns `status`, so that a failing function ends in `return le_fail(...)`. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+le_status le_fail(le_error *error, le_status status, const char *format, ...);
+
+#define LE_TRY(expression)                                                                             \
+  do {                                                                                                 \
+    le_status le_try_status_ = (expression);                                                           \
+    if (le_try_status_ != LE_OK) return le_try_status_;                                                \
+  } while (0)
+
+#endif

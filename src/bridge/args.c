@@ -1,0 +1,153 @@
+/* Conversions from R, each with its check: by the time C runs, shapes and types are right. */
+#include "bridge/bridge.h"
+
+#include <gsl/gsl_errno.h>
+
+typedef struct guard {
+  SEXP (*body)(void *);
+  void *data;
+  gsl_error_handler_t *handler;
+} guard;
+
+static SEXP guard_body(void *data)
+{
+  guard *g = data;
+  return g->body(g->data);
+}
+
+static void guard_end(void *data, Rboolean jump)
+{
+  (void)jump;
+  gsl_set_error_handler(((guard *)data)->handler);
+}
+
+SEXP guarded(SEXP (*body)(void *data), void *data)
+{
+  guard g = {body, data, gsl_set_error_handler_off()};
+  return R_UnwindProtect(guard_body, &g, guard_end, &g, NULL);
+}
+
+void raise_status(le_status status, const le_error *error)
+{
+  const char *sentence = error && error->message[0] ? error->message : le_status_sentence(status);
+  const char *kind = status == LE_INTERRUPTED ? "logevidence_interrupt" : "logevidence_error";
+  SEXP call = PROTECT(Rf_lang3(Rf_install("raise"), PROTECT(Rf_mkString(sentence)), PROTECT(Rf_mkString(kind))));
+  SEXP package = PROTECT(Rf_mkString("logevidence"));
+  SEXP space = PROTECT(R_FindNamespace(package));
+  Rf_eval(call, space);
+  UNPROTECT(5);
+  Rf_error("%s", sentence); /* not reached: the R function raises */
+}
+
+static void check_interrupt(void *unused)
+{
+  (void)unused;
+  R_CheckUserInterrupt();
+}
+
+int user_interrupts(void *unused)
+{
+  (void)unused;
+  return R_ToplevelExec(check_interrupt, NULL) == FALSE;
+}
+
+le_args args_from_list(SEXP list, le_arena *arena)
+{
+  le_args args = {0, NULL};
+  if (Rf_isNull(list) || XLENGTH(list) == 0) return args;
+  if (TYPEOF(list) != VECSXP) Rf_error("Settings must be a list.");
+  SEXP names = Rf_getAttrib(list, R_NamesSymbol);
+  if (TYPEOF(names) != STRSXP) Rf_error("Settings must be a named list.");
+  const R_xlen_t n = XLENGTH(list);
+  le_arg *arg = le_arena_bytes(arena, (size_t)n, sizeof *arg);
+  if (!arg) raise_status(LE_NO_MEMORY, NULL);
+  for (R_xlen_t i = 0; i < n; i++) {
+    SEXP value = VECTOR_ELT(list, i);
+    arg[i].name = CHAR(STRING_ELT(names, i));
+    if (TYPEOF(value) == REALSXP) {
+      arg[i].values = REAL(value);
+      arg[i].n = (size_t)XLENGTH(value);
+    } else if (TYPEOF(value) == STRSXP && XLENGTH(value) == 1) {
+      arg[i].word = CHAR(STRING_ELT(value, 0));
+    } else {
+      Rf_error("Setting `%s` must be numeric or one string.", arg[i].name);
+    }
+  }
+  args.n = (size_t)n;
+  args.arg = arg;
+  return args;
+}
+
+le_rows rows_from_matrix(SEXP matrix, size_t width)
+{
+  if (TYPEOF(matrix) != REALSXP || !Rf_isMatrix(matrix) || (size_t)Rf_nrows(matrix) != width)
+    Rf_error("Rows must be a numeric matrix of %d rows.", (int)width);
+  const le_rows rows = {(size_t)Rf_ncols(matrix), width, REAL(matrix)};
+  return rows;
+}
+
+uint64_t seed_from_words(SEXP words)
+{
+  if (TYPEOF(words) != REALSXP || XLENGTH(words) != 2) Rf_error("A seed must be two numbers.");
+  return ((uint64_t)(uint32_t)REAL(words)[0] << 32) | (uint32_t)REAL(words)[1];
+}
+
+const char *one_string(SEXP string, const char *name)
+{
+  if (TYPEOF(string) != STRSXP || XLENGTH(string) != 1) Rf_error("`%s` must be one string.", name);
+  return CHAR(STRING_ELT(string, 0));
+}
+
+size_t one_count(SEXP number, const char *name)
+{
+  const double value = Rf_asReal(number);
+  if (!(value >= 0 && value < 9e15)) Rf_error("`%s` must be a whole number.", name);
+  return (size_t)value;
+}
+
+SEXP named_list(size_t n, const char *const *names, SEXP *values)
+{
+  SEXP list = PROTECT(Rf_allocVector(VECSXP, (R_xlen_t)n)), labels = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)n));
+  for (size_t i = 0; i < n; i++) {
+    SET_VECTOR_ELT(list, (R_xlen_t)i, values[i]);
+    SET_STRING_ELT(labels, (R_xlen_t)i, Rf_mkChar(names[i]));
+  }
+  Rf_setAttrib(list, R_NamesSymbol, labels);
+  UNPROTECT(2);
+  return list;
+}
+
+static void model_finalize(SEXP pointer)
+{
+  model_handle *handle = R_ExternalPtrAddr(pointer);
+  if (!handle) return;
+  if (handle->self) handle->ops->destroy(handle->self);
+  le_arena_free(&handle->arena);
+  le_release(handle);
+  R_ClearExternalPtr(pointer);
+}
+
+model_handle *model_get(SEXP pointer)
+{
+  return R_ExternalPtrAddr(pointer);
+}
+
+SEXP model_new(SEXP type, SEXP args)
+{
+  const char *name = one_string(type, "type");
+  const le_model_ops *ops = le_find_model(name);
+  if (!ops) Rf_error("There is no model called \"%s\".", name);
+  SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, args));
+  model_handle *handle = le_resize(NULL, sizeof *handle);
+  if (!handle) raise_status(LE_NO_MEMORY, NULL);
+  memset(handle, 0, sizeof *handle);
+  handle->ops = ops;
+  R_SetExternalPtrAddr(pointer, handle);
+  R_RegisterCFinalizerEx(pointer, model_finalize, TRUE);
+  const le_args settings = args_from_list(args, &handle->arena);
+  le_error error = {""};
+  const le_status status = ops->create(&settings, &handle->self, error.message);
+  if (status != LE_OK) raise_status(status, &error);
+  UNPROTECT(1);
+  return pointer;
+}

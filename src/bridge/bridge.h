@@ -1,0 +1,60 @@
+/* Between R's objects and the package's own: the only folder that knows R. */
+#ifndef LE_BRIDGE_H
+#define LE_BRIDGE_H
+
+#include "base/arena.h"
+#include "registry.h"
+
+#define R_NO_REMAP
+#define STRICT_R_HEADERS
+#include <R.h>
+#include <Rinternals.h>
+
+/* Runs `body` with GSL's error handler off; it is back on however the body ends, R errors and interrupts included. */
+SEXP guarded(SEXP (*body)(void *data), void *data);
+
+/* A named R list of numeric vectors and strings as settings; names and numbers stay in R's memory, so the list must
+ * stay protected as long as they are used. */
+le_args args_from_list(SEXP list, le_arena *arena);
+/* A numeric matrix, one observation to a column, as rows. */
+le_rows rows_from_matrix(SEXP matrix, size_t width);
+uint64_t seed_from_words(SEXP words);
+const char *one_string(SEXP string, const char *name);
+size_t one_count(SEXP number, const char *name);
+
+/* An instance of a model, destroyed with the external pointer that holds it. */
+typedef struct model_handle {
+  const le_model_ops *ops;
+  void *self;
+  le_arena arena;
+} model_handle;
+SEXP model_new(SEXP type, SEXP args);
+model_handle *model_get(SEXP pointer);
+
+/* Raises the sentence of a failure as an R error of class logevidence_error. */
+void raise_status(le_status status, const le_error *error);
+
+/* Asked by runs from the main thread: has the user pressed the interrupt key? */
+int user_interrupts(void *unused);
+
+/* A list with names, both given as arrays. */
+SEXP named_list(size_t n, const char *const *names, SEXP *values);
+
+SEXP ffi_model(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP theta, SEXP extra);
+SEXP ffi_run_new(SEXP problem);
+SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP last);
+SEXP ffi_run_advance(SEXP run, SEXP seconds);
+SEXP ffi_run_progress(SEXP run);
+SEXP ffi_run_result(SEXP run);
+SEXP ffi_run_save(SEXP run);
+SEXP ffi_run_restore(SEXP run, SEXP state);
+SEXP ffi_run_free(SEXP run);
+SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, SEXP theta, SEXP settings, SEXP seed);
+SEXP ffi_philox(SEXP counter, SEXP key);
+SEXP ffi_uniforms(SEXP seed, SEXP replicate, SEXP stream, SEXP n);
+SEXP ffi_resample(SEXP scheme, SEXP weight, SEXP m, SEXP seed);
+SEXP ffi_schedule(SEXP log_lik, SEXP target, SEXP lambda);
+SEXP ffi_lambdas(SEXP kind, SEXP steps, SEXP delta);
+SEXP ffi_pareto_k(SEXP log_weight);
+
+#endif

@@ -1,0 +1,456 @@
+/* A model's functions bound to data, for R; and small pieces of the machinery, for the tests. */
+#include "bridge/bridge.h"
+
+#include "base/logsum.h"
+#include "base/pareto.h"
+#include "core/gradient.h"
+#include "core/resample.h"
+#include "core/schedule.h"
+
+#include <math.h>
+
+typedef struct model_call {
+  SEXP type, args, rows, what, theta, extra;
+} model_call;
+
+/* All that one evaluation needs; memory from R, so nothing leaks when R jumps. */
+typedef struct evaluation {
+  const le_model_ops *ops;
+  const void *self;
+  size_t d, m;
+  const double *theta;
+  le_rows rows;
+  double *scratch;
+} evaluation;
+
+static void check(le_status status)
+{
+  if (status != LE_OK) raise_status(status, NULL);
+}
+
+static void need(const void *function, const char *what)
+{
+  if (!function) Rf_error("This model offers no `%s`.", what);
+}
+#define NEED(e, member) need((const void *)(size_t)((e)->ops->member != NULL), #member)
+
+static SEXP zeros(size_t rows, size_t columns)
+{
+  SEXP matrix = Rf_allocMatrix(REALSXP, (int)rows, (int)columns);
+  memset(REAL(matrix), 0, rows * columns * sizeof(double));
+  return matrix;
+}
+
+static SEXP zero_vector(size_t n)
+{
+  SEXP vector = Rf_allocVector(REALSXP, (R_xlen_t)n);
+  memset(REAL(vector), 0, n * sizeof(double));
+  return vector;
+}
+
+static SEXP extra_element(SEXP extra, const char *name)
+{
+  SEXP names = Rf_getAttrib(extra, R_NamesSymbol);
+  for (R_xlen_t i = 0; TYPEOF(extra) == VECSXP && i < XLENGTH(extra); i++)
+    if (strcmp(CHAR(STRING_ELT(names, i)), name) == 0) return VECTOR_ELT(extra, i);
+  Rf_error("`%s` is missing.", name);
+  return R_NilValue;
+}
+
+/* Blocks as the estimators would pass them. */
+enum { BLOCK = 512 };
+#define FOR_BLOCKS(e, block)                                                                           \
+  for (size_t at_ = 0; at_ < (e)->rows.n; at_ += BLOCK)                                                \
+    for (le_rows block = {(e)->rows.n - at_ < BLOCK ? (e)->rows.n - at_ : BLOCK, (e)->rows.width,      \
+                          (e)->rows.values + at_ * (e)->rows.width},                                   \
+                 *once_ = &block;                                                                      \
+         once_; once_ = NULL)
+
+static SEXP eval_log_prior(const evaluation *e)
+{
+  SEXP value = PROTECT(zero_vector(e->m));
+  e->ops->log_prior(e->self, e->m, e->theta, REAL(value));
+  UNPROTECT(1);
+  return value;
+}
+
+static SEXP eval_log_prior_grad(const evaluation *e)
+{
+  NEED(e, log_prior_grad);
+  SEXP value = PROTECT(zeros(e->d, e->m));
+  e->ops->log_prior_grad(e->self, e->m, e->theta, REAL(value));
+  UNPROTECT(1);
+  return value;
+}
+
+static SEXP eval_log_prior_hess(const evaluation *e)
+{
+  NEED(e, log_prior_hess);
+  SEXP value = PROTECT(zeros(e->d, e->d));
+  e->ops->log_prior_hess(e->self, e->theta, REAL(value));
+  UNPROTECT(1);
+  return value;
+}
+
+static SEXP eval_log_lik(const evaluation *e)
+{
+  SEXP value = PROTECT(zero_vector(e->m));
+  FOR_BLOCKS(e, block) check(e->ops->log_lik(e->self, e->m, e->theta, &block, REAL(value), e->scratch));
+  UNPROTECT(1);
+  return value;
+}
+
+static SEXP eval_log_lik_grad(const evaluation *e)
+{
+  NEED(e, log_lik_grad);
+  static const char *const names[] = {"value", "gradient"};
+  SEXP part[2] = {PROTECT(zero_vector(e->m)), PROTECT(zeros(e->d, e->m))};
+  FOR_BLOCKS(e, block)
+  check(e->ops->log_lik_grad(e->self, e->m, e->theta, &block, REAL(part[0]), REAL(part[1]), e->scratch));
+  SEXP list = named_list(2, names, part);
+  UNPROTECT(2);
+  return list;
+}
+
+static SEXP eval_log_lik_hess(const evaluation *e)
+{
+  NEED(e, log_lik_hess);
+  static const char *const names[] = {"gradient", "hessian"};
+  SEXP part[2] = {PROTECT(zero_vector(e->d)), PROTECT(zeros(e->d, e->d))};
+  FOR_BLOCKS(e, block) check(e->ops->log_lik_hess(e->self, e->theta, &block, REAL(part[0]), REAL(part[1]), e->scratch));
+  SEXP list = named_list(2, names, part);
+  UNPROTECT(2);
+  return list;
+}
+
+static SEXP eval_information(const evaluation *e)
+{
+  NEED(e, information);
+  SEXP value = PROTECT(zeros(e->d, e->d));
+  FOR_BLOCKS(e, block) check(e->ops->information(e->self, e->theta, &block, REAL(value), e->scratch));
+  UNPROTECT(1);
+  return value;
+}
+
+/* n x m: a column of rows for each particle. */
+static SEXP eval_log_lik_each(const evaluation *e)
+{
+  SEXP value = PROTECT(zeros(e->rows.n, e->m));
+  double *part = (double *)R_alloc(BLOCK * e->m, sizeof(double));
+  size_t from = 0;
+  FOR_BLOCKS(e, block)
+  {
+    check(e->ops->log_lik_each(e->self, e->m, e->theta, &block, part, e->scratch));
+    for (size_t i = 0; i < e->m; i++)
+      memcpy(REAL(value) + i * e->rows.n + from, part + i * block.n, block.n * sizeof(double));
+    from += block.n;
+  }
+  UNPROTECT(1);
+  return value;
+}
+
+static SEXP eval_to_user(const evaluation *e)
+{
+  const size_t users = e->ops->user_dim ? e->ops->user_dim(e->self) : e->d;
+  SEXP value = PROTECT(zeros(users, e->m));
+  for (size_t i = 0; i < e->m; i++) {
+    if (e->ops->to_user)
+      e->ops->to_user(e->self, e->theta + i * e->d, REAL(value) + i * users);
+    else
+      memcpy(REAL(value) + i * users, e->theta + i * e->d, e->d * sizeof(double));
+  }
+  UNPROTECT(1);
+  return value;
+}
+
+static SEXP eval_exact(const evaluation *e)
+{
+  NEED(e, exact);
+  double log_evidence = NAN;
+  check(e->ops->exact(e->self, &e->rows, &log_evidence));
+  return Rf_ScalarReal(log_evidence);
+}
+
+static SEXP eval_draw_prior(const evaluation *e, SEXP extra)
+{
+  const size_t n = one_count(extra_element(extra, "n"), "n");
+  SEXP value = PROTECT(zeros(e->d, n));
+  le_streams streams;
+  if (le_streams_alloc(&streams, 1, seed_from_words(extra_element(extra, "seed")), 0) != LE_OK)
+    raise_status(LE_NO_MEMORY, NULL);
+  for (size_t i = 0; i < n; i++) e->ops->draw_prior(e->self, streams.rng[0], REAL(value) + i * e->d);
+  le_streams_free(&streams);
+  UNPROTECT(1);
+  return value;
+}
+
+static SEXP eval_simulate(const evaluation *e, SEXP rows, SEXP extra)
+{
+  NEED(e, simulate);
+  const uint64_t seed = seed_from_words(extra_element(extra, "seed"));
+  SEXP value = PROTECT(Rf_duplicate(rows));
+  le_streams streams;
+  if (le_streams_alloc(&streams, 1, seed, 0) != LE_OK) raise_status(LE_NO_MEMORY, NULL);
+  e->ops->simulate(e->self, e->theta, streams.rng[0], e->rows.n, REAL(value));
+  le_streams_free(&streams);
+  UNPROTECT(1);
+  return value;
+}
+
+static SEXP eval_relabel(const evaluation *e, SEXP theta, SEXP extra)
+{
+  SEXP reference = extra_element(extra, "reference"), value = PROTECT(Rf_duplicate(theta));
+  if (TYPEOF(reference) != REALSXP || (size_t)XLENGTH(reference) != e->d)
+    Rf_error("`reference` must be %d numbers.", (int)e->d);
+  if (e->ops->relabel)
+    for (size_t i = 0; i < e->m; i++) e->ops->relabel(e->self, REAL(reference), REAL(value) + i * e->d);
+  UNPROTECT(1);
+  return value;
+}
+
+typedef struct question {
+  const char *what;
+  int points; /* theta: 0 not needed, 1 exactly one, 2 any number */
+  int rows;
+  SEXP (*answer)(const evaluation *e);
+} question;
+
+static const question questions[] = {{"log_prior", 2, 0, eval_log_prior},
+                                     {"log_prior_grad", 2, 0, eval_log_prior_grad},
+                                     {"log_prior_hess", 1, 0, eval_log_prior_hess},
+                                     {"log_lik", 2, 1, eval_log_lik},
+                                     {"log_lik_grad", 2, 1, eval_log_lik_grad},
+                                     {"log_lik_hess", 1, 1, eval_log_lik_hess},
+                                     {"log_lik_each", 2, 1, eval_log_lik_each},
+                                     {"information", 1, 1, eval_information},
+                                     {"to_user", 2, 0, eval_to_user},
+                                     {"exact", 0, 1, eval_exact},
+                                     {"simulate", 1, 1, NULL},
+                                     {"relabel", 2, 0, NULL}};
+
+static SEXP simple_answer(const evaluation *e, const char *what, SEXP extra)
+{
+  if (strcmp(what, "dim") == 0) return Rf_ScalarReal((double)e->d);
+  if (strcmp(what, "width") == 0) return Rf_ScalarReal((double)e->ops->width(e->self));
+  if (strcmp(what, "traits") == 0) return Rf_ScalarReal((double)e->ops->traits);
+  if (strcmp(what, "user_dim") == 0)
+    return Rf_ScalarReal((double)(e->ops->user_dim ? e->ops->user_dim(e->self) : e->d));
+  if (strcmp(what, "log_symmetry") == 0)
+    return Rf_ScalarReal(e->ops->log_symmetry ? e->ops->log_symmetry(e->self) : 0);
+  if (strcmp(what, "draw_prior") == 0) return eval_draw_prior(e, extra);
+  return NULL;
+}
+
+static void bind(evaluation *e, const question *q, SEXP rows, SEXP theta)
+{
+  if (q->points) {
+    if (TYPEOF(theta) != REALSXP || !Rf_isMatrix(theta) || (size_t)Rf_nrows(theta) != e->d)
+      Rf_error("`theta` must be a numeric matrix of %d rows.", (int)e->d);
+    e->theta = REAL(theta);
+    e->m = (size_t)Rf_ncols(theta);
+    if (q->points == 1 && e->m != 1) Rf_error("`theta` must be one point, not %d.", (int)e->m);
+  }
+  if (q->rows) e->rows = rows_from_matrix(rows, e->ops->width(e->self));
+  const size_t scratch = e->ops->scratch ? e->ops->scratch(e->self, e->m ? e->m : 1, BLOCK) : 0;
+  e->scratch = (double *)R_alloc(scratch + 1, sizeof(double));
+}
+
+static SEXP model_body(void *data)
+{
+  const model_call *call = data;
+  const char *what = one_string(call->what, "what");
+  SEXP pointer = PROTECT(model_new(call->type, call->args));
+  const model_handle *handle = model_get(pointer);
+  evaluation e = {handle->ops, handle->self, handle->ops->dim(handle->self), 0, NULL, {0, 0, NULL}, NULL};
+  SEXP answer = simple_answer(&e, what, call->extra);
+  for (size_t i = 0; !answer && i < sizeof questions / sizeof *questions; i++) {
+    const question *q = &questions[i];
+    if (strcmp(what, q->what) != 0) continue;
+    bind(&e, q, call->rows, call->theta);
+    answer = q->answer                       ? q->answer(&e)
+             : strcmp(what, "relabel") == 0 ? eval_relabel(&e, call->theta, call->extra)
+                                            : eval_simulate(&e, call->rows, call->extra);
+  }
+  if (!answer) Rf_error("A model has no `%s`.", what);
+  UNPROTECT(1);
+  return answer;
+}
+
+SEXP ffi_model(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP theta, SEXP extra)
+{
+  model_call call = {type, args, rows, what, theta, extra};
+  return guarded(model_body, &call);
+}
+
+/* ---- pieces of the machinery ---- */
+
+typedef struct kernel_call {
+  SEXP model_type, model_args, kernel, rows, theta, settings, seed;
+} kernel_call;
+
+typedef struct kernel_run {
+  le_arena arena;
+  le_streams streams;
+  le_store store;
+} kernel_run;
+
+static void kernel_run_finalize(SEXP pointer)
+{
+  kernel_run *run = R_ExternalPtrAddr(pointer);
+  if (!run) return;
+  le_streams_free(&run->streams);
+  le_store_free(&run->store);
+  le_arena_free(&run->arena);
+  le_release(run);
+  R_ClearExternalPtr(pointer);
+}
+
+/* Settings: moves, distributions, seen, lambda, gradient rule ("full", "batch", "control"), batch, anchor, precision. */
+static SEXP kernel_body(void *data)
+{
+  const kernel_call *call = data;
+  SEXP model = PROTECT(model_new(call->model_type, call->model_args));
+  SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, R_NilValue)), theta = PROTECT(Rf_duplicate(call->theta));
+  kernel_run *run = le_resize(NULL, sizeof *run);
+  if (!run) raise_status(LE_NO_MEMORY, NULL);
+  memset(run, 0, sizeof *run);
+  R_SetExternalPtrAddr(pointer, run);
+  R_RegisterCFinalizerEx(pointer, kernel_run_finalize, TRUE);
+
+  const model_handle *handle = model_get(model);
+  const size_t d = handle->ops->dim(handle->self), m = (size_t)Rf_ncols(theta);
+  const le_args settings = args_from_list(call->settings, &run->arena);
+  const le_args kernel_args = args_from_list(VECTOR_ELT(call->kernel, 1), &run->arena);
+  const le_kernel_ops *ops = le_find_kernel(one_string(VECTOR_ELT(call->kernel, 0), "kernel"));
+  if (!ops) Rf_error("There is no such kernel.");
+  check(le_streams_alloc(&run->streams, m + 1, seed_from_words(call->seed), 0));
+  const le_rows rows = rows_from_matrix(call->rows, handle->ops->width(handle->self));
+  run->store.width = rows.width;
+  check(le_store_append(&run->store, &rows, NULL));
+
+  le_context context = {1, user_interrupts, NULL, {""}};
+  le_target target;
+  le_metric metric;
+  le_gradient gradient;
+  le_target_alloc(&target, handle->ops, handle->self, m, &context, &run->arena);
+  le_metric_alloc(&metric, d, ops->default_metric, &run->arena);
+  const char *rule = le_args_word(&settings, "gradient", "full");
+  le_gradient_alloc(&gradient,
+                    strcmp(rule, "batch") == 0     ? LE_GRADIENT_BATCH
+                    : strcmp(rule, "control") == 0 ? LE_GRADIENT_CONTROL
+                                                   : LE_GRADIENT_FULL,
+                    (size_t)le_args_number(&settings, "batch", 100), &target, &run->arena);
+  if (run->arena.failed) raise_status(LE_NO_MEMORY, NULL);
+  target.store = &run->store;
+  target.rng = run->streams.rng[0];
+  target.metric = &metric;
+  target.gradient = &gradient;
+  target.seen = (size_t)le_args_number(&settings, "seen", (double)rows.n);
+  target.chunk = rows.n - target.seen;
+  target.lambda = le_args_number(&settings, "lambda", 0);
+  const le_arg *precision = le_args_find(&settings, "precision"), *anchor = le_args_find(&settings, "anchor");
+  if (precision && precision->n == d * d) check(le_metric_set_precision(&metric, precision->values));
+  if (anchor && anchor->n == d) {
+    check(le_gradient_set_anchor(&gradient, &target, anchor->values));
+    check(le_gradient_open_chunk(&gradient, &target));
+  }
+
+  void *kernel = NULL;
+  check(ops->alloc(&kernel_args, d, m, &run->arena, &kernel));
+  if (strcmp(le_args_word(&settings, "answer", "moves"), "gradient") == 0) {
+    check(le_target_gradient(&target, m, REAL(call->theta), REAL(theta)));
+    UNPROTECT(3);
+    return theta;
+  }
+  const size_t moves = (size_t)le_args_number(&settings, "moves", 1),
+               rounds = (size_t)le_args_number(&settings, "distributions", 1);
+  for (size_t r = 0; r < rounds; r++) {
+    if (ops->begin) check(ops->begin(kernel, &target, m, REAL(theta), &run->streams));
+    for (size_t s = 0; s < moves; s++) check(ops->move(kernel, &target, m, REAL(theta), &run->streams));
+    if (ops->tune) ops->tune(kernel);
+  }
+  const le_kernel_report report = ops->report(kernel);
+  SEXP acceptance = PROTECT(Rf_ScalarReal(report.acceptance)), step = PROTECT(Rf_ScalarReal(report.step_size));
+  Rf_setAttrib(theta, Rf_install("acceptance"), acceptance);
+  Rf_setAttrib(theta, Rf_install("step_size"), step);
+  UNPROTECT(5);
+  return theta;
+}
+
+SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, SEXP theta, SEXP settings, SEXP seed)
+{
+  kernel_call call = {model_type, model_args, kernel, rows, theta, settings, seed};
+  return guarded(kernel_body, &call);
+}
+
+SEXP ffi_philox(SEXP counter, SEXP key)
+{
+  uint32_t c[4], k[2], out[4];
+  if (XLENGTH(counter) != 4 || XLENGTH(key) != 2) Rf_error("A Philox block has four words and two keys.");
+  for (int i = 0; i < 4; i++) c[i] = (uint32_t)REAL(counter)[i];
+  for (int i = 0; i < 2; i++) k[i] = (uint32_t)REAL(key)[i];
+  le_philox(c, k, out);
+  SEXP value = PROTECT(Rf_allocVector(REALSXP, 4));
+  for (int i = 0; i < 4; i++) REAL(value)[i] = out[i];
+  UNPROTECT(1);
+  return value;
+}
+
+SEXP ffi_uniforms(SEXP seed, SEXP replicate, SEXP stream, SEXP n)
+{
+  const size_t which = one_count(stream, "stream"), count = one_count(n, "n");
+  const uint64_t words = seed_from_words(seed);
+  const uint32_t repeat = (uint32_t)one_count(replicate, "replicate");
+  SEXP value = PROTECT(zero_vector(count));
+  le_streams streams;
+  check(le_streams_alloc(&streams, which + 1, words, repeat));
+  for (size_t i = 0; i < count; i++) REAL(value)[i] = gsl_rng_uniform(streams.rng[which]);
+  le_streams_free(&streams);
+  UNPROTECT(1);
+  return value;
+}
+
+SEXP ffi_resample(SEXP scheme, SEXP weight, SEXP m, SEXP seed)
+{
+  const int which = le_resampling_named(one_string(scheme, "scheme"));
+  if (which < 0) Rf_error("There is no such resampling scheme.");
+  const size_t n = (size_t)XLENGTH(weight), count = one_count(m, "m");
+  const uint64_t words = seed_from_words(seed);
+  double *work = (double *)R_alloc(n, sizeof(double));
+  size_t *ancestor = (size_t *)R_alloc(count, sizeof(size_t));
+  SEXP value = PROTECT(zero_vector(count));
+  le_streams streams;
+  check(le_streams_alloc(&streams, 1, words, 0));
+  le_resample((le_resampling)which, n, REAL(weight), count, streams.rng[0], work, ancestor);
+  le_streams_free(&streams);
+  for (size_t i = 0; i < count; i++) REAL(value)[i] = (double)ancestor[i] + 1;
+  UNPROTECT(1);
+  return value;
+}
+
+SEXP ffi_schedule(SEXP log_lik, SEXP target, SEXP lambda)
+{
+  double increment = NAN;
+  check(le_schedule_adaptive(REAL(log_lik), (size_t)XLENGTH(log_lik), Rf_asReal(target), Rf_asReal(lambda),
+                             &increment));
+  return Rf_ScalarReal(increment);
+}
+
+SEXP ffi_lambdas(SEXP kind, SEXP steps, SEXP delta)
+{
+  const size_t n = one_count(steps, "steps");
+  SEXP value = PROTECT(zero_vector(n + 1));
+  if (strcmp(one_string(kind, "kind"), "linear") == 0)
+    le_schedule_linear(n, REAL(value));
+  else
+    le_schedule_sigmoidal(n, Rf_asReal(delta), REAL(value));
+  UNPROTECT(1);
+  return value;
+}
+
+SEXP ffi_pareto_k(SEXP log_weight)
+{
+  const size_t n = (size_t)XLENGTH(log_weight);
+  double *work = (double *)R_alloc(n + 1, sizeof(double));
+  return Rf_ScalarReal(le_pareto_k(REAL(log_weight), n, work));
+}

@@ -1,0 +1,35 @@
+/* Registration of the routines that R calls. */
+#include "bridge/bridge.h"
+
+#include "base/threads.h"
+
+#include <R_ext/Rdynload.h>
+#include <R_ext/Visibility.h>
+
+#define ROUTINE(name, arguments) {#name, (DL_FUNC)(void (*)(void))(name), arguments}
+
+static const R_CallMethodDef routines[] = {ROUTINE(ffi_model, 6),
+                                           ROUTINE(ffi_run_new, 1),
+                                           ROUTINE(ffi_run_feed, 3),
+                                           ROUTINE(ffi_run_advance, 2),
+                                           ROUTINE(ffi_run_progress, 1),
+                                           ROUTINE(ffi_run_result, 1),
+                                           ROUTINE(ffi_run_save, 1),
+                                           ROUTINE(ffi_run_restore, 2),
+                                           ROUTINE(ffi_run_free, 1),
+                                           ROUTINE(ffi_kernel_moves, 7),
+                                           ROUTINE(ffi_philox, 2),
+                                           ROUTINE(ffi_uniforms, 4),
+                                           ROUTINE(ffi_resample, 4),
+                                           ROUTINE(ffi_schedule, 3),
+                                           ROUTINE(ffi_lambdas, 3),
+                                           ROUTINE(ffi_pareto_k, 1),
+                                           {NULL, NULL, 0}};
+
+void attribute_visible R_init_logevidence(DllInfo *dll)
+{
+  R_registerRoutines(dll, NULL, routines, NULL, NULL);
+  R_useDynamicSymbols(dll, FALSE);
+  R_forceSymbols(dll, TRUE);
+  le_threads_init();
+}

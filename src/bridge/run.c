@@ -1,0 +1,206 @@
+/* A run as R holds it: an external pointer whose finalizer frees everything, and the verbs of the estimator contract.
+ * Nothing here loops: R conducts. */
+#include "bridge/bridge.h"
+
+#include "base/threads.h"
+
+#include <gsl/gsl_errno.h>
+
+typedef struct run_handle {
+  const le_estimator_ops *ops;
+  void *self;
+  size_t width;
+  le_context context;
+  le_arena arena; /* settings */
+} run_handle;
+
+static void run_finalize(SEXP pointer)
+{
+  run_handle *run = R_ExternalPtrAddr(pointer);
+  if (!run) return;
+  if (run->self) run->ops->free(run->self);
+  le_arena_free(&run->arena);
+  le_release(run);
+  R_ClearExternalPtr(pointer);
+}
+
+static run_handle *run_get(SEXP pointer)
+{
+  run_handle *run = TYPEOF(pointer) == EXTPTRSXP ? R_ExternalPtrAddr(pointer) : NULL;
+  if (!run) Rf_error("This run has ended.");
+  return run;
+}
+
+static SEXP element(SEXP list, const char *name)
+{
+  SEXP names = Rf_getAttrib(list, R_NamesSymbol);
+  for (R_xlen_t i = 0; i < XLENGTH(list); i++)
+    if (strcmp(CHAR(STRING_ELT(names, i)), name) == 0) return VECTOR_ELT(list, i);
+  Rf_error("A run needs `%s`.", name);
+  return R_NilValue;
+}
+
+static SEXP run_new(void *data)
+{
+  SEXP problem = data;
+  SEXP model = PROTECT(model_new(element(problem, "model_type"), element(problem, "model_args")));
+  /* the run reads settings where R keeps them: both stay alive as long as the pointer */
+  SEXP keep = PROTECT(Rf_list2(problem, model)), pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, keep));
+  run_handle *run = le_resize(NULL, sizeof *run);
+  if (!run) raise_status(LE_NO_MEMORY, NULL);
+  memset(run, 0, sizeof *run);
+  R_SetExternalPtrAddr(pointer, run);
+  R_RegisterCFinalizerEx(pointer, run_finalize, TRUE);
+
+  const char *name = one_string(element(problem, "estimator"), "estimator");
+  run->ops = le_find_estimator(name);
+  if (!run->ops) Rf_error("There is no estimator called \"%s\".", name);
+  run->context.threads = le_threads_usable((int)one_count(element(problem, "threads"), "threads"));
+  run->context.interrupted = user_interrupts;
+
+  const model_handle *handle = model_get(model);
+  run->width = handle->ops->width(handle->self);
+  SEXP kernels = element(problem, "kernels");
+  le_kernel_spec *kernel = le_arena_bytes(&run->arena, (size_t)XLENGTH(kernels), sizeof *kernel);
+  if (!kernel) raise_status(LE_NO_MEMORY, NULL);
+  for (R_xlen_t i = 0; i < XLENGTH(kernels); i++) {
+    SEXP spec = VECTOR_ELT(kernels, i);
+    name = one_string(element(spec, "name"), "kernel");
+    kernel[i].ops = le_find_kernel(name);
+    if (!kernel[i].ops) Rf_error("There is no kernel called \"%s\".", name);
+    kernel[i].args = args_from_list(element(spec, "args"), &run->arena);
+  }
+  const le_problem made = {handle->ops,
+                           handle->self,
+                           args_from_list(element(problem, "settings"), &run->arena),
+                           (size_t)XLENGTH(kernels),
+                           kernel,
+                           seed_from_words(element(problem, "seed")),
+                           (uint32_t)one_count(element(problem, "replicate"), "replicate"),
+                           one_count(element(problem, "total"), "total")};
+  /* the kernels' specs outlive this call in the run's arena; the settings struct itself is copied by alloc */
+  le_status status = run->ops->alloc(&made, &run->context, &run->self);
+  if (status == LE_OK && !Rf_asLogical(element(problem, "restore"))) status = run->ops->start(run->self);
+  if (status != LE_OK) raise_status(status, &run->context.error);
+  UNPROTECT(3);
+  return pointer;
+}
+
+SEXP ffi_run_new(SEXP problem)
+{
+  return guarded(run_new, problem);
+}
+
+typedef struct run_call {
+  run_handle *run;
+  SEXP argument, second;
+} run_call;
+
+static SEXP run_feed(void *data)
+{
+  run_call *call = data;
+  const le_rows rows = rows_from_matrix(call->argument, call->run->width);
+  const le_status status = call->run->ops->feed(call->run->self, &rows, Rf_asLogical(call->second));
+  if (status != LE_OK) raise_status(status, &call->run->context.error);
+  return R_NilValue;
+}
+
+SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP last)
+{
+  run_call call = {run_get(run), rows, last};
+  return guarded(run_feed, &call);
+}
+
+static SEXP run_advance(void *data)
+{
+  run_call *call = data;
+  static const char *const words[] = {"more", "rows", "done", "failed"};
+  le_status status = LE_OK;
+  const le_progress progress = call->run->ops->advance(call->run->self, Rf_asReal(call->argument), &status);
+  if (progress == LE_FAILED) raise_status(status, &call->run->context.error);
+  return Rf_mkString(words[progress]);
+}
+
+SEXP ffi_run_advance(SEXP run, SEXP seconds)
+{
+  run_call call = {run_get(run), seconds, R_NilValue};
+  return guarded(run_advance, &call);
+}
+
+SEXP ffi_run_progress(SEXP run)
+{
+  const run_handle *handle = run_get(run);
+  SEXP answer = PROTECT(Rf_allocVector(REALSXP, 2));
+  handle->ops->progress(handle->self, &REAL(answer)[0], &REAL(answer)[1]);
+  UNPROTECT(1);
+  return answer;
+}
+
+static SEXP run_result(void *data)
+{
+  run_call *call = data;
+  le_result result = {0};
+  const le_status status = call->run->ops->result(call->run->self, &result);
+  if (status != LE_OK) raise_status(status, &call->run->context.error);
+  const char *names[LE_OUTPUTS_MOST];
+  SEXP values[LE_OUTPUTS_MOST];
+  for (size_t i = 0; i < result.n; i++) {
+    const le_output *output = &result.output[i];
+    names[i] = output->name;
+    /* zero columns: a plain vector */
+    values[i] = PROTECT(output->columns == 0
+                            ? Rf_allocVector(REALSXP, (R_xlen_t)output->rows)
+                            : Rf_allocMatrix(REALSXP, (int)output->rows, (int)output->columns));
+    const size_t n = output->columns == 0 ? output->rows : output->rows * output->columns;
+    if (n) memcpy(REAL(values[i]), output->values, n * sizeof(double));
+  }
+  SEXP list = named_list(result.n, names, values);
+  UNPROTECT((int)result.n);
+  return list;
+}
+
+SEXP ffi_run_result(SEXP run)
+{
+  run_call call = {run_get(run), R_NilValue, R_NilValue};
+  return guarded(run_result, &call);
+}
+
+SEXP ffi_run_save(SEXP run)
+{
+  run_handle *handle = run_get(run);
+  le_archive archive;
+  /* twice: the second pass writes into R's memory, so that an R allocation error can leak nothing */
+  le_archive_write(&archive);
+  handle->ops->archive(handle->self, &archive);
+  const size_t size = archive.size;
+  le_status status = archive.status;
+  le_archive_free(&archive);
+  if (status != LE_OK) raise_status(status, NULL);
+  SEXP state = PROTECT(Rf_allocVector(RAWSXP, (R_xlen_t)size));
+  le_archive_write(&archive);
+  handle->ops->archive(handle->self, &archive);
+  status = archive.status;
+  if (status == LE_OK && archive.size == size) memcpy(RAW(state), archive.bytes, size);
+  le_archive_free(&archive);
+  if (status != LE_OK) raise_status(status, NULL);
+  UNPROTECT(1);
+  return state;
+}
+
+SEXP ffi_run_restore(SEXP run, SEXP state)
+{
+  run_handle *handle = run_get(run);
+  if (TYPEOF(state) != RAWSXP) Rf_error("A saved state must be a raw vector.");
+  le_archive archive;
+  le_archive_read(&archive, RAW(state), (size_t)XLENGTH(state));
+  handle->ops->archive(handle->self, &archive);
+  if (archive.status == LE_OK && archive.position != archive.size) archive.status = LE_CORRUPT;
+  if (archive.status != LE_OK) raise_status(archive.status, NULL);
+  return R_NilValue;
+}
+
+SEXP ffi_run_free(SEXP run)
+{
+  if (TYPEOF(run) == EXTPTRSXP) run_finalize(run);
+  return R_NilValue;
+}

@@ -1,0 +1,45 @@
+/* Step sizes that follow an acceptance rate, changed only between distributions. */
+#ifndef LE_CORE_ADAPT_H
+#define LE_CORE_ADAPT_H
+
+#include "base/archive.h"
+
+#include <math.h>
+
+typedef struct le_adapt {
+  double step, goal, most;
+  int fixed;
+  double accepted, proposed; /* since the last tune */
+  double acceptance;         /* of the last distribution; NaN before the first */
+  double tunings;
+} le_adapt;
+
+/* `step` as given by the user (positive: never changed) or else `start`, to be tuned towards `goal`. */
+static inline le_adapt le_adapt_make(double step, double start, double goal, double most)
+{
+  const le_adapt adapt = {step > 0 ? step : start, goal, most, step > 0, 0, 0, NAN, 0};
+  return adapt;
+}
+
+static inline void le_adapt_tune(le_adapt *adapt)
+{
+  if (adapt->proposed == 0) return;
+  adapt->acceptance = adapt->accepted / adapt->proposed;
+  adapt->accepted = adapt->proposed = 0;
+  adapt->tunings++;
+  if (adapt->fixed) return;
+  /* quick at first, then steady: the best step changes along the path, so the gain never vanishes */
+  const double gain = fmax(0.5, 2 / adapt->tunings);
+  adapt->step = fmin(adapt->step * exp(gain * (adapt->acceptance - adapt->goal)), adapt->most);
+}
+
+static inline void le_adapt_archive(le_adapt *adapt, le_archive *archive)
+{
+  le_archive_double(archive, &adapt->step);
+  le_archive_double(archive, &adapt->accepted);
+  le_archive_double(archive, &adapt->proposed);
+  le_archive_double(archive, &adapt->acceptance);
+  le_archive_double(archive, &adapt->tunings);
+}
+
+#endif

@@ -1,0 +1,234 @@
+/* Draws are stratified over the modes (the k-th draw comes from the mode whose cumulated share holds (k + 1/2)/n) and
+ * weighted by the whole mixture, which keeps weights bounded where modes overlap. */
+#include "core/audit.h"
+
+#include "base/linalg.h"
+#include "base/logsum.h"
+#include "base/pareto.h"
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_sf_gamma.h>
+#include <math.h>
+#include <string.h>
+
+static const double degrees_of_freedom = 20;
+static const double log_two_pi = 1.8378770664093454836;
+
+void le_audit_alloc(le_audit *audit, const le_target *target, size_t draws, size_t batch, le_arena *arena)
+{
+  const size_t d = target->d;
+  memset(audit, 0, sizeof *audit);
+  audit->d = d;
+  audit->draws = draws;
+  audit->batch = batch < 1 ? 1 : batch > target->m ? target->m : batch;
+  for (size_t k = 0; k < LE_AUDIT_MODES; k++) le_mode_alloc(&audit->mode[k], d, arena);
+  le_mode_alloc(&audit->trial, d, arena);
+  audit->start = le_arena_doubles(arena, LE_AUDIT_MODES * d);
+  audit->share = le_arena_doubles(arena, LE_AUDIT_MODES);
+  audit->theta = le_arena_doubles(arena, draws * d);
+  audit->log_weight = le_arena_doubles(arena, draws);
+  audit->value = le_arena_doubles(arena, audit->batch);
+  audit->work = le_arena_doubles(arena, 2 * d * d + 4 * d + draws);
+}
+
+void le_audit_start(le_audit *audit, size_t starts, const double *start)
+{
+  audit->starts = starts > LE_AUDIT_MODES ? LE_AUDIT_MODES : starts;
+  memcpy(audit->start, start, audit->starts * audit->d * sizeof(double));
+  audit->climbed = audit->modes = audit->drawn = 0;
+  audit->failed = 0;
+  audit->phase = LE_AUDIT_CLIMB;
+  audit->log_evidence = audit->se = audit->laplace = audit->effective_size = audit->pareto_k = NAN;
+}
+
+static double symmetry(const le_target *target)
+{
+  return target->ops->log_symmetry ? target->ops->log_symmetry(target->model) : 0;
+}
+
+/* log of the mass that Laplace's approximation gives a mode. */
+static double laplace_mass(const le_mode *mode, size_t d)
+{
+  return mode->log_density + 0.5 * (double)d * log_two_pi - le_cholesky_half_log_det(mode->factor, d);
+}
+
+/* Within a tenth of a standard deviation of a peak already found. */
+static int is_known(const le_audit *audit, const le_mode *peak, double *work)
+{
+  const size_t d = audit->d;
+  double *shift = work, *product = work + d;
+  for (size_t k = 0; k < audit->modes; k++) {
+    for (size_t j = 0; j < d; j++) shift[j] = peak->theta[j] - audit->mode[k].theta[j];
+    if (le_quadratic_form(audit->mode[k].precision, d, shift, product) < 0.01 * (double)d) return 1;
+  }
+  return 0;
+}
+
+static void swap_modes(le_mode *a, le_mode *b)
+{
+  const le_mode kept = *a;
+  *a = *b;
+  *b = kept;
+}
+
+/* After the climbs: the heaviest mode first, shares from the Laplace masses (modes below 1e-4 are not worth draws). */
+static void weigh_modes(le_audit *audit, const le_target *target)
+{
+  const size_t d = audit->d;
+  double mass[LE_AUDIT_MODES];
+  for (size_t k = 1; k < audit->modes; k++)
+    for (size_t j = k; j > 0 && laplace_mass(&audit->mode[j], d) > laplace_mass(&audit->mode[j - 1], d); j--)
+      swap_modes(&audit->mode[j], &audit->mode[j - 1]);
+  for (size_t k = 0; k < audit->modes; k++) mass[k] = laplace_mass(&audit->mode[k], d);
+  const double total = le_logsumexp(mass, audit->modes);
+  audit->laplace = total + symmetry(target);
+  size_t kept = 0;
+  double sum = 0;
+  for (size_t k = 0; k < audit->modes; k++)
+    if (mass[k] - total > -9.2) {
+      audit->share[kept] = exp(mass[k] - total);
+      sum += audit->share[kept++];
+    }
+  audit->modes = kept;
+  for (size_t k = 0; k < kept; k++) audit->share[k] /= sum;
+}
+
+static le_status climb(le_audit *audit, le_target *target)
+{
+  const size_t d = audit->d;
+  le_mode *trial = &audit->trial;
+  memcpy(trial->theta, audit->start + audit->climbed * d, d * sizeof(double));
+  audit->climbed++;
+  LE_TRY(le_mode_climb(trial, target, audit->work));
+  if (trial->converged && audit->modes < LE_AUDIT_MODES) {
+    if (audit->modes > 0 && target->ops->relabel) {
+      /* the same peak under other labels is not another peak; its curvature belongs to the new labels */
+      if (target->ops->relabel(target->model, audit->mode[0].theta, trial->theta))
+        LE_TRY(le_mode_climb(trial, target, audit->work));
+    }
+    if (!is_known(audit, trial, audit->work)) swap_modes(trial, &audit->mode[audit->modes++]);
+  }
+  if (audit->climbed == audit->starts) {
+    if (audit->modes == 0) {
+      audit->failed = 1;
+      audit->phase = LE_AUDIT_DONE;
+    } else {
+      weigh_modes(audit, target);
+      audit->phase = LE_AUDIT_DRAW;
+    }
+  }
+  return LE_OK;
+}
+
+static double log_t_density(const le_mode *mode, size_t d, const double *theta, double *work)
+{
+  double *shift = work, *product = work + d;
+  for (size_t j = 0; j < d; j++) shift[j] = theta[j] - mode->theta[j];
+  const double nu = degrees_of_freedom, q = le_quadratic_form(mode->precision, d, shift, product);
+  return gsl_sf_lngamma(0.5 * (nu + (double)d)) - gsl_sf_lngamma(0.5 * nu) -
+         0.5 * (double)d * log(nu * 3.14159265358979323846) + le_cholesky_half_log_det(mode->factor, d) -
+         0.5 * (nu + (double)d) * log1p(q / nu);
+}
+
+static double log_proposal(const le_audit *audit, const double *theta, double *work)
+{
+  double part[LE_AUDIT_MODES];
+  for (size_t k = 0; k < audit->modes; k++)
+    part[k] = log(audit->share[k]) + log_t_density(&audit->mode[k], audit->d, theta, work);
+  return le_logsumexp(part, audit->modes);
+}
+
+/* theta = peak + L^-T z sqrt(nu / chi2), by back substitution. */
+static void draw_t(const le_mode *mode, size_t d, const gsl_rng *rng, double *theta)
+{
+  for (size_t j = 0; j < d; j++) theta[j] = gsl_ran_gaussian_ziggurat(rng, 1);
+  const double stretch = sqrt(degrees_of_freedom / gsl_ran_chisq(rng, degrees_of_freedom));
+  for (size_t i = d; i-- > 0;) {
+    double sum = theta[i];
+    for (size_t k = i + 1; k < d; k++) sum -= mode->factor[k * d + i] * theta[k];
+    theta[i] = sum / mode->factor[i * d + i];
+  }
+  for (size_t j = 0; j < d; j++) theta[j] = mode->theta[j] + stretch * theta[j];
+}
+
+static size_t stratum(const le_audit *audit, size_t draw)
+{
+  const double point = ((double)draw + 0.5) / (double)audit->draws;
+  double sum = 0;
+  for (size_t k = 0; k + 1 < audit->modes; k++)
+    if ((sum += audit->share[k]) > point) return k;
+  return audit->modes - 1;
+}
+
+static void finish(le_audit *audit, const le_target *target)
+{
+  const size_t n = audit->draws;
+  double *weight = audit->work;
+  const double total = le_normalise(audit->log_weight, n, weight);
+  audit->phase = LE_AUDIT_DONE;
+  if (!isfinite(total)) {
+    audit->failed = 1;
+    return;
+  }
+  audit->log_evidence = total - log((double)n) + symmetry(target);
+  double square = 0;
+  for (size_t i = 0; i < n; i++) square += weight[i] * weight[i];
+  audit->effective_size = 1 / square;
+  /* relative variance of the mean weight; half of it is what the logarithm loses on average */
+  const double relative = fmax(square - 1 / (double)n, 0) * (double)n / ((double)n - 1);
+  audit->log_evidence += 0.5 * relative;
+  audit->se = sqrt(relative);
+  audit->pareto_k = le_pareto_k(audit->log_weight, n, audit->work);
+}
+
+static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
+{
+  const size_t d = audit->d, from = audit->drawn,
+               to = from + audit->batch < audit->draws ? from + audit->batch : audit->draws;
+  for (size_t i = from; i < to; i++) draw_t(&audit->mode[stratum(audit, i)], d, rng, audit->theta + i * d);
+  LE_TRY(le_target_density(target, to - from, audit->theta + from * d, audit->value));
+  for (size_t i = from; i < to; i++) {
+    double *theta = audit->theta + i * d;
+    audit->log_weight[i] = audit->value[i - from] - log_proposal(audit, theta, audit->work);
+    if (target->ops->relabel && target->ops->relabel(target->model, audit->mode[0].theta, theta))
+      audit->log_weight[i] = -INFINITY;
+    if (isnan(audit->log_weight[i])) audit->log_weight[i] = -INFINITY;
+  }
+  audit->drawn = to;
+  if (to == audit->draws) finish(audit, target);
+  return LE_OK;
+}
+
+le_status le_audit_step(le_audit *audit, le_target *target, const gsl_rng *rng)
+{
+  if (audit->phase == LE_AUDIT_CLIMB) return climb(audit, target);
+  if (audit->phase == LE_AUDIT_DRAW) return draw(audit, target, rng);
+  return LE_OK;
+}
+
+void le_audit_archive(le_audit *audit, le_archive *archive)
+{
+  const size_t d = audit->d;
+  int phase = (int)audit->phase;
+  le_archive_expect(archive, audit->draws);
+  le_archive_size(archive, &audit->starts);
+  le_archive_size(archive, &audit->climbed);
+  le_archive_size(archive, &audit->modes);
+  le_archive_size(archive, &audit->drawn);
+  le_archive_int(archive, &phase);
+  audit->phase = (le_audit_phase)phase;
+  le_archive_int(archive, &audit->failed);
+  for (size_t k = 0; k < LE_AUDIT_MODES; k++) {
+    le_archive_doubles(archive, audit->mode[k].theta, d);
+    le_archive_doubles(archive, audit->mode[k].precision, d * d);
+    le_archive_doubles(archive, audit->mode[k].factor, d * d);
+    le_archive_double(archive, &audit->mode[k].log_density);
+  }
+  le_archive_doubles(archive, audit->start, LE_AUDIT_MODES * d);
+  le_archive_doubles(archive, audit->share, LE_AUDIT_MODES);
+  le_archive_doubles(archive, audit->theta, audit->draws * d);
+  le_archive_doubles(archive, audit->log_weight, audit->draws);
+  double *const figure[] = {&audit->log_evidence, &audit->se, &audit->laplace, &audit->effective_size,
+                            &audit->pareto_k};
+  for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
+}

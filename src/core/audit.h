@@ -1,0 +1,40 @@
+/* Importance sampling of the whole posterior at the end of a run, as a second opinion on its evidence.
+ *
+ * From a few particles Newton climbs to the distinct peaks; the proposal is a mixture of multivariate t distributions
+ * (20 degrees of freedom) with the peaks' curvatures, weighted by their Laplace masses.  Where a model has label
+ * symmetry, only draws inside the fundamental domain of the first peak count, and the result is multiplied by the
+ * number of labellings: exact even where the labelled modes overlap. */
+#ifndef LE_CORE_AUDIT_H
+#define LE_CORE_AUDIT_H
+
+#include "base/rng.h"
+#include "core/mode.h"
+
+enum { LE_AUDIT_MODES = 4 };
+
+typedef enum le_audit_phase { LE_AUDIT_CLIMB, LE_AUDIT_DRAW, LE_AUDIT_DONE } le_audit_phase;
+
+typedef struct le_audit {
+  size_t d, draws, batch; /* draws in all, and per call of the likelihood */
+  size_t starts;          /* climbs to make */
+  size_t climbed, modes, drawn;
+  le_audit_phase phase;
+  int failed; /* no peak with definite curvature was found */
+  le_mode mode[LE_AUDIT_MODES], trial;
+  double *start;      /* starts x d */
+  double *share;      /* of each mode in the proposal */
+  double *theta;      /* draws x d */
+  double *log_weight; /* draws */
+  double *value;      /* batch */
+  double *work;
+  double log_evidence, se, laplace, effective_size, pareto_k;
+} le_audit;
+
+void le_audit_alloc(le_audit *audit, const le_target *target, size_t draws, size_t batch, le_arena *arena);
+/* Starting points: copies of up to LE_AUDIT_MODES particles, the first being the most important. */
+void le_audit_start(le_audit *audit, size_t starts, const double *start);
+/* One climb or one batch of draws; LE_AUDIT_DONE in audit->phase at the end. */
+le_status le_audit_step(le_audit *audit, le_target *target, const gsl_rng *rng);
+void le_audit_archive(le_audit *audit, le_archive *archive);
+
+#endif

@@ -1,0 +1,67 @@
+/* The contract of an estimator: a run that is started, fed with rows, advanced in slices of time and asked for its
+ * result.  It never calls back: R conducts (src/bridge/run.c), C plays. */
+#ifndef LE_CORE_ESTIMATOR_H
+#define LE_CORE_ESTIMATOR_H
+
+#include "base/archive.h"
+#include "core/context.h"
+#include "core/kernel.h"
+
+typedef enum le_progress { LE_MORE, LE_NEEDS_ROWS, LE_DONE, LE_FAILED } le_progress;
+
+/* A kernel and its settings, as a method names them. */
+typedef struct le_kernel_spec {
+  const le_kernel_ops *ops;
+  le_args args;
+} le_kernel_spec;
+
+/* All that a run is made from. */
+typedef struct le_problem {
+  const le_model_ops *ops;
+  const void *model;
+  le_args settings;
+  size_t kernels;
+  const le_kernel_spec *kernel;
+  uint64_t seed;
+  uint32_t replicate;
+  size_t total; /* rows expected in all, 0 when unknown */
+} le_problem;
+
+/* One output of a run: a column-major table of numbers, owned by the run. */
+typedef struct le_output {
+  const char *name;
+  size_t rows, columns;
+  const double *values;
+} le_output;
+
+enum { LE_OUTPUTS_MOST = 40 };
+typedef struct le_result {
+  size_t n;
+  le_output output[LE_OUTPUTS_MOST];
+} le_result;
+
+typedef struct le_estimator_ops {
+  unsigned version; /* LE_CONTRACT_VERSION */
+  size_t size;      /* sizeof(le_estimator_ops) */
+  const char *name;
+
+  /* REQUIRED.  Reads the settings, checks the kernels' needs against what the model offers, takes memory. */
+  le_status (*alloc)(const le_problem *problem, le_context *context, void **self);
+  /* REQUIRED.  Accepts NULL. */
+  void (*free)(void *self);
+  /* REQUIRED.  Draws from the prior; once, before the first advance. */
+  le_status (*start)(void *self);
+  /* REQUIRED.  Appends rows; `last` closes the stream. */
+  le_status (*feed)(void *self, const le_rows *rows, int last);
+  /* REQUIRED.  Works for about `seconds` and says how it stands; with LE_FAILED the status and the context's error
+   * say why. */
+  le_progress (*advance)(void *self, double seconds, le_status *status);
+  /* REQUIRED.  Rows walked and the share of the work done, for a progress bar. */
+  void (*progress)(const void *self, double *rows, double *share);
+  /* REQUIRED.  What is known so far. */
+  le_status (*result)(void *self, le_result *result);
+  /* REQUIRED.  Writes the state, or reads it into a freshly allocated instance of the same problem. */
+  void (*archive)(void *self, le_archive *archive);
+} le_estimator_ops;
+
+#endif

@@ -1,0 +1,175 @@
+/* The batch is drawn with replacement, row k with probability proportional to its exponent in the annealed
+ * distribution (1 for rows seen, lambda in the chunk), and copied so that the model sees contiguous rows. */
+#include "core/gradient.h"
+
+#include "base/linalg.h"
+
+#include <string.h>
+
+void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batch, const le_target *target,
+                       le_arena *arena)
+{
+  const size_t d = target->d;
+  memset(gradient, 0, sizeof *gradient);
+  gradient->rule = rule;
+  gradient->batch = batch;
+  gradient->second_order = target->ops->log_lik_hess != NULL;
+  gradient->anchor = le_arena_doubles(arena, d);
+  gradient->grad = le_arena_doubles(arena, d);
+  gradient->chunk_grad = le_arena_doubles(arena, d);
+  gradient->batch_grad = le_arena_doubles(arena, d);
+  gradient->total_grad = le_arena_doubles(arena, d);
+  gradient->hess = le_arena_doubles(arena, d * d);
+  gradient->chunk_hess = le_arena_doubles(arena, d * d);
+  gradient->batch_hess = le_arena_doubles(arena, d * d);
+  gradient->total_hess = le_arena_doubles(arena, d * d);
+  gradient->shift = le_arena_doubles(arena, d);
+  gradient->value = le_arena_doubles(arena, target->m);
+  gradient->rows = le_arena_doubles(arena, batch * target->ops->width(target->model));
+}
+
+int le_gradient_active(const le_gradient *gradient, const le_target *target)
+{
+  if (gradient->rule == LE_GRADIENT_FULL) return 0;
+  if (gradient->rule == LE_GRADIENT_BATCH) return target->seen > 0;
+  return gradient->anchored;
+}
+
+/* Gradient and, where the model gives them, second derivatives at the anchor over rows [from, to). */
+static le_status anchor_sums(const le_gradient *gradient, le_target *target, size_t from, size_t to, double *grad,
+                             double *hess)
+{
+  if (gradient->second_order) return le_target_log_lik_hess(target, from, to, gradient->anchor, grad, hess);
+  return le_target_log_lik_grad(target, from, to, 1, gradient->anchor, gradient->value, grad);
+}
+
+le_status le_gradient_set_anchor(le_gradient *gradient, le_target *target, const double *anchor)
+{
+  memcpy(gradient->anchor, anchor, target->d * sizeof(double));
+  gradient->anchored = 1;
+  gradient->anchored_rows = target->seen;
+  return anchor_sums(gradient, target, 0, target->seen, gradient->grad, gradient->hess);
+}
+
+le_status le_gradient_open_chunk(le_gradient *gradient, le_target *target)
+{
+  return anchor_sums(gradient, target, target->seen, target->seen + target->chunk, gradient->chunk_grad,
+                     gradient->chunk_hess);
+}
+
+void le_gradient_close_chunk(le_gradient *gradient, const le_target *target)
+{
+  const size_t d = target->d;
+  for (size_t j = 0; j < d; j++) gradient->grad[j] += gradient->chunk_grad[j];
+  for (size_t k = 0; k < d * d; k++) gradient->hess[k] += gradient->chunk_hess[k];
+}
+
+/* Draws from [0, seen), and with `whole` from the chunk too, each of its rows with weight lambda. */
+static le_rows draw_batch(const le_gradient *gradient, const le_target *target, int whole)
+{
+  const size_t width = target->store->width;
+  const double in_chunk = whole ? target->lambda * (double)target->chunk : 0;
+  const double share = in_chunk / ((double)target->seen + in_chunk);
+  for (size_t b = 0; b < gradient->batch; b++) {
+    size_t k;
+    if (share > 0 && gsl_rng_uniform(target->rng) < share)
+      k = target->seen + (size_t)(gsl_rng_uniform(target->rng) * (double)target->chunk);
+    else
+      k = (size_t)(gsl_rng_uniform(target->rng) * (double)target->seen);
+    memcpy(gradient->rows + b * width, target->store->values + k * width, width * sizeof(double));
+  }
+  const le_rows rows = {gradient->batch, width, gradient->rows};
+  return rows;
+}
+
+/* A batch through the model for all particles, in blocks that its scratch allows; overwrites grad. */
+static le_status batch_gradients(const le_gradient *gradient, le_target *target, const le_rows *batch, size_t m,
+                                 const double *theta, double *grad)
+{
+  memset(grad, 0, m * target->d * sizeof(double));
+  memset(gradient->value, 0, m * sizeof(double));
+  for (size_t r = 0; r < batch->n; r += target->block) {
+    const le_rows rows = {batch->n - r < target->block ? batch->n - r : target->block, batch->width,
+                          batch->values + r * batch->width};
+    LE_TRY(target->ops->log_lik_grad(target->model, m, theta, &rows, gradient->value, grad, target->scratch));
+  }
+  target->gradients += (double)m * (double)batch->n;
+  return LE_OK;
+}
+
+static le_status plain_estimate(le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad)
+{
+  const size_t d = target->d;
+  target->ops->log_prior_grad(target->model, m, theta, grad);
+  if (target->chunk > 0 && target->lambda > 0) {
+    LE_TRY(le_target_log_lik_grad(target, target->seen, target->seen + target->chunk, m, theta, gradient->value,
+                                  target->grad));
+    for (size_t k = 0; k < m * d; k++) grad[k] += target->lambda * target->grad[k];
+  }
+  const le_rows batch = draw_batch(gradient, target, 0);
+  const double scale = (double)target->seen / (double)gradient->batch;
+  LE_TRY(batch_gradients(gradient, target, &batch, m, theta, target->grad));
+  for (size_t k = 0; k < m * d; k++) grad[k] += scale * target->grad[k];
+  return LE_OK;
+}
+
+static le_status controlled_estimate(le_gradient *gradient, le_target *target, size_t m, const double *theta,
+                                     double *grad)
+{
+  const size_t d = target->d;
+  const double lambda = target->lambda;
+  double *total = gradient->total_grad, *curvature = gradient->total_hess;
+  for (size_t j = 0; j < d; j++) total[j] = gradient->grad[j] + lambda * gradient->chunk_grad[j];
+  if (gradient->second_order)
+    for (size_t k = 0; k < d * d; k++) curvature[k] = gradient->hess[k] + lambda * gradient->chunk_hess[k];
+
+  const int remainder = !(gradient->second_order && (target->ops->traits & LE_MODEL_QUADRATIC));
+  const double scale = le_target_size(target) / (double)gradient->batch;
+  if (remainder) {
+    const le_rows batch = draw_batch(gradient, target, 1);
+    LE_TRY(batch_gradients(gradient, target, &batch, m, theta, target->grad));
+    memset(gradient->batch_grad, 0, d * sizeof(double));
+    if (gradient->second_order) {
+      memset(gradient->batch_hess, 0, d * d * sizeof(double));
+      for (size_t r = 0; r < batch.n; r += target->block) {
+        const le_rows rows = {batch.n - r < target->block ? batch.n - r : target->block, batch.width,
+                              batch.values + r * batch.width};
+        LE_TRY(target->ops->log_lik_hess(target->model, gradient->anchor, &rows, gradient->batch_grad,
+                                         gradient->batch_hess, target->scratch));
+      }
+      for (size_t k = 0; k < d * d; k++) curvature[k] -= scale * gradient->batch_hess[k];
+    } else {
+      LE_TRY(batch_gradients(gradient, target, &batch, 1, gradient->anchor, gradient->batch_grad));
+    }
+    for (size_t j = 0; j < d; j++) total[j] -= scale * gradient->batch_grad[j];
+  }
+
+  target->ops->log_prior_grad(target->model, m, theta, grad);
+  for (size_t i = 0; i < m; i++) {
+    double *g = grad + i * d;
+    if (gradient->second_order) {
+      for (size_t j = 0; j < d; j++) gradient->shift[j] = theta[i * d + j] - gradient->anchor[j];
+      for (size_t j = 0; j < d; j++) g[j] += le_dot(curvature + j * d, gradient->shift, d);
+    }
+    for (size_t j = 0; j < d; j++) g[j] += total[j] + (remainder ? scale * target->grad[i * d + j] : 0);
+  }
+  return LE_OK;
+}
+
+le_status le_gradient_estimate(le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad)
+{
+  return gradient->rule == LE_GRADIENT_BATCH ? plain_estimate(gradient, target, m, theta, grad)
+                                             : controlled_estimate(gradient, target, m, theta, grad);
+}
+
+void le_gradient_archive(le_gradient *gradient, const le_target *target, le_archive *archive)
+{
+  const size_t d = target->d;
+  le_archive_int(archive, &gradient->anchored);
+  le_archive_size(archive, &gradient->anchored_rows);
+  le_archive_doubles(archive, gradient->anchor, d);
+  le_archive_doubles(archive, gradient->grad, d);
+  le_archive_doubles(archive, gradient->hess, d * d);
+  le_archive_doubles(archive, gradient->chunk_grad, d);
+  le_archive_doubles(archive, gradient->chunk_hess, d * d);
+}

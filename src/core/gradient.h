@@ -1,0 +1,45 @@
+/* Gradients of the annealed log density from a mini-batch that all particles share.
+ *
+ * Plain: the published estimate, the batch scaled up to the rows seen before and the chunk in full.
+ * Controlled: with an anchor a and the sums of gradient G and second derivatives H of all rows there,
+ *
+ *     G(a) + H(a) (theta - a) + (n / B) sum_batch [ g(theta) - g(a) - h(a) (theta - a) ]
+ *
+ * is unbiased, and its noise is what is left of each row beyond second order (Baker, Fearnhead, Fox & Nemeth 2019
+ * for first order).  For a quadratic model nothing is left and no batch is drawn. */
+#ifndef LE_CORE_GRADIENT_H
+#define LE_CORE_GRADIENT_H
+
+#include "core/target.h"
+
+typedef enum le_gradient_rule { LE_GRADIENT_FULL, LE_GRADIENT_BATCH, LE_GRADIENT_CONTROL } le_gradient_rule;
+
+typedef struct le_gradient {
+  le_gradient_rule rule;
+  size_t batch;
+  int second_order; /* the model gives second derivatives */
+  int anchored;     /* the sums below belong to `anchor` */
+  size_t anchored_rows; /* rows seen when the anchor was set */
+  double *anchor;   /* a */
+  double *grad, *hess;             /* sums at a over the rows seen */
+  double *chunk_grad, *chunk_hess; /* sums at a over the chunk */
+  double *batch_grad, *batch_hess; /* sums at a over the batch */
+  double *total_grad, *total_hess; /* what the formula adds for every particle */
+  double *shift;    /* d */
+  double *value;    /* m, discarded */
+  double *rows;     /* batch x width */
+} le_gradient;
+
+void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batch, const le_target *target,
+                       le_arena *arena);
+/* 0 when the rule asks for the full data or there are so few rows that the full data cost no more. */
+int le_gradient_active(const le_gradient *gradient, const le_target *target);
+/* Moves the anchor and sums gradients and second derivatives of the rows seen; a pass over them. */
+le_status le_gradient_set_anchor(le_gradient *gradient, le_target *target, const double *anchor);
+/* Sums at the anchor over a new chunk; and the chunk joining the rows seen. */
+le_status le_gradient_open_chunk(le_gradient *gradient, le_target *target);
+void le_gradient_close_chunk(le_gradient *gradient, const le_target *target);
+le_status le_gradient_estimate(le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad);
+void le_gradient_archive(le_gradient *gradient, const le_target *target, le_archive *archive);
+
+#endif

@@ -1,0 +1,41 @@
+/* The contract of a Markov kernel: moves particles so that the target stays invariant, exactly or as its step size
+ * goes to zero.  Each kernel is one file ending in one constant table. */
+#ifndef LE_CORE_KERNEL_H
+#define LE_CORE_KERNEL_H
+
+#include "base/rng.h"
+#include "core/target.h"
+
+enum {
+  LE_NEEDS_GRADIENT = 1u << 0, /* le_target_gradient */
+  LE_NEEDS_DENSITY = 1u << 1   /* exact densities: no mini-batches */
+};
+
+/* What a kernel shows of itself in the trace. */
+typedef struct le_kernel_report {
+  double acceptance; /* of the moves since the last tune; NaN where nothing is rejected */
+  double step_size;
+} le_kernel_report;
+
+typedef struct le_kernel_ops {
+  unsigned version; /* LE_CONTRACT_VERSION */
+  size_t size;      /* sizeof(le_kernel_ops) */
+  const char *name;
+  unsigned needs;
+  le_metric_kind default_metric;
+
+  /* REQUIRED.  Memory for m particles comes from the arena; settings are named in the kernel's file. */
+  le_status (*alloc)(const le_args *args, size_t d, size_t m, le_arena *arena, void **self);
+  /* OPTIONAL.  A new distribution begins: fresh momenta. */
+  le_status (*begin)(void *self, le_target *target, size_t m, double *theta, const le_streams *streams);
+  /* REQUIRED.  One move of every particle, particle i with streams->rng[i + 1]; stream 0 is the run's. */
+  le_status (*move)(void *self, le_target *target, size_t m, double *theta, const le_streams *streams);
+  /* OPTIONAL.  Between distributions, the only place where step sizes may adapt. */
+  void (*tune)(void *self);
+  /* REQUIRED. */
+  le_kernel_report (*report)(const void *self);
+  /* REQUIRED.  Everything that outlives a move. */
+  void (*archive)(void *self, size_t m, le_archive *archive);
+} le_kernel_ops;
+
+#endif

@@ -1,0 +1,122 @@
+/* Both triangular factors are kept: with many particles, products are cheaper than repeated substitutions. */
+#include "core/metric.h"
+
+#include "base/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+void le_metric_alloc(le_metric *metric, size_t d, le_metric_kind kind, le_arena *arena)
+{
+  metric->d = d;
+  metric->kind = kind;
+  metric->factor = le_arena_doubles(arena, d * d);
+  metric->inverse = le_arena_doubles(arena, d * d);
+  metric->scale = le_arena_doubles(arena, d);
+  metric->work = le_arena_doubles(arena, 2 * d * d + 2 * d);
+  if (arena->failed) return;
+  for (size_t j = 0; j < d; j++) metric->factor[j * d + j] = metric->inverse[j * d + j] = metric->scale[j] = 1;
+}
+
+le_status le_metric_set_precision(le_metric *metric, const double *precision)
+{
+  const size_t d = metric->d;
+  for (size_t j = 0; j < d; j++)
+    if (!(precision[j * d + j] > 0)) return LE_NOT_POSITIVE;
+  if (metric->kind == LE_METRIC_DENSE) {
+    memcpy(metric->work, precision, d * d * sizeof(double));
+    LE_TRY(le_cholesky(metric->work, d));
+    memcpy(metric->factor, metric->work, d * d * sizeof(double));
+    le_lower_inverse(metric->factor, d, metric->inverse);
+  } else if (metric->kind == LE_METRIC_DIAGONAL) {
+    for (size_t j = 0; j < d; j++) metric->scale[j] = 1 / sqrt(precision[j * d + j]);
+  }
+  return LE_OK;
+}
+
+le_status le_metric_set_particles(le_metric *metric, size_t m, const double *theta, const double *weight,
+                                  const double *prior_variance)
+{
+  const size_t d = metric->d;
+  double *covariance = metric->work, *precision = metric->work + d * d, *mean = metric->work + 2 * d * d,
+         *column = mean + d;
+  double square = 0;
+  memset(metric->work, 0, (2 * d * d + 2 * d) * sizeof(double));
+  for (size_t i = 0; i < m; i++) {
+    square += weight[i] * weight[i];
+    for (size_t j = 0; j < d; j++) mean[j] += weight[i] * theta[i * d + j];
+  }
+  const double effective = square > 0 ? 1 / square : 1;
+  for (size_t i = 0; i < m; i++)
+    for (size_t j = 0; j < d; j++) {
+      const double dj = weight[i] * (theta[i * d + j] - mean[j]);
+      for (size_t k = 0; k <= j; k++) covariance[j * d + k] += dj * (theta[i * d + k] - mean[k]);
+    }
+  const double bessel = effective > 1.5 ? effective / (effective - 1) : 3;
+  const double shrink = (double)d / ((double)d + effective), floor_share = 1 / (1 + effective);
+  for (size_t j = 0; j < d; j++)
+    for (size_t k = 0; k <= j; k++) {
+      double c = covariance[j * d + k] * bessel;
+      if (j == k)
+        c = (1 - 0.01 * floor_share) * c + 1e-4 * floor_share * prior_variance[j] + 1e-300;
+      else
+        c *= 1 - shrink;
+      covariance[j * d + k] = covariance[k * d + j] = c;
+    }
+  if (metric->kind != LE_METRIC_DENSE) {
+    for (size_t j = 0; j < d; j++) precision[j * d + j] = 1 / covariance[j * d + j];
+    return le_metric_set_precision(metric, precision);
+  }
+  /* P = C^-1 column by column */
+  LE_TRY(le_cholesky(covariance, d));
+  for (size_t j = 0; j < d; j++) {
+    memset(column, 0, d * sizeof(double));
+    column[j] = 1;
+    le_cholesky_solve(covariance, d, column);
+    for (size_t k = 0; k < d; k++) precision[j * d + k] = column[k];
+  }
+  for (size_t j = 0; j < d; j++)
+    for (size_t k = 0; k < j; k++)
+      precision[j * d + k] = precision[k * d + j] = 0.5 * (precision[j * d + k] + precision[k * d + j]);
+  return le_metric_set_precision(metric, precision);
+}
+
+void le_metric_drift(const le_metric *metric, const double *velocity, double *displacement)
+{
+  const size_t d = metric->d;
+  switch (metric->kind) {
+  case LE_METRIC_IDENTITY:
+    memcpy(displacement, velocity, d * sizeof(double));
+    break;
+  case LE_METRIC_DIAGONAL:
+    for (size_t j = 0; j < d; j++) displacement[j] = metric->scale[j] * velocity[j];
+    break;
+  case LE_METRIC_DENSE:
+    le_lower_transpose_matvec(metric->inverse, d, velocity, displacement);
+    break;
+  }
+}
+
+void le_metric_kick(const le_metric *metric, const double *gradient, double *kick)
+{
+  const size_t d = metric->d;
+  switch (metric->kind) {
+  case LE_METRIC_IDENTITY:
+    memcpy(kick, gradient, d * sizeof(double));
+    break;
+  case LE_METRIC_DIAGONAL:
+    for (size_t j = 0; j < d; j++) kick[j] = metric->scale[j] * gradient[j];
+    break;
+  case LE_METRIC_DENSE:
+    le_lower_matvec(metric->inverse, d, gradient, kick);
+    break;
+  }
+}
+
+void le_metric_archive(le_metric *metric, le_archive *archive)
+{
+  le_archive_expect(archive, (uint64_t)metric->kind);
+  le_archive_doubles(archive, metric->factor, metric->d * metric->d);
+  le_archive_doubles(archive, metric->inverse, metric->d * metric->d);
+  le_archive_doubles(archive, metric->scale, metric->d);
+}

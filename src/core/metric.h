@@ -1,0 +1,33 @@
+/* The scale on which kernels move: a precision matrix P = L L' that makes the target roughly round.
+ *
+ * With theta = a + L^-T z the target has unit scale in z: a velocity v in z moves theta by L^-T v, and a gradient g in
+ * theta is L^-1 g in z. */
+#ifndef LE_CORE_METRIC_H
+#define LE_CORE_METRIC_H
+
+#include "base/arena.h"
+#include "base/archive.h"
+
+typedef enum le_metric_kind { LE_METRIC_IDENTITY, LE_METRIC_DIAGONAL, LE_METRIC_DENSE } le_metric_kind;
+
+typedef struct le_metric {
+  size_t d;
+  le_metric_kind kind;
+  double *factor;  /* L, lower, for the dense kind */
+  double *inverse; /* L^-1, lower */
+  double *scale;   /* 1 / sqrt(P_jj), for the diagonal kind */
+  double *work;    /* d x d */
+} le_metric;
+
+void le_metric_alloc(le_metric *metric, size_t d, le_metric_kind kind, le_arena *arena);
+/* From a precision matrix (left alone); LE_NOT_POSITIVE leaves the metric as it was. */
+le_status le_metric_set_precision(le_metric *metric, const double *precision);
+/* From weighted particles: their covariance, shrunk towards its diagonal by d / (d + effective size) and towards
+ * `prior_variance` (d numbers) where the particles hardly vary. */
+le_status le_metric_set_particles(le_metric *metric, size_t m, const double *theta, const double *weight,
+                                  const double *prior_variance);
+void le_metric_drift(const le_metric *metric, const double *velocity, double *displacement);
+void le_metric_kick(const le_metric *metric, const double *gradient, double *kick);
+void le_metric_archive(le_metric *metric, le_archive *archive);
+
+#endif

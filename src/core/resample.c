@@ -1,0 +1,70 @@
+/* All four walk once along the cumulated weights with increasing points.  Multinomial points are made in order from
+ * exponential spacings (Devroye 1986, V.3), so no sort is needed. */
+#include "core/resample.h"
+
+#include <math.h>
+#include <string.h>
+
+int le_resampling_named(const char *name)
+{
+  static const char *const names[] = {"systematic", "stratified", "multinomial", "residual"};
+  for (int i = 0; i < 4; i++)
+    if (strcmp(name, names[i]) == 0) return i;
+  return -1;
+}
+
+/* Offspring `first`..`last`-1 for increasing points in (0, 1); the last particle with weight catches rounding. */
+static void walk(size_t n, const double *weight, size_t count, le_resampling scheme, const gsl_rng *rng,
+                 size_t *ancestor)
+{
+  double total = 0;
+  size_t heaviest = 0;
+  for (size_t i = 0; i < n; i++) {
+    total += weight[i];
+    if (weight[i] > 0) heaviest = i;
+  }
+  double cumulated = weight[0], point = 0, tail = 1;
+  size_t i = 0;
+  const double common = scheme == LE_SYSTEMATIC ? gsl_rng_uniform_pos(rng) : 0;
+  for (size_t j = 0; j < count; j++) {
+    if (scheme == LE_MULTINOMIAL) {
+      /* the next order statistic of uniforms: 1 - prod U^(1 / remaining) */
+      tail *= pow(gsl_rng_uniform_pos(rng), 1 / (double)(count - j));
+      point = (1 - tail) * total;
+    } else {
+      const double u = scheme == LE_SYSTEMATIC ? common : gsl_rng_uniform_pos(rng);
+      point = ((double)j + u) / (double)count * total;
+    }
+    while (cumulated < point && i < heaviest) cumulated += weight[++i];
+    ancestor[j] = i;
+  }
+}
+
+void le_resample(le_resampling scheme, size_t n, const double *weight, size_t m, const gsl_rng *rng, double *work,
+                 size_t *ancestor)
+{
+  if (scheme != LE_RESIDUAL) {
+    walk(n, weight, m, scheme, rng, ancestor);
+    return;
+  }
+  /* whole parts for certain, the rest multinomially; counts first, so that ancestors come out in order */
+  size_t sure = 0;
+  double rest = 0;
+  for (size_t i = 0; i < n; i++) {
+    const double expected = weight[i] * (double)m;
+    sure += (size_t)floor(expected);
+    work[i] = expected - floor(expected);
+    rest += work[i];
+  }
+  const size_t random = m > sure ? m - sure : 0;
+  if (random > 0 && rest > 0) walk(n, work, random, LE_MULTINOMIAL, rng, ancestor + sure);
+  size_t j = 0, extra = sure;
+  /* merge in place: the random part lies behind, already in order */
+  for (size_t i = 0; i < n; i++) {
+    for (size_t c = (size_t)floor(weight[i] * (double)m); c > 0 && j < extra; c--) ancestor[j++] = i;
+    while (extra < sure + random && ancestor[extra] == i) {
+      ancestor[j++] = i;
+      extra++;
+    }
+  }
+}

@@ -1,0 +1,16 @@
+/* Resampling schemes: ancestors of m offspring for n weighted particles. */
+#ifndef LE_CORE_RESAMPLE_H
+#define LE_CORE_RESAMPLE_H
+
+#include <gsl/gsl_rng.h>
+#include <stddef.h>
+
+typedef enum le_resampling { LE_SYSTEMATIC, LE_STRATIFIED, LE_MULTINOMIAL, LE_RESIDUAL } le_resampling;
+
+/* `weight` sums to one; offspring j descends from ancestor[j], in increasing order.  `work` holds n doubles. */
+void le_resample(le_resampling scheme, size_t n, const double *weight, size_t m, const gsl_rng *rng, double *work,
+                 size_t *ancestor);
+/* The scheme of that name, or -1. */
+int le_resampling_named(const char *name);
+
+#endif

@@ -1,0 +1,86 @@
+/* Rows are copied in: the caller's memory may go away while a stream is open.  Shuffling while copying costs one
+ * gather and makes every later block a random sample that lies contiguous in memory. */
+#include "core/rows.h"
+
+#include "base/arena.h"
+
+#include <gsl/gsl_randist.h>
+#include <stdint.h>
+#include <string.h>
+
+static le_status reserve(le_store *store, size_t rows)
+{
+  if (rows <= store->capacity) return LE_OK;
+  const size_t capacity = store->capacity == 0 ? rows : (rows > store->capacity * 3 / 2 ? rows : store->capacity * 3 / 2);
+  if (store->width && capacity > SIZE_MAX / sizeof(double) / store->width) return LE_NO_MEMORY;
+  double *grown = le_resize(store->values, capacity * store->width * sizeof(double));
+  if (!grown) return LE_NO_MEMORY;
+  store->values = grown;
+  store->capacity = capacity;
+  return LE_OK;
+}
+
+static size_t *random_order(size_t n, const gsl_rng *shuffle)
+{
+  size_t *order = le_resize(NULL, n * sizeof *order);
+  if (!order) return NULL;
+  for (size_t i = 0; i < n; i++) order[i] = i;
+  gsl_ran_shuffle(shuffle, order, n, sizeof *order);
+  return order;
+}
+
+size_t le_store_origin(size_t n, size_t row, const gsl_rng *shuffle)
+{
+  size_t *order = n < 2 ? NULL : random_order(n, shuffle);
+  const size_t origin = order ? order[row] : row;
+  le_release(order);
+  return origin;
+}
+
+le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *shuffle)
+{
+  const size_t width = store->width;
+  LE_TRY(reserve(store, store->n + rows->n));
+  double *out = store->values + store->n * width;
+  if (!shuffle || rows->n < 2) {
+    memcpy(out, rows->values, rows->n * width * sizeof(double));
+  } else {
+    size_t *order = random_order(rows->n, shuffle);
+    if (!order) return LE_NO_MEMORY;
+    for (size_t i = 0; i < rows->n; i++)
+      memcpy(out + i * width, rows->values + order[i] * width, width * sizeof(double));
+    le_release(order);
+  }
+  store->n += rows->n;
+  return LE_OK;
+}
+
+le_rows le_store_rows(const le_store *store, size_t from, size_t to)
+{
+  const le_rows rows = {to - from, store->width, store->values + from * store->width};
+  return rows;
+}
+
+void le_store_free(le_store *store)
+{
+  le_release(store->values);
+  memset(store, 0, sizeof *store);
+}
+
+void le_store_archive(le_store *store, le_archive *archive)
+{
+  size_t n = store->n;
+  le_archive_expect(archive, store->width);
+  le_archive_size(archive, &n);
+  if (archive->status != LE_OK) return;
+  if (!archive->writing) {
+    store->n = 0;
+    if (store->width && n > (archive->size - archive->position) / sizeof(double) / store->width)
+      archive->status = LE_CORRUPT;
+    else
+      archive->status = reserve(store, n);
+    if (archive->status != LE_OK) return;
+    store->n = n;
+  }
+  le_archive_doubles(archive, store->values, n * store->width);
+}

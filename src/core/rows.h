@@ -1,0 +1,24 @@
+/* The observations of a run, contiguous and in the order in which they are walked. */
+#ifndef LE_CORE_ROWS_H
+#define LE_CORE_ROWS_H
+
+#include "base/archive.h"
+#include "base/status.h"
+
+#include <gsl/gsl_rng.h>
+
+typedef struct le_store {
+  size_t n, width, capacity;
+  double *values;
+} le_store;
+
+/* Appends a block; with `shuffle` not NULL in a random order (only the block itself is shuffled). */
+le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *shuffle);
+/* Where a row of a store of n rows, shuffled by one append with this stream, stood before: the shuffle is replayed on
+ * numbers, so that nobody has to keep the order.  `row` itself when there is no memory for that. */
+size_t le_store_origin(size_t n, size_t row, const gsl_rng *shuffle);
+le_rows le_store_rows(const le_store *store, size_t from, size_t to);
+void le_store_free(le_store *store);
+void le_store_archive(le_store *store, le_archive *archive);
+
+#endif

@@ -1,0 +1,173 @@
+/* Rows are visited in blocks that stay in cache while all particles of a thread use them.  Threads split the
+ * particles; the loop over a segment of rows is outside, so that an interrupt is noticed between segments. */
+#include "core/target.h"
+
+#include "core/gradient.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK_DOUBLES = 4096, BLOCK_MOST = 512, BLOCK_LEAST = 32 };
+
+void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m, le_context *context,
+                     le_arena *arena)
+{
+  memset(target, 0, sizeof *target);
+  target->ops = ops;
+  target->model = model;
+  target->d = ops->dim(model);
+  target->context = context;
+  size_t block = BLOCK_DOUBLES / ops->width(model);
+  target->block = block > BLOCK_MOST ? BLOCK_MOST : block < BLOCK_LEAST ? BLOCK_LEAST : block;
+  target->m = m;
+  /* round up to a cache line: threads write side by side */
+  target->scratch_size = ops->scratch ? (ops->scratch(model, m, target->block) + 15) / 8 * 8 : 0;
+  target->scratch = le_arena_doubles(arena, target->scratch_size * (size_t)context->threads);
+  target->work = le_arena_doubles(arena, 2 * m);
+  target->grad = le_arena_doubles(arena, m * target->d);
+}
+
+/* One segment of rows for particles [first, last), block by block. */
+static le_status some_particles(const le_target *target, size_t from, size_t to, size_t first, size_t last,
+                                const double *theta, double *value, double *grad, double *scratch)
+{
+  const size_t d = target->d;
+  for (size_t r = from; r < to; r += target->block) {
+    const le_rows rows = le_store_rows(target->store, r, r + target->block < to ? r + target->block : to);
+    const le_status status =
+        grad ? target->ops->log_lik_grad(target->model, last - first, theta + first * d, &rows, value + first,
+                                         grad + first * d, scratch)
+             : target->ops->log_lik(target->model, last - first, theta + first * d, &rows, value + first, scratch);
+    if (status != LE_OK) return status;
+  }
+  return LE_OK;
+}
+
+static le_status segment_sums(le_target *target, size_t from, size_t to, size_t m, const double *theta, double *value,
+                              double *grad)
+{
+  const size_t threads = (size_t)target->context->threads < m ? (size_t)target->context->threads : m;
+  if (threads <= 1) return some_particles(target, from, to, 0, m, theta, value, grad, target->scratch);
+  const size_t tile = (m + threads - 1) / threads;
+  int worst = LE_OK;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads((int)threads) schedule(static, 1) reduction(max : worst)
+#endif
+  for (size_t t = 0; t < threads; t++) {
+    const size_t first = t * tile, last = first + tile < m ? first + tile : m;
+    if (first >= last) continue;
+    const le_status status = some_particles(target, from, to, first, last, theta, value, grad,
+                                            target->scratch + t * target->scratch_size);
+    if ((int)status > worst) worst = (int)status;
+  }
+  return (le_status)worst;
+}
+
+static le_status row_sums(le_target *target, size_t from, size_t to, size_t m, const double *theta, double *value,
+                          double *grad)
+{
+  memset(value, 0, m * sizeof(double));
+  if (grad) memset(grad, 0, m * target->d * sizeof(double));
+  /* about a million particle-rows between two looks at the interrupt flag */
+  size_t segment = (1000000 / m + target->block) / target->block * target->block;
+  for (size_t r = from; r < to; r += segment) {
+    if (r > from && le_interrupted(target->context)) return LE_INTERRUPTED;
+    const size_t end = r + segment < to ? r + segment : to;
+    LE_TRY(segment_sums(target, r, end, m, theta, value, grad));
+  }
+  const double evaluations = (double)m * (double)(to - from);
+  if (grad)
+    target->gradients += evaluations;
+  else
+    target->likelihoods += evaluations;
+  return LE_OK;
+}
+
+le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m, const double *theta, double *value)
+{
+  return row_sums(target, from, to, m, theta, value, NULL);
+}
+
+le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size_t m, const double *theta,
+                                 double *value, double *grad)
+{
+  return row_sums(target, from, to, m, theta, value, grad);
+}
+
+le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, const double *theta, double *grad,
+                                 double *hess)
+{
+  const size_t d = target->d;
+  memset(grad, 0, d * sizeof(double));
+  memset(hess, 0, d * d * sizeof(double));
+  for (size_t r = from, blocks = 0; r < to; r += target->block, blocks++) {
+    if (blocks % 64 == 63 && le_interrupted(target->context)) return LE_INTERRUPTED;
+    const le_rows rows = le_store_rows(target->store, r, r + target->block < to ? r + target->block : to);
+    LE_TRY(target->ops->log_lik_hess(target->model, theta, &rows, grad, hess, target->scratch));
+  }
+  target->gradients += (double)(to - from);
+  return LE_OK;
+}
+
+le_status le_target_information(le_target *target, size_t from, size_t to, double weight, const double *theta,
+                                double *info)
+{
+  const size_t d = target->d;
+  double *sum = target->metric->work, *unused = sum + d * d;
+  if (weight == 0 || to <= from) return LE_OK;
+  if (target->ops->information) {
+    memset(sum, 0, d * d * sizeof(double));
+    for (size_t r = from; r < to; r += target->block) {
+      const le_rows rows = le_store_rows(target->store, r, r + target->block < to ? r + target->block : to);
+      LE_TRY(target->ops->information(target->model, theta, &rows, sum, target->scratch));
+    }
+    for (size_t k = 0; k < d * d; k++) info[k] += weight * sum[k];
+  } else {
+    LE_TRY(le_target_log_lik_hess(target, from, to, theta, unused, sum));
+    for (size_t k = 0; k < d * d; k++) info[k] -= weight * sum[k];
+  }
+  return LE_OK;
+}
+
+le_status le_target_density(le_target *target, size_t m, const double *theta, double *value)
+{
+  double *sum = target->work;
+  target->ops->log_prior(target->model, m, theta, value);
+  if (target->seen > 0) {
+    LE_TRY(le_target_log_lik(target, 0, target->seen, m, theta, sum));
+    for (size_t i = 0; i < m; i++) value[i] += sum[i];
+  }
+  if (target->chunk > 0 && target->lambda > 0) {
+    LE_TRY(le_target_log_lik(target, target->seen, target->seen + target->chunk, m, theta, sum));
+    for (size_t i = 0; i < m; i++) value[i] += target->lambda * sum[i];
+  }
+  for (size_t i = 0; i < m; i++)
+    if (isnan(value[i])) value[i] = -INFINITY;
+  return LE_OK;
+}
+
+le_status le_target_density_grad(le_target *target, size_t m, const double *theta, double *value, double *grad)
+{
+  const size_t d = target->d;
+  double *sum = target->work, *sum_grad = target->grad;
+  target->ops->log_prior(target->model, m, theta, value);
+  target->ops->log_prior_grad(target->model, m, theta, grad);
+  for (int part = 0; part < 2; part++) {
+    const size_t from = part ? target->seen : 0, to = part ? target->seen + target->chunk : target->seen;
+    const double weight = part ? target->lambda : 1;
+    if (to == from || weight == 0) continue;
+    LE_TRY(le_target_log_lik_grad(target, from, to, m, theta, sum, sum_grad));
+    for (size_t i = 0; i < m; i++) value[i] += weight * sum[i];
+    for (size_t k = 0; k < m * d; k++) grad[k] += weight * sum_grad[k];
+  }
+  for (size_t i = 0; i < m; i++)
+    if (isnan(value[i])) value[i] = -INFINITY;
+  return LE_OK;
+}
+
+le_status le_target_gradient(le_target *target, size_t m, const double *theta, double *grad)
+{
+  if (target->gradient && le_gradient_active(target->gradient, target))
+    return le_gradient_estimate(target->gradient, target, m, theta, grad);
+  return le_target_density_grad(target, m, theta, target->work + target->m, grad);
+}

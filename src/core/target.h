@@ -1,0 +1,71 @@
+/* The annealed distribution that a kernel is asked to leave invariant (math.md 1, restated):
+ *
+ *     f(theta) = prior(theta) * prod_{k < seen} p(y_k | theta) * [ prod_{seen <= k < seen + chunk} p(y_k | theta) ]^lambda
+ *
+ * It is all a kernel may see: densities and gradients by the run's gradient rule, every evaluation counted. */
+#ifndef LE_CORE_TARGET_H
+#define LE_CORE_TARGET_H
+
+#include "core/context.h"
+#include "core/metric.h"
+#include "core/rows.h"
+
+struct le_gradient;
+
+typedef struct le_target {
+  const le_model_ops *ops;
+  const void *model;
+  size_t d;
+  le_context *context;
+  const le_store *store;
+  size_t seen, chunk;
+  double lambda;
+  struct le_gradient *gradient; /* NULL: the full data */
+  const le_metric *metric;
+  const gsl_rng *rng; /* of the run: mini-batches, jitter */
+
+  size_t block;   /* rows per likelihood call */
+  size_t m;       /* largest number of particles */
+  double *scratch; /* of every thread, one behind another */
+  size_t scratch_size;
+  double *work;    /* 2 m */
+  double *grad;    /* m x d, for the second of two sums */
+  double likelihoods, gradients; /* observation evaluations so far */
+} le_target;
+
+/* Sets up everything but the rows: `seen`, `chunk`, `lambda` start at zero. */
+void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m, le_context *context,
+                     le_arena *arena);
+
+/* Overwrites value[m] with the log-likelihood of rows [from, to). */
+le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m, const double *theta, double *value);
+/* The same with gradients; overwrites both. */
+le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size_t m, const double *theta,
+                                 double *value, double *grad);
+/* Sums of gradient and second derivatives over [from, to) at one point; overwrites both. */
+le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, const double *theta, double *grad,
+                                 double *hess);
+/* Adds `weight` times the information matrix of rows [from, to) at one point. */
+le_status le_target_information(le_target *target, size_t from, size_t to, double weight, const double *theta,
+                                double *info);
+
+/* log f, exactly; -Inf where the model gives no number. */
+le_status le_target_density(le_target *target, size_t m, const double *theta, double *value);
+le_status le_target_density_grad(le_target *target, size_t m, const double *theta, double *value, double *grad);
+/* The gradient of log f by the run's rule: exact or from a mini-batch. */
+le_status le_target_gradient(le_target *target, size_t m, const double *theta, double *grad);
+
+/* Observations in the annealed distribution, the chunk's counted lambda times. */
+static inline double le_target_size(const le_target *target)
+{
+  return (double)target->seen + target->lambda * (double)target->chunk;
+}
+
+/* Observations that a rate per observation is divided by; at least one. */
+static inline double le_target_count(const le_target *target, int tempered)
+{
+  const double n = tempered ? le_target_size(target) : (double)(target->seen + target->chunk);
+  return n > 1 ? n : 1;
+}
+
+#endif

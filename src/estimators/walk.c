@@ -1,0 +1,852 @@
+/* One engine for every method that walks particles along a path of annealed distributions (math.md 1, restated):
+ * reweight, maybe resample, move, and again.  It holds no policy of its own: chunks, schedule, resampling, gradients,
+ * kernels and metric are the choices of walk_settings.h.
+ *
+ * The walk is a small state machine.  A phase is a piece of work that is never left half-done, so the run can pause,
+ * be saved or be given up between any two of them. */
+#include "base/linalg.h"
+#include "base/logsum.h"
+#include "core/audit.h"
+#include "core/genealogy.h"
+#include "core/schedule.h"
+#include "estimators/walk_settings.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+typedef enum walk_phase {
+  OPEN_CHUNK,  /* choose the next rows, or end the walk */
+  REWEIGHT,    /* choose lambda, weigh, resample, prepare the kernel */
+  MOVE,        /* one kernel move of all particles */
+  CLOSE_CHUNK, /* the chunk joins the rows seen */
+  COLLECT,     /* harmonic mean: posterior draws and their likelihoods */
+  AUDIT,
+  FINISHED
+} walk_phase;
+
+enum { TRACE_COLUMNS = 12 };
+static const char *const trace_names[TRACE_COLUMNS] = {
+    "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "ess",
+    "acceptance", "step_size", "particles",    "temperature", "evaluations",  "seconds"};
+
+typedef struct walk {
+  le_context *context;
+  le_walk_settings settings;
+  const le_model_ops *model;
+  size_t d, most; /* dimension, most particles of any stage */
+  size_t total;   /* rows expected, 0 unknown */
+  uint64_t seed;
+  uint32_t replicate;
+  le_arena arena;
+  le_streams streams; /* 0: the run, 1..most: particles, most + 1: the order of rows */
+  le_store store;
+  le_target target;
+  le_gradient gradient[LE_STAGES_MOST];
+  le_metric metric[LE_STAGES_MOST];
+  void *kernel[LE_STAGES_MOST];
+  le_genealogy genealogy;
+  le_audit audit;
+
+  walk_phase phase;
+  size_t stage, m;
+  int closed;        /* no more rows will come */
+  size_t feeds;
+  size_t step;       /* moves made at this distribution, or rounds collected */
+  size_t chunk_steps; /* distributions of this chunk */
+  size_t fixed;      /* next entry of a fixed schedule */
+  double chunk_ess;  /* smallest effective size in this chunk, as a share of the particles */
+  double banked;     /* log Z of finished chunks, when weights are replaced by their mean */
+  double banked_variance;
+  double *theta, *log_weight, *chunk_value, *weight, *swap, *work, *prior_variance;
+  double *anchor_info, *chunk_info; /* information at the anchor, over rows seen and chunk */
+  double *precision, *centre;
+  size_t *ancestor;
+
+  double *draw_theta, *draw_value; /* harmonic mean: rounds x m draws */
+
+  double *trace; /* rows x TRACE_COLUMNS, grows */
+  size_t trace_rows, trace_capacity;
+  double lambda_steps, seconds;
+  double summary[12];
+  double *trace_table; /* column-major copy for the result */
+} walk;
+
+static double now(void)
+{
+  struct timespec t;
+  timespec_get(&t, TIME_UTC);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static const le_stage *stage_of(const walk *w)
+{
+  return &w->settings.stage[w->stage];
+}
+
+/* ---- memory ---- */
+
+static void walk_free(void *self)
+{
+  walk *w = self;
+  if (!w) return;
+  le_streams_free(&w->streams);
+  le_store_free(&w->store);
+  le_release(w->trace);
+  le_release(w->trace_table);
+  le_arena_free(&w->arena);
+  le_release(w);
+}
+
+static le_status alloc_stage(walk *w, size_t s)
+{
+  const le_stage *stage = &w->settings.stage[s];
+  le_metric_alloc(&w->metric[s], w->d, stage->metric_kind, &w->arena);
+  le_gradient_alloc(&w->gradient[s], stage->gradient, stage->gradient == LE_GRADIENT_FULL ? 1 : stage->batch,
+                    &w->target, &w->arena);
+  if (w->arena.failed) return LE_NO_MEMORY;
+  if (!stage->kernel) return LE_OK;
+  return stage->kernel->ops->alloc(&stage->kernel->args, w->d, stage->particles, &w->arena, &w->kernel[s]);
+}
+
+static le_status alloc_all(walk *w, const le_problem *problem)
+{
+  const le_walk_settings *settings = &w->settings;
+  for (size_t s = 0; s < settings->stages; s++)
+    if (settings->stage[s].particles > w->most) w->most = settings->stage[s].particles;
+  const size_t d = w->d, most = w->most;
+  LE_TRY(le_streams_alloc(&w->streams, most + 2, problem->seed, problem->replicate));
+  le_target_alloc(&w->target, problem->ops, problem->model, most, w->context, &w->arena);
+  w->target.store = &w->store;
+  w->target.rng = w->streams.rng[0];
+  w->store.width = problem->ops->width(problem->model);
+  w->theta = le_arena_doubles(&w->arena, most * d);
+  w->swap = le_arena_doubles(&w->arena, most * d);
+  w->log_weight = le_arena_doubles(&w->arena, most);
+  w->chunk_value = le_arena_doubles(&w->arena, most);
+  w->weight = le_arena_doubles(&w->arena, most);
+  w->work = le_arena_doubles(&w->arena, 2 * d * d + 4 * d + most);
+  w->prior_variance = le_arena_doubles(&w->arena, d);
+  w->anchor_info = le_arena_doubles(&w->arena, d * d);
+  w->chunk_info = le_arena_doubles(&w->arena, d * d);
+  w->precision = le_arena_doubles(&w->arena, d * d);
+  w->centre = le_arena_doubles(&w->arena, d);
+  w->ancestor = le_arena_indices(&w->arena, most);
+  le_genealogy_alloc(&w->genealogy, settings->lag, most, &w->arena);
+  if (settings->audit) le_audit_alloc(&w->audit, &w->target, settings->audit_draws, 32, &w->arena);
+  if (settings->rounds) {
+    const size_t m = settings->stage[settings->stages - 1].particles;
+    w->draw_theta = le_arena_doubles(&w->arena, settings->rounds * m * d);
+    w->draw_value = le_arena_doubles(&w->arena, settings->rounds * m);
+  }
+  if (w->arena.failed) return LE_NO_MEMORY;
+  for (size_t s = 0; s < settings->stages; s++) LE_TRY(alloc_stage(w, s));
+  return LE_OK;
+}
+
+static void enter_stage(walk *w, size_t s)
+{
+  w->stage = s;
+  w->m = w->settings.stage[s].particles;
+  w->target.gradient = &w->gradient[s];
+  w->target.metric = &w->metric[s];
+}
+
+static le_status walk_alloc(const le_problem *problem, le_context *context, void **self)
+{
+  *self = NULL;
+  walk *w = le_resize(NULL, sizeof *w);
+  if (!w) return LE_NO_MEMORY;
+  memset(w, 0, sizeof *w);
+  w->context = context;
+  w->model = problem->ops;
+  w->d = problem->ops->dim(problem->model);
+  w->total = problem->total;
+  w->seed = problem->seed;
+  w->replicate = problem->replicate;
+  le_status status = le_walk_settings_read(problem, &w->settings, &context->error);
+  if (status == LE_OK) status = alloc_all(w, problem);
+  if (status != LE_OK) {
+    walk_free(w);
+    return status;
+  }
+  enter_stage(w, 0);
+  *self = w;
+  return LE_OK;
+}
+
+static le_status walk_start(void *self)
+{
+  walk *w = self;
+  const size_t d = w->d;
+  for (size_t i = 0; i < w->m; i++) {
+    w->model->draw_prior(w->target.model, w->streams.rng[i + 1], w->theta + i * d);
+    w->log_weight[i] = 0;
+    w->weight[i] = 1 / (double)w->m;
+  }
+  for (size_t j = 0; j < d; j++) {
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < w->m; i++) mean += w->theta[i * d + j] / (double)w->m;
+    for (size_t i = 0; i < w->m; i++) square += pow(w->theta[i * d + j] - mean, 2) / (double)w->m;
+    w->prior_variance[j] = square > 0 ? square : 1;
+  }
+  le_genealogy_start(&w->genealogy, w->m);
+  w->phase = OPEN_CHUNK;
+  return LE_OK;
+}
+
+static le_status walk_feed(void *self, const le_rows *rows, int last)
+{
+  walk *w = self;
+  w->feeds++;
+  if (last) w->closed = 1;
+  if (rows->n == 0) return LE_OK;
+  return le_store_append(&w->store, rows, w->settings.shuffle ? w->streams.rng[w->most + 1] : NULL);
+}
+
+/* ---- estimates ---- */
+
+static double current_variance(const walk *w)
+{
+  return w->banked_variance + w->genealogy.variance;
+}
+
+static double current_log_evidence(const walk *w)
+{
+  const double plain = w->banked + le_logmeanexp(w->log_weight, w->m);
+  return plain + (w->settings.correct ? 0.5 * current_variance(w) : 0);
+}
+
+/* How wide the particles lie against the precision that the metric was made from: 1 when right. */
+static double temperature(const walk *w)
+{
+  const size_t d = w->d;
+  if (stage_of(w)->gradient != LE_GRADIENT_CONTROL || !w->gradient[w->stage].anchored) return NAN;
+  double *mean = w->work, *shift = w->work + d, *product = w->work + 2 * d, sum = 0, square = 0;
+  memset(mean, 0, d * sizeof(double));
+  for (size_t i = 0; i < w->m; i++) {
+    square += w->weight[i] * w->weight[i];
+    for (size_t j = 0; j < d; j++) mean[j] += w->weight[i] * w->theta[i * d + j];
+  }
+  for (size_t i = 0; i < w->m; i++) {
+    for (size_t j = 0; j < d; j++) shift[j] = w->theta[i * d + j] - mean[j];
+    sum += w->weight[i] * le_quadratic_form(w->precision, d, shift, product);
+  }
+  return square < 1 ? sum / ((double)d * (1 - square)) : NAN;
+}
+
+static le_status add_trace(walk *w, double n, double lambda, double steps)
+{
+  if (w->trace_rows == w->trace_capacity) {
+    const size_t capacity = 2 * w->trace_capacity + 64;
+    double *grown = le_resize(w->trace, capacity * TRACE_COLUMNS * sizeof(double));
+    if (!grown) return LE_NO_MEMORY;
+    w->trace = grown;
+    w->trace_capacity = capacity;
+  }
+  const le_stage *stage = stage_of(w);
+  le_kernel_report report = {NAN, NAN};
+  if (stage->kernel) report = stage->kernel->ops->report(w->kernel[w->stage]);
+  const double row[TRACE_COLUMNS] = {n,
+                                     lambda,
+                                     current_log_evidence(w),
+                                     sqrt(fmax(current_variance(w), 0)),
+                                     steps,
+                                     w->chunk_ess * (double)w->m,
+                                     report.acceptance,
+                                     report.step_size,
+                                     (double)w->m,
+                                     temperature(w),
+                                     w->target.likelihoods + w->target.gradients,
+                                     w->seconds};
+  memcpy(w->trace + w->trace_rows * TRACE_COLUMNS, row, sizeof row);
+  w->trace_rows++;
+  return LE_OK;
+}
+
+/* ---- opening a chunk ---- */
+
+static size_t heaviest(const walk *w)
+{
+  size_t best = 0;
+  for (size_t i = 1; i < w->m; i++)
+    if (w->weight[i] > w->weight[best]) best = i;
+  return best;
+}
+
+/* Labels of all particles as near to the reference as possible: their density does not change. */
+static void relabel_to(walk *w, const double *reference)
+{
+  if (!w->model->relabel) return;
+  for (size_t i = 0; i < w->m; i++) w->model->relabel(w->target.model, reference, w->theta + i * w->d);
+}
+
+static void relabel_to_heaviest(walk *w)
+{
+  if (!w->model->relabel) return;
+  memcpy(w->work, w->theta + heaviest(w) * w->d, w->d * sizeof(double));
+  relabel_to(w, w->work);
+}
+
+static void weighted_mean(const walk *w, double *mean)
+{
+  memset(mean, 0, w->d * sizeof(double));
+  for (size_t i = 0; i < w->m; i++)
+    for (size_t j = 0; j < w->d; j++) mean[j] += w->weight[i] * w->theta[i * w->d + j];
+}
+
+static void take_offspring(walk *w, size_t m)
+{
+  const size_t d = w->d;
+  for (size_t j = 0; j < m; j++) memcpy(w->swap + j * d, w->theta + w->ancestor[j] * d, d * sizeof(double));
+  double *old = w->theta;
+  w->theta = w->swap;
+  w->swap = old;
+}
+
+/* Replaces the particles by m equally weighted offspring of the same total weight. */
+static void resample(walk *w, size_t m)
+{
+  const double level = le_logmeanexp(w->log_weight, w->m);
+  le_resample(stage_of(w)->resampling, w->m, w->weight, m, w->streams.rng[0], w->work, w->ancestor);
+  take_offspring(w, m);
+  le_genealogy_resample(&w->genealogy, m, w->ancestor);
+  w->m = m;
+  for (size_t i = 0; i < m; i++) {
+    w->log_weight[i] = level;
+    w->weight[i] = 1 / (double)m;
+  }
+}
+
+static void next_stage(walk *w)
+{
+  const size_t to = w->settings.stage[w->stage + 1].particles;
+  if (to != w->m) resample(w, to);
+  enter_stage(w, w->stage + 1);
+}
+
+/* P at (seen, lambda) from the sums at the anchor; for models with several modes blended with the information of the
+ * completed data, which is never indefinite. */
+static le_status anchored_precision(walk *w, double *precision)
+{
+  const size_t d = w->d;
+  const le_gradient *g = &w->gradient[w->stage];
+  const double lambda = w->target.lambda;
+  memset(precision, 0, d * d * sizeof(double));
+  w->model->log_prior_hess(w->target.model, g->anchor, precision);
+  const double observed = w->model->information ? 0.7 : 1, complete = w->model->information ? 0.3 : 0;
+  for (size_t k = 0; k < d * d; k++) {
+    const double hess = g->hess[k] + lambda * g->chunk_hess[k],
+                 info = w->anchor_info[k] + lambda * w->chunk_info[k];
+    precision[k] = -precision[k] - observed * hess + complete * info;
+  }
+  memcpy(w->work, precision, d * d * sizeof(double));
+  if (le_cholesky(w->work, d) == LE_OK || !w->model->information) return LE_OK;
+  memset(precision, 0, d * d * sizeof(double));
+  w->model->log_prior_hess(w->target.model, g->anchor, precision);
+  for (size_t k = 0; k < d * d; k++)
+    precision[k] = -precision[k] + w->anchor_info[k] + lambda * w->chunk_info[k];
+  return LE_OK;
+}
+
+/* The anchor of the control variates moves when the rows have doubled, or when the particles have left it. */
+static int anchor_is_stale(walk *w)
+{
+  const le_gradient *g = &w->gradient[w->stage];
+  if (!g->anchored) return 1;
+  if (w->model->traits & LE_MODEL_QUADRATIC && g->second_order) return 0;
+  if (w->target.seen >= 2 * g->anchored_rows) return 1;
+  double *shift = w->work, *product = w->work + w->d;
+  weighted_mean(w, shift);
+  for (size_t j = 0; j < w->d; j++) shift[j] -= g->anchor[j];
+  return le_quadratic_form(w->precision, w->d, shift, product) > (double)w->d;
+}
+
+static le_status open_controlled_chunk(walk *w)
+{
+  const size_t d = w->d;
+  le_gradient *g = &w->gradient[w->stage];
+  if (g->anchored) relabel_to(w, g->anchor);
+  if (anchor_is_stale(w)) {
+    if (!g->anchored) relabel_to_heaviest(w);
+    weighted_mean(w, w->centre);
+    LE_TRY(le_gradient_set_anchor(g, &w->target, w->centre));
+    relabel_to(w, g->anchor);
+    memset(w->anchor_info, 0, d * d * sizeof(double));
+    if (w->model->information)
+      LE_TRY(le_target_information(&w->target, 0, w->target.seen, 1, g->anchor, w->anchor_info));
+  }
+  LE_TRY(le_gradient_open_chunk(g, &w->target));
+  memset(w->chunk_info, 0, d * d * sizeof(double));
+  if (w->model->information)
+    LE_TRY(le_target_information(&w->target, w->target.seen, w->target.seen + w->target.chunk, 1, g->anchor,
+                                 w->chunk_info));
+  return LE_OK;
+}
+
+static le_status open_chunk(walk *w, le_progress *progress)
+{
+  const size_t seen = w->target.seen, there = w->store.n - seen;
+  while (w->stage + 1 < w->settings.stages && (double)seen >= stage_of(w)->until) next_stage(w);
+  const le_stage *stage = stage_of(w);
+  if (there == 0 && w->closed) {
+    w->phase = w->settings.rounds ? COLLECT : w->settings.audit && seen > 0 ? AUDIT : FINISHED;
+    w->step = 0;
+    w->target.chunk = 0;
+    w->target.lambda = 0;
+    return LE_OK;
+  }
+  double wanted = stage->whole ? INFINITY : floor(stage->chunk_fraction * (double)seen);
+  wanted = fmin(fmax(wanted, stage->chunk_least), stage->chunk_most);
+  if (stage->whole) wanted = INFINITY;
+  if ((double)there < wanted && !w->closed) {
+    *progress = LE_NEEDS_ROWS;
+    return LE_OK;
+  }
+  w->target.chunk = (double)there < wanted ? there : (size_t)wanted;
+  w->target.lambda = 0;
+  w->chunk_steps = w->fixed = 0;
+  w->chunk_ess = 1;
+  if (stage->gradient == LE_GRADIENT_CONTROL) LE_TRY(open_controlled_chunk(w));
+  w->phase = REWEIGHT;
+  return LE_OK;
+}
+
+/* ---- reweighting ---- */
+
+/* The number, in the user's order, of the first row of the chunk that no particle can explain. */
+static le_status impossible_row(walk *w)
+{
+  const size_t seen = w->target.seen;
+  size_t found = seen;
+  for (size_t r = seen; r < seen + w->target.chunk; r++) {
+    LE_TRY(le_target_log_lik(&w->target, r, r + 1, w->m, w->theta, w->chunk_value));
+    int possible = 0;
+    for (size_t i = 0; i < w->m; i++) possible |= w->chunk_value[i] > -INFINITY;
+    found = r;
+    if (!possible) break;
+  }
+  le_streams again;
+  if (w->settings.shuffle && w->feeds == 1 &&
+      le_streams_alloc(&again, w->most + 2, w->seed, w->replicate) == LE_OK) {
+    found = le_store_origin(w->store.n, found, again.rng[w->most + 1]);
+    le_streams_free(&again);
+  }
+  return le_fail(&w->context->error, LE_ALL_IMPOSSIBLE,
+                 "Observation %.0f has zero likelihood (or one that is not a number) under every particle.",
+                 (double)found + 1);
+}
+
+/* The step at which a Gaussian posterior's effective sample size would fall to the goal: the chunk's log-likelihood
+ * has variance v = g' P^-1 g + tr((P^-1 H)^2) / 2 there, and exp(-step^2 v) is the share that is left. */
+static double curvature_step(walk *w)
+{
+  const size_t d = w->d;
+  const le_gradient *g = &w->gradient[w->stage];
+  const double lambda = w->target.lambda;
+  double *factor = w->work, *grad = w->work + d * d, *mean = grad + d;
+  memcpy(factor, w->precision, d * d * sizeof(double));
+  if (le_cholesky(factor, d) != LE_OK) return NAN;
+  /* the mean of the annealed posterior, by one Newton step from the anchor, and the chunk's gradient there */
+  w->model->log_prior_grad(w->target.model, 1, g->anchor, mean);
+  for (size_t j = 0; j < d; j++) mean[j] += g->grad[j] + lambda * g->chunk_grad[j];
+  le_cholesky_solve(factor, d, mean);
+  le_matvec(g->chunk_hess, d, mean, grad);
+  for (size_t j = 0; j < d; j++) grad[j] += g->chunk_grad[j];
+  memcpy(mean, grad, d * sizeof(double));
+  le_cholesky_solve(factor, d, mean);
+  double variance = le_dot(grad, mean, d);
+  /* tr((P^-1 H)^2) = sum of squares of L^-1 H L^-T */
+  double *inverse = w->metric[w->stage].work, *half = inverse + d * d;
+  le_lower_inverse(factor, d, inverse);
+  memset(half, 0, d * d * sizeof(double));
+  for (size_t i = 0; i < d; i++)
+    for (size_t k = 0; k <= i; k++)
+      for (size_t j = 0; j < d; j++) half[i * d + j] += inverse[i * d + k] * g->chunk_hess[k * d + j];
+  for (size_t i = 0; i < d; i++)
+    for (size_t j = 0; j < d; j++) {
+      const double entry = le_dot(half + i * d, inverse + j * d, j + 1);
+      variance += 0.5 * entry * entry;
+    }
+  return sqrt(-log(stage_of(w)->ess / (double)w->m) / variance);
+}
+
+static le_status choose_increment(walk *w, double *increment)
+{
+  const le_stage *stage = stage_of(w);
+  const double lambda = w->target.lambda, rest = 1 - lambda;
+  switch (stage->schedule) {
+  case LE_ONE_STEP:
+    *increment = rest;
+    return LE_OK;
+  case LE_FIXED_STEPS:
+    *increment = w->fixed + 1 < stage->lambdas ? stage->lambda[w->fixed] - lambda : rest;
+    w->fixed++;
+    return LE_OK;
+  case LE_CURVATURE_STEPS: {
+    if (stage->gradient == LE_GRADIENT_CONTROL) {
+      LE_TRY(anchored_precision(w, w->precision));
+      const double step = curvature_step(w);
+      if (isfinite(step) && step > 0) {
+        /* steps of equal length: the last one is not a crumb */
+        *increment = rest / ceil(rest / step);
+        return lambda + *increment > lambda ? LE_OK : LE_STALLED;
+      }
+    }
+  } /* fall through: no curvature to go by */
+  case LE_ADAPTIVE_STEPS:
+    break;
+  }
+  return le_schedule_adaptive(w->chunk_value, w->m, stage->ess, lambda, increment);
+}
+
+/* The metric for moves at the new distribution; an indefinite or missing one leaves the old. */
+static le_status update_metric(walk *w)
+{
+  const le_stage *stage = stage_of(w);
+  le_metric *metric = &w->metric[w->stage];
+  const size_t d = w->d;
+  if (stage->metric == LE_METRIC_FIXED) return LE_OK;
+  if (stage->gradient == LE_GRADIENT_CONTROL) {
+    LE_TRY(anchored_precision(w, w->precision));
+    relabel_to(w, w->gradient[w->stage].anchor);
+    le_metric_set_precision(metric, w->precision);
+    return LE_OK;
+  }
+  relabel_to_heaviest(w);
+  if (stage->metric == LE_METRIC_FROM_PARTICLES) {
+    le_metric_set_particles(metric, w->m, w->theta, w->weight, w->prior_variance);
+    return LE_OK;
+  }
+  weighted_mean(w, w->centre);
+  memset(w->precision, 0, d * d * sizeof(double));
+  w->model->log_prior_hess(w->target.model, w->centre, w->precision);
+  for (size_t k = 0; k < d * d; k++) w->precision[k] = -w->precision[k];
+  LE_TRY(le_target_information(&w->target, 0, w->target.seen, 1, w->centre, w->precision));
+  LE_TRY(le_target_information(&w->target, w->target.seen, w->target.seen + w->target.chunk, w->target.lambda,
+                               w->centre, w->precision));
+  le_metric_set_precision(metric, w->precision);
+  return LE_OK;
+}
+
+static le_status reweight(walk *w)
+{
+  const le_stage *stage = stage_of(w);
+  le_target *target = &w->target;
+  const size_t seen = target->seen;
+  LE_TRY(le_target_log_lik(target, seen, seen + target->chunk, w->m, w->theta, w->chunk_value));
+  int possible = 0;
+  for (size_t i = 0; i < w->m; i++) {
+    if (isnan(w->chunk_value[i])) w->chunk_value[i] = -INFINITY;
+    possible |= w->chunk_value[i] > -INFINITY && w->log_weight[i] > -INFINITY;
+  }
+  if (!possible) return impossible_row(w);
+  double increment;
+  const le_status status = choose_increment(w, &increment);
+  if (status == LE_STALLED)
+    return le_fail(&w->context->error, status,
+                   "The annealing increment became too small to move at observation %.0f: the particles' likelihoods "
+                   "differ too much.  A smaller `chunk`, more `particles` or a wider prior may help.",
+                   (double)seen + 1);
+  LE_TRY(status);
+  target->lambda = 1 - target->lambda <= increment ? 1 : target->lambda + increment;
+  for (size_t i = 0; i < w->m; i++) w->log_weight[i] += increment * w->chunk_value[i];
+  le_normalise(w->log_weight, w->m, w->weight);
+  le_genealogy_weigh(&w->genealogy, w->m, w->weight);
+  w->chunk_steps++;
+  w->lambda_steps++;
+  const double share = le_effective_size(w->log_weight, w->m, 1) / (double)w->m;
+  if (share < w->chunk_ess) w->chunk_ess = share;
+  int resampled = 0;
+  if (stage->threshold > 0 && (share < stage->threshold || stage->threshold >= 1)) {
+    resample(w, w->m);
+    resampled = 1;
+  }
+  w->step = 0;
+  w->phase = MOVE;
+  if (stage->steps == 0 || (stage->move_resampled && !resampled)) {
+    w->step = stage->steps;
+    return LE_OK;
+  }
+  LE_TRY(update_metric(w));
+  if (stage->kernel->ops->begin)
+    LE_TRY(stage->kernel->ops->begin(w->kernel[w->stage], target, w->m, w->theta, &w->streams));
+  return LE_OK;
+}
+
+/* ---- moving and closing ---- */
+
+static le_status move(walk *w)
+{
+  const le_stage *stage = stage_of(w);
+  if (w->step < stage->steps) {
+    LE_TRY(stage->kernel->ops->move(w->kernel[w->stage], &w->target, w->m, w->theta, &w->streams));
+    w->step++;
+    if (w->step == stage->steps && stage->kernel->ops->tune) stage->kernel->ops->tune(w->kernel[w->stage]);
+  }
+  if (w->step < stage->steps) return LE_OK;
+  if (stage->whole) {
+    LE_TRY(add_trace(w, (double)(w->target.seen + w->target.chunk), w->target.lambda, 1));
+    w->chunk_ess = 1;
+  }
+  w->phase = w->target.lambda < 1 ? REWEIGHT : CLOSE_CHUNK;
+  return LE_OK;
+}
+
+static le_status close_chunk(walk *w)
+{
+  const le_stage *stage = stage_of(w);
+  if (stage->gradient == LE_GRADIENT_CONTROL) {
+    le_gradient_close_chunk(&w->gradient[w->stage], &w->target);
+    for (size_t k = 0; k < w->d * w->d; k++) w->anchor_info[k] += w->chunk_info[k];
+  }
+  w->target.seen += w->target.chunk;
+  if (!stage->whole) LE_TRY(add_trace(w, (double)w->target.seen, 1, (double)w->chunk_steps));
+  w->target.chunk = 0;
+  w->target.lambda = 0;
+  if (w->settings.mean_weights) {
+    /* each chunk's mean predictive density stands for itself: particles start the next one with equal weight */
+    w->banked += le_logmeanexp(w->log_weight, w->m);
+    w->banked_variance += w->genealogy.variance;
+    for (size_t i = 0; i < w->m; i++) {
+      w->log_weight[i] = 0;
+      w->weight[i] = 1 / (double)w->m;
+    }
+    le_genealogy_start(&w->genealogy, w->m);
+    w->chunk_steps = 0;
+  }
+  w->phase = OPEN_CHUNK;
+  return LE_OK;
+}
+
+/* ---- after the walk ---- */
+
+/* One round of posterior draws for the harmonic mean: resampled once to equal weight, then chains of their own. */
+static le_status collect(walk *w)
+{
+  const le_stage *stage = stage_of(w);
+  if (w->step == 0) {
+    resample(w, w->m);
+    LE_TRY(update_metric(w));
+  }
+  if (stage->kernel->ops->begin)
+    LE_TRY(stage->kernel->ops->begin(w->kernel[w->stage], &w->target, w->m, w->theta, &w->streams));
+  for (size_t s = 0; s < stage->steps; s++)
+    LE_TRY(stage->kernel->ops->move(w->kernel[w->stage], &w->target, w->m, w->theta, &w->streams));
+  LE_TRY(le_target_log_lik(&w->target, 0, w->target.seen, w->m, w->theta, w->draw_value + w->step * w->m));
+  memcpy(w->draw_theta + w->step * w->m * w->d, w->theta, w->m * w->d * sizeof(double));
+  if (++w->step == w->settings.rounds) w->phase = FINISHED;
+  return LE_OK;
+}
+
+/* Starts for the audit's climbs: the heaviest particle and others drawn by weight, or their mean for one mode. */
+static void start_audit(walk *w)
+{
+  const size_t d = w->d;
+  if (w->model->traits & LE_MODEL_MULTIMODAL) {
+    relabel_to_heaviest(w);
+    const size_t starts = w->m < LE_AUDIT_MODES ? w->m : LE_AUDIT_MODES;
+    memcpy(w->swap, w->theta + heaviest(w) * d, d * sizeof(double));
+    for (size_t k = 1; k < starts; k++) {
+      double point = gsl_rng_uniform(w->streams.rng[0]);
+      size_t i = 0;
+      while (i + 1 < w->m && (point -= w->weight[i]) > 0) i++;
+      memcpy(w->swap + k * d, w->theta + i * d, d * sizeof(double));
+    }
+    le_audit_start(&w->audit, starts, w->swap);
+  } else {
+    weighted_mean(w, w->centre);
+    le_audit_start(&w->audit, 1, w->centre);
+  }
+}
+
+static le_status audit(walk *w)
+{
+  if (w->step++ == 0) start_audit(w);
+  LE_TRY(le_audit_step(&w->audit, &w->target, w->streams.rng[0]));
+  if (w->audit.phase == LE_AUDIT_DONE) w->phase = FINISHED;
+  return LE_OK;
+}
+
+static le_progress walk_advance(void *self, double seconds, le_status *status)
+{
+  walk *w = self;
+  const double started = now(), before = w->seconds;
+  le_progress progress = LE_MORE;
+  *status = LE_OK;
+  do {
+    switch (w->phase) {
+    case OPEN_CHUNK: *status = open_chunk(w, &progress); break;
+    case REWEIGHT: *status = reweight(w); break;
+    case MOVE: *status = move(w); break;
+    case CLOSE_CHUNK: *status = close_chunk(w); break;
+    case COLLECT: *status = collect(w); break;
+    case AUDIT: *status = audit(w); break;
+    case FINISHED: progress = LE_DONE; break;
+    }
+    w->seconds = before + now() - started;
+    if (*status != LE_OK) return LE_FAILED;
+  } while (progress == LE_MORE && now() - started < seconds);
+  return progress;
+}
+
+static void walk_progress(const void *self, double *rows, double *share)
+{
+  const walk *w = self;
+  const double total = w->total ? (double)w->total : (double)w->store.n;
+  *rows = (double)w->target.seen;
+  double done = total > 0 ? ((double)w->target.seen + w->target.lambda * (double)w->target.chunk) / total : 0;
+  if (w->phase == COLLECT) done = (double)w->step / (double)w->settings.rounds;
+  *share = done;
+}
+
+/* ---- result ---- */
+
+static double harmonic_estimate(const walk *w, double *se)
+{
+  const size_t m = w->m, rounds = w->settings.rounds;
+  double *reciprocal = w->draw_value, top = -INFINITY, mean = 0, square = 0;
+  for (size_t k = 0; k < m * rounds; k++)
+    if (-reciprocal[k] > top) top = -reciprocal[k];
+  /* each particle is a chain: the spread of the chains' means allows for correlation within them */
+  for (size_t i = 0; i < m; i++) {
+    double chain = 0;
+    for (size_t r = 0; r < rounds; r++) chain += exp(-reciprocal[r * m + i] - top) / (double)rounds;
+    mean += chain / (double)m;
+    square += chain * chain / (double)m;
+  }
+  *se = m > 1 ? sqrt(fmax(square - mean * mean, 0) / ((double)m - 1)) / mean : NAN;
+  return -(top + log(mean));
+}
+
+static void add_output(le_result *result, const char *name, size_t rows, size_t columns, const double *values)
+{
+  const le_output output = {name, rows, columns, values};
+  if (result->n < LE_OUTPUTS_MOST) result->output[result->n++] = output;
+}
+
+static le_status walk_result(void *self, le_result *result)
+{
+  walk *w = self;
+  result->n = 0;
+  double *s = w->summary;
+  s[0] = current_log_evidence(w);
+  s[1] = sqrt(fmax(current_variance(w), 0));
+  if (w->settings.rounds && w->phase == FINISHED) s[0] = harmonic_estimate(w, &s[1]);
+  s[2] = (double)w->target.seen;
+  s[3] = w->lambda_steps;
+  s[4] = w->target.likelihoods;
+  s[5] = w->target.gradients;
+  s[6] = w->seconds;
+  static const char *const names[] = {"log_evidence", "se",        "n",      "lambda_steps",
+                                      "likelihoods",  "gradients", "seconds"};
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++) add_output(result, names[k], 1, 1, &s[k]);
+
+  if (w->settings.rounds && w->phase == FINISHED) {
+    add_output(result, "draws", w->d, w->m * w->settings.rounds, w->draw_theta);
+  } else {
+    add_output(result, "draws", w->d, w->m, w->theta);
+    add_output(result, "log_weights", 1, w->m, w->log_weight);
+  }
+  double *table = le_resize(w->trace_table, (w->trace_rows + 1) * TRACE_COLUMNS * sizeof(double));
+  if (!table) return LE_NO_MEMORY;
+  w->trace_table = table;
+  for (size_t c = 0; c < TRACE_COLUMNS; c++) {
+    for (size_t r = 0; r < w->trace_rows; r++) table[c * w->trace_rows + r] = w->trace[r * TRACE_COLUMNS + c];
+    add_output(result, trace_names[c], w->trace_rows, 0, table + c * w->trace_rows);
+  }
+  if (w->settings.audit && w->phase == FINISHED && w->target.seen > 0) {
+    const le_audit *a = &w->audit;
+    s[7] = (double)a->failed;
+    s[8] = (double)a->modes;
+    add_output(result, "audit_failed", 1, 1, &s[7]);
+    add_output(result, "audit_modes", 1, 1, &s[8]);
+    add_output(result, "audit_log_evidence", 1, 1, &a->log_evidence);
+    add_output(result, "audit_se", 1, 1, &a->se);
+    add_output(result, "audit_laplace", 1, 1, &a->laplace);
+    add_output(result, "audit_ess", 1, 1, &a->effective_size);
+    add_output(result, "audit_pareto_k", 1, 1, &a->pareto_k);
+    if (!a->failed) {
+      add_output(result, "audit_draws", w->d, a->draws, a->theta);
+      add_output(result, "audit_log_weights", 1, a->draws, a->log_weight);
+    }
+  }
+  return LE_OK;
+}
+
+static void walk_archive(void *self, le_archive *archive)
+{
+  walk *w = self;
+  int phase = (int)w->phase;
+  size_t stage = w->stage, m = w->m;
+  le_archive_expect(archive, w->d);
+  le_archive_expect(archive, w->most);
+  le_archive_expect(archive, w->seed);
+  le_store_archive(&w->store, archive);
+  le_streams_archive(&w->streams, archive);
+  le_archive_int(archive, &phase);
+  le_archive_size(archive, &stage);
+  le_archive_size(archive, &m);
+  if (archive->status != LE_OK) return;
+  if (phase < 0 || phase > FINISHED || stage >= w->settings.stages || m > w->most) {
+    archive->status = LE_CORRUPT;
+    return;
+  }
+  w->phase = (walk_phase)phase;
+  if (!archive->writing) enter_stage(w, stage);
+  w->m = m;
+  le_archive_size(archive, &w->target.seen);
+  le_archive_size(archive, &w->target.chunk);
+  le_archive_double(archive, &w->target.lambda);
+  le_archive_double(archive, &w->target.likelihoods);
+  le_archive_double(archive, &w->target.gradients);
+  le_archive_int(archive, &w->closed);
+  size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed};
+  for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
+  double *const figure[] = {&w->chunk_ess, &w->banked, &w->banked_variance, &w->lambda_steps,
+                            &w->seconds};
+  for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
+  le_archive_doubles(archive, w->theta, m * w->d);
+  le_archive_doubles(archive, w->log_weight, m);
+  le_archive_doubles(archive, w->chunk_value, m);
+  le_archive_doubles(archive, w->weight, m);
+  le_archive_doubles(archive, w->prior_variance, w->d);
+  le_archive_doubles(archive, w->anchor_info, w->d * w->d);
+  le_archive_doubles(archive, w->chunk_info, w->d * w->d);
+  le_archive_doubles(archive, w->precision, w->d * w->d);
+  le_archive_doubles(archive, w->centre, w->d);
+  for (size_t s = 0; s < w->settings.stages; s++) {
+    const le_stage *settings = &w->settings.stage[s];
+    le_gradient_archive(&w->gradient[s], &w->target, archive);
+    le_metric_archive(&w->metric[s], archive);
+    if (settings->kernel) settings->kernel->ops->archive(w->kernel[s], settings->particles, archive);
+  }
+  le_genealogy_archive(&w->genealogy, archive);
+  if (w->settings.audit) le_audit_archive(&w->audit, archive);
+  if (w->settings.rounds) {
+    const size_t kept = w->settings.stage[w->settings.stages - 1].particles * w->settings.rounds;
+    le_archive_doubles(archive, w->draw_theta, kept * w->d);
+    le_archive_doubles(archive, w->draw_value, kept);
+  }
+  size_t rows = w->trace_rows;
+  le_archive_size(archive, &rows);
+  if (!archive->writing && archive->status == LE_OK) {
+    if (rows > (archive->size - archive->position) / (TRACE_COLUMNS * sizeof(double))) {
+      archive->status = LE_CORRUPT;
+      return;
+    }
+    double *grown = le_resize(w->trace, rows * TRACE_COLUMNS * sizeof(double));
+    if (!grown) {
+      archive->status = LE_NO_MEMORY;
+      return;
+    }
+    w->trace = grown;
+    w->trace_rows = w->trace_capacity = rows;
+  }
+  le_archive_doubles(archive, w->trace, w->trace_rows * TRACE_COLUMNS);
+}
+
+const le_estimator_ops le_walk_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "walk",
+                                            walk_alloc,          walk_free,                walk_start,
+                                            walk_feed,           walk_advance,             walk_progress,
+                                            walk_result,         walk_archive};

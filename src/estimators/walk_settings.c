@@ -1,0 +1,126 @@
+/* Names of stage settings carry the prefix "1." or "2."; R has checked ranges, so what is wrong here is a mismatch of
+ * parts, said in a sentence. */
+#include "estimators/walk_settings.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* "1.particles" and so on; args are looked up at once, so one buffer per call is enough. */
+typedef struct setting_name {
+  char text[32];
+} setting_name;
+
+static setting_name name_of(size_t stage, const char *name)
+{
+  setting_name full;
+  snprintf(full.text, sizeof full.text, "%d.%s", (int)stage + 1, name);
+  return full;
+}
+
+static double number(const le_problem *problem, size_t stage, const char *name, double fallback)
+{
+  return le_args_number(&problem->settings, name_of(stage, name).text, fallback);
+}
+
+/* Which of `choices` the word is; -1 for none of them. */
+static int choice(const le_problem *problem, size_t stage, const char *name, const char *const *choices, int n)
+{
+  const char *word = le_args_word(&problem->settings, name_of(stage, name).text, choices[0]);
+  for (int i = 0; i < n; i++)
+    if (strcmp(word, choices[i]) == 0) return i;
+  return -1;
+}
+
+static le_status match_kernel(const le_problem *problem, const le_stage *stage, le_error *error)
+{
+  const le_model_ops *model = problem->ops;
+  const le_kernel_ops *kernel = stage->kernel->ops;
+  const int has_gradient = model->log_lik_grad && model->log_prior_grad;
+  if ((kernel->needs & LE_NEEDS_GRADIENT) && !has_gradient)
+    return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() needs gradients, which the model %s does not offer.",
+                   kernel->name, model->name);
+  if ((kernel->needs & LE_NEEDS_DENSITY) && stage->gradient != LE_GRADIENT_FULL)
+    return le_fail(error, LE_UNSUPPORTED,
+                   "`kernel` %s() accepts or rejects on the exact density, which mini-batches do not give: use "
+                   "baoab(), sghmc() or sgld(), or `batch = Inf`.",
+                   kernel->name);
+  return LE_OK;
+}
+
+static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage, le_error *error)
+{
+  static const char *const schedules[] = {"one", "fixed", "adaptive", "curvature"};
+  static const char *const gradients[] = {"full", "batch", "control"};
+  static const char *const metrics[] = {"auto", "curvature", "particles", "fixed"};
+  static const char *const masses[] = {"default", "identity", "diagonal", "dense"};
+  static const char *const resamplings[] = {"systematic", "stratified", "multinomial", "residual"};
+  const le_model_ops *model = problem->ops;
+  memset(stage, 0, sizeof *stage);
+  stage->particles = (size_t)number(problem, s, "particles", 0);
+  stage->until = number(problem, s, "until", INFINITY);
+  stage->whole = number(problem, s, "whole", 0) != 0;
+  stage->chunk_least = number(problem, s, "chunk_least", 500);
+  stage->chunk_fraction = number(problem, s, "chunk_fraction", 0);
+  stage->chunk_most = number(problem, s, "chunk_most", INFINITY);
+  stage->ess = number(problem, s, "ess", 0);
+  stage->threshold = number(problem, s, "threshold", 0);
+  stage->batch = (size_t)number(problem, s, "batch", 500);
+  stage->steps = (size_t)number(problem, s, "steps", 0);
+  stage->move_resampled = number(problem, s, "move_resampled", 0) != 0;
+
+  const int schedule = choice(problem, s, "schedule", schedules, 4), gradient = choice(problem, s, "gradient", gradients, 3),
+            metric = choice(problem, s, "metric", metrics, 4), mass = choice(problem, s, "mass", masses, 4),
+            resampling = choice(problem, s, "resampling", resamplings, 4);
+  if (schedule < 0 || gradient < 0 || metric < 0 || mass < 0 || resampling < 0)
+    return le_fail(error, LE_BAD_ARGUMENT, "Stage %d of the walk has an unknown setting.", (int)s + 1);
+  stage->schedule = (le_schedule_rule)schedule;
+  stage->gradient = (le_gradient_rule)gradient;
+  stage->resampling = (le_resampling)resampling;
+  if (stage->particles < 1) return le_fail(error, LE_BAD_ARGUMENT, "`particles` must be at least 1.");
+  if (stage->ess > (double)stage->particles)
+    return le_fail(error, LE_BAD_ARGUMENT, "`ess` must not exceed the number of particles, %d, but is %g.",
+                   (int)stage->particles, stage->ess);
+  if (stage->schedule == LE_FIXED_STEPS) {
+    const le_arg *lambda = le_args_find(&problem->settings, name_of(s, "lambda").text);
+    if (!lambda || !lambda->values || lambda->n < 1 || lambda->values[lambda->n - 1] != 1)
+      return le_fail(error, LE_BAD_ARGUMENT, "`schedule` must be an increasing list that ends at 1.");
+    stage->lambda = lambda->values;
+    stage->lambdas = lambda->n;
+  }
+  if (stage->schedule == LE_CURVATURE_STEPS && !(model->log_lik_hess && model->log_prior_hess))
+    stage->schedule = LE_ADAPTIVE_STEPS;
+
+  const double kernel = number(problem, s, "kernel", 0);
+  if (kernel >= 1 && kernel <= (double)problem->kernels) stage->kernel = &problem->kernel[(size_t)kernel - 1];
+  if (!stage->kernel) stage->steps = 0;
+  stage->metric_kind = stage->kernel ? stage->kernel->ops->default_metric : LE_METRIC_IDENTITY;
+  if (mass > 0) stage->metric_kind = (le_metric_kind)(mass - 1);
+  const int curvature = (model->log_lik_hess || model->information) && model->log_prior_hess;
+  stage->metric = stage->metric_kind == LE_METRIC_IDENTITY || metric == 3 ? LE_METRIC_FIXED
+                  : metric == 2 || !curvature || (metric == 0 && (model->traits & LE_MODEL_MULTIMODAL) &&
+                                                  stage->gradient != LE_GRADIENT_CONTROL)
+                      ? LE_METRIC_FROM_PARTICLES
+                      : LE_METRIC_FROM_CURVATURE;
+  return stage->kernel ? match_kernel(problem, stage, error) : LE_OK;
+}
+
+le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *settings, le_error *error)
+{
+  const le_args *args = &problem->settings;
+  memset(settings, 0, sizeof *settings);
+  settings->stages = (size_t)le_args_number(args, "stages", 1);
+  if (settings->stages < 1 || settings->stages > LE_STAGES_MOST)
+    return le_fail(error, LE_BAD_ARGUMENT, "A walk has one or two stages, not %d.", (int)settings->stages);
+  settings->shuffle = le_args_number(args, "shuffle", 0) != 0;
+  settings->mean_weights = le_args_number(args, "mean_weights", 0) != 0;
+  settings->correct = le_args_number(args, "correct", 0) != 0;
+  settings->lag = (size_t)le_args_number(args, "lag", 2);
+  settings->audit = le_args_number(args, "audit", 0) != 0;
+  settings->audit_draws = (size_t)le_args_number(args, "audit_draws", 100);
+  settings->rounds = (size_t)le_args_number(args, "rounds", 0);
+  for (size_t s = 0; s < settings->stages; s++) LE_TRY(read_stage(problem, s, &settings->stage[s], error));
+  const le_model_ops *model = problem->ops;
+  if (settings->audit && !(model->log_lik_hess && model->log_prior_hess && model->log_prior_grad)) settings->audit = 0;
+  return LE_OK;
+}

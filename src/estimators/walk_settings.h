@@ -1,0 +1,56 @@
+/* What a walk is made of: every preset of R/method-*.R is a list of these choices, and the engine has no others. */
+#ifndef LE_ESTIMATORS_WALK_SETTINGS_H
+#define LE_ESTIMATORS_WALK_SETTINGS_H
+
+#include "core/estimator.h"
+#include "core/gradient.h"
+#include "core/resample.h"
+
+typedef enum le_schedule_rule {
+  LE_ONE_STEP,       /* lambda from 0 to 1 at once */
+  LE_FIXED_STEPS,    /* a list given beforehand */
+  LE_ADAPTIVE_STEPS, /* by the effective size of the particles' own increments */
+  LE_CURVATURE_STEPS /* by the variance that a Gaussian approximation predicts: blind to the particles */
+} le_schedule_rule;
+
+typedef enum le_metric_rule { LE_METRIC_FROM_CURVATURE, LE_METRIC_FROM_PARTICLES, LE_METRIC_FIXED } le_metric_rule;
+
+/* A stretch of the walk with one set of choices. */
+typedef struct le_stage {
+  size_t particles;
+  double until;          /* rows seen at which the next stage takes over */
+  int whole;             /* one chunk: all the data */
+  double chunk_least, chunk_fraction, chunk_most; /* rows: fraction * seen, within these */
+  le_schedule_rule schedule;
+  double ess;            /* goal, in particles */
+  const double *lambda;  /* LE_FIXED_STEPS: lambda_1 ... lambda_lambdas = 1 */
+  size_t lambdas;
+  le_resampling resampling;
+  double threshold;      /* resample when the effective size falls under this share of the particles; 0 never */
+  le_gradient_rule gradient;
+  size_t batch;
+  const le_kernel_spec *kernel; /* NULL: particles are never moved */
+  size_t steps;          /* moves per distribution */
+  int move_resampled;    /* only after resampling */
+  le_metric_rule metric;
+  le_metric_kind metric_kind;
+} le_stage;
+
+enum { LE_STAGES_MOST = 2 };
+
+typedef struct le_walk_settings {
+  size_t stages;
+  le_stage stage[LE_STAGES_MOST];
+  int shuffle;       /* walk the rows in random order */
+  int mean_weights;  /* replace the weights by their mean after each chunk */
+  int correct;       /* add half the variance to log Z */
+  size_t lag;        /* of the standard error */
+  int audit;
+  size_t audit_draws;
+  size_t rounds;     /* harmonic mean: rounds of draws after the walk */
+} le_walk_settings;
+
+/* Reads the settings and matches the kernels' needs with what the model and the gradient rule offer. */
+le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *settings, le_error *error);
+
+#endif

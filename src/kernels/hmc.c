@@ -1,0 +1,144 @@
+/* Hamiltonian Monte Carlo: leapfrog in the metric's scale, accepted or rejected on the exact density.
+ *
+ * Settings: leapfrog (steps of a trajectory; 0: as many as make its length about 1.5, a quarter turn of a round
+ * Gaussian; 1 is MALA), step_size (0: tuned), accept (the goal).  A trajectory's step size is jittered by up to 15%,
+ * the same for all particles, so that no direction can resonate with it. */
+#include "core/adapt.h"
+#include "core/kernel.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct hmc {
+  size_t d, leapfrog;
+  le_adapt adapt;
+  /* of the current points and of the trajectories' ends */
+  double *value, *grad, *end, *end_value, *end_grad, *velocity, *kinetic, *displacement;
+} hmc;
+
+enum { LEAPFROG_MOST = 40 };
+static const double trajectory = 1.5, jitter = 0.15;
+
+static le_status hmc_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
+{
+  hmc *k = le_arena_bytes(arena, 1, sizeof *k);
+  if (!k) return LE_NO_MEMORY;
+  k->d = d;
+  k->leapfrog = (size_t)le_args_number(args, "leapfrog", 0);
+  const double goal = le_args_number(args, "accept", k->leapfrog == 1 ? 0.65 : 0.8);
+  const double start = (k->leapfrog == 1 ? 1.0 : 0.8) * pow((double)d, k->leapfrog == 1 ? -1.0 / 6 : -0.25);
+  k->adapt = le_adapt_make(le_args_number(args, "step_size", 0), start, goal, 1.6);
+  k->value = le_arena_doubles(arena, m);
+  k->end_value = le_arena_doubles(arena, m);
+  k->kinetic = le_arena_doubles(arena, m);
+  k->grad = le_arena_doubles(arena, m * d);
+  k->end = le_arena_doubles(arena, m * d);
+  k->end_grad = le_arena_doubles(arena, m * d);
+  k->velocity = le_arena_doubles(arena, m * d);
+  k->displacement = le_arena_doubles(arena, d);
+  *self = k;
+  return arena->failed ? LE_NO_MEMORY : LE_OK;
+}
+
+static le_status hmc_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+{
+  hmc *k = self;
+  (void)streams;
+  return le_target_density_grad(target, m, theta, k->value, k->grad);
+}
+
+static void kick(const hmc *k, const le_target *target, size_t m, double length, const double *grad)
+{
+  const size_t d = k->d;
+  for (size_t i = 0; i < m; i++) {
+    le_metric_kick(target->metric, grad + i * d, k->displacement);
+    for (size_t j = 0; j < d; j++) k->velocity[i * d + j] += length * k->displacement[j];
+  }
+}
+
+static void drift(const hmc *k, const le_target *target, size_t m, double length)
+{
+  const size_t d = k->d;
+  for (size_t i = 0; i < m; i++) {
+    le_metric_drift(target->metric, k->velocity + i * d, k->displacement);
+    for (size_t j = 0; j < d; j++) k->end[i * d + j] += length * k->displacement[j];
+  }
+}
+
+static double kinetic_energy(const double *velocity, size_t d)
+{
+  double sum = 0;
+  for (size_t j = 0; j < d; j++) sum += velocity[j] * velocity[j];
+  return 0.5 * sum;
+}
+
+static le_status hmc_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+{
+  hmc *k = self;
+  const size_t d = k->d;
+  double step = k->adapt.step;
+  size_t leapfrog = k->leapfrog;
+  if (leapfrog == 0) {
+    const double wanted = ceil(trajectory / step - 0.25);
+    leapfrog = wanted < 1 ? 1 : wanted > LEAPFROG_MOST ? LEAPFROG_MOST : (size_t)wanted;
+  }
+  if (leapfrog > 1) step *= 1 + jitter * (2 * gsl_rng_uniform(streams->rng[0]) - 1);
+
+  for (size_t i = 0; i < m; i++) {
+    for (size_t j = 0; j < d; j++) k->velocity[i * d + j] = gsl_ran_gaussian_ziggurat(streams->rng[i + 1], 1);
+    k->kinetic[i] = kinetic_energy(k->velocity + i * d, d);
+  }
+  memcpy(k->end, theta, m * d * sizeof(double));
+  kick(k, target, m, 0.5 * step, k->grad);
+  for (size_t s = 1; s <= leapfrog; s++) {
+    drift(k, target, m, step);
+    LE_TRY(le_target_density_grad(target, m, k->end, k->end_value, k->end_grad));
+    kick(k, target, m, s < leapfrog ? step : 0.5 * step, k->end_grad);
+  }
+  for (size_t i = 0; i < m; i++) {
+    const double ratio =
+        k->end_value[i] - kinetic_energy(k->velocity + i * d, d) - (k->value[i] - k->kinetic[i]);
+    const int possible = isfinite(k->end_value[i]) && !isnan(ratio);
+    k->adapt.accepted += !possible ? 0 : ratio >= 0 ? 1 : exp(ratio);
+    k->adapt.proposed++;
+    if (log(gsl_rng_uniform_pos(streams->rng[i + 1])) < ratio && possible) {
+      memcpy(theta + i * d, k->end + i * d, d * sizeof(double));
+      memcpy(k->grad + i * d, k->end_grad + i * d, d * sizeof(double));
+      k->value[i] = k->end_value[i];
+    }
+  }
+  return LE_OK;
+}
+
+static void hmc_tune(void *self)
+{
+  le_adapt_tune(&((hmc *)self)->adapt);
+}
+
+static le_kernel_report hmc_report(const void *self)
+{
+  const hmc *k = self;
+  const le_kernel_report report = {k->adapt.acceptance, k->adapt.step};
+  return report;
+}
+
+static void hmc_archive(void *self, size_t m, le_archive *archive)
+{
+  hmc *k = self;
+  le_adapt_archive(&k->adapt, archive);
+  le_archive_doubles(archive, k->value, m);
+  le_archive_doubles(archive, k->grad, m * k->d);
+}
+
+const le_kernel_ops le_hmc_kernel = {LE_CONTRACT_VERSION,
+                                     sizeof(le_kernel_ops),
+                                     "hmc",
+                                     LE_NEEDS_GRADIENT | LE_NEEDS_DENSITY,
+                                     LE_METRIC_DENSE,
+                                     hmc_alloc,
+                                     hmc_begin,
+                                     hmc_move,
+                                     hmc_tune,
+                                     hmc_report,
+                                     hmc_archive};

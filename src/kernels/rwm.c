@@ -1,0 +1,81 @@
+/* Random-walk Metropolis on the scale of the metric.  Settings: step_size (0: 2.38 / sqrt(d), tuned towards an
+ * acceptance of 0.234, or 0.44 in one dimension). */
+#include "core/adapt.h"
+#include "core/kernel.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct rwm {
+  size_t d;
+  le_adapt adapt;
+  double *proposal, *value, *proposed_value, *noise, *displacement;
+} rwm;
+
+static le_status rwm_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
+{
+  rwm *k = le_arena_bytes(arena, 1, sizeof *k);
+  if (!k) return LE_NO_MEMORY;
+  k->d = d;
+  k->adapt = le_adapt_make(le_args_number(args, "step_size", 0), 2.38 / sqrt((double)d), d == 1 ? 0.44 : 0.234, 20);
+  k->proposal = le_arena_doubles(arena, m * d);
+  k->value = le_arena_doubles(arena, m);
+  k->proposed_value = le_arena_doubles(arena, m);
+  k->noise = le_arena_doubles(arena, d);
+  k->displacement = le_arena_doubles(arena, d);
+  *self = k;
+  return arena->failed ? LE_NO_MEMORY : LE_OK;
+}
+
+static le_status rwm_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+{
+  rwm *k = self;
+  (void)streams;
+  return le_target_density(target, m, theta, k->value);
+}
+
+static le_status rwm_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+{
+  rwm *k = self;
+  const size_t d = k->d;
+  for (size_t i = 0; i < m; i++) {
+    for (size_t j = 0; j < d; j++) k->noise[j] = k->adapt.step * gsl_ran_gaussian_ziggurat(streams->rng[i + 1], 1);
+    le_metric_drift(target->metric, k->noise, k->displacement);
+    for (size_t j = 0; j < d; j++) k->proposal[i * d + j] = theta[i * d + j] + k->displacement[j];
+  }
+  LE_TRY(le_target_density(target, m, k->proposal, k->proposed_value));
+  for (size_t i = 0; i < m; i++) {
+    const double ratio = k->proposed_value[i] - k->value[i];
+    k->adapt.accepted += ratio >= 0 ? 1 : isfinite(k->proposed_value[i]) ? exp(ratio) : 0;
+    k->adapt.proposed++;
+    if (isfinite(k->proposed_value[i]) && log(gsl_rng_uniform_pos(streams->rng[i + 1])) < ratio) {
+      memcpy(theta + i * d, k->proposal + i * d, d * sizeof(double));
+      k->value[i] = k->proposed_value[i];
+    }
+  }
+  return LE_OK;
+}
+
+static void rwm_tune(void *self)
+{
+  le_adapt_tune(&((rwm *)self)->adapt);
+}
+
+static le_kernel_report rwm_report(const void *self)
+{
+  const rwm *k = self;
+  const le_kernel_report report = {k->adapt.acceptance, k->adapt.step};
+  return report;
+}
+
+static void rwm_archive(void *self, size_t m, le_archive *archive)
+{
+  rwm *k = self;
+  le_adapt_archive(&k->adapt, archive);
+  le_archive_doubles(archive, k->value, m);
+}
+
+const le_kernel_ops le_rwm_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "rwm",    LE_NEEDS_DENSITY,
+                                     LE_METRIC_DENSE,     rwm_alloc,             rwm_begin, rwm_move,
+                                     rwm_tune,            rwm_report,            rwm_archive};

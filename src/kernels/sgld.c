@@ -1,0 +1,69 @@
+/* Stochastic gradient Langevin dynamics (Welling & Teh 2011; thesis algorithm 3):
+ *
+ *     theta <- theta - eta grad U + N(0, 2 (1 - beta eta) eta),   eta = rate / n.
+ *
+ * Settings: rate, noise (beta, the assumed gradient noise), tempered (1: n counts the chunk lambda times; 0: in full). */
+#include "core/kernel.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+
+typedef struct sgld {
+  size_t d;
+  double rate, noise, eta;
+  int tempered;
+  double *grad;
+} sgld;
+
+static le_status sgld_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
+{
+  sgld *k = le_arena_bytes(arena, 1, sizeof *k);
+  if (!k) return LE_NO_MEMORY;
+  k->d = d;
+  k->rate = le_args_number(args, "rate", 0.1);
+  k->noise = le_args_number(args, "noise", 0);
+  k->tempered = le_args_number(args, "tempered", 1) != 0;
+  k->grad = le_arena_doubles(arena, m * d);
+  *self = k;
+  return arena->failed ? LE_NO_MEMORY : LE_OK;
+}
+
+static le_status sgld_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+{
+  sgld *k = self;
+  (void)m;
+  (void)theta;
+  (void)streams;
+  k->eta = k->rate / le_target_count(target, k->tempered);
+  return LE_OK;
+}
+
+static le_status sgld_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+{
+  sgld *k = self;
+  const double deviation = sqrt(fmax(2 * (1 - k->noise * k->eta) * k->eta, 0));
+  LE_TRY(le_target_gradient(target, m, theta, k->grad));
+  for (size_t i = 0; i < m; i++)
+    for (size_t j = 0; j < k->d; j++) {
+      const double step =
+          k->eta * k->grad[i * k->d + j] + gsl_ran_gaussian_ziggurat(streams->rng[i + 1], deviation);
+      if (isfinite(step)) theta[i * k->d + j] += step;
+    }
+  return LE_OK;
+}
+
+static le_kernel_report sgld_report(const void *self)
+{
+  const le_kernel_report report = {NAN, ((const sgld *)self)->eta};
+  return report;
+}
+
+static void sgld_archive(void *self, size_t m, le_archive *archive)
+{
+  (void)m;
+  le_archive_double(archive, &((sgld *)self)->eta);
+}
+
+const le_kernel_ops le_sgld_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "sgld",     LE_NEEDS_GRADIENT,
+                                      LE_METRIC_IDENTITY,  sgld_alloc,            sgld_begin, sgld_move,
+                                      NULL,                sgld_report,           sgld_archive};

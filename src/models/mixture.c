@@ -1,0 +1,886 @@
+/* A mixture of K Gaussians with diagonal covariance in p dimensions:
+ *   weights ~ Dirichlet(concentration, ..),  sigma_kj^2 ~ InvGamma(shape, rate),
+ *   mu_kj | sigma_kj^2 ~ N(location_j, mean_scale^2 sigma_kj^2).
+ * The parameters are non-centred: theta is
+ *   K - 1 log-ratios  eta_k = log(weight_k / weight_K)
+ *   K * p offsets     t_kj = (mu_kj - location_j) / (mean_scale sigma_kj),  at k * p + j
+ *   K * p log-scales  u_kj = log sigma_kj^2,                                at k * p + j.
+ * A priori t is standard normal and independent of u, so that a component without observations leaves t and u
+ * unrelated where the centred mean would be a funnel.  With v = exp(-u/2) and s = mean_scale
+ *   z = v (y - location) - s t,   log f_k(y) = sum_j (-log(2 pi)/2 - u/2 - z^2/2),
+ *   dz/dt = -s,   dz/du = -v (y - location)/2 = -(z + s t)/2,
+ * and all derivatives are polynomials in z. */
+#include <math.h>
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <gsl/gsl_randist.h>
+#include "logevidence.h"
+
+#define HALF_LOG_2PI 0.91893853320467274178
+#define MOST_COMPONENTS 64 /* small arrays over components live on the stack */
+#define MOST_DIMENSIONS 100000
+
+/* Beyond these a component is a spike that no observation can come from: its density is taken as zero, which
+ * keeps z^2 from overflowing and zero weights from meeting infinite residuals. */
+#define LARGEST_PRECISION_ROOT 1e100
+#define LARGEST_OFFSET 1e150
+
+typedef struct mixture {
+  size_t components, dimensions;
+  double mean_scale, shape, rate, concentration;
+  double weight_constant; /* of the Dirichlet density */
+  double scale_constant;  /* of the inverse gamma density */
+  double log_symmetry;    /* log K! */
+  double location[];
+} mixture;
+
+/* ---- settings ---- */
+
+static int read_count(const le_args *args, const char *name, size_t least, size_t most, size_t *count, char *message)
+{
+  const le_arg *arg = le_args_find(args, name);
+  if (!arg || !arg->values || arg->n != 1) {
+    snprintf(message, LE_MESSAGE_SIZE, "`%s` must be given as a single whole number.", name);
+    return 0;
+  }
+  double number = arg->values[0];
+  if (number >= (double)least && number <= (double)most && number == floor(number)) {
+    *count = (size_t)number;
+    return 1;
+  }
+  snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a whole number from %zu to %zu, not %g.", name, least, most,
+           number);
+  return 0;
+}
+
+/* One number, which then serves everywhere, or n of them, all finite and above `above`. */
+static int read_numbers(const le_args *args, const char *name, double fallback, double above, size_t n,
+                        double *number, char *message)
+{
+  const le_arg *arg = le_args_find(args, name);
+  if (arg && (!arg->values || (arg->n != 1 && arg->n != n))) {
+    if (n == 1)
+      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a single number.", name);
+    else
+      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be 1 or %zu numbers, not %zu.", name, n,
+               arg->values ? arg->n : 0);
+    return 0;
+  }
+  for (size_t j = 0; j < n; j++) {
+    number[j] = !arg ? fallback : arg->values[arg->n == 1 ? 0 : j];
+    if (isfinite(number[j]) && number[j] > above) continue;
+    if (above == -INFINITY)
+      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be finite, not %g.", name, number[j]);
+    else
+      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be finite and above %g, not %g.", name, above, number[j]);
+    return 0;
+  }
+  return 1;
+}
+
+static le_status create(const le_args *args, void **self, char *message)
+{
+  *self = NULL;
+  size_t components, p;
+  if (!read_count(args, "components", 1, MOST_COMPONENTS, &components, message) ||
+      !read_count(args, "dimensions", 1, MOST_DIMENSIONS, &p, message))
+    return LE_BAD_ARGUMENT;
+  mixture *model = malloc(sizeof *model + p * sizeof(double));
+  if (!model) return LE_NO_MEMORY;
+  model->components = components;
+  model->dimensions = p;
+  if (!read_numbers(args, "location", 0, -INFINITY, p, model->location, message) ||
+      !read_numbers(args, "mean_scale", 2, 0, 1, &model->mean_scale, message) ||
+      !read_numbers(args, "shape", 1, 0, 1, &model->shape, message) ||
+      !read_numbers(args, "rate", 1, 0, 1, &model->rate, message) ||
+      !read_numbers(args, "concentration", 1, 0, 1, &model->concentration, message)) {
+    free(model);
+    return LE_BAD_ARGUMENT;
+  }
+  double count = (double)components;
+  model->weight_constant = lgamma(count * model->concentration) - count * lgamma(model->concentration);
+  model->scale_constant = model->shape * log(model->rate) - lgamma(model->shape);
+  model->log_symmetry = lgamma(count + 1);
+  *self = model;
+  return LE_OK;
+}
+
+static void destroy(void *self) { free(self); }
+
+static size_t dim(const void *self)
+{
+  const mixture *model = self;
+  return model->components - 1 + 2 * model->components * model->dimensions;
+}
+
+static size_t width(const void *self) { return ((const mixture *)self)->dimensions; }
+
+/* Where the offsets and the log-scales begin. */
+static size_t offsets_at(const mixture *model) { return model->components - 1; }
+
+static size_t scales_at(const mixture *model) { return offsets_at(model) + model->components * model->dimensions; }
+
+static void log_weights(const mixture *model, const double *theta, double *out)
+{
+  size_t last = model->components - 1;
+  double top = 0, sum = 0;
+  for (size_t k = 0; k < last; k++) top = theta[k] > top ? theta[k] : top;
+  for (size_t k = 0; k < last; k++) sum += exp(theta[k] - top);
+  double base = top + log(sum + exp(-top));
+  for (size_t k = 0; k < last; k++) out[k] = theta[k] - base;
+  out[last] = -base;
+}
+
+/* ---- prior ----
+ * The Jacobian turns Dirichlet exponents concentration - 1 into concentration, for all K weights, and the
+ * inverse gamma density of sigma^2 into  -shape u - rate exp(-u). */
+
+static void log_prior(const void *self, size_t m, const double *theta, double *value)
+{
+  const mixture *model = self;
+  size_t components = model->components, n = components * model->dimensions, d = dim(self);
+  double weight[MOST_COMPONENTS];
+  for (size_t i = 0; i < m; i++, theta += d) {
+    const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
+    double density = model->weight_constant;
+    log_weights(model, theta, weight);
+    for (size_t k = 0; k < components; k++) density += model->concentration * weight[k];
+    for (size_t a = 0; a < n; a++)
+      density += model->scale_constant - HALF_LOG_2PI - 0.5 * t[a] * t[a] - model->shape * u[a] -
+                 model->rate * exp(-u[a]);
+    value[i] = density < INFINITY ? density : -INFINITY; /* not a number counts as impossible */
+  }
+}
+
+/* rate exp(-u), finite however wild the point. */
+static double prior_precision(const mixture *model, double u) { return fmin(model->rate * exp(-u), 1e300); }
+
+static void log_prior_grad(const void *self, size_t m, const double *theta, double *grad)
+{
+  const mixture *model = self;
+  size_t components = model->components, n = components * model->dimensions, d = dim(self);
+  double weight[MOST_COMPONENTS];
+  for (size_t i = 0; i < m; i++, theta += d, grad += d) {
+    const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
+    log_weights(model, theta, weight);
+    for (size_t k = 0; k + 1 < components; k++)
+      grad[k] = model->concentration * (1 - (double)components * exp(weight[k]));
+    for (size_t a = 0; a < n; a++) {
+      grad[offsets_at(model) + a] = -t[a];
+      grad[scales_at(model) + a] = prior_precision(model, u[a]) - model->shape;
+    }
+  }
+}
+
+/* Adds count * (weight weight' - diag(weight)) to the block of the log-ratios. */
+static void add_weight_curvature(const mixture *model, const double *theta, double count, double *hess)
+{
+  size_t last = model->components - 1, d = dim(model);
+  double weight[MOST_COMPONENTS];
+  log_weights(model, theta, weight);
+  for (size_t k = 0; k < last; k++) weight[k] = exp(weight[k]);
+  for (size_t k = 0; k < last; k++)
+    for (size_t l = 0; l < last; l++)
+      hess[k * d + l] += count * (k == l ? weight[k] * (weight[k] - 1) : weight[k] * weight[l]);
+}
+
+static void log_prior_hess(const void *self, const double *theta, double *hess)
+{
+  const mixture *model = self;
+  size_t n = model->components * model->dimensions, d = dim(self);
+  add_weight_curvature(model, theta, (double)model->components * model->concentration, hess);
+  for (size_t a = offsets_at(model); a < offsets_at(model) + n; a++) hess[a * d + a] -= 1;
+  for (size_t a = scales_at(model); a < scales_at(model) + n; a++)
+    hess[a * d + a] -= prior_precision(model, theta[a]);
+}
+
+/* Gamma(a) is Gamma(a + 1) U^(1/a); in logs a small shape cannot underflow to zero. */
+static double draw_log_gamma(const gsl_rng *rng, double shape)
+{
+  return log(gsl_ran_gamma(rng, shape + 1, 1)) + log(gsl_rng_uniform_pos(rng)) / shape;
+}
+
+static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
+{
+  const mixture *model = self;
+  size_t last = model->components - 1, n = model->components * model->dimensions;
+  if (last > 0) {
+    for (size_t k = 0; k < last; k++) theta[k] = draw_log_gamma(rng, model->concentration);
+    double reference = draw_log_gamma(rng, model->concentration);
+    for (size_t k = 0; k < last; k++) theta[k] -= reference;
+  }
+  for (size_t a = 0; a < n; a++) {
+    theta[offsets_at(model) + a] = gsl_ran_gaussian_ziggurat(rng, 1);
+    theta[scales_at(model) + a] = log(model->rate) - draw_log_gamma(rng, model->shape);
+  }
+}
+
+/* ---- kernels on a tile ----
+ * Rows, less the location, are transposed once per call into tiles of TILE rows, a column behind the other, and
+ * the last tile is filled up with zeros.  Loops over a tile then have a constant length and no dependence
+ * between rows: a sum over rows is kept as LANES partial sums until the particle is done. */
+enum { TILE = 64, LANES = 8 };
+
+static size_t tiles_of(size_t n) { return (n + TILE - 1) / TILE; }
+
+static size_t rows_in_tile(size_t n, size_t t) { return n - t * TILE < TILE ? n - t * TILE : TILE; }
+
+static void fill(double *restrict out, double x)
+{
+  for (size_t r = 0; r < TILE; r++) out[r] = x;
+}
+
+/* log_density -= z^2 / 2 with z = v y - st. */
+static void subtract_half_square(double *restrict log_density, double v, double st, const double *restrict y)
+{
+  for (size_t r = 0; r < TILE; r++) {
+    double z = v * y[r] - st;
+    log_density[r] -= 0.5 * z * z;
+  }
+}
+
+/* share z and share z^2. */
+static void weigh_residuals(double *restrict first, double *restrict second, const double *restrict share, double v,
+                            double st, const double *restrict y)
+{
+  for (size_t r = 0; r < TILE; r++) {
+    double z = v * y[r] - st;
+    first[r] = share[r] * z;
+    second[r] = first[r] * z;
+  }
+}
+
+static void raise_to(double *restrict top, const double *restrict x)
+{
+  for (size_t r = 0; r < TILE; r++) top[r] = x[r] > top[r] ? x[r] : top[r];
+}
+
+/* x = exp(x - top), and zero in the rows that only fill the tile. */
+static void exponentiate(size_t n, double *restrict x, const double *restrict top)
+{
+  for (size_t r = 0; r < TILE; r++) x[r] -= top[r];
+  for (size_t r = 0; r < n; r++) x[r] = exp(x[r]);
+  for (size_t r = n; r < TILE; r++) x[r] = 0;
+}
+
+static void add(double *restrict out, const double *restrict x)
+{
+  for (size_t r = 0; r < TILE; r++) out[r] += x[r];
+}
+
+static void multiply(double *restrict out, const double *restrict x)
+{
+  for (size_t r = 0; r < TILE; r++) out[r] *= x[r];
+}
+
+static void fold(double *restrict lanes, const double *restrict a)
+{
+  for (size_t l = 0; l < LANES; l++)
+    lanes[l] += ((a[l] + a[l + 8]) + (a[l + 16] + a[l + 24])) + ((a[l + 32] + a[l + 40]) + (a[l + 48] + a[l + 56]));
+}
+
+static void fold_products(double *restrict lanes, const double *restrict a, const double *restrict b)
+{
+  for (size_t l = 0; l < LANES; l++)
+    lanes[l] += ((a[l] * b[l] + a[l + 8] * b[l + 8]) + (a[l + 16] * b[l + 16] + a[l + 24] * b[l + 24])) +
+                ((a[l + 32] * b[l + 32] + a[l + 40] * b[l + 40]) + (a[l + 48] * b[l + 48] + a[l + 56] * b[l + 56]));
+}
+
+static double sum_lanes(const double *lanes)
+{
+  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
+static double dot_tile(const double *a, const double *b)
+{
+  double lanes[LANES] = {0};
+  fold_products(lanes, a, b);
+  return sum_lanes(lanes);
+}
+
+/* The sum of the logs, as the logs of products of eight: each factor is at most K, and at least one unless it
+ * is zero. */
+static double sum_log(const double *restrict a)
+{
+  double product[LANES], sum = 0;
+  for (size_t l = 0; l < LANES; l++)
+    product[l] = ((a[l] * a[l + 8]) * (a[l + 16] * a[l + 24])) * ((a[l + 32] * a[l + 40]) * (a[l + 48] * a[l + 56]));
+  for (size_t l = 0; l < LANES; l++) sum += log(product[l]);
+  return sum;
+}
+
+/* ---- likelihood ---- */
+
+typedef struct workspace {
+  double *y;       /* tiles of the observations, less the location */
+  double *peak;    /* [component]: log of its weight and of its normalising constant */
+  double *v;       /* [component][dimension]: exp(-u/2) */
+  double *st;      /* [component][dimension]: mean_scale t */
+  double *share;   /* [component][row]: log density, then over the largest, then the responsibility */
+  double *top;     /* the largest log density */
+  double *sum;     /* of share, before it is normalised: from 1 to K, or 0 where nothing is possible */
+  double *first;   /* share z in one dimension */
+  double *second;  /* share z^2 in one dimension */
+  double *moments; /* [component][1 + 2 p]: partial sums of share, then share z and share z^2 by dimension */
+  double *slope;   /* [coordinate][row]: see add_curvature */
+  double *excess;  /* [coordinate][row] */
+} workspace;
+
+static workspace divide_scratch(const mixture *model, size_t n, double *scratch)
+{
+  size_t p = model->dimensions, components = model->components;
+  workspace w;
+  w.y = scratch;
+  w.peak = w.y + tiles_of(n) * p * TILE;
+  w.v = w.peak + components;
+  w.st = w.v + components * p;
+  w.share = w.st + components * p;
+  w.top = w.share + components * TILE;
+  w.sum = w.top + TILE;
+  w.first = w.sum + TILE;
+  w.second = w.first + TILE;
+  w.moments = w.second + TILE;
+  w.slope = w.moments + components * (1 + 2 * p) * LANES;
+  w.excess = w.slope + dim(model) * TILE;
+  return w;
+}
+
+static size_t scratch_size(const void *self, size_t particles, size_t rows)
+{
+  const mixture *model = self;
+  size_t p = model->dimensions, components = model->components;
+  (void)particles;
+  return tiles_of(rows) * p * TILE + components * (1 + 2 * p) * (1 + LANES) +
+         (components + 4 + 2 * dim(self)) * TILE;
+}
+
+static void transpose(const mixture *model, const le_rows *rows, workspace *w)
+{
+  size_t p = model->dimensions;
+  for (size_t t = 0; t < tiles_of(rows->n); t++) {
+    double *y = w->y + t * p * TILE;
+    size_t here = rows_in_tile(rows->n, t);
+    for (size_t r = 0; r < here; r++)
+      for (size_t j = 0; j < p; j++) y[j * TILE + r] = rows->values[(t * TILE + r) * p + j] - model->location[j];
+    for (size_t r = here; r < TILE; r++)
+      for (size_t j = 0; j < p; j++) y[j * TILE + r] = 0;
+  }
+}
+
+/* What depends on the particle alone. */
+static void prepare(const mixture *model, const double *theta, workspace *w)
+{
+  size_t p = model->dimensions;
+  const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
+  log_weights(model, theta, w->peak);
+  for (size_t k = 0; k < model->components; k++)
+    for (size_t a = k * p; a < (k + 1) * p; a++) {
+      w->peak[k] -= HALF_LOG_2PI + 0.5 * u[a];
+      w->v[a] = exp(-0.5 * u[a]);
+      w->st[a] = model->mean_scale * t[a];
+      if (w->v[a] <= LARGEST_PRECISION_ROOT && fabs(w->st[a]) <= LARGEST_OFFSET) continue;
+      w->peak[k] = -INFINITY;
+      w->v[a] = w->st[a] = 0;
+    }
+}
+
+/* Fills share, top and sum for tile t: log p(row) = top + log(sum).  Where every component is impossible top
+ * is the most negative number, so that no difference of infinities arises. */
+static void compare_components(const mixture *model, size_t n, size_t t, workspace *w)
+{
+  size_t p = model->dimensions, components = model->components, here = rows_in_tile(n, t);
+  const double *y = w->y + t * p * TILE;
+  fill(w->top, -DBL_MAX);
+  for (size_t k = 0; k < components; k++) {
+    fill(w->share + k * TILE, w->peak[k]);
+    for (size_t j = 0; j < p; j++)
+      subtract_half_square(w->share + k * TILE, w->v[k * p + j], w->st[k * p + j], y + j * TILE);
+    raise_to(w->top, w->share + k * TILE);
+  }
+  fill(w->sum, 0);
+  for (size_t k = 0; k < components; k++) {
+    exponentiate(here, w->share + k * TILE, w->top);
+    add(w->sum, w->share + k * TILE);
+  }
+  for (size_t r = here; r < TILE; r++) {
+    w->top[r] = 0;
+    w->sum[r] = 1;
+  }
+}
+
+static double tile_value(const workspace *w)
+{
+  double lanes[LANES] = {0};
+  fold(lanes, w->top);
+  return sum_lanes(lanes) + sum_log(w->sum);
+}
+
+/* From shares to responsibilities, which are zero in rows that nothing can explain. */
+static void normalise(const mixture *model, workspace *w)
+{
+  for (size_t r = 0; r < TILE; r++) w->sum[r] = 1 / (w->sum[r] > 0 ? w->sum[r] : 1);
+  for (size_t k = 0; k < model->components; k++) multiply(w->share + k * TILE, w->sum);
+}
+
+static size_t moments_of(const mixture *model) { return 1 + 2 * model->dimensions; }
+
+static void add_moments(const mixture *model, size_t t, workspace *w)
+{
+  size_t p = model->dimensions;
+  const double *y = w->y + t * p * TILE;
+  for (size_t k = 0; k < model->components; k++) {
+    double *moments = w->moments + k * moments_of(model) * LANES;
+    const double *share = w->share + k * TILE;
+    fold(moments, share);
+    for (size_t j = 0; j < p; j++) {
+      weigh_residuals(w->first, w->second, share, w->v[k * p + j], w->st[k * p + j], y + j * TILE);
+      fold(moments + (1 + 2 * j) * LANES, w->first);
+      fold(moments + (2 + 2 * j) * LANES, w->second);
+    }
+  }
+}
+
+static void clear_moments(const mixture *model, workspace *w)
+{
+  memset(w->moments, 0, model->components * moments_of(model) * LANES * sizeof(double));
+}
+
+/* From partial sums to sums: moment number a is then at w->moments[a]. */
+static void finish_moments(const mixture *model, workspace *w)
+{
+  for (size_t a = 0; a < model->components * moments_of(model); a++)
+    w->moments[a] = sum_lanes(w->moments + a * LANES);
+}
+
+static void add_finite(double x, double *sum) { *sum += isfinite(x) ? x : 0; }
+
+static void add_value(double sum, double *value)
+{
+  *value += sum < INFINITY ? sum : -INFINITY; /* not a number counts as impossible */
+}
+
+static void add_gradient(const mixture *model, const double *theta, size_t n, const workspace *w, double *grad)
+{
+  size_t p = model->dimensions;
+  double weight[MOST_COMPONENTS];
+  log_weights(model, theta, weight);
+  for (size_t k = 0; k < model->components; k++) {
+    const double *moments = w->moments + k * moments_of(model);
+    if (k + 1 < model->components) add_finite(moments[0] - (double)n * exp(weight[k]), &grad[k]);
+    for (size_t j = 0; j < p; j++) {
+      size_t a = k * p + j;
+      double first = moments[1 + 2 * j], second = moments[2 + 2 * j];
+      add_finite(model->mean_scale * first, &grad[offsets_at(model) + a]);
+      add_finite(0.5 * (second + w->st[a] * first - moments[0]), &grad[scales_at(model) + a]);
+    }
+  }
+}
+
+static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
+                         double *scratch)
+{
+  const mixture *model = self;
+  workspace w = divide_scratch(model, rows->n, scratch);
+  transpose(model, rows, &w);
+  for (size_t i = 0; i < m; i++) {
+    double sum = 0;
+    prepare(model, theta + i * dim(self), &w);
+    for (size_t t = 0; t < tiles_of(rows->n); t++) {
+      compare_components(model, rows->n, t, &w);
+      sum += tile_value(&w);
+    }
+    add_value(sum, &value[i]);
+  }
+  return LE_OK;
+}
+
+static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
+                              double *grad, double *scratch)
+{
+  const mixture *model = self;
+  workspace w = divide_scratch(model, rows->n, scratch);
+  size_t d = dim(self);
+  transpose(model, rows, &w);
+  for (size_t i = 0; i < m; i++) {
+    double sum = 0;
+    prepare(model, theta + i * d, &w);
+    clear_moments(model, &w);
+    for (size_t t = 0; t < tiles_of(rows->n); t++) {
+      compare_components(model, rows->n, t, &w);
+      sum += tile_value(&w);
+      normalise(model, &w);
+      add_moments(model, t, &w);
+    }
+    finish_moments(model, &w);
+    add_value(sum, &value[i]);
+    add_gradient(model, theta + i * d, rows->n, &w, grad + i * d);
+  }
+  return LE_OK;
+}
+
+/* ---- second derivatives ----
+ * Let h_a be the derivative of component c(a)'s log density in coordinate a (one for its log-ratio), r_c its
+ * responsibility.  Then the matrix of a row is
+ *   [c(a) = c(b)] r_c h_a h_b - (r h)_a (r h)_b  +  sum_k r_k (second derivatives of log f_k)  -  W
+ * with W = diag(weight) - weight weight' among the log-ratios.  The first two terms are products of
+ * slope_a = r h_a with excess_b = (1 - r) h_b inside a component and with -slope_b across; the third needs only
+ * the moments of z. */
+
+static void derive_component(const mixture *model, size_t t, size_t k, workspace *w)
+{
+  size_t p = model->dimensions;
+  const double *share = w->share + k * TILE, *y = w->y + t * p * TILE;
+  if (k + 1 < model->components) {
+    double *slope = w->slope + k * TILE, *excess = w->excess + k * TILE;
+    for (size_t r = 0; r < TILE; r++) {
+      slope[r] = share[r];
+      excess[r] = 1 - share[r];
+    }
+  }
+  for (size_t j = 0; j < p; j++) {
+    size_t a = k * p + j, offset = (offsets_at(model) + a) * TILE, scale = (scales_at(model) + a) * TILE;
+    for (size_t r = 0; r < TILE; r++) {
+      double z = w->v[a] * y[j * TILE + r] - w->st[a];
+      double in_offset = model->mean_scale * z, in_scale = 0.5 * (z * (z + w->st[a]) - 1);
+      w->slope[offset + r] = share[r] * in_offset;
+      w->slope[scale + r] = share[r] * in_scale;
+      w->excess[offset + r] = (1 - share[r]) * in_offset;
+      w->excess[scale + r] = (1 - share[r]) * in_scale;
+    }
+  }
+}
+
+static size_t component_of(const mixture *model, size_t a)
+{
+  return a < offsets_at(model) ? a : (a - offsets_at(model)) / model->dimensions % model->components;
+}
+
+static void add_curvature(const mixture *model, const workspace *w, double *hess)
+{
+  size_t d = dim(model);
+  for (size_t a = 0; a < d; a++) {
+    const double *slope = w->slope + a * TILE;
+    for (size_t b = 0; b <= a; b++) {
+      int together = component_of(model, a) == component_of(model, b);
+      double entry =
+        together ? dot_tile(slope, w->excess + b * TILE) : -dot_tile(slope, w->slope + b * TILE);
+      hess[a * d + b] += entry;
+      if (a != b) hess[b * d + a] += entry;
+    }
+  }
+}
+
+/* Adds the entries of one component and dimension: offset with offset, offset with scale, scale with scale. */
+static void add_local(const mixture *model, size_t a, double oo, double os, double ss, double *hess)
+{
+  size_t d = dim(model), offset = offsets_at(model) + a, scale = scales_at(model) + a;
+  hess[offset * d + offset] += oo;
+  hess[offset * d + scale] += os;
+  hess[scale * d + offset] += os;
+  hess[scale * d + scale] += ss;
+}
+
+/* Second derivatives of log f with w = z + s t:  -s^2,  -s w / 2,  -(w^2 + z w) / 4. */
+static void add_component_curvature(const mixture *model, const workspace *w, double *hess)
+{
+  size_t p = model->dimensions;
+  double s = model->mean_scale;
+  for (size_t a = 0; a < model->components * p; a++) {
+    const double *moments = w->moments + a / p * moments_of(model);
+    double count = moments[0], first = moments[1 + 2 * (a % p)], second = moments[2 + 2 * (a % p)], st = w->st[a];
+    add_local(model, a, -s * s * count, -0.5 * s * (first + st * count),
+              -0.25 * (2 * second + 3 * st * first + st * st * count), hess);
+  }
+}
+
+static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows, double *grad, double *hess,
+                              double *scratch)
+{
+  const mixture *model = self;
+  workspace w = divide_scratch(model, rows->n, scratch);
+  double value = 0;
+  transpose(model, rows, &w);
+  prepare(model, theta, &w);
+  clear_moments(model, &w);
+  for (size_t t = 0; t < tiles_of(rows->n); t++) {
+    compare_components(model, rows->n, t, &w);
+    value += tile_value(&w);
+    normalise(model, &w);
+    add_moments(model, t, &w);
+    for (size_t k = 0; k < model->components; k++) derive_component(model, t, k, &w);
+    add_curvature(model, &w, hess);
+  }
+  finish_moments(model, &w);
+  add_gradient(model, theta, rows->n, &w, grad);
+  add_component_curvature(model, &w, hess);
+  add_weight_curvature(model, theta, (double)rows->n, hess);
+  return isfinite(value) ? LE_OK : LE_NOT_FINITE;
+}
+
+/* The expected information of the completed data, each row belonging to component k with its responsibility.
+ * Under component k, z is standard normal and w = z + s t, so minus the second derivatives above become
+ *   s^2,  s^2 t / 2,  (2 + s^2 t^2) / 4,
+ * with determinant s^2 / 2: positive definite wherever a component has any share at all. */
+static le_status information(const void *self, const double *theta, const le_rows *rows, double *info,
+                             double *scratch)
+{
+  const mixture *model = self;
+  workspace w = divide_scratch(model, rows->n, scratch);
+  size_t p = model->dimensions;
+  double value = 0, s = model->mean_scale;
+  transpose(model, rows, &w);
+  prepare(model, theta, &w);
+  clear_moments(model, &w);
+  for (size_t t = 0; t < tiles_of(rows->n); t++) {
+    compare_components(model, rows->n, t, &w);
+    value += tile_value(&w);
+    normalise(model, &w);
+    for (size_t k = 0; k < model->components; k++)
+      fold(w.moments + k * moments_of(model) * LANES, w.share + k * TILE);
+  }
+  finish_moments(model, &w);
+  for (size_t a = 0; a < model->components * p; a++) {
+    double count = w.moments[a / p * moments_of(model)], st = w.st[a];
+    add_local(model, a, s * s * count, 0.5 * s * st * count, 0.25 * (2 + st * st) * count, info);
+  }
+  add_weight_curvature(model, theta, -(double)rows->n, info);
+  return isfinite(value) ? LE_OK : LE_NOT_FINITE;
+}
+
+static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
+                              double *scratch)
+{
+  const mixture *model = self;
+  workspace w = divide_scratch(model, rows->n, scratch);
+  size_t n = rows->n;
+  transpose(model, rows, &w);
+  for (size_t i = 0; i < m; i++) {
+    prepare(model, theta + i * dim(self), &w);
+    for (size_t t = 0; t < tiles_of(n); t++) {
+      compare_components(model, n, t, &w);
+      for (size_t r = 0; r < rows_in_tile(n, t); r++) {
+        double density = w.top[r] + log(w.sum[r]);
+        value[i * n + t * TILE + r] = density < INFINITY ? density : -INFINITY;
+      }
+    }
+  }
+  return LE_OK;
+}
+
+/* ---- simulation ---- */
+
+static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n, double *rows)
+{
+  const mixture *model = self;
+  size_t p = model->dimensions;
+  const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
+  double weight[MOST_COMPONENTS];
+  log_weights(model, theta, weight);
+  for (size_t r = 0; r < n; r++) {
+    double left = gsl_rng_uniform(rng);
+    size_t k = 0;
+    while (k + 1 < model->components && (left -= exp(weight[k])) >= 0) k++;
+    for (size_t j = 0; j < p; j++) {
+      double sd = exp(0.5 * u[k * p + j]);
+      rows[r * p + j] =
+        model->location[j] + sd * (model->mean_scale * t[k * p + j] + gsl_ran_gaussian_ziggurat(rng, 1));
+    }
+  }
+}
+
+/* ---- relabelling ----
+ * A distance between a component of theta and one of the reference depends on nothing but these two, hence the
+ * sum over the best matching is the same for all relabellings of theta, and almost surely one of them alone has
+ * it in the order of the reference. */
+
+static double log_symmetry(const void *self) { return ((const mixture *)self)->log_symmetry; }
+
+/* Squared difference of the means over the sum of the variances, written with the smaller sd over the larger so
+ * that nothing overflows; then the difference of u and, with a small weight, of the log weights.  The logarithm
+ * keeps one stray component from deciding how all others are matched. */
+static double distance(const mixture *model, const double *t, const double *u, double log_weight,
+                       const double *reference_t, const double *reference_u, double reference_log_weight)
+{
+  double sum = 0.1 * (log_weight - reference_log_weight) * (log_weight - reference_log_weight);
+  for (size_t j = 0; j < model->dimensions; j++) {
+    double gap = u[j] - reference_u[j], ratio = exp(-0.5 * fabs(gap));
+    double shift = model->mean_scale * (gap > 0 ? t[j] - ratio * reference_t[j] : ratio * t[j] - reference_t[j]);
+    sum += shift * shift / (1 + ratio * ratio) + gap * gap;
+  }
+  double cost = log1p(sum);
+  return cost < 1e3 ? cost : 1e3; /* also when it is not a number */
+}
+
+/* The cheapest assignment by shortest augmenting paths (Hungarian method in the form of Jonker and Volgenant):
+ * taken[slot] is the component that goes to the slot.  Index K stands for the component still unassigned. */
+static void assign(size_t n, double (*cost)[MOST_COMPONENTS], size_t *taken)
+{
+  double by_component[MOST_COMPONENTS] = {0}, by_slot[MOST_COMPONENTS + 1] = {0};
+  size_t owner[MOST_COMPONENTS + 1], came_from[MOST_COMPONENTS + 1] = {0};
+  for (size_t slot = 0; slot <= n; slot++) owner[slot] = n;
+  for (size_t k = 0; k < n; k++) {
+    double shortest[MOST_COMPONENTS];
+    char reached[MOST_COMPONENTS + 1] = {0};
+    size_t slot = n;
+    owner[n] = k;
+    for (size_t s = 0; s < n; s++) shortest[s] = INFINITY;
+    do {
+      double step = INFINITY;
+      size_t component = owner[slot], next = 0;
+      reached[slot] = 1;
+      for (size_t s = 0; s < n; s++) {
+        if (reached[s]) continue;
+        double reduced = cost[component][s] - by_component[component] - by_slot[s];
+        if (reduced < shortest[s]) {
+          shortest[s] = reduced;
+          came_from[s] = slot;
+        }
+        if (shortest[s] < step) {
+          step = shortest[s];
+          next = s;
+        }
+      }
+      for (size_t s = 0; s <= n; s++)
+        if (reached[s]) {
+          by_component[owner[s]] += step;
+          by_slot[s] -= step;
+        } else if (s < n) {
+          shortest[s] -= step;
+        }
+      slot = next;
+    } while (owner[slot] != n);
+    while (slot != n) {
+      owner[slot] = owner[came_from[slot]];
+      slot = came_from[slot];
+    }
+  }
+  memcpy(taken, owner, n * sizeof *taken);
+}
+
+/* Whether leaving everything in place is as good, rounding aside: only slots that would change count. */
+static int identity_is_best(size_t n, double (*cost)[MOST_COMPONENTS], const size_t *taken)
+{
+  double gain = 0, size = 0;
+  for (size_t s = 0; s < n; s++) {
+    gain += cost[s][s] - cost[taken[s]][s];
+    size += taken[s] == s ? 0 : cost[s][s] + cost[taken[s]][s];
+  }
+  return gain <= 4 * DBL_EPSILON * size;
+}
+
+static double log_ratio(const mixture *model, const double *theta, size_t k)
+{
+  return k + 1 < model->components ? theta[k] : 0;
+}
+
+/* Orders components by their coordinates, one after the other; 0 means the same in all of them. */
+static int compare(const mixture *model, const double *theta, size_t k, size_t l)
+{
+  size_t p = model->dimensions;
+  for (size_t at = offsets_at(model); at <= scales_at(model); at += model->components * p)
+    for (size_t j = 0; j < p; j++) {
+      double one = theta[at + k * p + j], other = theta[at + l * p + j];
+      if (one != other) return one < other ? -1 : 1;
+    }
+  double one = log_ratio(model, theta, k), other = log_ratio(model, theta, l);
+  return one == other ? 0 : one < other ? -1 : 1;
+}
+
+/* Where components of the reference coincide, for example all without observations, every order of what is
+ * matched to them is equally near; sorting them leaves one. */
+static void settle_ties(const mixture *model, const double *reference, const double *theta, size_t *taken)
+{
+  for (size_t s = 0; s < model->components; s++)
+    for (size_t later = s + 1; later < model->components; later++)
+      if (compare(model, reference, s, later) == 0 && compare(model, theta, taken[later], taken[s]) < 0) {
+        size_t swap = taken[s];
+        taken[s] = taken[later];
+        taken[later] = swap;
+      }
+}
+
+static void permute(const mixture *model, const size_t *taken, double *theta)
+{
+  size_t components = model->components, p = model->dimensions;
+  double old[MOST_COMPONENTS];
+  for (size_t k = 0; k < components; k++) old[k] = log_ratio(model, theta, k);
+  for (size_t s = 0; s + 1 < components; s++) theta[s] = old[taken[s]] - old[taken[components - 1]];
+  for (size_t j = 0; j < 2 * p; j++) {
+    double *column = theta + (j < p ? offsets_at(model) + j : scales_at(model) + j - p);
+    for (size_t k = 0; k < components; k++) old[k] = column[k * p];
+    for (size_t s = 0; s < components; s++) column[s * p] = old[taken[s]];
+  }
+}
+
+static int relabel(const void *self, const double *reference, double *theta)
+{
+  const mixture *model = self;
+  size_t components = model->components, p = model->dimensions, taken[MOST_COMPONENTS];
+  double cost[MOST_COMPONENTS][MOST_COMPONENTS], weight[MOST_COMPONENTS], reference_weight[MOST_COMPONENTS];
+  log_weights(model, theta, weight);
+  log_weights(model, reference, reference_weight);
+  for (size_t k = 0; k < components; k++)
+    for (size_t s = 0; s < components; s++)
+      cost[k][s] = distance(model, theta + offsets_at(model) + k * p, theta + scales_at(model) + k * p, weight[k],
+                            reference + offsets_at(model) + s * p, reference + scales_at(model) + s * p,
+                            reference_weight[s]);
+  assign(components, cost, taken);
+  if (identity_is_best(components, cost, taken))
+    for (size_t s = 0; s < components; s++) taken[s] = s;
+  settle_ties(model, reference, theta, taken);
+  for (size_t s = 0; s < components; s++)
+    if (taken[s] != s) {
+      permute(model, taken, theta);
+      return 1;
+    }
+  return 0;
+}
+
+/* ---- the user's scale: weights, means and standard deviations, components one behind the other ---- */
+
+static size_t user_dim(const void *self)
+{
+  const mixture *model = self;
+  return model->components * (1 + 2 * model->dimensions);
+}
+
+static void to_user(const void *self, const double *theta, double *user)
+{
+  const mixture *model = self;
+  size_t components = model->components, n = components * model->dimensions;
+  const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
+  double *mean = user + components, *sd = mean + n;
+  log_weights(model, theta, user);
+  for (size_t k = 0; k < components; k++) user[k] = exp(user[k]);
+  for (size_t a = 0; a < n; a++) {
+    sd[a] = exp(0.5 * u[a]);
+    mean[a] = model->location[a % model->dimensions] + model->mean_scale * sd[a] * t[a];
+  }
+}
+
+const le_model_ops le_mixture_model = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_model_ops),
+  .name = "gaussian_mixture",
+  .traits = LE_MODEL_MULTIMODAL,
+  .create = create,
+  .destroy = destroy,
+  .dim = dim,
+  .width = width,
+  .scratch = scratch_size,
+  .log_prior = log_prior,
+  .log_prior_grad = log_prior_grad,
+  .log_prior_hess = log_prior_hess,
+  .draw_prior = draw_prior,
+  .log_lik = log_lik,
+  .log_lik_grad = log_lik_grad,
+  .log_lik_hess = log_lik_hess,
+  .information = information,
+  .log_lik_each = log_lik_each,
+  .simulate = simulate,
+  .log_symmetry = log_symmetry,
+  .relabel = relabel,
+  .user_dim = user_dim,
+  .to_user = to_user,
+};

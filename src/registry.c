@@ -1,0 +1,32 @@
+/* One line for each model, kernel and estimator. */
+#include "registry.h"
+
+extern const le_model_ops le_gaussian_mean_model, le_linear_model, le_softmax_model, le_mixture_model;
+extern const le_kernel_ops le_rwm_kernel, le_hmc_kernel, le_sgld_kernel, le_sghmc_kernel, le_baoab_kernel;
+extern const le_estimator_ops le_walk_estimator;
+
+static const le_model_ops *const models[] = {&le_gaussian_mean_model, &le_linear_model, &le_softmax_model,
+                                             &le_mixture_model};
+static const le_kernel_ops *const kernels[] = {&le_rwm_kernel, &le_hmc_kernel, &le_sgld_kernel, &le_sghmc_kernel,
+                                               &le_baoab_kernel};
+static const le_estimator_ops *const estimators[] = {&le_walk_estimator};
+
+#define FIND(table, wanted)                                                                            \
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)                                            \
+    if (strcmp(table[i]->name, wanted) == 0) return table[i];                                          \
+  return NULL
+
+const le_model_ops *le_find_model(const char *name)
+{
+  FIND(models, name);
+}
+
+const le_kernel_ops *le_find_kernel(const char *name)
+{
+  FIND(kernels, name);
+}
+
+const le_estimator_ops *le_find_estimator(const char *name)
+{
+  FIND(estimators, name);
+}

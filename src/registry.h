@@ -1,0 +1,12 @@
+/* Everything that can be asked for by name. */
+#ifndef LE_REGISTRY_H
+#define LE_REGISTRY_H
+
+#include "core/estimator.h"
+
+/* NULL for an unknown name. */
+const le_model_ops *le_find_model(const char *name);
+const le_kernel_ops *le_find_kernel(const char *name);
+const le_estimator_ops *le_find_estimator(const char *name);
+
+#endif

@@ -1,0 +1,3 @@
+library(testthat)
+library(logevidence)
+test_check("logevidence")

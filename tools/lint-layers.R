@@ -1,0 +1,230 @@
+# lint-layers.R [folder]: holds the C code to the rules of the house and prints each breach as
+# "file:line: sentence".  The folder is the checkout, "." unless told.
+#
+#   layers     base <- core <- {models | kernels | estimators} <- registry <- bridge.  A file includes
+#              its own folder and those to the left; the three siblings never include one another.
+#              logevidence.h lies below everything.  R's headers are for the bridge alone.
+#   memory     core, kernels and estimators take memory from base/arena, never from malloc.
+#   manners    nothing prints, exits, jumps or uses rand: a status says what went wrong.
+#   state      no variable outlives a call.  One that is set while the library loads says so in a
+#              comment with the words "filled at load" on its line.
+#   contents   OBJECTS in src/Makevars.in and the files in src/ are the same list.
+
+root <- c(commandArgs(trailingOnly = TRUE), ".")[[1]]
+breaches <- character()
+breach <- function(file, line, ...) {
+  breaches <<- c(breaches, sprintf("%s:%d: %s", file, line, paste0(...)))
+}
+
+rank <- c(base = 0, core = 1, models = 2, kernels = 2, estimators = 2, registry = 3, bridge = 4)
+
+# "src/models/linear.c" lies in layer "models", "src/registry.h" in "registry".
+layer_of <- function(file) {
+  part <- strsplit(sub("^src/", "", file), "/", fixed = TRUE)[[1]]
+  if (length(part) == 1) sub("\\.[^.]*$", "", part) else part[[1]]
+}
+
+r_header <- "^(R|Rinternals|Rmath|Rdefines|Rversion|Rconfig|Rembedded|Rinterface|S)\\.h$|^R_ext/"
+
+# Comments and the insides of literals become blanks; lines stay where they are.
+without_comments <- function(text) {
+  pattern <- "(?s)/\\*.*?\\*/|//[^\n]*|\"(?:\\\\.|[^\"\\\\\n])*\"|'(?:\\\\.|[^'\\\\\n])*'"
+  found <- gregexpr(pattern, text, perl = TRUE)
+  regmatches(text, found) <- lapply(regmatches(text, found), function(literals) {
+    quoted <- grepl("^[\"']", literals)
+    ifelse(quoted, strrep(substr(literals, 1, 1), 2), gsub("[^\n]", "", literals))
+  })
+  text
+}
+
+as_lines <- function(text) strsplit(paste0(text, "\n"), "\n", fixed = TRUE)[[1]]
+
+# ---- layers
+
+tidy_path <- function(path) {
+  part <- character()
+  for (step in strsplit(path, "/", fixed = TRUE)[[1]]) {
+    if (step == "..") part <- utils::head(part, -1) else if (step != ".") part <- c(part, step)
+  }
+  paste(part, collapse = "/")
+}
+
+check_includes <- function(file, lines) {
+  from <- layer_of(file)
+  public <- startsWith(file, "inst/")
+  if (!public && !from %in% names(rank)) {
+    breach(file, 1L, "src/ holds base, core, models, kernels, estimators, bridge and registry, not `", from, "`.")
+    return()
+  }
+  pattern <- "^\\s*#\\s*include\\s*([<\"])([^>\"]+)[>\"].*"
+  for (line in grep(pattern, lines)) {
+    quote <- sub(pattern, "\\1", lines[line])
+    name <- sub(pattern, "\\2", lines[line])
+    if (grepl(r_header, name)) {
+      if (public || from != "bridge") breach(file, line, "R's header `", name, "` belongs in src/bridge only.")
+      next
+    }
+    if (quote == "<" || basename(name) == "logevidence.h") next
+    candidates <- c(tidy_path(file.path(dirname(file), name)), file.path("src", tidy_path(name)))
+    candidates <- candidates[file.exists(file.path(root, candidates))]
+    if (!length(candidates)) {
+      breach(file, line, "`", name, "` is no file of src/; write it from src/, as \"base/status.h\".")
+    } else if (public) {
+      breach(file, line, "the public header must stand alone, without `", name, "`.")
+    } else {
+      to <- layer_of(candidates[[1]])
+      if (!to %in% names(rank)) {
+        breach(file, line, "`", name, "` lies in none of the layers.")
+      } else if (from != to && rank[[to]] == rank[[from]]) {
+        breach(file, line, from, " must not include its sibling ", to, " (`", name, "`).")
+      } else if (rank[[to]] > rank[[from]]) {
+        breach(file, line, from, " must not include ", to, ", which lies above it (`", name, "`).")
+      }
+    }
+  }
+}
+
+# ---- memory and manners
+
+# A call, not a member of that name: `ops->free(state)` is a contract's own.
+call_of <- function(names) sprintf("(?<![\\w.>])(%s)\\s*\\(", paste(names, collapse = "|"))
+
+report_matches <- function(file, lines, pattern, sentence) {
+  for (line in grep(pattern, lines, perl = TRUE)) {
+    found <- regmatches(lines[line], regexpr(pattern, lines[line], perl = TRUE))
+    breach(file, line, "`", sub("[[:space:](]+$", "", found), "` ", sentence)
+  }
+}
+
+check_calls <- function(file, lines) {
+  if (layer_of(file) %in% c("core", "kernels", "estimators")) {
+    memory <- c("malloc", "calloc", "realloc", "free", "alloca", "aligned_alloc", "posix_memalign", "strdup", "strndup")
+    report_matches(file, lines, call_of(memory), "is not for this folder: memory comes from base/arena.")
+  }
+  printing <- c("printf", "fprintf", "vprintf", "vfprintf", "puts", "fputs", "putchar", "perror", "sprintf", "vsprintf")
+  report_matches(file, lines, call_of(printing), "has no place here: text for the user travels in a status.")
+  report_matches(file, lines, "(?<![\\w.>])(stdout|stderr)\\b", "has no place here: text for the user travels in a status.")
+  ending <- c("exit", "_exit", "_Exit", "quick_exit", "abort", "assert")
+  report_matches(file, lines, call_of(ending), "would end the user's session: return a status.")
+  jumping <- c("longjmp", "_longjmp", "siglongjmp", "setjmp", "_setjmp", "sigsetjmp")
+  report_matches(file, lines, call_of(jumping), "would jump over frames that hold memory: return a status.")
+  chance <- c("rand", "srand", "rand_r", "random", "srandom", "drand48")
+  report_matches(file, lines, call_of(chance), "is not reproducible: draw from base/rng.")
+}
+
+# ---- state
+
+# A statement's text with braces emptied; is it a variable that can change?
+is_mutable <- function(statement, inside_function) {
+  statement <- gsub("__attribute__\\s*\\(\\((?:[^()]|\\([^()]*\\))*\\)\\)|_Alignas\\s*\\([^)]*\\)", " ", statement, perl = TRUE)
+  statement <- trimws(gsub("\\s+", " ", statement))
+  if (!grepl("\\w", statement) || grepl("\\bconst\\b", statement)) return(FALSE)
+  if (inside_function) return(grepl("^(static|_Thread_local|__thread)\\b", statement) && !grepl("\\binline\\b", statement))
+  if (grepl("^(typedef|extern|_Static_assert|static_assert)\\b", statement)) return(FALSE)
+  if (grepl("^(static )?(struct|union|enum)( \\w+)?( ?\\{\\})?$", statement)) return(FALSE)
+  declarator <- sub("=.*", "", statement)
+  if (grepl("^[^(]*\\w ?\\(", declarator) && !grepl("^[^(]*\\( ?\\*", declarator)) return(FALSE) # a prototype or a macro
+  grepl("^[A-Za-z_][\\w ]*[ *]+\\(?[ *]*[A-Za-z_]", declarator, perl = TRUE) || grepl("\\}", declarator)
+}
+
+check_state <- function(file, text, original) {
+  lines <- as_lines(text)
+  continued <- FALSE
+  for (i in seq_along(lines)) { # the preprocessor's lines are not statements
+    directive <- continued || grepl("^\\s*#", lines[i])
+    continued <- directive && grepl("\\\\\\s*$", lines[i])
+    if (directive) lines[i] <- ""
+  }
+  text <- gsub("extern\\s+\"\"\\s*\\{", "", paste(lines, collapse = "\n"))
+  at <- gregexpr("[{};]", text)[[1]]
+  if (at[1] == -1) return()
+  marks <- substring(text, at, at)
+  between <- substring(text, c(1, at + 1), c(at - 1, nchar(text)))
+  line_at <- 1 + cumsum(nchar(gsub("[^\n]", "", between)))
+
+  depth <- 0
+  statement <- ""
+  in_body <- logical() # for each open brace: does it hold statements of a function?
+  started <- 1L
+  for (i in seq_along(marks)) {
+    piece <- between[i]
+    if (!grepl("\\S", statement)) {
+      leading <- regmatches(piece, regexpr("^\\s*", piece))
+      started <- line_at[i] - nchar(gsub("[^\n]", "", piece)) + nchar(gsub("[^\n]", "", leading))
+    }
+    inner <- length(in_body) && !all(in_body)
+    if (!inner) statement <- paste0(statement, piece)
+    if (marks[i] == "{") {
+      body <- length(in_body) && all(in_body)
+      head <- statement
+      opens_body <- !inner && if (body) !grepl("=|\\b(struct|union|enum)\\b", head) else grepl("\\(", head) && !grepl("=", head)
+      in_body <- c(in_body, opens_body)
+      if (opens_body) statement <- ""
+    } else if (marks[i] == "}") {
+      closed_body <- length(in_body) && utils::tail(in_body, 1)
+      in_body <- utils::head(in_body, -1)
+      if (closed_body) statement <- "" else if (!length(in_body) || all(in_body)) statement <- paste0(statement, "{}")
+    } else if (!inner) {
+      inside <- length(in_body) > 0
+      said <- any(grepl("filled at load", original[started:min(line_at[i], length(original))], fixed = TRUE))
+      if (!said && is_mutable(statement, inside)) {
+        shown <- trimws(gsub("\\s+", " ", sub("=.*", "", statement)))
+        breach(file, started, "`", shown, "` is a variable that outlives a call: make it const or part of the run.")
+      }
+      statement <- ""
+    }
+  }
+}
+
+# ---- contents
+
+objects_of <- function(makefile) {
+  path <- file.path(root, makefile)
+  if (!file.exists(path)) {
+    breach(makefile, 1L, "the file is missing.")
+    return(character())
+  }
+  lines <- sub("#.*", "", readLines(path, warn = FALSE))
+  found <- regmatches(lines, gregexpr("[A-Za-z0-9_/-]+\\.o\\b", lines))
+  stats::setNames(rep(seq_along(lines), lengths(found)), unlist(found))
+}
+
+check_contents <- function(sources) {
+  makefile <- "src/Makevars.in"
+  listed <- objects_of(makefile)
+  for (i in which(duplicated(names(listed)))) breach(makefile, listed[[i]], names(listed)[i], " is listed twice.")
+  there <- sub("\\.c$", ".o", sub("^src/", "", grep("\\.c$", sources, value = TRUE)))
+  for (i in which(!names(listed) %in% there)) {
+    breach(makefile, listed[[i]], "OBJECTS lists ", names(listed)[i], ", which has no source.")
+  }
+  for (object in setdiff(there, names(listed))) {
+    breach(file.path("src", sub("\\.o$", ".c", object)), 1L, "the file is not in OBJECTS of ", makefile, ".")
+  }
+}
+
+# ----
+
+sources <- c(
+  file.path("src", list.files(file.path(root, "src"), pattern = "\\.(c|h|def|inc)$", recursive = TRUE)),
+  file.path("inst/include", list.files(file.path(root, "inst/include"), pattern = "\\.h$"))
+)
+if (!any(grepl("\\.c$", sources))) breach("src", 1L, "there is no C file to look at.")
+
+for (file in sources) {
+  original <- readLines(file.path(root, file), warn = FALSE, encoding = "UTF-8")
+  text <- paste(original, collapse = "\n")
+  bare <- without_comments(text)
+  # An include's name looks like a literal: it is read where the comments are blank and the rest is not.
+  visible <- as_lines(bare)
+  visible <- ifelse(grepl("^\\s*#\\s*include", visible), original[seq_along(visible)], visible)
+  check_includes(file, visible)
+  check_calls(file, as_lines(bare))
+  if (!grepl("\\.(def|inc)$", file)) check_state(file, bare, original)
+}
+check_contents(sources)
+
+if (length(breaches)) {
+  writeLines(breaches)
+  quit(status = 1)
+}
+cat(length(sources), "C files keep the rules of the house\n")

@@ -1,0 +1,110 @@
+# Feeds the layer lint a small clean tree, which it must pass, and the same tree with one bad line at
+# a time, which it must refuse at the right place.  A lint that cannot fail proves nothing.
+
+here <- dirname(normalizePath(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))))
+rscript <- file.path(R.home("bin"), "Rscript")
+
+clean <- list(
+  "src/Makevars.in" = c(
+    "# base/old.o is gone",
+    "base = base/status.o \\", "  base/simd.o",
+    "OBJECTS = $(base) core/target.o models/linear.o kernels/rwm.o estimators/walk.o registry.o bridge/init.o"
+  ),
+  "inst/include/logevidence.h" = c(
+    "#include <stddef.h>", "#ifdef __cplusplus", "extern \"C\" {", "#endif",
+    "typedef struct le_ops { void (*free)(void *); size_t size; } le_ops;",
+    "enum le_colour { LE_RED, LE_BLUE };",
+    "static inline int le_twice(int x) { return 2 * x; }",
+    "#ifdef __cplusplus", "}", "#endif"
+  ),
+  "src/base/status.h" = c("#include \"logevidence.h\"", "struct arena;", "int le_fail(void (*tell)(int));", "extern int le_level;"),
+  "src/base/status.c" = c(
+    "/* printf( and exit( in a comment, malloc( too */", "#include \"base/status.h\"",
+    "static const char *const words[] = { \"abort(\", \"b;{\" };",
+    "static int (*exp_block)(double *, int); /* filled at load */",
+    "int le_fail(void (*tell)(int)) { for (int i = 0; i < 2; i++) { tell(words[0][i]); } return exp_block != 0; }"
+  ),
+  "src/base/simd.c" = c("#include <stdlib.h>", "#include \"status.h\"", "void *le_get(size_t n) { return malloc(n); }"),
+  "src/core/target.h" = c("#include \"base/status.h\"", "typedef struct { int a; } le_target;"),
+  "src/core/target.c" = c(
+    "#include \"core/target.h\"", "__attribute__((unused)) static int twice(int x)", "{", "  static const int two = 2;",
+    "  struct { int y; } local = { x };", "  int table[] = { 1, 2 };", "  return two * local.y * table[0];", "}",
+    "void le_close(const le_ops *ops, void *p) { ops->free(p); }"
+  ),
+  "src/models/linear.c" = c("#include <stdlib.h>", "#include \"../core/target.h\"", "void *le_mine(void) { return calloc(1, 8); }"),
+  "src/kernels/rwm.c" = c("#include \"core/target.h\"", "static int draw(le_target *t);", "static int draw(le_target *t) { return t->a; }",
+                          "int le_draw(le_target *t) { return draw(t); }"),
+  "src/kernels/rwm.h" = "int le_move(void);",
+  "src/estimators/walk.c" = c("#include \"core/target.h\"", "const le_ops le_walk = { .free = 0, .size = sizeof(le_ops) };"),
+  "src/registry.h" = "const le_ops *le_find(const char *name);",
+  "src/registry.c" = c("#include \"kernels/rwm.h\"", "#include \"registry.h\"", "static const le_ops *const table[] = { 0 };",
+                       "const le_ops *le_find(const char *name) { return table[name[0] == 'a']; }"),
+  "src/bridge/init.c" = c("#include <R.h>", "#include <R_ext/Rdynload.h>", "#include \"registry.h\"", "#include \"base/status.h\"",
+                          "void R_init_x(DllInfo *dll) { Rprintf(\"hello\"); }")
+)
+
+# file, line to add, what the lint must say
+bad <- list(
+  list("src/base/status.c", "#include \"core/target.h\"", "base must not include core"),
+  list("src/base/simd.c", "#include \"../core/target.h\"", "base must not include core"),
+  list("src/core/target.c", "#include \"kernels/rwm.h\"", "core must not include kernels"),
+  list("src/models/linear.c", "#include \"kernels/rwm.h\"", "models must not include its sibling kernels"),
+  list("src/estimators/walk.c", "#include \"kernels/rwm.h\"", "estimators must not include its sibling kernels"),
+  list("src/estimators/walk.c", "#include \"registry.h\"", "estimators must not include registry"),
+  list("src/core/target.c", "  #  include \"core/nowhere.h\"", "is no file of src/"),
+  list("src/core/target.c", "#include <Rinternals.h>", "belongs in src/bridge only"),
+  list("src/registry.c", "#include <R_ext/Utils.h>", "belongs in src/bridge only"),
+  list("inst/include/logevidence.h", "#include <Rmath.h>", "belongs in src/bridge only"),
+  list("src/core/target.c", "void *le_a(void) { return malloc(8); }", "`malloc` is not for this folder"),
+  list("src/kernels/rwm.c", "void le_b(void *p) { free (p); }", "`free` is not for this folder"),
+  list("src/estimators/walk.c", "#define GET(n) calloc(n, 8)", "`calloc` is not for this folder"),
+  list("src/models/linear.c", "void le_c(void) { printf(\"x\"); }", "`printf` has no place"),
+  list("src/base/simd.c", "void le_d(void) { fprintf(stderr, \"x\"); }", "`stderr` has no place"),
+  list("src/bridge/init.c", "void le_e(void) { exit(1); }", "`exit` would end"),
+  list("src/base/simd.c", "void le_f(void) { abort(); }", "`abort` would end"),
+  list("src/models/linear.c", "int le_g(void) { return rand(); }", "`rand` is not reproducible"),
+  list("src/bridge/init.c", "void le_h(void) { longjmp(buf, 1); }", "`longjmp` would jump"),
+  list("src/base/simd.c", "static int counter;", "`static int counter` is a variable"),
+  list("src/base/simd.c", "int counter = 3;", "`int counter` is a variable"),
+  list("src/base/simd.c", "static double cache[10] = { 1, 2 };", "`static double cache[10]` is a variable"),
+  list("src/base/simd.c", "static struct state { int a; } now;", "is a variable"),
+  list("src/base/simd.c", "static void (*hook)(int);", "is a variable"),
+  list("src/base/simd.c", "static gsl_rng *stream;", "is a variable"),
+  list("src/core/target.c", "int le_i(void) { static int calls; if (1) { return ++calls; } return 0; }", "`static int calls` is a variable"),
+  list("src/core/target.c", "int le_j(void) { if (1) { static int deep = 0; return ++deep; } return 0; }", "`static int deep` is a variable"),
+  list("src/Makevars.in", "more = base/ghost.o", "base/ghost.o, which has no source"),
+  list("src/Makevars.in", "more = base/simd.o", "base/simd.o is listed twice"),
+  list("src/base/orphan.c", "int le_k(void);", "the file is not in OBJECTS"),
+  list("src/helpers/more.c", "int le_l(void);", "not `helpers`")
+)
+
+lint <- function(tree) {
+  folder <- tempfile("lint-")
+  on.exit(unlink(folder, recursive = TRUE))
+  for (file in names(tree)) {
+    dir.create(dirname(file.path(folder, file)), recursive = TRUE, showWarnings = FALSE)
+    writeLines(tree[[file]], file.path(folder, file))
+  }
+  output <- suppressWarnings(system2(rscript, c(file.path(here, "lint-layers.R"), folder), stdout = TRUE, stderr = TRUE))
+  list(output = output, failed = !is.null(attr(output, "status")))
+}
+
+wrong <- character()
+result <- lint(clean)
+if (result$failed) wrong <- c(wrong, "the clean tree was refused:", paste0("  ", result$output))
+for (case in bad) {
+  tree <- clean
+  tree[[case[[1]]]] <- c(tree[[case[[1]]]], case[[2]])
+  place <- sprintf("%s:%d:", case[[1]], length(tree[[case[[1]]]]))
+  result <- lint(tree)
+  seen <- startsWith(result$output, place) & grepl(case[[3]], result$output, fixed = TRUE)
+  if (!result$failed || !any(seen)) {
+    wrong <- c(wrong, sprintf("not seen: %s %s  [%s]", place, case[[2]], case[[3]]), paste0("  ", result$output))
+  }
+}
+
+if (length(wrong)) {
+  writeLines(wrong)
+  quit(status = 1)
+}
+cat("the lint passes a clean tree and refuses", length(bad), "bad ones\n")

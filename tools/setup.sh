@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# setup.sh <group>...: sees to it that what a group needs is there.
+#   run       to install the package           test      to run its tests
+#   ci        to check it as CRAN does         sanitize  to run it under valgrind
+#   docs      to write man/ and NAMESPACE
+# Where apt is and we may use it, what is missing is installed; elsewhere one sentence names it.
+set -euo pipefail
+
+packages=()
+for group in "$@"; do
+  case $group in
+    run) packages+=(r-base-dev libgsl-dev) ;;
+    test) packages+=(r-base-dev libgsl-dev r-cran-testthat r-cran-ggplot2 r-cran-posterior r-cran-knitr
+      r-cran-rmarkdown r-cran-bridgesampling pandoc) ;;
+    ci) packages+=(clang libomp-dev qpdf tidy devscripts r-cran-roxygen2) ;;
+    docs) packages+=(r-cran-roxygen2) ;;
+    sanitize) packages+=(valgrind libc6-dbg) ;;
+    *)
+      echo "setup.sh: the group must be one of run, test, ci, sanitize and docs, not '$group'." >&2
+      exit 2
+      ;;
+  esac
+done
+
+on_path() { command -v "$1" > /dev/null 2>&1; }
+
+by_dpkg() {
+  on_path dpkg-query && [ "$(dpkg-query -W -f='${Status}' "$1" 2> /dev/null)" = "install ok installed" ]
+}
+
+# The same thing may have come another way than through dpkg.
+by_other_means() {
+  case $1 in
+    r-base-dev) on_path R && on_path make && on_path "$(R CMD config CC 2> /dev/null | cut -d' ' -f1)" ;;
+    libgsl-dev) on_path "${GSL_CONFIG:-gsl-config}" ;;
+    r-cran-*) on_path Rscript && Rscript -e "quit(status = !requireNamespace('${1#r-cran-}', quietly = TRUE))" > /dev/null 2>&1 ;;
+    libomp-dev) on_path clang && echo '#include <omp.h>' | clang -fopenmp -E - > /dev/null 2>&1 ;;
+    devscripts) on_path checkbashisms ;;
+    libc6-dbg) ! on_path dpkg-query ;;
+    *) on_path "$1" ;;
+  esac
+}
+
+common_name() {
+  case $1 in
+    r-base-dev) echo "R (4.1 or later) with a C compiler" ;;
+    libgsl-dev) echo "GSL (2.5 or later)" ;;
+    r-cran-*) echo "the R package ${1#r-cran-}" ;;
+    libomp-dev) echo "OpenMP for clang" ;;
+    devscripts) echo "checkbashisms" ;;
+    libc6-dbg) echo "the C library's debugging symbols" ;;
+    *) echo "$1" ;;
+  esac
+}
+
+missing=()
+for package in "${packages[@]}"; do
+  by_dpkg "$package" || by_other_means "$package" || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  if on_path sudo && { [ -t 0 ] || sudo -n true 2> /dev/null; }; then
+    as_root=(sudo)
+  else
+    as_root=(false)
+  fi
+fi
+
+if on_path apt-get && [ "${as_root[*]:-}" != false ]; then
+  echo "Installing ${missing[*]}"
+  log=$(mktemp)
+  trap 'rm -f "$log"' EXIT
+  if ${as_root[@]+"${as_root[@]}"} apt-get update > "$log" 2>&1 &&
+    ${as_root[@]+"${as_root[@]}"} env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y --no-install-recommends "${missing[@]}" >> "$log" 2>&1; then
+    exit 0
+  fi
+  tail -n 20 "$log" >&2
+  echo "apt could not install ${missing[*]}; what it said is above." >&2
+  exit 1
+fi
+
+names=""
+for package in "${missing[@]}"; do
+  names+="${names:+, }$(common_name "$package")"
+done
+echo "Please install $names first (on Debian or Ubuntu, as root: apt-get install ${missing[*]})." >&2
+exit 1
