@@ -44,11 +44,12 @@ static unsigned long philox_get(void *vstate)
   return state->block[state->used++];
 }
 
-/* In the open interval (0, 1), on 53 bits: the tails of transformed variates need the resolution. */
+/* In the open interval (0, 1), on 52 bits: the tails of transformed variates need the resolution, and one bit more
+ * would leave no room for the half, so that the largest number were rounded to 1. */
 static double philox_get_double(void *vstate)
 {
   const uint64_t high = philox_get(vstate), low = philox_get(vstate);
-  return ((double)(((high << 32) | low) >> 11) + 0.5) * (1.0 / 9007199254740992.0);
+  return ((double)(((high << 32) | low) >> 12) + 0.5) * (1.0 / 4503599627370496.0);
 }
 
 static void philox_set(void *vstate, unsigned long seed)

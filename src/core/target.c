@@ -25,6 +25,14 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
   target->scratch = le_arena_doubles(arena, target->scratch_size * (size_t)context->threads);
   target->work = le_arena_doubles(arena, 2 * m);
   target->grad = le_arena_doubles(arena, m * target->d);
+  target->relabelled = le_arena_doubles(arena, target->d);
+}
+
+int le_target_outside(const le_target *target, const double *theta)
+{
+  if (!target->labels || !target->ops->relabel) return 0;
+  memcpy(target->relabelled, theta, target->d * sizeof(double));
+  return target->ops->relabel(target->model, target->labels, target->relabelled);
 }
 
 /* One segment of rows for particles [first, last), block by block. */

@@ -23,6 +23,10 @@ typedef struct le_target {
   struct le_gradient *gradient; /* NULL: the full data */
   const le_metric *metric;
   const gsl_rng *rng; /* of the run: mini-batches, jitter */
+  /* NULL, or the reference to whose labels all particles were brought.  The target is then f on the fundamental domain
+   * of that reference only: a metric made for one labelling does not treat all alike, and particles that wandered into
+   * another would no longer stand for the whole of f. */
+  const double *labels;
 
   size_t block;   /* rows per likelihood call */
   size_t m;       /* largest number of particles */
@@ -30,6 +34,7 @@ typedef struct le_target {
   size_t scratch_size;
   double *work;    /* 2 m */
   double *grad;    /* m x d, for the second of two sums */
+  double *relabelled; /* d */
   double likelihoods, gradients; /* observation evaluations so far */
 } le_target;
 
@@ -54,6 +59,9 @@ le_status le_target_density(le_target *target, size_t m, const double *theta, do
 le_status le_target_density_grad(le_target *target, size_t m, const double *theta, double *value, double *grad);
 /* The gradient of log f by the run's rule: exact or from a mini-batch. */
 le_status le_target_gradient(le_target *target, size_t m, const double *theta, double *grad);
+
+/* Does theta carry other labels than the particles' common ones? */
+int le_target_outside(const le_target *target, const double *theta);
 
 /* Observations in the annealed distribution, the chunk's counted lambda times. */
 static inline double le_target_size(const le_target *target)

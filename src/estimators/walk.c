@@ -60,7 +60,7 @@ typedef struct walk {
   double banked_variance;
   double *theta, *log_weight, *chunk_value, *weight, *swap, *work, *prior_variance;
   double *anchor_info, *chunk_info; /* information at the anchor, over rows seen and chunk */
-  double *precision, *centre;
+  double *precision, *centre, *labels;
   size_t *ancestor;
 
   double *draw_theta, *draw_value; /* harmonic mean: rounds x m draws */
@@ -131,6 +131,7 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   w->chunk_info = le_arena_doubles(&w->arena, d * d);
   w->precision = le_arena_doubles(&w->arena, d * d);
   w->centre = le_arena_doubles(&w->arena, d);
+  w->labels = le_arena_doubles(&w->arena, d);
   w->ancestor = le_arena_indices(&w->arena, most);
   le_genealogy_alloc(&w->genealogy, settings->lag, most, &w->arena);
   if (settings->audit) le_audit_alloc(&w->audit, &w->target, settings->audit_draws, 32, &w->arena);
@@ -274,10 +275,13 @@ static size_t heaviest(const walk *w)
   return best;
 }
 
-/* Labels of all particles as near to the reference as possible: their density does not change. */
+/* Labels of all particles as near to the reference as possible: their density does not change, and from now on they
+ * keep to these labels. */
 static void relabel_to(walk *w, const double *reference)
 {
   if (!w->model->relabel) return;
+  memcpy(w->labels, reference, w->d * sizeof(double));
+  w->target.labels = w->labels;
   for (size_t i = 0; i < w->m; i++) w->model->relabel(w->target.model, reference, w->theta + i * w->d);
 }
 
@@ -815,6 +819,10 @@ static void walk_archive(void *self, le_archive *archive)
   le_archive_doubles(archive, w->chunk_info, w->d * w->d);
   le_archive_doubles(archive, w->precision, w->d * w->d);
   le_archive_doubles(archive, w->centre, w->d);
+  le_archive_doubles(archive, w->labels, w->d);
+  int labelled = w->target.labels != NULL;
+  le_archive_int(archive, &labelled);
+  w->target.labels = labelled ? w->labels : NULL;
   for (size_t s = 0; s < w->settings.stages; s++) {
     const le_stage *settings = &w->settings.stage[s];
     le_gradient_archive(&w->gradient[s], &w->target, archive);

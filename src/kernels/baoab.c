@@ -70,6 +70,11 @@ static le_status baoab_move(void *self, le_target *target, size_t m, double *the
     }
     le_metric_drift(target->metric, shift, k->theta_shift);
     for (size_t j = 0; j < d; j++) theta[i * d + j] += k->theta_shift[j];
+    if (le_target_outside(target, theta + i * d))
+      for (size_t j = 0; j < d; j++) {
+        theta[i * d + j] -= k->theta_shift[j];
+        v[j] = -v[j];
+      }
   }
   k->first = 0;
   return LE_OK;

@@ -99,7 +99,8 @@ static le_status hmc_move(void *self, le_target *target, size_t m, double *theta
   for (size_t i = 0; i < m; i++) {
     const double ratio =
         k->end_value[i] - kinetic_energy(k->velocity + i * d, d) - (k->value[i] - k->kinetic[i]);
-    const int possible = isfinite(k->end_value[i]) && !isnan(ratio);
+    const int possible =
+        isfinite(k->end_value[i]) && !isnan(ratio) && !le_target_outside(target, k->end + i * d);
     k->adapt.accepted += !possible ? 0 : ratio >= 0 ? 1 : exp(ratio);
     k->adapt.proposed++;
     if (log(gsl_rng_uniform_pos(streams->rng[i + 1])) < ratio && possible) {

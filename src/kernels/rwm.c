@@ -47,9 +47,10 @@ static le_status rwm_move(void *self, le_target *target, size_t m, double *theta
   LE_TRY(le_target_density(target, m, k->proposal, k->proposed_value));
   for (size_t i = 0; i < m; i++) {
     const double ratio = k->proposed_value[i] - k->value[i];
-    k->adapt.accepted += ratio >= 0 ? 1 : isfinite(k->proposed_value[i]) ? exp(ratio) : 0;
+    const int possible = isfinite(k->proposed_value[i]) && !le_target_outside(target, k->proposal + i * d);
+    k->adapt.accepted += !possible ? 0 : ratio >= 0 ? 1 : exp(ratio);
     k->adapt.proposed++;
-    if (isfinite(k->proposed_value[i]) && log(gsl_rng_uniform_pos(streams->rng[i + 1])) < ratio) {
+    if (possible && log(gsl_rng_uniform_pos(streams->rng[i + 1])) < ratio) {
       memcpy(theta + i * d, k->proposal + i * d, d * sizeof(double));
       k->value[i] = k->proposed_value[i];
     }
