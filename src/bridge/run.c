@@ -165,6 +165,14 @@ SEXP ffi_run_result(SEXP run)
   return guarded(run_result, &call);
 }
 
+/* FNV-1a: a state that was cut or altered on its way is known before any of it is read. */
+static uint64_t checksum(const unsigned char *bytes, size_t size)
+{
+  uint64_t sum = 14695981039346656037u;
+  for (size_t i = 0; i < size; i++) sum = (sum ^ bytes[i]) * 1099511628211u;
+  return sum;
+}
+
 SEXP ffi_run_save(SEXP run)
 {
   run_handle *handle = run_get(run);
@@ -176,26 +184,37 @@ SEXP ffi_run_save(SEXP run)
   le_status status = archive.status;
   le_archive_free(&archive);
   if (status != LE_OK) raise_status(status, NULL);
-  SEXP state = PROTECT(Rf_allocVector(RAWSXP, (R_xlen_t)size));
+  SEXP state = PROTECT(Rf_allocVector(RAWSXP, (R_xlen_t)(size + sizeof(uint64_t))));
   le_archive_write(&archive);
   handle->ops->archive(handle->self, &archive);
   status = archive.status;
   if (status == LE_OK && archive.size == size) memcpy(RAW(state), archive.bytes, size);
   le_archive_free(&archive);
   if (status != LE_OK) raise_status(status, NULL);
+  const uint64_t sum = checksum(RAW(state), size);
+  memcpy(RAW(state) + size, &sum, sizeof sum);
   UNPROTECT(1);
   return state;
 }
 
+/* A run whose state is refused half-way is of no use any more, and ends. */
 SEXP ffi_run_restore(SEXP run, SEXP state)
 {
   run_handle *handle = run_get(run);
   if (TYPEOF(state) != RAWSXP) Rf_error("A saved state must be a raw vector.");
+  uint64_t sum = 0;
+  const size_t size = (size_t)XLENGTH(state) > sizeof sum ? (size_t)XLENGTH(state) - sizeof sum : 0;
+  if (size) memcpy(&sum, RAW(state) + size, sizeof sum);
   le_archive archive;
-  le_archive_read(&archive, RAW(state), (size_t)XLENGTH(state));
-  handle->ops->archive(handle->self, &archive);
+  le_archive_read(&archive, RAW(state), size);
+  if (sum != checksum(RAW(state), size))
+    archive.status = LE_CORRUPT;
+  else
+    handle->ops->archive(handle->self, &archive);
   if (archive.status == LE_OK && archive.position != archive.size) archive.status = LE_CORRUPT;
-  if (archive.status != LE_OK) raise_status(archive.status, NULL);
+  if (archive.status == LE_OK) return R_NilValue;
+  run_finalize(run);
+  raise_status(archive.status, NULL);
   return R_NilValue;
 }
 

@@ -51,12 +51,15 @@ static le_status sghmc_move(void *self, le_target *target, size_t m, double *the
 {
   sghmc *k = self;
   const double deviation = sqrt(fmax(2 * (k->friction - k->noise * k->eta) * k->eta, 0));
+  /* fresh momenta bring (1 - alpha)^2 eta of noise besides the 2 alpha eta: a drift of half their sum belongs to it,
+   * where the full one would cool the target to about half its temperature */
+  const double kick = k->refresh ? 0.5 * (1 + k->friction * k->friction) * k->eta : k->eta;
   LE_TRY(le_target_gradient(target, m, theta, k->grad));
   for (size_t i = 0; i < m; i++) {
     const gsl_rng *rng = streams->rng[i + 1];
     if (k->refresh) fresh_velocity(k, i, rng);
     for (size_t c = i * k->d; c < (i + 1) * k->d; c++) {
-      const double v = (1 - k->friction) * k->velocity[c] + k->eta * k->grad[c] +
+      const double v = (1 - k->friction) * k->velocity[c] + kick * k->grad[c] +
                        gsl_ran_gaussian_ziggurat(rng, deviation);
       k->velocity[c] = isfinite(v) ? v : 0;
       theta[c] += k->velocity[c];

@@ -1,0 +1,121 @@
+# Weighted posterior draws: as they are, resampled to equal weights, summed up, and in the form of package posterior.
+
+#' Posterior draws of a fit
+#'
+#' The draws that come with an estimate of the evidence, weighted as they are or resampled to equal weights.
+#'
+#' @param fit A fit from [evidence()].
+#' @param weighted `TRUE`, the default, for all draws with their log weights; `FALSE` for draws of equal weight, for
+#'   whatever cannot deal with weights.
+#' @param n Number of equally weighted draws; `NULL`, the default, for as many as the fit has. Only with
+#'   `weighted = FALSE`.
+#'
+#' @details
+#' Resampling is systematic: a draw of weight \eqn{w} comes \eqn{nw} times, rounded up or down at random by
+#' R's own generator, so that [set.seed()] governs. Draws of large weight are repeated; [summary.evidence()] says how
+#' many independent draws the weighted ones are worth.
+#'
+#' The numbering of a mixture's components is arbitrary. Within one run the draws are numbered to be alike; the draws of
+#' several replicates need not be.
+#'
+#' @return A matrix on the user's scale with a row for each draw and a named column for each parameter. With
+#'   `weighted = TRUE` its attribute `"log_weights"` holds the log weights, whose exponentials sum to one.
+#'
+#' @examples
+#' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
+#' draws <- posterior_draws(fit)
+#' colSums(exp(attr(draws, "log_weights")) * draws)
+#' colMeans(posterior_draws(fit, weighted = FALSE, n = 200))
+#'
+#' @seealso [summary.evidence()], [predict.evidence()]
+#' @export
+posterior_draws <- function(fit, weighted = TRUE, n = NULL) {
+  check_is_fit(fit)
+  weighted <- check_flag(weighted, "weighted")
+  if (weighted) {
+    if (!is.null(n)) fail("`n` must be given only with `weighted = FALSE`: weighted draws are all there are.")
+    return(structure(fit$draws, log_weights = fit$log_weights))
+  }
+  n <- if (is.null(n)) nrow(fit$draws) else check_count(n, "n", 1, 1e8)
+  fit$draws[resample(exp(fit$log_weights), n), , drop = FALSE]
+}
+
+check_is_fit <- function(x, name = "fit") {
+  if (!inherits(x, "evidence")) refuse(x, name, "a fit from `evidence()`")
+  x
+}
+
+#' Systematic resampling: `n` indices, each about in proportion to its weight
+#' @noRd
+resample <- function(weights, n) {
+  position <- (seq_len(n) - 1 + stats::runif(1)) / n
+  reached <- cumsum(weights)
+  1L + findInterval(position, reached[-length(reached)] / reached[length(reached)])
+}
+
+
+
+#' Weighted quantiles
+#'
+#' Half of a draw's weight lies below it; between draws, linear. With equal weights these are the quantiles of type 5.
+#' @noRd
+weighted_quantile <- function(x, weights, probabilities) {
+  use <- weights > 0
+  sorted <- order(x[use])
+  x <- x[use][sorted]
+  weights <- weights[use][sorted] / sum(weights)
+  if (length(x) == 1) return(rep(x, length(probabilities)))
+  stats::approx(cumsum(weights) - weights / 2, x, probabilities, rule = 2, ties = "ordered")$y
+}
+
+# Divided by what is left of a degree of freedom, as sd() does when weights are equal.
+weighted_sd <- function(x, weights) {
+  spare <- 1 - sum(weights^2)
+  if (spare < 1e-12) return(NA_real_)
+  sqrt(sum(weights * (x - sum(weights * x))^2) / spare)
+}
+
+# For package posterior, whose generics get these when it is loaded.
+
+#' Posterior draws for package posterior
+#'
+#' Methods for the generics of package \pkg{posterior}: the draws of a fit with their weights, which its summaries
+#' respect after `posterior::resample_draws()`. Loading \pkg{posterior} is enough; it need not be attached.
+#'
+#' @param x A fit from [evidence()].
+#' @param ... Unused.
+#'
+#' @return Draws of the class the generic promises, `draws_matrix` for `as_draws()`, with log weights in the variable
+#'   `.log_weight`.
+#'
+#' @examplesIf requireNamespace("posterior", quietly = TRUE)
+#' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
+#' draws <- posterior::as_draws_df(fit)
+#' posterior::summarise_draws(posterior::resample_draws(draws, ndraws = 200), "mean", "sd")
+#'
+#' @seealso [posterior_draws()]
+#' @name as_draws.evidence
+#' @exportS3Method posterior::as_draws
+as_draws.evidence <- function(x, ...) as_draws_matrix.evidence(x, ...)
+
+#' @rdname as_draws.evidence
+#' @exportS3Method posterior::as_draws_matrix
+as_draws_matrix.evidence <- function(x, ...) {
+  posterior::weight_draws(posterior::as_draws_matrix(x$draws), x$log_weights, log = TRUE)
+}
+
+#' @rdname as_draws.evidence
+#' @exportS3Method posterior::as_draws_df
+as_draws_df.evidence <- function(x, ...) posterior::as_draws_df(as_draws_matrix.evidence(x, ...))
+
+#' @rdname as_draws.evidence
+#' @exportS3Method posterior::as_draws_array
+as_draws_array.evidence <- function(x, ...) posterior::as_draws_array(as_draws_matrix.evidence(x, ...))
+
+#' @rdname as_draws.evidence
+#' @exportS3Method posterior::as_draws_list
+as_draws_list.evidence <- function(x, ...) posterior::as_draws_list(as_draws_matrix.evidence(x, ...))
+
+#' @rdname as_draws.evidence
+#' @exportS3Method posterior::as_draws_rvars
+as_draws_rvars.evidence <- function(x, ...) posterior::as_draws_rvars(as_draws_matrix.evidence(x, ...))

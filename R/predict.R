@@ -1,0 +1,169 @@
+# Predictions, averaged over the posterior.  All densities are computed by the C code of the model, for a block of
+# rows and all draws at once, so that memory does not grow with the number of rows.
+
+#' Predictions from a fit
+#'
+#' Predicts new observations, averaged over the posterior draws of a fit.
+#'
+#' @param object A fit from [evidence()].
+#' @param newdata Data like those of the fit, which itself keeps none. The response is needed only for `"density"`.
+#' @param type What to predict; `NULL`, the default, is the first that the model has:
+#'   * [linear_regression()], [gaussian_mean()]: `"response"`, the predictive mean of the response, offset included;
+#'     or `"density"`.
+#'   * [softmax_regression()]: `"probability"`, the probability of each class; `"class"`, the most probable class; or
+#'     `"density"`.
+#'   * [gaussian_mixture()]: `"density"`; or `"probability"`, the probability that a row belongs to each component.
+#'   * any other model: `"density"`.
+#' @param ... Must be empty.
+#'
+#' @details
+#' `"density"` is the natural logarithm of each row's predictive density (for classes, of the probability of the one
+#' observed): \eqn{\log \sum_i W_i\, p(y \mid x, \theta_i)}{log sum_i W[i] p(y | x, theta[i])} over draws
+#' \eqn{\theta_i}{theta[i]} of weight \eqn{W_i}{W[i]}. If a formula transforms the response, as in `log(y) ~ x`, means
+#' and densities are those of the transformed response.
+#'
+#' The numbering of a mixture's components is arbitrary: only which rows are together means something.
+#'
+#' @return For `"probability"` a matrix with a row for each row of `newdata` and a named column for each class or
+#'   component; for `"class"` a factor; else a numeric vector.
+#'
+#' @examples
+#' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
+#' predict(fit, data.frame(speed = c(10, 20)))
+#' predict(fit, data.frame(speed = c(10, 20), dist = c(25, 60)), type = "density")
+#'
+#' @seealso [posterior_draws()]
+#' @export
+predict.evidence <- function(object, newdata, type = NULL, ...) {
+  check_no_dots(...)
+  model <- object$model
+  types <- PREDICTIONS[[model$name]]
+  if (is.null(types)) types <- "density"
+  type <- if (is.null(type)) types[1] else check_choice(type, "type", types)
+  if (missing(newdata) || is.null(newdata)) fail("`newdata` must be given: a fit does not keep its data.")
+  needs_response <- type == "density" || inherits(model, "gaussian_mixture")
+  encoded <- encode_new(model, object$design, newdata, response = needs_response)
+  switch(type,
+    density = log_predictive_density(object, encoded$rows),
+    response = predictive_mean(object, encoded),
+    class = most_probable(class_probabilities(object, encoded$rows)),
+    probability = if (inherits(model, "gaussian_mixture")) memberships(object, encoded$rows)
+    else class_probabilities(object, encoded$rows)
+  )
+}
+
+PREDICTIONS <- list(
+  gaussian_mean = c("response", "density"),
+  linear_regression = c("response", "density"),
+  softmax_regression = c("probability", "class", "density"),
+  gaussian_mixture = c("density", "probability")
+)
+
+# Numbers in a matrix of rows x draws, of which a few live at a time: 1 MB each, as caches like it.
+PREDICT_BLOCK <- 2^17
+
+#' Points as C reads them and their weights, without those that have none
+#' @noRd
+weighted_points <- function(fit) {
+  use <- fit$log_weights > -Inf
+  list(theta = unname(t(fit$parameters[use, , drop = FALSE])), log_weights = fit$log_weights[use])
+}
+
+#' Apply `f(rows)` to blocks of rows (columns of `rows`); a row of the result for each
+#' @noRd
+by_blocks <- function(rows, draws, f) {
+  size <- max(1, PREDICT_BLOCK %/% draws)
+  starts <- seq(1, ncol(rows), by = size)
+  pieces <- lapply(starts, function(from) f(rows[, from:min(from + size - 1, ncol(rows)), drop = FALSE]))
+  if (is.matrix(pieces[[1]])) do.call(rbind, pieces) else unlist(pieces)
+}
+
+log_lik_rows <- function(name, args, rows, theta) {
+  matrix(.Call(ffi_model, name, args, rows, "log_lik_each", theta, list()), ncol(rows))
+}
+
+log_predictive_density <- function(fit, rows) {
+  at <- weighted_points(fit)
+  weights <- exp(at$log_weights)
+  by_blocks(rows, length(weights), function(block) {
+    each <- log_lik_rows(fit$model$name, fit$args, block, at$theta)
+    top <- row_max(each)
+    mean <- as.vector(exp(each - top) %*% weights)
+    # Where the best draws weigh next to nothing, the weights have to join before the maximum is taken.
+    faint <- which(mean < 1e-200)
+    density <- top + log(mean)
+    if (length(faint))
+      density[faint] <- log_sum_rows(each[faint, , drop = FALSE] + rep(at$log_weights, each = length(faint)))
+    density
+  })
+}
+
+# Finite, so that it can be subtracted: a row that no draw can have keeps its -Inf.
+row_max <- function(x) {
+  top <- x[cbind(seq_len(nrow(x)), max.col(x, "first"))]
+  ifelse(top > -Inf, top, 0)
+}
+
+log_sum_rows <- function(x) {
+  top <- row_max(x)
+  top + log(rowSums(exp(x - top)))
+}
+
+predictive_mean <- function(fit, encoded) {
+  centre <- colSums(exp(fit$log_weights) * fit$parameters)
+  if (inherits(fit$model, "gaussian_mean")) return(rep(centre[[1]], encoded$n))
+  covariates <- encoded$rows[-nrow(encoded$rows), , drop = FALSE]
+  as.vector(centre %*% covariates) + if (is.null(encoded$offset)) 0 else encoded$offset
+}
+
+# The density of each class in turn: C has the formula, and the redundant work is small where classes are few.
+class_probabilities <- function(fit, rows) {
+  classes <- fit$design$levels
+  each <- lapply(seq_along(classes), function(k) {
+    rows[nrow(rows), ] <- k - 1
+    exp(log_predictive_density(fit, rows))
+  })
+  probabilities <- matrix(unlist(each), ncol(rows), dimnames = list(NULL, classes))
+  probabilities / rowSums(probabilities) # one but for rounding
+}
+
+most_probable <- function(probabilities) {
+  classes <- colnames(probabilities)
+  factor(classes[max.col(probabilities, "first")], levels = classes)
+}
+
+# Component over mixture, both from C: a component alone is a mixture of one.
+memberships <- function(fit, rows) {
+  at <- weighted_points(fit)
+  theta <- same_labels(fit, at)
+  components <- fit$args$components
+  one <- fit$args
+  one$components <- 1
+  log_ratio <- rbind(theta[seq_len(components - 1), , drop = FALSE], 0)
+  prior <- exp(log_ratio - rep(log_sum_rows(t(log_ratio)), each = components)) # the components' own weights
+  own <- lapply(seq_len(components), function(k) theta[component_rows(k, components, one$dimensions), , drop = FALSE])
+  share <- by_blocks(rows, ncol(theta), function(block) {
+    total <- log_lik_rows("gaussian_mixture", fit$args, block, theta)
+    each <- lapply(seq_len(components), function(k) {
+      ratio <- exp(log_lik_rows("gaussian_mixture", one, block, own[[k]]) - total)
+      as.vector(ratio %*% (prior[k, ] * exp(at$log_weights)))
+    })
+    matrix(unlist(each), ncol(block))
+  })
+  colnames(share) <- paste0("component", seq_len(components))
+  share / rowSums(share) # one but for rounding
+}
+
+#' Where the means and log variances of component `k` are among the parameters
+#' @noRd
+component_rows <- function(k, components, dimensions) {
+  mean <- components - 1 + (k - 1) * dimensions + seq_len(dimensions)
+  c(mean, mean + components * dimensions)
+}
+
+# Draws of several runs may number the components differently.
+same_labels <- function(fit, at) {
+  reference <- at$theta[, which.max(at$log_weights)]
+  .Call(ffi_model, fit$model$name, fit$args, matrix(0, fit$args$dimensions, 0), "relabel", at$theta,
+        list(reference = reference))
+}

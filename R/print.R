@@ -1,0 +1,262 @@
+# A fit in words: one screen for print(), posterior and diagnostics for summary().
+
+#' Print or summarise a fit
+#'
+#' `print()` shows the log evidence with its standard error and where it comes from, what the sampler and the audit say
+#' each, the cost, and what is suspect. `summary()` adds the posterior and the run's diagnostics.
+#'
+#' @param object,x A fit from [evidence()], or a summary of one.
+#' @param ... Unused.
+#' @param most Largest number of parameters to print.
+#'
+#' @details
+#' Quantiles are weighted: half of a draw's weight lies below it, and between draws they are linear. The effective size
+#' is that of independent draws, \eqn{1 / \sum_i W_i^2}{1 / sum_i W[i]^2} for weights \eqn{W_i}{W[i]} that sum to one.
+#' The numbering of a mixture's components is arbitrary.
+#'
+#' @return `print()` returns its argument, invisibly. `summary()` returns an object of class `"summary.evidence"`, a
+#'   list:
+#' \describe{
+#'   \item{`fit`}{The fit, without its draws.}
+#'   \item{`parameters`}{A data frame with a row for each parameter on the user's scale: `mean`, `sd`, `q5`, `q50`,
+#'     `q95`.}
+#'   \item{`draws`, `effective`}{Number of draws, and how many independent ones they are worth.}
+#'   \item{`steps`}{Annealing steps: their `total`, the number of `chunks`, the `most` in one chunk and the number of
+#'     observations `at` its end.}
+#'   \item{`least_ess`}{The smallest effective sample size along the way: `ess`, of how many `particles`, after how
+#'     many observations (`n`) and at which `lambda`.}
+#'   \item{`acceptance`}{Smallest and largest acceptance rate; `NA` for kernels without an accept step.}
+#'   \item{`exchangeable`}{Whether parts of the model, such as mixture components, can be exchanged.}
+#' }
+#'
+#' @examples
+#' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
+#' fit
+#' summary(fit)
+#' summary(fit)$parameters["speed", c("q5", "q95")]
+#'
+#' @seealso [plot.evidence()], [posterior_draws()]
+#' @name summary.evidence
+NULL
+
+#' @rdname summary.evidence
+#' @export
+print.evidence <- function(x, ...) {
+  cat_wrapped(c(headline_lines(x), cost_line(x)), exdent = 4)
+  for (warning in x$warnings) cat_wrapped(paste0("Warning: ", warning), exdent = 2)
+  invisible(x)
+}
+
+#' @rdname summary.evidence
+#' @export
+summary.evidence <- function(object, ...) {
+  weights <- exp(object$log_weights)
+  columns <- seq_len(ncol(object$draws))
+  at <- c(0.05, 0.5, 0.95)
+  quantiles <- vapply(columns, function(j) weighted_quantile(object$draws[, j], weights, at), at)
+  parameters <- data.frame(
+    mean = colSums(weights * object$draws),
+    sd = vapply(columns, function(j) weighted_sd(object$draws[, j], weights), 0),
+    q5 = quantiles[1, ], q50 = quantiles[2, ], q95 = quantiles[3, ],
+    row.names = make.unique(colnames(object$draws))
+  )
+  draws <- nrow(object$draws)
+  symmetry <- .Call(ffi_model, object$model$name, object$args, NULL, "log_symmetry", NULL, list())
+  object[c("draws", "log_weights", "parameters")] <- NULL
+  object$sampler[c("draws", "log_weights")] <- NULL
+  structure(
+    list(
+      fit = object, parameters = parameters, draws = draws, effective = 1 / sum(weights^2),
+      steps = most_steps(object$trace), least_ess = least_ess(object$trace),
+      acceptance = range_of(object$trace$acceptance), exchangeable = symmetry > 0
+    ),
+    class = "summary.evidence"
+  )
+}
+
+#' @rdname summary.evidence
+#' @export
+print.summary.evidence <- function(x, most = 20, ...) {
+  most <- check_count(most, "most")
+  fit <- x$fit
+  print.evidence(fit)
+  cat("\nPosterior, ", count_of(x$draws, "weighted draw"), " worth ", count(x$effective), ":\n", sep = "")
+  print(format_parameters(utils::head(x$parameters, most)), quote = FALSE, right = TRUE)
+  hidden <- nrow(x$parameters) - most
+  if (hidden > 0) cat("... and ", hidden, " more: print(summary(fit), most = ", nrow(x$parameters), ")\n", sep = "")
+  if (x$exchangeable) cat_wrapped("Components are numbered arbitrarily.")
+  cat("\nThe walk", if (!is.null(fit$replicates)) " (first replicate)", ":\n", sep = "")
+  cat(paste0("  ", walk_lines(x), "\n"), sep = "")
+  if (!is.null(fit$audit)) cat(audit_lines(fit$audit), sep = "\n")
+  invisible(x)
+}
+
+# What the lines say ------------------------------------------------------------------------------
+
+headline_lines <- function(fit) {
+  estimates <- list(fit)
+  labels <- "log evidence"
+  words <- origin_of(fit)
+  if (is.null(fit$replicates) && !is.null(fit$audit)) {
+    estimates <- list(fit, fit$sampler, fit$audit)
+    labels <- c(labels, "  sampler", "  audit")
+    words <- c(words, sampler_words(fit), audit_words(fit$audit))
+  }
+  numbers <- align_estimates(vapply(estimates, `[[`, 0, "log_evidence"), vapply(estimates, `[[`, 0, "se"))
+  c(model_line(fit$model), sub(" +$", "", paste0(format(labels), "  ", numbers, "  ", words)))
+}
+
+model_line <- function(model) {
+  title <- describe(model)[[1]]
+  if (is.null(model$formula)) title else shorten(paste0(title, ": ", deparse1(model$formula)), 78)
+}
+
+# Where the reported number and its standard error come from.
+origin_of <- function(fit) {
+  switch(fit$source,
+    audit = "from the audit, by importance sampling",
+    replicates = paste0("from the spread of ", nrow(fit$replicates), " replicates, sd ",
+                        format(stats::sd(fit$replicates$log_evidence), digits = 2)),
+    if (is.null(fit$audit)) sampler_words(fit) else "from the sampler"
+  )
+}
+
+ERROR_FROM <- c(
+  harmonic_mean = "error from the chains' spread",
+  ais = "error from their weights' spread",
+  likelihood_weighting = "error from their weights' spread",
+  sequential = "error from their predictions' spread"
+)
+
+sampler_words <- function(fit) {
+  particles <- utils::tail(fit$trace$particles, 1)
+  error <- ERROR_FROM[fit$method$name]
+  if (is.na(error)) error <- "error from their genealogy"
+  if (length(particles) == 1 && is.finite(particles)) paste0(count(particles), " particles, ", error) else ""
+}
+
+audit_words <- function(audit) {
+  if (!audit$draws) return("no peak found")
+  paste0(count(audit$draws), " draws, ", percent(audit$ess), " count",
+         if (!is.na(audit$pareto_k)) sprintf(", Pareto k %.2f", audit$pareto_k))
+}
+
+cost_line <- function(fit) {
+  work <- fit$work
+  evaluations <- sum(work[intersect(names(work), c("likelihoods", "gradients"))])
+  pieces <- c(
+    show_time(work[["seconds"]]),
+    if (isTRUE(work["lambda_steps"] > 0)) count_of(work[["lambda_steps"]], "annealing step"),
+    if (evaluations > 0) paste(large(evaluations), "evaluations")
+  )
+  paste0("n = ", count(fit$n), "; ", shorten(deparse1(fit$method$call), 50), "; ", paste(pieces, collapse = ", "))
+}
+
+walk_lines <- function(x) {
+  steps <- x$steps
+  ess <- x$least_ess
+  rate <- x$acceptance
+  c(
+    if (steps$chunks > 1)
+      paste0(count_of(steps$total, "annealing step"), " in ", count(steps$chunks), " chunks, at most ",
+             count(steps$most), " in one (up to n = ", count(steps$at), ")")
+    else count_of(steps$total, "annealing step"),
+    if (!is.null(ess))
+      paste0("effective sample size at least ", count(ess$ess), " of ", count(ess$particles), " particles (at ",
+             if (ess$lambda < 1) paste("lambda =", format(ess$lambda, digits = 2)) else paste("n =", count(ess$n)),
+             ")"),
+    if (!anyNA(rate)) paste("moves accepted", paste(unique(percent(rate)), collapse = " to "))
+  )
+}
+
+audit_lines <- function(audit) {
+  c("The audit:",
+    paste0("  ", audit_words(audit), ", ", count_of(audit$modes, "mode"), ", Laplace approximation ",
+           format_number(audit$laplace, 3)),
+    if (!audit$passed) "  not reported, see the warning")
+}
+
+# Figures from the trace --------------------------------------------------------------------------
+
+# All data annealed together are one chunk, whose steps have a row each.
+is_one_chunk <- function(trace) nrow(trace) > 1 && all(trace$n == trace$n[1])
+
+most_steps <- function(trace) {
+  steps <- if (is_one_chunk(trace)) sum(trace$lambda_steps) else trace$lambda_steps
+  list(total = sum(steps), chunks = length(steps), most = max(steps, 0), at = trace$n[which.max(steps)])
+}
+
+least_ess <- function(trace) {
+  worst <- which.min(trace$ess / trace$particles)
+  if (length(worst)) as.list(trace[worst, c("ess", "particles", "n", "lambda")])
+}
+
+range_of <- function(x) {
+  x <- x[is.finite(x)]
+  if (length(x)) range(x) else c(NA_real_, NA_real_)
+}
+
+# Numbers in words --------------------------------------------------------------------------------
+
+plus_minus <- function() if (isTRUE(l10n_info()[["UTF-8"]])) "\u00b1" else "+/-"
+
+# One significant digit of the standard error, two if it starts with a 1.
+decimals_for <- function(se) {
+  if (!is.finite(se) || se <= 0) return(3)
+  exponent <- floor(log10(se))
+  lead <- se / 10^exponent
+  min(8, max(0, -exponent + (lead < 1.95)))
+}
+
+format_number <- function(x, decimals) {
+  if (is.finite(x)) formatC(x, digits = decimals, format = "f") else format(x)
+}
+
+#' Estimates and standard errors as text, aligned at the decimal point
+#' @noRd
+align_estimates <- function(estimates, ses) {
+  decimals <- vapply(ses, decimals_for, 0)
+  values <- mapply(format_number, estimates, decimals)
+  errors <- ifelse(is.na(ses), "?", mapply(format_number, ses, decimals))
+  whole <- nchar(sub("\\..*", "", values))
+  values <- format(paste0(strrep(" ", max(whole) - whole), values))
+  format(paste(values, plus_minus(), errors))
+}
+
+count <- function(x) format(round(x), big.mark = ",", scientific = x >= 1e12, trim = TRUE)
+
+# "34.5 million": three digits are enough for a cost.
+large <- function(x) {
+  if (x < 1e6) return(count(signif(x, 3)))
+  size <- if (x < 1e9) 1e6 else 1e9
+  paste(count_digits(x / size), if (x < 1e9) "million" else "billion")
+}
+
+count_digits <- function(x) format(signif(x, 3), big.mark = ",", scientific = FALSE)
+
+count_of <- function(n, noun) paste0(count(n), " ", noun, if (round(n) != 1) "s")
+
+percent <- function(share) paste0(round(100 * share), "%")
+
+show_time <- function(seconds) if (seconds < 5e-4) "less than 1 ms" else format_seconds(seconds)
+
+shorten <- function(text, width) if (nchar(text) > width) paste0(substr(text, 1, width - 3), "...") else text
+
+# Lines that are too long are broken between words; runs of spaces, as in tables, are kept in those that fit.
+cat_wrapped <- function(lines, exdent = 0) {
+  width <- max(60, getOption("width"))
+  for (line in lines)
+    cat(if (nchar(line) <= width) line else strwrap(line, width, exdent = exdent), sep = "\n")
+}
+
+# Each parameter to two digits of its standard deviation.
+format_parameters <- function(parameters) {
+  text <- t(apply(as.matrix(parameters), 1, function(row) {
+    sd <- row[["sd"]]
+    if (is.na(sd) || sd <= 0) return(format(row, digits = 4, trim = TRUE))
+    decimals <- min(max(0, 1 - floor(log10(sd))), 12)
+    sub("^-(0\\.?0*)$", "\\1", formatC(row, digits = decimals, format = "f"))
+  }))
+  dimnames(text) <- list(rownames(parameters), c("mean", "sd", "5%", "50%", "95%"))
+  text
+}

@@ -1,0 +1,111 @@
+# Doors into the machinery, and the models on which it is tested.  Everything here is deterministic given a seed;
+# LOGEVIDENCE_TEST_SEED moves all seeds at once, LOGEVIDENCE_SLOW=true turns on the long variants.
+
+test_seed <- function(k = 1) k + as.numeric(Sys.getenv("LOGEVIDENCE_TEST_SEED", "0"))
+
+skip_unless_slow <- function() {
+  testthat::skip_if_not(identical(Sys.getenv("LOGEVIDENCE_SLOW"), "true"), "Long variant, LOGEVIDENCE_SLOW is not true")
+}
+
+# A seed as the two words C takes.
+words <- function(k = 1) c(0, test_seed(k))
+
+# Statistical claims: how many standard errors the mean of `x` (a column for each quantity) is from `expected`.
+z_score <- function(x, expected = 0) {
+  x <- as.matrix(x)
+  (colMeans(x) - expected) / (apply(x, 2, stats::sd) / sqrt(nrow(x)))
+}
+expect_z <- function(z, limit = 4.5) {
+  testthat::expect_true(all(is.finite(z)) && max(abs(z)) < limit,
+                        info = paste("z-scores:", paste(format(z, digits = 3), collapse = " ")))
+}
+
+# The model functions of C, with rows as C has them: an observation in each column.
+ask <- function(model, what, theta = NULL, rows = matrix(0, model$width, 0), extra = list()) {
+  if (!is.null(theta) && !is.matrix(theta)) theta <- matrix(theta, ncol = 1)
+  .Call(ffi_model, model$type, model$args, rows, what, theta, extra)
+}
+
+mean_model <- function(sigma = 1, prior_mean = 0, prior_sd = 1) {
+  list(type = "gaussian_mean", dim = 1, width = 1,
+       args = list(sigma = sigma, prior_mean = prior_mean, prior_sd = prior_sd))
+}
+linear_model <- function(p, sigma = 1, prior_mean = 0, prior_sd = 1) {
+  list(type = "linear_regression", dim = p, width = p + 1,
+       args = list(covariates = p, sigma = sigma, prior_mean = prior_mean, prior_sd = prior_sd))
+}
+softmax_model <- function(p, classes, prior_sd = 1) {
+  list(type = "softmax_regression", dim = p * classes, width = p + 1,
+       args = list(covariates = p, classes = classes, prior_sd = prior_sd))
+}
+mixture_model <- function(components, p, location = 0, mean_scale = 2, shape = 1, rate = 1, concentration = 1) {
+  list(type = "gaussian_mixture", dim = components - 1 + 2 * components * p, width = p,
+       args = list(components = components, dimensions = p, location = location, mean_scale = mean_scale,
+                   shape = shape, rate = rate, concentration = concentration))
+}
+
+# n rows with covariates of all sizes; responses are drawn given `theta`.
+some_rows <- function(model, n, theta, seed = 1) {
+  set.seed(test_seed(seed))
+  rows <- matrix(stats::rnorm(n * model$width), model$width)
+  ask(model, "simulate", theta, rows, list(seed = words(seed)))
+}
+
+prior_draws <- function(model, n, seed = 1) ask(model, "draw_prior", extra = list(n = n, seed = words(seed)))
+
+# Moves of a kernel; a point in each column.
+run_kernel <- function(kernel, model, rows, theta, seed = 1, ..., words = c(0, test_seed(seed))) {
+  if (!is.matrix(theta)) theta <- matrix(theta, model$dim)
+  settings <- lapply(list(...), function(x) if (is.character(x)) x else as.double(x))
+  .Call(ffi_kernel_moves, model$type, model$args, kernel, rows, theta, settings, words)
+}
+
+# Mean and precision of a quadratic model's posterior where the first `seen` rows count fully, the others lambda times.
+gaussian_posterior <- function(model, rows, seen = ncol(rows), lambda = 0) {
+  p <- model$dim
+  x <- if (model$type == "gaussian_mean") matrix(1, ncol(rows), 1) else t(rows[seq_len(p), , drop = FALSE])
+  y <- rows[model$width, ]
+  weight <- ifelse(seq_len(ncol(rows)) <= seen, 1, lambda) / model$args$sigma^2
+  prior <- rep(1 / model$args$prior_sd^2, length.out = p)
+  precision <- crossprod(x, weight * x) + diag(prior, p)
+  list(mean = drop(solve(precision, crossprod(x, weight * y) + prior * model$args$prior_mean)), precision = precision)
+}
+
+# m points, `spread` standard deviations wide and `shift` of them away.
+gaussian_draws <- function(target, m, seed = 1, spread = 1, shift = 0) {
+  set.seed(test_seed(seed))
+  p <- length(target$mean)
+  target$mean + backsolve(chol(target$precision), matrix(spread * stats::rnorm(p * m) + shift, p))
+}
+
+# First and second moments of whitened points, one row for each point; expectations 0, 1 and 0.
+whitened_moments <- function(theta, target) {
+  p <- length(target$mean)
+  z <- t(chol(target$precision) %*% (matrix(theta, p) - target$mean))
+  squares <- z^2 - 1
+  products <- if (p > 1) do.call(cbind, lapply(seq_len(p - 1), function(j) z[, j] * z[, j + 1]))
+  cbind(z, squares, products)
+}
+
+# One run by hand: `pause(run, step)` is called between slices of the least possible work.
+run_problem <- function(model, data, method, seed = 1, threads = 1) {
+  encoded <- encode(model, data)
+  list(problem = new_problem(model, encoded, method, words(seed), threads), rows = encoded$rows)
+}
+start_run <- function(setup) {
+  run <- .Call(ffi_run_new, setup$problem)
+  .Call(ffi_run_feed, run, setup$rows, TRUE)
+  run
+}
+finish_run <- function(run) {
+  while (.Call(ffi_run_advance, run, 0.05) == "more") NULL
+  timeless(.Call(ffi_run_result, run))
+}
+timeless <- function(result) result[names(result) != "seconds"]
+
+# A fit without what may differ between equal fits.
+essence <- function(fit) {
+  fit$trace$seconds <- NULL
+  fit$work <- fit$work[names(fit$work) != "seconds"]
+  unclass(fit[names(fit) != "call"])
+}

@@ -1,0 +1,116 @@
+# Plots are drawn without error on any fit, leave the device as it was, and show the numbers that they should.
+
+regression <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+run <- function(model, data, method = sgais(), ...) {
+  evidence(model, data, method, seed = 1, progress = FALSE, ...)
+}
+fits <- list(
+  linear = run(regression, cars),
+  mixture = run(gaussian_mixture(components = 2), scale(faithful)),
+  ais = run(regression, cars, ais()),
+  weighting = run(regression, cars, likelihood_weighting(1000)),
+  harmonic = run(regression, cars, harmonic_mean(draws = 10)),
+  stream = run(regression, cars, smc("data")),
+  one = run(gaussian_mean(), 1.2),
+  replicates = run(regression, cars, replicates = 2)
+)
+on_device <- function(code) {
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  force(code)
+}
+
+test_that("every type draws every fit", {
+  for (fit in fits) for (type in list(NULL, "evidence", "steps", "ess", "posterior"))
+    on_device(expect_invisible(expect_silent(plot(fit, type))))
+})
+
+test_that("graphical parameters are as before", {
+  on_device({
+    graphics::par(mfrow = c(1, 2), mar = c(3, 2, 1, 1), las = 2)
+    names <- c("mfrow", "mar", "mgp", "tcl", "las", "oma", "cex")
+    before <- graphics::par(names)
+    for (type in list("evidence", "posterior", NULL)) {
+      plot(fits$linear, type)
+      expect_identical(graphics::par(names), before)
+    }
+  })
+})
+
+test_that("labels and limits can be replaced", {
+  on_device({
+    expect_silent(plot(fits$linear, "evidence", main = "Cars", xlab = "rows", ylim = c(-5, -4)))
+    expect_equal(graphics::par("usr")[3:4], c(-5.04, -3.96))
+    expect_silent(plot(fits$linear, "posterior", parameters = "speed", xlim = c(0, 5)))
+  })
+})
+
+test_that("figures hold the trace", {
+  trace <- fits$linear$trace
+  figure <- figure_of(fits$linear, "evidence")
+  expect_equal(figure$data$y, trace$log_evidence / trace$n)
+  expect_equal(figure$data$upper - figure$data$lower, 4 * trace$se / trace$n)
+  expect_equal(figure$estimate$y, fits$linear$log_evidence / 50)
+  expect_false(figure$log)
+  expect_equal(figure_of(fits$linear, "steps")$data$y, trace$lambda_steps)
+  expect_equal(figure_of(fits$linear, "ess")$data$y, 100 * trace$ess / trace$particles)
+  path <- figure_of(fits$ais, "evidence")
+  expect_equal(path$data$x, c(0, fits$ais$trace$lambda))
+  expect_equal(path$data$y, c(0, fits$ais$trace$log_evidence))
+  expect_equal(figure_of(fits$ais, "steps")$data$y, c(0, fits$ais$trace$lambda))
+  expect_true(is_wide(c(10, 1000)))
+})
+
+test_that("densities are weighted and integrate to one", {
+  figure <- density_figure(fits$mixture, 3)
+  expect_equal(sum(figure$data$y) * diff(figure$data$x[1:2]), 1, tolerance = 0.01)
+  expect_equal(figure$median, summary(fits$mixture)$parameters$q50[3])
+  same <- fits$linear
+  same$draws[, 1] <- 4
+  on_device(expect_silent(plot(same, "posterior")))
+  on_device(expect_silent(plot(same)))
+})
+
+test_that("what is not finite is left out", {
+  fit <- fits$linear
+  fit$trace$log_evidence[2] <- -Inf
+  fit$trace$se[3] <- NaN
+  on_device(for (type in list(NULL, "evidence")) expect_silent(plot(fit, type)))
+  fit$trace$log_evidence <- fit$log_evidence <- -Inf
+  on_device(for (type in list(NULL, "evidence")) expect_silent(plot(fit, type)))
+})
+
+test_that("a fit without a trace is drawn and printed all the same", {
+  fit <- fits$linear
+  fit$trace <- fit$trace[0, ]
+  on_device(for (type in list(NULL, "evidence", "steps", "ess")) expect_silent(plot(fit, type)))
+  expect_output(print(summary(fit)), "0 annealing steps")
+})
+
+test_that("axis labels are written out up to a million", {
+  expect_identical(axis_labels(c(10, 1000, 100000)), c("10", "1,000", "100,000"))
+  expect_identical(axis_labels(c(-4.2, -4.25)), c("-4.20", "-4.25"))
+  expect_identical(axis_labels(c(0, 1e6)), c("0", "1e6"))
+})
+
+test_that("misuse of plot() gets a sentence", {
+  refused <- function(..., sentence) expect_error(plot(...), sentence, fixed = TRUE)
+  refused(fits$linear, "hist",
+          sentence = "`type` must be \"evidence\", \"steps\", \"ess\" or \"posterior\", not \"hist\"")
+  refused(fits$linear, "posterior", "slope",
+          sentence = "`parameters` must be among `(Intercept)`, `speed`, not \"slope\"")
+  refused(fits$linear, "posterior", 3, sentence = "`parameters` must be among 1 to 2, not 3")
+  refused(fits$mixture, "posterior", 1:10, sentence = "`parameters` must be at most 9, not 10")
+  refused(fits$linear, parameters = TRUE, sentence = "names or numbers of parameters, not TRUE")
+})
+
+test_that("autoplot() draws the same with ggplot2", {
+  skip_if_not_installed("ggplot2")
+  for (fit in fits) for (type in PLOT_TYPES) expect_s3_class(ggplot2::autoplot(fit, type), "ggplot")
+  drawn <- list(c("linear", "evidence"), c("ais", "steps"), c("one", "evidence"), c("stream", "ess"),
+                c("ais", "posterior"))
+  for (pair in drawn) on_device(expect_silent(print(ggplot2::autoplot(fits[[pair[1]]], pair[2]))))
+  expect_identical(ggplot2::autoplot(fits$linear)$data, figure_of(fits$linear, "evidence")$data)
+  expect_error(ggplot2::autoplot(fits$linear, "hist"), "`type` must be", class = "logevidence_error")
+  expect_error(ggplot2::autoplot(fits$linear, colour = 1), "not `colour`", class = "logevidence_error")
+})

@@ -1,0 +1,136 @@
+# Annealing schedules, and the shape of the weights' tail.
+
+step <- function(log_lik, target, lambda = 0) .Call(ffi_schedule, log_lik, target, lambda)
+effective_size <- function(log_lik, increment) {
+  w <- exp(increment * (log_lik - max(log_lik)))
+  sum(w)^2 / sum(w^2)
+}
+lambdas <- function(kind, steps, delta = 4) .Call(ffi_lambdas, kind, steps, delta)
+pareto_k <- function(x) .Call(ffi_pareto_k, x)
+
+test_that("linear and sigmoidal schedules follow their formulas", {
+  for (n in c(1, 2, 7, 1000)) {
+    expect_equal(lambdas("linear", n), (0:n) / n, tolerance = 1e-15)
+    for (delta in c(0.1, 4, 20)) {
+      s <- stats::plogis(delta * (2 * (0:n) / n - 1))
+      expect_equal(lambdas("sigmoidal", n, delta), (s - s[1]) / (s[n + 1] - s[1]), tolerance = 1e-12)
+    }
+  }
+  for (found in list(lambdas("linear", 13), lambdas("sigmoidal", 13), lambdas("sigmoidal", 500, 30))) {
+    expect_identical(range(found), c(0, 1))
+    expect_false(is.unsorted(found))
+  }
+})
+
+test_that("an adaptive step brings the effective size to its target", {
+  for (scale in 10^(-1:12)) {
+    set.seed(test_seed(round(log10(scale))))
+    log_lik <- scale * stats::rnorm(200) - 1e4 * scale
+    for (lambda in c(0, 0.3)) for (target in c(10, 100, 190)) {
+      found <- step(log_lik, target, lambda)
+      if (found == 1 - lambda)
+        expect_gte(effective_size(log_lik, 1 - lambda), target)
+      else
+        expect_equal(effective_size(log_lik, found), target, tolerance = 1e-6)
+    }
+  }
+})
+
+test_that("whatever keeps the target is one step", {
+  for (lambda in c(0, 0.25)) {
+    expect_identical(step(rep(-1234.5, 50), 50, lambda), 1 - lambda)
+    expect_identical(step(rep(-1234.5, 50), 49.9, lambda), 1 - lambda)
+    expect_identical(step(c(-1, -1e6, -1e9), 1, lambda), 1 - lambda)
+    expect_identical(step(c(-1, -1e6, -1e9), 0.5, lambda), 1 - lambda)
+    expect_identical(step(-7, 1, lambda), 1 - lambda)
+    expect_identical(step(c(-1, -1.001, -1.002), 2.9, lambda), 1 - lambda)
+  }
+})
+
+test_that("a huge spread needs a tiny step, and gets it", {
+  log_lik <- c(0, -1e8)
+  found <- step(log_lik, 1.9)
+  expect_lt(found, 1e-8)
+  expect_equal(effective_size(log_lik, found), 1.9, tolerance = 1e-6)
+  # the closed form for two particles: (1 + w)^2 / (1 + w^2) = 1.9
+  w <- (1 - sqrt(1 - 0.9^2)) / 0.9
+  expect_equal(found, -log(w) / 1e8, tolerance = 1e-8)
+  # a constant offset changes nothing
+  expect_equal(step(log_lik - 1e9, 1.9), found, tolerance = 1e-6)
+  expect_equal(step(c(0, -1e200), 1.9), -log(w) / 1e200, tolerance = 1e-8)
+})
+
+test_that("impossible particles do not count", {
+  set.seed(test_seed(3))
+  log_lik <- stats::rnorm(100, sd = 20)
+  log_lik[1:30] <- -Inf
+  expect_equal(effective_size(log_lik[-(1:30)], step(log_lik, 50)), 50, tolerance = 1e-6)
+  expect_equal(step(log_lik, 50), step(log_lik[-(1:30)], 50), tolerance = 1e-8)
+  # the target falls to what the possible ones can reach
+  found <- step(log_lik, 90)
+  expect_gt(found, 0)
+  expect_gt(effective_size(log_lik[-(1:30)], found), 70 * (1 - 1e-6))
+  expect_identical(step(c(-3, -Inf, -Inf), 2.5), 1)
+  expect_identical(step(c(-3, -Inf, -3), 2.5), 1)
+  expect_error(step(rep(-Inf, 5), 3), "no particle gives the observations a positive probability",
+               class = "logevidence_error")
+})
+
+test_that("an increment that would not move lambda is an error", {
+  expect_error(step(c(0, -1e20), 1.9, 0.5), "increment became too small to move", class = "logevidence_error")
+  expect_gt(step(c(0, -1e20), 1.9, 0), 0)
+})
+
+test_that("a schedule walked to its end takes as many steps as the spread asks for", {
+  set.seed(test_seed(4))
+  log_lik <- stats::rnorm(500, sd = 30)
+  lambda <- 0
+  steps <- 0
+  while (lambda < 1 && steps < 1000) {
+    lambda <- lambda + step(log_lik, 450, lambda)
+    steps <- steps + 1
+  }
+  expect_equal(lambda, 1, tolerance = 1e-12)
+  # for normal log-likelihoods ESS = M exp(-v step^2)
+  expect_lt(abs(steps / (30 / sqrt(-log(0.9))) - 1), 0.15)
+})
+
+# A generalised Pareto tail of shape k above a body of smaller weights.
+tailed <- function(n, k, seed) {
+  set.seed(test_seed(seed))
+  u <- stats::runif(n)
+  log(1 + (if (k == 0) -log(u) else (u^-k - 1) / k))
+}
+
+test_that("Pareto k finds the shape of known tails", {
+  for (k in c(0.2, 0.5, 0.7, 1)) {
+    found <- vapply(1:20, function(s) pareto_k(tailed(20000, k, s)), 0)
+    tail <- 3 * sqrt(20000)
+    expect_lt(abs(mean(found) - (k * tail + 5) / (tail + 10)), 4.5 * (1 + k) / sqrt(tail * 20) + 0.03)
+  }
+  expect_lt(pareto_k(log(stats::qunif(stats::ppoints(5000)))), 0.1) # bounded weights
+})
+
+test_that("Pareto k does not depend on the weights' scale or order", {
+  x <- tailed(1000, 0.6, 7)
+  expect_equal(pareto_k(x - 5000), pareto_k(x), tolerance = 1e-9)
+  expect_identical(pareto_k(rev(x)), pareto_k(x))
+  expect_lt(pareto_k(c(x, rep(-Inf, 10))), 2)
+})
+
+test_that("Pareto k of too few or odd weights is harmless", {
+  expect_true(is.nan(pareto_k(c(1, 2, 3))))
+  expect_true(is.nan(pareto_k(numeric())))
+  expect_identical(pareto_k(rep(-3, 100)), -Inf)
+  expect_gt(pareto_k(c(rep(-1e4, 99), 0)), 0.7) # one weight is all
+  expect_false(isTRUE(pareto_k(rep(-Inf, 100)) > 0))
+})
+
+test_that("Pareto k is that of the loo package", {
+  skip_if_not_installed("loo")
+  for (n in c(50, 200, 1000, 4000)) for (k in c(0.1, 0.5, 0.9)) {
+    x <- tailed(n, k, n)
+    theirs <- suppressWarnings(loo::psis(x, r_eff = 1)$diagnostics$pareto_k)
+    expect_equal(pareto_k(x), theirs, tolerance = 1e-8)
+  }
+})

@@ -1,0 +1,183 @@
+# A run that was saved and restored is the run that was not.
+
+set.seed(3)
+many <- data.frame(x = rnorm(3000))
+many$y <- 1 + 2 * many$x + rnorm(3000)
+line <- linear_regression(y ~ x, sigma = 1, prior_sd = 2)
+few <- many[1:60, ]
+blobs <- data.frame(a = c(rnorm(700, -2), rnorm(700, 2)))
+
+setups <- function() {
+  light <- list(rows = 200, particles = 40)
+  list(
+    sgais = run_problem(line, many, sgais(audit_draws = 100), test_seed()),
+    sgais_mixture = run_problem(gaussian_mixture(components = 2), blobs, sgais(20, early = light, audit_draws = 64), test_seed()),
+    sgais_sghmc = run_problem(line, many, sgais(20, kernel = sghmc(), early = light, audit = FALSE), test_seed()),
+    paper = run_problem(line, many, sgais(preset = "paper", steps = 3), test_seed()),
+    ais = run_problem(line, few, ais(20, linear(10)), test_seed()),
+    ais_sgld = run_problem(line, few, ais(20, linear(10), kernel = sgld(), steps = 3), test_seed()),
+    smc_thermal = run_problem(line, few, smc(particles = 40), test_seed()),
+    smc_rwm = run_problem(line, few, smc(particles = 40, kernel = rwm(), resampling = "residual"), test_seed()),
+    smc_data = run_problem(line, few, smc("data", 40, chunk = 7), test_seed()),
+    sequential = run_problem(line, many, sequential(steps = 3), test_seed()),
+    sequential_baoab = run_problem(line, many, sequential(steps = 3, kernel = baoab()), test_seed()),
+    harmonic_mean = run_problem(line, few, harmonic_mean(10, 20), test_seed()),
+    likelihood_weighting = run_problem(line, few, likelihood_weighting(100), test_seed())
+  )
+}
+
+restored <- function(setup, state) {
+  run <- .Call(ffi_run_new, replace(setup$problem, "restore", list(TRUE)))
+  .Call(ffi_run_restore, run, state)
+  run
+}
+
+# States after each of `at` smallest possible slices; fewer where the run is shorter.
+states_at <- function(setup, at) {
+  run <- start_run(setup)
+  states <- list()
+  for (slice in 0:max(at)) {
+    if (slice %in% at) states <- c(states, list(.Call(ffi_run_save, run)))
+    if (.Call(ffi_run_advance, run, 0) != "more") return(c(states, list(.Call(ffi_run_save, run))))
+  }
+  states
+}
+
+slices_of <- function(setup) {
+  run <- start_run(setup)
+  n <- 1
+  while (.Call(ffi_run_advance, run, 0) == "more") n <- n + 1
+  n
+}
+
+test_that("restored runs end as those that were never interrupted, to the bit", {
+  for (name in names(setups())) {
+    setup <- setups()[[name]]
+    whole <- finish_run(start_run(setup))
+    n <- slices_of(setup)
+    at <- unique(round(c(0, 1, 2, 3, n * seq(0.05, 0.95, 0.15), n - 3:1)))
+    for (state in states_at(setup, at)) {
+      run <- restored(setup, state)
+      expect_identical(.Call(ffi_run_save, run), state, info = name)
+      expect_identical(finish_run(run), whole, info = name)
+    }
+  }
+})
+
+test_that("saving changes nothing in the run that is saved", {
+  setup <- setups()$smc_thermal
+  run <- start_run(setup)
+  for (i in 1:20) {
+    first <- .Call(ffi_run_save, run)
+    expect_identical(.Call(ffi_run_save, run), first)
+    .Call(ffi_run_advance, run, 0)
+  }
+  expect_identical(finish_run(run), finish_run(start_run(setup)))
+})
+
+test_that("a state may be restored with another number of threads, and twice", {
+  setup <- setups()$sgais
+  state <- states_at(setup, 40)[[1]]
+  whole <- finish_run(start_run(setup))
+  setup$problem$threads <- 2
+  expect_identical(finish_run(restored(setup, state)), whole)
+  expect_identical(finish_run(restored(setup, state)), whole)
+})
+
+test_that("a stream that is fed in parts can be saved between them", {
+  setup <- setups()$sequential
+  parts <- list(1:500, 501:1900, 1901:3000)
+  feed <- function(run, k) .Call(ffi_run_feed, run, setup$rows[, parts[[k]]], k == 3)
+  exhaust <- function(run) while (.Call(ffi_run_advance, run, 0.05) == "more") NULL
+  run <- .Call(ffi_run_new, setup$problem)
+  for (k in 1:3) {
+    feed(run, k)
+    exhaust(run)
+  }
+  whole <- timeless(.Call(ffi_run_result, run))
+  run <- .Call(ffi_run_new, setup$problem)
+  for (k in 1:3) {
+    feed(run, k)
+    exhaust(run)
+    run <- restored(setup, .Call(ffi_run_save, run))
+  }
+  expect_identical(timeless(.Call(ffi_run_result, run)), whole)
+})
+
+damaged <- function(setup, state) {
+  run <- .Call(ffi_run_new, replace(setup$problem, "restore", list(TRUE)))
+  refused <- tryCatch({
+    .Call(ffi_run_restore, run, state)
+    FALSE
+  }, error = function(e) TRUE)
+  list(run = run, refused = refused)
+}
+
+test_that("truncated and lengthened states are errors", {
+  for (name in c("sgais", "harmonic_mean", "smc_data")) {
+    setup <- setups()[[name]]
+    state <- utils::tail(states_at(setup, 30), 1)[[1]]
+    n <- length(state)
+    set.seed(test_seed())
+    for (length in unique(c(0:40, 8 * (1:20), round(n * seq(0.01, 0.99, 0.02)), n - 9:1))) {
+      tried <- damaged(setup, state[seq_len(length)])
+      expect_true(tried$refused)
+    }
+    expect_true(damaged(setup, c(state, as.raw(0)))$refused)
+    expect_error(.Call(ffi_run_restore, .Call(ffi_run_new, setup$problem), state[1:20]), "damaged or of another version",
+                 class = "logevidence_error")
+  }
+})
+
+test_that("damaged states are errors", {
+  for (name in c("sgais", "sgais_mixture", "harmonic_mean", "smc_data")) {
+    setup <- setups()[[name]]
+    for (state in states_at(setup, c(2, 25, 60))) {
+      n <- length(state)
+      set.seed(test_seed(2))
+      refused <- vapply(c(1:100, sample(n, 60), n - 0:50), function(at) {
+        state[at] <- xor(state[at], as.raw(sample(1:255, 1)))
+        damaged(setup, state)$refused
+      }, TRUE)
+      expect_true(all(refused), info = name)
+    }
+  }
+})
+
+test_that("a run whose state was refused has ended", {
+  setup <- setups()$ais
+  state <- states_at(setup, 5)[[1]]
+  run <- damaged(setup, state[1:500])$run
+  expect_error(.Call(ffi_run_advance, run, 0), "has ended")
+  expect_error(.Call(ffi_run_result, run), "has ended")
+})
+
+test_that("states of other problems are errors", {
+  setup <- setups()$ais
+  state <- states_at(setup, 5)[[1]]
+  other <- function(model = line, method = ais(20, linear(10)), seed = test_seed()) run_problem(model, few, method, seed)
+  expect_true(damaged(other(seed = test_seed(9)), state)$refused)
+  expect_true(damaged(other(method = ais(21, linear(10))), state)$refused)
+  expect_true(damaged(other(linear_regression(y ~ 1)), state)$refused)
+  expect_true(damaged(other(linear_regression(y ~ x + I(x^2))), state)$refused)
+  expect_true(damaged(other(gaussian_mean(~y)), state)$refused)
+  for (name in setdiff(names(setups()), "ais")) expect_true(damaged(setups()[[name]], state)$refused, info = name)
+  set.seed(4)
+  for (bytes in list(raw(), as.raw(0), serialize(1:100, NULL), as.raw(sample(0:255, 1000, TRUE)), rep(as.raw(255), 5000)))
+    expect_true(damaged(setup, bytes)$refused)
+  for (value in list(NULL, "state", 1:10, list())) expect_error(.Call(ffi_run_restore, start_run(setup), value), "raw vector")
+})
+
+test_that("a run that was freed, or never was one, is an error", {
+  run <- start_run(setups()$ais)
+  .Call(ffi_run_free, run)
+  expect_error(.Call(ffi_run_advance, run, 0), "has ended")
+  expect_error(.Call(ffi_run_save, run), "has ended")
+  expect_error(.Call(ffi_run_result, run), "has ended")
+  expect_error(.Call(ffi_run_progress, run), "has ended")
+  expect_error(.Call(ffi_run_feed, run, matrix(0, 3, 1), TRUE), "has ended")
+  expect_error(.Call(ffi_run_restore, run, raw(10)), "has ended")
+  expect_null(.Call(ffi_run_free, run))
+  expect_error(.Call(ffi_run_advance, NULL, 0), "has ended")
+  expect_error(.Call(ffi_run_advance, list(), 0), "has ended")
+})

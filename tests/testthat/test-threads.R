@@ -1,0 +1,80 @@
+# Seeds govern everything and threads nothing.
+
+set.seed(1)
+straight <- data.frame(x = rnorm(1500))
+straight$y <- 1 + 2 * straight$x + rnorm(1500)
+line <- linear_regression(y ~ x, sigma = 1, prior_sd = 2)
+few <- straight[1:60, ]
+clusters <- data.frame(a = c(rnorm(40, -2), rnorm(40, 2)))
+
+methods <- list(
+  sgais = sgais(), sgais_paper = sgais(preset = "paper", steps = 2), ais = ais(50, linear(20)), ais_paper = ais(preset = "paper", steps = 2),
+  smc_thermal = smc(particles = 60), smc_data = smc("data", 60, chunk = 20), sequential = sequential(steps = 3),
+  harmonic_mean = harmonic_mean(20, 10), likelihood_weighting = likelihood_weighting(500)
+)
+
+test_that("the number of threads changes nothing, to the bit", {
+  for (name in names(methods)) {
+    data <- if (startsWith(name, "sgais") || name == "sequential") straight else few
+    fit <- function(threads) essence(evidence(line, data, methods[[name]], seed = test_seed(), threads = threads))
+    expect_identical(fit(2), fit(1), info = name)
+  }
+  fit <- function(threads) essence(evidence(line, few, smc(particles = 7), seed = test_seed(), threads = threads))
+  for (threads in c(3, 8, 64)) expect_identical(fit(threads), fit(1))
+  mixed <- function(threads) {
+    essence(evidence(gaussian_mixture(components = 2), clusters, sgais(), seed = test_seed(2), threads = threads))
+  }
+  expect_identical(mixed(2), mixed(1))
+})
+
+test_that("the same seed gives the same fit, another seed another", {
+  for (name in names(methods)) {
+    fit <- function(seed) essence(evidence(line, few, methods[[name]], seed = seed))
+    first <- fit(test_seed(3))
+    expect_identical(fit(test_seed(3)), first, info = name)
+    expect_false(identical(fit(test_seed(4))$log_evidence, first$log_evidence), info = name)
+  }
+  large <- function(seed) evidence(line, few, ais(20, linear(5)), seed = seed)$log_evidence
+  expect_false(large(1) == large(2^32 + 1))
+  expect_identical(large(2^53), large(2^53))
+})
+
+test_that("replicates differ, and the first is the run without any", {
+  fit <- evidence(line, few, ais(20, linear(5)), seed = test_seed(5), replicates = 4)
+  expect_identical(anyDuplicated(fit$replicates$log_evidence), 0L)
+  alone <- evidence(line, few, ais(20, linear(5)), seed = test_seed(5))
+  expect_identical(fit$replicates$log_evidence[1], alone$log_evidence)
+  again <- evidence(line, few, ais(20, linear(5)), seed = test_seed(5), replicates = 4, threads = 2)
+  expect_identical(essence(again), essence(fit))
+})
+
+test_that("without a seed R's own generator governs, and moves on", {
+  fit <- function() evidence(line, few, ais(20, linear(5)))$log_evidence
+  set.seed(test_seed(6))
+  first <- c(fit(), fit())
+  set.seed(test_seed(6))
+  expect_identical(c(fit(), fit()), first)
+  expect_false(first[1] == first[2])
+})
+
+test_that("with a seed R's own generator is left alone", {
+  set.seed(test_seed(7))
+  before <- .Random.seed
+  evidence(line, few, ais(20, linear(5)), seed = 1)
+  simulate(line, seed = 1, data = few)
+  model_functions(line, few)$draw_prior(3, seed = 1)
+  expect_identical(.Random.seed, before)
+  # also when it has not been used yet
+  rm(".Random.seed", envir = globalenv())
+  evidence(line, few, ais(20, linear(5)), seed = 1)
+  expect_false(exists(".Random.seed", envir = globalenv(), inherits = FALSE))
+  set.seed(1)
+})
+
+test_that("the kind of R's generator does not matter with a seed", {
+  kind <- RNGkind()
+  on.exit(do.call(RNGkind, as.list(kind)))
+  first <- evidence(line, few, ais(20, linear(5)), seed = 3)$log_evidence
+  RNGkind("Wichmann-Hill")
+  expect_identical(evidence(line, few, ais(20, linear(5)), seed = 3)$log_evidence, first)
+})
