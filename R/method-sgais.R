@@ -100,7 +100,7 @@ sgais <- function(particles = 50, steps = 5, ess = 0.5, kernel = baoab(), batch 
   early <- early_settings(early)
   first <- c(stage(early$particles, 1, early$kernel$mass, early$steps,
                    list(schedule = "adaptive", ess = early$ess), resampling$resampling, resampling$threshold),
-             list(until = early$rows, chunk_least = early$first, chunk_fraction = early$chunk))
+             list(work = early$work, until = early$rows, chunk_least = early$first, chunk_fraction = early$chunk))
   do.call(new_method, c(list("sgais", call, list(first, late(2)), list(early$kernel, kernel)), common,
                         list(correct = TRUE)), quote = TRUE)
 }
@@ -112,7 +112,7 @@ chunk_settings <- function(chunk, name = "chunk") {
 }
 
 early_settings <- function(early) {
-  defaults <- list(rows = 1000, particles = 200, ess = 0.9, chunk = 0.2, first = 10, kernel = hmc(), steps = 1)
+  defaults <- list(rows = 1000, particles = 200, ess = 0.9, chunk = 0.2, first = 10, kernel = hmc(), steps = 1, work = 0)
   if (!is.list(early) || (length(early) && is.null(names(early)))) refuse(early, "early", "a named list")
   unknown <- setdiff(names(early), names(defaults))
   if (length(unknown)) fail("`early` must hold only ", show_names(names(defaults), 9), ", not `", unknown[1], "`.")
@@ -125,6 +125,7 @@ early_settings <- function(early) {
     chunk = check_number(early$chunk, "early$chunk", 0, 10, lower_open = TRUE),
     first = check_count(early$first, "early$first"),
     kernel = check_kernel(early$kernel, "early$kernel"),
-    steps = check_count(early$steps, "early$steps", 1, 1e5)
+    steps = check_count(early$steps, "early$steps", 1, 1e5),
+    work = check_number(early$work, "early$work", 0)
   )
 }

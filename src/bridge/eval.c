@@ -343,7 +343,7 @@ static SEXP kernel_body(void *data)
   if (run->arena.failed) raise_status(LE_NO_MEMORY, NULL);
   target.store = &run->store;
   target.rng = run->streams.rng[0];
-  target.metric = &metric;
+  target.metric[0] = target.metric[1] = &metric;
   target.gradient = &gradient;
   target.seen = (size_t)le_args_number(&settings, "seen", (double)rows.n);
   target.chunk = rows.n - target.seen;

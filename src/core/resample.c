@@ -35,7 +35,7 @@ static void walk(size_t n, const double *weight, size_t count, le_resampling sch
       const double u = scheme == LE_SYSTEMATIC ? common : gsl_rng_uniform_pos(rng);
       point = ((double)j + u) / (double)count * total;
     }
-    while (cumulated < point && i < heaviest) cumulated += weight[++i];
+    while (cumulated <= point && i < heaviest) cumulated += weight[++i];
     ancestor[j] = i;
   }
 }

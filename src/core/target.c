@@ -8,6 +8,8 @@
 #include <string.h>
 
 enum { BLOCK_DOUBLES = 4096, BLOCK_MOST = 512, BLOCK_LEAST = 32 };
+/* Particle-rows below which threads cost more than they save: waking them takes about as long as this. */
+enum { THREADS_LEAST = 16384 };
 
 void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m, le_context *context,
                      le_arena *arena)
@@ -54,7 +56,8 @@ static le_status some_particles(const le_target *target, size_t from, size_t to,
 static le_status segment_sums(le_target *target, size_t from, size_t to, size_t m, const double *theta, double *value,
                               double *grad)
 {
-  const size_t threads = (size_t)target->context->threads < m ? (size_t)target->context->threads : m;
+  size_t threads = (size_t)target->context->threads < m ? (size_t)target->context->threads : m;
+  if ((to - from) * m < THREADS_LEAST) threads = 1;
   if (threads <= 1) return some_particles(target, from, to, 0, m, theta, value, grad, target->scratch);
   const size_t tile = (m + threads - 1) / threads;
   int worst = LE_OK;
@@ -121,7 +124,7 @@ le_status le_target_information(le_target *target, size_t from, size_t to, doubl
                                 double *info)
 {
   const size_t d = target->d;
-  double *sum = target->metric->work, *unused = sum + d * d;
+  double *sum = target->metric[0]->work, *unused = sum + d * d;
   if (weight == 0 || to <= from) return LE_OK;
   if (target->ops->information) {
     memset(sum, 0, d * d * sizeof(double));

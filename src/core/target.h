@@ -21,7 +21,10 @@ typedef struct le_target {
   size_t seen, chunk;
   double lambda;
   struct le_gradient *gradient; /* NULL: the full data */
-  const le_metric *metric;
+  /* Two, for particles before and from `split` on: a metric made from the particles that it moves would bias them
+   * (whoever strays widens it, and so gets back more easily than others get out), so each half moves by the other's. */
+  const le_metric *metric[2];
+  size_t split;
   const gsl_rng *rng; /* of the run: mini-batches, jitter */
   /* NULL, or the reference to whose labels all particles were brought.  The target is then f on the fundamental domain
    * of that reference only: a metric made for one labelling does not treat all alike, and particles that wandered into
@@ -59,6 +62,11 @@ le_status le_target_density(le_target *target, size_t m, const double *theta, do
 le_status le_target_density_grad(le_target *target, size_t m, const double *theta, double *value, double *grad);
 /* The gradient of log f by the run's rule: exact or from a mini-batch. */
 le_status le_target_gradient(le_target *target, size_t m, const double *theta, double *grad);
+
+static inline const le_metric *le_target_metric(const le_target *target, size_t particle)
+{
+  return target->metric[particle >= target->split];
+}
 
 /* Does theta carry other labels than the particles' common ones? */
 int le_target_outside(const le_target *target, const double *theta);

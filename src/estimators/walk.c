@@ -43,7 +43,7 @@ typedef struct walk {
   le_store store;
   le_target target;
   le_gradient gradient[LE_STAGES_MOST];
-  le_metric metric[LE_STAGES_MOST];
+  le_metric metric[LE_STAGES_MOST][2]; /* of each half of the particles */
   void *kernel[LE_STAGES_MOST];
   le_genealogy genealogy;
   le_audit audit;
@@ -51,6 +51,7 @@ typedef struct walk {
   walk_phase phase;
   size_t stage, m;
   int closed;        /* no more rows will come */
+  int skip_moves;    /* at this distribution */
   size_t feeds;
   size_t step;       /* moves made at this distribution, or rounds collected */
   size_t chunk_steps; /* distributions of this chunk */
@@ -101,7 +102,7 @@ static void walk_free(void *self)
 static le_status alloc_stage(walk *w, size_t s)
 {
   const le_stage *stage = &w->settings.stage[s];
-  le_metric_alloc(&w->metric[s], w->d, stage->metric_kind, &w->arena);
+  for (size_t half = 0; half < 2; half++) le_metric_alloc(&w->metric[s][half], w->d, stage->metric_kind, &w->arena);
   le_gradient_alloc(&w->gradient[s], stage->gradient, stage->gradient == LE_GRADIENT_FULL ? 1 : stage->batch,
                     &w->target, &w->arena);
   if (w->arena.failed) return LE_NO_MEMORY;
@@ -150,7 +151,10 @@ static void enter_stage(walk *w, size_t s)
   w->stage = s;
   w->m = w->settings.stage[s].particles;
   w->target.gradient = &w->gradient[s];
-  w->target.metric = &w->metric[s];
+  const int halves = w->settings.stage[s].metric == LE_METRIC_FROM_PARTICLES;
+  w->target.metric[0] = &w->metric[s][0];
+  w->target.metric[1] = &w->metric[s][halves];
+  w->target.split = w->m / 2;
 }
 
 static le_status walk_alloc(const le_problem *problem, le_context *context, void **self)
@@ -199,6 +203,7 @@ static le_status walk_start(void *self)
 static le_status walk_feed(void *self, const le_rows *rows, int last)
 {
   walk *w = self;
+  if (w->closed) return le_fail(&w->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
   w->feeds++;
   if (last) w->closed = 1;
   if (rows->n == 0) return LE_OK;
@@ -461,7 +466,7 @@ static double curvature_step(walk *w)
   le_cholesky_solve(factor, d, mean);
   double variance = le_dot(grad, mean, d);
   /* tr((P^-1 H)^2) = sum of squares of L^-1 H L^-T */
-  double *inverse = w->metric[w->stage].work, *half = inverse + d * d;
+  double *inverse = w->metric[w->stage][0].work, *half = inverse + d * d;
   le_lower_inverse(factor, d, inverse);
   memset(half, 0, d * d * sizeof(double));
   for (size_t i = 0; i < d; i++)
@@ -504,22 +509,33 @@ static le_status choose_increment(walk *w, double *increment)
   return le_schedule_adaptive(w->chunk_value, w->m, stage->ess, lambda, increment);
 }
 
+/* From the particles [from, to), which others will move by. */
+static void metric_of_other_half(walk *w, le_metric *metric, size_t from, size_t to)
+{
+  double total = 0;
+  for (size_t i = from; i < to; i++) total += w->weight[i];
+  if (!(total > 0)) return;
+  for (size_t i = from; i < to; i++) w->work[i] = w->weight[i] / total;
+  le_metric_set_particles(metric, to - from, w->theta + from * w->d, w->work + from, w->prior_variance);
+}
+
 /* The metric for moves at the new distribution; an indefinite or missing one leaves the old. */
 static le_status update_metric(walk *w)
 {
   const le_stage *stage = stage_of(w);
-  le_metric *metric = &w->metric[w->stage];
+  le_metric *metric = w->metric[w->stage];
   const size_t d = w->d;
   if (stage->metric == LE_METRIC_FIXED) return LE_OK;
   if (stage->gradient == LE_GRADIENT_CONTROL) {
     LE_TRY(anchored_precision(w, w->precision));
     relabel_to(w, w->gradient[w->stage].anchor);
-    le_metric_set_precision(metric, w->precision);
+    le_metric_set_precision(&metric[0], w->precision);
     return LE_OK;
   }
   relabel_to_heaviest(w);
   if (stage->metric == LE_METRIC_FROM_PARTICLES) {
-    le_metric_set_particles(metric, w->m, w->theta, w->weight, w->prior_variance);
+    metric_of_other_half(w, &metric[0], w->target.split, w->m);
+    metric_of_other_half(w, &metric[1], 0, w->target.split);
     return LE_OK;
   }
   weighted_mean(w, w->centre);
@@ -529,7 +545,7 @@ static le_status update_metric(walk *w)
   LE_TRY(le_target_information(&w->target, 0, w->target.seen, 1, w->centre, w->precision));
   LE_TRY(le_target_information(&w->target, w->target.seen, w->target.seen + w->target.chunk, w->target.lambda,
                                w->centre, w->precision));
-  le_metric_set_precision(metric, w->precision);
+  le_metric_set_precision(&metric[0], w->precision);
   return LE_OK;
 }
 
@@ -568,10 +584,8 @@ static le_status reweight(walk *w)
   }
   w->step = 0;
   w->phase = MOVE;
-  if (stage->steps == 0 || (stage->move_resampled && !resampled)) {
-    w->step = stage->steps;
-    return LE_OK;
-  }
+  w->skip_moves = stage->steps == 0 || (stage->move_resampled && !resampled);
+  if (w->skip_moves) return LE_OK;
   LE_TRY(update_metric(w));
   if (stage->kernel->ops->begin)
     LE_TRY(stage->kernel->ops->begin(w->kernel[w->stage], target, w->m, w->theta, &w->streams));
@@ -580,15 +594,26 @@ static le_status reweight(walk *w)
 
 /* ---- moving and closing ---- */
 
+enum { MOVES_MOST = 200 };
+
+/* Moves at this distribution.  Where rows are few, moves are cheap and the posterior is at its least regular. */
+static size_t moves_wanted(const walk *w)
+{
+  const le_stage *stage = stage_of(w);
+  const double wanted = fmin(ceil(stage->work / (double)(w->target.seen + w->target.chunk)), MOVES_MOST);
+  return wanted > (double)stage->steps ? (size_t)wanted : stage->steps;
+}
+
 static le_status move(walk *w)
 {
   const le_stage *stage = stage_of(w);
-  if (w->step < stage->steps) {
+  const size_t moves = w->skip_moves ? 0 : moves_wanted(w);
+  if (w->step < moves) {
     LE_TRY(stage->kernel->ops->move(w->kernel[w->stage], &w->target, w->m, w->theta, &w->streams));
     w->step++;
-    if (w->step == stage->steps && stage->kernel->ops->tune) stage->kernel->ops->tune(w->kernel[w->stage]);
+    if (w->step == moves && stage->kernel->ops->tune) stage->kernel->ops->tune(w->kernel[w->stage]);
   }
-  if (w->step < stage->steps) return LE_OK;
+  if (w->step < moves) return LE_OK;
   if (stage->whole) {
     LE_TRY(add_trace(w, (double)(w->target.seen + w->target.chunk), w->target.lambda, 1));
     w->chunk_ess = 1;
@@ -805,6 +830,7 @@ static void walk_archive(void *self, le_archive *archive)
   le_archive_double(archive, &w->target.likelihoods);
   le_archive_double(archive, &w->target.gradients);
   le_archive_int(archive, &w->closed);
+  le_archive_int(archive, &w->skip_moves);
   size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
   double *const figure[] = {&w->chunk_ess, &w->banked, &w->banked_variance, &w->lambda_steps,
@@ -826,7 +852,7 @@ static void walk_archive(void *self, le_archive *archive)
   for (size_t s = 0; s < w->settings.stages; s++) {
     const le_stage *settings = &w->settings.stage[s];
     le_gradient_archive(&w->gradient[s], &w->target, archive);
-    le_metric_archive(&w->metric[s], archive);
+    for (size_t half = 0; half < 2; half++) le_metric_archive(&w->metric[s][half], archive);
     if (settings->kernel) settings->kernel->ops->archive(w->kernel[s], settings->particles, archive);
   }
   le_genealogy_archive(&w->genealogy, archive);

@@ -67,6 +67,7 @@ static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage
   stage->threshold = number(problem, s, "threshold", 0);
   stage->batch = (size_t)number(problem, s, "batch", 500);
   stage->steps = (size_t)number(problem, s, "steps", 0);
+  stage->work = number(problem, s, "work", 0);
   stage->move_resampled = number(problem, s, "move_resampled", 0) != 0;
 
   const int schedule = choice(problem, s, "schedule", schedules, 4), gradient = choice(problem, s, "gradient", gradients, 3),

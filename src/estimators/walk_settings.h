@@ -30,7 +30,8 @@ typedef struct le_stage {
   le_gradient_rule gradient;
   size_t batch;
   const le_kernel_spec *kernel; /* NULL: particles are never moved */
-  size_t steps;          /* moves per distribution */
+  size_t steps;          /* moves per distribution, at the least */
+  double work;           /* rows times moves per distribution, at the least: few rows are moved more often */
   int move_resampled;    /* only after resampling */
   le_metric_rule metric;
   le_metric_kind metric_kind;

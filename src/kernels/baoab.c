@@ -57,7 +57,7 @@ static le_status baoab_move(void *self, le_target *target, size_t m, double *the
   for (size_t i = 0; i < m; i++) {
     const gsl_rng *rng = streams->rng[i + 1];
     double *v = k->velocity + i * d, *shift = k->displacement;
-    le_metric_kick(target->metric, k->grad + i * d, shift);
+    le_metric_kick(le_target_metric(target, i), k->grad + i * d, shift);
     for (size_t j = 0; j < d; j++) {
       double before = v[j] + kick * shift[j];
       if (!isfinite(before)) before = 0;
@@ -68,7 +68,7 @@ static le_status baoab_move(void *self, le_target *target, size_t m, double *the
       v[j] = clipped ? 0 : after;
       shift[j] = clipped ? copysign(k->clip, move) : move;
     }
-    le_metric_drift(target->metric, shift, k->theta_shift);
+    le_metric_drift(le_target_metric(target, i), shift, k->theta_shift);
     for (size_t j = 0; j < d; j++) theta[i * d + j] += k->theta_shift[j];
     if (le_target_outside(target, theta + i * d))
       for (size_t j = 0; j < d; j++) {

@@ -52,7 +52,7 @@ static void kick(const hmc *k, const le_target *target, size_t m, double length,
 {
   const size_t d = k->d;
   for (size_t i = 0; i < m; i++) {
-    le_metric_kick(target->metric, grad + i * d, k->displacement);
+    le_metric_kick(le_target_metric(target, i), grad + i * d, k->displacement);
     for (size_t j = 0; j < d; j++) k->velocity[i * d + j] += length * k->displacement[j];
   }
 }
@@ -61,7 +61,7 @@ static void drift(const hmc *k, const le_target *target, size_t m, double length
 {
   const size_t d = k->d;
   for (size_t i = 0; i < m; i++) {
-    le_metric_drift(target->metric, k->velocity + i * d, k->displacement);
+    le_metric_drift(le_target_metric(target, i), k->velocity + i * d, k->displacement);
     for (size_t j = 0; j < d; j++) k->end[i * d + j] += length * k->displacement[j];
   }
 }

@@ -41,7 +41,7 @@ static le_status rwm_move(void *self, le_target *target, size_t m, double *theta
   const size_t d = k->d;
   for (size_t i = 0; i < m; i++) {
     for (size_t j = 0; j < d; j++) k->noise[j] = k->adapt.step * gsl_ran_gaussian_ziggurat(streams->rng[i + 1], 1);
-    le_metric_drift(target->metric, k->noise, k->displacement);
+    le_metric_drift(le_target_metric(target, i), k->noise, k->displacement);
     for (size_t j = 0; j < d; j++) k->proposal[i * d + j] = theta[i * d + j] + k->displacement[j];
   }
   LE_TRY(le_target_density(target, m, k->proposal, k->proposed_value));

@@ -87,7 +87,7 @@ whitened_moments <- function(theta, target) {
   cbind(z, squares, products)
 }
 
-# One run by hand: `pause(run, step)` is called between slices of the least possible work.
+# Runs by hand.
 run_problem <- function(model, data, method, seed = 1, threads = 1) {
   encoded <- encode(model, data)
   list(problem = new_problem(model, encoded, method, words(seed), threads), rows = encoded$rows)

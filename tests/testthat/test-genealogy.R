@@ -49,10 +49,11 @@ repeated <- function(method, runs, model = centre, data = sample_y) {
 test_that("with resampling the error is what repeated runs show", {
   runs <- 200
   exact <- model_functions(centre, sample_y)$exact()
+  thermal <- function(...) smc(particles = 100, kernel = rwm(), steps = 10, ...)
   methods <- list(
-    thermal = smc(particles = 100, ess = 0.7, threshold = 1, kernel = rwm(), steps = 10),
+    thermal = thermal(ess = 0.7, threshold = 1),
     data = smc("data", 100, chunk = 2, kernel = rwm(), steps = 10, move = "always"),
-    stratified = smc(particles = 100, ess = 0.6, resampling = "stratified", threshold = 0.9, kernel = rwm(), steps = 10),
+    stratified = thermal(ess = 0.6, resampling = "stratified", threshold = 0.9),
     unresampled = ais(100, linear(8), kernel = rwm(), steps = 5)
   )
   for (name in names(methods)) {

@@ -15,7 +15,8 @@ noisy_cases <- function() {
   lapply(list(list(softmax, c(1, 0, -1, 0.5, 0, -0.5), 61), list(mixture, c(0.3, 1, -1, 0, 0.4), 62)), function(case) {
     model <- case[[1]]
     rows <- some_rows(model, 60, case[[2]], case[[3]])
-    list(model = model, rows = rows, truth = case[[2]], theta = cbind(case[[2]] + 0.2 * seq_along(case[[2]]), case[[2]] - sqrt(seq_along(case[[2]])) / 5))
+    away <- seq_along(case[[2]]) / 5
+    list(model = model, rows = rows, truth = case[[2]], theta = cbind(case[[2]] + away, case[[2]] - sqrt(away / 5)))
   })
 }
 
@@ -48,7 +49,7 @@ test_that("control variates are far less noisy near the anchor, and exact at it"
   for (case in noisy_cases()) {
     model <- case$model
     spread <- function(rule, distance) {
-      theta <- matrix(case$truth + distance * cos(seq_len(model$dim)), model$dim) # no direction in which nothing changes
+      theta <- matrix(case$truth + distance * cos(seq_len(model$dim)), model$dim)
       found <- vapply(1:300, function(s) {
         drop(estimate(model, case$rows, theta, rule, 40, 0.6, batch = 10, anchor = case$truth, seed = s))
       }, numeric(model$dim))

@@ -38,7 +38,9 @@ mixture_parts <- function(a, theta) {
 plain_prior <- list(
   gaussian_mean = function(a, theta) stats::dnorm(theta, a$prior_mean, a$prior_sd, log = TRUE),
   linear_regression = function(a, theta) sum(stats::dnorm(theta, a$prior_mean, a$prior_sd, log = TRUE)),
-  softmax_regression = function(a, theta) sum(stats::dnorm(theta, 0, rep(a$prior_sd, length.out = a$covariates), log = TRUE)),
+  softmax_regression = function(a, theta) {
+    sum(stats::dnorm(theta, 0, rep(a$prior_sd, length.out = a$covariates), log = TRUE))
+  },
   gaussian_mixture = function(a, theta) {
     m <- mixture_parts(a, theta)
     K <- a$components
@@ -56,21 +58,21 @@ plain_prior <- list(
 # ---- the cases ----
 
 cases <- list(
-  "gaussian_mean" = list(mean_model(1.7, 0.3, 2.5), NULL),
-  "linear, 1" = list(linear_model(1, 0.8, -1, 3), NULL),
-  "linear, 3, vector priors" = list(linear_model(3, 2, c(0, 1, -2), c(1, 0.1, 10)), NULL),
-  "linear, 9" = list(linear_model(9, 1.1, 0, 2), NULL),
-  "softmax, 1 x 2" = list(softmax_model(1, 2, 1.5), NULL),
-  "softmax, 3 x 4, vector priors" = list(softmax_model(3, 4, c(2, 1, 0.5)), NULL),
-  "softmax, 6 x 3" = list(softmax_model(6, 3), NULL),
-  "mixture, 1 in 1-d" = list(mixture_model(1, 1), NULL),
-  "mixture, 1 in 3-d" = list(mixture_model(1, 3, c(1, 2, 3), 1.3, 2, 0.5, 3), NULL),
-  "mixture, 2 in 1-d" = list(mixture_model(2, 1, 0.5), NULL),
-  "mixture, 3 in 2-d, vector location" = list(mixture_model(3, 2, c(-1, 4), 1.5, 1.5, 2, 0.7), NULL),
-  "mixture, 5 in 2-d" = list(mixture_model(5, 2), NULL)
+  "gaussian_mean" = mean_model(1.7, 0.3, 2.5),
+  "linear, 1" = linear_model(1, 0.8, -1, 3),
+  "linear, 3, vector priors" = linear_model(3, 2, c(0, 1, -2), c(1, 0.1, 10)),
+  "linear, 9" = linear_model(9, 1.1, 0, 2),
+  "softmax, 1 x 2" = softmax_model(1, 2, 1.5),
+  "softmax, 3 x 4, vector priors" = softmax_model(3, 4, c(2, 1, 0.5)),
+  "softmax, 6 x 3" = softmax_model(6, 3),
+  "mixture, 1 in 1-d" = mixture_model(1, 1),
+  "mixture, 1 in 3-d" = mixture_model(1, 3, c(1, 2, 3), 1.3, 2, 0.5, 3),
+  "mixture, 2 in 1-d" = mixture_model(2, 1, 0.5),
+  "mixture, 3 in 2-d, vector location" = mixture_model(3, 2, c(-1, 4), 1.5, 1.5, 2, 0.7),
+  "mixture, 5 in 2-d" = mixture_model(5, 2)
 )
 for (name in names(cases)) {
-  model <- cases[[name]][[1]]
+  model <- cases[[name]]
   theta <- prior_draws(model, 4, nchar(name))
   cases[[name]] <- list(model = model, theta = theta, rows = some_rows(model, 1300, theta[, 1], nchar(name)))
 }
@@ -130,7 +132,8 @@ test_that("a point's values do not depend on the points beside it, to the bit", 
     expect_identical(ask(model, "log_lik", many, rows), alone("log_lik"), info = name)
     expect_identical(ask(model, "log_prior", many), alone("log_prior"), info = name)
     together <- ask(model, "log_lik_grad", many, rows)
-    expect_identical(as.vector(together$gradient), as.vector(alone("log_lik_grad", function(x) x$gradient)), info = name)
+    slopes <- alone("log_lik_grad", function(x) x$gradient)
+    expect_identical(as.vector(together$gradient), as.vector(slopes), info = name)
     expect_identical(together$value, alone("log_lik_grad", function(x) x$value), info = name)
     expect_identical(together$value, ask(model, "log_lik", many, rows), info = name)
     expect_identical(as.vector(ask(model, "log_prior_grad", many)), as.vector(alone("log_prior_grad")), info = name)
@@ -147,9 +150,10 @@ test_that("gradients are the slopes of the densities", {
       prior <- drop(differences(function(x) ask(model, "log_prior", x), x))
       expect_equal(drop(ask(model, "log_prior_grad", x)), prior, tolerance = 1e-7, info = name)
     }
-    blocks <- lapply(list(1:512, 513:1024, 1025:1300), function(r) ask(model, "log_lik_grad", theta, rows[, r, drop = FALSE]))
-    expect_equal(ask(model, "log_lik_grad", theta, rows)$gradient, Reduce(`+`, lapply(blocks, `[[`, "gradient")),
-                 tolerance = 1e-11, info = name)
+    blocks <- lapply(list(1:512, 513:1024, 1025:1300), function(r) {
+      ask(model, "log_lik_grad", theta, rows[, r, drop = FALSE])$gradient
+    })
+    expect_equal(ask(model, "log_lik_grad", theta, rows)$gradient, Reduce(`+`, blocks), tolerance = 1e-11, info = name)
   })
 })
 
@@ -164,11 +168,14 @@ test_that("second derivatives are the slopes of the gradients, and symmetric", {
       expect_equal(found$gradient, drop(ask(model, "log_lik_grad", x, part)$gradient), tolerance = 1e-10, info = name)
       expect_identical(found$hessian, t(found$hessian), info = name)
       prior <- ask(model, "log_prior_hess", x)
-      expect_equal(prior, differences(function(x) ask(model, "log_prior_grad", x)[, 1], x), tolerance = 1e-7, info = name)
+      expect_equal(prior, differences(function(x) ask(model, "log_prior_grad", x)[, 1], x), tolerance = 1e-7,
+                   info = name)
       expect_identical(prior, t(prior), info = name)
     }
     long <- ask(model, "log_lik_hess", theta[, 1], rows)$hessian
-    parts <- lapply(list(1:700, 701:1300), function(r) ask(model, "log_lik_hess", theta[, 1], rows[, r, drop = FALSE])$hessian)
+    parts <- lapply(list(1:700, 701:1300), function(r) {
+      ask(model, "log_lik_hess", theta[, 1], rows[, r, drop = FALSE])$hessian
+    })
     expect_equal(long, parts[[1]] + parts[[2]], tolerance = 1e-10, info = name)
   })
 })
@@ -233,7 +240,8 @@ test_that("exact evidences are those of the multivariate normal distribution", {
       x <- if (p < model$width) t(rows[1:p, , drop = FALSE]) else matrix(1, n, 1)
       covariance <- diag(model$args$sigma^2, n) + x %*% (rep(model$args$prior_sd^2, length.out = p) * t(x))
       factor <- chol(covariance)
-      residual <- backsolve(factor, rows[model$width, ] - x %*% rep(model$args$prior_mean, length.out = p), transpose = TRUE)
+      offset <- rows[model$width, ] - x %*% rep(model$args$prior_mean, length.out = p)
+      residual <- backsolve(factor, offset, transpose = TRUE)
       expected <- -n / 2 * log(2 * pi) - sum(log(diag(factor))) - sum(residual^2) / 2
       expect_equal(ask(model, "exact", rows = rows), expected, tolerance = 1e-10)
     }
@@ -258,7 +266,8 @@ test_that("the exact evidence is the integral of the densities", {
   model <- mean_model(0.7, 1, 2)
   rows <- some_rows(model, 6, 0.4)
   f <- function(x) exp(ask(model, "log_prior", t(x)) + ask(model, "log_lik", t(x), rows))
-  expect_equal(ask(model, "exact", rows = rows), log(stats::integrate(f, -3, 4, rel.tol = 1e-10)$value), tolerance = 1e-8)
+  expect_equal(ask(model, "exact", rows = rows), log(stats::integrate(f, -3, 4, rel.tol = 1e-10)$value),
+               tolerance = 1e-8)
 })
 
 # ---- extremes ----
@@ -364,7 +373,8 @@ test_that("simulated data have the model's moments", {
   mean <- drop(m$mean %*% m$weight)
   second <- drop((m$mean^2 + m$sd^2) %*% m$weight)
   product <- sum(m$weight * m$mean[1, ] * m$mean[2, ])
-  expect_z(z_score(cbind(t(rows) - rep(mean, each = n), t(rows^2) - rep(second, each = n), rows[1, ] * rows[2, ] - product)))
+  moments <- cbind(t(rows), t(rows^2), rows[1, ] * rows[2, ])
+  expect_z(z_score(moments, c(mean, second, product)))
   # and the density agrees: the mean score at the true point is zero
   score <- vapply(seq_len(2000), function(i) ask(model, "log_lik_grad", theta, rows[, i, drop = FALSE])$gradient[, 1],
                   numeric(model$dim))

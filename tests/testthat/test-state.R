@@ -11,7 +11,8 @@ setups <- function() {
   light <- list(rows = 200, particles = 40)
   list(
     sgais = run_problem(line, many, sgais(audit_draws = 100), test_seed()),
-    sgais_mixture = run_problem(gaussian_mixture(components = 2), blobs, sgais(20, early = light, audit_draws = 64), test_seed()),
+    sgais_mixture = run_problem(gaussian_mixture(components = 2), blobs, sgais(20, early = light, audit_draws = 64),
+                                test_seed()),
     sgais_sghmc = run_problem(line, many, sgais(20, kernel = sghmc(), early = light, audit = FALSE), test_seed()),
     paper = run_problem(line, many, sgais(preset = "paper", steps = 3), test_seed()),
     ais = run_problem(line, few, ais(20, linear(10)), test_seed()),
@@ -76,8 +77,8 @@ test_that("saving changes nothing in the run that is saved", {
 })
 
 test_that("a state may be restored with another number of threads, and twice", {
-  setup <- setups()$sgais
-  state <- states_at(setup, 40)[[1]]
+  setup <- setups()$smc_thermal
+  state <- states_at(setup, 10)[[1]]
   whole <- finish_run(start_run(setup))
   setup$problem$threads <- 2
   expect_identical(finish_run(restored(setup, state)), whole)
@@ -119,13 +120,12 @@ test_that("truncated and lengthened states are errors", {
     state <- utils::tail(states_at(setup, 30), 1)[[1]]
     n <- length(state)
     set.seed(test_seed())
-    for (length in unique(c(0:40, 8 * (1:20), round(n * seq(0.01, 0.99, 0.02)), n - 9:1))) {
-      tried <- damaged(setup, state[seq_len(length)])
-      expect_true(tried$refused)
-    }
+    lengths <- unique(c(0:40, 8 * (1:20), round(n * seq(0.01, 0.99, 0.02)), n - 9:1))
+    refused <- vapply(lengths, function(length) damaged(setup, state[seq_len(length)])$refused, TRUE)
+    expect_true(all(refused), info = name)
     expect_true(damaged(setup, c(state, as.raw(0)))$refused)
-    expect_error(.Call(ffi_run_restore, .Call(ffi_run_new, setup$problem), state[1:20]), "damaged or of another version",
-                 class = "logevidence_error")
+    expect_error(.Call(ffi_run_restore, .Call(ffi_run_new, setup$problem), state[1:20]),
+                 "damaged or of another version", class = "logevidence_error")
   }
 })
 
@@ -155,7 +155,9 @@ test_that("a run whose state was refused has ended", {
 test_that("states of other problems are errors", {
   setup <- setups()$ais
   state <- states_at(setup, 5)[[1]]
-  other <- function(model = line, method = ais(20, linear(10)), seed = test_seed()) run_problem(model, few, method, seed)
+  other <- function(model = line, method = ais(20, linear(10)), seed = test_seed()) {
+    run_problem(model, few, method, seed)
+  }
   expect_true(damaged(other(seed = test_seed(9)), state)$refused)
   expect_true(damaged(other(method = ais(21, linear(10))), state)$refused)
   expect_true(damaged(other(linear_regression(y ~ 1)), state)$refused)
@@ -163,9 +165,11 @@ test_that("states of other problems are errors", {
   expect_true(damaged(other(gaussian_mean(~y)), state)$refused)
   for (name in setdiff(names(setups()), "ais")) expect_true(damaged(setups()[[name]], state)$refused, info = name)
   set.seed(4)
-  for (bytes in list(raw(), as.raw(0), serialize(1:100, NULL), as.raw(sample(0:255, 1000, TRUE)), rep(as.raw(255), 5000)))
+  noise <- as.raw(sample(0:255, 1000, TRUE))
+  for (bytes in list(raw(), as.raw(0), serialize(1:100, NULL), noise, rep(as.raw(255), 5000)))
     expect_true(damaged(setup, bytes)$refused)
-  for (value in list(NULL, "state", 1:10, list())) expect_error(.Call(ffi_run_restore, start_run(setup), value), "raw vector")
+  for (value in list(NULL, "state", 1:10, list()))
+    expect_error(.Call(ffi_run_restore, start_run(setup), value), "raw vector")
 })
 
 test_that("a run that was freed, or never was one, is an error", {

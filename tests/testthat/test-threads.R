@@ -1,28 +1,31 @@
-# Seeds govern everything and threads nothing.
+# Seeds govern everything and threads nothing.  Threads are only used from about 16,000 particle-rows on, so most runs
+# here have at least 400 rows and 60 particles.
 
 set.seed(1)
-straight <- data.frame(x = rnorm(1500))
-straight$y <- 1 + 2 * straight$x + rnorm(1500)
+straight <- data.frame(x = rnorm(400))
+straight$y <- 1 + 2 * straight$x + rnorm(400)
 line <- linear_regression(y ~ x, sigma = 1, prior_sd = 2)
 few <- straight[1:60, ]
-clusters <- data.frame(a = c(rnorm(40, -2), rnorm(40, 2)))
+clusters <- data.frame(a = c(rnorm(60, -2), rnorm(60, 2)))
 
 methods <- list(
-  sgais = sgais(), sgais_paper = sgais(preset = "paper", steps = 2), ais = ais(50, linear(20)), ais_paper = ais(preset = "paper", steps = 2),
-  smc_thermal = smc(particles = 60), smc_data = smc("data", 60, chunk = 20), sequential = sequential(steps = 3),
-  harmonic_mean = harmonic_mean(20, 10), likelihood_weighting = likelihood_weighting(500)
+  # the early phase ends early, so that both are seen
+  sgais = sgais(60, early = list(rows = 250), audit_draws = 100),
+  sgais_paper = sgais(preset = "paper", steps = 2, chunk = 150),
+  ais = ais(60, linear(20)), ais_paper = ais(preset = "paper", steps = 2),
+  smc_thermal = smc(particles = 60), smc_data = smc("data", 60, chunk = 100), sequential = sequential(steps = 3),
+  harmonic_mean = harmonic_mean(60, 4), likelihood_weighting = likelihood_weighting(500)
 )
 
 test_that("the number of threads changes nothing, to the bit", {
   for (name in names(methods)) {
-    data <- if (startsWith(name, "sgais") || name == "sequential") straight else few
-    fit <- function(threads) essence(evidence(line, data, methods[[name]], seed = test_seed(), threads = threads))
+    fit <- function(threads) essence(evidence(line, straight, methods[[name]], seed = test_seed(), threads = threads))
     expect_identical(fit(2), fit(1), info = name)
   }
-  fit <- function(threads) essence(evidence(line, few, smc(particles = 7), seed = test_seed(), threads = threads))
-  for (threads in c(3, 8, 64)) expect_identical(fit(threads), fit(1))
+  fit <- function(threads) essence(evidence(line, straight, smc(particles = 65), seed = test_seed(), threads = threads))
+  for (threads in c(2, 3, 64)) expect_identical(fit(threads), fit(1))
   mixed <- function(threads) {
-    essence(evidence(gaussian_mixture(components = 2), clusters, sgais(), seed = test_seed(2), threads = threads))
+    essence(evidence(gaussian_mixture(components = 2), clusters, methods$sgais, seed = test_seed(2), threads = threads))
   }
   expect_identical(mixed(2), mixed(1))
 })

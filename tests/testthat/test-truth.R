@@ -1,0 +1,130 @@
+# End to end: evidence() against references that none of its code took part in.
+
+seed_base <- as.integer(Sys.getenv("LOGEVIDENCE_TEST_SEED", "0"))
+
+fits_of <- function(problem, method, seeds) {
+  lapply(seed_base + seeds, function(seed) evidence(problem$model, problem$data, method, seed = seed, progress = FALSE))
+}
+
+#' Every estimate within 4 standard errors of the truth, its own and the reference's together, and no drift of the mean
+#'
+#' @param drift Largest mean error in nats that is forgiven besides the spread: the logarithm of an unbiased estimate is
+#'   low by half its variance.
+expect_truth <- function(problem, method, seeds = 1:10, drift = 0.02) {
+  fits <- fits_of(problem, method, seeds)
+  of <- function(what) vapply(fits, what, 0)
+  sources <- list(
+    reported = list(value = of(function(f) f$log_evidence), se = of(function(f) f$se)),
+    sampler = list(value = of(function(f) f$sampler$log_evidence), se = of(function(f) f$sampler$se))
+  )
+  for (source in names(sources)) {
+    value <- sources[[source]]$value
+    se <- sources[[source]]$se
+    label <- paste0(problem$name, ", ", method$name, ", ", source)
+    expect_true(all(is.finite(value) & is.finite(se) & se > 0), label = paste("finite estimates of", label))
+    z <- (value - problem$log_evidence) / sqrt(se^2 + problem$se^2)
+    expect_lt(max(abs(z)), 4, label = paste("largest |z| of", label))
+    error <- mean(value) - problem$log_evidence
+    allowed <- 4 * sqrt(mean(se^2) / length(value) + problem$se^2) + drift
+    expect_lt(abs(error), allowed, label = paste0("mean error of ", label))
+  }
+}
+
+# What is exact by itself --------------------------------------------------------------------------------------------
+
+test_that("the references agree with one another", {
+  for (name in c("cars", "mtcars", "swiss", "airquality")) {
+    p <- truth_problem(name)
+    expect_equal(p$log_evidence, linear_truth_dense(p$x, p$y, p$sigma, p$prior_sd), tolerance = 1e-10)
+  }
+  tiny <- truth_problem("softmax_tiny")
+  by_importance <- softmax_importance(tiny$x, tiny$class, 2, 2e4, df = 5)
+  expect_lt(abs(by_importance$log_evidence - tiny$log_evidence), 4 * by_importance$se)
+  expect_equal(softmax_quadrature(tiny$x, tiny$class, nodes = 301), tiny$log_evidence, tolerance = 1e-9)
+  iris <- truth_problem("iris_petal")
+  by_importance <- softmax_importance(iris$x, iris$class, 3, 1e4, df = 8)
+  expect_lt(abs(by_importance$log_evidence - iris$log_evidence), 4 * by_importance$se)
+  expect_equal(mixture_truth(dozen(), 1), single_component_truth(dozen()), tolerance = 1e-12)
+})
+
+test_that("the C code has the same closed forms and densities", {
+  for (name in c("mean100", "cars", "mtcars", "swiss", "longley", "airquality", "linear1000")) {
+    p <- truth_problem(name)
+    expect_equal(model_functions(p$model, p$data)$exact(), p$log_evidence, tolerance = 1e-8, label = name)
+  }
+  p <- truth_problem("iris")
+  f <- model_functions(p$model, p$data)
+  # weights class by class; without their common part they are the coordinates of the reference
+  theta <- with_own_seed(1, rnorm(f$dim))
+  reduced <- as.vector(matrix(theta, ncol(p$x)) %*% class_contrasts(3))
+  common <- rowSums(matrix(theta, ncol(p$x))) / sqrt(3)
+  expect_equal(f$log_lik(theta) + f$log_prior(theta),
+               softmax_joint(matrix(reduced, 1), p$x, p$class, 3) + sum(dnorm(common, log = TRUE)))
+})
+
+test_that("a mixture of one has the evidence of its closed form by quadrature over the package's density", {
+  y <- dozen()[, 1]
+  f <- model_functions(gaussian_mixture(components = 1), y)
+  at <- as.matrix(expand.grid(seq(-6, 6, length.out = 241), seq(-4, 6, length.out = 401)))
+  log_cell <- log(12 / 240) + log(10 / 400)
+  expect_equal(log_sum_exp(f$log_prior(at) + f$log_lik(at)) + log_cell, single_component_truth(y), tolerance = 1e-5)
+})
+
+# Methods x problems --------------------------------------------------------------------------------------------------
+
+linear_names <- c("mean100", "cars", "mtcars", "swiss", "longley", "airquality")
+
+test_that("sgais() is right on regressions of known evidence", {
+  for (name in c(linear_names, "linear1000", "linear5000", "softmax_tiny", "iris_petal", "iris"))
+    expect_truth(truth_problem(name), sgais())
+})
+
+test_that("sgais() is right without its audit, past the rows of its early phase", {
+  expect_truth(truth_problem("linear5000"), sgais(audit = FALSE))
+  expect_truth(truth_problem("softmax3000"), sgais(audit = FALSE), 1:3)
+})
+
+test_that("sgais() is right on a softmax regression of 44 parameters", {
+  expect_truth(truth_problem("softmax500"), sgais(), 1:5)
+  expect_truth(truth_problem("softmax1000"), sgais(), 1:3)
+})
+
+test_that("sgais() is right on mixtures", {
+  for (name in c("mix1_faithful", "mix2_dozen", "mix3_dozen", "mix2_dozen_2d", "mix3_dozen_2d"))
+    expect_truth(truth_problem(name), sgais())
+  expect_truth(truth_problem("mix2_galaxies"), sgais(), 1:5)
+  expect_truth(truth_problem("mix2_eruptions"), sgais(), 1:5)
+  expect_truth(truth_problem("mix2_faithful"), sgais(), 1:5)
+})
+
+test_that("thermal SMC is right", {
+  for (name in c(linear_names, "softmax_tiny", "mix1_faithful", "mix2_dozen", "mix3_dozen_2d"))
+    expect_truth(truth_problem(name), smc())
+  expect_truth(truth_problem("iris_petal"), smc(), 1:5)
+  expect_truth(truth_problem("mix2_galaxies"), smc(), 1:3)
+})
+
+test_that("SMC that adds observations is right where each says little", {
+  # longley is left out: on its raw scale the first row alone moves the posterior by thousands of standard deviations
+  for (name in c(setdiff(linear_names, "longley"), "softmax_tiny", "iris_petal", "mix2_dozen", "mix3_dozen_2d"))
+    expect_truth(truth_problem(name), smc("data"), drift = 0.1)
+})
+
+test_that("AIS is right, on average, and its error bars hold in few dimensions", {
+  for (name in c("mean100", "cars", "softmax_tiny", "mix2_dozen")) expect_truth(truth_problem(name), ais(), drift = 0.05)
+  fixed <- ais(schedule = sigmoidal(200))
+  for (name in c("mean100", "cars", "softmax_tiny")) expect_truth(truth_problem(name), fixed, drift = 0.05)
+})
+
+test_that("likelihood weighting is right on tiny problems", {
+  for (name in c("mean100", "cars", "softmax_tiny")) expect_truth(truth_problem(name), likelihood_weighting(), drift = 0.05)
+  three <- mean_problem(c(1.2, 0.4, 2.1))
+  expect_truth(c(list(name = "mean of three"), three), likelihood_weighting())
+})
+
+test_that("replicates narrow the error around the truth", {
+  p <- truth_problem("cars")
+  fit <- evidence(p$model, p$data, smc(), seed = seed_base + 1, replicates = 10, progress = FALSE)
+  expect_lt(abs(fit$log_evidence - p$log_evidence), 4 * fit$se)
+  expect_lt(fit$se, 0.06)
+})
