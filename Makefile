@@ -52,7 +52,7 @@ docs:
 bench:
 	@tools/setup.sh run
 	@tools/install.sh
-	@tools/with-lib.sh Rscript bench/bench.R
+	@tools/with-lib.sh Rscript bench/million.R
 
 install:
 	@tools/setup.sh run

@@ -52,6 +52,8 @@
 evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1, threads = 1,
                      progress = interactive()) {
   call <- match.call()
+  if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
+  if (missing(data)) fail("`data` must be given.")
   check_is_model(model)
   check_is_method(method)
   replicates <- check_count(replicates, "replicates", 1, 1e4)
@@ -72,6 +74,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
 #' All that C needs to start a run, but the rows
 #' @noRd
 new_problem <- function(model, encoded, method, words, threads = 1) {
+  method <- settle(method, model)
   settings <- method$settings
   if (identical(settings$audit_draws, 0)) settings$audit_draws <- audit_draws(encoded$n)
   list(

@@ -35,7 +35,7 @@ new_kernel <- function(name, args, mass = "default") {
 #' `hmc()` is Hamiltonian Monte Carlo and `mala()` its one-step form, `rwm()` random-walk Metropolis, `sgld()` and
 #' `sghmc()` stochastic gradient Langevin dynamics and Hamiltonian Monte Carlo as published, and `baoab()` underdamped
 #' Langevin dynamics on a whitened scale by the splitting of that name, which samples a Gaussian without step size
-#' error.
+#' error. As published, `sghmc()` loses some variance at the start of each distribution, so it wants ten `steps` or more.
 #'
 #' @return An object of class `"evidence_kernel"`.
 #'

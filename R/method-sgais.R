@@ -13,8 +13,9 @@
 #' @param batch Rows in a mini-batch, which all particles share; `Inf` for the full data.
 #' @param chunk Rows of a chunk: a share of the rows seen so far if below 1, else a number of rows.
 #' @param early A list of settings of the early phase, in which gradients and accept steps use the full data: `rows`
-#'   (until so many are seen), `particles`, `ess`, `chunk` (a share), `first` (rows of the first chunk), `kernel` and
-#'   `steps`. What is left out keeps its default.
+#'   (until so many are seen), `particles`, `ess`, `chunk` (a share), `first` (rows of the first chunk), `kernel`,
+#'   `steps`, and `work` (moves times rows of each distribution, at the least, so that few rows get more moves). What is
+#'   left out keeps its default; `kernel`, `steps` and `work` depend on whether the model may have several modes.
 #' @param resampling `"systematic"`, `"stratified"`, `"multinomial"`, `"residual"`, or `"none"`.
 #' @param threshold Resample when the effective sample size falls under this share of the particles; 1 is always.
 #' @param order `"shuffled"`, the default, walks the rows in random order, which is faster, more accurate, and fair for
@@ -101,8 +102,10 @@ sgais <- function(particles = 50, steps = 5, ess = 0.5, kernel = baoab(), batch 
   first <- c(stage(early$particles, 1, early$kernel$mass, early$steps,
                    list(schedule = "adaptive", ess = early$ess), resampling$resampling, resampling$threshold),
              list(work = early$work, until = early$rows, chunk_least = early$first, chunk_fraction = early$chunk))
-  do.call(new_method, c(list("sgais", call, list(first, late(2)), list(early$kernel, kernel)), common,
-                        list(correct = TRUE)), quote = TRUE)
+  method <- do.call(new_method, c(list("sgais", call, list(first, late(2)), list(early$kernel, kernel)), common,
+                                  list(correct = TRUE)), quote = TRUE)
+  method$open <- early$open
+  method
 }
 
 chunk_settings <- function(chunk, name = "chunk") {
@@ -111,12 +114,32 @@ chunk_settings <- function(chunk, name = "chunk") {
   list(chunk_least = check_count(chunk, name), chunk_most = chunk)
 }
 
+# Moves of the early phase that the user left open: a posterior that may have several modes needs more of them, above
+# all while rows are few.
+EARLY_MOVES <- list(
+  one = list(kernel = hmc(), steps = 1, work = 0),
+  several = list(kernel = hmc(leapfrog = 4), steps = 2, work = 300)
+)
+
+#' A method's open choices made for a model
+#' @noRd
+settle <- function(method, model) {
+  if (length(method$open) == 0 || !may_have_modes(model)) return(method)
+  moves <- EARLY_MOVES$several[method$open]
+  if (!is.null(moves$kernel)) method$kernels[[1]] <- moves$kernel
+  for (name in setdiff(names(moves), "kernel")) method$settings[[paste0("1.", name)]] <- moves[[name]]
+  method
+}
+
+may_have_modes <- function(model) inherits(model, "gaussian_mixture") && model$components > 1
+
 early_settings <- function(early) {
-  defaults <- list(rows = 1000, particles = 200, ess = 0.9, chunk = 0.2, first = 10, kernel = hmc(), steps = 1, work = 0)
+  defaults <- list(rows = 1000, particles = 200, ess = 0.9, chunk = 0.2, first = 10, kernel = NULL, steps = NULL, work = NULL)
   if (!is.list(early) || (length(early) && is.null(names(early)))) refuse(early, "early", "a named list")
   unknown <- setdiff(names(early), names(defaults))
   if (length(unknown)) fail("`early` must hold only ", show_names(names(defaults), 9), ", not `", unknown[1], "`.")
-  early <- utils::modifyList(defaults, early)
+  open <- names(which(vapply(c("kernel", "steps", "work"), function(name) is.null(early[[name]]), TRUE)))
+  early <- utils::modifyList(utils::modifyList(defaults, EARLY_MOVES$one[open]), early)
   particles <- check_count(early$particles, "early$particles", 2, 1e6)
   list(
     rows = check_count(early$rows, "early$rows", 1),
@@ -124,6 +147,7 @@ early_settings <- function(early) {
     ess = ess_in_particles(early$ess, particles, "early$ess"),
     chunk = check_number(early$chunk, "early$chunk", 0, 10, lower_open = TRUE),
     first = check_count(early$first, "early$first"),
+    open = open,
     kernel = check_kernel(early$kernel, "early$kernel"),
     steps = check_count(early$steps, "early$steps", 1, 1e5),
     work = check_number(early$work, "early$work", 0)

@@ -101,6 +101,8 @@ likelihood_weighting <- function(particles = 10000) {
 harmonic_mean <- function(particles = 50, draws = 100, steps = 2, kernel = hmc()) {
   particles <- check_particles(particles)
   kernel <- check_kernel(kernel)
+  if (!needs_density(kernel))
+    fail("`kernel` must have an accept step, hmc(), mala() or rwm(), not ", kernel$name, "().")
   new_method(
     "harmonic_mean", match.call(),
     list(stage(particles, 1, kernel$mass, check_steps(steps),
@@ -135,7 +137,7 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = 2, kernel = hmc()
 #'
 #' @family methods
 #' @export
-ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 1, preset = "default") {
+ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 2, preset = "default") {
   if (check_choice(preset, "preset", c("default", "paper")) == "paper") {
     if (missing(particles)) particles <- 10
     if (missing(schedule)) schedule <- adaptive(ess = 5)
@@ -160,8 +162,8 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
 #'
 #' @param path `"thermal"` or `"data"`.
 #' @param particles Number of particles, a whole number of at least 2.
-#' @param ess For the thermal path: effective sample size that each step keeps, a share of the particles if below 1, else
-#'   a number of particles.
+#' @param ess Effective sample size that each step keeps: a share of the particles if below 1, else a number of
+#'   particles. On the data path (default 0.5) a chunk that would leave fewer is annealed in; 1 never anneals.
 #' @param chunk For the data path: rows added at a time.
 #' @param kernel How particles move, on all data so far: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
 #' @param steps Moves at each distribution.
@@ -186,7 +188,8 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
 #'
 #' @family methods
 #' @export
-smc <- function(path = c("thermal", "data"), particles = 500, ess = 0.9, chunk = 1, kernel = hmc(), steps = 2,
+smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == "thermal") 0.9 else 0.5, chunk = 1,
+                kernel = hmc(), steps = 2,
                 resampling = "systematic", threshold = 0.5, move = c("resampled", "always")) {
   path <- check_choice(path, "path", c("thermal", "data"))
   particles <- check_particles(particles)
@@ -196,12 +199,13 @@ smc <- function(path = c("thermal", "data"), particles = 500, ess = 0.9, chunk =
   own <- if (path == "thermal") {
     list(schedule = "adaptive", ess = ess_in_particles(ess, particles), whole = 1)
   } else {
-    list(schedule = "one", chunk_least = check_count(chunk, "chunk", 1, 1e9), move_resampled = move == "resampled")
+    list(schedule = "adaptive", ess = ess_in_particles(ess, particles), chunk_least = check_count(chunk, "chunk", 1, 1e9),
+         move_resampled = move == "resampled")
   }
   new_method(
     "smc", match.call(),
-    list(c(stage(particles, 1, kernel$mass, check_steps(steps), own[1], resampling$resampling, resampling$threshold),
-           own[-1])),
+    list(c(stage(particles, 1, kernel$mass, check_steps(steps), own[1:2], resampling$resampling,
+                 resampling$threshold), own[-(1:2)])),
     list(kernel)
   )
 }

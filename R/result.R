@@ -5,7 +5,7 @@ TRACE_COLUMNS <- c("n", "lambda", "log_evidence", "se", "lambda_steps", "ess", "
 
 #' @noRd
 new_evidence <- function(runs, call, model, method, encoded, words) {
-  fits <- lapply(runs, one_run)
+  fits <- lapply(runs, one_run, modes = if (may_have_modes(model)) "several" else "one")
   first <- fits[[1]]
   headline <- if (length(fits) > 1) combine_runs(fits) else first$headline
   chosen <- lapply(fits, `[[`, "headline")
@@ -13,6 +13,7 @@ new_evidence <- function(runs, call, model, method, encoded, words) {
   log_weights <- pool_weights(chosen)
   work <- Reduce(`+`, lapply(fits, `[[`, "work"))
   user <- .Call(ffi_model, model$name, encoded$args, encoded$rows[, 0, drop = FALSE], "to_user", points, list())
+  astray <- sum(rowSums(!is.finite(t(user))) > 0)
   structure(
     list(
       log_evidence = headline$log_evidence, se = headline$se, source = headline$source, n = encoded$n,
@@ -20,12 +21,18 @@ new_evidence <- function(runs, call, model, method, encoded, words) {
       draws = named_draws(user, encoded$user_names), log_weights = log_weights,
       parameters = named_draws(points, encoded$theta_names),
       replicates = if (length(fits) > 1) replicate_table(fits),
-      warnings = unique(c(unlist(lapply(fits, `[[`, "warnings")), headline$warnings, method$note)),
+      warnings = unique(c(unlist(lapply(fits, `[[`, "warnings")), headline$warnings,
+                          if (astray) astray_warning(astray, ncol(user)), method$note)),
       work = work, call = call, model = model, method = method, seed = words, design = encoded$design,
       args = encoded$args
     ),
     class = "evidence"
   )
+}
+
+astray_warning <- function(astray, n) {
+  paste0(astray, " of ", n, " draws have run away to infinity: the kernel's steps are too long for these data, and the ",
+         "evidence is not to be trusted. Scale the columns, lower the rate, or use another kernel.")
 }
 
 named_draws <- function(columns, names) {
@@ -36,7 +43,7 @@ named_draws <- function(columns, names) {
 
 #' One run's estimates, and which of them to believe
 #' @noRd
-one_run <- function(out) {
+one_run <- function(out, modes = "one") {
   # summary figures come first and as 1 x 1 matrices; columns of the trace may share their names
   figures <- out[!duplicated(names(out))]
   trace <- trace_of(out)
@@ -45,7 +52,7 @@ one_run <- function(out) {
     log_evidence = drop(figures$log_evidence), se = drop(figures$se), draws = t(out$draws),
     log_weights = normalise(log_weights)
   )
-  audit <- audit_of(figures, sampler)
+  audit <- audit_of(figures, sampler, AUDIT_LEAST_ESS[[modes]])
   headline <- if (!is.null(audit) && audit$passed) {
     list(log_evidence = audit$log_evidence, se = audit$se, source = "audit", points = figures$audit_draws,
          log_weights = normalise(drop(figures$audit_log_weights)))
@@ -53,9 +60,16 @@ one_run <- function(out) {
     list(log_evidence = sampler$log_evidence, se = sampler$se, source = "sampler", points = out$draws,
          log_weights = sampler$log_weights)
   }
+  collapsed <- headline$source == "sampler" && min(trace$ess, na.rm = TRUE) < COLLAPSED_ESS
   list(
     headline = headline, sampler = sampler, audit = audit, trace = trace,
-    warnings = if (!is.null(audit) && !audit$passed) audit$reason,
+    warnings = c(
+      if (!is.null(audit) && !audit$passed) audit$reason,
+      if (collapsed) paste0(
+        "The weights have all but collapsed onto a few particles: the evidence is probably far too low, and its ",
+        "standard error says little. Use more annealing steps, more particles, or another method."
+      )
+    ),
     work = c(lambda_steps = drop(figures$lambda_steps), likelihoods = drop(figures$likelihoods),
              gradients = drop(figures$gradients), seconds = drop(figures$seconds))
   )
@@ -71,13 +85,16 @@ normalise <- function(log_weights) {
   log_weights - top - log(sum(exp(log_weights - top)))
 }
 
-AUDIT_LEAST_ESS <- 0.25 # of its draws
+COLLAPSED_ESS <- 1.5  # effective particles at the worst moment
+# Share of its draws that must count.  With several modes a proposal may miss a part of the posterior, which shows in
+# the weights only when a draw happens to fall there: less is forgiven.
+AUDIT_LEAST_ESS <- c(one = 0.25, several = 0.5)
 AUDIT_MOST_K <- 0.7     # Pareto shape of its weights
 AUDIT_MOST_Z <- 4       # joint standard errors between audit and sampler
 
 #' The audit's figures with its verdict on itself
 #' @noRd
-audit_of <- function(figures, sampler) {
+audit_of <- function(figures, sampler, least_ess) {
   if (is.null(figures$audit_failed)) return(NULL)
   draws <- if (is.null(figures$audit_draws)) 0 else ncol(figures$audit_draws)
   audit <- list(
@@ -85,23 +102,27 @@ audit_of <- function(figures, sampler) {
     laplace = drop(figures$audit_laplace), modes = drop(figures$audit_modes), draws = draws,
     ess = if (draws) drop(figures$audit_ess) / draws else NA_real_, pareto_k = drop(figures$audit_pareto_k)
   )
-  audit$reason <- audit_reason(audit, sampler, drop(figures$audit_failed) != 0)
+  audit$reason <- audit_reason(audit, sampler, drop(figures$audit_failed) != 0, least_ess)
   audit$passed <- is.null(audit$reason)
   audit
 }
 
-audit_reason <- function(audit, sampler, failed) {
+audit_reason <- function(audit, sampler, failed, least_ess) {
   prefix <- "The audit does not count, the sampler's own estimate is reported: "
   if (failed) return(paste0(prefix, "no peak of the posterior with definite curvature was found."))
   if (!is.finite(audit$log_evidence)) return(paste0(prefix, "its weights are not finite."))
-  if (audit$ess < AUDIT_LEAST_ESS)
-    return(sprintf("%sonly %.0f%% of its draws count, the posterior is not close to normal.", prefix, 100 * audit$ess))
-  if (!is.na(audit$pareto_k) && audit$pareto_k > AUDIT_MOST_K)
-    return(sprintf("%sits weights have a heavy tail (Pareto k %.2f).", prefix, audit$pareto_k))
   gap <- audit$log_evidence - sampler$log_evidence
   joint <- sqrt(audit$se^2 + sampler$se^2)
-  if (abs(gap) > AUDIT_MOST_Z * joint)
-    return(sprintf("%sthe two differ by %.2f nats, %.0f joint standard errors.", prefix, gap, abs(gap) / joint))
+  apart <- abs(gap) > AUDIT_MOST_Z * joint
+  reason <- if (audit$ess < least_ess) {
+    sprintf("only %.0f%% of its draws count, as the posterior is not close to normal", 100 * audit$ess)
+  } else if (!is.na(audit$pareto_k) && audit$pareto_k > AUDIT_MOST_K) {
+    sprintf("its weights have a heavy tail (Pareto k %.2f)", audit$pareto_k)
+  }
+  if (is.null(reason) && !apart) return(NULL)
+  distance <- sprintf("the two differ by %.1f nats, %.0f joint standard errors", abs(gap), abs(gap) / joint)
+  paste0(prefix, paste(c(reason, if (apart) distance), collapse = ", and "), ".",
+         if (apart) " Compare with another method, such as `smc()`, or give the early phase more moves.")
 }
 
 #' Several runs: the mean of the evidence, and its error from their spread

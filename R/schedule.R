@@ -29,7 +29,7 @@ new_schedule <- function(kind, ...) structure(list(kind = kind, ...), class = "e
 
 #' @rdname schedules
 #' @export
-adaptive <- function(ess = 0.95) {
+adaptive <- function(ess = 0.99) {
   new_schedule("adaptive", ess = check_number(ess, "ess", 0, lower_open = TRUE))
 }
 
@@ -71,6 +71,6 @@ schedule_settings <- function(schedule, particles) {
 
 # Shares become numbers of particles; a number must be one that the particles can reach.
 ess_in_particles <- function(ess, particles, name = "ess") {
-  ess <- check_number(ess, name, 0, particles, lower_open = TRUE)
+  ess <- check_number(ess, name, 0, particles, lower_open = TRUE, upper_open = TRUE)
   if (ess < 1) ess * particles else ess
 }

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double degrees_of_freedom = 20;
+static const double peak_freedom = 20, wide_freedom = 5, wide_share = 0.3;
 static const double log_two_pi = 1.8378770664093454836;
 
 void le_audit_alloc(le_audit *audit, const le_target *target, size_t draws, size_t batch, le_arena *arena)
@@ -21,10 +21,11 @@ void le_audit_alloc(le_audit *audit, const le_target *target, size_t draws, size
   audit->d = d;
   audit->draws = draws;
   audit->batch = batch < 1 ? 1 : batch > target->m ? target->m : batch;
-  for (size_t k = 0; k < LE_AUDIT_MODES; k++) le_mode_alloc(&audit->mode[k], d, arena);
+  for (size_t k = 0; k <= LE_AUDIT_MODES; k++) le_mode_alloc(&audit->mode[k], d, arena);
+  le_mode_alloc(&audit->wide, d, arena);
   le_mode_alloc(&audit->trial, d, arena);
   audit->start = le_arena_doubles(arena, LE_AUDIT_MODES * d);
-  audit->share = le_arena_doubles(arena, LE_AUDIT_MODES);
+  audit->share = le_arena_doubles(arena, LE_AUDIT_MODES + 1);
   audit->theta = le_arena_doubles(arena, draws * d);
   audit->log_weight = le_arena_doubles(arena, draws);
   audit->value = le_arena_doubles(arena, audit->batch);
@@ -35,10 +36,22 @@ void le_audit_start(le_audit *audit, size_t starts, const double *start)
 {
   audit->starts = starts > LE_AUDIT_MODES ? LE_AUDIT_MODES : starts;
   memcpy(audit->start, start, audit->starts * audit->d * sizeof(double));
-  audit->climbed = audit->modes = audit->drawn = 0;
-  audit->failed = 0;
+  audit->climbed = audit->modes = audit->parts = audit->drawn = 0;
+  audit->failed = audit->has_wide = 0;
   audit->phase = LE_AUDIT_CLIMB;
   audit->log_evidence = audit->se = audit->laplace = audit->effective_size = audit->pareto_k = NAN;
+}
+
+void le_audit_widen(le_audit *audit, const double *centre, const double *factor)
+{
+  const size_t d = audit->d;
+  le_mode *wide = &audit->wide;
+  memcpy(wide->theta, centre, d * sizeof(double));
+  memcpy(wide->factor, factor, d * d * sizeof(double));
+  for (size_t i = 0; i < d; i++)
+    for (size_t j = 0; j < d; j++)
+      wide->precision[i * d + j] = le_dot(factor + i * d, factor + j * d, (i < j ? i : j) + 1);
+  audit->has_wide = 1;
 }
 
 static double symmetry(const le_target *target)
@@ -89,8 +102,13 @@ static void weigh_modes(le_audit *audit, const le_target *target)
       audit->share[kept] = exp(mass[k] - total);
       sum += audit->share[kept++];
     }
-  audit->modes = kept;
-  for (size_t k = 0; k < kept; k++) audit->share[k] /= sum;
+  audit->modes = audit->parts = kept;
+  for (size_t k = 0; k < kept; k++) audit->share[k] *= (audit->has_wide ? 1 - wide_share : 1) / sum;
+  if (audit->has_wide) {
+    audit->share[kept] = wide_share;
+    swap_modes(&audit->mode[kept], &audit->wide);
+    audit->parts = kept + 1;
+  }
 }
 
 static le_status climb(le_audit *audit, le_target *target)
@@ -120,11 +138,16 @@ static le_status climb(le_audit *audit, le_target *target)
   return LE_OK;
 }
 
-static double log_t_density(const le_mode *mode, size_t d, const double *theta, double *work)
+static double freedom(const le_audit *audit, size_t part)
+{
+  return part < audit->modes ? peak_freedom : wide_freedom;
+}
+
+static double log_t_density(const le_mode *mode, size_t d, double nu, const double *theta, double *work)
 {
   double *shift = work, *product = work + d;
   for (size_t j = 0; j < d; j++) shift[j] = theta[j] - mode->theta[j];
-  const double nu = degrees_of_freedom, q = le_quadratic_form(mode->precision, d, shift, product);
+  const double q = le_quadratic_form(mode->precision, d, shift, product);
   return gsl_sf_lngamma(0.5 * (nu + (double)d)) - gsl_sf_lngamma(0.5 * nu) -
          0.5 * (double)d * log(nu * 3.14159265358979323846) + le_cholesky_half_log_det(mode->factor, d) -
          0.5 * (nu + (double)d) * log1p(q / nu);
@@ -132,17 +155,17 @@ static double log_t_density(const le_mode *mode, size_t d, const double *theta, 
 
 static double log_proposal(const le_audit *audit, const double *theta, double *work)
 {
-  double part[LE_AUDIT_MODES];
-  for (size_t k = 0; k < audit->modes; k++)
-    part[k] = log(audit->share[k]) + log_t_density(&audit->mode[k], audit->d, theta, work);
-  return le_logsumexp(part, audit->modes);
+  double part[LE_AUDIT_MODES + 1];
+  for (size_t k = 0; k < audit->parts; k++)
+    part[k] = log(audit->share[k]) + log_t_density(&audit->mode[k], audit->d, freedom(audit, k), theta, work);
+  return le_logsumexp(part, audit->parts);
 }
 
 /* theta = peak + L^-T z sqrt(nu / chi2), by back substitution. */
-static void draw_t(const le_mode *mode, size_t d, const gsl_rng *rng, double *theta)
+static void draw_t(const le_mode *mode, size_t d, double nu, const gsl_rng *rng, double *theta)
 {
   for (size_t j = 0; j < d; j++) theta[j] = gsl_ran_gaussian_ziggurat(rng, 1);
-  const double stretch = sqrt(degrees_of_freedom / gsl_ran_chisq(rng, degrees_of_freedom));
+  const double stretch = sqrt(nu / gsl_ran_chisq(rng, nu));
   for (size_t i = d; i-- > 0;) {
     double sum = theta[i];
     for (size_t k = i + 1; k < d; k++) sum -= mode->factor[k * d + i] * theta[k];
@@ -155,9 +178,9 @@ static size_t stratum(const le_audit *audit, size_t draw)
 {
   const double point = ((double)draw + 0.5) / (double)audit->draws;
   double sum = 0;
-  for (size_t k = 0; k + 1 < audit->modes; k++)
+  for (size_t k = 0; k + 1 < audit->parts; k++)
     if ((sum += audit->share[k]) > point) return k;
-  return audit->modes - 1;
+  return audit->parts - 1;
 }
 
 static void finish(le_audit *audit, const le_target *target)
@@ -185,7 +208,10 @@ static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   const size_t d = audit->d, from = audit->drawn,
                to = from + audit->batch < audit->draws ? from + audit->batch : audit->draws;
-  for (size_t i = from; i < to; i++) draw_t(&audit->mode[stratum(audit, i)], d, rng, audit->theta + i * d);
+  for (size_t i = from; i < to; i++) {
+    const size_t part = stratum(audit, i);
+    draw_t(&audit->mode[part], d, freedom(audit, part), rng, audit->theta + i * d);
+  }
   LE_TRY(le_target_density(target, to - from, audit->theta + from * d, audit->value));
   for (size_t i = from; i < to; i++) {
     double *theta = audit->theta + i * d;
@@ -214,18 +240,21 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   le_archive_size(archive, &audit->starts);
   le_archive_size(archive, &audit->climbed);
   le_archive_size(archive, &audit->modes);
+  le_archive_size(archive, &audit->parts);
+  le_archive_int(archive, &audit->has_wide);
   le_archive_size(archive, &audit->drawn);
   le_archive_int(archive, &phase);
   audit->phase = (le_audit_phase)phase;
   le_archive_int(archive, &audit->failed);
-  for (size_t k = 0; k < LE_AUDIT_MODES; k++) {
-    le_archive_doubles(archive, audit->mode[k].theta, d);
-    le_archive_doubles(archive, audit->mode[k].precision, d * d);
-    le_archive_doubles(archive, audit->mode[k].factor, d * d);
-    le_archive_double(archive, &audit->mode[k].log_density);
+  for (size_t k = 0; k <= LE_AUDIT_MODES + 1; k++) {
+    le_mode *mode = k <= LE_AUDIT_MODES ? &audit->mode[k] : &audit->wide;
+    le_archive_doubles(archive, mode->theta, d);
+    le_archive_doubles(archive, mode->precision, d * d);
+    le_archive_doubles(archive, mode->factor, d * d);
+    le_archive_double(archive, &mode->log_density);
   }
   le_archive_doubles(archive, audit->start, LE_AUDIT_MODES * d);
-  le_archive_doubles(archive, audit->share, LE_AUDIT_MODES);
+  le_archive_doubles(archive, audit->share, LE_AUDIT_MODES + 1);
   le_archive_doubles(archive, audit->theta, audit->draws * d);
   le_archive_doubles(archive, audit->log_weight, audit->draws);
   double *const figure[] = {&audit->log_evidence, &audit->se, &audit->laplace, &audit->effective_size,

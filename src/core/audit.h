@@ -1,7 +1,8 @@
 /* Importance sampling of the whole posterior at the end of a run, as a second opinion on its evidence.
  *
  * From a few particles Newton climbs to the distinct peaks; the proposal is a mixture of multivariate t distributions
- * (20 degrees of freedom) with the peaks' curvatures, weighted by their Laplace masses.  Where a model has label
+ * (20 degrees of freedom) with the peaks' curvatures, weighted by their Laplace masses, and, where a posterior may have
+ * mass away from its peaks, of a wider one with the mean and covariance of the particles.  Where a model has label
  * symmetry, only draws inside the fundamental domain of the first peak count, and the result is multiplied by the
  * number of labellings: exact even where the labelled modes overlap. */
 #ifndef LE_CORE_AUDIT_H
@@ -20,9 +21,11 @@ typedef struct le_audit {
   size_t climbed, modes, drawn;
   le_audit_phase phase;
   int failed; /* no peak with definite curvature was found */
-  le_mode mode[LE_AUDIT_MODES], trial;
+  le_mode mode[LE_AUDIT_MODES + 1], trial, wide; /* room for the wide one behind the modes */
+  int has_wide;
   double *start;      /* starts x d */
-  double *share;      /* of each mode in the proposal */
+  double *share;      /* of each part in the proposal */
+  size_t parts;       /* of the proposal: the modes, maybe the wide one */
   double *theta;      /* draws x d */
   double *log_weight; /* draws */
   double *value;      /* batch */
@@ -33,6 +36,8 @@ typedef struct le_audit {
 void le_audit_alloc(le_audit *audit, const le_target *target, size_t draws, size_t batch, le_arena *arena);
 /* Starting points: copies of up to LE_AUDIT_MODES particles, the first being the most important. */
 void le_audit_start(le_audit *audit, size_t starts, const double *start);
+/* Adds the wide part: its centre, and the Cholesky factor of its precision. */
+void le_audit_widen(le_audit *audit, const double *centre, const double *factor);
 /* One climb or one batch of draws; LE_AUDIT_DONE in audit->phase at the end. */
 le_status le_audit_step(le_audit *audit, le_target *target, const gsl_rng *rng);
 void le_audit_archive(le_audit *audit, le_archive *archive);

@@ -16,7 +16,7 @@ void le_genealogy_alloc(le_genealogy *genealogy, size_t lag, size_t most, le_are
 void le_genealogy_start(le_genealogy *genealogy, size_t m)
 {
   genealogy->steps = 0;
-  genealogy->before = genealogy->variance = 0;
+  genealogy->before = genealogy->variance = genealogy->excess = 0;
   genealogy->size[0] = m;
   for (size_t i = 0; i < m; i++) genealogy->ancestor[0][i] = i;
 }
@@ -45,14 +45,22 @@ void le_genealogy_weigh(le_genealogy *genealogy, size_t m, const double *weight)
   for (size_t i = 0; i < m; i++) spare[i] = i;
   if (genealogy->steps < lag) genealogy->steps++;
 
-  genealogy->variance += group_variance(genealogy, genealogy->steps, m, weight) - genealogy->before;
+  genealogy->variance +=
+      group_variance(genealogy, genealogy->steps, m, weight) - genealogy->before - genealogy->excess;
+  genealogy->excess = 0;
   /* for the next step: the same weights seen from L - 1 back, or from the start while that is nearer */
   const size_t reach = genealogy->steps < lag ? genealogy->steps : lag - 1;
   genealogy->before = group_variance(genealogy, reach, m, weight);
 }
 
-void le_genealogy_resample(le_genealogy *genealogy, size_t m, const size_t *ancestor)
+void le_genealogy_resample(le_genealogy *genealogy, size_t n, const double *weight, int independent, size_t m,
+                           const size_t *ancestor)
 {
+  if (independent) {
+    for (size_t a = 0; a < n; a++) genealogy->group[a] = -weight[a];
+    for (size_t i = 0; i < m; i++) genealogy->group[ancestor[i]] += 1 / (double)m;
+    for (size_t a = 0; a < n; a++) genealogy->excess += genealogy->group[a] * genealogy->group[a];
+  }
   for (size_t l = 0; l <= genealogy->steps; l++) {
     for (size_t i = 0; i < m; i++) genealogy->next[i] = genealogy->ancestor[l][ancestor[i]];
     size_t *old = genealogy->ancestor[l];
@@ -69,4 +77,5 @@ void le_genealogy_archive(le_genealogy *genealogy, le_archive *archive)
   for (size_t l = 0; l <= genealogy->lag; l++) le_archive_sizes(archive, genealogy->ancestor[l], genealogy->most);
   le_archive_double(archive, &genealogy->before);
   le_archive_double(archive, &genealogy->variance);
+  le_archive_double(archive, &genealogy->excess);
 }

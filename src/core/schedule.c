@@ -27,8 +27,8 @@ le_status le_schedule_adaptive(const double *log_lik, size_t n, double target, d
   size_t possible = 0;
   for (size_t i = 0; i < n; i++) possible += log_lik[i] > -INFINITY;
   if (possible == 0) return LE_ALL_IMPOSSIBLE;
-  /* particles that cannot be reached do not count on either side */
-  target *= (double)possible / (double)n;
+  /* a goal that the possible ones cannot reach falls in proportion */
+  if (target >= (double)possible) target *= (double)possible / (double)n;
   if (le_effective_size(log_lik, n, rest) >= target) {
     *increment = rest;
     return LE_OK;

@@ -9,8 +9,8 @@ void le_schedule_linear(size_t steps, double *lambda);
 void le_schedule_sigmoidal(size_t steps, double delta, double *lambda);
 
 /* The largest increment in (0, 1 - lambda] that keeps the effective sample size of the increments' own weights
- * exp(increment * log_lik) at `target` or above.  Particles of zero likelihood never count; with some of them the
- * target falls in proportion.  LE_ALL_IMPOSSIBLE when none is left; LE_STALLED when lambda would not
+ * exp(increment * log_lik) at `target` or above.  Particles of zero likelihood never count; a
+ * target that the others cannot reach falls in proportion.  LE_ALL_IMPOSSIBLE when none is left; LE_STALLED when lambda would not
  * move. */
 le_status le_schedule_adaptive(const double *log_lik, size_t n, double target, double lambda, double *increment);
 

@@ -25,7 +25,7 @@ typedef enum walk_phase {
   FINISHED
 } walk_phase;
 
-enum { TRACE_COLUMNS = 12 };
+enum { TRACE_COLUMNS = 12, STEPS_MOST = 20000 };
 static const char *const trace_names[TRACE_COLUMNS] = {
     "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "ess",
     "acceptance", "step_size", "particles",    "temperature", "evaluations",  "seconds"};
@@ -319,7 +319,9 @@ static void resample(walk *w, size_t m)
   const double level = le_logmeanexp(w->log_weight, w->m);
   le_resample(stage_of(w)->resampling, w->m, w->weight, m, w->streams.rng[0], w->work, w->ancestor);
   take_offspring(w, m);
-  le_genealogy_resample(&w->genealogy, m, w->ancestor);
+  const le_resampling scheme = stage_of(w)->resampling;
+  le_genealogy_resample(&w->genealogy, w->m, w->weight, scheme == LE_MULTINOMIAL || scheme == LE_RESIDUAL, m,
+                        w->ancestor);
   w->m = m;
   for (size_t i = 0; i < m; i++) {
     w->log_weight[i] = level;
@@ -563,6 +565,12 @@ static le_status reweight(walk *w)
   if (!possible) return impossible_row(w);
   double increment;
   const le_status status = choose_increment(w, &increment);
+  if (status == LE_OK && stage->schedule != LE_FIXED_STEPS &&
+      w->chunk_steps >= STEPS_MOST)
+    return le_fail(&w->context->error, LE_STALLED,
+                   "After %d annealing steps lambda is still %.2g at observation %.0f: the likelihood is too sharp for the "
+                   "prior (are the columns scaled?), or `ess` too near the number of particles.",
+                   STEPS_MOST, w->target.lambda, (double)seen + 1);
   if (status == LE_STALLED)
     return le_fail(&w->context->error, status,
                    "The annealing increment became too small to move at observation %.0f: the particles' likelihoods "
@@ -683,6 +691,14 @@ static void start_audit(walk *w)
       memcpy(w->swap + k * d, w->theta + i * d, d * sizeof(double));
     }
     le_audit_start(&w->audit, starts, w->swap);
+    if (w->m > 2 * d) {
+      /* the walk is over: the last metric's memory serves for the particles' covariance */
+      le_metric wide = w->metric[w->stage][0];
+      wide.kind = LE_METRIC_DENSE;
+      weighted_mean(w, w->centre);
+      if (le_metric_set_particles(&wide, w->m, w->theta, w->weight, w->prior_variance) == LE_OK)
+        le_audit_widen(&w->audit, w->centre, wide.factor);
+    }
   } else {
     weighted_mean(w, w->centre);
     le_audit_start(&w->audit, 1, w->centre);
