@@ -15,7 +15,7 @@
 #' @param early A list of settings of the early phase, in which gradients and accept steps use the full data: `rows`
 #'   (until so many are seen), `particles`, `ess`, `chunk` (a share), `first` (rows of the first chunk), `kernel`,
 #'   `steps`, and `work` (moves times rows of each distribution, at the least, so that few rows get more moves). What is
-#'   left out keeps its default; `kernel`, `steps` and `work` depend on whether the model may have several modes.
+#'   left out keeps its default; `kernel`, `steps` and `work` grow with the components of a mixture.
 #' @param resampling `"systematic"`, `"stratified"`, `"multinomial"`, `"residual"`, or `"none"`.
 #' @param threshold Resample when the effective sample size falls under this share of the particles; 1 is always.
 #' @param order `"shuffled"`, the default, walks the rows in random order, which is faster, more accurate, and fair for
@@ -116,16 +116,16 @@ chunk_settings <- function(chunk, name = "chunk") {
 
 # Moves of the early phase that the user left open: a posterior that may have several modes needs more of them, above
 # all while rows are few.
-EARLY_MOVES <- list(
-  one = list(kernel = hmc(), steps = 1, work = 0),
-  several = list(kernel = hmc(leapfrog = 4), steps = 2, work = 300)
-)
+early_moves <- function(components = 1) {
+  if (components == 1) return(list(kernel = hmc(), steps = 1, work = 0))
+  list(kernel = hmc(leapfrog = 4), steps = max(2, components - 1), work = 150 * components)
+}
 
 #' A method's open choices made for a model
 #' @noRd
 settle <- function(method, model) {
   if (length(method$open) == 0 || !may_have_modes(model)) return(method)
-  moves <- EARLY_MOVES$several[method$open]
+  moves <- early_moves(model$components)[method$open]
   if (!is.null(moves$kernel)) method$kernels[[1]] <- moves$kernel
   for (name in setdiff(names(moves), "kernel")) method$settings[[paste0("1.", name)]] <- moves[[name]]
   method
@@ -139,7 +139,7 @@ early_settings <- function(early) {
   unknown <- setdiff(names(early), names(defaults))
   if (length(unknown)) fail("`early` must hold only ", show_names(names(defaults), 9), ", not `", unknown[1], "`.")
   open <- names(which(vapply(c("kernel", "steps", "work"), function(name) is.null(early[[name]]), TRUE)))
-  early <- utils::modifyList(utils::modifyList(defaults, EARLY_MOVES$one[open]), early)
+  early <- utils::modifyList(utils::modifyList(defaults, early_moves()[open]), early)
   particles <- check_count(early$particles, "early$particles", 2, 1e6)
   list(
     rows = check_count(early$rows, "early$rows", 1),
