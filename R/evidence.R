@@ -62,11 +62,11 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   encoded <- encode(model, data)
   words <- seed_words(seed)
   problem <- new_problem(model, encoded, method, words, threads)
-  bar <- progress_bar(progress, encoded$n, replicates)
+  bar <- progress_bar(progress, encoded$n)
   on.exit(bar$close())
   runs <- lapply(seq_len(replicates), function(r) {
     problem$replicate <- as.double(r - 1)
-    conduct(problem, encoded$rows, function(done) bar$show((r - 1 + done) / replicates))
+    conduct(problem, encoded$rows, function(done, rows) bar$show((r - 1 + done) / replicates, rows))
   })
   new_evidence(runs, call, model, method, encoded, words)
 }

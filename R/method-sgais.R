@@ -38,7 +38,8 @@
 #' (6) the standard error follows the particles' genealogy, and half the variance is added to the log evidence, which the
 #' logarithm of an unbiased estimate lacks on average.
 #'
-#' **The audit** climbs to the peaks of the posterior from where the particles are and samples around them by importance.
+#' **The audit** climbs to the peaks of the posterior from where the particles are and samples around them by importance
+#' (for mixtures also from a wider distribution with the particles' mean and covariance).
 #' Where its weights are well behaved and it agrees with the particles, its estimate, far more precise, is the one
 #' reported; otherwise the sampler's is, with a sentence saying why. Both are always in the result.
 #'

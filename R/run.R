@@ -5,16 +5,17 @@ SLICE <- 0.05 # seconds
 
 #' Run a problem on rows that are all at hand
 #'
-#' @param show A function of the share of the work that is done.
+#' @param show A function of the share of the work that is done and the number of rows walked.
 #' @return What the estimator reports, a list.
 #' @noRd
-conduct <- function(problem, rows, show = function(done) NULL) {
+conduct <- function(problem, rows, show = function(done, rows) NULL) {
   run <- .Call(ffi_run_new, problem)
   on.exit(.Call(ffi_run_free, run))
   .Call(ffi_run_feed, run, rows, TRUE)
   repeat {
     state <- .Call(ffi_run_advance, run, SLICE)
-    show(.Call(ffi_run_progress, run)[2])
+    progress <- .Call(ffi_run_progress, run)
+    show(progress[2], progress[1])
     if (state != "more") break
   }
   .Call(ffi_run_result, run)
@@ -30,20 +31,27 @@ raise <- function(message, class) {
 }
 
 #' A progress bar on standard error, or nothing
+#'
+#' @param n Rows in all; with NA, for a stream of unknown length, the rows so far are counted instead.
 #' @noRd
-progress_bar <- function(wanted, n, replicates) {
-  if (!wanted) return(list(show = function(done) NULL, close = function() NULL))
+progress_bar <- function(wanted, n) {
+  if (!wanted) return(list(show = function(done, rows) NULL, close = function() NULL))
   started <- proc.time()[["elapsed"]]
   drawn <- FALSE
   width <- 30
-  show <- function(done) {
+  show <- function(done, rows) {
     spent <- proc.time()[["elapsed"]] - started
     if (spent < 0.5) return()
+    drawn <<- TRUE
+    if (is.na(n)) {
+      cat("\r", format(rows, big.mark = ",", scientific = FALSE), " rows, ", format_seconds(spent), "   ", sep = "",
+          file = stderr())
+      return()
+    }
     filled <- round(width * min(max(done, 0), 1))
     left <- if (done > 0.02) paste0("ETA ", format_seconds(spent * (1 - done) / done)) else "ETA ?"
     cat(sprintf("\r|%s%s| %3.0f%%  %s   ", strrep("=", filled), strrep(" ", width - filled), 100 * done, left),
         file = stderr())
-    drawn <<- TRUE
   }
   close <- function() if (drawn) cat("\r", strrep(" ", width + 30), "\r", sep = "", file = stderr())
   list(show = show, close = close)

@@ -1,0 +1,55 @@
+# The conductor: what is shown while a run goes on, and how runs end.
+
+test_that("a progress bar has an estimate of the time left, or the rows of a stream without end", {
+  skip_on_cran()
+  printed <- function(n, done, rows) {
+    file <- tempfile()
+    connection <- file(file, "w")
+    sink(connection, type = "message")
+    on.exit({
+      sink(type = "message")
+      close(connection)
+    })
+    bar <- logevidence:::progress_bar(TRUE, n)
+    Sys.sleep(0.6)
+    bar$show(done, rows)
+    bar$close()
+    flush(connection)
+    readChar(file, 1e4)
+  }
+  expect_match(printed(1000, 0.5, 500), "50%  ETA [0-9.]+ (ms|s)")
+  expect_match(printed(NA, 0, 12345), "12,345 rows")
+})
+
+test_that("nothing is printed when no progress is wanted", {
+  expect_silent(evidence(gaussian_mean(), rnorm(10), seed = 1, progress = FALSE))
+})
+
+test_that("a run that fails is freed and raises one sentence", {
+  line <- linear_regression(y ~ x)
+  data <- data.frame(x = c(1, 2, 3), y = c(1e160, 2e160, 3e160))
+  expect_error(evidence(line, data, seed = 1), class = "logevidence_error")
+  expect_s3_class(evidence(line, data.frame(x = 1:3, y = 1:3), seed = 1), "evidence")
+})
+
+test_that("an interrupt ends a run at once and leaves R usable", {
+  skip_on_cran()
+  skip_on_os("windows")
+  script <- tempfile(fileext = ".R")
+  writeLines(c(
+    sprintf(".libPaths(%s)", deparse1(.libPaths())),
+    "library(logevidence)",
+    "x <- matrix(rnorm(2e6), ncol = 10)",
+    "data <- list(x = x, y = factor(sample(4, nrow(x), TRUE)))",
+    "child <- Sys.getpid()",
+    "system(paste('(sleep 2; kill -INT', child, ') &'))",
+    "started <- proc.time()[['elapsed']]",
+    "result <- tryCatch(evidence(softmax_regression(), data, ais(), seed = 1), interrupt = function(i) 'interrupted')",
+    "spent <- proc.time()[['elapsed']] - started",
+    "stopifnot(identical(result, 'interrupted'), spent < 20)",
+    "again <- evidence(gaussian_mean(), 1:5, seed = 1)",
+    "cat('usable', is.finite(logml(again)))"
+  ), script)
+  out <- suppressWarnings(system2(file.path(R.home("bin"), "Rscript"), script, stdout = TRUE, stderr = TRUE))
+  expect_match(paste(out, collapse = "\n"), "usable TRUE")
+})
