@@ -122,7 +122,7 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = 2, kernel = hmc()
 #' @param particles Number of particles, a whole number of at least 2.
 #' @param schedule [adaptive()], [sigmoidal()] or [linear()].
 #' @param kernel How particles move, on the full data: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
-#' @param steps Moves at each distribution.
+#' @param steps Moves at each distribution; for mixtures more where rows are few.
 #' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article's comparison: 10 particles, an effective
 #'   sample size of 5, 20 steps of [sghmc()] with full gradients. Arguments given explicitly still count.
 #'
@@ -138,7 +138,8 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = 2, kernel = hmc()
 #' @family methods
 #' @export
 ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 2, preset = "default") {
-  if (check_choice(preset, "preset", c("default", "paper")) == "paper") {
+  preset <- check_choice(preset, "preset", c("default", "paper"))
+  if (preset == "paper") {
     if (missing(particles)) particles <- 10
     if (missing(schedule)) schedule <- adaptive(ess = 5)
     if (missing(kernel)) kernel <- sghmc(tempered = FALSE)
@@ -146,12 +147,14 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
   }
   particles <- check_particles(particles)
   kernel <- check_kernel(kernel)
-  new_method(
+  method <- new_method(
     "ais", match.call(),
     list(stage(particles, 1, kernel$mass, check_steps(steps), schedule_settings(check_schedule(schedule), particles),
                whole = 1)),
     list(kernel)
   )
+  method$open <- if (preset == "default") "work"
+  method
 }
 
 #' Sequential Monte Carlo
@@ -166,7 +169,7 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
 #'   particles. On the data path (default 0.5) a chunk that would leave fewer is annealed in; 1 never anneals.
 #' @param chunk For the data path: rows added at a time.
 #' @param kernel How particles move, on all data so far: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
-#' @param steps Moves at each distribution.
+#' @param steps Moves at each distribution; for mixtures more where rows are few.
 #' @param resampling `"systematic"`, `"stratified"`, `"multinomial"`, `"residual"`, or `"none"`.
 #' @param threshold Resample when the effective sample size falls under this share of the particles; 1 is always.
 #' @param move For the data path: move particles after every chunk (`"always"`), or only when they have been resampled
@@ -202,12 +205,14 @@ smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == 
     list(schedule = "adaptive", ess = ess_in_particles(ess, particles), chunk_least = check_count(chunk, "chunk", 1, 1e9),
          move_resampled = move == "resampled")
   }
-  new_method(
+  method <- new_method(
     "smc", match.call(),
     list(c(stage(particles, 1, kernel$mass, check_steps(steps), own[1:2], resampling$resampling,
                  resampling$threshold), own[-(1:2)])),
     list(kernel)
   )
+  method$open <- "work"
+  method
 }
 
 #' Sequential estimation with stochastic gradients

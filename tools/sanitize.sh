@@ -21,7 +21,7 @@ build_with "$scratch/asan" "-fsanitize=address,undefined,float-cast-overflow -fn
 # frees its own heap at exit: leaks are valgrind's to find.
 preload="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)"
 if (cd "$root" && env LD_PRELOAD="$preload" ASAN_OPTIONS=detect_leaks=0:strict_string_checks=1 \
-  UBSAN_OPTIONS=print_stacktrace=1 NOT_CRAN=true R_LIBS="$scratch/asan${R_LIBS:+:$R_LIBS}" \
+  UBSAN_OPTIONS=print_stacktrace=1 NOT_CRAN=true LOGEVIDENCE_PATIENCE=30 R_LIBS="$scratch/asan${R_LIBS:+:$R_LIBS}" \
   R --no-echo --no-restore --no-save --file=tools/run-tests.R --args "$@"); then
   echo "ok      sanitizers"
 else

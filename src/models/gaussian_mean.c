@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <gsl/gsl_randist.h>
-#include "logevidence.h"
-
-#define HALF_LOG_2PI 0.91893853320467274178
+#include "models/shared.h"
 
 typedef struct gaussian_mean {
   double sigma, prior_mean, prior_sd;
@@ -99,8 +97,6 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 
 /* Sums of y - mu and of its square.  Eight partial sums make the additions independent of one another, which
  * a compiler may not arrange by itself, and keep the rounding error of long blocks small. */
-enum { LANES = 8 };
-
 typedef struct residual_sums {
   double first, second;
 } residual_sums;
@@ -128,10 +124,9 @@ static residual_sums sum_residuals(size_t n, const double *y, double mu)
   return sums;
 }
 
-static void add_value(const gaussian_mean *model, size_t n, double squares, double *value)
+static double log_density(const gaussian_mean *model, size_t n, double squares)
 {
-  double sum = (double)n * model->row_constant - 0.5 * squares / model->sigma / model->sigma;
-  *value += sum < INFINITY ? sum : -INFINITY; /* not a number counts as impossible */
+  return (double)n * model->row_constant - 0.5 * squares / model->sigma / model->sigma;
 }
 
 static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
@@ -140,7 +135,7 @@ static le_status log_lik(const void *self, size_t m, const double *theta, const 
   const gaussian_mean *model = self;
   (void)scratch;
   for (size_t i = 0; i < m; i++)
-    add_value(model, rows->n, sum_residuals(rows->n, rows->values, theta[i]).second, &value[i]);
+    add_value(log_density(model, rows->n, sum_residuals(rows->n, rows->values, theta[i]).second), &value[i]);
   return LE_OK;
 }
 
@@ -151,9 +146,8 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
   (void)scratch;
   for (size_t i = 0; i < m; i++) {
     residual_sums sums = sum_residuals(rows->n, rows->values, theta[i]);
-    double slope = sums.first / model->sigma / model->sigma;
-    add_value(model, rows->n, sums.second, &value[i]);
-    grad[i] += isfinite(slope) ? slope : 0;
+    add_value(log_density(model, rows->n, sums.second), &value[i]);
+    add_finite(sums.first / model->sigma / model->sigma, &grad[i]);
   }
   return LE_OK;
 }

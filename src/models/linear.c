@@ -3,13 +3,9 @@
  * user's scale is the unconstrained one.  The evidence has a closed form, computed here through an orthogonal
  * factorisation (see `exact`). */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <gsl/gsl_randist.h>
-#include "logevidence.h"
-
-#define HALF_LOG_2PI 0.91893853320467274178
-#define MOST_COVARIATES 100000
+#include "models/shared.h"
 
 typedef struct linear {
   size_t covariates;
@@ -22,61 +18,19 @@ typedef struct linear {
 
 /* ---- settings ---- */
 
-static int read_count(const le_args *args, const char *name, size_t least, size_t most, size_t *count, char *message)
-{
-  const le_arg *arg = le_args_find(args, name);
-  if (!arg || !arg->values || arg->n != 1) {
-    snprintf(message, LE_MESSAGE_SIZE, "`%s` must be given as a single whole number.", name);
-    return 0;
-  }
-  double number = arg->values[0];
-  if (number >= (double)least && number <= (double)most && number == floor(number)) {
-    *count = (size_t)number;
-    return 1;
-  }
-  snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a whole number from %zu to %zu, not %g.", name, least, most,
-           number);
-  return 0;
-}
-
-/* One number, which then serves everywhere, or n of them, all finite and above `above`. */
-static int read_numbers(const le_args *args, const char *name, double fallback, double above, size_t n,
-                        double *number, char *message)
-{
-  const le_arg *arg = le_args_find(args, name);
-  if (arg && (!arg->values || (arg->n != 1 && arg->n != n))) {
-    if (n == 1)
-      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a single number.", name);
-    else
-      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be 1 or %zu numbers, not %zu.", name, n,
-               arg->values ? arg->n : 0);
-    return 0;
-  }
-  for (size_t j = 0; j < n; j++) {
-    number[j] = !arg ? fallback : arg->values[arg->n == 1 ? 0 : j];
-    if (isfinite(number[j]) && number[j] > above) continue;
-    if (above == -INFINITY)
-      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be finite, not %g.", name, number[j]);
-    else
-      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be finite and above %g, not %g.", name, above, number[j]);
-    return 0;
-  }
-  return 1;
-}
-
 static le_status create(const le_args *args, void **self, char *message)
 {
   *self = NULL;
   size_t p;
-  if (!read_count(args, "covariates", 1, MOST_COVARIATES, &p, message)) return LE_BAD_ARGUMENT;
+  if (!le_read_count(args, "covariates", 1, MOST_COVARIATES, &p, message)) return LE_BAD_ARGUMENT;
   linear *model = malloc(sizeof *model + 2 * p * sizeof(double));
   if (!model) return LE_NO_MEMORY;
   model->covariates = p;
   model->prior_mean = model->storage;
   model->prior_sd = model->storage + p;
-  if (!read_numbers(args, "sigma", 1, 0, 1, &model->sigma, message) ||
-      !read_numbers(args, "prior_mean", 0, -INFINITY, p, model->prior_mean, message) ||
-      !read_numbers(args, "prior_sd", 1, 0, p, model->prior_sd, message)) {
+  if (!le_read_numbers(args, "sigma", 1, 0, 1, &model->sigma, message) ||
+      !le_read_numbers(args, "prior_mean", 0, -INFINITY, p, model->prior_mean, message) ||
+      !le_read_numbers(args, "prior_sd", 1, 0, p, model->prior_sd, message)) {
     free(model);
     return LE_BAD_ARGUMENT;
   }
@@ -134,57 +88,15 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
     theta[j] = model->prior_mean[j] + gsl_ran_gaussian_ziggurat(rng, model->prior_sd[j]);
 }
 
-/* ---- kernels on a tile ----
- * Rows are transposed once per call into tiles of TILE rows, a column behind the other, and the last tile is
- * filled up with zeros.  Loops over a tile then have a constant length and no dependence between rows: a sum
- * over rows is kept as LANES partial sums until the particle is done. */
-enum { TILE = 64, LANES = 8 };
+/* ---- likelihood ---- */
 
-static size_t tiles_of(size_t n) { return (n + TILE - 1) / TILE; }
-
-/* out = weight' x, row by row. */
-static void combine(double *restrict out, size_t p, const double *weight, const double *restrict x)
-{
-  for (size_t r = 0; r < TILE; r++) out[r] = weight[0] * x[r];
-  size_t j = 1;
-  for (; j + 4 <= p; j += 4) {
-    double a = weight[j], b = weight[j + 1], c = weight[j + 2], d = weight[j + 3];
-    const double *restrict column = x + j * TILE;
-    for (size_t r = 0; r < TILE; r++)
-      out[r] += (a * column[r] + b * column[r + TILE]) + (c * column[r + 2 * TILE] + d * column[r + 3 * TILE]);
-  }
-  for (; j < p; j++) {
-    double a = weight[j];
-    const double *restrict column = x + j * TILE;
-    for (size_t r = 0; r < TILE; r++) out[r] += a * column[r];
-  }
-}
-
-static void fold_products(double *restrict lanes, const double *restrict a, const double *restrict b)
-{
-  for (size_t l = 0; l < LANES; l++)
-    lanes[l] += ((a[l] * b[l] + a[l + 8] * b[l + 8]) + (a[l + 16] * b[l + 16] + a[l + 24] * b[l + 24])) +
-                ((a[l + 32] * b[l + 32] + a[l + 40] * b[l + 40]) + (a[l + 48] * b[l + 48] + a[l + 56] * b[l + 56]));
-}
-
-static double sum_lanes(const double *lanes)
-{
-  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
-}
-
-static double dot_tile(const double *a, const double *b)
-{
-  double lanes[LANES] = {0};
-  fold_products(lanes, a, b);
-  return sum_lanes(lanes);
-}
-
+/* Tiles of all columns, the response last; zeros fill up the last tile. */
 static void transpose(size_t p, const le_rows *rows, double *tiles)
 {
   size_t columns = p + 1, count = tiles_of(rows->n);
   for (size_t t = 0; t < count; t++) {
     double *tile = tiles + t * columns * TILE;
-    size_t first = t * TILE, here = rows->n - first < TILE ? rows->n - first : TILE;
+    size_t first = t * TILE, here = rows_in_tile(rows->n, t);
     for (size_t r = 0; r < here; r++)
       for (size_t j = 0; j < columns; j++) tile[j * TILE + r] = rows->values[(first + r) * columns + j];
     for (size_t r = here; r < TILE; r++)
@@ -200,8 +112,6 @@ static void tile_residuals(size_t p, const double *w, const double *tile, double
   for (size_t r = 0; r < TILE; r++) residual[r] = y[r] - residual[r];
 }
 
-/* ---- likelihood ---- */
-
 /* The tiles, the residuals of one tile, and partial sums of the gradient. */
 static size_t scratch_size(const void *self, size_t particles, size_t rows)
 {
@@ -210,10 +120,9 @@ static size_t scratch_size(const void *self, size_t particles, size_t rows)
   return tiles_of(rows) * (p + 1) * TILE + TILE + p * LANES;
 }
 
-static void add_value(const linear *model, size_t n, double squares, double *value)
+static double log_density(const linear *model, size_t n, double squares)
 {
-  double sum = (double)n * model->row_constant - 0.5 * squares / model->sigma / model->sigma;
-  *value += sum < INFINITY ? sum : -INFINITY; /* not a number counts as impossible */
+  return (double)n * model->row_constant - 0.5 * squares / model->sigma / model->sigma;
 }
 
 static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
@@ -227,9 +136,9 @@ static le_status log_lik(const void *self, size_t m, const double *theta, const 
     double squares[LANES] = {0};
     for (size_t t = 0; t < count; t++) {
       tile_residuals(p, theta + i * p, scratch + t * (p + 1) * TILE, residual);
-      fold_products(squares, residual, residual);
+      le_fold_products(squares, residual, residual);
     }
-    add_value(model, rows->n, sum_lanes(squares), &value[i]);
+    add_value(log_density(model, rows->n, sum_lanes(squares)), &value[i]);
   }
   return LE_OK;
 }
@@ -247,14 +156,12 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
     for (size_t t = 0; t < count; t++) {
       const double *tile = scratch + t * (p + 1) * TILE;
       tile_residuals(p, theta + i * p, tile, residual);
-      fold_products(squares, residual, residual);
-      for (size_t j = 0; j < p; j++) fold_products(lanes + j * LANES, residual, tile + j * TILE);
+      le_fold_products(squares, residual, residual);
+      for (size_t j = 0; j < p; j++) le_fold_products(lanes + j * LANES, residual, tile + j * TILE);
     }
-    add_value(model, rows->n, sum_lanes(squares), &value[i]);
-    for (size_t j = 0; j < p; j++) {
-      double slope = sum_lanes(lanes + j * LANES) / model->sigma / model->sigma;
-      grad[i * p + j] += isfinite(slope) ? slope : 0;
-    }
+    add_value(log_density(model, rows->n, sum_lanes(squares)), &value[i]);
+    for (size_t j = 0; j < p; j++)
+      add_finite(sum_lanes(lanes + j * LANES) / model->sigma / model->sigma, &grad[i * p + j]);
   }
   return LE_OK;
 }

@@ -12,12 +12,10 @@
  * and all derivatives are polynomials in z. */
 #include <math.h>
 #include <float.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <gsl/gsl_randist.h>
-#include "logevidence.h"
+#include "models/shared.h"
 
-#define HALF_LOG_2PI 0.91893853320467274178
 #define MOST_COMPONENTS 64 /* small arrays over components live on the stack */
 #define MOST_DIMENSIONS 100000
 
@@ -37,64 +35,22 @@ typedef struct mixture {
 
 /* ---- settings ---- */
 
-static int read_count(const le_args *args, const char *name, size_t least, size_t most, size_t *count, char *message)
-{
-  const le_arg *arg = le_args_find(args, name);
-  if (!arg || !arg->values || arg->n != 1) {
-    snprintf(message, LE_MESSAGE_SIZE, "`%s` must be given as a single whole number.", name);
-    return 0;
-  }
-  double number = arg->values[0];
-  if (number >= (double)least && number <= (double)most && number == floor(number)) {
-    *count = (size_t)number;
-    return 1;
-  }
-  snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a whole number from %zu to %zu, not %g.", name, least, most,
-           number);
-  return 0;
-}
-
-/* One number, which then serves everywhere, or n of them, all finite and above `above`. */
-static int read_numbers(const le_args *args, const char *name, double fallback, double above, size_t n,
-                        double *number, char *message)
-{
-  const le_arg *arg = le_args_find(args, name);
-  if (arg && (!arg->values || (arg->n != 1 && arg->n != n))) {
-    if (n == 1)
-      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a single number.", name);
-    else
-      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be 1 or %zu numbers, not %zu.", name, n,
-               arg->values ? arg->n : 0);
-    return 0;
-  }
-  for (size_t j = 0; j < n; j++) {
-    number[j] = !arg ? fallback : arg->values[arg->n == 1 ? 0 : j];
-    if (isfinite(number[j]) && number[j] > above) continue;
-    if (above == -INFINITY)
-      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be finite, not %g.", name, number[j]);
-    else
-      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be finite and above %g, not %g.", name, above, number[j]);
-    return 0;
-  }
-  return 1;
-}
-
 static le_status create(const le_args *args, void **self, char *message)
 {
   *self = NULL;
   size_t components, p;
-  if (!read_count(args, "components", 1, MOST_COMPONENTS, &components, message) ||
-      !read_count(args, "dimensions", 1, MOST_DIMENSIONS, &p, message))
+  if (!le_read_count(args, "components", 1, MOST_COMPONENTS, &components, message) ||
+      !le_read_count(args, "dimensions", 1, MOST_DIMENSIONS, &p, message))
     return LE_BAD_ARGUMENT;
   mixture *model = malloc(sizeof *model + p * sizeof(double));
   if (!model) return LE_NO_MEMORY;
   model->components = components;
   model->dimensions = p;
-  if (!read_numbers(args, "location", 0, -INFINITY, p, model->location, message) ||
-      !read_numbers(args, "mean_scale", 2, 0, 1, &model->mean_scale, message) ||
-      !read_numbers(args, "shape", 1, 0, 1, &model->shape, message) ||
-      !read_numbers(args, "rate", 1, 0, 1, &model->rate, message) ||
-      !read_numbers(args, "concentration", 1, 0, 1, &model->concentration, message)) {
+  if (!le_read_numbers(args, "location", 0, -INFINITY, p, model->location, message) ||
+      !le_read_numbers(args, "mean_scale", 2, 0, 1, &model->mean_scale, message) ||
+      !le_read_numbers(args, "shape", 1, 0, 1, &model->shape, message) ||
+      !le_read_numbers(args, "rate", 1, 0, 1, &model->rate, message) ||
+      !le_read_numbers(args, "concentration", 1, 0, 1, &model->concentration, message)) {
     free(model);
     return LE_BAD_ARGUMENT;
   }
@@ -216,15 +172,7 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
   }
 }
 
-/* ---- kernels on a tile ----
- * Rows, less the location, are transposed once per call into tiles of TILE rows, a column behind the other, and
- * the last tile is filled up with zeros.  Loops over a tile then have a constant length and no dependence
- * between rows: a sum over rows is kept as LANES partial sums until the particle is done. */
-enum { TILE = 64, LANES = 8 };
-
-static size_t tiles_of(size_t n) { return (n + TILE - 1) / TILE; }
-
-static size_t rows_in_tile(size_t n, size_t t) { return n - t * TILE < TILE ? n - t * TILE : TILE; }
+/* ---- kernels on a tile, of observations less the location ---- */
 
 static void fill(double *restrict out, double x)
 {
@@ -249,65 +197,6 @@ static void weigh_residuals(double *restrict first, double *restrict second, con
     first[r] = share[r] * z;
     second[r] = first[r] * z;
   }
-}
-
-static void raise_to(double *restrict top, const double *restrict x)
-{
-  for (size_t r = 0; r < TILE; r++) top[r] = x[r] > top[r] ? x[r] : top[r];
-}
-
-/* x = exp(x - top), and zero in the rows that only fill the tile. */
-static void exponentiate(size_t n, double *restrict x, const double *restrict top)
-{
-  for (size_t r = 0; r < TILE; r++) x[r] -= top[r];
-  for (size_t r = 0; r < n; r++) x[r] = exp(x[r]);
-  for (size_t r = n; r < TILE; r++) x[r] = 0;
-}
-
-static void add(double *restrict out, const double *restrict x)
-{
-  for (size_t r = 0; r < TILE; r++) out[r] += x[r];
-}
-
-static void multiply(double *restrict out, const double *restrict x)
-{
-  for (size_t r = 0; r < TILE; r++) out[r] *= x[r];
-}
-
-static void fold(double *restrict lanes, const double *restrict a)
-{
-  for (size_t l = 0; l < LANES; l++)
-    lanes[l] += ((a[l] + a[l + 8]) + (a[l + 16] + a[l + 24])) + ((a[l + 32] + a[l + 40]) + (a[l + 48] + a[l + 56]));
-}
-
-static void fold_products(double *restrict lanes, const double *restrict a, const double *restrict b)
-{
-  for (size_t l = 0; l < LANES; l++)
-    lanes[l] += ((a[l] * b[l] + a[l + 8] * b[l + 8]) + (a[l + 16] * b[l + 16] + a[l + 24] * b[l + 24])) +
-                ((a[l + 32] * b[l + 32] + a[l + 40] * b[l + 40]) + (a[l + 48] * b[l + 48] + a[l + 56] * b[l + 56]));
-}
-
-static double sum_lanes(const double *lanes)
-{
-  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
-}
-
-static double dot_tile(const double *a, const double *b)
-{
-  double lanes[LANES] = {0};
-  fold_products(lanes, a, b);
-  return sum_lanes(lanes);
-}
-
-/* The sum of the logs, as the logs of products of eight: each factor is at most K, and at least one unless it
- * is zero. */
-static double sum_log(const double *restrict a)
-{
-  double product[LANES], sum = 0;
-  for (size_t l = 0; l < LANES; l++)
-    product[l] = ((a[l] * a[l + 8]) * (a[l + 16] * a[l + 24])) * ((a[l + 32] * a[l + 40]) * (a[l + 48] * a[l + 56]));
-  for (size_t l = 0; l < LANES; l++) sum += log(product[l]);
-  return sum;
 }
 
 /* ---- likelihood ---- */
@@ -400,7 +289,7 @@ static void compare_components(const mixture *model, size_t n, size_t t, workspa
   }
   fill(w->sum, 0);
   for (size_t k = 0; k < components; k++) {
-    exponentiate(here, w->share + k * TILE, w->top);
+    exponentiate(here, w->share + k * TILE, w->top, 0);
     add(w->sum, w->share + k * TILE);
   }
   for (size_t r = here; r < TILE; r++) {
@@ -451,13 +340,6 @@ static void finish_moments(const mixture *model, workspace *w)
 {
   for (size_t a = 0; a < model->components * moments_of(model); a++)
     w->moments[a] = sum_lanes(w->moments + a * LANES);
-}
-
-static void add_finite(double x, double *sum) { *sum += isfinite(x) ? x : 0; }
-
-static void add_value(double sum, double *value)
-{
-  *value += sum < INFINITY ? sum : -INFINITY; /* not a number counts as impossible */
 }
 
 static void add_gradient(const mixture *model, const double *theta, size_t n, const workspace *w, double *grad)

@@ -2,13 +2,10 @@
  * A row is x_1 .. x_p and the label; an intercept is a covariate that is always one.  All K vectors are free,
  * theta[k * p + j] is weight j of class k, and the prior N(0, prior_sd_j^2) makes the sum identified. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <gsl/gsl_randist.h>
-#include "logevidence.h"
+#include "models/shared.h"
 
-#define HALF_LOG_2PI 0.91893853320467274178
-#define MOST_COVARIATES 100000
 #define MOST_CLASSES 10000 /* products of eight normalising sums must not overflow */
 
 typedef struct softmax {
@@ -19,56 +16,18 @@ typedef struct softmax {
 
 /* ---- settings ---- */
 
-static int read_count(const le_args *args, const char *name, size_t least, size_t most, size_t *count, char *message)
-{
-  const le_arg *arg = le_args_find(args, name);
-  if (!arg || !arg->values || arg->n != 1) {
-    snprintf(message, LE_MESSAGE_SIZE, "`%s` must be given as a single whole number.", name);
-    return 0;
-  }
-  double number = arg->values[0];
-  if (number >= (double)least && number <= (double)most && number == floor(number)) {
-    *count = (size_t)number;
-    return 1;
-  }
-  snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a whole number from %zu to %zu, not %g.", name, least, most,
-           number);
-  return 0;
-}
-
-/* One number, which then serves everywhere, or n of them, all positive. */
-static int read_scales(const le_args *args, const char *name, size_t n, double *number, char *message)
-{
-  const le_arg *arg = le_args_find(args, name);
-  if (arg && (!arg->values || (arg->n != 1 && arg->n != n))) {
-    if (n == 1)
-      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a single number.", name);
-    else
-      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be 1 or %zu numbers, not %zu.", name, n,
-               arg->values ? arg->n : 0);
-    return 0;
-  }
-  for (size_t j = 0; j < n; j++) {
-    number[j] = !arg ? 1 : arg->values[arg->n == 1 ? 0 : j];
-    if (isfinite(number[j]) && number[j] > 0) continue;
-    snprintf(message, LE_MESSAGE_SIZE, "`%s` must be finite and above 0, not %g.", name, number[j]);
-    return 0;
-  }
-  return 1;
-}
-
 static le_status create(const le_args *args, void **self, char *message)
 {
   *self = NULL;
   size_t p, classes;
-  if (!read_count(args, "covariates", 1, MOST_COVARIATES, &p, message) ||
-      !read_count(args, "classes", 2, MOST_CLASSES, &classes, message))
+  if (!le_read_count(args, "covariates", 1, MOST_COVARIATES, &p, message) ||
+      !le_read_count(args, "classes", 2, MOST_CLASSES, &classes, message))
     return LE_BAD_ARGUMENT;
   softmax *model = malloc(sizeof *model + p * sizeof(double));
   if (!model) return LE_NO_MEMORY;
   model->covariates = p;
   model->classes = classes;
-  if (!read_scales(args, "prior_sd", p, model->prior_sd, message)) {
+  if (!le_read_numbers(args, "prior_sd", 1, 0, p, model->prior_sd, message)) {
     free(model);
     return LE_BAD_ARGUMENT;
   }
@@ -129,90 +88,6 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
   for (size_t a = 0; a < d; a++) theta[a] = gsl_ran_gaussian_ziggurat(rng, model->prior_sd[a % p]);
 }
 
-/* ---- kernels on a tile ----
- * Rows are transposed once per call into tiles of TILE rows, a column behind the other, and the last tile is
- * filled up with zeros.  Loops over a tile then have a constant length and no dependence between rows: a sum
- * over rows is kept as LANES partial sums until the particle is done. */
-enum { TILE = 64, LANES = 8 };
-
-static size_t tiles_of(size_t n) { return (n + TILE - 1) / TILE; }
-
-/* out = weight' x, row by row. */
-static void combine(double *restrict out, size_t p, const double *weight, const double *restrict x)
-{
-  for (size_t r = 0; r < TILE; r++) out[r] = weight[0] * x[r];
-  size_t j = 1;
-  for (; j + 4 <= p; j += 4) {
-    double a = weight[j], b = weight[j + 1], c = weight[j + 2], d = weight[j + 3];
-    const double *restrict column = x + j * TILE;
-    for (size_t r = 0; r < TILE; r++)
-      out[r] += (a * column[r] + b * column[r + TILE]) + (c * column[r + 2 * TILE] + d * column[r + 3 * TILE]);
-  }
-  for (; j < p; j++) {
-    double a = weight[j];
-    const double *restrict column = x + j * TILE;
-    for (size_t r = 0; r < TILE; r++) out[r] += a * column[r];
-  }
-}
-
-static void raise_to(double *restrict top, const double *restrict x)
-{
-  for (size_t r = 0; r < TILE; r++) top[r] = x[r] > top[r] ? x[r] : top[r];
-}
-
-/* x = exp(x - top), and one in the rows that only fill the tile. */
-static void exponentiate(size_t n, double *restrict x, const double *restrict top)
-{
-  for (size_t r = 0; r < TILE; r++) x[r] -= top[r];
-  for (size_t r = 0; r < n; r++) x[r] = exp(x[r]);
-  for (size_t r = n; r < TILE; r++) x[r] = 1;
-}
-
-static void add(double *restrict out, const double *restrict x)
-{
-  for (size_t r = 0; r < TILE; r++) out[r] += x[r];
-}
-
-static void multiply(double *restrict out, const double *restrict x)
-{
-  for (size_t r = 0; r < TILE; r++) out[r] *= x[r];
-}
-
-static void fold(double *restrict lanes, const double *restrict a)
-{
-  for (size_t l = 0; l < LANES; l++)
-    lanes[l] += ((a[l] + a[l + 8]) + (a[l + 16] + a[l + 24])) + ((a[l + 32] + a[l + 40]) + (a[l + 48] + a[l + 56]));
-}
-
-static void fold_products(double *restrict lanes, const double *restrict a, const double *restrict b)
-{
-  for (size_t l = 0; l < LANES; l++)
-    lanes[l] += ((a[l] * b[l] + a[l + 8] * b[l + 8]) + (a[l + 16] * b[l + 16] + a[l + 24] * b[l + 24])) +
-                ((a[l + 32] * b[l + 32] + a[l + 40] * b[l + 40]) + (a[l + 48] * b[l + 48] + a[l + 56] * b[l + 56]));
-}
-
-static double sum_lanes(const double *lanes)
-{
-  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
-}
-
-static double dot_tile(const double *a, const double *b)
-{
-  double lanes[LANES] = {0};
-  fold_products(lanes, a, b);
-  return sum_lanes(lanes);
-}
-
-/* The sum of the logs, as the logs of products of eight. */
-static double sum_log(const double *restrict a)
-{
-  double product[LANES], sum = 0;
-  for (size_t l = 0; l < LANES; l++)
-    product[l] = ((a[l] * a[l + 8]) * (a[l + 16] * a[l + 24])) * ((a[l + 32] * a[l + 40]) * (a[l + 48] * a[l + 56]));
-  for (size_t l = 0; l < LANES; l++) sum += log(product[l]);
-  return sum;
-}
-
 /* ---- likelihood ---- */
 
 typedef struct workspace {
@@ -249,8 +124,6 @@ static size_t scratch_size(const void *self, size_t particles, size_t rows)
   return tiles_of(rows) * (p + 1) * TILE + (classes + 4) * TILE + classes * p * LANES;
 }
 
-static size_t rows_in_tile(size_t n, size_t t) { return n - t * TILE < TILE ? n - t * TILE : TILE; }
-
 /* Fails where a label is not one of the classes: it is about to become an index. */
 static le_status transpose(const softmax *model, const le_rows *rows, workspace *w)
 {
@@ -283,7 +156,7 @@ static void classify(const softmax *model, const double *theta, size_t n, size_t
   for (size_t r = 0; r < TILE; r++) w->chosen[r] = w->share[(size_t)(int)label[r] * TILE + r] - w->top[r];
   memset(w->sum, 0, TILE * sizeof(double));
   for (size_t k = 0; k < classes; k++) {
-    exponentiate(here, w->share + k * TILE, w->top);
+    exponentiate(here, w->share + k * TILE, w->top, 1);
     add(w->sum, w->share + k * TILE);
   }
 }
@@ -310,11 +183,6 @@ static void subtract_from_label(const softmax *model, size_t t, workspace *w)
   const double *label = w->label + t * TILE;
   for (size_t a = 0; a < model->classes * TILE; a++) w->share[a] = -w->share[a];
   for (size_t r = 0; r < TILE; r++) w->share[(size_t)(int)label[r] * TILE + r] += 1;
-}
-
-static void add_value(double sum, double *value)
-{
-  *value += sum < INFINITY ? sum : -INFINITY; /* not a number counts as impossible */
 }
 
 static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
@@ -351,13 +219,10 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
       normalise(model, &w);
       subtract_from_label(model, t, &w);
       for (size_t a = 0; a < d; a++)
-        fold_products(w.lanes + a * LANES, w.share + a / p * TILE, w.x + (t * p + a % p) * TILE);
+        le_fold_products(w.lanes + a * LANES, w.share + a / p * TILE, w.x + (t * p + a % p) * TILE);
     }
     add_value(sum, &value[i]);
-    for (size_t a = 0; a < d; a++) {
-      double slope = sum_lanes(w.lanes + a * LANES);
-      grad[i * d + a] += isfinite(slope) ? slope : 0;
-    }
+    for (size_t a = 0; a < d; a++) add_finite(sum_lanes(w.lanes + a * LANES), &grad[i * d + a]);
   }
   return LE_OK;
 }

@@ -1,0 +1,52 @@
+/* The readers of settings, and the kernel that is better called than inlined. */
+#include "models/shared.h"
+
+#include <stdio.h>
+
+int le_read_count(const le_args *args, const char *name, size_t least, size_t most, size_t *count, char *message)
+{
+  const le_arg *arg = le_args_find(args, name);
+  if (!arg || !arg->values || arg->n != 1) {
+    snprintf(message, LE_MESSAGE_SIZE, "`%s` must be given as a single whole number.", name);
+    return 0;
+  }
+  double number = arg->values[0];
+  if (number >= (double)least && number <= (double)most && number == floor(number)) {
+    *count = (size_t)number;
+    return 1;
+  }
+  snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a whole number from %zu to %zu, not %g.", name, least, most,
+           number);
+  return 0;
+}
+
+int le_read_numbers(const le_args *args, const char *name, double fallback, double above, size_t n, double *number,
+                    char *message)
+{
+  const le_arg *arg = le_args_find(args, name);
+  if (arg && (!arg->values || (arg->n != 1 && arg->n != n))) {
+    if (n == 1)
+      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a single number.", name);
+    else
+      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be 1 or %zu numbers, not %zu.", name, n,
+               arg->values ? arg->n : 0);
+    return 0;
+  }
+  for (size_t j = 0; j < n; j++) {
+    number[j] = !arg ? fallback : arg->values[arg->n == 1 ? 0 : j];
+    if (isfinite(number[j]) && number[j] > above) continue;
+    if (above == -INFINITY)
+      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be finite, not %g.", name, number[j]);
+    else
+      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be finite and above %g, not %g.", name, above, number[j]);
+    return 0;
+  }
+  return 1;
+}
+
+void le_fold_products(double *restrict lanes, const double *restrict a, const double *restrict b)
+{
+  for (size_t l = 0; l < LANES; l++)
+    lanes[l] += ((a[l] * b[l] + a[l + 8] * b[l + 8]) + (a[l + 16] * b[l + 16] + a[l + 24] * b[l + 24])) +
+                ((a[l + 32] * b[l + 32] + a[l + 40] * b[l + 40]) + (a[l + 48] * b[l + 48] + a[l + 56] * b[l + 56]));
+}
