@@ -122,7 +122,7 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = 2, kernel = hmc()
 #' @param particles Number of particles, a whole number of at least 2.
 #' @param schedule [adaptive()], [sigmoidal()] or [linear()].
 #' @param kernel How particles move, on the full data: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
-#' @param steps Moves at each distribution; for mixtures more where rows are few.
+#' @param steps Moves at each distribution.
 #' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article's comparison: 10 particles, an effective
 #'   sample size of 5, 20 steps of [sghmc()] with full gradients. Arguments given explicitly still count.
 #'
@@ -147,14 +147,12 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
   }
   particles <- check_particles(particles)
   kernel <- check_kernel(kernel)
-  method <- new_method(
+  new_method(
     "ais", match.call(),
     list(stage(particles, 1, kernel$mass, check_steps(steps), schedule_settings(check_schedule(schedule), particles),
                whole = 1)),
     list(kernel)
   )
-  method$open <- if (preset == "default") "work"
-  method
 }
 
 #' Sequential Monte Carlo
@@ -169,7 +167,7 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
 #'   particles. On the data path (default 0.5) a chunk that would leave fewer is annealed in; 1 never anneals.
 #' @param chunk For the data path: rows added at a time.
 #' @param kernel How particles move, on all data so far: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
-#' @param steps Moves at each distribution; for mixtures more where rows are few.
+#' @param steps Moves at each distribution; on the data path of a mixture more while rows are few.
 #' @param resampling `"systematic"`, `"stratified"`, `"multinomial"`, `"residual"`, or `"none"`.
 #' @param threshold Resample when the effective sample size falls under this share of the particles; 1 is always.
 #' @param move For the data path: move particles after every chunk (`"always"`), or only when they have been resampled
@@ -211,7 +209,7 @@ smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == 
                  resampling$threshold), own[-(1:2)])),
     list(kernel)
   )
-  method$open <- "work"
+  if (path == "data") method$open <- "work"
   method
 }
 
