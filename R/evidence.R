@@ -8,7 +8,7 @@
 #' @param model A model, such as [linear_regression()], [softmax_regression()], [gaussian_mixture()] or
 #'   [gaussian_mean()].
 #' @param data The data: a data frame, or what the model's help page allows besides.
-#' @param method How to estimate: [sgais()], the default, [ais()], [smc()], [sequential()],
+#' @param method How to estimate: [sgais()], the default, [ais()], [smc()], [nested()], [sequential()],
 #'   [likelihood_weighting()] or [harmonic_mean()].
 #' @param seed A whole number that makes the run reproducible, whatever the number of `threads`. `NULL`, the default, takes
 #'   one from R's own generator, so that [set.seed()] governs.
@@ -36,6 +36,8 @@
 #'   \item{`draws`, `log_weights`}{Posterior draws on the user's scale, a matrix with a row for each, and their log
 #'     weights, which sum to one on the natural scale.}
 #'   \item{`parameters`}{The same draws in unconstrained space.}
+#'   \item{`nested`}{What nested sampling knows besides, see [nested()]; `NULL` for other methods.}
+#'   \item{`data_id`}{A text that is the same for fits to the same observations.}
 #'   \item{`replicates`}{A data frame of the single runs' estimates, if there are several.}
 #'   \item{`warnings`}{Sentences about what is suspect.}
 #'   \item{`work`}{Evaluations of likelihoods and gradients of one observation, annealing steps, seconds.}

@@ -8,9 +8,9 @@ new_kernel <- function(name, args, mass = "default") {
 #' Markov kernels
 #'
 #' How particles move between two reweightings. Every method that takes a `kernel` takes each of these whose needs are
-#' met: `hmc()`, `mala()` and `rwm()` accept or reject on the exact density and so need the full data; `baoab()`,
-#' `sghmc()` and `sgld()` need only a gradient, which may come from mini-batches. A mismatch is an error before
-#' anything runs.
+#' met: `hmc()`, `mala()`, `rwm()` and `slice()` look at the exact density and so need the full data; `baoab()`,
+#' `sghmc()` and `sgld()` need only a gradient, which may come from mini-batches. `rwm()` and `slice()` need no gradients.
+#' Nested sampling takes `slice()`, `rwm()`, `sghmc()` and `prior_draws()`. A mismatch is an error before anything runs.
 #'
 #' @param leapfrog Leapfrog steps of a trajectory, a whole number; `NULL`, the default, takes as many as make a
 #'   trajectory of length 1.5 on the scale of the mass matrix.
@@ -29,13 +29,16 @@ new_kernel <- function(name, args, mass = "default") {
 #' @param refresh Whether to draw fresh momenta before every step and not only at the start of each distribution.
 #' @param tempered Whether a chunk that is annealed at \eqn{\lambda} counts \eqn{\lambda} times in \eqn{n}; `FALSE`,
 #'   as published, counts it in full.
+#' @param width Width of the interval in which `slice()` looks for the next point, positive, on the scale of the mass
+#'   matrix; `NULL`, the default, adapts it between distributions.
 #' @param clip Largest move of a whitened coordinate in one step, positive.
 #'
 #' @details
 #' `hmc()` is Hamiltonian Monte Carlo and `mala()` its one-step form, `rwm()` random-walk Metropolis, `sgld()` and
 #' `sghmc()` stochastic gradient Langevin dynamics and Hamiltonian Monte Carlo as published, and `baoab()` underdamped
 #' Langevin dynamics on a whitened scale by the splitting of that name, which samples a Gaussian without step size
-#' error. As published, `sghmc()` loses some variance at the start of each distribution, so it wants ten `steps` or more.
+#' error. `slice()` is slice sampling along random orthogonal directions, by shrinkage. `prior_draws()`, for nested
+#' sampling only, draws from the prior until the likelihood is high enough: exact, and slow beyond a few parameters. As published, `sghmc()` loses some variance at the start of each distribution, so it wants ten `steps` or more.
 #'
 #' @return An object of class `"evidence_kernel"`.
 #'
@@ -46,6 +49,8 @@ new_kernel <- function(name, args, mass = "default") {
 #'
 #' Leimkuhler, B. and Matthews, C. (2013). Rational construction of stochastic numerical methods for molecular
 #' sampling. *Applied Mathematics Research eXpress*. \doi{10.1093/amrx/abs010}
+#'
+#' Neal, R. M. (2003). Slice sampling. *Annals of Statistics* 31, 705-767. \doi{10.1214/aos/1056562461}
 #'
 #' Welling, M. and Teh, Y. W. (2011). Bayesian learning via stochastic gradient Langevin dynamics. *ICML*.
 #'
@@ -110,6 +115,16 @@ baoab <- function(step_size = 0.7, friction = 2, clip = 3, mass = "dense") {
   ), check_mass(mass))
 }
 
+#' @rdname kernels
+#' @export
+slice <- function(width = NULL, mass = "dense") {
+  new_kernel("slice", list(width = if (is.null(width)) 0 else check_positive(width, "width")), check_mass(mass))
+}
+
+#' @rdname kernels
+#' @export
+prior_draws <- function() new_kernel("prior_draws", list())
+
 check_step <- function(step_size) if (is.null(step_size)) 0 else check_positive(step_size, "step_size")
 
 check_mass <- function(mass) check_choice(mass, "mass", c("dense", "diagonal", "identity"))
@@ -119,7 +134,7 @@ check_kernel <- function(kernel, name = "kernel") {
   kernel
 }
 
-needs_density <- function(kernel) kernel$name %in% c("hmc", "rwm")
+needs_density <- function(kernel) kernel$name %in% c("hmc", "rwm", "slice", "prior_draws")
 
 #' @export
 print.evidence_kernel <- function(x, ...) {
@@ -132,7 +147,7 @@ format_kernel <- function(kernel) {
   args <- kernel$args
   flag <- names(args) %in% c("refresh", "tempered")
   shown <- ifelse(flag, as.character(unlist(args) != 0), vapply(args, format, ""))
-  adaptive <- names(args) %in% c("leapfrog", "step_size") & unlist(args) == 0
+  adaptive <- names(args) %in% c("leapfrog", "step_size", "width") & unlist(args) == 0
   pieces <- paste(names(args), shown, sep = " = ")[!adaptive]
   if (kernel$mass != "default") pieces <- c(pieces, paste0("mass = \"", kernel$mass, "\""))
   paste0(kernel$name, "(", paste(pieces, collapse = ", "), ")")

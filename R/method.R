@@ -1,17 +1,17 @@
-# Methods as specifications: a name, the settings of the engine in src/estimators/walk.c, and kernels.
+# Methods as specifications: a name, the settings of an engine in src/estimators, and kernels.
 # Each constructor is a list of choices; nothing is computed here.
 
 #' @noRd
-new_method <- function(name, call, stages, kernels = list(), ..., note = NULL) {
+new_method <- function(name, call, stages = list(), kernels = list(), ..., note = NULL, estimator = "walk") {
   settings <- list(...)
   for (s in seq_along(stages)) {
     stage <- stages[[s]]
     names(stage) <- paste0(s, ".", names(stage))
     settings <- c(settings, stage)
   }
-  settings$stages <- length(stages)
+  if (length(stages)) settings$stages <- length(stages)
   structure(
-    list(name = name, call = call, estimator = "walk", settings = lapply(settings, as_setting), kernels = kernels,
+    list(name = name, call = call, estimator = estimator, settings = lapply(settings, as_setting), kernels = kernels,
          note = note),
     class = c(name, "evidence_method")
   )

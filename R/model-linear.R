@@ -87,6 +87,7 @@ encode.linear_regression <- function(model, data) {
     theta_names = covariates,
     user_names = covariates,
     offset = input$offset,
+    observed = matrix(as.double(input$y), 1),
     design = design
   )
 }

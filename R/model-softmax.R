@@ -65,8 +65,10 @@ encode.softmax_regression <- function(model, data) {
   if (!is.null(design$terms)) refuse_offset(design$terms, "softmax_regression")
   design$levels <- class_levels(input$y, design$response)
   names <- as.vector(t(outer(design$levels, design$covariates, paste, sep = ":")))
+  rows <- softmax_rows(input, design, "data")
   list(
-    rows = softmax_rows(input, design, "data"),
+    rows = rows,
+    observed = rows[nrow(rows), , drop = FALSE],
     n = nrow(input$x),
     args = list(
       covariates = as.double(length(design$covariates)),

@@ -1,7 +1,9 @@
 # Pictures of a fit.  Each type is first a figure, a list of plain numbers and labels, which base graphics and ggplot2
 # then draw each in their way.
 
-PLOT_TYPES <- c("evidence", "steps", "ess", "posterior")
+plot_types <- function(fit) {
+  c("evidence", if (is.null(fit$nested)) c("steps", "ess") else c("climb", "weight"), "posterior")
+}
 
 # Colours that the colour-blind can tell apart (Okabe and Ito).
 BLUE <- "#0072B2"
@@ -19,10 +21,12 @@ FAINT <- "#E6E6E6"
 #' @param type What to plot:
 #'   * `"evidence"`: log evidence per observation against the number of observations, with a band of two standard
 #'     errors of the sampler. The point is the reported estimate. Methods that anneal all data at once have the log
-#'     evidence against the power of the likelihood instead.
+#'     evidence against the power of the likelihood instead; nested sampling, against the log of the prior volume left.
 #'   * `"steps"`: annealing steps in each chunk; many at a place mean that the data changed there. For methods that
 #'     anneal all data at once, the power of the likelihood at each step.
 #'   * `"ess"`: effective sample size, in percent of the particles, after each chunk or step.
+#'   * `"climb"`, for nested sampling: log likelihood of the points against the log of the prior volume that is left.
+#'   * `"weight"`, for nested sampling: where along the climb the posterior lies.
 #'   * `"posterior"`: marginal posterior densities, with the middle 90 percent shaded and the median as a line.
 #'
 #'   `plot()` without a type shows all four on one page.
@@ -46,7 +50,7 @@ FAINT <- "#E6E6E6"
 #' @seealso [summary.evidence()]
 #' @export
 plot.evidence <- function(x, type = NULL, parameters = NULL, ...) {
-  type <- if (!is.null(type)) check_choice(type, "type", PLOT_TYPES)
+  type <- if (!is.null(type)) check_choice(type, "type", plot_types(x))
   chosen <- pick_parameters(x, parameters)
   old <- graphics::par("mfrow", "mar", "mgp", "tcl", "las", "oma", "cex")
   alone <- !is.null(type) && type != "posterior"
@@ -68,7 +72,7 @@ plot.evidence <- function(x, type = NULL, parameters = NULL, ...) {
 #' @exportS3Method ggplot2::autoplot
 autoplot.evidence <- function(object, type = "evidence", parameters = NULL, ...) {
   check_no_dots(...)
-  type <- check_choice(type, "type", PLOT_TYPES)
+  type <- check_choice(type, "type", plot_types(object))
   chosen <- pick_parameters(object, parameters)
   if (type == "posterior") return(gg_densities(lapply(chosen, function(j) density_figure(object, j))))
   gg_figure(figure_of(object, type))
@@ -93,6 +97,8 @@ pick_parameters <- function(fit, parameters, most = 9) {
 # Figures -----------------------------------------------------------------------------------------
 
 figure_of <- function(fit, type) {
+  if (!is.null(fit$nested))
+    return(switch(type, evidence = nested_figure(fit), climb = climb_figure(fit), weight = weight_figure(fit)))
   whole <- is_one_chunk(fit$trace)
   switch(type, evidence = if (whole) path_figure(fit) else evidence_figure(fit),
          steps = if (whole) schedule_figure(fit) else steps_figure(fit), ess = ess_figure(fit))
@@ -101,13 +107,13 @@ figure_of <- function(fit, type) {
 #' A figure: points to draw as a line or as spikes, perhaps a band and one estimate apart
 #' @noRd
 new_figure <- function(x, y, title, note, xlab, ylab, shape = "line", lower = y, upper = y, log = FALSE,
-                       from_zero = FALSE, whole_numbers = FALSE, estimate = NULL) {
+                       from_zero = FALSE, whole_numbers = FALSE, reversed = FALSE, estimate = NULL) {
   use <- is.finite(x) & is.finite(y)
   data <- data.frame(x = x, y = y, lower = lower, upper = upper)[use, ]
   data$lower[!is.finite(data$lower)] <- data$y[!is.finite(data$lower)]
   data$upper[!is.finite(data$upper)] <- data$y[!is.finite(data$upper)]
   list(data = data, title = title, note = note, xlab = xlab, ylab = ylab, shape = shape, log = log,
-       from_zero = from_zero, whole_numbers = whole_numbers, estimate = estimate)
+       from_zero = from_zero, whole_numbers = whole_numbers, reversed = reversed, estimate = estimate)
 }
 
 POWER <- "Power of the likelihood"
@@ -147,6 +153,42 @@ path_figure <- function(fit) {
   )
 }
 
+VOLUME <- "Log of the prior volume left"
+
+# From the prior on the left, shrinking to the right; nobody needs more points than there are pixels.
+climb_points <- function(fit) {
+  points <- fit$nested$points
+  points$weight <- exp(fit$log_weights)
+  points$sum <- fit$log_evidence + log(cumsum(points$weight))
+  points$shrunk <- -points$log_volume
+  points[unique(round(seq(1, nrow(points), length.out = 2000))), ]
+}
+
+nested_figure <- function(fit) {
+  points <- climb_points(fit)
+  shown <- points$sum > fit$log_evidence - 20
+  new_figure(-points$shrunk[shown], points$sum[shown], "Log evidence so far", "point: reported", VOLUME, "Nats",
+             reversed = TRUE, estimate = reported(fit, -max(points$shrunk)))
+}
+
+climb_figure <- function(fit) {
+  points <- climb_points(fit)
+  shown <- points$log_lik >= min(points$log_lik[points$weight > 1e-30 * max(points$weight)])
+  new_figure(-points$shrunk[shown], points$log_lik[shown], "Log likelihood along the climb", "", VOLUME, "Nats",
+             reversed = TRUE)
+}
+
+# Weight of each point per unit of log volume.
+weight_figure <- function(fit) {
+  points <- fit$nested$points
+  weight <- exp(fit$log_weights) * fit$nested$levels$live
+  bins <- cut(points$log_volume, 120)
+  height <- tapply(weight, bins, mean)
+  at <- tapply(points$log_volume, bins, mean)
+  new_figure(rev(at), rev(height / max(height, na.rm = TRUE)), "Where the posterior lies", "", VOLUME, "Relative weight",
+             reversed = TRUE, from_zero = TRUE)
+}
+
 steps_figure <- function(fit) {
   trace <- fit$trace
   new_figure(trace$n, trace$lambda_steps, "Annealing steps of each chunk", "", "Observations", "Steps",
@@ -173,8 +215,9 @@ ess_figure <- function(fit) {
 
 # Bandwidth by Silverman's rule, from weighted spread and effective size.
 density_figure <- function(fit, j) {
-  x <- fit$draws[, j]
-  weights <- exp(fit$log_weights)
+  used <- fit$log_weights > max(fit$log_weights) - 18 # what nothing would show of
+  x <- fit$draws[used, j]
+  weights <- exp(fit$log_weights[used])
   weights <- weights / sum(weights)
   quantiles <- weighted_quantile(x, weights, c(0.05, 0.25, 0.5, 0.75, 0.95))
   spread <- c(weighted_sd(x, weights), (quantiles[4] - quantiles[2]) / 1.34)
@@ -192,7 +235,8 @@ figure_limits <- function(figure) {
   limits <- function(v) if (length(v)) range(v) else c(0, 1)
   x <- limits(data$x)
   y <- if (is.null(figure$ylim)) limits(c(if (figure$from_zero) 0, data$lower, data$upper)) else figure$ylim
-  list(x = if (x[1] < x[2]) x else x + if (figure$log) 0 else c(-1, 1) * max(abs(x[1]), 1) / 2,
+  x <- if (x[1] < x[2]) x else x + if (figure$log) 0 else c(-1, 1) * max(abs(x[1]), 1) / 2
+  list(x = if (figure$reversed) rev(x) else x,
        y = if (y[1] < y[2]) y else y + c(-1, 1) * max(abs(y[1]), 1) * 0.05)
 }
 
@@ -276,7 +320,7 @@ plot_overview <- function(fit, chosen) {
   graphics::layout(rbind(cbind(matrix(1, 2, 2), matrix(2, 2, 2)), cbind(matrix(3, 2, 2), quarter)))
   # layout() makes text smaller as mfrow does for so many panels; here they are larger
   graphics::par(cex = 0.83, mar = c(3.4, 5, 2.8, 1.6), mgp = c(2.2, 0.6, 0), tcl = -0.3, las = 1, oma = rep(0, 4))
-  for (type in c("evidence", "steps", "ess")) draw_figure(figure_of(fit, type))
+  for (type in plot_types(fit)[1:3]) draw_figure(figure_of(fit, type))
   graphics::par(mar = c(2, 1, 2.8, 0.8), mgp = c(2, 0.4, 0))
   draw_densities(fit, chosen)
 }
@@ -318,6 +362,7 @@ gg_figure <- function(figure) {
 }
 
 gg_axis <- function(figure) {
+  if (figure$reversed) return(ggplot2::scale_x_reverse(labels = axis_labels))
   if (figure$log) return(ggplot2::scale_x_log10(labels = axis_labels))
   if (nrow(figure$data) == 1) return(ggplot2::scale_x_continuous(breaks = figure$data$x))
   ggplot2::scale_x_continuous(labels = axis_labels)

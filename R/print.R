@@ -21,7 +21,7 @@
 #'   \item{`parameters`}{A data frame with a row for each parameter on the user's scale: `mean`, `sd`, `q5`, `q50`,
 #'     `q95`.}
 #'   \item{`draws`, `effective`}{Number of draws, and how many independent ones they are worth.}
-#'   \item{`steps`}{Annealing steps: their `total`, the number of `chunks`, the `most` in one chunk and the number of
+#'   \item{`steps`}{Annealing steps, `NULL` for nested sampling: their `total`, the number of `chunks`, the `most` in one chunk and the number of
 #'     observations `at` its end.}
 #'   \item{`least_ess`}{The smallest effective sample size along the way: `ess`, of how many `particles`, after how
 #'     many observations (`n`) and at which `lambda`.}
@@ -67,7 +67,8 @@ summary.evidence <- function(object, ...) {
   structure(
     list(
       fit = object, parameters = parameters, draws = draws, effective = 1 / sum(weights^2),
-      steps = most_steps(object$trace), least_ess = least_ess(object$trace),
+      steps = if (is.null(object$nested)) most_steps(object$trace),
+      least_ess = if (is.null(object$nested)) least_ess(object$trace),
       acceptance = range_of(object$trace$acceptance), exchangeable = symmetry > 0
     ),
     class = "summary.evidence"
@@ -85,7 +86,8 @@ print.summary.evidence <- function(x, most = 20, ...) {
   hidden <- nrow(x$parameters) - most
   if (hidden > 0) cat("... and ", hidden, " more: print(summary(fit), most = ", nrow(x$parameters), ")\n", sep = "")
   if (x$exchangeable) cat_wrapped("Components are numbered arbitrarily.")
-  cat("\nThe walk", if (!is.null(fit$replicates)) " (first replicate)", ":\n", sep = "")
+  cat("\nThe ", if (is.null(fit$nested)) "walk" else "climb", if (!is.null(fit$replicates)) " (first replicate)", ":\n",
+      sep = "")
   cat(paste0("  ", walk_lines(x), "\n"), sep = "")
   if (!is.null(fit$audit)) cat(audit_lines(fit$audit), sep = "\n")
   invisible(x)
@@ -129,6 +131,7 @@ ERROR_FROM <- c(
 )
 
 sampler_words <- function(fit) {
+  if (!is.null(fit$nested)) return(paste0(count(fit$nested$live), " live points, error from simulated volumes"))
   particles <- utils::tail(fit$trace$particles, 1)
   error <- ERROR_FROM[fit$method$name]
   if (is.na(error)) error <- "error from their genealogy"
@@ -146,13 +149,15 @@ cost_line <- function(fit) {
   evaluations <- sum(work[intersect(names(work), c("likelihoods", "gradients"))])
   pieces <- c(
     show_time(work[["seconds"]]),
-    if (isTRUE(work["lambda_steps"] > 0)) count_of(work[["lambda_steps"]], "annealing step"),
+    if (!is.null(fit$nested)) count_of(nrow(fit$nested$points), "point")
+    else if (isTRUE(work["lambda_steps"] > 0)) count_of(work[["lambda_steps"]], "annealing step"),
     if (evaluations > 0) paste(large(evaluations), "evaluations")
   )
   paste0("n = ", count(fit$n), "; ", shorten(deparse1(fit$method$call), 50), "; ", paste(pieces, collapse = ", "))
 }
 
 walk_lines <- function(x) {
+  if (!is.null(x$fit$nested)) return(climb_lines(x))
   steps <- x$steps
   ess <- x$least_ess
   rate <- x$acceptance
@@ -166,6 +171,21 @@ walk_lines <- function(x) {
              if (ess$lambda < 1) paste("lambda =", format(ess$lambda, digits = 2)) else paste("n =", count(ess$n)),
              ")"),
     if (!anyNA(rate)) paste("moves accepted", paste(unique(percent(rate)), collapse = " to "))
+  )
+}
+
+climb_lines <- function(x) {
+  nested <- x$fit$nested
+  sums <- nested$sums
+  c(
+    sprintf("information %.2f nats, down to a share of exp(%.1f) of the prior", nested$information,
+            min(nested$points$log_volume)),
+    sprintf("sums: lower %.3f, trapezoid %.3f, upper %.3f, as published %.3f; mean over volumes %.3f", sums[["lower"]],
+            sums[["trapezoid"]], sums[["upper"]], sums[["published"]], sums[["simulated"]]),
+    sprintf("copies are moved %.0f%% of the way to a fresh draw", 100 * nested$renewal),
+    if (!is.na(nested$rank_p))
+      sprintf("ranks of new points: largest gap %.3f, p = %.2g", nested$rank_gap, nested$rank_p),
+    if (!anyNA(x$acceptance)) paste("proposals accepted", paste(unique(percent(x$acceptance)), collapse = " to "))
   )
 }
 

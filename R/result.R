@@ -1,11 +1,8 @@
 # From what C reports to the object a user holds: which estimate is the headline, what is suspect, and the draws.
 
-TRACE_COLUMNS <- c("n", "lambda", "log_evidence", "se", "lambda_steps", "ess", "acceptance", "step_size",
-                   "particles", "temperature", "evaluations", "seconds")
-
 #' @noRd
 new_evidence <- function(runs, call, model, method, encoded, words) {
-  fits <- lapply(runs, one_run, modes = if (may_have_modes(model)) "several" else "one")
+  fits <- lapply(runs, one_run, method = method, modes = if (may_have_modes(model)) "several" else "one")
   first <- fits[[1]]
   headline <- if (length(fits) > 1) combine_runs(fits) else first$headline
   chosen <- lapply(fits, `[[`, "headline")
@@ -17,18 +14,22 @@ new_evidence <- function(runs, call, model, method, encoded, words) {
   structure(
     list(
       log_evidence = headline$log_evidence, se = headline$se, source = headline$source, n = encoded$n,
-      trace = first$trace, sampler = first$sampler, audit = first$audit,
+      trace = first$trace, sampler = first$sampler, audit = first$audit, nested = first$nested,
       draws = named_draws(user, encoded$user_names), log_weights = log_weights,
       parameters = named_draws(points, encoded$theta_names),
       replicates = if (length(fits) > 1) replicate_table(fits),
       warnings = unique(c(unlist(lapply(fits, `[[`, "warnings")), headline$warnings,
                           if (astray) astray_warning(astray, ncol(user)), method$note)),
       work = work, call = call, model = model, method = method, seed = words, design = encoded$design,
-      args = encoded$args
+      args = encoded$args,
+      data_id = data_id(encoded)
     ),
     class = "evidence"
   )
 }
+
+# Of what the model explains: regressions of one response on different covariates can be compared.
+data_id <- function(encoded) .Call(ffi_fingerprint, if (is.null(encoded$observed)) encoded$rows else encoded$observed)
 
 astray_warning <- function(astray, n) {
   paste0(astray, " of ", n, " draws have run away to infinity: the kernel's steps are too long for these data, and the ",
@@ -43,7 +44,7 @@ named_draws <- function(columns, names) {
 
 #' One run's estimates, and which of them to believe
 #' @noRd
-one_run <- function(out, modes = "one") {
+one_run <- function(out, method, modes = "one") {
   # summary figures come first and as 1 x 1 matrices; columns of the trace may share their names
   figures <- out[!duplicated(names(out))]
   trace <- trace_of(out)
@@ -52,6 +53,8 @@ one_run <- function(out, modes = "one") {
     log_evidence = drop(figures$log_evidence), se = drop(figures$se), draws = t(out$draws),
     log_weights = normalise(log_weights)
   )
+  nested <- nested_of(figures, trace)
+  if (isTRUE(method$settings$published == 1)) sampler$log_evidence <- drop(figures$published)
   audit <- audit_of(figures, sampler, AUDIT_LEAST_ESS[[modes]])
   headline <- if (!is.null(audit) && audit$passed) {
     list(log_evidence = audit$log_evidence, se = audit$se, source = "audit", points = figures$audit_draws,
@@ -60,10 +63,11 @@ one_run <- function(out, modes = "one") {
     list(log_evidence = sampler$log_evidence, se = sampler$se, source = "sampler", points = out$draws,
          log_weights = sampler$log_weights)
   }
-  collapsed <- headline$source == "sampler" && min(trace$ess, na.rm = TRUE) < COLLAPSED_ESS
+  collapsed <- headline$source == "sampler" && min(trace$ess, Inf, na.rm = TRUE) < COLLAPSED_ESS
   list(
-    headline = headline, sampler = sampler, audit = audit, trace = trace,
+    headline = headline, sampler = sampler, audit = audit, nested = nested, trace = trace,
     warnings = c(
+      nested_warnings(nested),
       if (!is.null(audit) && !audit$passed) audit$reason,
       if (collapsed) paste0(
         "The weights have all but collapsed onto a few particles: the evidence is probably far too low, and its ",
@@ -75,10 +79,8 @@ one_run <- function(out, modes = "one") {
   )
 }
 
-trace_of <- function(out) {
-  plain <- !vapply(out, is.matrix, TRUE)
-  as.data.frame(out[plain])[TRACE_COLUMNS]
-}
+# Plain vectors are the trace's columns, everything else comes as a matrix.
+trace_of <- function(out) as.data.frame(out[!vapply(out, is.matrix, TRUE)])
 
 normalise <- function(log_weights) {
   top <- max(log_weights)

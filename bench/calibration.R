@@ -14,6 +14,7 @@ METHODS <- list(
   ais = ais(),
   thermal = smc(),
   data = smc("data"),
+  nested = nested(),
   weighting = likelihood_weighting()
 )
 

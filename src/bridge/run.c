@@ -3,6 +3,7 @@
 #include "bridge/bridge.h"
 
 #include "base/threads.h"
+#include "core/volumes.h"
 
 #include <gsl/gsl_errno.h>
 
@@ -171,6 +172,43 @@ static uint64_t checksum(const unsigned char *bytes, size_t size)
   uint64_t sum = 14695981039346656037u;
   for (size_t i = 0; i < size; i++) sum = (sum ^ bytes[i]) * 1099511628211u;
   return sum;
+}
+
+/* n observations in whatever order: their number and the sum of their checksums, as text. */
+SEXP ffi_fingerprint(SEXP matrix)
+{
+  if (TYPEOF(matrix) != REALSXP || !Rf_isMatrix(matrix)) Rf_error("A fingerprint is of a numeric matrix.");
+  const size_t width = (size_t)Rf_nrows(matrix), n = (size_t)Rf_ncols(matrix);
+  uint64_t sum = 0;
+  for (size_t r = 0; r < n; r++)
+    sum += checksum((const unsigned char *)(REAL(matrix) + r * width), width * sizeof(double));
+  char text[64];
+  snprintf(text, sizeof text, "%.0f-%08x%08x", (double)n, (unsigned)(sum >> 32), (unsigned)sum);
+  return Rf_mkString(text);
+}
+
+/* The sums of nested sampling over points that R has merged. */
+SEXP ffi_volumes(SEXP log_lik, SEXP live, SEXP rest, SEXP simulations, SEXP seed)
+{
+  static const char *const names[] = {"log_volumes", "log_weights", "sums"};
+  if (TYPEOF(log_lik) != REALSXP || TYPEOF(live) != REALSXP || XLENGTH(log_lik) != XLENGTH(live))
+    Rf_error("Volumes need two vectors of the same length.");
+  const size_t n = (size_t)XLENGTH(log_lik);
+  SEXP values[3] = {PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)n)), PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)n)),
+                    PROTECT(Rf_allocVector(REALSXP, 7))};
+  double *work = (double *)R_alloc(n, sizeof(double));
+  le_streams streams;
+  if (le_streams_alloc(&streams, 1, seed_from_words(seed), 0) != LE_OK) raise_status(LE_NO_MEMORY, NULL);
+  le_volumes volumes;
+  le_volumes_sum(n, REAL(log_lik), REAL(live), one_count(rest, "rest"), one_count(simulations, "simulations"),
+                 streams.rng[0], REAL(values[0]), REAL(values[1]), work, &volumes);
+  le_streams_free(&streams);
+  const double sums[7] = {volumes.log_evidence, volumes.se,          volumes.information, volumes.lower,
+                          volumes.upper,        volumes.published, volumes.mean};
+  memcpy(REAL(values[2]), sums, sizeof sums);
+  SEXP list = named_list(3, names, values);
+  UNPROTECT(3);
+  return list;
 }
 
 SEXP ffi_run_save(SEXP run)

@@ -53,12 +53,14 @@ le_status le_metric_set_particles(le_metric *metric, size_t m, const double *the
       for (size_t k = 0; k <= j; k++) covariance[j * d + k] += dj * (theta[i * d + k] - mean[k]);
     }
   const double bessel = effective > 1.5 ? effective / (effective - 1) : 3;
-  const double shrink = (double)d / ((double)d + effective), floor_share = 1 / (1 + effective);
+  /* left alone, the covariance follows any linear map of the space, however badly conditioned */
+  const int enough = !prior_variance && effective > 3 * (double)d;
+  const double shrink = enough ? 0 : (double)d / ((double)d + effective), floor_share = 1 / (1 + effective);
   for (size_t j = 0; j < d; j++)
     for (size_t k = 0; k <= j; k++) {
       double c = covariance[j * d + k] * bessel;
       if (j == k)
-        c = (1 - 0.01 * floor_share) * c + 1e-4 * floor_share * prior_variance[j] + 1e-300;
+        c = (prior_variance ? (1 - 0.01 * floor_share) * c + 1e-4 * floor_share * prior_variance[j] : c) + 1e-300;
       else
         c *= 1 - shrink;
       covariance[j * d + k] = covariance[k * d + j] = c;

@@ -23,7 +23,8 @@ void le_metric_alloc(le_metric *metric, size_t d, le_metric_kind kind, le_arena 
 /* From a precision matrix (left alone); LE_NOT_POSITIVE leaves the metric as it was. */
 le_status le_metric_set_precision(le_metric *metric, const double *precision);
 /* From weighted particles: their covariance, shrunk towards its diagonal by d / (d + effective size) and towards
- * `prior_variance` (d numbers) where the particles hardly vary. */
+ * `prior_variance` (d numbers) where the particles hardly vary; with prior_variance NULL neither, as long as there are
+ * more than 3 d particles. */
 le_status le_metric_set_particles(le_metric *metric, size_t m, const double *theta, const double *weight,
                                   const double *prior_variance);
 void le_metric_drift(const le_metric *metric, const double *velocity, double *displacement);

@@ -28,6 +28,8 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
   target->work = le_arena_doubles(arena, 2 * m);
   target->grad = le_arena_doubles(arena, m * target->d);
   target->relabelled = le_arena_doubles(arena, target->d);
+  target->packed = le_arena_doubles(arena, m * target->d);
+  target->chosen = le_arena_indices(arena, m);
 }
 
 int le_target_outside(const le_target *target, const double *theta)
@@ -140,9 +142,48 @@ le_status le_target_information(le_target *target, size_t from, size_t to, doubl
   return LE_OK;
 }
 
+int le_target_above_floor(const le_target *target, double log_lik)
+{
+  if (!target->floor) return 1;
+  if (log_lik != target->floor->value) return log_lik > target->floor->value;
+  return gsl_rng_uniform(target->rng) > target->floor->tie;
+}
+
+/* Inside the wall the density is that of prior and rows seen; the chunk, the dear part, is only asked about points that
+ * the prior leaves above their level. */
+static le_status walled_density(le_target *target, size_t m, const double *theta, const double *level, double *value)
+{
+  const size_t d = target->d, to = target->seen + target->chunk;
+  double *sum = target->work;
+  size_t chosen = 0;
+  target->ops->log_prior(target->model, m, theta, value);
+  if (target->seen > 0) {
+    LE_TRY(le_target_log_lik(target, 0, target->seen, m, theta, sum));
+    for (size_t i = 0; i < m; i++) value[i] += sum[i];
+  }
+  for (size_t i = 0; i < m; i++) {
+    if (isnan(value[i]) || (level && !(value[i] > level[i]))) value[i] = -INFINITY;
+    if (value[i] == -INFINITY) continue;
+    memcpy(target->packed + chosen * d, theta + i * d, d * sizeof(double));
+    target->chosen[chosen++] = i;
+  }
+  if (chosen == 0) return LE_OK;
+  LE_TRY(le_target_log_lik(target, target->seen, to, chosen, target->packed, sum));
+  for (size_t c = 0; c < chosen; c++)
+    if (!le_target_above_floor(target, sum[c])) value[target->chosen[c]] = -INFINITY;
+  return LE_OK;
+}
+
+le_status le_target_density_above(le_target *target, size_t m, const double *theta, const double *level,
+                                  double *value)
+{
+  return target->floor ? walled_density(target, m, theta, level, value) : le_target_density(target, m, theta, value);
+}
+
 le_status le_target_density(le_target *target, size_t m, const double *theta, double *value)
 {
   double *sum = target->work;
+  if (target->floor) return walled_density(target, m, theta, NULL, value);
   target->ops->log_prior(target->model, m, theta, value);
   if (target->seen > 0) {
     LE_TRY(le_target_log_lik(target, 0, target->seen, m, theta, sum));

@@ -12,6 +12,12 @@
 
 struct le_gradient;
 
+/* A wall, for nested sampling: no density where the chunk's log-likelihood is not above `value`.  A point that equals it
+ * is above if its label, uniform and drawn afresh, exceeds `tie`: so plateaus are ordered at random. */
+typedef struct le_floor {
+  double value, tie;
+} le_floor;
+
 typedef struct le_target {
   const le_model_ops *ops;
   const void *model;
@@ -30,6 +36,7 @@ typedef struct le_target {
    * of that reference only: a metric made for one labelling does not treat all alike, and particles that wandered into
    * another would no longer stand for the whole of f. */
   const double *labels;
+  const le_floor *floor; /* NULL, or a wall in the chunk's log-likelihood, lambda being 0 */
 
   size_t block;   /* rows per likelihood call */
   size_t m;       /* largest number of particles */
@@ -38,6 +45,8 @@ typedef struct le_target {
   double *work;    /* 2 m */
   double *grad;    /* m x d, for the second of two sums */
   double *relabelled; /* d */
+  double *packed;     /* m x d, for the points worth a likelihood */
+  size_t *chosen;     /* m: which they are */
   double likelihoods, gradients; /* observation evaluations so far */
 } le_target;
 
@@ -59,6 +68,12 @@ le_status le_target_information(le_target *target, size_t from, size_t to, doubl
 
 /* log f, exactly; -Inf where the model gives no number. */
 le_status le_target_density(le_target *target, size_t m, const double *theta, double *value);
+/* The same for a caller who only wants to know values above level[m]: others may come back as -Inf, and then have cost
+ * less. */
+le_status le_target_density_above(le_target *target, size_t m, const double *theta, const double *level,
+                                  double *value);
+/* Is a point of this log-likelihood inside the wall? */
+int le_target_above_floor(const le_target *target, double log_lik);
 le_status le_target_density_grad(le_target *target, size_t m, const double *theta, double *value, double *grad);
 /* The gradient of log f by the run's rule: exact or from a mini-batch. */
 le_status le_target_gradient(le_target *target, size_t m, const double *theta, double *grad);

@@ -4,16 +4,17 @@
  *
  * The walk is a small state machine.  A phase is a piece of work that is never left half-done, so the run can pause,
  * be saved or be given up between any two of them. */
+#include "base/clock.h"
 #include "base/linalg.h"
 #include "base/logsum.h"
 #include "core/audit.h"
 #include "core/genealogy.h"
 #include "core/schedule.h"
+#include "core/trace.h"
 #include "estimators/walk_settings.h"
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 typedef enum walk_phase {
   OPEN_CHUNK,  /* choose the next rows, or end the walk */
@@ -66,19 +67,10 @@ typedef struct walk {
 
   double *draw_theta, *draw_value; /* harmonic mean: rounds x m draws */
 
-  double *trace; /* rows x TRACE_COLUMNS, grows */
-  size_t trace_rows, trace_capacity;
+  le_trace trace;
   double lambda_steps, seconds;
   double summary[12];
-  double *trace_table; /* column-major copy for the result */
 } walk;
-
-static double now(void)
-{
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static const le_stage *stage_of(const walk *w)
 {
@@ -93,8 +85,7 @@ static void walk_free(void *self)
   if (!w) return;
   le_streams_free(&w->streams);
   le_store_free(&w->store);
-  le_release(w->trace);
-  le_release(w->trace_table);
+  le_trace_free(&w->trace);
   le_arena_free(&w->arena);
   le_release(w);
 }
@@ -164,6 +155,7 @@ static le_status walk_alloc(const le_problem *problem, le_context *context, void
   if (!w) return LE_NO_MEMORY;
   memset(w, 0, sizeof *w);
   w->context = context;
+  w->trace.columns = TRACE_COLUMNS;
   w->model = problem->ops;
   w->d = problem->ops->dim(problem->model);
   w->total = problem->total;
@@ -243,13 +235,6 @@ static double temperature(const walk *w)
 
 static le_status add_trace(walk *w, double n, double lambda, double steps)
 {
-  if (w->trace_rows == w->trace_capacity) {
-    const size_t capacity = 2 * w->trace_capacity + 64;
-    double *grown = le_resize(w->trace, capacity * TRACE_COLUMNS * sizeof(double));
-    if (!grown) return LE_NO_MEMORY;
-    w->trace = grown;
-    w->trace_capacity = capacity;
-  }
   const le_stage *stage = stage_of(w);
   le_kernel_report report = {NAN, NAN};
   if (stage->kernel) report = stage->kernel->ops->report(w->kernel[w->stage]);
@@ -265,8 +250,9 @@ static le_status add_trace(walk *w, double n, double lambda, double steps)
                                      temperature(w),
                                      w->target.likelihoods + w->target.gradients,
                                      w->seconds};
-  memcpy(w->trace + w->trace_rows * TRACE_COLUMNS, row, sizeof row);
-  w->trace_rows++;
+  double *added = le_trace_add(&w->trace);
+  if (!added) return LE_NO_MEMORY;
+  memcpy(added, row, sizeof row);
   return LE_OK;
 }
 
@@ -716,7 +702,7 @@ static le_status audit(walk *w)
 static le_progress walk_advance(void *self, double seconds, le_status *status)
 {
   walk *w = self;
-  const double started = now(), before = w->seconds;
+  const double started = le_now(), before = w->seconds;
   le_progress progress = LE_MORE;
   *status = LE_OK;
   do {
@@ -729,9 +715,9 @@ static le_progress walk_advance(void *self, double seconds, le_status *status)
     case AUDIT: *status = audit(w); break;
     case FINISHED: progress = LE_DONE; break;
     }
-    w->seconds = before + now() - started;
+    w->seconds = before + le_now() - started;
     if (*status != LE_OK) return LE_FAILED;
-  } while (progress == LE_MORE && now() - started < seconds);
+  } while (progress == LE_MORE && le_now() - started < seconds);
   return progress;
 }
 
@@ -764,12 +750,6 @@ static double harmonic_estimate(const walk *w, double *se)
   return -(top + log(mean));
 }
 
-static void add_output(le_result *result, const char *name, size_t rows, size_t columns, const double *values)
-{
-  const le_output output = {name, rows, columns, values};
-  if (result->n < LE_OUTPUTS_MOST) result->output[result->n++] = output;
-}
-
 static le_status walk_result(void *self, le_result *result)
 {
   walk *w = self;
@@ -785,35 +765,29 @@ static le_status walk_result(void *self, le_result *result)
   s[6] = w->seconds;
   static const char *const names[] = {"log_evidence", "se",        "n",      "lambda_steps",
                                       "likelihoods",  "gradients", "seconds"};
-  for (size_t k = 0; k < sizeof names / sizeof *names; k++) add_output(result, names[k], 1, 1, &s[k]);
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++) le_result_add(result, names[k], 1, 1, &s[k]);
 
   if (w->settings.rounds && w->phase == FINISHED) {
-    add_output(result, "draws", w->d, w->m * w->settings.rounds, w->draw_theta);
+    le_result_add(result, "draws", w->d, w->m * w->settings.rounds, w->draw_theta);
   } else {
-    add_output(result, "draws", w->d, w->m, w->theta);
-    add_output(result, "log_weights", 1, w->m, w->log_weight);
+    le_result_add(result, "draws", w->d, w->m, w->theta);
+    le_result_add(result, "log_weights", 1, w->m, w->log_weight);
   }
-  double *table = le_resize(w->trace_table, (w->trace_rows + 1) * TRACE_COLUMNS * sizeof(double));
-  if (!table) return LE_NO_MEMORY;
-  w->trace_table = table;
-  for (size_t c = 0; c < TRACE_COLUMNS; c++) {
-    for (size_t r = 0; r < w->trace_rows; r++) table[c * w->trace_rows + r] = w->trace[r * TRACE_COLUMNS + c];
-    add_output(result, trace_names[c], w->trace_rows, 0, table + c * w->trace_rows);
-  }
+  LE_TRY(le_trace_output(&w->trace, trace_names, result));
   if (w->settings.audit && w->phase == FINISHED && w->target.seen > 0) {
     const le_audit *a = &w->audit;
     s[7] = (double)a->failed;
     s[8] = (double)a->modes;
-    add_output(result, "audit_failed", 1, 1, &s[7]);
-    add_output(result, "audit_modes", 1, 1, &s[8]);
-    add_output(result, "audit_log_evidence", 1, 1, &a->log_evidence);
-    add_output(result, "audit_se", 1, 1, &a->se);
-    add_output(result, "audit_laplace", 1, 1, &a->laplace);
-    add_output(result, "audit_ess", 1, 1, &a->effective_size);
-    add_output(result, "audit_pareto_k", 1, 1, &a->pareto_k);
+    le_result_add(result, "audit_failed", 1, 1, &s[7]);
+    le_result_add(result, "audit_modes", 1, 1, &s[8]);
+    le_result_add(result, "audit_log_evidence", 1, 1, &a->log_evidence);
+    le_result_add(result, "audit_se", 1, 1, &a->se);
+    le_result_add(result, "audit_laplace", 1, 1, &a->laplace);
+    le_result_add(result, "audit_ess", 1, 1, &a->effective_size);
+    le_result_add(result, "audit_pareto_k", 1, 1, &a->pareto_k);
     if (!a->failed) {
-      add_output(result, "audit_draws", w->d, a->draws, a->theta);
-      add_output(result, "audit_log_weights", 1, a->draws, a->log_weight);
+      le_result_add(result, "audit_draws", w->d, a->draws, a->theta);
+      le_result_add(result, "audit_log_weights", 1, a->draws, a->log_weight);
     }
   }
   return LE_OK;
@@ -878,22 +852,7 @@ static void walk_archive(void *self, le_archive *archive)
     le_archive_doubles(archive, w->draw_theta, kept * w->d);
     le_archive_doubles(archive, w->draw_value, kept);
   }
-  size_t rows = w->trace_rows;
-  le_archive_size(archive, &rows);
-  if (!archive->writing && archive->status == LE_OK) {
-    if (rows > (archive->size - archive->position) / (TRACE_COLUMNS * sizeof(double))) {
-      archive->status = LE_CORRUPT;
-      return;
-    }
-    double *grown = le_resize(w->trace, rows * TRACE_COLUMNS * sizeof(double));
-    if (!grown) {
-      archive->status = LE_NO_MEMORY;
-      return;
-    }
-    w->trace = grown;
-    w->trace_rows = w->trace_capacity = rows;
-  }
-  le_archive_doubles(archive, w->trace, w->trace_rows * TRACE_COLUMNS);
+  le_trace_archive(&w->trace, archive);
 }
 
 const le_estimator_ops le_walk_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "walk",

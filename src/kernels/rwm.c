@@ -10,7 +10,7 @@
 typedef struct rwm {
   size_t d;
   le_adapt adapt;
-  double *proposal, *value, *proposed_value, *noise, *displacement;
+  double *proposal, *value, *proposed_value, *level, *noise, *displacement;
 } rwm;
 
 static le_status rwm_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
@@ -22,6 +22,7 @@ static le_status rwm_alloc(const le_args *args, size_t d, size_t m, le_arena *ar
   k->proposal = le_arena_doubles(arena, m * d);
   k->value = le_arena_doubles(arena, m);
   k->proposed_value = le_arena_doubles(arena, m);
+  k->level = le_arena_doubles(arena, m);
   k->noise = le_arena_doubles(arena, d);
   k->displacement = le_arena_doubles(arena, d);
   *self = k;
@@ -44,13 +45,14 @@ static le_status rwm_move(void *self, le_target *target, size_t m, double *theta
     le_metric_drift(le_target_metric(target, i), k->noise, k->displacement);
     for (size_t j = 0; j < d; j++) k->proposal[i * d + j] = theta[i * d + j] + k->displacement[j];
   }
-  LE_TRY(le_target_density(target, m, k->proposal, k->proposed_value));
+  for (size_t i = 0; i < m; i++) k->level[i] = k->value[i] + log(gsl_rng_uniform_pos(streams->rng[i + 1]));
+  LE_TRY(le_target_density_above(target, m, k->proposal, k->level, k->proposed_value));
   for (size_t i = 0; i < m; i++) {
-    const double ratio = k->proposed_value[i] - k->value[i];
-    const int possible = isfinite(k->proposed_value[i]) && !le_target_outside(target, k->proposal + i * d);
-    k->adapt.accepted += !possible ? 0 : ratio >= 0 ? 1 : exp(ratio);
+    const int accepted = isfinite(k->proposed_value[i]) && k->proposed_value[i] > k->level[i] &&
+                         !le_target_outside(target, k->proposal + i * d);
+    k->adapt.accepted += accepted;
     k->adapt.proposed++;
-    if (possible && log(gsl_rng_uniform_pos(streams->rng[i + 1])) < ratio) {
+    if (accepted) {
       memcpy(theta + i * d, k->proposal + i * d, d * sizeof(double));
       k->value[i] = k->proposed_value[i];
     }
@@ -77,6 +79,6 @@ static void rwm_archive(void *self, size_t m, le_archive *archive)
   le_archive_doubles(archive, k->value, m);
 }
 
-const le_kernel_ops le_rwm_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "rwm",    LE_NEEDS_DENSITY,
+const le_kernel_ops le_rwm_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "rwm",    LE_NEEDS_DENSITY | LE_KEEPS_FLOOR,
                                      LE_METRIC_DENSE,     rwm_alloc,             rwm_begin, rwm_move,
                                      rwm_tune,            rwm_report,            rwm_archive};

@@ -3,18 +3,28 @@
  *     v ~ N(0, eta) at the start of a distribution (with refresh = 1 before every step), then
  *     v <- v - alpha v - eta grad U + N(0, 2 (alpha - beta eta) eta);   theta <- theta + v,   eta = rate / n.
  *
+ * Inside a wall of the likelihood (nested sampling; "Galilean" reflection, Skilling 2012) a step that would leave is not
+ * taken: the momentum is reflected on the wall instead, v <- v - 2 n (v . n), n the unit vector along the likelihood's
+ * gradient at the offending point.
+ *
  * Settings: rate, friction (alpha; 1 is SGLD), noise (beta), refresh, tempered (1: n counts the chunk lambda times, 0: in
  * full as published). */
 #include "core/kernel.h"
 
+#include "base/linalg.h"
+
 #include <gsl/gsl_randist.h>
 #include <math.h>
+#include <string.h>
 
 typedef struct sghmc {
   size_t d;
   double rate, friction, noise, eta;
   int refresh, tempered;
+  double moved, stopped, acceptance; /* inside a wall: steps taken and not taken */
   double *grad, *velocity;
+  double *ahead, *value;    /* inside a wall: the points that a step leads to */
+  size_t *offending;
 } sghmc;
 
 static le_status sghmc_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
@@ -29,6 +39,10 @@ static le_status sghmc_alloc(const le_args *args, size_t d, size_t m, le_arena *
   k->tempered = le_args_number(args, "tempered", 1) != 0;
   k->grad = le_arena_doubles(arena, m * d);
   k->velocity = le_arena_doubles(arena, m * d);
+  k->ahead = le_arena_doubles(arena, m * d);
+  k->value = le_arena_doubles(arena, m);
+  k->offending = le_arena_indices(arena, m);
+  k->acceptance = NAN;
   *self = k;
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
@@ -47,6 +61,36 @@ static le_status sghmc_begin(void *self, le_target *target, size_t m, double *th
   return LE_OK;
 }
 
+/* Takes the steps that stay inside the wall, and reflects the momenta of the others. */
+static le_status step_or_reflect(sghmc *k, le_target *target, size_t m, double *theta)
+{
+  const size_t d = k->d, from = target->seen, to = target->seen + target->chunk;
+  size_t offending = 0;
+  for (size_t c = 0; c < m * d; c++) k->ahead[c] = theta[c] + k->velocity[c];
+  LE_TRY(le_target_log_lik(target, from, to, m, k->ahead, k->value));
+  for (size_t i = 0; i < m; i++) {
+    if (!isnan(k->value[i]) && le_target_above_floor(target, k->value[i])) {
+      memcpy(theta + i * d, k->ahead + i * d, d * sizeof(double));
+    } else {
+      memcpy(k->ahead + offending * d, k->ahead + i * d, d * sizeof(double));
+      k->offending[offending++] = i;
+    }
+  }
+  k->moved += (double)(m - offending);
+  k->stopped += (double)offending;
+  if (offending == 0) return LE_OK;
+  LE_TRY(le_target_log_lik_grad(target, from, to, offending, k->ahead, k->value, k->grad));
+  for (size_t o = 0; o < offending; o++) {
+    const double *n = k->grad + o * d;
+    double *v = k->velocity + k->offending[o] * d;
+    const double along = le_dot(v, n, d), square = le_dot(n, n, d);
+    /* where the likelihood is flat or impossible there is no wall to reflect on: back the way it came */
+    const double factor = square > 0 && isfinite(square) ? 2 * along / square : NAN;
+    for (size_t j = 0; j < d; j++) v[j] = isnan(factor) ? -v[j] : v[j] - factor * n[j];
+  }
+  return LE_OK;
+}
+
 static le_status sghmc_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
 {
   sghmc *k = self;
@@ -62,15 +106,23 @@ static le_status sghmc_move(void *self, le_target *target, size_t m, double *the
       const double v = (1 - k->friction) * k->velocity[c] + kick * k->grad[c] +
                        gsl_ran_gaussian_ziggurat(rng, deviation);
       k->velocity[c] = isfinite(v) ? v : 0;
-      theta[c] += k->velocity[c];
+      if (!target->floor) theta[c] += k->velocity[c];
     }
   }
-  return LE_OK;
+  return target->floor ? step_or_reflect(k, target, m, theta) : LE_OK;
+}
+
+static void sghmc_tune(void *self)
+{
+  sghmc *k = self;
+  if (k->moved + k->stopped > 0) k->acceptance = k->moved / (k->moved + k->stopped);
+  k->moved = k->stopped = 0;
 }
 
 static le_kernel_report sghmc_report(const void *self)
 {
-  const le_kernel_report report = {NAN, ((const sghmc *)self)->eta};
+  const sghmc *k = self;
+  const le_kernel_report report = {k->acceptance, k->eta};
   return report;
 }
 
@@ -78,9 +130,13 @@ static void sghmc_archive(void *self, size_t m, le_archive *archive)
 {
   sghmc *k = self;
   le_archive_double(archive, &k->eta);
+  le_archive_double(archive, &k->moved);
+  le_archive_double(archive, &k->stopped);
+  le_archive_double(archive, &k->acceptance);
   le_archive_doubles(archive, k->velocity, m * k->d);
 }
 
-const le_kernel_ops le_sghmc_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "sghmc",     LE_NEEDS_GRADIENT,
+const le_kernel_ops le_sghmc_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "sghmc",
+                                       LE_NEEDS_GRADIENT | LE_KEEPS_FLOOR,
                                        LE_METRIC_IDENTITY,  sghmc_alloc,           sghmc_begin, sghmc_move,
-                                       NULL,                sghmc_report,          sghmc_archive};
+                                       sghmc_tune,          sghmc_report,          sghmc_archive};

@@ -29,7 +29,7 @@ joint_cases <- list(
   mean = list(
     model = mean_model(1, 0.5, 1.5), n = 3,
     functions = function(x, y) c(x, x^2, x * mean(y), mean(y)^2, stats::pnorm(x), (x - mean(y))^2),
-    kernels = list(rwm(1), hmc(3, 0.5), mala(0.8), baoab(0.15), sghmc(0.02, 0.1),
+    kernels = list(rwm(1), slice(4), hmc(3, 0.5), mala(0.8), baoab(0.15), sghmc(0.02, 0.1),
                    sghmc(0.02, 0.1, refresh = TRUE), sgld(0.02))
   ),
   linear = list(
@@ -38,7 +38,7 @@ joint_cases <- list(
       r <- y[3, ] - drop(x %*% y[1:2, ])
       c(x, x^2, x[1] * x[2], sum(r), sum(r^2), tanh(sum(r^2) / 3), x * y[3, 1])
     },
-    kernels = list(rwm(0.4), hmc(3, 0.3), mala(0.4), baoab(0.1), sghmc(0.01, 0.1), sgld(0.01))
+    kernels = list(rwm(0.4), slice(3), hmc(3, 0.3), mala(0.4), baoab(0.1), sghmc(0.01, 0.1), sgld(0.01))
   ),
   softmax = list(
     model = softmax_model(2, 2), n = 3,
@@ -47,7 +47,7 @@ joint_cases <- list(
       c(x, x^2, x[1] * x[3], x * y[3, 1], x[1:2] * y[3, 2],
         sum(tanh(drop((x[3:4] - x[1:2]) %*% y[1:2, ]) * (2 * y[3, ] - 1))))
     },
-    kernels = list(rwm(0.7), hmc(3, 0.6), mala(0.7), baoab(0.15), sghmc(0.02, 0.1), sgld(0.02))
+    kernels = list(rwm(0.7), slice(3), hmc(3, 0.6), mala(0.7), baoab(0.15), sghmc(0.02, 0.1), sgld(0.02))
   ),
   mixture = list(
     model = mixture_model(2, 1, shape = 4, rate = 4), n = 4,
@@ -55,7 +55,7 @@ joint_cases <- list(
       c(tanh(x), x[2:5]^2 / (1 + x[2:5]^2), tanh(x[2]) * tanh(x[3]), tanh(mean(y)), tanh(x[2] * mean(y)),
         tanh(x[4]) * tanh(stats::var(y[1, ])), tanh(x[1]) * tanh(x[2] * y[1, 1]))
     },
-    kernels = list(rwm(0.4), hmc(3, 0.25), mala(0.25), baoab(0.05), sghmc(0.004, 0.1), sgld(0.004))
+    kernels = list(rwm(0.4), slice(3), hmc(3, 0.25), mala(0.25), baoab(0.05), sghmc(0.004, 0.1), sgld(0.004))
   )
 )
 

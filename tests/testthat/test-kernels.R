@@ -19,7 +19,7 @@ invariance <- function(kernel, case, split, moves, m = 3000, seed = 1, metric = 
   list(start = whitened_moments(start, target), end = whitened_moments(end, target), moved = mean(end != start))
 }
 
-exact_kernels <- list(rwm = rwm(), rwm_large = rwm(step_size = 4), hmc = hmc(), hmc_wild = hmc(3, 1.5), mala = mala(),
+exact_kernels <- list(slice = slice(), slice_wide = slice(width = 30), rwm = rwm(), rwm_large = rwm(step_size = 4), hmc = hmc(), hmc_wild = hmc(3, 1.5), mala = mala(),
                       mala_large = mala(step_size = 1.5), baoab = baoab(), baoab_large = baoab(step_size = 1.2))
 
 test_that("exact kernels keep posterior draws posterior draws", {

@@ -106,7 +106,7 @@ test_that("misuse of plot() gets a sentence", {
 
 test_that("autoplot() draws the same with ggplot2", {
   skip_if_not_installed("ggplot2")
-  for (fit in fits) for (type in PLOT_TYPES) expect_s3_class(ggplot2::autoplot(fit, type), "ggplot")
+  for (fit in fits) for (type in plot_types(fit)) expect_s3_class(ggplot2::autoplot(fit, type), "ggplot")
   drawn <- list(c("linear", "evidence"), c("ais", "steps"), c("one", "evidence"), c("stream", "ess"),
                 c("ais", "posterior"))
   for (pair in drawn) on_device(expect_silent(print(ggplot2::autoplot(fits[[pair[1]]], pair[2]))))

@@ -1,0 +1,248 @@
+# Nested sampling: the method, and what can be done with its points afterwards.
+
+#' Nested sampling
+#'
+#' A population of live points, drawn from the prior, climbs the likelihood: the lowest are recorded and replaced by points
+#' drawn from the prior above them, which shrinks the prior volume that is left by a known factor. It needs no annealing
+#' and does not mind phase transitions, where annealing fails; it uses the full data at every step.
+#'
+#' @param live Number of live points, a whole number of at least 2. The standard error falls with its square root, time
+#'   grows in proportion.
+#' @param kernel How copies of live points move above the likelihood of the point they replace: [slice()], [rwm()],
+#'   [sghmc()] (reflected where it would leave) or [prior_draws()].
+#' @param steps Moves of the kernel for each new point; `NULL`, the default, takes as many as suit the kernel and the number
+#'   of parameters.
+#' @param tol The run ends when the live points cannot add more than this share to the evidence.
+#' @param batch How many points are replaced at once; `NULL`, the default, is a tenth of `live`.
+#' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article: 2 live points, 20 steps of reflected
+#'   [sghmc()] with \eqn{\eta = 10^{-3}} and \eqn{\alpha = 0.1}, and the published sum, which leaves out the points that are
+#'   live at the end. Arguments given explicitly still count.
+#'
+#' @details
+#' The standard error comes from simulating the volumes that the points stand for; `fit$nested$information` is the
+#' information \eqn{H}, and \eqn{\sqrt{H/live}} the usual rule of thumb for the same error. `fit$nested$sums` has
+#' the evidence by the trapezoid rule, the lower and the upper sum, the published one, and the mean over simulated
+#' volumes.
+#'
+#' The points of several runs merge into those of one with as many live points together: `c(fit1, fit2)`. A run goes on to
+#' a smaller tolerance with `update(fit, tol = 1e-4)`. `plot(fit)` shows the climb.
+#'
+#' A kernel that hardly moves the copies, or that does not reach all of the room above a likelihood, makes the estimate
+#' wrong without making it look uncertain. Both are looked for (`fit$nested$renewal`, the distance that copies come,
+#' where 1 is a fresh draw, and `fit$nested$rank_p`, a test that new points' likelihoods rank evenly among the live
+#' ones) and give a warning in the fit.
+#'
+#' @inherit likelihood_weighting return
+#'
+#' @references
+#' Skilling, J. (2006). Nested sampling for general Bayesian computation. *Bayesian Analysis* 1, 833-859.
+#' \doi{10.1214/06-BA127}
+#'
+#' @examples
+#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+#' fit <- evidence(model, cars, nested(live = 100), seed = 1)
+#' fit
+#'
+#' @family methods
+#' @export
+nested <- function(live = 400, kernel = slice(), steps = NULL, tol = 0.01, batch = NULL, preset = "default") {
+  preset <- check_choice(preset, "preset", c("default", "paper"))
+  if (preset == "paper") {
+    if (missing(live)) live <- 2
+    if (missing(kernel)) kernel <- sghmc(rate = 1e-3, friction = 0.1)
+    if (missing(steps)) steps <- 20
+  }
+  live <- check_count(live, "live", 2, 1e6)
+  kernel <- check_wall_kernel(kernel)
+  new_method(
+    "nested", match.call(), kernels = list(kernel), estimator = "nested",
+    live = live, batch = check_batch(batch, live), steps = if (is.null(steps)) 0 else check_steps(steps),
+    steps_per_dimension = STEPS_PER_DIMENSION[[kernel$name]], mass = kernel$mass,
+    tol = check_number(tol, "tol", 0, 1, lower_open = TRUE, upper_open = TRUE), published = preset == "paper"
+  )
+}
+
+# Moves that make a copy as good as a new point.
+STEPS_PER_DIMENSION <- c(slice = 3, rwm = 10, sghmc = 5, prior_draws = 0)
+
+check_wall_kernel <- function(kernel) {
+  kernel <- check_kernel(kernel)
+  if (!kernel$name %in% names(STEPS_PER_DIMENSION))
+    fail("`kernel` must keep points above a likelihood: slice(), rwm(), sghmc() or prior_draws(), not ", kernel$name, "().")
+  kernel
+}
+
+check_batch <- function(batch, live) {
+  if (is.null(batch)) return(max(1, floor(live / 10)))
+  batch <- check_count(batch, "batch", 1, 1e6)
+  if (batch >= live) fail("`batch` must be less than `live`, ", live, ", but is ", batch, ".")
+  batch
+}
+
+# What C knows of each point, in the order of the rows of `levels`.
+LEVELS <- c("log_lik", "tie", "birth", "birth_tie", "rank", "live")
+
+#' What a nested run knows besides its estimate
+#' @noRd
+nested_of <- function(figures, trace) {
+  if (is.null(figures$levels)) return(NULL)
+  levels <- as.data.frame(`dimnames<-`(t(figures$levels), list(NULL, LEVELS)))
+  sums <- c(trapezoid = drop(figures$log_evidence), lower = drop(figures$lower), upper = drop(figures$upper),
+            published = drop(figures$published), simulated = drop(figures$simulated))
+  nested_part(levels, drop(figures$log_volumes), sums, drop(figures$information), stats::median(trace$renewal),
+              utils::tail(trace$particles, 1))
+}
+
+nested_part <- function(levels, log_volume, sums, information, renewal, live) {
+  test <- rank_test(levels$rank)
+  list(live = live, points = data.frame(log_lik = levels$log_lik, log_volume = log_volume), levels = levels, sums = sums,
+       information = information, renewal = renewal, rank_gap = test[["gap"]], rank_p = test[["p"]])
+}
+
+#' Do new points rank evenly among the live ones?  Kolmogorov's distance and its asymptotic probability
+#' @noRd
+rank_test <- function(rank) {
+  rank <- sort(rank[is.finite(rank)])
+  n <- length(rank)
+  if (n < 20) return(c(gap = NA_real_, p = NA_real_))
+  gap <- max(seq_len(n) / n - rank, rank - (seq_len(n) - 1) / n)
+  k <- 1:100
+  c(gap = gap, p = min(1, max(0, 2 * sum((-1)^(k - 1) * exp(-2 * k^2 * n * gap^2)))))
+}
+
+LEAST_RENEWAL <- 0.2 # of copies that are moved; 1 would be fresh draws
+MOST_RANK_GAP <- 0.03
+LEAST_RANK_P <- 1e-4
+
+nested_warnings <- function(nested) {
+  if (is.null(nested)) return(NULL)
+  uneven <- isTRUE(nested$rank_p < LEAST_RANK_P && nested$rank_gap > MOST_RANK_GAP)
+  c(
+    if (isTRUE(nested$renewal < LEAST_RENEWAL))
+      sprintf(paste("The kernel hardly moves the points it copies (%.0f%% of the way to a fresh draw), so the live points",
+                    "are near copies of each other and the evidence cannot be trusted. Use more `steps`, or slice()."),
+              100 * nested$renewal),
+    if (uneven)
+      sprintf(paste("New points do not rank evenly among the live ones (a gap of %.2f): the kernel does not reach all of",
+                    "the room above a likelihood. Use more `steps`, or more `live` points if there are several modes."),
+              nested$rank_gap)
+  )
+}
+
+#' Merge or continue nested sampling
+#'
+#' `c()` merges independent fits by [nested()] of the same model and data into the one that as many live points together
+#' would have given. `update()` lets a fit go on to a smaller tolerance.
+#'
+#' @param ... Fits from [evidence()] with [nested()].
+#' @param object A fit from [evidence()] with [nested()].
+#' @param tol The new tolerance, smaller than before.
+#' @param data The data of the fit; by default those of its call.
+#'
+#' @return A fit, of class `"evidence"`.
+#'
+#' @examples
+#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+#' one <- evidence(model, cars, nested(live = 100), seed = 1)
+#' two <- evidence(model, cars, nested(live = 100), seed = 2)
+#' c(one, two)
+#' update(one, tol = 1e-3)
+#'
+#' @seealso [nested()]
+#' @name nested_runs
+NULL
+
+#' @rdname nested_runs
+#' @export
+c.evidence <- function(...) {
+  fits <- list(...)
+  for (fit in fits) check_is_nested(fit)
+  first <- fits[[1]]
+  for (fit in fits[-1]) {
+    if (!identical(fit$data_id, first$data_id)) fail("Runs can only be merged if they have the same data.")
+    if (!identical(fit$args, first$args) || !identical(fit$model$name, first$model$name))
+      fail("Runs can only be merged if they have the same model.")
+  }
+  if (anyDuplicated(lapply(fits, function(fit) fit$sampler$log_evidence)))
+    fail("Runs can only be merged if they are independent: two of these are the same.")
+  if (length(fits) == 1) return(first)
+  together(fits)
+}
+
+check_is_nested <- function(fit, name = "...") {
+  check_is_fit(fit, name)
+  if (is.null(fit$nested)) fail("Only fits of nested() can be merged or continued, not one of ", fit$method$name, "().")
+  if (!is.null(fit$replicates)) fail("A fit of several replicates cannot be merged or continued; fit once, with more `live`.")
+  fit
+}
+
+#' @rdname nested_runs
+#' @export
+update.evidence <- function(object, tol, data = NULL, ...) {
+  check_no_dots(...)
+  check_is_nested(object, "object")
+  if (missing(tol)) fail("`tol` must be given: the new tolerance, smaller than ", object$method$settings$tol, ".")
+  tol <- check_number(tol, "tol", 0, object$method$settings$tol, TRUE, TRUE)
+  if (object$nested$live != object$method$settings$live)
+    fail("A merged fit cannot go on: let its parts go on, and merge them then.")
+  if (is.null(data)) data <- eval(object$call$data, parent.frame())
+  encoded <- encode(object$model, data)
+  if (!identical(data_id(encoded), object$data_id)) fail("`data` must be those of the fit, or a run cannot go on.")
+  method <- object$method
+  method$settings$tol <- tol
+  method$settings$from_levels <- as.double(t(as.matrix(object$nested$levels)))
+  method$settings$from_theta <- as.double(t(object$parameters))
+  problem <- new_problem(object$model, encoded, method, object$seed)
+  problem$replicate <- as.double(CONTINUED + nrow(object$nested$levels))
+  out <- conduct(problem, encoded$rows)
+  method$settings[c("from_levels", "from_theta")] <- NULL
+  fit <- new_evidence(list(out), object$call, object$model, method, encoded, object$seed)
+  fit$call$method <- method$call
+  fit$method$call$tol <- tol
+  fit$trace <- rbind(object$trace, fit$trace)
+  fit$work <- fit$work + object$work
+  fit
+}
+
+CONTINUED <- 2^30 # streams of numbers that no replicate of evidence() uses
+
+#' The fit of all points of some fits
+#' @noRd
+together <- function(fits) {
+  levels <- do.call(rbind, lapply(fits, function(fit) fit$nested$levels))
+  sorted <- order(levels$log_lik, levels$tie)
+  levels <- levels[sorted, ]
+  rownames(levels) <- NULL
+  levels$live <- live_counts(levels)
+  pool <- function(part) do.call(rbind, lapply(fits, `[[`, part))[sorted, , drop = FALSE]
+  fit <- fits[[1]]
+  live <- sum(vapply(fits, function(f) f$nested$live, 0))
+  volumes <- .Call(ffi_volumes, levels$log_lik, levels$live, as.double(live), 200, fit$seed)
+  sums <- stats::setNames(volumes$sums, c("log_evidence", "se", "information", "lower", "upper", "published", "simulated"))
+  renewal <- mean(vapply(fits, function(f) f$nested$renewal, 0))
+  fit$nested <- nested_part(levels, volumes$log_volumes,
+                            c(trapezoid = sums[["log_evidence"]], sums[c("lower", "upper", "published", "simulated")]),
+                            sums[["information"]], renewal, live)
+  fit$draws <- pool("draws")
+  fit$parameters <- pool("parameters")
+  fit$log_weights <- normalise(volumes$log_weights)
+  fit$trace <- do.call(rbind, lapply(fits, `[[`, "trace"))
+  fit$work <- Reduce(`+`, lapply(fits, `[[`, "work"))
+  fit$log_evidence <- sums[["log_evidence"]]
+  fit$se <- sums[["se"]]
+  fit$sampler <- list(log_evidence = fit$log_evidence, se = fit$se, draws = fit$parameters, log_weights = fit$log_weights)
+  fit$warnings <- unique(c(unlist(lapply(fits, `[[`, "warnings")), nested_warnings(fit$nested)))
+  fit$call <- sys.call(-1)
+  fit
+}
+
+#' How many points were live when each of `levels`, in order, died: those born before it that had not died
+#' @noRd
+live_counts <- function(levels) {
+  n <- nrow(levels)
+  keys <- order(order(c(levels$log_lik, levels$birth), c(levels$tie, levels$birth_tie), rep(0:1, each = n)))
+  death <- keys[seq_len(n)]
+  birth <- sort(keys[n + seq_len(n)])
+  # a point is born behind the wall whose level it carries, after that wall's own death
+  as.double(findInterval(death, birth) - seq_len(n) + 1)
+}

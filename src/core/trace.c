@@ -1,0 +1,61 @@
+#include "core/trace.h"
+
+#include "base/arena.h"
+
+double *le_trace_add(le_trace *trace)
+{
+  if (trace->rows == trace->capacity) {
+    const size_t capacity = trace->capacity + trace->capacity / 2 + 64;
+    double *grown = le_resize(trace->values, capacity * trace->columns * sizeof(double));
+    if (!grown) return NULL;
+    trace->values = grown;
+    trace->capacity = capacity;
+  }
+  return trace->values + trace->rows++ * trace->columns;
+}
+
+void le_trace_free(le_trace *trace)
+{
+  le_release(trace->values);
+  le_release(trace->table);
+}
+
+void le_trace_archive(le_trace *trace, le_archive *archive)
+{
+  size_t rows = trace->rows;
+  le_archive_size(archive, &rows);
+  if (!archive->writing && archive->status == LE_OK) {
+    if (rows > (archive->size - archive->position) / (trace->columns * sizeof(double))) {
+      archive->status = LE_CORRUPT;
+      return;
+    }
+    double *grown = le_resize(trace->values, (rows + 1) * trace->columns * sizeof(double));
+    if (!grown) {
+      archive->status = LE_NO_MEMORY;
+      return;
+    }
+    trace->values = grown;
+    trace->capacity = rows + 1;
+    trace->rows = rows;
+  }
+  le_archive_doubles(archive, trace->values, trace->rows * trace->columns);
+}
+
+void le_result_add(le_result *result, const char *name, size_t rows, size_t columns, const double *values)
+{
+  const le_output output = {name, rows, columns, values};
+  if (result->n < LE_OUTPUTS_MOST) result->output[result->n++] = output;
+}
+
+le_status le_trace_output(le_trace *trace, const char *const *names, le_result *result)
+{
+  const size_t rows = trace->rows, columns = trace->columns;
+  double *table = le_resize(trace->table, (rows + 1) * columns * sizeof(double));
+  if (!table) return LE_NO_MEMORY;
+  trace->table = table;
+  for (size_t c = 0; c < columns; c++) {
+    for (size_t r = 0; r < rows; r++) table[c * rows + r] = trace->values[r * columns + c];
+    le_result_add(result, names[c], rows, 0, table + c * rows);
+  }
+  return LE_OK;
+}

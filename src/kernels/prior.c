@@ -1,0 +1,73 @@
+/* Draws from the prior until one lies inside the wall: exact, independent of the point it replaces, and hopeless once the
+ * wall leaves little room.  The truth that other kernels of nested sampling are tested against. */
+#include "core/kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct prior_kernel {
+  size_t d;
+  double accepted, proposed, acceptance;
+  double *draw, *value;
+} prior_kernel;
+
+static le_status prior_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
+{
+  prior_kernel *k = le_arena_bytes(arena, 1, sizeof *k);
+  (void)args;
+  if (!k) return LE_NO_MEMORY;
+  k->d = d;
+  k->acceptance = NAN;
+  k->draw = le_arena_doubles(arena, m * d);
+  k->value = le_arena_doubles(arena, m);
+  *self = k;
+  return arena->failed ? LE_NO_MEMORY : LE_OK;
+}
+
+/* Every draw that succeeds serves the next particle in line; a full batch at a time keeps the likelihood calls wide. */
+static le_status prior_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+{
+  prior_kernel *k = self;
+  const size_t d = k->d, from = target->seen, to = target->seen + target->chunk;
+  for (size_t done = 0; done < m;) {
+    if (le_interrupted(target->context)) return LE_INTERRUPTED;
+    for (size_t i = 0; i < m; i++) target->ops->draw_prior(target->model, streams->rng[i + 1], k->draw + i * d);
+    LE_TRY(le_target_log_lik(target, from, to, m, k->draw, k->value));
+    for (size_t i = 0; i < m && done < m; i++) {
+      k->proposed++;
+      if (isnan(k->value[i]) || !le_target_above_floor(target, k->value[i])) continue;
+      if (le_target_outside(target, k->draw + i * d))
+        target->ops->relabel(target->model, target->labels, k->draw + i * d);
+      memcpy(theta + done++ * d, k->draw + i * d, d * sizeof(double));
+      k->accepted++;
+    }
+  }
+  return LE_OK;
+}
+
+static void prior_tune(void *self)
+{
+  prior_kernel *k = self;
+  if (k->proposed > 0) k->acceptance = k->accepted / k->proposed;
+  k->accepted = k->proposed = 0;
+}
+
+static le_kernel_report prior_report(const void *self)
+{
+  const le_kernel_report report = {((const prior_kernel *)self)->acceptance, NAN};
+  return report;
+}
+
+static void prior_archive(void *self, size_t m, le_archive *archive)
+{
+  prior_kernel *k = self;
+  (void)m;
+  le_archive_double(archive, &k->accepted);
+  le_archive_double(archive, &k->proposed);
+  le_archive_double(archive, &k->acceptance);
+}
+
+const le_kernel_ops le_prior_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "prior_draws",
+                                       LE_NEEDS_DENSITY | LE_NEEDS_FLOOR | LE_KEEPS_FLOOR,
+                                       LE_METRIC_IDENTITY,  prior_alloc,           NULL, prior_move,
+                                       prior_tune,          prior_report,          prior_archive};

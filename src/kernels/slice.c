@@ -1,0 +1,143 @@
+/* Slice sampling (Neal 2003) along the directions of a random orthonormal basis on the metric's scale, by shrinkage only:
+ * an interval of fixed width is laid at random around the point and shrinks to whatever falls outside.  All particles
+ * take the same direction and shrink side by side, so that each likelihood call has many of them.
+ *
+ * Settings: width (of the interval; 0: tuned to the share of evaluations that end a move). */
+#include "core/adapt.h"
+#include "core/kernel.h"
+
+#include "base/linalg.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <string.h>
+
+enum { SHRINKS_MOST = 200 };
+
+typedef struct slice {
+  size_t d, used; /* directions of the basis that are behind us */
+  le_adapt adapt;
+  double *basis, *value, *level, *low, *high, *at;
+  double *step; /* the direction in theta, one for each half of the particles */
+  double *proposal, *proposed_level, *proposed_value;
+  size_t *open; /* particles still shrinking */
+} slice;
+
+static le_status slice_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
+{
+  slice *k = le_arena_bytes(arena, 1, sizeof *k);
+  if (!k) return LE_NO_MEMORY;
+  k->d = k->used = d;
+  k->adapt = le_adapt_make(le_args_number(args, "width", 0), 8, 0.35, 50);
+  k->basis = le_arena_doubles(arena, d * d);
+  k->value = le_arena_doubles(arena, m);
+  k->level = le_arena_doubles(arena, m);
+  k->low = le_arena_doubles(arena, m);
+  k->high = le_arena_doubles(arena, m);
+  k->at = le_arena_doubles(arena, m);
+  k->step = le_arena_doubles(arena, 2 * d);
+  k->proposal = le_arena_doubles(arena, m * d);
+  k->proposed_level = le_arena_doubles(arena, m);
+  k->proposed_value = le_arena_doubles(arena, m);
+  k->open = le_arena_indices(arena, m);
+  *self = k;
+  return arena->failed ? LE_NO_MEMORY : LE_OK;
+}
+
+static le_status slice_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+{
+  slice *k = self;
+  (void)streams;
+  return le_target_density(target, m, theta, k->value);
+}
+
+/* A fresh orthonormal basis when the last has been used up: Gram-Schmidt on normal vectors, twice for the digits. */
+static const double *next_direction(slice *k, const gsl_rng *rng)
+{
+  const size_t d = k->d;
+  if (k->used == d) {
+    k->used = 0;
+    for (size_t j = 0; j < d; j++) {
+      double *b = k->basis + j * d;
+      for (size_t c = 0; c < d; c++) b[c] = gsl_ran_gaussian_ziggurat(rng, 1);
+      for (size_t pass = 0; pass < 2; pass++)
+        for (size_t before = 0; before < j; before++) {
+          const double along = le_dot(b, k->basis + before * d, d);
+          for (size_t c = 0; c < d; c++) b[c] -= along * k->basis[before * d + c];
+        }
+      const double length = sqrt(le_dot(b, b, d));
+      for (size_t c = 0; c < d; c++) b[c] /= length;
+    }
+  }
+  return k->basis + k->used++ * d;
+}
+
+static le_status slice_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+{
+  slice *k = self;
+  const size_t d = k->d;
+  const double *direction = next_direction(k, streams->rng[0]);
+  for (int half = 0; half < 2; half++)
+    le_metric_drift(target->metric[half], direction, k->step + (size_t)half * d);
+  for (size_t i = 0; i < m; i++) {
+    const gsl_rng *rng = streams->rng[i + 1];
+    k->level[i] = k->value[i] + log(gsl_rng_uniform_pos(rng));
+    k->low[i] = -k->adapt.step * gsl_rng_uniform_pos(rng);
+    k->high[i] = k->low[i] + k->adapt.step;
+    k->open[i] = i;
+  }
+  size_t open = m;
+  for (int shrinks = 0; open > 0 && shrinks < SHRINKS_MOST; shrinks++) {
+    for (size_t o = 0; o < open; o++) {
+      const size_t i = k->open[o];
+      const double *step = k->step + (i >= target->split) * d;
+      k->at[i] = k->low[i] + (k->high[i] - k->low[i]) * gsl_rng_uniform_pos(streams->rng[i + 1]);
+      k->proposed_level[o] = k->level[i];
+      for (size_t j = 0; j < d; j++) k->proposal[o * d + j] = theta[i * d + j] + k->at[i] * step[j];
+    }
+    LE_TRY(le_target_density_above(target, open, k->proposal, k->proposed_level, k->proposed_value));
+    k->adapt.proposed += (double)open;
+    size_t left = 0;
+    for (size_t o = 0; o < open; o++) {
+      const size_t i = k->open[o];
+      if (k->proposed_value[o] > k->level[i] && isfinite(k->proposed_value[o]) &&
+          !le_target_outside(target, k->proposal + o * d)) {
+        memcpy(theta + i * d, k->proposal + o * d, d * sizeof(double));
+        k->value[i] = k->proposed_value[o];
+        k->adapt.accepted++;
+      } else {
+        *(k->at[i] < 0 ? &k->low[i] : &k->high[i]) = k->at[i];
+        k->open[left++] = i;
+      }
+    }
+    open = left;
+  }
+  return LE_OK;
+}
+
+static void slice_tune(void *self)
+{
+  le_adapt_tune(&((slice *)self)->adapt);
+}
+
+static le_kernel_report slice_report(const void *self)
+{
+  const slice *k = self;
+  const le_kernel_report report = {k->adapt.acceptance, k->adapt.step};
+  return report;
+}
+
+static void slice_archive(void *self, size_t m, le_archive *archive)
+{
+  slice *k = self;
+  le_adapt_archive(&k->adapt, archive);
+  le_archive_doubles(archive, k->value, m);
+  le_archive_doubles(archive, k->basis, k->d * k->d);
+  le_archive_size(archive, &k->used);
+  if (k->used > k->d) archive->status = LE_CORRUPT;
+}
+
+const le_kernel_ops le_slice_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "slice",
+                                       LE_NEEDS_DENSITY | LE_KEEPS_FLOOR,
+                                       LE_METRIC_DENSE,     slice_alloc,           slice_begin, slice_move,
+                                       slice_tune,          slice_report,          slice_archive};
