@@ -24,7 +24,8 @@
 #' @return An object of class `"evidence"`, a list:
 #' \describe{
 #'   \item{`log_evidence`, `se`}{The estimate and its standard error.}
-#'   \item{`source`}{Where they come from: `"sampler"`, `"audit"`, or `"replicates"`.}
+#'   \item{`source`}{Where they come from: `"sampler"`, `"audit"`, `"replicates"`, or, for [laplace()], [bic()] and [exact()],
+#'     `"laplace"`, `"importance"`, `"bic"` and `"exact"`.}
 #'   \item{`n`}{Number of observations.}
 #'   \item{`trace`}{A data frame with a row for each chunk (or, if all data are annealed together, each step): `n`,
 #'     `lambda`, `log_evidence`, `se`, `lambda_steps`, `ess`, `acceptance`, `step_size`, `particles`, `temperature`,
@@ -37,6 +38,7 @@
 #'     weights, which sum to one on the natural scale.}
 #'   \item{`parameters`}{The same draws in unconstrained space.}
 #'   \item{`nested`}{What nested sampling knows besides, see [nested()]; `NULL` for other methods.}
+#'   \item{`peaks`}{What [laplace()] and [bic()] know of the posterior's peaks; `NULL` for other methods.}
 #'   \item{`data_id`}{A text that is the same for fits to the same observations.}
 #'   \item{`replicates`}{A data frame of the single runs' estimates, if there are several.}
 #'   \item{`warnings`}{Sentences about what is suspect.}

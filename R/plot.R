@@ -2,6 +2,7 @@
 # then draw each in their way.
 
 plot_types <- function(fit) {
+  if (nrow(fit$trace) == 0) return("posterior")
   c("evidence", if (is.null(fit$nested)) c("steps", "ess") else c("climb", "weight"), "posterior")
 }
 
@@ -50,6 +51,7 @@ FAINT <- "#E6E6E6"
 #' @seealso [summary.evidence()]
 #' @export
 plot.evidence <- function(x, type = NULL, parameters = NULL, ...) {
+  if (is.null(type) && nrow(x$trace) == 0) type <- "posterior"
   type <- if (!is.null(type)) check_choice(type, "type", plot_types(x))
   chosen <- pick_parameters(x, parameters)
   old <- graphics::par("mfrow", "mar", "mgp", "tcl", "las", "oma", "cex")
@@ -70,7 +72,7 @@ plot.evidence <- function(x, type = NULL, parameters = NULL, ...) {
 
 #' @rdname plot.evidence
 #' @exportS3Method ggplot2::autoplot
-autoplot.evidence <- function(object, type = "evidence", parameters = NULL, ...) {
+autoplot.evidence <- function(object, type = plot_types(object)[1], parameters = NULL, ...) {
   check_no_dots(...)
   type <- check_choice(type, "type", plot_types(object))
   chosen <- pick_parameters(object, parameters)

@@ -86,6 +86,7 @@ print.summary.evidence <- function(x, most = 20, ...) {
   hidden <- nrow(x$parameters) - most
   if (hidden > 0) cat("... and ", hidden, " more: print(summary(fit), most = ", nrow(x$parameters), ")\n", sep = "")
   if (x$exchangeable) cat_wrapped("Components are numbered arbitrarily.")
+  if (nrow(fit$trace) == 0) return(invisible(x))
   cat("\nThe ", if (is.null(fit$nested)) "walk" else "climb", if (!is.null(fit$replicates)) " (first replicate)", ":\n",
       sep = "")
   cat(paste0("  ", walk_lines(x), "\n"), sep = "")
@@ -119,6 +120,10 @@ origin_of <- function(fit) {
     audit = "from the audit, by importance sampling",
     replicates = paste0("from the spread of ", nrow(fit$replicates), " replicates, sd ",
                         format(stats::sd(fit$replicates$log_evidence), digits = 2)),
+    laplace = paste0("Laplace approximation, ", count_of(fit$peaks$modes, "mode"), ", error unknown"),
+    importance = paste0("importance sampling, ", count_of(fit$peaks$modes, "mode"), ", ", audit_words(fit$peaks)),
+    bic = "Schwarz's criterion, error unknown",
+    exact = "in closed form",
     if (is.null(fit$audit)) sampler_words(fit) else "from the sampler"
   )
 }
@@ -237,7 +242,7 @@ format_number <- function(x, decimals) {
 align_estimates <- function(estimates, ses) {
   decimals <- vapply(ses, decimals_for, 0)
   values <- mapply(format_number, estimates, decimals)
-  errors <- ifelse(is.na(ses), "?", mapply(format_number, ses, decimals))
+  errors <- ifelse(is.na(ses), "?", ifelse(ses == 0, "0", mapply(format_number, ses, decimals)))
   whole <- nchar(sub("\\..*", "", values))
   values <- format(paste0(strrep(" ", max(whole) - whole), values))
   format(paste(values, plus_minus(), errors))

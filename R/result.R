@@ -2,7 +2,10 @@
 
 #' @noRd
 new_evidence <- function(runs, call, model, method, encoded, words) {
-  fits <- lapply(runs, one_run, method = method, modes = if (may_have_modes(model)) "several" else "one")
+  fits <- lapply(runs, function(out) {
+    if (method$estimator == "laplace") peak_run(out, method, model, encoded$args)
+    else one_run(out, method, modes = if (may_have_modes(model)) "several" else "one")
+  })
   first <- fits[[1]]
   headline <- if (length(fits) > 1) combine_runs(fits) else first$headline
   chosen <- lapply(fits, `[[`, "headline")
@@ -15,6 +18,7 @@ new_evidence <- function(runs, call, model, method, encoded, words) {
     list(
       log_evidence = headline$log_evidence, se = headline$se, source = headline$source, n = encoded$n,
       trace = first$trace, sampler = first$sampler, audit = first$audit, nested = first$nested,
+      peaks = first$peaks,
       draws = named_draws(user, encoded$user_names), log_weights = log_weights,
       parameters = named_draws(points, encoded$theta_names),
       replicates = if (length(fits) > 1) replicate_table(fits),

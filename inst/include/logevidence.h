@@ -145,6 +145,9 @@ typedef struct le_model_ops {
 
   /* OPTIONAL (0).  log of the number of relabellings that leave every density unchanged. */
   double (*log_symmetry)(const void *self);
+  /* OPTIONAL (log_symmetry).  log of the number of distinct points that the relabellings make of theta: fewer where
+   * parts of it are alike. */
+  double (*log_orbit)(const void *self, const double *theta);
   /* OPTIONAL, required when log_symmetry is positive.  Among the relabellings of theta picks the one nearest to
    * `reference`, in place; returns 1 if theta changed.  The points it leaves alone form a fundamental domain. */
   int (*relabel)(const void *self, const double *reference, double *theta);

@@ -14,27 +14,28 @@
 static const double peak_freedom = 20, wide_freedom = 5, wide_share = 0.3;
 static const double log_two_pi = 1.8378770664093454836;
 
-void le_audit_alloc(le_audit *audit, const le_target *target, size_t draws, size_t batch, le_arena *arena)
+void le_audit_alloc(le_audit *audit, const le_target *target, size_t most, size_t draws, size_t batch, le_arena *arena)
 {
   const size_t d = target->d;
   memset(audit, 0, sizeof *audit);
   audit->d = d;
+  audit->most = most < LE_AUDIT_MODES_MOST ? most : LE_AUDIT_MODES_MOST;
   audit->draws = draws;
   audit->batch = batch < 1 ? 1 : batch > target->m ? target->m : batch;
-  for (size_t k = 0; k <= LE_AUDIT_MODES; k++) le_mode_alloc(&audit->mode[k], d, arena);
+  for (size_t k = 0; k <= audit->most; k++) le_mode_alloc(&audit->mode[k], d, arena);
   le_mode_alloc(&audit->wide, d, arena);
   le_mode_alloc(&audit->trial, d, arena);
-  audit->start = le_arena_doubles(arena, LE_AUDIT_MODES * d);
-  audit->share = le_arena_doubles(arena, LE_AUDIT_MODES + 1);
+  audit->start = le_arena_doubles(arena, audit->most * d);
+  audit->share = le_arena_doubles(arena, audit->most + 1);
   audit->theta = le_arena_doubles(arena, draws * d);
   audit->log_weight = le_arena_doubles(arena, draws);
   audit->value = le_arena_doubles(arena, audit->batch);
-  audit->work = le_arena_doubles(arena, 2 * d * d + 4 * d + draws);
+  audit->work = le_arena_doubles(arena, le_mode_work(d) + draws);
 }
 
 void le_audit_start(le_audit *audit, size_t starts, const double *start)
 {
-  audit->starts = starts > LE_AUDIT_MODES ? LE_AUDIT_MODES : starts;
+  audit->starts = starts > audit->most ? audit->most : starts;
   memcpy(audit->start, start, audit->starts * audit->d * sizeof(double));
   audit->climbed = audit->modes = audit->parts = audit->drawn = 0;
   audit->failed = audit->has_wide = 0;
@@ -54,9 +55,21 @@ void le_audit_widen(le_audit *audit, const double *centre, const double *factor)
   audit->has_wide = 1;
 }
 
+void le_audit_scale(le_audit *audit, const double *scale)
+{
+  memcpy(audit->trial.scale, scale, audit->d * sizeof(double));
+  for (size_t k = 0; k <= audit->most; k++) memcpy(audit->mode[k].scale, scale, audit->d * sizeof(double));
+}
+
 static double symmetry(const le_target *target)
 {
   return target->ops->log_symmetry ? target->ops->log_symmetry(target->model) : 0;
+}
+
+/* Relabellings of a mode that are other points; fewer than all where some of its parts are alike. */
+static double images(const le_target *target, const le_mode *mode)
+{
+  return target->ops->log_orbit ? target->ops->log_orbit(target->model, mode->theta) : symmetry(target);
 }
 
 /* log of the mass that Laplace's approximation gives a mode. */
@@ -88,13 +101,14 @@ static void swap_modes(le_mode *a, le_mode *b)
 static void weigh_modes(le_audit *audit, const le_target *target)
 {
   const size_t d = audit->d;
-  double mass[LE_AUDIT_MODES];
+  double mass[LE_AUDIT_MODES_MOST];
   for (size_t k = 1; k < audit->modes; k++)
     for (size_t j = k; j > 0 && laplace_mass(&audit->mode[j], d) > laplace_mass(&audit->mode[j - 1], d); j--)
       swap_modes(&audit->mode[j], &audit->mode[j - 1]);
+  for (size_t k = 0; k < audit->modes; k++) mass[k] = laplace_mass(&audit->mode[k], d) + images(target, &audit->mode[k]);
+  audit->laplace = le_logsumexp(mass, audit->modes);
   for (size_t k = 0; k < audit->modes; k++) mass[k] = laplace_mass(&audit->mode[k], d);
   const double total = le_logsumexp(mass, audit->modes);
-  audit->laplace = total + symmetry(target);
   size_t kept = 0;
   double sum = 0;
   for (size_t k = 0; k < audit->modes; k++)
@@ -118,7 +132,7 @@ static le_status climb(le_audit *audit, le_target *target)
   memcpy(trial->theta, audit->start + audit->climbed * d, d * sizeof(double));
   audit->climbed++;
   LE_TRY(le_mode_climb(trial, target, audit->work));
-  if (trial->converged && audit->modes < LE_AUDIT_MODES) {
+  if (trial->converged && audit->modes < audit->most) {
     if (audit->modes > 0 && target->ops->relabel) {
       /* the same peak under other labels is not another peak; its curvature belongs to the new labels */
       if (target->ops->relabel(target->model, audit->mode[0].theta, trial->theta))
@@ -132,7 +146,7 @@ static le_status climb(le_audit *audit, le_target *target)
       audit->phase = LE_AUDIT_DONE;
     } else {
       weigh_modes(audit, target);
-      audit->phase = LE_AUDIT_DRAW;
+      audit->phase = audit->draws ? LE_AUDIT_DRAW : LE_AUDIT_DONE;
     }
   }
   return LE_OK;
@@ -155,17 +169,17 @@ static double log_t_density(const le_mode *mode, size_t d, double nu, const doub
 
 static double log_proposal(const le_audit *audit, const double *theta, double *work)
 {
-  double part[LE_AUDIT_MODES + 1];
+  double part[LE_AUDIT_MODES_MOST + 1];
   for (size_t k = 0; k < audit->parts; k++)
     part[k] = log(audit->share[k]) + log_t_density(&audit->mode[k], audit->d, freedom(audit, k), theta, work);
   return le_logsumexp(part, audit->parts);
 }
 
-/* theta = peak + L^-T z sqrt(nu / chi2), by back substitution. */
+/* theta = peak + L^-T z sqrt(nu / chi2), by back substitution; normal for infinite nu. */
 static void draw_t(const le_mode *mode, size_t d, double nu, const gsl_rng *rng, double *theta)
 {
   for (size_t j = 0; j < d; j++) theta[j] = gsl_ran_gaussian_ziggurat(rng, 1);
-  const double stretch = sqrt(nu / gsl_ran_chisq(rng, nu));
+  const double stretch = isfinite(nu) ? sqrt(nu / gsl_ran_chisq(rng, nu)) : 1;
   for (size_t i = d; i-- > 0;) {
     double sum = theta[i];
     for (size_t k = i + 1; k < d; k++) sum -= mode->factor[k * d + i] * theta[k];
@@ -174,13 +188,22 @@ static void draw_t(const le_mode *mode, size_t d, double nu, const gsl_rng *rng,
   for (size_t j = 0; j < d; j++) theta[j] = mode->theta[j] + stretch * theta[j];
 }
 
-static size_t stratum(const le_audit *audit, size_t draw)
+static size_t stratum(const le_audit *audit, size_t draw, size_t draws)
 {
-  const double point = ((double)draw + 0.5) / (double)audit->draws;
+  const double point = ((double)draw + 0.5) / (double)draws;
   double sum = 0;
   for (size_t k = 0; k + 1 < audit->parts; k++)
     if ((sum += audit->share[k]) > point) return k;
   return audit->parts - 1;
+}
+
+void le_audit_normal_draws(const le_audit *audit, const le_target *target, const gsl_rng *rng, size_t n, double *theta)
+{
+  const size_t d = audit->d;
+  for (size_t i = 0; i < n; i++) {
+    draw_t(&audit->mode[stratum(audit, i, n)], d, INFINITY, rng, theta + i * d);
+    if (target->ops->relabel) target->ops->relabel(target->model, audit->mode[0].theta, theta + i * d);
+  }
 }
 
 static void finish(le_audit *audit, const le_target *target)
@@ -209,7 +232,7 @@ static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
   const size_t d = audit->d, from = audit->drawn,
                to = from + audit->batch < audit->draws ? from + audit->batch : audit->draws;
   for (size_t i = from; i < to; i++) {
-    const size_t part = stratum(audit, i);
+    const size_t part = stratum(audit, i, audit->draws);
     draw_t(&audit->mode[part], d, freedom(audit, part), rng, audit->theta + i * d);
   }
   LE_TRY(le_target_density(target, to - from, audit->theta + from * d, audit->value));
@@ -246,15 +269,17 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   le_archive_int(archive, &phase);
   audit->phase = (le_audit_phase)phase;
   le_archive_int(archive, &audit->failed);
-  for (size_t k = 0; k <= LE_AUDIT_MODES + 1; k++) {
-    le_mode *mode = k <= LE_AUDIT_MODES ? &audit->mode[k] : &audit->wide;
+  for (size_t k = 0; k <= audit->most + 1; k++) {
+    le_mode *mode = k <= audit->most ? &audit->mode[k] : &audit->wide;
     le_archive_doubles(archive, mode->theta, d);
     le_archive_doubles(archive, mode->precision, d * d);
     le_archive_doubles(archive, mode->factor, d * d);
+    le_archive_doubles(archive, mode->scale, d);
     le_archive_double(archive, &mode->log_density);
   }
-  le_archive_doubles(archive, audit->start, LE_AUDIT_MODES * d);
-  le_archive_doubles(archive, audit->share, LE_AUDIT_MODES + 1);
+  le_archive_doubles(archive, audit->trial.scale, d);
+  le_archive_doubles(archive, audit->start, audit->most * d);
+  le_archive_doubles(archive, audit->share, audit->most + 1);
   le_archive_doubles(archive, audit->theta, audit->draws * d);
   le_archive_doubles(archive, audit->log_weight, audit->draws);
   double *const figure[] = {&audit->log_evidence, &audit->se, &audit->laplace, &audit->effective_size,

@@ -11,17 +11,18 @@
 #include "base/rng.h"
 #include "core/mode.h"
 
-enum { LE_AUDIT_MODES = 4 };
+enum { LE_AUDIT_MODES_MOST = 16 };
 
 typedef enum le_audit_phase { LE_AUDIT_CLIMB, LE_AUDIT_DRAW, LE_AUDIT_DONE } le_audit_phase;
 
 typedef struct le_audit {
   size_t d, draws, batch; /* draws in all, and per call of the likelihood */
+  size_t most;            /* starts and modes */
   size_t starts;          /* climbs to make */
   size_t climbed, modes, drawn;
   le_audit_phase phase;
   int failed; /* no peak with definite curvature was found */
-  le_mode mode[LE_AUDIT_MODES + 1], trial, wide; /* room for the wide one behind the modes */
+  le_mode mode[LE_AUDIT_MODES_MOST + 1], trial, wide; /* room for the wide one behind the modes */
   int has_wide;
   double *start;      /* starts x d */
   double *share;      /* of each part in the proposal */
@@ -33,13 +34,18 @@ typedef struct le_audit {
   double log_evidence, se, laplace, effective_size, pareto_k;
 } le_audit;
 
-void le_audit_alloc(le_audit *audit, const le_target *target, size_t draws, size_t batch, le_arena *arena);
-/* Starting points: copies of up to LE_AUDIT_MODES particles, the first being the most important. */
+/* At most `most` starts, and as many modes; with no draws it ends with the Laplace approximation. */
+void le_audit_alloc(le_audit *audit, const le_target *target, size_t most, size_t draws, size_t batch, le_arena *arena);
+/* Copies the starting points, the first being the most important. */
 void le_audit_start(le_audit *audit, size_t starts, const double *start);
 /* Adds the wide part: its centre, and the Cholesky factor of its precision. */
 void le_audit_widen(le_audit *audit, const double *centre, const double *factor);
+/* Scales for the differences of a model without derivatives: d numbers. */
+void le_audit_scale(le_audit *audit, const double *scale);
 /* One climb or one batch of draws; LE_AUDIT_DONE in audit->phase at the end. */
 le_status le_audit_step(le_audit *audit, le_target *target, const gsl_rng *rng);
+/* Draws from the normal approximation, the modes in proportion to their masses, under the labels of the first. */
+void le_audit_normal_draws(const le_audit *audit, const le_target *target, const gsl_rng *rng, size_t n, double *theta);
 void le_audit_archive(le_audit *audit, le_archive *archive);
 
 #endif

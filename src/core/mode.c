@@ -15,16 +15,127 @@ void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena)
   mode->theta = le_arena_doubles(arena, d);
   mode->precision = le_arena_doubles(arena, d * d);
   mode->factor = le_arena_doubles(arena, d * d);
+  mode->scale = le_arena_doubles(arena, d);
+  if (arena->failed) return;
+  for (size_t j = 0; j < d; j++) mode->scale[j] = 1;
 }
 
-/* Gradient of log f and minus its second derivatives; `work` holds d * d + d. */
-static le_status curvature(le_target *target, const double *theta, double *grad, double *precision, double *work)
+enum { POINTS_MOST = 64 }; /* of a call for differences */
+
+size_t le_mode_work(size_t d)
+{
+  return 4 * d + d * d + d + POINTS_MOST * (2 * d + 2) + 16;
+}
+
+/* ---- derivatives ---- */
+
+/* A queue of points whose densities (and gradients) are wanted, evaluated many at a time. */
+typedef struct queue {
+  le_target *target;
+  size_t most, n;
+  double *theta, *value, *grad; /* grad NULL: densities only */
+  size_t first[POINTS_MOST], second[POINTS_MOST];
+  double sign[POINTS_MOST];
+} queue;
+
+static queue queue_make(le_target *target, int with_gradients, double *work)
+{
+  const size_t d = target->d;
+  queue q = {.target = target, .most = target->m < POINTS_MOST ? target->m : POINTS_MOST};
+  q.theta = work;
+  q.value = work + POINTS_MOST * d;
+  q.grad = with_gradients ? q.value + POINTS_MOST : NULL;
+  return q;
+}
+
+static le_status queue_evaluate(queue *q)
+{
+  if (q->n == 0) return LE_OK;
+  if (q->grad) return le_target_density_grad(q->target, q->n, q->theta, q->value, q->grad);
+  return le_target_density(q->target, q->n, q->theta, q->value);
+}
+
+/* Central differences of the gradient: column j of the second derivatives from theta +- h_j. */
+static le_status differences_of_gradient(le_target *target, const double *theta, const double *scale, double *precision,
+                                         double *work)
+{
+  const size_t d = target->d;
+  queue q = queue_make(target, 1, work);
+  memset(precision, 0, d * d * sizeof(double));
+  for (size_t j = 0; j <= d; j++) {
+    if (q.n + 2 > q.most || j == d) {
+      LE_TRY(queue_evaluate(&q));
+      for (size_t p = 0; p < q.n; p++) {
+        const size_t at = q.first[p];
+        for (size_t k = 0; k < d; k++)
+          precision[k * d + at] -= q.sign[p] * q.grad[p * d + k] / (2 * 1e-4 * scale[at]);
+      }
+      q.n = 0;
+    }
+    if (j == d) break;
+    for (int side = -1; side <= 1; side += 2) {
+      memcpy(q.theta + q.n * d, theta, d * sizeof(double));
+      q.theta[q.n * d + j] += side * 1e-4 * scale[j];
+      q.first[q.n] = j;
+      q.sign[q.n++] = side;
+    }
+  }
+  for (size_t j = 0; j < d; j++)
+    for (size_t k = 0; k < j; k++)
+      precision[j * d + k] = precision[k * d + j] = 0.5 * (precision[j * d + k] + precision[k * d + j]);
+  return LE_OK;
+}
+
+/* First and second central differences of the density; a mixed one needs two points more, theta +- (h_j + h_k). */
+static le_status differences_of_density(le_target *target, const double *theta, const double *scale, double *grad,
+                                        double *precision, double *work)
+{
+  const size_t d = target->d;
+  const double h = 1e-3;
+  double centre;
+  queue q = queue_make(target, 0, work);
+  LE_TRY(le_target_density(target, 1, theta, &centre));
+  memset(grad, 0, d * sizeof(double));
+  memset(precision, 0, d * d * sizeof(double));
+  for (size_t j = 0; j < d; j++)
+    for (size_t k = 0; k <= j; k++) {
+      for (int side = -1; side <= 1; side += 2) {
+        memcpy(q.theta + q.n * d, theta, d * sizeof(double));
+        q.theta[q.n * d + j] += side * h * scale[j];
+        if (k < j) q.theta[q.n * d + k] += side * h * scale[k];
+        q.first[q.n] = j;
+        q.second[q.n] = k;
+        q.sign[q.n++] = side;
+      }
+      if (q.n + 2 <= q.most && !(j == d - 1 && k == d - 1)) continue;
+      LE_TRY(queue_evaluate(&q));
+      for (size_t p = 0; p < q.n; p++) {
+        const size_t a = q.first[p], b = q.second[p];
+        precision[a * d + b] -= (q.value[p] - centre) / (h * h * scale[a] * scale[b]);
+        if (a == b) grad[a] += q.sign[p] * q.value[p] / (2 * h * scale[a]);
+      }
+      q.n = 0;
+    }
+  /* so far entry (j, k) is f_jj h_j / h_k + 2 f_jk + f_kk h_k / h_j */
+  for (size_t j = 0; j < d; j++)
+    for (size_t k = 0; k < j; k++) {
+      const double own = precision[j * d + j] * scale[j] / scale[k] + precision[k * d + k] * scale[k] / scale[j];
+      precision[j * d + k] = precision[k * d + j] = 0.5 * (precision[j * d + k] - own);
+    }
+  return LE_OK;
+}
+
+/* Gradient of log f and minus its second derivatives, from the model's own. */
+static le_status exact_curvature(le_target *target, const double *theta, double *grad, double *precision, double *work)
 {
   const size_t d = target->d;
   double *hess = work, *part = work + d * d;
   memset(precision, 0, d * d * sizeof(double));
-  target->ops->log_prior_grad(target->model, 1, theta, grad);
-  target->ops->log_prior_hess(target->model, theta, precision);
+  memset(grad, 0, d * sizeof(double));
+  if (!target->flat) {
+    target->ops->log_prior_grad(target->model, 1, theta, grad);
+    target->ops->log_prior_hess(target->model, theta, precision);
+  }
   for (int chunk = 0; chunk < 2; chunk++) {
     const size_t from = chunk ? target->seen : 0, to = chunk ? target->seen + target->chunk : target->seen;
     const double weight = chunk ? target->lambda : 1;
@@ -36,6 +147,21 @@ static le_status curvature(le_target *target, const double *theta, double *grad,
   for (size_t k = 0; k < d * d; k++) precision[k] = -precision[k];
   return LE_OK;
 }
+
+static le_status curvature(le_target *target, const double *theta, const double *scale, double *grad, double *precision,
+                           double *work)
+{
+  const le_model_ops *ops = target->ops;
+  if (ops->log_lik_hess && ops->log_prior_hess && ops->log_prior_grad)
+    return exact_curvature(target, theta, grad, precision, work);
+  if (!ops->log_lik_grad || !ops->log_prior_grad)
+    return differences_of_density(target, theta, scale, grad, precision, work);
+  double value;
+  LE_TRY(le_target_density_grad(target, 1, theta, &value, grad));
+  return differences_of_gradient(target, theta, scale, precision, work);
+}
+
+/* ---- climbing ---- */
 
 /* The factor of precision + ridge * diagonal, the smallest ridge that makes it definite. */
 static int factorise(const double *precision, size_t d, double *factor)
@@ -63,10 +189,12 @@ le_status le_mode_climb(le_mode *mode, le_target *target, double *work)
   mode->converged = 0;
   LE_TRY(le_target_density(target, 1, mode->theta, &mode->log_density));
   for (mode->iterations = 0; mode->iterations < ITERATIONS_MOST; mode->iterations++) {
-    LE_TRY(curvature(target, mode->theta, grad, mode->precision, rest));
+    LE_TRY(curvature(target, mode->theta, mode->scale, grad, mode->precision, rest));
     for (size_t j = 0; j < d; j++)
       if (!isfinite(grad[j])) return LE_OK;
     const int definite = factorise(mode->precision, d, mode->factor);
+    for (size_t j = 0; j < d; j++)
+      if (mode->precision[j * d + j] > 0) mode->scale[j] = 1 / sqrt(mode->precision[j * d + j]);
     memcpy(step, grad, d * sizeof(double));
     le_cholesky_solve(mode->factor, d, step);
     const double decrement = le_dot(step, grad, d);

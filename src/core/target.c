@@ -184,7 +184,10 @@ le_status le_target_density(le_target *target, size_t m, const double *theta, do
 {
   double *sum = target->work;
   if (target->floor) return walled_density(target, m, theta, NULL, value);
-  target->ops->log_prior(target->model, m, theta, value);
+  if (target->flat)
+    memset(value, 0, m * sizeof(double));
+  else
+    target->ops->log_prior(target->model, m, theta, value);
   if (target->seen > 0) {
     LE_TRY(le_target_log_lik(target, 0, target->seen, m, theta, sum));
     for (size_t i = 0; i < m; i++) value[i] += sum[i];
@@ -202,8 +205,13 @@ le_status le_target_density_grad(le_target *target, size_t m, const double *thet
 {
   const size_t d = target->d;
   double *sum = target->work, *sum_grad = target->grad;
-  target->ops->log_prior(target->model, m, theta, value);
-  target->ops->log_prior_grad(target->model, m, theta, grad);
+  if (target->flat) {
+    memset(value, 0, m * sizeof(double));
+    memset(grad, 0, m * d * sizeof(double));
+  } else {
+    target->ops->log_prior(target->model, m, theta, value);
+    target->ops->log_prior_grad(target->model, m, theta, grad);
+  }
   for (int part = 0; part < 2; part++) {
     const size_t from = part ? target->seen : 0, to = part ? target->seen + target->chunk : target->seen;
     const double weight = part ? target->lambda : 1;

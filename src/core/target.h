@@ -36,6 +36,7 @@ typedef struct le_target {
    * of that reference only: a metric made for one labelling does not treat all alike, and particles that wandered into
    * another would no longer stand for the whole of f. */
   const double *labels;
+  int flat;              /* 1: the likelihood alone, as if the prior were constant */
   const le_floor *floor; /* NULL, or a wall in the chunk's log-likelihood, lambda being 0 */
 
   size_t block;   /* rows per likelihood call */

@@ -26,7 +26,7 @@ typedef enum walk_phase {
   FINISHED
 } walk_phase;
 
-enum { TRACE_COLUMNS = 12, STEPS_MOST = 20000 };
+enum { TRACE_COLUMNS = 12, STEPS_MOST = 20000, AUDIT_MODES = 4 };
 static const char *const trace_names[TRACE_COLUMNS] = {
     "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "ess",
     "acceptance", "step_size", "particles",    "temperature", "evaluations",  "seconds"};
@@ -126,7 +126,7 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   w->labels = le_arena_doubles(&w->arena, d);
   w->ancestor = le_arena_indices(&w->arena, most);
   le_genealogy_alloc(&w->genealogy, settings->lag, most, &w->arena);
-  if (settings->audit) le_audit_alloc(&w->audit, &w->target, settings->audit_draws, 32, &w->arena);
+  if (settings->audit) le_audit_alloc(&w->audit, &w->target, AUDIT_MODES, settings->audit_draws, 32, &w->arena);
   if (settings->rounds) {
     const size_t m = settings->stage[settings->stages - 1].particles;
     w->draw_theta = le_arena_doubles(&w->arena, settings->rounds * m * d);
@@ -668,7 +668,7 @@ static void start_audit(walk *w)
   const size_t d = w->d;
   if (w->model->traits & LE_MODEL_MULTIMODAL) {
     relabel_to_heaviest(w);
-    const size_t starts = w->m < LE_AUDIT_MODES ? w->m : LE_AUDIT_MODES;
+    const size_t starts = w->m < AUDIT_MODES ? w->m : AUDIT_MODES;
     memcpy(w->swap, w->theta + heaviest(w) * d, d * sizeof(double));
     for (size_t k = 1; k < starts; k++) {
       double point = gsl_rng_uniform(w->streams.rng[0]);

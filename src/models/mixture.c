@@ -578,6 +578,32 @@ static void simulate(const void *self, const double *theta, const gsl_rng *rng, 
 
 static double log_symmetry(const void *self) { return ((const mixture *)self)->log_symmetry; }
 
+/* Coordinates of two components (weight, standardised means, log variances) that a climb could not tell apart. */
+static int are_alike(const mixture *model, const double *theta, size_t a, size_t b)
+{
+  const size_t K = model->components, p = model->dimensions;
+  const double near = 1e-3, wa = a + 1 < K ? theta[a] : 0, wb = b + 1 < K ? theta[b] : 0;
+  if (fabs(wa - wb) > near) return 0;
+  for (size_t part = 0; part < 2; part++)
+    for (size_t j = 0; j < p; j++) {
+      const double *block = theta + K - 1 + part * K * p;
+      if (fabs(block[a * p + j] - block[b * p + j]) > near) return 0;
+    }
+  return 1;
+}
+
+static double log_orbit(const void *self, const double *theta)
+{
+  const mixture *model = self;
+  double orbit = model->log_symmetry;
+  for (size_t k = 1; k < model->components; k++) {
+    size_t before = 0;
+    for (size_t c = 0; c < k; c++) before += (size_t)are_alike(model, theta, k, c);
+    orbit -= log((double)before + 1);
+  }
+  return orbit;
+}
+
 /* Squared difference of the means over the sum of the variances, written with the smaller sd over the larger so
  * that nothing overflows; then the difference of u and, with a small weight, of the log weights.  The logarithm
  * keeps one stray component from deciding how all others are matched. */
@@ -762,6 +788,7 @@ const le_model_ops le_mixture_model = {
   .log_lik_each = log_lik_each,
   .simulate = simulate,
   .log_symmetry = log_symmetry,
+  .log_orbit = log_orbit,
   .relabel = relabel,
   .user_dim = user_dim,
   .to_user = to_user,

@@ -1,0 +1,297 @@
+/* What the peaks of the posterior say: Laplace's approximation, importance sampling around them, the likelihood at its own
+ * maximum, and the closed form where there is one.
+ *
+ * Starts come from the prior: of many draws the most probable ones, and some at random.  They climb on a few rows first,
+ * taken at random, then from the distinct peaks on all of them, so that only a handful of iterations sees all data.
+ *
+ * Settings: starts, importance (draws; 0 for none), rows (of the first climb), draws (of the normal approximation),
+ * maximum (1: also climb the likelihood alone), exact (1: also the closed form). */
+#include "base/clock.h"
+#include "core/audit.h"
+#include "core/trace.h"
+
+#include <gsl/gsl_sort.h>
+#include <math.h>
+#include <string.h>
+
+typedef enum laplace_phase { WAIT, SCATTER, SKETCH, CLIMB, MAXIMUM, FINISHED } laplace_phase;
+
+enum { BATCH = 32, CANDIDATES = 200 };
+
+typedef struct laplace {
+  le_context *context;
+  const le_model_ops *model;
+  size_t d, starts, importance, rows, draws, total;
+  int wants_maximum, wants_exact;
+  uint64_t seed;
+  le_arena arena;
+  le_streams streams; /* 0: the run, 1: the order of rows */
+  le_store store;
+  le_target target;
+  le_audit audit;
+  le_mode top; /* of the likelihood alone */
+  laplace_phase phase;
+  int closed, top_found;
+  double *candidate, *value, *start, *scale, *normal, *work;
+  size_t *order;
+  double exact, maximum, seconds;
+  double summary[16];
+} laplace;
+
+static void laplace_free(void *self)
+{
+  laplace *s = self;
+  if (!s) return;
+  le_streams_free(&s->streams);
+  le_store_free(&s->store);
+  le_arena_free(&s->arena);
+  le_release(s);
+}
+
+static le_status alloc_all(laplace *s, const le_problem *problem)
+{
+  const size_t d = s->d;
+  LE_TRY(le_streams_alloc(&s->streams, 2, problem->seed, problem->replicate));
+  le_target_alloc(&s->target, problem->ops, problem->model, BATCH, s->context, &s->arena);
+  s->target.store = &s->store;
+  s->target.rng = s->streams.rng[0];
+  s->store.width = problem->ops->width(problem->model);
+  le_audit_alloc(&s->audit, &s->target, s->starts, s->importance, BATCH, &s->arena);
+  le_mode_alloc(&s->top, d, &s->arena);
+  s->candidate = le_arena_doubles(&s->arena, CANDIDATES * d);
+  s->value = le_arena_doubles(&s->arena, CANDIDATES + BATCH);
+  s->order = le_arena_indices(&s->arena, CANDIDATES + BATCH);
+  s->start = le_arena_doubles(&s->arena, LE_AUDIT_MODES_MOST * d);
+  s->scale = le_arena_doubles(&s->arena, d);
+  s->normal = le_arena_doubles(&s->arena, s->draws * d);
+  s->work = le_arena_doubles(&s->arena, le_mode_work(d));
+  /* information matrices go through the metric's memory */
+  return s->arena.failed ? LE_NO_MEMORY : LE_OK;
+}
+
+static le_status laplace_alloc(const le_problem *problem, le_context *context, void **self)
+{
+  *self = NULL;
+  const le_args *args = &problem->settings;
+  laplace *s = le_resize(NULL, sizeof *s);
+  if (!s) return LE_NO_MEMORY;
+  memset(s, 0, sizeof *s);
+  s->context = context;
+  s->model = problem->ops;
+  s->d = problem->ops->dim(problem->model);
+  s->total = problem->total;
+  s->seed = problem->seed;
+  const int several = (problem->ops->traits & LE_MODEL_MULTIMODAL) != 0;
+  s->starts = (size_t)le_args_number(args, "starts", 0);
+  if (s->starts == 0) s->starts = several ? LE_AUDIT_MODES_MOST : 2;
+  if (s->starts > LE_AUDIT_MODES_MOST) s->starts = LE_AUDIT_MODES_MOST;
+  s->importance = (size_t)le_args_number(args, "importance", 0);
+  s->rows = (size_t)le_args_number(args, "rows", 2000);
+  s->draws = (size_t)le_args_number(args, "draws", 1000);
+  s->wants_maximum = le_args_number(args, "maximum", 0) != 0;
+  s->wants_exact = le_args_number(args, "exact", 0) != 0;
+  s->exact = s->maximum = NAN;
+  le_status status = LE_OK;
+  if (s->wants_exact && !problem->ops->exact)
+    status = le_fail(&context->error, LE_UNSUPPORTED,
+                     "exact() needs a model whose evidence has a closed form, such as gaussian_mean() or linear_regression(); "
+                     "%s() has none.",
+                     problem->ops->name);
+  if (status == LE_OK) status = alloc_all(s, problem);
+  if (status != LE_OK) {
+    laplace_free(s);
+    return status;
+  }
+  *self = s;
+  return LE_OK;
+}
+
+static le_status laplace_start(void *self)
+{
+  ((laplace *)self)->phase = WAIT;
+  return LE_OK;
+}
+
+static le_status laplace_feed(void *self, const le_rows *rows, int last)
+{
+  laplace *s = self;
+  if (s->closed) return le_fail(&s->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
+  if (last) s->closed = 1;
+  if (rows->n == 0) return LE_OK;
+  return le_store_append(&s->store, rows, s->streams.rng[1]);
+}
+
+/* The better half of the starts are the most probable of the draws, the rest the first of them, whatever they are. */
+static le_status scatter(laplace *s)
+{
+  const size_t d = s->d;
+  const int whole = s->store.n <= s->rows;
+  s->target.seen = whole ? s->store.n : s->rows;
+  for (size_t i = 0; i < CANDIDATES; i++) s->model->draw_prior(s->target.model, s->streams.rng[0], s->candidate + i * d);
+  for (size_t j = 0; j < d; j++) {
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < CANDIDATES; i++) mean += s->candidate[i * d + j] / CANDIDATES;
+    for (size_t i = 0; i < CANDIDATES; i++) square += pow(s->candidate[i * d + j] - mean, 2) / CANDIDATES;
+    s->scale[j] = square > 0 && isfinite(square) ? sqrt(square) : 1;
+  }
+  for (size_t from = 0; from < CANDIDATES; from += BATCH) {
+    const size_t n = CANDIDATES - from < BATCH ? CANDIDATES - from : BATCH;
+    LE_TRY(le_target_density(&s->target, n, s->candidate + from * d, s->value + from));
+  }
+  for (size_t i = 0; i < CANDIDATES; i++) s->value[i] = -s->value[i];
+  gsl_sort_index(s->order, s->value, 1, CANDIDATES);
+  const size_t best = (s->starts + 1) / 2;
+  for (size_t k = 0; k < s->starts; k++)
+    memcpy(s->start + k * d, s->candidate + (k < best ? s->order[k] : k) * d, d * sizeof(double));
+  le_audit_scale(&s->audit, s->scale);
+  le_audit_start(&s->audit, s->starts, s->start);
+  s->phase = whole ? CLIMB : SKETCH;
+  return LE_OK;
+}
+
+/* Peaks of the few rows are where the climbs on all of them start. */
+static le_status sketch(laplace *s)
+{
+  if (s->audit.phase == LE_AUDIT_CLIMB) return le_audit_step(&s->audit, &s->target, s->streams.rng[0]);
+  const size_t d = s->d, modes = s->audit.modes;
+  for (size_t k = 0; k < modes; k++) memcpy(s->start + k * d, s->audit.mode[k].theta, d * sizeof(double));
+  s->target.seen = s->store.n;
+  le_audit_start(&s->audit, modes > 0 ? modes : s->starts, s->start);
+  s->phase = CLIMB;
+  return LE_OK;
+}
+
+static le_status climb(laplace *s)
+{
+  if (s->audit.phase != LE_AUDIT_DONE) return le_audit_step(&s->audit, &s->target, s->streams.rng[0]);
+  if (s->wants_exact) {
+    const le_rows rows = le_store_rows(&s->store, 0, s->store.n);
+    LE_TRY(s->model->exact(s->target.model, &rows, &s->exact));
+  }
+  if (s->audit.modes > 0) le_audit_normal_draws(&s->audit, &s->target, s->streams.rng[0], s->draws, s->normal);
+  s->phase = s->wants_maximum && s->audit.modes > 0 ? MAXIMUM : FINISHED;
+  return LE_OK;
+}
+
+/* The likelihood alone, from the posterior's peak.  Where it has no top to reach (it grows for ever, as that of mixtures
+ * does, or is flat in some direction) the likelihood at the posterior's peak stands in. */
+static le_status maximum(laplace *s)
+{
+  const le_mode *peak = &s->audit.mode[0];
+  LE_TRY(le_target_log_lik(&s->target, 0, s->store.n, 1, peak->theta, &s->maximum));
+  s->phase = FINISHED;
+  if (s->model->traits & LE_MODEL_MULTIMODAL) return LE_OK;
+  memcpy(s->top.theta, peak->theta, s->d * sizeof(double));
+  memcpy(s->top.scale, peak->scale, s->d * sizeof(double));
+  s->target.flat = 1;
+  const le_status status = le_mode_climb(&s->top, &s->target, s->work);
+  s->target.flat = 0;
+  LE_TRY(status);
+  s->top_found = s->top.converged;
+  if (isfinite(s->top.log_density) && s->top.log_density > s->maximum) s->maximum = s->top.log_density;
+  return LE_OK;
+}
+
+static le_progress laplace_advance(void *self, double seconds, le_status *status)
+{
+  laplace *s = self;
+  const double started = le_now(), before = s->seconds;
+  le_progress progress = LE_MORE;
+  *status = LE_OK;
+  do {
+    switch (s->phase) {
+    case WAIT:
+      if (!s->closed) return LE_NEEDS_ROWS;
+      s->phase = SCATTER;
+      break;
+    case SCATTER: *status = scatter(s); break;
+    case SKETCH: *status = sketch(s); break;
+    case CLIMB: *status = climb(s); break;
+    case MAXIMUM: *status = maximum(s); break;
+    case FINISHED: progress = LE_DONE; break;
+    }
+    s->seconds = before + le_now() - started;
+    if (*status != LE_OK) return LE_FAILED;
+  } while (progress == LE_MORE && le_now() - started < seconds);
+  return progress;
+}
+
+static void laplace_progress(const void *self, double *rows, double *share)
+{
+  const laplace *s = self;
+  const le_audit *a = &s->audit;
+  const double climbed = a->starts ? (double)a->climbed / (double)a->starts : 0,
+               drawn = s->importance ? (double)a->drawn / (double)s->importance : 1;
+  *rows = s->phase == FINISHED ? (double)s->store.n : 0;
+  *share = s->phase == FINISHED ? 1 : s->phase == CLIMB ? 0.2 + 0.4 * climbed + 0.4 * drawn : 0.2 * climbed;
+}
+
+static le_status laplace_result(void *self, le_result *result)
+{
+  laplace *s = self;
+  const le_audit *a = &s->audit;
+  static const char *const names[] = {"n",      "likelihoods", "gradients", "seconds", "failed",      "modes",
+                                      "laplace", "importance",  "se",       "ess",     "pareto_k",    "exact",
+                                      "maximum", "top_found",   "log_peak", "climbs"};
+  const double figures[] = {(double)s->store.n,
+                            s->target.likelihoods,
+                            s->target.gradients,
+                            s->seconds,
+                            (double)(a->failed || a->modes == 0),
+                            (double)a->modes,
+                            a->laplace,
+                            a->log_evidence,
+                            a->se,
+                            a->effective_size,
+                            a->pareto_k,
+                            s->exact,
+                            s->maximum,
+                            (double)s->top_found,
+                            a->modes ? a->mode[0].log_density : NAN,
+                            (double)a->climbed};
+  result->n = 0;
+  memcpy(s->summary, figures, sizeof figures);
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++) le_result_add(result, names[k], 1, 1, &s->summary[k]);
+  if (a->modes == 0) return LE_OK;
+  le_result_add(result, "peak", s->d, 1, a->mode[0].theta);
+  le_result_add(result, "normal_draws", s->d, s->draws, s->normal);
+  if (s->importance && !a->failed) {
+    le_result_add(result, "draws", s->d, a->draws, a->theta);
+    le_result_add(result, "log_weights", 1, a->draws, a->log_weight);
+  }
+  return LE_OK;
+}
+
+static void laplace_archive(void *self, le_archive *archive)
+{
+  laplace *s = self;
+  int phase = (int)s->phase;
+  le_archive_expect(archive, s->d);
+  le_archive_expect(archive, s->starts);
+  le_archive_expect(archive, s->seed);
+  le_store_archive(&s->store, archive);
+  le_streams_archive(&s->streams, archive);
+  le_archive_int(archive, &phase);
+  if (archive->status != LE_OK) return;
+  if (phase < 0 || phase > FINISHED) {
+    archive->status = LE_CORRUPT;
+    return;
+  }
+  s->phase = (laplace_phase)phase;
+  le_archive_size(archive, &s->target.seen);
+  le_archive_double(archive, &s->target.likelihoods);
+  le_archive_double(archive, &s->target.gradients);
+  le_archive_int(archive, &s->closed);
+  le_archive_int(archive, &s->top_found);
+  double *const figure[] = {&s->exact, &s->maximum, &s->seconds};
+  for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
+  le_archive_doubles(archive, s->start, LE_AUDIT_MODES_MOST * s->d);
+  le_archive_doubles(archive, s->scale, s->d);
+  le_archive_doubles(archive, s->normal, s->draws * s->d);
+  le_audit_archive(&s->audit, archive);
+}
+
+const le_estimator_ops le_laplace_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "laplace",
+                                               laplace_alloc,       laplace_free,             laplace_start,
+                                               laplace_feed,        laplace_advance,          laplace_progress,
+                                               laplace_result,      laplace_archive};
