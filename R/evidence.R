@@ -39,6 +39,7 @@
 #'   \item{`parameters`}{The same draws in unconstrained space.}
 #'   \item{`nested`}{What nested sampling knows besides, see [nested()]; `NULL` for other methods.}
 #'   \item{`peaks`}{What [laplace()] and [bic()] know of the posterior's peaks; `NULL` for other methods.}
+#'   \item{`power`}{What [power_posterior()] knows besides; `NULL` for other methods.}
 #'   \item{`data_id`}{A text that is the same for fits to the same observations.}
 #'   \item{`replicates`}{A data frame of the single runs' estimates, if there are several.}
 #'   \item{`warnings`}{Sentences about what is suspect.}

@@ -48,9 +48,9 @@ print.evidence_method <- function(x, ...) {
   invisible(x)
 }
 
-check_is_method <- function(method) {
-  if (is.function(method)) fail("`method` must be a method, such as `sgais()`, not a function: add parentheses.")
-  if (!inherits(method, "evidence_method")) refuse(method, "method", "a method, such as `sgais()`")
+check_is_method <- function(method, name = "method") {
+  if (is.function(method)) fail("`", name, "` must be a method, such as `sgais()`, not a function: add parentheses.")
+  if (!inherits(method, "evidence_method")) refuse(method, name, "a method, such as `sgais()`")
   method
 }
 
@@ -111,6 +111,86 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = 2, kernel = hmc()
     rounds = check_count(draws, "draws", 1, 1e6),
     note = "The harmonic mean overstates the evidence, often by far; its standard error does not show it."
   )
+}
+
+#' Bridge sampling
+#'
+#' Posterior draws by chains, a normal density fitted to half of them, and the optimal bridge between the two. What users
+#' of Stan do today, for comparison; unlike [harmonic_mean()] it works.
+#'
+#' @inheritParams harmonic_mean
+#'
+#' @details
+#' The chains start from an annealed sample of the posterior. The optimal bridge takes autocorrelation into account by the
+#' number of draws that the chains are worth; the standard error is the root of the approximate relative mean squared
+#' error, its posterior half from the spread between chains.
+#'
+#' @inherit likelihood_weighting return
+#'
+#' @references
+#' Meng, X.-L. and Wong, W. H. (1996). Simulating ratios of normalizing constants via a simple identity. *Statistica Sinica*
+#' 6, 831-860.
+#'
+#' Fruehwirth-Schnatter, S. (2004). Estimating marginal likelihoods for mixture and Markov switching models using bridge
+#' sampling techniques. *Econometrics Journal* 7, 143-167.
+#'
+#' @examples
+#' evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, bridge(), seed = 1)
+#'
+#' @family methods
+#' @export
+bridge <- function(particles = 50, draws = 100, steps = 2, kernel = hmc()) {
+  method <- harmonic_mean(particles, check_count(draws, "draws", 2, 1e6), steps, kernel)
+  method$settings$bridge <- 1
+  method["note"] <- list(NULL)
+  rename_method(method, "bridge", match.call())
+}
+
+rename_method <- function(method, name, call) {
+  method$name <- name
+  method$call <- call
+  class(method)[1] <- name
+  method
+}
+
+#' Power posteriors
+#'
+#' The evidence from the path of powers of the likelihood that [ais()] and [smc()] walk, by thermodynamic integration or by
+#' stepping stones.
+#'
+#' @param rule `"stepping"` for the product of the ratios between neighbouring powers, `"thermodynamic"` for the integral of
+#'   the mean log likelihood over the power, by the trapezoid rule with the correction that the variances give.
+#' @param run The walk: [smc()] with `path = "thermal"`, the default with narrower steps than its own, or [ais()].
+#'
+#' @details
+#' Both are in `fit$power`, with the integral without its correction and the mean and variance of the log likelihood at each
+#' power. With the weights that `ais()` and `smc()` carry, stepping stones are their own estimate; the thermodynamic
+#' integral adds an error of its own where steps are wide, which the size of the correction shows. The standard error
+#' is the walk's, together with that.
+#'
+#' @inherit likelihood_weighting return
+#'
+#' @references
+#' Friel, N., Hurn, M. and Wyse, J. (2014). Improving power posterior estimation of statistical evidence. *Statistics and
+#' Computing* 24, 709-723.
+#'
+#' Xie, W., Lewis, P. O., Fan, Y., Kuo, L. and Chen, M.-H. (2011). Improving marginal likelihood estimation for Bayesian
+#' phylogenetic model selection. *Systematic Biology* 60, 150-160.
+#'
+#' @examples
+#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+#' evidence(model, cars, power_posterior("thermodynamic"), seed = 1)
+#'
+#' @family methods
+#' @export
+power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess = 0.95)) {
+  rule <- check_choice(rule, "rule", c("stepping", "thermodynamic"))
+  run <- check_is_method(run, "run")
+  if (!run$name %in% c("ais", "smc") || !identical(run$settings$`1.whole`, 1))
+    fail("`run` must walk along powers of the likelihood of all data: ais() or smc(\"thermal\"), not ", run$name, "().")
+  run$settings$moments <- 1
+  run$rule <- rule
+  rename_method(run, "power_posterior", match.call())
 }
 
 #' Annealed importance sampling

@@ -131,6 +131,7 @@ origin_of <- function(fit) {
 ERROR_FROM <- c(
   harmonic_mean = "error from the chains' spread",
   ais = "error from their weights' spread",
+  bridge = "error from chains and proposal",
   likelihood_weighting = "error from their weights' spread",
   sequential = "error from their predictions' spread"
 )

@@ -18,7 +18,7 @@ new_evidence <- function(runs, call, model, method, encoded, words) {
     list(
       log_evidence = headline$log_evidence, se = headline$se, source = headline$source, n = encoded$n,
       trace = first$trace, sampler = first$sampler, audit = first$audit, nested = first$nested,
-      peaks = first$peaks,
+      peaks = first$peaks, power = first$power,
       draws = named_draws(user, encoded$user_names), log_weights = log_weights,
       parameters = named_draws(points, encoded$theta_names),
       replicates = if (length(fits) > 1) replicate_table(fits),
@@ -59,6 +59,8 @@ one_run <- function(out, method, modes = "one") {
   )
   nested <- nested_of(figures, trace)
   if (isTRUE(method$settings$published == 1)) sampler$log_evidence <- drop(figures$published)
+  power <- power_of(figures, sampler)
+  if (identical(method$rule, "thermodynamic")) sampler[c("log_evidence", "se")] <- power[c("corrected", "se")]
   audit <- audit_of(figures, sampler, AUDIT_LEAST_ESS[[modes]])
   headline <- if (!is.null(audit) && audit$passed) {
     list(log_evidence = audit$log_evidence, se = audit$se, source = "audit", points = figures$audit_draws,
@@ -69,7 +71,7 @@ one_run <- function(out, method, modes = "one") {
   }
   collapsed <- headline$source == "sampler" && min(trace$ess, Inf, na.rm = TRUE) < COLLAPSED_ESS
   list(
-    headline = headline, sampler = sampler, audit = audit, nested = nested, trace = trace,
+    headline = headline, sampler = sampler, audit = audit, nested = nested, power = power, trace = trace,
     warnings = c(
       nested_warnings(nested),
       if (!is.null(audit) && !audit$passed) audit$reason,
@@ -85,6 +87,19 @@ one_run <- function(out, method, modes = "one") {
 
 # Plain vectors are the trace's columns, everything else comes as a matrix.
 trace_of <- function(out) as.data.frame(out[!vapply(out, is.matrix, TRUE)])
+
+#' Stepping stones and the thermodynamic integral from the moments along the path
+#' @noRd
+power_of <- function(figures, sampler) {
+  if (is.null(figures$moments)) return(NULL)
+  path <- as.data.frame(`dimnames<-`(t(figures$moments), list(NULL, c("lambda", "mean", "variance", "ess", "log_ratio"))))
+  width <- diff(path$lambda)
+  last <- nrow(path)
+  plain <- sum(width * (path$mean[-1] + path$mean[-last]) / 2)
+  correction <- -sum(width^2 * diff(path$variance)) / 12
+  list(stepping = sum(path$log_ratio[-last]), thermodynamic = plain, corrected = plain + correction,
+       se = sqrt(sampler$se^2 + (correction / 4)^2), path = path)
+}
 
 normalise <- function(log_weights) {
   top <- max(log_weights)

@@ -8,6 +8,7 @@
 #include "base/linalg.h"
 #include "base/logsum.h"
 #include "core/audit.h"
+#include "core/bridging.h"
 #include "core/genealogy.h"
 #include "core/schedule.h"
 #include "core/trace.h"
@@ -21,12 +22,13 @@ typedef enum walk_phase {
   REWEIGHT,    /* choose lambda, weigh, resample, prepare the kernel */
   MOVE,        /* one kernel move of all particles */
   CLOSE_CHUNK, /* the chunk joins the rows seen */
-  COLLECT,     /* harmonic mean: posterior draws and their likelihoods */
+  COLLECT,     /* posterior draws and their likelihoods */
+  BRIDGE,
   AUDIT,
   FINISHED
 } walk_phase;
 
-enum { TRACE_COLUMNS = 12, STEPS_MOST = 20000, AUDIT_MODES = 4 };
+enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 12, STEPS_MOST = 20000, AUDIT_MODES = 4 };
 static const char *const trace_names[TRACE_COLUMNS] = {
     "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "ess",
     "acceptance", "step_size", "particles",    "temperature", "evaluations",  "seconds"};
@@ -48,6 +50,7 @@ typedef struct walk {
   void *kernel[LE_STAGES_MOST];
   le_genealogy genealogy;
   le_audit audit;
+  le_bridging bridging;
 
   walk_phase phase;
   size_t stage, m;
@@ -65,9 +68,9 @@ typedef struct walk {
   double *precision, *centre, *labels;
   size_t *ancestor;
 
-  double *draw_theta, *draw_value; /* harmonic mean: rounds x m draws */
+  double *draw_theta, *draw_value; /* rounds x m draws */
 
-  le_trace trace;
+  le_trace trace, moments;
   double lambda_steps, seconds;
   double summary[12];
 } walk;
@@ -86,6 +89,7 @@ static void walk_free(void *self)
   le_streams_free(&w->streams);
   le_store_free(&w->store);
   le_trace_free(&w->trace);
+  le_trace_free(&w->moments);
   le_arena_free(&w->arena);
   le_release(w);
 }
@@ -131,6 +135,7 @@ static le_status alloc_all(walk *w, const le_problem *problem)
     const size_t m = settings->stage[settings->stages - 1].particles;
     w->draw_theta = le_arena_doubles(&w->arena, settings->rounds * m * d);
     w->draw_value = le_arena_doubles(&w->arena, settings->rounds * m);
+    if (settings->bridge) le_bridging_alloc(&w->bridging, &w->target, m, settings->rounds, 32, &w->arena);
   }
   if (w->arena.failed) return LE_NO_MEMORY;
   for (size_t s = 0; s < settings->stages; s++) LE_TRY(alloc_stage(w, s));
@@ -156,6 +161,7 @@ static le_status walk_alloc(const le_problem *problem, le_context *context, void
   memset(w, 0, sizeof *w);
   w->context = context;
   w->trace.columns = TRACE_COLUMNS;
+  w->moments.columns = MOMENT_COLUMNS;
   w->model = problem->ops;
   w->d = problem->ops->dim(problem->model);
   w->total = problem->total;
@@ -537,6 +543,27 @@ static le_status update_metric(walk *w)
   return LE_OK;
 }
 
+/* Mean and variance of the chunk's log-likelihood as the particles have it now, and the ratio of evidences that a step of
+ * this size makes. */
+static le_status add_moments(walk *w, double increment)
+{
+  double mean = 0, square = 0, total = 0, squares = 0;
+  double *term = w->work;
+  for (size_t i = 0; i < w->m; i++) {
+    term[i] = log(w->weight[i]) + increment * w->chunk_value[i];
+    if (w->weight[i] > 0) mean += w->weight[i] * w->chunk_value[i];
+    squares += w->weight[i] * w->weight[i];
+    total += w->weight[i];
+  }
+  for (size_t i = 0; i < w->m; i++)
+    if (w->weight[i] > 0) square += w->weight[i] * pow(w->chunk_value[i] - mean, 2);
+  const double row[MOMENT_COLUMNS] = {w->target.lambda, mean, square, total * total / squares, le_logsumexp(term, w->m)};
+  double *added = le_trace_add(&w->moments);
+  if (!added) return LE_NO_MEMORY;
+  memcpy(added, row, sizeof row);
+  return LE_OK;
+}
+
 static le_status reweight(walk *w)
 {
   const le_stage *stage = stage_of(w);
@@ -563,6 +590,7 @@ static le_status reweight(walk *w)
                    "differ too much.  A smaller `chunk`, more `particles` or a wider prior may help.",
                    (double)seen + 1);
   LE_TRY(status);
+  if (w->settings.moments) LE_TRY(add_moments(w, increment));
   target->lambda = 1 - target->lambda <= increment ? 1 : target->lambda + increment;
   for (size_t i = 0; i < w->m; i++) w->log_weight[i] += increment * w->chunk_value[i];
   le_normalise(w->log_weight, w->m, w->weight);
@@ -623,6 +651,11 @@ static le_status close_chunk(walk *w)
     le_gradient_close_chunk(&w->gradient[w->stage], &w->target);
     for (size_t k = 0; k < w->d * w->d; k++) w->anchor_info[k] += w->chunk_info[k];
   }
+  if (w->settings.moments) {
+    LE_TRY(le_target_log_lik(&w->target, w->target.seen, w->target.seen + w->target.chunk, w->m, w->theta,
+                             w->chunk_value));
+    LE_TRY(add_moments(w, 0));
+  }
   w->target.seen += w->target.chunk;
   if (!stage->whole) LE_TRY(add_trace(w, (double)w->target.seen, 1, (double)w->chunk_steps));
   w->target.chunk = 0;
@@ -658,7 +691,15 @@ static le_status collect(walk *w)
     LE_TRY(stage->kernel->ops->move(w->kernel[w->stage], &w->target, w->m, w->theta, &w->streams));
   LE_TRY(le_target_log_lik(&w->target, 0, w->target.seen, w->m, w->theta, w->draw_value + w->step * w->m));
   memcpy(w->draw_theta + w->step * w->m * w->d, w->theta, w->m * w->d * sizeof(double));
-  if (++w->step == w->settings.rounds) w->phase = FINISHED;
+  if (++w->step < w->settings.rounds) return LE_OK;
+  w->phase = w->settings.bridge ? BRIDGE : FINISHED;
+  return w->settings.bridge ? le_bridging_start(&w->bridging, &w->target, w->draw_theta, w->draw_value) : LE_OK;
+}
+
+static le_status bridge(walk *w)
+{
+  LE_TRY(le_bridging_step(&w->bridging, &w->target, w->streams.rng[0]));
+  if (w->bridging.done) w->phase = FINISHED;
   return LE_OK;
 }
 
@@ -712,6 +753,7 @@ static le_progress walk_advance(void *self, double seconds, le_status *status)
     case MOVE: *status = move(w); break;
     case CLOSE_CHUNK: *status = close_chunk(w); break;
     case COLLECT: *status = collect(w); break;
+    case BRIDGE: *status = bridge(w); break;
     case AUDIT: *status = audit(w); break;
     case FINISHED: progress = LE_DONE; break;
     }
@@ -757,7 +799,14 @@ static le_status walk_result(void *self, le_result *result)
   double *s = w->summary;
   s[0] = current_log_evidence(w);
   s[1] = sqrt(fmax(current_variance(w), 0));
-  if (w->settings.rounds && w->phase == FINISHED) s[0] = harmonic_estimate(w, &s[1]);
+  if (w->settings.rounds && w->phase == FINISHED) {
+    if (w->settings.bridge) {
+      s[0] = w->bridging.log_evidence;
+      s[1] = w->bridging.se;
+    } else {
+      s[0] = harmonic_estimate(w, &s[1]);
+    }
+  }
   s[2] = (double)w->target.seen;
   s[3] = w->lambda_steps;
   s[4] = w->target.likelihoods;
@@ -774,6 +823,7 @@ static le_status walk_result(void *self, le_result *result)
     le_result_add(result, "log_weights", 1, w->m, w->log_weight);
   }
   LE_TRY(le_trace_output(&w->trace, trace_names, result));
+  if (w->settings.moments) le_result_add(result, "moments", MOMENT_COLUMNS, w->moments.rows, w->moments.values);
   if (w->settings.audit && w->phase == FINISHED && w->target.seen > 0) {
     const le_audit *a = &w->audit;
     s[7] = (double)a->failed;
@@ -851,8 +901,10 @@ static void walk_archive(void *self, le_archive *archive)
     const size_t kept = w->settings.stage[w->settings.stages - 1].particles * w->settings.rounds;
     le_archive_doubles(archive, w->draw_theta, kept * w->d);
     le_archive_doubles(archive, w->draw_value, kept);
+    if (w->settings.bridge) le_bridging_archive(&w->bridging, archive);
   }
   le_trace_archive(&w->trace, archive);
+  le_trace_archive(&w->moments, archive);
 }
 
 const le_estimator_ops le_walk_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "walk",

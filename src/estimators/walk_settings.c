@@ -36,6 +36,8 @@ static le_status match_kernel(const le_problem *problem, const le_stage *stage, 
 {
   const le_model_ops *model = problem->ops;
   const le_kernel_ops *kernel = stage->kernel->ops;
+  if (kernel->needs & LE_NEEDS_FLOOR)
+    return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() is for nested sampling only.", kernel->name);
   const int has_gradient = model->log_lik_grad && model->log_prior_grad;
   if ((kernel->needs & LE_NEEDS_GRADIENT) && !has_gradient)
     return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() needs gradients, which the model %s does not offer.",
@@ -120,6 +122,8 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
   settings->audit = le_args_number(args, "audit", 0) != 0;
   settings->audit_draws = (size_t)le_args_number(args, "audit_draws", 100);
   settings->rounds = (size_t)le_args_number(args, "rounds", 0);
+  settings->bridge = le_args_number(args, "bridge", 0) != 0;
+  settings->moments = le_args_number(args, "moments", 0) != 0;
   for (size_t s = 0; s < settings->stages; s++) LE_TRY(read_stage(problem, s, &settings->stage[s], error));
   const le_model_ops *model = problem->ops;
   if (settings->audit && !(model->log_lik_hess && model->log_prior_hess && model->log_prior_grad)) settings->audit = 0;

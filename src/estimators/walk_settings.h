@@ -48,7 +48,9 @@ typedef struct le_walk_settings {
   size_t lag;        /* of the standard error */
   int audit;
   size_t audit_draws;
-  size_t rounds;     /* harmonic mean: rounds of draws after the walk */
+  size_t rounds;     /* of posterior draws after the walk, for the harmonic mean */
+  int bridge;        /* or for a bridge to a normal density */
+  int moments;       /* mean and variance of the log-likelihood at every lambda, for power posteriors */
 } le_walk_settings;
 
 /* Reads the settings and matches the kernels' needs with what the model and the gradient rule offer. */

@@ -1,0 +1,195 @@
+#include "core/bridging.h"
+
+#include "base/linalg.h"
+#include "base/logsum.h"
+
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <string.h>
+
+static const double log_two_pi = 1.8378770664093454836;
+
+void le_bridging_alloc(le_bridging *bridging, const le_target *target, size_t chains, size_t rounds, size_t batch,
+                       le_arena *arena)
+{
+  const size_t d = target->d;
+  memset(bridging, 0, sizeof *bridging);
+  bridging->d = d;
+  bridging->chains = chains;
+  bridging->rounds = rounds;
+  bridging->fitted = rounds / 2;
+  bridging->batch = batch < target->m ? batch : target->m;
+  const size_t bridge = (rounds - bridging->fitted) * chains;
+  bridging->centre = le_arena_doubles(arena, d);
+  bridging->factor = le_arena_doubles(arena, d * d);
+  bridging->precision = le_arena_doubles(arena, d * d);
+  bridging->own = le_arena_doubles(arena, bridge);
+  bridging->proposal = le_arena_doubles(arena, bridging->batch * d);
+  bridging->other = le_arena_doubles(arena, bridge);
+  bridging->work = le_arena_doubles(arena, 2 * d + bridging->batch + d * d);
+  bridging->log_evidence = bridging->se = bridging->effective = NAN;
+}
+
+static size_t bridging_draws(const le_bridging *b)
+{
+  return (b->rounds - b->fitted) * b->chains;
+}
+
+static double log_proposal(const le_bridging *b, const double *theta)
+{
+  double *shift = b->work, *product = b->work + b->d;
+  for (size_t j = 0; j < b->d; j++) shift[j] = theta[j] - b->centre[j];
+  return le_cholesky_half_log_det(b->factor, b->d) - 0.5 * (double)b->d * log_two_pi -
+         0.5 * le_quadratic_form(b->precision, b->d, shift, product);
+}
+
+/* Mean and precision of the first half of the rounds. */
+static le_status fit_proposal(le_bridging *b, const double *theta)
+{
+  const size_t d = b->d, n = b->fitted * b->chains;
+  double *covariance = b->factor, *column = b->work;
+  memset(b->centre, 0, d * sizeof(double));
+  memset(covariance, 0, d * d * sizeof(double));
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = 0; j < d; j++) b->centre[j] += theta[i * d + j] / (double)n;
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = 0; j < d; j++)
+      for (size_t k = 0; k <= j; k++)
+        covariance[j * d + k] +=
+            (theta[i * d + j] - b->centre[j]) * (theta[i * d + k] - b->centre[k]) / ((double)n - 1);
+  for (size_t j = 0; j < d; j++)
+    for (size_t k = 0; k < j; k++) covariance[k * d + j] = covariance[j * d + k];
+  LE_TRY(le_cholesky(covariance, d));
+  for (size_t j = 0; j < d; j++) {
+    memset(column, 0, d * sizeof(double));
+    column[j] = 1;
+    le_cholesky_solve(covariance, d, column);
+    memcpy(b->precision + j * d, column, d * sizeof(double));
+  }
+  for (size_t j = 0; j < d; j++)
+    for (size_t k = 0; k < j; k++)
+      b->precision[j * d + k] = b->precision[k * d + j] = 0.5 * (b->precision[j * d + k] + b->precision[k * d + j]);
+  memcpy(b->factor, b->precision, d * d * sizeof(double));
+  return le_cholesky(b->factor, d);
+}
+
+le_status le_bridging_start(le_bridging *b, le_target *target, const double *theta, const double *log_lik)
+{
+  const size_t d = b->d, rounds = b->rounds - b->fitted;
+  b->drawn = 0;
+  b->done = b->failed = 0;
+  if (b->fitted * b->chains < d + 2 || fit_proposal(b, theta) != LE_OK) {
+    b->done = b->failed = 1;
+    return LE_OK;
+  }
+  for (size_t r = 0; r < rounds; r++)
+    for (size_t c = 0; c < b->chains; c++) {
+      const size_t at = (b->fitted + r) * b->chains + c;
+      double prior;
+      target->ops->log_prior(target->model, 1, theta + at * d, &prior);
+      b->own[c * rounds + r] = prior + log_lik[at] - log_proposal(b, theta + at * d);
+    }
+  return LE_OK;
+}
+
+/* Draws that the chains' are worth: how much more their means vary than those of independent draws would. */
+static double effective_draws(const le_bridging *b)
+{
+  const size_t n = bridging_draws(b), rounds = b->rounds - b->fitted;
+  double mean = 0, within = 0, between = 0;
+  for (size_t i = 0; i < n; i++) mean += b->own[i] / (double)n;
+  for (size_t i = 0; i < n; i++) within += pow(b->own[i] - mean, 2) / ((double)n - 1);
+  for (size_t c = 0; c < b->chains; c++) {
+    double chain = 0;
+    for (size_t r = 0; r < rounds; r++) chain += b->own[c * rounds + r] / (double)rounds;
+    between += pow(chain - mean, 2) / ((double)b->chains - 1);
+  }
+  if (!(within > 0) || !(between > 0)) return (double)n;
+  return fmin((double)n, (double)b->chains * within / between);
+}
+
+/* The fixed point r of r = mean_q[p / (s1 p + s2 r q)] / mean_p[q / (s1 p + s2 r q)], in logs. */
+static void solve(le_bridging *b)
+{
+  const size_t n = bridging_draws(b), rounds = b->rounds - b->fitted;
+  const double effective = effective_draws(b), s1 = effective / (effective + (double)n), s2 = 1 - s1;
+  double log_r = 0;
+  for (size_t i = 0; i < n; i++) log_r += b->own[i] / (double)n;
+  for (int iteration = 0; iteration < 1000; iteration++) {
+    double top = 0, bottom = 0;
+    for (size_t i = 0; i < n; i++) {
+      /* shares p / (s1 p + s2 r q) of r, and r q / (s1 p + s2 r q) */
+      top += 1 / (s1 + s2 * exp(log_r - b->other[i]));
+      bottom += 1 / (s1 * exp(b->own[i] - log_r) + s2);
+    }
+    const double next = log_r + log(top) - log(bottom);
+    const double change = fabs(next - log_r);
+    log_r = next;
+    if (!isfinite(log_r)) break;
+    if (change < 1e-10) break;
+  }
+  b->log_evidence = log_r;
+  b->effective = effective;
+  double mean2 = 0, square2 = 0, mean1 = 0, between = 0;
+  for (size_t i = 0; i < n; i++) {
+    const double f = 1 / (s1 + s2 * exp(log_r - b->other[i]));
+    mean2 += f / (double)n;
+    square2 += f * f / (double)n;
+  }
+  for (size_t c = 0; c < b->chains; c++) {
+    double chain = 0;
+    for (size_t r = 0; r < rounds; r++) chain += 1 / (s1 * exp(b->own[c * rounds + r] - log_r) + s2) / (double)rounds;
+    mean1 += chain / (double)b->chains;
+    between += chain * chain / (double)b->chains;
+  }
+  const double m = (double)b->chains, variance1 = fmax(between - mean1 * mean1, 0) * m / (m - 1) / m,
+               variance2 = fmax(square2 - mean2 * mean2, 0) / (double)n;
+  b->se = sqrt(variance1 / (mean1 * mean1) + variance2 / (mean2 * mean2));
+  b->failed = !isfinite(b->log_evidence) || !isfinite(b->se);
+}
+
+le_status le_bridging_step(le_bridging *b, le_target *target, const gsl_rng *rng)
+{
+  const size_t d = b->d, n = bridging_draws(b);
+  if (b->done) return LE_OK;
+  const size_t to = b->drawn + b->batch < n ? b->drawn + b->batch : n, count = to - b->drawn;
+  for (size_t i = 0; i < count; i++) {
+    double *theta = b->proposal + i * d;
+    for (size_t j = 0; j < d; j++) theta[j] = gsl_ran_gaussian_ziggurat(rng, 1);
+    /* theta = centre + L^-T z, by back substitution */
+    for (size_t j = d; j-- > 0;) {
+      double sum = theta[j];
+      for (size_t k = j + 1; k < d; k++) sum -= b->factor[k * d + j] * theta[k];
+      theta[j] = sum / b->factor[j * d + j];
+    }
+    for (size_t j = 0; j < d; j++) theta[j] += b->centre[j];
+  }
+  double *value = b->work + 2 * d;
+  LE_TRY(le_target_density(target, count, b->proposal, value));
+  for (size_t i = 0; i < count; i++) {
+    const double *theta = b->proposal + i * d;
+    b->other[b->drawn + i] = le_target_outside(target, theta) ? -INFINITY : value[i] - log_proposal(b, theta);
+  }
+  b->drawn = to;
+  if (to < n) return LE_OK;
+  solve(b);
+  if (target->labels && target->ops->log_symmetry) b->log_evidence += target->ops->log_symmetry(target->model);
+  b->done = 1;
+  return LE_OK;
+}
+
+void le_bridging_archive(le_bridging *b, le_archive *archive)
+{
+  const size_t n = bridging_draws(b);
+  le_archive_size(archive, &b->drawn);
+  le_archive_int(archive, &b->done);
+  le_archive_int(archive, &b->failed);
+  if (b->drawn > n) archive->status = LE_CORRUPT;
+  le_archive_doubles(archive, b->centre, b->d);
+  le_archive_doubles(archive, b->factor, b->d * b->d);
+  le_archive_doubles(archive, b->precision, b->d * b->d);
+  le_archive_doubles(archive, b->own, n);
+  le_archive_doubles(archive, b->other, n);
+  double *const figure[] = {&b->log_evidence, &b->se, &b->effective};
+  for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
+}
