@@ -43,6 +43,7 @@
 #'   \item{`data_id`}{A text that is the same for fits to the same observations.}
 #'   \item{`replicates`}{A data frame of the single runs' estimates, if there are several.}
 #'   \item{`warnings`}{Sentences about what is suspect.}
+#'   \item{`failed`}{Those of them that say that the estimate failed its own checks: [compare_models()] leaves it out.}
 #'   \item{`work`}{Evaluations of likelihoods and gradients of one observation, annealing steps, seconds.}
 #'   \item{`call`, `model`, `method`, `seed`, `design`}{What was asked for.}
 #' }

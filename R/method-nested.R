@@ -232,7 +232,7 @@ together <- function(fits) {
   fit$se <- sums[["se"]]
   fit$sampler <- list(log_evidence = fit$log_evidence, se = fit$se, draws = fit$parameters, log_weights = fit$log_weights)
   fit$warnings <- unique(c(unlist(lapply(fits, `[[`, "warnings")), nested_warnings(fit$nested)))
-  fit$call <- sys.call(-1)
+  fit$failed <- unique(c(unlist(lapply(fits, `[[`, "failed")), nested_warnings(fit$nested)))
   fit
 }
 

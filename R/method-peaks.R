@@ -105,12 +105,14 @@ peak_run <- function(out, method, model, args) {
                 laplace = figures$laplace, maximum = figures$maximum,
                 draws = method$settings$importance, ess = figures$ess / method$settings$importance,
                 pareto_k = figures$pareto_k)
+  failed <- if (source == "importance")
+    uneven_weights(peaks, AUDIT_LEAST_ESS[[if (may_have_modes(model)) "several" else "one"]])
   list(
-    headline = headline, peaks = peaks, trace = data.frame(),
+    headline = headline, peaks = peaks, trace = data.frame(), failed = failed,
     sampler = list(log_evidence = headline$log_evidence, se = headline$se, draws = t(headline$points),
                    log_weights = headline$log_weights),
     warnings = c(
-      if (source == "importance") uneven_weights(peaks, AUDIT_LEAST_ESS[[if (may_have_modes(model)) "several" else "one"]]),
+      failed,
       if (source == "bic" && !figures$top_found)
         "The likelihood has no highest point that could be reached; its value at the posterior's peak stands in."
     ),

@@ -14,6 +14,7 @@ new_evidence <- function(runs, call, model, method, encoded, words) {
   work <- Reduce(`+`, lapply(fits, `[[`, "work"))
   user <- .Call(ffi_model, model$name, encoded$args, encoded$rows[, 0, drop = FALSE], "to_user", points, list())
   astray <- sum(rowSums(!is.finite(t(user))) > 0)
+  failed <- c(headline$warnings, if (astray) astray_warning(astray, ncol(user)))
   structure(
     list(
       log_evidence = headline$log_evidence, se = headline$se, source = headline$source, n = encoded$n,
@@ -22,8 +23,8 @@ new_evidence <- function(runs, call, model, method, encoded, words) {
       draws = named_draws(user, encoded$user_names), log_weights = log_weights,
       parameters = named_draws(points, encoded$theta_names),
       replicates = if (length(fits) > 1) replicate_table(fits),
-      warnings = unique(c(unlist(lapply(fits, `[[`, "warnings")), headline$warnings,
-                          if (astray) astray_warning(astray, ncol(user)), method$note)),
+      warnings = unique(c(unlist(lapply(fits, `[[`, "warnings")), failed, method$note)),
+      failed = unique(c(unlist(lapply(fits, `[[`, "failed")), failed, if (method$name == "harmonic_mean") method$note)),
       work = work, call = call, model = model, method = method, seed = words, design = encoded$design,
       args = encoded$args,
       data_id = data_id(encoded)
@@ -70,16 +71,17 @@ one_run <- function(out, method, modes = "one") {
          log_weights = sampler$log_weights)
   }
   collapsed <- headline$source == "sampler" && min(trace$ess, Inf, na.rm = TRUE) < COLLAPSED_ESS
-  list(
-    headline = headline, sampler = sampler, audit = audit, nested = nested, power = power, trace = trace,
-    warnings = c(
-      nested_warnings(nested),
-      if (!is.null(audit) && !audit$passed) audit$reason,
-      if (collapsed) paste0(
-        "The weights have all but collapsed onto a few particles: the evidence is probably far too low, and its ",
-        "standard error says little. Use more annealing steps, more particles, or another method."
-      )
+  failed <- c(
+    nested_warnings(nested),
+    if (collapsed) paste0(
+      "The weights have all but collapsed onto a few particles: the evidence is probably far too low, and its ",
+      "standard error says little. Use more annealing steps, more particles, or another method."
     ),
+    if (!is.finite(headline$log_evidence)) "The estimate is not finite."
+  )
+  list(
+    headline = headline, sampler = sampler, audit = audit, nested = nested, power = power, trace = trace, failed = failed,
+    warnings = c(if (!is.null(audit) && !audit$passed) audit$reason, failed),
     work = c(lambda_steps = drop(figures$lambda_steps), likelihoods = drop(figures$likelihoods),
              gradients = drop(figures$gradients), seconds = drop(figures$seconds))
   )

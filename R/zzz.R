@@ -1,4 +1,4 @@
-# Other packages that have a verb of the same name.  Methods for generics of packages in Suggests stand in NAMESPACE as
+# Other packages that have a verb of the same name, see also compare.R.  Methods for generics of packages in Suggests stand in NAMESPACE as
 # S3method(package::generic, class): R registers them when that package is loaded, before or after this one.
 
 # ggplot2's pronoun for the columns of a plot's data.

@@ -1,0 +1,335 @@
+# Several fits side by side: Bayes factors, model probabilities, predictions averaged over models.
+
+#' Compare models by their evidence
+#'
+#' Puts fits of several models to the same data in order, with Bayes factors against the best, posterior model
+#' probabilities, and how sure the order is given the standard errors.
+#'
+#' @param ... Fits from [evidence()], named or not. Without a name a fit is called what it is called in the call.
+#' @param prior Prior weights of the models, in the order of the fits or named like them; `NULL`, the default, for equal ones.
+#'   They need not sum to one.
+#' @param x,object A comparison.
+#' @param newdata,type As for [predict.evidence()].
+#'
+#' @details
+#' The words are those of Kass and Raftery for the evidence *against* a model, by the Bayes factor of the best over it: not
+#' worth more than a mention (up to 3.2), substantial (10), strong (100), decisive.
+#'
+#' Fits that failed their own checks are marked and have no part in the probabilities, and so has a fit by
+#' [harmonic_mean()]; a fit without a standard error takes part, but the certainty of the ranking cannot know of its error.
+#' Regressions of one response on different covariates are fits to the same data.
+#'
+#' `predict()` averages the predictions of the models by their posterior probabilities.
+#'
+#' @return A data frame of class `"model_comparison"`, the best model first: `model`, `log_evidence`, `se`, `log_bf` (log
+#'   Bayes factor against the best, at most 0), `posterior`, `against` (the words) and `reliable`. Attributes: `"fits"`,
+#'   `"prior"`, and `"certainty"`, the probabilities that the first is the `best` and that the whole `order` is right.
+#'
+#' @references
+#' Kass, R. E. and Raftery, A. E. (1995). Bayes factors. *Journal of the American Statistical Association* 90, 773-795.
+#' \doi{10.1080/01621459.1995.10476572}
+#'
+#' @examples
+#' line <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
+#' flat <- evidence(linear_regression(dist ~ 1, sigma = 15, prior_sd = 10), cars, seed = 2)
+#' both <- compare_models(line, flat)
+#' both
+#' predict(both, data.frame(speed = c(5, 25)))
+#'
+#' @seealso [bayes_factor()], [crosscheck()]
+#' @export
+compare_models <- function(..., prior = NULL) {
+  fits <- list(...)
+  names <- argument_names(match.call(expand.dots = FALSE)$..., names(fits))
+  if (length(fits) == 1 && is.list(fits[[1]]) && !inherits(fits[[1]], "evidence")) {
+    names <- argument_names(seq_along(fits[[1]]), names(fits[[1]]), "model ")
+    fits <- fits[[1]]
+  }
+  if (length(fits) < 2) fail("`...` must hold at least two fits, not ", length(fits), ".")
+  for (i in seq_along(fits)) check_is_fit(fits[[i]], names[i])
+  if (anyDuplicated(names)) fail("`...` must hold fits of distinct names, not `", names[duplicated(names)][1], "` twice.")
+  check_same_data(fits, names)
+  prior <- prior_weights(prior, names)
+  table <- data.frame(model = names, log_evidence = vapply(fits, logml, 0), se = vapply(fits, `[[`, 0, "se"),
+                      reliable = vapply(fits, function(fit) length(fit$failed) == 0 && is.finite(fit$log_evidence), TRUE))
+  if (!any(table$reliable))
+    fail("None of the fits passed its own checks: there is nothing to compare. Their warnings say what to do.")
+  table$posterior <- posterior_weights(table$log_evidence, prior, table$reliable)
+  top <- max(table$log_evidence[table$reliable])
+  table$log_bf <- ifelse(table$reliable, table$log_evidence - top, NA)
+  table$against <- ifelse(table$reliable, strength(-table$log_bf), "failed its checks")
+  sorted <- order(!table$reliable, -table$log_evidence)
+  table <- table[sorted, c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable")]
+  rownames(table) <- NULL
+  structure(table, class = c("model_comparison", "data.frame"), fits = fits[sorted],
+            prior = prior[sorted], certainty = certainty(table), n = fits[[1]]$n)
+}
+
+#' What the arguments in `...` are called: their names, else the calls they were given as
+#' @noRd
+argument_names <- function(calls, given, prefix = NULL) {
+  own <- vapply(seq_along(calls), function(i) if (is.null(prefix)) shorten(deparse1(calls[[i]]), 30) else paste0(prefix, i), "")
+  if (is.null(given)) own else ifelse(nzchar(given), given, own)
+}
+
+check_same_data <- function(fits, names) {
+  first <- fits[[1]]
+  for (i in seq_along(fits)[-1]) {
+    if (identical(fits[[i]]$data_id, first$data_id)) next
+    fail("Fits to different data cannot be compared: `", names[1], "` has ", first$n, " observations, `", names[i], "` ",
+         if (fits[[i]]$n == first$n) "as many, but others" else fits[[i]]$n, ".")
+  }
+}
+
+prior_weights <- function(prior, names) {
+  if (is.null(prior)) return(rep(1 / length(names), length(names)))
+  if (!is_plain_numeric(prior) || length(prior) != length(names))
+    refuse(prior, "prior", paste0("a weight for each of the ", length(names), " fits"))
+  if (anyNA(prior) || any(prior < 0) || !is.finite(sum(prior)) || sum(prior) == 0)
+    fail("`prior` must hold weights of at least 0 that are not all 0.")
+  if (!is.null(names(prior))) {
+    if (!setequal(names(prior), names)) fail("`prior` must be named by the fits (", show_names(names), "), or not at all.")
+    prior <- prior[names]
+  }
+  unname(prior / sum(prior))
+}
+
+posterior_weights <- function(log_evidence, prior, use) {
+  posterior <- rep(NA_real_, length(prior))
+  log_weight <- log_evidence[use] + log(prior[use])
+  if (all(log_weight == -Inf)) fail("`prior` must give a positive weight to a fit that passed its checks.")
+  posterior[use] <- exp(normalise(log_weight))
+  posterior
+}
+
+#' Kass and Raftery's words for a log Bayes factor of at least 0
+#' @noRd
+strength <- function(log_bf) {
+  words <- c("not worth more than a mention", "substantial", "strong", "decisive")
+  ifelse(log_bf == 0, "-", words[findInterval(log_bf / log(10), c(0, 0.5, 1, 2))])
+}
+
+#' How probable the best and the whole order are, with independent normal errors
+#'
+#' By draws that leave R's generator alone and are the same every time.
+#' @noRd
+certainty <- function(table, draws = 20000) {
+  use <- table$reliable
+  estimate <- table$log_evidence[use]
+  se <- ifelse(is.finite(table$se[use]), table$se[use], 0)
+  k <- length(estimate)
+  if (k < 2 || all(se == 0)) return(c(best = 1, order = 1))
+  noise <- stats::qnorm(vapply(seq_len(k), function(i) .Call(ffi_uniforms, c(0, 1), 0, as.double(i), as.double(draws)),
+                               numeric(draws)))
+  values <- rep(estimate, each = draws) + noise * rep(se, each = draws)
+  best <- rowSums(values[, 1] >= values) == k
+  order <- rowSums(values[, -k, drop = FALSE] >= values[, -1, drop = FALSE]) == k - 1
+  c(best = mean(best), order = mean(order))
+}
+
+#' @rdname compare_models
+#' @export
+print.model_comparison <- function(x, ...) {
+  if (!all(c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable") %in% names(x)))
+    return(print.data.frame(x, ...))
+  sorted <- order(!x$reliable, -x$log_evidence)
+  cat("Comparison of ", nrow(x), " models on n = ", count(attr(x, "n")), " observations\n\n", sep = "")
+  shown <- cbind(
+    format(c("", x$model[sorted])),
+    format(c("log evidence", align_estimates(x$log_evidence, x$se)[sorted]), justify = "right"),
+    format(c("log BF", ifelse(is.na(x$log_bf), "", format_number_each(x$log_bf, 2))[sorted]), justify = "right"),
+    format(c("posterior", ifelse(is.na(x$posterior), "", show_probability(x$posterior))[sorted]), justify = "right"),
+    c("against", x$against[sorted])
+  )
+  cat(paste0(apply(shown, 1, paste, collapse = "  "), "\n"), sep = "")
+  certain <- attr(x, "certainty")
+  cat("\n")
+  if (sum(x$reliable) > 1)
+    cat_wrapped(paste0(
+      "Given the standard errors, the first is the best with probability ", show_probability(certain[["best"]]),
+      if (sum(x$reliable) > 2) paste0(", and the whole order right with probability ", show_probability(certain[["order"]])), "."
+    ))
+  if (anyNA(x$se[x$reliable]))
+    cat_wrapped(paste0(paste(x$model[x$reliable & is.na(x$se)], collapse = ", "),
+                       " has no standard error: that probability leaves its error out."))
+  if (!all(x$reliable))
+    cat_wrapped(paste0("Left out of the probabilities: ", paste(x$model[!x$reliable], collapse = ", "),
+                       ", which failed its own checks. Its warnings say why."))
+  invisible(x)
+}
+
+format_number_each <- function(x, decimals) vapply(x, format_number, "", decimals = decimals)
+
+show_probability <- function(p) {
+  ifelse(p > 0.9995 & p < 1, ">0.999", ifelse(p < 0.0005 & p > 0, "<0.001", formatC(p, digits = 3, format = "f")))
+}
+
+#' @rdname compare_models
+#' @export
+predict.model_comparison <- function(object, newdata, type = NULL, ...) {
+  check_no_dots(...)
+  posterior <- object$posterior
+  use <- which(!is.na(posterior) & posterior > 0)
+  each <- lapply(attr(object, "fits")[use], predict, newdata = newdata,
+                 type = if (identical(type, "class")) "probability" else type)
+  weights <- posterior[use]
+  if (is.matrix(each[[1]])) {
+    columns <- lapply(each, colnames)
+    if (!all(vapply(columns, identical, TRUE, columns[[1]])))
+      fail("`type` must be one that means the same in all models: their classes or components differ.")
+    average <- Reduce(`+`, Map(`*`, each, weights))
+    return(if (identical(type, "class")) most_probable(average) else average)
+  }
+  fits <- attr(object, "fits")[use]
+  kinds <- vapply(fits, function(fit) if (is.null(type)) PREDICTIONS[[fit$model$name]][1] else type, "")
+  if (length(unique(kinds)) > 1) fail("`type` must be given: the models' own are ", show_names(unique(kinds)), ".")
+  if (kinds[1] != "density") return(Reduce(`+`, Map(`*`, each, weights)))
+  log_sum_rows(do.call(cbind, each) + rep(log(weights), each = length(each[[1]])))
+}
+
+# Two models, in the words of other packages ------------------------------------------------------
+
+#' Bayes factors, model probabilities and error measures
+#'
+#' The verbs that package \pkg{bridgesampling} has, for fits of this package, for its own objects, and for both in one
+#' call.
+#'
+#' @param x1,x2 Fits from [evidence()], objects of \pkg{bridgesampling}, or log marginal likelihoods.
+#' @param log Whether to return the logarithm of the Bayes factor.
+#' @param x The first fit, or the only one.
+#' @param ... More fits for `post_prob()`; otherwise unused.
+#' @param prior_prob Prior weights of the models; equal by default.
+#' @param model_names Names of the models, by default what they are called in the call.
+#' @param fit A fit from [evidence()].
+#'
+#' @details
+#' \pkg{bridgesampling}'s functions of the same names take fits of this package as their first argument. As a later one they
+#' want an object of their own: `as_bridge(fit)`.
+#'
+#' @return `bayes_factor()` returns a list of class `"evidence_bayes_factor"`: `bf`, `log`, `log_bf` and its standard error
+#'   `se`. `post_prob()` returns named probabilities. `error_measures()` returns the list that \pkg{bridgesampling} has: the
+#'   relative mean squared error `re2` of the evidence, its root `cv`, and that in percent. `as_bridge()` returns an object
+#'   of class `"bridge"`.
+#'
+#' @examples
+#' line <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
+#' flat <- evidence(linear_regression(dist ~ 1, sigma = 15, prior_sd = 10), cars, seed = 2)
+#' bayes_factor(line, flat)
+#' post_prob(line, flat)
+#' error_measures(line)
+#'
+#' @seealso [compare_models()]
+#' @export
+bayes_factor <- function(x1, x2, log = FALSE, ...) UseMethod("bayes_factor")
+
+#' @export
+bayes_factor.default <- function(x1, x2, log = FALSE, ...) {
+  call <- match.call()
+  compare_two(x1, x2, log, c(deparse1(call$x1), deparse1(call$x2)))
+}
+
+#' @rawNamespace S3method(bayes_factor, evidence)
+#' @rawNamespace S3method(bridgesampling::bayes_factor, evidence)
+#' @rawNamespace S3method(bridgesampling::bf, evidence)
+bayes_factor.evidence <- bayes_factor.default
+bf.evidence <- bayes_factor.default
+
+compare_two <- function(x1, x2, log, names) {
+  log <- check_flag(log, "log")
+  one <- log_evidence_of(x1, "x1")
+  two <- log_evidence_of(x2, "x2")
+  if (inherits(x1, "evidence") && inherits(x2, "evidence")) check_same_data(list(x1, x2), names)
+  log_bf <- one[["log_evidence"]] - two[["log_evidence"]]
+  structure(list(bf = if (log) log_bf else exp(log_bf), log = log, log_bf = log_bf,
+                 se = sqrt(one[["se"]]^2 + two[["se"]]^2)),
+            class = "evidence_bayes_factor", model_names = names)
+}
+
+#' Log evidence and standard error of whatever has them
+#' @noRd
+log_evidence_of <- function(x, name) {
+  if (inherits(x, "evidence")) return(c(log_evidence = x$log_evidence, se = x$se))
+  if (inherits(x, "bridge")) return(c(log_evidence = x$logml, se = NA))
+  if (inherits(x, "bridge_list")) return(c(log_evidence = stats::median(x$logml), se = NA))
+  if (is_one_number(x)) return(c(log_evidence = x, se = NA))
+  refuse(x, name, "a fit from `evidence()`, a bridge, or a log marginal likelihood")
+}
+
+#' @export
+print.evidence_bayes_factor <- function(x, ...) {
+  names <- attr(x, "model_names")
+  behind <- x$log_bf < 0
+  cat_wrapped(paste0(
+    if (x$log) "Log Bayes factor" else "Bayes factor", " of ", names[1], " over ", names[2], ": ",
+    if (x$log) align_estimates(x$log_bf, x$se) else format(x$bf, digits = 4),
+    if (!x$log) paste0(" (log ", trimws(align_estimates(x$log_bf, x$se)), ")")
+  ))
+  if (x$log_bf != 0)
+    cat_wrapped(paste0("Evidence against ", names[if (behind) 1 else 2], ": ", strength(abs(x$log_bf))))
+  invisible(x)
+}
+
+#' @rdname bayes_factor
+#' @export
+post_prob <- function(x, ..., prior_prob = NULL, model_names = NULL) UseMethod("post_prob")
+
+#' @export
+post_prob.default <- function(x, ..., prior_prob = NULL, model_names = NULL) {
+  fits <- list(x, ...)
+  call <- match.call(expand.dots = FALSE)
+  names <- if (is.null(model_names)) argument_names(c(call$x, call$...), NULL) else model_names
+  if (length(names) != length(fits)) fail("`model_names` must have a name for each of the ", length(fits), " models.")
+  if (length(fits) < 2) fail("`...` must hold more models to compare with.")
+  evidences <- vapply(seq_along(fits), function(i) log_evidence_of(fits[[i]], names[i])[["log_evidence"]], 0)
+  own <- vapply(fits, inherits, TRUE, "evidence")
+  if (sum(own) > 1) check_same_data(fits[own], names[own])
+  stats::setNames(posterior_weights(evidences, prior_weights(prior_prob, names), rep(TRUE, length(fits))), names)
+}
+
+#' @rawNamespace S3method(post_prob, evidence)
+#' @rawNamespace S3method(bridgesampling::post_prob, evidence)
+post_prob.evidence <- post_prob.default
+
+#' @rdname bayes_factor
+#' @export
+error_measures <- function(x, ...) UseMethod("error_measures")
+
+#' @rawNamespace S3method(error_measures, evidence)
+#' @rawNamespace S3method(bridgesampling::error_measures, evidence)
+error_measures.evidence <- function(x, ...) {
+  re2 <- expm1(x$se^2)
+  list(re2 = re2, cv = sqrt(re2), percentage = paste0(format(100 * sqrt(re2), digits = 3), "%"))
+}
+
+#' @export
+error_measures.default <- function(x, ...) {
+  if (inherits(x, c("bridge", "bridge_list")) && requireNamespace("bridgesampling", quietly = TRUE))
+    return(bridgesampling::error_measures(x, ...))
+  refuse(x, "x", "a fit from `evidence()`")
+}
+
+#' @rdname bayes_factor
+#' @export
+as_bridge <- function(fit) {
+  check_is_fit(fit)
+  structure(list(logml = fit$log_evidence, niter = 1L, method = "normal", q11 = NA_real_, q12 = NA_real_, q21 = NA_real_,
+                 q22 = NA_real_), class = "bridge")
+}
+
+#' @exportS3Method bayestestR::bayesfactor_models
+bayesfactor_models.evidence <- function(..., denominator = 1, verbose = TRUE) {
+  fits <- list(...)
+  names <- argument_names(match.call(expand.dots = FALSE)$..., names(fits))
+  evidences <- vapply(seq_along(fits), function(i) log_evidence_of(fits[[i]], names[i])[["log_evidence"]], 0)
+  own <- vapply(fits, inherits, TRUE, "evidence")
+  check_same_data(fits[own], names[own])
+  if (!is.numeric(denominator)) {
+    same <- vapply(fits, identical, TRUE, denominator)
+    if (!any(same)) fail("`denominator` must be the number of one of the fits, or one of them.")
+    denominator <- which(same)[1]
+  }
+  denominator <- check_count(denominator, "denominator", 1, length(fits))
+  structure(data.frame(Model = names, log_BF = evidences - evidences[denominator]), denominator = denominator,
+            BF_method = "marginal likelihoods (logevidence)", unsupported_models = FALSE, model_names = names,
+            class = c("bayesfactor_models", "see_bayesfactor_models", "data.frame"))
+}
