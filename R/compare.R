@@ -75,7 +75,9 @@ argument_names <- function(calls, given, prefix = NULL) {
 check_same_data <- function(fits, names) {
   first <- fits[[1]]
   for (i in seq_along(fits)[-1]) {
-    if (identical(fits[[i]]$data_id, first$data_id)) next
+    # what part of its data a custom model explains is its own affair
+    custom <- inherits(fits[[i]]$model, "custom_model") || inherits(first$model, "custom_model")
+    if (identical(fits[[i]]$data_id, first$data_id) || custom && fits[[i]]$n == first$n) next
     fail("Fits to different data cannot be compared: `", names[1], "` has ", first$n, " observations, `", names[i], "` ",
          if (fits[[i]]$n == first$n) "as many, but others" else fits[[i]]$n, ".")
   }

@@ -29,7 +29,7 @@
 crosscheck <- function(model, data, methods = list(sgais(), smc(), nested(), laplace(importance = 400)), seed = NULL,
                        threads = 1, progress = interactive()) {
   check_is_model(model)
-  if (missing(data)) fail("`data` must be given.")
+  if (missing(data)) data <- no_data(model)
   if (inherits(methods, "evidence_method")) methods <- list(methods)
   if (!is.list(methods) || length(methods) < 2) fail("`methods` must be a list of at least two methods.")
   for (method in methods) check_is_method(method, "methods")

@@ -5,9 +5,9 @@
 #' Estimates the evidence (marginal likelihood) of a model on data, with a standard error, and returns posterior draws
 #' along with it.
 #'
-#' @param model A model, such as [linear_regression()], [softmax_regression()], [gaussian_mixture()] or
-#'   [gaussian_mean()].
-#' @param data The data: a data frame, or what the model's help page allows besides.
+#' @param model A model, such as [linear_regression()], [softmax_regression()], [gaussian_mixture()], [gaussian_mean()] or
+#'   [custom_model()].
+#' @param data The data: a data frame, or what the model's help page allows besides. A [custom_model()] may do without.
 #' @param method How to estimate: [sgais()], the default, [ais()], [smc()], [nested()], [sequential()],
 #'   [likelihood_weighting()] or [harmonic_mean()].
 #' @param seed A whole number that makes the run reproducible, whatever the number of `threads`. `NULL`, the default, takes
@@ -59,17 +59,21 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
                      progress = interactive()) {
   call <- match.call()
   if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
-  if (missing(data)) fail("`data` must be given.")
   check_is_model(model)
+  if (missing(data)) data <- no_data(model)
   check_is_method(method)
   replicates <- check_count(replicates, "replicates", 1, 1e4)
   threads <- check_count(threads, "threads", 1, 1024)
   progress <- check_flag(progress, "progress")
   encoded <- encode(model, data)
   words <- seed_words(seed)
+  if (inherits(model, "custom_model")) {
+    restore <- own_generator(words, keep = is.null(seed))
+    on.exit(restore())
+  }
   problem <- new_problem(model, encoded, method, words, threads)
   bar <- progress_bar(progress, encoded$n)
-  on.exit(bar$close())
+  on.exit(bar$close(), add = TRUE)
   runs <- lapply(seq_len(replicates), function(r) {
     problem$replicate <- as.double(r - 1)
     conduct(problem, encoded$rows, function(done, rows) bar$show((r - 1 + done) / replicates, rows))

@@ -10,8 +10,8 @@
 #'   grows in proportion.
 #' @param kernel How copies of live points move above the likelihood of the point they replace: [slice()], [rwm()],
 #'   [sghmc()] (reflected where it would leave) or [prior_draws()].
-#' @param steps Moves of the kernel for each new point; `NULL`, the default, takes as many as suit the kernel and the number
-#'   of parameters.
+#' @param steps Moves of the kernel for each new point. `NULL`, the default, starts with a number that suits the kernel and the
+#'   number of parameters and adapts it on the way, to bring copies far from where they started.
 #' @param tol The run ends when the live points cannot add more than this share to the evidence.
 #' @param batch How many points are replaced at once; `NULL`, the default, is a tenth of `live`.
 #' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article: 2 live points, 20 steps of reflected
@@ -62,7 +62,7 @@ nested <- function(live = 400, kernel = slice(), steps = NULL, tol = 0.01, batch
   )
 }
 
-# Moves that make a copy as good as a new point.
+# Moves that make a copy as good as a new point, before they adapt.
 STEPS_PER_DIMENSION <- c(slice = 3, rwm = 10, sghmc = 5, prior_draws = 0)
 
 check_wall_kernel <- function(kernel) {

@@ -125,14 +125,14 @@ early_moves <- function(components = 1) {
 #' A method's open choices made for a model
 #' @noRd
 settle <- function(method, model) {
-  if (length(method$open) == 0 || !may_have_modes(model)) return(method)
+  if (length(method$open) == 0 || !may_have_modes(model) || inherits(model, "custom_model")) return(method)
   moves <- early_moves(model$components)[method$open]
   if (!is.null(moves$kernel)) method$kernels[[1]] <- moves$kernel
   for (name in setdiff(names(moves), "kernel")) method$settings[[paste0("1.", name)]] <- moves[[name]]
   method
 }
 
-may_have_modes <- function(model) inherits(model, "gaussian_mixture") && model$components > 1
+may_have_modes <- function(model) inherits(model, "gaussian_mixture") && model$components > 1 || isTRUE(model$modes == "several")
 
 early_settings <- function(early) {
   defaults <- list(rows = 1000, particles = 200, ess = 0.9, chunk = 0.2, first = 10, kernel = NULL, steps = NULL, work = NULL)

@@ -56,7 +56,8 @@ PREDICTIONS <- list(
   gaussian_mean = c("response", "density"),
   linear_regression = c("response", "density"),
   softmax_regression = c("probability", "class", "density"),
-  gaussian_mixture = c("density", "probability")
+  gaussian_mixture = c("density", "probability"),
+  custom_model = "density"
 )
 
 # Numbers in a matrix of rows x draws, of which a few live at a time: 1 MB each, as caches like it.

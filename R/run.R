@@ -30,6 +30,12 @@ raise <- function(message, class) {
   fail(message)
 }
 
+# Called from C when a user's function of a custom model has stopped: its own condition, as if nothing lay between.
+raise_condition <- function(condition) {
+  if (inherits(condition, "interrupt")) raise("", "logevidence_interrupt")
+  stop(condition)
+}
+
 #' A progress bar on standard error, or nothing
 #'
 #' @param n Rows in all; with NA, for a stream of unknown length, the rows so far are counted instead.

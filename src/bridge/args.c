@@ -135,19 +135,26 @@ model_handle *model_get(SEXP pointer)
 SEXP model_new(SEXP type, SEXP args)
 {
   const char *name = one_string(type, "type");
-  const le_model_ops *ops = le_find_model(name);
-  if (!ops) Rf_error("There is no model called \"%s\".", name);
-  SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, args));
+  const int users = user_model_is(type);
+  const le_model_ops *ops = users ? NULL : le_find_model(name);
+  if (!ops && !users) Rf_error("There is no model called \"%s\".", name);
+  SEXP kept = PROTECT(Rf_allocVector(VECSXP, 1)), alive = PROTECT(Rf_list2(args, kept));
+  SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, alive));
   model_handle *handle = le_resize(NULL, sizeof *handle);
   if (!handle) raise_status(LE_NO_MEMORY, NULL);
   memset(handle, 0, sizeof *handle);
   handle->ops = ops;
   R_SetExternalPtrAddr(pointer, handle);
   R_RegisterCFinalizerEx(pointer, model_finalize, TRUE);
+  if (users) {
+    user_model_create(handle, args, kept);
+    UNPROTECT(3);
+    return pointer;
+  }
   const le_args settings = args_from_list(args, &handle->arena);
   le_error error = {""};
   const le_status status = ops->create(&settings, &handle->self, error.message);
   if (status != LE_OK) raise_status(status, &error);
-  UNPROTECT(1);
+  UNPROTECT(3);
   return pointer;
 }

@@ -27,9 +27,16 @@ typedef struct model_handle {
   const le_model_ops *ops;
   void *self;
   le_arena arena;
+  le_model_ops own; /* of a model made of R functions: what it offers is known when it is made */
 } model_handle;
 SEXP model_new(SEXP type, SEXP args);
 model_handle *model_get(SEXP pointer);
+
+/* Models made of R functions (user_model.c). */
+int user_model_is(SEXP type);
+void user_model_create(model_handle *handle, SEXP args, SEXP kept);
+/* Raises what stopped the user's functions, if anything did; to be called after every use of a model. */
+void user_model_raise(const model_handle *handle);
 
 /* Raises the sentence of a failure as an R error of class logevidence_error. */
 void raise_status(le_status status, const le_error *error);

@@ -23,9 +23,10 @@ typedef struct evaluation {
   double *scratch;
 } evaluation;
 
+/* An error in a user's function is kept by the model, which raises it when the answer is done. */
 static void check(le_status status)
 {
-  if (status != LE_OK) raise_status(status, NULL);
+  if (status != LE_OK && status != LE_USER_ERROR) raise_status(status, NULL);
 }
 
 static void need(const void *function, const char *what)
@@ -272,7 +273,9 @@ static SEXP model_body(void *data)
                                             : eval_simulate(&e, call->rows, call->extra);
   }
   if (!answer) Rf_error("A model has no `%s`.", what);
-  UNPROTECT(1);
+  PROTECT(answer);
+  user_model_raise(handle);
+  UNPROTECT(2);
   return answer;
 }
 

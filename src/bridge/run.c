@@ -9,6 +9,7 @@
 
 typedef struct run_handle {
   const le_estimator_ops *ops;
+  const model_handle *model; /* alive as long as the run's pointer */
   void *self;
   size_t width;
   le_context context;
@@ -60,6 +61,8 @@ static SEXP run_new(void *data)
   run->context.interrupted = user_interrupts;
 
   const model_handle *handle = model_get(model);
+  run->model = handle;
+  if (handle->ops == &handle->own) run->context.threads = 1;
   run->width = handle->ops->width(handle->self);
   SEXP kernels = element(problem, "kernels");
   le_kernel_spec *kernel = le_arena_bytes(&run->arena, (size_t)XLENGTH(kernels), sizeof *kernel);
@@ -82,6 +85,7 @@ static SEXP run_new(void *data)
   /* the kernels' specs outlive this call in the run's arena; the settings struct itself is copied by alloc */
   le_status status = run->ops->alloc(&made, &run->context, &run->self);
   if (status == LE_OK && !Rf_asLogical(element(problem, "restore"))) status = run->ops->start(run->self);
+  user_model_raise(run->model);
   if (status != LE_OK) raise_status(status, &run->context.error);
   UNPROTECT(3);
   return pointer;
@@ -118,6 +122,7 @@ static SEXP run_advance(void *data)
   static const char *const words[] = {"more", "rows", "done", "failed"};
   le_status status = LE_OK;
   const le_progress progress = call->run->ops->advance(call->run->self, Rf_asReal(call->argument), &status);
+  user_model_raise(call->run->model);
   if (progress == LE_FAILED) raise_status(status, &call->run->context.error);
   return Rf_mkString(words[progress]);
 }

@@ -28,7 +28,7 @@
 typedef enum nested_phase { OPEN_CHUNK, CHOOSE, MOVE, REPLACE, CLOSE_CHUNK, FRESHEN, FINISHED } nested_phase;
 
 enum { TRACE_COLUMNS = 13 };
-static const char *const trace_names[TRACE_COLUMNS] = {"n",         "log_evidence", "se",      "lambda_steps", "ess",
+static const char *const trace_names[TRACE_COLUMNS] = {"n",         "log_evidence", "se",      "steps", "ess",
                                                        "acceptance", "step_size",   "particles", "evaluations", "seconds",
                                                        "log_lik",    "log_volume",  "renewal"};
 
@@ -41,6 +41,7 @@ typedef struct nested {
   const le_model_ops *model;
   const le_kernel_spec *spec;
   size_t d, live, batch, steps, kept, simulations;
+  int adapts; /* steps follow the renewal of the points */
   double tol, chunk_least, chunk_fraction, chunk_most;
   int whole, shuffle;
   le_metric_kind metric_kind;
@@ -130,7 +131,8 @@ static le_status read_settings(nested *s, const le_problem *problem)
   if ((kernel->needs & LE_NEEDS_FLOOR) && !s->whole)
     return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() draws from the prior, which is only right for all rows at once.",
                    kernel->name);
-  if (s->steps == 0) s->steps = (size_t)fmax(4, ceil(le_args_number(args, "steps_per_dimension", 1) * (double)s->d));
+  s->adapts = s->steps == 0 && !(kernel->needs & LE_NEEDS_FLOOR);
+  if (s->steps == 0) s->steps = s->adapts ? (size_t)fmax(5, ceil(le_args_number(args, "steps_per_dimension", 1) * (double)s->d)) : 1;
   s->metric_kind = kernel->default_metric;
   const char *mass = le_args_word(args, "mass", masses[0]);
   for (int k = 1; k < 4; k++)
@@ -390,7 +392,7 @@ static le_status add_trace(nested *s)
   const double row[TRACE_COLUMNS] = {(double)(s->target.seen + s->target.chunk),
                                      s->banked + le_logsumexp(rest, 2),
                                      sqrt(s->banked_variance + fmax(-s->log_volume, 0) / (double)s->live),
-                                     s->rounds,
+                                     (double)s->steps,
                                      (double)s->live,
                                      report.acceptance,
                                      report.step_size,
@@ -498,10 +500,24 @@ static double renewal(const nested *s)
   return sum / scale;
 }
 
+static const double renewal_least = 0.87, renewal_most = 0.94;
+
+/* More moves where copies stay near their sources, fewer where they are as good as fresh. */
+static void adapt_steps(nested *s)
+{
+  const size_t d = s->d, most = 40 + 20 * d, least = 3 + d;
+  const double now = renewal(s);
+  s->renewal = s->rounds == 0 ? now : s->renewal + 0.2 * (now - s->renewal);
+  if (!s->adapts) return;
+  if (s->renewal < renewal_least && s->steps < most) s->steps += 1 + s->steps / 10;
+  if (s->renewal > renewal_most && s->steps > least) s->steps -= 1 + s->steps / 20;
+  if (s->steps < least) s->steps = least;
+}
+
 static le_status replace(nested *s)
 {
   const size_t d = s->d;
-  s->renewal = renewal(s);
+  adapt_steps(s);
   LE_TRY(le_target_log_lik(&s->target, s->target.seen, s->target.seen + s->target.chunk, s->batch, s->walker, s->value));
   for (size_t b = 0; b < s->batch; b++) {
     const size_t i = s->order[b];
@@ -713,6 +729,7 @@ static void nested_archive(void *self, le_archive *archive)
   le_archive_double(archive, &s->target.gradients);
   le_archive_int(archive, &s->closed);
   le_archive_size(archive, &s->step);
+  le_archive_size(archive, &s->steps);
   double *const figure[] = {&s->floor.value,     &s->floor.tie,    &s->log_volume, &s->log_sum, &s->banked,
                             &s->banked_variance, &s->information, &s->renewal,    &s->rounds,  &s->seconds};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);

@@ -40,7 +40,7 @@ static le_status match_kernel(const le_problem *problem, const le_stage *stage, 
     return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() is for nested sampling only.", kernel->name);
   const int has_gradient = model->log_lik_grad && model->log_prior_grad;
   if ((kernel->needs & LE_NEEDS_GRADIENT) && !has_gradient)
-    return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() needs gradients, which the model %s does not offer.",
+    return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() needs gradients, which %s() does not offer here: use rwm() or slice(), or nested().",
                    kernel->name, model->name);
   if ((kernel->needs & LE_NEEDS_DENSITY) && stage->gradient != LE_GRADIENT_FULL)
     return le_fail(error, LE_UNSUPPORTED,

@@ -1,0 +1,208 @@
+/* A model whose functions are R's.  One R function, made by R/model-custom.R, answers every question and checks what the
+ * user's own functions return; here is only the way there and back.
+ *
+ * An R error or an interrupt inside it is caught, kept, and raised again after the C code has returned (user_model_raise):
+ * until then every answer is LE_USER_ERROR or not a number.  Runs with such a model have one thread. */
+#include "bridge/bridge.h"
+
+#include <math.h>
+
+enum { DRAWS_AHEAD = 100 };
+
+typedef struct user_model {
+  SEXP answer; /* function(what, theta, rows), kept alive by the external pointer of the model */
+  SEXP kept;   /* a list of one, on the same pointer: the condition that stopped us */
+  size_t d;
+  int failed;
+  size_t next; /* prior draws used of those fetched ahead */
+  double *ahead;
+} user_model;
+
+typedef struct user_call {
+  user_model *model;
+  const char *what;
+  size_t m, rows, wanted;
+  const double *theta, *row;
+  double *out;
+  int add;
+} user_call;
+
+static SEXP ask(void *data)
+{
+  user_call *c = data;
+  SEXP theta = PROTECT(Rf_allocMatrix(REALSXP, (int)c->model->d, (int)c->m));
+  SEXP rows = PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)c->rows)), what = PROTECT(Rf_mkString(c->what));
+  if (c->theta)
+    memcpy(REAL(theta), c->theta, c->model->d * c->m * sizeof(double));
+  else
+    memset(REAL(theta), 0, c->model->d * c->m * sizeof(double));
+  if (c->rows) memcpy(REAL(rows), c->row, c->rows * sizeof(double));
+  SEXP call = PROTECT(Rf_lang4(c->model->answer, what, theta, rows));
+  SEXP value = PROTECT(Rf_eval(call, R_GlobalEnv));
+  if (TYPEOF(value) != REALSXP || (size_t)XLENGTH(value) != c->wanted)
+    Rf_error("A custom model gave %.0f values instead of %.0f.", (double)XLENGTH(value), (double)c->wanted);
+  const double *values = REAL(value);
+  for (size_t i = 0; i < c->wanted; i++) c->out[i] = c->add ? c->out[i] + values[i] : values[i];
+  UNPROTECT(5);
+  return R_NilValue;
+}
+
+static SEXP keep(SEXP condition, void *data)
+{
+  user_call *c = data;
+  SET_VECTOR_ELT(c->model->kept, 0, condition);
+  c->model->failed = 1;
+  return R_NilValue;
+}
+
+static le_status user_ask(user_model *model, const char *what, size_t m, const double *theta, const le_rows *rows,
+                          size_t wanted, double *out, int add)
+{
+  user_call call = {model, what, m, rows ? rows->n : 0, wanted, theta, rows ? rows->values : NULL, out, add};
+  if (!model->failed) {
+    SEXP classes = PROTECT(Rf_allocVector(STRSXP, 2));
+    SET_STRING_ELT(classes, 0, Rf_mkChar("error"));
+    SET_STRING_ELT(classes, 1, Rf_mkChar("interrupt"));
+    R_tryCatch(ask, &call, classes, keep, &call, NULL, NULL);
+    UNPROTECT(1);
+  }
+  if (model->failed && !add)
+    for (size_t i = 0; i < wanted; i++) out[i] = NAN;
+  return model->failed ? LE_USER_ERROR : LE_OK;
+}
+
+/* Reading an instance never changes what it answers; only the error it keeps and the draws fetched ahead. */
+static user_model *writable(const void *self)
+{
+  return (user_model *)(size_t)self;
+}
+
+static size_t user_dim(const void *self) { return ((const user_model *)self)->d; }
+static size_t user_width(const void *self)
+{
+  (void)self;
+  return 1;
+}
+
+static void user_log_prior(const void *self, size_t m, const double *theta, double *value)
+{
+  user_ask(writable(self), "log_prior", m, theta, NULL, m, value, 0);
+}
+
+static void user_log_prior_grad(const void *self, size_t m, const double *theta, double *grad)
+{
+  user_ask(writable(self), "prior_gradient", m, theta, NULL, m * user_dim(self), grad, 0);
+}
+
+static void user_draw_prior(const void *self, const gsl_rng *rng, double *theta)
+{
+  user_model *model = writable(self);
+  (void)rng; /* R's generator, which evidence() seeds */
+  if (model->next == DRAWS_AHEAD) {
+    user_ask(model, "draw_prior", DRAWS_AHEAD, NULL, NULL, DRAWS_AHEAD * model->d, model->ahead, 0);
+    model->next = 0;
+  }
+  memcpy(theta, model->ahead + model->next++ * model->d, model->d * sizeof(double));
+}
+
+static le_status user_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
+                              double *scratch)
+{
+  (void)scratch;
+  return user_ask(writable(self), "log_lik", m, theta, rows, m, value, 1);
+}
+
+static le_status user_log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
+                                   double *grad, double *scratch)
+{
+  (void)scratch;
+  LE_TRY(user_ask(writable(self), "log_lik", m, theta, rows, m, value, 1));
+  return user_ask(writable(self), "gradient", m, theta, rows, m * user_dim(self), grad, 1);
+}
+
+static le_status user_log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
+                                   double *scratch)
+{
+  (void)scratch;
+  return user_ask(writable(self), "log_lik_each", m, theta, rows, m * rows->n, value, 0);
+}
+
+static le_status never_create(const le_args *args, void **self, char *message)
+{
+  (void)args;
+  (void)message;
+  *self = NULL;
+  return LE_UNSUPPORTED;
+}
+
+static void user_destroy(void *self)
+{
+  user_model *model = self;
+  if (model) le_release(model->ahead);
+  le_release(model);
+}
+
+static const le_model_ops user_ops = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_model_ops),
+  .name = "custom_model",
+  .create = never_create,
+  .destroy = user_destroy,
+  .dim = user_dim,
+  .width = user_width,
+  .log_prior = user_log_prior,
+  .log_prior_grad = user_log_prior_grad,
+  .draw_prior = user_draw_prior,
+  .log_lik = user_log_lik,
+  .log_lik_grad = user_log_lik_grad,
+  .log_lik_each = user_log_lik_each,
+};
+
+int user_model_is(SEXP type)
+{
+  return strcmp(one_string(type, "type"), user_ops.name) == 0;
+}
+
+static SEXP named(SEXP args, const char *name)
+{
+  SEXP names = Rf_getAttrib(args, R_NamesSymbol);
+  for (R_xlen_t i = 0; i < XLENGTH(args); i++)
+    if (strcmp(CHAR(STRING_ELT(names, i)), name) == 0) return VECTOR_ELT(args, i);
+  Rf_error("A custom model needs `%s`.", name);
+  return R_NilValue;
+}
+
+void user_model_create(model_handle *handle, SEXP args, SEXP kept)
+{
+  user_model *model = le_resize(NULL, sizeof *model);
+  if (!model) raise_status(LE_NO_MEMORY, NULL);
+  memset(model, 0, sizeof *model);
+  handle->self = model;
+  handle->own = user_ops;
+  handle->ops = &handle->own;
+  model->answer = named(args, "answer");
+  model->kept = kept;
+  model->d = one_count(named(args, "dim"), "dim");
+  model->next = DRAWS_AHEAD;
+  model->ahead = le_resize(NULL, DRAWS_AHEAD * model->d * sizeof(double));
+  if (!model->ahead) raise_status(LE_NO_MEMORY, NULL);
+  if (!Rf_asLogical(named(args, "gradients"))) {
+    handle->own.log_prior_grad = NULL;
+    handle->own.log_lik_grad = NULL;
+  }
+  if (Rf_asLogical(named(args, "several"))) handle->own.traits |= LE_MODEL_MULTIMODAL;
+}
+
+/* Raises what stopped the user's functions, if anything did. */
+void user_model_raise(const model_handle *handle)
+{
+  if (!handle || handle->ops != &handle->own) return;
+  const user_model *model = handle->self;
+  if (!model->failed) return;
+  SEXP condition = PROTECT(VECTOR_ELT(model->kept, 0));
+  SEXP call = PROTECT(Rf_lang2(Rf_install("raise_condition"), condition));
+  SEXP package = PROTECT(Rf_mkString("logevidence"));
+  SEXP space = PROTECT(R_FindNamespace(package));
+  Rf_eval(call, space);
+  UNPROTECT(4);
+}
