@@ -79,6 +79,56 @@ check_batch <- function(batch, live) {
   batch
 }
 
+#' Nested sampling, chunk by chunk
+#'
+#' The evidence as rows arrive: each chunk's predictive density is a small nested sampling run of its own, with the
+#' posterior of the rows before as its prior. The points it leaves behind, kept in a weighted reservoir of the population's
+#' size, are that prior's successors.
+#'
+#' @param live,tol As for [nested()].
+#' @param kernel How points move: [sghmc()] by mini-batches of the rows seen, reflected at the chunk's likelihood, or
+#'   [slice()] or [rwm()] on all rows seen, which is exact and for small data.
+#' @param steps Moves of the kernel for each new point.
+#' @param batch Rows in a mini-batch; `Inf` for the full data.
+#' @param gradient `"control"` for mini-batches with control variates, whose noise does not heat the points, where the model
+#'   has gradients; `"plain"` as in the literature.
+#' @param chunk Rows of the first chunks; later ones hold a quarter of the rows seen, up to 500.
+#' @param order `"given"` keeps the order of the rows, `"shuffled"` walks them in random order.
+#'
+#' @details
+#' The standard error adds up those of the chunks, from simulated volumes. It does not know of errors that moves by
+#' stochastic gradients make, nor of the reservoir's; compare with [sgais()].
+#'
+#' @inherit likelihood_weighting return
+#'
+#' @references
+#' Chao, M. T. (1982). A general purpose unequal probability sampling plan. *Biometrika* 69, 653-656.
+#'
+#' @examples
+#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+#' fit <- evidence(model, cars, online_nested(kernel = slice()), seed = 1)
+#' fit$trace[c("n", "log_evidence", "se")]
+#'
+#' @family methods
+#' @export
+online_nested <- function(live = 100, kernel = sghmc(rate = 0.1, friction = 0.1), steps = 20, tol = 0.01, batch = 500,
+                          gradient = c("control", "plain"), chunk = 20, order = "given") {
+  live <- check_count(live, "live", 2, 1e6)
+  kernel <- check_wall_kernel(kernel)
+  if (kernel$name == "prior_draws") fail("`kernel` prior_draws() draws from the prior, which is only right for all rows at once.")
+  full <- needs_density(kernel) || identical(batch, Inf)
+  gradient <- check_choice(gradient, "gradient", c("control", "plain"))
+  new_method(
+    "online_nested", match.call(), kernels = list(kernel), estimator = "nested",
+    live = live, batch = check_batch(NULL, live), steps = check_steps(steps), mass = kernel$mass,
+    tol = check_number(tol, "tol", 0, 1, lower_open = TRUE, upper_open = TRUE), whole = 0,
+    chunk_least = check_count(chunk, "chunk", 1, 1e9), chunk_fraction = 0.25, chunk_most = 500,
+    gradient = if (full) "full" else if (gradient == "plain") "batch" else "control",
+    gradient_batch = if (full) 1 else check_count(batch, "batch", 1, 1e7),
+    shuffle = check_order(order) == "shuffled"
+  )
+}
+
 # What C knows of each point, in the order of the rows of `levels`.
 LEVELS <- c("log_lik", "tie", "birth", "birth_tie", "rank", "live")
 
