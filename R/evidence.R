@@ -38,6 +38,7 @@
 #'   \item{`parameters`}{The same draws in unconstrained space.}
 #'   \item{`nested`}{What nested sampling knows besides, see [nested()]; `NULL` for other methods.}
 #'   \item{`data_id`}{A text that is the same for fits to the same observations.}
+#'   \item{`rows_id`}{For nested sampling, the same for observations and covariates together.}
 #'   \item{`replicates`}{A data frame of the single runs' estimates, if there are several.}
 #'   \item{`warnings`}{Sentences about what is suspect.}
 #'   \item{`work`}{Evaluations of likelihoods and gradients of one observation, annealing steps, seconds.}
