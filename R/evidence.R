@@ -41,6 +41,7 @@
 #'   \item{`peaks`}{What [laplace()] and [bic()] know of the posterior's peaks; `NULL` for other methods.}
 #'   \item{`power`}{What [power_posterior()] knows besides; `NULL` for other methods.}
 #'   \item{`data_id`}{A text that is the same for fits to the same observations.}
+#'   \item{`rows_id`}{For nested sampling, the same for observations and covariates together.}
 #'   \item{`replicates`}{A data frame of the single runs' estimates, if there are several.}
 #'   \item{`warnings`}{Sentences about what is suspect.}
 #'   \item{`failed`}{Those of them that say that the estimate failed its own checks: [compare_models()] leaves it out.}

@@ -129,8 +129,10 @@ check_step <- function(step_size) if (is.null(step_size)) 0 else check_positive(
 
 check_mass <- function(mass) check_choice(mass, "mass", c("dense", "diagonal", "identity"))
 
-check_kernel <- function(kernel, name = "kernel") {
+check_kernel <- function(kernel, name = "kernel", walled = FALSE) {
   if (!inherits(kernel, "evidence_kernel")) refuse(kernel, name, "a kernel, such as `hmc()`")
+  if (!walled && kernel$name == "prior_draws")
+    fail("`", name, "` prior_draws() is for nested() alone: it draws from the prior, wherever the particles are.")
   kernel
 }
 

@@ -56,7 +56,7 @@ nested <- function(live = 400, kernel = slice(), steps = NULL, tol = 0.01, batch
   kernel <- check_wall_kernel(kernel)
   new_method(
     "nested", match.call(), kernels = list(kernel), estimator = "nested",
-    live = live, batch = check_batch(batch, live), steps = if (is.null(steps)) 0 else check_steps(steps),
+    live = live, batch = check_batch(batch, live), steps = nested_steps(steps, kernel),
     steps_per_dimension = STEPS_PER_DIMENSION[[kernel$name]], mass = kernel$mass,
     tol = check_number(tol, "tol", 0, 1, lower_open = TRUE, upper_open = TRUE), published = preset == "paper"
   )
@@ -65,8 +65,13 @@ nested <- function(live = 400, kernel = slice(), steps = NULL, tol = 0.01, batch
 # Moves that make a copy as good as a new point, before they adapt.
 STEPS_PER_DIMENSION <- c(slice = 3, rwm = 10, sghmc = 5, prior_draws = 0)
 
+# Left to the engine, which knows the parameters, unless one move is a new point.
+nested_steps <- function(steps, kernel) {
+  if (!is.null(steps)) check_steps(steps) else if (kernel$name == "prior_draws") 1 else 0
+}
+
 check_wall_kernel <- function(kernel) {
-  kernel <- check_kernel(kernel)
+  kernel <- check_kernel(kernel, walled = TRUE)
   if (!kernel$name %in% names(STEPS_PER_DIMENSION))
     fail("`kernel` must keep points above a likelihood: slice(), rwm(), sghmc() or prior_draws(), not ", kernel$name, "().")
   kernel
@@ -134,13 +139,12 @@ LEVELS <- c("log_lik", "tie", "birth", "birth_tie", "rank", "live")
 
 #' What a nested run knows besides its estimate
 #' @noRd
-nested_of <- function(figures, trace) {
+nested_of <- function(figures, trace, live) {
   if (is.null(figures$levels)) return(NULL)
   levels <- as.data.frame(`dimnames<-`(t(figures$levels), list(NULL, LEVELS)))
   sums <- c(trapezoid = drop(figures$log_evidence), lower = drop(figures$lower), upper = drop(figures$upper),
             published = drop(figures$published), simulated = drop(figures$simulated))
-  nested_part(levels, drop(figures$log_volumes), sums, drop(figures$information), stats::median(trace$renewal),
-              utils::tail(trace$particles, 1))
+  nested_part(levels, drop(figures$log_volumes), sums, drop(figures$information), stats::median(trace$renewal), live)
 }
 
 nested_part <- function(levels, log_volume, sums, information, renewal, live) {
@@ -212,9 +216,11 @@ c.evidence <- function(...) {
     if (!identical(fit$data_id, first$data_id)) fail("Runs can only be merged if they have the same data.")
     if (!identical(fit$args, first$args) || !identical(fit$model$name, first$model$name))
       fail("Runs can only be merged if they have the same model.")
+    if (!identical(fit$rows_id, first$rows_id))
+      fail("Runs can only be merged if they have the same model and covariates.")
   }
-  if (anyDuplicated(lapply(fits, function(fit) fit$sampler$log_evidence)))
-    fail("Runs can only be merged if they are independent: two of these are the same.")
+  if (anyDuplicated(do.call(rbind, lapply(fits, function(fit) fit$nested$levels[c("log_lik", "tie")]))))
+    fail("Runs can only be merged if they are independent: two of these share points.")
   if (length(fits) == 1) return(first)
   together(fits)
 }
@@ -237,7 +243,7 @@ update.evidence <- function(object, tol, data = NULL, ...) {
     fail("A merged fit cannot go on: let its parts go on, and merge them then.")
   if (is.null(data)) data <- eval(object$call$data, parent.frame())
   encoded <- encode(object$model, data)
-  if (!identical(data_id(encoded), object$data_id)) fail("`data` must be those of the fit, or a run cannot go on.")
+  if (!identical(rows_id(encoded), object$rows_id)) fail("`data` must be those of the fit, or a run cannot go on.")
   method <- object$method
   method$settings$tol <- tol
   method$settings$from_levels <- as.double(t(as.matrix(object$nested$levels)))
@@ -246,11 +252,16 @@ update.evidence <- function(object, tol, data = NULL, ...) {
   problem$replicate <- as.double(CONTINUED + nrow(object$nested$levels))
   out <- conduct(problem, encoded$rows)
   method$settings[c("from_levels", "from_theta")] <- NULL
+  method$call$tol <- tol
   fit <- new_evidence(list(out), object$call, object$model, method, encoded, object$seed)
   fit$call$method <- method$call
-  fit$method$call$tol <- tol
+  for (name in c("lambda_steps", "evaluations", "seconds"))
+    fit$trace[[name]] <- fit$trace[[name]] + utils::tail(object$trace[[name]], 1)
   fit$trace <- rbind(object$trace, fit$trace)
   fit$work <- fit$work + object$work
+  # of the whole climb; the new part may be short, or nothing
+  fit$nested$renewal <- stats::median(fit$trace$renewal)
+  fit$warnings <- unique(c(fit$warnings, nested_warnings(fit$nested)))
   fit
 }
 
@@ -278,7 +289,7 @@ together <- function(fits) {
   fit$log_weights <- normalise(volumes$log_weights)
   fit$trace <- do.call(rbind, lapply(fits, `[[`, "trace"))
   fit$work <- Reduce(`+`, lapply(fits, `[[`, "work"))
-  fit$log_evidence <- sums[["log_evidence"]]
+  fit$log_evidence <- sums[[if (fit$method$settings$published == 1) "published" else "log_evidence"]]
   fit$se <- sums[["se"]]
   fit$sampler <- list(log_evidence = fit$log_evidence, se = fit$se, draws = fit$parameters, log_weights = fit$log_weights)
   fit$warnings <- unique(c(unlist(lapply(fits, `[[`, "warnings")), nested_warnings(fit$nested)))

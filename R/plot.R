@@ -157,18 +157,19 @@ path_figure <- function(fit) {
 
 VOLUME <- "Log of the prior volume left"
 
-# From the prior on the left, shrinking to the right; nobody needs more points than there are pixels.
+# Of the first replicate, from the prior on the left, shrinking to the right; nobody needs more points than there are
+# pixels.
 climb_points <- function(fit) {
   points <- fit$nested$points
-  points$weight <- exp(fit$log_weights)
-  points$sum <- fit$log_evidence + log(cumsum(points$weight))
+  points$weight <- exp(fit$sampler$log_weights)
+  points$sum <- fit$sampler$log_evidence + log(cumsum(points$weight))
   points$shrunk <- -points$log_volume
   points[unique(round(seq(1, nrow(points), length.out = 2000))), ]
 }
 
 nested_figure <- function(fit) {
   points <- climb_points(fit)
-  shown <- points$sum > fit$log_evidence - 20
+  shown <- points$sum > fit$sampler$log_evidence - 20
   new_figure(-points$shrunk[shown], points$sum[shown], "Log evidence so far", "point: reported", VOLUME, "Nats",
              reversed = TRUE, estimate = reported(fit, -max(points$shrunk)))
 }
@@ -183,7 +184,7 @@ climb_figure <- function(fit) {
 # Weight of each point per unit of log volume.
 weight_figure <- function(fit) {
   points <- fit$nested$points
-  weight <- exp(fit$log_weights) * fit$nested$levels$live
+  weight <- exp(fit$sampler$log_weights) * fit$nested$levels$live
   bins <- cut(points$log_volume, 120)
   height <- tapply(weight, bins, mean)
   at <- tapply(points$log_volume, bins, mean)

@@ -27,7 +27,7 @@ new_evidence <- function(runs, call, model, method, encoded, words) {
       failed = unique(c(unlist(lapply(fits, `[[`, "failed")), failed, if (method$name == "harmonic_mean") method$note)),
       work = work, call = call, model = model, method = method, seed = words, design = encoded$design,
       args = encoded$args,
-      data_id = data_id(encoded)
+      data_id = data_id(encoded), rows_id = if (!is.null(first$nested)) rows_id(encoded)
     ),
     class = "evidence"
   )
@@ -35,6 +35,9 @@ new_evidence <- function(runs, call, model, method, encoded, words) {
 
 # Of what the model explains: regressions of one response on different covariates can be compared.
 data_id <- function(encoded) .Call(ffi_fingerprint, if (is.null(encoded$observed)) encoded$rows else encoded$observed)
+
+# Of all that the likelihood is made from.
+rows_id <- function(encoded) .Call(ffi_fingerprint, encoded$rows)
 
 astray_warning <- function(astray, n) {
   paste0(astray, " of ", n, " draws have run away to infinity: the kernel's steps are too long for these data, and the ",
@@ -58,7 +61,7 @@ one_run <- function(out, method, modes = "one") {
     log_evidence = drop(figures$log_evidence), se = drop(figures$se), draws = t(out$draws),
     log_weights = normalise(log_weights)
   )
-  nested <- nested_of(figures, trace)
+  nested <- nested_of(figures, trace, method$settings$live)
   if (isTRUE(method$settings$published == 1)) sampler$log_evidence <- drop(figures$published)
   power <- power_of(figures, sampler)
   if (identical(method$rule, "thermodynamic")) sampler[c("log_evidence", "se")] <- power[c("corrected", "se")]

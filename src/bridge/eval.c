@@ -6,6 +6,7 @@
 #include "core/gradient.h"
 #include "core/resample.h"
 #include "core/schedule.h"
+#include "core/varopt.h"
 
 #include <math.h>
 
@@ -308,7 +309,8 @@ static void kernel_run_finalize(SEXP pointer)
   R_ClearExternalPtr(pointer);
 }
 
-/* Settings: moves, distributions, seen, lambda, gradient rule ("full", "batch", "control"), batch, anchor, precision. */
+/* Settings: moves, distributions, seen, lambda, gradient rule ("full", "batch", "control"), batch, anchor, precision,
+ * floor (value and tie). */
 static SEXP kernel_body(void *data)
 {
   const kernel_call *call = data;
@@ -351,6 +353,13 @@ static SEXP kernel_body(void *data)
   target.seen = (size_t)le_args_number(&settings, "seen", (double)rows.n);
   target.chunk = rows.n - target.seen;
   target.lambda = le_args_number(&settings, "lambda", 0);
+  const le_arg *wall = le_args_find(&settings, "floor");
+  le_floor floor = {-INFINITY, 0};
+  if (wall && wall->n == 2) {
+    floor.value = wall->values[0];
+    floor.tie = wall->values[1];
+    target.floor = &floor;
+  }
   const le_arg *precision = le_args_find(&settings, "precision"), *anchor = le_args_find(&settings, "anchor");
   if (precision && precision->n == d * d) check(le_metric_set_precision(&metric, precision->values));
   if (anchor && anchor->n == d) {
@@ -429,6 +438,34 @@ SEXP ffi_resample(SEXP scheme, SEXP weight, SEXP m, SEXP seed)
   for (size_t i = 0; i < count; i++) REAL(value)[i] = (double)ancestor[i] + 1;
   UNPROTECT(1);
   return value;
+}
+
+/* Which of a stream of weighted points a reservoir keeps, and the weights that they carry. */
+SEXP ffi_varopt(SEXP log_weight, SEXP most, SEXP seed)
+{
+  static const char *const names[] = {"kept", "log_weight"};
+  if (TYPEOF(log_weight) != REALSXP) Rf_error("Weights must be numbers.");
+  const size_t n = (size_t)XLENGTH(log_weight), bound = one_count(most, "most");
+  const uint64_t words = seed_from_words(seed);
+  le_varopt reservoir = {.most = bound, .d = 1};
+  reservoir.theta = (double *)R_alloc(bound + 1, sizeof(double));
+  reservoir.log_weight = (double *)R_alloc(bound + 1, sizeof(double));
+  reservoir.sorted = (double *)R_alloc(bound + 1, sizeof(double));
+  le_streams streams;
+  check(le_streams_alloc(&streams, 1, words, 0));
+  for (size_t i = 0; i < n; i++) {
+    const double point = (double)i + 1;
+    le_varopt_add(&reservoir, &point, REAL(log_weight)[i], streams.rng[0]);
+  }
+  le_streams_free(&streams);
+  SEXP values[2] = {PROTECT(zero_vector(reservoir.n)), PROTECT(zero_vector(reservoir.n))};
+  for (size_t i = 0; i < reservoir.n; i++) {
+    REAL(values[0])[i] = reservoir.theta[i];
+    REAL(values[1])[i] = reservoir.log_weight[i];
+  }
+  SEXP list = named_list(2, names, values);
+  UNPROTECT(2);
+  return list;
 }
 
 SEXP ffi_schedule(SEXP log_lik, SEXP target, SEXP lambda)

@@ -169,8 +169,11 @@ static le_status walled_density(le_target *target, size_t m, const double *theta
   }
   if (chosen == 0) return LE_OK;
   LE_TRY(le_target_log_lik(target, target->seen, to, chosen, target->packed, sum));
-  for (size_t c = 0; c < chosen; c++)
-    if (!le_target_above_floor(target, sum[c])) value[target->chosen[c]] = -INFINITY;
+  for (size_t c = 0; c < chosen; c++) {
+    /* without levels these are points that are there already: on a plateau their labels have been drawn */
+    const int inside = level ? le_target_above_floor(target, sum[c]) : sum[c] >= target->floor->value;
+    if (!inside) value[target->chosen[c]] = -INFINITY;
+  }
   return LE_OK;
 }
 

@@ -47,6 +47,9 @@ static le_status match_kernel(const le_problem *problem, const le_stage *stage, 
                    "`kernel` %s() accepts or rejects on the exact density, which mini-batches do not give: use "
                    "baoab(), sghmc() or sgld(), or `batch = Inf`.",
                    kernel->name);
+  if (kernel->needs & LE_NEEDS_FLOOR)
+    return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() is for nested() alone: it draws from the prior, wherever the "
+                   "particles are.", kernel->name);
   return LE_OK;
 }
 

@@ -109,3 +109,34 @@ essence <- function(fit) {
   fit$work <- fit$work[names(fit$work) != "seconds"]
   unclass(fit[names(fit) != "call"])
 }
+
+# End to end.
+seed_base <- as.integer(Sys.getenv("LOGEVIDENCE_TEST_SEED", "0"))
+
+fits_of <- function(problem, method, seeds) {
+  lapply(seed_base + seeds, function(seed) evidence(problem$model, problem$data, method, seed = seed, progress = FALSE))
+}
+
+#' Every estimate within 4 standard errors of the truth, its own and the reference's together, and no drift of the mean
+#'
+#' @param drift Largest mean error in nats that is forgiven besides the spread: the logarithm of an unbiased estimate is
+#'   low by half its variance.
+expect_truth <- function(problem, method, seeds = 1:10, drift = 0.02) {
+  fits <- fits_of(problem, method, seeds)
+  of <- function(what) vapply(fits, what, 0)
+  sources <- list(
+    reported = list(value = of(function(f) f$log_evidence), se = of(function(f) f$se)),
+    sampler = list(value = of(function(f) f$sampler$log_evidence), se = of(function(f) f$sampler$se))
+  )
+  for (source in names(sources)) {
+    value <- sources[[source]]$value
+    se <- sources[[source]]$se
+    label <- paste0(problem$name, ", ", method$name, ", ", source)
+    expect_true(all(is.finite(value) & is.finite(se) & se > 0), label = paste("finite estimates of", label))
+    z <- (value - problem$log_evidence) / sqrt(se^2 + problem$se^2)
+    expect_lt(max(abs(z)), 4, label = paste("largest |z| of", label))
+    error <- mean(value) - problem$log_evidence
+    allowed <- 4 * sqrt(mean(se^2) / length(value) + problem$se^2) + drift
+    expect_lt(abs(error), allowed, label = paste0("mean error of ", label))
+  }
+}

@@ -12,7 +12,12 @@ fits <- list(
   harmonic = run(regression, cars, harmonic_mean(draws = 10)),
   stream = run(regression, cars, smc("data")),
   one = run(gaussian_mean(), 1.2),
-  replicates = run(regression, cars, replicates = 2)
+  replicates = run(regression, cars, replicates = 2),
+  nested = run(regression, cars, nested(100)),
+  nested_paper = run(gaussian_mean(), c(1.2, 0.4, 2.1), nested(preset = "paper")),
+  nested_replicates = run(gaussian_mixture(components = 2), scale(faithful)[1:10, ], nested(50), replicates = 2),
+  nested_merged = c(run(regression, cars, nested(50)),
+                    evidence(regression, cars, nested(50), seed = 2, progress = FALSE))
 )
 on_device <- function(code) {
   grDevices::pdf(NULL)
@@ -21,7 +26,7 @@ on_device <- function(code) {
 }
 
 test_that("every type draws every fit", {
-  for (fit in fits) for (type in list(NULL, "evidence", "steps", "ess", "posterior"))
+  for (fit in fits) for (type in c(list(NULL), plot_types(fit)))
     on_device(expect_invisible(expect_silent(plot(fit, type))))
 })
 
@@ -61,6 +66,21 @@ test_that("figures hold the trace", {
   expect_true(is_wide(c(10, 1000)))
 })
 
+test_that("figures of nested sampling hold its points", {
+  for (fit in fits[c("nested", "nested_merged")]) {
+    points <- fit$nested$points
+    climb <- figure_of(fit, "climb")
+    expect_true(all(paste(climb$data$x, climb$data$y) %in% paste(points$log_volume, points$log_lik)))
+    expect_true(climb$reversed)
+    figure <- figure_of(fit, "evidence")
+    expect_false(is.unsorted(figure$data$y))
+    expect_equal(max(figure$data$y), fit$log_evidence)
+    expect_equal(figure$estimate$y, fit$log_evidence)
+    expect_equal(figure$estimate$upper - figure$estimate$lower, 4 * fit$se)
+    expect_equal(max(figure_of(fit, "weight")$data$y), 1)
+  }
+})
+
 test_that("densities are weighted and integrate to one", {
   figure <- density_figure(fits$mixture, 3)
   expect_equal(sum(figure$data$y) * diff(figure$data$x[1:2]), 1, tolerance = 0.01)
@@ -97,6 +117,7 @@ test_that("misuse of plot() gets a sentence", {
   refused <- function(..., sentence) expect_error(plot(...), sentence, fixed = TRUE)
   refused(fits$linear, "hist",
           sentence = "`type` must be \"evidence\", \"steps\", \"ess\" or \"posterior\", not \"hist\"")
+  refused(fits$nested, "steps", sentence = "`type` must be \"evidence\", \"climb\", \"weight\" or \"posterior\", not")
   refused(fits$linear, "posterior", "slope",
           sentence = "`parameters` must be among `(Intercept)`, `speed`, not \"slope\"")
   refused(fits$linear, "posterior", 3, sentence = "`parameters` must be among 1 to 2, not 3")
@@ -108,7 +129,7 @@ test_that("autoplot() draws the same with ggplot2", {
   skip_if_not_installed("ggplot2")
   for (fit in fits) for (type in plot_types(fit)) expect_s3_class(ggplot2::autoplot(fit, type), "ggplot")
   drawn <- list(c("linear", "evidence"), c("ais", "steps"), c("one", "evidence"), c("stream", "ess"),
-                c("ais", "posterior"))
+                c("ais", "posterior"), c("nested", "evidence"), c("nested", "climb"), c("nested", "weight"))
   for (pair in drawn) on_device(expect_silent(print(ggplot2::autoplot(fits[[pair[1]]], pair[2]))))
   expect_identical(ggplot2::autoplot(fits$linear)$data, figure_of(fits$linear, "evidence")$data)
   expect_error(ggplot2::autoplot(fits$linear, "hist"), "`type` must be", class = "logevidence_error")
