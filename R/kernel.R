@@ -29,6 +29,8 @@ new_kernel <- function(name, args, mass = "default") {
 #' @param refresh Whether to draw fresh momenta before every step and not only at the start of each distribution.
 #' @param tempered Whether a chunk that is annealed at \eqn{\lambda} counts \eqn{\lambda} times in \eqn{n}; `FALSE`,
 #'   as published, counts it in full.
+#' @param bounce For `sghmc()` in nested sampling: whether a point that is reflected at the likelihood's wall goes on from
+#'   where it met it, which is exact; `FALSE`, as published, keeps it where it was.
 #' @param width Width of the interval in which `slice()` looks for the next point, positive, on the scale of the mass
 #'   matrix; `NULL`, the default, adapts it between distributions.
 #' @param clip Largest move of a whitened coordinate in one step, positive.
@@ -95,13 +97,14 @@ sgld <- function(rate = 0.1, noise = 0, tempered = TRUE) {
 
 #' @rdname kernels
 #' @export
-sghmc <- function(rate = 0.1, friction = 0.2, noise = 0, refresh = FALSE, tempered = TRUE) {
+sghmc <- function(rate = 0.1, friction = 0.2, noise = 0, refresh = FALSE, tempered = TRUE, bounce = TRUE) {
   new_kernel("sghmc", list(
     rate = check_positive(rate, "rate"),
     friction = check_number(friction, "friction", 0, 1, lower_open = TRUE),
     noise = check_number(noise, "noise", 0),
     refresh = as.double(check_flag(refresh, "refresh")),
-    tempered = as.double(check_flag(tempered, "tempered"))
+    tempered = as.double(check_flag(tempered, "tempered")),
+    bounce = as.double(check_flag(bounce, "bounce"))
   ))
 }
 
@@ -147,7 +150,7 @@ print.evidence_kernel <- function(x, ...) {
 # As a call; settings left to adapt are not shown.
 format_kernel <- function(kernel) {
   args <- kernel$args
-  flag <- names(args) %in% c("refresh", "tempered")
+  flag <- names(args) %in% c("refresh", "tempered", "bounce")
   shown <- ifelse(flag, as.character(unlist(args) != 0), vapply(args, format, ""))
   adaptive <- names(args) %in% c("leapfrog", "step_size", "width") & unlist(args) == 0
   pieces <- paste(names(args), shown, sep = " = ")[!adaptive]

@@ -49,7 +49,7 @@ nested <- function(live = 400, kernel = slice(), steps = NULL, tol = 0.01, batch
   preset <- check_choice(preset, "preset", c("default", "paper"))
   if (preset == "paper") {
     if (missing(live)) live <- 2
-    if (missing(kernel)) kernel <- sghmc(rate = 1e-3, friction = 0.1)
+    if (missing(kernel)) kernel <- sghmc(rate = 1e-3, friction = 0.1, bounce = FALSE)
     if (missing(steps)) steps <- 20
   }
   live <- check_count(live, "live", 2, 1e6)
@@ -70,10 +70,10 @@ nested_steps <- function(steps, kernel) {
   if (!is.null(steps)) check_steps(steps) else if (kernel$name == "prior_draws") 1 else 0
 }
 
-check_wall_kernel <- function(kernel) {
+check_wall_kernel <- function(kernel, name = "kernel") {
   kernel <- check_kernel(kernel, walled = TRUE)
   if (!kernel$name %in% names(STEPS_PER_DIMENSION))
-    fail("`kernel` must keep points above a likelihood: slice(), rwm(), sghmc() or prior_draws(), not ", kernel$name, "().")
+    fail("`", name, "` must keep points above a likelihood: slice(), rwm(), sghmc() or prior_draws(), not ", kernel$name, "().")
   kernel
 }
 
@@ -91,10 +91,12 @@ check_batch <- function(batch, live) {
 #' size, are that prior's successors.
 #'
 #' @param live,tol As for [nested()].
-#' @param kernel How points move: [sghmc()] by mini-batches of the rows seen, reflected at the chunk's likelihood, or
-#'   [slice()] or [rwm()] on all rows seen, which is exact and for small data.
+#' @param kernel How points move: [slice()], the default, or [rwm()] on all rows seen, which is exact and takes longer with
+#'   every row; or [sghmc()] by mini-batches, reflected at the chunk's likelihood, as in the thesis: its cost does not grow with
+#'   the rows, and its error falls with `rate`, which should be well below one over the curvature of a row, with more
+#'   `steps` to make up for it.
 #' @param steps Moves of the kernel for each new point.
-#' @param batch Rows in a mini-batch; `Inf` for the full data.
+#' @param batch For `sghmc()`: rows in a mini-batch; `Inf` for the full data.
 #' @param gradient `"control"` for mini-batches with control variates, whose noise does not heat the points, where the model
 #'   has gradients; `"plain"` as in the literature.
 #' @param chunk Rows of the first chunks; later ones hold a quarter of the rows seen, up to 500.
@@ -116,7 +118,7 @@ check_batch <- function(batch, live) {
 #'
 #' @family methods
 #' @export
-online_nested <- function(live = 100, kernel = sghmc(rate = 0.1, friction = 0.1), steps = 20, tol = 0.01, batch = 500,
+online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, batch = 500,
                           gradient = c("control", "plain"), chunk = 20, order = "given") {
   live <- check_count(live, "live", 2, 1e6)
   kernel <- check_wall_kernel(kernel)
@@ -132,6 +134,42 @@ online_nested <- function(live = 100, kernel = sghmc(rate = 0.1, friction = 0.1)
     gradient_batch = if (full) 1 else check_count(batch, "batch", 1, 1e7),
     shuffle = check_order(order) == "shuffled"
   )
+}
+
+#' Nested sampling first, then a sequential walk
+#'
+#' [sequential()] has its largest errors among the first rows; here nested sampling takes those.
+#'
+#' @param first Rows for nested sampling.
+#' @param live,tol As for [nested()].
+#' @param start How points of nested sampling move, on the first rows: [slice()] or [rwm()].
+#' @param particles,steps,kernel,batch As for [sequential()], from there on.
+#'
+#' @inherit likelihood_weighting return
+#'
+#' @references
+#' Cameron, S. A., Eggers, H. C. and Kroon, S. (2019). A sequential marginal likelihood approximation using stochastic
+#' gradients. *Proceedings* 33(1), 18. \doi{10.3390/proceedings2019033018}
+#'
+#' @examples
+#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+#' evidence(model, cars, hybrid(first = 20), seed = 1)
+#'
+#' @family methods
+#' @export
+hybrid <- function(first = 100, live = 100, tol = 0.01, start = slice(), particles = 10, steps = 20,
+                   kernel = sghmc(tempered = FALSE), batch = 500) {
+  walk <- sequential(particles, steps, kernel, batch)
+  start <- check_wall_kernel(start, "start")
+  if (start$name == "prior_draws") fail("`start` must be slice() or rwm(), not prior_draws().")
+  nested <- nested(live, start, NULL, tol)$settings
+  first <- check_count(first, "first", 1, 1e9)
+  walk$settings$`1.kernel` <- 2
+  walk$settings <- c(walk$settings, nested[c("live", "batch", "steps", "steps_per_dimension", "mass", "tol")],
+                     list(whole = 0, chunk_least = first, first = first, reservoir = particles))
+  walk$kernels <- list(start, walk$kernels[[1]])
+  walk$estimator <- "hybrid"
+  rename_method(walk, "hybrid", match.call())
 }
 
 # What C knows of each point, in the order of the rows of `levels`.

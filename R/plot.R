@@ -3,7 +3,8 @@
 
 plot_types <- function(fit) {
   if (nrow(fit$trace) == 0) return("posterior")
-  c("evidence", if (is.null(fit$nested)) c("steps", "ess") else c("climb", "weight"), "posterior")
+  c("evidence", if (!is.null(fit$nested)) c("climb", "weight") else if (!is.null(fit$trace$lambda_steps)) c("steps", "ess"),
+    "posterior")
 }
 
 # Colours that the colour-blind can tell apart (Okabe and Ito).
@@ -51,7 +52,7 @@ FAINT <- "#E6E6E6"
 #' @seealso [summary.evidence()]
 #' @export
 plot.evidence <- function(x, type = NULL, parameters = NULL, ...) {
-  if (is.null(type) && nrow(x$trace) == 0) type <- "posterior"
+  if (is.null(type) && length(plot_types(x)) < 4) type <- plot_types(x)[1]
   type <- if (!is.null(type)) check_choice(type, "type", plot_types(x))
   chosen <- pick_parameters(x, parameters)
   old <- graphics::par("mfrow", "mar", "mgp", "tcl", "las", "oma", "cex")

@@ -67,8 +67,8 @@ summary.evidence <- function(object, ...) {
   structure(
     list(
       fit = object, parameters = parameters, draws = draws, effective = 1 / sum(weights^2),
-      steps = if (is.null(object$nested)) most_steps(object$trace),
-      least_ess = if (is.null(object$nested)) least_ess(object$trace),
+      steps = if (!is.null(object$trace$lambda_steps)) most_steps(object$trace),
+      least_ess = if (!is.null(object$trace$lambda)) least_ess(object$trace),
       acceptance = range_of(object$trace$acceptance), exchangeable = symmetry > 0
     ),
     class = "summary.evidence"
@@ -133,7 +133,9 @@ ERROR_FROM <- c(
   ais = "error from their weights' spread",
   bridge = "error from chains and proposal",
   likelihood_weighting = "error from their weights' spread",
-  sequential = "error from their predictions' spread"
+  sequential = "error from their predictions' spread",
+  hybrid = "error from volumes and predictions",
+  online_nested = "error from simulated volumes"
 )
 
 sampler_words <- function(fit) {
@@ -164,6 +166,7 @@ cost_line <- function(fit) {
 
 walk_lines <- function(x) {
   if (!is.null(x$fit$nested)) return(climb_lines(x))
+  if (is.null(x$steps)) return(paste("climbed", count_of(nrow(x$fit$trace), "chunk"), "of rows"))
   steps <- x$steps
   ess <- x$least_ess
   rate <- x$acceptance

@@ -44,10 +44,13 @@ void le_varopt_add(le_varopt *reservoir, const double *theta, double log_weight,
   double top = -INFINITY;
   for (size_t i = 0; i < reservoir->n; i++) top = fmax(top, reservoir->log_weight[i]);
   const double t = threshold(reservoir, top), log_t = log(t) + top;
-  /* exactly one goes: the i-th with probability 1 - min(1, w_i / t), which sum to one */
+  /* exactly one goes: the i-th with probability 1 - min(1, w_i / t), which sum to one; the lightest, where several are
+   * nothing beside the heaviest */
   double point = gsl_rng_uniform(rng);
-  size_t gone = reservoir->n - 1;
-  for (size_t i = 0; i < reservoir->n; i++) {
+  size_t gone = 0;
+  for (size_t i = 1; i < reservoir->n; i++)
+    if (reservoir->log_weight[i] < reservoir->log_weight[gone]) gone = i;
+  for (size_t i = 0; i < reservoir->n && t > 0; i++) {
     const double w = reservoir->log_weight[i];
     if (w >= log_t) continue;
     gone = i;

@@ -20,6 +20,7 @@
 #include "core/trace.h"
 #include "core/varopt.h"
 #include "core/volumes.h"
+#include "estimators/parts.h"
 
 #include <gsl/gsl_sort.h>
 #include <math.h>
@@ -640,6 +641,14 @@ static le_progress nested_advance(void *self, double seconds, le_status *status)
     if (*status != LE_OK) return LE_FAILED;
   } while (progress == LE_MORE && le_now() - started < seconds);
   return progress;
+}
+
+const double *le_nested_particles(const void *self, double *log_evidence, double *variance)
+{
+  const nested *s = self;
+  *log_evidence = s->banked;
+  *variance = s->banked_variance;
+  return s->theta;
 }
 
 /* How far a whole run is nobody knows before its end: the share of the evidence that live points could still hold says

@@ -12,6 +12,7 @@
 #include "core/genealogy.h"
 #include "core/schedule.h"
 #include "core/trace.h"
+#include "estimators/parts.h"
 #include "estimators/walk_settings.h"
 
 #include <math.h>
@@ -738,6 +739,17 @@ static le_status audit(walk *w)
   LE_TRY(le_audit_step(&w->audit, &w->target, w->streams.rng[0]));
   if (w->audit.phase == LE_AUDIT_DONE) w->phase = FINISHED;
   return LE_OK;
+}
+
+le_status le_walk_adopt(void *self, size_t seen, const double *theta, double log_evidence, double variance)
+{
+  walk *w = self;
+  memcpy(w->theta, theta, w->m * w->d * sizeof(double));
+  w->target.seen = seen;
+  w->banked = log_evidence;
+  w->banked_variance = variance;
+  w->chunk_ess = 1;
+  return add_trace(w, (double)seen, 1, 0);
 }
 
 static le_progress walk_advance(void *self, double seconds, le_status *status)
