@@ -271,7 +271,7 @@ input_from_formula <- function(formula, data) {
   covariates <- frame_covariates(frame, terms)
   check_finite_columns(frame)
   check_covariates(frame[covariates])
-  x <- stats::model.matrix(terms, frame)
+  x <- frame_matrix(terms, frame)
   contrasts <- attr(x, "contrasts")
   covariates_named <- make.unique(colnames(x))
   list(
@@ -288,6 +288,18 @@ input_from_formula <- function(formula, data) {
       response = names(frame)[1]
     )
   )
+}
+
+#' The model matrix; for plain numeric columns without the row names that would take more memory than the numbers
+#' @noRd
+frame_matrix <- function(terms, frame, ...) {
+  labels <- attr(terms, "term.labels")
+  plain <- vapply(frame[intersect(labels, names(frame))], function(x) is.numeric(x) && is.null(dim(x)) && !is.object(x), TRUE)
+  if (length(labels) == 0 || length(plain) != length(labels) || !all(plain)) return(stats::model.matrix(terms, frame, ...))
+  intercept <- attr(terms, "intercept")
+  x <- matrix(1, nrow(frame), length(labels) + intercept, dimnames = list(NULL, c(if (intercept) "(Intercept)", labels)))
+  for (j in seq_along(labels)) x[, j + intercept] <- frame[[labels[j]]]
+  x
 }
 
 new_from_formula <- function(design, newdata, response, argument) {
@@ -319,8 +331,9 @@ frame_covariates <- function(frame, terms) {
 
 # Interactions can overflow although every column is finite, so the products are checked as well.
 plain_matrix <- function(x, names, argument = "data") {
-  attr(x, "assign") <- attr(x, "contrasts") <- NULL
-  dimnames(x) <- list(NULL, names)
+  # to change nothing is to copy nothing
+  if (!is.null(attr(x, "assign"))) attr(x, "assign") <- attr(x, "contrasts") <- NULL
+  if (!identical(dimnames(x), list(NULL, names))) dimnames(x) <- list(NULL, names)
   check_finite_matrix(x, argument)
   x
 }
@@ -417,7 +430,8 @@ with_intercept <- function(x) {
 #' Rows for C: an observation in each column, the response last
 #' @noRd
 bind_rows <- function(x, y, response) {
-  rows <- rbind(t(x), as.double(y))
+  if (!is.double(x)) storage.mode(x) <- "double"
+  rows <- .Call(ffi_bind_rows, x, as.double(y))
   dimnames(rows) <- list(c(colnames(x), response), NULL)
   rows
 }

@@ -2,7 +2,7 @@
 # then draw each in their way.
 
 plot_types <- function(fit) {
-  if (nrow(fit$trace) == 0) return("posterior")
+  if (ncol(fit$trace) == 0) return("posterior")
   c("evidence", if (!is.null(fit$nested)) c("climb", "weight") else if (!is.null(fit$trace$lambda_steps)) c("steps", "ess"),
     "posterior")
 }

@@ -86,7 +86,7 @@ print.summary.evidence <- function(x, most = 20, ...) {
   hidden <- nrow(x$parameters) - most
   if (hidden > 0) cat("... and ", hidden, " more: print(summary(fit), most = ", nrow(x$parameters), ")\n", sep = "")
   if (x$exchangeable) cat_wrapped("Components are numbered arbitrarily.")
-  if (nrow(fit$trace) == 0) return(invisible(x))
+  if (ncol(fit$trace) == 0) return(invisible(x))
   cat("\nThe ", if (is.null(fit$nested)) "walk" else "climb", if (!is.null(fit$replicates)) " (first replicate)", ":\n",
       sep = "")
   cat(paste0("  ", walk_lines(x), "\n"), sep = "")

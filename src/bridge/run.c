@@ -113,6 +113,12 @@ static SEXP run_feed(void *data)
 SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP last)
 {
   run_call call = {run_get(run), rows, last};
+  /* rows that end the stream may be borrowed: they live as long as the run */
+  if (Rf_asLogical(last)) {
+    SEXP keep = PROTECT(Rf_cons(rows, R_ExternalPtrProtected(run)));
+    R_SetExternalPtrProtected(run, keep);
+    UNPROTECT(1);
+  }
   return guarded(run_feed, &call);
 }
 

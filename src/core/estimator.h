@@ -51,7 +51,8 @@ typedef struct le_estimator_ops {
   void (*free)(void *self);
   /* REQUIRED.  Draws from the prior; once, before the first advance. */
   le_status (*start)(void *self);
-  /* REQUIRED.  Appends rows; `last` closes the stream. */
+  /* REQUIRED.  Appends rows; `last` closes the stream.  Rows of a first feed that is also the last stay where they are as
+   * long as the run lives: they may be borrowed. */
   le_status (*feed)(void *self, const le_rows *rows, int last);
   /* REQUIRED.  Works for about `seconds` and says how it stands; with LE_FAILED the status and the context's error
    * say why. */

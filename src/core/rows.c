@@ -1,4 +1,4 @@
-/* Rows are copied in: the caller's memory may go away while a stream is open.  Shuffling while copying costs one
+/* Rows of a stream are copied in: the caller's memory may go away while it is open.  Shuffling while copying costs one
  * gather and makes every later block a random sample that lies contiguous in memory. */
 #include "core/rows.h"
 
@@ -10,11 +10,13 @@
 
 static le_status reserve(le_store *store, size_t rows)
 {
-  if (rows <= store->capacity) return LE_OK;
+  if (rows <= store->capacity && !store->borrowed) return LE_OK;
   const size_t capacity = store->capacity == 0 ? rows : (rows > store->capacity * 3 / 2 ? rows : store->capacity * 3 / 2);
   if (store->width && capacity > SIZE_MAX / sizeof(double) / store->width) return LE_NO_MEMORY;
-  double *grown = le_resize(store->values, capacity * store->width * sizeof(double));
+  double *grown = le_resize(store->borrowed ? NULL : store->values, capacity * store->width * sizeof(double));
   if (!grown) return LE_NO_MEMORY;
+  if (store->borrowed) memcpy(grown, store->values, store->n * store->width * sizeof(double));
+  store->borrowed = 0;
   store->values = grown;
   store->capacity = capacity;
   return LE_OK;
@@ -55,6 +57,17 @@ le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *s
   return LE_OK;
 }
 
+le_status le_store_take(le_store *store, const le_rows *rows, const gsl_rng *shuffle, int last)
+{
+  if (!last || shuffle || store->n > 0) return le_store_append(store, rows, shuffle);
+  if (!store->borrowed) le_release(store->values);
+  store->values = (double *)(size_t)rows->values; /* never written to: see reserve */
+  store->n = rows->n;
+  store->capacity = 0;
+  store->borrowed = 1;
+  return LE_OK;
+}
+
 le_rows le_store_rows(const le_store *store, size_t from, size_t to)
 {
   const le_rows rows = {to - from, store->width, store->values + from * store->width};
@@ -63,7 +76,7 @@ le_rows le_store_rows(const le_store *store, size_t from, size_t to)
 
 void le_store_free(le_store *store)
 {
-  le_release(store->values);
+  if (!store->borrowed) le_release(store->values);
   memset(store, 0, sizeof *store);
 }
 

@@ -10,10 +10,14 @@
 typedef struct le_store {
   size_t n, width, capacity;
   double *values;
+  int borrowed; /* the values are the caller's */
 } le_store;
 
 /* Appends a block; with `shuffle` not NULL in a random order (only the block itself is shuffled). */
 le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *shuffle);
+/* The same, but rows that come all at once and in their own order (the store is empty, `last` is set, no shuffle) are not
+ * copied: the caller keeps them as long as the store lives. */
+le_status le_store_take(le_store *store, const le_rows *rows, const gsl_rng *shuffle, int last);
 /* Where a row of a store of n rows, shuffled by one append with this stream, stood before: the shuffle is replayed on
  * numbers, so that nobody has to keep the order.  `row` itself when there is no memory for that. */
 size_t le_store_origin(size_t n, size_t row, const gsl_rng *shuffle);

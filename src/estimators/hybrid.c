@@ -51,8 +51,10 @@ static le_status hybrid_feed(void *self, const le_rows *rows, int last)
   hybrid *h = self;
   if (h->fed < h->first) {
     const size_t room = h->first - h->fed, taken = rows->n < room ? rows->n : room;
-    const le_rows part = {taken, rows->width, rows->values};
-    LE_TRY(le_nested_estimator.feed(h->nested, &part, last || taken == room));
+    const le_rows part = {taken, rows->width, rows->values}, none = {0, rows->width, rows->values};
+    /* copied, not borrowed: for the caller the stream may not be over */
+    LE_TRY(le_nested_estimator.feed(h->nested, &part, 0));
+    if (last || taken == room) LE_TRY(le_nested_estimator.feed(h->nested, &none, 1));
     h->fed += taken;
   }
   return le_walk_estimator.feed(h->walk, rows, last);

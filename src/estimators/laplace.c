@@ -25,8 +25,8 @@ typedef struct laplace {
   int wants_maximum, wants_exact;
   uint64_t seed;
   le_arena arena;
-  le_streams streams; /* 0: the run, 1: the order of rows */
-  le_store store;
+  le_streams streams; /* 0: the run, 1: which rows are few */
+  le_store store, few; /* all rows, and those of the first climb */
   le_target target;
   le_audit audit;
   le_mode top; /* of the likelihood alone */
@@ -44,6 +44,7 @@ static void laplace_free(void *self)
   if (!s) return;
   le_streams_free(&s->streams);
   le_store_free(&s->store);
+  le_store_free(&s->few);
   le_arena_free(&s->arena);
   le_release(s);
 }
@@ -55,7 +56,7 @@ static le_status alloc_all(laplace *s, const le_problem *problem)
   le_target_alloc(&s->target, problem->ops, problem->model, BATCH, s->context, &s->arena);
   s->target.store = &s->store;
   s->target.rng = s->streams.rng[0];
-  s->store.width = problem->ops->width(problem->model);
+  s->store.width = s->few.width = problem->ops->width(problem->model);
   le_audit_alloc(&s->audit, &s->target, s->starts, s->importance, BATCH, &s->arena);
   le_mode_alloc(&s->top, d, &s->arena);
   s->candidate = le_arena_doubles(&s->arena, CANDIDATES * d);
@@ -118,7 +119,22 @@ static le_status laplace_feed(void *self, const le_rows *rows, int last)
   if (s->closed) return le_fail(&s->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
   if (last) s->closed = 1;
   if (rows->n == 0) return LE_OK;
-  return le_store_append(&s->store, rows, s->streams.rng[1]);
+  return le_store_take(&s->store, rows, NULL, last);
+}
+
+/* A few rows at random, when there are many. */
+static le_status take_few(laplace *s)
+{
+  const size_t wanted = s->rows < s->store.n ? s->rows : s->store.n;
+  s->few.n = 0;
+  for (size_t k = 0, row = 0; k < wanted; row++) {
+    /* each of those that are left with the probability that still fills the sample */
+    if (gsl_rng_uniform(s->streams.rng[1]) * (double)(s->store.n - row) >= (double)(wanted - k)) continue;
+    const le_rows one = le_store_rows(&s->store, row, row + 1);
+    LE_TRY(le_store_append(&s->few, &one, NULL));
+    k++;
+  }
+  return LE_OK;
 }
 
 /* The better half of the starts are the most probable of the draws, the rest the first of them, whatever they are. */
@@ -126,7 +142,9 @@ static le_status scatter(laplace *s)
 {
   const size_t d = s->d;
   const int whole = s->store.n <= s->rows;
-  s->target.seen = whole ? s->store.n : s->rows;
+  if (!whole) LE_TRY(take_few(s));
+  s->target.store = whole ? &s->store : &s->few;
+  s->target.seen = s->target.store->n;
   for (size_t i = 0; i < CANDIDATES; i++) s->model->draw_prior(s->target.model, s->streams.rng[0], s->candidate + i * d);
   for (size_t j = 0; j < d; j++) {
     double mean = 0, square = 0;
@@ -155,6 +173,7 @@ static le_status sketch(laplace *s)
   if (s->audit.phase == LE_AUDIT_CLIMB) return le_audit_step(&s->audit, &s->target, s->streams.rng[0]);
   const size_t d = s->d, modes = s->audit.modes;
   for (size_t k = 0; k < modes; k++) memcpy(s->start + k * d, s->audit.mode[k].theta, d * sizeof(double));
+  s->target.store = &s->store;
   s->target.seen = s->store.n;
   le_audit_start(&s->audit, modes > 0 ? modes : s->starts, s->start);
   s->phase = CLIMB;
@@ -270,6 +289,7 @@ static void laplace_archive(void *self, le_archive *archive)
   le_archive_expect(archive, s->starts);
   le_archive_expect(archive, s->seed);
   le_store_archive(&s->store, archive);
+  le_store_archive(&s->few, archive);
   le_streams_archive(&s->streams, archive);
   le_archive_int(archive, &phase);
   if (archive->status != LE_OK) return;
@@ -278,6 +298,7 @@ static void laplace_archive(void *self, le_archive *archive)
     return;
   }
   s->phase = (laplace_phase)phase;
+  s->target.store = s->phase == SKETCH ? &s->few : &s->store;
   le_archive_size(archive, &s->target.seen);
   le_archive_double(archive, &s->target.likelihoods);
   le_archive_double(archive, &s->target.gradients);

@@ -301,7 +301,7 @@ static le_status nested_feed(void *self, const le_rows *rows, int last)
   if (s->closed) return le_fail(&s->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
   if (last) s->closed = 1;
   if (rows->n == 0) return LE_OK;
-  return le_store_append(&s->store, rows, s->shuffle ? s->streams.rng[s->most + 1] : NULL);
+  return le_store_take(&s->store, rows, s->shuffle ? s->streams.rng[s->most + 1] : NULL, last);
 }
 
 /* Brings all live points to the labels nearest to the best one's; the prior does not tell them apart. */

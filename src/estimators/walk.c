@@ -206,7 +206,7 @@ static le_status walk_feed(void *self, const le_rows *rows, int last)
   w->feeds++;
   if (last) w->closed = 1;
   if (rows->n == 0) return LE_OK;
-  return le_store_append(&w->store, rows, w->settings.shuffle ? w->streams.rng[w->most + 1] : NULL);
+  return le_store_take(&w->store, rows, w->settings.shuffle ? w->streams.rng[w->most + 1] : NULL, last);
 }
 
 /* ---- estimates ---- */

@@ -36,8 +36,6 @@ static le_status match_kernel(const le_problem *problem, const le_stage *stage, 
 {
   const le_model_ops *model = problem->ops;
   const le_kernel_ops *kernel = stage->kernel->ops;
-  if (kernel->needs & LE_NEEDS_FLOOR)
-    return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() is for nested sampling only.", kernel->name);
   const int has_gradient = model->log_lik_grad && model->log_prior_grad;
   if ((kernel->needs & LE_NEEDS_GRADIENT) && !has_gradient)
     return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() needs gradients, which %s() does not offer here: use rwm() or slice(), or nested().",

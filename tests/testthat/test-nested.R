@@ -465,7 +465,7 @@ test_that("preset = \"paper\" has the published settings and reports the publish
   paper <- nested(preset = "paper")
   expect_identical(paper$settings[c("live", "batch", "steps", "published")],
                    list(live = 2, batch = 1, steps = 20, published = 1))
-  expect_identical(paper$kernels, list(sghmc(rate = 1e-3, friction = 0.1)))
+  expect_identical(paper$kernels, list(sghmc(rate = 1e-3, friction = 0.1, bounce = FALSE)))
   own <- nested(live = 50, kernel = slice(), steps = 7, preset = "paper")
   expect_identical(own$settings[c("live", "steps")], list(live = 50, steps = 7))
   expect_identical(own$kernels, list(slice()))
@@ -480,14 +480,12 @@ test_that("preset = \"paper\" has the published settings and reports the publish
 })
 
 test_that("steps follow the kernel and the number of parameters", {
-  # a move of sghmc() asks for the likelihood of every copy, and the new points are asked once more
-  moves <- function(problem, ...) {
-    work <- run(problem, nested(20, sghmc(1e-3), batch = 2, ...))$work
-    ((work[["likelihoods"]] / NROW(problem$data) - 20) / work[["lambda_steps"]] / 2) - 1
-  }
-  expect_equal(moves(line), 10)
-  expect_equal(moves(three), 5)
-  expect_equal(moves(three, steps = 2), 2)
+  moves <- function(problem, ...) run(problem, nested(20, batch = 2, ...))$trace$steps
+  # the first round may have adapted already
+  expect_lte(abs(moves(line)[1] - 6), 1)
+  expect_lte(abs(moves(three)[1] - 5), 1)
+  expect_gt(length(unique(moves(line))), 1)
+  expect_true(all(moves(three, steps = 2) == 2))
   # one draw from the prior is as good as several
   expect_identical(nested(kernel = from_prior())$settings$steps, 1)
 })

@@ -23,7 +23,7 @@ test_that("numbers have the digits that their standard errors allow", {
   expect_identical(align_estimates(-1234.56, 25), paste("-1235", sign, "25"))
   expect_identical(align_estimates(-1.25, 0.199), paste("-1.2", sign, "0.2"))
   expect_identical(align_estimates(-2, NA), paste("-2.000", sign, "?"))
-  expect_identical(align_estimates(-2, 0), paste("-2.000", sign, "0.000"))
+  expect_identical(align_estimates(-2, 0), paste("-2.000", sign, "0"))
   expect_identical(align_estimates(-Inf, NaN), paste("-Inf", sign, "?"))
   aligned <- align_estimates(c(-9.5, -212.654), c(0.14, 0.003))
   expect_identical(regexpr(".", aligned, fixed = TRUE)[1], regexpr(".", aligned, fixed = TRUE)[2])

@@ -76,8 +76,9 @@ test_that("thermal SMC is right", {
 
 test_that("SMC that adds observations is right where each says little", {
   # longley is left out: on its raw scale the first row alone moves the posterior by thousands of standard deviations
-  for (name in c(setdiff(linear_names, "longley"), "softmax_tiny", "iris_petal", "mix2_dozen", "mix3_dozen_2d"))
+  for (name in c(setdiff(linear_names, "longley"), "softmax_tiny", "iris_petal", "mix2_dozen"))
     expect_truth(truth_problem(name), smc("data"), drift = 0.1)
+  expect_truth(truth_problem("mix3_dozen_2d"), smc("data"), 1:3, drift = 0.1)
 })
 
 test_that("AIS is right, on average, and its error bars hold in few dimensions", {
