@@ -114,7 +114,7 @@ normalise <- function(log_weights) {
 COLLAPSED_ESS <- 1.5  # effective particles at the worst moment
 # Share of its draws that must count.  With several modes a proposal may miss a part of the posterior, which shows in
 # the weights only when a draw happens to fall there: less is forgiven.
-AUDIT_LEAST_ESS <- c(one = 0.25, several = 0.5)
+AUDIT_LEAST_ESS <- c(one = 0.25, several = 0.65)
 AUDIT_MOST_K <- 0.7     # Pareto shape of its weights
 AUDIT_MOST_Z <- 4       # joint standard errors between audit and sampler
 

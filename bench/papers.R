@@ -1,0 +1,66 @@
+# The papers' own checks of nested sampling, as figures: reflected SGHMC against rejection from the prior, up to 250 rows,
+# and nested sampling against annealed importance sampling, from 20 to 1,000 rows; five runs each, on a one-dimensional
+# mixture of three normals (9 parameters, 8 of them free).  Bands are the smallest and largest of the runs.
+#
+#   Rscript bench/papers.R [runs = 5] [directory = bench/results]
+#
+# Runs the installed package (R_LIBS says which); about 20 minutes on one core, most of them rejections.
+
+suppressPackageStartupMessages(library(logevidence))
+
+clusters <- function(n, seed = 4) {
+  set.seed(seed, "Mersenne-Twister", "Inversion", "Rejection")
+  centre <- sample(c(-1, 0.5, 2), n, replace = TRUE)
+  data.frame(x = rnorm(n, centre, c(0.7, 0.6, 0.8)[match(centre, c(-1, 0.5, 2))]))
+}
+
+MODEL <- gaussian_mixture(components = 3)
+
+runs_of <- function(name, method, sizes, runs) {
+  data <- clusters(max(sizes))
+  do.call(rbind, lapply(sizes, function(n) {
+    spent <- system.time(values <- vapply(seq_len(runs), function(seed)
+      evidence(MODEL, data[seq_len(n), , drop = FALSE], method, seed = seed, progress = FALSE)$log_evidence, 0))
+    cat(sprintf("%-22s n = %4d  %9.2f to %9.2f  %7.1f s\n", name, n, min(values), max(values), spent[["elapsed"]]))
+    data.frame(method = name, n = n, run = seq_len(runs), log_evidence = values)
+  }))
+}
+
+bands <- function(table, title, file, colours) {
+  png(file, 1100, 750, res = 130)
+  on.exit(dev.off())
+  par(mar = c(3.6, 4.6, 2.6, 1), mgp = c(2.4, 0.6, 0), tcl = -0.3, las = 1)
+  range_of <- function(f) aggregate(log_evidence / n ~ n + method, table, f)
+  low <- range_of(min)
+  high <- range_of(max)
+  plot(NA, NA, log = "x", xlim = range(table$n), ylim = range(low[[3]], high[[3]]), xlab = "Observations",
+       ylab = "Log evidence per observation", main = title, font.main = 2, cex.main = 1)
+  for (m in names(colours)) {
+    a <- low[low$method == m, ]
+    b <- high[high$method == m, ]
+    polygon(c(a$n, rev(b$n)), c(a[[3]], rev(b[[3]])), col = adjustcolor(colours[[m]], 0.35), border = colours[[m]])
+  }
+  legend("bottomright", names(colours), fill = adjustcolor(unlist(colours), 0.35), bty = "n")
+}
+
+main <- function(runs = "5", directory = "bench/results") {
+  runs <- as.integer(runs)
+  dir.create(directory, showWarnings = FALSE, recursive = TRUE)
+  reflected <- nested(live = 20, kernel = sghmc(rate = 1e-3, friction = 0.1), steps = 60)
+  published <- nested(live = 20, kernel = sghmc(rate = 1e-3, friction = 0.1, bounce = FALSE), steps = 60)
+  rejection <- nested(live = 20, kernel = prior_draws())
+  few <- c(10, 20, 30, 50, 75, 100, 150, 250)
+  first <- rbind(runs_of("reflected", reflected, few, runs), runs_of("reflected, published", published, few, runs),
+                 runs_of("rejection", rejection, few, runs))
+  bands(first, "Nested sampling: reflected SGHMC and rejection from the prior", file.path(directory, "nested-rejection.png"),
+        list(rejection = "#D55E00", reflected = "#0072B2", `reflected, published` = "#009E73"))
+  many <- c(20, 40, 60, 100, 160, 250, 400, 640, 1000)
+  second <- rbind(runs_of("nested", nested(live = 100), many, runs),
+                  runs_of("nested, published", nested(preset = "paper"), many, runs),
+                  runs_of("ais", ais(), many, runs))
+  bands(second, "Nested sampling and annealed importance sampling", file.path(directory, "nested-ais.png"),
+        list(nested = "#0072B2", `nested, published` = "#009E73", ais = "#D55E00"))
+  write.csv(rbind(first, second), file.path(directory, "papers.csv"), row.names = FALSE)
+}
+
+do.call(main, as.list(commandArgs(trailingOnly = TRUE)))
