@@ -71,7 +71,7 @@ nested_steps <- function(steps, kernel) {
 }
 
 check_wall_kernel <- function(kernel, name = "kernel") {
-  kernel <- check_kernel(kernel, walled = TRUE)
+  kernel <- check_kernel(kernel, name, walled = TRUE)
   if (!kernel$name %in% names(STEPS_PER_DIMENSION))
     fail("`", name, "` must keep points above a likelihood: slice(), rwm(), sghmc() or prior_draws(), not ", kernel$name, "().")
   kernel
@@ -124,6 +124,7 @@ online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, 
   kernel <- check_wall_kernel(kernel)
   if (kernel$name == "prior_draws") fail("`kernel` prior_draws() draws from the prior, which is only right for all rows at once.")
   full <- needs_density(kernel) || identical(batch, Inf)
+  if (!identical(batch, Inf)) batch <- check_count(batch, "batch", 1, 1e7)
   gradient <- check_choice(gradient, "gradient", c("control", "plain"))
   new_method(
     "online_nested", match.call(), kernels = list(kernel), estimator = "nested",
@@ -131,7 +132,7 @@ online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, 
     tol = check_number(tol, "tol", 0, 1, lower_open = TRUE, upper_open = TRUE), whole = 0,
     chunk_least = check_count(chunk, "chunk", 1, 1e9), chunk_fraction = 0.25, chunk_most = 500,
     gradient = if (full) "full" else if (gradient == "plain") "batch" else "control",
-    gradient_batch = if (full) 1 else check_count(batch, "batch", 1, 1e7),
+    gradient_batch = if (full) 1 else batch,
     shuffle = check_order(order) == "shuffled"
   )
 }

@@ -72,6 +72,10 @@ bic <- function() {
 #' In closed form, for the models that have one: [gaussian_mean()], [linear_regression()], and [gaussian_mixture()] with
 #' one component.
 #'
+#' @details
+#' Draws are those of the normal density at the posterior's peak: the posterior itself for the first two, and close to it for
+#' a mixture of one component on more than a few observations.
+#'
 #' @inherit likelihood_weighting return
 #'
 #' @examples

@@ -80,7 +80,11 @@ one_run <- function(out, method, modes = "one") {
       "The weights have all but collapsed onto a few particles: the evidence is probably far too low, and its ",
       "standard error says little. Use more annealing steps, more particles, or another method."
     ),
-    if (!is.finite(headline$log_evidence)) "The estimate is not finite."
+    if (!is.finite(headline$log_evidence)) {
+      if (method$name == "bridge")
+        "The draws are too few, or too much alike, to fit a normal density to: use more `particles` or `draws`."
+      else "The estimate is not finite."
+    }
   )
   list(
     headline = headline, sampler = sampler, audit = audit, nested = nested, power = power, trace = trace, failed = failed,

@@ -140,7 +140,7 @@ typedef struct le_model_ops {
 
   /* OPTIONAL.  Draws the responses of n rows (row-major, covariates already there) given theta. */
   void (*simulate)(const void *self, const double *theta, const gsl_rng *rng, size_t n, double *rows);
-  /* OPTIONAL.  The exact log evidence of the rows. */
+  /* OPTIONAL.  The exact log evidence of the rows; NaN where these settings leave no closed form. */
   le_status (*exact)(const void *self, const le_rows *rows, double *log_evidence);
 
   /* OPTIONAL (0).  log of the number of relabellings that leave every density unchanged. */

@@ -182,6 +182,15 @@ static int factorise(const double *precision, size_t d, double *factor)
   return 0;
 }
 
+/* A likelihood may be level in some direction and have a top all the same; or it may rise for ever, ever more slowly but
+ * in steps that do not get shorter. */
+static int is_short(const double *step, const double *scale, size_t d)
+{
+  for (size_t j = 0; j < d; j++)
+    if (!(fabs(step[j]) < 1e-3 * scale[j])) return 0;
+  return 1;
+}
+
 le_status le_mode_climb(le_mode *mode, le_target *target, double *work)
 {
   const size_t d = target->d;
@@ -192,13 +201,13 @@ le_status le_mode_climb(le_mode *mode, le_target *target, double *work)
     LE_TRY(curvature(target, mode->theta, mode->scale, grad, mode->precision, rest));
     for (size_t j = 0; j < d; j++)
       if (!isfinite(grad[j])) return LE_OK;
-    const int definite = factorise(mode->precision, d, mode->factor);
-    for (size_t j = 0; j < d; j++)
+    const int definite = factorise(mode->precision, d, mode->factor) || target->flat;
+    for (size_t j = 0; j < d && !target->flat; j++)
       if (mode->precision[j * d + j] > 0) mode->scale[j] = 1 / sqrt(mode->precision[j * d + j]);
     memcpy(step, grad, d * sizeof(double));
     le_cholesky_solve(mode->factor, d, step);
     const double decrement = le_dot(step, grad, d);
-    if (definite && decrement < 1e-6) {
+    if (definite && decrement < 1e-6 && (!target->flat || is_short(step, mode->scale, d))) {
       mode->converged = 1;
       return LE_OK;
     }

@@ -38,6 +38,12 @@ typedef struct laplace {
   double summary[16];
 } laplace;
 
+/* A mixture of one component is none. */
+static int may_have_several(const le_model_ops *ops, const void *model)
+{
+  return (ops->traits & LE_MODEL_MULTIMODAL) && !(ops->log_symmetry && ops->log_symmetry(model) == 0);
+}
+
 static void laplace_free(void *self)
 {
   laplace *s = self;
@@ -82,7 +88,7 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   s->d = problem->ops->dim(problem->model);
   s->total = problem->total;
   s->seed = problem->seed;
-  const int several = (problem->ops->traits & LE_MODEL_MULTIMODAL) != 0;
+  const int several = may_have_several(problem->ops, problem->model);
   s->starts = (size_t)le_args_number(args, "starts", 0);
   if (s->starts == 0) s->starts = several ? LE_AUDIT_MODES_MOST : 2;
   if (s->starts > LE_AUDIT_MODES_MOST) s->starts = LE_AUDIT_MODES_MOST;
@@ -93,7 +99,7 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   s->wants_exact = le_args_number(args, "exact", 0) != 0;
   s->exact = s->maximum = NAN;
   le_status status = LE_OK;
-  if (s->wants_exact && !problem->ops->exact)
+  if (s->wants_exact && (!problem->ops->exact || several))
     status = le_fail(&context->error, LE_UNSUPPORTED,
                      "exact() needs a model whose evidence has a closed form, such as gaussian_mean() or linear_regression(); "
                      "%s() has none.",
@@ -192,14 +198,14 @@ static le_status climb(laplace *s)
   return LE_OK;
 }
 
-/* The likelihood alone, from the posterior's peak.  Where it has no top to reach (it grows for ever, as that of mixtures
- * does, or is flat in some direction) the likelihood at the posterior's peak stands in. */
+/* The likelihood alone, from the posterior's peak.  Where it has no top to reach (it grows for ever, as that of mixtures and
+ * of separable classes does) the likelihood at the posterior's peak stands in. */
 static le_status maximum(laplace *s)
 {
   const le_mode *peak = &s->audit.mode[0];
   LE_TRY(le_target_log_lik(&s->target, 0, s->store.n, 1, peak->theta, &s->maximum));
   s->phase = FINISHED;
-  if (s->model->traits & LE_MODEL_MULTIMODAL) return LE_OK;
+  if (may_have_several(s->model, s->target.model)) return LE_OK;
   memcpy(s->top.theta, peak->theta, s->d * sizeof(double));
   memcpy(s->top.scale, peak->scale, s->d * sizeof(double));
   s->target.flat = 1;
@@ -207,7 +213,7 @@ static le_status maximum(laplace *s)
   s->target.flat = 0;
   LE_TRY(status);
   s->top_found = s->top.converged;
-  if (isfinite(s->top.log_density) && s->top.log_density > s->maximum) s->maximum = s->top.log_density;
+  if (s->top_found && s->top.log_density > s->maximum) s->maximum = s->top.log_density;
   return LE_OK;
 }
 

@@ -767,6 +767,26 @@ static void to_user(const void *self, const double *theta, double *user)
   }
 }
 
+/* Of one component: each column is normal numbers with a normal-inverse-gamma prior. */
+static le_status exact(const void *self, const le_rows *rows, double *log_evidence)
+{
+  const mixture *model = self;
+  const size_t p = model->dimensions;
+  const double n = (double)rows->n, s2 = model->mean_scale * model->mean_scale, late = model->shape + 0.5 * n;
+  *log_evidence = NAN;
+  if (model->components > 1) return LE_OK;
+  double sum = 0;
+  for (size_t j = 0; j < p; j++) {
+    double mean = 0, square = 0;
+    for (size_t r = 0; r < rows->n; r++) mean += (rows->values[r * p + j] - model->location[j]) / n;
+    for (size_t r = 0; r < rows->n; r++) square += pow(rows->values[r * p + j] - model->location[j] - mean, 2);
+    const double rate = model->rate + 0.5 * (square + n * mean * mean / (1 + n * s2));
+    sum += model->scale_constant + lgamma(late) - late * log(rate) - 0.5 * log1p(n * s2) - n * HALF_LOG_2PI;
+  }
+  *log_evidence = sum;
+  return LE_OK;
+}
+
 const le_model_ops le_mixture_model = {
   .version = LE_CONTRACT_VERSION,
   .size = sizeof(le_model_ops),
@@ -787,6 +807,7 @@ const le_model_ops le_mixture_model = {
   .information = information,
   .log_lik_each = log_lik_each,
   .simulate = simulate,
+  .exact = exact,
   .log_symmetry = log_symmetry,
   .log_orbit = log_orbit,
   .relabel = relabel,

@@ -13,6 +13,17 @@ fits <- list(
   stream = run(regression, cars, smc("data")),
   one = run(gaussian_mean(), 1.2),
   replicates = run(regression, cars, replicates = 2),
+  laplace = run(regression, cars, laplace()),
+  importance = run(gaussian_mixture(components = 2), scale(faithful), laplace(importance = 100)),
+  bic = run(regression, cars, bic()),
+  exact = run(regression, cars, exact()),
+  exact_replicates = run(gaussian_mean(), c(1.2, 0.4, 2.1), exact(), replicates = 2),
+  bridge = run(regression, cars, bridge(draws = 10)),
+  stepping = run(regression, cars, power_posterior()),
+  thermodynamic = run(regression, cars, power_posterior("thermodynamic", ais()), replicates = 2),
+  online = run(regression, cars, online_nested(50, steps = 5)),
+  online_control = run(regression, cars, online_nested(50, sghmc(0.001), steps = 5)),
+  hybrid = run(regression, cars, hybrid(20, 50, steps = 5)),
   nested = run(regression, cars, nested(100)),
   nested_paper = run(gaussian_mean(), c(1.2, 0.4, 2.1), nested(preset = "paper")),
   nested_replicates = run(gaussian_mixture(components = 2), scale(faithful)[1:10, ], nested(50), replicates = 2),
@@ -28,6 +39,13 @@ on_device <- function(code) {
 test_that("every type draws every fit", {
   for (fit in fits) for (type in c(list(NULL), plot_types(fit)))
     on_device(expect_invisible(expect_silent(plot(fit, type))))
+})
+
+test_that("every fit is printed, with its summary", {
+  for (fit in fits) {
+    expect_output(expect_invisible(print(fit)), "log evidence")
+    expect_output(expect_invisible(print(summary(fit))), "Posterior, [0-9,]+ weighted draw")
+  }
 })
 
 test_that("graphical parameters are as before", {
@@ -103,8 +121,9 @@ test_that("what is not finite is left out", {
 test_that("a fit without a trace is drawn and printed all the same", {
   fit <- fits$linear
   fit$trace <- fit$trace[0, ]
-  on_device(for (type in list(NULL, "evidence", "steps", "ess")) expect_silent(plot(fit, type)))
-  expect_output(print(summary(fit)), "0 annealing steps")
+  on_device(for (type in list(NULL, "posterior")) expect_silent(plot(fit, type)))
+  expect_error(plot(fit, "evidence"), "`type` must be \"posterior\"", class = "logevidence_error")
+  expect_output(print(summary(fit)), "Posterior, 1,000 weighted draws")
 })
 
 test_that("axis labels are written out up to a million", {

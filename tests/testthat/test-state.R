@@ -27,6 +27,15 @@ setups <- function() {
     nested_mixture = run_problem(gaussian_mixture(components = 2), blobs[1:30, , drop = FALSE], nested(live = 40, steps = 5),
                                  test_seed()),
     nested_paper = run_problem(line, few, nested(preset = "paper"), test_seed()),
+    laplace = run_problem(line, many, laplace(importance = 200), test_seed()),
+    laplace_mixture = run_problem(gaussian_mixture(components = 2), blobs, laplace(importance = 64), test_seed()),
+    bic = run_problem(line, few, bic(), test_seed()),
+    bridge = run_problem(line, few, bridge(10, 20), test_seed()),
+    power_posterior = run_problem(line, few, power_posterior(run = smc(particles = 40)), test_seed()),
+    online_nested = run_problem(line, few, online_nested(30, steps = 5), test_seed()),
+    online_nested_control = run_problem(line, many[1:300, ],
+                                        online_nested(20, sghmc(0.01), 5, batch = 30), test_seed()),
+    hybrid = run_problem(line, many, hybrid(60, 30, steps = 3), test_seed()),
     likelihood_weighting = run_problem(line, few, likelihood_weighting(100), test_seed())
   )
 }
@@ -119,7 +128,7 @@ damaged <- function(setup, state) {
 }
 
 test_that("truncated and lengthened states are errors", {
-  for (name in c("sgais", "harmonic_mean", "smc_data")) {
+  for (name in c("sgais", "harmonic_mean", "smc_data", "laplace", "bridge", "online_nested", "hybrid")) {
     setup <- setups()[[name]]
     state <- utils::tail(states_at(setup, 30), 1)[[1]]
     n <- length(state)
@@ -134,7 +143,8 @@ test_that("truncated and lengthened states are errors", {
 })
 
 test_that("damaged states are errors", {
-  for (name in c("sgais", "sgais_mixture", "harmonic_mean", "smc_data")) {
+  for (name in c("sgais", "sgais_mixture", "harmonic_mean", "smc_data", "laplace_mixture", "power_posterior",
+                 "online_nested_control", "hybrid")) {
     setup <- setups()[[name]]
     for (state in states_at(setup, c(2, 25, 60))) {
       n <- length(state)

@@ -14,7 +14,12 @@ methods <- list(
   sgais_paper = sgais(preset = "paper", steps = 2, chunk = 150),
   ais = ais(60, linear(20)), ais_paper = ais(preset = "paper", steps = 2),
   smc_thermal = smc(particles = 60), smc_data = smc("data", 60, chunk = 100), sequential = sequential(steps = 3),
-  harmonic_mean = harmonic_mean(60, 4), likelihood_weighting = likelihood_weighting(500)
+  harmonic_mean = harmonic_mean(60, 4), bridge = bridge(60, 4),
+  power_posterior = power_posterior(run = smc(particles = 60)),
+  nested = nested(100, batch = 60), online_nested = online_nested(100, steps = 5),
+  online_control = online_nested(60, sghmc(0.01), steps = 3, batch = 50),
+  hybrid = hybrid(200, particles = 60, steps = 3),
+  laplace = laplace(importance = 400), likelihood_weighting = likelihood_weighting(500)
 )
 
 test_that("the number of threads changes nothing, to the bit", {

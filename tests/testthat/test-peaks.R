@@ -1,0 +1,345 @@
+# laplace(), bic() and exact(): against plain R, closed forms, and each other where derivatives are and are not known.
+
+run <- function(problem, method = laplace(), seed = 1, ...) {
+  evidence(problem$model, problem$data, method, seed = test_seed(seed), progress = FALSE, ...)
+}
+linear_names <- c("cars", "mtcars", "swiss", "longley", "airquality", "linear1000")
+linear_posterior <- function(problem) {
+  precision <- crossprod(problem$x) / problem$sigma^2 + diag(1 / problem$prior_sd^2)
+  list(mean = drop(solve(precision, crossprod(problem$x, problem$y))) / problem$sigma^2, precision = precision)
+}
+
+refused <- function(code, sentence) {
+  error <- expect_error(code, class = "logevidence_error")
+  expect_match(conditionMessage(error), sentence, fixed = TRUE)
+  expect_match(conditionMessage(error), "\\.$")
+  expect_null(conditionCall(error))
+}
+
+# Laplace ------------------------------------------------------------------------------------------------------------
+
+#' Laplace's approximation at the peak that is found from `start`, without its copies
+plain_peak <- function(f, start) {
+  joint <- function(t) f$log_prior(t) + f$log_lik(t)
+  slope <- function(t) f$log_prior_gradient(t) + f$gradient(t)
+  at <- function(t, j, h) replace(t, j, t[[j]] + h)
+  theta <- stats::optim(start, joint, slope, method = "BFGS",
+                        control = list(fnscale = -1, maxit = 2000, reltol = 1e-15))$par
+  curvature <- function(t) {
+    h <- 1e-4
+    -vapply(seq_along(t), function(j) unname(slope(at(t, j, h)) - slope(at(t, j, -h))) / (2 * h), numeric(length(t)))
+  }
+  for (newton in 1:3) theta <- theta + solve(curvature(theta), slope(theta))
+  eigenvalues <- eigen((curvature(theta) + t(curvature(theta))) / 2, TRUE, TRUE)$values
+  list(theta = theta, definite = min(eigenvalues) > 0,
+       value = suppressWarnings(joint(theta) + length(theta) / 2 * LOG_2PI - 0.5 * sum(log(eigenvalues))))
+}
+
+#' The sum over the distinct peaks that some starts lead to, each with its copies
+plain_laplace <- function(problem, starts = 20) {
+  f <- model_functions(problem$model, problem$data)
+  from <- f$draw_prior(starts, seed = test_seed(9))
+  peaks <- Filter(function(p) p$definite, lapply(seq_len(starts), function(i) plain_peak(f, from[i, ])))
+  places <- f$relabel(peaks[[1]]$theta, do.call(rbind, lapply(peaks, `[[`, "theta")))
+  mass <- vapply(peaks, `[[`, 0, "value")[!duplicated(round(places, 2))]
+  list(value = log_sum_exp(mass) + f$log_symmetry, modes = sum(mass > max(mass) - 9))
+}
+
+test_that("laplace() is exact where the posterior is normal", {
+  for (name in c("mean100", linear_names)) {
+    problem <- truth_problem(name)
+    fit <- run(problem)
+    expect_lt(abs(fit$log_evidence - problem$log_evidence), 1e-6)
+    expect_identical(fit$source, "laplace")
+    expect_true(is.na(fit$se))
+    expect_identical(fit$peaks$modes, 1)
+    expect_null(fit$failed)
+  }
+})
+
+test_that("laplace() is that of plain R", {
+  for (name in c("softmax_tiny", "iris_petal", "mix1_faithful", "mix2_galaxies", "mix2_faithful", "mix3_galaxies")) {
+    problem <- truth_problem(name)
+    plain <- plain_laplace(problem)
+    fit <- run(problem)
+    expect_lt(abs(fit$log_evidence - plain$value), 3e-4)
+    expect_equal(fit$peaks$modes, plain$modes, info = name)
+    expect_identical(fit$peaks$laplace, fit$log_evidence)
+  }
+})
+
+test_that("peaks are where they are said to be", {
+  for (name in c("iris_petal", "mix2_faithful")) {
+    problem <- truth_problem(name)
+    fit <- run(problem)
+    f <- model_functions(problem$model, problem$data)
+    peak <- fit$peaks$parameters
+    expect_equal(f$log_prior(peak) + f$log_lik(peak), fit$peaks$log_density)
+    expect_lt(max(abs(f$log_prior_gradient(peak) + f$gradient(peak))), 1e-2)
+    curvature <- -(f$log_prior_hessian(peak) + f$hessian(peak))
+    near <- f$relabel(peak, fit$parameters)
+    expect_z(z_score(whitened_moments(t(near), list(mean = peak, precision = curvature))))
+  }
+})
+
+test_that("a mixture's peak counts as often as its components can be numbered", {
+  set.seed(test_seed())
+  apart <- function(centres) list(model = gaussian_mixture(components = length(centres)),
+                                  data = rep(centres, each = 40) + stats::rnorm(40 * length(centres), 0, 0.3))
+  for (centres in list(c(-3, 3), c(-5, 0, 5))) {
+    problem <- apart(centres)
+    fit <- run(problem)
+    f <- model_functions(problem$model, problem$data)
+    expect_lt(abs(fit$log_evidence - lfactorial(length(centres)) - plain_peak(f, fit$peaks$parameters)$value), 1e-4)
+    means <- sort(colMeans(fit$draws[, grepl("mean", colnames(fit$draws))]))
+    expect_lt(max(abs(means - centres)), 0.2)
+  }
+  # a peak at which two components are alike is its own mirror image
+  alike <- list(model = gaussian_mixture(components = 2, concentration = 20), data = c(0, 0))
+  f <- model_functions(alike$model, alike$data)
+  fit <- run(alike)
+  peak <- fit$peaks$parameters
+  expect_lt(max(abs(f$to_user(peak)[1:2] - 0.5)), 1e-3)
+  expect_lt(abs(fit$log_evidence - plain_peak(f, peak)$value), 1e-4)
+})
+
+test_that("importance sampling around the peaks is right, and knows how far", {
+  for (name in c("softmax_tiny", "iris_petal", "mix1_faithful", "mix2_galaxies"))
+    expect_truth(truth_problem(name), laplace(importance = 400))
+  for (name in c("softmax_tiny", "iris_petal", "mix1_faithful")) {
+    seeds <- 1:60
+    fits <- fits_of(truth_problem(name), laplace(importance = 400), seeds)
+    value <- vapply(fits, `[[`, 0, "log_evidence")
+    se <- vapply(fits, `[[`, 0, "se")
+    expect_lt(abs(log(stats::sd(value) / sqrt(mean(se^2)))), 4.5 / sqrt(2 * length(seeds)))
+  }
+  fit <- run(truth_problem("mix2_galaxies"), laplace(importance = 400))
+  expect_identical(fit$source, "importance")
+  expect_identical(dim(fit$draws), c(400L, 6L))
+  expect_equal(sum(exp(fit$log_weights)), 1)
+  expect_lt(abs(sum(exp(2 * fit$log_weights)) * 400 * fit$peaks$ess - 1), 1e-6)
+  expect_equal(fit$peaks$laplace, run(truth_problem("mix2_galaxies"))$log_evidence, tolerance = 1e-6)
+})
+
+test_that("weighted draws around the peaks are those of the posterior", {
+  problem <- truth_problem("mtcars")
+  posterior <- linear_posterior(problem)
+  fits <- fits_of(problem, laplace(importance = 400), 1:30)
+  moments <- t(vapply(fits, function(f) {
+    colSums(exp(f$log_weights) * whitened_moments(t(f$draws), posterior))
+  }, numeric(32)))
+  expect_z(z_score(moments))
+})
+
+test_that("uneven weights are told", {
+  for (name in c("mix3_dozen_2d", "mix2_dozen")) {
+    fit <- run(truth_problem(name), laplace(importance = 400))
+    expect_match(fit$failed,
+                 "The posterior is not close to normal around its peaks: .*% of the draws count.*cannot be trusted")
+    expect_true(fit$failed %in% fit$warnings)
+    expect_lt(fit$peaks$ess, 0.5)
+    expect_null(run(truth_problem(name))$failed)
+  }
+  tail <- list(ess = 0.9, pareto_k = 0.8)
+  expect_match(uneven_weights(tail, 0.25), "heavy tail (Pareto k 0.80)", fixed = TRUE)
+  expect_null(uneven_weights(list(ess = 0.9, pareto_k = NA), 0.25))
+})
+
+test_that("several runs are averaged", {
+  fit <- run(truth_problem("iris_petal"), laplace(importance = 200), replicates = 5)
+  expect_identical(fit$replicates$source, rep("importance", 5))
+  expect_lt(abs(fit$log_evidence - log_sum_exp(fit$replicates$log_evidence) + log(5)), 1e-10)
+  for (method in list(laplace(), bic(), exact()))
+    expect_output(print(run(truth_problem("cars"), method, replicates = 2)))
+})
+
+# Without derivatives ------------------------------------------------------------------------------------------------
+
+#' A model that offers its densities alone, or gradients besides
+bare <- function(problem, gradients = FALSE) {
+  f <- model_functions(problem$model, problem$data)
+  list(model = custom_model(
+    make.unique(f$names), f$log_lik, f$log_prior, function(n) f$draw_prior(n), vectorised = TRUE,
+    gradient = if (gradients) function(theta) matrix(f$gradient(theta), NROW(theta)),
+    prior_gradient = if (gradients) function(theta) matrix(f$log_prior_gradient(theta), NROW(theta))
+  ), data = NULL)
+}
+
+test_that("differences of gradients or densities do as well as second derivatives", {
+  for (name in c("cars", "mtcars", "softmax_tiny", "iris_petal", "mix1_faithful")) {
+    problem <- truth_problem(name)
+    known <- run(problem)
+    for (gradients in c(TRUE, FALSE)) {
+      fit <- run(bare(problem, gradients))
+      expect_lt(abs(fit$log_evidence - known$log_evidence), 1e-3)
+      expect_lt(max(abs(fit$peaks$parameters - known$peaks$parameters)), 0.01)
+    }
+  }
+  problem <- truth_problem("iris_petal")
+  fit <- run(bare(problem), laplace(importance = 400))
+  expect_lt(abs(fit$log_evidence - problem$log_evidence), 4 * fit$se)
+})
+
+test_that("a posterior without a peak is an error", {
+  flat <- custom_model("x", function(theta) 0, function(theta) if (abs(theta) < 1) -log(2) else -Inf,
+                       function(n) stats::runif(n, -1, 1))
+  for (method in list(laplace(), laplace(importance = 100), bic()))
+    refused(evidence(flat, method = method, seed = 1),
+            paste0("No peak of the posterior with definite curvature was found: ",
+                                                              method$name, "() has nothing to say about this model."))
+})
+
+# Many rows ----------------------------------------------------------------------------------------------------------
+
+test_that("many rows are climbed on a random part of them first", {
+  problem <- simulated_linear(20000)
+  sorted <- problem
+  sorted$data <- problem$data[order(problem$data$y), ]
+  for (each in list(problem, sorted)) {
+    fit <- run(each)
+    expect_lt(abs(fit$log_evidence - problem$log_evidence), 1e-6)
+    expect_lt(sum(fit$work[c("likelihoods", "gradients")]), 30 * 20000)
+  }
+  classes <- simulated_softmax(20000, 3, 3)
+  model <- softmax_regression(class ~ .)
+  mixed <- list(model = model, data = classes)
+  sorted <- list(model = model, data = classes[order(classes$class), ])
+  plain <- plain_laplace(mixed, 1)$value
+  for (each in list(mixed, sorted)) expect_lt(abs(run(each)$log_evidence - plain), 1e-3)
+})
+
+# Schwarz ------------------------------------------------------------------------------------------------------------
+
+no_top <- "The likelihood has no highest point"
+
+test_that("bic() is the textbook's where errors are known", {
+  for (name in linear_names) {
+    problem <- truth_problem(name)
+    residual <- stats::lm.fit(problem$x, problem$y)$residuals
+    top <- sum(stats::dnorm(residual, 0, problem$sigma, log = TRUE))
+    fit <- run(problem, bic())
+    expect_lt(abs(fit$log_evidence - top + 0.5 * ncol(problem$x) * log(length(problem$y))), 1e-5)
+    expect_equal(fit$peaks$maximum, top, tolerance = 1e-7)
+    expect_false(any(grepl(no_top, fit$warnings)))
+    expect_match(fit$warnings, "ignores the prior", all = FALSE)
+    expect_true(is.na(fit$se))
+  }
+  hundred <- truth_problem("mean100")
+  expect_equal(run(hundred, bic())$log_evidence, sum(stats::dnorm(hundred$data, 2, log = TRUE)) - 0.5 * log(100))
+})
+
+test_that("bic() counts the coefficients of all classes but one", {
+  top <- function(x, class, classes) {
+    log_lik <- function(beta) {
+      eta <- cbind(0, x %*% matrix(beta, ncol(x)))
+      sum(eta[cbind(seq_along(class), class)]) - sum(log(rowSums(exp(eta))))
+    }
+    stats::optim(numeric(ncol(x) * (classes - 1)), log_lik, method = "BFGS",
+                 control = list(fnscale = -1, maxit = 500, reltol = 1e-14))$value
+  }
+  simulated <- simulated_softmax(300, 2, 3)
+  for (problem in list(truth_problem("softmax_tiny"), softmax_problem(class ~ ., simulated, NA, 0),
+                       softmax_problem(class ~ ., simulated, NA, 0, prior_sd = 50))) {
+    fit <- run(problem, bic())
+    free <- ncol(problem$x) * (problem$classes - 1)
+    expected <- top(problem$x, problem$class, problem$classes) - 0.5 * free * log(length(problem$class))
+    expect_lt(abs(fit$log_evidence - expected), 1e-4)
+    expect_false(any(grepl(no_top, fit$warnings)))
+  }
+})
+
+test_that("bic() of one component is that of normal numbers", {
+  y <- scaled_faithful()
+  sd_of <- function(x) sqrt(mean((x - mean(x))^2))
+  top <- sum(vapply(1:2, function(j) sum(stats::dnorm(y[, j], mean(y[, j]), sd_of(y[, j]), TRUE)), 0))
+  fit <- run(truth_problem("mix1_faithful"), bic())
+  expect_lt(abs(fit$log_evidence - top + 2 * log(nrow(y))), 1e-4)
+  expect_false(any(grepl(no_top, fit$warnings)))
+  # away from the prior's peak
+  one <- list(model = gaussian_mixture(components = 1), data = c(10, 11, 13))
+  top <- sum(stats::dnorm(one$data, mean(one$data), sqrt(14 / 9), TRUE))
+  expect_lt(abs(run(one, bic())$log_evidence - top + log(3)), 1e-4)
+})
+
+test_that("a likelihood without a top is told, and that at the posterior's peak stands in", {
+  separable <- data.frame(x = -3:3, y = factor(rep(c("a", "b"), c(4, 3))))
+  for (problem in list(truth_problem("iris_petal"), truth_problem("mix2_faithful"),
+                       list(model = softmax_regression(y ~ x, prior_sd = 30), data = separable),
+                       list(model = gaussian_mixture(components = 1), data = rep(0.3, 5)))) {
+    fit <- run(problem, bic())
+    expect_match(fit$warnings, no_top, all = FALSE)
+    expect_equal(fit$peaks$maximum, model_functions(problem$model, problem$data)$log_lik(fit$peaks$parameters))
+  }
+})
+
+test_that("bic() counts every parameter of the others", {
+  fit <- run(truth_problem("mix2_faithful"), bic())
+  expect_equal(fit$log_evidence, fit$peaks$maximum - 0.5 * 9 * log(272))
+  custom <- run(bare(truth_problem("cars")), bic())
+  expect_equal(custom$log_evidence, custom$peaks$maximum) # one row, as far as is known
+})
+
+# Closed forms -------------------------------------------------------------------------------------------------------
+
+test_that("exact() is exact", {
+  for (name in c("mean100", linear_names, "mix1_faithful")) {
+    problem <- truth_problem(name)
+    fit <- run(problem, exact())
+    expect_equal(fit$log_evidence, problem$log_evidence, tolerance = 1e-10)
+    expect_identical(fit$se, 0)
+    expect_identical(fit$source, "exact")
+    expect_equal(fit$log_evidence, model_functions(problem$model, problem$data)$exact(), tolerance = 1e-10)
+    expect_null(fit$failed)
+  }
+  # other settings than the default, against the marginal in its other form, and data far from the prior
+  for (y in list(0.7, c(1, 2, 4), c(1e4, 1.1e4), rep(3, 4))) {
+    model <- gaussian_mixture(components = 1, location = 0.5, mean_scale = 3, shape = 2, rate = 0.4)
+    truth <- cluster_marginal(length(y), sum(y - 0.5), sum((y - 0.5)^2), 3, 2, 0.4)
+    expect_equal(run(list(model = model, data = y), exact())$log_evidence, truth, tolerance = 1e-7)
+  }
+})
+
+test_that("exact() refuses what has no closed form", {
+  for (problem in list(truth_problem("softmax_tiny"), truth_problem("mix2_dozen"), bare(truth_problem("cars"))))
+    refused(run(problem, exact()), paste0(
+      "exact() needs a model whose evidence has a closed form, such as gaussian_mean() or linear_regression(); ",
+      problem$model$name, "() has none."
+    ))
+  expect_error(model_functions(gaussian_mixture(components = 2), c(1, 2))$exact(), "closed form")
+})
+
+test_that("draws of exact() and laplace() are the posterior's where that is normal", {
+  hundred <- truth_problem("mean100")
+  mean_posterior <- list(mean = sum(hundred$data) / 101, precision = matrix(101))
+  for (method in list(exact(), laplace())) {
+    expect_z(z_score(whitened_moments(t(run(hundred, method)$draws), mean_posterior)))
+    for (name in c("cars", "mtcars", "swiss")) {
+      problem <- truth_problem(name)
+      expect_z(z_score(whitened_moments(t(run(problem, method)$draws), linear_posterior(problem))))
+    }
+  }
+})
+
+# Settings -----------------------------------------------------------------------------------------------------------
+
+test_that("bad settings are refused before the run", {
+  for (starts in list(0, 17, 1.5, NA, Inf, "many", 2:3))
+    refused(laplace(starts), "`starts` must be a whole number between 1 and 16")
+  for (importance in list(-1, 2.5, NA, Inf, NULL, "some", 1:2, 1e7))
+    refused(laplace(importance = importance), "`importance` must be a whole number between 0 and 1000000")
+  refused(laplace(importance = 1), "`importance` must be 0 or at least 2 draws, not 1.")
+  expect_error(bic(1), "unused argument")
+  expect_error(exact(1), "unused argument")
+})
+
+test_that("fits say where their numbers come from", {
+  for (each in list(list(laplace(), "Laplace approximation, 1 mode, error unknown"), list(exact(), "in closed form"),
+                    list(laplace(importance = 100), "importance sampling, 1 mode, 100 draws, [0-9]+%\\s+count"),
+                    list(bic(), "Schwarz's criterion, error unknown"))) {
+    fit <- run(truth_problem("cars"), each[[1]])
+    expect_output(print(fit), each[[2]])
+    expect_output(print(summary(fit)), "Posterior, [0-9,]+ weighted draws")
+    expect_identical(nrow(fit$trace), 0L)
+    expect_null(fit$audit)
+  }
+})
