@@ -61,7 +61,7 @@ compare_models <- function(..., prior = NULL) {
   sorted <- order(!table$reliable, -table$log_evidence)
   table <- table[sorted, c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable")]
   rownames(table) <- NULL
-  structure(table, class = c("model_comparison", "data.frame"), fits = fits[sorted],
+  structure(table, class = c("model_comparison", "data.frame"), fits = stats::setNames(fits, names)[sorted],
             prior = prior[sorted], certainty = certainty(table), n = fits[[1]]$n)
 }
 
@@ -132,10 +132,11 @@ certainty <- function(table, draws = 20000) {
 #' @rdname compare_models
 #' @export
 print.model_comparison <- function(x, ...) {
-  if (!all(c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable") %in% names(x)))
+  if (!all(c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable") %in% names(x)) ||
+      nrow(x) == 0)
     return(print.data.frame(x, ...))
   sorted <- order(!x$reliable, -x$log_evidence)
-  cat("Comparison of ", nrow(x), " models on n = ", count(attr(x, "n")), " observations\n\n", sep = "")
+  cat("Comparison of ", count_of(nrow(x), "model"), " on n = ", count(attr(x, "n")), " observations\n\n", sep = "")
   shown <- cbind(
     format(c("", x$model[sorted])),
     format(c("log evidence", align_estimates(x$log_evidence, x$se)[sorted]), justify = "right"),
@@ -144,19 +145,22 @@ print.model_comparison <- function(x, ...) {
     c("against", x$against[sorted])
   )
   cat(paste0(apply(shown, 1, paste, collapse = "  "), "\n"), sep = "")
-  certain <- attr(x, "certainty")
+  certain <- certainty(x[sorted, ]) # of the rows that are shown
   cat("\n")
   if (sum(x$reliable) > 1)
     cat_wrapped(paste0(
       "Given the standard errors, the first is the best with probability ", show_probability(certain[["best"]]),
       if (sum(x$reliable) > 2) paste0(", and the whole order right with probability ", show_probability(certain[["order"]])), "."
     ))
-  if (anyNA(x$se[x$reliable]))
-    cat_wrapped(paste0(paste(x$model[x$reliable & is.na(x$se)], collapse = ", "),
-                       " has no standard error: that probability leaves its error out."))
-  if (!all(x$reliable))
-    cat_wrapped(paste0("Left out of the probabilities: ", paste(x$model[!x$reliable], collapse = ", "),
-                       ", which failed its own checks. Its warnings say why."))
+  unsure <- x$model[x$reliable & is.na(x$se)]
+  if (length(unsure) && sum(x$reliable) > 1)
+    cat_wrapped(paste0(paste(unsure, collapse = ", "), if (length(unsure) == 1) " has" else " have",
+                       " no standard error, which that probability takes for none."))
+  left_out <- x$model[!x$reliable]
+  if (length(left_out))
+    cat_wrapped(paste0("Left out of the probabilities: ", paste(left_out, collapse = ", "), ", which failed ",
+                       if (length(left_out) == 1) "its own checks. Its" else "their own checks. Their",
+                       " warnings say why."))
   invisible(x)
 }
 
@@ -172,9 +176,10 @@ predict.model_comparison <- function(object, newdata, type = NULL, ...) {
   check_no_dots(...)
   posterior <- object$posterior
   use <- which(!is.na(posterior) & posterior > 0)
-  each <- lapply(attr(object, "fits")[use], predict, newdata = newdata,
+  fits <- attr(object, "fits")[object$model[use]]
+  each <- lapply(fits, predict, newdata = newdata,
                  type = if (identical(type, "class")) "probability" else type)
-  weights <- posterior[use]
+  weights <- posterior[use] / sum(posterior[use])
   if (is.matrix(each[[1]])) {
     columns <- lapply(each, colnames)
     if (!all(vapply(columns, identical, TRUE, columns[[1]])))
@@ -182,7 +187,6 @@ predict.model_comparison <- function(object, newdata, type = NULL, ...) {
     average <- Reduce(`+`, Map(`*`, each, weights))
     return(if (identical(type, "class")) most_probable(average) else average)
   }
-  fits <- attr(object, "fits")[use]
   kinds <- vapply(fits, function(fit) if (is.null(type)) PREDICTIONS[[fit$model$name]][1] else type, "")
   if (length(unique(kinds)) > 1) fail("`type` must be given: the models' own are ", show_names(unique(kinds)), ".")
   if (kinds[1] != "density") return(Reduce(`+`, Map(`*`, each, weights)))
@@ -300,7 +304,8 @@ error_measures <- function(x, ...) UseMethod("error_measures")
 #' @rawNamespace S3method(bridgesampling::error_measures, evidence)
 error_measures.evidence <- function(x, ...) {
   re2 <- expm1(x$se^2)
-  list(re2 = re2, cv = sqrt(re2), percentage = paste0(format(100 * sqrt(re2), digits = 3), "%"))
+  percentage <- if (is.na(re2)) NA_character_ else paste0(format(100 * sqrt(re2), digits = 3), "%")
+  list(re2 = re2, cv = sqrt(re2), percentage = percentage)
 }
 
 #' @export

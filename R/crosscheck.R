@@ -35,10 +35,13 @@ crosscheck <- function(model, data, methods = list(sgais(), smc(), nested(), lap
   for (method in methods) check_is_method(method, "methods")
   names <- argument_names(lapply(methods, `[[`, "call"), names(methods))
   names <- make.unique(names, " ")
-  encode(model, data) # bad data is an error before anything runs
+  n <- encode(model, data)$n # bad data is an error before anything runs
   words <- seed_words(seed)
   fits <- lapply(seq_along(methods), function(i) {
-    tryCatch(evidence(model, data, methods[[i]], seed = words[1] + 2^31 * (i - 1), threads = threads, progress = progress),
+    # a seed of its own for each, a whole number that evidence() takes; the first runs with the one given
+    word <- next_seed(words, i - 1)
+    tryCatch(evidence(model, data, methods[[i]], seed = (word[1] %% 2^21) * WORD + word[2], threads = threads,
+                      progress = progress),
              logevidence_error = function(e) conditionMessage(e))
   })
   ran <- vapply(fits, inherits, TRUE, "evidence")
@@ -48,12 +51,16 @@ crosscheck <- function(model, data, methods = list(sgais(), smc(), nested(), lap
     seconds = part(function(f) f$work[["seconds"]]), reliable = part(function(f) length(f$failed) == 0, FALSE),
     error = vapply(fits, function(f) if (is.character(f)) f else "", "")
   )
+  for (i in which(is.finite(table$se))) table$z[i] <- against_others(table, i)
+  structure(table, class = c("crosscheck", "data.frame"), disagreement = disagreement(table),
+            fits = stats::setNames(fits, names), model = model, n = n)
+}
+
+disagreement <- function(table) {
   apart <- outer(table$log_evidence, table$log_evidence, `-`) / sqrt(outer(table$se^2, table$se^2, `+`))
   diag(apart) <- 0
-  dimnames(apart) <- list(names, names)
-  for (i in which(is.finite(table$se))) table$z[i] <- against_others(table, i)
-  structure(table, class = c("crosscheck", "data.frame"), disagreement = apart, fits = stats::setNames(fits, names),
-            model = model, n = if (any(ran)) fits[[which(ran)[1]]]$n)
+  dimnames(apart) <- list(table$method, table$method)
+  apart
 }
 
 against_others <- function(table, i) {
@@ -93,7 +100,7 @@ print.crosscheck <- function(x, ...) {
 #' Do the methods agree, in one sentence
 #' @noRd
 verdict <- function(x) {
-  apart <- abs(attr(x, "disagreement"))
+  apart <- abs(disagreement(x)) # of the rows that are shown
   apart[!is.finite(apart)] <- 0
   if (sum(is.finite(x$se)) < 2) return("Fewer than two methods have a standard error: nothing can be said.")
   at <- which(apart == max(apart), arr.ind = TRUE)[1, ]

@@ -253,7 +253,7 @@ c.evidence <- function(...) {
   first <- fits[[1]]
   for (fit in fits[-1]) {
     if (!identical(fit$data_id, first$data_id)) fail("Runs can only be merged if they have the same data.")
-    if (!identical(fit$args, first$args) || !identical(fit$model$name, first$model$name))
+    if (!same_model(fit, first))
       fail("Runs can only be merged if they have the same model.")
     if (!identical(fit$rows_id, first$rows_id))
       fail("Runs can only be merged if they have the same model and covariates.")
@@ -262,6 +262,11 @@ c.evidence <- function(...) {
     fail("Runs can only be merged if they are independent: two of these share points.")
   if (length(fits) == 1) return(first)
   together(fits)
+}
+
+same_model <- function(one, two) {
+  if (inherits(one$model, "custom_model")) return(identical(one$model, two$model))
+  identical(one$args, two$args) && identical(one$model$name, two$model$name)
 }
 
 check_is_nested <- function(fit, name = "...") {

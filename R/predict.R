@@ -43,6 +43,7 @@ predict.evidence <- function(object, newdata, type = NULL, ...) {
   if (missing(newdata) || is.null(newdata)) fail("`newdata` must be given: a fit does not keep its data.")
   needs_response <- type == "density" || inherits(model, "gaussian_mixture")
   encoded <- encode_new(model, object$design, newdata, response = needs_response)
+  if (!is.null(encoded$answer)) object$args$answer <- encoded$answer
   switch(type,
     density = log_predictive_density(object, encoded$rows),
     response = predictive_mean(object, encoded),

@@ -446,11 +446,12 @@ static int finished_climbing(const nested *s)
   return best(s) + s->log_volume < s->log_sum + log(s->tol);
 }
 
-enum { ROUNDS_IMPOSSIBLE = 2000 };
+/* So often every live point has been replaced, by searches from all over the prior, before it is given up. */
+static const double impossible_nats = 5;
 
 static le_status choose(nested *s)
 {
-  if (best(s) == -INFINITY && -s->log_volume > ROUNDS_IMPOSSIBLE / (double)s->live * (double)s->batch)
+  if (best(s) == -INFINITY && -s->log_volume > impossible_nats)
     return le_fail(&s->context->error, LE_ALL_IMPOSSIBLE,
                    "No point of the prior gives the observations a positive probability, in %.0f draws.",
                    s->rounds * (double)s->batch);

@@ -1,0 +1,327 @@
+# Several models side by side, and several methods on one model.
+
+regression <- function(formula) linear_regression(formula, sigma = 15, prior_sd = 10)
+run <- function(model, data = cars, method = laplace(importance = 200), seed = 1) {
+  evidence(model, data, method, seed = seed, progress = FALSE)
+}
+line <- run(regression(dist ~ speed))
+flat <- run(regression(dist ~ 1), seed = 2)
+square <- run(regression(dist ~ speed + I(speed^2)), seed = 3)
+harmonic <- run(regression(dist ~ speed), method = harmonic_mean())
+errorless <- run(regression(dist ~ 1), method = laplace())
+collapsed <- run(linear_regression(dist ~ speed, sigma = 1, prior_sd = 1000), method = ais(2, linear(2)))
+
+printed <- function(x) paste(utils::capture.output(print(x)), collapse = "\n")
+said <- function(x) gsub("[ \n]+", " ", printed(x))
+refused <- function(code, sentence) {
+  error <- expect_error(code, class = "logevidence_error")
+  expect_match(conditionMessage(error), sentence, fixed = TRUE)
+  expect_null(conditionCall(error))
+}
+
+# A fit that says what we want it to say.
+pretend <- function(log_evidence, se = 0, fit = line) {
+  fit$log_evidence <- log_evidence
+  fit$se <- se
+  fit
+}
+softmax <- function(p) exp(p - max(p)) / sum(exp(p - max(p)))
+
+test_that("the table holds plain formulas, the best model first", {
+  evidences <- c(a = -12, b = -10, c = -10.7)
+  fits <- Map(pretend, evidences, c(0.1, 0.2, 0.3))
+  table <- compare_models(fits)
+  expect_s3_class(table, c("model_comparison", "data.frame"), exact = TRUE)
+  expect_named(table, c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable"))
+  expect_identical(table$model, c("b", "c", "a"))
+  expect_equal(table$log_evidence, c(-10, -10.7, -12))
+  expect_identical(table$se, c(0.2, 0.3, 0.1))
+  expect_equal(table$log_bf, c(0, -0.7, -2))
+  expect_equal(table$posterior, softmax(c(-10, -10.7, -12)))
+  expect_identical(table$reliable, rep(TRUE, 3))
+  expect_equal(attr(table, "prior"), rep(1 / 3, 3))
+  expect_identical(unname(attr(table, "fits")), unname(fits[c("b", "c", "a")]))
+  huge <- compare_models(a = pretend(-1e6), b = pretend(-1e6 - 800))
+  expect_equal(huge$posterior, c(1, 0))
+})
+
+test_that("prior weights count, in order or by name", {
+  a <- pretend(-12)
+  b <- pretend(-10)
+  posterior <- function(...) {
+    table <- compare_models(a, b, prior = c(...))
+    stats::setNames(table$posterior, table$model)[c("a", "b")]
+  }
+  expect_equal(posterior(6, 2), c(a = 0.75 * exp(-2), b = 0.25) / (0.75 * exp(-2) + 0.25))
+  expect_equal(posterior(b = 2, a = 6), posterior(0.75, 0.25))
+  expect_equal(posterior(1, 0), c(a = 1, b = 0))
+  expect_equal(attr(compare_models(a, b, prior = c(6, 2)), "prior"), c(0.25, 0.75))
+  refused(posterior(1), "`prior` must be a weight for each of the 2 fits, not 1.")
+  refused(compare_models(a, b, prior = "a"), "`prior` must be a weight for each of the 2 fits, not \"a\".")
+  for (bad in list(c(1, -1), c(0, 0), c(1, NA), c(1, Inf)))
+    refused(posterior(bad), "`prior` must hold weights of at least 0 that are not all 0.")
+  refused(posterior(a = 1, c = 1), "`prior` must be named by the fits (`a`, `b`), or not at all.")
+  refused(compare_models(a, harmonic, prior = c(0, 1)), "`prior` must give a positive weight to a fit that passed")
+})
+
+test_that("the words are those of Kass and Raftery, from their boundaries on", {
+  word <- function(log10_bf) compare_models(a = pretend(0), b = pretend(-log10_bf * log(10)))$against[2]
+  words <- c("not worth more than a mention", "substantial", "strong", "decisive")
+  for (i in 1:3) {
+    expect_identical(word(c(0.5, 1, 2)[i] - 1e-9), words[i])
+    expect_identical(word(c(0.5, 1, 2)[i] + 1e-9), words[i + 1])
+  }
+  expect_identical(word(1e-9), words[1])
+  expect_identical(word(0), "-")
+  expect_identical(word(1e5), words[4])
+})
+
+test_that("certainty is the probability under independent normal errors", {
+  certain <- function(...) attr(compare_models(...), "certainty")
+  for (gap in c(0, 0.1, 0.5, 2)) {
+    got <- certain(a = pretend(0, 0.3), b = pretend(-gap, 0.4))
+    expect_lt(max(abs(got - pnorm(gap / 0.5))), 4.5 * 0.5 / sqrt(20000))
+  }
+  expect_identical(certain(a = pretend(0), b = pretend(-1e-9)), c(best = 1, order = 1))
+  set.seed(test_seed())
+  means <- c(0, -0.2, -0.5)
+  se <- c(0.4, 0.1, 0.3)
+  draws <- matrix(rnorm(3e5, rep(means, each = 1e5), rep(se, each = 1e5)), ncol = 3)
+  truth <- c(mean(max.col(draws) == 1), mean(draws[, 1] > draws[, 2] & draws[, 2] > draws[, 3]))
+  got <- certain(c = pretend(means[3], se[3]), a = pretend(means[1], se[1]), b = pretend(means[2], se[2]))
+  expect_lt(max(abs(got - truth)), 4.5 * 0.5 * sqrt(1 / 20000 + 1 / 1e5))
+})
+
+test_that("fits come one by one or in a list, and are called by their names", {
+  expect_identical(compare_models(line, flat)$model, c("line", "flat"))
+  expect_identical(compare_models(straight = line, flat)$model, c("straight", "flat"))
+  expect_identical(compare_models(list(line, flat))$model, c("model 1", "model 2"))
+  expect_identical(compare_models(list(a = line, flat))$model, c("a", "model 2"))
+  expect_equal(compare_models(list(line = line, flat = flat)), compare_models(line, flat))
+  refused(compare_models(line, line), "distinct names, not `line` twice.")
+  refused(compare_models(), "at least two fits, not 0.")
+  refused(compare_models(line), "at least two fits, not 1.")
+  refused(compare_models(list()), "at least two fits, not 0.")
+  refused(compare_models(line, 3), "must be a fit from `evidence()`, not 3.")
+  refused(compare_models(line, b = lm(dist ~ speed, cars)),
+    "`b` must be a fit from `evidence()`, not an object of class lm.")
+})
+
+test_that("only fits to the same data are compared", {
+  expect_identical(nrow(compare_models(line, flat, square)), 3L)
+  other <- cars
+  other$dist[1] <- 3
+  refused(compare_models(line, b = run(regression(dist ~ speed), other)),
+    "`line` has 50 observations, `b` as many, but others.")
+  refused(compare_models(line, b = run(regression(dist ~ speed), cars[1:40, ])), "`line` has 50 observations, `b` 40.")
+  refused(compare_models(line, b = run(regression(speed ~ dist))), "as many, but others.")
+  set.seed(1)
+  expect_identical(compare_models(line, b = run(regression(dist ~ 1), cars[sample(50), ]))$model, c("line", "b"))
+  other$speed <- rev(other$speed)
+  other$dist <- cars$dist
+  expect_identical(nrow(compare_models(line, b = run(regression(dist ~ speed), other))), 2L)
+})
+
+test_that("fits that failed their checks are marked and left out", {
+  expect_length(collapsed$failed, 1)
+  table <- compare_models(harmonic, flat, collapsed, line)
+  expect_identical(table$model[1:2], c("line", "flat"))
+  expect_identical(table$reliable, c(TRUE, TRUE, FALSE, FALSE))
+  expect_equal(sum(table$posterior[1:2]), 1)
+  expect_identical(table$posterior[3:4], c(NA_real_, NA_real_))
+  expect_identical(table$log_bf[3:4], c(NA_real_, NA_real_))
+  expect_identical(table$against[3:4], rep("failed its checks", 2))
+  expect_equal(table[1:2, ], compare_models(line, flat), ignore_attr = TRUE)
+  expect_match(said(table),
+    "Left out of the probabilities: harmonic, collapsed, which failed their own checks. Their", fixed = TRUE)
+  refused(compare_models(harmonic, collapsed), "None of the fits passed its own checks")
+  expect_match(said(compare_models(line, harmonic)), "harmonic, which failed its own checks. Its warnings say why.",
+    fixed = TRUE)
+  expect_identical(compare_models(line, b = pretend(-Inf))$reliable, c(TRUE, TRUE)[c(1, 2)] & c(TRUE, FALSE))
+})
+
+test_that("a fit without a standard error takes part", {
+  table <- compare_models(line, errorless)
+  expect_identical(table$se[2], NA_real_)
+  expect_true(all(table$reliable))
+  expect_match(said(table), "errorless has no standard error, which that probability takes for none.", fixed = TRUE)
+  again <- compare_models(line, errorless, twin = errorless)
+  expect_match(said(again), "errorless, twin have no standard error", fixed = TRUE)
+  expect_identical(attr(compare_models(a = errorless, b = pretend(-300, NA)), "certainty"), c(best = 1, order = 1))
+})
+
+test_that("a comparison prints as a table with its certainty", {
+  table <- compare_models(a = pretend(-10, 0.02), b = pretend(-11.5, 0.3), c = pretend(-30, 0.1))
+  text <- utils::capture.output(shown <- withVisible(print(table)))
+  expect_false(shown$visible)
+  expect_identical(text[c(1, 2, 7)], c("Comparison of 3 models on n = 50 observations", "", ""))
+  expect_match(text[3], "^ +log evidence  log BF  posterior  against$")
+  expect_match(text[4], "^a +-10.00 .* 0.02 +0.00 +0.818 +-$")
+  expect_match(text[5], "^b +-11.5 .* 0.3 +-1.50 +0.182 +substantial$")
+  expect_match(text[6], "^c +-30.00 .* 0.10 +-20.00 +<0.001 +decisive$")
+  expect_match(said(table),
+    "the first is the best with probability 1.000, and the whole order right with probability", fixed = TRUE)
+  expect_no_match(said(compare_models(line, flat)), "whole order")
+})
+
+test_that("parts of a comparison print sanely", {
+  table <- compare_models(a = pretend(-10, 0.02), b = pretend(-11.5, 1), c = pretend(-11.5, 1), h = harmonic)
+  part <- table[2:3, ]
+  expect_match(said(part), "Comparison of 2 models", fixed = TRUE)
+  expect_match(said(part), "the first is the best with probability 0[.](49|50)")
+  expect_match(said(table[2, ]), "Comparison of 1 model on", fixed = TRUE)
+  expect_no_match(said(table[2, ]), "probability")
+  expect_identical(table$posterior, table[["posterior"]])
+  expect_no_error(printed(table["posterior"]))
+  expect_no_error(printed(table[c("model", "posterior")]))
+  expect_no_warning(printed(table[0, ]))
+  expect_no_warning(printed(utils::head(table, 1)))
+  expect_no_warning(printed(table[table$reliable, ]))
+})
+
+test_that("R's generator is left alone", {
+  set.seed(7)
+  before <- .Random.seed
+  table <- compare_models(line, flat, square)
+  utils::capture.output(print(table))
+  expect_identical(.Random.seed, before)
+  rm(".Random.seed", envir = globalenv())
+  expect_identical(compare_models(line, flat, square), table)
+  expect_false(exists(".Random.seed", globalenv()))
+  set.seed(7)
+})
+
+# Predictions --------------------------------------------------------------------------------------------------------
+
+test_that("predictions are averaged by the models' probabilities", {
+  a <- pretend(-1, fit = line)
+  b <- pretend(-2, fit = flat)
+  both <- compare_models(a, b)
+  p <- softmax(c(-1, -2))
+  new <- data.frame(speed = c(5, 25, 12), dist = c(10, 80, 1000))
+  expect_equal(predict(both, new), p[1] * predict(line, new) + p[2] * predict(flat, new))
+  expect_equal(exp(predict(both, new, type = "density")),
+               p[1] * exp(predict(line, new, type = "density")) + p[2] * exp(predict(flat, new, type = "density")))
+  far <- data.frame(speed = 5, dist = 1e4)
+  each <- c(predict(line, far, type = "density"), predict(flat, far, type = "density"))
+  expect_equal(predict(both, far, type = "density"), log_sum_exp(log(p) + each))
+  expect_equal(predict(both[2:1, ], new), predict(both, new))
+  expect_equal(predict(both[2, ], new), predict(flat, new))
+  expect_equal(predict(compare_models(a, b, harmonic), new), predict(both, new))
+  refused(predict(both), "`newdata` must be given")
+  refused(predict(both, new, type = "class"), "`type` must be")
+  refused(predict(both, new, types = "density"), "`types`")
+})
+
+test_that("class probabilities are averaged, and differing classes refused", {
+  petal <- run(softmax_regression(Species ~ Petal.Length), iris)
+  sepal <- run(softmax_regression(Species ~ Sepal.Length), iris)
+  both <- compare_models(petal = pretend(-1, fit = petal), sepal = pretend(-1.5, fit = sepal))
+  new <- iris[c(1, 60, 120, 71), ]
+  p <- softmax(c(-1, -1.5))
+  average <- p[1] * predict(petal, new) + p[2] * predict(sepal, new)
+  expect_equal(predict(both, new), average)
+  expect_equal(unname(rowSums(predict(both, new))), rep(1, 4))
+  expect_identical(predict(both, new, type = "class"), factor(levels(iris$Species)[max.col(average)],
+    levels(iris$Species)))
+  density <- p[1] * exp(predict(petal, new, type = "density")) + p[2] * exp(predict(sepal, new, type = "density"))
+  expect_equal(predict(both, new, type = "density"), log(density))
+  other <- pretend(-1, fit = sepal)
+  other$design$levels <- c("x", "y", "z")
+  mixed <- compare_models(petal, other)
+  attr(mixed, "fits")$other <- other
+  mixed$posterior <- c(0.5, 0.5)
+  refused(predict(mixed, new), "their classes or components differ.")
+})
+
+# Several methods ----------------------------------------------------------------------------------------------------
+
+test_that("crosscheck() holds each method's figures and their distances", {
+  model <- regression(dist ~ speed)
+  methods <- list(laplace(importance = 200), ladder = smc(particles = 100), nested(40), laplace())
+  check <- crosscheck(model, cars, methods, seed = 3)
+  expect_s3_class(check, c("crosscheck", "data.frame"), exact = TRUE)
+  expect_named(check, c("method", "log_evidence", "se", "z", "seconds", "reliable", "error"))
+  expect_identical(check$method, c("laplace(importance = 200)", "ladder", "nested(live = 40)", "laplace()"))
+  expect_identical(check$error, rep("", 4))
+  fits <- attr(check, "fits")
+  expect_identical(names(fits), check$method)
+  expect_identical(check$log_evidence, unname(vapply(fits, `[[`, 0, "log_evidence")))
+  expect_identical(essence(fits[[1]]), essence(evidence(model, cars, methods[[1]], seed = 3)))
+  apart <- attr(check, "disagreement")
+  for (i in 1:3) for (j in setdiff(1:3, i))
+    expect_equal(apart[i, j], (check$log_evidence[i] - check$log_evidence[j]) / sqrt(check$se[i]^2 + check$se[j]^2))
+  expect_identical(unname(diag(apart)), numeric(4))
+  expect_true(all(is.na(apart[4, 1:3])))
+  w <- 1 / check$se[2:3]^2
+  mean <- sum(w * check$log_evidence[2:3]) / sum(w)
+  expect_equal(check$z[1], (check$log_evidence[1] - mean) / sqrt(check$se[1]^2 + 1 / sum(w)))
+  expect_identical(check$z[4], NA_real_)
+  expect_lt(max(abs(apart[1:3, 1:3])), 4)
+  text <- said(check)
+  expect_match(text, "Linear regression, known noise: dist ~ speed, n = 50", fixed = TRUE)
+  expect_match(text, "The methods agree: at most, ", fixed = TRUE)
+  expect_match(said(check[c(1, 3), ]), "(laplace\\(importance = 200\\) and nested|nested\\(live = 40\\) and laplace)")
+  expect_match(said(check[c(1, 4), ]), "nothing can be said")
+  expect_no_error(printed(check["se"]))
+})
+
+test_that("crosscheck() is reproducible, and seeds differ", {
+  methods <- list(likelihood_weighting(50), again = likelihood_weighting(50))
+  values <- function(...) crosscheck(gaussian_mean(), c(1, 2, 3), methods, ...)$log_evidence
+  expect_identical(values(seed = 1), values(seed = 1))
+  expect_false(any(values(seed = 1) %in% values(seed = 2)))
+  expect_false(values(seed = 1)[1] == values(seed = 1)[2])
+  expect_length(values(seed = 2^53), 2)
+  set.seed(1)
+  one <- values()
+  two <- values()
+  set.seed(1)
+  expect_identical(values(), one)
+  expect_false(identical(one, two))
+})
+
+test_that("a method that fails is listed and the others go on", {
+  methods <- list(exact(), laplace(importance = 100), smc(particles = 50))
+  check <- crosscheck(gaussian_mixture(components = 2), dozen(), methods, seed = 1)
+  expect_match(check$error[1], "closed form")
+  expect_identical(is.na(check$log_evidence), c(TRUE, FALSE, FALSE))
+  expect_identical(check$reliable[1], FALSE)
+  expect_match(said(check), "exact() failed: exact() needs a model", fixed = TRUE)
+  none <- crosscheck(gaussian_mixture(components = 2), dozen(), list(exact(), second = exact()))
+  expect_match(said(none), "nothing can be said")
+  refused(plot(none), "No method gave an estimate")
+})
+
+test_that("methods that disagree are said to disagree", {
+  problem <- truth_problem("linear1000")
+  check <- crosscheck(problem$model, problem$data, list(laplace(importance = 100), harmonic_mean()), seed = 1)
+  expect_match(said(check), "The methods do not agree: .* At least one of them is wrong")
+  expect_match(said(check), "failed its own checks", fixed = TRUE)
+  few <- crosscheck(problem$model, problem$data, list(laplace(importance = 100), likelihood_weighting(200)), seed = 1)
+  expect_match(said(few), "The methods do not agree", fixed = TRUE)
+})
+
+test_that("a crosscheck can be drawn", {
+  check <- crosscheck(gaussian_mean(), c(1, 2, 3), list(exact(), smc(particles = 50), laplace(), harmonic_mean()),
+    seed = 1)
+  pdf(NULL)
+  on.exit(dev.off())
+  old <- par(no.readonly = TRUE)
+  expect_invisible(plot(check))
+  expect_identical(par("mar"), old$mar)
+  skip_if_not_installed("ggplot2")
+  drawn <- ggplot2::ggplot_build(ggplot2::autoplot(check))
+  expect_equal(sort(drawn$data[[2]]$x), sort(check$log_evidence))
+})
+
+test_that("crosscheck() refuses what it cannot check", {
+  methods <- list(laplace(), exact())
+  refused(crosscheck(1, cars, methods), "`model` must be a model")
+  refused(crosscheck(regression(dist ~ speed), methods = methods), "`data` must be given.")
+  refused(crosscheck(regression(dist ~ speed), cars, exact()), "`methods` must be a list of at least two methods.")
+  refused(crosscheck(regression(dist ~ speed), cars, list(exact(), 1)), "`methods` must be a method")
+  refused(crosscheck(regression(dist ~ speed), cars, list(exact, smc)), "add parentheses")
+  refused(crosscheck(regression(dist ~ hops), cars, methods), "hops")
+  refused(crosscheck(regression(dist ~ speed), cars, methods, seed = -1), "`seed`")
+})

@@ -1,0 +1,425 @@
+# Models of R functions: right against the built-in ones and closed forms, and safe whatever the functions do.
+
+run <- function(model, data = NULL, method = nested(50, steps = 10), seed = 1, ...) {
+  evidence(model, data, method, seed = test_seed(seed), progress = FALSE, ...)
+}
+three <- c(1.2, 0.4, 2.1)
+
+mean_custom <- function(log_likelihood = function(theta, data) dnorm(data, theta[["mean"]], 1, log = TRUE),
+                        log_prior = function(theta) dnorm(theta[["mean"]], log = TRUE), draw_prior = stats::rnorm,
+                        gradient = NULL, prior_gradient = if (!is.null(gradient)) function(theta) -theta, ...) {
+  custom_model("mean", log_likelihood, log_prior, draw_prior, gradient, prior_gradient, ...)
+}
+
+#' y ~ 1 + a + b with known noise and a standard normal prior, data as a matrix
+line_custom <- function(gradients, vectorised) {
+  at <- function(theta) if (vectorised) theta else matrix(theta, 1)
+  residuals <- function(theta, data) t(data[, 3] - cbind(1, data[, 1:2, drop = FALSE]) %*% t(at(theta)))
+  shape <- function(g) if (vectorised) g else drop(g)
+  gradient <- function(theta, data) shape(residuals(theta, data) %*% cbind(1, data[, 1:2, drop = FALSE]))
+  custom_model(
+    c("one", "a", "b"),
+    function(theta, data) shape(dnorm(residuals(theta, data), log = TRUE)),
+    function(theta) rowSums(dnorm(at(theta), log = TRUE)),
+    function(n) matrix(rnorm(3 * n), n),
+    if (gradients) gradient, if (gradients) function(theta) -theta, vectorised = vectorised
+  )
+}
+line_data <- with_own_seed(4, {
+  x <- matrix(rnorm(50), 25)
+  cbind(x, drop(0.5 + x %*% c(1, -1)) + rnorm(25))
+})
+line_truth <- linear_truth(cbind(1, line_data[, 1:2]), line_data[, 3], 1, rep(1, 3))
+
+refused <- function(code, sentence) {
+  error <- expect_error(code, class = "logevidence_error")
+  expect_match(conditionMessage(error), sentence, fixed = TRUE)
+  expect_null(conditionCall(error))
+}
+
+# Against the built-in models ----------------------------------------------------------------------------------------
+
+without_gradients <- list(
+  nested(60, steps = 10), nested(60, rwm(), steps = 20), smc(particles = 200, kernel = slice()),
+  smc(particles = 200, kernel = rwm(), steps = 4), smc("data", particles = 200, kernel = slice()),
+  ais(kernel = slice()), laplace(importance = 200), bridge(30, 40, kernel = rwm(), steps = 4),
+  power_posterior(run = smc(particles = 200, ess = 0.95, kernel = slice())), likelihood_weighting(20000),
+  online_nested(40, steps = 15), hybrid(15, 40, particles = 20, kernel = rwm(), batch = Inf)
+)
+with_gradients <- list(
+  sgais(), smc(particles = 200), ais(), bridge(30, 40), power_posterior("thermodynamic", smc(particles = 200,
+    ess = 0.95)),
+  hybrid(15, 40, particles = 20)
+)
+
+test_that("every method is right on a regression of three parameters", {
+  for (method in c(without_gradients, with_gradients)) {
+    model <- line_custom(gradients = TRUE, vectorised = TRUE)
+    fits <- lapply(1:2, function(seed) run(model, line_data, method, seed))
+    z <- vapply(fits, function(f) (f$log_evidence - line_truth) / f$se, 0)
+    expect_lt(max(abs(z)), 4, label = paste("largest |z| of", deparse1(method$call)))
+    expect_identical(dim(fits[[1]]$draws), c(length(fits[[1]]$log_weights), 3L))
+  }
+  expect_equal(run(model, line_data, laplace())$log_evidence, line_truth, tolerance = 1e-6)
+  # two that are known to be off
+  for (method in list(harmonic_mean(20, 20), sequential(50)))
+    expect_lt(abs(run(model, line_data, method)$log_evidence - line_truth), 8)
+})
+
+test_that("it does not matter whether functions are vectorised, or gradients at hand that a method does not use", {
+  for (method in list(smc(particles = 30, kernel = slice()), nested(20, steps = 3), online_nested(20, steps = 3),
+                      ais(20, kernel = rwm()))) {
+    values <- lapply(c(TRUE, FALSE), function(gradients) lapply(c(TRUE, FALSE), function(vectorised) {
+      run(line_custom(gradients, vectorised), line_data, method)[c("log_evidence", "se", "draws")]
+    }))
+    for (other in unlist(values, FALSE)) expect_equal(other, values[[1]][[1]], tolerance = 1e-8)
+  }
+  for (method in list(sgais(), smc(particles = 30), sequential()))
+    expect_equal(run(line_custom(TRUE, FALSE), line_data, method)$draws,
+                 run(line_custom(TRUE, TRUE), line_data, method)$draws, tolerance = 1e-6)
+})
+
+test_that("the mean of a few numbers comes out as from the built-in model", {
+  truth <- mean_problem(three)$log_evidence
+  for (method in without_gradients[c(1, 3, 6, 7, 10)]) {
+    fits <- lapply(1:4, function(seed) run(mean_custom(), three, method, seed))
+    z <- vapply(fits, function(f) (f$log_evidence - truth) / f$se, 0)
+    expect_lt(max(abs(z)), 4, label = paste("largest |z| of", method$name))
+  }
+  sums <- mean_custom(function(theta, data) sum(dnorm(data, theta, log = TRUE)))
+  expect_equal(run(sums, three)$log_evidence, run(mean_custom(), three)$log_evidence)
+})
+
+test_that("methods that need gradients say so", {
+  for (method in list(sgais(), smc(), ais(), bridge(), sequential()))
+    refused(run(mean_custom(), three, method), "needs gradients")
+  refused(run(mean_custom(), three, exact()), "closed form")
+})
+
+# Integrals ----------------------------------------------------------------------------------------------------------
+
+#' A model without data whose prior is uniform in a box, its likelihood a function of a matrix of points
+in_box <- function(d, lower, upper, log_likelihood, ...) {
+  custom_model(
+    paste0("x", seq_len(d)), log_likelihood,
+    function(theta) ifelse(rowSums(theta < lower | theta > upper) > 0, -Inf, -d * log(upper - lower)),
+    function(n) matrix(runif(n * d, lower, upper), n), vectorised = TRUE, ...
+  )
+}
+
+expect_near <- function(model, truth, method, seeds = 1:3, drift = 0) {
+  fits <- lapply(seeds, function(seed) run(model, NULL, method, seed))
+  error <- vapply(fits, `[[`, 0, "log_evidence") - truth
+  se <- vapply(fits, `[[`, 0, "se")
+  expect_lt(max(abs(error) / pmax(se, 1e-9)), 4)
+  expect_lt(abs(mean(error)), 4 * sqrt(mean(se^2) / length(seeds)) + drift + 1e-9)
+  invisible(fits)
+}
+
+test_that("nested() climbs plateaus", {
+  stairs <- in_box(1, 0, 1, function(theta) 3 * floor(4 * theta[, 1]))
+  expect_near(stairs, log(mean(exp(3 * 0:3))), nested(30, steps = 3), 1:4)
+  steep <- in_box(2, 0, 1, function(theta) ifelse(theta[, 1] < 0.05, 5, ifelse(theta[, 2] < 0.5, 1, 0)))
+  expect_near(steep, log(0.05 * exp(5) + 0.95 * (0.5 * exp(1) + 0.5)), nested(30, steps = 3), 1:4)
+  half <- in_box(1, 0, 1, function(theta) ifelse(theta[, 1] < 0.5, -Inf, 0))
+  expect_near(half, log(0.5), nested(30, steps = 3), 1:4)
+  sloped <- in_box(1, 0, 1, function(theta) ifelse(theta[, 1] < 0.5, -Inf, log(theta[, 1])))
+  expect_near(sloped, log(3 / 8), nested(30, steps = 3), 1:4)
+})
+
+test_that("a constant likelihood is its own evidence", {
+  flat <- in_box(2, 0, 1, function(theta) rep(-7, nrow(theta)))
+  for (method in list(nested(20, steps = 2), smc(particles = 30, kernel = slice()), likelihood_weighting(30))) {
+    fit <- run(flat, NULL, method)
+    expect_equal(fit$log_evidence, -7, tolerance = if (method$name == "nested") 0.01 else 1e-12)
+  }
+})
+
+test_that("a likelihood that is impossible everywhere is an error", {
+  nowhere <- in_box(1, 0, 1, function(theta) rep(-Inf, nrow(theta)))
+  refused(run(nowhere, NULL, nested(10, steps = 2)),
+    "No point of the prior gives the observations a positive probability")
+  for (method in list(smc(kernel = slice()), likelihood_weighting(100)))
+    refused(run(nowhere, NULL, method), "zero likelihood")
+})
+
+#' Two Gaussian shells of radius 2 in a box from -6 to 6
+shells <- function(d, width = 0.1) {
+  one <- function(theta, at) dnorm(sqrt((theta[, 1] - at)^2 + rowSums(theta[, -1, drop = FALSE]^2)), 2, width,
+    log = TRUE)
+  model <- in_box(d, -6, 6, function(theta) {
+    a <- one(theta, -3.5)
+    b <- one(theta, 3.5)
+    pmax(a, b) + log1p(exp(-abs(a - b)))
+  })
+  area <- log(2) + d / 2 * log(pi) - lgamma(d / 2)
+  radial <- integrate(function(r) r^(d - 1) * dnorm(r, 2, width), 1, 3, rel.tol = 1e-10)$value
+  list(model = model, log_evidence = log(2) + area + log(radial) - d * log(12))
+}
+
+egg_box <- function() {
+  side <- seq(0, 10 * pi, length.out = 2001)[-1] - 5 * pi / 2000
+  top <- outer(cos(side / 2), cos(side / 2), function(x, y) 5 * log(2 + x * y) * 1)
+  value <- outer(cos(side / 2), cos(side / 2), function(x, y) (2 + x * y)^5)
+  list(model = in_box(2, 0, 10 * pi, function(theta) (2 + cos(theta[, 1] / 2) * cos(theta[, 2] / 2))^5),
+       log_evidence = log_sum_exp(value) - log(length(value)))
+}
+
+#' Skilling's spike on a slab: a hundred parts of the evidence in a spike at the centre of a broad Gaussian
+spike <- function(d, narrow) {
+  model <- in_box(d, -0.5, 0.5, function(theta) {
+    square <- rowSums(theta^2)
+    a <- -0.5 * square / 0.01 - d * log(0.1 * sqrt(2 * pi))
+    b <- log(100) - 0.5 * square / narrow^2 - d * log(narrow * sqrt(2 * pi))
+    pmax(a, b) + log1p(exp(-abs(a - b)))
+  })
+  list(model = model, log_evidence = log(101))
+}
+
+test_that("nested() integrates shells, an egg box and distant modes", {
+  two <- shells(2)
+  expect_equal(two$log_evidence, -1.75, tolerance = 0.01)
+  expect_near(two$model, two$log_evidence, nested(100, steps = 12), 1:2)
+  eggs <- egg_box()
+  expect_equal(eggs$log_evidence, 235.86, tolerance = 1e-4)
+  expect_near(eggs$model, eggs$log_evidence, nested(200, steps = 12), 1)
+  modes <- in_box(2, -10, 10, function(theta) {
+    log(0.3 * exp(-0.5 * rowSums((theta - 5)^2)) + 0.7 * exp(-0.5 * rowSums((theta + 5)^2))) - log(2 * pi)
+  })
+  expect_near(modes, -log(400), nested(100, steps = 12), 1:2)
+})
+
+test_that("annealing does not see a phase transition that nested() climbs through", {
+  problem <- spike(5, 0.003)
+  climb <- nested(60, steps = 15, tol = 1e-6) # the default stops on the slab
+  climbed <- run(problem$model, NULL, climb)
+  expect_lt(abs(climbed$log_evidence - problem$log_evidence), 4 * climbed$se)
+  for (method in list(smc(particles = 200, kernel = slice()), ais(kernel = slice()))) {
+    fit <- run(problem$model, NULL, method)
+    expect_lt(abs(fit$log_evidence), 1)
+    expect_lt(fit$se, 0.5)
+  }
+  check <- crosscheck(problem$model, methods = list(climb = climb, smc(particles = 200, kernel = slice())),
+                      seed = test_seed())
+  expect_gt(abs(attr(check, "disagreement")[1, 2]), 3)
+  expect_output(print(check), "The methods do not agree")
+})
+
+test_that("nested() is right on large shells and spikes", {
+  skip_unless_slow()
+  five <- shells(5)
+  expect_near(five$model, five$log_evidence, nested(400), 1:3)
+  deep <- spike(10, 0.01)
+  expect_near(deep$model, deep$log_evidence, nested(400, tol = 1e-8), 1:2)
+  deep <- spike(20, 0.01)
+  expect_near(deep$model, deep$log_evidence, nested(400, tol = 1e-12), 1)
+})
+
+# Functions that misbehave -------------------------------------------------------------------------------------------
+
+sum_of <- function(theta, data) sum(dnorm(data, theta, log = TRUE))
+after <- function(calls, act, then = sum_of) {
+  k <- 0
+  function(...) {
+    k <<- k + 1
+    if (k > calls) act()
+    then(...)
+  }
+}
+usable <- function() expect_equal(run(mean_custom(), three, nested(10, steps = 2))$n, 3)
+
+test_that("errors come through with their class, from every function and at any time", {
+  act <- function() stop(structure(class = c("my_error", "error", "condition"), list(message = "mine", call = NULL)))
+  slope <- function(theta, data) sum(data - theta)
+  log_prior <- function(theta) dnorm(theta, log = TRUE)
+  quick <- nested(20, steps = 5)
+  for (calls in c(0, 300)) {
+    expect_error(run(mean_custom(after(calls, act)), three, quick), "mine", class = "my_error")
+    expect_error(run(mean_custom(log_prior = after(calls, act, log_prior)), three, quick), "mine", class = "my_error")
+    expect_error(run(mean_custom(gradient = after(calls, act, slope)), three, smc()), "mine", class = "my_error")
+    expect_error(run(mean_custom(gradient = slope, prior_gradient = after(calls, act, function(t) -t)), three, smc()),
+                 class = "my_error")
+    usable()
+  }
+  expect_error(run(mean_custom(draw_prior = after(0, act, rnorm)), three), class = "my_error")
+  expect_error(run(mean_custom(draw_prior = after(2, act, rnorm)), three, likelihood_weighting(500)),
+    class = "my_error")
+  expect_error(run(mean_custom(after(50, act)), three, laplace()), class = "my_error")
+  expect_error(run(mean_custom(function(theta, data) stop("plain")), three), "plain", class = "simpleError")
+  usable()
+})
+
+test_that("values that are none are refused with a sentence", {
+  returns <- function(value) function(...) value
+  quick <- nested(10, steps = 2)
+  for (value in list(NULL, "a", list(1), numeric(0), c(1, 2), 1i, data.frame(a = 1))) {
+    refused(run(mean_custom(returns(value)), three, quick), "`log_likelihood` must return ")
+    refused(run(mean_custom(log_prior = returns(value)), three, quick), "`log_prior` must return ")
+    refused(run(mean_custom(returns(value), vectorised = TRUE), three, quick), "`log_likelihood` must return ")
+    refused(run(mean_custom(draw_prior = returns(value)), three, quick), "`draw_prior` must return a matrix of 100 x 1")
+    refused(run(mean_custom(gradient = returns(value)), three, smc()), "`gradient` must return 1 numbers")
+  }
+  for (value in c(NA, NaN, Inf)) {
+    refused(run(mean_custom(returns(value)), three, quick), paste0("finite numbers or -Inf, not ", value,
+      ", at mean = "))
+    refused(run(mean_custom(log_prior = returns(value)), three, quick), paste("`log_prior` must return finite numbers"))
+    refused(run(mean_custom(draw_prior = function(n) rep(as.numeric(value), n)), three, quick),
+      "`draw_prior` must return finite")
+  }
+  refused(run(mean_custom(returns(c(1, 2))), three, quick), "one number, or one for each of the 3 rows, not 2.")
+  usable()
+})
+
+test_that("custom_model() refuses what is no model", {
+  f <- function(theta) 0
+  refused(custom_model(character(0), f, f, f), "`parameters` must be names")
+  refused(custom_model(c("a", "a"), f, f, f), "`parameters` must be distinct, not `a` twice.")
+  refused(custom_model("a", 1, f, f), "`log_likelihood` must be a function, not 1.")
+  refused(custom_model("a", f, f, f, gradient = f), "must be given together, or neither.")
+  refused(custom_model("a", f, f, f, vectorised = 2), "`vectorised` must be TRUE or FALSE")
+  refused(evidence(mean_custom()), "`data` must be given.")
+  for (bad in list(list(1, 2), numeric(0), sum)) refused(run(mean_custom(), bad), "`data` must")
+  refused(simulate(mean_custom(), data = three), "A custom model cannot be simulated.")
+  expect_output(print(line_custom(TRUE, TRUE)), "Custom model of 3 parameters.*one, a, b.*given.*vectorised")
+})
+
+test_that("warnings, jumps and interrupts leave everything usable", {
+  warns <- mean_custom(after(100, function() warning("careful")))
+  expect_identical(tryCatch(run(warns, three), warning = conditionMessage), "careful")
+  usable()
+  jumps <- function(leave) run(mean_custom(after(100, function() leave("out"))), three)
+  expect_identical(callCC(jumps), "out")
+  usable()
+  skip_on_os("windows")
+  stops <- mean_custom(after(100, function() tools::pskill(Sys.getpid(), 2L)))
+  for (method in list(nested(20), likelihood_weighting(1000), laplace(importance = 100)))
+    expect_identical(tryCatch(run(stops, three, method), interrupt = function(i) "stopped"), "stopped")
+  usable()
+})
+
+test_that("a model may be asked inside another", {
+  inner <- function(theta, data) run(mean_custom(), data, likelihood_weighting(5))$log_evidence + 0 * theta[[1]]
+  expect_true(is.finite(run(mean_custom(inner), three, likelihood_weighting(10))$log_evidence))
+})
+
+test_that("runs that end in whatever way give their memory back", {
+  skip_if_not(file.exists("/proc/self/statm"))
+  used <- function() {
+    gc()
+    scan("/proc/self/statm", quiet = TRUE)[2] * 4096
+  }
+  fails <- mean_custom(after(1500, function() stop("late")))
+  again <- function(times) for (i in seq_len(times)) {
+    try(run(fails, three, smc(particles = 1000, kernel = slice())), silent = TRUE)
+    callCC(function(out) run(mean_custom(after(1200, function() out(1))), three, smc(particles = 1000,
+      kernel = slice())))
+  }
+  again(20)
+  before <- used()
+  again(100)
+  expect_lt(used() - before, 10e6)
+})
+
+test_that("nothing is lost to a garbage collector that runs all the time", {
+  torture <- function(theta, data) {
+    gctorture2(7)
+    on.exit(gctorture(FALSE))
+    sum(dnorm(data, theta, log = TRUE))
+  }
+  on.exit(gctorture(FALSE))
+  method <- smc(particles = 4, kernel = slice(), steps = 1)
+  expect_identical(run(mean_custom(torture), three, method)$log_evidence, run(mean_custom(sum_of), three,
+    method)$log_evidence)
+  gctorture2(200)
+  whole <- run(mean_custom(sum_of), three, likelihood_weighting(3))$log_evidence
+  gctorture(FALSE)
+  expect_identical(whole, run(mean_custom(sum_of), three, likelihood_weighting(3))$log_evidence)
+})
+
+# Random numbers -----------------------------------------------------------------------------------------------------
+
+test_that("a seed makes runs reproducible and leaves the user's generator alone", {
+  noisy <- mean_custom(function(theta, data) sum_of(theta, data) + rnorm(1, 0, 0.01))
+  quick <- nested(20, steps = 2)
+  set.seed(5)
+  before <- .Random.seed
+  one <- run(noisy, three, quick)
+  expect_identical(.Random.seed, before)
+  runif(3)
+  expect_identical(essence(run(noisy, three, quick)), essence(one), ignore_function_env = TRUE)
+  expect_identical(run(noisy, three, quick, threads = 2)$draws, one$draws)
+  expect_false(run(noisy, three, quick, seed = 2)$log_evidence == one$log_evidence)
+  try(run(mean_custom(after(50, function() stop("late"))), three, quick), silent = TRUE)
+  set.seed(5)
+  expect_identical(.Random.seed, before)
+  kind <- RNGkind("L'Ecuyer-CMRG")
+  on.exit(RNGkind(kind[1], kind[2], kind[3]))
+  expect_identical(run(noisy, three, quick)$draws, one$draws)
+  expect_identical(RNGkind()[1], "L'Ecuyer-CMRG")
+  rm(".Random.seed", envir = globalenv())
+  expect_identical(run(noisy, three, quick)$draws, one$draws)
+  expect_false(exists(".Random.seed", globalenv()))
+  set.seed(5)
+})
+
+test_that("without a seed set.seed() governs", {
+  free <- function() evidence(mean_custom(), three, nested(20, steps = 2), progress = FALSE)$log_evidence
+  set.seed(1)
+  one <- free()
+  two <- free()
+  set.seed(1)
+  expect_identical(free(), one)
+  expect_false(one == two)
+})
+
+# Data and predictions -----------------------------------------------------------------------------------------------
+
+test_that("functions see the data in the form they were given", {
+  seen <- list()
+  watch <- function(theta, data) {
+    seen[[length(seen) + 1]] <<- data
+    rep(-theta[[1]]^2, NROW(data))
+  }
+  frame <- data.frame(y = 1:30 / 10, f = factor(rep(c("u", "v", "w"), 10)))
+  for (data in list(frame$y, frame$f, as.matrix(frame["y"]), frame, frame["y"])) {
+    for (method in list(nested(10, steps = 2), smc("data", particles = 5, kernel = slice()), online_nested(10,
+        steps = 2))) {
+      seen <- list()
+      run(mean_custom(watch), data, method)
+      alike <- vapply(seen, function(part) {
+        identical(class(part), class(data)) && identical(names(part), names(data)) &&
+          identical(ncol(part), ncol(data)) && identical(levels(part), levels(data))
+      }, TRUE)
+      expect_true(all(alike))
+      rows <- vapply(seen, NROW, 0L)
+      if (method$name == "nested") expect_identical(seen[[1]], data) else expect_lt(min(rows), 30)
+    }
+  }
+})
+
+test_that("predictions are of the new data", {
+  fit <- run(mean_custom(), three, nested(60, steps = 10))
+  weight <- exp(fit$log_weights)
+  new <- c(-1, 0, 8, 2.5)
+  plain <- vapply(new, function(y) log(sum(weight * dnorm(y, fit$draws[, 1], 1))), 0)
+  expect_equal(predict(fit, new), plain)
+  expect_equal(predict(fit, 8), plain[3])
+  expect_equal(predict(fit, new, type = "density"), plain)
+  matrix_fit <- run(line_custom(FALSE, TRUE), line_data, nested(30, steps = 5))
+  expect_equal(predict(matrix_fit, line_data[3:5, ]), predict(matrix_fit, line_data)[3:5])
+  summed <- run(mean_custom(sum_of), three, nested(20, steps = 2))
+  refused(predict(summed, new), "`log_likelihood` must return a value for each row")
+  refused(predict(fit, new, type = "response"), "`type` must be")
+  both <- compare_models(a = fit, b = run(gaussian_mean(), three))
+  expect_length(predict(both, new, type = "density"), 4)
+})
+
+test_that("nested fits of a custom model can be merged and continued", {
+  model <- mean_custom()
+  one <- run(model, three, nested(30, steps = 5), 1)
+  two <- run(model, three, nested(30, steps = 5), 2)
+  expect_identical(c(one, two)$nested$live, 60)
+  refused(c(one, run(mean_custom(sum_of), three, nested(30), 2)), "same model")
+  further <- update(one, tol = 1e-4, data = three)
+  expect_gt(nrow(further$draws), nrow(one$draws))
+})
