@@ -28,6 +28,7 @@
 #' @export
 crosscheck <- function(model, data, methods = list(sgais(), smc(), nested(), laplace(importance = 400)), seed = NULL,
                        threads = 1, progress = interactive()) {
+  call <- match.call()
   check_is_model(model)
   if (missing(data)) data <- no_data(model)
   if (inherits(methods, "evidence_method")) methods <- list(methods)
@@ -38,10 +39,12 @@ crosscheck <- function(model, data, methods = list(sgais(), smc(), nested(), lap
   encode(model, data) # bad data is an error before anything runs
   words <- seed_words(seed)
   fits <- lapply(seq_along(methods), function(i) {
-    tryCatch(evidence(model, data, methods[[i]], seed = words[1] + 2^31 * (i - 1), threads = threads, progress = progress),
+    tryCatch(evidence(model, data, methods[[i]], seed = method_seed(words, i), threads = threads, progress = progress),
              logevidence_error = function(e) conditionMessage(e))
   })
   ran <- vapply(fits, inherits, TRUE, "evidence")
+  # as if each had been called from outside: update() looks for the data there
+  for (i in which(ran)) fits[[i]]$call[c("model", "data", "method")] <- list(call$model, call$data, methods[[i]]$call)
   part <- function(f, missing = NA_real_) vapply(seq_along(fits), function(i) if (ran[i]) f(fits[[i]]) else missing, missing)
   table <- data.frame(
     method = names, log_evidence = part(function(f) f$log_evidence), se = part(function(f) f$se), z = NA_real_,
@@ -55,6 +58,9 @@ crosscheck <- function(model, data, methods = list(sgais(), smc(), nested(), lap
   structure(table, class = c("crosscheck", "data.frame"), disagreement = apart, fits = stats::setNames(fits, names),
             model = model, n = if (any(ran)) fits[[which(ran)[1]]]$n)
 }
+
+# A seed of its own for each method, for the first the one that was given.
+method_seed <- function(words, i) WORD * ((words[1] + i - 1) %% 2^21) + words[2]
 
 against_others <- function(table, i) {
   others <- setdiff(which(is.finite(table$se) & is.finite(table$log_evidence)), i)

@@ -293,7 +293,7 @@ update.evidence <- function(object, tol, data = NULL, ...) {
   method$call$tol <- tol
   fit <- new_evidence(list(out), object$call, object$model, method, encoded, object$seed)
   fit$call$method <- method$call
-  for (name in c("lambda_steps", "evaluations", "seconds"))
+  for (name in c("evaluations", "seconds"))
     fit$trace[[name]] <- fit$trace[[name]] + utils::tail(object$trace[[name]], 1)
   fit$trace <- rbind(object$trace, fit$trace)
   fit$work <- fit$work + object$work
