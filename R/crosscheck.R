@@ -28,6 +28,7 @@
 #' @export
 crosscheck <- function(model, data, methods = list(sgais(), smc(), nested(), laplace(importance = 400)), seed = NULL,
                        threads = 1, progress = interactive()) {
+  call <- match.call()
   check_is_model(model)
   if (missing(data)) data <- no_data(model)
   if (inherits(methods, "evidence_method")) methods <- list(methods)
@@ -38,13 +39,12 @@ crosscheck <- function(model, data, methods = list(sgais(), smc(), nested(), lap
   n <- encode(model, data)$n # bad data is an error before anything runs
   words <- seed_words(seed)
   fits <- lapply(seq_along(methods), function(i) {
-    # a seed of its own for each, a whole number that evidence() takes; the first runs with the one given
-    word <- next_seed(words, i - 1)
-    tryCatch(evidence(model, data, methods[[i]], seed = (word[1] %% 2^21) * WORD + word[2], threads = threads,
-                      progress = progress),
+    tryCatch(evidence(model, data, methods[[i]], seed = method_seed(words, i), threads = threads, progress = progress),
              logevidence_error = function(e) conditionMessage(e))
   })
   ran <- vapply(fits, inherits, TRUE, "evidence")
+  # as if each had been called from outside: update() looks for the data there
+  for (i in which(ran)) fits[[i]]$call[c("model", "data", "method")] <- list(call$model, call$data, methods[[i]]$call)
   part <- function(f, missing = NA_real_) vapply(seq_along(fits), function(i) if (ran[i]) f(fits[[i]]) else missing, missing)
   table <- data.frame(
     method = names, log_evidence = part(function(f) f$log_evidence), se = part(function(f) f$se), z = NA_real_,
@@ -62,6 +62,9 @@ disagreement <- function(table) {
   dimnames(apart) <- list(table$method, table$method)
   apart
 }
+
+# A seed of its own for each method, for the first the one that was given.
+method_seed <- function(words, i) WORD * ((words[1] + i - 1) %% 2^21) + words[2]
 
 against_others <- function(table, i) {
   others <- setdiff(which(is.finite(table$se) & is.finite(table$log_evidence)), i)

@@ -44,11 +44,11 @@
 #' shell <- custom_model(
 #'   c("x", "y"),
 #'   log_likelihood = function(theta) dnorm(sqrt(rowSums(theta^2)), 2, 0.1, log = TRUE),
-#'   log_prior = function(theta) ifelse(apply(abs(theta) < 6, 1, all), -2 * log(12), -Inf),
+#'   log_prior = function(theta) ifelse(rowSums(abs(theta) > 6) == 0, -2 * log(12), -Inf),
 #'   draw_prior = function(n) matrix(runif(2 * n, -6, 6), n),
 #'   vectorised = TRUE
 #' )
-#' evidence(shell, method = nested(live = 200), seed = 1)
+#' evidence(shell, method = nested(live = 100), seed = 1)
 #'
 #' @family models
 #' @export
