@@ -191,7 +191,7 @@ CONSTANTS <- list(
   softmax3000 = softmax_constant("softmax3000", 5e4, 30),
   mix2_eruptions = function() two_component_importance(truth_problem("mix2_eruptions")$data, 1e5),
   mix2_faithful = function() two_component_importance(truth_problem("mix2_faithful")$data, 1e5),
-  mix2_galaxies = function() allocation_truth(scaled_galaxies(), 2, 2000, 20),
+  mix2_galaxies = function() allocation_truth(scaled_galaxies(), 2, 6000, 40),
   mix3_galaxies = function() allocation_truth(scaled_galaxies(), 3, 2000, 20)
 )
 

@@ -313,7 +313,7 @@ TRUTH_CONSTANTS <- list(
   softmax3000 = c(-1676.4357, 0.0030),
   mix2_eruptions = c(-273.6003, 0.0011),
   mix2_faithful = c(-450.8745, 0.0016),
-  mix2_galaxies = c(-107.4902, 0.0160),
+  mix2_galaxies = c(-107.4664, 0.0090),
   mix3_galaxies = c(-106.2124, 0.0262)
 )
 

@@ -120,7 +120,7 @@ test_that("what is not finite is left out", {
 
 test_that("a fit without a trace is drawn and printed all the same", {
   fit <- fits$linear
-  fit$trace <- fit$trace[0, ]
+  fit$trace <- data.frame()
   on_device(for (type in list(NULL, "posterior")) expect_silent(plot(fit, type)))
   expect_error(plot(fit, "evidence"), "`type` must be \"posterior\"", class = "logevidence_error")
   expect_output(print(summary(fit)), "Posterior, 1,000 weighted draws")
