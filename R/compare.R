@@ -6,22 +6,23 @@
 #' probabilities, and how sure the order is given the standard errors.
 #'
 #' @param ... Fits from [evidence()], named or not. Without a name a fit is called what it is called in the call.
-#' @param prior Prior weights of the models, in the order of the fits or named like them; `NULL`, the default, for equal ones.
-#'   They need not sum to one.
+#' @param prior Prior weights of the models, in the order of the fits or named like them; `NULL`, the default, for
+#'   equal ones. They need not sum to one.
 #' @param x,object A comparison.
 #' @param newdata,type As for [predict.evidence()].
 #'
 #' @details
-#' The words are those of Kass and Raftery for the evidence *against* a model, by the Bayes factor of the best over it: not
-#' worth more than a mention (up to 3.2), substantial (10), strong (100), decisive.
+#' The words are those of Kass and Raftery for the evidence *against* a model, by the Bayes factor of the best over
+#' it: not worth more than a mention (up to 3.2), substantial (10), strong (100), decisive.
 #'
 #' Fits that failed their own checks are marked and have no part in the probabilities, and so has a fit by
-#' [harmonic_mean()]; a fit without a standard error takes part, but the certainty of the ranking cannot know of its error.
-#' Regressions of one response on different covariates are fits to the same data.
+#' [harmonic_mean()]; a fit without a standard error takes part, but the certainty of the ranking cannot know of its
+#' error. Regressions of one response on different covariates are fits to the same data.
 #'
 #' `predict()` averages the predictions of the models by their posterior probabilities.
 #'
-#' @return A data frame of class `"model_comparison"`, the best model first: `model`, `log_evidence`, `se`, `log_bf` (log
+#' @return A data frame of class `"model_comparison"`, the best model first: `model`, `log_evidence`, `se`, `log_bf`
+#' (log
 #'   Bayes factor against the best, at most 0), `posterior`, `against` (the words) and `reliable`. Attributes: `"fits"`,
 #'   `"prior"`, and `"certainty"`, the probabilities that the first is the `best` and that the whole `order` is right.
 #'
@@ -209,13 +210,14 @@ predict.model_comparison <- function(object, newdata, type = NULL, ...) {
 #' @param fit A fit from [evidence()].
 #'
 #' @details
-#' \pkg{bridgesampling}'s functions of the same names take fits of this package as their first argument. As a later one they
-#' want an object of their own: `as_bridge(fit)`.
+#' \pkg{bridgesampling}'s functions of the same names take fits of this package as their first argument. As a later
+#' one they want an object of their own: `as_bridge(fit)`.
 #'
-#' @return `bayes_factor()` returns a list of class `"evidence_bayes_factor"`: `bf`, `log`, `log_bf` and its standard error
-#'   `se`. `post_prob()` returns named probabilities. `error_measures()` returns the list that \pkg{bridgesampling} has: the
-#'   relative mean squared error `re2` of the evidence, its root `cv`, and that in percent. `as_bridge()` returns an object
-#'   of class `"bridge"`.
+#' @return `bayes_factor()` returns a list of class `"evidence_bayes_factor"`: `bf`, `log`, `log_bf` and its standard
+#' error
+#'   `se`. `post_prob()` returns named probabilities. `error_measures()` returns the list that \pkg{bridgesampling}
+#'   has: the relative mean squared error `re2` of the evidence, its root `cv`, and that in percent. `as_bridge()`
+#'   returns an object of class `"bridge"`.
 #'
 #' @examples
 #' line <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)

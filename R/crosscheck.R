@@ -11,13 +11,13 @@
 #' @param ... Unused.
 #'
 #' @details
-#' A method that fails is listed with its error, and the others go on. The disagreement of two methods is the difference of
-#' their log evidences over the root of the sum of their squared standard errors; beyond 3 or so it is more than chance.
-#' Methods without a standard error are shown but not judged.
+#' A method that fails is listed with its error, and the others go on. The disagreement of two methods is the
+#' difference of their log evidences over the root of the sum of their squared standard errors; beyond 3 or so it is
+#' more than chance. Methods without a standard error are shown but not judged.
 #'
 #' @return A data frame of class `"crosscheck"` with a row for each method: `method`, `log_evidence`, `se`, `z` (its
-#'   disagreement with the mean of the others, weighted by their precision), `seconds`, `reliable` (whether it passed its
-#'   own checks) and `error`. Attributes: `"disagreement"`, a matrix for all pairs, and `"fits"`.
+#'   disagreement with the mean of the others, weighted by their precision), `seconds`, `reliable` (whether it passed
+#'   its own checks) and `error`. Attributes: `"disagreement"`, a matrix for all pairs, and `"fits"`.
 #'
 #' @examples
 #' check <- crosscheck(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)

@@ -5,13 +5,14 @@
 #' Estimates the evidence (marginal likelihood) of a model on data, with a standard error, and returns posterior draws
 #' along with it.
 #'
-#' @param model A model, such as [linear_regression()], [softmax_regression()], [gaussian_mixture()], [gaussian_mean()] or
-#'   [custom_model()].
+#' @param model A model, such as [linear_regression()], [softmax_regression()], [gaussian_mixture()],
+#'   [gaussian_mean()] or [custom_model()].
 #' @param data The data: a data frame, or what the model's help page allows besides. A [custom_model()] may do without.
-#' @param method How to estimate: [sgais()], the default, [ais()], [smc()], [nested()], [sequential()],
+#' @param method How to estimate: [sgais()], the default, [ais()], [smc()], [nested()], [online_nested()],
+#'   [sequential()], [hybrid()], [laplace()], [bridge()], [power_posterior()], [exact()], [bic()],
 #'   [likelihood_weighting()] or [harmonic_mean()].
-#' @param seed A whole number that makes the run reproducible, whatever the number of `threads`. `NULL`, the default, takes
-#'   one from R's own generator, so that [set.seed()] governs.
+#' @param seed A whole number that makes the run reproducible, whatever the number of `threads`. `NULL`, the default,
+#'   takes one from R's own generator, so that [set.seed()] governs.
 #' @param replicates Number of independent runs, a whole number. Their estimates of the evidence are averaged, and the
 #'   standard error comes from their spread.
 #' @param threads Number of threads; never more than the machine or `OMP_THREAD_LIMIT` allows.
@@ -24,12 +25,14 @@
 #' @return An object of class `"evidence"`, a list:
 #' \describe{
 #'   \item{`log_evidence`, `se`}{The estimate and its standard error.}
-#'   \item{`source`}{Where they come from: `"sampler"`, `"audit"`, `"replicates"`, or, for [laplace()], [bic()] and [exact()],
+#'   \item{`source`}{Where they come from: `"sampler"`, `"audit"`, `"replicates"`, or, for [laplace()], [bic()] and
+#'   [exact()],
 #'     `"laplace"`, `"importance"`, `"bic"` and `"exact"`.}
 #'   \item{`n`}{Number of observations.}
 #'   \item{`trace`}{A data frame with a row for each chunk (or, if all data are annealed together, each step): `n`,
 #'     `lambda`, `log_evidence`, `se`, `lambda_steps`, `ess`, `acceptance`, `step_size`, `particles`, `temperature`,
-#'     `evaluations`, `seconds`.}
+#'     `evaluations`, `seconds`. Nested sampling has a row for each round, with `steps`, `log_lik`, `log_volume` and
+#'     `renewal`; methods without a path have none.}
 #'   \item{`sampler`}{The sampler's own estimate: `log_evidence`, `se`, and its weighted particles `draws` and
 #'     `log_weights`.}
 #'   \item{`audit`}{The audit's: `log_evidence`, `se`, `laplace` (the Laplace approximation), `modes`, `ess` (share of
@@ -85,6 +88,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
 #' All that C needs to start a run, but the rows
 #' @noRd
 new_problem <- function(model, encoded, method, words, threads = 1) {
+  check_gradients(model, method)
   method <- settle(method, model)
   settings <- method$settings
   if (identical(settings$audit_draws, 0)) settings$audit_draws <- audit_draws(encoded$n)
@@ -93,6 +97,15 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
     kernels = lapply(method$kernels, function(k) list(name = k$name, args = lapply(k$args, as.double))),
     seed = words, replicate = 0, threads = as.double(threads), total = as.double(encoded$n), restore = FALSE
   )
+}
+
+# In the words of the user, who may not have chosen the kernel; C matches needs and offers once more.
+check_gradients <- function(model, method) {
+  if (!inherits(model, "custom_model") || !is.null(model$gradient)) return(invisible())
+  needy <- Filter(function(kernel) !kernel$name %in% c("rwm", "slice", "prior_draws"), method$kernels)
+  if (length(needy))
+    fail("`method` ", method$name, "() moves particles by ", needy[[1]]$name, "(), which needs gradients, and this model has ",
+         "none: use nested(), or smc(kernel = slice()), or give custom_model() its `gradient` and `prior_gradient`.")
 }
 
 # A thousand where they cost next to nothing, down to a hundred for very large data.

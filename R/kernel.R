@@ -9,8 +9,9 @@ new_kernel <- function(name, args, mass = "default") {
 #'
 #' How particles move between two reweightings. Every method that takes a `kernel` takes each of these whose needs are
 #' met: `hmc()`, `mala()`, `rwm()` and `slice()` look at the exact density and so need the full data; `baoab()`,
-#' `sghmc()` and `sgld()` need only a gradient, which may come from mini-batches. `rwm()` and `slice()` need no gradients.
-#' Nested sampling takes `slice()`, `rwm()`, `sghmc()` and `prior_draws()`. A mismatch is an error before anything runs.
+#' `sghmc()` and `sgld()` need only a gradient, which may come from mini-batches. `rwm()` and `slice()` need no
+#' gradients. Nested sampling takes `slice()`, `rwm()`, `sghmc()` and `prior_draws()`. A mismatch is an error before
+#' anything runs.
 #'
 #' @param leapfrog Leapfrog steps of a trajectory, a whole number; `NULL`, the default, takes as many as make a
 #'   trajectory of length 1.5 on the scale of the mass matrix.
@@ -29,8 +30,8 @@ new_kernel <- function(name, args, mass = "default") {
 #' @param refresh Whether to draw fresh momenta before every step and not only at the start of each distribution.
 #' @param tempered Whether a chunk that is annealed at \eqn{\lambda} counts \eqn{\lambda} times in \eqn{n}; `FALSE`,
 #'   as published, counts it in full.
-#' @param bounce For `sghmc()` in nested sampling: whether a point that is reflected at the likelihood's wall goes on from
-#'   where it met it, which is exact; `FALSE`, as published, keeps it where it was.
+#' @param bounce For `sghmc()` in nested sampling: whether a point that is reflected at the likelihood's wall goes on
+#'   from where it met it, which is exact; `FALSE`, as published, keeps it where it was.
 #' @param width Width of the interval in which `slice()` looks for the next point, positive, on the scale of the mass
 #'   matrix; `NULL`, the default, adapts it between distributions.
 #' @param clip Largest move of a whitened coordinate in one step, positive.
@@ -40,7 +41,8 @@ new_kernel <- function(name, args, mass = "default") {
 #' `sghmc()` stochastic gradient Langevin dynamics and Hamiltonian Monte Carlo as published, and `baoab()` underdamped
 #' Langevin dynamics on a whitened scale by the splitting of that name, which samples a Gaussian without step size
 #' error. `slice()` is slice sampling along random orthogonal directions, by shrinkage. `prior_draws()`, for nested
-#' sampling only, draws from the prior until the likelihood is high enough: exact, and slow beyond a few parameters. As published, `sghmc()` loses some variance at the start of each distribution, so it wants ten `steps` or more.
+#' sampling only, draws from the prior until the likelihood is high enough: exact, and slow beyond a few parameters.
+#' As published, `sghmc()` loses some variance at the start of each distribution, so it wants ten `steps` or more.
 #'
 #' @return An object of class `"evidence_kernel"`.
 #'

@@ -2,21 +2,21 @@
 
 #' Nested sampling
 #'
-#' A population of live points, drawn from the prior, climbs the likelihood: the lowest are recorded and replaced by points
-#' drawn from the prior above them, which shrinks the prior volume that is left by a known factor. It needs no annealing
-#' and does not mind phase transitions, where annealing fails; it uses the full data at every step.
+#' A population of live points, drawn from the prior, climbs the likelihood: the lowest are recorded and replaced by
+#' points drawn from the prior above them, which shrinks the prior volume that is left by a known factor. It needs no
+#' annealing and can cross phase transitions, where annealing fails; it uses the full data at every step.
 #'
 #' @param live Number of live points, a whole number of at least 2. The standard error falls with its square root, time
 #'   grows in proportion.
 #' @param kernel How copies of live points move above the likelihood of the point they replace: [slice()], [rwm()],
 #'   [sghmc()] (reflected where it would leave) or [prior_draws()].
-#' @param steps Moves of the kernel for each new point. `NULL`, the default, starts with a number that suits the kernel and the
-#'   number of parameters and adapts it on the way, to bring copies far from where they started.
+#' @param steps Moves of the kernel for each new point. `NULL`, the default, starts with a number that suits the
+#'   kernel and the number of parameters and adapts it on the way, to bring copies far from where they started.
 #' @param tol The run ends when the live points cannot add more than this share to the evidence.
 #' @param batch How many points are replaced at once; `NULL`, the default, is a tenth of `live`.
 #' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article: 2 live points, 20 steps of reflected
-#'   [sghmc()] with \eqn{\eta = 10^{-3}} and \eqn{\alpha = 0.1}, and the published sum, which leaves out the points that are
-#'   live at the end. Arguments given explicitly still count.
+#'   [sghmc()] with \eqn{\eta = 10^{-3}} and \eqn{\alpha = 0.1}, and the published sum, which leaves out the points
+#'   that are live at the end. Arguments given explicitly still count.
 #'
 #' @details
 #' The standard error comes from simulating the volumes that the points stand for; `fit$nested$information` is the
@@ -24,8 +24,12 @@
 #' the evidence by the trapezoid rule, the lower and the upper sum, the published one, and the mean over simulated
 #' volumes.
 #'
-#' The points of several runs merge into those of one with as many live points together: `c(fit1, fit2)`. A run goes on to
-#' a smaller tolerance with `update(fit, tol = 1e-4)`. `plot(fit)` shows the climb.
+#' The run stops when the live points it has could not add more than `tol`. Where a narrow spike of the posterior lies
+#' far up a broad slope, no live point may have met it by then: a smaller `tol` climbs on, and more `live` points are
+#' likelier to meet it.
+#'
+#' The points of several runs merge into those of one with as many live points together: `c(fit1, fit2)`. A run goes
+#' on to a smaller tolerance with `update(fit, tol = 1e-4)`. `plot(fit)` shows the climb.
 #'
 #' A kernel that hardly moves the copies, or that does not reach all of the room above a likelihood, makes the estimate
 #' wrong without making it look uncertain. Both are looked for (`fit$nested$renewal`, the distance that copies come,
@@ -87,18 +91,18 @@ check_batch <- function(batch, live) {
 #' Nested sampling, chunk by chunk
 #'
 #' The evidence as rows arrive: each chunk's predictive density is a small nested sampling run of its own, with the
-#' posterior of the rows before as its prior. The points it leaves behind, kept in a weighted reservoir of the population's
-#' size, are that prior's successors.
+#' posterior of the rows before as its prior. The points it leaves behind, kept in a weighted reservoir of the
+#' population's size, are that prior's successors.
 #'
 #' @param live,tol As for [nested()].
-#' @param kernel How points move: [slice()], the default, or [rwm()] on all rows seen, which is exact and takes longer with
-#'   every row; or [sghmc()] by mini-batches, reflected at the chunk's likelihood, as in the thesis: its cost does not grow with
-#'   the rows, and its error falls with `rate`, which should be well below one over the curvature of a row, with more
-#'   `steps` to make up for it.
+#' @param kernel How points move: [slice()], the default, or [rwm()] on all rows seen, which is exact and takes longer
+#'   with every row; or [sghmc()] by mini-batches, reflected at the chunk's likelihood, as in the thesis: its cost
+#'   does not grow with the rows, and its error falls with `rate`, which should be well below one over the curvature
+#'   of a row, with more `steps` to make up for it.
 #' @param steps Moves of the kernel for each new point.
 #' @param batch For `sghmc()`: rows in a mini-batch; `Inf` for the full data.
-#' @param gradient `"control"` for mini-batches with control variates, whose noise does not heat the points, where the model
-#'   has gradients; `"plain"` as in the literature.
+#' @param gradient `"control"` for mini-batches with control variates, whose noise does not heat the points, where the
+#'   model has gradients; `"plain"` as in the literature.
 #' @param chunk Rows of the first chunks; later ones hold a quarter of the rows seen, up to 500.
 #' @param order `"given"` keeps the order of the rows, `"shuffled"` walks them in random order.
 #'
@@ -294,6 +298,10 @@ update.evidence <- function(object, tol, data = NULL, ...) {
   method$settings$from_theta <- as.double(t(object$parameters))
   problem <- new_problem(object$model, encoded, method, object$seed)
   problem$replicate <- as.double(CONTINUED + nrow(object$nested$levels))
+  if (inherits(object$model, "custom_model")) {
+    restore <- own_generator(c(problem$replicate, object$seed[2]), keep = FALSE)
+    on.exit(restore())
+  }
   out <- conduct(problem, encoded$rows)
   method$settings[c("from_levels", "from_theta")] <- NULL
   method$call$tol <- tol

@@ -2,12 +2,12 @@
 
 #' Laplace's approximation, and importance sampling around the peaks
 #'
-#' Climbs to the peaks of the posterior and takes each for a normal density. With `importance`, draws from a heavy-tailed
-#' mixture around the peaks are weighted by the posterior itself, which makes the estimate as good as the weights are even
-#' and gives it a standard error.
+#' Climbs to the peaks of the posterior and takes each for a normal density. With `importance`, draws from a
+#' heavy-tailed mixture around the peaks are weighted by the posterior itself, which makes the estimate as good as the
+#' weights are even and gives it a standard error.
 #'
-#' @param starts Number of starting points of the climbs, at most 16; `NULL`, the default, is 2, or 16 for models that may
-#'   have several modes.
+#' @param starts Number of starting points of the climbs, at most 16; `NULL`, the default, is 2, or 16 for models that
+#'   may have several modes.
 #' @param importance Number of importance sampling draws, or 0, the default, for none.
 #'
 #' @details
@@ -16,14 +16,14 @@
 #' counts as often as there are ways to number its components.
 #'
 #' Without `importance` the estimate has no standard error: how far the posterior is from normal shows only when it is
-#' asked. The share of draws that count and the Pareto shape of the weights are in `fit$peaks`, and a fit whose weights are
-#' uneven says so.
+#' asked. The share of draws that count and the Pareto shape of the weights are in `fit$peaks`, and a fit whose
+#' weights are uneven says so.
 #'
 #' @inherit likelihood_weighting return
 #'
 #' @references
-#' Tierney, L. and Kadane, J. B. (1986). Accurate approximations for posterior moments and marginal densities. *Journal of
-#' the American Statistical Association* 81, 82-86.
+#' Tierney, L. and Kadane, J. B. (1986). Accurate approximations for posterior moments and marginal densities.
+#' *Journal of the American Statistical Association* 81, 82-86.
 #'
 #' @examples
 #' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
@@ -42,13 +42,14 @@ laplace <- function(starts = NULL, importance = 0) {
 
 #' Schwarz's criterion
 #'
-#' The highest log likelihood less half the number of parameters times the log of the number of observations: what is left
-#' of [laplace()] when prior and curvature are dropped, and off by a constant that more data do not remove. For comparison.
+#' The highest log likelihood less half the number of parameters times the log of the number of observations: what is
+#' left of [laplace()] when prior and curvature are dropped, and off by a constant that more data do not remove. For
+#' comparison.
 #'
 #' @details
-#' Where the likelihood has no highest point, as that of mixtures, or separable classes, the likelihood at the posterior's
-#' peak stands in for it, and the fit says so. The parameters of [softmax_regression()] count without one class, which the
-#' others determine.
+#' Where the likelihood has no highest point, as that of mixtures, or separable classes, the likelihood at the
+#' posterior's peak stands in for it, and the fit says so. The parameters of [softmax_regression()] count without one
+#' class, which the others determine.
 #'
 #' The value is on the scale of a log evidence: it is \eqn{-\mathrm{BIC}/2}{-BIC/2} in the usual convention.
 #'
@@ -73,8 +74,8 @@ bic <- function() {
 #' one component.
 #'
 #' @details
-#' Draws are those of the normal density at the posterior's peak: the posterior itself for the first two, and close to it for
-#' a mixture of one component on more than a few observations.
+#' Draws are those of the normal density at the posterior's peak: the posterior itself for the first two, and close to
+#' it for a mixture of one component on more than a few observations.
 #'
 #' @inherit likelihood_weighting return
 #'

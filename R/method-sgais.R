@@ -31,12 +31,12 @@
 #' @details
 #' **What differs from the published algorithm**, and why: (1) mini-batch gradients use control variates to second order
 #' around an anchor that follows the particles, because plain ones heat the particles (at \eqn{10^6} rows to a
-#' temperature of hundreds), which costs about a tenth of a percent of the log evidence, that is hundreds to thousands of
-#' nats; (2) the first rows, where the posterior changes most, are walked with many particles, small chunks and exact
+#' temperature of hundreds), which costs about a tenth of a percent of the log evidence, that is hundreds to thousands
+#' of nats; (2) the first rows, where the posterior changes most, are walked with many particles, small chunks and exact
 #' densities; (3) moves are whitened Langevin dynamics ([baoab()]); (4) later annealing steps are chosen from the
 #' curvature and not from the particles that they weigh, which would bias the result; (5) particles are resampled;
-#' (6) the standard error follows the particles' genealogy, and half the variance is added to the log evidence, which the
-#' logarithm of an unbiased estimate lacks on average.
+#' (6) the standard error follows the particles' genealogy, and half the variance is added to the log evidence, which
+#' the logarithm of an unbiased estimate lacks on average.
 #'
 #' **The audit** climbs to the peaks of the posterior from where the particles are and samples around them by importance
 #' (for mixtures also from a wider distribution with the particles' mean and covariance).
@@ -49,8 +49,8 @@
 #' Cameron, S. A., Eggers, H. C. and Kroon, S. (2019). Stochastic gradient annealed importance sampling for efficient
 #' online marginal likelihood estimation. *Entropy* 21(11), 1109. \doi{10.3390/e21111109}
 #'
-#' Baker, J., Fearnhead, P., Fox, E. B. and Nemeth, C. (2019). Control variates for stochastic gradient MCMC. *Statistics
-#' and Computing* 29, 599-615. \doi{10.1007/s11222-018-9826-2}
+#' Baker, J., Fearnhead, P., Fox, E. B. and Nemeth, C. (2019). Control variates for stochastic gradient MCMC.
+#' *Statistics and Computing* 29, 599-615. \doi{10.1007/s11222-018-9826-2}
 #'
 #' Olsson, J. and Douc, R. (2019). Numerically stable online estimation of variance in particle filters. *Bernoulli* 25,
 #' 1504-1535. \doi{10.3150/18-BEJ1028}

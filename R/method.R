@@ -115,21 +115,21 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = 2, kernel = hmc()
 
 #' Bridge sampling
 #'
-#' Posterior draws by chains, a normal density fitted to half of them, and the optimal bridge between the two. What users
-#' of Stan do today, for comparison; unlike [harmonic_mean()] it works.
+#' Posterior draws by chains, a normal density fitted to half of them, and the optimal bridge between the two. What
+#' users of Stan do today, for comparison; unlike [harmonic_mean()] it works.
 #'
 #' @inheritParams harmonic_mean
 #'
 #' @details
-#' The chains start from an annealed sample of the posterior. The optimal bridge takes autocorrelation into account by the
-#' number of draws that the chains are worth; the standard error is the root of the approximate relative mean squared
-#' error, its posterior half from the spread between chains.
+#' The chains start from an annealed sample of the posterior. The optimal bridge takes autocorrelation into account by
+#' the number of draws that the chains are worth; the standard error is the root of the approximate relative mean
+#' squared error, its posterior half from the spread between chains.
 #'
 #' @inherit likelihood_weighting return
 #'
 #' @references
-#' Meng, X.-L. and Wong, W. H. (1996). Simulating ratios of normalizing constants via a simple identity. *Statistica Sinica*
-#' 6, 831-860.
+#' Meng, X.-L. and Wong, W. H. (1996). Simulating ratios of normalizing constants via a simple identity. *Statistica
+#' Sinica* 6, 831-860.
 #'
 #' Fruehwirth-Schnatter, S. (2004). Estimating marginal likelihoods for mixture and Markov switching models using bridge
 #' sampling techniques. *Econometrics Journal* 7, 143-167.
@@ -155,24 +155,25 @@ rename_method <- function(method, name, call) {
 
 #' Power posteriors
 #'
-#' The evidence from the path of powers of the likelihood that [ais()] and [smc()] walk, by thermodynamic integration or by
-#' stepping stones.
+#' The evidence from the path of powers of the likelihood that [ais()] and [smc()] walk, by thermodynamic integration
+#' or by stepping stones.
 #'
-#' @param rule `"stepping"` for the product of the ratios between neighbouring powers, `"thermodynamic"` for the integral of
-#'   the mean log likelihood over the power, by the trapezoid rule with the correction that the variances give.
+#' @param rule `"stepping"` for the product of the ratios between neighbouring powers, `"thermodynamic"` for the
+#'   integral of the mean log likelihood over the power, by the trapezoid rule with the correction that the variances
+#'   give.
 #' @param run The walk: [smc()] with `path = "thermal"`, the default with narrower steps than its own, or [ais()].
 #'
 #' @details
-#' Both are in `fit$power`, with the integral without its correction and the mean and variance of the log likelihood at each
-#' power. With the weights that `ais()` and `smc()` carry, stepping stones are their own estimate; the thermodynamic
-#' integral adds an error of its own where steps are wide, which the size of the correction shows. The standard error
-#' is the walk's, together with that.
+#' Both are in `fit$power`, with the integral without its correction and the mean and variance of the log likelihood
+#' at each power. With the weights that `ais()` and `smc()` carry, stepping stones are their own estimate; the
+#' thermodynamic integral adds an error of its own where steps are wide, which the size of the correction shows. The
+#' standard error is the walk's, together with that.
 #'
 #' @inherit likelihood_weighting return
 #'
 #' @references
-#' Friel, N., Hurn, M. and Wyse, J. (2014). Improving power posterior estimation of statistical evidence. *Statistics and
-#' Computing* 24, 709-723.
+#' Friel, N., Hurn, M. and Wyse, J. (2014). Improving power posterior estimation of statistical evidence. *Statistics
+#' and Computing* 24, 709-723.
 #'
 #' Xie, W., Lewis, P. O., Fan, Y., Kuo, L. and Chen, M.-H. (2011). Improving marginal likelihood estimation for Bayesian
 #' phylogenetic model selection. *Systematic Biology* 60, 150-160.
@@ -203,8 +204,8 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
 #' @param schedule [adaptive()], [sigmoidal()] or [linear()].
 #' @param kernel How particles move, on the full data: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
 #' @param steps Moves at each distribution.
-#' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article's comparison: 10 particles, an effective
-#'   sample size of 5, 20 steps of [sghmc()] with full gradients. Arguments given explicitly still count.
+#' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article's comparison: 10 particles, an
+#'   effective sample size of 5, 20 steps of [sghmc()] with full gradients. Arguments given explicitly still count.
 #'
 #' @inherit likelihood_weighting return
 #'

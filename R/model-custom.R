@@ -3,17 +3,18 @@
 #' A model of your own
 #'
 #' A likelihood and a prior as R functions. Everything that works with densities alone works with them ([nested()],
-#' [smc()] and [ais()] with `kernel = slice()` or [rwm()], [likelihood_weighting()], [laplace()]); with gradients, all methods.
+#' [smc()] and [ais()] with `kernel = slice()` or [rwm()], [likelihood_weighting()], [laplace()]); with gradients, all
+#' methods.
 #'
-#' @param parameters Names of the parameters. They are real numbers without bounds: transform those that have any, and let the
-#'   prior be that of the transformed ones.
-#' @param log_likelihood `function(theta, data)`, or `function(theta)` for a model without data: the log-likelihood at the
-#'   named vector `theta`, as one number, or as one for each row of `data`. `-Inf` is allowed, `NaN` and `Inf` are
+#' @param parameters Names of the parameters. They are real numbers without bounds: transform those that have any, and
+#'   let the prior be that of the transformed ones.
+#' @param log_likelihood `function(theta, data)`, or `function(theta)` for a model without data: the log-likelihood at
+#'   the named vector `theta`, as one number, or as one for each row of `data`. `-Inf` is allowed, `NaN` and `Inf` are
 #'   errors.
-#' @param log_prior `function(theta)`: the log density of the prior, normalised. A prior that does not integrate to one makes
-#'   an evidence that is off by what it integrates to.
-#' @param draw_prior `function(n)`: `n` draws from that prior, a matrix with a row for each (for one parameter, a vector will
-#'   do).
+#' @param log_prior `function(theta)`: the log density of the prior, normalised. A prior that does not integrate to
+#'   one makes an evidence that is off by what it integrates to.
+#' @param draw_prior `function(n)`: `n` draws from that prior, a matrix with a row for each (for one parameter, a
+#'   vector will do).
 #' @param gradient,prior_gradient Gradients of the two densities in `theta`, as functions of the same arguments; both or
 #'   neither.
 #' @param vectorised Whether the functions take a matrix with a point in each row, and return a value (or a row of a
@@ -22,11 +23,12 @@
 #'
 #' @details
 #' Data may be a data frame, a matrix or a vector. Methods that add rows chunk by chunk or take mini-batches, such as
-#' [sgais()], pass parts of the data to `log_likelihood`, which must then be a sum over rows. A model without data is any
-#' integral of `exp(log_likelihood(theta))` over the prior; leave `data` out of [evidence()].
+#' [sgais()], pass parts of the data to `log_likelihood`, which must then be a sum over rows. A model without data is
+#' any integral of `exp(log_likelihood(theta))` over the prior; leave `data` out of [evidence()].
 #'
-#' Functions run in R, one call after another, whatever `threads` says. An error in one of them stops the run as if it had
-#' been called directly, and so does an interrupt. Random numbers they draw are reproducible by the `seed` of the run.
+#' Functions run in R, one call after another, whatever `threads` says. An error in one of them stops the run as if it
+#' had been called directly, and so does an interrupt. Random numbers they draw are reproducible by the `seed` of the
+#' run.
 #'
 #' @return An object of class `"evidence_model"`.
 #'

@@ -4,9 +4,9 @@
 #'
 #' The response is a linear function of the covariates plus normal noise of known standard deviation; every
 #' coefficient, the intercept among them, has an independent normal prior:
-#' \deqn{y_i \sim N(x_i'w, \sigma^2), \qquad w_j \sim N(m_j, s_j^2).}{y[i] ~ N(x[i]'w, sigma^2), w[j] ~ N(m[j], s[j]^2).}
-#' The evidence has a closed form (see the `exact` member of [model_functions()]); what the other methods add is
-#' the evidence of a stream as it grows, and a check of the methods themselves.
+#' \deqn{y_i \sim N(x_i'w, \sigma^2), \qquad w_j \sim N(m_j, s_j^2).}{y[i] ~ N(x[i]'w, sigma^2), w[j] ~ N(m[j],
+#' s[j]^2).} The evidence has a closed form (see the `exact` member of [model_functions()]); what the other methods
+#' add is the evidence of a stream as it grows, and a check of the methods themselves.
 #'
 #' @param formula A formula as in [lm()]: factors, interactions, `.`, transformations such as `log(y)`, `I()` and
 #'   `poly()`, and `offset()` are understood. `NULL`, the default, when the data are `list(x =, y =)`.

@@ -178,7 +178,7 @@ nested_figure <- function(fit) {
 climb_figure <- function(fit) {
   points <- climb_points(fit)
   shown <- points$log_lik >= min(points$log_lik[points$weight > 1e-30 * max(points$weight)])
-  new_figure(-points$shrunk[shown], points$log_lik[shown], "Log likelihood along the climb", "", VOLUME, "Nats",
+  new_figure(-points$shrunk[shown], points$log_lik[shown], "Climb of the likelihood", "", VOLUME, "Nats",
              reversed = TRUE)
 }
 

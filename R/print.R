@@ -21,7 +21,8 @@
 #'   \item{`parameters`}{A data frame with a row for each parameter on the user's scale: `mean`, `sd`, `q5`, `q50`,
 #'     `q95`.}
 #'   \item{`draws`, `effective`}{Number of draws, and how many independent ones they are worth.}
-#'   \item{`steps`}{Annealing steps, `NULL` for nested sampling: their `total`, the number of `chunks`, the `most` in one chunk and the number of
+#'   \item{`steps`}{Annealing steps, `NULL` for nested sampling: their `total`, the number of `chunks`, the `most` in
+#'   one chunk and the number of
 #'     observations `at` its end.}
 #'   \item{`least_ess`}{The smallest effective sample size along the way: `ess`, of how many `particles`, after how
 #'     many observations (`n`) and at which `lambda`.}
