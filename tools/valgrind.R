@@ -16,7 +16,7 @@ models <- list(
 )
 methods <- intersect(
   c("ais", "smc", "sequential", "hybrid", "nested", "online_nested", "likelihood_weighting", "harmonic_mean",
-    "laplace", "bic", "bridge", "chib", "variational", "exact"),
+    "laplace", "bic", "bridge", "power_posterior", "chib", "variational", "exact"),
   getNamespaceExports("logevidence")
 )
 
