@@ -30,12 +30,13 @@ runs_of <- function(name, method, sizes, runs) {
 bands <- function(table, title, file, colours) {
   png(file, 1100, 750, res = 130)
   on.exit(dev.off())
-  par(mar = c(3.6, 4.6, 2.6, 1), mgp = c(2.4, 0.6, 0), tcl = -0.3, las = 1)
+  par(mar = c(3.6, 5.2, 2.6, 1), mgp = c(2.4, 0.6, 0), tcl = -0.3, las = 1)
   range_of <- function(f) aggregate(log_evidence / n ~ n + method, table, f)
   low <- range_of(min)
   high <- range_of(max)
   plot(NA, NA, log = "x", xlim = range(table$n), ylim = range(low[[3]], high[[3]]), xlab = "Observations",
-       ylab = "Log evidence per observation", main = title, font.main = 2, cex.main = 1)
+       ylab = "", main = title, font.main = 2, cex.main = 1)
+  title(ylab = "Log evidence per observation", line = 3.8)
   for (m in names(colours)) {
     a <- low[low$method == m, ]
     b <- high[high$method == m, ]

@@ -317,7 +317,7 @@ test_that("runs that end in whatever way give their memory back", {
   again(20)
   before <- used()
   again(100)
-  expect_lt(used() - before, 10e6)
+  expect_lt(used() - before, 10e6 * as.numeric(Sys.getenv("LOGEVIDENCE_PATIENCE", "1")))
 })
 
 test_that("nothing is lost to a garbage collector that runs all the time", {
