@@ -31,7 +31,7 @@ new_kernel <- function(name, args, mass = "default") {
 #' @param tempered Whether a chunk that is annealed at \eqn{\lambda} counts \eqn{\lambda} times in \eqn{n}; `FALSE`,
 #'   as published, counts it in full.
 #' @param bounce For `sghmc()` in nested sampling: whether a point that is reflected at the likelihood's wall goes on
-#'   from where it met it, which is exact; `FALSE`, as published, keeps it where it was.
+#'   from where it met it, which is reversible; `FALSE`, as published, keeps it where it was.
 #' @param width Width of the interval in which `slice()` looks for the next point, positive, on the scale of the mass
 #'   matrix; `NULL`, the default, adapts it between distributions.
 #' @param clip Largest move of a whitened coordinate in one step, positive.

@@ -105,6 +105,15 @@ size_t one_count(SEXP number, const char *name)
   return (size_t)value;
 }
 
+SEXP list_element(SEXP list, const char *name)
+{
+  SEXP names = Rf_getAttrib(list, R_NamesSymbol);
+  for (R_xlen_t i = 0; TYPEOF(list) == VECSXP && i < XLENGTH(list); i++)
+    if (strcmp(CHAR(STRING_ELT(names, i)), name) == 0) return VECTOR_ELT(list, i);
+  Rf_error("`%s` is missing.", name);
+  return R_NilValue;
+}
+
 SEXP named_list(size_t n, const char *const *names, SEXP *values)
 {
   SEXP list = PROTECT(Rf_allocVector(VECSXP, (R_xlen_t)n)), labels = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)n));

@@ -44,6 +44,8 @@ void raise_status(le_status status, const le_error *error);
 /* Asked by runs from the main thread: has the user pressed the interrupt key? */
 int user_interrupts(void *unused);
 
+/* The element of that name; an error where there is none. */
+SEXP list_element(SEXP list, const char *name);
 /* A list with names, both given as arrays. */
 SEXP named_list(size_t n, const char *const *names, SEXP *values);
 

@@ -50,15 +50,6 @@ static SEXP zero_vector(size_t n)
   return vector;
 }
 
-static SEXP extra_element(SEXP extra, const char *name)
-{
-  SEXP names = Rf_getAttrib(extra, R_NamesSymbol);
-  for (R_xlen_t i = 0; TYPEOF(extra) == VECSXP && i < XLENGTH(extra); i++)
-    if (strcmp(CHAR(STRING_ELT(names, i)), name) == 0) return VECTOR_ELT(extra, i);
-  Rf_error("`%s` is missing.", name);
-  return R_NilValue;
-}
-
 /* Blocks as the estimators would pass them. */
 enum { BLOCK = 512 };
 #define FOR_BLOCKS(e, block)                                                                           \
@@ -175,10 +166,10 @@ static SEXP eval_exact(const evaluation *e)
 
 static SEXP eval_draw_prior(const evaluation *e, SEXP extra)
 {
-  const size_t n = one_count(extra_element(extra, "n"), "n");
+  const size_t n = one_count(list_element(extra, "n"), "n");
   SEXP value = PROTECT(zeros(e->d, n));
   le_streams streams;
-  if (le_streams_alloc(&streams, 1, seed_from_words(extra_element(extra, "seed")), 0) != LE_OK)
+  if (le_streams_alloc(&streams, 1, seed_from_words(list_element(extra, "seed")), 0) != LE_OK)
     raise_status(LE_NO_MEMORY, NULL);
   for (size_t i = 0; i < n; i++) e->ops->draw_prior(e->self, streams.rng[0], REAL(value) + i * e->d);
   le_streams_free(&streams);
@@ -189,7 +180,7 @@ static SEXP eval_draw_prior(const evaluation *e, SEXP extra)
 static SEXP eval_simulate(const evaluation *e, SEXP rows, SEXP extra)
 {
   NEED(e, simulate);
-  const uint64_t seed = seed_from_words(extra_element(extra, "seed"));
+  const uint64_t seed = seed_from_words(list_element(extra, "seed"));
   SEXP value = PROTECT(Rf_duplicate(rows));
   le_streams streams;
   if (le_streams_alloc(&streams, 1, seed, 0) != LE_OK) raise_status(LE_NO_MEMORY, NULL);
@@ -201,7 +192,7 @@ static SEXP eval_simulate(const evaluation *e, SEXP rows, SEXP extra)
 
 static SEXP eval_relabel(const evaluation *e, SEXP theta, SEXP extra)
 {
-  SEXP reference = extra_element(extra, "reference"), value = PROTECT(Rf_duplicate(theta));
+  SEXP reference = list_element(extra, "reference"), value = PROTECT(Rf_duplicate(theta));
   if (TYPEOF(reference) != REALSXP || (size_t)XLENGTH(reference) != e->d)
     Rf_error("`reference` must be %d numbers.", (int)e->d);
   if (e->ops->relabel)

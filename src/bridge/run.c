@@ -33,19 +33,10 @@ static run_handle *run_get(SEXP pointer)
   return run;
 }
 
-static SEXP element(SEXP list, const char *name)
-{
-  SEXP names = Rf_getAttrib(list, R_NamesSymbol);
-  for (R_xlen_t i = 0; i < XLENGTH(list); i++)
-    if (strcmp(CHAR(STRING_ELT(names, i)), name) == 0) return VECTOR_ELT(list, i);
-  Rf_error("A run needs `%s`.", name);
-  return R_NilValue;
-}
-
 static SEXP run_new(void *data)
 {
   SEXP problem = data;
-  SEXP model = PROTECT(model_new(element(problem, "model_type"), element(problem, "model_args")));
+  SEXP model = PROTECT(model_new(list_element(problem, "model_type"), list_element(problem, "model_args")));
   /* the run reads settings where R keeps them: both stay alive as long as the pointer */
   SEXP keep = PROTECT(Rf_list2(problem, model)), pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, keep));
   run_handle *run = le_resize(NULL, sizeof *run);
@@ -54,37 +45,37 @@ static SEXP run_new(void *data)
   R_SetExternalPtrAddr(pointer, run);
   R_RegisterCFinalizerEx(pointer, run_finalize, TRUE);
 
-  const char *name = one_string(element(problem, "estimator"), "estimator");
+  const char *name = one_string(list_element(problem, "estimator"), "estimator");
   run->ops = le_find_estimator(name);
   if (!run->ops) Rf_error("There is no estimator called \"%s\".", name);
-  run->context.threads = le_threads_usable((int)one_count(element(problem, "threads"), "threads"));
+  run->context.threads = le_threads_usable((int)one_count(list_element(problem, "threads"), "threads"));
   run->context.interrupted = user_interrupts;
 
   const model_handle *handle = model_get(model);
   run->model = handle;
   if (handle->ops == &handle->own) run->context.threads = 1;
   run->width = handle->ops->width(handle->self);
-  SEXP kernels = element(problem, "kernels");
+  SEXP kernels = list_element(problem, "kernels");
   le_kernel_spec *kernel = le_arena_bytes(&run->arena, (size_t)XLENGTH(kernels), sizeof *kernel);
   if (!kernel) raise_status(LE_NO_MEMORY, NULL);
   for (R_xlen_t i = 0; i < XLENGTH(kernels); i++) {
     SEXP spec = VECTOR_ELT(kernels, i);
-    name = one_string(element(spec, "name"), "kernel");
+    name = one_string(list_element(spec, "name"), "kernel");
     kernel[i].ops = le_find_kernel(name);
     if (!kernel[i].ops) Rf_error("There is no kernel called \"%s\".", name);
-    kernel[i].args = args_from_list(element(spec, "args"), &run->arena);
+    kernel[i].args = args_from_list(list_element(spec, "args"), &run->arena);
   }
   const le_problem made = {handle->ops,
                            handle->self,
-                           args_from_list(element(problem, "settings"), &run->arena),
+                           args_from_list(list_element(problem, "settings"), &run->arena),
                            (size_t)XLENGTH(kernels),
                            kernel,
-                           seed_from_words(element(problem, "seed")),
-                           (uint32_t)one_count(element(problem, "replicate"), "replicate"),
-                           one_count(element(problem, "total"), "total")};
+                           seed_from_words(list_element(problem, "seed")),
+                           (uint32_t)one_count(list_element(problem, "replicate"), "replicate"),
+                           one_count(list_element(problem, "total"), "total")};
   /* the kernels' specs outlive this call in the run's arena; the settings struct itself is copied by alloc */
   le_status status = run->ops->alloc(&made, &run->context, &run->self);
-  if (status == LE_OK && !Rf_asLogical(element(problem, "restore"))) status = run->ops->start(run->self);
+  if (status == LE_OK && !Rf_asLogical(list_element(problem, "restore"))) status = run->ops->start(run->self);
   user_model_raise(run->model);
   if (status != LE_OK) raise_status(status, &run->context.error);
   UNPROTECT(3);

@@ -163,15 +163,6 @@ int user_model_is(SEXP type)
   return strcmp(one_string(type, "type"), user_ops.name) == 0;
 }
 
-static SEXP named(SEXP args, const char *name)
-{
-  SEXP names = Rf_getAttrib(args, R_NamesSymbol);
-  for (R_xlen_t i = 0; i < XLENGTH(args); i++)
-    if (strcmp(CHAR(STRING_ELT(names, i)), name) == 0) return VECTOR_ELT(args, i);
-  Rf_error("A custom model needs `%s`.", name);
-  return R_NilValue;
-}
-
 void user_model_create(model_handle *handle, SEXP args, SEXP kept)
 {
   user_model *model = le_resize(NULL, sizeof *model);
@@ -180,17 +171,17 @@ void user_model_create(model_handle *handle, SEXP args, SEXP kept)
   handle->self = model;
   handle->own = user_ops;
   handle->ops = &handle->own;
-  model->answer = named(args, "answer");
+  model->answer = list_element(args, "answer");
   model->kept = kept;
-  model->d = one_count(named(args, "dim"), "dim");
+  model->d = one_count(list_element(args, "dim"), "dim");
   model->next = DRAWS_AHEAD;
   model->ahead = le_resize(NULL, DRAWS_AHEAD * model->d * sizeof(double));
   if (!model->ahead) raise_status(LE_NO_MEMORY, NULL);
-  if (!Rf_asLogical(named(args, "gradients"))) {
+  if (!Rf_asLogical(list_element(args, "gradients"))) {
     handle->own.log_prior_grad = NULL;
     handle->own.log_lik_grad = NULL;
   }
-  if (Rf_asLogical(named(args, "several"))) handle->own.traits |= LE_MODEL_MULTIMODAL;
+  if (Rf_asLogical(list_element(args, "several"))) handle->own.traits |= LE_MODEL_MULTIMODAL;
 }
 
 /* Raises what stopped the user's functions, if anything did. */

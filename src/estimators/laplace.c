@@ -72,7 +72,6 @@ static le_status alloc_all(laplace *s, const le_problem *problem)
   s->scale = le_arena_doubles(&s->arena, d);
   s->normal = le_arena_doubles(&s->arena, s->draws * d);
   s->work = le_arena_doubles(&s->arena, le_mode_work(d));
-  /* information matrices go through the metric's memory */
   return s->arena.failed ? LE_NO_MEMORY : LE_OK;
 }
 
