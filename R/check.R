@@ -111,6 +111,15 @@ check_choice <- function(x, name, choices) {
   unname(x)
 }
 
+is_one_string <- function(x) is.character(x) && length(x) == 1 && !is.na(x) && nzchar(x)
+
+#' One string that is not empty
+#' @noRd
+check_word <- function(x, name, rule) {
+  if (!is_one_string(x)) refuse(x, name, rule)
+  unname(x)
+}
+
 #' A vector of finite numbers, positive ones if so asked; its names are kept
 #' @noRd
 check_numbers <- function(x, name, positive = FALSE) {

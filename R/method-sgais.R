@@ -125,7 +125,7 @@ early_moves <- function(components = 1) {
 #' A method's open choices made for a model
 #' @noRd
 settle <- function(method, model) {
-  if (length(method$open) == 0 || !may_have_modes(model) || inherits(model, "custom_model")) return(method)
+  if (length(method$open) == 0 || !may_have_modes(model) || is.null(model$components)) return(method)
   moves <- early_moves(model$components)[method$open]
   if (!is.null(moves$kernel)) method$kernels[[1]] <- moves$kernel
   for (name in setdiff(names(moves), "kernel")) method$settings[[paste0("1.", name)]] <- moves[[name]]

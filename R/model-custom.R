@@ -52,13 +52,12 @@
 #' )
 #' evidence(shell, method = nested(live = 100), seed = 1)
 #'
+#' @seealso [compiled_model()] for C.
 #' @family models
 #' @export
 custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, gradient = NULL, prior_gradient = NULL,
                          vectorised = FALSE, modes = c("one", "several")) {
-  if (!is.character(parameters) || length(parameters) == 0 || anyNA(parameters) || !all(nzchar(parameters)))
-    refuse(parameters, "parameters", "names of the parameters")
-  if (anyDuplicated(parameters)) fail("`parameters` must be distinct, not `", parameters[duplicated(parameters)][1], "` twice.")
+  check_parameter_names(parameters)
   check_is_function(log_likelihood, "log_likelihood")
   check_is_function(log_prior, "log_prior")
   check_is_function(draw_prior, "draw_prior")
@@ -75,6 +74,12 @@ custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, grad
   model$gradient <- gradient
   model$prior_gradient <- prior_gradient
   model
+}
+
+check_parameter_names <- function(parameters) {
+  if (!is.character(parameters) || length(parameters) == 0 || anyNA(parameters) || !all(nzchar(parameters)))
+    refuse(parameters, "parameters", "names of the parameters")
+  if (anyDuplicated(parameters)) fail("`parameters` must be distinct, not `", parameters[duplicated(parameters)][1], "` twice.")
 }
 
 check_is_function <- function(f, name) if (!is.function(f)) refuse(f, name, "a function")
@@ -116,6 +121,7 @@ custom_rows <- function(data, argument = "data") {
 }
 
 no_data <- function(model) {
+  if (inherits(model, "compiled_model")) return(NULL)
   if (!inherits(model, "custom_model") || length(formals(args(model$log_likelihood))) > 1) fail("`data` must be given.")
   NULL
 }

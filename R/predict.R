@@ -58,7 +58,8 @@ PREDICTIONS <- list(
   linear_regression = c("response", "density"),
   softmax_regression = c("probability", "class", "density"),
   gaussian_mixture = c("density", "probability"),
-  custom_model = "density"
+  custom_model = "density",
+  compiled_model = "density"
 )
 
 # Numbers in a matrix of rows x draws, of which a few live at a time: 1 MB each, as caches like it.

@@ -130,7 +130,8 @@ static void model_finalize(SEXP pointer)
 {
   model_handle *handle = R_ExternalPtrAddr(pointer);
   if (!handle) return;
-  if (handle->self) handle->ops->destroy(handle->self);
+  if (handle->self && (!handle->table || compiled_model_lives(handle, CAR(R_ExternalPtrProtected(pointer)))))
+    handle->ops->destroy(handle->self);
   le_arena_free(&handle->arena);
   le_release(handle);
   R_ClearExternalPtr(pointer);
@@ -144,9 +145,9 @@ model_handle *model_get(SEXP pointer)
 SEXP model_new(SEXP type, SEXP args)
 {
   const char *name = one_string(type, "type");
-  const int users = user_model_is(type);
-  const le_model_ops *ops = users ? NULL : le_find_model(name);
-  if (!ops && !users) Rf_error("There is no model called \"%s\".", name);
+  const int users = user_model_is(type), compiled = compiled_model_is(type);
+  const le_model_ops *ops = users || compiled ? NULL : le_find_model(name);
+  if (!ops && !users && !compiled) Rf_error("There is no model called \"%s\".", name);
   SEXP kept = PROTECT(Rf_allocVector(VECSXP, 1)), alive = PROTECT(Rf_list2(args, kept));
   SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, alive));
   model_handle *handle = le_resize(NULL, sizeof *handle);
@@ -160,10 +161,12 @@ SEXP model_new(SEXP type, SEXP args)
     UNPROTECT(3);
     return pointer;
   }
+  if (compiled) compiled_model_find(handle, args);
   const le_args settings = args_from_list(args, &handle->arena);
   le_error error = {""};
-  const le_status status = ops->create(&settings, &handle->self, error.message);
+  const le_status status = handle->ops->create(&settings, &handle->self, error.message);
   if (status != LE_OK) raise_status(status, &error);
+  if (compiled) compiled_model_check(handle);
   UNPROTECT(3);
   return pointer;
 }

@@ -9,6 +9,7 @@
 #define STRICT_R_HEADERS
 #include <R.h>
 #include <Rinternals.h>
+#include <R_ext/Rdynload.h>
 
 /* Runs `body` with GSL's error handler off; it is back on however the body ends, R errors and interrupts included. */
 SEXP guarded(SEXP (*body)(void *data), void *data);
@@ -27,7 +28,8 @@ typedef struct model_handle {
   const le_model_ops *ops;
   void *self;
   le_arena arena;
-  le_model_ops own; /* of a model made of R functions: what it offers is known when it is made */
+  DL_FUNC table;    /* of a compiled model, the function that its library gave it by */
+  le_model_ops own; /* where what it offers is known only when it is made: models of R functions, and of other libraries */
 } model_handle;
 SEXP model_new(SEXP type, SEXP args);
 model_handle *model_get(SEXP pointer);
@@ -35,6 +37,14 @@ model_handle *model_get(SEXP pointer);
 /* Models made of R functions (user_model.c). */
 int user_model_is(SEXP type);
 void user_model_create(model_handle *handle, SEXP args, SEXP kept);
+int user_model_made(const model_handle *handle);
+/* Models compiled elsewhere (compiled_model.c). */
+int compiled_model_is(SEXP type);
+void compiled_model_find(model_handle *handle, SEXP args);
+void compiled_model_check(model_handle *handle);
+/* Whether its library is still there: an instance outlives it until R collects the garbage. */
+int compiled_model_lives(const model_handle *handle, SEXP args);
+int compiled_model_takes_data(const le_model_ops *ops);
 /* Raises what stopped the user's functions, if anything did; to be called after every use of a model. */
 void user_model_raise(const model_handle *handle);
 

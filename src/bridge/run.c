@@ -53,7 +53,7 @@ static SEXP run_new(void *data)
 
   const model_handle *handle = model_get(model);
   run->model = handle;
-  if (handle->ops == &handle->own) run->context.threads = 1;
+  if (user_model_made(handle)) run->context.threads = 1;
   run->width = handle->ops->width(handle->self);
   SEXP kernels = list_element(problem, "kernels");
   le_kernel_spec *kernel = le_arena_bytes(&run->arena, (size_t)XLENGTH(kernels), sizeof *kernel);

@@ -163,6 +163,11 @@ int user_model_is(SEXP type)
   return strcmp(one_string(type, "type"), user_ops.name) == 0;
 }
 
+int user_model_made(const model_handle *handle)
+{
+  return handle->ops->create == never_create;
+}
+
 void user_model_create(model_handle *handle, SEXP args, SEXP kept)
 {
   user_model *model = le_resize(NULL, sizeof *model);
@@ -187,7 +192,7 @@ void user_model_create(model_handle *handle, SEXP args, SEXP kept)
 /* Raises what stopped the user's functions, if anything did. */
 void user_model_raise(const model_handle *handle)
 {
-  if (!handle || handle->ops != &handle->own) return;
+  if (!handle || !user_model_made(handle)) return;
   const user_model *model = handle->self;
   if (!model->failed) return;
   SEXP condition = PROTECT(VECTOR_ELT(model->kept, 0));

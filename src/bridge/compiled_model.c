@@ -1,0 +1,77 @@
+/* A model of another library: its table of functions is what the C function of that name returns.  Tables of an earlier
+ * header may be shorter; what they lack is not offered. */
+#include "bridge/bridge.h"
+
+int compiled_model_is(SEXP type)
+{
+  return strcmp(one_string(type, "type"), "compiled_model") == 0;
+}
+
+/* An integral without data has one row, which it does not read. */
+static size_t one_wide(const void *self)
+{
+  (void)self;
+  return 1;
+}
+
+int compiled_model_takes_data(const le_model_ops *ops)
+{
+  return ops->width != one_wide;
+}
+
+/* Where the function is now; NULL if it is nowhere, which is an error where it must be there. */
+static DL_FUNC find(SEXP args, int must)
+{
+  SEXP symbol = list_element(args, ".symbol"), library = list_element(args, ".library");
+  SEXP call = PROTECT(Rf_lang4(Rf_install("find_symbol"), symbol, library, PROTECT(Rf_ScalarLogical(must))));
+  SEXP package = PROTECT(Rf_mkString("logevidence"));
+  SEXP space = PROTECT(R_FindNamespace(package));
+  SEXP address = PROTECT(Rf_eval(call, space));
+  const DL_FUNC found = TYPEOF(address) == EXTPTRSXP ? R_ExternalPtrAddrFn(address) : NULL;
+  UNPROTECT(5);
+  return found;
+}
+
+int compiled_model_lives(const model_handle *handle, SEXP args)
+{
+  return find(args, 0) == handle->table;
+}
+
+void compiled_model_find(model_handle *handle, SEXP args)
+{
+  handle->table = find(args, 1);
+  const le_model_ops *(*table)(void) = (const le_model_ops *(*)(void))handle->table;
+  const le_model_ops *ops = table();
+  le_error error = {""};
+  const size_t least = offsetof(le_model_ops, simulate);
+  if (!ops || ops->version != LE_CONTRACT_VERSION || ops->size < least || ops->size > sizeof *ops)
+    snprintf(error.message, sizeof error.message,
+             "The model in C was made with another version of logevidence.h: compile it again.");
+  else
+    memcpy(&handle->own, ops, ops->size);
+  handle->own.name = "compiled_model";
+  const le_model_ops *own = &handle->own;
+  if (!error.message[0] && (!own->create || !own->destroy || !own->dim || !own->width || !own->log_prior ||
+                            !own->draw_prior || !own->log_lik || !own->log_lik_each))
+    snprintf(error.message, sizeof error.message, "The model in C must have %s.",
+             !own->create         ? "`create`"
+             : !own->destroy      ? "`destroy`"
+             : !own->dim          ? "`dim`"
+             : !own->width        ? "`width`"
+             : !own->log_prior    ? "`log_prior`"
+             : !own->draw_prior   ? "`draw_prior`"
+             : !own->log_lik      ? "`log_lik`"
+                                  : "`log_lik_each`");
+  if (error.message[0]) raise_status(LE_BAD_ARGUMENT, &error);
+  handle->ops = own;
+}
+
+/* Once the instance is there: what it says must make sense. */
+void compiled_model_check(model_handle *handle)
+{
+  if (handle->ops->dim(handle->self) == 0) {
+    const le_error error = {"The model in C must have at least one parameter, not 0."};
+    raise_status(LE_BAD_ARGUMENT, &error);
+  }
+  if (handle->ops->width(handle->self) == 0) handle->own.width = one_wide;
+}

@@ -1,0 +1,112 @@
+# Models in C: the package's own example, compiled here, against the built-in model and its closed form.
+
+compiler_works <- FALSE
+local({
+  source <- file.path(tempdir(), "normal_mean.c")
+  file.copy(system.file("examples", "normal_mean.c", package = "logevidence"), source, overwrite = TRUE)
+  # an integral without data, and tables that are not right, from the same file
+  cat(
+    'static size_t none(const void *self) { (void)self; return 0; }',
+    'static le_status still(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,',
+    '  double *scratch) { (void)rows; (void)scratch; log_prior(self, m, theta, value); return LE_OK; }',
+    'const le_model_ops *square_table(void) { static le_model_ops t; t = ops; t.width = none; t.log_lik = still;',
+    '  t.log_lik_each = still; t.log_lik_grad = NULL; t.traits = LE_MODEL_MULTIMODAL; return &t; }',
+    'const le_model_ops *old_table(void) { static le_model_ops t; t = ops; t.version = 0; return &t; }',
+    'const le_model_ops *short_table(void) { static le_model_ops t; t = ops; t.size = offsetof(le_model_ops, exact);',
+    '  return &t; }',
+    'const le_model_ops *empty_table(void) { static le_model_ops t; t = ops; t.draw_prior = NULL; return &t; }',
+    'const le_model_ops *no_table(void) { return NULL; }',
+    file = source, sep = "\n", append = TRUE
+  )
+  library <- file.path(tempdir(), paste0("normal_mean", .Platform$dynlib.ext))
+  flags <- paste0("PKG_CPPFLAGS=-I", system.file("include", package = "logevidence"))
+  made <- tryCatch(system2(file.path(R.home("bin"), "R"), c("CMD", "SHLIB", "-o", library, source), stdout = FALSE,
+                           stderr = FALSE, env = flags), error = function(e) 1)
+  compiler_works <<- made == 0 && file.exists(library)
+  if (compiler_works) dyn.load(library)
+})
+needs_compiler <- function() {
+  skip_on_cran()
+  skip_if_not(compiler_works, "a C compiler and the headers of GSL")
+}
+normal_mean <- function(...) compiled_model("normal_mean_table", "mean", ..., PACKAGE = "normal_mean")
+few <- c(1.2, 0.4, 2.1)
+
+test_that("a model in C has the densities of the built-in one", {
+  needs_compiler()
+  ours <- model_functions(normal_mean(sigma = 2), few)
+  theirs <- model_functions(gaussian_mean(sigma = 2, prior_sd = 1), few)
+  at <- c(-3, 0.1, 5)
+  for (what in c("log_prior", "log_prior_gradient", "log_lik", "gradient", "log_lik_each"))
+    expect_equal(ours[[what]](at), theirs[[what]](at), tolerance = 1e-13, label = what)
+  draws <- ours$draw_prior(1e4, seed = test_seed(1))
+  expect_gt(stats::ks.test(draws, "pnorm")$p.value, 1e-4)
+})
+
+test_that("every kind of method takes a model in C", {
+  needs_compiler()
+  truth <- logml(evidence(gaussian_mean(sigma = 2, prior_sd = 1), few, exact()))
+  for (method in list(sgais(), smc(), ais(), nested(100), laplace(importance = 200), bridge(), likelihood_weighting(1e4),
+                      online_nested(60), hybrid(2, 50))) {
+    fit <- evidence(normal_mean(sigma = 2), few, method, seed = test_seed(3), progress = FALSE)
+    expect_lt(abs(logml(fit) - truth), 4 * fit$se, label = paste("error of", method$name))
+  }
+  expect_equal(colnames(posterior_draws(fit)), "mean")
+  expect_length(predict(fit, c(0, 1)), 2)
+})
+
+test_that("threads change nothing", {
+  needs_compiler()
+  run <- function(threads) logml(evidence(normal_mean(), sin(1:2000), smc(), seed = 1, threads = threads, progress = FALSE))
+  expect_identical(run(1), run(2))
+})
+
+test_that("an integral in C has no data, and methods may look for its modes", {
+  needs_compiler()
+  square <- compiled_model("square_table", "x", PACKAGE = "normal_mean")
+  expect_true(may_have_modes(square))
+  fit <- evidence(square, method = nested(), seed = test_seed(1), progress = FALSE)
+  expect_lt(abs(logml(fit) + log(4 * pi) / 2), 4 * fit$se)
+  expect_error(evidence(square, 1:3), "model without data", class = "logevidence_error")
+  expect_error(evidence(square, method = smc()), class = "logevidence_error")
+})
+
+test_that("a table of an earlier header still works", {
+  needs_compiler()
+  short <- compiled_model("short_table", "mean", sigma = 2, PACKAGE = "normal_mean")
+  for (method in list(smc(), nested(50)))
+    expect_identical(logml(evidence(short, few, method, seed = 1)), logml(evidence(normal_mean(sigma = 2), few, method, seed = 1)))
+})
+
+test_that("what is wrong with a model in C is said at once", {
+  needs_compiler()
+  wrong <- function(code, sentence) expect_error(code, sentence, fixed = TRUE, class = "logevidence_error")
+  from <- function(symbol, parameters = "mean", ...) compiled_model(symbol, parameters, ..., PACKAGE = "normal_mean")
+  wrong(from("old_table"), "compile it again")
+  wrong(from("no_table"), "compile it again")
+  wrong(from("empty_table"), "`draw_prior`")
+  wrong(from("normal_mean_table", c("a", "b")), "must name the 1 parameters")
+  wrong(from("normal_mean_table", sigma = -1), "`sigma` must be a positive number, not -1")
+  wrong(from("normal_mean_table", "mean", 3), "names, each its own")
+  wrong(from("normal_mean_table", "mean", sigma = TRUE), "`sigma` must be numeric or one string")
+  wrong(from(3), "`symbol` must be")
+  wrong(evidence(normal_mean()), "`data` must be given")
+  wrong(evidence(normal_mean(), cbind(1:3, 4:6)), "must have 1 column, not 2")
+  wrong(evidence(normal_mean(), data.frame(a = c("x", "y"))), "not `a`")
+  wrong(evidence(normal_mean(), c(1, NA)), "NA")
+  wrong(evidence(normal_mean(), few, exact()), "closed form")
+  expect_output(print(normal_mean(sigma = 2)), "sigma = 2")
+})
+
+test_that("a symbol that is not loaded is named", {
+  expect_error(compiled_model("no_such_symbol_anywhere", "a"), "no_such_symbol_anywhere", class = "logevidence_error")
+})
+
+test_that("a library may be unloaded after its runs", {
+  needs_compiler()
+  model <- normal_mean()
+  evidence(model, few, smc(), seed = 1)
+  dyn.unload(file.path(tempdir(), paste0("normal_mean", .Platform$dynlib.ext)))
+  gc()
+  expect_error(evidence(model, few), "use dyn.load() first", fixed = TRUE, class = "logevidence_error")
+})
