@@ -217,7 +217,7 @@ predict.model_comparison <- function(object, newdata, type = NULL, ...) {
 #' error
 #'   `se`. `post_prob()` returns named probabilities. `error_measures()` returns the list that \pkg{bridgesampling}
 #'   has: the relative mean squared error `re2` of the evidence, its root `cv`, and that in percent. `as_bridge()`
-#'   returns an object of class `"bridge"`.
+#'   returns an object of class `"bridge"`, with the error measures of the fit.
 #'
 #' @examples
 #' line <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
@@ -322,8 +322,12 @@ error_measures.default <- function(x, ...) {
 as_bridge <- function(fit) {
   check_is_fit(fit)
   structure(list(logml = fit$log_evidence, niter = 1L, method = "normal", q11 = NA_real_, q12 = NA_real_, q21 = NA_real_,
-                 q22 = NA_real_), class = "bridge")
+                 q22 = NA_real_, measures = error_measures(fit)), class = c("evidence_bridge", "bridge"))
 }
+
+# what bridgesampling would make from the densities at its own draws
+#' @rawNamespace S3method(bridgesampling::error_measures, evidence_bridge)
+error_measures.evidence_bridge <- function(x, ...) x$measures
 
 #' @exportS3Method bayestestR::bayesfactor_models
 bayesfactor_models.evidence <- function(..., denominator = 1, verbose = TRUE) {

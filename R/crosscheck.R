@@ -13,7 +13,7 @@
 #' @details
 #' A method that fails is listed with its error, and the others go on. The disagreement of two methods is the
 #' difference of their log evidences over the root of the sum of their squared standard errors; beyond 3 or so it is
-#' more than chance. Methods without a standard error are shown but not judged.
+#' more than chance. Methods without a standard error, and those that failed their own checks, are shown but not judged.
 #'
 #' @return A data frame of class `"crosscheck"` with a row for each method: `method`, `log_evidence`, `se`, `z` (its
 #'   disagreement with the mean of the others, weighted by their precision), `seconds`, `reliable` (whether it passed
@@ -51,10 +51,13 @@ crosscheck <- function(model, data, methods = list(sgais(), smc(), nested(), lap
     seconds = part(function(f) f$work[["seconds"]]), reliable = part(function(f) length(f$failed) == 0, FALSE),
     error = vapply(fits, function(f) if (is.character(f)) f else "", "")
   )
-  for (i in which(is.finite(table$se))) table$z[i] <- against_others(table, i)
+  for (i in which(judged(table))) table$z[i] <- against_others(table, i)
   structure(table, class = c("crosscheck", "data.frame"), disagreement = disagreement(table),
             fits = stats::setNames(fits, names), model = model, n = n)
 }
+
+# An estimate without an error, or with one that its own checks say is not to be believed, agrees or not with nobody.
+judged <- function(table) is.finite(table$se) & is.finite(table$log_evidence) & table$reliable
 
 disagreement <- function(table) {
   apart <- outer(table$log_evidence, table$log_evidence, `-`) / sqrt(outer(table$se^2, table$se^2, `+`))
@@ -67,7 +70,7 @@ disagreement <- function(table) {
 method_seed <- function(words, i) WORD * ((words[1] + i - 1) %% 2^21) + words[2]
 
 against_others <- function(table, i) {
-  others <- setdiff(which(is.finite(table$se) & is.finite(table$log_evidence)), i)
+  others <- setdiff(which(judged(table)), i)
   if (!length(others)) return(NA_real_)
   se <- pmax(table$se[others], 1e-12)
   precision <- 1 / se^2
@@ -103,9 +106,9 @@ print.crosscheck <- function(x, ...) {
 #' Do the methods agree, in one sentence
 #' @noRd
 verdict <- function(x) {
-  apart <- abs(disagreement(x)) # of the rows that are shown
-  apart[!is.finite(apart)] <- 0
-  if (sum(is.finite(x$se)) < 2) return("Fewer than two methods have a standard error: nothing can be said.")
+  x <- x[judged(x), ] # of the rows that are shown
+  if (nrow(x) < 2) return("Fewer than two methods have a standard error and passed their own checks: nothing can be said.")
+  apart <- abs(disagreement(x))
   at <- which(apart == max(apart), arr.ind = TRUE)[1, ]
   gap <- abs(diff(x$log_evidence[at]))
   pair <- paste0(x$method[at[1]], " and ", x$method[at[2]], " are ", format(gap, digits = 2), " nats apart, ",

@@ -29,7 +29,11 @@ stage <- function(particles, kernel = 0, mass = "default", steps = 0, schedule =
 
 check_particles <- function(particles, min = 2) check_count(particles, "particles", min, 1e6)
 
-check_steps <- function(steps) check_count(steps, "steps", 1, 1e5)
+# Left open, as many as it takes for particles to forget where they were well enough that errors are reported right.
+check_steps <- function(steps, kernel = NULL) {
+  if (is.null(steps) && !is.null(kernel)) return(switch(kernel$name, rwm = 10, slice = 5, 2))
+  check_count(steps, "steps", 1, 1e5)
+}
 
 check_resampling <- function(resampling) {
   check_choice(resampling, "resampling", c("systematic", "stratified", "multinomial", "residual", "none"))
@@ -81,7 +85,7 @@ likelihood_weighting <- function(particles = 10000) {
 #'
 #' @param particles Number of chains, a whole number of at least 2.
 #' @param draws Posterior draws of each chain.
-#' @param steps Moves between two draws.
+#' @param steps Moves between two draws; by default 2, 5 with [slice()], 10 with [rwm()].
 #' @param kernel A kernel with an accept step: [hmc()], [mala()] or [rwm()].
 #'
 #' @details
@@ -98,14 +102,14 @@ likelihood_weighting <- function(particles = 10000) {
 #'
 #' @family methods
 #' @export
-harmonic_mean <- function(particles = 50, draws = 100, steps = 2, kernel = hmc()) {
+harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hmc()) {
   particles <- check_particles(particles)
   kernel <- check_kernel(kernel)
   if (!needs_density(kernel))
     fail("`kernel` must have an accept step, hmc(), mala() or rwm(), not ", kernel$name, "().")
   new_method(
     "harmonic_mean", match.call(),
-    list(stage(particles, 1, kernel$mass, check_steps(steps),
+    list(stage(particles, 1, kernel$mass, check_steps(steps, kernel),
                list(schedule = "adaptive", ess = 0.9 * particles), threshold = 0.5, whole = 1)),
     list(kernel),
     rounds = check_count(draws, "draws", 1, 1e6),
@@ -139,7 +143,7 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = 2, kernel = hmc()
 #'
 #' @family methods
 #' @export
-bridge <- function(particles = 50, draws = 100, steps = 2, kernel = hmc()) {
+bridge <- function(particles = 50, draws = 100, steps = NULL, kernel = hmc()) {
   method <- harmonic_mean(particles, check_count(draws, "draws", 2, 1e6), steps, kernel)
   method$settings$bridge <- 1
   method["note"] <- list(NULL)
@@ -203,7 +207,7 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
 #' @param particles Number of particles, a whole number of at least 2.
 #' @param schedule [adaptive()], [sigmoidal()] or [linear()].
 #' @param kernel How particles move, on the full data: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
-#' @param steps Moves at each distribution.
+#' @param steps Moves at each distribution; by default 2, 5 with [slice()], 10 with [rwm()], whose moves are shorter.
 #' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article's comparison: 10 particles, an
 #'   effective sample size of 5, 20 steps of [sghmc()] with full gradients. Arguments given explicitly still count.
 #'
@@ -218,7 +222,7 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
 #'
 #' @family methods
 #' @export
-ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 2, preset = "default") {
+ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = NULL, preset = "default") {
   preset <- check_choice(preset, "preset", c("default", "paper"))
   if (preset == "paper") {
     if (missing(particles)) particles <- 10
@@ -230,7 +234,7 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
   kernel <- check_kernel(kernel)
   new_method(
     "ais", match.call(),
-    list(stage(particles, 1, kernel$mass, check_steps(steps), schedule_settings(check_schedule(schedule), particles),
+    list(stage(particles, 1, kernel$mass, check_steps(steps, kernel), schedule_settings(check_schedule(schedule), particles),
                whole = 1)),
     list(kernel)
   )
@@ -248,7 +252,8 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
 #'   particles. On the data path (default 0.5) a chunk that would leave fewer is annealed in; 1 never anneals.
 #' @param chunk For the data path: rows added at a time.
 #' @param kernel How particles move, on all data so far: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
-#' @param steps Moves at each distribution; on the data path of a mixture more while rows are few.
+#' @param steps Moves at each distribution; by default 2, 5 with [slice()], 10 with [rwm()], and on the data path of a
+#'   mixture more while rows are few.
 #' @param resampling `"systematic"`, `"stratified"`, `"multinomial"`, `"residual"`, or `"none"`.
 #' @param threshold Resample when the effective sample size falls under this share of the particles; 1 is always.
 #' @param move For the data path: move particles after every chunk (`"always"`), or only when they have been resampled
@@ -271,7 +276,7 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
 #' @family methods
 #' @export
 smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == "thermal") 0.9 else 0.5, chunk = 1,
-                kernel = hmc(), steps = 2,
+                kernel = hmc(), steps = NULL,
                 resampling = "systematic", threshold = 0.5, move = c("resampled", "always")) {
   path <- check_choice(path, "path", c("thermal", "data"))
   particles <- check_particles(particles)
@@ -286,7 +291,7 @@ smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == 
   }
   method <- new_method(
     "smc", match.call(),
-    list(c(stage(particles, 1, kernel$mass, check_steps(steps), own[1:2], resampling$resampling,
+    list(c(stage(particles, 1, kernel$mass, check_steps(steps, kernel), own[1:2], resampling$resampling,
                  resampling$threshold), own[-(1:2)])),
     list(kernel)
   )

@@ -96,6 +96,7 @@ describe.custom_model <- function(model) {
 
 #' @exportS3Method
 encode.custom_model <- function(model, data) {
+  if (is.null(data)) no_data(model)
   n <- custom_rows(data)
   list(
     rows = matrix(as.double(seq_len(n)), 1),

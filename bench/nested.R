@@ -106,7 +106,7 @@ main <- function(seeds = "20", problems = NULL) {
                      nested()$settings$live, bare)
     writeLines(c(problem$title, about, HEADER))
     for (kernel in names(KERNELS)) {
-      # far off at its default rate where the likelihood is in R, and slow: that shows in a quarter of the runs
+      # far off at its default rate, and slow: that shows in a quarter of the runs
       own <- if (kernel == "sghmc" && name != "linear") seeds[seq_len(ceiling(length(seeds) / 4))] else seeds
       runs <- do.call(rbind, lapply(own, function(seed) run_once(problem, KERNELS[[kernel]], seed)))
       cat(table_row(kernel, runs, bare), "\n", sep = "")

@@ -2,10 +2,11 @@
 # and nested sampling against annealed importance sampling, from 20 to 1,000 rows; five runs each, on a one-dimensional
 # mixture of three normals (9 parameters, 8 of them free).  Bands are the smallest and largest of the runs.
 #
-#   Rscript bench/papers.R [runs = 5] [directory = bench/results] [rows = 75, the most for rejection]
+#   Rscript bench/papers.R [runs = 5] [directory = bench/results] [parts = rejection,long,annealing]
 #
 # Runs the installed package (R_LIBS says which).  Rejections take most of the time, and ever more of it: 40 seconds a run
-# at 75 rows, and about twenty times as many draws at 250.
+# of 20 live points at 75 rows, and about twenty times as many draws at 250.  So up to 75 rows both have 20 live points, and
+# in the part `long` the two of the papers.
 
 suppressPackageStartupMessages(library(logevidence))
 
@@ -45,24 +46,50 @@ bands <- function(table, title, file, colours) {
   legend("bottomright", names(colours), fill = adjustcolor(unlist(colours), 0.35), bty = "n")
 }
 
-main <- function(runs = "5", directory = "bench/results", rows = "75") {
-  runs <- as.integer(runs)
-  dir.create(directory, showWarnings = FALSE, recursive = TRUE)
-  reflected <- nested(live = 20, kernel = sghmc(rate = 1e-3, friction = 0.1), steps = 60)
-  published <- nested(live = 20, kernel = sghmc(rate = 1e-3, friction = 0.1, bounce = FALSE), steps = 60)
-  rejection <- nested(live = 20, kernel = prior_draws())
+reflected <- function(live, bounce = TRUE) {
+  nested(live = live, kernel = sghmc(rate = 1e-3, friction = 0.1, bounce = bounce), steps = 60)
+}
+
+against_rejection <- function(runs, file) {
   few <- c(10, 20, 30, 50, 75, 100, 150, 250)
-  first <- rbind(runs_of("reflected", reflected, few, runs), runs_of("reflected, published", published, few, runs),
-                 runs_of("rejection", rejection, few[few <= as.integer(rows)], runs))
-  bands(first, "Nested sampling: reflected SGHMC and rejection from the prior", file.path(directory, "nested-rejection.png"),
+  table <- rbind(runs_of("reflected", reflected(20), few, runs),
+                 runs_of("reflected, published", reflected(20, bounce = FALSE), few, runs),
+                 runs_of("rejection", nested(live = 20, kernel = prior_draws()), few[few <= 75], runs))
+  bands(table, "Nested sampling: reflected SGHMC and rejection from the prior", file,
         list(rejection = "#D55E00", reflected = "#0072B2", `reflected, published` = "#009E73"))
+  table
+}
+
+against_long_rejection <- function(runs, file) {
+  few <- c(10, 30, 50, 100, 150, 250)
+  table <- rbind(runs_of("reflected, 2 live points", reflected(2), few, runs),
+                 runs_of("rejection, 2 live points", nested(live = 2, kernel = prior_draws()), few, runs))
+  bands(table, "Two live points: reflected SGHMC and rejection from the prior", file,
+        list(`rejection, 2 live points` = "#D55E00", `reflected, 2 live points` = "#0072B2"))
+  table
+}
+
+against_annealing <- function(runs, file) {
   many <- c(20, 40, 100, 200, 400, 1000)
-  second <- rbind(runs_of("nested", nested(live = 100), many, runs),
-                  runs_of("nested, published", nested(preset = "paper"), many, runs),
-                  runs_of("ais", ais(), many, runs))
-  bands(second, "Nested sampling and annealed importance sampling", file.path(directory, "nested-ais.png"),
+  table <- rbind(runs_of("nested", nested(live = 100), many, runs),
+                 runs_of("nested, published", nested(preset = "paper"), many, runs),
+                 runs_of("ais", ais(), many, runs))
+  bands(table, "Nested sampling and annealed importance sampling", file,
         list(nested = "#0072B2", `nested, published` = "#009E73", ais = "#D55E00"))
-  write.csv(rbind(first, second), file.path(directory, "papers.csv"), row.names = FALSE)
+  table
+}
+
+PARTS <- list(rejection = list(against_rejection, "nested-rejection"), long = list(against_long_rejection, "nested-rejection-long"),
+              annealing = list(against_annealing, "nested-ais"))
+
+# Each part has a figure and a table of its own.
+main <- function(runs = "5", directory = "bench/results", parts = "rejection,long,annealing") {
+  dir.create(directory, showWarnings = FALSE, recursive = TRUE)
+  for (part in PARTS[strsplit(parts, ",")[[1]]]) {
+    file <- function(ending) file.path(directory, paste0(part[[2]], ending))
+    table <- part[[1]](as.integer(runs), file(".png"))
+    write.csv(table, file(".csv"), row.names = FALSE)
+  }
 }
 
 do.call(main, as.list(commandArgs(trailingOnly = TRUE)))

@@ -99,6 +99,17 @@ void le_metric_drift(const le_metric *metric, const double *velocity, double *di
   }
 }
 
+void le_metric_whiten(const le_metric *metric, const double *theta, double *z)
+{
+  const size_t d = metric->d;
+  for (size_t j = 0; j < d; j++) {
+    z[j] = metric->kind == LE_METRIC_DIAGONAL ? theta[j] / metric->scale[j] : theta[j];
+    if (metric->kind != LE_METRIC_DENSE) continue;
+    z[j] = 0;
+    for (size_t i = j; i < d; i++) z[j] += metric->factor[i * d + j] * theta[i];
+  }
+}
+
 void le_metric_kick(const le_metric *metric, const double *gradient, double *kick)
 {
   const size_t d = metric->d;

@@ -28,6 +28,8 @@ le_status le_metric_set_precision(le_metric *metric, const double *precision);
 le_status le_metric_set_particles(le_metric *metric, size_t m, const double *theta, const double *weight,
                                   const double *prior_variance);
 void le_metric_drift(const le_metric *metric, const double *velocity, double *displacement);
+/* The coordinates in which the target is roughly round: L' theta. */
+void le_metric_whiten(const le_metric *metric, const double *theta, double *z);
 void le_metric_kick(const le_metric *metric, const double *gradient, double *kick);
 void le_metric_archive(le_metric *metric, le_archive *archive);
 

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/linalg.h"
 #include "base/logsum.h"
+#include "core/clusters.h"
 #include "core/gradient.h"
 #include "core/resample.h"
 #include "core/trace.h"
@@ -55,6 +56,7 @@ typedef struct nested {
   le_target target;
   le_gradient gradient;
   le_metric metric[2]; /* each half's, from the other half */
+  le_clusters clusters; /* of the live points */
   void *kernel;
   const le_arg *from_theta, *from_levels;
 
@@ -66,7 +68,7 @@ typedef struct nested {
   double *theta, *level; /* live: x d and x LEVEL_COLUMNS */
   double *walker, *start; /* batch x d */
   size_t *source;        /* batch: whom the walkers copy */
-  double *value, *weight, *labels, *work;
+  double *value, *weight, *labels, *work, *apart; /* apart: most x d */
   size_t *ancestor;
   le_varopt reservoir;
   le_trace levels, points; /* of the dead; without points in chunks */
@@ -175,6 +177,8 @@ static le_status alloc_all(nested *s, const le_problem *problem)
   s->weight = le_arena_doubles(&s->arena, most);
   s->labels = le_arena_doubles(&s->arena, d);
   s->work = le_arena_doubles(&s->arena, most + 4 * d);
+  s->apart = le_arena_doubles(&s->arena, most * d);
+  le_clusters_alloc(&s->clusters, most, d, &s->arena);
   s->ancestor = le_arena_indices(&s->arena, most);
   if (!s->whole) le_varopt_alloc(&s->reservoir, s->kept, d, &s->arena);
   if (s->arena.failed) return LE_NO_MEMORY;
@@ -275,16 +279,6 @@ static le_status record(nested *s, const double *theta, const double *level, dou
     le_varopt_add(&s->reservoir, theta, term, s->streams.rng[0]);
   }
   return LE_OK;
-}
-
-static void spread(const nested *s, double *variance)
-{
-  for (size_t j = 0; j < s->d; j++) {
-    double mean = 0, square = 0;
-    for (size_t i = 0; i < s->live; i++) mean += s->theta[i * s->d + j] / (double)s->live;
-    for (size_t i = 0; i < s->live; i++) square += pow(s->theta[i * s->d + j] - mean, 2) / (double)s->live;
-    variance[j] = square > 0 ? square : 1;
-  }
 }
 
 static le_status nested_start(void *self)
@@ -411,6 +405,17 @@ static le_status add_trace(nested *s)
 
 /* ---- a round ---- */
 
+/* Points that lie apart, such as a posterior's modes: what is far is judged by those that belong together. */
+static void find_clusters(nested *s)
+{
+  if (s->rounds == 0) {
+    le_clusters_join(&s->clusters, s->live);
+    return;
+  }
+  for (size_t i = 0; i < s->live; i++) le_metric_whiten(&s->metric[0], s->theta + i * s->d, s->apart + i * s->d);
+  le_clusters_find(&s->clusters, s->live, s->apart);
+}
+
 /* Each half of the live points gives the scale for walkers that copy a point of the other. */
 static void update_metrics(nested *s)
 {
@@ -419,8 +424,9 @@ static void update_metrics(nested *s)
   for (int k = 0; k < 2; k++) {
     /* a handful of points says less than all of them would mislead */
     const size_t from = s->live < 8 ? 0 : k == 0 ? half : 0, n = s->live < 8 ? s->live : k == 0 ? s->live - half : half;
-    for (size_t i = 0; i < n; i++) s->weight[i] = 1 / (double)n;
-    le_metric_set_particles(&s->metric[k], n, s->theta + from * d, s->weight, NULL);
+    const size_t used = le_clusters_residuals(&s->clusters, from, from + n, s->theta, s->apart);
+    for (size_t i = 0; i < used; i++) s->weight[i] = 1 / (double)used;
+    if (used > 1) le_metric_set_particles(&s->metric[k], used, s->apart, s->weight, NULL);
   }
 }
 
@@ -467,6 +473,7 @@ static le_status choose(nested *s)
   const double *wall = level_of(s, s->order[s->batch - 1]);
   s->floor.value = wall[LOG_LIK];
   s->floor.tie = wall[TIE];
+  if ((size_t)s->rounds % (s->live / s->batch + 1) == 0) find_clusters(s);
   update_metrics(s);
   choose_sources(s);
   s->target.floor = &s->floor;
@@ -487,22 +494,28 @@ static le_status move(nested *s)
   return LE_OK;
 }
 
-/* How far walkers have come, against the distance of two independent points: 1 is a fresh draw, 0 a copy. */
-static double renewal(const nested *s)
-{
-  double sum = 0, scale = 0;
-  double *variance = s->work;
-  spread(s, variance);
-  for (size_t j = 0; j < s->d; j++) {
-    double square = 0;
-    for (size_t b = 0; b < s->batch; b++) square += pow(s->walker[b * s->d + j] - s->start[b * s->d + j], 2);
-    sum += square / ((double)s->batch * 2 * variance[j]);
-    scale++;
-  }
-  return sum / scale;
-}
+static const double renewal_least = 0.87, renewal_most = 0.94, far_away = 16;
 
-static const double renewal_least = 0.87, renewal_most = 0.94;
+/* How far walkers have come, against the distance of two independent points of their cluster: 1 is a fresh draw, 0 a copy. */
+static double renewal(nested *s)
+{
+  const size_t d = s->d;
+  double sum = 0;
+  le_clusters_spread(&s->clusters, s->live, s->theta);
+  for (size_t b = 0; b < s->batch; b++) {
+    const double *variance = s->clusters.variance + s->clusters.label[s->source[b]] * d;
+    double share = 0;
+    int left = 0; /* for another cluster */
+    for (size_t j = 0; j < d; j++) {
+      const double square = pow(s->walker[b * d + j] - s->start[b * d + j], 2);
+      const double ratio = variance[j] > 0 ? square / (2 * variance[j]) : square > 0;
+      left |= ratio > far_away;
+      share += ratio / (double)d;
+    }
+    sum += left ? 1 : share;
+  }
+  return sum / (double)s->batch;
+}
 
 /* More moves where copies stay near their sources, fewer where they are as good as fresh. */
 static void adapt_steps(nested *s)
@@ -524,6 +537,7 @@ static le_status replace(nested *s)
   for (size_t b = 0; b < s->batch; b++) {
     const size_t i = s->order[b];
     memcpy(s->theta + i * d, s->walker + b * d, d * sizeof(double));
+    s->clusters.label[i] = s->clusters.label[s->source[b]];
     set_level(s, i, s->value[b], s->floor.value, s->floor.tie);
     level_of(s, i)[RANK] = rank_among(s, level_of(s, i), s->batch);
   }
@@ -744,6 +758,9 @@ static void nested_archive(void *self, le_archive *archive)
                             &s->banked_variance, &s->information, &s->renewal,    &s->rounds,  &s->seconds};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   le_archive_sizes(archive, s->order, s->live);
+  le_archive_sizes(archive, s->clusters.label, s->live);
+  le_archive_sizes(archive, s->source, s->batch);
+  le_archive_size(archive, &s->clusters.count);
   le_archive_doubles(archive, s->theta, s->most * s->d);
   le_archive_doubles(archive, s->level, s->live * LEVEL_COLUMNS);
   le_archive_doubles(archive, s->walker, s->batch * s->d);
@@ -755,7 +772,7 @@ static void nested_archive(void *self, le_archive *archive)
   s->target.labels = labelled ? s->labels : NULL;
   s->target.floor = walled ? &s->floor : NULL;
   for (size_t i = 0; i < s->live; i++)
-    if (s->order[i] >= s->live) archive->status = LE_CORRUPT;
+    if (s->order[i] >= s->live || s->clusters.label[i] >= s->clusters.count) archive->status = LE_CORRUPT;
   if (archive->status != LE_OK) return;
   le_gradient_archive(&s->gradient, &s->target, archive);
   for (int half = 0; half < 2; half++) le_metric_archive(&s->metric[half], archive);

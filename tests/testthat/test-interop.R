@@ -118,6 +118,8 @@ test_that("bridgesampling's verbs take fits first, and bridges made of fits anyw
   expect_equal(unname(bridgesampling::post_prob(bridge, as_bridge(line))), unname(post_prob(bridge, line)))
   expect_identical(bridgesampling::logml(line), line$log_evidence)
   expect_identical(bridgesampling::error_measures(line), error_measures(line))
+  expect_identical(bridgesampling::error_measures(bridge), error_measures(flat))
+  expect_equal(summary(bridge)$Coefficient_of_Variation, error_measures(flat)$cv)
   expect_match(said(bridge), "Bridge sampling estimate of the log marginal likelihood: -264.07", fixed = TRUE)
 })
 
