@@ -8,7 +8,7 @@
 #'
 #' @param live Number of live points, a whole number of at least 2. The standard error falls with its square root, time
 #'   grows in proportion.
-#' @param kernel How copies of live points move above the likelihood of the point they replace: [slice()], [rwm()],
+#' @param kernel How copies of live points move above the likelihood of the point they replace: [rwm()], [slice()],
 #'   [sghmc()] (reflected where it would leave) or [prior_draws()].
 #' @param steps Moves of the kernel for each new point. `NULL`, the default, starts with a number that suits the
 #'   kernel and the number of parameters and adapts it on the way, to bring copies far from where they started.
@@ -27,6 +27,10 @@
 #' The run stops when the live points it has could not add more than `tol`. Where a narrow spike of the posterior lies
 #' far up a broad slope, no live point may have met it by then: a smaller `tol` climbs on, and more `live` points are
 #' likelier to meet it.
+#'
+#' Moves take their scale from the live points, cluster by cluster where these lie apart, as around several modes. For
+#' the same error [slice()] took 1.3 times (regressions) to 4 times (shells) as many evaluations of the likelihood as
+#' [rwm()] on the problems of the package's benchmarks. [sghmc()] has an error of its step size that no check sees.
 #'
 #' The points of several runs merge into those of one with as many live points together: `c(fit1, fit2)`. A run goes
 #' on to a smaller tolerance with `update(fit, tol = 1e-4)`. `plot(fit)` shows the climb.
@@ -49,7 +53,7 @@
 #'
 #' @family methods
 #' @export
-nested <- function(live = 400, kernel = slice(), steps = NULL, tol = 0.01, batch = NULL, preset = "default") {
+nested <- function(live = 400, kernel = rwm(), steps = NULL, tol = 0.01, batch = NULL, preset = "default") {
   preset <- check_choice(preset, "preset", c("default", "paper"))
   if (preset == "paper") {
     if (missing(live)) live <- 2

@@ -3,6 +3,7 @@
 
 #include "base/logsum.h"
 #include "base/pareto.h"
+#include "core/clusters.h"
 #include "core/gradient.h"
 #include "core/resample.h"
 #include "core/schedule.h"
@@ -473,6 +474,35 @@ SEXP ffi_varopt(SEXP log_weight, SEXP most, SEXP seed)
   }
   SEXP list = named_list(2, names, values);
   UNPROTECT(2);
+  return list;
+}
+
+SEXP ffi_clusters(SEXP points)
+{
+  static const char *const names[] = {"label", "residuals", "variance"};
+  if (TYPEOF(points) != REALSXP || !Rf_isMatrix(points)) Rf_error("Points must be a numeric matrix.");
+  const size_t d = (size_t)Rf_nrows(points), n = (size_t)Rf_ncols(points);
+  double *label = (double *)R_alloc(n + 1, sizeof(double)), *variance = (double *)R_alloc(n * d + 1, sizeof(double));
+  double *residuals = (double *)R_alloc(n * d + 1, sizeof(double));
+  le_arena arena = {0};
+  le_clusters clusters;
+  le_clusters_alloc(&clusters, n, d, &arena);
+  if (arena.failed) {
+    le_arena_free(&arena);
+    raise_status(LE_NO_MEMORY, NULL);
+  }
+  le_clusters_find(&clusters, n, REAL(points));
+  le_clusters_spread(&clusters, n, REAL(points));
+  for (size_t i = 0; i < n; i++) label[i] = (double)clusters.label[i];
+  memcpy(variance, clusters.variance, clusters.count * d * sizeof(double));
+  const size_t left = le_clusters_residuals(&clusters, 0, n, REAL(points), residuals), count = clusters.count;
+  le_arena_free(&arena);
+  SEXP values[3] = {PROTECT(zero_vector(n)), PROTECT(zeros(d, left)), PROTECT(zeros(d, count))};
+  memcpy(REAL(values[0]), label, n * sizeof(double));
+  memcpy(REAL(values[1]), residuals, left * d * sizeof(double));
+  memcpy(REAL(values[2]), variance, count * d * sizeof(double));
+  SEXP list = named_list(3, names, values);
+  UNPROTECT(3);
   return list;
 }
 

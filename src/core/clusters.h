@@ -17,7 +17,8 @@ void le_clusters_alloc(le_clusters *clusters, size_t most, size_t d, le_arena *a
 /* One cluster of all. */
 void le_clusters_join(le_clusters *clusters, size_t n);
 /* Connected parts of the graph that joins each of n points z (n x d, on a scale that makes distances sensible) with its
- * nearest neighbours.  Fewer points than hang together by chance are no cluster of their own. */
+ * nearest neighbours; of very many, the first thousand are looked at, so their order must mean nothing.  Fewer points than
+ * hang together by chance are no cluster of their own. */
 void le_clusters_find(le_clusters *clusters, size_t n, const double *z);
 /* Fills in the variances. */
 void le_clusters_spread(le_clusters *clusters, size_t n, const double *theta);

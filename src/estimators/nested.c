@@ -42,7 +42,7 @@ typedef struct nested {
   le_context *context;
   const le_model_ops *model;
   const le_kernel_spec *spec;
-  size_t d, live, batch, steps, kept, simulations;
+  size_t d, live, batch, steps, first_steps, kept, simulations;
   int adapts; /* steps follow the renewal of the points */
   double tol, chunk_least, chunk_fraction, chunk_most;
   int whole, shuffle;
@@ -134,8 +134,9 @@ static le_status read_settings(nested *s, const le_problem *problem)
   if ((kernel->needs & LE_NEEDS_FLOOR) && !s->whole)
     return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() draws from the prior, which is only right for all rows at once.",
                    kernel->name);
+  s->first_steps = (size_t)ceil(le_args_number(args, "steps_per_dimension", 1) * (double)s->d);
   s->adapts = s->steps == 0 && !(kernel->needs & LE_NEEDS_FLOOR);
-  if (s->steps == 0) s->steps = s->adapts ? (size_t)fmax(5, ceil(le_args_number(args, "steps_per_dimension", 1) * (double)s->d)) : 1;
+  if (s->steps == 0) s->steps = s->adapts ? (size_t)fmax(5, (double)s->first_steps) : 1;
   s->metric_kind = kernel->default_metric;
   const char *mass = le_args_word(args, "mass", masses[0]);
   for (int k = 1; k < 4; k++)
@@ -520,7 +521,7 @@ static double renewal(nested *s)
 /* More moves where copies stay near their sources, fewer where they are as good as fresh. */
 static void adapt_steps(nested *s)
 {
-  const size_t d = s->d, most = 40 + 20 * d, least = 3 + d;
+  const size_t d = s->d, most = 40 + 20 * d, least = 3 + s->first_steps / 3;
   const double now = renewal(s);
   s->renewal = s->rounds == 0 ? now : s->renewal + 0.2 * (now - s->renewal);
   if (!s->adapts) return;

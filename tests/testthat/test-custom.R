@@ -1,6 +1,6 @@
 # Models of R functions: right against the built-in ones and closed forms, and safe whatever the functions do.
 
-run <- function(model, data = NULL, method = nested(50, steps = 10), seed = 1, ...) {
+run <- function(model, data = NULL, method = nested(50, slice(), steps = 10), seed = 1, ...) {
   evidence(model, data, method, seed = test_seed(seed), progress = FALSE, ...)
 }
 three <- c(1.2, 0.4, 2.1)
@@ -118,13 +118,13 @@ expect_near <- function(model, truth, method, seeds = 1:3, drift = 0) {
 
 test_that("nested() climbs plateaus", {
   stairs <- in_box(1, 0, 1, function(theta) 3 * floor(4 * theta[, 1]))
-  expect_near(stairs, log(mean(exp(3 * 0:3))), nested(30, steps = 3), 1:4)
+  expect_near(stairs, log(mean(exp(3 * 0:3))), nested(30, slice(), steps = 3), 1:4)
   steep <- in_box(2, 0, 1, function(theta) ifelse(theta[, 1] < 0.05, 5, ifelse(theta[, 2] < 0.5, 1, 0)))
-  expect_near(steep, log(0.05 * exp(5) + 0.95 * (0.5 * exp(1) + 0.5)), nested(30, steps = 3), 1:4)
+  expect_near(steep, log(0.05 * exp(5) + 0.95 * (0.5 * exp(1) + 0.5)), nested(30, slice(), steps = 3), 1:4)
   half <- in_box(1, 0, 1, function(theta) ifelse(theta[, 1] < 0.5, -Inf, 0))
-  expect_near(half, log(0.5), nested(30, steps = 3), 1:4)
+  expect_near(half, log(0.5), nested(30, slice(), steps = 3), 1:4)
   sloped <- in_box(1, 0, 1, function(theta) ifelse(theta[, 1] < 0.5, -Inf, log(theta[, 1])))
-  expect_near(sloped, log(3 / 8), nested(30, steps = 3), 1:4)
+  expect_near(sloped, log(3 / 8), nested(30, slice(), steps = 3), 1:4)
 })
 
 test_that("a constant likelihood is its own evidence", {
@@ -137,7 +137,7 @@ test_that("a constant likelihood is its own evidence", {
 
 test_that("a likelihood that is impossible everywhere is an error", {
   nowhere <- in_box(1, 0, 1, function(theta) rep(-Inf, nrow(theta)))
-  refused(run(nowhere, NULL, nested(10, steps = 2)),
+  refused(run(nowhere, NULL, nested(10, slice(), steps = 2)),
     "No point of the prior gives the observations a positive probability")
   for (method in list(smc(kernel = slice()), likelihood_weighting(100)))
     refused(run(nowhere, NULL, method), "zero likelihood")
@@ -179,19 +179,19 @@ spike <- function(d, narrow) {
 test_that("nested() integrates shells, an egg box and distant modes", {
   two <- shells(2)
   expect_equal(two$log_evidence, -1.75, tolerance = 0.01)
-  expect_near(two$model, two$log_evidence, nested(100, steps = 12), 1:2)
+  expect_near(two$model, two$log_evidence, nested(100, slice(), steps = 12), 1:2)
   eggs <- egg_box()
   expect_equal(eggs$log_evidence, 235.86, tolerance = 1e-4)
-  expect_near(eggs$model, eggs$log_evidence, nested(200, steps = 12), 1)
+  expect_near(eggs$model, eggs$log_evidence, nested(200, slice(), steps = 12), 1)
   modes <- in_box(2, -10, 10, function(theta) {
     log(0.3 * exp(-0.5 * rowSums((theta - 5)^2)) + 0.7 * exp(-0.5 * rowSums((theta + 5)^2))) - log(2 * pi)
   })
-  expect_near(modes, -log(400), nested(100, steps = 12), 1:2)
+  expect_near(modes, -log(400), nested(100, slice(), steps = 12), 1:2)
 })
 
 test_that("annealing does not see a phase transition that nested() climbs through", {
   problem <- spike(5, 0.003)
-  climb <- nested(60, steps = 15, tol = 1e-6) # the default stops on the slab
+  climb <- nested(60, slice(), steps = 15, tol = 1e-6) # the default stops on the slab
   climbed <- run(problem$model, NULL, climb)
   expect_lt(abs(climbed$log_evidence - problem$log_evidence), 4 * climbed$se)
   for (method in list(smc(particles = 200, kernel = slice()), ais(kernel = slice()))) {
@@ -226,13 +226,13 @@ after <- function(calls, act, then = sum_of) {
     then(...)
   }
 }
-usable <- function() expect_equal(run(mean_custom(), three, nested(10, steps = 2))$n, 3)
+usable <- function() expect_equal(run(mean_custom(), three, nested(10, slice(), steps = 2))$n, 3)
 
 test_that("errors come through with their class, from every function and at any time", {
   act <- function() stop(structure(class = c("my_error", "error", "condition"), list(message = "mine", call = NULL)))
   slope <- function(theta, data) sum(data - theta)
   log_prior <- function(theta) dnorm(theta, log = TRUE)
-  quick <- nested(20, steps = 5)
+  quick <- nested(20, slice(), steps = 5)
   for (calls in c(0, 300)) {
     expect_error(run(mean_custom(after(calls, act)), three, quick), "mine", class = "my_error")
     expect_error(run(mean_custom(log_prior = after(calls, act, log_prior)), three, quick), "mine", class = "my_error")
@@ -251,7 +251,7 @@ test_that("errors come through with their class, from every function and at any 
 
 test_that("values that are none are refused with a sentence", {
   returns <- function(value) function(...) value
-  quick <- nested(10, steps = 2)
+  quick <- nested(10, slice(), steps = 2)
   for (value in list(NULL, "a", list(1), numeric(0), c(1, 2), 1i, data.frame(a = 1))) {
     refused(run(mean_custom(returns(value)), three, quick), "`log_likelihood` must return ")
     refused(run(mean_custom(log_prior = returns(value)), three, quick), "`log_prior` must return ")
@@ -340,7 +340,7 @@ test_that("nothing is lost to a garbage collector that runs all the time", {
 
 test_that("a seed makes runs reproducible and leaves the user's generator alone", {
   noisy <- mean_custom(function(theta, data) sum_of(theta, data) + rnorm(1, 0, 0.01))
-  quick <- nested(20, steps = 2)
+  quick <- nested(20, slice(), steps = 2)
   set.seed(5)
   before <- .Random.seed
   one <- run(noisy, three, quick)
@@ -363,7 +363,7 @@ test_that("a seed makes runs reproducible and leaves the user's generator alone"
 })
 
 test_that("without a seed set.seed() governs", {
-  free <- function() evidence(mean_custom(), three, nested(20, steps = 2), progress = FALSE)$log_evidence
+  free <- function() evidence(mean_custom(), three, nested(20, slice(), steps = 2), progress = FALSE)$log_evidence
   set.seed(1)
   one <- free()
   two <- free()
@@ -398,16 +398,16 @@ test_that("functions see the data in the form they were given", {
 })
 
 test_that("predictions are of the new data", {
-  fit <- run(mean_custom(), three, nested(60, steps = 10))
+  fit <- run(mean_custom(), three, nested(60, slice(), steps = 10))
   weight <- exp(fit$log_weights)
   new <- c(-1, 0, 8, 2.5)
   plain <- vapply(new, function(y) log(sum(weight * dnorm(y, fit$draws[, 1], 1))), 0)
   expect_equal(predict(fit, new), plain)
   expect_equal(predict(fit, 8), plain[3])
   expect_equal(predict(fit, new, type = "density"), plain)
-  matrix_fit <- run(line_custom(FALSE, TRUE), line_data, nested(30, steps = 5))
+  matrix_fit <- run(line_custom(FALSE, TRUE), line_data, nested(30, slice(), steps = 5))
   expect_equal(predict(matrix_fit, line_data[3:5, ]), predict(matrix_fit, line_data)[3:5])
-  summed <- run(mean_custom(sum_of), three, nested(20, steps = 2))
+  summed <- run(mean_custom(sum_of), three, nested(20, slice(), steps = 2))
   refused(predict(summed, new), "`log_likelihood` must return a value for each row")
   refused(predict(fit, new, type = "response"), "`type` must be")
   both <- compare_models(a = fit, b = run(gaussian_mean(), three))
@@ -416,8 +416,8 @@ test_that("predictions are of the new data", {
 
 test_that("nested fits of a custom model can be merged and continued", {
   model <- mean_custom()
-  one <- run(model, three, nested(30, steps = 5), 1)
-  two <- run(model, three, nested(30, steps = 5), 2)
+  one <- run(model, three, nested(30, slice(), steps = 5), 1)
+  two <- run(model, three, nested(30, slice(), steps = 5), 2)
   expect_identical(c(one, two)$nested$live, 60)
   refused(c(one, run(mean_custom(sum_of), three, nested(30), 2)), "same model")
   further <- update(one, tol = 1e-4, data = three)

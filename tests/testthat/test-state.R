@@ -24,7 +24,7 @@ setups <- function() {
     sequential_baoab = run_problem(line, many, sequential(steps = 3, kernel = baoab()), test_seed()),
     harmonic_mean = run_problem(line, few, harmonic_mean(10, 20), test_seed()),
     nested = run_problem(line, few, nested(live = 30), test_seed()),
-    nested_mixture = run_problem(gaussian_mixture(components = 2), blobs[1:30, , drop = FALSE], nested(live = 40, steps = 5),
+    nested_mixture = run_problem(gaussian_mixture(components = 2), blobs[1:30, , drop = FALSE], nested(live = 40, slice(), steps = 5),
                                  test_seed()),
     nested_paper = run_problem(line, few, nested(preset = "paper"), test_seed()),
     laplace = run_problem(line, many, laplace(importance = 200), test_seed()),
