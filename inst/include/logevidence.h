@@ -94,6 +94,44 @@ enum {
 
 #define LE_MESSAGE_SIZE 512
 
+/* A model with a latent variable for each observation, and parameters common to all that are integrated out or among the
+ * state.  A state, `size(self, n)` doubles for up to n observations, is all that a Markov chain moves: copying it copies the
+ * chain.  It stands for the first `seen` rows, which every call is given, and for a likelihood to the power lambda:
+ *
+ *     f(state; seen, lambda) = p(state) * p(rows | state)^lambda, or its integral over what the state leaves out
+ *
+ * Sweeps visit latents and parameters in a fixed order, or all in the opposite one. */
+typedef struct le_latent_ops {
+  size_t (*size)(const void *self, size_t n);
+  /* Doubles of scratch that any of the calls may write. */
+  size_t (*scratch)(const void *self, size_t n);
+  /* A state of no rows: parameters, where they are part of it, are drawn from the prior. */
+  void (*start)(const void *self, const gsl_rng *rng, double *state);
+  /* Draws the next row's latent from its prior, whatever the row is; `seen` counts it afterwards. */
+  void (*extend_blind)(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
+                       double *scratch);
+  /* The same from its conditional, given the row and the rest at lambda = 1.  Returns log p(row | rest): the sum over what
+   * it might have drawn. */
+  double (*extend)(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
+                   double *scratch);
+  /* log p(row | rest, its own latent): the weight of a blind extension to `seen` rows; and log p(row | rest), which a state
+   * that knows the row's latent may forget.  Both of the last row seen. */
+  double (*last_given_latent)(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch);
+  double (*last_given_rest)(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch);
+  /* log p(state), and the log-likelihood of the rows at lambda, the integral included: log f is their sum. */
+  double (*log_prior)(const void *self, size_t seen, const double *state);
+  double (*log_lik)(const void *self, size_t seen, const le_rows *rows, double lambda, const double *state,
+                    double *scratch);
+  /* One sweep at lambda, backwards if so asked.  With `to` not NULL it is not free: it moves to that state, and the return
+   * value is the log density of doing so; otherwise 0 is returned. */
+  double (*sweep)(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards, const double *to,
+                  const gsl_rng *rng, double *state, double *scratch);
+  /* Rows given a state that knows all their latents, and the parameters that they were made from forgotten again. */
+  void (*simulate)(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch);
+  /* The log of the number of relabellings that leave every density unchanged. */
+  double (*log_symmetry)(const void *self);
+} le_latent_ops;
+
 typedef struct le_model_ops {
   unsigned version; /* LE_CONTRACT_VERSION */
   size_t size;      /* sizeof(le_model_ops) */
@@ -156,6 +194,9 @@ typedef struct le_model_ops {
   size_t (*user_dim)(const void *self);
   /* OPTIONAL (a copy).  theta on the user's scale. */
   void (*to_user)(const void *self, const double *theta, double *user);
+
+  /* OPTIONAL.  Of a model with latent variables, which needs only `create`, `destroy` and `width` besides. */
+  const le_latent_ops *latent;
 } le_model_ops;
 
 #endif

@@ -256,7 +256,7 @@ static SEXP model_body(void *data)
   const char *what = one_string(call->what, "what");
   SEXP pointer = PROTECT(model_new(call->type, call->args));
   const model_handle *handle = model_get(pointer);
-  evaluation e = {handle->ops, handle->self, handle->ops->dim(handle->self), 0, NULL, {0, 0, NULL}, NULL};
+  evaluation e = {handle->ops, handle->self, handle->ops->dim ? handle->ops->dim(handle->self) : 0, 0, NULL, {0, 0, NULL}, NULL};
   SEXP answer = simple_answer(&e, what, call->extra);
   for (size_t i = 0; !answer && i < sizeof questions / sizeof *questions; i++) {
     const question *q = &questions[i];

@@ -1,0 +1,58 @@
+/* The functions of a model with latent variables on a state, for the tests: they make every conditional a ratio of joints. */
+#include "bridge/bridge.h"
+
+#include "base/rng.h"
+
+typedef struct latent_call {
+  SEXP type, args, rows, what, state, settings;
+} latent_call;
+
+static SEXP latent_body(void *data)
+{
+  const latent_call *c = data;
+  SEXP pointer = PROTECT(model_new(c->type, c->args));
+  const model_handle *handle = model_get(pointer);
+  const le_latent_ops *ops = handle->ops->latent;
+  if (!ops) Rf_error("This model has no latent variables.");
+  const void *self = handle->self;
+  const le_rows rows = rows_from_matrix(c->rows, handle->ops->width(self));
+  const char *what = one_string(c->what, "what");
+  const size_t seen = one_count(list_element(c->settings, "seen"), "seen"), size = ops->size(self, rows.n + 1);
+  const double lambda = Rf_asReal(list_element(c->settings, "lambda"));
+  const int backwards = Rf_asLogical(list_element(c->settings, "backwards"));
+  SEXP to = list_element(c->settings, "to");
+  SEXP state = PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)size)), simulated = PROTECT(Rf_duplicate(c->rows));
+  memset(REAL(state), 0, size * sizeof(double));
+  if (TYPEOF(c->state) == REALSXP && (size_t)XLENGTH(c->state) <= size)
+    memcpy(REAL(state), REAL(c->state), (size_t)XLENGTH(c->state) * sizeof(double));
+  double *s = REAL(state), *scratch = (double *)R_alloc(ops->scratch(self, rows.n + 1) + 1, sizeof(double)), value = 0;
+  const double *wanted = TYPEOF(to) == REALSXP && (size_t)XLENGTH(to) == size ? REAL(to) : NULL;
+  le_streams streams;
+  const le_status status = le_streams_alloc(&streams, 1, seed_from_words(list_element(c->settings, "seed")), 0);
+  if (status != LE_OK) raise_status(status, NULL);
+  const gsl_rng *rng = streams.rng[0];
+  int known = 1;
+  if (strcmp(what, "start") == 0) ops->start(self, rng, s);
+  else if (strcmp(what, "extend_blind") == 0) ops->extend_blind(self, seen, &rows, rng, s, scratch);
+  else if (strcmp(what, "extend") == 0) value = ops->extend(self, seen, &rows, rng, s, scratch);
+  else if (strcmp(what, "last_given_latent") == 0) value = ops->last_given_latent(self, seen, &rows, s, scratch);
+  else if (strcmp(what, "last_given_rest") == 0) value = ops->last_given_rest(self, seen, &rows, s, scratch);
+  else if (strcmp(what, "log_prior") == 0) value = ops->log_prior(self, seen, s);
+  else if (strcmp(what, "log_lik") == 0) value = ops->log_lik(self, seen, &rows, lambda, s, scratch);
+  else if (strcmp(what, "sweep") == 0) value = ops->sweep(self, seen, &rows, lambda, backwards, wanted, rng, s, scratch);
+  else if (strcmp(what, "simulate") == 0) ops->simulate(self, seen, s, rng, REAL(simulated), scratch);
+  else known = 0;
+  le_streams_free(&streams);
+  if (!known) Rf_error("A latent model has no `%s`.", what);
+  static const char *const names[] = {"value", "state", "rows"};
+  SEXP values[3] = {PROTECT(Rf_ScalarReal(value)), state, simulated};
+  SEXP list = named_list(3, names, values);
+  UNPROTECT(4);
+  return list;
+}
+
+SEXP ffi_latent(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP state, SEXP settings)
+{
+  latent_call call = {type, args, rows, what, state, settings};
+  return guarded(latent_body, &call);
+}

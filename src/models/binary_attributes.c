@@ -1,0 +1,387 @@
+/* Binary attributes: z_ik ~ Bernoulli(p_k), a_kj ~ N(0, prior_sd^2), y_ij ~ N(z_i' a_j, noise_sd^2).  Features A are
+ * integrated out of every density: given Z their columns share one covariance, which a row changes by rank one.
+ *
+ * State: variance of the features, variance of the noise, probabilities (K), Z (N x K).  Settings: attributes,
+ * probabilities, and those of latent_shared.h; with `infer` the probabilities are Beta(1, 1). */
+#include "base/linalg.h"
+#include "models/latent_shared.h"
+
+#include <gsl/gsl_randist.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEATURES, NOISE, PROBABILITIES };
+enum { MOST_ENUMERATED = 16 };
+
+typedef struct binary {
+  le_gaussian_prior gaussian;
+  size_t k;
+  double probability[];
+} binary;
+
+static le_status create(const le_args *args, void **self, char *message)
+{
+  size_t k;
+  *self = NULL;
+  if (!le_read_count(args, "attributes", 1, MOST_ENUMERATED, &k, message)) return LE_BAD_ARGUMENT;
+  binary *model = calloc(1, sizeof *model + k * sizeof(double));
+  if (!model) return LE_NO_MEMORY;
+  model->k = k;
+  if (!le_gaussian_prior_read(args, &model->gaussian, message) ||
+      !le_read_numbers(args, "probabilities", 0.5, 0, k, model->probability, message)) {
+    free(model);
+    return LE_BAD_ARGUMENT;
+  }
+  *self = model;
+  return LE_OK;
+}
+
+static size_t width(const void *self) { return ((const binary *)self)->gaussian.width; }
+static size_t size(const void *self, size_t n) { return PROBABILITIES + ((const binary *)self)->k * (1 + n); }
+static double *bits_of(const binary *model, double *state) { return state + PROBABILITIES + model->k; }
+
+/* The posterior of A given the attributes of some rows, and a row that is being looked at. */
+typedef struct posterior {
+  size_t k, d;
+  double lambda, noise, weight; /* weight: 1 / variance of a row's noise */
+  double *covariance, *factor, *mean, *square; /* K x K, its inverse's factor, K x D, squared lengths of its rows */
+  double *gain, *residual;                     /* K: covariance z; D: y - z' mean */
+  double *log_weight;
+  double spread, distance; /* z' covariance z, squared length of the residual */
+} posterior;
+
+static size_t scratch_size(const void *self, size_t n)
+{
+  const binary *model = self;
+  const size_t k = model->k, d = model->gaussian.width;
+  (void)n;
+  return 2 * k * k + k * d + 2 * k + d + ((size_t)1 << k);
+}
+
+static posterior gather(const binary *model, size_t seen, const le_rows *rows, double lambda, double *state,
+                        double *scratch)
+{
+  const size_t k = model->k, d = model->gaussian.width;
+  posterior p = {.k = k, .d = d, .lambda = lambda, .noise = state[NOISE], .weight = lambda / state[NOISE]};
+  p.covariance = scratch;
+  p.factor = scratch + k * k;
+  p.mean = p.factor + k * k;
+  p.square = p.mean + k * d;
+  p.gain = p.square + k;
+  p.residual = p.gain + k;
+  p.log_weight = p.residual + d;
+  const double *z = bits_of(model, state);
+  memset(p.factor, 0, k * k * sizeof(double));
+  memset(p.mean, 0, k * d * sizeof(double));
+  for (size_t i = 0; i < seen; i++)
+    for (size_t a = 0; a < k; a++) {
+      if (z[i * k + a] == 0) continue;
+      for (size_t b = 0; b < k; b++) p.factor[a * k + b] += p.weight * z[i * k + b];
+      for (size_t j = 0; j < d; j++) p.mean[a * d + j] += p.weight * rows->values[i * d + j];
+    }
+  for (size_t a = 0; a < k; a++) p.factor[a * k + a] += 1 / state[FEATURES];
+  le_cholesky(p.factor, k); /* positive definite by construction */
+  for (size_t a = 0; a < k; a++) {
+    double *column = p.covariance + a * k;
+    memset(column, 0, k * sizeof(double));
+    column[a] = 1;
+    le_cholesky_solve(p.factor, k, column);
+  }
+  return p;
+}
+
+/* mean = covariance b, b being where the mean will be; returns tr b' covariance b. */
+static double solve(posterior *p)
+{
+  double sum = 0;
+  for (size_t j = 0; j < p->d; j++) {
+    for (size_t a = 0; a < p->k; a++) p->gain[a] = p->mean[a * p->d + j];
+    le_matvec(p->covariance, p->k, p->gain, p->log_weight); /* 2^k >= k doubles */
+    for (size_t a = 0; a < p->k; a++) {
+      sum += p->gain[a] * p->log_weight[a];
+      p->mean[a * p->d + j] = p->log_weight[a];
+    }
+  }
+  return sum;
+}
+
+static void look_at(posterior *p, const double *z, const double *y)
+{
+  memset(p->gain, 0, p->k * sizeof(double));
+  memcpy(p->residual, y, p->d * sizeof(double));
+  p->spread = p->distance = 0;
+  for (size_t a = 0; a < p->k; a++) {
+    if (z[a] == 0) continue;
+    for (size_t b = 0; b < p->k; b++) p->gain[b] += p->covariance[a * p->k + b];
+    for (size_t j = 0; j < p->d; j++) p->residual[j] -= p->mean[a * p->d + j];
+  }
+  for (size_t a = 0; a < p->k; a++) p->spread += z[a] * p->gain[a];
+  for (size_t j = 0; j < p->d; j++) p->distance += p->residual[j] * p->residual[j];
+}
+
+/* Adds the row last looked at (sign 1) or takes it away (-1). */
+static void update(posterior *p, double sign)
+{
+  const double scale = p->weight / (1 + sign * p->weight * p->spread);
+  for (size_t a = 0; a < p->k; a++) {
+    const double pull = sign * scale * p->gain[a];
+    for (size_t b = 0; b < p->k; b++) p->covariance[a * p->k + b] -= pull * p->gain[b];
+    for (size_t j = 0; j < p->d; j++) p->mean[a * p->d + j] += pull * p->residual[j];
+  }
+}
+
+static void measure(posterior *p)
+{
+  for (size_t a = 0; a < p->k; a++) p->square[a] = le_dot(p->mean + a * p->d, p->mean + a * p->d, p->d);
+}
+
+/* log density at lambda of a row with such spread and distance. */
+static double density(const posterior *p, double spread, double distance)
+{
+  const double d = (double)p->d, inflation = 1 + p->weight * spread;
+  return -p->lambda * d * (HALF_LOG_2PI + 0.5 * log(p->noise)) - 0.5 * d * log(inflation) -
+         0.5 * p->weight * distance / inflation;
+}
+
+/* What the row's spread and distance would be with attribute a flipped. */
+static void flipped(const posterior *p, const double *z, size_t a, double *spread, double *distance)
+{
+  const double sign = z[a] == 0 ? 1 : -1;
+  *spread = p->spread + 2 * sign * p->gain[a] + p->covariance[a * p->k + a];
+  *distance = p->distance - 2 * sign * le_dot(p->residual, p->mean + a * p->d, p->d) + p->square[a];
+}
+
+static void flip(posterior *p, double *z, size_t a, double spread, double distance)
+{
+  const double sign = z[a] == 0 ? 1 : -1;
+  for (size_t b = 0; b < p->k; b++) p->gain[b] += sign * p->covariance[a * p->k + b];
+  for (size_t j = 0; j < p->d; j++) p->residual[j] -= sign * p->mean[a * p->d + j];
+  p->spread = spread;
+  p->distance = distance;
+  z[a] = 1 - z[a];
+}
+
+static double log_bit(const double *state, size_t a, double bit)
+{
+  return bit != 0 ? log(state[PROBABILITIES + a]) : log1p(-state[PROBABILITIES + a]);
+}
+
+static void start(const void *self, const gsl_rng *rng, double *state)
+{
+  const binary *model = self;
+  const le_gaussian_prior *g = &model->gaussian;
+  state[FEATURES] = g->infer ? le_draw_variance(g, rng, 0, 0) : g->prior_sd * g->prior_sd;
+  state[NOISE] = g->infer ? le_draw_variance(g, rng, 0, 0) : g->noise_sd * g->noise_sd;
+  for (size_t a = 0; a < model->k; a++)
+    state[PROBABILITIES + a] = g->infer ? gsl_rng_uniform_pos(rng) : model->probability[a];
+}
+
+static void extend_blind(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
+                         double *scratch)
+{
+  const binary *model = self;
+  (void)rows;
+  (void)scratch;
+  double *z = bits_of(model, state) + seen * model->k;
+  for (size_t a = 0; a < model->k; a++) z[a] = gsl_rng_uniform(rng) < state[PROBABILITIES + a];
+}
+
+static double last_given_latent(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch)
+{
+  const binary *model = self;
+  posterior p = gather(model, seen - 1, rows, 1, state, scratch);
+  solve(&p);
+  look_at(&p, bits_of(model, state) + (seen - 1) * model->k, rows->values + (seen - 1) * p.d);
+  return density(&p, p.spread, p.distance);
+}
+
+/* The weights of all 2^K attributes that a row may have, each but one flip from the one before (a Gray code): entry c is
+ * of the c-th code. */
+static posterior enumerate(const binary *model, size_t seen, const le_rows *rows, double *state, double *scratch, double *z)
+{
+  const size_t k = model->k;
+  posterior p = gather(model, seen, rows, 1, state, scratch);
+  solve(&p);
+  measure(&p);
+  memset(z, 0, k * sizeof(double));
+  look_at(&p, z, rows->values + seen * p.d);
+  double prior = 0;
+  for (size_t a = 0; a < k; a++) prior += log_bit(state, a, 0);
+  for (size_t c = 0; c < (size_t)1 << k; c++) {
+    if (c > 0) {
+      size_t a = 0;
+      while (!((c >> a) & 1)) a++;
+      double spread, distance;
+      prior += (z[a] == 0 ? 1 : -1) * (log_bit(state, a, 1) - log_bit(state, a, 0));
+      flipped(&p, z, a, &spread, &distance);
+      flip(&p, z, a, spread, distance);
+    }
+    p.log_weight[c] = prior + density(&p, p.spread, p.distance);
+  }
+  return p;
+}
+
+static double extend(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
+                     double *scratch)
+{
+  const binary *model = self;
+  double *z = bits_of(model, state) + seen * model->k, log_density;
+  posterior p = enumerate(model, seen, rows, state, scratch, z);
+  size_t code;
+  const double value = le_draw_category(rng, (size_t)1 << model->k, p.log_weight, SIZE_MAX, &code, &log_density);
+  const size_t gray = code ^ (code >> 1);
+  for (size_t a = 0; a < model->k; a++) z[a] = (double)((gray >> a) & 1);
+  return value;
+}
+
+static double last_given_rest(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch)
+{
+  const binary *model = self;
+  double z[MOST_ENUMERATED], log_density;
+  posterior p = enumerate(model, seen - 1, rows, state, scratch, z);
+  size_t code;
+  return le_draw_category(NULL, (size_t)1 << model->k, p.log_weight, 0, &code, &log_density);
+}
+
+static double log_prior(const void *self, size_t seen, const double *state)
+{
+  const binary *model = self;
+  const double *z = state + PROBABILITIES + model->k;
+  double sum = 0;
+  for (size_t i = 0; i < seen; i++)
+    for (size_t a = 0; a < model->k; a++) sum += log_bit(state, a, z[i * model->k + a]);
+  if (!model->gaussian.infer) return sum;
+  return sum + le_log_variance_prior(&model->gaussian, state[FEATURES]) +
+         le_log_variance_prior(&model->gaussian, state[NOISE]);
+}
+
+static double log_lik(const void *self, size_t seen, const le_rows *rows, double lambda, const double *state,
+                      double *scratch)
+{
+  const binary *model = self;
+  posterior p = gather(model, seen, rows, lambda, (double *)(size_t)state, scratch);
+  const double d = (double)p.d, k = (double)p.k;
+  const double quadratic = solve(&p);
+  return -lambda * (double)seen * d * (HALF_LOG_2PI + 0.5 * log(p.noise)) -
+         0.5 * p.weight * le_dot(rows->values, rows->values, seen * p.d) -
+         d * (0.5 * k * log(state[FEATURES]) + le_cholesky_half_log_det(p.factor, p.k)) + 0.5 * quadratic;
+}
+
+/* Variances and probabilities given features, which are drawn for that and forgotten. */
+static void sweep_settings(const binary *model, size_t seen, const le_rows *rows, double lambda, const gsl_rng *rng,
+                           double *state, double *scratch)
+{
+  posterior p = gather(model, seen, rows, lambda, state, scratch);
+  const size_t k = p.k, d = p.d;
+  const double *z = bits_of(model, state);
+  solve(&p);
+  for (size_t j = 0; j < d; j++) {
+    for (size_t a = 0; a < k; a++) p.gain[a] = gsl_ran_gaussian_ziggurat(rng, 1);
+    for (size_t a = k; a-- > 0;) {
+      for (size_t b = a + 1; b < k; b++) p.gain[a] -= p.factor[b * k + a] * p.gain[b];
+      p.gain[a] /= p.factor[a * k + a];
+    }
+    for (size_t a = 0; a < k; a++) p.mean[a * d + j] += p.gain[a];
+  }
+  double residuals = 0;
+  for (size_t i = 0; i < seen; i++) {
+    look_at(&p, z + i * k, rows->values + i * d);
+    residuals += p.distance;
+  }
+  state[FEATURES] = le_draw_variance(&model->gaussian, rng, (double)(k * d), le_dot(p.mean, p.mean, k * d));
+  state[NOISE] = le_draw_variance(&model->gaussian, rng, lambda * (double)(seen * d), lambda * residuals);
+  for (size_t a = 0; a < k; a++) {
+    double on = 0;
+    for (size_t i = 0; i < seen; i++) on += z[i * k + a];
+    state[PROBABILITIES + a] = gsl_ran_beta(rng, 1 + on, 1 + (double)seen - on);
+  }
+}
+
+static double sweep(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards, const double *to,
+                    const gsl_rng *rng, double *state, double *scratch)
+{
+  const binary *model = self;
+  const size_t k = model->k;
+  if (model->gaussian.infer && backwards) sweep_settings(model, seen, rows, lambda, rng, state, scratch);
+  posterior p = gather(model, seen, rows, lambda, state, scratch);
+  solve(&p);
+  double log_density = 0;
+  for (size_t step = 0; step < seen; step++) {
+    const size_t i = backwards ? seen - 1 - step : step;
+    const double *y = rows->values + i * p.d;
+    double *z = bits_of(model, state) + i * k;
+    look_at(&p, z, y);
+    update(&p, -1);
+    measure(&p);
+    look_at(&p, z, y);
+    for (size_t turn = 0; turn < k; turn++) {
+      const size_t a = backwards ? k - 1 - turn : turn;
+      double spread, distance;
+      flipped(&p, z, a, &spread, &distance);
+      const double stay = log_bit(state, a, z[a]) + density(&p, p.spread, p.distance),
+                   go = log_bit(state, a, 1 - z[a]) + density(&p, spread, distance), odds = go - stay;
+      const double *wanted = to ? to + (z - state) : NULL;
+      const int moves = wanted ? wanted[a] != z[a] : gsl_rng_uniform(rng) < 1 / (1 + exp(-odds));
+      /* log of 1 / (1 + exp(-odds)), or of the rest */
+      if (to) log_density -= moves ? log1p(exp(-odds)) : log1p(exp(odds));
+      if (moves) flip(&p, z, a, spread, distance);
+    }
+    update(&p, 1);
+  }
+  if (model->gaussian.infer && !backwards) sweep_settings(model, seen, rows, lambda, rng, state, scratch);
+  return log_density;
+}
+
+static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch)
+{
+  const binary *model = self;
+  const size_t k = model->k, d = model->gaussian.width;
+  const double *z = state + PROBABILITIES + k;
+  for (size_t c = 0; c < k * d; c++) scratch[c] = gsl_ran_gaussian_ziggurat(rng, sqrt(state[FEATURES]));
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = 0; j < d; j++) {
+      double value = gsl_ran_gaussian_ziggurat(rng, sqrt(state[NOISE]));
+      for (size_t a = 0; a < k; a++) value += z[i * k + a] * scratch[a * d + j];
+      rows[i * d + j] = value;
+    }
+}
+
+static double log_symmetry(const void *self)
+{
+  const binary *model = self;
+  if (model->gaussian.infer) return lgamma((double)model->k + 1);
+  double sum = 0;
+  for (size_t a = 0; a < model->k; a++) {
+    size_t alike = 0;
+    for (size_t b = 0; b <= a; b++) alike += model->probability[b] == model->probability[a];
+    sum += log((double)alike);
+  }
+  return sum;
+}
+
+static const le_latent_ops latent = {
+  .size = size,
+  .scratch = scratch_size,
+  .start = start,
+  .extend_blind = extend_blind,
+  .extend = extend,
+  .last_given_latent = last_given_latent,
+  .last_given_rest = last_given_rest,
+  .log_prior = log_prior,
+  .log_lik = log_lik,
+  .sweep = sweep,
+  .simulate = simulate,
+  .log_symmetry = log_symmetry,
+};
+
+const le_model_ops le_binary_attributes_model = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_model_ops),
+  .name = "binary_attributes",
+  .traits = LE_MODEL_MULTIMODAL,
+  .create = create,
+  .destroy = free,
+  .width = width,
+  .latent = &latent,
+};

@@ -1,0 +1,296 @@
+/* Clusters with Gaussian centres: z_i ~ Categorical(p), theta_kj ~ N(0, prior_sd^2), y_ij ~ N(theta_{z_i j}, noise_sd^2).
+ * Centres are integrated out of every density; a likelihood to the power lambda is one of noise variance noise_sd^2 / lambda,
+ * but for a constant.
+ *
+ * State: variance of the centres, variance of the noise, proportions (K), labels (N).  Settings: components, proportions,
+ * and those of latent_shared.h; with `infer` the proportions are Dirichlet(1). */
+#include "models/latent_shared.h"
+
+#include <gsl/gsl_randist.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CENTRES, NOISE, PROPORTIONS };
+
+typedef struct clustering {
+  le_gaussian_prior gaussian;
+  size_t k;
+  double proportions[];
+} clustering;
+
+static le_status create(const le_args *args, void **self, char *message)
+{
+  size_t k;
+  *self = NULL;
+  if (!le_read_count(args, "components", 1, 10000, &k, message)) return LE_BAD_ARGUMENT;
+  clustering *model = calloc(1, sizeof *model + k * sizeof(double));
+  if (!model) return LE_NO_MEMORY;
+  model->k = k;
+  if (!le_gaussian_prior_read(args, &model->gaussian, message) ||
+      !le_read_numbers(args, "proportions", 1 / (double)k, 0, k, model->proportions, message)) {
+    free(model);
+    return LE_BAD_ARGUMENT;
+  }
+  *self = model;
+  return LE_OK;
+}
+
+static size_t width(const void *self) { return ((const clustering *)self)->gaussian.width; }
+
+static size_t size(const void *self, size_t n) { return PROPORTIONS + ((const clustering *)self)->k + n; }
+
+/* What a set of labels says of the rows: sizes, sums and their squared lengths, and what a size contributes at lambda. */
+typedef struct sums {
+  size_t k, d;
+  double lambda, noise; /* variance */
+  double *count, *sum, *square, *log_weight;
+  double *volume, *pull; /* by size: log of the determinant's share, and what multiplies the squared length of the sum */
+} sums;
+
+static size_t scratch_size(const void *self, size_t n)
+{
+  const clustering *model = self;
+  return model->k * (3 + model->gaussian.width) + 2 * (n + 2) + model->gaussian.width;
+}
+
+static double *labels_of(const clustering *model, double *state) { return state + PROPORTIONS + model->k; }
+
+static void add_row(sums *s, size_t cluster, const double *y, double sign)
+{
+  double *sum = s->sum + cluster * s->d, square = 0;
+  s->count[cluster] += sign;
+  for (size_t j = 0; j < s->d; j++) {
+    sum[j] += sign * y[j];
+    square += sum[j] * sum[j];
+  }
+  s->square[cluster] = square;
+}
+
+static sums gather(const clustering *model, size_t seen, size_t n, const le_rows *rows, double lambda, double *state,
+                   double *scratch)
+{
+  const size_t k = model->k, d = model->gaussian.width;
+  sums s = {k, d, lambda, state[NOISE], scratch, NULL, scratch + k, scratch + 2 * k, NULL, NULL};
+  s.sum = scratch + 3 * k;
+  s.volume = s.sum + k * d;
+  s.pull = s.volume + n + 2;
+  memset(scratch, 0, (3 * k + k * d) * sizeof(double));
+  const double ratio = lambda * state[CENTRES] / s.noise;
+  for (size_t c = 0; c <= n + 1; c++) {
+    s.volume[c] = 0.5 * (double)d * log1p((double)c * ratio);
+    s.pull[c] = 0.5 * lambda * ratio / s.noise / (1 + (double)c * ratio);
+  }
+  const double *label = labels_of(model, state);
+  for (size_t i = 0; i < seen; i++) {
+    const size_t cluster = (size_t)label[i];
+    s.count[cluster]++;
+    for (size_t j = 0; j < d; j++) s.sum[cluster * d + j] += rows->values[i * d + j];
+  }
+  for (size_t c = 0; c < k; c++)
+    for (size_t j = 0; j < d; j++) s.square[c] += s.sum[c * d + j] * s.sum[c * d + j];
+  return s;
+}
+
+/* What all labels have in common in the density of a row. */
+static double common(const sums *s, const double *y)
+{
+  double square = 0;
+  for (size_t j = 0; j < s->d; j++) square += y[j] * y[j];
+  return -s->lambda * ((double)s->d * (HALF_LOG_2PI + 0.5 * log(s->noise)) + 0.5 * square / s->noise);
+}
+
+/* log density of a row in a cluster, given its other rows, but for `common`. */
+static double fit(const sums *s, size_t cluster, const double *y)
+{
+  const double *sum = s->sum + cluster * s->d;
+  const size_t n = (size_t)s->count[cluster];
+  double square = 0;
+  for (size_t j = 0; j < s->d; j++) square += (sum[j] + y[j]) * (sum[j] + y[j]);
+  return s->pull[n + 1] * square - s->pull[n] * s->square[cluster] - s->volume[n + 1] + s->volume[n];
+}
+
+static void weigh(const clustering *model, const sums *s, const double *y, const double *state)
+{
+  for (size_t c = 0; c < model->k; c++) s->log_weight[c] = log(state[PROPORTIONS + c]) + fit(s, c, y);
+}
+
+static void start(const void *self, const gsl_rng *rng, double *state)
+{
+  const clustering *model = self;
+  const le_gaussian_prior *g = &model->gaussian;
+  state[CENTRES] = g->infer ? le_draw_variance(g, rng, 0, 0) : g->prior_sd * g->prior_sd;
+  state[NOISE] = g->infer ? le_draw_variance(g, rng, 0, 0) : g->noise_sd * g->noise_sd;
+  double sum = 0;
+  for (size_t c = 0; c < model->k; c++)
+    sum += state[PROPORTIONS + c] = g->infer ? gsl_ran_gamma(rng, 1, 1) : model->proportions[c];
+  for (size_t c = 0; c < model->k; c++) state[PROPORTIONS + c] /= sum;
+}
+
+static void extend_blind(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
+                         double *scratch)
+{
+  const clustering *model = self;
+  (void)rows;
+  (void)scratch;
+  double point = gsl_rng_uniform(rng);
+  size_t c = 0;
+  while (c + 1 < model->k && (point -= state[PROPORTIONS + c]) >= 0) c++;
+  labels_of(model, state)[seen] = (double)c;
+}
+
+static double last_given_rest(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch)
+{
+  const clustering *model = self;
+  const double *y = rows->values + (seen - 1) * rows->width;
+  const sums s = gather(model, seen - 1, seen, rows, 1, state, scratch);
+  size_t any;
+  double log_density;
+  weigh(model, &s, y, state);
+  return common(&s, y) + le_draw_category(NULL, model->k, s.log_weight, 0, &any, &log_density);
+}
+
+static double extend(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
+                     double *scratch)
+{
+  const clustering *model = self;
+  const double *y = rows->values + seen * rows->width;
+  const sums s = gather(model, seen, seen + 1, rows, 1, state, scratch);
+  size_t cluster;
+  double log_density;
+  weigh(model, &s, y, state);
+  const double value = common(&s, y) + le_draw_category(rng, model->k, s.log_weight, SIZE_MAX, &cluster, &log_density);
+  labels_of(model, state)[seen] = (double)cluster;
+  return value;
+}
+
+static double last_given_latent(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch)
+{
+  const clustering *model = self;
+  const double *y = rows->values + (seen - 1) * rows->width;
+  const sums s = gather(model, seen - 1, seen, rows, 1, state, scratch);
+  return common(&s, y) + fit(&s, (size_t)labels_of(model, state)[seen - 1], y);
+}
+
+static double log_prior(const void *self, size_t seen, const double *state)
+{
+  const clustering *model = self;
+  const double *label = state + PROPORTIONS + model->k;
+  double sum = 0;
+  for (size_t i = 0; i < seen; i++) sum += log(state[PROPORTIONS + (size_t)label[i]]);
+  if (!model->gaussian.infer) return sum;
+  return sum + lgamma((double)model->k) + le_log_variance_prior(&model->gaussian, state[CENTRES]) +
+         le_log_variance_prior(&model->gaussian, state[NOISE]);
+}
+
+static double log_lik(const void *self, size_t seen, const le_rows *rows, double lambda, const double *state,
+                      double *scratch)
+{
+  const clustering *model = self;
+  const sums s = gather(model, seen, seen, rows, lambda, (double *)(size_t)state, scratch);
+  double sum = 0;
+  for (size_t i = 0; i < seen; i++) sum += common(&s, rows->values + i * rows->width);
+  for (size_t c = 0; c < model->k; c++) {
+    const size_t n = (size_t)s.count[c];
+    sum += s.pull[n] * s.square[c] - s.volume[n];
+  }
+  return sum;
+}
+
+/* Variances and proportions given centres, which are drawn for that and forgotten. */
+static void sweep_settings(const clustering *model, size_t seen, const le_rows *rows, double lambda, const gsl_rng *rng,
+                           double *state, double *scratch)
+{
+  const sums s = gather(model, seen, seen, rows, lambda, state, scratch);
+  const size_t d = s.d;
+  double *centre = scratch + scratch_size(model, seen) - d, centres = 0, residuals = 0, total = 0;
+  for (size_t c = 0; c < model->k; c++) {
+    const double precision = 1 / state[CENTRES] + lambda * s.count[c] / s.noise;
+    for (size_t j = 0; j < d; j++) {
+      centre[j] = lambda * s.sum[c * d + j] / s.noise / precision + gsl_ran_gaussian_ziggurat(rng, 1 / sqrt(precision));
+      centres += centre[j] * centre[j];
+    }
+    for (size_t i = 0; i < seen; i++)
+      if ((size_t)labels_of(model, state)[i] == c)
+        for (size_t j = 0; j < d; j++) residuals += pow(rows->values[i * d + j] - centre[j], 2);
+  }
+  state[CENTRES] = le_draw_variance(&model->gaussian, rng, (double)(model->k * d), centres);
+  state[NOISE] = le_draw_variance(&model->gaussian, rng, lambda * (double)(seen * d), lambda * residuals);
+  for (size_t c = 0; c < model->k; c++) total += state[PROPORTIONS + c] = gsl_ran_gamma(rng, 1 + s.count[c], 1);
+  for (size_t c = 0; c < model->k; c++) state[PROPORTIONS + c] /= total;
+}
+
+static double sweep(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards, const double *to,
+                    const gsl_rng *rng, double *state, double *scratch)
+{
+  const clustering *model = self;
+  const int infer = model->gaussian.infer;
+  if (infer && backwards) sweep_settings(model, seen, rows, lambda, rng, state, scratch);
+  sums s = gather(model, seen, seen, rows, lambda, state, scratch);
+  double *label = labels_of(model, state), log_density = 0;
+  for (size_t step = 0; step < seen; step++) {
+    const size_t i = backwards ? seen - 1 - step : step;
+    const double *y = rows->values + i * rows->width;
+    add_row(&s, (size_t)label[i], y, -1);
+    weigh(model, &s, y, state);
+    size_t cluster;
+    double part;
+    le_draw_category(rng, model->k, s.log_weight, to ? (size_t)to[PROPORTIONS + model->k + i] : SIZE_MAX, &cluster, &part);
+    if (to) log_density += part;
+    label[i] = (double)cluster;
+    add_row(&s, cluster, y, 1);
+  }
+  if (infer && !backwards) sweep_settings(model, seen, rows, lambda, rng, state, scratch);
+  return log_density;
+}
+
+static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch)
+{
+  const clustering *model = self;
+  const size_t d = model->gaussian.width;
+  const double *label = state + PROPORTIONS + model->k;
+  for (size_t c = 0; c < model->k * d; c++) scratch[c] = gsl_ran_gaussian_ziggurat(rng, sqrt(state[CENTRES]));
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = 0; j < d; j++)
+      rows[i * d + j] = scratch[(size_t)label[i] * d + j] + gsl_ran_gaussian_ziggurat(rng, sqrt(state[NOISE]));
+}
+
+static double log_symmetry(const void *self)
+{
+  const clustering *model = self;
+  if (model->gaussian.infer) return lgamma((double)model->k + 1);
+  /* only clusters of equal proportion can change places: K! over all of them, but counted within groups */
+  double sum = 0;
+  for (size_t c = 0; c < model->k; c++) {
+    size_t alike = 0;
+    for (size_t b = 0; b <= c; b++) alike += model->proportions[b] == model->proportions[c];
+    sum += log((double)alike);
+  }
+  return sum;
+}
+
+static const le_latent_ops latent = {
+  .size = size,
+  .scratch = scratch_size,
+  .start = start,
+  .extend_blind = extend_blind,
+  .extend = extend,
+  .last_given_latent = last_given_latent,
+  .last_given_rest = last_given_rest,
+  .log_prior = log_prior,
+  .log_lik = log_lik,
+  .sweep = sweep,
+  .simulate = simulate,
+  .log_symmetry = log_symmetry,
+};
+
+const le_model_ops le_clustering_model = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_model_ops),
+  .name = "clustering",
+  .traits = LE_MODEL_MULTIMODAL,
+  .create = create,
+  .destroy = free,
+  .width = width,
+  .latent = &latent,
+};

@@ -1,0 +1,27 @@
+/* What the models with a latent variable for each observation share: their Gaussian settings, part of every state because
+ * they may be inferred.  Variances then have inverse-gamma priors. */
+#ifndef LE_MODELS_LATENT_SHARED_H
+#define LE_MODELS_LATENT_SHARED_H
+
+#include "models/shared.h"
+
+#include <gsl/gsl_rng.h>
+
+typedef struct le_gaussian_prior {
+  size_t width;              /* columns of the data */
+  int infer;                 /* hyper-parameters are unknown */
+  double prior_sd, noise_sd; /* of parameters and of the noise, where they are known */
+  double shape, scale;       /* of the inverse-gamma priors of both variances */
+} le_gaussian_prior;
+
+/* Settings `width`, `infer`, `prior_sd`, `noise_sd`, `shape`, `scale`; 0 and a sentence where one is wrong. */
+int le_gaussian_prior_read(const le_args *args, le_gaussian_prior *prior, char *message);
+/* A variance given `n` (perhaps a fraction) normal numbers around known means, of which `squares` is the sum of squares. */
+double le_draw_variance(const le_gaussian_prior *prior, const gsl_rng *rng, double n, double squares);
+double le_log_variance_prior(const le_gaussian_prior *prior, double variance);
+/* An index drawn by unnormalised log weights (which it overwrites with weights), or with `forced` not SIZE_MAX that one;
+ * *log_density gets the log probability of what came out, and the log of the sum of the weights is returned. */
+double le_draw_category(const gsl_rng *rng, size_t n, double *log_weight, size_t forced, size_t *index,
+                        double *log_density);
+
+#endif

@@ -1,0 +1,286 @@
+/* A matrix of low rank and noise: y_ij ~ N(u_i' v_j, noise_sd^2), u_ik ~ N(0, row_sd^2), v_kj ~ N(0, column_sd^2).  Nothing is
+ * integrated out: sweeps draw all of U given V, then all of V given U.  A row's latent is u_i.
+ *
+ * State: variances of U, V and the noise, V (K x D), U (N x K).  Settings: rank, row_sd, and those of latent_shared.h, whose
+ * prior_sd is column_sd. */
+#include "base/linalg.h"
+#include "models/latent_shared.h"
+
+#include <gsl/gsl_randist.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS, COLUMNS, NOISE, FACTORS };
+
+typedef struct low_rank {
+  le_gaussian_prior gaussian;
+  double row_sd;
+  size_t k;
+} low_rank;
+
+static le_status create(const le_args *args, void **self, char *message)
+{
+  *self = NULL;
+  low_rank *model = calloc(1, sizeof *model);
+  if (!model) return LE_NO_MEMORY;
+  if (!le_read_count(args, "rank", 1, 10000, &model->k, message) ||
+      !le_gaussian_prior_read(args, &model->gaussian, message) ||
+      !le_read_numbers(args, "row_sd", 1, 0, 1, &model->row_sd, message)) {
+    free(model);
+    return LE_BAD_ARGUMENT;
+  }
+  *self = model;
+  return LE_OK;
+}
+
+static size_t width(const void *self) { return ((const low_rank *)self)->gaussian.width; }
+
+static size_t size(const void *self, size_t n)
+{
+  const low_rank *model = self;
+  return FACTORS + model->k * (model->gaussian.width + n);
+}
+
+static size_t scratch_size(const void *self, size_t n)
+{
+  const low_rank *model = self;
+  (void)n;
+  return model->k * (model->k + 3);
+}
+
+static double *columns_of(double *state) { return state + FACTORS; }
+static double *rows_of(const low_rank *model, double *state) { return state + FACTORS + model->k * model->gaussian.width; }
+
+static double sum_squares(const double *x, size_t n) { return le_dot(x, x, n); }
+
+static double log_normals(const double *x, size_t n, double variance)
+{
+  return -(double)n * (HALF_LOG_2PI + 0.5 * log(variance)) - 0.5 * sum_squares(x, n) / variance;
+}
+
+/* One of the two kinds of vectors given the other: x has precision P = I / variance + weight * A A', A the k x n regressors
+ * that lie `across` apart along k and `along` apart along n; its factor comes first in scratch. */
+static void factorise(size_t k, size_t n, const double *a, size_t across, size_t along, double variance, double weight,
+                      double *factor)
+{
+  for (size_t p = 0; p < k; p++)
+    for (size_t q = 0; q <= p; q++) {
+      double sum = 0;
+      for (size_t i = 0; i < n; i++) sum += a[p * across + i * along] * a[q * across + i * along];
+      factor[p * k + q] = factor[q * k + p] = weight * sum + (p == q) / variance;
+    }
+  le_cholesky(factor, k); /* positive definite by construction */
+}
+
+/* b = weight * A y, and the mean P^-1 b in `mean`. */
+static void regress(size_t k, size_t n, const double *a, size_t across, size_t along, const double *y, size_t stride,
+                    double weight, const double *factor, double *b, double *mean)
+{
+  for (size_t p = 0; p < k; p++) {
+    b[p] = 0;
+    for (size_t i = 0; i < n; i++) b[p] += weight * a[p * across + i * along] * y[i * stride];
+    mean[p] = b[p];
+  }
+  le_cholesky_solve(factor, k, mean);
+}
+
+/* x = mean + L'^-1 z, or what it is forced to be; returns the log density of the latter. */
+static double draw(size_t k, const double *factor, const double *mean, const double *to, const gsl_rng *rng, double *x,
+                   size_t stride, double *z)
+{
+  if (to) {
+    for (size_t p = 0; p < k; p++) z[p] = (x[p * stride] = to[p * stride]) - mean[p];
+    double square = 0;
+    for (size_t q = 0; q < k; q++) {
+      double sum = 0;
+      for (size_t p = q; p < k; p++) sum += factor[p * k + q] * z[p];
+      square += sum * sum;
+    }
+    return le_cholesky_half_log_det(factor, k) - (double)k * HALF_LOG_2PI - 0.5 * square;
+  }
+  for (size_t p = 0; p < k; p++) z[p] = gsl_ran_gaussian_ziggurat(rng, 1);
+  for (size_t p = k; p-- > 0;) {
+    for (size_t q = p + 1; q < k; q++) z[p] -= factor[q * k + p] * z[q];
+    z[p] /= factor[p * k + p];
+  }
+  for (size_t p = 0; p < k; p++) x[p * stride] = mean[p] + z[p];
+  return 0;
+}
+
+static double sweep_rows(const low_rank *model, size_t from, size_t seen, const le_rows *rows, double lambda,
+                         const double *to, const gsl_rng *rng, double *state, double *scratch)
+{
+  const size_t k = model->k, d = model->gaussian.width;
+  const double weight = lambda / state[NOISE], *v = columns_of(state);
+  double *factor = scratch, *b = scratch + k * k, *mean = b + k, *u = rows_of(model, state), sum = 0;
+  const double *wanted = to ? to + (u - state) : NULL;
+  factorise(k, d, v, d, 1, state[ROWS], weight, factor);
+  for (size_t i = from; i < seen; i++) {
+    regress(k, d, v, d, 1, rows->values + i * d, 1, weight, factor, b, mean);
+    sum += draw(k, factor, mean, wanted ? wanted + i * k : NULL, rng, u + i * k, 1, b);
+  }
+  return sum;
+}
+
+static double sweep_columns(const low_rank *model, size_t seen, const le_rows *rows, double lambda, const double *to,
+                            const gsl_rng *rng, double *state, double *scratch)
+{
+  const size_t k = model->k, d = model->gaussian.width;
+  const double weight = lambda / state[NOISE], *u = rows_of(model, state);
+  double *factor = scratch, *b = scratch + k * k, *mean = b + k, sum = 0;
+  factorise(k, seen, u, 1, k, state[COLUMNS], weight, factor);
+  for (size_t j = 0; j < d; j++) {
+    regress(k, seen, u, 1, k, rows->values + j, d, weight, factor, b, mean);
+    sum += draw(k, factor, mean, to ? to + FACTORS + j : NULL, rng, columns_of(state) + j, d, b);
+  }
+  return sum;
+}
+
+static double residual_squares(const low_rank *model, size_t from, size_t seen, const le_rows *rows, const double *state)
+{
+  const size_t k = model->k, d = model->gaussian.width;
+  const double *v = state + FACTORS, *u = v + k * d;
+  double square = 0;
+  for (size_t i = from; i < seen; i++)
+    for (size_t j = 0; j < d; j++) {
+      double residual = rows->values[i * d + j];
+      for (size_t p = 0; p < k; p++) residual -= u[i * k + p] * v[p * d + j];
+      square += residual * residual;
+    }
+  return square;
+}
+
+static void sweep_settings(const low_rank *model, size_t seen, const le_rows *rows, double lambda, const gsl_rng *rng,
+                           double *state)
+{
+  const le_gaussian_prior *g = &model->gaussian;
+  const size_t k = model->k, d = g->width;
+  state[ROWS] = le_draw_variance(g, rng, (double)(seen * k), sum_squares(rows_of(model, state), seen * k));
+  state[COLUMNS] = le_draw_variance(g, rng, (double)(k * d), sum_squares(columns_of(state), k * d));
+  state[NOISE] = le_draw_variance(g, rng, lambda * (double)(seen * d),
+                                  lambda * residual_squares(model, 0, seen, rows, state));
+}
+
+static double sweep(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards, const double *to,
+                    const gsl_rng *rng, double *state, double *scratch)
+{
+  const low_rank *model = self;
+  double sum;
+  if (backwards) {
+    if (model->gaussian.infer) sweep_settings(model, seen, rows, lambda, rng, state);
+    sum = sweep_columns(model, seen, rows, lambda, to, rng, state, scratch);
+    sum += sweep_rows(model, 0, seen, rows, lambda, to, rng, state, scratch);
+  } else {
+    sum = sweep_rows(model, 0, seen, rows, lambda, to, rng, state, scratch);
+    sum += sweep_columns(model, seen, rows, lambda, to, rng, state, scratch);
+    if (model->gaussian.infer) sweep_settings(model, seen, rows, lambda, rng, state);
+  }
+  return to ? sum : 0;
+}
+
+static void start(const void *self, const gsl_rng *rng, double *state)
+{
+  const low_rank *model = self;
+  const le_gaussian_prior *g = &model->gaussian;
+  const double sd[3] = {model->row_sd, g->prior_sd, g->noise_sd};
+  for (size_t v = 0; v < 3; v++) state[v] = g->infer ? le_draw_variance(g, rng, 0, 0) : sd[v] * sd[v];
+  for (size_t c = 0; c < model->k * g->width; c++)
+    columns_of(state)[c] = gsl_ran_gaussian_ziggurat(rng, sqrt(state[COLUMNS]));
+}
+
+static void extend_blind(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
+                         double *scratch)
+{
+  const low_rank *model = self;
+  (void)rows;
+  (void)scratch;
+  for (size_t p = 0; p < model->k; p++)
+    rows_of(model, state)[seen * model->k + p] = gsl_ran_gaussian_ziggurat(rng, sqrt(state[ROWS]));
+}
+
+static double last_given_latent(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch)
+{
+  const low_rank *model = self;
+  (void)scratch;
+  return -(double)model->gaussian.width * (HALF_LOG_2PI + 0.5 * log(state[NOISE])) -
+         0.5 * residual_squares(model, seen - 1, seen, rows, state) / state[NOISE];
+}
+
+/* A row given V alone: covariance noise I + V' V rows, by its small dual. */
+static double last_given_rest(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch)
+{
+  const low_rank *model = self;
+  const size_t k = model->k, d = model->gaussian.width;
+  const double *y = rows->values + (seen - 1) * d, *v = columns_of(state);
+  double *factor = scratch, *b = scratch + k * k, *mean = b + k;
+  factorise(k, d, v, d, 1, state[ROWS], 1 / state[NOISE], factor);
+  regress(k, d, v, d, 1, y, 1, 1 / state[NOISE], factor, b, mean);
+  return log_normals(y, d, state[NOISE]) + 0.5 * le_dot(b, mean, k) - le_cholesky_half_log_det(factor, k) -
+         0.5 * (double)k * log(state[ROWS]);
+}
+
+static double extend(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
+                     double *scratch)
+{
+  const double value = last_given_rest(self, seen + 1, rows, state, scratch);
+  sweep_rows(self, seen, seen + 1, rows, 1, NULL, rng, state, scratch);
+  return value;
+}
+
+static double log_prior(const void *self, size_t seen, const double *state)
+{
+  const low_rank *model = self;
+  const size_t cells = model->k * model->gaussian.width;
+  double sum = log_normals(state + FACTORS, cells, state[COLUMNS]) +
+               log_normals(state + FACTORS + cells, seen * model->k, state[ROWS]);
+  for (size_t v = 0; v < 3 && model->gaussian.infer; v++) sum += le_log_variance_prior(&model->gaussian, state[v]);
+  return sum;
+}
+
+static double log_lik(const void *self, size_t seen, const le_rows *rows, double lambda, const double *state,
+                      double *scratch)
+{
+  const low_rank *model = self;
+  (void)scratch;
+  return -lambda * ((double)(seen * model->gaussian.width) * (HALF_LOG_2PI + 0.5 * log(state[NOISE])) +
+                    0.5 * residual_squares(model, 0, seen, rows, state) / state[NOISE]);
+}
+
+static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch)
+{
+  const low_rank *model = self;
+  const size_t k = model->k, d = model->gaussian.width;
+  const double *v = state + FACTORS, *u = v + k * d;
+  (void)scratch;
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = 0; j < d; j++) {
+      double value = gsl_ran_gaussian_ziggurat(rng, sqrt(state[NOISE]));
+      for (size_t p = 0; p < k; p++) value += u[i * k + p] * v[p * d + j];
+      rows[i * d + j] = value;
+    }
+}
+
+static const le_latent_ops latent = {
+  .size = size,
+  .scratch = scratch_size,
+  .start = start,
+  .extend_blind = extend_blind,
+  .extend = extend,
+  .last_given_latent = last_given_latent,
+  .last_given_rest = last_given_rest,
+  .log_prior = log_prior,
+  .log_lik = log_lik,
+  .sweep = sweep,
+  .simulate = simulate,
+};
+
+const le_model_ops le_low_rank_model = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_model_ops),
+  .name = "low_rank",
+  .traits = LE_MODEL_MULTIMODAL,
+  .create = create,
+  .destroy = free,
+  .width = width,
+  .latent = &latent,
+};
