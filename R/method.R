@@ -166,6 +166,8 @@ rename_method <- function(method, name, call) {
 #'   integral of the mean log likelihood over the power, by the trapezoid rule with the correction that the variances
 #'   give.
 #' @param run The walk: [smc()] with `path = "thermal"`, the default with narrower steps than its own, or [ais()].
+#' @param proposal Of a new row's latent variable on the data path of a model that has them, such as [clustering()]: from
+#'   its conditional given the row, or from its prior.
 #'
 #' @details
 #' Both are in `fit$power`, with the integral without its correction and the mean and variance of the log likelihood
@@ -277,8 +279,10 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
 #' @export
 smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == "thermal") 0.9 else 0.5, chunk = 1,
                 kernel = hmc(), steps = NULL,
-                resampling = "systematic", threshold = 0.5, move = c("resampled", "always")) {
+                resampling = "systematic", threshold = 0.5, move = c("resampled", "always"),
+                proposal = c("conditional", "prior")) {
   path <- check_choice(path, "path", c("thermal", "data"))
+  proposal <- check_choice(proposal, "proposal", c("conditional", "prior"))
   particles <- check_particles(particles)
   kernel <- check_kernel(kernel)
   resampling <- resampling_settings(check_resampling(resampling), threshold)
@@ -296,6 +300,8 @@ smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == 
     list(kernel)
   )
   if (path == "data") method$open <- "work"
+  method$path <- path
+  method$proposal <- proposal
   method
 }
 

@@ -54,6 +54,7 @@
 #' @export
 model_functions <- function(model, data) {
   check_is_model(model)
+  if (is_latent(model)) fail("A model with latent variables has no densities in unconstrained space.")
   encoded <- encode(model, data)
   call <- model_caller(model, encoded)
   names <- encoded$theta_names

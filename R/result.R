@@ -12,7 +12,8 @@ new_evidence <- function(runs, call, model, method, encoded, words) {
   points <- do.call(cbind, lapply(chosen, `[[`, "points"))
   log_weights <- pool_weights(chosen)
   work <- Reduce(`+`, lapply(fits, `[[`, "work"))
-  user <- .Call(ffi_model, model$name, encoded$args, encoded$rows[, 0, drop = FALSE], "to_user", points, list())
+  user <- if (is_latent(model)) user_state(model, encoded, points)
+  else .Call(ffi_model, model$name, encoded$args, encoded$rows[, 0, drop = FALSE], "to_user", points, list())
   astray <- sum(rowSums(!is.finite(t(user))) > 0)
   failed <- c(headline$warnings, if (astray) astray_warning(astray, ncol(user)))
   structure(

@@ -1,0 +1,223 @@
+# Models with a latent variable for each observation: a particle is a state of all of them, moved by Gibbs sweeps.
+
+#' Clustering with Gaussian centres
+#'
+#' Each observation belongs to one of `components` clusters; a cluster's centre is drawn from a normal distribution around
+#' zero, its observations around the centre. Centres are integrated out exactly, so what is sampled are the labels.
+#'
+#' @param formula A one-sided formula of numeric columns, such as `~ a + b`; `NULL`, the default, for all columns.
+#' @param components Number of clusters, at most that of the observations.
+#' @param proportions Probability of each cluster: positive numbers that sum to one, or `NULL`, the default, for equal ones.
+#' @param prior_sd,noise_sd Standard deviations of the centres around zero and of the observations around their centre.
+#' @param infer Whether the proportions and both variances are unknown: with a Dirichlet(1) prior and inverse-gamma priors
+#'   of the given `shape` and `scale`. `proportions`, `prior_sd` and `noise_sd` then do not count.
+#' @param shape,scale Of the inverse-gamma priors.
+#'
+#' @details
+#' Columns are modelled as they are: centre and scale them if zero is no sensible middle. [ais()], [smc()] along both paths,
+#' and [likelihood_weighting()] take these models; moves are Gibbs sweeps, `steps` of them (one, unless said) at each
+#' distribution.
+#'
+#' @return An object of class `"evidence_model"`.
+#'
+#' @examples
+#' model <- clustering(components = 3, prior_sd = 1.5, noise_sd = 0.5)
+#' evidence(model, scale(iris[1:4]), smc("data", particles = 100), seed = 1)
+#'
+#' @references
+#' Grosse, R. B., Ghahramani, Z. and Adams, R. P. (2015). Sandwiching the marginal likelihood using bidirectional Monte Carlo.
+#' arXiv:1511.02543.
+#'
+#' @family models
+#' @export
+clustering <- function(formula = NULL, components, proportions = NULL, prior_sd = 1, noise_sd = 1, infer = FALSE, shape = 1,
+                       scale = 1) {
+  formula <- check_formula(formula, 1)
+  components <- check_count(components, "components", 1, 10000)
+  if (!is.null(proportions)) {
+    proportions <- check_numbers(proportions, "proportions", positive = TRUE)
+    if (length(proportions) != components)
+      fail("`proportions` must have one value for each of the ", components, " components, not ", length(proportions), ".")
+    if (abs(sum(proportions) - 1) > 1e-8) fail("`proportions` must sum to one, not to ", format(sum(proportions), digits = 7), ".")
+  }
+  new_latent("clustering", formula, list(
+    components = components, proportions = if (is.null(proportions)) 1 / components else unname(proportions)
+  ), prior_sd, noise_sd, infer, shape, scale)
+}
+
+#' A matrix of low rank with noise
+#'
+#' The data as a product of two factors and noise: the value of column j in row i is \eqn{u_i' v_j} plus normal noise, with
+#' normal priors on both factors.
+#'
+#' @inheritParams clustering
+#' @param rank The rank, less than the number of rows and of columns.
+#' @param row_sd,column_sd Standard deviations of the priors of the factors \eqn{u} and \eqn{v}.
+#' @param noise_sd Standard deviation of the noise.
+#' @param infer Whether the three variances are unknown, with inverse-gamma priors of the given `shape` and `scale`.
+#'
+#' @inherit clustering details return references
+#'
+#' @examples
+#' model <- low_rank(rank = 1, noise_sd = 0.5)
+#' evidence(model, scale(iris[1:40, 1:4]), ais(particles = 20, sigmoidal(500)), seed = 1)
+#'
+#' @family models
+#' @export
+low_rank <- function(formula = NULL, rank, row_sd = 1, column_sd = 1, noise_sd = 1, infer = FALSE, shape = 1, scale = 1) {
+  formula <- check_formula(formula, 1)
+  new_latent("low_rank", formula, list(rank = check_count(rank, "rank", 1, 10000), row_sd = check_positive(row_sd, "row_sd")),
+             check_positive(column_sd, "column_sd"), noise_sd, infer, shape, scale)
+}
+
+#' Binary attributes
+#'
+#' Each observation has or lacks each of a few attributes; those that it has add their features, and noise, to make the data.
+#' Features have normal priors and are integrated out exactly, so what is sampled is who has what.
+#'
+#' @inheritParams clustering
+#' @param attributes Number of attributes, at most 16.
+#' @param probabilities Probability of each attribute, or one for all, between 0 and 1.
+#' @param prior_sd,noise_sd Standard deviations of the features around zero and of the noise.
+#' @param infer Whether the probabilities and both variances are unknown: with Beta(1, 1) priors and inverse-gamma
+#'   priors of the given `shape` and `scale`.
+#'
+#' @inherit clustering details return references
+#'
+#' @examples
+#' model <- binary_attributes(attributes = 2, noise_sd = 0.5)
+#' evidence(model, scale(iris[1:40, 1:4]), smc(particles = 100), seed = 1)
+#'
+#' @family models
+#' @export
+binary_attributes <- function(formula = NULL, attributes, probabilities = 0.5, prior_sd = 1, noise_sd = 1, infer = FALSE,
+                              shape = 1, scale = 1) {
+  formula <- check_formula(formula, 1)
+  attributes <- check_count(attributes, "attributes", 1, 16)
+  probabilities <- check_numbers(probabilities, "probabilities", positive = TRUE)
+  if (!length(probabilities) %in% c(1, attributes))
+    fail("`probabilities` must have one value, or one for each of the ", attributes, " attributes, not ",
+         length(probabilities), ".")
+  if (any(probabilities >= 1)) fail("`probabilities` must lie between 0 and 1, not ", format(max(probabilities)), ".")
+  new_latent("binary_attributes", formula, list(attributes = attributes, probabilities = unname(probabilities)),
+             prior_sd, noise_sd, infer, shape, scale)
+}
+
+new_latent <- function(name, formula, own, prior_sd, noise_sd, infer, shape, scale) {
+  model <- new_model(name, formula, list(args = c(own, list(
+    prior_sd = check_positive(prior_sd, "prior_sd"), noise_sd = check_positive(noise_sd, "noise_sd"),
+    infer = as.double(check_flag(infer, "infer")), shape = check_positive(shape, "shape"),
+    scale = check_positive(scale, "scale")
+  )), modes = "several"))
+  class(model) <- c(name, "latent_model", "evidence_model")
+  model
+}
+
+#' @exportS3Method
+describe.latent_model <- function(model) {
+  args <- model$args
+  known <- args$infer == 0
+  sds <- if (known) paste0("sd ", show_setting(args$prior_sd)) else "sd unknown"
+  what <- switch(model$name,
+    clustering = list(paste0("Clustering, ", count_of(args$components, "component")),
+                      prior = paste0(if (known) paste0("proportions ", show_setting(args$proportions)) else "proportions Dirichlet(1)",
+                                     "; centres normal around 0, ", sds)),
+    low_rank = list(paste0("Low rank, rank ", args$rank),
+                    prior = if (known) paste0("rows normal around 0, sd ", show_setting(args$row_sd), "; columns ", sds)
+                    else "rows and columns normal around 0, sd unknown"),
+    binary_attributes = list(paste0("Binary attributes, ", count_of(args$attributes, "attribute")),
+                             prior = paste0("probabilities ", if (known) show_setting(args$probabilities) else "Beta(1, 1)",
+                                            "; features normal around 0, ", sds))
+  )
+  c(what, list(
+    columns = if (is.null(model$formula)) "all" else deparse1(model$formula[[2]]),
+    noise = paste0("normal, sd ", if (known) show_setting(args$noise_sd) else "unknown"),
+    `variances` = if (known) "known" else
+      paste0("inverse gamma, shape ", show_setting(args$shape), ", scale ", show_setting(args$scale))
+  ))
+}
+
+#' @exportS3Method
+encode.latent_model <- function(model, data) {
+  input <- mixture_columns(model$formula, data, "data")
+  x <- input$x
+  n <- nrow(x)
+  check_latent_size(model, n, ncol(x))
+  names <- state_names(model, n, colnames(x))
+  list(rows = t(x), n = n, args = c(list(width = as.double(ncol(x))), model$args),
+       theta_names = names, user_names = names[shown_state(model, names)], offset = NULL,
+       design = c(input$design, list(columns = colnames(x))))
+}
+
+check_latent_size <- function(model, n, width) {
+  args <- model$args
+  if (model$name == "clustering" && args$components > n)
+    fail("`components` must be at most the number of rows (", n, "), not ", args$components, ".")
+  if (model$name == "low_rank" && args$rank >= min(n, width))
+    fail("`rank` must be less than the number of rows and of columns (", n, " and ", width, "), not ", args$rank, ".")
+}
+
+# As C lays a state out.
+state_names <- function(model, n, columns) {
+  each <- function(stem, a, b) sprintf("%s[%s,%s]", stem, rep(a, each = length(b)), rep(b, length(a)))
+  rows <- seq_len(n)
+  args <- model$args
+  switch(model$name,
+    clustering = c("prior_sd", "noise_sd", numbered("proportion", args$components), sprintf("label[%d]", rows)),
+    low_rank = c("row_sd", "column_sd", "noise_sd", each("v", seq_len(args$rank), columns), each("u", rows, seq_len(args$rank))),
+    binary_attributes = c("prior_sd", "noise_sd", numbered("probability", args$attributes),
+                          each("z", rows, seq_len(args$attributes)))
+  )
+}
+
+# Settings that are known are nobody's posterior.
+shown_state <- function(model, names) model$args$infer != 0 | !grepl("_sd$|^proportion|^probability", names)
+
+#' States as users read them: standard deviations, labels from one
+#' @noRd
+user_state <- function(model, encoded, points) {
+  names <- encoded$theta_names
+  sds <- grepl("_sd$", names)
+  points[sds, ] <- sqrt(points[sds, ])
+  if (model$name == "clustering") points[grepl("^label", names), ] <- points[grepl("^label", names), ] + 1
+  points[shown_state(model, names), , drop = FALSE]
+}
+
+#' @exportS3Method
+encode_new.latent_model <- function(model, design, newdata, response = TRUE, argument = "newdata") {
+  fail("predict() is not offered for models with latent variables.")
+}
+
+#' @exportS3Method
+template.latent_model <- function(model, data, n) fail("simulate() is not offered for models with latent variables.")
+
+#' @exportS3Method
+decode.latent_model <- function(model, encoded, rows, data) data
+
+is_latent <- function(model) inherits(model, "latent_model")
+
+#' A method as the walk of latent states knows it
+#' @noRd
+latent_method <- function(method) {
+  if (!method$name %in% c("ais", "smc", "likelihood_weighting"))
+    fail("`method` must be ais(), smc() or likelihood_weighting() for a model with latent variables, not ", method$name, "().")
+  if ("kernel" %in% names(method$call))
+    fail("`kernel` must not be given for a model with latent variables: it is moved by Gibbs sweeps, `steps` of them.")
+  settings <- method$settings
+  weighting <- method$name == "likelihood_weighting"
+  by_rows <- identical(method$path, "data")
+  if (by_rows && settings$`1.chunk_least` != 1) fail("`chunk` must be 1 for a model with latent variables.")
+  settings$sweeps <- if (weighting) 0 else if (is.null(method$call$steps)) 1 else settings$`1.steps`
+  settings$by_rows <- as.double(by_rows)
+  settings$blind <- as.double(identical(method$proposal, "prior"))
+  if (by_rows) {
+    # a share of the particles that resampling keeps up
+    settings$`1.schedule` <- "one"
+    settings$`1.ess` <- 0
+  }
+  settings$`1.kernel` <- 0
+  method$settings <- settings
+  method$kernels <- list()
+  method$estimator <- "latent"
+  method
+}

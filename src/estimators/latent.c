@@ -1,0 +1,440 @@
+/* The walk of math.md 1 for models with latent variables, restated: particles are states (le_latent_ops), moves are sweeps,
+ * and log f at lambda is whatever the model says, not lambda times a log-likelihood, since parameters are integrated out.
+ *
+ *   by temperature   all rows from the start; reweight by log f at the next lambda over log f at this one, sweep, and again
+ *   by rows          one row at a time; its latent drawn from its conditional (weight p(row | rest)) or from the prior (weight
+ *                    p(row | rest, latent)), then sweeps
+ *
+ * In reverse the same path is walked back from `from_state`, an exact draw from the posterior: sweeps the other way round
+ * before each reciprocal weight, so that the mean weight estimates 1 / Z without bias.
+ *
+ * Settings: those of a walk's first stage (walk_settings.h) but the kernel; sweeps (at each distribution), by_rows, blind,
+ * reverse, from_state. */
+#include "base/clock.h"
+#include "base/logsum.h"
+#include "core/genealogy.h"
+#include "core/trace.h"
+#include "estimators/walk_settings.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { TRACE_COLUMNS = 7, STEPS_MOST = 100000, BISECTIONS = 60 };
+static const char *const trace_names[TRACE_COLUMNS] = {"n", "lambda", "log_evidence", "se", "ess", "evaluations", "seconds"};
+
+typedef enum latent_phase { WAITING, STEPPING, SWEEPING, FINISHED } latent_phase;
+
+typedef struct latent {
+  le_context *context;
+  le_walk_settings settings;
+  const le_model_ops *model;
+  const le_latent_ops *ops;
+  const void *self;
+  le_arena arena;
+  le_streams streams;
+  le_store store;
+  le_genealogy genealogy;
+  const le_arg *from;
+  size_t m, sweeps, size, n;
+  int by_rows, blind, reverse, closed;
+
+  latent_phase phase;
+  size_t step, swept, seen;
+  double lambda, work, seconds;
+  double *state, *swap, *scratch; /* allocated when the number of rows is known */
+  double *log_weight, *weight, *before, *after, *spare;
+  size_t *ancestor;
+  le_trace trace;
+  double summary[7];
+} latent;
+
+static const le_stage *stage_of(const latent *w) { return &w->settings.stage[0]; }
+
+static void latent_free(void *self)
+{
+  latent *w = self;
+  if (!w) return;
+  le_streams_free(&w->streams);
+  le_store_free(&w->store);
+  le_trace_free(&w->trace);
+  le_release(w->state);
+  le_release(w->swap);
+  le_release(w->scratch);
+  le_arena_free(&w->arena);
+  le_release(w);
+}
+
+static le_status read_settings(latent *w, const le_problem *problem)
+{
+  const le_args *args = &problem->settings;
+  LE_TRY(le_walk_settings_read(problem, &w->settings, &w->context->error));
+  w->m = stage_of(w)->particles;
+  w->sweeps = (size_t)le_args_number(args, "sweeps", 1);
+  w->by_rows = le_args_number(args, "by_rows", 0) != 0;
+  w->blind = le_args_number(args, "blind", 0) != 0;
+  w->reverse = le_args_number(args, "reverse", 0) != 0;
+  w->from = le_args_find(args, "from_state");
+  if (w->reverse && !w->from)
+    return le_fail(&w->context->error, LE_BAD_ARGUMENT, "A reverse walk needs an exact draw from the posterior to start from.");
+  if (w->reverse && !w->by_rows && stage_of(w)->schedule == LE_ADAPTIVE_STEPS)
+    return le_fail(&w->context->error, LE_BAD_ARGUMENT,
+                   "An adaptive schedule cannot be walked in reverse: give its temperatures, or linear() or sigmoidal().");
+  return LE_OK;
+}
+
+static le_status latent_alloc(const le_problem *problem, le_context *context, void **self)
+{
+  *self = NULL;
+  if (!problem->ops->latent)
+    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no latent variables.", problem->ops->name);
+  latent *w = le_resize(NULL, sizeof *w);
+  if (!w) return LE_NO_MEMORY;
+  memset(w, 0, sizeof *w);
+  w->context = context;
+  w->model = problem->ops;
+  w->ops = problem->ops->latent;
+  w->self = problem->model;
+  w->trace.columns = TRACE_COLUMNS;
+  w->store.width = w->model->width(w->self);
+  le_status status = read_settings(w, problem);
+  const size_t m = w->m;
+  w->log_weight = le_arena_doubles(&w->arena, m);
+  w->weight = le_arena_doubles(&w->arena, m);
+  w->before = le_arena_doubles(&w->arena, m);
+  w->after = le_arena_doubles(&w->arena, m);
+  w->spare = le_arena_doubles(&w->arena, m);
+  w->ancestor = le_arena_indices(&w->arena, m);
+  le_genealogy_alloc(&w->genealogy, w->settings.lag, m, &w->arena);
+  if (status == LE_OK && w->arena.failed) status = LE_NO_MEMORY;
+  if (status == LE_OK) status = le_streams_alloc(&w->streams, m + 1, problem->seed, problem->replicate);
+  if (status != LE_OK) {
+    latent_free(w);
+    return status;
+  }
+  *self = w;
+  return LE_OK;
+}
+
+static le_status latent_start(void *self)
+{
+  latent *w = self;
+  le_genealogy_start(&w->genealogy, w->m);
+  for (size_t i = 0; i < w->m; i++) w->weight[i] = 1 / (double)w->m;
+  w->phase = WAITING;
+  return LE_OK;
+}
+
+static le_status latent_feed(void *self, const le_rows *rows, int last)
+{
+  latent *w = self;
+  if (w->closed) return le_fail(&w->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
+  if (last) w->closed = 1;
+  return rows->n == 0 ? LE_OK : le_store_take(&w->store, rows, NULL, last);
+}
+
+static double *state_of(const latent *w, size_t i) { return w->state + i * w->size; }
+
+static le_rows rows_of(const latent *w)
+{
+  const le_rows rows = {w->store.n, w->store.width, w->store.values};
+  return rows;
+}
+
+/* All rows are there: room for the states, and where they begin. */
+static le_status allocate(latent *w)
+{
+  w->n = w->store.n;
+  w->size = w->ops->size(w->self, w->n);
+  double **const block[] = {&w->state, &w->swap};
+  for (size_t b = 0; b < 2; b++) {
+    *block[b] = le_resize(NULL, (w->m * w->size + 1) * sizeof(double));
+    if (!*block[b]) return LE_NO_MEMORY;
+    memset(*block[b], 0, w->m * w->size * sizeof(double));
+  }
+  w->scratch = le_resize(NULL, (w->ops->scratch(w->self, w->n) + 1) * sizeof(double));
+  return w->scratch ? LE_OK : LE_NO_MEMORY;
+}
+
+static le_status begin(latent *w)
+{
+  LE_TRY(allocate(w));
+  if (w->reverse && w->from->n != w->size)
+    return le_fail(&w->context->error, LE_BAD_ARGUMENT, "The draw to start from must have %.0f numbers, not %.0f.",
+                   (double)w->size, (double)w->from->n);
+  const le_rows rows = rows_of(w);
+  for (size_t i = 0; i < w->m; i++) {
+    const gsl_rng *rng = w->streams.rng[i + 1];
+    double *state = state_of(w, i);
+    if (w->reverse) {
+      memcpy(state, w->from->values, w->size * sizeof(double));
+      continue;
+    }
+    w->ops->start(w->self, rng, state);
+    for (size_t r = 0; r < w->n && !w->by_rows; r++) w->ops->extend_blind(w->self, r, &rows, rng, state, w->scratch);
+  }
+  w->seen = w->by_rows && !w->reverse ? 0 : w->n;
+  w->lambda = w->by_rows || w->reverse ? 1 : 0;
+  w->swept = 0;
+  w->phase = w->reverse ? SWEEPING : STEPPING;
+  return LE_OK;
+}
+
+static double log_evidence(const latent *w)
+{
+  const double mean = le_logmeanexp(w->log_weight, w->m);
+  return w->reverse ? -mean : mean;
+}
+
+static le_status add_trace(latent *w)
+{
+  const double row[TRACE_COLUMNS] = {(double)w->seen,
+                                     w->lambda,
+                                     log_evidence(w),
+                                     sqrt(fmax(w->genealogy.variance, 0)),
+                                     le_effective_size(w->log_weight, w->m, 1),
+                                     w->work,
+                                     w->seconds};
+  double *added = le_trace_add(&w->trace);
+  if (!added) return LE_NO_MEMORY;
+  memcpy(added, row, sizeof row);
+  return LE_OK;
+}
+
+static void resample(latent *w)
+{
+  const double level = le_logmeanexp(w->log_weight, w->m);
+  const le_resampling scheme = stage_of(w)->resampling;
+  le_resample(scheme, w->m, w->weight, w->m, w->streams.rng[0], w->spare, w->ancestor);
+  for (size_t i = 0; i < w->m; i++)
+    memcpy(w->swap + i * w->size, state_of(w, w->ancestor[i]), w->size * sizeof(double));
+  double *old = w->state;
+  w->state = w->swap;
+  w->swap = old;
+  le_genealogy_resample(&w->genealogy, w->m, w->weight, scheme == LE_MULTINOMIAL || scheme == LE_RESIDUAL, w->m, w->ancestor);
+  for (size_t i = 0; i < w->m; i++) {
+    w->log_weight[i] = level;
+    w->weight[i] = 1 / (double)w->m;
+  }
+}
+
+/* Weights have been raised by `after - before`. */
+static le_status weigh(latent *w)
+{
+  int possible = 0;
+  for (size_t i = 0; i < w->m; i++) {
+    const double gain = w->after[i] - w->before[i];
+    w->log_weight[i] += isnan(gain) ? -INFINITY : gain;
+    possible |= w->log_weight[i] > -INFINITY;
+  }
+  if (!possible)
+    return le_fail(&w->context->error, LE_ALL_IMPOSSIBLE, "No particle gives the observations a positive probability.");
+  le_normalise(w->log_weight, w->m, w->weight);
+  le_genealogy_weigh(&w->genealogy, w->m, w->weight);
+  return LE_OK;
+}
+
+static void log_liks(latent *w, double lambda, double *value)
+{
+  const le_rows rows = rows_of(w);
+  for (size_t i = 0; i < w->m; i++) value[i] = w->ops->log_lik(w->self, w->seen, &rows, lambda, state_of(w, i), w->scratch);
+  w->work += (double)(w->m * w->seen);
+}
+
+/* The effective size of the step's own weights. */
+static double effective_size(latent *w, double lambda)
+{
+  log_liks(w, lambda, w->after);
+  for (size_t i = 0; i < w->m; i++) w->spare[i] = w->after[i] - w->before[i];
+  return le_effective_size(w->spare, w->m, 1);
+}
+
+/* The next lambda, at which `after` is then known.  log f is not linear in lambda, so each trial costs a pass. */
+static le_status choose_lambda(latent *w, double *next)
+{
+  const le_stage *stage = stage_of(w);
+  *next = 1;
+  if (stage->schedule == LE_FIXED_STEPS) {
+    *next = stage->lambda[w->step];
+  } else if (stage->schedule == LE_ADAPTIVE_STEPS && effective_size(w, 1) < stage->ess) {
+    double low = w->lambda, high = 1;
+    for (int b = 0; b < BISECTIONS && high - low > 1e-3 * (low - w->lambda); b++) {
+      const double middle = low == w->lambda ? low + 0.1 * (high - low) : 0.5 * (low + high);
+      *(effective_size(w, middle) < stage->ess ? &high : &low) = middle;
+    }
+    *next = low > w->lambda ? low : high;
+    if (*next <= w->lambda || w->step > STEPS_MOST)
+      return le_fail(&w->context->error, LE_STALLED, "The annealing increment became too small to move: the particles' "
+                     "likelihoods differ too much. More `particles` or a smaller `ess` may help.");
+  }
+  log_liks(w, *next, w->after);
+  return LE_OK;
+}
+
+static int done(const latent *w)
+{
+  if (w->by_rows) return w->reverse ? w->seen == 0 : w->seen == w->n;
+  return w->reverse ? w->lambda <= 0 : w->lambda >= 1;
+}
+
+static void add_rows(latent *w)
+{
+  const le_rows rows = rows_of(w);
+  for (size_t i = 0; i < w->m; i++) {
+    double *state = state_of(w, i);
+    const gsl_rng *rng = w->streams.rng[i + 1];
+    w->before[i] = 0;
+    if (w->blind) {
+      w->ops->extend_blind(w->self, w->seen, &rows, rng, state, w->scratch);
+      w->after[i] = w->ops->last_given_latent(w->self, w->seen + 1, &rows, state, w->scratch);
+    } else {
+      w->after[i] = w->ops->extend(w->self, w->seen, &rows, rng, state, w->scratch);
+    }
+  }
+  w->seen++;
+  w->work += (double)w->m;
+}
+
+static void drop_rows(latent *w)
+{
+  const le_rows rows = rows_of(w);
+  for (size_t i = 0; i < w->m; i++) {
+    double *state = state_of(w, i);
+    w->after[i] = 0;
+    w->before[i] = w->blind ? w->ops->last_given_latent(w->self, w->seen, &rows, state, w->scratch)
+                            : w->ops->last_given_rest(w->self, w->seen, &rows, state, w->scratch);
+  }
+  w->seen--;
+  w->work += (double)w->m;
+}
+
+/* One step along the path: its weights, and maybe resampling. */
+static le_status step(latent *w)
+{
+  if (w->by_rows) {
+    if (w->reverse) drop_rows(w);
+    else add_rows(w);
+  } else if (w->reverse) {
+    const le_stage *stage = stage_of(w);
+    /* fixed: lambda[count - 1] = 1 downwards, and 0 below the first */
+    const size_t count = stage->schedule == LE_FIXED_STEPS ? stage->lambdas : 1;
+    const double next = w->step + 1 < count ? stage->lambda[count - 2 - w->step] : 0;
+    log_liks(w, w->lambda, w->before);
+    log_liks(w, next, w->after);
+    w->lambda = next;
+  } else {
+    double next;
+    log_liks(w, w->lambda, w->before);
+    LE_TRY(choose_lambda(w, &next));
+    w->lambda = next;
+  }
+  LE_TRY(weigh(w));
+  w->step++;
+  LE_TRY(add_trace(w));
+  const double share = le_effective_size(w->log_weight, w->m, 1) / (double)w->m, threshold = stage_of(w)->threshold;
+  if (threshold > 0 && (share < threshold || threshold >= 1) && !(w->reverse && done(w))) resample(w);
+  w->swept = 0;
+  w->phase = SWEEPING;
+  if (w->reverse && done(w)) w->phase = FINISHED;
+  return LE_OK;
+}
+
+/* One sweep of every particle. */
+static le_status sweep(latent *w)
+{
+  const le_rows rows = rows_of(w);
+  if (w->swept < w->sweeps) {
+    for (size_t i = 0; i < w->m; i++)
+      w->ops->sweep(w->self, w->seen, &rows, w->lambda, w->reverse, NULL, w->streams.rng[i + 1], state_of(w, i), w->scratch);
+    w->work += (double)(w->m * w->seen);
+    w->swept++;
+  }
+  if (w->swept < w->sweeps) return LE_OK;
+  w->phase = !w->reverse && done(w) ? FINISHED : STEPPING;
+  return LE_OK;
+}
+
+static le_progress latent_advance(void *self, double seconds, le_status *status)
+{
+  latent *w = self;
+  const double started = le_now(), before = w->seconds;
+  *status = LE_OK;
+  while (w->phase != FINISHED) {
+    if (w->phase == WAITING && !w->closed) return LE_NEEDS_ROWS;
+    switch (w->phase) {
+    case WAITING: *status = begin(w); break;
+    case STEPPING: *status = step(w); break;
+    case SWEEPING: *status = sweep(w); break;
+    case FINISHED: break;
+    }
+    w->seconds = before + le_now() - started;
+    if (*status != LE_OK) return LE_FAILED;
+    if (le_now() - started > seconds) break;
+  }
+  return w->phase == FINISHED ? LE_DONE : LE_MORE;
+}
+
+static void latent_progress(const void *self, double *rows, double *share)
+{
+  const latent *w = self;
+  const double n = w->n > 0 ? (double)w->n : 1;
+  const le_stage *stage = stage_of(w);
+  const double along = w->by_rows                            ? (double)w->seen / n
+                       : stage->schedule == LE_FIXED_STEPS ? (double)w->step / (double)stage->lambdas
+                                                             : w->lambda;
+  *rows = (double)w->seen;
+  *share = w->phase == WAITING ? 0 : w->reverse && (w->by_rows || stage->schedule != LE_FIXED_STEPS) ? 1 - along : along;
+}
+
+static le_status latent_result(void *self, le_result *result)
+{
+  latent *w = self;
+  double *s = w->summary;
+  result->n = 0;
+  s[0] = log_evidence(w);
+  s[1] = sqrt(fmax(w->genealogy.variance, 0));
+  s[2] = (double)w->seen;
+  s[3] = (double)w->step;
+  s[4] = w->work;
+  s[5] = 0;
+  s[6] = w->seconds;
+  static const char *const names[] = {"log_evidence", "se",        "n",      "lambda_steps",
+                                      "likelihoods",  "gradients", "seconds"};
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++) le_result_add(result, names[k], 1, 1, &s[k]);
+  le_result_add(result, "draws", w->size, w->state ? w->m : 0, w->state);
+  le_result_add(result, "log_weights", 1, w->m, w->log_weight);
+  return le_trace_output(&w->trace, trace_names, result);
+}
+
+static void latent_archive(void *self, le_archive *archive)
+{
+  latent *w = self;
+  int phase = (int)w->phase, there = w->state != NULL;
+  le_archive_expect(archive, w->m);
+  le_store_archive(&w->store, archive);
+  le_streams_archive(&w->streams, archive);
+  le_archive_int(archive, &phase);
+  le_archive_int(archive, &there);
+  le_archive_int(archive, &w->closed);
+  if (archive->status != LE_OK) return;
+  if (phase < 0 || phase > FINISHED || (phase == WAITING) == there) {
+    archive->status = LE_CORRUPT;
+    return;
+  }
+  w->phase = (latent_phase)phase;
+  if (there && !archive->writing) archive->status = allocate(w);
+  if (archive->status != LE_OK) return;
+  size_t *const count[] = {&w->step, &w->swept, &w->seen};
+  for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
+  double *const figure[] = {&w->lambda, &w->work, &w->seconds};
+  for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
+  if (there) le_archive_doubles(archive, w->state, w->m * w->size);
+  le_archive_doubles(archive, w->log_weight, w->m);
+  le_archive_doubles(archive, w->weight, w->m);
+  le_genealogy_archive(&w->genealogy, archive);
+  le_trace_archive(&w->trace, archive);
+}
+
+const le_estimator_ops le_latent_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "latent",
+                                              latent_alloc,        latent_free,              latent_start,
+                                              latent_feed,         latent_advance,           latent_progress,
+                                              latent_result,       latent_archive};

@@ -1,0 +1,197 @@
+# The evidence of models with latent variables: against enumeration, closed forms and long importance sampling, forwards and back.
+
+run <- function(model, data, method, seed = 1, ...) evidence(model, data, method, seed = test_seed(seed), progress = FALSE, ...)
+refused <- function(code, sentence) {
+  error <- expect_error(code, class = "logevidence_error")
+  expect_match(conditionMessage(error), sentence, fixed = TRUE)
+}
+log_sum <- function(x) max(x) + log(sum(exp(x - max(x))))
+few_rows <- with_own_seed(test_seed(1), cbind(a = rnorm(5, sd = 1.5), b = rnorm(5)))
+
+#' Evidence given each row's features, summed over all of them: latent rows of Z, their log probabilities
+enumerated <- function(data, choices, log_probability, prior_sd, noise_sd) {
+  n <- nrow(data)
+  picks <- as.matrix(expand.grid(rep(list(seq_len(nrow(choices))), n)))
+  log_sum(apply(picks, 1, function(pick) {
+    z <- choices[pick, , drop = FALSE]
+    root <- chol(prior_sd^2 * tcrossprod(z) + diag(noise_sd^2, n))
+    sum(log_probability[pick]) + sum(apply(data, 2, function(y)
+      -n / 2 * log(2 * pi) - sum(log(diag(root))) - sum(backsolve(root, y, transpose = TRUE)^2) / 2))
+  }))
+}
+
+CASES <- list(
+  clustering = list(
+    model = clustering(components = 3, proportions = c(0.5, 0.3, 0.2), prior_sd = 1.3, noise_sd = 0.8),
+    truth = enumerated(few_rows, diag(3), log(c(0.5, 0.3, 0.2)), 1.3, 0.8)
+  ),
+  binary = list(
+    model = binary_attributes(attributes = 2, probabilities = c(0.3, 0.6), prior_sd = 1.3, noise_sd = 0.8),
+    truth = enumerated(few_rows, as.matrix(expand.grid(0:1, 0:1)),
+                       log(as.vector(outer(c(0.7, 0.3), c(0.4, 0.6)))), 1.3, 0.8)
+  ),
+  low_rank = list(
+    model = low_rank(rank = 1, row_sd = 0.9, column_sd = 1.1, noise_sd = 0.8),
+    # given V a row's covariance is noise + row_sd^2 V'V: an integral over the two numbers of V, by quadrature
+    truth = {
+      v <- seq(-8, 8, length.out = 401)
+      log_lik <- outer(v, v, Vectorize(function(x, y) {
+        root <- chol(diag(0.64, 2) + 0.81 * tcrossprod(c(x, y)))
+        sum(dnorm(c(x, y), 0, 1.1, log = TRUE)) +
+          sum(-log(2 * pi) - sum(log(diag(root))) - colSums(backsolve(root, t(few_rows), transpose = TRUE)^2) / 2)
+      }))
+      log_sum(log_lik) + 2 * log(v[2] - v[1])
+    }
+  )
+)
+
+METHODS <- list(
+  likelihood_weighting(20000), ais(particles = 400, sigmoidal(20)), ais(particles = 400, adaptive(0.7)),
+  smc(particles = 400), smc(particles = 400, threshold = 1, resampling = "multinomial"), smc("data", particles = 400),
+  smc("data", particles = 400, proposal = "prior", steps = 3), smc("data", particles = 400, threshold = 0)
+)
+
+test_that("every method agrees with enumeration and quadrature", {
+  for (case in CASES) for (method in METHODS) {
+    fit <- run(case$model, few_rows, method)
+    expect_lt(abs(fit$log_evidence - case$truth) / fit$se, 4, label = paste(case$model$name, deparse1(method$call)))
+    expect_null(fit$failed)
+  }
+})
+
+#' log estimates of 1 / Z by the reverse walk from an exact draw
+reverse_run <- function(model, data, method, state, seed) {
+  encoded <- encode(model, data)
+  problem <- new_problem(model, encoded, method, seed_words(test_seed(seed)))
+  problem$settings$reverse <- 1
+  problem$settings$from_state <- state
+  out <- conduct(problem, encoded$rows)
+  c(-drop(out$log_evidence), drop(out$se))
+}
+
+test_that("estimates of Z are unbiased, and those of 1 / Z from an exact draw", {
+  methods <- list(ais(particles = 2, sigmoidal(6)), smc("data", particles = 3), smc("data", particles = 4, proposal = "prior"),
+                  smc(particles = 4, ess = 0.6, threshold = 1))
+  for (case in CASES[1:2]) {
+    pool <- run(case$model, few_rows, smc("data", particles = 4000, steps = 20), 77)
+    for (method in methods) {
+      ratio <- vapply(1:400, function(seed) exp(run(case$model, few_rows, method, seed)$log_evidence - case$truth), 0)
+      # an adaptive schedule looks at the particles it weighs: a little bias is its price
+      drift <- if (identical(method$name, "smc") && identical(method$path, "thermal")) 0.05 else 0
+      expect_lt(abs(mean(ratio) - 1), 4 * sd(ratio) / 20 + drift)
+      if (drift > 0) next
+      # exact draws: those of a long run, as good as exact
+      states <- t(pool$parameters[sample.int(4000, 400, TRUE, exp(pool$log_weights)), ])
+      inverse <- vapply(1:400, function(seed)
+        exp(reverse_run(case$model, few_rows, method, states[, seed], seed)[1] + case$truth), 0)
+      expect_lt(abs(mean(inverse) - 1), 4 * sd(inverse) / 20, label = paste(case$model$name, deparse1(method$call)))
+    }
+  }
+})
+
+test_that("a reverse walk needs its temperatures beforehand, and a state", {
+  case <- CASES$clustering
+  state <- run(case$model, few_rows, smc("data", particles = 10))$parameters[1, ]
+  refused(reverse_run(case$model, few_rows, smc(particles = 10), state, 1), "An adaptive schedule cannot be walked in reverse")
+  refused(reverse_run(case$model, few_rows, ais(particles = 10, linear(3)), state[-1], 1), "must have")
+})
+
+test_that("standard errors are the errors", {
+  for (case in CASES) for (method in list(ais(particles = 50, sigmoidal(10)), smc("data", particles = 50))) {
+    runs <- t(vapply(1:100, function(seed) {
+      fit <- run(case$model, few_rows, method, seed)
+      c(fit$log_evidence - case$truth, fit$se)
+    }, c(0, 0)))
+    expect_lt(abs(log(mean(runs[, 2]) / sd(runs[, 1]))), 0.35)
+  }
+})
+
+test_that("draws are named, on the user's scale, and of the posterior", {
+  fit <- run(CASES$clustering$model, few_rows, smc("data", particles = 2000, steps = 3))
+  draws <- posterior_draws(fit)
+  expect_identical(colnames(draws), sprintf("label[%d]", 1:5))
+  expect_true(all(draws %in% 1:3))
+  together <- function(i, j) sum(exp(fit$log_weights) * (draws[, i] == draws[, j]))
+  # by enumeration: the labels of the first two rows agree
+  exact <- local({
+    picks <- as.matrix(expand.grid(rep(list(1:3), 5)))
+    p <- apply(picks, 1, function(pick) {
+      root <- chol(1.69 * outer(pick, pick, `==`) + diag(0.64, 5))
+      sum(log(c(0.5, 0.3, 0.2)[pick])) + sum(apply(few_rows, 2, function(y)
+        -sum(log(diag(root))) - sum(backsolve(root, y, transpose = TRUE)^2) / 2))
+    })
+    sum(exp(p - log_sum(p))[picks[, 1] == picks[, 2]])
+  })
+  expect_lt(abs(together(1, 2) - exact), 4.5 * sqrt(exact * (1 - exact) / 1000))
+  unknown <- run(low_rank(rank = 1, infer = TRUE), few_rows, ais(particles = 10, linear(10)))
+  expect_identical(colnames(unknown$draws)[1:5], c("row_sd", "column_sd", "noise_sd", "v[1,a]", "v[1,b]"))
+  expect_identical(ncol(run(binary_attributes(attributes = 2), few_rows, smc(particles = 10))$draws), 10L)
+})
+
+test_that("unknown variances and proportions integrate to a proper evidence", {
+  # one column, two rows, one component: a two-dimensional integral over the variances
+  y <- matrix(c(0.3, -1.2), dimnames = list(NULL, "a"))
+  density <- function(x) dgamma(1 / x, 3, rate = 3) / x^2
+  truth <- log(integrate(Vectorize(function(s) density(s) * integrate(Vectorize(function(n) {
+    root <- chol(s + diag(n, 2))
+    density(n) * exp(-log(2 * pi) - sum(log(diag(root))) - sum(backsolve(root, y, transpose = TRUE)^2) / 2)
+  }), 0, Inf)$value), 0, Inf)$value)
+  models <- list(clustering(components = 1, infer = TRUE, shape = 3, scale = 3))
+  for (model in models) for (method in list(likelihood_weighting(20000), ais(particles = 400, sigmoidal(20)),
+                                            smc("data", particles = 1000, steps = 3))) {
+    fit <- run(model, y, method)
+    expect_lt(abs(fit$log_evidence - truth) / fit$se, 4)
+  }
+})
+
+test_that("runs are reproducible, and can be saved between any two steps", {
+  case <- CASES$binary
+  expect_identical(run(case$model, few_rows, smc(particles = 20))$log_evidence, run(case$model, few_rows, smc(particles = 20))$log_evidence)
+  encoded <- encode(case$model, few_rows)
+  problem <- new_problem(case$model, encoded, smc("data", particles = 20), c(1, 2))
+  whole <- conduct(problem, encoded$rows)
+  pointer <- .Call(ffi_run_new, problem)
+  .Call(ffi_run_feed, pointer, encoded$rows, TRUE)
+  for (slice in 1:4) .Call(ffi_run_advance, pointer, 0)
+  state <- .Call(ffi_run_save, pointer)
+  pointer <- .Call(ffi_run_new, replace(problem, "restore", TRUE))
+  .Call(ffi_run_restore, pointer, state)
+  while (.Call(ffi_run_advance, pointer, 1) == "more") NULL
+  expect_identical(.Call(ffi_run_result, pointer)$log_evidence, whole$log_evidence)
+})
+
+test_that("bad input is refused before anything runs", {
+  refused(clustering(components = 2, proportions = c(0.5, 0.6)), "`proportions` must sum to one, not to 1.1")
+  refused(clustering(components = 2, proportions = 1), "one value for each of the 2 components")
+  refused(clustering(components = 2, proportions = c(1, 0)), "`proportions` must hold only positive numbers")
+  refused(clustering(components = 0), "`components` must be a whole number")
+  refused(clustering(components = 2, noise_sd = 0), "`noise_sd` must be a positive number")
+  refused(clustering(components = 2, infer = NA), "`infer` must be TRUE or FALSE")
+  refused(low_rank(rank = 1.5), "`rank` must be a whole number")
+  refused(low_rank(rank = 1, column_sd = -1), "`column_sd` must be a positive number")
+  refused(binary_attributes(attributes = 17), "`attributes` must be a whole number between 1 and 16")
+  refused(binary_attributes(attributes = 2, probabilities = c(0.5, 1)), "`probabilities` must lie between 0 and 1")
+  refused(binary_attributes(attributes = 3, probabilities = c(0.5, 0.1)), "one for each of the 3 attributes")
+  refused(run(clustering(components = 6), few_rows, smc()), "`components` must be at most the number of rows (5), not 6.")
+  refused(run(low_rank(rank = 2), few_rows, smc()), "`rank` must be less than the number of rows and of columns")
+  refused(run(clustering(components = 2), replace(few_rows, 3, NA), smc()), "NA")
+  refused(run(clustering(components = 2), data.frame(a = letters), smc()), "`a`")
+  refused(run(clustering(~ c, components = 2), few_rows, smc()), "`c`")
+  model <- clustering(components = 2)
+  for (method in list(sgais(), nested(), laplace(), bridge(), exact(), bic()))
+    refused(run(model, few_rows, method), "must be ais(), smc() or likelihood_weighting() for a model with latent variables")
+  refused(run(model, few_rows, smc(kernel = hmc())), "it is moved by Gibbs sweeps")
+  refused(run(model, few_rows, smc("data", chunk = 2)), "`chunk` must be 1")
+  refused(model_functions(model, few_rows), "latent variables")
+  refused(simulate(model, data = few_rows), "latent variables")
+  refused(predict(run(model, few_rows, smc(particles = 10)), few_rows), "latent variables")
+  # a constant column is a column like any other
+  expect_true(is.finite(run(model, cbind(few_rows, c = 1), smc(particles = 20))$log_evidence))
+})
+
+test_that("models and their fits print in words", {
+  for (case in CASES) expect_snapshot(print(case$model))
+  expect_snapshot(print(clustering(~ a + b, components = 2, infer = TRUE)))
+  expect_snapshot(print(binary_attributes(attributes = 2, infer = TRUE)))
+  expect_snapshot(print(low_rank(rank = 2, infer = TRUE)))
+})
