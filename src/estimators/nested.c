@@ -421,7 +421,7 @@ static void find_clusters(nested *s)
 static void update_metrics(nested *s)
 {
   if (s->metric_kind == LE_METRIC_IDENTITY) return;
-  const size_t half = s->live / 2, d = s->d;
+  const size_t half = s->live / 2;
   for (int k = 0; k < 2; k++) {
     /* a handful of points says less than all of them would mislead */
     const size_t from = s->live < 8 ? 0 : k == 0 ? half : 0, n = s->live < 8 ? s->live : k == 0 ? s->live - half : half;
