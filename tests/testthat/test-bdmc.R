@@ -1,0 +1,108 @@
+# The sandwich: bounds on simulated data of known evidence, and what print and plot say of them.
+
+refused <- function(code, sentence) {
+  error <- expect_error(code, class = "logevidence_error")
+  expect_match(conditionMessage(error), sentence, fixed = TRUE)
+}
+sandwich <- function(..., seed = 1) bdmc(..., seed = test_seed(seed), progress = FALSE)
+small <- clustering(components = 2, proportions = c(0.7, 0.3), prior_sd = 2, noise_sd = 0.8)
+
+#' By enumeration
+clustering_truth <- function(data) {
+  n <- nrow(data)
+  picks <- as.matrix(expand.grid(rep(list(1:2), n)))
+  values <- apply(picks, 1, function(pick) {
+    root <- chol(4 * outer(pick, pick, `==`) + diag(0.64, n))
+    sum(log(c(0.7, 0.3)[pick])) + sum(apply(data, 2, function(y)
+      -n / 2 * log(2 * pi) - sum(log(diag(root))) - sum(backsolve(root, y, transpose = TRUE)^2) / 2))
+  })
+  max(values) + log(sum(exp(values - max(values))))
+}
+
+test_that("bounds hold and close on data of known evidence", {
+  for (method in list(ais(schedule = sigmoidal(100)), smc("data", particles = 30),
+                      smc("data", particles = 30, proposal = "prior", steps = 2))) {
+    runs <- lapply(1:12, function(seed) sandwich(small, 6, 2, method, chains = 5, budgets = c(0.1, 1), seed = seed))
+    truth <- vapply(runs, function(s) clustering_truth(s$data), 0)
+    lower <- vapply(runs, function(s) s$bounds$lower, c(0, 0))
+    upper <- vapply(runs, function(s) s$bounds$upper, c(0, 0))
+    # Markov: three nats beyond the truth with probability below exp(-3)
+    expect_lt(mean(lower[1, ] > truth + 3), 0.2)
+    expect_lt(mean(upper[1, ] < truth - 3), 0.2)
+    expect_lt(mean(abs(lower[2, ] - truth)), 0.35)
+    # row by row, particles that all start from one draw may stay in its mode for long: the bound is loose, not wrong
+    expect_lt(mean(abs(upper[2, ] - truth)), if (method$name == "ais") 0.35 else 2)
+    expect_lt(mean(upper[2, ] - lower[2, ]), mean(upper[1, ] - lower[1, ]) + 0.1)
+  }
+})
+
+test_that("the bounds meet for all three models, with schedules that adapt as well", {
+  models <- list(clustering(components = 3, prior_sd = 2), low_rank(rank = 1), binary_attributes(attributes = 3))
+  for (model in models) for (method in list(ais(schedule = sigmoidal(500)), ais(schedule = adaptive(0.98)))) {
+    s <- sandwich(model, 15, 4, method, chains = 20)
+    last <- s$bounds[nrow(s$bounds), ]
+    expect_lt(abs(last$gap), 1, label = paste(model$name, deparse1(method$call)))
+    expect_gt(last$kl, -0.5)
+  }
+})
+
+test_that("chains combine to arithmetic means forwards and harmonic means backwards", {
+  s <- sandwich(small, 8, 3, ais(schedule = sigmoidal(20)), chains = 7)
+  expect_length(s$forward, 7)
+  expect_length(s$reverse, 7)
+  last <- s$bounds[3, ]
+  expect_equal(last$lower, log(mean(exp(s$forward - s$forward[1]))) + s$forward[1])
+  expect_equal(last$upper, s$reverse[1] - log(mean(exp(s$reverse[1] - s$reverse))))
+  expect_equal(last$gap, last$upper - last$lower)
+  expect_equal(last$kl, mean(s$reverse) - mean(s$forward))
+  expect_true(with(s$bounds, all(lower_low <= lower & lower <= lower_high & upper_low <= upper & upper <= upper_high)))
+  expect_identical(s$bounds$budget, c(0.01, 0.1, 1))
+  expect_identical(dim(s$data), c(8L, 3L))
+  expect_length(s$state, 2 + 2 + 8)
+})
+
+test_that("a sandwich is reproducible, and columns may be named by a formula", {
+  same <- function(...) sandwich(clustering(~ height + weight, components = 2), 5, method = ais(schedule = linear(10)), ...)
+  expect_identical(same()$bounds[-10], same()$bounds[-10])
+  expect_false(identical(same()$data, same(seed = 2)$data))
+  expect_named(same()$data, c("height", "weight"))
+  set.seed(1)
+  before <- .Random.seed
+  same()
+  expect_identical(.Random.seed, before)
+})
+
+test_that("data have the spread of the model", {
+  spread <- vapply(1:40, function(seed) stats::var(unlist(
+    simulate_latent(clustering(components = 50, prior_sd = 3, noise_sd = 1), 60, 5, seed_words(test_seed(seed)))$data)), 0)
+  expect_lt(abs(mean(spread) - 10), 4.5 * sd(spread) / sqrt(40) + 0.3)
+})
+
+test_that("what cannot be sandwiched is refused", {
+  refused(bdmc(gaussian_mean(), 5), "`model` must be one with latent variables")
+  refused(bdmc(small, 1), "`n` must be a whole number between 2 and 1000000")
+  refused(bdmc(small, 5, 0), "`columns` must be")
+  refused(bdmc(small, 5, 2, smc()), "whose walks can be reversed")
+  refused(bdmc(small, 5, 2, nested()), "whose walks can be reversed")
+  refused(bdmc(small, 5, 2, ais(kernel = hmc())), "Gibbs sweeps")
+  refused(bdmc(small, 5, 2, chains = 1), "`chains` must be a whole number between 2 and 100000")
+  refused(bdmc(small, 5, 2, budgets = c(0.5, 0.1)), "`budgets` must be increasing shares")
+  refused(bdmc(small, 5, 2, budgets = 0.5), "`budgets` must be increasing shares")
+  refused(bdmc(clustering(components = 6), 5), "`components` must be at most the number of rows")
+  refused(bdmc(low_rank(rank = 2), 5, 2), "`rank` must be less")
+})
+
+test_that("a sandwich prints and plots", {
+  s <- sandwich(small, 10, 3, ais(schedule = sigmoidal(200)))
+  text <- paste(utils::capture.output(print(s)), collapse = " ")
+  expect_match(text, "Clustering, 2 components, 10 simulated rows of 3 columns", fixed = TRUE)
+  expect_match(text, "10 chains each way", fixed = TRUE)
+  expect_match(gsub(" +", " ", text), "The log evidence of these data lies between", fixed = TRUE)
+  s$bounds$gap[3] <- 5
+  expect_match(gsub(" +", " ", paste(utils::capture.output(print(s)), collapse = " ")), "have not met")
+  file <- tempfile(fileext = ".png")
+  grDevices::png(file)
+  expect_invisible(plot(s))
+  grDevices::dev.off()
+  expect_gt(file.size(file), 2000)
+})
