@@ -242,3 +242,89 @@ plot.bdmc <- function(x, ...) {
   }
   invisible(x)
 }
+
+#' How accurate is a fit likely to be?
+#'
+#' Simulates data sets of the shape of the fit's own from the model as the fit found it, sandwiches the evidence of each with
+#' the fit's settings ([bdmc()]), and reports the gaps: what accuracy to expect of these settings on data like these.
+#'
+#' @param fit A fit by [ais()] or `smc("data")` of a model with latent variables.
+#' @param datasets Number of data sets, at least 1.
+#' @param chains Walks each way for every one of them, as for [bdmc()]; by default the fit's particles for [ais()] and 5
+#'   populations for [smc()].
+#' @param seed,progress As for [evidence()].
+#' @param x A check.
+#' @param ... Unused.
+#'
+#' @details
+#' Where variances and probabilities were inferred, each data set has those of one posterior draw of the fit, which then count
+#' as known. A gap near zero says that the sampler reaches all of the posterior of data like these. It is advice and no
+#' guarantee: real data may hold a mode that simulated data do not.
+#'
+#' @return An object of class `"sandwich_check"`, a data frame with a row for each data set: `lower`, `upper`, `gap`, `kl` and
+#'   `seconds`.
+#'
+#' @examples
+#' model <- clustering(components = 3, infer = TRUE)
+#' fit <- evidence(model, scale(iris[1:40, 1:4]), ais(particles = 10, sigmoidal(100)), seed = 1)
+#' sandwich_check(fit, datasets = 3, seed = 1)
+#'
+#' @seealso [bdmc()]
+#' @export
+sandwich_check <- function(fit, datasets = 5, chains = NULL, seed = NULL, progress = interactive()) {
+  check_is_fit(fit)
+  if (!is_latent(fit$model)) fail("`fit` must be of a model with latent variables, such as clustering(), not ", fit$model$name, "().")
+  datasets <- check_count(datasets, "datasets", 1, 1e4)
+  settings <- fit$method$settings
+  if (is.null(chains)) chains <- if (fit$method$name == "ais") settings$`1.particles` else 5
+  words <- seed_words(seed)
+  width <- length(fit$design$columns)
+  restore <- own_generator(words, keep = FALSE)
+  picks <- tryCatch(sample.int(nrow(fit$parameters), datasets, TRUE, exp(fit$log_weights)), finally = restore())
+  rows <- lapply(seq_len(datasets), function(i) {
+    model <- settled_model(fit$model, fit$parameters[picks[i], ])
+    model["formula"] <- list(NULL)
+    method <- fit$method
+    made <- bdmc(model, fit$n, width, method, chains, 1, method_seed(words, i), progress)
+    made$bounds[c("lower", "upper", "gap", "kl", "seconds")]
+  })
+  structure(do.call(rbind, rows), class = c("sandwich_check", "data.frame"), fit = fit, chains = chains)
+}
+
+#' The model with what a state says of its variances and probabilities
+#' @noRd
+settled_model <- function(model, state) {
+  args <- model$args
+  if (args$infer == 0) return(model)
+  named <- function(pattern) unname(state[grepl(pattern, names(state))])
+  sd_of <- function(name) sqrt(state[[name]])
+  args$infer <- 0
+  args$noise_sd <- sd_of("noise_sd")
+  args$prior_sd <- sd_of(if (model$name == "low_rank") "column_sd" else "prior_sd")
+  if (model$name == "low_rank") args$row_sd <- sd_of("row_sd")
+  if (model$name == "clustering") args$proportions <- named("^proportion")
+  if (model$name == "binary_attributes") args$probabilities <- named("^probability")
+  model$args <- args
+  model
+}
+
+#' @rdname sandwich_check
+#' @export
+print.sandwich_check <- function(x, ...) {
+  check_no_dots(...)
+  fit <- attr(x, "fit")
+  if (is.null(fit) || !all(c("gap", "kl") %in% names(x))) return(print.data.frame(x))
+  cat(model_line(fit$model), ", ", deparse1(fit$method$call), "\n", sep = "")
+  cat(count_of(nrow(x), "data set"), " of ", count_of(fit$n, "row"), " simulated from the fit, ", attr(x, "chains"),
+      " chains each way\n\n", sep = "")
+  print.data.frame(data.frame(lapply(x[c("lower", "upper", "gap", "kl")], round, 2)), row.names = FALSE)
+  cat("\n")
+  worst <- max(x$gap)
+  cat_wrapped(paste0(
+    sprintf("Between the bounds lie %.2f nats on average, at most %.2f. ", mean(x$gap), worst),
+    if (worst < 1) "On data like these the settings are good to about a nat. "
+    else "More temperatures, sweeps or particles would bring the bounds together. ",
+    "This is advice, not a guarantee: the data themselves may be harder than what the model makes of them."
+  ))
+  invisible(x)
+}

@@ -106,3 +106,33 @@ test_that("a sandwich prints and plots", {
   grDevices::dev.off()
   expect_gt(file.size(file), 2000)
 })
+
+test_that("a fit is checked on data like its own", {
+  data <- with_own_seed(test_seed(1), data.frame(a = rnorm(12), b = rnorm(12) + 5 * (1:12 > 6), c = 0))
+  for (model in list(clustering(~ a + b, components = 2), clustering(~ a + b, components = 2, infer = TRUE),
+                     binary_attributes(~ a + b, attributes = 2, infer = TRUE), low_rank(rank = 1, infer = TRUE))) {
+    for (method in list(ais(particles = 6, sigmoidal(100)), smc("data", particles = 10))) {
+      fit <- evidence(model, data, method, seed = test_seed(1), progress = FALSE)
+      check <- sandwich_check(fit, 2, seed = test_seed(2), progress = FALSE)
+      expect_identical(dim(check), c(2L, 5L))
+      expect_true(all(is.finite(check$gap)))
+      expect_identical(attr(check, "chains"), if (method$name == "ais") 6 else 5)
+      expect_identical(check$lower, sandwich_check(fit, 2, seed = test_seed(2), progress = FALSE)$lower)
+    }
+  }
+  text <- gsub("[ \n]+", " ", paste(utils::capture.output(print(check)), collapse = " "))
+  expect_match(text, "2 data sets of 12 rows simulated from the fit, 5 chains each way", fixed = TRUE)
+  expect_match(text, "This is advice, not a guarantee", fixed = TRUE)
+  expect_output(print(check["gap"]), "gap")
+})
+
+test_that("a settled model has the state's own settings", {
+  state <- c(prior_sd = 4, noise_sd = 0.25, `proportion[1]` = 0.7, `proportion[2]` = 0.3, `label[1]` = 0)
+  settled <- settled_model(clustering(components = 2, infer = TRUE), state)
+  expect_identical(settled$args[c("infer", "prior_sd", "noise_sd", "proportions")],
+                   list(infer = 0, prior_sd = 2, noise_sd = 0.5, proportions = c(0.7, 0.3)))
+  expect_identical(settled_model(small, NULL), small)
+  refused(sandwich_check(evidence(gaussian_mean(), 1:3, seed = 1)), "`fit` must be of a model with latent variables")
+  thermal <- evidence(small, cbind(1:4, 4:1), smc(particles = 10), seed = 1)
+  refused(sandwich_check(thermal), "whose walks can be reversed")
+})
