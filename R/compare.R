@@ -326,6 +326,7 @@ as_bridge <- function(fit) {
 }
 
 # what bridgesampling would make from the densities at its own draws
+#' @rawNamespace S3method(error_measures, evidence_bridge)
 #' @rawNamespace S3method(bridgesampling::error_measures, evidence_bridge)
 error_measures.evidence_bridge <- function(x, ...) x$measures
 

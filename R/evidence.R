@@ -89,6 +89,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
 #' @noRd
 new_problem <- function(model, encoded, method, words, threads = 1) {
   check_gradients(model, method)
+  if (method$estimator == "chib") check_for_chib(model)
   method <- if (is_latent(model)) latent_method(method) else settle(method, model)
   settings <- method$settings
   if (identical(settings$audit_draws, 0)) settings$audit_draws <- audit_draws(encoded$n)

@@ -166,9 +166,6 @@ rename_method <- function(method, name, call) {
 #'   integral of the mean log likelihood over the power, by the trapezoid rule with the correction that the variances
 #'   give.
 #' @param run The walk: [smc()] with `path = "thermal"`, the default with narrower steps than its own, or [ais()].
-#' @param proposal Of a new row's latent variable on the data path of a model that has them, such as [clustering()]: from
-#'   its conditional given the row, or from its prior.
-#'
 #' @details
 #' Both are in `fit$power`, with the integral without its correction and the mean and variance of the log likelihood
 #' at each power. With the weights that `ais()` and `smc()` carry, stepping stones are their own estimate; the
@@ -261,6 +258,8 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
 #' @param move For the data path: move particles after every chunk (`"always"`), or only when they have been resampled
 #'   (`"resampled"`, the default: moves cost a pass over all data so far, and without resampling there is little to
 #'   repair).
+#' @param proposal Of a new row's latent variable on the data path of a model that has them, such as [clustering()]: from
+#'   its conditional given the row, or from its prior.
 #'
 #' @inherit likelihood_weighting return
 #'

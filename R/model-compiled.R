@@ -28,18 +28,16 @@
 #' @examples
 #' \donttest{
 #' # a normal mean, compiled here: the file is part of the package
-#' file.copy(system.file("examples", "normal_mean.c", package = "logevidence"), tempdir())
-#' source <- file.path(tempdir(), "normal_mean.c")
-#' writeLines(readLines(source)[1:8])
-#' library <- sub("c$", sub(".", "", .Platform$dynlib.ext, fixed = TRUE), source)
-#' include <- system.file("include", package = "logevidence")
-#' compiled <- system2(file.path(R.home("bin"), "R"), c("CMD", "SHLIB", "-o", library, source), stdout = FALSE,
-#'   env = paste0("PKG_CPPFLAGS=-I", include))
-#' if (compiled == 0) {
-#'   dyn.load(library)
+#' folder <- setwd(tempdir())
+#' file.copy(system.file("examples", "normal_mean.c", package = "logevidence"), ".")
+#' writeLines(readLines("normal_mean.c")[1:8])
+#' flags <- paste0("PKG_CPPFLAGS=-I", system.file("include", package = "logevidence"))
+#' if (tools::Rcmd("SHLIB normal_mean.c", stdout = FALSE, env = flags) == 0) {
+#'   dyn.load(paste0("normal_mean", .Platform$dynlib.ext))
 #'   model <- compiled_model("normal_mean_table", "mean", sigma = 2, PACKAGE = "normal_mean")
-#'   evidence(model, c(1.2, 0.4, 2.1), seed = 1)
+#'   print(evidence(model, c(1.2, 0.4, 2.1), seed = 1))
 #' }
+#' setwd(folder)
 #' }
 #'
 #' @family models

@@ -15,7 +15,7 @@
 #'
 #' @details
 #' Columns are modelled as they are: centre and scale them if zero is no sensible middle. [ais()], [smc()] along both paths,
-#' and [likelihood_weighting()] take these models; moves are Gibbs sweeps, `steps` of them (one, unless said) at each
+#' [chib()] and [likelihood_weighting()] take these models; moves are Gibbs sweeps, `steps` of them (one, unless said) at each
 #' distribution.
 #'
 #' @return An object of class `"evidence_model"`.
@@ -199,10 +199,12 @@ is_latent <- function(model) inherits(model, "latent_model")
 #' A method as the walk of latent states knows it
 #' @noRd
 latent_method <- function(method) {
-  if (!method$name %in% c("ais", "smc", "likelihood_weighting"))
-    fail("`method` must be ais(), smc() or likelihood_weighting() for a model with latent variables, not ", method$name, "().")
+  if (!method$name %in% c("ais", "smc", "likelihood_weighting", "chib"))
+    fail("`method` must be ais(), smc(), likelihood_weighting() or chib() for a model with latent variables, not ",
+         method$name, "().")
   if ("kernel" %in% names(method$call))
     fail("`kernel` must not be given for a model with latent variables: it is moved by Gibbs sweeps, `steps` of them.")
+  if (method$estimator == "chib") return(method)
   settings <- method$settings
   weighting <- method$name == "likelihood_weighting"
   by_rows <- identical(method$path, "data")

@@ -19,6 +19,8 @@ local({
     file = source, sep = "\n", append = TRUE
   )
   library <- file.path(tempdir(), paste0("normal_mean", .Platform$dynlib.ext))
+  old <- setwd(tempdir())
+  on.exit(setwd(old))
   flags <- paste0("PKG_CPPFLAGS=-I", system.file("include", package = "logevidence"))
   made <- tryCatch(system2(file.path(R.home("bin"), "R"), c("CMD", "SHLIB", "-o", library, source), stdout = FALSE,
                            stderr = FALSE, env = flags), error = function(e) 1)

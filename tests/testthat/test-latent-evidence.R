@@ -160,6 +160,33 @@ test_that("runs are reproducible, and can be saved between any two steps", {
   expect_identical(.Call(ffi_run_result, pointer)$log_evidence, whole$log_evidence)
 })
 
+test_that("chib() agrees with enumeration and quadrature where sweeps mix", {
+  for (case in CASES) for (plain in c(FALSE, TRUE)) {
+    fits <- lapply(1:4, function(seed) run(case$model, few_rows, chib(draws = 4000, search = 100, plain = plain), seed))
+    z <- vapply(fits, function(fit) (fit$log_evidence - case$truth) / fit$se, 0)
+    # a heavy-tailed mean of densities where states are continuous
+    expect_lt(max(abs(z)), if (case$model$name == "low_rank") 6 else 4.5, label = case$model$name)
+  }
+})
+
+test_that("chib() is unbiased for Z from any state, plainly it is not", {
+  case <- CASES$clustering
+  ratio <- function(plain) vapply(1:400, function(seed)
+    exp(run(case$model, few_rows, chib(draws = 4, search = 6, plain = plain), seed)$log_evidence - case$truth), 0)
+  honest <- ratio(FALSE)
+  expect_lt(abs(mean(honest) - 1), 4 * sd(honest) / 20)
+  plain <- ratio(TRUE)
+  expect_gt(abs(mean(plain) - 1), 4 * sd(plain) / 20)
+})
+
+test_that("chib() sees one of K! labellings where sweeps do not exchange them", {
+  model <- clustering(components = 2, prior_sd = 6, noise_sd = 0.7)
+  data <- matrix(c(-6, -5, 6, 7), dimnames = list(NULL, "a"))
+  truth <- enumerated(data, diag(2), log(c(0.5, 0.5)), 6, 0.7)
+  for (plain in c(FALSE, TRUE))
+    expect_equal(run(model, data, chib(draws = 500, plain = plain))$log_evidence, truth - log(2), tolerance = 0.02)
+})
+
 test_that("bad input is refused before anything runs", {
   refused(clustering(components = 2, proportions = c(0.5, 0.6)), "`proportions` must sum to one, not to 1.1")
   refused(clustering(components = 2, proportions = 1), "one value for each of the 2 components")
@@ -179,12 +206,17 @@ test_that("bad input is refused before anything runs", {
   refused(run(clustering(~ c, components = 2), few_rows, smc()), "`c`")
   model <- clustering(components = 2)
   for (method in list(sgais(), nested(), laplace(), bridge(), exact(), bic()))
-    refused(run(model, few_rows, method), "must be ais(), smc() or likelihood_weighting() for a model with latent variables")
+    refused(run(model, few_rows, method), "must be ais(), smc(), likelihood_weighting() or chib() for a model with latent variables")
   refused(run(model, few_rows, smc(kernel = hmc())), "it is moved by Gibbs sweeps")
   refused(run(model, few_rows, smc("data", chunk = 2)), "`chunk` must be 1")
   refused(model_functions(model, few_rows), "latent variables")
   refused(simulate(model, data = few_rows), "latent variables")
   refused(predict(run(model, few_rows, smc(particles = 10)), few_rows), "latent variables")
+  refused(run(gaussian_mean(), 1:3, chib()), "chib() is for models with latent variables, such as clustering()")
+  refused(run(clustering(components = 2, infer = TRUE), few_rows, chib()), "needs known variances and probabilities")
+  refused(chib(draws = 1), "`draws` must be")
+  refused(chib(search = 0), "`search` must be")
+  refused(chib(plain = 2), "`plain` must be TRUE or FALSE")
   # a constant column is a column like any other
   expect_true(is.finite(run(model, cbind(few_rows, c = 1), smc(particles = 20))$log_evidence))
 })

@@ -1,0 +1,40 @@
+# Methods that only models with latent variables have.
+
+#' Chib's estimator
+#'
+#' The evidence from one state of the latent variables: its density over its posterior probability, which is averaged from
+#' the transition densities of Gibbs sweeps towards it. For [clustering()], [low_rank()] and [binary_attributes()] with
+#' known variances and probabilities.
+#'
+#' @param draws Sweeps that the average is taken over.
+#' @param search Sweeps that look for a good state, the first half of them warming up from the prior.
+#' @param plain `TRUE` for a chain that goes on from the search, as first proposed; `FALSE`, the default, for one that is grown
+#'   both ways from a reverse sweep from the state itself, which makes the estimate of the evidence unbiased.
+#'
+#' @details
+#' Sweeps that do not exchange labels, as with well separated clusters, see one of \eqn{K!} equal modes, and the estimate comes
+#' out low by up to \eqn{\log K!}{log K!}, whichever the form; its standard error, from batches of the chain, does not show that.
+#'
+#' @inherit likelihood_weighting return
+#'
+#' @references
+#' Chib, S. (1995). Marginal likelihood from the Gibbs output. *Journal of the American Statistical Association* 90, 1313-1321.
+#'
+#' Murray, I. and Salakhutdinov, R. (2009). Evaluating probabilities under high-dimensional latent variable models.
+#' *Advances in Neural Information Processing Systems* 21.
+#'
+#' @examples
+#' evidence(clustering(components = 2), c(-0.3, 1.2, 0.4, -1.1), chib(), seed = 1)
+#'
+#' @family methods
+#' @export
+chib <- function(draws = 1000, search = 500, plain = FALSE) {
+  new_method("chib", match.call(), estimator = "chib", draws = check_count(draws, "draws", 4, 1e8),
+             search = check_count(search, "search", 1, 1e8), plain = check_flag(plain, "plain"))
+}
+
+check_for_chib <- function(model) {
+  if (!is_latent(model)) fail("chib() is for models with latent variables, such as clustering(), not ", model$name, "().")
+  if (model$args$infer != 0)
+    fail("chib() needs known variances and probabilities: sweeps over unknown ones have no density that can be told.")
+}

@@ -1,0 +1,269 @@
+/* Chib's estimator for models with latent variables, in the form of Murray & Salakhutdinov (2009), restated.
+ *
+ * With x* some state, p(rows) = f(x*) / p(x* | rows), and since sweeps T leave the posterior alone, p(x* | rows) is the mean
+ * of T(x* | x) over the posterior.  It is averaged along a chain of which one state, at a place drawn at random, comes from x*
+ * by a sweep the other way round; later ones by sweeps, earlier ones by sweeps the other way round again.  The chain's law is
+ * then that of a stationary one times the very average over p(x* | rows), so Z is estimated without bias.  Plain, the chain
+ * simply goes on from where x* was found.
+ *
+ * x* is the state of highest density among `search` sweeps, tempered up from the prior in as many steps, or the one given.
+ * Settings: draws, search, plain, from_state. */
+#include "base/clock.h"
+#include "base/logsum.h"
+#include "core/rows.h"
+#include "core/trace.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BATCHES = 20 };
+
+typedef enum chib_phase { WAITING, SEARCHING, TURNING, DRAWING, FINISHED } chib_phase;
+
+typedef struct chib {
+  le_context *context;
+  const le_model_ops *model;
+  const le_latent_ops *ops;
+  const void *self;
+  const le_arg *from;
+  le_streams streams;
+  le_store store;
+  size_t draws, search, size, n, step, place; /* place: of the state that comes from x* */
+  int plain, closed;
+  chib_phase phase;
+  double *state, *first, *best, *copy, *scratch, *value; /* value: log T(x* | x) of each draw, in the chain's order */
+  double top, work, seconds;
+  double summary[7];
+} chib;
+
+static void chib_free(void *self)
+{
+  chib *c = self;
+  if (!c) return;
+  le_streams_free(&c->streams);
+  le_store_free(&c->store);
+  double **const block[] = {&c->state, &c->first, &c->best, &c->copy, &c->scratch, &c->value};
+  for (size_t b = 0; b < sizeof block / sizeof *block; b++) le_release(*block[b]);
+  le_release(c);
+}
+
+static le_status chib_alloc(const le_problem *problem, le_context *context, void **self)
+{
+  *self = NULL;
+  if (!problem->ops->latent)
+    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no latent variables.", problem->ops->name);
+  chib *c = le_resize(NULL, sizeof *c);
+  if (!c) return LE_NO_MEMORY;
+  memset(c, 0, sizeof *c);
+  const le_args *args = &problem->settings;
+  c->context = context;
+  c->model = problem->ops;
+  c->ops = problem->ops->latent;
+  c->self = problem->model;
+  c->store.width = c->model->width(c->self);
+  c->draws = (size_t)le_args_number(args, "draws", 1000);
+  c->search = (size_t)le_args_number(args, "search", 500);
+  c->plain = le_args_number(args, "plain", 0) != 0;
+  c->from = le_args_find(args, "from_state");
+  const le_status status = le_streams_alloc(&c->streams, 1, problem->seed, problem->replicate);
+  if (status != LE_OK) {
+    chib_free(c);
+    return status;
+  }
+  *self = c;
+  return LE_OK;
+}
+
+static le_status chib_start(void *self)
+{
+  ((chib *)self)->phase = WAITING;
+  return LE_OK;
+}
+
+static le_status chib_feed(void *self, const le_rows *rows, int last)
+{
+  chib *c = self;
+  if (c->closed) return le_fail(&c->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
+  if (last) c->closed = 1;
+  return rows->n == 0 ? LE_OK : le_store_take(&c->store, rows, NULL, last);
+}
+
+static le_status allocate(chib *c)
+{
+  c->n = c->store.n;
+  c->size = c->ops->size(c->self, c->n);
+  const size_t wanted[] = {c->size, c->size, c->size, c->size, c->ops->scratch(c->self, c->n), c->draws};
+  double **const block[] = {&c->state, &c->first, &c->best, &c->copy, &c->scratch, &c->value};
+  for (size_t b = 0; b < sizeof block / sizeof *block; b++) {
+    *block[b] = le_resize(NULL, (wanted[b] + 1) * sizeof(double));
+    if (!*block[b]) return LE_NO_MEMORY;
+    memset(*block[b], 0, (wanted[b] + 1) * sizeof(double));
+  }
+  return LE_OK;
+}
+
+static double density(chib *c, const le_rows *rows)
+{
+  c->work += (double)c->n;
+  return c->ops->log_prior(c->self, c->n, c->state) + c->ops->log_lik(c->self, c->n, rows, 1, c->state, c->scratch);
+}
+
+static double sweep(chib *c, const le_rows *rows, double lambda, int backwards, const double *to, double *state)
+{
+  c->work += (double)c->n;
+  return c->ops->sweep(c->self, c->n, rows, lambda, backwards, to, c->streams.rng[0], state, c->scratch);
+}
+
+static le_status begin(chib *c, const le_rows *rows)
+{
+  LE_TRY(allocate(c));
+  c->ops->start(c->self, c->streams.rng[0], c->state);
+  for (size_t r = 0; r < c->n; r++) c->ops->extend_blind(c->self, r, rows, c->streams.rng[0], c->state, c->scratch);
+  c->top = -INFINITY;
+  c->step = 0;
+  c->phase = SEARCHING;
+  if (!c->from) return LE_OK;
+  if (c->from->n != c->size)
+    return le_fail(&c->context->error, LE_BAD_ARGUMENT, "The state to start from must have %.0f numbers, not %.0f.",
+                   (double)c->size, (double)c->from->n);
+  memcpy(c->state, c->from->values, c->size * sizeof(double));
+  memcpy(c->best, c->state, c->size * sizeof(double));
+  c->top = density(c, rows);
+  c->phase = TURNING;
+  return LE_OK;
+}
+
+/* The first half of the search warms up to the posterior, the second looks for its highest state. */
+static void search(chib *c, const le_rows *rows)
+{
+  const double along = 2 * ((double)c->step + 1) / (double)c->search;
+  sweep(c, rows, along < 1 ? along : 1, 0, NULL, c->state);
+  if (along >= 1) {
+    const double value = density(c, rows);
+    if (value > c->top) {
+      c->top = value;
+      memcpy(c->best, c->state, c->size * sizeof(double));
+    }
+  }
+  if (++c->step >= c->search) c->phase = TURNING;
+}
+
+static void turn(chib *c, const le_rows *rows)
+{
+  c->place = 0;
+  if (!c->plain) {
+    memcpy(c->state, c->best, c->size * sizeof(double));
+    sweep(c, rows, 1, 1, NULL, c->state);
+    c->place = gsl_rng_uniform_int(c->streams.rng[0], c->draws);
+  }
+  memcpy(c->first, c->state, c->size * sizeof(double));
+  c->step = 0;
+  c->phase = DRAWING;
+}
+
+static void draw(chib *c, const le_rows *rows)
+{
+  /* from the place to the end, then from it to the beginning */
+  const size_t later = c->draws - c->place;
+  const int backwards = c->step >= later;
+  const size_t at = backwards ? c->draws - 1 - c->step : c->place + c->step;
+  if (c->step == later) memcpy(c->state, c->first, c->size * sizeof(double));
+  if (c->plain || c->step > 0) sweep(c, rows, 1, backwards, NULL, c->state);
+  memcpy(c->copy, c->state, c->size * sizeof(double));
+  c->value[at] = sweep(c, rows, 1, 0, c->best, c->copy);
+  if (++c->step >= c->draws) c->phase = FINISHED;
+}
+
+static le_progress chib_advance(void *self, double seconds, le_status *status)
+{
+  chib *c = self;
+  const double started = le_now(), before = c->seconds;
+  *status = LE_OK;
+  while (c->phase != FINISHED) {
+    if (c->phase == WAITING && !c->closed) return LE_NEEDS_ROWS;
+    const le_rows rows = {c->store.n, c->store.width, c->store.values};
+    switch (c->phase) {
+    case WAITING: *status = begin(c, &rows); break;
+    case SEARCHING: search(c, &rows); break;
+    case TURNING: turn(c, &rows); break;
+    case DRAWING: draw(c, &rows); break;
+    case FINISHED: break;
+    }
+    c->seconds = before + le_now() - started;
+    if (*status != LE_OK) return LE_FAILED;
+    if (le_now() - started > seconds) break;
+  }
+  return c->phase == FINISHED ? LE_DONE : LE_MORE;
+}
+
+static void chib_progress(const void *self, double *rows, double *share)
+{
+  const chib *c = self;
+  const double all = (double)(c->search + c->draws);
+  *rows = (double)c->n;
+  *share = c->phase == DRAWING ? ((double)c->search + (double)c->step) / all : (double)c->step / all;
+}
+
+/* The mean's relative error, from the spread between batches of successive draws. */
+static double batch_error(const chib *c, double mean)
+{
+  const size_t batches = c->step < 2 * BATCHES ? 2 : BATCHES, each = c->step / batches;
+  double square = 0;
+  if (each == 0) return NAN;
+  for (size_t b = 0; b < batches; b++) square += pow(expm1(le_logmeanexp(c->value + b * each, each) - mean), 2);
+  return sqrt(square / (double)batches / ((double)batches - 1));
+}
+
+static le_status chib_result(void *self, le_result *result)
+{
+  chib *c = self;
+  const double mean = c->step && c->value ? le_logmeanexp(c->value, c->step) : NAN;
+  double *s = c->summary;
+  result->n = 0;
+  s[0] = c->top - mean;
+  s[1] = c->step ? batch_error(c, mean) : NAN;
+  s[2] = (double)c->n;
+  s[3] = (double)c->search;
+  s[4] = c->work;
+  s[5] = 0;
+  s[6] = c->seconds;
+  static const char *const names[] = {"log_evidence", "se",        "n",      "lambda_steps",
+                                      "likelihoods",  "gradients", "seconds"};
+  for (size_t k = 0; k < sizeof names / sizeof *names; k++) le_result_add(result, names[k], 1, 1, &s[k]);
+  le_result_add(result, "draws", c->size, c->state ? 1 : 0, c->state);
+  return LE_OK;
+}
+
+static void chib_archive(void *self, le_archive *archive)
+{
+  chib *c = self;
+  int phase = (int)c->phase, there = c->state != NULL;
+  le_archive_expect(archive, c->draws);
+  le_store_archive(&c->store, archive);
+  le_streams_archive(&c->streams, archive);
+  le_archive_int(archive, &phase);
+  le_archive_int(archive, &there);
+  le_archive_int(archive, &c->closed);
+  if (archive->status != LE_OK) return;
+  if (phase < 0 || phase > FINISHED || (phase == WAITING) == there) {
+    archive->status = LE_CORRUPT;
+    return;
+  }
+  c->phase = (chib_phase)phase;
+  if (there && !archive->writing) archive->status = allocate(c);
+  if (archive->status != LE_OK) return;
+  le_archive_size(archive, &c->step);
+  double *const figure[] = {&c->top, &c->work, &c->seconds};
+  for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
+  if (!there) return;
+  le_archive_doubles(archive, c->state, c->size);
+  le_archive_size(archive, &c->place);
+  le_archive_doubles(archive, c->first, c->size);
+  le_archive_doubles(archive, c->best, c->size);
+  le_archive_doubles(archive, c->value, c->draws);
+}
+
+const le_estimator_ops le_chib_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "chib",
+                                            chib_alloc,          chib_free,                chib_start,
+                                            chib_feed,           chib_advance,             chib_progress,
+                                            chib_result,         chib_archive};
