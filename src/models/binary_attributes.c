@@ -350,14 +350,7 @@ static void simulate(const void *self, size_t n, const double *state, const gsl_
 static double log_symmetry(const void *self)
 {
   const binary *model = self;
-  if (model->gaussian.infer) return lgamma((double)model->k + 1);
-  double sum = 0;
-  for (size_t a = 0; a < model->k; a++) {
-    size_t alike = 0;
-    for (size_t b = 0; b <= a; b++) alike += model->probability[b] == model->probability[a];
-    sum += log((double)alike);
-  }
-  return sum;
+  return model->gaussian.infer ? lgamma((double)model->k + 1) : le_log_exchanges(model->k, model->probability);
 }
 
 static const le_latent_ops latent = {

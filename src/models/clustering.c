@@ -258,15 +258,7 @@ static void simulate(const void *self, size_t n, const double *state, const gsl_
 static double log_symmetry(const void *self)
 {
   const clustering *model = self;
-  if (model->gaussian.infer) return lgamma((double)model->k + 1);
-  /* only clusters of equal proportion can change places: K! over all of them, but counted within groups */
-  double sum = 0;
-  for (size_t c = 0; c < model->k; c++) {
-    size_t alike = 0;
-    for (size_t b = 0; b <= c; b++) alike += model->proportions[b] == model->proportions[c];
-    sum += log((double)alike);
-  }
-  return sum;
+  return model->gaussian.infer ? lgamma((double)model->k + 1) : le_log_exchanges(model->k, model->proportions);
 }
 
 static const le_latent_ops latent = {
