@@ -231,7 +231,9 @@ static SEXP simple_answer(const evaluation *e, const char *what, SEXP extra)
   if (strcmp(what, "user_dim") == 0)
     return Rf_ScalarReal((double)(e->ops->user_dim ? e->ops->user_dim(e->self) : e->d));
   if (strcmp(what, "log_symmetry") == 0)
-    return Rf_ScalarReal(e->ops->log_symmetry ? e->ops->log_symmetry(e->self) : 0);
+    return Rf_ScalarReal(e->ops->log_symmetry                              ? e->ops->log_symmetry(e->self)
+                         : e->ops->latent && e->ops->latent->log_symmetry ? e->ops->latent->log_symmetry(e->self)
+                                                                           : 0);
   if (strcmp(what, "draw_prior") == 0) return eval_draw_prior(e, extra);
   return NULL;
 }

@@ -221,6 +221,14 @@ test_that("bad input is refused before anything runs", {
   expect_true(is.finite(run(model, cbind(few_rows, c = 1), smc(particles = 20))$log_evidence))
 })
 
+test_that("a summary says that equal parts are numbered arbitrarily", {
+  printed <- function(model) paste(utils::capture.output(print(summary(run(model, few_rows, smc(particles = 10))))), collapse = " ")
+  expect_match(printed(clustering(components = 2)), "Components are numbered arbitrarily.", fixed = TRUE)
+  expect_match(printed(clustering(components = 2, infer = TRUE)), "Components are numbered arbitrarily.", fixed = TRUE)
+  for (model in list(CASES$clustering$model, CASES$binary$model, CASES$low_rank$model))
+    expect_false(grepl("arbitrarily", printed(model)))
+})
+
 test_that("models and their fits print in words", {
   for (case in CASES) expect_snapshot(print(case$model))
   expect_snapshot(print(clustering(~ a + b, components = 2, infer = TRUE)))
