@@ -49,7 +49,8 @@
 #' arXiv:1511.02543.
 #'
 #' @examples
-#' sandwich <- bdmc(clustering(components = 3, prior_sd = 2), n = 20, columns = 4, ais(schedule = sigmoidal(300)), seed = 1)
+#' model <- clustering(components = 3, prior_sd = 2)
+#' sandwich <- bdmc(model, n = 20, columns = 4, ais(schedule = sigmoidal(300)), seed = 1)
 #' sandwich
 #' plot(sandwich)
 #'

@@ -51,12 +51,13 @@ trial <- function(name, seed) {
 figure <- function(summary, name, file) {
   png(file, 1100, 750, res = 130)
   on.exit(dev.off())
-  par(mar = c(3.6, 4.4, 2.6, 12), mgp = c(2.4, 0.6, 0), tcl = -0.3, las = 1)
+  par(mar = c(3.6, 5, 2.6, 12), mgp = c(2.4, 0.6, 0), tcl = -0.3, las = 1)
   own <- summary[summary$model == name, ]
   names <- unique(own$estimator)
   colours <- setNames(grDevices::hcl.colors(length(names), "Dark 3"), names)
-  plot(own$seconds, own$rms, type = "n", log = "xy", xlab = "Seconds", ylab = "rms error, nats", font.main = 2, cex.main = 1,
+  plot(own$seconds, own$rms, type = "n", log = "xy", xlab = "Seconds", ylab = "", font.main = 2, cex.main = 1,
        main = sprintf("%s: error of the log evidence by time", sub("_", " ", name)))
+  title(ylab = "rms error, nats", line = 3.6)
   abline(h = 10, col = "grey60", lty = 2)
   for (estimator in names) {
     line <- own[own$estimator == estimator, ]
