@@ -76,7 +76,7 @@ bdmc <- function(model, n, columns = 2, method = ais(schedule = sigmoidal(1000))
   encoded <- encode(model, made$data)
   bar <- progress_bar(progress, n)
   on.exit(bar$close())
-  path <- if (by_rows) NULL else frozen_path(model, encoded, method, words, chains)
+  path <- if (by_rows) NULL else frozen_path(model, encoded, method, words)
   rounds <- length(budgets)
   results <- lapply(seq_along(budgets), function(b) {
     walk <- function(reverse) {
@@ -120,16 +120,9 @@ simulate_latent <- function(model, n, columns, words) {
 
 #' The temperatures of both directions: those given, or those that a pilot run chose
 #' @noRd
-frozen_path <- function(model, encoded, method, words, chains) {
+frozen_path <- function(model, encoded, method, words) {
   if (method$settings$`1.schedule` == "fixed") return(method$settings$`1.lambda`)
-  pilot <- new_problem_latent(model, encoded, method, words, 0)
-  trace <- trace_of(conduct(pilot, encoded$rows))
-  trace$lambda
-}
-
-new_problem_latent <- function(model, encoded, method, words, replicate) {
-  list(model_type = model$name, model_args = encoded$args, estimator = "latent", settings = method$settings, kernels = list(),
-       seed = words, replicate = as.double(replicate), threads = 1, total = as.double(encoded$n), restore = FALSE)
+  trace_of(conduct(new_problem(model, encoded, method, words), encoded$rows))$lambda
 }
 
 #' The method at a share of its size
@@ -154,7 +147,8 @@ walk_chains <- function(model, encoded, method, chains, words, index, state, sho
   method$settings$reverse <- as.double(reverse)
   if (reverse) method$settings$from_state <- state
   walk <- function(chain, part) {
-    problem <- new_problem_latent(model, encoded, method, words, index * 1e5 + chain)
+    problem <- new_problem(model, encoded, method, words)
+    problem$replicate <- index * 1e5 + chain
     conduct(problem, encoded$rows, function(done, rows) show(part(done)))
   }
   sign <- if (reverse) -1 else 1

@@ -6,11 +6,11 @@
 #' along with it.
 #'
 #' @param model A model, such as [linear_regression()], [softmax_regression()], [gaussian_mixture()],
-#'   [gaussian_mean()] or [custom_model()].
+#'   [gaussian_mean()], [clustering()], [low_rank()], [binary_attributes()], [custom_model()] or [compiled_model()].
 #' @param data The data: a data frame, or what the model's help page allows besides. A [custom_model()] may do without.
 #' @param method How to estimate: [sgais()], the default, [ais()], [smc()], [nested()], [online_nested()],
 #'   [sequential()], [hybrid()], [laplace()], [bridge()], [power_posterior()], [exact()], [bic()],
-#'   [likelihood_weighting()] or [harmonic_mean()].
+#'   [likelihood_weighting()], [harmonic_mean()] or [chib()].
 #' @param seed A whole number that makes the run reproducible, whatever the number of `threads`. `NULL`, the default,
 #'   takes one from R's own generator, so that [set.seed()] governs.
 #' @param replicates Number of independent runs, a whole number. Their estimates of the evidence are averaged, and the

@@ -16,13 +16,15 @@
 #' @details
 #' Columns are modelled as they are: centre and scale them if zero is no sensible middle. [ais()], [smc()] along both paths,
 #' [chib()] and [likelihood_weighting()] take these models; moves are Gibbs sweeps, `steps` of them (one, unless said) at each
-#' distribution.
+#' distribution. Along the path `"data"` each row is a single step after which all particles are swept: the settings
+#' `ess` and `move` of [smc()] are for other models. Rows come in their order there: sorted ones, such as those of `iris`,
+#' make it fail, so shuffle them. Runs have one thread.
 #'
 #' @return An object of class `"evidence_model"`.
 #'
 #' @examples
 #' model <- clustering(components = 3, prior_sd = 1.5, noise_sd = 0.5)
-#' evidence(model, scale(iris[1:4]), smc("data", particles = 100), seed = 1)
+#' evidence(model, scale(iris[1:4]), ais(particles = 20, sigmoidal(500)), seed = 1)
 #'
 #' @references
 #' Grosse, R. B., Ghahramani, Z. and Adams, R. P. (2015). Sandwiching the marginal likelihood using bidirectional Monte Carlo.
@@ -213,7 +215,6 @@ latent_method <- function(method) {
   settings$by_rows <- as.double(by_rows)
   settings$blind <- as.double(identical(method$proposal, "prior"))
   if (by_rows) {
-    # a share of the particles that resampling keeps up
     settings$`1.schedule` <- "one"
     settings$`1.ess` <- 0
   }

@@ -4,8 +4,9 @@
 #
 #   Rscript bench/bdmc.R [trials = 25] [directory = bench/results] [models = clustering,low_rank,binary_attributes]
 #
-# Errors are over the trials, each a data set of its own; seconds are CPU seconds of one estimate on one core. Runs the
-# installed package (R_LIBS says which).
+# Errors are over the trials, each a data set of its own; seconds are those of one estimate on one core. Estimates by AIS,
+# forwards and in reverse, by the sequential harmonic mean (populations of 30) and by SMC with particles that are not
+# resampled combine two chains. Runs the installed package (R_LIBS says which).
 
 suppressPackageStartupMessages(library(logevidence))
 
@@ -21,7 +22,7 @@ ESTIMATORS <- list(
   `likelihood weighting` = lapply(c(100, 1000, 10000), likelihood_weighting),
   AIS = lapply(c(10, 30, 100, 300, 1000, 3000), function(t) ais(particles = 2, sigmoidal(t))),
   `SMC, by rows` = lapply(c(2, 10, 30, 100, 300), function(m) smc("data", particles = m)),
-  `SMC, one particle` = lapply(c(1, 3, 10, 30), function(s) smc("data", particles = 2, threshold = 0, steps = s)),
+  `SMC, two lone particles` = lapply(c(1, 3, 10, 30), function(s) smc("data", particles = 2, threshold = 0, steps = s)),
   `SMC, from the prior` = lapply(c(30, 300, 1000), function(m) smc("data", particles = m, proposal = "prior")),
   `SMC, by temperature` = lapply(c(10, 100, 300), function(m) smc(particles = m)),
   `Chib-Murray-Salakhutdinov` = lapply(c(100, 1000), function(d) chib(draws = d, search = d))
@@ -42,7 +43,7 @@ trial <- function(name, seed) {
   backward <- do.call(rbind, lapply(list(`reverse AIS` = ais(schedule = sigmoidal(1000)), `sequential harmonic mean` =
     smc("data", particles = 30)), function(method) {
       b <- bdmc(own$model, 50, 25, method, chains = 2, seed = seed, progress = FALSE)$bounds
-      data.frame(size = seq_len(nrow(b)), error = b$upper - middle, seconds = b$seconds / 4)
+      data.frame(size = seq_len(nrow(b)), error = b$upper - middle, seconds = b$seconds / 2)
     }))
   backward$estimator <- sub("\\.[0-9]+$", "", rownames(backward))
   cbind(model = name, trial = seed, truth = middle, gap = bounds$gap, rbind(forward, backward[names(forward)]))

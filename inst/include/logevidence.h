@@ -100,7 +100,8 @@ enum {
  *
  *     f(state; seen, lambda) = p(state) * p(rows | state)^lambda, or its integral over what the state leaves out
  *
- * Sweeps visit latents and parameters in a fixed order, or all in the opposite one. */
+ * Sweeps visit latents and parameters in a fixed order, or all in the opposite one.  All members are REQUIRED but the last.
+ * The package's own models alone have them: compiled_model() does not take models with latent variables. */
 typedef struct le_latent_ops {
   size_t (*size)(const void *self, size_t n);
   /* Doubles of scratch that any of the calls may write. */
@@ -128,7 +129,7 @@ typedef struct le_latent_ops {
                   const gsl_rng *rng, double *state, double *scratch);
   /* Rows given a state that knows all their latents, and the parameters that they were made from forgotten again. */
   void (*simulate)(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch);
-  /* The log of the number of relabellings that leave every density unchanged. */
+  /* OPTIONAL (0).  The log of the number of relabellings that leave every density unchanged. */
   double (*log_symmetry)(const void *self);
 } le_latent_ops;
 

@@ -1,4 +1,5 @@
-/* The functions of a model with latent variables on a state, for the tests: they make every conditional a ratio of joints. */
+/* The functions of a model with latent variables on one state, for R: bdmc() simulates by them, and the tests show every
+ * conditional to be a ratio of joints. */
 #include "bridge/bridge.h"
 
 #include "base/rng.h"

@@ -6,8 +6,8 @@
  * then that of a stationary one times the very average over p(x* | rows), so Z is estimated without bias.  Plain, the chain
  * simply goes on from where x* was found.
  *
- * x* is the state of highest density among `search` sweeps, tempered up from the prior in as many steps, or the one given.
- * Settings: draws, search, plain, from_state. */
+ * x* is the state of highest density in the second half of `search` sweeps, whose first half warms up from the prior.
+ * Settings: draws, search, plain. */
 #include "base/clock.h"
 #include "base/logsum.h"
 #include "core/rows.h"
@@ -25,7 +25,6 @@ typedef struct chib {
   const le_model_ops *model;
   const le_latent_ops *ops;
   const void *self;
-  const le_arg *from;
   le_streams streams;
   le_store store;
   size_t draws, search, size, n, step, place; /* place: of the state that comes from x* */
@@ -64,7 +63,6 @@ static le_status chib_alloc(const le_problem *problem, le_context *context, void
   c->draws = (size_t)le_args_number(args, "draws", 1000);
   c->search = (size_t)le_args_number(args, "search", 500);
   c->plain = le_args_number(args, "plain", 0) != 0;
-  c->from = le_args_find(args, "from_state");
   const le_status status = le_streams_alloc(&c->streams, 1, problem->seed, problem->replicate);
   if (status != LE_OK) {
     chib_free(c);
@@ -122,14 +120,6 @@ static le_status begin(chib *c, const le_rows *rows)
   c->top = -INFINITY;
   c->step = 0;
   c->phase = SEARCHING;
-  if (!c->from) return LE_OK;
-  if (c->from->n != c->size)
-    return le_fail(&c->context->error, LE_BAD_ARGUMENT, "The state to start from must have %.0f numbers, not %.0f.",
-                   (double)c->size, (double)c->from->n);
-  memcpy(c->state, c->from->values, c->size * sizeof(double));
-  memcpy(c->best, c->state, c->size * sizeof(double));
-  c->top = density(c, rows);
-  c->phase = TURNING;
   return LE_OK;
 }
 

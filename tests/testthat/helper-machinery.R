@@ -7,6 +7,18 @@ skip_unless_slow <- function() {
   testthat::skip_if_not(identical(Sys.getenv("LOGEVIDENCE_SLOW"), "true"), "Long variant, LOGEVIDENCE_SLOW is not true")
 }
 
+# One sentence, without a call, of the package's class.
+refused <- function(code, sentence) {
+  error <- testthat::expect_error(code, class = "logevidence_error")
+  testthat::expect_match(conditionMessage(error), sentence, fixed = TRUE)
+  testthat::expect_match(conditionMessage(error), "\\.$")
+  testthat::expect_null(conditionCall(error))
+}
+
+# What print shows, as it stands and with the lines run together.
+printed <- function(x, ...) paste(utils::capture.output(print(x, ...)), collapse = "\n")
+said <- function(x) gsub("[ \n]+", " ", printed(x))
+
 # A seed as the two words C takes.
 words <- function(k = 1) c(0, test_seed(k))
 

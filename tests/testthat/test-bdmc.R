@@ -1,9 +1,5 @@
 # The sandwich: bounds on simulated data of known evidence, and what print and plot say of them.
 
-refused <- function(code, sentence) {
-  error <- expect_error(code, class = "logevidence_error")
-  expect_match(conditionMessage(error), sentence, fixed = TRUE)
-}
 sandwich <- function(..., seed = 1) bdmc(..., seed = test_seed(seed), progress = FALSE)
 small <- clustering(components = 2, proportions = c(0.7, 0.3), prior_sd = 2, noise_sd = 0.8)
 

@@ -5,13 +5,6 @@ run <- function(problem, method = bridge(), seed = 1, ...) {
 }
 line <- truth_problem("cars")
 
-refused <- function(code, sentence) {
-  error <- expect_error(code, class = "logevidence_error")
-  expect_match(conditionMessage(error), sentence, fixed = TRUE)
-  expect_match(conditionMessage(error), "\\.$")
-  expect_null(conditionCall(error))
-}
-
 # The bridge ---------------------------------------------------------------------------------------------------------
 
 # The errors are as small as a thousandth, and known from fifty chains: their tails are those of t.

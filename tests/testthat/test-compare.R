@@ -11,14 +11,6 @@ harmonic <- run(regression(dist ~ speed), method = harmonic_mean())
 errorless <- run(regression(dist ~ 1), method = laplace())
 collapsed <- run(linear_regression(dist ~ speed, sigma = 1, prior_sd = 1000), method = ais(2, linear(2)))
 
-printed <- function(x) paste(utils::capture.output(print(x)), collapse = "\n")
-said <- function(x) gsub("[ \n]+", " ", printed(x))
-refused <- function(code, sentence) {
-  error <- expect_error(code, class = "logevidence_error")
-  expect_match(conditionMessage(error), sentence, fixed = TRUE)
-  expect_null(conditionCall(error))
-}
-
 # A fit that says what we want it to say.
 pretend <- function(log_evidence, se = 0, fit = line) {
   fit$log_evidence <- log_evidence

@@ -31,12 +31,6 @@ line_data <- with_own_seed(4, {
 })
 line_truth <- linear_truth(cbind(1, line_data[, 1:2]), line_data[, 3], 1, rep(1, 3))
 
-refused <- function(code, sentence) {
-  error <- expect_error(code, class = "logevidence_error")
-  expect_match(conditionMessage(error), sentence, fixed = TRUE)
-  expect_null(conditionCall(error))
-}
-
 # Against the built-in models ----------------------------------------------------------------------------------------
 
 without_gradients <- list(

@@ -9,12 +9,6 @@ flat <- run(regression(dist ~ 1), seed = 2)
 gap <- line$log_evidence - flat$log_evidence
 shorter <- run(regression(dist ~ 1), cars[1:40, ])
 
-said <- function(x) gsub("[ \n]+", " ", paste(utils::capture.output(print(x)), collapse = "\n"))
-refused <- function(code, sentence) {
-  error <- expect_error(code, class = "logevidence_error")
-  expect_match(conditionMessage(error), sentence, fixed = TRUE)
-}
-
 # Output of a fresh R that has two fits, `line` and `flat`; what is attached is up to it.
 fresh <- function(...) {
   fits <- tempfile(fileext = ".rds")

@@ -1,18 +1,13 @@
 # The evidence of models with latent variables: against enumeration, closed forms and long importance sampling, forwards and back.
 
 run <- function(model, data, method, seed = 1, ...) evidence(model, data, method, seed = test_seed(seed), progress = FALSE, ...)
-refused <- function(code, sentence) {
-  error <- expect_error(code, class = "logevidence_error")
-  expect_match(conditionMessage(error), sentence, fixed = TRUE)
-}
-log_sum <- function(x) max(x) + log(sum(exp(x - max(x))))
 few_rows <- with_own_seed(test_seed(1), cbind(a = rnorm(5, sd = 1.5), b = rnorm(5)))
 
 #' Evidence given each row's features, summed over all of them: latent rows of Z, their log probabilities
 enumerated <- function(data, choices, log_probability, prior_sd, noise_sd) {
   n <- nrow(data)
   picks <- as.matrix(expand.grid(rep(list(seq_len(nrow(choices))), n)))
-  log_sum(apply(picks, 1, function(pick) {
+  log_sum_exp(apply(picks, 1, function(pick) {
     z <- choices[pick, , drop = FALSE]
     root <- chol(prior_sd^2 * tcrossprod(z) + diag(noise_sd^2, n))
     sum(log_probability[pick]) + sum(apply(data, 2, function(y)
@@ -40,7 +35,7 @@ CASES <- list(
         sum(dnorm(c(x, y), 0, 1.1, log = TRUE)) +
           sum(-log(2 * pi) - sum(log(diag(root))) - colSums(backsolve(root, t(few_rows), transpose = TRUE)^2) / 2)
       }))
-      log_sum(log_lik) + 2 * log(v[2] - v[1])
+      log_sum_exp(log_lik) + 2 * log(v[2] - v[1])
     }
   )
 )
@@ -120,7 +115,7 @@ test_that("draws are named, on the user's scale, and of the posterior", {
       sum(log(c(0.5, 0.3, 0.2)[pick])) + sum(apply(few_rows, 2, function(y)
         -sum(log(diag(root))) - sum(backsolve(root, y, transpose = TRUE)^2) / 2))
     })
-    sum(exp(p - log_sum(p))[picks[, 1] == picks[, 2]])
+    sum(exp(p - log_sum_exp(p))[picks[, 1] == picks[, 2]])
   })
   expect_lt(abs(together(1, 2) - exact), 4.5 * sqrt(exact * (1 - exact) / 1000))
   unknown <- run(low_rank(rank = 1, infer = TRUE), few_rows, ais(particles = 10, linear(10)))

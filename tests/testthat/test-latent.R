@@ -10,7 +10,6 @@ latent <- function(type, args, rows) {
   }
 }
 some_data <- function(n, d, seed = 1) with_own_seed(test_seed(seed), matrix(rnorm(n * d, sd = 1.5), d))
-log_sum <- function(x) max(x) + log(sum(exp(x - max(x))))
 log_normal <- function(y, covariance) {
   root <- chol(covariance)
   -length(y) / 2 * log(2 * pi) - sum(log(diag(root))) - sum(backsolve(root, y, transpose = TRUE)^2) / 2
@@ -82,7 +81,7 @@ test_that("a sweep's transition density is the product of its conditionals, each
     for (spot in if (backwards) rev(spots) else spots) {
       choices <- if (model$type == "clustering") 0:2 else 0:1
       value <- vapply(choices, function(x) joint[match(key(replace(at, spot, x)), keys)], 0)
-      expected <- expected + value[choices == to[spot]] - log_sum(value)
+      expected <- expected + value[choices == to[spot]] - log_sum_exp(value)
       at[spot] <- to[spot]
     }
     moved <- ask("sweep", states[[2]], lambda = lambda, backwards = backwards, to = to)
@@ -97,7 +96,7 @@ test_that("sweeps leave the tempered posterior alone", {
     ask <- latent(model$type, model$args, rows)
     states <- all_states(model, ask("start")$state, 3)
     joint <- vapply(states, function(s) ask("log_prior", s)$value + ask("log_lik", s, lambda = lambda)$value, 0)
-    p <- exp(joint - log_sum(joint))
+    p <- exp(joint - log_sum_exp(joint))
     after <- 0 * p
     for (i in seq_along(states)) after <- after + p[i] *
       vapply(states, function(to) exp(ask("sweep", states[[i]], lambda = lambda, backwards = backwards, to = to)$value), 0)
@@ -151,16 +150,16 @@ test_that("rows come and go by their predictive densities", {
     spots <- model$head + 2 * model$per + seq_len(model$per)
     tails <- if (model$per == 1) as.matrix(0:2) else as.matrix(expand.grid(0:1, 0:1))
     value <- apply(tails, 1, function(tail) joint(replace(state, spots, tail), 3))
-    rest <- log_sum(value) - joint(state, 2)
+    rest <- log_sum_exp(value) - joint(state, 2)
     expect_equal(ask("last_given_rest", state)$value, rest, tolerance = 1e-10)
     drawn <- lapply(1:3000, function(seed) ask("extend", state, seen = 2, seed = test_seed(seed)))
     expect_equal(drawn[[1]]$value, rest, tolerance = 1e-10)
     which_tail <- vapply(drawn, function(x) which(apply(tails, 1, function(tail) all(tail == x$state[spots]))), 0L)
-    expect_gt(stats::chisq.test(tabulate(which_tail, nrow(tails)), p = exp(value - log_sum(value)))$p.value, 1e-4)
+    expect_gt(stats::chisq.test(tabulate(which_tail, nrow(tails)), p = exp(value - log_sum_exp(value)))$p.value, 1e-4)
     blind <- vapply(1:3000, function(seed)
       which(apply(tails, 1, function(tail) all(tail == ask("extend_blind", state, seen = 2, seed = test_seed(seed))$state[spots]))), 0L)
     prior <- apply(tails, 1, function(tail) ask("log_prior", replace(state, spots, tail))$value)
-    expect_gt(stats::chisq.test(tabulate(blind, nrow(tails)), p = exp(prior - log_sum(prior)))$p.value, 1e-4)
+    expect_gt(stats::chisq.test(tabulate(blind, nrow(tails)), p = exp(prior - log_sum_exp(prior)))$p.value, 1e-4)
   }
 })
 

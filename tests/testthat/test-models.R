@@ -2,8 +2,6 @@
 
 # ---- the same models in R, written from their textbook definitions ----
 
-log_sum_exp <- function(x) max(x) + log(sum(exp(x - max(x))))
-
 plain_each <- list(
   gaussian_mean = function(a, theta, rows) stats::dnorm(rows[1, ], theta, a$sigma, log = TRUE),
   linear_regression = function(a, theta, rows) {

@@ -9,13 +9,6 @@ run <- function(problem, method = nested(100), seed = 1, ...) {
 three <- c(list(name = "mean of three"), mean_problem(c(1.2, 0.4, 2.1)))
 line <- truth_problem("cars")
 
-refused <- function(code, sentence) {
-  error <- expect_error(code, class = "logevidence_error")
-  expect_match(conditionMessage(error), sentence, fixed = TRUE)
-  expect_match(conditionMessage(error), "\\.$")
-  expect_null(conditionCall(error))
-}
-
 # Known evidence -----------------------------------------------------------------------------------------------------
 
 test_that("nested() is right on problems of known evidence", {

@@ -8,13 +8,6 @@ line500 <- c(list(name = "linear500"), simulated_linear(500))
 small <- c(list(name = "linear200"), simulated_linear(200, 2))
 hundred <- c(list(name = "hundred"), with_own_seed(5, mean_problem(sample(hundred_around_two()))))
 
-refused <- function(code, sentence) {
-  error <- expect_error(code, class = "logevidence_error")
-  expect_match(conditionMessage(error), sentence, fixed = TRUE)
-  expect_match(conditionMessage(error), "\\.$")
-  expect_null(conditionCall(error))
-}
-
 first_rows <- function(problem, n) {
   linear_truth(problem$x[seq_len(n), , drop = FALSE], problem$y[seq_len(n)], problem$sigma, problem$prior_sd)
 }

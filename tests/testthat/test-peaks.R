@@ -9,13 +9,6 @@ linear_posterior <- function(problem) {
   list(mean = drop(solve(precision, crossprod(problem$x, problem$y))) / problem$sigma^2, precision = precision)
 }
 
-refused <- function(code, sentence) {
-  error <- expect_error(code, class = "logevidence_error")
-  expect_match(conditionMessage(error), sentence, fixed = TRUE)
-  expect_match(conditionMessage(error), "\\.$")
-  expect_null(conditionCall(error))
-}
-
 # Laplace ------------------------------------------------------------------------------------------------------------
 
 #' Laplace's approximation at the peak that is found from `start`, without its copies

@@ -7,7 +7,6 @@ run <- function(model, data, method = sgais(), ...) {
 linear_fit <- run(regression, cars)
 mixture_fit <- run(gaussian_mixture(components = 2), scale(faithful))
 plain <- function(x) as.vector(unname(x))
-printed <- function(x, ...) paste(utils::capture.output(print(x, ...)), collapse = "\n")
 
 # A fit with draws of our own, for comparison with formulas written out.
 with_draws <- function(fit, parameters, log_weights) {
