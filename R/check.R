@@ -100,13 +100,16 @@ check_flag <- function(x, name) {
 
 #' One of several words; the whole vector of choices, as a default argument has it, means the first
 #' @noRd
+# One of these words, in a sentence.
+either <- function(words) {
+  last <- length(words)
+  if (last > 1) paste(paste(words[-last], collapse = ", "), "or", words[last]) else words
+}
+
 check_choice <- function(x, name, choices) {
   if (identical(x, choices)) return(choices[1])
   if (!(is.character(x) && length(x) == 1 && x %in% choices)) {
-    words <- dQuote(choices, FALSE)
-    last <- length(words)
-    listed <- if (last > 1) paste(paste(words[-last], collapse = ", "), "or", words[last]) else words
-    refuse(x, name, listed)
+    refuse(x, name, either(dQuote(choices, FALSE)))
   }
   unname(x)
 }

@@ -280,6 +280,7 @@ same_model <- function(one, two) {
 check_is_nested <- function(fit, name = "...") {
   check_is_fit(fit, name)
   if (is.null(fit$nested)) fail("Only fits of nested() can be merged or continued, not one of ", fit$method$name, "().")
+  if (is_latent(fit$model)) fail("Fits of models with latent variables cannot be merged or continued: their points are not all kept.")
   if (!is.null(fit$replicates)) fail("A fit of several replicates cannot be merged or continued; fit once, with more `live`.")
   fit
 }

@@ -198,20 +198,23 @@ decode.latent_model <- function(model, encoded, rows, data) data
 
 is_latent <- function(model) inherits(model, "latent_model")
 
-#' A method as the walk of latent states knows it
+LATENT_METHODS <- c("ais", "smc", "likelihood_weighting", "harmonic_mean", "nested", "chib")
+
+#' A method as the engines for latent states know it
 #' @noRd
 latent_method <- function(method) {
-  if (!method$name %in% c("ais", "smc", "likelihood_weighting", "chib"))
-    fail("`method` must be ais(), smc(), likelihood_weighting() or chib() for a model with latent variables, not ",
+  if (!method$name %in% LATENT_METHODS)
+    fail("`method` must be ", either(paste0(LATENT_METHODS, "()")), " for a model with latent variables, not ",
          method$name, "().")
   if ("kernel" %in% names(method$call))
     fail("`kernel` must not be given for a model with latent variables: it is moved by Gibbs sweeps, `steps` of them.")
   if (method$estimator == "chib") return(method)
+  if (method$name == "nested") return(latent_nested(method))
   settings <- method$settings
-  weighting <- method$name == "likelihood_weighting"
+  rounds <- method$name == "harmonic_mean"
   by_rows <- identical(method$path, "data")
   if (by_rows && settings$`1.chunk_least` != 1) fail("`chunk` must be 1 for a model with latent variables.")
-  settings$sweeps <- if (weighting) 0 else if (is.null(method$call$steps)) 1 else settings$`1.steps`
+  settings$sweeps <- if (method$name == "likelihood_weighting") 0 else if (is.null(method$call$steps)) 1 else settings$`1.steps`
   settings$by_rows <- as.double(by_rows)
   settings$blind <- as.double(identical(method$proposal, "prior"))
   if (by_rows) {
@@ -224,3 +227,13 @@ latent_method <- function(method) {
   method$estimator <- "latent"
   method
 }
+
+# Inside a wall of the likelihood one variable moves at a time: a few sweeps make a new point.
+latent_nested <- function(method) {
+  if (method$settings$published) fail("`preset` \"paper\" moves points by sghmc(), which models with latent variables do not have.")
+  if (is.null(method$call$steps)) method$settings$steps <- NESTED_SWEEPS
+  method$kernels <- list(list(name = "sweeps", args = list()))
+  method
+}
+
+NESTED_SWEEPS <- 5

@@ -192,7 +192,7 @@ climb_lines <- function(x) {
             min(nested$points$log_volume)),
     sprintf("sums: lower %.3f, trapezoid %.3f, upper %.3f, as published %.3f; mean over volumes %.3f", sums[["lower"]],
             sums[["trapezoid"]], sums[["upper"]], sums[["published"]], sums[["simulated"]]),
-    sprintf("copies are moved %.0f%% of the way to a fresh draw", 100 * nested$renewal),
+    if (!is.na(nested$renewal)) sprintf("copies are moved %.0f%% of the way to a fresh draw", 100 * nested$renewal),
     if (!is.na(nested$rank_p))
       sprintf("ranks of new points: largest gap %.3f, p = %.2g", nested$rank_gap, nested$rank_p),
     if (!anyNA(x$acceptance)) paste("proposals accepted", paste(unique(percent(x$acceptance)), collapse = " to "))

@@ -127,6 +127,10 @@ typedef struct le_latent_ops {
    * value is the log density of doing so; otherwise 0 is returned. */
   double (*sweep)(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards, const double *to,
                   const gsl_rng *rng, double *state, double *scratch);
+  /* One sweep that leaves p(state) invariant where log_lik at lambda = 1 exceeds `floor`; states just there count with the
+   * weight `tie`. */
+  void (*sweep_above)(const void *self, size_t seen, const le_rows *rows, double floor, double tie, const gsl_rng *rng,
+                      double *state, double *scratch);
   /* Rows given a state that knows all their latents, and the parameters that they were made from forgotten again. */
   void (*simulate)(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch);
   /* OPTIONAL (0).  The log of the number of relabellings that leave every density unchanged. */

@@ -63,6 +63,8 @@ typedef struct le_estimator_ops {
   le_status (*result)(void *self, le_result *result);
   /* REQUIRED.  Writes the state, or reads it into a freshly allocated instance of the same problem. */
   void (*archive)(void *self, le_archive *archive);
+  /* OPTIONAL (0).  1: knows what to do with models that have latent variables. */
+  int latent;
 } le_estimator_ops;
 
 #endif

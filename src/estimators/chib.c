@@ -256,4 +256,4 @@ static void chib_archive(void *self, le_archive *archive)
 const le_estimator_ops le_chib_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "chib",
                                             chib_alloc,          chib_free,                chib_start,
                                             chib_feed,           chib_advance,             chib_progress,
-                                            chib_result,         chib_archive};
+                                            chib_result,         chib_archive, 1};

@@ -437,4 +437,4 @@ static void latent_archive(void *self, le_archive *archive)
 const le_estimator_ops le_latent_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "latent",
                                               latent_alloc,        latent_free,              latent_start,
                                               latent_feed,         latent_advance,           latent_progress,
-                                              latent_result,       latent_archive};
+                                              latent_result,       latent_archive, 1};

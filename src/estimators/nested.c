@@ -18,6 +18,7 @@
 #include "core/clusters.h"
 #include "core/gradient.h"
 #include "core/resample.h"
+#include "core/states.h"
 #include "core/trace.h"
 #include "core/varopt.h"
 #include "core/volumes.h"
@@ -46,6 +47,8 @@ typedef struct nested {
   int adapts; /* steps follow the renewal of the points */
   double tol, chunk_least, chunk_fraction, chunk_most;
   int whole, shuffle;
+  int keeps;         /* every point, to merge runs and to go on; else a reservoir of them */
+  le_states states;  /* of a model with latent variables, whose points they are */
   le_metric_kind metric_kind;
   size_t total;
   uint64_t seed;
@@ -105,7 +108,7 @@ static le_status read_settings(nested *s, const le_problem *problem)
 {
   static const char *const masses[] = {"default", "identity", "diagonal", "dense"};
   const le_args *args = &problem->settings;
-  const le_model_ops *model = problem->ops;
+  const le_model_ops *model = s->model;
   le_error *error = &s->context->error;
   s->live = (size_t)le_args_number(args, "live", 400);
   s->batch = (size_t)le_args_number(args, "batch", 1);
@@ -118,6 +121,7 @@ static le_status read_settings(nested *s, const le_problem *problem)
   s->chunk_least = le_args_number(args, "chunk_least", 1);
   s->chunk_fraction = le_args_number(args, "chunk_fraction", 0);
   s->chunk_most = le_args_number(args, "chunk_most", INFINITY);
+  s->keeps = s->whole && !s->states.ops;
   s->from_theta = le_args_find(args, "from_theta");
   s->from_levels = le_args_find(args, "from_levels");
   if (s->live < 2 || s->batch < 1 || s->batch >= s->live)
@@ -181,7 +185,11 @@ static le_status alloc_all(nested *s, const le_problem *problem)
   s->apart = le_arena_doubles(&s->arena, most * d);
   le_clusters_alloc(&s->clusters, most, d, &s->arena);
   s->ancestor = le_arena_indices(&s->arena, most);
-  if (!s->whole) le_varopt_alloc(&s->reservoir, s->kept, d, &s->arena);
+  if (!s->keeps) le_varopt_alloc(&s->reservoir, s->kept, d, &s->arena);
+  if (s->states.ops) {
+    s->states.scratch = s->target.scratch;
+    s->target.block = s->states.n; /* states have one likelihood, of all rows */
+  }
   if (s->arena.failed) return LE_NO_MEMORY;
   return s->spec->ops->alloc(&s->spec->args, d, most, &s->arena, &s->kernel);
 }
@@ -193,6 +201,17 @@ static le_status nested_alloc(const le_problem *problem, le_context *context, vo
   if (!s) return LE_NO_MEMORY;
   memset(s, 0, sizeof *s);
   s->context = context;
+  le_problem points = *problem;
+  if (problem->ops->latent && problem->total == 0) {
+    nested_free(s);
+    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s needs all rows at once.", problem->ops->name);
+  }
+  if (problem->ops->latent) {
+    s->states = (le_states){problem->ops->latent, problem->model, problem->total, problem->ops->width(problem->model), NULL};
+    points.ops = &le_states_model;
+    points.model = &s->states;
+  }
+  problem = &points;
   s->model = problem->ops;
   s->d = problem->ops->dim(problem->model);
   s->total = problem->total;
@@ -272,7 +291,7 @@ static le_status record(nested *s, const double *theta, const double *level, dou
   const double term = level[LOG_LIK] + before + log(-expm1(s->log_volume - before));
   const double terms[2] = {s->log_sum, term};
   s->log_sum = le_logsumexp(terms, 2);
-  if (s->whole) {
+  if (s->keeps) {
     double *point = le_trace_add(&s->points);
     if (!point) return LE_NO_MEMORY;
     memcpy(point, theta, s->d * sizeof(double));
@@ -352,7 +371,7 @@ static le_status open_chunk(nested *s, le_progress *progress)
   s->log_volume = 0;
   s->log_sum = -INFINITY;
   s->levels.rows = 0;
-  if (!s->whole) le_varopt_clear(&s->reservoir);
+  if (!s->keeps) le_varopt_clear(&s->reservoir);
   if (s->gradient.rule == LE_GRADIENT_CONTROL && s->target.seen > 0) {
     if (!s->gradient.anchored || s->target.seen >= 2 * s->gradient.anchored_rows) {
       memset(s->work, 0, s->d * sizeof(double));
@@ -362,7 +381,7 @@ static le_status open_chunk(nested *s, le_progress *progress)
     }
     LE_TRY(le_gradient_open_chunk(&s->gradient, &s->target));
   }
-  if (s->whole && s->from_levels && s->from_theta) {
+  if (s->keeps && s->from_levels && s->from_theta) {
     LE_TRY(take_up(s));
   } else {
     LE_TRY(le_target_log_lik(&s->target, s->target.seen, s->target.seen + s->target.chunk, s->live, s->theta, s->value));
@@ -409,7 +428,7 @@ static le_status add_trace(nested *s)
 /* Points that lie apart, such as a posterior's modes: what is far is judged by those that belong together. */
 static void find_clusters(nested *s)
 {
-  if (s->rounds == 0) {
+  if (s->rounds == 0 || s->states.ops) {
     le_clusters_join(&s->clusters, s->live);
     return;
   }
@@ -502,6 +521,7 @@ static double renewal(nested *s)
 {
   const size_t d = s->d;
   double sum = 0;
+  if (s->states.ops) return NAN; /* labels have no distance */
   le_clusters_spread(&s->clusters, s->live, s->theta);
   for (size_t b = 0; b < s->batch; b++) {
     const double *variance = s->clusters.variance + s->clusters.label[s->source[b]] * d;
@@ -720,9 +740,14 @@ static le_status nested_result(void *self, le_result *result)
   out[11] = volumes.mean;
   for (size_t k = 0; k < sizeof names / sizeof *names; k++) le_result_add(result, names[k], 1, 1, &out[k]);
   if (s->whole && s->phase == FINISHED && s->levels.rows > 0) {
-    le_result_add(result, "draws", s->d, s->points.rows, s->points.values);
     le_result_add(result, "levels", LEVEL_COLUMNS, s->levels.rows, s->levels.values);
-    le_result_add(result, "log_weights", 1, s->levels.rows, s->log_weights);
+    if (s->keeps) {
+      le_result_add(result, "draws", s->d, s->points.rows, s->points.values);
+      le_result_add(result, "log_weights", 1, s->levels.rows, s->log_weights);
+    } else {
+      le_result_add(result, "draws", s->d, s->reservoir.n, s->reservoir.theta);
+      le_result_add(result, "log_weights", 1, s->reservoir.n, s->reservoir.log_weight);
+    }
     le_result_add(result, "log_volumes", 1, s->levels.rows, s->log_volumes);
   } else {
     le_result_add(result, "draws", s->d, s->phase == FINISHED && s->target.seen > 0 ? s->kept : s->live, s->theta);
@@ -778,7 +803,7 @@ static void nested_archive(void *self, le_archive *archive)
   le_gradient_archive(&s->gradient, &s->target, archive);
   for (int half = 0; half < 2; half++) le_metric_archive(&s->metric[half], archive);
   s->spec->ops->archive(s->kernel, s->most, archive);
-  if (!s->whole) le_varopt_archive(&s->reservoir, archive);
+  if (!s->keeps) le_varopt_archive(&s->reservoir, archive);
   le_trace_archive(&s->levels, archive);
   le_trace_archive(&s->points, archive);
   le_trace_archive(&s->trace, archive);
@@ -787,4 +812,4 @@ static void nested_archive(void *self, le_archive *archive)
 const le_estimator_ops le_nested_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "nested",
                                               nested_alloc,        nested_free,              nested_start,
                                               nested_feed,         nested_advance,           nested_progress,
-                                              nested_result,       nested_archive};
+                                              nested_result,       nested_archive, 1};

@@ -136,6 +136,15 @@ static void measure(posterior *p)
   for (size_t a = 0; a < p->k; a++) p->square[a] = le_dot(p->mean + a * p->d, p->mean + a * p->d, p->d);
 }
 
+/* Takes a row away and looks at it from the rest. */
+static void take_out(posterior *p, const double *z, const double *y)
+{
+  look_at(p, z, y);
+  update(p, -1);
+  measure(p);
+  look_at(p, z, y);
+}
+
 /* log density at lambda of a row with such spread and distance. */
 static double density(const posterior *p, double spread, double distance)
 {
@@ -268,6 +277,16 @@ static double log_lik(const void *self, size_t seen, const le_rows *rows, double
          d * (0.5 * k * log(state[FEATURES]) + le_cholesky_half_log_det(p.factor, p.k)) + 0.5 * quadratic;
 }
 
+static void sweep_probabilities(const binary *model, size_t seen, const gsl_rng *rng, double *state)
+{
+  const double *z = bits_of(model, state);
+  for (size_t a = 0; a < model->k; a++) {
+    double on = 0;
+    for (size_t i = 0; i < seen; i++) on += z[i * model->k + a];
+    state[PROBABILITIES + a] = gsl_ran_beta(rng, 1 + on, 1 + (double)seen - on);
+  }
+}
+
 /* Variances and probabilities given features, which are drawn for that and forgotten. */
 static void sweep_settings(const binary *model, size_t seen, const le_rows *rows, double lambda, const gsl_rng *rng,
                            double *state, double *scratch)
@@ -291,11 +310,7 @@ static void sweep_settings(const binary *model, size_t seen, const le_rows *rows
   }
   state[FEATURES] = le_draw_variance(&model->gaussian, rng, (double)(k * d), le_dot(p.mean, p.mean, k * d));
   state[NOISE] = le_draw_variance(&model->gaussian, rng, lambda * (double)(seen * d), lambda * residuals);
-  for (size_t a = 0; a < k; a++) {
-    double on = 0;
-    for (size_t i = 0; i < seen; i++) on += z[i * k + a];
-    state[PROBABILITIES + a] = gsl_ran_beta(rng, 1 + on, 1 + (double)seen - on);
-  }
+  sweep_probabilities(model, seen, rng, state);
 }
 
 static double sweep(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards, const double *to,
@@ -311,10 +326,7 @@ static double sweep(const void *self, size_t seen, const le_rows *rows, double l
     const size_t i = backwards ? seen - 1 - step : step;
     const double *y = rows->values + i * p.d;
     double *z = bits_of(model, state) + i * k;
-    look_at(&p, z, y);
-    update(&p, -1);
-    measure(&p);
-    look_at(&p, z, y);
+    take_out(&p, z, y);
     for (size_t turn = 0; turn < k; turn++) {
       const size_t a = backwards ? k - 1 - turn : turn;
       double spread, distance;
@@ -331,6 +343,50 @@ static double sweep(const void *self, size_t seen, const le_rows *rows, double l
   }
   if (model->gaussian.infer && !backwards) sweep_settings(model, seen, rows, lambda, rng, state, scratch);
   return log_density;
+}
+
+typedef struct wall {
+  const binary *model;
+  size_t seen;
+  const le_rows *rows;
+  double floor, *state, *scratch;
+} wall;
+
+static int inside(void *context)
+{
+  const wall *w = context;
+  return log_lik(w->model, w->seen, w->rows, 1, w->state, w->scratch) >= w->floor;
+}
+
+static void sweep_above(const void *self, size_t seen, const le_rows *rows, double floor, double tie, const gsl_rng *rng,
+                        double *state, double *scratch)
+{
+  const binary *model = self;
+  const size_t k = model->k;
+  double value = log_lik(self, seen, rows, 1, state, scratch);
+  posterior p = gather(model, seen, rows, 1, state, scratch);
+  solve(&p);
+  for (size_t i = 0; i < seen; i++) {
+    double *z = bits_of(model, state) + i * k;
+    take_out(&p, z, rows->values + i * p.d);
+    for (size_t a = 0; a < k; a++) {
+      double spread, distance;
+      flipped(&p, z, a, &spread, &distance);
+      const double other = value - density(&p, p.spread, p.distance) + density(&p, spread, distance),
+                   odds = log_bit(state, a, 1 - z[a]) + le_log_above(other, floor, tie) - log_bit(state, a, z[a]) -
+                          le_log_above(value, floor, tie);
+      /* not a number where both are impossible */
+      if (!(gsl_rng_uniform(rng) < 1 / (1 + exp(-odds)))) continue;
+      flip(&p, z, a, spread, distance);
+      value = other;
+    }
+    update(&p, 1);
+  }
+  if (!model->gaussian.infer) return;
+  sweep_probabilities(model, seen, rng, state);
+  wall w = {model, seen, rows, floor, state, scratch};
+  le_slice_variance(&model->gaussian, rng, &state[FEATURES], inside, &w);
+  le_slice_variance(&model->gaussian, rng, &state[NOISE], inside, &w);
 }
 
 static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch)
@@ -364,6 +420,7 @@ static const le_latent_ops latent = {
   .log_prior = log_prior,
   .log_lik = log_lik,
   .sweep = sweep,
+  .sweep_above = sweep_above,
   .simulate = simulate,
   .log_symmetry = log_symmetry,
 };

@@ -197,13 +197,20 @@ static double log_lik(const void *self, size_t seen, const le_rows *rows, double
   return sum;
 }
 
+static void sweep_proportions(const clustering *model, const double *count, const gsl_rng *rng, double *state)
+{
+  double sum = 0;
+  for (size_t c = 0; c < model->k; c++) sum += state[PROPORTIONS + c] = gsl_ran_gamma(rng, 1 + count[c], 1);
+  for (size_t c = 0; c < model->k; c++) state[PROPORTIONS + c] /= sum;
+}
+
 /* Variances and proportions given centres, which are drawn for that and forgotten. */
 static void sweep_settings(const clustering *model, size_t seen, const le_rows *rows, double lambda, const gsl_rng *rng,
                            double *state, double *scratch)
 {
   const sums s = gather(model, seen, seen, rows, lambda, state, scratch);
   const size_t d = s.d;
-  double *centre = scratch + scratch_size(model, seen) - d, centres = 0, residuals = 0, total = 0;
+  double *centre = scratch + scratch_size(model, seen) - d, centres = 0, residuals = 0;
   for (size_t c = 0; c < model->k; c++) {
     const double precision = 1 / state[CENTRES] + lambda * s.count[c] / s.noise;
     for (size_t j = 0; j < d; j++) {
@@ -216,8 +223,7 @@ static void sweep_settings(const clustering *model, size_t seen, const le_rows *
   }
   state[CENTRES] = le_draw_variance(&model->gaussian, rng, (double)(model->k * d), centres);
   state[NOISE] = le_draw_variance(&model->gaussian, rng, lambda * (double)(seen * d), lambda * residuals);
-  for (size_t c = 0; c < model->k; c++) total += state[PROPORTIONS + c] = gsl_ran_gamma(rng, 1 + s.count[c], 1);
-  for (size_t c = 0; c < model->k; c++) state[PROPORTIONS + c] /= total;
+  sweep_proportions(model, s.count, rng, state);
 }
 
 static double sweep(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards, const double *to,
@@ -242,6 +248,48 @@ static double sweep(const void *self, size_t seen, const le_rows *rows, double l
   }
   if (infer && !backwards) sweep_settings(model, seen, rows, lambda, rng, state, scratch);
   return log_density;
+}
+
+typedef struct wall {
+  const clustering *model;
+  size_t seen;
+  const le_rows *rows;
+  double floor, *state, *scratch;
+} wall;
+
+static int inside(void *context)
+{
+  const wall *w = context;
+  return log_lik(w->model, w->seen, w->rows, 1, w->state, w->scratch) >= w->floor;
+}
+
+static void sweep_above(const void *self, size_t seen, const le_rows *rows, double floor, double tie, const gsl_rng *rng,
+                        double *state, double *scratch)
+{
+  const clustering *model = self;
+  double value = log_lik(self, seen, rows, 1, state, scratch), *label = labels_of(model, state);
+  sums s = gather(model, seen, seen, rows, 1, state, scratch);
+  for (size_t i = 0; i < seen; i++) {
+    const double *y = rows->values + i * rows->width;
+    size_t cluster = (size_t)label[i];
+    double any, possible = -INFINITY;
+    add_row(&s, cluster, y, -1);
+    value -= fit(&s, cluster, y);
+    for (size_t c = 0; c < model->k; c++) {
+      s.log_weight[c] = log(state[PROPORTIONS + c]) + le_log_above(value + fit(&s, c, y), floor, tie);
+      possible = fmax(possible, s.log_weight[c]);
+    }
+    if (possible > -INFINITY) le_draw_category(rng, model->k, s.log_weight, SIZE_MAX, &cluster, &any);
+    value += fit(&s, cluster, y);
+    label[i] = (double)cluster;
+    add_row(&s, cluster, y, 1);
+  }
+  if (!model->gaussian.infer) return;
+  /* the likelihood does not see the proportions */
+  sweep_proportions(model, s.count, rng, state);
+  wall w = {model, seen, rows, floor, state, scratch};
+  le_slice_variance(&model->gaussian, rng, &state[CENTRES], inside, &w);
+  le_slice_variance(&model->gaussian, rng, &state[NOISE], inside, &w);
 }
 
 static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch)
@@ -272,6 +320,7 @@ static const le_latent_ops latent = {
   .log_prior = log_prior,
   .log_lik = log_lik,
   .sweep = sweep,
+  .sweep_above = sweep_above,
   .simulate = simulate,
   .log_symmetry = log_symmetry,
 };

@@ -25,6 +25,38 @@ double le_log_variance_prior(const le_gaussian_prior *prior, double variance)
          prior->scale / variance;
 }
 
+/* log density of the log of a variance, but for a constant. */
+static double log_scale_prior(const le_gaussian_prior *prior, double x)
+{
+  return -prior->shape * x - prior->scale * exp(-x);
+}
+
+void le_slice_variance(const le_gaussian_prior *prior, const gsl_rng *rng, double *variance, int (*inside)(void *context),
+                       void *context)
+{
+  const double here = log(*variance), level = log_scale_prior(prior, here) + log(gsl_rng_uniform_pos(rng)), width = 1;
+  double end[2] = {here - width * gsl_rng_uniform(rng), 0};
+  end[1] = end[0] + width;
+  for (int side = 0; side < 2; side++)
+    for (; log_scale_prior(prior, end[side]) > level; end[side] += side ? width : -width) {
+      *variance = exp(end[side]);
+      if (!inside(context)) break;
+    }
+  for (;;) {
+    const double x = end[0] + (end[1] - end[0]) * gsl_rng_uniform(rng);
+    *variance = exp(x);
+    if (end[1] - end[0] < 1e-12 || (log_scale_prior(prior, x) > level && inside(context))) return;
+    end[x > here] = x;
+  }
+}
+
+double le_log_above(double log_lik, double floor, double tie)
+{
+  if (floor == -INFINITY) return 0;
+  const double rounding = 1e-11 * fabs(floor);
+  return log_lik > floor + rounding ? 0 : log_lik >= floor - rounding ? log(tie) : -INFINITY;
+}
+
 double le_draw_category(const gsl_rng *rng, size_t n, double *log_weight, size_t forced, size_t *index,
                         double *log_density)
 {

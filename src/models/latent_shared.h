@@ -18,9 +18,14 @@ typedef struct le_gaussian_prior {
 int le_gaussian_prior_read(const le_args *args, le_gaussian_prior *prior, char *message);
 /* A variance given `n` (perhaps a fraction) normal numbers around known means, of which `squares` is the sum of squares. */
 double le_draw_variance(const le_gaussian_prior *prior, const gsl_rng *rng, double n, double squares);
+/* Moves a variance under its prior, staying where `inside`, which looks at *variance, says so: a slice sampler. */
+void le_slice_variance(const le_gaussian_prior *prior, const gsl_rng *rng, double *variance, int (*inside)(void *context),
+                       void *context);
 double le_log_variance_prior(const le_gaussian_prior *prior, double variance);
 /* log of the number of ways to exchange k things that can only change places with those of the same value. */
 double le_log_exchanges(size_t k, const double *value);
+/* The log of the weight of a likelihood that must exceed `floor`; one just there, but for rounding, counts `tie`. */
+double le_log_above(double log_lik, double floor, double tie);
 /* An index drawn by unnormalised log weights (which it overwrites with weights), or with `forced` not SIZE_MAX that one;
  * *log_density gets the log probability of what came out, and the log of the sum of the weights is returned. */
 double le_draw_category(const gsl_rng *rng, size_t n, double *log_weight, size_t forced, size_t *index,

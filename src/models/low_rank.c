@@ -6,6 +6,7 @@
 #include "base/linalg.h"
 #include "models/latent_shared.h"
 
+#include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +45,7 @@ static size_t size(const void *self, size_t n)
 static size_t scratch_size(const void *self, size_t n)
 {
   const low_rank *model = self;
-  (void)n;
-  return model->k * (model->k + 3);
+  return model->k * (model->k + 3) + n * model->gaussian.width;
 }
 
 static double *columns_of(double *state) { return state + FACTORS; }
@@ -150,14 +150,20 @@ static double residual_squares(const low_rank *model, size_t from, size_t seen, 
   return square;
 }
 
-static void sweep_settings(const low_rank *model, size_t seen, const le_rows *rows, double lambda, const gsl_rng *rng,
-                           double *state)
+static void sweep_scales(const low_rank *model, size_t seen, const gsl_rng *rng, double *state)
 {
   const le_gaussian_prior *g = &model->gaussian;
   const size_t k = model->k, d = g->width;
   state[ROWS] = le_draw_variance(g, rng, (double)(seen * k), sum_squares(rows_of(model, state), seen * k));
   state[COLUMNS] = le_draw_variance(g, rng, (double)(k * d), sum_squares(columns_of(state), k * d));
-  state[NOISE] = le_draw_variance(g, rng, lambda * (double)(seen * d),
+}
+
+static void sweep_settings(const low_rank *model, size_t seen, const le_rows *rows, double lambda, const gsl_rng *rng,
+                           double *state)
+{
+  const le_gaussian_prior *g = &model->gaussian;
+  sweep_scales(model, seen, rng, state);
+  state[NOISE] = le_draw_variance(g, rng, lambda * (double)(seen * g->width),
                                   lambda * residual_squares(model, 0, seen, rows, state));
 }
 
@@ -246,6 +252,83 @@ static double log_lik(const void *self, size_t seen, const le_rows *rows, double
                     0.5 * residual_squares(model, 0, seen, rows, state) / state[NOISE]);
 }
 
+/* A standard normal number between two. */
+static double draw_between(const gsl_rng *rng, double low, double high)
+{
+  if (low > 0) return -draw_between(rng, -high, -low);
+  const double from = gsl_cdf_ugaussian_P(low), to = gsl_cdf_ugaussian_P(high);
+  const double p = from + (to - from) * gsl_rng_uniform_pos(rng);
+  /* so far out that the tail is gone: next to its edge */
+  const double x = p > 0 ? p < 1 ? gsl_cdf_ugaussian_Pinv(p) : high : high;
+  return fmin(fmax(x, low), high);
+}
+
+/* Moves a number of normal prior along which the sum of squared residuals is square - 2 step slope + step^2 curve, where it
+ * must stay under `most`; returns the step. */
+static double move_within(const gsl_rng *rng, double *x, double sd, double *square, double slope, double curve, double most)
+{
+  const double root = slope * slope + curve * (most - *square);
+  double low = -INFINITY, high = INFINITY;
+  if (curve > 0) {
+    if (!(root > 0)) return 0;
+    low = (slope - sqrt(root)) / curve;
+    high = (slope + sqrt(root)) / curve;
+  }
+  const double old = *x, step = (*x = sd * draw_between(rng, (old + low) / sd, (old + high) / sd)) - old;
+  *square += step * (step * curve - 2 * slope);
+  return step;
+}
+
+typedef struct wall {
+  double cells, square, floor, *noise;
+} wall;
+
+static int inside(void *context)
+{
+  const wall *w = context;
+  return -w->cells * (HALF_LOG_2PI + 0.5 * log(*w->noise)) - 0.5 * w->square / *w->noise >= w->floor;
+}
+
+/* One number of U or V at a time: a wall in the likelihood is an interval for each, in which the prior is normal. */
+static void sweep_above(const void *self, size_t seen, const le_rows *rows, double floor, double tie, const gsl_rng *rng,
+                        double *state, double *scratch)
+{
+  const low_rank *model = self;
+  const size_t k = model->k, d = model->gaussian.width;
+  double *v = columns_of(state), *u = rows_of(model, state), *residual = scratch, square = 0;
+  (void)tie;
+  for (size_t i = 0; i < seen; i++)
+    for (size_t j = 0; j < d; j++) {
+      double *r = residual + i * d + j;
+      *r = rows->values[i * d + j];
+      for (size_t p = 0; p < k; p++) *r -= u[i * k + p] * v[p * d + j];
+      square += *r * *r;
+    }
+  const double cells = (double)(seen * d);
+  const double most = -2 * state[NOISE] * (floor + cells * (HALF_LOG_2PI + 0.5 * log(state[NOISE])));
+  for (size_t i = 0; i < seen; i++)
+    for (size_t p = 0; p < k; p++) {
+      double *r = residual + i * d;
+      const double step = move_within(rng, &u[i * k + p], sqrt(state[ROWS]), &square, le_dot(r, v + p * d, d),
+                                      le_dot(v + p * d, v + p * d, d), most);
+      for (size_t j = 0; j < d; j++) r[j] -= step * v[p * d + j];
+    }
+  for (size_t p = 0; p < k; p++)
+    for (size_t j = 0; j < d; j++) {
+      double slope = 0, curve = 0;
+      for (size_t i = 0; i < seen; i++) {
+        slope += residual[i * d + j] * u[i * k + p];
+        curve += u[i * k + p] * u[i * k + p];
+      }
+      const double step = move_within(rng, &v[p * d + j], sqrt(state[COLUMNS]), &square, slope, curve, most);
+      for (size_t i = 0; i < seen; i++) residual[i * d + j] -= step * u[i * k + p];
+    }
+  if (!model->gaussian.infer) return;
+  sweep_scales(model, seen, rng, state);
+  wall w = {cells, square, floor, &state[NOISE]};
+  le_slice_variance(&model->gaussian, rng, &state[NOISE], inside, &w);
+}
+
 static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch)
 {
   const low_rank *model = self;
@@ -271,6 +354,7 @@ static const le_latent_ops latent = {
   .log_prior = log_prior,
   .log_lik = log_lik,
   .sweep = sweep,
+  .sweep_above = sweep_above,
   .simulate = simulate,
 };
 

@@ -1,0 +1,50 @@
+#include "core/states.h"
+
+#include <string.h>
+
+static size_t states_dim(const void *self)
+{
+  const le_states *s = self;
+  return s->ops->size(s->self, s->n);
+}
+
+static size_t states_width(const void *self) { return ((const le_states *)self)->width; }
+
+static size_t states_scratch(const void *self, size_t particles, size_t rows)
+{
+  const le_states *s = self;
+  (void)particles;
+  (void)rows;
+  return s->ops->scratch(s->self, s->n);
+}
+
+/* The latents of a prior draw do not look at the rows. */
+static void states_draw_prior(const void *self, const gsl_rng *rng, double *theta)
+{
+  const le_states *s = self;
+  const le_rows none = {0, s->width, NULL};
+  memset(theta, 0, states_dim(self) * sizeof(double));
+  s->ops->start(s->self, rng, theta);
+  for (size_t i = 0; i < s->n; i++) s->ops->extend_blind(s->self, i, &none, rng, theta, s->scratch);
+}
+
+static le_status states_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
+                                double *scratch)
+{
+  const le_states *s = self;
+  const size_t d = states_dim(self);
+  for (size_t i = 0; i < m; i++) value[i] += s->ops->log_lik(s->self, rows->n, rows, 1, theta + i * d, scratch);
+  return LE_OK;
+}
+
+const le_model_ops le_states_model = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_model_ops),
+  .name = "states",
+  .traits = LE_MODEL_MULTIMODAL,
+  .dim = states_dim,
+  .width = states_width,
+  .scratch = states_scratch,
+  .draw_prior = states_draw_prior,
+  .log_lik = states_log_lik,
+};

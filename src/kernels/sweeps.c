@@ -1,0 +1,55 @@
+/* Sweeps of a model with latent variables inside a wall of the likelihood, each variable in turn from its prior as far as the
+ * wall leaves it room. */
+#include "core/kernel.h"
+#include "core/states.h"
+
+#include <math.h>
+
+typedef struct sweeps_kernel {
+  size_t d;
+} sweeps_kernel;
+
+static le_status sweeps_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
+{
+  sweeps_kernel *k = le_arena_bytes(arena, 1, sizeof *k);
+  (void)args;
+  (void)m;
+  if (!k) return LE_NO_MEMORY;
+  k->d = d;
+  *self = k;
+  return LE_OK;
+}
+
+static le_status sweeps_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+{
+  const size_t d = ((const sweeps_kernel *)self)->d;
+  if (target->ops != &le_states_model || !target->floor)
+    return le_fail(&target->context->error, LE_UNSUPPORTED, "`kernel` sweeps are of models with latent variables, in nested().");
+  const le_states *states = target->model;
+  const le_rows rows = le_store_rows(target->store, 0, target->chunk);
+  for (size_t i = 0; i < m; i++) {
+    if (le_interrupted(target->context)) return LE_INTERRUPTED;
+    states->ops->sweep_above(states->self, rows.n, &rows, target->floor->value, 1 - target->floor->tie,
+                             streams->rng[i + 1], theta + i * d, target->scratch);
+  }
+  target->likelihoods += (double)(m * rows.n);
+  return LE_OK;
+}
+
+static le_kernel_report sweeps_report(const void *self)
+{
+  const le_kernel_report report = {NAN, NAN};
+  (void)self;
+  return report;
+}
+
+static void sweeps_archive(void *self, size_t m, le_archive *archive)
+{
+  (void)m;
+  le_archive_expect(archive, ((const sweeps_kernel *)self)->d);
+}
+
+const le_kernel_ops le_sweeps_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "sweeps",
+                                        LE_NEEDS_DENSITY | LE_NEEDS_FLOOR | LE_KEEPS_FLOOR,
+                                        LE_METRIC_IDENTITY,  sweeps_alloc,          NULL, sweeps_move,
+                                        NULL,                sweeps_report,         sweeps_archive};
