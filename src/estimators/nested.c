@@ -145,6 +145,7 @@ static le_status read_settings(nested *s, const le_problem *problem)
   const char *mass = le_args_word(args, "mass", masses[0]);
   for (int k = 1; k < 4; k++)
     if (strcmp(mass, masses[k]) == 0) s->metric_kind = (le_metric_kind)(k - 1);
+  if (s->states.ops) s->metric_kind = LE_METRIC_IDENTITY;
   return LE_OK;
 }
 
