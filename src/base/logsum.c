@@ -45,3 +45,19 @@ double le_effective_size(const double *x, size_t n, double scale)
   }
   return sum * sum / square;
 }
+
+double le_logharmonic(const double *x, size_t chains, size_t rounds, double *se)
+{
+  double top = -INFINITY, mean = 0, square = 0;
+  for (size_t k = 0; k < chains * rounds; k++)
+    if (-x[k] > top) top = -x[k];
+  /* values within a chain hang together */
+  for (size_t i = 0; i < chains; i++) {
+    double chain = 0;
+    for (size_t r = 0; r < rounds; r++) chain += exp(-x[r * chains + i] - top) / (double)rounds;
+    mean += chain / (double)chains;
+    square += chain * chain / (double)chains;
+  }
+  *se = chains > 1 ? sqrt(fmax(square - mean * mean, 0) / ((double)chains - 1)) / mean : NAN;
+  return -(top + log(mean));
+}

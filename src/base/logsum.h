@@ -12,5 +12,7 @@ double le_logmeanexp(const double *x, size_t n);
 double le_normalise(const double *x, size_t n, double *weight);
 /* (sum w)^2 / sum w^2 with w_i = exp(scale * x_i); entries of -Inf count as zero weight.  0 when all are. */
 double le_effective_size(const double *x, size_t n, double scale);
+/* log of the harmonic mean of exp(x), chains values a round; *se, of the log, from the spread of the chains' means. */
+double le_logharmonic(const double *x, size_t chains, size_t rounds, double *se);
 
 #endif

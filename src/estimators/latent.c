@@ -8,8 +8,11 @@
  * In reverse the same path is walked back from `from_state`, an exact draw from the posterior: sweeps the other way round
  * before each reciprocal weight, so that the mean weight estimates 1 / Z without bias.
  *
+ * With `rounds` the walk only serves to reach the posterior: particles are resampled and go on as chains, whose likelihoods'
+ * harmonic mean is the estimate.  From `from_state` and not in reverse they start there, without a walk.
+ *
  * Settings: those of a walk's first stage (walk_settings.h) but the kernel; sweeps (at each distribution), by_rows, blind,
- * reverse, from_state. */
+ * reverse, from_state, rounds. */
 #include "base/clock.h"
 #include "base/logsum.h"
 #include "core/genealogy.h"
@@ -22,7 +25,7 @@
 enum { TRACE_COLUMNS = 7, STEPS_MOST = 100000, BISECTIONS = 60 };
 static const char *const trace_names[TRACE_COLUMNS] = {"n", "lambda", "log_evidence", "se", "ess", "evaluations", "seconds"};
 
-typedef enum latent_phase { WAITING, STEPPING, SWEEPING, FINISHED } latent_phase;
+typedef enum latent_phase { WAITING, STEPPING, SWEEPING, COLLECTING, FINISHED } latent_phase;
 
 typedef struct latent {
   le_context *context;
@@ -41,6 +44,7 @@ typedef struct latent {
   latent_phase phase;
   size_t step, swept, seen;
   double lambda, work, seconds;
+  double *value; /* rounds x m log-likelihoods */
   double *state, *swap, *scratch; /* allocated when the number of rows is known */
   double *log_weight, *weight, *before, *after, *spare;
   size_t *ancestor;
@@ -104,6 +108,7 @@ static le_status latent_alloc(const le_problem *problem, le_context *context, vo
   w->after = le_arena_doubles(&w->arena, m);
   w->spare = le_arena_doubles(&w->arena, m);
   w->ancestor = le_arena_indices(&w->arena, m);
+  if (w->settings.rounds) w->value = le_arena_doubles(&w->arena, w->settings.rounds * m);
   le_genealogy_alloc(&w->genealogy, w->settings.lag, m, &w->arena);
   if (status == LE_OK && w->arena.failed) status = LE_NO_MEMORY;
   if (status == LE_OK) status = le_streams_alloc(&w->streams, m + 1, problem->seed, problem->replicate);
@@ -158,24 +163,25 @@ static le_status allocate(latent *w)
 static le_status begin(latent *w)
 {
   LE_TRY(allocate(w));
-  if (w->reverse && w->from->n != w->size)
+  const int walks = !w->from || w->reverse;
+  if (w->from && w->from->n != w->size)
     return le_fail(&w->context->error, LE_BAD_ARGUMENT, "The draw to start from must have %.0f numbers, not %.0f.",
                    (double)w->size, (double)w->from->n);
   const le_rows rows = rows_of(w);
   for (size_t i = 0; i < w->m; i++) {
     const gsl_rng *rng = w->streams.rng[i + 1];
     double *state = state_of(w, i);
-    if (w->reverse) {
+    if (w->from) {
       memcpy(state, w->from->values, w->size * sizeof(double));
       continue;
     }
     w->ops->start(w->self, rng, state);
     for (size_t r = 0; r < w->n && !w->by_rows; r++) w->ops->extend_blind(w->self, r, &rows, rng, state, w->scratch);
   }
-  w->seen = w->by_rows && !w->reverse ? 0 : w->n;
-  w->lambda = w->by_rows || w->reverse ? 1 : 0;
+  w->seen = w->by_rows && !w->from ? 0 : w->n;
+  w->lambda = w->by_rows || w->from ? 1 : 0;
   w->swept = 0;
-  w->phase = w->reverse ? SWEEPING : STEPPING;
+  w->phase = !walks ? COLLECTING : w->reverse ? SWEEPING : STEPPING;
   return LE_OK;
 }
 
@@ -338,19 +344,35 @@ static le_status step(latent *w)
   return LE_OK;
 }
 
+static void sweep_all(latent *w)
+{
+  const le_rows rows = rows_of(w);
+  for (size_t i = 0; i < w->m; i++)
+    w->ops->sweep(w->self, w->seen, &rows, w->lambda, w->reverse, NULL, w->streams.rng[i + 1], state_of(w, i), w->scratch);
+  w->work += (double)(w->m * w->seen);
+}
+
 /* One sweep of every particle. */
 static le_status sweep(latent *w)
 {
-  const le_rows rows = rows_of(w);
   if (w->swept < w->sweeps) {
-    for (size_t i = 0; i < w->m; i++)
-      w->ops->sweep(w->self, w->seen, &rows, w->lambda, w->reverse, NULL, w->streams.rng[i + 1], state_of(w, i), w->scratch);
-    w->work += (double)(w->m * w->seen);
+    sweep_all(w);
     w->swept++;
   }
   if (w->swept < w->sweeps) return LE_OK;
-  w->phase = !w->reverse && done(w) ? FINISHED : STEPPING;
+  const int there = !w->reverse && done(w);
+  if (there && w->settings.rounds) resample(w);
+  w->phase = !there ? STEPPING : w->settings.rounds ? COLLECTING : FINISHED;
+  w->swept = 0;
   return LE_OK;
+}
+
+/* One round of the chains; `swept` counts them. */
+static void collect(latent *w)
+{
+  for (size_t s = 0; s < w->sweeps; s++) sweep_all(w);
+  log_liks(w, 1, w->value + w->swept * w->m);
+  if (++w->swept == w->settings.rounds) w->phase = FINISHED;
 }
 
 static le_progress latent_advance(void *self, double seconds, le_status *status)
@@ -364,6 +386,7 @@ static le_progress latent_advance(void *self, double seconds, le_status *status)
     case WAITING: *status = begin(w); break;
     case STEPPING: *status = step(w); break;
     case SWEEPING: *status = sweep(w); break;
+    case COLLECTING: collect(w); break;
     case FINISHED: break;
     }
     w->seconds = before + le_now() - started;
@@ -382,7 +405,8 @@ static void latent_progress(const void *self, double *rows, double *share)
                        : stage->schedule == LE_FIXED_STEPS ? (double)w->step / (double)stage->lambdas
                                                              : w->lambda;
   *rows = (double)w->seen;
-  *share = w->phase == WAITING ? 0 : w->reverse && (w->by_rows || stage->schedule != LE_FIXED_STEPS) ? 1 - along : along;
+  if (w->phase == COLLECTING) *share = (double)w->swept / (double)w->settings.rounds;
+  else *share = w->phase == WAITING ? 0 : w->reverse && (w->by_rows || stage->schedule != LE_FIXED_STEPS) ? 1 - along : along;
 }
 
 static le_status latent_result(void *self, le_result *result)
@@ -392,6 +416,7 @@ static le_status latent_result(void *self, le_result *result)
   result->n = 0;
   s[0] = log_evidence(w);
   s[1] = sqrt(fmax(w->genealogy.variance, 0));
+  if (w->settings.rounds && w->phase == FINISHED) s[0] = le_logharmonic(w->value, w->m, w->settings.rounds, &s[1]);
   s[2] = (double)w->seen;
   s[3] = (double)w->step;
   s[4] = w->work;
@@ -430,6 +455,7 @@ static void latent_archive(void *self, le_archive *archive)
   if (there) le_archive_doubles(archive, w->state, w->m * w->size);
   le_archive_doubles(archive, w->log_weight, w->m);
   le_archive_doubles(archive, w->weight, w->m);
+  if (w->settings.rounds) le_archive_doubles(archive, w->value, w->settings.rounds * w->m);
   le_genealogy_archive(&w->genealogy, archive);
   le_trace_archive(&w->trace, archive);
 }

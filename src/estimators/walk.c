@@ -787,23 +787,6 @@ static void walk_progress(const void *self, double *rows, double *share)
 
 /* ---- result ---- */
 
-static double harmonic_estimate(const walk *w, double *se)
-{
-  const size_t m = w->m, rounds = w->settings.rounds;
-  double *reciprocal = w->draw_value, top = -INFINITY, mean = 0, square = 0;
-  for (size_t k = 0; k < m * rounds; k++)
-    if (-reciprocal[k] > top) top = -reciprocal[k];
-  /* each particle is a chain: the spread of the chains' means allows for correlation within them */
-  for (size_t i = 0; i < m; i++) {
-    double chain = 0;
-    for (size_t r = 0; r < rounds; r++) chain += exp(-reciprocal[r * m + i] - top) / (double)rounds;
-    mean += chain / (double)m;
-    square += chain * chain / (double)m;
-  }
-  *se = m > 1 ? sqrt(fmax(square - mean * mean, 0) / ((double)m - 1)) / mean : NAN;
-  return -(top + log(mean));
-}
-
 static le_status walk_result(void *self, le_result *result)
 {
   walk *w = self;
@@ -816,7 +799,7 @@ static le_status walk_result(void *self, le_result *result)
       s[0] = w->bridging.log_evidence;
       s[1] = w->bridging.se;
     } else {
-      s[0] = harmonic_estimate(w, &s[1]);
+      s[0] = le_logharmonic(w->draw_value, w->m, w->settings.rounds, &s[1]);
     }
   }
   s[2] = (double)w->target.seen;
