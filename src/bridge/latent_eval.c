@@ -41,6 +41,9 @@ static SEXP latent_body(void *data)
   else if (strcmp(what, "log_prior") == 0) value = ops->log_prior(self, seen, s);
   else if (strcmp(what, "log_lik") == 0) value = ops->log_lik(self, seen, &rows, lambda, s, scratch);
   else if (strcmp(what, "sweep") == 0) value = ops->sweep(self, seen, &rows, lambda, backwards, wanted, rng, s, scratch);
+  else if (strcmp(what, "sweep_above") == 0)
+    ops->sweep_above(self, seen, &rows, Rf_asReal(list_element(c->settings, "floor")),
+                     Rf_asReal(list_element(c->settings, "tie")), rng, s, scratch);
   else if (strcmp(what, "simulate") == 0) ops->simulate(self, seen, s, rng, REAL(simulated), scratch);
   else known = 0;
   le_streams_free(&streams);

@@ -277,40 +277,17 @@ static double log_lik(const void *self, size_t seen, const le_rows *rows, double
          d * (0.5 * k * log(state[FEATURES]) + le_cholesky_half_log_det(p.factor, p.k)) + 0.5 * quadratic;
 }
 
-static void sweep_probabilities(const binary *model, size_t seen, const gsl_rng *rng, double *state)
+/* Probabilities, of which the likelihood knows nothing, and variances. */
+static void sweep_settings(const binary *model, const le_view *view, const gsl_rng *rng)
 {
-  const double *z = bits_of(model, state);
+  const double *z = bits_of(model, view->state);
   for (size_t a = 0; a < model->k; a++) {
     double on = 0;
-    for (size_t i = 0; i < seen; i++) on += z[i * model->k + a];
-    state[PROBABILITIES + a] = gsl_ran_beta(rng, 1 + on, 1 + (double)seen - on);
+    for (size_t i = 0; i < view->seen; i++) on += z[i * model->k + a];
+    view->state[PROBABILITIES + a] = gsl_ran_beta(rng, 1 + on, 1 + (double)view->seen - on);
   }
-}
-
-/* Variances and probabilities given features, which are drawn for that and forgotten. */
-static void sweep_settings(const binary *model, size_t seen, const le_rows *rows, double lambda, const gsl_rng *rng,
-                           double *state, double *scratch)
-{
-  posterior p = gather(model, seen, rows, lambda, state, scratch);
-  const size_t k = p.k, d = p.d;
-  const double *z = bits_of(model, state);
-  solve(&p);
-  for (size_t j = 0; j < d; j++) {
-    for (size_t a = 0; a < k; a++) p.gain[a] = gsl_ran_gaussian_ziggurat(rng, 1);
-    for (size_t a = k; a-- > 0;) {
-      for (size_t b = a + 1; b < k; b++) p.gain[a] -= p.factor[b * k + a] * p.gain[b];
-      p.gain[a] /= p.factor[a * k + a];
-    }
-    for (size_t a = 0; a < k; a++) p.mean[a * d + j] += p.gain[a];
-  }
-  double residuals = 0;
-  for (size_t i = 0; i < seen; i++) {
-    look_at(&p, z + i * k, rows->values + i * d);
-    residuals += p.distance;
-  }
-  state[FEATURES] = le_draw_variance(&model->gaussian, rng, (double)(k * d), le_dot(p.mean, p.mean, k * d));
-  state[NOISE] = le_draw_variance(&model->gaussian, rng, lambda * (double)(seen * d), lambda * residuals);
-  sweep_probabilities(model, seen, rng, state);
+  le_slice_variance(view, rng, FEATURES);
+  le_slice_variance(view, rng, NOISE);
 }
 
 static double sweep(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards, const double *to,
@@ -318,7 +295,8 @@ static double sweep(const void *self, size_t seen, const le_rows *rows, double l
 {
   const binary *model = self;
   const size_t k = model->k;
-  if (model->gaussian.infer && backwards) sweep_settings(model, seen, rows, lambda, rng, state, scratch);
+  const le_view view = {log_lik, self, &model->gaussian, seen, rows, lambda, 0, 0, state, scratch};
+  if (model->gaussian.infer && backwards) sweep_settings(model, &view, rng);
   posterior p = gather(model, seen, rows, lambda, state, scratch);
   solve(&p);
   double log_density = 0;
@@ -341,21 +319,8 @@ static double sweep(const void *self, size_t seen, const le_rows *rows, double l
     }
     update(&p, 1);
   }
-  if (model->gaussian.infer && !backwards) sweep_settings(model, seen, rows, lambda, rng, state, scratch);
+  if (model->gaussian.infer && !backwards) sweep_settings(model, &view, rng);
   return log_density;
-}
-
-typedef struct wall {
-  const binary *model;
-  size_t seen;
-  const le_rows *rows;
-  double floor, *state, *scratch;
-} wall;
-
-static int inside(void *context)
-{
-  const wall *w = context;
-  return log_lik(w->model, w->seen, w->rows, 1, w->state, w->scratch) >= w->floor;
 }
 
 static void sweep_above(const void *self, size_t seen, const le_rows *rows, double floor, double tie, const gsl_rng *rng,
@@ -382,11 +347,8 @@ static void sweep_above(const void *self, size_t seen, const le_rows *rows, doub
     }
     update(&p, 1);
   }
-  if (!model->gaussian.infer) return;
-  sweep_probabilities(model, seen, rng, state);
-  wall w = {model, seen, rows, floor, state, scratch};
-  le_slice_variance(&model->gaussian, rng, &state[FEATURES], inside, &w);
-  le_slice_variance(&model->gaussian, rng, &state[NOISE], inside, &w);
+  const le_view view = {log_lik, self, &model->gaussian, seen, rows, 1, 1, floor, state, scratch};
+  if (model->gaussian.infer) sweep_settings(model, &view, rng);
 }
 
 static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch)

@@ -51,7 +51,7 @@ typedef struct sums {
 static size_t scratch_size(const void *self, size_t n)
 {
   const clustering *model = self;
-  return model->k * (3 + model->gaussian.width) + 2 * (n + 2) + model->gaussian.width;
+  return model->k * (3 + model->gaussian.width) + 2 * (n + 2);
 }
 
 static double *labels_of(const clustering *model, double *state) { return state + PROPORTIONS + model->k; }
@@ -204,26 +204,16 @@ static void sweep_proportions(const clustering *model, const double *count, cons
   for (size_t c = 0; c < model->k; c++) state[PROPORTIONS + c] /= sum;
 }
 
-/* Variances and proportions given centres, which are drawn for that and forgotten. */
-static void sweep_settings(const clustering *model, size_t seen, const le_rows *rows, double lambda, const gsl_rng *rng,
-                           double *state, double *scratch)
+/* Proportions, of which the likelihood knows nothing, and variances. */
+static void sweep_settings(const clustering *model, const le_view *view, const gsl_rng *rng)
 {
-  const sums s = gather(model, seen, seen, rows, lambda, state, scratch);
-  const size_t d = s.d;
-  double *centre = scratch + scratch_size(model, seen) - d, centres = 0, residuals = 0;
-  for (size_t c = 0; c < model->k; c++) {
-    const double precision = 1 / state[CENTRES] + lambda * s.count[c] / s.noise;
-    for (size_t j = 0; j < d; j++) {
-      centre[j] = lambda * s.sum[c * d + j] / s.noise / precision + gsl_ran_gaussian_ziggurat(rng, 1 / sqrt(precision));
-      centres += centre[j] * centre[j];
-    }
-    for (size_t i = 0; i < seen; i++)
-      if ((size_t)labels_of(model, state)[i] == c)
-        for (size_t j = 0; j < d; j++) residuals += pow(rows->values[i * d + j] - centre[j], 2);
-  }
-  state[CENTRES] = le_draw_variance(&model->gaussian, rng, (double)(model->k * d), centres);
-  state[NOISE] = le_draw_variance(&model->gaussian, rng, lambda * (double)(seen * d), lambda * residuals);
-  sweep_proportions(model, s.count, rng, state);
+  double *share = view->state + PROPORTIONS, sum = 0;
+  for (size_t c = 0; c < model->k; c++) share[c] = 1;
+  for (size_t i = 0; i < view->seen; i++) share[(size_t)labels_of(model, view->state)[i]]++;
+  for (size_t c = 0; c < model->k; c++) sum += share[c] = gsl_ran_gamma(rng, share[c], 1);
+  for (size_t c = 0; c < model->k; c++) share[c] /= sum;
+  le_slice_variance(view, rng, CENTRES);
+  le_slice_variance(view, rng, NOISE);
 }
 
 static double sweep(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards, const double *to,
@@ -231,7 +221,8 @@ static double sweep(const void *self, size_t seen, const le_rows *rows, double l
 {
   const clustering *model = self;
   const int infer = model->gaussian.infer;
-  if (infer && backwards) sweep_settings(model, seen, rows, lambda, rng, state, scratch);
+  const le_view view = {log_lik, self, &model->gaussian, seen, rows, lambda, 0, 0, state, scratch};
+  if (infer && backwards) sweep_settings(model, &view, rng);
   sums s = gather(model, seen, seen, rows, lambda, state, scratch);
   double *label = labels_of(model, state), log_density = 0;
   for (size_t step = 0; step < seen; step++) {
@@ -246,21 +237,8 @@ static double sweep(const void *self, size_t seen, const le_rows *rows, double l
     label[i] = (double)cluster;
     add_row(&s, cluster, y, 1);
   }
-  if (infer && !backwards) sweep_settings(model, seen, rows, lambda, rng, state, scratch);
+  if (infer && !backwards) sweep_settings(model, &view, rng);
   return log_density;
-}
-
-typedef struct wall {
-  const clustering *model;
-  size_t seen;
-  const le_rows *rows;
-  double floor, *state, *scratch;
-} wall;
-
-static int inside(void *context)
-{
-  const wall *w = context;
-  return log_lik(w->model, w->seen, w->rows, 1, w->state, w->scratch) >= w->floor;
 }
 
 static void sweep_above(const void *self, size_t seen, const le_rows *rows, double floor, double tie, const gsl_rng *rng,
@@ -284,12 +262,8 @@ static void sweep_above(const void *self, size_t seen, const le_rows *rows, doub
     label[i] = (double)cluster;
     add_row(&s, cluster, y, 1);
   }
-  if (!model->gaussian.infer) return;
-  /* the likelihood does not see the proportions */
-  sweep_proportions(model, s.count, rng, state);
-  wall w = {model, seen, rows, floor, state, scratch};
-  le_slice_variance(&model->gaussian, rng, &state[CENTRES], inside, &w);
-  le_slice_variance(&model->gaussian, rng, &state[NOISE], inside, &w);
+  const le_view view = {log_lik, self, &model->gaussian, seen, rows, 1, 1, floor, state, scratch};
+  if (model->gaussian.infer) sweep_settings(model, &view, rng);
 }
 
 static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch)

@@ -25,29 +25,41 @@ double le_log_variance_prior(const le_gaussian_prior *prior, double variance)
          prior->scale / variance;
 }
 
-/* log density of the log of a variance, but for a constant. */
-static double log_scale_prior(const le_gaussian_prior *prior, double x)
+void le_slice(const gsl_rng *rng, double *x, double (*log_density)(void *context), void *context)
 {
-  return -prior->shape * x - prior->scale * exp(-x);
-}
-
-void le_slice_variance(const le_gaussian_prior *prior, const gsl_rng *rng, double *variance, int (*inside)(void *context),
-                       void *context)
-{
-  const double here = log(*variance), level = log_scale_prior(prior, here) + log(gsl_rng_uniform_pos(rng)), width = 1;
+  const double here = *x, level = log_density(context) + log(gsl_rng_uniform_pos(rng)), width = 1;
   double end[2] = {here - width * gsl_rng_uniform(rng), 0};
   end[1] = end[0] + width;
   for (int side = 0; side < 2; side++)
-    for (; log_scale_prior(prior, end[side]) > level; end[side] += side ? width : -width) {
-      *variance = exp(end[side]);
-      if (!inside(context)) break;
-    }
+    for (*x = end[side]; log_density(context) > level; *x = end[side]) end[side] += side ? width : -width;
   for (;;) {
-    const double x = end[0] + (end[1] - end[0]) * gsl_rng_uniform(rng);
-    *variance = exp(x);
-    if (end[1] - end[0] < 1e-12 || (log_scale_prior(prior, x) > level && inside(context))) return;
-    end[x > here] = x;
+    *x = end[0] + (end[1] - end[0]) * gsl_rng_uniform(rng);
+    if (end[1] - end[0] < 1e-12 || log_density(context) > level) return;
+    end[*x > here] = *x;
   }
+}
+
+/* A variance by its logarithm, which is free. */
+typedef struct log_scale {
+  const le_view *view;
+  double *variance, log_variance;
+} log_scale;
+
+static double log_scale_density(void *context)
+{
+  const log_scale *s = context;
+  const le_view *v = s->view;
+  *s->variance = exp(s->log_variance);
+  const double prior = -v->prior->shape * s->log_variance - v->prior->scale / *s->variance,
+               value = v->log_lik(v->self, v->seen, v->rows, v->lambda, v->state, v->scratch);
+  return prior + (!v->walled ? value : value >= v->floor ? 0 : -INFINITY);
+}
+
+void le_slice_variance(const le_view *view, const gsl_rng *rng, size_t which)
+{
+  log_scale s = {view, &view->state[which], log(view->state[which])};
+  le_slice(rng, &s.log_variance, log_scale_density, &s);
+  view->state[which] = exp(s.log_variance);
 }
 
 double le_log_above(double log_lik, double floor, double tie)

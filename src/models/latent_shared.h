@@ -18,9 +18,21 @@ typedef struct le_gaussian_prior {
 int le_gaussian_prior_read(const le_args *args, le_gaussian_prior *prior, char *message);
 /* A variance given `n` (perhaps a fraction) normal numbers around known means, of which `squares` is the sum of squares. */
 double le_draw_variance(const le_gaussian_prior *prior, const gsl_rng *rng, double n, double squares);
-/* Moves a variance under its prior, staying where `inside`, which looks at *variance, says so: a slice sampler. */
-void le_slice_variance(const le_gaussian_prior *prior, const gsl_rng *rng, double *variance, int (*inside)(void *context),
-                       void *context);
+/* Moves a number by slice sampling; `log_density`, which looks at *x, need not be normalised. */
+void le_slice(const gsl_rng *rng, double *x, double (*log_density)(void *context), void *context);
+/* The likelihood by which a variance of a state is moved: to the power lambda, or inside a wall. */
+typedef struct le_view {
+  double (*log_lik)(const void *self, size_t seen, const le_rows *rows, double lambda, const double *state,
+                    double *scratch);
+  const void *self;
+  const le_gaussian_prior *prior;
+  size_t seen;
+  const le_rows *rows;
+  double lambda;
+  int walled; /* lambda being 1 */
+  double floor, *state, *scratch;
+} le_view;
+void le_slice_variance(const le_view *view, const gsl_rng *rng, size_t which);
 double le_log_variance_prior(const le_gaussian_prior *prior, double variance);
 /* log of the number of ways to exchange k things that can only change places with those of the same value. */
 double le_log_exchanges(size_t k, const double *value);

@@ -1,5 +1,6 @@
 /* A matrix of low rank and noise: y_ij ~ N(u_i' v_j, noise_sd^2), u_ik ~ N(0, row_sd^2), v_kj ~ N(0, column_sd^2).  Nothing is
- * integrated out: sweeps draw all of U given V, then all of V given U.  A row's latent is u_i.
+ * integrated out: sweeps draw all of U given V, then all of V given U.  A row's latent is u_i.  Unknown variances of U and noise
+ * are moved with U integrated out, just before it is drawn.
  *
  * State: variances of U, V and the noise, V (K x D), U (N x K).  Settings: rank, row_sd, and those of latent_shared.h, whose
  * prior_sd is column_sd. */
@@ -45,7 +46,7 @@ static size_t size(const void *self, size_t n)
 static size_t scratch_size(const void *self, size_t n)
 {
   const low_rank *model = self;
-  return model->k * (model->k + 3) + n * model->gaussian.width;
+  return model->k * (3 * model->k + 3) + n * model->gaussian.width;
 }
 
 static double *columns_of(double *state) { return state + FACTORS; }
@@ -150,37 +151,98 @@ static double residual_squares(const low_rank *model, size_t from, size_t seen, 
   return square;
 }
 
-static void sweep_scales(const low_rank *model, size_t seen, const gsl_rng *rng, double *state)
+/* U longer and V shorter with their variances: the likelihood does not change, and the priors but in the variances. */
+typedef struct exchange {
+  double log_ratio, scale, rows, columns;
+} exchange;
+
+static double exchange_density(void *context)
 {
-  const le_gaussian_prior *g = &model->gaussian;
-  const size_t k = model->k, d = g->width;
-  state[ROWS] = le_draw_variance(g, rng, (double)(seen * k), sum_squares(rows_of(model, state), seen * k));
-  state[COLUMNS] = le_draw_variance(g, rng, (double)(k * d), sum_squares(columns_of(state), k * d));
+  const exchange *e = context;
+  return -e->scale * (exp(-e->log_ratio) / e->rows + exp(e->log_ratio) / e->columns);
 }
 
-static void sweep_settings(const low_rank *model, size_t seen, const le_rows *rows, double lambda, const gsl_rng *rng,
-                           double *state)
+static void balance(const low_rank *model, size_t seen, const gsl_rng *rng, double *state)
 {
-  const le_gaussian_prior *g = &model->gaussian;
-  sweep_scales(model, seen, rng, state);
-  state[NOISE] = le_draw_variance(g, rng, lambda * (double)(seen * g->width),
-                                  lambda * residual_squares(model, 0, seen, rows, state));
+  const size_t cells = model->k * model->gaussian.width;
+  exchange e = {0, model->gaussian.scale, state[ROWS], state[COLUMNS]};
+  le_slice(rng, &e.log_ratio, exchange_density, &e);
+  const double ratio = exp(e.log_ratio), root = sqrt(ratio);
+  state[ROWS] *= ratio;
+  state[COLUMNS] /= ratio;
+  for (size_t c = 0; c < cells; c++) columns_of(state)[c] /= root;
+  for (size_t c = 0; c < seen * model->k; c++) rows_of(model, state)[c] *= root;
+}
+
+/* The variance of V, and which of U and V is the longer. */
+static void sweep_scales(const low_rank *model, size_t seen, const gsl_rng *rng, double *state, int backwards)
+{
+  const size_t cells = model->k * model->gaussian.width;
+  if (backwards) balance(model, seen, rng, state);
+  state[COLUMNS] = le_draw_variance(&model->gaussian, rng, (double)cells, sum_squares(columns_of(state), cells));
+  if (!backwards) balance(model, seen, rng, state);
+}
+
+/* log p(rows | V) at lambda but for a constant, from V V' and V Y' Y V', which lie in scratch behind a factor's room. */
+static double log_lik_columns(const void *self, size_t seen, const le_rows *rows, double lambda, const double *state,
+                              double *scratch)
+{
+  const low_rank *model = self;
+  const size_t k = model->k;
+  const double weight = lambda / state[NOISE], *square = scratch + k * k, *cross = square + k * k;
+  double *factor = scratch, *column = scratch + 3 * k * k, sum = 0;
+  for (size_t c = 0; c < k * k; c++) factor[c] = weight * square[c];
+  for (size_t p = 0; p < k; p++) factor[p * k + p] += 1 / state[ROWS];
+  le_cholesky(factor, k); /* positive definite by construction */
+  for (size_t p = 0; p < k; p++) {
+    memcpy(column, cross + p * k, k * sizeof(double));
+    le_cholesky_solve(factor, k, column);
+    sum += column[p];
+  }
+  return -lambda * 0.5 * (double)(seen * rows->width) * log(state[NOISE]) -
+         0.5 * weight * sum_squares(rows->values, seen * rows->width) + 0.5 * weight * weight * sum -
+         (double)seen * (le_cholesky_half_log_det(factor, k) + 0.5 * (double)k * log(state[ROWS]));
+}
+
+static void prepare_columns(const low_rank *model, size_t seen, const le_rows *rows, double *state, double *scratch)
+{
+  const size_t k = model->k, d = model->gaussian.width;
+  double *square = scratch + k * k, *cross = square + k * k, *image = cross + k * k;
+  const double *v = columns_of(state);
+  memset(cross, 0, k * k * sizeof(double));
+  for (size_t p = 0; p < k; p++)
+    for (size_t q = 0; q < k; q++) square[p * k + q] = le_dot(v + p * d, v + q * d, d);
+  for (size_t i = 0; i < seen; i++) {
+    for (size_t p = 0; p < k; p++) image[p] = le_dot(v + p * d, rows->values + i * d, d);
+    for (size_t p = 0; p < k; p++)
+      for (size_t q = 0; q < k; q++) cross[p * k + q] += image[p] * image[q];
+  }
+}
+
+/* All rows' latents, the variances that go with them before. */
+static double sweep_rows_and_noise(const low_rank *model, size_t seen, const le_rows *rows, double lambda, int backwards,
+                                   const double *to, const gsl_rng *rng, double *state, double *scratch)
+{
+  const le_view view = {log_lik_columns, model, &model->gaussian, seen, rows, lambda, 0, 0, state, scratch};
+  if (model->gaussian.infer) {
+    prepare_columns(model, seen, rows, state, scratch);
+    le_slice_variance(&view, rng, backwards ? ROWS : NOISE);
+    le_slice_variance(&view, rng, backwards ? NOISE : ROWS);
+  }
+  return sweep_rows(model, 0, seen, rows, lambda, to, rng, state, scratch);
 }
 
 static double sweep(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards, const double *to,
                     const gsl_rng *rng, double *state, double *scratch)
 {
   const low_rank *model = self;
-  double sum;
-  if (backwards) {
-    if (model->gaussian.infer) sweep_settings(model, seen, rows, lambda, rng, state);
-    sum = sweep_columns(model, seen, rows, lambda, to, rng, state, scratch);
-    sum += sweep_rows(model, 0, seen, rows, lambda, to, rng, state, scratch);
-  } else {
-    sum = sweep_rows(model, 0, seen, rows, lambda, to, rng, state, scratch);
-    sum += sweep_columns(model, seen, rows, lambda, to, rng, state, scratch);
-    if (model->gaussian.infer) sweep_settings(model, seen, rows, lambda, rng, state);
-  }
+  const int infer = model->gaussian.infer;
+  double sum = 0;
+  if (infer && backwards) sweep_scales(model, seen, rng, state, 1);
+  if (backwards) sum += sweep_columns(model, seen, rows, lambda, to, rng, state, scratch);
+  sum += sweep_rows_and_noise(model, seen, rows, lambda, backwards, to, rng, state, scratch);
+  if (!backwards) sum += sweep_columns(model, seen, rows, lambda, to, rng, state, scratch);
+  if (infer && !backwards) sweep_scales(model, seen, rng, state, 0);
   return to ? sum : 0;
 }
 
@@ -279,16 +341,6 @@ static double move_within(const gsl_rng *rng, double *x, double sd, double *squa
   return step;
 }
 
-typedef struct wall {
-  double cells, square, floor, *noise;
-} wall;
-
-static int inside(void *context)
-{
-  const wall *w = context;
-  return -w->cells * (HALF_LOG_2PI + 0.5 * log(*w->noise)) - 0.5 * w->square / *w->noise >= w->floor;
-}
-
 /* One number of U or V at a time: a wall in the likelihood is an interval for each, in which the prior is normal. */
 static void sweep_above(const void *self, size_t seen, const le_rows *rows, double floor, double tie, const gsl_rng *rng,
                         double *state, double *scratch)
@@ -324,9 +376,10 @@ static void sweep_above(const void *self, size_t seen, const le_rows *rows, doub
       for (size_t i = 0; i < seen; i++) residual[i * d + j] -= step * u[i * k + p];
     }
   if (!model->gaussian.infer) return;
-  sweep_scales(model, seen, rng, state);
-  wall w = {cells, square, floor, &state[NOISE]};
-  le_slice_variance(&model->gaussian, rng, &state[NOISE], inside, &w);
+  const le_view view = {log_lik, self, &model->gaussian, seen, rows, 1, 1, floor, state, scratch};
+  state[ROWS] = le_draw_variance(&model->gaussian, rng, (double)(seen * k), sum_squares(u, seen * k));
+  sweep_scales(model, seen, rng, state, 0);
+  le_slice_variance(&view, rng, NOISE);
 }
 
 static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch)
