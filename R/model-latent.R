@@ -15,7 +15,7 @@
 #'
 #' @details
 #' Columns are modelled as they are: centre and scale them if zero is no sensible middle. [ais()], [smc()] along both paths,
-#' [chib()] and [likelihood_weighting()] take these models; moves are Gibbs sweeps, `steps` of them (one, unless said) at each
+#' [chib()], [variational()] and [likelihood_weighting()] take these models; moves are Gibbs sweeps, `steps` of them (one, unless said) at each
 #' distribution. Along the path `"data"` each row is a single step after which all particles are swept: the settings
 #' `ess` and `move` of [smc()] are for other models. Rows come in their order there: sorted ones, such as those of `iris`,
 #' make it fail, so shuffle them. Runs have one thread.
@@ -201,12 +201,12 @@ is_latent <- function(model) inherits(model, "latent_model")
 #' A method as the walk of latent states knows it
 #' @noRd
 latent_method <- function(method) {
-  if (!method$name %in% c("ais", "smc", "likelihood_weighting", "chib"))
-    fail("`method` must be ais(), smc(), likelihood_weighting() or chib() for a model with latent variables, not ",
+  if (!method$name %in% c("ais", "smc", "likelihood_weighting", "chib", "variational"))
+    fail("`method` must be ais(), smc(), likelihood_weighting(), chib() or variational() for a model with latent variables, not ",
          method$name, "().")
   if ("kernel" %in% names(method$call))
     fail("`kernel` must not be given for a model with latent variables: it is moved by Gibbs sweeps, `steps` of them.")
-  if (method$estimator == "chib") return(method)
+  if (method$estimator %in% c("chib", "variational")) return(method)
   settings <- method$settings
   weighting <- method$name == "likelihood_weighting"
   by_rows <- identical(method$path, "data")

@@ -54,7 +54,8 @@ static SEXP run_new(void *data)
   const model_handle *handle = model_get(model);
   run->model = handle;
   if (user_model_made(handle)) run->context.threads = 1;
-  if (handle->ops->latent && strcmp(name, "latent") != 0 && strcmp(name, "chib") != 0)
+  if (handle->ops->latent && strcmp(name, "latent") != 0 && strcmp(name, "chib") != 0 &&
+      strcmp(name, "variational") != 0)
     Rf_error("This method has no form for models with latent variables.");
   run->width = handle->ops->width(handle->self);
   SEXP kernels = list_element(problem, "kernels");

@@ -25,6 +25,16 @@ double le_log_variance_prior(const le_gaussian_prior *prior, double variance)
          prior->scale / variance;
 }
 
+le_inverse_gamma le_variance_prior(const le_gaussian_prior *prior)
+{
+  return (le_inverse_gamma){prior->shape, prior->scale};
+}
+
+le_expected_variance le_q_variance(const le_gaussian_prior *prior, double sd, const double *q)
+{
+  return prior->infer ? le_expect_variance(q) : le_known_variance(sd);
+}
+
 double le_draw_category(const gsl_rng *rng, size_t n, double *log_weight, size_t forced, size_t *index,
                         double *log_density)
 {

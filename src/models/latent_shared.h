@@ -3,7 +3,7 @@
 #ifndef LE_MODELS_LATENT_SHARED_H
 #define LE_MODELS_LATENT_SHARED_H
 
-#include "models/shared.h"
+#include "models/variational_shared.h"
 
 #include <gsl/gsl_rng.h>
 
@@ -19,6 +19,9 @@ int le_gaussian_prior_read(const le_args *args, le_gaussian_prior *prior, char *
 /* A variance given `n` (perhaps a fraction) normal numbers around known means, of which `squares` is the sum of squares. */
 double le_draw_variance(const le_gaussian_prior *prior, const gsl_rng *rng, double n, double squares);
 double le_log_variance_prior(const le_gaussian_prior *prior, double variance);
+/* What they are to variational Bayes: the prior of both, and one that is known or that q has a factor of. */
+le_inverse_gamma le_variance_prior(const le_gaussian_prior *prior);
+le_expected_variance le_q_variance(const le_gaussian_prior *prior, double sd, const double *q);
 /* log of the number of ways to exchange k things that can only change places with those of the same value. */
 double le_log_exchanges(size_t k, const double *value);
 /* An index drawn by unnormalised log weights (which it overwrites with weights), or with `forced` not SIZE_MAX that one;
