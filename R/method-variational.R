@@ -7,6 +7,8 @@
 #' such a product, often several nats. For [clustering()], [low_rank()], [binary_attributes()] and [gaussian_mixture()].
 #'
 #' @param restarts Number of random starts; the highest bound counts.
+#' @param sweeps Gibbs sweeps on the way from the prior to the posterior that find each start, for models that have them; 0 for
+#'   plain random starts.
 #' @param tolerance A climb ends when 50 iterations have raised the bound by less than this, in nats.
 #' @param iterations Most iterations of one climb.
 #' @param symmetry Whether the reported bound is that of all relabellings together, the default, or of one; see the details.
@@ -50,9 +52,10 @@
 #'
 #' @family methods
 #' @export
-variational <- function(restarts = 10, tolerance = 0.01, iterations = 10000, symmetry = TRUE, draws = 1000) {
+variational <- function(restarts = 10, sweeps = 100, tolerance = 0.01, iterations = 10000, symmetry = TRUE, draws = 1000) {
   new_method("variational", match.call(), estimator = "variational",
              restarts = check_count(restarts, "restarts", 1, 1e6),
+             sweeps = check_count(sweeps, "sweeps", 0, 1e6),
              tolerance = check_positive(tolerance, "tolerance"),
              iterations = check_count(iterations, "iterations", 1, 1e9),
              symmetry = check_flag(symmetry, "symmetry"), draws = check_count(draws, "draws", 2, 1e6))

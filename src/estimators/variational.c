@@ -1,9 +1,11 @@
 /* Mean-field variational Bayes: a lower bound on the log evidence by coordinate ascent, from several random starts.
  *
+ * A start is as random as the model makes it, or where the model has latent variables the state that a few Gibbs sweeps arrive at
+ * on their way from the prior to the posterior: coordinate ascent by itself stays where it is put.
  * A climb ends when the bound has grown by less than `tolerance` over the last 50 iterations (Grosse, Ghahramani & Adams 2015)
  * or after `iterations`; the highest of `restarts` climbs counts.  What its relabellings add is told beside it.
- * Settings: restarts, tolerance, iterations, draws (from the best q), from_state (where the first climb starts, for those who
- * know a good place). */
+ * Settings: restarts, sweeps, tolerance, iterations, draws (from the best q), from_state (where the first climb starts, for
+ * those who know a good place). */
 #include "base/clock.h"
 #include "core/rows.h"
 #include "core/trace.h"
@@ -13,7 +15,7 @@
 
 enum { LOOK = 10, WINDOW = 50, LOOKS = WINDOW / LOOK }; /* the bound is looked at every ten iterations */
 
-typedef enum variational_phase { WAITING, STARTING, CLIMBING, RELABELLING, DRAWING, FINISHED } variational_phase;
+typedef enum variational_phase { WAITING, SWEEPING, STARTING, CLIMBING, RELABELLING, DRAWING, FINISHED } variational_phase;
 
 typedef struct variational {
   le_context *context;
@@ -24,11 +26,11 @@ typedef struct variational {
   le_streams streams;
   le_store store;
   le_trace trace; /* a row for each restart: iterations, bound, seconds, converged */
-  size_t restarts, iterations, draws, size, point_size, n, restart, iteration, drawn;
+  size_t restarts, sweeps, iterations, draws, size, point_size, n, restart, step, iteration, drawn;
   double tolerance;
   int closed;
   variational_phase phase;
-  double *q, *best, *point, *scratch;
+  double *q, *best, *point, *scratch, *state;
   double recent[LOOKS + 1]; /* the bound, now and at the looks before */
   double top, symmetry, work, seconds, climb_seconds;
   double summary[9];
@@ -41,7 +43,7 @@ static void variational_free(void *self)
   le_streams_free(&v->streams);
   le_store_free(&v->store);
   le_trace_free(&v->trace);
-  double **const block[] = {&v->q, &v->best, &v->point, &v->scratch};
+  double **const block[] = {&v->q, &v->best, &v->point, &v->scratch, &v->state};
   for (size_t b = 0; b < sizeof block / sizeof *block; b++) le_release(*block[b]);
   le_release(v);
 }
@@ -62,6 +64,7 @@ static le_status variational_alloc(const le_problem *problem, le_context *contex
   v->store.width = v->model->width(v->self);
   v->trace.columns = 4;
   v->restarts = (size_t)le_args_number(args, "restarts", 10);
+  v->sweeps = v->model->latent ? (size_t)le_args_number(args, "sweeps", 100) : 0;
   v->iterations = (size_t)le_args_number(args, "iterations", 10000);
   v->tolerance = le_args_number(args, "tolerance", 0.01);
   v->draws = (size_t)le_args_number(args, "draws", 1000);
@@ -95,8 +98,9 @@ static le_status allocate(variational *v)
   v->n = v->store.n;
   v->size = v->ops->size(v->self, v->n);
   v->point_size = v->model->latent ? v->model->latent->size(v->self, v->n) : v->model->dim(v->self);
-  const size_t wanted[] = {v->size, v->size, v->draws * v->point_size, v->ops->scratch(v->self, v->n)};
-  double **const block[] = {&v->q, &v->best, &v->point, &v->scratch};
+  const size_t own = v->ops->scratch(v->self, v->n), theirs = v->model->latent ? v->model->latent->scratch(v->self, v->n) : 0;
+  const size_t wanted[] = {v->size, v->size, v->draws * v->point_size, own > theirs ? own : theirs, v->point_size};
+  double **const block[] = {&v->q, &v->best, &v->point, &v->scratch, &v->state};
   for (size_t b = 0; b < sizeof block / sizeof *block; b++) {
     *block[b] = le_resize(NULL, (wanted[b] + 1) * sizeof(double));
     if (!*block[b]) return LE_NO_MEMORY;
@@ -111,8 +115,27 @@ static le_status begin(variational *v)
   if (v->hint && v->hint->n != v->point_size)
     return le_fail(&v->context->error, LE_BAD_ARGUMENT, "A state of %zu rows must have %zu numbers, not %zu.", v->n,
                    v->point_size, v->hint->n);
-  v->phase = STARTING;
+  if (v->hint) memcpy(v->state, v->hint->values, v->point_size * sizeof(double));
+  v->phase = v->hint ? STARTING : SWEEPING;
   return LE_OK;
+}
+
+static void sweep(variational *v, const le_rows *rows)
+{
+  const le_latent_ops *latent = v->model->latent;
+  const gsl_rng *rng = v->streams.rng[0];
+  if (v->step == 0) v->climb_seconds = v->seconds;
+  if (v->step == 0 && v->sweeps > 0) {
+    latent->start(v->self, rng, v->state);
+    for (size_t r = 0; r < v->n; r++) latent->extend_blind(v->self, r, rows, rng, v->state, v->scratch);
+  }
+  if (v->step < v->sweeps) {
+    const double lambda = ((double)v->step + 1) / (double)v->sweeps;
+    latent->sweep(v->self, v->n, rows, lambda, 0, NULL, rng, v->state, v->scratch);
+    v->work += (double)v->n;
+    v->step++;
+  }
+  if (v->step >= v->sweeps) v->phase = STARTING;
 }
 
 /* The bound now, and for how long it has been about there. */
@@ -128,11 +151,12 @@ static le_status look(variational *v, const le_rows *rows)
 
 static le_status set_out(variational *v, const le_rows *rows)
 {
-  const double *hint = v->hint && v->restart == 0 ? v->hint->values : NULL;
+  const int placed = v->sweeps > 0 || (v->hint && v->restart == 0);
+  const double *hint = placed ? v->state : NULL;
   LE_TRY(v->ops->start(v->self, rows, hint, v->streams.rng[0], v->q, v->scratch));
   v->work += (double)v->n;
   v->iteration = 0;
-  v->climb_seconds = v->seconds;
+  v->step = 0;
   LE_TRY(look(v, rows));
   v->phase = CLIMBING;
   return LE_OK;
@@ -150,7 +174,7 @@ static le_status arrive(variational *v, int converged)
     v->top = v->recent[0];
     memcpy(v->best, v->q, v->size * sizeof(double));
   }
-  v->phase = ++v->restart < v->restarts ? STARTING : RELABELLING;
+  v->phase = ++v->restart < v->restarts ? SWEEPING : RELABELLING;
   return LE_OK;
 }
 
@@ -189,6 +213,7 @@ static le_progress variational_advance(void *self, double seconds, le_status *st
     const le_rows rows = {v->store.n, v->store.width, v->store.values};
     switch (v->phase) {
     case WAITING: *status = begin(v); break;
+    case SWEEPING: sweep(v, &rows); break;
     case STARTING: *status = set_out(v, &rows); break;
     case CLIMBING: *status = climb(v, &rows); break;
     case RELABELLING: relabel(v); break;
@@ -234,6 +259,7 @@ static void variational_archive(void *self, le_archive *archive)
   variational *v = self;
   int phase = (int)v->phase, there = v->q != NULL;
   le_archive_expect(archive, v->restarts);
+  le_archive_expect(archive, v->sweeps);
   le_archive_expect(archive, v->iterations);
   le_archive_expect(archive, v->draws);
   le_store_archive(&v->store, archive);
@@ -251,6 +277,7 @@ static void variational_archive(void *self, le_archive *archive)
   if (there && !archive->writing) archive->status = allocate(v);
   if (archive->status != LE_OK) return;
   le_archive_size(archive, &v->restart);
+  le_archive_size(archive, &v->step);
   le_archive_size(archive, &v->iteration);
   le_archive_size(archive, &v->drawn);
   double *const figure[] = {&v->top, &v->symmetry, &v->work, &v->seconds, &v->climb_seconds};
@@ -261,6 +288,7 @@ static void variational_archive(void *self, le_archive *archive)
     archive->status = LE_CORRUPT;
     return;
   }
+  le_archive_doubles(archive, v->state, v->point_size);
   le_archive_doubles(archive, v->q, v->size);
   le_archive_doubles(archive, v->best, v->size);
   le_archive_doubles(archive, v->point, v->draws * v->point_size);
