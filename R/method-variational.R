@@ -95,13 +95,13 @@ variational_lines <- function(fit) {
   own <- fit$variational
   chosen <- identical(fit$method$settings$symmetry, 1)
   climbs <- paste("best of", count_of(nrow(own$restarts), "climb"))
+  most <- paste("all add at most", format_number(own$relabellings, 3))
   if (own$relabellings == 0) return(list(estimates = list(fit), labels = "log evidence", words = paste("lower bound,", climbs)))
   other <- list(log_evidence = own$bound + if (chosen) 0 else own$symmetry, se = NA_real_)
-  most <- paste("log of their number", format_number(own$relabellings, 3))
   list(
     estimates = list(fit, other),
     labels = c("log evidence", if (chosen) "  one labelling" else "  all labellings"),
-    words = if (chosen) c(paste0("lower bound, all labellings, ", most), climbs)
-    else c(paste0("lower bound, one labelling, ", climbs), most)
+    words = if (chosen) c("lower bound, all labellings", paste0(climbs, "; ", most))
+    else c("lower bound, one labelling", paste0(climbs, "; ", most))
   )
 }
