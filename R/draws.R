@@ -70,6 +70,8 @@ weighted_quantile <- function(x, weights, probabilities) {
 
 # Divided by what is left of a degree of freedom, as sd() does when weights are equal.
 weighted_sd <- function(x, weights) {
+  used <- x[weights > 0]
+  if (length(used) > 1 && isTRUE(all(used == used[1]))) return(0)
   spare <- 1 - sum(weights^2)
   if (spare < 1e-12) return(NA_real_)
   sqrt(sum(weights * (x - sum(weights * x))^2) / spare)

@@ -10,7 +10,7 @@
 #' @param data The data: a data frame, or what the model's help page allows besides. A [custom_model()] may do without.
 #' @param method How to estimate: [sgais()], the default, [ais()], [smc()], [nested()], [online_nested()],
 #'   [sequential()], [hybrid()], [laplace()], [bridge()], [power_posterior()], [exact()], [bic()],
-#'   [likelihood_weighting()], [harmonic_mean()] or [chib()].
+#'   [likelihood_weighting()], [harmonic_mean()], [chib()] or [variational()].
 #' @param seed A whole number that makes the run reproducible, whatever the number of `threads`. `NULL`, the default,
 #'   takes one from R's own generator, so that [set.seed()] governs.
 #' @param replicates Number of independent runs, a whole number. Their estimates of the evidence are averaged, and the
@@ -25,9 +25,8 @@
 #' @return An object of class `"evidence"`, a list:
 #' \describe{
 #'   \item{`log_evidence`, `se`}{The estimate and its standard error.}
-#'   \item{`source`}{Where they come from: `"sampler"`, `"audit"`, `"replicates"`, or, for [laplace()], [bic()] and
-#'   [exact()],
-#'     `"laplace"`, `"importance"`, `"bic"` and `"exact"`.}
+#'   \item{`source`}{Where they come from: `"sampler"`, `"audit"`, `"replicates"`, or, for [laplace()], [bic()], [exact()] and
+#'     [variational()], `"laplace"`, `"importance"`, `"bic"`, `"exact"` and `"variational"`.}
 #'   \item{`n`}{Number of observations.}
 #'   \item{`trace`}{A data frame with a row for each chunk (or, if all data are annealed together, each step): `n`,
 #'     `lambda`, `log_evidence`, `se`, `lambda_steps`, `ess`, `acceptance`, `step_size`, `particles`, `temperature`,
@@ -42,6 +41,7 @@
 #'   \item{`parameters`}{The same draws in unconstrained space.}
 #'   \item{`nested`}{What nested sampling knows besides, see [nested()]; `NULL` for other methods.}
 #'   \item{`peaks`}{What [laplace()] and [bic()] know of the posterior's peaks; `NULL` for other methods.}
+#'   \item{`variational`}{What [variational()] knows besides; `NULL` for other methods.}
 #'   \item{`power`}{What [power_posterior()] knows besides; `NULL` for other methods.}
 #'   \item{`data_id`}{A text that is the same for fits to the same observations.}
 #'   \item{`rows_id`}{For nested sampling, the same for observations and covariates together.}
@@ -90,6 +90,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
 new_problem <- function(model, encoded, method, words, threads = 1) {
   check_gradients(model, method)
   if (method$estimator == "chib") check_for_chib(model)
+  if (method$estimator == "variational") check_for_variational(model)
   method <- if (is_latent(model)) latent_method(method) else settle(method, model)
   settings <- method$settings
   if (identical(settings$audit_draws, 0)) settings$audit_draws <- audit_draws(encoded$n)

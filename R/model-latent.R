@@ -15,7 +15,7 @@
 #'
 #' @details
 #' Columns are modelled as they are: centre and scale them if zero is no sensible middle. [ais()], [smc()] along both paths,
-#' [chib()] and [likelihood_weighting()] take these models; moves are Gibbs sweeps, `steps` of them (one, unless said) at each
+#' [chib()], [variational()] and [likelihood_weighting()] take these models; moves are Gibbs sweeps, `steps` of them (one, unless said) at each
 #' distribution. Along the path `"data"` each row is a single step after which all particles are swept: the settings
 #' `ess` and `move` of [smc()] are for other models. Rows come in their order there: sorted ones, such as those of `iris`,
 #' make it fail, so shuffle them. Runs have one thread.
@@ -198,7 +198,7 @@ decode.latent_model <- function(model, encoded, rows, data) data
 
 is_latent <- function(model) inherits(model, "latent_model")
 
-LATENT_METHODS <- c("ais", "smc", "likelihood_weighting", "harmonic_mean", "nested", "chib")
+LATENT_METHODS <- c("ais", "smc", "likelihood_weighting", "harmonic_mean", "nested", "variational", "chib")
 
 #' A method as the engines for latent states know it
 #' @noRd
@@ -208,7 +208,7 @@ latent_method <- function(method) {
          method$name, "().")
   if ("kernel" %in% names(method$call))
     fail("`kernel` must not be given for a model with latent variables: it is moved by Gibbs sweeps, `steps` of them.")
-  if (method$estimator == "chib") return(method)
+  if (method$estimator %in% c("chib", "variational")) return(method)
   if (method$name == "nested") return(latent_nested(method))
   settings <- method$settings
   rounds <- method$name == "harmonic_mean"

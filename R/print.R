@@ -101,6 +101,12 @@ headline_lines <- function(fit) {
   estimates <- list(fit)
   labels <- "log evidence"
   words <- origin_of(fit)
+  if (!is.null(fit$variational)) {
+    both <- variational_lines(fit)
+    estimates <- both$estimates
+    labels <- both$labels
+    words <- both$words
+  }
   if (is.null(fit$replicates) && !is.null(fit$audit)) {
     estimates <- list(fit, fit$sampler, fit$audit)
     labels <- c(labels, "  sampler", "  audit")

@@ -4,10 +4,12 @@
 new_evidence <- function(runs, call, model, method, encoded, words) {
   fits <- lapply(runs, function(out) {
     if (method$estimator == "laplace") peak_run(out, method, model, encoded$args)
+    else if (method$estimator == "variational") variational_run(out, method)
     else one_run(out, method, modes = if (may_have_modes(model)) "several" else "one")
   })
-  first <- fits[[1]]
-  headline <- if (length(fits) > 1) combine_runs(fits) else first$headline
+  bounds <- method$estimator == "variational"
+  first <- if (bounds) best_run(fits) else fits[[1]]
+  headline <- if (length(fits) > 1 && !bounds) combine_runs(fits) else first$headline
   chosen <- lapply(fits, `[[`, "headline")
   points <- do.call(cbind, lapply(chosen, `[[`, "points"))
   log_weights <- pool_weights(chosen)
@@ -20,7 +22,7 @@ new_evidence <- function(runs, call, model, method, encoded, words) {
     list(
       log_evidence = headline$log_evidence, se = headline$se, source = headline$source, n = encoded$n,
       trace = first$trace, sampler = first$sampler, audit = first$audit, nested = first$nested,
-      peaks = first$peaks, power = first$power,
+      peaks = first$peaks, power = first$power, variational = first$variational,
       draws = named_draws(user, encoded$user_names), log_weights = log_weights,
       parameters = named_draws(points, encoded$theta_names),
       replicates = if (length(fits) > 1) replicate_table(fits),

@@ -137,6 +137,31 @@ typedef struct le_latent_ops {
   double (*log_symmetry)(const void *self);
 } le_latent_ops;
 
+/* Mean-field variational Bayes: densities q, a product of factors, of all that the model does not integrate out by itself, and
+ * the bound  E_q[log p(rows, unknowns) - log q] <= log evidence.  q is an array of `size(self, n)` doubles for n rows, which
+ * are all there at once.  All members are REQUIRED but the last. */
+typedef struct le_variational_ops {
+  size_t (*size)(const void *self, size_t n);
+  /* Doubles of scratch that any of the calls may write. */
+  size_t (*scratch)(const void *self, size_t n);
+  /* The number of factors that are updated, one by one, in this order. */
+  size_t (*factors)(const void *self);
+  /* A q whose bound is finite: at random, or with `hint` not NULL around that state (of a model with latent variables) or
+   * theta. */
+  le_status (*start)(const void *self, const le_rows *rows, const double *hint, const gsl_rng *rng, double *q,
+                     double *scratch);
+  /* The best of one factor, or for one of several parts of each part in turn, the others left as they are: never lowers the
+   * bound. */
+  le_status (*update)(const void *self, const le_rows *rows, size_t factor, double *q, double *scratch);
+  /* The bound, all constants included; not a number where q is no density. */
+  double (*bound)(const void *self, const le_rows *rows, const double *q, double *scratch);
+  /* A draw from q: a state, or theta. */
+  void (*draw)(const void *self, size_t n, const double *q, const gsl_rng *rng, double *point, double *scratch);
+  /* OPTIONAL (0).  What all relabellings of q together add to the bound of one: at most log_symmetry, less where they
+   * overlap. */
+  double (*symmetry)(const void *self, size_t n, const double *q, const gsl_rng *rng, double *scratch);
+} le_variational_ops;
+
 typedef struct le_model_ops {
   unsigned version; /* LE_CONTRACT_VERSION */
   size_t size;      /* sizeof(le_model_ops) */
@@ -202,6 +227,8 @@ typedef struct le_model_ops {
 
   /* OPTIONAL.  Of a model with latent variables, which needs only `create`, `destroy` and `width` besides. */
   const le_latent_ops *latent;
+  /* OPTIONAL.  For variational(), which compiled models do without. */
+  const le_variational_ops *variational;
 } le_model_ops;
 
 #endif

@@ -69,6 +69,16 @@ double le_log_above(double log_lik, double floor, double tie)
   return log_lik > floor + rounding ? 0 : log_lik >= floor - rounding ? log(tie) : -INFINITY;
 }
 
+le_inverse_gamma le_variance_prior(const le_gaussian_prior *prior)
+{
+  return (le_inverse_gamma){prior->shape, prior->scale};
+}
+
+le_expected_variance le_q_variance(const le_gaussian_prior *prior, double sd, const double *q)
+{
+  return prior->infer ? le_expect_variance(q) : le_known_variance(sd);
+}
+
 double le_draw_category(const gsl_rng *rng, size_t n, double *log_weight, size_t forced, size_t *index,
                         double *log_density)
 {

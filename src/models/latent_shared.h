@@ -3,7 +3,7 @@
 #ifndef LE_MODELS_LATENT_SHARED_H
 #define LE_MODELS_LATENT_SHARED_H
 
-#include "models/shared.h"
+#include "models/variational_shared.h"
 
 #include <gsl/gsl_rng.h>
 
@@ -34,6 +34,9 @@ typedef struct le_view {
 } le_view;
 void le_slice_variance(const le_view *view, const gsl_rng *rng, size_t which);
 double le_log_variance_prior(const le_gaussian_prior *prior, double variance);
+/* What they are to variational Bayes: the prior of both, and one that is known or that q has a factor of. */
+le_inverse_gamma le_variance_prior(const le_gaussian_prior *prior);
+le_expected_variance le_q_variance(const le_gaussian_prior *prior, double sd, const double *q);
 /* log of the number of ways to exchange k things that can only change places with those of the same value. */
 double le_log_exchanges(size_t k, const double *value);
 /* The log of the weight of a likelihood that must exceed `floor`; one just there, but for rounding, counts `tie`. */

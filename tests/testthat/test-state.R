@@ -36,6 +36,9 @@ setups <- function() {
     online_nested_control = run_problem(line, many[1:300, ],
                                         online_nested(20, sghmc(0.01), 5, batch = 30), test_seed()),
     hybrid = run_problem(line, many, hybrid(60, 30, steps = 3), test_seed()),
+    variational = run_problem(binary_attributes(attributes = 2, infer = TRUE), blobs[1:30, , drop = FALSE],
+                              variational(3, sweeps = 5, draws = 20), test_seed()),
+    variational_mixture = run_problem(gaussian_mixture(components = 2), blobs, variational(3, draws = 20), test_seed()),
     likelihood_weighting = run_problem(line, few, likelihood_weighting(100), test_seed())
   )
 }

@@ -1,0 +1,240 @@
+/* The factors of mean-field variational Bayes; see the header. */
+#include "models/latent_shared.h"
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_sf_psi.h>
+#include <string.h>
+
+/* ---- variances ---- */
+
+le_expected_variance le_known_variance(double sd)
+{
+  return (le_expected_variance){1 / (sd * sd), 2 * log(sd)};
+}
+
+le_expected_variance le_expect_variance(const double *q)
+{
+  return (le_expected_variance){q[0] / q[1], log(q[1]) - gsl_sf_psi(q[0])};
+}
+
+void le_update_variance(le_inverse_gamma prior, double n, double squares, double *q)
+{
+  q[0] = prior.shape + 0.5 * n;
+  q[1] = prior.scale + 0.5 * squares;
+}
+
+void le_point_variance(le_inverse_gamma prior, double n, double value, double *q)
+{
+  q[0] = prior.shape + 0.5 * n;
+  q[1] = q[0] * value;
+}
+
+double le_variance_gain(le_inverse_gamma prior, const double *q)
+{
+  return -(q[0] - prior.shape) * gsl_sf_psi(q[0]) + lgamma(q[0]) - lgamma(prior.shape) -
+         prior.shape * log(q[1] / prior.scale) - q[0] * (prior.scale / q[1] - 1);
+}
+
+double le_draw_inverse_gamma(const double *q, const gsl_rng *rng) { return q[1] / gsl_ran_gamma(rng, q[0], 1); }
+
+/* ---- proportions ---- */
+
+void le_expect_log_proportions(size_t k, const double *alpha, double *out)
+{
+  double sum = 0;
+  for (size_t c = 0; c < k; c++) sum += alpha[c];
+  const double all = gsl_sf_psi(sum);
+  for (size_t c = 0; c < k; c++) out[c] = gsl_sf_psi(alpha[c]) - all;
+}
+
+double le_proportions_gain(size_t k, double prior, const double *alpha)
+{
+  double sum = 0, gain = lgamma((double)k * prior) - (double)k * lgamma(prior);
+  for (size_t c = 0; c < k; c++) sum += alpha[c];
+  const double all = gsl_sf_psi(sum);
+  for (size_t c = 0; c < k; c++) gain += lgamma(alpha[c]) + (prior - alpha[c]) * (gsl_sf_psi(alpha[c]) - all);
+  return gain - lgamma(sum);
+}
+
+/* Gamma(a) is Gamma(a + 1) U^(1/a). */
+double le_draw_log_gamma(const gsl_rng *rng, double shape)
+{
+  return log(gsl_ran_gamma(rng, shape + 1, 1)) + log(gsl_rng_uniform_pos(rng)) / shape;
+}
+
+void le_draw_proportions(size_t k, const double *alpha, const gsl_rng *rng, double *out)
+{
+  for (size_t c = 0; c < k; c++) out[c] = le_draw_log_gamma(rng, alpha[c]);
+  le_to_shares(k, out);
+}
+
+/* ---- normal vectors ---- */
+
+double le_normal_gain(double n, double squares, double half_log_det, le_expected_variance prior)
+{
+  return 0.5 * (n - n * prior.log - prior.precision * squares) + half_log_det;
+}
+
+/* ---- categories ---- */
+
+void le_to_shares(size_t k, double *weight)
+{
+  double top = -INFINITY, sum = 0;
+  for (size_t c = 0; c < k; c++) top = weight[c] > top ? weight[c] : top;
+  for (size_t c = 0; c < k; c++) sum += weight[c] = exp(weight[c] - top);
+  for (size_t c = 0; c < k; c++) weight[c] /= sum;
+}
+
+double le_entropy(size_t n, const double *p)
+{
+  double sum = 0;
+  for (size_t i = 0; i < n; i++)
+    if (p[i] > 0) sum -= p[i] * log(p[i]);
+  return sum;
+}
+
+size_t le_draw_share(size_t k, const double *share, const gsl_rng *rng)
+{
+  double point = gsl_rng_uniform(rng);
+  size_t c = 0, last = 0;
+  for (; c < k; c++) {
+    if (share[c] <= 0) continue;
+    last = c;
+    if ((point -= share[c]) < 0) break;
+  }
+  return c < k ? c : last; /* rounding may leave a little of the point */
+}
+
+void le_start_shares(const le_rows *rows, size_t k, const double *weight, const gsl_rng *rng, double *share, double *scratch)
+{
+  const size_t n = rows->n, d = rows->width;
+  double *nearest = scratch, *label = share; /* the first of each row's shares says its label for now */
+  for (size_t c = 0; c < k; c++) {
+    double sum = 0;
+    for (size_t i = 0; i < n && c > 0; i++) sum += nearest[i];
+    size_t seed = gsl_rng_uniform_int(rng, n);
+    if (sum > 0 && isfinite(sum)) {
+      double point = sum * gsl_rng_uniform(rng);
+      for (seed = 0; seed + 1 < n && (point -= nearest[seed]) >= 0;) seed++;
+    }
+    const double *centre = rows->values + seed * d;
+    for (size_t i = 0; i < n; i++) {
+      double distance = 0;
+      for (size_t j = 0; j < d; j++)
+        distance += (weight ? weight[j] : 1) * (rows->values[i * d + j] - centre[j]) * (rows->values[i * d + j] - centre[j]);
+      if (c > 0 && !(distance < nearest[i])) continue;
+      nearest[i] = distance;
+      label[i * k] = (double)c;
+    }
+  }
+  for (size_t i = 0; i < n; i++) {
+    const size_t own = (size_t)label[i * k];
+    memset(share + i * k, 0, k * sizeof(double));
+    share[i * k + own] = 1;
+  }
+}
+
+void le_label_shares(size_t n, size_t k, const double *label, double *share)
+{
+  memset(share, 0, n * k * sizeof(double));
+  for (size_t i = 0; i < n; i++) share[i * k + (size_t)label[i]] = 1;
+}
+
+/* ---- relabelling ----
+ * With q' the mean of q over all M relabellings, the bound grows by the mutual information of the unknowns x and the
+ * relabelling that they came by,
+ *   log M - E_q log sum_s q(s x) / q(x)  <=  log M,
+ * and that of a part of x, here the latents z, is no more than that.  Since q(z) is a product over the parts that are
+ * relabelled, the sum is a permanent: of what each part k would have been given in the place of part l. */
+
+enum { MOST_RELABELLED = 200, MOST_EXACT = 12, MOST_DRAWS = 1000, LEAST_DRAWS = 30 };
+#define NUMBERS_DRAWN 2e7
+#define NEGLIGIBLE 1e-10
+
+size_t le_relabelling_scratch(size_t n, size_t k)
+{
+  return k > MOST_RELABELLED ? 0 : 2 * n * k + k * k + ((size_t)1 << MOST_EXACT) + 2 * k;
+}
+
+/* Of the m x m matrix at `a` with rows k apart, by subsets of columns: no term is ever subtracted. */
+static double permanent(size_t m, size_t k, const double *a, double *by_subset)
+{
+  by_subset[0] = 1;
+  for (size_t subset = 1; subset < (size_t)1 << m; subset++) {
+    size_t row = 0;
+    for (size_t l = 0; l < m; l++) row += (subset >> l) & 1;
+    double sum = 0;
+    for (size_t l = 0; l < m; l++)
+      if ((subset >> l) & 1) sum += by_subset[subset ^ ((size_t)1 << l)] * a[(row - 1) * k + l];
+    by_subset[subset] = sum;
+  }
+  return by_subset[((size_t)1 << m) - 1];
+}
+
+/* Parts that nothing else could stand for, or that could stand for nothing else, are taken out; the others, m of them, move to
+ * the upper left corner. */
+static size_t keep_exchangeable(size_t k, double *log_ratio)
+{
+  size_t m = k;
+  for (size_t at = 0; at < m;) {
+    double row = 0, column = 0;
+    for (size_t l = 0; l < m; l++) {
+      if (l == at) continue;
+      row += exp(log_ratio[at * k + l]);
+      column += exp(log_ratio[l * k + at]);
+    }
+    if (row > NEGLIGIBLE && column > NEGLIGIBLE) {
+      at++;
+      continue;
+    }
+    m--;
+    for (size_t l = 0; l <= m; l++) log_ratio[at * k + l] = log_ratio[m * k + l];
+    for (size_t l = 0; l <= m; l++) log_ratio[l * k + at] = log_ratio[l * k + m];
+    log_ratio[at * k + at] = 0;
+  }
+  return m;
+}
+
+/* log of the permanent of exp(log_ratio), whose diagonal is one; of many parts the product of the sums of rows, no less. */
+static double log_permanent(size_t k, double *log_ratio, double *by_subset)
+{
+  const size_t m = keep_exchangeable(k, log_ratio);
+  double sum = 0;
+  for (size_t r = 0; r < m; r++) {
+    double top = 0, total = 0, *row = log_ratio + r * k;
+    for (size_t l = 0; l < m; l++) top = row[l] > top ? row[l] : top;
+    for (size_t l = 0; l < m; l++) total += row[l] = exp(row[l] - top);
+    sum += top + (m > MOST_EXACT ? log(total) : 0);
+  }
+  if (m <= MOST_EXACT) sum += log(permanent(m, k, log_ratio, by_subset));
+  return sum > 0 ? sum : 0;
+}
+
+double le_relabelling_gain(size_t n, size_t k, const double *share, int bits, const double *value, const gsl_rng *rng,
+                           double *scratch)
+{
+  const double most = value ? le_log_exchanges(k, value) : lgamma((double)k + 1);
+  if (k > MOST_RELABELLED || most == 0) return 0;
+  double *yes = scratch, *no = yes + n * k, *log_ratio = no + n * k, *by_subset = log_ratio + k * k;
+  for (size_t i = 0; i < n * k; i++) {
+    yes[i] = log(share[i]);
+    no[i] = log1p(-share[i]);
+  }
+  const double each = (double)n * (double)k * (bits ? (double)k : 1), wanted = NUMBERS_DRAWN / each;
+  const size_t draws = wanted > MOST_DRAWS ? MOST_DRAWS : wanted < LEAST_DRAWS ? LEAST_DRAWS : (size_t)wanted;
+  double overlap = 0;
+  for (size_t draw = 0; draw < draws; draw++) {
+    memset(log_ratio, 0, k * k * sizeof(double));
+    for (size_t i = 0; i < n; i++) {
+      const size_t own = bits ? 0 : le_draw_share(k, share + i * k, rng);
+      for (size_t part = bits ? 0 : own; part < (bits ? k : own + 1); part++) {
+        const double *p = (!bits || gsl_rng_uniform(rng) < share[i * k + part] ? yes : no) + i * k;
+        for (size_t l = 0; l < k; l++) log_ratio[part * k + l] += p[l] - p[part];
+      }
+    }
+    for (size_t c = 0; c < k * k && value; c++)
+      if (value[c / k] != value[c % k]) log_ratio[c] = -INFINITY;
+    overlap += log_permanent(k, log_ratio, by_subset) / (double)draws;
+  }
+  return overlap < most ? most - overlap : 0;
+}
