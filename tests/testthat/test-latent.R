@@ -204,35 +204,3 @@ test_that("data simulated given a state have that state's likelihood", {
     expect_lt(max(abs(tcrossprod(columns) / 3000 - covariance) / sqrt(diag(covariance) %o% diag(covariance))), 0.13)
   }
 })
-
-# Geweke's joint test: from the prior through data and sweeps and back, every function of state and data keeps its law ---
-
-test_that("sweeps with unknown variances and proportions pass the joint test, tempered or not", {
-  cases <- list(
-    list(type = "clustering", args = list(components = 2, infer = 1, shape = 4, scale = 4), settings = 1:3),
-    list(type = "low_rank", args = list(rank = 1, infer = 1, shape = 4, scale = 4), settings = 1:3),
-    list(type = "binary_attributes", args = list(attributes = 2, infer = 1, shape = 4, scale = 4), settings = 1:3)
-  )
-  n <- 4
-  for (case in cases) for (backwards in c(FALSE, TRUE)) {
-    ask <- latent(case$type, case$args, matrix(0, 2, n))
-    fresh <- function(seed) {
-      state <- ask("start", seed = seed)$state
-      for (i in seq_len(n) - 1) state <- ask("extend_blind", state, seen = i, seed = seed + 1e6 * (i + 1))$state
-      state
-    }
-    look <- function(state) state[case$settings]
-    marginal <- t(vapply(1:1500, function(i) look(fresh(test_seed(i))), numeric(3)))
-    moved <- t(vapply(1:1500, function(i) {
-      state <- fresh(test_seed(i + 2000))
-      for (k in 1:3) {
-        rows <- ask("simulate", state, seed = test_seed(i) * 10 + k)$rows
-        state <- ask("sweep", state, backwards = backwards, seed = test_seed(i) * 20 + k, data = rows)$state
-      }
-      look(state)
-    }, numeric(3)))
-    for (j in 1:3)
-      expect_gt(suppressWarnings(stats::ks.test(marginal[, j], moved[, j]))$p.value, 1e-4,
-                label = paste(case$type, backwards, j))
-  }
-})
