@@ -24,7 +24,7 @@ latent_cases <- local({
   of_data <- function(rows) c(`one number` = rows[1, 1], `mean` = mean(rows), `squares` = sum(rows^2), `two rows` = together(rows))
   list(
     clustering = list(
-      type = "clustering", n = 5, width = 2, noise = 2, thin = 6,
+      type = "clustering", n = 5, width = 2, noise = 2, thin = c(known = 2, inferred = 6),
       known = list(components = 3, proportions = c(0.5, 0.3, 0.2), prior_sd = 1.3, noise_sd = 0.8),
       inferred = c(list(components = 3), unknown),
       settings = function(state) c(`var of centres` = state[1], `var of noise` = state[2], `proportion` = state[3]),
@@ -35,7 +35,7 @@ latent_cases <- local({
       }, data = of_data
     ),
     low_rank = list(
-      type = "low_rank", n = 5, width = 3, noise = 3, thin = 12,
+      type = "low_rank", n = 5, width = 3, noise = 3, thin = c(known = 10, inferred = 12),
       known = list(rank = 2, row_sd = 1.2, prior_sd = 0.9, noise_sd = 0.8),
       inferred = c(list(rank = 2), unknown),
       settings = function(state) c(`var of u` = state[1], `var of v` = state[2], `var of noise` = state[3]),
@@ -48,7 +48,7 @@ latent_cases <- local({
       }, data = of_data
     ),
     binary_attributes = list(
-      type = "binary_attributes", n = 5, width = 2, noise = 2, thin = 6,
+      type = "binary_attributes", n = 5, width = 2, noise = 2, thin = c(known = 2, inferred = 6),
       known = list(attributes = 2, probabilities = c(0.3, 0.6), prior_sd = 1.3, noise_sd = 0.8),
       inferred = c(list(attributes = 2), unknown),
       settings = function(state) c(`var of features` = state[1], `var of noise` = state[2], `probability` = state[3]),
@@ -82,6 +82,7 @@ latent_joint <- function(case, known, lambda = 1, backwards = FALSE, broken = li
   believe <- list(lambda = lambda, seen = n)
   believe[names(broken)] <- broken
   list(
+    thin = case$thin[[if (known) "known" else "inferred"]],
     state = function() {
       state <- ask("start")$state
       if (!known) state[case$noise] <- args$scale / stats::rgamma(1, shape)
@@ -110,12 +111,12 @@ marginal_draws <- function(joint, draws, seed = 1) with_own_seed(test_seed(seed)
   }))
 })
 
-#' Statistics along a few long chains, of which each `thin`-th turn is kept
-conditional_draws <- function(joint, draws, thin, chains = 4, seed = 1) with_own_seed(test_seed(seed), {
+#' Statistics along a few long chains, of which one turn in `thin` is kept
+conditional_draws <- function(joint, draws, chains = 4, seed = 1) with_own_seed(test_seed(seed), {
   kept <- vector("list", draws)
   for (i in seq_len(draws)) {
     if ((i - 1) %% (draws / chains) == 0) state <- joint$state()
-    for (turn in seq_len(thin)) {
+    for (turn in seq_len(joint$thin)) {
       rows <- joint$data(state)
       state <- joint$move(state, rows)
     }
@@ -146,9 +147,72 @@ thinned_worth <- function(x, chains = 4) {
 pp_bound <- function(n_a, n_b, comparisons, alpha = 1e-3) sqrt(log(2 * comparisons / alpha) / 2 * (1 / n_a + 1 / n_b))
 
 #' A row for each statistic: its greatest deviation and what chance allows
-pp_table <- function(marginal, conditional, chains = 4, comparisons = ncol(marginal), alpha = 1e-3) {
+pp_table <- function(marginal, conditional, worth = apply(conditional, 2, thinned_worth), alpha = 1e-3) {
   deviation <- vapply(seq_len(ncol(marginal)), function(j) pp_deviation(marginal[, j], conditional[, j]), 0)
-  worth <- apply(conditional, 2, thinned_worth, chains = chains)
   data.frame(statistic = colnames(marginal), deviation = deviation, worth = worth,
-             bound = pp_bound(nrow(marginal), worth, comparisons, alpha))
+             bound = pp_bound(nrow(marginal), worth, ncol(marginal), alpha))
+}
+
+# Kernels ----------------------------------------------------------------------------------------------------------------
+
+#' Test functions before and after: parameters from the prior, data given them, then in turn a few moves of the parameters
+#' given the data and fresh data given the parameters
+#'
+#' @param believed The model that the kernel takes for granted.
+kernel_chains <- function(kernel, model, n, chains, turns = 3, moves = 4, seed = 1, lambda = 1, seen = n, believed = model,
+                          functions, ...) {
+  set.seed(test_seed(seed))
+  covariates <- matrix(stats::rnorm(n * model$width), model$width)
+  theta <- ask(model, "draw_prior", extra = list(n = chains, seed = words(seed)))
+  fresh <- function(theta, s) ask(model, "simulate", theta, covariates, list(seed = c(test_seed(seed), s)))
+  pairs <- lapply(seq_len(chains), function(i) {
+    x <- theta[, i, drop = FALSE]
+    y <- fresh(x, 100 * i)
+    before <- functions(drop(x), y)
+    for (turn in seq_len(turns)) {
+      if (turn > 1) y <- fresh(x, 100 * i + turn)
+      x <- run_kernel(kernel, believed, y, x, words = c(i, 10 * test_seed(seed) + turn), moves = moves, seen = seen,
+                      lambda = lambda, ...)
+      dim(x) <- c(model$dim, 1)
+    }
+    list(before, functions(drop(x), y))
+  })
+  list(before = do.call(rbind, lapply(pairs, `[[`, 1)), after = do.call(rbind, lapply(pairs, `[[`, 2)))
+}
+
+#' The models, what is looked at (bounded, as some priors have no variance), and steps that suit them
+kernel_cases <- function() {
+  list(
+    mean = list(
+      model = mean_model(1, 0.5, 1.5), n = 3,
+      functions = function(x, y) c(x, x^2, x * mean(y), mean(y)^2, stats::pnorm(x), (x - mean(y))^2),
+      kernels = list(rwm(1), slice(4), hmc(3, 0.5), mala(0.8), baoab(0.15), sghmc(0.02, 0.1),
+                     sghmc(0.02, 0.1, refresh = TRUE), sgld(0.02))
+    ),
+    linear = list(
+      model = linear_model(2, 0.8, c(0, 1), c(1, 0.5)), n = 4,
+      functions = function(x, y) {
+        r <- y[3, ] - drop(x %*% y[1:2, ])
+        c(x, x^2, x[1] * x[2], sum(r), sum(r^2), tanh(sum(r^2) / 3), x * y[3, 1])
+      },
+      kernels = list(rwm(0.4), slice(3), hmc(3, 0.3), mala(0.4), baoab(0.1), sghmc(0.01, 0.1), sgld(0.01))
+    ),
+    softmax = list(
+      model = softmax_model(2, 2), n = 3,
+      functions = function(x, y) {
+        # the last: how well the labels are explained
+        c(x, x^2, x[1] * x[3], x * y[3, 1], x[1:2] * y[3, 2],
+          sum(tanh(drop((x[3:4] - x[1:2]) %*% y[1:2, ]) * (2 * y[3, ] - 1))))
+      },
+      kernels = list(rwm(0.7), slice(3), hmc(3, 0.6), mala(0.7), baoab(0.15), sghmc(0.02, 0.1), sgld(0.02))
+    ),
+    mixture = list(
+      model = mixture_model(2, 1, shape = 4, rate = 4), n = 4,
+      functions = function(x, y) {
+        c(tanh(x), x[2:5]^2 / (1 + x[2:5]^2), tanh(x[2]) * tanh(x[3]), tanh(mean(y)), tanh(x[2] * mean(y)),
+          tanh(x[4]) * tanh(stats::var(y[1, ])), tanh(x[1]) * tanh(x[2] * y[1, 1]))
+      },
+      kernels = list(rwm(0.4), slice(3), hmc(3, 0.25), mala(0.25), baoab(0.05), sghmc(0.004, 0.1), sgld(0.004))
+    )
+  )
 }
