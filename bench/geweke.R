@@ -129,8 +129,8 @@ kernel_figure <- function(draws, directory) {
       conditional <- chains$after[!half, ]
       colnames(marginal) <- colnames(conditional) <- paste("function", seq_len(ncol(marginal)))
       table <- machinery$pp_table(marginal, conditional, worth = nrow(conditional))
-      title <- paste0(name, ", ", if (identical(kernel$leapfrog, 1)) "mala" else kernel$name, "()",
-                      if (identical(kernel$refresh, 1)) " refreshed")
+      title <- paste0(name, ", ", if (identical(kernel$args$leapfrog, 1)) "mala" else kernel$name, "()",
+                      if (identical(kernel$args$refresh, 1)) " refreshed")
       panel(marginal, conditional, table, grDevices::hcl.colors(ncol(marginal), "Dark 3"), title)
       tables <<- rbind(tables, cbind(figure = "kernels", panel = title, broken = FALSE, table))
     }
