@@ -17,6 +17,19 @@ KINDS <- c(`variances, probabilities` = "#1b6ca8", `latents and factors` = "#d14
 
 # Pictures ------------------------------------------------------------------------------------------
 
+#' The differences in a corner, magnified until the band fills it
+inset <- function(curves, colours, bound) {
+  left <- 0.06
+  wide <- 0.4
+  middle <- 0.76
+  high <- 0.17 / bound
+  rect(left, middle - 0.17, left + wide, middle + 0.17, col = "grey88", border = NA)
+  segments(left, middle, left + wide, middle, col = "grey55", lwd = 0.7)
+  for (j in seq_along(curves))
+    lines(left + wide * c(0, curves[[j]]$a), middle + high * c(0, curves[[j]]$b - curves[[j]]$a), col = colours[j], lwd = 0.8)
+  text(left, 0.975, sprintf("difference x %.0f", high), adj = c(0, 0.7), cex = 0.75, col = "grey35")
+}
+
 #' One panel: a curve for each statistic, the band that chance allows all of them together one time in a thousand
 panel <- function(marginal, conditional, table, colours, title, broken = FALSE) {
   plot(0:1, 0:1, type = "n", xlim = c(0, 1), ylim = c(0, 1), xlab = "", ylab = "", axes = FALSE, xaxs = "i", yaxs = "i")
@@ -25,13 +38,12 @@ panel <- function(marginal, conditional, table, colours, title, broken = FALSE) 
   ends <- (1:4) / 5
   segments(c(ends, 0 * ends), c(0 * ends, ends), c(ends, 1 + 0 * ends), c(1 + 0 * ends, ends), col = "grey95", lwd = 0.5)
   abline(0, 1, col = "grey55", lwd = 0.7)
-  for (j in seq_len(ncol(marginal))) {
-    curve <- machinery$pp_curve(marginal[, j], conditional[, j])
-    lines(c(0, curve$a), c(0, curve$b), col = colours[j], lwd = 1.1)
-  }
+  curves <- lapply(seq_len(ncol(marginal)), function(j) machinery$pp_curve(marginal[, j], conditional[, j]))
+  for (j in seq_along(curves)) lines(c(0, curves[[j]]$a), c(0, curves[[j]]$b), col = colours[j], lwd = 1.1)
   box(col = "grey40")
   worst <- which.max(table$deviation / table$bound)
   outside <- table$deviation[worst] > table$bound[worst]
+  if (!outside) inset(curves, colours, bound)
   text(0.97, 0.12, sprintf("%.3f", table$deviation[worst]), adj = 1, cex = 1.05, font = if (outside) 2 else 1,
        col = if (outside) "#b00020" else "black")
   text(0.97, 0.05, sprintf("bound %.3f", table$bound[worst]), adj = 1, cex = 0.8, col = "grey35")
