@@ -15,7 +15,8 @@ latent_door <- function(type, args, width, n, seed = 1) {
   }
 }
 
-# The models: numbers of rows and columns small enough for data to leave much open, statistics of the settings (where these
+# The models: numbers of rows and columns large enough for data to inform, small enough for a noise variance to stay proper
+# at lambda = 0.5; statistics of the settings (where these
 # are unknown), of latents, of data, and of both together.  Means of labels or signs of factors are not identified, but
 # their laws are no less known for that.
 latent_cases <- local({
@@ -24,14 +25,15 @@ latent_cases <- local({
   of_data <- function(rows) c(`one number` = rows[1, 1], `mean` = mean(rows), `squares` = sum(rows^2), `two rows` = together(rows))
   list(
     clustering = list(
-      type = "clustering", n = 5, width = 2, noise = 2, thin = c(known = 2, inferred = 6),
+      type = "clustering", n = 5, width = 3, noise = 2, thin = c(known = 2, inferred = 6),
       known = list(components = 3, proportions = c(0.5, 0.3, 0.2), prior_sd = 1.3, noise_sd = 0.8),
       inferred = c(list(components = 3), unknown),
       settings = function(state) c(`var of centres` = state[1], `var of noise` = state[2], `proportion` = state[3]),
       latents = function(state, rows) {
         label <- state[5 + 1:5]
         alike <- outer(label, label, `==`)
-        c(`in cluster 1` = sum(label == 0), `pairs together` = sum(alike), `pairs by products` = sum(alike * crossprod(rows)))
+        c(`in cluster 1` = sum(label == 0), `in use` = length(unique(label)), `pairs together` = sum(alike),
+          `pairs by products` = sum(alike * crossprod(rows)))
       }, data = of_data
     ),
     low_rank = list(
@@ -48,13 +50,15 @@ latent_cases <- local({
       }, data = of_data
     ),
     binary_attributes = list(
-      type = "binary_attributes", n = 5, width = 2, noise = 2, thin = c(known = 2, inferred = 6),
+      type = "binary_attributes", n = 5, width = 3, noise = 2, thin = c(known = 2, inferred = 6),
       known = list(attributes = 2, probabilities = c(0.3, 0.6), prior_sd = 1.3, noise_sd = 0.8),
       inferred = c(list(attributes = 2), unknown),
       settings = function(state) c(`var of features` = state[1], `var of noise` = state[2], `probability` = state[3]),
       latents = function(state, rows) {
         z <- matrix(state[4 + 1:10], 5, byrow = TRUE)
         c(`with the first` = sum(z[, 1]), `with both` = sum(z[, 1] * z[, 2]),
+          # between 0 and 2: how far both say something, and not the same
+          `directions` = 2 - sum(diag(solve(2 * crossprod(z) + diag(2)))),
           `shared by products` = sum(tcrossprod(z) * crossprod(rows)))
       }, data = of_data
     )
