@@ -148,7 +148,8 @@ encode.latent_model <- function(model, data) {
   names <- state_names(model, n, colnames(x))
   list(rows = t(x), n = n, args = c(list(width = as.double(ncol(x))), model$args),
        theta_names = names, user_names = names[shown_state(model, names)], offset = NULL,
-       design = c(input$design, list(columns = colnames(x))))
+       # new rows are predicted from the old: a state does not say what is integrated out
+       design = c(input$design, list(columns = colnames(x), rows = t(x))))
 }
 
 check_latent_size <- function(model, n, width) {
@@ -187,7 +188,7 @@ user_state <- function(model, encoded, points) {
 
 #' @exportS3Method
 encode_new.latent_model <- function(model, design, newdata, response = TRUE, argument = "newdata") {
-  fail("predict() is not offered for models with latent variables.")
+  encode_new.gaussian_mixture(model, design, newdata, response, argument)
 }
 
 #' @exportS3Method

@@ -6,14 +6,14 @@
 #' Predicts new observations, averaged over the posterior draws of a fit.
 #'
 #' @param object A fit from [evidence()].
-#' @param newdata Data like those of the fit, which itself keeps none. The response is needed only for `"density"`.
+#' @param newdata Data like those of the fit, whose own rows are not predicted. The response is needed only for `"density"`.
 #' @param type What to predict; `NULL`, the default, is the first that the model has:
 #'   * [linear_regression()], [gaussian_mean()]: `"response"`, the predictive mean of the response, offset included;
 #'     or `"density"`.
 #'   * [softmax_regression()]: `"probability"`, the probability of each class; `"class"`, the most probable class; or
 #'     `"density"`.
 #'   * [gaussian_mixture()]: `"density"`; or `"probability"`, the probability that a row belongs to each component.
-#'   * any other model: `"density"`.
+#'   * any other model, those with latent variables included: `"density"`.
 #' @param ... Must be empty.
 #'
 #' @details
@@ -21,6 +21,10 @@
 #' observed): \eqn{\log \sum_i W_i\, p(y \mid x, \theta_i)}{log sum_i W[i] p(y | x, theta[i])} over draws
 #' \eqn{\theta_i}{theta[i]} of weight \eqn{W_i}{W[i]}. If a formula transforms the response, as in `log(y) ~ x`, means
 #' and densities are those of the transformed response.
+#'
+#' In models with latent variables ([clustering()], [low_rank()], [binary_attributes()]) \eqn{p(y \mid \theta_i)}{p(y | theta[i])}
+#' is the density of a new row given draw \eqn{i} and the rows of the fit: the row's own latent variable is summed or
+#' integrated out, as are centres and features. Each row is predicted by itself, not given the others of `newdata`.
 #'
 #' The numbering of a mixture's components is arbitrary: only which rows are together means something.
 #'
@@ -89,7 +93,8 @@ log_predictive_density <- function(fit, rows) {
   at <- weighted_points(fit)
   weights <- exp(at$log_weights)
   by_blocks(rows, length(weights), function(block) {
-    each <- log_lik_rows(fit$model$name, fit$args, block, at$theta)
+    each <- if (is_latent(fit$model)) .Call(ffi_latent_density, fit$model$name, fit$args, fit$design$rows, at$theta, block)
+    else log_lik_rows(fit$model$name, fit$args, block, at$theta)
     top <- row_max(each)
     mean <- as.vector(exp(each - top) %*% weights)
     # Where the best draws weigh next to nothing, the weights have to join before the maximum is taken.

@@ -1,5 +1,5 @@
 /* The functions of a model with latent variables on one state, for R: bdmc() simulates by them, and the tests show every
- * conditional to be a ratio of joints. */
+ * conditional to be a ratio of joints.  Also predictive densities, for predict(). */
 #include "bridge/bridge.h"
 
 #include "base/rng.h"
@@ -59,4 +59,47 @@ SEXP ffi_latent(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP state, SEXP set
 {
   latent_call call = {type, args, rows, what, state, settings};
   return guarded(latent_body, &call);
+}
+
+/* log p(row | the rows seen, state) of new rows: a row for each of them, a column for each state. */
+typedef struct density_call {
+  SEXP type, args, rows, states, fresh;
+} density_call;
+
+static SEXP density_body(void *data)
+{
+  const density_call *c = data;
+  SEXP pointer = PROTECT(model_new(c->type, c->args));
+  const model_handle *handle = model_get(pointer);
+  const le_latent_ops *ops = handle->ops->latent;
+  if (!ops) Rf_error("This model has no latent variables.");
+  const void *self = handle->self;
+  const size_t width = handle->ops->width(self);
+  const le_rows seen = rows_from_matrix(c->rows, width), fresh = rows_from_matrix(c->fresh, width);
+  const size_t size = ops->size(self, seen.n), n = seen.n + 1;
+  const size_t m = (size_t)XLENGTH(c->states) / size;
+  if (TYPEOF(c->states) != REALSXP || (size_t)XLENGTH(c->states) != m * size) Rf_error("The states are not those of the rows.");
+  double *scratch = (double *)R_alloc(ops->scratch(self, n) + 1, sizeof(double));
+  double *state = (double *)R_alloc(ops->size(self, n), sizeof(double));
+  double *values = (double *)R_alloc(n * width, sizeof(double));
+  memset(state, 0, ops->size(self, n) * sizeof(double));
+  memcpy(values, seen.values, seen.n * width * sizeof(double));
+  const le_rows rows = {n, width, values};
+  SEXP density = PROTECT(Rf_allocMatrix(REALSXP, (int)fresh.n, (int)m));
+  for (size_t i = 0; i < fresh.n; i++) {
+    memcpy(values + seen.n * width, fresh.values + i * width, width * sizeof(double));
+    for (size_t s = 0; s < m; s++) {
+      memcpy(state, REAL(c->states) + s * size, size * sizeof(double));
+      REAL(density)[i + s * fresh.n] = ops->last_given_rest(self, n, &rows, state, scratch);
+    }
+    R_CheckUserInterrupt();
+  }
+  UNPROTECT(2);
+  return density;
+}
+
+SEXP ffi_latent_density(SEXP type, SEXP args, SEXP rows, SEXP states, SEXP fresh)
+{
+  density_call call = {type, args, rows, states, fresh};
+  return guarded(density_body, &call);
 }

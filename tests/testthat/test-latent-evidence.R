@@ -168,7 +168,10 @@ test_that("bad input is refused before anything runs", {
   refused(run(model, few_rows, smc("data", chunk = 2)), "`chunk` must be 1")
   refused(model_functions(model, few_rows), "latent variables")
   refused(simulate(model, data = few_rows), "latent variables")
-  refused(predict(run(model, few_rows, smc(particles = 10)), few_rows), "latent variables")
+  fit <- run(model, few_rows, smc(particles = 10))
+  refused(predict(fit), "`newdata` must be given")
+  refused(predict(fit, few_rows[, "a", drop = FALSE]), "`b`")
+  refused(predict(fit, few_rows, type = "class"), "`type` must be")
   refused(run(gaussian_mean(), 1:3, chib()), "chib() is for models with latent variables, such as clustering()")
   refused(run(clustering(components = 2, infer = TRUE), few_rows, chib()), "needs known variances and probabilities")
   refused(chib(draws = 1), "`draws` must be")
@@ -191,4 +194,65 @@ test_that("models and their fits print in words", {
   expect_snapshot(print(clustering(~ a + b, components = 2, infer = TRUE)))
   expect_snapshot(print(binary_attributes(attributes = 2, infer = TRUE)))
   expect_snapshot(print(low_rank(rank = 2, infer = TRUE)))
+})
+
+# Predictions -------------------------------------------------------------------------------------------------------------
+
+new_rows <- cbind(a = c(-0.7, 1.5, 9), b = c(0.4, -2, 0))
+
+test_that("predictive densities are p(new row, rows) / p(rows): exactly so where the draws are all states", {
+  choices <- list(clustering = diag(3), binary = as.matrix(expand.grid(0:1, 0:1)))
+  log_probability <- list(clustering = log(c(0.5, 0.3, 0.2)), binary = log(as.vector(outer(c(0.7, 0.3), c(0.4, 0.6)))))
+  rows <- few_rows[1:3, ]
+  for (name in names(choices)) {
+    model <- CASES[[name]]$model
+    of <- function(data) enumerated(data, choices[[name]], log_probability[[name]], 1.3, 0.8)
+    fit <- run(model, rows, smc(particles = 10))
+    own <- fit$parameters[1, ]
+    latents <- grepl("^label|^z", names(own))
+    all <- as.matrix(expand.grid(rep(list(if (name == "clustering") 0:2 else 0:1), sum(latents))))
+    fit$parameters <- t(apply(all, 1, function(values) replace(own, latents, values)))
+    picks <- if (name == "clustering") all + 1 else 1 + all[, c(1, 3, 5)] + 2 * all[, c(2, 4, 6)]
+    log_joint <- apply(picks, 1, function(pick) {
+      z <- choices[[name]][pick, , drop = FALSE]
+      root <- chol(1.69 * tcrossprod(z) + diag(0.64, 3))
+      sum(log_probability[[name]][pick]) - 2 * sum(log(diag(root))) - sum(backsolve(root, rows, transpose = TRUE)^2) / 2
+    })
+    fit$log_weights <- log_joint - log_sum_exp(log_joint)
+    truth <- vapply(1:3, function(i) of(rbind(rows, new_rows[i, ])), 0) - of(rows)
+    expect_equal(predict(fit, new_rows), truth, tolerance = 1e-9)
+  }
+})
+
+test_that("predictive densities of fits are near the truth", {
+  v <- seq(-8, 8, length.out = 161)
+  low_rank_truth <- function(data) {
+    log_lik <- outer(v, v, Vectorize(function(x, y) {
+      root <- chol(diag(0.64, 2) + 0.81 * tcrossprod(c(x, y)))
+      sum(dnorm(c(x, y), 0, 1.1, log = TRUE)) +
+        sum(-log(2 * pi) - sum(log(diag(root))) - colSums(backsolve(root, t(data), transpose = TRUE)^2) / 2)
+    }))
+    log_sum_exp(log_lik) + 2 * log(v[2] - v[1])
+  }
+  truth <- vapply(1:2, function(i) low_rank_truth(rbind(few_rows, new_rows[i, ])), 0) - CASES$low_rank$truth
+  for (method in list(smc(particles = 4000), smc("data", particles = 4000), ais(particles = 4000, sigmoidal(50)))) {
+    fit <- run(CASES$low_rank$model, few_rows, method)
+    expect_lt(max(abs(predict(fit, new_rows[1:2, ], type = "density") - truth)), 0.12)
+  }
+})
+
+test_that("with unknown settings, predictive densities of rows in turn multiply to the evidence of all", {
+  for (model in list(clustering(components = 2, infer = TRUE, shape = 3, scale = 2),
+                     low_rank(rank = 1, infer = TRUE, shape = 3, scale = 2),
+                     binary_attributes(attributes = 2, infer = TRUE, shape = 3, scale = 2))) {
+    less <- run(model, few_rows[1:4, ], smc(particles = 4000))
+    all <- run(model, few_rows, smc(particles = 4000))
+    step <- predict(less, few_rows[5, , drop = FALSE])
+    expect_lt(abs(step - (all$log_evidence - less$log_evidence)), 0.15)
+  }
+  # draws of any method; rows by name, and each by itself
+  expect_true(all(is.finite(predict(run(CASES$clustering$model, few_rows, chib(draws = 20)), new_rows))))
+  named <- data.frame(c = "x", b = few_rows[1:2, "b"], a = few_rows[1:2, "a"])
+  expect_equal(predict(all, named[, 3:2]), predict(all, few_rows[1:2, ]))
+  expect_equal(predict(all, few_rows[2, , drop = FALSE]), predict(all, few_rows[1:2, ])[2])
 })
