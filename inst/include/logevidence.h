@@ -123,8 +123,9 @@ typedef struct le_latent_ops {
   double (*log_prior)(const void *self, size_t seen, const double *state);
   double (*log_lik)(const void *self, size_t seen, const le_rows *rows, double lambda, const double *state,
                     double *scratch);
-  /* One sweep at lambda, backwards if so asked.  With `to` not NULL it is not free: it moves to that state, and the return
-   * value is the log density of doing so; otherwise 0 is returned. */
+  /* One sweep at lambda, backwards if so asked.  With `to` not NULL it is not free: latents and parameters become those of that
+   * state, and the return value is the log density of that (unknown variances and probabilities move on their own); otherwise
+   * 0 is returned. */
   double (*sweep)(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards, const double *to,
                   const gsl_rng *rng, double *state, double *scratch);
   /* One sweep that leaves p(state) invariant where log_lik at lambda = 1 exceeds `floor`; states just there count with the

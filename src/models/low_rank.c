@@ -175,12 +175,12 @@ static void balance(const low_rank *model, size_t seen, const gsl_rng *rng, doub
 }
 
 /* The variance of V, and which of U and V is the longer. */
-static void sweep_scales(const low_rank *model, size_t seen, const gsl_rng *rng, double *state, int backwards)
+static void sweep_scales(const low_rank *model, size_t seen, const gsl_rng *rng, double *state, int backwards, int balances)
 {
   const size_t cells = model->k * model->gaussian.width;
-  if (backwards) balance(model, seen, rng, state);
+  if (balances && backwards) balance(model, seen, rng, state);
   state[COLUMNS] = le_draw_variance(&model->gaussian, rng, (double)cells, sum_squares(columns_of(state), cells));
-  if (!backwards) balance(model, seen, rng, state);
+  if (balances && !backwards) balance(model, seen, rng, state);
 }
 
 /* log p(rows | V) at lambda but for a constant, from V V' and V Y' Y V', which lie in scratch behind a factor's room. */
@@ -238,11 +238,11 @@ static double sweep(const void *self, size_t seen, const le_rows *rows, double l
   const low_rank *model = self;
   const int infer = model->gaussian.infer;
   double sum = 0;
-  if (infer && backwards) sweep_scales(model, seen, rng, state, 1);
+  if (infer && backwards) sweep_scales(model, seen, rng, state, 1, !to);
   if (backwards) sum += sweep_columns(model, seen, rows, lambda, to, rng, state, scratch);
   sum += sweep_rows_and_noise(model, seen, rows, lambda, backwards, to, rng, state, scratch);
   if (!backwards) sum += sweep_columns(model, seen, rows, lambda, to, rng, state, scratch);
-  if (infer && !backwards) sweep_scales(model, seen, rng, state, 0);
+  if (infer && !backwards) sweep_scales(model, seen, rng, state, 0, !to);
   return to ? sum : 0;
 }
 
@@ -378,7 +378,7 @@ static void sweep_above(const void *self, size_t seen, const le_rows *rows, doub
   if (!model->gaussian.infer) return;
   const le_view view = {log_lik, self, &model->gaussian, seen, rows, 1, 1, floor, state, scratch};
   state[ROWS] = le_draw_variance(&model->gaussian, rng, (double)(seen * k), sum_squares(u, seen * k));
-  sweep_scales(model, seen, rng, state, 0);
+  sweep_scales(model, seen, rng, state, 0, 1);
   le_slice_variance(&view, rng, NOISE);
 }
 

@@ -279,15 +279,11 @@ test_that("proportions and probabilities are drawn from their conditionals", {
   }
 })
 
-#' The smaller p-value of both variances' laws given the latents: drawn by them, then a few sweeps that move nothing else
-settings_left <- function(model, rows, lambda, backwards, moves_at = lambda, draws = 1200, sweeps = 5) {
-  ask <- latent(model$type, model$args, rows)
-  from <- drawn_state(ask, ncol(rows), 5)
+#' The smaller p-value of two variances' laws given the latents: drawn by them, then a few sweeps that move nothing else.
+#' `density` is of a state, to which power of the likelihood is known
+settings_left <- function(ask, from, density, backwards, moves_at, which = 1:2, draws = 1200, sweeps = 5) {
   log_variance <- seq(-4, 7, length.out = 70)
-  joint <- outer(log_variance, log_variance, Vectorize(function(a, b) {
-    s <- replace(from, 1:2, exp(c(a, b)))
-    ask("log_prior", s)$value + ask("log_lik", s, lambda = lambda)$value + a + b
-  }))
+  joint <- outer(log_variance, log_variance, Vectorize(function(a, b) density(replace(from, which, exp(c(a, b)))) + a + b))
   # next to nothing lies beyond the table
   expect_lt(max(exp(c(joint[c(1, 70), ], joint[, c(1, 70)]) - max(joint))), 1e-4)
   width <- log_variance[2] - log_variance[1]
@@ -296,34 +292,42 @@ settings_left <- function(model, rows, lambda, backwards, moves_at = lambda, dra
     middle <- cbind(log_variance[row(joint)[cell]], log_variance[col(joint)[cell]])
     start <- exp(middle + stats::runif(2 * draws, -width / 2, width / 2))
     t(vapply(seq_len(draws), function(i) {
-      state <- replace(from, 1:2, start[i, ])
+      state <- replace(from, which, start[i, ])
       for (k in seq_len(sweeps))
         state <- ask("sweep", state, lambda = moves_at, backwards = backwards, to = from, seed = test_seed(i) + 1e5 * k)$state
-      log(state[1:2])
+      log(state[which])
     }, numeric(2)))
   })
   law <- function(x, table) stats::ks.test(x, tabulated(log_variance, log_sum_rows(table)))$p.value
   min(law(ends[, 1], joint), law(ends[, 2], t(joint)))
 }
 
-test_that("variances given the latents keep their law, centres and features drawn for that and forgotten", {
+expect_settings_left <- function(ask, from, density, which, label) {
+  at <- function(lambda) function(state) density(state, lambda)
+  for (lambda in c(1, 0.4)) for (backwards in c(FALSE, TRUE))
+    expect_gt(settings_left(ask, from, at(lambda), backwards, lambda, which), 1e-4, label = paste(label, lambda, backwards))
+  expect_lt(settings_left(ask, from, at(1), FALSE, 0.2, which), 1e-6, label = label)
+  expect_lt(settings_left(ask, from, at(0.2), TRUE, 1, which), 1e-6, label = label)
+}
+
+test_that("variances given the latents keep their law, centres and features integrated out", {
   rows <- some_data(6, 3, 11)
   for (model in UNKNOWN) {
-    for (lambda in c(1, 0.4)) for (backwards in c(FALSE, TRUE))
-      expect_gt(settings_left(model, rows, lambda, backwards), 1e-4, label = paste(model$type, lambda, backwards))
-    expect_lt(settings_left(model, rows, 1, FALSE, moves_at = 0.2), 1e-6)
-    expect_lt(settings_left(model, rows, 0.2, TRUE, moves_at = 1), 1e-6)
+    ask <- latent(model$type, model$args, rows)
+    density <- function(state, lambda) ask("log_prior", state)$value + ask("log_lik", state, lambda = lambda)$value
+    expect_settings_left(ask, drawn_state(ask, 6, 5), density, 1:2, model$type)
   }
 })
 
+#' log of the joint's integral over the factors of one side, given those of the other: Gaussian, a row or column at a time
+integrated_factors <- function(y, other, own_variance, other_variance, noise, lambda) {
+  covariance <- own_variance * crossprod(other) + diag(noise / lambda, nrow(y))
+  constant <- length(y) * (-lambda / 2 * log(2 * pi * noise) + 0.5 * log(2 * pi * noise / lambda))
+  sum(apply(y, 2, log_normal, covariance)) + constant + sum(dnorm(other, 0, sqrt(other_variance), log = TRUE))
+}
+
 test_that("low rank: factors move by ratios of the joint to its integral over what is moved", {
   rows <- some_data(4, 3, 12)
-  #' log of the joint's integral over the factors of one side, given those of the other: Gaussian, a row or column at a time
-  integral <- function(y, other, own_variance, other_variance, noise, lambda) {
-    covariance <- own_variance * crossprod(other) + diag(noise / lambda, nrow(y))
-    constant <- length(y) * (-lambda / 2 * log(2 * pi * noise) + 0.5 * log(2 * pi * noise / lambda))
-    sum(apply(y, 2, log_normal, covariance)) + constant + sum(dnorm(other, 0, sqrt(other_variance), log = TRUE))
-  }
   for (infer in 0:1) for (lambda in c(1, 0.4)) for (backwards in c(FALSE, TRUE)) {
     args <- if (infer == 1) unknown(list(rank = 2)) else low_rank_args
     ask <- latent("low_rank", args, rows)
@@ -332,42 +336,53 @@ test_that("low rank: factors move by ratios of the joint to its integral over wh
     moved <- ask("sweep", from, lambda = lambda, backwards = backwards, to = to)
     factors <- 3 + seq_len(2 * 3 + 4 * 2)
     expect_identical(moved$state[factors], to[factors])
-    s <- if (backwards) moved$state[1:3] else from[1:3]
-    settings_prior <- if (infer == 1) ask("log_prior", c(s, 0 * from[-(1:3)]), seen = 0)$value -
-      sum(dnorm(numeric(6), 0, sqrt(s[2]), log = TRUE)) else 0
-    joint <- function(v, u) {
-      state <- from
-      state[1:3] <- s
-      state[3 + 1:6] <- t(v)
-      state[9 + 1:8] <- t(u)
-      ask("log_prior", state)$value + ask("log_lik", state, lambda = lambda)$value - settings_prior
-    }
+    old <- from[1:3]
+    new <- moved$state[1:3]
+    expect_identical(any(new == old), infer == 0)
     v <- function(state) matrix(state[3 + 1:6], 2, byrow = TRUE)
     u <- function(state) matrix(state[9 + 1:8], 4, byrow = TRUE)
-    over_u <- function(v) integral(rows, v, s[1], s[2], s[3], lambda)
-    over_v <- function(u) integral(t(rows), t(u), s[2], s[1], s[3], lambda)
-    expected <- if (backwards) joint(v(to), u(from)) - over_v(u(from)) + joint(v(to), u(to)) - over_u(v(to))
-    else joint(v(from), u(to)) - over_u(v(from)) + joint(v(to), u(to)) - over_v(u(to))
+    joint <- function(v, u, s) {
+      ask("log_lik", c(s, t(v), t(u)), lambda = lambda)$value + sum(dnorm(v, 0, sqrt(s[2]), log = TRUE)) +
+        sum(dnorm(u, 0, sqrt(s[1]), log = TRUE))
+    }
+    u_given_v <- function(v, u, s) joint(v, u, s) - integrated_factors(rows, v, s[1], s[2], s[3], lambda)
+    v_given_u <- function(v, u, s) joint(v, u, s) - integrated_factors(t(rows), t(u), s[2], s[1], s[3], lambda)
+    # the variances of U and noise have moved before U, that of V after it, or backwards before it
+    expected <- if (backwards) v_given_u(v(to), u(from), c(old[1], new[2], old[3])) + u_given_v(v(to), u(to), new)
+    else u_given_v(v(from), u(to), c(new[1], old[2], new[3])) + v_given_u(v(to), u(to), c(new[1], old[2], new[3]))
     expect_equal(moved$value, expected, tolerance = 1e-10)
   }
 })
 
-test_that("low rank: variances are drawn from their conditionals", {
+test_that("low rank: the variance of V is drawn from its conditional, those of U and noise keep theirs, U integrated out", {
   rows <- some_data(4, 3, 13)
   ask <- latent("low_rank", unknown(list(rank = 2)), rows)
   from <- drawn_state(ask, 4, 23)
   at <- seq(-5, 7, length.out = 201)
-  for (lambda in c(1, 0.4)) for (backwards in c(FALSE, TRUE)) {
-    draws <- t(vapply(1:1500, function(seed) log(ask("sweep", from, lambda = lambda, backwards = backwards, to = from,
-                                                     seed = test_seed(seed))$state[1:3]), numeric(3)))
-    for (j in 1:3) {
-      log_density <- vapply(at, function(x) {
-        s <- replace(from, j, exp(x))
-        ask("log_prior", s)$value + ask("log_lik", s, lambda = lambda)$value + x
-      }, 0)
-      expect_law(draws[, j], tabulated(at, log_density), paste(lambda, backwards, j))
-    }
-    # given everything else they are independent
-    expect_lt(max(abs(stats::cor(draws)[upper.tri(diag(3))])), 4.5 / sqrt(1500))
+  density <- function(state, lambda) {
+    v <- matrix(state[3 + 1:6], 2, byrow = TRUE)
+    sum(-4 * log(state[1:3]) - 2 / state[1:3]) + integrated_factors(rows, v, state[1], state[2], state[3], lambda)
   }
+  for (backwards in c(FALSE, TRUE)) {
+    draws <- vapply(1:1500, function(seed)
+      log(ask("sweep", from, lambda = 0.4, backwards = backwards, to = from, seed = test_seed(seed))$state[2]), 0)
+    expect_law(draws, tabulated(at, vapply(at, function(x) density(replace(from, 2, exp(x)), 0.4) + x, 0)), "V")
+  }
+  expect_settings_left(ask, from, density, c(1, 3), "U and noise")
+})
+
+test_that("low rank: U grows as V shrinks, by the law that leaves to their variances", {
+  # product and likelihood stay; the ratio of the variances is then of density exp(-scale (1 / rows + 1 / columns))
+  rows <- some_data(4, 3, 13)
+  ask <- latent("low_rank", unknown(list(rank = 2)), rows)
+  from <- drawn_state(ask, 4, 23)
+  # a likelihood to the power 0 says nothing: variances are those of the prior, and so independent
+  state <- from
+  draws <- t(vapply(1:4000, function(turn) {
+    state <<- ask("sweep", state, lambda = 1e-9, seed = test_seed(turn))$state
+    state[1:3]
+  }, numeric(3)))
+  draws <- log(draws[seq(5, 4000, by = 5), ])
+  for (j in 1:3) expect_law(draws[, j], function(x) stats::pgamma(exp(-x), 3, 2, lower.tail = FALSE), j)
+  expect_lt(max(abs(stats::cor(draws)[upper.tri(diag(3))])), 0.2)
 })
