@@ -15,19 +15,19 @@
 #' @param draws Number of posterior draws, from the best density found.
 #'
 #' @details
-#' The factors are exact conditionals of the model's own families: categorical labels, Bernoulli attributes, normal centres, features
+#' The factors are of the model's own families: categorical labels, Bernoulli attributes, normal centres, features
 #' and factors (with full covariances where the model has vectors), inverse-gamma variances, Dirichlet proportions, Beta
 #' probabilities, and for [gaussian_mixture()] a normal-inverse-gamma density for each component and column. What is known is
 #' not estimated.
 #'
 #' **Relabellings.** The climb finds one of the \eqn{K!} equal modes that exchanging components makes. The mixture of all
 #' relabellings of its density has a higher bound: by \eqn{\log K!}{log K!} if they do not overlap, by less if they do, as when
-#' several components have no observations or the same ones. With `symmetry = TRUE` the bound is that of the mixture, its gain
-#' estimated from draws of the latent variables (to a few hundredths of a nat where relabellings overlap, exactly where they do not), so that
-#' it remains a lower bound; adding all of \eqn{\log K!}{log K!}, as is common, may exceed the evidence, and favours models with
-#' superfluous components. `fit$variational` has every number. With more than 12 components that overlap the gain is a cautious
-#' one, with more than 200 components it is left out, and for `low_rank()`, whose factors may be
-#' rotated at will, there is none.
+#' several components have no observations or the same ones. With `symmetry = TRUE` the bound is that of the mixture. Its gain
+#' comes from draws of the latent variables: it is exact where relabellings do not overlap, and good to a few hundredths of a nat
+#' where they do. So it remains a lower bound, while adding all of \eqn{\log K!}{log K!}, as is common, may exceed the evidence
+#' and favours models with superfluous components. `fit$variational` has all these numbers. With more than 12 components
+#' that overlap the gain is a cautious one, with more than 200 components it is left out, and for `low_rank()`, whose factors
+#' may be rotated at will, none is counted.
 #'
 #' The bound has no standard error, and draws are narrower than the posterior. `replicates` of [evidence()] are further
 #' restarts: the highest counts.

@@ -151,8 +151,8 @@ typedef struct le_variational_ops {
    * theta. */
   le_status (*start)(const void *self, const le_rows *rows, const double *hint, const gsl_rng *rng, double *q,
                      double *scratch);
-  /* The best of one factor, or for one of several parts of each part in turn, the others left as they are: never lowers the
-   * bound. */
+  /* Makes one factor the best that it can be while the others stay as they are; one of several parts, each part in turn.
+   * Never lowers the bound. */
   le_status (*update)(const void *self, const le_rows *rows, size_t factor, double *q, double *scratch);
   /* The bound, all constants included; not a number where q is no density. */
   double (*bound)(const void *self, const le_rows *rows, const double *q, double *scratch);

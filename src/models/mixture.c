@@ -877,20 +877,22 @@ static void update_components(const mixture *model, const factors *f, const le_r
     f->scale[at] = model->rate;
   }
   for (size_t i = 0; i < f->n; i++)
-    for (size_t at = 0; at < k * p; at++) {
-      const double share = f->share[i * k + at / p];
-      f->count[at] += share;
-      f->shape[at] += 0.5 * share;
-      f->centre[at] += share * rows->values[i * p + at % p];
+    for (size_t c = 0; c < k; c++) {
+      const double share = f->share[i * k + c], *y = rows->values + i * p;
+      for (size_t j = 0, at = c * p; j < p; j++, at++) {
+        f->count[at] += share;
+        f->shape[at] += 0.5 * share;
+        f->centre[at] += share * y[j];
+      }
     }
   for (size_t at = 0; at < k * p; at++) {
     f->centre[at] /= f->count[at];
     f->scale[at] += 0.5 * before * pow(f->centre[at] - model->location[at % p], 2);
   }
   for (size_t i = 0; i < f->n; i++)
-    for (size_t at = 0; at < k * p; at++) {
-      const double residual = rows->values[i * p + at % p] - f->centre[at];
-      f->scale[at] += 0.5 * f->share[i * k + at / p] * residual * residual;
+    for (size_t c = 0; c < k; c++) {
+      const double half = 0.5 * f->share[i * k + c], *y = rows->values + i * p;
+      for (size_t j = 0, at = c * p; j < p; j++, at++) f->scale[at] += half * (y[j] - f->centre[at]) * (y[j] - f->centre[at]);
     }
 }
 
