@@ -51,6 +51,9 @@ laplace <- function(starts = NULL, importance = 0) {
 #' posterior's peak stands in for it, and the fit says so. The parameters of [softmax_regression()] count without one
 #' class, which the others determine.
 #'
+#' Models with latent variables, such as [clustering()], are fitted by EM from several starts: the likelihood is that of the
+#' parameters, such as the centres, with latent variables summed out. The loadings of [low_rank()] count but for their rotations.
+#'
 #' The value is on the scale of a log evidence: it is \eqn{-\mathrm{BIC}/2}{-BIC/2} in the usual convention.
 #'
 #' @inherit likelihood_weighting return

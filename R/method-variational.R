@@ -73,7 +73,7 @@ variational_run <- function(out, method) {
   climbs <- trace_of(out)
   names(climbs)[names(climbs) == "climbed"] <- "bound"
   climbs$converged <- climbs$converged == 1
-  log_evidence <- figures$bound + if (method$settings$symmetry) figures$symmetry else 0
+  log_evidence <- figures$bound + if (identical(method$settings$symmetry, 1)) figures$symmetry else 0
   headline <- list(log_evidence = log_evidence, se = NA_real_, source = "variational", points = out$draws,
                    log_weights = normalise(rep(0, ncol(out$draws))))
   list(

@@ -199,7 +199,7 @@ decode.latent_model <- function(model, encoded, rows, data) data
 
 is_latent <- function(model) inherits(model, "latent_model")
 
-LATENT_METHODS <- c("ais", "smc", "likelihood_weighting", "harmonic_mean", "nested", "variational", "chib")
+LATENT_METHODS <- c("ais", "smc", "likelihood_weighting", "harmonic_mean", "nested", "variational", "bic", "chib")
 
 #' A method as the engines for latent states know it
 #' @noRd
@@ -211,6 +211,7 @@ latent_method <- function(method) {
     fail("`kernel` must not be given for a model with latent variables: it is moved by Gibbs sweeps, `steps` of them.")
   if (method$estimator %in% c("chib", "variational")) return(method)
   if (method$name == "nested") return(latent_nested(method))
+  if (method$name == "bic") return(latent_bic(method))
   settings <- method$settings
   rounds <- method$name == "harmonic_mean"
   by_rows <- identical(method$path, "data")
@@ -238,3 +239,35 @@ latent_nested <- function(method) {
 }
 
 NESTED_SWEEPS <- 5
+
+# Maximum likelihood by EM, as the engine of variational() climbs.
+latent_bic <- function(method) {
+  method$estimator <- "variational"
+  method$settings <- list(maximum = 1, restarts = 10, sweeps = 100, tolerance = 1e-3, iterations = 1e4, draws = 1)
+  method
+}
+
+#' What the likelihood of the parameters knows of: means, loadings or features, and what else is unknown
+#' @noRd
+free_settings <- function(model, width) {
+  args <- model$args
+  infer <- args$infer
+  switch(model$name,
+    clustering = args$components * width + infer * args$components,
+    low_rank = args$rank * width - args$rank * (args$rank - 1) / 2 + infer,
+    binary_attributes = args$attributes * width + infer * (args$attributes + 1)
+  )
+}
+
+#' One run of the criterion of Schwarz: as one_run() in result.R
+#' @noRd
+latent_bic_run <- function(out, method, model, encoded) {
+  run <- variational_run(out, method)
+  maximum <- drop(out$bound)
+  run$headline$log_evidence <- maximum - 0.5 * free_settings(model, nrow(encoded$rows)) * log(encoded$n)
+  run$headline$source <- "bic"
+  run$sampler$log_evidence <- run$headline$log_evidence
+  run$peaks <- list(maximum = maximum, climbs = run$variational$restarts)
+  run$variational <- NULL
+  run
+}

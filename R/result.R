@@ -3,11 +3,12 @@
 #' @noRd
 new_evidence <- function(runs, call, model, method, encoded, words) {
   fits <- lapply(runs, function(out) {
-    if (method$estimator == "laplace") peak_run(out, method, model, encoded$args)
+    if (method$name == "bic" && is_latent(model)) latent_bic_run(out, method, model, encoded)
+    else if (method$estimator == "laplace") peak_run(out, method, model, encoded$args)
     else if (method$estimator == "variational") variational_run(out, method)
     else one_run(out, method, modes = if (may_have_modes(model)) "several" else "one")
   })
-  bounds <- method$estimator == "variational"
+  bounds <- method$estimator == "variational" || (method$name == "bic" && is_latent(model))
   first <- if (bounds) best_run(fits) else fits[[1]]
   headline <- if (length(fits) > 1 && !bounds) combine_runs(fits) else first$headline
   chosen <- lapply(fits, `[[`, "headline")

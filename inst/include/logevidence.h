@@ -230,6 +230,9 @@ typedef struct le_model_ops {
   const le_latent_ops *latent;
   /* OPTIONAL.  For variational(), which compiled models do without. */
   const le_variational_ops *variational;
+  /* OPTIONAL.  The same for a model with latent variables when parameters are points: a `q` is then the parameters, an update a
+   * step of EM, the bound their log-likelihood with latents summed out, and there is no symmetry.  For bic(). */
+  const le_variational_ops *maximum;
 } le_model_ops;
 
 #endif

@@ -4,7 +4,8 @@
  * on their way from the prior to the posterior: coordinate ascent by itself stays where it is put.
  * A climb ends when the bound has grown by less than `tolerance` over the last 50 iterations (Grosse, Ghahramani & Adams 2015)
  * or after `iterations`; the highest of `restarts` climbs counts.  What its relabellings add is told beside it.
- * Settings: restarts, sweeps, tolerance, iterations, draws (from the best q), from_state (where the first climb starts, for
+ * With `maximum` the same climbs serve maximum likelihood by EM; the one draw is then the state from which the best began.
+ * Settings: maximum, restarts, sweeps, tolerance, iterations, draws (from the best q), from_state (where the first climb starts, for
  * those who know a good place). */
 #include "base/clock.h"
 #include "core/rows.h"
@@ -28,7 +29,7 @@ typedef struct variational {
   le_trace trace; /* a row for each restart: iterations, bound, seconds, converged */
   size_t restarts, sweeps, iterations, draws, size, point_size, n, restart, step, iteration, drawn;
   double tolerance;
-  int closed;
+  int closed, maximum;
   variational_phase phase;
   double *q, *best, *point, *scratch, *state;
   double recent[LOOKS + 1]; /* the bound, now and at the looks before */
@@ -51,7 +52,8 @@ static void variational_free(void *self)
 static le_status variational_alloc(const le_problem *problem, le_context *context, void **self)
 {
   *self = NULL;
-  if (!problem->ops->variational)
+  const int maximum = le_args_number(&problem->settings, "maximum", 0) != 0;
+  if (!(maximum ? problem->ops->maximum : problem->ops->variational))
     return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no variational form.", problem->ops->name);
   variational *v = le_resize(NULL, sizeof *v);
   if (!v) return LE_NO_MEMORY;
@@ -59,7 +61,8 @@ static le_status variational_alloc(const le_problem *problem, le_context *contex
   const le_args *args = &problem->settings;
   v->context = context;
   v->model = problem->ops;
-  v->ops = problem->ops->variational;
+  v->maximum = maximum;
+  v->ops = maximum ? problem->ops->maximum : problem->ops->variational;
   v->self = problem->model;
   v->store.width = v->model->width(v->self);
   v->trace.columns = 4;
@@ -145,6 +148,9 @@ static le_status look(variational *v, const le_rows *rows)
   v->recent[0] = v->ops->bound(v->self, rows, v->q, v->scratch);
   v->work += (double)v->n;
   if (isfinite(v->recent[0])) return LE_OK;
+  if (v->maximum)
+    return le_fail(&v->context->error, LE_NOT_FINITE,
+                   "The likelihood has no maximum: fewer parts, or known variances, would leave noise to explain the rest.");
   return le_fail(&v->context->error, LE_NOT_FINITE,
                  "The variational bound became infinite or not a number: scale the columns of the data.");
 }
@@ -173,6 +179,7 @@ static le_status arrive(variational *v, int converged)
   if (v->recent[0] > v->top) {
     v->top = v->recent[0];
     memcpy(v->best, v->q, v->size * sizeof(double));
+    if (v->maximum) memcpy(v->point, v->state, v->point_size * sizeof(double));
   }
   v->phase = ++v->restart < v->restarts ? SWEEPING : RELABELLING;
   return LE_OK;
@@ -199,7 +206,8 @@ static void relabel(variational *v)
 
 static void draw(variational *v)
 {
-  v->ops->draw(v->self, v->n, v->best, v->streams.rng[0], v->point + v->drawn * v->point_size, v->scratch);
+  if (v->maximum) v->drawn = v->draws - 1; /* it is there */
+  else v->ops->draw(v->self, v->n, v->best, v->streams.rng[0], v->point + v->drawn * v->point_size, v->scratch);
   if (++v->drawn >= v->draws) v->phase = FINISHED;
 }
 
