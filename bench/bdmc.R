@@ -2,89 +2,203 @@
 # is worth in a given time, on simulated data whose evidence the sandwich tells. 50 rows, 25 columns, 10 components or
 # attributes, rank 5.
 #
-#   Rscript bench/bdmc.R [trials = 25] [directory = bench/results] [models = clustering,low_rank,binary_attributes]
+#   Rscript bench/bdmc.R one    [trials = 25] [directory = bench/results] [models = clustering,low_rank,binary_attributes]
+#   Rscript bench/bdmc.R many   [datasets = 25] [directory] [models]
+#   Rscript bench/bdmc.R table  [datasets = 3] [directory]
+#   Rscript bench/bdmc.R draw   [directory]
 #
-# Errors are over the trials, each a data set of its own; seconds are those of one estimate on one core. Estimates by AIS,
-# forwards and in reverse, by the sequential harmonic mean (populations of 30) and by SMC with particles that are not
-# resampled combine two chains. Runs the installed package (R_LIBS says which).
+# `one` is the paper's own: independent trials of every estimator on one data set for each model, so that trials can also be
+# combined (figures 2 to 5). `many` has one trial on each of many data sets, since one may be easy or hard. `table` fits each
+# model, hyper-parameters unknown, to data of each (table 1). Seconds are those of one estimate on one core. Estimates by AIS
+# are of one chain. Runs the installed package (R_LIBS says which).
 
 suppressPackageStartupMessages(library(logevidence))
 
 MODELS <- list(
-  clustering = list(model = clustering(components = 10, prior_sd = 1, noise_sd = 1), steps = 3000),
-  low_rank = list(model = low_rank(rank = 5, row_sd = 1, column_sd = 1, noise_sd = 1), steps = 3000),
+  clustering = list(model = clustering(components = 10, prior_sd = 1, noise_sd = 1), steps = 5000),
+  low_rank = list(model = low_rank(rank = 5, row_sd = 1, column_sd = 1, noise_sd = 1), steps = 15000),
   binary_attributes = list(model = binary_attributes(attributes = 10, probabilities = 0.3, prior_sd = 1, noise_sd = 1),
-                           steps = 5000)
+                           steps = 10000)
 )
+UNKNOWN <- list(clustering = clustering(components = 10, infer = TRUE), low_rank = low_rank(rank = 5, infer = TRUE),
+                binary_attributes = binary_attributes(attributes = 10, infer = TRUE))
 
-# One estimate each: forward as a user would get it.
+# One estimate each, as a user would get it. `combine` is what the paper does with several.
+each <- function(sizes, method) lapply(sizes, method)
+lone <- function(method) { # one particle, whose error nobody can tell
+  method$settings[c("1.particles", "1.ess")] <- list(1, 0)
+  method
+}
 ESTIMATORS <- list(
-  `likelihood weighting` = lapply(c(100, 1000, 10000), likelihood_weighting),
-  AIS = lapply(c(10, 30, 100, 300, 1000, 3000), function(t) ais(particles = 2, sigmoidal(t))),
-  `SMC, by rows` = lapply(c(2, 10, 30, 100, 300), function(m) smc("data", particles = m)),
-  `SMC, two lone particles` = lapply(c(1, 3, 10, 30), function(s) smc("data", particles = 2, threshold = 0, steps = s)),
-  `SMC, from the prior` = lapply(c(30, 300, 1000), function(m) smc("data", particles = m, proposal = "prior")),
-  `SMC, by temperature` = lapply(c(10, 100, 300), function(m) smc(particles = m)),
-  `Chib-Murray-Salakhutdinov` = lapply(c(100, 1000), function(d) chib(draws = d, search = d))
+  BIC = list(bic()),
+  `likelihood weighting` = each(c(100, 1000, 10000), likelihood_weighting),
+  AIS = each(c(10, 30, 100, 300, 1000, 3000), function(t) lone(ais(particles = 2, sigmoidal(t)))),
+  `SMC, one particle` = each(c(1, 3, 10, 30), function(s) lone(smc("data", particles = 2, steps = s))),
+  `SMC, by rows` = each(c(3, 10, 30, 100, 300), function(m) smc("data", particles = m)),
+  `SMC, by temperature` = each(c(10, 30, 100, 300), function(m) smc(particles = m)),
+  `nested, 2 points` = each(c(1, 3, 10, 30), function(s) nested(live = 2, steps = s)),
+  `nested, 20 points` = each(c(1, 5), function(s) nested(live = 20, steps = s)),
+  `Chib-Murray-Salakhutdinov` = each(c(100, 1000, 10000), function(d) chib(draws = d, search = min(d, 1000))),
+  `variational Bayes` = each(c(1, 10, 100), function(r) variational(restarts = r, draws = 2))
 )
+REVERSE <- list(`reverse AIS` = list(method = ais(schedule = sigmoidal(3000)), budgets = c(0.01, 0.03, 0.1, 0.3, 1)),
+                `sequential harmonic mean` = list(method = smc("data", particles = 100), budgets = c(0.03, 0.1, 0.3, 1)))
+COMBINE <- c(BIC = "max", `variational Bayes` = "max", `variational Bayes, all labellings` = "max",
+             `nested, 2 points` = "average", `nested, 20 points` = "average", `harmonic mean` = "harmonic",
+             `reverse AIS` = "harmonic", `sequential harmonic mean` = "harmonic")
 
-trial <- function(name, seed) {
+row_of <- function(estimator, size, log_evidence, seconds)
+  data.frame(estimator = estimator, size = size, log_evidence = log_evidence, seconds = seconds)
+
+# Every estimator once, on data whose exact draw is known.
+trial <- function(model, truth, seed) {
+  forward <- lapply(names(ESTIMATORS), function(name) {
+    do.call(rbind, lapply(seq_along(ESTIMATORS[[name]]), function(size) {
+      fit <- evidence(model, truth$data, ESTIMATORS[[name]][[size]], seed = seed, progress = FALSE)
+      seconds <- fit$work[["seconds"]]
+      if (name != "variational Bayes") return(row_of(name, size, fit$log_evidence, seconds))
+      rbind(row_of(name, size, fit$variational$bound, seconds),
+            row_of("variational Bayes, all labellings", size, fit$log_evidence, seconds))
+    }))
+  })
+  # from the exact draw
+  encoded <- logevidence:::encode(model, truth$data)
+  words <- logevidence:::seed_words(seed)
+  harmonic <- lapply(1:3, function(size) {
+    problem <- logevidence:::new_problem(model, encoded, lone(harmonic_mean(particles = 2, draws = 10^(size + 1))), words)
+    problem$settings$from_state <- unname(truth$state)
+    out <- logevidence:::conduct(problem, encoded$rows)
+    row_of("harmonic mean", size, drop(out$log_evidence), drop(out$seconds))
+  })
+  reverse <- lapply(names(REVERSE), function(name) {
+    own <- REVERSE[[name]]
+    path <- if (identical(own$method$path, "data")) NULL else own$method$settings$`1.lambda`
+    do.call(rbind, lapply(seq_along(own$budgets), function(size) {
+      method <- logevidence:::at_budget(logevidence:::latent_method(own$method), path, own$budgets[size], 1)
+      walked <- logevidence:::walk_chains(model, encoded, method, 1, words, 2 * size, unname(truth$state), function(share) NULL)
+      row_of(name, size, walked$log_evidence, walked$seconds)
+    }))
+  })
+  do.call(rbind, c(forward, harmonic, reverse))
+}
+
+true_evidence <- function(own, seed) {
+  truth <- bdmc(own$model, 50, 25, ais(schedule = sigmoidal(own$steps)), chains = 25, budgets = 1, seed = seed, progress = FALSE)
+  list(data = truth$data, state = truth$state, middle = mean(unlist(truth$bounds[c("lower", "upper")])), gap = truth$bounds$gap)
+}
+
+compare_on <- function(name, datasets, trials) {
   own <- MODELS[[name]]
-  truth <- bdmc(own$model, 50, 25, ais(schedule = sigmoidal(own$steps)), chains = 10, seed = seed, progress = FALSE)
-  bounds <- truth$bounds[nrow(truth$bounds), ]
-  middle <- (bounds$lower + bounds$upper) / 2
-  forward <- do.call(rbind, lapply(names(ESTIMATORS), function(estimator) {
-    do.call(rbind, lapply(seq_along(ESTIMATORS[[estimator]]), function(size) {
-      fit <- evidence(own$model, truth$data, ESTIMATORS[[estimator]][[size]], seed = seed + 1000, progress = FALSE)
-      data.frame(estimator = estimator, size = size, error = fit$log_evidence - middle, seconds = fit$work[["seconds"]])
-    }))
+  do.call(rbind, lapply(seq_len(datasets), function(d) {
+    truth <- true_evidence(own, d)
+    runs <- do.call(rbind, lapply(seq_len(trials), function(t) cbind(trial = t, trial(own$model, truth, 1000 * d + t))))
+    cbind(model = name, dataset = d, truth = truth$middle, gap = truth$gap, runs, error = runs$log_evidence - truth$middle)
   }))
-  # and backward, from the exact draw
-  backward <- do.call(rbind, lapply(list(`reverse AIS` = ais(schedule = sigmoidal(1000)), `sequential harmonic mean` =
-    smc("data", particles = 30)), function(method) {
-      b <- bdmc(own$model, 50, 25, method, chains = 2, seed = seed, progress = FALSE)$bounds
-      data.frame(size = seq_len(nrow(b)), error = b$upper - middle, seconds = b$seconds / 2)
-    }))
-  backward$estimator <- sub("\\.[0-9]+$", "", rownames(backward))
-  cbind(model = name, trial = seed, truth = middle, gap = bounds$gap, rbind(forward, backward[names(forward)]))
 }
 
+log_mean <- function(x) max(x) + log(mean(exp(x - max(x))))
+combined <- function(errors, estimator) {
+  how <- if (estimator %in% names(COMBINE)) COMBINE[[estimator]] else "arithmetic"
+  switch(how, max = max(errors), average = mean(errors), harmonic = -log_mean(-errors), arithmetic = log_mean(errors))
+}
+
+summarise <- function(runs) {
+  parts <- split(runs, list(runs$estimator, runs$size), drop = TRUE)
+  out <- do.call(rbind, lapply(parts, function(p) {
+    data.frame(estimator = p$estimator[1], size = p$size[1], seconds = mean(p$seconds), mean = mean(p$error),
+               half = 1.96 * stats::sd(p$error) / sqrt(nrow(p)), rms = sqrt(mean(p$error^2)),
+               combined = if (length(unique(p$dataset)) == 1) combined(p$error, p$estimator[1]) else NA)
+  }))
+  out[order(out$estimator, out$size), ]
+}
+
+panel <- function(summary, what, main, colours, limits = NULL, log = "xy", guide = NULL) {
+  y <- summary[[what]]
+  if (log == "xy") y <- pmax(abs(y), 0.03)
+  plot(summary$seconds, y, type = "n", log = log, xlab = "Seconds of one estimate", ylab = "", ylim = limits, font.main = 2,
+       cex.main = 1, main = main, adj = 0)
+  abline(h = guide, col = "grey60", lty = 2)
+  for (estimator in unique(summary$estimator)) {
+    own <- summary$estimator == estimator
+    if (what == "mean") suppressWarnings(
+      arrows(summary$seconds[own], y[own] - summary$half[own], y1 = y[own] + summary$half[own], angle = 90, code = 3, length = 0.02,
+             col = colours[[estimator]]))
+    lines(summary$seconds[own], y[own], col = colours[[estimator]], type = "o", pch = 16, cex = 0.8, lwd = 1.5)
+  }
+}
+
+# The paper's figures: estimates by time, from afar and near, and errors, alone and combined.
 figure <- function(summary, name, file) {
-  png(file, 1100, 750, res = 130)
+  png(file, 1700, 1150, res = 130)
   on.exit(dev.off())
-  par(mar = c(3.6, 5, 2.6, 12), mgp = c(2.4, 0.6, 0), tcl = -0.3, las = 1)
-  own <- summary[summary$model == name, ]
-  names <- unique(own$estimator)
+  one <- !anyNA(summary$combined)
+  layout(rbind(c(1, 2, 5), c(3, 4, 5)), widths = c(1, 1, 0.62))
+  par(mar = c(3.6, 4.2, 2.6, 0.8), mgp = c(2.3, 0.6, 0), tcl = -0.3, las = 1, cex = 0.85)
+  names <- unique(summary$estimator)
   colours <- setNames(grDevices::hcl.colors(length(names), "Dark 3"), names)
-  plot(own$seconds, own$rms, type = "n", log = "xy", xlab = "Seconds", ylab = "", font.main = 2, cex.main = 1,
-       main = sprintf("%s: error of the log evidence by time", sub("_", " ", name)))
-  title(ylab = "rms error, nats", line = 3.6)
-  abline(h = 10, col = "grey60", lty = 2)
-  for (estimator in names) {
-    line <- own[own$estimator == estimator, ]
-    line <- line[order(line$seconds), ]
-    lines(line$seconds, line$rms, col = colours[[estimator]], type = "o", pch = 16, lwd = 1.5)
-  }
-  legend(grconvertX(1.02, "npc"), grconvertY(1, "npc"), names, col = colours, lwd = 2, pch = 16, bty = "n", xpd = TRUE, cex = 0.8)
+  title <- sub("_", " ", name)
+  panel(summary, "mean", paste0(title, ": mean error of the log evidence, nats"), colours, log = "x", guide = 0)
+  panel(summary, "mean", "the same, nearer", colours, c(-40, 40), "x", 0)
+  panel(summary, "rms", "rms error of one estimate", colours, guide = 10)
+  if (one) panel(summary, "combined", "error of all trials combined", colours, guide = 10) else plot.new()
+  par(mar = c(0, 0, 0, 0))
+  plot.new()
+  legend("left", names, col = colours, lwd = 2, pch = 16, bty = "n")
 }
 
-main <- function(trials = "25", directory = "bench/results", models = paste(names(MODELS), collapse = ",")) {
-  dir.create(directory, showWarnings = FALSE, recursive = TRUE)
-  all <- NULL
+report <- function(runs, name, kind, directory) {
+  summary <- summarise(runs)
+  gaps <- tapply(runs$gap, runs$dataset, `[`, 1)
+  cat(sprintf("%s, %s: gap of the sandwich %.2f on average, %.2f at most\n", name, kind, mean(gaps), max(gaps)))
+  cat(sprintf("%-34s %10s %10s %10s %10s\n", "estimator", "seconds", "mean", "rms", "combined"))
+  cat(sprintf("%-34s %10.4f %10.2f %10.2f %10.2f\n", summary$estimator, summary$seconds, summary$mean, summary$rms,
+              summary$combined), sep = "")
+  figure(summary, name, file.path(directory, sprintf("bdmc-%s-%s.png", name, kind)))
+}
+
+comparison <- function(kind, count, directory, models) {
   for (name in strsplit(models, ",")[[1]]) {
-    own <- do.call(rbind, lapply(seq_len(as.integer(trials)), function(seed) trial(name, seed)))
-    all <- rbind(all, own)
-    summary <- aggregate(cbind(error, seconds) ~ model + estimator + size, own, mean)
-    squares <- aggregate(error^2 ~ model + estimator + size, own, mean)
-    summary$rms <- sqrt(squares[[4]])
-    summary <- summary[order(summary$estimator, summary$size), ]
-    gaps <- tapply(own$gap, own$trial, `[`, 1)
-    cat(sprintf("%s: gap of the sandwich %.2f on average, %.2f at most\n", name, mean(gaps), max(gaps)))
-    cat(sprintf("%-28s %10s %10s %10s\n", "estimator", "seconds", "mean", "rms"))
-    cat(sprintf("%-28s %10.4f %10.2f %10.2f\n", summary$estimator, summary$seconds, summary$error, summary$rms), sep = "")
-    figure(summary, name, file.path(directory, sprintf("bdmc-%s.png", name)))
-    write.csv(own, file.path(directory, sprintf("bdmc-%s.csv", name)), row.names = FALSE)
+    runs <- if (kind == "one") compare_on(name, 1, count) else compare_on(name, count, 1)
+    number <- vapply(runs, is.numeric, NA)
+    runs[number] <- lapply(runs[number], signif, 8)
+    write.csv(runs, file.path(directory, sprintf("bdmc-%s-%s.csv", name, kind)), row.names = FALSE)
+    report(runs, name, kind, directory)
   }
 }
 
-do.call(main, as.list(commandArgs(trailingOnly = TRUE)))
+# Table 1: log evidence of each model, hyper-parameters unknown, on data of each.
+cross_table <- function(datasets, directory) {
+  method <- ais(particles = 5, sigmoidal(30000))
+  runs <- do.call(rbind, lapply(seq_len(datasets), function(d) do.call(rbind, lapply(names(MODELS), function(from) {
+    data <- bdmc(MODELS[[from]]$model, 50, 25, ais(schedule = sigmoidal(2)), chains = 2, budgets = 1, seed = d, progress = FALSE)$data
+    do.call(rbind, lapply(names(UNKNOWN), function(to) {
+      fit <- evidence(UNKNOWN[[to]], data, method, seed = d, progress = FALSE)
+      # nested sampling crosses phase transitions, annealing does not
+      check <- evidence(UNKNOWN[[to]], data, nested(live = 25, steps = 10), seed = d, progress = FALSE)
+      data.frame(dataset = d, data = from, model = to, log_evidence = fit$log_evidence, se = fit$se,
+                 seconds = fit$work[["seconds"]], nested = check$log_evidence, nested_se = check$se)
+    }))
+  }))))
+  write.csv(runs, file.path(directory, "bdmc-table.csv"), row.names = FALSE)
+  for (d in seq_len(datasets)) {
+    own <- runs[runs$dataset == d, ]
+    value <- matrix(own$log_evidence, 3, byrow = TRUE, dimnames = list(data = names(MODELS), model = names(UNKNOWN)))
+    cat("data set", d, "\n")
+    print(round(value, 1))
+    cat("less than the true model's:\n")
+    print(round(diag(value) - value, 1))
+  }
+  cat(sprintf("largest difference from nested sampling %.1f nats, %.1f of its standard errors\n",
+              max(abs(runs$nested - runs$log_evidence)), max(abs(runs$nested - runs$log_evidence) / runs$nested_se)))
+}
+
+main <- function(what = "one", count = NULL, directory = "bench/results", models = paste(names(MODELS), collapse = ",")) {
+  if (what == "draw" && !is.null(count)) directory <- count
+  dir.create(directory, showWarnings = FALSE, recursive = TRUE)
+  if (what == "table") return(cross_table(as.integer(if (is.null(count)) 3 else count), directory))
+  if (what != "draw") return(comparison(what, as.integer(if (is.null(count)) 25 else count), directory, models))
+  for (name in names(MODELS)) for (kind in c("one", "many"))
+    report(read.csv(file.path(directory, sprintf("bdmc-%s-%s.csv", name, kind))), name, kind, directory)
+}
+
+invisible(do.call(main, as.list(commandArgs(trailingOnly = TRUE))))
