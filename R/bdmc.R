@@ -55,43 +55,68 @@
 #' plot(sandwich)
 #'
 #' @export
-bdmc <- function(model, n, columns = 2, method = ais(schedule = sigmoidal(1000)), chains = 10, budgets = c(0.01, 0.1, 1),
-                 seed = NULL, progress = interactive()) {
+bdmc <- function(model, n = NULL, columns = 2, method = ais(schedule = sigmoidal(1000)), chains = 10,
+                 budgets = c(0.01, 0.1, 1), data = NULL, seed = NULL, progress = interactive()) {
   check_is_model(model)
-  if (!is_latent(model)) fail("`model` must be one with latent variables, such as clustering(), not ", model$name, "().")
-  n <- check_count(n, "n", 2, 1e6)
-  if (is.null(model$formula)) columns <- check_count(columns, "columns", 1, 1e5)
   check_is_method(method)
-  by_rows <- method$name == "smc" && identical(method$path, "data")
-  if (method$name != "ais" && !by_rows)
-    fail("`method` must be ais() or smc(\"data\"), whose walks can be reversed, not ", deparse1(method$call), ".")
+  check_reversible(method, model)
   chains <- check_count(chains, "chains", 2, 1e5)
   if (!is_plain_numeric(budgets) || length(budgets) == 0 || anyNA(budgets) || any(budgets <= 0) || any(diff(budgets) <= 0) ||
       max(budgets) != 1)
     fail("`budgets` must be increasing shares, the last of them 1.")
   progress <- check_flag(progress, "progress")
-  method <- latent_method(method)
   words <- seed_words(seed)
-  made <- simulate_latent(model, n, columns, words)
-  encoded <- encode(model, made$data)
-  bar <- progress_bar(progress, n)
+  made <- if (is_latent(model)) {
+    if (!is.null(data)) fail("`data` must be left out for a model with latent variables: `n` and `columns` say all.")
+    n <- check_count(n, "n", 2, 1e6)
+    if (is.null(model$formula)) columns <- check_count(columns, "columns", 1, 1e5)
+    simulate_latent(model, n, columns, words)
+  } else {
+    blank <- blank_for(model, n, columns, data)
+    simulate_from(model, blank, prior_draw(model, blank, words), words)
+  }
+  sandwich(model, made, method, chains, budgets, words, progress)
+}
+
+check_reversible <- function(method, model) {
+  allowed <- if (is_latent(model)) "ais() or smc(\"data\")" else "ais() or smc()"
+  by_rows <- identical(method$path, "data")
+  if (!method$name %in% c("ais", "smc") || (is_latent(model) && method$name == "smc" && !by_rows))
+    fail("`method` must be ", allowed, ", whose walks can be reversed, not ", deparse1(method$call), ".")
+  kernel <- method$kernels[[1]]
+  if (!is_latent(model) && !kernel$name %in% c("hmc", "rwm", "slice"))
+    fail("`kernel` must be hmc(), mala(), rwm() or slice(), which leave the posterior exactly as it is, not ", kernel$name,
+         "(): where steps have an error of their own there are no bounds.")
+}
+
+#' Both bounds at every budget, for data and what they were made from
+#'
+#' @param made As from `simulate_latent()` or `simulate_from()`.
+#' @param warm Moves under the posterior before a reverse walk, at the least.
+#' @noRd
+sandwich <- function(model, made, method, chains, budgets, words, progress, warm = 0) {
+  encoded <- made$encoded
+  bar <- progress_bar(progress, encoded$n)
   on.exit(bar$close())
-  path <- if (by_rows) NULL else frozen_path(model, encoded, method, words)
+  freeze <- if (is_latent(model)) frozen_latent else frozen_walk
+  frozen <- freeze(model, encoded, method, words, chains, warm)
   rounds <- length(budgets)
   results <- lapply(seq_along(budgets), function(b) {
     walk <- function(reverse) {
-      walk_chains(model, encoded, at_budget(method, path, budgets[b], chains), chains, words, 2 * b + reverse,
-                  if (reverse) made$state, function(share) bar$show((b - 1 + (share + reverse) / 2) / rounds, n))
+      walk_chains(model, encoded, frozen(budgets[b], if (reverse) made$state), chains, words, 2 * b + reverse,
+                  if (reverse) -1 else 1, function(share) bar$show((b - 1 + (share + reverse) / 2) / rounds, encoded$n))
     }
     list(forward = walk(FALSE), reverse = walk(TRUE))
   })
   last <- results[[rounds]]
   structure(
     list(bounds = bounds_of(results, budgets, words), data = made$data, state = made$named, forward = last$forward$log_evidence,
-         reverse = last$reverse$log_evidence, chains = chains, model = model, method = method, seed = words),
+         reverse = last$reverse$log_evidence, chains = chains, model = model, method = method, seed = words, n = encoded$n),
     class = "bdmc"
   )
 }
+
+# Data and what they were made from ---------------------------------------------------------------
 
 #' A state, and data made from it
 #' @noRd
@@ -115,7 +140,48 @@ simulate_latent <- function(model, n, columns, words) {
   names <- state_names(model, n, labels)
   # C lays out room for one row more
   state <- state[seq_along(names)]
-  list(data = data, state = state, named = stats::setNames(state, names))
+  list(data = data, encoded = encode(model, data), state = state, named = stats::setNames(state, names))
+}
+
+#' Data still to be simulated, as from `template()`
+#' @noRd
+blank_for <- function(model, n, columns, data) {
+  if (inherits(model, "custom_model")) fail("`model` must be one that can simulate data, not a custom_model().")
+  if (is.null(data) == is.null(n))
+    fail("Exactly one of `data` and `n` must be given, not ", if (is.null(n)) "neither" else "both", ".")
+  if (!is.null(n)) n <- check_count(n, "n", 1, 1e8)
+  open <- inherits(model, "gaussian_mixture") && is.null(model$formula) && is.null(names(model$location)) &&
+    length(model$location) == 1
+  if (is.null(data) && open) data <- matrix(0, n, check_count(columns, "columns", 1, 1e5))
+  template(model, data, n)
+}
+
+# Not the words of the walks: what tunes them must know of the draw only what the data say.
+prior_draw <- function(model, blank, words) {
+  as.vector(model_caller(model, blank$encoded)("draw_prior", extra = list(n = 1, seed = next_seed(words, 1))))
+}
+
+#' Data made from a point
+#' @noRd
+simulate_from <- function(model, blank, theta, words) {
+  rows <- model_caller(model, blank$encoded)("simulate", matrix(theta, ncol = 1), list(seed = next_seed(words, 2)))
+  data <- decode(model, blank$encoded, rows, blank$data)
+  list(data = data, encoded = encode(model, data), state = theta, named = stats::setNames(theta, blank$encoded$theta_names))
+}
+
+# Walks that adapt to nothing ---------------------------------------------------------------------
+
+#' How the walks of latent states go: a method, for a share of its size and the state that reverse walks start from
+#' @noRd
+frozen_latent <- function(model, encoded, method, words, chains, warm) {
+  method <- latent_method(method)
+  path <- if (method$settings$by_rows == 0) frozen_path(model, encoded, method, words)
+  function(budget, state) {
+    method <- at_budget(method, path, budget, chains)
+    method$settings$reverse <- as.double(!is.null(state))
+    method$settings$from_state <- state
+    method
+  }
 }
 
 #' The temperatures of both directions: those given, or those that a pilot run chose
@@ -140,19 +206,54 @@ at_budget <- function(method, path, budget, chains) {
   method
 }
 
-#' Log estimates of the evidence, one for each chain
+#' The same for points in R^d: both directions follow the path of a pilot run
 #' @noRd
-walk_chains <- function(model, encoded, method, chains, words, index, state, show) {
-  reverse <- !is.null(state)
-  method$settings$reverse <- as.double(reverse)
-  if (reverse) method$settings$from_state <- state
+frozen_walk <- function(model, encoded, method, words, chains, warm) {
+  pilot <- method
+  pilot$settings$record <- 1
+  path <- conduct(new_problem(model, encoded, pilot, words), encoded$rows)$path
+  settings <- method$settings
+  alone <- method$name == "ais"
+  function(budget, state) {
+    taken <- if (alone) thinned_path(path, budget) else path
+    if (!is.null(state)) taken[PATH[["moves"]], ncol(taken)] <- max(taken[PATH[["moves"]], ncol(taken)], warm)
+    settings$`1.schedule` <- "one"
+    settings$`1.ess` <- 0
+    settings$`1.particles` <- if (alone) chains else max(2, round(budget * settings$`1.particles`))
+    settings$follow <- as.double(taken)
+    settings$reverse <- as.double(!is.null(state))
+    settings$from_state <- state
+    method$settings <- settings
+    method
+  }
+}
+
+# As C writes a path, a column for each distribution.
+PATH <- c(seen = 1, chunk = 2, lambda = 3, moves = 4, step = 5)
+
+#' A share of a path's temperatures, each with what the one above it was tuned to
+#' @noRd
+thinned_path <- function(path, share) {
+  whole <- ncol(path)
+  steps <- max(1, round(share * whole))
+  if (steps == whole) return(path)
+  at <- whole * seq_len(steps) / steps
+  taken <- path[, ceiling(at), drop = FALSE]
+  taken[PATH[["lambda"]], ] <- stats::approx(0:whole, c(0, path[PATH[["lambda"]], ]), at)$y
+  taken
+}
+
+#' Log estimates of the evidence, one for each chain
+#'
+#' @param sign Of the logarithms that weights stand for: -1 for reciprocals.
+#' @noRd
+walk_chains <- function(model, encoded, method, chains, words, index, sign, show) {
   walk <- function(chain, part) {
     problem <- new_problem(model, encoded, method, words)
     problem$replicate <- index * 1e5 + chain
     conduct(problem, encoded$rows, function(done, rows) show(part(done)))
   }
-  sign <- if (reverse) -1 else 1
-  if (!method$settings$by_rows) {
+  if (method$name == "ais") {
     out <- walk(1, identity)
     return(list(log_evidence = sign * drop(out$log_weights), seconds = drop(out$seconds)))
   }
@@ -188,7 +289,8 @@ bounds_of <- function(results, budgets, words) {
 print.bdmc <- function(x, ...) {
   check_no_dots(...)
   bounds <- x$bounds
-  cat(model_line(x$model), ", ", nrow(x$data), " simulated rows of ", count_of(ncol(x$data), "column"), "\n", sep = "")
+  cat(model_line(x$model), ", ", x$n, " simulated rows", if (is_latent(x$model)) paste0(" of ", count_of(ncol(x$data), "column")),
+      "\n", sep = "")
   cat(deparse1(x$method$call), ", ", x$chains, " chains each way\n\n", sep = "")
   digits <- function(values) sprintf("%.1f", values)
   shown <- cbind(
@@ -205,10 +307,13 @@ print.bdmc <- function(x, ...) {
     sprintf("The log evidence of these data lies between %.2f and %.2f (95%% of bootstrapped chains: %.2f to %.2f). ", min(last$lower, last$upper),
             max(last$lower, last$upper), min(last$lower_low, last$upper_low), max(last$lower_high, last$upper_high)),
     sprintf("One chain's draws are at most %.1f nats (Kullback-Leibler) from the posterior.", max(last$kl, 0)),
-    if (last$gap > 1) " The bounds have not met: more temperatures, sweeps or particles would bring them closer."
+    if (last$gap > 1) paste0(" The bounds have not met: more temperatures, ", moves_of(x$model),
+                             " or particles would bring them closer.")
   ))
   invisible(x)
 }
+
+moves_of <- function(model) if (is_latent(model)) "sweeps" else "moves"
 
 #' @rdname bdmc
 #' @export
@@ -266,24 +371,62 @@ plot.bdmc <- function(x, ...) {
 #'
 #' @seealso [bdmc()]
 #' @export
-sandwich_check <- function(fit, datasets = 5, chains = NULL, seed = NULL, progress = interactive()) {
+sandwich_check <- function(fit, datasets = 5, chains = NULL, data = NULL, from = c("posterior", "prior"), seed = NULL,
+                           progress = interactive()) {
   check_is_fit(fit)
-  if (!is_latent(fit$model)) fail("`fit` must be of a model with latent variables, such as clustering(), not ", fit$model$name, "().")
+  check_reversible(fit$method, fit$model)
   datasets <- check_count(datasets, "datasets", 1, 1e4)
+  from <- check_choice(from, "from", c("posterior", "prior"))
   settings <- fit$method$settings
   if (is.null(chains)) chains <- if (fit$method$name == "ais") settings$`1.particles` else 5
+  chains <- check_count(chains, "chains", 2, 1e5)
   words <- seed_words(seed)
-  width <- length(fit$design$columns)
   restore <- own_generator(words, keep = FALSE)
   picks <- tryCatch(sample.int(nrow(fit$parameters), datasets, TRUE, exp(fit$log_weights)), finally = restore())
+  check <- if (is_latent(fit$model)) checked_latent else checked_walk(fit, data)
   rows <- lapply(seq_len(datasets), function(i) {
-    model <- settled_model(fit$model, fit$parameters[picks[i], ])
-    model["formula"] <- list(NULL)
-    method <- fit$method
-    made <- bdmc(model, fit$n, width, method, chains, 1, method_seed(words, i), progress)
-    made$bounds[c("lower", "upper", "gap", "kl", "seconds")]
+    point <- if (from == "posterior") fit$parameters[picks[i], ]
+    check(fit, point, chains, seed_words(method_seed(words, i)), progress)$bounds[c("lower", "upper", "gap", "kl", "seconds")]
   })
-  structure(do.call(rbind, rows), class = c("sandwich_check", "data.frame"), fit = fit, chains = chains)
+  structure(do.call(rbind, rows), class = c("sandwich_check", "data.frame"), fit = fit, chains = chains, from = from)
+}
+
+#' A sandwich of data from the model of a latent fit; `point` settles what it inferred of variances and probabilities
+#' @noRd
+checked_latent <- function(fit, point, chains, words, progress) {
+  model <- if (is.null(point)) fit$model else settled_model(fit$model, point)
+  model["formula"] <- list(NULL)
+  made <- simulate_latent(model, fit$n, length(fit$design$columns), words)
+  sandwich(model, made, fit$method, chains, 1, words, progress)
+}
+
+#' The same for other models, of data made from `point` or, where it is NULL, a draw from the prior
+#' @noRd
+checked_walk <- function(fit, data) {
+  model <- fit$model
+  blank <- blank_like(fit, data)
+  function(fit, point, chains, words, progress) {
+    theta <- if (is.null(point)) prior_draw(model, blank, words) else unname(point)
+    made <- simulate_from(model, blank, theta, words)
+    sandwich(model, made, fit$method, chains, 1, words, progress, warm = if (is.null(point)) 0 else WARM_MOVES)
+  }
+}
+
+# A draw from the posterior of one data set becomes one from that of another by so many moves, as far as moves can tell.
+WARM_MOVES <- 100
+
+#' Data of the shape of a fit's own, to be simulated
+#' @noRd
+blank_like <- function(fit, data) {
+  columns <- fit$design$columns
+  if (is.null(data) && inherits(fit$model, "gaussian_mixture"))
+    data <- `colnames<-`(matrix(1, fit$n, length(columns)), columns)
+  blank <- blank_for(fit$model, if (is.null(data)) fit$n, NULL, data)
+  if (blank$encoded$n != fit$n)
+    fail("`data` must have as many rows as those of the fit (", fit$n, "), not ", blank$encoded$n, ".")
+  if (!identical(blank$encoded$theta_names, colnames(fit$parameters)))
+    fail("`data` must be like those of the fit, with the parameters ", show_names(colnames(fit$parameters)), ".")
+  blank
 }
 
 #' The model with what a state says of its variances and probabilities
@@ -318,7 +461,7 @@ print.sandwich_check <- function(x, ...) {
   cat_wrapped(paste0(
     sprintf("Between the bounds lie %.2f nats on average, at most %.2f. ", mean(x$gap), worst),
     if (worst < 1) "On data like these the settings are good to about a nat. "
-    else "More temperatures, sweeps or particles would bring the bounds together. ",
+    else paste0("More temperatures, ", moves_of(fit$model), " or particles would bring the bounds together. "),
     "This is advice, not a guarantee: the data themselves may be harder than what the model makes of them."
   ))
   invisible(x)
