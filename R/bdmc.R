@@ -92,9 +92,9 @@ check_reversible <- function(method, model) {
 #' Both bounds at every budget, for data and what they were made from
 #'
 #' @param made As from `simulate_latent()` or `simulate_from()`.
-#' @param warm Moves under the posterior before a reverse walk, at the least.
+#' @param warm How many times as many moves under the posterior as elsewhere a reverse walk begins with.
 #' @noRd
-sandwich <- function(model, made, method, chains, budgets, words, progress, warm = 0) {
+sandwich <- function(model, made, method, chains, budgets, words, progress, warm = 1) {
   encoded <- made$encoded
   bar <- progress_bar(progress, encoded$n)
   on.exit(bar$close())
@@ -147,6 +147,8 @@ simulate_latent <- function(model, n, columns, words) {
 #' @noRd
 blank_for <- function(model, n, columns, data) {
   if (inherits(model, "custom_model")) fail("`model` must be one that can simulate data, not a custom_model().")
+  if (inherits(model, "compiled_model") && compiled_says(model)("simulates") == 0)
+    fail("`model` must be one that can simulate data, and `", model$args$.symbol, "` has no `simulate`.")
   if (is.null(data) == is.null(n))
     fail("Exactly one of `data` and `n` must be given, not ", if (is.null(n)) "neither" else "both", ".")
   if (!is.null(n)) n <- check_count(n, "n", 1, 1e8)
@@ -216,7 +218,7 @@ frozen_walk <- function(model, encoded, method, words, chains, warm) {
   alone <- method$name == "ais"
   function(budget, state) {
     taken <- if (alone) thinned_path(path, budget) else path
-    if (!is.null(state)) taken[PATH[["moves"]], ncol(taken)] <- max(taken[PATH[["moves"]], ncol(taken)], warm)
+    if (!is.null(state)) taken[PATH[["moves"]], ncol(taken)] <- warm * taken[PATH[["moves"]], ncol(taken)]
     settings$`1.schedule` <- "one"
     settings$`1.ess` <- 0
     settings$`1.particles` <- if (alone) chains else max(2, round(budget * settings$`1.particles`))
@@ -297,7 +299,7 @@ print.bdmc <- function(x, ...) {
     format(c("share", format(bounds$budget)), justify = "right"),
     format(c("lower", digits(bounds$lower)), justify = "right"),
     format(c("upper", digits(bounds$upper)), justify = "right"),
-    format(c("gap", sprintf("%.2f", bounds$gap)), justify = "right"),
+    format(c("gap", sprintf("%.2f", round(bounds$gap, 2) + 0)), justify = "right"),
     format(c("time", vapply(bounds$seconds, show_time, "")), justify = "right")
   )
   cat(paste0(apply(shown, 1, paste, collapse = "  "), "\n"), sep = "")
@@ -408,12 +410,12 @@ checked_walk <- function(fit, data) {
   function(fit, point, chains, words, progress) {
     theta <- if (is.null(point)) prior_draw(model, blank, words) else unname(point)
     made <- simulate_from(model, blank, theta, words)
-    sandwich(model, made, fit$method, chains, 1, words, progress, warm = if (is.null(point)) 0 else WARM_MOVES)
+    sandwich(model, made, fit$method, chains, 1, words, progress, warm = if (is.null(point)) 1 else WARM)
   }
 }
 
-# A draw from the posterior of one data set becomes one from that of another by so many moves, as far as moves can tell.
-WARM_MOVES <- 100
+# Ten times as many moves as between two distributions bring a draw from near a posterior into it, if moves get anywhere.
+WARM <- 10
 
 #' Data of the shape of a fit's own, to be simulated
 #' @noRd
@@ -453,7 +455,7 @@ print.sandwich_check <- function(x, ...) {
   fit <- attr(x, "fit")
   if (is.null(fit) || !all(c("gap", "kl") %in% names(x))) return(print.data.frame(x))
   cat(model_line(fit$model), ", ", deparse1(fit$method$call), "\n", sep = "")
-  cat(count_of(nrow(x), "data set"), " of ", count_of(fit$n, "row"), " simulated from the fit, ", attr(x, "chains"),
+  cat(count_of(nrow(x), "data set"), " of ", count_of(fit$n, "row"), " simulated from the ", if (identical(attr(x, "from"), "prior")) "prior" else "fit", ", ", attr(x, "chains"),
       " chains each way\n\n", sep = "")
   print.data.frame(data.frame(lapply(x[c("lower", "upper", "gap", "kl")], round, 2)), row.names = FALSE)
   cat("\n")
