@@ -49,7 +49,7 @@ test_that("Z forwards and 1/Z in reverse are unbiased, for every kernel along bo
 })
 
 # A mixture of two components of one column, by the sum over all ways to divide its rows: the evidence, and exact draws.
-divided <- function(y, mean_scale = 2) {
+divided <- function(y, mean_scale) {
   picks <- as.matrix(expand.grid(rep(list(1:2), length(y))))
   part <- function(y) {
     n <- length(y)
@@ -75,12 +75,13 @@ divided <- function(y, mean_scale = 2) {
 }
 
 test_that("so they are for mixtures, whose labels follow a reference", {
-  y <- c(-1.5, -0.2, 1.8, 2.2)
-  model <- gaussian_mixture(components = 2)
+  # narrow enough a prior that weights have a variance
+  y <- c(-1, -0.2, 0.8, 1.1)
+  model <- gaussian_mixture(components = 2, mean_scale = 0.5)
   set.seed(test_seed(2))
-  exact <- divided(y)
-  for (method in list(ais(20, linear(5), steps = 1), ais(10, adaptive(0.8), rwm(), 2),
-                      smc(particles = 10, ess = 0.8, kernel = slice(), steps = 1),
+  exact <- divided(y, 0.5)
+  for (method in list(ais(20, linear(5), steps = 1), ais(10, linear(6), rwm(), 2), ais(10, linear(6), slice(), 1),
+                      smc(particles = 10, ess = 0.97, kernel = slice(), steps = 1),
                       smc("data", 20, kernel = rwm(mass = "identity"), steps = 2, move = "always"))) {
     labelled <- path_of(model, matrix(y), method)[6, ]
     expect_identical(any(labelled == 1), method$kernels[[1]]$mass != "identity")
@@ -160,7 +161,7 @@ covariates <- data.frame(x = line_data$x)
 test_that("bounds hold on simulated data, and close with the budget", {
   for (method in list(ais(schedule = linear(30)), ais(30, adaptive(0.95), rwm()), smc(particles = 40),
                       smc("data", 40, move = "always"), smc("data", 40, kernel = slice()))) {
-    runs <- lapply(1:60, function(seed) bread(line, data = covariates, method = method, chains = 3, budgets = c(0.1, 1), seed = seed))
+    runs <- lapply(1:30, function(seed) bread(line, data = covariates, method = method, chains = 3, budgets = c(0.1, 1), seed = seed))
     truth <- vapply(runs, function(s) model_functions(line, s$data)$exact(), 0)
     lower <- vapply(runs, function(s) s$bounds$lower, c(0, 0)) - rep(truth, each = 2)
     upper <- vapply(runs, function(s) s$bounds$upper, c(0, 0)) - rep(truth, each = 2)
@@ -185,7 +186,7 @@ test_that("bounds meet for every model", {
                 list(gaussian_mixture(components = 2), n = 15, columns = 1),
                 list(gaussian_mixture(~ a + b, components = 2), n = 15))
   for (case in cases) for (method in list(ais(schedule = adaptive(0.99)), smc(particles = 200, steps = 4))) {
-    s <- do.call(bread, c(case, method = list(method), budgets = 1, chains = 15))
+    s <- do.call(bread, c(case, method = list(method), budgets = 1, chains = 10))
     expect_lt(abs(s$bounds$gap), 1, label = paste(case[[1]]$name, method$name))
     expect_identical(encode(case[[1]], s$data)$n, as.integer(s$n))
     expect_named(s$state, encode(case[[1]], s$data)$theta_names)
@@ -201,7 +202,9 @@ test_that("data, draw and walks have random numbers of their own", {
   before <- .Random.seed
   same()
   expect_identical(.Random.seed, before)
-  prior <- vapply(1:300, function(s) same(seed = s, budgets = 1, chains = 2)$state, c(0, 0))
+  blank <- template(line, covariates, NULL)
+  prior <- vapply(1:300, function(s) prior_draw(line, blank, words(s)), c(0, 0))
+  expect_identical(unname(same()$state), prior[, 1])
   expect_gt(stats::ks.test(prior / 0.7, "pnorm")$p.value, 1e-4)
 })
 
@@ -240,12 +243,12 @@ test_that("a fit is checked on data like its own, or like the prior's", {
   # data far from the prior are harder than those that the prior makes
   far <- data.frame(x = line_data$x, y = 4 + 4 * line_data$x + line_data$y)
   fit <- evidence(line, far, ais(40, linear(4), steps = 1), seed = test_seed(1), progress = FALSE)
-  check <- function(...) sandwich_check(fit, 10, 10, data = far, ..., seed = test_seed(1), progress = FALSE)
+  check <- function(...) sandwich_check(fit, 8, 10, data = far, ..., seed = test_seed(1), progress = FALSE)
   like_fit <- check()
   like_prior <- check(from = "prior")
-  expect_identical(dim(like_fit), c(10L, 5L))
+  expect_identical(dim(like_fit), c(8L, 5L))
   expect_gt(mean(like_fit$gap), 2 * mean(like_prior$gap))
-  expect_match(said(like_fit), "10 data sets of 8 rows simulated from the fit, 10 chains each way", fixed = TRUE)
+  expect_match(said(like_fit), "8 data sets of 8 rows simulated from the fit, 10 chains each way", fixed = TRUE)
   expect_match(said(like_prior), "simulated from the prior, 10 chains", fixed = TRUE)
   expect_identical(check()$upper, like_fit$upper)
   blobs <- data.frame(a = c(-2:2, 5:9), b = c(1:5, 5:1))
