@@ -7,7 +7,9 @@ line_data$y <- 0.5 * line_data$x + rnorm(8)
 line <- linear_regression(y ~ x, sigma = 1, prior_sd = 0.7)
 
 # Settings of a walk besides those of its method, and the result.
-walked <- function(model, data, method, seed, ...) finish_run(start_run(with_settings(run_problem(model, data, method, seed), ...)))
+walked <- function(model, data, method, seed, ...) {
+  finish_run(start_run(with_settings(run_problem(model, data, method, seed), ...)))
+}
 with_settings <- function(setup, ...) {
   setup$problem$settings <- utils::modifyList(setup$problem$settings, lapply(list(...), as.double))
   setup
@@ -98,7 +100,8 @@ test_that("a path is followed as it was recorded, and backwards the other way ro
     plain <- finish_run(start_run(run_problem(case[[1]], case[[2]], case[[3]], 1)))
     if (case[[3]]$name == "ais") expect_identical(pilot[names(pilot) != "path"], plain)
     forward <- walked(case[[1]], case[[2]], case[[3]], 2, follow = path)
-    back <- walked(case[[1]], case[[2]], case[[3]], 3, follow = path, reverse = 1, from_state = path[7:(6 + nrow(forward$draws)), 1])
+    from <- rep(0.1, nrow(forward$draws))
+    back <- walked(case[[1]], case[[2]], case[[3]], 3, follow = path, reverse = 1, from_state = from)
     steps <- ncol(path)
     expect_identical(drop(forward$lambda_steps), as.double(steps))
     expect_equal(back$lambda, c(rev(path[3, ]), 0))
@@ -161,7 +164,8 @@ covariates <- data.frame(x = line_data$x)
 test_that("bounds hold on simulated data, and close with the budget", {
   for (method in list(ais(schedule = linear(30)), ais(30, adaptive(0.95), rwm()), smc(particles = 40),
                       smc("data", 40, move = "always"), smc("data", 40, kernel = slice()))) {
-    runs <- lapply(1:30, function(seed) bread(line, data = covariates, method = method, chains = 3, budgets = c(0.1, 1), seed = seed))
+    runs <- lapply(1:30, function(seed)
+      bread(line, data = covariates, method = method, chains = 3, budgets = c(0.1, 1), seed = seed))
     truth <- vapply(runs, function(s) model_functions(line, s$data)$exact(), 0)
     lower <- vapply(runs, function(s) s$bounds$lower, c(0, 0)) - rep(truth, each = 2)
     upper <- vapply(runs, function(s) s$bounds$upper, c(0, 0)) - rep(truth, each = 2)
