@@ -55,11 +55,23 @@ static void log_prior_grad(const void *self, size_t m, const double *theta, doub
   for (size_t i = 0; i < m; i++) grad[i] = -theta[i];
 }
 
+static double draw_normal(const gsl_rng *rng)
+{
+  const double radius = sqrt(-2 * log(1 - gsl_rng_uniform(rng)));
+  return radius * cos(6.28318530717958648 * gsl_rng_uniform(rng));
+}
+
 static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 {
   (void)self;
-  const double radius = sqrt(-2 * log(1 - gsl_rng_uniform(rng)));
-  theta[0] = radius * cos(6.28318530717958648 * gsl_rng_uniform(rng));
+  theta[0] = draw_normal(rng);
+}
+
+/* For simulate() and bdmc(). */
+static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n, double *rows)
+{
+  const normal_mean *model = self;
+  for (size_t r = 0; r < n; r++) rows[r] = theta[0] + model->sigma * draw_normal(rng);
 }
 
 /* Likelihoods add to what is there. */
@@ -109,6 +121,7 @@ static const le_model_ops ops = {
   .log_lik = log_lik,
   .log_lik_grad = log_lik_grad,
   .log_lik_each = log_lik_each,
+  .simulate = simulate,
 };
 
 const le_model_ops *normal_mean_table(void);

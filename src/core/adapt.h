@@ -33,9 +33,17 @@ static inline void le_adapt_tune(le_adapt *adapt)
   adapt->step = fmin(adapt->step * exp(gain * (adapt->acceptance - adapt->goal)), adapt->most);
 }
 
+/* From now on this step and no other. */
+static inline void le_adapt_fix(le_adapt *adapt, double step)
+{
+  adapt->step = step;
+  adapt->fixed = 1;
+}
+
 static inline void le_adapt_archive(le_adapt *adapt, le_archive *archive)
 {
   le_archive_double(archive, &adapt->step);
+  le_archive_int(archive, &adapt->fixed);
   le_archive_double(archive, &adapt->accepted);
   le_archive_double(archive, &adapt->proposed);
   le_archive_double(archive, &adapt->acceptance);

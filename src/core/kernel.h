@@ -34,6 +34,9 @@ typedef struct le_kernel_ops {
   le_status (*move)(void *self, le_target *target, size_t m, double *theta, const le_streams *streams);
   /* OPTIONAL.  Between distributions, the only place where step sizes may adapt. */
   void (*tune)(void *self);
+  /* OPTIONAL.  Moves with this step size from now on.  Only for kernels that, at any fixed step size and metric, leave the
+   * target invariant exactly: a walk that follows a path takes no others. */
+  void (*fix)(void *self, double step);
   /* REQUIRED. */
   le_kernel_report (*report)(const void *self);
   /* REQUIRED.  Everything that outlives a move. */

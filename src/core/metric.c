@@ -133,3 +133,34 @@ void le_metric_archive(le_metric *metric, le_archive *archive)
   le_archive_doubles(archive, metric->inverse, metric->d * metric->d);
   le_archive_doubles(archive, metric->scale, metric->d);
 }
+
+/* The diagonal kind has its scale, the dense kind the lower triangle of its factor; the identity has nothing. */
+size_t le_metric_size(const le_metric *metric)
+{
+  const size_t d = metric->d;
+  return metric->kind == LE_METRIC_DENSE ? d * (d + 1) / 2 : metric->kind == LE_METRIC_DIAGONAL ? d : 0;
+}
+
+void le_metric_write(const le_metric *metric, double *values)
+{
+  const size_t d = metric->d;
+  if (metric->kind == LE_METRIC_DIAGONAL) memcpy(values, metric->scale, d * sizeof(double));
+  if (metric->kind != LE_METRIC_DENSE) return;
+  for (size_t i = 0; i < d; i++, values += i) memcpy(values, metric->factor + i * d, (i + 1) * sizeof(double));
+}
+
+le_status le_metric_read(le_metric *metric, const double *values)
+{
+  const size_t d = metric->d;
+  const int dense = metric->kind == LE_METRIC_DENSE;
+  if (metric->kind == LE_METRIC_IDENTITY) return LE_OK;
+  for (size_t i = 0; i < d; i++)
+    if (!(values[dense ? i * (i + 3) / 2 : i] > 0)) return LE_NOT_POSITIVE;
+  if (dense) {
+    for (size_t i = 0; i < d; i++, values += i) memcpy(metric->factor + i * d, values, (i + 1) * sizeof(double));
+    le_lower_inverse(metric->factor, d, metric->inverse);
+  } else {
+    memcpy(metric->scale, values, d * sizeof(double));
+  }
+  return LE_OK;
+}

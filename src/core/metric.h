@@ -32,5 +32,9 @@ void le_metric_drift(const le_metric *metric, const double *velocity, double *di
 void le_metric_whiten(const le_metric *metric, const double *theta, double *z);
 void le_metric_kick(const le_metric *metric, const double *gradient, double *kick);
 void le_metric_archive(le_metric *metric, le_archive *archive);
+/* A metric as le_metric_size() numbers, and back: LE_NOT_POSITIVE leaves it as it was. */
+size_t le_metric_size(const le_metric *metric);
+void le_metric_write(const le_metric *metric, double *values);
+le_status le_metric_read(le_metric *metric, const double *values);
 
 #endif

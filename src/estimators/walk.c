@@ -2,6 +2,11 @@
  * reweight, maybe resample, move, and again.  It holds no policy of its own: chunks, schedule, resampling, gradients,
  * kernels and metric are the choices of walk_settings.h.
  *
+ * A walk may record its path (core/path.h), and another follow it without adapting to anything: forwards, or in reverse
+ * from an exact draw from the posterior, moving before each reciprocal weight, so that the mean weight estimates 1 / Z
+ * without bias (reverse AIS; by rows, the sequential harmonic mean).  All particles then have one metric: were it their
+ * place that decides how they move, resampling in order would bias them.
+ *
  * The walk is a small state machine.  A phase is a piece of work that is never left half-done, so the run can pause,
  * be saved or be given up between any two of them. */
 #include "base/clock.h"
@@ -10,6 +15,7 @@
 #include "core/audit.h"
 #include "core/bridging.h"
 #include "core/genealogy.h"
+#include "core/path.h"
 #include "core/schedule.h"
 #include "core/trace.h"
 #include "estimators/parts.h"
@@ -23,6 +29,7 @@ typedef enum walk_phase {
   REWEIGHT,    /* choose lambda, weigh, resample, prepare the kernel */
   MOVE,        /* one kernel move of all particles */
   CLOSE_CHUNK, /* the chunk joins the rows seen */
+  STEP_BACK,   /* in reverse: weigh by what the distribution before this one leaves away */
   COLLECT,     /* posterior draws and their likelihoods */
   BRIDGE,
   AUDIT,
@@ -71,7 +78,10 @@ typedef struct walk {
 
   double *draw_theta, *draw_value; /* rounds x m draws */
 
-  le_trace trace, moments;
+  le_path path;      /* to follow; no points: none */
+  size_t at;         /* points of it that are behind us; in reverse, left, the present one among them */
+
+  le_trace trace, moments, recorded;
   double lambda_steps, seconds;
   double summary[12];
 } walk;
@@ -80,6 +90,14 @@ static const le_stage *stage_of(const walk *w)
 {
   return &w->settings.stage[w->stage];
 }
+
+static int follows(const walk *w)
+{
+  return w->path.points > 0;
+}
+
+static size_t moves_wanted(const walk *w);
+static le_status begin_moves(walk *w, int resampled);
 
 /* ---- memory ---- */
 
@@ -91,6 +109,7 @@ static void walk_free(void *self)
   le_store_free(&w->store);
   le_trace_free(&w->trace);
   le_trace_free(&w->moments);
+  le_trace_free(&w->recorded);
   le_arena_free(&w->arena);
   le_release(w);
 }
@@ -148,10 +167,23 @@ static void enter_stage(walk *w, size_t s)
   w->stage = s;
   w->m = w->settings.stage[s].particles;
   w->target.gradient = &w->gradient[s];
-  const int halves = w->settings.stage[s].metric == LE_METRIC_FROM_PARTICLES;
+  const int halves = w->settings.stage[s].metric == LE_METRIC_FROM_PARTICLES && !follows(w);
   w->target.metric[0] = &w->metric[s][0];
   w->target.metric[1] = &w->metric[s][halves];
   w->target.split = w->m / 2;
+}
+
+static le_status take_path(walk *w)
+{
+  const le_arg *follow = w->settings.follow;
+  w->recorded.columns = w->path.columns = le_path_columns(&w->metric[0][0]);
+  w->path.d = w->d;
+  if (!follow) return LE_OK;
+  w->path.values = follow->values;
+  w->path.points = follow->n / w->path.columns;
+  if (follow->values && follow->n > 0 && follow->n % w->path.columns == 0) return LE_OK;
+  return le_fail(&w->context->error, LE_BAD_ARGUMENT, "The path to follow must have %.0f numbers for each distribution.",
+                 (double)w->path.columns);
 }
 
 static le_status walk_alloc(const le_problem *problem, le_context *context, void **self)
@@ -170,6 +202,7 @@ static le_status walk_alloc(const le_problem *problem, le_context *context, void
   w->replicate = problem->replicate;
   le_status status = le_walk_settings_read(problem, &w->settings, &context->error);
   if (status == LE_OK) status = alloc_all(w, problem);
+  if (status == LE_OK) status = take_path(w);
   if (status != LE_OK) {
     walk_free(w);
     return status;
@@ -184,7 +217,10 @@ static le_status walk_start(void *self)
   walk *w = self;
   const size_t d = w->d;
   for (size_t i = 0; i < w->m; i++) {
-    w->model->draw_prior(w->target.model, w->streams.rng[i + 1], w->theta + i * d);
+    if (w->settings.reverse)
+      memcpy(w->theta + i * d, w->settings.from, d * sizeof(double));
+    else
+      w->model->draw_prior(w->target.model, w->streams.rng[i + 1], w->theta + i * d);
     w->log_weight[i] = 0;
     w->weight[i] = 1 / (double)w->m;
   }
@@ -219,6 +255,7 @@ static double current_variance(const walk *w)
 static double current_log_evidence(const walk *w)
 {
   const double plain = w->banked + le_logmeanexp(w->log_weight, w->m);
+  if (w->settings.reverse) return -plain;
   return plain + (w->settings.correct ? 0.5 * current_variance(w) : 0);
 }
 
@@ -388,8 +425,35 @@ static le_status open_controlled_chunk(walk *w)
   return LE_OK;
 }
 
+/* The annealed distribution of a point of the path; before the first, the prior. */
+static void take_place(walk *w, size_t points)
+{
+  const le_path_point point = le_path_at(&w->path, points > 0 ? points - 1 : 0);
+  w->target.seen = points > 0 ? point.seen : 0;
+  w->target.chunk = points > 0 ? point.chunk : 0;
+  w->target.lambda = points > 0 ? point.lambda : 0;
+}
+
+static le_status set_out(walk *w, le_progress *progress)
+{
+  if (!w->closed) {
+    *progress = LE_NEEDS_ROWS;
+    return LE_OK;
+  }
+  LE_TRY(le_path_check(&w->path, w->store.n, &w->context->error));
+  if (!w->settings.reverse) return LE_OK;
+  w->at = w->path.points;
+  w->chunk_ess = 1;
+  take_place(w, w->at);
+  return begin_moves(w, 0);
+}
+
 static le_status open_chunk(walk *w, le_progress *progress)
 {
+  if (follows(w) && w->at == 0) {
+    LE_TRY(set_out(w, progress));
+    if (*progress == LE_NEEDS_ROWS || w->phase != OPEN_CHUNK) return LE_OK;
+  }
   const size_t seen = w->target.seen, there = w->store.n - seen;
   while (w->stage + 1 < w->settings.stages && (double)seen >= stage_of(w)->until) next_stage(w);
   const le_stage *stage = stage_of(w);
@@ -408,6 +472,7 @@ static le_status open_chunk(walk *w, le_progress *progress)
     return LE_OK;
   }
   w->target.chunk = (double)there < wanted ? there : (size_t)wanted;
+  if (follows(w)) w->target.chunk = le_path_at(&w->path, w->at).chunk;
   w->target.lambda = 0;
   w->chunk_steps = w->fixed = 0;
   w->chunk_ess = 1;
@@ -479,6 +544,10 @@ static le_status choose_increment(walk *w, double *increment)
 {
   const le_stage *stage = stage_of(w);
   const double lambda = w->target.lambda, rest = 1 - lambda;
+  if (follows(w)) {
+    *increment = le_path_at(&w->path, w->at).lambda - lambda;
+    return LE_OK;
+  }
   switch (stage->schedule) {
   case LE_ONE_STEP:
     *increment = rest;
@@ -512,6 +581,16 @@ static void metric_of_other_half(walk *w, le_metric *metric, size_t from, size_t
   if (!(total > 0)) return;
   for (size_t i = from; i < to; i++) w->work[i] = w->weight[i] / total;
   le_metric_set_particles(metric, to - from, w->theta + from * w->d, w->work + from, w->prior_variance);
+}
+
+/* Labels, metric and step size as they were when the path was recorded.  The density is the same under all labels, so
+ * that particles may change theirs from one distribution to the next. */
+static le_status tune_as_recorded(walk *w, const le_path_point *point)
+{
+  w->target.labels = NULL;
+  if (point->labels) relabel_to(w, point->labels);
+  stage_of(w)->kernel->ops->fix(w->kernel[w->stage], point->step);
+  return le_metric_read(&w->metric[w->stage][0], point->metric);
 }
 
 /* The metric for moves at the new distribution; an indefinite or missing one leaves the old. */
@@ -565,6 +644,60 @@ static le_status add_moments(walk *w, double increment)
   return LE_OK;
 }
 
+static le_status record(walk *w)
+{
+  double *row = le_trace_add(&w->recorded);
+  if (!row) return LE_NO_MEMORY;
+  const double step = stage_of(w)->kernel->ops->report(w->kernel[w->stage]).step_size;
+  le_path_write(&w->target, &w->metric[w->stage][0], w->skip_moves ? 0 : moves_wanted(w), step, row);
+  return LE_OK;
+}
+
+/* The kernel made ready for moves at this distribution, if there are to be any. */
+static le_status begin_moves(walk *w, int resampled)
+{
+  const le_stage *stage = stage_of(w);
+  le_target *target = &w->target;
+  w->step = 0;
+  w->phase = MOVE;
+  if (follows(w)) {
+    const le_path_point point = le_path_at(&w->path, w->settings.reverse ? w->at - 1 : w->at);
+    w->skip_moves = point.moves == 0;
+    if (!w->skip_moves) LE_TRY(tune_as_recorded(w, &point));
+  } else {
+    /* whoever walks a path back will want moves at its end, to leave the draw where it starts */
+    const int end = w->settings.record && w->closed && target->lambda >= 1 && target->seen + target->chunk == w->store.n;
+    w->skip_moves = stage->steps == 0 || (stage->move_resampled && !resampled && !end);
+    if (!w->skip_moves) LE_TRY(update_metric(w));
+  }
+  if (!w->skip_moves && stage->kernel->ops->begin)
+    LE_TRY(stage->kernel->ops->begin(w->kernel[w->stage], target, w->m, w->theta, &w->streams));
+  return w->settings.record ? record(w) : LE_OK;
+}
+
+/* Adds increment times the chunk's log-likelihood to the weights, and maybe resamples. */
+static le_status weigh(walk *w, double increment)
+{
+  const le_stage *stage = stage_of(w);
+  for (size_t i = 0; i < w->m; i++) w->log_weight[i] += increment * w->chunk_value[i];
+  le_normalise(w->log_weight, w->m, w->weight);
+  le_genealogy_weigh(&w->genealogy, w->m, w->weight);
+  w->chunk_steps++;
+  w->lambda_steps++;
+  const double share = le_effective_size(w->log_weight, w->m, 1) / (double)w->m;
+  if (share < w->chunk_ess) w->chunk_ess = share;
+  if (w->settings.reverse && w->at == 0) {
+    w->phase = FINISHED;
+    return add_trace(w, 0, 0, 1);
+  }
+  int resampled = 0;
+  if (stage->threshold > 0 && (share < stage->threshold || stage->threshold >= 1)) {
+    resample(w, w->m);
+    resampled = 1;
+  }
+  return begin_moves(w, resampled);
+}
+
 static le_status reweight(walk *w)
 {
   const le_stage *stage = stage_of(w);
@@ -579,8 +712,7 @@ static le_status reweight(walk *w)
   if (!possible) return impossible_row(w);
   double increment;
   const le_status status = choose_increment(w, &increment);
-  if (status == LE_OK && stage->schedule != LE_FIXED_STEPS &&
-      w->chunk_steps >= STEPS_MOST)
+  if (status == LE_OK && stage->schedule != LE_FIXED_STEPS && !follows(w) && w->chunk_steps >= STEPS_MOST)
     return le_fail(&w->context->error, LE_STALLED,
                    "After %d annealing steps lambda is still %.2g at observation %.0f: the likelihood is too sharp for the "
                    "prior (are the columns scaled?), or `ess` too near the number of particles.",
@@ -593,26 +725,25 @@ static le_status reweight(walk *w)
   LE_TRY(status);
   if (w->settings.moments) LE_TRY(add_moments(w, increment));
   target->lambda = 1 - target->lambda <= increment ? 1 : target->lambda + increment;
-  for (size_t i = 0; i < w->m; i++) w->log_weight[i] += increment * w->chunk_value[i];
-  le_normalise(w->log_weight, w->m, w->weight);
-  le_genealogy_weigh(&w->genealogy, w->m, w->weight);
-  w->chunk_steps++;
-  w->lambda_steps++;
-  const double share = le_effective_size(w->log_weight, w->m, 1) / (double)w->m;
-  if (share < w->chunk_ess) w->chunk_ess = share;
-  int resampled = 0;
-  if (stage->threshold > 0 && (share < stage->threshold || stage->threshold >= 1)) {
-    resample(w, w->m);
-    resampled = 1;
-  }
-  w->step = 0;
-  w->phase = MOVE;
-  w->skip_moves = stage->steps == 0 || (stage->move_resampled && !resampled);
-  if (w->skip_moves) return LE_OK;
-  LE_TRY(update_metric(w));
-  if (stage->kernel->ops->begin)
-    LE_TRY(stage->kernel->ops->begin(w->kernel[w->stage], target, w->m, w->theta, &w->streams));
-  return LE_OK;
+  return weigh(w, increment);
+}
+
+/* From this distribution back to the one before it. */
+static le_status step_back(walk *w)
+{
+  const le_target *target = &w->target;
+  const size_t seen = target->seen, chunk = target->chunk;
+  const double before = w->at > 1 ? le_path_at(&w->path, w->at - 2).lambda : 1;
+  LE_TRY(le_target_log_lik(&w->target, seen, seen + chunk, w->m, w->theta, w->chunk_value));
+  for (size_t i = 0; i < w->m; i++)
+    if (!isfinite(w->chunk_value[i]))
+      return le_fail(&w->context->error, LE_NOT_FINITE,
+                     "The draw that the data were made from gives them no likelihood: the model simulates other data than "
+                     "those of its likelihood.");
+  const double increment = (before < 1 ? before : 0) - target->lambda;
+  w->at--;
+  take_place(w, w->at);
+  return weigh(w, increment);
 }
 
 /* ---- moving and closing ---- */
@@ -623,6 +754,7 @@ enum { MOVES_MOST = 200 };
 static size_t moves_wanted(const walk *w)
 {
   const le_stage *stage = stage_of(w);
+  if (follows(w)) return le_path_at(&w->path, w->settings.reverse ? w->at - 1 : w->at).moves;
   const double wanted = fmin(ceil(stage->work / (double)(w->target.seen + w->target.chunk)), MOVES_MOST);
   return wanted > (double)stage->steps ? (size_t)wanted : stage->steps;
 }
@@ -637,11 +769,12 @@ static le_status move(walk *w)
     if (w->step == moves && stage->kernel->ops->tune) stage->kernel->ops->tune(w->kernel[w->stage]);
   }
   if (w->step < moves) return LE_OK;
-  if (stage->whole) {
+  if (stage->whole || w->settings.reverse) {
     LE_TRY(add_trace(w, (double)(w->target.seen + w->target.chunk), w->target.lambda, 1));
     w->chunk_ess = 1;
   }
-  w->phase = w->target.lambda < 1 ? REWEIGHT : CLOSE_CHUNK;
+  if (follows(w) && !w->settings.reverse) w->at++;
+  w->phase = w->settings.reverse ? STEP_BACK : w->target.lambda < 1 ? REWEIGHT : CLOSE_CHUNK;
   return LE_OK;
 }
 
@@ -764,6 +897,7 @@ static le_progress walk_advance(void *self, double seconds, le_status *status)
     case REWEIGHT: *status = reweight(w); break;
     case MOVE: *status = move(w); break;
     case CLOSE_CHUNK: *status = close_chunk(w); break;
+    case STEP_BACK: *status = step_back(w); break;
     case COLLECT: *status = collect(w); break;
     case BRIDGE: *status = bridge(w); break;
     case AUDIT: *status = audit(w); break;
@@ -781,6 +915,7 @@ static void walk_progress(const void *self, double *rows, double *share)
   const double total = w->total ? (double)w->total : (double)w->store.n;
   *rows = (double)w->target.seen;
   double done = total > 0 ? ((double)w->target.seen + w->target.lambda * (double)w->target.chunk) / total : 0;
+  if (w->settings.reverse && w->phase != OPEN_CHUNK) done = 1 - done;
   if (w->phase == COLLECT) done = (double)w->step / (double)w->settings.rounds;
   *share = done;
 }
@@ -819,6 +954,7 @@ static le_status walk_result(void *self, le_result *result)
   }
   LE_TRY(le_trace_output(&w->trace, trace_names, result));
   if (w->settings.moments) le_result_add(result, "moments", MOMENT_COLUMNS, w->moments.rows, w->moments.values);
+  if (w->settings.record) le_result_add(result, "path", w->recorded.columns, w->recorded.rows, w->recorded.values);
   if (w->settings.audit && w->phase == FINISHED && w->target.seen > 0) {
     const le_audit *a = &w->audit;
     s[7] = (double)a->failed;
@@ -846,6 +982,8 @@ static void walk_archive(void *self, le_archive *archive)
   le_archive_expect(archive, w->d);
   le_archive_expect(archive, w->most);
   le_archive_expect(archive, w->seed);
+  le_archive_expect(archive, w->path.points);
+  le_archive_expect(archive, (uint64_t)w->settings.reverse);
   le_store_archive(&w->store, archive);
   le_streams_archive(&w->streams, archive);
   le_archive_int(archive, &phase);
@@ -866,7 +1004,7 @@ static void walk_archive(void *self, le_archive *archive)
   le_archive_double(archive, &w->target.gradients);
   le_archive_int(archive, &w->closed);
   le_archive_int(archive, &w->skip_moves);
-  size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed};
+  size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed, &w->at};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
   double *const figure[] = {&w->chunk_ess, &w->banked, &w->banked_variance, &w->lambda_steps,
                             &w->seconds};
@@ -900,6 +1038,10 @@ static void walk_archive(void *self, le_archive *archive)
   }
   le_trace_archive(&w->trace, archive);
   le_trace_archive(&w->moments, archive);
+  le_trace_archive(&w->recorded, archive);
+  const int between = phase == REWEIGHT || phase == MOVE || phase == STEP_BACK;
+  const size_t end = w->settings.reverse ? 0 : w->path.points;
+  if (w->at > w->path.points || (follows(w) && between && w->at == end)) archive->status = LE_CORRUPT;
 }
 
 const le_estimator_ops le_walk_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "walk",

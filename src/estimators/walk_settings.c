@@ -109,6 +109,29 @@ static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage
   return stage->kernel ? match_kernel(problem, stage, error) : LE_OK;
 }
 
+/* A path has one stage of exact moves and nothing that looks at the particles twice. */
+static le_status read_path(const le_problem *problem, le_walk_settings *settings, le_error *error)
+{
+  const le_args *args = &problem->settings;
+  const le_stage *stage = &settings->stage[0];
+  settings->record = le_args_number(args, "record", 0) != 0;
+  settings->follow = le_args_find(args, "follow");
+  if (!settings->record && !settings->follow) return LE_OK;
+  if (settings->stages > 1 || stage->gradient != LE_GRADIENT_FULL || settings->shuffle || settings->mean_weights ||
+      settings->correct || settings->rounds || !stage->kernel)
+    return le_fail(error, LE_UNSUPPORTED, "This method has no path that could be followed or reversed.");
+  if (!stage->kernel->ops->fix)
+    return le_fail(error, LE_UNSUPPORTED, "`kernel` must be hmc(), mala(), rwm() or slice() for walks that are reversed, "
+                   "not %s(): it does not leave its distribution exactly as it is.", stage->kernel->ops->name);
+  if (!settings->follow) return LE_OK;
+  settings->reverse = le_args_number(args, "reverse", 0) != 0;
+  const le_arg *from = le_args_find(args, "from_state");
+  if (settings->reverse && (!from || !from->values || from->n != problem->ops->dim(problem->model)))
+    return le_fail(error, LE_BAD_ARGUMENT, "A reverse walk needs an exact draw from the posterior to start from.");
+  settings->from = settings->reverse ? from->values : NULL;
+  return LE_OK;
+}
+
 le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *settings, le_error *error)
 {
   const le_args *args = &problem->settings;
@@ -128,5 +151,5 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
   for (size_t s = 0; s < settings->stages; s++) LE_TRY(read_stage(problem, s, &settings->stage[s], error));
   const le_model_ops *model = problem->ops;
   if (settings->audit && !(model->log_lik_hess && model->log_prior_hess && model->log_prior_grad)) settings->audit = 0;
-  return LE_OK;
+  return read_path(problem, settings, error);
 }

@@ -51,6 +51,10 @@ typedef struct le_walk_settings {
   size_t rounds;     /* of posterior draws after the walk, for the harmonic mean */
   int bridge;        /* or for a bridge to a normal density */
   int moments;       /* mean and variance of the log-likelihood at every lambda, for power posteriors */
+  int record;        /* keep the path (core/path.h) */
+  const le_arg *follow; /* NULL, or a path to follow and nothing to adapt */
+  int reverse;       /* follow it backwards, from `from`, an exact draw from the posterior */
+  const double *from;
 } le_walk_settings;
 
 /* Reads the settings and matches the kernels' needs with what the model and the gradient rule offer. */

@@ -95,4 +95,4 @@ static void baoab_archive(void *self, size_t m, le_archive *archive)
 
 const le_kernel_ops le_baoab_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "baoab",     LE_NEEDS_GRADIENT,
                                        LE_METRIC_DENSE,     baoab_alloc,           baoab_begin, baoab_move,
-                                       NULL,                baoab_report,          baoab_archive};
+                                       NULL,                NULL,                  baoab_report, baoab_archive};

@@ -117,6 +117,11 @@ static void hmc_tune(void *self)
   le_adapt_tune(&((hmc *)self)->adapt);
 }
 
+static void hmc_fix(void *self, double step)
+{
+  le_adapt_fix(&((hmc *)self)->adapt, step);
+}
+
 static le_kernel_report hmc_report(const void *self)
 {
   const hmc *k = self;
@@ -141,5 +146,6 @@ const le_kernel_ops le_hmc_kernel = {LE_CONTRACT_VERSION,
                                      hmc_begin,
                                      hmc_move,
                                      hmc_tune,
+                                     hmc_fix,
                                      hmc_report,
                                      hmc_archive};

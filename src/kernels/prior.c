@@ -70,4 +70,4 @@ static void prior_archive(void *self, size_t m, le_archive *archive)
 const le_kernel_ops le_prior_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "prior_draws",
                                        LE_NEEDS_DENSITY | LE_NEEDS_FLOOR | LE_KEEPS_FLOOR,
                                        LE_METRIC_IDENTITY,  prior_alloc,           NULL, prior_move,
-                                       prior_tune,          prior_report,          prior_archive};
+                                       prior_tune,          NULL,                  prior_report, prior_archive};

@@ -65,6 +65,11 @@ static void rwm_tune(void *self)
   le_adapt_tune(&((rwm *)self)->adapt);
 }
 
+static void rwm_fix(void *self, double step)
+{
+  le_adapt_fix(&((rwm *)self)->adapt, step);
+}
+
 static le_kernel_report rwm_report(const void *self)
 {
   const rwm *k = self;
@@ -81,4 +86,4 @@ static void rwm_archive(void *self, size_t m, le_archive *archive)
 
 const le_kernel_ops le_rwm_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "rwm",    LE_NEEDS_DENSITY | LE_KEEPS_FLOOR,
                                      LE_METRIC_DENSE,     rwm_alloc,             rwm_begin, rwm_move,
-                                     rwm_tune,            rwm_report,            rwm_archive};
+                                     rwm_tune,            rwm_fix,               rwm_report, rwm_archive};

@@ -158,4 +158,4 @@ static void sghmc_archive(void *self, size_t m, le_archive *archive)
 const le_kernel_ops le_sghmc_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "sghmc",
                                        LE_NEEDS_GRADIENT | LE_KEEPS_FLOOR,
                                        LE_METRIC_IDENTITY,  sghmc_alloc,           sghmc_begin, sghmc_move,
-                                       sghmc_tune,          sghmc_report,          sghmc_archive};
+                                       sghmc_tune,          NULL,                  sghmc_report, sghmc_archive};

@@ -66,4 +66,4 @@ static void sgld_archive(void *self, size_t m, le_archive *archive)
 
 const le_kernel_ops le_sgld_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "sgld",     LE_NEEDS_GRADIENT,
                                       LE_METRIC_IDENTITY,  sgld_alloc,            sgld_begin, sgld_move,
-                                      NULL,                sgld_report,           sgld_archive};
+                                      NULL,                NULL,                  sgld_report, sgld_archive};

@@ -120,6 +120,11 @@ static void slice_tune(void *self)
   le_adapt_tune(&((slice *)self)->adapt);
 }
 
+static void slice_fix(void *self, double step)
+{
+  le_adapt_fix(&((slice *)self)->adapt, step);
+}
+
 static le_kernel_report slice_report(const void *self)
 {
   const slice *k = self;
@@ -140,4 +145,4 @@ static void slice_archive(void *self, size_t m, le_archive *archive)
 const le_kernel_ops le_slice_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "slice",
                                        LE_NEEDS_DENSITY | LE_KEEPS_FLOOR,
                                        LE_METRIC_DENSE,     slice_alloc,           slice_begin, slice_move,
-                                       slice_tune,          slice_report,          slice_archive};
+                                       slice_tune,          slice_fix,             slice_report, slice_archive};

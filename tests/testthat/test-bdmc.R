@@ -75,7 +75,7 @@ test_that("data have the spread of the model", {
 })
 
 test_that("what cannot be sandwiched is refused", {
-  refused(bdmc(gaussian_mean(), 5), "`model` must be one with latent variables")
+  refused(bdmc(small), "`n` must be a whole number between 2 and 1000000, not NULL")
   refused(bdmc(small, 1), "`n` must be a whole number between 2 and 1000000")
   refused(bdmc(small, 5, 0), "`columns` must be")
   refused(bdmc(small, 5, 2, smc()), "whose walks can be reversed")
@@ -128,7 +128,6 @@ test_that("a settled model has the state's own settings", {
   expect_identical(settled$args[c("infer", "prior_sd", "noise_sd", "proportions")],
                    list(infer = 0, prior_sd = 2, noise_sd = 0.5, proportions = c(0.7, 0.3)))
   expect_identical(settled_model(small, NULL), small)
-  refused(sandwich_check(evidence(gaussian_mean(), 1:3, seed = 1)), "`fit` must be of a model with latent variables")
   thermal <- evidence(small, cbind(1:4, 4:1), smc(particles = 10), seed = 1)
   refused(sandwich_check(thermal), "whose walks can be reversed")
 })

@@ -15,6 +15,7 @@ local({
     'const le_model_ops *short_table(void) { static le_model_ops t; t = ops; t.size = offsetof(le_model_ops, exact);',
     '  return &t; }',
     'const le_model_ops *empty_table(void) { static le_model_ops t; t = ops; t.draw_prior = NULL; return &t; }',
+    'const le_model_ops *mute_table(void) { static le_model_ops t; t = ops; t.simulate = NULL; return &t; }',
     'const le_model_ops *no_table(void) { return NULL; }',
     file = source, sep = "\n", append = TRUE
   )
@@ -55,6 +56,18 @@ test_that("every kind of method takes a model in C", {
   }
   expect_equal(colnames(posterior_draws(fit)), "mean")
   expect_length(predict(fit, c(0, 1)), 2)
+})
+
+test_that("a model in C that simulates can be sandwiched", {
+  needs_compiler()
+  s <- bdmc(normal_mean(sigma = 2), 10, method = smc(particles = 50), chains = 5, seed = test_seed(1), progress = FALSE)
+  truth <- model_functions(gaussian_mean(sigma = 2), s$data)$exact()
+  expect_lt(abs(s$bounds$lower[3] - truth), 0.3)
+  expect_lt(abs(s$bounds$upper[3] - truth), 0.3)
+  fit <- evidence(normal_mean(sigma = 2), few, ais(), seed = test_seed(1), progress = FALSE)
+  expect_lt(max(abs(sandwich_check(fit, 2, seed = test_seed(1), progress = FALSE)$gap)), 0.5)
+  mute <- compiled_model("mute_table", "mean", PACKAGE = "normal_mean")
+  refused(bdmc(mute, 10), "`mute_table` has no `simulate`")
 })
 
 test_that("threads change nothing", {

@@ -7,6 +7,22 @@ line <- linear_regression(y ~ x, sigma = 1, prior_sd = 2)
 few <- many[1:60, ]
 blobs <- data.frame(a = c(rnorm(700, -2), rnorm(700, 2)))
 
+# Walks that follow a path, there and back.
+recording <- function(setup) {
+  setup$problem$settings$record <- 1
+  setup
+}
+following <- function(setup, path, from = NULL) {
+  setup$problem$settings$follow <- as.double(path)
+  setup$problem$settings$reverse <- as.double(!is.null(from))
+  setup$problem$settings$from_state <- from
+  setup
+}
+two <- gaussian_mixture(components = 2)
+few_blobs <- blobs[c(1:20, 701:720), , drop = FALSE]
+line_path <- finish_run(start_run(recording(run_problem(line, few, smc("data", 40, chunk = 7), 1))))$path
+two_path <- finish_run(start_run(recording(run_problem(two, few_blobs, smc(particles = 20, kernel = rwm()), 1))))$path
+
 setups <- function() {
   light <- list(rows = 200, particles = 40)
   list(
@@ -39,7 +55,13 @@ setups <- function() {
     variational = run_problem(binary_attributes(attributes = 2, infer = TRUE), blobs[1:30, , drop = FALSE],
                               variational(3, sweeps = 5, draws = 20), test_seed()),
     variational_mixture = run_problem(gaussian_mixture(components = 2), blobs, variational(3, draws = 20), test_seed()),
-    likelihood_weighting = run_problem(line, few, likelihood_weighting(100), test_seed())
+    likelihood_weighting = run_problem(line, few, likelihood_weighting(100), test_seed()),
+    recording = recording(run_problem(two, few_blobs, smc(particles = 20, kernel = slice()), test_seed())),
+    following = following(run_problem(line, few, smc("data", 20, chunk = 7), test_seed()), line_path),
+    following_mixture = following(run_problem(two, few_blobs, smc(particles = 20, kernel = rwm()), test_seed()), two_path),
+    reverse = following(run_problem(line, few, smc("data", 20, chunk = 7), test_seed()), line_path, c(1, 2)),
+    reverse_mixture = following(run_problem(two, few_blobs, smc(particles = 20, kernel = rwm()), test_seed()), two_path,
+                                c(0, -1, 1, 0, 0))
   )
 }
 
@@ -146,7 +168,7 @@ test_that("truncated and lengthened states are errors", {
 })
 
 test_that("damaged states are errors", {
-  for (name in c("sgais", "sgais_mixture", "harmonic_mean", "smc_data", "laplace_mixture", "power_posterior",
+  for (name in c("sgais", "sgais_mixture", "harmonic_mean", "smc_data", "laplace_mixture", "power_posterior", "reverse_mixture",
                  "online_nested_control", "hybrid")) {
     setup <- setups()[[name]]
     for (state in states_at(setup, c(2, 25, 60))) {
