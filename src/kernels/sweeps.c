@@ -49,7 +49,14 @@ static void sweeps_archive(void *self, size_t m, le_archive *archive)
   le_archive_expect(archive, ((const sweeps_kernel *)self)->d);
 }
 
-const le_kernel_ops le_sweeps_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "sweeps",
-                                        LE_NEEDS_DENSITY | LE_NEEDS_FLOOR | LE_KEEPS_FLOOR,
-                                        LE_METRIC_IDENTITY,  sweeps_alloc,          NULL, sweeps_move,
-                                        NULL,                sweeps_report,         sweeps_archive};
+const le_kernel_ops le_sweeps_kernel = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_kernel_ops),
+  .name = "sweeps",
+  .needs = LE_NEEDS_DENSITY | LE_NEEDS_FLOOR | LE_KEEPS_FLOOR,
+  .default_metric = LE_METRIC_IDENTITY,
+  .alloc = sweeps_alloc,
+  .move = sweeps_move,
+  .report = sweeps_report,
+  .archive = sweeps_archive,
+};
