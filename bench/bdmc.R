@@ -39,7 +39,7 @@ ESTIMATORS <- list(
   `nested, 2 points` = each(c(1, 3, 10, 30), function(s) nested(live = 2, steps = s)),
   `nested, 20 points` = each(c(1, 5), function(s) nested(live = 20, steps = s)),
   `Chib-Murray-Salakhutdinov` = each(c(100, 1000, 10000), function(d) chib(draws = d, search = min(d, 1000))),
-  `variational Bayes` = each(c(1, 10, 100), function(r) variational(restarts = r, draws = 2))
+  `variational Bayes` = each(c(1, 3, 10, 30), function(r) variational(restarts = r, draws = 2))
 )
 REVERSE <- list(`reverse AIS` = list(method = ais(schedule = sigmoidal(3000)), budgets = c(0.01, 0.03, 0.1, 0.3, 1)),
                 `sequential harmonic mean` = list(method = smc("data", particles = 100), budgets = c(0.03, 0.1, 0.3, 1)))
@@ -72,10 +72,10 @@ trial <- function(model, truth, seed) {
   })
   reverse <- lapply(names(REVERSE), function(name) {
     own <- REVERSE[[name]]
-    path <- if (identical(own$method$path, "data")) NULL else own$method$settings$`1.lambda`
+    freeze <- logevidence:::frozen_latent(model, encoded, own$method, words, 1, 1)
     do.call(rbind, lapply(seq_along(own$budgets), function(size) {
-      method <- logevidence:::at_budget(logevidence:::latent_method(own$method), path, own$budgets[size], 1)
-      walked <- logevidence:::walk_chains(model, encoded, method, 1, words, 2 * size, unname(truth$state), function(share) NULL)
+      walked <- logevidence:::walk_chains(model, encoded, freeze(own$budgets[size], unname(truth$state)), 1, words, 2 * size, -1,
+                                          function(share) NULL)
       row_of(name, size, walked$log_evidence, walked$seconds)
     }))
   })
