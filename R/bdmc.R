@@ -191,6 +191,7 @@ frozen_latent <- function(model, encoded, method, words, chains, warm) {
     method <- at_budget(method, path, budget, chains)
     method$settings$reverse <- as.double(!is.null(state))
     method$settings$from_state <- state
+    method$settings$warm <- warm
     method
   }
 }
@@ -374,10 +375,9 @@ plot.bdmc <- function(x, ...) {
 #' The upper bound needs an exact draw from the posterior of the simulated data *under the model's own prior*, and what that
 #' takes depends on the model.
 #'
-#' For models with latent variables, whose variances and probabilities are settled or, where they were inferred, taken from
-#' one posterior draw of the fit and then count as known, all else is drawn anew: the bounds are exact.
+#' For models with latent variables of known variances and probabilities all else is drawn anew: the bounds are exact.
 #'
-#' For other models the parameters themselves make data resemble the fit's. **From the posterior** of the fit they give data
+#' For other models, and where variances and probabilities are inferred, parameters make data resemble the fit's. **From the posterior** of the fit they give data
 #' like the fit's own, but then know of two data sets, and are no exact draw from the posterior of the one. What differs is
 #' small where data outweigh the prior, and ten times the usual moves under the new posterior bring the draw closer before the
 #' reverse walk sets out; still, the upper bound is approximate and Markov's inequality does not hold for it. The lower
@@ -426,13 +426,16 @@ sandwich_check <- function(fit, datasets = 5, chains = NULL, data = NULL, from =
   structure(do.call(rbind, rows), class = c("sandwich_check", "data.frame"), fit = fit, chains = chains, from = from)
 }
 
-#' A sandwich of data from the model of a latent fit; `point` settles what it inferred of variances and probabilities
+#' A sandwich of data from the model of a latent fit, of variances and probabilities as `point` has them
 #' @noRd
 checked_latent <- function(fit, point, chains, words, progress) {
-  model <- if (is.null(point)) fit$model else settled_model(fit$model, point)
+  model <- fit$model
   model["formula"] <- list(NULL)
-  made <- simulate_latent(model, fit$n, length(fit$design$columns), words)
-  sandwich(model, made, fit$method, chains, 1, words, progress)
+  from <- if (is.null(point)) model else settled_model(model, point)
+  made <- simulate_latent(from, fit$n, length(fit$design$columns), words)
+  made$encoded <- encode(model, made$data)
+  warm <- if (is.null(point) || model$args$infer == 0) 1 else WARM
+  sandwich(model, made, fit$method, chains, 1, words, progress, warm)
 }
 
 #' The same for other models, of data made from `point` or, where it is NULL, a draw from the prior

@@ -12,7 +12,8 @@
  * harmonic mean is the estimate.  From `from_state` and not in reverse they start there, without a walk.
  *
  * Settings: those of a walk's first stage (walk_settings.h) but the kernel; sweeps (at each distribution), by_rows, blind,
- * reverse, from_state, rounds. */
+ * reverse, from_state, warm (as many times the sweeps before the
+ * first reciprocal weight), rounds. */
 #include "base/clock.h"
 #include "base/logsum.h"
 #include "core/genealogy.h"
@@ -38,7 +39,7 @@ typedef struct latent {
   le_store store;
   le_genealogy genealogy;
   const le_arg *from;
-  size_t m, sweeps, size, n;
+  size_t m, sweeps, warm, size, n;
   int by_rows, blind, reverse, closed;
 
   latent_phase phase;
@@ -74,6 +75,7 @@ static le_status read_settings(latent *w, const le_problem *problem)
   LE_TRY(le_walk_settings_read(problem, &w->settings, &w->context->error));
   w->m = stage_of(w)->particles;
   w->sweeps = (size_t)le_args_number(args, "sweeps", 1);
+  w->warm = (size_t)le_args_number(args, "warm", 1);
   w->by_rows = le_args_number(args, "by_rows", 0) != 0;
   w->blind = le_args_number(args, "blind", 0) != 0;
   w->reverse = le_args_number(args, "reverse", 0) != 0;
@@ -355,11 +357,12 @@ static void sweep_all(latent *w)
 /* One sweep of every particle. */
 static le_status sweep(latent *w)
 {
-  if (w->swept < w->sweeps) {
+  const size_t wanted = w->reverse && w->step == 0 ? w->warm * w->sweeps : w->sweeps;
+  if (w->swept < wanted) {
     sweep_all(w);
     w->swept++;
   }
-  if (w->swept < w->sweeps) return LE_OK;
+  if (w->swept < wanted) return LE_OK;
   const int there = !w->reverse && done(w);
   if (there && w->settings.rounds) resample(w);
   w->phase = !there ? STEPPING : w->settings.rounds ? COLLECTING : FINISHED;

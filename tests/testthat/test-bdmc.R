@@ -122,6 +122,18 @@ test_that("a fit is checked on data like its own", {
   expect_output(print(check["gap"]), "gap")
 })
 
+test_that("inferred variances are inferred again in the check, so that its gaps tell coarse settings from fine ones", {
+  data <- with_own_seed(test_seed(5), matrix(rnorm(160, rep(c(-2, 0, 2, 2), 40)), 40))
+  gaps <- function(steps) {
+    fit <- evidence(clustering(components = 3, infer = TRUE), data, ais(particles = 10, sigmoidal(steps)), seed = test_seed(1),
+                    progress = FALSE)
+    mean(sandwich_check(fit, 8, seed = test_seed(2), progress = FALSE)$gap)
+  }
+  coarse <- gaps(20)
+  expect_gt(coarse, 5)
+  expect_lt(abs(gaps(2000)), coarse / 5)
+})
+
 test_that("a settled model has the state's own settings", {
   state <- c(prior_sd = 4, noise_sd = 0.25, `proportion[1]` = 0.7, `proportion[2]` = 0.3, `label[1]` = 0)
   settled <- settled_model(clustering(components = 2, infer = TRUE), state)
