@@ -15,10 +15,14 @@
 #'
 #' @details
 #' Columns are modelled as they are: centre and scale them if zero is no sensible middle. [ais()], [smc()] along both paths,
-#' [chib()], [variational()] and [likelihood_weighting()] take these models; moves are Gibbs sweeps, `steps` of them (one, unless said) at each
-#' distribution. Along the path `"data"` each row is a single step after which all particles are swept: the settings
-#' `ess` and `move` of [smc()] are for other models. Rows come in their order there: sorted ones, such as those of `iris`,
-#' make it fail, so shuffle them. Runs have one thread.
+#' [nested()], [chib()], [variational()], [bic()], [harmonic_mean()] and [likelihood_weighting()] take these models. Moves are
+#' Gibbs sweeps, `steps` of them at each distribution: one, unless said, and five for every new point of [nested()], inside its
+#' wall. Unknown variances move with centres, features or the factors of rows integrated out.
+#'
+#' Along the path `"data"` each row is a single step after which all particles are swept: the settings `ess` and `move` of
+#' [smc()] are for other models. Rows come in their order there: sorted ones, such as those of `iris`, make it fail, so shuffle
+#' them. Runs have one thread. With unknown variances structure appears abruptly as the temperature falls, and annealing needs
+#' many temperatures to be there; [nested()], which does not anneal, is a good check then.
 #'
 #' @return An object of class `"evidence_model"`.
 #'

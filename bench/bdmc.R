@@ -47,6 +47,16 @@ COMBINE <- c(BIC = "max", `variational Bayes` = "max", `variational Bayes, all l
              `nested, 2 points` = "average", `nested, 20 points` = "average", `harmonic mean` = "harmonic",
              `reverse AIS` = "harmonic", `sequential harmonic mean` = "harmonic")
 
+LOOKS <- rbind( # colour, line, point: forwards blue, backwards orange
+  BIC = c("#555555", 1, 15), `likelihood weighting` = c("#999999", 1, 16), `harmonic mean` = c("#111111", 2, 17),
+  AIS = c("#1f4fa3", 1, 16), `SMC, one particle` = c("#7fb2e5", 3, 1), `SMC, by rows` = c("#3a9ad9", 1, 17),
+  `SMC, by temperature` = c("#0b2559", 2, 15), `nested, 2 points` = c("#5cb85c", 3, 1), `nested, 20 points` = c("#1d7a33", 1, 16),
+  `Chib-Murray-Salakhutdinov` = c("#8a5a2b", 1, 18), `variational Bayes` = c("#c2185b", 3, 1),
+  `variational Bayes, all labellings` = c("#c2185b", 1, 16), `reverse AIS` = c("#e67e00", 1, 16),
+  `sequential harmonic mean` = c("#f2b04a", 1, 17)
+)
+look <- function(estimator) list(col = LOOKS[estimator, 1], lty = as.integer(LOOKS[estimator, 2]), pch = as.integer(LOOKS[estimator, 3]))
+
 row_of <- function(estimator, size, log_evidence, seconds)
   data.frame(estimator = estimator, size = size, log_evidence = log_evidence, seconds = seconds)
 
@@ -112,38 +122,41 @@ summarise <- function(runs) {
   out[order(out$estimator, out$size), ]
 }
 
-panel <- function(summary, what, main, colours, limits = NULL, log = "xy", guide = NULL) {
+panel <- function(summary, what, main, limits = NULL, log = "xy", guide = NULL) {
   y <- summary[[what]]
   if (log == "xy") y <- pmax(abs(y), 0.03)
-  plot(summary$seconds, y, type = "n", log = log, xlab = "Seconds of one estimate", ylab = "", ylim = limits, font.main = 2,
-       cex.main = 1, main = main, adj = 0)
+  plot(summary$seconds, y, type = "n", log = log, xlab = "Seconds of one estimate", ylab = "", ylim = limits)
+  title(main, font.main = 2, cex.main = 1, adj = 0)
   abline(h = guide, col = "grey60", lty = 2)
   for (estimator in unique(summary$estimator)) {
     own <- summary$estimator == estimator
     if (what == "mean") suppressWarnings(
       arrows(summary$seconds[own], y[own] - summary$half[own], y1 = y[own] + summary$half[own], angle = 90, code = 3, length = 0.02,
-             col = colours[[estimator]]))
-    lines(summary$seconds[own], y[own], col = colours[[estimator]], type = "o", pch = 16, cex = 0.8, lwd = 1.5)
+             col = look(estimator)$col))
+    do.call(lines, c(list(summary$seconds[own], y[own], type = "o", cex = 0.8, lwd = 1.5), look(estimator)))
   }
 }
 
 # The paper's figures: estimates by time, from afar and near, and errors, alone and combined.
 figure <- function(summary, name, file) {
   png(file, 1700, 1150, res = 130)
-  on.exit(dev.off())
+  old <- options(scipen = 6)
+  on.exit({
+    dev.off()
+    options(old)
+  })
   one <- !anyNA(summary$combined)
   layout(rbind(c(1, 2, 5), c(3, 4, 5)), widths = c(1, 1, 0.62))
   par(mar = c(3.6, 4.2, 2.6, 0.8), mgp = c(2.3, 0.6, 0), tcl = -0.3, las = 1, cex = 0.85)
-  names <- unique(summary$estimator)
-  colours <- setNames(grDevices::hcl.colors(length(names), "Dark 3"), names)
+  names <- intersect(rownames(LOOKS), summary$estimator)
   title <- sub("_", " ", name)
-  panel(summary, "mean", paste0(title, ": mean error of the log evidence, nats"), colours, log = "x", guide = 0)
-  panel(summary, "mean", "the same, nearer", colours, c(-40, 40), "x", 0)
-  panel(summary, "rms", "rms error of one estimate", colours, guide = 10)
-  if (one) panel(summary, "combined", "error of all trials combined", colours, guide = 10) else plot.new()
+  panel(summary, "mean", paste0(title, ": mean error of the log evidence, nats"), log = "x", guide = 0)
+  panel(summary, "mean", "the same, nearer", c(-40, 40), "x", 0)
+  panel(summary, "rms", "rms error of one estimate", guide = 10)
+  if (one) panel(summary, "combined", "error of all trials combined", guide = 10) else plot.new()
   par(mar = c(0, 0, 0, 0))
   plot.new()
-  legend("left", names, col = colours, lwd = 2, pch = 16, bty = "n")
+  do.call(legend, c(list("left", names, lwd = 1.5, bty = "n", seg.len = 3), look(names)))
 }
 
 report <- function(runs, name, kind, directory) {
@@ -197,8 +210,17 @@ main <- function(what = "one", count = NULL, directory = "bench/results", models
   dir.create(directory, showWarnings = FALSE, recursive = TRUE)
   if (what == "table") return(cross_table(as.integer(if (is.null(count)) 3 else count), directory))
   if (what != "draw") return(comparison(what, as.integer(if (is.null(count)) 25 else count), directory, models))
-  for (name in names(MODELS)) for (kind in c("one", "many"))
-    report(read.csv(file.path(directory, sprintf("bdmc-%s-%s.csv", name, kind))), name, kind, directory)
+  all <- NULL
+  for (name in names(MODELS)) for (kind in c("one", "many")) {
+    file <- file.path(directory, sprintf("bdmc-%s-%s.csv", name, kind))
+    if (!file.exists(file)) next
+    runs <- read.csv(file)
+    report(runs, name, kind, directory)
+    all <- rbind(all, cbind(model = name, kind = kind, gap = max(abs(runs$gap)), summarise(runs)))
+  }
+  number <- vapply(all, is.numeric, NA)
+  all[number] <- lapply(all[number], signif, 4)
+  write.csv(all, file.path(directory, "bdmc-summary.csv"), row.names = FALSE)
 }
 
 invisible(do.call(main, as.list(commandArgs(trailingOnly = TRUE))))
