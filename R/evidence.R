@@ -80,7 +80,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   on.exit(bar$close(), add = TRUE)
   runs <- lapply(seq_len(replicates), function(r) {
     problem$replicate <- as.double(r - 1)
-    conduct(problem, encoded$rows, function(done, rows) bar$show((r - 1 + done) / replicates, rows))
+    walk <- function(problem) conduct(problem, encoded$rows, function(done, rows) bar$show((r - 1 + done) / replicates, rows))
+    challenged_run(walk(problem), problem, model, encoded, method, walk)
   })
   new_evidence(runs, call, model, method, encoded, words)
 }
