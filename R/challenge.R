@@ -7,12 +7,11 @@ CHALLENGE_ROWS <- 1e4
 #' A run of sgais() whose mode a challenger beats: importance sampling around the better one where its weights allow it, and
 #' otherwise another walk, through rows in random order
 #' @noRd
-challenged_run <- function(out, problem, model, encoded, method, walk) {
+challenged_run <- function(out, problem, model, encoded, method, walk, peaks = around_peaks(model, encoded, problem)) {
   if (!isTRUE(method$challenged) || !inherits(model, "gaussian_mixture") || model$components < 2) return(out)
   call <- challenger(model, encoded, problem$seed)
   lost <- call$gap(out)
   if (lost <= 0) return(out)
-  peaks <- around_peaks(model, encoded, problem)
   if (!is.null(peaks)) return(structure(utils::modifyList(out, peaks), lost = lost, won = "peaks"))
   again <- problem
   again$settings$shuffle <- 1
@@ -62,10 +61,14 @@ chance <- function(d) d / 2 + 5 * sqrt(d / 2) + 5
 #' @noRd
 after <- function(first, second, given) {
   if (!given) return(second)
-  columns <- names(second)[!vapply(second, is.matrix, TRUE)]
-  for (name in columns) second[[name]] <- c(utils::head(first[[name]], -1), utils::tail(second[[name]], 1))
-  second$restarts[length(second$restarts)] <- utils::tail(first$restarts, 1) + 1
-  second$seconds[length(second$seconds)] <- utils::tail(first$seconds, 1) + utils::tail(second$seconds, 1)
+  # summary figures and columns of the trace share names, but only the columns are no matrices
+  columns <- function(out) which(!vapply(out, is.matrix, TRUE))
+  last <- trace_of(second)[nrow(trace_of(second)), ]
+  trace <- trace_of(first)
+  last$restarts <- utils::tail(trace$restarts, 1) + 1
+  last$seconds <- utils::tail(trace$seconds, 1) + last$seconds
+  trace[nrow(trace), ] <- last
+  second[columns(second)] <- as.list(trace)[names(second)[columns(second)]]
   second
 }
 

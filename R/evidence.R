@@ -29,7 +29,7 @@
 #'     [variational()], `"laplace"`, `"importance"`, `"bic"`, `"exact"` and `"variational"`.}
 #'   \item{`n`}{Number of observations.}
 #'   \item{`trace`}{A data frame with a row for each chunk (or, if all data are annealed together, each step): `n`,
-#'     `lambda`, `log_evidence`, `se`, `lambda_steps`, `ess`, `acceptance`, `step_size`, `particles`, `temperature`,
+#'     `lambda`, `log_evidence`, `se`, `lambda_steps`, `ess`, `acceptance`, `step_size`, `particles`, `temperature`, `restarts`,
 #'     `evaluations`, `seconds`. Nested sampling has a row for each round, with `steps`, `log_lik`, `log_volume` and
 #'     `renewal`; methods without a path have none.}
 #'   \item{`sampler`}{The sampler's own estimate: `log_evidence`, `se`, and its weighted particles `draws` and
