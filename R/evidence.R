@@ -29,7 +29,7 @@
 #'     [variational()], `"laplace"`, `"importance"`, `"bic"`, `"exact"` and `"variational"`.}
 #'   \item{`n`}{Number of observations.}
 #'   \item{`trace`}{A data frame with a row for each chunk (or, if all data are annealed together, each step): `n`,
-#'     `lambda`, `log_evidence`, `se`, `lambda_steps`, `ess`, `acceptance`, `step_size`, `particles`, `temperature`,
+#'     `lambda`, `log_evidence`, `se`, `lambda_steps`, `ess`, `acceptance`, `step_size`, `particles`, `temperature`, `restarts`,
 #'     `evaluations`, `seconds`. Nested sampling has a row for each round, with `steps`, `log_lik`, `log_volume` and
 #'     `renewal`; methods without a path have none.}
 #'   \item{`sampler`}{The sampler's own estimate: `log_evidence`, `se`, and its weighted particles `draws` and
@@ -80,7 +80,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   on.exit(bar$close(), add = TRUE)
   runs <- lapply(seq_len(replicates), function(r) {
     problem$replicate <- as.double(r - 1)
-    conduct(problem, encoded$rows, function(done, rows) bar$show((r - 1 + done) / replicates, rows))
+    walk <- function(problem) conduct(problem, encoded$rows, function(done, rows) bar$show((r - 1 + done) / replicates, rows))
+    challenged_run(walk(problem), problem, model, encoded, method, walk)
   })
   new_evidence(runs, call, model, method, encoded, words)
 }

@@ -20,6 +20,9 @@
 #' @param threshold Resample when the effective sample size falls under this share of the particles; 1 is always.
 #' @param order `"shuffled"`, the default, walks the rows in random order, which is faster, more accurate, and fair for
 #'   rows that are exchangeable; `"given"` keeps their order, for a trace that follows the stream.
+#' @param restart Whether to walk again, through rows in random order, where the law of a stream seems to have changed on the way
+#'   (`order = "given"`), and where a challenger finds a better mode than the one the walk ended in (mixtures). `fit$trace` counts
+#'   these in `restarts`.
 #' @param audit Whether to check the result by importance sampling of the whole posterior at the end.
 #' @param audit_draws Draws of the audit; `NULL` takes 1,000 for small data, fewer for large, at least 100.
 #' @param rate,friction Learning rate per observation and friction of the published [sghmc()] kernel; only for
@@ -65,7 +68,7 @@
 #' @family methods
 #' @export
 sgais <- function(particles = 50, steps = 5, ess = 0.5, kernel = baoab(), batch = 100, chunk = 0.2, early = list(),
-                  resampling = "systematic", threshold = 0.5, order = "shuffled", audit = TRUE, audit_draws = NULL,
+                  resampling = "systematic", threshold = 0.5, order = "shuffled", restart = TRUE, audit = TRUE, audit_draws = NULL,
                   rate = 0.1, friction = 0.2, preset = "default") {
   call <- match.call()
   preset <- check_choice(preset, "preset", c("default", "paper"))
@@ -84,6 +87,7 @@ sgais <- function(particles = 50, steps = 5, ess = 0.5, kernel = baoab(), batch 
     fail("`", if (missing(rate)) "friction" else "rate", "` must be given only with `preset = \"paper\"`; ",
          "otherwise the kernel has it.")
   }
+  restart <- check_flag(restart, "restart")
   particles <- check_particles(particles)
   kernel <- check_kernel(kernel)
   resampling <- resampling_settings(check_resampling(resampling), threshold)
@@ -104,8 +108,9 @@ sgais <- function(particles = 50, steps = 5, ess = 0.5, kernel = baoab(), batch 
                    list(schedule = "adaptive", ess = early$ess), resampling$resampling, resampling$threshold),
              list(work = early$work, until = early$rows, chunk_least = early$first, chunk_fraction = early$chunk))
   method <- do.call(new_method, c(list("sgais", call, list(first, late(2)), list(early$kernel, kernel)), common,
-                                  list(correct = TRUE)), quote = TRUE)
+                                  list(correct = TRUE, restarts = as.double(restart && !common$shuffle))), quote = TRUE)
   method$open <- early$open
+  method$challenged <- restart
   method
 }
 

@@ -69,7 +69,7 @@ one_run <- function(out, method, modes = "one") {
   if (isTRUE(method$settings$published == 1)) sampler$log_evidence <- drop(figures$published)
   power <- power_of(figures, sampler)
   if (identical(method$rule, "thermodynamic")) sampler[c("log_evidence", "se")] <- power[c("corrected", "se")]
-  audit <- audit_of(figures, sampler, AUDIT_LEAST_ESS[[modes]])
+  audit <- audit_of(figures, sampler, AUDIT_LEAST_ESS[[modes]], identical(attr(out, "won"), "peaks"))
   headline <- if (!is.null(audit) && audit$passed) {
     list(log_evidence = audit$log_evidence, se = audit$se, source = "audit", points = figures$audit_draws,
          log_weights = normalise(drop(figures$audit_log_weights)))
@@ -92,7 +92,7 @@ one_run <- function(out, method, modes = "one") {
   )
   list(
     headline = headline, sampler = sampler, audit = audit, nested = nested, power = power, trace = trace, failed = failed,
-    warnings = c(if (!is.null(audit) && !audit$passed) audit$reason, failed),
+    warnings = c(if (!is.null(audit) && !audit$passed) audit$reason, challenge_warnings(out), failed),
     work = c(lambda_steps = drop(figures$lambda_steps), likelihoods = drop(figures$likelihoods),
              gradients = drop(figures$gradients), seconds = drop(figures$seconds))
   )
@@ -128,7 +128,7 @@ AUDIT_MOST_Z <- 4       # joint standard errors between audit and sampler
 
 #' The audit's figures with its verdict on itself
 #' @noRd
-audit_of <- function(figures, sampler, least_ess) {
+audit_of <- function(figures, sampler, least_ess, alone = FALSE) {
   if (is.null(figures$audit_failed)) return(NULL)
   draws <- if (is.null(figures$audit_draws)) 0 else ncol(figures$audit_draws)
   audit <- list(
@@ -136,7 +136,7 @@ audit_of <- function(figures, sampler, least_ess) {
     laplace = drop(figures$audit_laplace), modes = drop(figures$audit_modes), draws = draws,
     ess = if (draws) drop(figures$audit_ess) / draws else NA_real_, pareto_k = drop(figures$audit_pareto_k)
   )
-  audit$reason <- audit_reason(audit, sampler, drop(figures$audit_failed) != 0, least_ess)
+  audit$reason <- if (!alone) audit_reason(audit, sampler, drop(figures$audit_failed) != 0, least_ess)
   audit$passed <- is.null(audit$reason)
   audit
 }

@@ -68,6 +68,13 @@ le_status le_store_take(le_store *store, const le_rows *rows, const gsl_rng *shu
   return LE_OK;
 }
 
+le_status le_store_shuffle(le_store *store, size_t n, const gsl_rng *rng)
+{
+  if (store->borrowed) LE_TRY(reserve(store, store->n));
+  if (n > 1) gsl_ran_shuffle(rng, store->values, n, store->width * sizeof(double));
+  return LE_OK;
+}
+
 le_rows le_store_rows(const le_store *store, size_t from, size_t to)
 {
   const le_rows rows = {to - from, store->width, store->values + from * store->width};

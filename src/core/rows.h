@@ -21,6 +21,8 @@ le_status le_store_take(le_store *store, const le_rows *rows, const gsl_rng *shu
 /* Where a row of a store of n rows, shuffled by one append with this stream, stood before: the shuffle is replayed on
  * numbers, so that nobody has to keep the order.  `row` itself when there is no memory for that. */
 size_t le_store_origin(size_t n, size_t row, const gsl_rng *shuffle);
+/* Puts the first n rows in a random order; they become the store's own. */
+le_status le_store_shuffle(le_store *store, size_t n, const gsl_rng *rng);
 le_rows le_store_rows(const le_store *store, size_t from, size_t to);
 void le_store_free(le_store *store);
 void le_store_archive(le_store *store, le_archive *archive);

@@ -36,10 +36,14 @@ typedef enum walk_phase {
   FINISHED
 } walk_phase;
 
-enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 12, STEPS_MOST = 20000, AUDIT_MODES = 4 };
+/* Rows from which a change of the law is looked for, how many times as many as at the last one, and how short a first step is. */
+enum { CHANGE_ROWS = 200 };
+static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
+
+enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 13, STEPS_MOST = 20000, AUDIT_MODES = 4 };
 static const char *const trace_names[TRACE_COLUMNS] = {
     "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "ess",
-    "acceptance", "step_size", "particles",    "temperature", "evaluations",  "seconds"};
+    "acceptance", "step_size", "particles",    "temperature", "restarts",     "evaluations", "seconds"};
 
 typedef struct walk {
   le_context *context;
@@ -69,6 +73,8 @@ typedef struct walk {
   size_t chunk_steps; /* distributions of this chunk */
   size_t fixed;      /* next entry of a fixed schedule */
   double chunk_ess;  /* smallest effective size in this chunk, as a share of the particles */
+  size_t regained;   /* rows seen when the walk last started again: until it is there it leaves no trace */
+  double restarts;
   double banked;     /* log Z of finished chunks, when weights are replaced by their mean */
   double banked_variance;
   double *theta, *log_weight, *chunk_value, *weight, *swap, *work, *prior_variance;
@@ -212,9 +218,9 @@ static le_status walk_alloc(const le_problem *problem, le_context *context, void
   return LE_OK;
 }
 
-static le_status walk_start(void *self)
+/* Where all particles begin, and nothing is known. */
+static void spread_out(walk *w)
 {
-  walk *w = self;
   const size_t d = w->d;
   for (size_t i = 0; i < w->m; i++) {
     if (w->settings.reverse)
@@ -232,6 +238,11 @@ static le_status walk_start(void *self)
   }
   le_genealogy_start(&w->genealogy, w->m);
   w->phase = OPEN_CHUNK;
+}
+
+static le_status walk_start(void *self)
+{
+  spread_out(self);
   return LE_OK;
 }
 
@@ -292,6 +303,7 @@ static le_status add_trace(walk *w, double n, double lambda, double steps)
                                      report.step_size,
                                      (double)w->m,
                                      temperature(w),
+                                     w->restarts,
                                      w->target.likelihoods + w->target.gradients,
                                      w->seconds};
   double *added = le_trace_add(&w->trace);
@@ -467,6 +479,7 @@ static le_status open_chunk(walk *w, le_progress *progress)
   double wanted = stage->whole ? INFINITY : floor(stage->chunk_fraction * (double)seen);
   wanted = fmin(fmax(wanted, stage->chunk_least), stage->chunk_most);
   if (stage->whole) wanted = INFINITY;
+  if (seen < w->regained) wanted = fmin(wanted, (double)(w->regained - seen));
   if ((double)there < wanted && !w->closed) {
     *progress = LE_NEEDS_ROWS;
     return LE_OK;
@@ -496,6 +509,9 @@ static le_status impossible_row(walk *w)
     if (!possible) break;
   }
   le_streams again;
+  if (w->regained)
+    return le_fail(&w->context->error, LE_ALL_IMPOSSIBLE,
+                   "An observation has zero likelihood (or one that is not a number) under every particle.");
   if (w->settings.shuffle && w->feeds == 1 &&
       le_streams_alloc(&again, w->most + 2, w->seed, w->replicate) == LE_OK) {
     found = le_store_origin(w->store.n, found, again.rng[w->most + 1]);
@@ -504,6 +520,33 @@ static le_status impossible_row(walk *w)
   return le_fail(&w->context->error, LE_ALL_IMPOSSIBLE,
                  "Observation %.0f has zero likelihood (or one that is not a number) under every particle.",
                  (double)found + 1);
+}
+
+/* Does the next chunk contradict the rows seen?  A first step this short, against what the rule for steps makes of a chunk like
+ * those before, says so: the law of the stream has changed, and particles that are led from the old posterior to the new one
+ * cross between modes too late to keep their shares. */
+static int law_has_changed(const walk *w, double increment)
+{
+  const le_stage *stage = stage_of(w);
+  const double seen = (double)w->target.seen, usual = sqrt(-log(stage->ess / (double)w->m));
+  return w->settings.restarts && w->target.lambda == 0 && stage->schedule != LE_FIXED_STEPS && seen >= CHANGE_ROWS &&
+         seen >= CHANGE_FACTOR * (double)w->regained && increment < CHANGE_STEP * usual;
+}
+
+/* All rows so far, the chunk among them, in random order from the prior on. */
+static le_status start_again(walk *w)
+{
+  w->regained = w->target.seen + w->target.chunk;
+  w->restarts++;
+  LE_TRY(le_store_shuffle(&w->store, w->regained, w->streams.rng[w->most + 1]));
+  w->target.seen = w->target.chunk = 0;
+  w->target.lambda = 0;
+  w->target.labels = NULL;
+  w->banked = w->banked_variance = 0;
+  for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].anchored = 0;
+  enter_stage(w, 0);
+  spread_out(w);
+  return LE_OK;
 }
 
 /* The step at which a Gaussian posterior's effective sample size would fall to the goal: the chunk's log-likelihood
@@ -723,6 +766,7 @@ static le_status reweight(walk *w)
                    "differ too much.  A smaller `chunk`, more `particles` or a wider prior may help.",
                    (double)seen + 1);
   LE_TRY(status);
+  if (law_has_changed(w, increment)) return start_again(w);
   if (w->settings.moments) LE_TRY(add_moments(w, increment));
   target->lambda = 1 - target->lambda <= increment ? 1 : target->lambda + increment;
   return weigh(w, increment);
@@ -791,7 +835,8 @@ static le_status close_chunk(walk *w)
     LE_TRY(add_moments(w, 0));
   }
   w->target.seen += w->target.chunk;
-  if (!stage->whole) LE_TRY(add_trace(w, (double)w->target.seen, 1, (double)w->chunk_steps));
+  if (!stage->whole && w->target.seen >= w->regained)
+    LE_TRY(add_trace(w, (double)w->target.seen, 1, (double)w->chunk_steps));
   w->target.chunk = 0;
   w->target.lambda = 0;
   if (w->settings.mean_weights) {
@@ -1004,10 +1049,10 @@ static void walk_archive(void *self, le_archive *archive)
   le_archive_double(archive, &w->target.gradients);
   le_archive_int(archive, &w->closed);
   le_archive_int(archive, &w->skip_moves);
-  size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed, &w->at};
+  size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed, &w->at, &w->regained};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
   double *const figure[] = {&w->chunk_ess, &w->banked, &w->banked_variance, &w->lambda_steps,
-                            &w->seconds};
+                            &w->seconds,   &w->restarts};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   le_archive_doubles(archive, w->theta, m * w->d);
   le_archive_doubles(archive, w->log_weight, m);

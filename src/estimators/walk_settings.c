@@ -147,6 +147,7 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
   settings->audit_draws = (size_t)le_args_number(args, "audit_draws", 100);
   settings->rounds = (size_t)le_args_number(args, "rounds", 0);
   settings->bridge = le_args_number(args, "bridge", 0) != 0;
+  settings->restarts = le_args_number(args, "restarts", 0) != 0;
   settings->moments = le_args_number(args, "moments", 0) != 0;
   for (size_t s = 0; s < settings->stages; s++) LE_TRY(read_stage(problem, s, &settings->stage[s], error));
   const le_model_ops *model = problem->ops;

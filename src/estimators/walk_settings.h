@@ -50,6 +50,7 @@ typedef struct le_walk_settings {
   size_t audit_draws;
   size_t rounds;     /* of posterior draws after the walk, for the harmonic mean */
   int bridge;        /* or for a bridge to a normal density */
+  int restarts;      /* walk again from the prior, through rows in random order, where the law of a stream seems to have changed */
   int moments;       /* mean and variance of the log-likelihood at every lambda, for power posteriors */
   int record;        /* keep the path (core/path.h) */
   const le_arg *follow; /* NULL, or a path to follow and nothing to adapt */

@@ -1,0 +1,48 @@
+# Streams whose law changes on the way, as in the SGAIS article: 1,000 rows from 3 clusters, 9,000 from 5, 90,000 from 7, and
+# mixtures of 3, 5 and 7 components walked in that order, and shuffled.
+#
+#   Rscript bench/shift.R [streams = 5] [directory = bench/results] [rows = 100000]
+#
+# The reference is laplace(importance = 2000) on all rows, started from all fits' best points by its own climbs. Runs the installed package
+# (R_LIBS says which). Writes shift.csv and shift-trace.csv and draws shift.png.
+
+suppressPackageStartupMessages(library(logevidence))
+
+simulated <- function(rows, seed) {
+  set.seed(seed)
+  centre <- cbind(c(0, 4, -4, 4, -4, 8, 0), c(0, 4, -4, -4, 4, 0, 8)) + matrix(rnorm(14, sd = 0.5), 7)
+  sd <- matrix(sqrt(1 / rgamma(14, 4, 3)), 7)
+  clusters <- rep(c(3, 5, 7), times = round(rows * c(0.01, 0.09, 0.90)))
+  z <- vapply(clusters, function(k) sample.int(k, 1), 1L)
+  centre[z, ] + sd[z, ] * matrix(rnorm(2 * length(z)), length(z))
+}
+
+one_run <- function(data, components, order, seed) {
+  fit <- evidence(gaussian_mixture(components = components), data, sgais(order = order), seed = seed)
+  list(fit = fit, row = data.frame(components = components, order = order, log_evidence = fit$log_evidence, se = fit$se,
+                                   sampler = fit$sampler$log_evidence, sampler_se = fit$sampler$se,
+                                   audit = fit$audit$log_evidence, audit_se = fit$audit$se, source = fit$source,
+                                   restarts = if (is.null(fit$trace$restarts)) NA else max(fit$trace$restarts),
+                                   warned = length(fit$warnings), seconds = fit$work[["seconds"]]))
+}
+
+main <- function(streams = "5", directory = "bench/results", rows = "100000") {
+  dir.create(directory, showWarnings = FALSE, recursive = TRUE)
+  table <- trace <- NULL
+  for (stream in seq_len(as.integer(streams))) {
+    data <- simulated(as.integer(rows), stream)
+    for (components in c(3, 5, 7)) {
+      for (order in c("given", "shuffled")) {
+        run <- one_run(data, components, order, stream)
+        table <- rbind(table, cbind(stream = stream, run$row))
+        trace <- rbind(trace, cbind(stream = stream, components = components, order = order,
+                                    run$fit$trace[c("n", "log_evidence", "lambda_steps")]))
+        print(utils::tail(table, 1), row.names = FALSE)
+      }
+    }
+  }
+  write.csv(table, file.path(directory, "shift.csv"), row.names = FALSE)
+  write.csv(trace, file.path(directory, "shift-trace.csv"), row.names = FALSE)
+}
+
+do.call(main, as.list(commandArgs(trailingOnly = TRUE)))

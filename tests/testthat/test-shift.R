@@ -1,0 +1,82 @@
+# Streams whose law changes on the way: the walk starts again, and a challenger looks for what it left behind.
+
+stream <- with_own_seed(test_seed(1), c(rnorm(200, rep(c(0, 6), 100)), rnorm(600, rep(c(0, 30, 36), 200))))
+two <- gaussian_mixture(components = 2)
+quick <- function(...) sgais(particles = 30, order = "given", early = list(particles = 50), ...)
+run <- function(method, seed = 1) evidence(two, stream, method, seed = test_seed(seed), progress = FALSE)
+truth <- evidence(two, stream, laplace(importance = 2000), seed = test_seed(1), progress = FALSE)$log_evidence
+
+test_that("a walk that is led from one law to another ends far too low, one that starts again does not", {
+  kept <- run(quick(restart = FALSE))
+  expect_lt(kept$log_evidence, truth - 100)
+  fit <- run(quick())
+  expect_lt(abs(fit$log_evidence - truth), 1)
+  expect_lt(abs(fit$sampler$log_evidence - truth), 6)
+  restarts <- fit$trace$restarts
+  expect_equal(restarts[1], 0)
+  expect_gte(max(restarts), 1)
+  expect_true(all(diff(restarts) >= 0) && all(diff(fit$trace$n) > 0))
+  expect_equal(utils::tail(fit$trace$n, 1), length(stream))
+  # the first row after the change that the trace has is where it started again
+  expect_gt(fit$trace$n[which(restarts == 1)[1]], 200)
+  # and the challenger is satisfied
+  expect_false(any(grepl("Another mode", fit$warnings)))
+})
+
+test_that("nothing starts again where nothing changes", {
+  same <- with_own_seed(test_seed(2), matrix(rnorm(600, rep(c(0, 6, 12), 200))))
+  fit <- evidence(two, same, quick(), seed = test_seed(1), progress = FALSE)
+  expect_equal(max(fit$trace$restarts), 0)
+  line <- data.frame(x = with_own_seed(test_seed(3), rnorm(2000)))
+  line$y <- with_own_seed(test_seed(4), 1 + line$x + rnorm(2000))
+  expect_equal(max(evidence(linear_regression(y ~ x), line, sgais(order = "given"), seed = 1, progress = FALSE)$trace$restarts), 0)
+})
+
+test_that("a challenger finds the mode that a walk has left behind, and the fit says so", {
+  method <- quick()
+  method$settings$restarts <- 0
+  fit <- run(method)
+  expect_lt(fit$sampler$log_evidence, truth - 100)
+  expect_lt(abs(fit$log_evidence - truth), 0.5)
+  expect_identical(fit$source, "audit")
+  expect_match(fit$warnings, "Another mode of the posterior explains", all = FALSE)
+  expect_match(fit$warnings, "the sampler's own does not count", all = FALSE)
+})
+
+test_that("where importance sampling around the better mode fails, the rows are walked again in random order", {
+  encoded <- encode(two, stream)
+  method <- quick()
+  method$settings$restarts <- 0
+  problem <- new_problem(two, encoded, method, seed_words(test_seed(1)))
+  walked <- 0
+  walk <- function(problem) {
+    walked <<- walked + 1
+    conduct(problem, encoded$rows)
+  }
+  first <- walk(problem)
+  again <- challenged_run(first, problem, two, encoded, method, walk, peaks = NULL)
+  expect_equal(walked, 2)
+  expect_identical(attr(again, "won"), "walk")
+  expect_lt(abs(drop(again$log_evidence[1]) - truth), 6)
+  trace <- trace_of(again)
+  expect_equal(utils::tail(trace$restarts, 1), 1)
+  expect_equal(utils::head(trace$log_evidence, -1), utils::head(trace_of(first)$log_evidence, -1))
+})
+
+test_that("a run that starts again can be saved at any moment", {
+  encoded <- encode(two, stream)
+  problem <- new_problem(two, encoded, quick(audit = FALSE), seed_words(test_seed(1)))
+  whole <- conduct(problem, encoded$rows)
+  for (slices in c(30, 90, 120)) {
+    run <- .Call(ffi_run_new, problem)
+    .Call(ffi_run_feed, run, encoded$rows, TRUE)
+    for (slice in seq_len(slices)) .Call(ffi_run_advance, run, 0.001)
+    state <- .Call(ffi_run_save, run)
+    run <- .Call(ffi_run_new, replace(problem, "restore", TRUE))
+    .Call(ffi_run_restore, run, state)
+    while (.Call(ffi_run_advance, run, 1) == "more") NULL
+    again <- .Call(ffi_run_result, run)
+    expect_identical(again[names(again) != "seconds"]$draws, whole$draws)
+    expect_identical(again$restarts, whole$restarts)
+  }
+})
