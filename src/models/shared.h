@@ -31,6 +31,17 @@ static inline size_t tiles_of(size_t n) { return (n + TILE - 1) / TILE; }
 
 static inline size_t rows_in_tile(size_t n, size_t t) { return n - t * TILE < TILE ? n - t * TILE : TILE; }
 
+/* Tile t of the first `columns` numbers of each row. */
+static inline void fill_tile(const le_rows *rows, size_t t, size_t columns, double *restrict tile)
+{
+  const size_t here = rows_in_tile(rows->n, t);
+  const double *values = rows->values + t * TILE * rows->width;
+  for (size_t j = 0; j < columns; j++, tile += TILE) {
+    for (size_t r = 0; r < here; r++) tile[r] = values[r * rows->width + j];
+    for (size_t r = here; r < TILE; r++) tile[r] = 0;
+  }
+}
+
 /* out = weight' x, row by row. */
 static inline void combine(double *restrict out, size_t p, const double *weight, const double *restrict x)
 {

@@ -1,0 +1,39 @@
+/* exp and log element by element, and the greatest speed of multiply-adds.  Included by base/variants.h. */
+
+V_KERNEL void V(exp_each)(size_t n, const double *x, double *out)
+{
+  size_t i = 0;
+  for (; i + V_LANES <= n; i += V_LANES) v_store(out + i, v_exp(v_load(x + i)));
+  for (; i < n; i++) out[i] = v_sum(v_first(v_exp(v_set(x[i])), 1, v_set(0)));
+}
+
+V_KERNEL void V(log_each)(size_t n, const double *x, double *out)
+{
+  size_t i = 0;
+  for (; i + V_LANES <= n; i += V_LANES) v_store(out + i, v_log(v_load(x + i)));
+  for (; i < n; i++) out[i] = v_sum(v_first(v_log(v_set(x[i])), 1, v_set(0)));
+}
+
+/* Twelve independent chains hide the latency. */
+V_KERNEL double V(multiply_add)(size_t rounds)
+{
+  const vec factor = v_set(0.999999), term = v_set(1e-6);
+  vec a = v_set(1), b = v_set(2), c = v_set(3), d = v_set(4), e = v_set(5), f = v_set(6), g = v_set(7), h = v_set(8);
+  vec i = v_set(9), j = v_set(10), k = v_set(11), l = v_set(12);
+  const size_t steps = rounds * (8u << 20) / V_LANES / 12;
+  for (size_t s = 0; s < steps; s++) {
+    a = v_fma(a, factor, term);
+    b = v_fma(b, factor, term);
+    c = v_fma(c, factor, term);
+    d = v_fma(d, factor, term);
+    e = v_fma(e, factor, term);
+    f = v_fma(f, factor, term);
+    g = v_fma(g, factor, term);
+    h = v_fma(h, factor, term);
+    i = v_fma(i, factor, term);
+    j = v_fma(j, factor, term);
+    k = v_fma(k, factor, term);
+    l = v_fma(l, factor, term);
+  }
+  return v_sum(((a + b) + (c + d)) + ((e + f) + (g + h)) + ((i + j) + (k + l)));
+}
