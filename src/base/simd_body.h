@@ -4,14 +4,14 @@ V_KERNEL void V(exp_each)(size_t n, const double *x, double *out)
 {
   size_t i = 0;
   for (; i + V_LANES <= n; i += V_LANES) v_store(out + i, v_exp(v_load(x + i)));
-  for (; i < n; i++) out[i] = v_sum(v_first(v_exp(v_set(x[i])), 1, v_set(0)));
+  if (i < n) v_store_first(out + i, n - i, v_exp(v_load_first(x + i, n - i)));
 }
 
 V_KERNEL void V(log_each)(size_t n, const double *x, double *out)
 {
   size_t i = 0;
   for (; i + V_LANES <= n; i += V_LANES) v_store(out + i, v_log(v_load(x + i)));
-  for (; i < n; i++) out[i] = v_sum(v_first(v_log(v_set(x[i])), 1, v_set(0)));
+  if (i < n) v_store_first(out + i, n - i, v_log(v_load_first(x + i, n - i)));
 }
 
 /* Twelve independent chains hide the latency. */

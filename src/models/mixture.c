@@ -553,17 +553,37 @@ static double log_orbit(const void *self, const double *theta)
 /* Squared difference of the means over the sum of the variances, written with the smaller sd over the larger so
  * that nothing overflows; then the difference of u and, with a small weight, of the log weights.  The logarithm
  * keeps one stray component from deciding how all others are matched. */
-static double distance(const mixture *model, const double *t, const double *u, double log_weight,
-                       const double *reference_t, const double *reference_u, double reference_log_weight)
+static void distances(const mixture *model, const double *theta, size_t component, double log_weight,
+                      const double *reference, const double *reference_log_weight, double *cost)
 {
-  double sum = 0.1 * (log_weight - reference_log_weight) * (log_weight - reference_log_weight);
-  for (size_t j = 0; j < model->dimensions; j++) {
-    double gap = u[j] - reference_u[j], ratio = exp(-0.5 * fabs(gap));
-    double shift = model->mean_scale * (gap > 0 ? t[j] - ratio * reference_t[j] : ratio * t[j] - reference_t[j]);
-    sum += shift * shift / (1 + ratio * ratio) + gap * gap;
+  enum { TOGETHER = 64 };
+  const size_t components = model->components, p = model->dimensions, n = components * p;
+  const double *t = theta + offsets_at(model) + component * p, *u = theta + scales_at(model) + component * p;
+  const double *reference_t = reference + offsets_at(model), *reference_u = reference + scales_at(model);
+  double ratio[TOGETHER], sum[MOST_COMPONENTS], logs[MOST_COMPONENTS];
+  for (size_t s = 0; s < components; s++)
+    sum[s] = 0.1 * (log_weight - reference_log_weight[s]) * (log_weight - reference_log_weight[s]);
+  for (size_t from = 0, s = 0, j = 0; from < n; from += TOGETHER) {
+    const size_t here = n - from < TOGETHER ? n - from : TOGETHER;
+    for (size_t a = 0, at = j; a < here; a++, at = at + 1 < p ? at + 1 : 0)
+      ratio[a] = -0.5 * fabs(u[at] - reference_u[from + a]);
+    le_vector_exp(model->simd, here, ratio, ratio);
+    for (size_t a = 0; a < here; a++) {
+      const double gap = u[j] - reference_u[from + a], other = reference_t[from + a];
+      const double shift = model->mean_scale * (gap > 0 ? t[j] - ratio[a] * other : ratio[a] * t[j] - other);
+      sum[s] += shift * shift / (1 + ratio[a] * ratio[a]) + gap * gap;
+      if (++j == p) {
+        j = 0;
+        s++;
+      }
+    }
   }
-  double cost = log1p(sum);
-  return cost < 1e3 ? cost : 1e3; /* also when it is not a number */
+  for (size_t s = 0; s < components; s++) logs[s] = 1 + sum[s];
+  le_vector_log(model->simd, components, logs, cost);
+  for (size_t s = 0; s < components; s++) {
+    cost[s] += (sum[s] - (logs[s] - 1)) / logs[s]; /* what rounding 1 + sum has lost */
+    cost[s] = cost[s] < 1e3 ? cost[s] : 1e3;       /* also when it is not a number */
+  }
 }
 
 /* The cheapest assignment by shortest augmenting paths (Hungarian method in the form of Jonker and Volgenant):
@@ -670,15 +690,12 @@ static void permute(const mixture *model, const size_t *taken, double *theta)
 static int relabel(const void *self, const double *reference, double *theta)
 {
   const mixture *model = self;
-  size_t components = model->components, p = model->dimensions, taken[MOST_COMPONENTS];
+  size_t components = model->components, taken[MOST_COMPONENTS];
   double cost[MOST_COMPONENTS][MOST_COMPONENTS], weight[MOST_COMPONENTS], reference_weight[MOST_COMPONENTS];
   log_weights(model, theta, weight);
   log_weights(model, reference, reference_weight);
   for (size_t k = 0; k < components; k++)
-    for (size_t s = 0; s < components; s++)
-      cost[k][s] = distance(model, theta + offsets_at(model) + k * p, theta + scales_at(model) + k * p, weight[k],
-                            reference + offsets_at(model) + s * p, reference + scales_at(model) + s * p,
-                            reference_weight[s]);
+    distances(model, theta, k, weight[k], reference, reference_weight, cost[k]);
   assign(components, cost, taken);
   if (identity_is_best(components, cost, taken))
     for (size_t s = 0; s < components; s++) taken[s] = s;
