@@ -36,7 +36,11 @@ le_simd le_simd_for(const le_args *args);
 enum { LE_ALIGN_MORE = 8 };
 double *le_aligned(double *scratch);
 
-/* exp and log of n numbers by one variant, for tests. */
+/* Rows of `width` numbers as columns: number j of row r goes to out[j * stride + r], for the first `columns` of them, and
+ * zeros where r is n or more.  `stride` is a multiple of 8. */
+void le_vector_columns(le_simd variant, size_t n, size_t width, size_t columns, const double *rows, double *out,
+                       size_t stride);
+/* exp and log of n numbers; `out` may be `x`. */
 void le_vector_exp(le_simd variant, size_t n, const double *x, double *out);
 void le_vector_log(le_simd variant, size_t n, const double *x, double *out);
 /* Times a loop of nothing but multiply-adds in registers: 8 * 2^20 * rounds of them, lanes counted one by one; returns

@@ -14,6 +14,32 @@ V_KERNEL void V(log_each)(size_t n, const double *x, double *out)
   if (i < n) v_store_first(out + i, n - i, v_log(v_load_first(x + i, n - i)));
 }
 
+#define WHOLE_ROW(l) square[l] = v_load(from + l * width);
+#define PART_OF_ROW(l) square[l] = r + l < n ? v_load_first(from + l * width, here) : v_set(0);
+#define KEEP_COLUMN(l) if (l < here) v_store(out + (j + l) * stride + r, square[l]);
+
+/* V_LANES rows and columns at a time.  What a vector holds beyond its row is the next one's, and goes nowhere. */
+V_KERNEL void V(columns)(size_t n, size_t width, size_t columns, const double *rows, double *out, size_t stride)
+{
+  for (size_t r = 0; r < stride; r += V_LANES)
+    for (size_t j = 0; j < columns; j += V_LANES) {
+      const size_t here = columns - j, first = r * width + j;
+      const double *from = rows + first;
+      vec square[V_LANES];
+      if (r + V_LANES <= n && first + (V_LANES - 1) * width + V_LANES <= n * width) {
+        V_EACH_LANE(WHOLE_ROW)
+      } else {
+        V_EACH_LANE(PART_OF_ROW)
+      }
+      v_turn(square);
+      V_EACH_LANE(KEEP_COLUMN)
+    }
+}
+
+#undef WHOLE_ROW
+#undef PART_OF_ROW
+#undef KEEP_COLUMN
+
 /* Twelve independent chains hide the latency. */
 V_KERNEL double V(multiply_add)(size_t rounds)
 {

@@ -9,6 +9,8 @@
  *   v_first       the first n lanes of one vector, the others of another
  *   v_load_first  n doubles, zeros in the other lanes; nothing beyond them is read.  v_store_first writes n
  *
+ *   v_turn        V_LANES vectors as the rows of a square, which is transposed in place; V_EACH_LANE(M) is M(0) M(1) ..
+ *
  * V_KERNEL begins a function that others call by pointer, V_INLINE one that only kernels call. */
 
 #if defined(__GNUC__)
@@ -19,21 +21,25 @@
 
 #if V_VARIANT == 2
 #define V_LANES 8
+#define V_EACH_LANE(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
 #define V_REGISTERS 32
 #define V_KERNEL static __attribute__((target("avx512f,avx512dq,avx2,fma")))
 #define V_INLINE static inline __attribute__((target("avx512f,avx512dq,avx2,fma"), always_inline))
 #elif V_VARIANT == 1
 #define V_LANES 4
+#define V_EACH_LANE(M) M(0) M(1) M(2) M(3)
 #define V_REGISTERS 16
 #define V_KERNEL static __attribute__((target("avx2,fma")))
 #define V_INLINE static inline __attribute__((target("avx2,fma"), always_inline))
 #elif V_GNU
 #define V_LANES 2
+#define V_EACH_LANE(M) M(0) M(1)
 #define V_REGISTERS 16
 #define V_KERNEL static
 #define V_INLINE static inline __attribute__((always_inline))
 #else
 #define V_LANES 1
+#define V_EACH_LANE(M) M(0)
 #define V_REGISTERS 16
 #define V_KERNEL static
 #define V_INLINE static inline
@@ -60,6 +66,7 @@
 #define v_choose V(v_choose)
 #define v_power V(v_power)
 #define v_scale V(v_scale)
+#define v_turn V(v_turn)
 #define v_exp V(v_exp)
 #define v_log V(v_log)
 /* The bits of 1.5 * 2^52: adding it rounds to a whole number, which then stands in the lowest bits. */
@@ -121,6 +128,26 @@ V_INLINE vec v_if_less(vec a, vec b, vec x, vec y)
 
 V_INLINE vec v_scale(vec x, vec n) { return _mm512_scalef_pd(x, n); }
 
+V_INLINE void v_turn(vec *x)
+{
+  const __m512d a = _mm512_unpacklo_pd(x[0], x[1]), b = _mm512_unpackhi_pd(x[0], x[1]);
+  const __m512d c = _mm512_unpacklo_pd(x[2], x[3]), d = _mm512_unpackhi_pd(x[2], x[3]);
+  const __m512d e = _mm512_unpacklo_pd(x[4], x[5]), f = _mm512_unpackhi_pd(x[4], x[5]);
+  const __m512d g = _mm512_unpacklo_pd(x[6], x[7]), h = _mm512_unpackhi_pd(x[6], x[7]);
+  const __m512d ac = _mm512_shuffle_f64x2(a, c, 0x88), eg = _mm512_shuffle_f64x2(e, g, 0x88);
+  const __m512d bd = _mm512_shuffle_f64x2(b, d, 0x88), fh = _mm512_shuffle_f64x2(f, h, 0x88);
+  const __m512d ca = _mm512_shuffle_f64x2(a, c, 0xdd), ge = _mm512_shuffle_f64x2(e, g, 0xdd);
+  const __m512d db = _mm512_shuffle_f64x2(b, d, 0xdd), hf = _mm512_shuffle_f64x2(f, h, 0xdd);
+  x[0] = _mm512_shuffle_f64x2(ac, eg, 0x88);
+  x[1] = _mm512_shuffle_f64x2(bd, fh, 0x88);
+  x[2] = _mm512_shuffle_f64x2(ca, ge, 0x88);
+  x[3] = _mm512_shuffle_f64x2(db, hf, 0x88);
+  x[4] = _mm512_shuffle_f64x2(ac, eg, 0xdd);
+  x[5] = _mm512_shuffle_f64x2(bd, fh, 0xdd);
+  x[6] = _mm512_shuffle_f64x2(ca, ge, 0xdd);
+  x[7] = _mm512_shuffle_f64x2(db, hf, 0xdd);
+}
+
 #else
 
 #if V_VARIANT == 1
@@ -131,6 +158,16 @@ V_INLINE vec v_fnma(vec a, vec b, vec c) { return _mm256_fnmadd_pd(a, b, c); }
 V_INLINE vec v_max(vec a, vec b) { return _mm256_max_pd(a, b); }
 V_INLINE vec v_min(vec a, vec b) { return _mm256_min_pd(a, b); }
 V_INLINE double v_sum(vec x) { return (x[0] + x[2]) + (x[1] + x[3]); }
+
+V_INLINE void v_turn(vec *x)
+{
+  const __m256d a = _mm256_unpacklo_pd(x[0], x[1]), b = _mm256_unpackhi_pd(x[0], x[1]);
+  const __m256d c = _mm256_unpacklo_pd(x[2], x[3]), d = _mm256_unpackhi_pd(x[2], x[3]);
+  x[0] = _mm256_permute2f128_pd(a, c, 0x20);
+  x[1] = _mm256_permute2f128_pd(b, d, 0x20);
+  x[2] = _mm256_permute2f128_pd(a, c, 0x31);
+  x[3] = _mm256_permute2f128_pd(b, d, 0x31);
+}
 
 V_INLINE vec v_first(vec x, size_t n, vec y)
 {
@@ -146,6 +183,13 @@ V_INLINE vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
 V_INLINE vec v_max(vec a, vec b) { return v_choose((v_bits)(a > b), a, b); }
 V_INLINE vec v_min(vec a, vec b) { return v_choose((v_bits)(a < b), a, b); }
 V_INLINE double v_sum(vec x) { return x[0] + x[1]; }
+
+V_INLINE void v_turn(vec *x)
+{
+  const vec first = {x[0][0], x[1][0]}, second = {x[0][1], x[1][1]};
+  x[0] = first;
+  x[1] = second;
+}
 
 V_INLINE vec v_first(vec x, size_t n, vec y)
 {
@@ -244,6 +288,7 @@ V_INLINE vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
 V_INLINE vec v_max(vec a, vec b) { return a > b ? a : b; }
 V_INLINE vec v_min(vec a, vec b) { return a < b ? a : b; }
 V_INLINE double v_sum(vec x) { return x; }
+V_INLINE void v_turn(vec *x) { (void)x; }
 V_INLINE vec v_first(vec x, size_t n, vec y) { return n > 0 ? x : y; }
 V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y) { return a == b ? x : y; }
 V_INLINE vec v_if_less(vec a, vec b, vec x, vec y) { return a < b ? x : y; }

@@ -2,6 +2,7 @@
 #undef V_SUFFIX
 #undef V_VARIANT
 #undef V_LANES
+#undef V_EACH_LANE
 #undef V_INLINE
 #undef V_KERNEL
 #undef V_GNU

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <gsl/gsl_randist.h>
-#include "base/simd.h"
 #include "models/shared.h"
 
 typedef struct linear {
@@ -131,7 +130,7 @@ static workspace prepare(const linear *model, const le_rows *rows, double *scrat
   workspace w = {.n = rows->n, .x = le_aligned(scratch)};
   w.residual = w.x + tiles * columns * TILE;
   w.sums = w.residual + tiles * COLUMNS_TOGETHER * TILE;
-  for (size_t t = 0; t < tiles; t++) fill_tile(rows, t, columns, w.x + t * columns * TILE);
+  fill_tiles(model->simd, rows, columns, w.x);
   return w;
 }
 

@@ -14,7 +14,6 @@
 #include <float.h>
 #include <stdlib.h>
 #include <gsl/gsl_randist.h>
-#include "base/simd.h"
 #include "models/variational_shared.h"
 
 #define MOST_COMPONENTS 64 /* small arrays over components live on the stack */
@@ -272,12 +271,9 @@ static workspace divide_scratch(const mixture *model, const le_rows *rows, doubl
   w.st = w.minus + round_up(components * p);
   w.moments = w.st + round_up(components * p);
   w.share = w.y + fixed_size(model, rows->n);
-  for (size_t t = 0; t < tiles_of(rows->n); t++) {
-    double *y = w.y + t * p * TILE;
-    fill_tile(rows, t, p, y);
-    for (size_t j = 0; j < p; j++)
-      for (size_t r = 0; r < TILE; r++) y[j * TILE + r] -= model->location[j];
-  }
+  fill_tiles(model->simd, rows, p, w.y);
+  for (size_t column = 0; column < tiles_of(rows->n) * p; column++)
+    for (size_t r = 0; r < TILE; r++) w.y[column * TILE + r] -= model->location[column % p];
   return w;
 }
 

@@ -7,6 +7,7 @@
 #ifndef LE_MODELS_SHARED_H
 #define LE_MODELS_SHARED_H
 
+#include "base/simd.h"
 #include "logevidence.h"
 
 #include <math.h>
@@ -30,15 +31,12 @@ static inline size_t tiles_of(size_t n) { return (n + TILE - 1) / TILE; }
 
 static inline size_t rows_in_tile(size_t n, size_t t) { return n - t * TILE < TILE ? n - t * TILE : TILE; }
 
-/* Tile t of the first `columns` numbers of each row. */
-static inline void fill_tile(const le_rows *rows, size_t t, size_t columns, double *restrict tile)
+/* All tiles of the first `columns` numbers of each row, one behind the other. */
+static inline void fill_tiles(le_simd simd, const le_rows *rows, size_t columns, double *tiles)
 {
-  const size_t here = rows_in_tile(rows->n, t);
-  const double *values = rows->values + t * TILE * rows->width;
-  for (size_t j = 0; j < columns; j++, tile += TILE) {
-    for (size_t r = 0; r < here; r++) tile[r] = values[r * rows->width + j];
-    for (size_t r = here; r < TILE; r++) tile[r] = 0;
-  }
+  for (size_t t = 0; t < tiles_of(rows->n); t++)
+    le_vector_columns(simd, rows_in_tile(rows->n, t), rows->width, columns, rows->values + t * TILE * rows->width,
+                      tiles + t * columns * TILE, TILE);
 }
 
 static inline double sum_lanes(const double *lanes)

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <gsl/gsl_randist.h>
-#include "base/simd.h"
 #include "models/shared.h"
 
 #define MOST_CLASSES 10000 /* the product of a tile's normalising sums must not overflow */
@@ -170,7 +169,7 @@ static le_status prepare(const softmax *model, const le_rows *rows, double *scra
   w->share = w->x + tiles * (p + 1) * TILE;
   w->weighted = w->share + w->together * model->classes * TILE;
   w->sums = w->weighted + w->together * p * TILE;
-  for (size_t t = 0; t < tiles; t++) fill_tile(rows, t, p + 1, w->x + t * (p + 1) * TILE);
+  fill_tiles(model->simd, rows, p + 1, w->x);
   return LE_OK;
 }
 
