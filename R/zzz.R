@@ -14,3 +14,13 @@ logml.default <- function(x, ...) {
     return(bridgesampling::logml(x, ...))
   refuse(x, "x", "a fit from `evidence()`")
 }
+
+# LOGEVIDENCE_SIMD is for tests and for comparisons; see base/simd.h.
+.onLoad <- function(libname, pkgname) {
+  simd <- .Call(ffi_simd)
+  if (nzchar(simd$wish) && simd$wish != simd$used) {
+    variants <- c("plain", "avx2", "avx512")
+    reason <- if (simd$wish %in% variants) "is more than this processor has" else paste("is none of", show_names(variants, 9))
+    warning("LOGEVIDENCE_SIMD=", simd$wish, " ", reason, "; \"", simd$used, "\" is used.", call. = FALSE)
+  }
+}

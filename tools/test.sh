@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every test: those of the tools, then those of tests/testthat on the freshly installed package.
+# Every test: those of the tools, then those of tests/testthat on the freshly installed package, some of them once more for each
+# of the slower variants of the vectorised kernels.
 # The last line gives the totals; LOGEVIDENCE_TOTALS names a file that gets the three numbers too.
 set -uo pipefail
 source "$(dirname "$0")/common.sh"
@@ -26,18 +27,29 @@ scripts_parse() {
   for script in "$root"/configure "$root"/cleanup; do sh -n "$script" || return 1; done
 }
 
-one_check "shell scripts parse" scripts_parse
-one_check "the layer lint sees every kind of violation" Rscript "$root/tools/lint-selftest.R"
-
-if "$root/tools/install.sh"; then
-  totals=$scratch/totals
-  NOT_CRAN=true LOGEVIDENCE_TOTALS=$totals "$root/tools/with-lib.sh" Rscript tools/run-tests.R
+# run_tests [file names that match]
+run_tests() {
+  local totals=$scratch/totals
+  rm -f "$totals"
+  NOT_CRAN=true LOGEVIDENCE_TOTALS=$totals "$root/tools/with-lib.sh" Rscript tools/run-tests.R "$@"
   if read -r p f s 2> /dev/null < "$totals"; then
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
   else
     echo "FAILED  the tests stopped before their end"
     failed=$((failed + 1))
   fi
+}
+
+one_check "shell scripts parse" scripts_parse
+one_check "the layer lint sees every kind of violation" Rscript "$root/tools/lint-selftest.R"
+
+if "$root/tools/install.sh"; then
+  run_tests
+  # The kernels of other processors, on the tests that are about likelihoods and on whole runs.
+  for variant in plain avx2; do
+    echo "With LOGEVIDENCE_SIMD=$variant"
+    LOGEVIDENCE_SIMD=$variant run_tests '^(models|gradient|truth)$'
+  done
 else
   echo "FAILED  the package does not install"
   failed=$((failed + 1))

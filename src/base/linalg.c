@@ -1,9 +1,12 @@
-/* Cholesky by GSL; triangular products by hand, since half of each matrix is known to be zero. */
+/* Cholesky by GSL; products by hand, since half of a triangular matrix is known to be zero. */
 #include "base/linalg.h"
 
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_linalg.h>
 #include <math.h>
+
+#define VECTOR_BODY "base/linalg_body.h"
+#include "base/variants.h"
 
 le_status le_cholesky(double *a, size_t d)
 {
@@ -52,28 +55,34 @@ void le_cholesky_solve(const double *factor, size_t d, double *x)
   }
 }
 
-double le_dot(const double *x, const double *y, size_t d)
-{
-  double sum = 0;
-  for (size_t j = 0; j < d; j++) sum += x[j] * y[j];
-  return sum;
-}
+typedef struct functions {
+  double (*dot)(const double *x, const double *y, size_t d);
+  void (*matvec)(const double *a, size_t d, const double *x, double *y);
+  void (*lower_matvec)(const double *lower, size_t d, const double *x, double *y);
+  void (*lower_transpose_matvec)(const double *lower, size_t d, const double *x, double *y);
+} functions;
+
+#define FUNCTIONS(variant)                                                                             \
+  {                                                                                                    \
+    dot_##variant, matvec_##variant, lower_matvec_##variant, lower_transpose_matvec_##variant          \
+  }
+static const functions table[] = TABLES(FUNCTIONS);
+
+double le_dot(const double *x, const double *y, size_t d) { return table[le_simd_level()].dot(x, y, d); }
 
 void le_matvec(const double *a, size_t d, const double *x, double *y)
 {
-  for (size_t i = 0; i < d; i++) y[i] = le_dot(a + i * d, x, d);
+  table[le_simd_level()].matvec(a, d, x, y);
 }
 
 void le_lower_matvec(const double *lower, size_t d, const double *x, double *y)
 {
-  for (size_t i = 0; i < d; i++) y[i] = le_dot(lower + i * d, x, i + 1);
+  table[le_simd_level()].lower_matvec(lower, d, x, y);
 }
 
 void le_lower_transpose_matvec(const double *lower, size_t d, const double *x, double *y)
 {
-  for (size_t j = 0; j < d; j++) y[j] = 0;
-  for (size_t i = 0; i < d; i++)
-    for (size_t j = 0; j <= i; j++) y[j] += lower[i * d + j] * x[i];
+  table[le_simd_level()].lower_transpose_matvec(lower, d, x, y);
 }
 
 double le_quadratic_form(const double *a, size_t d, const double *x, double *work)

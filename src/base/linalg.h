@@ -12,7 +12,7 @@ double le_cholesky_half_log_det(const double *factor, size_t d);
 void le_lower_inverse(const double *factor, size_t d, double *inverse);
 /* x -> (L L')^-1 x */
 void le_cholesky_solve(const double *factor, size_t d, double *x);
-/* y = A x for a full matrix; y = L x and y = L' x for a lower triangular one. */
+/* y = A x for a full matrix; y = L x and y = L' x for a lower triangular one, whose upper half is cleared. */
 void le_matvec(const double *a, size_t d, const double *x, double *y);
 void le_lower_matvec(const double *lower, size_t d, const double *x, double *y);
 void le_lower_transpose_matvec(const double *lower, size_t d, const double *x, double *y);

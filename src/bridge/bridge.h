@@ -83,5 +83,7 @@ SEXP ffi_latent_density(SEXP type, SEXP args, SEXP rows, SEXP states, SEXP fresh
 SEXP ffi_schedule(SEXP log_lik, SEXP target, SEXP lambda);
 SEXP ffi_lambdas(SEXP kind, SEXP steps, SEXP delta);
 SEXP ffi_pareto_k(SEXP log_weight);
+SEXP ffi_simd(void);
+SEXP ffi_vector(SEXP what, SEXP x, SEXP variant);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/logsum.h"
 #include "base/pareto.h"
+#include "base/simd.h"
 #include "core/clusters.h"
 #include "core/gradient.h"
 #include "core/resample.h"
@@ -534,4 +535,33 @@ SEXP ffi_pareto_k(SEXP log_weight)
   const size_t n = (size_t)XLENGTH(log_weight);
   double *work = (double *)R_alloc(n + 1, sizeof(double));
   return Rf_ScalarReal(le_pareto_k(REAL(log_weight), n, work));
+}
+
+/* Which vector instructions this processor has, which were asked for, and which are used. */
+SEXP ffi_simd(void)
+{
+  static const char *const names[] = {"best", "wish", "used"};
+  SEXP part[3] = {PROTECT(Rf_mkString(le_simd_name(le_simd_best()))), PROTECT(Rf_mkString(le_simd_wish())),
+                  PROTECT(Rf_mkString(le_simd_name(le_simd_level())))};
+  SEXP list = named_list(3, names, part);
+  UNPROTECT(3);
+  return list;
+}
+
+/* exp or log of numbers by one variant; or the seconds that so many rounds of multiply-adds take. */
+SEXP ffi_vector(SEXP what, SEXP x, SEXP variant)
+{
+  const char *word = one_string(what, "what");
+  const le_simd wanted = le_simd_named(one_string(variant, "variant"));
+  if (wanted > le_simd_best()) Rf_error("This processor has no such instructions.");
+  if (TYPEOF(x) != REALSXP) Rf_error("`x` must be numbers.");
+  SEXP value = PROTECT(zero_vector((size_t)XLENGTH(x)));
+  if (strcmp(word, "exp") == 0)
+    le_vector_exp(wanted, (size_t)XLENGTH(x), REAL(x), REAL(value));
+  else if (strcmp(word, "log") == 0)
+    le_vector_log(wanted, (size_t)XLENGTH(x), REAL(x), REAL(value));
+  else
+    REAL(value)[0] = le_vector_peak(wanted, (size_t)REAL(x)[0]);
+  UNPROTECT(1);
+  return value;
 }

@@ -1,6 +1,7 @@
 /* Registration of the routines that R calls. */
 #include "bridge/bridge.h"
 
+#include "base/simd.h"
 #include "base/threads.h"
 
 #include <R_ext/Rdynload.h>
@@ -32,6 +33,8 @@ static const R_CallMethodDef routines[] = {ROUTINE(ffi_model, 6),
                                            ROUTINE(ffi_schedule, 3),
                                            ROUTINE(ffi_lambdas, 3),
                                            ROUTINE(ffi_pareto_k, 1),
+                                           ROUTINE(ffi_simd, 0),
+                                           ROUTINE(ffi_vector, 3),
                                            {NULL, NULL, 0}};
 
 void attribute_visible R_init_logevidence(DllInfo *dll)
@@ -40,4 +43,5 @@ void attribute_visible R_init_logevidence(DllInfo *dll)
   R_useDynamicSymbols(dll, FALSE);
   R_forceSymbols(dll, TRUE);
   le_threads_init();
+  le_simd_init();
 }

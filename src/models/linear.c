@@ -9,6 +9,7 @@
 
 typedef struct linear {
   size_t covariates;
+  le_simd simd;
   double sigma;
   double row_constant;   /* -log sigma - log(2 pi) / 2 */
   double prior_constant; /* the same of the prior, all covariates together */
@@ -26,6 +27,7 @@ static le_status create(const le_args *args, void **self, char *message)
   linear *model = malloc(sizeof *model + 2 * p * sizeof(double));
   if (!model) return LE_NO_MEMORY;
   model->covariates = p;
+  model->simd = le_simd_for(args);
   model->prior_mean = model->storage;
   model->prior_sd = model->storage + p;
   if (!le_read_numbers(args, "sigma", 1, 0, 1, &model->sigma, message) ||
@@ -90,34 +92,46 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 
 /* ---- likelihood ---- */
 
-/* Tiles of all columns, the response last; zeros fill up the last tile. */
-static void transpose(size_t p, const le_rows *rows, double *tiles)
+typedef struct workspace {
+  size_t n;
+  double *x;        /* tiles of all columns, the response last; zeros fill up the last tile, and have no residual */
+  double *residual; /* tiles of the residuals, of up to COLUMNS_TOGETHER particles */
+  double *sums;     /* of products with the covariates */
+} workspace;
+
+#define VECTOR_BODY "models/linear_body.h"
+#include "base/variants.h"
+
+typedef struct kernels {
+  void (*residuals)(const workspace *w, size_t p, size_t particles, const double *theta, double *squares);
+  void (*slopes)(const workspace *w, size_t p, size_t particles, double *sums);
+  void (*squares)(const workspace *w, size_t p, double *sums);
+} kernels;
+
+#define KERNELS(variant) {residuals_##variant, slopes_##variant, squares_##variant}
+
+static const kernels *kernels_of(const linear *model)
 {
-  size_t columns = p + 1, count = tiles_of(rows->n);
-  for (size_t t = 0; t < count; t++) {
-    double *tile = tiles + t * columns * TILE;
-    size_t first = t * TILE, here = rows_in_tile(rows->n, t);
-    for (size_t r = 0; r < here; r++)
-      for (size_t j = 0; j < columns; j++) tile[j * TILE + r] = rows->values[(first + r) * columns + j];
-    for (size_t r = here; r < TILE; r++)
-      for (size_t j = 0; j < columns; j++) tile[j * TILE + r] = 0;
-  }
+  static const kernels table[] = TABLES(KERNELS);
+  return &table[model->simd];
 }
 
-/* residual = y - x'w.  The zero rows that fill the last tile have none. */
-static void tile_residuals(size_t p, const double *w, const double *tile, double *restrict residual)
-{
-  const double *restrict y = tile + p * TILE;
-  combine(residual, p, w, tile);
-  for (size_t r = 0; r < TILE; r++) residual[r] = y[r] - residual[r];
-}
-
-/* The tiles, the residuals of one tile, and partial sums of the gradient. */
 static size_t scratch_size(const void *self, size_t particles, size_t rows)
 {
-  size_t p = ((const linear *)self)->covariates;
+  const size_t p = ((const linear *)self)->covariates;
   (void)particles;
-  return tiles_of(rows) * (p + 1) * TILE + TILE + p * LANES;
+  return LE_ALIGN_MORE + tiles_of(rows) * (p + 1 + COLUMNS_TOGETHER) * TILE +
+         p * (p > COLUMNS_TOGETHER ? p : COLUMNS_TOGETHER);
+}
+
+static workspace prepare(const linear *model, const le_rows *rows, double *scratch)
+{
+  const size_t columns = model->covariates + 1, tiles = tiles_of(rows->n);
+  workspace w = {.n = rows->n, .x = le_aligned(scratch)};
+  w.residual = w.x + tiles * columns * TILE;
+  w.sums = w.residual + tiles * COLUMNS_TOGETHER * TILE;
+  fill_tiles(model->simd, rows, columns, w.x);
+  return w;
 }
 
 static double log_density(const linear *model, size_t n, double squares)
@@ -125,69 +139,60 @@ static double log_density(const linear *model, size_t n, double squares)
   return (double)n * model->row_constant - 0.5 * squares / model->sigma / model->sigma;
 }
 
+/* `grad` may be NULL. */
+static le_status evaluate(const linear *model, size_t m, const double *theta, const le_rows *rows, double *value,
+                          double *grad, double *scratch)
+{
+  const kernels *k = kernels_of(model);
+  const size_t p = model->covariates;
+  const workspace w = prepare(model, rows, scratch);
+  for (size_t i = 0, together; i < m; i += together) {
+    double squares[COLUMNS_TOGETHER];
+    together = m - i < COLUMNS_TOGETHER ? m - i : COLUMNS_TOGETHER;
+    k->residuals(&w, p, together, theta + i * p, squares);
+    for (size_t q = 0; q < together; q++) add_value(log_density(model, rows->n, squares[q]), &value[i + q]);
+    if (!grad) continue;
+    memset(w.sums, 0, together * p * sizeof(double));
+    k->slopes(&w, p, together, w.sums);
+    for (size_t a = 0; a < together * p; a++) add_finite(w.sums[a] / model->sigma / model->sigma, &grad[i * p + a]);
+  }
+  return LE_OK;
+}
+
 static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
                          double *scratch)
 {
-  const linear *model = self;
-  size_t p = model->covariates, count = tiles_of(rows->n);
-  double *residual = scratch + count * (p + 1) * TILE;
-  transpose(p, rows, scratch);
-  for (size_t i = 0; i < m; i++) {
-    double squares[LANES] = {0};
-    for (size_t t = 0; t < count; t++) {
-      tile_residuals(p, theta + i * p, scratch + t * (p + 1) * TILE, residual);
-      le_fold_products(squares, residual, residual);
-    }
-    add_value(log_density(model, rows->n, sum_lanes(squares)), &value[i]);
-  }
-  return LE_OK;
+  return evaluate(self, m, theta, rows, value, NULL, scratch);
 }
 
 static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
                               double *grad, double *scratch)
 {
-  const linear *model = self;
-  size_t p = model->covariates, count = tiles_of(rows->n);
-  double *residual = scratch + count * (p + 1) * TILE, *lanes = residual + TILE;
-  transpose(p, rows, scratch);
-  for (size_t i = 0; i < m; i++) {
-    double squares[LANES] = {0};
-    memset(lanes, 0, p * LANES * sizeof *lanes);
-    for (size_t t = 0; t < count; t++) {
-      const double *tile = scratch + t * (p + 1) * TILE;
-      tile_residuals(p, theta + i * p, tile, residual);
-      le_fold_products(squares, residual, residual);
-      for (size_t j = 0; j < p; j++) le_fold_products(lanes + j * LANES, residual, tile + j * TILE);
-    }
-    add_value(log_density(model, rows->n, sum_lanes(squares)), &value[i]);
-    for (size_t j = 0; j < p; j++)
-      add_finite(sum_lanes(lanes + j * LANES) / model->sigma / model->sigma, &grad[i * p + j]);
-  }
-  return LE_OK;
+  return evaluate(self, m, theta, rows, value, grad, scratch);
 }
 
 static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows, double *grad, double *hess,
                               double *scratch)
 {
   const linear *model = self;
-  size_t p = model->covariates, count = tiles_of(rows->n);
-  double precision = 1 / model->sigma / model->sigma;
-  double *residual = scratch + count * (p + 1) * TILE;
-  transpose(p, rows, scratch);
-  for (size_t t = 0; t < count; t++) {
-    const double *tile = scratch + t * (p + 1) * TILE;
-    tile_residuals(p, theta, tile, residual);
-    for (size_t j = 0; j < p; j++) {
-      grad[j] += precision * dot_tile(residual, tile + j * TILE);
-      for (size_t k = 0; k <= j; k++) {
-        double entry = precision * dot_tile(tile + j * TILE, tile + k * TILE);
-        hess[j * p + k] -= entry;
-        if (k != j) hess[k * p + j] -= entry;
-      }
-    }
-  }
-  for (size_t j = 0; j < p; j++)
+  const size_t p = model->covariates;
+  const double precision = 1 / model->sigma / model->sigma;
+  const workspace w = prepare(model, rows, scratch);
+  double squares;
+  kernels_of(model)->residuals(&w, p, 1, theta, &squares);
+  memset(w.sums, 0, p * sizeof(double));
+  kernels_of(model)->slopes(&w, p, 1, w.sums);
+  for (size_t j = 0; j < p; j++) {
+    grad[j] += precision * w.sums[j];
     if (!isfinite(grad[j])) return LE_NOT_FINITE;
+  }
+  memset(w.sums, 0, p * p * sizeof(double));
+  kernels_of(model)->squares(&w, p, w.sums);
+  for (size_t j = 0; j < p; j++)
+    for (size_t k = 0; k <= j; k++) {
+      hess[j * p + k] -= precision * w.sums[j * p + k];
+      if (k != j) hess[k * p + j] -= precision * w.sums[j * p + k];
+    }
   return LE_OK;
 }
 
@@ -195,18 +200,17 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
                               double *scratch)
 {
   const linear *model = self;
-  size_t p = model->covariates, n = rows->n;
-  double *residual = scratch + tiles_of(n) * (p + 1) * TILE;
-  transpose(p, rows, scratch);
-  for (size_t i = 0; i < m; i++)
-    for (size_t first = 0; first < n; first += TILE) {
-      tile_residuals(p, theta + i * p, scratch + first * (p + 1), residual);
-      for (size_t r = first; r < n && r < first + TILE; r++) {
-        double z = residual[r - first] / model->sigma;
-        double density = model->row_constant - 0.5 * z * z;
-        value[i * n + r] = isnan(density) ? -INFINITY : density;
-      }
+  const size_t n = rows->n;
+  const workspace w = prepare(model, rows, scratch);
+  for (size_t i = 0; i < m; i++) {
+    double squares;
+    kernels_of(model)->residuals(&w, model->covariates, 1, theta + i * model->covariates, &squares);
+    for (size_t r = 0; r < n; r++) {
+      const double z = w.residual[r / TILE * COLUMNS_TOGETHER * TILE + r % TILE] / model->sigma;
+      const double density = model->row_constant - 0.5 * z * z;
+      value[i * n + r] = isnan(density) ? -INFINITY : density;
     }
+  }
   return LE_OK;
 }
 

@@ -26,6 +26,7 @@
 
 typedef struct mixture {
   size_t components, dimensions;
+  le_simd simd;
   double mean_scale, shape, rate, concentration;
   double weight_constant; /* of the Dirichlet density */
   double scale_constant;  /* of the inverse gamma density */
@@ -46,6 +47,7 @@ static le_status create(const le_args *args, void **self, char *message)
   if (!model) return LE_NO_MEMORY;
   model->components = components;
   model->dimensions = p;
+  model->simd = le_simd_for(args);
   if (!le_read_numbers(args, "location", 0, -INFINITY, p, model->location, message) ||
       !le_read_numbers(args, "mean_scale", 2, 0, 1, &model->mean_scale, message) ||
       !le_read_numbers(args, "shape", 1, 0, 1, &model->shape, message) ||
@@ -166,184 +168,169 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
   }
 }
 
-/* ---- kernels on a tile, of observations less the location ---- */
-
-static void fill(double *restrict out, double x)
-{
-  for (size_t r = 0; r < TILE; r++) out[r] = x;
-}
-
-/* log_density -= z^2 / 2 with z = v y - st. */
-static void subtract_half_square(double *restrict log_density, double v, double st, const double *restrict y)
-{
-  for (size_t r = 0; r < TILE; r++) {
-    double z = v * y[r] - st;
-    log_density[r] -= 0.5 * z * z;
-  }
-}
-
-/* share z and share z^2. */
-static void weigh_residuals(double *restrict first, double *restrict second, const double *restrict share, double v,
-                            double st, const double *restrict y)
-{
-  for (size_t r = 0; r < TILE; r++) {
-    double z = v * y[r] - st;
-    first[r] = share[r] * z;
-    second[r] = first[r] * z;
-  }
-}
-
 /* ---- likelihood ---- */
 
+/* What is kept for several tiles at once should fit in the nearest caches: shares, and slopes with excesses. */
+enum { SHARES_MOST = 4096, SLOPES_MOST = 16384 };
+
 typedef struct workspace {
-  double *y;       /* tiles of the observations, less the location */
-  double *peak;    /* [component]: log of its weight and of its normalising constant */
-  double *v;       /* [component][dimension]: exp(-u/2) */
-  double *st;      /* [component][dimension]: mean_scale t */
-  double *share;   /* [component][row]: log density, then over the largest, then the responsibility */
-  double *top;     /* the largest log density */
-  double *sum;     /* of share, before it is normalised: from 1 to K, or 0 where nothing is possible */
-  double *first;   /* share z in one dimension */
-  double *second;  /* share z^2 in one dimension */
-  double *moments; /* [component][1 + 2 p]: partial sums of share, then share z and share z^2 by dimension */
-  double *slope;   /* [coordinate][row]: see add_curvature */
-  double *excess;  /* [coordinate][row] */
+  size_t n, p, components;
+  size_t together;   /* tiles whose shares, and whatever comes of them, are kept */
+  double mean_scale;
+  double *y;         /* tiles of the observations, less the location */
+  double *peak;      /* [component]: log of its weight and of its normalising constant */
+  double *weight;    /* [component] */
+  double *rate;      /* [component][dimension]: exp(-u/2) / sqrt(2) */
+  double *minus;     /* [component][dimension]: -mean_scale t / sqrt(2) */
+  double *st;        /* [component][dimension]: mean_scale t */
+  double *moments;   /* [component][1 + 2 p]: sums of share, then share z and share z^2 by dimension */
+  double *share;     /* tiles: log density of each component, then over the largest, then the responsibility */
+  double *slope;     /* tiles: [component][1 + 2 p]: see log_lik_hess */
+  double *excess;
+  double *sums;      /* [1 + 2 p][1 + 2 p]: of their products */
 } workspace;
 
-static workspace divide_scratch(const mixture *model, size_t n, double *scratch)
+/* One past the last tile, and the number of rows, of those kept from tile t on. */
+static size_t last_tile(const workspace *w, size_t t)
 {
-  size_t p = model->dimensions, components = model->components;
-  workspace w;
-  w.y = scratch;
-  w.peak = w.y + tiles_of(n) * p * TILE;
-  w.v = w.peak + components;
-  w.st = w.v + components * p;
-  w.share = w.st + components * p;
-  w.top = w.share + components * TILE;
-  w.sum = w.top + TILE;
-  w.first = w.sum + TILE;
-  w.second = w.first + TILE;
-  w.moments = w.second + TILE;
-  w.slope = w.moments + components * (1 + 2 * p) * LANES;
-  w.excess = w.slope + dim(model) * TILE;
-  return w;
+  const size_t all = tiles_of(w->n);
+  return t + w->together < all ? t + w->together : all;
+}
+
+static size_t rows_between(const workspace *w, size_t t)
+{
+  const size_t end = last_tile(w, t) * TILE;
+  return (end < w->n ? end : w->n) - t * TILE;
+}
+
+#define VECTOR_BODY "models/mixture_body.h"
+#include "base/variants.h"
+
+typedef struct kernels {
+  double (*log_lik)(const workspace *w);
+  double (*log_lik_moments)(const workspace *w);
+  void (*add_tiles)(const workspace *w, size_t from, int wanted, double *lanes);
+  void (*add_moments)(const workspace *w, size_t from);
+  void (*derive)(const workspace *w, size_t from);
+  void (*pair)(const workspace *w, size_t from, size_t k, size_t l);
+  void (*each)(const workspace *w, size_t t, double *value);
+} kernels;
+
+#define KERNELS(variant)                                                                               \
+  {                                                                                                    \
+    log_lik_##variant, log_lik_moments_##variant, add_tiles_##variant, add_moments_##variant,          \
+      derive_##variant, pair_##variant, each_##variant                                                 \
+  }
+
+static const kernels *kernels_of(const mixture *model)
+{
+  static const kernels table[] = TABLES(KERNELS);
+  return &table[model->simd];
+}
+
+static size_t moments_of(const mixture *model) { return 1 + 2 * model->dimensions; }
+
+/* As many tiles as leave `each` doubles for every one, one at the least. */
+static size_t tiles_together(size_t most, size_t each, size_t n)
+{
+  const size_t fit = most / TILE / each, all = tiles_of(n);
+  return fit < 1 || all < 1 ? 1 : fit < all ? fit : all;
+}
+
+static size_t round_up(size_t n) { return (n + LANES - 1) / LANES * LANES; }
+
+/* Everything up to the shares, which begin at a cache line. */
+static size_t fixed_size(const mixture *model, size_t n)
+{
+  const size_t p = model->dimensions, components = model->components;
+  return round_up(tiles_of(n) * p * TILE + 2 * round_up(components) + 3 * round_up(components * p) +
+                  components * moments_of(model));
 }
 
 static size_t scratch_size(const void *self, size_t particles, size_t rows)
 {
   const mixture *model = self;
-  size_t p = model->dimensions, components = model->components;
+  const size_t components = model->components, columns = moments_of(model);
+  const size_t shares = tiles_together(SHARES_MOST, components, rows) * components * TILE;
+  const size_t tiles = tiles_together(SLOPES_MOST, 2 * components * columns, rows);
+  const size_t slopes = tiles * components * (2 * columns + 1) * TILE + columns * columns;
   (void)particles;
-  return tiles_of(rows) * p * TILE + components * (1 + 2 * p) * (1 + LANES) +
-         (components + 4 + 2 * dim(self)) * TILE;
+  return LE_ALIGN_MORE + fixed_size(model, rows) + (shares > slopes ? shares : slopes);
 }
 
-static void transpose(const mixture *model, const le_rows *rows, workspace *w)
+static workspace divide_scratch(const mixture *model, const le_rows *rows, double *scratch)
 {
-  size_t p = model->dimensions;
-  for (size_t t = 0; t < tiles_of(rows->n); t++) {
-    double *y = w->y + t * p * TILE;
-    size_t here = rows_in_tile(rows->n, t);
-    for (size_t r = 0; r < here; r++)
-      for (size_t j = 0; j < p; j++) y[j * TILE + r] = rows->values[(t * TILE + r) * p + j] - model->location[j];
-    for (size_t r = here; r < TILE; r++)
-      for (size_t j = 0; j < p; j++) y[j * TILE + r] = 0;
-  }
+  const size_t p = model->dimensions, components = model->components;
+  workspace w = {.n = rows->n, .p = p, .components = components, .mean_scale = model->mean_scale};
+  w.together = tiles_together(SHARES_MOST, components, rows->n);
+  w.y = le_aligned(scratch);
+  w.peak = w.y + tiles_of(rows->n) * p * TILE;
+  w.weight = w.peak + round_up(components);
+  w.rate = w.weight + round_up(components);
+  w.minus = w.rate + round_up(components * p);
+  w.st = w.minus + round_up(components * p);
+  w.moments = w.st + round_up(components * p);
+  w.share = w.y + fixed_size(model, rows->n);
+  fill_tiles(model->simd, rows, p, w.y);
+  for (size_t column = 0; column < tiles_of(rows->n) * p; column++)
+    for (size_t r = 0; r < TILE; r++) w.y[column * TILE + r] -= model->location[column % p];
+  return w;
 }
 
 /* What depends on the particle alone. */
 static void prepare(const mixture *model, const double *theta, workspace *w)
 {
-  size_t p = model->dimensions;
+  const size_t p = model->dimensions, components = model->components, n = components * p;
   const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
-  log_weights(model, theta, w->peak);
-  for (size_t k = 0; k < model->components; k++)
-    for (size_t a = k * p; a < (k + 1) * p; a++) {
-      w->peak[k] -= HALF_LOG_2PI + 0.5 * u[a];
-      w->v[a] = exp(-0.5 * u[a]);
-      w->st[a] = model->mean_scale * t[a];
-      if (w->v[a] <= LARGEST_PRECISION_ROOT && fabs(w->st[a]) <= LARGEST_OFFSET) continue;
-      w->peak[k] = -INFINITY;
-      w->v[a] = w->st[a] = 0;
-    }
-}
+  double top = 0, sum = 0;
+  for (size_t k = 0; k + 1 < components; k++) top = theta[k] > top ? theta[k] : top;
+  for (size_t k = 0; k < round_up(components); k++)
+    w->weight[k] = k + 1 < components ? theta[k] - top : k < components ? -top : -INFINITY;
+  memcpy(w->peak, w->weight, components * sizeof(double));
+  le_vector_exp(model->simd, round_up(components), w->weight, w->weight);
+  for (size_t k = 0; k < components; k++) sum += w->weight[k];
+  for (size_t k = 0; k < components; k++) w->weight[k] /= sum;
+  const double base = log(sum) + (double)p * HALF_LOG_2PI;
 
-/* Fills share, top and sum for tile t: log p(row) = top + log(sum).  Where every component is impossible top
- * is the most negative number, so that no difference of infinities arises. */
-static void compare_components(const mixture *model, size_t n, size_t t, workspace *w)
-{
-  size_t p = model->dimensions, components = model->components, here = rows_in_tile(n, t);
-  const double *y = w->y + t * p * TILE;
-  fill(w->top, -DBL_MAX);
+  for (size_t a = 0; a < round_up(n); a++) w->rate[a] = a < n ? -0.5 * u[a] : 0;
   for (size_t k = 0; k < components; k++) {
-    fill(w->share + k * TILE, w->peak[k]);
-    for (size_t j = 0; j < p; j++)
-      subtract_half_square(w->share + k * TILE, w->v[k * p + j], w->st[k * p + j], y + j * TILE);
-    raise_to(w->top, w->share + k * TILE);
+    w->peak[k] -= base;
+    for (size_t a = k * p; a < (k + 1) * p; a++) w->peak[k] += w->rate[a];
   }
-  fill(w->sum, 0);
-  for (size_t k = 0; k < components; k++) {
-    exponentiate(here, w->share + k * TILE, w->top, 0);
-    add(w->sum, w->share + k * TILE);
-  }
-  for (size_t r = here; r < TILE; r++) {
-    w->top[r] = 0;
-    w->sum[r] = 1;
-  }
-}
-
-static double tile_value(const workspace *w)
-{
-  double lanes[LANES] = {0};
-  fold(lanes, w->top);
-  return sum_lanes(lanes) + sum_log(w->sum);
-}
-
-/* From shares to responsibilities, which are zero in rows that nothing can explain. */
-static void normalise(const mixture *model, workspace *w)
-{
-  for (size_t r = 0; r < TILE; r++) w->sum[r] = 1 / (w->sum[r] > 0 ? w->sum[r] : 1);
-  for (size_t k = 0; k < model->components; k++) multiply(w->share + k * TILE, w->sum);
-}
-
-static size_t moments_of(const mixture *model) { return 1 + 2 * model->dimensions; }
-
-static void add_moments(const mixture *model, size_t t, workspace *w)
-{
-  size_t p = model->dimensions;
-  const double *y = w->y + t * p * TILE;
-  for (size_t k = 0; k < model->components; k++) {
-    double *moments = w->moments + k * moments_of(model) * LANES;
-    const double *share = w->share + k * TILE;
-    fold(moments, share);
-    for (size_t j = 0; j < p; j++) {
-      weigh_residuals(w->first, w->second, share, w->v[k * p + j], w->st[k * p + j], y + j * TILE);
-      fold(moments + (1 + 2 * j) * LANES, w->first);
-      fold(moments + (2 + 2 * j) * LANES, w->second);
+  le_vector_exp(model->simd, round_up(n), w->rate, w->rate);
+  for (size_t a = 0; a < n; a++) {
+    w->st[a] = model->mean_scale * t[a];
+    if (!(w->rate[a] <= LARGEST_PRECISION_ROOT && fabs(w->st[a]) <= LARGEST_OFFSET)) {
+      w->peak[a / p] = -INFINITY;
+      w->rate[a] = w->st[a] = 0;
     }
+    w->rate[a] *= M_SQRT1_2;
+    w->minus[a] = -M_SQRT1_2 * w->st[a];
   }
 }
 
 static void clear_moments(const mixture *model, workspace *w)
 {
-  memset(w->moments, 0, model->components * moments_of(model) * LANES * sizeof(double));
+  memset(w->moments, 0, model->components * moments_of(model) * sizeof(double));
 }
 
-/* From partial sums to sums: moment number a is then at w->moments[a]. */
+/* From sums of z' to those of z. */
 static void finish_moments(const mixture *model, workspace *w)
 {
-  for (size_t a = 0; a < model->components * moments_of(model); a++)
-    w->moments[a] = sum_lanes(w->moments + a * LANES);
+  for (size_t k = 0; k < model->components; k++)
+    for (size_t j = 0; j < model->dimensions; j++) {
+      double *moments = w->moments + k * moments_of(model) + 1 + 2 * j;
+      moments[0] *= M_SQRT2;
+      moments[1] *= 2;
+    }
 }
 
-static void add_gradient(const mixture *model, const double *theta, size_t n, const workspace *w, double *grad)
+static void add_gradient(const mixture *model, size_t n, const workspace *w, double *grad)
 {
   size_t p = model->dimensions;
-  double weight[MOST_COMPONENTS];
-  log_weights(model, theta, weight);
   for (size_t k = 0; k < model->components; k++) {
     const double *moments = w->moments + k * moments_of(model);
-    if (k + 1 < model->components) add_finite(moments[0] - (double)n * exp(weight[k]), &grad[k]);
+    if (k + 1 < model->components) add_finite(moments[0] - (double)n * w->weight[k], &grad[k]);
     for (size_t j = 0; j < p; j++) {
       size_t a = k * p + j;
       double first = moments[1 + 2 * j], second = moments[2 + 2 * j];
@@ -357,16 +344,10 @@ static le_status log_lik(const void *self, size_t m, const double *theta, const 
                          double *scratch)
 {
   const mixture *model = self;
-  workspace w = divide_scratch(model, rows->n, scratch);
-  transpose(model, rows, &w);
+  workspace w = divide_scratch(model, rows, scratch);
   for (size_t i = 0; i < m; i++) {
-    double sum = 0;
     prepare(model, theta + i * dim(self), &w);
-    for (size_t t = 0; t < tiles_of(rows->n); t++) {
-      compare_components(model, rows->n, t, &w);
-      sum += tile_value(&w);
-    }
-    add_value(sum, &value[i]);
+    add_value(kernels_of(model)->log_lik(&w), &value[i]);
   }
   return LE_OK;
 }
@@ -375,22 +356,14 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
                               double *grad, double *scratch)
 {
   const mixture *model = self;
-  workspace w = divide_scratch(model, rows->n, scratch);
-  size_t d = dim(self);
-  transpose(model, rows, &w);
+  const size_t d = dim(self);
+  workspace w = divide_scratch(model, rows, scratch);
   for (size_t i = 0; i < m; i++) {
-    double sum = 0;
     prepare(model, theta + i * d, &w);
     clear_moments(model, &w);
-    for (size_t t = 0; t < tiles_of(rows->n); t++) {
-      compare_components(model, rows->n, t, &w);
-      sum += tile_value(&w);
-      normalise(model, &w);
-      add_moments(model, t, &w);
-    }
+    add_value(kernels_of(model)->log_lik_moments(&w), &value[i]);
     finish_moments(model, &w);
-    add_value(sum, &value[i]);
-    add_gradient(model, theta + i * d, rows->n, &w, grad + i * d);
+    add_gradient(model, rows->n, &w, grad + i * d);
   }
   return LE_OK;
 }
@@ -403,48 +376,24 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
  * slope_a = r h_a with excess_b = (1 - r) h_b inside a component and with -slope_b across; the third needs only
  * the moments of z. */
 
-static void derive_component(const mixture *model, size_t t, size_t k, workspace *w)
+/* Where column c of component k stands among the parameters: its log-ratio, which the last has not, its offsets, its
+ * log-scales. */
+static size_t place_of(const mixture *model, size_t k, size_t c)
 {
-  size_t p = model->dimensions;
-  const double *share = w->share + k * TILE, *y = w->y + t * p * TILE;
-  if (k + 1 < model->components) {
-    double *slope = w->slope + k * TILE, *excess = w->excess + k * TILE;
-    for (size_t r = 0; r < TILE; r++) {
-      slope[r] = share[r];
-      excess[r] = 1 - share[r];
-    }
-  }
-  for (size_t j = 0; j < p; j++) {
-    size_t a = k * p + j, offset = (offsets_at(model) + a) * TILE, scale = (scales_at(model) + a) * TILE;
-    for (size_t r = 0; r < TILE; r++) {
-      double z = w->v[a] * y[j * TILE + r] - w->st[a];
-      double in_offset = model->mean_scale * z, in_scale = 0.5 * (z * (z + w->st[a]) - 1);
-      w->slope[offset + r] = share[r] * in_offset;
-      w->slope[scale + r] = share[r] * in_scale;
-      w->excess[offset + r] = (1 - share[r]) * in_offset;
-      w->excess[scale + r] = (1 - share[r]) * in_scale;
-    }
-  }
+  const size_t p = model->dimensions;
+  return c == 0 ? k : c <= p ? offsets_at(model) + k * p + c - 1 : scales_at(model) + k * p + c - 1 - p;
 }
 
-static size_t component_of(const mixture *model, size_t a)
+static void add_pair(const mixture *model, size_t k, size_t l, const double *sums, double *hess)
 {
-  return a < offsets_at(model) ? a : (a - offsets_at(model)) / model->dimensions % model->components;
-}
-
-static void add_curvature(const mixture *model, const workspace *w, double *hess)
-{
-  size_t d = dim(model);
-  for (size_t a = 0; a < d; a++) {
-    const double *slope = w->slope + a * TILE;
-    for (size_t b = 0; b <= a; b++) {
-      int together = component_of(model, a) == component_of(model, b);
-      double entry =
-        together ? dot_tile(slope, w->excess + b * TILE) : -dot_tile(slope, w->slope + b * TILE);
+  const size_t d = dim(model), columns = moments_of(model);
+  for (size_t i = k + 1 == model->components; i < columns; i++)
+    for (size_t j = l + 1 == model->components; j < (k == l ? i + 1 : columns); j++) {
+      const size_t a = place_of(model, k, i), b = place_of(model, l, j);
+      const double entry = k == l ? sums[i * columns + j] : -sums[i * columns + j];
       hess[a * d + b] += entry;
       if (a != b) hess[b * d + a] += entry;
     }
-  }
 }
 
 /* Adds the entries of one component and dimension: offset with offset, offset with scale, scale with scale. */
@@ -474,21 +423,30 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
                               double *scratch)
 {
   const mixture *model = self;
-  workspace w = divide_scratch(model, rows->n, scratch);
-  double value = 0;
-  transpose(model, rows, &w);
+  const kernels *kernel = kernels_of(model);
+  const size_t columns = moments_of(model);
+  workspace w = divide_scratch(model, rows, scratch);
+  double lanes[LANES] = {0}, value = 0;
+  w.together = tiles_together(SLOPES_MOST, 2 * model->components * columns, rows->n);
+  w.slope = w.share + w.together * model->components * TILE;
+  w.excess = w.slope + w.together * model->components * columns * TILE;
+  w.sums = w.excess + w.together * model->components * columns * TILE;
   prepare(model, theta, &w);
   clear_moments(model, &w);
-  for (size_t t = 0; t < tiles_of(rows->n); t++) {
-    compare_components(model, rows->n, t, &w);
-    value += tile_value(&w);
-    normalise(model, &w);
-    add_moments(model, t, &w);
-    for (size_t k = 0; k < model->components; k++) derive_component(model, t, k, &w);
-    add_curvature(model, &w, hess);
+  for (size_t t = 0; t < tiles_of(rows->n); t += w.together) {
+    kernel->add_tiles(&w, t, 1, lanes);
+    kernel->add_moments(&w, t);
+    kernel->derive(&w, t);
+    for (size_t k = 0; k < model->components; k++)
+      for (size_t l = 0; l <= k; l++) {
+        memset(w.sums, 0, columns * columns * sizeof(double));
+        kernel->pair(&w, t, k, l);
+        add_pair(model, k, l, w.sums, hess);
+      }
   }
+  for (size_t l = 0; l < LANES; l++) value += lanes[l];
   finish_moments(model, &w);
-  add_gradient(model, theta, rows->n, &w, grad);
+  add_gradient(model, rows->n, &w, grad);
   add_component_curvature(model, &w, hess);
   add_weight_curvature(model, theta, (double)rows->n, hess);
   return isfinite(value) ? LE_OK : LE_NOT_FINITE;
@@ -502,20 +460,12 @@ static le_status information(const void *self, const double *theta, const le_row
                              double *scratch)
 {
   const mixture *model = self;
-  workspace w = divide_scratch(model, rows->n, scratch);
-  size_t p = model->dimensions;
-  double value = 0, s = model->mean_scale;
-  transpose(model, rows, &w);
+  workspace w = divide_scratch(model, rows, scratch);
+  const size_t p = model->dimensions;
+  const double s = model->mean_scale;
   prepare(model, theta, &w);
   clear_moments(model, &w);
-  for (size_t t = 0; t < tiles_of(rows->n); t++) {
-    compare_components(model, rows->n, t, &w);
-    value += tile_value(&w);
-    normalise(model, &w);
-    for (size_t k = 0; k < model->components; k++)
-      fold(w.moments + k * moments_of(model) * LANES, w.share + k * TILE);
-  }
-  finish_moments(model, &w);
+  const double value = kernels_of(model)->log_lik_moments(&w);
   for (size_t a = 0; a < model->components * p; a++) {
     double count = w.moments[a / p * moments_of(model)], st = w.st[a];
     add_local(model, a, s * s * count, 0.5 * s * st * count, 0.25 * (2 + st * st) * count, info);
@@ -528,17 +478,15 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
                               double *scratch)
 {
   const mixture *model = self;
-  workspace w = divide_scratch(model, rows->n, scratch);
-  size_t n = rows->n;
-  transpose(model, rows, &w);
+  workspace w = divide_scratch(model, rows, scratch);
+  const size_t n = rows->n;
+  double tile[TILE];
   for (size_t i = 0; i < m; i++) {
     prepare(model, theta + i * dim(self), &w);
     for (size_t t = 0; t < tiles_of(n); t++) {
-      compare_components(model, n, t, &w);
-      for (size_t r = 0; r < rows_in_tile(n, t); r++) {
-        double density = w.top[r] + log(w.sum[r]);
-        value[i * n + t * TILE + r] = density < INFINITY ? density : -INFINITY;
-      }
+      kernels_of(model)->each(&w, t, tile);
+      for (size_t r = 0; r < rows_in_tile(n, t); r++)
+        value[i * n + t * TILE + r] = tile[r] < INFINITY ? tile[r] : -INFINITY; /* not a number counts as impossible */
     }
   }
   return LE_OK;
@@ -601,17 +549,37 @@ static double log_orbit(const void *self, const double *theta)
 /* Squared difference of the means over the sum of the variances, written with the smaller sd over the larger so
  * that nothing overflows; then the difference of u and, with a small weight, of the log weights.  The logarithm
  * keeps one stray component from deciding how all others are matched. */
-static double distance(const mixture *model, const double *t, const double *u, double log_weight,
-                       const double *reference_t, const double *reference_u, double reference_log_weight)
+static void distances(const mixture *model, const double *theta, size_t component, double log_weight,
+                      const double *reference, const double *reference_log_weight, double *cost)
 {
-  double sum = 0.1 * (log_weight - reference_log_weight) * (log_weight - reference_log_weight);
-  for (size_t j = 0; j < model->dimensions; j++) {
-    double gap = u[j] - reference_u[j], ratio = exp(-0.5 * fabs(gap));
-    double shift = model->mean_scale * (gap > 0 ? t[j] - ratio * reference_t[j] : ratio * t[j] - reference_t[j]);
-    sum += shift * shift / (1 + ratio * ratio) + gap * gap;
+  enum { TOGETHER = 64 };
+  const size_t components = model->components, p = model->dimensions, n = components * p;
+  const double *t = theta + offsets_at(model) + component * p, *u = theta + scales_at(model) + component * p;
+  const double *reference_t = reference + offsets_at(model), *reference_u = reference + scales_at(model);
+  double ratio[TOGETHER], sum[MOST_COMPONENTS], logs[MOST_COMPONENTS];
+  for (size_t s = 0; s < components; s++)
+    sum[s] = 0.1 * (log_weight - reference_log_weight[s]) * (log_weight - reference_log_weight[s]);
+  for (size_t from = 0, s = 0, j = 0; from < n; from += TOGETHER) {
+    const size_t here = n - from < TOGETHER ? n - from : TOGETHER;
+    for (size_t a = 0, at = j; a < here; a++, at = at + 1 < p ? at + 1 : 0)
+      ratio[a] = -0.5 * fabs(u[at] - reference_u[from + a]);
+    le_vector_exp(model->simd, here, ratio, ratio);
+    for (size_t a = 0; a < here; a++) {
+      const double gap = u[j] - reference_u[from + a], other = reference_t[from + a];
+      const double shift = model->mean_scale * (gap > 0 ? t[j] - ratio[a] * other : ratio[a] * t[j] - other);
+      sum[s] += shift * shift / (1 + ratio[a] * ratio[a]) + gap * gap;
+      if (++j == p) {
+        j = 0;
+        s++;
+      }
+    }
   }
-  double cost = log1p(sum);
-  return cost < 1e3 ? cost : 1e3; /* also when it is not a number */
+  for (size_t s = 0; s < components; s++) logs[s] = 1 + sum[s];
+  le_vector_log(model->simd, components, logs, cost);
+  for (size_t s = 0; s < components; s++) {
+    cost[s] += (sum[s] - (logs[s] - 1)) / logs[s]; /* what rounding 1 + sum has lost */
+    cost[s] = cost[s] < 1e3 ? cost[s] : 1e3;       /* also when it is not a number */
+  }
 }
 
 /* The cheapest assignment by shortest augmenting paths (Hungarian method in the form of Jonker and Volgenant):
@@ -718,15 +686,12 @@ static void permute(const mixture *model, const size_t *taken, double *theta)
 static int relabel(const void *self, const double *reference, double *theta)
 {
   const mixture *model = self;
-  size_t components = model->components, p = model->dimensions, taken[MOST_COMPONENTS];
+  size_t components = model->components, taken[MOST_COMPONENTS];
   double cost[MOST_COMPONENTS][MOST_COMPONENTS], weight[MOST_COMPONENTS], reference_weight[MOST_COMPONENTS];
   log_weights(model, theta, weight);
   log_weights(model, reference, reference_weight);
   for (size_t k = 0; k < components; k++)
-    for (size_t s = 0; s < components; s++)
-      cost[k][s] = distance(model, theta + offsets_at(model) + k * p, theta + scales_at(model) + k * p, weight[k],
-                            reference + offsets_at(model) + s * p, reference + scales_at(model) + s * p,
-                            reference_weight[s]);
+    distances(model, theta, k, weight[k], reference, reference_weight, cost[k]);
   assign(components, cost, taken);
   if (identity_is_best(components, cost, taken))
     for (size_t s = 0; s < components; s++) taken[s] = s;

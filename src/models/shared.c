@@ -1,4 +1,4 @@
-/* The readers of settings, and the kernel that is better called than inlined. */
+/* The readers of settings. */
 #include "models/shared.h"
 
 #include <stdio.h>
@@ -42,11 +42,4 @@ int le_read_numbers(const le_args *args, const char *name, double fallback, doub
     return 0;
   }
   return 1;
-}
-
-void le_fold_products(double *restrict lanes, const double *restrict a, const double *restrict b)
-{
-  for (size_t l = 0; l < LANES; l++)
-    lanes[l] += ((a[l] * b[l] + a[l + 8] * b[l + 8]) + (a[l + 16] * b[l + 16] + a[l + 24] * b[l + 24])) +
-                ((a[l + 32] * b[l + 32] + a[l + 40] * b[l + 40]) + (a[l + 48] * b[l + 48] + a[l + 56] * b[l + 56]));
 }

@@ -6,10 +6,11 @@
 #include <gsl/gsl_randist.h>
 #include "models/shared.h"
 
-#define MOST_CLASSES 10000 /* products of eight normalising sums must not overflow */
+#define MOST_CLASSES 10000 /* the product of a tile's normalising sums must not overflow */
 
 typedef struct softmax {
   size_t covariates, classes;
+  le_simd simd;
   double prior_constant;
   double prior_sd[]; /* one for each covariate, the same in all classes */
 } softmax;
@@ -27,6 +28,7 @@ static le_status create(const le_args *args, void **self, char *message)
   if (!model) return LE_NO_MEMORY;
   model->covariates = p;
   model->classes = classes;
+  model->simd = le_simd_for(args);
   if (!le_read_numbers(args, "prior_sd", 1, 0, p, model->prior_sd, message)) {
     free(model);
     return LE_BAD_ARGUMENT;
@@ -90,116 +92,95 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 
 /* ---- likelihood ---- */
 
+typedef enum shares { NONE, PROBABILITIES, SLOPES } shares;
+
+/* Shares of as many tiles are kept at once as fit in the nearest cache; of one at the least. */
+enum { SHARES_MOST = 4096 };
+
 typedef struct workspace {
-  double *x;      /* tiles of the covariates */
-  double *label;  /* tiles of the labels */
-  double *share;  /* [class][row]: logits, then exp(logit - top), then what the caller makes of them */
-  double *chosen; /* the logit of the label, less top */
-  double *top;    /* the largest logit */
-  double *sum;    /* of share, before it is normalised: from 1 to K */
-  double *lanes;  /* [class][covariate]: partial sums of the gradient */
-  double *weighted; /* one covariate times the curvature of a pair of classes */
+  size_t n, p, classes;
+  size_t together;  /* tiles whose shares are kept */
+  double *x;        /* tiles of the covariates and, last, the labels */
+  double *share;    /* tiles of the classes' logits, then of what the caller wants */
+  double *weighted; /* tiles of covariates times the curvature of a pair of classes */
+  double *sums;     /* of products with the covariates */
 } workspace;
 
-static workspace divide_scratch(const softmax *model, size_t n, double *scratch)
+static size_t tiles_together(const softmax *model, size_t n)
 {
-  size_t p = model->covariates, classes = model->classes;
-  workspace w;
-  w.x = scratch;
-  w.label = w.x + tiles_of(n) * p * TILE;
-  w.share = w.label + tiles_of(n) * TILE;
-  w.chosen = w.share + classes * TILE;
-  w.top = w.chosen + TILE;
-  w.sum = w.top + TILE;
-  w.lanes = w.sum + TILE;
-  w.weighted = w.lanes + classes * p * LANES;
-  return w;
+  const size_t fit = SHARES_MOST / TILE / model->classes, all = tiles_of(n);
+  return fit < 1 || all < 1 ? 1 : fit < all ? fit : all;
+}
+
+/* One past the last tile, and the number of rows, of those kept from tile t on. */
+static size_t last_tile(const workspace *w, size_t t)
+{
+  const size_t all = tiles_of(w->n);
+  return t + w->together < all ? t + w->together : all;
+}
+
+static size_t rows_between(const workspace *w, size_t t)
+{
+  const size_t end = last_tile(w, t) * TILE;
+  return (end < w->n ? end : w->n) - t * TILE;
+}
+
+#define VECTOR_BODY "models/softmax_body.h"
+#include "base/variants.h"
+
+typedef struct kernels {
+  double (*log_lik)(const workspace *w, const double *theta);
+  double (*log_lik_grad)(const workspace *w, const double *theta);
+  void (*probabilities)(const workspace *w, const double *theta, size_t from, size_t to);
+  void (*pair)(const workspace *w, size_t from, size_t to, size_t k, size_t l);
+  void (*each)(const workspace *w, const double *theta, size_t t, double *value);
+} kernels;
+
+#define KERNELS(variant)                                                                               \
+  {                                                                                                    \
+    log_lik_##variant, log_lik_grad_##variant, probabilities_##variant, pair_##variant, each_##variant \
+  }
+
+static const kernels *kernels_of(const softmax *model)
+{
+  static const kernels table[] = TABLES(KERNELS);
+  return &table[model->simd];
 }
 
 static size_t scratch_size(const void *self, size_t particles, size_t rows)
 {
   const softmax *model = self;
-  size_t p = model->covariates, classes = model->classes;
+  const size_t p = model->covariates, classes = model->classes;
   (void)particles;
-  return tiles_of(rows) * (p + 1) * TILE + (classes + 4) * TILE + classes * p * LANES;
+  return LE_ALIGN_MORE + (tiles_of(rows) * (p + 1) + tiles_together(model, rows) * (classes + p)) * TILE +
+         p * (p > classes ? p : classes);
 }
 
-/* Fails where a label is not one of the classes: it is about to become an index. */
-static le_status transpose(const softmax *model, const le_rows *rows, workspace *w)
+/* Fails where a label is not one of the classes. */
+static le_status prepare(const softmax *model, const le_rows *rows, double *scratch, workspace *w)
 {
-  size_t p = model->covariates, count = tiles_of(rows->n);
-  for (size_t t = 0; t < count; t++) {
-    double *x = w->x + t * p * TILE, *label = w->label + t * TILE;
-    size_t here = rows_in_tile(rows->n, t);
-    for (size_t r = 0; r < here; r++) {
-      const double *row = rows->values + (t * TILE + r) * (p + 1);
-      if (!(row[p] >= 0 && row[p] < (double)model->classes && row[p] == floor(row[p]))) return LE_BAD_ARGUMENT;
-      for (size_t j = 0; j < p; j++) x[j * TILE + r] = row[j];
-      label[r] = row[p];
-    }
-    for (size_t r = here; r < TILE; r++) {
-      for (size_t j = 0; j < p; j++) x[j * TILE + r] = 0;
-      label[r] = 0;
-    }
+  const size_t p = model->covariates, tiles = tiles_of(rows->n);
+  for (size_t r = 0; r < rows->n; r++) {
+    const double label = rows->values[r * (p + 1) + p];
+    if (!(label >= 0 && label < (double)model->classes && label == floor(label))) return LE_BAD_ARGUMENT;
   }
+  *w = (workspace){.n = rows->n, .p = p, .classes = model->classes, .together = tiles_together(model, rows->n)};
+  w->x = le_aligned(scratch);
+  w->share = w->x + tiles * (p + 1) * TILE;
+  w->weighted = w->share + w->together * model->classes * TILE;
+  w->sums = w->weighted + w->together * p * TILE;
+  fill_tiles(model->simd, rows, p + 1, w->x);
   return LE_OK;
-}
-
-/* Fills share, chosen, top and sum for tile t: log p(label) = chosen - log(sum). */
-static void classify(const softmax *model, const double *theta, size_t n, size_t t, workspace *w)
-{
-  size_t p = model->covariates, classes = model->classes, here = rows_in_tile(n, t);
-  const double *x = w->x + t * p * TILE, *label = w->label + t * TILE;
-  for (size_t k = 0; k < classes; k++) combine(w->share + k * TILE, p, theta + k * p, x);
-  memcpy(w->top, w->share, TILE * sizeof(double));
-  for (size_t k = 1; k < classes; k++) raise_to(w->top, w->share + k * TILE);
-  for (size_t r = 0; r < TILE; r++) w->chosen[r] = w->share[(size_t)(int)label[r] * TILE + r] - w->top[r];
-  memset(w->sum, 0, TILE * sizeof(double));
-  for (size_t k = 0; k < classes; k++) {
-    exponentiate(here, w->share + k * TILE, w->top, 1);
-    add(w->sum, w->share + k * TILE);
-  }
-}
-
-/* The log-likelihood of tile t; `chosen` is zero already where the tile is only filled up. */
-static double tile_value(size_t here, workspace *w)
-{
-  double lanes[LANES] = {0};
-  for (size_t r = here; r < TILE; r++) w->sum[r] = 1;
-  fold(lanes, w->chosen);
-  return sum_lanes(lanes) - sum_log(w->sum);
-}
-
-/* From shares to probabilities. */
-static void normalise(const softmax *model, workspace *w)
-{
-  for (size_t r = 0; r < TILE; r++) w->sum[r] = 1 / w->sum[r];
-  for (size_t k = 0; k < model->classes; k++) multiply(w->share + k * TILE, w->sum);
-}
-
-/* From probabilities to the slopes of the log-likelihood in the logits. */
-static void subtract_from_label(const softmax *model, size_t t, workspace *w)
-{
-  const double *label = w->label + t * TILE;
-  for (size_t a = 0; a < model->classes * TILE; a++) w->share[a] = -w->share[a];
-  for (size_t r = 0; r < TILE; r++) w->share[(size_t)(int)label[r] * TILE + r] += 1;
 }
 
 static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
                          double *scratch)
 {
   const softmax *model = self;
-  workspace w = divide_scratch(model, rows->n, scratch);
-  size_t d = dim(self), count = tiles_of(rows->n);
-  if (transpose(model, rows, &w) != LE_OK) return LE_BAD_ARGUMENT;
-  for (size_t i = 0; i < m; i++) {
-    double sum = 0;
-    for (size_t t = 0; t < count; t++) {
-      classify(model, theta + i * d, rows->n, t, &w);
-      sum += tile_value(rows_in_tile(rows->n, t), &w);
-    }
-    add_value(sum, &value[i]);
-  }
+  const size_t d = dim(self);
+  workspace w;
+  if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
+  for (size_t i = 0; i < m; i++) add_value(kernels_of(model)->log_lik(&w, theta + i * d), &value[i]);
   return LE_OK;
 }
 
@@ -207,46 +188,31 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
                               double *grad, double *scratch)
 {
   const softmax *model = self;
-  workspace w = divide_scratch(model, rows->n, scratch);
-  size_t p = model->covariates, d = dim(self), count = tiles_of(rows->n);
-  if (transpose(model, rows, &w) != LE_OK) return LE_BAD_ARGUMENT;
+  const size_t d = dim(self);
+  workspace w;
+  if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
   for (size_t i = 0; i < m; i++) {
-    double sum = 0;
-    memset(w.lanes, 0, d * LANES * sizeof(double));
-    for (size_t t = 0; t < count; t++) {
-      classify(model, theta + i * d, rows->n, t, &w);
-      sum += tile_value(rows_in_tile(rows->n, t), &w);
-      normalise(model, &w);
-      subtract_from_label(model, t, &w);
-      for (size_t a = 0; a < d; a++)
-        le_fold_products(w.lanes + a * LANES, w.share + a / p * TILE, w.x + (t * p + a % p) * TILE);
-    }
-    add_value(sum, &value[i]);
-    for (size_t a = 0; a < d; a++) add_finite(sum_lanes(w.lanes + a * LANES), &grad[i * d + a]);
+    memset(w.sums, 0, d * sizeof(double));
+    add_value(kernels_of(model)->log_lik_grad(&w, theta + i * d), &value[i]);
+    for (size_t a = 0; a < d; a++) add_finite(w.sums[a], &grad[i * d + a]);
   }
   return LE_OK;
 }
 
-/* Block (k, l) of the second derivatives is minus the sum of (p_k [k = l] - p_k p_l) x x': for each pair of
- * classes the covariates are weighted once and multiplied by themselves.  A block is symmetric and equals block
- * (l, k), so a product has up to four places. */
-static void add_curvature(const softmax *model, const double *x, workspace *w, double *hess)
+/* Block (k, l) of the second derivatives, k not l, is the sum of p_k p_l x x', and the blocks of a row of blocks sum to zero:
+ * the diagonal ones are minus the sums of the others, all of one sign, so nothing is lost. */
+static void add_pair(const workspace *w, size_t k, size_t l, double *hess)
 {
-  size_t p = model->covariates, d = dim(model);
-  for (size_t k = 0; k < model->classes; k++)
-    for (size_t l = 0; l <= k; l++) {
-      const double *one = w->share + k * TILE, *other = w->share + l * TILE;
-      for (size_t r = 0; r < TILE; r++) w->chosen[r] = one[r] * (other[r] - (k == l));
-      for (size_t i = 0; i < p; i++) {
-        memcpy(w->weighted, w->chosen, TILE * sizeof(double));
-        multiply(w->weighted, x + i * TILE);
-        for (size_t j = 0; j <= i; j++) {
-          double entry = dot_tile(w->weighted, x + j * TILE);
-          hess[(k * p + i) * d + l * p + j] += entry;
-          if (i != j) hess[(k * p + j) * d + l * p + i] += entry;
-          if (k != l) hess[(l * p + i) * d + k * p + j] += entry;
-          if (i != j && k != l) hess[(l * p + j) * d + k * p + i] += entry;
-        }
+  const size_t p = w->p, d = w->classes * p;
+  for (size_t i = 0; i < p; i++)
+    for (size_t j = 0; j <= i; j++) {
+      const double entry = w->sums[i * p + j];
+      for (size_t side = 0; side < (i == j ? 1 : 2); side++) {
+        const size_t a = side ? j : i, b = side ? i : j;
+        hess[(k * p + a) * d + l * p + b] += entry;
+        hess[(l * p + a) * d + k * p + b] += entry;
+        hess[(k * p + a) * d + k * p + b] -= entry;
+        hess[(l * p + a) * d + l * p + b] -= entry;
       }
     }
 }
@@ -255,19 +221,25 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
                               double *scratch)
 {
   const softmax *model = self;
-  workspace w = divide_scratch(model, rows->n, scratch);
-  size_t p = model->covariates, d = dim(self), count = tiles_of(rows->n);
-  if (transpose(model, rows, &w) != LE_OK) return LE_BAD_ARGUMENT;
-  for (size_t t = 0; t < count; t++) {
-    const double *x = w.x + t * p * TILE;
-    classify(model, theta, rows->n, t, &w);
-    normalise(model, &w);
-    add_curvature(model, x, &w, hess);
-    subtract_from_label(model, t, &w);
-    for (size_t a = 0; a < d; a++) grad[a] += dot_tile(w.share + a / p * TILE, x + a % p * TILE);
-  }
-  for (size_t a = 0; a < d; a++)
+  const kernels *kernel = kernels_of(model);
+  const size_t p = model->covariates, d = dim(self);
+  workspace w;
+  if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
+  memset(w.sums, 0, d * sizeof(double));
+  (void)kernel->log_lik_grad(&w, theta);
+  for (size_t a = 0; a < d; a++) {
+    grad[a] += w.sums[a];
     if (!isfinite(grad[a])) return LE_NOT_FINITE;
+  }
+  for (size_t t = 0; t < tiles_of(rows->n); t += w.together) {
+    kernel->probabilities(&w, theta, t, last_tile(&w, t));
+    for (size_t k = 1; k < model->classes; k++)
+      for (size_t l = 0; l < k; l++) {
+        memset(w.sums, 0, p * p * sizeof(double));
+        kernel->pair(&w, t, last_tile(&w, t), k, l);
+        add_pair(&w, k, l, hess);
+      }
+  }
   return LE_OK;
 }
 
@@ -275,16 +247,15 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
                               double *scratch)
 {
   const softmax *model = self;
-  workspace w = divide_scratch(model, rows->n, scratch);
-  size_t d = dim(self), n = rows->n;
-  if (transpose(model, rows, &w) != LE_OK) return LE_BAD_ARGUMENT;
+  const size_t d = dim(self), n = rows->n;
+  workspace w;
+  double tile[TILE];
+  if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
   for (size_t i = 0; i < m; i++)
     for (size_t t = 0; t < tiles_of(n); t++) {
-      classify(model, theta + i * d, n, t, &w);
-      for (size_t r = 0; r < rows_in_tile(n, t); r++) {
-        double density = w.chosen[r] - log(w.sum[r]);
-        value[i * n + t * TILE + r] = isnan(density) ? -INFINITY : density;
-      }
+      kernels_of(model)->each(&w, theta + i * d, t, tile);
+      for (size_t r = 0; r < rows_in_tile(n, t); r++)
+        value[i * n + t * TILE + r] = isnan(tile[r]) ? -INFINITY : tile[r];
     }
   return LE_OK;
 }

@@ -1,0 +1,65 @@
+/* exp and log element by element, and the greatest speed of multiply-adds.  Included by base/variants.h. */
+
+V_KERNEL void V(exp_each)(size_t n, const double *x, double *out)
+{
+  size_t i = 0;
+  for (; i + V_LANES <= n; i += V_LANES) v_store(out + i, v_exp(v_load(x + i)));
+  if (i < n) v_store_first(out + i, n - i, v_exp(v_load_first(x + i, n - i)));
+}
+
+V_KERNEL void V(log_each)(size_t n, const double *x, double *out)
+{
+  size_t i = 0;
+  for (; i + V_LANES <= n; i += V_LANES) v_store(out + i, v_log(v_load(x + i)));
+  if (i < n) v_store_first(out + i, n - i, v_log(v_load_first(x + i, n - i)));
+}
+
+#define WHOLE_ROW(l) square[l] = v_load(from + l * width);
+#define PART_OF_ROW(l) square[l] = r + l < n ? v_load_first(from + l * width, here) : v_set(0);
+#define KEEP_COLUMN(l) if (l < here) v_store(out + (j + l) * stride + r, square[l]);
+
+/* V_LANES rows and columns at a time.  What a vector holds beyond its row is the next one's, and goes nowhere. */
+V_KERNEL void V(columns)(size_t n, size_t width, size_t columns, const double *rows, double *out, size_t stride)
+{
+  for (size_t r = 0; r < stride; r += V_LANES)
+    for (size_t j = 0; j < columns; j += V_LANES) {
+      const size_t here = columns - j, first = r * width + j;
+      const double *from = rows + first;
+      vec square[V_LANES];
+      if (r + V_LANES <= n && first + (V_LANES - 1) * width + V_LANES <= n * width) {
+        V_EACH_LANE(WHOLE_ROW)
+      } else {
+        V_EACH_LANE(PART_OF_ROW)
+      }
+      v_turn(square);
+      V_EACH_LANE(KEEP_COLUMN)
+    }
+}
+
+#undef WHOLE_ROW
+#undef PART_OF_ROW
+#undef KEEP_COLUMN
+
+/* Twelve independent chains hide the latency. */
+V_KERNEL double V(multiply_add)(size_t rounds)
+{
+  const vec factor = v_set(0.999999), term = v_set(1e-6);
+  vec a = v_set(1), b = v_set(2), c = v_set(3), d = v_set(4), e = v_set(5), f = v_set(6), g = v_set(7), h = v_set(8);
+  vec i = v_set(9), j = v_set(10), k = v_set(11), l = v_set(12);
+  const size_t steps = rounds * (8u << 20) / V_LANES / 12;
+  for (size_t s = 0; s < steps; s++) {
+    a = v_fma(a, factor, term);
+    b = v_fma(b, factor, term);
+    c = v_fma(c, factor, term);
+    d = v_fma(d, factor, term);
+    e = v_fma(e, factor, term);
+    f = v_fma(f, factor, term);
+    g = v_fma(g, factor, term);
+    h = v_fma(h, factor, term);
+    i = v_fma(i, factor, term);
+    j = v_fma(j, factor, term);
+    k = v_fma(k, factor, term);
+    l = v_fma(l, factor, term);
+  }
+  return v_sum(((a + b) + (c + d)) + ((e + f) + (g + h)) + ((i + j) + (k + l)));
+}

@@ -1,0 +1,39 @@
+/* Compiles the file VECTOR_BODY once for each variant: functions that it calls V(name) become name_plain, name_avx2 and
+ * name_avx512, and TABLES(M), with a macro M(variant), is the initialiser of an array of
+ * what M makes of the three, by le_simd.  A source file includes this once.  Where the compiler cannot have several variants in one file, all three are the plain one. */
+#include "base/simd.h"
+
+#include <math.h>
+#include <stdint.h>
+#if LE_SIMD_X86
+#include <immintrin.h>
+#endif
+
+#define V_JOIN_(name, suffix) name##_##suffix
+#define V_JOIN(name, suffix) V_JOIN_(name, suffix)
+#define V(name) V_JOIN(name, V_SUFFIX)
+
+#define V_SUFFIX plain
+#define V_VARIANT 0
+#include "base/vector.h"
+#include VECTOR_BODY
+#include "base/vector_end.h"
+
+#if LE_SIMD_X86
+
+#define V_SUFFIX avx2
+#define V_VARIANT 1
+#include "base/vector.h"
+#include VECTOR_BODY
+#include "base/vector_end.h"
+
+#define V_SUFFIX avx512
+#define V_VARIANT 2
+#include "base/vector.h"
+#include VECTOR_BODY
+#include "base/vector_end.h"
+
+#define TABLES(M) {M(plain), M(avx2), M(avx512)}
+#else
+#define TABLES(M) {M(plain), M(plain), M(plain)}
+#endif

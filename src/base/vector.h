@@ -1,0 +1,298 @@
+/* Vectors of doubles for kernels that are written once and compiled for several instruction sets: see base/variants.h,
+ * which includes this file once for each, V_VARIANT saying which.
+ *
+ *   vec           V_LANES doubles; + - * / work on them, lane by lane
+ *   v_fma         a * b + c, rounded once where the processor can; v_fnma is c - a * b.  Products that are added are
+ *                 always written so: left to itself a compiler may join them in one place and not in another, and a
+ *                 value would not be the same to the bit wherever it is computed
+ *   v_exp, v_log  within 2e-15 relative, over the whole range: infinities, not-a-number, numbers too small to be normal
+ *   v_first       the first n lanes of one vector, the others of another
+ *   v_load_first  n doubles, zeros in the other lanes; nothing beyond them is read.  v_store_first writes n
+ *
+ *   v_turn        V_LANES vectors as the rows of a square, which is transposed in place; V_EACH_LANE(M) is M(0) M(1) ..
+ *
+ * V_KERNEL begins a function that others call by pointer, V_INLINE one that only kernels call. */
+
+#if defined(__GNUC__)
+#define V_GNU 1
+#else
+#define V_GNU 0
+#endif
+
+#if V_VARIANT == 2
+#define V_LANES 8
+#define V_EACH_LANE(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
+#define V_REGISTERS 32
+#define V_KERNEL static __attribute__((target("avx512f,avx512dq,avx2,fma")))
+#define V_INLINE static inline __attribute__((target("avx512f,avx512dq,avx2,fma"), always_inline))
+#elif V_VARIANT == 1
+#define V_LANES 4
+#define V_EACH_LANE(M) M(0) M(1) M(2) M(3)
+#define V_REGISTERS 16
+#define V_KERNEL static __attribute__((target("avx2,fma")))
+#define V_INLINE static inline __attribute__((target("avx2,fma"), always_inline))
+#elif V_GNU
+#define V_LANES 2
+#define V_EACH_LANE(M) M(0) M(1)
+#define V_REGISTERS 16
+#define V_KERNEL static
+#define V_INLINE static inline __attribute__((always_inline))
+#else
+#define V_LANES 1
+#define V_EACH_LANE(M) M(0)
+#define V_REGISTERS 16
+#define V_KERNEL static
+#define V_INLINE static inline
+#endif
+
+#ifndef LE_VECTOR_NAMES
+#define LE_VECTOR_NAMES
+#define vec V(vec)
+#define v_bits V(v_bits)
+#define v_loose V(v_loose)
+#define v_load V(v_load)
+#define v_store V(v_store)
+#define v_load_first V(v_load_first)
+#define v_store_first V(v_store_first)
+#define v_set V(v_set)
+#define v_fma V(v_fma)
+#define v_fnma V(v_fnma)
+#define v_max V(v_max)
+#define v_min V(v_min)
+#define v_sum V(v_sum)
+#define v_first V(v_first)
+#define v_if_equal V(v_if_equal)
+#define v_if_less V(v_if_less)
+#define v_choose V(v_choose)
+#define v_power V(v_power)
+#define v_scale V(v_scale)
+#define v_turn V(v_turn)
+#define v_exp V(v_exp)
+#define v_log V(v_log)
+/* The bits of 1.5 * 2^52: adding it rounds to a whole number, which then stands in the lowest bits. */
+#define V_ROUNDER 6755399441055744.0
+#endif
+
+#if V_GNU
+
+typedef double vec __attribute__((vector_size(8 * V_LANES)));
+typedef uint64_t v_bits __attribute__((vector_size(8 * V_LANES)));
+typedef double v_loose __attribute__((vector_size(8 * V_LANES), aligned(8), may_alias));
+
+V_INLINE vec v_load(const double *from) { return *(const v_loose *)from; }
+
+V_INLINE void v_store(double *to, vec x) { *(v_loose *)to = x; }
+
+/* Of mask, all ones or all zeros in each lane. */
+V_INLINE vec v_choose(v_bits mask, vec x, vec y) { return (vec)((mask & (v_bits)x) | (~mask & (v_bits)y)); }
+
+#if V_VARIANT == 2
+
+V_INLINE vec v_set(double x) { return _mm512_set1_pd(x); }
+V_INLINE vec v_fma(vec a, vec b, vec c) { return _mm512_fmadd_pd(a, b, c); }
+V_INLINE vec v_fnma(vec a, vec b, vec c) { return _mm512_fnmadd_pd(a, b, c); }
+V_INLINE vec v_max(vec a, vec b) { return _mm512_max_pd(a, b); }
+V_INLINE vec v_min(vec a, vec b) { return _mm512_min_pd(a, b); }
+
+V_INLINE double v_sum(vec x)
+{
+  const __m256d half = _mm256_add_pd(_mm512_castpd512_pd256(x), _mm512_extractf64x4_pd(x, 1));
+  const __m128d quarter = _mm_add_pd(_mm256_castpd256_pd128(half), _mm256_extractf128_pd(half, 1));
+  return _mm_cvtsd_f64(_mm_add_sd(quarter, _mm_unpackhi_pd(quarter, quarter)));
+}
+
+V_INLINE vec v_first(vec x, size_t n, vec y)
+{
+  return _mm512_mask_mov_pd(y, (__mmask8)(n >= 8 ? 0xff : (1u << n) - 1), x);
+}
+
+V_INLINE vec v_load_first(const double *from, size_t n)
+{
+  return _mm512_maskz_loadu_pd((__mmask8)(n >= 8 ? 0xff : (1u << n) - 1), from);
+}
+
+V_INLINE void v_store_first(double *to, size_t n, vec x)
+{
+  _mm512_mask_storeu_pd(to, (__mmask8)(n >= 8 ? 0xff : (1u << n) - 1), x);
+}
+
+V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y)
+{
+  return _mm512_mask_mov_pd(y, _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ), x);
+}
+
+V_INLINE vec v_if_less(vec a, vec b, vec x, vec y)
+{
+  return _mm512_mask_mov_pd(y, _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ), x);
+}
+
+V_INLINE vec v_scale(vec x, vec n) { return _mm512_scalef_pd(x, n); }
+
+V_INLINE void v_turn(vec *x)
+{
+  const __m512d a = _mm512_unpacklo_pd(x[0], x[1]), b = _mm512_unpackhi_pd(x[0], x[1]);
+  const __m512d c = _mm512_unpacklo_pd(x[2], x[3]), d = _mm512_unpackhi_pd(x[2], x[3]);
+  const __m512d e = _mm512_unpacklo_pd(x[4], x[5]), f = _mm512_unpackhi_pd(x[4], x[5]);
+  const __m512d g = _mm512_unpacklo_pd(x[6], x[7]), h = _mm512_unpackhi_pd(x[6], x[7]);
+  const __m512d ac = _mm512_shuffle_f64x2(a, c, 0x88), eg = _mm512_shuffle_f64x2(e, g, 0x88);
+  const __m512d bd = _mm512_shuffle_f64x2(b, d, 0x88), fh = _mm512_shuffle_f64x2(f, h, 0x88);
+  const __m512d ca = _mm512_shuffle_f64x2(a, c, 0xdd), ge = _mm512_shuffle_f64x2(e, g, 0xdd);
+  const __m512d db = _mm512_shuffle_f64x2(b, d, 0xdd), hf = _mm512_shuffle_f64x2(f, h, 0xdd);
+  x[0] = _mm512_shuffle_f64x2(ac, eg, 0x88);
+  x[1] = _mm512_shuffle_f64x2(bd, fh, 0x88);
+  x[2] = _mm512_shuffle_f64x2(ca, ge, 0x88);
+  x[3] = _mm512_shuffle_f64x2(db, hf, 0x88);
+  x[4] = _mm512_shuffle_f64x2(ac, eg, 0xdd);
+  x[5] = _mm512_shuffle_f64x2(bd, fh, 0xdd);
+  x[6] = _mm512_shuffle_f64x2(ca, ge, 0xdd);
+  x[7] = _mm512_shuffle_f64x2(db, hf, 0xdd);
+}
+
+#else
+
+#if V_VARIANT == 1
+
+V_INLINE vec v_set(double x) { return _mm256_set1_pd(x); }
+V_INLINE vec v_fma(vec a, vec b, vec c) { return _mm256_fmadd_pd(a, b, c); }
+V_INLINE vec v_fnma(vec a, vec b, vec c) { return _mm256_fnmadd_pd(a, b, c); }
+V_INLINE vec v_max(vec a, vec b) { return _mm256_max_pd(a, b); }
+V_INLINE vec v_min(vec a, vec b) { return _mm256_min_pd(a, b); }
+V_INLINE double v_sum(vec x) { return (x[0] + x[2]) + (x[1] + x[3]); }
+
+V_INLINE void v_turn(vec *x)
+{
+  const __m256d a = _mm256_unpacklo_pd(x[0], x[1]), b = _mm256_unpackhi_pd(x[0], x[1]);
+  const __m256d c = _mm256_unpacklo_pd(x[2], x[3]), d = _mm256_unpackhi_pd(x[2], x[3]);
+  x[0] = _mm256_permute2f128_pd(a, c, 0x20);
+  x[1] = _mm256_permute2f128_pd(b, d, 0x20);
+  x[2] = _mm256_permute2f128_pd(a, c, 0x31);
+  x[3] = _mm256_permute2f128_pd(b, d, 0x31);
+}
+
+V_INLINE vec v_first(vec x, size_t n, vec y)
+{
+  const vec lane = {0, 1, 2, 3};
+  return v_choose((v_bits)(lane < v_set((double)n)), x, y);
+}
+
+#else
+
+V_INLINE vec v_set(double x) { return (vec){x, x}; }
+V_INLINE vec v_fma(vec a, vec b, vec c) { return a * b + c; }
+V_INLINE vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
+V_INLINE vec v_max(vec a, vec b) { return v_choose((v_bits)(a > b), a, b); }
+V_INLINE vec v_min(vec a, vec b) { return v_choose((v_bits)(a < b), a, b); }
+V_INLINE double v_sum(vec x) { return x[0] + x[1]; }
+
+V_INLINE void v_turn(vec *x)
+{
+  const vec first = {x[0][0], x[1][0]}, second = {x[0][1], x[1][1]};
+  x[0] = first;
+  x[1] = second;
+}
+
+V_INLINE vec v_first(vec x, size_t n, vec y)
+{
+  const vec lane = {0, 1};
+  return v_choose((v_bits)(lane < v_set((double)n)), x, y);
+}
+
+#endif
+
+V_INLINE vec v_load_first(const double *from, size_t n)
+{
+  if (n >= V_LANES) return v_load(from);
+  double part[V_LANES] = {0};
+  for (size_t l = 0; l < n; l++) part[l] = from[l];
+  return v_load(part);
+}
+
+V_INLINE void v_store_first(double *to, size_t n, vec x)
+{
+  for (size_t l = 0; l < n && l < V_LANES; l++) to[l] = x[l];
+}
+
+V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y) { return v_choose((v_bits)(a == b), x, y); }
+
+V_INLINE vec v_if_less(vec a, vec b, vec x, vec y) { return v_choose((v_bits)(a < b), x, y); }
+
+/* 2^n for whole n from -1022 to 1023 that has had V_ROUNDER added. */
+V_INLINE vec v_power(vec rounded) { return (vec)(((v_bits)rounded + 1023) << 52); }
+
+/* x 2^n in two steps, so that neither power leaves the range. */
+V_INLINE vec v_scale(vec x, vec n)
+{
+  const vec half = n * 0.5 + V_ROUNDER, rest = n - (half - V_ROUNDER);
+  return x * v_power(half) * v_power(rest + V_ROUNDER);
+}
+
+#endif
+
+/* With n the whole number nearest to x / log 2,  e^x = 2^n e^r,  r = x - n log 2 in [-log(2) / 2, log(2) / 2], and
+ * e^r = 1 + r + r^2 q(r): q of degree 8 interpolates at the zeros of a Chebyshev polynomial, within
+ * 1.3e-15 of e^r.
+ * The two halves of log 2 make n times the first exact.  Beyond the limits results are infinite or zero. */
+V_INLINE vec v_exp(vec x)
+{
+  x = v_min(v_set(710), v_max(v_set(-750), x)); /* not a number stays what it is */
+  const vec rounded = v_fma(x, v_set(1.4426950408889634), v_set(V_ROUNDER)), n = rounded - v_set(V_ROUNDER);
+  const vec r = v_fnma(n, v_set(1.90821492927058770002e-10), v_fnma(n, v_set(6.93147180369123816490e-01), x));
+  const vec square = r * r;
+  vec odd = v_fma(v_set(2.7625112348132093e-06), square, v_set(0.0001984120873835699));
+  vec even = v_fma(v_set(2.761380417063004e-07), square, v_set(2.4801536393539694e-05));
+  odd = v_fma(odd, square, v_set(0.008333333353726484));
+  even = v_fma(even, square, v_set(0.0013888888905879116));
+  odd = v_fma(odd, square, v_set(0.16666666666648292));
+  even = v_fma(even, square, v_set(0.04166666666665136));
+  even = v_fma(even, square, v_set(0.5));
+  return v_scale(v_fma(v_fma(odd, r, even), square, r) + v_set(1), n);
+}
+
+/* x = 2^n m with m in [sqrt(1/2), sqrt(2)), and with s = f / (2 + f), f = m - 1,
+ * log m = 2 artanh s = f - f^2 / 2 + s (f^2 / 2 + R(s^2)): the approximation and its arrangement are those of fdlibm. */
+V_INLINE vec v_log(vec x)
+{
+  const vec least = v_set(2.2250738585072014e-308), zero = v_set(0), infinity = v_set(INFINITY);
+  const vec normal = v_if_less(x, least, x * v_set(18014398509481984.0), x); /* 2^54 */
+  const v_bits shifted = (v_bits)normal + (0x3ff0000000000000 - 0x3fe6a09e667f3bcd);
+  const vec exponent = (vec)((shifted >> 52 & 0x7ff) | 0x4330000000000000) - v_set(4503599627370496.0 + 1023);
+  const vec n = exponent - v_if_less(x, least, v_set(54), zero);
+  const vec f = (vec)((shifted & 0x000fffffffffffff) + 0x3fe6a09e667f3bcd) - v_set(1);
+  const vec s = f / (f + v_set(2)), z = s * s, half = f * f * v_set(0.5);
+  vec r = v_fma(z, v_set(1.479819860511658591e-01), v_set(1.531383769920937332e-01));
+  r = v_fma(r, z, v_set(1.818357216161805012e-01));
+  r = v_fma(r, z, v_set(2.222219843214978396e-01));
+  r = v_fma(r, z, v_set(2.857142874366239149e-01));
+  r = v_fma(r, z, v_set(3.999999999940941908e-01));
+  r = v_fma(r, z, v_set(6.666666666666735130e-01)) * z;
+  const vec low = v_fma(s, half + r, n * v_set(1.90821492927058770002e-10));
+  vec result = v_fma(n, v_set(6.93147180369123816490e-01), f - (half - low));
+  result = v_if_less(x, infinity, result, x); /* infinity, and what is not a number */
+  return v_if_less(zero, x, result, v_if_equal(x, zero, v_set(-INFINITY), v_if_less(x, zero, v_set(NAN), x)));
+}
+
+#else /* any other compiler: one lane */
+
+typedef double vec;
+
+V_INLINE vec v_load(const double *from) { return *from; }
+V_INLINE void v_store(double *to, vec x) { *to = x; }
+V_INLINE vec v_load_first(const double *from, size_t n) { return n > 0 ? *from : 0; }
+V_INLINE void v_store_first(double *to, size_t n, vec x)
+{
+  if (n > 0) *to = x;
+}
+V_INLINE vec v_set(double x) { return x; }
+V_INLINE vec v_fma(vec a, vec b, vec c) { return a * b + c; }
+V_INLINE vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
+V_INLINE vec v_max(vec a, vec b) { return a > b ? a : b; }
+V_INLINE vec v_min(vec a, vec b) { return a < b ? a : b; }
+V_INLINE double v_sum(vec x) { return x; }
+V_INLINE void v_turn(vec *x) { (void)x; }
+V_INLINE vec v_first(vec x, size_t n, vec y) { return n > 0 ? x : y; }
+V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y) { return a == b ? x : y; }
+V_INLINE vec v_if_less(vec a, vec b, vec x, vec y) { return a < b ? x : y; }
+V_INLINE vec v_exp(vec x) { return exp(x); }
+V_INLINE vec v_log(vec x) { return log(x); }
+
+#endif
