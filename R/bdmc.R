@@ -127,10 +127,15 @@ sandwich <- function(model, made, method, chains, budgets, words, progress, warm
 
 # Data and what they were made from ---------------------------------------------------------------
 
+# What a formula names; nothing where it names everything by a dot.
+plain_columns <- function(formula) if (!"." %in% all.vars(formula)) attr(stats::terms(formula), "term.labels")
+
 #' A state, and data made from it
 #' @noRd
 simulate_latent <- function(model, n, columns, words) {
   labels <- if (is.null(model$formula)) paste0("x", seq_len(columns)) else all.vars(model$formula)
+  if (!is.null(model$formula) && !setequal(labels, plain_columns(model$formula)))
+    fail("`formula` must name plain columns to simulate data, not `", deparse1(model$formula), "`.")
   width <- length(labels)
   check_latent_size(model, n, width)
   args <- c(list(width = as.double(width)), model$args)
@@ -412,6 +417,7 @@ sandwich_check <- function(fit, datasets = 5, chains = NULL, data = NULL, from =
   check_reversible(fit$method, fit$model)
   datasets <- check_count(datasets, "datasets", 1, 1e4)
   from <- check_choice(from, "from", c("posterior", "prior"))
+  if (is_latent(fit$model) && !is.null(data)) fail("`data` must be left out for a model with latent variables: the fit says all.")
   settings <- fit$method$settings
   if (is.null(chains)) chains <- if (fit$method$name == "ais") settings$`1.particles` else 5
   chains <- check_count(chains, "chains", 2, 1e5)

@@ -31,6 +31,7 @@ crosscheck <- function(model, data, methods = list(sgais(), smc(), nested(), lap
   call <- match.call()
   check_is_model(model)
   if (missing(data)) data <- no_data(model)
+  if (missing(methods) && is_latent(model)) methods <- list(ais(), smc(), nested(live = 100))
   if (inherits(methods, "evidence_method")) methods <- list(methods)
   if (!is.list(methods) || length(methods) < 2) fail("`methods` must be a list of at least two methods.")
   for (method in methods) check_is_method(method, "methods")

@@ -8,7 +8,7 @@
 #' @param model A model, such as [linear_regression()], [softmax_regression()], [gaussian_mixture()],
 #'   [gaussian_mean()], [clustering()], [low_rank()], [binary_attributes()], [custom_model()] or [compiled_model()].
 #' @param data The data: a data frame, or what the model's help page allows besides. A [custom_model()] may do without.
-#' @param method How to estimate: [sgais()], the default, [ais()], [smc()], [nested()], [online_nested()],
+#' @param method How to estimate: [sgais()], the default ([smc()] for models with latent variables), [ais()], [smc()], [nested()], [online_nested()],
 #'   [sequential()], [hybrid()], [laplace()], [bridge()], [power_posterior()], [exact()], [bic()],
 #'   [likelihood_weighting()], [harmonic_mean()], [chib()] or [variational()].
 #' @param seed A whole number that makes the run reproducible, whatever the number of `threads`. `NULL`, the default,
@@ -65,6 +65,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
   check_is_model(model)
   if (missing(data)) data <- no_data(model)
+  if (missing(method) && is_latent(model)) method <- smc()
   check_is_method(method)
   replicates <- check_count(replicates, "replicates", 1, 1e4)
   threads <- check_count(threads, "threads", 1, 1024)

@@ -30,7 +30,9 @@
 #' @export
 chib <- function(draws = 1000, search = 500, plain = FALSE) {
   new_method("chib", match.call(), estimator = "chib", draws = check_count(draws, "draws", 4, 1e8),
-             search = check_count(search, "search", 1, 1e8), plain = check_flag(plain, "plain"))
+             search = check_count(search, "search", 1, 1e8), plain = check_flag(plain, "plain"),
+             note = paste("Chib's estimator sees the modes that its sweeps reach: where parts can change places, it may be low by the log of",
+                          "the number of their orders, which its standard error does not show."))
 }
 
 check_for_chib <- function(model) {

@@ -191,12 +191,13 @@ nested_of <- function(figures, trace, live) {
   levels <- as.data.frame(`dimnames<-`(t(figures$levels), list(NULL, LEVELS)))
   sums <- c(trapezoid = drop(figures$log_evidence), lower = drop(figures$lower), upper = drop(figures$upper),
             published = drop(figures$published), simulated = drop(figures$simulated))
-  nested_part(levels, drop(figures$log_volumes), sums, drop(figures$information), stats::median(trace$renewal), live)
+  nested_part(levels, drop(figures$log_volumes), drop(figures$level_log_weights), sums, drop(figures$information),
+              stats::median(trace$renewal), live)
 }
 
-nested_part <- function(levels, log_volume, sums, information, renewal, live) {
+nested_part <- function(levels, log_volume, log_weight, sums, information, renewal, live) {
   test <- rank_test(levels$rank)
-  list(live = live, points = data.frame(log_lik = levels$log_lik, log_volume = log_volume), levels = levels, sums = sums,
+  list(live = live, points = data.frame(log_lik = levels$log_lik, log_volume = log_volume, log_weight = normalise(log_weight)), levels = levels, sums = sums,
        information = information, renewal = renewal, rank_gap = test[["gap"]], rank_p = test[["p"]])
 }
 
@@ -338,7 +339,7 @@ together <- function(fits) {
   volumes <- .Call(ffi_volumes, levels$log_lik, levels$live, as.double(live), 200, fit$seed)
   sums <- stats::setNames(volumes$sums, c("log_evidence", "se", "information", "lower", "upper", "published", "simulated"))
   renewal <- mean(vapply(fits, function(f) f$nested$renewal, 0))
-  fit$nested <- nested_part(levels, volumes$log_volumes,
+  fit$nested <- nested_part(levels, volumes$log_volumes, volumes$log_weights,
                             c(trapezoid = sums[["log_evidence"]], sums[c("lower", "upper", "published", "simulated")]),
                             sums[["information"]], renewal, live)
   fit$draws <- pool("draws")

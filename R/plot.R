@@ -162,7 +162,7 @@ VOLUME <- "Log of the prior volume left"
 # pixels.
 climb_points <- function(fit) {
   points <- fit$nested$points
-  points$weight <- exp(fit$sampler$log_weights)
+  points$weight <- exp(points$log_weight)
   points$sum <- fit$sampler$log_evidence + log(cumsum(points$weight))
   points$shrunk <- -points$log_volume
   points[unique(round(seq(1, nrow(points), length.out = 2000))), ]
@@ -185,7 +185,7 @@ climb_figure <- function(fit) {
 # Weight of each point per unit of log volume.
 weight_figure <- function(fit) {
   points <- fit$nested$points
-  weight <- exp(fit$sampler$log_weights) * fit$nested$levels$live
+  weight <- exp(points$log_weight) * fit$nested$levels$live
   bins <- cut(points$log_volume, 120)
   height <- tapply(weight, bins, mean)
   at <- tapply(points$log_volume, bins, mean)

@@ -173,7 +173,7 @@ cost_line <- function(fit) {
 
 walk_lines <- function(x) {
   if (!is.null(x$fit$nested)) return(climb_lines(x))
-  if (is.null(x$steps)) return(paste("climbed", count_of(nrow(x$fit$trace), "chunk"), "of rows"))
+  if (is.null(x$steps)) return(latent_lines(x$fit$trace))
   steps <- x$steps
   ess <- x$least_ess
   rate <- x$acceptance
@@ -188,6 +188,12 @@ walk_lines <- function(x) {
              ")"),
     if (!anyNA(rate)) paste("moves accepted", paste(unique(percent(rate)), collapse = " to "))
   )
+}
+
+latent_lines <- function(trace) {
+  if (is.null(trace$lambda)) return(paste("climbed", count_of(nrow(trace), "chunk"), "of rows"))
+  if (trace$n[1] < trace$n[nrow(trace)]) return(paste("took up", count_of(nrow(trace), "row"), "one at a time"))
+  count_of(nrow(trace), "annealing step")
 }
 
 climb_lines <- function(x) {

@@ -78,12 +78,17 @@ one_run <- function(out, method, modes = "one") {
          log_weights = sampler$log_weights)
   }
   collapsed <- headline$source == "sampler" && min(trace$ess, Inf, na.rm = TRUE) < COLLAPSED_ESS
+  spread <- if (identical(method$name, "ais") && length(log_weights) > 1) stats::sd(log_weights) else 0
   failed <- c(
     nested_warnings(nested),
+    if (!collapsed && headline$source == "sampler" && is.finite(spread) && spread^2 > log(length(log_weights))) sprintf(
+      paste("The chains' log weights are spread by %.1f nats, so a few of them carry the estimate: the evidence is probably too",
+            "low, and its standard error says little. Use more annealing steps."), spread),
     if (collapsed) paste0(
       "The weights have all but collapsed onto a few particles: the evidence is probably far too low, and its ",
       "standard error says little. Use more annealing steps, more particles, or another method."
     ),
+    if (!collapsed) sudden_row(trace, method),
     if (!is.finite(headline$log_evidence)) {
       if (method$name == "bridge")
         "The draws are too few, or too much alike, to fit a normal density to: use more `particles` or `draws`."
@@ -97,6 +102,15 @@ one_run <- function(out, method, modes = "one") {
              gradients = drop(figures$gradients), seconds = drop(figures$seconds))
   )
 }
+
+# Latent variables are drawn row by row: where hardly a particle can take a row up, those before did not lead up to it.
+sudden_row <- function(trace, method) {
+  if (!identical(method$path, "data") || is.null(trace$n) || is.null(trace$lambda) || is.null(trace$ess)) return(NULL)
+  if (!is.null(trace$particles) || min(trace$ess) > SUDDEN_SHARE * method$settings$`1.particles`) return(NULL)
+  sprintf(paste("Row %s came so unexpectedly that hardly a particle could take it up: the evidence may be far too low. Are the rows",
+                "sorted? Shuffle them."), count(trace$n[which.min(trace$ess)]))
+}
+SUDDEN_SHARE <- 0.03
 
 # Plain vectors are the trace's columns, everything else comes as a matrix.
 trace_of <- function(out) as.data.frame(out[!vapply(out, is.matrix, TRUE)])

@@ -102,6 +102,8 @@ enum {
  *
  * Sweeps visit latents and parameters in a fixed order, or all in the opposite one.  All members are REQUIRED but the last.
  * The package's own models alone have them: compiled_model() does not take models with latent variables. */
+enum { LE_GRID_BITS = 36 };
+
 typedef struct le_latent_ops {
   size_t (*size)(const void *self, size_t n);
   /* Doubles of scratch that any of the calls may write. */
@@ -128,8 +130,8 @@ typedef struct le_latent_ops {
    * 0 is returned. */
   double (*sweep)(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards, const double *to,
                   const gsl_rng *rng, double *state, double *scratch);
-  /* One sweep that leaves p(state) invariant where log_lik at lambda = 1 exceeds `floor`; states just there count with the
-   * weight `tie`. */
+  /* One sweep that leaves p(state) invariant where log_lik at lambda = 1 exceeds `floor`; states just there, but for a
+   * relative difference of 2^-LE_GRID_BITS, count with the weight `tie`. */
   void (*sweep_above)(const void *self, size_t seen, const le_rows *rows, double floor, double tie, const gsl_rng *rng,
                       double *state, double *scratch);
   /* Rows given a state that knows all their latents, and the parameters that they were made from forgotten again. */

@@ -1,5 +1,6 @@
 #include "core/states.h"
 
+#include <math.h>
 #include <string.h>
 
 static size_t states_dim(const void *self)
@@ -28,12 +29,23 @@ static void states_draw_prior(const void *self, const gsl_rng *rng, double *thet
   for (size_t i = 0; i < s->n; i++) s->ops->extend_blind(s->self, i, &none, rng, theta, s->scratch);
 }
 
+/* Relabelled states have the same likelihood, but for the order of sums: brought to a grid, they are a plateau and not a
+ * slope.  See le_log_above in models/latent_shared. */
+static double on_grid(double log_lik)
+{
+  if (!isfinite(log_lik)) return log_lik;
+  int exponent;
+  frexp(log_lik, &exponent);
+  const double grid = ldexp(1, exponent - LE_GRID_BITS);
+  return round(log_lik / grid) * grid;
+}
+
 static le_status states_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
                                 double *scratch)
 {
   const le_states *s = self;
   const size_t d = states_dim(self);
-  for (size_t i = 0; i < m; i++) value[i] += s->ops->log_lik(s->self, rows->n, rows, 1, theta + i * d, scratch);
+  for (size_t i = 0; i < m; i++) value[i] += on_grid(s->ops->log_lik(s->self, rows->n, rows, 1, theta + i * d, scratch));
   return LE_OK;
 }
 

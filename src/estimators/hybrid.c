@@ -99,4 +99,4 @@ static void hybrid_archive(void *self, le_archive *archive)
 const le_estimator_ops le_hybrid_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "hybrid",
                                               hybrid_alloc,        hybrid_free,              hybrid_start,
                                               hybrid_feed,         hybrid_advance,           hybrid_progress,
-                                              hybrid_result,       hybrid_archive};
+                                              hybrid_result,       hybrid_archive, 0};

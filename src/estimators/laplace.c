@@ -320,4 +320,4 @@ static void laplace_archive(void *self, le_archive *archive)
 const le_estimator_ops le_laplace_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "laplace",
                                                laplace_alloc,       laplace_free,             laplace_start,
                                                laplace_feed,        laplace_advance,          laplace_progress,
-                                               laplace_result,      laplace_archive};
+                                               laplace_result,      laplace_archive, 0};

@@ -241,41 +241,48 @@ static le_status weigh(latent *w)
   return LE_OK;
 }
 
-static void log_liks(latent *w, double lambda, double *value)
+static le_status log_liks(latent *w, double lambda, double *value)
 {
   const le_rows rows = rows_of(w);
-  for (size_t i = 0; i < w->m; i++) value[i] = w->ops->log_lik(w->self, w->seen, &rows, lambda, state_of(w, i), w->scratch);
+  for (size_t i = 0; i < w->m; i++) {
+    if (le_interrupted(w->context)) return LE_INTERRUPTED;
+    value[i] = w->ops->log_lik(w->self, w->seen, &rows, lambda, state_of(w, i), w->scratch);
+  }
   w->work += (double)(w->m * w->seen);
+  return LE_OK;
 }
 
 /* The effective size of the step's own weights. */
-static double effective_size(latent *w, double lambda)
+static le_status effective_size(latent *w, double lambda, double *size)
 {
-  log_liks(w, lambda, w->after);
+  LE_TRY(log_liks(w, lambda, w->after));
   for (size_t i = 0; i < w->m; i++) w->spare[i] = w->after[i] - w->before[i];
-  return le_effective_size(w->spare, w->m, 1);
+  *size = le_effective_size(w->spare, w->m, 1);
+  return LE_OK;
 }
 
 /* The next lambda, at which `after` is then known.  log f is not linear in lambda, so each trial costs a pass. */
 static le_status choose_lambda(latent *w, double *next)
 {
   const le_stage *stage = stage_of(w);
+  double size = INFINITY;
   *next = 1;
+  if (stage->schedule == LE_ADAPTIVE_STEPS) LE_TRY(effective_size(w, 1, &size));
   if (stage->schedule == LE_FIXED_STEPS) {
     *next = stage->lambda[w->step];
-  } else if (stage->schedule == LE_ADAPTIVE_STEPS && effective_size(w, 1) < stage->ess) {
+  } else if (size < stage->ess) {
     double low = w->lambda, high = 1;
     for (int b = 0; b < BISECTIONS && high - low > 1e-3 * (low - w->lambda); b++) {
       const double middle = low == w->lambda ? low + 0.1 * (high - low) : 0.5 * (low + high);
-      *(effective_size(w, middle) < stage->ess ? &high : &low) = middle;
+      LE_TRY(effective_size(w, middle, &size));
+      *(size < stage->ess ? &high : &low) = middle;
     }
     *next = low > w->lambda ? low : high;
     if (*next <= w->lambda || w->step > STEPS_MOST)
       return le_fail(&w->context->error, LE_STALLED, "The annealing increment became too small to move: the particles' "
                      "likelihoods differ too much. More `particles` or a smaller `ess` may help.");
   }
-  log_liks(w, *next, w->after);
-  return LE_OK;
+  return log_liks(w, *next, w->after);
 }
 
 static int done(const latent *w)
@@ -284,10 +291,11 @@ static int done(const latent *w)
   return w->reverse ? w->lambda <= 0 : w->lambda >= 1;
 }
 
-static void add_rows(latent *w)
+static le_status add_rows(latent *w)
 {
   const le_rows rows = rows_of(w);
   for (size_t i = 0; i < w->m; i++) {
+    if (le_interrupted(w->context)) return LE_INTERRUPTED;
     double *state = state_of(w, i);
     const gsl_rng *rng = w->streams.rng[i + 1];
     w->before[i] = 0;
@@ -300,12 +308,14 @@ static void add_rows(latent *w)
   }
   w->seen++;
   w->work += (double)w->m;
+  return LE_OK;
 }
 
-static void drop_rows(latent *w)
+static le_status drop_rows(latent *w)
 {
   const le_rows rows = rows_of(w);
   for (size_t i = 0; i < w->m; i++) {
+    if (le_interrupted(w->context)) return LE_INTERRUPTED;
     double *state = state_of(w, i);
     w->after[i] = 0;
     w->before[i] = w->blind ? w->ops->last_given_latent(w->self, w->seen, &rows, state, w->scratch)
@@ -313,25 +323,25 @@ static void drop_rows(latent *w)
   }
   w->seen--;
   w->work += (double)w->m;
+  return LE_OK;
 }
 
 /* One step along the path: its weights, and maybe resampling. */
 static le_status step(latent *w)
 {
   if (w->by_rows) {
-    if (w->reverse) drop_rows(w);
-    else add_rows(w);
+    LE_TRY(w->reverse ? drop_rows(w) : add_rows(w));
   } else if (w->reverse) {
     const le_stage *stage = stage_of(w);
     /* fixed: lambda[count - 1] = 1 downwards, and 0 below the first */
     const size_t count = stage->schedule == LE_FIXED_STEPS ? stage->lambdas : 1;
     const double next = w->step + 1 < count ? stage->lambda[count - 2 - w->step] : 0;
-    log_liks(w, w->lambda, w->before);
-    log_liks(w, next, w->after);
+    LE_TRY(log_liks(w, w->lambda, w->before));
+    LE_TRY(log_liks(w, next, w->after));
     w->lambda = next;
   } else {
     double next;
-    log_liks(w, w->lambda, w->before);
+    LE_TRY(log_liks(w, w->lambda, w->before));
     LE_TRY(choose_lambda(w, &next));
     w->lambda = next;
   }
@@ -346,12 +356,15 @@ static le_status step(latent *w)
   return LE_OK;
 }
 
-static void sweep_all(latent *w)
+static le_status sweep_all(latent *w)
 {
   const le_rows rows = rows_of(w);
-  for (size_t i = 0; i < w->m; i++)
+  for (size_t i = 0; i < w->m; i++) {
+    if (le_interrupted(w->context)) return LE_INTERRUPTED;
     w->ops->sweep(w->self, w->seen, &rows, w->lambda, w->reverse, NULL, w->streams.rng[i + 1], state_of(w, i), w->scratch);
+  }
   w->work += (double)(w->m * w->seen);
+  return LE_OK;
 }
 
 /* One sweep of every particle. */
@@ -359,7 +372,7 @@ static le_status sweep(latent *w)
 {
   const size_t wanted = w->reverse && w->step == 0 ? w->warm * w->sweeps : w->sweeps;
   if (w->swept < wanted) {
-    sweep_all(w);
+    LE_TRY(sweep_all(w));
     w->swept++;
   }
   if (w->swept < wanted) return LE_OK;
@@ -371,11 +384,12 @@ static le_status sweep(latent *w)
 }
 
 /* One round of the chains; `swept` counts them. */
-static void collect(latent *w)
+static le_status collect(latent *w)
 {
-  for (size_t s = 0; s < w->sweeps; s++) sweep_all(w);
-  log_liks(w, 1, w->value + w->swept * w->m);
+  for (size_t s = 0; s < w->sweeps; s++) LE_TRY(sweep_all(w));
+  LE_TRY(log_liks(w, 1, w->value + w->swept * w->m));
   if (++w->swept == w->settings.rounds) w->phase = FINISHED;
+  return LE_OK;
 }
 
 static le_progress latent_advance(void *self, double seconds, le_status *status)
@@ -389,7 +403,7 @@ static le_progress latent_advance(void *self, double seconds, le_status *status)
     case WAITING: *status = begin(w); break;
     case STEPPING: *status = step(w); break;
     case SWEEPING: *status = sweep(w); break;
-    case COLLECTING: collect(w); break;
+    case COLLECTING: *status = collect(w); break;
     case FINISHED: break;
     }
     w->seconds = before + le_now() - started;

@@ -742,6 +742,7 @@ static le_status nested_result(void *self, le_result *result)
   for (size_t k = 0; k < sizeof names / sizeof *names; k++) le_result_add(result, names[k], 1, 1, &out[k]);
   if (s->whole && s->phase == FINISHED && s->levels.rows > 0) {
     le_result_add(result, "levels", LEVEL_COLUMNS, s->levels.rows, s->levels.values);
+    le_result_add(result, "level_log_weights", 1, s->levels.rows, s->log_weights);
     if (s->keeps) {
       le_result_add(result, "draws", s->d, s->points.rows, s->points.values);
       le_result_add(result, "log_weights", 1, s->levels.rows, s->log_weights);

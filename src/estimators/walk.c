@@ -1092,4 +1092,4 @@ static void walk_archive(void *self, le_archive *archive)
 const le_estimator_ops le_walk_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "walk",
                                             walk_alloc,          walk_free,                walk_start,
                                             walk_feed,           walk_advance,             walk_progress,
-                                            walk_result,         walk_archive};
+                                            walk_result,         walk_archive, 0};

@@ -97,7 +97,8 @@ static double solve(posterior *p)
   double sum = 0;
   for (size_t j = 0; j < p->d; j++) {
     for (size_t a = 0; a < p->k; a++) p->gain[a] = p->mean[a * p->d + j];
-    le_matvec(p->covariance, p->k, p->gain, p->log_weight); /* 2^k >= k doubles */
+    memcpy(p->log_weight, p->gain, p->k * sizeof(double)); /* 2^k >= k doubles */
+    le_cholesky_solve(p->factor, p->k, p->log_weight);      /* stabler than the covariance, where features are alike */
     for (size_t a = 0; a < p->k; a++) {
       sum += p->gain[a] * p->log_weight[a];
       p->mean[a * p->d + j] = p->log_weight[a];
@@ -136,11 +137,23 @@ static void measure(posterior *p)
   for (size_t a = 0; a < p->k; a++) p->square[a] = le_dot(p->mean + a * p->d, p->mean + a * p->d, p->d);
 }
 
-/* Takes a row away and looks at it from the rest. */
-static void take_out(posterior *p, const double *z, const double *y)
+/* Takes row i away and looks at it from the rest.  Where it alone says what a feature is, the difference would keep no digits:
+ * the posterior is then made from the other rows. */
+static void take_out(posterior *p, const binary *model, size_t i, size_t seen, const le_rows *rows, double *state,
+                     double *scratch)
 {
+  const double *y = rows->values + i * p->d;
+  double *z = bits_of(model, state) + i * p->k, own[MOST_ENUMERATED];
   look_at(p, z, y);
-  update(p, -1);
+  if (p->weight * p->spread < 1 - 1e-3) {
+    update(p, -1);
+  } else {
+    memcpy(own, z, p->k * sizeof(double));
+    memset(z, 0, p->k * sizeof(double)); /* who has nothing says nothing */
+    *p = gather(model, seen, rows, p->lambda, state, scratch);
+    solve(p);
+    memcpy(z, own, p->k * sizeof(double));
+  }
   measure(p);
   look_at(p, z, y);
 }
@@ -302,9 +315,8 @@ static double sweep(const void *self, size_t seen, const le_rows *rows, double l
   double log_density = 0;
   for (size_t step = 0; step < seen; step++) {
     const size_t i = backwards ? seen - 1 - step : step;
-    const double *y = rows->values + i * p.d;
     double *z = bits_of(model, state) + i * k;
-    take_out(&p, z, y);
+    take_out(&p, model, i, seen, rows, state, scratch);
     for (size_t turn = 0; turn < k; turn++) {
       const size_t a = backwards ? k - 1 - turn : turn;
       double spread, distance;
@@ -333,7 +345,7 @@ static void sweep_above(const void *self, size_t seen, const le_rows *rows, doub
   solve(&p);
   for (size_t i = 0; i < seen; i++) {
     double *z = bits_of(model, state) + i * k;
-    take_out(&p, z, rows->values + i * p.d);
+    take_out(&p, model, i, seen, rows, state, scratch);
     for (size_t a = 0; a < k; a++) {
       double spread, distance;
       flipped(&p, z, a, &spread, &distance);

@@ -197,13 +197,6 @@ static double log_lik(const void *self, size_t seen, const le_rows *rows, double
   return sum;
 }
 
-static void sweep_proportions(const clustering *model, const double *count, const gsl_rng *rng, double *state)
-{
-  double sum = 0;
-  for (size_t c = 0; c < model->k; c++) sum += state[PROPORTIONS + c] = gsl_ran_gamma(rng, 1 + count[c], 1);
-  for (size_t c = 0; c < model->k; c++) state[PROPORTIONS + c] /= sum;
-}
-
 /* Proportions, of which the likelihood knows nothing, and variances. */
 static void sweep_settings(const clustering *model, const le_view *view, const gsl_rng *rng)
 {

@@ -65,7 +65,9 @@ void le_slice_variance(const le_view *view, const gsl_rng *rng, size_t which)
 double le_log_above(double log_lik, double floor, double tie)
 {
   if (floor == -INFINITY) return 0;
-  const double rounding = 1e-11 * fabs(floor);
+  int exponent;
+  frexp(floor, &exponent);
+  const double rounding = ldexp(0.6, exponent - LE_GRID_BITS);
   return log_lik > floor + rounding ? 0 : log_lik >= floor - rounding ? log(tie) : -INFINITY;
 }
 
