@@ -143,3 +143,12 @@ test_that("a settled model has the state's own settings", {
   thermal <- evidence(small, cbind(1:4, 4:1), smc(particles = 10), seed = 1)
   refused(sandwich_check(thermal), "whose walks can be reversed")
 })
+
+test_that("columns that a formula makes cannot be simulated", {
+  for (formula in list(~ I(a^2), ~ log(a) + b, ~ .))
+    refused(bdmc(clustering(formula, components = 2), n = 10, method = ais(schedule = linear(5))), "must name plain columns to simulate data")
+  expect_identical(names(bdmc(clustering(~ b + a, components = 2), n = 10, method = ais(schedule = linear(5)), seed = 1, progress = FALSE)$data),
+                   c("b", "a"))
+  fit <- evidence(small, cbind(1:4, 4:1), ais(particles = 3, linear(5)), seed = 1)
+  refused(sandwich_check(fit, data = iris), "`data` must be left out for a model with latent variables")
+})

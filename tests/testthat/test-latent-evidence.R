@@ -256,3 +256,35 @@ test_that("with unknown settings, predictive densities of rows in turn multiply 
   expect_equal(predict(all, named[, 3:2]), predict(all, few_rows[1:2, ]))
   expect_equal(predict(all, few_rows[2, , drop = FALSE]), predict(all, few_rows[1:2, ])[2])
 })
+
+test_that("what goes wrong without a trace in the standard error is said", {
+  iris4 <- scale(iris[1:4])
+  model <- clustering(components = 3, prior_sd = 3, noise_sd = 0.3)
+  sorted <- run(model, iris4, smc("data", particles = 200))
+  expect_match(sorted$warnings, "came so unexpectedly|all but collapsed", all = FALSE)
+  spread <- run(model, iris4[seq(1, 150, 3), ], ais(particles = 20, sigmoidal(30)))
+  expect_match(spread$warnings, "The chains' log weights are spread by|all but collapsed", all = FALSE)
+  expect_match(run(model, few_rows, chib(draws = 50))$warnings, "it may be low by the log of the number of their orders", all = FALSE)
+  fine <- run(CASES$clustering$model, few_rows, ais(particles = 50, sigmoidal(50)))
+  expect_length(fine$warnings, 0)
+})
+
+test_that("attributes whose features dwarf the noise keep their digits", {
+  model <- binary_attributes(attributes = 2, probabilities = c(0.3, 0.6), prior_sd = 1e5, noise_sd = 1)
+  data <- with_own_seed(test_seed(8), {
+    features <- matrix(rnorm(4, sd = 1e5), 2)
+    `colnames<-`(rbind(c(1, 0), c(1, 1), c(0, 1), c(1, 0)) %*% features + rnorm(8), c("a", "b"))
+  })
+  truth <- enumerated(data, as.matrix(expand.grid(0:1, 0:1)), log(as.vector(outer(c(0.7, 0.3), c(0.4, 0.6)))), 1e5, 1)
+  fit <- run(model, data, likelihood_weighting(20000))
+  expect_lt(abs(fit$log_evidence - truth), 4 * fit$se + 0.01)
+})
+
+test_that("a model with latent variables has a default method, and a crosscheck", {
+  fit <- evidence(CASES$clustering$model, few_rows, seed = 1, progress = FALSE)
+  expect_identical(fit$method$name, "smc")
+  check <- crosscheck(CASES$clustering$model, few_rows, seed = 1, progress = FALSE)
+  expect_true(all(check$error == ""))
+  expect_match(paste(utils::capture.output(print(summary(run(CASES$clustering$model, few_rows, ais(particles = 5, linear(7)))))), collapse = " "),
+               "7 annealing steps", fixed = TRUE)
+})

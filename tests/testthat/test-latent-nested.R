@@ -138,3 +138,29 @@ test_that("runs can be saved between any two steps", {
     }
   }
 })
+
+test_that("a plateau that sums in other orders would make a slope of is a plateau, and its evidence unbiased", {
+  # all rows alike: of 4096 states 70 levels, each of many states
+  data <- matrix(0, 4, 2, dimnames = list(NULL, c("a", "b")))
+  model <- binary_attributes(attributes = 3, probabilities = 0.5, noise_sd = 0.1, prior_sd = 3)
+  truth <- local({
+    choices <- as.matrix(expand.grid(0:1, 0:1, 0:1))
+    picks <- as.matrix(expand.grid(rep(list(1:8), 4)))
+    log_sum_exp(apply(picks, 1, function(pick) {
+      root <- chol(9 * tcrossprod(choices[pick, ]) + diag(0.01, 4))
+      -12 * log(2) - 2 * sum(log(diag(root))) - 4 * log(2 * pi)
+    }))
+  })
+  error <- vapply(1:80, function(seed) run(model, data, nested(live = 200), seed)$log_evidence, 0) - truth
+  expect_lt(abs(mean(error)), 3 * sd(error) / sqrt(80) + 0.02)
+})
+
+test_that("fits are drawn, whose dead points are not all kept", {
+  fit <- run(small[[1]], few_rows, nested(live = 30))
+  expect_equal(nrow(fit$nested$points), nrow(fit$nested$levels))
+  expect_equal(sum(exp(fit$nested$points$log_weight)), 1)
+  file <- tempfile(fileext = ".png")
+  grDevices::png(file)
+  for (type in c("evidence", "climb", "weight")) expect_silent(plot(fit, type = type))
+  grDevices::dev.off()
+})
