@@ -8,12 +8,11 @@
 # particles and 20 steps for each distribution; `own` is the default with 30 particles and an early phase of 200 rows, after which
 # it is left to
 #
-#   plain batches of 500 rows and 20 steps of sghmc(), sghmc(noise = NULL), sgnht() or baoab();
-#   sgnht() with the step size and the number of steps that the noise asks for: h = sqrt(500 / n), max(20, n / 500) steps;
+#   plain batches of 500 rows and 20 steps of sghmc() or baoab();
 #   control variates, batches of 100 rows and 5 steps of baoab(), as it is.
 #
-# What the package does not have is left out: sghmc(noise = NULL), which measured the gradient's noise, and sgnht() were taken
-# out for what is found here.  The commit before the one that removed src/kernels/sgnht.c has both.
+# results/noise.csv also has two kernels that were taken out for what it shows: sghmc() with the gradient's noise measured on the
+# fly (beta-hat), and a Nose-Hoover thermostat.
 #
 # Writes bench/results/noise.csv.
 
@@ -65,19 +64,11 @@ own <- function(problem, ..., plain = TRUE) {
 }
 published <- function(...) sgais(preset = "paper", ...)
 
-has_noise <- !inherits(try(sghmc(noise = NULL), silent = TRUE), "try-error")
-has_thermostat <- exists("sgnht", asNamespace("logevidence"))
-
 settings <- function(problem, n) {
   plain <- function(...) own(problem, ..., batch = BATCH)
   c(
     list(`published, sghmc` = published()),
-    if (has_noise) list(`published, sghmc + beta-hat` = published(kernel = sghmc(noise = NULL, tempered = FALSE))),
     list(`own, sghmc` = plain(steps = 20, kernel = sghmc())),
-    if (has_noise) list(`own, sghmc + beta-hat` = plain(steps = 20, kernel = sghmc(noise = NULL))),
-    if (has_thermostat) list(`own, sgnht` = plain(steps = 20, kernel = sgnht())),
-    if (has_thermostat && n > 1e3 && (problem == "linear" || problem == "softmax" && n < 1e5))
-      list(`own, sgnht in small steps` = plain(steps = max(20, n / BATCH), kernel = sgnht(min(0.3, sqrt(BATCH / n))))),
     list(`own, baoab` = plain(steps = 20, kernel = baoab(0.3)),
          `own, control variates` = own(problem, plain = FALSE))
   )
