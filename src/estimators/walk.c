@@ -274,7 +274,9 @@ static double current_log_evidence(const walk *w)
 static double temperature(const walk *w)
 {
   const size_t d = w->d;
-  if (stage_of(w)->gradient != LE_GRADIENT_CONTROL || !w->gradient[w->stage].anchored) return NAN;
+  if (stage_of(w)->gradient != LE_GRADIENT_CONTROL || stage_of(w)->metric != LE_METRIC_FROM_CURVATURE ||
+      !w->gradient[w->stage].anchored)
+    return NAN;
   double *mean = w->work, *shift = w->work + d, *product = w->work + 2 * d, sum = 0, square = 0;
   memset(mean, 0, d * sizeof(double));
   for (size_t i = 0; i < w->m; i++) {
@@ -643,7 +645,7 @@ static le_status update_metric(walk *w)
   le_metric *metric = w->metric[w->stage];
   const size_t d = w->d;
   if (stage->metric == LE_METRIC_FIXED) return LE_OK;
-  if (stage->gradient == LE_GRADIENT_CONTROL) {
+  if (stage->gradient == LE_GRADIENT_CONTROL && stage->metric == LE_METRIC_FROM_CURVATURE) {
     LE_TRY(anchored_precision(w, w->precision));
     relabel_to(w, w->gradient[w->stage].anchor);
     le_metric_set_precision(&metric[0], w->precision);

@@ -417,3 +417,21 @@ test_that("nested fits of a custom model can be merged and continued", {
   further <- update(one, tol = 1e-4, data = three)
   expect_gt(nrow(further$draws), nrow(one$draws))
 })
+
+test_that("gradients without second derivatives are enough for sgais(), past its early phase", {
+  data <- with_own_seed(test_seed(11), {
+    x <- matrix(rnorm(3000 * 3), 3000)
+    data.frame(y = drop(x %*% c(1, -1, 0.5)) + rnorm(3000), x = x)
+  })
+  residual <- function(theta, data) data$y - as.matrix(data[-1]) %*% t(theta)
+  model <- custom_model(c("a", "b", "c"),
+    log_likelihood = function(theta, data) t(dnorm(residual(theta, data), log = TRUE)),
+    log_prior = function(theta) rowSums(dnorm(theta, log = TRUE)), draw_prior = function(n) matrix(rnorm(3 * n), n),
+    gradient = function(theta, data) t(residual(theta, data)) %*% as.matrix(data[-1]), prior_gradient = function(theta) -theta,
+    vectorised = TRUE
+  )
+  exact <- evidence(linear_regression(y ~ . - 1, sigma = 1, prior_sd = 1), data, exact())$log_evidence
+  fit <- evidence(model, data, sgais(particles = 30, early = list(particles = 60)), seed = test_seed(1), progress = FALSE)
+  expect_lt(abs(fit$log_evidence - exact), 4 * fit$se)
+  expect_true(all(is.na(fit$trace$temperature)))
+})
