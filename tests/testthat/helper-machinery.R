@@ -152,3 +152,15 @@ expect_truth <- function(problem, method, seeds = 1:10, drift = 0.02) {
     expect_lt(abs(error), allowed, label = paste0("mean error of ", label))
   }
 }
+
+#' The result of a run that is saved after so many slices of work, and restored into a fresh one
+resumed <- function(problem, rows, slices, seconds = 0) {
+  run <- .Call(ffi_run_new, problem)
+  .Call(ffi_run_feed, run, rows, TRUE)
+  for (slice in seq_len(slices)) .Call(ffi_run_advance, run, seconds)
+  state <- .Call(ffi_run_save, run)
+  run <- .Call(ffi_run_new, replace(problem, "restore", TRUE))
+  .Call(ffi_run_restore, run, state)
+  while (.Call(ffi_run_advance, run, 1) == "more") NULL
+  .Call(ffi_run_result, run)
+}

@@ -107,14 +107,7 @@ test_that("runs are reproducible, and can be saved between any two steps", {
   encoded <- encode(case$model, few_rows)
   problem <- new_problem(case$model, encoded, smc("data", particles = 20), c(1, 2))
   whole <- conduct(problem, encoded$rows)
-  pointer <- .Call(ffi_run_new, problem)
-  .Call(ffi_run_feed, pointer, encoded$rows, TRUE)
-  for (slice in 1:4) .Call(ffi_run_advance, pointer, 0)
-  state <- .Call(ffi_run_save, pointer)
-  pointer <- .Call(ffi_run_new, replace(problem, "restore", TRUE))
-  .Call(ffi_run_restore, pointer, state)
-  while (.Call(ffi_run_advance, pointer, 1) == "more") NULL
-  expect_identical(.Call(ffi_run_result, pointer)$log_evidence, whole$log_evidence)
+  expect_identical(resumed(problem, encoded$rows, 4)$log_evidence, whole$log_evidence)
 })
 
 test_that("chib() agrees with enumeration and quadrature where sweeps mix", {

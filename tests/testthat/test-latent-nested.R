@@ -125,14 +125,7 @@ test_that("runs can be saved between any two steps", {
     problem <- new_problem(small[[6]], encoded, method, c(1, 2))
     whole <- conduct(problem, encoded$rows)
     for (slices in c(3, 40)) {
-      pointer <- .Call(ffi_run_new, problem)
-      .Call(ffi_run_feed, pointer, encoded$rows, TRUE)
-      for (slice in seq_len(slices)) .Call(ffi_run_advance, pointer, 0)
-      state <- .Call(ffi_run_save, pointer)
-      pointer <- .Call(ffi_run_new, replace(problem, "restore", TRUE))
-      .Call(ffi_run_restore, pointer, state)
-      while (.Call(ffi_run_advance, pointer, 1) == "more") NULL
-      again <- .Call(ffi_run_result, pointer)
+      again <- resumed(problem, encoded$rows, slices)
       expect_identical(again$log_evidence, whole$log_evidence)
       expect_identical(again$draws, whole$draws)
     }

@@ -68,15 +68,8 @@ test_that("a run that starts again can be saved at any moment", {
   problem <- new_problem(two, encoded, quick(audit = FALSE), seed_words(test_seed(1)))
   whole <- conduct(problem, encoded$rows)
   for (slices in c(30, 90, 120)) {
-    run <- .Call(ffi_run_new, problem)
-    .Call(ffi_run_feed, run, encoded$rows, TRUE)
-    for (slice in seq_len(slices)) .Call(ffi_run_advance, run, 0.001)
-    state <- .Call(ffi_run_save, run)
-    run <- .Call(ffi_run_new, replace(problem, "restore", TRUE))
-    .Call(ffi_run_restore, run, state)
-    while (.Call(ffi_run_advance, run, 1) == "more") NULL
-    again <- .Call(ffi_run_result, run)
-    expect_identical(again[names(again) != "seconds"]$draws, whole$draws)
+    again <- resumed(problem, encoded$rows, slices, 0.001)
+    expect_identical(again$draws, whole$draws)
     expect_identical(again$restarts, whole$restarts)
   }
 })
