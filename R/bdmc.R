@@ -46,7 +46,7 @@
 #'
 #' @return An object of class `"bdmc"`, a list: `bounds`, a data frame with a row for each budget: `budget`, `lower` and
 #'   `upper`, their intervals `lower_low`, `lower_high`, `upper_low`, `upper_high`, `gap`, `kl` (the bound on the divergence)
-#'   and `seconds` (both ways); `data`, what was simulated; `state`, what it was made from, in unconstrained space; `forward`
+#'   and `seconds` (both ways); `data`, what was simulated; `state`, what it was made from, as the sampler has it (variances, labels from 0); `forward`
 #'   and `reverse`, the log estimates of all chains at the full budget; `model`, `method`, `seed`, `n`, `chains`.
 #'
 #' @references

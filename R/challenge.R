@@ -10,17 +10,27 @@ CHALLENGE_ROWS <- 1e4
 challenged_run <- function(out, problem, model, encoded, method, walk, peaks = around_peaks(model, encoded, problem)) {
   if (!isTRUE(method$challenged) || !inherits(model, "gaussian_mixture") || model$components < 2) return(out)
   call <- challenger(model, encoded, problem$seed)
+  told <- function(out, lost, won, ...) structure(out, challenge = list(
+    lost = lost, won = won, rows = call$rows, work = Reduce(`+`, lapply(list(call$out, ...), work_of))
+  ))
   lost <- call$gap(out)
-  if (lost <= 0) return(out)
-  if (!is.null(peaks)) return(structure(utils::modifyList(out, peaks), lost = lost, won = "peaks"))
+  if (lost <= 0) return(told(out, 0, "walk"))
+  if (!is.null(peaks)) return(told(utils::modifyList(out, peaks$audit), lost, "peaks", peaks$out))
   again <- problem
   again$settings$shuffle <- 1
   again$settings$restarts <- 0
   again$replicate <- CHALLENGED + problem$replicate
   second <- walk(again)
   left <- call$gap(second)
-  if (left >= lost) return(structure(out, lost = lost, won = "nobody"))
-  structure(after(out, second, given = problem$settings$shuffle == 0), lost = max(left, 0), won = if (left > 0) "nobody" else "walk")
+  if (left >= lost) return(told(out, lost, "nobody", second))
+  told(after(out, second, given = problem$settings$shuffle == 0), max(left, 0), if (left > 0) "nobody" else "walk", out)
+}
+
+# What a run cost; nothing, if there was none.
+work_of <- function(out) {
+  figures <- out[!duplicated(names(out))]
+  vapply(c(lambda_steps = "lambda_steps", likelihoods = "likelihoods", gradients = "gradients", seconds = "seconds"),
+         function(name) if (is.null(figures[[name]])) 0 else drop(figures[[name]]), 0)
 }
 
 #' An audit around peaks found from the prior, as the walk's own is reported; NULL where its weights are too uneven
@@ -32,9 +42,11 @@ around_peaks <- function(model, encoded, problem) {
   if (is.null(found) || drop(found$failed) != 0) return(NULL)
   audit <- list(ess = drop(found$ess) / draws, pareto_k = drop(found$pareto_k))
   if (!is.null(uneven_weights(audit, AUDIT_LEAST_ESS[["several"]]))) return(NULL)
-  list(audit_failed = found$failed, audit_modes = found$modes, audit_log_evidence = found$importance, audit_se = found$se,
-       audit_laplace = found$laplace, audit_ess = found$ess, audit_pareto_k = found$pareto_k, audit_draws = found$draws,
-       audit_log_weights = found$log_weights)
+  list(out = found, audit = list(
+    audit_failed = found$failed, audit_modes = found$modes, audit_log_evidence = found$importance, audit_se = found$se,
+    audit_laplace = found$laplace, audit_ess = found$ess, audit_pareto_k = found$pareto_k, audit_draws = found$draws,
+    audit_log_weights = found$log_weights
+  ))
 }
 
 CHALLENGED <- 2^29 # streams of numbers that no replicate of evidence() uses
@@ -47,11 +59,12 @@ challenger <- function(model, encoded, words) {
   part <- encoded
   part$rows <- encoded$rows[, sample.int(encoded$n, min(encoded$n, CHALLENGE_ROWS)), drop = FALSE]
   part$n <- ncol(part$rows)
-  peak <- tryCatch(drop(conduct(new_problem(model, part, laplace(), words), part$rows)$peak), logevidence_error = function(e) NULL)
+  found <- tryCatch(conduct(new_problem(model, part, laplace(), words), part$rows), logevidence_error = function(e) NULL)
+  peak <- if (!is.null(found$peak)) drop(found$peak)
   call <- model_caller(model, part)
   score <- function(points) max(call("log_lik", points) + call("log_prior", points))
   own <- if (!is.null(peak)) score(matrix(peak)) - chance(length(peak))
-  list(gap = function(out) if (is.null(peak) || !is.finite(own)) -Inf else own - score(unique(out$draws, MARGIN = 2)))
+  list(out = found, rows = part$n, gap = function(out) if (is.null(peak) || !is.finite(own)) -Inf else own - score(unique(out$draws, MARGIN = 2)))
 }
 
 # What a fit to the rows at hand gains on any other point of the posterior, generously.
@@ -73,11 +86,11 @@ after <- function(first, second, given) {
 }
 
 challenge_warnings <- function(out) {
-  lost <- attr(out, "lost")
-  if (is.null(lost) || lost <= 0) return(NULL)
-  better <- sprintf("Another mode of the posterior explains %s random rows better by more than %.0f nats than the one that the walk ended in",
-                    count(CHALLENGE_ROWS), lost)
-  if (attr(out, "won") == "peaks")
+  challenge <- attr(out, "challenge")
+  if (is.null(challenge) || challenge$lost <= 0) return(NULL)
+  better <- sprintf("Another mode of the posterior explains %s rows better by more than %.0f nats than the one that the walk ended in",
+                    count(challenge$rows), challenge$lost)
+  if (challenge$won == "peaks")
     paste0(better, ": the estimate, by importance sampling, is of that mode, and the sampler's own does not count.")
   else paste0(better, ", so the evidence is too low. Use more particles in the early phase, or smc().")
 }

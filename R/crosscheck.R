@@ -6,7 +6,8 @@
 #' error. Methods that share no code path rarely go wrong together.
 #'
 #' @param model,data,seed,threads,progress As for [evidence()].
-#' @param methods A list of methods, named or not. The default takes four that have little in common.
+#' @param methods A list of methods, named or not. The default takes four that have little in common, or for models
+#'   with latent variables [ais()], [smc()] and [nested()].
 #' @param x A crosscheck.
 #' @param ... Unused.
 #'

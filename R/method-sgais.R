@@ -20,9 +20,10 @@
 #' @param threshold Resample when the effective sample size falls under this share of the particles; 1 is always.
 #' @param order `"shuffled"`, the default, walks the rows in random order, which is faster, more accurate, and fair for
 #'   rows that are exchangeable; `"given"` keeps their order, for a trace that follows the stream.
-#' @param restart Whether to walk again, through rows in random order, where the law of a stream seems to have changed on the way
-#'   (`order = "given"`), and where a challenger finds a better mode than the one the walk ended in (mixtures). `fit$trace` counts
-#'   these in `restarts`.
+#' @param restart Whether to walk again from the prior, through rows in random order, where the law of a stream seems to have
+#'   changed on the way (`order = "given"`; `fit$trace` counts these in `restarts`), and whether to look for better modes of a
+#'   mixture than the one the walk ended in. Where there is one, importance sampling around it is the estimate, or if its weights
+#'   are too uneven another walk, and the fit says so.
 #' @param audit Whether to check the result by importance sampling of the whole posterior at the end.
 #' @param audit_draws Draws of the audit; `NULL` takes 1,000 for small data, fewer for large, at least 100.
 #' @param rate,friction Learning rate per observation and friction of the published [sghmc()] kernel; only for

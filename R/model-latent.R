@@ -22,7 +22,8 @@
 #' Along the path `"data"` each row is a single step after which all particles are swept: the settings `ess` and `move` of
 #' [smc()] are for other models. Rows come in their order there: sorted ones, such as those of `iris`, make it fail, so shuffle
 #' them. Runs have one thread. With unknown variances structure appears abruptly as the temperature falls, and annealing needs
-#' many temperatures to be there; [nested()], which does not anneal, is a good check then.
+#' many temperatures to be there; [nested()], which does not anneal, is a good check then. Its own standard error is too small
+#' where the likelihood takes a few values only, as with a handful of rows nearly alike.
 #'
 #' @return An object of class `"evidence_model"`.
 #'
@@ -217,7 +218,6 @@ latent_method <- function(method) {
   if (method$name == "nested") return(latent_nested(method))
   if (method$name == "bic") return(latent_bic(method))
   settings <- method$settings
-  rounds <- method$name == "harmonic_mean"
   by_rows <- identical(method$path, "data")
   if (by_rows && settings$`1.chunk_least` != 1) fail("`chunk` must be 1 for a model with latent variables.")
   settings$sweeps <- if (method$name == "likelihood_weighting") 0 else if (is.null(method$call$steps)) 1 else settings$`1.steps`

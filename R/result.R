@@ -2,13 +2,14 @@
 
 #' @noRd
 new_evidence <- function(runs, call, model, method, encoded, words) {
+  climbs_em <- method$name == "bic" && is_latent(model)
   fits <- lapply(runs, function(out) {
-    if (method$name == "bic" && is_latent(model)) latent_bic_run(out, method, model, encoded)
+    if (climbs_em) latent_bic_run(out, method, model, encoded)
     else if (method$estimator == "laplace") peak_run(out, method, model, encoded$args)
     else if (method$estimator == "variational") variational_run(out, method)
     else one_run(out, method, modes = if (may_have_modes(model)) "several" else "one")
   })
-  bounds <- method$estimator == "variational" || (method$name == "bic" && is_latent(model))
+  bounds <- method$estimator == "variational" || climbs_em
   first <- if (bounds) best_run(fits) else fits[[1]]
   headline <- if (length(fits) > 1 && !bounds) combine_runs(fits) else first$headline
   chosen <- lapply(fits, `[[`, "headline")
@@ -69,7 +70,7 @@ one_run <- function(out, method, modes = "one") {
   if (isTRUE(method$settings$published == 1)) sampler$log_evidence <- drop(figures$published)
   power <- power_of(figures, sampler)
   if (identical(method$rule, "thermodynamic")) sampler[c("log_evidence", "se")] <- power[c("corrected", "se")]
-  audit <- audit_of(figures, sampler, AUDIT_LEAST_ESS[[modes]], identical(attr(out, "won"), "peaks"))
+  audit <- audit_of(figures, sampler, AUDIT_LEAST_ESS[[modes]], identical(attr(out, "challenge")$won, "peaks"))
   headline <- if (!is.null(audit) && audit$passed) {
     list(log_evidence = audit$log_evidence, se = audit$se, source = "audit", points = figures$audit_draws,
          log_weights = normalise(drop(figures$audit_log_weights)))
@@ -98,8 +99,7 @@ one_run <- function(out, method, modes = "one") {
   list(
     headline = headline, sampler = sampler, audit = audit, nested = nested, power = power, trace = trace, failed = failed,
     warnings = c(if (!is.null(audit) && !audit$passed) audit$reason, challenge_warnings(out), failed),
-    work = c(lambda_steps = drop(figures$lambda_steps), likelihoods = drop(figures$likelihoods),
-             gradients = drop(figures$gradients), seconds = drop(figures$seconds))
+    work = if (is.null(attr(out, "challenge"))) work_of(out) else work_of(out) + attr(out, "challenge")$work
   )
 }
 

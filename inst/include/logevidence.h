@@ -142,12 +142,12 @@ typedef struct le_latent_ops {
 
 /* Mean-field variational Bayes: densities q, a product of factors, of all that the model does not integrate out by itself, and
  * the bound  E_q[log p(rows, unknowns) - log q] <= log evidence.  q is an array of `size(self, n)` doubles for n rows, which
- * are all there at once.  All members are REQUIRED but the last. */
+ * are all there at once.  Members are REQUIRED unless marked. */
 typedef struct le_variational_ops {
   size_t (*size)(const void *self, size_t n);
   /* Doubles of scratch that any of the calls may write. */
   size_t (*scratch)(const void *self, size_t n);
-  /* The number of factors that are updated, one by one, in this order. */
+  /* OPTIONAL (1).  The number of factors that are updated, one by one, in this order. */
   size_t (*factors)(const void *self);
   /* A q whose bound is finite: at random, or with `hint` not NULL around that state (of a model with latent variables) or
    * theta. */

@@ -187,7 +187,7 @@ static le_status arrive(variational *v, int converged)
 
 static le_status climb(variational *v, const le_rows *rows)
 {
-  const size_t factors = v->ops->factors(v->self);
+  const size_t factors = v->ops->factors ? v->ops->factors(v->self) : 1;
   for (size_t factor = 0; factor < factors; factor++)
     LE_TRY(v->ops->update(v->self, rows, factor, v->q, v->scratch));
   v->work += (double)v->n;

@@ -635,12 +635,6 @@ static size_t m_scratch(const void *self, size_t n)
   return ((size_t)1 << k) + d + k + k * k + k * d;
 }
 
-static size_t m_factors(const void *self)
-{
-  (void)self;
-  return 1;
-}
-
 /* The weights of all attributes that a row may have, by the number of a Gray code; the log of their sum. */
 static double m_weigh(const binary *model, const double *y, const double *q, double *weight, double *residual)
 {
@@ -752,7 +746,6 @@ static le_status m_start(const void *self, const le_rows *rows, const double *hi
 static const le_variational_ops maximum = {
   .size = m_size,
   .scratch = m_scratch,
-  .factors = m_factors,
   .start = m_start,
   .update = m_update,
   .bound = m_bound,

@@ -477,12 +477,6 @@ static size_t m_size(const void *self, size_t n)
 }
 
 static size_t m_scratch(const void *self, size_t n) { return n * ((const clustering *)self)->k + n; }
-static size_t m_factors(const void *self)
-{
-  (void)self;
-  return 1;
-}
-
 /* Shares of the rows' clusters, and the log-likelihood. */
 static double m_expect(const void *self, const le_rows *rows, const double *q, double *share)
 {
@@ -549,7 +543,6 @@ static le_status m_update(const void *self, const le_rows *rows, size_t factor, 
 static const le_variational_ops maximum = {
   .size = m_size,
   .scratch = m_scratch,
-  .factors = m_factors,
   .start = m_start,
   .update = m_update,
   .bound = m_expect,

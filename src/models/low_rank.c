@@ -625,12 +625,6 @@ static size_t m_scratch(const void *self, size_t n)
   return k * (3 * k + 3) + 2 * k * k + k * model->gaussian.width;
 }
 
-static size_t m_factors(const void *self)
-{
-  (void)self;
-  return 1;
-}
-
 static double m_bound(const void *self, const le_rows *rows, const double *q, double *scratch)
 {
   const low_rank *model = self;
@@ -689,7 +683,6 @@ static le_status m_start(const void *self, const le_rows *rows, const double *hi
 static const le_variational_ops maximum = {
   .size = m_size,
   .scratch = m_scratch,
-  .factors = m_factors,
   .start = m_start,
   .update = m_update,
   .bound = m_bound,

@@ -108,7 +108,7 @@ size_t le_draw_share(size_t k, const double *share, const gsl_rng *rng)
 void le_start_shares(const le_rows *rows, size_t k, const double *weight, const gsl_rng *rng, double *share, double *scratch)
 {
   const size_t n = rows->n, d = rows->width;
-  double *nearest = scratch, *label = share; /* the first of each row's shares says its label for now */
+  double *nearest = scratch, *label = share; /* the first of each row's shares says its label first */
   for (size_t c = 0; c < k; c++) {
     double sum = 0;
     for (size_t i = 0; i < n && c > 0; i++) sum += nearest[i];

@@ -56,7 +56,9 @@ test_that("where importance sampling around the better mode fails, the rows are 
   first <- walk(problem)
   again <- challenged_run(first, problem, two, encoded, method, walk, peaks = NULL)
   expect_equal(walked, 2)
-  expect_identical(attr(again, "won"), "walk")
+  expect_identical(attr(again, "challenge")$won, "walk")
+  # nobody's time is forgotten
+  expect_gt(attr(again, "challenge")$work[["seconds"]], drop(first$seconds))
   expect_lt(abs(drop(again$log_evidence[1]) - truth), 6)
   trace <- trace_of(again)
   expect_equal(utils::tail(trace$restarts, 1), 1)
