@@ -1,29 +1,27 @@
-# A walk through a stream may end in a mode that was the best once, with nothing to show for it: all of its particles are there,
-# and so is what the audit sees. So a challenger looks for peaks on its own, from the prior, on rows taken at random; both are
-# scored on those rows.
+# A walk may end in a mode that was the best once, with nothing to show for it: all of its particles are there. So the audit also
+# climbs from where a search of its own, from the prior, has led (core/search.h), and knows by how much log Z is larger for the
+# modes that no particle is near: `unreached`. Importance sampling has them all; where its weights are too uneven to be believed
+# and they weigh this much, the rows are walked again in random order.
 
-CHALLENGE_ROWS <- 1e4
-
-#' A run of sgais() whose mode a challenger beats: importance sampling around the better one where its weights allow it, and
-#' otherwise another walk, through rows in random order
+#' A run of sgais(), or what is better than it when it has missed a mode
 #' @noRd
-challenged_run <- function(out, problem, model, encoded, method, walk, peaks = around_peaks(model, encoded, problem)) {
-  if (!isTRUE(method$challenged) || !inherits(model, "gaussian_mixture") || model$components < 2) return(out)
-  call <- challenger(model, encoded, problem$seed)
-  told <- function(out, lost, won, ...) structure(out, challenge = list(
-    lost = lost, won = won, rows = call$rows, work = Reduce(`+`, lapply(list(call$out, ...), work_of))
-  ))
-  lost <- call$gap(out)
-  if (lost <= 0) return(told(out, 0, "walk"))
-  if (!is.null(peaks)) return(told(utils::modifyList(out, peaks$audit), lost, "peaks", peaks$out))
+challenged_run <- function(out, problem, walk) {
+  if (!isTRUE(problem$settings$search > 0) || is.null(out$audit_unreached)) return(out)
+  told <- function(out, first, again = NULL) structure(out, challenge = list(walks = 1 + !is.null(again), work = work_of(first) + work_of(again)))
+  lost <- drop(out$audit_unreached)
+  if (lost <= chance(nrow(out$draws)) || is.null(uneven_weights(audit_weights(out), AUDIT_LEAST_ESS[["several"]]))) return(told(out, out))
   again <- problem
   again$settings$shuffle <- 1
   again$settings$restarts <- 0
   again$replicate <- CHALLENGED + problem$replicate
   second <- walk(again)
-  left <- call$gap(second)
-  if (left >= lost) return(told(out, lost, "nobody", second))
-  told(after(out, second, given = problem$settings$shuffle == 0), max(left, 0), if (left > 0) "nobody" else "walk", out)
+  if (drop(second$audit_unreached) >= lost) return(told(out, out, second))
+  told(after(out, second, given = problem$settings$shuffle == 0), out, second)
+}
+
+audit_weights <- function(figures) {
+  draws <- if (is.null(figures$audit_draws)) NA else ncol(figures$audit_draws)
+  list(ess = drop(figures$audit_ess) / draws, ideal = drop(figures$audit_ideal) / draws, pareto_k = drop(figures$audit_pareto_k))
 }
 
 # What a run cost; nothing, if there was none.
@@ -33,41 +31,10 @@ work_of <- function(out) {
          function(name) if (is.null(figures[[name]])) 0 else drop(figures[[name]]), 0)
 }
 
-#' An audit around peaks found from the prior, as the walk's own is reported; NULL where its weights are too uneven
-#' @noRd
-around_peaks <- function(model, encoded, problem) {
-  draws <- problem$settings$audit_draws
-  found <- tryCatch(conduct(new_problem(model, encoded, laplace(importance = draws), problem$seed), encoded$rows),
-                    logevidence_error = function(e) NULL)
-  if (is.null(found) || drop(found$failed) != 0) return(NULL)
-  audit <- list(ess = drop(found$ess) / draws, pareto_k = drop(found$pareto_k))
-  if (!is.null(uneven_weights(audit, AUDIT_LEAST_ESS[["several"]]))) return(NULL)
-  list(out = found, audit = list(
-    audit_failed = found$failed, audit_modes = found$modes, audit_log_evidence = found$importance, audit_se = found$se,
-    audit_laplace = found$laplace, audit_ess = found$ess, audit_pareto_k = found$pareto_k, audit_draws = found$draws,
-    audit_log_weights = found$log_weights
-  ))
-}
 
 CHALLENGED <- 2^29 # streams of numbers that no replicate of evidence() uses
 
-#' The challenger's peak, and by how many nats more than fitting these rows explains it beats a run's best point on them
-#' @noRd
-challenger <- function(model, encoded, words) {
-  restore <- own_generator(words, keep = FALSE)
-  on.exit(restore())
-  part <- encoded
-  part$rows <- encoded$rows[, sample.int(encoded$n, min(encoded$n, CHALLENGE_ROWS)), drop = FALSE]
-  part$n <- ncol(part$rows)
-  found <- tryCatch(conduct(new_problem(model, part, laplace(), words), part$rows), logevidence_error = function(e) NULL)
-  peak <- if (!is.null(found$peak)) drop(found$peak)
-  call <- model_caller(model, part)
-  score <- function(points) max(call("log_lik", points) + call("log_prior", points))
-  own <- if (!is.null(peak)) score(matrix(peak)) - chance(length(peak))
-  list(out = found, rows = part$n, gap = function(out) if (is.null(peak) || !is.finite(own)) -Inf else own - score(unique(out$draws, MARGIN = 2)))
-}
-
-# What a fit to the rows at hand gains on any other point of the posterior, generously.
+# Modes that hold less than all others say little for another walk.
 chance <- function(d) d / 2 + 5 * sqrt(d / 2) + 5
 
 #' The second walk's result; of a stream in its own order the trace is the first's, and its last entry the second's
@@ -85,12 +52,16 @@ after <- function(first, second, given) {
   second
 }
 
-challenge_warnings <- function(out) {
-  challenge <- attr(out, "challenge")
-  if (is.null(challenge) || challenge$lost <= 0) return(NULL)
-  better <- sprintf("Another mode of the posterior explains %s rows better by more than %.0f nats than the one that the walk ended in",
-                    count(challenge$rows), challenge$lost)
-  if (challenge$won == "peaks")
-    paste0(better, ": the estimate, by importance sampling, is of that mode, and the sampler's own does not count.")
-  else paste0(better, ", so the evidence is too low. Use more particles in the early phase, or smc().")
+# More than this many nats are worth a sentence.
+UNREACHED_LEAST <- 0.2
+
+unreached_warning <- function(audit) {
+  if (is.null(audit) || !isTRUE(audit$unreached > UNREACHED_LEAST)) return(NULL)
+  paste0(
+    "The posterior has modes that no particle is near, and which make the log evidence larger by ",
+    if (audit$unreached < 1e4) sprintf("about %s nats", format(signif(audit$unreached, 2), big.mark = ",", scientific = FALSE))
+    else "very much",
+    if (audit$passed) ": the estimate, by importance sampling, has them all, and the sampler's own does not count."
+    else ", by a rough estimate, than the one reported. Use more particles in the early phase, or compare with smc() or nested()."
+  )
 }

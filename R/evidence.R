@@ -35,7 +35,8 @@
 #'   \item{`sampler`}{The sampler's own estimate: `log_evidence`, `se`, and its weighted particles `draws` and
 #'     `log_weights`.}
 #'   \item{`audit`}{The audit's: `log_evidence`, `se`, `laplace` (the Laplace approximation), `modes`, `ess` (share of
-#'     draws that count), `pareto_k`, `passed`, `reason`; `NULL` without one.}
+#'     draws that count), `ideal` (the share that would if the posterior were normal around its peaks), `pareto_k`, `unreached` (by how
+#'     many nats modes that no particle is near make it larger, for mixtures), `passed`, `reason`; `NULL` without one.}
 #'   \item{`draws`, `log_weights`}{Posterior draws on the user's scale, a matrix with a row for each, and their log
 #'     weights, which sum to one on the natural scale.}
 #'   \item{`parameters`}{The same draws in unconstrained space.}
@@ -82,7 +83,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   runs <- lapply(seq_len(replicates), function(r) {
     problem$replicate <- as.double(r - 1)
     walk <- function(problem) conduct(problem, encoded$rows, function(done, rows) bar$show((r - 1 + done) / replicates, rows))
-    challenged_run(walk(problem), problem, model, encoded, method, walk)
+    challenged_run(walk(problem), problem, walk)
   })
   new_evidence(runs, call, model, method, encoded, words)
 }

@@ -6,8 +6,8 @@
 #' heavy-tailed mixture around the peaks are weighted by the posterior itself, which makes the estimate as good as the
 #' weights are even and gives it a standard error.
 #'
-#' @param starts Number of starting points of the climbs, at most 16; `NULL`, the default, is 2, or 16 for models that
-#'   may have several modes.
+#' @param starts Number of starting points of the climbs, at most 256; `NULL`, the default, is 2, or 64 for models that
+#'   may have several modes (16 where the climbs are by differences). The 16 heaviest modes are kept.
 #' @param importance Number of importance sampling draws, or 0, the default, for none.
 #'
 #' @details
@@ -33,7 +33,7 @@
 #' @family methods
 #' @export
 laplace <- function(starts = NULL, importance = 0) {
-  if (!is.null(starts)) starts <- check_count(starts, "starts", 1, 16)
+  if (!is.null(starts)) starts <- check_count(starts, "starts", 1, 256)
   importance <- check_count(importance, "importance", 0, 1e6)
   if (importance == 1) fail("`importance` must be 0 or at least 2 draws, not 1.")
   new_method("laplace", match.call(), estimator = "laplace", starts = if (is.null(starts)) 0 else starts,
@@ -112,6 +112,7 @@ peak_run <- function(out, method, model, args) {
   peaks <- list(modes = figures$modes, log_density = figures$log_peak, parameters = figures$peak,
                 laplace = figures$laplace, maximum = figures$maximum,
                 draws = method$settings$importance, ess = figures$ess / method$settings$importance,
+                ideal = figures$ideal / method$settings$importance,
                 pareto_k = figures$pareto_k)
   failed <- if (source == "importance")
     uneven_weights(peaks, AUDIT_LEAST_ESS[[if (may_have_modes(model)) "several" else "one"]])
@@ -129,7 +130,7 @@ peak_run <- function(out, method, model, args) {
 }
 
 uneven_weights <- function(peaks, least_ess) {
-  reason <- if (peaks$ess < least_ess) {
+  reason <- if (peaks$ess < least_ess * peaks$ideal) {
     sprintf("only %.0f%% of the draws count", 100 * peaks$ess)
   } else if (isTRUE(peaks$pareto_k > AUDIT_MOST_K)) {
     sprintf("the weights have a heavy tail (Pareto k %.2f)", peaks$pareto_k)

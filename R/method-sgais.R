@@ -109,11 +109,13 @@ sgais <- function(particles = 50, steps = 5, ess = 0.5, kernel = baoab(), batch 
                    list(schedule = "adaptive", ess = early$ess), resampling$resampling, resampling$threshold),
              list(work = early$work, until = early$rows, chunk_least = early$first, chunk_fraction = early$chunk))
   method <- do.call(new_method, c(list("sgais", call, list(first, late(2)), list(early$kernel, kernel)), common,
-                                  list(correct = TRUE, restarts = as.double(restart && !common$shuffle))), quote = TRUE)
+                                  list(correct = TRUE, search = restart * SEARCH_STARTS, restarts = as.double(restart && !common$shuffle))), quote = TRUE)
   method$open <- early$open
-  method$challenged <- restart
   method
 }
+
+# Climbs from the prior for modes that the particles have missed.
+SEARCH_STARTS <- 64
 
 chunk_settings <- function(chunk, name = "chunk") {
   chunk <- check_number(chunk, name, 0, 1e9, lower_open = TRUE)
@@ -131,6 +133,7 @@ early_moves <- function(components = 1) {
 #' A method's open choices made for a model
 #' @noRd
 settle <- function(method, model) {
+  if (!may_have_modes(model) || is.null(model$components)) method$settings$search <- NULL
   if (length(method$open) == 0 || !may_have_modes(model) || is.null(model$components)) return(method)
   moves <- early_moves(model$components)[method$open]
   if (!is.null(moves$kernel)) method$kernels[[1]] <- moves$kernel

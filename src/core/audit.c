@@ -14,18 +14,19 @@
 static const double peak_freedom = 20, wide_freedom = 5, wide_share = 0.3;
 static const double log_two_pi = 1.8378770664093454836;
 
-void le_audit_alloc(le_audit *audit, const le_target *target, size_t most, size_t draws, size_t batch, le_arena *arena)
+void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws, size_t batch, le_arena *arena)
 {
   const size_t d = target->d;
   memset(audit, 0, sizeof *audit);
   audit->d = d;
-  audit->most = most < LE_AUDIT_MODES_MOST ? most : LE_AUDIT_MODES_MOST;
+  audit->starts_most = starts;
+  audit->most = starts < LE_AUDIT_MODES_MOST ? starts : LE_AUDIT_MODES_MOST;
   audit->draws = draws;
   audit->batch = batch < 1 ? 1 : batch > target->m ? target->m : batch;
   for (size_t k = 0; k <= audit->most; k++) le_mode_alloc(&audit->mode[k], d, arena);
   le_mode_alloc(&audit->wide, d, arena);
   le_mode_alloc(&audit->trial, d, arena);
-  audit->start = le_arena_doubles(arena, audit->most * d);
+  audit->start = le_arena_doubles(arena, starts * d);
   audit->share = le_arena_doubles(arena, audit->most + 1);
   audit->theta = le_arena_doubles(arena, draws * d);
   audit->log_weight = le_arena_doubles(arena, draws);
@@ -35,12 +36,14 @@ void le_audit_alloc(le_audit *audit, const le_target *target, size_t most, size_
 
 void le_audit_start(le_audit *audit, size_t starts, const double *start)
 {
-  audit->starts = starts > audit->most ? audit->most : starts;
-  memcpy(audit->start, start, audit->starts * audit->d * sizeof(double));
-  audit->climbed = audit->modes = audit->parts = audit->drawn = 0;
+  audit->starts = audit->native = starts > audit->starts_most ? audit->starts_most : starts;
+  audit->near = 0.01;
+  if (start != audit->start) memcpy(audit->start, start, audit->starts * audit->d * sizeof(double));
+  audit->climbed = audit->modes = audit->found = audit->parts = audit->drawn = 0;
   audit->failed = audit->has_wide = 0;
+  audit->ideal_sum = audit->ideal_squares = 0;
   audit->phase = LE_AUDIT_CLIMB;
-  audit->log_evidence = audit->se = audit->laplace = audit->effective_size = audit->pareto_k = NAN;
+  audit->unreached = audit->log_evidence = audit->se = audit->laplace = audit->effective_size = audit->ideal_size = audit->pareto_k = NAN;
 }
 
 void le_audit_widen(le_audit *audit, const double *centre, const double *factor)
@@ -78,14 +81,23 @@ static double laplace_mass(const le_mode *mode, size_t d)
   return mode->log_density + 0.5 * (double)d * log_two_pi - le_cholesky_half_log_det(mode->factor, d);
 }
 
-/* Within a tenth of a standard deviation of a peak already found. */
-static int is_known(const le_audit *audit, const le_mode *peak, double *work)
+double le_audit_mass(const le_audit *audit, size_t k)
+{
+  return laplace_mass(&audit->mode[k], audit->d);
+}
+
+/* A climb costs tens of milliseconds on so many rows. */
+enum { MANY_ROWS = 50000 };
+static const double particle_near = 2;
+
+/* Within so many squared standard deviations, per dimension, of a peak already found. */
+static int is_known(const le_audit *audit, const le_mode *peak, double within, double *work)
 {
   const size_t d = audit->d;
   double *shift = work, *product = work + d;
   for (size_t k = 0; k < audit->modes; k++) {
     for (size_t j = 0; j < d; j++) shift[j] = peak->theta[j] - audit->mode[k].theta[j];
-    if (le_quadratic_form(audit->mode[k].precision, d, shift, product) < 0.01 * (double)d) return 1;
+    if (le_quadratic_form(audit->mode[k].precision, d, shift, product) < within * (double)d) return 1;
   }
   return 0;
 }
@@ -97,16 +109,38 @@ static void swap_modes(le_mode *a, le_mode *b)
   *b = kept;
 }
 
+/* Among the modes, or in the place of the lightest when there is no more room. */
+static void keep_mode(le_audit *audit, le_mode *found)
+{
+  const size_t d = audit->d;
+  size_t place = audit->modes;
+  if (place < audit->most) {
+    audit->modes++;
+  } else {
+    /* the first stays: it says how the others are labelled */
+    place = audit->most > 1;
+    for (size_t k = place + 1; k < audit->modes; k++)
+      if (laplace_mass(&audit->mode[k], d) < laplace_mass(&audit->mode[place], d)) place = k;
+    if (laplace_mass(found, d) <= laplace_mass(&audit->mode[place], d)) return;
+  }
+  swap_modes(found, &audit->mode[place]);
+}
+
 /* After the climbs: the heaviest mode first, shares from the Laplace masses (modes below 1e-4 are not worth draws). */
 static void weigh_modes(le_audit *audit, const le_target *target)
 {
   const size_t d = audit->d;
   double mass[LE_AUDIT_MODES_MOST];
+  audit->found = audit->modes;
   for (size_t k = 1; k < audit->modes; k++)
     for (size_t j = k; j > 0 && laplace_mass(&audit->mode[j], d) > laplace_mass(&audit->mode[j - 1], d); j--)
       swap_modes(&audit->mode[j], &audit->mode[j - 1]);
   for (size_t k = 0; k < audit->modes; k++) mass[k] = laplace_mass(&audit->mode[k], d) + images(target, &audit->mode[k]);
   audit->laplace = le_logsumexp(mass, audit->modes);
+  size_t reached = 0;
+  for (size_t k = 0; k < audit->modes; k++)
+    if (audit->mode[k].start < audit->native) mass[reached++] = mass[k];
+  audit->unreached = reached ? audit->laplace - le_logsumexp(mass, reached) : INFINITY;
   for (size_t k = 0; k < audit->modes; k++) mass[k] = laplace_mass(&audit->mode[k], d);
   const double total = le_logsumexp(mass, audit->modes);
   size_t kept = 0;
@@ -130,15 +164,22 @@ static le_status climb(le_audit *audit, le_target *target)
   const size_t d = audit->d;
   le_mode *trial = &audit->trial;
   memcpy(trial->theta, audit->start + audit->climbed * d, d * sizeof(double));
-  audit->climbed++;
-  LE_TRY(le_mode_climb(trial, target, audit->work));
-  if (trial->converged && audit->modes < audit->most) {
+  trial->start = audit->climbed++;
+  trial->converged = 0;
+  const double near = trial->start < audit->native ? particle_near : audit->near;
+  int skip = 0;
+  if (target->seen > MANY_ROWS && audit->modes > 0) {
+    if (target->ops->relabel) target->ops->relabel(target->model, audit->mode[0].theta, trial->theta);
+    skip = is_known(audit, trial, near, audit->work);
+  }
+  if (!skip) LE_TRY(le_mode_climb(trial, target, audit->work));
+  if (trial->converged) {
     if (audit->modes > 0 && target->ops->relabel) {
       /* the same peak under other labels is not another peak; its curvature belongs to the new labels */
       if (target->ops->relabel(target->model, audit->mode[0].theta, trial->theta))
         LE_TRY(le_mode_climb(trial, target, audit->work));
     }
-    if (!is_known(audit, trial, audit->work)) swap_modes(trial, &audit->mode[audit->modes++]);
+    if (!is_known(audit, trial, 0.01, audit->work)) keep_mode(audit, trial);
   }
   if (audit->climbed == audit->starts) {
     if (audit->modes == 0) {
@@ -157,21 +198,36 @@ static double freedom(const le_audit *audit, size_t part)
   return part < audit->modes ? peak_freedom : wide_freedom;
 }
 
-static double log_t_density(const le_mode *mode, size_t d, double nu, const double *theta, double *work)
+static double distance(const le_mode *mode, size_t d, const double *theta, double *work)
 {
   double *shift = work, *product = work + d;
   for (size_t j = 0; j < d; j++) shift[j] = theta[j] - mode->theta[j];
-  const double q = le_quadratic_form(mode->precision, d, shift, product);
+  return le_quadratic_form(mode->precision, d, shift, product);
+}
+
+static double log_normal_density(const le_mode *mode, size_t d, double q)
+{
+  return le_cholesky_half_log_det(mode->factor, d) - 0.5 * ((double)d * log_two_pi + q);
+}
+
+static double log_t_density(const le_mode *mode, size_t d, double nu, double q)
+{
   return gsl_sf_lngamma(0.5 * (nu + (double)d)) - gsl_sf_lngamma(0.5 * nu) -
          0.5 * (double)d * log(nu * 3.14159265358979323846) + le_cholesky_half_log_det(mode->factor, d) -
          0.5 * (nu + (double)d) * log1p(q / nu);
 }
 
-static double log_proposal(const le_audit *audit, const double *theta, double *work)
+/* Log density of the proposal, and of what the posterior would be were it normal around its peaks. */
+static double log_proposal(const le_audit *audit, const double *theta, double *normal, double *work)
 {
-  double part[LE_AUDIT_MODES_MOST + 1];
-  for (size_t k = 0; k < audit->parts; k++)
-    part[k] = log(audit->share[k]) + log_t_density(&audit->mode[k], audit->d, freedom(audit, k), theta, work);
+  double part[LE_AUDIT_MODES_MOST + 1], peak[LE_AUDIT_MODES_MOST + 1];
+  const size_t d = audit->d, modes = audit->modes;
+  for (size_t k = 0; k < audit->parts; k++) {
+    const double q = distance(&audit->mode[k], d, theta, work), share = log(audit->share[k]);
+    part[k] = share + log_t_density(&audit->mode[k], d, freedom(audit, k), q);
+    if (k < modes) peak[k] = share + log_normal_density(&audit->mode[k], d, q);
+  }
+  *normal = le_logsumexp(peak, modes) - log(audit->parts > modes ? 1 - wide_share : 1);
   return le_logsumexp(part, audit->parts);
 }
 
@@ -220,6 +276,7 @@ static void finish(le_audit *audit, const le_target *target)
   double square = 0;
   for (size_t i = 0; i < n; i++) square += weight[i] * weight[i];
   audit->effective_size = 1 / square;
+  audit->ideal_size = audit->ideal_sum * audit->ideal_sum / audit->ideal_squares;
   /* relative variance of the mean weight; half of it is what the logarithm loses on average */
   const double relative = fmax(square - 1 / (double)n, 0) * (double)n / ((double)n - 1);
   audit->log_evidence += 0.5 * relative;
@@ -238,7 +295,11 @@ static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
   LE_TRY(le_target_density(target, to - from, audit->theta + from * d, audit->value));
   for (size_t i = from; i < to; i++) {
     double *theta = audit->theta + i * d;
-    audit->log_weight[i] = audit->value[i - from] - log_proposal(audit, theta, audit->work);
+    double normal;
+    const double proposal = log_proposal(audit, theta, &normal, audit->work), ideal = exp(normal - proposal);
+    audit->log_weight[i] = audit->value[i - from] - proposal;
+    audit->ideal_sum += ideal;
+    audit->ideal_squares += ideal * ideal;
     if (target->ops->relabel && target->ops->relabel(target->model, audit->mode[0].theta, theta))
       audit->log_weight[i] = -INFINITY;
     if (isnan(audit->log_weight[i])) audit->log_weight[i] = -INFINITY;
@@ -261,8 +322,11 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   int phase = (int)audit->phase;
   le_archive_expect(archive, audit->draws);
   le_archive_size(archive, &audit->starts);
+  le_archive_size(archive, &audit->native);
+  le_archive_double(archive, &audit->near);
   le_archive_size(archive, &audit->climbed);
   le_archive_size(archive, &audit->modes);
+  le_archive_size(archive, &audit->found);
   le_archive_size(archive, &audit->parts);
   le_archive_int(archive, &audit->has_wide);
   le_archive_size(archive, &audit->drawn);
@@ -276,13 +340,14 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
     le_archive_doubles(archive, mode->factor, d * d);
     le_archive_doubles(archive, mode->scale, d);
     le_archive_double(archive, &mode->log_density);
+    le_archive_size(archive, &mode->start);
   }
   le_archive_doubles(archive, audit->trial.scale, d);
-  le_archive_doubles(archive, audit->start, audit->most * d);
+  le_archive_doubles(archive, audit->start, audit->starts_most * d);
   le_archive_doubles(archive, audit->share, audit->most + 1);
   le_archive_doubles(archive, audit->theta, audit->draws * d);
   le_archive_doubles(archive, audit->log_weight, audit->draws);
   double *const figure[] = {&audit->log_evidence, &audit->se, &audit->laplace, &audit->effective_size,
-                            &audit->pareto_k};
+                            &audit->pareto_k,     &audit->ideal_sum, &audit->ideal_squares, &audit->ideal_size, &audit->unreached};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
 }

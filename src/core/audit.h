@@ -17,9 +17,12 @@ typedef enum le_audit_phase { LE_AUDIT_CLIMB, LE_AUDIT_DRAW, LE_AUDIT_DONE } le_
 
 typedef struct le_audit {
   size_t d, draws, batch; /* draws in all, and per call of the likelihood */
-  size_t most;            /* starts and modes */
-  size_t starts;          /* climbs to make */
+  size_t most, starts_most; /* distinct modes kept, climbs */
+  size_t starts;            /* climbs to make */
+  size_t native;            /* how many of them, the first ones, are of particles: all, unless said otherwise */
+  double near;              /* on very many rows a start this near to a peak, squared and per dimension, is taken to lead there */
   size_t climbed, modes, drawn;
+  size_t found;             /* distinct modes, those too light for a part in the proposal among them, heaviest first */
   le_audit_phase phase;
   int failed; /* no peak with definite curvature was found */
   le_mode mode[LE_AUDIT_MODES_MOST + 1], trial, wide; /* room for the wide one behind the modes */
@@ -31,15 +34,19 @@ typedef struct le_audit {
   double *log_weight; /* draws */
   double *value;      /* batch */
   double *work;
-  double log_evidence, se, laplace, effective_size, pareto_k;
+  double ideal_sum, ideal_squares; /* of the weights that a posterior normal around its peaks would have */
+  double unreached; /* by how much modes that no particle's climb led to make log Z larger, by Laplace's approximation */
+  double log_evidence, se, laplace, effective_size, ideal_size, pareto_k;
 } le_audit;
 
-/* At most `most` starts, and as many modes; with no draws it ends with the Laplace approximation. */
-void le_audit_alloc(le_audit *audit, const le_target *target, size_t most, size_t draws, size_t batch, le_arena *arena);
-/* Copies the starting points, the first being the most important. */
+/* At most `starts` climbs, whose LE_AUDIT_MODES_MOST heaviest modes are kept; with no draws it ends with the Laplace approximation. */
+void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws, size_t batch, le_arena *arena);
+/* Copies the starting points (unless they are audit->start), the first being the most important. */
 void le_audit_start(le_audit *audit, size_t starts, const double *start);
 /* Adds the wide part: its centre, and the Cholesky factor of its precision. */
 void le_audit_widen(le_audit *audit, const double *centre, const double *factor);
+/* Log of the mass that Laplace's approximation gives to one of those found. */
+double le_audit_mass(const le_audit *audit, size_t k);
 /* Scales for the differences of a model without derivatives: d numbers. */
 void le_audit_scale(le_audit *audit, const double *scale);
 /* One climb or one batch of draws; LE_AUDIT_DONE in audit->phase at the end. */

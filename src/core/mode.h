@@ -13,6 +13,7 @@ typedef struct le_mode {
   double log_density;
   int converged;
   int iterations;
+  size_t start; /* for the caller: which of his starts this came from */
 } le_mode;
 
 void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena);

@@ -1,22 +1,20 @@
 /* What the peaks of the posterior say: Laplace's approximation, importance sampling around them, the likelihood at its own
  * maximum, and the closed form where there is one.
  *
- * Starts come from the prior: of many draws the most probable ones, and some at random.  They climb on a few rows first,
- * taken at random, then from the distinct peaks on all of them, so that only a handful of iterations sees all data.
+ * core/search finds where to climb from on all rows.
  *
  * Settings: starts, importance (draws; 0 for none), rows (of the first climb), draws (of the normal approximation),
  * maximum (1: also climb the likelihood alone), exact (1: also the closed form). */
 #include "base/clock.h"
-#include "core/audit.h"
+#include "core/search.h"
 #include "core/trace.h"
 
-#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <string.h>
 
-typedef enum laplace_phase { WAIT, SCATTER, SKETCH, CLIMB, MAXIMUM, FINISHED } laplace_phase;
+typedef enum laplace_phase { WAIT, SEARCH, CLIMB, MAXIMUM, FINISHED } laplace_phase;
 
-enum { BATCH = 32, CANDIDATES = 200 };
+enum { BATCH = 32, STARTS_SEVERAL = 64 };
 
 typedef struct laplace {
   le_context *context;
@@ -26,16 +24,16 @@ typedef struct laplace {
   uint64_t seed;
   le_arena arena;
   le_streams streams; /* 0: the run, 1: which rows are few */
-  le_store store, few; /* all rows, and those of the first climb */
+  le_store store;
   le_target target;
   le_audit audit;
+  le_search search;
   le_mode top; /* of the likelihood alone */
   laplace_phase phase;
   int closed, top_found;
-  double *candidate, *value, *start, *scale, *normal, *work;
-  size_t *order;
+  double *normal, *work;
   double exact, maximum, seconds;
-  double summary[16];
+  double summary[20];
 } laplace;
 
 /* A mixture of one component is none. */
@@ -50,7 +48,7 @@ static void laplace_free(void *self)
   if (!s) return;
   le_streams_free(&s->streams);
   le_store_free(&s->store);
-  le_store_free(&s->few);
+  le_search_free(&s->search);
   le_arena_free(&s->arena);
   le_release(s);
 }
@@ -62,14 +60,10 @@ static le_status alloc_all(laplace *s, const le_problem *problem)
   le_target_alloc(&s->target, problem->ops, problem->model, BATCH, s->context, &s->arena);
   s->target.store = &s->store;
   s->target.rng = s->streams.rng[0];
-  s->store.width = s->few.width = problem->ops->width(problem->model);
+  s->store.width = problem->ops->width(problem->model);
   le_audit_alloc(&s->audit, &s->target, s->starts, s->importance, BATCH, &s->arena);
   le_mode_alloc(&s->top, d, &s->arena);
-  s->candidate = le_arena_doubles(&s->arena, CANDIDATES * d);
-  s->value = le_arena_doubles(&s->arena, CANDIDATES + BATCH);
-  s->order = le_arena_indices(&s->arena, CANDIDATES + BATCH);
-  s->start = le_arena_doubles(&s->arena, LE_AUDIT_MODES_MOST * d);
-  s->scale = le_arena_doubles(&s->arena, d);
+  le_search_alloc(&s->search, &s->target, s->starts, s->rows, &s->arena);
   s->normal = le_arena_doubles(&s->arena, s->draws * d);
   s->work = le_arena_doubles(&s->arena, le_mode_work(d));
   return s->arena.failed ? LE_NO_MEMORY : LE_OK;
@@ -89,8 +83,9 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   s->seed = problem->seed;
   const int several = may_have_several(problem->ops, problem->model);
   s->starts = (size_t)le_args_number(args, "starts", 0);
-  if (s->starts == 0) s->starts = several ? LE_AUDIT_MODES_MOST : 2;
-  if (s->starts > LE_AUDIT_MODES_MOST) s->starts = LE_AUDIT_MODES_MOST;
+  /* climbs by differences are dear */
+  if (s->starts == 0) s->starts = !several ? 2 : problem->ops->log_lik_hess ? STARTS_SEVERAL : STARTS_SEVERAL / 4;
+  if (s->starts > LE_SEARCH_STARTS_MOST) s->starts = LE_SEARCH_STARTS_MOST;
   s->importance = (size_t)le_args_number(args, "importance", 0);
   s->rows = (size_t)le_args_number(args, "rows", 2000);
   s->draws = (size_t)le_args_number(args, "draws", 1000);
@@ -127,60 +122,11 @@ static le_status laplace_feed(void *self, const le_rows *rows, int last)
   return le_store_take(&s->store, rows, NULL, last);
 }
 
-/* A few rows at random, when there are many. */
-static le_status take_few(laplace *s)
+static le_status search(laplace *s)
 {
-  const size_t wanted = s->rows < s->store.n ? s->rows : s->store.n;
-  s->few.n = 0;
-  for (size_t k = 0, row = 0; k < wanted; row++) {
-    /* each of those that are left with the probability that still fills the sample */
-    if (gsl_rng_uniform(s->streams.rng[1]) * (double)(s->store.n - row) >= (double)(wanted - k)) continue;
-    const le_rows one = le_store_rows(&s->store, row, row + 1);
-    LE_TRY(le_store_append(&s->few, &one, NULL));
-    k++;
-  }
-  return LE_OK;
-}
-
-/* The better half of the starts are the most probable of the draws, the rest the first of them, whatever they are. */
-static le_status scatter(laplace *s)
-{
-  const size_t d = s->d;
-  const int whole = s->store.n <= s->rows;
-  if (!whole) LE_TRY(take_few(s));
-  s->target.store = whole ? &s->store : &s->few;
-  s->target.seen = s->target.store->n;
-  for (size_t i = 0; i < CANDIDATES; i++) s->model->draw_prior(s->target.model, s->streams.rng[0], s->candidate + i * d);
-  for (size_t j = 0; j < d; j++) {
-    double mean = 0, square = 0;
-    for (size_t i = 0; i < CANDIDATES; i++) mean += s->candidate[i * d + j] / CANDIDATES;
-    for (size_t i = 0; i < CANDIDATES; i++) square += pow(s->candidate[i * d + j] - mean, 2) / CANDIDATES;
-    s->scale[j] = square > 0 && isfinite(square) ? sqrt(square) : 1;
-  }
-  for (size_t from = 0; from < CANDIDATES; from += BATCH) {
-    const size_t n = CANDIDATES - from < BATCH ? CANDIDATES - from : BATCH;
-    LE_TRY(le_target_density(&s->target, n, s->candidate + from * d, s->value + from));
-  }
-  for (size_t i = 0; i < CANDIDATES; i++) s->value[i] = -s->value[i];
-  gsl_sort_index(s->order, s->value, 1, CANDIDATES);
-  const size_t best = (s->starts + 1) / 2;
-  for (size_t k = 0; k < s->starts; k++)
-    memcpy(s->start + k * d, s->candidate + (k < best ? s->order[k] : k) * d, d * sizeof(double));
-  le_audit_scale(&s->audit, s->scale);
-  le_audit_start(&s->audit, s->starts, s->start);
-  s->phase = whole ? CLIMB : SKETCH;
-  return LE_OK;
-}
-
-/* Peaks of the few rows are where the climbs on all of them start. */
-static le_status sketch(laplace *s)
-{
-  if (s->audit.phase == LE_AUDIT_CLIMB) return le_audit_step(&s->audit, &s->target, s->streams.rng[0]);
-  const size_t d = s->d, modes = s->audit.modes;
-  for (size_t k = 0; k < modes; k++) memcpy(s->start + k * d, s->audit.mode[k].theta, d * sizeof(double));
-  s->target.store = &s->store;
-  s->target.seen = s->store.n;
-  le_audit_start(&s->audit, modes > 0 ? modes : s->starts, s->start);
+  LE_TRY(le_search_step(&s->search, &s->audit, &s->target, s->streams.rng[0], s->streams.rng[1]));
+  if (!s->search.done) return LE_OK;
+  le_audit_start(&s->audit, s->search.found, s->search.start);
   s->phase = CLIMB;
   return LE_OK;
 }
@@ -226,10 +172,11 @@ static le_progress laplace_advance(void *self, double seconds, le_status *status
     switch (s->phase) {
     case WAIT:
       if (!s->closed) return LE_NEEDS_ROWS;
-      s->phase = SCATTER;
+      s->target.seen = s->store.n;
+      le_search_start(&s->search);
+      s->phase = SEARCH;
       break;
-    case SCATTER: *status = scatter(s); break;
-    case SKETCH: *status = sketch(s); break;
+    case SEARCH: *status = search(s); break;
     case CLIMB: *status = climb(s); break;
     case MAXIMUM: *status = maximum(s); break;
     case FINISHED: progress = LE_DONE; break;
@@ -256,7 +203,7 @@ static le_status laplace_result(void *self, le_result *result)
   const le_audit *a = &s->audit;
   static const char *const names[] = {"n",      "likelihoods", "gradients", "seconds", "failed",      "modes",
                                       "laplace", "importance",  "se",       "ess",     "pareto_k",    "exact",
-                                      "maximum", "top_found",   "log_peak", "climbs"};
+                                      "maximum", "top_found",   "log_peak", "climbs",  "ideal"};
   const double figures[] = {(double)s->store.n,
                             s->target.likelihoods,
                             s->target.gradients,
@@ -272,7 +219,8 @@ static le_status laplace_result(void *self, le_result *result)
                             s->maximum,
                             (double)s->top_found,
                             a->modes ? a->mode[0].log_density : NAN,
-                            (double)a->climbed};
+                            (double)a->climbed,
+                            a->ideal_size};
   result->n = 0;
   memcpy(s->summary, figures, sizeof figures);
   for (size_t k = 0; k < sizeof names / sizeof *names; k++) le_result_add(result, names[k], 1, 1, &s->summary[k]);
@@ -294,7 +242,6 @@ static void laplace_archive(void *self, le_archive *archive)
   le_archive_expect(archive, s->starts);
   le_archive_expect(archive, s->seed);
   le_store_archive(&s->store, archive);
-  le_store_archive(&s->few, archive);
   le_streams_archive(&s->streams, archive);
   le_archive_int(archive, &phase);
   if (archive->status != LE_OK) return;
@@ -303,7 +250,6 @@ static void laplace_archive(void *self, le_archive *archive)
     return;
   }
   s->phase = (laplace_phase)phase;
-  s->target.store = s->phase == SKETCH ? &s->few : &s->store;
   le_archive_size(archive, &s->target.seen);
   le_archive_double(archive, &s->target.likelihoods);
   le_archive_double(archive, &s->target.gradients);
@@ -311,9 +257,8 @@ static void laplace_archive(void *self, le_archive *archive)
   le_archive_int(archive, &s->top_found);
   double *const figure[] = {&s->exact, &s->maximum, &s->seconds};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
-  le_archive_doubles(archive, s->start, LE_AUDIT_MODES_MOST * s->d);
-  le_archive_doubles(archive, s->scale, s->d);
   le_archive_doubles(archive, s->normal, s->draws * s->d);
+  le_search_archive(&s->search, archive);
   le_audit_archive(&s->audit, archive);
 }
 

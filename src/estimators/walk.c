@@ -12,11 +12,11 @@
 #include "base/clock.h"
 #include "base/linalg.h"
 #include "base/logsum.h"
-#include "core/audit.h"
 #include "core/bridging.h"
 #include "core/genealogy.h"
 #include "core/path.h"
 #include "core/schedule.h"
+#include "core/search.h"
 #include "core/trace.h"
 #include "estimators/parts.h"
 #include "estimators/walk_settings.h"
@@ -32,6 +32,7 @@ typedef enum walk_phase {
   STEP_BACK,   /* in reverse: weigh by what the distribution before this one leaves away */
   COLLECT,     /* posterior draws and their likelihoods */
   BRIDGE,
+  SEARCH,      /* for modes that the particles have missed */
   AUDIT,
   FINISHED
 } walk_phase;
@@ -39,8 +40,10 @@ typedef enum walk_phase {
 /* Rows from which a change of the law is looked for, how many times as many as at the last one, and how short a first step is. */
 enum { CHANGE_ROWS = 200 };
 static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
+/* Squared distance per dimension, at the precision of its rows, at which a peak of the search is taken for one that is known. */
+static const double SEARCH_NEAR = 4;
 
-enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 13, STEPS_MOST = 20000, AUDIT_MODES = 4 };
+enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 13, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, SEARCH_ROWS = 2000 };
 static const char *const trace_names[TRACE_COLUMNS] = {
     "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "ess",
     "acceptance", "step_size", "particles",    "temperature", "restarts",     "evaluations", "seconds"};
@@ -62,6 +65,7 @@ typedef struct walk {
   void *kernel[LE_STAGES_MOST];
   le_genealogy genealogy;
   le_audit audit;
+  le_search search;
   le_bridging bridging;
 
   walk_phase phase;
@@ -113,6 +117,7 @@ static void walk_free(void *self)
   if (!w) return;
   le_streams_free(&w->streams);
   le_store_free(&w->store);
+  le_search_free(&w->search);
   le_trace_free(&w->trace);
   le_trace_free(&w->moments);
   le_trace_free(&w->recorded);
@@ -156,7 +161,9 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   w->labels = le_arena_doubles(&w->arena, d);
   w->ancestor = le_arena_indices(&w->arena, most);
   le_genealogy_alloc(&w->genealogy, settings->lag, most, &w->arena);
-  if (settings->audit) le_audit_alloc(&w->audit, &w->target, AUDIT_MODES, settings->audit_draws, 32, &w->arena);
+  if (settings->audit)
+    le_audit_alloc(&w->audit, &w->target, AUDIT_CLIMBS + settings->search, settings->audit_draws, 32, &w->arena);
+  if (settings->search) le_search_alloc(&w->search, &w->target, settings->search, SEARCH_ROWS, &w->arena);
   if (settings->rounds) {
     const size_t m = settings->stage[settings->stages - 1].particles;
     w->draw_theta = le_arena_doubles(&w->arena, settings->rounds * m * d);
@@ -472,7 +479,7 @@ static le_status open_chunk(walk *w, le_progress *progress)
   while (w->stage + 1 < w->settings.stages && (double)seen >= stage_of(w)->until) next_stage(w);
   const le_stage *stage = stage_of(w);
   if (there == 0 && w->closed) {
-    w->phase = w->settings.rounds ? COLLECT : w->settings.audit && seen > 0 ? AUDIT : FINISHED;
+    w->phase = w->settings.rounds ? COLLECT : w->settings.audit && seen > 0 ? (w->settings.search ? SEARCH : AUDIT) : FINISHED;
     w->step = 0;
     w->target.chunk = 0;
     w->target.lambda = 0;
@@ -884,21 +891,33 @@ static le_status bridge(walk *w)
   return LE_OK;
 }
 
-/* Starts for the audit's climbs: the heaviest particle and others drawn by weight, or their mean for one mode. */
+static le_status search(walk *w)
+{
+  LE_TRY(le_search_step(&w->search, &w->audit, &w->target, w->streams.rng[0], w->streams.rng[w->most + 1]));
+  if (w->search.done) w->phase = AUDIT;
+  return LE_OK;
+}
+
+/* Starts for the audit's climbs: the heaviest particle and others drawn by weight, then what the search has found; or the
+ * particles' mean for one mode. */
 static void start_audit(walk *w)
 {
   const size_t d = w->d;
   if (w->model->traits & LE_MODEL_MULTIMODAL) {
     relabel_to_heaviest(w);
-    const size_t starts = w->m < AUDIT_MODES ? w->m : AUDIT_MODES;
-    memcpy(w->swap, w->theta + heaviest(w) * d, d * sizeof(double));
+    const size_t starts = w->m < AUDIT_CLIMBS ? w->m : AUDIT_CLIMBS, found = w->search.found;
+    double *start = w->audit.start;
+    memcpy(start, w->theta + heaviest(w) * d, d * sizeof(double));
     for (size_t k = 1; k < starts; k++) {
       double point = gsl_rng_uniform(w->streams.rng[0]);
       size_t i = 0;
       while (i + 1 < w->m && (point -= w->weight[i]) > 0) i++;
-      memcpy(w->swap + k * d, w->theta + i * d, d * sizeof(double));
+      memcpy(start + k * d, w->theta + i * d, d * sizeof(double));
     }
-    le_audit_start(&w->audit, starts, w->swap);
+    if (found) memcpy(start + starts * d, w->search.start, found * d * sizeof(double));
+    le_audit_start(&w->audit, starts + found, start);
+    w->audit.native = starts;
+    if (found && w->search.few.n) w->audit.near = SEARCH_NEAR * (double)w->target.seen / (double)w->search.few.n;
     if (w->m > 2 * d) {
       /* the walk is over: the last metric's memory serves for the particles' covariance */
       le_metric wide = w->metric[w->stage][0];
@@ -947,6 +966,7 @@ static le_progress walk_advance(void *self, double seconds, le_status *status)
     case STEP_BACK: *status = step_back(w); break;
     case COLLECT: *status = collect(w); break;
     case BRIDGE: *status = bridge(w); break;
+    case SEARCH: *status = search(w); break;
     case AUDIT: *status = audit(w); break;
     case FINISHED: progress = LE_DONE; break;
     }
@@ -1010,8 +1030,10 @@ static le_status walk_result(void *self, le_result *result)
     le_result_add(result, "audit_modes", 1, 1, &s[8]);
     le_result_add(result, "audit_log_evidence", 1, 1, &a->log_evidence);
     le_result_add(result, "audit_se", 1, 1, &a->se);
+    le_result_add(result, "audit_unreached", 1, 1, &a->unreached);
     le_result_add(result, "audit_laplace", 1, 1, &a->laplace);
     le_result_add(result, "audit_ess", 1, 1, &a->effective_size);
+    le_result_add(result, "audit_ideal", 1, 1, &a->ideal_size);
     le_result_add(result, "audit_pareto_k", 1, 1, &a->pareto_k);
     if (!a->failed) {
       le_result_add(result, "audit_draws", w->d, a->draws, a->theta);
@@ -1076,6 +1098,7 @@ static void walk_archive(void *self, le_archive *archive)
     if (settings->kernel) settings->kernel->ops->archive(w->kernel[s], settings->particles, archive);
   }
   le_genealogy_archive(&w->genealogy, archive);
+  if (w->settings.search) le_search_archive(&w->search, archive);
   if (w->settings.audit) le_audit_archive(&w->audit, archive);
   if (w->settings.rounds) {
     const size_t kept = w->settings.stage[w->settings.stages - 1].particles * w->settings.rounds;

@@ -145,6 +145,7 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
   settings->lag = (size_t)le_args_number(args, "lag", 2);
   settings->audit = le_args_number(args, "audit", 0) != 0;
   settings->audit_draws = (size_t)le_args_number(args, "audit_draws", 100);
+  settings->search = (size_t)le_args_number(args, "search", 0);
   settings->rounds = (size_t)le_args_number(args, "rounds", 0);
   settings->bridge = le_args_number(args, "bridge", 0) != 0;
   settings->restarts = le_args_number(args, "restarts", 0) != 0;
@@ -152,5 +153,6 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
   for (size_t s = 0; s < settings->stages; s++) LE_TRY(read_stage(problem, s, &settings->stage[s], error));
   const le_model_ops *model = problem->ops;
   if (settings->audit && !(model->log_lik_hess && model->log_prior_hess && model->log_prior_grad)) settings->audit = 0;
+  if (!settings->audit) settings->search = 0;
   return read_path(problem, settings, error);
 }

@@ -48,6 +48,7 @@ typedef struct le_walk_settings {
   size_t lag;        /* of the standard error */
   int audit;
   size_t audit_draws;
+  size_t search;     /* climbs from the prior, for modes that the particles have missed */
   size_t rounds;     /* of posterior draws after the walk, for the harmonic mean */
   int bridge;        /* or for a bridge to a normal density */
   int restarts;      /* walk again from the prior, through rows in random order, where the law of a stream seems to have changed */

@@ -1,0 +1,139 @@
+#include "core/search.h"
+
+#include <gsl/gsl_sort.h>
+#include <math.h>
+#include <string.h>
+
+enum { CANDIDATES = 500, MORE = 10 };
+
+void le_search_alloc(le_search *search, const le_target *target, size_t starts, size_t rows, le_arena *arena)
+{
+  const size_t d = target->d;
+  memset(search, 0, sizeof *search);
+  search->d = d;
+  search->starts = starts < LE_SEARCH_STARTS_MOST ? starts : LE_SEARCH_STARTS_MOST;
+  search->rows = rows;
+  search->few.width = target->ops->width(target->model);
+  search->candidate = le_arena_doubles(arena, CANDIDATES * d);
+  search->value = le_arena_doubles(arena, CANDIDATES);
+  search->order = le_arena_indices(arena, CANDIDATES);
+  search->scale = le_arena_doubles(arena, d);
+  search->start = le_arena_doubles(arena, search->starts * d);
+}
+
+void le_search_free(le_search *search)
+{
+  le_store_free(&search->few);
+}
+
+void le_search_start(le_search *search)
+{
+  search->scattered = search->done = 0;
+  search->found = 0;
+}
+
+/* Some of the rows at random. */
+static le_status take_few(le_search *search, const le_target *target, size_t wanted, const gsl_rng *take)
+{
+  search->few.n = 0;
+  for (size_t k = 0, row = 0; k < wanted; row++) {
+    /* each of those that are left with the probability that still fills the sample */
+    if (gsl_rng_uniform(take) * (double)(target->seen - row) >= (double)(wanted - k)) continue;
+    const le_rows one = le_store_rows(target->store, row, row + 1);
+    LE_TRY(le_store_append(&search->few, &one, NULL));
+    k++;
+  }
+  return LE_OK;
+}
+
+/* The better half of the starts are the most probable of the draws, the rest the first of them, whatever they are. */
+static le_status scatter(le_search *search, le_target *target, const gsl_rng *rng)
+{
+  const size_t d = search->d;
+  for (size_t i = 0; i < CANDIDATES; i++) target->ops->draw_prior(target->model, rng, search->candidate + i * d);
+  for (size_t j = 0; j < d; j++) {
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < CANDIDATES; i++) mean += search->candidate[i * d + j] / CANDIDATES;
+    for (size_t i = 0; i < CANDIDATES; i++) square += pow(search->candidate[i * d + j] - mean, 2) / CANDIDATES;
+    search->scale[j] = square > 0 && isfinite(square) ? sqrt(square) : 1;
+  }
+  for (size_t from = 0; from < CANDIDATES; from += target->m) {
+    const size_t n = CANDIDATES - from < target->m ? CANDIDATES - from : target->m;
+    LE_TRY(le_target_density(target, n, search->candidate + from * d, search->value + from));
+  }
+  for (size_t i = 0; i < CANDIDATES; i++) search->value[i] = -search->value[i];
+  gsl_sort_index(search->order, search->value, 1, CANDIDATES);
+  const size_t best = (search->starts + 1) / 2;
+  for (size_t k = 0; k < search->starts; k++)
+    memcpy(search->start + k * d, search->candidate + (k < best ? search->order[k] : k) * d, d * sizeof(double));
+  search->found = search->starts;
+  search->scattered = 1;
+  return LE_OK;
+}
+
+/* By how much two peaks differ on n rows has an error that grows like sqrt(n). */
+static void choose(le_search *search, const le_audit *audit)
+{
+  const size_t d = search->d;
+  if (audit->found == 0) return;
+  const double least = le_audit_mass(audit, 0) - 10 - sqrt((double)search->few.n);
+  size_t kept = 0;
+  for (; kept < audit->found && (kept == 0 || le_audit_mass(audit, kept) > least); kept++)
+    memcpy(search->start + kept * d, audit->mode[kept].theta, d * sizeof(double));
+  search->found = kept;
+}
+
+/* On the few rows, which stand in for all. */
+static le_status search_few(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng, int *climbed)
+{
+  if (!search->scattered) {
+    LE_TRY(scatter(search, target, rng));
+    le_audit_scale(audit, search->scale);
+    le_audit_start(audit, search->starts, search->start);
+    return LE_OK;
+  }
+  if (audit->phase == LE_AUDIT_CLIMB) return le_audit_step(audit, target, rng);
+  choose(search, audit);
+  *climbed = 1;
+  return LE_OK;
+}
+
+le_status le_search_step(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng, const gsl_rng *take)
+{
+  const le_store *all = target->store;
+  const size_t n = target->seen;
+  if (n <= search->rows) {
+    le_status status = scatter(search, target, rng);
+    le_audit_scale(audit, search->scale);
+    search->done = 1;
+    return status;
+  }
+  if (!search->scattered) LE_TRY(take_few(search, target, search->rows, take));
+  int climbed = 0;
+  target->store = &search->few;
+  target->seen = search->few.n;
+  const le_status status = search_few(search, audit, target, rng, &climbed);
+  target->store = all;
+  target->seen = n;
+  if (status != LE_OK || !climbed) return status;
+  /* one mode needs no more choosing, and a step of less than tenfold none of its own */
+  if (search->found <= 1 || search->few.n >= n / MORE / 2) {
+    search->done = 1;
+    return LE_OK;
+  }
+  LE_TRY(take_few(search, target, MORE * search->few.n, take));
+  le_audit_start(audit, search->found, search->start);
+  return LE_OK;
+}
+
+void le_search_archive(le_search *search, le_archive *archive)
+{
+  le_archive_expect(archive, search->starts);
+  le_store_archive(&search->few, archive);
+  le_archive_int(archive, &search->scattered);
+  le_archive_int(archive, &search->done);
+  le_archive_size(archive, &search->found);
+  le_archive_doubles(archive, search->scale, search->d);
+  le_archive_doubles(archive, search->start, search->starts * search->d);
+  if (search->found > search->starts) archive->status = LE_CORRUPT;
+}

@@ -1,0 +1,31 @@
+/* A search for the peaks of a posterior that owes nothing to anybody's particles.
+ *
+ * Starts come from the prior: of many draws the most probable ones, and some at random.  They climb on a few rows first,
+ * taken at random, then from the distinct peaks on ten times as many, and so on, leaving those behind that have no chance.
+ * The climbs on all rows are left to the caller: only a handful of them sees all data. */
+#ifndef LE_CORE_SEARCH_H
+#define LE_CORE_SEARCH_H
+
+#include "core/audit.h"
+
+enum { LE_SEARCH_STARTS_MOST = 256 };
+
+typedef struct le_search {
+  size_t d, starts, rows; /* rows of the first climbs */
+  le_store few;
+  double *candidate, *value, *scale;
+  size_t *order;
+  int scattered, done;
+  size_t found;   /* points to climb from on all rows */
+  double *start;  /* starts x d, the found ones first, heaviest first if there was a climb */
+} le_search;
+
+void le_search_alloc(le_search *search, const le_target *target, size_t starts, size_t rows, le_arena *arena);
+void le_search_free(le_search *search);
+void le_search_start(le_search *search);
+/* One climb, or one choice of what to climb next, among the rows seen of the target, by means of this audit, which starts
+ * anew; `take` decides which rows are few.  At the end search->done. */
+le_status le_search_step(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng, const gsl_rng *take);
+void le_search_archive(le_search *search, le_archive *archive);
+
+#endif
