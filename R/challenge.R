@@ -52,11 +52,11 @@ after <- function(first, second, given) {
   second
 }
 
-# More than this many nats are worth a sentence.
+# More than this many nats are worth a sentence; where the audit failed, Laplace's approximation is rough too.
 UNREACHED_LEAST <- 0.2
 
-unreached_warning <- function(audit) {
-  if (is.null(audit) || !isTRUE(audit$unreached > UNREACHED_LEAST)) return(NULL)
+unreached_warning <- function(audit, d) {
+  if (is.null(audit) || !isTRUE(audit$unreached > if (audit$passed) UNREACHED_LEAST else chance(d))) return(NULL)
   paste0(
     "The posterior has modes that no particle is near, and which make the log evidence larger by ",
     if (audit$unreached < 1e4) sprintf("about %s nats", format(signif(audit$unreached, 2), big.mark = ",", scientific = FALSE))

@@ -98,7 +98,7 @@ one_run <- function(out, method, modes = "one") {
   )
   list(
     headline = headline, sampler = sampler, audit = audit, nested = nested, power = power, trace = trace, failed = failed,
-    warnings = c(if (!is.null(audit) && !audit$passed) audit$reason, unreached_warning(audit), failed),
+    warnings = c(if (!is.null(audit) && !audit$passed) audit$reason, unreached_warning(audit, nrow(out$draws)), failed),
     work = if (is.null(attr(out, "challenge"))) work_of(out) else attr(out, "challenge")$work
   )
 }
@@ -136,7 +136,7 @@ normalise <- function(log_weights) {
 COLLAPSED_ESS <- 1.5  # effective particles at the worst moment
 # Share of its draws that must count, of those that would were the posterior normal around its peaks.  With several modes a
 # proposal may miss a part of the posterior, which shows in the weights only when a draw happens to fall there: less is forgiven.
-AUDIT_LEAST_ESS <- c(one = 0.25, several = 0.75)
+AUDIT_LEAST_ESS <- c(one = 0.25, several = 0.3)
 AUDIT_MOST_K <- 0.7     # Pareto shape of its weights
 AUDIT_MOST_Z <- 4       # joint standard errors between audit and sampler
 

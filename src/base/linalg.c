@@ -58,13 +58,13 @@ void le_cholesky_solve(const double *factor, size_t d, double *x)
 typedef struct functions {
   double (*dot)(const double *x, const double *y, size_t d);
   void (*matvec)(const double *a, size_t d, const double *x, double *y);
-  void (*lower_matvec)(const double *lower, size_t d, const double *x, double *y);
   void (*lower_transpose_matvec)(const double *lower, size_t d, const double *x, double *y);
+  void (*upper_transpose_matvec)(const double *upper, size_t d, const double *x, double *y);
 } functions;
 
 #define FUNCTIONS(variant)                                                                             \
   {                                                                                                    \
-    dot_##variant, matvec_##variant, lower_matvec_##variant, lower_transpose_matvec_##variant          \
+    dot_##variant, matvec_##variant, lower_transpose_matvec_##variant, upper_transpose_matvec_##variant \
   }
 static const functions table[] = TABLES(FUNCTIONS);
 
@@ -77,7 +77,7 @@ void le_matvec(const double *a, size_t d, const double *x, double *y)
 
 void le_lower_matvec(const double *lower, size_t d, const double *x, double *y)
 {
-  table[le_simd_level()].lower_matvec(lower, d, x, y);
+  for (size_t i = 0; i < d; i++) y[i] = le_dot(lower + i * d, x, i + 1);
 }
 
 void le_lower_transpose_matvec(const double *lower, size_t d, const double *x, double *y)
@@ -89,4 +89,9 @@ double le_quadratic_form(const double *a, size_t d, const double *x, double *wor
 {
   le_matvec(a, d, x, work);
   return le_dot(x, work, d);
+}
+
+void le_upper_transpose_matvec(const double *upper, size_t d, const double *x, double *y)
+{
+  table[le_simd_level()].upper_transpose_matvec(upper, d, x, y);
 }

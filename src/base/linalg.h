@@ -16,6 +16,8 @@ void le_cholesky_solve(const double *factor, size_t d, double *x);
 void le_matvec(const double *a, size_t d, const double *x, double *y);
 void le_lower_matvec(const double *lower, size_t d, const double *x, double *y);
 void le_lower_transpose_matvec(const double *lower, size_t d, const double *x, double *y);
+/* The same product L x from U = L', many columns at a time: faster. */
+void le_upper_transpose_matvec(const double *upper, size_t d, const double *x, double *y);
 double le_dot(const double *x, const double *y, size_t d);
 /* x' A x */
 double le_quadratic_form(const double *a, size_t d, const double *x, double *work);

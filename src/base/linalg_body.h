@@ -17,12 +17,7 @@ V_KERNEL void V(matvec)(const double *a, size_t d, const double *x, double *y)
   for (size_t i = 0; i < d; i++) y[i] = V(dot)(a + i * d, x, d);
 }
 
-V_KERNEL void V(lower_matvec)(const double *lower, size_t d, const double *x, double *y)
-{
-  for (size_t i = 0; i < d; i++) y[i] = V(dot)(lower + i * d, x, i + 1);
-}
-
-/* A vector of columns at a time; above the diagonal stand zeros. */
+/* Both a vector of columns at a time; on the other side of the diagonal stand zeros. */
 V_KERNEL void V(lower_transpose_matvec)(const double *lower, size_t d, const double *x, double *y)
 {
   for (size_t j = 0; j < d; j += V_LANES) {
@@ -33,6 +28,21 @@ V_KERNEL void V(lower_transpose_matvec)(const double *lower, size_t d, const dou
       two = v_fma(v_set(x[i + 1]), v_load_first(lower + (i + 1) * d + j, d - j), two);
     }
     if (i < d) one = v_fma(v_set(x[i]), v_load_first(lower + i * d + j, d - j), one);
+    v_store_first(y + j, d - j, one + two);
+  }
+}
+
+V_KERNEL void V(upper_transpose_matvec)(const double *upper, size_t d, const double *x, double *y)
+{
+  for (size_t j = 0; j < d; j += V_LANES) {
+    vec one = v_set(0), two = v_set(0);
+    const size_t end = j + V_LANES < d ? j + V_LANES : d;
+    size_t i = 0;
+    for (; i + 2 <= end; i += 2) {
+      one = v_fma(v_set(x[i]), v_load_first(upper + i * d + j, d - j), one);
+      two = v_fma(v_set(x[i + 1]), v_load_first(upper + (i + 1) * d + j, d - j), two);
+    }
+    if (i < end) one = v_fma(v_set(x[i]), v_load_first(upper + i * d + j, d - j), one);
     v_store_first(y + j, d - j, one + two);
   }
 }

@@ -12,10 +12,20 @@ void le_metric_alloc(le_metric *metric, size_t d, le_metric_kind kind, le_arena 
   metric->kind = kind;
   metric->factor = le_arena_doubles(arena, d * d);
   metric->inverse = le_arena_doubles(arena, d * d);
+  metric->across = le_arena_doubles(arena, d * d);
   metric->scale = le_arena_doubles(arena, d);
   metric->work = le_arena_doubles(arena, 2 * d * d + 2 * d);
   if (arena->failed) return;
-  for (size_t j = 0; j < d; j++) metric->factor[j * d + j] = metric->inverse[j * d + j] = metric->scale[j] = 1;
+  for (size_t j = 0; j < d; j++) metric->factor[j * d + j] = metric->inverse[j * d + j] = metric->across[j * d + j] = metric->scale[j] = 1;
+}
+
+/* The factor is there: its inverse, as it is and transposed. */
+static void invert(le_metric *metric)
+{
+  const size_t d = metric->d;
+  le_lower_inverse(metric->factor, d, metric->inverse);
+  for (size_t i = 0; i < d; i++)
+    for (size_t j = 0; j < d; j++) metric->across[j * d + i] = metric->inverse[i * d + j];
 }
 
 le_status le_metric_set_precision(le_metric *metric, const double *precision)
@@ -27,7 +37,7 @@ le_status le_metric_set_precision(le_metric *metric, const double *precision)
     memcpy(metric->work, precision, d * d * sizeof(double));
     LE_TRY(le_cholesky(metric->work, d));
     memcpy(metric->factor, metric->work, d * d * sizeof(double));
-    le_lower_inverse(metric->factor, d, metric->inverse);
+    invert(metric);
   } else if (metric->kind == LE_METRIC_DIAGONAL) {
     for (size_t j = 0; j < d; j++) metric->scale[j] = 1 / sqrt(precision[j * d + j]);
   }
@@ -121,7 +131,7 @@ void le_metric_kick(const le_metric *metric, const double *gradient, double *kic
     for (size_t j = 0; j < d; j++) kick[j] = metric->scale[j] * gradient[j];
     break;
   case LE_METRIC_DENSE:
-    le_lower_matvec(metric->inverse, d, gradient, kick);
+    le_upper_transpose_matvec(metric->across, d, gradient, kick);
     break;
   }
 }
@@ -131,6 +141,7 @@ void le_metric_archive(le_metric *metric, le_archive *archive)
   le_archive_expect(archive, (uint64_t)metric->kind);
   le_archive_doubles(archive, metric->factor, metric->d * metric->d);
   le_archive_doubles(archive, metric->inverse, metric->d * metric->d);
+  le_archive_doubles(archive, metric->across, metric->d * metric->d);
   le_archive_doubles(archive, metric->scale, metric->d);
 }
 
@@ -158,7 +169,7 @@ le_status le_metric_read(le_metric *metric, const double *values)
     if (!(values[dense ? i * (i + 3) / 2 : i] > 0)) return LE_NOT_POSITIVE;
   if (dense) {
     for (size_t i = 0; i < d; i++, values += i) memcpy(metric->factor + i * d, values, (i + 1) * sizeof(double));
-    le_lower_inverse(metric->factor, d, metric->inverse);
+    invert(metric);
   } else {
     memcpy(metric->scale, values, d * sizeof(double));
   }

@@ -15,6 +15,7 @@ typedef struct le_metric {
   le_metric_kind kind;
   double *factor;  /* L, lower, for the dense kind */
   double *inverse; /* L^-1, lower */
+  double *across;  /* the same transposed: a product goes along its rows */
   double *scale;   /* 1 / sqrt(P_jj), for the diagonal kind */
   double *work;    /* d x d */
 } le_metric;

@@ -39,6 +39,8 @@ typedef enum walk_phase {
 
 /* Rows from which a change of the law is looked for, how many times as many as at the last one, and how short a first step is. */
 enum { CHANGE_ROWS = 200 };
+/* By what factor curvature and particles may differ on the length of a step. */
+static const double CURVATURE_OFF = 5;
 static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
 /* Squared distance per dimension, at the precision of its rows, at which a peak of the search is taken for one that is known. */
 static const double SEARCH_NEAR = 4;
@@ -611,8 +613,11 @@ static le_status choose_increment(walk *w, double *increment)
   case LE_CURVATURE_STEPS: {
     if (stage->gradient == LE_GRADIENT_CONTROL) {
       LE_TRY(anchored_precision(w, w->precision));
-      const double step = curvature_step(w);
+      double step = curvature_step(w), seen;
       if (isfinite(step) && step > 0) {
+        /* where the posterior is nothing like what its curvature says, the particles know better */
+        if (le_schedule_adaptive(w->chunk_value, w->m, stage->ess, lambda, &seen) == LE_OK)
+          step = fmin(fmax(step, seen / CURVATURE_OFF), seen * CURVATURE_OFF);
         /* steps of equal length: the last one is not a crumb */
         *increment = rest / ceil(rest / step);
         return lambda + *increment > lambda ? LE_OK : LE_STALLED;

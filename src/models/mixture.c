@@ -84,8 +84,11 @@ static void log_weights(const mixture *model, const double *theta, double *out)
   size_t last = model->components - 1;
   double top = 0, sum = 0;
   for (size_t k = 0; k < last; k++) top = theta[k] > top ? theta[k] : top;
-  for (size_t k = 0; k < last; k++) sum += exp(theta[k] - top);
-  double base = top + log(sum + exp(-top));
+  for (size_t k = 0; k < last; k++) out[k] = theta[k] - top;
+  out[last] = -top;
+  le_vector_exp(model->simd, model->components, out, out);
+  for (size_t k = 0; k <= last; k++) sum += out[k];
+  const double base = top + log(sum);
   for (size_t k = 0; k < last; k++) out[k] = theta[k] - base;
   out[last] = -base;
 }
@@ -94,19 +97,33 @@ static void log_weights(const mixture *model, const double *theta, double *out)
  * The Jacobian turns Dirichlet exponents concentration - 1 into concentration, for all K weights, and the
  * inverse gamma density of sigma^2 into  -shape u - rate exp(-u). */
 
+enum { TOGETHER = 64 };
+
+/* exp(-u) of the first TOGETHER of n numbers, at most; how many. */
+static size_t negative_exp(const mixture *model, size_t n, const double *u, double *out)
+{
+  const size_t here = n < TOGETHER ? n : TOGETHER;
+  for (size_t a = 0; a < here; a++) out[a] = -u[a];
+  le_vector_exp(model->simd, here, out, out);
+  return here;
+}
+
 static void log_prior(const void *self, size_t m, const double *theta, double *value)
 {
   const mixture *model = self;
   size_t components = model->components, n = components * model->dimensions, d = dim(self);
-  double weight[MOST_COMPONENTS];
+  double weight[MOST_COMPONENTS], precision[TOGETHER];
   for (size_t i = 0; i < m; i++, theta += d) {
     const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
     double density = model->weight_constant;
     log_weights(model, theta, weight);
     for (size_t k = 0; k < components; k++) density += model->concentration * weight[k];
-    for (size_t a = 0; a < n; a++)
-      density += model->scale_constant - HALF_LOG_2PI - 0.5 * t[a] * t[a] - model->shape * u[a] -
-                 model->rate * exp(-u[a]);
+    for (size_t from = 0; from < n; from += TOGETHER) {
+      const size_t here = negative_exp(model, n - from, u + from, precision);
+      for (size_t a = from; a < from + here; a++)
+        density += model->scale_constant - HALF_LOG_2PI - 0.5 * t[a] * t[a] - model->shape * u[a] -
+                   model->rate * precision[a - from];
+    }
     value[i] = density < INFINITY ? density : -INFINITY; /* not a number counts as impossible */
   }
 }
@@ -118,15 +135,19 @@ static void log_prior_grad(const void *self, size_t m, const double *theta, doub
 {
   const mixture *model = self;
   size_t components = model->components, n = components * model->dimensions, d = dim(self);
-  double weight[MOST_COMPONENTS];
+  double weight[MOST_COMPONENTS], precision[TOGETHER];
   for (size_t i = 0; i < m; i++, theta += d, grad += d) {
     const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
     log_weights(model, theta, weight);
+    le_vector_exp(model->simd, components, weight, weight);
     for (size_t k = 0; k + 1 < components; k++)
-      grad[k] = model->concentration * (1 - (double)components * exp(weight[k]));
-    for (size_t a = 0; a < n; a++) {
-      grad[offsets_at(model) + a] = -t[a];
-      grad[scales_at(model) + a] = prior_precision(model, u[a]) - model->shape;
+      grad[k] = model->concentration * (1 - (double)components * weight[k]);
+    for (size_t from = 0; from < n; from += TOGETHER) {
+      const size_t here = negative_exp(model, n - from, u + from, precision);
+      for (size_t a = from; a < from + here; a++) {
+        grad[offsets_at(model) + a] = -t[a];
+        grad[scales_at(model) + a] = fmin(model->rate * precision[a - from], 1e300) - model->shape;
+      }
     }
   }
 }
@@ -552,7 +573,6 @@ static double log_orbit(const void *self, const double *theta)
 static void distances(const mixture *model, const double *theta, size_t component, double log_weight,
                       const double *reference, const double *reference_log_weight, double *cost)
 {
-  enum { TOGETHER = 64 };
   const size_t components = model->components, p = model->dimensions, n = components * p;
   const double *t = theta + offsets_at(model) + component * p, *u = theta + scales_at(model) + component * p;
   const double *reference_t = reference + offsets_at(model), *reference_u = reference + scales_at(model);
@@ -639,6 +659,14 @@ static int identity_is_best(size_t n, double (*cost)[MOST_COMPONENTS], const siz
   return gain <= 4 * DBL_EPSILON * size;
 }
 
+static int nearest_are_own(size_t n, double (*cost)[MOST_COMPONENTS])
+{
+  for (size_t k = 0; k < n; k++)
+    for (size_t s = 0; s < n; s++)
+      if (!(cost[k][s] >= cost[k][k])) return 0;
+  return 1;
+}
+
 static double log_ratio(const mixture *model, const double *theta, size_t k)
 {
   return k + 1 < model->components ? theta[k] : 0;
@@ -692,8 +720,10 @@ static int relabel(const void *self, const double *reference, double *theta)
   log_weights(model, reference, reference_weight);
   for (size_t k = 0; k < components; k++)
     distances(model, theta, k, weight[k], reference, reference_weight, cost[k]);
-  assign(components, cost, taken);
-  if (identity_is_best(components, cost, taken))
+  /* where everyone is nearest to their own place, as is usual, there is nothing to assign */
+  const int settled = nearest_are_own(components, cost);
+  if (!settled) assign(components, cost, taken);
+  if (settled || identity_is_best(components, cost, taken))
     for (size_t s = 0; s < components; s++) taken[s] = s;
   settle_ties(model, reference, theta, taken);
   for (size_t s = 0; s < components; s++)
