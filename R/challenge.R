@@ -9,7 +9,7 @@ challenged_run <- function(out, problem, walk) {
   if (!isTRUE(problem$settings$search > 0) || is.null(out$audit_unreached)) return(out)
   told <- function(out, first, again = NULL) structure(out, challenge = list(walks = 1 + !is.null(again), work = work_of(first) + work_of(again)))
   lost <- drop(out$audit_unreached)
-  if (lost <= chance(nrow(out$draws)) || is.null(uneven_weights(audit_weights(out), AUDIT_LEAST_ESS[["several"]]))) return(told(out, out))
+  if (lost <= chance(nrow(out$draws)) || is.null(uneven_weights(audit_weights(out), AUDIT_DOUBTED_ESS))) return(told(out, out))
   again <- problem
   again$settings$shuffle <- 1
   again$settings$restarts <- 0

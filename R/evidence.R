@@ -96,7 +96,7 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   if (method$estimator == "variational") check_for_variational(model)
   method <- if (is_latent(model)) latent_method(method) else settle(method, model)
   settings <- method$settings
-  if (identical(settings$audit_draws, 0)) settings$audit_draws <- audit_draws(encoded$n)
+  if (identical(settings$audit_draws, 0)) settings$audit_draws <- audit_draws(encoded$n, may_have_modes(model))
   list(
     model_type = model$name, model_args = encoded$args, estimator = method$estimator, settings = settings,
     kernels = lapply(method$kernels, function(k) list(name = k$name, args = lapply(k$args, as.double))),
@@ -113,5 +113,5 @@ check_gradients <- function(model, method) {
          "none: use nested(), or smc(kernel = slice()), or give custom_model() its `gradient` and `prior_gradient`.")
 }
 
-# A thousand where they cost next to nothing, down to a hundred for very large data.
-audit_draws <- function(n) min(1000, max(100, ceiling(2e7 / n)))
+# As many as cost next to nothing, down to a hundred for very large data; more where weights may be uneven.
+audit_draws <- function(n, several) min(if (several) 4000 else 1000, max(100, ceiling(2e7 / n)))

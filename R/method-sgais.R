@@ -15,7 +15,7 @@
 #' @param early A list of settings of the early phase, in which gradients and accept steps use the full data: `rows`
 #'   (until so many are seen), `particles`, `ess`, `chunk` (a share), `first` (rows of the first chunk), `kernel`,
 #'   `steps`, and `work` (moves times rows of each distribution, at the least, so that few rows get more moves). What is
-#'   left out keeps its default; `kernel`, `steps` and `work` grow with the components of a mixture.
+#'   left out keeps its default; `kernel`, `steps`, `work` and `particles` depend on the components of a mixture.
 #' @param resampling `"systematic"`, `"stratified"`, `"multinomial"`, `"residual"`, or `"none"`.
 #' @param threshold Resample when the effective sample size falls under this share of the particles; 1 is always.
 #' @param order `"shuffled"`, the default, walks the rows in random order, which is faster, more accurate, and fair for
@@ -25,7 +25,7 @@
 #'   mixture than the one the walk ended in. Where there is one, importance sampling around it is the estimate, or if its weights
 #'   are too uneven another walk, and the fit says so.
 #' @param audit Whether to check the result by importance sampling of the whole posterior at the end.
-#' @param audit_draws Draws of the audit; `NULL` takes 1,000 for small data, fewer for large, at least 100.
+#' @param audit_draws Draws of the audit; `NULL` takes 1,000 for small data (4,000 for mixtures), fewer for large, at least 100.
 #' @param rate,friction Learning rate per observation and friction of the published [sghmc()] kernel; only for
 #'   `preset = "paper"`.
 #' @param preset `"default"`, or `"paper"` for the published algorithm to the letter: 10 particles, target effective
@@ -108,11 +108,19 @@ sgais <- function(particles = 50, steps = 5, ess = 0.5, kernel = baoab(), batch 
   first <- c(stage(early$particles, 1, early$kernel$mass, early$steps,
                    list(schedule = "adaptive", ess = early$ess), resampling$resampling, resampling$threshold),
              list(work = early$work, until = early$rows, chunk_least = early$first, chunk_fraction = early$chunk))
-  method <- do.call(new_method, c(list("sgais", call, list(first, late(2)), list(early$kernel, kernel)), common,
+  refuge <- c(stage(REFUGE_PARTICLES, 1, early$kernel$mass, early$steps,
+                    list(schedule = "adaptive", ess = REFUGE_PARTICLES / 2), resampling$resampling, resampling$threshold),
+              chunk_settings(chunk))
+  method <- do.call(new_method, c(list("sgais", call, list(first, late(2), refuge), list(early$kernel, kernel)), common,
                                   list(correct = TRUE, search = restart * SEARCH_STARTS, restarts = as.double(restart && !common$shuffle))), quote = TRUE)
   method$open <- early$open
   method
 }
+
+# Where control variates fail, as on posteriors that are nothing like a normal density, exact densities take over.
+REFUGE_PARTICLES <- 100
+
+SEVERAL_LAG <- 8
 
 # Climbs from the prior for modes that the particles have missed.
 SEARCH_STARTS <- 64
@@ -123,11 +131,11 @@ chunk_settings <- function(chunk, name = "chunk") {
   list(chunk_least = check_count(chunk, name), chunk_most = chunk)
 }
 
-# Moves of the early phase that the user left open: a posterior that may have several modes needs more of them, above
-# all while rows are few.
+# What the user left open of the early phase: a posterior that may have several modes needs more moves, above all while rows are
+# few, and fewer particles then do.
 early_moves <- function(components = 1) {
-  if (components == 1) return(list(kernel = hmc(), steps = 1, work = 0))
-  list(kernel = hmc(leapfrog = 4), steps = max(2, components - 1), work = 150 * components)
+  if (components == 1) return(list(kernel = hmc(), steps = 1, work = 0, particles = 200))
+  list(kernel = hmc(leapfrog = 4), steps = max(2, components - 1), work = 60 * components, particles = 100)
 }
 
 #' A method's open choices made for a model
@@ -137,18 +145,23 @@ settle <- function(method, model) {
   if (length(method$open) == 0 || !may_have_modes(model) || is.null(model$components)) return(method)
   moves <- early_moves(model$components)[method$open]
   if (!is.null(moves$kernel)) method$kernels[[1]] <- moves$kernel
+  # particles that keep to a mode remember for longer where they come from
+  method$settings$lag <- SEVERAL_LAG
+  early_ess <- method$settings$`1.ess` / method$settings$`1.particles`
   for (name in setdiff(names(moves), "kernel")) method$settings[[paste0("1.", name)]] <- moves[[name]]
+  if (!is.null(moves$particles)) method$settings$`1.ess` <- min(moves$particles, early_ess * moves$particles)
+  if (!is.null(moves$steps)) method$settings$`3.steps` <- moves$steps
   method
 }
 
 may_have_modes <- function(model) inherits(model, "gaussian_mixture") && model$components > 1 || isTRUE(model$modes == "several")
 
 early_settings <- function(early) {
-  defaults <- list(rows = 1000, particles = 200, ess = 0.9, chunk = 0.2, first = 10, kernel = NULL, steps = NULL, work = NULL)
+  defaults <- list(rows = 1000, particles = NULL, ess = 0.9, chunk = 0.2, first = 10, kernel = NULL, steps = NULL, work = NULL)
   if (!is.list(early) || (length(early) && is.null(names(early)))) refuse(early, "early", "a named list")
   unknown <- setdiff(names(early), names(defaults))
   if (length(unknown)) fail("`early` must hold only ", show_names(names(defaults), 9), ", not `", unknown[1], "`.")
-  open <- names(which(vapply(c("kernel", "steps", "work"), function(name) is.null(early[[name]]), TRUE)))
+  open <- names(which(vapply(c("kernel", "steps", "work", "particles"), function(name) is.null(early[[name]]), TRUE)))
   early <- utils::modifyList(utils::modifyList(defaults, early_moves()[open]), early)
   particles <- check_count(early$particles, "early$particles", 2, 1e6)
   list(

@@ -136,7 +136,10 @@ normalise <- function(log_weights) {
 COLLAPSED_ESS <- 1.5  # effective particles at the worst moment
 # Share of its draws that must count, of those that would were the posterior normal around its peaks.  With several modes a
 # proposal may miss a part of the posterior, which shows in the weights only when a draw happens to fall there: less is forgiven.
-AUDIT_LEAST_ESS <- c(one = 0.25, several = 0.3)
+AUDIT_LEAST_ESS <- c(one = 0.25, several = 0.6)
+# With fewer their spread says too little of the error: it counts so many times, and the audit only if it is still the better one.
+AUDIT_DOUBTED_ESS <- 0.1
+AUDIT_DOUBT <- 3
 AUDIT_MOST_K <- 0.7     # Pareto shape of its weights
 AUDIT_MOST_Z <- 4       # joint standard errors between audit and sampler
 
@@ -150,6 +153,9 @@ audit_of <- function(figures, sampler, least_ess) {
          modes = drop(figures$audit_modes), draws = draws),
     audit_weights(figures), list(unreached = drop(figures$audit_unreached))
   )
+  doubted <- isTRUE(audit$ess < least_ess * audit$ideal && audit$ess >= AUDIT_DOUBTED_ESS * audit$ideal)
+  if (doubted) audit$se <- AUDIT_DOUBT * audit$se
+  if (doubted && audit$se < sampler$se) least_ess <- AUDIT_DOUBTED_ESS
   audit$reason <- audit_reason(audit, sampler, drop(figures$audit_failed) != 0, least_ess)
   audit$passed <- is.null(audit$reason)
   audit
@@ -159,11 +165,11 @@ audit_reason <- function(audit, sampler, failed, least_ess) {
   prefix <- "The audit does not count, the sampler's own estimate is reported: "
   if (failed) return(paste0(prefix, "no peak of the posterior with definite curvature was found."))
   if (!is.finite(audit$log_evidence)) return(paste0(prefix, "its weights are not finite."))
-  # what the sampler misses, if it is nowhere near some modes, explains that much of the gap
+  # importance sampling whose weights are even may have missed a part of the posterior, but has invented none: only a sampler that
+  # has found more speaks against it
   gap <- audit$log_evidence - sampler$log_evidence
-  gap <- sign(gap) * min(abs(gap), abs(gap - audit$unreached))
   joint <- sqrt(audit$se^2 + sampler$se^2)
-  apart <- abs(gap) > AUDIT_MOST_Z * joint
+  apart <- -gap > AUDIT_MOST_Z * joint
   reason <- if (audit$ess < least_ess * audit$ideal) {
     sprintf("only %.0f%% of its draws count, where %.0f%% would if the posterior were close to normal", 100 * audit$ess,
             100 * audit$ideal)

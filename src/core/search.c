@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { CANDIDATES = 500, MORE = 10 };
+enum { MORE = 10 };
 
 void le_search_alloc(le_search *search, const le_target *target, size_t starts, size_t rows, le_arena *arena)
 {
@@ -13,10 +13,11 @@ void le_search_alloc(le_search *search, const le_target *target, size_t starts, 
   search->d = d;
   search->starts = starts < LE_SEARCH_STARTS_MOST ? starts : LE_SEARCH_STARTS_MOST;
   search->rows = rows;
+  search->candidates = starts > 16 ? 500 : 200;
   search->few.width = target->ops->width(target->model);
-  search->candidate = le_arena_doubles(arena, CANDIDATES * d);
-  search->value = le_arena_doubles(arena, CANDIDATES);
-  search->order = le_arena_indices(arena, CANDIDATES);
+  search->candidate = le_arena_doubles(arena, search->candidates * d);
+  search->value = le_arena_doubles(arena, search->candidates);
+  search->order = le_arena_indices(arena, search->candidates);
   search->scale = le_arena_doubles(arena, d);
   search->start = le_arena_doubles(arena, search->starts * d);
 }
@@ -50,19 +51,19 @@ static le_status take_few(le_search *search, const le_target *target, size_t wan
 static le_status scatter(le_search *search, le_target *target, const gsl_rng *rng)
 {
   const size_t d = search->d;
-  for (size_t i = 0; i < CANDIDATES; i++) target->ops->draw_prior(target->model, rng, search->candidate + i * d);
+  for (size_t i = 0; i < search->candidates; i++) target->ops->draw_prior(target->model, rng, search->candidate + i * d);
   for (size_t j = 0; j < d; j++) {
     double mean = 0, square = 0;
-    for (size_t i = 0; i < CANDIDATES; i++) mean += search->candidate[i * d + j] / CANDIDATES;
-    for (size_t i = 0; i < CANDIDATES; i++) square += pow(search->candidate[i * d + j] - mean, 2) / CANDIDATES;
+    for (size_t i = 0; i < search->candidates; i++) mean += search->candidate[i * d + j] / search->candidates;
+    for (size_t i = 0; i < search->candidates; i++) square += pow(search->candidate[i * d + j] - mean, 2) / search->candidates;
     search->scale[j] = square > 0 && isfinite(square) ? sqrt(square) : 1;
   }
-  for (size_t from = 0; from < CANDIDATES; from += target->m) {
-    const size_t n = CANDIDATES - from < target->m ? CANDIDATES - from : target->m;
+  for (size_t from = 0; from < search->candidates; from += target->m) {
+    const size_t n = search->candidates - from < target->m ? search->candidates - from : target->m;
     LE_TRY(le_target_density(target, n, search->candidate + from * d, search->value + from));
   }
-  for (size_t i = 0; i < CANDIDATES; i++) search->value[i] = -search->value[i];
-  gsl_sort_index(search->order, search->value, 1, CANDIDATES);
+  for (size_t i = 0; i < search->candidates; i++) search->value[i] = -search->value[i];
+  gsl_sort_index(search->order, search->value, 1, search->candidates);
   const size_t best = (search->starts + 1) / 2;
   for (size_t k = 0; k < search->starts; k++)
     memcpy(search->start + k * d, search->candidate + (k < best ? search->order[k] : k) * d, d * sizeof(double));

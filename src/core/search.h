@@ -11,7 +11,7 @@
 enum { LE_SEARCH_STARTS_MOST = 256 };
 
 typedef struct le_search {
-  size_t d, starts, rows; /* rows of the first climbs */
+  size_t d, starts, candidates, rows; /* draws to choose starts from; rows of the first climbs */
   le_store few;
   double *candidate, *value, *scale;
   size_t *order;

@@ -41,14 +41,17 @@ typedef enum walk_phase {
 enum { CHANGE_ROWS = 200 };
 /* By what factor curvature and particles may differ on the length of a step. */
 static const double CURVATURE_OFF = 5;
+/* What gradients and particles may be like before control variates are given up, and pairs of gradients that are compared. */
+enum { NOISE_PAIRS = 4 };
+static const double NOISE_MOST = 0.5, WIDE_MOST = 2;
 static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
 /* Squared distance per dimension, at the precision of its rows, at which a peak of the search is taken for one that is known. */
 static const double SEARCH_NEAR = 4;
 
-enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 13, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, SEARCH_ROWS = 2000 };
+enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 14, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, SEARCH_ROWS = 2000 };
 static const char *const trace_names[TRACE_COLUMNS] = {
     "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "ess",
-    "acceptance", "step_size", "particles",    "temperature", "restarts",     "evaluations", "seconds"};
+    "acceptance", "step_size", "particles",    "temperature", "noise",        "restarts",    "evaluations", "seconds"};
 
 typedef struct walk {
   le_context *context;
@@ -81,8 +84,11 @@ typedef struct walk {
   double chunk_ess;  /* smallest effective size in this chunk, as a share of the particles */
   size_t regained;   /* rows seen when the walk last started again: until it is there it leaves no trace */
   double restarts;
+  double noise;      /* of the gradients in this chunk, see gradient_noise */
+  size_t refuge;     /* rows at which control variates get another chance, 0 while they have not failed */
   double banked;     /* log Z of finished chunks, when weights are replaced by their mean */
   double banked_variance;
+  double *twin; /* most x d */
   double *theta, *log_weight, *chunk_value, *weight, *swap, *work, *prior_variance;
   double *anchor_info, *chunk_info; /* information at the anchor, over rows seen and chunk */
   double *precision, *centre, *labels;
@@ -151,6 +157,7 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   w->store.width = problem->ops->width(problem->model);
   w->theta = le_arena_doubles(&w->arena, most * d);
   w->swap = le_arena_doubles(&w->arena, most * d);
+  w->twin = le_arena_doubles(&w->arena, most * d);
   w->log_weight = le_arena_doubles(&w->arena, most);
   w->chunk_value = le_arena_doubles(&w->arena, most);
   w->weight = le_arena_doubles(&w->arena, most);
@@ -314,6 +321,7 @@ static le_status add_trace(walk *w, double n, double lambda, double steps)
                                      report.step_size,
                                      (double)w->m,
                                      temperature(w),
+                                     w->noise,
                                      w->restarts,
                                      w->target.likelihoods + w->target.gradients,
                                      w->seconds};
@@ -426,7 +434,7 @@ static int anchor_is_stale(walk *w)
   return le_quadratic_form(w->precision, w->d, shift, product) > (double)w->d;
 }
 
-static le_status open_controlled_chunk(walk *w)
+static le_status open_chunk_at_anchor(walk *w)
 {
   const size_t d = w->d;
   le_gradient *g = &w->gradient[w->stage];
@@ -445,6 +453,52 @@ static le_status open_controlled_chunk(walk *w)
   if (w->model->information)
     LE_TRY(le_target_information(&w->target, w->target.seen, w->target.seen + w->target.chunk, 1, g->anchor,
                                  w->chunk_info));
+  return LE_OK;
+}
+
+/* How much variance the gradients of mini-batches have, from pairs of them, on the scale on which the posterior's own is 1. */
+static le_status gradient_noise(walk *w)
+{
+  const size_t d = w->d, m = w->m;
+  le_gradient *g = &w->gradient[w->stage];
+  const le_metric *metric = &w->metric[w->stage][0];
+  double sum = 0, *one = w->swap, *kick = w->work + 2 * d * d;
+  w->noise = 0;
+  if (w->model->traits & LE_MODEL_QUADRATIC && g->second_order) return LE_OK;
+  for (int pair = 0; pair < NOISE_PAIRS; pair++) {
+    LE_TRY(le_gradient_estimate(g, &w->target, m, w->theta, one));
+    LE_TRY(le_gradient_estimate(g, &w->target, m, w->theta, w->twin));
+    for (size_t i = 0; i < m; i++) {
+      for (size_t j = 0; j < d; j++) w->twin[i * d + j] -= one[i * d + j];
+      le_metric_kick(metric, w->twin + i * d, kick);
+      sum += le_dot(kick, kick, d);
+    }
+  }
+  w->noise = sum / (2 * NOISE_PAIRS * (double)(m * d));
+  return LE_OK;
+}
+
+/* Control variates work where the posterior is close enough to normal around one anchor.  Where their gradients are all noise, or
+ * particles do not lie as wide as the curvature says, a last stage of exact densities takes over, until rows have doubled. */
+static le_status open_controlled_chunk(walk *w)
+{
+  LE_TRY(open_chunk_at_anchor(w));
+  const size_t last = w->settings.stages - 1;
+  if (stage_of(w)->metric != LE_METRIC_FROM_CURVATURE) return LE_OK;
+  LE_TRY(anchored_precision(w, w->precision));
+  const int definite = le_metric_set_precision(&w->metric[w->stage][0], w->precision) == LE_OK;
+  if (definite) LE_TRY(gradient_noise(w));
+  if (last < 2) return LE_OK;
+  const double wide = temperature(w);
+  if (definite && w->noise < NOISE_MOST && !(wide > WIDE_MOST || wide < 1 / WIDE_MOST)) {
+    if (w->m != stage_of(w)->particles) resample(w, stage_of(w)->particles);
+    w->refuge = 0;
+    return LE_OK;
+  }
+  w->gradient[w->stage].anchored = 0;
+  w->refuge = 2 * w->target.seen;
+  if (w->m != w->settings.stage[last].particles) resample(w, w->settings.stage[last].particles);
+  enter_stage(w, last);
   return LE_OK;
 }
 
@@ -479,6 +533,12 @@ static le_status open_chunk(walk *w, le_progress *progress)
   }
   const size_t seen = w->target.seen, there = w->store.n - seen;
   while (w->stage + 1 < w->settings.stages && (double)seen >= stage_of(w)->until) next_stage(w);
+  if (w->refuge && seen >= w->refuge) {
+    /* particles stay as many as they are until it is known whether they go on like this */
+    const size_t m = w->m;
+    enter_stage(w, w->stage - 1);
+    w->m = m;
+  }
   const le_stage *stage = stage_of(w);
   if (there == 0 && w->closed) {
     w->phase = w->settings.rounds ? COLLECT : w->settings.audit && seen > 0 ? (w->settings.search ? SEARCH : AUDIT) : FINISHED;
@@ -500,6 +560,7 @@ static le_status open_chunk(walk *w, le_progress *progress)
   w->target.lambda = 0;
   w->chunk_steps = w->fixed = 0;
   w->chunk_ess = 1;
+  w->noise = NAN;
   if (stage->gradient == LE_GRADIENT_CONTROL) LE_TRY(open_controlled_chunk(w));
   w->phase = REWEIGHT;
   return LE_OK;
@@ -553,6 +614,7 @@ static le_status start_again(walk *w)
   w->target.seen = w->target.chunk = 0;
   w->target.lambda = 0;
   w->target.labels = NULL;
+  w->refuge = 0;
   w->banked = w->banked_variance = 0;
   for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].anchored = 0;
   enter_stage(w, 0);
@@ -1078,10 +1140,10 @@ static void walk_archive(void *self, le_archive *archive)
   le_archive_double(archive, &w->target.gradients);
   le_archive_int(archive, &w->closed);
   le_archive_int(archive, &w->skip_moves);
-  size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed, &w->at, &w->regained};
+  size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed, &w->at, &w->regained, &w->refuge};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
   double *const figure[] = {&w->chunk_ess, &w->banked, &w->banked_variance, &w->lambda_steps,
-                            &w->seconds,   &w->restarts};
+                            &w->seconds,   &w->restarts, &w->noise};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   le_archive_doubles(archive, w->theta, m * w->d);
   le_archive_doubles(archive, w->log_weight, m);

@@ -138,7 +138,7 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
   memset(settings, 0, sizeof *settings);
   settings->stages = (size_t)le_args_number(args, "stages", 1);
   if (settings->stages < 1 || settings->stages > LE_STAGES_MOST)
-    return le_fail(error, LE_BAD_ARGUMENT, "A walk has one or two stages, not %d.", (int)settings->stages);
+    return le_fail(error, LE_BAD_ARGUMENT, "A walk has one to three stages, not %d.", (int)settings->stages);
   settings->shuffle = le_args_number(args, "shuffle", 0) != 0;
   settings->mean_weights = le_args_number(args, "mean_weights", 0) != 0;
   settings->correct = le_args_number(args, "correct", 0) != 0;

@@ -37,7 +37,7 @@ typedef struct le_stage {
   le_metric_kind metric_kind;
 } le_stage;
 
-enum { LE_STAGES_MOST = 2 };
+enum { LE_STAGES_MOST = 3 };
 
 typedef struct le_walk_settings {
   size_t stages;

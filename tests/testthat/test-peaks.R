@@ -133,9 +133,9 @@ test_that("uneven weights are told", {
     expect_lt(fit$peaks$ess, 0.5)
     expect_null(run(truth_problem(name))$failed)
   }
-  tail <- list(ess = 0.9, pareto_k = 0.8)
+  tail <- list(ess = 0.9, ideal = 1, pareto_k = 0.8)
   expect_match(uneven_weights(tail, 0.25), "heavy tail (Pareto k 0.80)", fixed = TRUE)
-  expect_null(uneven_weights(list(ess = 0.9, pareto_k = NA), 0.25))
+  expect_null(uneven_weights(list(ess = 0.9, ideal = 1, pareto_k = NA), 0.25))
 })
 
 test_that("several runs are averaged", {
@@ -316,8 +316,8 @@ test_that("draws of exact() and laplace() are the posterior's where that is norm
 # Settings -----------------------------------------------------------------------------------------------------------
 
 test_that("bad settings are refused before the run", {
-  for (starts in list(0, 17, 1.5, NA, Inf, "many", 2:3))
-    refused(laplace(starts), "`starts` must be a whole number between 1 and 16")
+  for (starts in list(0, 257, 1.5, NA, Inf, "many", 2:3))
+    refused(laplace(starts), "`starts` must be a whole number between 1 and 256")
   for (importance in list(-1, 2.5, NA, Inf, NULL, "some", 1:2, 1e7))
     refused(laplace(importance = importance), "`importance` must be a whole number between 0 and 1000000")
   refused(laplace(importance = 1), "`importance` must be 0 or at least 2 draws, not 1.")

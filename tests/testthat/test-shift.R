@@ -1,4 +1,4 @@
-# Streams whose law changes on the way: the walk starts again, and a challenger looks for what it left behind.
+# Streams whose law changes on the way: the walk starts again, and the audit searches for what it left behind.
 
 stream <- with_own_seed(test_seed(1), c(rnorm(200, rep(c(0, 6), 100)), rnorm(600, rep(c(0, 30, 36), 200))))
 two <- gaussian_mixture(components = 2)
@@ -19,8 +19,8 @@ test_that("a walk that is led from one law to another ends far too low, one that
   expect_equal(utils::tail(fit$trace$n, 1), length(stream))
   # the first row after the change that the trace has is where it started again
   expect_gt(fit$trace$n[which(restarts == 1)[1]], 200)
-  # and the challenger is satisfied
-  expect_false(any(grepl("Another mode", fit$warnings)))
+  # and the search is satisfied
+  expect_false(any(grepl("no particle is near", fit$warnings)))
 })
 
 test_that("nothing starts again where nothing changes", {
@@ -32,18 +32,20 @@ test_that("nothing starts again where nothing changes", {
   expect_equal(max(evidence(linear_regression(y ~ x), line, sgais(order = "given"), seed = 1, progress = FALSE)$trace$restarts), 0)
 })
 
-test_that("a challenger finds the mode that a walk has left behind, and the fit says so", {
+test_that("the audit finds the mode that a walk has left behind, and the fit says so", {
   method <- quick()
   method$settings$restarts <- 0
   fit <- run(method)
   expect_lt(fit$sampler$log_evidence, truth - 100)
   expect_lt(abs(fit$log_evidence - truth), 0.5)
   expect_identical(fit$source, "audit")
-  expect_match(fit$warnings, "Another mode of the posterior explains", all = FALSE)
+  # what the particles have missed is what their estimate lacks
+  expect_lt(abs(fit$sampler$log_evidence + fit$audit$unreached - truth), 6)
+  expect_match(fit$warnings, "modes that no particle is near", all = FALSE)
   expect_match(fit$warnings, "the sampler's own does not count", all = FALSE)
 })
 
-test_that("where importance sampling around the better mode fails, the rows are walked again in random order", {
+test_that("where importance sampling around better modes fails, the rows are walked again in random order", {
   encoded <- encode(two, stream)
   method <- quick()
   method$settings$restarts <- 0
@@ -54,15 +56,32 @@ test_that("where importance sampling around the better mode fails, the rows are 
     conduct(problem, encoded$rows)
   }
   first <- walk(problem)
-  again <- challenged_run(first, problem, two, encoded, method, walk, peaks = NULL)
+  expect_identical(trace_of(challenged_run(first, problem, walk)), trace_of(first))
+  expect_equal(walked, 1)
+  first$audit_pareto_k[] <- 2
+  again <- challenged_run(first, problem, walk)
   expect_equal(walked, 2)
-  expect_identical(attr(again, "challenge")$won, "walk")
+  expect_equal(attr(again, "challenge")$walks, 2)
+  expect_lt(drop(again$audit_unreached), 0.1)
   # nobody's time is forgotten
   expect_gt(attr(again, "challenge")$work[["seconds"]], drop(first$seconds))
   expect_lt(abs(drop(again$log_evidence[1]) - truth), 6)
   trace <- trace_of(again)
   expect_equal(utils::tail(trace$restarts, 1), 1)
   expect_equal(utils::head(trace$log_evidence, -1), utils::head(trace_of(first)$log_evidence, -1))
+})
+
+test_that("the search finds modes that are hard to come by, and leaves alone what has none", {
+  # five bumps, two components: which pairs are taken together is decided early
+  bumps <- with_own_seed(test_seed(5), matrix(rnorm(2000, rep(c(-9, -4, 0, 5, 9), 400)), ncol = 1))
+  f <- model_functions(two, bumps)
+  best <- max(vapply(1:5, function(s) evidence(two, bumps, laplace(starts = 200), seed = s)$log_evidence, 0))
+  for (seed in 1:5) {
+    fit <- evidence(two, bumps, sgais(), seed = test_seed(seed), progress = FALSE)
+    expect_lt(abs(fit$audit$log_evidence - best), 0.5)
+    expect_gte(fit$audit$unreached, 0)
+  }
+  expect_equal(run(quick(restart = FALSE))$audit$unreached, 0)
 })
 
 test_that("a run that starts again can be saved at any moment", {
