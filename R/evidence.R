@@ -29,11 +29,14 @@
 #'     [variational()], `"laplace"`, `"importance"`, `"bic"`, `"exact"` and `"variational"`.}
 #'   \item{`n`}{Number of observations.}
 #'   \item{`trace`}{A data frame with a row for each chunk (or, if all data are annealed together, each step): `n`,
-#'     `lambda`, `log_evidence`, `se`, `lambda_steps`, `ess`, `acceptance`, `step_size`, `particles`, `temperature`, `restarts`,
+#'     `lambda`, `log_evidence`, `se`, `lambda_steps`, `shortest` (annealing step), `ess`, `acceptance`, `step_size`, `particles`, `temperature` (how
+#'     wide the particles lie, 1 when right), `noise` (of the gradients, in units of the posterior's own variance), `drift` (of the
+#'     particles from the anchor of the control variates, likewise), `restarts`,
 #'     `evaluations`, `seconds`. Nested sampling has a row for each round, with `steps`, `log_lik`, `log_volume` and
 #'     `renewal`; methods without a path have none.}
 #'   \item{`sampler`}{The sampler's own estimate: `log_evidence`, `se`, and its weighted particles `draws` and
-#'     `log_weights`.}
+#'     `log_weights`; with control variates `heating`: their `temperature`, by how many nats it makes the estimate too high (`bias`,
+#'     with its `se`), and the part of that which is due to mini-batches (`batches`), the rest being the step size's.}
 #'   \item{`audit`}{The audit's: `log_evidence`, `se`, `laplace` (the Laplace approximation), `modes`, `ess` (share of
 #'     draws that count), `ideal` (the share that would if the posterior were normal around its peaks), `pareto_k`, `unreached` (by how
 #'     many nats modes that no particle is near make it larger, for mixtures), `passed`, `reason`; `NULL` without one.}

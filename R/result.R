@@ -66,6 +66,7 @@ one_run <- function(out, method, modes = "one") {
     log_evidence = drop(figures$log_evidence), se = drop(figures$se), draws = t(out$draws),
     log_weights = normalise(log_weights)
   )
+  if (!is.null(trace$temperature)) sampler$heating <- heating(trace, ncol(sampler$draws), method)
   nested <- nested_of(figures, trace, method$settings$live)
   if (isTRUE(method$settings$published == 1)) sampler$log_evidence <- drop(figures$published)
   power <- power_of(figures, sampler)
@@ -90,6 +91,8 @@ one_run <- function(out, method, modes = "one") {
       "standard error says little. Use more annealing steps, more particles, or another method."
     ),
     if (!collapsed) sudden_row(trace, method),
+    if (headline$source == "sampler") heating_warning(sampler$heating),
+    if (headline$source == "sampler") labour_warning(trace, method),
     if (!is.finite(headline$log_evidence)) {
       if (method$name == "bridge")
         "The draws are too few, or too much alike, to fit a normal density to: use more `particles` or `draws`."
@@ -102,6 +105,36 @@ one_run <- function(out, method, modes = "one") {
     work = if (is.null(attr(out, "challenge"))) work_of(out) else attr(out, "challenge")$work
   )
 }
+
+# Particles that lie too wide or too narrow, all along the way, cost (d / 2) (T - 1) nats for each power of e that the rows grow by;
+# gradients' noise alone makes T = 1 + NOISE_HEATS noise with the default kernel, and what is left is due to its step size.
+heating <- function(trace, d, method) {
+  rows <- which(!is.na(trace$temperature) & trace$n > trace$n[1])
+  if (length(rows) < 3) return(NULL)
+  growth <- log(trace$n[rows] / trace$n[rows - 1])
+  excess <- trace$temperature[rows] - 1
+  noise <- sqrt(sum(growth^2 * 2 / (pmax(trace$ess[rows], 1) * d)))
+  list(temperature = 1 + sum(growth * excess) / sum(growth), bias = -d / 2 * sum(growth * excess), se = d / 2 * noise,
+       batches = -d / 2 * NOISE_HEATS * sum(growth * ifelse(is.na(trace$noise[rows]), 0, trace$noise[rows])))
+}
+NOISE_HEATS <- 0.2
+
+heating_warning <- function(heating) {
+  if (is.null(heating) || heating$bias > -1 || heating$bias > -4 * heating$se) return(NULL)
+  sprintf(paste("The particles lie too wide, as if at a temperature of %.2f: the estimate is probably about %s nats too low. Use shorter or",
+                "more steps of the kernel, or larger batches."), heating$temperature, format(signif(-heating$bias, 2), scientific = FALSE))
+}
+
+# More steps than a chunk ever takes where rows are like those before.
+labour_warning <- function(trace, method) {
+  if (is.null(trace$lambda_steps) || is.null(trace$shortest) || isTRUE(method$settings$`1.whole` == 1)) return(NULL)
+  hard <- trace$n >= HARD_FROM & trace$lambda_steps > HARD_STEPS
+  if (!any(hard)) return(NULL)
+  sprintf("The rows up to number %s came as a surprise: %s annealing steps took them up, and the estimate may be too low.",
+          count(trace$n[hard][1]), count(trace$lambda_steps[hard][1]))
+}
+HARD_FROM <- 500
+HARD_STEPS <- 25
 
 # Latent variables are drawn row by row: where hardly a particle can take a row up, those before did not lead up to it.
 sudden_row <- function(trace, method) {

@@ -1,103 +1,239 @@
-# The evidence of a linear regression on up to a million rows, against what is exact.
+# A million rows: every method of the SGAIS article's comparison on the same data, and the default on fresh data.
 #
-#   Rscript bench/million.R [data sets of each size = 10]
+#   Rscript bench/million.R compare   [directory = bench/results] [rows = 1e6]
+#   Rscript bench/million.R fresh     [data sets = 10] [directory] [rows]
+#   Rscript bench/million.R calibrate [runs = 200] [directory] [rows = 1e5]
+#   Rscript bench/million.R draw      [directory]
 #
-# Every data set is simulated anew: an intercept and five covariates, coefficients and noise from the prior and the
-# likelihood.  For each there is the default sgais() and the published algorithm, sgais(preset = "paper").  A run tells
+# `compare`: linear regression (6 coefficients), softmax regression (44) and a mixture (5 components in the plane, 24 parameters) at
+# 10^3, 10^4, .. rows; one data set, its first rows for the smaller sizes; a method is left out where its last time says that it
+# would need more than ten minutes. Writes million.csv. If the environment variable YARDSTICK names a PyTorch implementation of the
+# published algorithm (options --model --method --N --data --seed --grad, a line of JSON with cpu_s, obs_grads, obs_liks, logZ), it
+# runs on the same data.
+# `fresh`: new data, coefficients and all, for each run of sgais() with and without its audit; a second mixture's components overlap.
+# Writes million-fresh.csv.  `calibrate`: many seeds on one data set, without the audit; million-calibrate.csv.
 #
-#   sampler, audit   their log evidence less the exact one, in nats, and the standard errors they report;
-#   T                how wide the particles lie: the weighted mean of (theta - m)' P (theta - m) / d, where the exact
-#                    posterior has mean m and precision P.  One when right;
-#   T_plain          the same with equal weights: where the particles are, whatever they weigh.
-#
-# For the published settings (rate 0.1, friction 0.2, mini-batches of 500 rows) the noise of the gradient is expected to
-# heat the particles to T = 1 + 5e-4 n, which costs (d/2) (T - 1) nats.
-#
-# Writes bench/results/million.csv.
+# The reference is the closed form where there is one and importance sampling around the peaks elsewhere, with its standard error.
+# CPU seconds are those of the whole call, data preparation included.
 
 suppressPackageStartupMessages(library(logevidence))
 
-here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE)[1]))
-asked <- commandArgs(trailingOnly = TRUE)
-most <- if (length(asked)) as.integer(asked[[1]]) else 10L
+TOO_LONG <- 600
 
-COVARIATES <- 5
-DIMENSIONS <- COVARIATES + 1
-HEAT <- 5e-4 # expected of the published settings, per row
+linear_data <- function(n) {
+  x <- matrix(rnorm(5 * n), n)
+  list(model = linear_regression(sigma = 1, prior_sd = 1), data = list(x = x, y = as.vector(cbind(x, 1) %*% rnorm(6) + rnorm(n))))
+}
 
-model <- linear_regression(sigma = 1, prior_sd = 1)
+softmax_data <- function(n) {
+  x <- matrix(rnorm(10 * n), n)
+  utility <- cbind(x, 1) %*% matrix(rnorm(44), 11) - log(-log(matrix(runif(4 * n), n)))
+  list(model = softmax_regression(prior_sd = 1), data = list(x = x, y = factor(max.col(utility), 1:4)))
+}
 
-simulated <- function(n, seed) {
+# `apart` pulls the clusters together; each data set has its own places, widths and weights.
+mixture_data <- function(n, apart = 1) {
+  centre <- apart * (rbind(c(-3, -2), c(2.5, 3), c(0, 0), c(3.5, -2.5), c(-2.5, 3)) + rnorm(10, sd = 0.3))
+  sd <- matrix(runif(10, 0.5, 1.2), 5)
+  z <- sample.int(5, n, replace = TRUE, prob = runif(5, 0.5, 1.5) * c(0.3, 0.25, 0.2, 0.15, 0.1))
+  list(model = gaussian_mixture(components = 5), data = centre[z, ] + sd[z, ] * matrix(rnorm(2 * n), n))
+}
+
+PROBLEMS <- list(linear = linear_data, softmax = softmax_data, mixture = mixture_data,
+                 overlapping = function(n) mixture_data(n, 0.6))
+
+METHODS <- list(
+  sgais = sgais(), "sgais, no audit" = sgais(audit = FALSE),
+  "sgais, published" = sgais(preset = "paper"), "sgais, published, rate = 1, steps = 2" = sgais(preset = "paper", rate = 1, steps = 2),
+  "nested, published" = nested(preset = "paper"), "ais, published" = ais(preset = "paper"), laplace = laplace(importance = 400)
+)
+
+first_rows <- function(problem, n) {
+  problem$data <- if (is.matrix(problem$data)) problem$data[seq_len(n), ]
+  else list(x = problem$data$x[seq_len(n), ], y = problem$data$y[seq_len(n)])
+  problem
+}
+
+simulated <- function(name, n, seed) {
   set.seed(seed)
-  x <- matrix(rnorm(n * COVARIATES), n, dimnames = list(NULL, paste0("x", seq_len(COVARIATES))))
-  w <- rnorm(DIMENSIONS)
-  list(x = x, y = as.vector(w[1] + x %*% w[-1] + rnorm(n)))
+  PROBLEMS[[name]](n)
 }
 
-# With unit noise and a standard normal prior.
-exact_posterior <- function(data) {
-  x <- cbind(1, data$x)
-  precision <- crossprod(x) + diag(DIMENSIONS)
-  list(precision = precision, mean = as.vector(solve(precision, crossprod(x, data$y))))
+reference_of <- function(name, problem, n) {
+  if (name == "linear") return(c(model_functions(problem$model, problem$data)$exact(), 0))
+  fits <- lapply(1:3, function(seed) evidence(problem$model, problem$data, laplace(importance = if (n < 1e6) 4000 else 400), seed = seed))
+  value <- vapply(fits, `[[`, 0, "log_evidence")
+  best <- which.max(value)
+  found <- value > value[best] - 0.5
+  c(mean(value[found]), fits[[best]]$se / sqrt(sum(found)))
 }
 
-spread <- function(draws, weights, posterior) {
-  away <- t(draws) - posterior$mean
-  sum(weights * colSums(away * (posterior$precision %*% away))) / DIMENSIONS
+cpu <- function(code) {
+  spent <- system.time(code, gcFirst = FALSE)
+  spent[["user.self"]] + spent[["sys.self"]]
 }
 
-one_run <- function(n, seed, settings, method, data, exact, posterior) {
-  fit <- evidence(model, data, method, seed = seed)
-  particles <- fit$sampler$draws
-  audit <- if (is.null(fit$audit)) list(log_evidence = NA, se = NA) else fit$audit
-  data.frame(
-    n = n, seed = seed, settings = settings, exact = exact,
-    sampler_error = fit$sampler$log_evidence - exact, sampler_se = fit$sampler$se,
-    audit_error = audit$log_evidence - exact, audit_se = audit$se, source = fit$source,
-    T = spread(particles, exp(fit$sampler$log_weights), posterior),
-    T_plain = spread(particles, rep(1 / nrow(particles), nrow(particles)), posterior),
-    seconds = fit$work[["seconds"]]
-  )
+one_run <- function(problem, method, seed) {
+  seconds <- cpu(fit <- evidence(problem$model, problem$data, method, seed = seed, progress = FALSE))
+  data.frame(log_evidence = fit$log_evidence, se = fit$se, source = fit$source, sampler = fit$sampler$log_evidence,
+             sampler_se = fit$sampler$se, cpu = seconds, gradients = fit$work[["gradients"]], likelihoods = fit$work[["likelihoods"]],
+             steps = fit$work[["lambda_steps"]])
 }
 
-runs <- list()
-for (n in c(1e3, 1e4, 1e5, 1e6)) {
-  for (seed in seq_len(most)) {
-    data <- simulated(n, seed)
-    exact <- model_functions(model, data)$exact()
-    posterior <- exact_posterior(data)
-    runs <- c(runs, list(
-      one_run(n, seed, "default", sgais(), data, exact, posterior),
-      one_run(n, seed, "paper", sgais(preset = "paper"), data, exact, posterior)
-    ))
+sizes <- function(most) 10^(3:round(log10(as.numeric(most))))
+
+# ---- the yardstick ----
+
+YARDSTICKS <- list(
+  "sgais, PyTorch" = list(models = c("linear", "softmax", "mixture"), args = c("--method", "sgais")),
+  "sgais, PyTorch, own gradient" = list(models = c("linear", "softmax"), args = c("--method", "sgais", "--grad", "manual"))
+)
+
+yardstick_file <- function(problem) {
+  file <- tempfile(fileext = ".bin")
+  rows <- if (is.matrix(problem$data)) problem$data
+  else cbind(problem$data$x, if (is.factor(problem$data$y)) as.integer(problem$data$y) - 1 else problem$data$y)
+  writeBin(as.vector(t(rows)), file)
+  file
+}
+
+yardstick_run <- function(script, name, n, file, args) {
+  args <- c(script, "--model", if (name == "mixture") "gmm" else name, "--N", sprintf("%.0f", n), "--data", file, "--seed", 1, args,
+            "--maxsec", TOO_LONG)
+  line <- suppressWarnings(system2("/usr/bin/python3", args, stdout = TRUE, stderr = FALSE,
+                                   env = c("OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1")))
+  line <- utils::tail(grep("^[{]", line, value = TRUE), 1)
+  if (length(line) == 0) return(NULL)
+  number <- function(key) as.numeric(sub(paste0(".*\"", key, "\": *([-+0-9.eE]+).*"), "\\1", line))
+  data.frame(log_evidence = number("logZ"), se = NA, source = "yardstick", sampler = number("logZ"), sampler_se = NA,
+             cpu = number("cpu_s"), gradients = number("obs_grads"), likelihoods = number("obs_liks"), steps = number("anneal_steps"))
+}
+
+# ---- the three tables ----
+
+compare <- function(directory = "bench/results", most = "1e6") {
+  script <- Sys.getenv("YARDSTICK")
+  table <- NULL
+  for (name in c("linear", "softmax", "mixture")) {
+    whole <- simulated(name, max(sizes(most)), 1)
+    file <- if (nzchar(script)) yardstick_file(whole)
+    last <- numeric()
+    for (n in sizes(most)) {
+      problem <- first_rows(whole, n)
+      reference <- reference_of(name, problem, n)
+      add <- function(method, run) {
+        if (is.null(run)) return(invisible())
+        row <- cbind(model = name, n = n, method = method, run, reference = reference[1], reference_se = reference[2],
+                     error = run$log_evidence - reference[1])
+        print(row[c("model", "n", "method", "error", "se", "cpu")], row.names = FALSE)
+        table <<- rbind(table, row)
+        last[[method]] <<- run$cpu
+      }
+      worth <- function(method) is.na(last[method]) || 12 * last[[method]] < TOO_LONG
+      for (method in names(METHODS)) if (worth(method)) add(method, one_run(problem, METHODS[[method]], 1))
+      for (method in names(YARDSTICKS)) {
+        yard <- YARDSTICKS[[method]]
+        if (nzchar(script) && name %in% yard$models && worth(method)) add(method, yardstick_run(script, name, n, file, yard$args))
+      }
+      utils::write.csv(table, file.path(directory, "million.csv"), row.names = FALSE)
+    }
   }
-  message(format(n, big.mark = ",", scientific = FALSE), " rows done")
 }
-runs <- do.call(rbind, runs)
 
-folder <- file.path(here, "results")
-dir.create(folder, showWarnings = FALSE)
-utils::write.csv(runs, file.path(folder, "million.csv"), row.names = FALSE)
+fresh <- function(sets = "10", directory = "bench/results", most = "1e6") {
+  table <- NULL
+  for (n in sizes(most)) for (name in names(PROBLEMS)) for (seed in seq_len(as.integer(sets))) {
+    problem <- simulated(name, n, 100 + seed)
+    reference <- reference_of(name, problem, n)
+    for (method in c("sgais", "sgais, no audit")) {
+      run <- one_run(problem, METHODS[[method]], seed)
+      table <- rbind(table, cbind(model = name, n = n, set = seed, method = method, run, reference = reference[1],
+                                  reference_se = reference[2], error = run$log_evidence - reference[1]))
+    }
+    utils::write.csv(table, file.path(directory, "million-fresh.csv"), row.names = FALSE)
+  }
+  print(summarised(table), row.names = FALSE)
+}
 
-# Mean and standard deviation over data sets, and the figures expected of the published settings.
-mean_sd <- function(x, digits) sprintf("%.*f (%.*f)", digits, mean(x), digits, stats::sd(x))
-row_of <- function(group, default) {
-  n <- group$n[1]
-  data.frame(
-    n = format(n, big.mark = ",", scientific = FALSE),
-    sampler = mean_sd(group$sampler_error, if (default) 2 else 1),
-    se = sprintf("%.2f", mean(group$sampler_se)),
-    audit = if (default) mean_sd(group$audit_error, 3) else "",
-    `audit se` = if (default) sprintf("%.3f", mean(group$audit_se)) else "",
-    T = mean_sd(group$T, if (default) 2 else 1), `T plain` = mean_sd(group$T_plain, if (default) 2 else 1),
-    `T expected` = if (default) "1" else sprintf("%.1f", 1 + HEAT * n),
-    `loss expected` = if (default) "0" else sprintf("%.1f", -DIMENSIONS / 2 * HEAT * n),
-    seconds = sprintf("%.2f", stats::median(group$seconds)),
-    check.names = FALSE
-  )
+summarised <- function(table) {
+  parts <- split(table, list(table$method, table$model, table$n), drop = TRUE)
+  do.call(rbind, lapply(parts, function(part) {
+    z <- part$error / sqrt(part$se^2 + part$reference_se^2)
+    data.frame(n = part$n[1], model = part$model[1], method = part$method[1], runs = nrow(part), mean = round(mean(part$error), 3),
+               sd = round(stats::sd(part$error), 3), se = round(mean(part$se), 3), within2 = mean(abs(z) < 2),
+               audited = mean(part$source == "audit"), cpu = round(mean(part$cpu), 3))
+  }))
 }
-for (settings in c("default", "paper")) {
-  cat("\n", settings, " settings, ", most, " data sets each; errors in nats, mean (sd); median seconds of the run\n", sep = "")
-  chosen <- runs[runs$settings == settings, ]
-  print(do.call(rbind, lapply(split(chosen, chosen$n), row_of, default = settings == "default")), row.names = FALSE)
+
+calibrate <- function(runs = "200", directory = "bench/results", most = "1e5") {
+  table <- NULL
+  for (n in sizes(most)) for (name in c("linear", "softmax", "mixture")) {
+    problem <- simulated(name, n, 1)
+    reference <- reference_of(name, problem, n)
+    for (seed in seq_len(as.integer(runs))) {
+      run <- one_run(problem, METHODS[["sgais, no audit"]], seed)
+      table <- rbind(table, cbind(model = name, n = n, method = "sgais, no audit", run, reference = reference[1],
+                                  reference_se = reference[2], error = run$log_evidence - reference[1]))
+    }
+    utils::write.csv(table, file.path(directory, "million-calibrate.csv"), row.names = FALSE)
+  }
+  print(summarised(table), row.names = FALSE)
 }
+
+# ---- pictures ----
+
+draw <- function(directory = "bench/results") {
+  table <- utils::read.csv(file.path(directory, "million.csv"))
+  methods <- unique(table$method)
+  colour <- stats::setNames(grDevices::hcl.colors(length(methods), "Dark 3"), methods)
+  grDevices::png(file.path(directory, "million.png"), 2000, 1350, res = 130)
+  graphics::layout(matrix(c(1:6, 7, 7, 7), 3, byrow = TRUE), heights = c(1, 1, 0.28))
+  graphics::par(mar = c(4, 4.5, 2.5, 1), las = 1)
+  panel <- function(part, y, log, ylab, main) {
+    graphics::plot(part$n, y, log = log, type = "n", xlab = "rows", ylab = ylab, main = main)
+    for (method in methods) {
+      own <- part$method == method
+      graphics::lines(part$n[own], y[own], type = "o", pch = 19, cex = 0.8, col = colour[[method]], lwd = 1 + (method == "sgais"))
+    }
+  }
+  models <- unique(table$model)
+  for (model in models) {
+    part <- table[table$model == model, ]
+    panel(part, pmax(abs(part$error) / part$n, 1e-9), "xy", "|error of log Z| / rows, nats", paste0(model, ": error"))
+  }
+  for (model in models) {
+    part <- table[table$model == model, ]
+    panel(part, part$cpu, "xy", "CPU seconds", paste0(model, ": time"))
+  }
+  graphics::par(mar = c(0, 0, 0, 0))
+  graphics::plot.new()
+  graphics::legend("center", methods, col = colour, lwd = 2, pch = 19, ncol = 3, bty = "n", cex = 1.1)
+  grDevices::dev.off()
+
+  # as the article draws it: log Z / N against N
+  grDevices::png(file.path(directory, "million-log-evidence.png"), 2000, 700, res = 130)
+  graphics::layout(matrix(1:3, 1))
+  graphics::par(mar = c(4, 5, 2.5, 1), las = 1)
+  for (model in models) {
+    part <- table[table$model == model & !grepl("PyTorch|no audit", table$method), ]
+    y <- part$log_evidence / part$n
+    top <- range(part$reference / part$n)
+    limits <- c(max(min(y), top[1] - 3 * diff(top) - 0.1), top[2] + 0.02)
+    graphics::plot(part$n, y, log = "x", type = "n", ylim = limits, xlab = "rows", ylab = "log Z / rows, nats", main = model)
+    graphics::lines(part$n, part$reference / part$n, lwd = 6, col = "grey85")
+    for (method in unique(part$method)) {
+      own <- part$method == method
+      graphics::lines(part$n[own], y[own], type = "o", pch = 19, cex = 0.8, col = colour[[method]])
+    }
+    if (model == models[1]) graphics::legend("bottomright", unique(part$method), col = colour[unique(part$method)], lwd = 2, bty = "n", cex = 0.8)
+  }
+  grDevices::dev.off()
+}
+
+main <- function(what = "fresh", ...) {
+  task <- list(compare = compare, fresh = fresh, calibrate = calibrate, draw = draw)[[what]]
+  if (is.null(task)) stop("compare, fresh, calibrate or draw?")
+  task(...)
+}
+
+do.call(main, as.list(commandArgs(trailingOnly = TRUE)))

@@ -44,14 +44,16 @@ static const double CURVATURE_OFF = 5;
 /* What gradients and particles may be like before control variates are given up, and pairs of gradients that are compared. */
 enum { NOISE_PAIRS = 4 };
 static const double NOISE_MOST = 0.5, WIDE_MOST = 2;
+/* Share of the observed information in a metric, where there is that of the completed data too. */
+static const double OBSERVED = 0.7;
 static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
 /* Squared distance per dimension, at the precision of its rows, at which a peak of the search is taken for one that is known. */
 static const double SEARCH_NEAR = 4;
 
-enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 14, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, SEARCH_ROWS = 2000 };
+enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 16, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, SEARCH_ROWS = 2000 };
 static const char *const trace_names[TRACE_COLUMNS] = {
-    "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "ess",
-    "acceptance", "step_size", "particles",    "temperature", "noise",        "restarts",    "evaluations", "seconds"};
+    "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "shortest",    "ess",
+    "acceptance", "step_size", "particles",    "temperature", "noise",        "drift",       "restarts",    "evaluations", "seconds"};
 
 typedef struct walk {
   le_context *context;
@@ -85,6 +87,8 @@ typedef struct walk {
   size_t regained;   /* rows seen when the walk last started again: until it is there it leaves no trace */
   double restarts;
   double noise;      /* of the gradients in this chunk, see gradient_noise */
+  double drift;      /* squared distance of the particles from the anchor at its beginning, in posterior variances per dimension */
+  double shortest;   /* annealing step of this chunk */
   size_t refuge;     /* rows at which control variates get another chance, 0 while they have not failed */
   double banked;     /* log Z of finished chunks, when weights are replaced by their mean */
   double banked_variance;
@@ -286,14 +290,26 @@ static double current_log_evidence(const walk *w)
   return plain + (w->settings.correct ? 0.5 * current_variance(w) : 0);
 }
 
-/* How wide the particles lie against the precision that the metric was made from: 1 when right. */
+/* P at (seen, lambda) from the sums at the anchor. */
+static void observed_precision(const walk *w, double *precision)
+{
+  const size_t d = w->d;
+  const le_gradient *g = &w->gradient[w->stage];
+  memset(precision, 0, d * d * sizeof(double));
+  w->model->log_prior_hess(w->target.model, g->anchor, precision);
+  for (size_t k = 0; k < d * d; k++)
+    precision[k] = -precision[k] - g->hess[k] - w->target.lambda * g->chunk_hess[k];
+}
+
+/* How wide the particles lie against the curvature at the anchor: 1 when right. */
 static double temperature(const walk *w)
 {
   const size_t d = w->d;
   if (stage_of(w)->gradient != LE_GRADIENT_CONTROL || stage_of(w)->metric != LE_METRIC_FROM_CURVATURE ||
       !w->gradient[w->stage].anchored)
     return NAN;
-  double *mean = w->work, *shift = w->work + d, *product = w->work + 2 * d, sum = 0, square = 0;
+  double *mean = w->work, *shift = w->work + d, *product = w->work + 2 * d, *precision = w->work + 3 * d, sum = 0, square = 0;
+  observed_precision(w, precision);
   memset(mean, 0, d * sizeof(double));
   for (size_t i = 0; i < w->m; i++) {
     square += w->weight[i] * w->weight[i];
@@ -301,7 +317,7 @@ static double temperature(const walk *w)
   }
   for (size_t i = 0; i < w->m; i++) {
     for (size_t j = 0; j < d; j++) shift[j] = w->theta[i * d + j] - mean[j];
-    sum += w->weight[i] * le_quadratic_form(w->precision, d, shift, product);
+    sum += w->weight[i] * le_quadratic_form(precision, d, shift, product);
   }
   return square < 1 ? sum / ((double)d * (1 - square)) : NAN;
 }
@@ -316,12 +332,14 @@ static le_status add_trace(walk *w, double n, double lambda, double steps)
                                      current_log_evidence(w),
                                      sqrt(fmax(current_variance(w), 0)),
                                      steps,
+                                     w->shortest,
                                      w->chunk_ess * (double)w->m,
                                      report.acceptance,
                                      report.step_size,
                                      (double)w->m,
                                      temperature(w),
                                      w->noise,
+                                     w->drift,
                                      w->restarts,
                                      w->target.likelihoods + w->target.gradients,
                                      w->seconds};
@@ -404,16 +422,17 @@ static le_status anchored_precision(walk *w, double *precision)
   const size_t d = w->d;
   const le_gradient *g = &w->gradient[w->stage];
   const double lambda = w->target.lambda;
-  memset(precision, 0, d * d * sizeof(double));
-  w->model->log_prior_hess(w->target.model, g->anchor, precision);
-  const double observed = w->model->information ? 0.7 : 1, complete = w->model->information ? 0.3 : 0;
+  observed_precision(w, precision);
+  if (!w->model->information) return LE_OK;
+  double *prior = w->work;
+  memset(prior, 0, d * d * sizeof(double));
+  w->model->log_prior_hess(w->target.model, g->anchor, prior);
   for (size_t k = 0; k < d * d; k++) {
-    const double hess = g->hess[k] + lambda * g->chunk_hess[k],
-                 info = w->anchor_info[k] + lambda * w->chunk_info[k];
-    precision[k] = -precision[k] - observed * hess + complete * info;
+    const double complete = w->anchor_info[k] + lambda * w->chunk_info[k] - prior[k];
+    precision[k] = OBSERVED * precision[k] + (1 - OBSERVED) * complete;
   }
   memcpy(w->work, precision, d * d * sizeof(double));
-  if (le_cholesky(w->work, d) == LE_OK || !w->model->information) return LE_OK;
+  if (le_cholesky(w->work, d) == LE_OK) return LE_OK;
   memset(precision, 0, d * d * sizeof(double));
   w->model->log_prior_hess(w->target.model, g->anchor, precision);
   for (size_t k = 0; k < d * d; k++)
@@ -427,11 +446,11 @@ static int anchor_is_stale(walk *w)
   const le_gradient *g = &w->gradient[w->stage];
   if (!g->anchored) return 1;
   if (w->model->traits & LE_MODEL_QUADRATIC && g->second_order) return 0;
-  if (w->target.seen >= 2 * g->anchored_rows) return 1;
   double *shift = w->work, *product = w->work + w->d;
   weighted_mean(w, shift);
   for (size_t j = 0; j < w->d; j++) shift[j] -= g->anchor[j];
-  return le_quadratic_form(w->precision, w->d, shift, product) > (double)w->d;
+  w->drift = le_quadratic_form(w->precision, w->d, shift, product) / (double)w->d;
+  return w->target.seen >= 2 * g->anchored_rows || w->drift > 1;
 }
 
 static le_status open_chunk_at_anchor(walk *w)
@@ -560,7 +579,8 @@ static le_status open_chunk(walk *w, le_progress *progress)
   w->target.lambda = 0;
   w->chunk_steps = w->fixed = 0;
   w->chunk_ess = 1;
-  w->noise = NAN;
+  w->noise = w->drift = NAN;
+  w->shortest = 1;
   if (stage->gradient == LE_GRADIENT_CONTROL) LE_TRY(open_controlled_chunk(w));
   w->phase = REWEIGHT;
   return LE_OK;
@@ -844,6 +864,7 @@ static le_status reweight(walk *w)
   LE_TRY(status);
   if (law_has_changed(w, increment)) return start_again(w);
   if (w->settings.moments) LE_TRY(add_moments(w, increment));
+  if (increment < 1 - target->lambda) w->shortest = fmin(w->shortest, increment); /* the last may be a crumb */
   target->lambda = 1 - target->lambda <= increment ? 1 : target->lambda + increment;
   return weigh(w, increment);
 }
@@ -911,10 +932,10 @@ static le_status close_chunk(walk *w)
     LE_TRY(add_moments(w, 0));
   }
   w->target.seen += w->target.chunk;
-  if (!stage->whole && w->target.seen >= w->regained)
-    LE_TRY(add_trace(w, (double)w->target.seen, 1, (double)w->chunk_steps));
   w->target.chunk = 0;
   w->target.lambda = 0;
+  if (!stage->whole && w->target.seen >= w->regained)
+    LE_TRY(add_trace(w, (double)w->target.seen, 1, (double)w->chunk_steps));
   if (w->settings.mean_weights) {
     /* each chunk's mean predictive density stands for itself: particles start the next one with equal weight */
     w->banked += le_logmeanexp(w->log_weight, w->m);
@@ -1143,7 +1164,7 @@ static void walk_archive(void *self, le_archive *archive)
   size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed, &w->at, &w->regained, &w->refuge};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
   double *const figure[] = {&w->chunk_ess, &w->banked, &w->banked_variance, &w->lambda_steps,
-                            &w->seconds,   &w->restarts, &w->noise};
+                            &w->seconds,   &w->restarts, &w->noise, &w->drift, &w->shortest};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   le_archive_doubles(archive, w->theta, m * w->d);
   le_archive_doubles(archive, w->log_weight, m);
