@@ -6,8 +6,9 @@
 #' heavy-tailed mixture around the peaks are weighted by the posterior itself, which makes the estimate as good as the
 #' weights are even and gives it a standard error.
 #'
-#' @param starts Number of starting points of the climbs, at most 256; `NULL`, the default, is 2, or 64 for models that
-#'   may have several modes (16 where the climbs are by differences). The 16 heaviest modes are kept.
+#' @param starts Number of starting points of the climbs, at most 256; `NULL`, the default, is 2, and for models that
+#'   may have several modes from 48 to 256, the more the fewer parameters there are (16 where climbs are by differences). The 16
+#'   heaviest modes are kept.
 #' @param importance Number of importance sampling draws, or 0, the default, for none.
 #'
 #' @details

@@ -112,7 +112,7 @@ sgais <- function(particles = 50, steps = 5, ess = 0.5, kernel = baoab(), batch 
                     list(schedule = "adaptive", ess = REFUGE_PARTICLES / 2), resampling$resampling, resampling$threshold),
               chunk_settings(chunk))
   method <- do.call(new_method, c(list("sgais", call, list(first, late(2), refuge), list(early$kernel, kernel)), common,
-                                  list(correct = TRUE, search = restart * SEARCH_STARTS, restarts = as.double(restart && !common$shuffle))), quote = TRUE)
+                                  list(correct = TRUE, search = restart, restarts = as.double(restart && !common$shuffle))), quote = TRUE)
   method$open <- early$open
   method
 }
@@ -121,9 +121,6 @@ sgais <- function(particles = 50, steps = 5, ess = 0.5, kernel = baoab(), batch 
 REFUGE_PARTICLES <- 100
 
 SEVERAL_LAG <- 8
-
-# Climbs from the prior for modes that the particles have missed.
-SEARCH_STARTS <- 64
 
 chunk_settings <- function(chunk, name = "chunk") {
   chunk <- check_number(chunk, name, 0, 1e9, lower_open = TRUE)

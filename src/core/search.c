@@ -4,7 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { MORE = 10 };
+enum { MORE = 10, STARTS_LEAST = 48 };
+
+size_t le_search_starts(size_t d)
+{
+  const double starts = 75000 / ((double)d * (double)d);
+  return starts > LE_SEARCH_STARTS_MOST ? LE_SEARCH_STARTS_MOST : starts < STARTS_LEAST ? STARTS_LEAST : (size_t)starts;
+}
 
 void le_search_alloc(le_search *search, const le_target *target, size_t starts, size_t rows, le_arena *arena)
 {

@@ -10,6 +10,9 @@
 
 enum { LE_SEARCH_STARTS_MOST = 256 };
 
+/* As many starts as cost about the same in any dimension. */
+size_t le_search_starts(size_t d);
+
 typedef struct le_search {
   size_t d, starts, candidates, rows; /* draws to choose starts from; rows of the first climbs */
   le_store few;

@@ -14,7 +14,7 @@
 
 typedef enum laplace_phase { WAIT, SEARCH, CLIMB, MAXIMUM, FINISHED } laplace_phase;
 
-enum { BATCH = 32, STARTS_SEVERAL = 64 };
+enum { BATCH = 32, STARTS_BY_DIFFERENCES = 16 };
 
 typedef struct laplace {
   le_context *context;
@@ -84,7 +84,7 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   const int several = may_have_several(problem->ops, problem->model);
   s->starts = (size_t)le_args_number(args, "starts", 0);
   /* climbs by differences are dear */
-  if (s->starts == 0) s->starts = !several ? 2 : problem->ops->log_lik_hess ? STARTS_SEVERAL : STARTS_SEVERAL / 4;
+  if (s->starts == 0) s->starts = !several ? 2 : problem->ops->log_lik_hess ? le_search_starts(s->d) : STARTS_BY_DIFFERENCES;
   if (s->starts > LE_SEARCH_STARTS_MOST) s->starts = LE_SEARCH_STARTS_MOST;
   s->importance = (size_t)le_args_number(args, "importance", 0);
   s->rows = (size_t)le_args_number(args, "rows", 2000);

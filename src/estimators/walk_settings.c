@@ -2,6 +2,8 @@
  * parts, said in a sentence. */
 #include "estimators/walk_settings.h"
 
+#include "core/search.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -145,7 +147,7 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
   settings->lag = (size_t)le_args_number(args, "lag", 2);
   settings->audit = le_args_number(args, "audit", 0) != 0;
   settings->audit_draws = (size_t)le_args_number(args, "audit_draws", 100);
-  settings->search = (size_t)le_args_number(args, "search", 0);
+  settings->search = le_args_number(args, "search", 0) != 0 ? le_search_starts(problem->ops->dim(problem->model)) : 0;
   settings->rounds = (size_t)le_args_number(args, "rounds", 0);
   settings->bridge = le_args_number(args, "bridge", 0) != 0;
   settings->restarts = le_args_number(args, "restarts", 0) != 0;
