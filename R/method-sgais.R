@@ -21,9 +21,9 @@
 #' @param order `"shuffled"`, the default, walks the rows in random order, which is faster, more accurate, and fair for
 #'   rows that are exchangeable; `"given"` keeps their order, for a trace that follows the stream.
 #' @param restart Whether to walk again from the prior, through rows in random order, where the law of a stream seems to have
-#'   changed on the way (`order = "given"`; `fit$trace` counts these in `restarts`), and whether to look for better modes of a
-#'   mixture than the one the walk ended in. Where there is one, importance sampling around it is the estimate, or if its weights
-#'   are too uneven another walk, and the fit says so.
+#'   changed on the way (`order = "given"`; `fit$trace` counts these in `restarts`), and whether the audit searches a
+#'   mixture's posterior for modes that the walk has missed. Where they count, importance sampling, which has them, is the estimate,
+#'   or if its weights are too uneven another walk, and the fit says so.
 #' @param audit Whether to check the result by importance sampling of the whole posterior at the end.
 #' @param audit_draws Draws of the audit; `NULL` takes 1,000 for small data (4,000 for mixtures), fewer for large, at least 100.
 #' @param rate,friction Learning rate per observation and friction of the published [sghmc()] kernel; only for
@@ -43,9 +43,17 @@
 #' the logarithm of an unbiased estimate lacks on average.
 #'
 #' **The audit** climbs to the peaks of the posterior from where the particles are and samples around them by importance
-#' (for mixtures also from a wider distribution with the particles' mean and covariance).
-#' Where its weights are well behaved and it agrees with the particles, its estimate, far more precise, is the one
-#' reported; otherwise the sampler's is, with a sentence saying why. Both are always in the result.
+#' (for mixtures also from a wider distribution with the particles' mean and covariance). For mixtures it also climbs from
+#' where a search of its own has led, which starts from the prior on few rows: particles that were led into one mode early
+#' on do not get out of it, and on clusters that do not fit the model this is the rule and not the exception. `fit$audit$unreached`
+#' is by how many nats modes that no particle is near raise the log evidence.
+#' Where its weights are well behaved its estimate, far more precise, is the one reported, unless the particles have found clearly
+#' more: importance sampling can miss a part of the posterior, but invents none. Otherwise the sampler's is, with a sentence saying
+#' why. Both are always in the result. Of a mixture's weights that are neither even nor hopeless the standard error is taken three times.
+#'
+#' **Where control variates fail**, as on a mixture with many more components than clusters, whose posterior is nothing like a normal
+#' density around one point, mini-batches are given up for exact densities until the rows have doubled (`noise` in `fit$trace` is
+#' what decides). That is right, and slow: a hundred thousand rows may then take a minute.
 #'
 #' @inherit likelihood_weighting return
 #'

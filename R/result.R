@@ -66,7 +66,7 @@ one_run <- function(out, method, modes = "one") {
     log_evidence = drop(figures$log_evidence), se = drop(figures$se), draws = t(out$draws),
     log_weights = normalise(log_weights)
   )
-  if (!is.null(trace$temperature)) sampler$heating <- heating(trace, ncol(sampler$draws), method)
+  if (!is.null(trace$temperature)) sampler$heating <- heating(trace, ncol(sampler$draws))
   nested <- nested_of(figures, trace, method$settings$live)
   if (isTRUE(method$settings$published == 1)) sampler$log_evidence <- drop(figures$published)
   power <- power_of(figures, sampler)
@@ -108,7 +108,7 @@ one_run <- function(out, method, modes = "one") {
 
 # Particles that lie too wide or too narrow, all along the way, cost (d / 2) (T - 1) nats for each power of e that the rows grow by;
 # gradients' noise alone makes T = 1 + NOISE_HEATS noise with the default kernel, and what is left is due to its step size.
-heating <- function(trace, d, method) {
+heating <- function(trace, d) {
   rows <- which(!is.na(trace$temperature) & trace$n > trace$n[1])
   if (length(rows) < 3) return(NULL)
   growth <- log(trace$n[rows] / trace$n[rows - 1])

@@ -2,9 +2,10 @@
 # mixtures of 3, 5 and 7 components walked in that order, and shuffled.
 #
 #   Rscript bench/shift.R [streams = 5] [directory = bench/results] [rows = 100000]
+#   Rscript bench/shift.R draw [directory = bench/results]
 #
 # The reference is the best of three laplace(importance = 400), which climb from the prior and do not care about the order. Runs the
-# installed package (R_LIBS says which). Writes shift.csv and shift-trace.csv.
+# installed package (R_LIBS says which). Writes shift.csv and shift-trace.csv, and draws the first stream.
 
 suppressPackageStartupMessages(library(logevidence))
 
@@ -45,6 +46,39 @@ main <- function(streams = "5", directory = "bench/results", rows = "100000") {
   }
   write.csv(table, file.path(directory, "shift.csv"), row.names = FALSE)
   write.csv(trace, file.path(directory, "shift-trace.csv"), row.names = FALSE)
+  draw(directory)
 }
 
-do.call(main, as.list(commandArgs(trailingOnly = TRUE)))
+# As the article does: log Z / N by order and model against N, and the annealing steps of each chunk.
+draw <- function(directory = "bench/results") {
+  trace <- subset(read.csv(file.path(directory, "shift-trace.csv")), stream == 1)
+  table <- subset(read.csv(file.path(directory, "shift.csv")), stream == 1)
+  colour <- c("3" = "#b2182b", "5" = "#e08214", "7" = "#2166ac")
+  grDevices::png(file.path(directory, "shift.png"), 1900, 1300, res = 130)
+  graphics::layout(matrix(1:4, 2))
+  graphics::par(mar = c(4, 4.5, 2.5, 1), las = 1)
+  for (order in c("given", "shuffled")) {
+    part <- trace[trace$order == order & trace$n >= 100, ]
+    lines_of <- function(y, ...) for (k in names(colour)) {
+      own <- part$components == as.numeric(k)
+      graphics::lines(part$n[own], y[own], col = colour[[k]], lwd = 2, ...)
+    }
+    y <- part$log_evidence / part$n
+    graphics::plot(part$n, y, log = "x", type = "n", xlab = "rows", ylab = "log Z / rows, nats",
+                   main = if (order == "given") "in order: 3, then 5, then 7 clusters" else "shuffled")
+    graphics::abline(v = c(0.01, 0.1) * max(part$n), lty = if (order == "given") 3 else 0, col = "grey50")
+    lines_of(y)
+    last <- table[table$order == order, ]
+    graphics::points(rep(max(part$n), nrow(last)), last$log_evidence / max(part$n), pch = 19, col = colour[as.character(last$components)])
+    graphics::points(rep(max(part$n), nrow(last)), last$reference / max(part$n), pch = 1, cex = 1.8)
+    if (order == "given")
+      graphics::legend("bottomleft", c(paste(names(colour), "components"), "reported", "reference"), col = c(colour, 1, 1),
+                       lwd = c(2, 2, 2, NA, NA), pch = c(NA, NA, NA, 19, 1), bty = "n")
+    graphics::plot(part$n, part$lambda_steps, log = "xy", type = "n", xlab = "rows", ylab = "annealing steps of a chunk")
+    lines_of(part$lambda_steps, type = "s")
+  }
+  grDevices::dev.off()
+}
+
+asked <- as.list(commandArgs(trailingOnly = TRUE))
+if (length(asked) && asked[[1]] == "draw") do.call(draw, asked[-1]) else do.call(main, asked)

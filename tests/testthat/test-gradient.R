@@ -94,3 +94,54 @@ test_that("batches longer than a block of rows are summed whole", {
     expect_z(z_score(found, expected[, 1]))
   }
 })
+
+# Where control variates fail -------------------------------------------------------------------------------------------
+
+test_that("exact densities take over where mini-batch gradients are noise, and only there", {
+  crowd <- with_own_seed(test_seed(7), matrix(rnorm(5000, rep(c(-4, 0, 5), c(1500, 500, 500))), ncol = 1))
+  quick <- sgais(particles = 30, early = list(particles = 50, work = 0), audit = FALSE)
+  fit <- evidence(gaussian_mixture(components = 6), crowd, quick, seed = test_seed(1), progress = FALSE)
+  noisy <- fit$trace$n > 1300
+  expect_gt(max(fit$trace$noise, na.rm = TRUE), 0.5)
+  expect_true(100 %in% fit$trace$particles[noisy])
+  # particles have not run away: no chunk explains its rows much worse than all before did
+  per_row <- diff(fit$trace$log_evidence) / diff(fit$trace$n)
+  expect_gt(min(per_row[noisy[-1]]), min(per_row[!noisy[-1]]) - 1)
+  kind <- evidence(gaussian_mixture(components = 2), crowd[crowd < 2.5, , drop = FALSE],
+                   sgais(particles = 30, early = list(particles = 50), audit = FALSE), seed = test_seed(1), progress = FALSE)
+  late <- kind$trace$n > 1300
+  expect_true(all(kind$trace$particles[late] == 30))
+  expect_lt(max(kind$trace$noise, na.rm = TRUE), 0.2)
+  expect_lt(max(kind$trace$drift, na.rm = TRUE), 10)
+})
+
+test_that("a run in its refuge can be saved at any moment", {
+  crowd <- with_own_seed(test_seed(8), matrix(rnorm(1600, rep(c(-4, 0, 5), c(900, 400, 300))), ncol = 1))
+  model <- gaussian_mixture(components = 6)
+  encoded <- encode(model, crowd)
+  problem <- new_problem(model, encoded, sgais(particles = 10, early = list(particles = 20, work = 0, rows = 300), audit = TRUE),
+                         seed_words(test_seed(1)))
+  whole <- conduct(problem, encoded$rows)
+  expect_true(100 %in% trace_of(whole)$particles)
+  for (slices in c(5, 40, 150)) {
+    again <- resumed(problem, encoded$rows, slices, 0.002)
+    expect_identical(again$draws, whole$draws)
+    expect_identical(again$noise, whole$noise)
+    expect_identical(again$audit_unreached, whole$audit_unreached)
+  }
+})
+
+test_that("particles that lie too wide are told from what is right, and what they cost is known", {
+  problem <- simulated_softmax(20000, 3, 3)
+  right <- evidence(softmax_regression(class ~ .), problem, sgais(audit = FALSE), seed = test_seed(1), progress = FALSE)
+  heating <- right$sampler$heating
+  expect_lt(abs(heating$bias), 4 * heating$se)
+  expect_lt(abs(heating$batches), 0.5)
+  expect_null(heating_warning(heating))
+  n <- c(1000, 2000, 4000, 8000, 16000)
+  trace <- data.frame(n = n, temperature = c(NA, rep(1.5, 4)), ess = 40, noise = c(NA, rep(1, 4)))
+  told <- heating(trace, 10)
+  expect_equal(told$bias, -5 * 0.5 * log(16))
+  expect_equal(told$temperature, 1.5)
+  expect_match(heating_warning(told), "temperature of 1.50: the estimate is probably about 6.9 nats too low")
+})
