@@ -98,10 +98,11 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   if (method$estimator == "chib") check_for_chib(model)
   if (method$estimator == "variational") check_for_variational(model)
   method <- if (is_latent(model)) latent_method(method) else settle(method, model)
-  settings <- method$settings
-  if (identical(settings$audit_draws, 0)) settings$audit_draws <- audit_draws(encoded$n, may_have_modes(model))
+  draws <- audit_draws(encoded$n, may_have_modes(model))
+  complete <- function(settings) if (identical(settings$audit_draws, 0)) utils::modifyList(settings, list(audit_draws = draws)) else settings
   list(
-    model_type = model$name, model_args = encoded$args, estimator = method$estimator, settings = settings,
+    model_type = model$name, model_args = encoded$args, estimator = method$estimator, settings = complete(method$settings),
+    thorough = if (!is.null(method$thorough)) complete(method$thorough),
     kernels = lapply(method$kernels, function(k) list(name = k$name, args = lapply(k$args, as.double))),
     seed = words, replicate = 0, threads = as.double(threads), total = as.double(encoded$n), restore = FALSE
   )

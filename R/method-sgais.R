@@ -53,7 +53,9 @@
 #'
 #' **Where control variates fail**, as on a mixture with many more components than clusters, whose posterior is nothing like a normal
 #' density around one point, mini-batches are given up for exact densities until the rows have doubled (`noise` in `fit$trace` is
-#' what decides). That is right, and slow: a hundred thousand rows may then take a minute.
+#' what decides). That is right, and slow: a hundred thousand rows may then take a minute. And where no audit can help a mixture, the
+#' walk is done a second time with several times the particles and moves of the early phase (unless `early` gives them), and the
+#' second is the one reported.
 #'
 #' @inherit likelihood_weighting return
 #'
@@ -116,7 +118,7 @@ sgais <- function(particles = 50, steps = 5, ess = 0.5, kernel = baoab(), batch 
   first <- c(stage(early$particles, 1, early$kernel$mass, early$steps,
                    list(schedule = "adaptive", ess = early$ess), resampling$resampling, resampling$threshold),
              list(work = early$work, until = early$rows, chunk_least = early$first, chunk_fraction = early$chunk))
-  refuge <- c(stage(REFUGE_PARTICLES, 1, early$kernel$mass, early$steps,
+  refuge <- c(stage(REFUGE_PARTICLES, 1, early$kernel$mass, max(2, early$steps),
                     list(schedule = "adaptive", ess = REFUGE_PARTICLES / 2), resampling$resampling, resampling$threshold),
               chunk_settings(chunk))
   method <- do.call(new_method, c(list("sgais", call, list(first, late(2), refuge), list(early$kernel, kernel)), common,
@@ -137,10 +139,12 @@ chunk_settings <- function(chunk, name = "chunk") {
 }
 
 # What the user left open of the early phase: a posterior that may have several modes needs more moves, above all while rows are
-# few, and fewer particles then do.
-early_moves <- function(components = 1) {
+# few, and fewer particles then do. Where the result is nothing like normal around its peaks, so that no audit helps, the walk
+# is done again with all the effort that pays.
+early_moves <- function(components = 1, thorough = FALSE) {
   if (components == 1) return(list(kernel = hmc(), steps = 1, work = 0, particles = 200))
-  list(kernel = hmc(leapfrog = 4), steps = max(2, components - 1), work = 60 * components, particles = 100)
+  list(kernel = hmc(leapfrog = 4), steps = max(2, components - 1), work = (if (thorough) 200 else 60) * components,
+       particles = if (thorough) 300 else 100)
 }
 
 #' A method's open choices made for a model
@@ -148,14 +152,21 @@ early_moves <- function(components = 1) {
 settle <- function(method, model) {
   if (!may_have_modes(model) || is.null(model$components)) method$settings$search <- NULL
   if (length(method$open) == 0 || !may_have_modes(model) || is.null(model$components)) return(method)
-  moves <- early_moves(model$components)[method$open]
-  if (!is.null(moves$kernel)) method$kernels[[1]] <- moves$kernel
   # particles that keep to a mode remember for longer where they come from
   method$settings$lag <- SEVERAL_LAG
-  early_ess <- method$settings$`1.ess` / method$settings$`1.particles`
-  for (name in setdiff(names(moves), "kernel")) method$settings[[paste0("1.", name)]] <- moves[[name]]
-  if (!is.null(moves$particles)) method$settings$`1.ess` <- min(moves$particles, early_ess * moves$particles)
-  if (!is.null(moves$steps)) method$settings$`3.steps` <- moves$steps
+  share <- method$settings$`1.ess` / method$settings$`1.particles`
+  settled <- function(moves) {
+    chosen <- moves[setdiff(names(moves), "kernel")]
+    names(chosen) <- paste0("1.", names(chosen))
+    if (!is.null(moves$particles)) chosen$`1.ess` <- share * moves$particles
+    if (!is.null(moves$steps)) chosen$`3.steps` <- moves$steps
+    utils::modifyList(method$settings, chosen)
+  }
+  moves <- early_moves(model$components)[method$open]
+  if (any(c("work", "particles") %in% method$open))
+    method$thorough <- settled(early_moves(model$components, thorough = TRUE)[method$open])
+  if (!is.null(moves$kernel)) method$kernels[[1]] <- moves$kernel
+  method$settings <- settled(moves)
   method
 }
 

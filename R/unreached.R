@@ -1,22 +1,29 @@
 # A walk may end in a mode that was the best once, with nothing to show for it: all of its particles are there. So the audit also
 # climbs from where a search of its own, from the prior, has led (core/search.h), and knows by how much log Z is larger for the
-# modes that no particle is near: `unreached`. Importance sampling has them all; where its weights are too uneven to be believed
-# and they weigh this much, the rows are walked again in random order.
+# modes that no particle is near: `unreached`. Importance sampling has them all. Where it cannot be believed the walk is the estimate,
+# and done once more, with more effort, and through rows in random order if it has missed that much.
 
-#' A run of sgais(), or what is better than it when it has missed a mode
+#' A run of sgais(), or what is better than it
 #' @noRd
 challenged_run <- function(out, problem, walk) {
   if (!isTRUE(problem$settings$search > 0) || is.null(out$audit_unreached)) return(out)
   told <- function(out, first, again = NULL) structure(out, challenge = list(walks = 1 + !is.null(again), work = work_of(first) + work_of(again)))
-  lost <- drop(out$audit_unreached)
-  if (lost <= chance(nrow(out$draws)) || is.null(uneven_weights(audit_weights(out), AUDIT_DOUBTED_ESS))) return(told(out, out))
+  lost <- drop(out$audit_unreached) > chance(nrow(out$draws))
+  if (!lost && is.null(problem$thorough) || believed(out)) return(told(out, out))
   again <- problem
-  again$settings$shuffle <- 1
-  again$settings$restarts <- 0
+  if (!is.null(problem$thorough)) again$settings <- problem$thorough
+  if (lost) again$settings[c("shuffle", "restarts")] <- list(1, 0)
   again$replicate <- CHALLENGED + problem$replicate
   second <- walk(again)
-  if (drop(second$audit_unreached) >= lost) return(told(out, out, second))
-  told(after(out, second, given = problem$settings$shuffle == 0), out, second)
+  # less is missing, or what is missing does not tell them apart
+  better <- drop(second$audit_unreached) < max(drop(out$audit_unreached), chance(nrow(out$draws)))
+  if (!better) return(told(out, out, second))
+  told(if (lost) after(out, second, given = problem$settings$shuffle == 0) else second, out, second)
+}
+
+believed <- function(out) {
+  figures <- out[!duplicated(names(out))]
+  isTRUE(audit_of(figures, list(log_evidence = drop(figures$log_evidence), se = drop(figures$se)), AUDIT_LEAST_ESS[["several"]])$passed)
 }
 
 audit_weights <- function(figures) {

@@ -41,9 +41,10 @@ typedef enum walk_phase {
 enum { CHANGE_ROWS = 200 };
 /* By what factor curvature and particles may differ on the length of a step. */
 static const double CURVATURE_OFF = 5;
-/* What gradients and particles may be like before control variates are given up, and pairs of gradients that are compared. */
+/* What gradients and particles may be like before control variates are given up, and pairs of gradients that are compared. Noise heats:
+ * the default kernel loses noise x d / 10 nats whenever rows have grown by a factor e. */
 enum { NOISE_PAIRS = 4 };
-static const double NOISE_MOST = 0.5, WIDE_MOST = 2;
+static const double NOISE_MOST = 0.5, HEATED_MOST = 5, WIDE_MOST = 2;
 /* Share of the observed information in a metric, where there is that of the completed data too. */
 static const double OBSERVED = 0.7;
 static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
@@ -509,7 +510,7 @@ static le_status open_controlled_chunk(walk *w)
   if (definite) LE_TRY(gradient_noise(w));
   if (last < 2) return LE_OK;
   const double wide = temperature(w);
-  if (definite && w->noise < NOISE_MOST && !(wide > WIDE_MOST || wide < 1 / WIDE_MOST)) {
+  if (definite && w->noise < fmin(NOISE_MOST, HEATED_MOST / (double)w->d) && !(wide > WIDE_MOST || wide < 1 / WIDE_MOST)) {
     if (w->m != stage_of(w)->particles) resample(w, stage_of(w)->particles);
     w->refuge = 0;
     return LE_OK;

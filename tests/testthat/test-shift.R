@@ -59,6 +59,7 @@ test_that("where importance sampling around better modes fails, the rows are wal
   expect_identical(trace_of(challenged_run(first, problem, walk)), trace_of(first))
   expect_equal(walked, 1)
   first$audit_pareto_k[] <- 2
+  expect_gt(problem$thorough$`1.work`, problem$settings$`1.work`)
   again <- challenged_run(first, problem, walk)
   expect_equal(walked, 2)
   expect_equal(attr(again, "challenge")$walks, 2)
@@ -69,6 +70,21 @@ test_that("where importance sampling around better modes fails, the rows are wal
   trace <- trace_of(again)
   expect_equal(utils::tail(trace$restarts, 1), 1)
   expect_equal(utils::head(trace$log_evidence, -1), utils::head(trace_of(first)$log_evidence, -1))
+})
+
+test_that("where no audit helps the walk is done again with more effort, and asked-for effort is left alone", {
+  crowd <- with_own_seed(test_seed(6), matrix(rnorm(400, rep(c(-4, 4), 200)), ncol = 1))
+  model <- gaussian_mixture(components = 4)
+  walks <- function(method) {
+    encoded <- encode(model, crowd)
+    problem <- new_problem(model, encoded, method, seed_words(test_seed(1)))
+    attr(challenged_run(conduct(problem, encoded$rows), problem, function(p) conduct(p, encoded$rows)), "challenge")
+  }
+  twice <- walks(sgais(particles = 20))
+  expect_equal(twice$walks, 2)
+  asked <- walks(sgais(particles = 20, early = list(work = 20, particles = 50)))
+  expect_equal(asked$walks, 1)
+  expect_gt(twice$work[["gradients"]], 3 * asked$work[["gradients"]])
 })
 
 test_that("the search finds modes that are hard to come by, and leaves alone what has none", {
