@@ -424,7 +424,10 @@ check_same_length <- function(data, x, argument) {
 }
 
 with_intercept <- function(x) {
-  matrix(c(rep(1, nrow(x)), x), nrow(x), dimnames = list(NULL, c(INTERCEPT, colnames(x))))
+  names <- c(INTERCEPT, colnames(x))
+  x <- cbind(1, x) # one copy; a million rows feel each
+  dimnames(x) <- list(NULL, names)
+  x
 }
 
 #' Rows for C: an observation in each column, the response last
