@@ -107,7 +107,7 @@ sgais <- function(particles = 50, steps = 5, ess = 0.5, kernel = baoab(), batch 
                    ess = ess_in_particles(ess, particles))
   late <- function(index) {
     c(stage(particles, index, kernel$mass, check_steps(steps), schedule, resampling$resampling, resampling$threshold,
-            gradient$gradient), gradient["batch"], chunk_settings(chunk))
+            gradient$gradient), gradient["batch"], chunk_settings(chunk, most = CHUNK_MOST))
   }
   common <- list(shuffle = check_order(order) == "shuffled", audit = check_flag(audit, "audit"),
                  audit_draws = if (is.null(audit_draws)) 0 else check_count(audit_draws, "audit_draws", 20, 1e6))
@@ -132,9 +132,13 @@ REFUGE_PARTICLES <- 100
 
 SEVERAL_LAG <- 8
 
-chunk_settings <- function(chunk, name = "chunk") {
+# A row is weighed once for each annealing step of its chunk. Steps are fewer in all where chunks are large, but of more rows: what
+# gives most for the time is a share of the rows at first, and later a number of rows.
+CHUNK_MOST <- 25000
+
+chunk_settings <- function(chunk, name = "chunk", most = Inf) {
   chunk <- check_number(chunk, name, 0, 1e9, lower_open = TRUE)
-  if (chunk < 1) return(list(chunk_least = 10, chunk_fraction = chunk))
+  if (chunk < 1) return(list(chunk_least = 10, chunk_fraction = chunk, chunk_most = most))
   list(chunk_least = check_count(chunk, name), chunk_most = chunk)
 }
 

@@ -87,7 +87,7 @@ encode.linear_regression <- function(model, data) {
     theta_names = covariates,
     user_names = covariates,
     offset = input$offset,
-    observed = matrix(as.double(input$y), 1),
+    observed = as.double(input$y),
     design = design
   )
 }
@@ -101,7 +101,7 @@ encode_new.linear_regression <- function(model, design, newdata, response = TRUE
 # Only what the coefficients have to explain reaches C: the response less the offset.
 linear_rows <- function(input, design, argument) {
   y <- if (is.null(input$y)) rep(NA_real_, nrow(input$x)) else numeric_response(input$y, design$response, argument)
-  bind_rows(input$x, if (is.null(input$offset)) y else y - input$offset, design$response)
+  bind_rows(input$x, if (is.null(input$offset)) y else y - input$offset, design)
 }
 
 #' @exportS3Method

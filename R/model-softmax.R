@@ -96,7 +96,7 @@ softmax_rows <- function(input, design, argument) {
     known <- list(levels = design$levels, ordered = FALSE)
     class <- as.double(match_levels(labels, known, design$response, argument)) - 1
   }
-  bind_rows(input$x, class, design$response)
+  bind_rows(input$x, class, design)
 }
 
 # A count or a measurement that was taken for a class would otherwise cost a weight vector for each value.

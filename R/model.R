@@ -223,27 +223,36 @@ refuse_not_finite <- function(value, column, row, argument) {
   fail("`", argument, "` must have ", rule, ", not ", value, " in column `", column, "`, row ", row, ".")
 }
 
-check_finite_matrix <- function(x, argument = "data") {
+check_finite_matrix <- function(x, argument = "data", names = colnames(x)) {
   if (all_finite(x)) return(invisible())
   row <- which(rowSums(!is.finite(x)) > 0)[1]
   column <- which(!is.finite(x[row, ]))[1]
-  refuse_not_finite(x[row, column], colnames(x)[column], row, argument)
+  refuse_not_finite(x[row, column], names[column], row, argument)
+}
+
+#' The numeric columns of a matrix or a vector, and their names
+#'
+#' @param stem What unnamed columns are called: `stem1`, `stem2`, ...
+#' @return A list: `x`, a matrix of doubles, the user's own where it is one already, which of a million rows spares a copy, and `names`.
+#' @noRd
+numeric_columns <- function(x, argument, stem = "x") {
+  if (!is_plain_numeric(x) || length(dim(x)) > 2 || (is.object(x) && !inherits(x, c("AsIs", "ts"))))
+    refuse(x, argument, "a numeric matrix")
+  names <- colnames(x)
+  if (!is.matrix(x) || !is.double(x) || is.object(x)) x <- matrix(as.double(x), NROW(x), NCOL(x))
+  if (ncol(x) == 0) fail("`", argument, "` must have at least one column, not 0.")
+  check_some_rows(nrow(x), argument)
+  if (is.null(names)) names <- paste0(stem, seq_len(ncol(x)))
+  check_distinct(names, argument)
+  check_finite_matrix(x, argument, names)
+  list(x = x, names = names)
 }
 
 #' A numeric matrix with column names and rows, from a matrix or a vector
-#'
-#' @param stem What unnamed columns are called: `stem1`, `stem2`, ...
 #' @noRd
 as_numeric_matrix <- function(x, argument, stem = "x") {
-  if (!is_plain_numeric(x) || length(dim(x)) > 2 || (is.object(x) && !inherits(x, c("AsIs", "ts"))))
-    refuse(x, argument, "a numeric matrix")
-  x <- matrix(as.double(x), NROW(x), NCOL(x), dimnames = if (!is.null(colnames(x))) list(NULL, colnames(x)))
-  if (ncol(x) == 0) fail("`", argument, "` must have at least one column, not 0.")
-  check_some_rows(nrow(x), argument)
-  if (is.null(colnames(x))) colnames(x) <- paste0(stem, seq_len(ncol(x)))
-  check_distinct(colnames(x), argument)
-  check_finite_matrix(x, argument)
-  x
+  columns <- numeric_columns(x, argument, stem)
+  matrix(columns$x, nrow(columns$x), dimnames = list(NULL, columns$names))
 }
 
 # Regressions: covariates and a response ----------------------------------------------------------
@@ -367,19 +376,17 @@ INTERCEPT <- "(Intercept)"
 
 input_from_list <- function(data) {
   check_list(data, "data", TRUE)
-  x <- as_numeric_matrix(list_covariates(data$x), "data$x")
-  named <- !is.null(colnames(data$x))
-  own_intercept <- INTERCEPT %in% colnames(x)
-  check_same_length(data, x, "data")
+  covariates <- numeric_columns(list_covariates(data$x), "data$x")
+  own_intercept <- INTERCEPT %in% covariates$names
+  check_same_length(data, covariates$x, "data")
   list(
-    x = if (own_intercept) x else with_intercept(x),
+    x = covariates$x,
     y = data$y,
     offset = NULL,
     design = list(
-      columns = colnames(x),
-      named = named,
-      own_intercept = own_intercept,
-      covariates = c(if (!own_intercept) INTERCEPT, colnames(x)),
+      columns = covariates$names,
+      named = !is.null(colnames(data$x)),
+      covariates = c(if (!own_intercept) INTERCEPT, covariates$names),
       response = "y"
     )
   )
@@ -387,17 +394,18 @@ input_from_list <- function(data) {
 
 new_from_list <- function(design, newdata, response, argument) {
   check_list(newdata, argument, response)
-  x <- as_numeric_matrix(list_covariates(newdata$x), paste0(argument, "$x"))
+  covariates <- numeric_columns(list_covariates(newdata$x), paste0(argument, "$x"))
+  x <- covariates$x
   if (ncol(x) != length(design$columns))
     fail("`", argument, "$x` must have ", length(design$columns), " columns as in the first data, not ", ncol(x), ".")
   if (design$named && !is.null(colnames(newdata$x))) {
-    absent <- setdiff(design$columns, colnames(x))
+    absent <- setdiff(design$columns, covariates$names)
     if (length(absent)) refuse_missing_column(absent[1], newdata$x, paste0(argument, "$x"))
-    x <- x[, design$columns, drop = FALSE]
+    order <- match(design$columns, covariates$names)
+    if (is.unsorted(order)) x <- x[, order, drop = FALSE]
   }
-  colnames(x) <- design$columns
   if (response) check_same_length(newdata, x, argument)
-  list(x = if (design$own_intercept) x else with_intercept(x), y = if (response) newdata$y, offset = NULL)
+  list(x = x, y = if (response) newdata$y, offset = NULL)
 }
 
 check_list <- function(data, argument, response) {
@@ -423,19 +431,12 @@ check_same_length <- function(data, x, argument) {
          NROW(data$y), ".")
 }
 
-with_intercept <- function(x) {
-  names <- c(INTERCEPT, colnames(x))
-  x <- cbind(1, x) # one copy; a million rows feel each
-  dimnames(x) <- list(NULL, names)
-  x
-}
-
-#' Rows for C: an observation in each column, the response last
+#' Rows for C: an observation in each column, the response last; an intercept that the covariates lack is put first
 #' @noRd
-bind_rows <- function(x, y, response) {
+bind_rows <- function(x, y, design) {
   if (!is.double(x)) storage.mode(x) <- "double"
-  rows <- .Call(ffi_bind_rows, x, as.double(y))
-  dimnames(rows) <- list(c(colnames(x), response), NULL)
+  rows <- .Call(ffi_bind_rows, x, as.double(y), ncol(x) < length(design$covariates))
+  dimnames(rows) <- list(c(design$covariates, design$response), NULL)
   rows
 }
 

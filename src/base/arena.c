@@ -1,10 +1,16 @@
+#if defined(__linux__)
+#define _DEFAULT_SOURCE /* madvise */
+#endif
 /* A list of aligned blocks.  posix_memalign is not everywhere, so blocks are over-allocated and aligned by hand. */
 #include "base/arena.h"
 
 #include <stdint.h>
 #include <stdlib.h>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
-enum { LE_ALIGNMENT = 64 };
+enum { LE_ALIGNMENT = 64, LARGE_PAGE = 1 << 21 };
 
 struct le_arena_block {
   struct le_arena_block *next;
@@ -51,10 +57,24 @@ void le_arena_free(le_arena *arena)
 
 void *le_resize(void *block, size_t bytes)
 {
-  return realloc(block, bytes ? bytes : 1);
+  void *resized = realloc(block, bytes ? bytes : 1);
+  if (resized) le_advise_large(resized, bytes);
+  return resized;
 }
 
 void le_release(void *block)
 {
   free(block);
+}
+
+void le_advise_large(void *block, size_t bytes)
+{
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  const uintptr_t page = (uintptr_t)LARGE_PAGE, start = ((uintptr_t)block + page - 1) & ~(page - 1);
+  const uintptr_t end = ((uintptr_t)block + bytes) & ~(page - 1);
+  if (bytes >= 4 * LARGE_PAGE && end > start) (void)madvise((void *)start, end - start, MADV_HUGEPAGE); /* advice only */
+#else
+  (void)block;
+  (void)bytes;
+#endif
 }

@@ -20,5 +20,20 @@ void le_arena_free(le_arena *arena);
  * stays valid).  Freed with le_release(). */
 void *le_resize(void *block, size_t bytes);
 void le_release(void *block);
+/* Says that a large block, not yet written to, may come in large pages: a page fault for every four thousand bytes costs as much as
+ * filling them.  Nothing where the system knows no such thing. */
+void le_advise_large(void *block, size_t bytes);
+
+/* Numbers that will soon be read: where they are scattered, their ways from memory overlap. */
+static inline void le_prefetch(const void *block, size_t bytes)
+{
+#if defined(__GNUC__)
+  for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch((const char *)block + at);
+  if (bytes) __builtin_prefetch((const char *)block + bytes - 1);
+#else
+  (void)block;
+  (void)bytes;
+#endif
+}
 
 #endif

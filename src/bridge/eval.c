@@ -283,18 +283,24 @@ SEXP ffi_model(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP theta, SEXP extr
   return guarded(model_body, &call);
 }
 
-/* A matrix with an observation in each row, and its responses, as one with an observation in each column. */
-SEXP ffi_bind_rows(SEXP x, SEXP y)
+/* A matrix with an observation in each row, and its responses, as one with an observation in each column, maybe after a 1. */
+SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept)
 {
   if (TYPEOF(x) != REALSXP || !Rf_isMatrix(x) || TYPEOF(y) != REALSXP || XLENGTH(y) != Rf_nrows(x))
     Rf_error("Covariates and responses must be numbers, as many of one as of the other.");
-  const size_t n = (size_t)Rf_nrows(x), p = (size_t)Rf_ncols(x);
-  SEXP rows = PROTECT(Rf_allocMatrix(REALSXP, (int)p + 1, (int)n));
-  for (size_t from = 0; from < n; from += BLOCK)
+  const size_t n = (size_t)Rf_nrows(x), p = (size_t)Rf_ncols(x), first = Rf_asLogical(intercept) == TRUE, width = first + p + 1;
+  SEXP rows = PROTECT(Rf_allocMatrix(REALSXP, (int)width, (int)n));
+  const double *values = REAL(x), *responses = REAL(y);
+  double *out = REAL(rows);
+  le_advise_large(out, n * width * sizeof(double));
+  for (size_t from = 0; from < n; from += BLOCK) {
+    const size_t to = from + BLOCK < n ? from + BLOCK : n;
+    for (size_t i = from; i < to && first; i++) out[i * width] = 1;
     for (size_t j = 0; j <= p; j++) {
-      const double *column = j < p ? REAL(x) + j * n : REAL(y);
-      for (size_t i = from; i < n && i < from + BLOCK; i++) REAL(rows)[i * (p + 1) + j] = column[i];
+      const double *column = j < p ? values + j * n : responses;
+      for (size_t i = from; i < to; i++) out[i * width + first + j] = column[i];
     }
+  }
   UNPROTECT(1);
   return rows;
 }

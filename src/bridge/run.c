@@ -178,11 +178,11 @@ static uint64_t checksum(const unsigned char *bytes, size_t size)
   return sum;
 }
 
-/* n observations in whatever order: their number and the sum of their checksums, as text. */
+/* n observations, columns of a matrix or numbers, in whatever order: how many and the sum of their checksums, as text. */
 SEXP ffi_fingerprint(SEXP matrix)
 {
-  if (TYPEOF(matrix) != REALSXP || !Rf_isMatrix(matrix)) Rf_error("A fingerprint is of a numeric matrix.");
-  const size_t width = (size_t)Rf_nrows(matrix), n = (size_t)Rf_ncols(matrix);
+  if (TYPEOF(matrix) != REALSXP) Rf_error("A fingerprint is of numbers.");
+  const size_t width = Rf_isMatrix(matrix) ? (size_t)Rf_nrows(matrix) : 1, n = width ? (size_t)XLENGTH(matrix) / width : 0;
   uint64_t sum = 0;
   for (size_t r = 0; r < n; r++)
     sum += checksum((const unsigned char *)(REAL(matrix) + r * width), width * sizeof(double));

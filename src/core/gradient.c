@@ -26,6 +26,7 @@ void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batc
   gradient->shift = le_arena_doubles(arena, d);
   gradient->value = le_arena_doubles(arena, target->m);
   gradient->rows = le_arena_doubles(arena, batch * target->ops->width(target->model));
+  gradient->picked = le_arena_indices(arena, batch);
 }
 
 int le_gradient_active(const le_gradient *gradient, const le_target *target)
@@ -64,7 +65,8 @@ void le_gradient_close_chunk(le_gradient *gradient, const le_target *target)
   for (size_t k = 0; k < d * d; k++) gradient->hess[k] += gradient->chunk_hess[k];
 }
 
-/* Draws from [0, seen), and with `whole` from the chunk too, each of its rows with weight lambda. */
+/* Draws from [0, seen), and with `whole` from the chunk too, each of its rows with weight lambda.  All rows are on their way from
+ * memory before the first is copied: one after the other they would cost more than the model's work on them. */
 static le_rows draw_batch(const le_gradient *gradient, const le_target *target, int whole)
 {
   const size_t width = target->store->width;
@@ -76,8 +78,11 @@ static le_rows draw_batch(const le_gradient *gradient, const le_target *target, 
       k = target->seen + (size_t)(gsl_rng_uniform(target->rng) * (double)target->chunk);
     else
       k = (size_t)(gsl_rng_uniform(target->rng) * (double)target->seen);
-    memcpy(gradient->rows + b * width, target->store->values + k * width, width * sizeof(double));
+    le_prefetch(target->store->values + k * width, width * sizeof(double));
+    gradient->picked[b] = k;
   }
+  for (size_t b = 0; b < gradient->batch; b++)
+    memcpy(gradient->rows + b * width, target->store->values + gradient->picked[b] * width, width * sizeof(double));
   const le_rows rows = {gradient->batch, width, gradient->rows};
   return rows;
 }

@@ -28,6 +28,7 @@ typedef struct le_gradient {
   double *shift;    /* d */
   double *value;    /* m, discarded */
   double *rows;     /* batch x width */
+  size_t *picked;   /* batch */
 } le_gradient;
 
 void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batch, const le_target *target,

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+enum { STRETCH = 32 };
+
 static le_status reserve(le_store *store, size_t rows)
 {
   if (rows <= store->capacity && !store->borrowed) return LE_OK;
@@ -27,7 +29,21 @@ static size_t *random_order(size_t n, const gsl_rng *shuffle)
   size_t *order = le_resize(NULL, n * sizeof *order);
   if (!order) return NULL;
   for (size_t i = 0; i < n; i++) order[i] = i;
-  gsl_ran_shuffle(shuffle, order, n, sizeof *order);
+  /* Fisher and Yates, a stretch at a time: its partners are on their way before the first is exchanged */
+  size_t partner[STRETCH];
+  for (size_t left = n; left > 1;) {
+    const size_t count = left - 1 < STRETCH ? left - 1 : STRETCH;
+    for (size_t k = 0; k < count; k++) {
+      partner[k] = gsl_rng_uniform_int(shuffle, (unsigned long)(left - k));
+      le_prefetch(&order[partner[k]], sizeof *order);
+    }
+    for (size_t k = 0; k < count; k++) {
+      const size_t own = order[left - 1 - k];
+      order[left - 1 - k] = order[partner[k]];
+      order[partner[k]] = own;
+    }
+    left -= count;
+  }
   return order;
 }
 
@@ -49,8 +65,10 @@ le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *s
   } else {
     size_t *order = random_order(rows->n, shuffle);
     if (!order) return LE_NO_MEMORY;
-    for (size_t i = 0; i < rows->n; i++)
+    for (size_t i = 0; i < rows->n; i++) {
+      if (i + STRETCH < rows->n) le_prefetch(rows->values + order[i + STRETCH] * width, width * sizeof(double));
       memcpy(out + i * width, rows->values + order[i] * width, width * sizeof(double));
+    }
     le_release(order);
   }
   store->n += rows->n;

@@ -44,7 +44,7 @@ static const double CURVATURE_OFF = 5;
 /* What gradients and particles may be like before control variates are given up, and pairs of gradients that are compared. Noise heats:
  * the default kernel loses noise x d / 10 nats whenever rows have grown by a factor e. */
 enum { NOISE_PAIRS = 4 };
-static const double NOISE_MOST = 0.5, HEATED_MOST = 5, WIDE_MOST = 2;
+static const double NOISE_GROWTH = 1.2, NOISE_MOST = 0.5, HEATED_MOST = 5, WIDE_MOST = 2;
 /* Share of the observed information in a metric, where there is that of the completed data too. */
 static const double OBSERVED = 0.7;
 static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
@@ -90,6 +90,7 @@ typedef struct walk {
   double noise;      /* of the gradients in this chunk, see gradient_noise */
   double drift;      /* squared distance of the particles from the anchor at its beginning, in posterior variances per dimension */
   double shortest;   /* annealing step of this chunk */
+  size_t noised;     /* rows seen when the gradients' noise was last measured */
   size_t refuge;     /* rows at which control variates get another chance, 0 while they have not failed */
   double banked;     /* log Z of finished chunks, when weights are replaced by their mean */
   double banked_variance;
@@ -484,6 +485,7 @@ static le_status gradient_noise(walk *w)
   const le_metric *metric = &w->metric[w->stage][0];
   double sum = 0, *one = w->swap, *kick = w->work + 2 * d * d;
   w->noise = 0;
+  w->noised = w->target.seen;
   if (w->model->traits & LE_MODEL_QUADRATIC && g->second_order) return LE_OK;
   for (int pair = 0; pair < NOISE_PAIRS; pair++) {
     LE_TRY(le_gradient_estimate(g, &w->target, m, w->theta, one));
@@ -507,7 +509,7 @@ static le_status open_controlled_chunk(walk *w)
   if (stage_of(w)->metric != LE_METRIC_FROM_CURVATURE) return LE_OK;
   LE_TRY(anchored_precision(w, w->precision));
   const int definite = le_metric_set_precision(&w->metric[w->stage][0], w->precision) == LE_OK;
-  if (definite) LE_TRY(gradient_noise(w));
+  if (definite && (double)w->target.seen >= NOISE_GROWTH * (double)w->noised) LE_TRY(gradient_noise(w));
   if (last < 2) return LE_OK;
   const double wide = temperature(w);
   if (definite && w->noise < fmin(NOISE_MOST, HEATED_MOST / (double)w->d) && !(wide > WIDE_MOST || wide < 1 / WIDE_MOST)) {
@@ -567,7 +569,7 @@ static le_status open_chunk(walk *w, le_progress *progress)
     w->target.lambda = 0;
     return LE_OK;
   }
-  double wanted = stage->whole ? INFINITY : floor(stage->chunk_fraction * (double)seen);
+  double wanted = floor(stage->chunk_fraction * (double)seen);
   wanted = fmin(fmax(wanted, stage->chunk_least), stage->chunk_most);
   if (stage->whole) wanted = INFINITY;
   if (seen < w->regained) wanted = fmin(wanted, (double)(w->regained - seen));
@@ -580,7 +582,8 @@ static le_status open_chunk(walk *w, le_progress *progress)
   w->target.lambda = 0;
   w->chunk_steps = w->fixed = 0;
   w->chunk_ess = 1;
-  w->noise = w->drift = NAN;
+  w->drift = NAN;
+  if (stage->gradient != LE_GRADIENT_CONTROL) w->noise = NAN;
   w->shortest = 1;
   if (stage->gradient == LE_GRADIENT_CONTROL) LE_TRY(open_controlled_chunk(w));
   w->phase = REWEIGHT;
@@ -635,7 +638,7 @@ static le_status start_again(walk *w)
   w->target.seen = w->target.chunk = 0;
   w->target.lambda = 0;
   w->target.labels = NULL;
-  w->refuge = 0;
+  w->refuge = w->noised = 0;
   w->banked = w->banked_variance = 0;
   for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].anchored = 0;
   enter_stage(w, 0);
@@ -1162,7 +1165,7 @@ static void walk_archive(void *self, le_archive *archive)
   le_archive_double(archive, &w->target.gradients);
   le_archive_int(archive, &w->closed);
   le_archive_int(archive, &w->skip_moves);
-  size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed, &w->at, &w->regained, &w->refuge};
+  size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed, &w->at, &w->regained, &w->refuge, &w->noised};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
   double *const figure[] = {&w->chunk_ess, &w->banked, &w->banked_variance, &w->lambda_steps,
                             &w->seconds,   &w->restarts, &w->noise, &w->drift, &w->shortest};
