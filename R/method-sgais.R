@@ -15,7 +15,7 @@
 #' @param early A list of settings of the early phase, in which gradients and accept steps use the full data: `rows`
 #'   (until so many are seen), `particles`, `ess`, `chunk` (a share), `first` (rows of the first chunk), `kernel`,
 #'   `steps`, and `work` (moves times rows of each distribution, at the least, so that few rows get more moves). What is
-#'   left out keeps its default; `kernel`, `steps`, `work` and `particles` depend on the components of a mixture.
+#'   left out keeps its default; `particles`, `ess`, `kernel`, `steps` and `work` depend on the components of a mixture.
 #' @param resampling `"systematic"`, `"stratified"`, `"multinomial"`, `"residual"`, or `"none"`.
 #' @param threshold Resample when the effective sample size falls under this share of the particles; 1 is always.
 #' @param order `"shuffled"`, the default, walks the rows in random order, which is faster, more accurate, and fair for
@@ -134,7 +134,7 @@ SEVERAL_LAG <- 8
 
 # A row is weighed once for each annealing step of its chunk. Steps are fewer in all where chunks are large, but of more rows: what
 # gives most for the time is a share of the rows at first, and later a number of rows.
-CHUNK_MOST <- 25000
+CHUNK_MOST <- 20000
 
 chunk_settings <- function(chunk, name = "chunk", most = Inf) {
   chunk <- check_number(chunk, name, 0, 1e9, lower_open = TRUE)
@@ -146,9 +146,9 @@ chunk_settings <- function(chunk, name = "chunk", most = Inf) {
 # few, and fewer particles then do. Where the result is nothing like normal around its peaks, so that no audit helps, the walk
 # is done again with all the effort that pays.
 early_moves <- function(components = 1, thorough = FALSE) {
-  if (components == 1) return(list(kernel = hmc(), steps = 1, work = 0, particles = 200))
-  list(kernel = hmc(leapfrog = 4), steps = max(2, components - 1), work = (if (thorough) 200 else 60) * components,
-       particles = if (thorough) 300 else 100)
+  if (components == 1) return(list(kernel = hmc(), steps = 1, work = 0, particles = 200, ess = 0.9))
+  list(kernel = hmc(leapfrog = 4), steps = max(2, (if (thorough) components - 1 else ceiling(components / 2) - 1)),
+       work = (if (thorough) 200 else 40) * components, particles = if (thorough) 300 else 100, ess = if (thorough) 0.9 else 0.95)
 }
 
 #' A method's open choices made for a model
@@ -158,11 +158,12 @@ settle <- function(method, model) {
   if (length(method$open) == 0 || !may_have_modes(model) || is.null(model$components)) return(method)
   # particles that keep to a mode remember for longer where they come from
   method$settings$lag <- SEVERAL_LAG
-  share <- method$settings$`1.ess` / method$settings$`1.particles`
+  before <- method$settings$`1.particles`
   settled <- function(moves) {
     chosen <- moves[setdiff(names(moves), "kernel")]
+    share <- if (is.null(moves$ess)) method$settings$`1.ess` / before else moves$ess
+    chosen$ess <- share * (if (is.null(moves$particles)) before else moves$particles)
     names(chosen) <- paste0("1.", names(chosen))
-    if (!is.null(moves$particles)) chosen$`1.ess` <- share * moves$particles
     if (!is.null(moves$steps)) chosen$`3.steps` <- moves$steps
     utils::modifyList(method$settings, chosen)
   }
@@ -177,11 +178,11 @@ settle <- function(method, model) {
 may_have_modes <- function(model) inherits(model, "gaussian_mixture") && model$components > 1 || isTRUE(model$modes == "several")
 
 early_settings <- function(early) {
-  defaults <- list(rows = 1000, particles = NULL, ess = 0.9, chunk = 0.2, first = 10, kernel = NULL, steps = NULL, work = NULL)
+  defaults <- list(rows = 1000, particles = NULL, ess = NULL, chunk = 0.2, first = 10, kernel = NULL, steps = NULL, work = NULL)
   if (!is.list(early) || (length(early) && is.null(names(early)))) refuse(early, "early", "a named list")
   unknown <- setdiff(names(early), names(defaults))
   if (length(unknown)) fail("`early` must hold only ", show_names(names(defaults), 9), ", not `", unknown[1], "`.")
-  open <- names(which(vapply(c("kernel", "steps", "work", "particles"), function(name) is.null(early[[name]]), TRUE)))
+  open <- names(which(vapply(c("kernel", "steps", "work", "particles", "ess"), function(name) is.null(early[[name]]), TRUE)))
   early <- utils::modifyList(utils::modifyList(defaults, early_moves()[open]), early)
   particles <- check_count(early$particles, "early$particles", 2, 1e6)
   list(

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { STRETCH = 32 };
+enum { STRETCH = 32, THREADS_LEAST = 100000 };
 
 static le_status reserve(le_store *store, size_t rows)
 {
@@ -65,10 +65,15 @@ le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *s
   } else {
     size_t *order = random_order(rows->n, shuffle);
     if (!order) return LE_NO_MEMORY;
+    const int threads = rows->n * width < THREADS_LEAST || store->threads < 1 ? 1 : store->threads;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+#endif
     for (size_t i = 0; i < rows->n; i++) {
       if (i + STRETCH < rows->n) le_prefetch(rows->values + order[i + STRETCH] * width, width * sizeof(double));
       memcpy(out + i * width, rows->values + order[i] * width, width * sizeof(double));
     }
+    (void)threads;
     le_release(order);
   }
   store->n += rows->n;

@@ -11,6 +11,7 @@ typedef struct le_store {
   size_t n, width, capacity;
   double *values;
   int borrowed; /* the values are the caller's */
+  int threads;  /* that copy shuffled rows; 0 is one */
 } le_store;
 
 /* Appends a block; with `shuffle` not NULL in a random order (only the block itself is shuffled). */

@@ -39,16 +39,15 @@ void le_search_start(le_search *search)
   search->found = 0;
 }
 
-/* Some of the rows at random. */
+/* Some of the rows at random: one of each of so many stretches of equal length. */
 static le_status take_few(le_search *search, const le_target *target, size_t wanted, const gsl_rng *take)
 {
   search->few.n = 0;
-  for (size_t k = 0, row = 0; k < wanted; row++) {
-    /* each of those that are left with the probability that still fills the sample */
-    if (gsl_rng_uniform(take) * (double)(target->seen - row) >= (double)(wanted - k)) continue;
+  const double stretch = (double)target->seen / (double)wanted;
+  for (size_t k = 0; k < wanted; k++) {
+    const size_t row = (size_t)fmin(stretch * ((double)k + gsl_rng_uniform(take)), (double)(target->seen - 1));
     const le_rows one = le_store_rows(target->store, row, row + 1);
     LE_TRY(le_store_append(&search->few, &one, NULL));
-    k++;
   }
   return LE_OK;
 }

@@ -10,6 +10,7 @@
 enum { BLOCK_DOUBLES = 4096, BLOCK_MOST = 512, BLOCK_LEAST = 32 };
 /* Particle-rows below which threads cost more than they save: waking them takes about as long as this. */
 enum { THREADS_LEAST = 16384 };
+enum { BLOCKS_AT_ONCE = 64 }; /* of each part, between two looks at the interrupt flag */
 
 void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m, le_context *context,
                      le_arena *arena)
@@ -27,6 +28,7 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
   target->scratch = le_arena_doubles(arena, target->scratch_size * (size_t)context->threads);
   target->work = le_arena_doubles(arena, 2 * m);
   target->grad = le_arena_doubles(arena, m * target->d);
+  target->part = le_arena_doubles(arena, ops->log_lik_hess || ops->information ? LE_TARGET_PARTS * (target->d * target->d + target->d) : 0);
   target->relabelled = le_arena_doubles(arena, target->d);
   target->packed = le_arena_doubles(arena, m * target->d);
   target->chosen = le_arena_indices(arena, m);
@@ -107,19 +109,59 @@ le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size
   return row_sums(target, from, to, m, theta, value, grad);
 }
 
+/* One stretch of rows, block by block: gradient and second derivatives, or with no gradient the information. */
+static le_status curvature_of(const le_target *target, size_t from, size_t to, const double *theta, double *grad, double *matrix,
+                              double *scratch)
+{
+  for (size_t r = from; r < to; r += target->block) {
+    const le_rows rows = le_store_rows(target->store, r, r + target->block < to ? r + target->block : to);
+    LE_TRY(grad ? target->ops->log_lik_hess(target->model, theta, &rows, grad, matrix, scratch)
+                : target->ops->information(target->model, theta, &rows, matrix, scratch));
+  }
+  return LE_OK;
+}
+
+/* Of one point there are no particles to share out, so threads share the rows: always in as many parts, each with sums of its own,
+ * and these added in their order, so that the result does not depend on the threads. */
+static le_status curvature_sums(le_target *target, size_t from, size_t to, const double *theta, double *grad, double *matrix)
+{
+  const size_t d = target->d, size = d * d + d, block = target->block, blocks = (to - from + block - 1) / block;
+  if (grad) memset(grad, 0, d * sizeof(double));
+  memset(matrix, 0, d * d * sizeof(double));
+  if (blocks < 2 * LE_TARGET_PARTS) return curvature_of(target, from, to, theta, grad, matrix, target->scratch);
+  memset(target->part, 0, LE_TARGET_PARTS * size * sizeof(double));
+  const size_t even = (blocks + LE_TARGET_PARTS - 1) / LE_TARGET_PARTS, stretch = block * (even < BLOCKS_AT_ONCE ? even : BLOCKS_AT_ONCE);
+  const size_t threads = (size_t)target->context->threads;
+  for (size_t r = from; r < to; r += LE_TARGET_PARTS * stretch) {
+    if (le_interrupted(target->context)) return LE_INTERRUPTED;
+    int worst = LE_OK;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads((int)threads) schedule(static, 1) reduction(max : worst) if (threads > 1)
+#endif
+    for (size_t t = 0; t < threads; t++)
+      for (size_t p = t; p < LE_TARGET_PARTS; p += threads) {
+        const size_t first = r + p * stretch, last = first + stretch < to ? first + stretch : to;
+        double *sums = target->part + p * size;
+        const le_status status = first < last ? curvature_of(target, first, last, theta, grad ? sums + d * d : NULL, sums,
+                                                             target->scratch + t * target->scratch_size)
+                                              : LE_OK;
+        if ((int)status > worst) worst = (int)status;
+      }
+    LE_TRY((le_status)worst);
+  }
+  for (size_t p = 0; p < LE_TARGET_PARTS; p++) {
+    const double *sums = target->part + p * size;
+    for (size_t k = 0; k < d * d; k++) matrix[k] += sums[k];
+    for (size_t j = 0; j < d && grad; j++) grad[j] += sums[d * d + j];
+  }
+  return LE_OK;
+}
+
 le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, const double *theta, double *grad,
                                  double *hess)
 {
-  const size_t d = target->d;
-  memset(grad, 0, d * sizeof(double));
-  memset(hess, 0, d * d * sizeof(double));
-  for (size_t r = from, blocks = 0; r < to; r += target->block, blocks++) {
-    if (blocks % 64 == 63 && le_interrupted(target->context)) return LE_INTERRUPTED;
-    const le_rows rows = le_store_rows(target->store, r, r + target->block < to ? r + target->block : to);
-    LE_TRY(target->ops->log_lik_hess(target->model, theta, &rows, grad, hess, target->scratch));
-  }
   target->gradients += (double)(to - from);
-  return LE_OK;
+  return curvature_sums(target, from, to, theta, grad, hess);
 }
 
 le_status le_target_information(le_target *target, size_t from, size_t to, double weight, const double *theta,
@@ -128,17 +170,9 @@ le_status le_target_information(le_target *target, size_t from, size_t to, doubl
   const size_t d = target->d;
   double *sum = target->metric[0]->work, *unused = sum + d * d;
   if (weight == 0 || to <= from) return LE_OK;
-  if (target->ops->information) {
-    memset(sum, 0, d * d * sizeof(double));
-    for (size_t r = from; r < to; r += target->block) {
-      const le_rows rows = le_store_rows(target->store, r, r + target->block < to ? r + target->block : to);
-      LE_TRY(target->ops->information(target->model, theta, &rows, sum, target->scratch));
-    }
-    for (size_t k = 0; k < d * d; k++) info[k] += weight * sum[k];
-  } else {
-    LE_TRY(le_target_log_lik_hess(target, from, to, theta, unused, sum));
-    for (size_t k = 0; k < d * d; k++) info[k] -= weight * sum[k];
-  }
+  const int own = target->ops->information != NULL;
+  LE_TRY(own ? curvature_sums(target, from, to, theta, NULL, sum) : le_target_log_lik_hess(target, from, to, theta, unused, sum));
+  for (size_t k = 0; k < d * d; k++) info[k] += (own ? weight : -weight) * sum[k];
   return LE_OK;
 }
 

@@ -18,6 +18,9 @@ typedef struct le_floor {
   double value, tie;
 } le_floor;
 
+/* Into so many parts rows are divided for sums at one point. */
+enum { LE_TARGET_PARTS = 8 };
+
 typedef struct le_target {
   const le_model_ops *ops;
   const void *model;
@@ -45,6 +48,7 @@ typedef struct le_target {
   size_t scratch_size;
   double *work;    /* 2 m */
   double *grad;    /* m x d, for the second of two sums */
+  double *part;       /* LE_TARGET_PARTS x (d x d + d): sums of each part of the rows */
   double *relabelled; /* d */
   double *packed;     /* m x d, for the points worth a likelihood */
   size_t *chosen;     /* m: which they are */

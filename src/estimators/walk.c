@@ -51,7 +51,7 @@ static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
 /* Squared distance per dimension, at the precision of its rows, at which a peak of the search is taken for one that is known. */
 static const double SEARCH_NEAR = 4;
 
-enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 16, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, SEARCH_ROWS = 2000 };
+enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 16, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, SEARCH_ROWS = 1000 };
 static const char *const trace_names[TRACE_COLUMNS] = {
     "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "shortest",    "ess",
     "acceptance", "step_size", "particles",    "temperature", "noise",        "drift",       "restarts",    "evaluations", "seconds"};
@@ -161,6 +161,7 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   w->target.store = &w->store;
   w->target.rng = w->streams.rng[0];
   w->store.width = problem->ops->width(problem->model);
+  w->store.threads = w->context->threads;
   w->theta = le_arena_doubles(&w->arena, most * d);
   w->swap = le_arena_doubles(&w->arena, most * d);
   w->twin = le_arena_doubles(&w->arena, most * d);

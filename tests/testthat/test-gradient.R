@@ -145,3 +145,15 @@ test_that("particles that lie too wide are told from what is right, and what the
   expect_equal(told$temperature, 1.5)
   expect_match(heating_warning(told), "temperature of 1.50: the estimate is probably about 6.9 nats too low")
 })
+
+test_that("what is given of the early phase counts, whatever else is left open", {
+  set.seed(3)
+  data <- data.frame(a = c(rnorm(150, -2), rnorm(150, 2)))
+  given <- list(particles = 40, ess = 0.8, steps = 2, work = 50, kernel = hmc())
+  for (left_out in c(list(character(0)), as.list(names(given)), list(names(given)))) {
+    early <- given[setdiff(names(given), left_out)]
+    fit <- evidence(gaussian_mixture(components = 2), data, sgais(early = early, audit = FALSE), seed = test_seed(7), progress = FALSE)
+    expect_identical(fit$trace$particles[1], if ("particles" %in% left_out) 100 else 40)
+    expect_true(is.finite(fit$log_evidence))
+  }
+})

@@ -35,6 +35,19 @@ test_that("the number of threads changes nothing, to the bit", {
   expect_identical(mixed(2), mixed(1))
 })
 
+test_that("threads that share the rows of one point change nothing either", {
+  n <- 30000
+  set.seed(2)
+  long <- data.frame(x = rnorm(n), class = factor(sample(3, n, TRUE)))
+  classes <- softmax_regression(class ~ x)
+  fit <- function(threads, method) essence(evidence(classes, long, method, seed = test_seed(6), threads = threads))
+  for (method in list(sgais(audit_draws = 20), laplace())) for (threads in c(2, 3)) expect_identical(fit(threads, method), fit(1, method))
+  # parts of the rows add up to the same second derivatives
+  model <- linear_regression(y ~ x, sigma = 2, prior_sd = 3)
+  flat <- data.frame(x = long$x, y = 1 + long$x + rnorm(n))
+  expect_equal(evidence(model, flat, laplace(), seed = 1)$log_evidence, model_functions(model, flat)$exact(), tolerance = 1e-10)
+})
+
 test_that("the same seed gives the same fit, another seed another", {
   for (name in names(methods)) {
     fit <- function(seed) essence(evidence(line, few, methods[[name]], seed = seed))
