@@ -6,8 +6,8 @@
 #' heavy-tailed mixture around the peaks are weighted by the posterior itself, which makes the estimate as good as the
 #' weights are even and gives it a standard error.
 #'
-#' @param starts Number of starting points of the climbs, at most 256; `NULL`, the default, is 2, and for models that
-#'   may have several modes from 48 to 256, the more the fewer parameters there are (16 where climbs are by differences). The 16
+#' @param starts Number of starting points of the climbs, at most 512; `NULL`, the default, is 2, and for models that
+#'   may have several modes from 48 to 512, the more the fewer parameters there are (16 where climbs are by differences). The 16
 #'   heaviest modes are kept.
 #' @param importance Number of importance sampling draws, or 0, the default, for none.
 #'
@@ -34,7 +34,7 @@
 #' @family methods
 #' @export
 laplace <- function(starts = NULL, importance = 0) {
-  if (!is.null(starts)) starts <- check_count(starts, "starts", 1, 256)
+  if (!is.null(starts)) starts <- check_count(starts, "starts", 1, 512)
   importance <- check_count(importance, "importance", 0, 1e6)
   if (importance == 1) fail("`importance` must be 0 or at least 2 draws, not 1.")
   new_method("laplace", match.call(), estimator = "laplace", starts = if (is.null(starts)) 0 else starts,

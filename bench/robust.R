@@ -3,7 +3,7 @@
 #   Rscript bench/robust.R [data sets = 10] [directory = bench/results] [rows = 5000] [families, comma-separated]
 #
 # The reference is the closed form for linear regression and importance sampling with 20,000 draws for softmax regression; for mixtures
-# importance sampling around peaks that 200 climbs from the prior have found, where its weights are even, and smc() with 1,000
+# importance sampling around the best peaks of three times 500 climbs from the prior, where its weights are even, and smc() with 1,000
 # particles where they are not. Writes robust.csv.
 
 suppressPackageStartupMessages(library(logevidence))
@@ -50,8 +50,17 @@ FAMILIES <- list(
 reference_of <- function(problem) {
   if (inherits(problem$model, "linear_regression")) return(c(model_functions(problem$model, problem$data)$exact(), 0))
   several <- inherits(problem$model, "gaussian_mixture")
-  fit <- evidence(problem$model, problem$data, laplace(importance = if (several) 4000 else 20000, starts = if (several) 200), seed = 1)
-  if (!several || fit$peaks$ess > 0.3 * fit$peaks$ideal && fit$peaks$pareto_k < 0.7) return(c(fit$log_evidence, fit$se))
+  fits <- lapply(if (several) 1:3 else 1, function(seed)
+    evidence(problem$model, problem$data, laplace(importance = if (several) 4000 else 20000, starts = if (several) 500), seed = seed))
+  value <- vapply(fits, `[[`, 0, "log_evidence")
+  uneven <- function(fit) fit$peaks$ess < 0.25 * fit$peaks$ideal || fit$peaks$pareto_k > 0.7
+  fit <- fits[[which.max(value)]]
+  even <- fits[value > max(value) - 5 & !vapply(fits, uneven, TRUE)]
+  if (!several) return(c(fit$log_evidence, fit$se))
+  if (length(even)) {
+    se <- vapply(even, `[[`, 0, "se")
+    return(c(stats::weighted.mean(vapply(even, `[[`, 0, "log_evidence"), 1 / se^2), 1 / sqrt(sum(1 / se^2))))
+  }
   fit <- evidence(problem$model, problem$data, smc(particles = 1000), seed = 1, progress = FALSE)
   c(fit$log_evidence, fit$se)
 }

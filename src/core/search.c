@@ -19,7 +19,7 @@ void le_search_alloc(le_search *search, const le_target *target, size_t starts, 
   search->d = d;
   search->starts = starts < LE_SEARCH_STARTS_MOST ? starts : LE_SEARCH_STARTS_MOST;
   search->rows = rows;
-  search->candidates = starts > 16 ? 500 : 200;
+  search->candidates = starts > 250 ? 2 * search->starts : starts > 16 ? 500 : 200;
   search->few.width = target->ops->width(target->model);
   search->candidate = le_arena_doubles(arena, search->candidates * d);
   search->value = le_arena_doubles(arena, search->candidates);

@@ -8,7 +8,7 @@
 
 #include "core/audit.h"
 
-enum { LE_SEARCH_STARTS_MOST = 256 };
+enum { LE_SEARCH_STARTS_MOST = 512 };
 
 /* As many starts as cost about the same in any dimension. */
 size_t le_search_starts(size_t d);

@@ -316,8 +316,8 @@ test_that("draws of exact() and laplace() are the posterior's where that is norm
 # Settings -----------------------------------------------------------------------------------------------------------
 
 test_that("bad settings are refused before the run", {
-  for (starts in list(0, 257, 1.5, NA, Inf, "many", 2:3))
-    refused(laplace(starts), "`starts` must be a whole number between 1 and 256")
+  for (starts in list(0, 513, 1.5, NA, Inf, "many", 2:3))
+    refused(laplace(starts), "`starts` must be a whole number between 1 and 512")
   for (importance in list(-1, 2.5, NA, Inf, NULL, "some", 1:2, 1e7))
     refused(laplace(importance = importance), "`importance` must be a whole number between 0 and 1000000")
   refused(laplace(importance = 1), "`importance` must be 0 or at least 2 draws, not 1.")
