@@ -12,7 +12,7 @@ help:
 	@echo 'make check      R CMD check --as-cran; any error, warning or note fails'
 	@echo 'make sanitize   the tests under ASan and UBSan, a short script under valgrind'
 	@echo 'make docs       man/ and NAMESPACE from the comments in R/'
-	@echo 'make bench      the benchmarks'
+	@echo 'make bench      a million rows by every method, half an hour; the other benchmarks are in bench/README.md'
 	@echo 'make install    the package into the private library .lib'
 	@echo 'make ci-deps    install what continuous integration needs beyond the tests'
 	@echo 'make clean      remove everything built here'
@@ -52,7 +52,8 @@ docs:
 bench:
 	@tools/setup.sh run
 	@tools/install.sh
-	@tools/with-lib.sh Rscript bench/million.R
+	@tools/with-lib.sh Rscript bench/million.R compare
+	@tools/with-lib.sh Rscript bench/million.R draw
 
 install:
 	@tools/setup.sh run

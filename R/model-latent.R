@@ -150,11 +150,12 @@ encode.latent_model <- function(model, data) {
   x <- input$x
   n <- nrow(x)
   check_latent_size(model, n, ncol(x))
-  names <- state_names(model, n, colnames(x))
-  list(rows = t(x), n = n, args = c(list(width = as.double(ncol(x))), model$args),
+  rows <- named_rows(x, input$names)
+  names <- state_names(model, n, input$names)
+  list(rows = rows, n = n, args = c(list(width = as.double(ncol(x))), model$args),
        theta_names = names, user_names = names[shown_state(model, names)], offset = NULL,
        # new rows are predicted from the old: a state does not say what is integrated out
-       design = c(input$design, list(columns = colnames(x), rows = t(x))))
+       design = c(input$design, list(columns = input$names, rows = rows)))
 }
 
 check_latent_size <- function(model, n, width) {

@@ -97,9 +97,9 @@ encode.gaussian_mixture <- function(model, data) {
 encode_mixture <- function(model, data) {
   input <- mixture_columns(model$formula, data, "data")
   x <- input$x
-  columns <- colnames(x)
+  columns <- input$names
   list(
-    rows = t(x),
+    rows = named_rows(x, columns),
     n = nrow(x),
     args = list(
       components = model$components,
@@ -121,6 +121,13 @@ encode_mixture <- function(model, data) {
   )
 }
 
+# An observation in each column.
+named_rows <- function(x, names) {
+  rows <- t(x)
+  dimnames(rows) <- list(names, NULL)
+  rows
+}
+
 # "mean[1,a]" "mean[1,b]" "mean[2,a]" ...
 numbered <- function(stem, components, columns = NULL) {
   k <- seq_len(components)
@@ -132,13 +139,13 @@ numbered <- function(stem, components, columns = NULL) {
 encode_new.gaussian_mixture <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   x <- if (is.null(design$terms)) mixture_new_columns(design, newdata, argument)
   else mixture_new_frame(design, newdata, argument)
-  list(rows = t(x), n = nrow(x), offset = NULL)
+  list(rows = named_rows(x, design$columns), n = nrow(x), offset = NULL)
 }
 
 #' The columns of a mixture, a matrix with a row per observation
 #' @noRd
 mixture_columns <- function(formula, data, argument) {
-  if (is.null(formula)) return(list(x = all_columns(data, argument), design = list(named = !is.null(colnames(data)))))
+  if (is.null(formula)) return(c(all_columns(data, argument), list(design = list(named = !is.null(colnames(data))))))
   data <- as_frame(data, argument)
   terms <- formula_terms(formula, data)
   refuse_offset(terms, "gaussian_mixture")
@@ -149,7 +156,8 @@ mixture_columns <- function(formula, data, argument) {
     fail("`formula` must have no interactions in gaussian_mixture(), not `", labels[attr(terms, "order") > 1][1], "`.")
   used <- formula_columns(terms, data, argument)
   frame <- build_frame(terms, data, used, argument)
-  list(x = frame_columns(frame, argument), design = list(terms = attr(frame, "terms"), used = used))
+  x <- frame_columns(frame, argument)
+  list(x = x, names = colnames(x), design = list(terms = attr(frame, "terms"), used = used))
 }
 
 mixture_new_frame <- function(design, newdata, argument) {
@@ -172,7 +180,7 @@ frame_columns <- function(frame, argument) {
 all_columns <- function(data, argument) {
   if (!is.data.frame(data)) {
     if (!is_plain_numeric(data)) refuse(data, argument, "a numeric matrix or a data frame")
-    return(as_numeric_matrix(data, argument))
+    return(numeric_columns(data, argument))
   }
   if (length(data) == 0) fail("`", argument, "` must have at least one column, not 0.")
   check_distinct(names(data), argument)
@@ -180,7 +188,7 @@ all_columns <- function(data, argument) {
   data <- as.data.frame(data)
   check_mixture_columns(data, argument, "numeric")
   check_finite_columns(data, argument)
-  as_numeric_matrix(as.matrix(data), argument)
+  numeric_columns(as.matrix(data), argument)
 }
 
 check_mixture_columns <- function(frame, argument, kinds = c("numeric", paste("numeric with", 1:64, "columns"))) {
@@ -199,10 +207,9 @@ mixture_new_columns <- function(design, newdata, argument) {
       refuse_missing_column(name, as.data.frame(newdata), argument)
     newdata <- newdata[, design$columns, drop = FALSE]
   }
-  x <- all_columns(newdata, argument)
+  x <- all_columns(newdata, argument)$x
   if (ncol(x) != length(design$columns))
     fail("`", argument, "` must have ", length(design$columns), " columns as in the first data, not ", ncol(x), ".")
-  colnames(x) <- design$columns
   x
 }
 

@@ -90,11 +90,14 @@ encode_new.softmax_regression <- function(model, design, newdata, response = TRU
 
 # Classes are 0, 1, ..., K - 1 in C.
 softmax_rows <- function(input, design, argument) {
-  class <- rep(NA_real_, nrow(input$x))
-  if (!is.null(input$y)) {
-    labels <- class_labels(input$y, design$response, argument)
+  if (is.null(input$y)) {
+    class <- rep(NA_real_, nrow(input$x))
+  } else {
+    check_classes(input$y, design$response, argument)
     known <- list(levels = design$levels, ordered = FALSE)
-    class <- as.double(match_levels(labels, known, design$response, argument)) - 1
+    # a factor of the same levels has its numbers: labels of a million rows are dear
+    coded <- is.factor(input$y) && identical(levels(input$y), design$levels)
+    class <- as.double(if (coded) input$y else match_levels(as.character(input$y), known, design$response, argument)) - 1
   }
   bind_rows(input$x, class, design)
 }
@@ -104,10 +107,10 @@ MOST_NUMERIC_CLASSES <- 100
 MOST_CLASSES <- 10000
 
 class_levels <- function(y, name) {
-  labels <- class_labels(y, name, "data")
+  check_classes(y, name, "data")
   levels <- if (is.factor(y)) levels(y)
   else if (is.logical(y)) c("FALSE", "TRUE")
-  else as.character(sort(unique(if (is.numeric(y)) as.vector(y) else labels)))
+  else as.character(sort(unique(if (is.numeric(y)) as.vector(y) else as.character(y))))
   if (length(levels) < 2)
     fail("`data` must have at least two classes in `", name, "`, not only ", dQuote(levels, FALSE), ".")
   if (is.numeric(y) && length(levels) > MOST_NUMERIC_CLASSES)
@@ -118,13 +121,12 @@ class_levels <- function(y, name) {
   levels
 }
 
-class_labels <- function(y, name, argument) {
+check_classes <- function(y, name, argument) {
   whole <- is_plain_numeric(y) && all(is.na(y) | y == round(y))
   if (NCOL(y) != 1 || length(dim(y)) > 2 || !(is.factor(y) || is.character(y) || is.logical(y) || whole))
     fail("`", argument, "` must have a factor, character, logical or whole-number response, not `", name,
          "` of type ", if (is_plain_numeric(y) && NCOL(y) == 1) "numeric with fractions" else column_kind(y), ".")
   check_finite_columns(stats::setNames(list(if (is.factor(y)) y else as.vector(y)), name), argument)
-  as.character(y)
 }
 
 #' @exportS3Method

@@ -252,7 +252,8 @@ numeric_columns <- function(x, argument, stem = "x") {
 #' @noRd
 as_numeric_matrix <- function(x, argument, stem = "x") {
   columns <- numeric_columns(x, argument, stem)
-  matrix(columns$x, nrow(columns$x), dimnames = list(NULL, columns$names))
+  wanted <- list(NULL, columns$names)
+  if (identical(dimnames(columns$x), wanted)) columns$x else matrix(columns$x, nrow(columns$x), dimnames = wanted)
 }
 
 # Regressions: covariates and a response ----------------------------------------------------------

@@ -188,55 +188,60 @@ calibrate <- function(runs = "200", directory = "bench/results", most = "1e5") {
 
 # ---- pictures ----
 
-draw <- function(directory = "bench/results") {
-  table <- utils::read.csv(file.path(directory, "million.csv"))
-  methods <- unique(table$method)
-  colour <- stats::setNames(grDevices::hcl.colors(length(methods), "Dark 3"), methods)
-  grDevices::png(file.path(directory, "million.png"), 2000, 1350, res = 130)
-  graphics::layout(matrix(c(1:6, 7, 7, 7), 3, byrow = TRUE), heights = c(1, 1, 0.28))
-  graphics::par(mar = c(4, 4.5, 2.5, 1), las = 1)
-  panel <- function(part, y, log, ylab, main) {
-    graphics::plot(part$n, y, log = log, type = "n", xlab = "rows", ylab = ylab, main = main)
-    for (method in methods) {
+COLOURS <- c(sgais = "#b2182b", "sgais, no audit" = "#ef8a62", "sgais, published" = "#2166ac",
+             "sgais, published, rate = 1, steps = 2" = "#92c5de", "nested, published" = "#1b7837", "ais, published" = "#a6dba0",
+             laplace = "grey35", "sgais, PyTorch" = "#762a83", "sgais, PyTorch, own gradient" = "#c2a5cf")
+
+# A row of panels, one for each model: `height(part)` against the number of rows, sgais() on top of all.
+panels <- function(table, height, ylab, limits = function(part, y) range(y, finite = TRUE), log = "xy", below = function(part) NULL) {
+  for (model in unique(table$model)) {
+    part <- table[table$model == model, ]
+    y <- height(part)
+    graphics::plot(part$n, y, log = log, type = "n", ylim = limits(part, y), xlab = "rows", ylab = "", main = model, xaxt = "n", yaxt = "n")
+    graphics::axis(1, 10^(3:6), parse(text = paste0("10^", 3:6)))
+    ticks <- if (grepl("y", log)) 10^seq(floor(log10(min(y, na.rm = TRUE))), ceiling(log10(max(y, na.rm = TRUE)))) else pretty(limits(part, y))
+    graphics::axis(2, ticks, if (grepl("y", log)) parse(text = paste0("10^", log10(ticks))) else ticks)
+    graphics::title(ylab = ylab, line = 4)
+    graphics::grid(NA, NULL)
+    below(part)
+    for (method in rev(intersect(names(COLOURS), part$method))) {
       own <- part$method == method
-      graphics::lines(part$n[own], y[own], type = "o", pch = 19, cex = 0.8, col = colour[[method]], lwd = 1 + (method == "sgais"))
+      graphics::lines(part$n[own], y[own], type = "o", pch = 19, cex = 0.8, col = COLOURS[[method]], lwd = if (method == "sgais") 3 else 1.5)
     }
   }
-  models <- unique(table$model)
-  for (model in models) {
-    part <- table[table$model == model, ]
-    panel(part, pmax(abs(part$error) / part$n, 1e-9), "xy", "|error of log Z| / rows, nats", paste0(model, ": error"))
-  }
-  for (model in models) {
-    part <- table[table$model == model, ]
-    panel(part, part$cpu, "xy", "CPU seconds", paste0(model, ": time"))
-  }
+}
+
+picture <- function(file, height, rows, methods, draw) {
+  grDevices::png(file, 2000, height, res = 130)
+  count <- 3 * rows
+  graphics::layout(matrix(c(seq_len(count), rep(count + 1, 3)), rows + 1, byrow = TRUE), heights = c(rep(1, rows), 0.25))
+  graphics::par(mar = c(4, 5.5, 2.5, 1), las = 1)
+  draw()
   graphics::par(mar = c(0, 0, 0, 0))
   graphics::plot.new()
-  graphics::legend("center", methods, col = colour, lwd = 2, pch = 19, ncol = 3, bty = "n", cex = 1.1)
-  grDevices::dev.off()
-
-  # as the article draws it: log Z / N against N
-  grDevices::png(file.path(directory, "million-log-evidence.png"), 2000, 700, res = 130)
-  graphics::layout(matrix(1:3, 1))
-  graphics::par(mar = c(4, 5, 2.5, 1), las = 1)
-  for (model in models) {
-    part <- table[table$model == model & !grepl("PyTorch|no audit", table$method), ]
-    y <- part$log_evidence / part$n
-    top <- range(part$reference / part$n)
-    limits <- c(max(min(y), top[1] - 3 * diff(top) - 0.1), top[2] + 0.02)
-    graphics::plot(part$n, y, log = "x", type = "n", ylim = limits, xlab = "rows", ylab = "log Z / rows, nats", main = model)
-    graphics::lines(part$n, part$reference / part$n, lwd = 6, col = "grey85")
-    for (method in unique(part$method)) {
-      own <- part$method == method
-      graphics::lines(part$n[own], y[own], type = "o", pch = 19, cex = 0.8, col = colour[[method]])
-    }
-    if (model == models[1]) graphics::legend("bottomright", unique(part$method), col = colour[unique(part$method)], lwd = 2, bty = "n", cex = 0.8)
-  }
+  graphics::legend("center", methods, col = COLOURS[methods], lwd = 2.5, pch = 19, ncol = 3, bty = "n", cex = 1.1)
   grDevices::dev.off()
 }
 
-main <- function(what = "fresh", ...) {
+draw <- function(directory = "bench/results") {
+  table <- utils::read.csv(file.path(directory, "million.csv"))
+  methods <- intersect(names(COLOURS), table$method)
+  picture(file.path(directory, "million.png"), 1350, 2, methods, function() {
+    panels(table, function(part) pmax(abs(part$error) / part$n, 1e-9), "|error of log Z| / rows, nats")
+    panels(table, function(part) part$cpu, "CPU seconds")
+  })
+  # as the article draws it: log Z / N against N, the truth a broad grey line
+  near <- table[!grepl("PyTorch|no audit", table$method), ]
+  picture(file.path(directory, "million-log-evidence.png"), 850, 1, unique(near$method), function()
+    panels(near, function(part) part$log_evidence / part$n, "log Z / rows, nats", log = "x",
+           limits = function(part, y) {
+             truth <- range(part$reference / part$n)
+             c(max(min(y, na.rm = TRUE), truth[1] - 3 * diff(truth) - 0.03), truth[2] + max(0.02, diff(truth)))
+           },
+           below = function(part) graphics::lines(part$n, part$reference / part$n, lwd = 8, col = "grey85")))
+}
+
+main <- function(what = "compare", ...) {
   task <- list(compare = compare, fresh = fresh, calibrate = calibrate, draw = draw)[[what]]
   if (is.null(task)) stop("compare, fresh, calibrate or draw?")
   task(...)

@@ -56,8 +56,8 @@ PROBLEMS <- list(
 
 # The mixture's early moves are many: half of them do here.
 own <- function(problem, ..., plain = TRUE) {
-  early <- list(rows = 200, particles = 100)
-  if (problem == "mixture") early$work <- 375
+  early <- list(rows = 200, particles = 100, ess = 0.9)
+  if (problem == "mixture") early[c("work", "steps")] <- list(375, 4)
   method <- sgais(particles = 30, ..., audit = FALSE, early = early)
   if (plain) method$settings[["2.gradient"]] <- "batch"
   method

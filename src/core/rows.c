@@ -24,11 +24,12 @@ static le_status reserve(le_store *store, size_t rows)
   return LE_OK;
 }
 
-static size_t *random_order(size_t n, const gsl_rng *shuffle)
+/* Four bytes a row: an order of eight would be half of the data where rows have two numbers. */
+static uint32_t *random_order(size_t n, const gsl_rng *shuffle)
 {
-  size_t *order = le_resize(NULL, n * sizeof *order);
+  uint32_t *order = n > UINT32_MAX ? NULL : le_resize(NULL, n * sizeof *order);
   if (!order) return NULL;
-  for (size_t i = 0; i < n; i++) order[i] = i;
+  for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
   /* Fisher and Yates, a stretch at a time: its partners are on their way before the first is exchanged */
   size_t partner[STRETCH];
   for (size_t left = n; left > 1;) {
@@ -38,7 +39,7 @@ static size_t *random_order(size_t n, const gsl_rng *shuffle)
       le_prefetch(&order[partner[k]], sizeof *order);
     }
     for (size_t k = 0; k < count; k++) {
-      const size_t own = order[left - 1 - k];
+      const uint32_t own = order[left - 1 - k];
       order[left - 1 - k] = order[partner[k]];
       order[partner[k]] = own;
     }
@@ -49,7 +50,7 @@ static size_t *random_order(size_t n, const gsl_rng *shuffle)
 
 size_t le_store_origin(size_t n, size_t row, const gsl_rng *shuffle)
 {
-  size_t *order = n < 2 ? NULL : random_order(n, shuffle);
+  uint32_t *order = n < 2 ? NULL : random_order(n, shuffle);
   const size_t origin = order ? order[row] : row;
   le_release(order);
   return origin;
@@ -63,7 +64,7 @@ le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *s
   if (!shuffle || rows->n < 2) {
     memcpy(out, rows->values, rows->n * width * sizeof(double));
   } else {
-    size_t *order = random_order(rows->n, shuffle);
+    uint32_t *order = random_order(rows->n, shuffle);
     if (!order) return LE_NO_MEMORY;
     const int threads = rows->n * width < THREADS_LEAST || store->threads < 1 ? 1 : store->threads;
 #ifdef _OPENMP
