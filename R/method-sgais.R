@@ -21,9 +21,10 @@
 #' @param order `"shuffled"`, the default, walks the rows in random order, which is faster, more accurate, and fair for
 #'   rows that are exchangeable; `"given"` keeps their order, for a trace that follows the stream.
 #' @param restart Whether to walk again from the prior, through rows in random order, where the law of a stream seems to have
-#'   changed on the way (`order = "given"`; `fit$trace` counts these in `restarts`), and whether the audit searches a
-#'   mixture's posterior for modes that the walk has missed. Where they count, importance sampling, which has them, is the estimate,
-#'   or if its weights are too uneven another walk, and the fit says so.
+#'   changed on the way (`order = "given"`), and whether a mixture's posterior is searched for modes that the walk has missed:
+#'   after the early phase, so that the walk goes on from where the search has led if that is far better, and by the audit at the end.
+#'   Where modes that were missed count there, importance sampling, which has them, is the estimate, or if its weights are too uneven
+#'   another walk, and the fit says so. `fit$trace` counts new beginnings in `restarts`.
 #' @param audit Whether to check the result by importance sampling of the whole posterior at the end.
 #' @param audit_draws Draws of the audit; `NULL` takes 1,000 for small data (4,000 for mixtures), fewer for large, at least 100.
 #' @param rate,friction Learning rate per observation and friction of the published [sghmc()] kernel; only for

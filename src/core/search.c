@@ -36,7 +36,7 @@ void le_search_free(le_search *search)
 void le_search_start(le_search *search)
 {
   search->scattered = search->done = 0;
-  search->found = 0;
+  search->found = search->few.n = 0;
 }
 
 /* Some of the rows at random: one of each of so many stretches of equal length. */
@@ -104,16 +104,28 @@ static le_status search_few(le_search *search, le_audit *audit, le_target *targe
   return LE_OK;
 }
 
+/* On ten times as many rows; one mode needs no more choosing, and a step of less than tenfold none of its own. */
+static le_status widen(le_search *search, le_audit *audit, const le_target *target, const gsl_rng *take)
+{
+  search->done = search->found <= 1 || search->few.n >= target->seen / MORE / 2;
+  if (search->done) return LE_OK;
+  LE_TRY(take_few(search, target, MORE * search->few.n, take));
+  le_audit_start(audit, search->found, search->start);
+  return LE_OK;
+}
+
 le_status le_search_step(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng, const gsl_rng *take)
 {
   const le_store *all = target->store;
   const size_t n = target->seen;
+  if (search->done && search->few.n) return widen(search, audit, target, take);
   if (n <= search->rows) {
     le_status status = scatter(search, target, rng);
     le_audit_scale(audit, search->scale);
     search->done = 1;
     return status;
   }
+  if (search->done) le_search_start(search);
   if (!search->scattered) LE_TRY(take_few(search, target, search->rows, take));
   int climbed = 0;
   target->store = &search->few;
@@ -121,15 +133,7 @@ le_status le_search_step(le_search *search, le_audit *audit, le_target *target, 
   const le_status status = search_few(search, audit, target, rng, &climbed);
   target->store = all;
   target->seen = n;
-  if (status != LE_OK || !climbed) return status;
-  /* one mode needs no more choosing, and a step of less than tenfold none of its own */
-  if (search->found <= 1 || search->few.n >= n / MORE / 2) {
-    search->done = 1;
-    return LE_OK;
-  }
-  LE_TRY(take_few(search, target, MORE * search->few.n, take));
-  le_audit_start(audit, search->found, search->start);
-  return LE_OK;
+  return status != LE_OK || !climbed ? status : widen(search, audit, target, take);
 }
 
 void le_search_archive(le_search *search, le_archive *archive)

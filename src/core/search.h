@@ -27,7 +27,7 @@ void le_search_alloc(le_search *search, const le_target *target, size_t starts, 
 void le_search_free(le_search *search);
 void le_search_start(le_search *search);
 /* One climb, or one choice of what to climb next, among the rows seen of the target, by means of this audit, which starts
- * anew; `take` decides which rows are few.  At the end search->done. */
+ * anew; `take` decides which rows are few.  At the end search->done; when there are more rows it goes on from there. */
 le_status le_search_step(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng, const gsl_rng *take);
 void le_search_archive(le_search *search, le_archive *archive);
 

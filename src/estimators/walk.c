@@ -45,6 +45,9 @@ static const double CURVATURE_OFF = 5;
  * the default kernel loses noise x d / 10 nats whenever rows have grown by a factor e. */
 enum { NOISE_PAIRS = 4 };
 static const double NOISE_GROWTH = 1.2, NOISE_MOST = 0.5, HEATED_MOST = 5, WIDE_MOST = 2;
+/* By how much rows must have grown for another look around, and the share of an ideal proposal's draws from which importance
+ * sampling is believed there: less than at the end, since what it would replace is worthless. */
+static const double LOOK_GROWTH = 4, LOOK_EVEN = 0.1;
 /* Share of the observed information in a metric, where there is that of the completed data too. */
 static const double OBSERVED = 0.7;
 static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
@@ -92,6 +95,8 @@ typedef struct walk {
   double shortest;   /* annealing step of this chunk */
   size_t noised;     /* rows seen when the gradients' noise was last measured */
   size_t refuge;     /* rows at which control variates get another chance, 0 while they have not failed */
+  size_t looked;     /* rows seen when search and audit last looked around */
+  int looking;
   double banked;     /* log Z of finished chunks, when weights are replaced by their mean */
   double banked_variance;
   double *twin; /* most x d */
@@ -501,6 +506,25 @@ static le_status gradient_noise(walk *w)
   return LE_OK;
 }
 
+/* Search and audit, on the rows so far, say whether particles are where the posterior is: once when the early phase is over, and
+ * again before a refuge, which is dear. */
+static int may_look(const walk *w)
+{
+  return w->settings.search && w->settings.audit && !w->settings.record &&
+         (double)w->target.seen > LOOK_GROWTH * (double)w->looked;
+}
+
+static le_status look_around(walk *w)
+{
+  if (w->looked) le_search_start(&w->search);
+  w->looked = w->target.seen;
+  w->looking = 1;
+  w->target.chunk = 0;
+  w->step = 0;
+  w->phase = SEARCH;
+  return LE_OK;
+}
+
 /* Control variates work where the posterior is close enough to normal around one anchor.  Where their gradients are all noise, or
  * particles do not lie as wide as the curvature says, a last stage of exact densities takes over, until rows have doubled. */
 static le_status open_controlled_chunk(walk *w)
@@ -519,6 +543,8 @@ static le_status open_controlled_chunk(walk *w)
     return LE_OK;
   }
   w->gradient[w->stage].anchored = 0;
+  w->refuge = 0;
+  if (may_look(w)) return look_around(w);
   w->refuge = 2 * w->target.seen;
   if (w->m != w->settings.stage[last].particles) resample(w, w->settings.stage[last].particles);
   enter_stage(w, last);
@@ -578,6 +604,7 @@ static le_status open_chunk(walk *w, le_progress *progress)
     *progress = LE_NEEDS_ROWS;
     return LE_OK;
   }
+  if (stage->gradient == LE_GRADIENT_CONTROL && !w->looked && may_look(w)) return look_around(w);
   w->target.chunk = (double)there < wanted ? there : (size_t)wanted;
   if (follows(w)) w->target.chunk = le_path_at(&w->path, w->at).chunk;
   w->target.lambda = 0;
@@ -586,9 +613,8 @@ static le_status open_chunk(walk *w, le_progress *progress)
   w->drift = NAN;
   if (stage->gradient != LE_GRADIENT_CONTROL) w->noise = NAN;
   w->shortest = 1;
-  if (stage->gradient == LE_GRADIENT_CONTROL) LE_TRY(open_controlled_chunk(w));
   w->phase = REWEIGHT;
-  return LE_OK;
+  return stage->gradient == LE_GRADIENT_CONTROL ? open_controlled_chunk(w) : LE_OK;
 }
 
 /* ---- reweighting ---- */
@@ -640,6 +666,8 @@ static le_status start_again(walk *w)
   w->target.lambda = 0;
   w->target.labels = NULL;
   w->refuge = w->noised = 0;
+  w->looked = 0;
+  le_search_start(&w->search);
   w->banked = w->banked_variance = 0;
   for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].anchored = 0;
   enter_stage(w, 0);
@@ -1025,11 +1053,49 @@ static void start_audit(walk *w)
   }
 }
 
+/* The particles stand for the posterior of the rows seen, whose log evidence this is. */
+static void begin_from(walk *w, double log_evidence, double variance)
+{
+  w->banked = log_evidence;
+  w->banked_variance = variance;
+  for (size_t i = 0; i < w->m; i++) {
+    w->log_weight[i] = 0;
+    w->weight[i] = 1 / (double)w->m;
+  }
+  le_genealogy_start(&w->genealogy, w->m);
+}
+
+/* Importance sampling whose weights are even has the posterior of these rows: where it has found far more than the particles, its
+ * draws take their place. */
+static void end_look(walk *w)
+{
+  const le_audit *a = &w->audit;
+  const double half = 0.5 * (double)w->d, chance = half + 5 * sqrt(half) + 5;
+  w->looking = 0;
+  w->phase = OPEN_CHUNK;
+  /* of rows in random order the first are as good as any: the search at the end goes on from here */
+  if (!w->settings.shuffle) le_search_start(&w->search);
+  if (a->failed || !(a->effective_size > LOOK_EVEN * a->ideal_size) ||
+      !(a->log_evidence - current_log_evidence(w) > chance))
+    return;
+  const size_t m = stage_of(w)->particles, d = w->d;
+  le_normalise(a->log_weight, a->draws, a->work);
+  le_resample(LE_SYSTEMATIC, a->draws, a->work, m, w->streams.rng[0], w->work, w->ancestor);
+  for (size_t j = 0; j < m; j++) memcpy(w->theta + j * d, a->theta + w->ancestor[j] * d, d * sizeof(double));
+  w->m = m;
+  w->restarts++;
+  w->noised = 0;
+  const double variance = a->se * a->se;
+  begin_from(w, a->log_evidence - (w->settings.correct ? 0.5 * variance : 0), variance);
+}
+
 static le_status audit(walk *w)
 {
   if (w->step++ == 0) start_audit(w);
   LE_TRY(le_audit_step(&w->audit, &w->target, w->streams.rng[0]));
-  if (w->audit.phase == LE_AUDIT_DONE) w->phase = FINISHED;
+  if (w->audit.phase != LE_AUDIT_DONE) return LE_OK;
+  w->phase = FINISHED;
+  if (w->looking) end_look(w);
   return LE_OK;
 }
 
@@ -1038,8 +1104,7 @@ le_status le_walk_adopt(void *self, size_t seen, const double *theta, double log
   walk *w = self;
   memcpy(w->theta, theta, w->m * w->d * sizeof(double));
   w->target.seen = seen;
-  w->banked = log_evidence;
-  w->banked_variance = variance;
+  begin_from(w, log_evidence, variance);
   w->chunk_ess = 1;
   return add_trace(w, (double)seen, 1, 0);
 }
@@ -1166,7 +1231,8 @@ static void walk_archive(void *self, le_archive *archive)
   le_archive_double(archive, &w->target.gradients);
   le_archive_int(archive, &w->closed);
   le_archive_int(archive, &w->skip_moves);
-  size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed, &w->at, &w->regained, &w->refuge, &w->noised};
+  le_archive_int(archive, &w->looking);
+  size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed, &w->at, &w->regained, &w->refuge, &w->noised, &w->looked};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
   double *const figure[] = {&w->chunk_ess, &w->banked, &w->banked_variance, &w->lambda_steps,
                             &w->seconds,   &w->restarts, &w->noise, &w->drift, &w->shortest};

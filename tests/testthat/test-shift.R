@@ -100,6 +100,34 @@ test_that("the search finds modes that are hard to come by, and leaves alone wha
   expect_equal(run(quick(restart = FALSE))$audit$unreached, 0)
 })
 
+test_that("a walk that is in none of the best modes goes on from where the search leads", {
+  # five clusters far from where the prior expects them
+  far <- with_own_seed(test_seed(7), vapply(1:2, function(j) rnorm(6000, 3 * rep(1:5, 1200)), numeric(6000)))
+  five <- gaussian_mixture(components = 5)
+  best <- evidence(five, far, laplace(importance = 1000), seed = test_seed(1), progress = FALSE)$log_evidence
+  for (seed in 1:2) {
+    fit <- evidence(five, far, sgais(), seed = test_seed(seed), progress = FALSE)
+    expect_lt(abs(fit$sampler$log_evidence - best), 6)
+    expect_equal(max(fit$trace$restarts), 1)
+    expect_equal(utils::tail(fit$trace$particles, 1), 50)
+  }
+  encoded <- encode(five, far)
+  problem <- new_problem(five, encoded, sgais(), seed_words(test_seed(1)))
+  whole <- conduct(problem, encoded$rows)
+  for (slices in c(100, 200, 300)) {
+    again <- resumed(problem, encoded$rows, slices, 0.001)
+    expect_identical(again$draws, whole$draws)
+    expect_identical(again$audit_log_evidence, whole$audit_log_evidence)
+  }
+  alone <- evidence(five, far, sgais(restart = FALSE), seed = test_seed(1), progress = FALSE)
+  expect_lt(alone$sampler$log_evidence, best - 100)
+  # one that is where it should be stays there
+  near <- with_own_seed(test_seed(8), rnorm(3000, rep(c(-4, 0, 4), 1000)))
+  fit <- evidence(gaussian_mixture(components = 3), near, sgais(), seed = test_seed(1), progress = FALSE)
+  expect_equal(max(fit$trace$restarts), 0)
+  expect_lt(abs(fit$sampler$log_evidence - fit$audit$log_evidence), 4)
+})
+
 test_that("a run that starts again can be saved at any moment", {
   encoded <- encode(two, stream)
   problem <- new_problem(two, encoded, quick(audit = FALSE), seed_words(test_seed(1)))
