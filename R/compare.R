@@ -122,7 +122,7 @@ certainty <- function(table, draws = 20000) {
   se <- ifelse(is.finite(table$se[use]), table$se[use], 0)
   k <- length(estimate)
   if (k < 2 || all(se == 0)) return(c(best = 1, order = 1))
-  noise <- stats::qnorm(vapply(seq_len(k), function(i) .Call(ffi_uniforms, c(0, 1), 0, as.double(i), as.double(draws)),
+  noise <- stats::qnorm(vapply(seq_len(k), function(i) .Call(ffi_uniforms, c(0, 1), 0, as.double(i), as.double(draws), TRUE),
                                numeric(draws)))
   values <- rep(estimate, each = draws) + noise * rep(se, each = draws)
   best <- rowSums(values[, 1] >= values) == k

@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+#define VECTOR_BODY "base/rng_body.h"
+#include "base/variants.h"
+
 typedef struct philox_state {
   uint32_t key[2];
   uint32_t counter[4];
@@ -64,6 +67,73 @@ static void philox_set(void *vstate, unsigned long seed)
 static const gsl_rng_type philox_type = {"philox4x32", 0xffffffffUL, 0, sizeof(philox_state),
                                          philox_set,   philox_get,   philox_get_double};
 const gsl_rng_type *const le_rng_philox = &philox_type;
+
+/* ---- many at once ---- */
+
+enum { BLOCKS = 64 };
+
+typedef struct functions {
+  void (*uniform_pairs)(size_t n, const uint64_t *counter, size_t stride, uint64_t key, double *one, double *two);
+  void (*normal_pairs)(size_t n, const uint64_t *counter, size_t stride, uint64_t key, double *one, double *two);
+} functions;
+
+#define FUNCTIONS(variant) {uniform_pairs_##variant, normal_pairs_##variant}
+static const functions table[] = TABLES(FUNCTIONS);
+
+/* Blocks on their way: where their two numbers go, and how many of them are wanted. */
+typedef struct pending {
+  size_t n;
+  uint64_t counter[4][BLOCKS], key;
+  double *to[BLOCKS];
+  int both[BLOCKS];
+} pending;
+
+static void deliver(pending *p, int normal)
+{
+  double one[BLOCKS], two[BLOCKS];
+  const functions *f = &table[le_simd_level()];
+  /* lanes that stand for nothing count something */
+  for (size_t k = p->n; k % 8; k++)
+    for (int word = 0; word < 4; word++) p->counter[word][k] = 0;
+  (normal ? f->normal_pairs : f->uniform_pairs)(p->n, p->counter[0], BLOCKS, p->key, one, two);
+  for (size_t k = 0; k < p->n; k++) {
+    p->to[k][0] = one[k];
+    if (p->both[k]) p->to[k][1] = two[k];
+  }
+  p->n = 0;
+}
+
+/* n numbers of whole blocks, from the next one on. */
+static void order(pending *p, const gsl_rng *rng, size_t n, double *out, int normal)
+{
+  philox_state *state = gsl_rng_state(rng);
+  p->key = (uint64_t)state->key[1] << 32 | state->key[0];
+  state->used = 4;
+  for (size_t j = 0; j < n; j += 2) {
+    const size_t k = p->n++;
+    for (int word = 0; word < 4; word++) p->counter[word][k] = state->counter[word];
+    p->to[k] = out + j;
+    p->both[k] = j + 1 < n;
+    if (++state->counter[0] == 0) state->counter[1]++;
+    if (p->n == BLOCKS) deliver(p, normal);
+  }
+}
+
+void le_uniforms(const gsl_rng *rng, size_t n, double *out)
+{
+  pending p;
+  p.n = 0;
+  order(&p, rng, n, out, 0);
+  if (p.n) deliver(&p, 0);
+}
+
+void le_normals(const le_streams *streams, size_t first, size_t m, size_t d, double *out)
+{
+  pending p;
+  p.n = 0;
+  for (size_t i = 0; i < m; i++) order(&p, streams->rng[first + i], d, out + i * d, 1);
+  if (p.n) deliver(&p, 1);
+}
 
 le_status le_streams_alloc(le_streams *streams, size_t n, uint64_t seed, uint32_t replicate)
 {

@@ -26,4 +26,9 @@ le_status le_streams_alloc(le_streams *streams, size_t n, uint64_t seed, uint32_
 void le_streams_free(le_streams *streams);
 void le_streams_archive(le_streams *streams, le_archive *archive);
 
+/* Many numbers at once, by vector instructions, a block of the counter for two of them; what a block had left over is not used.
+ * n uniforms in (0, 1), those that gsl_rng_uniform() would give; and d standard normals from each of m streams. */
+void le_uniforms(const gsl_rng *rng, size_t n, double *out);
+void le_normals(const le_streams *streams, size_t first, size_t m, size_t d, double *out);
+
 #endif

@@ -40,6 +40,8 @@ double *le_aligned(double *scratch);
  * zeros where r is n or more.  `stride` is a multiple of 8. */
 void le_vector_columns(le_simd variant, size_t n, size_t width, size_t columns, const double *rows, double *out,
                        size_t stride);
+/* `picked` rows, n of them, of the `rows` that there are, one after the other; writes up to LE_ALIGN_MORE numbers more. */
+void le_vector_gather(size_t n, size_t width, size_t rows, const double *values, const size_t *picked, double *out);
 /* exp and log of n numbers; `out` may be `x`. */
 void le_vector_exp(le_simd variant, size_t n, const double *x, double *out);
 void le_vector_log(le_simd variant, size_t n, const double *x, double *out);

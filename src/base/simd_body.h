@@ -40,6 +40,17 @@ V_KERNEL void V(columns)(size_t n, size_t width, size_t columns, const double *r
 #undef PART_OF_ROW
 #undef KEEP_COLUMN
 
+/* What a vector holds beyond its row is overwritten by the next one; nothing is read beyond the last. */
+V_KERNEL void V(gather)(size_t n, size_t width, size_t rows, const double *values, const size_t *picked, double *out)
+{
+  const double *end = values + rows * width;
+  for (size_t k = 0; k < n; k++, out += width) {
+    const double *row = values + picked[k] * width;
+    for (size_t j = 0; j < width; j += V_LANES)
+      v_store(out + j, (size_t)(end - row) >= j + V_LANES ? v_load(row + j) : v_load_first(row + j, width - j));
+  }
+}
+
 /* Twelve independent chains hide the latency. */
 V_KERNEL double V(multiply_add)(size_t rounds)
 {

@@ -9,6 +9,8 @@
  *   v_first       the first n lanes of one vector, the others of another
  *   v_load_first  n doubles, zeros in the other lanes; nothing beyond them is read.  v_store_first writes n
  *
+ *   v_bits        as many words of 64 bits; v_product is that of their lower halves, v_unit a number in (0, 1) of their upper 52 bits,
+ *                 v_flip changes signs by the uppermost, v_choose takes whole lanes by masks of ones and zeros
  *   v_turn        V_LANES vectors as the rows of a square, which is transposed in place; V_EACH_LANE(M) is M(0) M(1) ..
  *
  * V_KERNEL begins a function that others call by pointer, V_INLINE one that only kernels call. */
@@ -69,6 +71,12 @@
 #define v_turn V(v_turn)
 #define v_exp V(v_exp)
 #define v_log V(v_log)
+#define v_sqrt V(v_sqrt)
+#define v_load_bits V(v_load_bits)
+#define v_words V(v_words)
+#define v_product V(v_product)
+#define v_unit V(v_unit)
+#define v_flip V(v_flip)
 /* The bits of 1.5 * 2^52: adding it rounds to a whole number, which then stands in the lowest bits. */
 #define V_ROUNDER 6755399441055744.0
 #endif
@@ -83,8 +91,11 @@ V_INLINE vec v_load(const double *from) { return *(const v_loose *)from; }
 
 V_INLINE void v_store(double *to, vec x) { *(v_loose *)to = x; }
 
-/* Of mask, all ones or all zeros in each lane. */
 V_INLINE vec v_choose(v_bits mask, vec x, vec y) { return (vec)((mask & (v_bits)x) | (~mask & (v_bits)y)); }
+V_INLINE v_bits v_load_bits(const uint64_t *from) { return (v_bits)v_load((const double *)from); }
+V_INLINE v_bits v_words(uint64_t x) { return (v_bits){0} + x; }
+V_INLINE vec v_unit(v_bits x) { return (vec)(x >> 12 | 0x3ff0000000000000) - (1 - 0x1p-53); }
+V_INLINE vec v_flip(vec x, v_bits sign) { return (vec)((v_bits)x ^ (sign & 0x8000000000000000)); }
 
 #if V_VARIANT == 2
 
@@ -127,6 +138,8 @@ V_INLINE vec v_if_less(vec a, vec b, vec x, vec y)
 }
 
 V_INLINE vec v_scale(vec x, vec n) { return _mm512_scalef_pd(x, n); }
+V_INLINE vec v_sqrt(vec x) { return _mm512_sqrt_pd(x); }
+V_INLINE v_bits v_product(v_bits a, v_bits b) { return (v_bits)_mm512_mul_epu32((__m512i)a, (__m512i)b); }
 
 V_INLINE void v_turn(vec *x)
 {
@@ -158,6 +171,8 @@ V_INLINE vec v_fnma(vec a, vec b, vec c) { return _mm256_fnmadd_pd(a, b, c); }
 V_INLINE vec v_max(vec a, vec b) { return _mm256_max_pd(a, b); }
 V_INLINE vec v_min(vec a, vec b) { return _mm256_min_pd(a, b); }
 V_INLINE double v_sum(vec x) { return (x[0] + x[2]) + (x[1] + x[3]); }
+V_INLINE vec v_sqrt(vec x) { return _mm256_sqrt_pd(x); }
+V_INLINE v_bits v_product(v_bits a, v_bits b) { return (v_bits)_mm256_mul_epu32((__m256i)a, (__m256i)b); }
 
 V_INLINE void v_turn(vec *x)
 {
@@ -183,6 +198,13 @@ V_INLINE vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
 V_INLINE vec v_max(vec a, vec b) { return v_choose((v_bits)(a > b), a, b); }
 V_INLINE vec v_min(vec a, vec b) { return v_choose((v_bits)(a < b), a, b); }
 V_INLINE double v_sum(vec x) { return x[0] + x[1]; }
+#if LE_SIMD_X86
+V_INLINE vec v_sqrt(vec x) { return _mm_sqrt_pd(x); }
+V_INLINE v_bits v_product(v_bits a, v_bits b) { return (v_bits)_mm_mul_epu32((__m128i)a, (__m128i)b); }
+#else
+V_INLINE vec v_sqrt(vec x) { return (vec){sqrt(x[0]), sqrt(x[1])}; }
+V_INLINE v_bits v_product(v_bits a, v_bits b) { return (a & 0xffffffff) * (b & 0xffffffff); }
+#endif
 
 V_INLINE void v_turn(vec *x)
 {
@@ -274,6 +296,7 @@ V_INLINE vec v_log(vec x)
 #else /* any other compiler: one lane */
 
 typedef double vec;
+typedef uint64_t v_bits;
 
 V_INLINE vec v_load(const double *from) { return *from; }
 V_INLINE void v_store(double *to, vec x) { *to = x; }
@@ -294,5 +317,12 @@ V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y) { return a == b ? x : y; }
 V_INLINE vec v_if_less(vec a, vec b, vec x, vec y) { return a < b ? x : y; }
 V_INLINE vec v_exp(vec x) { return exp(x); }
 V_INLINE vec v_log(vec x) { return log(x); }
+V_INLINE vec v_sqrt(vec x) { return sqrt(x); }
+V_INLINE v_bits v_load_bits(const uint64_t *from) { return *from; }
+V_INLINE v_bits v_words(uint64_t x) { return x; }
+V_INLINE v_bits v_product(v_bits a, v_bits b) { return (a & 0xffffffff) * (b & 0xffffffff); }
+V_INLINE vec v_unit(v_bits x) { return ((double)(x >> 12) + 0.5) * (1.0 / 4503599627370496.0); }
+V_INLINE vec v_flip(vec x, v_bits sign) { return sign >> 63 ? -x : x; }
+V_INLINE vec v_choose(v_bits mask, vec x, vec y) { return mask ? x : y; }
 
 #endif

@@ -427,7 +427,8 @@ SEXP ffi_philox(SEXP counter, SEXP key)
   return value;
 }
 
-SEXP ffi_uniforms(SEXP seed, SEXP replicate, SEXP stream, SEXP n)
+/* One by one, or all at once. */
+SEXP ffi_uniforms(SEXP seed, SEXP replicate, SEXP stream, SEXP n, SEXP together)
 {
   const size_t which = one_count(stream, "stream"), count = one_count(n, "n");
   const uint64_t words = seed_from_words(seed);
@@ -435,7 +436,25 @@ SEXP ffi_uniforms(SEXP seed, SEXP replicate, SEXP stream, SEXP n)
   SEXP value = PROTECT(zero_vector(count));
   le_streams streams;
   check(le_streams_alloc(&streams, which + 1, words, repeat));
-  for (size_t i = 0; i < count; i++) REAL(value)[i] = gsl_rng_uniform(streams.rng[which]);
+  if (Rf_asLogical(together) == 1)
+    le_uniforms(streams.rng[which], count, REAL(value));
+  else
+    for (size_t i = 0; i < count; i++) REAL(value)[i] = gsl_rng_uniform(streams.rng[which]);
+  le_streams_free(&streams);
+  UNPROTECT(1);
+  return value;
+}
+
+/* d standard normals from each of n streams, so many times: an array of d x n x times. */
+SEXP ffi_normals(SEXP seed, SEXP replicate, SEXP n, SEXP d, SEXP times)
+{
+  const size_t count = one_count(n, "n"), dim = one_count(d, "d"), rounds = one_count(times, "times");
+  const uint64_t words = seed_from_words(seed);
+  const uint32_t repeat = (uint32_t)one_count(replicate, "replicate");
+  SEXP value = PROTECT(zero_vector(count * dim * rounds));
+  le_streams streams;
+  check(le_streams_alloc(&streams, count, words, repeat));
+  for (size_t k = 0; k < rounds; k++) le_normals(&streams, 0, count, dim, REAL(value) + k * count * dim);
   le_streams_free(&streams);
   UNPROTECT(1);
   return value;

@@ -3,6 +3,8 @@
 #include "core/gradient.h"
 
 #include "base/linalg.h"
+#include "base/rng.h"
+#include "base/simd.h"
 
 #include <string.h>
 
@@ -25,8 +27,9 @@ void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batc
   gradient->total_hess = le_arena_doubles(arena, d * d);
   gradient->shift = le_arena_doubles(arena, d);
   gradient->value = le_arena_doubles(arena, target->m);
-  gradient->rows = le_arena_doubles(arena, batch * target->ops->width(target->model));
+  gradient->rows = le_arena_doubles(arena, batch * target->ops->width(target->model) + LE_ALIGN_MORE);
   gradient->picked = le_arena_indices(arena, batch);
+  gradient->uniform = le_arena_doubles(arena, batch);
 }
 
 int le_gradient_active(const le_gradient *gradient, const le_target *target)
@@ -71,18 +74,17 @@ static le_rows draw_batch(const le_gradient *gradient, const le_target *target, 
 {
   const size_t width = target->store->width;
   const double in_chunk = whole ? target->lambda * (double)target->chunk : 0;
-  const double share = in_chunk / ((double)target->seen + in_chunk);
+  const double seen = (double)target->seen, all = seen + in_chunk;
+  const size_t last = target->seen + (in_chunk > 0 ? target->chunk : 0) - 1;
+  le_uniforms(target->rng, gradient->batch, gradient->uniform);
   for (size_t b = 0; b < gradient->batch; b++) {
-    size_t k;
-    if (share > 0 && gsl_rng_uniform(target->rng) < share)
-      k = target->seen + (size_t)(gsl_rng_uniform(target->rng) * (double)target->chunk);
-    else
-      k = (size_t)(gsl_rng_uniform(target->rng) * (double)target->seen);
+    const double place = gradient->uniform[b] * all;
+    size_t k = in_chunk > 0 && place >= seen ? target->seen + (size_t)((place - seen) / target->lambda) : (size_t)place;
+    if (k > last) k = last;
     le_prefetch(target->store->values + k * width, width * sizeof(double));
     gradient->picked[b] = k;
   }
-  for (size_t b = 0; b < gradient->batch; b++)
-    memcpy(gradient->rows + b * width, target->store->values + gradient->picked[b] * width, width * sizeof(double));
+  le_vector_gather(gradient->batch, width, target->store->n, target->store->values, gradient->picked, gradient->rows);
   const le_rows rows = {gradient->batch, width, gradient->rows};
   return rows;
 }

@@ -29,6 +29,7 @@ typedef struct le_gradient {
   double *value;    /* m, discarded */
   double *rows;     /* batch x width */
   size_t *picked;   /* batch */
+  double *uniform;  /* batch */
 } le_gradient;
 
 void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batch, const le_target *target,

@@ -8,14 +8,13 @@
  * Settings: step_size (h), friction (gamma), clip (the largest move of a coordinate of z). */
 #include "core/kernel.h"
 
-#include <gsl/gsl_randist.h>
 #include <math.h>
 
 typedef struct baoab {
   size_t d;
   double step, friction, clip;
   int first;
-  double *grad, *velocity, *displacement, *theta_shift;
+  double *grad, *velocity, *noise, *displacement, *theta_shift;
 } baoab;
 
 static le_status baoab_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
@@ -29,6 +28,7 @@ static le_status baoab_alloc(const le_args *args, size_t d, size_t m, le_arena *
   k->first = 1;
   k->grad = le_arena_doubles(arena, m * d);
   k->velocity = le_arena_doubles(arena, m * d);
+  k->noise = le_arena_doubles(arena, m * d);
   k->displacement = le_arena_doubles(arena, d);
   k->theta_shift = le_arena_doubles(arena, d);
   *self = k;
@@ -41,9 +41,8 @@ static le_status baoab_begin(void *self, le_target *target, size_t m, double *th
   (void)target;
   (void)theta;
   const double deviation = sqrt(1 - 0.25 * k->step * k->step);
-  for (size_t i = 0; i < m; i++)
-    for (size_t j = 0; j < k->d; j++)
-      k->velocity[i * k->d + j] = gsl_ran_gaussian_ziggurat(streams->rng[i + 1], deviation);
+  le_normals(streams, 1, m, k->d, k->velocity);
+  for (size_t a = 0; a < m * k->d; a++) k->velocity[a] *= deviation;
   k->first = 1;
   return LE_OK;
 }
@@ -54,14 +53,14 @@ static le_status baoab_move(void *self, le_target *target, size_t m, double *the
   const size_t d = k->d;
   const double h = k->step, c = exp(-k->friction * h), noise = sqrt(1 - c * c), kick = k->first ? 0.5 * h : h;
   LE_TRY(le_target_gradient(target, m, theta, k->grad));
+  le_normals(streams, 1, m, d, k->noise);
   for (size_t i = 0; i < m; i++) {
-    const gsl_rng *rng = streams->rng[i + 1];
     double *v = k->velocity + i * d, *shift = k->displacement;
     le_metric_kick(le_target_metric(target, i), k->grad + i * d, shift);
     for (size_t j = 0; j < d; j++) {
       double before = v[j] + kick * shift[j];
       if (!isfinite(before)) before = 0;
-      const double after = c * before + gsl_ran_gaussian_ziggurat(rng, noise);
+      const double after = c * before + noise * k->noise[i * d + j];
       /* a clipped move gives up its momentum too, or it would only try again */
       const double move = 0.5 * h * (before + after);
       const int clipped = fabs(move) > k->clip;

@@ -6,7 +6,6 @@
 #include "core/adapt.h"
 #include "core/kernel.h"
 
-#include <gsl/gsl_randist.h>
 #include <math.h>
 #include <string.h>
 
@@ -85,10 +84,8 @@ static le_status hmc_move(void *self, le_target *target, size_t m, double *theta
   }
   if (leapfrog > 1) step *= 1 + jitter * (2 * gsl_rng_uniform(streams->rng[0]) - 1);
 
-  for (size_t i = 0; i < m; i++) {
-    for (size_t j = 0; j < d; j++) k->velocity[i * d + j] = gsl_ran_gaussian_ziggurat(streams->rng[i + 1], 1);
-    k->kinetic[i] = kinetic_energy(k->velocity + i * d, d);
-  }
+  le_normals(streams, 1, m, d, k->velocity);
+  for (size_t i = 0; i < m; i++) k->kinetic[i] = kinetic_energy(k->velocity + i * d, d);
   memcpy(k->end, theta, m * d * sizeof(double));
   kick(k, target, m, 0.5 * step, k->grad);
   for (size_t s = 1; s <= leapfrog; s++) {

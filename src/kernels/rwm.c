@@ -3,7 +3,6 @@
 #include "core/adapt.h"
 #include "core/kernel.h"
 
-#include <gsl/gsl_randist.h>
 #include <math.h>
 #include <string.h>
 
@@ -23,7 +22,7 @@ static le_status rwm_alloc(const le_args *args, size_t d, size_t m, le_arena *ar
   k->value = le_arena_doubles(arena, m);
   k->proposed_value = le_arena_doubles(arena, m);
   k->level = le_arena_doubles(arena, m);
-  k->noise = le_arena_doubles(arena, d);
+  k->noise = le_arena_doubles(arena, m * d);
   k->displacement = le_arena_doubles(arena, d);
   *self = k;
   return arena->failed ? LE_NO_MEMORY : LE_OK;
@@ -40,10 +39,10 @@ static le_status rwm_move(void *self, le_target *target, size_t m, double *theta
 {
   rwm *k = self;
   const size_t d = k->d;
+  le_normals(streams, 1, m, d, k->noise);
   for (size_t i = 0; i < m; i++) {
-    for (size_t j = 0; j < d; j++) k->noise[j] = k->adapt.step * gsl_ran_gaussian_ziggurat(streams->rng[i + 1], 1);
-    le_metric_drift(le_target_metric(target, i), k->noise, k->displacement);
-    for (size_t j = 0; j < d; j++) k->proposal[i * d + j] = theta[i * d + j] + k->displacement[j];
+    le_metric_drift(le_target_metric(target, i), k->noise + i * d, k->displacement);
+    for (size_t j = 0; j < d; j++) k->proposal[i * d + j] = theta[i * d + j] + k->adapt.step * k->displacement[j];
   }
   for (size_t i = 0; i < m; i++) k->level[i] = k->value[i] + log(gsl_rng_uniform_pos(streams->rng[i + 1]));
   LE_TRY(le_target_density_above(target, m, k->proposal, k->level, k->proposed_value));

@@ -15,7 +15,6 @@
 
 #include "base/linalg.h"
 
-#include <gsl/gsl_randist.h>
 #include <math.h>
 #include <string.h>
 
@@ -24,7 +23,7 @@ typedef struct sghmc {
   double rate, friction, noise, eta;
   int refresh, tempered, bounce;
   double moved, stopped, acceptance; /* inside a wall: steps taken and not taken */
-  double *grad, *velocity;
+  double *grad, *velocity, *fresh;
   double *ahead, *value;    /* inside a wall: the points that a step leads to */
   size_t *offending;
 } sghmc;
@@ -42,6 +41,7 @@ static le_status sghmc_alloc(const le_args *args, size_t d, size_t m, le_arena *
   k->bounce = le_args_number(args, "bounce", 1) != 0;
   k->grad = le_arena_doubles(arena, m * d);
   k->velocity = le_arena_doubles(arena, m * d);
+  k->fresh = le_arena_doubles(arena, m * d);
   k->ahead = le_arena_doubles(arena, m * d);
   k->value = le_arena_doubles(arena, m);
   k->offending = le_arena_indices(arena, m);
@@ -50,9 +50,10 @@ static le_status sghmc_alloc(const le_args *args, size_t d, size_t m, le_arena *
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
-static void fresh_velocity(const sghmc *k, size_t i, const gsl_rng *rng)
+static void fresh_velocities(const sghmc *k, size_t m, const le_streams *streams)
 {
-  for (size_t j = 0; j < k->d; j++) k->velocity[i * k->d + j] = gsl_ran_gaussian_ziggurat(rng, sqrt(k->eta));
+  le_normals(streams, 1, m, k->d, k->velocity);
+  for (size_t c = 0; c < m * k->d; c++) k->velocity[c] *= sqrt(k->eta);
 }
 
 static le_status sghmc_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
@@ -60,7 +61,7 @@ static le_status sghmc_begin(void *self, le_target *target, size_t m, double *th
   sghmc *k = self;
   (void)theta;
   k->eta = k->rate / le_target_count(target, k->tempered);
-  for (size_t i = 0; i < m; i++) fresh_velocity(k, i, streams->rng[i + 1]);
+  fresh_velocities(k, m, streams);
   return LE_OK;
 }
 
@@ -118,15 +119,12 @@ static le_status sghmc_move(void *self, le_target *target, size_t m, double *the
    * where the full one would cool the target to about half its temperature */
   const double kick = k->refresh ? 0.5 * (1 + k->friction * k->friction) * k->eta : k->eta;
   LE_TRY(le_target_gradient(target, m, theta, k->grad));
-  for (size_t i = 0; i < m; i++) {
-    const gsl_rng *rng = streams->rng[i + 1];
-    if (k->refresh) fresh_velocity(k, i, rng);
-    for (size_t c = i * k->d; c < (i + 1) * k->d; c++) {
-      const double v = (1 - k->friction) * k->velocity[c] + kick * k->grad[c] +
-                       gsl_ran_gaussian_ziggurat(rng, deviation);
-      k->velocity[c] = isfinite(v) ? v : 0;
-      if (!target->floor) theta[c] += k->velocity[c];
-    }
+  if (k->refresh) fresh_velocities(k, m, streams);
+  le_normals(streams, 1, m, k->d, k->fresh);
+  for (size_t c = 0; c < m * k->d; c++) {
+    const double v = (1 - k->friction) * k->velocity[c] + kick * k->grad[c] + deviation * k->fresh[c];
+    k->velocity[c] = isfinite(v) ? v : 0;
+    if (!target->floor) theta[c] += k->velocity[c];
   }
   return target->floor ? step_or_reflect(k, target, m, theta) : LE_OK;
 }

@@ -5,14 +5,13 @@
  * Settings: rate, noise (beta, the assumed gradient noise), tempered (1: n counts the chunk lambda times; 0: in full). */
 #include "core/kernel.h"
 
-#include <gsl/gsl_randist.h>
 #include <math.h>
 
 typedef struct sgld {
   size_t d;
   double rate, noise, eta;
   int tempered;
-  double *grad;
+  double *grad, *fresh;
 } sgld;
 
 static le_status sgld_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
@@ -24,6 +23,7 @@ static le_status sgld_alloc(const le_args *args, size_t d, size_t m, le_arena *a
   k->noise = le_args_number(args, "noise", 0);
   k->tempered = le_args_number(args, "tempered", 1) != 0;
   k->grad = le_arena_doubles(arena, m * d);
+  k->fresh = le_arena_doubles(arena, m * d);
   *self = k;
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
@@ -43,12 +43,11 @@ static le_status sgld_move(void *self, le_target *target, size_t m, double *thet
   sgld *k = self;
   const double deviation = sqrt(fmax(2 * (1 - k->noise * k->eta) * k->eta, 0));
   LE_TRY(le_target_gradient(target, m, theta, k->grad));
-  for (size_t i = 0; i < m; i++)
-    for (size_t j = 0; j < k->d; j++) {
-      const double step =
-          k->eta * k->grad[i * k->d + j] + gsl_ran_gaussian_ziggurat(streams->rng[i + 1], deviation);
-      if (isfinite(step)) theta[i * k->d + j] += step;
-    }
+  le_normals(streams, 1, m, k->d, k->fresh);
+  for (size_t a = 0; a < m * k->d; a++) {
+    const double step = k->eta * k->grad[a] + deviation * k->fresh[a];
+    if (isfinite(step)) theta[a] += step;
+  }
   return LE_OK;
 }
 

@@ -102,7 +102,8 @@ test_that("figures of nested sampling hold its points", {
 test_that("densities are weighted and integrate to one", {
   figure <- density_figure(fits$mixture, 3)
   expect_equal(sum(figure$data$y) * diff(figure$data$x[1:2]), 1, tolerance = 0.01)
-  expect_equal(figure$median, summary(fits$mixture)$parameters$q50[3])
+  # but for draws that nothing would show of
+  expect_equal(figure$median, summary(fits$mixture)$parameters$q50[3], tolerance = 1e-5)
   same <- fits$linear
   same$draws[, 1] <- 4
   on_device(expect_silent(plot(same, "posterior")))

@@ -1,6 +1,8 @@
 # Random numbers: the published test vectors, and streams that know nothing of one another.
 
-uniforms <- function(n, seed = words(), replicate = 0, stream = 0) .Call(ffi_uniforms, seed, replicate, stream, n)
+uniforms <- function(n, seed = words(), replicate = 0, stream = 0, together = FALSE)
+  .Call(ffi_uniforms, seed, replicate, stream, n, together)
+normals <- function(n, d, times = 1, seed = words(), replicate = 0) array(.Call(ffi_normals, seed, replicate, n, d, times), c(d, n, times))
 
 hex <- function(x) as.numeric(paste0("0x", strsplit(x, " ")[[1]]))
 
@@ -52,6 +54,40 @@ test_that("neighbouring streams and replicates are uncorrelated", {
   # the k-th numbers of many streams are a uniform sample as well
   across <- vapply(0:1999, function(s) uniforms(1, words(14), 0, s), 0)
   expect_gt(stats::ks.test(across, "punif")$p.value, 1e-5)
+})
+
+test_that("many uniforms at once are the same numbers", {
+  for (n in c(1, 2, 7, 127, 128, 129, 1000)) expect_identical(uniforms(n, words(3), 1, 4, TRUE), uniforms(n, words(3), 1, 4))
+})
+
+test_that("normals that come together are normal into the tails, and each what its stream gives alone", {
+  x <- as.vector(normals(50, 7, 600, words(16)))
+  expect_gt(stats::ks.test(x, "pnorm")$p.value, 1e-5)
+  expect_z(z_score(cbind(x, x^2 - 1, x^3, x^4 - 3)))
+  beyond <- c(1, 2, 3, 4)
+  expect_z((sapply(beyond, function(b) sum(x > b)) - length(x) * stats::pnorm(-beyond)) / sqrt(length(x) * stats::pnorm(-beyond)), 5)
+  # the two of a block know nothing of each other, in sign, size or angle
+  pairs <- normals(1, 2, 1e5, words(17))[, 1, ]
+  expect_z(z_score(cbind(pairs[1, ] * pairs[2, ], (pairs[1, ]^2 - 1) * (pairs[2, ]^2 - 1), pairs[1, ] * abs(pairs[2, ]),
+                         abs(pairs[1, ]) * pairs[2, ])))
+  angle <- atan2(pairs[2, ], pairs[1, ]) / (2 * pi) + 0.5
+  expect_gt(stats::ks.test(angle, "punif")$p.value, 1e-5)
+  expect_gt(stats::ks.test(exp(-0.5 * colSums(pairs^2)), "punif")$p.value, 1e-5)
+  # a stream does not care for the company it is in, nor for how many are drawn at once
+  for (d in c(1, 3, 8, 201)) {
+    all <- normals(9, d, 3, words(18))
+    expect_identical(all[, 1:4, , drop = FALSE], normals(4, d, 3, words(18)))
+    expect_equal(dim(unique(matrix(all, d), MARGIN = 2)), c(d, 27))
+  }
+  # by the definition: radius and angle from the uniforms of the block
+  block <- .Call(ffi_philox, c(0, 0, 0, 0), rev(words(19)))
+  unit <- function(high, low) (high * 2^20 + floor(low / 2^12) + 0.5) / 2^52
+  radius <- sqrt(-2 * log(unit(block[1], block[2])))
+  turn <- (unit(block[3], block[4]) - 0.5) * pi / 2
+  expected <- radius * c(cos(turn), sin(turn))
+  if (block[4] %% 2 == 1) expected <- rev(expected)
+  if (floor(block[4] / 2) %% 2 == 1) expected <- -expected
+  expect_equal(as.vector(normals(1, 2, 1, words(19))), expected, tolerance = 1e-14)
 })
 
 test_that("draws from a normal prior are normal into the tails", {
