@@ -1,5 +1,5 @@
-/* How many threads a run may use.  Work is split over particles only, and a particle's sums are always made in
- * the same order, so the answer does not depend on the number. */
+/* How many threads a run may use.  Work is split over particles, or over parts of the rows of which there are as many at any
+ * number of threads, and sums are always made in the same order, so the answer does not depend on the number. */
 #ifndef LE_BASE_THREADS_H
 #define LE_BASE_THREADS_H
 
