@@ -48,6 +48,16 @@ test_that("threads that share the rows of one point change nothing either", {
   expect_equal(evidence(model, flat, laplace(), seed = 1)$log_evidence, model_functions(model, flat)$exact(), tolerance = 1e-10)
 })
 
+test_that("a forked child of a process that has used threads goes on alone, with the same result", {
+  skip_on_os("windows")
+  fit <- function() evidence(line, straight, smc(particles = 65), seed = test_seed(), threads = 2)[c("log_evidence", "se", "draws")]
+  here <- fit()
+  job <- parallel::mcparallel(list(fit(), fit()))
+  there <- parallel::mccollect(job, wait = FALSE, timeout = 60)
+  if (is.null(there)) tools::pskill(job$pid, tools::SIGKILL)
+  expect_identical(there[[1]], list(here, here))
+})
+
 test_that("the same seed gives the same fit, another seed another", {
   for (name in names(methods)) {
     fit <- function(seed) essence(evidence(line, few, methods[[name]], seed = seed))
