@@ -46,7 +46,8 @@
 #' **The audit** climbs to the peaks of the posterior from where the particles are and samples around them by importance
 #' (for mixtures also from a wider distribution with the particles' mean and covariance). For mixtures it also climbs from
 #' where a search of its own has led, which starts from the prior on few rows: particles that were led into one mode early
-#' on do not get out of it, and on clusters that do not fit the model this is the rule and not the exception. `fit$audit$unreached`
+#' on do not get out of it, and on clusters that do not fit the model this is the rule and not the exception. The walk asks the same search
+#' after its early phase, and goes on from there if importance sampling says that this is far better. `fit$audit$unreached`
 #' is by how many nats modes that no particle is near raise the log evidence.
 #' Where its weights are well behaved its estimate, far more precise, is the one reported, unless the particles have found clearly
 #' more: importance sampling can miss a part of the posterior, but invents none. Otherwise the sampler's is, with a sentence saying
@@ -54,7 +55,7 @@
 #'
 #' **Where control variates fail**, as on a mixture with many more components than clusters, whose posterior is nothing like a normal
 #' density around one point, mini-batches are given up for exact densities until the rows have doubled (`noise` in `fit$trace` is
-#' what decides). That is right, and slow: a hundred thousand rows may then take a minute. And where no audit can help a mixture, the
+#' what decides). That is right, and slow. And where no audit can help a mixture, the
 #' walk is done a second time with several times the particles and moves of the early phase (unless `early` gives them), and the
 #' second is the one reported.
 #'
