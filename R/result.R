@@ -101,7 +101,8 @@ one_run <- function(out, method, modes = "one") {
   )
   list(
     headline = headline, sampler = sampler, audit = audit, nested = nested, power = power, trace = trace, failed = failed,
-    warnings = c(if (!is.null(audit) && !audit$passed) audit$reason, unreached_warning(audit, nrow(out$draws)), failed),
+    warnings = c(if (!is.null(audit) && !audit$passed) audit$reason, unreached_warning(audit, nrow(out$draws)), behind_warning(audit, sampler),
+                 failed),
     work = if (is.null(attr(out, "challenge"))) work_of(out) else attr(out, "challenge")$work
   )
 }

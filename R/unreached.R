@@ -72,3 +72,15 @@ unreached_warning <- function(audit, d) {
     else ", by a rough estimate, than the one reported. Use more particles in the early phase, or compare with smc() or nested()."
   )
 }
+
+# Particles whose own estimate lacks this much, and no mode, have not kept up with the posterior.
+BEHIND_LEAST <- 10
+
+behind_warning <- function(audit, sampler) {
+  if (is.null(audit) || !audit$passed || isTRUE(audit$unreached > UNREACHED_LEAST)) return(NULL)
+  gap <- audit$log_evidence - sampler$log_evidence
+  if (!isTRUE(gap > max(BEHIND_LEAST, AUDIT_MOST_Z * sqrt(audit$se^2 + sampler$se^2)))) return(NULL)
+  sprintf(paste("The particles have not kept up with the posterior: their own estimate is %s nats lower than the one reported, which is by",
+                "importance sampling and does not depend on them."),
+          format(signif(gap, 2), big.mark = ",", scientific = FALSE))
+}

@@ -128,6 +128,17 @@ test_that("a walk that is in none of the best modes goes on from where the searc
   expect_lt(abs(fit$sampler$log_evidence - fit$audit$log_evidence), 4)
 })
 
+test_that("particles that have not kept up are told of", {
+  line <- with_own_seed(test_seed(9), data.frame(x = rnorm(20000)))
+  line$y <- with_own_seed(test_seed(10), 1 + line$x + rnorm(20000))
+  model <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
+  hot <- evidence(model, line, sgais(preset = "paper", rate = 1, steps = 2, audit = TRUE), seed = test_seed(1), progress = FALSE)
+  expect_identical(hot$source, "audit")
+  expect_lt(hot$sampler$log_evidence, hot$audit$log_evidence - 10)
+  expect_match(hot$warnings, "not kept up", all = FALSE)
+  expect_null(evidence(model, line, sgais(), seed = test_seed(1), progress = FALSE)$warnings)
+})
+
 test_that("a run that starts again can be saved at any moment", {
   encoded <- encode(two, stream)
   problem <- new_problem(two, encoded, quick(audit = FALSE), seed_words(test_seed(1)))
