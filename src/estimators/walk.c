@@ -288,7 +288,7 @@ static le_status walk_feed(void *self, const le_rows *rows, int last)
 
 static double current_variance(const walk *w)
 {
-  return w->banked_variance + w->genealogy.variance;
+  return w->settings.unseen * (w->banked_variance + w->genealogy.variance);
 }
 
 static double current_log_evidence(const walk *w)

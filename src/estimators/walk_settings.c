@@ -145,6 +145,7 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
   settings->mean_weights = le_args_number(args, "mean_weights", 0) != 0;
   settings->correct = le_args_number(args, "correct", 0) != 0;
   settings->lag = (size_t)le_args_number(args, "lag", 2);
+  settings->unseen = le_args_number(args, "unseen", 1);
   settings->audit = le_args_number(args, "audit", 0) != 0;
   settings->audit_draws = (size_t)le_args_number(args, "audit_draws", 100);
   settings->search = le_args_number(args, "search", 0) != 0 ? le_search_starts(problem->ops->dim(problem->model)) : 0;

@@ -46,6 +46,7 @@ typedef struct le_walk_settings {
   int mean_weights;  /* replace the weights by their mean after each chunk */
   int correct;       /* add half the variance to log Z */
   size_t lag;        /* of the standard error */
+  double unseen;     /* variance for each unit that the genealogy sees */
   int audit;
   size_t audit_draws;
   size_t search;     /* climbs from the prior, for modes that the particles have missed */
