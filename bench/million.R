@@ -219,7 +219,8 @@ picture <- function(file, height, rows, methods, draw) {
   draw()
   graphics::par(mar = c(0, 0, 0, 0))
   graphics::plot.new()
-  graphics::legend("center", methods, col = COLOURS[methods], lwd = 2.5, pch = 19, ncol = 3, bty = "n", cex = 1.1)
+  graphics::legend("center", methods, col = COLOURS[methods], lwd = 2.5, pch = 19, ncol = 3, bty = "n", cex = 1.1,
+                   text.width = 1.05 * max(graphics::strwidth(methods, cex = 1.1)))
   grDevices::dev.off()
 }
 
