@@ -41,7 +41,7 @@ work_of <- function(out) {
 
 CHALLENGED <- 2^29 # streams of numbers that no replicate of evidence() uses
 
-# Modes that hold less than all others say little for another walk.
+# Modes that hold less than all others say little for another walk (nor does one begin there, end_look() in src/estimators/walk.c).
 chance <- function(d) d / 2 + 5 * sqrt(d / 2) + 5
 
 #' The second walk's result; of a stream in its own order the trace is the first's, and its last entry the second's

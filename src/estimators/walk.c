@@ -288,7 +288,7 @@ static le_status walk_feed(void *self, const le_rows *rows, int last)
 
 static double current_variance(const walk *w)
 {
-  return w->settings.unseen * (w->banked_variance + w->genealogy.variance);
+  return w->banked_variance + w->settings.unseen * w->genealogy.variance;
 }
 
 static double current_log_evidence(const walk *w)
@@ -972,7 +972,7 @@ static le_status close_chunk(walk *w)
   if (w->settings.mean_weights) {
     /* each chunk's mean predictive density stands for itself: particles start the next one with equal weight */
     w->banked += le_logmeanexp(w->log_weight, w->m);
-    w->banked_variance += w->genealogy.variance;
+    w->banked_variance += w->settings.unseen * w->genealogy.variance;
     for (size_t i = 0; i < w->m; i++) {
       w->log_weight[i] = 0;
       w->weight[i] = 1 / (double)w->m;
@@ -1070,6 +1070,7 @@ static void begin_from(walk *w, double log_evidence, double variance)
 static void end_look(walk *w)
 {
   const le_audit *a = &w->audit;
+  /* what modes that hold less than all others may differ by: chance() in R/unreached.R */
   const double half = 0.5 * (double)w->d, chance = half + 5 * sqrt(half) + 5;
   w->looking = 0;
   w->phase = OPEN_CHUNK;

@@ -190,8 +190,8 @@ test_that("bounds meet for every model", {
                 list(gaussian_mixture(components = 2), n = 15, columns = 1),
                 list(gaussian_mixture(~ a + b, components = 2), n = 15))
   for (case in cases) for (method in list(ais(schedule = adaptive(0.99)), smc(particles = 200, steps = 4))) {
-    s <- do.call(bread, c(case, method = list(method), budgets = 1, chains = 30))
-    expect_lt(abs(s$bounds$gap), 2, label = paste(case[[1]]$name, method$name))
+    s <- do.call(bread, c(case, method = list(method), budgets = 1, chains = 100))
+    expect_lt(abs(s$bounds$gap), 1, label = paste(case[[1]]$name, method$name))
     expect_identical(encode(case[[1]], s$data)$n, as.integer(s$n))
     expect_named(s$state, encode(case[[1]], s$data)$theta_names)
   }
