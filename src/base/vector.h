@@ -5,7 +5,8 @@
  *   v_fma         a * b + c, rounded once where the processor can; v_fnma is c - a * b.  Products that are added are
  *                 always written so: left to itself a compiler may join them in one place and not in another, and a
  *                 value would not be the same to the bit wherever it is computed
- *   v_exp, v_log  within 2e-15 relative, over the whole range: infinities, not-a-number, numbers too small to be normal
+ *   v_exp, v_log  within 2e-15 relative, over the whole range: infinities, not-a-number, numbers too small to be normal;
+ *                 v_exp_down is v_exp of what is known not to be above 710
  *   v_first       the first n lanes of one vector, the others of another
  *   v_load_first  n doubles, zeros in the other lanes; nothing beyond them is read.  v_store_first writes n
  *
@@ -70,6 +71,7 @@
 #define v_scale V(v_scale)
 #define v_turn V(v_turn)
 #define v_exp V(v_exp)
+#define v_exp_down V(v_exp_down)
 #define v_log V(v_log)
 #define v_sqrt V(v_sqrt)
 #define v_load_bits V(v_load_bits)
@@ -250,13 +252,51 @@ V_INLINE vec v_scale(vec x, vec n)
 
 #endif
 
+#if V_VARIANT == 2
+
+/* With n the multiple of 1/16 nearest to x / log 2,  e^x = 2^n e^r,  r = x - n log 2 in [-log(2) / 32, log(2) / 32]. Of 2^n the part
+ * after the point is in a table that two registers hold, and e^r = 1 + r + r^2 q(r): q of degree 4 interpolates at the
+ * zeros of a Chebyshev polynomial, within 3e-17 of e^r.
+ * The two halves of log 2 make n times the first exact. */
+V_INLINE vec v_exp_down(vec x)
+{
+  static const double sixteenth[] = {1,
+                                     1.0442737824274138,
+                                     1.0905077326652577,
+                                     1.1387886347566916,
+                                     1.189207115002721,
+                                     1.241857812073484,
+                                     1.2968395546510096,
+                                     1.3542555469368927,
+                                     1.4142135623730951,
+                                     1.4768261459394993,
+                                     1.5422108254079407,
+                                     1.6104903319492543,
+                                     1.681792830507429,
+                                     1.7562521603732995,
+                                     1.8340080864093424,
+                                     1.9152065613971474};
+  const vec rounder = v_set(V_ROUNDER / 16);
+  x = v_max(v_set(-750), x); /* not a number stays what it is */
+  const vec rounded = v_fma(x, v_set(1.4426950408889634), rounder), n = rounded - rounder;
+  const vec r = v_fnma(n, v_set(1.90821492927058770002e-10), v_fnma(n, v_set(6.93147180369123816490e-01), x));
+  const vec power = _mm512_permutex2var_pd(v_load(sixteenth), (__m512i)rounded, v_load(sixteenth + 8)); /* the index: four lowest bits */
+  const vec square = r * r;
+  vec high = v_fma(v_set(0.008333449724528355), r, v_set(0.041666666664959766));
+  const vec low = v_fma(v_set(0.16666666665301144), r, v_set(0.5));
+  high = v_fma(v_set(0.0013889034377693012), square, high);
+  return v_scale(v_fma(power, v_fma(v_fma(high, square, low), square, r), power), n); /* which takes whole powers of n */
+}
+
+#else
+
 /* With n the whole number nearest to x / log 2,  e^x = 2^n e^r,  r = x - n log 2 in [-log(2) / 2, log(2) / 2], and
  * e^r = 1 + r + r^2 q(r): q of degree 8 interpolates at the zeros of a Chebyshev polynomial, within
  * 1.3e-15 of e^r.
- * The two halves of log 2 make n times the first exact.  Beyond the limits results are infinite or zero. */
-V_INLINE vec v_exp(vec x)
+ * The two halves of log 2 make n times the first exact. */
+V_INLINE vec v_exp_down(vec x)
 {
-  x = v_min(v_set(710), v_max(v_set(-750), x)); /* not a number stays what it is */
+  x = v_max(v_set(-750), x); /* not a number stays what it is */
   const vec rounded = v_fma(x, v_set(1.4426950408889634), v_set(V_ROUNDER)), n = rounded - v_set(V_ROUNDER);
   const vec r = v_fnma(n, v_set(1.90821492927058770002e-10), v_fnma(n, v_set(6.93147180369123816490e-01), x));
   const vec square = r * r;
@@ -269,6 +309,11 @@ V_INLINE vec v_exp(vec x)
   even = v_fma(even, square, v_set(0.5));
   return v_scale(v_fma(v_fma(odd, r, even), square, r) + v_set(1), n);
 }
+
+#endif
+
+/* Beyond the limits results are infinite or zero. */
+V_INLINE vec v_exp(vec x) { return v_exp_down(v_min(v_set(710), x)); }
 
 /* x = 2^n m with m in [sqrt(1/2), sqrt(2)), and with s = f / (2 + f), f = m - 1,
  * log m = 2 artanh s = f - f^2 / 2 + s (f^2 / 2 + R(s^2)): the approximation and its arrangement are those of fdlibm. */
@@ -316,6 +361,7 @@ V_INLINE vec v_first(vec x, size_t n, vec y) { return n > 0 ? x : y; }
 V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y) { return a == b ? x : y; }
 V_INLINE vec v_if_less(vec a, vec b, vec x, vec y) { return a < b ? x : y; }
 V_INLINE vec v_exp(vec x) { return exp(x); }
+V_INLINE vec v_exp_down(vec x) { return exp(x); }
 V_INLINE vec v_log(vec x) { return log(x); }
 V_INLINE vec v_sqrt(vec x) { return sqrt(x); }
 V_INLINE v_bits v_load_bits(const uint64_t *from) { return *from; }

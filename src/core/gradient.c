@@ -1,5 +1,5 @@
-/* The batch is drawn with replacement, row k with probability proportional to its exponent in the annealed
- * distribution (1 for rows seen, lambda in the chunk), and copied so that the model sees contiguous rows. */
+/* Every row is as often in a batch, in the mean, as its exponent in the annealed distribution says (1 for rows seen, lambda in the
+ * chunk). Of rows in random order a batch is a stretch, and nothing is copied; of others it is drawn with replacement. */
 #include "core/gradient.h"
 
 #include "base/linalg.h"
@@ -68,25 +68,40 @@ void le_gradient_close_chunk(le_gradient *gradient, const le_target *target)
   for (size_t k = 0; k < d * d; k++) gradient->hess[k] += gradient->chunk_hess[k];
 }
 
-/* Draws from [0, seen), and with `whole` from the chunk too, each of its rows with weight lambda.  All rows are on their way from
- * memory before the first is copied: one after the other they would cost more than the model's work on them. */
+/* `batch` rows of [from, to) that follow each other, and after the last the first. Copied only where they go round. */
+static le_rows stretch(const le_gradient *gradient, const le_store *store, size_t from, size_t to, size_t place)
+{
+  const size_t width = store->width, straight = to - place;
+  if (straight >= gradient->batch) return le_store_rows(store, place, place + gradient->batch);
+  memcpy(gradient->rows, store->values + place * width, straight * width * sizeof(double));
+  memcpy(gradient->rows + straight * width, store->values + from * width, (gradient->batch - straight) * width * sizeof(double));
+  return (le_rows){gradient->batch, width, gradient->rows};
+}
+
+/* Draws from [0, seen), and with `whole` from the chunk too, each of its rows with weight lambda. A stretch lies in one or the
+ * other. Rows that are gathered are all on their way from memory before the first is copied: one after the other they would
+ * cost more than the model's work on them. */
 static le_rows draw_batch(const le_gradient *gradient, const le_target *target, int whole)
 {
-  const size_t width = target->store->width;
+  const le_store *store = target->store;
   const double in_chunk = whole ? target->lambda * (double)target->chunk : 0;
   const double seen = (double)target->seen, all = seen + in_chunk;
-  const size_t last = target->seen + (in_chunk > 0 ? target->chunk : 0) - 1;
-  le_uniforms(target->rng, gradient->batch, gradient->uniform);
-  for (size_t b = 0; b < gradient->batch; b++) {
+  const size_t end = target->seen + (in_chunk > 0 ? target->chunk : 0);
+  const int one = store->mixed && target->seen >= gradient->batch && (end == target->seen || target->chunk >= gradient->batch);
+  const size_t draws = one ? 1 : gradient->batch;
+  le_uniforms(target->rng, draws, gradient->uniform);
+  for (size_t b = 0; b < draws; b++) {
     const double place = gradient->uniform[b] * all;
     size_t k = in_chunk > 0 && place >= seen ? target->seen + (size_t)((place - seen) / target->lambda) : (size_t)place;
-    if (k > last) k = last;
-    le_prefetch(target->store->values + k * width, width * sizeof(double));
+    if (k >= end) k = end - 1;
+    if (!one) le_prefetch(store->values + k * store->width, store->width * sizeof(double));
     gradient->picked[b] = k;
   }
-  le_vector_gather(gradient->batch, width, target->store->n, target->store->values, gradient->picked, gradient->rows);
-  const le_rows rows = {gradient->batch, width, gradient->rows};
-  return rows;
+  const size_t first = gradient->picked[0];
+  if (one) return first < target->seen ? stretch(gradient, store, 0, target->seen, first)
+                                       : stretch(gradient, store, target->seen, end, first);
+  le_vector_gather(gradient->batch, store->width, store->n, store->values, gradient->picked, gradient->rows);
+  return (le_rows){gradient->batch, store->width, gradient->rows};
 }
 
 /* A batch through the model for all particles, in blocks that its scratch allows; overwrites grad. */

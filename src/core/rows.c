@@ -61,6 +61,7 @@ le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *s
   const size_t width = store->width;
   LE_TRY(reserve(store, store->n + rows->n));
   double *out = store->values + store->n * width;
+  if (rows->n > 0) store->mixed = shuffle && store->n == 0;
   if (!shuffle || rows->n < 2) {
     memcpy(out, rows->values, rows->n * width * sizeof(double));
   } else {
@@ -116,6 +117,7 @@ void le_store_archive(le_store *store, le_archive *archive)
   size_t n = store->n;
   le_archive_expect(archive, store->width);
   le_archive_size(archive, &n);
+  le_archive_int(archive, &store->mixed);
   if (archive->status != LE_OK) return;
   if (!archive->writing) {
     store->n = 0;

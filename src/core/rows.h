@@ -11,6 +11,7 @@ typedef struct le_store {
   size_t n, width, capacity;
   double *values;
   int borrowed; /* the values are the caller's */
+  int mixed;    /* all rows are in one random order: any that follow each other are a random sample */
   int threads;  /* that copy shuffled rows; 0 is one */
 } le_store;
 

@@ -1,4 +1,4 @@
-/* Rows are visited in blocks that stay in cache while all particles of a thread use them.  Threads split the
+/* Rows are visited in blocks that stay in cache, the second if not the first, while all particles of a thread use them.  Threads split the
  * particles; the loop over a segment of rows is outside, so that an interrupt is noticed between segments. */
 #include "core/target.h"
 
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK_DOUBLES = 4096, BLOCK_MOST = 512, BLOCK_LEAST = 32 };
+enum { BLOCK_DOUBLES = 8192, BLOCK_MOST = 512, BLOCK_LEAST = 32 };
 /* Particle-rows below which threads cost more than they save: waking them takes about as long as this. */
 enum { THREADS_LEAST = 16384 };
 enum { BLOCKS_AT_ONCE = 64 }; /* of each part, between two looks at the interrupt flag */

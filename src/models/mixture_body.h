@@ -69,7 +69,7 @@ V_INLINE void V(compare)(const workspace *w, size_t rows, double *share, vec *to
   vec largest = v_set(-DBL_MAX), total = v_set(0);
   for (size_t k = 0; k < w->components; k++) largest = v_max(v_load(share + k * TILE), largest);
   for (size_t k = 0; k < w->components; k++) {
-    const vec e = v_exp(v_load(share + k * TILE) - largest);
+    const vec e = v_exp_down(v_load(share + k * TILE) - largest);
     v_store(share + k * TILE, e);
     total = total + e;
   }
@@ -78,24 +78,28 @@ V_INLINE void V(compare)(const workspace *w, size_t rows, double *share, vec *to
 }
 
 /* Adds the log-likelihood of the tiles kept from `from` on to the partial sums in `lanes`, and leaves responsibilities in
- * w->share if `wanted`, which are zero in rows that nothing can explain and in those that only fill the tile. */
+ * w->share if `wanted`, which are zero in rows that nothing can explain and in those that only fill the tile. What waits for the
+ * exponentials is a loop of its own: a division behind each sum would hold them up. */
 V_KERNEL void V(add_tiles)(const workspace *w, size_t from, int wanted, double *lanes)
 {
   vec total = v_load(lanes);
   for (size_t t = from; t < last_tile(w, from); t++) {
     const size_t here = rows_in_tile(w->n, t);
     double *tile = w->share + (t - from) * w->components * TILE;
+    double sums[TILE];
     vec product = v_set(1);
     V(densities)(w, t, tile);
     for (size_t at = 0; at < here; at += V_LANES) {
-      double *share = tile + at;
       vec top, sum;
-      V(compare)(w, here - at, share, &top, &sum);
+      V(compare)(w, here - at, tile + at, &top, &sum);
       total = total + top;
       product = product * sum;
-      if (!wanted) continue;
+      v_store(sums + at, sum);
+    }
+    for (size_t at = 0; at < here && wanted; at += V_LANES) {
+      const vec sum = v_load(sums + at);
       const vec inverse = v_first(v_set(1) / v_if_less(v_set(0), sum, sum, v_set(1)), here - at, v_set(0));
-      for (size_t k = 0; k < w->components; k++) v_store(share + k * TILE, v_load(share + k * TILE) * inverse);
+      for (size_t k = 0; k < w->components; k++) v_store(tile + k * TILE + at, v_load(tile + k * TILE + at) * inverse);
     }
     total = total + v_log(product);
   }

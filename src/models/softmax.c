@@ -72,7 +72,7 @@ static void log_prior_grad(const void *self, size_t m, const double *theta, doub
   size_t p = model->covariates;
   for (size_t row = 0; row < m * model->classes; row++)
     for (size_t j = 0; j < p; j++)
-      grad[row * p + j] = -theta[row * p + j] / model->prior_sd[j] / model->prior_sd[j];
+      grad[row * p + j] = -theta[row * p + j] / (model->prior_sd[j] * model->prior_sd[j]);
 }
 
 static void log_prior_hess(const void *self, const double *theta, double *hess)
@@ -104,6 +104,7 @@ typedef struct workspace {
   double *share;    /* tiles of the classes' logits, then of what the caller wants */
   double *weighted; /* tiles of covariates times the curvature of a pair of classes */
   double *sums;     /* of products with the covariates */
+  double *labelled; /* of the covariates of each class's rows: the same in the gradient of every particle */
 } workspace;
 
 static size_t tiles_together(const softmax *model, size_t n)
@@ -129,16 +130,19 @@ static size_t rows_between(const workspace *w, size_t t)
 #include "base/variants.h"
 
 typedef struct kernels {
+  int (*labels_fit)(const workspace *w);
   double (*log_lik)(const workspace *w, const double *theta);
   double (*log_lik_grad)(const workspace *w, const double *theta);
+  void (*sum_by_label)(const workspace *w);
   void (*probabilities)(const workspace *w, const double *theta, size_t from, size_t to);
   void (*pair)(const workspace *w, size_t from, size_t to, size_t k, size_t l);
   void (*each)(const workspace *w, const double *theta, size_t t, double *value);
 } kernels;
 
-#define KERNELS(variant)                                                                               \
-  {                                                                                                    \
-    log_lik_##variant, log_lik_grad_##variant, probabilities_##variant, pair_##variant, each_##variant \
+#define KERNELS(variant)                                                                                             \
+  {                                                                                                                  \
+    labels_fit_##variant, log_lik_##variant, log_lik_grad_##variant, sum_by_label_##variant, probabilities_##variant, \
+      pair_##variant, each_##variant                                                                                 \
   }
 
 static const kernels *kernels_of(const softmax *model)
@@ -153,24 +157,34 @@ static size_t scratch_size(const void *self, size_t particles, size_t rows)
   const size_t p = model->covariates, classes = model->classes;
   (void)particles;
   return LE_ALIGN_MORE + (tiles_of(rows) * (p + 1) + tiles_together(model, rows) * (classes + p)) * TILE +
-         p * (p > classes ? p : classes);
+         p * (p > classes ? p : classes) + p * classes;
 }
 
 /* Fails where a label is not one of the classes. */
 static le_status prepare(const softmax *model, const le_rows *rows, double *scratch, workspace *w)
 {
   const size_t p = model->covariates, tiles = tiles_of(rows->n);
-  for (size_t r = 0; r < rows->n; r++) {
-    const double label = rows->values[r * (p + 1) + p];
-    if (!(label >= 0 && label < (double)model->classes && label == floor(label))) return LE_BAD_ARGUMENT;
-  }
   *w = (workspace){.n = rows->n, .p = p, .classes = model->classes, .together = tiles_together(model, rows->n)};
   w->x = le_aligned(scratch);
   w->share = w->x + tiles * (p + 1) * TILE;
   w->weighted = w->share + w->together * model->classes * TILE;
   w->sums = w->weighted + w->together * p * TILE;
+  w->labelled = w->sums + p * (p > model->classes ? p : model->classes);
   fill_tiles(model->simd, rows, p + 1, w->x);
-  return LE_OK;
+  return kernels_of(model)->labels_fit(w) ? LE_OK : LE_BAD_ARGUMENT;
+}
+
+static void sum_by_label(const softmax *model, const workspace *w)
+{
+  memset(w->labelled, 0, dim(model) * sizeof(double));
+  kernels_of(model)->sum_by_label(w);
+}
+
+/* The gradient is left in w->sums. */
+static double value_and_gradient(const softmax *model, const workspace *w, const double *theta)
+{
+  memcpy(w->sums, w->labelled, dim(model) * sizeof(double));
+  return kernels_of(model)->log_lik_grad(w, theta);
 }
 
 static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
@@ -191,9 +205,9 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
   const size_t d = dim(self);
   workspace w;
   if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
+  sum_by_label(model, &w);
   for (size_t i = 0; i < m; i++) {
-    memset(w.sums, 0, d * sizeof(double));
-    add_value(kernels_of(model)->log_lik_grad(&w, theta + i * d), &value[i]);
+    add_value(value_and_gradient(model, &w, theta + i * d), &value[i]);
     for (size_t a = 0; a < d; a++) add_finite(w.sums[a], &grad[i * d + a]);
   }
   return LE_OK;
@@ -225,8 +239,8 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
   const size_t p = model->covariates, d = dim(self);
   workspace w;
   if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
-  memset(w.sums, 0, d * sizeof(double));
-  (void)kernel->log_lik_grad(&w, theta);
+  sum_by_label(model, &w);
+  (void)value_and_gradient(model, &w, theta);
   for (size_t a = 0; a < d; a++) {
     grad[a] += w.sums[a];
     if (!isfinite(grad[a])) return LE_NOT_FINITE;

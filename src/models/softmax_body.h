@@ -17,53 +17,56 @@ V_INLINE void V(logits)(const workspace *w, const double *theta, size_t t, doubl
   }
 }
 
-/* From logits to exp(logit - top) for the vector of rows whose first class is at `share`.  Their sum is from 1 to K, but 1 in
- * rows that only fill the tile; log p(label) = chosen - log(sum). */
-V_INLINE void V(classify)(const workspace *w, size_t rows, vec label, double *share, vec *chosen, vec *sum)
+/* From logits to exp(logit - top) for the vector of rows whose first class is at `share`. Their sum is from 1 to K, but 1 in
+ * rows that only fill the tile. */
+V_INLINE void V(exponentials)(const workspace *w, size_t rows, double *share, vec *top, vec *sum)
 {
-  vec top = v_load(share);
-  *chosen = top;
-  for (size_t k = 1; k < w->classes; k++) {
-    const vec logit = v_load(share + k * TILE);
-    top = v_max(logit, top);
-    *chosen = v_if_equal(label, v_set((double)k), logit, *chosen);
-  }
-  *chosen = *chosen - top;
+  *top = v_load(share);
+  for (size_t k = 1; k < w->classes; k++) *top = v_max(v_load(share + k * TILE), *top);
   *sum = v_set(0);
   for (size_t k = 0; k < w->classes; k++) {
-    const vec e = v_exp(v_load(share + k * TILE) - top);
+    const vec e = v_exp_down(v_load(share + k * TILE) - *top);
     v_store(share + k * TILE, e);
     *sum = *sum + e;
   }
   *sum = v_first(*sum, rows, v_set(1));
 }
 
-/* Adds the log-likelihood of tiles [from, to) to the partial sums in `lanes`, and leaves the shares of their rows in
- * w->share: normalised when PROBABILITIES, as slopes in the logits when SLOPES.  The logs of the sums are the log of their
- * product, taken once for a tile: each is at most MOST_CLASSES. */
+/* The logit of each row's own class. */
+V_INLINE vec V(own)(const workspace *w, vec label, const double *share)
+{
+  vec own = v_load(share), number = v_set(0);
+  for (size_t k = 1; k < w->classes; k++) {
+    number = number + v_set(1);
+    own = v_if_equal(label, number, v_load(share + k * TILE), own);
+  }
+  return own;
+}
+
+/* Adds the log-likelihood of tiles [from, to) to the partial sums in `lanes`, and leaves the shares of their rows in w->share:
+ * probabilities, or SLOPES in the logits but for the ones of the labels, which are the same for all particles and the
+ * caller's. The logs of the sums are the log of their product, taken once for a tile: each is at most MOST_CLASSES. What waits for the exponentials is a loop of its own: a division behind each would hold them up. */
 V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from, size_t to, shares wanted, double *lanes)
 {
   vec total = v_load(lanes);
   for (size_t t = from; t < to; t++) {
     const size_t here = rows_in_tile(w->n, t);
-    const double *label_at = w->x + (t * (w->p + 1) + w->p) * TILE;
+    const double *label = w->x + (t * (w->p + 1) + w->p) * TILE;
     double *tile = w->share + (t - from) * w->classes * TILE;
+    double sums[TILE];
     vec product = v_set(1);
     V(logits)(w, theta, t, tile);
     for (size_t at = 0; at < here; at += V_LANES) {
-      const vec label = v_load(label_at + at);
-      double *share = tile + at;
-      vec chosen, sum;
-      V(classify)(w, here - at, label, share, &chosen, &sum);
-      total = total + chosen;
+      const vec own = V(own)(w, v_load(label + at), tile + at);
+      vec top, sum;
+      V(exponentials)(w, here - at, tile + at, &top, &sum);
+      total = total + (own - top);
       product = product * sum;
-      if (wanted == NONE) continue;
-      const vec inverse = v_set(1) / sum;
-      for (size_t k = 0; k < w->classes; k++) {
-        const vec e = v_load(share + k * TILE);
-        const vec hit = v_if_equal(label, v_set((double)k), v_set(1), v_set(0));
-        v_store(share + k * TILE, wanted == SLOPES ? v_fnma(e, inverse, hit) : e * inverse);
-      }
+      v_store(sums + at, sum);
+    }
+    for (size_t at = 0; at < here && wanted != NONE; at += V_LANES) {
+      const vec scale = v_set(wanted == SLOPES ? -1 : 1) / v_load(sums + at);
+      for (size_t k = 0; k < w->classes; k++) v_store(tile + k * TILE + at, v_load(tile + k * TILE + at) * scale);
     }
     total = total - v_log(product);
   }
@@ -77,7 +80,7 @@ V_KERNEL double V(log_lik)(const workspace *w, const double *theta)
   return v_sum(v_load(lanes));
 }
 
-/* Adds the gradient to w->sums. */
+/* The log-likelihood and, added to w->sums, its gradient without what the labels give, which is w->labelled. */
 V_KERNEL double V(log_lik_grad)(const workspace *w, const double *theta)
 {
   const size_t share_step = w->classes * TILE, x_step = (w->p + 1) * TILE;
@@ -87,6 +90,34 @@ V_KERNEL double V(log_lik_grad)(const workspace *w, const double *theta)
     V(cross)(rows_between(w, t), w->classes, w->share, share_step, w->p, w->x + t * x_step, x_step, w->sums, w->p);
   }
   return v_sum(v_load(lanes));
+}
+
+/* Is every label one of the classes? */
+V_KERNEL int V(labels_fit)(const workspace *w)
+{
+  const vec rounder = v_set(V_ROUNDER), classes = v_set((double)w->classes), zero = v_set(0), one = v_set(1);
+  vec wrong = zero;
+  for (size_t t = 0; t < tiles_of(w->n); t++)
+    for (size_t at = 0; at < TILE; at += V_LANES) {
+      const vec label = v_load(w->x + (t * (w->p + 1) + w->p) * TILE + at), whole = label + rounder - rounder;
+      wrong = v_if_equal(label, whole, v_if_less(label, zero, one, v_if_less(label, classes, wrong, one)), one);
+    }
+  return v_sum(wrong) == 0;
+}
+
+/* What the labels give, to w->labelled. */
+V_KERNEL void V(sum_by_label)(const workspace *w)
+{
+  const size_t share_step = w->classes * TILE, x_step = (w->p + 1) * TILE;
+  for (size_t t = 0; t < tiles_of(w->n); t += w->together) {
+    for (size_t s = t; s < last_tile(w, t); s++)
+      for (size_t at = 0; at < TILE; at += V_LANES) {
+        const vec label = v_load(w->x + (s * (w->p + 1) + w->p) * TILE + at);
+        for (size_t k = 0; k < w->classes; k++)
+          v_store(w->share + (s - t) * share_step + k * TILE + at, v_if_equal(label, v_set((double)k), v_set(1), v_set(0)));
+      }
+    V(cross)(rows_between(w, t), w->classes, w->share, share_step, w->p, w->x + t * x_step, x_step, w->labelled, w->p);
+  }
 }
 
 /* For tiles [from, to), whose shares must be probabilities: w->weighted is p_k p_l x_j, and its products with the covariates
@@ -122,8 +153,9 @@ V_KERNEL void V(each)(const workspace *w, const double *theta, size_t t, double 
   const size_t here = rows_in_tile(w->n, t);
   V(logits)(w, theta, t, w->share);
   for (size_t at = 0; at < here; at += V_LANES) {
-    vec chosen, sum;
-    V(classify)(w, here - at, v_load(label + at), w->share + at, &chosen, &sum);
-    v_store(value + at, chosen - v_log(sum));
+    const vec own = V(own)(w, v_load(label + at), w->share + at);
+    vec top, sum;
+    V(exponentials)(w, here - at, w->share + at, &top, &sum);
+    v_store(value + at, own - top - v_log(sum));
   }
 }
