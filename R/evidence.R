@@ -85,7 +85,10 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   on.exit(bar$close(), add = TRUE)
   runs <- lapply(seq_len(replicates), function(r) {
     problem$replicate <- as.double(r - 1)
-    walk <- function(problem) conduct(problem, encoded$rows, function(done, rows) bar$show((r - 1 + done) / replicates, rows))
+    # after the last run nobody needs the order of the rows
+    own <- isTRUE(encoded$own) && r == replicates
+    show <- function(done, rows) bar$show((r - 1 + done) / replicates, rows)
+    walk <- function(problem) conduct(problem, encoded$rows, show, own)
     challenged_run(walk(problem), problem, walk)
   })
   new_evidence(runs, call, model, method, encoded, words)

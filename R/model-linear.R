@@ -77,6 +77,7 @@ encode.linear_regression <- function(model, data) {
   covariates <- design$covariates
   list(
     rows = linear_rows(input, design, "data"),
+    own = TRUE,
     n = nrow(input$x),
     args = list(
       covariates = as.double(length(covariates)),

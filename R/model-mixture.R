@@ -100,6 +100,7 @@ encode_mixture <- function(model, data) {
   columns <- input$names
   list(
     rows = named_rows(x, columns),
+    own = TRUE,
     n = nrow(x),
     args = list(
       components = model$components,

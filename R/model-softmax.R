@@ -68,6 +68,7 @@ encode.softmax_regression <- function(model, data) {
   rows <- softmax_rows(input, design, "data")
   list(
     rows = rows,
+    own = TRUE,
     observed = rows[nrow(rows), , drop = FALSE],
     n = nrow(input$x),
     args = list(

@@ -14,7 +14,8 @@ new_model <- function(name, formula, settings) {
 #' @param data What the user gave.
 #' @return A list: `rows` (a matrix with an observation in each column, its response last), `n`, `args`
 #'   (named numeric settings), `theta_names`, `user_names`, `offset` (NULL, or what was subtracted from each
-#'   response) and `design` (what `encode_new()` needs).
+#'   response), `design` (what `encode_new()` needs) and perhaps `own`, if the memory of the rows has just been made, so that a run may
+#'   put them in another order.
 #' @noRd
 encode <- function(model, data) UseMethod("encode")
 

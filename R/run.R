@@ -5,13 +5,14 @@ SLICE <- 0.05 # seconds
 
 #' Run a problem on rows that are all at hand
 #'
+#' @param own Is nobody else interested in the rows? The run then may put them in another order instead of copying them.
 #' @param show A function of the share of the work that is done and the number of rows walked.
 #' @return What the estimator reports, a list.
 #' @noRd
-conduct <- function(problem, rows, show = function(done, rows) NULL) {
+conduct <- function(problem, rows, show = function(done, rows) NULL, own = FALSE) {
   run <- .Call(ffi_run_new, problem)
   on.exit(.Call(ffi_run_free, run))
-  .Call(ffi_run_feed, run, rows, TRUE)
+  .Call(ffi_run_feed, run, rows, if (own) 2L else 1L)
   repeat {
     state <- .Call(ffi_run_advance, run, SLICE)
     progress <- .Call(ffi_run_progress, run)

@@ -14,7 +14,8 @@ challenged_run <- function(out, problem, walk) {
   if (!is.null(problem$thorough)) again$settings <- problem$thorough
   if (lost) again$settings[c("shuffle", "restarts")] <- list(1, 0)
   again$replicate <- CHALLENGED + problem$replicate
-  second <- walk(again)
+  second <- tryCatch(walk(again), logevidence_error = function(e) NULL)
+  if (is.null(second)) return(told(out, out))
   # less is missing, or what is missing does not tell them apart
   better <- drop(second$audit_unreached) < max(drop(out$audit_unreached), chance(nrow(out$draws)))
   if (!better) return(told(out, out, second))

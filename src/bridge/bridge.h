@@ -61,7 +61,7 @@ SEXP named_list(size_t n, const char *const *names, SEXP *values);
 
 SEXP ffi_model(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP theta, SEXP extra);
 SEXP ffi_run_new(SEXP problem);
-SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP last);
+SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed);
 SEXP ffi_run_advance(SEXP run, SEXP seconds);
 SEXP ffi_run_progress(SEXP run);
 SEXP ffi_run_result(SEXP run);

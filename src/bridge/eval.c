@@ -329,7 +329,7 @@ static void kernel_run_finalize(SEXP pointer)
 }
 
 /* Settings: moves, distributions, seen, lambda, gradient rule ("full", "batch", "control"), batch, anchor, precision,
- * floor (value and tie). */
+ * floor (value and tie), mixed (the rows are in random order). */
 static SEXP kernel_body(void *data)
 {
   const kernel_call *call = data;
@@ -351,6 +351,7 @@ static SEXP kernel_body(void *data)
   const le_rows rows = rows_from_matrix(call->rows, handle->ops->width(handle->self));
   run->store.width = rows.width;
   check(le_store_append(&run->store, &rows, NULL));
+  run->store.mixed = le_args_number(&settings, "mixed", 0) != 0;
 
   le_context context = {1, user_interrupts, NULL, {""}};
   le_target target;

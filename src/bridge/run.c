@@ -98,16 +98,19 @@ static SEXP run_feed(void *data)
 {
   run_call *call = data;
   const le_rows rows = rows_from_matrix(call->argument, call->run->width);
-  const le_status status = call->run->ops->feed(call->run->self, &rows, Rf_asLogical(call->second));
+  const le_status status = call->run->ops->feed(call->run->self, &rows, (le_feed)Rf_asInteger(call->second));
   if (status != LE_OK) raise_status(status, &call->run->context.error);
   return R_NilValue;
 }
 
-SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP last)
+/* `feed` is an le_feed. */
+SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed)
 {
-  run_call call = {run_get(run), rows, last};
+  const int kind = Rf_asInteger(feed);
+  if (kind < LE_ROWS || kind > LE_OWN_ROWS) Rf_error("Rows are fed as 0, 1 or 2.");
+  run_call call = {run_get(run), rows, feed};
   /* rows that end the stream may be borrowed: they live as long as the run */
-  if (Rf_asLogical(last)) {
+  if (kind != LE_ROWS) {
     SEXP keep = PROTECT(Rf_cons(rows, R_ExternalPtrProtected(run)));
     R_SetExternalPtrProtected(run, keep);
     UNPROTECT(1);

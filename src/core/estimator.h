@@ -6,6 +6,7 @@
 #include "base/archive.h"
 #include "core/context.h"
 #include "core/kernel.h"
+#include "core/rows.h"
 
 typedef enum le_progress { LE_MORE, LE_NEEDS_ROWS, LE_DONE, LE_FAILED } le_progress;
 
@@ -51,9 +52,9 @@ typedef struct le_estimator_ops {
   void (*free)(void *self);
   /* REQUIRED.  Draws from the prior; once, before the first advance. */
   le_status (*start)(void *self);
-  /* REQUIRED.  Appends rows; `last` closes the stream.  Rows of a first feed that is also the last stay where they are as
-   * long as the run lives: they may be borrowed. */
-  le_status (*feed)(void *self, const le_rows *rows, int last);
+  /* REQUIRED.  Appends rows; the last close the stream.  Rows of a first feed that is also the last stay where they are as
+   * long as the run lives: they may be borrowed, and the run's own be put in another order. */
+  le_status (*feed)(void *self, const le_rows *rows, le_feed feed);
   /* REQUIRED.  Works for about `seconds` and says how it stands; with LE_FAILED the status and the context's error
    * say why. */
   le_progress (*advance)(void *self, double seconds, le_status *status);

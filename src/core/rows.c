@@ -1,14 +1,14 @@
-/* Rows of a stream are copied in: the caller's memory may go away while it is open.  Shuffling while copying costs one
- * gather and makes every later block a random sample that lies contiguous in memory. */
+/* Rows of a stream are copied in: the caller's memory may go away while it is open. In random order every later block is a random
+ * sample that lies contiguous in memory. */
 #include "core/rows.h"
 
 #include "base/arena.h"
+#include "base/rng.h"
 
-#include <gsl/gsl_randist.h>
 #include <stdint.h>
 #include <string.h>
 
-enum { STRETCH = 32, THREADS_LEAST = 100000 };
+enum { STRETCH = 32 };
 
 static le_status reserve(le_store *store, size_t rows)
 {
@@ -24,79 +24,74 @@ static le_status reserve(le_store *store, size_t rows)
   return LE_OK;
 }
 
-/* Four bytes a row: an order of eight would be half of the data where rows have two numbers. */
-static uint32_t *random_order(size_t n, const gsl_rng *shuffle)
+/* Fisher and Yates, a stretch at a time: its partners are on their way before the first is exchanged. */
+static void mix(double *values, size_t n, size_t width, const gsl_rng *rng)
 {
-  uint32_t *order = n > UINT32_MAX ? NULL : le_resize(NULL, n * sizeof *order);
-  if (!order) return NULL;
-  for (size_t i = 0; i < n; i++) order[i] = (uint32_t)i;
-  /* Fisher and Yates, a stretch at a time: its partners are on their way before the first is exchanged */
   size_t partner[STRETCH];
+  double uniform[STRETCH];
   for (size_t left = n; left > 1;) {
     const size_t count = left - 1 < STRETCH ? left - 1 : STRETCH;
+    le_uniforms(rng, count, uniform);
     for (size_t k = 0; k < count; k++) {
-      partner[k] = gsl_rng_uniform_int(shuffle, (unsigned long)(left - k));
-      le_prefetch(&order[partner[k]], sizeof *order);
+      partner[k] = (size_t)(uniform[k] * (double)(left - k));
+      if (partner[k] >= left - k) partner[k] = left - k - 1;
+      le_prefetch(values + partner[k] * width, width * sizeof(double));
     }
     for (size_t k = 0; k < count; k++) {
-      const uint32_t own = order[left - 1 - k];
-      order[left - 1 - k] = order[partner[k]];
-      order[partner[k]] = own;
+      double *one = values + (left - 1 - k) * width, *other = values + partner[k] * width;
+      for (size_t j = 0; j < width; j++) {
+        const double own = one[j];
+        one[j] = other[j];
+        other[j] = own;
+      }
     }
     left -= count;
   }
-  return order;
 }
 
 size_t le_store_origin(size_t n, size_t row, const gsl_rng *shuffle)
 {
-  uint32_t *order = n < 2 ? NULL : random_order(n, shuffle);
-  const size_t origin = order ? order[row] : row;
-  le_release(order);
+  double *number = n <= SIZE_MAX / sizeof(double) ? le_resize(NULL, n * sizeof *number) : NULL;
+  if (!number) return row;
+  for (size_t i = 0; i < n; i++) number[i] = (double)i;
+  mix(number, n, 1, shuffle);
+  const size_t origin = (size_t)number[row];
+  le_release(number);
   return origin;
+}
+
+static void shuffle_last(le_store *store, size_t n, const gsl_rng *shuffle)
+{
+  if (shuffle) mix(store->values + (store->n - n) * store->width, n, store->width, shuffle);
+  store->mixed = shuffle && store->n == n;
 }
 
 le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *shuffle)
 {
-  const size_t width = store->width;
+  if (rows->n == 0) return LE_OK;
   LE_TRY(reserve(store, store->n + rows->n));
-  double *out = store->values + store->n * width;
-  if (rows->n > 0) store->mixed = shuffle && store->n == 0;
-  if (!shuffle || rows->n < 2) {
-    memcpy(out, rows->values, rows->n * width * sizeof(double));
-  } else {
-    uint32_t *order = random_order(rows->n, shuffle);
-    if (!order) return LE_NO_MEMORY;
-    const int threads = rows->n * width < THREADS_LEAST || store->threads < 1 ? 1 : store->threads;
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-#endif
-    for (size_t i = 0; i < rows->n; i++) {
-      if (i + STRETCH < rows->n) le_prefetch(rows->values + order[i + STRETCH] * width, width * sizeof(double));
-      memcpy(out + i * width, rows->values + order[i] * width, width * sizeof(double));
-    }
-    (void)threads;
-    le_release(order);
-  }
+  memcpy(store->values + store->n * store->width, rows->values, rows->n * store->width * sizeof(double));
   store->n += rows->n;
+  shuffle_last(store, rows->n, shuffle);
   return LE_OK;
 }
 
-le_status le_store_take(le_store *store, const le_rows *rows, const gsl_rng *shuffle, int last)
+le_status le_store_take(le_store *store, const le_rows *rows, const gsl_rng *shuffle, le_feed feed)
 {
-  if (!last || shuffle || store->n > 0) return le_store_append(store, rows, shuffle);
+  if (feed == LE_ROWS || (shuffle && feed != LE_OWN_ROWS) || store->n > 0) return le_store_append(store, rows, shuffle);
   if (!store->borrowed) le_release(store->values);
-  store->values = (double *)(size_t)rows->values; /* never written to: see reserve */
+  store->values = (double *)(size_t)rows->values; /* written to only if they are the run's own */
   store->n = rows->n;
   store->capacity = 0;
   store->borrowed = 1;
+  shuffle_last(store, store->n, shuffle);
   return LE_OK;
 }
 
 le_status le_store_shuffle(le_store *store, size_t n, const gsl_rng *rng)
 {
   if (store->borrowed) LE_TRY(reserve(store, store->n));
-  if (n > 1) gsl_ran_shuffle(rng, store->values, n, store->width * sizeof(double));
+  mix(store->values, n, store->width, rng);
   return LE_OK;
 }
 

@@ -12,14 +12,16 @@ typedef struct le_store {
   double *values;
   int borrowed; /* the values are the caller's */
   int mixed;    /* all rows are in one random order: any that follow each other are a random sample */
-  int threads;  /* that copy shuffled rows; 0 is one */
 } le_store;
+
+/* What a feed of rows is: of a stream, its last (zero is neither), or all there are, in memory that the run may write to. */
+typedef enum le_feed { LE_ROWS, LE_LAST_ROWS, LE_OWN_ROWS } le_feed;
 
 /* Appends a block; with `shuffle` not NULL in a random order (only the block itself is shuffled). */
 le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *shuffle);
-/* The same, but rows that come all at once and in their own order (the store is empty, `last` is set, no shuffle) are not
- * copied: the caller keeps them as long as the store lives. */
-le_status le_store_take(le_store *store, const le_rows *rows, const gsl_rng *shuffle, int last);
+/* The same, but rows that come all at once (the store is empty, and these are the last), and either keep their order or are the
+ * run's own, are not copied: the caller keeps them as long as the store lives, and finds its own in another order. */
+le_status le_store_take(le_store *store, const le_rows *rows, const gsl_rng *shuffle, le_feed feed);
 /* Where a row of a store of n rows, shuffled by one append with this stream, stood before: the shuffle is replayed on
  * numbers, so that nobody has to keep the order.  `row` itself when there is no memory for that. */
 size_t le_store_origin(size_t n, size_t row, const gsl_rng *shuffle);

@@ -78,12 +78,12 @@ static le_status chib_start(void *self)
   return LE_OK;
 }
 
-static le_status chib_feed(void *self, const le_rows *rows, int last)
+static le_status chib_feed(void *self, const le_rows *rows, le_feed feed)
 {
   chib *c = self;
   if (c->closed) return le_fail(&c->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
-  if (last) c->closed = 1;
-  return rows->n == 0 ? LE_OK : le_store_take(&c->store, rows, NULL, last);
+  if (feed != LE_ROWS) c->closed = 1;
+  return rows->n == 0 ? LE_OK : le_store_take(&c->store, rows, NULL, feed);
 }
 
 static le_status allocate(chib *c)

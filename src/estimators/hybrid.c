@@ -46,18 +46,18 @@ static le_status hybrid_start(void *self)
   return le_walk_estimator.start(h->walk);
 }
 
-static le_status hybrid_feed(void *self, const le_rows *rows, int last)
+static le_status hybrid_feed(void *self, const le_rows *rows, le_feed feed)
 {
   hybrid *h = self;
   if (h->fed < h->first) {
     const size_t room = h->first - h->fed, taken = rows->n < room ? rows->n : room;
     const le_rows part = {taken, rows->width, rows->values}, none = {0, rows->width, rows->values};
     /* copied, not borrowed: for the caller the stream may not be over */
-    LE_TRY(le_nested_estimator.feed(h->nested, &part, 0));
-    if (last || taken == room) LE_TRY(le_nested_estimator.feed(h->nested, &none, 1));
+    LE_TRY(le_nested_estimator.feed(h->nested, &part, LE_ROWS));
+    if (feed != LE_ROWS || taken == room) LE_TRY(le_nested_estimator.feed(h->nested, &none, LE_LAST_ROWS));
     h->fed += taken;
   }
-  return le_walk_estimator.feed(h->walk, rows, last);
+  return le_walk_estimator.feed(h->walk, rows, feed);
 }
 
 static le_progress hybrid_advance(void *self, double seconds, le_status *status)

@@ -113,13 +113,13 @@ static le_status laplace_start(void *self)
   return LE_OK;
 }
 
-static le_status laplace_feed(void *self, const le_rows *rows, int last)
+static le_status laplace_feed(void *self, const le_rows *rows, le_feed feed)
 {
   laplace *s = self;
   if (s->closed) return le_fail(&s->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
-  if (last) s->closed = 1;
+  if (feed != LE_ROWS) s->closed = 1;
   if (rows->n == 0) return LE_OK;
-  return le_store_take(&s->store, rows, NULL, last);
+  return le_store_take(&s->store, rows, NULL, feed);
 }
 
 static le_status search(laplace *s)

@@ -131,12 +131,12 @@ static le_status latent_start(void *self)
   return LE_OK;
 }
 
-static le_status latent_feed(void *self, const le_rows *rows, int last)
+static le_status latent_feed(void *self, const le_rows *rows, le_feed feed)
 {
   latent *w = self;
   if (w->closed) return le_fail(&w->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
-  if (last) w->closed = 1;
-  return rows->n == 0 ? LE_OK : le_store_take(&w->store, rows, NULL, last);
+  if (feed != LE_ROWS) w->closed = 1;
+  return rows->n == 0 ? LE_OK : le_store_take(&w->store, rows, NULL, feed);
 }
 
 static double *state_of(const latent *w, size_t i) { return w->state + i * w->size; }

@@ -310,13 +310,13 @@ static le_status nested_start(void *self)
   return LE_OK;
 }
 
-static le_status nested_feed(void *self, const le_rows *rows, int last)
+static le_status nested_feed(void *self, const le_rows *rows, le_feed feed)
 {
   nested *s = self;
   if (s->closed) return le_fail(&s->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
-  if (last) s->closed = 1;
+  if (feed != LE_ROWS) s->closed = 1;
   if (rows->n == 0) return LE_OK;
-  return le_store_take(&s->store, rows, s->shuffle ? s->streams.rng[s->most + 1] : NULL, last);
+  return le_store_take(&s->store, rows, s->shuffle ? s->streams.rng[s->most + 1] : NULL, feed);
 }
 
 /* Brings all live points to the labels nearest to the best one's; the prior does not tell them apart. */

@@ -88,12 +88,12 @@ static le_status variational_start(void *self)
   return LE_OK;
 }
 
-static le_status variational_feed(void *self, const le_rows *rows, int last)
+static le_status variational_feed(void *self, const le_rows *rows, le_feed feed)
 {
   variational *v = self;
   if (v->closed) return le_fail(&v->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
-  if (last) v->closed = 1;
-  return rows->n == 0 ? LE_OK : le_store_take(&v->store, rows, NULL, last);
+  if (feed != LE_ROWS) v->closed = 1;
+  return rows->n == 0 ? LE_OK : le_store_take(&v->store, rows, NULL, feed);
 }
 
 static le_status allocate(variational *v)

@@ -166,7 +166,6 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   w->target.store = &w->store;
   w->target.rng = w->streams.rng[0];
   w->store.width = problem->ops->width(problem->model);
-  w->store.threads = w->context->threads;
   w->theta = le_arena_doubles(&w->arena, most * d);
   w->swap = le_arena_doubles(&w->arena, most * d);
   w->twin = le_arena_doubles(&w->arena, most * d);
@@ -274,14 +273,14 @@ static le_status walk_start(void *self)
   return LE_OK;
 }
 
-static le_status walk_feed(void *self, const le_rows *rows, int last)
+static le_status walk_feed(void *self, const le_rows *rows, le_feed feed)
 {
   walk *w = self;
   if (w->closed) return le_fail(&w->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
   w->feeds++;
-  if (last) w->closed = 1;
+  if (feed != LE_ROWS) w->closed = 1;
   if (rows->n == 0) return LE_OK;
-  return le_store_take(&w->store, rows, w->settings.shuffle ? w->streams.rng[w->most + 1] : NULL, last);
+  return le_store_take(&w->store, rows, w->settings.shuffle ? w->streams.rng[w->most + 1] : NULL, feed);
 }
 
 /* ---- estimates ---- */

@@ -26,17 +26,27 @@ test_that("the full rule is the full gradient, at any split of the rows", {
                  full_gradient(case$model, case$rows, case$theta, seen, lambda), tolerance = 1e-12)
 })
 
-test_that("mini-batch estimates are unbiased under both rules", {
+test_that("mini-batch estimates are unbiased under both rules, drawn row by row and as stretches of mixed rows", {
   for (case in noisy_cases()) for (split in list(c(40, 0.6), c(60, 0), c(20, 1))) {
     expected <- full_gradient(case$model, case$rows, case$theta, split[1], split[2])
-    for (rule in c("batch", "control")) {
+    for (rule in c("batch", "control")) for (mixed in c(0, 1)) {
       found <- t(vapply(1:1500, function(s) {
-        as.vector(estimate(case$model, case$rows, case$theta, rule, split[1], split[2], batch = 7,
+        as.vector(estimate(case$model, case$rows, case$theta, rule, split[1], split[2], batch = 7, mixed = mixed,
                            anchor = case$truth, seed = s))
       }, as.vector(expected)))
       expect_z(z_score(found, as.vector(expected)))
     }
   }
+})
+
+test_that("a stretch goes round: every row is in as many as any other", {
+  model <- softmax_model(2, 2)
+  rows <- some_rows(model, 20, c(1, -1, 0, 0.5), 66)
+  theta <- cbind(c(0.8, -0.9, 0.1, 0.4))
+  found <- vapply(1:600, function(s) drop(estimate(model, rows, theta, "batch", 20, 0, batch = 7, mixed = 1, seed = s)), numeric(4))
+  stretches <- unique(round(t(found), 9))
+  expect_equal(nrow(stretches), 20)
+  expect_equal(colMeans(stretches), drop(full_gradient(model, rows, theta, 20, 0)), tolerance = 1e-8)
 })
 
 test_that("the batch is shared by all particles", {
@@ -87,9 +97,9 @@ test_that("batches longer than a block of rows are summed whole", {
   rows <- some_rows(model, 3000, c(1, -1, 0, 0.5), 65)
   theta <- cbind(c(0.8, -0.9, 0.1, 0.4))
   expected <- full_gradient(model, rows, theta, 2500, 0.5)
-  for (rule in c("batch", "control")) {
+  for (rule in c("batch", "control")) for (mixed in c(0, if (rule == "batch") 1)) {
     found <- t(vapply(1:200, function(s) {
-      drop(estimate(model, rows, theta, rule, 2500, 0.5, batch = 1300, anchor = c(1, -1, 0, 0.5), seed = s))
+      drop(estimate(model, rows, theta, rule, 2500, 0.5, batch = 1300, mixed = mixed, anchor = c(1, -1, 0, 0.5), seed = s))
     }, numeric(4)))
     expect_z(z_score(found, expected[, 1]))
   }

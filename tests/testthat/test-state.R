@@ -152,6 +152,24 @@ damaged <- function(setup, state) {
   list(run = run, refused = refused)
 }
 
+test_that("rows that are the run's own are shuffled where they are, to the same result, and the user's never", {
+  for (problem in list(list(model = linear_regression(dist ~ speed, sigma = 15), data = cars),
+                       list(model = softmax_regression(Species ~ Petal.Width), data = iris),
+                       list(model = gaussian_mixture(components = 2), data = as.matrix(faithful)))) {
+    before <- unserialize(serialize(problem$data, NULL))
+    fit <- evidence(problem$model, problem$data, seed = 1, progress = FALSE)
+    expect_identical(problem$data, before)
+    copied <- run_problem(problem$model, problem$data, sgais())
+    own <- run_problem(problem$model, problem$data, sgais())
+    expect_identical(timeless(conduct(own$problem, own$rows, own = TRUE)), timeless(conduct(copied$problem, copied$rows)))
+    expect_identical(copied$rows, encode(problem$model, problem$data)$rows)
+    expect_false(identical(own$rows, copied$rows))
+    sorted <- function(rows) rows[, do.call(order, as.data.frame(t(rows)))]
+    expect_identical(sorted(own$rows), sorted(copied$rows))
+    expect_identical(fit$data_id, data_id(encode(problem$model, problem$data)))
+  }
+})
+
 test_that("truncated and lengthened states are errors", {
   for (name in c("sgais", "harmonic_mean", "smc_data", "laplace", "bridge", "online_nested", "hybrid")) {
     setup <- setups()[[name]]
