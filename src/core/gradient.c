@@ -104,21 +104,6 @@ static le_rows draw_batch(const le_gradient *gradient, const le_target *target, 
   return (le_rows){gradient->batch, store->width, gradient->rows};
 }
 
-/* A batch through the model for all particles, in blocks that its scratch allows; overwrites grad. */
-static le_status batch_gradients(const le_gradient *gradient, le_target *target, const le_rows *batch, size_t m,
-                                 const double *theta, double *grad)
-{
-  memset(grad, 0, m * target->d * sizeof(double));
-  memset(gradient->value, 0, m * sizeof(double));
-  for (size_t r = 0; r < batch->n; r += target->block) {
-    const le_rows rows = {batch->n - r < target->block ? batch->n - r : target->block, batch->width,
-                          batch->values + r * batch->width};
-    LE_TRY(target->ops->log_lik_grad(target->model, m, theta, &rows, gradient->value, grad, target->scratch));
-  }
-  target->gradients += (double)m * (double)batch->n;
-  return LE_OK;
-}
-
 static le_status plain_estimate(le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad)
 {
   const size_t d = target->d;
@@ -130,7 +115,7 @@ static le_status plain_estimate(le_gradient *gradient, le_target *target, size_t
   }
   const le_rows batch = draw_batch(gradient, target, 0);
   const double scale = (double)target->seen / (double)gradient->batch;
-  LE_TRY(batch_gradients(gradient, target, &batch, m, theta, target->grad));
+  LE_TRY(le_target_sums(target, &batch, m, theta, gradient->value, target->grad));
   for (size_t k = 0; k < m * d; k++) grad[k] += scale * target->grad[k];
   return LE_OK;
 }
@@ -149,7 +134,7 @@ static le_status controlled_estimate(le_gradient *gradient, le_target *target, s
   const double scale = le_target_size(target) / (double)gradient->batch;
   if (remainder) {
     const le_rows batch = draw_batch(gradient, target, 1);
-    LE_TRY(batch_gradients(gradient, target, &batch, m, theta, target->grad));
+    LE_TRY(le_target_sums(target, &batch, m, theta, gradient->value, target->grad));
     memset(gradient->batch_grad, 0, d * sizeof(double));
     if (gradient->second_order) {
       memset(gradient->batch_hess, 0, d * d * sizeof(double));
@@ -161,7 +146,7 @@ static le_status controlled_estimate(le_gradient *gradient, le_target *target, s
       }
       for (size_t k = 0; k < d * d; k++) curvature[k] -= scale * gradient->batch_hess[k];
     } else {
-      LE_TRY(batch_gradients(gradient, target, &batch, 1, gradient->anchor, gradient->batch_grad));
+      LE_TRY(le_target_sums(target, &batch, 1, gradient->anchor, gradient->value, gradient->batch_grad));
     }
     for (size_t j = 0; j < d; j++) total[j] -= scale * gradient->batch_grad[j];
   }

@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum { BLOCK_DOUBLES = 8192, BLOCK_MOST = 512, BLOCK_LEAST = 32 };
-/* Particle-rows below which threads cost more than they save: waking them takes about as long as this. */
-enum { THREADS_LEAST = 16384 };
+/* Particles x rows x parameters below which threads cost more than they save: waking them takes about as long as this. */
+enum { THREADS_LEAST = 100000 };
 enum { BLOCKS_AT_ONCE = 64 }; /* of each part, between two looks at the interrupt flag */
 
 void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m, le_context *context,
@@ -41,28 +41,29 @@ int le_target_outside(const le_target *target, const double *theta)
   return target->ops->relabel(target->model, target->labels, target->relabelled);
 }
 
-/* One segment of rows for particles [first, last), block by block. */
-static le_status some_particles(const le_target *target, size_t from, size_t to, size_t first, size_t last,
-                                const double *theta, double *value, double *grad, double *scratch)
+/* Rows for particles [first, last), block by block. */
+static le_status some_particles(const le_target *target, const le_rows *rows, size_t first, size_t last, const double *theta,
+                                double *value, double *grad, double *scratch)
 {
   const size_t d = target->d;
-  for (size_t r = from; r < to; r += target->block) {
-    const le_rows rows = le_store_rows(target->store, r, r + target->block < to ? r + target->block : to);
+  for (size_t r = 0; r < rows->n; r += target->block) {
+    const le_rows block = {rows->n - r < target->block ? rows->n - r : target->block, rows->width, rows->values + r * rows->width};
     const le_status status =
-        grad ? target->ops->log_lik_grad(target->model, last - first, theta + first * d, &rows, value + first,
+        grad ? target->ops->log_lik_grad(target->model, last - first, theta + first * d, &block, value + first,
                                          grad + first * d, scratch)
-             : target->ops->log_lik(target->model, last - first, theta + first * d, &rows, value + first, scratch);
+             : target->ops->log_lik(target->model, last - first, theta + first * d, &block, value + first, scratch);
     if (status != LE_OK) return status;
   }
   return LE_OK;
 }
 
-static le_status segment_sums(le_target *target, size_t from, size_t to, size_t m, const double *theta, double *value,
+/* Adds to the sums; threads share the particles. */
+static le_status segment_sums(le_target *target, const le_rows *rows, size_t m, const double *theta, double *value,
                               double *grad)
 {
   size_t threads = (size_t)target->context->threads < m ? (size_t)target->context->threads : m;
-  if ((to - from) * m < THREADS_LEAST) threads = 1;
-  if (threads <= 1) return some_particles(target, from, to, 0, m, theta, value, grad, target->scratch);
+  if (rows->n * m * target->d < THREADS_LEAST) threads = 1;
+  if (threads <= 1) return some_particles(target, rows, 0, m, theta, value, grad, target->scratch);
   const size_t tile = (m + threads - 1) / threads;
   int worst = LE_OK;
 #ifdef _OPENMP
@@ -71,42 +72,39 @@ static le_status segment_sums(le_target *target, size_t from, size_t to, size_t 
   for (size_t t = 0; t < threads; t++) {
     const size_t first = t * tile, last = first + tile < m ? first + tile : m;
     if (first >= last) continue;
-    const le_status status = some_particles(target, from, to, first, last, theta, value, grad,
-                                            target->scratch + t * target->scratch_size);
+    const le_status status = some_particles(target, rows, first, last, theta, value, grad, target->scratch + t * target->scratch_size);
     if ((int)status > worst) worst = (int)status;
   }
   return (le_status)worst;
 }
 
-static le_status row_sums(le_target *target, size_t from, size_t to, size_t m, const double *theta, double *value,
-                          double *grad)
+le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const double *theta, double *value,
+                         double *grad)
 {
   memset(value, 0, m * sizeof(double));
   if (grad) memset(grad, 0, m * target->d * sizeof(double));
   /* about a million particle-rows between two looks at the interrupt flag */
-  size_t segment = (1000000 / m + target->block) / target->block * target->block;
-  for (size_t r = from; r < to; r += segment) {
-    if (r > from && le_interrupted(target->context)) return LE_INTERRUPTED;
-    const size_t end = r + segment < to ? r + segment : to;
-    LE_TRY(segment_sums(target, r, end, m, theta, value, grad));
+  const size_t segment = (1000000 / m + target->block) / target->block * target->block;
+  for (size_t r = 0; r < rows->n; r += segment) {
+    if (r > 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
+    const le_rows part = {rows->n - r < segment ? rows->n - r : segment, rows->width, rows->values + r * rows->width};
+    LE_TRY(segment_sums(target, &part, m, theta, value, grad));
   }
-  const double evaluations = (double)m * (double)(to - from);
-  if (grad)
-    target->gradients += evaluations;
-  else
-    target->likelihoods += evaluations;
+  *(grad ? &target->gradients : &target->likelihoods) += (double)m * (double)rows->n;
   return LE_OK;
 }
 
 le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m, const double *theta, double *value)
 {
-  return row_sums(target, from, to, m, theta, value, NULL);
+  const le_rows rows = le_store_rows(target->store, from, to);
+  return le_target_sums(target, &rows, m, theta, value, NULL);
 }
 
 le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size_t m, const double *theta,
                                  double *value, double *grad)
 {
-  return row_sums(target, from, to, m, theta, value, grad);
+  const le_rows rows = le_store_rows(target->store, from, to);
+  return le_target_sums(target, &rows, m, theta, value, grad);
 }
 
 /* One stretch of rows, block by block: gradient and second derivatives, or with no gradient the information. */

@@ -59,6 +59,8 @@ typedef struct le_target {
 void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m, le_context *context,
                      le_arena *arena);
 
+/* Overwrites value[m] with the log-likelihood of these rows, and grad, if it is not NULL, with its gradients. */
+le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const double *theta, double *value, double *grad);
 /* Overwrites value[m] with the log-likelihood of rows [from, to). */
 le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m, const double *theta, double *value);
 /* The same with gradients; overwrites both. */

@@ -12,7 +12,8 @@ typedef struct softmax {
   size_t covariates, classes;
   le_simd simd;
   double prior_constant;
-  double prior_sd[]; /* one for each covariate, the same in all classes */
+  double *prior_precision; /* behind the others */
+  double prior_sd[];       /* one for each covariate, the same in all classes */
 } softmax;
 
 /* ---- settings ---- */
@@ -24,7 +25,7 @@ static le_status create(const le_args *args, void **self, char *message)
   if (!le_read_count(args, "covariates", 1, MOST_COVARIATES, &p, message) ||
       !le_read_count(args, "classes", 2, MOST_CLASSES, &classes, message))
     return LE_BAD_ARGUMENT;
-  softmax *model = malloc(sizeof *model + p * sizeof(double));
+  softmax *model = malloc(sizeof *model + 2 * p * sizeof(double));
   if (!model) return LE_NO_MEMORY;
   model->covariates = p;
   model->classes = classes;
@@ -33,6 +34,8 @@ static le_status create(const le_args *args, void **self, char *message)
     free(model);
     return LE_BAD_ARGUMENT;
   }
+  model->prior_precision = model->prior_sd + p;
+  for (size_t j = 0; j < p; j++) model->prior_precision[j] = 1 / model->prior_sd[j] / model->prior_sd[j];
   model->prior_constant = 0;
   for (size_t j = 0; j < p; j++) model->prior_constant -= (double)classes * (log(model->prior_sd[j]) + HALF_LOG_2PI);
   *self = model;
@@ -54,14 +57,12 @@ static size_t width(const void *self) { return ((const softmax *)self)->covariat
 static void log_prior(const void *self, size_t m, const double *theta, double *value)
 {
   const softmax *model = self;
-  size_t p = model->covariates, d = dim(self);
+  const size_t p = model->covariates;
   for (size_t i = 0; i < m; i++) {
     double squares = 0;
-    for (size_t a = 0; a < d; a++) {
-      double z = theta[i * d + a] / model->prior_sd[a % p];
-      squares += z * z;
-    }
-    double density = model->prior_constant - 0.5 * squares;
+    for (size_t k = 0; k < model->classes; k++, theta += p)
+      for (size_t j = 0; j < p; j++) squares += theta[j] * theta[j] * model->prior_precision[j];
+    const double density = model->prior_constant - 0.5 * squares;
     value[i] = isnan(density) ? -INFINITY : density;
   }
 }
@@ -71,8 +72,7 @@ static void log_prior_grad(const void *self, size_t m, const double *theta, doub
   const softmax *model = self;
   size_t p = model->covariates;
   for (size_t row = 0; row < m * model->classes; row++)
-    for (size_t j = 0; j < p; j++)
-      grad[row * p + j] = -theta[row * p + j] / (model->prior_sd[j] * model->prior_sd[j]);
+    for (size_t j = 0; j < p; j++) grad[row * p + j] = -theta[row * p + j] * model->prior_precision[j];
 }
 
 static void log_prior_hess(const void *self, const double *theta, double *hess)
@@ -80,7 +80,7 @@ static void log_prior_hess(const void *self, const double *theta, double *hess)
   const softmax *model = self;
   size_t p = model->covariates, d = dim(self);
   (void)theta;
-  for (size_t a = 0; a < d; a++) hess[a * d + a] -= 1 / model->prior_sd[a % p] / model->prior_sd[a % p];
+  for (size_t a = 0; a < d; a++) hess[a * d + a] -= model->prior_precision[a % p];
 }
 
 static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
