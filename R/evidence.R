@@ -36,7 +36,7 @@
 #'     `renewal`; methods without a path have none.}
 #'   \item{`sampler`}{The sampler's own estimate: `log_evidence`, `se`, and its weighted particles `draws` and
 #'     `log_weights`; with control variates `heating`: their `temperature`, by how many nats it makes the estimate too high (`bias`,
-#'     with its `se`), and the part of that which is due to mini-batches (`batches`), the rest being the step size's.}
+#'     with its `se`), and what the noise of mini-batches would have cost if [baoab()] did not make up for it (`batches`).}
 #'   \item{`audit`}{The audit's: `log_evidence`, `se`, `laplace` (the Laplace approximation), `modes`, `ess` (share of
 #'     draws that count), `ideal` (the share that would if the posterior were normal around its peaks), `pareto_k`, `unreached` (by how
 #'     many nats modes that no particle is near make it larger, for mixtures), `passed`, `reason`; `NULL` without one.}

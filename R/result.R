@@ -108,7 +108,7 @@ one_run <- function(out, method, modes = "one") {
 }
 
 # Particles that lie too wide or too narrow, all along the way, cost (d / 2) (T - 1) nats for each power of e that the rows grow by;
-# gradients' noise alone makes T = 1 + NOISE_HEATS noise with the default kernel, and what is left is due to its step size.
+# gradients' noise would make T = 1 + NOISE_HEATS noise with the default kernel, if it did not inject less of its own.
 heating <- function(trace, d) {
   rows <- which(!is.na(trace$temperature) & trace$n > trace$n[1])
   if (length(rows) < 3) return(NULL)

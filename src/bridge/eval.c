@@ -329,7 +329,7 @@ static void kernel_run_finalize(SEXP pointer)
 }
 
 /* Settings: moves, distributions, seen, lambda, gradient rule ("full", "batch", "control"), batch, anchor, precision,
- * floor (value and tie), mixed (the rows are in random order). */
+ * floor (value and tie), mixed (the rows are in random order), noise. */
 static SEXP kernel_body(void *data)
 {
   const kernel_call *call = data;
@@ -373,6 +373,7 @@ static SEXP kernel_body(void *data)
   target.seen = (size_t)le_args_number(&settings, "seen", (double)rows.n);
   target.chunk = rows.n - target.seen;
   target.lambda = le_args_number(&settings, "lambda", 0);
+  target.noise = le_args_number(&settings, "noise", NAN);
   const le_arg *wall = le_args_find(&settings, "floor");
   le_floor floor = {-INFINITY, 0};
   if (wall && wall->n == 2) {

@@ -30,6 +30,7 @@ typedef struct le_target {
   size_t seen, chunk;
   double lambda;
   struct le_gradient *gradient; /* NULL: the full data */
+  double noise; /* variance of its gradients' own noise, where the metric makes that of the density 1; NaN while they are exact */
   /* Two, for particles before and from `split` on: a metric made from the particles that it moves would bias them
    * (whoever strays widens it, and so gets back more easily than others get out), so each half moves by the other's. */
   const le_metric *metric[2];

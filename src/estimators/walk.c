@@ -90,7 +90,6 @@ typedef struct walk {
   double chunk_ess;  /* smallest effective size in this chunk, as a share of the particles */
   size_t regained;   /* rows seen when the walk last started again: until it is there it leaves no trace */
   double restarts;
-  double noise;      /* of the gradients in this chunk, see gradient_noise */
   double drift;      /* squared distance of the particles from the anchor at its beginning, in posterior variances per dimension */
   double shortest;   /* annealing step of this chunk */
   size_t noised;     /* rows seen when the gradients' noise was last measured */
@@ -345,7 +344,7 @@ static le_status add_trace(walk *w, double n, double lambda, double steps)
                                      report.step_size,
                                      (double)w->m,
                                      temperature(w),
-                                     w->noise,
+                                     w->target.noise,
                                      w->drift,
                                      w->restarts,
                                      w->target.likelihoods + w->target.gradients,
@@ -489,7 +488,7 @@ static le_status gradient_noise(walk *w)
   le_gradient *g = &w->gradient[w->stage];
   const le_metric *metric = &w->metric[w->stage][0];
   double sum = 0, *one = w->swap, *kick = w->work + 2 * d * d;
-  w->noise = 0;
+  w->target.noise = 0;
   w->noised = w->target.seen;
   if (w->model->traits & LE_MODEL_QUADRATIC && g->second_order) return LE_OK;
   for (int pair = 0; pair < NOISE_PAIRS; pair++) {
@@ -501,7 +500,7 @@ static le_status gradient_noise(walk *w)
       sum += le_dot(kick, kick, d);
     }
   }
-  w->noise = sum / (2 * NOISE_PAIRS * (double)(m * d));
+  w->target.noise = sum / (2 * NOISE_PAIRS * (double)(m * d));
   return LE_OK;
 }
 
@@ -536,7 +535,7 @@ static le_status open_controlled_chunk(walk *w)
   if (definite && (double)w->target.seen >= NOISE_GROWTH * (double)w->noised) LE_TRY(gradient_noise(w));
   if (last < 2) return LE_OK;
   const double wide = temperature(w);
-  if (definite && w->noise < fmin(NOISE_MOST, HEATED_MOST / (double)w->d) && !(wide > WIDE_MOST || wide < 1 / WIDE_MOST)) {
+  if (definite && w->target.noise < fmin(NOISE_MOST, HEATED_MOST / (double)w->d) && !(wide > WIDE_MOST || wide < 1 / WIDE_MOST)) {
     if (w->m != stage_of(w)->particles) resample(w, stage_of(w)->particles);
     w->refuge = 0;
     return LE_OK;
@@ -610,7 +609,7 @@ static le_status open_chunk(walk *w, le_progress *progress)
   w->chunk_steps = w->fixed = 0;
   w->chunk_ess = 1;
   w->drift = NAN;
-  if (stage->gradient != LE_GRADIENT_CONTROL) w->noise = NAN;
+  if (stage->gradient != LE_GRADIENT_CONTROL) w->target.noise = NAN;
   w->shortest = 1;
   w->phase = REWEIGHT;
   return stage->gradient == LE_GRADIENT_CONTROL ? open_controlled_chunk(w) : LE_OK;
@@ -1235,7 +1234,7 @@ static void walk_archive(void *self, le_archive *archive)
   size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed, &w->at, &w->regained, &w->refuge, &w->noised, &w->looked};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
   double *const figure[] = {&w->chunk_ess, &w->banked, &w->banked_variance, &w->lambda_steps,
-                            &w->seconds,   &w->restarts, &w->noise, &w->drift, &w->shortest};
+                            &w->seconds,   &w->restarts, &w->target.noise, &w->drift, &w->shortest};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   le_archive_doubles(archive, w->theta, m * w->d);
   le_archive_doubles(archive, w->log_weight, m);

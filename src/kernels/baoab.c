@@ -5,6 +5,9 @@
  * halved and the last, whose momenta nobody uses, is left out.  On a round Gaussian the positions are sampled exactly
  * at any h < 2 when momenta start from their own stationary variance, 1 - h^2/4, which is what `begin` draws.
  *
+ * Noise of variance v in the gradients adds k v to the positions' variance,  k = h^2 / 4 (1 + c) / (1 - c). Where it is known
+ * the noise of the momenta has as much less.
+ *
  * Settings: step_size (h), friction (gamma), clip (the largest move of a coordinate of z). */
 #include "core/kernel.h"
 
@@ -51,7 +54,9 @@ static le_status baoab_move(void *self, le_target *target, size_t m, double *the
 {
   baoab *k = self;
   const size_t d = k->d;
-  const double h = k->step, c = exp(-k->friction * h), noise = sqrt(1 - c * c), kick = k->first ? 0.5 * h : h;
+  const double h = k->step, c = exp(-k->friction * h), kick = k->first ? 0.5 * h : h;
+  const double heat = target->noise > 0 ? 0.25 * h * h * (1 + c) / (1 - c) * target->noise : 0;
+  const double noise = sqrt((1 - c * c) * fmax(0, 1 - heat));
   LE_TRY(le_target_gradient(target, m, theta, k->grad));
   le_normals(streams, 1, m, d, k->noise);
   for (size_t i = 0; i < m; i++) {

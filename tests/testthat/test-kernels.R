@@ -57,6 +57,28 @@ test_that("Langevin dynamics sample a normal target without step size error, fro
   }
 })
 
+test_that("known noise of the gradients is made up for by less noise of the momenta", {
+  model <- linear_model(1, 1, 0, 10)
+  rows <- some_rows(model, 400, 0.5, 71)
+  exact <- gaussian_posterior(model, rows)
+  scale <- sqrt(1 / drop(exact$precision))
+  # a batch of its own for each particle: each is a run
+  temperature <- function(noise) {
+    ends <- vapply(1:3000, function(s) {
+      drop(run_kernel(baoab(), model, rows, exact$mean + scale * cos(s), s, gradient = "batch", batch = 200, noise = noise,
+                      precision = exact$precision, moves = 30))
+    }, 0)
+    mean((ends - exact$mean)^2) / scale^2
+  }
+  slopes <- rows[1, ] * (rows[2, ] - rows[1, ] * exact$mean)
+  noise <- 400^2 / 200 * mean((slopes - mean(slopes))^2) * scale^2
+  heats <- 0.7^2 / 4 * (1 + exp(-1.4)) / (1 - exp(-1.4))
+  expect_gt(heats * noise, 0.2)
+  chance <- 4 * sqrt(2 / 3000)
+  expect_lt(abs(temperature(0) / (1 + heats * noise) - 1), chance)
+  expect_lt(abs(temperature(noise) - 1), chance)
+})
+
 test_that("stochastic gradient kernels are right up to their step size", {
   for (case in gaussian_cases()) {
     n <- ncol(case$rows)
