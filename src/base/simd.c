@@ -58,7 +58,7 @@ le_simd le_simd_for(const le_args *args)
 double *le_aligned(double *scratch) { return (double *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63); }
 
 typedef struct functions {
-  void (*exp_each)(size_t n, const double *x, double *out);
+  void (*exp_each)(size_t n, double scale, double shift, const double *x, double *out);
   void (*log_each)(size_t n, const double *x, double *out);
   void (*columns)(size_t n, size_t width, size_t columns, const double *rows, double *out, size_t stride);
   void (*gather)(size_t n, size_t width, size_t rows, const double *values, const size_t *picked, double *out);
@@ -68,7 +68,11 @@ typedef struct functions {
 #define FUNCTIONS(variant) {exp_each_##variant, log_each_##variant, columns_##variant, gather_##variant, multiply_add_##variant}
 static const functions table[] = TABLES(FUNCTIONS);
 
-void le_vector_exp(le_simd variant, size_t n, const double *x, double *out) { table[variant].exp_each(n, x, out); }
+void le_vector_exp(le_simd variant, size_t n, double scale, double shift, const double *x, double *out)
+{
+  table[variant].exp_each(n, scale, shift, x, out);
+}
+
 
 void le_vector_log(le_simd variant, size_t n, const double *x, double *out) { table[variant].log_each(n, x, out); }
 

@@ -1,10 +1,12 @@
 /* exp and log element by element, and the greatest speed of multiply-adds.  Included by base/variants.h. */
 
-V_KERNEL void V(exp_each)(size_t n, const double *x, double *out)
+/* exp(scale x + shift): what is to be scaled need not be stored first, and then be waited for. */
+V_KERNEL void V(exp_each)(size_t n, double scale, double shift, const double *x, double *out)
 {
+  const vec times = v_set(scale), plus = v_set(shift);
   size_t i = 0;
-  for (; i + V_LANES <= n; i += V_LANES) v_store(out + i, v_exp(v_load(x + i)));
-  if (i < n) v_store_first(out + i, n - i, v_exp(v_load_first(x + i, n - i)));
+  for (; i + V_LANES <= n; i += V_LANES) v_store(out + i, v_exp(v_fma(v_load(x + i), times, plus)));
+  if (i < n) v_store_first(out + i, n - i, v_exp(v_fma(v_load_first(x + i, n - i), times, plus)));
 }
 
 V_KERNEL void V(log_each)(size_t n, const double *x, double *out)

@@ -84,9 +84,8 @@ static void log_weights(const mixture *model, const double *theta, double *out)
   size_t last = model->components - 1;
   double top = 0, sum = 0;
   for (size_t k = 0; k < last; k++) top = theta[k] > top ? theta[k] : top;
-  for (size_t k = 0; k < last; k++) out[k] = theta[k] - top;
-  out[last] = -top;
-  le_vector_exp(model->simd, model->components, out, out);
+  le_vector_exp(model->simd, last, 1, -top, theta, out);
+  out[last] = top > 0 ? exp(-top) : 1;
   for (size_t k = 0; k <= last; k++) sum += out[k];
   const double base = top + log(sum);
   for (size_t k = 0; k < last; k++) out[k] = theta[k] - base;
@@ -103,8 +102,7 @@ enum { TOGETHER = 64 };
 static size_t negative_exp(const mixture *model, size_t n, const double *u, double *out)
 {
   const size_t here = n < TOGETHER ? n : TOGETHER;
-  for (size_t a = 0; a < here; a++) out[a] = -u[a];
-  le_vector_exp(model->simd, here, out, out);
+  le_vector_exp(model->simd, here, -1, 0, u, out);
   return here;
 }
 
@@ -139,7 +137,7 @@ static void log_prior_grad(const void *self, size_t m, const double *theta, doub
   for (size_t i = 0; i < m; i++, theta += d, grad += d) {
     const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
     log_weights(model, theta, weight);
-    le_vector_exp(model->simd, components, weight, weight);
+    le_vector_exp(model->simd, components, 1, 0, weight, weight);
     for (size_t k = 0; k + 1 < components; k++)
       grad[k] = model->concentration * (1 - (double)components * weight[k]);
     for (size_t from = 0; from < n; from += TOGETHER) {
@@ -305,20 +303,17 @@ static void prepare(const mixture *model, const double *theta, workspace *w)
   const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
   double top = 0, sum = 0;
   for (size_t k = 0; k + 1 < components; k++) top = theta[k] > top ? theta[k] : top;
-  for (size_t k = 0; k < round_up(components); k++)
-    w->weight[k] = k + 1 < components ? theta[k] - top : k < components ? -top : -INFINITY;
-  memcpy(w->peak, w->weight, components * sizeof(double));
-  le_vector_exp(model->simd, round_up(components), w->weight, w->weight);
+  le_vector_exp(model->simd, components - 1, 1, -top, theta, w->weight);
+  w->weight[components - 1] = top > 0 ? exp(-top) : 1;
   for (size_t k = 0; k < components; k++) sum += w->weight[k];
   for (size_t k = 0; k < components; k++) w->weight[k] /= sum;
   const double base = log(sum) + (double)p * HALF_LOG_2PI;
 
-  for (size_t a = 0; a < round_up(n); a++) w->rate[a] = a < n ? -0.5 * u[a] : 0;
   for (size_t k = 0; k < components; k++) {
-    w->peak[k] -= base;
-    for (size_t a = k * p; a < (k + 1) * p; a++) w->peak[k] += w->rate[a];
+    w->peak[k] = (k + 1 < components ? theta[k] - top : -top) - base;
+    for (size_t a = k * p; a < (k + 1) * p; a++) w->peak[k] -= 0.5 * u[a];
   }
-  le_vector_exp(model->simd, round_up(n), w->rate, w->rate);
+  le_vector_exp(model->simd, n, -0.5, 0, u, w->rate);
   for (size_t a = 0; a < n; a++) {
     w->st[a] = model->mean_scale * t[a];
     if (!(w->rate[a] <= LARGEST_PRECISION_ROOT && fabs(w->st[a]) <= LARGEST_OFFSET)) {
@@ -567,38 +562,64 @@ static double log_orbit(const void *self, const double *theta)
   return orbit;
 }
 
-/* Squared difference of the means over the sum of the variances, written with the smaller sd over the larger so
- * that nothing overflows; then the difference of u and, with a small weight, of the log weights.  The logarithm
- * keeps one stray component from deciding how all others are matched. */
-static void distances(const mixture *model, const double *theta, size_t component, double log_weight,
-                      const double *reference, const double *reference_log_weight, double *cost)
+/* A component of a point, one of the reference and a dimension. */
+typedef struct pairing {
+  size_t component, slot, at;
+} pairing;
+
+static pairing after(const mixture *model, pairing now)
 {
-  const size_t components = model->components, p = model->dimensions, n = components * p;
-  const double *t = theta + offsets_at(model) + component * p, *u = theta + scales_at(model) + component * p;
+  if (++now.at < model->dimensions) return now;
+  now.at = 0;
+  if (++now.slot < model->components) return now;
+  now.slot = 0;
+  now.component++;
+  return now;
+}
+
+/* Of every component and every one of the reference: squared difference of the means over the sum of the variances, written
+ * with the smaller sd over the larger so that nothing overflows; then the difference of u and, with a small weight, of the
+ * log weights. */
+static void distances(const mixture *model, const double *theta, const double *log_weight, const double *reference,
+                      const double *reference_log_weight, double (*sum)[MOST_COMPONENTS])
+{
+  const size_t components = model->components, p = model->dimensions, n = components * components * p;
+  const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
   const double *reference_t = reference + offsets_at(model), *reference_u = reference + scales_at(model);
-  double ratio[TOGETHER], sum[MOST_COMPONENTS], logs[MOST_COMPONENTS];
-  for (size_t s = 0; s < components; s++)
-    sum[s] = 0.1 * (log_weight - reference_log_weight[s]) * (log_weight - reference_log_weight[s]);
-  for (size_t from = 0, s = 0, j = 0; from < n; from += TOGETHER) {
+  double gap[TOGETHER], ratio[TOGETHER];
+  for (size_t k = 0; k < components; k++)
+    for (size_t s = 0; s < components; s++)
+      sum[k][s] = 0.1 * (log_weight[k] - reference_log_weight[s]) * (log_weight[k] - reference_log_weight[s]);
+  pairing next = {0, 0, 0};
+  for (size_t from = 0; from < n; from += TOGETHER) {
     const size_t here = n - from < TOGETHER ? n - from : TOGETHER;
-    for (size_t a = 0, at = j; a < here; a++, at = at + 1 < p ? at + 1 : 0)
-      ratio[a] = -0.5 * fabs(u[at] - reference_u[from + a]);
-    le_vector_exp(model->simd, here, ratio, ratio);
-    for (size_t a = 0; a < here; a++) {
-      const double gap = u[j] - reference_u[from + a], other = reference_t[from + a];
-      const double shift = model->mean_scale * (gap > 0 ? t[j] - ratio[a] * other : ratio[a] * t[j] - other);
-      sum[s] += shift * shift / (1 + ratio[a] * ratio[a]) + gap * gap;
-      if (++j == p) {
-        j = 0;
-        s++;
-      }
+    pairing now = next;
+    for (size_t a = 0; a < here; a++, next = after(model, next)) {
+      gap[a] = u[next.component * p + next.at] - reference_u[next.slot * p + next.at];
+      ratio[a] = fabs(gap[a]);
+    }
+    le_vector_exp(model->simd, here, -0.5, 0, ratio, ratio);
+    for (size_t a = 0; a < here; a++, now = after(model, now)) {
+      const double own = t[now.component * p + now.at], other = reference_t[now.slot * p + now.at];
+      const double shift = model->mean_scale * (gap[a] > 0 ? own - ratio[a] * other : ratio[a] * own - other);
+      sum[now.component][now.slot] += shift * shift / (1 + ratio[a] * ratio[a]) + gap[a] * gap[a];
     }
   }
-  for (size_t s = 0; s < components; s++) logs[s] = 1 + sum[s];
-  le_vector_log(model->simd, components, logs, cost);
-  for (size_t s = 0; s < components; s++) {
-    cost[s] += (sum[s] - (logs[s] - 1)) / logs[s]; /* what rounding 1 + sum has lost */
-    cost[s] = cost[s] < 1e3 ? cost[s] : 1e3;       /* also when it is not a number */
+}
+
+/* From distances to what their assignment costs: the logarithm keeps one stray component from deciding how all others are
+ * matched. */
+static void cost_of_distances(const mixture *model, double (*cost)[MOST_COMPONENTS])
+{
+  const size_t components = model->components;
+  double more[MOST_COMPONENTS], logs[MOST_COMPONENTS];
+  for (size_t k = 0; k < components; k++) {
+    for (size_t s = 0; s < components; s++) more[s] = 1 + cost[k][s];
+    le_vector_log(model->simd, components, more, logs);
+    for (size_t s = 0; s < components; s++) {
+      cost[k][s] = logs[s] + (cost[k][s] - (more[s] - 1)) / more[s]; /* what rounding 1 + distance has lost */
+      cost[k][s] = cost[k][s] < 1e3 ? cost[k][s] : 1e3;              /* also when it is not a number */
+    }
   }
 }
 
@@ -718,11 +739,13 @@ static int relabel(const void *self, const double *reference, double *theta)
   double cost[MOST_COMPONENTS][MOST_COMPONENTS], weight[MOST_COMPONENTS], reference_weight[MOST_COMPONENTS];
   log_weights(model, theta, weight);
   log_weights(model, reference, reference_weight);
-  for (size_t k = 0; k < components; k++)
-    distances(model, theta, k, weight[k], reference, reference_weight, cost[k]);
+  distances(model, theta, weight, reference, reference_weight, cost);
   /* where everyone is nearest to their own place, as is usual, there is nothing to assign */
   const int settled = nearest_are_own(components, cost);
-  if (!settled) assign(components, cost, taken);
+  if (!settled) {
+    cost_of_distances(model, cost);
+    assign(components, cost, taken);
+  }
   if (settled || identity_is_best(components, cost, taken))
     for (size_t s = 0; s < components; s++) taken[s] = s;
   settle_ties(model, reference, theta, taken);
