@@ -42,7 +42,7 @@ enum { CHANGE_ROWS = 200 };
 /* By what factor curvature and particles may differ on the length of a step. */
 static const double CURVATURE_OFF = 5;
 /* What gradients and particles may be like before control variates are given up, and pairs of gradients that are compared. Noise heats:
- * the default kernel loses noise x d / 10 nats whenever rows have grown by a factor e. */
+ * the default kernel would lose noise x d / 10 nats whenever rows have grown by a factor e, and makes up for what is measured. */
 enum { NOISE_PAIRS = 4 };
 static const double NOISE_GROWTH = 1.2, NOISE_MOST = 0.5, HEATED_MOST = 5, WIDE_MOST = 2;
 /* By how much rows must have grown for another look around, and the share of an ideal proposal's draws from which importance

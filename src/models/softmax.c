@@ -104,7 +104,6 @@ typedef struct workspace {
   double *share;    /* tiles of the classes' logits, then of what the caller wants */
   double *weighted; /* tiles of covariates times the curvature of a pair of classes */
   double *sums;     /* of products with the covariates */
-  double *labelled; /* of the covariates of each class's rows: the same in the gradient of every particle */
 } workspace;
 
 static size_t tiles_together(const softmax *model, size_t n)
@@ -133,16 +132,15 @@ typedef struct kernels {
   int (*labels_fit)(const workspace *w);
   double (*log_lik)(const workspace *w, const double *theta);
   double (*log_lik_grad)(const workspace *w, const double *theta);
-  void (*sum_by_label)(const workspace *w);
   void (*probabilities)(const workspace *w, const double *theta, size_t from, size_t to);
   void (*pair)(const workspace *w, size_t from, size_t to, size_t k, size_t l);
   void (*each)(const workspace *w, const double *theta, size_t t, double *value);
 } kernels;
 
-#define KERNELS(variant)                                                                                             \
-  {                                                                                                                  \
-    labels_fit_##variant, log_lik_##variant, log_lik_grad_##variant, sum_by_label_##variant, probabilities_##variant, \
-      pair_##variant, each_##variant                                                                                 \
+#define KERNELS(variant)                                                                                      \
+  {                                                                                                           \
+    labels_fit_##variant, log_lik_##variant, log_lik_grad_##variant, probabilities_##variant, pair_##variant, \
+      each_##variant                                                                                          \
   }
 
 static const kernels *kernels_of(const softmax *model)
@@ -157,7 +155,7 @@ static size_t scratch_size(const void *self, size_t particles, size_t rows)
   const size_t p = model->covariates, classes = model->classes;
   (void)particles;
   return LE_ALIGN_MORE + (tiles_of(rows) * (p + 1) + tiles_together(model, rows) * (classes + p)) * TILE +
-         p * (p > classes ? p : classes) + p * classes;
+         p * (p > classes ? p : classes);
 }
 
 /* Fails where a label is not one of the classes. */
@@ -169,22 +167,8 @@ static le_status prepare(const softmax *model, const le_rows *rows, double *scra
   w->share = w->x + tiles * (p + 1) * TILE;
   w->weighted = w->share + w->together * model->classes * TILE;
   w->sums = w->weighted + w->together * p * TILE;
-  w->labelled = w->sums + p * (p > model->classes ? p : model->classes);
   fill_tiles(model->simd, rows, p + 1, w->x);
   return kernels_of(model)->labels_fit(w) ? LE_OK : LE_BAD_ARGUMENT;
-}
-
-static void sum_by_label(const softmax *model, const workspace *w)
-{
-  memset(w->labelled, 0, dim(model) * sizeof(double));
-  kernels_of(model)->sum_by_label(w);
-}
-
-/* The gradient is left in w->sums. */
-static double value_and_gradient(const softmax *model, const workspace *w, const double *theta)
-{
-  memcpy(w->sums, w->labelled, dim(model) * sizeof(double));
-  return kernels_of(model)->log_lik_grad(w, theta);
 }
 
 static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
@@ -205,9 +189,9 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
   const size_t d = dim(self);
   workspace w;
   if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
-  sum_by_label(model, &w);
   for (size_t i = 0; i < m; i++) {
-    add_value(value_and_gradient(model, &w, theta + i * d), &value[i]);
+    memset(w.sums, 0, d * sizeof(double));
+    add_value(kernels_of(model)->log_lik_grad(&w, theta + i * d), &value[i]);
     for (size_t a = 0; a < d; a++) add_finite(w.sums[a], &grad[i * d + a]);
   }
   return LE_OK;
@@ -239,8 +223,8 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
   const size_t p = model->covariates, d = dim(self);
   workspace w;
   if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
-  sum_by_label(model, &w);
-  (void)value_and_gradient(model, &w, theta);
+  memset(w.sums, 0, d * sizeof(double));
+  (void)kernel->log_lik_grad(&w, theta);
   for (size_t a = 0; a < d; a++) {
     grad[a] += w.sums[a];
     if (!isfinite(grad[a])) return LE_NOT_FINITE;

@@ -44,8 +44,8 @@ V_INLINE vec V(own)(const workspace *w, vec label, const double *share)
 }
 
 /* Adds the log-likelihood of tiles [from, to) to the partial sums in `lanes`, and leaves the shares of their rows in w->share:
- * probabilities, or SLOPES in the logits but for the ones of the labels, which are the same for all particles and the
- * caller's. The logs of the sums are the log of their product, taken once for a tile: each is at most MOST_CLASSES. What waits for the exponentials is a loop of its own: a division behind each would hold them up. */
+ * PROBABILITIES, or SLOPES in the logits, of which those of other classes keep their digits however small they are. The logs
+ * of the sums are the log of their product, taken once for a tile: each is at most MOST_CLASSES. What waits for the exponentials is a loop of its own: a division behind each would hold them up. */
 V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from, size_t to, shares wanted, double *lanes)
 {
   vec total = v_load(lanes);
@@ -65,8 +65,13 @@ V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from,
       v_store(sums + at, sum);
     }
     for (size_t at = 0; at < here && wanted != NONE; at += V_LANES) {
-      const vec scale = v_set(wanted == SLOPES ? -1 : 1) / v_load(sums + at);
-      for (size_t k = 0; k < w->classes; k++) v_store(tile + k * TILE + at, v_load(tile + k * TILE + at) * scale);
+      const vec inverse = v_set(1) / v_load(sums + at), own = v_load(label + at);
+      vec number = v_set(0);
+      for (size_t k = 0; k < w->classes; k++) {
+        const vec e = v_load(tile + k * TILE + at), hit = v_if_equal(own, number, v_set(1), v_set(0));
+        v_store(tile + k * TILE + at, wanted == SLOPES ? v_fnma(e, inverse, hit) : e * inverse);
+        number = number + v_set(1);
+      }
     }
     total = total - v_log(product);
   }
@@ -80,7 +85,7 @@ V_KERNEL double V(log_lik)(const workspace *w, const double *theta)
   return v_sum(v_load(lanes));
 }
 
-/* The log-likelihood and, added to w->sums, its gradient without what the labels give, which is w->labelled. */
+/* Adds the gradient to w->sums. */
 V_KERNEL double V(log_lik_grad)(const workspace *w, const double *theta)
 {
   const size_t share_step = w->classes * TILE, x_step = (w->p + 1) * TILE;
@@ -103,21 +108,6 @@ V_KERNEL int V(labels_fit)(const workspace *w)
       wrong = v_if_equal(label, whole, v_if_less(label, zero, one, v_if_less(label, classes, wrong, one)), one);
     }
   return v_sum(wrong) == 0;
-}
-
-/* What the labels give, to w->labelled. */
-V_KERNEL void V(sum_by_label)(const workspace *w)
-{
-  const size_t share_step = w->classes * TILE, x_step = (w->p + 1) * TILE;
-  for (size_t t = 0; t < tiles_of(w->n); t += w->together) {
-    for (size_t s = t; s < last_tile(w, t); s++)
-      for (size_t at = 0; at < TILE; at += V_LANES) {
-        const vec label = v_load(w->x + (s * (w->p + 1) + w->p) * TILE + at);
-        for (size_t k = 0; k < w->classes; k++)
-          v_store(w->share + (s - t) * share_step + k * TILE + at, v_if_equal(label, v_set((double)k), v_set(1), v_set(0)));
-      }
-    V(cross)(rows_between(w, t), w->classes, w->share, share_step, w->p, w->x + t * x_step, x_step, w->labelled, w->p);
-  }
 }
 
 /* For tiles [from, to), whose shares must be probabilities: w->weighted is p_k p_l x_j, and its products with the covariates
