@@ -66,9 +66,10 @@ V_KERNEL void V(densities)(const workspace *w, size_t t, double *share)
  * arises, and the sum is 0; else it is from 1 to K.  Rows that only fill the tile have log p = 0. */
 V_INLINE void V(compare)(const workspace *w, size_t rows, double *share, vec *top, vec *sum)
 {
+  const size_t components = w->components; /* what is stored may be anything to a compiler, even w */
   vec largest = v_set(-DBL_MAX), total = v_set(0);
-  for (size_t k = 0; k < w->components; k++) largest = v_max(v_load(share + k * TILE), largest);
-  for (size_t k = 0; k < w->components; k++) {
+  for (size_t k = 0; k < components; k++) largest = v_max(v_load(share + k * TILE), largest);
+  for (size_t k = 0; k < components; k++) {
     const vec e = v_exp_down(v_load(share + k * TILE) - largest);
     v_store(share + k * TILE, e);
     total = total + e;
@@ -84,8 +85,8 @@ V_KERNEL void V(add_tiles)(const workspace *w, size_t from, int wanted, double *
 {
   vec total = v_load(lanes);
   for (size_t t = from; t < last_tile(w, from); t++) {
-    const size_t here = rows_in_tile(w->n, t);
-    double *tile = w->share + (t - from) * w->components * TILE;
+    const size_t here = rows_in_tile(w->n, t), components = w->components;
+    double *tile = w->share + (t - from) * components * TILE;
     double sums[TILE];
     vec product = v_set(1);
     V(densities)(w, t, tile);
@@ -99,7 +100,7 @@ V_KERNEL void V(add_tiles)(const workspace *w, size_t from, int wanted, double *
     for (size_t at = 0; at < here && wanted; at += V_LANES) {
       const vec sum = v_load(sums + at);
       const vec inverse = v_first(v_set(1) / v_if_less(v_set(0), sum, sum, v_set(1)), here - at, v_set(0));
-      for (size_t k = 0; k < w->components; k++) v_store(tile + k * TILE + at, v_load(tile + k * TILE + at) * inverse);
+      for (size_t k = 0; k < components; k++) v_store(tile + k * TILE + at, v_load(tile + k * TILE + at) * inverse);
     }
     total = total + v_log(product);
   }

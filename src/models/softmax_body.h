@@ -21,15 +21,16 @@ V_INLINE void V(logits)(const workspace *w, const double *theta, size_t t, doubl
  * rows that only fill the tile. */
 V_INLINE void V(exponentials)(const workspace *w, size_t rows, double *share, vec *top, vec *sum)
 {
-  *top = v_load(share);
-  for (size_t k = 1; k < w->classes; k++) *top = v_max(v_load(share + k * TILE), *top);
-  *sum = v_set(0);
-  for (size_t k = 0; k < w->classes; k++) {
-    const vec e = v_exp_down(v_load(share + k * TILE) - *top);
+  const size_t classes = w->classes; /* what is stored may be anything to a compiler, even w */
+  vec largest = v_load(share), total = v_set(0);
+  for (size_t k = 1; k < classes; k++) largest = v_max(v_load(share + k * TILE), largest);
+  for (size_t k = 0; k < classes; k++) {
+    const vec e = v_exp_down(v_load(share + k * TILE) - largest);
     v_store(share + k * TILE, e);
-    *sum = *sum + e;
+    total = total + e;
   }
-  *sum = v_first(*sum, rows, v_set(1));
+  *top = largest;
+  *sum = v_first(total, rows, v_set(1));
 }
 
 /* The logit of each row's own class. */
@@ -50,9 +51,9 @@ V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from,
 {
   vec total = v_load(lanes);
   for (size_t t = from; t < to; t++) {
-    const size_t here = rows_in_tile(w->n, t);
+    const size_t here = rows_in_tile(w->n, t), classes = w->classes;
     const double *label = w->x + (t * (w->p + 1) + w->p) * TILE;
-    double *tile = w->share + (t - from) * w->classes * TILE;
+    double *tile = w->share + (t - from) * classes * TILE;
     double sums[TILE];
     vec product = v_set(1);
     V(logits)(w, theta, t, tile);
@@ -67,7 +68,7 @@ V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from,
     for (size_t at = 0; at < here && wanted != NONE; at += V_LANES) {
       const vec inverse = v_set(1) / v_load(sums + at), own = v_load(label + at);
       vec number = v_set(0);
-      for (size_t k = 0; k < w->classes; k++) {
+      for (size_t k = 0; k < classes; k++) {
         const vec e = v_load(tile + k * TILE + at), hit = v_if_equal(own, number, v_set(1), v_set(0));
         v_store(tile + k * TILE + at, wanted == SLOPES ? v_fnma(e, inverse, hit) : e * inverse);
         number = number + v_set(1);
