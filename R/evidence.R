@@ -74,7 +74,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   replicates <- check_count(replicates, "replicates", 1, 1e4)
   threads <- check_count(threads, "threads", 1, 1024)
   progress <- check_flag(progress, "progress")
-  encoded <- encode(model, data)
+  encoded <- encode(model, data, threads)
   words <- seed_words(seed)
   if (inherits(model, "custom_model")) {
     restore <- own_generator(words, keep = is.null(seed))

@@ -50,7 +50,8 @@
 #' after its early phase, and goes on from there if importance sampling says that this is far better. `fit$audit$unreached`
 #' is by how many nats modes that no particle is near raise the log evidence.
 #' Where its weights are well behaved its estimate, far more precise, is the one reported, unless the particles have found clearly
-#' more: importance sampling can miss a part of the posterior, but invents none. Otherwise the sampler's is, with a sentence saying
+#' more: importance sampling can miss a part of the posterior, but invents none. So it is also where its weights are uneven and it has
+#' found far more than the particles, with three times its standard error. Otherwise the sampler's is, with a sentence saying
 #' why. Both are always in the result. Of a mixture's weights that are neither even nor hopeless the standard error is taken three times.
 #'
 #' **Where control variates fail**, as on a mixture with many more components than clusters, whose posterior is nothing like a normal

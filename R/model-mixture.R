@@ -87,7 +87,7 @@ describe.gaussian_mixture <- function(model) {
 }
 
 #' @exportS3Method
-encode.gaussian_mixture <- function(model, data) {
+encode.gaussian_mixture <- function(model, data, threads = 1) {
   encoded <- encode_mixture(model, data)
   if (encoded$n < model$components)
     fail("`components` must be at most the number of rows (", encoded$n, "), not ", model$components, ".")

@@ -59,13 +59,13 @@ describe.softmax_regression <- function(model) {
 }
 
 #' @exportS3Method
-encode.softmax_regression <- function(model, data) {
+encode.softmax_regression <- function(model, data, threads = 1) {
   input <- regression_input(model, data)
   design <- input$design
   if (!is.null(design$terms)) refuse_offset(design$terms, "softmax_regression")
   design$levels <- class_levels(input$y, design$response)
   names <- as.vector(t(outer(design$levels, design$covariates, paste, sep = ":")))
-  rows <- softmax_rows(input, design, "data")
+  rows <- softmax_rows(input, design, "data", threads)
   list(
     rows = rows,
     own = TRUE,
@@ -90,7 +90,7 @@ encode_new.softmax_regression <- function(model, design, newdata, response = TRU
 }
 
 # Classes are 0, 1, ..., K - 1 in C.
-softmax_rows <- function(input, design, argument) {
+softmax_rows <- function(input, design, argument, threads = 1) {
   if (is.null(input$y)) {
     class <- rep(NA_real_, nrow(input$x))
   } else {
@@ -100,7 +100,7 @@ softmax_rows <- function(input, design, argument) {
     coded <- is.factor(input$y) && identical(levels(input$y), design$levels)
     class <- as.double(if (coded) input$y else match_levels(as.character(input$y), known, design$response, argument)) - 1
   }
-  bind_rows(input$x, class, design)
+  bind_rows(input$x, class, design, threads)
 }
 
 # A count or a measurement that was taken for a class would otherwise cost a weight vector for each value.

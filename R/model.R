@@ -12,12 +12,13 @@ new_model <- function(name, formula, settings) {
 #'
 #' @param model A model specification.
 #' @param data What the user gave.
+#' @param threads That may put the rows together.
 #' @return A list: `rows` (a matrix with an observation in each column, its response last), `n`, `args`
 #'   (named numeric settings), `theta_names`, `user_names`, `offset` (NULL, or what was subtracted from each
 #'   response), `design` (what `encode_new()` needs) and perhaps `own`, if the memory of the rows has just been made, so that a run may
 #'   put them in another order.
 #' @noRd
-encode <- function(model, data) UseMethod("encode")
+encode <- function(model, data, threads = 1) UseMethod("encode")
 
 #' Further data as rows
 #'
@@ -435,9 +436,9 @@ check_same_length <- function(data, x, argument) {
 
 #' Rows for C: an observation in each column, the response last; an intercept that the covariates lack is put first
 #' @noRd
-bind_rows <- function(x, y, design) {
+bind_rows <- function(x, y, design, threads = 1) {
   if (!is.double(x)) storage.mode(x) <- "double"
-  rows <- .Call(ffi_bind_rows, x, as.double(y), ncol(x) < length(design$covariates))
+  rows <- .Call(ffi_bind_rows, x, as.double(y), ncol(x) < length(design$covariates), threads)
   dimnames(rows) <- list(c(design$covariates, design$response), NULL)
   rows
 }

@@ -92,6 +92,7 @@ one_run <- function(out, method, modes = "one") {
     ),
     if (!collapsed) sudden_row(trace, method),
     if (headline$source == "sampler") heating_warning(sampler$heating),
+    if (headline$source == "sampler") runaway_warning(trace),
     if (headline$source == "sampler") labour_warning(trace, method),
     if (!is.finite(headline$log_evidence)) {
       if (method$name == "bridge")
@@ -124,6 +125,17 @@ heating_warning <- function(heating) {
   if (is.null(heating) || heating$bias > -1 || heating$bias > -4 * heating$se) return(NULL)
   sprintf(paste("The particles lie too wide, as if at a temperature of %.2f: the estimate is probably about %s nats too low. Use shorter or",
                 "more steps of the kernel, or larger batches."), heating$temperature, format(signif(-heating$bias, 2), scientific = FALSE))
+}
+
+# A walk that is well moves by less than ten posterior variances per dimension in a chunk, those that were thousands of nats low by a
+# hundred to thirty thousand.
+DRIFT_MOST <- 30
+
+runaway_warning <- function(trace) {
+  away <- which(trace$drift > DRIFT_MOST)[1]
+  if (is.na(away)) return(NULL)
+  sprintf(paste("The particles have run away from where their gradients hold, before row %s: the evidence is probably far too low, and its",
+                "standard error says little. Use the audit, larger batches, or another method."), format(trace$n[away], big.mark = ",", scientific = FALSE))
 }
 
 # More steps than a chunk ever takes where rows are like those before.
@@ -176,10 +188,15 @@ AUDIT_DOUBTED_ESS <- 0.1
 AUDIT_DOUBT <- 3
 AUDIT_MOST_K <- 0.7     # Pareto shape of its weights
 AUDIT_MOST_Z <- 4       # joint standard errors between audit and sampler
+# Nats beyond two of the sampler's standard errors by which even uneven weights outdo it: an unbiased estimate is e^5 times the truth once
+# in e^5 times at most.
+AUDIT_AHEAD <- 5
 
 #' The audit's figures with its verdict on itself
+#'
+#' @param strict Must the weights be well behaved even where the sampler is far behind?
 #' @noRd
-audit_of <- function(figures, sampler, least_ess) {
+audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
   if (is.null(figures$audit_failed)) return(NULL)
   draws <- if (is.null(figures$audit_draws)) 0 else ncol(figures$audit_draws)
   audit <- c(
@@ -190,7 +207,13 @@ audit_of <- function(figures, sampler, least_ess) {
   doubted <- isTRUE(audit$ess < least_ess * audit$ideal && audit$ess >= AUDIT_DOUBTED_ESS * audit$ideal)
   if (doubted) audit$se <- AUDIT_DOUBT * audit$se
   if (doubted && audit$se < sampler$se) least_ess <- AUDIT_DOUBTED_ESS
-  audit$reason <- audit_reason(audit, sampler, drop(figures$audit_failed) != 0, least_ess)
+  failed <- drop(figures$audit_failed) != 0
+  audit$reason <- audit_reason(audit, sampler, failed, least_ess)
+  ahead <- !strict && !failed && isTRUE(audit$log_evidence - sampler$log_evidence > AUDIT_AHEAD + 2 * sampler$se)
+  if (!is.null(audit$reason) && ahead) {
+    if (!doubted) audit$se <- AUDIT_DOUBT * audit$se
+    audit["reason"] <- list(NULL)
+  }
   audit$passed <- is.null(audit$reason)
   audit
 }

@@ -24,7 +24,8 @@ challenged_run <- function(out, problem, walk) {
 
 believed <- function(out) {
   figures <- out[!duplicated(names(out))]
-  isTRUE(audit_of(figures, list(log_evidence = drop(figures$log_evidence), se = drop(figures$se)), AUDIT_LEAST_ESS[["several"]])$passed)
+  isTRUE(audit_of(figures, list(log_evidence = drop(figures$log_evidence), se = drop(figures$se)), AUDIT_LEAST_ESS[["several"]],
+                  strict = TRUE)$passed)
 }
 
 audit_weights <- function(figures) {

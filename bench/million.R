@@ -3,6 +3,7 @@
 #   Rscript bench/million.R compare   [directory = bench/results] [rows = 1e6] [models, comma-separated, the others' rows kept]
 #   Rscript bench/million.R fresh     [data sets = 10] [directory] [rows]
 #   Rscript bench/million.R calibrate [runs = 200] [directory] [rows = 1e5]
+#   Rscript bench/million.R cost      [directory] [rows = 1e6]
 #   Rscript bench/million.R draw      [directory]
 #
 # `compare`: linear regression (6 coefficients), softmax regression (44) and a mixture (5 components in the plane, 24 parameters) at
@@ -15,6 +16,9 @@
 #
 # The reference is the closed form where there is one and importance sampling around the peaks elsewhere, with its standard error.
 # CPU seconds are those of the whole call, data preparation included.
+#
+# `cost`: nanoseconds per gradient of one observation at the published settings, everything that the run does included, and of the
+# implementation that YARDSTICK names; each the median of as many runs as take a second, three to thirty. Writes million-cost.csv.
 
 suppressPackageStartupMessages(library(logevidence))
 
@@ -123,7 +127,7 @@ compare <- function(directory = "bench/results", most = "1e6", models = "linear,
   for (name in models) {
     whole <- simulated(name, max(sizes(most)), 1)
     rows <- if (nzchar(script)) yardstick_file(whole)
-    last <- numeric()
+    last <- growth <- numeric()
     for (n in sizes(most)) {
       problem <- first_rows(whole, n)
       reference <- reference_of(name, problem, n)
@@ -133,15 +137,52 @@ compare <- function(directory = "bench/results", most = "1e6", models = "linear,
                      error = run$log_evidence - reference[1])
         print(row[c("model", "n", "method", "error", "se", "cpu")], row.names = FALSE)
         table <<- rbind(table, row)
+        if (!is.na(last[method])) growth[[method]] <<- run$cpu / last[[method]]
         last[[method]] <<- run$cpu
       }
-      worth <- function(method) is.na(last[method]) || 12 * last[[method]] < TOO_LONG
+      # ten times the rows take 12 times as long, or by as much more as the time before: annealing all data is worse than linear
+      worth <- function(method) is.na(last[method]) || max(12, growth[method], na.rm = TRUE) * last[[method]] < TOO_LONG
       for (method in names(METHODS)) if (worth(method)) add(method, one_run(problem, METHODS[[method]], 1))
       for (method in names(YARDSTICKS)) {
         yard <- YARDSTICKS[[method]]
         if (nzchar(script) && name %in% yard$models && worth(method)) add(method, yardstick_run(script, name, n, rows, yard$args))
       }
       utils::write.csv(table, file, row.names = FALSE)
+    }
+  }
+}
+
+cost <- function(directory = "bench/results", most = "1e6") {
+  script <- Sys.getenv("YARDSTICK")
+  table <- NULL
+  for (name in c("linear", "softmax", "mixture")) {
+    whole <- simulated(name, max(sizes(most)), 1)
+    rows <- if (nzchar(script)) yardstick_file(whole)
+    for (n in sizes(most)) {
+      problem <- first_rows(whole, n)
+      ns <- function(run) {
+        each <- numeric()
+        spent <- 0
+        while (length(each) < 3 || spent < 1 && length(each) < 30) {
+          out <- run()
+          if (is.null(out)) return(NA)
+          spent <- spent + out$cpu
+          each <- c(each, 1e9 * out$cpu / out$gradients)
+          if (out$cpu > 60) break
+        }
+        stats::median(each)
+      }
+      row <- data.frame(model = name, n = n, own = ns(function() one_run(problem, METHODS[["sgais, published"]], 1)))
+      for (method in names(YARDSTICKS)) {
+        yard <- YARDSTICKS[[method]]
+        wanted <- nzchar(script) && name %in% yard$models && (name != "mixture" || n <= 1e5) # more takes over ten minutes
+        row[[method]] <- if (wanted) ns(function() yardstick_run(script, name, n, rows, yard$args)) else NA
+      }
+      row$times <- row[["sgais, PyTorch"]] / row$own
+      row$`times, own gradient` <- row[["sgais, PyTorch, own gradient"]] / row$own
+      print(row, row.names = FALSE, digits = 3)
+      table <- rbind(table, row)
+      utils::write.csv(table, file.path(directory, "million-cost.csv"), row.names = FALSE)
     }
   }
 }
@@ -243,8 +284,8 @@ draw <- function(directory = "bench/results") {
 }
 
 main <- function(what = "compare", ...) {
-  task <- list(compare = compare, fresh = fresh, calibrate = calibrate, draw = draw)[[what]]
-  if (is.null(task)) stop("compare, fresh, calibrate or draw?")
+  task <- list(compare = compare, cost = cost, fresh = fresh, calibrate = calibrate, draw = draw)[[what]]
+  if (is.null(task)) stop("compare, cost, fresh, calibrate or draw?")
   task(...)
 }
 

@@ -69,7 +69,7 @@ SEXP ffi_run_save(SEXP run);
 SEXP ffi_run_restore(SEXP run, SEXP state);
 SEXP ffi_run_free(SEXP run);
 SEXP ffi_fingerprint(SEXP matrix);
-SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept);
+SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads);
 SEXP ffi_volumes(SEXP log_lik, SEXP live, SEXP rest, SEXP simulations, SEXP seed);
 SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, SEXP theta, SEXP settings, SEXP seed);
 SEXP ffi_philox(SEXP counter, SEXP key);

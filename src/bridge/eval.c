@@ -4,6 +4,7 @@
 #include "base/logsum.h"
 #include "base/pareto.h"
 #include "base/simd.h"
+#include "base/threads.h"
 #include "core/clusters.h"
 #include "core/gradient.h"
 #include "core/resample.h"
@@ -283,8 +284,9 @@ SEXP ffi_model(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP theta, SEXP extr
   return guarded(model_body, &call);
 }
 
-/* A matrix with an observation in each row, and its responses, as one with an observation in each column, maybe after a 1. */
-SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept)
+/* A matrix with an observation in each row, and its responses, as one with an observation in each column, maybe after a 1. Most of
+ * the time is what the system takes for new pages, of which each thread asks for its own. */
+SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads)
 {
   if (TYPEOF(x) != REALSXP || !Rf_isMatrix(x) || TYPEOF(y) != REALSXP || XLENGTH(y) != Rf_nrows(x))
     Rf_error("Covariates and responses must be numbers, as many of one as of the other.");
@@ -293,6 +295,10 @@ SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept)
   const double *values = REAL(x), *responses = REAL(y);
   double *out = REAL(rows);
   le_advise_large(out, n * width * sizeof(double));
+  const int usable = le_threads_usable(Rf_asInteger(threads));
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(usable) schedule(static) if (usable > 1 && n * width > 100000)
+#endif
   for (size_t from = 0; from < n; from += BLOCK) {
     const size_t to = from + BLOCK < n ? from + BLOCK : n;
     for (size_t i = from; i < to && first; i++) out[i * width] = 1;
@@ -301,6 +307,7 @@ SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept)
       for (size_t i = from; i < to; i++) out[i * width + first + j] = column[i];
     }
   }
+  (void)usable;
   UNPROTECT(1);
   return rows;
 }

@@ -1,9 +1,9 @@
-# Seeds govern everything and threads nothing.  Threads are only used from about 16,000 particle-rows on, so most runs
-# here have at least 400 rows and 60 particles.
+# Seeds govern everything and threads nothing.  Threads are only used where particles x rows x parameters are 100,000 at the
+# least, so most runs here have 1,000 rows, 60 particles and two parameters.
 
 set.seed(1)
-straight <- data.frame(x = rnorm(400))
-straight$y <- 1 + 2 * straight$x + rnorm(400)
+straight <- data.frame(x = rnorm(1000))
+straight$y <- 1 + 2 * straight$x + rnorm(1000)
 line <- linear_regression(y ~ x, sigma = 1, prior_sd = 2)
 few <- straight[1:60, ]
 clusters <- data.frame(a = c(rnorm(60, -2), rnorm(60, 2)))
@@ -33,6 +33,22 @@ test_that("the number of threads changes nothing, to the bit", {
     essence(evidence(gaussian_mixture(components = 2), clusters, methods$sgais, seed = test_seed(2), threads = threads))
   }
   expect_identical(mixed(2), mixed(1))
+})
+
+test_that("threads that share a mini-batch, or put the rows together, change nothing", {
+  set.seed(4)
+  n <- 6000
+  many <- data.frame(matrix(rnorm(3 * n), n), class = factor(sample(4, n, TRUE)))
+  classes <- softmax_regression(class ~ .)
+  for (method in list(sgais(60, batch = 400, early = list(rows = 250), audit = FALSE), sgais(20, preset = "paper", steps = 2))) {
+    fit <- function(threads) essence(evidence(classes, many, method, seed = test_seed(3), threads = threads))
+    expect_identical(fit(2), fit(1))
+  }
+  n <- 40000
+  long <- list(x = matrix(rnorm(3 * n), n), y = rnorm(n))
+  rows <- encode(linear_regression(), long)$rows
+  expect_identical(rows, rbind(1, t(long$x), long$y), ignore_attr = TRUE)
+  for (threads in 2:3) expect_identical(encode(linear_regression(), long, threads)$rows, rows)
 })
 
 test_that("threads that share the rows of one point change nothing either", {
