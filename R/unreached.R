@@ -76,7 +76,7 @@ unreached_warning <- function(audit, d) {
 }
 
 # Particles whose own estimate lacks this much, and no mode, have not kept up with the posterior.
-BEHIND_LEAST <- 10
+BEHIND_LEAST <- 5
 
 behind_warning <- function(audit, sampler) {
   if (is.null(audit) || !audit$passed || isTRUE(audit$unreached > UNREACHED_LEAST)) return(NULL)
