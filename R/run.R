@@ -5,8 +5,8 @@ SLICE <- 0.05 # seconds
 
 #' Run a problem on rows that are all at hand
 #'
-#' @param own Is nobody else interested in the rows? The run then may put them in another order instead of copying them.
 #' @param show A function of the share of the work that is done and the number of rows walked.
+#' @param own Is nobody else interested in the rows? The run then may put them in another order instead of copying them.
 #' @return What the estimator reports, a list.
 #' @noRd
 conduct <- function(problem, rows, show = function(done, rows) NULL, own = FALSE) {

@@ -73,7 +73,6 @@ void le_vector_exp(le_simd variant, size_t n, double scale, double shift, const 
   table[variant].exp_each(n, scale, shift, x, out);
 }
 
-
 void le_vector_log(le_simd variant, size_t n, const double *x, double *out) { table[variant].log_each(n, x, out); }
 
 void le_vector_columns(le_simd variant, size_t n, size_t width, size_t columns, const double *rows, double *out,

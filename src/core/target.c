@@ -1,5 +1,5 @@
-/* Rows are visited in blocks that stay in cache, the second if not the first, while all particles of a thread use them.  Threads split the
- * particles; the loop over a segment of rows is outside, so that an interrupt is noticed between segments. */
+/* Rows are visited in blocks that stay in cache, the second if not the first, while all particles of a thread use them.
+ * Threads split the particles; the loop over a segment of rows is outside, so that an interrupt is noticed between segments. */
 #include "core/target.h"
 
 #include "core/gradient.h"

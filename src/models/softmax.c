@@ -12,8 +12,8 @@ typedef struct softmax {
   size_t covariates, classes;
   le_simd simd;
   double prior_constant;
-  double *prior_precision; /* behind the others */
-  double prior_sd[];       /* one for each covariate, the same in all classes */
+  double *per_sd;    /* 1 / prior_sd, behind them */
+  double prior_sd[]; /* one for each covariate, the same in all classes */
 } softmax;
 
 /* ---- settings ---- */
@@ -34,8 +34,8 @@ static le_status create(const le_args *args, void **self, char *message)
     free(model);
     return LE_BAD_ARGUMENT;
   }
-  model->prior_precision = model->prior_sd + p;
-  for (size_t j = 0; j < p; j++) model->prior_precision[j] = 1 / model->prior_sd[j] / model->prior_sd[j];
+  model->per_sd = model->prior_sd + p;
+  for (size_t j = 0; j < p; j++) model->per_sd[j] = 1 / model->prior_sd[j];
   model->prior_constant = 0;
   for (size_t j = 0; j < p; j++) model->prior_constant -= (double)classes * (log(model->prior_sd[j]) + HALF_LOG_2PI);
   *self = model;
@@ -61,7 +61,10 @@ static void log_prior(const void *self, size_t m, const double *theta, double *v
   for (size_t i = 0; i < m; i++) {
     double squares = 0;
     for (size_t k = 0; k < model->classes; k++, theta += p)
-      for (size_t j = 0; j < p; j++) squares += theta[j] * theta[j] * model->prior_precision[j];
+      for (size_t j = 0; j < p; j++) {
+        const double z = theta[j] * model->per_sd[j];
+        squares += z * z;
+      }
     const double density = model->prior_constant - 0.5 * squares;
     value[i] = isnan(density) ? -INFINITY : density;
   }
@@ -72,7 +75,7 @@ static void log_prior_grad(const void *self, size_t m, const double *theta, doub
   const softmax *model = self;
   size_t p = model->covariates;
   for (size_t row = 0; row < m * model->classes; row++)
-    for (size_t j = 0; j < p; j++) grad[row * p + j] = -theta[row * p + j] * model->prior_precision[j];
+    for (size_t j = 0; j < p; j++) grad[row * p + j] = -theta[row * p + j] * model->per_sd[j] * model->per_sd[j];
 }
 
 static void log_prior_hess(const void *self, const double *theta, double *hess)
@@ -80,7 +83,7 @@ static void log_prior_hess(const void *self, const double *theta, double *hess)
   const softmax *model = self;
   size_t p = model->covariates, d = dim(self);
   (void)theta;
-  for (size_t a = 0; a < d; a++) hess[a * d + a] -= model->prior_precision[a % p];
+  for (size_t a = 0; a < d; a++) hess[a * d + a] -= model->per_sd[a % p] * model->per_sd[a % p];
 }
 
 static void draw_prior(const void *self, const gsl_rng *rng, double *theta)

@@ -46,7 +46,8 @@ V_INLINE vec V(own)(const workspace *w, vec label, const double *share)
 
 /* Adds the log-likelihood of tiles [from, to) to the partial sums in `lanes`, and leaves the shares of their rows in w->share:
  * PROBABILITIES, or SLOPES in the logits, of which those of other classes keep their digits however small they are. The logs
- * of the sums are the log of their product, taken once for a tile: each is at most MOST_CLASSES. What waits for the exponentials is a loop of its own: a division behind each would hold them up. */
+ * of the sums are the log of their product, taken once for a tile: each is at most MOST_CLASSES. What waits for the exponentials
+ * is a loop of its own: a division behind each would hold them up. */
 V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from, size_t to, shares wanted, double *lanes)
 {
   vec total = v_load(lanes);

@@ -70,6 +70,10 @@ test_that("where importance sampling around better modes fails, the rows are wal
   trace <- trace_of(again)
   expect_equal(utils::tail(trace$restarts, 1), 1)
   expect_equal(utils::head(trace$log_evidence, -1), utils::head(trace_of(first)$log_evidence, -1))
+  # a second walk that fails leaves the first
+  kept <- challenged_run(first, problem, function(problem) fail("No walk."))
+  expect_equal(trace_of(kept), trace_of(first))
+  expect_equal(attr(kept, "challenge")$walks, 1)
 })
 
 test_that("where no audit helps the walk is done again with more effort, and asked-for effort is left alone", {
