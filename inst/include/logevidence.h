@@ -198,6 +198,10 @@ typedef struct le_model_ops {
   /* OPTIONAL, needed by gradient kernels.  Adds to value[m] and to grad[m * dim]. */
   le_status (*log_lik_grad)(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
                             double *grad, double *scratch);
+  /* OPTIONAL (log_lik_grad, its values dropped).  Adds to grad alone, for the many who ask for no value: it may be faster, and need
+   * not keep the digits of entries that are tiny beside others. */
+  le_status (*log_lik_grad_alone)(const void *self, size_t m, const double *theta, const le_rows *rows, double *grad,
+                                  double *scratch);
   /* OPTIONAL, needed for second-order control variates and for curvature metrics.  At one point, adds the
    * gradient to grad[dim] and the second derivatives (of the log-likelihood: negative at a peak) to hess. */
   le_status (*log_lik_hess)(const void *self, const double *theta, const le_rows *rows, double *grad, double *hess,

@@ -7,7 +7,9 @@
  *                 value would not be the same to the bit wherever it is computed
  *   v_exp, v_log  within 2e-15 relative, over the whole range: infinities, not-a-number, numbers too small to be normal;
  *                 v_exp_down is v_exp of what is known not to be above 710
+ *   v_inverse     1 / x, within 3e-16, of numbers neither very large nor very small
  *   v_first       the first n lanes of one vector, the others of another
+ *   v_all_below   are all lanes below a number, and none not a number?
  *   v_load_first  n doubles, zeros in the other lanes; nothing beyond them is read.  v_store_first writes n
  *
  *   v_bits        as many words of 64 bits; v_product is that of their lower halves, v_unit a number in (0, 1) of their upper 52 bits,
@@ -70,6 +72,8 @@
 #define v_power V(v_power)
 #define v_scale V(v_scale)
 #define v_turn V(v_turn)
+#define v_all_below V(v_all_below)
+#define v_inverse V(v_inverse)
 #define v_exp V(v_exp)
 #define v_exp_down V(v_exp_down)
 #define v_log V(v_log)
@@ -139,9 +143,18 @@ V_INLINE vec v_if_less(vec a, vec b, vec x, vec y)
   return _mm512_mask_mov_pd(y, _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ), x);
 }
 
+/* Newton's steps from 14 bits, which leave the units to others as a division would not. */
+V_INLINE vec v_inverse(vec x)
+{
+  vec y = _mm512_rcp14_pd(x);
+  y = v_fma(v_fnma(x, y, v_set(1)), y, y);
+  return v_fma(v_fnma(x, y, v_set(1)), y, y);
+}
+
 V_INLINE vec v_scale(vec x, vec n) { return _mm512_scalef_pd(x, n); }
 V_INLINE vec v_sqrt(vec x) { return _mm512_sqrt_pd(x); }
 V_INLINE v_bits v_product(v_bits a, v_bits b) { return (v_bits)_mm512_mul_epu32((__m512i)a, (__m512i)b); }
+V_INLINE int v_all_below(vec x, double limit) { return _mm512_cmp_pd_mask(x, v_set(limit), _CMP_LT_OQ) == 0xff; }
 
 V_INLINE void v_turn(vec *x)
 {
@@ -174,6 +187,7 @@ V_INLINE vec v_max(vec a, vec b) { return _mm256_max_pd(a, b); }
 V_INLINE vec v_min(vec a, vec b) { return _mm256_min_pd(a, b); }
 V_INLINE double v_sum(vec x) { return (x[0] + x[2]) + (x[1] + x[3]); }
 V_INLINE vec v_sqrt(vec x) { return _mm256_sqrt_pd(x); }
+V_INLINE int v_all_below(vec x, double limit) { return _mm256_movemask_pd(_mm256_cmp_pd(x, v_set(limit), _CMP_LT_OQ)) == 0xf; }
 V_INLINE v_bits v_product(v_bits a, v_bits b) { return (v_bits)_mm256_mul_epu32((__m256i)a, (__m256i)b); }
 
 V_INLINE void v_turn(vec *x)
@@ -200,6 +214,7 @@ V_INLINE vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
 V_INLINE vec v_max(vec a, vec b) { return v_choose((v_bits)(a > b), a, b); }
 V_INLINE vec v_min(vec a, vec b) { return v_choose((v_bits)(a < b), a, b); }
 V_INLINE double v_sum(vec x) { return x[0] + x[1]; }
+V_INLINE int v_all_below(vec x, double limit) { return x[0] < limit && x[1] < limit; }
 #if LE_SIMD_X86
 V_INLINE vec v_sqrt(vec x) { return _mm_sqrt_pd(x); }
 V_INLINE v_bits v_product(v_bits a, v_bits b) { return (v_bits)_mm_mul_epu32((__m128i)a, (__m128i)b); }
@@ -236,6 +251,7 @@ V_INLINE void v_store_first(double *to, size_t n, vec x)
   for (size_t l = 0; l < n && l < V_LANES; l++) to[l] = x[l];
 }
 
+V_INLINE vec v_inverse(vec x) { return v_set(1) / x; }
 V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y) { return v_choose((v_bits)(a == b), x, y); }
 
 V_INLINE vec v_if_less(vec a, vec b, vec x, vec y) { return v_choose((v_bits)(a < b), x, y); }
@@ -356,10 +372,12 @@ V_INLINE vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
 V_INLINE vec v_max(vec a, vec b) { return a > b ? a : b; }
 V_INLINE vec v_min(vec a, vec b) { return a < b ? a : b; }
 V_INLINE double v_sum(vec x) { return x; }
+V_INLINE int v_all_below(vec x, double limit) { return x < limit; }
 V_INLINE void v_turn(vec *x) { (void)x; }
 V_INLINE vec v_first(vec x, size_t n, vec y) { return n > 0 ? x : y; }
 V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y) { return a == b ? x : y; }
 V_INLINE vec v_if_less(vec a, vec b, vec x, vec y) { return a < b ? x : y; }
+V_INLINE vec v_inverse(vec x) { return 1 / x; }
 V_INLINE vec v_exp(vec x) { return exp(x); }
 V_INLINE vec v_exp_down(vec x) { return exp(x); }
 V_INLINE vec v_log(vec x) { return log(x); }

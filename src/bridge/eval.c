@@ -108,6 +108,16 @@ static SEXP eval_log_lik_grad(const evaluation *e)
   return list;
 }
 
+static SEXP eval_log_lik_grad_alone(const evaluation *e)
+{
+  NEED(e, log_lik_grad_alone);
+  SEXP value = PROTECT(zeros(e->d, e->m));
+  FOR_BLOCKS(e, block)
+  check(e->ops->log_lik_grad_alone(e->self, e->m, e->theta, &block, REAL(value), e->scratch));
+  UNPROTECT(1);
+  return value;
+}
+
 static SEXP eval_log_lik_hess(const evaluation *e)
 {
   NEED(e, log_lik_hess);
@@ -216,6 +226,7 @@ static const question questions[] = {{"log_prior", 2, 0, eval_log_prior},
                                      {"log_prior_hess", 1, 0, eval_log_prior_hess},
                                      {"log_lik", 2, 1, eval_log_lik},
                                      {"log_lik_grad", 2, 1, eval_log_lik_grad},
+                                     {"log_lik_grad_alone", 2, 1, eval_log_lik_grad_alone},
                                      {"log_lik_hess", 1, 1, eval_log_lik_hess},
                                      {"log_lik_each", 2, 1, eval_log_lik_each},
                                      {"information", 1, 1, eval_information},
@@ -358,7 +369,7 @@ static SEXP kernel_body(void *data)
   const le_rows rows = rows_from_matrix(call->rows, handle->ops->width(handle->self));
   run->store.width = rows.width;
   check(le_store_append(&run->store, &rows, NULL));
-  run->store.mixed = le_args_number(&settings, "mixed", 0) != 0;
+  run->store.mixed = le_args_number(&settings, "mixed", 0) != 0 ? rows.n : 0;
 
   le_context context = {1, user_interrupts, NULL, {""}};
   le_target target;

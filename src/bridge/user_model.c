@@ -112,12 +112,18 @@ static le_status user_log_lik(const void *self, size_t m, const double *theta, c
   return user_ask(writable(self), "log_lik", m, theta, rows, m, value, 1);
 }
 
+static le_status user_log_lik_grad_alone(const void *self, size_t m, const double *theta, const le_rows *rows, double *grad,
+                                         double *scratch)
+{
+  (void)scratch;
+  return user_ask(writable(self), "gradient", m, theta, rows, m * user_dim(self), grad, 1);
+}
+
 static le_status user_log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
                                    double *grad, double *scratch)
 {
-  (void)scratch;
-  LE_TRY(user_ask(writable(self), "log_lik", m, theta, rows, m, value, 1));
-  return user_ask(writable(self), "gradient", m, theta, rows, m * user_dim(self), grad, 1);
+  LE_TRY(user_log_lik(self, m, theta, rows, value, scratch));
+  return user_log_lik_grad_alone(self, m, theta, rows, grad, scratch);
 }
 
 static le_status user_log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
@@ -155,6 +161,7 @@ static const le_model_ops user_ops = {
   .draw_prior = user_draw_prior,
   .log_lik = user_log_lik,
   .log_lik_grad = user_log_lik_grad,
+  .log_lik_grad_alone = user_log_lik_grad_alone,
   .log_lik_each = user_log_lik_each,
 };
 
@@ -185,6 +192,7 @@ void user_model_create(model_handle *handle, SEXP args, SEXP kept)
   if (!Rf_asLogical(list_element(args, "gradients"))) {
     handle->own.log_prior_grad = NULL;
     handle->own.log_lik_grad = NULL;
+    handle->own.log_lik_grad_alone = NULL;
   }
   if (Rf_asLogical(list_element(args, "several"))) handle->own.traits |= LE_MODEL_MULTIMODAL;
 }

@@ -26,7 +26,6 @@ void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batc
   gradient->batch_hess = le_arena_doubles(arena, d * d);
   gradient->total_hess = le_arena_doubles(arena, d * d);
   gradient->shift = le_arena_doubles(arena, d);
-  gradient->value = le_arena_doubles(arena, target->m);
   gradient->rows = le_arena_doubles(arena, batch * target->ops->width(target->model) + LE_ALIGN_MORE);
   gradient->picked = le_arena_indices(arena, batch);
   gradient->uniform = le_arena_doubles(arena, batch);
@@ -44,7 +43,7 @@ static le_status anchor_sums(const le_gradient *gradient, le_target *target, siz
                              double *hess)
 {
   if (gradient->second_order) return le_target_log_lik_hess(target, from, to, gradient->anchor, grad, hess);
-  return le_target_log_lik_grad(target, from, to, 1, gradient->anchor, gradient->value, grad);
+  return le_target_log_lik_grad(target, from, to, 1, gradient->anchor, NULL, grad);
 }
 
 le_status le_gradient_set_anchor(le_gradient *gradient, le_target *target, const double *anchor)
@@ -87,7 +86,7 @@ static le_rows draw_batch(const le_gradient *gradient, const le_target *target, 
   const double in_chunk = whole ? target->lambda * (double)target->chunk : 0;
   const double seen = (double)target->seen, all = seen + in_chunk;
   const size_t end = target->seen + (in_chunk > 0 ? target->chunk : 0);
-  const int one = store->mixed && target->seen >= gradient->batch && (end == target->seen || target->chunk >= gradient->batch);
+  const int one = end <= store->mixed && target->seen >= gradient->batch && (end == target->seen || target->chunk >= gradient->batch);
   const size_t draws = one ? 1 : gradient->batch;
   le_uniforms(target->rng, draws, gradient->uniform);
   for (size_t b = 0; b < draws; b++) {
@@ -109,13 +108,12 @@ static le_status plain_estimate(le_gradient *gradient, le_target *target, size_t
   const size_t d = target->d;
   target->ops->log_prior_grad(target->model, m, theta, grad);
   if (target->chunk > 0 && target->lambda > 0) {
-    LE_TRY(le_target_log_lik_grad(target, target->seen, target->seen + target->chunk, m, theta, gradient->value,
-                                  target->grad));
+    LE_TRY(le_target_log_lik_grad(target, target->seen, target->seen + target->chunk, m, theta, NULL, target->grad));
     for (size_t k = 0; k < m * d; k++) grad[k] += target->lambda * target->grad[k];
   }
   const le_rows batch = draw_batch(gradient, target, 0);
   const double scale = (double)target->seen / (double)gradient->batch;
-  LE_TRY(le_target_sums(target, &batch, m, theta, gradient->value, target->grad));
+  LE_TRY(le_target_sums(target, &batch, m, theta, NULL, target->grad));
   for (size_t k = 0; k < m * d; k++) grad[k] += scale * target->grad[k];
   return LE_OK;
 }
@@ -134,7 +132,7 @@ static le_status controlled_estimate(le_gradient *gradient, le_target *target, s
   const double scale = le_target_size(target) / (double)gradient->batch;
   if (remainder) {
     const le_rows batch = draw_batch(gradient, target, 1);
-    LE_TRY(le_target_sums(target, &batch, m, theta, gradient->value, target->grad));
+    LE_TRY(le_target_sums(target, &batch, m, theta, NULL, target->grad));
     memset(gradient->batch_grad, 0, d * sizeof(double));
     if (gradient->second_order) {
       memset(gradient->batch_hess, 0, d * d * sizeof(double));
@@ -146,7 +144,7 @@ static le_status controlled_estimate(le_gradient *gradient, le_target *target, s
       }
       for (size_t k = 0; k < d * d; k++) curvature[k] -= scale * gradient->batch_hess[k];
     } else {
-      LE_TRY(le_target_sums(target, &batch, 1, gradient->anchor, gradient->value, gradient->batch_grad));
+      LE_TRY(le_target_sums(target, &batch, 1, gradient->anchor, NULL, gradient->batch_grad));
     }
     for (size_t j = 0; j < d; j++) total[j] -= scale * gradient->batch_grad[j];
   }

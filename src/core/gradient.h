@@ -26,7 +26,6 @@ typedef struct le_gradient {
   double *batch_grad, *batch_hess; /* sums at a over the batch */
   double *total_grad, *total_hess; /* what the formula adds for every particle */
   double *shift;    /* d */
-  double *value;    /* m, discarded */
   double *rows;     /* batch x width */
   size_t *picked;   /* batch */
   double *uniform;  /* batch */

@@ -24,28 +24,28 @@ static le_status reserve(le_store *store, size_t rows)
   return LE_OK;
 }
 
-/* Fisher and Yates, a stretch at a time: its partners are on their way before the first is exchanged. */
-static void mix(double *values, size_t n, size_t width, const gsl_rng *rng)
+/* Fisher and Yates, from the inside out: with rows [0, from) in a random order before, [0, to) are afterwards. A stretch at a time: its
+ * partners are on their way before the first is exchanged. */
+static void mix(double *values, size_t from, size_t to, size_t width, const gsl_rng *rng)
 {
   size_t partner[STRETCH];
   double uniform[STRETCH];
-  for (size_t left = n; left > 1;) {
-    const size_t count = left - 1 < STRETCH ? left - 1 : STRETCH;
+  for (size_t count; from < to; from += count) {
+    count = to - from < STRETCH ? to - from : STRETCH;
     le_uniforms(rng, count, uniform);
     for (size_t k = 0; k < count; k++) {
-      partner[k] = (size_t)(uniform[k] * (double)(left - k));
-      if (partner[k] >= left - k) partner[k] = left - k - 1;
+      partner[k] = (size_t)(uniform[k] * (double)(from + k + 1));
+      if (partner[k] > from + k) partner[k] = from + k;
       le_prefetch(values + partner[k] * width, width * sizeof(double));
     }
     for (size_t k = 0; k < count; k++) {
-      double *one = values + (left - 1 - k) * width, *other = values + partner[k] * width;
+      double *one = values + (from + k) * width, *other = values + partner[k] * width;
       for (size_t j = 0; j < width; j++) {
         const double own = one[j];
         one[j] = other[j];
         other[j] = own;
       }
     }
-    left -= count;
   }
 }
 
@@ -54,16 +54,18 @@ size_t le_store_origin(size_t n, size_t row, const gsl_rng *shuffle)
   double *number = n <= SIZE_MAX / sizeof(double) ? le_resize(NULL, n * sizeof *number) : NULL;
   if (!number) return row;
   for (size_t i = 0; i < n; i++) number[i] = (double)i;
-  mix(number, n, 1, shuffle);
+  mix(number, 0, n, 1, shuffle);
   const size_t origin = (size_t)number[row];
   le_release(number);
   return origin;
 }
 
+/* The last n rows. */
 static void shuffle_last(le_store *store, size_t n, const gsl_rng *shuffle)
 {
-  if (shuffle) mix(store->values + (store->n - n) * store->width, n, store->width, shuffle);
-  store->mixed = shuffle && store->n == n;
+  if (!shuffle) return;
+  mix(store->values + (store->n - n) * store->width, 0, n, store->width, shuffle);
+  if (store->n == n) store->mixed = n;
 }
 
 le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *shuffle)
@@ -84,14 +86,16 @@ le_status le_store_take(le_store *store, const le_rows *rows, const gsl_rng *shu
   store->n = rows->n;
   store->capacity = 0;
   store->borrowed = 1;
+  store->writable = feed == LE_OWN_ROWS;
   shuffle_last(store, store->n, shuffle);
   return LE_OK;
 }
 
-le_status le_store_shuffle(le_store *store, size_t n, const gsl_rng *rng)
+le_status le_store_shuffle(le_store *store, size_t mixed, size_t n, const gsl_rng *rng)
 {
-  if (store->borrowed) LE_TRY(reserve(store, store->n));
-  mix(store->values, n, store->width, rng);
+  if (store->borrowed && !store->writable) LE_TRY(reserve(store, store->n));
+  mix(store->values, mixed, n, store->width, rng);
+  if (store->mixed < n) store->mixed = n;
   return LE_OK;
 }
 
@@ -112,7 +116,7 @@ void le_store_archive(le_store *store, le_archive *archive)
   size_t n = store->n;
   le_archive_expect(archive, store->width);
   le_archive_size(archive, &n);
-  le_archive_int(archive, &store->mixed);
+  le_archive_size(archive, &store->mixed);
   if (archive->status != LE_OK) return;
   if (!archive->writing) {
     store->n = 0;
@@ -122,6 +126,7 @@ void le_store_archive(le_store *store, le_archive *archive)
       archive->status = reserve(store, n);
     if (archive->status != LE_OK) return;
     store->n = n;
+    if (store->mixed > n) archive->status = LE_CORRUPT;
   }
   le_archive_doubles(archive, store->values, n * store->width);
 }

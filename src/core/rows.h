@@ -10,8 +10,8 @@
 typedef struct le_store {
   size_t n, width, capacity;
   double *values;
-  int borrowed; /* the values are the caller's */
-  int mixed;    /* all rows are in one random order: any that follow each other are a random sample */
+  int borrowed, writable; /* the values are the caller's; may be put into another order all the same */
+  size_t mixed; /* so many of the first rows are in one random order: any of them that follow each other are a random sample */
 } le_store;
 
 /* What a feed of rows is: of a stream, its last (zero is neither), or all there are, in memory that the run may write to. */
@@ -25,8 +25,9 @@ le_status le_store_take(le_store *store, const le_rows *rows, const gsl_rng *shu
 /* Where a row of a store of n rows, shuffled by one append with this stream, stood before: the shuffle is replayed on
  * numbers, so that nobody has to keep the order.  `row` itself when there is no memory for that. */
 size_t le_store_origin(size_t n, size_t row, const gsl_rng *shuffle);
-/* Puts the first n rows in a random order; they become the store's own. */
-le_status le_store_shuffle(le_store *store, size_t n, const gsl_rng *rng);
+/* Puts the first n rows in a random order, where the first `mixed` may be already: then each of the others takes a random place
+ * among those before it, which drives out its owner to where it came from. Rows that may not be written to are copied. */
+le_status le_store_shuffle(le_store *store, size_t mixed, size_t n, const gsl_rng *rng);
 le_rows le_store_rows(const le_store *store, size_t from, size_t to);
 void le_store_free(le_store *store);
 void le_store_archive(le_store *store, le_archive *archive);

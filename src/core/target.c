@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BLOCK_DOUBLES = 8192, BLOCK_MOST = 512, BLOCK_LEAST = 32 };
+enum { BLOCK_DOUBLES = 3072, BLOCK_MOST = 512, BLOCK_LEAST = 32 };
 /* Particles x rows x parameters below which threads cost more than they save: waking them takes about as long as this. */
 enum { THREADS_LEAST = 100000 };
 enum { BLOCKS_AT_ONCE = 64 }; /* of each part, between two looks at the interrupt flag */
@@ -48,11 +48,14 @@ static le_status some_particles(const le_target *target, const le_rows *rows, si
   const size_t d = target->d;
   for (size_t r = 0; r < rows->n; r += target->block) {
     const le_rows block = {rows->n - r < target->block ? rows->n - r : target->block, rows->width, rows->values + r * rows->width};
-    const le_status status =
-        grad ? target->ops->log_lik_grad(target->model, last - first, theta + first * d, &block, value + first,
-                                         grad + first * d, scratch)
-             : target->ops->log_lik(target->model, last - first, theta + first * d, &block, value + first, scratch);
-    if (status != LE_OK) return status;
+    const double *points = theta + first * d;
+    if (!grad)
+      LE_TRY(target->ops->log_lik(target->model, last - first, points, &block, value + first, scratch));
+    else if (!value && target->ops->log_lik_grad_alone)
+      LE_TRY(target->ops->log_lik_grad_alone(target->model, last - first, points, &block, grad + first * d, scratch));
+    else
+      LE_TRY(target->ops->log_lik_grad(target->model, last - first, points, &block, (value ? value : target->work) + first,
+                                       grad + first * d, scratch));
   }
   return LE_OK;
 }
@@ -81,7 +84,7 @@ static le_status segment_sums(le_target *target, const le_rows *rows, size_t m, 
 le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const double *theta, double *value,
                          double *grad)
 {
-  memset(value, 0, m * sizeof(double));
+  if (value) memset(value, 0, m * sizeof(double));
   if (grad) memset(grad, 0, m * target->d * sizeof(double));
   /* about a million particle-rows between two looks at the interrupt flag */
   const size_t segment = (1000000 / m + target->block) / target->block * target->block;
@@ -240,22 +243,21 @@ le_status le_target_density_grad(le_target *target, size_t m, const double *thet
 {
   const size_t d = target->d;
   double *sum = target->work, *sum_grad = target->grad;
-  if (target->flat) {
-    memset(value, 0, m * sizeof(double));
+  if (target->flat)
     memset(grad, 0, m * d * sizeof(double));
-  } else {
-    target->ops->log_prior(target->model, m, theta, value);
+  else
     target->ops->log_prior_grad(target->model, m, theta, grad);
-  }
+  if (value && target->flat) memset(value, 0, m * sizeof(double));
+  if (value && !target->flat) target->ops->log_prior(target->model, m, theta, value);
   for (int part = 0; part < 2; part++) {
     const size_t from = part ? target->seen : 0, to = part ? target->seen + target->chunk : target->seen;
     const double weight = part ? target->lambda : 1;
     if (to == from || weight == 0) continue;
-    LE_TRY(le_target_log_lik_grad(target, from, to, m, theta, sum, sum_grad));
-    for (size_t i = 0; i < m; i++) value[i] += weight * sum[i];
+    LE_TRY(le_target_log_lik_grad(target, from, to, m, theta, value ? sum : NULL, sum_grad));
+    for (size_t i = 0; i < m && value; i++) value[i] += weight * sum[i];
     for (size_t k = 0; k < m * d; k++) grad[k] += weight * sum_grad[k];
   }
-  for (size_t i = 0; i < m; i++)
+  for (size_t i = 0; i < m && value; i++)
     if (isnan(value[i])) value[i] = -INFINITY;
   return LE_OK;
 }
@@ -264,5 +266,5 @@ le_status le_target_gradient(le_target *target, size_t m, const double *theta, d
 {
   if (target->gradient && le_gradient_active(target->gradient, target))
     return le_gradient_estimate(target->gradient, target, m, theta, grad);
-  return le_target_density_grad(target, m, theta, target->work + target->m, grad);
+  return le_target_density_grad(target, m, theta, NULL, grad);
 }

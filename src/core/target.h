@@ -60,11 +60,11 @@ typedef struct le_target {
 void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m, le_context *context,
                      le_arena *arena);
 
-/* Overwrites value[m] with the log-likelihood of these rows, and grad, if it is not NULL, with its gradients. */
+/* Overwrites value[m] with the log-likelihood of these rows, and grad with its gradients; one of them may be NULL. */
 le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const double *theta, double *value, double *grad);
 /* Overwrites value[m] with the log-likelihood of rows [from, to). */
 le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m, const double *theta, double *value);
-/* The same with gradients; overwrites both. */
+/* The same with gradients, or with `value` NULL these alone. */
 le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size_t m, const double *theta,
                                  double *value, double *grad);
 /* Sums of gradient and second derivatives over [from, to) at one point; overwrites both. */
@@ -82,6 +82,7 @@ le_status le_target_density_above(le_target *target, size_t m, const double *the
                                   double *value);
 /* Is a point of this log-likelihood inside the wall? */
 int le_target_above_floor(const le_target *target, double log_lik);
+/* `value` may be NULL. */
 le_status le_target_density_grad(le_target *target, size_t m, const double *theta, double *value, double *grad);
 /* The gradient of log f by the run's rule: exact or from a mini-batch. */
 le_status le_target_gradient(le_target *target, size_t m, const double *theta, double *grad);

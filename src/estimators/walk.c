@@ -630,10 +630,10 @@ static le_status impossible_row(walk *w)
     if (!possible) break;
   }
   le_streams again;
-  if (w->regained)
+  if (w->regained || (w->settings.shuffle && w->feeds > 1))
     return le_fail(&w->context->error, LE_ALL_IMPOSSIBLE,
                    "An observation has zero likelihood (or one that is not a number) under every particle.");
-  if (w->settings.shuffle && w->feeds == 1 &&
+  if (w->settings.shuffle &&
       le_streams_alloc(&again, w->most + 2, w->seed, w->replicate) == LE_OK) {
     found = le_store_origin(w->store.n, found, again.rng[w->most + 1]);
     le_streams_free(&again);
@@ -659,7 +659,7 @@ static le_status start_again(walk *w)
 {
   w->regained = w->target.seen + w->target.chunk;
   w->restarts++;
-  LE_TRY(le_store_shuffle(&w->store, w->regained, w->streams.rng[w->most + 1]));
+  LE_TRY(le_store_shuffle(&w->store, 0, w->regained, w->streams.rng[w->most + 1]));
   w->target.seen = w->target.chunk = 0;
   w->target.lambda = 0;
   w->target.labels = NULL;
@@ -965,6 +965,9 @@ static le_status close_chunk(walk *w)
   w->target.seen += w->target.chunk;
   w->target.chunk = 0;
   w->target.lambda = 0;
+  /* mini-batches of rows seen are then stretches of them, in whatever order they came */
+  if (stage->gradient == LE_GRADIENT_BATCH && w->store.mixed < w->target.seen)
+    LE_TRY(le_store_shuffle(&w->store, w->store.mixed, w->target.seen, w->streams.rng[w->most + 1]));
   if (!stage->whole && w->target.seen >= w->regained)
     LE_TRY(add_trace(w, (double)w->target.seen, 1, (double)w->chunk_steps));
   if (w->settings.mean_weights) {

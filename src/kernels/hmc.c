@@ -90,7 +90,7 @@ static le_status hmc_move(void *self, le_target *target, size_t m, double *theta
   kick(k, target, m, 0.5 * step, k->grad);
   for (size_t s = 1; s <= leapfrog; s++) {
     drift(k, target, m, step);
-    LE_TRY(le_target_density_grad(target, m, k->end, k->end_value, k->end_grad));
+    LE_TRY(le_target_density_grad(target, m, k->end, s < leapfrog ? NULL : k->end_value, k->end_grad));
     kick(k, target, m, s < leapfrog ? step : 0.5 * step, k->end_grad);
   }
   for (size_t i = 0; i < m; i++) {

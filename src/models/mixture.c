@@ -192,6 +192,9 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 /* What is kept for several tiles at once should fit in the nearest caches: shares, and slopes with excesses. */
 enum { SHARES_MOST = 4096, SLOPES_MOST = 16384 };
 
+/* What a pass over rows is for. */
+enum { VALUES = 1u << 0, SHARES = 1u << 1 };
+
 typedef struct workspace {
   size_t n, p, components;
   size_t together;   /* tiles whose shares, and whatever comes of them, are kept */
@@ -227,8 +230,8 @@ static size_t rows_between(const workspace *w, size_t t)
 
 typedef struct kernels {
   double (*log_lik)(const workspace *w);
-  double (*log_lik_moments)(const workspace *w);
-  void (*add_tiles)(const workspace *w, size_t from, int wanted, double *lanes);
+  double (*log_lik_moments)(const workspace *w, unsigned wanted);
+  void (*add_tiles)(const workspace *w, size_t from, unsigned wanted, double *lanes);
   void (*add_moments)(const workspace *w, size_t from);
   void (*derive)(const workspace *w, size_t from);
   void (*pair)(const workspace *w, size_t from, size_t k, size_t l);
@@ -377,11 +380,18 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
   for (size_t i = 0; i < m; i++) {
     prepare(model, theta + i * d, &w);
     clear_moments(model, &w);
-    add_value(kernels_of(model)->log_lik_moments(&w), &value[i]);
+    const double sum = kernels_of(model)->log_lik_moments(&w, value ? VALUES | SHARES : SHARES);
+    if (value) add_value(sum, &value[i]);
     finish_moments(model, &w);
     add_gradient(model, rows->n, &w, grad + i * d);
   }
   return LE_OK;
+}
+
+static le_status log_lik_grad_alone(const void *self, size_t m, const double *theta, const le_rows *rows, double *grad,
+                                    double *scratch)
+{
+  return log_lik_grad(self, m, theta, rows, NULL, grad, scratch);
 }
 
 /* ---- second derivatives ----
@@ -450,7 +460,7 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
   prepare(model, theta, &w);
   clear_moments(model, &w);
   for (size_t t = 0; t < tiles_of(rows->n); t += w.together) {
-    kernel->add_tiles(&w, t, 1, lanes);
+    kernel->add_tiles(&w, t, VALUES | SHARES, lanes);
     kernel->add_moments(&w, t);
     kernel->derive(&w, t);
     for (size_t k = 0; k < model->components; k++)
@@ -481,7 +491,7 @@ static le_status information(const void *self, const double *theta, const le_row
   const double s = model->mean_scale;
   prepare(model, theta, &w);
   clear_moments(model, &w);
-  const double value = kernels_of(model)->log_lik_moments(&w);
+  const double value = kernels_of(model)->log_lik_moments(&w, VALUES | SHARES);
   for (size_t a = 0; a < model->components * p; a++) {
     double count = w.moments[a / p * moments_of(model)], st = w.st[a];
     add_local(model, a, s * s * count, 0.5 * s * st * count, 0.25 * (2 + st * st) * count, info);
@@ -1039,6 +1049,7 @@ const le_model_ops le_mixture_model = {
   .draw_prior = draw_prior,
   .log_lik = log_lik,
   .log_lik_grad = log_lik_grad,
+  .log_lik_grad_alone = log_lik_grad_alone,
   .log_lik_hess = log_lik_hess,
   .information = information,
   .log_lik_each = log_lik_each,

@@ -78,10 +78,10 @@ V_INLINE void V(compare)(const workspace *w, size_t rows, double *share, vec *to
   *sum = v_first(total, rows, v_set(1));
 }
 
-/* Adds the log-likelihood of the tiles kept from `from` on to the partial sums in `lanes`, and leaves responsibilities in
- * w->share if `wanted`, which are zero in rows that nothing can explain and in those that only fill the tile. What waits for the
+/* Of the tiles kept from `from` on: VALUES adds their log-likelihood to the partial sums in `lanes`, SHARES leaves responsibilities in
+ * w->share, which are zero in rows that nothing can explain and in those that only fill the tile. What waits for the
  * exponentials is a loop of its own: a division behind each sum would hold them up. */
-V_KERNEL void V(add_tiles)(const workspace *w, size_t from, int wanted, double *lanes)
+V_KERNEL void V(add_tiles)(const workspace *w, size_t from, unsigned wanted, double *lanes)
 {
   vec total = v_load(lanes);
   for (size_t t = from; t < last_tile(w, from); t++) {
@@ -93,16 +93,18 @@ V_KERNEL void V(add_tiles)(const workspace *w, size_t from, int wanted, double *
     for (size_t at = 0; at < here; at += V_LANES) {
       vec top, sum;
       V(compare)(w, here - at, tile + at, &top, &sum);
-      total = total + top;
-      product = product * sum;
+      if (wanted & VALUES) {
+        total = total + top;
+        product = product * sum;
+      }
       v_store(sums + at, sum);
     }
-    for (size_t at = 0; at < here && wanted; at += V_LANES) {
+    for (size_t at = 0; at < here && (wanted & SHARES); at += V_LANES) {
       const vec sum = v_load(sums + at);
-      const vec inverse = v_first(v_set(1) / v_if_less(v_set(0), sum, sum, v_set(1)), here - at, v_set(0));
+      const vec inverse = v_first(v_inverse(v_if_less(v_set(0), sum, sum, v_set(1))), here - at, v_set(0));
       for (size_t k = 0; k < components; k++) v_store(tile + k * TILE + at, v_load(tile + k * TILE + at) * inverse);
     }
-    total = total + v_log(product);
+    if (wanted & VALUES) total = total + v_log(product);
   }
   v_store(lanes, total);
 }
@@ -110,7 +112,7 @@ V_KERNEL void V(add_tiles)(const workspace *w, size_t from, int wanted, double *
 V_KERNEL double V(log_lik)(const workspace *w)
 {
   double lanes[LANES] = {0};
-  for (size_t t = 0; t < tiles_of(w->n); t += w->together) V(add_tiles)(w, t, 0, lanes);
+  for (size_t t = 0; t < tiles_of(w->n); t += w->together) V(add_tiles)(w, t, VALUES, lanes);
   return v_sum(v_load(lanes));
 }
 
@@ -126,11 +128,12 @@ V_KERNEL void V(add_moments)(const workspace *w, size_t from)
   }
 }
 
-V_KERNEL double V(log_lik_moments)(const workspace *w)
+/* The value is 0 where only SHARES are wanted. */
+V_KERNEL double V(log_lik_moments)(const workspace *w, unsigned wanted)
 {
   double lanes[LANES] = {0};
   for (size_t t = 0; t < tiles_of(w->n); t += w->together) {
-    V(add_tiles)(w, t, 1, lanes);
+    V(add_tiles)(w, t, wanted, lanes);
     V(add_moments)(w, t);
   }
   return v_sum(v_load(lanes));

@@ -97,6 +97,9 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 
 typedef enum shares { NONE, PROBABILITIES, SLOPES } shares;
 
+/* Up to here a sum of exps has an inverse that is not too small to be normal. */
+#define LARGEST_SUM 1e300
+
 /* Shares of as many tiles are kept at once as fit in the nearest cache; of one at the least. */
 enum { SHARES_MOST = 4096 };
 
@@ -107,6 +110,8 @@ typedef struct workspace {
   double *share;    /* tiles of the classes' logits, then of what the caller wants */
   double *weighted; /* tiles of covariates times the curvature of a pair of classes */
   double *sums;     /* of products with the covariates */
+  double *number;   /* of each class */
+  double *free;     /* weights of the classes but the first, less those of the first */
 } workspace;
 
 static size_t tiles_together(const softmax *model, size_t n)
@@ -135,6 +140,7 @@ typedef struct kernels {
   int (*labels_fit)(const workspace *w);
   double (*log_lik)(const workspace *w, const double *theta);
   double (*log_lik_grad)(const workspace *w, const double *theta);
+  void (*log_lik_grad_alone)(const workspace *w);
   void (*probabilities)(const workspace *w, const double *theta, size_t from, size_t to);
   void (*pair)(const workspace *w, size_t from, size_t to, size_t k, size_t l);
   void (*each)(const workspace *w, const double *theta, size_t t, double *value);
@@ -142,8 +148,8 @@ typedef struct kernels {
 
 #define KERNELS(variant)                                                                                      \
   {                                                                                                           \
-    labels_fit_##variant, log_lik_##variant, log_lik_grad_##variant, probabilities_##variant, pair_##variant, \
-      each_##variant                                                                                          \
+    labels_fit_##variant, log_lik_##variant, log_lik_grad_##variant, log_lik_grad_alone_##variant,            \
+      probabilities_##variant, pair_##variant, each_##variant                                                 \
   }
 
 static const kernels *kernels_of(const softmax *model)
@@ -158,7 +164,7 @@ static size_t scratch_size(const void *self, size_t particles, size_t rows)
   const size_t p = model->covariates, classes = model->classes;
   (void)particles;
   return LE_ALIGN_MORE + (tiles_of(rows) * (p + 1) + tiles_together(model, rows) * (classes + p)) * TILE +
-         p * (p > classes ? p : classes);
+         p * (p > classes ? p : classes) + classes + p * (classes - 1);
 }
 
 /* Fails where a label is not one of the classes. */
@@ -170,6 +176,9 @@ static le_status prepare(const softmax *model, const le_rows *rows, double *scra
   w->share = w->x + tiles * (p + 1) * TILE;
   w->weighted = w->share + w->together * model->classes * TILE;
   w->sums = w->weighted + w->together * p * TILE;
+  w->number = w->sums + p * (p > model->classes ? p : model->classes);
+  for (size_t k = 0; k < model->classes; k++) w->number[k] = (double)k;
+  w->free = w->number + model->classes;
   fill_tiles(model->simd, rows, p + 1, w->x);
   return kernels_of(model)->labels_fit(w) ? LE_OK : LE_BAD_ARGUMENT;
 }
@@ -196,6 +205,25 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
     memset(w.sums, 0, d * sizeof(double));
     add_value(kernels_of(model)->log_lik_grad(&w, theta + i * d), &value[i]);
     for (size_t a = 0; a < d; a++) add_finite(w.sums[a], &grad[i * d + a]);
+  }
+  return LE_OK;
+}
+
+static le_status log_lik_grad_alone(const void *self, size_t m, const double *theta, const le_rows *rows, double *grad,
+                                    double *scratch)
+{
+  const softmax *model = self;
+  const size_t p = model->covariates, d = dim(self);
+  workspace w;
+  if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
+  for (size_t i = 0; i < m; i++, theta += d, grad += d) {
+    for (size_t a = p; a < d; a++) w.free[a - p] = theta[a] - theta[a % p];
+    memset(w.sums, 0, (d - p) * sizeof(double));
+    kernels_of(model)->log_lik_grad_alone(&w);
+    for (size_t a = p; a < d; a++) {
+      add_finite(w.sums[a - p], &grad[a]);
+      add_finite(-w.sums[a - p], &grad[a % p]);
+    }
   }
   return LE_OK;
 }
@@ -299,6 +327,7 @@ const le_model_ops le_softmax_model = {
   .draw_prior = draw_prior,
   .log_lik = log_lik,
   .log_lik_grad = log_lik_grad,
+  .log_lik_grad_alone = log_lik_grad_alone,
   .log_lik_hess = log_lik_hess,
   .log_lik_each = log_lik_each,
   .simulate = simulate,

@@ -8,11 +8,11 @@ DEFINE_COMBINE(1, 4) DEFINE_COMBINE(2, 4) DEFINE_COMBINE(3, 4) DEFINE_COMBINE(4,
 DEFINE_COMBINE(1, 2) DEFINE_COMBINE(2, 2) DEFINE_COMBINE(3, 2) DEFINE_COMBINE(4, 2)
 #endif
 
-V_INLINE void V(logits)(const workspace *w, const double *theta, size_t t, double *share)
+V_INLINE void V(logits)(const workspace *w, size_t classes, const double *theta, size_t t, double *share)
 {
   static const le_combine table[] = {V(combine_1), V(combine_2), V(combine_3), V(combine_4)};
-  for (size_t k = 0, together; k < w->classes; k += together) {
-    together = w->classes - k < COLUMNS_TOGETHER ? w->classes - k : COLUMNS_TOGETHER;
+  for (size_t k = 0, together; k < classes; k += together) {
+    together = classes - k < COLUMNS_TOGETHER ? classes - k : COLUMNS_TOGETHER;
     table[together - 1](rows_in_tile(w->n, t), w->p, theta + k * w->p, w->x + t * (w->p + 1) * TILE, share + k * TILE);
   }
 }
@@ -36,11 +36,9 @@ V_INLINE void V(exponentials)(const workspace *w, size_t rows, double *share, ve
 /* The logit of each row's own class. */
 V_INLINE vec V(own)(const workspace *w, vec label, const double *share)
 {
-  vec own = v_load(share), number = v_set(0);
-  for (size_t k = 1; k < w->classes; k++) {
-    number = number + v_set(1);
-    own = v_if_equal(label, number, v_load(share + k * TILE), own);
-  }
+  const size_t classes = w->classes;
+  vec own = v_load(share);
+  for (size_t k = 1; k < classes; k++) own = v_if_equal(label, v_set(w->number[k]), v_load(share + k * TILE), own);
   return own;
 }
 
@@ -57,7 +55,7 @@ V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from,
     double *tile = w->share + (t - from) * classes * TILE;
     double sums[TILE];
     vec product = v_set(1);
-    V(logits)(w, theta, t, tile);
+    V(logits)(w, classes, theta, t, tile);
     for (size_t at = 0; at < here; at += V_LANES) {
       const vec own = V(own)(w, v_load(label + at), tile + at);
       vec top, sum;
@@ -67,12 +65,10 @@ V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from,
       v_store(sums + at, sum);
     }
     for (size_t at = 0; at < here && wanted != NONE; at += V_LANES) {
-      const vec inverse = v_set(1) / v_load(sums + at), own = v_load(label + at);
-      vec number = v_set(0);
+      const vec inverse = v_inverse(v_load(sums + at)), own = v_load(label + at);
       for (size_t k = 0; k < classes; k++) {
-        const vec e = v_load(tile + k * TILE + at), hit = v_if_equal(own, number, v_set(1), v_set(0));
+        const vec e = v_load(tile + k * TILE + at), hit = v_if_equal(own, v_set(w->number[k]), v_set(1), v_set(0));
         v_store(tile + k * TILE + at, wanted == SLOPES ? v_fnma(e, inverse, hit) : e * inverse);
-        number = number + v_set(1);
       }
     }
     total = total - v_log(product);
@@ -97,6 +93,81 @@ V_KERNEL double V(log_lik_grad)(const workspace *w, const double *theta)
     V(cross)(rows_between(w, t), w->classes, w->share, share_step, w->p, w->x + t * x_step, x_step, w->sums, w->p);
   }
   return v_sum(v_load(lanes));
+}
+
+/* Of two vectors of rows at once, from `share` on: exps of the logits of all classes but the first, which are relative to the first's,
+ * and 1 / their sum, the first's among them. With `far` the largest is taken off first. */
+#define FIRST_EXP(q, r) vec total##r = v_set(1);
+#define FAR_TOP(q, r)                                                                                            \
+  vec top##r = v_set(0);                                                                                         \
+  for (size_t k = 0; k < free; k++) top##r = v_max(v_load(share + k * TILE + r * V_LANES), top##r);              \
+  total##r = v_exp_down(v_set(0) - top##r);
+#define FAR_EXP(q, r) const vec e##r = v_exp_down(v_load(share + k * TILE + r * V_LANES) - top##r);
+#define NEAR_EXP(q, r) const vec e##r = v_exp(v_load(share + k * TILE + r * V_LANES));
+#define ADD_EXP(q, r)                           \
+  v_store(share + k * TILE + r * V_LANES, e##r); \
+  total##r = total##r + e##r;
+#define KEEP_SUM(q, r) v_store(sums + r * V_LANES, total##r);
+
+V_INLINE vec V(near_exponentials)(size_t free, double *share, double *sums)
+{
+  ALONG(2, FIRST_EXP)
+  for (size_t k = 0; k < free; k++) {
+    ALONG(2, NEAR_EXP) ALONG(2, ADD_EXP)
+  }
+  ALONG(2, KEEP_SUM)
+  return v_max(total0, total1);
+}
+
+V_INLINE void V(far_exponentials)(size_t free, double *share, double *sums)
+{
+  ALONG(2, FIRST_EXP) ALONG(2, FAR_TOP)
+  for (size_t k = 0; k < free; k++) {
+    ALONG(2, FAR_EXP) ALONG(2, ADD_EXP)
+  }
+  ALONG(2, KEEP_SUM)
+}
+
+#define INVERT(q, r) const vec inverse##r = v_inverse(v_load(sums + at + r * V_LANES)), own##r = v_load(label + at + r * V_LANES);
+#define SLOPE(q, r)                                                                                             \
+  v_store(at_k + r * V_LANES,                                                                                   \
+          v_fnma(v_load(at_k + r * V_LANES), inverse##r, v_if_equal(own##r, number, v_set(1), v_set(0))));
+
+/* Slopes of all classes but the first in w->share, for tiles [from, to): of w->free, their weights less those of the first. */
+V_INLINE void V(free_slopes)(const workspace *w, size_t from, size_t to)
+{
+  const size_t free = w->classes - 1;
+  for (size_t t = from; t < to; t++) {
+    const size_t here = rows_in_tile(w->n, t);
+    const double *label = w->x + (t * (w->p + 1) + w->p) * TILE;
+    double *tile = w->share + (t - from) * free * TILE, sums[TILE];
+    V(logits)(w, free, w->free, t, tile);
+    vec most = v_set(0);
+    for (size_t at = 0; at < here; at += 2 * V_LANES) most = v_max(V(near_exponentials)(free, tile + at, sums + at), most);
+    if (!v_all_below(most, LARGEST_SUM)) {
+      V(logits)(w, free, w->free, t, tile);
+      for (size_t at = 0; at < here; at += 2 * V_LANES) V(far_exponentials)(free, tile + at, sums + at);
+    }
+    for (size_t at = 0; at < here; at += 2 * V_LANES) {
+      ALONG(2, INVERT)
+      for (size_t k = 0; k < free; k++) {
+        const vec number = v_set(w->number[k + 1]);
+        double *at_k = tile + k * TILE + at;
+        ALONG(2, SLOPE)
+      }
+    }
+  }
+}
+
+/* Adds the gradient in the weights of all classes but the first to w->sums; that in those of the first is minus their sum. A quarter less
+ * to do for four classes, but entries of the first lose what digits they have less than the others' in front of the point. */
+V_KERNEL void V(log_lik_grad_alone)(const workspace *w)
+{
+  const size_t share_step = (w->classes - 1) * TILE, x_step = (w->p + 1) * TILE;
+  for (size_t t = 0; t < tiles_of(w->n); t += w->together) {
+    V(free_slopes)(w, t, last_tile(w, t));
+    V(cross)(rows_between(w, t), w->classes - 1, w->share, share_step, w->p, w->x + t * x_step, x_step, w->sums, w->p);
+  }
 }
 
 /* Is every label one of the classes? */
@@ -143,7 +214,7 @@ V_KERNEL void V(each)(const workspace *w, const double *theta, size_t t, double 
 {
   const double *label = w->x + (t * (w->p + 1) + w->p) * TILE;
   const size_t here = rows_in_tile(w->n, t);
-  V(logits)(w, theta, t, w->share);
+  V(logits)(w, w->classes, theta, t, w->share);
   for (size_t at = 0; at < here; at += V_LANES) {
     const vec own = V(own)(w, v_load(label + at), w->share + at);
     vec top, sum;

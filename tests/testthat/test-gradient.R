@@ -49,6 +49,31 @@ test_that("a stretch goes round: every row is in as many as any other", {
   expect_equal(colMeans(stretches), drop(full_gradient(model, rows, theta, 20, 0)), tolerance = 1e-8)
 })
 
+test_that("rows that keep their order are in random order once they are seen, and the user's are left alone", {
+  place <- seq_len(500) / 1e3
+  end <- 0
+  batches <- list()
+  note <- function(theta, data) {
+    if (length(data) == 100) end <<- max(data)
+    else batches[[length(batches) + 1]] <<- list(end = end, rows = data)
+    sum(data - theta)
+  }
+  model <- custom_model("mean", function(theta, data) dnorm(data, theta, log = TRUE), function(theta) dnorm(theta, log = TRUE),
+                        stats::rnorm, note, function(theta) -theta)
+  latest <- vapply(1:60, function(seed) {
+    batches <<- list()
+    evidence(model, place, sgais(preset = "paper", particles = 2, ess = 1, chunk = 100, batch = 20), seed = test_seed(seed), progress = FALSE)
+    used <- lapply(batches, `[[`, "rows")
+    expect_true(all(lengths(used) == 20))
+    expect_false(any(vapply(used, anyDuplicated, 0L) > 0))
+    expect_true(all(mapply(function(rows, end) max(rows) <= end - 0.1 + 1e-9, used, lapply(batches, `[[`, "end"))))
+    last <- used[vapply(batches, `[[`, 0, "end") == 0.5]
+    c(mean(unlist(last) > 0.3), mean(unlist(last) < 0.1), mean(vapply(last, function(rows) diff(range(rows)), 0)))
+  }, numeric(3))
+  expect_z(z_score(t(latest), c(0.25, 0.25, 0.401 * 19 / 21)))
+  expect_identical(place, seq_len(500) / 1e3)
+})
+
 test_that("the batch is shared by all particles", {
   case <- noisy_cases()[[1]]
   twice <- estimate(case$model, case$rows, case$theta[, c(1, 1)], "batch", 40, 0.5, batch = 5)

@@ -130,6 +130,24 @@ test_that("variants agree where points are wild, and nothing becomes not a numbe
   }
 })
 
+test_that("gradients without values are those that come with them, under every variant, wild points too", {
+  each_variant(function(variant) for (model in Filter(function(model) model$type != "linear_regression", cases)) {
+    model <- with_variant(model, variant)
+    rows <- some_rows(model, 700, prior_draws(model, 1, 5), 4)
+    for (n in c(1, 7, 33, 64, 100, 700)) for (size in c(1, 30, 1000, 1e8, 1e155)) {
+      theta <- size * prior_draws(model, 5, 3)
+      part <- rows[, seq_len(n), drop = FALSE]
+      found <- ask(model, "log_lik_grad_alone", theta, part)
+      info <- paste(model$type, model$dim, variant, n, size)
+      expect_true(all(is.finite(found)), info = info)
+      if (size < 1e8) { # beyond, what rounding leaves of differences of logits decides
+        expected <- ask(model, "log_lik_grad", theta, part)$gradient
+        expect_lt(max(abs(found - expected)), 1e-12 * size * max(abs(expected), n), label = info)
+      }
+    }
+  })
+})
+
 test_that("LOGEVIDENCE_SIMD lowers the variant, and says so where it cannot", {
   skip_on_cran()
   used <- function(wish) {
