@@ -69,7 +69,7 @@ encode.softmax_regression <- function(model, data, threads = 1) {
   list(
     rows = rows,
     own = TRUE,
-    observed = rows[nrow(rows), , drop = FALSE],
+    explained = nrow(rows),
     n = nrow(input$x),
     args = list(
       covariates = as.double(length(design$covariates)),
@@ -89,7 +89,7 @@ encode_new.softmax_regression <- function(model, design, newdata, response = TRU
   list(rows = softmax_rows(input, design, argument), n = nrow(input$x), offset = NULL)
 }
 
-# Classes are 0, 1, ..., K - 1 in C.
+# Classes are 0, 1, ..., K - 1 in C, what a factor has one more of.
 softmax_rows <- function(input, design, argument, threads = 1) {
   if (is.null(input$y)) {
     class <- rep(NA_real_, nrow(input$x))
@@ -98,7 +98,7 @@ softmax_rows <- function(input, design, argument, threads = 1) {
     known <- list(levels = design$levels, ordered = FALSE)
     # a factor of the same levels has its numbers: labels of a million rows are dear
     coded <- is.factor(input$y) && identical(levels(input$y), design$levels)
-    class <- as.double(if (coded) input$y else match_levels(as.character(input$y), known, design$response, argument)) - 1
+    class <- if (coded) input$y else match_levels(as.character(input$y), known, design$response, argument)
   }
   bind_rows(input$x, class, design, threads)
 }

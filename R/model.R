@@ -15,8 +15,9 @@ new_model <- function(name, formula, settings) {
 #' @param threads That may put the rows together.
 #' @return A list: `rows` (a matrix with an observation in each column, its response last), `n`, `args`
 #'   (named numeric settings), `theta_names`, `user_names`, `offset` (NULL, or what was subtracted from each
-#'   response), `design` (what `encode_new()` needs) and perhaps `own`, if the memory of the rows has just been made, so that a run may
-#'   put them in another order.
+#'   response), `design` (what `encode_new()` needs), perhaps `own`, if the memory of the rows has just been made, so that a run may
+#'   put them in another order, and what two fits must have in common to be of the same data, if it is not all of `rows`: numbers,
+#'   `observed`, or which row, `explained`.
 #' @noRd
 encode <- function(model, data, threads = 1) UseMethod("encode")
 
@@ -208,7 +209,7 @@ check_covariates <- function(frame, argument = "data") {
 check_finite_columns <- function(frame, argument = "data") {
   for (name in names(frame)) {
     x <- frame[[name]]
-    if (is.numeric(x) && all_finite(x)) next
+    if (if (is.numeric(x)) all_finite(x) else !anyNA(x)) next
     bad <- if (is.numeric(x)) !is.finite(x) else is.na(x)
     if (!any(bad)) next
     row <- if (is.matrix(x)) which(rowSums(bad) > 0)[1] else which(bad)[1]
@@ -217,8 +218,7 @@ check_finite_columns <- function(frame, argument = "data") {
   }
 }
 
-# A finite sum proves that all of it is finite; only otherwise is a second look worth the memory.
-all_finite <- function(x) if (is.integer(x)) !anyNA(x) else is.finite(sum(x)) || all(is.finite(x))
+all_finite <- function(x) if (is.integer(x)) !anyNA(x) else .Call(ffi_all_finite, x)
 
 refuse_not_finite <- function(value, column, row, argument) {
   rule <- if (is.na(value)) "no missing values" else "only finite values"
@@ -434,11 +434,12 @@ check_same_length <- function(data, x, argument) {
          NROW(data$y), ".")
 }
 
-#' Rows for C: an observation in each column, the response last; an intercept that the covariates lack is put first
+#' Rows for C: an observation in each column, the response last (of a factor its codes, from zero); an intercept that the covariates
+#' lack is put first
 #' @noRd
 bind_rows <- function(x, y, design, threads = 1) {
   if (!is.double(x)) storage.mode(x) <- "double"
-  rows <- .Call(ffi_bind_rows, x, as.double(y), ncol(x) < length(design$covariates), threads)
+  rows <- .Call(ffi_bind_rows, x, if (is.factor(y)) y else as.double(y), ncol(x) < length(design$covariates), threads)
   dimnames(rows) <- list(c(design$covariates, design$response), NULL)
   rows
 }

@@ -1,6 +1,8 @@
 /* Every sum is shifted by its largest term first. */
 #include "base/logsum.h"
 
+#include "base/simd.h"
+
 #include <math.h>
 
 static double largest(const double *x, size_t n)
@@ -36,12 +38,17 @@ double le_effective_size(const double *x, size_t n, double scale)
 {
   const double top = largest(x, n);
   if (!isfinite(top)) return 0;
-  double sum = 0, square = 0;
-  for (size_t i = 0; i < n; i++) {
-    if (x[i] == -INFINITY) continue;
-    const double w = exp(scale * (x[i] - top));
-    sum += w;
-    square += w * w;
+  enum { TOGETHER = 64 };
+  double weight[TOGETHER], sum = 0, square = 0;
+  for (size_t first = 0; first < n; first += TOGETHER) {
+    const size_t here = n - first < TOGETHER ? n - first : TOGETHER;
+    for (size_t i = 0; i < here; i++) weight[i] = x[first + i] - top;
+    le_vector_exp(le_simd_level(), here, scale, 0, weight, weight);
+    for (size_t i = 0; i < here; i++) {
+      if (x[first + i] == -INFINITY) continue;
+      sum += weight[i];
+      square += weight[i] * weight[i];
+    }
   }
   return sum * sum / square;
 }

@@ -295,15 +295,32 @@ SEXP ffi_model(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP theta, SEXP extr
   return guarded(model_body, &call);
 }
 
-/* A matrix with an observation in each row, and its responses, as one with an observation in each column, maybe after a 1. Most of
- * the time is what the system takes for new pages, of which each thread asks for its own. */
+/* Without the memory that is.finite() takes for its answers. Zero times what is not finite is not a number. */
+SEXP ffi_all_finite(SEXP x)
+{
+  enum { CHAINS = 8 }; /* additions that need not wait for one another */
+  if (TYPEOF(x) != REALSXP) Rf_error("There must be numbers.");
+  const size_t n = (size_t)XLENGTH(x);
+  const double *value = REAL(x);
+  double sum[CHAINS] = {0}, total = 0;
+  for (size_t i = 0; i + CHAINS <= n; i += CHAINS)
+    for (size_t k = 0; k < CHAINS; k++) sum[k] += 0 * value[i + k];
+  for (size_t i = n - n % CHAINS; i < n; i++) total += 0 * value[i];
+  for (size_t k = 0; k < CHAINS; k++) total += sum[k];
+  return Rf_ScalarLogical(total == 0);
+}
+
+/* A matrix with an observation in each row, and its responses, numbers or a factor whose codes shall begin with zero, as one with an
+ * observation in each column, maybe after a 1. Most of the time is what the system takes for new pages, of which each thread asks for its own. */
 SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads)
 {
-  if (TYPEOF(x) != REALSXP || !Rf_isMatrix(x) || TYPEOF(y) != REALSXP || XLENGTH(y) != Rf_nrows(x))
+  const int coded = Rf_isFactor(y);
+  if (TYPEOF(x) != REALSXP || !Rf_isMatrix(x) || (TYPEOF(y) != REALSXP && !coded) || XLENGTH(y) != Rf_nrows(x))
     Rf_error("Covariates and responses must be numbers, as many of one as of the other.");
   const size_t n = (size_t)Rf_nrows(x), p = (size_t)Rf_ncols(x), first = Rf_asLogical(intercept) == TRUE, width = first + p + 1;
   SEXP rows = PROTECT(Rf_allocMatrix(REALSXP, (int)width, (int)n));
-  const double *values = REAL(x), *responses = REAL(y);
+  const double *values = REAL(x), *responses = coded ? NULL : REAL(y);
+  const int *codes = coded ? INTEGER(y) : NULL;
   double *out = REAL(rows);
   le_advise_large(out, n * width * sizeof(double));
   const int usable = le_threads_usable(Rf_asInteger(threads));
@@ -313,10 +330,11 @@ SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads)
   for (size_t from = 0; from < n; from += BLOCK) {
     const size_t to = from + BLOCK < n ? from + BLOCK : n;
     for (size_t i = from; i < to && first; i++) out[i * width] = 1;
-    for (size_t j = 0; j <= p; j++) {
+    for (size_t j = 0; j < p + !coded; j++) {
       const double *column = j < p ? values + j * n : responses;
       for (size_t i = from; i < to; i++) out[i * width + first + j] = column[i];
     }
+    for (size_t i = from; i < to && coded; i++) out[i * width + first + p] = (double)codes[i] - 1;
   }
   (void)usable;
   UNPROTECT(1);

@@ -25,7 +25,7 @@ void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batc
   gradient->chunk_hess = le_arena_doubles(arena, d * d);
   gradient->batch_hess = le_arena_doubles(arena, d * d);
   gradient->total_hess = le_arena_doubles(arena, d * d);
-  gradient->shift = le_arena_doubles(arena, d);
+  gradient->shift = le_arena_doubles(arena, target->m * d);
   gradient->rows = le_arena_doubles(arena, batch * target->ops->width(target->model) + LE_ALIGN_MORE);
   gradient->picked = le_arena_indices(arena, batch);
   gradient->uniform = le_arena_doubles(arena, batch);
@@ -150,11 +150,14 @@ static le_status controlled_estimate(le_gradient *gradient, le_target *target, s
   }
 
   target->ops->log_prior_grad(target->model, m, theta, grad);
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(le_target_threads(target, m, d * d)) schedule(static)
+#endif
   for (size_t i = 0; i < m; i++) {
-    double *g = grad + i * d;
+    double *g = grad + i * d, *shift = gradient->shift + i * d;
     if (gradient->second_order) {
-      for (size_t j = 0; j < d; j++) gradient->shift[j] = theta[i * d + j] - gradient->anchor[j];
-      for (size_t j = 0; j < d; j++) g[j] += le_dot(curvature + j * d, gradient->shift, d);
+      for (size_t j = 0; j < d; j++) shift[j] = theta[i * d + j] - gradient->anchor[j];
+      for (size_t j = 0; j < d; j++) g[j] += le_dot(curvature + j * d, shift, d);
     }
     for (size_t j = 0; j < d; j++) g[j] += total[j] + (remainder ? scale * target->grad[i * d + j] : 0);
   }

@@ -25,7 +25,7 @@ typedef struct le_gradient {
   double *chunk_grad, *chunk_hess; /* sums at a over the chunk */
   double *batch_grad, *batch_hess; /* sums at a over the batch */
   double *total_grad, *total_hess; /* what the formula adds for every particle */
-  double *shift;    /* d */
+  double *shift;    /* m x d */
   double *rows;     /* batch x width */
   size_t *picked;   /* batch */
   double *uniform;  /* batch */

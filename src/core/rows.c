@@ -24,28 +24,36 @@ static le_status reserve(le_store *store, size_t rows)
   return LE_OK;
 }
 
-/* Fisher and Yates, from the inside out: with rows [0, from) in a random order before, [0, to) are afterwards. A stretch at a time: its
- * partners are on their way before the first is exchanged. */
+/* The partners of rows [from, from + count), each among the rows up to its own, are on their way from memory. */
+static void choose_partners(const double *values, size_t from, size_t count, size_t width, const gsl_rng *rng, size_t *partner)
+{
+  double uniform[STRETCH];
+  le_uniforms(rng, count, uniform);
+  for (size_t k = 0; k < count; k++) {
+    partner[k] = (size_t)(uniform[k] * (double)(from + k + 1));
+    if (partner[k] > from + k) partner[k] = from + k;
+    le_prefetch(values + partner[k] * width, width * sizeof(double));
+  }
+}
+
+/* Fisher and Yates, from the inside out: with rows [0, from) in a random order before, [0, to) are afterwards. While a stretch is
+ * exchanged with its partners, those of the next are under way. */
 static void mix(double *values, size_t from, size_t to, size_t width, const gsl_rng *rng)
 {
-  size_t partner[STRETCH];
-  double uniform[STRETCH];
-  for (size_t count; from < to; from += count) {
-    count = to - from < STRETCH ? to - from : STRETCH;
-    le_uniforms(rng, count, uniform);
-    for (size_t k = 0; k < count; k++) {
-      partner[k] = (size_t)(uniform[k] * (double)(from + k + 1));
-      if (partner[k] > from + k) partner[k] = from + k;
-      le_prefetch(values + partner[k] * width, width * sizeof(double));
-    }
-    for (size_t k = 0; k < count; k++) {
-      double *one = values + (from + k) * width, *other = values + partner[k] * width;
+  size_t partner[2][STRETCH], count = to - from < STRETCH ? to - from : STRETCH;
+  choose_partners(values, from, count, width, rng, partner[0]);
+  for (int now = 0; from < to; now = !now) {
+    const size_t next = from + count, left = to - next < STRETCH ? to - next : STRETCH;
+    choose_partners(values, next, left, width, rng, partner[!now]);
+    for (; from < next; from++) {
+      double *one = values + from * width, *other = values + partner[now][count - (next - from)] * width;
       for (size_t j = 0; j < width; j++) {
         const double own = one[j];
         one[j] = other[j];
         other[j] = own;
       }
     }
+    count = left;
   }
 }
 

@@ -8,8 +8,6 @@
 #include <string.h>
 
 enum { BLOCK_DOUBLES = 3072, BLOCK_MOST = 512, BLOCK_LEAST = 32 };
-/* Particles x rows x parameters below which threads cost more than they save: waking them takes about as long as this. */
-enum { THREADS_LEAST = 100000 };
 enum { BLOCKS_AT_ONCE = 64 }; /* of each part, between two looks at the interrupt flag */
 
 void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m, le_context *context,
@@ -29,7 +27,7 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
   target->work = le_arena_doubles(arena, 2 * m);
   target->grad = le_arena_doubles(arena, m * target->d);
   target->part = le_arena_doubles(arena, ops->log_lik_hess || ops->information ? LE_TARGET_PARTS * (target->d * target->d + target->d) : 0);
-  target->relabelled = le_arena_doubles(arena, target->d);
+  target->relabelled = le_arena_doubles(arena, target->d * (size_t)context->threads);
   target->packed = le_arena_doubles(arena, m * target->d);
   target->chosen = le_arena_indices(arena, m);
 }
@@ -37,8 +35,9 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
 int le_target_outside(const le_target *target, const double *theta)
 {
   if (!target->labels || !target->ops->relabel) return 0;
-  memcpy(target->relabelled, theta, target->d * sizeof(double));
-  return target->ops->relabel(target->model, target->labels, target->relabelled);
+  double *relabelled = target->relabelled + (size_t)le_thread() * target->d;
+  memcpy(relabelled, theta, target->d * sizeof(double));
+  return target->ops->relabel(target->model, target->labels, relabelled);
 }
 
 /* Rows for particles [first, last), block by block. */
@@ -64,8 +63,8 @@ static le_status some_particles(const le_target *target, const le_rows *rows, si
 static le_status segment_sums(le_target *target, const le_rows *rows, size_t m, const double *theta, double *value,
                               double *grad)
 {
-  size_t threads = (size_t)target->context->threads < m ? (size_t)target->context->threads : m;
-  if (rows->n * m * target->d < THREADS_LEAST) threads = 1;
+  size_t threads = (size_t)le_target_threads(target, m, rows->n * target->d);
+  if (threads > m) threads = m;
   if (threads <= 1) return some_particles(target, rows, 0, m, theta, value, grad, target->scratch);
   const size_t tile = (m + threads - 1) / threads;
   int worst = LE_OK;

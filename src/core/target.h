@@ -6,6 +6,7 @@
 #ifndef LE_CORE_TARGET_H
 #define LE_CORE_TARGET_H
 
+#include "base/threads.h"
 #include "core/context.h"
 #include "core/metric.h"
 #include "core/rows.h"
@@ -50,7 +51,7 @@ typedef struct le_target {
   double *work;    /* 2 m */
   double *grad;    /* m x d, for the second of two sums */
   double *part;       /* LE_TARGET_PARTS x (d x d + d): sums of each part of the rows */
-  double *relabelled; /* d */
+  double *relabelled; /* d, of every thread */
   double *packed;     /* m x d, for the points worth a likelihood */
   size_t *chosen;     /* m: which they are */
   double likelihoods, gradients; /* observation evaluations so far */
@@ -86,6 +87,15 @@ int le_target_above_floor(const le_target *target, double log_lik);
 le_status le_target_density_grad(le_target *target, size_t m, const double *theta, double *value, double *grad);
 /* The gradient of log f by the run's rule: exact or from a mini-batch. */
 le_status le_target_gradient(le_target *target, size_t m, const double *theta, double *grad);
+
+/* Particles x multiplications below which threads cost more than they save: waking them takes about as long as this. */
+enum { LE_TARGET_THREADS_LEAST = 100000 };
+
+/* As many as a loop over m particles is worth, none of which waits for another. */
+static inline int le_target_threads(const le_target *target, size_t m, size_t multiplications)
+{
+  return m * multiplications < LE_TARGET_THREADS_LEAST ? 1 : target->context->threads;
+}
 
 static inline const le_metric *le_target_metric(const le_target *target, size_t particle)
 {

@@ -161,6 +161,7 @@ static le_status alloc_all(walk *w, const le_problem *problem)
     if (settings->stage[s].particles > w->most) w->most = settings->stage[s].particles;
   const size_t d = w->d, most = w->most;
   LE_TRY(le_streams_alloc(&w->streams, most + 2, problem->seed, problem->replicate));
+  w->streams.threads = w->context->threads;
   le_target_alloc(&w->target, problem->ops, problem->model, most, w->context, &w->arena);
   w->target.store = &w->store;
   w->target.rng = w->streams.rng[0];
@@ -695,10 +696,8 @@ static double curvature_step(walk *w)
   /* tr((P^-1 H)^2) = sum of squares of L^-1 H L^-T */
   double *inverse = w->metric[w->stage][0].work, *half = inverse + d * d;
   le_lower_inverse(factor, d, inverse);
-  memset(half, 0, d * d * sizeof(double));
   for (size_t i = 0; i < d; i++)
-    for (size_t k = 0; k <= i; k++)
-      for (size_t j = 0; j < d; j++) half[i * d + j] += inverse[i * d + k] * g->chunk_hess[k * d + j];
+    for (size_t j = 0; j < d; j++) half[i * d + j] = le_dot(inverse + i * d, g->chunk_hess + j * d, i + 1);
   for (size_t i = 0; i < d; i++)
     for (size_t j = 0; j < d; j++) {
       const double entry = le_dot(half + i * d, inverse + j * d, j + 1);

@@ -17,7 +17,7 @@ typedef struct baoab {
   size_t d;
   double step, friction, clip;
   int first;
-  double *grad, *velocity, *noise, *displacement, *theta_shift;
+  double *grad, *velocity, *noise, *displacement;
 } baoab;
 
 static le_status baoab_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
@@ -32,8 +32,7 @@ static le_status baoab_alloc(const le_args *args, size_t d, size_t m, le_arena *
   k->grad = le_arena_doubles(arena, m * d);
   k->velocity = le_arena_doubles(arena, m * d);
   k->noise = le_arena_doubles(arena, m * d);
-  k->displacement = le_arena_doubles(arena, d);
-  k->theta_shift = le_arena_doubles(arena, d);
+  k->displacement = le_arena_doubles(arena, m * d);
   *self = k;
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
@@ -59,8 +58,11 @@ static le_status baoab_move(void *self, le_target *target, size_t m, double *the
   const double noise = sqrt((1 - c * c) * fmax(0, 1 - heat));
   LE_TRY(le_target_gradient(target, m, theta, k->grad));
   le_normals(streams, 1, m, d, k->noise);
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(le_target_threads(target, m, 2 * d * d)) schedule(static)
+#endif
   for (size_t i = 0; i < m; i++) {
-    double *v = k->velocity + i * d, *shift = k->displacement;
+    double *v = k->velocity + i * d, *shift = k->displacement + i * d, *theta_shift = k->grad + i * d; /* of which there is no more need */
     le_metric_kick(le_target_metric(target, i), k->grad + i * d, shift);
     for (size_t j = 0; j < d; j++) {
       double before = v[j] + kick * shift[j];
@@ -72,11 +74,11 @@ static le_status baoab_move(void *self, le_target *target, size_t m, double *the
       v[j] = clipped ? 0 : after;
       shift[j] = clipped ? copysign(k->clip, move) : move;
     }
-    le_metric_drift(le_target_metric(target, i), shift, k->theta_shift);
-    for (size_t j = 0; j < d; j++) theta[i * d + j] += k->theta_shift[j];
+    le_metric_drift(le_target_metric(target, i), shift, theta_shift);
+    for (size_t j = 0; j < d; j++) theta[i * d + j] += theta_shift[j];
     if (le_target_outside(target, theta + i * d))
       for (size_t j = 0; j < d; j++) {
-        theta[i * d + j] -= k->theta_shift[j];
+        theta[i * d + j] -= theta_shift[j];
         v[j] = -v[j];
       }
   }

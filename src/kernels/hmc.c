@@ -35,7 +35,7 @@ static le_status hmc_alloc(const le_args *args, size_t d, size_t m, le_arena *ar
   k->end = le_arena_doubles(arena, m * d);
   k->end_grad = le_arena_doubles(arena, m * d);
   k->velocity = le_arena_doubles(arena, m * d);
-  k->displacement = le_arena_doubles(arena, d);
+  k->displacement = le_arena_doubles(arena, m * d);
   *self = k;
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
@@ -50,18 +50,26 @@ static le_status hmc_begin(void *self, le_target *target, size_t m, double *thet
 static void kick(const hmc *k, const le_target *target, size_t m, double length, const double *grad)
 {
   const size_t d = k->d;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(le_target_threads(target, m, d * d)) schedule(static)
+#endif
   for (size_t i = 0; i < m; i++) {
-    le_metric_kick(le_target_metric(target, i), grad + i * d, k->displacement);
-    for (size_t j = 0; j < d; j++) k->velocity[i * d + j] += length * k->displacement[j];
+    double *shift = k->displacement + i * d;
+    le_metric_kick(le_target_metric(target, i), grad + i * d, shift);
+    for (size_t j = 0; j < d; j++) k->velocity[i * d + j] += length * shift[j];
   }
 }
 
 static void drift(const hmc *k, const le_target *target, size_t m, double length)
 {
   const size_t d = k->d;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(le_target_threads(target, m, d * d)) schedule(static)
+#endif
   for (size_t i = 0; i < m; i++) {
-    le_metric_drift(le_target_metric(target, i), k->velocity + i * d, k->displacement);
-    for (size_t j = 0; j < d; j++) k->end[i * d + j] += length * k->displacement[j];
+    double *shift = k->displacement + i * d;
+    le_metric_drift(le_target_metric(target, i), k->velocity + i * d, shift);
+    for (size_t j = 0; j < d; j++) k->end[i * d + j] += length * shift[j];
   }
 }
 
@@ -93,11 +101,15 @@ static le_status hmc_move(void *self, le_target *target, size_t m, double *theta
     LE_TRY(le_target_density_grad(target, m, k->end, s < leapfrog ? NULL : k->end_value, k->end_grad));
     kick(k, target, m, s < leapfrog ? step : 0.5 * step, k->end_grad);
   }
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(le_target_threads(target, m, target->labels ? d * d : 0)) schedule(static)
+#endif
+  for (size_t i = 0; i < m; i++)
+    if (isfinite(k->end_value[i]) && le_target_outside(target, k->end + i * d)) k->end_value[i] = -INFINITY;
   for (size_t i = 0; i < m; i++) {
     const double ratio =
         k->end_value[i] - kinetic_energy(k->velocity + i * d, d) - (k->value[i] - k->kinetic[i]);
-    const int possible =
-        isfinite(k->end_value[i]) && !isnan(ratio) && !le_target_outside(target, k->end + i * d);
+    const int possible = isfinite(k->end_value[i]) && !isnan(ratio);
     k->adapt.accepted += !possible ? 0 : ratio >= 0 ? 1 : exp(ratio);
     k->adapt.proposed++;
     if (log(gsl_rng_uniform_pos(streams->rng[i + 1])) < ratio && possible) {
