@@ -146,6 +146,7 @@ static le_status evaluate(const linear *model, size_t m, const double *theta, co
   const kernels *k = kernels_of(model);
   const size_t p = model->covariates;
   const workspace w = prepare(model, rows, scratch);
+  const double per_sigma = 1 / model->sigma; /* a division for each slope would cost more than a tenth */
   for (size_t i = 0, together; i < m; i += together) {
     double squares[COLUMNS_TOGETHER];
     together = m - i < COLUMNS_TOGETHER ? m - i : COLUMNS_TOGETHER;
@@ -154,7 +155,7 @@ static le_status evaluate(const linear *model, size_t m, const double *theta, co
     if (!grad) continue;
     memset(w.sums, 0, together * p * sizeof(double));
     k->slopes(&w, p, together, w.sums);
-    for (size_t a = 0; a < together * p; a++) add_finite(w.sums[a] / model->sigma / model->sigma, &grad[i * p + a]);
+    for (size_t a = 0; a < together * p; a++) add_finite(w.sums[a] * per_sigma * per_sigma, &grad[i * p + a]);
   }
   return LE_OK;
 }

@@ -140,7 +140,7 @@ typedef struct kernels {
   int (*labels_fit)(const workspace *w);
   double (*log_lik)(const workspace *w, const double *theta);
   double (*log_lik_grad)(const workspace *w, const double *theta);
-  void (*log_lik_grad_alone)(const workspace *w);
+  void (*log_lik_grad_alone)(const workspace *w, double *grad);
   void (*probabilities)(const workspace *w, const double *theta, size_t from, size_t to);
   void (*pair)(const workspace *w, size_t from, size_t to, size_t k, size_t l);
   void (*each)(const workspace *w, const double *theta, size_t t, double *value);
@@ -217,13 +217,10 @@ static le_status log_lik_grad_alone(const void *self, size_t m, const double *th
   workspace w;
   if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
   for (size_t i = 0; i < m; i++, theta += d, grad += d) {
-    for (size_t a = p; a < d; a++) w.free[a - p] = theta[a] - theta[a % p];
+    for (size_t k = 0; k + 1 < model->classes; k++)
+      for (size_t j = 0; j < p; j++) w.free[k * p + j] = theta[(k + 1) * p + j] - theta[j];
     memset(w.sums, 0, (d - p) * sizeof(double));
-    kernels_of(model)->log_lik_grad_alone(&w);
-    for (size_t a = p; a < d; a++) {
-      add_finite(w.sums[a - p], &grad[a]);
-      add_finite(-w.sums[a - p], &grad[a % p]);
-    }
+    kernels_of(model)->log_lik_grad_alone(&w, grad);
   }
   return LE_OK;
 }
