@@ -3,7 +3,7 @@
 #   Rscript bench/million.R compare   [directory = bench/results] [rows = 1e6] [models, comma-separated, the others' rows kept]
 #   Rscript bench/million.R fresh     [data sets = 10] [directory] [rows]
 #   Rscript bench/million.R calibrate [runs = 200] [directory] [rows = 1e5]
-#   Rscript bench/million.R cost      [directory] [rows = 1e6]
+#   Rscript bench/million.R cost      [directory] [rows = 1e6] [models, as above]
 #   Rscript bench/million.R draw      [directory]
 #
 # `compare`: linear regression (6 coefficients), softmax regression (44) and a mixture (5 components in the plane, 24 parameters) at
@@ -19,7 +19,7 @@
 #
 # `cost`: nanoseconds per gradient of one observation at the published settings, everything that the run does included once it has its
 # rows, and of the implementation that YARDSTICK names, whose clock starts there too, in turns, and the ratios of such pairs: medians of
-# seven rounds, of three at 10^6 rows. Writes million-cost.csv.
+# five rounds, of three at 10^6 rows. Writes million-cost.csv.
 
 suppressPackageStartupMessages(library(logevidence))
 
@@ -153,10 +153,12 @@ compare <- function(directory = "bench/results", most = "1e6", models = "linear,
   }
 }
 
-cost <- function(directory = "bench/results", most = "1e6") {
+cost <- function(directory = "bench/results", most = "1e6", models = "linear,softmax,mixture") {
   script <- Sys.getenv("YARDSTICK")
-  table <- NULL
-  for (name in c("linear", "softmax", "mixture")) {
+  models <- strsplit(models, ",")[[1]]
+  file <- file.path(directory, "million-cost.csv")
+  table <- if (file.exists(file)) subset(utils::read.csv(file, check.names = FALSE), !model %in% models)
+  for (name in models) {
     whole <- simulated(name, max(sizes(most)), 1)
     rows <- if (nzchar(script)) yardstick_file(whole)
     for (n in sizes(most)) {
@@ -179,14 +181,14 @@ cost <- function(directory = "bench/results", most = "1e6") {
         if (wanted) ns(function() unlist(yardstick_run(script, name, n, rows, yard$args)[c("cpu", "gradients")])) else NA
       }
       # a machine that others use is now fast and now slow: what is compared is run in turns
-      rounds <- vapply(seq_len(if (n < 1e6) 7 else 3), function(round) c(own = ns(own, 0.5), vapply(YARDSTICKS, theirs, 0)), numeric(3))
+      rounds <- vapply(seq_len(if (n < 1e6) 5 else 3), function(round) c(own = ns(own, 0.5), vapply(YARDSTICKS, theirs, 0)), numeric(3))
       found <- apply(rounds, 1, stats::median)
       row <- data.frame(model = name, n = n, t(found), check.names = FALSE)
       row$times <- stats::median(rounds[2, ] / rounds[1, ])
       row$`times, own gradient` <- stats::median(rounds[3, ] / rounds[1, ])
       print(row, row.names = FALSE, digits = 3)
       table <- rbind(table, row)
-      utils::write.csv(table, file.path(directory, "million-cost.csv"), row.names = FALSE)
+      utils::write.csv(table, file, row.names = FALSE)
     }
   }
 }
