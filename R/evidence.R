@@ -85,14 +85,16 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   on.exit(bar$close(), add = TRUE)
   runs <- lapply(seq_len(replicates), function(r) {
     problem$replicate <- as.double(r - 1)
-    # after the last run nobody needs the order of the rows
-    own <- isTRUE(encoded$own) && r == replicates
+    own <- isTRUE(encoded$own) && r == replicates && order_is_free(problem$settings)
     show <- function(done, rows) bar$show((r - 1 + done) / replicates, rows)
     walk <- function(problem) conduct(problem, encoded$rows, show, own)
     challenged_run(walk(problem), problem, walk)
   })
   new_evidence(runs, call, model, method, encoded, words)
 }
+
+# Does nobody need the order of the rows after this run? A walk of rows in their own order may be done again, see challenged_run().
+order_is_free <- function(settings) isTRUE(settings$shuffle > 0) || !isTRUE(settings$search > 0)
 
 #' All that C needs to start a run, but the rows
 #' @noRd

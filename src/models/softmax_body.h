@@ -96,7 +96,7 @@ V_KERNEL double V(log_lik_grad)(const workspace *w, const double *theta)
 }
 
 /* Of two vectors of rows at once, from `share` on: exps of the logits of all classes but the first, which are relative to the first's,
- * and 1 / their sum, the first's among them. With `far` the largest is taken off first. */
+ * and their sum, the first's 1 among them. Where logits are far apart the largest is taken off first. */
 #define FIRST_EXP(q, r) vec total##r = v_set(1);
 #define FAR_TOP(q, r)                                                                                            \
   vec top##r = v_set(0);                                                                                         \
@@ -104,7 +104,7 @@ V_KERNEL double V(log_lik_grad)(const workspace *w, const double *theta)
   total##r = v_exp_down(v_set(0) - top##r);
 #define FAR_EXP(q, r) const vec e##r = v_exp_down(v_load(share + k * TILE + r * V_LANES) - top##r);
 #define NEAR_EXP(q, r) const vec e##r = v_exp(v_load(share + k * TILE + r * V_LANES));
-#define ADD_EXP(q, r)                           \
+#define ADD_EXP(q, r)                            \
   v_store(share + k * TILE + r * V_LANES, e##r); \
   total##r = total##r + e##r;
 #define KEEP_SUM(q, r) v_store(sums + r * V_LANES, total##r);

@@ -76,6 +76,25 @@ test_that("where importance sampling around better modes fails, the rows are wal
   expect_equal(attr(kept, "challenge")$walks, 1)
 })
 
+test_that("a walk of rows in their own order that may be done again leaves them alone, others may shuffle them", {
+  after <- function(method) {
+    encoded <- encode(two, stream)
+    problem <- new_problem(two, encoded, method, seed_words(test_seed(1)))
+    before <- encoded$rows + 0
+    out <- conduct(problem, encoded$rows, own = order_is_free(problem$settings))
+    list(before = before, rows = encoded$rows, restarts = max(trace_of(out)$restarts))
+  }
+  given <- after(quick())
+  expect_gte(given$restarts, 1)
+  expect_identical(given$rows, given$before)
+  for (method in list(sgais(preset = "paper"), replace(quick(), "settings", list(utils::modifyList(quick()$settings, list(shuffle = 1)))))) {
+    free <- after(method)
+    expect_false(identical(free$rows, free$before))
+    in_order <- function(rows) rows[, do.call(order, as.data.frame(t(rows))), drop = FALSE]
+    expect_identical(in_order(free$rows), in_order(free$before))
+  }
+})
+
 test_that("where no audit helps the walk is done again with more effort, and asked-for effort is left alone", {
   crowd <- with_own_seed(test_seed(6), matrix(rnorm(400, rep(c(-4, 4), 200)), ncol = 1))
   model <- gaussian_mixture(components = 4)
