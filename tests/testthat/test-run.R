@@ -32,6 +32,17 @@ test_that("a run that fails is freed and raises one sentence", {
   expect_s3_class(evidence(line, data.frame(x = 1:3, y = 1:3), seed = 1), "evidence")
 })
 
+test_that("a row that nobody can explain is named by its place in the data, where that is known", {
+  setup <- run_problem(linear_regression(y ~ x), data.frame(x = 1:40 / 10, y = c(rnorm(24), 1e160, rnorm(15))), sgais(20, audit = FALSE))
+  ends <- function(parts) {
+    run <- .Call(ffi_run_new, setup$problem)
+    for (k in seq_along(parts)) .Call(ffi_run_feed, run, setup$rows[, parts[[k]], drop = FALSE], as.integer(k == length(parts)))
+    expect_error(finish_run(run), class = "logevidence_error")$message
+  }
+  expect_match(ends(list(1:40)), "Observation 25 has zero likelihood")
+  expect_match(ends(list(1:20, 21:40)), "An observation has zero likelihood")
+})
+
 test_that("an interrupt ends a run at once and leaves R usable", {
   skip_on_cran()
   skip_on_os("windows")

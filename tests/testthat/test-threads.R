@@ -51,6 +51,21 @@ test_that("threads that share a mini-batch, or put the rows together, change not
   for (threads in 2:3) expect_identical(encode(linear_regression(), long, threads)$rows, rows)
 })
 
+test_that("threads that share what kernels do with a metric, labels and normals change nothing", {
+  wide <- with_own_seed(5, data.frame(matrix(rnorm(9 * 700), 700), class = factor(sample(4, 700, TRUE))))
+  pairs <- with_own_seed(6, matrix(rnorm(1800, c(-4, 0, 4, 8, 12)), ncol = 2))
+  early <- list(rows = 300, particles = 200, steps = 2, work = 0)
+  # 110 x 40 normals, 200 x 24 x 24 multiplications: above the thresholds of src/base/rng.c and src/core/target.h
+  for (case in list(
+    list(softmax_regression(class ~ .), wide, sgais(110, early = replace(early, "particles", 110), audit = FALSE)),
+    list(gaussian_mixture(components = 5), pairs, sgais(200, early = early, audit = FALSE))
+  )) {
+    fit <- function(threads) essence(evidence(case[[1]], case[[2]], case[[3]], seed = test_seed(6), threads = threads))
+    one <- fit(1)
+    for (threads in 2:3) expect_identical(fit(threads), one)
+  }
+})
+
 test_that("threads that share the rows of one point change nothing either", {
   n <- 30000
   set.seed(2)
