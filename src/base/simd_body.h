@@ -16,30 +16,27 @@ V_KERNEL void V(log_each)(size_t n, const double *x, double *out)
   if (i < n) v_store_first(out + i, n - i, v_log(v_load_first(x + i, n - i)));
 }
 
-#define WHOLE_ROW(l) square[l] = v_load(from + l * width);
-#define PART_OF_ROW(l) square[l] = r + l < n ? v_load_first(from + l * width, here) : v_set(0);
-#define KEEP_COLUMN(l) if (l < here) v_store(out + (j + l) * stride + r, square[l]);
+#define KEEP_COLUMN(c) if (c < here) v_store(out + (j + c) * stride + r, column[c]);
 
-/* V_LANES rows and columns at a time.  What a vector holds beyond its row is the next one's, and goes nowhere. */
+/* V_LANES rows and V_SQUARE columns at a time.  What is read beyond a row is of the next one, and goes nowhere. */
 V_KERNEL void V(columns)(size_t n, size_t width, size_t columns, const double *rows, double *out, size_t stride)
 {
   for (size_t r = 0; r < stride; r += V_LANES)
-    for (size_t j = 0; j < columns; j += V_LANES) {
+    for (size_t j = 0; j < columns; j += V_SQUARE) {
       const size_t here = columns - j, first = r * width + j;
-      const double *from = rows + first;
-      vec square[V_LANES];
-      if (r + V_LANES <= n && first + (V_LANES - 1) * width + V_LANES <= n * width) {
-        V_EACH_LANE(WHOLE_ROW)
+      vec column[V_SQUARE];
+      if (r + V_LANES <= n && first + (V_LANES - 1) * width + V_SQUARE <= n * width) {
+        v_turn(rows + first, width, column);
       } else {
-        V_EACH_LANE(PART_OF_ROW)
+        double part[V_LANES * V_SQUARE] = {0};
+        for (size_t l = 0; l < V_LANES && r + l < n; l++)
+          for (size_t c = 0; c < V_SQUARE && c < here; c++) part[l * V_SQUARE + c] = rows[first + l * width + c];
+        v_turn(part, V_SQUARE, column);
       }
-      v_turn(square);
-      V_EACH_LANE(KEEP_COLUMN)
+      V_EACH_COLUMN(KEEP_COLUMN)
     }
 }
 
-#undef WHOLE_ROW
-#undef PART_OF_ROW
 #undef KEEP_COLUMN
 
 /* What a vector holds beyond its row is overwritten by the next one; nothing is read beyond the last. */

@@ -2,19 +2,22 @@
  * which includes this file once for each, V_VARIANT saying which.
  *
  *   vec           V_LANES doubles; + - * / work on them, lane by lane
+ *   v_hold        the same vector, in a register from here on: compilers may load what comes from memory anew for each of its uses
  *   v_fma         a * b + c, rounded once where the processor can; v_fnma is c - a * b.  Products that are added are
  *                 always written so: left to itself a compiler may join them in one place and not in another, and a
  *                 value would not be the same to the bit wherever it is computed
  *   v_exp, v_log  within 2e-15 relative, over the whole range: infinities, not-a-number, numbers too small to be normal;
- *                 v_exp_down is v_exp of what is known not to be above 710
+ *                 v_exp_down is v_exp of what is known not to be above 710, v_exp_near of what is not far from 0: within 6e-15 + 3e-16 |x|
+ *                 up to |x| = 1e12, and what is 0 or infinite beyond may be infinite, of any sign, or not a number
  *   v_inverse     1 / x, within 3e-16, of numbers neither very large nor very small
  *   v_first       the first n lanes of one vector, the others of another
- *   v_all_below   are all lanes below a number, and none not a number?
+ *   v_all_within  are all lanes nearer to 0 than a limit, and none not a number?
  *   v_load_first  n doubles, zeros in the other lanes; nothing beyond them is read.  v_store_first writes n
  *
  *   v_bits        as many words of 64 bits; v_product is that of their lower halves, v_unit a number in (0, 1) of their upper 52 bits,
  *                 v_flip changes signs by the uppermost, v_choose takes whole lanes by masks of ones and zeros
- *   v_turn        V_LANES vectors as the rows of a square, which is transposed in place; V_EACH_LANE(M) is M(0) M(1) ..
+ *   v_turn        the first V_SQUARE numbers of V_LANES rows, a step apart, as V_SQUARE columns; V_EACH_COLUMN(M) is M(0) M(1) ..
+ *   v_add_sums    adds the sum of the lanes of each of the first n of four vectors to n numbers
  *
  * V_KERNEL begins a function that others call by pointer, V_INLINE one that only kernels call. */
 
@@ -26,28 +29,36 @@
 
 #if V_VARIANT == 2
 #define V_LANES 8
-#define V_EACH_LANE(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
+#define V_SQUARE 4
 #define V_REGISTERS 32
 #define V_KERNEL static __attribute__((target("avx512f,avx512dq,avx2,fma")))
 #define V_INLINE static inline __attribute__((target("avx512f,avx512dq,avx2,fma"), always_inline))
 #elif V_VARIANT == 1
 #define V_LANES 4
-#define V_EACH_LANE(M) M(0) M(1) M(2) M(3)
+#define V_SQUARE 4
 #define V_REGISTERS 16
 #define V_KERNEL static __attribute__((target("avx2,fma")))
 #define V_INLINE static inline __attribute__((target("avx2,fma"), always_inline))
 #elif V_GNU
 #define V_LANES 2
-#define V_EACH_LANE(M) M(0) M(1)
+#define V_SQUARE 2
 #define V_REGISTERS 16
 #define V_KERNEL static
 #define V_INLINE static inline __attribute__((always_inline))
 #else
 #define V_LANES 1
-#define V_EACH_LANE(M) M(0)
+#define V_SQUARE 1
 #define V_REGISTERS 16
 #define V_KERNEL static
 #define V_INLINE static inline
+#endif
+
+#if V_SQUARE == 4
+#define V_EACH_COLUMN(M) M(0) M(1) M(2) M(3)
+#elif V_SQUARE == 2
+#define V_EACH_COLUMN(M) M(0) M(1)
+#else
+#define V_EACH_COLUMN(M) M(0)
 #endif
 
 #ifndef LE_VECTOR_NAMES
@@ -56,6 +67,7 @@
 #define v_bits V(v_bits)
 #define v_loose V(v_loose)
 #define v_load V(v_load)
+#define v_hold V(v_hold)
 #define v_store V(v_store)
 #define v_load_first V(v_load_first)
 #define v_store_first V(v_store_first)
@@ -72,10 +84,13 @@
 #define v_power V(v_power)
 #define v_scale V(v_scale)
 #define v_turn V(v_turn)
-#define v_all_below V(v_all_below)
+#define v_all_within V(v_all_within)
 #define v_inverse V(v_inverse)
 #define v_exp V(v_exp)
 #define v_exp_down V(v_exp_down)
+#define v_exp_near V(v_exp_near)
+#define v_table V(v_table)
+#define v_add_sums V(v_add_sums)
 #define v_log V(v_log)
 #define v_sqrt V(v_sqrt)
 #define v_load_bits V(v_load_bits)
@@ -96,6 +111,14 @@ typedef double v_loose __attribute__((vector_size(8 * V_LANES), aligned(8), may_
 V_INLINE vec v_load(const double *from) { return *(const v_loose *)from; }
 
 V_INLINE void v_store(double *to, vec x) { *(v_loose *)to = x; }
+
+V_INLINE vec v_hold(vec x)
+{
+#if LE_SIMD_X86
+  __asm__("" : "+v"(x));
+#endif
+  return x;
+}
 
 V_INLINE vec v_choose(v_bits mask, vec x, vec y) { return (vec)((mask & (v_bits)x) | (~mask & (v_bits)y)); }
 V_INLINE v_bits v_load_bits(const uint64_t *from) { return (v_bits)v_load((const double *)from); }
@@ -154,26 +177,33 @@ V_INLINE vec v_inverse(vec x)
 V_INLINE vec v_scale(vec x, vec n) { return _mm512_scalef_pd(x, n); }
 V_INLINE vec v_sqrt(vec x) { return _mm512_sqrt_pd(x); }
 V_INLINE v_bits v_product(v_bits a, v_bits b) { return (v_bits)_mm512_mul_epu32((__m512i)a, (__m512i)b); }
-V_INLINE int v_all_below(vec x, double limit) { return _mm512_cmp_pd_mask(x, v_set(limit), _CMP_LT_OQ) == 0xff; }
+V_INLINE int v_all_within(vec x, double limit) { return _mm512_cmp_pd_mask(_mm512_abs_pd(x), v_set(limit), _CMP_LT_OQ) == 0xff; }
 
-V_INLINE void v_turn(vec *x)
+/* Rows l and l + 4 side by side. */
+#define V_ROWS(l) \
+  _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(from + (l)*step)), _mm256_loadu_pd(from + ((l) + 4) * step), 1)
+
+V_INLINE void v_turn(const double *from, size_t step, vec *column)
 {
-  const __m512d a = _mm512_unpacklo_pd(x[0], x[1]), b = _mm512_unpackhi_pd(x[0], x[1]);
-  const __m512d c = _mm512_unpacklo_pd(x[2], x[3]), d = _mm512_unpackhi_pd(x[2], x[3]);
-  const __m512d e = _mm512_unpacklo_pd(x[4], x[5]), f = _mm512_unpackhi_pd(x[4], x[5]);
-  const __m512d g = _mm512_unpacklo_pd(x[6], x[7]), h = _mm512_unpackhi_pd(x[6], x[7]);
-  const __m512d ac = _mm512_shuffle_f64x2(a, c, 0x88), eg = _mm512_shuffle_f64x2(e, g, 0x88);
-  const __m512d bd = _mm512_shuffle_f64x2(b, d, 0x88), fh = _mm512_shuffle_f64x2(f, h, 0x88);
-  const __m512d ca = _mm512_shuffle_f64x2(a, c, 0xdd), ge = _mm512_shuffle_f64x2(e, g, 0xdd);
-  const __m512d db = _mm512_shuffle_f64x2(b, d, 0xdd), hf = _mm512_shuffle_f64x2(f, h, 0xdd);
-  x[0] = _mm512_shuffle_f64x2(ac, eg, 0x88);
-  x[1] = _mm512_shuffle_f64x2(bd, fh, 0x88);
-  x[2] = _mm512_shuffle_f64x2(ca, ge, 0x88);
-  x[3] = _mm512_shuffle_f64x2(db, hf, 0x88);
-  x[4] = _mm512_shuffle_f64x2(ac, eg, 0xdd);
-  x[5] = _mm512_shuffle_f64x2(bd, fh, 0xdd);
-  x[6] = _mm512_shuffle_f64x2(ca, ge, 0xdd);
-  x[7] = _mm512_shuffle_f64x2(db, hf, 0xdd);
+  const __m512i even = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13), odd = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+  const __m512d a = V_ROWS(0), b = V_ROWS(1), c = V_ROWS(2), d = V_ROWS(3);
+  const __m512d ab = _mm512_unpacklo_pd(a, b), cd = _mm512_unpacklo_pd(c, d);
+  const __m512d ba = _mm512_unpackhi_pd(a, b), dc = _mm512_unpackhi_pd(c, d);
+  column[0] = _mm512_permutex2var_pd(ab, even, cd);
+  column[1] = _mm512_permutex2var_pd(ba, even, dc);
+  column[2] = _mm512_permutex2var_pd(ab, odd, cd);
+  column[3] = _mm512_permutex2var_pd(ba, odd, dc);
+}
+
+#undef V_ROWS
+
+/* Neighbours first, so that the four sums are halved together. */
+V_INLINE void v_add_sums(double *to, size_t n, vec a, vec b, vec c, vec d)
+{
+  const __m512d ab = _mm512_unpacklo_pd(a, b) + _mm512_unpackhi_pd(a, b), cd = _mm512_unpacklo_pd(c, d) + _mm512_unpackhi_pd(c, d);
+  const __m512d half = _mm512_shuffle_f64x2(ab, cd, 0x88) + _mm512_shuffle_f64x2(ab, cd, 0xdd);
+  const __m512d sums = _mm512_shuffle_f64x2(half, half, 0x88) + _mm512_shuffle_f64x2(half, half, 0xdd);
+  v_store_first(to, n, v_load_first(to, n) + sums);
 }
 
 #else
@@ -187,17 +217,18 @@ V_INLINE vec v_max(vec a, vec b) { return _mm256_max_pd(a, b); }
 V_INLINE vec v_min(vec a, vec b) { return _mm256_min_pd(a, b); }
 V_INLINE double v_sum(vec x) { return (x[0] + x[2]) + (x[1] + x[3]); }
 V_INLINE vec v_sqrt(vec x) { return _mm256_sqrt_pd(x); }
-V_INLINE int v_all_below(vec x, double limit) { return _mm256_movemask_pd(_mm256_cmp_pd(x, v_set(limit), _CMP_LT_OQ)) == 0xf; }
+V_INLINE int v_all_within(vec x, double limit) { return _mm256_movemask_pd(_mm256_cmp_pd(v_max(x, v_set(0) - x), v_set(limit), _CMP_LT_OQ)) == 0xf; }
 V_INLINE v_bits v_product(v_bits a, v_bits b) { return (v_bits)_mm256_mul_epu32((__m256i)a, (__m256i)b); }
 
-V_INLINE void v_turn(vec *x)
+V_INLINE void v_turn(const double *from, size_t step, vec *column)
 {
-  const __m256d a = _mm256_unpacklo_pd(x[0], x[1]), b = _mm256_unpackhi_pd(x[0], x[1]);
-  const __m256d c = _mm256_unpacklo_pd(x[2], x[3]), d = _mm256_unpackhi_pd(x[2], x[3]);
-  x[0] = _mm256_permute2f128_pd(a, c, 0x20);
-  x[1] = _mm256_permute2f128_pd(b, d, 0x20);
-  x[2] = _mm256_permute2f128_pd(a, c, 0x31);
-  x[3] = _mm256_permute2f128_pd(b, d, 0x31);
+  const __m256d a = v_load(from), b = v_load(from + step), c = v_load(from + 2 * step), d = v_load(from + 3 * step);
+  const __m256d ab = _mm256_unpacklo_pd(a, b), cd = _mm256_unpacklo_pd(c, d);
+  const __m256d ba = _mm256_unpackhi_pd(a, b), dc = _mm256_unpackhi_pd(c, d);
+  column[0] = _mm256_permute2f128_pd(ab, cd, 0x20);
+  column[1] = _mm256_permute2f128_pd(ba, dc, 0x20);
+  column[2] = _mm256_permute2f128_pd(ab, cd, 0x31);
+  column[3] = _mm256_permute2f128_pd(ba, dc, 0x31);
 }
 
 V_INLINE vec v_first(vec x, size_t n, vec y)
@@ -214,7 +245,7 @@ V_INLINE vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
 V_INLINE vec v_max(vec a, vec b) { return v_choose((v_bits)(a > b), a, b); }
 V_INLINE vec v_min(vec a, vec b) { return v_choose((v_bits)(a < b), a, b); }
 V_INLINE double v_sum(vec x) { return x[0] + x[1]; }
-V_INLINE int v_all_below(vec x, double limit) { return x[0] < limit && x[1] < limit; }
+V_INLINE int v_all_within(vec x, double limit) { return fabs(x[0]) < limit && fabs(x[1]) < limit; }
 #if LE_SIMD_X86
 V_INLINE vec v_sqrt(vec x) { return _mm_sqrt_pd(x); }
 V_INLINE v_bits v_product(v_bits a, v_bits b) { return (v_bits)_mm_mul_epu32((__m128i)a, (__m128i)b); }
@@ -223,11 +254,10 @@ V_INLINE vec v_sqrt(vec x) { return (vec){sqrt(x[0]), sqrt(x[1])}; }
 V_INLINE v_bits v_product(v_bits a, v_bits b) { return (a & 0xffffffff) * (b & 0xffffffff); }
 #endif
 
-V_INLINE void v_turn(vec *x)
+V_INLINE void v_turn(const double *from, size_t step, vec *column)
 {
-  const vec first = {x[0][0], x[1][0]}, second = {x[0][1], x[1][1]};
-  x[0] = first;
-  x[1] = second;
+  column[0] = (vec){from[0], from[step]};
+  column[1] = (vec){from[1], from[step + 1]};
 }
 
 V_INLINE vec v_first(vec x, size_t n, vec y)
@@ -270,11 +300,8 @@ V_INLINE vec v_scale(vec x, vec n)
 
 #if V_VARIANT == 2
 
-/* With n the multiple of 1/16 nearest to x / log 2,  e^x = 2^n e^r,  r = x - n log 2 in [-log(2) / 32, log(2) / 32]. Of 2^n the part
- * after the point is in a table that two registers hold, and e^r = 1 + r + r^2 q(r): q of degree 4 interpolates at the
- * zeros of a Chebyshev polynomial, within 3e-17 of e^r.
- * The two halves of log 2 make n times the first exact. */
-V_INLINE vec v_exp_down(vec x)
+/* 2^(k / 16), k from the four lowest bits of each lane. */
+V_INLINE vec v_table(vec k)
 {
   static const double sixteenth[] = {1,
                                      1.0442737824274138,
@@ -292,16 +319,36 @@ V_INLINE vec v_exp_down(vec x)
                                      1.7562521603732995,
                                      1.8340080864093424,
                                      1.9152065613971474};
+  return _mm512_permutex2var_pd(v_load(sixteenth), (__m512i)k, v_load(sixteenth + 8));
+}
+
+/* With n the multiple of 1/16 nearest to x / log 2,  e^x = 2^n e^r,  r = x - n log 2 in [-log(2) / 32, log(2) / 32]. Of 2^n the part
+ * after the point is in a table that two registers hold, and e^r = 1 + r + r^2 q(r): q of degree 4 interpolates at the
+ * zeros of a Chebyshev polynomial, within 3e-17 of e^r.
+ * The two halves of log 2 make n times the first exact. */
+V_INLINE vec v_exp_down(vec x)
+{
   const vec rounder = v_set(V_ROUNDER / 16);
   x = v_max(v_set(-750), x); /* not a number stays what it is */
   const vec rounded = v_fma(x, v_set(1.4426950408889634), rounder), n = rounded - rounder;
   const vec r = v_fnma(n, v_set(1.90821492927058770002e-10), v_fnma(n, v_set(6.93147180369123816490e-01), x));
-  const vec power = _mm512_permutex2var_pd(v_load(sixteenth), (__m512i)rounded, v_load(sixteenth + 8)); /* the index: four lowest bits */
-  const vec square = r * r;
+  const vec power = v_table(rounded), square = r * r;
   vec high = v_fma(v_set(0.008333449724528355), r, v_set(0.041666666664959766));
   const vec low = v_fma(v_set(0.16666666665301144), r, v_set(0.5));
   high = v_fma(v_set(0.0013889034377693012), square, high);
   return v_scale(v_fma(power, v_fma(v_fma(high, square, low), square, r), power), n); /* which takes whole powers of n */
+}
+
+/* The same with log 2 in one piece, q of degree 3, within 5.7e-15 of e^r, and nothing done for what is far away: a quarter of the
+ * operations are saved. */
+V_INLINE vec v_exp_near(vec x)
+{
+  const vec rounder = v_set(V_ROUNDER / 16);
+  const vec rounded = v_fma(x, v_set(1.4426950408889634), rounder), n = rounded - rounder;
+  const vec r = v_fnma(n, v_set(0.6931471805599453), x), power = v_table(rounded), square = r * r;
+  const vec high = v_fma(v_set(0.00833346294909859), r, v_set(0.041667573978852804));
+  const vec low = v_fma(v_set(0.1666666666478505), r, v_set(0.4999999998682864));
+  return v_scale(v_fma(power, v_fma(v_fma(high, square, low), square, r), power), n);
 }
 
 #else
@@ -330,6 +377,9 @@ V_INLINE vec v_exp_down(vec x)
 
 /* Beyond the limits results are infinite or zero. */
 V_INLINE vec v_exp(vec x) { return v_exp_down(v_min(v_set(710), x)); }
+#if V_VARIANT != 2
+V_INLINE vec v_exp_near(vec x) { return v_exp(x); }
+#endif
 
 /* x = 2^n m with m in [sqrt(1/2), sqrt(2)), and with s = f / (2 + f), f = m - 1,
  * log m = 2 artanh s = f - f^2 / 2 + s (f^2 / 2 + R(s^2)): the approximation and its arrangement are those of fdlibm. */
@@ -361,6 +411,7 @@ typedef uint64_t v_bits;
 
 V_INLINE vec v_load(const double *from) { return *from; }
 V_INLINE void v_store(double *to, vec x) { *to = x; }
+V_INLINE vec v_hold(vec x) { return x; }
 V_INLINE vec v_load_first(const double *from, size_t n) { return n > 0 ? *from : 0; }
 V_INLINE void v_store_first(double *to, size_t n, vec x)
 {
@@ -372,14 +423,19 @@ V_INLINE vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
 V_INLINE vec v_max(vec a, vec b) { return a > b ? a : b; }
 V_INLINE vec v_min(vec a, vec b) { return a < b ? a : b; }
 V_INLINE double v_sum(vec x) { return x; }
-V_INLINE int v_all_below(vec x, double limit) { return x < limit; }
-V_INLINE void v_turn(vec *x) { (void)x; }
+V_INLINE int v_all_within(vec x, double limit) { return fabs(x) < limit; }
+V_INLINE void v_turn(const double *from, size_t step, vec *column)
+{
+  (void)step;
+  *column = *from;
+}
 V_INLINE vec v_first(vec x, size_t n, vec y) { return n > 0 ? x : y; }
 V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y) { return a == b ? x : y; }
 V_INLINE vec v_if_less(vec a, vec b, vec x, vec y) { return a < b ? x : y; }
 V_INLINE vec v_inverse(vec x) { return 1 / x; }
 V_INLINE vec v_exp(vec x) { return exp(x); }
 V_INLINE vec v_exp_down(vec x) { return exp(x); }
+V_INLINE vec v_exp_near(vec x) { return exp(x); }
 V_INLINE vec v_log(vec x) { return log(x); }
 V_INLINE vec v_sqrt(vec x) { return sqrt(x); }
 V_INLINE v_bits v_load_bits(const uint64_t *from) { return *from; }
@@ -389,4 +445,14 @@ V_INLINE vec v_unit(v_bits x) { return ((double)(x >> 12) + 0.5) * (1.0 / 450359
 V_INLINE vec v_flip(vec x, v_bits sign) { return sign >> 63 ? -x : x; }
 V_INLINE vec v_choose(v_bits mask, vec x, vec y) { return mask ? x : y; }
 
+#endif
+
+#if V_VARIANT != 2
+V_INLINE void v_add_sums(double *to, size_t n, vec a, vec b, vec c, vec d)
+{
+  to[0] += v_sum(a);
+  if (n > 1) to[1] += v_sum(b);
+  if (n > 2) to[2] += v_sum(c);
+  if (n > 3) to[3] += v_sum(d);
+}
 #endif

@@ -2,7 +2,8 @@
 #undef V_SUFFIX
 #undef V_VARIANT
 #undef V_LANES
-#undef V_EACH_LANE
+#undef V_SQUARE
+#undef V_EACH_COLUMN
 #undef V_INLINE
 #undef V_KERNEL
 #undef V_GNU

@@ -192,9 +192,6 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 /* What is kept for several tiles at once should fit in the nearest caches: shares, and slopes with excesses. */
 enum { SHARES_MOST = 4096, SLOPES_MOST = 16384 };
 
-/* What a pass over rows is for. */
-enum { VALUES = 1u << 0, SHARES = 1u << 1 };
-
 typedef struct workspace {
   size_t n, p, components;
   size_t together;   /* tiles whose shares, and whatever comes of them, are kept */
@@ -230,8 +227,9 @@ static size_t rows_between(const workspace *w, size_t t)
 
 typedef struct kernels {
   double (*log_lik)(const workspace *w);
-  double (*log_lik_moments)(const workspace *w, unsigned wanted);
-  void (*add_tiles)(const workspace *w, size_t from, unsigned wanted, double *lanes);
+  double (*log_lik_moments)(const workspace *w);
+  void (*moments_alone)(const workspace *w);
+  void (*add_values)(const workspace *w, size_t from, int shares, double *lanes);
   void (*add_moments)(const workspace *w, size_t from);
   void (*derive)(const workspace *w, size_t from);
   void (*pair)(const workspace *w, size_t from, size_t k, size_t l);
@@ -240,8 +238,8 @@ typedef struct kernels {
 
 #define KERNELS(variant)                                                                               \
   {                                                                                                    \
-    log_lik_##variant, log_lik_moments_##variant, add_tiles_##variant, add_moments_##variant,          \
-      derive_##variant, pair_##variant, each_##variant                                                 \
+    log_lik_##variant, log_lik_moments_##variant, moments_alone_##variant, add_values_##variant,       \
+      add_moments_##variant, derive_##variant, pair_##variant, each_##variant                          \
   }
 
 static const kernels *kernels_of(const mixture *model)
@@ -380,8 +378,8 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
   for (size_t i = 0; i < m; i++) {
     prepare(model, theta + i * d, &w);
     clear_moments(model, &w);
-    const double sum = kernels_of(model)->log_lik_moments(&w, value ? VALUES | SHARES : SHARES);
-    if (value) add_value(sum, &value[i]);
+    if (value) add_value(kernels_of(model)->log_lik_moments(&w), &value[i]);
+    else kernels_of(model)->moments_alone(&w);
     finish_moments(model, &w);
     add_gradient(model, rows->n, &w, grad + i * d);
   }
@@ -460,7 +458,7 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
   prepare(model, theta, &w);
   clear_moments(model, &w);
   for (size_t t = 0; t < tiles_of(rows->n); t += w.together) {
-    kernel->add_tiles(&w, t, VALUES | SHARES, lanes);
+    kernel->add_values(&w, t, 1, lanes);
     kernel->add_moments(&w, t);
     kernel->derive(&w, t);
     for (size_t k = 0; k < model->components; k++)
@@ -491,7 +489,7 @@ static le_status information(const void *self, const double *theta, const le_row
   const double s = model->mean_scale;
   prepare(model, theta, &w);
   clear_moments(model, &w);
-  const double value = kernels_of(model)->log_lik_moments(&w, VALUES | SHARES);
+  const double value = kernels_of(model)->log_lik_moments(&w);
   for (size_t a = 0; a < model->components * p; a++) {
     double count = w.moments[a / p * moments_of(model)], st = w.st[a];
     add_local(model, a, s * s * count, 0.5 * s * st * count, 0.25 * (2 + st * st) * count, info);

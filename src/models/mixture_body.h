@@ -17,9 +17,8 @@
   const vec z##j = v_fma(rate##j, v_load(y + j * TILE + at), minus##j), weighted##j = share * z##j;    \
   first##j = v_fma(share, z##j, first##j);                                                             \
   second##j = v_fma(weighted##j, z##j, second##j);
-#define SUM_MOMENTS(q, j)                                                                              \
-  moments[1 + 2 * j] += v_sum(first##j);                                                               \
-  moments[2 + 2 * j] += v_sum(second##j);
+#define SUM_MOMENTS_1 v_add_sums(moments + 1, 2, first0, second0, v_set(0), v_set(0));
+#define SUM_MOMENTS_2 v_add_sums(moments + 1, 4, first0, second0, first1, second1);
 
 /* For rows of tiles [from, from + together) and component a / p, whose dimension a % p is the first of the J. */
 #define DEFINE_MOMENTS(J)                                                                              \
@@ -37,7 +36,7 @@
         ALONG(J, ADD_MOMENTS)                                                                          \
       }                                                                                                \
     }                                                                                                  \
-    ALONG(J, SUM_MOMENTS)                                                                              \
+    SUM_MOMENTS_##J                                                                                    \
     *count = v_sum(sum);                                                                               \
   }
 
@@ -78,41 +77,80 @@ V_INLINE void V(compare)(const workspace *w, size_t rows, double *share, vec *to
   *sum = v_first(total, rows, v_set(1));
 }
 
-/* Of the tiles kept from `from` on: VALUES adds their log-likelihood to the partial sums in `lanes`, SHARES leaves responsibilities in
- * w->share, which are zero in rows that nothing can explain and in those that only fill the tile. What waits for the
- * exponentials is a loop of its own: a division behind each sum would hold them up. */
-V_KERNEL void V(add_tiles)(const workspace *w, size_t from, unsigned wanted, double *lanes)
+/* Of tile t, whose components begin at `tile`: adds its log-likelihood to the partial sums in `value`, unless that is NULL, and leaves
+ * responsibilities there, if `shares`, which are zero in rows that nothing can explain and in those that only fill the tile. What
+ * waits for the exponentials is a loop of its own: a division behind each sum would hold them up. */
+V_INLINE void V(weigh)(const workspace *w, size_t t, double *tile, vec *value, int shares)
 {
-  vec total = v_load(lanes);
+  const size_t here = rows_in_tile(w->n, t), components = w->components;
+  double sums[TILE];
+  vec product = v_set(1), tops = v_set(0);
+  V(densities)(w, t, tile);
+  for (size_t at = 0; at < here; at += V_LANES) {
+    vec top, sum;
+    V(compare)(w, here - at, tile + at, &top, &sum);
+    tops = tops + top;
+    product = product * sum;
+    v_store(sums + at, sum);
+  }
+  for (size_t at = 0; at < here && shares; at += V_LANES) {
+    const vec sum = v_load(sums + at);
+    const vec inverse = v_first(v_inverse(v_if_less(v_set(0), sum, sum, v_set(1))), here - at, v_set(0));
+    for (size_t k = 0; k < components; k++) v_store(tile + k * TILE + at, v_load(tile + k * TILE + at) * inverse);
+  }
+  if (value) *value = *value + (tops + v_log(product));
+}
+
+/* Of tiles kept from `from` on. */
+V_KERNEL void V(add_values)(const workspace *w, size_t from, int shares, double *lanes)
+{
+  vec value = v_load(lanes);
+  for (size_t t = from; t < last_tile(w, from); t++) V(weigh)(w, t, w->share + (t - from) * w->components * TILE, &value, shares);
+  v_store(lanes, value);
+}
+
+#define NO_SUM(q, r) vec total##r = v_set(0);
+#define ADD_DENSITY(q, r)                                                      \
+  const vec e##r = v_exp_near(v_load(tile + k * TILE + at + r * V_LANES));     \
+  v_store(tile + k * TILE + at + r * V_LANES, e##r);                           \
+  total##r = total##r + e##r;
+#define KEEP_TOTAL(q, r) v_store(sums + at + r * V_LANES, total##r);
+#define INVERT_TOTAL(q, r)                                                     \
+  const vec inverse##r = v_inverse(v_load(sums + at + r * V_LANES));           \
+  outside = outside + (v_load(sums + at + r * V_LANES) + inverse##r);          \
+  const vec factor##r = v_first(inverse##r, here > at + r * V_LANES ? here - (at + r * V_LANES) : 0, v_set(0));
+#define TO_SHARE(q, r)                                                         \
+  v_store(tile + k * TILE + at + r * V_LANES, v_load(tile + k * TILE + at + r * V_LANES) * factor##r);
+
+/* The responsibilities alone. As long as no sum of densities is very small or large the largest need not be taken off first. */
+V_KERNEL void V(add_shares)(const workspace *w, size_t from)
+{
   for (size_t t = from; t < last_tile(w, from); t++) {
     const size_t here = rows_in_tile(w->n, t), components = w->components;
-    double *tile = w->share + (t - from) * components * TILE;
-    double sums[TILE];
-    vec product = v_set(1);
+    double *tile = w->share + (t - from) * components * TILE, sums[TILE];
+    vec outside = v_set(0);
     V(densities)(w, t, tile);
-    for (size_t at = 0; at < here; at += V_LANES) {
-      vec top, sum;
-      V(compare)(w, here - at, tile + at, &top, &sum);
-      if (wanted & VALUES) {
-        total = total + top;
-        product = product * sum;
+    for (size_t at = 0; at < here; at += 2 * V_LANES) {
+      ALONG(2, NO_SUM)
+      for (size_t k = 0; k < components; k++) {
+        ALONG(2, ADD_DENSITY)
       }
-      v_store(sums + at, sum);
+      ALONG(2, KEEP_TOTAL)
     }
-    for (size_t at = 0; at < here && (wanted & SHARES); at += V_LANES) {
-      const vec sum = v_load(sums + at);
-      const vec inverse = v_first(v_inverse(v_if_less(v_set(0), sum, sum, v_set(1))), here - at, v_set(0));
-      for (size_t k = 0; k < components; k++) v_store(tile + k * TILE + at, v_load(tile + k * TILE + at) * inverse);
+    for (size_t at = 0; at < here; at += 2 * V_LANES) {
+      ALONG(2, INVERT_TOTAL)
+      for (size_t k = 0; k < components; k++) {
+        ALONG(2, TO_SHARE)
+      }
     }
-    if (wanted & VALUES) total = total + v_log(product);
+    if (!v_all_within(outside, LARGEST_SUM)) V(weigh)(w, t, tile, NULL, 1);
   }
-  v_store(lanes, total);
 }
 
 V_KERNEL double V(log_lik)(const workspace *w)
 {
   double lanes[LANES] = {0};
-  for (size_t t = 0; t < tiles_of(w->n); t += w->together) V(add_tiles)(w, t, VALUES, lanes);
+  for (size_t t = 0; t < tiles_of(w->n); t += w->together) V(add_values)(w, t, 0, lanes);
   return v_sum(v_load(lanes));
 }
 
@@ -128,15 +166,22 @@ V_KERNEL void V(add_moments)(const workspace *w, size_t from)
   }
 }
 
-/* The value is 0 where only SHARES are wanted. */
-V_KERNEL double V(log_lik_moments)(const workspace *w, unsigned wanted)
+V_KERNEL double V(log_lik_moments)(const workspace *w)
 {
   double lanes[LANES] = {0};
   for (size_t t = 0; t < tiles_of(w->n); t += w->together) {
-    V(add_tiles)(w, t, wanted, lanes);
+    V(add_values)(w, t, 1, lanes);
     V(add_moments)(w, t);
   }
   return v_sum(v_load(lanes));
+}
+
+V_KERNEL void V(moments_alone)(const workspace *w)
+{
+  for (size_t t = 0; t < tiles_of(w->n); t += w->together) {
+    V(add_shares)(w, t);
+    V(add_moments)(w, t);
+  }
 }
 
 /* The slopes and excesses of the rows kept from tile `from` on, whose responsibilities are there: see log_lik_hess. */

@@ -22,7 +22,7 @@
 /* ---- combinations: s_qr belongs to column q and the r-th vector of rows ---- */
 #define START_ZERO(q, r) vec s##q##r = v_set(0);
 #define START_FROM(q, r) vec s##q##r = v_load(from + at + r * V_LANES);
-#define LOAD_X(q, r) const vec x##r = v_load(x + j * TILE + at + r * V_LANES);
+#define LOAD_X(q, r) const vec x##r = v_hold(v_load(x + j * TILE + at + r * V_LANES));
 #define LOAD_WEIGHT(q, r) const vec w##q = v_set(weight[q * p + j]);
 #define PLUS(q, r) s##q##r = v_fma(w##q, x##r, s##q##r);
 #define MINUS(q, r) s##q##r = v_fnma(w##q, x##r, s##q##r);
@@ -62,9 +62,12 @@
 
 /* ---- sums of products: s_qj belongs to column q of a and column j of b ---- */
 #define LOAD_A(q, j) const vec a##q = v_load(a + q * TILE + at);
-#define LOAD_B(q, j) const vec b##j = v_load(b + j * TILE + at);
+#define LOAD_B(q, j) const vec b##j = v_hold(v_load(b + j * TILE + at));
 #define ADD_PRODUCT(q, j) s##q##j = v_fma(a##q, b##j, s##q##j);
-#define SUM_UP(q, j) out[q * stride + j] += v_sum(s##q##j);
+#define SUM_UP_1(q, r) v_add_sums(out + q * stride, 1, s##q##0, v_set(0), v_set(0), v_set(0));
+#define SUM_UP_2(q, r) v_add_sums(out + q * stride, 2, s##q##0, s##q##1, v_set(0), v_set(0));
+#define SUM_UP_3(q, r) v_add_sums(out + q * stride, 3, s##q##0, s##q##1, s##q##2, v_set(0));
+#define SUM_UP_4(q, r) v_add_sums(out + q * stride, 4, s##q##0, s##q##1, s##q##2, s##q##3);
 
 /* out[q * stride + j] += sum over the rows of a_q b_j, for Q columns of a and J columns of b; from one tile to the next it is
  * a_step and b_step. */
@@ -79,7 +82,7 @@
         ALL(Q, 1, LOAD_A) ALONG(J, LOAD_B) ALL(Q, J, ADD_PRODUCT)                                      \
       }                                                                                                \
     }                                                                                                  \
-    ALL(Q, J, SUM_UP)                                                                                  \
+    ALL(Q, 1, SUM_UP_##J)                                                                              \
   }
 #define DEFINE_CROSSES(J) DEFINE_CROSS(1, J) DEFINE_CROSS(2, J) DEFINE_CROSS(3, J) DEFINE_CROSS(4, J)
 

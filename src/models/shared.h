@@ -14,6 +14,7 @@
 
 #define HALF_LOG_2PI 0.91893853320467274178
 #define MOST_COVARIATES 100000
+#define LARGEST_SUM 1e300 /* of exps, whose inverse is not too small to be normal */
 
 /* ---- settings: each returns 0 and leaves a sentence where the setting is not what it must be ---- */
 

@@ -97,9 +97,6 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 
 typedef enum shares { NONE, PROBABILITIES, SLOPES } shares;
 
-/* Up to here a sum of exps has an inverse that is not too small to be normal. */
-#define LARGEST_SUM 1e300
-
 /* Shares of as many tiles are kept at once as fit in the nearest cache; of one at the least. */
 enum { SHARES_MOST = 4096 };
 

@@ -103,7 +103,7 @@ V_KERNEL double V(log_lik_grad)(const workspace *w, const double *theta)
   for (size_t k = 0; k < free; k++) top##r = v_max(v_load(share + k * TILE + r * V_LANES), top##r);              \
   total##r = v_exp_down(v_set(0) - top##r);
 #define FAR_EXP(q, r) const vec e##r = v_exp_down(v_load(share + k * TILE + r * V_LANES) - top##r);
-#define NEAR_EXP(q, r) const vec e##r = v_exp(v_load(share + k * TILE + r * V_LANES));
+#define NEAR_EXP(q, r) const vec e##r = v_exp_near(v_load(share + k * TILE + r * V_LANES));
 #define ADD_EXP(q, r)                            \
   v_store(share + k * TILE + r * V_LANES, e##r); \
   total##r = total##r + e##r;
@@ -116,7 +116,7 @@ V_INLINE vec V(near_exponentials)(size_t free, double *share, double *sums)
     ALONG(2, NEAR_EXP) ALONG(2, ADD_EXP)
   }
   ALONG(2, KEEP_SUM)
-  return v_max(total0, total1);
+  return total0 + total1;
 }
 
 V_INLINE void V(far_exponentials)(size_t free, double *share, double *sums)
@@ -142,9 +142,9 @@ V_INLINE void V(free_slopes)(const workspace *w, size_t from, size_t to)
     const double *label = w->x + (t * (w->p + 1) + w->p) * TILE;
     double *tile = w->share + (t - from) * free * TILE, sums[TILE];
     V(logits)(w, free, w->free, t, tile);
-    vec most = v_set(0);
-    for (size_t at = 0; at < here; at += 2 * V_LANES) most = v_max(V(near_exponentials)(free, tile + at, sums + at), most);
-    if (!v_all_below(most, LARGEST_SUM)) {
+    vec outside = v_set(0); /* a sum keeps what is not a number, as a maximum would not */
+    for (size_t at = 0; at < here; at += 2 * V_LANES) outside = outside + V(near_exponentials)(free, tile + at, sums + at);
+    if (!v_all_within(outside, LARGEST_SUM)) {
       V(logits)(w, free, w->free, t, tile);
       for (size_t at = 0; at < here; at += 2 * V_LANES) V(far_exponentials)(free, tile + at, sums + at);
     }

@@ -148,6 +148,28 @@ test_that("gradients without values are those that come with them, under every v
   })
 })
 
+test_that("gradients alone are exact where differences of logits are beyond all exponentials", {
+  model <- softmax_model(1, 4)
+  rows <- rbind(1, rep(0:3, 40))
+  each_variant(function(variant) for (size in c(800, 1e13, 1e100, 1e300)) for (best in 1:4) {
+    theta <- -size * ((1:4) != best) * (1:4 / 4)
+    found <- ask(with_variant(model, variant), "log_lik_grad_alone", matrix(theta), rows)
+    expect_lt(max(abs(found - (40 - 160 * (1:4 == best)))), 1e-12, label = paste(variant, size, best))
+  })
+})
+
+test_that("gradients alone are right of rows that are far from all components", {
+  model <- mixture_model(5, 2)
+  theta <- prior_draws(model, 4, 3)
+  rows <- some_rows(model, 130, theta[, 1], 4)
+  each_variant(function(variant) for (far in list(1e2, 1e6, 1e100, c(1, 1e4), c(rep(1, 60), 1e200))) {
+    model <- with_variant(model, variant)
+    away <- rows * rep(rep_len(far, 130), each = 2)
+    expected <- ask(model, "log_lik_grad", theta, away)$gradient
+    expect_lt(max(abs(ask(model, "log_lik_grad_alone", theta, away) - expected)), 1e-12 * max(abs(expected)), label = variant)
+  })
+})
+
 test_that("LOGEVIDENCE_SIMD lowers the variant, and says so where it cannot", {
   skip_on_cran()
   used <- function(wish) {
