@@ -71,7 +71,7 @@ const gsl_rng_type *const le_rng_philox = &philox_type;
 /* ---- many at once ---- */
 
 enum { BLOCKS = 64 };
-enum { THREADS_LEAST = 4000 }; /* numbers that are worth waking threads for */
+enum { THREADS_LEAST = 1500 }; /* numbers that are worth waking threads for */
 
 typedef struct functions {
   void (*uniform_pairs)(size_t n, const uint64_t *counter, size_t stride, uint64_t key, double *one, double *two);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { STRETCH = 32 };
+enum { AHEAD = 32, AT_ONCE = 256, PART = 4 };
 
 static le_status reserve(le_store *store, size_t rows)
 {
@@ -24,36 +24,36 @@ static le_status reserve(le_store *store, size_t rows)
   return LE_OK;
 }
 
-/* The partners of rows [from, from + count), each among the rows up to its own, are on their way from memory. */
-static void choose_partners(const double *values, size_t from, size_t count, size_t width, const gsl_rng *rng, size_t *partner)
+static void exchange(double *one, double *other, size_t width)
 {
-  double uniform[STRETCH];
-  le_uniforms(rng, count, uniform);
-  for (size_t k = 0; k < count; k++) {
-    partner[k] = (size_t)(uniform[k] * (double)(from + k + 1));
-    if (partner[k] > from + k) partner[k] = from + k;
-    le_prefetch(values + partner[k] * width, width * sizeof(double));
+  size_t j = 0;
+  if (one == other) return;
+  for (; j + PART <= width; j += PART) { /* which compilers do by vectors */
+    double part[PART];
+    memcpy(part, one + j, sizeof part);
+    memcpy(one + j, other + j, sizeof part);
+    memcpy(other + j, part, sizeof part);
+  }
+  for (; j < width; j++) {
+    const double own = one[j];
+    one[j] = other[j];
+    other[j] = own;
   }
 }
 
-/* Fisher and Yates, from the inside out: with rows [0, from) in a random order before, [0, to) are afterwards. While a stretch is
- * exchanged with its partners, those of the next are under way. */
+/* Fisher and Yates, from the inside out: with rows [0, from) in a random order before, [0, to) are afterwards. Each row's partner
+ * is chosen AHEAD rows before its turn, and is on its way from memory meanwhile. */
 static void mix(double *values, size_t from, size_t to, size_t width, const gsl_rng *rng)
 {
-  size_t partner[2][STRETCH], count = to - from < STRETCH ? to - from : STRETCH;
-  choose_partners(values, from, count, width, rng, partner[0]);
-  for (int now = 0; from < to; now = !now) {
-    const size_t next = from + count, left = to - next < STRETCH ? to - next : STRETCH;
-    choose_partners(values, next, left, width, rng, partner[!now]);
-    for (; from < next; from++) {
-      double *one = values + from * width, *other = values + partner[now][count - (next - from)] * width;
-      for (size_t j = 0; j < width; j++) {
-        const double own = one[j];
-        one[j] = other[j];
-        other[j] = own;
-      }
-    }
-    count = left;
+  double uniform[AT_ONCE];
+  size_t partner[AHEAD];
+  for (size_t k = 0; k < to - from + AHEAD; k++) {
+    if (k >= AHEAD) exchange(values + (from + k - AHEAD) * width, values + partner[k % AHEAD] * width, width);
+    if (k >= to - from) continue;
+    if (k % AT_ONCE == 0) le_uniforms(rng, to - from - k < AT_ONCE ? to - from - k : AT_ONCE, uniform);
+    const size_t place = (size_t)(uniform[k % AT_ONCE] * (double)(from + k + 1));
+    partner[k % AHEAD] = place < from + k ? place : from + k;
+    le_prefetch(values + partner[k % AHEAD] * width, width * sizeof(double));
   }
 }
 

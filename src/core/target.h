@@ -89,7 +89,7 @@ le_status le_target_density_grad(le_target *target, size_t m, const double *thet
 le_status le_target_gradient(le_target *target, size_t m, const double *theta, double *grad);
 
 /* Particles x multiplications below which threads cost more than they save: waking them takes about as long as this. */
-enum { LE_TARGET_THREADS_LEAST = 100000 };
+enum { LE_TARGET_THREADS_LEAST = 40000 };
 
 /* As many as a loop over m particles is worth, none of which waits for another. */
 static inline int le_target_threads(const le_target *target, size_t m, size_t multiplications)
