@@ -4,6 +4,7 @@
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_linalg.h>
 #include <math.h>
+#include <string.h>
 
 #define VECTOR_BODY "base/linalg_body.h"
 #include "base/variants.h"
@@ -28,19 +29,6 @@ double le_cholesky_half_log_det(const double *factor, size_t d)
   return sum;
 }
 
-void le_lower_inverse(const double *factor, size_t d, double *inverse)
-{
-  for (size_t j = 0; j < d; j++) {
-    for (size_t i = 0; i < j; i++) inverse[i * d + j] = 0;
-    inverse[j * d + j] = 1 / factor[j * d + j];
-    for (size_t i = j + 1; i < d; i++) {
-      double sum = 0;
-      for (size_t k = j; k < i; k++) sum += factor[i * d + k] * inverse[k * d + j];
-      inverse[i * d + j] = -sum / factor[i * d + i];
-    }
-  }
-}
-
 void le_cholesky_solve(const double *factor, size_t d, double *x)
 {
   for (size_t i = 0; i < d; i++) {
@@ -57,22 +45,29 @@ void le_cholesky_solve(const double *factor, size_t d, double *x)
 
 typedef struct functions {
   double (*dot)(const double *x, const double *y, size_t d);
-  void (*matvec)(const double *a, size_t d, const double *x, double *y);
-  void (*lower_transpose_matvec)(const double *lower, size_t d, const double *x, double *y);
-  void (*upper_transpose_matvec)(const double *upper, size_t d, const double *x, double *y);
+  void (*add_scaled)(size_t n, double factor, const double *x, double *y);
+  void (*add_symmetric_matvec)(const double *a, size_t d, const double *x, double *y);
+  void (*add_lower_transpose_matvec)(const double *lower, size_t d, size_t n, const double *x, double *y);
+  void (*add_upper_transpose_matvec)(const double *upper, size_t d, const double *x, double *y);
 } functions;
 
 #define FUNCTIONS(variant)                                                                             \
   {                                                                                                    \
-    dot_##variant, matvec_##variant, lower_transpose_matvec_##variant, upper_transpose_matvec_##variant \
+    dot_##variant, add_scaled_##variant, add_symmetric_matvec_##variant,                               \
+      add_lower_transpose_matvec_##variant, add_upper_transpose_matvec_##variant                       \
   }
 static const functions table[] = TABLES(FUNCTIONS);
 
 double le_dot(const double *x, const double *y, size_t d) { return table[le_simd_level()].dot(x, y, d); }
 
-void le_matvec(const double *a, size_t d, const double *x, double *y)
+void le_add_scaled(size_t n, double factor, const double *x, double *y)
 {
-  table[le_simd_level()].matvec(a, d, x, y);
+  table[le_simd_level()].add_scaled(n, factor, x, y);
+}
+
+void le_add_symmetric_matvec(const double *a, size_t d, const double *x, double *y)
+{
+  table[le_simd_level()].add_symmetric_matvec(a, d, x, y);
 }
 
 void le_lower_matvec(const double *lower, size_t d, const double *x, double *y)
@@ -82,16 +77,31 @@ void le_lower_matvec(const double *lower, size_t d, const double *x, double *y)
 
 void le_lower_transpose_matvec(const double *lower, size_t d, const double *x, double *y)
 {
-  table[le_simd_level()].lower_transpose_matvec(lower, d, x, y);
-}
-
-double le_quadratic_form(const double *a, size_t d, const double *x, double *work)
-{
-  le_matvec(a, d, x, work);
-  return le_dot(x, work, d);
+  memset(y, 0, d * sizeof(double));
+  table[le_simd_level()].add_lower_transpose_matvec(lower, d, d, x, y);
 }
 
 void le_upper_transpose_matvec(const double *upper, size_t d, const double *x, double *y)
 {
-  table[le_simd_level()].upper_transpose_matvec(upper, d, x, y);
+  memset(y, 0, d * sizeof(double));
+  table[le_simd_level()].add_upper_transpose_matvec(upper, d, x, y);
+}
+
+double le_quadratic_form(const double *a, size_t d, const double *x, double *work)
+{
+  memset(work, 0, d * sizeof(double));
+  le_add_symmetric_matvec(a, d, x, work);
+  return le_dot(x, work, d);
+}
+
+/* Row by row: those above, times the factor's own row, are what the diagonal entry times the row must take away. */
+void le_lower_inverse(const double *factor, size_t d, double *inverse)
+{
+  memset(inverse, 0, d * d * sizeof(double));
+  for (size_t i = 0; i < d; i++) {
+    double *row = inverse + i * d;
+    table[le_simd_level()].add_lower_transpose_matvec(inverse, d, i, factor + i * d, row);
+    for (size_t j = 0; j < i; j++) row[j] /= -factor[i * d + i];
+    row[i] = 1 / factor[i * d + i];
+  }
 }

@@ -12,13 +12,15 @@ double le_cholesky_half_log_det(const double *factor, size_t d);
 void le_lower_inverse(const double *factor, size_t d, double *inverse);
 /* x -> (L L')^-1 x */
 void le_cholesky_solve(const double *factor, size_t d, double *x);
-/* y = A x for a full matrix; y = L x and y = L' x for a lower triangular one, whose upper half is cleared. */
-void le_matvec(const double *a, size_t d, const double *x, double *y);
+/* y += A x for a symmetric matrix, both halves there; y = L x and y = L' x for a lower triangular one, whose upper half is cleared. */
+void le_add_symmetric_matvec(const double *a, size_t d, const double *x, double *y);
 void le_lower_matvec(const double *lower, size_t d, const double *x, double *y);
 void le_lower_transpose_matvec(const double *lower, size_t d, const double *x, double *y);
 /* The same product L x from U = L', many columns at a time: faster. */
 void le_upper_transpose_matvec(const double *upper, size_t d, const double *x, double *y);
 double le_dot(const double *x, const double *y, size_t d);
+/* y += factor x, n numbers */
+void le_add_scaled(size_t n, double factor, const double *x, double *y);
 /* x' A x */
 double le_quadratic_form(const double *a, size_t d, const double *x, double *work);
 

@@ -12,37 +12,40 @@ V_KERNEL double V(dot)(const double *x, const double *y, size_t d)
   return v_sum(one + two);
 }
 
-V_KERNEL void V(matvec)(const double *a, size_t d, const double *x, double *y)
+/* y += factor x */
+V_KERNEL void V(add_scaled)(size_t n, double factor, const double *x, double *y)
 {
-  for (size_t i = 0; i < d; i++) y[i] = V(dot)(a + i * d, x, d);
+  const vec times = v_set(factor);
+  size_t j = 0;
+  for (; j + V_LANES <= n; j += V_LANES) v_store(y + j, v_fma(times, v_load(x + j), v_load(y + j)));
+  if (j < n) v_store_first(y + j, n - j, v_fma(times, v_load_first(x + j, n - j), v_load_first(y + j, n - j)));
 }
 
-/* Both a vector of columns at a time; on the other side of the diagonal stand zeros. */
-V_KERNEL void V(lower_transpose_matvec)(const double *lower, size_t d, const double *x, double *y)
+/* y += sum of x[i] a[i] over rows from i up to end, all of d numbers from one to the next, of which n count, a vector's at most. */
+V_INLINE void V(add_rows)(const double *a, size_t d, size_t n, size_t i, size_t end, const double *x, double *y)
 {
-  for (size_t j = 0; j < d; j += V_LANES) {
-    vec one = v_set(0), two = v_set(0);
-    size_t i = j;
-    for (; i + 2 <= d; i += 2) {
-      one = v_fma(v_set(x[i]), v_load_first(lower + i * d + j, d - j), one);
-      two = v_fma(v_set(x[i + 1]), v_load_first(lower + (i + 1) * d + j, d - j), two);
-    }
-    if (i < d) one = v_fma(v_set(x[i]), v_load_first(lower + i * d + j, d - j), one);
-    v_store_first(y + j, d - j, one + two);
+  vec one = v_load_first(y, n), two = v_set(0);
+  for (; i + 2 <= end; i += 2) {
+    one = v_fma(v_set(x[i]), v_load_first(a + i * d, n), one);
+    two = v_fma(v_set(x[i + 1]), v_load_first(a + (i + 1) * d, n), two);
   }
+  if (i < end) one = v_fma(v_set(x[i]), v_load_first(a + i * d, n), one);
+  v_store_first(y, n, one + two);
 }
 
-V_KERNEL void V(upper_transpose_matvec)(const double *upper, size_t d, const double *x, double *y)
+/* All a vector of columns at a time: of a symmetric matrix they are rows, and on one side of a triangular one's diagonal stand zeros. */
+V_KERNEL void V(add_symmetric_matvec)(const double *a, size_t d, const double *x, double *y)
 {
-  for (size_t j = 0; j < d; j += V_LANES) {
-    vec one = v_set(0), two = v_set(0);
-    const size_t end = j + V_LANES < d ? j + V_LANES : d;
-    size_t i = 0;
-    for (; i + 2 <= end; i += 2) {
-      one = v_fma(v_set(x[i]), v_load_first(upper + i * d + j, d - j), one);
-      two = v_fma(v_set(x[i + 1]), v_load_first(upper + (i + 1) * d + j, d - j), two);
-    }
-    if (i < end) one = v_fma(v_set(x[i]), v_load_first(upper + i * d + j, d - j), one);
-    v_store_first(y + j, d - j, one + two);
-  }
+  for (size_t j = 0; j < d; j += V_LANES) V(add_rows)(a + j, d, d - j, 0, d, x, y + j);
+}
+
+/* Of the first n rows and columns. */
+V_KERNEL void V(add_lower_transpose_matvec)(const double *lower, size_t d, size_t n, const double *x, double *y)
+{
+  for (size_t j = 0; j < n; j += V_LANES) V(add_rows)(lower + j, d, n - j, j, n, x, y + j);
+}
+
+V_KERNEL void V(add_upper_transpose_matvec)(const double *upper, size_t d, const double *x, double *y)
+{
+  for (size_t j = 0; j < d; j += V_LANES) V(add_rows)(upper + j, d, d - j, 0, j + V_LANES < d ? j + V_LANES : d, x, y + j);
 }

@@ -109,12 +109,12 @@ static le_status plain_estimate(le_gradient *gradient, le_target *target, size_t
   target->ops->log_prior_grad(target->model, m, theta, grad);
   if (target->chunk > 0 && target->lambda > 0) {
     LE_TRY(le_target_log_lik_grad(target, target->seen, target->seen + target->chunk, m, theta, NULL, target->grad));
-    for (size_t k = 0; k < m * d; k++) grad[k] += target->lambda * target->grad[k];
+    le_add_scaled(m * d, target->lambda, target->grad, grad);
   }
   const le_rows batch = draw_batch(gradient, target, 0);
   const double scale = (double)target->seen / (double)gradient->batch;
   LE_TRY(le_target_sums(target, &batch, m, theta, NULL, target->grad));
-  for (size_t k = 0; k < m * d; k++) grad[k] += scale * target->grad[k];
+  le_add_scaled(m * d, scale, target->grad, grad);
   return LE_OK;
 }
 
@@ -142,7 +142,7 @@ static le_status controlled_estimate(le_gradient *gradient, le_target *target, s
         LE_TRY(target->ops->log_lik_hess(target->model, gradient->anchor, &rows, gradient->batch_grad,
                                          gradient->batch_hess, target->scratch));
       }
-      for (size_t k = 0; k < d * d; k++) curvature[k] -= scale * gradient->batch_hess[k];
+      le_add_scaled(d * d, -scale, gradient->batch_hess, curvature);
     } else {
       LE_TRY(le_target_sums(target, &batch, 1, gradient->anchor, NULL, gradient->batch_grad));
     }
@@ -157,9 +157,10 @@ static le_status controlled_estimate(le_gradient *gradient, le_target *target, s
     double *g = grad + i * d, *shift = gradient->shift + i * d;
     if (gradient->second_order) {
       for (size_t j = 0; j < d; j++) shift[j] = theta[i * d + j] - gradient->anchor[j];
-      for (size_t j = 0; j < d; j++) g[j] += le_dot(curvature + j * d, shift, d);
+      le_add_symmetric_matvec(curvature, d, shift, g);
     }
-    for (size_t j = 0; j < d; j++) g[j] += total[j] + (remainder ? scale * target->grad[i * d + j] : 0);
+    le_add_scaled(d, 1, total, g);
+    if (remainder) le_add_scaled(d, scale, target->grad + i * d, g);
   }
   return LE_OK;
 }

@@ -2,6 +2,7 @@
  * Threads split the particles; the loop over a segment of rows is outside, so that an interrupt is noticed between segments. */
 #include "core/target.h"
 
+#include "base/linalg.h"
 #include "core/gradient.h"
 
 #include <math.h>
@@ -254,7 +255,7 @@ le_status le_target_density_grad(le_target *target, size_t m, const double *thet
     if (to == from || weight == 0) continue;
     LE_TRY(le_target_log_lik_grad(target, from, to, m, theta, value ? sum : NULL, sum_grad));
     for (size_t i = 0; i < m && value; i++) value[i] += weight * sum[i];
-    for (size_t k = 0; k < m * d; k++) grad[k] += weight * sum_grad[k];
+    le_add_scaled(m * d, weight, sum_grad, grad);
   }
   for (size_t i = 0; i < m && value; i++)
     if (isnan(value[i])) value[i] = -INFINITY;

@@ -688,8 +688,8 @@ static double curvature_step(walk *w)
   w->model->log_prior_grad(w->target.model, 1, g->anchor, mean);
   for (size_t j = 0; j < d; j++) mean[j] += g->grad[j] + lambda * g->chunk_grad[j];
   le_cholesky_solve(factor, d, mean);
-  le_matvec(g->chunk_hess, d, mean, grad);
-  for (size_t j = 0; j < d; j++) grad[j] += g->chunk_grad[j];
+  memcpy(grad, g->chunk_grad, d * sizeof(double));
+  le_add_symmetric_matvec(g->chunk_hess, d, mean, grad);
   memcpy(mean, grad, d * sizeof(double));
   le_cholesky_solve(factor, d, mean);
   double variance = le_dot(grad, mean, d);
