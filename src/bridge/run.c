@@ -197,12 +197,13 @@ SEXP ffi_fingerprint(SEXP matrix, SEXP row)
   const size_t width = Rf_isMatrix(matrix) ? (size_t)Rf_nrows(matrix) : 1, n = width ? (size_t)XLENGTH(matrix) / width : 0;
   const size_t only = (size_t)Rf_asInteger(row), first = only ? only - 1 : 0, last = only ? only : width;
   if (last > width) Rf_error("There is no such row.");
+  const double *value = REAL(matrix);
   uint64_t sum = 0;
   for (size_t r = 0; r < n; r++) {
     uint64_t print = last - first;
     for (size_t j = first; j < last; j++) {
       uint64_t word;
-      memcpy(&word, REAL(matrix) + r * width + j, sizeof word);
+      memcpy(&word, value + r * width + j, sizeof word);
       print = scrambled(print + word);
     }
     sum += print;

@@ -106,7 +106,7 @@ static le_rows draw_batch(const le_gradient *gradient, const le_target *target, 
 static le_status plain_estimate(le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad)
 {
   const size_t d = target->d;
-  target->ops->log_prior_grad(target->model, m, theta, grad);
+  le_target_prior(target, m, theta, NULL, grad);
   if (target->chunk > 0 && target->lambda > 0) {
     LE_TRY(le_target_log_lik_grad(target, target->seen, target->seen + target->chunk, m, theta, NULL, target->grad));
     le_add_scaled(m * d, target->lambda, target->grad, grad);
@@ -149,7 +149,7 @@ static le_status controlled_estimate(le_gradient *gradient, le_target *target, s
     for (size_t j = 0; j < d; j++) total[j] -= scale * gradient->batch_grad[j];
   }
 
-  target->ops->log_prior_grad(target->model, m, theta, grad);
+  le_target_prior(target, m, theta, NULL, grad);
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(le_target_threads(target, m, d * d)) schedule(static)
 #endif

@@ -184,6 +184,27 @@ int le_target_above_floor(const le_target *target, double log_lik)
   return gsl_rng_uniform(target->rng) > target->floor->tie;
 }
 
+enum { PRIOR_COST = 20 }; /* of a coordinate, in multiplications; an exp is most of it where there is one */
+
+void le_target_prior(const le_target *target, size_t m, const double *theta, double *value, double *grad)
+{
+  const size_t d = target->d;
+  if (target->flat) {
+    if (value) memset(value, 0, m * sizeof(double));
+    if (grad) memset(grad, 0, m * d * sizeof(double));
+    return;
+  }
+  const size_t threads = (size_t)le_target_threads(target, m, PRIOR_COST * d), tile = (m + threads - 1) / threads;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads((int)threads) schedule(static, 1) if (threads > 1)
+#endif
+  for (size_t t = 0; t < threads; t++) {
+    const size_t first = t * tile, count = first >= m ? 0 : first + tile < m ? tile : m - first;
+    if (value) target->ops->log_prior(target->model, count, theta + first * d, value + first);
+    if (grad) target->ops->log_prior_grad(target->model, count, theta + first * d, grad + first * d);
+  }
+}
+
 /* Inside the wall the density is that of prior and rows seen; the chunk, the dear part, is only asked about points that
  * the prior leaves above their level. */
 static le_status walled_density(le_target *target, size_t m, const double *theta, const double *level, double *value)
@@ -191,7 +212,7 @@ static le_status walled_density(le_target *target, size_t m, const double *theta
   const size_t d = target->d, to = target->seen + target->chunk;
   double *sum = target->work;
   size_t chosen = 0;
-  target->ops->log_prior(target->model, m, theta, value);
+  le_target_prior(target, m, theta, value, NULL);
   if (target->seen > 0) {
     LE_TRY(le_target_log_lik(target, 0, target->seen, m, theta, sum));
     for (size_t i = 0; i < m; i++) value[i] += sum[i];
@@ -222,10 +243,7 @@ le_status le_target_density(le_target *target, size_t m, const double *theta, do
 {
   double *sum = target->work;
   if (target->floor) return walled_density(target, m, theta, NULL, value);
-  if (target->flat)
-    memset(value, 0, m * sizeof(double));
-  else
-    target->ops->log_prior(target->model, m, theta, value);
+  le_target_prior(target, m, theta, value, NULL);
   if (target->seen > 0) {
     LE_TRY(le_target_log_lik(target, 0, target->seen, m, theta, sum));
     for (size_t i = 0; i < m; i++) value[i] += sum[i];
@@ -243,12 +261,7 @@ le_status le_target_density_grad(le_target *target, size_t m, const double *thet
 {
   const size_t d = target->d;
   double *sum = target->work, *sum_grad = target->grad;
-  if (target->flat)
-    memset(grad, 0, m * d * sizeof(double));
-  else
-    target->ops->log_prior_grad(target->model, m, theta, grad);
-  if (value && target->flat) memset(value, 0, m * sizeof(double));
-  if (value && !target->flat) target->ops->log_prior(target->model, m, theta, value);
+  le_target_prior(target, m, theta, value, grad);
   for (int part = 0; part < 2; part++) {
     const size_t from = part ? target->seen : 0, to = part ? target->seen + target->chunk : target->seen;
     const double weight = part ? target->lambda : 1;

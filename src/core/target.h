@@ -75,6 +75,8 @@ le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, cons
 le_status le_target_information(le_target *target, size_t from, size_t to, double weight, const double *theta,
                                 double *info);
 
+/* Of the prior: log density and gradient, of which one may be NULL; zeros where the target is without. */
+void le_target_prior(const le_target *target, size_t m, const double *theta, double *value, double *grad);
 /* log f, exactly; -Inf where the model gives no number. */
 le_status le_target_density(le_target *target, size_t m, const double *theta, double *value);
 /* The same for a caller who only wants to know values above level[m]: others may come back as -Inf, and then have cost

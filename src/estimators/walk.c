@@ -373,6 +373,9 @@ static void relabel_to(walk *w, const double *reference)
   if (!w->model->relabel) return;
   memcpy(w->labels, reference, w->d * sizeof(double));
   w->target.labels = w->labels;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(le_target_threads(&w->target, w->m, w->d * w->d)) schedule(static)
+#endif
   for (size_t i = 0; i < w->m; i++) w->model->relabel(w->target.model, reference, w->theta + i * w->d);
 }
 
