@@ -3,8 +3,8 @@
 #   Rscript bench/kernels.R [seconds for each figure = 0.3]
 #
 # Nanoseconds of CPU time per row and particle of the log-likelihood, of its gradient (which comes with it) for a block of
-# 512 rows and for a mini-batch of 100, 500 particles; and nanoseconds per row of the second derivatives at one point; the
-# best of repeated runs.  In the same run: the greatest speed of multiply-adds by the same instructions, and the share of
+# 512 rows and for a mini-batch of 100, 500 particles, of the gradient without its value (`alone`) for the block; and nanoseconds per row
+# of the second derivatives at one point; the best of repeated runs.  In the same run: the greatest speed of multiply-adds by the same instructions, and the share of
 # it that the gradient reaches, counting only the multiply-adds of its products (linear 2 p + 1, softmax 2 p K, mixture
 # 5 K p), and also what it cannot do without: an exp as 18 operations (14 with AVX-512) and a log as 25, a division
 # as 8.
@@ -68,7 +68,8 @@ for (variant in variants) {
     plain <- ask(model, "plain", "log_lik_grad", theta, block)
     table <- c(table, list(data.frame(
       model = name, variant = variant, likelihood = per("log_lik", theta, block), gradient = grad,
-      batch = per("log_lik_grad", theta, batch), curvature = per("log_lik_hess", one, rows),
+      batch = per("log_lik_grad", theta, batch),
+      alone = per(if (name == "linear") "log_lik_grad" else "log_lik_grad_alone", theta, block), curvature = per("log_lik_hess", one, rows),
       products = model$products / grad / peak, all = (model$operations + model$exps * if (variant == "avx512") 14 else 18) / grad / peak,
       apart = max(apart(found$value, plain$value), apart(found$gradient, plain$gradient))
     )))
@@ -76,7 +77,7 @@ for (variant in variants) {
 }
 table <- do.call(rbind, table)
 shown <- table
-for (column in c("likelihood", "gradient", "batch", "curvature")) shown[[column]] <- sprintf("%.2f", shown[[column]])
+for (column in c("likelihood", "gradient", "batch", "alone", "curvature")) shown[[column]] <- sprintf("%.2f", shown[[column]])
 for (column in c("products", "all")) shown[[column]] <- sprintf("%.0f%%", 100 * shown[[column]])
 shown$apart <- sprintf("%.0e", shown$apart)
 print(shown[order(match(shown$model, names(models))), ], row.names = FALSE)

@@ -122,28 +122,38 @@ V_KERNEL void V(add_values)(const workspace *w, size_t from, int shares, double 
 #define TO_SHARE(q, r)                                                         \
   v_store(tile + k * TILE + at + r * V_LANES, v_load(tile + k * TILE + at + r * V_LANES) * factor##r);
 
-/* The responsibilities alone. As long as no sum of densities is very small or large the largest need not be taken off first. */
+/* The responsibilities alone, of tile t. Is it so that no sum of densities is very small or large? Then the largest need not be taken
+ * off first. */
+V_INLINE int V(near_shares)(const workspace *w, size_t t, double *tile)
+{
+  const size_t here = rows_in_tile(w->n, t), components = w->components;
+  double sums[TILE];
+  vec outside = v_set(0);
+  V(densities)(w, t, tile);
+  for (size_t at = 0; at < here; at += 2 * V_LANES) {
+    ALONG(2, NO_SUM)
+    for (size_t k = 0; k < components; k++) {
+      ALONG(2, ADD_DENSITY)
+    }
+    ALONG(2, KEEP_TOTAL)
+  }
+  for (size_t at = 0; at < here; at += 2 * V_LANES) {
+    ALONG(2, INVERT_TOTAL)
+    for (size_t k = 0; k < components; k++) {
+      ALONG(2, TO_SHARE)
+    }
+  }
+  return v_all_within(outside, LARGEST_SUM);
+}
+
+/* Of tiles kept from `from` on. After one that is not so others will not be either. */
 V_KERNEL void V(add_shares)(const workspace *w, size_t from)
 {
+  int near = 1;
   for (size_t t = from; t < last_tile(w, from); t++) {
-    const size_t here = rows_in_tile(w->n, t), components = w->components;
-    double *tile = w->share + (t - from) * components * TILE, sums[TILE];
-    vec outside = v_set(0);
-    V(densities)(w, t, tile);
-    for (size_t at = 0; at < here; at += 2 * V_LANES) {
-      ALONG(2, NO_SUM)
-      for (size_t k = 0; k < components; k++) {
-        ALONG(2, ADD_DENSITY)
-      }
-      ALONG(2, KEEP_TOTAL)
-    }
-    for (size_t at = 0; at < here; at += 2 * V_LANES) {
-      ALONG(2, INVERT_TOTAL)
-      for (size_t k = 0; k < components; k++) {
-        ALONG(2, TO_SHARE)
-      }
-    }
-    if (!v_all_within(outside, LARGEST_SUM)) V(weigh)(w, t, tile, NULL, 1);
+    double *tile = w->share + (t - from) * w->components * TILE;
+    near = near && V(near_shares)(w, t, tile);
+    if (!near) V(weigh)(w, t, tile, NULL, 1);
   }
 }
 

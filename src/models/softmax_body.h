@@ -137,14 +137,18 @@ V_INLINE void V(far_exponentials)(size_t free, double *share, double *sums)
 V_INLINE void V(free_slopes)(const workspace *w, size_t from, size_t to)
 {
   const size_t free = w->classes - 1;
+  int near = 1;
   for (size_t t = from; t < to; t++) {
     const size_t here = rows_in_tile(w->n, t);
     const double *label = w->x + (t * (w->p + 1) + w->p) * TILE;
     double *tile = w->share + (t - from) * free * TILE, sums[TILE];
-    V(logits)(w, free, w->free, t, tile);
-    vec outside = v_set(0); /* a sum keeps what is not a number, as a maximum would not */
-    for (size_t at = 0; at < here; at += 2 * V_LANES) outside = outside + V(near_exponentials)(free, tile + at, sums + at);
-    if (!v_all_within(outside, LARGEST_SUM)) {
+    if (near) {
+      vec outside = v_set(0); /* a sum keeps what is not a number, as a maximum would not */
+      V(logits)(w, free, w->free, t, tile);
+      for (size_t at = 0; at < here; at += 2 * V_LANES) outside = outside + V(near_exponentials)(free, tile + at, sums + at);
+      near = v_all_within(outside, LARGEST_SUM);
+    }
+    if (!near) { /* from here on: others will not be either */
       V(logits)(w, free, w->free, t, tile);
       for (size_t at = 0; at < here; at += 2 * V_LANES) V(far_exponentials)(free, tile + at, sums + at);
     }
