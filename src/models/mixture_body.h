@@ -77,9 +77,9 @@ V_INLINE void V(compare)(const workspace *w, size_t rows, double *share, vec *to
   *sum = v_first(total, rows, v_set(1));
 }
 
-/* Of tile t, whose components begin at `tile`: adds its log-likelihood to the partial sums in `value`, unless that is NULL, and leaves
- * responsibilities there, if `shares`, which are zero in rows that nothing can explain and in those that only fill the tile. What
- * waits for the exponentials is a loop of its own: a division behind each sum would hold them up. */
+/* Of tile t, whose components begin at `tile`: its log-likelihood as partial sums in `value`, unless that is NULL, and responsibilities
+ * in the tile, if `shares`, which are zero in rows that nothing can explain and in those that only fill the tile. What waits for the
+ * exponentials is a loop of its own: a division behind each sum would hold them up. */
 V_INLINE void V(weigh)(const workspace *w, size_t t, double *tile, vec *value, int shares)
 {
   const size_t here = rows_in_tile(w->n, t), components = w->components;
@@ -98,15 +98,7 @@ V_INLINE void V(weigh)(const workspace *w, size_t t, double *tile, vec *value, i
     const vec inverse = v_first(v_inverse(v_if_less(v_set(0), sum, sum, v_set(1))), here - at, v_set(0));
     for (size_t k = 0; k < components; k++) v_store(tile + k * TILE + at, v_load(tile + k * TILE + at) * inverse);
   }
-  if (value) *value = *value + (tops + v_log(product));
-}
-
-/* Of tiles kept from `from` on. */
-V_KERNEL void V(add_values)(const workspace *w, size_t from, int shares, double *lanes)
-{
-  vec value = v_load(lanes);
-  for (size_t t = from; t < last_tile(w, from); t++) V(weigh)(w, t, w->share + (t - from) * w->components * TILE, &value, shares);
-  v_store(lanes, value);
+  if (value) *value = tops + v_log(product);
 }
 
 #define NO_SUM(q, r) vec total##r = v_set(0);
@@ -114,48 +106,65 @@ V_KERNEL void V(add_values)(const workspace *w, size_t from, int shares, double 
   const vec e##r = v_exp_near(v_load(tile + k * TILE + at + r * V_LANES));     \
   v_store(tile + k * TILE + at + r * V_LANES, e##r);                           \
   total##r = total##r + e##r;
-#define KEEP_TOTAL(q, r) v_store(sums + at + r * V_LANES, total##r);
-#define INVERT_TOTAL(q, r)                                                     \
-  const vec inverse##r = v_inverse(v_load(sums + at + r * V_LANES));           \
-  outside = outside + (v_load(sums + at + r * V_LANES) + inverse##r);          \
-  const vec factor##r = v_first(inverse##r, here > at + r * V_LANES ? here - (at + r * V_LANES) : 0, v_set(0));
+#define ROWS_LEFT(r) (here > at + r * V_LANES ? here - (at + r * V_LANES) : 0)
+#define MULTIPLY(q, r)                                                         \
+  total##r = v_first(total##r, ROWS_LEFT(r), v_set(1));                        \
+  if (value) product = product * total##r;                                     \
+  least = v_min(v_min(total##r, product), least);                              \
+  most = most + (total##r + product);                                          \
+  v_store(sums + at + r * V_LANES, total##r);
+#define INVERT_TOTAL(q, r) const vec factor##r = v_first(v_inverse(v_load(sums + at + r * V_LANES)), ROWS_LEFT(r), v_set(0));
 #define TO_SHARE(q, r)                                                         \
   v_store(tile + k * TILE + at + r * V_LANES, v_load(tile + k * TILE + at + r * V_LANES) * factor##r);
 
-/* The responsibilities alone, of tile t. Is it so that no sum of densities is very small or large? Then the largest need not be taken
- * off first. */
-V_INLINE int V(near_shares)(const workspace *w, size_t t, double *tile)
+/* The same from the densities themselves, of which the largest is not taken off first. Was no sum of them, nor product of sums, so small
+ * or large that this cannot be done? (Sums keep what is not a number, as least and largest would not.) */
+V_INLINE int V(weigh_near)(const workspace *w, size_t t, double *tile, vec *value, int shares)
 {
   const size_t here = rows_in_tile(w->n, t), components = w->components;
   double sums[TILE];
-  vec outside = v_set(0);
+  vec product = v_set(1), least = v_set(1), most = v_set(0);
   V(densities)(w, t, tile);
   for (size_t at = 0; at < here; at += 2 * V_LANES) {
     ALONG(2, NO_SUM)
     for (size_t k = 0; k < components; k++) {
       ALONG(2, ADD_DENSITY)
     }
-    ALONG(2, KEEP_TOTAL)
+    ALONG(2, MULTIPLY)
   }
-  for (size_t at = 0; at < here; at += 2 * V_LANES) {
+  if (!v_all_within(most + v_inverse(least), LARGEST_SUM)) return 0;
+  for (size_t at = 0; at < here && shares; at += 2 * V_LANES) {
     ALONG(2, INVERT_TOTAL)
     for (size_t k = 0; k < components; k++) {
       ALONG(2, TO_SHARE)
     }
   }
-  return v_all_within(outside, LARGEST_SUM);
+  if (value) *value = v_log(product);
+  return 1;
 }
 
-/* Of tiles kept from `from` on. After one that is not so others will not be either. */
-V_KERNEL void V(add_shares)(const workspace *w, size_t from)
+/* Of tiles kept from `from` on. After one that is not near others will not be either. */
+V_INLINE void V(weigh_tiles)(const workspace *w, size_t from, vec *value, int shares)
 {
   int near = 1;
   for (size_t t = from; t < last_tile(w, from); t++) {
     double *tile = w->share + (t - from) * w->components * TILE;
-    near = near && V(near_shares)(w, t, tile);
-    if (!near) V(weigh)(w, t, tile, NULL, 1);
+    vec own;
+    near = near && V(weigh_near)(w, t, tile, value ? &own : NULL, shares);
+    if (!near) V(weigh)(w, t, tile, value ? &own : NULL, shares);
+    if (value) *value = *value + own;
   }
 }
+
+V_KERNEL void V(add_values)(const workspace *w, size_t from, int shares, double *lanes)
+{
+  vec value = v_load(lanes);
+  if (shares) V(weigh_tiles)(w, from, &value, 1);
+  else V(weigh_tiles)(w, from, &value, 0);
+  v_store(lanes, value);
+}
+
+V_KERNEL void V(add_shares)(const workspace *w, size_t from) { V(weigh_tiles)(w, from, NULL, 1); }
 
 V_KERNEL double V(log_lik)(const workspace *w)
 {

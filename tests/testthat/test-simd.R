@@ -158,7 +158,7 @@ test_that("gradients alone are exact where differences of logits are beyond all 
   })
 })
 
-test_that("gradients alone are right of rows that are far from all components", {
+test_that("values and gradients are right of rows that are far from all components", {
   model <- mixture_model(5, 2)
   theta <- prior_draws(model, 4, 3)
   rows <- some_rows(model, 130, theta[, 1], 4)
@@ -167,6 +167,7 @@ test_that("gradients alone are right of rows that are far from all components", 
     away <- rows * rep(rep_len(far, 130), each = 2)
     expected <- ask(model, "log_lik_grad", theta, away)$gradient
     expect_lt(max(abs(ask(model, "log_lik_grad_alone", theta, away) - expected)), 1e-12 * max(abs(expected)), label = variant)
+    expect_equal(ask(model, "log_lik", theta, away), colSums(ask(model, "log_lik_each", theta, away)), tolerance = 1e-13, info = variant)
   })
 })
 
