@@ -365,7 +365,7 @@ static void kernel_run_finalize(SEXP pointer)
 }
 
 /* Settings: moves, distributions, seen, lambda, gradient rule ("full", "batch", "control"), batch, anchor, precision,
- * floor (value and tie), mixed (the rows are in random order), noise. */
+ * floor (value and tie), mixed (the rows are in random order), noise; answer ("moves", "gradient", "log_lik" of the chunk by `part`). */
 static SEXP kernel_body(void *data)
 {
   const kernel_call *call = data;
@@ -426,10 +426,18 @@ static SEXP kernel_body(void *data)
 
   void *kernel = NULL;
   check(ops->alloc(&kernel_args, d, m, &run->arena, &kernel));
-  if (strcmp(le_args_word(&settings, "answer", "moves"), "gradient") == 0) {
+  const char *wanted = le_args_word(&settings, "answer", "moves");
+  if (strcmp(wanted, "gradient") == 0) {
     check(le_target_gradient(&target, m, REAL(call->theta), REAL(theta)));
     UNPROTECT(3);
     return theta;
+  }
+  if (strcmp(wanted, "log_lik") == 0) {
+    SEXP value = PROTECT(zero_vector(m));
+    check(le_gradient_log_lik(&gradient, &target, (size_t)le_args_number(&settings, "part", 0), m, REAL(call->theta), REAL(value)));
+    Rf_setAttrib(value, Rf_install("likelihoods"), PROTECT(Rf_ScalarReal(target.likelihoods)));
+    UNPROTECT(5);
+    return value;
   }
   const size_t moves = (size_t)le_args_number(&settings, "moves", 1),
                rounds = (size_t)le_args_number(&settings, "distributions", 1);

@@ -1,4 +1,4 @@
-/* Gradients of the annealed log density from a mini-batch that all particles share.
+/* Gradients of the annealed log density from a mini-batch that all particles share, and a chunk's log-likelihoods from part of its rows.
  *
  * Plain: the published estimate, the batch scaled up to the rows seen before and the chunk in full.
  * Controlled: with an anchor a and the sums of gradient G and second derivatives H of all rows there,
@@ -26,9 +26,13 @@ typedef struct le_gradient {
   double *batch_grad, *batch_hess; /* sums at a over the batch */
   double *total_grad, *total_hess; /* what the formula adds for every particle */
   double *shift;    /* m x d */
-  double *rows;     /* batch x width */
-  size_t *picked;   /* batch */
-  double *uniform;  /* batch */
+  size_t room;      /* rows that are gathered at once, at the most */
+  double *rows;     /* room x width */
+  size_t *picked;   /* room */
+  double *uniform;  /* room */
+  double *distance; /* m */
+  double chunk_value, checked; /* of the anchor; how far the particles were by which a weighing by part of the chunk was checked, 0 not yet */
+  size_t exact_until; /* rows seen before which no chunk is weighed by part of its rows */
 } le_gradient;
 
 void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batch, const le_target *target,
@@ -41,6 +45,14 @@ le_status le_gradient_set_anchor(le_gradient *gradient, le_target *target, const
 le_status le_gradient_open_chunk(le_gradient *gradient, le_target *target);
 void le_gradient_close_chunk(le_gradient *gradient, const le_target *target);
 le_status le_gradient_estimate(le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad);
+/* Overwrites value[m] with the log-likelihood of the chunk. With an anchor that is
+ *
+ *     l(a) + G . s + s' H s / 2 + (n / k) sum_k rows [ l_k(theta) - l_k(a) - g_k . s - s' h_k s / 2 ],    s = theta - a
+ *
+ * over k = `part` of the chunk's n rows (none if the likelihood is quadratic), taken at random evenly over it, where that is less work
+ * (0 is never), and where it comes out as it should for the particles farthest from the anchor, of which all rows are asked when a chunk is
+ * weighed first, and again if particles get twice as far: else all rows are asked of all. */
+le_status le_gradient_log_lik(le_gradient *gradient, le_target *target, size_t part, size_t m, const double *theta, double *value);
 void le_gradient_archive(le_gradient *gradient, const le_target *target, le_archive *archive);
 
 #endif

@@ -60,11 +60,13 @@ static le_status some_particles(const le_target *target, const le_rows *rows, si
   return LE_OK;
 }
 
+enum { PARTICLE_COST = 20 }; /* of a particle, whatever the rows, in rows */
+
 /* Adds to the sums; threads share the particles. */
 static le_status segment_sums(le_target *target, const le_rows *rows, size_t m, const double *theta, double *value,
                               double *grad)
 {
-  size_t threads = (size_t)le_target_threads(target, m, rows->n * target->d);
+  size_t threads = (size_t)le_target_threads(target, m, (rows->n + PARTICLE_COST) * target->d);
   if (threads > m) threads = m;
   if (threads <= 1) return some_particles(target, rows, 0, m, theta, value, grad, target->scratch);
   const size_t tile = (m + threads - 1) / threads;

@@ -671,7 +671,7 @@ static le_status start_again(walk *w)
   w->looked = 0;
   le_search_start(&w->search);
   w->banked = w->banked_variance = 0;
-  for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].anchored = 0;
+  for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].anchored = w->gradient[s].exact_until = 0;
   enter_stage(w, 0);
   spread_out(w);
   return LE_OK;
@@ -875,7 +875,7 @@ static le_status reweight(walk *w)
   const le_stage *stage = stage_of(w);
   le_target *target = &w->target;
   const size_t seen = target->seen;
-  LE_TRY(le_target_log_lik(target, seen, seen + target->chunk, w->m, w->theta, w->chunk_value));
+  LE_TRY(le_gradient_log_lik(&w->gradient[w->stage], target, stage->part, w->m, w->theta, w->chunk_value));
   int possible = 0;
   for (size_t i = 0; i < w->m; i++) {
     if (isnan(w->chunk_value[i])) w->chunk_value[i] = -INFINITY;

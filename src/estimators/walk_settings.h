@@ -29,6 +29,7 @@ typedef struct le_stage {
   double threshold;      /* resample when the effective size falls under this share of the particles; 0 never */
   le_gradient_rule gradient;
   size_t batch;
+  size_t part;           /* rows by which a chunk may be weighed where there are control variates; 0 all */
   const le_kernel_spec *kernel; /* NULL: particles are never moved */
   size_t steps;          /* moves per distribution, at the least */
   double work;           /* rows times moves per distribution, at the least: few rows are moved more often */

@@ -192,3 +192,64 @@ test_that("what is given of the early phase counts, whatever else is left open",
     expect_true(is.finite(fit$log_evidence))
   }
 })
+
+# The chunk's log-likelihood by part of its rows.
+weigh <- function(model, rows, theta, part, seen, ..., seed = 1)
+  run_kernel(sgld(), model, rows, theta, seed, gradient = "control", seen = seen, answer = "log_lik", part = part, ...)
+
+weighed_case <- function(model, truth, spread, seed, n = 3000, m = 40) {
+  set.seed(test_seed(seed))
+  list(model = model, rows = some_rows(model, n, truth, seed), truth = truth,
+       theta = truth + matrix(spread * stats::rnorm(length(truth) * m), length(truth)))
+}
+
+chunk_sums <- function(case, seen) ask(case$model, "log_lik", case$theta, case$rows[, -seq_len(seen), drop = FALSE])
+
+test_that("of a quadratic likelihood the anchor's sums tell a chunk's value, from any distance", {
+  model <- linear_model(3)
+  case <- weighed_case(model, c(1, -1, 0.5), 2, 71)
+  found <- weigh(model, case$rows, case$theta, 100, 1000, anchor = c(0.5, 0, 1))
+  expect_equal(as.vector(found), chunk_sums(case, 1000), tolerance = 1e-12)
+  expect_equal(attr(found, "likelihoods"), 2000)
+})
+
+test_that("a chunk weighed by part of its rows is right in the mean, exact for the farthest particles, and less work", {
+  cases <- list(weighed_case(softmax_model(2, 3), c(1, 0, -1, 0.5, 0, -0.5), 0.03, 72),
+                weighed_case(mixture_model(2, 1), c(0.3, 1, -1, 0, 0.4), 0.02, 73))
+  for (case in cases) {
+    exact <- chunk_sums(case, 1000)
+    runs <- lapply(1:400, function(s) weigh(case$model, case$rows, case$theta, 200, 1000, anchor = case$truth, seed = s))
+    error <- t(vapply(runs, as.vector, exact)) - rep(exact, each = 400)
+    same <- colSums(abs(error) > 1e-9) == 0
+    expect_equal(sum(same), 4)
+    expect_lt(max(abs(error)), 0.15)
+    expect_z(z_score(error[, !same], 0))
+    # 200 rows of 41 points, and 2,000 of five
+    expect_equal(unique(vapply(runs, attr, 0, "likelihoods")), 200 * 41 + 2000 * 5)
+  }
+})
+
+test_that("where part of the rows does not tell a chunk's value all rows are asked", {
+  case <- weighed_case(softmax_model(2, 3), c(1, 0, -1, 0.5, 0, -0.5), 0.03, 74)
+  exact <- chunk_sums(case, 1000)
+  expect_identical(as.vector(weigh(case$model, case$rows, case$theta, 0, 1000, anchor = case$truth)), exact)
+  expect_identical(as.vector(weigh(case$model, case$rows, case$theta, 1001, 1000, anchor = case$truth)), exact)
+  expect_identical(as.vector(weigh(case$model, case$rows, case$theta, 200, 1000)), exact)
+
+  far <- case
+  far$theta[1, 7] <- far$theta[1, 7] + 3
+  expect_identical(as.vector(weigh(far$model, far$rows, far$theta, 200, 1000, anchor = far$truth)), chunk_sums(far, 1000))
+
+  # a row that says more than all others, which the part has in one of ten times
+  odd <- case
+  odd$rows[1:2, 2000] <- c(20, 80)
+  for (seed in 1:10)
+    expect_identical(as.vector(weigh(odd$model, odd$rows, odd$theta, 200, 1000, anchor = odd$truth, seed = seed)), chunk_sums(odd, 1000))
+
+  # a particle that is nowhere does not hide among the others
+  lost <- case
+  lost$theta[1, 5] <- NaN
+  found <- as.vector(weigh(lost$model, lost$rows, lost$theta, 200, 1000, anchor = lost$truth))
+  expect_false(is.finite(found[5]))
+  expect_lt(max(abs(found[-5] - exact[-5])), 0.15)
+})

@@ -132,7 +132,8 @@ test_that("a walk that is in none of the best modes goes on from where the searc
     fit <- evidence(five, far, sgais(), seed = test_seed(seed), progress = FALSE)
     expect_lt(abs(fit$sampler$log_evidence - best), 6)
     expect_equal(max(fit$trace$restarts), 1)
-    expect_equal(utils::tail(fit$trace$particles, 1), 50)
+    # and not by exact densities, of which there is no noise
+    expect_lt(utils::tail(fit$trace$noise, 1), 0.5)
   }
   encoded <- encode(five, far)
   problem <- new_problem(five, encoded, sgais(), seed_words(test_seed(1)))

@@ -5,6 +5,8 @@ many <- data.frame(x = rnorm(3000))
 many$y <- 1 + 2 * many$x + rnorm(3000)
 line <- linear_regression(y ~ x, sigma = 1, prior_sd = 2)
 few <- many[1:60, ]
+long <- data.frame(x = rnorm(8000))
+long$y <- factor(rbinom(8000, 1, plogis(1 + long$x)))
 blobs <- data.frame(a = c(rnorm(700, -2), rnorm(700, 2)))
 
 # Walks that follow a path, there and back.
@@ -29,6 +31,7 @@ setups <- function() {
     sgais = run_problem(line, many, sgais(audit_draws = 100), test_seed()),
     sgais_mixture = run_problem(gaussian_mixture(components = 2), blobs, sgais(20, early = light, audit_draws = 64),
                                 test_seed()),
+    sgais_weighed = run_problem(softmax_regression(y ~ x), long, sgais(20, chunk = 2500, early = light, audit = FALSE), test_seed()),
     sgais_sghmc = run_problem(line, many, sgais(20, kernel = sghmc(), early = light, audit = FALSE), test_seed()),
     paper = run_problem(line, many, sgais(preset = "paper", steps = 3), test_seed()),
     ais = run_problem(line, few, ais(20, linear(10)), test_seed()),
