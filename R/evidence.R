@@ -104,7 +104,7 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   if (method$estimator == "variational") check_for_variational(model)
   method <- if (is_latent(model)) latent_method(method) else settle(method, model)
   draws <- audit_draws(encoded$n, may_have_modes(model))
-  complete <- function(settings) if (identical(settings$audit_draws, 0)) utils::modifyList(settings, list(audit_draws = draws)) else settings
+  complete <- function(settings) if (identical(settings$audit_draws, 0)) utils::modifyList(settings, draws) else settings
   list(
     model_type = model$name, model_args = encoded$args, estimator = method$estimator, settings = complete(method$settings),
     thorough = if (!is.null(method$thorough)) complete(method$thorough),
@@ -122,5 +122,8 @@ check_gradients <- function(model, method) {
          "none: use nested(), or smc(kernel = slice()), or give custom_model() its `gradient` and `prior_gradient`.")
 }
 
-# As many as cost next to nothing, down to a hundred for very large data; more where weights may be uneven.
-audit_draws <- function(n, several) min(if (several) 4000 else 1000, max(100, ceiling(2e7 / n)))
+# More where weights may be uneven; where each draw has to ask all rows, as many as cost next to nothing, down to a hundred for very large data.
+audit_draws <- function(n, several) {
+  draws <- if (several) 4000 else 1000
+  list(audit_draws = draws, audit_least = min(draws, max(100, ceiling(2e7 / n))))
+}

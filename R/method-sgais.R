@@ -26,7 +26,8 @@
 #'   Where modes that were missed count there, importance sampling, which has them, is the estimate, or if its weights are too uneven
 #'   another walk, and the fit says so. `fit$trace` counts new beginnings in `restarts`.
 #' @param audit Whether to check the result by importance sampling of the whole posterior at the end.
-#' @param audit_draws Draws of the audit; `NULL` takes 1,000 for small data (4,000 for mixtures), fewer for large, at least 100.
+#' @param audit_draws Draws of the audit; `NULL` takes 1,000 (4,000 for mixtures), and where each has to ask all rows of large data fewer, at
+#'   least 100.
 #' @param rate,friction Learning rate per observation and friction of the published [sghmc()] kernel; only for
 #'   `preset = "paper"`.
 #' @param preset `"default"`, or `"paper"` for the published algorithm to the letter: 10 particles, target effective
@@ -46,7 +47,8 @@
 #' The particles farthest from the anchor are weighed by all rows besides: where the two differ by more than a tenth of a nat, all particles are.
 #'
 #' **The audit** climbs to the peaks of the posterior from where the particles are and samples around them by importance
-#' (for mixtures also from a wider distribution with the particles' mean and covariance). For mixtures it also climbs from
+#' (for mixtures also from a wider distribution with the particles' mean and covariance). Of many rows a thousand weigh its draws, with
+#' what derivatives at the peaks tell, as in (7), unless a trial differs from all rows by a tenth of a nat. For mixtures it also climbs from
 #' where a search of its own has led, which starts from the prior on few rows: particles that were led into one mode early
 #' on do not get out of it, and on clusters that do not fit the model this is the rule and not the exception. The walk asks the same search
 #' after its early phase, and goes on from there if importance sampling says that this is far better. `fit$audit$unreached`
@@ -115,7 +117,8 @@ sgais <- function(particles = 100, steps = 5, ess = 0.5, kernel = baoab(), batch
             gradient$gradient), gradient["batch"], part = if (preset == "paper") 0 else PART_WEIGHED, chunk_settings(chunk))
   }
   common <- list(shuffle = check_order(order) == "shuffled", audit = check_flag(audit, "audit"),
-                 audit_draws = if (is.null(audit_draws)) 0 else check_count(audit_draws, "audit_draws", 20, 1e6))
+                 audit_draws = if (is.null(audit_draws)) 0 else check_count(audit_draws, "audit_draws", 20, 1e6),
+                 audit_part = PART_WEIGHED)
   if (preset == "paper") {
     return(do.call(new_method, c(list("sgais", call, list(late(1)), list(kernel)), common), quote = TRUE))
   }

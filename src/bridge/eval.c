@@ -393,6 +393,7 @@ static SEXP kernel_body(void *data)
   le_target target;
   le_metric metric;
   le_gradient gradient;
+  le_expansion expansion;
   le_target_alloc(&target, handle->ops, handle->self, m, &context, &run->arena);
   le_metric_alloc(&metric, d, ops->default_metric, &run->arena);
   const char *rule = le_args_word(&settings, "gradient", "full");
@@ -401,6 +402,7 @@ static SEXP kernel_body(void *data)
                     : strcmp(rule, "control") == 0 ? LE_GRADIENT_CONTROL
                                                    : LE_GRADIENT_FULL,
                     (size_t)le_args_number(&settings, "batch", 100), &target, &run->arena);
+  le_expansion_alloc(&expansion, &target, &run->arena);
   if (run->arena.failed) raise_status(LE_NO_MEMORY, NULL);
   target.store = &run->store;
   target.rng = run->streams.rng[0];
@@ -434,7 +436,7 @@ static SEXP kernel_body(void *data)
   }
   if (strcmp(wanted, "log_lik") == 0) {
     SEXP value = PROTECT(zero_vector(m));
-    check(le_gradient_log_lik(&gradient, &target, (size_t)le_args_number(&settings, "part", 0), m, REAL(call->theta), REAL(value)));
+    check(le_gradient_log_lik(&gradient, &expansion, &target, (size_t)le_args_number(&settings, "part", 0), m, REAL(call->theta), REAL(value)));
     Rf_setAttrib(value, Rf_install("likelihoods"), PROTECT(Rf_ScalarReal(target.likelihoods)));
     UNPROTECT(5);
     return value;

@@ -21,7 +21,7 @@ void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, siz
   audit->d = d;
   audit->starts_most = starts;
   audit->most = starts < LE_AUDIT_MODES_MOST ? starts : LE_AUDIT_MODES_MOST;
-  audit->draws = draws;
+  audit->draws = audit->room = draws;
   audit->batch = batch < 1 ? 1 : batch > target->m ? target->m : batch;
   for (size_t k = 0; k <= audit->most; k++) le_mode_alloc(&audit->mode[k], d, arena);
   le_mode_alloc(&audit->wide, d, arena);
@@ -34,13 +34,24 @@ void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, siz
   audit->work = le_arena_doubles(arena, le_mode_work(d) + draws);
 }
 
+void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion, size_t part, size_t least, le_arena *arena)
+{
+  const size_t d = audit->d;
+  audit->expansion = expansion;
+  audit->part = le_expansion_possible(target) && target->ops->log_prior_hess ? part : 0;
+  audit->least = least < audit->room ? least : audit->room;
+  audit->lik_grad = le_arena_doubles(arena, d);
+  audit->lik_hess = le_arena_doubles(arena, d * d);
+  audit->prior = le_arena_doubles(arena, audit->batch);
+}
+
 void le_audit_start(le_audit *audit, size_t starts, const double *start)
 {
   audit->starts = audit->native = starts > audit->starts_most ? audit->starts_most : starts;
   audit->near = 0.01;
   if (start != audit->start) memcpy(audit->start, start, audit->starts * audit->d * sizeof(double));
   audit->climbed = audit->modes = audit->found = audit->parts = audit->drawn = 0;
-  audit->failed = audit->has_wide = 0;
+  audit->failed = audit->has_wide = audit->by_part = audit->planned = 0;
   audit->ideal_sum = audit->ideal_squares = 0;
   audit->phase = LE_AUDIT_CLIMB;
   audit->unreached = audit->log_evidence = audit->se = audit->laplace = audit->effective_size = audit->ideal_size = audit->pareto_k = NAN;
@@ -284,15 +295,103 @@ static void finish(le_audit *audit, const le_target *target)
   audit->pareto_k = le_pareto_k(audit->log_weight, n, audit->work);
 }
 
+/* ---- draws weighed by part of the rows ---- */
+
+/* What second order may leave of a draw for it to be weighed so, how light a draw is whose weight does not matter (against the mean's
+ * logarithm by Laplace's approximation), by how much a few that all rows are asked of may be missed, and how many are tried from each part of
+ * the proposal. */
+static const double REST_MOST = 0.3, LIGHT = -12, MISSED_MOST = 0.1;
+enum { TRIAL = 16 };
+
+/* The log-likelihood at the peak nearest to draws from this part, where the expansion is set. */
+static double expand(le_audit *audit, const le_target *target, size_t part)
+{
+  const size_t d = audit->d;
+  const le_mode *mode = &audit->mode[part < audit->modes ? part : 0];
+  const le_model_ops *ops = target->ops;
+  double prior;
+  ops->log_prior(target->model, 1, mode->theta, &prior);
+  ops->log_prior_grad(target->model, 1, mode->theta, audit->lik_grad);
+  memset(audit->lik_hess, 0, d * d * sizeof(double));
+  ops->log_prior_hess(target->model, mode->theta, audit->lik_hess);
+  for (size_t j = 0; j < d; j++) audit->lik_grad[j] = mode->grad[j] - audit->lik_grad[j];
+  for (size_t k = 0; k < d * d; k++) audit->lik_hess[k] = -mode->precision[k] - audit->lik_hess[k];
+  audit->expansion->anchor = mode->theta;
+  audit->expansion->grad = audit->lik_grad;
+  audit->expansion->hess = audit->lik_hess;
+  return mode->log_density - prior;
+}
+
+/* Values of draws from one part of the proposal, less `level`, and which of them all rows must be asked of: rest = NaN. */
+static le_status weigh_by_part(le_audit *audit, le_target *target, size_t part, size_t n, const double *theta, double *value, double *level)
+{
+  const double light = audit->laplace - symmetry(target) + LIGHT;
+  double *rest = audit->expansion->rest, normal;
+  *level = expand(audit, target, part);
+  LE_TRY(le_expansion_values(audit->expansion, target, 0, target->seen, audit->part, n, theta, value));
+  le_target_prior(target, n, theta, audit->prior, NULL);
+  for (size_t i = 0; i < n; i++) {
+    if (fabs(rest[i]) <= REST_MOST) continue;
+    const double most = *level + value[i] + audit->prior[i] + fabs(rest[i]);
+    if (!(most - log_proposal(audit, theta + i * audit->d, &normal, audit->work) < light)) rest[i] = NAN;
+  }
+  return LE_OK;
+}
+
+static le_status densities_by_part(le_audit *audit, le_target *target, size_t part, size_t n, const double *theta, double *value)
+{
+  const size_t d = audit->d;
+  const double *rest = audit->expansion->rest;
+  double level;
+  size_t all = 0;
+  LE_TRY(weigh_by_part(audit, target, part, n, theta, value, &level));
+  for (size_t i = 0; i < n; i++) value[i] += level + audit->prior[i];
+  for (size_t i = 0; i < n; i++)
+    if (isnan(rest[i])) memcpy(target->packed + all++ * d, theta + i * d, d * sizeof(double));
+  if (all == 0) return LE_OK;
+  LE_TRY(le_target_density(target, all, target->packed, audit->prior));
+  for (size_t i = n; i-- > 0;)
+    if (isnan(rest[i])) value[i] = audit->prior[--all];
+  return LE_OK;
+}
+
+/* Can draws be weighed by part of the rows? Then there are as many as there is room for, if few of them need all rows. */
+static le_status plan(le_audit *audit, le_target *target, const gsl_rng *rng)
+{
+  const size_t d = audit->d, trial = TRIAL < audit->batch ? TRIAL : audit->batch;
+  double all = 0; /* share of the draws that need all rows */
+  audit->planned = 1;
+  if (audit->least > 0) audit->draws = audit->least;
+  if (audit->part == 0 || target->seen < 4 * audit->part || target->chunk > 0 || audit->room < trial) return LE_OK;
+  for (size_t k = 0; k < audit->parts; k++) {
+    double level, missed, farthest;
+    for (size_t i = 0; i < trial; i++) draw_t(&audit->mode[k], d, freedom(audit, k), rng, audit->theta + i * d);
+    LE_TRY(weigh_by_part(audit, target, k, trial, audit->theta, audit->value, &level));
+    for (size_t i = 0; i < trial; i++) {
+      const int needs_all = isnan(audit->expansion->rest[i]);
+      if (needs_all || fabs(audit->expansion->rest[i]) > REST_MOST) audit->expansion->distance[i] = -INFINITY;
+      all += needs_all ? audit->share[k] / (double)trial : 0;
+    }
+    LE_TRY(le_expansion_missed(audit->expansion, target, 0, target->seen, trial, audit->theta, audit->value, &level, &missed, &farthest));
+    if (!(missed <= MISSED_MOST)) return LE_OK;
+  }
+  audit->by_part = all < 0.5;
+  if (audit->by_part) audit->draws = (size_t)fmin((double)audit->room, (double)audit->least / all);
+  return LE_OK;
+}
+
 static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
-  const size_t d = audit->d, from = audit->drawn,
-               to = from + audit->batch < audit->draws ? from + audit->batch : audit->draws;
-  for (size_t i = from; i < to; i++) {
-    const size_t part = stratum(audit, i, audit->draws);
-    draw_t(&audit->mode[part], d, freedom(audit, part), rng, audit->theta + i * d);
+  const size_t d = audit->d, from = audit->drawn, most = from + audit->batch < audit->draws ? from + audit->batch : audit->draws;
+  const size_t first = stratum(audit, from, audit->draws);
+  size_t to = from;
+  for (; to < most; to++) {
+    const size_t part = stratum(audit, to, audit->draws);
+    if (audit->by_part && part != first) break;
+    draw_t(&audit->mode[part], d, freedom(audit, part), rng, audit->theta + to * d);
   }
-  LE_TRY(le_target_density(target, to - from, audit->theta + from * d, audit->value));
+  LE_TRY(audit->by_part ? densities_by_part(audit, target, first, to - from, audit->theta + from * d, audit->value)
+                        : le_target_density(target, to - from, audit->theta + from * d, audit->value));
   for (size_t i = from; i < to; i++) {
     double *theta = audit->theta + i * d;
     double normal;
@@ -312,15 +411,20 @@ static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
 le_status le_audit_step(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   if (audit->phase == LE_AUDIT_CLIMB) return climb(audit, target);
-  if (audit->phase == LE_AUDIT_DRAW) return draw(audit, target, rng);
-  return LE_OK;
+  if (audit->phase != LE_AUDIT_DRAW) return LE_OK;
+  return audit->planned ? draw(audit, target, rng) : plan(audit, target, rng);
 }
 
 void le_audit_archive(le_audit *audit, le_archive *archive)
 {
   const size_t d = audit->d;
   int phase = (int)audit->phase;
-  le_archive_expect(archive, audit->draws);
+  le_archive_expect(archive, audit->room);
+  le_archive_size(archive, &audit->draws);
+  le_archive_int(archive, &audit->by_part);
+  le_archive_int(archive, &audit->planned);
+  if (audit->draws > audit->room) archive->status = LE_CORRUPT;
+  if (archive->status != LE_OK) return;
   le_archive_size(archive, &audit->starts);
   le_archive_size(archive, &audit->native);
   le_archive_double(archive, &audit->near);
@@ -336,6 +440,7 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   for (size_t k = 0; k <= audit->most + 1; k++) {
     le_mode *mode = k <= audit->most ? &audit->mode[k] : &audit->wide;
     le_archive_doubles(archive, mode->theta, d);
+    le_archive_doubles(archive, mode->grad, d);
     le_archive_doubles(archive, mode->precision, d * d);
     le_archive_doubles(archive, mode->factor, d * d);
     le_archive_doubles(archive, mode->scale, d);

@@ -9,6 +9,7 @@
 #define LE_CORE_AUDIT_H
 
 #include "base/rng.h"
+#include "core/expansion.h"
 #include "core/mode.h"
 
 enum { LE_AUDIT_MODES_MOST = 16 };
@@ -17,6 +18,11 @@ typedef enum le_audit_phase { LE_AUDIT_CLIMB, LE_AUDIT_DRAW, LE_AUDIT_DONE } le_
 
 typedef struct le_audit {
   size_t d, draws, batch; /* draws in all, and per call of the likelihood */
+  size_t room;            /* draws that there is memory for */
+  size_t part, least;     /* rows by which draws may be weighed, 0 all; draws where they cannot */
+  le_expansion *expansion;
+  int by_part, planned;
+  double *lik_grad, *lik_hess, *prior; /* at a mode: d and d x d; of the batch */
   size_t most, starts_most; /* distinct modes kept, climbs */
   size_t starts;            /* climbs to make */
   size_t native;            /* how many of them, the first ones, are of particles: all, unless said otherwise */
@@ -41,6 +47,9 @@ typedef struct le_audit {
 
 /* At most `starts` climbs, whose LE_AUDIT_MODES_MOST heaviest modes are kept; with no draws it ends with the Laplace approximation. */
 void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws, size_t batch, le_arena *arena);
+/* From now on: draws are weighed by `part` of the rows around the peaks, where that is less work and a trial agrees with all rows, and else
+ * there are `least` of them. */
+void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion, size_t part, size_t least, le_arena *arena);
 /* Copies the starting points (unless they are audit->start), the first being the most important. */
 void le_audit_start(le_audit *audit, size_t starts, const double *start);
 /* Adds the wide part: its centre, and the Cholesky factor of its precision. */

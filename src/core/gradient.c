@@ -27,11 +27,9 @@ void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batc
   gradient->batch_hess = le_arena_doubles(arena, d * d);
   gradient->total_hess = le_arena_doubles(arena, d * d);
   gradient->shift = le_arena_doubles(arena, target->m * d);
-  gradient->room = batch > target->block ? batch : target->block;
-  gradient->rows = le_arena_doubles(arena, gradient->room * target->ops->width(target->model) + LE_ALIGN_MORE);
-  gradient->picked = le_arena_indices(arena, gradient->room);
-  gradient->uniform = le_arena_doubles(arena, gradient->room);
-  gradient->distance = le_arena_doubles(arena, target->m);
+  gradient->rows = le_arena_doubles(arena, batch * target->ops->width(target->model) + LE_ALIGN_MORE);
+  gradient->picked = le_arena_indices(arena, batch);
+  gradient->uniform = le_arena_doubles(arena, batch);
 }
 
 int le_gradient_active(const le_gradient *gradient, const le_target *target)
@@ -59,7 +57,7 @@ le_status le_gradient_set_anchor(le_gradient *gradient, le_target *target, const
 
 le_status le_gradient_open_chunk(le_gradient *gradient, le_target *target)
 {
-  gradient->checked = 0;
+  gradient->checked = -1;
   return anchor_sums(gradient, target, target->seen, target->seen + target->chunk, gradient->chunk_grad,
                      gradient->chunk_hess);
 }
@@ -79,13 +77,6 @@ static le_rows stretch(const le_gradient *gradient, const le_store *store, size_
   memcpy(gradient->rows, store->values + place * width, straight * width * sizeof(double));
   memcpy(gradient->rows + straight * width, store->values + from * width, (gradient->batch - straight) * width * sizeof(double));
   return (le_rows){gradient->batch, width, gradient->rows};
-}
-
-/* The first n of `picked`. */
-static le_rows gathered(const le_gradient *gradient, const le_store *store, size_t n)
-{
-  le_vector_gather(n, store->width, store->n, store->values, gradient->picked, gradient->rows);
-  return (le_rows){n, store->width, gradient->rows};
 }
 
 /* Draws from [0, seen), and with `whole` from the chunk too, each of its rows with weight lambda. A stretch lies in one or the
@@ -110,17 +101,8 @@ static le_rows draw_batch(const le_gradient *gradient, const le_target *target, 
   const size_t first = gradient->picked[0];
   if (one) return first < target->seen ? stretch(gradient, store, 0, target->seen, first)
                                        : stretch(gradient, store, target->seen, end, first);
-  return gathered(gradient, store, gradient->batch);
-}
-
-/* Adds gradient and second derivatives of these rows at the anchor. */
-static le_status add_at_anchor(le_gradient *gradient, const le_target *target, const le_rows *rows)
-{
-  for (size_t r = 0; r < rows->n; r += target->block) {
-    const le_rows part = {rows->n - r < target->block ? rows->n - r : target->block, rows->width, rows->values + r * rows->width};
-    LE_TRY(target->ops->log_lik_hess(target->model, gradient->anchor, &part, gradient->batch_grad, gradient->batch_hess, target->scratch));
-  }
-  return LE_OK;
+  le_vector_gather(gradient->batch, store->width, store->n, store->values, gradient->picked, gradient->rows);
+  return (le_rows){gradient->batch, store->width, gradient->rows};
 }
 
 static le_status plain_estimate(le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad)
@@ -156,7 +138,12 @@ static le_status controlled_estimate(le_gradient *gradient, le_target *target, s
     memset(gradient->batch_grad, 0, d * sizeof(double));
     if (gradient->second_order) {
       memset(gradient->batch_hess, 0, d * d * sizeof(double));
-      LE_TRY(add_at_anchor(gradient, target, &batch));
+      for (size_t r = 0; r < batch.n; r += target->block) {
+        const le_rows rows = {batch.n - r < target->block ? batch.n - r : target->block, batch.width,
+                              batch.values + r * batch.width};
+        LE_TRY(target->ops->log_lik_hess(target->model, gradient->anchor, &rows, gradient->batch_grad,
+                                         gradient->batch_hess, target->scratch));
+      }
       le_add_scaled(d * d, -scale, gradient->batch_hess, curvature);
     } else {
       LE_TRY(le_target_sums(target, &batch, 1, gradient->anchor, NULL, gradient->batch_grad));
@@ -186,115 +173,30 @@ le_status le_gradient_estimate(le_gradient *gradient, le_target *target, size_t 
                                              : controlled_estimate(gradient, target, m, theta, grad);
 }
 
-/* A chunk weighed by part of its rows: how many particles check it, by how much they may be missed, and by what factor rows must have
- * grown for another attempt where they were. What is missed falls with the root of the rows seen, the part being as large, and is for most
- * particles a third of what it is for the farthest. */
-enum { PROBES = 4 };
-static const double MISSED_MOST = 0.1, ANOTHER_GROWTH = 1.5, CHECKED_FOR = 4; /* twice as far, squared */
+/* By how much the particles farthest from the anchor may be missed, by what factor rows must have grown for another attempt where they
+ * were, and how much farther others may be (squared) before they are asked again. What is missed falls with the root of the rows seen, the part
+ * being as large, and is for most particles a third of what it is for the farthest. */
+static const double MISSED_MOST = 0.1, ANOTHER_GROWTH = 1.5, CHECKED_FOR = 4;
 
-/* The PROBES farthest, of distances that are used up; how far the first of them is. */
-static double farthest(double *distance, size_t m, size_t *probe)
-{
-  double most = 0;
-  for (size_t p = 0; p < PROBES; p++) {
-    size_t best = 0;
-    for (size_t i = 1; i < m; i++)
-      if (distance[i] > distance[best]) best = i;
-    if (p == 0) most = distance[best];
-    probe[p] = best;
-    distance[best] = -INFINITY;
-  }
-  return most;
-}
-
-/* Sums over `part` rows of the chunk, spread evenly over it: of each particle, less what the anchor has, and at the anchor. */
-static le_status part_sums(le_gradient *gradient, le_target *target, size_t part, size_t m, const double *theta, double *value)
-{
-  const size_t d = target->d;
-  const double stride = (double)target->chunk / (double)part;
-  double at_anchor = 0, *sum = target->work;
-  memset(value, 0, m * sizeof(double));
-  memset(gradient->batch_grad, 0, d * sizeof(double));
-  memset(gradient->batch_hess, 0, d * d * sizeof(double));
-  for (size_t done = 0, now; done < part; done += now) {
-    now = part - done < gradient->room ? part - done : gradient->room;
-    le_uniforms(target->rng, now, gradient->uniform);
-    for (size_t k = 0; k < now; k++) {
-      const size_t row = (size_t)(((double)(done + k) + gradient->uniform[k]) * stride);
-      gradient->picked[k] = target->seen + (row < target->chunk ? row : target->chunk - 1);
-    }
-    const le_rows rows = gathered(gradient, target->store, now);
-    LE_TRY(le_target_sums(target, &rows, m, theta, sum, NULL));
-    le_add_scaled(m, 1, sum, value);
-    LE_TRY(le_target_sums(target, &rows, 1, gradient->anchor, sum, NULL));
-    at_anchor += *sum;
-    LE_TRY(add_at_anchor(gradient, target, &rows));
-  }
-  for (size_t i = 0; i < m; i++) value[i] -= at_anchor;
-  return LE_OK;
-}
-
-/* The formula in the header but for l(a), and how far each particle is from the anchor. */
-static le_status from_anchor(le_gradient *gradient, le_target *target, size_t part, size_t m, const double *theta, double *value)
-{
-  const size_t d = target->d;
-  double *slope = gradient->total_grad, *curvature = gradient->total_hess;
-  memcpy(slope, gradient->chunk_grad, d * sizeof(double));
-  memcpy(curvature, gradient->chunk_hess, d * d * sizeof(double));
-  const double scale = part ? (double)target->chunk / (double)part : 0;
-  if (part) {
-    LE_TRY(part_sums(gradient, target, part, m, theta, value));
-    le_add_scaled(d, -scale, gradient->batch_grad, slope);
-    le_add_scaled(d * d, -scale, gradient->batch_hess, curvature);
-  }
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(le_target_threads(target, m, 2 * d * d)) schedule(static)
-#endif
-  for (size_t i = 0; i < m; i++) {
-    double *shift = gradient->shift + i * d, *product = target->grad + i * d;
-    for (size_t j = 0; j < d; j++) shift[j] = theta[i * d + j] - gradient->anchor[j];
-    gradient->distance[i] = fabs(le_quadratic_form(gradient->chunk_hess, d, shift, product));
-    value[i] = (part ? scale * value[i] : 0) + le_dot(slope, shift, d) + 0.5 * le_quadratic_form(curvature, d, shift, product);
-  }
-  return LE_OK;
-}
-
-/* Asks all rows of the anchor and of these particles: what is added to all values, and exact values for these. By how much they had been missed. */
-static le_status check(le_gradient *gradient, le_target *target, size_t probes, const size_t *probe, const double *theta, double *value,
-                       double *missed)
-{
-  const size_t d = target->d;
-  double exact[PROBES + 1], *point = target->packed;
-  memcpy(point, gradient->anchor, d * sizeof(double));
-  for (size_t p = 0; p < probes; p++) memcpy(point + (p + 1) * d, theta + probe[p] * d, d * sizeof(double));
-  LE_TRY(le_target_log_lik(target, target->seen, target->seen + target->chunk, probes + 1, point, exact));
-  gradient->chunk_value = exact[0];
-  *missed = 0;
-  for (size_t p = 0; p < probes; p++) {
-    const double off = fabs(exact[0] + value[probe[p]] - exact[p + 1]);
-    *missed = off <= *missed ? *missed : off; /* not a number counts */
-    value[probe[p]] = exact[p + 1] - exact[0];
-  }
-  return LE_OK;
-}
-
-le_status le_gradient_log_lik(le_gradient *gradient, le_target *target, size_t part, size_t m, const double *theta, double *value)
+le_status le_gradient_log_lik(le_gradient *gradient, le_expansion *expansion, le_target *target, size_t part, size_t m, const double *theta,
+                              double *value)
 {
   const size_t from = target->seen, to = from + target->chunk;
-  const int quadratic = (target->ops->traits & LE_MODEL_QUADRATIC) != 0;
-  if (part == 0 || 2 * part > target->chunk || m < 4 * PROBES || !gradient->anchored || !gradient->second_order || from < gradient->exact_until)
+  if (part == 0 || 2 * part > target->chunk || m < 4 * LE_EXPANSION_PROBES || !gradient->anchored || !le_expansion_possible(target) ||
+      from < gradient->exact_until)
     return le_target_log_lik(target, from, to, m, theta, value);
-  LE_TRY(from_anchor(gradient, target, quadratic ? 0 : part, m, theta, value));
-  size_t probe[PROBES];
-  const double far = farthest(gradient->distance, m, probe);
-  if (!(far <= CHECKED_FOR * gradient->checked)) {
-    double missed;
-    LE_TRY(check(gradient, target, quadratic ? 0 : PROBES, probe, theta, value, &missed));
+  expansion->anchor = gradient->anchor;
+  expansion->grad = gradient->chunk_grad;
+  expansion->hess = gradient->chunk_hess;
+  LE_TRY(le_expansion_values(expansion, target, from, to, part, m, theta, value));
+  double far = 0, missed;
+  for (size_t i = 0; i < m; i++) far = fmax(far, expansion->distance[i]);
+  if (far > CHECKED_FOR * gradient->checked) {
+    LE_TRY(le_expansion_missed(expansion, target, from, to, m, theta, value, &gradient->chunk_value, &missed, &gradient->checked));
     if (!(missed <= MISSED_MOST)) {
       gradient->exact_until = (size_t)(ANOTHER_GROWTH * (double)from);
       return le_target_log_lik(target, from, to, m, theta, value);
     }
-    gradient->checked = far;
   }
   for (size_t i = 0; i < m; i++) value[i] += gradient->chunk_value;
   return LE_OK;

@@ -10,7 +10,7 @@
 #ifndef LE_CORE_GRADIENT_H
 #define LE_CORE_GRADIENT_H
 
-#include "core/target.h"
+#include "core/expansion.h"
 
 typedef enum le_gradient_rule { LE_GRADIENT_FULL, LE_GRADIENT_BATCH, LE_GRADIENT_CONTROL } le_gradient_rule;
 
@@ -26,12 +26,10 @@ typedef struct le_gradient {
   double *batch_grad, *batch_hess; /* sums at a over the batch */
   double *total_grad, *total_hess; /* what the formula adds for every particle */
   double *shift;    /* m x d */
-  size_t room;      /* rows that are gathered at once, at the most */
-  double *rows;     /* room x width */
-  size_t *picked;   /* room */
-  double *uniform;  /* room */
-  double *distance; /* m */
-  double chunk_value, checked; /* of the anchor; how far the particles were by which a weighing by part of the chunk was checked, 0 not yet */
+  double *rows;     /* batch x width */
+  size_t *picked;   /* batch */
+  double *uniform;  /* batch */
+  double chunk_value, checked; /* of the anchor; for how far a weighing by part of the chunk has been checked, -1 not yet */
   size_t exact_until; /* rows seen before which no chunk is weighed by part of its rows */
 } le_gradient;
 
@@ -45,14 +43,11 @@ le_status le_gradient_set_anchor(le_gradient *gradient, le_target *target, const
 le_status le_gradient_open_chunk(le_gradient *gradient, le_target *target);
 void le_gradient_close_chunk(le_gradient *gradient, const le_target *target);
 le_status le_gradient_estimate(le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad);
-/* Overwrites value[m] with the log-likelihood of the chunk. With an anchor that is
- *
- *     l(a) + G . s + s' H s / 2 + (n / k) sum_k rows [ l_k(theta) - l_k(a) - g_k . s - s' h_k s / 2 ],    s = theta - a
- *
- * over k = `part` of the chunk's n rows (none if the likelihood is quadratic), taken at random evenly over it, where that is less work
- * (0 is never), and where it comes out as it should for the particles farthest from the anchor, of which all rows are asked when a chunk is
- * weighed first, and again if particles get twice as far: else all rows are asked of all. */
-le_status le_gradient_log_lik(le_gradient *gradient, le_target *target, size_t part, size_t m, const double *theta, double *value);
+/* Overwrites value[m] with the log-likelihood of the chunk: by `part` of its rows around the anchor (core/expansion.h; 0 is never) where
+ * that is less work and comes out as it should for the farthest particles, which is seen to when a chunk is weighed first and again if
+ * particles get twice as far; else by all rows. */
+le_status le_gradient_log_lik(le_gradient *gradient, le_expansion *expansion, le_target *target, size_t part, size_t m, const double *theta,
+                              double *value);
 void le_gradient_archive(le_gradient *gradient, const le_target *target, le_archive *archive);
 
 #endif

@@ -13,6 +13,7 @@ void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena)
 {
   memset(mode, 0, sizeof *mode);
   mode->theta = le_arena_doubles(arena, d);
+  mode->grad = le_arena_doubles(arena, d);
   mode->precision = le_arena_doubles(arena, d * d);
   mode->factor = le_arena_doubles(arena, d * d);
   mode->scale = le_arena_doubles(arena, d);
@@ -24,7 +25,7 @@ enum { POINTS_MOST = 64 }; /* of a call for differences */
 
 size_t le_mode_work(size_t d)
 {
-  return 4 * d + d * d + d + POINTS_MOST * (2 * d + 2) + 16;
+  return 3 * d + d * d + d + POINTS_MOST * (2 * d + 2) + 16;
 }
 
 /* ---- derivatives ---- */
@@ -194,7 +195,7 @@ static int is_short(const double *step, const double *scale, size_t d)
 le_status le_mode_climb(le_mode *mode, le_target *target, double *work)
 {
   const size_t d = target->d;
-  double *grad = work, *step = work + d, *trial = work + 2 * d, *rest = work + 3 * d;
+  double *grad = mode->grad, *step = work, *trial = work + d, *rest = work + 2 * d;
   mode->converged = 0;
   LE_TRY(le_target_density(target, 1, mode->theta, &mode->log_density));
   for (mode->iterations = 0; mode->iterations < ITERATIONS_MOST; mode->iterations++) {

@@ -7,6 +7,7 @@
 
 typedef struct le_mode {
   double *theta;     /* d: the start, then the peak */
+  double *grad;      /* d: of the density there, nearly nothing */
   double *precision; /* d x d: minus the second derivatives there */
   double *factor;    /* d x d: its Cholesky factor */
   double *scale;     /* d: about how wide the density is, for differences; anything positive is a start */

@@ -54,7 +54,7 @@ static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
 /* Squared distance per dimension, at the precision of its rows, at which a peak of the search is taken for one that is known. */
 static const double SEARCH_NEAR = 4;
 
-enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 16, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, SEARCH_ROWS = 1000 };
+enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 16, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, AUDIT_BATCH = 16, SEARCH_ROWS = 1000 };
 static const char *const trace_names[TRACE_COLUMNS] = {
     "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "shortest",    "ess",
     "acceptance", "step_size", "particles",    "temperature", "noise",        "drift",       "restarts",    "evaluations", "seconds"};
@@ -72,6 +72,7 @@ typedef struct walk {
   le_store store;
   le_target target;
   le_gradient gradient[LE_STAGES_MOST];
+  le_expansion expansion;
   le_metric metric[LE_STAGES_MOST][2]; /* of each half of the particles */
   void *kernel[LE_STAGES_MOST];
   le_genealogy genealogy;
@@ -181,8 +182,11 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   w->labels = le_arena_doubles(&w->arena, d);
   w->ancestor = le_arena_indices(&w->arena, most);
   le_genealogy_alloc(&w->genealogy, settings->lag, most, &w->arena);
-  if (settings->audit)
-    le_audit_alloc(&w->audit, &w->target, AUDIT_CLIMBS + settings->search, settings->audit_draws, 32, &w->arena);
+  le_expansion_alloc(&w->expansion, &w->target, &w->arena);
+  if (settings->audit) {
+    le_audit_alloc(&w->audit, &w->target, AUDIT_CLIMBS + settings->search, settings->audit_draws, AUDIT_BATCH, &w->arena);
+    le_audit_by_part(&w->audit, &w->target, &w->expansion, settings->audit_part, settings->audit_least, &w->arena);
+  }
   if (settings->search) le_search_alloc(&w->search, &w->target, settings->search, SEARCH_ROWS, &w->arena);
   if (settings->rounds) {
     const size_t m = settings->stage[settings->stages - 1].particles;
@@ -875,7 +879,7 @@ static le_status reweight(walk *w)
   const le_stage *stage = stage_of(w);
   le_target *target = &w->target;
   const size_t seen = target->seen;
-  LE_TRY(le_gradient_log_lik(&w->gradient[w->stage], target, stage->part, w->m, w->theta, w->chunk_value));
+  LE_TRY(le_gradient_log_lik(&w->gradient[w->stage], &w->expansion, target, stage->part, w->m, w->theta, w->chunk_value));
   int possible = 0;
   for (size_t i = 0; i < w->m; i++) {
     if (isnan(w->chunk_value[i])) w->chunk_value[i] = -INFINITY;

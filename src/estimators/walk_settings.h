@@ -50,6 +50,7 @@ typedef struct le_walk_settings {
   double unseen;     /* variance for each unit that the genealogy sees */
   int audit;
   size_t audit_draws;
+  size_t audit_part, audit_least; /* rows by which draws may be weighed, 0 all; draws where they cannot */
   size_t search;     /* climbs from the prior, for modes that the particles have missed */
   size_t rounds;     /* of posterior draws after the walk, for the harmonic mean */
   int bridge;        /* or for a bridge to a normal density */
