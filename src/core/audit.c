@@ -38,7 +38,7 @@ void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *ex
 {
   const size_t d = audit->d;
   audit->expansion = expansion;
-  audit->part = le_expansion_possible(target) && target->ops->log_prior_hess ? part : 0;
+  audit->part = le_expansion_possible(target) && target->ops->log_prior_hess && target->ops->log_prior_grad ? part : 0;
   audit->least = least < audit->room ? least : audit->room;
   audit->lik_grad = le_arena_doubles(arena, d);
   audit->lik_hess = le_arena_doubles(arena, d * d);
