@@ -123,7 +123,8 @@ check_gradients <- function(model, method) {
 }
 
 # More where weights may be uneven; where each draw has to ask all rows, as many as cost next to nothing, down to a hundred for very large data.
+AUDIT_WORK <- 2e7
 audit_draws <- function(n, several) {
   draws <- if (several) 4000 else 1000
-  list(audit_draws = draws, audit_least = min(draws, max(100, ceiling(2e7 / n))))
+  list(audit_draws = draws, audit_least = min(draws, max(100, ceiling(AUDIT_WORK / n))))
 }

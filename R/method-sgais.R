@@ -115,7 +115,7 @@ sgais <- function(particles = 100, steps = 5, ess = 0.5, kernel = baoab(), batch
                    ess = ess_in_particles(ess, particles))
   common <- list(shuffle = check_order(order) == "shuffled", audit = check_flag(audit, "audit"),
                  audit_draws = if (is.null(audit_draws)) 0 else check_count(audit_draws, "audit_draws", 20, 1e6),
-                 audit_part = PART_WEIGHED)
+                 audit_part = PART_WEIGHED, audit_work = AUDIT_WORK)
   late <- function(index) {
     c(stage(particles, index, kernel$mass, check_steps(steps), schedule, resampling$resampling, resampling$threshold,
             gradient$gradient), gradient["batch"], part = if (preset == "paper") 0 else PART_WEIGHED,

@@ -34,12 +34,14 @@ void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, siz
   audit->work = le_arena_doubles(arena, le_mode_work(d) + draws);
 }
 
-void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion, size_t part, size_t least, le_arena *arena)
+void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion, size_t part, size_t least, double work,
+                      le_arena *arena)
 {
   const size_t d = audit->d;
   audit->expansion = expansion;
   audit->part = le_expansion_possible(target) && target->ops->log_prior_hess && target->ops->log_prior_grad ? part : 0;
   audit->least = least < audit->room ? least : audit->room;
+  audit->work_least = work;
   audit->lik_grad = le_arena_doubles(arena, d);
   audit->lik_hess = le_arena_doubles(arena, d * d);
   audit->prior = le_arena_doubles(arena, audit->batch);
@@ -362,7 +364,9 @@ static le_status plan(le_audit *audit, le_target *target, const gsl_rng *rng)
   double all = 0; /* share of the draws that need all rows */
   audit->planned = 1;
   if (audit->least > 0) audit->draws = audit->least;
-  if (audit->part == 0 || target->seen < 4 * audit->part || target->chunk > 0 || audit->room < trial) return LE_OK;
+  if (audit->part == 0 || (double)audit->room * (double)target->seen <= audit->work_least || target->seen < 4 * audit->part ||
+      target->chunk > 0 || audit->room < trial)
+    return LE_OK;
   for (size_t k = 0; k < audit->parts; k++) {
     double level, missed, farthest;
     for (size_t i = 0; i < trial; i++) draw_t(&audit->mode[k], d, freedom(audit, k), rng, audit->theta + i * d);

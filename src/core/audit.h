@@ -20,6 +20,7 @@ typedef struct le_audit {
   size_t d, draws, batch; /* draws in all, and per call of the likelihood */
   size_t room;            /* draws that there is memory for */
   size_t part, least;     /* rows by which draws may be weighed, 0 all; draws where they cannot */
+  double work_least;      /* draws x rows that are too few to do so */
   le_expansion *expansion;
   int by_part, planned;
   double *lik_grad, *lik_hess, *prior; /* at a mode: d and d x d; of the batch */
@@ -47,9 +48,9 @@ typedef struct le_audit {
 
 /* At most `starts` climbs, whose LE_AUDIT_MODES_MOST heaviest modes are kept; with no draws it ends with the Laplace approximation. */
 void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws, size_t batch, le_arena *arena);
-/* From now on: draws are weighed by `part` of the rows around the peaks, where that is less work and a trial agrees with all rows, and else
- * there are `least` of them. */
-void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion, size_t part, size_t least, le_arena *arena);
+/* From now on: if draws x rows are more than `work`, draws are weighed by `part` of the rows around the peaks where a trial agrees with all rows,
+ * and else there are `least` of them. */
+void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion, size_t part, size_t least, double work, le_arena *arena);
 /* Copies the starting points (unless they are audit->start), the first being the most important. */
 void le_audit_start(le_audit *audit, size_t starts, const double *start);
 /* Adds the wide part: its centre, and the Cholesky factor of its precision. */

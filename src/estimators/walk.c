@@ -185,7 +185,8 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   le_expansion_alloc(&w->expansion, &w->target, &w->arena);
   if (settings->audit) {
     le_audit_alloc(&w->audit, &w->target, AUDIT_CLIMBS + settings->search, settings->audit_draws, AUDIT_BATCH, &w->arena);
-    le_audit_by_part(&w->audit, &w->target, &w->expansion, settings->audit_part, settings->audit_least, &w->arena);
+    le_audit_by_part(&w->audit, &w->target, &w->expansion, settings->audit_part, settings->audit_least, settings->audit_work,
+                     &w->arena);
   }
   if (settings->search) le_search_alloc(&w->search, &w->target, settings->search, SEARCH_ROWS, &w->arena);
   if (settings->rounds) {

@@ -150,6 +150,7 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
   settings->audit = le_args_number(args, "audit", 0) != 0;
   settings->audit_draws = (size_t)le_args_number(args, "audit_draws", 100);
   settings->audit_part = (size_t)le_args_number(args, "audit_part", 0);
+  settings->audit_work = le_args_number(args, "audit_work", 0);
   settings->audit_least = (size_t)le_args_number(args, "audit_least", (double)settings->audit_draws);
   settings->search = le_args_number(args, "search", 0) != 0 ? le_search_starts(problem->ops->dim(problem->model)) : 0;
   settings->rounds = (size_t)le_args_number(args, "rounds", 0);

@@ -51,6 +51,7 @@ typedef struct le_walk_settings {
   int audit;
   size_t audit_draws;
   size_t audit_part, audit_least; /* rows by which draws may be weighed, 0 all; draws where they cannot */
+  double audit_work;              /* draws x rows that are too few to do so */
   size_t search;     /* climbs from the prior, for modes that the particles have missed */
   size_t rounds;     /* of posterior draws after the walk, for the harmonic mean */
   int bridge;        /* or for a bridge to a normal density */

@@ -71,7 +71,7 @@ many_rows <- function(odd = FALSE) with_own_seed(test_seed(75), {
 
 audits <- function(data, seeds) {
   method <- sgais(audit_draws = 1000)
-  method$settings$audit_least <- 100
+  method$settings[c("audit_least", "audit_work")] <- list(100, 1e6)
   vapply(seeds, function(s) {
     audit <- evidence(softmax_regression(prior_sd = 1), data, method, seed = test_seed(s), progress = FALSE)$audit
     c(error = audit$log_evidence, se = audit$se, draws = audit$draws)
