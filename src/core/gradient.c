@@ -58,6 +58,7 @@ le_status le_gradient_set_anchor(le_gradient *gradient, le_target *target, const
 le_status le_gradient_open_chunk(le_gradient *gradient, le_target *target)
 {
   gradient->checked = -1;
+  gradient->part = 0;
   return anchor_sums(gradient, target, target->seen, target->seen + target->chunk, gradient->chunk_grad,
                      gradient->chunk_hess);
 }
@@ -177,6 +178,7 @@ le_status le_gradient_estimate(le_gradient *gradient, le_target *target, size_t 
  * were, and how much farther others may be (squared) before they are asked again. What is missed falls with the root of the rows seen, the part
  * being as large, and is for most particles a third of what it is for the farthest. */
 static const double MISSED_MOST = 0.1, ANOTHER_GROWTH = 1.5, CHECKED_FOR = 4;
+enum { MORE_ROWS = 4 }; /* how many times, after a miss */
 
 le_status le_gradient_log_lik(le_gradient *gradient, le_expansion *expansion, le_target *target, size_t part, size_t m, const double *theta,
                               double *value)
@@ -188,18 +190,21 @@ le_status le_gradient_log_lik(le_gradient *gradient, le_expansion *expansion, le
   expansion->anchor = gradient->anchor;
   expansion->grad = gradient->chunk_grad;
   expansion->hess = gradient->chunk_hess;
-  LE_TRY(le_expansion_values(expansion, target, from, to, part, m, theta, value));
-  double far = 0, missed;
-  for (size_t i = 0; i < m; i++) far = fmax(far, expansion->distance[i]);
-  if (far > CHECKED_FOR * gradient->checked) {
-    LE_TRY(le_expansion_missed(expansion, target, from, to, m, theta, value, &gradient->chunk_value, &missed, &gradient->checked));
-    if (!(missed <= MISSED_MOST)) {
-      gradient->exact_until = (size_t)(ANOTHER_GROWTH * (double)from);
-      return le_target_log_lik(target, from, to, m, theta, value);
+  for (part = gradient->part > part ? gradient->part : part; 2 * part <= target->chunk; part *= MORE_ROWS) {
+    double far = 0, missed = 0;
+    LE_TRY(le_expansion_values(expansion, target, from, to, part, m, theta, value));
+    for (size_t i = 0; i < m; i++) far = fmax(far, expansion->distance[i]);
+    if (far > CHECKED_FOR * gradient->checked)
+      LE_TRY(le_expansion_missed(expansion, target, from, to, m, theta, value, &gradient->chunk_value, &missed, &gradient->checked));
+    if (missed <= MISSED_MOST) {
+      gradient->part = part;
+      for (size_t i = 0; i < m; i++) value[i] += gradient->chunk_value;
+      return LE_OK;
     }
+    gradient->checked = -1;
   }
-  for (size_t i = 0; i < m; i++) value[i] += gradient->chunk_value;
-  return LE_OK;
+  gradient->exact_until = (size_t)(ANOTHER_GROWTH * (double)from);
+  return le_target_log_lik(target, from, to, m, theta, value);
 }
 
 void le_gradient_archive(le_gradient *gradient, const le_target *target, le_archive *archive)
@@ -207,6 +212,7 @@ void le_gradient_archive(le_gradient *gradient, const le_target *target, le_arch
   const size_t d = target->d;
   le_archive_int(archive, &gradient->anchored);
   le_archive_size(archive, &gradient->anchored_rows);
+  le_archive_size(archive, &gradient->part);
   le_archive_size(archive, &gradient->exact_until);
   le_archive_double(archive, &gradient->chunk_value);
   le_archive_double(archive, &gradient->checked);

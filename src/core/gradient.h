@@ -30,6 +30,7 @@ typedef struct le_gradient {
   size_t *picked;   /* batch */
   double *uniform;  /* batch */
   double chunk_value, checked; /* of the anchor; for how far a weighing by part of the chunk has been checked, -1 not yet */
+  size_t part;        /* of the chunk's rows by which it was weighed rightly, 0 not yet */
   size_t exact_until; /* rows seen before which no chunk is weighed by part of its rows */
 } le_gradient;
 
@@ -45,7 +46,7 @@ void le_gradient_close_chunk(le_gradient *gradient, const le_target *target);
 le_status le_gradient_estimate(le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad);
 /* Overwrites value[m] with the log-likelihood of the chunk: by `part` of its rows around the anchor (core/expansion.h; 0 is never) where
  * that is less work and comes out as it should for the farthest particles, which is seen to when a chunk is weighed first and again if
- * particles get twice as far; else by all rows. */
+ * particles get twice as far; else by four times as many, and in the end by all rows. */
 le_status le_gradient_log_lik(le_gradient *gradient, le_expansion *expansion, le_target *target, size_t part, size_t m, const double *theta,
                               double *value);
 void le_gradient_archive(le_gradient *gradient, const le_target *target, le_archive *archive);
