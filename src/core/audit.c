@@ -300,10 +300,10 @@ static void finish(le_audit *audit, const le_target *target)
 /* ---- draws weighed by part of the rows ---- */
 
 /* What second order may leave of a draw for it to be weighed so, how light a draw is whose weight does not matter (against the mean's
- * logarithm by Laplace's approximation), by how much a few that all rows are asked of may be missed, and how many are tried from each part of
- * the proposal. */
+ * logarithm by Laplace's approximation), by how much a few that all rows are asked of may be missed, how many are tried from each part of the
+ * proposal, and how many times the rows may be taken. */
 static const double REST_MOST = 0.3, LIGHT = -12, MISSED_MOST = 0.1;
-enum { TRIAL = 16 };
+enum { TRIAL = 16, PART_MOST = 16 };
 
 /* The log-likelihood at the peak nearest to draws from this part, where the expansion is set. */
 static double expand(le_audit *audit, const le_target *target, size_t part)
@@ -330,7 +330,7 @@ static le_status weigh_by_part(le_audit *audit, le_target *target, size_t part, 
   const double light = audit->laplace - symmetry(target) + LIGHT;
   double *rest = audit->expansion->rest, normal;
   *level = expand(audit, target, part);
-  LE_TRY(le_expansion_values(audit->expansion, target, 0, target->seen, audit->part, n, theta, value));
+  LE_TRY(le_expansion_values(audit->expansion, target, 0, target->seen, audit->taken, n, theta, value));
   le_target_prior(target, n, theta, audit->prior, NULL);
   for (size_t i = 0; i < n; i++) {
     if (fabs(rest[i]) <= REST_MOST) continue;
@@ -357,16 +357,11 @@ static le_status densities_by_part(le_audit *audit, le_target *target, size_t pa
   return LE_OK;
 }
 
-/* Can draws be weighed by part of the rows? Then there are as many as there is room for, if few of them need all rows. */
-static le_status plan(le_audit *audit, le_target *target, const gsl_rng *rng)
+/* Some draws from each part of the proposal: what share of draws needs all rows; 1 if any of the others is missed. */
+static le_status try_part(le_audit *audit, le_target *target, const gsl_rng *rng, double *all)
 {
   const size_t d = audit->d, trial = TRIAL < audit->batch ? TRIAL : audit->batch;
-  double all = 0; /* share of the draws that need all rows */
-  audit->planned = 1;
-  if (audit->least > 0) audit->draws = audit->least;
-  if (audit->part == 0 || (double)audit->room * (double)target->seen <= audit->work_least || target->seen < 4 * audit->part ||
-      target->chunk > 0 || audit->room < trial)
-    return LE_OK;
+  *all = 0;
   for (size_t k = 0; k < audit->parts; k++) {
     double level, missed, farthest;
     for (size_t i = 0; i < trial; i++) draw_t(&audit->mode[k], d, freedom(audit, k), rng, audit->theta + i * d);
@@ -374,13 +369,32 @@ static le_status plan(le_audit *audit, le_target *target, const gsl_rng *rng)
     for (size_t i = 0; i < trial; i++) {
       const int needs_all = isnan(audit->expansion->rest[i]);
       if (needs_all || fabs(audit->expansion->rest[i]) > REST_MOST) audit->expansion->distance[i] = -INFINITY;
-      all += needs_all ? audit->share[k] / (double)trial : 0;
+      *all += needs_all ? audit->share[k] / (double)trial : 0;
     }
     LE_TRY(le_expansion_missed(audit->expansion, target, 0, target->seen, trial, audit->theta, audit->value, &level, &missed, &farthest));
-    if (!(missed <= MISSED_MOST)) return LE_OK;
+    if (missed <= MISSED_MOST) continue;
+    *all = 1;
+    return LE_OK;
   }
-  audit->by_part = all < 0.5;
-  if (audit->by_part) audit->draws = (size_t)fmin((double)audit->room, (double)audit->least / all);
+  return LE_OK;
+}
+
+/* Can draws be weighed by part of the rows, or by some times as many? Then there are as many draws as there is room for, if few of them
+ * need all rows. */
+static le_status plan(le_audit *audit, le_target *target, const gsl_rng *rng)
+{
+  audit->planned = 1;
+  if (audit->least > 0) audit->draws = audit->least;
+  if (audit->part == 0 || (double)audit->room * (double)target->seen <= audit->work_least || target->chunk > 0 || audit->room < TRIAL)
+    return LE_OK;
+  for (audit->taken = audit->part; audit->taken <= PART_MOST * audit->part && 4 * audit->taken <= target->seen; audit->taken *= 4) {
+    double all;
+    LE_TRY(try_part(audit, target, rng, &all));
+    audit->by_part = all < 0.5;
+    if (!audit->by_part) continue;
+    audit->draws = (size_t)fmin((double)audit->room, (double)audit->least / all);
+    return LE_OK;
+  }
   return LE_OK;
 }
 
@@ -425,6 +439,7 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   int phase = (int)audit->phase;
   le_archive_expect(archive, audit->room);
   le_archive_size(archive, &audit->draws);
+  le_archive_size(archive, &audit->taken);
   le_archive_int(archive, &audit->by_part);
   le_archive_int(archive, &audit->planned);
   if (audit->draws > audit->room) archive->status = LE_CORRUPT;

@@ -20,6 +20,7 @@ typedef struct le_audit {
   size_t d, draws, batch; /* draws in all, and per call of the likelihood */
   size_t room;            /* draws that there is memory for */
   size_t part, least;     /* rows by which draws may be weighed, 0 all; draws where they cannot */
+  size_t taken;           /* rows by which they are */
   double work_least;      /* draws x rows that are too few to do so */
   le_expansion *expansion;
   int by_part, planned;
