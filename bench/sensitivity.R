@@ -40,10 +40,10 @@ STUDIES <- list(
     list("rate, rate x steps = 2", c(0.02, 0.05, 0.1, 0.4, 1), 3, function(x) published(rate = x, steps = 2 / x))
   ),
   default = list(
-    list("particles", c(10, 20, 50, 200), 3, function(x) own(particles = x)),
+    list("particles", c(20, 50, 100, 300), 3, function(x) own(particles = x)),
     list("steps", c(1, 2, 5, 15), 3, function(x) own(steps = x)),
     list("batch", c(10, 30, 100, 500), 3, function(x) own(batch = x)),
-    list("target ESS of 50", c(5, 12.5, 25, 45), 3, function(x) own(ess = x)),
+    list("target ESS of 100", c(10, 25, 50, 90), 3, function(x) own(ess = x)),
     list("step size h", c(0.1, 0.3, 0.7, 1.2, 1.7), 3, function(x) own(kernel = baoab(x))),
     list("h, h x steps = 3.5", c(0.1, 0.35, 0.7, 1.17, 1.75), 3, function(x) own(kernel = baoab(x), steps = round(3.5 / x)))
   )
