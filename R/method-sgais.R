@@ -27,7 +27,7 @@
 #'   Where modes that were missed count there, importance sampling, which has them, is the estimate, or if its weights are too uneven
 #'   another walk, and the fit says so. `fit$trace` counts new beginnings in `restarts`.
 #' @param audit Whether to check the result by importance sampling of the whole posterior at the end.
-#' @param audit_draws Draws of the audit; `NULL` takes 1,000 (4,000 for mixtures), and where each has to ask all rows of large data fewer, at
+#' @param audit_draws Draws of the audit; `NULL` takes 1,000 (up to 4,000 for mixtures), and where each has to ask all rows of large data fewer, at
 #'   least 100.
 #' @param rate,friction Learning rate per observation and friction of the published [sghmc()] kernel; only for
 #'   `preset = "paper"`.
@@ -45,11 +45,13 @@
 #' (6) the standard error follows the particles' genealogy (of a mixture it counts half as much again, which the genealogy was measured
 #' to miss), and half the variance is added to the log evidence, which the logarithm of an unbiased estimate lacks on average; (7) of models with
 #' second derivatives, large chunks are weighed by their sums to second order around the anchor and a thousand of their rows for what that leaves.
-#' The particles farthest from the anchor are weighed by all rows besides: where the two differ by more than a tenth of a nat, all particles are.
+#' The particles farthest from the anchor are weighed by all rows besides: where the two differ by more than a tenth of a nat, four times as
+#' many rows are taken, and if that does not help all of them.
 #'
 #' **The audit** climbs to the peaks of the posterior from where the particles are and samples around them by importance
 #' (for mixtures also from a wider distribution with the particles' mean and covariance). Of many rows a thousand weigh its draws, with
-#' what derivatives at the peaks tell, as in (7), unless a trial differs from all rows by a tenth of a nat. For mixtures it also climbs from
+#' what derivatives at the peaks tell, as in (7), unless a trial differs from all rows by a tenth of a nat with sixteen thousand too. For
+#' mixtures it also climbs from
 #' where a search of its own has led, which starts from the prior on few rows: particles that were led into one mode early
 #' on do not get out of it, and on clusters that do not fit the model this is the rule and not the exception. The walk asks the same search
 #' after its early phase, and goes on from there if importance sampling says that this is far better. `fit$audit$unreached`
@@ -146,9 +148,9 @@ REFUGE_PARTICLES <- 100
 SEVERAL_LAG <- 8
 SEVERAL_UNSEEN <- 1.5
 
-# Rows by which a chunk of more than twice as many is weighed where the control variates allow it (core/gradient.h): what they miss, less
-# than 0.05 nats of the particles farthest from the anchor with 10,000 rows seen and 0.005 with half a million, is little against the
-# standard error.
+# Rows by which a chunk of more than twice as many is weighed where the control variates allow it (core/expansion.h): what they miss, of
+# the particles farthest from the anchor 0.04 nats on average with 8,000 rows seen and 0.003 with half a million, is little against the standard
+# error.
 PART_WEIGHED <- 1000
 
 # Rows of a chunk at most where rows keep their order: so often a stream's trace is written.

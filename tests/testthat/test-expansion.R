@@ -60,6 +60,21 @@ test_that("where part of the rows does not tell a chunk's value all rows are ask
   expect_lt(max(abs(found[-5] - exact[-5])), 0.15)
 })
 
+test_that("where part of the rows tells a chunk's value badly four times as many do, before all", {
+  case <- weighed_case(softmax_model(2, 3), c(1, 0, -1, 0.5, 0, -0.5), 0.06, 76)
+  exact <- chunk_sums(case, 1000)
+  runs <- lapply(1:60, function(s) weigh(case$model, case$rows, case$theta, 100, 1000, anchor = case$truth, seed = s))
+  error <- vapply(runs, function(r) max(abs(as.vector(r) - exact)), 0)
+  # what asks rows: 41 points part of them, and all of them five, or in the end all
+  first <- 100 * 41 + 2000 * 5
+  second <- first + 400 * 41 + 2000 * 5
+  asked <- factor(vapply(runs, attr, 0, "likelihoods"), c(first, second, second + 2000 * 40))
+  expect_false(anyNA(asked))
+  expect_true(all(table(asked) > 0))
+  expect_lt(max(error), 0.15)
+  expect_true(all(error[asked == second + 2000 * 40] == 0))
+})
+
 # Three classes, 20,000 rows.
 many_rows <- function(odd = FALSE) with_own_seed(test_seed(75), {
   x <- matrix(stats::rnorm(40000), 20000)
@@ -69,11 +84,11 @@ many_rows <- function(odd = FALSE) with_own_seed(test_seed(75), {
   list(x = x, y = factor(max.col(utility)))
 })
 
-audits <- function(data, seeds) {
+audits <- function(data, seeds, model = softmax_regression(prior_sd = 1)) {
   method <- sgais(audit_draws = 1000)
   method$settings[c("audit_least", "audit_work")] <- list(100, 1e6)
   vapply(seeds, function(s) {
-    audit <- evidence(softmax_regression(prior_sd = 1), data, method, seed = test_seed(s), progress = FALSE)$audit
+    audit <- evidence(model, data, method, seed = test_seed(s), progress = FALSE)$audit
     c(error = audit$log_evidence, se = audit$se, draws = audit$draws)
   }, numeric(3))
 }
@@ -95,4 +110,13 @@ test_that("where one row is not like the others the audit asks all rows, of fewe
   found <- audits(data, 1:4)
   expect_true(all(found["draws", ] == 100))
   expect_lt(max(abs(found["error", ] - truth$log_evidence)), 4 * max(found["se", ]))
+})
+
+test_that("an audit by part of the rows is right for a mixture", {
+  data <- with_own_seed(test_seed(77), stats::rnorm(12000, sample(c(-4, 0, 5), 12000, replace = TRUE), 1))
+  model <- gaussian_mixture(components = 3)
+  truth <- evidence(model, data, laplace(importance = 4000), seed = test_seed(1), progress = FALSE)
+  found <- audits(data, 1:4, model)
+  expect_true(all(found["draws", ] == 1000))
+  expect_lt(max(abs(found["error", ] - truth$log_evidence) / sqrt(found["se", ]^2 + truth$se^2)), 4)
 })

@@ -32,6 +32,13 @@ test_that("nothing starts again where nothing changes", {
   expect_equal(max(evidence(linear_regression(y ~ x), line, sgais(order = "given"), seed = 1, progress = FALSE)$trace$restarts), 0)
 })
 
+test_that("a stream's trace goes on every 20,000 rows at least, where shuffled rows have no such bound", {
+  line <- with_own_seed(test_seed(5), data.frame(x = rnorm(150000), y = rnorm(150000)))
+  largest <- function(method) max(diff(evidence(linear_regression(y ~ x), line, method, seed = 1, progress = FALSE)$trace$n))
+  expect_equal(largest(sgais(order = "given")), 20000)
+  expect_gt(largest(sgais()), 20000)
+})
+
 test_that("the audit finds the mode that a walk has left behind, and the fit says so", {
   method <- quick()
   method$settings$restarts <- 0
