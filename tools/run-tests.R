@@ -2,21 +2,34 @@
 # blocks: one is failed when anything in it failed, skipped when it gave up, passed otherwise.
 # An optional argument picks the test files whose names match it.
 
-suppressPackageStartupMessages({
-  library(testthat)
-  library(logevidence)
-})
+library(testthat)
 
 wanted <- commandArgs(trailingOnly = TRUE)
-results <- test_dir(
-  "tests/testthat",
-  filter = if (length(wanted)) wanted[[1]],
-  package = "logevidence", load_package = "installed",
-  reporter = SummaryReporter$new(show_praise = FALSE, max_reports = 100L),
-  stop_on_failure = FALSE
-)
+files <- sub("^test-(.*)[.]R$", "\\1", list.files("tests/testthat", "^test-.*[.]R$"))
+if (length(wanted)) files <- grep(wanted[[1]], files, value = TRUE)
 
-results <- as.data.frame(results)
+# Files know nothing of one another, so cores share them: each file in a process of its own, which speaks when it has finished. It
+# loads the package itself, as threads are for the process that has loaded them; those that wait leave their core to other files.
+run_file <- function(file) {
+  Sys.setenv(OMP_WAIT_POLICY = "passive")
+  library(logevidence)
+  said <- utils::capture.output(results <- test_dir(
+    "tests/testthat",
+    filter = paste0("^", file, "$"),
+    package = "logevidence", load_package = "installed",
+    reporter = SummaryReporter$new(show_praise = FALSE, max_reports = 100L),
+    stop_on_failure = FALSE
+  ))
+  results <- as.data.frame(results)
+  cat(paste0(said[nzchar(said)], "\n"), sprintf("%s: %.0f s\n", file, sum(results$real)), sep = "")
+  results
+}
+cores <- max(1, parallel::detectCores(), na.rm = TRUE)
+results <- parallel::mclapply(files, run_file, mc.cores = cores, mc.preschedule = FALSE)
+
+ended <- vapply(results, is.data.frame, TRUE)
+if (any(!ended)) cat("\nStopped before their end:\n", sprintf("  %s\n", files[!ended]), sep = "")
+results <- do.call(rbind, results[ended])
 results$test[is.na(results$test)] <- "outside of any test"
 failed <- results$failed > 0 | results$error
 skipped <- !failed & results$skipped
@@ -29,7 +42,7 @@ slowest <- utils::head(order(-results$real), 5)
 cat("\nSlowest:\n", sprintf("  %6.1f s  %s: %s\n", results$real[slowest], results$file[slowest], results$test[slowest]), sep = "")
 cat(sum(results$nb), "expectations in", nrow(results), "tests\n")
 
-totals <- c(sum(passed), sum(failed), sum(skipped))
+totals <- c(sum(passed), sum(failed) + sum(!ended), sum(skipped))
 file <- Sys.getenv("LOGEVIDENCE_TOTALS")
 if (nzchar(file)) writeLines(paste(totals, collapse = " "), file)
 quit(status = as.integer(totals[2] > 0))
