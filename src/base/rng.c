@@ -71,7 +71,6 @@ const gsl_rng_type *const le_rng_philox = &philox_type;
 /* ---- many at once ---- */
 
 enum { BLOCKS = 64 };
-enum { THREADS_LEAST = 1500 }; /* numbers that are worth waking threads for */
 
 typedef struct functions {
   void (*uniform_pairs)(size_t n, const uint64_t *counter, size_t stride, uint64_t key, double *one, double *two);
@@ -130,22 +129,15 @@ void le_uniforms(const gsl_rng *rng, size_t n, double *out)
 
 void le_normals(const le_streams *streams, size_t first, size_t m, size_t d, double *out)
 {
-  const size_t threads = m * d < THREADS_LEAST ? 1 : (size_t)streams->threads, share = (m + threads - 1) / threads;
-#ifdef _OPENMP
-#pragma omp parallel for num_threads((int)threads) schedule(static, 1)
-#endif
-  for (size_t t = 0; t < threads; t++) {
-    pending p;
-    p.n = 0;
-    for (size_t i = t * share; i < m && i < (t + 1) * share; i++) order(&p, streams->rng[first + i], d, out + i * d, 1);
-    if (p.n) deliver(&p, 1);
-  }
+  pending p;
+  p.n = 0;
+  for (size_t i = 0; i < m; i++) order(&p, streams->rng[first + i], d, out + i * d, 1);
+  if (p.n) deliver(&p, 1);
 }
 
 le_status le_streams_alloc(le_streams *streams, size_t n, uint64_t seed, uint32_t replicate)
 {
   streams->n = 0;
-  streams->threads = 1;
   streams->rng = le_resize(NULL, n * sizeof *streams->rng);
   if (!streams->rng) return LE_NO_MEMORY;
   for (size_t i = 0; i < n; i++) {

@@ -19,10 +19,9 @@ extern const gsl_rng_type *const le_rng_philox;
 typedef struct le_streams {
   size_t n;
   gsl_rng **rng;
-  int threads; /* that may share the making of many numbers */
 } le_streams;
 
-/* Streams (replicate, 0) ... (replicate, n - 1); NULL entries never occur on success. One thread. */
+/* Streams (replicate, 0) ... (replicate, n - 1); NULL entries never occur on success. */
 le_status le_streams_alloc(le_streams *streams, size_t n, uint64_t seed, uint32_t replicate);
 void le_streams_free(le_streams *streams);
 void le_streams_archive(le_streams *streams, le_archive *archive);

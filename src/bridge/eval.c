@@ -430,6 +430,7 @@ static SEXP kernel_body(void *data)
   check(ops->alloc(&kernel_args, d, m, &run->arena, &kernel));
   const char *wanted = le_args_word(&settings, "answer", "moves");
   if (strcmp(wanted, "gradient") == 0) {
+    check(le_target_draw(&target));
     check(le_target_gradient(&target, m, REAL(call->theta), REAL(theta)));
     UNPROTECT(3);
     return theta;

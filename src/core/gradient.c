@@ -26,7 +26,6 @@ void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batc
   gradient->chunk_hess = le_arena_doubles(arena, d * d);
   gradient->batch_hess = le_arena_doubles(arena, d * d);
   gradient->total_hess = le_arena_doubles(arena, d * d);
-  gradient->shift = le_arena_doubles(arena, target->m * d);
   gradient->rows = le_arena_doubles(arena, batch * target->ops->width(target->model) + LE_ALIGN_MORE);
   gradient->picked = le_arena_indices(arena, batch);
   gradient->uniform = le_arena_doubles(arena, batch);
@@ -106,7 +105,49 @@ static le_rows draw_batch(const le_gradient *gradient, const le_target *target, 
   return (le_rows){gradient->batch, store->width, gradient->rows};
 }
 
-static le_status plain_estimate(le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad)
+static int has_remainder(const le_gradient *gradient, const le_target *target)
+{
+  return !(gradient->second_order && (target->ops->traits & LE_MODEL_QUADRATIC));
+}
+
+size_t le_gradient_rows(const le_gradient *gradient, const le_target *target)
+{
+  if (gradient->rule == LE_GRADIENT_BATCH) return gradient->batch + target->chunk;
+  return has_remainder(gradient, target) ? gradient->batch : 0;
+}
+
+le_status le_gradient_draw(le_gradient *gradient, le_target *target)
+{
+  const size_t d = target->d;
+  const double lambda = target->lambda;
+  double *total = gradient->total_grad, *curvature = gradient->total_hess;
+  if (gradient->rule == LE_GRADIENT_BATCH) {
+    gradient->drawn = draw_batch(gradient, target, 0);
+    return LE_OK;
+  }
+  for (size_t j = 0; j < d; j++) total[j] = gradient->grad[j] + lambda * gradient->chunk_grad[j];
+  if (gradient->second_order)
+    for (size_t k = 0; k < d * d; k++) curvature[k] = gradient->hess[k] + lambda * gradient->chunk_hess[k];
+  if (!has_remainder(gradient, target)) return LE_OK;
+
+  const le_rows batch = gradient->drawn = draw_batch(gradient, target, 1);
+  const double scale = le_target_size(target) / (double)gradient->batch;
+  memset(gradient->batch_grad, 0, d * sizeof(double));
+  if (gradient->second_order) {
+    memset(gradient->batch_hess, 0, d * d * sizeof(double));
+    for (size_t r = 0; r < batch.n; r += target->block) {
+      const le_rows rows = {batch.n - r < target->block ? batch.n - r : target->block, batch.width, batch.values + r * batch.width};
+      LE_TRY(target->ops->log_lik_hess(target->model, gradient->anchor, &rows, gradient->batch_grad, gradient->batch_hess, target->scratch));
+    }
+    le_add_scaled(d * d, -scale, gradient->batch_hess, curvature);
+  } else {
+    LE_TRY(le_target_sums(target, &batch, 1, gradient->anchor, NULL, gradient->batch_grad));
+  }
+  for (size_t j = 0; j < d; j++) total[j] -= scale * gradient->batch_grad[j];
+  return LE_OK;
+}
+
+static le_status plain_estimate(const le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad)
 {
   const size_t d = target->d;
   le_target_prior(target, m, theta, NULL, grad);
@@ -114,61 +155,32 @@ static le_status plain_estimate(le_gradient *gradient, le_target *target, size_t
     LE_TRY(le_target_log_lik_grad(target, target->seen, target->seen + target->chunk, m, theta, NULL, target->grad));
     le_add_scaled(m * d, target->lambda, target->grad, grad);
   }
-  const le_rows batch = draw_batch(gradient, target, 0);
   const double scale = (double)target->seen / (double)gradient->batch;
-  LE_TRY(le_target_sums(target, &batch, m, theta, NULL, target->grad));
+  LE_TRY(le_target_sums(target, &gradient->drawn, m, theta, NULL, target->grad));
   le_add_scaled(m * d, scale, target->grad, grad);
   return LE_OK;
 }
 
-static le_status controlled_estimate(le_gradient *gradient, le_target *target, size_t m, const double *theta,
-                                     double *grad)
+static le_status controlled_estimate(const le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad)
 {
   const size_t d = target->d;
-  const double lambda = target->lambda;
-  double *total = gradient->total_grad, *curvature = gradient->total_hess;
-  for (size_t j = 0; j < d; j++) total[j] = gradient->grad[j] + lambda * gradient->chunk_grad[j];
-  if (gradient->second_order)
-    for (size_t k = 0; k < d * d; k++) curvature[k] = gradient->hess[k] + lambda * gradient->chunk_hess[k];
-
-  const int remainder = !(gradient->second_order && (target->ops->traits & LE_MODEL_QUADRATIC));
+  const int remainder = has_remainder(gradient, target);
   const double scale = le_target_size(target) / (double)gradient->batch;
-  if (remainder) {
-    const le_rows batch = draw_batch(gradient, target, 1);
-    LE_TRY(le_target_sums(target, &batch, m, theta, NULL, target->grad));
-    memset(gradient->batch_grad, 0, d * sizeof(double));
-    if (gradient->second_order) {
-      memset(gradient->batch_hess, 0, d * d * sizeof(double));
-      for (size_t r = 0; r < batch.n; r += target->block) {
-        const le_rows rows = {batch.n - r < target->block ? batch.n - r : target->block, batch.width,
-                              batch.values + r * batch.width};
-        LE_TRY(target->ops->log_lik_hess(target->model, gradient->anchor, &rows, gradient->batch_grad,
-                                         gradient->batch_hess, target->scratch));
-      }
-      le_add_scaled(d * d, -scale, gradient->batch_hess, curvature);
-    } else {
-      LE_TRY(le_target_sums(target, &batch, 1, gradient->anchor, NULL, gradient->batch_grad));
-    }
-    for (size_t j = 0; j < d; j++) total[j] -= scale * gradient->batch_grad[j];
-  }
-
+  if (remainder) LE_TRY(le_target_sums(target, &gradient->drawn, m, theta, NULL, target->grad));
   le_target_prior(target, m, theta, NULL, grad);
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(le_target_threads(target, m, d * d)) schedule(static)
-#endif
   for (size_t i = 0; i < m; i++) {
-    double *g = grad + i * d, *shift = gradient->shift + i * d;
+    double *g = grad + i * d, *shift = target->packed + i * d;
     if (gradient->second_order) {
       for (size_t j = 0; j < d; j++) shift[j] = theta[i * d + j] - gradient->anchor[j];
-      le_add_symmetric_matvec(curvature, d, shift, g);
+      le_add_symmetric_matvec(gradient->total_hess, d, shift, g);
     }
-    le_add_scaled(d, 1, total, g);
+    le_add_scaled(d, 1, gradient->total_grad, g);
     if (remainder) le_add_scaled(d, scale, target->grad + i * d, g);
   }
   return LE_OK;
 }
 
-le_status le_gradient_estimate(le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad)
+le_status le_gradient_estimate(const le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad)
 {
   return gradient->rule == LE_GRADIENT_BATCH ? plain_estimate(gradient, target, m, theta, grad)
                                              : controlled_estimate(gradient, target, m, theta, grad);

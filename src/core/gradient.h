@@ -25,8 +25,8 @@ typedef struct le_gradient {
   double *chunk_grad, *chunk_hess; /* sums at a over the chunk */
   double *batch_grad, *batch_hess; /* sums at a over the batch */
   double *total_grad, *total_hess; /* what the formula adds for every particle */
-  double *shift;    /* m x d */
   double *rows;     /* batch x width */
+  le_rows drawn;    /* the batch */
   size_t *picked;   /* batch */
   double *uniform;  /* batch */
   double chunk_value, checked; /* of the anchor; for how far a weighing by part of the chunk has been checked, -1 not yet */
@@ -43,7 +43,11 @@ le_status le_gradient_set_anchor(le_gradient *gradient, le_target *target, const
 /* Sums at the anchor over a new chunk; and the chunk joining the rows seen. */
 le_status le_gradient_open_chunk(le_gradient *gradient, le_target *target);
 void le_gradient_close_chunk(le_gradient *gradient, const le_target *target);
-le_status le_gradient_estimate(le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad);
+/* How many rows an estimate costs a particle. */
+size_t le_gradient_rows(const le_gradient *gradient, const le_target *target);
+/* A new mini-batch, and what it needs at the anchor; then estimates by it, of whatever particles. */
+le_status le_gradient_draw(le_gradient *gradient, le_target *target);
+le_status le_gradient_estimate(const le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad);
 /* Overwrites value[m] with the log-likelihood of the chunk: by `part` of its rows around the anchor (core/expansion.h; 0 is never) where
  * that is less work and comes out as it should for the farthest particles, which is seen to when a chunk is weighed first and again if
  * particles get twice as far; else by four times as many, and in the end by all rows. */

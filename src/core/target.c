@@ -188,6 +188,12 @@ int le_target_above_floor(const le_target *target, double log_lik)
 
 enum { PRIOR_COST = 20 }; /* of a coordinate, in multiplications; an exp is most of it where there is one */
 
+static void some_priors(const le_target *target, size_t m, const double *theta, double *value, double *grad)
+{
+  if (value) target->ops->log_prior(target->model, m, theta, value);
+  if (grad) target->ops->log_prior_grad(target->model, m, theta, grad);
+}
+
 void le_target_prior(const le_target *target, size_t m, const double *theta, double *value, double *grad)
 {
   const size_t d = target->d;
@@ -197,13 +203,16 @@ void le_target_prior(const le_target *target, size_t m, const double *theta, dou
     return;
   }
   const size_t threads = (size_t)le_target_threads(target, m, PRIOR_COST * d), tile = (m + threads - 1) / threads;
+  if (threads == 1) {
+    some_priors(target, m, theta, value, grad);
+    return;
+  }
 #ifdef _OPENMP
-#pragma omp parallel for num_threads((int)threads) schedule(static, 1) if (threads > 1)
+#pragma omp parallel for num_threads((int)threads) schedule(static, 1)
 #endif
   for (size_t t = 0; t < threads; t++) {
     const size_t first = t * tile, count = first >= m ? 0 : first + tile < m ? tile : m - first;
-    if (value) target->ops->log_prior(target->model, count, theta + first * d, value + first);
-    if (grad) target->ops->log_prior_grad(target->model, count, theta + first * d, grad + first * d);
+    some_priors(target, count, theta + first * d, value ? value + first : NULL, grad ? grad + first * d : NULL);
   }
 }
 
@@ -277,9 +286,52 @@ le_status le_target_density_grad(le_target *target, size_t m, const double *thet
   return LE_OK;
 }
 
+static int is_estimated(const le_target *target) { return target->gradient && le_gradient_active(target->gradient, target); }
+
+le_status le_target_draw(le_target *target) { return is_estimated(target) ? le_gradient_draw(target->gradient, target) : LE_OK; }
+
 le_status le_target_gradient(le_target *target, size_t m, const double *theta, double *grad)
 {
-  if (target->gradient && le_gradient_active(target->gradient, target))
-    return le_gradient_estimate(target->gradient, target, m, theta, grad);
+  if (is_estimated(target)) return le_gradient_estimate(target->gradient, target, m, theta, grad);
   return le_target_density_grad(target, m, theta, NULL, grad);
+}
+
+size_t le_target_rows(const le_target *target)
+{
+  return is_estimated(target) ? le_gradient_rows(target->gradient, target) : target->seen + target->chunk;
+}
+
+static const double SHARED_MOST = 8e6; /* particles x rows, about a tenth of a second */
+
+le_status le_target_share(le_target *target, size_t m, double rows, le_target_job job, void *self)
+{
+  const double multiplications = (rows + PARTICLE_COST) * (double)target->d;
+  size_t threads = (double)m * rows > SHARED_MOST || target->floor ? 1 : (size_t)le_target_threads(target, m, (size_t)multiplications);
+  if (threads > m) threads = m;
+  if (threads <= 1) return job(self, target, 0, m);
+  const size_t tile = (m + threads - 1) / threads;
+  int worst = LE_OK;
+  double likelihoods = 0, gradients = 0;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads((int)threads) schedule(static, 1) reduction(max : worst) reduction(+ : likelihoods, gradients)
+#endif
+  for (size_t t = 0; t < threads; t++) {
+    const size_t first = t * tile, last = first + tile < m ? first + tile : m;
+    if (first >= last) continue;
+    le_context alone = {.threads = 1};
+    le_target own = *target;
+    own.context = &alone;
+    own.scratch += t * target->scratch_size;
+    own.work += first;
+    own.grad += first * target->d;
+    own.packed += first * target->d;
+    own.likelihoods = own.gradients = 0;
+    const le_status status = job(self, &own, first, last - first);
+    likelihoods += own.likelihoods;
+    gradients += own.gradients;
+    if ((int)status > worst) worst = (int)status;
+  }
+  target->likelihoods += likelihoods;
+  target->gradients += gradients;
+  return (le_status)worst;
 }

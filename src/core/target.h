@@ -87,8 +87,17 @@ le_status le_target_density_above(le_target *target, size_t m, const double *the
 int le_target_above_floor(const le_target *target, double log_lik);
 /* `value` may be NULL. */
 le_status le_target_density_grad(le_target *target, size_t m, const double *theta, double *value, double *grad);
-/* The gradient of log f by the run's rule: exact or from a mini-batch. */
+/* The gradient of log f by the run's rule, exact or from the mini-batch drawn last, and a new one of these; an exact one needs none. */
+le_status le_target_draw(le_target *target);
 le_status le_target_gradient(le_target *target, size_t m, const double *theta, double *grad);
+/* How many rows that costs a particle. */
+size_t le_target_rows(const le_target *target);
+
+/* What is to be done with particles [first, first + m), none of which waits for another; of the target's memory it is given its own. */
+typedef le_status (*le_target_job)(void *self, le_target *target, size_t first, size_t m);
+/* Threads take equal shares of m particles; all is one share where `rows`, which the job visits with each, are so few that threads cost
+ * more than they save, or so many that the user could not interrupt it: threads then share the sums over rows. */
+le_status le_target_share(le_target *target, size_t m, double rows, le_target_job job, void *self);
 
 /* Particles x multiplications below which threads cost more than they save: waking them takes about as long as this. */
 enum { LE_TARGET_THREADS_LEAST = 40000 };

@@ -161,7 +161,6 @@ static le_status alloc_all(nested *s, const le_problem *problem)
 {
   const size_t d = s->d, most = s->most;
   LE_TRY(le_streams_alloc(&s->streams, most + 2, problem->seed, problem->replicate));
-  s->streams.threads = s->context->threads;
   le_target_alloc(&s->target, problem->ops, problem->model, most, s->context, &s->arena);
   s->target.store = &s->store;
   s->target.rng = s->streams.rng[0];

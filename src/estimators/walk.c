@@ -162,7 +162,6 @@ static le_status alloc_all(walk *w, const le_problem *problem)
     if (settings->stage[s].particles > w->most) w->most = settings->stage[s].particles;
   const size_t d = w->d, most = w->most;
   LE_TRY(le_streams_alloc(&w->streams, most + 2, problem->seed, problem->replicate));
-  w->streams.threads = w->context->threads;
   le_target_alloc(&w->target, problem->ops, problem->model, most, w->context, &w->arena);
   w->target.store = &w->store;
   w->target.rng = w->streams.rng[0];
@@ -501,7 +500,9 @@ static le_status gradient_noise(walk *w)
   w->noised = w->target.seen;
   if (w->model->traits & LE_MODEL_QUADRATIC && g->second_order) return LE_OK;
   for (int pair = 0; pair < NOISE_PAIRS; pair++) {
+    LE_TRY(le_gradient_draw(g, &w->target));
     LE_TRY(le_gradient_estimate(g, &w->target, m, w->theta, one));
+    LE_TRY(le_gradient_draw(g, &w->target));
     LE_TRY(le_gradient_estimate(g, &w->target, m, w->theta, w->twin));
     for (size_t i = 0; i < m; i++) {
       for (size_t j = 0; j < d; j++) w->twin[i * d + j] -= one[i * d + j];

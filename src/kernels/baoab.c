@@ -49,39 +49,54 @@ static le_status baoab_begin(void *self, le_target *target, size_t m, double *th
   return LE_OK;
 }
 
-static le_status baoab_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+/* One move of all particles. */
+typedef struct stride {
+  baoab *kernel;
+  const le_streams *streams;
+  double *theta, c, kick, noise;
+} stride;
+
+static le_status some_moves(void *self, le_target *target, size_t first, size_t m)
 {
-  baoab *k = self;
+  const stride *s = self;
+  const baoab *k = s->kernel;
   const size_t d = k->d;
-  const double h = k->step, c = exp(-k->friction * h), kick = k->first ? 0.5 * h : h;
-  const double heat = target->noise > 0 ? 0.25 * h * h * (1 + c) / (1 - c) * target->noise : 0;
-  const double noise = sqrt((1 - c * c) * fmax(0, 1 - heat));
-  LE_TRY(le_target_gradient(target, m, theta, k->grad));
-  le_normals(streams, 1, m, d, k->noise);
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(le_target_threads(target, m, 2 * d * d)) schedule(static)
-#endif
+  double *grad = k->grad + first * d, *noise = k->noise + first * d;
+  LE_TRY(le_target_gradient(target, m, s->theta + first * d, grad));
+  le_normals(s->streams, 1 + first, m, d, noise);
   for (size_t i = 0; i < m; i++) {
-    double *v = k->velocity + i * d, *shift = k->displacement + i * d, *theta_shift = k->grad + i * d; /* of which there is no more need */
-    le_metric_kick(le_target_metric(target, i), k->grad + i * d, shift);
+    double *theta = s->theta + (first + i) * d, *v = k->velocity + (first + i) * d, *shift = k->displacement + (first + i) * d;
+    double *theta_shift = grad + i * d; /* of which there is no more need */
+    le_metric_kick(le_target_metric(target, first + i), grad + i * d, shift);
     for (size_t j = 0; j < d; j++) {
-      double before = v[j] + kick * shift[j];
+      double before = v[j] + s->kick * shift[j];
       if (!isfinite(before)) before = 0;
-      const double after = c * before + noise * k->noise[i * d + j];
+      const double after = s->c * before + s->noise * noise[i * d + j];
       /* a clipped move gives up its momentum too, or it would only try again */
-      const double move = 0.5 * h * (before + after);
+      const double move = 0.5 * k->step * (before + after);
       const int clipped = fabs(move) > k->clip;
       v[j] = clipped ? 0 : after;
       shift[j] = clipped ? copysign(k->clip, move) : move;
     }
-    le_metric_drift(le_target_metric(target, i), shift, theta_shift);
-    for (size_t j = 0; j < d; j++) theta[i * d + j] += theta_shift[j];
-    if (le_target_outside(target, theta + i * d))
+    le_metric_drift(le_target_metric(target, first + i), shift, theta_shift);
+    for (size_t j = 0; j < d; j++) theta[j] += theta_shift[j];
+    if (le_target_outside(target, theta))
       for (size_t j = 0; j < d; j++) {
-        theta[i * d + j] -= theta_shift[j];
+        theta[j] -= theta_shift[j];
         v[j] = -v[j];
       }
   }
+  return LE_OK;
+}
+
+static le_status baoab_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+{
+  baoab *k = self;
+  const double h = k->step, c = exp(-k->friction * h);
+  const double heat = target->noise > 0 ? 0.25 * h * h * (1 + c) / (1 - c) * target->noise : 0;
+  stride all = {k, streams, theta, c, k->first ? 0.5 * h : h, sqrt((1 - c * c) * fmax(0, 1 - heat))};
+  LE_TRY(le_target_draw(target));
+  LE_TRY(le_target_share(target, m, (double)le_target_rows(target), some_moves, &all));
   k->first = 0;
   return LE_OK;
 }

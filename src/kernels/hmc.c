@@ -13,7 +13,7 @@ typedef struct hmc {
   size_t d, leapfrog;
   le_adapt adapt;
   /* of the current points and of the trajectories' ends */
-  double *value, *grad, *end, *end_value, *end_grad, *velocity, *kinetic, *displacement;
+  double *value, *grad, *end, *end_value, *end_grad, *velocity, *kinetic, *displacement, *chance;
 } hmc;
 
 enum { LEAPFROG_MOST = 40 };
@@ -31,6 +31,7 @@ static le_status hmc_alloc(const le_args *args, size_t d, size_t m, le_arena *ar
   k->value = le_arena_doubles(arena, m);
   k->end_value = le_arena_doubles(arena, m);
   k->kinetic = le_arena_doubles(arena, m);
+  k->chance = le_arena_doubles(arena, m);
   k->grad = le_arena_doubles(arena, m * d);
   k->end = le_arena_doubles(arena, m * d);
   k->end_grad = le_arena_doubles(arena, m * d);
@@ -47,26 +48,20 @@ static le_status hmc_begin(void *self, le_target *target, size_t m, double *thet
   return le_target_density_grad(target, m, theta, k->value, k->grad);
 }
 
-static void kick(const hmc *k, const le_target *target, size_t m, double length, const double *grad)
+static void kick(const hmc *k, const le_target *target, size_t first, size_t m, double length, const double *grad)
 {
   const size_t d = k->d;
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(le_target_threads(target, m, d * d)) schedule(static)
-#endif
-  for (size_t i = 0; i < m; i++) {
+  for (size_t i = first; i < first + m; i++) {
     double *shift = k->displacement + i * d;
     le_metric_kick(le_target_metric(target, i), grad + i * d, shift);
     for (size_t j = 0; j < d; j++) k->velocity[i * d + j] += length * shift[j];
   }
 }
 
-static void drift(const hmc *k, const le_target *target, size_t m, double length)
+static void drift(const hmc *k, const le_target *target, size_t first, size_t m, double length)
 {
   const size_t d = k->d;
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(le_target_threads(target, m, d * d)) schedule(static)
-#endif
-  for (size_t i = 0; i < m; i++) {
+  for (size_t i = first; i < first + m; i++) {
     double *shift = k->displacement + i * d;
     le_metric_drift(le_target_metric(target, i), k->velocity + i * d, shift);
     for (size_t j = 0; j < d; j++) k->end[i * d + j] += length * shift[j];
@@ -80,44 +75,55 @@ static double kinetic_energy(const double *velocity, size_t d)
   return 0.5 * sum;
 }
 
-static le_status hmc_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
-{
-  hmc *k = self;
-  const size_t d = k->d;
-  double step = k->adapt.step;
-  size_t leapfrog = k->leapfrog;
-  if (leapfrog == 0) {
-    const double wanted = ceil(trajectory / step - 0.25);
-    leapfrog = wanted < 1 ? 1 : wanted > LEAPFROG_MOST ? LEAPFROG_MOST : (size_t)wanted;
-  }
-  if (leapfrog > 1) step *= 1 + jitter * (2 * gsl_rng_uniform(streams->rng[0]) - 1);
+/* One trajectory of all particles. */
+typedef struct flight {
+  hmc *kernel;
+  const le_streams *streams;
+  double *theta, step;
+  size_t leapfrog;
+} flight;
 
-  le_normals(streams, 1, m, d, k->velocity);
-  for (size_t i = 0; i < m; i++) k->kinetic[i] = kinetic_energy(k->velocity + i * d, d);
-  memcpy(k->end, theta, m * d * sizeof(double));
-  kick(k, target, m, 0.5 * step, k->grad);
-  for (size_t s = 1; s <= leapfrog; s++) {
-    drift(k, target, m, step);
-    LE_TRY(le_target_density_grad(target, m, k->end, s < leapfrog ? NULL : k->end_value, k->end_grad));
-    kick(k, target, m, s < leapfrog ? step : 0.5 * step, k->end_grad);
+static le_status some_trajectories(void *self, le_target *target, size_t first, size_t m)
+{
+  const flight *f = self;
+  hmc *k = f->kernel;
+  const size_t d = k->d, last = first + m;
+  double *end = k->end + first * d;
+  le_normals(f->streams, 1 + first, m, d, k->velocity + first * d);
+  for (size_t i = first; i < last; i++) k->kinetic[i] = kinetic_energy(k->velocity + i * d, d);
+  memcpy(end, f->theta + first * d, m * d * sizeof(double));
+  kick(k, target, first, m, 0.5 * f->step, k->grad);
+  for (size_t s = 1; s <= f->leapfrog; s++) {
+    drift(k, target, first, m, f->step);
+    LE_TRY(le_target_density_grad(target, m, end, s < f->leapfrog ? NULL : k->end_value + first, k->end_grad + first * d));
+    kick(k, target, first, m, s < f->leapfrog ? f->step : 0.5 * f->step, k->end_grad);
   }
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(le_target_threads(target, m, target->labels ? d * d : 0)) schedule(static)
-#endif
-  for (size_t i = 0; i < m; i++)
+  for (size_t i = first; i < last; i++) {
     if (isfinite(k->end_value[i]) && le_target_outside(target, k->end + i * d)) k->end_value[i] = -INFINITY;
-  for (size_t i = 0; i < m; i++) {
-    const double ratio =
-        k->end_value[i] - kinetic_energy(k->velocity + i * d, d) - (k->value[i] - k->kinetic[i]);
+    const double ratio = k->end_value[i] - kinetic_energy(k->velocity + i * d, d) - (k->value[i] - k->kinetic[i]);
     const int possible = isfinite(k->end_value[i]) && !isnan(ratio);
-    k->adapt.accepted += !possible ? 0 : ratio >= 0 ? 1 : exp(ratio);
-    k->adapt.proposed++;
-    if (log(gsl_rng_uniform_pos(streams->rng[i + 1])) < ratio && possible) {
-      memcpy(theta + i * d, k->end + i * d, d * sizeof(double));
+    k->chance[i] = !possible ? 0 : ratio >= 0 ? 1 : exp(ratio);
+    if (log(gsl_rng_uniform_pos(f->streams->rng[i + 1])) < ratio && possible) {
+      memcpy(f->theta + i * d, k->end + i * d, d * sizeof(double));
       memcpy(k->grad + i * d, k->end_grad + i * d, d * sizeof(double));
       k->value[i] = k->end_value[i];
     }
   }
+  return LE_OK;
+}
+
+static le_status hmc_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+{
+  hmc *k = self;
+  flight all = {k, streams, theta, k->adapt.step, k->leapfrog};
+  if (all.leapfrog == 0) {
+    const double wanted = ceil(trajectory / all.step - 0.25);
+    all.leapfrog = wanted < 1 ? 1 : wanted > LEAPFROG_MOST ? LEAPFROG_MOST : (size_t)wanted;
+  }
+  if (all.leapfrog > 1) all.step *= 1 + jitter * (2 * gsl_rng_uniform(streams->rng[0]) - 1);
+  LE_TRY(le_target_share(target, m, (double)all.leapfrog * (double)(target->seen + target->chunk), some_trajectories, &all));
+  for (size_t i = 0; i < m; i++) k->adapt.accepted += k->chance[i];
+  k->adapt.proposed += (double)m;
   return LE_OK;
 }
 

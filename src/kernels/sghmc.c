@@ -118,6 +118,7 @@ static le_status sghmc_move(void *self, le_target *target, size_t m, double *the
   /* fresh momenta bring (1 - alpha)^2 eta of noise besides the 2 alpha eta: a drift of half their sum belongs to it,
    * where the full one would cool the target to about half its temperature */
   const double kick = k->refresh ? 0.5 * (1 + k->friction * k->friction) * k->eta : k->eta;
+  LE_TRY(le_target_draw(target));
   LE_TRY(le_target_gradient(target, m, theta, k->grad));
   if (k->refresh) fresh_velocities(k, m, streams);
   le_normals(streams, 1, m, k->d, k->fresh);

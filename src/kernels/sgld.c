@@ -42,6 +42,7 @@ static le_status sgld_move(void *self, le_target *target, size_t m, double *thet
 {
   sgld *k = self;
   const double deviation = sqrt(fmax(2 * (1 - k->noise * k->eta) * k->eta, 0));
+  LE_TRY(le_target_draw(target));
   LE_TRY(le_target_gradient(target, m, theta, k->grad));
   le_normals(streams, 1, m, k->d, k->fresh);
   for (size_t a = 0; a < m * k->d; a++) {
