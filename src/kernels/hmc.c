@@ -3,6 +3,7 @@
  * Settings: leapfrog (steps of a trajectory; 0: as many as make its length about 1.5, a quarter turn of a round
  * Gaussian; 1 is MALA), step_size (0: tuned), accept (the goal).  A trajectory's step size is jittered by up to 15%,
  * the same for all particles, so that no direction can resonate with it. */
+#include "base/linalg.h"
 #include "core/adapt.h"
 #include "core/kernel.h"
 
@@ -12,6 +13,9 @@
 typedef struct hmc {
   size_t d, leapfrog;
   le_adapt adapt;
+  /* the points that values and gradients are of, how many, and their distribution */
+  double *at, lambda;
+  size_t known, seen, chunk;
   /* of the current points and of the trajectories' ends */
   double *value, *grad, *end, *end_value, *end_grad, *velocity, *kinetic, *displacement, *chance;
 } hmc;
@@ -28,6 +32,7 @@ static le_status hmc_alloc(const le_args *args, size_t d, size_t m, le_arena *ar
   const double goal = le_args_number(args, "accept", k->leapfrog == 1 ? 0.65 : 0.8);
   const double start = (k->leapfrog == 1 ? 1.0 : 0.8) * pow((double)d, k->leapfrog == 1 ? -1.0 / 6 : -0.25);
   k->adapt = le_adapt_make(le_args_number(args, "step_size", 0), start, goal, 1.6);
+  k->at = le_arena_doubles(arena, m * d);
   k->value = le_arena_doubles(arena, m);
   k->end_value = le_arena_doubles(arena, m);
   k->kinetic = le_arena_doubles(arena, m);
@@ -41,11 +46,33 @@ static le_status hmc_alloc(const le_args *args, size_t d, size_t m, le_arena *ar
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
+/* From one distribution to the next only the chunk's exponent changes, or another chunk begins: then nothing else has to be asked of
+ * points that have stayed. */
 static le_status hmc_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
 {
   hmc *k = self;
+  const size_t d = k->d;
+  const int same = target->seen == k->seen && target->chunk == k->chunk, next = target->seen == k->seen + k->chunk && k->lambda == 1;
+  const int stayed = m <= k->known && !target->floor && !target->flat && memcmp(theta, k->at, m * d * sizeof(double)) == 0;
   (void)streams;
-  return le_target_density_grad(target, m, theta, k->value, k->grad);
+  if (stayed && (same || next) && target->seen > 0) {
+    const double more = target->lambda - (same ? k->lambda : 0);
+    if (more != 0 && target->chunk > 0) {
+      LE_TRY(le_target_log_lik_grad(target, target->seen, target->seen + target->chunk, m, theta, k->end_value, k->end_grad));
+      le_add_scaled(m, more, k->end_value, k->value);
+      le_add_scaled(m * d, more, k->end_grad, k->grad);
+    }
+    for (size_t i = 0; i < m; i++)
+      if (isnan(k->value[i])) k->value[i] = -INFINITY;
+  } else {
+    LE_TRY(le_target_density_grad(target, m, theta, k->value, k->grad));
+    memcpy(k->at, theta, m * d * sizeof(double));
+  }
+  k->seen = target->seen;
+  k->chunk = target->chunk;
+  k->lambda = target->lambda;
+  k->known = m;
+  return LE_OK;
 }
 
 static void kick(const hmc *k, const le_target *target, size_t first, size_t m, double length, const double *grad)
@@ -124,6 +151,7 @@ static le_status hmc_move(void *self, le_target *target, size_t m, double *theta
   LE_TRY(le_target_share(target, m, (double)all.leapfrog * (double)(target->seen + target->chunk), some_trajectories, &all));
   for (size_t i = 0; i < m; i++) k->adapt.accepted += k->chance[i];
   k->adapt.proposed += (double)m;
+  memcpy(k->at, theta, m * k->d * sizeof(double));
   return LE_OK;
 }
 
@@ -148,6 +176,11 @@ static void hmc_archive(void *self, size_t m, le_archive *archive)
 {
   hmc *k = self;
   le_adapt_archive(&k->adapt, archive);
+  le_archive_size(archive, &k->known);
+  le_archive_size(archive, &k->seen);
+  le_archive_size(archive, &k->chunk);
+  le_archive_double(archive, &k->lambda);
+  le_archive_doubles(archive, k->at, m * k->d);
   le_archive_doubles(archive, k->value, m);
   le_archive_doubles(archive, k->grad, m * k->d);
 }
