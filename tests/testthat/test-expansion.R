@@ -116,7 +116,9 @@ test_that("an audit by part of the rows is right for a mixture", {
   data <- with_own_seed(test_seed(77), stats::rnorm(12000, sample(c(-4, 0, 5), 12000, replace = TRUE), 1))
   model <- gaussian_mixture(components = 3)
   truth <- evidence(model, data, laplace(importance = 4000), seed = test_seed(1), progress = FALSE)
-  found <- audits(data, 1:4, model)
-  expect_true(all(found["draws", ] == 1000))
+  found <- audits(data, 1:8, model)
+  # a trial that misses has all rows asked, of fewer draws
+  expect_true(all(found["draws", ] %in% c(100, 1000)))
+  expect_gt(sum(found["draws", ] == 1000), 2)
   expect_lt(max(abs(found["error", ] - truth$log_evidence) / sqrt(found["se", ]^2 + truth$se^2)), 4)
 })
