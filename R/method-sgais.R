@@ -164,12 +164,12 @@ chunk_settings <- function(chunk, name = "chunk", most = Inf) {
 
 # What the user left open of the early phase: a posterior that may have several modes needs more moves, above all while rows are
 # few, and fewer particles then do; and more rows, since one anchor serves one mode (of clusters that overlap 10^5 rows ended 2.6 to 3.9 nats
-# apart with 1,000, 1.9 with 1,500). A trajectory of five leapfrog steps, about a quarter turn, is worth two of four. Where the result is
-# nothing like normal around its peaks, so that no audit helps, the walk is done again with all the effort that pays.
+# apart with 1,000, 1.9 with 1,500). Where the result is nothing like normal around its peaks, so that no audit helps, the walk
+# is done again with all the effort that pays.
 early_moves <- function(components = 1, thorough = FALSE) {
   if (components == 1) return(list(rows = 1000, kernel = hmc(), steps = 1, work = 0, particles = 200, ess = 0.9))
-  list(rows = 1500, kernel = hmc(leapfrog = 5), steps = ceiling((if (thorough) 0.75 else 0.25) * (components - 1)),
-       work = (if (thorough) 160 else 32) * components, particles = if (thorough) 300 else 100, ess = if (thorough) 0.9 else 0.95)
+  list(rows = 1500, kernel = hmc(leapfrog = 4), steps = max(2, (if (thorough) components - 1 else ceiling(components / 2) - 1)),
+       work = (if (thorough) 200 else 40) * components, particles = if (thorough) 300 else 100, ess = if (thorough) 0.9 else 0.95)
 }
 
 #' A method's open choices made for a model
@@ -185,7 +185,7 @@ settle <- function(method, model) {
     share <- if (is.null(moves$ess)) method$settings$`1.ess` / before else moves$ess
     chosen$ess <- share * (if (is.null(moves$particles)) before else moves$particles)
     names(chosen) <- paste0("1.", sub("rows", "until", names(chosen), fixed = TRUE))
-    if (!is.null(moves$steps)) chosen$`3.steps` <- max(2, moves$steps)
+    if (!is.null(moves$steps)) chosen$`3.steps` <- moves$steps
     utils::modifyList(method$settings, chosen)
   }
   moves <- early_moves(model$components)[method$open]
