@@ -51,8 +51,7 @@
 #' **The audit** climbs to the peaks of the posterior from where the particles are and samples around them by importance
 #' (for mixtures also from a wider distribution with the particles' mean and covariance). Of many rows a thousand weigh its draws, with
 #' what derivatives at the peaks tell, as in (7), unless a trial differs from all rows by a tenth of a nat with sixteen thousand too. For
-#' mixtures it also climbs from
-#' where a search of its own has led, which starts from the prior on few rows: particles that were led into one mode early
+#' mixtures it also climbs from where a search of its own has led, which starts from the prior on few rows: particles that were led into one mode early
 #' on do not get out of it, and on clusters that do not fit the model this is the rule and not the exception. The walk asks the same search
 #' after its early phase, and goes on from there if importance sampling says that this is far better. `fit$audit$unreached`
 #' is by how many nats modes that no particle is near raise the log evidence.
@@ -149,8 +148,8 @@ SEVERAL_LAG <- 8
 SEVERAL_UNSEEN <- 1.5
 
 # Rows by which a chunk of more than twice as many is weighed where the control variates allow it (core/expansion.h): what they miss, of
-# the particles farthest from the anchor 0.04 nats on average with 8,000 rows seen and 0.003 with half a million, is little against the standard
-# error.
+# the particles farthest from the anchor 0.04 nats on average with 8,000 rows seen and 0.003 with half a million, is little against the
+# standard error.
 PART_WEIGHED <- 1000
 
 # Rows of a chunk at most where rows keep their order: so often a stream's trace is written.

@@ -8,8 +8,9 @@ wanted <- commandArgs(trailingOnly = TRUE)
 files <- sub("^test-(.*)[.]R$", "\\1", list.files("tests/testthat", "^test-.*[.]R$"))
 if (length(wanted)) files <- grep(wanted[[1]], files, value = TRUE)
 
-# Files know nothing of one another, so cores share them: each file in a process of its own, which speaks when it has finished. It
-# loads the package itself, as threads are for the process that has loaded them; those that wait leave their core to other files.
+# Files know nothing of one another, so cores share them, as many as MC_CORES says: each file in a process of its own, which speaks when
+# it has finished. It loads the package itself, as threads are for the process that has loaded them; those that wait leave their core to
+# other files.
 run_file <- function(file) {
   Sys.setenv(OMP_WAIT_POLICY = "passive")
   library(logevidence)
@@ -24,8 +25,7 @@ run_file <- function(file) {
   cat(paste0(said[nzchar(said)], "\n"), sprintf("%s: %.0f s\n", file, sum(results$real)), sep = "")
   results
 }
-cores <- max(1, parallel::detectCores(), na.rm = TRUE)
-results <- parallel::mclapply(files, run_file, mc.cores = cores, mc.preschedule = FALSE)
+results <- parallel::mclapply(files, run_file, mc.preschedule = FALSE)
 
 ended <- vapply(results, is.data.frame, TRUE)
 if (any(!ended)) cat("\nStopped before their end:\n", sprintf("  %s\n", files[!ended]), sep = "")

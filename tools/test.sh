@@ -31,7 +31,7 @@ scripts_parse() {
 run_tests() {
   local totals=$scratch/totals
   rm -f "$totals"
-  NOT_CRAN=true LOGEVIDENCE_TOTALS=$totals "$root/tools/with-lib.sh" Rscript tools/run-tests.R "$@"
+  MC_CORES=$cores NOT_CRAN=true LOGEVIDENCE_TOTALS=$totals "$root/tools/with-lib.sh" Rscript tools/run-tests.R "$@"
   if read -r p f s 2> /dev/null < "$totals"; then
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
   else

@@ -364,7 +364,21 @@ static void kernel_run_finalize(SEXP pointer)
   R_ClearExternalPtr(pointer);
 }
 
-/* Settings: moves, distributions, seen, lambda, gradient rule ("full", "batch", "control"), batch, anchor, precision,
+/* A setting that may differ between distributions: of the r-th, or the last that is given. */
+static double number_at(const le_args *settings, const char *name, size_t r, double otherwise)
+{
+  const le_arg *arg = le_args_find(settings, name);
+  return arg && arg->n ? arg->values[r < arg->n ? r : arg->n - 1] : otherwise;
+}
+
+static void begin_at(le_target *target, const le_args *settings, size_t n, size_t r)
+{
+  target->seen = (size_t)number_at(settings, "seen", r, (double)n);
+  target->chunk = n - target->seen;
+  target->lambda = number_at(settings, "lambda", r, 0);
+}
+
+/* Settings: distributions, and of each moves, seen and lambda; gradient rule ("full", "batch", "control"), batch, anchor, precision,
  * floor (value and tie), mixed (the rows are in random order), noise; answer ("moves", "gradient", "log_lik" of the chunk by `part`). */
 static SEXP kernel_body(void *data)
 {
@@ -408,9 +422,7 @@ static SEXP kernel_body(void *data)
   target.rng = run->streams.rng[0];
   target.metric[0] = target.metric[1] = &metric;
   target.gradient = &gradient;
-  target.seen = (size_t)le_args_number(&settings, "seen", (double)rows.n);
-  target.chunk = rows.n - target.seen;
-  target.lambda = le_args_number(&settings, "lambda", 0);
+  begin_at(&target, &settings, rows.n, 0);
   target.noise = le_args_number(&settings, "noise", NAN);
   const le_arg *wall = le_args_find(&settings, "floor");
   le_floor floor = {-INFINITY, 0};
@@ -442,9 +454,10 @@ static SEXP kernel_body(void *data)
     UNPROTECT(5);
     return value;
   }
-  const size_t moves = (size_t)le_args_number(&settings, "moves", 1),
-               rounds = (size_t)le_args_number(&settings, "distributions", 1);
+  const size_t rounds = (size_t)le_args_number(&settings, "distributions", 1);
   for (size_t r = 0; r < rounds; r++) {
+    const size_t moves = (size_t)number_at(&settings, "moves", r, 1);
+    begin_at(&target, &settings, rows.n, r);
     if (ops->begin) check(ops->begin(kernel, &target, m, REAL(theta), &run->streams));
     for (size_t s = 0; s < moves; s++) check(ops->move(kernel, &target, m, REAL(theta), &run->streams));
     if (ops->tune) ops->tune(kernel);

@@ -7,7 +7,7 @@
 #include "core/target.h"
 
 enum {
-  LE_NEEDS_GRADIENT = 1u << 0, /* le_target_gradient */
+  LE_NEEDS_GRADIENT = 1u << 0, /* le_target_draw, then le_target_gradient */
   LE_NEEDS_DENSITY = 1u << 1,  /* exact densities: no mini-batches */
   LE_NEEDS_FLOOR = 1u << 2,    /* only makes sense inside a wall of the likelihood */
   LE_KEEPS_FLOOR = 1u << 3     /* not a need: stays inside target->floor */

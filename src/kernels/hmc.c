@@ -53,7 +53,7 @@ static le_status hmc_begin(void *self, le_target *target, size_t m, double *thet
   hmc *k = self;
   const size_t d = k->d;
   const int same = target->seen == k->seen && target->chunk == k->chunk, next = target->seen == k->seen + k->chunk && k->lambda == 1;
-  const int stayed = m <= k->known && !target->floor && !target->flat && memcmp(theta, k->at, m * d * sizeof(double)) == 0;
+  const int stayed = m <= k->known && memcmp(theta, k->at, m * d * sizeof(double)) == 0;
   (void)streams;
   if (stayed && (same || next) && target->seen > 0) {
     const double more = target->lambda - (same ? k->lambda : 0);
@@ -65,13 +65,14 @@ static le_status hmc_begin(void *self, le_target *target, size_t m, double *thet
     for (size_t i = 0; i < m; i++)
       if (isnan(k->value[i])) k->value[i] = -INFINITY;
   } else {
+    k->known = 0;
     LE_TRY(le_target_density_grad(target, m, theta, k->value, k->grad));
     memcpy(k->at, theta, m * d * sizeof(double));
   }
   k->seen = target->seen;
   k->chunk = target->chunk;
   k->lambda = target->lambda;
-  k->known = m;
+  k->known = target->floor ? 0 : m; /* inside a wall the chunk does not count */
   return LE_OK;
 }
 

@@ -173,6 +173,25 @@ test_that("particles move independently of those beside them", {
   }
 })
 
+test_that("hmc() that comes from another distribution moves as one that begins there", {
+  model <- softmax_model(2, 3)
+  truth <- c(1, 0, -1, 0.5, 0, -0.5)
+  rows <- some_rows(model, 300, truth, 81)
+  set.seed(test_seed(82))
+  theta <- truth + matrix(0.1 * stats::rnorm(180), 6)
+  move <- function(...) run_kernel(hmc(4, 0.05), model, rows, theta, ...)
+  fresh <- move(seen = 100, lambda = 0.7)
+  expect_false(isTRUE(all.equal(as.vector(fresh), as.vector(move(seen = 100, lambda = 0.2)))))
+  # another exponent, upwards and downwards; the same again
+  for (before in c(0.2, 1, 0.7))
+    expect_equal(move(seen = 100, lambda = c(before, 0.7), moves = c(0, 1), distributions = 2), fresh, tolerance = 1e-12)
+  # the chunk joins the rows seen; other rows seen
+  whole <- move(seen = 300)
+  expect_equal(move(seen = c(100, 300), lambda = c(1, 0), moves = c(0, 1), distributions = 2), whole, tolerance = 1e-12)
+  for (before in c(50, 200))
+    expect_equal(move(seen = c(before, 100), lambda = c(0.5, 0.7), moves = c(0, 1), distributions = 2), fresh, tolerance = 1e-12)
+})
+
 test_that("moves are reproducible by seed and leave the start alone", {
   case <- gaussian_cases()[[2]]
   start <- gaussian_draws(gaussian_posterior(case$model, case$rows), 5)
