@@ -198,8 +198,9 @@ typedef struct le_model_ops {
   /* OPTIONAL, needed by gradient kernels.  Adds to value[m] and to grad[m * dim]. */
   le_status (*log_lik_grad)(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
                             double *grad, double *scratch);
-  /* OPTIONAL (log_lik_grad, its values dropped).  Adds to grad alone, for the many who ask for no value: it may be faster, and need
-   * not keep the digits of entries that are tiny beside others. */
+  /* OPTIONAL (log_lik_grad, its values dropped).  Adds to grad alone, for the many who ask for no value: mini-batches, and trajectories
+   * between their ends. It may be faster, and of single precision: six digits, of entries that are not tiny beside others. What is added
+   * for a particle depends on it and the block alone. */
   le_status (*log_lik_grad_alone)(const void *self, size_t m, const double *theta, const le_rows *rows, double *grad,
                                   double *scratch);
   /* OPTIONAL, needed for second-order control variates and for curvature metrics.  At one point, adds the

@@ -1,8 +1,10 @@
 /* Compiles the file VECTOR_BODY once for each variant: functions that it calls V(name) become name_plain, name_avx2 and
- * name_avx512, and TABLES(M), with a macro M(variant), is the initialiser of an array of
- * what M makes of the three, by le_simd.  A source file includes this once.  Where the compiler cannot have several variants in one file, all three are the plain one. */
+ * name_avx512, and TABLES(M), with a macro M(variant), is the initialiser of an array of what M makes of the three, by le_simd. The
+ * file VECTOR_SINGLE_BODY, if there is one, is compiled with vectors of floats, and its functions become name_plain_single and so on.
+ * A source file includes this once. Where the compiler cannot have several variants in one file, all three are the plain one. */
 #include "base/simd.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #if LE_SIMD_X86
@@ -18,6 +20,14 @@
 #include "base/vector.h"
 #include VECTOR_BODY
 #include "base/vector_end.h"
+#ifdef VECTOR_SINGLE_BODY
+#define V_SUFFIX plain_single
+#define V_VARIANT 0
+#define V_SINGLE
+#include "base/vector.h"
+#include VECTOR_SINGLE_BODY
+#include "base/vector_end.h"
+#endif
 
 #if LE_SIMD_X86
 
@@ -26,12 +36,28 @@
 #include "base/vector.h"
 #include VECTOR_BODY
 #include "base/vector_end.h"
+#ifdef VECTOR_SINGLE_BODY
+#define V_SUFFIX avx2_single
+#define V_VARIANT 1
+#define V_SINGLE
+#include "base/vector.h"
+#include VECTOR_SINGLE_BODY
+#include "base/vector_end.h"
+#endif
 
 #define V_SUFFIX avx512
 #define V_VARIANT 2
 #include "base/vector.h"
 #include VECTOR_BODY
 #include "base/vector_end.h"
+#ifdef VECTOR_SINGLE_BODY
+#define V_SUFFIX avx512_single
+#define V_VARIANT 2
+#define V_SINGLE
+#include "base/vector.h"
+#include VECTOR_SINGLE_BODY
+#include "base/vector_end.h"
+#endif
 
 #define TABLES(M) {M(plain), M(avx2), M(avx512)}
 #else

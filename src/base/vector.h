@@ -1,7 +1,8 @@
-/* Vectors of doubles for kernels that are written once and compiled for several instruction sets: see base/variants.h,
- * which includes this file once for each, V_VARIANT saying which.
+/* Vectors for kernels that are written once and compiled for several instruction sets: see base/variants.h, which includes this file
+ * once for each, V_VARIANT saying which. Numbers are doubles, or with V_SINGLE floats, twice as many to a vector, for which there
+ * is less: base/vector_single.h.
  *
- *   vec           V_LANES doubles; + - * / work on them, lane by lane
+ *   vec           V_LANES numbers of type real; + - * / work on them, lane by lane
  *   v_hold        the same vector, in a register from here on: compilers may load what comes from memory anew for each of its uses
  *   v_fma         a * b + c, rounded once where the processor can; v_fnma is c - a * b.  Products that are added are
  *                 always written so: left to itself a compiler may join them in one place and not in another, and a
@@ -28,29 +29,42 @@
 #endif
 
 #if V_VARIANT == 2
-#define V_LANES 8
+#define V_BYTES 64
 #define V_SQUARE 4
 #define V_REGISTERS 32
 #define V_KERNEL static __attribute__((target("avx512f,avx512dq,avx2,fma")))
 #define V_INLINE static inline __attribute__((target("avx512f,avx512dq,avx2,fma"), always_inline))
 #elif V_VARIANT == 1
-#define V_LANES 4
+#define V_BYTES 32
 #define V_SQUARE 4
 #define V_REGISTERS 16
 #define V_KERNEL static __attribute__((target("avx2,fma")))
 #define V_INLINE static inline __attribute__((target("avx2,fma"), always_inline))
 #elif V_GNU
-#define V_LANES 2
+#define V_BYTES 16
 #define V_SQUARE 2
 #define V_REGISTERS 16
 #define V_KERNEL static
 #define V_INLINE static inline __attribute__((always_inline))
 #else
-#define V_LANES 1
+#define V_BYTES 0 /* one lane */
 #define V_SQUARE 1
 #define V_REGISTERS 16
 #define V_KERNEL static
 #define V_INLINE static inline
+#endif
+
+/* Sums of exponentials from V_SMALLEST to V_LARGEST may divide exponentials: nothing is lost, or too small to be normal. */
+#ifdef V_SINGLE
+#define V_LANES (V_GNU ? V_BYTES / 4 : 1)
+#define V_SMALLEST 1e-20f
+#define V_LARGEST 1e9f
+#define V_MOST FLT_MAX
+#else
+#define V_LANES (V_GNU ? V_BYTES / 8 : 1)
+#define V_SMALLEST 1e-300
+#define V_LARGEST 1e300
+#define V_MOST DBL_MAX
 #endif
 
 #if V_SQUARE == 4
@@ -63,6 +77,7 @@
 
 #ifndef LE_VECTOR_NAMES
 #define LE_VECTOR_NAMES
+#define real V(real)
 #define vec V(vec)
 #define v_bits V(v_bits)
 #define v_loose V(v_loose)
@@ -98,9 +113,16 @@
 #define v_product V(v_product)
 #define v_unit V(v_unit)
 #define v_flip V(v_flip)
+#define v_narrow V(v_narrow)
 /* The bits of 1.5 * 2^52: adding it rounds to a whole number, which then stands in the lowest bits. */
 #define V_ROUNDER 6755399441055744.0
 #endif
+
+#ifdef V_SINGLE
+#include "base/vector_single.h"
+#else
+
+typedef double real;
 
 #if V_GNU
 
@@ -455,4 +477,6 @@ V_INLINE void v_add_sums(double *to, size_t n, vec a, vec b, vec c, vec d)
   if (n > 2) to[2] += v_sum(c);
   if (n > 3) to[3] += v_sum(d);
 }
+#endif
+
 #endif

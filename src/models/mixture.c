@@ -209,26 +209,22 @@ typedef struct workspace {
   double *sums;      /* [1 + 2 p][1 + 2 p]: of their products */
 } workspace;
 
-/* One past the last tile, and the number of rows, of those kept from tile t on. */
-static size_t last_tile(const workspace *w, size_t t)
-{
-  const size_t all = tiles_of(w->n);
-  return t + w->together < all ? t + w->together : all;
-}
-
-static size_t rows_between(const workspace *w, size_t t)
-{
-  const size_t end = last_tile(w, t) * TILE;
-  return (end < w->n ? end : w->n) - t * TILE;
-}
+/* Of the same rows with floats. */
+typedef struct single_workspace {
+  size_t n, p, components, together;
+  float *y, *peak, *rate, *minus, *share;
+  double *moments;
+} single_workspace;
 
 #define VECTOR_BODY "models/mixture_body.h"
+#define VECTOR_SINGLE_BODY "models/mixture_single_body.h"
 #include "base/variants.h"
 
 typedef struct kernels {
   double (*log_lik)(const workspace *w);
   double (*log_lik_moments)(const workspace *w);
-  void (*moments_alone)(const workspace *w);
+  void (*narrow)(size_t tiles, size_t columns, const double *from, float *to, double *largest);
+  void (*moments_alone)(const single_workspace *w);
   void (*add_values)(const workspace *w, size_t from, int shares, double *lanes);
   void (*add_moments)(const workspace *w, size_t from);
   void (*derive)(const workspace *w, size_t from);
@@ -238,8 +234,9 @@ typedef struct kernels {
 
 #define KERNELS(variant)                                                                               \
   {                                                                                                    \
-    log_lik_##variant, log_lik_moments_##variant, moments_alone_##variant, add_values_##variant,       \
-      add_moments_##variant, derive_##variant, pair_##variant, each_##variant                          \
+    log_lik_##variant, log_lik_moments_##variant, narrow_##variant##_single,                           \
+      moments_alone_##variant##_single, add_values_##variant, add_moments_##variant, derive_##variant, \
+      pair_##variant, each_##variant                                                                   \
   }
 
 static const kernels *kernels_of(const mixture *model)
@@ -267,6 +264,12 @@ static size_t fixed_size(const mixture *model, size_t n)
                   components * moments_of(model));
 }
 
+static size_t single_floats(const mixture *model, size_t n)
+{
+  const size_t p = model->dimensions, components = model->components;
+  return (tiles_of(n) * p + tiles_together(SHARES_MOST, components, n) * components) * TILE + components + 2 * components * p;
+}
+
 static size_t scratch_size(const void *self, size_t particles, size_t rows)
 {
   const mixture *model = self;
@@ -274,8 +277,9 @@ static size_t scratch_size(const void *self, size_t particles, size_t rows)
   const size_t shares = tiles_together(SHARES_MOST, components, rows) * components * TILE;
   const size_t tiles = tiles_together(SLOPES_MOST, 2 * components * columns, rows);
   const size_t slopes = tiles * components * (2 * columns + 1) * TILE + columns * columns;
+  const size_t single = shares + room_for_floats(single_floats(model, rows)) + model->dimensions;
   (void)particles;
-  return LE_ALIGN_MORE + fixed_size(model, rows) + (shares > slopes ? shares : slopes);
+  return 2 * LE_ALIGN_MORE + fixed_size(model, rows) + (single > slopes ? single : slopes);
 }
 
 static workspace divide_scratch(const mixture *model, const le_rows *rows, double *scratch)
@@ -378,18 +382,66 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
   for (size_t i = 0; i < m; i++) {
     prepare(model, theta + i * d, &w);
     clear_moments(model, &w);
-    if (value) add_value(kernels_of(model)->log_lik_moments(&w), &value[i]);
-    else kernels_of(model)->moments_alone(&w);
+    add_value(kernels_of(model)->log_lik_moments(&w), &value[i]);
     finish_moments(model, &w);
     add_gradient(model, rows->n, &w, grad + i * d);
   }
   return LE_OK;
 }
 
+/* Beyond the shares of the doubles; `largest` has as many numbers as a row. */
+static single_workspace prepare_single(const mixture *model, const workspace *w, double **largest)
+{
+  const size_t p = w->p, components = w->components, tiles = tiles_of(w->n);
+  single_workspace s = {.n = w->n, .p = p, .components = components, .together = w->together, .moments = w->moments};
+  double *beyond = le_aligned(w->share + w->together * components * TILE);
+  s.y = (float *)beyond;
+  s.share = s.y + tiles * p * TILE;
+  s.peak = s.share + s.together * components * TILE;
+  s.rate = s.peak + components;
+  s.minus = s.rate + components * p;
+  *largest = beyond + room_for_floats(single_floats(model, w->n));
+  kernels_of(model)->narrow(tiles, p, w->y, s.y, *largest);
+  return s;
+}
+
+/* What `prepare` found, densities relative to the greatest that there can be. Are exponents near enough to 0? */
+static int take_single(const workspace *w, const single_workspace *s, const double *largest)
+{
+  int fits = 1;
+  double top = -INFINITY;
+  for (size_t k = 0; k < w->components; k++) top = fmax(top, w->peak[k]);
+  for (size_t k = 0; k < w->components; k++) {
+    s->peak[k] = (float)(w->peak[k] - top);
+    for (size_t j = 0; j < w->p; j++) {
+      const size_t a = k * w->p + j;
+      const double part = w->rate[a] * largest[j];
+      fits = fits && part * part + w->minus[a] * w->minus[a] <= SINGLE_MOST * SINGLE_MOST;
+      s->rate[a] = (float)w->rate[a];
+      s->minus[a] = (float)w->minus[a];
+    }
+  }
+  return fits && isfinite(top);
+}
+
 static le_status log_lik_grad_alone(const void *self, size_t m, const double *theta, const le_rows *rows, double *grad,
                                     double *scratch)
 {
-  return log_lik_grad(self, m, theta, rows, NULL, grad, scratch);
+  const mixture *model = self;
+  const kernels *kernel = kernels_of(model);
+  const size_t d = dim(self);
+  double *largest;
+  workspace w = divide_scratch(model, rows, scratch);
+  const single_workspace s = prepare_single(model, &w, &largest);
+  for (size_t i = 0; i < m; i++) {
+    prepare(model, theta + i * d, &w);
+    clear_moments(model, &w);
+    if (take_single(&w, &s, largest)) kernel->moments_alone(&s);
+    else (void)kernel->log_lik_moments(&w);
+    finish_moments(model, &w);
+    add_gradient(model, rows->n, &w, grad + i * d);
+  }
+  return LE_OK;
 }
 
 /* ---- second derivatives ----

@@ -14,7 +14,6 @@
 
 #define HALF_LOG_2PI 0.91893853320467274178
 #define MOST_COVARIATES 100000
-#define LARGEST_SUM 1e300 /* of exps, whose inverse is not too small to be normal */
 
 /* ---- settings: each returns 0 and leaves a sentence where the setting is not what it must be ---- */
 
@@ -32,6 +31,19 @@ static inline size_t tiles_of(size_t n) { return (n + TILE - 1) / TILE; }
 
 static inline size_t rows_in_tile(size_t n, size_t t) { return n - t * TILE < TILE ? n - t * TILE : TILE; }
 
+/* Where so many tiles are worked on together: one past the last, and the number of rows, of those from tile t on. */
+static inline size_t last_tile(size_t n, size_t together, size_t t)
+{
+  const size_t all = tiles_of(n);
+  return t + together < all ? t + together : all;
+}
+
+static inline size_t rows_between(size_t n, size_t together, size_t t)
+{
+  const size_t end = last_tile(n, together, t) * TILE;
+  return (end < n ? end : n) - t * TILE;
+}
+
 /* All tiles of the first `columns` numbers of each row, one behind the other. */
 static inline void fill_tiles(le_simd simd, const le_rows *rows, size_t columns, double *tiles)
 {
@@ -44,6 +56,13 @@ static inline double sum_lanes(const double *lanes)
 {
   return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
+
+/* Gradients alone are of single precision, but not where exponents are sums of so large parts (the root of their squares) that a digit
+ * after the fourth would be lost. */
+#define SINGLE_MOST 128.0
+
+/* As many doubles as hold n floats. */
+static inline size_t room_for_floats(size_t n) { return n / 2 + 1; }
 
 /* ---- results ---- */
 

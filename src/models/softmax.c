@@ -108,7 +108,6 @@ typedef struct workspace {
   double *weighted; /* tiles of covariates times the curvature of a pair of classes */
   double *sums;     /* of products with the covariates */
   double *number;   /* of each class */
-  double *free;     /* weights of the classes but the first, less those of the first */
 } workspace;
 
 static size_t tiles_together(const softmax *model, size_t n)
@@ -117,27 +116,24 @@ static size_t tiles_together(const softmax *model, size_t n)
   return fit < 1 || all < 1 ? 1 : fit < all ? fit : all;
 }
 
-/* One past the last tile, and the number of rows, of those kept from tile t on. */
-static size_t last_tile(const workspace *w, size_t t)
-{
-  const size_t all = tiles_of(w->n);
-  return t + w->together < all ? t + w->together : all;
-}
-
-static size_t rows_between(const workspace *w, size_t t)
-{
-  const size_t end = last_tile(w, t) * TILE;
-  return (end < w->n ? end : w->n) - t * TILE;
-}
+/* Of the same rows with floats. Labels are the last column, classes but the first have their weights less those of the first. */
+typedef struct single_workspace {
+  size_t n, p, classes, together;
+  float *x, *share, *number, *free;
+  double *sums;
+} single_workspace;
 
 #define VECTOR_BODY "models/softmax_body.h"
+#define VECTOR_SINGLE_BODY "models/softmax_single_body.h"
 #include "base/variants.h"
 
 typedef struct kernels {
   int (*labels_fit)(const workspace *w);
   double (*log_lik)(const workspace *w, const double *theta);
   double (*log_lik_grad)(const workspace *w, const double *theta);
-  void (*log_lik_grad_alone)(const workspace *w, double *grad);
+  void (*narrow)(size_t tiles, size_t columns, const double *from, float *to, double *largest);
+  void (*free_sums)(const single_workspace *w);
+  void (*add_free_slopes)(const workspace *w, double *grad);
   void (*probabilities)(const workspace *w, const double *theta, size_t from, size_t to);
   void (*pair)(const workspace *w, size_t from, size_t to, size_t k, size_t l);
   void (*each)(const workspace *w, const double *theta, size_t t, double *value);
@@ -145,8 +141,9 @@ typedef struct kernels {
 
 #define KERNELS(variant)                                                                                      \
   {                                                                                                           \
-    labels_fit_##variant, log_lik_##variant, log_lik_grad_##variant, log_lik_grad_alone_##variant,            \
-      probabilities_##variant, pair_##variant, each_##variant                                                 \
+    labels_fit_##variant, log_lik_##variant, log_lik_grad_##variant, narrow_##variant##_single,               \
+      free_sums_##variant##_single, add_free_slopes_##variant, probabilities_##variant, pair_##variant,       \
+      each_##variant                                                                                          \
   }
 
 static const kernels *kernels_of(const softmax *model)
@@ -155,13 +152,19 @@ static const kernels *kernels_of(const softmax *model)
   return &table[model->simd];
 }
 
+static size_t double_size(const softmax *model, size_t rows)
+{
+  const size_t p = model->covariates, classes = model->classes;
+  return (tiles_of(rows) * (p + 1) + tiles_together(model, rows) * (classes + p)) * TILE + p * (p > classes ? p : classes) + classes;
+}
+
 static size_t scratch_size(const void *self, size_t particles, size_t rows)
 {
   const softmax *model = self;
   const size_t p = model->covariates, classes = model->classes;
+  const size_t tiles = tiles_of(rows) * (p + 1) + tiles_together(model, rows) * (classes - 1);
   (void)particles;
-  return LE_ALIGN_MORE + (tiles_of(rows) * (p + 1) + tiles_together(model, rows) * (classes + p)) * TILE +
-         p * (p > classes ? p : classes) + classes + p * (classes - 1);
+  return 2 * LE_ALIGN_MORE + double_size(model, rows) + room_for_floats(tiles * TILE + p * (classes - 1) + classes) + p + 1;
 }
 
 /* Fails where a label is not one of the classes. */
@@ -175,7 +178,6 @@ static le_status prepare(const softmax *model, const le_rows *rows, double *scra
   w->sums = w->weighted + w->together * p * TILE;
   w->number = w->sums + p * (p > model->classes ? p : model->classes);
   for (size_t k = 0; k < model->classes; k++) w->number[k] = (double)k;
-  w->free = w->number + model->classes;
   fill_tiles(model->simd, rows, p + 1, w->x);
   return kernels_of(model)->labels_fit(w) ? LE_OK : LE_BAD_ARGUMENT;
 }
@@ -206,18 +208,57 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
   return LE_OK;
 }
 
+/* Beyond the doubles; `largest` has as many numbers as a row. */
+static single_workspace prepare_single(const softmax *model, const workspace *w, double *scratch, double **largest)
+{
+  const size_t p = w->p, classes = w->classes, tiles = tiles_of(w->n);
+  single_workspace s = {.n = w->n, .p = p, .classes = classes, .together = w->together, .sums = w->sums};
+  double *beyond = le_aligned(scratch + LE_ALIGN_MORE + double_size(model, w->n));
+  s.x = (float *)beyond;
+  s.share = s.x + tiles * (p + 1) * TILE;
+  s.free = s.share + s.together * (classes - 1) * TILE;
+  s.number = s.free + p * (classes - 1);
+  for (size_t k = 0; k < classes; k++) s.number[k] = (float)k;
+  *largest = beyond + room_for_floats((tiles * (p + 1) + s.together * (classes - 1)) * TILE + p * (classes - 1) + classes);
+  kernels_of(model)->narrow(tiles, p + 1, w->x, s.x, *largest);
+  return s;
+}
+
+/* Weights of the classes but the first, less those of the first. Are they near enough to 0? */
+static int take_free(const single_workspace *s, const double *theta, const double *largest)
+{
+  int fits = 1;
+  for (size_t k = 1; k < s->classes; k++) {
+    double squares = 0;
+    for (size_t j = 0; j < s->p; j++) {
+      const double weight = theta[k * s->p + j] - theta[j], part = weight * largest[j];
+      squares += part * part;
+      s->free[(k - 1) * s->p + j] = (float)weight;
+    }
+    fits = fits && squares <= SINGLE_MOST * SINGLE_MOST;
+  }
+  return fits;
+}
+
 static le_status log_lik_grad_alone(const void *self, size_t m, const double *theta, const le_rows *rows, double *grad,
                                     double *scratch)
 {
   const softmax *model = self;
-  const size_t p = model->covariates, d = dim(self);
+  const kernels *kernel = kernels_of(model);
+  const size_t d = dim(self);
+  double *largest;
   workspace w;
   if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
+  const single_workspace s = prepare_single(model, &w, scratch, &largest);
   for (size_t i = 0; i < m; i++, theta += d, grad += d) {
-    for (size_t k = 0; k + 1 < model->classes; k++)
-      for (size_t j = 0; j < p; j++) w.free[k * p + j] = theta[(k + 1) * p + j] - theta[j];
-    memset(w.sums, 0, (d - p) * sizeof(double));
-    kernels_of(model)->log_lik_grad_alone(&w, grad);
+    memset(w.sums, 0, d * sizeof(double));
+    if (take_free(&s, theta, largest)) {
+      kernel->free_sums(&s);
+      kernel->add_free_slopes(&w, grad);
+    } else {
+      (void)kernel->log_lik_grad(&w, theta);
+      for (size_t a = 0; a < d; a++) add_finite(w.sums[a], &grad[a]);
+    }
   }
   return LE_OK;
 }
@@ -255,11 +296,11 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
     if (!isfinite(grad[a])) return LE_NOT_FINITE;
   }
   for (size_t t = 0; t < tiles_of(rows->n); t += w.together) {
-    kernel->probabilities(&w, theta, t, last_tile(&w, t));
+    kernel->probabilities(&w, theta, t, last_tile(rows->n, w.together, t));
     for (size_t k = 1; k < model->classes; k++)
       for (size_t l = 0; l < k; l++) {
         memset(w.sums, 0, p * p * sizeof(double));
-        kernel->pair(&w, t, last_tile(&w, t), k, l);
+        kernel->pair(&w, t, last_tile(rows->n, w.together, t), k, l);
         add_pair(&w, k, l, hess);
       }
   }

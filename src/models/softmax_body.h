@@ -1,21 +1,7 @@
 /* The kernels of softmax regression, for base/variants.h: logits by tiles, then vector by vector of rows what follows from
  * them. */
+#include "models/combine_body.h"
 #include "models/products_body.h"
-
-#if V_REGISTERS == 32
-DEFINE_COMBINE(1, 4) DEFINE_COMBINE(2, 4) DEFINE_COMBINE(3, 4) DEFINE_COMBINE(4, 4)
-#else
-DEFINE_COMBINE(1, 2) DEFINE_COMBINE(2, 2) DEFINE_COMBINE(3, 2) DEFINE_COMBINE(4, 2)
-#endif
-
-V_INLINE void V(logits)(const workspace *w, size_t classes, const double *theta, size_t t, double *share)
-{
-  static const le_combine table[] = {V(combine_1), V(combine_2), V(combine_3), V(combine_4)};
-  for (size_t k = 0, together; k < classes; k += together) {
-    together = classes - k < COLUMNS_TOGETHER ? classes - k : COLUMNS_TOGETHER;
-    table[together - 1](rows_in_tile(w->n, t), w->p, theta + k * w->p, w->x + t * (w->p + 1) * TILE, share + k * TILE);
-  }
-}
 
 /* From logits to exp(logit - top) for the vector of rows whose first class is at `share`. Their sum is from 1 to K, but 1 in
  * rows that only fill the tile. */
@@ -55,7 +41,7 @@ V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from,
     double *tile = w->share + (t - from) * classes * TILE;
     double sums[TILE];
     vec product = v_set(1);
-    V(logits)(w, classes, theta, t, tile);
+    V(combine)(here, classes, w->p, theta, w->x + t * (w->p + 1) * TILE, tile);
     for (size_t at = 0; at < here; at += V_LANES) {
       const vec own = V(own)(w, v_load(label + at), tile + at);
       vec top, sum;
@@ -79,7 +65,7 @@ V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from,
 V_KERNEL double V(log_lik)(const workspace *w, const double *theta)
 {
   double lanes[LANES] = {0};
-  for (size_t t = 0; t < tiles_of(w->n); t += w->together) V(add_tiles)(w, theta, t, last_tile(w, t), NONE, lanes);
+  for (size_t t = 0; t < tiles_of(w->n); t += w->together) V(add_tiles)(w, theta, t, last_tile(w->n, w->together, t), NONE, lanes);
   return v_sum(v_load(lanes));
 }
 
@@ -89,82 +75,14 @@ V_KERNEL double V(log_lik_grad)(const workspace *w, const double *theta)
   const size_t share_step = w->classes * TILE, x_step = (w->p + 1) * TILE;
   double lanes[LANES] = {0};
   for (size_t t = 0; t < tiles_of(w->n); t += w->together) {
-    V(add_tiles)(w, theta, t, last_tile(w, t), SLOPES, lanes);
-    V(cross)(rows_between(w, t), w->classes, w->share, share_step, w->p, w->x + t * x_step, x_step, w->sums, w->p);
+    V(add_tiles)(w, theta, t, last_tile(w->n, w->together, t), SLOPES, lanes);
+    V(cross)(rows_between(w->n, w->together, t), w->classes, w->share, share_step, w->p, w->x + t * x_step, x_step, w->sums, w->p);
   }
   return v_sum(v_load(lanes));
 }
 
-/* Of two vectors of rows at once, from `share` on: exps of the logits of all classes but the first, which are relative to the first's,
- * and their sum, the first's 1 among them. Where logits are far apart the largest is taken off first. */
-#define FIRST_EXP(q, r) vec total##r = v_set(1);
-#define FAR_TOP(q, r)                                                                                            \
-  vec top##r = v_set(0);                                                                                         \
-  for (size_t k = 0; k < free; k++) top##r = v_max(v_load(share + k * TILE + r * V_LANES), top##r);              \
-  total##r = v_exp_down(v_set(0) - top##r);
-#define FAR_EXP(q, r) const vec e##r = v_exp_down(v_load(share + k * TILE + r * V_LANES) - top##r);
-#define NEAR_EXP(q, r) const vec e##r = v_exp_near(v_load(share + k * TILE + r * V_LANES));
-#define ADD_EXP(q, r)                            \
-  v_store(share + k * TILE + r * V_LANES, e##r); \
-  total##r = total##r + e##r;
-#define KEEP_SUM(q, r) v_store(sums + r * V_LANES, total##r);
-
-V_INLINE vec V(near_exponentials)(size_t free, double *share, double *sums)
-{
-  ALONG(2, FIRST_EXP)
-  for (size_t k = 0; k < free; k++) {
-    ALONG(2, NEAR_EXP) ALONG(2, ADD_EXP)
-  }
-  ALONG(2, KEEP_SUM)
-  return total0 + total1;
-}
-
-V_INLINE void V(far_exponentials)(size_t free, double *share, double *sums)
-{
-  ALONG(2, FIRST_EXP) ALONG(2, FAR_TOP)
-  for (size_t k = 0; k < free; k++) {
-    ALONG(2, FAR_EXP) ALONG(2, ADD_EXP)
-  }
-  ALONG(2, KEEP_SUM)
-}
-
-#define INVERT(q, r) const vec inverse##r = v_inverse(v_load(sums + at + r * V_LANES)), own##r = v_load(label + at + r * V_LANES);
-#define SLOPE(q, r)                                                                                             \
-  v_store(at_k + r * V_LANES,                                                                                   \
-          v_fnma(v_load(at_k + r * V_LANES), inverse##r, v_if_equal(own##r, number, v_set(1), v_set(0))));
-
-/* Slopes of all classes but the first in w->share, for tiles [from, to): of w->free, their weights less those of the first. */
-V_INLINE void V(free_slopes)(const workspace *w, size_t from, size_t to)
-{
-  const size_t free = w->classes - 1;
-  int near = 1;
-  for (size_t t = from; t < to; t++) {
-    const size_t here = rows_in_tile(w->n, t);
-    const double *label = w->x + (t * (w->p + 1) + w->p) * TILE;
-    double *tile = w->share + (t - from) * free * TILE, sums[TILE];
-    if (near) {
-      vec outside = v_set(0); /* a sum keeps what is not a number, as a maximum would not */
-      V(logits)(w, free, w->free, t, tile);
-      for (size_t at = 0; at < here; at += 2 * V_LANES) outside = outside + V(near_exponentials)(free, tile + at, sums + at);
-      near = v_all_within(outside, LARGEST_SUM);
-    }
-    if (!near) { /* from here on: others will not be either */
-      V(logits)(w, free, w->free, t, tile);
-      for (size_t at = 0; at < here; at += 2 * V_LANES) V(far_exponentials)(free, tile + at, sums + at);
-    }
-    for (size_t at = 0; at < here; at += 2 * V_LANES) {
-      ALONG(2, INVERT)
-      for (size_t k = 0; k < free; k++) {
-        const vec number = v_set(w->number[k + 1]);
-        double *at_k = tile + k * TILE + at;
-        ALONG(2, SLOPE)
-      }
-    }
-  }
-}
-
 /* Slopes in the weights of all classes but the first are w->sums, those in the first's minus their sum; what is not finite counts as 0. */
-V_INLINE void V(add_free_slopes)(const workspace *w, double *grad)
+V_KERNEL void V(add_free_slopes)(const workspace *w, double *grad)
 {
   const size_t p = w->p, classes = w->classes;
   for (size_t j = 0; j < p; j += V_LANES) {
@@ -178,18 +96,6 @@ V_INLINE void V(add_free_slopes)(const workspace *w, double *grad)
     }
     v_store_first(grad + j, p - j, first);
   }
-}
-
-/* Adds to the gradient. A quarter less to do than with all classes, for four, but entries of the first lose what digits they have less than
- * the others' in front of the point. */
-V_KERNEL void V(log_lik_grad_alone)(const workspace *w, double *grad)
-{
-  const size_t share_step = (w->classes - 1) * TILE, x_step = (w->p + 1) * TILE;
-  for (size_t t = 0; t < tiles_of(w->n); t += w->together) {
-    V(free_slopes)(w, t, last_tile(w, t));
-    V(cross)(rows_between(w, t), w->classes - 1, w->share, share_step, w->p, w->x + t * x_step, x_step, w->sums, w->p);
-  }
-  V(add_free_slopes)(w, grad);
 }
 
 /* Is every label one of the classes? */
@@ -220,7 +126,7 @@ V_KERNEL void V(pair)(const workspace *w, size_t from, size_t to, size_t k, size
   }
   for (size_t j = 0; j < p; j += COLUMNS_TOGETHER) {
     const size_t columns = p - j < COLUMNS_TOGETHER ? p - j : COLUMNS_TOGETHER;
-    V(cross)(rows_between(w, from), columns, w->weighted + j * TILE, p * TILE, j + columns, w->x + from * x_step, x_step,
+    V(cross)(rows_between(w->n, w->together, from), columns, w->weighted + j * TILE, p * TILE, j + columns, w->x + from * x_step, x_step,
              w->sums + j * p, p);
   }
 }
@@ -236,7 +142,7 @@ V_KERNEL void V(each)(const workspace *w, const double *theta, size_t t, double 
 {
   const double *label = w->x + (t * (w->p + 1) + w->p) * TILE;
   const size_t here = rows_in_tile(w->n, t);
-  V(logits)(w, w->classes, theta, t, w->share);
+  V(combine)(here, w->classes, w->p, theta, w->x + t * (w->p + 1) * TILE, w->share);
   for (size_t at = 0; at < here; at += V_LANES) {
     const vec own = V(own)(w, v_load(label + at), w->share + at);
     vec top, sum;

@@ -117,8 +117,8 @@ test_that("an audit by part of the rows is right for a mixture", {
   model <- gaussian_mixture(components = 3)
   truth <- evidence(model, data, laplace(importance = 4000), seed = test_seed(1), progress = FALSE)
   found <- audits(data, 1:8, model)
-  # a trial that misses has all rows asked, of fewer draws
-  expect_true(all(found["draws", ] %in% c(100, 1000)))
+  # a trial that misses has all rows asked, of a tenth of the draws; where some draws need all rows there are fewer too
+  expect_true(all(found["draws", ] >= 100 & found["draws", ] <= 1000))
   expect_gt(sum(found["draws", ] == 1000), 2)
   expect_lt(max(abs(found["error", ] - truth$log_evidence) / sqrt(found["se", ]^2 + truth$se^2)), 4)
 })

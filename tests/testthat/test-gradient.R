@@ -1,4 +1,5 @@
-# Gradient rules: full, from a mini-batch, and from a mini-batch with control variates, all of the same mean.
+# Gradient rules: full, from a mini-batch, and from a mini-batch with control variates, all of the same mean. Gradients alone are of
+# single precision.
 
 estimate <- function(model, rows, theta, rule, seen, lambda, ..., seed = 1)
   run_kernel(sgld(), model, rows, theta, seed, gradient = rule, seen = seen, lambda = lambda, answer = "gradient", ...)
@@ -23,7 +24,7 @@ noisy_cases <- function() {
 test_that("the full rule is the full gradient, at any split of the rows", {
   for (case in noisy_cases()) for (seen in c(0, 40, 60)) for (lambda in c(0, 0.3, 1))
     expect_equal(estimate(case$model, case$rows, case$theta, "full", seen, lambda),
-                 full_gradient(case$model, case$rows, case$theta, seen, lambda), tolerance = 1e-12)
+                 full_gradient(case$model, case$rows, case$theta, seen, lambda), tolerance = 1e-6)
 })
 
 test_that("mini-batch estimates are unbiased under both rules, drawn row by row and as stretches of mixed rows", {
@@ -44,9 +45,9 @@ test_that("a stretch goes round: every row is in as many as any other", {
   rows <- some_rows(model, 20, c(1, -1, 0, 0.5), 66)
   theta <- cbind(c(0.8, -0.9, 0.1, 0.4))
   found <- vapply(1:600, function(s) drop(estimate(model, rows, theta, "batch", 20, 0, batch = 7, mixed = 1, seed = s)), numeric(4))
-  stretches <- unique(round(t(found), 9))
+  stretches <- unique(round(t(found), 4))
   expect_equal(nrow(stretches), 20)
-  expect_equal(colMeans(stretches), drop(full_gradient(model, rows, theta, 20, 0)), tolerance = 1e-8)
+  expect_equal(colMeans(stretches), drop(full_gradient(model, rows, theta, 20, 0)), tolerance = 1e-4)
 })
 
 test_that("rows that keep their order are in random order once they are seen, and the user's are left alone", {
@@ -94,9 +95,9 @@ test_that("control variates are far less noisy near the anchor, and exact at it"
     expect_lt(spread("control", 0.02), 1e-3 * plain)
     expect_lt(spread("control", 0.1), 0.1 * plain)
     # the remainder is of second order: a tenth of the distance, a ten-thousandth of the variance
-    expect_lt(abs(log10(spread("control", 0.02) / spread("control", 0.002)) - 4), 0.5)
+    expect_lt(abs(log10(spread("control", 0.05) / spread("control", 0.005)) - 4), 0.5)
     expect_equal(drop(estimate(model, case$rows, case$truth, "control", 40, 0.6, batch = 10, anchor = case$truth)),
-                 drop(full_gradient(model, case$rows, matrix(case$truth), 40, 0.6)), tolerance = 1e-10)
+                 drop(full_gradient(model, case$rows, matrix(case$truth), 40, 0.6)), tolerance = 1e-5)
   }
 })
 
@@ -112,8 +113,8 @@ test_that("a quadratic model needs no batch: control variates are exact everywhe
 test_that("with nothing seen, or no anchor, the estimate is the full gradient", {
   for (case in noisy_cases()) {
     expected <- full_gradient(case$model, case$rows, case$theta, 0, 0.5)
-    expect_equal(estimate(case$model, case$rows, case$theta, "batch", 0, 0.5, batch = 5), expected, tolerance = 1e-12)
-    expect_equal(estimate(case$model, case$rows, case$theta, "control", 0, 0.5, batch = 5), expected, tolerance = 1e-12)
+    expect_equal(estimate(case$model, case$rows, case$theta, "batch", 0, 0.5, batch = 5), expected, tolerance = 1e-6)
+    expect_equal(estimate(case$model, case$rows, case$theta, "control", 0, 0.5, batch = 5), expected, tolerance = 1e-6)
   }
 })
 

@@ -1,0 +1,218 @@
+/* Vectors of floats, for what need not be known to more than six or seven digits: included by base/vector.h, which says what the
+ * functions do. Sums are added to doubles (v_sum, v_add_sums), and v_narrow takes V_LANES doubles. v_exp_down and v_exp_near are within
+ * 3e-7, besides what rounding does to large exponents, and below -64 they stay what they are there: numbers too small to be normal, which
+ * cost a hundred times as much, do not arise from them. */
+
+typedef float real;
+
+#if V_GNU
+
+typedef float vec __attribute__((vector_size(V_BYTES)));
+typedef uint32_t v_bits __attribute__((vector_size(V_BYTES)));
+typedef float v_loose __attribute__((vector_size(V_BYTES), aligned(4), may_alias));
+
+V_INLINE vec v_load(const float *from) { return *(const v_loose *)from; }
+
+V_INLINE void v_store(float *to, vec x) { *(v_loose *)to = x; }
+
+V_INLINE vec v_hold(vec x)
+{
+#if LE_SIMD_X86
+  __asm__("" : "+v"(x));
+#endif
+  return x;
+}
+
+V_INLINE vec v_choose(v_bits mask, vec x, vec y) { return (vec)((mask & (v_bits)x) | (~mask & (v_bits)y)); }
+
+#if V_VARIANT == 2
+
+V_INLINE vec v_set(float x) { return _mm512_set1_ps(x); }
+V_INLINE vec v_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
+V_INLINE vec v_fnma(vec a, vec b, vec c) { return _mm512_fnmadd_ps(a, b, c); }
+V_INLINE vec v_max(vec a, vec b) { return _mm512_max_ps(a, b); }
+V_INLINE vec v_min(vec a, vec b) { return _mm512_min_ps(a, b); }
+
+V_INLINE vec v_narrow(const double *from)
+{
+  const __m256 low = _mm512_cvtpd_ps(_mm512_loadu_pd(from)), high = _mm512_cvtpd_ps(_mm512_loadu_pd(from + 8));
+  return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+}
+
+V_INLINE double v_sum(vec x)
+{
+  const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+  const __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+  const __m128 pair = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
+  return (double)_mm_cvtss_f32(_mm_add_ss(pair, _mm_shuffle_ps(pair, pair, 1)));
+}
+
+V_INLINE vec v_first(vec x, size_t n, vec y)
+{
+  return _mm512_mask_mov_ps(y, (__mmask16)(n >= 16 ? 0xffff : (1u << n) - 1), x);
+}
+
+V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y)
+{
+  return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ), x);
+}
+
+V_INLINE vec v_if_less(vec a, vec b, vec x, vec y)
+{
+  return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), x);
+}
+
+V_INLINE vec v_inverse(vec x)
+{
+  const vec y = _mm512_rcp14_ps(x);
+  return v_fma(v_fnma(x, y, v_set(1)), y, y);
+}
+
+V_INLINE int v_all_within(vec x, float limit)
+{
+  return _mm512_cmp_ps_mask(_mm512_abs_ps(x), v_set(limit), _CMP_LT_OQ) == 0xffff;
+}
+
+/* Neighbours first, so that the four sums are halved together. */
+V_INLINE void v_add_sums(double *to, size_t n, vec a, vec b, vec c, vec d)
+{
+  const __m512 ab = _mm512_unpacklo_ps(a, b) + _mm512_unpackhi_ps(a, b), cd = _mm512_unpacklo_ps(c, d) + _mm512_unpackhi_ps(c, d);
+  const __m512 all = _mm512_shuffle_ps(ab, cd, 0x44) + _mm512_shuffle_ps(ab, cd, 0xee);
+  const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(all), _mm512_extractf32x8_ps(all, 1));
+  const __m256d sums = _mm256_cvtps_pd(_mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1)));
+  double found[4];
+  _mm256_storeu_pd(found, sums);
+  for (size_t k = 0; k < n; k++) to[k] += found[k];
+}
+
+/* 2^(k / 32), k from the five lowest bits of each lane. */
+V_INLINE vec v_table(vec k)
+{
+  static const float power[] = {1.000000000f, 1.021897149f, 1.044273782f, 1.067140401f, 1.090507733f, 1.114386743f, 1.138788635f,
+                                1.163724862f, 1.189207115f, 1.215247360f, 1.241857812f, 1.269050957f, 1.296839555f, 1.325236643f,
+                                1.354255547f, 1.383909882f, 1.414213562f, 1.445180807f, 1.476826146f, 1.509164428f, 1.542210825f,
+                                1.575980845f, 1.610490332f, 1.645755478f, 1.681792831f, 1.718619298f, 1.756252160f, 1.794709075f,
+                                1.834008086f, 1.874167633f, 1.915206561f, 1.957144124f};
+  return _mm512_permutex2var_ps(v_load(power), (__m512i)k, v_load(power + 16));
+}
+
+/* With n the multiple of 1/32 nearest to x / log 2,  e^x = 2^n e^r, r in [-log(2) / 64, log(2) / 64]. The part after the point is in a
+ * table that two registers hold, and e^r = 1 + a r + b r^2 within 5.4e-8. */
+V_INLINE vec v_exp_near(vec x)
+{
+  const vec rounder = v_set(393216.0f); /* 1.5 * 2^23 / 32 */
+  x = v_max(v_set(-64), x);             /* not a number stays what it is */
+  const vec rounded = v_fma(x, v_set(1.44269504f), rounder), n = rounded - rounder;
+  const vec r = v_fnma(n, v_set(0.693147182f), x), power = v_table(rounded);
+  return _mm512_scalef_ps(v_fma(power * r, v_fma(v_set(0.500000196f), r, v_set(1.0000146446f)), power), n);
+}
+
+V_INLINE vec v_exp_down(vec x) { return v_exp_near(x); }
+
+#else
+
+#if V_VARIANT == 1
+
+V_INLINE vec v_set(float x) { return _mm256_set1_ps(x); }
+V_INLINE vec v_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
+V_INLINE vec v_fnma(vec a, vec b, vec c) { return _mm256_fnmadd_ps(a, b, c); }
+V_INLINE vec v_max(vec a, vec b) { return _mm256_max_ps(a, b); }
+V_INLINE vec v_min(vec a, vec b) { return _mm256_min_ps(a, b); }
+
+V_INLINE vec v_narrow(const double *from)
+{
+  return _mm256_set_m128(_mm256_cvtpd_ps(_mm256_loadu_pd(from + 4)), _mm256_cvtpd_ps(_mm256_loadu_pd(from)));
+}
+
+V_INLINE double v_sum(vec x) { return (double)(((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]))); }
+
+V_INLINE vec v_first(vec x, size_t n, vec y)
+{
+  const vec lane = {0, 1, 2, 3, 4, 5, 6, 7};
+  return v_choose((v_bits)(lane < v_set((float)n)), x, y);
+}
+
+V_INLINE int v_all_within(vec x, float limit)
+{
+  return _mm256_movemask_ps(_mm256_cmp_ps(v_max(x, v_set(0) - x), v_set(limit), _CMP_LT_OQ)) == 0xff;
+}
+
+#else
+
+V_INLINE vec v_set(float x) { return (vec){x, x, x, x}; }
+V_INLINE vec v_fma(vec a, vec b, vec c) { return a * b + c; }
+V_INLINE vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
+V_INLINE vec v_max(vec a, vec b) { return v_choose((v_bits)(a > b), a, b); }
+V_INLINE vec v_min(vec a, vec b) { return v_choose((v_bits)(a < b), a, b); }
+V_INLINE vec v_narrow(const double *from) { return (vec){(float)from[0], (float)from[1], (float)from[2], (float)from[3]}; }
+V_INLINE double v_sum(vec x) { return (double)((x[0] + x[2]) + (x[1] + x[3])); }
+
+V_INLINE vec v_first(vec x, size_t n, vec y)
+{
+  const vec lane = {0, 1, 2, 3};
+  return v_choose((v_bits)(lane < v_set((float)n)), x, y);
+}
+
+V_INLINE int v_all_within(vec x, float limit)
+{
+  return fabsf(x[0]) < limit && fabsf(x[1]) < limit && fabsf(x[2]) < limit && fabsf(x[3]) < limit;
+}
+
+#endif
+
+V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y) { return v_choose((v_bits)(a == b), x, y); }
+V_INLINE vec v_if_less(vec a, vec b, vec x, vec y) { return v_choose((v_bits)(a < b), x, y); }
+V_INLINE vec v_inverse(vec x) { return v_set(1) / x; }
+
+/* With n the whole number nearest to x / log 2,  e^x = 2^n e^r, r in [-log(2) / 2, log(2) / 2], and e^r = 1 + r + r^2 q(r), q of degree
+ * 3, within 1.1e-7. The two parts of log 2 make n times the first exact. */
+V_INLINE vec v_exp_down(vec x)
+{
+  const vec rounder = v_set(12582912.0f); /* 1.5 * 2^23 */
+  x = v_max(v_set(-64), x);               /* not a number stays what it is */
+  const vec rounded = v_fma(x, v_set(1.44269504f), rounder), n = rounded - rounder;
+  const vec r = v_fnma(n, v_set(-2.12194440e-4f), v_fnma(n, v_set(0.693359375f), x));
+  vec q = v_fma(v_set(0.00831252494583f), r, v_set(0.0418901132755f));
+  q = v_fma(q, r, v_set(0.166671144649f));
+  q = v_fma(q, r, v_set(0.499992317904f));
+  const vec power = (vec)(((v_bits)rounded + 127) << 23);
+  return (v_fma(q * r, r, r) + v_set(1)) * power;
+}
+
+V_INLINE vec v_exp_near(vec x) { return v_exp_down(v_min(v_set(88), x)); }
+
+#endif
+
+#else /* any other compiler: one lane */
+
+typedef float vec;
+
+V_INLINE vec v_load(const float *from) { return *from; }
+V_INLINE void v_store(float *to, vec x) { *to = x; }
+V_INLINE vec v_hold(vec x) { return x; }
+V_INLINE vec v_set(float x) { return x; }
+V_INLINE vec v_fma(vec a, vec b, vec c) { return a * b + c; }
+V_INLINE vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
+V_INLINE vec v_max(vec a, vec b) { return a > b ? a : b; }
+V_INLINE vec v_min(vec a, vec b) { return a < b ? a : b; }
+V_INLINE vec v_narrow(const double *from) { return (float)*from; }
+V_INLINE double v_sum(vec x) { return (double)x; }
+V_INLINE int v_all_within(vec x, float limit) { return fabsf(x) < limit; }
+V_INLINE vec v_first(vec x, size_t n, vec y) { return n > 0 ? x : y; }
+V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y) { return a == b ? x : y; }
+V_INLINE vec v_if_less(vec a, vec b, vec x, vec y) { return a < b ? x : y; }
+V_INLINE vec v_inverse(vec x) { return 1 / x; }
+V_INLINE vec v_exp_down(vec x) { return expf(v_max(-64, x)); }
+V_INLINE vec v_exp_near(vec x) { return v_exp_down(x); }
+
+#endif
+
+#if !(V_GNU && V_VARIANT == 2)
+V_INLINE void v_add_sums(double *to, size_t n, vec a, vec b, vec c, vec d)
+{
+  to[0] += v_sum(a);
+  if (n > 1) to[1] += v_sum(b);
+  if (n > 2) to[2] += v_sum(c);
+  if (n > 3) to[3] += v_sum(d);
+}
+#endif

@@ -1,0 +1,93 @@
+/* The products that likelihoods of regressions are made of, over tiles (models/shared.h): weights with covariates, row by row, and
+ * columns with columns, summed over rows. Macros for products_body.h, combine_body.h and others that a VECTOR_BODY includes, see
+ * base/variants.h.
+ *
+ * Compilers at -O2 do not keep arrays of vectors in registers, so what is worked on together is spelled out by macros:
+ * ALL(Q, R, M) is M(q, r) for all q < Q and r < R.  What is added up for one column is added in the same order whatever
+ * columns are worked on beside it. */
+#ifndef LE_MODELS_PRODUCTS_H
+#define LE_MODELS_PRODUCTS_H
+
+#define Q_1(M, r) M(0, r)
+#define Q_2(M, r) Q_1(M, r) M(1, r)
+#define Q_3(M, r) Q_2(M, r) M(2, r)
+#define Q_4(M, r) Q_3(M, r) M(3, r)
+#define R_1(QS, M) QS(M, 0)
+#define R_2(QS, M) R_1(QS, M) QS(M, 1)
+#define R_3(QS, M) R_2(QS, M) QS(M, 2)
+#define R_4(QS, M) R_3(QS, M) QS(M, 3)
+#define ALL(Q, R, M) R_##R(Q_##Q, M)
+#define ALONG(R, M) R_##R(Q_1, M) /* M(0, r) for r < R */
+
+/* ---- combinations: s_qr belongs to column q and the r-th vector of rows ---- */
+#define START_ZERO(q, r) vec s##q##r = v_set(0);
+#define START_FROM(q, r) vec s##q##r = v_load(from + at + r * V_LANES);
+#define LOAD_X(q, r) const vec x##r = v_hold(v_load(x + j * TILE + at + r * V_LANES));
+#define LOAD_WEIGHT(q, r) const vec w##q = v_set(weight[q * p + j]);
+#define PLUS(q, r) s##q##r = v_fma(w##q, x##r, s##q##r);
+#define MINUS(q, r) s##q##r = v_fnma(w##q, x##r, s##q##r);
+#define KEEP(q, r) v_store(out + q * TILE + at + r * V_LANES, s##q##r);
+#define LOAD_SQUARES(q, r) vec square##q = v_load(squares + q * LANES);
+#define ADD_SQUARE(q, r) square##q = v_fma(s##q##r, s##q##r, square##q);
+#define KEEP_SQUARES(q, r) v_store(squares + q * LANES, square##q);
+
+/* For Q columns at once, weights at weight + q * p and results at out + q * TILE, in the first n rows of a tile and what fills
+ * their last vectors: out_q = x'weight_q; and out_q = from - x'weight_q, whose squares are added, in as many partial sums as a
+ * vector has lanes, to squares + q * LANES. */
+#define DEFINE_COMBINE(Q, R)                                                                           \
+  V_KERNEL void V(combine_##Q)(size_t n, size_t p, const real *weight, const real *x, real *out)       \
+  {                                                                                                    \
+    for (size_t at = 0; at < n; at += R * V_LANES) {                                                   \
+      ALL(Q, R, START_ZERO)                                                                            \
+      for (size_t j = 0; j < p; j++) {                                                                 \
+        ALONG(R, LOAD_X) ALL(Q, 1, LOAD_WEIGHT) ALL(Q, R, PLUS)                                        \
+      }                                                                                                \
+      ALL(Q, R, KEEP)                                                                                  \
+    }                                                                                                  \
+  }
+#define DEFINE_RESIDUALS(Q, R)                                                                         \
+  V_KERNEL void V(residuals_##Q)(size_t n, size_t p, const double *weight, const double *x,            \
+                                 const double *from, double *out, double *squares)                     \
+  {                                                                                                    \
+    ALL(Q, 1, LOAD_SQUARES)                                                                            \
+    for (size_t at = 0; at < n; at += R * V_LANES) {                                                   \
+      ALL(Q, R, START_FROM)                                                                            \
+      for (size_t j = 0; j < p; j++) {                                                                 \
+        ALONG(R, LOAD_X) ALL(Q, 1, LOAD_WEIGHT) ALL(Q, R, MINUS)                                       \
+      }                                                                                                \
+      ALL(Q, R, KEEP) ALL(Q, R, ADD_SQUARE)                                                            \
+    }                                                                                                  \
+    ALL(Q, 1, KEEP_SQUARES)                                                                            \
+  }
+
+/* ---- sums of products: s_qj belongs to column q of a and column j of b ---- */
+#define LOAD_A(q, j) const vec a##q = v_load(a + q * TILE + at);
+#define LOAD_B(q, j) const vec b##j = v_hold(v_load(b + j * TILE + at));
+#define ADD_PRODUCT(q, j) s##q##j = v_fma(a##q, b##j, s##q##j);
+#define SUM_UP_1(q, r) v_add_sums(out + q * stride, 1, s##q##0, v_set(0), v_set(0), v_set(0));
+#define SUM_UP_2(q, r) v_add_sums(out + q * stride, 2, s##q##0, s##q##1, v_set(0), v_set(0));
+#define SUM_UP_3(q, r) v_add_sums(out + q * stride, 3, s##q##0, s##q##1, s##q##2, v_set(0));
+#define SUM_UP_4(q, r) v_add_sums(out + q * stride, 4, s##q##0, s##q##1, s##q##2, s##q##3);
+
+/* out[q * stride + j] += sum over the rows of a_q b_j, for Q columns of a and J columns of b; from one tile to the next it is
+ * a_step and b_step. */
+#define DEFINE_CROSS(Q, J)                                                                             \
+  V_KERNEL void V(cross_##Q##J)(size_t n, const real *a, size_t a_step, const real *b, size_t b_step, \
+                                double *out, size_t stride)                                            \
+  {                                                                                                    \
+    ALL(Q, J, START_ZERO)                                                                              \
+    for (size_t first = 0; first < n; first += TILE, a += a_step, b += b_step) {                       \
+      const size_t here = n - first < TILE ? n - first : TILE;                                         \
+      for (size_t at = 0; at < here; at += V_LANES) {                                                  \
+        ALL(Q, 1, LOAD_A) ALONG(J, LOAD_B) ALL(Q, J, ADD_PRODUCT)                                      \
+      }                                                                                                \
+    }                                                                                                  \
+    ALL(Q, 1, SUM_UP_##J)                                                                              \
+  }
+#define DEFINE_CROSSES(J) DEFINE_CROSS(1, J) DEFINE_CROSS(2, J) DEFINE_CROSS(3, J) DEFINE_CROSS(4, J)
+
+typedef void (*le_residuals)(size_t n, size_t p, const double *weight, const double *x, const double *from, double *out,
+                             double *squares);
+enum { COLUMNS_TOGETHER = 4 };
+
+#endif
