@@ -79,15 +79,31 @@ static size_t offsets_at(const mixture *model) { return model->components - 1; }
 
 static size_t scales_at(const mixture *model) { return offsets_at(model) + model->components * model->dimensions; }
 
-static void log_weights(const mixture *model, const double *theta, double *out)
+/* Weights but for a factor, of which the largest is 1; their sum, and the log-ratio of the largest. */
+static double relative_weights(const mixture *model, const double *theta, double *out, double *sum)
 {
-  size_t last = model->components - 1;
-  double top = 0, sum = 0;
+  const size_t last = model->components - 1;
+  double top = 0;
   for (size_t k = 0; k < last; k++) top = theta[k] > top ? theta[k] : top;
   le_vector_exp(model->simd, last, 1, -top, theta, out);
   out[last] = top > 0 ? exp(-top) : 1;
-  for (size_t k = 0; k <= last; k++) sum += out[k];
-  const double base = top + log(sum);
+  *sum = 0;
+  for (size_t k = 0; k <= last; k++) *sum += out[k];
+  return top;
+}
+
+static void weights(const mixture *model, const double *theta, double *out)
+{
+  double sum;
+  (void)relative_weights(model, theta, out, &sum);
+  for (size_t k = 0; k < model->components; k++) out[k] /= sum;
+}
+
+static void log_weights(const mixture *model, const double *theta, double *out)
+{
+  const size_t last = model->components - 1;
+  double sum;
+  const double top = relative_weights(model, theta, out, &sum), base = top + log(sum);
   for (size_t k = 0; k < last; k++) out[k] = theta[k] - base;
   out[last] = -base;
 }
@@ -136,8 +152,7 @@ static void log_prior_grad(const void *self, size_t m, const double *theta, doub
   double weight[MOST_COMPONENTS], precision[TOGETHER];
   for (size_t i = 0; i < m; i++, theta += d, grad += d) {
     const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
-    log_weights(model, theta, weight);
-    le_vector_exp(model->simd, components, 1, 0, weight, weight);
+    weights(model, theta, weight);
     for (size_t k = 0; k + 1 < components; k++)
       grad[k] = model->concentration * (1 - (double)components * weight[k]);
     for (size_t from = 0; from < n; from += TOGETHER) {
@@ -155,8 +170,7 @@ static void add_weight_curvature(const mixture *model, const double *theta, doub
 {
   size_t last = model->components - 1, d = dim(model);
   double weight[MOST_COMPONENTS];
-  log_weights(model, theta, weight);
-  for (size_t k = 0; k < last; k++) weight[k] = exp(weight[k]);
+  weights(model, theta, weight);
   for (size_t k = 0; k < last; k++)
     for (size_t l = 0; l < last; l++)
       hess[k * d + l] += count * (k == l ? weight[k] * (weight[k] - 1) : weight[k] * weight[l]);
@@ -230,13 +244,14 @@ typedef struct kernels {
   void (*derive)(const workspace *w, size_t from);
   void (*pair)(const workspace *w, size_t from, size_t k, size_t l);
   void (*each)(const workspace *w, size_t t, double *value);
+  void (*apart)(size_t n, double mean_scale, const double *t, const double *u, const double *other_t, const double *other_u, double *out);
 } kernels;
 
 #define KERNELS(variant)                                                                               \
   {                                                                                                    \
     log_lik_##variant, log_lik_moments_##variant, narrow_##variant##_single,                           \
       moments_alone_##variant##_single, add_values_##variant, add_moments_##variant, derive_##variant, \
-      pair_##variant, each_##variant                                                                   \
+      pair_##variant, each_##variant, apart_##variant                                                  \
   }
 
 static const kernels *kernels_of(const mixture *model)
@@ -301,18 +316,14 @@ static workspace divide_scratch(const mixture *model, const le_rows *rows, doubl
   return w;
 }
 
-/* What depends on the particle alone. */
-static void prepare(const mixture *model, const double *theta, workspace *w)
+/* What depends on the particle alone. Without values all densities may have a factor. */
+static void prepare(const mixture *model, const double *theta, int values, workspace *w)
 {
   const size_t p = model->dimensions, components = model->components, n = components * p;
   const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
-  double top = 0, sum = 0;
-  for (size_t k = 0; k + 1 < components; k++) top = theta[k] > top ? theta[k] : top;
-  le_vector_exp(model->simd, components - 1, 1, -top, theta, w->weight);
-  w->weight[components - 1] = top > 0 ? exp(-top) : 1;
-  for (size_t k = 0; k < components; k++) sum += w->weight[k];
+  double sum;
+  const double top = relative_weights(model, theta, w->weight, &sum), base = values ? log(sum) + (double)p * HALF_LOG_2PI : 0;
   for (size_t k = 0; k < components; k++) w->weight[k] /= sum;
-  const double base = log(sum) + (double)p * HALF_LOG_2PI;
 
   for (size_t k = 0; k < components; k++) {
     w->peak[k] = (k + 1 < components ? theta[k] - top : -top) - base;
@@ -367,7 +378,7 @@ static le_status log_lik(const void *self, size_t m, const double *theta, const 
   const mixture *model = self;
   workspace w = divide_scratch(model, rows, scratch);
   for (size_t i = 0; i < m; i++) {
-    prepare(model, theta + i * dim(self), &w);
+    prepare(model, theta + i * dim(self), 1, &w);
     add_value(kernels_of(model)->log_lik(&w), &value[i]);
   }
   return LE_OK;
@@ -380,7 +391,7 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
   const size_t d = dim(self);
   workspace w = divide_scratch(model, rows, scratch);
   for (size_t i = 0; i < m; i++) {
-    prepare(model, theta + i * d, &w);
+    prepare(model, theta + i * d, 1, &w);
     clear_moments(model, &w);
     add_value(kernels_of(model)->log_lik_moments(&w), &value[i]);
     finish_moments(model, &w);
@@ -434,7 +445,7 @@ static le_status log_lik_grad_alone(const void *self, size_t m, const double *th
   workspace w = divide_scratch(model, rows, scratch);
   const single_workspace s = prepare_single(model, &w, &largest);
   for (size_t i = 0; i < m; i++) {
-    prepare(model, theta + i * d, &w);
+    prepare(model, theta + i * d, 0, &w);
     clear_moments(model, &w);
     if (take_single(&w, &s, largest)) kernel->moments_alone(&s);
     else (void)kernel->log_lik_moments(&w);
@@ -507,7 +518,7 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
   w.slope = w.share + w.together * model->components * TILE;
   w.excess = w.slope + w.together * model->components * columns * TILE;
   w.sums = w.excess + w.together * model->components * columns * TILE;
-  prepare(model, theta, &w);
+  prepare(model, theta, 1, &w);
   clear_moments(model, &w);
   for (size_t t = 0; t < tiles_of(rows->n); t += w.together) {
     kernel->add_values(&w, t, 1, lanes);
@@ -539,7 +550,7 @@ static le_status information(const void *self, const double *theta, const le_row
   workspace w = divide_scratch(model, rows, scratch);
   const size_t p = model->dimensions;
   const double s = model->mean_scale;
-  prepare(model, theta, &w);
+  prepare(model, theta, 1, &w);
   clear_moments(model, &w);
   const double value = kernels_of(model)->log_lik_moments(&w);
   for (size_t a = 0; a < model->components * p; a++) {
@@ -558,7 +569,7 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
   const size_t n = rows->n;
   double tile[TILE];
   for (size_t i = 0; i < m; i++) {
-    prepare(model, theta + i * dim(self), &w);
+    prepare(model, theta + i * dim(self), 1, &w);
     for (size_t t = 0; t < tiles_of(n); t++) {
       kernels_of(model)->each(&w, t, tile);
       for (size_t r = 0; r < rows_in_tile(n, t); r++)
@@ -622,47 +633,32 @@ static double log_orbit(const void *self, const double *theta)
   return orbit;
 }
 
-/* A component of a point, one of the reference and a dimension. */
-typedef struct pairing {
-  size_t component, slot, at;
-} pairing;
-
-static pairing after(const mixture *model, pairing now)
-{
-  if (++now.at < model->dimensions) return now;
-  now.at = 0;
-  if (++now.slot < model->components) return now;
-  now.slot = 0;
-  now.component++;
-  return now;
-}
-
-/* Of every component and every one of the reference: squared difference of the means over the sum of the variances, written
- * with the smaller sd over the larger so that nothing overflows; then the difference of u and, with a small weight, of the
- * log weights. */
+/* Of every component and every one of the reference: squared difference of the means over the sum of the variances; then the
+ * difference of u and, with a small weight, of the log weights. */
 static void distances(const mixture *model, const double *theta, const double *log_weight, const double *reference,
                       const double *reference_log_weight, double (*sum)[MOST_COMPONENTS])
 {
-  const size_t components = model->components, p = model->dimensions, n = components * components * p;
-  const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
-  const double *reference_t = reference + offsets_at(model), *reference_u = reference + scales_at(model);
-  double gap[TOGETHER], ratio[TOGETHER];
-  for (size_t k = 0; k < components; k++)
+  const size_t components = model->components, p = model->dimensions, n = components * p;
+  double t[TOGETHER], u[TOGETHER], apart[TOGETHER];
+  for (size_t k = 0; k < components; k++) {
+    const double *own_t = theta + offsets_at(model) + k * p, *own_u = theta + scales_at(model) + k * p;
+    size_t slot = 0, j = 0, at = 0;
     for (size_t s = 0; s < components; s++)
       sum[k][s] = 0.1 * (log_weight[k] - reference_log_weight[s]) * (log_weight[k] - reference_log_weight[s]);
-  pairing next = {0, 0, 0};
-  for (size_t from = 0; from < n; from += TOGETHER) {
-    const size_t here = n - from < TOGETHER ? n - from : TOGETHER;
-    pairing now = next;
-    for (size_t a = 0; a < here; a++, next = after(model, next)) {
-      gap[a] = u[next.component * p + next.at] - reference_u[next.slot * p + next.at];
-      ratio[a] = fabs(gap[a]);
-    }
-    le_vector_exp(model->simd, here, -0.5, 0, ratio, ratio);
-    for (size_t a = 0; a < here; a++, now = after(model, now)) {
-      const double own = t[now.component * p + now.at], other = reference_t[now.slot * p + now.at];
-      const double shift = model->mean_scale * (gap[a] > 0 ? own - ratio[a] * other : ratio[a] * own - other);
-      sum[now.component][now.slot] += shift * shift / (1 + ratio[a] * ratio[a]) + gap[a] * gap[a];
+    for (size_t from = 0; from < n; from += TOGETHER) {
+      const size_t here = n - from < TOGETHER ? n - from : TOGETHER;
+      for (size_t a = 0; a < here; a++, j = j + 1 < p ? j + 1 : 0) {
+        t[a] = own_t[j];
+        u[a] = own_u[j];
+      }
+      kernels_of(model)->apart(here, model->mean_scale, t, u, reference + offsets_at(model) + from, reference + scales_at(model) + from, apart);
+      for (size_t a = 0; a < here; a++) {
+        sum[k][slot] += apart[a];
+        if (++at == p) {
+          at = 0;
+          slot++;
+        }
+      }
     }
   }
 }
@@ -831,8 +827,7 @@ static void to_user(const void *self, const double *theta, double *user)
   size_t components = model->components, n = components * model->dimensions;
   const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
   double *mean = user + components, *sd = mean + n;
-  log_weights(model, theta, user);
-  for (size_t k = 0; k < components; k++) user[k] = exp(user[k]);
+  weights(model, theta, user);
   for (size_t a = 0; a < n; a++) {
     sd[a] = exp(0.5 * u[a]);
     mean[a] = model->location[a % model->dimensions] + model->mean_scale * sd[a] * t[a];
@@ -991,8 +986,8 @@ static le_status q_update(const void *self, const le_rows *rows, size_t factor, 
 static void start_at(const mixture *model, const factors *f, const double *theta)
 {
   const double *t = theta + offsets_at(model), *u = theta + scales_at(model), own = (double)f->n / (double)f->k;
-  log_weights(model, theta, f->alpha);
-  for (size_t c = 0; c < f->k; c++) f->alpha[c] = model->concentration + (double)f->n * exp(f->alpha[c]);
+  weights(model, theta, f->alpha);
+  for (size_t c = 0; c < f->k; c++) f->alpha[c] = model->concentration + (double)f->n * f->alpha[c];
   for (size_t at = 0; at < f->k * f->p; at++) {
     f->count[at] = prior_count(model) + own;
     f->shape[at] = model->shape + 0.5 * own;

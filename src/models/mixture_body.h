@@ -83,3 +83,17 @@ V_KERNEL void V(each)(const workspace *w, size_t t, double *value)
     v_store(value + at, top + v_log(sum));
   }
 }
+
+/* Of n offsets and scales from as many others: squared differences of means over the sum of variances, written with the smaller sd over
+ * the larger so that nothing overflows, and of scales. */
+V_KERNEL void V(apart)(size_t n, double mean_scale, const double *t, const double *u, const double *other_t, const double *other_u, double *out)
+{
+  const vec zero = v_set(0), one = v_set(1);
+  for (size_t a = 0; a < n; a += V_LANES) {
+    const vec own = v_load_first(t + a, n - a), other = v_load_first(other_t + a, n - a);
+    const vec gap = v_load_first(u + a, n - a) - v_load_first(other_u + a, n - a);
+    const vec ratio = v_exp_down(v_min(gap, zero - gap) * v_set(0.5));
+    const vec shift = v_if_less(zero, gap, v_fnma(ratio, other, own), v_fma(ratio, own, zero - other)) * v_set(mean_scale);
+    v_store_first(out + a, n - a, v_fma(gap, gap, shift * shift / v_fma(ratio, ratio, one)));
+  }
+}
