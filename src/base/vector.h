@@ -80,6 +80,7 @@
 #define real V(real)
 #define vec V(vec)
 #define v_bits V(v_bits)
+#define v_word V(v_word)
 #define v_loose V(v_loose)
 #define v_load V(v_load)
 #define v_hold V(v_hold)
@@ -119,20 +120,22 @@
 #endif
 
 #ifdef V_SINGLE
-#include "base/vector_single.h"
+typedef float real;
+typedef uint32_t v_word;
 #else
-
 typedef double real;
+typedef uint64_t v_word;
+#endif
 
 #if V_GNU
 
-typedef double vec __attribute__((vector_size(8 * V_LANES)));
-typedef uint64_t v_bits __attribute__((vector_size(8 * V_LANES)));
-typedef double v_loose __attribute__((vector_size(8 * V_LANES), aligned(8), may_alias));
+typedef real vec __attribute__((vector_size(V_BYTES)));
+typedef v_word v_bits __attribute__((vector_size(V_BYTES)));
+typedef real v_loose __attribute__((vector_size(V_BYTES), aligned(sizeof(real)), may_alias));
 
-V_INLINE vec v_load(const double *from) { return *(const v_loose *)from; }
+V_INLINE vec v_load(const real *from) { return *(const v_loose *)from; }
 
-V_INLINE void v_store(double *to, vec x) { *(v_loose *)to = x; }
+V_INLINE void v_store(real *to, vec x) { *(v_loose *)to = x; }
 
 V_INLINE vec v_hold(vec x)
 {
@@ -143,6 +146,24 @@ V_INLINE vec v_hold(vec x)
 }
 
 V_INLINE vec v_choose(v_bits mask, vec x, vec y) { return (vec)((mask & (v_bits)x) | (~mask & (v_bits)y)); }
+
+#if V_VARIANT != 2
+V_INLINE vec v_inverse(vec x) { return 1 / x; }
+V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y) { return v_choose((v_bits)(a == b), x, y); }
+V_INLINE vec v_if_less(vec a, vec b, vec x, vec y) { return v_choose((v_bits)(a < b), x, y); }
+#endif
+
+#if V_VARIANT == 0
+V_INLINE vec v_fma(vec a, vec b, vec c) { return a * b + c; }
+V_INLINE vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
+V_INLINE vec v_max(vec a, vec b) { return v_choose((v_bits)(a > b), a, b); }
+V_INLINE vec v_min(vec a, vec b) { return v_choose((v_bits)(a < b), a, b); }
+#endif
+
+#ifdef V_SINGLE
+#include "base/vector_single.h"
+#else
+
 V_INLINE v_bits v_load_bits(const uint64_t *from) { return (v_bits)v_load((const double *)from); }
 V_INLINE v_bits v_words(uint64_t x) { return (v_bits){0} + x; }
 V_INLINE vec v_unit(v_bits x) { return (vec)(x >> 12 | 0x3ff0000000000000) - (1 - 0x1p-53); }
@@ -262,10 +283,6 @@ V_INLINE vec v_first(vec x, size_t n, vec y)
 #else
 
 V_INLINE vec v_set(double x) { return (vec){x, x}; }
-V_INLINE vec v_fma(vec a, vec b, vec c) { return a * b + c; }
-V_INLINE vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
-V_INLINE vec v_max(vec a, vec b) { return v_choose((v_bits)(a > b), a, b); }
-V_INLINE vec v_min(vec a, vec b) { return v_choose((v_bits)(a < b), a, b); }
 V_INLINE double v_sum(vec x) { return x[0] + x[1]; }
 V_INLINE int v_all_within(vec x, double limit) { return fabs(x[0]) < limit && fabs(x[1]) < limit; }
 #if LE_SIMD_X86
@@ -302,11 +319,6 @@ V_INLINE void v_store_first(double *to, size_t n, vec x)
 {
   for (size_t l = 0; l < n && l < V_LANES; l++) to[l] = x[l];
 }
-
-V_INLINE vec v_inverse(vec x) { return v_set(1) / x; }
-V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y) { return v_choose((v_bits)(a == b), x, y); }
-
-V_INLINE vec v_if_less(vec a, vec b, vec x, vec y) { return v_choose((v_bits)(a < b), x, y); }
 
 /* 2^n for whole n from -1022 to 1023 that has had V_ROUNDER added. */
 V_INLINE vec v_power(vec rounded) { return (vec)(((v_bits)rounded + 1023) << 52); }
@@ -426,35 +438,42 @@ V_INLINE vec v_log(vec x)
   return v_if_less(zero, x, result, v_if_equal(x, zero, v_set(-INFINITY), v_if_less(x, zero, v_set(NAN), x)));
 }
 
+#endif /* V_SINGLE */
+
 #else /* any other compiler: one lane */
 
-typedef double vec;
-typedef uint64_t v_bits;
+typedef real vec;
+typedef v_word v_bits;
 
-V_INLINE vec v_load(const double *from) { return *from; }
-V_INLINE void v_store(double *to, vec x) { *to = x; }
+V_INLINE vec v_load(const real *from) { return *from; }
+V_INLINE void v_store(real *to, vec x) { *to = x; }
 V_INLINE vec v_hold(vec x) { return x; }
-V_INLINE vec v_load_first(const double *from, size_t n) { return n > 0 ? *from : 0; }
-V_INLINE void v_store_first(double *to, size_t n, vec x)
+V_INLINE vec v_load_first(const real *from, size_t n) { return n > 0 ? *from : 0; }
+V_INLINE void v_store_first(real *to, size_t n, vec x)
 {
   if (n > 0) *to = x;
 }
-V_INLINE vec v_set(double x) { return x; }
+V_INLINE vec v_set(real x) { return x; }
 V_INLINE vec v_fma(vec a, vec b, vec c) { return a * b + c; }
 V_INLINE vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
 V_INLINE vec v_max(vec a, vec b) { return a > b ? a : b; }
 V_INLINE vec v_min(vec a, vec b) { return a < b ? a : b; }
 V_INLINE double v_sum(vec x) { return x; }
-V_INLINE int v_all_within(vec x, double limit) { return fabs(x) < limit; }
+V_INLINE int v_all_within(vec x, real limit) { return fabs(x) < limit; }
+V_INLINE vec v_first(vec x, size_t n, vec y) { return n > 0 ? x : y; }
+V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y) { return a == b ? x : y; }
+V_INLINE vec v_if_less(vec a, vec b, vec x, vec y) { return a < b ? x : y; }
+V_INLINE vec v_inverse(vec x) { return 1 / x; }
+#ifdef V_SINGLE
+V_INLINE vec v_narrow(const double *from) { return (float)*from; }
+V_INLINE vec v_exp_down(vec x) { return expf(v_max(-64, x)); }
+V_INLINE vec v_exp_near(vec x) { return v_exp_down(x); }
+#else
 V_INLINE void v_turn(const double *from, size_t step, vec *column)
 {
   (void)step;
   *column = *from;
 }
-V_INLINE vec v_first(vec x, size_t n, vec y) { return n > 0 ? x : y; }
-V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y) { return a == b ? x : y; }
-V_INLINE vec v_if_less(vec a, vec b, vec x, vec y) { return a < b ? x : y; }
-V_INLINE vec v_inverse(vec x) { return 1 / x; }
 V_INLINE vec v_exp(vec x) { return exp(x); }
 V_INLINE vec v_exp_down(vec x) { return exp(x); }
 V_INLINE vec v_exp_near(vec x) { return exp(x); }
@@ -466,10 +485,11 @@ V_INLINE v_bits v_product(v_bits a, v_bits b) { return (a & 0xffffffff) * (b & 0
 V_INLINE vec v_unit(v_bits x) { return ((double)(x >> 12) + 0.5) * (1.0 / 4503599627370496.0); }
 V_INLINE vec v_flip(vec x, v_bits sign) { return sign >> 63 ? -x : x; }
 V_INLINE vec v_choose(v_bits mask, vec x, vec y) { return mask ? x : y; }
+#endif
 
 #endif
 
-#if V_VARIANT != 2
+#if !(V_GNU && V_VARIANT == 2)
 V_INLINE void v_add_sums(double *to, size_t n, vec a, vec b, vec c, vec d)
 {
   to[0] += v_sum(a);
@@ -477,6 +497,4 @@ V_INLINE void v_add_sums(double *to, size_t n, vec a, vec b, vec c, vec d)
   if (n > 2) to[2] += v_sum(c);
   if (n > 3) to[3] += v_sum(d);
 }
-#endif
-
 #endif

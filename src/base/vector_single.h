@@ -3,28 +3,6 @@
  * 3e-7, besides what rounding does to large exponents, and below -64 they stay what they are there: numbers too small to be normal, which
  * cost a hundred times as much, do not arise from them. */
 
-typedef float real;
-
-#if V_GNU
-
-typedef float vec __attribute__((vector_size(V_BYTES)));
-typedef uint32_t v_bits __attribute__((vector_size(V_BYTES)));
-typedef float v_loose __attribute__((vector_size(V_BYTES), aligned(4), may_alias));
-
-V_INLINE vec v_load(const float *from) { return *(const v_loose *)from; }
-
-V_INLINE void v_store(float *to, vec x) { *(v_loose *)to = x; }
-
-V_INLINE vec v_hold(vec x)
-{
-#if LE_SIMD_X86
-  __asm__("" : "+v"(x));
-#endif
-  return x;
-}
-
-V_INLINE vec v_choose(v_bits mask, vec x, vec y) { return (vec)((mask & (v_bits)x) | (~mask & (v_bits)y)); }
-
 #if V_VARIANT == 2
 
 V_INLINE vec v_set(float x) { return _mm512_set1_ps(x); }
@@ -140,10 +118,6 @@ V_INLINE int v_all_within(vec x, float limit)
 #else
 
 V_INLINE vec v_set(float x) { return (vec){x, x, x, x}; }
-V_INLINE vec v_fma(vec a, vec b, vec c) { return a * b + c; }
-V_INLINE vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
-V_INLINE vec v_max(vec a, vec b) { return v_choose((v_bits)(a > b), a, b); }
-V_INLINE vec v_min(vec a, vec b) { return v_choose((v_bits)(a < b), a, b); }
 V_INLINE vec v_narrow(const double *from) { return (vec){(float)from[0], (float)from[1], (float)from[2], (float)from[3]}; }
 V_INLINE double v_sum(vec x) { return (double)((x[0] + x[2]) + (x[1] + x[3])); }
 
@@ -159,10 +133,6 @@ V_INLINE int v_all_within(vec x, float limit)
 }
 
 #endif
-
-V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y) { return v_choose((v_bits)(a == b), x, y); }
-V_INLINE vec v_if_less(vec a, vec b, vec x, vec y) { return v_choose((v_bits)(a < b), x, y); }
-V_INLINE vec v_inverse(vec x) { return v_set(1) / x; }
 
 /* With n the whole number nearest to x / log 2,  e^x = 2^n e^r, r in [-log(2) / 2, log(2) / 2], and e^r = 1 + r + r^2 q(r), q of degree
  * 3, within 1.1e-7. The two parts of log 2 make n times the first exact. */
@@ -181,38 +151,4 @@ V_INLINE vec v_exp_down(vec x)
 
 V_INLINE vec v_exp_near(vec x) { return v_exp_down(v_min(v_set(88), x)); }
 
-#endif
-
-#else /* any other compiler: one lane */
-
-typedef float vec;
-
-V_INLINE vec v_load(const float *from) { return *from; }
-V_INLINE void v_store(float *to, vec x) { *to = x; }
-V_INLINE vec v_hold(vec x) { return x; }
-V_INLINE vec v_set(float x) { return x; }
-V_INLINE vec v_fma(vec a, vec b, vec c) { return a * b + c; }
-V_INLINE vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
-V_INLINE vec v_max(vec a, vec b) { return a > b ? a : b; }
-V_INLINE vec v_min(vec a, vec b) { return a < b ? a : b; }
-V_INLINE vec v_narrow(const double *from) { return (float)*from; }
-V_INLINE double v_sum(vec x) { return (double)x; }
-V_INLINE int v_all_within(vec x, float limit) { return fabsf(x) < limit; }
-V_INLINE vec v_first(vec x, size_t n, vec y) { return n > 0 ? x : y; }
-V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y) { return a == b ? x : y; }
-V_INLINE vec v_if_less(vec a, vec b, vec x, vec y) { return a < b ? x : y; }
-V_INLINE vec v_inverse(vec x) { return 1 / x; }
-V_INLINE vec v_exp_down(vec x) { return expf(v_max(-64, x)); }
-V_INLINE vec v_exp_near(vec x) { return v_exp_down(x); }
-
-#endif
-
-#if !(V_GNU && V_VARIANT == 2)
-V_INLINE void v_add_sums(double *to, size_t n, vec a, vec b, vec c, vec d)
-{
-  to[0] += v_sum(a);
-  if (n > 1) to[1] += v_sum(b);
-  if (n > 2) to[2] += v_sum(c);
-  if (n > 3) to[3] += v_sum(d);
-}
 #endif
