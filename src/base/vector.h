@@ -20,7 +20,8 @@
  *   v_turn        the first V_SQUARE numbers of V_LANES rows, a step apart, as V_SQUARE columns; V_EACH_COLUMN(M) is M(0) M(1) ..
  *   v_add_sums    adds the sum of the lanes of each of the first n of four vectors to n numbers
  *
- * V_KERNEL begins a function that others call by pointer, V_INLINE one that only kernels call. */
+ * V_KERNEL begins a function that others call by pointer, V_INLINE one that only kernels call, V_TARGET one that kernels of other files
+ * call too. */
 
 #if defined(__GNUC__)
 #define V_GNU 1
@@ -32,27 +33,28 @@
 #define V_BYTES 64
 #define V_SQUARE 4
 #define V_REGISTERS 32
-#define V_KERNEL static __attribute__((target("avx512f,avx512dq,avx2,fma")))
+#define V_TARGET __attribute__((target("avx512f,avx512dq,avx2,fma")))
 #define V_INLINE static inline __attribute__((target("avx512f,avx512dq,avx2,fma"), always_inline))
 #elif V_VARIANT == 1
 #define V_BYTES 32
 #define V_SQUARE 4
 #define V_REGISTERS 16
-#define V_KERNEL static __attribute__((target("avx2,fma")))
+#define V_TARGET __attribute__((target("avx2,fma")))
 #define V_INLINE static inline __attribute__((target("avx2,fma"), always_inline))
 #elif V_GNU
 #define V_BYTES 16
 #define V_SQUARE 2
 #define V_REGISTERS 16
-#define V_KERNEL static
+#define V_TARGET
 #define V_INLINE static inline __attribute__((always_inline))
 #else
 #define V_BYTES 0 /* one lane */
 #define V_SQUARE 1
 #define V_REGISTERS 16
-#define V_KERNEL static
+#define V_TARGET
 #define V_INLINE static inline
 #endif
+#define V_KERNEL static V_TARGET
 
 /* Sums of exponentials from V_SMALLEST to V_LARGEST may divide exponentials: nothing is lost, or too small to be normal. */
 #ifdef V_SINGLE

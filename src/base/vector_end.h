@@ -11,5 +11,6 @@
 #undef V_EACH_COLUMN
 #undef V_INLINE
 #undef V_KERNEL
+#undef V_TARGET
 #undef V_GNU
 #undef V_REGISTERS

@@ -1,6 +1,6 @@
 /* The kernels of linear regression, for base/variants.h: residuals of up to four particles at once, then their products with
  * the covariates. */
-#include "models/products_body.h"
+#include "models/products.h"
 
 #if V_REGISTERS == 32
 DEFINE_RESIDUALS(1, 4) DEFINE_RESIDUALS(2, 4) DEFINE_RESIDUALS(3, 4) DEFINE_RESIDUALS(4, 4)
@@ -24,7 +24,7 @@ V_KERNEL void V(residuals)(const workspace *w, size_t p, size_t particles, const
 /* Adds to sums[i * p + j]: the residuals of particle i times covariate j. */
 V_KERNEL void V(slopes)(const workspace *w, size_t p, size_t particles, double *sums)
 {
-  V(cross)(w->n, particles, w->residual, COLUMNS_TOGETHER * TILE, p, w->x, (p + 1) * TILE, sums, p);
+  V(le_cross)(w->n, particles, w->residual, COLUMNS_TOGETHER * TILE, p, w->x, (p + 1) * TILE, sums, p);
 }
 
 /* Adds to sums[j * p + k]: covariate j times covariate k, for k up to j at the least. */
@@ -33,6 +33,6 @@ V_KERNEL void V(squares)(const workspace *w, size_t p, double *sums)
   const size_t step = (p + 1) * TILE;
   for (size_t j = 0; j < p; j += COLUMNS_TOGETHER) {
     const size_t columns = p - j < COLUMNS_TOGETHER ? p - j : COLUMNS_TOGETHER;
-    V(cross)(w->n, columns, w->x + j * TILE, step, j + columns, w->x, step, sums + j * p, p);
+    V(le_cross)(w->n, columns, w->x + j * TILE, step, j + columns, w->x, step, sums + j * p, p);
   }
 }

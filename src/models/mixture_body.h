@@ -1,5 +1,5 @@
 /* The kernels of a mixture, for base/variants.h. */
-#include "models/products_body.h"
+#include "models/products.h"
 
 typedef workspace V(space);
 #include "models/mixture_weigh_body.h"
@@ -68,7 +68,7 @@ V_KERNEL void V(derive)(const workspace *w, size_t from)
 V_KERNEL void V(pair)(const workspace *w, size_t from, size_t k, size_t l)
 {
   const size_t columns = 1 + 2 * w->p, step = w->components * columns * TILE;
-  V(cross)(rows_between(w->n, w->together, from), columns, w->slope + k * columns * TILE, step, columns,
+  V(le_cross)(rows_between(w->n, w->together, from), columns, w->slope + k * columns * TILE, step, columns,
            (k == l ? w->excess : w->slope) + l * columns * TILE, step, w->sums, columns);
 }
 

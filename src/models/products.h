@@ -1,6 +1,6 @@
 /* The products that likelihoods of regressions are made of, over tiles (models/shared.h): weights with covariates, row by row, and
- * columns with columns, summed over rows. Macros for products_body.h, combine_body.h and others that a VECTOR_BODY includes, see
- * base/variants.h.
+ * columns with columns, summed over rows. Macros for combine_body.h, products_body.h and whatever else is a VECTOR_BODY, see
+ * base/variants.h, and the second of the two ready to call: models/products.c has it for all models.
  *
  * Compilers at -O2 do not keep arrays of vectors in registers, so what is worked on together is spelled out by macros:
  * ALL(Q, R, M) is M(q, r) for all q < Q and r < R.  What is added up for one column is added in the same order whatever
@@ -89,5 +89,18 @@
 typedef void (*le_residuals)(size_t n, size_t p, const double *weight, const double *x, const double *from, double *out,
                              double *squares);
 enum { COLUMNS_TOGETHER = 4 };
+
+/* out[q * stride + j] += sum over n rows of column q of a times column j of b, for any number of columns of both. */
+#define DECLARE_CROSS(suffix, number)                                                                                              \
+  void le_cross_##suffix(size_t n, size_t columns, const number *a, size_t a_step, size_t others, const number *b, size_t b_step, \
+                         double *out, size_t stride);
+DECLARE_CROSS(plain, double)
+DECLARE_CROSS(plain_single, float)
+#if LE_SIMD_X86
+DECLARE_CROSS(avx2, double)
+DECLARE_CROSS(avx2_single, float)
+DECLARE_CROSS(avx512, double)
+DECLARE_CROSS(avx512_single, float)
+#endif
 
 #endif

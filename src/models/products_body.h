@@ -1,7 +1,7 @@
-/* Sums over rows of products of columns with columns, for any number of both. */
+/* Sums over rows of products of columns with columns, for any number of both: le_cross_plain and so on, see models/products.h. */
 #include "models/products.h"
 
-typedef void (*V(le_cross))(size_t n, const real *a, size_t a_step, const real *b, size_t b_step, double *out, size_t stride);
+typedef void (*V(cross))(size_t n, const real *a, size_t a_step, const real *b, size_t b_step, double *out, size_t stride);
 
 /* 4 x 4 sums leave room for what is multiplied among 32 registers, 4 x 2 among 16. */
 #if V_REGISTERS == 32
@@ -11,11 +11,11 @@ DEFINE_CROSSES(1) DEFINE_CROSSES(2)
 #endif
 
 /* The same for any number of columns of both. */
-V_KERNEL void V(cross)(size_t n, size_t columns, const real *a, size_t a_step, size_t others, const real *b,
+V_TARGET void V(le_cross)(size_t n, size_t columns, const real *a, size_t a_step, size_t others, const real *b,
                        size_t b_step, double *out, size_t stride)
 {
   enum { MOST = V_REGISTERS == 32 ? 4 : 2 };
-  static const V(le_cross) table[][4] = {
+  static const V(cross) table[][4] = {
     {V(cross_11), V(cross_21), V(cross_31), V(cross_41)},
     {V(cross_12), V(cross_22), V(cross_32), V(cross_42)},
 #if V_REGISTERS == 32

@@ -1,7 +1,6 @@
 /* The kernels of softmax regression, for base/variants.h: logits by tiles, then vector by vector of rows what follows from
  * them. */
 #include "models/combine_body.h"
-#include "models/products_body.h"
 
 /* From logits to exp(logit - top) for the vector of rows whose first class is at `share`. Their sum is from 1 to K, but 1 in
  * rows that only fill the tile. */
@@ -76,7 +75,7 @@ V_KERNEL double V(log_lik_grad)(const workspace *w, const double *theta)
   double lanes[LANES] = {0};
   for (size_t t = 0; t < tiles_of(w->n); t += w->together) {
     V(add_tiles)(w, theta, t, last_tile(w->n, w->together, t), SLOPES, lanes);
-    V(cross)(rows_between(w->n, w->together, t), w->classes, w->share, share_step, w->p, w->x + t * x_step, x_step, w->sums, w->p);
+    V(le_cross)(rows_between(w->n, w->together, t), w->classes, w->share, share_step, w->p, w->x + t * x_step, x_step, w->sums, w->p);
   }
   return v_sum(v_load(lanes));
 }
@@ -126,7 +125,7 @@ V_KERNEL void V(pair)(const workspace *w, size_t from, size_t to, size_t k, size
   }
   for (size_t j = 0; j < p; j += COLUMNS_TOGETHER) {
     const size_t columns = p - j < COLUMNS_TOGETHER ? p - j : COLUMNS_TOGETHER;
-    V(cross)(rows_between(w->n, w->together, from), columns, w->weighted + j * TILE, p * TILE, j + columns, w->x + from * x_step, x_step,
+    V(le_cross)(rows_between(w->n, w->together, from), columns, w->weighted + j * TILE, p * TILE, j + columns, w->x + from * x_step, x_step,
              w->sums + j * p, p);
   }
 }

@@ -2,7 +2,6 @@
  * four, but entries of the first lose what digits they have less than the others' in front of the point. */
 #include "models/combine_body.h"
 #include "models/narrow_body.h"
-#include "models/products_body.h"
 
 /* Of two vectors of rows at once, from `share` on: exps of the logits of all classes but the first, which are relative to the first's,
  * and their sum, the first's 1 among them. Where logits are far apart the largest is taken off first. */
@@ -78,6 +77,6 @@ V_KERNEL void V(free_sums)(const single_workspace *w)
   const size_t share_step = (w->classes - 1) * TILE, x_step = (w->p + 1) * TILE;
   for (size_t t = 0; t < tiles_of(w->n); t += w->together) {
     V(free_slopes)(w, t, last_tile(w->n, w->together, t));
-    V(cross)(rows_between(w->n, w->together, t), w->classes - 1, w->share, share_step, w->p, w->x + t * x_step, x_step, w->sums, w->p);
+    V(le_cross)(rows_between(w->n, w->together, t), w->classes - 1, w->share, share_step, w->p, w->x + t * x_step, x_step, w->sums, w->p);
   }
 }
