@@ -55,14 +55,14 @@
 #' **The audit** climbs to the peaks of the posterior from where the particles are and samples around them by importance
 #' (for mixtures also from a wider distribution with the particles' mean and covariance). Of many rows a thousand weigh its draws, with
 #' what derivatives at the peaks tell, as in (7), unless a trial differs from all rows by a tenth of a nat with sixteen thousand too. For
-#' mixtures it also climbs from where a search of its own has led, which starts from the prior on few rows: particles that were led into one mode early
-#' on do not get out of it, and on clusters that do not fit the model this is the rule and not the exception. The walk asks the same search
-#' after its early phase, and goes on from there if importance sampling says that this is far better. `fit$audit$unreached`
-#' is by how many nats modes that no particle is near raise the log evidence.
-#' Where its weights are well behaved its estimate, far more precise, is the one reported, unless the particles have found clearly
-#' more: importance sampling can miss a part of the posterior, but invents none. So it is also where its weights are uneven and it has
-#' found far more than the particles, with three times its standard error. Otherwise the sampler's is, with a sentence saying
-#' why. Both are always in the result. Of a mixture's weights that are neither even nor hopeless the standard error is taken three times.
+#' mixtures it also climbs from where a search of its own has led, which starts from the prior on few rows: particles that were led into
+#' one mode early on do not get out of it, and on clusters that do not fit the model this is the rule and not the exception. The walk asks
+#' the same search after its early phase, and goes on from there if importance sampling says that this is far better. `fit$audit$unreached`
+#' is by how many nats modes that no particle is near raise the log evidence. Where its weights are well behaved its estimate, far more
+#' precise, is the one reported, unless the particles have found clearly more: importance sampling can miss a part of the posterior, but
+#' invents none. So it is also where its weights are uneven and it has found far more than the particles, with three times its standard
+#' error. Otherwise the sampler's is, with a sentence saying why. Both are always in the result. Of a mixture's weights that are neither
+#' even nor hopeless the standard error is taken three times.
 #'
 #' **Where control variates fail**, as on a mixture with many more components than clusters, whose posterior is nothing like a normal
 #' density around one point, mini-batches are given up for exact densities until the rows have doubled (`noise` in `fit$trace` is

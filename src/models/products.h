@@ -1,6 +1,6 @@
 /* The products that likelihoods of regressions are made of, over tiles (models/shared.h): weights with covariates, row by row, and
- * columns with columns, summed over rows. Macros for combine_body.h, products_body.h and whatever else is a VECTOR_BODY, see
- * base/variants.h, and the second of the two ready to call: models/products.c has it for all models.
+ * columns with columns, summed over rows. Macros of which a VECTOR_BODY makes them, see base/variants.h; the second product is
+ * compiled once for all models, in models/products.c, and declared here.
  *
  * Compilers at -O2 do not keep arrays of vectors in registers, so what is worked on together is spelled out by macros:
  * ALL(Q, R, M) is M(q, r) for all q < Q and r < R.  What is added up for one column is added in the same order whatever
