@@ -11,6 +11,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Nearer to a known peak than KNOWN, squared and per dimension, is that peak; two climbs to it that end within ROUGHLY are.  Importance
+ * sampling needs it no better: the expansion has the gradient. */
+static const double KNOWN = 0.01, ROUGHLY = 0.002;
 static const double peak_freedom = 20, wide_freedom = 5, wide_share = 0.3;
 static const double log_two_pi = 1.8378770664093454836;
 
@@ -50,7 +53,8 @@ void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *ex
 void le_audit_start(le_audit *audit, size_t starts, const double *start)
 {
   audit->starts = audit->native = starts > audit->starts_most ? audit->starts_most : starts;
-  audit->near = 0.01;
+  audit->near = KNOWN;
+  audit->enough = ROUGHLY * (double)audit->d;
   if (start != audit->start) memcpy(audit->start, start, audit->starts * audit->d * sizeof(double));
   audit->climbed = audit->modes = audit->found = audit->parts = audit->drawn = 0;
   audit->failed = audit->has_wide = audit->by_part = audit->planned = 0;
@@ -91,7 +95,7 @@ static double images(const le_target *target, const le_mode *mode)
 /* log of the mass that Laplace's approximation gives a mode. */
 static double laplace_mass(const le_mode *mode, size_t d)
 {
-  return mode->log_density + 0.5 * (double)d * log_two_pi - le_cholesky_half_log_det(mode->factor, d);
+  return mode->log_density + mode->rise + 0.5 * (double)d * log_two_pi - le_cholesky_half_log_det(mode->factor, d);
 }
 
 double le_audit_mass(const le_audit *audit, size_t k)
@@ -172,6 +176,14 @@ static void weigh_modes(le_audit *audit, const le_target *target)
   }
 }
 
+/* Peaks under this do not matter, whatever their width. On some of the rows that leaves the room that choose() of core/search wants. */
+static double least_of_interest(const le_audit *audit, const le_target *target)
+{
+  double best = -INFINITY;
+  for (size_t k = 0; k < audit->modes; k++) best = fmax(best, audit->mode[k].log_density);
+  return best - 100 - sqrt((double)target->seen);
+}
+
 static le_status climb(le_audit *audit, le_target *target)
 {
   const size_t d = audit->d;
@@ -180,19 +192,20 @@ static le_status climb(le_audit *audit, le_target *target)
   trial->start = audit->climbed++;
   trial->converged = 0;
   const double near = trial->start < audit->native ? particle_near : audit->near;
+  const double least = least_of_interest(audit, target);
   int skip = 0;
   if (target->seen > MANY_ROWS && audit->modes > 0) {
     if (target->ops->relabel) target->ops->relabel(target->model, audit->mode[0].theta, trial->theta);
     skip = is_known(audit, trial, near, audit->work);
   }
-  if (!skip) LE_TRY(le_mode_climb(trial, target, audit->work));
+  if (!skip) LE_TRY(le_mode_climb(trial, target, audit->enough, least, audit->work));
   if (trial->converged) {
     if (audit->modes > 0 && target->ops->relabel) {
       /* the same peak under other labels is not another peak; its curvature belongs to the new labels */
       if (target->ops->relabel(target->model, audit->mode[0].theta, trial->theta))
-        LE_TRY(le_mode_climb(trial, target, audit->work));
+        LE_TRY(le_mode_climb(trial, target, audit->enough, least, audit->work));
     }
-    if (!is_known(audit, trial, 0.01, audit->work)) keep_mode(audit, trial);
+    if (!is_known(audit, trial, KNOWN, audit->work)) keep_mode(audit, trial);
   }
   if (audit->climbed == audit->starts) {
     if (audit->modes == 0) {
@@ -300,10 +313,10 @@ static void finish(le_audit *audit, const le_target *target)
 /* ---- draws weighed by part of the rows ---- */
 
 /* What second order may leave of a draw for it to be weighed so, how light a draw is whose weight does not matter (against the mean's
- * logarithm by Laplace's approximation), by how much a few that all rows are asked of may be missed, how many are tried from each part of the
- * proposal, and how many times the rows may be taken. */
-static const double REST_MOST = 0.3, LIGHT = -12, MISSED_MOST = 0.1;
-enum { TRIAL = 16, PART_MOST = 16 };
+ * logarithm by Laplace's approximation), by how much a few that all rows are asked of may be missed, how much more work they may be than
+ * draws that all rows weigh, how many from each part of the proposal may be compared with all rows, and how many times the rows may be taken. */
+static const double REST_MOST = 0.3, LIGHT = -12, MISSED_MOST = 0.1, BY_PART = 2;
+enum { COMPARED = 16, PART_MOST = 16 };
 
 /* The log-likelihood at the peak nearest to draws from this part, where the expansion is set. */
 static double expand(le_audit *audit, const le_target *target, size_t part)
@@ -357,44 +370,45 @@ static le_status densities_by_part(le_audit *audit, le_target *target, size_t pa
   return LE_OK;
 }
 
-/* Some draws from each part of the proposal: what share of draws needs all rows; 1 if any of the others is missed. */
-static le_status try_part(le_audit *audit, le_target *target, const gsl_rng *rng, double *all)
+/* Can so many rows, or some times as many, weigh draws from this part of the proposal? Some are compared with all rows, many more say in
+ * what share of draws all rows must be asked, by which `all` grows. */
+static le_status try_part(le_audit *audit, le_target *target, size_t part, const gsl_rng *rng, int *possible, double *all)
 {
-  const size_t d = audit->d, trial = TRIAL < audit->batch ? TRIAL : audit->batch;
-  *all = 0;
-  for (size_t k = 0; k < audit->parts; k++) {
+  const size_t d = audit->d, trial = audit->batch < audit->room ? audit->batch : audit->room;
+  le_expansion *expansion = audit->expansion;
+  for (size_t i = 0; i < trial; i++) draw_t(&audit->mode[part], d, freedom(audit, part), rng, audit->theta + i * d);
+  for (; audit->taken <= PART_MOST * audit->part && 4 * audit->taken <= target->seen; audit->taken *= 4) {
     double level, missed, farthest;
-    for (size_t i = 0; i < trial; i++) draw_t(&audit->mode[k], d, freedom(audit, k), rng, audit->theta + i * d);
-    LE_TRY(weigh_by_part(audit, target, k, trial, audit->theta, audit->value, &level));
+    size_t need_all = 0;
+    LE_TRY(weigh_by_part(audit, target, part, trial, audit->theta, audit->value, &level));
     for (size_t i = 0; i < trial; i++) {
-      const int needs_all = isnan(audit->expansion->rest[i]);
-      if (needs_all || fabs(audit->expansion->rest[i]) > REST_MOST) audit->expansion->distance[i] = -INFINITY;
-      *all += needs_all ? audit->share[k] / (double)trial : 0;
+      need_all += isnan(expansion->rest[i]);
+      if (i >= COMPARED || !(fabs(expansion->rest[i]) <= REST_MOST)) expansion->distance[i] = -INFINITY;
     }
-    LE_TRY(le_expansion_missed(audit->expansion, target, 0, target->seen, trial, audit->theta, audit->value, &level, &missed, &farthest));
-    if (missed <= MISSED_MOST) continue;
-    *all = 1;
+    LE_TRY(le_expansion_missed(expansion, target, 0, target->seen, trial, audit->theta, audit->value, &level, &missed, &farthest));
+    if (missed > MISSED_MOST) continue;
+    *all += audit->share[part] * (double)need_all / (double)trial;
+    *possible = 1;
     return LE_OK;
   }
+  *possible = 0;
   return LE_OK;
 }
 
-/* Can draws be weighed by part of the rows, or by some times as many? Then there are as many draws as there is room for, if few of them
- * need all rows. */
+/* Can draws be weighed by part of the rows? Then there are as many as cost about what is nothing yet, or as few as all rows could weigh. */
 static le_status plan(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
+  const double n = (double)target->seen, room = (double)audit->room;
+  double all = 0;
+  int possible = 1;
   audit->planned = 1;
   if (audit->least > 0) audit->draws = audit->least;
-  if (audit->part == 0 || (double)audit->room * (double)target->seen <= audit->work_least || target->chunk > 0 || audit->room < TRIAL)
-    return LE_OK;
-  for (audit->taken = audit->part; audit->taken <= PART_MOST * audit->part && 4 * audit->taken <= target->seen; audit->taken *= 4) {
-    double all;
-    LE_TRY(try_part(audit, target, rng, &all));
-    audit->by_part = all < 0.5;
-    if (!audit->by_part) continue;
-    audit->draws = (size_t)fmin((double)audit->room, (double)audit->least / all);
-    return LE_OK;
-  }
+  if (audit->part == 0 || room * n <= audit->work_least || target->chunk > 0 || audit->room < COMPARED) return LE_OK;
+  audit->taken = audit->part;
+  for (size_t k = 0; k < audit->parts && possible; k++) LE_TRY(try_part(audit, target, k, rng, &possible, &all));
+  audit->by_part = possible && all < 0.5;
+  if (audit->by_part)
+    audit->draws = (size_t)fmin(room, fmax((double)audit->least, BY_PART * audit->work_least / ((double)audit->taken + all * n)));
   return LE_OK;
 }
 
@@ -447,6 +461,7 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   le_archive_size(archive, &audit->starts);
   le_archive_size(archive, &audit->native);
   le_archive_double(archive, &audit->near);
+  le_archive_double(archive, &audit->enough);
   le_archive_size(archive, &audit->climbed);
   le_archive_size(archive, &audit->modes);
   le_archive_size(archive, &audit->found);
@@ -464,6 +479,7 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
     le_archive_doubles(archive, mode->factor, d * d);
     le_archive_doubles(archive, mode->scale, d);
     le_archive_double(archive, &mode->log_density);
+    le_archive_double(archive, &mode->rise);
     le_archive_size(archive, &mode->start);
   }
   le_archive_doubles(archive, audit->trial.scale, d);

@@ -28,6 +28,7 @@ typedef struct le_audit {
   size_t most, starts_most; /* distinct modes kept, climbs */
   size_t starts;            /* climbs to make */
   size_t native;            /* how many of them, the first ones, are of particles: all, unless said otherwise */
+  double enough;            /* how near to its top a climb ends, see core/mode.h */
   double near;              /* on very many rows a start this near to a peak, squared and per dimension, is taken to lead there */
   size_t climbed, modes, drawn;
   size_t found;             /* distinct modes, those too light for a part in the proposal among them, heaviest first */

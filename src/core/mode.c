@@ -192,7 +192,7 @@ static int is_short(const double *step, const double *scale, size_t d)
   return 1;
 }
 
-le_status le_mode_climb(le_mode *mode, le_target *target, double *work)
+le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double least, double *work)
 {
   const size_t d = target->d;
   double *grad = mode->grad, *step = work, *trial = work + d, *rest = work + 2 * d;
@@ -208,10 +208,12 @@ le_status le_mode_climb(le_mode *mode, le_target *target, double *work)
     memcpy(step, grad, d * sizeof(double));
     le_cholesky_solve(mode->factor, d, step);
     const double decrement = le_dot(step, grad, d);
-    if (definite && decrement < 1e-6 && (!target->flat || is_short(step, mode->scale, d))) {
+    if (definite && decrement < enough && (!target->flat || is_short(step, mode->scale, d))) {
+      mode->rise = 0.5 * decrement;
       mode->converged = 1;
       return LE_OK;
     }
+    if (definite && mode->log_density + decrement < least) return LE_OK;
     double length = 1, value = -INFINITY;
     int halvings = 0;
     for (; halvings < HALVINGS_MOST; halvings++, length *= 0.5) {

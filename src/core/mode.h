@@ -12,15 +12,19 @@ typedef struct le_mode {
   double *factor;    /* d x d: its Cholesky factor */
   double *scale;     /* d: about how wide the density is, for differences; anything positive is a start */
   double log_density;
+  double rise; /* by how much more than that it is at the very top, by the last step */
   int converged;
   int iterations;
   size_t start; /* for the caller: which of his starts this came from */
 } le_mode;
 
 void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena);
-/* Climbs from mode->theta.  Converged when the Newton decrement is under 1e-6; `work` holds le_mode_work(d) doubles.
- * A peak whose curvature is not negative definite leaves converged = 0. */
-le_status le_mode_climb(le_mode *mode, le_target *target, double *work);
+/* Climbs from mode->theta.  Converged when the top is nearer than `enough`, a squared distance in standard deviations (the Newton
+ * decrement).  A peak whose curvature is not negative definite leaves converged = 0, and so does one that twice the rise to be expected
+ * leaves under `least`: it is given up.  `work` holds le_mode_work(d) doubles. */
+le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double least, double *work);
+/* As near as sums of very many rows tell. */
+#define LE_MODE_TOP 1e-6
 size_t le_mode_work(size_t d);
 
 #endif

@@ -127,6 +127,7 @@ static le_status search(laplace *s)
   LE_TRY(le_search_step(&s->search, &s->audit, &s->target, s->streams.rng[0], s->streams.rng[1]));
   if (!s->search.done) return LE_OK;
   le_audit_start(&s->audit, s->search.found, s->search.start);
+  s->audit.enough = LE_MODE_TOP;
   s->phase = CLIMB;
   return LE_OK;
 }
@@ -154,7 +155,7 @@ static le_status maximum(laplace *s)
   memcpy(s->top.theta, peak->theta, s->d * sizeof(double));
   memcpy(s->top.scale, peak->scale, s->d * sizeof(double));
   s->target.flat = 1;
-  const le_status status = le_mode_climb(&s->top, &s->target, s->work);
+  const le_status status = le_mode_climb(&s->top, &s->target, LE_MODE_TOP, -INFINITY, s->work);
   s->target.flat = 0;
   LE_TRY(status);
   s->top_found = s->top.converged;

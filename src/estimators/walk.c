@@ -54,7 +54,7 @@ static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
 /* Squared distance per dimension, at the precision of its rows, at which a peak of the search is taken for one that is known. */
 static const double SEARCH_NEAR = 4;
 
-enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 16, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, AUDIT_BATCH = 16, SEARCH_ROWS = 1000 };
+enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 16, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, AUDIT_BATCH = 64, SEARCH_ROWS = 1000 };
 static const char *const trace_names[TRACE_COLUMNS] = {
     "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "shortest",    "ess",
     "acceptance", "step_size", "particles",    "temperature", "noise",        "drift",       "restarts",    "evaluations", "seconds"};

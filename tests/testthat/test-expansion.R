@@ -89,8 +89,8 @@ audits <- function(data, seeds, model = softmax_regression(prior_sd = 1)) {
   method$settings[c("audit_least", "audit_work")] <- list(100, 1e6)
   vapply(seeds, function(s) {
     audit <- evidence(model, data, method, seed = test_seed(s), progress = FALSE)$audit
-    c(error = audit$log_evidence, se = audit$se, draws = audit$draws)
-  }, numeric(3))
+    c(error = audit$log_evidence, se = audit$se, draws = audit$draws, laplace = audit$laplace)
+  }, numeric(4))
 }
 
 test_that("an audit by part of the rows is as good as its standard error says, and has the draws that it was asked for", {
@@ -121,4 +121,6 @@ test_that("an audit by part of the rows is right for a mixture", {
   expect_true(all(found["draws", ] >= 100 & found["draws", ] <= 1000))
   expect_gt(sum(found["draws", ] == 1000), 2)
   expect_lt(max(abs(found["error", ] - truth$log_evidence) / sqrt(found["se", ]^2 + truth$se^2)), 4)
+  # climbs end a little below the top, and say by how much
+  expect_lt(max(abs(found["laplace", ] - evidence(model, data, laplace(), progress = FALSE)$log_evidence)), 0.005)
 })
