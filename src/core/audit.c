@@ -92,17 +92,6 @@ static double images(const le_target *target, const le_mode *mode)
   return target->ops->log_orbit ? target->ops->log_orbit(target->model, mode->theta) : symmetry(target);
 }
 
-/* log of the mass that Laplace's approximation gives a mode. */
-static double laplace_mass(const le_mode *mode, size_t d)
-{
-  return mode->log_density + mode->rise + 0.5 * (double)d * log_two_pi - le_cholesky_half_log_det(mode->factor, d);
-}
-
-double le_audit_mass(const le_audit *audit, size_t k)
-{
-  return laplace_mass(&audit->mode[k], audit->d);
-}
-
 /* A climb costs tens of milliseconds on so many rows. */
 enum { MANY_ROWS = 50000 };
 static const double particle_near = 2;
@@ -137,8 +126,8 @@ static void keep_mode(le_audit *audit, le_mode *found)
     /* the first stays: it says how the others are labelled */
     place = audit->most > 1;
     for (size_t k = place + 1; k < audit->modes; k++)
-      if (laplace_mass(&audit->mode[k], d) < laplace_mass(&audit->mode[place], d)) place = k;
-    if (laplace_mass(found, d) <= laplace_mass(&audit->mode[place], d)) return;
+      if (le_mode_mass(&audit->mode[k], d) < le_mode_mass(&audit->mode[place], d)) place = k;
+    if (le_mode_mass(found, d) <= le_mode_mass(&audit->mode[place], d)) return;
   }
   swap_modes(found, &audit->mode[place]);
 }
@@ -150,15 +139,15 @@ static void weigh_modes(le_audit *audit, const le_target *target)
   double mass[LE_AUDIT_MODES_MOST];
   audit->found = audit->modes;
   for (size_t k = 1; k < audit->modes; k++)
-    for (size_t j = k; j > 0 && laplace_mass(&audit->mode[j], d) > laplace_mass(&audit->mode[j - 1], d); j--)
+    for (size_t j = k; j > 0 && le_mode_mass(&audit->mode[j], d) > le_mode_mass(&audit->mode[j - 1], d); j--)
       swap_modes(&audit->mode[j], &audit->mode[j - 1]);
-  for (size_t k = 0; k < audit->modes; k++) mass[k] = laplace_mass(&audit->mode[k], d) + images(target, &audit->mode[k]);
+  for (size_t k = 0; k < audit->modes; k++) mass[k] = le_mode_mass(&audit->mode[k], d) + images(target, &audit->mode[k]);
   audit->laplace = le_logsumexp(mass, audit->modes);
   size_t reached = 0;
   for (size_t k = 0; k < audit->modes; k++)
     if (audit->mode[k].start < audit->native) mass[reached++] = mass[k];
   audit->unreached = reached ? audit->laplace - le_logsumexp(mass, reached) : INFINITY;
-  for (size_t k = 0; k < audit->modes; k++) mass[k] = laplace_mass(&audit->mode[k], d);
+  for (size_t k = 0; k < audit->modes; k++) mass[k] = le_mode_mass(&audit->mode[k], d);
   const double total = le_logsumexp(mass, audit->modes);
   size_t kept = 0;
   double sum = 0;
@@ -176,11 +165,12 @@ static void weigh_modes(le_audit *audit, const le_target *target)
   }
 }
 
-/* Peaks under this do not matter, whatever their width. On some of the rows that leaves the room that choose() of core/search wants. */
+/* Peaks whose mass is less do not matter, though it is a rough figure until the top is near. On some of the rows that leaves the room that
+ * choose() of core/search wants. */
 static double least_of_interest(const le_audit *audit, const le_target *target)
 {
   double best = -INFINITY;
-  for (size_t k = 0; k < audit->modes; k++) best = fmax(best, audit->mode[k].log_density);
+  for (size_t k = 0; k < audit->modes; k++) best = fmax(best, le_mode_mass(&audit->mode[k], audit->d));
   return best - 100 - sqrt((double)target->seen);
 }
 

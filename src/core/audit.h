@@ -57,8 +57,6 @@ void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *ex
 void le_audit_start(le_audit *audit, size_t starts, const double *start);
 /* Adds the wide part: its centre, and the Cholesky factor of its precision. */
 void le_audit_widen(le_audit *audit, const double *centre, const double *factor);
-/* Log of the mass that Laplace's approximation gives to one of those found. */
-double le_audit_mass(const le_audit *audit, size_t k);
 /* Scales for the differences of a model without derivatives: d numbers. */
 void le_audit_scale(le_audit *audit, const double *scale);
 /* One climb or one batch of draws; LE_AUDIT_DONE in audit->phase at the end. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { ITERATIONS_MOST = 60, HALVINGS_MOST = 30 };
+static const double log_two_pi = 1.8378770664093454836;
 
 void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena)
 {
@@ -192,6 +193,11 @@ static int is_short(const double *step, const double *scale, size_t d)
   return 1;
 }
 
+double le_mode_mass(const le_mode *mode, size_t d)
+{
+  return mode->log_density + mode->rise + 0.5 * (double)d * log_two_pi - le_cholesky_half_log_det(mode->factor, d);
+}
+
 le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double least, double *work)
 {
   const size_t d = target->d;
@@ -208,12 +214,12 @@ le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double 
     memcpy(step, grad, d * sizeof(double));
     le_cholesky_solve(mode->factor, d, step);
     const double decrement = le_dot(step, grad, d);
+    mode->rise = 0.5 * decrement;
     if (definite && decrement < enough && (!target->flat || is_short(step, mode->scale, d))) {
-      mode->rise = 0.5 * decrement;
       mode->converged = 1;
       return LE_OK;
     }
-    if (definite && mode->log_density + decrement < least) return LE_OK;
+    if (definite && le_mode_mass(mode, d) + mode->rise < least) return LE_OK;
     double length = 1, value = -INFINITY;
     int halvings = 0;
     for (; halvings < HALVINGS_MOST; halvings++, length *= 0.5) {

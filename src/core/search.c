@@ -82,9 +82,9 @@ static void choose(le_search *search, const le_audit *audit)
 {
   const size_t d = search->d;
   if (audit->found == 0) return;
-  const double least = le_audit_mass(audit, 0) - 10 - sqrt((double)search->few.n);
+  const double least = le_mode_mass(&audit->mode[0], d) - 10 - sqrt((double)search->few.n);
   size_t kept = 0;
-  for (; kept < audit->found && (kept == 0 || le_audit_mass(audit, kept) > least); kept++)
+  for (; kept < audit->found && (kept == 0 || le_mode_mass(&audit->mode[kept], d) > least); kept++)
     memcpy(search->start + kept * d, audit->mode[kept].theta, d * sizeof(double));
   search->found = kept;
 }
