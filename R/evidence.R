@@ -15,7 +15,8 @@
 #'   takes one from R's own generator, so that [set.seed()] governs.
 #' @param replicates Number of independent runs, a whole number. Their estimates of the evidence are averaged, and the
 #'   standard error comes from their spread.
-#' @param threads Number of threads; never more than the machine or `OMP_THREAD_LIMIT` allows.
+#' @param threads Number of threads; never more than the machine or `OMP_THREAD_LIMIT` allows. Replicates run side by side, one to a thread (a
+#'   [custom_model()]'s one after another), each with a copy of the rows if it puts them in random order.
 #' @param progress Whether to show a progress bar.
 #'
 #' @details
@@ -83,17 +84,30 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   problem <- new_problem(model, encoded, method, words, threads)
   bar <- progress_bar(progress, encoded$n)
   on.exit(bar$close(), add = TRUE)
-  runs <- lapply(seq_len(replicates), function(r) {
-    problem$replicate <- as.double(r - 1)
-    own <- isTRUE(encoded$own) && r == replicates && order_is_free(problem$settings)
-    show <- function(done, rows) bar$show((r - 1 + done) / replicates, rows)
-    walk <- function(problem) conduct(problem, encoded$rows, show, own)
-    challenged_run(walk(problem), problem, walk)
-  })
+  runs <- replicated_runs(problem, encoded, replicates, alone = inherits(model, "custom_model"), bar)
   new_evidence(runs, call, model, method, encoded, words)
 }
 
-# Does nobody need the order of the rows after this run? A walk of rows in their own order may be done again, see challenged_run().
+#' As many replicates at a time as there are threads; those that are left over share them
+#'
+#' @param alone Do runs ask R functions, which one at a time may do?
+#' @noRd
+replicated_runs <- function(problem, encoded, replicates, alone, bar) {
+  threads <- .Call(ffi_threads, problem$threads)
+  together <- if (alone) 1 else min(threads, replicates)
+  groups <- split(seq_len(replicates), (seq_len(replicates) - 1) %/% together)
+  runs <- lapply(groups, function(group) {
+    own <- isTRUE(encoded$own) && all(group == replicates) && order_is_free(problem$settings)
+    show <- function(done, rows) bar$show((group[1] - 1 + length(group) * done) / replicates, rows)
+    walk <- function(problems) conduct_together(problems, encoded$rows, show, own)
+    problem$threads <- threads %/% length(group)
+    problems <- lapply(group, function(r) replace(problem, "replicate", list(r - 1)))
+    challenged_runs(walk(problems), problems, walk)
+  })
+  unlist(runs, recursive = FALSE, use.names = FALSE)
+}
+
+# Does nobody need the order of the rows after this run? A walk of rows in their own order may be done again, see challenged_runs().
 order_is_free <- function(settings) isTRUE(settings$shuffle > 0) || !isTRUE(settings$search > 0)
 
 #' All that C needs to start a run, but the rows

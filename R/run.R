@@ -10,16 +10,23 @@ SLICE <- 0.05 # seconds
 #' @return What the estimator reports, a list.
 #' @noRd
 conduct <- function(problem, rows, show = function(done, rows) NULL, own = FALSE) {
-  run <- .Call(ffi_run_new, problem)
-  on.exit(.Call(ffi_run_free, run))
-  .Call(ffi_run_feed, run, rows, if (own) 2L else 1L)
-  repeat {
-    state <- .Call(ffi_run_advance, run, SLICE)
-    progress <- .Call(ffi_run_progress, run)
+  conduct_together(list(problem), rows, show, own)[[1]]
+}
+
+#' Run several problems on the same rows at the same time, each by a thread of its own
+#' @noRd
+conduct_together <- function(problems, rows, show = function(done, rows) NULL, own = FALSE) {
+  runs <- list()
+  on.exit(for (run in runs) .Call(ffi_run_free, run))
+  for (problem in problems) runs <- c(runs, list(.Call(ffi_run_new, problem)))
+  for (run in runs) .Call(ffi_run_feed, run, rows, if (own) 2L else 1L)
+  going <- rep(TRUE, length(runs))
+  while (any(going)) {
+    going[going] <- .Call(ffi_run_advance, runs[going], SLICE) == "more"
+    progress <- rowMeans(vapply(runs, function(run) .Call(ffi_run_progress, run), numeric(2)))
     show(progress[2], progress[1])
-    if (state != "more") break
   }
-  .Call(ffi_run_result, run)
+  lapply(runs, function(run) .Call(ffi_run_result, run))
 }
 
 # Called from C when a run fails: errors keep their class, an interrupt becomes R's own.

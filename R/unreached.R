@@ -3,23 +3,41 @@
 # modes that no particle is near: `unreached`. Importance sampling has them all. Where it cannot be believed the walk is the estimate,
 # and done once more, with more effort, and through rows in random order if it has missed that much.
 
-#' A run of sgais(), or what is better than it
+#' What runs have reported, or what is better than that
+#'
+#' @param first A list, of what has come of each of the problems.
+#' @param walk Runs a list of problems.
 #' @noRd
-challenged_run <- function(out, problem, walk) {
-  if (!isTRUE(problem$settings$search > 0) || is.null(out$audit_unreached)) return(out)
-  told <- function(out, first, again = NULL) structure(out, challenge = list(walks = 1 + !is.null(again), work = work_of(first) + work_of(again)))
-  lost <- drop(out$audit_unreached) > chance(nrow(out$draws))
-  if (!lost && is.null(problem$thorough) || believed(out)) return(told(out, out))
-  again <- problem
-  if (!is.null(problem$thorough)) again$settings <- problem$thorough
-  if (lost) again$settings[c("shuffle", "restarts")] <- list(1, 0)
-  again$replicate <- CHALLENGED + problem$replicate
-  second <- tryCatch(walk(again), logevidence_error = function(e) NULL)
-  if (is.null(second)) return(told(out, out))
+challenged_runs <- function(first, problems, walk) {
+  again <- Map(challenge, first, problems)
+  wanted <- !vapply(again, is.null, NA)
+  second <- vector("list", length(first))
+  if (any(wanted)) second[wanted] <- tryCatch(walk(again[wanted]), logevidence_error = function(e) lapply(again[wanted], attempt, walk))
+  Map(better_run, first, second, problems)
+}
+
+is_searched <- function(out, problem) isTRUE(problem$settings$search > 0) && !is.null(out$audit_unreached)
+
+is_lost <- function(out) drop(out$audit_unreached) > chance(nrow(out$draws))
+
+#' Another walk, if this one's result calls for it, or NULL
+#' @noRd
+challenge <- function(out, problem) {
+  if (!is_searched(out, problem) || !is_lost(out) && is.null(problem$thorough) || believed(out)) return(NULL)
+  if (!is.null(problem$thorough)) problem$settings <- problem$thorough
+  if (is_lost(out)) problem$settings[c("shuffle", "restarts")] <- list(1, 0)
+  replace(problem, "replicate", list(CHALLENGED + problem$replicate))
+}
+
+# One of several has failed: which, only each alone can tell.
+attempt <- function(problem, walk) tryCatch(walk(list(problem))[[1]], logevidence_error = function(e) NULL)
+
+better_run <- function(out, second, problem) {
+  if (!is_searched(out, problem)) return(out)
   # less is missing, or what is missing does not tell them apart
-  better <- drop(second$audit_unreached) < max(drop(out$audit_unreached), chance(nrow(out$draws)))
-  if (!better) return(told(out, out, second))
-  told(if (lost) after(out, second, given = problem$settings$shuffle == 0) else second, out, second)
+  better <- !is.null(second) && drop(second$audit_unreached) < max(drop(out$audit_unreached), chance(nrow(out$draws)))
+  chosen <- if (!better) out else if (is_lost(out)) after(out, second, given = problem$settings$shuffle == 0) else second
+  structure(chosen, challenge = list(walks = 1 + !is.null(second), work = work_of(out) + work_of(second)))
 }
 
 believed <- function(out) {

@@ -34,12 +34,3 @@ int le_threads_usable(int requested)
   return 1;
 #endif
 }
-
-int le_thread(void)
-{
-#ifdef _OPENMP
-  return omp_get_thread_num();
-#else
-  return 0;
-#endif
-}

@@ -6,8 +6,6 @@
 /* The request, cut to what the machine and OMP_THREAD_LIMIT allow; 1 without OpenMP and in a forked child,
  * where the parent's thread pool no longer exists. */
 int le_threads_usable(int requested);
-/* Which of a team's threads this is; 0 outside of teams. */
-int le_thread(void);
 /* Remembers the process that loaded the library; called once at load. */
 void le_threads_init(void);
 

@@ -1,11 +1,12 @@
 /* A run as R holds it: an external pointer whose finalizer frees everything, and the verbs of the estimator contract.
- * Nothing here loops: R conducts. */
+ * R conducts: it asks one run after another, or several at once, to work for a moment. */
 #include "bridge/bridge.h"
 
 #include "base/threads.h"
 #include "core/volumes.h"
 
 #include <gsl/gsl_errno.h>
+#include <stdatomic.h>
 
 typedef struct run_handle {
   const le_estimator_ops *ops;
@@ -49,10 +50,10 @@ static SEXP run_new(void *data)
   run->ops = le_find_estimator(name);
   if (!run->ops) Rf_error("There is no estimator called \"%s\".", name);
   run->context.threads = le_threads_usable((int)one_count(list_element(problem, "threads"), "threads"));
-  run->context.interrupted = user_interrupts;
 
   const model_handle *handle = model_get(model);
   run->model = handle;
+  run->context.interrupted = user_interrupts;
   if (user_model_made(handle)) run->context.threads = 1;
   if (handle->ops->latent && !run->ops->latent)
     Rf_error("This method has no form for models with latent variables.");
@@ -118,21 +119,71 @@ SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed)
   return guarded(run_feed, &call);
 }
 
-static SEXP run_advance(void *data)
+typedef struct runs_call {
+  size_t n;
+  run_handle **run;
+  double seconds;
+} runs_call;
+
+/* R may be asked by its own thread alone, which has the first run and tells the others. */
+static int ask_and_tell(void *stop)
 {
-  run_call *call = data;
-  static const char *const words[] = {"more", "rows", "done", "failed"};
-  le_status status = LE_OK;
-  const le_progress progress = call->run->ops->advance(call->run->self, Rf_asReal(call->argument), &status);
-  user_model_raise(call->run->model);
-  if (progress == LE_FAILED) raise_status(status, &call->run->context.error);
-  return Rf_mkString(words[progress]);
+  const int wanted = user_interrupts(NULL);
+  if (wanted) atomic_store((atomic_int *)stop, 1);
+  return wanted;
 }
 
-SEXP ffi_run_advance(SEXP run, SEXP seconds)
+static int told_to_stop(void *stop)
 {
-  run_call call = {run_get(run), seconds, R_NilValue};
-  return guarded(run_advance, &call);
+  return atomic_load((atomic_int *)stop);
+}
+
+static SEXP runs_advance(void *data)
+{
+  static const char *const words[] = {"more", "rows", "done", "failed"};
+  const runs_call *call = data;
+  le_status *status = (le_status *)R_alloc(call->n, sizeof *status);
+  le_progress *progress = (le_progress *)R_alloc(call->n, sizeof *progress);
+  atomic_int stop;
+  atomic_init(&stop, 0);
+  int threads = le_threads_usable((int)call->n);
+  for (size_t k = 0; k < call->n; k++) {
+    run_handle *run = call->run[k];
+    if (user_model_made(run->model)) threads = 1;
+    run->context.interrupted = k ? told_to_stop : ask_and_tell;
+    run->context.payload = &stop;
+  }
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+#endif
+  for (size_t k = 0; k < call->n; k++) progress[k] = call->run[k]->ops->advance(call->run[k]->self, call->seconds, &status[k]);
+  for (size_t k = 0; k < call->n; k++) {
+    call->run[k]->context.interrupted = user_interrupts;
+    call->run[k]->context.payload = NULL;
+  }
+  SEXP answer = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)call->n));
+  for (size_t k = 0; k < call->n; k++) {
+    user_model_raise(call->run[k]->model);
+    if (progress[k] == LE_FAILED) raise_status(status[k], &call->run[k]->context.error);
+    SET_STRING_ELT(answer, (R_xlen_t)k, Rf_mkChar(words[progress[k]]));
+  }
+  UNPROTECT(1);
+  return answer;
+}
+
+/* One run, or a list of several, each by a thread of its own unless it asks R functions. */
+SEXP ffi_run_advance(SEXP runs, SEXP seconds)
+{
+  const int several = TYPEOF(runs) == VECSXP && XLENGTH(runs) > 0;
+  const size_t n = several ? (size_t)XLENGTH(runs) : 1;
+  runs_call call = {n, (run_handle **)R_alloc(n, sizeof(run_handle *)), Rf_asReal(seconds)};
+  for (size_t k = 0; k < n; k++) call.run[k] = run_get(several ? VECTOR_ELT(runs, (R_xlen_t)k) : runs);
+  return guarded(runs_advance, &call);
+}
+
+SEXP ffi_threads(SEXP requested)
+{
+  return Rf_ScalarInteger(le_threads_usable(Rf_asInteger(requested)));
 }
 
 SEXP ffi_run_progress(SEXP run)

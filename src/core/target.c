@@ -36,9 +36,8 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
 int le_target_outside(const le_target *target, const double *theta)
 {
   if (!target->labels || !target->ops->relabel) return 0;
-  double *relabelled = target->relabelled + (size_t)le_thread() * target->d;
-  memcpy(relabelled, theta, target->d * sizeof(double));
-  return target->ops->relabel(target->model, target->labels, relabelled);
+  memcpy(target->relabelled, theta, target->d * sizeof(double));
+  return target->ops->relabel(target->model, target->labels, target->relabelled);
 }
 
 /* Rows for particles [first, last), block by block. */
@@ -322,6 +321,7 @@ le_status le_target_share(le_target *target, size_t m, double rows, le_target_jo
     le_target own = *target;
     own.context = &alone;
     own.scratch += t * target->scratch_size;
+    own.relabelled += t * target->d;
     own.work += first;
     own.grad += first * target->d;
     own.packed += first * target->d;

@@ -58,6 +58,11 @@ test_that("an interrupt ends a run at once and leaves R usable", {
     "result <- tryCatch(evidence(softmax_regression(), data, ais(), seed = 1), interrupt = function(i) 'interrupted')",
     "spent <- proc.time()[['elapsed']] - started",
     "stopifnot(identical(result, 'interrupted'), spent < 20)",
+    "system(paste('(sleep 2; kill -INT', child, ') &'))",
+    "started <- proc.time()[['elapsed']]",
+    "result <- tryCatch(evidence(softmax_regression(), data, ais(), seed = 1, replicates = 2, threads = 2), interrupt = function(i) 'interrupted')",
+    "spent <- proc.time()[['elapsed']] - started",
+    "stopifnot(identical(result, 'interrupted'), spent < 20)",
     "again <- evidence(gaussian_mean(), 1:5, seed = 1)",
     "cat('usable', is.finite(logml(again)))"
   ), script)

@@ -56,6 +56,8 @@ test_that("the audit finds the mode that a walk has left behind, and the fit say
   expect_match(fit$warnings, "the sampler's own does not count", all = FALSE)
 })
 
+challenged <- function(first, problem, walk) challenged_runs(list(first), list(problem), function(problems) lapply(problems, walk))[[1]]
+
 test_that("where importance sampling around better modes fails, the rows are walked again in random order", {
   encoded <- encode(two, stream)
   method <- quick()
@@ -67,11 +69,11 @@ test_that("where importance sampling around better modes fails, the rows are wal
     conduct(problem, encoded$rows)
   }
   first <- walk(problem)
-  expect_identical(trace_of(challenged_run(first, problem, walk)), trace_of(first))
+  expect_identical(trace_of(challenged(first, problem, walk)), trace_of(first))
   expect_equal(walked, 1)
   first$audit_pareto_k[] <- 2
   expect_gt(problem$thorough$`1.work`, problem$settings$`1.work`)
-  again <- challenged_run(first, problem, walk)
+  again <- challenged(first, problem, walk)
   expect_equal(walked, 2)
   expect_equal(attr(again, "challenge")$walks, 2)
   expect_lt(drop(again$audit_unreached), 0.1)
@@ -82,7 +84,7 @@ test_that("where importance sampling around better modes fails, the rows are wal
   expect_equal(utils::tail(trace$restarts, 1), 1)
   expect_equal(utils::head(trace$log_evidence, -1), utils::head(trace_of(first)$log_evidence, -1))
   # a second walk that fails leaves the first
-  kept <- challenged_run(first, problem, function(problem) fail("No walk."))
+  kept <- challenged(first, problem, function(problem) fail("No walk."))
   expect_equal(trace_of(kept), trace_of(first))
   expect_equal(attr(kept, "challenge")$walks, 1)
 })
@@ -112,7 +114,7 @@ test_that("where no audit helps the walk is done again with more effort, and ask
   walks <- function(method) {
     encoded <- encode(model, crowd)
     problem <- new_problem(model, encoded, method, seed_words(test_seed(1)))
-    attr(challenged_run(conduct(problem, encoded$rows), problem, function(p) conduct(p, encoded$rows)), "challenge")
+    attr(challenged(conduct(problem, encoded$rows), problem, function(p) conduct(p, encoded$rows)), "challenge")
   }
   twice <- walks(sgais(particles = 20))
   expect_equal(twice$walks, 2)

@@ -110,6 +110,32 @@ test_that("replicates differ, and the first is the run without any", {
   expect_identical(essence(again), essence(fit))
 })
 
+test_that("replicates side by side are those one after another", {
+  same <- function(model, data, method, replicates = 2, threads = 2) {
+    fit <- function(threads) essence(evidence(model, data, method, seed = test_seed(8), replicates = replicates, threads = threads))
+    one <- fit(1)
+    for (several in threads) expect_identical(fit(several), one)
+    one
+  }
+  # particles near labels' walls, and walks that are done again with more effort
+  crowd <- with_own_seed(test_seed(6), matrix(rnorm(400, rep(c(-4, 4), 200)), ncol = 1))
+  thorough <- same(gaussian_mixture(components = 4), crowd, sgais(particles = 20))
+  expect_gt(nrow(thorough$draws), 2 * 200)
+  # the last of them may put the rows in another order, unless others read them
+  same(line, straight, methods$sgais, 5, c(2, 3, 64))
+  same(line, straight, sgais(60, order = "given", early = list(rows = 250)))
+  for (name in c("sgais_paper", "ais", "nested", "hybrid", "laplace", "bridge")) same(line, few, methods[[name]])
+  same(clustering(components = 2), clusters, smc(particles = 20))
+  asked <- custom_model("mean", function(theta, data) dnorm(data, theta, log = TRUE), function(theta) dnorm(theta, log = TRUE), rnorm)
+  same(asked, few$y, smc(particles = 20, kernel = rwm()))
+})
+
+test_that("one of several replicates that fails ends them all, in a sentence", {
+  data <- data.frame(x = c(1, 2, 3), y = c(1e160, 2e160, 3e160))
+  for (threads in 1:2)
+    expect_error(evidence(line, data, sgais(20), seed = 1, replicates = 3, threads = threads), "zero likelihood", class = "logevidence_error")
+})
+
 test_that("without a seed R's own generator governs, and moves on", {
   fit <- function() evidence(line, few, ais(20, linear(5)))$log_evidence
   set.seed(test_seed(6))
