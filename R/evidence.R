@@ -95,9 +95,10 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
 replicated_runs <- function(problem, encoded, replicates, alone, bar) {
   threads <- .Call(ffi_threads, problem$threads)
   together <- if (alone) 1 else min(threads, replicates)
+  # of several, which one is the last depends on the threads
+  own <- isTRUE(encoded$own) && replicates == 1 && order_is_free(problem$settings)
   groups <- split(seq_len(replicates), (seq_len(replicates) - 1) %/% together)
   runs <- lapply(groups, function(group) {
-    own <- isTRUE(encoded$own) && all(group == replicates) && order_is_free(problem$settings)
     show <- function(done, rows) bar$show((group[1] - 1 + length(group) * done) / replicates, rows)
     walk <- function(problems) conduct_together(problems, encoded$rows, show, own)
     problem$threads <- threads %/% length(group)

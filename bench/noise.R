@@ -11,8 +11,8 @@
 #   plain batches of 500 rows and 20 steps of sghmc() or baoab();
 #   control variates, batches of 100 rows and 5 steps of baoab(), as it is.
 #
-# results/noise.csv also has two kernels that were taken out for what it shows: sghmc() with the gradient's noise measured on the
-# fly (beta-hat), and a Nose-Hoover thermostat.
+# results/noise-before.csv, of earlier code, also has two kernels that were taken out for what it shows: sghmc() with the gradient's noise
+# measured on the fly (beta-hat), and a Nose-Hoover thermostat.
 #
 # Writes bench/results/noise.csv.
 

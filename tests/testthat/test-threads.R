@@ -121,7 +121,6 @@ test_that("replicates side by side are those one after another", {
   crowd <- with_own_seed(test_seed(6), matrix(rnorm(400, rep(c(-4, 4), 200)), ncol = 1))
   thorough <- same(gaussian_mixture(components = 4), crowd, sgais(particles = 20))
   expect_gt(nrow(thorough$draws), 2 * 200)
-  # the last of them may put the rows in another order, unless others read them
   same(line, straight, methods$sgais, 5, c(2, 3, 64))
   same(line, straight, sgais(60, order = "given", early = list(rows = 250)))
   for (name in c("sgais_paper", "ais", "nested", "hybrid", "laplace", "bridge")) same(line, few, methods[[name]])
