@@ -12,8 +12,8 @@
 #include <string.h>
 
 /* Nearer to a known peak than KNOWN, squared and per dimension, is that peak; two climbs to it that end within ROUGHLY are.  Importance
- * sampling needs it no better: the expansion has the gradient. */
-static const double KNOWN = 0.01, ROUGHLY = 0.002;
+ * sampling needs it no better than AT_MOST in all dimensions, which costs weights a fiftieth: the expansion has the gradient. */
+static const double KNOWN = 0.01, ROUGHLY = 0.002, AT_MOST = 0.02;
 static const double peak_freedom = 20, wide_freedom = 5, wide_share = 0.3;
 static const double log_two_pi = 1.8378770664093454836;
 
@@ -54,7 +54,7 @@ void le_audit_start(le_audit *audit, size_t starts, const double *start)
 {
   audit->starts = audit->native = starts > audit->starts_most ? audit->starts_most : starts;
   audit->near = KNOWN;
-  audit->enough = ROUGHLY * (double)audit->d;
+  audit->enough = fmin(ROUGHLY * (double)audit->d, AT_MOST);
   if (start != audit->start) memcpy(audit->start, start, audit->starts * audit->d * sizeof(double));
   audit->climbed = audit->modes = audit->found = audit->parts = audit->drawn = 0;
   audit->failed = audit->has_wide = audit->by_part = audit->planned = 0;
