@@ -15,8 +15,8 @@
 #'   takes one from R's own generator, so that [set.seed()] governs.
 #' @param replicates Number of independent runs, a whole number. Their estimates of the evidence are averaged, and the
 #'   standard error comes from their spread.
-#' @param threads Number of threads; never more than the machine or `OMP_THREAD_LIMIT` allows. Replicates run side by side, one to a thread (a
-#'   [custom_model()]'s one after another), each with a copy of the rows if it puts them in random order.
+#' @param threads Number of threads; never more than the machine or `OMP_THREAD_LIMIT` allows. Replicates of up to two
+#'   million numbers run side by side, one to a thread; of more, and of a [custom_model()], one after another.
 #' @param progress Whether to show a progress bar.
 #'
 #' @details
@@ -88,13 +88,16 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   new_evidence(runs, call, model, method, encoded, words)
 }
 
+# Numbers in all. Of more, runs side by side, each with its copy, are no faster than one after another whose parts are shared by threads.
+SIDE_BY_SIDE <- 2e6
+
 #' As many replicates at a time as there are threads; those that are left over share them
 #'
 #' @param alone Do runs ask R functions, which one at a time may do?
 #' @noRd
 replicated_runs <- function(problem, encoded, replicates, alone, bar) {
   threads <- .Call(ffi_threads, problem$threads)
-  together <- if (alone) 1 else min(threads, replicates)
+  together <- if (alone || length(encoded$rows) > SIDE_BY_SIDE) 1 else min(threads, replicates)
   # of several, which one is the last depends on the threads
   own <- isTRUE(encoded$own) && replicates == 1 && order_is_free(problem$settings)
   groups <- split(seq_len(replicates), (seq_len(replicates) - 1) %/% together)
