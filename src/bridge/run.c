@@ -157,6 +157,7 @@ static SEXP runs_advance(void *data)
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
 #endif
   for (size_t k = 0; k < call->n; k++) progress[k] = call->run[k]->ops->advance(call->run[k]->self, call->seconds, &status[k]);
+  (void)threads;
   for (size_t k = 0; k < call->n; k++) {
     call->run[k]->context.interrupted = user_interrupts;
     call->run[k]->context.payload = NULL;
