@@ -15,8 +15,8 @@
 #'   takes one from R's own generator, so that [set.seed()] governs.
 #' @param replicates Number of independent runs, a whole number. Their estimates of the evidence are averaged, and the
 #'   standard error comes from their spread.
-#' @param threads Number of threads; never more than the machine or `OMP_THREAD_LIMIT` allows. Replicates of up to two
-#'   million numbers run side by side, one to a thread; of more, and of a [custom_model()], one after another.
+#' @param threads Number of threads; never more than the machine or `OMP_THREAD_LIMIT` allows. Replicates on data of
+#'   up to two million numbers run side by side, one to a thread; on more, and of a [custom_model()], one after another.
 #' @param progress Whether to show a progress bar.
 #'
 #' @details

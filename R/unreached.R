@@ -12,7 +12,7 @@ challenged_runs <- function(first, problems, walk) {
   again <- Map(challenge, first, problems)
   wanted <- !vapply(again, is.null, NA)
   second <- vector("list", length(first))
-  if (any(wanted)) second[wanted] <- tryCatch(walk(again[wanted]), logevidence_error = function(e) lapply(again[wanted], attempt, walk))
+  if (any(wanted)) second[wanted] <- attempt(again[wanted], walk)
   Map(better_run, first, second, problems)
 }
 
@@ -29,8 +29,11 @@ challenge <- function(out, problem) {
   replace(problem, "replicate", list(CHALLENGED + problem$replicate))
 }
 
-# One of several has failed: which, only each alone can tell.
-attempt <- function(problem, walk) tryCatch(walk(list(problem))[[1]], logevidence_error = function(e) NULL)
+# NULL for those that fail: of several which, only each alone can tell.
+attempt <- function(problems, walk) {
+  alone <- function(e) if (length(problems) == 1) list(NULL) else lapply(problems, function(problem) attempt(list(problem), walk)[[1]])
+  tryCatch(walk(problems), logevidence_error = alone)
+}
 
 better_run <- function(out, second, problem) {
   if (!is_searched(out, problem)) return(out)

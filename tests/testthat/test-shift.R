@@ -87,6 +87,14 @@ test_that("where importance sampling around better modes fails, the rows are wal
   kept <- challenged(first, problem, function(problem) fail("No walk."))
   expect_equal(trace_of(kept), trace_of(first))
   expect_equal(attr(kept, "challenge")$walks, 1)
+  # of several only those that fail
+  second <- again
+  for (several in list(1:2, 2:1)) {
+    problems <- list(problem, replace(problem, "replicate", list(7)))[several]
+    some <- function(problems) lapply(problems, function(p) if (p$replicate == CHALLENGED + 7) fail("No walk.") else second)
+    walks <- vapply(challenged_runs(list(first, first), problems, some), function(out) attr(out, "challenge")$walks, 0)
+    expect_equal(walks, c(2, 1)[several])
+  }
 })
 
 test_that("a walk of rows in their own order that may be done again leaves them alone, others may shuffle them", {
