@@ -51,7 +51,7 @@ typedef struct le_target {
   double *work;    /* 2 m */
   double *grad;    /* m x d, for the second of two sums */
   double *part;       /* LE_TARGET_PARTS x (d x d + d): sums of each part of the rows */
-  double *relabelled; /* d, of every thread */
+  double *relabelled; /* of every thread, d each, one behind another */
   double *packed;     /* m x d, for the points worth a likelihood */
   size_t *chosen;     /* m: which they are */
   double likelihoods, gradients; /* observation evaluations so far */
