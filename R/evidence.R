@@ -104,7 +104,7 @@ replicated_runs <- function(problem, encoded, replicates, alone, bar) {
   runs <- lapply(groups, function(group) {
     show <- function(done, rows) bar$show((group[1] - 1 + length(group) * done) / replicates, rows)
     walk <- function(problems) conduct_together(problems, encoded$rows, show, own)
-    problem$threads <- threads %/% length(group)
+    problem$threads <- if (length(group) > 1) 1 else threads
     problems <- lapply(group, function(r) replace(problem, "replicate", list(r - 1)))
     challenged_runs(walk(problems), problems, walk)
   })

@@ -138,6 +138,11 @@ static int told_to_stop(void *stop)
   return atomic_load((atomic_int *)stop);
 }
 
+static void advance_one(const runs_call *call, size_t k, le_progress *progress, le_status *status)
+{
+  *progress = call->run[k]->ops->advance(call->run[k]->self, call->seconds, status);
+}
+
 static SEXP runs_advance(void *data)
 {
   static const char *const words[] = {"more", "rows", "done", "failed"};
@@ -153,11 +158,14 @@ static SEXP runs_advance(void *data)
     run->context.interrupted = k ? told_to_stop : ask_and_tell;
     run->context.payload = &stop;
   }
+  if (threads > 1) {
 #ifdef _OPENMP
-#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
 #endif
-  for (size_t k = 0; k < call->n; k++) progress[k] = call->run[k]->ops->advance(call->run[k]->self, call->seconds, &status[k]);
-  (void)threads;
+    for (size_t k = 0; k < call->n; k++) advance_one(call, k, &progress[k], &status[k]);
+  } else { /* within a parallel region, even of one thread, a run's own would be made and ended again each time */
+    for (size_t k = 0; k < call->n; k++) advance_one(call, k, &progress[k], &status[k]);
+  }
   for (size_t k = 0; k < call->n; k++) {
     call->run[k]->context.interrupted = user_interrupts;
     call->run[k]->context.payload = NULL;

@@ -35,6 +35,20 @@ test_that("the number of threads changes nothing, to the bit", {
   expect_identical(mixed(2), mixed(1))
 })
 
+test_that("the work of a run is done by threads that are there already", {
+  cases <- with_own_seed(7, data.frame(matrix(rnorm(6 * 3000), 3000), class = factor(sample(4, 3000, TRUE))))
+  fit <- function() evidence(softmax_regression(class ~ .), cases, sgais(100, audit = FALSE), seed = test_seed(), threads = 2)
+  seconds <- function(task) scan(file.path("/proc/self/task", task, "schedstat"), quiet = TRUE)[1] / 1e9
+  skip_if(.Call(ffi_threads, 2) < 2, "one thread")
+  fit()
+  others <- setdiff(list.files("/proc/self/task"), Sys.getpid())
+  skip_if(length(others) == 0, "threads are not seen from outside, or none is kept")
+  before <- sum(vapply(others, seconds, 0))
+  own <- sum(proc.time()[1:2])
+  for (i in 1:3) fit()
+  expect_gt(sum(vapply(others, seconds, 0)) - before, 0.2 * (sum(proc.time()[1:2]) - own))
+})
+
 test_that("threads that share a mini-batch, or put the rows together, change nothing", {
   set.seed(4)
   n <- 6000
