@@ -102,7 +102,7 @@ encode_new.linear_regression <- function(model, design, newdata, response = TRUE
 # Only what the coefficients have to explain reaches C: the response less the offset.
 linear_rows <- function(input, design, argument, threads = 1) {
   y <- if (is.null(input$y)) rep(NA_real_, nrow(input$x)) else numeric_response(input$y, design$response, argument)
-  bind_rows(input$x, if (is.null(input$offset)) y else y - input$offset, design, threads)
+  bind_rows(input, if (is.null(input$offset)) y else y - input$offset, design, threads)
 }
 
 #' @exportS3Method

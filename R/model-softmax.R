@@ -65,11 +65,11 @@ encode.softmax_regression <- function(model, data, threads = 1) {
   if (!is.null(design$terms)) refuse_offset(design$terms, "softmax_regression")
   design$levels <- class_levels(input$y, design$response)
   names <- as.vector(t(outer(design$levels, design$covariates, paste, sep = ":")))
-  rows <- softmax_rows(input, design, "data", threads)
+  class <- class_codes(input, design, "data")
   list(
-    rows = rows,
+    rows = bind_rows(input, class, design, threads),
     own = TRUE,
-    explained = nrow(rows),
+    observed = class,
     n = nrow(input$x),
     args = list(
       covariates = as.double(length(design$covariates)),
@@ -86,21 +86,17 @@ encode.softmax_regression <- function(model, data, threads = 1) {
 #' @exportS3Method
 encode_new.softmax_regression <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   input <- regression_new(design, newdata, response, argument)
-  list(rows = softmax_rows(input, design, argument), n = nrow(input$x), offset = NULL)
+  list(rows = bind_rows(input, class_codes(input, design, argument), design), n = nrow(input$x), offset = NULL)
 }
 
 # Classes are 0, 1, ..., K - 1 in C, what a factor has one more of.
-softmax_rows <- function(input, design, argument, threads = 1) {
-  if (is.null(input$y)) {
-    class <- rep(NA_real_, nrow(input$x))
-  } else {
-    check_classes(input$y, design$response, argument)
-    known <- list(levels = design$levels, ordered = FALSE)
-    # a factor of the same levels has its numbers: labels of a million rows are dear
-    coded <- is.factor(input$y) && identical(levels(input$y), design$levels)
-    class <- if (coded) input$y else match_levels(as.character(input$y), known, design$response, argument)
-  }
-  bind_rows(input$x, class, design, threads)
+class_codes <- function(input, design, argument) {
+  if (is.null(input$y)) return(rep(NA_real_, nrow(input$x)))
+  check_classes(input$y, design$response, argument)
+  known <- list(levels = design$levels, ordered = FALSE)
+  # a factor of the same levels has its numbers: labels of a million rows are dear
+  coded <- is.factor(input$y) && identical(levels(input$y), design$levels)
+  if (coded) input$y else match_levels(as.character(input$y), known, design$response, argument)
 }
 
 # A count or a measurement that was taken for a class would otherwise cost a weight vector for each value.

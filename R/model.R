@@ -16,8 +16,8 @@ new_model <- function(name, formula, settings) {
 #' @return A list: `rows` (a matrix with an observation in each column, its response last), `n`, `args`
 #'   (named numeric settings), `theta_names`, `user_names`, `offset` (NULL, or what was subtracted from each
 #'   response), `design` (what `encode_new()` needs), perhaps `own`, if the memory of the rows has just been made, so that a run may
-#'   put them in another order, and what two fits must have in common to be of the same data, if it is not all of `rows`: numbers,
-#'   `observed`, or which row, `explained`.
+#'   put them in another order, and what two fits must have in common to be of the same data, if it is not all of `rows`: `observed`,
+#'   numbers or a factor.
 #' @noRd
 encode <- function(model, data, threads = 1) UseMethod("encode")
 
@@ -209,7 +209,7 @@ check_covariates <- function(frame, argument = "data") {
 check_finite_columns <- function(frame, argument = "data") {
   for (name in names(frame)) {
     x <- frame[[name]]
-    if (if (is.numeric(x)) all_finite(x) else !anyNA(x)) next
+    if (if (is.numeric(x) || is.factor(x)) all_finite(x) else !anyNA(x)) next
     bad <- if (is.numeric(x)) !is.finite(x) else is.na(x)
     if (!any(bad)) next
     row <- if (is.matrix(x)) which(rowSums(bad) > 0)[1] else which(bad)[1]
@@ -218,7 +218,7 @@ check_finite_columns <- function(frame, argument = "data") {
   }
 }
 
-all_finite <- function(x) if (is.integer(x)) !anyNA(x) else .Call(ffi_all_finite, x)
+all_finite <- function(x) .Call(ffi_all_finite, x)
 
 refuse_not_finite <- function(value, column, row, argument) {
   rule <- if (is.na(value)) "no missing values" else "only finite values"
@@ -238,6 +238,13 @@ check_finite_matrix <- function(x, argument = "data", names = colnames(x)) {
 #' @return A list: `x`, a matrix of doubles, the user's own where it is one already, which of a million rows spares a copy, and `names`.
 #' @noRd
 numeric_columns <- function(x, argument, stem = "x") {
+  columns <- shaped_columns(x, argument, stem)
+  check_finite_matrix(columns$x, argument, columns$names)
+  columns
+}
+
+# The same, whose numbers are not looked at yet.
+shaped_columns <- function(x, argument, stem = "x") {
   if (!is_plain_numeric(x) || length(dim(x)) > 2 || (is.object(x) && !inherits(x, c("AsIs", "ts"))))
     refuse(x, argument, "a numeric matrix")
   names <- colnames(x)
@@ -246,7 +253,6 @@ numeric_columns <- function(x, argument, stem = "x") {
   check_some_rows(nrow(x), argument)
   if (is.null(names)) names <- paste0(stem, seq_len(ncol(x)))
   check_distinct(names, argument)
-  check_finite_matrix(x, argument, names)
   list(x = x, names = names)
 }
 
@@ -262,7 +268,8 @@ as_numeric_matrix <- function(x, argument, stem = "x") {
 
 #' Covariates, response and offset, from a formula and a data frame or from `list(x =, y =)`
 #'
-#' @return A list: `x` (a matrix with a row per observation), `y` (as the user has it), `offset` and `design`.
+#' @return A list: `x` (a matrix with a row per observation, maybe not finite) and which `argument` it is of, `y` (as the user has it),
+#'   `offset` and `design`.
 #' @noRd
 regression_input <- function(model, data) {
   if (is.null(model$formula)) input_from_list(data) else input_from_formula(model$formula, data)
@@ -288,6 +295,7 @@ input_from_formula <- function(formula, data) {
   covariates_named <- make.unique(colnames(x))
   list(
     x = plain_matrix(x, covariates_named),
+    argument = "data",
     y = frame[[1]],
     offset = frame_offset(frame),
     design = list(
@@ -330,7 +338,8 @@ new_from_formula <- function(design, newdata, response, argument) {
     frame[[name]] <- match_levels(frame[[name]], design$levels_of[[name]], name, argument)
   x <- stats::model.matrix(terms, frame, contrasts.arg = design$contrasts)
   list(
-    x = plain_matrix(x, design$covariates, argument),
+    x = plain_matrix(x, design$covariates),
+    argument = argument,
     y = if (response) frame[[1]],
     offset = frame_offset(frame)
   )
@@ -341,12 +350,10 @@ frame_covariates <- function(frame, terms) {
   names(frame)[-c(attr(terms, "response"), attr(terms, "offset"))]
 }
 
-# Interactions can overflow although every column is finite, so the products are checked as well.
-plain_matrix <- function(x, names, argument = "data") {
+plain_matrix <- function(x, names) {
   # to change nothing is to copy nothing
   if (!is.null(attr(x, "assign"))) attr(x, "assign") <- attr(x, "contrasts") <- NULL
   if (!identical(dimnames(x), list(NULL, names))) dimnames(x) <- list(NULL, names)
-  check_finite_matrix(x, argument)
   x
 }
 
@@ -379,11 +386,12 @@ INTERCEPT <- "(Intercept)"
 
 input_from_list <- function(data) {
   check_list(data, "data", TRUE)
-  covariates <- numeric_columns(list_covariates(data$x), "data$x")
+  covariates <- shaped_columns(list_covariates(data$x), "data$x")
   own_intercept <- INTERCEPT %in% covariates$names
   check_same_length(data, covariates$x, "data")
   list(
     x = covariates$x,
+    argument = "data$x",
     y = data$y,
     offset = NULL,
     design = list(
@@ -397,7 +405,7 @@ input_from_list <- function(data) {
 
 new_from_list <- function(design, newdata, response, argument) {
   check_list(newdata, argument, response)
-  covariates <- numeric_columns(list_covariates(newdata$x), paste0(argument, "$x"))
+  covariates <- shaped_columns(list_covariates(newdata$x), paste0(argument, "$x"))
   x <- covariates$x
   if (ncol(x) != length(design$columns))
     fail("`", argument, "$x` must have ", length(design$columns), " columns as in the first data, not ", ncol(x), ".")
@@ -408,7 +416,7 @@ new_from_list <- function(design, newdata, response, argument) {
     if (is.unsorted(order)) x <- x[, order, drop = FALSE]
   }
   if (response) check_same_length(newdata, x, argument)
-  list(x = x, y = if (response) newdata$y, offset = NULL)
+  list(x = x, argument = paste0(argument, "$x"), y = if (response) newdata$y, offset = NULL)
 }
 
 check_list <- function(data, argument, response) {
@@ -436,10 +444,14 @@ check_same_length <- function(data, x, argument) {
 
 #' Rows for C: an observation in each column, the response last (of a factor its codes, from zero); an intercept that the covariates
 #' lack is put first
+#'
+#' Covariates are checked here, where they are read anyway: of finite columns, products may overflow too.
 #' @noRd
-bind_rows <- function(x, y, design, threads = 1) {
+bind_rows <- function(input, y, design, threads = 1) {
+  x <- input$x
   if (!is.double(x)) storage.mode(x) <- "double"
   rows <- .Call(ffi_bind_rows, x, if (is.factor(y)) y else as.double(y), ncol(x) < length(design$covariates), threads)
+  if (is.null(rows)) check_finite_matrix(x, input$argument, utils::tail(design$covariates, ncol(x)))
   dimnames(rows) <- list(c(design$covariates, design$response), NULL)
   rows
 }

@@ -39,13 +39,10 @@ new_evidence <- function(runs, call, model, method, encoded, words) {
 }
 
 # Of what the model explains: regressions of one response on different covariates can be compared.
-data_id <- function(encoded) {
-  if (!is.null(encoded$observed)) return(.Call(ffi_fingerprint, encoded$observed, 0L))
-  .Call(ffi_fingerprint, encoded$rows, if (is.null(encoded$explained)) 0L else encoded$explained)
-}
+data_id <- function(encoded) .Call(ffi_fingerprint, if (is.null(encoded$observed)) encoded$rows else encoded$observed)
 
 # Of all that the likelihood is made from.
-rows_id <- function(encoded) .Call(ffi_fingerprint, encoded$rows, 0L)
+rows_id <- function(encoded) .Call(ffi_fingerprint, encoded$rows)
 
 astray_warning <- function(astray, n) {
   paste0(astray, " of ", n, " draws have run away to infinity: the kernel's steps are too long for these data, and the ",

@@ -69,7 +69,7 @@ SEXP ffi_run_result(SEXP run);
 SEXP ffi_run_save(SEXP run);
 SEXP ffi_run_restore(SEXP run, SEXP state);
 SEXP ffi_run_free(SEXP run);
-SEXP ffi_fingerprint(SEXP matrix, SEXP row);
+SEXP ffi_fingerprint(SEXP observations);
 SEXP ffi_all_finite(SEXP x);
 SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads);
 SEXP ffi_volumes(SEXP log_lik, SEXP live, SEXP rest, SEXP simulations, SEXP seed);

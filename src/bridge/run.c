@@ -249,21 +249,22 @@ static uint64_t scrambled(uint64_t word)
   return word ^ word >> 31;
 }
 
-/* n observations, columns of a matrix or numbers, in whatever order: how many and the sum of their fingerprints, as text. Of a
- * matrix's columns all rows count, or if `row` is not 0 that one. */
-SEXP ffi_fingerprint(SEXP matrix, SEXP row)
+/* n observations, columns of a matrix, numbers or a factor, in whatever order: how many and the sum of their fingerprints, as text. */
+SEXP ffi_fingerprint(SEXP observations)
 {
-  if (TYPEOF(matrix) != REALSXP) Rf_error("A fingerprint is of numbers.");
-  const size_t width = Rf_isMatrix(matrix) ? (size_t)Rf_nrows(matrix) : 1, n = width ? (size_t)XLENGTH(matrix) / width : 0;
-  const size_t only = (size_t)Rf_asInteger(row), first = only ? only - 1 : 0, last = only ? only : width;
-  if (last > width) Rf_error("There is no such row.");
-  const double *value = REAL(matrix);
+  const int coded = Rf_isFactor(observations);
+  if (TYPEOF(observations) != REALSXP && !coded) Rf_error("A fingerprint is of numbers.");
+  const size_t width = Rf_isMatrix(observations) ? (size_t)Rf_nrows(observations) : 1;
+  const size_t n = width ? (size_t)XLENGTH(observations) / width : 0;
+  const double *value = coded ? NULL : REAL(observations);
+  const int *code = coded ? INTEGER(observations) : NULL;
   uint64_t sum = 0;
   for (size_t r = 0; r < n; r++) {
-    uint64_t print = last - first;
-    for (size_t j = first; j < last; j++) {
+    uint64_t print = width;
+    for (size_t j = 0; j < width; j++) {
+      const double number = coded ? (double)code[r] - 1 : value[r * width + j];
       uint64_t word;
-      memcpy(&word, value + r * width + j, sizeof word);
+      memcpy(&word, &number, sizeof word);
       print = scrambled(print + word);
     }
     sum += print;

@@ -70,18 +70,19 @@ test_that("an interrupt ends a run at once and leaves R usable", {
   expect_match(paste(out, collapse = "\n"), "usable TRUE")
 })
 
-test_that("fingerprints tell observations apart, in whatever order, and whole columns or one row of them", {
-  fingerprint <- function(x, row = 0L) .Call(ffi_fingerprint, x, row)
+test_that("fingerprints tell observations apart, in whatever order", {
+  fingerprint <- function(x) .Call(ffi_fingerprint, x)
   x <- with_own_seed(test_seed(3), matrix(stats::rnorm(60), 6))
   expect_identical(fingerprint(x), fingerprint(x[, 10:1]))
-  expect_identical(fingerprint(x, 4L), fingerprint(x[4, ]))
+  classes <- factor(c("b", "a", "c", "b"))
+  expect_identical(fingerprint(classes), fingerprint(c(1, 0, 2, 1)))
   turned <- x
   turned[2, 3:4] <- -turned[2, 3:4]
   swapped <- x
   swapped[1:2, 1] <- x[2:1, 1]
   others <- list(turned, swapped, x * (1 + 1e-15), x[, -1], cbind(x, x[, 1]), x[1:5, ])
   expect_identical(anyDuplicated(vapply(c(list(x), others), fingerprint, "")), 0L)
-  expect_error(.Call(ffi_fingerprint, x, 7L), "no such row")
+  expect_error(fingerprint("a"), "numbers")
 })
 
 test_that("what is not finite is found, and what only adds up to it is not", {
@@ -91,4 +92,9 @@ test_that("what is not finite is found, and what only adds up to it is not", {
     for (bad in c(NA, NaN, Inf, -Inf)) for (at in unique(c(1, n %/% 2 + 1, n))) expect_false(all_finite(replace(x, at, bad)))
   }
   expect_true(all_finite(numeric()))
+  whole <- c(1:9, .Machine$integer.max, -.Machine$integer.max)
+  expect_true(all_finite(whole))
+  expect_true(all_finite(factor(whole)))
+  expect_false(all_finite(c(whole, NA)))
+  expect_false(all_finite(factor(c(whole, NA))))
 })
