@@ -132,13 +132,8 @@ le_status le_gradient_draw(le_gradient *gradient, le_target *target)
 
   const le_rows batch = gradient->drawn = draw_batch(gradient, target, 1);
   const double scale = le_target_size(target) / (double)gradient->batch;
-  memset(gradient->batch_grad, 0, d * sizeof(double));
   if (gradient->second_order) {
-    memset(gradient->batch_hess, 0, d * d * sizeof(double));
-    for (size_t r = 0; r < batch.n; r += target->block) {
-      const le_rows rows = {batch.n - r < target->block ? batch.n - r : target->block, batch.width, batch.values + r * batch.width};
-      LE_TRY(target->ops->log_lik_hess(target->model, gradient->anchor, &rows, gradient->batch_grad, gradient->batch_hess, target->scratch));
-    }
+    LE_TRY(le_target_curvature(target, &batch, gradient->anchor, gradient->batch_grad, gradient->batch_hess));
     le_add_scaled(d * d, -scale, gradient->batch_hess, curvature);
   } else {
     LE_TRY(le_target_sums(target, &batch, 1, gradient->anchor, NULL, gradient->batch_grad));

@@ -10,6 +10,7 @@
 
 enum { BLOCK_DOUBLES = 3072, BLOCK_MOST = 512, BLOCK_LEAST = 32 };
 enum { BLOCKS_AT_ONCE = 64 }; /* of each part, between two looks at the interrupt flag */
+enum { PART_LEAST = 48 };     /* rows */
 
 void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m, le_context *context,
                      le_arena *arena)
@@ -111,47 +112,47 @@ le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size
   return le_target_sums(target, &rows, m, theta, value, grad);
 }
 
-/* One stretch of rows, block by block: gradient and second derivatives, or with no gradient the information. */
-static le_status curvature_of(const le_target *target, size_t from, size_t to, const double *theta, double *grad, double *matrix,
+/* Some rows, block by block: gradient and second derivatives, or with no gradient the information. */
+static le_status curvature_of(const le_target *target, const le_rows *rows, const double *theta, double *grad, double *matrix,
                               double *scratch)
 {
-  for (size_t r = from; r < to; r += target->block) {
-    const le_rows rows = le_store_rows(target->store, r, r + target->block < to ? r + target->block : to);
-    LE_TRY(grad ? target->ops->log_lik_hess(target->model, theta, &rows, grad, matrix, scratch)
-                : target->ops->information(target->model, theta, &rows, matrix, scratch));
+  for (size_t r = 0; r < rows->n; r += target->block) {
+    const le_rows block = {rows->n - r < target->block ? rows->n - r : target->block, rows->width, rows->values + r * rows->width};
+    LE_TRY(grad ? target->ops->log_lik_hess(target->model, theta, &block, grad, matrix, scratch)
+                : target->ops->information(target->model, theta, &block, matrix, scratch));
   }
   return LE_OK;
 }
 
-/* Of one point there are no particles to share out, so threads share the rows: always in as many parts, each with sums of its own,
- * and these added in their order, so that the result does not depend on the threads. */
-static le_status curvature_sums(le_target *target, size_t from, size_t to, const double *theta, double *grad, double *matrix)
+/* Of one point there are no particles to share out, so threads share the rows: as many make the same parts, whoever does them, each with
+ * sums of its own, and these are added in their order, so that the result does not depend on the threads. */
+static le_status curvature_sums(le_target *target, const le_rows *rows, const double *theta, double *grad, double *matrix)
 {
-  const size_t d = target->d, size = d * d + d, block = target->block, blocks = (to - from + block - 1) / block;
+  const size_t d = target->d, size = d * d + d, wanted = rows->n / PART_LEAST;
+  const size_t parts = wanted < 1 ? 1 : wanted < LE_TARGET_PARTS ? wanted : LE_TARGET_PARTS;
   if (grad) memset(grad, 0, d * sizeof(double));
   memset(matrix, 0, d * d * sizeof(double));
-  if (blocks < 2 * LE_TARGET_PARTS) return curvature_of(target, from, to, theta, grad, matrix, target->scratch);
-  memset(target->part, 0, LE_TARGET_PARTS * size * sizeof(double));
-  const size_t even = (blocks + LE_TARGET_PARTS - 1) / LE_TARGET_PARTS, stretch = block * (even < BLOCKS_AT_ONCE ? even : BLOCKS_AT_ONCE);
-  const size_t threads = (size_t)target->context->threads;
-  for (size_t r = from; r < to; r += LE_TARGET_PARTS * stretch) {
-    if (le_interrupted(target->context)) return LE_INTERRUPTED;
+  if (parts == 1) return curvature_of(target, rows, theta, grad, matrix, target->scratch);
+  memset(target->part, 0, parts * size * sizeof(double));
+  const size_t even = (rows->n + parts - 1) / parts, most = BLOCKS_AT_ONCE * target->block, stretch = even < most ? even : most;
+  const size_t threads = (size_t)le_target_threads(target, rows->n, d * d);
+  for (size_t r = 0; r < rows->n; r += parts * stretch) {
+    if (r > 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
     int worst = LE_OK;
 #ifdef _OPENMP
 #pragma omp parallel for num_threads((int)threads) schedule(static, 1) reduction(max : worst) if (threads > 1)
 #endif
     for (size_t t = 0; t < threads; t++)
-      for (size_t p = t; p < LE_TARGET_PARTS; p += threads) {
-        const size_t first = r + p * stretch, last = first + stretch < to ? first + stretch : to;
+      for (size_t p = t; p < parts; p += threads) {
+        const size_t first = r + p * stretch, rest = first < rows->n ? rows->n - first : 0;
+        const le_rows some = {rest < stretch ? rest : stretch, rows->width, rows->values + first * rows->width};
         double *sums = target->part + p * size;
-        const le_status status = first < last ? curvature_of(target, first, last, theta, grad ? sums + d * d : NULL, sums,
-                                                             target->scratch + t * target->scratch_size)
-                                              : LE_OK;
+        const le_status status = curvature_of(target, &some, theta, grad ? sums + d * d : NULL, sums, target->scratch + t * target->scratch_size);
         if ((int)status > worst) worst = (int)status;
       }
     LE_TRY((le_status)worst);
   }
-  for (size_t p = 0; p < LE_TARGET_PARTS; p++) {
+  for (size_t p = 0; p < parts; p++) {
     const double *sums = target->part + p * size;
     for (size_t k = 0; k < d * d; k++) matrix[k] += sums[k];
     for (size_t j = 0; j < d && grad; j++) grad[j] += sums[d * d + j];
@@ -159,11 +160,17 @@ static le_status curvature_sums(le_target *target, size_t from, size_t to, const
   return LE_OK;
 }
 
+le_status le_target_curvature(le_target *target, const le_rows *rows, const double *theta, double *grad, double *hess)
+{
+  target->gradients += (double)rows->n;
+  return curvature_sums(target, rows, theta, grad, hess);
+}
+
 le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, const double *theta, double *grad,
                                  double *hess)
 {
-  target->gradients += (double)(to - from);
-  return curvature_sums(target, from, to, theta, grad, hess);
+  const le_rows rows = le_store_rows(target->store, from, to);
+  return le_target_curvature(target, &rows, theta, grad, hess);
 }
 
 le_status le_target_information(le_target *target, size_t from, size_t to, double weight, const double *theta,
@@ -173,7 +180,8 @@ le_status le_target_information(le_target *target, size_t from, size_t to, doubl
   double *sum = target->metric[0]->work, *unused = sum + d * d;
   if (weight == 0 || to <= from) return LE_OK;
   const int own = target->ops->information != NULL;
-  LE_TRY(own ? curvature_sums(target, from, to, theta, NULL, sum) : le_target_log_lik_hess(target, from, to, theta, unused, sum));
+  const le_rows rows = le_store_rows(target->store, from, to);
+  LE_TRY(own ? curvature_sums(target, &rows, theta, NULL, sum) : le_target_curvature(target, &rows, theta, unused, sum));
   for (size_t k = 0; k < d * d; k++) info[k] += (own ? weight : -weight) * sum[k];
   return LE_OK;
 }

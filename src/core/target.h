@@ -68,7 +68,8 @@ le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m,
 /* The same with gradients, or with `value` NULL these alone. */
 le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size_t m, const double *theta,
                                  double *value, double *grad);
-/* Sums of gradient and second derivatives over [from, to) at one point; overwrites both. */
+/* Sums of gradient and second derivatives over these rows, or over [from, to), at one point; overwrites both. */
+le_status le_target_curvature(le_target *target, const le_rows *rows, const double *theta, double *grad, double *hess);
 le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, const double *theta, double *grad,
                                  double *hess);
 /* Adds `weight` times the information matrix of rows [from, to) at one point. */
