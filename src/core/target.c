@@ -2,6 +2,7 @@
  * Threads split the particles; the loop over a segment of rows is outside, so that an interrupt is noticed between segments. */
 #include "core/target.h"
 
+#include "base/clock.h"
 #include "base/linalg.h"
 #include "core/gradient.h"
 
@@ -30,6 +31,8 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
   target->grad = le_arena_doubles(arena, m * target->d);
   target->part = le_arena_doubles(arena, ops->log_lik_hess || ops->information ? LE_TARGET_PARTS * (target->d * target->d + target->d) : 0);
   target->relabelled = le_arena_doubles(arena, target->d * (size_t)context->threads);
+  target->pace = le_arena_bytes(arena, 1, sizeof *target->pace);
+  if (target->pace) le_pace_alloc(target->pace, context->threads, arena);
   target->packed = le_arena_doubles(arena, m * target->d);
   target->chosen = le_arena_indices(arena, m);
 }
@@ -66,20 +69,22 @@ enum { PARTICLE_COST = 20 }; /* of a particle, whatever the rows, in rows */
 static le_status segment_sums(le_target *target, const le_rows *rows, size_t m, const double *theta, double *value,
                               double *grad)
 {
-  size_t threads = (size_t)le_target_threads(target, m, (rows->n + PARTICLE_COST) * target->d);
-  if (threads > m) threads = m;
+  const size_t threads = (size_t)le_target_threads(target, m, (rows->n + PARTICLE_COST) * target->d);
+  le_pace *pace = target->pace;
   if (threads <= 1) return some_particles(target, rows, 0, m, theta, value, grad, target->scratch);
-  const size_t tile = (m + threads - 1) / threads;
   int worst = LE_OK;
+  le_pace_begin(pace, m);
 #ifdef _OPENMP
 #pragma omp parallel for num_threads((int)threads) schedule(static, 1) reduction(max : worst)
 #endif
   for (size_t t = 0; t < threads; t++) {
-    const size_t first = t * tile, last = first + tile < m ? first + tile : m;
-    if (first >= last) continue;
-    const le_status status = some_particles(target, rows, first, last, theta, value, grad, target->scratch + t * target->scratch_size);
+    const size_t first = pace->first[t], last = pace->first[t + 1];
+    double *scratch = target->scratch + t * target->scratch_size;
+    const le_status status = first < last ? some_particles(target, rows, first, last, theta, value, grad, scratch) : LE_OK;
     if ((int)status > worst) worst = (int)status;
+    pace->ended[t] = le_now();
   }
+  le_pace_end(pace);
   return (le_status)worst;
 }
 
@@ -139,11 +144,18 @@ static le_status curvature_sums(le_target *target, const le_rows *rows, const do
   for (size_t r = 0; r < rows->n; r += parts * stretch) {
     if (r > 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
     int worst = LE_OK;
+    size_t next = 0;
 #ifdef _OPENMP
 #pragma omp parallel for num_threads((int)threads) schedule(static, 1) reduction(max : worst) if (threads > 1)
 #endif
     for (size_t t = 0; t < threads; t++)
-      for (size_t p = t; p < parts; p += threads) {
+      for (;;) { /* whoever is free takes the next part */
+        size_t p;
+#ifdef _OPENMP
+#pragma omp atomic capture
+#endif
+        p = next++;
+        if (p >= parts) break;
         const size_t first = r + p * stretch, rest = first < rows->n ? rows->n - first : 0;
         const le_rows some = {rest < stretch ? rest : stretch, rows->width, rows->values + first * rows->width};
         double *sums = target->part + p * size;
@@ -313,18 +325,17 @@ static const double SHARED_MOST = 8e6; /* particles x rows, about a tenth of a s
 le_status le_target_share(le_target *target, size_t m, double rows, le_target_job job, void *self)
 {
   const double multiplications = (rows + PARTICLE_COST) * (double)target->d;
-  size_t threads = (double)m * rows > SHARED_MOST || target->floor ? 1 : (size_t)le_target_threads(target, m, (size_t)multiplications);
-  if (threads > m) threads = m;
+  const size_t threads = (double)m * rows > SHARED_MOST || target->floor ? 1 : (size_t)le_target_threads(target, m, (size_t)multiplications);
+  le_pace *pace = target->pace;
   if (threads <= 1) return job(self, target, 0, m);
-  const size_t tile = (m + threads - 1) / threads;
   int worst = LE_OK;
+  le_pace_begin(pace, m);
   double likelihoods = 0, gradients = 0;
 #ifdef _OPENMP
 #pragma omp parallel for num_threads((int)threads) schedule(static, 1) reduction(max : worst) reduction(+ : likelihoods, gradients)
 #endif
   for (size_t t = 0; t < threads; t++) {
-    const size_t first = t * tile, last = first + tile < m ? first + tile : m;
-    if (first >= last) continue;
+    const size_t first = pace->first[t], last = pace->first[t + 1];
     le_context alone = {.threads = 1};
     le_target own = *target;
     own.context = &alone;
@@ -334,11 +345,13 @@ le_status le_target_share(le_target *target, size_t m, double rows, le_target_jo
     own.grad += first * target->d;
     own.packed += first * target->d;
     own.likelihoods = own.gradients = 0;
-    const le_status status = job(self, &own, first, last - first);
+    const le_status status = first < last ? job(self, &own, first, last - first) : LE_OK;
     likelihoods += own.likelihoods;
     gradients += own.gradients;
     if ((int)status > worst) worst = (int)status;
+    pace->ended[t] = le_now();
   }
+  le_pace_end(pace);
   target->likelihoods += likelihoods;
   target->gradients += gradients;
   return (le_status)worst;
