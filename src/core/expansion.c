@@ -46,6 +46,7 @@ static le_rows take(const le_expansion *e, const le_target *target, size_t from,
   for (size_t r = 0; r < many; r++) {
     const size_t row = from + (size_t)(((double)(k + r) + e->uniform[r]) * stride);
     e->picked[r] = row < to ? row : to - 1;
+    le_prefetch(store->values + e->picked[r] * store->width, store->width * sizeof(double));
   }
   le_vector_gather(many, store->width, store->n, store->values, e->picked, e->rows);
   return (le_rows){many, store->width, e->rows};

@@ -125,9 +125,12 @@ le_status le_gradient_draw(le_gradient *gradient, le_target *target)
     gradient->drawn = draw_batch(gradient, target, 0);
     return LE_OK;
   }
-  for (size_t j = 0; j < d; j++) total[j] = gradient->grad[j] + lambda * gradient->chunk_grad[j];
-  if (gradient->second_order)
-    for (size_t k = 0; k < d * d; k++) curvature[k] = gradient->hess[k] + lambda * gradient->chunk_hess[k];
+  memcpy(total, gradient->grad, d * sizeof(double));
+  le_add_scaled(d, lambda, gradient->chunk_grad, total);
+  if (gradient->second_order) {
+    memcpy(curvature, gradient->hess, d * d * sizeof(double));
+    le_add_scaled(d * d, lambda, gradient->chunk_hess, curvature);
+  }
   if (!has_remainder(gradient, target)) return LE_OK;
 
   const le_rows batch = gradient->drawn = draw_batch(gradient, target, 1);

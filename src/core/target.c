@@ -11,7 +11,7 @@
 
 enum { BLOCK_DOUBLES = 3072, BLOCK_MOST = 512, BLOCK_LEAST = 32 };
 enum { BLOCKS_AT_ONCE = 64 }; /* of each part, between two looks at the interrupt flag */
-enum { PART_LEAST = 48 };     /* rows */
+enum { PART_LEAST = 48, PARTS_FEW = 4 }; /* rows of a part; parts of rows that are no more than so many blocks */
 
 void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m, le_context *context,
                      le_arena *arena)
@@ -133,12 +133,11 @@ static le_status curvature_of(const le_target *target, const le_rows *rows, cons
  * sums of its own, and these are added in their order, so that the result does not depend on the threads. */
 static le_status curvature_sums(le_target *target, const le_rows *rows, const double *theta, double *grad, double *matrix)
 {
-  const size_t d = target->d, size = d * d + d, wanted = rows->n / PART_LEAST;
-  const size_t parts = wanted < 1 ? 1 : wanted < LE_TARGET_PARTS ? wanted : LE_TARGET_PARTS;
+  const size_t d = target->d, size = d * d + d, few = rows->n / PART_LEAST < PARTS_FEW ? rows->n / PART_LEAST : PARTS_FEW;
+  const size_t parts = rows->n >= LE_TARGET_PARTS * target->block ? LE_TARGET_PARTS : few < 1 ? 1 : few;
   if (grad) memset(grad, 0, d * sizeof(double));
   memset(matrix, 0, d * d * sizeof(double));
   if (parts == 1) return curvature_of(target, rows, theta, grad, matrix, target->scratch);
-  memset(target->part, 0, parts * size * sizeof(double));
   const size_t even = (rows->n + parts - 1) / parts, most = BLOCKS_AT_ONCE * target->block, stretch = even < most ? even : most;
   const size_t threads = (size_t)le_target_threads(target, rows->n, d * d);
   for (size_t r = 0; r < rows->n; r += parts * stretch) {
@@ -159,6 +158,7 @@ static le_status curvature_sums(le_target *target, const le_rows *rows, const do
         const size_t first = r + p * stretch, rest = first < rows->n ? rows->n - first : 0;
         const le_rows some = {rest < stretch ? rest : stretch, rows->width, rows->values + first * rows->width};
         double *sums = target->part + p * size;
+        if (r == 0) memset(sums, 0, size * sizeof(double));
         const le_status status = curvature_of(target, &some, theta, grad ? sums + d * d : NULL, sums, target->scratch + t * target->scratch_size);
         if ((int)status > worst) worst = (int)status;
       }
@@ -166,8 +166,8 @@ static le_status curvature_sums(le_target *target, const le_rows *rows, const do
   }
   for (size_t p = 0; p < parts; p++) {
     const double *sums = target->part + p * size;
-    for (size_t k = 0; k < d * d; k++) matrix[k] += sums[k];
-    for (size_t j = 0; j < d && grad; j++) grad[j] += sums[d * d + j];
+    le_add_scaled(d * d, 1, sums, matrix);
+    if (grad) le_add_scaled(d, 1, sums + d * d, grad);
   }
   return LE_OK;
 }

@@ -393,8 +393,7 @@ static void relabel_to_heaviest(walk *w)
 static void weighted_mean(const walk *w, double *mean)
 {
   memset(mean, 0, w->d * sizeof(double));
-  for (size_t i = 0; i < w->m; i++)
-    for (size_t j = 0; j < w->d; j++) mean[j] += w->weight[i] * w->theta[i * w->d + j];
+  for (size_t i = 0; i < w->m; i++) le_add_scaled(w->d, w->weight[i], w->theta + i * w->d, mean);
 }
 
 static void take_offspring(walk *w, size_t m)
