@@ -15,8 +15,9 @@
 #'   takes one from R's own generator, so that [set.seed()] governs.
 #' @param replicates Number of independent runs, a whole number. Their estimates of the evidence are averaged, and the
 #'   standard error comes from their spread.
-#' @param threads Number of threads; never more than the machine or `OMP_THREAD_LIMIT` allows. Replicates on data of
-#'   up to two million numbers run side by side, one to a thread; on more, and of a [custom_model()], one after another.
+#' @param threads Number of threads; never more than the machine or `OMP_THREAD_LIMIT` allows. Replicates run
+#'   side by side, one to a thread, each with a copy of the data; on more than 20 million numbers, and of a [custom_model()], one
+#'   after another.
 #' @param progress Whether to show a progress bar.
 #'
 #' @details
@@ -88,8 +89,9 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   new_evidence(runs, call, model, method, encoded, words)
 }
 
-# Numbers in all. Of more, runs side by side, each with its copy, are no faster than one after another whose parts are shared by threads.
-SIDE_BY_SIDE <- 2e6
+# Numbers in all. Of more, copies take more memory than a tenth of the time is worth that runs one after another, their parts shared by
+# threads, need longer.
+SIDE_BY_SIDE <- 2e7
 
 #' As many replicates at a time as there are threads; those that are left over share them
 #'

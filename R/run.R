@@ -2,6 +2,7 @@
 # progress bar moves; so those are written once, for every estimator.
 
 SLICE <- 0.05 # seconds
+SLICE_TOGETHER <- 0.3 # of several runs, the first of which to end its own waits for the others
 
 #' Run a problem on rows that are all at hand
 #'
@@ -22,7 +23,7 @@ conduct_together <- function(problems, rows, show = function(done, rows) NULL, o
   for (run in runs) .Call(ffi_run_feed, run, rows, if (own) 2L else 1L)
   going <- rep(TRUE, length(runs))
   while (any(going)) {
-    going[going] <- .Call(ffi_run_advance, runs[going], SLICE) == "more"
+    going[going] <- .Call(ffi_run_advance, runs[going], if (sum(going) > 1) SLICE_TOGETHER else SLICE) == "more"
     progress <- rowMeans(vapply(runs, function(run) .Call(ffi_run_progress, run), numeric(2)))
     show(progress[2], progress[1])
   }
