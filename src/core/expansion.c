@@ -16,6 +16,8 @@ void le_expansion_alloc(le_expansion *e, const le_target *target, le_arena *aren
   memset(e, 0, sizeof *e);
   e->part_grad = le_arena_doubles(arena, d);
   e->part_hess = le_arena_doubles(arena, d * d);
+  e->some_grad = le_arena_doubles(arena, d);
+  e->some_hess = le_arena_doubles(arena, d * d);
   e->shift = le_arena_doubles(arena, target->m * d);
   e->distance = le_arena_doubles(arena, target->m);
   e->rest = le_arena_doubles(arena, target->m);
@@ -44,6 +46,7 @@ static le_rows take(const le_expansion *e, const le_target *target, size_t from,
   for (size_t r = 0; r < many; r++) {
     const size_t row = from + (size_t)(((double)(k + r) + e->uniform[r]) * stride);
     e->picked[r] = row < to ? row : to - 1;
+    le_prefetch(store->values + e->picked[r] * store->width, store->width * sizeof(double));
   }
   le_vector_gather(many, store->width, store->n, store->values, e->picked, e->rows);
   return (le_rows){many, store->width, e->rows};
@@ -64,7 +67,9 @@ static le_status part_sums(le_expansion *e, le_target *target, size_t from, size
     at_anchor += *sum;
     LE_TRY(le_target_sums(target, &rows, m, theta, sum, NULL));
     le_add_scaled(m, 1, sum, e->rest);
-    LE_TRY(target->ops->log_lik_hess(target->model, e->anchor, &rows, e->part_grad, e->part_hess, target->scratch));
+    LE_TRY(le_target_curvature(target, &rows, e->anchor, e->some_grad, e->some_hess));
+    le_add_scaled(d, 1, e->some_grad, e->part_grad);
+    le_add_scaled(d * d, 1, e->some_hess, e->part_hess);
   }
   for (size_t i = 0; i < m; i++) e->rest[i] -= at_anchor;
   return LE_OK;

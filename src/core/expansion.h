@@ -15,6 +15,7 @@ enum { LE_EXPANSION_PROBES = 4 };
 typedef struct le_expansion {
   const double *anchor, *grad, *hess; /* and sums there, over all the rows: the caller's */
   double *part_grad, *part_hess;      /* over part of them */
+  double *some_grad, *some_hess;
   double *shift;                      /* m x d */
   double *distance;                   /* m: |s' H s| */
   double *rest;                       /* m: what is added to second order */

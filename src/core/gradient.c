@@ -125,20 +125,18 @@ le_status le_gradient_draw(le_gradient *gradient, le_target *target)
     gradient->drawn = draw_batch(gradient, target, 0);
     return LE_OK;
   }
-  for (size_t j = 0; j < d; j++) total[j] = gradient->grad[j] + lambda * gradient->chunk_grad[j];
-  if (gradient->second_order)
-    for (size_t k = 0; k < d * d; k++) curvature[k] = gradient->hess[k] + lambda * gradient->chunk_hess[k];
+  memcpy(total, gradient->grad, d * sizeof(double));
+  le_add_scaled(d, lambda, gradient->chunk_grad, total);
+  if (gradient->second_order) {
+    memcpy(curvature, gradient->hess, d * d * sizeof(double));
+    le_add_scaled(d * d, lambda, gradient->chunk_hess, curvature);
+  }
   if (!has_remainder(gradient, target)) return LE_OK;
 
   const le_rows batch = gradient->drawn = draw_batch(gradient, target, 1);
   const double scale = le_target_size(target) / (double)gradient->batch;
-  memset(gradient->batch_grad, 0, d * sizeof(double));
   if (gradient->second_order) {
-    memset(gradient->batch_hess, 0, d * d * sizeof(double));
-    for (size_t r = 0; r < batch.n; r += target->block) {
-      const le_rows rows = {batch.n - r < target->block ? batch.n - r : target->block, batch.width, batch.values + r * batch.width};
-      LE_TRY(target->ops->log_lik_hess(target->model, gradient->anchor, &rows, gradient->batch_grad, gradient->batch_hess, target->scratch));
-    }
+    LE_TRY(le_target_curvature(target, &batch, gradient->anchor, gradient->batch_grad, gradient->batch_hess));
     le_add_scaled(d * d, -scale, gradient->batch_hess, curvature);
   } else {
     LE_TRY(le_target_sums(target, &batch, 1, gradient->anchor, NULL, gradient->batch_grad));

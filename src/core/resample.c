@@ -5,6 +5,13 @@
 #include <math.h>
 #include <string.h>
 
+static const double ROUNDING = 1e-6; /* of log weights as large as the likelihood of many rows */
+
+int le_resampling_due(double share, double threshold)
+{
+  return threshold >= 1 || (threshold > 0 && share < threshold * (1 - ROUNDING));
+}
+
 int le_resampling_named(const char *name)
 {
   static const char *const names[] = {"systematic", "stratified", "multinomial", "residual"};

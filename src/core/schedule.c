@@ -1,9 +1,11 @@
-/* The effective size falls as the increment grows, so the root is bracketed by (0, 1 - lambda] and bisected. */
+/* The effective size falls as the increment grows, so the root is bracketed by (0, 1 - lambda]. */
 #include "core/schedule.h"
 
 #include "base/logsum.h"
 
 #include <math.h>
+
+static const double NEAR = 2, EXACT = 1e-10;
 
 void le_schedule_linear(size_t steps, double *lambda)
 {
@@ -33,14 +35,25 @@ le_status le_schedule_adaptive(const double *log_lik, size_t n, double target, d
     *increment = rest;
     return LE_OK;
   }
-  /* bisect in the logarithm: the first increments can be many orders of magnitude below one */
-  double low = log(1e-300), high = log(rest);
-  for (int i = 0; i < 200 && high - low > 1e-10; i++) {
-    const double middle = low < -60 && i < 1 ? -60 : 0.5 * (low + high);
-    if (le_effective_size(log_lik, n, exp(middle)) >= target)
+  /* In the logarithm, since the first increments can be many orders of magnitude below one: halves until the root is near, then secants,
+   * the end that stays counting half. They aim above the target by what they may miss. */
+  double low = log(1e-300), high = log(rest), over = NAN, under = NAN;
+  for (int i = 0, side = 0; i < 200 && high - low > EXACT; i++) {
+    double middle = low < -60 && i < 1 ? -60 : 0.5 * (low + high);
+    if (high - low < NEAR && over > 0 && under < 0) middle = low + (high - low) * over / (over - under);
+    const double beyond = le_effective_size(log_lik, n, exp(middle)) / target - (1 + EXACT);
+    if (beyond >= 0) {
+      if (side > 0) under /= 2;
       low = middle;
-    else
+      over = beyond;
+      side = 1;
+    } else {
+      if (side < 0) over /= 2;
       high = middle;
+      under = beyond;
+      side = -1;
+    }
+    if (fabs(beyond) < EXACT) low = high = middle;
   }
   *increment = exp(low);
   return lambda + *increment > lambda ? LE_OK : LE_STALLED;

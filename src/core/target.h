@@ -20,7 +20,7 @@ typedef struct le_floor {
 } le_floor;
 
 /* Into so many parts rows are divided for sums at one point. */
-enum { LE_TARGET_PARTS = 8 };
+enum { LE_TARGET_PARTS = 16 };
 
 typedef struct le_target {
   const le_model_ops *ops;
@@ -52,6 +52,7 @@ typedef struct le_target {
   double *grad;    /* m x d, for the second of two sums */
   double *part;       /* LE_TARGET_PARTS x (d x d + d): sums of each part of the rows */
   double *relabelled; /* of every thread, d each, one behind another */
+  le_pace *pace;
   double *packed;     /* m x d, for the points worth a likelihood */
   size_t *chosen;     /* m: which they are */
   double likelihoods, gradients; /* observation evaluations so far */
@@ -68,7 +69,8 @@ le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m,
 /* The same with gradients, or with `value` NULL these alone. */
 le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size_t m, const double *theta,
                                  double *value, double *grad);
-/* Sums of gradient and second derivatives over [from, to) at one point; overwrites both. */
+/* Sums of gradient and second derivatives over these rows, or over [from, to), at one point; overwrites both. */
+le_status le_target_curvature(le_target *target, const le_rows *rows, const double *theta, double *grad, double *hess);
 le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, const double *theta, double *grad,
                                  double *hess);
 /* Adds `weight` times the information matrix of rows [from, to) at one point. */
@@ -95,7 +97,7 @@ size_t le_target_rows(const le_target *target);
 
 /* What is to be done with particles [first, first + m), none of which waits for another; of the target's memory it is given its own. */
 typedef le_status (*le_target_job)(void *self, le_target *target, size_t first, size_t m);
-/* Threads take equal shares of m particles; all is one share where `rows`, which the job visits with each, are so few that threads cost
+/* Threads take shares of m particles, as large as they have been fast; all is one share where `rows`, which the job visits with each, are so few that threads cost
  * more than they save, or so many that the user could not interrupt it: threads then share the sums over rows. */
 le_status le_target_share(le_target *target, size_t m, double rows, le_target_job job, void *self);
 

@@ -348,8 +348,8 @@ static le_status step(latent *w)
   LE_TRY(weigh(w));
   w->step++;
   LE_TRY(add_trace(w));
-  const double share = le_effective_size(w->log_weight, w->m, 1) / (double)w->m, threshold = stage_of(w)->threshold;
-  if (threshold > 0 && (share < threshold || threshold >= 1) && !(w->reverse && done(w))) resample(w);
+  const double share = le_effective_size(w->log_weight, w->m, 1) / (double)w->m;
+  if (le_resampling_due(share, stage_of(w)->threshold) && !(w->reverse && done(w))) resample(w);
   w->swept = 0;
   w->phase = SWEEPING;
   if (w->reverse && done(w)) w->phase = FINISHED;

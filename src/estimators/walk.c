@@ -393,8 +393,7 @@ static void relabel_to_heaviest(walk *w)
 static void weighted_mean(const walk *w, double *mean)
 {
   memset(mean, 0, w->d * sizeof(double));
-  for (size_t i = 0; i < w->m; i++)
-    for (size_t j = 0; j < w->d; j++) mean[j] += w->weight[i] * w->theta[i * w->d + j];
+  for (size_t i = 0; i < w->m; i++) le_add_scaled(w->d, w->weight[i], w->theta + i * w->d, mean);
 }
 
 static void take_offspring(walk *w, size_t m)
@@ -489,26 +488,44 @@ static le_status open_chunk_at_anchor(walk *w)
   return LE_OK;
 }
 
+/* Gradients by the batch drawn last, and of a second the squared size of what they differ by. */
+typedef struct noise_pair {
+  walk *walk;
+  int second;
+} noise_pair;
+
+static le_status some_noise(void *self, le_target *target, size_t first, size_t m)
+{
+  const noise_pair *pair = self;
+  const walk *w = pair->walk;
+  const size_t d = w->d;
+  const double *theta = w->theta + first * d;
+  double *one = w->swap + first * d, *other = w->twin + first * d;
+  LE_TRY(le_gradient_estimate(&w->gradient[w->stage], target, m, theta, pair->second ? other : one));
+  for (size_t i = 0; i < m && pair->second; i++) {
+    for (size_t j = 0; j < d; j++) other[i * d + j] -= one[i * d + j];
+    le_metric_kick(&w->metric[w->stage][0], other + i * d, one + i * d);
+    other[i * d] = le_dot(one + i * d, one + i * d, d);
+  }
+  return LE_OK;
+}
+
 /* How much variance the gradients of mini-batches have, from pairs of them, on the scale on which the posterior's own is 1. */
 static le_status gradient_noise(walk *w)
 {
   const size_t d = w->d, m = w->m;
   le_gradient *g = &w->gradient[w->stage];
-  const le_metric *metric = &w->metric[w->stage][0];
-  double sum = 0, *one = w->swap, *kick = w->work + 2 * d * d;
+  double sum = 0;
   w->target.noise = 0;
   w->noised = w->target.seen;
   if (w->model->traits & LE_MODEL_QUADRATIC && g->second_order) return LE_OK;
   for (int pair = 0; pair < NOISE_PAIRS; pair++) {
-    LE_TRY(le_gradient_draw(g, &w->target));
-    LE_TRY(le_gradient_estimate(g, &w->target, m, w->theta, one));
-    LE_TRY(le_gradient_draw(g, &w->target));
-    LE_TRY(le_gradient_estimate(g, &w->target, m, w->theta, w->twin));
-    for (size_t i = 0; i < m; i++) {
-      for (size_t j = 0; j < d; j++) w->twin[i * d + j] -= one[i * d + j];
-      le_metric_kick(metric, w->twin + i * d, kick);
-      sum += le_dot(kick, kick, d);
+    for (int second = 0; second < 2; second++) {
+      noise_pair half = {w, second};
+      LE_TRY(le_gradient_draw(g, &w->target));
+      LE_TRY(le_target_share(&w->target, m, (double)le_gradient_rows(g, &w->target), some_noise, &half));
     }
+    for (size_t i = 0; i < m; i++) sum += w->twin[i * d];
   }
   w->target.noise = sum / (2 * NOISE_PAIRS * (double)(m * d));
   return LE_OK;
@@ -869,7 +886,7 @@ static le_status weigh(walk *w, double increment)
     return add_trace(w, 0, 0, 1);
   }
   int resampled = 0;
-  if (stage->threshold > 0 && (share < stage->threshold || stage->threshold >= 1)) {
+  if (le_resampling_due(share, stage->threshold)) {
     resample(w, w->m);
     resampled = 1;
   }

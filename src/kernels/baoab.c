@@ -3,7 +3,7 @@
  * In z, theta = a + L^-T z, one move is: kick by h grad, drift h/2, v <- c v + sqrt(1 - c^2) noise with
  * c = exp(-gamma h), drift h/2.  Kicks at the ends of neighbouring moves are merged, so the first after fresh momenta is
  * halved and the last, whose momenta nobody uses, is left out.  On a round Gaussian the positions are sampled exactly
- * at any h < 2 when momenta start from their own stationary variance, 1 - h^2/4, which is what `begin` draws.
+ * at any h < 2 when momenta start from their own stationary variance, 1 - h^2/4.
  *
  * Noise of variance v in the gradients adds k v to the positions' variance,  k = h^2 / 4 (1 + c) / (1 - c). Where it is known
  * the noise of the momenta has as much less.
@@ -37,16 +37,23 @@ static le_status baoab_alloc(const le_args *args, size_t d, size_t m, le_arena *
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
+/* Momenta are drawn by the first move, by whoever makes it. */
 static le_status baoab_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
 {
-  baoab *k = self;
   (void)target;
+  (void)m;
   (void)theta;
-  const double deviation = sqrt(1 - 0.25 * k->step * k->step);
-  le_normals(streams, 1, m, k->d, k->velocity);
-  for (size_t a = 0; a < m * k->d; a++) k->velocity[a] *= deviation;
-  k->first = 1;
+  (void)streams;
+  ((baoab *)self)->first = 1;
   return LE_OK;
+}
+
+static void fresh_momenta(const baoab *k, const le_streams *streams, size_t first, size_t m)
+{
+  const double deviation = sqrt(1 - 0.25 * k->step * k->step);
+  double *velocity = k->velocity + first * k->d;
+  le_normals(streams, 1 + first, m, k->d, velocity);
+  for (size_t a = 0; a < m * k->d; a++) velocity[a] *= deviation;
 }
 
 /* One move of all particles. */
@@ -62,6 +69,7 @@ static le_status some_moves(void *self, le_target *target, size_t first, size_t 
   const baoab *k = s->kernel;
   const size_t d = k->d;
   double *grad = k->grad + first * d, *noise = k->noise + first * d;
+  if (k->first) fresh_momenta(k, s->streams, first, m);
   LE_TRY(le_target_gradient(target, m, s->theta + first * d, grad));
   le_normals(s->streams, 1 + first, m, d, noise);
   for (size_t i = 0; i < m; i++) {

@@ -71,3 +71,16 @@ test_that("the schemes are ordered by variance", {
   expect_lt(abs(spread[["multinomial"]] / multinomial - 1), 0.1)
   expect_true(all(spread[c("systematic", "stratified", "residual")] < 0.7 * multinomial))
 })
+
+test_that("a step that was chosen to keep just the threshold's share does not resample, however large the likelihoods", {
+  set.seed(test_seed(1))
+  for (n in c(50, 1e5)) {
+    d <- data.frame(x = stats::rnorm(n))
+    d$y <- 1e3 + d$x + stats::rnorm(n)
+    model <- linear_regression(y ~ x, sigma = 1, prior_sd = 1e4)
+    ess <- evidence(model, d, smc(particles = 64, ess = 0.5, threshold = 0.5, steps = 1), seed = test_seed(n))$trace$ess
+    kept <- ess[-length(ess)] > 32 * (1 - 1e-6)
+    expect_gt(length(kept), 10)
+    expect_identical(kept, rep_len(c(TRUE, FALSE), length(kept)))
+  }
+})

@@ -36,6 +36,17 @@ test_that("an adaptive step brings the effective size to its target", {
   }
 })
 
+test_that("an adaptive step never keeps less than its target, not by a rounding", {
+  set.seed(test_seed(1))
+  short <- 0
+  for (i in 1:500) {
+    log_lik <- 10^stats::runif(1, -2, 3) * stats::rnorm(sample(c(16, 50, 400), 1))
+    target <- length(log_lik) * stats::runif(1, 0.05, 0.95)
+    short <- max(short, 1 - effective_size(log_lik, step(log_lik, target)) / target)
+  }
+  expect_lt(short, 1e-13)
+})
+
 test_that("whatever keeps the target is one step", {
   for (lambda in c(0, 0.25)) {
     expect_identical(step(rep(-1234.5, 50), 50, lambda), 1 - lambda)
