@@ -394,7 +394,7 @@ static void begin_at(le_target *target, const le_args *settings, size_t n, size_
 }
 
 /* Settings: distributions, and of each moves, seen and lambda; gradient rule ("full", "batch", "control"), batch, anchor, precision,
- * floor (value and tie), mixed (the rows are in random order), noise; answer ("moves", "gradient", "log_lik" of the chunk by `part`). */
+ * floor (value and tie), mixed (the rows are in random order), noise, at_once (moves, at the most); answer ("moves", "gradient", "log_lik" of the chunk by `part`). */
 static SEXP kernel_body(void *data)
 {
   const kernel_call *call = data;
@@ -457,8 +457,8 @@ static SEXP kernel_body(void *data)
   check(ops->alloc(&kernel_args, d, m, &run->arena, &kernel));
   const char *wanted = le_args_word(&settings, "answer", "moves");
   if (strcmp(wanted, "gradient") == 0) {
-    check(le_target_draw(&target));
-    check(le_target_gradient(&target, m, REAL(call->theta), REAL(theta)));
+    check(le_target_draw(&target, 1));
+    check(le_target_gradient(&target, 0, m, REAL(call->theta), REAL(theta)));
     UNPROTECT(3);
     return theta;
   }
@@ -470,11 +470,15 @@ static SEXP kernel_body(void *data)
     return value;
   }
   const size_t rounds = (size_t)le_args_number(&settings, "distributions", 1);
+  const size_t at_once = (size_t)le_args_number(&settings, "at_once", 1e6);
   for (size_t r = 0; r < rounds; r++) {
     const size_t moves = (size_t)number_at(&settings, "moves", r, 1);
     begin_at(&target, &settings, rows.n, r);
     if (ops->begin) check(ops->begin(kernel, &target, m, REAL(theta), &run->streams));
-    for (size_t s = 0; s < moves; s++) check(ops->move(kernel, &target, m, REAL(theta), &run->streams));
+    for (size_t s = 0, made; s < moves; s += made) {
+      const size_t wanted = moves - s < at_once ? moves - s : at_once;
+      check(le_kernel_moves(ops, kernel, &target, m, REAL(theta), &run->streams, wanted, &made));
+    }
     if (ops->tune) ops->tune(kernel);
   }
   const le_kernel_report report = ops->report(kernel);

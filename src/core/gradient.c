@@ -9,6 +9,11 @@
 #include <math.h>
 #include <string.h>
 
+static size_t room(const le_gradient *gradient, const le_target *target)
+{
+  return gradient->batch * target->ops->width(target->model) + LE_ALIGN_MORE;
+}
+
 void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batch, const le_target *target,
                        le_arena *arena)
 {
@@ -17,16 +22,16 @@ void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batc
   gradient->rule = rule;
   gradient->batch = batch;
   gradient->second_order = target->ops->log_lik_hess != NULL;
+  const size_t draws = rule == LE_GRADIENT_CONTROL ? LE_DRAWS_MOST : 1;
   gradient->anchor = le_arena_doubles(arena, d);
   gradient->grad = le_arena_doubles(arena, d);
   gradient->chunk_grad = le_arena_doubles(arena, d);
-  gradient->batch_grad = le_arena_doubles(arena, d);
-  gradient->total_grad = le_arena_doubles(arena, d);
+  gradient->batch_grad = le_arena_doubles(arena, draws * d);
+  gradient->total_grad = le_arena_doubles(arena, draws * d);
   gradient->hess = le_arena_doubles(arena, d * d);
   gradient->chunk_hess = le_arena_doubles(arena, d * d);
-  gradient->batch_hess = le_arena_doubles(arena, d * d);
-  gradient->total_hess = le_arena_doubles(arena, d * d);
-  gradient->rows = le_arena_doubles(arena, batch * target->ops->width(target->model) + LE_ALIGN_MORE);
+  gradient->total_hess = le_arena_doubles(arena, draws * d * d);
+  gradient->rows = le_arena_doubles(arena, LE_DRAWS_MOST * room(gradient, target));
   gradient->picked = le_arena_indices(arena, batch);
   gradient->uniform = le_arena_doubles(arena, batch);
 }
@@ -70,19 +75,19 @@ void le_gradient_close_chunk(le_gradient *gradient, const le_target *target)
 }
 
 /* `batch` rows of [from, to) that follow each other, and after the last the first. Copied only where they go round. */
-static le_rows stretch(const le_gradient *gradient, const le_store *store, size_t from, size_t to, size_t place)
+static le_rows stretch(const le_gradient *gradient, const le_store *store, size_t from, size_t to, size_t place, double *rows)
 {
   const size_t width = store->width, straight = to - place;
   if (straight >= gradient->batch) return le_store_rows(store, place, place + gradient->batch);
-  memcpy(gradient->rows, store->values + place * width, straight * width * sizeof(double));
-  memcpy(gradient->rows + straight * width, store->values + from * width, (gradient->batch - straight) * width * sizeof(double));
-  return (le_rows){gradient->batch, width, gradient->rows};
+  memcpy(rows, store->values + place * width, straight * width * sizeof(double));
+  memcpy(rows + straight * width, store->values + from * width, (gradient->batch - straight) * width * sizeof(double));
+  return (le_rows){gradient->batch, width, rows};
 }
 
 /* Draws from [0, seen), and with `whole` from the chunk too, each of its rows with weight lambda. A stretch lies in one or the
  * other. Rows that are gathered are all on their way from memory before the first is copied: one after the other they would
  * cost more than the model's work on them. */
-static le_rows draw_batch(const le_gradient *gradient, const le_target *target, int whole)
+static le_rows draw_batch(const le_gradient *gradient, const le_target *target, int whole, double *rows)
 {
   const le_store *store = target->store;
   const double in_chunk = whole ? target->lambda * (double)target->chunk : 0;
@@ -99,10 +104,10 @@ static le_rows draw_batch(const le_gradient *gradient, const le_target *target, 
     gradient->picked[b] = k;
   }
   const size_t first = gradient->picked[0];
-  if (one) return first < target->seen ? stretch(gradient, store, 0, target->seen, first)
-                                       : stretch(gradient, store, target->seen, end, first);
-  le_vector_gather(gradient->batch, store->width, store->n, store->values, gradient->picked, gradient->rows);
-  return (le_rows){gradient->batch, store->width, gradient->rows};
+  if (one) return first < target->seen ? stretch(gradient, store, 0, target->seen, first, rows)
+                                       : stretch(gradient, store, target->seen, end, first, rows);
+  le_vector_gather(gradient->batch, store->width, store->n, store->values, gradient->picked, rows);
+  return (le_rows){gradient->batch, store->width, rows};
 }
 
 static int has_remainder(const le_gradient *gradient, const le_target *target)
@@ -116,36 +121,57 @@ size_t le_gradient_rows(const le_gradient *gradient, const le_target *target)
   return has_remainder(gradient, target) ? gradient->batch : 0;
 }
 
-le_status le_gradient_draw(le_gradient *gradient, le_target *target)
+/* Sums at the anchor over one batch. */
+static le_status batch_sums(void *self, const le_target *target, size_t draw, double *scratch)
+{
+  const le_gradient *gradient = self;
+  const size_t d = target->d;
+  double *grad = gradient->batch_grad + draw * d, *hess = target->part + draw * d * d;
+  memset(grad, 0, d * sizeof(double));
+  memset(hess, 0, d * d * sizeof(double));
+  return le_target_add_curvature(target, &gradient->drawn[draw], gradient->anchor, grad, hess, scratch);
+}
+
+/* What the formula adds for every particle, but for the batches. */
+static void sums_without_batch(const le_gradient *gradient, const le_target *target, double *grad, double *hess)
 {
   const size_t d = target->d;
-  const double lambda = target->lambda;
-  double *total = gradient->total_grad, *curvature = gradient->total_hess;
-  if (gradient->rule == LE_GRADIENT_BATCH) {
-    gradient->drawn = draw_batch(gradient, target, 0);
-    return LE_OK;
-  }
-  memcpy(total, gradient->grad, d * sizeof(double));
-  le_add_scaled(d, lambda, gradient->chunk_grad, total);
-  if (gradient->second_order) {
-    memcpy(curvature, gradient->hess, d * d * sizeof(double));
-    le_add_scaled(d * d, lambda, gradient->chunk_hess, curvature);
-  }
-  if (!has_remainder(gradient, target)) return LE_OK;
+  memcpy(grad, gradient->grad, d * sizeof(double));
+  le_add_scaled(d, target->lambda, gradient->chunk_grad, grad);
+  if (!gradient->second_order) return;
+  memcpy(hess, gradient->hess, d * d * sizeof(double));
+  le_add_scaled(d * d, target->lambda, gradient->chunk_hess, hess);
+}
 
-  const le_rows batch = gradient->drawn = draw_batch(gradient, target, 1);
-  const double scale = le_target_size(target) / (double)gradient->batch;
+le_status le_gradient_draw(le_gradient *gradient, le_target *target, size_t n)
+{
+  const size_t d = target->d;
+  const int controlled = gradient->rule == LE_GRADIENT_CONTROL, remainder = has_remainder(gradient, target);
+  double *total = gradient->total_grad, *curvature = gradient->total_hess;
+  if (controlled) sums_without_batch(gradient, target, total, curvature);
+  if (controlled && !remainder) return LE_OK;
+  for (size_t k = 0; k < n; k++)
+    gradient->drawn[k] = draw_batch(gradient, target, controlled, gradient->rows + k * room(gradient, target));
+  if (!controlled) return LE_OK;
+
   if (gradient->second_order) {
-    LE_TRY(le_target_curvature(target, &batch, gradient->anchor, gradient->batch_grad, gradient->batch_hess));
-    le_add_scaled(d * d, -scale, gradient->batch_hess, curvature);
-  } else {
-    LE_TRY(le_target_sums(target, &batch, 1, gradient->anchor, NULL, gradient->batch_grad));
+    LE_TRY(le_target_tasks(target, n, le_target_threads(target, n * gradient->batch, d * d), batch_sums, gradient));
+    target->gradients += (double)(n * gradient->batch);
   }
-  for (size_t j = 0; j < d; j++) total[j] -= scale * gradient->batch_grad[j];
+  for (size_t k = 0; k < n && !gradient->second_order; k++)
+    LE_TRY(le_target_sums(target, &gradient->drawn[k], 1, gradient->anchor, NULL, gradient->batch_grad + k * d));
+  const double scale = le_target_size(target) / (double)gradient->batch;
+  for (size_t k = n; k-- > 0;) {
+    if (k > 0) memcpy(total + k * d, total, d * sizeof(double));
+    le_add_scaled(d, -scale, gradient->batch_grad + k * d, total + k * d);
+    if (!gradient->second_order) continue;
+    if (k > 0) memcpy(curvature + k * d * d, curvature, d * d * sizeof(double));
+    le_add_scaled(d * d, -scale, target->part + k * d * d, curvature + k * d * d);
+  }
   return LE_OK;
 }
 
-static le_status plain_estimate(const le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad)
+static le_status plain_estimate(const le_gradient *gradient, size_t draw, le_target *target, size_t m, const double *theta, double *grad)
 {
   const size_t d = target->d;
   le_target_prior(target, m, theta, NULL, grad);
@@ -154,34 +180,35 @@ static le_status plain_estimate(const le_gradient *gradient, le_target *target, 
     le_add_scaled(m * d, target->lambda, target->grad, grad);
   }
   const double scale = (double)target->seen / (double)gradient->batch;
-  LE_TRY(le_target_sums(target, &gradient->drawn, m, theta, NULL, target->grad));
+  LE_TRY(le_target_sums(target, &gradient->drawn[draw], m, theta, NULL, target->grad));
   le_add_scaled(m * d, scale, target->grad, grad);
   return LE_OK;
 }
 
-static le_status controlled_estimate(const le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad)
+static le_status controlled_estimate(const le_gradient *gradient, size_t draw, le_target *target, size_t m, const double *theta, double *grad)
 {
   const size_t d = target->d;
   const int remainder = has_remainder(gradient, target);
+  const size_t sums = remainder ? draw : 0; /* without one they are the same for all */
   const double scale = le_target_size(target) / (double)gradient->batch;
-  if (remainder) LE_TRY(le_target_sums(target, &gradient->drawn, m, theta, NULL, target->grad));
+  if (remainder) LE_TRY(le_target_sums(target, &gradient->drawn[draw], m, theta, NULL, target->grad));
   le_target_prior(target, m, theta, NULL, grad);
   for (size_t i = 0; i < m; i++) {
     double *g = grad + i * d, *shift = target->packed + i * d;
     if (gradient->second_order) {
       for (size_t j = 0; j < d; j++) shift[j] = theta[i * d + j] - gradient->anchor[j];
-      le_add_symmetric_matvec(gradient->total_hess, d, shift, g);
+      le_add_symmetric_matvec(gradient->total_hess + sums * d * d, d, shift, g);
     }
-    le_add_scaled(d, 1, gradient->total_grad, g);
+    le_add_scaled(d, 1, gradient->total_grad + sums * d, g);
     if (remainder) le_add_scaled(d, scale, target->grad + i * d, g);
   }
   return LE_OK;
 }
 
-le_status le_gradient_estimate(const le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad)
+le_status le_gradient_estimate(const le_gradient *gradient, size_t draw, le_target *target, size_t m, const double *theta, double *grad)
 {
-  return gradient->rule == LE_GRADIENT_BATCH ? plain_estimate(gradient, target, m, theta, grad)
-                                             : controlled_estimate(gradient, target, m, theta, grad);
+  return gradient->rule == LE_GRADIENT_BATCH ? plain_estimate(gradient, draw, target, m, theta, grad)
+                                             : controlled_estimate(gradient, draw, target, m, theta, grad);
 }
 
 /* By how much the particles farthest from the anchor may be missed, by what factor rows must have grown for another attempt where they

@@ -14,6 +14,9 @@
 
 typedef enum le_gradient_rule { LE_GRADIENT_FULL, LE_GRADIENT_BATCH, LE_GRADIENT_CONTROL } le_gradient_rule;
 
+/* So many mini-batches can be at hand at a time. */
+enum { LE_DRAWS_MOST = 8 };
+
 typedef struct le_gradient {
   le_gradient_rule rule;
   size_t batch;
@@ -23,10 +26,10 @@ typedef struct le_gradient {
   double *anchor;   /* a */
   double *grad, *hess;             /* sums at a over the rows seen */
   double *chunk_grad, *chunk_hess; /* sums at a over the chunk */
-  double *batch_grad, *batch_hess; /* sums at a over the batch */
-  double *total_grad, *total_hess; /* what the formula adds for every particle */
-  double *rows;     /* batch x width */
-  le_rows drawn;    /* the batch */
+  double *batch_grad; /* sums at a over each batch */
+  double *total_grad, *total_hess; /* what the formula adds for every particle, by each batch */
+  double *rows;     /* of each batch, batch x width */
+  le_rows drawn[LE_DRAWS_MOST]; /* the batches */
   size_t *picked;   /* batch */
   double *uniform;  /* batch */
   double chunk_value, checked; /* of the anchor; for how far a weighing by part of the chunk has been checked, -1 not yet */
@@ -45,9 +48,9 @@ le_status le_gradient_open_chunk(le_gradient *gradient, le_target *target);
 void le_gradient_close_chunk(le_gradient *gradient, const le_target *target);
 /* How many rows an estimate costs a particle. */
 size_t le_gradient_rows(const le_gradient *gradient, const le_target *target);
-/* A new mini-batch, and what it needs at the anchor; then estimates by it, of whatever particles. */
-le_status le_gradient_draw(le_gradient *gradient, le_target *target);
-le_status le_gradient_estimate(const le_gradient *gradient, le_target *target, size_t m, const double *theta, double *grad);
+/* New mini-batches, no more than LE_DRAWS_MOST, and what they need at the anchor; then estimates by each, of whatever particles. */
+le_status le_gradient_draw(le_gradient *gradient, le_target *target, size_t n);
+le_status le_gradient_estimate(const le_gradient *gradient, size_t draw, le_target *target, size_t m, const double *theta, double *grad);
 /* Overwrites value[m] with the log-likelihood of the chunk: by `part` of its rows around the anchor (core/expansion.h; 0 is never) where
  * that is less work and comes out as it should for the farthest particles, which is seen to when a chunk is weighed first and again if
  * particles get twice as far; else by four times as many, and in the end by all rows. */

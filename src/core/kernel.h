@@ -32,6 +32,8 @@ typedef struct le_kernel_ops {
   le_status (*begin)(void *self, le_target *target, size_t m, double *theta, const le_streams *streams);
   /* REQUIRED.  One move of every particle, particle i with streams->rng[i + 1]; stream 0 is the run's. */
   le_status (*move)(void *self, le_target *target, size_t m, double *theta, const le_streams *streams);
+  /* OPTIONAL.  The same as `moves` times `move`, up to rounding, by threads that need not meet after each. */
+  le_status (*moves)(void *self, le_target *target, size_t m, double *theta, const le_streams *streams, size_t moves);
   /* OPTIONAL.  Between distributions, the only place where step sizes may adapt. */
   void (*tune)(void *self);
   /* OPTIONAL.  Moves with this step size from now on.  Only for kernels that, at any fixed step size and metric, leave the
@@ -42,5 +44,14 @@ typedef struct le_kernel_ops {
   /* REQUIRED.  Everything that outlives a move. */
   void (*archive)(void *self, size_t m, le_archive *archive);
 } le_kernel_ops;
+
+/* At least one of `wanted` moves, as many as may be made at once. */
+static inline le_status le_kernel_moves(const le_kernel_ops *ops, void *self, le_target *target, size_t m, double *theta,
+                                        const le_streams *streams, size_t wanted, size_t *made)
+{
+  const size_t ahead = ops->moves ? le_target_ahead(target, m) : 1;
+  *made = wanted < ahead ? wanted : ahead;
+  return *made > 1 ? ops->moves(self, target, m, theta, streams, *made) : ops->move(self, target, m, theta, streams);
+}
 
 #endif

@@ -117,9 +117,8 @@ le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size
   return le_target_sums(target, &rows, m, theta, value, grad);
 }
 
-/* Some rows, block by block: gradient and second derivatives, or with no gradient the information. */
-static le_status curvature_of(const le_target *target, const le_rows *rows, const double *theta, double *grad, double *matrix,
-                              double *scratch)
+le_status le_target_add_curvature(const le_target *target, const le_rows *rows, const double *theta, double *grad, double *matrix,
+                                  double *scratch)
 {
   for (size_t r = 0; r < rows->n; r += target->block) {
     const le_rows block = {rows->n - r < target->block ? rows->n - r : target->block, rows->width, rows->values + r * rows->width};
@@ -129,43 +128,63 @@ static le_status curvature_of(const le_target *target, const le_rows *rows, cons
   return LE_OK;
 }
 
-/* Of one point there are no particles to share out, so threads share the rows: as many make the same parts, whoever does them, each with
- * sums of its own, and these are added in their order, so that the result does not depend on the threads. */
-static le_status curvature_sums(le_target *target, const le_rows *rows, const double *theta, double *grad, double *matrix)
+le_status le_target_tasks(const le_target *target, size_t n, int threads, le_target_task task, void *self)
 {
-  const size_t d = target->d, size = d * d + d, few = rows->n / PART_LEAST < PARTS_FEW ? rows->n / PART_LEAST : PARTS_FEW;
-  const size_t parts = rows->n >= LE_TARGET_PARTS * target->block ? LE_TARGET_PARTS : few < 1 ? 1 : few;
-  if (grad) memset(grad, 0, d * sizeof(double));
-  memset(matrix, 0, d * d * sizeof(double));
-  if (parts == 1) return curvature_of(target, rows, theta, grad, matrix, target->scratch);
-  const size_t even = (rows->n + parts - 1) / parts, most = BLOCKS_AT_ONCE * target->block, stretch = even < most ? even : most;
-  const size_t threads = (size_t)le_target_threads(target, rows->n, d * d);
-  for (size_t r = 0; r < rows->n; r += parts * stretch) {
-    if (r > 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
-    int worst = LE_OK;
-    size_t next = 0;
+  const int workers = (size_t)threads < n ? threads : (int)n;
+  int worst = LE_OK;
+  size_t next = 0;
 #ifdef _OPENMP
-#pragma omp parallel for num_threads((int)threads) schedule(static, 1) reduction(max : worst) if (threads > 1)
+#pragma omp parallel for num_threads(workers) schedule(static, 1) reduction(max : worst) if (workers > 1)
 #endif
-    for (size_t t = 0; t < threads; t++)
-      for (;;) { /* whoever is free takes the next part */
-        size_t p;
+  for (int t = 0; t < workers; t++)
+    for (;;) {
+      size_t k;
 #ifdef _OPENMP
 #pragma omp atomic capture
 #endif
-        p = next++;
-        if (p >= parts) break;
-        const size_t first = r + p * stretch, rest = first < rows->n ? rows->n - first : 0;
-        const le_rows some = {rest < stretch ? rest : stretch, rows->width, rows->values + first * rows->width};
-        double *sums = target->part + p * size;
-        if (r == 0) memset(sums, 0, size * sizeof(double));
-        const le_status status = curvature_of(target, &some, theta, grad ? sums + d * d : NULL, sums, target->scratch + t * target->scratch_size);
-        if ((int)status > worst) worst = (int)status;
-      }
-    LE_TRY((le_status)worst);
+      k = next++;
+      if (k >= n) break;
+      const le_status status = task(self, target, k, target->scratch + (size_t)t * target->scratch_size);
+      if ((int)status > worst) worst = (int)status;
+    }
+  return (le_status)worst;
+}
+
+/* Of one point there are no particles to share out, so threads share the rows: as many make the same parts, whoever does them, each with
+ * sums of its own, and these are added in their order, so that the result does not depend on the threads. */
+typedef struct curvature_parts {
+  const le_rows *rows;
+  const double *theta;
+  int with_grad;
+  size_t from, stretch; /* row at which this round begins, rows of a part */
+} curvature_parts;
+
+static le_status curvature_part(void *self, const le_target *target, size_t part, double *scratch)
+{
+  const curvature_parts *all = self;
+  const le_rows *rows = all->rows;
+  const size_t d = target->d, first = all->from + part * all->stretch, rest = first < rows->n ? rows->n - first : 0;
+  const le_rows some = {rest < all->stretch ? rest : all->stretch, rows->width, rows->values + first * rows->width};
+  double *sums = target->part + part * (d * d + d);
+  if (all->from == 0) memset(sums, 0, (d * d + d) * sizeof(double));
+  return le_target_add_curvature(target, &some, all->theta, all->with_grad ? sums + d * d : NULL, sums, scratch);
+}
+
+static le_status curvature_sums(le_target *target, const le_rows *rows, const double *theta, double *grad, double *matrix)
+{
+  const size_t d = target->d, few = rows->n / PART_LEAST < PARTS_FEW ? rows->n / PART_LEAST : PARTS_FEW;
+  const size_t parts = rows->n >= LE_TARGET_PARTS * target->block ? LE_TARGET_PARTS : few < 1 ? 1 : few;
+  if (grad) memset(grad, 0, d * sizeof(double));
+  memset(matrix, 0, d * d * sizeof(double));
+  if (parts == 1) return le_target_add_curvature(target, rows, theta, grad, matrix, target->scratch);
+  const size_t even = (rows->n + parts - 1) / parts, most = BLOCKS_AT_ONCE * target->block, stretch = even < most ? even : most;
+  for (size_t r = 0; r < rows->n; r += parts * stretch) {
+    curvature_parts round = {rows, theta, grad != NULL, r, stretch};
+    if (r > 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
+    LE_TRY(le_target_tasks(target, parts, le_target_threads(target, rows->n, d * d), curvature_part, &round));
   }
   for (size_t p = 0; p < parts; p++) {
-    const double *sums = target->part + p * size;
+    const double *sums = target->part + p * (d * d + d);
     le_add_scaled(d * d, 1, sums, matrix);
     if (grad) le_add_scaled(d, 1, sums + d * d, grad);
   }
@@ -307,11 +326,14 @@ le_status le_target_density_grad(le_target *target, size_t m, const double *thet
 
 static int is_estimated(const le_target *target) { return target->gradient && le_gradient_active(target->gradient, target); }
 
-le_status le_target_draw(le_target *target) { return is_estimated(target) ? le_gradient_draw(target->gradient, target) : LE_OK; }
-
-le_status le_target_gradient(le_target *target, size_t m, const double *theta, double *grad)
+le_status le_target_draw(le_target *target, size_t n)
 {
-  if (is_estimated(target)) return le_gradient_estimate(target->gradient, target, m, theta, grad);
+  return is_estimated(target) ? le_gradient_draw(target->gradient, target, n) : LE_OK;
+}
+
+le_status le_target_gradient(le_target *target, size_t draw, size_t m, const double *theta, double *grad)
+{
+  if (is_estimated(target)) return le_gradient_estimate(target->gradient, draw, target, m, theta, grad);
   return le_target_density_grad(target, m, theta, NULL, grad);
 }
 
@@ -321,6 +343,13 @@ size_t le_target_rows(const le_target *target)
 }
 
 static const double SHARED_MOST = 8e6; /* particles x rows, about a tenth of a second */
+
+size_t le_target_ahead(const le_target *target, size_t m)
+{
+  if (!is_estimated(target)) return 1;
+  const double moves = SHARED_MOST / ((double)m * (double)(le_target_rows(target) + 1));
+  return moves < 1 ? 1 : moves < LE_DRAWS_MOST ? (size_t)moves : LE_DRAWS_MOST;
+}
 
 le_status le_target_share(le_target *target, size_t m, double rows, le_target_job job, void *self)
 {

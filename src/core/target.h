@@ -73,6 +73,9 @@ le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size
 le_status le_target_curvature(le_target *target, const le_rows *rows, const double *theta, double *grad, double *hess);
 le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, const double *theta, double *grad,
                                  double *hess);
+/* The same by one of several threads: adds to both, or without `grad` the information to `matrix`, and counts nothing. */
+le_status le_target_add_curvature(const le_target *target, const le_rows *rows, const double *theta, double *grad, double *matrix,
+                                  double *scratch);
 /* Adds `weight` times the information matrix of rows [from, to) at one point. */
 le_status le_target_information(le_target *target, size_t from, size_t to, double weight, const double *theta,
                                 double *info);
@@ -89,9 +92,11 @@ le_status le_target_density_above(le_target *target, size_t m, const double *the
 int le_target_above_floor(const le_target *target, double log_lik);
 /* `value` may be NULL. */
 le_status le_target_density_grad(le_target *target, size_t m, const double *theta, double *value, double *grad);
-/* The gradient of log f by the run's rule, exact or from the mini-batch drawn last, and a new one of these; an exact one needs none. */
-le_status le_target_draw(le_target *target);
-le_status le_target_gradient(le_target *target, size_t m, const double *theta, double *grad);
+/* The gradient of log f by the run's rule, exact or from a mini-batch; new ones of these, of which an exact one needs none; and for how
+ * many moves of m particles they may be drawn at once. */
+size_t le_target_ahead(const le_target *target, size_t m);
+le_status le_target_draw(le_target *target, size_t n);
+le_status le_target_gradient(le_target *target, size_t draw, size_t m, const double *theta, double *grad);
 /* How many rows that costs a particle. */
 size_t le_target_rows(const le_target *target);
 
@@ -100,6 +105,10 @@ typedef le_status (*le_target_job)(void *self, le_target *target, size_t first, 
 /* Threads take shares of m particles, as large as they have been fast; all is one share where `rows`, which the job visits with each, are so few that threads cost
  * more than they save, or so many that the user could not interrupt it: threads then share the sums over rows. */
 le_status le_target_share(le_target *target, size_t m, double rows, le_target_job job, void *self);
+
+/* Tasks 0..n-1, whoever is free taking the next, with scratch memory of its own. */
+typedef le_status (*le_target_task)(void *self, const le_target *target, size_t task, double *scratch);
+le_status le_target_tasks(const le_target *target, size_t n, int threads, le_target_task task, void *self);
 
 /* Particles x multiplications below which threads cost more than they save: waking them takes about as long as this. */
 enum { LE_TARGET_THREADS_LEAST = 40000 };

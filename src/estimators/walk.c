@@ -43,7 +43,7 @@ enum { CHANGE_ROWS = 200 };
 static const double CURVATURE_OFF = 5;
 /* What gradients and particles may be like before control variates are given up, and pairs of gradients that are compared. Noise heats:
  * the default kernel would lose noise x d / 10 nats whenever rows have grown by a factor e, and makes up for what is measured. */
-enum { NOISE_PAIRS = 4 };
+enum { NOISE_PAIRS = LE_DRAWS_MOST / 2 };
 static const double NOISE_GROWTH = 1.2, NOISE_MOST = 0.5, HEATED_MOST = 5, WIDE_MOST = 2;
 /* By how much rows must have grown for another look around, and the share of an ideal proposal's draws from which importance
  * sampling is believed there: less than at the end, since what it would replace is worthless. */
@@ -488,10 +488,10 @@ static le_status open_chunk_at_anchor(walk *w)
   return LE_OK;
 }
 
-/* Gradients by the batch drawn last, and of a second the squared size of what they differ by. */
+/* Of a pair of batches the squared size of what gradients by them differ by. */
 typedef struct noise_pair {
   walk *walk;
-  int second;
+  size_t pair;
 } noise_pair;
 
 static le_status some_noise(void *self, le_target *target, size_t first, size_t m)
@@ -501,8 +501,9 @@ static le_status some_noise(void *self, le_target *target, size_t first, size_t 
   const size_t d = w->d;
   const double *theta = w->theta + first * d;
   double *one = w->swap + first * d, *other = w->twin + first * d;
-  LE_TRY(le_gradient_estimate(&w->gradient[w->stage], target, m, theta, pair->second ? other : one));
-  for (size_t i = 0; i < m && pair->second; i++) {
+  LE_TRY(le_gradient_estimate(&w->gradient[w->stage], 2 * pair->pair, target, m, theta, one));
+  LE_TRY(le_gradient_estimate(&w->gradient[w->stage], 2 * pair->pair + 1, target, m, theta, other));
+  for (size_t i = 0; i < m; i++) {
     for (size_t j = 0; j < d; j++) other[i * d + j] -= one[i * d + j];
     le_metric_kick(&w->metric[w->stage][0], other + i * d, one + i * d);
     other[i * d] = le_dot(one + i * d, one + i * d, d);
@@ -519,12 +520,10 @@ static le_status gradient_noise(walk *w)
   w->target.noise = 0;
   w->noised = w->target.seen;
   if (w->model->traits & LE_MODEL_QUADRATIC && g->second_order) return LE_OK;
-  for (int pair = 0; pair < NOISE_PAIRS; pair++) {
-    for (int second = 0; second < 2; second++) {
-      noise_pair half = {w, second};
-      LE_TRY(le_gradient_draw(g, &w->target));
-      LE_TRY(le_target_share(&w->target, m, (double)le_gradient_rows(g, &w->target), some_noise, &half));
-    }
+  LE_TRY(le_gradient_draw(g, &w->target, 2 * NOISE_PAIRS));
+  for (size_t pair = 0; pair < NOISE_PAIRS; pair++) {
+    noise_pair all = {w, pair};
+    LE_TRY(le_target_share(&w->target, m, (double)(2 * le_gradient_rows(g, &w->target)), some_noise, &all));
     for (size_t i = 0; i < m; i++) sum += w->twin[i * d];
   }
   w->target.noise = sum / (2 * NOISE_PAIRS * (double)(m * d));
@@ -961,8 +960,9 @@ static le_status move(walk *w)
   const le_stage *stage = stage_of(w);
   const size_t moves = w->skip_moves ? 0 : moves_wanted(w);
   if (w->step < moves) {
-    LE_TRY(stage->kernel->ops->move(w->kernel[w->stage], &w->target, w->m, w->theta, &w->streams));
-    w->step++;
+    size_t made;
+    LE_TRY(le_kernel_moves(stage->kernel->ops, w->kernel[w->stage], &w->target, w->m, w->theta, &w->streams, moves - w->step, &made));
+    w->step += made;
     if (w->step == moves && stage->kernel->ops->tune) stage->kernel->ops->tune(w->kernel[w->stage]);
   }
   if (w->step < moves) return LE_OK;

@@ -56,28 +56,30 @@ static void fresh_momenta(const baoab *k, const le_streams *streams, size_t firs
   for (size_t a = 0; a < m * k->d; a++) velocity[a] *= deviation;
 }
 
-/* One move of all particles. */
+/* Some moves of all particles. */
 typedef struct stride {
   baoab *kernel;
   const le_streams *streams;
-  double *theta, c, kick, noise;
+  double *theta, c, noise;
+  size_t moves;
 } stride;
 
-static le_status some_moves(void *self, le_target *target, size_t first, size_t m)
+static le_status one_move(const stride *s, le_target *target, size_t move, size_t first, size_t m)
 {
-  const stride *s = self;
   const baoab *k = s->kernel;
   const size_t d = k->d;
+  const int fresh = k->first && move == 0;
+  const double kick = fresh ? 0.5 * k->step : k->step;
   double *grad = k->grad + first * d, *noise = k->noise + first * d;
-  if (k->first) fresh_momenta(k, s->streams, first, m);
-  LE_TRY(le_target_gradient(target, m, s->theta + first * d, grad));
+  if (fresh) fresh_momenta(k, s->streams, first, m);
+  LE_TRY(le_target_gradient(target, move, m, s->theta + first * d, grad));
   le_normals(s->streams, 1 + first, m, d, noise);
   for (size_t i = 0; i < m; i++) {
     double *theta = s->theta + (first + i) * d, *v = k->velocity + (first + i) * d, *shift = k->displacement + (first + i) * d;
     double *theta_shift = grad + i * d; /* of which there is no more need */
     le_metric_kick(le_target_metric(target, first + i), grad + i * d, shift);
     for (size_t j = 0; j < d; j++) {
-      double before = v[j] + s->kick * shift[j];
+      double before = v[j] + kick * shift[j];
       if (!isfinite(before)) before = 0;
       const double after = s->c * before + s->noise * noise[i * d + j];
       /* a clipped move gives up its momentum too, or it would only try again */
@@ -97,16 +99,28 @@ static le_status some_moves(void *self, le_target *target, size_t first, size_t 
   return LE_OK;
 }
 
-static le_status baoab_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status some_moves(void *self, le_target *target, size_t first, size_t m)
+{
+  const stride *s = self;
+  for (size_t move = 0; move < s->moves; move++) LE_TRY(one_move(s, target, move, first, m));
+  return LE_OK;
+}
+
+static le_status baoab_moves(void *self, le_target *target, size_t m, double *theta, const le_streams *streams, size_t moves)
 {
   baoab *k = self;
   const double h = k->step, c = exp(-k->friction * h);
   const double heat = target->noise > 0 ? 0.25 * h * h * (1 + c) / (1 - c) * target->noise : 0;
-  stride all = {k, streams, theta, c, k->first ? 0.5 * h : h, sqrt((1 - c * c) * fmax(0, 1 - heat))};
-  LE_TRY(le_target_draw(target));
-  LE_TRY(le_target_share(target, m, (double)le_target_rows(target), some_moves, &all));
+  stride all = {k, streams, theta, c, sqrt((1 - c * c) * fmax(0, 1 - heat)), moves};
+  LE_TRY(le_target_draw(target, moves));
+  LE_TRY(le_target_share(target, m, (double)(moves * le_target_rows(target)), some_moves, &all));
   k->first = 0;
   return LE_OK;
+}
+
+static le_status baoab_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+{
+  return baoab_moves(self, target, m, theta, streams, 1);
 }
 
 static le_kernel_report baoab_report(const void *self)
@@ -122,6 +136,16 @@ static void baoab_archive(void *self, size_t m, le_archive *archive)
   le_archive_doubles(archive, k->velocity, m * k->d);
 }
 
-const le_kernel_ops le_baoab_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "baoab",     LE_NEEDS_GRADIENT,
-                                       LE_METRIC_DENSE,     baoab_alloc,           baoab_begin, baoab_move,
-                                       NULL,                NULL,                  baoab_report, baoab_archive};
+const le_kernel_ops le_baoab_kernel = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_kernel_ops),
+  .name = "baoab",
+  .needs = LE_NEEDS_GRADIENT,
+  .default_metric = LE_METRIC_DENSE,
+  .alloc = baoab_alloc,
+  .begin = baoab_begin,
+  .move = baoab_move,
+  .moves = baoab_moves,
+  .report = baoab_report,
+  .archive = baoab_archive,
+};

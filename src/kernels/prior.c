@@ -69,5 +69,5 @@ static void prior_archive(void *self, size_t m, le_archive *archive)
 
 const le_kernel_ops le_prior_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "prior_draws",
                                        LE_NEEDS_DENSITY | LE_NEEDS_FLOOR | LE_KEEPS_FLOOR,
-                                       LE_METRIC_IDENTITY,  prior_alloc,           NULL, prior_move,
+                                       LE_METRIC_IDENTITY,  prior_alloc,           NULL, prior_move, NULL,
                                        prior_tune,          NULL,                  prior_report, prior_archive};

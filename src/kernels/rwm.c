@@ -84,5 +84,5 @@ static void rwm_archive(void *self, size_t m, le_archive *archive)
 }
 
 const le_kernel_ops le_rwm_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "rwm",    LE_NEEDS_DENSITY | LE_KEEPS_FLOOR,
-                                     LE_METRIC_DENSE,     rwm_alloc,             rwm_begin, rwm_move,
+                                     LE_METRIC_DENSE,     rwm_alloc,             rwm_begin, rwm_move, NULL,
                                      rwm_tune,            rwm_fix,               rwm_report, rwm_archive};

@@ -118,8 +118,8 @@ static le_status sghmc_move(void *self, le_target *target, size_t m, double *the
   /* fresh momenta bring (1 - alpha)^2 eta of noise besides the 2 alpha eta: a drift of half their sum belongs to it,
    * where the full one would cool the target to about half its temperature */
   const double kick = k->refresh ? 0.5 * (1 + k->friction * k->friction) * k->eta : k->eta;
-  LE_TRY(le_target_draw(target));
-  LE_TRY(le_target_gradient(target, m, theta, k->grad));
+  LE_TRY(le_target_draw(target, 1));
+  LE_TRY(le_target_gradient(target, 0, m, theta, k->grad));
   if (k->refresh) fresh_velocities(k, m, streams);
   le_normals(streams, 1, m, k->d, k->fresh);
   for (size_t c = 0; c < m * k->d; c++) {
@@ -156,5 +156,5 @@ static void sghmc_archive(void *self, size_t m, le_archive *archive)
 
 const le_kernel_ops le_sghmc_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "sghmc",
                                        LE_NEEDS_GRADIENT | LE_KEEPS_FLOOR,
-                                       LE_METRIC_IDENTITY,  sghmc_alloc,           sghmc_begin, sghmc_move,
+                                       LE_METRIC_IDENTITY,  sghmc_alloc,           sghmc_begin, sghmc_move, NULL,
                                        sghmc_tune,          NULL,                  sghmc_report, sghmc_archive};

@@ -42,8 +42,8 @@ static le_status sgld_move(void *self, le_target *target, size_t m, double *thet
 {
   sgld *k = self;
   const double deviation = sqrt(fmax(2 * (1 - k->noise * k->eta) * k->eta, 0));
-  LE_TRY(le_target_draw(target));
-  LE_TRY(le_target_gradient(target, m, theta, k->grad));
+  LE_TRY(le_target_draw(target, 1));
+  LE_TRY(le_target_gradient(target, 0, m, theta, k->grad));
   le_normals(streams, 1, m, k->d, k->fresh);
   for (size_t a = 0; a < m * k->d; a++) {
     const double step = k->eta * k->grad[a] + deviation * k->fresh[a];
@@ -65,5 +65,5 @@ static void sgld_archive(void *self, size_t m, le_archive *archive)
 }
 
 const le_kernel_ops le_sgld_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "sgld",     LE_NEEDS_GRADIENT,
-                                      LE_METRIC_IDENTITY,  sgld_alloc,            sgld_begin, sgld_move,
+                                      LE_METRIC_IDENTITY,  sgld_alloc,            sgld_begin, sgld_move, NULL,
                                       NULL,                NULL,                  sgld_report, sgld_archive};

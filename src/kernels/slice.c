@@ -144,5 +144,5 @@ static void slice_archive(void *self, size_t m, le_archive *archive)
 
 const le_kernel_ops le_slice_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "slice",
                                        LE_NEEDS_DENSITY | LE_KEEPS_FLOOR,
-                                       LE_METRIC_DENSE,     slice_alloc,           slice_begin, slice_move,
+                                       LE_METRIC_DENSE,     slice_alloc,           slice_begin, slice_move, NULL,
                                        slice_tune,          slice_fix,             slice_report, slice_archive};

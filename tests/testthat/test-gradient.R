@@ -87,6 +87,16 @@ test_that("the batch is shared by all particles", {
   expect_identical(twice[, 1], twice[, 2])
 })
 
+test_that("several moves at once are those that are made one by one", {
+  for (case in noisy_cases()) for (mixed in c(0, 1)) {
+    moved <- function(...)
+      run_kernel(baoab(step_size = 0.1), case$model, case$rows, case$theta[, rep(1:2, 20)], 1, moves = 11, gradient = "control", seen = 40,
+                 lambda = 0.5, batch = 10, anchor = case$truth, mixed = mixed, noise = 0.1, precision = diag(50, case$model$dim), ...)
+    expect_equal(moved(), moved(at_once = 1), tolerance = 1e-10)
+    expect_gt(max(abs(moved() - case$theta[, rep(1:2, 20)])), 0.05)
+  }
+})
+
 test_that("control variates are far less noisy near the anchor, and exact at it", {
   for (case in noisy_cases()) {
     model <- case$model
