@@ -10,21 +10,25 @@
 
 enum { PROBES = LE_EXPANSION_PROBES };
 
+static size_t rows_room(const le_expansion *e, const le_target *target)
+{
+  return e->room * target->ops->width(target->model) + LE_ALIGN_MORE;
+}
+
 void le_expansion_alloc(le_expansion *e, const le_target *target, le_arena *arena)
 {
   const size_t d = target->d;
   memset(e, 0, sizeof *e);
   e->part_grad = le_arena_doubles(arena, d);
   e->part_hess = le_arena_doubles(arena, d * d);
-  e->some_grad = le_arena_doubles(arena, d);
-  e->some_hess = le_arena_doubles(arena, d * d);
   e->shift = le_arena_doubles(arena, target->m * d);
   e->distance = le_arena_doubles(arena, target->m);
   e->rest = le_arena_doubles(arena, target->m);
   e->room = target->block;
-  e->rows = le_arena_doubles(arena, e->room * target->ops->width(target->model) + LE_ALIGN_MORE);
-  e->uniform = le_arena_doubles(arena, e->room);
-  e->picked = le_arena_indices(arena, e->room);
+  e->sum = le_arena_doubles(arena, LE_TARGET_PARTS * (target->m + 1));
+  e->uniform = le_arena_doubles(arena, LE_TARGET_PARTS * e->room);
+  e->rows = le_arena_doubles(arena, (size_t)target->context->threads * rows_room(e, target));
+  e->picked = le_arena_indices(arena, (size_t)target->context->threads * e->room);
 }
 
 int le_expansion_possible(const le_target *target)
@@ -37,41 +41,74 @@ static int is_quadratic(const le_target *target)
   return (target->ops->traits & LE_MODEL_QUADRATIC) != 0;
 }
 
-/* Some rows of [from, to), the k-th of `part` from the k-th of as many stretches. */
-static le_rows take(const le_expansion *e, const le_target *target, size_t from, size_t to, size_t part, size_t k, size_t many)
+/* Some of the rows in lots, which whoever is free takes: each has sums of its own, added in their order. */
+typedef struct lots {
+  const le_expansion *e;
+  size_t from, to, part, first, m; /* rows, how many of them are taken in all, those taken before, points */
+  const double *theta;
+} lots;
+
+static size_t lot_size(const lots *all, size_t k)
 {
+  const size_t taken = all->first + k * all->e->room, rest = taken < all->part ? all->part - taken : 0;
+  return rest < all->e->room ? rest : all->e->room;
+}
+
+/* The k-th row of `part` lies in the k-th of as many stretches. */
+static le_rows take(const lots *all, const le_target *target, size_t k, size_t worker)
+{
+  const le_expansion *e = all->e;
   const le_store *store = target->store;
-  const double stride = (double)(to - from) / (double)part;
-  le_uniforms(target->rng, many, e->uniform);
+  const size_t many = lot_size(all, k), before = all->first + k * e->room;
+  const double stride = (double)(all->to - all->from) / (double)all->part, *uniform = e->uniform + k * e->room;
+  double *rows = e->rows + worker * rows_room(e, target);
+  size_t *picked = e->picked + worker * e->room;
   for (size_t r = 0; r < many; r++) {
-    const size_t row = from + (size_t)(((double)(k + r) + e->uniform[r]) * stride);
-    e->picked[r] = row < to ? row : to - 1;
-    le_prefetch(store->values + e->picked[r] * store->width, store->width * sizeof(double));
+    const size_t row = all->from + (size_t)(((double)(before + r) + uniform[r]) * stride);
+    picked[r] = row < all->to ? row : all->to - 1;
+    le_prefetch(store->values + picked[r] * store->width, store->width * sizeof(double));
   }
-  le_vector_gather(many, store->width, store->n, store->values, e->picked, e->rows);
-  return (le_rows){many, store->width, e->rows};
+  le_vector_gather(many, store->width, store->n, store->values, picked, rows);
+  return (le_rows){many, store->width, rows};
+}
+
+static le_status lot_sums(void *self, const le_target *target, size_t k, size_t worker)
+{
+  const lots *all = self;
+  const le_expansion *e = all->e;
+  const size_t d = target->d, m = all->m;
+  const le_rows rows = take(all, target, k, worker);
+  double *sum = e->sum + k * (m + 1), *hess = target->part + k * (d * d + d), *scratch = le_target_scratch(target, worker);
+  memset(sum, 0, (m + 1) * sizeof(double));
+  memset(hess, 0, (d * d + d) * sizeof(double));
+  LE_TRY(target->ops->log_lik(target->model, m, all->theta, &rows, sum, scratch));
+  LE_TRY(target->ops->log_lik(target->model, 1, e->anchor, &rows, sum + m, scratch));
+  return le_target_add_curvature(target, &rows, e->anchor, hess + d * d, hess, scratch);
 }
 
 /* Sums over part of the rows: rest[m] of l_k(theta) - l_k(a), and at the anchor of the derivatives. */
 static le_status part_sums(le_expansion *e, le_target *target, size_t from, size_t to, size_t part, size_t m, const double *theta)
 {
   const size_t d = target->d;
-  double *sum = target->work, at_anchor = 0;
+  lots all = {e, from, to, part, 0, m, theta};
   memset(e->rest, 0, m * sizeof(double));
   memset(e->part_grad, 0, d * sizeof(double));
   memset(e->part_hess, 0, d * d * sizeof(double));
-  for (size_t done = 0, many; done < part; done += many) {
-    many = part - done < e->room ? part - done : e->room;
-    const le_rows rows = take(e, target, from, to, part, done, many);
-    LE_TRY(le_target_sums(target, &rows, 1, e->anchor, sum, NULL));
-    at_anchor += *sum;
-    LE_TRY(le_target_sums(target, &rows, m, theta, sum, NULL));
-    le_add_scaled(m, 1, sum, e->rest);
-    LE_TRY(le_target_curvature(target, &rows, e->anchor, e->some_grad, e->some_hess));
-    le_add_scaled(d, 1, e->some_grad, e->part_grad);
-    le_add_scaled(d * d, 1, e->some_hess, e->part_hess);
+  for (; all.first < part; all.first += LE_TARGET_PARTS * e->room) {
+    const size_t rest = part - all.first, most = LE_TARGET_PARTS * e->room, rows = rest < most ? rest : most;
+    const size_t many = (rows + e->room - 1) / e->room;
+    if (all.first > 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
+    le_uniforms(target->rng, rows, e->uniform);
+    LE_TRY(le_target_tasks(target, many, le_target_threads(target, m, rows * d), lot_sums, &all));
+    target->likelihoods += (double)(m + 1) * (double)rows;
+    target->gradients += (double)rows;
+    for (size_t k = 0; k < many; k++) {
+      const double *sum = e->sum + k * (m + 1), *hess = target->part + k * (d * d + d);
+      for (size_t i = 0; i < m; i++) e->rest[i] += sum[i] - sum[m];
+      le_add_scaled(d * d, 1, hess, e->part_hess);
+      le_add_scaled(d, 1, hess + d * d, e->part_grad);
+    }
   }
-  for (size_t i = 0; i < m; i++) e->rest[i] -= at_anchor;
   return LE_OK;
 }
 

@@ -15,12 +15,13 @@ enum { LE_EXPANSION_PROBES = 4 };
 typedef struct le_expansion {
   const double *anchor, *grad, *hess; /* and sums there, over all the rows: the caller's */
   double *part_grad, *part_hess;      /* over part of them */
-  double *some_grad, *some_hess;
   double *shift;                      /* m x d */
   double *distance;                   /* m: |s' H s| */
   double *rest;                       /* m: what is added to second order */
-  size_t room;                        /* rows gathered at once */
-  double *rows, *uniform;
+  size_t room;                        /* rows gathered at once, of each of LE_TARGET_PARTS lots */
+  double *sum;                        /* LE_TARGET_PARTS x (m + 1): of each lot, that at the anchor last */
+  double *uniform;                    /* LE_TARGET_PARTS x room */
+  double *rows;                       /* of every thread */
   size_t *picked;
 } le_expansion;
 

@@ -22,15 +22,15 @@ void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batc
   gradient->rule = rule;
   gradient->batch = batch;
   gradient->second_order = target->ops->log_lik_hess != NULL;
-  const size_t draws = rule == LE_GRADIENT_CONTROL ? LE_DRAWS_MOST : 1;
+  const size_t sums = rule == LE_GRADIENT_CONTROL ? LE_DRAWS_MOST + 1 : 0;
   gradient->anchor = le_arena_doubles(arena, d);
   gradient->grad = le_arena_doubles(arena, d);
   gradient->chunk_grad = le_arena_doubles(arena, d);
-  gradient->batch_grad = le_arena_doubles(arena, draws * d);
-  gradient->total_grad = le_arena_doubles(arena, draws * d);
+  gradient->batch_grad = le_arena_doubles(arena, d);
+  gradient->total_grad = le_arena_doubles(arena, sums * d);
   gradient->hess = le_arena_doubles(arena, d * d);
   gradient->chunk_hess = le_arena_doubles(arena, d * d);
-  gradient->total_hess = le_arena_doubles(arena, draws * d * d);
+  gradient->total_hess = le_arena_doubles(arena, gradient->second_order ? sums * d * d : 0);
   gradient->rows = le_arena_doubles(arena, LE_DRAWS_MOST * room(gradient, target));
   gradient->picked = le_arena_indices(arena, batch);
   gradient->uniform = le_arena_doubles(arena, batch);
@@ -121,18 +121,30 @@ size_t le_gradient_rows(const le_gradient *gradient, const le_target *target)
   return has_remainder(gradient, target) ? gradient->batch : 0;
 }
 
-/* Sums at the anchor over one batch. */
-static le_status batch_sums(void *self, const le_target *target, size_t draw, double *scratch)
+/* What the formula adds for every particle, by one batch: sums[draw], from those without a batch, which come after those of all batches. */
+static void take_off(const le_gradient *gradient, const le_target *target, size_t draw, const double *grad, const double *hess)
+{
+  const size_t d = target->d;
+  const double scale = le_target_size(target) / (double)gradient->batch;
+  double *total = gradient->total_grad + draw * d, *curvature = gradient->total_hess + draw * d * d;
+  memcpy(total, gradient->total_grad + LE_DRAWS_MOST * d, d * sizeof(double));
+  le_add_scaled(d, -scale, grad, total);
+  if (!hess) return;
+  memcpy(curvature, gradient->total_hess + LE_DRAWS_MOST * d * d, d * d * sizeof(double));
+  le_add_scaled(d * d, -scale, hess, curvature);
+}
+
+static le_status batch_sums(void *self, const le_target *target, size_t draw, size_t worker)
 {
   const le_gradient *gradient = self;
   const size_t d = target->d;
-  double *grad = gradient->batch_grad + draw * d, *hess = target->part + draw * d * d;
-  memset(grad, 0, d * sizeof(double));
-  memset(hess, 0, d * d * sizeof(double));
-  return le_target_add_curvature(target, &gradient->drawn[draw], gradient->anchor, grad, hess, scratch);
+  double *hess = target->part + draw * (d * d + d), *grad = hess + d * d;
+  memset(hess, 0, (d * d + d) * sizeof(double));
+  LE_TRY(le_target_add_curvature(target, &gradient->drawn[draw], gradient->anchor, grad, hess, le_target_scratch(target, worker)));
+  take_off(gradient, target, draw, grad, hess);
+  return LE_OK;
 }
 
-/* What the formula adds for every particle, but for the batches. */
 static void sums_without_batch(const le_gradient *gradient, const le_target *target, double *grad, double *hess)
 {
   const size_t d = target->d;
@@ -147,8 +159,7 @@ le_status le_gradient_draw(le_gradient *gradient, le_target *target, size_t n)
 {
   const size_t d = target->d;
   const int controlled = gradient->rule == LE_GRADIENT_CONTROL, remainder = has_remainder(gradient, target);
-  double *total = gradient->total_grad, *curvature = gradient->total_hess;
-  if (controlled) sums_without_batch(gradient, target, total, curvature);
+  if (controlled) sums_without_batch(gradient, target, gradient->total_grad + LE_DRAWS_MOST * d, gradient->total_hess + LE_DRAWS_MOST * d * d);
   if (controlled && !remainder) return LE_OK;
   for (size_t k = 0; k < n; k++)
     gradient->drawn[k] = draw_batch(gradient, target, controlled, gradient->rows + k * room(gradient, target));
@@ -158,15 +169,9 @@ le_status le_gradient_draw(le_gradient *gradient, le_target *target, size_t n)
     LE_TRY(le_target_tasks(target, n, le_target_threads(target, n * gradient->batch, d * d), batch_sums, gradient));
     target->gradients += (double)(n * gradient->batch);
   }
-  for (size_t k = 0; k < n && !gradient->second_order; k++)
-    LE_TRY(le_target_sums(target, &gradient->drawn[k], 1, gradient->anchor, NULL, gradient->batch_grad + k * d));
-  const double scale = le_target_size(target) / (double)gradient->batch;
-  for (size_t k = n; k-- > 0;) {
-    if (k > 0) memcpy(total + k * d, total, d * sizeof(double));
-    le_add_scaled(d, -scale, gradient->batch_grad + k * d, total + k * d);
-    if (!gradient->second_order) continue;
-    if (k > 0) memcpy(curvature + k * d * d, curvature, d * d * sizeof(double));
-    le_add_scaled(d * d, -scale, target->part + k * d * d, curvature + k * d * d);
+  for (size_t k = 0; k < n && !gradient->second_order; k++) {
+    LE_TRY(le_target_sums(target, &gradient->drawn[k], 1, gradient->anchor, NULL, gradient->batch_grad));
+    take_off(gradient, target, k, gradient->batch_grad, NULL);
   }
   return LE_OK;
 }
@@ -189,7 +194,7 @@ static le_status controlled_estimate(const le_gradient *gradient, size_t draw, l
 {
   const size_t d = target->d;
   const int remainder = has_remainder(gradient, target);
-  const size_t sums = remainder ? draw : 0; /* without one they are the same for all */
+  const size_t sums = remainder ? draw : LE_DRAWS_MOST; /* without a batch they are the same for all */
   const double scale = le_target_size(target) / (double)gradient->batch;
   if (remainder) LE_TRY(le_target_sums(target, &gradient->drawn[draw], m, theta, NULL, target->grad));
   le_target_prior(target, m, theta, NULL, grad);

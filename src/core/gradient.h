@@ -26,8 +26,8 @@ typedef struct le_gradient {
   double *anchor;   /* a */
   double *grad, *hess;             /* sums at a over the rows seen */
   double *chunk_grad, *chunk_hess; /* sums at a over the chunk */
-  double *batch_grad; /* sums at a over each batch */
-  double *total_grad, *total_hess; /* what the formula adds for every particle, by each batch */
+  double *batch_grad; /* sums at a over one batch */
+  double *total_grad, *total_hess; /* what the formula adds for every particle, by each batch, and behind them without one */
   double *rows;     /* of each batch, batch x width */
   le_rows drawn[LE_DRAWS_MOST]; /* the batches */
   size_t *picked;   /* batch */

@@ -11,6 +11,7 @@
 
 enum { BLOCK_DOUBLES = 3072, BLOCK_MOST = 512, BLOCK_LEAST = 32 };
 enum { BLOCKS_AT_ONCE = 64 }; /* of each part, between two looks at the interrupt flag */
+enum { FEW = 16 };            /* particles */
 enum { PART_LEAST = 48, PARTS_FEW = 4 }; /* rows of a part; parts of rows that are no more than so many blocks */
 
 void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m, le_context *context,
@@ -29,6 +30,7 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
   target->scratch = le_arena_doubles(arena, target->scratch_size * (size_t)context->threads);
   target->work = le_arena_doubles(arena, 2 * m);
   target->grad = le_arena_doubles(arena, m * target->d);
+  target->few = le_arena_doubles(arena, LE_TARGET_PARTS * FEW * (target->d + 1));
   target->part = le_arena_doubles(arena, ops->log_lik_hess || ops->information ? LE_TARGET_PARTS * (target->d * target->d + target->d) : 0);
   target->relabelled = le_arena_doubles(arena, target->d * (size_t)context->threads);
   target->pace = le_arena_bytes(arena, 1, sizeof *target->pace);
@@ -63,6 +65,28 @@ static le_status some_particles(const le_target *target, const le_rows *rows, si
   return LE_OK;
 }
 
+le_status le_target_tasks(const le_target *target, size_t n, int threads, le_target_task task, void *self)
+{
+  const int workers = (size_t)threads < n ? threads : (int)n;
+  int worst = LE_OK;
+  size_t next = 0;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(workers) schedule(static, 1) reduction(max : worst) if (workers > 1)
+#endif
+  for (int t = 0; t < workers; t++)
+    for (;;) {
+      size_t k;
+#ifdef _OPENMP
+#pragma omp atomic capture
+#endif
+      k = next++;
+      if (k >= n) break;
+      const le_status status = task(self, target, k, (size_t)t);
+      if ((int)status > worst) worst = (int)status;
+    }
+  return (le_status)worst;
+}
+
 enum { PARTICLE_COST = 20 }; /* of a particle, whatever the rows, in rows */
 
 /* Adds to the sums; threads share the particles. */
@@ -88,6 +112,41 @@ static le_status segment_sums(le_target *target, const le_rows *rows, size_t m, 
   return (le_status)worst;
 }
 
+/* Few particles share badly, and each thread would turn all rows into columns: threads share the rows, in parts that are the same whoever
+ * makes them and are added in their order. */
+typedef struct row_parts {
+  const le_rows *rows;
+  size_t m, stretch; /* particles, rows of a part */
+  const double *theta;
+  int with_grad, alone; /* gradients, and values beside them? */
+} row_parts;
+
+static le_status row_part(void *self, const le_target *target, size_t part, size_t worker)
+{
+  const row_parts *all = self;
+  const le_rows *rows = all->rows;
+  const size_t first = part * all->stretch, rest = first < rows->n ? rows->n - first : 0, size = all->m * (target->d + 1);
+  const le_rows some = {rest < all->stretch ? rest : all->stretch, rows->width, rows->values + first * rows->width};
+  double *value = target->few + part * size;
+  memset(value, 0, size * sizeof(double));
+  return some_particles(target, &some, 0, all->m, all->theta, all->alone ? NULL : value, all->with_grad ? value + all->m : NULL,
+                        le_target_scratch(target, worker));
+}
+
+static le_status few_sums(le_target *target, const le_rows *rows, size_t m, const double *theta, double *value, double *grad)
+{
+  const size_t d = target->d, blocks = (rows->n + target->block - 1) / target->block;
+  row_parts all = {rows, m, (blocks + LE_TARGET_PARTS - 1) / LE_TARGET_PARTS * target->block, theta, grad != NULL,
+                   grad && !value && target->ops->log_lik_grad_alone};
+  LE_TRY(le_target_tasks(target, LE_TARGET_PARTS, target->context->threads, row_part, &all));
+  for (size_t p = 0; p < LE_TARGET_PARTS; p++) {
+    const double *sums = target->few + p * m * (d + 1);
+    if (value) le_add_scaled(m, 1, sums, value);
+    if (grad) le_add_scaled(m * d, 1, sums + m, grad);
+  }
+  return LE_OK;
+}
+
 le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const double *theta, double *value,
                          double *grad)
 {
@@ -98,7 +157,7 @@ le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const
   for (size_t r = 0; r < rows->n; r += segment) {
     if (r > 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
     const le_rows part = {rows->n - r < segment ? rows->n - r : segment, rows->width, rows->values + r * rows->width};
-    LE_TRY(segment_sums(target, &part, m, theta, value, grad));
+    LE_TRY((m <= FEW && part.n >= LE_TARGET_PARTS * target->block ? few_sums : segment_sums)(target, &part, m, theta, value, grad));
   }
   *(grad ? &target->gradients : &target->likelihoods) += (double)m * (double)rows->n;
   return LE_OK;
@@ -128,28 +187,6 @@ le_status le_target_add_curvature(const le_target *target, const le_rows *rows, 
   return LE_OK;
 }
 
-le_status le_target_tasks(const le_target *target, size_t n, int threads, le_target_task task, void *self)
-{
-  const int workers = (size_t)threads < n ? threads : (int)n;
-  int worst = LE_OK;
-  size_t next = 0;
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(workers) schedule(static, 1) reduction(max : worst) if (workers > 1)
-#endif
-  for (int t = 0; t < workers; t++)
-    for (;;) {
-      size_t k;
-#ifdef _OPENMP
-#pragma omp atomic capture
-#endif
-      k = next++;
-      if (k >= n) break;
-      const le_status status = task(self, target, k, target->scratch + (size_t)t * target->scratch_size);
-      if ((int)status > worst) worst = (int)status;
-    }
-  return (le_status)worst;
-}
-
 /* Of one point there are no particles to share out, so threads share the rows: as many make the same parts, whoever does them, each with
  * sums of its own, and these are added in their order, so that the result does not depend on the threads. */
 typedef struct curvature_parts {
@@ -159,7 +196,7 @@ typedef struct curvature_parts {
   size_t from, stretch; /* row at which this round begins, rows of a part */
 } curvature_parts;
 
-static le_status curvature_part(void *self, const le_target *target, size_t part, double *scratch)
+static le_status curvature_part(void *self, const le_target *target, size_t part, size_t worker)
 {
   const curvature_parts *all = self;
   const le_rows *rows = all->rows;
@@ -167,7 +204,7 @@ static le_status curvature_part(void *self, const le_target *target, size_t part
   const le_rows some = {rest < all->stretch ? rest : all->stretch, rows->width, rows->values + first * rows->width};
   double *sums = target->part + part * (d * d + d);
   if (all->from == 0) memset(sums, 0, (d * d + d) * sizeof(double));
-  return le_target_add_curvature(target, &some, all->theta, all->with_grad ? sums + d * d : NULL, sums, scratch);
+  return le_target_add_curvature(target, &some, all->theta, all->with_grad ? sums + d * d : NULL, sums, le_target_scratch(target, worker));
 }
 
 static le_status curvature_sums(le_target *target, const le_rows *rows, const double *theta, double *grad, double *matrix)

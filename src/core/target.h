@@ -50,7 +50,8 @@ typedef struct le_target {
   size_t scratch_size;
   double *work;    /* 2 m */
   double *grad;    /* m x d, for the second of two sums */
-  double *part;       /* LE_TARGET_PARTS x (d x d + d): sums of each part of the rows */
+  double *part;       /* LE_TARGET_PARTS x (d x d + d): sums at one point of each part of the rows */
+  double *few;        /* the same of each part at a few points */
   double *relabelled; /* of every thread, d each, one behind another */
   le_pace *pace;
   double *packed;     /* m x d, for the points worth a likelihood */
@@ -106,8 +107,8 @@ typedef le_status (*le_target_job)(void *self, le_target *target, size_t first, 
  * more than they save, or so many that the user could not interrupt it: threads then share the sums over rows. */
 le_status le_target_share(le_target *target, size_t m, double rows, le_target_job job, void *self);
 
-/* Tasks 0..n-1, whoever is free taking the next, with scratch memory of its own. */
-typedef le_status (*le_target_task)(void *self, const le_target *target, size_t task, double *scratch);
+/* Tasks 0..n-1, whoever is free taking the next; workers are numbered from zero and have scratch memory of their own. */
+typedef le_status (*le_target_task)(void *self, const le_target *target, size_t task, size_t worker);
 le_status le_target_tasks(const le_target *target, size_t n, int threads, le_target_task task, void *self);
 
 /* Particles x multiplications below which threads cost more than they save: waking them takes about as long as this. */
@@ -118,6 +119,8 @@ static inline int le_target_threads(const le_target *target, size_t m, size_t mu
 {
   return m * multiplications < LE_TARGET_THREADS_LEAST ? 1 : target->context->threads;
 }
+
+static inline double *le_target_scratch(const le_target *target, size_t worker) { return target->scratch + worker * target->scratch_size; }
 
 static inline const le_metric *le_target_metric(const le_target *target, size_t particle)
 {

@@ -147,6 +147,24 @@ test_that("batches longer than a block of rows are summed whole", {
   }
 })
 
+test_that("over many rows the sums of a few points, whose rows are shared out, are those of many", {
+  n <- 10007
+  for (model in list(softmax_model(2, 2), linear_model(2, 0.7, 0, 2), mean_model(1.5))) {
+    rows <- some_rows(model, n, seq_len(model$dim) / 3, 66)
+    theta <- prior_draws(model, 20, 67)
+    weighed <- function(which, seen)
+      run_kernel(sgld(), model, rows, theta[, which, drop = FALSE], 1, gradient = "full", seen = seen, answer = "log_lik")
+    for (which in list(7, 1:3, 1:20))
+      expect_equal(as.vector(weighed(which, 0)), ask(model, "log_lik", theta[, which, drop = FALSE], rows), tolerance = 1e-11)
+    expect_equal(estimate(model, rows, theta[, 1:3, drop = FALSE], "full", 0, 1), full_gradient(model, rows, theta[, 1:3, drop = FALSE], 0, 1), tolerance = 1e-5)
+  }
+  # a row that a point excludes does so whichever part it lies in
+  rows <- some_rows(mean_model(), n, 0, 68)
+  rows[1, 9000] <- Inf
+  found <- run_kernel(sgld(), mean_model(), rows, matrix(c(0, 1), 1), 1, gradient = "full", seen = 0, answer = "log_lik")
+  expect_identical(as.vector(found), c(-Inf, -Inf))
+})
+
 # Where control variates fail -------------------------------------------------------------------------------------------
 
 test_that("exact densities take over where mini-batch gradients are noise, and only there", {
