@@ -156,7 +156,8 @@ test_that("over many rows the sums of a few points, whose rows are shared out, a
       run_kernel(sgld(), model, rows, theta[, which, drop = FALSE], 1, gradient = "full", seen = seen, answer = "log_lik")
     for (which in list(7, 1:3, 1:20))
       expect_equal(as.vector(weighed(which, 0)), ask(model, "log_lik", theta[, which, drop = FALSE], rows), tolerance = 1e-11)
-    expect_equal(estimate(model, rows, theta[, 1:3, drop = FALSE], "full", 0, 1), full_gradient(model, rows, theta[, 1:3, drop = FALSE], 0, 1), tolerance = 1e-5)
+    few <- theta[, 1:3, drop = FALSE]
+    expect_equal(estimate(model, rows, few, "full", 0, 1), full_gradient(model, rows, few, 0, 1), tolerance = 1e-5)
   }
   # a row that a point excludes does so whichever part it lies in
   rows <- some_rows(mean_model(), n, 0, 68)
