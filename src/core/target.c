@@ -157,7 +157,8 @@ le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const
   for (size_t r = 0; r < rows->n; r += segment) {
     if (r > 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
     const le_rows part = {rows->n - r < segment ? rows->n - r : segment, rows->width, rows->values + r * rows->width};
-    LE_TRY((m <= FEW && part.n >= LE_TARGET_PARTS * target->block ? few_sums : segment_sums)(target, &part, m, theta, value, grad));
+    const int by_rows = target->few && m <= FEW && part.n >= LE_TARGET_PARTS * target->block;
+    LE_TRY((by_rows ? few_sums : segment_sums)(target, &part, m, theta, value, grad));
   }
   *(grad ? &target->gradients : &target->likelihoods) += (double)m * (double)rows->n;
   return LE_OK;
@@ -391,9 +392,17 @@ size_t le_target_ahead(const le_target *target, size_t m)
 le_status le_target_share(le_target *target, size_t m, double rows, le_target_job job, void *self)
 {
   const double multiplications = (rows + PARTICLE_COST) * (double)target->d;
-  const size_t threads = (double)m * rows > SHARED_MOST || target->floor ? 1 : (size_t)le_target_threads(target, m, (size_t)multiplications);
   le_pace *pace = target->pace;
-  if (threads <= 1) return job(self, target, 0, m);
+  if ((double)m * rows > SHARED_MOST || target->floor) return job(self, target, 0, m);
+  /* of few particles a thread has its own; how their rows are added up must not depend on how many they are */
+  double *few = target->few;
+  const size_t threads = (size_t)le_target_threads(target, m, (size_t)multiplications);
+  if (threads <= 1) {
+    target->few = NULL;
+    const le_status status = job(self, target, 0, m);
+    target->few = few;
+    return status;
+  }
   int worst = LE_OK;
   le_pace_begin(pace, m);
   double likelihoods = 0, gradients = 0;
@@ -410,6 +419,7 @@ le_status le_target_share(le_target *target, size_t m, double rows, le_target_jo
     own.work += first;
     own.grad += first * target->d;
     own.packed += first * target->d;
+    own.few = NULL;
     own.likelihoods = own.gradients = 0;
     const le_status status = first < last ? job(self, &own, first, last - first) : LE_OK;
     likelihoods += own.likelihoods;

@@ -51,7 +51,7 @@ typedef struct le_target {
   double *work;    /* 2 m */
   double *grad;    /* m x d, for the second of two sums */
   double *part;       /* LE_TARGET_PARTS x (d x d + d): sums at one point of each part of the rows */
-  double *few;        /* the same of each part at a few points */
+  double *few;        /* the same of each part at a few points; NULL where rows are not to be shared out */
   double *relabelled; /* of every thread, d each, one behind another */
   le_pace *pace;
   double *packed;     /* m x d, for the points worth a likelihood */

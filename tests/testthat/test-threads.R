@@ -29,6 +29,13 @@ test_that("the number of threads changes nothing, to the bit", {
   }
   fit <- function(threads) essence(evidence(line, straight, smc(particles = 65), seed = test_seed(), threads = threads))
   for (threads in c(2, 3, 64)) expect_identical(fit(threads), fit(1))
+  # so many rows that those of a few particles could be shared out, of which each thread has fewer than there are
+  long <- with_own_seed(8, data.frame(x = rnorm(10000)))
+  long$y <- with_own_seed(9, 1 + 2 * long$x + rnorm(10000))
+  for (particles in c(12, 20)) {
+    fit <- function(threads) essence(evidence(line, long, smc(particles = particles), seed = test_seed(), threads = threads))
+    for (threads in c(2, 2, 3)) expect_identical(fit(threads), fit(1))
+  }
   mixed <- function(threads) {
     essence(evidence(gaussian_mixture(components = 2), clusters, methods$sgais, seed = test_seed(2), threads = threads))
   }
