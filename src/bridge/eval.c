@@ -394,7 +394,8 @@ static void begin_at(le_target *target, const le_args *settings, size_t n, size_
 }
 
 /* Settings: distributions, and of each moves, seen and lambda; gradient rule ("full", "batch", "control"), batch, anchor, precision,
- * floor (value and tie), mixed (the rows are in random order), noise, at_once (moves, at the most); answer ("moves", "gradient", "log_lik" of the chunk by `part`). */
+ * floor (value and tie), mixed (the rows are in random order), noise, at_once (moves, at the most); answer ("moves", "gradient", "log_lik"
+ * of the chunk by `part`). */
 static SEXP kernel_body(void *data)
 {
   const kernel_call *call = data;

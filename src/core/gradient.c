@@ -121,7 +121,7 @@ size_t le_gradient_rows(const le_gradient *gradient, const le_target *target)
   return has_remainder(gradient, target) ? gradient->batch : 0;
 }
 
-/* What the formula adds for every particle, by one batch: sums[draw], from those without a batch, which come after those of all batches. */
+/* What the formula adds for every particle, by one batch, from what it adds without one. */
 static void take_off(const le_gradient *gradient, const le_target *target, size_t draw, const double *grad, const double *hess)
 {
   const size_t d = target->d;
@@ -134,6 +134,8 @@ static void take_off(const le_gradient *gradient, const le_target *target, size_
   le_add_scaled(d * d, -scale, hess, curvature);
 }
 
+_Static_assert((int)LE_DRAWS_MOST <= (int)LE_TARGET_PARTS, "batches' sums are kept where those of parts are");
+
 static le_status batch_sums(void *self, const le_target *target, size_t draw, size_t worker)
 {
   const le_gradient *gradient = self;
@@ -145,9 +147,10 @@ static le_status batch_sums(void *self, const le_target *target, size_t draw, si
   return LE_OK;
 }
 
-static void sums_without_batch(const le_gradient *gradient, const le_target *target, double *grad, double *hess)
+static void sums_without_batch(const le_gradient *gradient, const le_target *target)
 {
   const size_t d = target->d;
+  double *grad = gradient->total_grad + LE_DRAWS_MOST * d, *hess = gradient->total_hess + LE_DRAWS_MOST * d * d;
   memcpy(grad, gradient->grad, d * sizeof(double));
   le_add_scaled(d, target->lambda, gradient->chunk_grad, grad);
   if (!gradient->second_order) return;
@@ -159,7 +162,7 @@ le_status le_gradient_draw(le_gradient *gradient, le_target *target, size_t n)
 {
   const size_t d = target->d;
   const int controlled = gradient->rule == LE_GRADIENT_CONTROL, remainder = has_remainder(gradient, target);
-  if (controlled) sums_without_batch(gradient, target, gradient->total_grad + LE_DRAWS_MOST * d, gradient->total_hess + LE_DRAWS_MOST * d * d);
+  if (controlled) sums_without_batch(gradient, target);
   if (controlled && !remainder) return LE_OK;
   for (size_t k = 0; k < n; k++)
     gradient->drawn[k] = draw_batch(gradient, target, controlled, gradient->rows + k * room(gradient, target));

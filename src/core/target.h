@@ -19,7 +19,7 @@ typedef struct le_floor {
   double value, tie;
 } le_floor;
 
-/* Into so many parts rows are divided for sums at one point. */
+/* Into so many parts rows are divided for sums at one point or a few; at the most so many sums are made at a time. */
 enum { LE_TARGET_PARTS = 16 };
 
 typedef struct le_target {
@@ -103,8 +103,8 @@ size_t le_target_rows(const le_target *target);
 
 /* What is to be done with particles [first, first + m), none of which waits for another; of the target's memory it is given its own. */
 typedef le_status (*le_target_job)(void *self, le_target *target, size_t first, size_t m);
-/* Threads take shares of m particles, as large as they have been fast; all is one share where `rows`, which the job visits with each, are so few that threads cost
- * more than they save, or so many that the user could not interrupt it: threads then share the sums over rows. */
+/* Threads take shares of m particles, as large as they have been fast; all is one share where `rows`, which the job visits with each, are so
+ * few that threads cost more than they save, or so many that the user could not interrupt it: threads then share the sums over rows. */
 le_status le_target_share(le_target *target, size_t m, double rows, le_target_job job, void *self);
 
 /* Tasks 0..n-1, whoever is free taking the next; workers are numbered from zero and have scratch memory of their own. */
