@@ -77,8 +77,10 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   replicates <- check_count(replicates, "replicates", 1, 1e4)
   threads <- check_count(threads, "threads", 1, 1024)
   progress <- check_flag(progress, "progress")
-  encoded <- encode(model, data, threads)
   words <- seed_words(seed)
+  # one run finds its rows where it wants them; several want them in different orders
+  binding <- list(threads = threads, seed = if (replicates == 1 && isTRUE(method$settings$shuffle > 0)) words)
+  encoded <- encode(model, data, binding)
   if (inherits(model, "custom_model")) {
     restore <- own_generator(words, keep = is.null(seed))
     on.exit(restore())
@@ -86,8 +88,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   problem <- new_problem(model, encoded, method, words, threads)
   bar <- progress_bar(progress, encoded$n)
   on.exit(bar$close(), add = TRUE)
-  runs <- replicated_runs(problem, encoded, replicates, alone = inherits(model, "custom_model"), bar)
-  new_evidence(runs, call, model, method, encoded, words)
+  runs <- replicated_runs(problem, encoded, replicates, alone = inherits(model, "custom_model"), bar, mixed = !is.null(binding$seed))
+  new_evidence(runs, call, model, method, encoded, words, threads)
 }
 
 # Numbers in all. Of more, copies take more memory than a tenth of the time is worth that runs one after another, their parts shared by
@@ -97,8 +99,9 @@ SIDE_BY_SIDE <- 2e7
 #' As many replicates at a time as there are threads; those that are left over share them
 #'
 #' @param alone Do runs ask R functions, which one at a time may do?
+#' @param mixed Are rows that are `own` in the order of the first run?
 #' @noRd
-replicated_runs <- function(problem, encoded, replicates, alone, bar) {
+replicated_runs <- function(problem, encoded, replicates, alone, bar, mixed) {
   threads <- .Call(ffi_threads, problem$threads)
   together <- if (alone || length(encoded$rows) > SIDE_BY_SIDE) 1 else min(threads, replicates)
   # of several, which one is the last depends on the threads
@@ -106,7 +109,8 @@ replicated_runs <- function(problem, encoded, replicates, alone, bar) {
   groups <- split(seq_len(replicates), (seq_len(replicates) - 1) %/% together)
   runs <- lapply(groups, function(group) {
     show <- function(done, rows) bar$show((group[1] - 1 + length(group) * done) / replicates, rows)
-    walk <- function(problems) conduct_together(problems, encoded$rows, show, own)
+    feed <- function(problems) if (!own) "last" else if (mixed && problems[[1]]$replicate == 0) "mixed" else "own"
+    walk <- function(problems) conduct_together(problems, encoded$rows, show, feed(problems))
     problem$threads <- if (length(group) > 1) 1 else threads
     problems <- lapply(group, function(r) replace(problem, "replicate", list(r - 1)))
     challenged_runs(walk(problems), problems, walk)

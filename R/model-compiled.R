@@ -93,7 +93,7 @@ describe.compiled_model <- function(model) {
 }
 
 #' @exportS3Method
-encode.compiled_model <- function(model, data, threads = 1) {
+encode.compiled_model <- function(model, data, binding = as_given()) {
   says <- compiled_says(model)
   rows <- compiled_rows(model, data, "data")
   dim <- says("dim")

@@ -95,7 +95,7 @@ describe.custom_model <- function(model) {
 }
 
 #' @exportS3Method
-encode.custom_model <- function(model, data, threads = 1) {
+encode.custom_model <- function(model, data, binding = as_given()) {
   if (is.null(data)) no_data(model)
   n <- custom_rows(data)
   list(

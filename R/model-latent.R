@@ -145,12 +145,12 @@ describe.latent_model <- function(model) {
 }
 
 #' @exportS3Method
-encode.latent_model <- function(model, data, threads = 1) {
+encode.latent_model <- function(model, data, binding = as_given()) {
   input <- mixture_columns(model$formula, data, "data")
   x <- input$x
   n <- nrow(x)
   check_latent_size(model, n, ncol(x))
-  rows <- named_rows(x, input$names)
+  rows <- bind_rows(x, input$names)
   names <- state_names(model, n, input$names)
   list(rows = rows, n = n, args = c(list(width = as.double(ncol(x))), model$args),
        theta_names = names, user_names = names[shown_state(model, names)], offset = NULL,

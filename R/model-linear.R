@@ -71,12 +71,12 @@ describe.linear_regression <- function(model) {
 }
 
 #' @exportS3Method
-encode.linear_regression <- function(model, data, threads = 1) {
+encode.linear_regression <- function(model, data, binding = as_given()) {
   input <- regression_input(model, data)
   design <- input$design
   covariates <- design$covariates
   list(
-    rows = linear_rows(input, design, "data", threads),
+    rows = linear_rows(input, design, "data", binding),
     own = TRUE,
     n = nrow(input$x),
     args = list(
@@ -100,9 +100,9 @@ encode_new.linear_regression <- function(model, design, newdata, response = TRUE
 }
 
 # Only what the coefficients have to explain reaches C: the response less the offset.
-linear_rows <- function(input, design, argument, threads = 1) {
+linear_rows <- function(input, design, argument, binding = as_given()) {
   y <- if (is.null(input$y)) rep(NA_real_, nrow(input$x)) else numeric_response(input$y, design$response, argument)
-  bind_rows(input, if (is.null(input$offset)) y else y - input$offset, design, threads)
+  regression_rows(input, if (is.null(input$offset)) y else y - input$offset, design, binding)
 }
 
 #' @exportS3Method

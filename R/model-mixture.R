@@ -87,19 +87,19 @@ describe.gaussian_mixture <- function(model) {
 }
 
 #' @exportS3Method
-encode.gaussian_mixture <- function(model, data, threads = 1) {
-  encoded <- encode_mixture(model, data)
+encode.gaussian_mixture <- function(model, data, binding = as_given()) {
+  encoded <- encode_mixture(model, data, binding)
   if (encoded$n < model$components)
     fail("`components` must be at most the number of rows (", encoded$n, "), not ", model$components, ".")
   encoded
 }
 
-encode_mixture <- function(model, data) {
+encode_mixture <- function(model, data, binding = as_given()) {
   input <- mixture_columns(model$formula, data, "data")
   x <- input$x
   columns <- input$names
   list(
-    rows = named_rows(x, columns),
+    rows = bind_rows(x, columns, binding),
     own = TRUE,
     n = nrow(x),
     args = list(
@@ -122,13 +122,6 @@ encode_mixture <- function(model, data) {
   )
 }
 
-# An observation in each column.
-named_rows <- function(x, names) {
-  rows <- t(x)
-  dimnames(rows) <- list(names, NULL)
-  rows
-}
-
 # "mean[1,a]" "mean[1,b]" "mean[2,a]" ...
 numbered <- function(stem, components, columns = NULL) {
   k <- seq_len(components)
@@ -140,7 +133,7 @@ numbered <- function(stem, components, columns = NULL) {
 encode_new.gaussian_mixture <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   x <- if (is.null(design$terms)) mixture_new_columns(design, newdata, argument)
   else mixture_new_frame(design, newdata, argument)
-  list(rows = named_rows(x, design$columns), n = nrow(x), offset = NULL)
+  list(rows = bind_rows(x, design$columns), n = nrow(x), offset = NULL)
 }
 
 #' The columns of a mixture, a matrix with a row per observation

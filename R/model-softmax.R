@@ -59,7 +59,7 @@ describe.softmax_regression <- function(model) {
 }
 
 #' @exportS3Method
-encode.softmax_regression <- function(model, data, threads = 1) {
+encode.softmax_regression <- function(model, data, binding = as_given()) {
   input <- regression_input(model, data)
   design <- input$design
   if (!is.null(design$terms)) refuse_offset(design$terms, "softmax_regression")
@@ -67,7 +67,7 @@ encode.softmax_regression <- function(model, data, threads = 1) {
   names <- as.vector(t(outer(design$levels, design$covariates, paste, sep = ":")))
   class <- class_codes(input, design, "data")
   list(
-    rows = bind_rows(input, class, design, threads),
+    rows = regression_rows(input, class, design, binding),
     own = TRUE,
     observed = class,
     n = nrow(input$x),
@@ -86,7 +86,7 @@ encode.softmax_regression <- function(model, data, threads = 1) {
 #' @exportS3Method
 encode_new.softmax_regression <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   input <- regression_new(design, newdata, response, argument)
-  list(rows = bind_rows(input, class_codes(input, design, argument), design), n = nrow(input$x), offset = NULL)
+  list(rows = regression_rows(input, class_codes(input, design, argument), design), n = nrow(input$x), offset = NULL)
 }
 
 # Classes are 0, 1, ..., K - 1 in C, what a factor has one more of.

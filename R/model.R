@@ -12,14 +12,15 @@ new_model <- function(name, formula, settings) {
 #'
 #' @param model A model specification.
 #' @param data What the user gave.
-#' @param threads That may put the rows together.
+#' @param binding How rows are put together that are `own`: a list of the number of `threads` that may do it and of the `seed` of the run
+#'   that walks them in random order, which they then come in, or NULL.
 #' @return A list: `rows` (a matrix with an observation in each column, its response last), `n`, `args`
 #'   (named numeric settings), `theta_names`, `user_names`, `offset` (NULL, or what was subtracted from each
-#'   response), `design` (what `encode_new()` needs), perhaps `own`, if the memory of the rows has just been made, so that a run may
-#'   put them in another order, and what two fits must have in common to be of the same data, if it is not all of `rows`: `observed`,
+#'   response), `design` (what `encode_new()` needs), perhaps `own`, if the rows are of bind_rows(), so that their memory has just been
+#'   made and a run may put them in another order, and what two fits must have in common to be of the same data, if it is not all of `rows`: `observed`,
 #'   numbers or a factor.
 #' @noRd
-encode <- function(model, data, threads = 1) UseMethod("encode")
+encode <- function(model, data, binding = as_given()) UseMethod("encode")
 
 #' Further data as rows
 #'
@@ -442,17 +443,27 @@ check_same_length <- function(data, x, argument) {
          NROW(data$y), ".")
 }
 
-#' Rows for C: an observation in each column, the response last (of a factor its codes, from zero); an intercept that the covariates
-#' lack is put first
+as_given <- function(threads = 1) list(threads = threads, seed = NULL)
+
+#' Rows for C: an observation in each column, of the covariates that a regression has, an intercept that they lack first, and its
+#' response (of a factor its codes, from zero) last
 #'
 #' Covariates are checked here, where they are read anyway: of finite columns, products may overflow too.
 #' @noRd
-bind_rows <- function(input, y, design, threads = 1) {
+regression_rows <- function(input, y, design, binding = as_given()) {
   x <- input$x
-  if (!is.double(x)) storage.mode(x) <- "double"
-  rows <- .Call(ffi_bind_rows, x, if (is.factor(y)) y else as.double(y), ncol(x) < length(design$covariates), threads)
+  rows <- bind_rows(x, c(design$covariates, design$response), binding, if (is.factor(y)) y else as.double(y),
+                    intercept = ncol(x) < length(design$covariates))
   if (is.null(rows)) check_finite_matrix(x, input$argument, utils::tail(design$covariates, ncol(x)))
-  dimnames(rows) <- list(c(design$covariates, design$response), NULL)
+  rows
+}
+
+#' @return NULL if not all of `x` is finite.
+#' @noRd
+bind_rows <- function(x, names, binding = as_given(), y = NULL, intercept = FALSE) {
+  if (!is.double(x)) storage.mode(x) <- "double"
+  rows <- .Call(ffi_bind_rows, x, y, intercept, binding$threads, binding$seed)
+  if (!is.null(rows)) dimnames(rows) <- list(names, NULL)
   rows
 }
 

@@ -4,23 +4,26 @@
 SLICE <- 0.05 # seconds
 SLICE_TOGETHER <- 0.3 # of several runs, the first of which to end its own waits for the others
 
+FEEDS <- c(last = 1L, own = 2L, mixed = 3L)
+
 #' Run a problem on rows that are all at hand
 #'
 #' @param show A function of the share of the work that is done and the number of rows walked.
-#' @param own Is nobody else interested in the rows? The run then may put them in another order instead of copying them.
+#' @param feed Whether the rows are the run's "own", which it may put in another order instead of copying them, because nobody else is
+#'   interested in it, or even in the random order in which the run would put them, "mixed".
 #' @return What the estimator reports, a list.
 #' @noRd
-conduct <- function(problem, rows, show = function(done, rows) NULL, own = FALSE) {
-  conduct_together(list(problem), rows, show, own)[[1]]
+conduct <- function(problem, rows, show = function(done, rows) NULL) {
+  conduct_together(list(problem), rows, show)[[1]]
 }
 
 #' Run several problems on the same rows at the same time, each by a thread of its own
 #' @noRd
-conduct_together <- function(problems, rows, show = function(done, rows) NULL, own = FALSE) {
+conduct_together <- function(problems, rows, show = function(done, rows) NULL, feed = "last") {
   runs <- list()
   on.exit(for (run in runs) .Call(ffi_run_free, run))
   for (problem in problems) runs <- c(runs, list(.Call(ffi_run_new, problem)))
-  for (run in runs) .Call(ffi_run_feed, run, rows, if (own) 2L else 1L)
+  for (run in runs) .Call(ffi_run_feed, run, rows, FEEDS[[feed]])
   going <- rep(TRUE, length(runs))
   while (any(going)) {
     going[going] <- .Call(ffi_run_advance, runs[going], if (sum(going) > 1) SLICE_TOGETHER else SLICE) == "more"

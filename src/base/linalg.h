@@ -1,4 +1,4 @@
-/* Small dense linear algebra on row-major symmetric matrices, d x d, through GSL where that is good. */
+/* Small dense linear algebra on row-major symmetric matrices, d x d. */
 #ifndef LE_BASE_LINALG_H
 #define LE_BASE_LINALG_H
 

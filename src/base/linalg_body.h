@@ -39,6 +39,30 @@ V_KERNEL void V(add_symmetric_matvec)(const double *a, size_t d, const double *x
   for (size_t j = 0; j < d; j += V_LANES) V(add_rows)(a + j, d, d - j, 0, d, x, y + j);
 }
 
+/* Row by row of the factor's transpose, whose rows are also its columns: each is what is left of the matrix' own, and both halves are
+ * there in the end. */
+V_KERNEL int V(cholesky)(double *a, size_t d)
+{
+  for (size_t i = 0; i < d; i++) {
+    double *row = a + i * d;
+    for (size_t j = i; j < d; j += V_LANES) {
+      const size_t n = d - j;
+      vec one = v_load_first(row + j, n), two = v_set(0);
+      size_t k = 0;
+      for (; k + 2 <= i; k += 2) {
+        one = v_fma(v_set(-row[k]), v_load_first(a + k * d + j, n), one);
+        two = v_fma(v_set(-row[k + 1]), v_load_first(a + (k + 1) * d + j, n), two);
+      }
+      if (k < i) one = v_fma(v_set(-row[k]), v_load_first(a + k * d + j, n), one);
+      v_store_first(row + j, n, one + two);
+    }
+    if (!(row[i] > 0 && row[i] < INFINITY)) return 0;
+    row[i] = sqrt(row[i]);
+    for (size_t j = i + 1; j < d; j++) a[j * d + i] = row[j] /= row[i];
+  }
+  return 1;
+}
+
 /* Of the first n rows and columns. */
 V_KERNEL void V(add_lower_transpose_matvec)(const double *lower, size_t d, size_t n, const double *x, double *y)
 {

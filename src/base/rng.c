@@ -88,14 +88,13 @@ typedef struct pending {
   int both[BLOCKS];
 } pending;
 
-static void deliver(pending *p, int normal)
+static void deliver(pending *p)
 {
   double one[BLOCKS], two[BLOCKS];
-  const functions *f = &table[le_simd_level()];
   /* lanes that stand for nothing count something */
   for (size_t k = p->n; k % 8; k++)
     for (int word = 0; word < 4; word++) p->counter[word][k] = 0;
-  (normal ? f->normal_pairs : f->uniform_pairs)(p->n, p->counter[0], BLOCKS, p->key, one, two);
+  table[le_simd_level()].normal_pairs(p->n, p->counter[0], BLOCKS, p->key, one, two);
   for (size_t k = 0; k < p->n; k++) {
     p->to[k][0] = one[k];
     if (p->both[k]) p->to[k][1] = two[k];
@@ -103,11 +102,16 @@ static void deliver(pending *p, int normal)
   p->n = 0;
 }
 
+static uint64_t key_of(const philox_state *state)
+{
+  return (uint64_t)state->key[1] << 32 | state->key[0];
+}
+
 /* n numbers of whole blocks, from the next one on. */
-static void order(pending *p, const gsl_rng *rng, size_t n, double *out, int normal)
+static void order(pending *p, const gsl_rng *rng, size_t n, double *out)
 {
   philox_state *state = gsl_rng_state(rng);
-  p->key = (uint64_t)state->key[1] << 32 | state->key[0];
+  p->key = key_of(state);
   state->used = 4;
   for (size_t j = 0; j < n; j += 2) {
     const size_t k = p->n++;
@@ -115,53 +119,88 @@ static void order(pending *p, const gsl_rng *rng, size_t n, double *out, int nor
     p->to[k] = out + j;
     p->both[k] = j + 1 < n;
     if (++state->counter[0] == 0) state->counter[1]++;
-    if (p->n == BLOCKS) deliver(p, normal);
+    if (p->n == BLOCKS) deliver(p);
   }
+}
+
+static uint64_t next_block(const philox_state *state)
+{
+  return (uint64_t)state->counter[1] << 32 | state->counter[0];
+}
+
+void le_skip_uniforms(const gsl_rng *rng, size_t n)
+{
+  philox_state *state = gsl_rng_state(rng);
+  const uint64_t next = next_block(state) + (n + 1) / 2;
+  state->counter[0] = (uint32_t)next;
+  state->counter[1] = (uint32_t)(next >> 32);
+  state->used = 4;
 }
 
 void le_uniforms(const gsl_rng *rng, size_t n, double *out)
 {
-  pending p;
-  p.n = 0;
-  order(&p, rng, n, out, 0);
-  if (p.n) deliver(&p, 0);
+  const philox_state *state = gsl_rng_state(rng);
+  const uint64_t first = next_block(state);
+  uint64_t counter[4][BLOCKS];
+  double one[BLOCKS], two[BLOCKS];
+  le_skip_uniforms(rng, n);
+  for (size_t from = 0; from < n; from += 2 * BLOCKS) {
+    const size_t m = n - from < 2 * BLOCKS ? n - from : 2 * BLOCKS;
+    for (size_t k = 0; k < BLOCKS; k++) {
+      const uint64_t block = first + from / 2 + k;
+      counter[0][k] = block & 0xffffffffu;
+      counter[1][k] = block >> 32;
+      counter[2][k] = state->counter[2];
+      counter[3][k] = state->counter[3];
+    }
+    table[le_simd_level()].uniform_pairs((m + 1) / 2, counter[0], BLOCKS, key_of(state), one, two);
+    for (size_t j = 0; j < m; j++) out[from + j] = (j % 2 ? two : one)[j / 2];
+  }
 }
 
 void le_normals(const le_streams *streams, size_t first, size_t m, size_t d, double *out)
 {
   pending p;
   p.n = 0;
-  for (size_t i = 0; i < m; i++) order(&p, streams->rng[first + i], d, out + i * d, 1);
-  if (p.n) deliver(&p, 1);
+  for (size_t i = 0; i < m; i++) order(&p, streams->rng[first + i], d, out + i * d);
+  if (p.n) deliver(&p);
+}
+
+static gsl_rng *stream(uint64_t seed, uint32_t replicate, uint32_t index)
+{
+  gsl_rng *rng = gsl_rng_alloc(le_rng_philox);
+  if (!rng) return NULL;
+  philox_state *state = gsl_rng_state(rng);
+  state->key[0] = (uint32_t)seed;
+  state->key[1] = (uint32_t)(seed >> 32);
+  state->counter[2] = index;
+  state->counter[3] = replicate;
+  return rng;
 }
 
 le_status le_streams_alloc(le_streams *streams, size_t n, uint64_t seed, uint32_t replicate)
 {
   streams->n = 0;
   streams->rng = le_resize(NULL, n * sizeof *streams->rng);
-  if (!streams->rng) return LE_NO_MEMORY;
-  for (size_t i = 0; i < n; i++) {
-    gsl_rng *rng = gsl_rng_alloc(le_rng_philox);
-    if (!rng) {
-      le_streams_free(streams);
-      return LE_NO_MEMORY;
-    }
-    philox_state *state = gsl_rng_state(rng);
-    state->key[0] = (uint32_t)seed;
-    state->key[1] = (uint32_t)(seed >> 32);
-    state->counter[2] = (uint32_t)i;
-    state->counter[3] = replicate;
-    streams->rng[i] = rng;
-    streams->n = i + 1;
+  streams->order = stream(seed, replicate, UINT32_MAX);
+  int all = streams->rng && streams->order;
+  for (size_t i = 0; all && i < n; i++) {
+    streams->rng[i] = stream(seed, replicate, (uint32_t)i);
+    all = streams->rng[i] != NULL;
+    streams->n += (size_t)all;
   }
-  return LE_OK;
+  if (all) return LE_OK;
+  le_streams_free(streams);
+  return LE_NO_MEMORY;
 }
 
 void le_streams_free(le_streams *streams)
 {
   for (size_t i = 0; i < streams->n; i++) gsl_rng_free(streams->rng[i]);
+  if (streams->order) gsl_rng_free(streams->order);
   le_release(streams->rng);
   streams->rng = NULL;
+  streams->order = NULL;
   streams->n = 0;
 }
 
@@ -170,4 +209,5 @@ void le_streams_archive(le_streams *streams, le_archive *archive)
   le_archive_expect(archive, streams->n);
   for (size_t i = 0; i < streams->n && archive->status == LE_OK; i++)
     le_archive_bytes(archive, gsl_rng_state(streams->rng[i]), sizeof(philox_state));
+  if (archive->status == LE_OK) le_archive_bytes(archive, gsl_rng_state(streams->order), sizeof(philox_state));
 }

@@ -15,10 +15,10 @@ void le_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]
 
 extern const gsl_rng_type *const le_rng_philox;
 
-/* A set of streams allocated together. */
+/* A set of streams allocated together, and the one for the order of rows, which whoever puts rows together knows before there is a run. */
 typedef struct le_streams {
   size_t n;
-  gsl_rng **rng;
+  gsl_rng **rng, *order;
 } le_streams;
 
 /* Streams (replicate, 0) ... (replicate, n - 1); NULL entries never occur on success. */
@@ -29,6 +29,7 @@ void le_streams_archive(le_streams *streams, le_archive *archive);
 /* Many numbers at once, by vector instructions, a block of the counter for two of them; what a block had left over is not used.
  * n uniforms in (0, 1), those that gsl_rng_uniform() would give; and d standard normals from each of m streams. */
 void le_uniforms(const gsl_rng *rng, size_t n, double *out);
+void le_skip_uniforms(const gsl_rng *rng, size_t n);
 void le_normals(const le_streams *streams, size_t first, size_t m, size_t d, double *out);
 
 #endif

@@ -108,7 +108,7 @@ static SEXP run_feed(void *data)
 SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed)
 {
   const int kind = Rf_asInteger(feed);
-  if (kind < LE_ROWS || kind > LE_OWN_ROWS) Rf_error("Rows are fed as 0, 1 or 2.");
+  if (kind < LE_ROWS || kind > LE_MIXED_ROWS) Rf_error("Rows are fed as 0, 1, 2 or 3.");
   run_call call = {run_get(run), rows, feed};
   /* rows that end the stream may be borrowed: they live as long as the run */
   if (kind != LE_ROWS) {
@@ -250,7 +250,7 @@ static uint64_t scrambled(uint64_t word)
 }
 
 /* n observations, columns of a matrix, numbers or a factor, in whatever order: how many and the sum of their fingerprints, as text. */
-SEXP ffi_fingerprint(SEXP observations)
+SEXP ffi_fingerprint(SEXP observations, SEXP threads)
 {
   const int coded = Rf_isFactor(observations);
   if (TYPEOF(observations) != REALSXP && !coded) Rf_error("A fingerprint is of numbers.");
@@ -258,7 +258,11 @@ SEXP ffi_fingerprint(SEXP observations)
   const size_t n = width ? (size_t)XLENGTH(observations) / width : 0;
   const double *value = coded ? NULL : REAL(observations);
   const int *code = coded ? INTEGER(observations) : NULL;
+  const int usable = le_threads_usable(Rf_asInteger(threads));
   uint64_t sum = 0;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(usable) schedule(static) reduction(+ : sum) if (usable > 1 && n * width > 100000)
+#endif
   for (size_t r = 0; r < n; r++) {
     uint64_t print = width;
     for (size_t j = 0; j < width; j++) {
@@ -269,6 +273,7 @@ SEXP ffi_fingerprint(SEXP observations)
     }
     sum += print;
   }
+  (void)usable;
   char text[64];
   snprintf(text, sizeof text, "%.0f-%08x%08x", (double)n, (unsigned)(sum >> 32), (unsigned)sum);
   return Rf_mkString(text);

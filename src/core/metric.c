@@ -14,7 +14,7 @@ void le_metric_alloc(le_metric *metric, size_t d, le_metric_kind kind, le_arena 
   metric->inverse = le_arena_doubles(arena, d * d);
   metric->across = le_arena_doubles(arena, d * d);
   metric->scale = le_arena_doubles(arena, d);
-  metric->work = le_arena_doubles(arena, 2 * d * d + 2 * d);
+  metric->work = le_arena_doubles(arena, 3 * d * d + 2 * d);
   if (arena->failed) return;
   for (size_t j = 0; j < d; j++) metric->factor[j * d + j] = metric->inverse[j * d + j] = metric->across[j * d + j] = metric->scale[j] = 1;
 }
@@ -48,20 +48,19 @@ le_status le_metric_set_particles(le_metric *metric, size_t m, const double *the
                                   const double *prior_variance)
 {
   const size_t d = metric->d;
-  double *covariance = metric->work, *precision = metric->work + d * d, *mean = metric->work + 2 * d * d,
-         *column = mean + d;
+  double *covariance = metric->work, *precision = covariance + d * d, *inverse = precision + d * d, *mean = inverse + d * d,
+         *away = mean + d;
   double square = 0;
-  memset(metric->work, 0, (2 * d * d + 2 * d) * sizeof(double));
+  memset(metric->work, 0, (3 * d * d + 2 * d) * sizeof(double));
   for (size_t i = 0; i < m; i++) {
     square += weight[i] * weight[i];
-    for (size_t j = 0; j < d; j++) mean[j] += weight[i] * theta[i * d + j];
+    le_add_scaled(d, weight[i], theta + i * d, mean);
   }
   const double effective = square > 0 ? 1 / square : 1;
-  for (size_t i = 0; i < m; i++)
-    for (size_t j = 0; j < d; j++) {
-      const double dj = weight[i] * (theta[i * d + j] - mean[j]);
-      for (size_t k = 0; k <= j; k++) covariance[j * d + k] += dj * (theta[i * d + k] - mean[k]);
-    }
+  for (size_t i = 0; i < m; i++) {
+    for (size_t j = 0; j < d; j++) away[j] = theta[i * d + j] - mean[j];
+    for (size_t j = 0; j < d; j++) le_add_scaled(j + 1, weight[i] * away[j], away, covariance + j * d);
+  }
   const double bessel = effective > 1.5 ? effective / (effective - 1) : 3;
   /* left alone, the covariance follows any linear map of the space, however badly conditioned */
   const int enough = !prior_variance && effective > 3 * (double)d;
@@ -79,17 +78,16 @@ le_status le_metric_set_particles(le_metric *metric, size_t m, const double *the
     for (size_t j = 0; j < d; j++) precision[j * d + j] = 1 / covariance[j * d + j];
     return le_metric_set_precision(metric, precision);
   }
-  /* P = C^-1 column by column */
+  /* with C = L L', P is the sum of the outer products of the rows of L^-1 */
   LE_TRY(le_cholesky(covariance, d));
-  for (size_t j = 0; j < d; j++) {
-    memset(column, 0, d * sizeof(double));
-    column[j] = 1;
-    le_cholesky_solve(covariance, d, column);
-    for (size_t k = 0; k < d; k++) precision[j * d + k] = column[k];
-  }
+  le_lower_inverse(covariance, d, inverse);
+  for (size_t i = 0; i < d; i++)
+    for (size_t j = 0; j <= i; j++) {
+      const double *row = inverse + i * d;
+      le_add_scaled(j + 1, row[j], row, precision + j * d);
+    }
   for (size_t j = 0; j < d; j++)
-    for (size_t k = 0; k < j; k++)
-      precision[j * d + k] = precision[k * d + j] = 0.5 * (precision[j * d + k] + precision[k * d + j]);
+    for (size_t k = 0; k < j; k++) precision[k * d + j] = precision[j * d + k];
   return le_metric_set_precision(metric, precision);
 }
 

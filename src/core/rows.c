@@ -41,6 +41,13 @@ static void exchange(double *one, double *other, size_t width)
   }
 }
 
+/* Of the k-th row, which changes places with it. */
+static size_t partner_of(size_t k, double uniform)
+{
+  const size_t place = (size_t)(uniform * (double)(k + 1));
+  return place < k ? place : k;
+}
+
 /* Fisher and Yates, from the inside out: with rows [0, from) in a random order before, [0, to) are afterwards. Each row's partner
  * is chosen AHEAD rows before its turn, and is on its way from memory meanwhile. */
 static void mix(double *values, size_t from, size_t to, size_t width, const gsl_rng *rng)
@@ -51,9 +58,24 @@ static void mix(double *values, size_t from, size_t to, size_t width, const gsl_
     if (k >= AHEAD) exchange(values + (from + k - AHEAD) * width, values + partner[k % AHEAD] * width, width);
     if (k >= to - from) continue;
     if (k % AT_ONCE == 0) le_uniforms(rng, to - from - k < AT_ONCE ? to - from - k : AT_ONCE, uniform);
-    const size_t place = (size_t)(uniform[k % AT_ONCE] * (double)(from + k + 1));
-    partner[k % AHEAD] = place < from + k ? place : from + k;
+    partner[k % AHEAD] = partner_of(from + k, uniform[k % AT_ONCE]);
     le_prefetch(values + partner[k % AHEAD] * width, width * sizeof(double));
+  }
+}
+
+void le_store_places(size_t n, const gsl_rng *shuffle, uint32_t *place, uint32_t *partner)
+{
+  double uniform[AT_ONCE];
+  for (size_t from = 0; from < n; from += AT_ONCE) {
+    const size_t m = n - from < AT_ONCE ? n - from : AT_ONCE;
+    le_uniforms(shuffle, m, uniform);
+    for (size_t k = 0; k < m; k++) partner[from + k] = (uint32_t)partner_of(from + k, uniform[k]);
+  }
+  for (size_t k = 0; k < n; k++) place[k] = (uint32_t)k;
+  for (size_t k = n; k-- > 0;) {
+    const uint32_t own = place[k];
+    place[k] = place[partner[k]];
+    place[partner[k]] = own;
   }
 }
 
@@ -88,14 +110,18 @@ le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *s
 
 le_status le_store_take(le_store *store, const le_rows *rows, const gsl_rng *shuffle, le_feed feed)
 {
-  if (feed == LE_ROWS || (shuffle && feed != LE_OWN_ROWS) || store->n > 0) return le_store_append(store, rows, shuffle);
+  if (feed == LE_ROWS || (shuffle && feed < LE_OWN_ROWS) || store->n > 0) return le_store_append(store, rows, shuffle);
   if (!store->borrowed) le_release(store->values);
   store->values = (double *)(size_t)rows->values; /* written to only if they are the run's own */
   store->n = rows->n;
   store->capacity = 0;
   store->borrowed = 1;
-  store->writable = feed == LE_OWN_ROWS;
-  shuffle_last(store, store->n, shuffle);
+  store->writable = feed >= LE_OWN_ROWS;
+  if (feed == LE_MIXED_ROWS && shuffle) {
+    le_skip_uniforms(shuffle, store->n);
+    store->mixed = store->n;
+  } else
+    shuffle_last(store, store->n, shuffle);
   return LE_OK;
 }
 

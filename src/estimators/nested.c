@@ -53,7 +53,7 @@ typedef struct nested {
   size_t total;
   uint64_t seed;
   le_arena arena;
-  le_streams streams; /* 0: the run; 1..most: points; most + 1: the order of rows */
+  le_streams streams; /* 0: the run; 1..most: points */
   size_t most;
   le_store store;
   le_target target;
@@ -160,7 +160,7 @@ static le_gradient_rule gradient_rule(const nested *s, const le_problem *problem
 static le_status alloc_all(nested *s, const le_problem *problem)
 {
   const size_t d = s->d, most = s->most;
-  LE_TRY(le_streams_alloc(&s->streams, most + 2, problem->seed, problem->replicate));
+  LE_TRY(le_streams_alloc(&s->streams, most + 1, problem->seed, problem->replicate));
   le_target_alloc(&s->target, problem->ops, problem->model, most, s->context, &s->arena);
   s->target.store = &s->store;
   s->target.rng = s->streams.rng[0];
@@ -316,7 +316,7 @@ static le_status nested_feed(void *self, const le_rows *rows, le_feed feed)
   if (s->closed) return le_fail(&s->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
   if (feed != LE_ROWS) s->closed = 1;
   if (rows->n == 0) return LE_OK;
-  return le_store_take(&s->store, rows, s->shuffle ? s->streams.rng[s->most + 1] : NULL, feed);
+  return le_store_take(&s->store, rows, s->shuffle ? s->streams.order : NULL, feed);
 }
 
 /* Brings all live points to the labels nearest to the best one's; the prior does not tell them apart. */

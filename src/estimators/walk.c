@@ -68,7 +68,7 @@ typedef struct walk {
   uint64_t seed;
   uint32_t replicate;
   le_arena arena;
-  le_streams streams; /* 0: the run, 1..most: particles, most + 1: the order of rows */
+  le_streams streams; /* 0: the run, 1..most: particles */
   le_store store;
   le_target target;
   le_gradient gradient[LE_STAGES_MOST];
@@ -161,7 +161,7 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   for (size_t s = 0; s < settings->stages; s++)
     if (settings->stage[s].particles > w->most) w->most = settings->stage[s].particles;
   const size_t d = w->d, most = w->most;
-  LE_TRY(le_streams_alloc(&w->streams, most + 2, problem->seed, problem->replicate));
+  LE_TRY(le_streams_alloc(&w->streams, most + 1, problem->seed, problem->replicate));
   le_target_alloc(&w->target, problem->ops, problem->model, most, w->context, &w->arena);
   w->target.store = &w->store;
   w->target.rng = w->streams.rng[0];
@@ -284,7 +284,7 @@ static le_status walk_feed(void *self, const le_rows *rows, le_feed feed)
   w->feeds++;
   if (feed != LE_ROWS) w->closed = 1;
   if (rows->n == 0) return LE_OK;
-  return le_store_take(&w->store, rows, w->settings.shuffle ? w->streams.rng[w->most + 1] : NULL, feed);
+  return le_store_take(&w->store, rows, w->settings.shuffle ? w->streams.order : NULL, feed);
 }
 
 /* ---- estimates ---- */
@@ -660,8 +660,8 @@ static le_status impossible_row(walk *w)
     return le_fail(&w->context->error, LE_ALL_IMPOSSIBLE,
                    "An observation has zero likelihood (or one that is not a number) under every particle.");
   if (w->settings.shuffle &&
-      le_streams_alloc(&again, w->most + 2, w->seed, w->replicate) == LE_OK) {
-    found = le_store_origin(w->store.n, found, again.rng[w->most + 1]);
+      le_streams_alloc(&again, 0, w->seed, w->replicate) == LE_OK) {
+    found = le_store_origin(w->store.n, found, again.order);
     le_streams_free(&again);
   }
   return le_fail(&w->context->error, LE_ALL_IMPOSSIBLE,
@@ -685,7 +685,7 @@ static le_status start_again(walk *w)
 {
   w->regained = w->target.seen + w->target.chunk;
   w->restarts++;
-  LE_TRY(le_store_shuffle(&w->store, 0, w->regained, w->streams.rng[w->most + 1]));
+  LE_TRY(le_store_shuffle(&w->store, 0, w->regained, w->streams.order));
   w->target.seen = w->target.chunk = 0;
   w->target.lambda = 0;
   w->target.labels = NULL;
@@ -992,7 +992,7 @@ static le_status close_chunk(walk *w)
   w->target.lambda = 0;
   /* mini-batches of rows seen are then stretches of them, in whatever order they came */
   if (stage->gradient == LE_GRADIENT_BATCH && w->store.mixed < w->target.seen)
-    LE_TRY(le_store_shuffle(&w->store, w->store.mixed, w->target.seen, w->streams.rng[w->most + 1]));
+    LE_TRY(le_store_shuffle(&w->store, w->store.mixed, w->target.seen, w->streams.order));
   if (!stage->whole && w->target.seen >= w->regained)
     LE_TRY(add_trace(w, (double)w->target.seen, 1, (double)w->chunk_steps));
   if (w->settings.mean_weights) {
@@ -1040,7 +1040,7 @@ static le_status bridge(walk *w)
 
 static le_status search(walk *w)
 {
-  LE_TRY(le_search_step(&w->search, &w->audit, &w->target, w->streams.rng[0], w->streams.rng[w->most + 1]));
+  LE_TRY(le_search_step(&w->search, &w->audit, &w->target, w->streams.rng[0], w->streams.order));
   if (w->search.done) w->phase = AUDIT;
   return LE_OK;
 }

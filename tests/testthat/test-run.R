@@ -33,7 +33,8 @@ test_that("a run that fails is freed and raises one sentence", {
 })
 
 test_that("a row that nobody can explain is named by its place in the data, where that is known", {
-  setup <- run_problem(linear_regression(y ~ x), data.frame(x = 1:40 / 10, y = c(rnorm(24), 1e160, rnorm(15))), sgais(20, audit = FALSE))
+  data <- data.frame(x = 1:40 / 10, y = c(rnorm(24), 1e160, rnorm(15)))
+  setup <- run_problem(linear_regression(y ~ x), data, sgais(20, audit = FALSE))
   ends <- function(parts) {
     run <- .Call(ffi_run_new, setup$problem)
     for (k in seq_along(parts)) .Call(ffi_run_feed, run, setup$rows[, parts[[k]], drop = FALSE], as.integer(k == length(parts)))
@@ -41,6 +42,7 @@ test_that("a row that nobody can explain is named by its place in the data, wher
   }
   expect_match(ends(list(1:40)), "Observation 25 has zero likelihood")
   expect_match(ends(list(1:20, 21:40)), "An observation has zero likelihood")
+  for (seed in 1:3) expect_error(evidence(linear_regression(y ~ x), data, sgais(20), seed = seed), "Observation 25 has zero likelihood")
 })
 
 test_that("an interrupt ends a run at once and leaves R usable", {
@@ -71,7 +73,7 @@ test_that("an interrupt ends a run at once and leaves R usable", {
 })
 
 test_that("fingerprints tell observations apart, in whatever order", {
-  fingerprint <- function(x) .Call(ffi_fingerprint, x)
+  fingerprint <- function(x) .Call(ffi_fingerprint, x, 2)
   x <- with_own_seed(test_seed(3), matrix(stats::rnorm(60), 6))
   expect_identical(fingerprint(x), fingerprint(x[, 10:1]))
   classes <- factor(c("b", "a", "c", "b"))
@@ -83,6 +85,8 @@ test_that("fingerprints tell observations apart, in whatever order", {
   others <- list(turned, swapped, x * (1 + 1e-15), x[, -1], cbind(x, x[, 1]), x[1:5, ])
   expect_identical(anyDuplicated(vapply(c(list(x), others), fingerprint, "")), 0L)
   expect_error(fingerprint("a"), "numbers")
+  many <- matrix(seq_len(3e5) / 7, 3)
+  expect_identical(fingerprint(many), .Call(ffi_fingerprint, many[, rev(seq_len(1e5))], 1))
 })
 
 test_that("what is not finite is found, and what only adds up to it is not", {

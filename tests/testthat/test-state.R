@@ -155,7 +155,7 @@ damaged <- function(setup, state) {
   list(run = run, refused = refused)
 }
 
-test_that("rows that are the run's own are shuffled where they are, to the same result, and the user's never", {
+test_that("rows that are the run's own are shuffled where they are, or come shuffled, to the same result, and the user's never", {
   for (problem in list(list(model = linear_regression(dist ~ speed, sigma = 15), data = cars),
                        list(model = softmax_regression(Species ~ Petal.Width), data = iris),
                        list(model = gaussian_mixture(components = 2), data = as.matrix(faithful)))) {
@@ -164,7 +164,12 @@ test_that("rows that are the run's own are shuffled where they are, to the same 
     expect_identical(problem$data, before)
     copied <- run_problem(problem$model, problem$data, sgais())
     own <- run_problem(problem$model, problem$data, sgais())
-    expect_identical(timeless(conduct(own$problem, own$rows, own = TRUE)), timeless(conduct(copied$problem, copied$rows)))
+    told <- function(run, feed) timeless(conduct_together(list(run$problem), run$rows, feed = feed)[[1]])
+    expected <- told(copied, "last")
+    expect_identical(told(own, "own"), expected)
+    mixed <- replace(copied, "rows", list(encode(problem$model, problem$data, list(threads = 1, seed = copied$problem$seed))$rows))
+    expect_identical(mixed$rows, own$rows)
+    expect_identical(told(mixed, "mixed"), expected)
     expect_identical(copied$rows, encode(problem$model, problem$data)$rows)
     expect_false(identical(own$rows, copied$rows))
     sorted <- function(rows) rows[, do.call(order, as.data.frame(t(rows)))]
