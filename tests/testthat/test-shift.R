@@ -102,7 +102,7 @@ test_that("a walk of rows in their own order that may be done again leaves them 
     encoded <- encode(two, stream)
     problem <- new_problem(two, encoded, method, seed_words(test_seed(seed)))
     before <- encoded$rows + 0
-    out <- conduct(problem, encoded$rows, own = order_is_free(problem$settings))
+    out <- conduct_together(list(problem), encoded$rows, feed = if (order_is_free(problem$settings)) "own" else "last")[[1]]
     list(before = before, rows = encoded$rows, restarts = max(trace_of(out)$restarts))
   }
   given <- lapply(1:3, function(seed) after(quick(), seed))
