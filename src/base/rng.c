@@ -137,13 +137,12 @@ void le_skip_uniforms(const gsl_rng *rng, size_t n)
   state->used = 4;
 }
 
-void le_uniforms(const gsl_rng *rng, size_t n, double *out)
+void le_uniforms_after(const gsl_rng *rng, size_t skipped, size_t n, double *out)
 {
   const philox_state *state = gsl_rng_state(rng);
-  const uint64_t first = next_block(state);
+  const uint64_t first = next_block(state) + skipped / 2;
   uint64_t counter[4][BLOCKS];
   double one[BLOCKS], two[BLOCKS];
-  le_skip_uniforms(rng, n);
   for (size_t from = 0; from < n; from += 2 * BLOCKS) {
     const size_t m = n - from < 2 * BLOCKS ? n - from : 2 * BLOCKS;
     for (size_t k = 0; k < BLOCKS; k++) {
@@ -156,6 +155,12 @@ void le_uniforms(const gsl_rng *rng, size_t n, double *out)
     table[le_simd_level()].uniform_pairs((m + 1) / 2, counter[0], BLOCKS, key_of(state), one, two);
     for (size_t j = 0; j < m; j++) out[from + j] = (j % 2 ? two : one)[j / 2];
   }
+}
+
+void le_uniforms(const gsl_rng *rng, size_t n, double *out)
+{
+  le_uniforms_after(rng, 0, n, out);
+  le_skip_uniforms(rng, n);
 }
 
 void le_normals(const le_streams *streams, size_t first, size_t m, size_t d, double *out)

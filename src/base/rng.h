@@ -29,6 +29,8 @@ void le_streams_archive(le_streams *streams, le_archive *archive);
 /* Many numbers at once, by vector instructions, a block of the counter for two of them; what a block had left over is not used.
  * n uniforms in (0, 1), those that gsl_rng_uniform() would give; and d standard normals from each of m streams. */
 void le_uniforms(const gsl_rng *rng, size_t n, double *out);
+/* Those that come after `skipped` others, an even number; and so many skipped. */
+void le_uniforms_after(const gsl_rng *rng, size_t skipped, size_t n, double *out);
 void le_skip_uniforms(const gsl_rng *rng, size_t n);
 void le_normals(const le_streams *streams, size_t first, size_t m, size_t d, double *out);
 

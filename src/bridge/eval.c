@@ -331,20 +331,27 @@ SEXP ffi_all_finite(SEXP x)
 typedef struct places_call {
   SEXP seed;
   size_t n;
+  int threads;
   uint32_t *place;
 } places_call;
 
-/* Where each of n rows goes, in the order of a run with this seed; as they are, without one. */
+/* Where each of n rows goes, in the order of a run with this seed; as they are, without one. Memory of R's own, of this size, would have it
+ * collect garbage. */
 static SEXP find_places(void *data)
 {
-  const places_call *call = data;
-  le_streams streams;
-  if (Rf_isNull(call->seed)) {
-    for (size_t i = 0; i < call->n; i++) call->place[i] = (uint32_t)i;
-    return R_NilValue;
+  places_call *call = data;
+  const size_t n = call->n;
+  const uint64_t seed = Rf_isNull(call->seed) ? 0 : seed_from_words(call->seed);
+  le_streams streams = {0, NULL, NULL};
+  call->place = le_resize(NULL, 2 * n * sizeof *call->place);
+  if (!call->place || le_streams_alloc(&streams, 0, seed, 0) != LE_OK) {
+    le_release(call->place);
+    raise_status(LE_NO_MEMORY, NULL);
   }
-  check(le_streams_alloc(&streams, 0, seed_from_words(call->seed), 0));
-  le_store_places(call->n, streams.order, call->place, call->place + call->n);
+  if (Rf_isNull(call->seed))
+    for (size_t i = 0; i < n; i++) call->place[i] = (uint32_t)i;
+  else
+    le_store_places(n, streams.order, call->threads, call->place, call->place + n);
   le_streams_free(&streams);
   return R_NilValue;
 }
@@ -362,13 +369,13 @@ SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed)
   SEXP rows = PROTECT(Rf_allocMatrix(REALSXP, (int)width, (int)n));
   const double *values = REAL(x), *responses = coded || !last ? NULL : REAL(y);
   const int *codes = coded ? INTEGER(y) : NULL;
-  places_call places = {seed, n, (uint32_t *)R_alloc(2 * n + 1, sizeof *places.place)};
+  const int usable = le_threads_usable(Rf_asInteger(threads));
+  places_call places = {seed, n, usable, NULL};
   guarded(find_places, &places);
   const uint32_t *place = places.place;
   double *out = REAL(rows);
   uint64_t told = 0;
   le_advise_large(out, n * width * sizeof(double));
-  const int usable = le_threads_usable(Rf_asInteger(threads));
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(usable) schedule(static) reduction(| : told) if (usable > 1 && n * width > 100000)
 #endif
@@ -387,6 +394,7 @@ SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed)
     for (size_t i = from; i < to && last; i++) out[place[i] * width + first + p] = coded ? (double)codes[i] - 1 : responses[i];
   }
   (void)usable;
+  le_release(places.place);
   UNPROTECT(1);
   return told >> 63 ? R_NilValue : rows;
 }

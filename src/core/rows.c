@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { AHEAD = 32, AT_ONCE = 256, PART = 4 };
+enum { AHEAD = 32, AT_ONCE = 256, PART = 4, MANY = 100000 };
 
 static le_status reserve(le_store *store, size_t rows)
 {
@@ -63,15 +63,21 @@ static void mix(double *values, size_t from, size_t to, size_t width, const gsl_
   }
 }
 
-void le_store_places(size_t n, const gsl_rng *shuffle, uint32_t *place, uint32_t *partner)
+void le_store_places(size_t n, const gsl_rng *shuffle, int threads, uint32_t *place, uint32_t *partner)
 {
-  double uniform[AT_ONCE];
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && n > MANY)
+#endif
   for (size_t from = 0; from < n; from += AT_ONCE) {
+    double uniform[AT_ONCE];
     const size_t m = n - from < AT_ONCE ? n - from : AT_ONCE;
-    le_uniforms(shuffle, m, uniform);
-    for (size_t k = 0; k < m; k++) partner[from + k] = (uint32_t)partner_of(from + k, uniform[k]);
+    le_uniforms_after(shuffle, from, m, uniform);
+    for (size_t k = 0; k < m; k++) {
+      partner[from + k] = (uint32_t)partner_of(from + k, uniform[k]);
+      place[from + k] = (uint32_t)(from + k);
+    }
   }
-  for (size_t k = 0; k < n; k++) place[k] = (uint32_t)k;
+  (void)threads;
   for (size_t k = n; k-- > 0;) {
     const uint32_t own = place[k];
     place[k] = place[partner[k]];

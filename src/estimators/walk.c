@@ -719,15 +719,16 @@ static double curvature_step(walk *w)
   le_cholesky_solve(factor, d, mean);
   double variance = le_dot(grad, mean, d);
   /* tr((P^-1 H)^2) = sum of squares of L^-1 H L^-T */
-  double *inverse = w->metric[w->stage][0].work, *half = inverse + d * d;
+  double *inverse = w->metric[w->stage][0].work, *across = inverse + d * d;
   le_lower_inverse(factor, d, inverse);
   for (size_t i = 0; i < d; i++)
-    for (size_t j = 0; j < d; j++) half[i * d + j] = le_dot(inverse + i * d, g->chunk_hess + j * d, i + 1);
-  for (size_t i = 0; i < d; i++)
-    for (size_t j = 0; j < d; j++) {
-      const double entry = le_dot(half + i * d, inverse + j * d, j + 1);
-      variance += 0.5 * entry * entry;
-    }
+    for (size_t j = 0; j < d; j++) across[j * d + i] = inverse[i * d + j];
+  for (size_t i = 0; i < d; i++) {
+    memset(grad, 0, d * sizeof(double));
+    le_add_symmetric_matvec(g->chunk_hess, d, inverse + i * d, grad);
+    le_upper_transpose_matvec(across, d, grad, mean);
+    variance += 0.5 * le_dot(mean, mean, d);
+  }
   return sqrt(-log(stage_of(w)->ess / (double)w->m) / variance);
 }
 
