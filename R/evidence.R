@@ -17,8 +17,8 @@
 #'   standard error comes from their spread.
 #' @param threads Number of threads; never more than the machine or `OMP_THREAD_LIMIT` allows. Replicates run
 #'   side by side, one to a thread, each with a copy of the data; on more than 20 million numbers, and of a [custom_model()], one
-#'   after another. Within a run threads wait for each other a thousand times: ask for no more than there are idle cores, or start R
-#'   with `OMP_WAIT_POLICY=passive` in its environment.
+#'   after another. Within a run threads wait for each other a thousand times: ask for no more than there are idle cores. Where
+#'   other programs keep these busy, threads rest for most of the run, which then takes about a third longer than with one.
 #' @param progress Whether to show a progress bar.
 #'
 #' @details

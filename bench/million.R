@@ -5,6 +5,7 @@
 #   Rscript bench/million.R calibrate [runs = 200] [directory] [rows = 1e5]
 #   Rscript bench/million.R cost      [directory] [rows = 1e6] [models, as above]
 #   Rscript bench/million.R draw      [directory]
+#   Rscript bench/million.R tables    [directory]
 #
 # `compare`: linear regression (6 coefficients), softmax regression (44) and a mixture (5 components in the plane, 24 parameters) at
 # 10^3, 10^4, .. rows; one data set, its first rows for the smaller sizes; a method is left out where its last time says that it
@@ -20,6 +21,8 @@
 # `cost`: nanoseconds per gradient of one observation at the published settings, everything that the run does included once it has its
 # rows, and of the implementation that YARDSTICK names, whose clock starts there too, in turns, and the ratios of such pairs: medians of
 # five rounds, of three at 10^6 rows. Writes million-cost.csv.
+#
+# `tables`: what the files say, as the tables of README.md.
 
 suppressPackageStartupMessages(library(logevidence))
 
@@ -289,9 +292,57 @@ draw <- function(directory = "bench/results") {
            below = function(part) graphics::lines(part$n, part$reference / part$n, lwd = 8, col = "grey85")))
 }
 
+# ---- tables ----
+
+big <- function(n) format(n, big.mark = ",", scientific = FALSE, trim = TRUE)
+
+line <- function(...) cat("| ", paste(..., sep = " | "), " |\n", sep = "")
+
+nats <- function(x) if (abs(x) >= 1000) big(round(x)) else if (abs(x) >= 100) sprintf("%.0f", x) else if (abs(x) >= 10) sprintf("%.1f", x) else sprintf("%.2f", x)
+
+seconds <- function(s) if (s >= 10) sprintf("%.0f", s) else if (s >= 0.1) sprintf("%.2f", s) else sprintf("%.3f", s)
+
+mean_sd <- function(x, digits) sprintf("%.*f (%.*f)", digits, mean(x), digits, stats::sd(x))
+
+within_two <- function(part, digits = 0) {
+  z <- part$error / sqrt(part$se^2 + part$reference_se^2)
+  sprintf("%.*f%%", digits, 100 * mean(abs(z) < 2))
+}
+
+each_part <- function(table, show) for (name in unique(table$model)) for (n in unique(table$n)) show(name, n, table[table$model == name & table$n == n, ])
+
+tables <- function(directory = "bench/results") {
+  read <- function(name) utils::read.csv(file.path(directory, name), check.names = FALSE)
+  table <- read("million.csv")
+  cell <- function(part) if (nrow(part) == 0) "" else
+    paste0(nats(part$error), if (!is.na(part$se)) sprintf(" (%.2f)", part$se), " in ", seconds(part$cpu))
+  for (name in unique(table$model)) for (method in unique(table$method[table$model == name])) {
+    cells <- vapply(sizes("1e6"), function(n) cell(table[table$model == name & table$method == method & table$n == n, ]), "")
+    line(if (method == "sgais") name else "", method, paste(cells, collapse = " | "))
+  }
+  cat("\n")
+  number <- function(x, digits) ifelse(is.na(x), "", sprintf("%.*f", digits, x))
+  each_part(read("million-cost.csv"), function(name, n, part)
+    line(name, big(n), number(part$own, 2), number(part$`sgais, PyTorch`, 1), number(part$`sgais, PyTorch, own gradient`, 1),
+         number(part$times, 1), number(part$`times, own gradient`, 1)))
+  cat("\n")
+  fresh_columns <- function(part, digits)
+    c(mean_sd(part$error, digits), sprintf("%.*f", digits, mean(part$se)), within_two(part), seconds(mean(part$cpu)))
+  each_part(read("million-fresh.csv"), function(name, n, part) {
+    alone <- part[part$method == "sgais, no audit", ]
+    audited <- part[part$method == "sgais", ]
+    line(name, big(n), paste(c(fresh_columns(alone, 2), fresh_columns(audited, 3)), collapse = " | "),
+         paste(sum(audited$source == "audit"), "of", nrow(audited)))
+  })
+  cat("\n")
+  each_part(read("million-calibrate.csv"), function(name, n, part)
+    line(name, big(n), sprintf("%.2f", mean(part$error)), sprintf("%.2f", stats::sd(part$error)), sprintf("%.2f", mean(part$se)),
+         within_two(part, 1)))
+}
+
 main <- function(what = "compare", ...) {
-  task <- list(compare = compare, cost = cost, fresh = fresh, calibrate = calibrate, draw = draw)[[what]]
-  if (is.null(task)) stop("compare, cost, fresh, calibrate or draw?")
+  task <- list(compare = compare, cost = cost, fresh = fresh, calibrate = calibrate, draw = draw, tables = tables)[[what]]
+  if (is.null(task)) stop("compare, cost, fresh, calibrate, draw or tables?")
   task(...)
 }
 

@@ -41,6 +41,9 @@ int le_threads_usable(int requested)
 
 /* What is learned from one time, and the least share, of an even one. */
 static const double PACE_RATE = 0.1, PACE_LEAST = 0.5;
+/* How many seconds may be lost before threads rest, how many gained ones count against them, and for how long they rest, twice as long from
+ * one time to the next. (OpenMP's threads wait by asking on and on, which keeps those that they wait for off a busy processor.) */
+static const double LOST_MOST = 0.004, GAINED_MOST = 0.008, REST_LEAST = 0.05, REST_MOST = 0.8;
 
 void le_pace_alloc(le_pace *pace, int threads, le_arena *arena)
 {
@@ -49,6 +52,8 @@ void le_pace_alloc(le_pace *pace, int threads, le_arena *arena)
   pace->share = le_arena_doubles(arena, pace->n);
   pace->ended = le_arena_doubles(arena, pace->n);
   for (size_t t = 0; t < pace->n && !arena->failed; t++) pace->share[t] = 1 / (double)pace->n;
+  pace->lost = pace->until = 0;
+  pace->rest = REST_LEAST;
 }
 
 void le_pace_begin(le_pace *pace, size_t m)
@@ -62,17 +67,54 @@ void le_pace_begin(le_pace *pace, size_t m)
   pace->begun = le_now();
 }
 
+/* Of each thread, how many pieces it did in a second; false where clocks were set, or a share was empty. */
+static int speed_of(const le_pace *pace, size_t t, double *speed)
+{
+  const double spent = pace->ended[t] - pace->begun, done = (double)(pace->first[t + 1] - pace->first[t]);
+  *speed = done / spent;
+  return spent > 0 && done > 0;
+}
+
+void le_pace_watch(le_pace *pace)
+{
+  double fastest = 0, last = pace->begun;
+  for (size_t t = 0; t < pace->n; t++) {
+    double speed;
+    last = fmax(last, pace->ended[t]);
+    if (speed_of(pace, t, &speed)) fastest = fmax(fastest, speed);
+  }
+  if (!(fastest > 0)) return;
+  pace->lost += last - pace->begun - (double)pace->first[pace->n] / fastest;
+  if (pace->lost > LOST_MOST) {
+    pace->until = last + pace->rest;
+    pace->rest = fmin(2 * pace->rest, REST_MOST);
+    pace->lost = 0;
+  } else if (pace->lost < -GAINED_MOST) {
+    pace->lost = -GAINED_MOST;
+    pace->rest = REST_LEAST;
+  }
+}
+
+int le_pace_rests(le_pace *pace)
+{
+  if (!(pace->until > 0)) return 0;
+  const double left = pace->until - le_now();
+  if (left > 0 && left <= REST_MOST) return 1; /* clocks may be set */
+  pace->until = 0;
+  return 0;
+}
+
 void le_pace_end(le_pace *pace)
 {
-  double speed = 0, all = 0;
+  double speed, sum = 0, all = 0;
+  le_pace_watch(pace);
   for (size_t t = 0; t < pace->n; t++) {
-    const double spent = pace->ended[t] - pace->begun, done = (double)(pace->first[t + 1] - pace->first[t]);
-    if (!(spent > 0 && done > 0)) return; /* clocks may be set */
-    pace->ended[t] = done / spent;
-    speed += pace->ended[t];
+    if (!speed_of(pace, t, &speed)) return;
+    sum += speed;
   }
   for (size_t t = 0; t < pace->n; t++) {
-    pace->share[t] += PACE_RATE * (pace->ended[t] / speed - pace->share[t]);
+    speed_of(pace, t, &speed);
+    pace->share[t] += PACE_RATE * (speed / sum - pace->share[t]);
     pace->share[t] = fmax(pace->share[t], PACE_LEAST / (double)pace->n);
     all += pace->share[t];
   }

@@ -585,6 +585,37 @@ SEXP ffi_normals(SEXP seed, SEXP replicate, SEXP n, SEXP d, SEXP times)
   return value;
 }
 
+/* Shares of work as threads might have done them, a row for each: how many pieces in how many seconds. After each column: do they rest, and
+ * for how long will they the next time? */
+SEXP ffi_pace(SEXP done, SEXP spent)
+{
+  const size_t n = (size_t)Rf_nrows(done), rounds = (size_t)Rf_ncols(done);
+  le_arena arena = {0};
+  le_pace pace;
+  SEXP value = PROTECT(Rf_allocMatrix(REALSXP, 2, (int)rounds));
+  le_pace_alloc(&pace, (int)n, &arena);
+  if (arena.failed) {
+    le_arena_free(&arena);
+    raise_status(LE_NO_MEMORY, NULL);
+  }
+  for (size_t r = 0; r < rounds; r++) {
+    le_pace_begin(&pace, 0);
+    double longest = 0;
+    for (size_t t = 0; t < n; t++) {
+      pace.first[t + 1] = pace.first[t] + (size_t)REAL(done)[r * n + t];
+      longest = fmax(longest, REAL(spent)[r * n + t]);
+    }
+    pace.begun -= longest;
+    for (size_t t = 0; t < n; t++) pace.ended[t] = pace.begun + REAL(spent)[r * n + t];
+    le_pace_end(&pace);
+    REAL(value)[2 * r] = le_pace_rests(&pace);
+    REAL(value)[2 * r + 1] = pace.rest;
+  }
+  le_arena_free(&arena);
+  UNPROTECT(1);
+  return value;
+}
+
 SEXP ffi_resample(SEXP scheme, SEXP weight, SEXP m, SEXP seed)
 {
   const int which = le_resampling_named(one_string(scheme, "scheme"));

@@ -68,13 +68,16 @@ static le_status some_particles(const le_target *target, const le_rows *rows, si
 le_status le_target_tasks(const le_target *target, size_t n, int threads, le_target_task task, void *self)
 {
   const int workers = (size_t)threads < n ? threads : (int)n;
+  le_pace *pace = target->pace;
   int worst = LE_OK;
   size_t next = 0;
+  if (workers > 1) le_pace_begin(pace, 0);
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(workers) schedule(static, 1) reduction(max : worst) if (workers > 1)
 #endif
-  for (int t = 0; t < workers; t++)
-    for (;;) {
+  for (int t = 0; t < workers; t++) {
+    size_t done = 0;
+    for (;; done++) {
       size_t k;
 #ifdef _OPENMP
 #pragma omp atomic capture
@@ -84,6 +87,13 @@ le_status le_target_tasks(const le_target *target, size_t n, int threads, le_tar
       const le_status status = task(self, target, k, (size_t)t);
       if ((int)status > worst) worst = (int)status;
     }
+    if (workers == 1) continue;
+    pace->first[t + 1] = done;
+    pace->ended[t] = le_now();
+  }
+  if (workers == 1) return (le_status)worst;
+  for (size_t t = 0; t < pace->n; t++) pace->first[t + 1] += pace->first[t];
+  le_pace_watch(pace);
   return (le_status)worst;
 }
 

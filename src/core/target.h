@@ -117,7 +117,8 @@ enum { LE_TARGET_THREADS_LEAST = 40000 };
 /* As many as a loop over m particles is worth, none of which waits for another. */
 static inline int le_target_threads(const le_target *target, size_t m, size_t multiplications)
 {
-  return m * multiplications < LE_TARGET_THREADS_LEAST ? 1 : target->context->threads;
+  if (m * multiplications < LE_TARGET_THREADS_LEAST || target->context->threads <= 1 || le_pace_rests(target->pace)) return 1;
+  return target->context->threads;
 }
 
 static inline double *le_target_scratch(const le_target *target, size_t worker) { return target->scratch + worker * target->scratch_size; }

@@ -56,6 +56,27 @@ test_that("the work of a run is done by threads that are there already", {
   expect_gt(sum(vapply(others, seconds, 0)) - before, 0.2 * (sum(proc.time()[1:2]) - own))
 })
 
+test_that("threads that are waited for longer than they help rest, for longer each time, until they help again", {
+  watched <- function(...) {
+    rounds <- do.call(cbind, list(...))
+    .Call(ffi_pace, matrix(50, 2, ncol(rounds)), rounds)
+  }
+  rested <- function(...) which(watched(...)[1, ] == 1)
+  good <- matrix(1e-3, 2, 40) # each thread's seconds for its half of some work
+  late <- function(n) rbind(rep(1e-3, n), 4.9e-3) # 2.9 ms lost each time
+  expect_identical(rested(good), integer())
+  expect_identical(rested(late(3)), 2:3)
+  # what has been gained counts, up to a limit, and one long wait in a while does not matter
+  expect_identical(rested(good, late(5)), 45L)
+  expect_identical(rested(good, late(3), good, late(3), good), integer())
+  # twice as long from one time to the next, up to a limit, until threads have helped for a time
+  expect_equal(watched(late(14))[2, 2 * (1:7)], c(0.1, 0.2, 0.4, 0.8, 0.8, 0.8, 0.8))
+  expect_equal(watched(late(8), good)[2, c(8, 48)], c(0.8, 0.05))
+  # a share that was empty, and clocks that were set
+  expect_identical(sum(.Call(ffi_pace, matrix(c(100, 0), 2, 9), rbind(rep(2e-3, 9), 1e-5))[1, ]), 0)
+  expect_identical(rested(matrix(-1, 2, 9)), integer())
+})
+
 test_that("threads that share a mini-batch, or put the rows together, change nothing", {
   set.seed(4)
   n <- 6000
