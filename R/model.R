@@ -17,8 +17,8 @@ new_model <- function(name, formula, settings) {
 #' @return A list: `rows` (a matrix with an observation in each column, its response last), `n`, `args`
 #'   (named numeric settings), `theta_names`, `user_names`, `offset` (NULL, or what was subtracted from each
 #'   response), `design` (what `encode_new()` needs), perhaps `own`, if the rows are of bind_rows(), so that their memory has just been
-#'   made and a run may put them in another order, and what two fits must have in common to be of the same data, if it is not all of `rows`: `observed`,
-#'   numbers or a factor.
+#'   made and a run may put them in another order, and what two fits must have in common to be of the same data, if it is not all of
+#'   `rows`: `observed`, numbers or a factor.
 #' @noRd
 encode <- function(model, data, binding = as_given()) UseMethod("encode")
 
