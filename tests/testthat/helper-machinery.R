@@ -113,6 +113,13 @@ finish_run <- function(run) {
   while (.Call(ffi_run_advance, run, 0.05) == "more") NULL
   timeless(.Call(ffi_run_result, run))
 }
+# What a fresh R with the package says to some lines of code.
+new_session <- function(...) {
+  script <- tempfile(fileext = ".R")
+  on.exit(unlink(script))
+  writeLines(c(sprintf(".libPaths(%s)", deparse1(.libPaths())), "library(logevidence)", ...), script)
+  paste(suppressWarnings(system2(file.path(R.home("bin"), "Rscript"), script, stdout = TRUE, stderr = TRUE)), collapse = "\n")
+}
 timeless <- function(result) result[names(result) != "seconds"]
 
 # A fit without what may differ between equal fits.

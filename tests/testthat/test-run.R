@@ -48,10 +48,7 @@ test_that("a row that nobody can explain is named by its place in the data, wher
 test_that("data and what a run needs take less than 2.5 times the memory of the data", {
   skip_on_cran()
   skip_if_not(file.access("/proc/self/clear_refs", 2) == 0, "the system does not tell how much memory was held")
-  script <- tempfile(fileext = ".R")
-  writeLines(c(
-    sprintf(".libPaths(%s)", deparse1(.libPaths())),
-    "library(logevidence)",
+  told <- new_session(
     "held <- function(what) as.numeric(gsub('[^0-9]', '', grep(what, readLines('/proc/self/status'), value = TRUE))) * 1024",
     "data <- matrix(rnorm(2e6) + 8 * (runif(1e6) < 0.4), ncol = 2)",
     "invisible(evidence(gaussian_mixture(components = 2), data[1:1000, ], sgais(20), seed = 1))",
@@ -60,9 +57,7 @@ test_that("data and what a run needs take less than 2.5 times the memory of the 
     "before <- held('VmRSS')",
     "invisible(evidence(gaussian_mixture(components = 2), data, sgais(20), seed = 1))",
     "cat('times', 1 + (held('VmHWM') - before) / as.numeric(object.size(data)))"
-  ), script)
-  out <- suppressWarnings(system2(file.path(R.home("bin"), "Rscript"), script, stdout = TRUE, stderr = TRUE))
-  told <- paste(out, collapse = "\n")
+  )
   expect_match(told, "times ")
   times <- as.numeric(sub(".*times ", "", told))
   expect_gt(times, 1.9) # the rows are there twice
@@ -72,10 +67,7 @@ test_that("data and what a run needs take less than 2.5 times the memory of the 
 test_that("an interrupt ends a run at once and leaves R usable", {
   skip_on_cran()
   skip_on_os("windows")
-  script <- tempfile(fileext = ".R")
-  writeLines(c(
-    sprintf(".libPaths(%s)", deparse1(.libPaths())),
-    "library(logevidence)",
+  told <- new_session(
     "x <- matrix(rnorm(2e6), ncol = 10)",
     "data <- list(x = x, y = factor(sample(4, nrow(x), TRUE)))",
     "child <- Sys.getpid()",
@@ -91,9 +83,8 @@ test_that("an interrupt ends a run at once and leaves R usable", {
     "stopifnot(identical(result, 'interrupted'), spent < 20)",
     "again <- evidence(gaussian_mean(), 1:5, seed = 1)",
     "cat('usable', is.finite(logml(again)))"
-  ), script)
-  out <- suppressWarnings(system2(file.path(R.home("bin"), "Rscript"), script, stdout = TRUE, stderr = TRUE))
-  expect_match(paste(out, collapse = "\n"), "usable TRUE")
+  )
+  expect_match(told, "usable TRUE")
 })
 
 test_that("fingerprints tell observations apart, in whatever order", {
