@@ -48,6 +48,7 @@ test_that("a row that nobody can explain is named by its place in the data, wher
 test_that("data and what a run needs take less than 2.5 times the memory of the data", {
   skip_on_cran()
   skip_if_not(file.access("/proc/self/clear_refs", 2) == 0, "the system does not tell how much memory was held")
+  skip_if(nzchar(Sys.getenv("ASAN_OPTIONS")), "a sanitizer has memory of its own")
   told <- new_session(
     "held <- function(what) as.numeric(gsub('[^0-9]', '', grep(what, readLines('/proc/self/status'), value = TRUE))) * 1024",
     "data <- matrix(rnorm(2e6) + 8 * (runif(1e6) < 0.4), ncol = 2)",
