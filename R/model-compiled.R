@@ -93,7 +93,7 @@ describe.compiled_model <- function(model) {
 }
 
 #' @exportS3Method
-encode.compiled_model <- function(model, data, binding = as_given()) {
+encode.compiled_model <- function(model, data, binding = AS_GIVEN) {
   says <- compiled_says(model)
   rows <- compiled_rows(model, data, "data")
   dim <- says("dim")

@@ -95,7 +95,7 @@ describe.custom_model <- function(model) {
 }
 
 #' @exportS3Method
-encode.custom_model <- function(model, data, binding = as_given()) {
+encode.custom_model <- function(model, data, binding = AS_GIVEN) {
   if (is.null(data)) no_data(model)
   n <- custom_rows(data)
   list(

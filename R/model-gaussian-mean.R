@@ -67,7 +67,7 @@ describe.gaussian_mean <- function(model) {
 }
 
 #' @exportS3Method
-encode.gaussian_mean <- function(model, data, binding = as_given()) {
+encode.gaussian_mean <- function(model, data, binding = AS_GIVEN) {
   input <- mean_values(model$formula, data, "data")
   list(
     rows = matrix(input$y, 1, dimnames = list(input$response, NULL)),

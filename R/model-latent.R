@@ -145,7 +145,7 @@ describe.latent_model <- function(model) {
 }
 
 #' @exportS3Method
-encode.latent_model <- function(model, data, binding = as_given()) {
+encode.latent_model <- function(model, data, binding = AS_GIVEN) {
   input <- mixture_columns(model$formula, data, "data")
   x <- input$x
   n <- nrow(x)

@@ -71,7 +71,7 @@ describe.linear_regression <- function(model) {
 }
 
 #' @exportS3Method
-encode.linear_regression <- function(model, data, binding = as_given()) {
+encode.linear_regression <- function(model, data, binding = AS_GIVEN) {
   input <- regression_input(model, data)
   design <- input$design
   covariates <- design$covariates
@@ -100,7 +100,7 @@ encode_new.linear_regression <- function(model, design, newdata, response = TRUE
 }
 
 # Only what the coefficients have to explain reaches C: the response less the offset.
-linear_rows <- function(input, design, argument, binding = as_given()) {
+linear_rows <- function(input, design, argument, binding = AS_GIVEN) {
   y <- if (is.null(input$y)) rep(NA_real_, nrow(input$x)) else numeric_response(input$y, design$response, argument)
   regression_rows(input, if (is.null(input$offset)) y else y - input$offset, design, binding)
 }

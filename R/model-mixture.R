@@ -87,14 +87,14 @@ describe.gaussian_mixture <- function(model) {
 }
 
 #' @exportS3Method
-encode.gaussian_mixture <- function(model, data, binding = as_given()) {
+encode.gaussian_mixture <- function(model, data, binding = AS_GIVEN) {
   encoded <- encode_mixture(model, data, binding)
   if (encoded$n < model$components)
     fail("`components` must be at most the number of rows (", encoded$n, "), not ", model$components, ".")
   encoded
 }
 
-encode_mixture <- function(model, data, binding = as_given()) {
+encode_mixture <- function(model, data, binding = AS_GIVEN) {
   input <- mixture_columns(model$formula, data, "data")
   x <- input$x
   columns <- input$names

@@ -59,7 +59,7 @@ describe.softmax_regression <- function(model) {
 }
 
 #' @exportS3Method
-encode.softmax_regression <- function(model, data, binding = as_given()) {
+encode.softmax_regression <- function(model, data, binding = AS_GIVEN) {
   input <- regression_input(model, data)
   design <- input$design
   if (!is.null(design$terms)) refuse_offset(design$terms, "softmax_regression")

@@ -20,7 +20,9 @@ new_model <- function(name, formula, settings) {
 #'   made and a run may put them in another order, and what two fits must have in common to be of the same data, if it is not all of
 #'   `rows`: `observed`, numbers or a factor.
 #' @noRd
-encode <- function(model, data, binding = as_given()) UseMethod("encode")
+encode <- function(model, data, binding = AS_GIVEN) UseMethod("encode")
+
+AS_GIVEN <- list(threads = 1, seed = NULL)
 
 #' Further data as rows
 #'
@@ -443,14 +445,12 @@ check_same_length <- function(data, x, argument) {
          NROW(data$y), ".")
 }
 
-as_given <- function(threads = 1) list(threads = threads, seed = NULL)
-
 #' Rows for C: an observation in each column, of the covariates that a regression has, an intercept that they lack first, and its
 #' response (of a factor its codes, from zero) last
 #'
 #' Covariates are checked here, where they are read anyway: of finite columns, products may overflow too.
 #' @noRd
-regression_rows <- function(input, y, design, binding = as_given()) {
+regression_rows <- function(input, y, design, binding = AS_GIVEN) {
   x <- input$x
   rows <- bind_rows(x, c(design$covariates, design$response), binding, if (is.factor(y)) y else as.double(y),
                     intercept = ncol(x) < length(design$covariates))
@@ -460,7 +460,7 @@ regression_rows <- function(input, y, design, binding = as_given()) {
 
 #' @return NULL if not all of `x` is finite.
 #' @noRd
-bind_rows <- function(x, names, binding = as_given(), y = NULL, intercept = FALSE) {
+bind_rows <- function(x, names, binding = AS_GIVEN, y = NULL, intercept = FALSE) {
   if (!is.double(x)) storage.mode(x) <- "double"
   rows <- .Call(ffi_bind_rows, x, y, intercept, binding$threads, binding$seed)
   if (!is.null(rows)) dimnames(rows) <- list(names, NULL)

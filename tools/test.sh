@@ -48,7 +48,7 @@ if "$root/tools/install.sh"; then
   # The kernels of other processors, on the tests that are about likelihoods and on whole runs.
   for variant in plain avx2; do
     echo "With LOGEVIDENCE_SIMD=$variant"
-    LOGEVIDENCE_SIMD=$variant run_tests '^(models|gradient|truth)$'
+    LOGEVIDENCE_SIMD=$variant run_tests '^(models|gradient|truth|linalg)$'
   done
 else
   echo "FAILED  the package does not install"

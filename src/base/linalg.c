@@ -14,6 +14,12 @@ double le_cholesky_half_log_det(const double *factor, size_t d)
   return sum;
 }
 
+void le_transpose(const double *a, size_t d, double *across)
+{
+  for (size_t i = 0; i < d; i++)
+    for (size_t j = 0; j < d; j++) across[j * d + i] = a[i * d + j];
+}
+
 void le_cholesky_solve(const double *factor, size_t d, double *x)
 {
   for (size_t i = 0; i < d; i++) {

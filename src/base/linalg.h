@@ -10,6 +10,7 @@ le_status le_cholesky(double *a, size_t d);
 double le_cholesky_half_log_det(const double *factor, size_t d);
 /* Inverse of the lower triangular factor: inverse[i][j], j <= i, upper triangle cleared. */
 void le_lower_inverse(const double *factor, size_t d, double *inverse);
+void le_transpose(const double *a, size_t d, double *across);
 /* x -> (L L')^-1 x */
 void le_cholesky_solve(const double *factor, size_t d, double *x);
 /* y += A x for a symmetric matrix, both halves there; y = L x and y = L' x for a lower triangular one, whose upper half is cleared. */

@@ -77,6 +77,7 @@ SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, 
 SEXP ffi_philox(SEXP counter, SEXP key);
 SEXP ffi_uniforms(SEXP seed, SEXP replicate, SEXP stream, SEXP n, SEXP together);
 SEXP ffi_normals(SEXP seed, SEXP replicate, SEXP n, SEXP d, SEXP times);
+SEXP ffi_cholesky(SEXP matrix);
 SEXP ffi_pace(SEXP done, SEXP spent);
 SEXP ffi_resample(SEXP scheme, SEXP weight, SEXP m, SEXP seed);
 SEXP ffi_varopt(SEXP log_weight, SEXP most, SEXP seed);

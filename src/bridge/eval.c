@@ -586,6 +586,15 @@ SEXP ffi_normals(SEXP seed, SEXP replicate, SEXP n, SEXP d, SEXP times)
   return value;
 }
 
+/* The lower factor of a symmetric matrix, row by row as C has it; NULL where it has none. */
+SEXP ffi_cholesky(SEXP matrix)
+{
+  SEXP factor = PROTECT(Rf_duplicate(matrix));
+  const le_status status = le_cholesky(REAL(factor), (size_t)Rf_nrows(matrix));
+  UNPROTECT(1);
+  return status == LE_OK ? factor : R_NilValue;
+}
+
 /* Shares of work as threads might have done them, a row for each: how many pieces in how many seconds. After each column: do they rest, and
  * for how long will they the next time? */
 SEXP ffi_pace(SEXP done, SEXP spent)

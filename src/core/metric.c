@@ -22,10 +22,8 @@ void le_metric_alloc(le_metric *metric, size_t d, le_metric_kind kind, le_arena 
 /* The factor is there: its inverse, as it is and transposed. */
 static void invert(le_metric *metric)
 {
-  const size_t d = metric->d;
-  le_lower_inverse(metric->factor, d, metric->inverse);
-  for (size_t i = 0; i < d; i++)
-    for (size_t j = 0; j < d; j++) metric->across[j * d + i] = metric->inverse[i * d + j];
+  le_lower_inverse(metric->factor, metric->d, metric->inverse);
+  le_transpose(metric->inverse, metric->d, metric->across);
 }
 
 le_status le_metric_set_precision(le_metric *metric, const double *precision)

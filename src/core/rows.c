@@ -93,12 +93,11 @@ le_status le_store_places(size_t n, const gsl_rng *shuffle, int threads, uint32_
 
 size_t le_store_origin(size_t n, size_t row, const gsl_rng *shuffle)
 {
-  double *number = n <= SIZE_MAX / sizeof(double) ? le_resize(NULL, n * sizeof *number) : NULL;
-  if (!number) return row;
-  for (size_t i = 0; i < n; i++) number[i] = (double)i;
-  mix(number, 0, n, 1, shuffle);
-  const size_t origin = (size_t)number[row];
-  le_release(number);
+  uint32_t *place = n <= UINT32_MAX ? le_resize(NULL, n * sizeof *place) : NULL;
+  size_t origin = row;
+  if (place && le_store_places(n, shuffle, 1, place) == LE_OK)
+    for (origin = 0; place[origin] != row;) origin++;
+  le_release(place);
   return origin;
 }
 

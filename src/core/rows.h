@@ -26,8 +26,8 @@ le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *s
 le_status le_store_take(le_store *store, const le_rows *rows, const gsl_rng *shuffle, le_feed feed);
 /* Where each of n rows goes that one append with this stream puts in a random order. */
 le_status le_store_places(size_t n, const gsl_rng *shuffle, int threads, uint32_t *place);
-/* Where a row of a store of n rows, shuffled by one append with this stream, stood before: the shuffle is replayed on
- * numbers, so that nobody has to keep the order.  `row` itself when there is no memory for that. */
+/* Where a row of a store of n rows, shuffled by one append with this stream, stood before: found anew, so that nobody has to keep the
+ * order.  `row` itself when there is no memory for that. */
 size_t le_store_origin(size_t n, size_t row, const gsl_rng *shuffle);
 /* Puts the first n rows in a random order, where the first `mixed` may be already: then each of the others takes a random place
  * among those before it, which drives out its owner to where it came from. Rows that may not be written to are copied. */

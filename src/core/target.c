@@ -68,10 +68,10 @@ static le_status some_particles(const le_target *target, const le_rows *rows, si
 le_status le_target_tasks(const le_target *target, size_t n, int threads, le_target_task task, void *self)
 {
   const int workers = (size_t)threads < n ? threads : (int)n;
-  le_pace *pace = target->pace;
+  le_pace *pace = workers > 1 ? target->pace : NULL;
   int worst = LE_OK;
   size_t next = 0;
-  if (workers > 1) le_pace_begin(pace, 0);
+  if (pace) le_pace_begin(pace, 0);
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(workers) schedule(static, 1) reduction(max : worst) if (workers > 1)
 #endif
@@ -87,11 +87,11 @@ le_status le_target_tasks(const le_target *target, size_t n, int threads, le_tar
       const le_status status = task(self, target, k, (size_t)t);
       if ((int)status > worst) worst = (int)status;
     }
-    if (workers == 1) continue;
+    if (!pace) continue;
     pace->first[t + 1] = done;
     pace->ended[t] = le_now();
   }
-  if (workers == 1) return (le_status)worst;
+  if (!pace) return (le_status)worst;
   for (size_t t = 0; t < pace->n; t++) pace->first[t + 1] += pace->first[t];
   le_pace_watch(pace);
   return (le_status)worst;

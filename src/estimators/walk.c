@@ -721,8 +721,7 @@ static double curvature_step(walk *w)
   /* tr((P^-1 H)^2) = sum of squares of L^-1 H L^-T */
   double *inverse = w->metric[w->stage][0].work, *across = inverse + d * d;
   le_lower_inverse(factor, d, inverse);
-  for (size_t i = 0; i < d; i++)
-    for (size_t j = 0; j < d; j++) across[j * d + i] = inverse[i * d + j];
+  le_transpose(inverse, d, across);
   for (size_t i = 0; i < d; i++) {
     memset(grad, 0, d * sizeof(double));
     le_add_symmetric_matvec(g->chunk_hess, d, inverse + i * d, grad);
