@@ -240,6 +240,12 @@ typedef struct le_model_ops {
   /* OPTIONAL.  The same for a model with latent variables when parameters are points: a `q` is then the parameters, an update a
    * step of EM, the bound their log-likelihood with latents summed out, and there is no symmetry.  For bic(). */
   const le_variational_ops *maximum;
+
+  /* OPTIONAL.  A point from which to climb to a peak of the posterior, made from these rows and random numbers, however the
+   * columns are located and scaled.  `scratch` holds start_scratch(self, rows->n) doubles. */
+  void (*start)(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta, double *scratch);
+  /* REQUIRED with `start`. */
+  size_t (*start_scratch)(const void *self, size_t rows);
 } le_model_ops;
 
 #endif

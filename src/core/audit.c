@@ -157,6 +157,11 @@ static void weigh_modes(le_audit *audit, const le_target *target)
       sum += audit->share[kept++];
     }
   audit->modes = audit->parts = kept;
+  if (kept == 0) { /* no peak has a finite mass */
+    audit->failed = 1;
+    audit->phase = LE_AUDIT_DONE;
+    return;
+  }
   for (size_t k = 0; k < kept; k++) audit->share[k] *= (audit->has_wide ? 1 - wide_share : 1) / sum;
   if (audit->has_wide) {
     audit->share[kept] = wide_share;
@@ -202,8 +207,8 @@ static le_status climb(le_audit *audit, le_target *target)
       audit->failed = 1;
       audit->phase = LE_AUDIT_DONE;
     } else {
-      weigh_modes(audit, target);
       audit->phase = audit->draws ? LE_AUDIT_DRAW : LE_AUDIT_DONE;
+      weigh_modes(audit, target);
     }
   }
   return LE_OK;

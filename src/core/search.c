@@ -26,6 +26,7 @@ void le_search_alloc(le_search *search, const le_target *target, size_t starts, 
   search->order = le_arena_indices(arena, search->candidates);
   search->scale = le_arena_doubles(arena, d);
   search->start = le_arena_doubles(arena, search->starts * d);
+  if (target->ops->start) search->scratch = le_arena_doubles(arena, target->ops->start_scratch(target->model, rows));
 }
 
 void le_search_free(le_search *search)
@@ -52,7 +53,12 @@ static le_status take_few(le_search *search, const le_target *target, size_t wan
   return LE_OK;
 }
 
-/* The better half of the starts are the most probable of the draws, the rest the first of them, whatever they are. */
+/* Where starts are made from the rows, every fourth is a draw from the prior all the same. */
+enum { FROM_PRIOR = 4 };
+
+static int is_from_rows(const le_target *target, size_t start) { return target->ops->start && start % FROM_PRIOR != FROM_PRIOR - 1; }
+
+/* The better half of those from the prior are the most probable of the draws, the rest the first of them, whatever they are. */
 static le_status scatter(le_search *search, le_target *target, const gsl_rng *rng)
 {
   const size_t d = search->d;
@@ -69,9 +75,15 @@ static le_status scatter(le_search *search, le_target *target, const gsl_rng *rn
   }
   for (size_t i = 0; i < search->candidates; i++) search->value[i] = -search->value[i];
   gsl_sort_index(search->order, search->value, 1, search->candidates);
-  const size_t best = (search->starts + 1) / 2;
-  for (size_t k = 0; k < search->starts; k++)
-    memcpy(search->start + k * d, search->candidate + (k < best ? search->order[k] : k) * d, d * sizeof(double));
+  const size_t draws = target->ops->start ? search->starts / FROM_PRIOR : search->starts, best = (draws + 1) / 2;
+  const le_rows rows = le_store_rows(target->store, 0, target->seen);
+  for (size_t k = 0, draw = 0; k < search->starts; k++)
+    if (is_from_rows(target, k)) {
+      target->ops->start(target->model, &rows, rng, search->start + k * d, search->scratch);
+    } else {
+      memcpy(search->start + k * d, search->candidate + (draw < best ? search->order[draw] : draw) * d, d * sizeof(double));
+      draw++;
+    }
   search->found = search->starts;
   search->scattered = 1;
   return LE_OK;

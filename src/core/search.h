@@ -1,8 +1,9 @@
-/* A search for the peaks of a posterior that owes nothing to anybody's particles.
+/* A search for the peaks of a posterior that does not depend on particles.
  *
- * Starts come from the prior: of many draws the most probable ones, and some at random.  They climb on a few rows first,
- * taken at random, then from the distinct peaks on ten times as many, and so on, leaving those behind that have no chance.
- * The climbs on all rows are left to the caller: only a handful of them sees all data. */
+ * Starts come from the rows where the model offers that (`start` of its contract: three of four), and from the prior: of many
+ * draws the most probable ones, and some at random.  They climb on a few rows first, taken at random, then from the distinct
+ * peaks on ten times as many, and so on; peaks that are far too light are dropped.  The climbs on all rows are left to the
+ * caller: only a handful of them reads all data. */
 #ifndef LE_CORE_SEARCH_H
 #define LE_CORE_SEARCH_H
 
@@ -17,6 +18,7 @@ typedef struct le_search {
   size_t d, starts, candidates, rows; /* draws to choose starts from; rows of the first climbs */
   le_store few;
   double *candidate, *value, *scale;
+  double *scratch; /* for starts from the rows; NULL where the model has none */
   size_t *order;
   int scattered, done;
   size_t found;   /* points to climb from on all rows */

@@ -854,6 +854,91 @@ static le_status exact(const void *self, const le_rows *rows, double *log_eviden
   return LE_OK;
 }
 
+/* ---- starts for climbs ----
+ * Seeds as of k-means++ on columns of equal variance, then a few steps of EM to the peak of the posterior.  In every other start
+ * some components have no seed, as posteriors of more components than clusters have peaks with empty ones. */
+
+enum { EM_STEPS = 15 };
+
+static size_t start_scratch(const void *self, size_t n)
+{
+  const mixture *model = self;
+  const size_t seeds = n * (model->components + 1) + model->dimensions, em = scratch_size(self, 1, n);
+  return seeds > em ? seeds : em;
+}
+
+/* One over the variance of each column. */
+static void column_weights(const le_rows *rows, double *weight)
+{
+  const size_t n = rows->n, p = rows->width;
+  for (size_t j = 0; j < p; j++) {
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < n; i++) mean += rows->values[i * p + j] / (double)n;
+    for (size_t i = 0; i < n; i++) square += pow(rows->values[i * p + j] - mean, 2) / (double)n;
+    weight[j] = square > 0 ? 1 / square : 0;
+  }
+}
+
+/* What one component and column has at its peak, given the sum of its rows' shares, and the sum and the sum of squares of their
+ * distances from `centre`. */
+static void set_component(const mixture *model, size_t a, double centre, double count, double first, double second, double *theta)
+{
+  const double s2 = model->mean_scale * model->mean_scale, off = centre - model->location[a % model->dimensions];
+  const double step = (first - off / s2) / (count + 1 / s2), mean = off + step;
+  const double square = fmax(second - 2 * step * first + step * step * count, 0) + mean * mean / s2;
+  const double variance = (0.5 * square + model->rate) / (0.5 * count + model->shape);
+  theta[scales_at(model) + a] = log(variance);
+  theta[offsets_at(model) + a] = mean / (model->mean_scale * sqrt(variance));
+}
+
+static void set_weights(const mixture *model, const double *count, double *theta)
+{
+  const size_t last = model->components - 1;
+  for (size_t k = 0; k < last; k++) theta[k] = log((count[k] + model->concentration) / (count[last] + model->concentration));
+}
+
+/* Component k < seeds has the rows nearest to the k-th seed, the others have none. */
+static void seed_components(const mixture *model, const le_rows *rows, size_t seeds, const gsl_rng *rng, double *theta, double *scratch)
+{
+  const size_t n = rows->n, p = model->dimensions;
+  double *share = scratch, *weight = share + n * seeds, count[MOST_COMPONENTS] = {0};
+  column_weights(rows, weight);
+  le_start_shares(rows, seeds, weight, rng, share, weight + p);
+  for (size_t k = 0; k < seeds; k++)
+    for (size_t i = 0; i < n; i++) count[k] += share[i * seeds + k];
+  for (size_t a = 0; a < model->components * p; a++) {
+    const size_t k = a / p, j = a % p;
+    double mean = k < seeds ? 0 : model->location[j], square = 0;
+    for (size_t i = 0; i < n && k < seeds; i++) mean += share[i * seeds + k] * rows->values[i * p + j] / count[k];
+    for (size_t i = 0; i < n && k < seeds; i++) square += share[i * seeds + k] * pow(rows->values[i * p + j] - mean, 2);
+    set_component(model, a, mean, count[k], 0, square, theta);
+  }
+  set_weights(model, count, theta);
+}
+
+static void start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta, double *scratch)
+{
+  const mixture *model = self;
+  const size_t K = model->components, p = model->dimensions;
+  size_t seeds = gsl_rng_uniform(rng) < 0.5 ? K : 1 + (size_t)gsl_rng_uniform_int(rng, K);
+  if (seeds > rows->n) seeds = rows->n;
+  seed_components(model, rows, seeds, rng, theta, scratch);
+  workspace w = divide_scratch(model, rows, scratch);
+  for (int step = 0; step < EM_STEPS; step++) {
+    double count[MOST_COMPONENTS];
+    prepare(model, theta, 1, &w);
+    clear_moments(model, &w);
+    if (!isfinite(kernels_of(model)->log_lik_moments(&w))) return;
+    finish_moments(model, &w);
+    for (size_t k = 0; k < K; k++) count[k] = w.moments[k * moments_of(model)];
+    for (size_t a = 0; a < K * p; a++) {
+      const double *moments = w.moments + a / p * moments_of(model) + 1 + 2 * (a % p), sd = exp(0.5 * theta[scales_at(model) + a]);
+      set_component(model, a, model->location[a % p] + w.st[a] * sd, count[a / p], sd * moments[0], sd * sd * moments[1], theta);
+    }
+    set_weights(model, count, theta);
+  }
+}
+
 /* ---- mean-field variational Bayes ----
  * q: shares (N x K), a Dirichlet for the weights (K), and for each component and column a normal-inverse-gamma, the prior's
  * kin: centre, count, shape and scale (K x p each), with mu | sigma^2 ~ N(centre, sigma^2 / count).  A bound is the same in
@@ -996,18 +1081,6 @@ static void start_at(const mixture *model, const factors *f, const double *theta
   }
 }
 
-/* One over the variance of each column. */
-static void column_weights(const le_rows *rows, double *weight)
-{
-  const size_t n = rows->n, p = rows->width;
-  for (size_t j = 0; j < p; j++) {
-    double mean = 0, square = 0;
-    for (size_t i = 0; i < n; i++) mean += rows->values[i * p + j] / (double)n;
-    for (size_t i = 0; i < n; i++) square += pow(rows->values[i * p + j] - mean, 2) / (double)n;
-    weight[j] = square > 0 ? 1 / square : 0;
-  }
-}
-
 static le_status q_start(const void *self, const le_rows *rows, const double *hint, const gsl_rng *rng, double *q,
                          double *scratch)
 {
@@ -1106,4 +1179,6 @@ const le_model_ops le_mixture_model = {
   .user_dim = user_dim,
   .to_user = to_user,
   .variational = &variational,
+  .start = start,
+  .start_scratch = start_scratch,
 };
