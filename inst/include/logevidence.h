@@ -246,6 +246,13 @@ typedef struct le_model_ops {
   void (*start)(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta, double *scratch);
   /* REQUIRED with `start`. */
   size_t (*start_scratch)(const void *self, size_t rows);
+
+  /* OPTIONAL.  Coordinates in which the posterior around `peak` is nearer to normal, and which agree with theta to first order
+   * there: `out` is theta in them, and the return value the log determinant of their derivatives by theta.  For proposals of
+   * importance sampling. */
+  double (*to_normal)(const void *self, const double *peak, const double *theta, double *out);
+  /* REQUIRED with `to_normal`.  Its inverse, in place. */
+  void (*from_normal)(const void *self, const double *peak, double *point);
 } le_model_ops;
 
 #endif

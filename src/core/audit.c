@@ -219,10 +219,19 @@ static double freedom(const le_audit *audit, size_t part)
   return part < audit->modes ? peak_freedom : wide_freedom;
 }
 
-static double distance(const le_mode *mode, size_t d, const double *theta, double *work)
+/* Of a point from the centre of a part of the proposal, squared, in standard deviations: by the model's own coordinates around a
+ * peak, where it has some, whose log determinant is then added to `log_det`. */
+static double distance(const le_audit *audit, const le_target *target, size_t part, const double *theta, double *work, double *log_det)
 {
+  const size_t d = audit->d;
+  const le_mode *mode = &audit->mode[part];
   double *shift = work, *product = work + d;
-  for (size_t j = 0; j < d; j++) shift[j] = theta[j] - mode->theta[j];
+  *log_det = 0;
+  if (part < audit->modes && target->ops->to_normal)
+    *log_det = target->ops->to_normal(target->model, mode->theta, theta, shift);
+  else
+    memcpy(shift, theta, d * sizeof(double));
+  for (size_t j = 0; j < d; j++) shift[j] -= mode->theta[j];
   return le_quadratic_form(mode->precision, d, shift, product);
 }
 
@@ -239,12 +248,14 @@ static double log_t_density(const le_mode *mode, size_t d, double nu, double q)
 }
 
 /* Log density of the proposal, and of what the posterior would be were it normal around its peaks. */
-static double log_proposal(const le_audit *audit, const double *theta, double *normal, double *work)
+static double log_proposal(const le_audit *audit, const le_target *target, const double *theta, double *normal, double *work)
 {
   double part[LE_AUDIT_MODES_MOST + 1], peak[LE_AUDIT_MODES_MOST + 1];
   const size_t d = audit->d, modes = audit->modes;
   for (size_t k = 0; k < audit->parts; k++) {
-    const double q = distance(&audit->mode[k], d, theta, work), share = log(audit->share[k]);
+    double share;
+    const double q = distance(audit, target, k, theta, work, &share);
+    share += log(audit->share[k]);
     part[k] = share + log_t_density(&audit->mode[k], d, freedom(audit, k), q);
     if (k < modes) peak[k] = share + log_normal_density(&audit->mode[k], d, q);
   }
@@ -265,6 +276,12 @@ static void draw_t(const le_mode *mode, size_t d, double nu, const gsl_rng *rng,
   for (size_t j = 0; j < d; j++) theta[j] = mode->theta[j] + stretch * theta[j];
 }
 
+static void draw_from(const le_audit *audit, const le_target *target, size_t part, double nu, const gsl_rng *rng, double *theta)
+{
+  draw_t(&audit->mode[part], audit->d, nu, rng, theta);
+  if (part < audit->modes && target->ops->from_normal) target->ops->from_normal(target->model, audit->mode[part].theta, theta);
+}
+
 static size_t stratum(const le_audit *audit, size_t draw, size_t draws)
 {
   const double point = ((double)draw + 0.5) / (double)draws;
@@ -278,7 +295,7 @@ void le_audit_normal_draws(const le_audit *audit, const le_target *target, const
 {
   const size_t d = audit->d;
   for (size_t i = 0; i < n; i++) {
-    draw_t(&audit->mode[stratum(audit, i, n)], d, INFINITY, rng, theta + i * d);
+    draw_from(audit, target, stratum(audit, i, n), INFINITY, rng, theta + i * d);
     if (target->ops->relabel) target->ops->relabel(target->model, audit->mode[0].theta, theta + i * d);
   }
 }
@@ -343,7 +360,7 @@ static le_status weigh_by_part(le_audit *audit, le_target *target, size_t part, 
   for (size_t i = 0; i < n; i++) {
     if (fabs(rest[i]) <= REST_MOST) continue;
     const double most = *level + value[i] + audit->prior[i] + fabs(rest[i]);
-    if (!(most - log_proposal(audit, theta + i * audit->d, &normal, audit->work) < light)) rest[i] = NAN;
+    if (!(most - log_proposal(audit, target, theta + i * audit->d, &normal, audit->work) < light)) rest[i] = NAN;
   }
   return LE_OK;
 }
@@ -371,7 +388,7 @@ static le_status try_part(le_audit *audit, le_target *target, size_t part, const
 {
   const size_t d = audit->d, trial = audit->batch < audit->room ? audit->batch : audit->room;
   le_expansion *expansion = audit->expansion;
-  for (size_t i = 0; i < trial; i++) draw_t(&audit->mode[part], d, freedom(audit, part), rng, audit->theta + i * d);
+  for (size_t i = 0; i < trial; i++) draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + i * d);
   for (; audit->taken <= PART_MOST * audit->part && 4 * audit->taken <= target->seen; audit->taken *= 4) {
     double level, missed, farthest;
     size_t need_all = 0;
@@ -397,7 +414,7 @@ static le_status plan(le_audit *audit, le_target *target, const gsl_rng *rng)
   double all = 0;
   int possible = 1;
   audit->planned = 1;
-  if (audit->least > 0) audit->draws = audit->least;
+  if (audit->least > 0) audit->draws = (size_t)fmin(room, fmax((double)audit->least, audit->work_least / n));
   if (audit->part == 0 || room * n <= audit->work_least || target->chunk > 0 || audit->room < COMPARED) return LE_OK;
   audit->taken = audit->part;
   for (size_t k = 0; k < audit->parts && possible; k++) LE_TRY(try_part(audit, target, k, rng, &possible, &all));
@@ -415,14 +432,14 @@ static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
   for (; to < most; to++) {
     const size_t part = stratum(audit, to, audit->draws);
     if (audit->by_part && part != first) break;
-    draw_t(&audit->mode[part], d, freedom(audit, part), rng, audit->theta + to * d);
+    draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + to * d);
   }
   LE_TRY(audit->by_part ? densities_by_part(audit, target, first, to - from, audit->theta + from * d, audit->value)
                         : le_target_density(target, to - from, audit->theta + from * d, audit->value));
   for (size_t i = from; i < to; i++) {
     double *theta = audit->theta + i * d;
     double normal;
-    const double proposal = log_proposal(audit, theta, &normal, audit->work), ideal = exp(normal - proposal);
+    const double proposal = log_proposal(audit, target, theta, &normal, audit->work), ideal = exp(normal - proposal);
     audit->log_weight[i] = audit->value[i - from] - proposal;
     audit->ideal_sum += ideal;
     audit->ideal_squares += ideal * ideal;

@@ -48,6 +48,8 @@ static const double NOISE_GROWTH = 1.2, NOISE_MOST = 0.5, HEATED_MOST = 5, WIDE_
 /* By how much rows must have grown for another look around, and the share of an ideal proposal's draws from which importance
  * sampling is believed there: less than at the end, since what it would replace is worthless. */
 static const double LOOK_GROWTH = 4, LOOK_EVEN = 0.1;
+/* The same share from which the draws of the first look are particles, and the Pareto shape of their weights at the most. */
+static const double FIRST_EVEN = 0.5, FIRST_TAIL = 0.5;
 /* Share of the observed information in a metric, where there is that of the completed data too. */
 static const double OBSERVED = 0.7;
 static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
@@ -58,6 +60,9 @@ enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 16, STEPS_MOST = 20000, AUDIT_CLIMBS 
 static const char *const trace_names[TRACE_COLUMNS] = {
     "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "shortest",    "ess",
     "acceptance", "step_size", "particles",    "temperature", "noise",        "drift",       "restarts",    "evaluations", "seconds"};
+
+/* Search and importance sampling before the end of the rows: before any particle has moved, or when they are on their way. */
+typedef enum walk_look { LOOK_NOT, LOOK_FIRST, LOOK_AGAIN } walk_look;
 
 typedef struct walk {
   le_context *context;
@@ -96,7 +101,9 @@ typedef struct walk {
   size_t noised;     /* rows seen when the gradients' noise was last measured */
   size_t refuge;     /* rows at which control variates get another chance, 0 while they have not failed */
   size_t looked;     /* rows seen when search and audit last looked around */
-  int looking;
+  int looking;       /* a walk_look */
+  int first_looked;
+  int checked;       /* particles are importance sampling's, of all rows seen */
   double banked;     /* log Z of finished chunks, when weights are replaced by their mean */
   double banked_variance;
   double *twin; /* most x d */
@@ -531,18 +538,25 @@ static le_status gradient_noise(walk *w)
 }
 
 /* Search and audit, on the rows so far, say whether particles are where the posterior is: once when the early phase is over, and
- * again before a refuge, which is dear. */
+ * again before a refuge, which is dear.  Before the early phase they may make it unnecessary, see end_look(). */
 static int may_look(const walk *w)
 {
   return w->settings.search && w->settings.audit && !w->settings.record &&
          (double)w->target.seen > LOOK_GROWTH * (double)w->looked;
 }
 
-static le_status look_around(walk *w)
+static int may_look_first(const walk *w)
+{
+  return w->settings.search && w->settings.audit && !w->settings.record && w->settings.stages > 1 && w->stage == 0 &&
+         w->target.seen == 0 && !w->first_looked;
+}
+
+static le_status look_around(walk *w, walk_look kind)
 {
   if (w->looked) le_search_start(&w->search);
   w->looked = w->target.seen;
-  w->looking = 1;
+  w->looking = kind;
+  w->first_looked = 1;
   w->target.chunk = 0;
   w->step = 0;
   w->phase = SEARCH;
@@ -568,7 +582,7 @@ static le_status open_controlled_chunk(walk *w)
   }
   w->gradient[w->stage].anchored = 0;
   w->refuge = 0;
-  if (may_look(w)) return look_around(w);
+  if (may_look(w)) return look_around(w, LOOK_AGAIN);
   w->refuge = 2 * w->target.seen;
   if (w->m != w->settings.stage[last].particles) resample(w, w->settings.stage[last].particles);
   enter_stage(w, last);
@@ -613,6 +627,18 @@ static le_status open_chunk(walk *w, le_progress *progress)
     w->m = m;
   }
   const le_stage *stage = stage_of(w);
+  if (may_look_first(w) && (w->store.n >= stage->until || (w->closed && there > 0))) {
+    w->target.seen = (size_t)fmin(stage->until, (double)(w->regained ? w->regained : w->store.n));
+    return look_around(w, LOOK_FIRST);
+  }
+  if (may_look_first(w) && !w->closed) {
+    *progress = LE_NEEDS_ROWS;
+    return LE_OK;
+  }
+  if (there == 0 && w->closed && w->checked) {
+    w->phase = FINISHED;
+    return LE_OK;
+  }
   if (there == 0 && w->closed) {
     w->phase = w->settings.rounds ? COLLECT : w->settings.audit && seen > 0 ? (w->settings.search ? SEARCH : AUDIT) : FINISHED;
     w->step = 0;
@@ -628,11 +654,12 @@ static le_status open_chunk(walk *w, le_progress *progress)
     *progress = LE_NEEDS_ROWS;
     return LE_OK;
   }
-  if (stage->gradient == LE_GRADIENT_CONTROL && !w->looked && may_look(w)) return look_around(w);
+  if (stage->gradient == LE_GRADIENT_CONTROL && !w->looked && may_look(w)) return look_around(w, LOOK_AGAIN);
   w->target.chunk = (double)there < wanted ? there : (size_t)wanted;
   if (follows(w)) w->target.chunk = le_path_at(&w->path, w->at).chunk;
   w->target.lambda = 0;
   w->chunk_steps = w->fixed = 0;
+  w->checked = 0;
   w->chunk_ess = 1;
   w->drift = NAN;
   if (stage->gradient != LE_GRADIENT_CONTROL) w->target.noise = NAN;
@@ -691,6 +718,7 @@ static le_status start_again(walk *w)
   w->target.labels = NULL;
   w->refuge = w->noised = 0;
   w->looked = 0;
+  w->first_looked = 0;
   le_search_start(&w->search);
   w->banked = w->banked_variance = 0;
   for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].anchored = w->gradient[s].exact_until = 0;
@@ -1050,7 +1078,9 @@ static le_status search(walk *w)
 static void start_audit(walk *w)
 {
   const size_t d = w->d;
-  if (w->model->traits & LE_MODEL_MULTIMODAL) {
+  if (w->looking == LOOK_FIRST) {
+    le_audit_start(&w->audit, w->search.found, w->search.start);
+  } else if (w->model->traits & LE_MODEL_MULTIMODAL) {
     relabel_to_heaviest(w);
     const size_t starts = w->m < AUDIT_CLIMBS ? w->m : AUDIT_CLIMBS, found = w->search.found;
     double *start = w->audit.start;
@@ -1091,29 +1121,55 @@ static void begin_from(walk *w, double log_evidence, double variance)
   le_genealogy_start(&w->genealogy, w->m);
 }
 
-/* Importance sampling whose weights are even has the posterior of these rows: where it has found far more than the particles, its
- * draws take their place. */
-static void end_look(walk *w)
+/* Draws of importance sampling in proportion to their weights. */
+static void take_draws_of_check(walk *w)
 {
   const le_audit *a = &w->audit;
-  /* what modes that hold less than all others may differ by: chance() in R/unreached.R */
-  const double half = 0.5 * (double)w->d, chance = half + 5 * sqrt(half) + 5;
-  w->looking = 0;
-  w->phase = OPEN_CHUNK;
-  /* of rows in random order the first are as good as any: the search at the end goes on from here */
-  if (!w->settings.shuffle) le_search_start(&w->search);
-  if (a->failed || !(a->effective_size > LOOK_EVEN * a->ideal_size) ||
-      !(a->log_evidence - current_log_evidence(w) > chance))
-    return;
   const size_t m = stage_of(w)->particles, d = w->d;
   le_normalise(a->log_weight, a->draws, a->work);
   le_resample(LE_SYSTEMATIC, a->draws, a->work, m, w->streams.rng[0], w->work, w->ancestor);
   for (size_t j = 0; j < m; j++) memcpy(w->theta + j * d, a->theta + w->ancestor[j] * d, d * sizeof(double));
   w->m = m;
-  w->restarts++;
-  w->noised = 0;
   const double variance = a->se * a->se;
   begin_from(w, a->log_evidence - (w->settings.correct ? 0.5 * variance : 0), variance);
+}
+
+/* The first look: where importance sampling around the peaks is good, its draws are the particles, and annealing from the prior is
+ * not needed.  Elsewhere it begins. */
+static le_status end_first_look(walk *w)
+{
+  le_audit *a = &w->audit;
+  if (a->failed || !(a->effective_size > FIRST_EVEN * a->ideal_size) || !(a->pareto_k < FIRST_TAIL)) {
+    w->target.seen = w->looked = 0;
+    return LE_OK;
+  }
+  take_draws_of_check(w);
+  a->unreached = 0;
+  w->checked = 1;
+  w->chunk_ess = 1;
+  return add_trace(w, (double)w->target.seen, 1, 0);
+}
+
+/* Importance sampling whose weights are even has the posterior of these rows: where it has found far more than the particles, its
+ * draws take their place. */
+static le_status end_look(walk *w)
+{
+  const le_audit *a = &w->audit;
+  /* what modes that hold less than all others may differ by: chance() in R/unreached.R */
+  const double half = 0.5 * (double)w->d, chance = half + 5 * sqrt(half) + 5;
+  const int first = w->looking == LOOK_FIRST;
+  w->looking = LOOK_NOT;
+  w->phase = OPEN_CHUNK;
+  /* of rows in random order the first are as good as any: the search at the end goes on from here */
+  if (!w->settings.shuffle) le_search_start(&w->search);
+  if (first) return end_first_look(w);
+  if (a->failed || !(a->effective_size > LOOK_EVEN * a->ideal_size) ||
+      !(a->log_evidence - current_log_evidence(w) > chance))
+    return LE_OK;
+  take_draws_of_check(w);
+  w->restarts++;
+  w->noised = 0;
+  return LE_OK;
 }
 
 static le_status audit(walk *w)
@@ -1122,8 +1178,7 @@ static le_status audit(walk *w)
   LE_TRY(le_audit_step(&w->audit, &w->target, w->streams.rng[0]));
   if (w->audit.phase != LE_AUDIT_DONE) return LE_OK;
   w->phase = FINISHED;
-  if (w->looking) end_look(w);
-  return LE_OK;
+  return w->looking ? end_look(w) : LE_OK;
 }
 
 le_status le_walk_adopt(void *self, size_t seen, const double *theta, double log_evidence, double variance)
@@ -1259,6 +1314,8 @@ static void walk_archive(void *self, le_archive *archive)
   le_archive_int(archive, &w->closed);
   le_archive_int(archive, &w->skip_moves);
   le_archive_int(archive, &w->looking);
+  le_archive_int(archive, &w->first_looked);
+  le_archive_int(archive, &w->checked);
   size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed, &w->at, &w->regained, &w->refuge, &w->noised, &w->looked};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
   double *const figure[] = {&w->chunk_ess, &w->banked, &w->banked_variance, &w->lambda_steps,

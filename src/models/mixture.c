@@ -939,6 +939,36 @@ static void start(const void *self, const le_rows *rows, const gsl_rng *rng, dou
   }
 }
 
+/* ---- coordinates for proposals ----
+ * Where the data lie many prior standard deviations from the location, the mean mu is known well, but t = (mu - location) / (s sigma)
+ * only together with u: a curved ridge.  In (mu, u) it is straight.  With sigma_0, t_0, u_0 those of the peak, the coordinate in the
+ * place of t is  t_0 + (mu - mu_0) / (s sigma_0) - t_0 (u - u_0) / 2,  which is t to first order; its derivative by t is
+ * sigma / sigma_0. */
+
+static double to_normal(const void *self, const double *peak, const double *theta, double *out)
+{
+  const mixture *model = self;
+  const size_t n = model->components * model->dimensions, t = offsets_at(model), u = scales_at(model);
+  double sum = 0;
+  memmove(out, theta, dim(self) * sizeof(double));
+  for (size_t a = 0; a < n; a++) {
+    const double off = theta[u + a] - peak[u + a];
+    out[t + a] = theta[t + a] * exp(0.5 * off) - 0.5 * peak[t + a] * off;
+    sum += 0.5 * off;
+  }
+  return sum;
+}
+
+static void from_normal(const void *self, const double *peak, double *point)
+{
+  const mixture *model = self;
+  const size_t n = model->components * model->dimensions, t = offsets_at(model), u = scales_at(model);
+  for (size_t a = 0; a < n; a++) {
+    const double off = point[u + a] - peak[u + a];
+    point[t + a] = (point[t + a] + 0.5 * peak[t + a] * off) * exp(-0.5 * off);
+  }
+}
+
 /* ---- mean-field variational Bayes ----
  * q: shares (N x K), a Dirichlet for the weights (K), and for each component and column a normal-inverse-gamma, the prior's
  * kin: centre, count, shape and scale (K x p each), with mu | sigma^2 ~ N(centre, sigma^2 / count).  A bound is the same in
@@ -1181,4 +1211,6 @@ const le_model_ops le_mixture_model = {
   .variational = &variational,
   .start = start,
   .start_scratch = start_scratch,
+  .to_normal = to_normal,
+  .from_normal = from_normal,
 };
