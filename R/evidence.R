@@ -151,5 +151,5 @@ check_gradients <- function(model, method) {
 AUDIT_WORK <- 2e7
 audit_draws <- function(n, several) {
   draws <- if (several) 4000 else 1000
-  list(audit_draws = draws, audit_least = min(draws, max(100, ceiling(AUDIT_WORK / n))))
+  list(audit_draws = draws, audit_lots = if (several) 4 else 1, audit_least = min(draws, max(100, ceiling(AUDIT_WORK / n))))
 }

@@ -206,7 +206,8 @@ audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
   )
   doubted <- isTRUE(audit$ess < least_ess * audit$ideal && audit$ess >= AUDIT_DOUBTED_ESS * audit$ideal)
   if (doubted) audit$se <- AUDIT_DOUBT * audit$se
-  if (doubted && audit$se < sampler$se) least_ess <- AUDIT_DOUBTED_ESS
+  # particles that were drawn by the check itself are no second opinion
+  if (doubted && (audit$se < sampler$se || isTRUE(drop(figures$audit_first) == 1))) least_ess <- AUDIT_DOUBTED_ESS
   failed <- drop(figures$audit_failed) != 0
   audit$reason <- audit_reason(audit, sampler, failed, least_ess)
   ahead <- !strict && !failed && isTRUE(audit$log_evidence - sampler$log_evidence > AUDIT_AHEAD + 2 * sampler$se)

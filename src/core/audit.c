@@ -14,27 +14,30 @@
 /* Nearer to a known peak than KNOWN, squared and per dimension, is that peak; two climbs to it that end within ROUGHLY are.  Importance
  * sampling needs it no better than AT_MOST in all dimensions, which costs weights a fiftieth: the expansion has the gradient. */
 static const double KNOWN = 0.01, ROUGHLY = 0.002, AT_MOST = 0.02;
+/* Numbers that draws may take when there are several lots of them; the share of an ideal effective size under which there are. */
+static const double ROOM_MOST = 2e7, UNEVEN = 0.5;
 static const double peak_freedom = 20, wide_freedom = 5, wide_share = 0.3;
 static const double log_two_pi = 1.8378770664093454836;
 
-void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws, size_t batch, le_arena *arena)
+void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws, size_t lots, size_t batch, le_arena *arena)
 {
   const size_t d = target->d;
   memset(audit, 0, sizeof *audit);
   audit->d = d;
   audit->starts_most = starts;
   audit->most = starts < LE_AUDIT_MODES_MOST ? starts : LE_AUDIT_MODES_MOST;
-  audit->draws = audit->room = draws;
+  audit->draws = audit->lot = audit->first_lot = draws;
+  audit->room = draws * (size_t)fmax(1, fmin((double)lots, ROOM_MOST / ((double)draws * (double)d + 1)));
   audit->batch = batch < 1 ? 1 : batch > target->m ? target->m : batch;
   for (size_t k = 0; k <= audit->most; k++) le_mode_alloc(&audit->mode[k], d, arena);
   le_mode_alloc(&audit->wide, d, arena);
   le_mode_alloc(&audit->trial, d, arena);
   audit->start = le_arena_doubles(arena, starts * d);
   audit->share = le_arena_doubles(arena, audit->most + 1);
-  audit->theta = le_arena_doubles(arena, draws * d);
-  audit->log_weight = le_arena_doubles(arena, draws);
+  audit->theta = le_arena_doubles(arena, audit->room * d);
+  audit->log_weight = le_arena_doubles(arena, audit->room);
   audit->value = le_arena_doubles(arena, audit->batch);
-  audit->work = le_arena_doubles(arena, le_mode_work(d) + draws);
+  audit->work = le_arena_doubles(arena, le_mode_work(d) + audit->room);
 }
 
 void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion, size_t part, size_t least, double work,
@@ -54,6 +57,8 @@ void le_audit_start(le_audit *audit, size_t starts, const double *start)
 {
   audit->starts = audit->native = starts > audit->starts_most ? audit->starts_most : starts;
   audit->near = KNOWN;
+  audit->climbs_least = audit->starts;
+  audit->draws = audit->lot = audit->first_lot;
   audit->enough = fmin(ROUGHLY * (double)audit->d, AT_MOST);
   if (start != audit->start) memcpy(audit->start, start, audit->starts * audit->d * sizeof(double));
   audit->climbed = audit->modes = audit->found = audit->parts = audit->drawn = 0;
@@ -96,16 +101,16 @@ static double images(const le_target *target, const le_mode *mode)
 enum { MANY_ROWS = 50000 };
 static const double particle_near = 2;
 
-/* Within so many squared standard deviations, per dimension, of a peak already found. */
-static int is_known(const le_audit *audit, const le_mode *peak, double within, double *work)
+/* The peak already found of which this is within so many squared standard deviations, per dimension; else NULL. */
+static le_mode *known(le_audit *audit, const le_mode *peak, double within)
 {
   const size_t d = audit->d;
-  double *shift = work, *product = work + d;
+  double *shift = audit->work, *product = shift + d;
   for (size_t k = 0; k < audit->modes; k++) {
     for (size_t j = 0; j < d; j++) shift[j] = peak->theta[j] - audit->mode[k].theta[j];
-    if (le_quadratic_form(audit->mode[k].precision, d, shift, product) < within * (double)d) return 1;
+    if (le_quadratic_form(audit->mode[k].precision, d, shift, product) < within * (double)d) return &audit->mode[k];
   }
-  return 0;
+  return NULL;
 }
 
 static void swap_modes(le_mode *a, le_mode *b)
@@ -179,6 +184,26 @@ static double least_of_interest(const le_audit *audit, const le_target *target)
   return best - 100 - sqrt((double)target->seen);
 }
 
+/* Every peak that may matter has been reached more than once, and the heaviest several times: further climbs would hardly find
+ * another (the share of what has been seen once estimates that of what has not been seen). */
+enum { HITS_LEAST = 4 };
+static const double MAY_MATTER = 15;
+
+static int climbs_agree(const le_audit *audit)
+{
+  if (audit->climbed < audit->climbs_least) return 0;
+  double best = -INFINITY;
+  size_t hits = 0;
+  for (size_t k = 0; k < audit->modes; k++) {
+    const double mass = le_mode_mass(&audit->mode[k], audit->d);
+    if (mass > best) hits = audit->mode[k].hits;
+    best = fmax(best, mass);
+  }
+  for (size_t k = 0; k < audit->modes; k++)
+    if (audit->mode[k].hits == 1 && le_mode_mass(&audit->mode[k], audit->d) > best - MAY_MATTER) return 0;
+  return hits >= HITS_LEAST;
+}
+
 static le_status climb(le_audit *audit, le_target *target)
 {
   const size_t d = audit->d;
@@ -188,29 +213,31 @@ static le_status climb(le_audit *audit, le_target *target)
   trial->converged = 0;
   const double near = trial->start < audit->native ? particle_near : audit->near;
   const double least = least_of_interest(audit, target);
-  int skip = 0;
+  le_mode *there = NULL;
   if (target->seen > MANY_ROWS && audit->modes > 0) {
     if (target->ops->relabel) target->ops->relabel(target->model, audit->mode[0].theta, trial->theta);
-    skip = is_known(audit, trial, near, audit->work);
+    there = known(audit, trial, near);
   }
-  if (!skip) LE_TRY(le_mode_climb(trial, target, audit->enough, least, audit->work));
+  if (!there) LE_TRY(le_mode_climb(trial, target, audit->enough, least, audit->work));
   if (trial->converged) {
     if (audit->modes > 0 && target->ops->relabel) {
       /* the same peak under other labels is not another peak; its curvature belongs to the new labels */
       if (target->ops->relabel(target->model, audit->mode[0].theta, trial->theta))
         LE_TRY(le_mode_climb(trial, target, audit->enough, least, audit->work));
     }
-    if (!is_known(audit, trial, KNOWN, audit->work)) keep_mode(audit, trial);
+    there = known(audit, trial, KNOWN);
+    trial->hits = 1;
+    if (!there) keep_mode(audit, trial);
   }
-  if (audit->climbed == audit->starts) {
-    if (audit->modes == 0) {
-      audit->failed = 1;
-      audit->phase = LE_AUDIT_DONE;
-    } else {
-      audit->phase = audit->draws ? LE_AUDIT_DRAW : LE_AUDIT_DONE;
-      weigh_modes(audit, target);
-    }
+  if (there) there->hits++;
+  if (audit->climbed < audit->starts && !climbs_agree(audit)) return LE_OK;
+  if (audit->modes == 0) {
+    audit->failed = 1;
+    audit->phase = LE_AUDIT_DONE;
+    return LE_OK;
   }
+  audit->phase = audit->draws ? LE_AUDIT_DRAW : LE_AUDIT_DONE;
+  weigh_modes(audit, target);
   return LE_OK;
 }
 
@@ -408,13 +435,13 @@ static le_status try_part(le_audit *audit, le_target *target, size_t part, const
 }
 
 /* Can draws be weighed by part of the rows? Then there are as many as cost about what is nothing yet, or as few as all rows could weigh. */
-static le_status plan(le_audit *audit, le_target *target, const gsl_rng *rng)
+static le_status plan_lot(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
-  const double n = (double)target->seen, room = (double)audit->room;
+  const double n = (double)target->seen, room = (double)audit->lot;
   double all = 0;
   int possible = 1;
   audit->planned = 1;
-  if (audit->least > 0) audit->draws = (size_t)fmin(room, fmax((double)audit->least, audit->work_least / n));
+  if (audit->least > 0) audit->draws = (size_t)fmin((double)audit->lot, fmax((double)audit->least, audit->work_least / n));
   if (audit->part == 0 || room * n <= audit->work_least || target->chunk > 0 || audit->room < COMPARED) return LE_OK;
   audit->taken = audit->part;
   for (size_t k = 0; k < audit->parts && possible; k++) LE_TRY(try_part(audit, target, k, rng, &possible, &all));
@@ -424,13 +451,28 @@ static le_status plan(le_audit *audit, le_target *target, const gsl_rng *rng)
   return LE_OK;
 }
 
+static le_status plan(le_audit *audit, le_target *target, const gsl_rng *rng)
+{
+  LE_TRY(plan_lot(audit, target, rng));
+  audit->lot = audit->draws;
+  return LE_OK;
+}
+
+/* Another lot is worth its work where weights are uneven. */
+static int wants_more(const le_audit *audit, const le_target *target)
+{
+  return !audit->failed && !audit->by_part && audit->draws + audit->lot <= audit->room &&
+         (double)(audit->draws + audit->lot) * (double)target->seen <= audit->work_least &&
+         !(audit->effective_size >= UNEVEN * audit->ideal_size);
+}
+
 static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   const size_t d = audit->d, from = audit->drawn, most = from + audit->batch < audit->draws ? from + audit->batch : audit->draws;
-  const size_t first = stratum(audit, from, audit->draws);
+  const size_t first = stratum(audit, from % audit->lot, audit->lot);
   size_t to = from;
   for (; to < most; to++) {
-    const size_t part = stratum(audit, to, audit->draws);
+    const size_t part = stratum(audit, to % audit->lot, audit->lot);
     if (audit->by_part && part != first) break;
     draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + to * d);
   }
@@ -448,7 +490,12 @@ static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
     if (isnan(audit->log_weight[i])) audit->log_weight[i] = -INFINITY;
   }
   audit->drawn = to;
-  if (to == audit->draws) finish(audit, target);
+  if (to < audit->draws) return LE_OK;
+  finish(audit, target);
+  if (wants_more(audit, target)) {
+    audit->draws += audit->lot;
+    audit->phase = LE_AUDIT_DRAW;
+  }
   return LE_OK;
 }
 
@@ -465,13 +512,15 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   int phase = (int)audit->phase;
   le_archive_expect(archive, audit->room);
   le_archive_size(archive, &audit->draws);
+  le_archive_size(archive, &audit->lot);
   le_archive_size(archive, &audit->taken);
   le_archive_int(archive, &audit->by_part);
   le_archive_int(archive, &audit->planned);
-  if (audit->draws > audit->room) archive->status = LE_CORRUPT;
+  if (audit->draws > audit->room || audit->lot > audit->room) archive->status = LE_CORRUPT;
   if (archive->status != LE_OK) return;
   le_archive_size(archive, &audit->starts);
   le_archive_size(archive, &audit->native);
+  le_archive_size(archive, &audit->climbs_least);
   le_archive_double(archive, &audit->near);
   le_archive_double(archive, &audit->enough);
   le_archive_size(archive, &audit->climbed);
@@ -493,6 +542,7 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
     le_archive_double(archive, &mode->log_density);
     le_archive_double(archive, &mode->rise);
     le_archive_size(archive, &mode->start);
+    le_archive_size(archive, &mode->hits);
   }
   le_archive_doubles(archive, audit->trial.scale, d);
   le_archive_doubles(archive, audit->start, audit->starts_most * d);

@@ -12,13 +12,15 @@
 #include "core/expansion.h"
 #include "core/mode.h"
 
-enum { LE_AUDIT_MODES_MOST = 16 };
+enum { LE_AUDIT_MODES_MOST = 16, LE_AUDIT_CLIMBS_LEAST = 16 };
 
 typedef enum le_audit_phase { LE_AUDIT_CLIMB, LE_AUDIT_DRAW, LE_AUDIT_DONE } le_audit_phase;
 
 typedef struct le_audit {
   size_t d, draws, batch; /* draws in all, and per call of the likelihood */
   size_t room;            /* draws that there is memory for */
+  size_t first_lot;       /* draws asked for, of which there may be fewer for very many rows */
+  size_t lot;             /* draws made at a time: again where weights are uneven and there is room */
   size_t part, least;     /* rows by which draws may be weighed, 0 all; draws where they cannot */
   size_t taken;           /* rows by which they are */
   double work_least;      /* draws x rows that are too few to do so */
@@ -28,6 +30,7 @@ typedef struct le_audit {
   size_t most, starts_most; /* distinct modes kept, climbs */
   size_t starts;            /* climbs to make */
   size_t native;            /* how many of them, the first ones, are of particles: all, unless said otherwise */
+  size_t climbs_least;      /* from so many on, no more climbs are made once they agree: all, unless said otherwise */
   double enough;            /* how near to its top a climb ends, see core/mode.h */
   double near;              /* on very many rows a start this near to a peak, squared and per dimension, is taken to lead there */
   size_t climbed, modes, drawn;
@@ -48,8 +51,9 @@ typedef struct le_audit {
   double log_evidence, se, laplace, effective_size, ideal_size, pareto_k;
 } le_audit;
 
-/* At most `starts` climbs, whose LE_AUDIT_MODES_MOST heaviest modes are kept; with no draws it ends with the Laplace approximation. */
-void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws, size_t batch, le_arena *arena);
+/* At most `starts` climbs, whose LE_AUDIT_MODES_MOST heaviest modes are kept; with no draws it ends with the Laplace approximation.
+ * Where weights are uneven there are up to `lots` times as many draws. */
+void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws, size_t lots, size_t batch, le_arena *arena);
 /* From now on: if draws x rows are more than `work`, draws are weighed by `part` of the rows around the peaks where a trial agrees with all rows,
  * and else there are `least` of them. */
 void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion, size_t part, size_t least, double work, le_arena *arena);

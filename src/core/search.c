@@ -101,13 +101,19 @@ static void choose(le_search *search, const le_audit *audit)
   search->found = kept;
 }
 
+void le_search_climbs(const le_search *search, le_audit *audit, size_t others)
+{
+  le_audit_start(audit, others + search->found, others ? audit->start : search->start);
+  if (!search->every) audit->climbs_least = others + LE_AUDIT_CLIMBS_LEAST;
+}
+
 /* On the few rows, which stand in for all. */
 static le_status search_few(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng, int *climbed)
 {
   if (!search->scattered) {
     LE_TRY(scatter(search, target, rng));
     le_audit_scale(audit, search->scale);
-    le_audit_start(audit, search->starts, search->start);
+    le_search_climbs(search, audit, 0);
     return LE_OK;
   }
   if (audit->phase == LE_AUDIT_CLIMB) return le_audit_step(audit, target, rng);
@@ -122,7 +128,7 @@ static le_status widen(le_search *search, le_audit *audit, const le_target *targ
   search->done = search->found <= 1 || search->few.n >= target->seen / MORE / 2;
   if (search->done) return LE_OK;
   LE_TRY(take_few(search, target, MORE * search->few.n, take));
-  le_audit_start(audit, search->found, search->start);
+  le_search_climbs(search, audit, 0);
   return LE_OK;
 }
 

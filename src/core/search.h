@@ -21,6 +21,7 @@ typedef struct le_search {
   double *scratch; /* for starts from the rows; NULL where the model has none */
   size_t *order;
   int scattered, done;
+  int every; /* make all climbs, also once they agree */
   size_t found;   /* points to climb from on all rows */
   double *start;  /* starts x d, the found ones first, heaviest first if there was a climb */
 } le_search;
@@ -31,6 +32,8 @@ void le_search_start(le_search *search);
 /* One climb, or one choice of what to climb next, among the rows seen of the target, by means of this audit, which starts
  * anew; `take` decides which rows are few.  At the end search->done; when there are more rows it goes on from there. */
 le_status le_search_step(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng, const gsl_rng *take);
+/* Starts the audit's climbs from what was found, behind so many other starts that its memory holds already. */
+void le_search_climbs(const le_search *search, le_audit *audit, size_t others);
 void le_search_archive(le_search *search, le_archive *archive);
 
 #endif

@@ -48,8 +48,9 @@ static const double NOISE_GROWTH = 1.2, NOISE_MOST = 0.5, HEATED_MOST = 5, WIDE_
 /* By how much rows must have grown for another look around, and the share of an ideal proposal's draws from which importance
  * sampling is believed there: less than at the end, since what it would replace is worthless. */
 static const double LOOK_GROWTH = 4, LOOK_EVEN = 0.1;
-/* The same share from which the draws of the first look are particles, and the Pareto shape of their weights at the most. */
-static const double FIRST_EVEN = 0.5, FIRST_TAIL = 0.5;
+/* The same share from which the draws of the first look are particles, the Pareto shape of their weights at the most; and the share under
+ * which their standard error counts three times: AUDIT_LEAST_ESS and AUDIT_DOUBT of R/result.R. */
+static const double FIRST_EVEN = 0.1, FIRST_TAIL = 0.7, FIRST_DOUBTED = 0.6, FIRST_DOUBT = 3;
 /* Share of the observed information in a metric, where there is that of the completed data too. */
 static const double OBSERVED = 0.7;
 static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
@@ -190,7 +191,7 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   le_genealogy_alloc(&w->genealogy, settings->lag, most, &w->arena);
   le_expansion_alloc(&w->expansion, &w->target, &w->arena);
   if (settings->audit) {
-    le_audit_alloc(&w->audit, &w->target, AUDIT_CLIMBS + settings->search, settings->audit_draws, AUDIT_BATCH, &w->arena);
+    le_audit_alloc(&w->audit, &w->target, AUDIT_CLIMBS + settings->search, settings->audit_draws, settings->audit_lots, AUDIT_BATCH, &w->arena);
     le_audit_by_part(&w->audit, &w->target, &w->expansion, settings->audit_part, settings->audit_least, settings->audit_work,
                      &w->arena);
   }
@@ -1079,7 +1080,7 @@ static void start_audit(walk *w)
 {
   const size_t d = w->d;
   if (w->looking == LOOK_FIRST) {
-    le_audit_start(&w->audit, w->search.found, w->search.start);
+    le_search_climbs(&w->search, &w->audit, 0);
   } else if (w->model->traits & LE_MODEL_MULTIMODAL) {
     relabel_to_heaviest(w);
     const size_t starts = w->m < AUDIT_CLIMBS ? w->m : AUDIT_CLIMBS, found = w->search.found;
@@ -1092,7 +1093,7 @@ static void start_audit(walk *w)
       memcpy(start + k * d, w->theta + i * d, d * sizeof(double));
     }
     if (found) memcpy(start + starts * d, w->search.start, found * d * sizeof(double));
-    le_audit_start(&w->audit, starts + found, start);
+    le_search_climbs(&w->search, &w->audit, starts);
     w->audit.native = starts;
     if (found && w->search.few.n) w->audit.near = SEARCH_NEAR * (double)w->target.seen / (double)w->search.few.n;
     if (w->m > 2 * d) {
@@ -1122,7 +1123,7 @@ static void begin_from(walk *w, double log_evidence, double variance)
 }
 
 /* Draws of importance sampling in proportion to their weights. */
-static void take_draws_of_check(walk *w)
+static void take_draws_of_check(walk *w, double doubt)
 {
   const le_audit *a = &w->audit;
   const size_t m = stage_of(w)->particles, d = w->d;
@@ -1130,8 +1131,8 @@ static void take_draws_of_check(walk *w)
   le_resample(LE_SYSTEMATIC, a->draws, a->work, m, w->streams.rng[0], w->work, w->ancestor);
   for (size_t j = 0; j < m; j++) memcpy(w->theta + j * d, a->theta + w->ancestor[j] * d, d * sizeof(double));
   w->m = m;
-  const double variance = a->se * a->se;
-  begin_from(w, a->log_evidence - (w->settings.correct ? 0.5 * variance : 0), variance);
+  const double variance = pow(doubt * a->se, 2);
+  begin_from(w, a->log_evidence - (w->settings.correct ? 0.5 * a->se * a->se : 0), variance);
 }
 
 /* The first look: where importance sampling around the peaks is good, its draws are the particles, and annealing from the prior is
@@ -1143,7 +1144,7 @@ static le_status end_first_look(walk *w)
     w->target.seen = w->looked = 0;
     return LE_OK;
   }
-  take_draws_of_check(w);
+  take_draws_of_check(w, a->effective_size < FIRST_DOUBTED * a->ideal_size ? FIRST_DOUBT : 1);
   a->unreached = 0;
   w->checked = 1;
   w->chunk_ess = 1;
@@ -1166,7 +1167,7 @@ static le_status end_look(walk *w)
   if (a->failed || !(a->effective_size > LOOK_EVEN * a->ideal_size) ||
       !(a->log_evidence - current_log_evidence(w) > chance))
     return LE_OK;
-  take_draws_of_check(w);
+  take_draws_of_check(w, 1);
   w->restarts++;
   w->noised = 0;
   return LE_OK;
@@ -1266,6 +1267,8 @@ static le_status walk_result(void *self, le_result *result)
     const le_audit *a = &w->audit;
     s[7] = (double)a->failed;
     s[8] = (double)a->modes;
+    s[9] = (double)w->checked;
+    le_result_add(result, "audit_first", 1, 1, &s[9]);
     le_result_add(result, "audit_failed", 1, 1, &s[7]);
     le_result_add(result, "audit_modes", 1, 1, &s[8]);
     le_result_add(result, "audit_log_evidence", 1, 1, &a->log_evidence);

@@ -149,6 +149,7 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
   settings->unseen = le_args_number(args, "unseen", 1);
   settings->audit = le_args_number(args, "audit", 0) != 0;
   settings->audit_draws = (size_t)le_args_number(args, "audit_draws", 100);
+  settings->audit_lots = (size_t)le_args_number(args, "audit_lots", 1);
   settings->audit_part = (size_t)le_args_number(args, "audit_part", 0);
   settings->audit_work = le_args_number(args, "audit_work", 0);
   settings->audit_least = (size_t)le_args_number(args, "audit_least", (double)settings->audit_draws);

@@ -49,7 +49,7 @@ typedef struct le_walk_settings {
   size_t lag;        /* of the standard error */
   double unseen;     /* variance for each unit that the genealogy sees */
   int audit;
-  size_t audit_draws;
+  size_t audit_draws, audit_lots; /* draws, and how many times as many where weights are uneven */
   size_t audit_part, audit_least; /* rows by which draws may be weighed, 0 all; draws where they cannot */
   double audit_work;              /* draws x rows that are too few to do so */
   size_t search;     /* climbs from the prior, for modes that the particles have missed */
