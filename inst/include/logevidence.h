@@ -251,8 +251,8 @@ typedef struct le_model_ops {
    * there: `out` is theta in them, and the return value the log determinant of their derivatives by theta.  For proposals of
    * importance sampling. */
   double (*to_normal)(const void *self, const double *peak, const double *theta, double *out);
-  /* REQUIRED with `to_normal`.  Its inverse, in place. */
-  void (*from_normal)(const void *self, const double *peak, double *point);
+  /* REQUIRED with `to_normal`.  Its inverse, in place; 0 if no theta has these coordinates, 1 otherwise. */
+  int (*from_normal)(const void *self, const double *peak, double *point);
 } le_model_ops;
 
 #endif

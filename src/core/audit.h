@@ -12,7 +12,7 @@
 #include "core/expansion.h"
 #include "core/mode.h"
 
-enum { LE_AUDIT_MODES_MOST = 16, LE_AUDIT_CLIMBS_LEAST = 16 };
+enum { LE_AUDIT_MODES_MOST = 16 };
 
 typedef enum le_audit_phase { LE_AUDIT_CLIMB, LE_AUDIT_DRAW, LE_AUDIT_DONE } le_audit_phase;
 
@@ -41,6 +41,7 @@ typedef struct le_audit {
   int has_wide;
   double *start;      /* starts x d */
   double *share;      /* of each part in the proposal */
+  double *centre;     /* of each part: the peak, or where it is in the model's own coordinates around it (`to_normal`) */
   size_t parts;       /* of the proposal: the modes, maybe the wide one */
   double *theta;      /* draws x d */
   double *log_weight; /* draws */
