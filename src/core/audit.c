@@ -363,7 +363,7 @@ static void finish(le_audit *audit, const le_target *target)
     audit->failed = 1;
     return;
   }
-  audit->log_evidence = total - log((double)n) + symmetry(target);
+  audit->log_evidence = total - log((double)n) + images(target, &audit->mode[0]);
   double square = 0;
   for (size_t i = 0; i < n; i++) square += weight[i] * weight[i];
   audit->effective_size = 1 / square;
@@ -405,7 +405,7 @@ static double expand(le_audit *audit, const le_target *target, size_t part)
 /* Values of draws from one part of the proposal, less `level`, and which of them all rows must be asked of: rest = NaN. */
 static le_status weigh_by_part(le_audit *audit, le_target *target, size_t part, size_t n, const double *theta, double *value, double *level)
 {
-  const double light = audit->laplace - symmetry(target) + LIGHT;
+  const double light = audit->laplace - images(target, &audit->mode[0]) + LIGHT;
   double *rest = audit->expansion->rest, normal;
   *level = expand(audit, target, part);
   LE_TRY(le_expansion_values(audit->expansion, target, 0, target->seen, audit->taken, n, theta, value));
@@ -511,7 +511,7 @@ static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
     audit->log_weight[i] += audit->value[i - from] - proposal;
     audit->ideal_sum += ideal;
     audit->ideal_squares += ideal * ideal;
-    if (target->ops->relabel && target->ops->relabel(target->model, audit->mode[0].theta, theta))
+    if (target->ops->relabel && target->ops->relabel(target->model, audit->mode[0].theta, theta) == 1)
       audit->log_weight[i] = -INFINITY;
     if (isnan(audit->log_weight[i])) audit->log_weight[i] = -INFINITY;
   }

@@ -607,11 +607,11 @@ static void simulate(const void *self, const double *theta, const gsl_rng *rng, 
 
 static double log_symmetry(const void *self) { return ((const mixture *)self)->log_symmetry; }
 
-/* Coordinates of two components (weight, standardised means, log variances) that a climb could not tell apart. */
+/* Coordinates of two components (weight, standardised means, log variances) that are nearly the same: a climb ends this near to its peak. */
 static int are_alike(const mixture *model, const double *theta, size_t a, size_t b)
 {
   const size_t K = model->components, p = model->dimensions;
-  const double near = 1e-3, wa = a + 1 < K ? theta[a] : 0, wb = b + 1 < K ? theta[b] : 0;
+  const double near = 0.1, wa = a + 1 < K ? theta[a] : 0, wb = b + 1 < K ? theta[b] : 0;
   if (fabs(wa - wb) > near) return 0;
   for (size_t part = 0; part < 2; part++)
     for (size_t j = 0; j < p; j++) {
@@ -762,17 +762,24 @@ static int compare(const mixture *model, const double *theta, size_t k, size_t l
   return one == other ? 0 : one < other ? -1 : 1;
 }
 
-/* Where components of the reference coincide, for example all without observations, every order of what is
- * matched to them is equally near; sorting them leaves one. */
-static void settle_ties(const mixture *model, const double *reference, const double *theta, size_t *taken)
+/* Where components of the reference are alike, for example all without observations, the order of what is matched to them says
+ * nothing; sorting them leaves one.  Is that all there is to do? */
+static int settle_alike(const mixture *model, const double *reference, const double *theta, size_t *taken)
 {
-  for (size_t s = 0; s < model->components; s++)
-    for (size_t later = s + 1; later < model->components; later++)
-      if (compare(model, reference, s, later) == 0 && compare(model, theta, taken[later], taken[s]) < 0) {
+  const size_t K = model->components;
+  size_t group[MOST_COMPONENTS];
+  int alone = 1;
+  for (size_t s = 0; s < K; s++)
+    for (group[s] = 0; group[s] < s && !are_alike(model, reference, s, group[s]);) group[s]++;
+  for (size_t s = 0; s < K; s++) alone = alone && group[taken[s]] == group[s];
+  for (size_t s = 0; s < K; s++)
+    for (size_t later = s + 1; later < K; later++)
+      if (group[s] == group[later] && compare(model, theta, taken[later], taken[s]) < 0) {
         size_t swap = taken[s];
         taken[s] = taken[later];
         taken[later] = swap;
       }
+  return alone;
 }
 
 static void permute(const mixture *model, const size_t *taken, double *theta)
@@ -804,11 +811,11 @@ static int relabel(const void *self, const double *reference, double *theta)
   }
   if (settled || identity_is_best(components, cost, taken))
     for (size_t s = 0; s < components; s++) taken[s] = s;
-  settle_ties(model, reference, theta, taken);
+  const int alike = settle_alike(model, reference, theta, taken);
   for (size_t s = 0; s < components; s++)
     if (taken[s] != s) {
       permute(model, taken, theta);
-      return 1;
+      return alike ? 2 : 1;
     }
   return 0;
 }
@@ -855,9 +862,9 @@ static le_status exact(const void *self, const le_rows *rows, double *log_eviden
 }
 
 /* ---- starts for climbs ----
- * Rows are divided into cells around seeds, those of k-means++ on columns of equal variance.  Half of the starts make each cell a
- * component.  A quarter have fewer cells than components, as posteriors of more components than clusters have peaks with empty
- * ones; a quarter have more and join some at random, as one component may have to stand for several clusters.  A few steps of EM
+ * Rows are divided into cells around seeds, those of k-means++ on columns of equal variance.  A third of the starts makes each cell a
+ * component.  A third has fewer cells than components, as posteriors of more components than clusters have peaks with empty
+ * ones; a third has more and joins some at random, as one component may have to stand for several clusters.  A few steps of EM
  * then lead towards the peak. */
 
 enum { EM_STEPS = 15, CELLS_MOST = 2 * MOST_COMPONENTS + 1 };
@@ -902,8 +909,8 @@ static void set_weights(const mixture *model, const double *count, double *theta
 /* How many cells, and which component each belongs to. */
 static size_t choose_cells(const mixture *model, size_t n, const gsl_rng *rng, size_t *owner)
 {
-  const size_t K = model->components, kind = gsl_rng_uniform_int(rng, 4);
-  size_t cells = kind < 2 ? K : kind == 2 ? 1 + gsl_rng_uniform_int(rng, K) : K + 1 + gsl_rng_uniform_int(rng, K + 1);
+  const size_t K = model->components, kind = gsl_rng_uniform_int(rng, 3);
+  size_t cells = kind == 0 ? K : kind == 1 ? 1 + gsl_rng_uniform_int(rng, K) : K + 1 + gsl_rng_uniform_int(rng, K + 1);
   if (cells > n) cells = n;
   for (size_t c = 0; c < cells; c++) owner[c] = c < K ? c : gsl_rng_uniform_int(rng, K);
   return cells;
