@@ -41,7 +41,7 @@ crosscheck <- function(model, data, methods = list(sgais(), smc(), nested(), lap
   n <- encode(model, data)$n # bad data is an error before anything runs
   words <- seed_words(seed)
   fits <- lapply(seq_along(methods), function(i) {
-    tryCatch(evidence(model, data, methods[[i]], seed = method_seed(words, i), threads = threads, progress = progress),
+    tryCatch(muffled(evidence(model, data, methods[[i]], seed = method_seed(words, i), threads = threads, progress = progress)),
              logevidence_error = function(e) conditionMessage(e))
   })
   ran <- vapply(fits, inherits, TRUE, "evidence")

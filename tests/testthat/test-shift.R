@@ -3,7 +3,7 @@
 stream <- with_own_seed(test_seed(1), c(rnorm(200, rep(c(0, 6), 100)), rnorm(600, rep(c(0, 30, 36), 200))))
 two <- gaussian_mixture(components = 2)
 quick <- function(...) sgais(particles = 30, order = "given", early = list(particles = 50), ...)
-run <- function(method, seed = 1) evidence(two, stream, method, seed = test_seed(seed), progress = FALSE)
+run <- function(method, seed = 1) quiet_fit(two, stream, method, seed = test_seed(seed), progress = FALSE)
 truth <- evidence(two, stream, laplace(importance = 2000), seed = test_seed(1), progress = FALSE)$log_evidence
 
 test_that("a walk that is led from one law to another ends far too low, one that starts again does not", {
