@@ -61,6 +61,7 @@
 #'   \item{`replicates`}{A data frame of the single runs' estimates, if there are several.}
 #'   \item{`warnings`}{Sentences about what is suspect, and notes on the method.}
 #'   \item{`failed`}{Those of them that say that the estimate failed its own checks: [compare_models()] leaves it out.}
+#'   \item{`prior_conflict`}{That one of the warnings which says that data and prior contradict each other, or `NULL`.}
 #'   \item{`work`}{Evaluations of likelihoods and gradients of one observation, annealing steps, seconds.}
 #'   \item{`call`, `model`, `method`, `seed`, `design`}{What was asked for.}
 #' }

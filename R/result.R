@@ -20,6 +20,8 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1)
   else .Call(ffi_model, model$name, encoded$args, encoded$rows[, 0, drop = FALSE], "to_user", points, list())
   astray <- sum(rowSums(!is.finite(t(user))) > 0)
   failed <- c(headline$warnings, if (astray) astray_warning(astray, ncol(user)))
+  # the criterion of Schwarz knows no prior
+  conflict <- if (method$name != "bic") prior_conflict(model, encoded, points, log_weights, words)
   structure(
     list(
       log_evidence = headline$log_evidence, se = headline$se, source = headline$source, n = encoded$n,
@@ -28,9 +30,9 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1)
       draws = named_draws(user, encoded$user_names), log_weights = log_weights,
       parameters = named_draws(points, encoded$theta_names),
       replicates = if (length(fits) > 1) replicate_table(fits),
-      warnings = unique(c(unlist(lapply(fits, `[[`, "warnings")), failed, method$note)),
+      warnings = unique(c(unlist(lapply(fits, `[[`, "warnings")), failed, conflict, method$note)),
       failed = unique(c(unlist(lapply(fits, `[[`, "failed")), failed, if (method$name == "harmonic_mean") method$note)),
-      work = work, call = call, model = model, method = method, seed = words, design = encoded$design,
+      prior_conflict = conflict, work = work, call = call, model = model, method = method, seed = words, design = encoded$design,
       args = encoded$args,
       data_id = data_id(encoded, threads), rows_id = if (!is.null(first$nested)) rows_id(encoded)
     ),
