@@ -79,7 +79,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
   check_is_model(model)
   if (missing(data)) data <- no_data(model)
-  if (missing(method) && is_latent(model)) method <- smc()
+  if (missing(method)) method <- default_method(model)
   check_is_method(method)
   replicates <- check_count(replicates, "replicates", 1, 1e4)
   threads <- check_count(threads, "threads", 1, 1024)
@@ -98,6 +98,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   runs <- replicated_runs(problem, encoded, replicates, alone = inherits(model, "custom_model"), bar, mixed = !is.null(binding$seed))
   raise_warnings(new_evidence(runs, call, model, method, encoded, words, threads))
 }
+
+default_method <- function(model) if (is_latent(model)) smc() else sgais()
 
 # Numbers in all. Of more, copies take more memory than a tenth of the time is worth that runs one after another, their parts shared by
 # threads, need longer.

@@ -290,7 +290,8 @@ test_that("crosscheck() holds each method's figures and their distances", {
   methods <- list(laplace(importance = 200), ladder = smc(particles = 100), nested(40), laplace())
   check <- crosscheck(model, cars, methods, seed = 3)
   expect_s3_class(check, c("crosscheck", "data.frame"), exact = TRUE)
-  expect_named(check, c("method", "log_evidence", "se", "z", "seconds", "reliable", "error"))
+  expect_named(check, c("method", "log_evidence", "se", "z", "seconds", "reliable", "error", "wide_se", "bound",
+    "doubt"))
   expect_identical(check$method, c("laplace(importance = 200)", "ladder", "nested(live = 40)", "laplace()"))
   expect_identical(check$error, rep("", 4))
   fits <- attr(check, "fits")
@@ -299,12 +300,12 @@ test_that("crosscheck() holds each method's figures and their distances", {
   expect_identical(essence(fits[[1]]), essence(evidence(model, cars, methods[[1]], seed = 3)))
   apart <- attr(check, "disagreement")
   for (i in 1:3) for (j in setdiff(1:3, i))
-    expect_equal(apart[i, j], (check$log_evidence[i] - check$log_evidence[j]) / sqrt(check$se[i]^2 + check$se[j]^2))
+    expect_equal(apart[i, j], (check$log_evidence[i] - check$log_evidence[j]) / sqrt(check$wide_se[i]^2 + check$wide_se[j]^2))
   expect_identical(unname(diag(apart)), numeric(4))
   expect_true(all(is.na(apart[4, 1:3])))
-  w <- 1 / check$se[2:3]^2
+  w <- 1 / check$wide_se[2:3]^2
   mean <- sum(w * check$log_evidence[2:3]) / sum(w)
-  expect_equal(check$z[1], (check$log_evidence[1] - mean) / sqrt(check$se[1]^2 + 1 / sum(w)))
+  expect_equal(check$z[1], (check$log_evidence[1] - mean) / sqrt(check$wide_se[1]^2 + 1 / sum(w)))
   expect_identical(check$z[4], NA_real_)
   expect_lt(max(abs(apart[1:3, 1:3])), 4)
   text <- said(check)
@@ -349,7 +350,63 @@ test_that("methods that disagree are said to disagree", {
   expect_match(said(check), "nothing can be said", fixed = TRUE)
   expect_true(all(is.na(check$z)))
   check$reliable <- TRUE
-  expect_match(said(check), "The methods do not agree: .* At least one of them is wrong")
+  expect_match(said(check), "The methods do not agree: .* At least one of them is wrong.* too low")
+})
+
+test_that("estimates below a lower bound do not agree, however close together they are", {
+  check <- crosscheck(gaussian_mean(), c(1, 2, 3), list(exact(), smc(particles = 50), laplace()), seed = 1)
+  expect_match(said(check), "The methods agree")
+  check$bound[3] <- check$log_evidence[1] + 2
+  expect_match(said(check), "log evidence is at least .* \\(laplace\\(\\)\\), and exact\\(\\), smc.* lie below that")
+  expect_match(grep("^exact.* se ", utils::capture.output(print(check)), value = TRUE), "below a lower bound$")
+  # the cheap bound of variational Bayes is among the methods
+  mixture <- crosscheck(gaussian_mixture(components = 2), dozen(), list(laplace(importance = 200), variational()), seed = 1)
+  expect_identical(mixture$bound, c(-Inf, mixture$log_evidence[2]))
+  expect_match(grep("^variational", utils::capture.output(print(mixture)), value = TRUE), "a lower bound$")
+  expect_identical(lower_bound(list(source = "sampler", bound = -3)), -3)
+  expect_identical(lower_bound(list(source = "sampler", bound = list(log_evidence = -4))), -4)
+  expect_identical(lower_bound(list(source = "sampler")), -Inf)
+})
+
+test_that("agreement is not said where a method warns or hardly moves", {
+  check <- crosscheck(gaussian_mean(), c(1, 2, 3), list(exact(), smc(particles = 50), sequential(particles = 500)), seed = 1)
+  expect_match(said(check), "The methods agree") # a note on a method is no warning
+  warns <- check
+  warns$doubt[2] <- "warns"
+  expect_match(said(warns), "this is not agreement: smc(particles = 50) has warnings.", fixed = TRUE)
+  expect_match(grep("^smc", utils::capture.output(print(warns)), value = TRUE), "has warnings$")
+  warns$doubt[3] <- "failed"
+  expect_match(said(warns), "sequential(particles = 500) failed its own checks; smc(particles = 50) has", fixed = TRUE)
+  check$doubt[2] <- "prior conflict"
+  expect_match(said(check), "The methods agree")
+  fit <- attr(check, "fits")[[2]]
+  expect_identical(check_doubt(fit), "")
+  fit$trace$renewal <- 0.05
+  expect_identical(check_doubt(fit), "hardly moves")
+})
+
+test_that("standard errors from few effective draws are widened", {
+  fit <- attr(crosscheck(gaussian_mean(), c(1, 2, 3), list(exact(), smc(particles = 50)), seed = 1), "fits")[[2]]
+  fit$trace$ess <- 4
+  expect_equal(wide_se(fit), fit$se * qt(pnorm(3), 3) / 3)
+  fit$trace$ess <- 1e6
+  expect_equal(wide_se(fit), fit$se, tolerance = 1e-4)
+  fit$se <- NA_real_
+  expect_identical(wide_se(fit), NA_real_)
+})
+
+test_that("an error in a user's function does not lose what other methods found", {
+  calls <- 0
+  failing <- function(theta, y) {
+    calls <<- calls + 1
+    if (calls > 3000) stop("out of calls")
+    sum(dnorm(y, theta, log = TRUE))
+  }
+  model <- custom_model("m", failing, function(m) dnorm(m, log = TRUE), rnorm)
+  check <- crosscheck(model, c(1, 2, 3), list(laplace(importance = 100), nested(50, slice())), seed = 1)
+  expect_match(check$error[2], "out of calls")
+  expect_lt(abs(check$log_evidence[1] - logml(evidence(gaussian_mean(), c(1, 2, 3), exact()))), 0.1)
+  expect_error(crosscheck(model, c(1, 2, 3), seed = 1), "out of calls", class = "simpleError")
 })
 
 test_that("a crosscheck can be drawn", {

@@ -38,7 +38,7 @@ test_that("fits inside others raise nothing, or nothing anew", {
   stuck <- nested(50, rwm(step_size = 1e-5), steps = 1)
   expect_warning(one <- run(line, stuck), "hardly moves", class = "logevidence_warning")
   two <- muffled(run(line, stuck, seed = 2))
-  flat <- run(linear_regression(dist ~ 1, sigma = 15, prior_sd = 10), exact())
+  flat <- run(linear_regression(dist ~ 1, sigma = 15, prior_sd = 20), exact())
   expect_no_warning(compare_models(two, flat))
   expect_no_warning(further <- update(one, tol = 1e-3, data = cars))
   expect_match(further$warnings, "hardly moves", all = FALSE)
