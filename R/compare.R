@@ -18,7 +18,11 @@
 #'
 #' Fits that failed their own checks are marked and have no part in the probabilities, and so has a fit by
 #' [harmonic_mean()]; a fit without a standard error takes part, but the certainty of the ranking cannot know of its
-#' error. Regressions of one response on different covariates are fits to the same data.
+#' error.
+#'
+#' Fits must be of the same observations. Regressions of one response on different covariates are, in whatever order the
+#' rows come, as long as every response stands beside its own covariates; two of them without a covariate in common must have
+#' their rows in the same order, and so must regressions on more than 100,000 rows. A [custom_model()] must share a column with the other model, such as the response.
 #'
 #' `predict()` averages the predictions of the models by their posterior probabilities.
 #'
@@ -93,13 +97,31 @@ argument_name <- function(call, otherwise) {
 
 check_same_data <- function(fits, names) {
   first <- fits[[1]]
+  differ <- function(...) fail("Fits to different data cannot be compared: ", ...)
   for (i in seq_along(fits)[-1]) {
-    # what part of its data a custom model explains is its own affair
-    custom <- inherits(fits[[i]]$model, "custom_model") || inherits(first$model, "custom_model")
-    if (identical(fits[[i]]$data_id, first$data_id) || custom && fits[[i]]$n == first$n) next
-    fail("Fits to different data cannot be compared: `", names[1], "` has ", first$n, " observations, `", names[i], "` ",
-         if (fits[[i]]$n == first$n) "as many, but others" else fits[[i]]$n, ".")
+    if (!same_observations(fits[[i]], first))
+      differ("`", names[1], "` has ", first$n, " observations, `", names[i], "` ",
+             if (fits[[i]]$n == first$n) "as many, but others" else fits[[i]]$n, ".")
   }
+  pair <- pairings_differ(fits)
+  if (!is.null(pair)) differ("of `", names[pair$of[1]], "` and `", names[pair$of[2]], "`, ", pair$reason, ".")
+}
+
+# What part of its data a custom model explains is its own affair, but the two must have a column in common.
+same_observations <- function(one, two) {
+  if (identical(one$data_id, two$data_id)) return(TRUE)
+  custom <- function(fit) inherits(fit$model, "custom_model")
+  if (one$n != two$n || !custom(one) && !custom(two)) return(FALSE)
+  if (custom(one) && custom(two)) {
+    if (is.null(one$design$columns) || is.null(two$design$columns)) return(FALSE)
+    alike <- identical(one$design$names, two$design$names) && length(one$design$columns) == length(two$design$columns)
+    return(!alike && any(one$design$columns %in% two$design$columns))
+  }
+  own <- if (custom(one)) one else two
+  other <- if (custom(one)) two else one
+  # classes may be coded in many ways, and of several columns each has its own fingerprint
+  of_one_number <- inherits(other$model, c("linear_regression", "gaussian_mean"))
+  !of_one_number || other$data_id %in% own$design$columns
 }
 
 prior_weights <- function(prior, names) {

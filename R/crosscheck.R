@@ -16,7 +16,7 @@
 #' @details
 #' A method that fails is listed with its error, and the others go on, also where the error is one of a function of a
 #' [custom_model()]. The disagreement of two methods is the difference of their log evidences over the root of the sum of
-#' their squared standard errors; beyond 3 it is more than chance. A standard error from few effective draws is widened
+#' their squared standard errors; beyond 3 (3.5 for the largest among four methods) it is more than chance. A standard error from few effective draws is widened
 #' first, as Student's t is wider than the normal density (`wide_se`). Methods without a standard error, and those that
 #' failed their own checks, are shown but not judged.
 #'
@@ -130,6 +130,9 @@ against_others <- function(table, i) {
   (table$log_evidence[i] - mean) / sqrt(table$wide_se[i]^2 + 1 / sum(precision))
 }
 
+# The same for the largest of all pairs of m methods.
+most_apart <- function(m) stats::qnorm(stats::pnorm(MANY_ERRORS, lower.tail = FALSE) / choose(m, 2), lower.tail = FALSE)
+
 MANY_ERRORS <- 3 # joint standard errors beyond which chance is no explanation
 
 #' @rdname crosscheck
@@ -193,10 +196,15 @@ verdict <- function(all_rows) {
   gap <- abs(diff(x$log_evidence[at]))
   pair <- paste0(x$method[at[1]], " and ", x$method[at[2]], " are ", format(gap, digits = 2), " nats apart, ",
                  format(max(apart), digits = 2), " joint standard errors")
-  if (max(apart) > MANY_ERRORS)
+  if (max(apart) > most_apart(nrow(x)))
     return(paste0("The methods do not agree: ", pair, ". At least one of them is wrong, however small its standard error. ",
                   "A method that misses a part of the posterior comes out too low, so the lower estimate is the less ",
                   "likely one."))
+  lost <- all_rows$method[all_rows$doubt == "failed" & all_rows$error == ""]
+  if (length(lost) && all(all_rows$doubt %in% c("failed", "prior conflict", "")))
+    return(paste0("The methods that passed their own checks lie close together: at most, ", pair, ". ", show_models(lost),
+                  " failed", if (length(lost) == 1) " its own checks and says" else " their own checks and say",
+                  " nothing here."))
   doubts <- verdict_doubts(all_rows)
   if (!length(doubts)) return(paste0("The methods agree: at most, ", pair, "."))
   paste0("The estimates lie close together (at most, ", pair, "), but this is not agreement: ",

@@ -34,17 +34,11 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1)
       failed = unique(c(unlist(lapply(fits, `[[`, "failed")), failed, if (method$name == "harmonic_mean") method$note)),
       prior_conflict = conflict, work = work, call = call, model = model, method = method, seed = words, design = encoded$design,
       args = encoded$args,
-      data_id = data_id(encoded, threads), rows_id = if (!is.null(first$nested)) rows_id(encoded)
+      data_id = data_id(encoded, threads), pairing = encoded$pairing, rows_id = if (!is.null(first$nested)) rows_id(encoded)
     ),
     class = "evidence"
   )
 }
-
-# Of what the model explains: regressions of one response on different covariates can be compared.
-data_id <- function(encoded, threads = 1) .Call(ffi_fingerprint, if (is.null(encoded$observed)) encoded$rows else encoded$observed, threads)
-
-# Of all that the likelihood is made from.
-rows_id <- function(encoded) .Call(ffi_fingerprint, encoded$rows, 1)
 
 astray_warning <- function(astray, n) {
   paste0(astray, " of ", n, " draws have run away to infinity: the kernel's steps are too long for these data, and the ",
