@@ -79,8 +79,7 @@ encode.linear_regression <- function(model, data, binding = AS_GIVEN) {
   list(
     rows = rows,
     own = TRUE,
-    # an offset of one model is a covariate of another
-    pairing = if (is.null(input$offset)) pairing_of(input$x, as.double(input$y), covariates),
+    pairing = pairing_of(input$x, as.double(input$y), covariates),
     n = nrow(input$x),
     args = list(
       covariates = as.double(length(covariates)),
