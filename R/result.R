@@ -20,6 +20,8 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1)
   else .Call(ffi_model, model$name, encoded$args, encoded$rows[, 0, drop = FALSE], "to_user", points, list())
   astray <- sum(rowSums(!is.finite(t(user))) > 0)
   failed <- c(headline$warnings, if (astray) astray_warning(astray, ncol(user)))
+  # the criterion of Schwarz knows no prior
+  conflict <- if (method$name != "bic") prior_conflict(model, encoded, points, log_weights, words)
   structure(
     list(
       log_evidence = headline$log_evidence, se = headline$se, source = headline$source, n = encoded$n,
@@ -28,21 +30,15 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1)
       draws = named_draws(user, encoded$user_names), log_weights = log_weights,
       parameters = named_draws(points, encoded$theta_names),
       replicates = if (length(fits) > 1) replicate_table(fits),
-      warnings = unique(c(unlist(lapply(fits, `[[`, "warnings")), failed, method$note)),
+      warnings = unique(c(unlist(lapply(fits, `[[`, "warnings")), failed, conflict, method$note)),
       failed = unique(c(unlist(lapply(fits, `[[`, "failed")), failed, if (method$name == "harmonic_mean") method$note)),
-      work = work, call = call, model = model, method = method, seed = words, design = encoded$design,
+      prior_conflict = conflict, work = work, call = call, model = model, method = method, seed = words, design = encoded$design,
       args = encoded$args,
-      data_id = data_id(encoded, threads), rows_id = if (!is.null(first$nested)) rows_id(encoded)
+      data_id = data_id(encoded, threads), pairing = encoded$pairing, rows_id = if (!is.null(first$nested)) rows_id(encoded)
     ),
     class = "evidence"
   )
 }
-
-# Of what the model explains: regressions of one response on different covariates can be compared.
-data_id <- function(encoded, threads = 1) .Call(ffi_fingerprint, if (is.null(encoded$observed)) encoded$rows else encoded$observed, threads)
-
-# Of all that the likelihood is made from.
-rows_id <- function(encoded) .Call(ffi_fingerprint, encoded$rows, 1)
 
 astray_warning <- function(astray, n) {
   paste0(astray, " of ", n, " draws have run away to infinity: the kernel's steps are too long for these data, and the ",

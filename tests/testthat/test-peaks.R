@@ -1,7 +1,7 @@
 # laplace(), bic() and exact(): against plain R, closed forms, and each other where derivatives are and are not known.
 
 run <- function(problem, method = laplace(), seed = 1, ...) {
-  evidence(problem$model, problem$data, method, seed = test_seed(seed), progress = FALSE, ...)
+  quiet_fit(problem$model, problem$data, method, seed = test_seed(seed), progress = FALSE, ...)
 }
 linear_names <- c("cars", "mtcars", "swiss", "longley", "airquality", "linear1000")
 linear_posterior <- function(problem) {

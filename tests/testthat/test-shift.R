@@ -8,7 +8,7 @@ from_prior <- function(method, ...) {
   method$settings[c("first_look", ...)] <- 0
   method
 }
-run <- function(method, seed = 1) evidence(two, stream, method, seed = test_seed(seed), progress = FALSE)
+run <- function(method, seed = 1) quiet_fit(two, stream, method, seed = test_seed(seed), progress = FALSE)
 truth <- evidence(two, stream, laplace(importance = 2000), seed = test_seed(1), progress = FALSE)$log_evidence
 
 test_that("a walk that is led from one law to another ends far too low, one that starts again does not", {
