@@ -470,11 +470,28 @@ static int finished_climbing(const nested *s)
 {
   /* nothing but impossible points so far: there is no sum to be a share of */
   if (!(s->log_sum > -INFINITY)) return 0;
-  return best(s) + s->log_volume < s->log_sum + log(s->tol);
+  /* in this order, since beside a huge likelihood the volume would be lost */
+  return (best(s) - s->log_sum) + s->log_volume < log(s->tol);
 }
 
 /* So often every live point has been replaced, by searches from all over the prior, before it is given up. */
 static const double impossible_nats = 5;
+
+/* A posterior that holds less of the prior than this many nats, and so many more for each dimension, would take hours, and its
+ * standard error would be whole nats. */
+static const double endless_nats = 1000, endless_nats_each = 50;
+
+static le_status give_up(const nested *s)
+{
+  if (best(s) == INFINITY)
+    return le_fail(&s->context->error, LE_NOT_FINITE, "The likelihood of the observations is infinite at some points of the prior.");
+  if (!(-s->log_volume > endless_nats + endless_nats_each * (double)s->d)) return LE_OK;
+  return le_fail(&s->context->error, LE_STALLED,
+                 "After %.0f nats of climbing the points have not reached the posterior of the observations up to number %.0f: the "
+                 "likelihood is too sharp for %s. Are the columns scaled, or is a row an outlier?",
+                 -s->log_volume, (double)(s->target.seen + s->target.chunk),
+                 s->target.seen > 0 ? "the posterior of the rows before" : "the prior");
+}
 
 static le_status choose(nested *s)
 {
@@ -486,6 +503,7 @@ static le_status choose(nested *s)
     s->phase = CLOSE_CHUNK;
     return LE_OK;
   }
+  LE_TRY(give_up(s));
   for (size_t b = 0; b < s->batch; b++) {
     const size_t i = s->order[b];
     LE_TRY(record(s, s->theta + i * s->d, level_of(s, i), (double)(s->live - b)));

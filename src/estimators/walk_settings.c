@@ -69,6 +69,7 @@ static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage
   stage->chunk_fraction = number(problem, s, "chunk_fraction", 0);
   stage->chunk_most = number(problem, s, "chunk_most", INFINITY);
   stage->ess = number(problem, s, "ess", 0);
+  stage->anneal = number(problem, s, "anneal", 0);
   stage->threshold = number(problem, s, "threshold", 0);
   stage->batch = (size_t)number(problem, s, "batch", 500);
   stage->part = (size_t)number(problem, s, "part", 0);
