@@ -85,11 +85,12 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
     restore <- own_generator(words, keep = is.null(seed))
     on.exit(restore())
   }
-  problem <- new_problem(model, encoded, method, words, threads)
+  problem <- recorded(new_problem(model, encoded, method, words, threads), method, encoded)
   bar <- progress_bar(progress, encoded$n)
   on.exit(bar$close(), add = TRUE)
   runs <- replicated_runs(problem, encoded, replicates, alone = inherits(model, "custom_model"), bar, mixed = !is.null(binding$seed))
-  new_evidence(runs, call, model, method, encoded, words, threads)
+  other_end <- from_other_end(problem, encoded, runs, model, method)
+  new_evidence(runs, call, model, method, encoded, words, threads, other_end)
 }
 
 # Numbers in all. Of more, copies take more memory than a tenth of the time is worth that runs one after another, their parts shared by

@@ -122,7 +122,7 @@ static le_status read_path(const le_problem *problem, le_walk_settings *settings
   settings->follow = le_args_find(args, "follow");
   if (!settings->record && !settings->follow) return LE_OK;
   if (settings->stages > 1 || stage->gradient != LE_GRADIENT_FULL || settings->shuffle || settings->mean_weights ||
-      settings->correct || settings->rounds || !stage->kernel)
+      settings->correct || (settings->rounds && settings->follow) || !stage->kernel)
     return le_fail(error, LE_UNSUPPORTED, "This method has no path that could be followed or reversed.");
   if (!stage->kernel->ops->fix)
     return le_fail(error, LE_UNSUPPORTED, "`kernel` must be hmc(), mala(), rwm() or slice() for walks that are reversed, "
