@@ -21,7 +21,9 @@ END_EVEN <- 0.25       # share of an ideal proposal's effective draws from which
 END_SURE <- 0.1        # and from which a walk in reverse is not needed
 END_AHEAD <- 5         # nats that uneven weights must be ahead
 END_PARTICLES <- 0.05  # of the walk's, that walk back
-END_CLIMBED <- 15      # iterations of a climb, about
+END_CLIMBED <- 20      # iterations of a climb, about
+END_CLIMBS <- 4        # of the likelihood alone
+END_CLIMB_DEAR <- 4    # times what a climb by Newton's method costs
 
 # Walks of one stage along powers of the likelihood of all data.
 is_tempered <- function(method) {
@@ -50,7 +52,7 @@ from_other_end <- function(problem, encoded, runs, model, method) {
   attempted <- function(expr) tryCatch(expr, error = function(e) NULL)
   run <- runs[[1]]
   forward <- log_mean(vapply(runs, function(out) drop(out$log_evidence), 0))
-  budget <- END_SHARE * sum(work_of(run)[c("likelihoods", "gradients")])
+  budget <- climbs_affordable(work_of(run), model, encoded, method$settings$`1.particles`)
   found <- list(attempted(climbed_by_engine(problem, encoded, model, budget)),
                 attempted(climbed_by_likelihood(model, encoded, budget)))
   found <- Filter(Negate(is.null), found)
@@ -66,7 +68,7 @@ from_other_end <- function(problem, encoded, runs, model, method) {
 #' @noRd
 climbed_by_engine <- function(problem, encoded, model, budget) {
   kind <- if (may_have_modes(model)) "several" else "one"
-  starts <- min(END_STARTS[[kind]], floor(budget / climb_cost(model, length(encoded$theta_names), encoded$n)))
+  starts <- min(END_STARTS[[kind]], budget)
   if (starts < 1) return(NULL)
   method <- laplace(starts = starts, importance = END_DRAWS)
   words <- problem$seed
@@ -78,21 +80,27 @@ climbed_by_engine <- function(problem, encoded, model, budget) {
        even = isTRUE(out$ess >= END_EVEN * out$ideal) && !isTRUE(out$pareto_k > AUDIT_MOST_K), peak = out$peak)
 }
 
-# Evaluations of one observation that a climb by Newton's method takes.
-climb_cost <- function(model, d, n) {
+#' Climbs for a share of the run's work
+#'
+#' An iteration of Newton's method takes derivatives: those of the model, or differences, asked for all at once. For functions of R
+#' that take many points, calls count and not points.
+#' @noRd
+climbs_affordable <- function(work, model, encoded, particles) {
+  d <- length(encoded$theta_names)
+  evaluations <- END_SHARE * sum(work[c("likelihoods", "gradients")]) / encoded$n
+  if (isTRUE(model$vectorised)) return(floor(evaluations / particles / END_CLIMBED))
   own <- !inherits(model, "custom_model") && !inherits(model, "compiled_model")
   each <- if (own) d else if (!is.null(model$gradient)) 2 * d else 2 * d^2
-  END_CLIMBED * each * n
+  floor(evaluations / END_CLIMBED / each)
 }
 
 #' Climbs of the likelihood alone, and from there of the posterior: a narrow peak that the prior hides
 #' @noRd
-climbed_by_likelihood <- function(model, encoded, budget, draws = 200, climbs = 6) {
+climbed_by_likelihood <- function(model, encoded, budget, draws = 200) {
   if (!inherits(model, "custom_model") || is.null(model$gradient)) return(NULL)
   d <- length(encoded$theta_names)
-  n <- encoded$n
-  # some forty evaluations for each climb of a pair, and as many for second derivatives
-  if (n * (draws + climbs * (80 + 2 * d)) > budget) return(NULL)
+  climbs <- min(END_CLIMBS, floor(budget / END_CLIMB_DEAR))
+  if (climbs < 1) return(NULL)
   ask <- model_caller(model, encoded)
   lik <- function(theta) as.vector(ask("log_lik", theta))
   prior <- function(theta) as.vector(ask("log_prior", theta))
@@ -104,18 +112,21 @@ climbed_by_likelihood <- function(model, encoded, budget, draws = 200, climbs = 
   points <- matrix(ask("draw_prior", extra = list(n = draws, seed = c(0, 0))), d)
   order <- order(lik(points), decreasing = TRUE)
   spread <- pmax(apply(points, 1, stats::mad), 1e-8)
-  control <- list(maxit = 100, parscale = spread)
-  starts <- points[, unique(c(order[seq_len(climbs / 2)], seq_len(climbs / 2))), drop = FALSE]
-  peaks <- lapply(seq_len(ncol(starts)), function(i) tryCatch({
-    top <- stats::optim(starts[, i], column(lik), column(lik_slope), method = "BFGS", control = control)$par
-    peak <- stats::optim(top, fn, gr, method = "BFGS", control = control)
-    curvature <- stats::optimHess(peak$par, fn, gr, control = list(parscale = spread))
-    root <- chol((curvature + t(curvature)) / 2)
-    list(at = peak$par, root = root, mass = -peak$value + d / 2 * log(2 * pi) - sum(log(diag(root))))
-  }, error = function(e) NULL))
-  peaks <- Filter(function(peak) !is.null(peak) && is.finite(peak$mass), peaks)
-  if (length(peaks) == 0) return(NULL)
-  best <- peaks[[which.max(vapply(peaks, `[[`, 0, "mass"))]]
+  control <- list(maxit = 40, parscale = spread)
+  # the likeliest of the draws, and others as they come
+  starts <- points[, unique(c(order[seq_len(ceiling(climbs / 2))], seq_len(floor(climbs / 2)))), drop = FALSE]
+  climb <- function(start, f, slope) {
+    tryCatch(stats::optim(start, f, slope, method = "BFGS", control = control), error = function(e) NULL)
+  }
+  tops <- Filter(Negate(is.null), lapply(seq_len(ncol(starts)), function(i) climb(starts[, i], column(lik), column(lik_slope))))
+  if (length(tops) == 0) return(NULL)
+  # the one that the prior leaves most of
+  density <- vapply(tops, function(top) -fn(top$par), 0)
+  peak <- climb(tops[[which.max(density)]]$par, fn, gr)
+  if (is.null(peak)) return(NULL)
+  curvature <- stats::optimHess(peak$par, fn, gr, control = list(parscale = spread))
+  best <- list(at = peak$par, root = chol((curvature + t(curvature)) / 2))
+  best$mass <- -peak$value + d / 2 * log(2 * pi) - sum(log(diag(best$root)))
   c(sampled_around(best, d, function(theta) lik(theta) + prior(theta)), list(mass = best$mass, peak = best$at))
 }
 
