@@ -94,6 +94,7 @@ one_run <- function(out, method, modes = "one") {
     if (headline$source == "sampler") heating_warning(sampler$heating),
     if (headline$source == "sampler") runaway_warning(trace),
     if (headline$source == "sampler") labour_warning(trace, method),
+    sequential_warnings(trace, method, headline),
     if (!is.finite(headline$log_evidence)) {
       if (method$name == "bridge")
         "The draws are too few, or too much alike, to fit a normal density to: use more `particles` or `draws`."
