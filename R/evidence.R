@@ -92,11 +92,12 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
     restore <- own_generator(words, keep = is.null(seed))
     on.exit(restore())
   }
-  problem <- new_problem(model, encoded, method, words, threads)
+  problem <- recorded(new_problem(model, encoded, method, words, threads), method, encoded)
   bar <- progress_bar(progress, encoded$n)
   on.exit(bar$close(), add = TRUE)
   runs <- replicated_runs(problem, encoded, replicates, alone = inherits(model, "custom_model"), bar, mixed = !is.null(binding$seed))
-  raise_warnings(new_evidence(runs, call, model, method, encoded, words, threads))
+  other_end <- from_other_end(problem, encoded, runs, model, method)
+  raise_warnings(new_evidence(runs, call, model, method, encoded, words, threads, other_end))
 }
 
 default_method <- function(model) if (is_latent(model)) smc() else sgais()

@@ -1,7 +1,7 @@
 # From what C reports to the object a user holds: which estimate is the headline, what is suspect, and the draws.
 
 #' @noRd
-new_evidence <- function(runs, call, model, method, encoded, words, threads = 1) {
+new_evidence <- function(runs, call, model, method, encoded, words, threads = 1, other_end = NULL) {
   climbs_em <- method$name == "bic" && is_latent(model)
   fits <- lapply(runs, function(out) {
     if (climbs_em) latent_bic_run(out, method, model, encoded)
@@ -19,7 +19,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1)
   user <- if (is_latent(model)) user_state(model, encoded, points)
   else .Call(ffi_model, model$name, encoded$args, encoded$rows[, 0, drop = FALSE], "to_user", points, list())
   astray <- sum(rowSums(!is.finite(t(user))) > 0)
-  failed <- c(headline$warnings, if (astray) astray_warning(astray, ncol(user)))
+  failed <- c(headline$warnings, if (astray) astray_warning(astray, ncol(user)), other_end_warning(other_end, headline))
   # the criterion of Schwarz knows no prior
   conflict <- if (method$name != "bic") prior_conflict(model, encoded, points, log_weights, words)
   structure(
@@ -90,6 +90,7 @@ one_run <- function(out, method, modes = "one") {
     if (headline$source == "sampler") heating_warning(sampler$heating),
     if (headline$source == "sampler") runaway_warning(trace),
     if (headline$source == "sampler") labour_warning(trace, method),
+    sequential_warnings(trace, method, headline),
     if (!is.finite(headline$log_evidence)) {
       if (method$name == "bridge")
         "The draws are too few, or too much alike, to fit a normal density to: use more `particles` or `draws`."

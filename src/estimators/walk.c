@@ -793,7 +793,11 @@ static le_status choose_increment(walk *w, double *increment)
   case LE_ADAPTIVE_STEPS:
     break;
   }
-  return le_schedule_adaptive(w->chunk_value, w->m, stage->ess, lambda, increment);
+  LE_TRY(le_schedule_adaptive(w->chunk_value, w->m, stage->ess, lambda, increment));
+  /* a chunk that one step cannot take up moves the posterior: particles must keep up with it */
+  if (stage->anneal > stage->ess && (lambda > 0 || *increment < rest))
+    return le_schedule_adaptive(w->chunk_value, w->m, stage->anneal, lambda, increment);
+  return LE_OK;
 }
 
 /* From the particles [from, to), which others will move by. */
@@ -890,7 +894,8 @@ static le_status begin_moves(walk *w, int resampled)
   } else {
     /* whoever walks a path back will want moves at its end, to leave the draw where it starts */
     const int end = w->settings.record && w->closed && target->lambda >= 1 && target->seen + target->chunk == w->store.n;
-    w->skip_moves = stage->steps == 0 || (stage->move_resampled && !resampled && !end);
+    const int annealed = stage->anneal > stage->ess && (target->lambda < 1 || w->chunk_steps > 1);
+    w->skip_moves = stage->steps == 0 || (stage->move_resampled && !resampled && !end && !annealed);
     if (!w->skip_moves) LE_TRY(update_metric(w));
   }
   if (!w->skip_moves && stage->kernel->ops->begin)

@@ -69,6 +69,7 @@ static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage
   stage->chunk_fraction = number(problem, s, "chunk_fraction", 0);
   stage->chunk_most = number(problem, s, "chunk_most", INFINITY);
   stage->ess = number(problem, s, "ess", 0);
+  stage->anneal = number(problem, s, "anneal", 0);
   stage->threshold = number(problem, s, "threshold", 0);
   stage->batch = (size_t)number(problem, s, "batch", 500);
   stage->part = (size_t)number(problem, s, "part", 0);
@@ -121,7 +122,7 @@ static le_status read_path(const le_problem *problem, le_walk_settings *settings
   settings->follow = le_args_find(args, "follow");
   if (!settings->record && !settings->follow) return LE_OK;
   if (settings->stages > 1 || stage->gradient != LE_GRADIENT_FULL || settings->shuffle || settings->mean_weights ||
-      settings->correct || settings->rounds || !stage->kernel)
+      settings->correct || (settings->rounds && settings->follow) || !stage->kernel)
     return le_fail(error, LE_UNSUPPORTED, "This method has no path that could be followed or reversed.");
   if (!stage->kernel->ops->fix)
     return le_fail(error, LE_UNSUPPORTED, "`kernel` must be hmc(), mala(), rwm() or slice() for walks that are reversed, "

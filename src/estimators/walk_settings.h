@@ -26,6 +26,7 @@ typedef struct le_stage {
   const double *lambda;  /* LE_FIXED_STEPS: lambda_1 ... lambda_lambdas = 1 */
   size_t lambdas;
   le_resampling resampling;
+  double anneal;         /* the same within a chunk that one step would leave fewer than `ess`; 0: no other */
   double threshold;      /* resample when the effective size falls under this share of the particles; 0 never */
   le_gradient_rule gradient;
   size_t batch;
