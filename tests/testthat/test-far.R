@@ -2,7 +2,7 @@
 
 two <- gaussian_mixture(components = 2)
 far_fits <- function(data, seeds, method = sgais(), model = two)
-  lapply(seeds, function(s) evidence(model, data, method, seed = test_seed(s), progress = FALSE))
+  lapply(seeds, function(s) quiet_fit(model, data, method, seed = test_seed(s), progress = FALSE))
 
 # Plain R, apart from all of the package's samplers: a climb from k-means, then importance sampling with centred means by t
 # distributions with 10 degrees of freedom.
