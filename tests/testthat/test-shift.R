@@ -23,7 +23,7 @@ test_that("a walk that is led from one law to another ends far too low, one that
     fit <- fits[[i]]
     counted <- fit$trace$restarts
     expect_lt(abs(fit$log_evidence - truth), 1)
-    expect_equal(any(grepl("no particle is near", fit$warnings)), off[i] > 100)
+    expect_equal(any(grepl("the particles have missed", fit$warnings)), off[i] > 100)
     expect_equal(counted[1], 0)
     expect_true(all(diff(counted) >= 0) && all(diff(fit$trace$n) > 0))
     expect_equal(utils::tail(fit$trace$n, 1), length(stream))
@@ -56,8 +56,8 @@ test_that("the audit finds the mode that a walk has left behind, and the fit say
   expect_identical(fit$source, "audit")
   # what the particles have missed is what their estimate lacks
   expect_lt(abs(fit$sampler$log_evidence + fit$audit$unreached - truth), 6)
-  expect_match(fit$warnings, "modes that no particle is near", all = FALSE)
-  expect_match(fit$warnings, "the sampler's own does not count", all = FALSE)
+  expect_match(fit$warnings, "modes that the particles have missed", all = FALSE)
+  expect_match(fit$warnings, "the particles' own estimate is too low", all = FALSE)
 })
 
 challenged <- function(first, problem, walk) challenged_runs(list(first), list(problem), function(problems) lapply(problems, walk))[[1]]
@@ -183,7 +183,7 @@ test_that("particles that have not kept up are told of", {
   hot <- evidence(model, line, sgais(preset = "paper", rate = 1, steps = 2, audit = TRUE), seed = test_seed(1), progress = FALSE)
   expect_identical(hot$source, "audit")
   expect_lt(hot$sampler$log_evidence, hot$audit$log_evidence - 10)
-  expect_match(hot$warnings, "not kept up", all = FALSE)
+  expect_match(hot$warnings, "nats lower than the one reported", all = FALSE)
   expect_null(evidence(model, line, sgais(), seed = test_seed(1), progress = FALSE)$warnings)
 })
 
