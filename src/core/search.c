@@ -6,6 +6,7 @@
 
 enum { MORE = 10, STARTS_LEAST = 48 };
 /* Climbs before they may be said to agree, the more the less they cost. */
+static const double LIKELIHOOD_TOP = 0.1;
 static const double CLIMBS_LEAST = 16, CLIMBS_WORK = 600, CLIMBS_ENOUGH = 64;
 
 size_t le_search_starts(size_t d)
@@ -60,8 +61,28 @@ enum { FROM_PRIOR = 4 };
 
 static int is_from_rows(const le_target *target, size_t start) { return target->ops->start && start % FROM_PRIOR != FROM_PRIOR - 1; }
 
+/* Where the model has no starts of its own but gradients, every fourth start climbs the likelihood alone first: the prior may hide
+ * a peak far away. */
+static le_status climb_likelihood(le_search *search, le_audit *audit, le_target *target, size_t k)
+{
+  const size_t d = search->d;
+  le_mode *trial = &audit->trial;
+  if (target->ops->start || !target->ops->log_lik_grad || k % FROM_PRIOR != FROM_PRIOR - 1) return LE_OK;
+  double *start = search->start + k * d;
+  memcpy(trial->theta, start, d * sizeof(double));
+  memcpy(trial->scale, search->scale, d * sizeof(double));
+  target->flat = 1;
+  const le_status status = le_mode_climb(trial, target, LIKELIHOOD_TOP, -INFINITY, audit->work);
+  target->flat = 0;
+  LE_TRY(status);
+  for (size_t j = 0; j < d; j++)
+    if (!isfinite(trial->theta[j])) return LE_OK;
+  memcpy(start, trial->theta, d * sizeof(double));
+  return LE_OK;
+}
+
 /* The better half of those from the prior are the most probable of the draws, the rest the first of them, whatever they are. */
-static le_status scatter(le_search *search, le_target *target, const gsl_rng *rng)
+static le_status scatter(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   const size_t d = search->d;
   for (size_t i = 0; i < search->candidates; i++) target->ops->draw_prior(target->model, rng, search->candidate + i * d);
@@ -86,6 +107,7 @@ static le_status scatter(le_search *search, le_target *target, const gsl_rng *rn
       memcpy(search->start + k * d, search->candidate + (draw < best ? search->order[draw] : draw) * d, d * sizeof(double));
       draw++;
     }
+  for (size_t k = 0; k < search->starts; k++) LE_TRY(climb_likelihood(search, audit, target, k));
   search->found = search->starts;
   search->scattered = 1;
   return LE_OK;
@@ -114,7 +136,7 @@ void le_search_climbs(const le_search *search, le_audit *audit, size_t others)
 static le_status search_few(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng, int *climbed)
 {
   if (!search->scattered) {
-    LE_TRY(scatter(search, target, rng));
+    LE_TRY(scatter(search, audit, target, rng));
     le_audit_scale(audit, search->scale);
     le_search_climbs(search, audit, 0);
     return LE_OK;
@@ -141,7 +163,7 @@ le_status le_search_step(le_search *search, le_audit *audit, le_target *target, 
   const size_t n = target->seen;
   if (search->done && search->few.n) return widen(search, audit, target, take);
   if (n <= search->rows) {
-    le_status status = scatter(search, target, rng);
+    le_status status = scatter(search, audit, target, rng);
     le_audit_scale(audit, search->scale);
     search->done = 1;
     return status;

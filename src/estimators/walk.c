@@ -57,7 +57,7 @@ static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
 /* Squared distance per dimension, at the precision of its rows, at which a peak of the search is taken for one that is known. */
 static const double SEARCH_NEAR = 4;
 
-enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 16, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, AUDIT_BATCH = 64, SEARCH_ROWS = 1000 };
+enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 16, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, AUDIT_CLIMBS_UNKNOWN = 16, AUDIT_BATCH = 64, SEARCH_ROWS = 1000 };
 static const char *const trace_names[TRACE_COLUMNS] = {
     "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "shortest",    "ess",
     "acceptance", "step_size", "particles",    "temperature", "noise",        "drift",       "restarts",    "evaluations", "seconds"};
@@ -133,6 +133,12 @@ static int follows(const walk *w)
   return w->path.points > 0;
 }
 
+/* Where the model has no starts of its own, the particles are the best there are. */
+static size_t particle_climbs(const walk *w)
+{
+  return w->settings.search && !w->model->start ? AUDIT_CLIMBS_UNKNOWN : AUDIT_CLIMBS;
+}
+
 static size_t moves_wanted(const walk *w);
 static le_status begin_moves(walk *w, int resampled);
 
@@ -191,7 +197,7 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   le_genealogy_alloc(&w->genealogy, settings->lag, most, &w->arena);
   le_expansion_alloc(&w->expansion, &w->target, &w->arena);
   if (settings->audit) {
-    le_audit_alloc(&w->audit, &w->target, AUDIT_CLIMBS + settings->search, settings->audit_draws, settings->audit_lots, AUDIT_BATCH, &w->arena);
+    le_audit_alloc(&w->audit, &w->target, particle_climbs(w) + settings->search, settings->audit_draws, settings->audit_lots, AUDIT_BATCH, &w->arena);
     le_audit_by_part(&w->audit, &w->target, &w->expansion, settings->audit_part, settings->audit_least, settings->audit_work,
                      &w->arena);
   }
@@ -1079,6 +1085,19 @@ static le_status search(walk *w)
   return LE_OK;
 }
 
+/* Differences are as wide as the particles lie. */
+static void scale_by_particles(walk *w)
+{
+  const size_t d = w->d;
+  double *scale = w->work;
+  weighted_mean(w, w->centre);
+  memset(scale, 0, d * sizeof(double));
+  for (size_t i = 0; i < w->m; i++)
+    for (size_t j = 0; j < d; j++) scale[j] += w->weight[i] * pow(w->theta[i * d + j] - w->centre[j], 2);
+  for (size_t j = 0; j < d; j++) scale[j] = scale[j] > 0 && isfinite(scale[j]) ? sqrt(scale[j]) : sqrt(w->prior_variance[j]);
+  le_audit_scale(&w->audit, scale);
+}
+
 /* Starts for the audit's climbs: the heaviest particle and others drawn by weight, then what the search has found; or the
  * particles' mean for one mode. */
 static void start_audit(walk *w)
@@ -1086,9 +1105,9 @@ static void start_audit(walk *w)
   const size_t d = w->d;
   if (w->looking == LOOK_FIRST) {
     le_search_climbs(&w->search, &w->audit, 0);
-  } else if (w->model->traits & LE_MODEL_MULTIMODAL) {
+  } else if (w->settings.search || w->model->traits & LE_MODEL_MULTIMODAL) {
     relabel_to_heaviest(w);
-    const size_t starts = w->m < AUDIT_CLIMBS ? w->m : AUDIT_CLIMBS, found = w->search.found;
+    const size_t starts = w->m < particle_climbs(w) ? w->m : particle_climbs(w), found = w->search.found;
     double *start = w->audit.start;
     memcpy(start, w->theta + heaviest(w) * d, d * sizeof(double));
     for (size_t k = 1; k < starts; k++) {
@@ -1113,6 +1132,7 @@ static void start_audit(walk *w)
     weighted_mean(w, w->centre);
     le_audit_start(&w->audit, 1, w->centre);
   }
+  if (!w->model->log_lik_hess) scale_by_particles(w);
 }
 
 /* The particles stand for the posterior of the rows seen, whose log evidence this is. */
