@@ -36,8 +36,8 @@ is_tempered <- function(method) {
 #' Lets a run record its path where that could be walked back
 #' @noRd
 recorded <- function(problem, method, encoded) {
-  reversible <- is_tempered(method) && method$kernels[[1]]$name %in% c("hmc", "rwm", "slice") &&
-    length(encoded$theta_names) <= END_RECORDED && is.null(encoded$latent)
+  reversible <- problem$estimator == "walk" && is_tempered(method) && method$kernels[[1]]$name %in% c("hmc", "rwm", "slice") &&
+    length(encoded$theta_names) <= END_RECORDED
   if (reversible) problem$settings$record <- 1
   problem
 }

@@ -76,3 +76,10 @@ test_that("thin rings are no reason to warn, copies that hardly move are", {
   expect_match(lame$failed, "hardly moves", all = FALSE)
   expect_gt(lame$nested$echo, 0.5)
 })
+
+test_that("a run that gives up names exact() where there is a closed form", {
+  set.seed(1)
+  data <- data.frame(x = rnorm(100))
+  data$y <- 1e4 + data$x + rnorm(100)
+  expect_error(evidence(model, data, smc(particles = 100), seed = 1), "exact\\(\\) needs no annealing")
+})
