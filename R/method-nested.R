@@ -322,7 +322,7 @@ update.evidence <- function(object, tol, data = NULL, ...) {
   # of the whole climb; the new part may be short, or nothing
   fit$nested$renewal <- stats::median(fit$trace$renewal)
   fit$warnings <- unique(c(fit$warnings, nested_warnings(fit$nested)))
-  fit
+  raise_warnings(fit, known = object$warnings)
 }
 
 CONTINUED <- 2^30 # streams of numbers that no replicate of evidence() uses
@@ -354,7 +354,7 @@ together <- function(fits) {
   fit$sampler <- list(log_evidence = fit$log_evidence, se = fit$se, draws = fit$parameters, log_weights = fit$log_weights)
   fit$warnings <- unique(c(unlist(lapply(fits, `[[`, "warnings")), nested_warnings(fit$nested)))
   fit$failed <- unique(c(unlist(lapply(fits, `[[`, "failed")), nested_warnings(fit$nested)))
-  fit
+  raise_warnings(fit, known = unlist(lapply(fits, `[[`, "warnings")))
 }
 
 #' How many points were live when each of `levels`, in order, died: those born before it that had not died

@@ -225,7 +225,8 @@ typedef struct le_model_ops {
    * parts of it are alike. */
   double (*log_orbit)(const void *self, const double *theta);
   /* OPTIONAL, required when log_symmetry is positive.  Among the relabellings of theta picks the one nearest to
-   * `reference`, in place; returns 1 if theta changed.  The points it leaves alone form a fundamental domain. */
+   * `reference`, in place; the points it leaves alone form a fundamental domain.  Returns 0 if theta is left alone, 2 if it was
+   * enough to exchange parts for which the reference has parts that are alike (as counted by log_orbit), 1 otherwise. */
   int (*relabel)(const void *self, const double *reference, double *theta);
 
   /* OPTIONAL (dim).  Number of parameters on the user's scale. */
@@ -251,8 +252,8 @@ typedef struct le_model_ops {
    * there: `out` is theta in them, and the return value the log determinant of their derivatives by theta.  For proposals of
    * importance sampling. */
   double (*to_normal)(const void *self, const double *peak, const double *theta, double *out);
-  /* REQUIRED with `to_normal`.  Its inverse, in place. */
-  void (*from_normal)(const void *self, const double *peak, double *point);
+  /* REQUIRED with `to_normal`.  Its inverse, in place; 0 if no theta has these coordinates, 1 otherwise. */
+  int (*from_normal)(const void *self, const double *peak, double *point);
 } le_model_ops;
 
 #endif

@@ -34,6 +34,7 @@ void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, siz
   le_mode_alloc(&audit->trial, d, arena);
   audit->start = le_arena_doubles(arena, starts * d);
   audit->share = le_arena_doubles(arena, audit->most + 1);
+  audit->centre = le_arena_doubles(arena, (audit->most + 1) * d);
   audit->theta = le_arena_doubles(arena, audit->room * d);
   audit->log_weight = le_arena_doubles(arena, audit->room);
   audit->value = le_arena_doubles(arena, audit->batch);
@@ -137,6 +138,25 @@ static void keep_mode(le_audit *audit, le_mode *found)
   swap_modes(found, &audit->mode[place]);
 }
 
+/* The densest point in the model's coordinates is where the log determinant of their derivatives moves the peak, by a Newton step. */
+static void place_centre(le_audit *audit, const le_target *target, size_t part)
+{
+  const size_t d = audit->d;
+  const le_mode *mode = &audit->mode[part];
+  double *centre = audit->centre + part * d, *step = audit->work, *point = step + d, *out = point + d;
+  const double h = 1e-4;
+  memcpy(centre, mode->theta, d * sizeof(double));
+  if (part >= audit->modes || !target->ops->to_normal) return;
+  memcpy(point, mode->theta, d * sizeof(double));
+  for (size_t j = 0; j < d; j++) {
+    point[j] = mode->theta[j] + h;
+    step[j] = -target->ops->to_normal(target->model, mode->theta, point, out) / h;
+    point[j] = mode->theta[j];
+  }
+  le_cholesky_solve(mode->factor, d, step);
+  for (size_t j = 0; j < d; j++) centre[j] += step[j];
+}
+
 /* After the climbs: the heaviest mode first, shares from the Laplace masses (modes below 1e-4 are not worth draws). */
 static void weigh_modes(le_audit *audit, const le_target *target)
 {
@@ -173,6 +193,7 @@ static void weigh_modes(le_audit *audit, const le_target *target)
     swap_modes(&audit->mode[kept], &audit->wide);
     audit->parts = kept + 1;
   }
+  for (size_t k = 0; k < audit->parts; k++) place_centre(audit, target, k);
 }
 
 /* Peaks whose mass is less do not matter, though it is a rough figure until the top is near. On some of the rows that leaves the room that
@@ -258,7 +279,7 @@ static double distance(const le_audit *audit, const le_target *target, size_t pa
     *log_det = target->ops->to_normal(target->model, mode->theta, theta, shift);
   else
     memcpy(shift, theta, d * sizeof(double));
-  for (size_t j = 0; j < d; j++) shift[j] -= mode->theta[j];
+  for (size_t j = 0; j < d; j++) shift[j] -= audit->centre[part * d + j];
   return le_quadratic_form(mode->precision, d, shift, product);
 }
 
@@ -290,8 +311,8 @@ static double log_proposal(const le_audit *audit, const le_target *target, const
   return le_logsumexp(part, audit->parts);
 }
 
-/* theta = peak + L^-T z sqrt(nu / chi2), by back substitution; normal for infinite nu. */
-static void draw_t(const le_mode *mode, size_t d, double nu, const gsl_rng *rng, double *theta)
+/* centre + L^-T z sqrt(nu / chi2), by back substitution; normal for infinite nu. */
+static void draw_t(const le_mode *mode, size_t d, const double *centre, double nu, const gsl_rng *rng, double *theta)
 {
   for (size_t j = 0; j < d; j++) theta[j] = gsl_ran_gaussian_ziggurat(rng, 1);
   const double stretch = isfinite(nu) ? sqrt(nu / gsl_ran_chisq(rng, nu)) : 1;
@@ -300,13 +321,18 @@ static void draw_t(const le_mode *mode, size_t d, double nu, const gsl_rng *rng,
     for (size_t k = i + 1; k < d; k++) sum -= mode->factor[k * d + i] * theta[k];
     theta[i] = sum / mode->factor[i * d + i];
   }
-  for (size_t j = 0; j < d; j++) theta[j] = mode->theta[j] + stretch * theta[j];
+  for (size_t j = 0; j < d; j++) theta[j] = centre[j] + stretch * theta[j];
 }
 
-static void draw_from(const le_audit *audit, const le_target *target, size_t part, double nu, const gsl_rng *rng, double *theta)
+/* 0 if the draw has coordinates that no theta has: the posterior is zero there, and theta the peak. */
+static int draw_from(const le_audit *audit, const le_target *target, size_t part, double nu, const gsl_rng *rng, double *theta)
 {
-  draw_t(&audit->mode[part], audit->d, nu, rng, theta);
-  if (part < audit->modes && target->ops->from_normal) target->ops->from_normal(target->model, audit->mode[part].theta, theta);
+  const size_t d = audit->d;
+  const le_mode *mode = &audit->mode[part];
+  draw_t(mode, d, audit->centre + part * d, nu, rng, theta);
+  if (part >= audit->modes || !target->ops->from_normal || target->ops->from_normal(target->model, mode->theta, theta)) return 1;
+  memcpy(theta, mode->theta, d * sizeof(double));
+  return 0;
 }
 
 static size_t stratum(const le_audit *audit, size_t draw, size_t draws)
@@ -337,7 +363,7 @@ static void finish(le_audit *audit, const le_target *target)
     audit->failed = 1;
     return;
   }
-  audit->log_evidence = total - log((double)n) + symmetry(target);
+  audit->log_evidence = total - log((double)n) + images(target, &audit->mode[0]);
   double square = 0;
   for (size_t i = 0; i < n; i++) square += weight[i] * weight[i];
   audit->effective_size = 1 / square;
@@ -379,7 +405,7 @@ static double expand(le_audit *audit, const le_target *target, size_t part)
 /* Values of draws from one part of the proposal, less `level`, and which of them all rows must be asked of: rest = NaN. */
 static le_status weigh_by_part(le_audit *audit, le_target *target, size_t part, size_t n, const double *theta, double *value, double *level)
 {
-  const double light = audit->laplace - symmetry(target) + LIGHT;
+  const double light = audit->laplace - images(target, &audit->mode[0]) + LIGHT;
   double *rest = audit->expansion->rest, normal;
   *level = expand(audit, target, part);
   LE_TRY(le_expansion_values(audit->expansion, target, 0, target->seen, audit->taken, n, theta, value));
@@ -474,7 +500,7 @@ static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
   for (; to < most; to++) {
     const size_t part = stratum(audit, to % audit->lot, audit->lot);
     if (audit->by_part && part != first) break;
-    draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + to * d);
+    audit->log_weight[to] = draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + to * d) ? 0 : -INFINITY;
   }
   LE_TRY(audit->by_part ? densities_by_part(audit, target, first, to - from, audit->theta + from * d, audit->value)
                         : le_target_density(target, to - from, audit->theta + from * d, audit->value));
@@ -482,10 +508,10 @@ static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
     double *theta = audit->theta + i * d;
     double normal;
     const double proposal = log_proposal(audit, target, theta, &normal, audit->work), ideal = exp(normal - proposal);
-    audit->log_weight[i] = audit->value[i - from] - proposal;
+    audit->log_weight[i] += audit->value[i - from] - proposal;
     audit->ideal_sum += ideal;
     audit->ideal_squares += ideal * ideal;
-    if (target->ops->relabel && target->ops->relabel(target->model, audit->mode[0].theta, theta))
+    if (target->ops->relabel && target->ops->relabel(target->model, audit->mode[0].theta, theta) == 1)
       audit->log_weight[i] = -INFINITY;
     if (isnan(audit->log_weight[i])) audit->log_weight[i] = -INFINITY;
   }
@@ -547,6 +573,7 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   le_archive_doubles(archive, audit->trial.scale, d);
   le_archive_doubles(archive, audit->start, audit->starts_most * d);
   le_archive_doubles(archive, audit->share, audit->most + 1);
+  le_archive_doubles(archive, audit->centre, (audit->most + 1) * d);
   le_archive_doubles(archive, audit->theta, audit->draws * d);
   le_archive_doubles(archive, audit->log_weight, audit->draws);
   double *const figure[] = {&audit->log_evidence, &audit->se, &audit->laplace, &audit->effective_size,

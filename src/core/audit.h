@@ -3,8 +3,9 @@
  * From a few particles Newton climbs to the distinct peaks; the proposal is a mixture of multivariate t distributions
  * (20 degrees of freedom) with the peaks' curvatures, weighted by their Laplace masses, and, where a posterior may have
  * mass away from its peaks, of a wider one with the mean and covariance of the particles.  Where a model has label
- * symmetry, only draws inside the fundamental domain of the first peak count, and the result is multiplied by the
- * number of labellings: exact even where the labelled modes overlap. */
+ * symmetry, only draws inside the fundamental domain of the first peak have weights, or in those of labellings under which the
+ * peak is the same (empty components), and the result is multiplied by the number of the other labellings: exact even where the
+ * labelled modes overlap. */
 #ifndef LE_CORE_AUDIT_H
 #define LE_CORE_AUDIT_H
 
@@ -12,7 +13,7 @@
 #include "core/expansion.h"
 #include "core/mode.h"
 
-enum { LE_AUDIT_MODES_MOST = 16, LE_AUDIT_CLIMBS_LEAST = 16 };
+enum { LE_AUDIT_MODES_MOST = 16 };
 
 typedef enum le_audit_phase { LE_AUDIT_CLIMB, LE_AUDIT_DRAW, LE_AUDIT_DONE } le_audit_phase;
 
@@ -41,6 +42,7 @@ typedef struct le_audit {
   int has_wide;
   double *start;      /* starts x d */
   double *share;      /* of each part in the proposal */
+  double *centre;     /* of each part: the peak, or where it is in the model's own coordinates around it (`to_normal`) */
   size_t parts;       /* of the proposal: the modes, maybe the wide one */
   double *theta;      /* draws x d */
   double *log_weight; /* draws */

@@ -5,6 +5,8 @@
 #include <string.h>
 
 enum { MORE = 10, STARTS_LEAST = 48 };
+/* Climbs before they may be said to agree, the more the less they cost. */
+static const double CLIMBS_LEAST = 16, CLIMBS_WORK = 600, CLIMBS_ENOUGH = 64;
 
 size_t le_search_starts(size_t d)
 {
@@ -104,7 +106,8 @@ static void choose(le_search *search, const le_audit *audit)
 void le_search_climbs(const le_search *search, le_audit *audit, size_t others)
 {
   le_audit_start(audit, others + search->found, others ? audit->start : search->start);
-  if (!search->every) audit->climbs_least = others + LE_AUDIT_CLIMBS_LEAST;
+  const double least = fmin(fmax(CLIMBS_LEAST, CLIMBS_WORK / (double)search->d), CLIMBS_ENOUGH);
+  if (!search->every) audit->climbs_least = others + (size_t)least;
 }
 
 /* On the few rows, which stand in for all. */

@@ -548,7 +548,7 @@ static int may_look(const walk *w)
 
 static int may_look_first(const walk *w)
 {
-  return w->settings.search && w->settings.audit && !w->settings.record && w->settings.stages > 1 && w->stage == 0 &&
+  return w->settings.first_look && w->settings.search && w->settings.audit && !w->settings.record && w->settings.stages > 1 && w->stage == 0 &&
          w->target.seen == 0 && !w->first_looked;
 }
 
@@ -1159,7 +1159,7 @@ static le_status end_first_look(walk *w)
   a->unreached = 0;
   w->checked = 1;
   w->chunk_ess = 1;
-  return add_trace(w, (double)w->target.seen, 1, 0);
+  return w->target.seen < w->regained ? LE_OK : add_trace(w, (double)w->target.seen, 1, 0);
 }
 
 /* Importance sampling whose weights are even has the posterior of these rows: where it has found far more than the particles, its

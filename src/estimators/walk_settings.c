@@ -155,6 +155,7 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
   settings->audit_work = le_args_number(args, "audit_work", 0);
   settings->audit_least = (size_t)le_args_number(args, "audit_least", (double)settings->audit_draws);
   settings->search = le_args_number(args, "search", 0) != 0 ? le_search_starts(problem->ops->dim(problem->model)) : 0;
+  settings->first_look = le_args_number(args, "first_look", 1) != 0;
   settings->rounds = (size_t)le_args_number(args, "rounds", 0);
   settings->bridge = le_args_number(args, "bridge", 0) != 0;
   settings->restarts = le_args_number(args, "restarts", 0) != 0;

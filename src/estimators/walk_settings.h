@@ -54,6 +54,7 @@ typedef struct le_walk_settings {
   size_t audit_part, audit_least; /* rows by which draws may be weighed, 0 all; draws where they cannot */
   double audit_work;              /* draws x rows that are too few to do so */
   size_t search;     /* climbs from the prior, for modes that the particles have missed */
+  int first_look;    /* search and importance sampling before the first particle moves, which may make the early phase unnecessary */
   size_t rounds;     /* of posterior draws after the walk, for the harmonic mean */
   int bridge;        /* or for a bridge to a normal density */
   int restarts;      /* walk again from the prior, through rows in random order, where the law of a stream seems to have changed */
