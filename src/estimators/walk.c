@@ -909,6 +909,12 @@ static le_status begin_moves(walk *w, int resampled)
   return w->settings.record ? record(w) : LE_OK;
 }
 
+static int has_closed_form(const walk *w)
+{
+  const int several = w->model->log_symmetry && w->model->log_symmetry(w->target.model) > 0;
+  return w->model->exact != NULL && !several;
+}
+
 /* Adds increment times the chunk's log-likelihood to the weights, and maybe resamples. */
 static le_status weigh(walk *w, double increment)
 {
@@ -949,8 +955,8 @@ static le_status reweight(walk *w)
   if (status == LE_OK && stage->schedule != LE_FIXED_STEPS && !follows(w) && w->chunk_steps >= STEPS_MOST)
     return le_fail(&w->context->error, LE_STALLED,
                    "After %d annealing steps lambda is still %.2g at observation %.0f: the likelihood is too sharp for the "
-                   "prior (are the columns scaled?), or `ess` too near the number of particles.",
-                   STEPS_MOST, w->target.lambda, (double)seen + 1);
+                   "prior (are the columns scaled?), or `ess` too near the number of particles.%s",
+                   STEPS_MOST, w->target.lambda, (double)seen + 1, has_closed_form(w) ? " exact() needs no annealing here." : "");
   if (status == LE_STALLED)
     return le_fail(&w->context->error, status,
                    "The annealing increment became too small to move at observation %.0f: the particles' likelihoods "
