@@ -290,10 +290,11 @@ smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == 
   kernel <- check_kernel(kernel)
   resampling <- resampling_settings(check_resampling(resampling), threshold)
   move <- check_choice(move, "move", c("resampled", "always"))
+  chunk <- check_count(chunk, "chunk", 1, 1e9)
   own <- if (path == "thermal") {
     list(schedule = "adaptive", ess = ess_in_particles(ess, particles), whole = 1)
   } else {
-    list(schedule = "adaptive", ess = ess_in_particles(ess, particles), chunk_least = check_count(chunk, "chunk", 1, 1e9),
+    list(schedule = "adaptive", ess = ess_in_particles(ess, particles), chunk_least = chunk,
          move_resampled = move == "resampled", anneal = ANNEALED_ESS * particles)
   }
   method <- new_method(

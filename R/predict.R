@@ -142,6 +142,8 @@ most_probable <- function(probabilities) {
 
 # Component over mixture, both from C: a component alone is a mixture of one.
 memberships <- function(fit, rows) {
+  # farther out all densities are zero; the widest component has had all of the probability long before
+  rows <- pmin(pmax(rows, -FARTHEST), FARTHEST)
   at <- weighted_points(fit)
   theta <- same_labels(fit, at)
   components <- fit$args$components
@@ -161,6 +163,8 @@ memberships <- function(fit, rows) {
   colnames(share) <- paste0("component", seq_len(components))
   share / rowSums(share) # one but for rounding
 }
+
+FARTHEST <- 1e140
 
 #' Where the means and log variances of component `k` are among the parameters
 #' @noRd
