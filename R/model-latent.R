@@ -28,8 +28,8 @@
 #' With unknown variances structure appears abruptly as the temperature falls. `smc()` and [ais()] along temperatures then miss
 #' most of the evidence, by 20 to 100 nats on data with clusters that lie apart. A variational lower bound, computed with every
 #' fit (`fit$bound`), shows it, and the fit then says that it failed. [nested()], which does not anneal, is a good check. Its own
-#' standard error is too small where the likelihood takes a few values only, as with a handful of rows nearly alike, and a
-#' warning says so. Runs have one thread.
+#' standard error is too small where the likelihood takes a few values only, as with a handful of rows nearly alike.
+#' Runs have one thread.
 #'
 #' @return An object of class `"evidence_model"`.
 #'
