@@ -264,6 +264,8 @@ ANNEALED_ESS <- 0.9
 #'   repair).
 #' @param proposal Of a new row's latent variable on the data path of a model that has them, such as [clustering()]: from
 #'   its conditional given the row, or from its prior.
+#' @param order For the data path: `"shuffled"` walks the rows in random order, `"given"` keeps theirs, so that the trace follows
+#'   it. `NULL`, the default, is `"shuffled"` for models with latent variables and `"given"` for others.
 #'
 #' @inherit likelihood_weighting return
 #'
@@ -283,7 +285,7 @@ ANNEALED_ESS <- 0.9
 smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == "thermal") 0.9 else 0.5, chunk = 1,
                 kernel = hmc(), steps = NULL,
                 resampling = "systematic", threshold = 0.5, move = c("resampled", "always"),
-                proposal = c("conditional", "prior")) {
+                proposal = c("conditional", "prior"), order = NULL) {
   path <- check_choice(path, "path", c("thermal", "data"))
   proposal <- check_choice(proposal, "proposal", c("conditional", "prior"))
   particles <- check_particles(particles)
@@ -304,6 +306,10 @@ smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == 
     list(kernel)
   )
   if (path == "data") method$open <- "work"
+  if (!is.null(order)) {
+    if (path != "data") fail("`order` is for smc(\"data\"): along temperatures all rows are there from the start.")
+    method$settings$shuffle <- as.double(check_order(order) == "shuffled")
+  }
   method$path <- path
   method$proposal <- proposal
   method

@@ -95,6 +95,7 @@ log_predictive_density <- function(fit, rows) {
   by_blocks(rows, length(weights), function(block) {
     each <- if (is_latent(fit$model)) .Call(ffi_latent_density, fit$model$name, fit$args, fit$design$rows, at$theta, block)
     else log_lik_rows(fit$model$name, fit$args, block, at$theta)
+    if (is_latent(fit$model)) each[is.nan(each)] <- -Inf # squares of such rows overflow
     top <- row_max(each)
     mean <- as.vector(exp(each - top) %*% weights)
     # Where the best draws weigh next to nothing, the weights have to join before the maximum is taken.

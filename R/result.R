@@ -7,7 +7,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
     if (climbs_em) latent_bic_run(out, method, model, encoded)
     else if (method$estimator == "laplace") peak_run(out, method, model, encoded$args)
     else if (method$estimator == "variational") variational_run(out, method)
-    else one_run(out, method, modes = if (may_have_modes(model)) "several" else "one")
+    else one_run(out, method, modes = if (may_have_modes(model)) "several" else "one", model)
   })
   bounds <- method$estimator == "variational" || climbs_em
   first <- if (bounds) best_run(fits) else fits[[1]]
@@ -53,7 +53,7 @@ named_draws <- function(columns, names) {
 
 #' One run's estimates, and which of them to believe
 #' @noRd
-one_run <- function(out, method, modes = "one") {
+one_run <- function(out, method, modes = "one", model = NULL) {
   # summary figures come first and as 1 x 1 matrices; columns of the trace may share their names
   figures <- out[!duplicated(names(out))]
   trace <- trace_of(out)
@@ -78,7 +78,7 @@ one_run <- function(out, method, modes = "one") {
   collapsed <- headline$source == "sampler" && min(trace$ess, Inf, na.rm = TRUE) < COLLAPSED_ESS
   spread <- if (identical(method$name, "ais") && length(log_weights) > 1) stats::sd(log_weights) else 0
   failed <- c(
-    nested_warnings(nested),
+    nested_warnings(nested), chib_warnings(figures, method, model),
     if (!collapsed && headline$source == "sampler" && is.finite(spread) && spread^2 > log(length(log_weights))) sprintf(
       paste("The chains' log weights are spread by %.1f nats, so a few of them carry the estimate: the evidence is probably too",
             "low, and its standard error says little. Use more annealing steps."), spread),
@@ -150,11 +150,21 @@ HARD_STEPS <- 25
 # Latent variables are drawn row by row: where hardly a particle can take a row up, those before did not lead up to it.
 sudden_row <- function(trace, method) {
   if (!identical(method$path, "data") || is.null(trace$n) || is.null(trace$lambda) || is.null(trace$ess)) return(NULL)
-  if (!is.null(trace$particles) || min(trace$ess) > SUDDEN_SHARE * method$settings$`1.particles`) return(NULL)
+  if (!is.null(trace$particles)) return(NULL)
+  if (!identical(method$settings$shuffle, 0)) return(sudden_shuffled(trace))
+  if (min(trace$ess) > SUDDEN_SHARE * method$settings$`1.particles`) return(NULL)
   sprintf(paste("Row %s came so unexpectedly that hardly a particle could take it up: the evidence may be far too low. Are the rows",
                 "sorted? Shuffle them."), count(trace$n[which.min(trace$ess)]))
 }
 SUDDEN_SHARE <- 0.03
+
+# In random order a row that is the first of its kind is no surprise: it is taken up by few particles, and sweeps renew them.
+sudden_shuffled <- function(trace) {
+  if (min(trace$ess) > SUDDEN_LEAST) return(NULL)
+  sprintf(paste("After row %s of the walk only %.0f effective particles were left: the evidence may be nats off. Use more",
+                "`particles`, or compare with nested()."), count(trace$n[which.min(trace$ess)]), min(trace$ess))
+}
+SUDDEN_LEAST <- 4
 
 # Plain vectors are the trace's columns, everything else comes as a matrix.
 trace_of <- function(out) as.data.frame(out[!vapply(out, is.matrix, TRUE)])
