@@ -104,6 +104,7 @@ typedef struct walk {
   size_t tried;      /* of them, when the renewal was first found too small, and that renewal */
   double tried_renewal, renewed;
   int settled;       /* distributions to come at which no second measurement is worth its moves */
+  int resting;       /* distributions to come at which the renewal, last more than enough, is not measured */
   double heat;       /* temperature of particles whose kernel rejects nothing */
   double eager;      /* what choosing steps by the particles that they weigh adds to log Z */
   double banked;     /* log Z of finished chunks, when weights are replaced by their mean */
@@ -884,7 +885,7 @@ static le_status add_moments(walk *w, double increment)
 
 static int measures_renewal(const walk *w)
 {
-  return stage_of(w)->renew != 0 && !follows(w) && !w->skip_moves;
+  return stage_of(w)->renew != 0 && !follows(w) && !w->skip_moves && w->resting == 0;
 }
 
 static int follows_renewal(const walk *w)
@@ -1000,7 +1001,8 @@ static le_status step_back(walk *w)
 
 /* ---- moving and closing ---- */
 
-enum { MOVES_MOST = 200, SETTLED_FOR = 4, HEAT_PARTICLES = 100 };
+enum { MOVES_MOST = 200, SETTLED_FOR = 4, HEAT_PARTICLES = 100, RESTS = 3 };
+static const double AMPLE = 0.1;
 
 /* Where rows are few, moves are cheap and the posterior is at its least regular. */
 static size_t least_moves(const walk *w)
@@ -1043,6 +1045,7 @@ static int plan_more(walk *w)
   w->renewed = reached;
   if (isnan(reached) || !follows_renewal(w)) return 0;
   if (reached >= goal) {
+    if (w->step == least_moves(w) && reached >= goal + AMPLE) w->resting = RESTS;
     w->moves = (size_t)fmax(0.7 * (double)w->step, fmin((double)w->step, ceil(le_renewal_moves((double)w->step, reached, goal + 0.05))));
     return 0;
   }
@@ -1103,7 +1106,11 @@ static le_status move(walk *w)
     size_t made;
     LE_TRY(le_kernel_moves(stage->kernel->ops, w->kernel[w->stage], &w->target, w->m, w->theta, &w->streams, moves - w->step, &made));
     w->step += made;
-    if (w->step < moves || (measures_renewal(w) && plan_more(w))) return LE_OK;
+    if (w->step < moves) return LE_OK;
+    if (w->resting > 0)
+      w->resting--;
+    else if (measures_renewal(w) && plan_more(w))
+      return LE_OK;
     if (stage->kernel->ops->tune) stage->kernel->ops->tune(w->kernel[w->stage]);
     record_moves(w);
   }
@@ -1403,6 +1410,7 @@ static void walk_archive(void *self, le_archive *archive)
   le_archive_int(archive, &w->skip_moves);
   le_archive_int(archive, &w->looking);
   le_archive_int(archive, &w->settled);
+  le_archive_int(archive, &w->resting);
   size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed, &w->at, &w->regained, &w->refuge, &w->noised, &w->looked,
                            &w->moves, &w->tried};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);

@@ -20,7 +20,7 @@ wide_normal <- function(d, r) {
 
 test_that("random walks in twenty dimensions are long enough to be right", {
   problem <- wide_normal(20, 0.9)
-  fits <- lapply(test_seed(1:2), function(seed) quietly(problem$model, method = smc(kernel = rwm()), seed = seed))
+  fits <- lapply(test_seed(1), function(seed) quietly(problem$model, method = smc(kernel = rwm()), seed = seed))
   error <- vapply(fits, function(fit) (fit$log_evidence - problem$truth) / fit$se, 0)
   expect_lt(max(abs(error)), 4)
   moves <- vapply(fits, function(fit) mean(fit$trace$moves), 0)
