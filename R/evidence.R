@@ -39,8 +39,10 @@
 #'   \item{`n`}{Number of observations.}
 #'   \item{`trace`}{A data frame with a row for each chunk (or, if all data are annealed together, each step): `n`,
 #'     `lambda`, `log_evidence`, `se`, `lambda_steps`, `shortest` (annealing step), `ess`, `acceptance`, `step_size`, `particles`, `temperature` (how
-#'     wide the particles lie, 1 when right), `noise` (of the gradients, in units of the posterior's own variance), `drift` (of the
+#'     wide the particles lie, 1 when right; with control variates, and for kernels without an accept step), `noise` (of the gradients, in units of the posterior's own variance), `drift` (of the
 #'     particles from the anchor of the control variates, likewise), `restarts` (how often the walk began anew),
+#'     `moves` (made at this distribution), `renewal` (the share of the way to fresh draws that they carried the
+#'     particles, in the slowest direction and within a mode; 1 is a fresh draw, `NA` where it was not measured),
 #'     `evaluations`, `seconds`. Nested sampling has a row for each round, with `steps`, `log_lik`, `log_volume` and
 #'     `renewal`; methods without a path have none.}
 #'   \item{`sampler`}{The sampler's own estimate: `log_evidence`, `se`, and its weighted particles `draws` and
