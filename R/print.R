@@ -149,6 +149,7 @@ ERROR_FROM <- c(
 sampler_words <- function(fit) {
   if (!is.null(fit$nested)) return(paste0(count(fit$nested$live), " live points, error from simulated volumes"))
   particles <- utils::tail(fit$trace$particles, 1)
+  if (isTRUE(fit$audit$first)) return(paste(count(particles), "particles, drawn by importance sampling"))
   error <- ERROR_FROM[fit$method$name]
   if (is.na(error)) error <- "error from their genealogy"
   if (length(particles) == 1 && is.finite(particles)) paste0(count(particles), " particles, ", error) else ""
@@ -156,7 +157,7 @@ sampler_words <- function(fit) {
 
 audit_words <- function(audit) {
   if (!audit$draws) return("no peak found")
-  paste0(count(audit$draws), " draws, ", percent(audit$ess), " count",
+  paste0(count(audit$draws), " draws, ", percent(audit$ess), " effective",
          if (!is.na(audit$pareto_k)) sprintf(", Pareto k %.2f", audit$pareto_k))
 }
 

@@ -31,8 +31,8 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
       draws = named_draws(user, encoded$user_names), log_weights = log_weights,
       parameters = named_draws(points, encoded$theta_names),
       replicates = if (length(fits) > 1) replicate_table(fits),
-      warnings = unique(c(unlist(lapply(fits, `[[`, "warnings")), failed, conflict, method$note)),
-      failed = unique(c(unlist(lapply(fits, `[[`, "failed")), failed, if (method$name == "harmonic_mean") method$note)),
+      warnings = unique(c(said_by_runs(fits, "warnings"), failed, conflict, method$note)),
+      failed = unique(c(said_by_runs(fits, "failed"), failed, if (method$name == "harmonic_mean") method$note)),
       prior_conflict = conflict, work = work, call = call, model = model, method = method, seed = words, design = encoded$design,
       args = encoded$args,
       data_id = data_id(encoded, threads), pairing = encoded$pairing, rows_id = if (!is.null(first$nested)) rows_id(encoded)
@@ -196,7 +196,7 @@ AUDIT_LEAST_ESS <- c(one = 0.25, several = 0.6)
 # With fewer their spread says too little of the error: it counts so many times, and the audit only if it is still the better one.
 AUDIT_DOUBTED_ESS <- 0.1
 AUDIT_DOUBT <- 3
-AUDIT_UNEVEN_ESS <- 0.3 # and with fewer than this share the fit says so
+AUDIT_UNEVEN_ESS <- 0.15 # and with fewer than this share the fit says so
 AUDIT_MOST_K <- 0.7     # Pareto shape of its weights
 AUDIT_MOST_Z <- 4       # joint standard errors between audit and sampler
 # Nats beyond two of the sampler's standard errors by which even uneven weights outdo it: an unbiased estimate is e^5 times the truth once
@@ -213,13 +213,13 @@ audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
   audit <- c(
     list(log_evidence = drop(figures$audit_log_evidence), se = drop(figures$audit_se), laplace = drop(figures$audit_laplace),
          modes = drop(figures$audit_modes), draws = draws),
-    audit_weights(figures), list(unreached = drop(figures$audit_unreached))
+    audit_weights(figures), list(unreached = drop(figures$audit_unreached), first = isTRUE(drop(figures$audit_first) == 1))
   )
   doubted <- isTRUE(audit$ess < least_ess * audit$ideal && audit$ess >= AUDIT_DOUBTED_ESS * audit$ideal)
   audit$uneven <- isTRUE(audit$ess < AUDIT_UNEVEN_ESS * audit$ideal)
   if (doubted) audit$se <- AUDIT_DOUBT * audit$se
   # particles that were drawn by the check itself are no second opinion
-  if (doubted && (audit$se < sampler$se || isTRUE(drop(figures$audit_first) == 1))) least_ess <- AUDIT_DOUBTED_ESS
+  if (doubted && (audit$se < sampler$se || audit$first)) least_ess <- AUDIT_DOUBTED_ESS
   failed <- drop(figures$audit_failed) != 0
   # importance sampling whose weights are even may have missed a part of the posterior, but has invented none: only a sampler that
   # has found more speaks against it
@@ -270,13 +270,25 @@ contradicted <- function(audit, d) {
   c(if (audit$below) audit$reason, unreached_warning(audit, d))
 }
 
+#' What single runs say, if at least half of them have failed, or none has
+#'
+#' The mean of several runs is that of the best, and their spread shows that others are lower.
+#' @noRd
+said_by_runs <- function(fits, what) {
+  failed <- vapply(fits, function(fit) length(fit$failed) > 0, NA)
+  counted <- if (any(failed) && mean(failed) < 0.5) fits[!failed] else fits
+  unlist(lapply(counted, `[[`, what))
+}
+
 #' Several runs: the mean of the evidence, and its error from their spread
 #' @noRd
 combine_runs <- function(fits) {
   estimate <- vapply(fits, function(f) f$headline$log_evidence, 0)
   top <- max(estimate)
   ratio <- exp(estimate - top)
-  se <- stats::sd(ratio) / mean(ratio) / sqrt(length(ratio))
+  own <- vapply(fits, function(f) f$headline$se, 0)
+  # few runs may lie close together by chance
+  se <- max(stats::sd(ratio) / mean(ratio) / sqrt(length(ratio)), sqrt(sum((ratio * own)^2)) / sum(ratio), na.rm = TRUE)
   dominated <- max(ratio) / sum(ratio) > max(0.5, 2 / length(ratio))
   list(
     log_evidence = top + log(mean(ratio)), se = se, source = "replicates",
