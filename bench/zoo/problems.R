@@ -31,7 +31,7 @@ mixture <- function(name, data, components, ..., orders = 16, particles = 2000, 
                     table = FALSE) {
   data <- as.matrix(data)
   add(name, "mixture", gaussian_mixture(components = components, ...), data,
-      function() filter_mixture(data, components, ..., orders = orders, particles = particles),
+      function() mixture_truth(data, components, ..., orders = orders, particles = particles),
       benign = benign, table = table)
 }
 
