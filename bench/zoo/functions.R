@@ -38,11 +38,12 @@ bumps <- function(centres, sds, shares) {
         share[, k] * t(centres[k, ] - t(x)) / sds[k]^2
       })))
     },
-    truth = function(prior_sd) truth_of(way = "closed form", log_sum_exp(vapply(
-      seq_along(sds),
-      function(k) log(shares[k]) + sum(dnorm(centres[k, ], 0, sqrt(prior_sd^2 + sds[k]^2), log = TRUE)),
-      0
-    )))
+    truth = function(prior_sd) {
+      each <- vapply(seq_along(sds), function(k) {
+        log(shares[k]) + sum(dnorm(centres[k, ], 0, sqrt(prior_sd^2 + sds[k]^2), log = TRUE))
+      }, 0)
+      truth_of(log_sum_exp(each), way = "closed form")
+    }
   )
 }
 
@@ -93,7 +94,8 @@ integral("funnel-likelihood-10d", 10, prior_sd = 3, table = TRUE,
     dnorm(x[, 1], 0, 3, log = TRUE) + rowSums(dnorm(x[, -1], 0, exp(x[, 1] / 2), log = TRUE))
   },
   gradient = function(x) {
-    unname(cbind(-x[, 1] / 9 - 4.5 + rowSums(x[, -1]^2) * exp(-x[, 1]) / 2, -x[, -1] * exp(-x[, 1])))
+    e <- exp(-x[, 1])
+    unname(cbind(-x[, 1] / 9 - 4.5 + rowSums(x[, -1]^2) * e / 2, -x[, -1] * e))
   },
   truth = function() quadrature(function(v) {
     2 * dnorm(v, 0, 3, log = TRUE) + 9 * dnorm(0, 0, sqrt(exp(v) + 9), log = TRUE)

@@ -27,7 +27,7 @@ around <- function(centres, each, sd) {
 
 # ---- mixtures ----
 
-mixture <- function(name, data, components, ..., orders = 16, particles = 2000, benign = FALSE,
+mixture <- function(name, data, components, ..., orders = 8, particles = 1500, benign = FALSE,
                     table = FALSE) {
   data <- as.matrix(data)
   add(name, "mixture", gaussian_mixture(components = components, ...), data,
@@ -194,7 +194,8 @@ attributes_of("attributes-1-known", attribute_rows[1:12, ], 1, FALSE, c(1.5, 0.5
 
 rank_of <- function(name, data, k, infer, sds = c(1, 1, 1), benign = FALSE) {
   add(name, if (infer) "latent" else "latent-known",
-      low_rank(rank = k, infer = infer, row_sd = sds[1], column_sd = sds[2], noise_sd = sds[3]), data,
+      low_rank(rank = k, infer = infer, row_sd = sds[1], column_sd = sds[2], noise_sd = sds[3]),
+      data,
       function() integrate_low_rank(data, k, infer, sds), benign = benign)
 }
 rank_of("rank-1-known", rank_rows, 1, FALSE, c(1, 1, 0.5), benign = TRUE)

@@ -89,9 +89,11 @@ crosscheck_zoo <- function(problems, seeds, file) {
     }
     verdict <- paste(utils::capture.output(print(check)), collapse = " ")
     table <- as.data.frame(check)
-    append_rows(data.frame(problem = problem$name, seed = seed, method = sub("\\(.*", "", table$method),
-                           log_evidence = signif(table$log_evidence, 9), se = signif(table$se, 4),
-                           reliable = table$reliable, agree = grepl("methods agree", verdict)), file)
-    message(problem$name, " ", seed, if (grepl("methods agree", verdict)) " agree" else " other")
+    agree <- grepl("methods agree", verdict)
+    rows <- data.frame(problem = problem$name, seed = seed, method = sub("\\(.*", "", table$method),
+                       log_evidence = signif(table$log_evidence, 9), se = signif(table$se, 4),
+                       doubt = if (is.null(table$doubt)) "" else table$doubt, agree = agree)
+    append_rows(rows, file)
+    message(problem$name, " ", seed, if (agree) " agree" else " other")
   }
 }

@@ -71,7 +71,8 @@ t_importance <- function(log_density, starts, draws = 1e5, repeats = 10, rounds 
     x <- matrix(rnorm(m * d), m) / sqrt(rchisq(m, df) / df)
     for (k in unique(of)) {
       own <- of == k
-      x[own, ] <- sweep(x[own, , drop = FALSE] %*% chol(parts[[k]]$scale), 2, parts[[k]]$centre, `+`)
+      part <- parts[[k]]
+      x[own, ] <- sweep(x[own, , drop = FALSE] %*% chol(part$scale), 2, part$centre, `+`)
     }
     each <- vapply(parts, density_of, numeric(m), x = x)
     each <- sweep(matrix(each, m), 2, log(share / sum(share)), `+`)
