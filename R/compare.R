@@ -10,6 +10,7 @@
 #'   equal ones. They need not sum to one.
 #' @param x,object A comparison.
 #' @param newdata,type As for [predict.evidence()].
+#' @param n Largest number of models to print or draw, the best first.
 #'
 #' @details
 #' The words are those of Kass and Raftery for the evidence *against* a model, by the Bayes factor of the best over
@@ -17,13 +18,24 @@
 #'
 #' Fits that failed their own checks are marked and have no part in the probabilities, and so has a fit by
 #' [harmonic_mean()]; a fit without a standard error takes part, but the certainty of the ranking cannot know of its
-#' error. Regressions of one response on different covariates are fits to the same data.
+#' error.
+#'
+#' Fits must be of the same observations. Regressions of one response on different covariates are, in whatever order the
+#' rows come, as long as every response stands beside its own covariates; two of them without a covariate in common must have
+#' their rows in the same order, and so must regressions on more than 100,000 rows. A [custom_model()] must share a column with the other model, such as the response.
 #'
 #' `predict()` averages the predictions of the models by their posterior probabilities.
 #'
+#' The Bayes factors say how probable the models are (column `posterior`). Whether Monte Carlo error could change the ranking
+#' is another question, and the sentence under the table answers that one, from the standard errors. A fit with warnings is
+#' marked in its row, since its number may be off by more than its standard error, and so is one whose prior contradicts the
+#' data.
+#'
+#' `plot()` and `autoplot()` show the model probabilities and the log evidences with two standard errors.
+#'
 #' @return A data frame of class `"model_comparison"`, the best model first: `model`, `log_evidence`, `se`, `log_bf`
-#' (log
-#'   Bayes factor against the best, at most 0), `posterior`, `against` (the words) and `reliable`. Attributes: `"fits"`,
+#'   (log Bayes factor against the best, at most 0), `posterior`, `against` (the words), `reliable`, and `doubt`: `"failed"`,
+#'   `"warns"`, `"prior conflict"` or `""`. Attributes: `"fits"`,
 #'   `"prior"`, and `"certainty"`, the probabilities that the first is the `best` and that the whole `order` is right.
 #'
 #' @references
@@ -31,10 +43,11 @@
 #' \doi{10.1080/01621459.1995.10476572}
 #'
 #' @examples
-#' line <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
-#' flat <- evidence(linear_regression(dist ~ 1, sigma = 15, prior_sd = 10), cars, seed = 2)
+#' line <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 20), cars, seed = 1)
+#' flat <- evidence(linear_regression(dist ~ 1, sigma = 15, prior_sd = 20), cars, seed = 2)
 #' both <- compare_models(line, flat)
 #' both
+#' plot(both)
 #' predict(both, data.frame(speed = c(5, 25)))
 #'
 #' @seealso [bayes_factor()], [crosscheck()]
@@ -59,8 +72,9 @@ compare_models <- function(..., prior = NULL) {
   top <- max(table$log_evidence[table$reliable])
   table$log_bf <- ifelse(table$reliable, table$log_evidence - top, NA)
   table$against <- ifelse(table$reliable, strength(-table$log_bf), "failed its checks")
+  table$doubt <- vapply(fits, doubt_about, "")
   sorted <- order(!table$reliable, -table$log_evidence)
-  table <- table[sorted, c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable")]
+  table <- table[sorted, c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable", "doubt")]
   rownames(table) <- NULL
   structure(table, class = c("model_comparison", "data.frame"), fits = stats::setNames(fits, names)[sorted],
             prior = prior[sorted], certainty = certainty(table), n = fits[[1]]$n)
@@ -69,19 +83,45 @@ compare_models <- function(..., prior = NULL) {
 #' What the arguments in `...` are called: their names, else the calls they were given as
 #' @noRd
 argument_names <- function(calls, given, prefix = NULL) {
-  own <- vapply(seq_along(calls), function(i) if (is.null(prefix)) shorten(deparse1(calls[[i]]), 30) else paste0(prefix, i), "")
+  own <- vapply(seq_along(calls), function(i) {
+    if (is.null(prefix)) argument_name(calls[[i]], paste("model", i)) else paste0(prefix, i)
+  }, "")
   if (is.null(given)) own else ifelse(nzchar(given), given, own)
+}
+
+# Of do.call() an argument is the object itself, which has no name and must not be deparsed.
+argument_name <- function(call, otherwise) {
+  has_object <- is.object(call) || is.list(call) || is.call(call) && any(vapply(as.list(call), is.object, NA))
+  if (has_object) otherwise else shorten(deparse1(call), 30)
 }
 
 check_same_data <- function(fits, names) {
   first <- fits[[1]]
+  differ <- function(...) fail("Fits to different data cannot be compared: ", ...)
   for (i in seq_along(fits)[-1]) {
-    # what part of its data a custom model explains is its own affair
-    custom <- inherits(fits[[i]]$model, "custom_model") || inherits(first$model, "custom_model")
-    if (identical(fits[[i]]$data_id, first$data_id) || custom && fits[[i]]$n == first$n) next
-    fail("Fits to different data cannot be compared: `", names[1], "` has ", first$n, " observations, `", names[i], "` ",
-         if (fits[[i]]$n == first$n) "as many, but others" else fits[[i]]$n, ".")
+    if (!same_observations(fits[[i]], first))
+      differ("`", names[1], "` has ", first$n, " observations, `", names[i], "` ",
+             if (fits[[i]]$n == first$n) "as many, but others" else fits[[i]]$n, ".")
   }
+  pair <- pairings_differ(fits)
+  if (!is.null(pair)) differ("of `", names[pair$of[1]], "` and `", names[pair$of[2]], "`, ", pair$reason, ".")
+}
+
+# What part of its data a custom model explains is its own affair, but the two must have a column in common.
+same_observations <- function(one, two) {
+  if (identical(one$data_id, two$data_id)) return(TRUE)
+  custom <- function(fit) inherits(fit$model, "custom_model")
+  if (one$n != two$n || !custom(one) && !custom(two)) return(FALSE)
+  if (custom(one) && custom(two)) {
+    if (is.null(one$design$columns) || is.null(two$design$columns)) return(FALSE)
+    alike <- identical(one$design$names, two$design$names) && length(one$design$columns) == length(two$design$columns)
+    return(!alike && any(one$design$columns %in% two$design$columns))
+  }
+  own <- if (custom(one)) one else two
+  other <- if (custom(one)) two else one
+  # classes may be coded in many ways, and of several columns each has its own fingerprint
+  of_one_number <- inherits(other$model, c("linear_regression", "gaussian_mean"))
+  !of_one_number || other$data_id %in% own$design$columns
 }
 
 prior_weights <- function(prior, names) {
@@ -117,6 +157,8 @@ strength <- function(log_bf) {
 #' By draws that leave R's generator alone and are the same every time.
 #' @noRd
 certainty <- function(table, draws = 20000) {
+  # of very many models fewer draws: two million numbers are enough
+  draws <- max(1000, min(draws, round(2e6 / nrow(table))))
   use <- table$reliable
   estimate <- table$log_evidence[use]
   se <- ifelse(is.finite(table$se[use]), table$se[use], 0)
@@ -130,39 +172,91 @@ certainty <- function(table, draws = 20000) {
   c(best = mean(best), order = mean(order))
 }
 
+#' What a fit says against its own number, in a word or two for a table
+#' @noRd
+doubt_about <- function(fit) {
+  doubted <- setdiff(fit_warnings(fit), fit$prior_conflict)
+  if (length(fit$failed) || !is.finite(fit$log_evidence)) "failed"
+  else if (length(doubted)) "warns"
+  else if (length(fit$prior_conflict)) "prior conflict"
+  else ""
+}
+
+COMPARISON <- c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable", "doubt")
+
+# Parts of a comparison know their fits, however they were taken.
+#' @export
+`[.model_comparison` <- function(x, ...) {
+  part <- NextMethod()
+  if (is.data.frame(part)) attributes(part)[c("fits", "prior", "n")] <- attributes(x)[c("fits", "prior", "n")]
+  part
+}
+
 #' @rdname compare_models
 #' @export
-print.model_comparison <- function(x, ...) {
-  if (!all(c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable") %in% names(x)) ||
-      nrow(x) == 0)
-    return(print.data.frame(x, ...))
-  sorted <- order(!x$reliable, -x$log_evidence)
+print.model_comparison <- function(x, n = 10, ...) {
+  if (!all(COMPARISON %in% names(x)) || nrow(x) == 0) return(print.data.frame(x, ...))
+  n <- check_count(n, "n", 1, 1e9)
   cat("Comparison of ", count_of(nrow(x), "model"), " on n = ", count(attr(x, "n")), " observations\n\n", sep = "")
+  all_rows <- x[order(!x$reliable, -x$log_evidence), ]
+  rows <- utils::head(all_rows, n)
+  marks <- c(failed = "", warns = "has warnings", `prior conflict` = "prior conflict")[rows$doubt]
+  marks[is.na(marks)] <- ""
   shown <- cbind(
-    format(c("", x$model[sorted])),
-    format(c("log evidence", align_estimates(x$log_evidence, x$se)[sorted]), justify = "right"),
-    format(c("log BF", ifelse(is.na(x$log_bf), "", format_number_each(x$log_bf, 2))[sorted]), justify = "right"),
-    format(c("posterior", ifelse(is.na(x$posterior), "", show_probability(x$posterior))[sorted]), justify = "right"),
-    c("against", x$against[sorted])
+    format(c("", rows$model)),
+    format(c("log evidence", align_estimates(rows$log_evidence, rows$se)), justify = "right"),
+    format(c("log BF", ifelse(is.na(rows$log_bf), "", format_number_each(rows$log_bf, 2))), justify = "right"),
+    format(c("posterior", ifelse(is.na(rows$posterior), "", show_probability(rows$posterior))), justify = "right"),
+    if (any(nzchar(marks))) format(c("against", rows$against)) else c("against", rows$against),
+    if (any(nzchar(marks))) c("", marks)
   )
-  cat(paste0(apply(shown, 1, paste, collapse = "  "), "\n"), sep = "")
-  certain <- certainty(x[sorted, ]) # of the rows that are shown
+  cat(paste0(sub(" +$", "", apply(shown, 1, paste, collapse = "  ")), "\n"), sep = "")
+  hidden <- nrow(x) - nrow(rows)
+  if (hidden > 0) cat("... and ", count(hidden), " more: print(x, n = ", big(nrow(x)), ")\n", sep = "")
   cat("\n")
-  if (sum(x$reliable) > 1)
-    cat_wrapped(paste0(
-      "Given the standard errors, the first is the best with probability ", show_probability(certain[["best"]]),
-      if (sum(x$reliable) > 2) paste0(", and the whole order right with probability ", show_probability(certain[["order"]])), "."
-    ))
-  unsure <- x$model[x$reliable & is.na(x$se)]
-  if (length(unsure) && sum(x$reliable) > 1)
-    cat_wrapped(paste0(paste(unsure, collapse = ", "), if (length(unsure) == 1) " has" else " have",
-                       " no standard error, which that probability takes for none."))
-  left_out <- x$model[!x$reliable]
-  if (length(left_out))
-    cat_wrapped(paste0("Left out of the probabilities: ", paste(left_out, collapse = ", "), ", which failed ",
-                       if (length(left_out) == 1) "its own checks. Its" else "their own checks. Their",
-                       " warnings say why."))
+  for (sentence in comparison_sentences(all_rows)) cat_wrapped(sentence)
   invisible(x)
+}
+
+#' What is said under the table of all rows, the best first
+#' @noRd
+comparison_sentences <- function(x) {
+  have <- function(names) if (length(names) == 1) " has" else " have"
+  several <- sum(x$reliable) > 1
+  unsure <- x$model[x$reliable & is.na(x$se)]
+  warns <- x$model[x$doubt == "warns"]
+  against <- x$model[x$doubt == "prior conflict"]
+  left_out <- x$model[!x$reliable]
+  c(
+    if (several) ranking_sentence(certainty(x), sum(x$reliable)),
+    if (several && length(unsure))
+      paste0(show_models(unsure), have(unsure), " no standard error, which is taken as 0 here."),
+    if (length(warns))
+      paste0(show_models(warns), have(warns), " warnings: the log evidence may be off by more than its standard ",
+             "error, and so may the probabilities. See `fit$warnings`."),
+    if (length(against))
+      paste0("The prior of ", show_models(against), " contradicts the data, so its Bayes factors mostly judge the ",
+             "prior. See `fit$warnings`."),
+    if (length(left_out))
+      paste0("Left out of the probabilities: ", show_models(left_out), ", which failed ",
+             if (length(left_out) == 1) "its own checks. Its" else "their own checks. Their", " warnings say why.")
+  )
+}
+
+show_models <- function(names) {
+  paste0(paste(utils::head(names, 5), collapse = ", "), if (length(names) > 5) paste(" and", length(names) - 5, "more"))
+}
+
+# Monte Carlo error and the probability of a model are two things.
+ranking_sentence <- function(certain, models) {
+  sure <- certain >= 0.9995
+  first <- if (sure[["best"]]) "Monte Carlo error is too small to change which model is first"
+  else paste("Monte Carlo error could change which model is first: probability", show_probability(certain[["best"]]),
+             "that it is the one above")
+  order <- if (models > 2 && !sure[["order"]])
+    paste0("probability ", show_probability(certain[["order"]]), " that the whole order is right")
+  if (all(sure)) "Monte Carlo error is too small to change this ranking."
+  else paste0(first, if (!is.null(order)) paste0("; ", order), ".")
 }
 
 format_number_each <- function(x, decimals) vapply(x, format_number, "", decimals = decimals)
@@ -176,6 +270,7 @@ show_probability <- function(p) {
 predict.model_comparison <- function(object, newdata, type = NULL, ...) {
   check_no_dots(...)
   posterior <- object$posterior
+  if (is.null(posterior) || is.null(object$model)) fail("`object` must be a comparison with its columns `model` and `posterior`.")
   use <- which(!is.na(posterior) & posterior > 0)
   fits <- attr(object, "fits")[object$model[use]]
   each <- lapply(fits, predict, newdata = newdata,
@@ -192,6 +287,80 @@ predict.model_comparison <- function(object, newdata, type = NULL, ...) {
   if (length(unique(kinds)) > 1) fail("`type` must be given: the models' own are ", show_names(unique(kinds)), ".")
   if (kinds[1] != "density") return(Reduce(`+`, Map(`*`, each, weights)))
   log_sum_rows(do.call(cbind, each) + rep(log(weights), each = length(each[[1]])))
+}
+
+# Pictures ------------------------------------------------------------------------------------------
+
+#' @rdname compare_models
+#' @export
+plot.model_comparison <- function(x, n = 10, ...) {
+  check_no_dots(...)
+  figure <- comparison_figure(x, n)
+  left <- 1 + 0.55 * max(nchar(figure$model))
+  old <- graphics::par("mfrow", "mar", "mgp", "tcl", "las")
+  on.exit(graphics::par(old))
+  graphics::par(mfrow = c(1, 2), mgp = c(2.3, 0.6, 0), tcl = -0.3, las = 1, mar = c(3.6, left, 3, 1))
+  at <- rev(seq_len(nrow(figure)))
+  frame <- function(xlim, xlab, main, note) {
+    graphics::plot.default(NA, NA, xlim = xlim, ylim = c(0.5, nrow(figure) + 0.5), axes = FALSE, xlab = xlab, ylab = "")
+    graphics::title(main = main, adj = 0, line = 1.55, font.main = 2, cex.main = 1.05)
+    graphics::mtext(note, side = 3, line = 0.35, adj = 0, cex = 0.8, col = "grey35")
+    ticks <- graphics::axTicks(1)
+    graphics::abline(v = ticks, col = FAINT, lwd = 0.8)
+    graphics::axis(1, ticks, axis_labels(ticks), lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
+    graphics::axis(2, at, figure$model, lwd = 0)
+  }
+  frame(c(0, 1), "Posterior probability", "Model probabilities", "")
+  graphics::segments(0, at, figure$probability, at, col = BLUE, lwd = 15, lend = "butt")
+  graphics::text(figure$probability, at, figure$label, pos = ifelse(figure$probability > 0.7, 2, 4), cex = 0.8,
+                 col = ifelse(figure$probability > 0.7, "white", "grey20"))
+  graphics::par(mar = c(3.6, left, 3, 1))
+  frame(figure_range(figure), "Log evidence", "Log evidence", "2 standard errors; hollow: warns or failed")
+  graphics::segments(figure$lower, at, figure$upper, at, col = BLUE, lwd = 2.5)
+  graphics::points(figure$log_evidence, at, pch = ifelse(figure$sound, 16, 1), col = ORANGE, cex = 1.2)
+  invisible(x)
+}
+
+#' The best models as plain numbers
+#' @noRd
+comparison_figure <- function(x, n) {
+  n <- check_count(n, "n", 1, 1e3)
+  if (!all(COMPARISON %in% names(x))) fail("`x` must be a comparison with all its columns.")
+  figure <- utils::head(as.data.frame(unclass(x))[order(!x$reliable, -x$log_evidence), ], n)
+  figure <- figure[is.finite(figure$log_evidence), ]
+  if (nrow(figure) == 0) fail("`x` must have a model with a finite log evidence, or there is nothing to plot.")
+  se <- ifelse(is.finite(figure$se), figure$se, 0)
+  data.frame(model = figure$model, log_evidence = figure$log_evidence, lower = figure$log_evidence - 2 * se,
+             upper = figure$log_evidence + 2 * se, probability = ifelse(is.na(figure$posterior), 0, figure$posterior),
+             label = ifelse(is.na(figure$posterior), "left out", show_probability(figure$posterior)),
+             sound = !figure$doubt %in% c("failed", "warns"))
+}
+
+figure_range <- function(figure) {
+  limits <- range(figure$lower, figure$upper)
+  if (limits[1] < limits[2]) limits else limits + c(-1, 1) * max(abs(limits[1]), 1) / 100
+}
+
+#' @rdname compare_models
+#' @exportS3Method ggplot2::autoplot
+autoplot.model_comparison <- function(object, n = 10, ...) {
+  check_no_dots(...)
+  figure <- comparison_figure(object, n)
+  figure$model <- factor(figure$model, rev(figure$model))
+  panels <- c("Posterior probability", "Log evidence, 2 standard errors")
+  both <- rbind(
+    data.frame(figure[c("model", "sound")], panel = panels[1], value = figure$probability, from = 0, to = figure$probability),
+    data.frame(figure[c("model", "sound")], panel = panels[2], value = figure$log_evidence, from = figure$lower,
+               to = figure$upper)
+  )
+  both$panel <- factor(both$panel, panels)
+  ggplot2::ggplot(both, ggplot2::aes(x = .data$value, y = .data$model)) +
+    ggplot2::geom_linerange(ggplot2::aes(xmin = .data$from, xmax = .data$to), colour = BLUE, linewidth = 1) +
+    ggplot2::geom_point(ggplot2::aes(shape = .data$sound), colour = ORANGE, size = 2.5) +
+    ggplot2::scale_shape_manual(values = c(`TRUE` = 16, `FALSE` = 1), guide = "none") +
+    ggplot2::facet_wrap("panel", scales = "free_x") +
+    ggplot2::labs(title = "Comparison of models", subtitle = "hollow: has warnings, or failed its own checks", x = NULL, y = NULL) +
+    ggplot2::theme_minimal()
 }
 
 # Two models, in the words of other packages ------------------------------------------------------
@@ -220,8 +389,8 @@ predict.model_comparison <- function(object, newdata, type = NULL, ...) {
 #'   returns an object of class `"bridge"`, with the error measures of the fit.
 #'
 #' @examples
-#' line <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
-#' flat <- evidence(linear_regression(dist ~ 1, sigma = 15, prior_sd = 10), cars, seed = 2)
+#' line <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 20), cars, seed = 1)
+#' flat <- evidence(linear_regression(dist ~ 1, sigma = 15, prior_sd = 20), cars, seed = 2)
 #' bayes_factor(line, flat)
 #' post_prob(line, flat)
 #' error_measures(line)
@@ -233,7 +402,7 @@ bayes_factor <- function(x1, x2, log = FALSE, ...) UseMethod("bayes_factor")
 #' @export
 bayes_factor.default <- function(x1, x2, log = FALSE, ...) {
   call <- match.call()
-  compare_two(x1, x2, log, c(deparse1(call$x1), deparse1(call$x2)))
+  compare_two(x1, x2, log, c(argument_name(call$x1, "model 1"), argument_name(call$x2, "model 2")))
 }
 
 #' @rawNamespace S3method(bayes_factor, evidence)
@@ -285,7 +454,7 @@ post_prob <- function(x, ..., prior_prob = NULL, model_names = NULL) UseMethod("
 post_prob.default <- function(x, ..., prior_prob = NULL, model_names = NULL) {
   fits <- list(x, ...)
   call <- match.call(expand.dots = FALSE)
-  names <- if (is.null(model_names)) argument_names(c(call$x, call$...), NULL) else model_names
+  names <- if (is.null(model_names)) argument_names(c(list(call$x), as.list(call$...)), NULL) else model_names
   if (length(names) != length(fits)) fail("`model_names` must have a name for each of the ", length(fits), " models.")
   if (length(fits) < 2) fail("`...` must hold more models to compare with.")
   evidences <- vapply(seq_along(fits), function(i) log_evidence_of(fits[[i]], names[i])[["log_evidence"]], 0)

@@ -6,19 +6,31 @@
 #' error. Methods that share no code path rarely go wrong together.
 #'
 #' @param model,data,seed,threads,progress As for [evidence()].
-#' @param methods A list of methods, named or not. The default takes four that have little in common, or for models
-#'   with latent variables [ais()], [smc()] and [nested()].
+#' @param methods A list of methods, named or not. `NULL`, the default, takes methods that fail in different ways: the default
+#'   of [evidence()], one that anneals ([smc()], or [ais()] for models with latent variables), one that climbs by volume
+#'   ([nested()]), importance sampling around modes ([laplace()], not for latent variables), and for mixtures and latent variables
+#'   the lower bound of [variational()].
 #' @param x A crosscheck.
 #' @param ... Unused.
 #'
 #' @details
-#' A method that fails is listed with its error, and the others go on. The disagreement of two methods is the
-#' difference of their log evidences over the root of the sum of their squared standard errors; beyond 3 or so it is
-#' more than chance. Methods without a standard error, and those that failed their own checks, are shown but not judged.
+#' A method that fails is listed with its error, and the others go on, also where the error is one of a function of a
+#' [custom_model()]. The disagreement of two methods is the difference of their log evidences over the root of the sum of
+#' their squared standard errors; beyond 3 (3.5 for the largest among four methods) it is more than chance. A standard error from few effective draws is widened
+#' first, as Student's t is wider than the normal density (`wide_se`). Methods without a standard error, and those that
+#' failed their own checks, are shown but not judged.
+#'
+#' Errors are skewed: a method that overlooks a part of the posterior comes out too low, and hardly any comes out far too
+#' high. So where methods disagree the higher estimate is the likelier one.
+#'
+#' That methods agree is not said where one of them has warnings (other than a note on the method or a prior that contradicts
+#' the data), where a sampler's moves hardly renew its particles, or where an estimate lies below a lower bound. And agreement
+#' is no proof: a mode of tiny prior mass, such as a spike in a wide prior in ten dimensions, is missed by all methods alike.
 #'
 #' @return A data frame of class `"crosscheck"` with a row for each method: `method`, `log_evidence`, `se`, `z` (its
 #'   disagreement with the mean of the others, weighted by their precision), `seconds`, `reliable` (whether it passed
-#'   its own checks) and `error`. Attributes: `"disagreement"`, a matrix for all pairs, and `"fits"`.
+#'   its own checks), `error`, `wide_se`, `bound` (a lower bound on the log evidence that the method knows, or `-Inf`) and
+#'   `doubt` (`"failed"`, `"warns"`, `"hardly moves"`, `"prior conflict"` or `""`). Attributes: `"disagreement"`, a matrix for all pairs, and `"fits"`.
 #'
 #' @examples
 #' check <- crosscheck(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
@@ -27,12 +39,11 @@
 #'
 #' @seealso [compare_models()]
 #' @export
-crosscheck <- function(model, data, methods = list(sgais(), smc(), nested(), laplace(importance = 400)), seed = NULL,
-                       threads = 1, progress = interactive()) {
+crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1, progress = interactive()) {
   call <- match.call()
   check_is_model(model)
   if (missing(data)) data <- no_data(model)
-  if (missing(methods) && is_latent(model)) methods <- list(ais(), smc(), nested(live = 100))
+  if (is.null(methods)) methods <- methods_to_check(model)
   if (inherits(methods, "evidence_method")) methods <- list(methods)
   if (!is.list(methods) || length(methods) < 2) fail("`methods` must be a list of at least two methods.")
   for (method in methods) check_is_method(method, "methods")
@@ -41,28 +52,67 @@ crosscheck <- function(model, data, methods = list(sgais(), smc(), nested(), lap
   n <- encode(model, data)$n # bad data is an error before anything runs
   words <- seed_words(seed)
   fits <- lapply(seq_along(methods), function(i) {
-    tryCatch(evidence(model, data, methods[[i]], seed = method_seed(words, i), threads = threads, progress = progress),
-             logevidence_error = function(e) conditionMessage(e))
+    tryCatch(muffled(evidence(model, data, methods[[i]], seed = method_seed(words, i), threads = threads,
+                              progress = progress)), error = identity)
   })
   ran <- vapply(fits, inherits, TRUE, "evidence")
+  # nothing is lost by an error of the user's own functions where nothing came out
+  foreign <- Filter(function(e) !inherits(e, "logevidence_error"), fits[!ran])
+  if (!any(ran) && length(foreign)) stop(foreign[[1]])
+  fits[!ran] <- lapply(fits[!ran], conditionMessage)
   # as if each had been called from outside: update() looks for the data there
   for (i in which(ran)) fits[[i]]$call[c("model", "data", "method")] <- list(call$model, call$data, methods[[i]]$call)
   part <- function(f, missing = NA_real_) vapply(seq_along(fits), function(i) if (ran[i]) f(fits[[i]]) else missing, missing)
   table <- data.frame(
     method = names, log_evidence = part(function(f) f$log_evidence), se = part(function(f) f$se), z = NA_real_,
     seconds = part(function(f) f$work[["seconds"]]), reliable = part(function(f) length(f$failed) == 0, FALSE),
-    error = vapply(fits, function(f) if (is.character(f)) f else "", "")
+    error = vapply(fits, function(f) if (is.character(f)) f else "", ""), wide_se = part(wide_se),
+    bound = part(lower_bound), doubt = part(check_doubt, "")
   )
   for (i in which(judged(table))) table$z[i] <- against_others(table, i)
   structure(table, class = c("crosscheck", "data.frame"), disagreement = disagreement(table),
             fits = stats::setNames(fits, names), model = model, n = n)
 }
 
+#' Methods that fail in different ways
+#' @noRd
+methods_to_check <- function(model) {
+  if (is_latent(model)) return(list(default_method(model), ais(), nested(live = 100), variational()))
+  no_gradients <- inherits(model, "custom_model") && is.null(model$gradient)
+  c(if (!no_gradients) list(sgais(), smc()) else list(smc(kernel = slice())),
+    list(nested(), laplace(importance = 400)), if (inherits(model, "gaussian_mixture")) list(variational()))
+}
+
+#' A standard error as wide as its number of effective draws makes Student's t at three of them
+#' @noRd
+wide_se <- function(fit) {
+  draws <- if (!is.null(fit$nested)) fit$nested$live
+  else if (fit$source %in% c("audit", "importance")) 1 / sum(exp(2 * fit$log_weights))
+  else min(fit$trace$ess, Inf, na.rm = TRUE)
+  if (!is.finite(fit$se) || !is.finite(draws)) return(fit$se)
+  fit$se * stats::qt(stats::pnorm(MANY_ERRORS), max(draws - 1, 1)) / MANY_ERRORS
+}
+
+# What a fit knows that the log evidence cannot be under.
+lower_bound <- function(fit) {
+  known <- c(if (fit$source == "variational") fit$log_evidence, if (is.list(fit$bound)) fit$bound$log_evidence else fit$bound)
+  max(-Inf, as.numeric(known), na.rm = TRUE)
+}
+
+check_doubt <- function(fit) {
+  doubt <- doubt_about(fit)
+  # what is always said of a method is in its help, whatever the data
+  if (doubt == "failed" && !length(fit_warnings(fit)) && is.finite(fit$log_evidence)) return("")
+  renewal <- fit$trace$renewal
+  still <- !is.null(renewal) && isTRUE(stats::median(renewal, na.rm = TRUE) < LEAST_RENEWAL)
+  if (still && doubt %in% c("", "prior conflict")) "hardly moves" else doubt
+}
+
 # An estimate without an error, or with one that its own checks say is not to be believed, agrees or not with nobody.
 judged <- function(table) is.finite(table$se) & is.finite(table$log_evidence) & table$reliable
 
 disagreement <- function(table) {
-  apart <- outer(table$log_evidence, table$log_evidence, `-`) / sqrt(outer(table$se^2, table$se^2, `+`))
+  apart <- outer(table$log_evidence, table$log_evidence, `-`) / sqrt(outer(table$wide_se^2, table$wide_se^2, `+`))
   diag(apart) <- 0
   dimnames(apart) <- list(table$method, table$method)
   apart
@@ -74,18 +124,21 @@ method_seed <- function(words, i) WORD * ((words[1] + i - 1) %% 2^21) + words[2]
 against_others <- function(table, i) {
   others <- setdiff(which(judged(table)), i)
   if (!length(others)) return(NA_real_)
-  se <- pmax(table$se[others], 1e-12)
+  se <- pmax(table$wide_se[others], 1e-12)
   precision <- 1 / se^2
   mean <- sum(precision * table$log_evidence[others]) / sum(precision)
-  (table$log_evidence[i] - mean) / sqrt(table$se[i]^2 + 1 / sum(precision))
+  (table$log_evidence[i] - mean) / sqrt(table$wide_se[i]^2 + 1 / sum(precision))
 }
+
+# The same for the largest of all pairs of m methods.
+most_apart <- function(m) stats::qnorm(stats::pnorm(MANY_ERRORS, lower.tail = FALSE) / choose(m, 2), lower.tail = FALSE)
 
 MANY_ERRORS <- 3 # joint standard errors beyond which chance is no explanation
 
 #' @rdname crosscheck
 #' @export
 print.crosscheck <- function(x, ...) {
-  if (!all(c("method", "log_evidence", "se", "error") %in% names(x))) return(print.data.frame(x, ...))
+  if (!all(CROSSCHECK %in% names(x))) return(print.data.frame(x, ...))
   cat(model_line(attr(x, "model")), ", n = ", count(attr(x, "n")), "\n\n", sep = "")
   ran <- x$error == ""
   if (any(ran)) {
@@ -95,7 +148,7 @@ print.crosscheck <- function(x, ...) {
       format(c("log evidence", align_estimates(rows$log_evidence, rows$se)), justify = "right"),
       format(c("against the others", ifelse(is.na(rows$z), "", sprintf("%+.1f se", rows$z))), justify = "right"),
       format(c("time", vapply(rows$seconds, show_time, "")), justify = "right"),
-      c("", ifelse(rows$reliable, "", "failed its own checks"))
+      c("", check_marks(rows, best_bound(x)))
     )
     cat(paste0(sub(" +$", "", apply(shown, 1, paste, collapse = "  ")), "\n"), sep = "")
   }
@@ -105,18 +158,66 @@ print.crosscheck <- function(x, ...) {
   invisible(x)
 }
 
-#' Do the methods agree, in one sentence
+CROSSCHECK <- c("method", "log_evidence", "se", "reliable", "error", "wide_se", "bound", "doubt")
+
+# What stands behind each method in the table.
+check_marks <- function(rows, bound) {
+  under <- is_under(rows, bound)
+  marks <- c(failed = "failed its own checks", warns = "has warnings", `hardly moves` = "hardly moves",
+             `prior conflict` = "prior conflict")[rows$doubt]
+  marks[is.na(marks)] <- ""
+  marks[!rows$reliable] <- "failed its own checks"
+  marks[rows$reliable & rows$bound == rows$log_evidence & rows$doubt != "warns"] <- "a lower bound"
+  ifelse(under, "below a lower bound", marks)
+}
+
+best_bound <- function(x) max(-Inf, x$bound, na.rm = TRUE)
+
+# Estimates that chance does not put below a bound; of a nat, since bounds are rounded by what a climb stops at.
+is_under <- function(x, bound) {
+  se <- ifelse(is.finite(x$wide_se), x$wide_se, Inf)
+  x$reliable & is.finite(x$log_evidence) & x$log_evidence + MANY_ERRORS * se + 0.05 < bound
+}
+
+#' Do the methods agree, in a few sentences
 #' @noRd
-verdict <- function(x) {
-  x <- x[judged(x), ] # of the rows that are shown
+verdict <- function(all_rows) {
+  bound <- best_bound(all_rows)
+  under <- all_rows$method[is_under(all_rows, bound)]
+  if (length(under))
+    return(paste0("The methods do not agree: the log evidence is at least ", format_number(bound, 2), " (",
+                  all_rows$method[which.max(all_rows$bound)], "), and ", show_models(under),
+                  if (length(under) == 1) " lies" else " lie", " below that. What lies below has missed a part of the ",
+                  "posterior."))
+  x <- all_rows[judged(all_rows), ] # of the rows that are shown
   if (nrow(x) < 2) return("Fewer than two methods have a standard error and passed their own checks: nothing can be said.")
   apart <- abs(disagreement(x))
   at <- which(apart == max(apart), arr.ind = TRUE)[1, ]
   gap <- abs(diff(x$log_evidence[at]))
   pair <- paste0(x$method[at[1]], " and ", x$method[at[2]], " are ", format(gap, digits = 2), " nats apart, ",
                  format(max(apart), digits = 2), " joint standard errors")
-  if (max(apart) <= MANY_ERRORS) return(paste0("The methods agree: at most, ", pair, "."))
-  paste0("The methods do not agree: ", pair, ". At least one of them is wrong, however small its standard error.")
+  if (max(apart) > most_apart(nrow(x)))
+    return(paste0("The methods do not agree: ", pair, ". At least one of them is wrong, however small its standard error. ",
+                  "A method that misses a part of the posterior comes out too low, so the lower estimate is the less ",
+                  "likely one."))
+  lost <- all_rows$method[all_rows$doubt == "failed" & all_rows$error == ""]
+  if (length(lost) && all(all_rows$doubt %in% c("failed", "prior conflict", "")))
+    return(paste0("The methods that passed their own checks lie close together: at most, ", pair, ". ", show_models(lost),
+                  " failed", if (length(lost) == 1) " its own checks and says" else " their own checks and say",
+                  " nothing here."))
+  doubts <- verdict_doubts(all_rows)
+  if (!length(doubts)) return(paste0("The methods agree: at most, ", pair, "."))
+  paste0("The estimates lie close together (at most, ", pair, "), but this is not agreement: ",
+         paste(doubts, collapse = "; "), ". Methods can be wrong together; read the warnings in `attr(x, \"fits\")`.")
+}
+
+verdict_doubts <- function(x) {
+  say <- function(doubt, one, several) {
+    names <- x$method[x$doubt == doubt & x$error == ""]
+    if (length(names)) paste(show_models(names), if (length(names) == 1) one else several)
+  }
+  c(say("failed", "failed its own checks", "failed their own checks"), say("warns", "has warnings", "have warnings"),
+    say("hardly moves", "hardly moves its particles", "hardly move their particles"))
 }
 
 #' @rdname crosscheck

@@ -25,6 +25,12 @@
 #' All numbers are natural logarithms; a difference of 1 in log evidence is a factor of 2.7 between the models. The run
 #' can be interrupted at any time.
 #'
+#' **Warnings.** What is suspect about a fit is raised once, when the fit is made, as one R warning of class
+#' `"logevidence_warning"` with a line for each sentence. The sentences stay in `fit$warnings`, and `print()` shows
+#' them. Notes on a method itself, such as that of [bic()] or [harmonic_mean()], are printed below the fit and are in
+#' `fit$warnings` too, but are not raised: they do not depend on the data. Fits inside [crosscheck()] raise nothing,
+#' its table shows what they say.
+#'
 #' @return An object of class `"evidence"`, a list:
 #' \describe{
 #'   \item{`log_evidence`, `se`}{The estimate and its standard error.}
@@ -53,8 +59,9 @@
 #'   \item{`data_id`}{A text that is the same for fits to the same observations.}
 #'   \item{`rows_id`}{For nested sampling, the same for observations and covariates together.}
 #'   \item{`replicates`}{A data frame of the single runs' estimates, if there are several.}
-#'   \item{`warnings`}{Sentences about what is suspect.}
+#'   \item{`warnings`}{Sentences about what is suspect, and notes on the method.}
 #'   \item{`failed`}{Those of them that say that the estimate failed its own checks: [compare_models()] leaves it out.}
+#'   \item{`prior_conflict`}{That one of the warnings which says that data and prior contradict each other, or `NULL`.}
 #'   \item{`work`}{Evaluations of likelihoods and gradients of one observation, annealing steps, seconds.}
 #'   \item{`call`, `model`, `method`, `seed`, `design`}{What was asked for.}
 #' }
@@ -72,7 +79,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
   check_is_model(model)
   if (missing(data)) data <- no_data(model)
-  if (missing(method) && is_latent(model)) method <- smc()
+  if (missing(method)) method <- default_method(model)
   check_is_method(method)
   replicates <- check_count(replicates, "replicates", 1, 1e4)
   threads <- check_count(threads, "threads", 1, 1024)
@@ -85,12 +92,15 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
     restore <- own_generator(words, keep = is.null(seed))
     on.exit(restore())
   }
-  problem <- new_problem(model, encoded, method, words, threads)
+  problem <- recorded(new_problem(model, encoded, method, words, threads), method, encoded)
   bar <- progress_bar(progress, encoded$n)
   on.exit(bar$close(), add = TRUE)
   runs <- replicated_runs(problem, encoded, replicates, alone = inherits(model, "custom_model"), bar, mixed = !is.null(binding$seed))
-  new_evidence(runs, call, model, method, encoded, words, threads)
+  other_end <- from_other_end(problem, encoded, runs, model, method)
+  raise_warnings(new_evidence(runs, call, model, method, encoded, words, threads, other_end))
 }
+
+default_method <- function(model) if (is_latent(model)) smc() else sgais()
 
 # Numbers in all. Of more, copies take more memory than a tenth of the time is worth that runs one after another, their parts shared by
 # threads, need longer.
@@ -151,5 +161,5 @@ check_gradients <- function(model, method) {
 AUDIT_WORK <- 2e7
 audit_draws <- function(n, several) {
   draws <- if (several) 4000 else 1000
-  list(audit_draws = draws, audit_least = min(draws, max(100, ceiling(AUDIT_WORK / n))))
+  list(audit_draws = draws, audit_lots = if (several) 4 else 1, audit_least = min(draws, max(100, ceiling(AUDIT_WORK / n))))
 }

@@ -192,13 +192,13 @@ nested_of <- function(figures, trace, live) {
   sums <- c(trapezoid = drop(figures$log_evidence), lower = drop(figures$lower), upper = drop(figures$upper),
             published = drop(figures$published), simulated = drop(figures$simulated))
   nested_part(levels, drop(figures$log_volumes), drop(figures$level_log_weights), sums, drop(figures$information),
-              stats::median(trace$renewal), live)
+              stats::median(trace$renewal), live, stats::median(trace$echo))
 }
 
-nested_part <- function(levels, log_volume, log_weight, sums, information, renewal, live) {
+nested_part <- function(levels, log_volume, log_weight, sums, information, renewal, live, echo) {
   test <- rank_test(levels$rank)
   list(live = live, points = data.frame(log_lik = levels$log_lik, log_volume = log_volume, log_weight = normalise(log_weight)), levels = levels, sums = sums,
-       information = information, renewal = renewal, rank_gap = test[["gap"]], rank_p = test[["p"]])
+       information = information, renewal = renewal, echo = echo, rank_gap = test[["gap"]], rank_p = test[["p"]])
 }
 
 #' Do new points rank evenly among the live ones?  Kolmogorov's distance and its asymptotic probability
@@ -213,6 +213,8 @@ rank_test <- function(rank) {
 }
 
 LEAST_RENEWAL <- 0.2 # of copies that are moved; 1 would be fresh draws
+# Correlation of copies' ranks by likelihood with those of their sources: on a thin ring copies stay near, and know nothing of it.
+MOST_ECHO <- 0.2
 MOST_RANK_GAP <- 0.03
 LEAST_RANK_P <- 1e-4
 
@@ -220,7 +222,7 @@ nested_warnings <- function(nested) {
   if (is.null(nested)) return(NULL)
   uneven <- isTRUE(nested$rank_p < LEAST_RANK_P && nested$rank_gap > MOST_RANK_GAP)
   c(
-    if (isTRUE(nested$renewal < LEAST_RENEWAL))
+    if (isTRUE(nested$renewal < LEAST_RENEWAL && !(nested$echo < MOST_ECHO)))
       sprintf(paste("The kernel hardly moves the points it copies (%.0f%% of the way to a fresh draw), so the live points",
                     "are near copies of each other and the evidence cannot be trusted. Use more `steps`, or slice()."),
               100 * nested$renewal),
@@ -320,7 +322,7 @@ update.evidence <- function(object, tol, data = NULL, ...) {
   # of the whole climb; the new part may be short, or nothing
   fit$nested$renewal <- stats::median(fit$trace$renewal)
   fit$warnings <- unique(c(fit$warnings, nested_warnings(fit$nested)))
-  fit
+  raise_warnings(fit, known = object$warnings)
 }
 
 CONTINUED <- 2^30 # streams of numbers that no replicate of evidence() uses
@@ -341,7 +343,7 @@ together <- function(fits) {
   renewal <- mean(vapply(fits, function(f) f$nested$renewal, 0))
   fit$nested <- nested_part(levels, volumes$log_volumes, volumes$log_weights,
                             c(trapezoid = sums[["log_evidence"]], sums[c("lower", "upper", "published", "simulated")]),
-                            sums[["information"]], renewal, live)
+                            sums[["information"]], renewal, live, mean(vapply(fits, function(f) f$nested$echo, 0)))
   fit$draws <- pool("draws")
   fit$parameters <- pool("parameters")
   fit$log_weights <- normalise(volumes$log_weights)
@@ -352,7 +354,7 @@ together <- function(fits) {
   fit$sampler <- list(log_evidence = fit$log_evidence, se = fit$se, draws = fit$parameters, log_weights = fit$log_weights)
   fit$warnings <- unique(c(unlist(lapply(fits, `[[`, "warnings")), nested_warnings(fit$nested)))
   fit$failed <- unique(c(unlist(lapply(fits, `[[`, "failed")), nested_warnings(fit$nested)))
-  fit
+  raise_warnings(fit, known = unlist(lapply(fits, `[[`, "warnings")))
 }
 
 #' How many points were live when each of `levels`, in order, died: those born before it that had not died

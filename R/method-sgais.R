@@ -178,7 +178,12 @@ early_moves <- function(components = 1, thorough = FALSE) {
 #' A method's open choices made for a model
 #' @noRd
 settle <- function(method, model) {
-  if (!may_have_modes(model) || is.null(model$components)) method$settings$search <- NULL
+  if (inherits(model, c("custom_model", "compiled_model"))) {
+    # of a posterior that nobody knows the particles see more than climbs: these only check them
+    if (isTRUE(method$settings$search > 0)) method$settings[c("search", "first_look")] <- list(SEARCH_UNKNOWN, 0)
+  } else if (!may_have_modes(model) || is.null(model$components)) {
+    method$settings$search <- NULL
+  }
   if (length(method$open) == 0 || !may_have_modes(model) || is.null(model$components)) return(method)
   # particles that keep to a mode remember for longer where they come from
   method$settings[c("lag", "unseen")] <- list(SEVERAL_LAG, SEVERAL_UNSEEN)
@@ -198,6 +203,9 @@ settle <- function(method, model) {
   method$settings <- settled(moves)
   method
 }
+
+# Climbs of a search where the model offers no starts: by differences they are dear.
+SEARCH_UNKNOWN <- 16
 
 may_have_modes <- function(model) inherits(model, "gaussian_mixture") && model$components > 1 || isTRUE(model$modes == "several")
 

@@ -239,6 +239,9 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
   )
 }
 
+# Share of the particles that count after each step by which a surprising chunk is annealed in.
+ANNEALED_ESS <- 0.9
+
 #' Sequential Monte Carlo
 #'
 #' A population of particles walks from the prior to the posterior and is resampled on the way. The path either raises
@@ -248,7 +251,8 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
 #' @param path `"thermal"` or `"data"`.
 #' @param particles Number of particles, a whole number of at least 2.
 #' @param ess Effective sample size that each step keeps: a share of the particles if below 1, else a number of
-#'   particles. On the data path (default 0.5) a chunk that would leave fewer is annealed in; 1 never anneals.
+#'   particles. On the data path (default 0.5) a chunk that would leave fewer is annealed in, by steps that keep 0.9 of
+#'   the particles and are each followed by moves; 1 never anneals.
 #' @param chunk For the data path: rows added at a time.
 #' @param kernel How particles move, on all data so far: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
 #' @param steps Moves at each distribution; by default 2, 5 with [slice()], 10 with [rwm()], and on the data path of a
@@ -290,7 +294,7 @@ smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == 
     list(schedule = "adaptive", ess = ess_in_particles(ess, particles), whole = 1)
   } else {
     list(schedule = "adaptive", ess = ess_in_particles(ess, particles), chunk_least = check_count(chunk, "chunk", 1, 1e9),
-         move_resampled = move == "resampled")
+         move_resampled = move == "resampled", anneal = ANNEALED_ESS * particles)
   }
   method <- new_method(
     "smc", match.call(),

@@ -98,16 +98,18 @@ describe.custom_model <- function(model) {
 encode.custom_model <- function(model, data, binding = AS_GIVEN) {
   if (is.null(data)) no_data(model)
   n <- custom_rows(data)
+  prints <- custom_prints(data)
   list(
     rows = matrix(as.double(seq_len(n)), 1),
     n = n,
     args = list(dim = as.double(length(model$parameters)), gradients = !is.null(model$gradient),
                 several = model$modes == "several", answer = custom_answer(model, data, n)),
-    observed = matrix(as.double(serialize(data, NULL)), 1),
+    observed = prints$observed,
+    in_order = prints$in_order,
     theta_names = model$parameters,
     user_names = model$parameters,
     offset = NULL,
-    design = list()
+    design = list(columns = prints$columns, names = colnames(data))
   )
 }
 

@@ -75,9 +75,11 @@ encode.linear_regression <- function(model, data, binding = AS_GIVEN) {
   input <- regression_input(model, data)
   design <- input$design
   covariates <- design$covariates
+  rows <- linear_rows(input, design, "data", binding)
   list(
-    rows = linear_rows(input, design, "data", binding),
+    rows = rows,
     own = TRUE,
+    pairing = pairing_of(input$x, as.double(input$y), covariates),
     n = nrow(input$x),
     args = list(
       covariates = as.double(length(covariates)),

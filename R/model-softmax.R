@@ -66,10 +66,12 @@ encode.softmax_regression <- function(model, data, binding = AS_GIVEN) {
   design$levels <- class_levels(input$y, design$response)
   names <- as.vector(t(outer(design$levels, design$covariates, paste, sep = ":")))
   class <- class_codes(input, design, "data")
+  rows <- regression_rows(input, class, design, binding)
   list(
-    rows = regression_rows(input, class, design, binding),
+    rows = rows,
     own = TRUE,
     observed = class,
+    pairing = pairing_of(input$x, as.double(class) - is.factor(class), design$covariates),
     n = nrow(input$x),
     args = list(
       covariates = as.double(length(design$covariates)),

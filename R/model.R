@@ -87,8 +87,18 @@ check_formula <- function(formula, sides) {
 #' @noRd
 formula_terms <- function(formula, data) {
   # The second round forgets a column that was removed, as in `. - b`: it need be neither present nor legal.
-  tryCatch(stats::terms(stats::formula(stats::terms(formula, data = data, simplify = TRUE))), error = function(e)
+  terms <- tryCatch(stats::terms(stats::formula(stats::terms(formula, data = data, simplify = TRUE))), error = function(e)
     fail("`formula` must be one that R can read, not `", deparse1(formula), "` (", conditionMessage(e), ")."))
+  refuse_groups(terms, formula)
+  terms
+}
+
+# `1 | group` is no column to model.matrix(), but the logical value of an `or`.
+refuse_groups <- function(terms, formula) {
+  is_group <- function(v) is.call(v) && (as.character(v[[1]])[1] %in% c("|", "||") || identical(v[[1]], quote(`(`)) && is_group(v[[2]]))
+  if (any(vapply(as.list(attr(terms, "variables"))[-1], is_group, NA)))
+    fail("Group-level terms are not supported: `formula` must have no `|`, not `", deparse1(formula), "`. A factor as ",
+         "covariate gives each group a coefficient of its own.")
 }
 
 # A formula without `.` says before any data come whether it has something to estimate.
@@ -100,6 +110,11 @@ check_has_terms <- function(formula) {
 require_terms <- function(terms, formula) {
   if (attr(terms, "intercept") == 0 && length(attr(terms, "term.labels")) == 0)
     fail("`formula` must have a covariate or an intercept, not `", deparse1(formula), "`.")
+  response <- attr(terms, "response")
+  factors <- attr(terms, "factors")
+  if (response > 0 && length(factors) && any(factors[response, ] > 0))
+    fail("`formula` must not have the response `", rownames(factors)[response], "` among its covariates, not `",
+         deparse1(formula), "`.")
 }
 
 refuse_offset <- function(terms, model) {

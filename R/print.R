@@ -44,7 +44,8 @@ NULL
 #' @export
 print.evidence <- function(x, ...) {
   cat_wrapped(c(headline_lines(x), cost_line(x)), exdent = 4)
-  for (warning in x$warnings) cat_wrapped(paste0("Warning: ", warning), exdent = 2)
+  for (warning in fit_warnings(x)) cat_wrapped(paste0("Warning: ", warning), exdent = 2)
+  for (note in intersect(x$method$note, x$warnings)) cat_wrapped(paste0("Note: ", note), exdent = 2)
   invisible(x)
 }
 

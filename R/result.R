@@ -1,7 +1,7 @@
 # From what C reports to the object a user holds: which estimate is the headline, what is suspect, and the draws.
 
 #' @noRd
-new_evidence <- function(runs, call, model, method, encoded, words, threads = 1) {
+new_evidence <- function(runs, call, model, method, encoded, words, threads = 1, other_end = NULL) {
   climbs_em <- method$name == "bic" && is_latent(model)
   fits <- lapply(runs, function(out) {
     if (climbs_em) latent_bic_run(out, method, model, encoded)
@@ -19,7 +19,9 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1)
   user <- if (is_latent(model)) user_state(model, encoded, points)
   else .Call(ffi_model, model$name, encoded$args, encoded$rows[, 0, drop = FALSE], "to_user", points, list())
   astray <- sum(rowSums(!is.finite(t(user))) > 0)
-  failed <- c(headline$warnings, if (astray) astray_warning(astray, ncol(user)))
+  failed <- c(headline$warnings, if (astray) astray_warning(astray, ncol(user)), other_end_warning(other_end, headline))
+  # the criterion of Schwarz knows no prior
+  conflict <- if (method$name != "bic") prior_conflict(model, encoded, points, log_weights, words)
   structure(
     list(
       log_evidence = headline$log_evidence, se = headline$se, source = headline$source, n = encoded$n,
@@ -28,21 +30,15 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1)
       draws = named_draws(user, encoded$user_names), log_weights = log_weights,
       parameters = named_draws(points, encoded$theta_names),
       replicates = if (length(fits) > 1) replicate_table(fits),
-      warnings = unique(c(unlist(lapply(fits, `[[`, "warnings")), failed, method$note)),
+      warnings = unique(c(unlist(lapply(fits, `[[`, "warnings")), failed, conflict, method$note)),
       failed = unique(c(unlist(lapply(fits, `[[`, "failed")), failed, if (method$name == "harmonic_mean") method$note)),
-      work = work, call = call, model = model, method = method, seed = words, design = encoded$design,
+      prior_conflict = conflict, work = work, call = call, model = model, method = method, seed = words, design = encoded$design,
       args = encoded$args,
-      data_id = data_id(encoded, threads), rows_id = if (!is.null(first$nested)) rows_id(encoded)
+      data_id = data_id(encoded, threads), pairing = encoded$pairing, rows_id = if (!is.null(first$nested)) rows_id(encoded)
     ),
     class = "evidence"
   )
 }
-
-# Of what the model explains: regressions of one response on different covariates can be compared.
-data_id <- function(encoded, threads = 1) .Call(ffi_fingerprint, if (is.null(encoded$observed)) encoded$rows else encoded$observed, threads)
-
-# Of all that the likelihood is made from.
-rows_id <- function(encoded) .Call(ffi_fingerprint, encoded$rows, 1)
 
 astray_warning <- function(astray, n) {
   paste0(astray, " of ", n, " draws have run away to infinity: the kernel's steps are too long for these data, and the ",
@@ -94,6 +90,8 @@ one_run <- function(out, method, modes = "one") {
     if (headline$source == "sampler") heating_warning(sampler$heating),
     if (headline$source == "sampler") runaway_warning(trace),
     if (headline$source == "sampler") labour_warning(trace, method),
+    sequential_warnings(trace, method, headline),
+    contradicted(audit, nrow(out$draws)),
     if (!is.finite(headline$log_evidence)) {
       if (method$name == "bridge")
         "The draws are too few, or too much alike, to fit a normal density to: use more `particles` or `draws`."
@@ -102,8 +100,8 @@ one_run <- function(out, method, modes = "one") {
   )
   list(
     headline = headline, sampler = sampler, audit = audit, nested = nested, power = power, trace = trace, failed = failed,
-    warnings = c(if (!is.null(audit) && !audit$passed) audit$reason, unreached_warning(audit, nrow(out$draws)), behind_warning(audit, sampler),
-                 failed),
+    warnings = unique(c(if (!is.null(audit) && !audit$passed) audit$reason, unreached_warning(audit, nrow(out$draws)),
+                        behind_warning(audit, sampler), uneven_warning(audit), failed)),
     work = if (is.null(attr(out, "challenge"))) work_of(out) else attr(out, "challenge")$work
   )
 }
@@ -135,7 +133,7 @@ runaway_warning <- function(trace) {
   away <- which(trace$drift > DRIFT_MOST)[1]
   if (is.na(away)) return(NULL)
   sprintf(paste("The particles have run away from where their gradients hold, before row %s: the evidence is probably far too low, and its",
-                "standard error says little. Use the audit, larger batches, or another method."), format(trace$n[away], big.mark = ",", scientific = FALSE))
+                "standard error says little. Use `audit = TRUE`, larger batches, or another method."), format(trace$n[away], big.mark = ",", scientific = FALSE))
 }
 
 # More steps than a chunk ever takes where rows are like those before.
@@ -143,8 +141,8 @@ labour_warning <- function(trace, method) {
   if (is.null(trace$lambda_steps) || is.null(trace$shortest) || isTRUE(method$settings$`1.whole` == 1)) return(NULL)
   hard <- trace$n >= HARD_FROM & trace$lambda_steps > HARD_STEPS
   if (!any(hard)) return(NULL)
-  sprintf("The rows up to number %s came as a surprise: %s annealing steps took them up, and the estimate may be too low.",
-          count(trace$n[hard][1]), count(trace$lambda_steps[hard][1]))
+  sprintf("The chunk that ends at row %s needed %s annealing steps (normally under %d), and the estimate may be too low. Are the rows sorted?",
+          count(trace$n[hard][1]), count(trace$lambda_steps[hard][1]), HARD_STEPS)
 }
 HARD_FROM <- 500
 HARD_STEPS <- 25
@@ -186,6 +184,7 @@ AUDIT_LEAST_ESS <- c(one = 0.25, several = 0.6)
 # With fewer their spread says too little of the error: it counts so many times, and the audit only if it is still the better one.
 AUDIT_DOUBTED_ESS <- 0.1
 AUDIT_DOUBT <- 3
+AUDIT_UNEVEN_ESS <- 0.3 # and with fewer than this share the fit says so
 AUDIT_MOST_K <- 0.7     # Pareto shape of its weights
 AUDIT_MOST_Z <- 4       # joint standard errors between audit and sampler
 # Nats beyond two of the sampler's standard errors by which even uneven weights outdo it: an unbiased estimate is e^5 times the truth once
@@ -205,9 +204,15 @@ audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
     audit_weights(figures), list(unreached = drop(figures$audit_unreached))
   )
   doubted <- isTRUE(audit$ess < least_ess * audit$ideal && audit$ess >= AUDIT_DOUBTED_ESS * audit$ideal)
+  audit$uneven <- isTRUE(audit$ess < AUDIT_UNEVEN_ESS * audit$ideal)
   if (doubted) audit$se <- AUDIT_DOUBT * audit$se
-  if (doubted && audit$se < sampler$se) least_ess <- AUDIT_DOUBTED_ESS
+  # particles that were drawn by the check itself are no second opinion
+  if (doubted && (audit$se < sampler$se || isTRUE(drop(figures$audit_first) == 1))) least_ess <- AUDIT_DOUBTED_ESS
   failed <- drop(figures$audit_failed) != 0
+  # importance sampling whose weights are even may have missed a part of the posterior, but has invented none: only a sampler that
+  # has found more speaks against it
+  joint <- sqrt(audit$se^2 + sampler$se^2)
+  audit$below <- !failed && isTRUE(sampler$log_evidence - audit$log_evidence > AUDIT_MOST_Z * joint)
   audit$reason <- audit_reason(audit, sampler, failed, least_ess)
   ahead <- !strict && !failed && isTRUE(audit$log_evidence - sampler$log_evidence > AUDIT_AHEAD + 2 * sampler$se)
   if (!is.null(audit$reason) && ahead) {
@@ -219,24 +224,38 @@ audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
 }
 
 audit_reason <- function(audit, sampler, failed, least_ess) {
-  prefix <- "The audit does not count, the sampler's own estimate is reported: "
+  prefix <- "The importance-sampling check was inconclusive, and the sampler's own estimate is reported: "
   if (failed) return(paste0(prefix, "no peak of the posterior with definite curvature was found."))
   if (!is.finite(audit$log_evidence)) return(paste0(prefix, "its weights are not finite."))
-  # importance sampling whose weights are even may have missed a part of the posterior, but has invented none: only a sampler that
-  # has found more speaks against it
-  gap <- audit$log_evidence - sampler$log_evidence
-  joint <- sqrt(audit$se^2 + sampler$se^2)
-  apart <- -gap > AUDIT_MOST_Z * joint
   reason <- if (audit$ess < least_ess * audit$ideal) {
-    sprintf("only %.0f%% of its draws count, where %.0f%% would if the posterior were close to normal", 100 * audit$ess,
-            100 * audit$ideal)
+    paste0("its ", effective_share(audit))
   } else if (!is.na(audit$pareto_k) && audit$pareto_k > AUDIT_MOST_K) {
     sprintf("its weights have a heavy tail (Pareto k %.2f)", audit$pareto_k)
   }
-  if (is.null(reason) && !apart) return(NULL)
-  distance <- sprintf("the two differ by %.1f nats, %.0f joint standard errors", abs(gap), abs(gap) / joint)
-  paste0(prefix, paste(c(reason, if (apart) distance), collapse = ", and "), ".",
-         if (apart) " Compare with another method, such as `smc()`, or give the early phase more moves.")
+  if (is.null(reason) && !audit$below) return(NULL)
+  gap <- sampler$log_evidence - audit$log_evidence
+  distance <- sprintf("the check is %.1f nats lower, %.0f joint standard errors", gap, gap / sqrt(audit$se^2 + sampler$se^2))
+  paste0(prefix, paste(c(reason, if (audit$below) distance), collapse = ", and "), ".",
+         if (audit$below) " Compare with another method, such as `nested()`, or give the early phase more moves.")
+}
+
+effective_share <- function(audit) {
+  sprintf("effective sample size is %s of its draws (%.0f%% is usual)", show_share(audit$ess), 100 * audit$ideal)
+}
+
+show_share <- function(share) if (isTRUE(share < 0.01)) "under 1%" else sprintf("%.0f%%", 100 * share)
+
+# Weights that are uneven, and yet the best there is.
+uneven_warning <- function(audit) {
+  if (is.null(audit) || !audit$passed || !audit$uneven) return(NULL)
+  paste0("The weights of importance sampling are uneven: the ", effective_share(audit), ". Its standard error was multiplied by ",
+         AUDIT_DOUBT, ".")
+}
+
+# The sampler's estimate is the headline, and search or importance sampling contradict it.
+contradicted <- function(audit, d) {
+  if (is.null(audit) || audit$passed) return(NULL)
+  c(if (audit$below) audit$reason, unreached_warning(audit, d))
 }
 
 #' Several runs: the mean of the evidence, and its error from their spread

@@ -88,22 +88,22 @@ UNREACHED_LEAST <- 0.2
 unreached_warning <- function(audit, d) {
   if (is.null(audit) || !isTRUE(audit$unreached > if (audit$passed) UNREACHED_LEAST else chance(d))) return(NULL)
   paste0(
-    "The posterior has modes that no particle is near, and which make the log evidence larger by ",
+    "A search has found posterior modes that the particles have missed, and which make the log evidence larger by ",
     if (audit$unreached < 1e4) sprintf("about %s nats", format(signif(audit$unreached, 2), big.mark = ",", scientific = FALSE))
     else "very much",
-    if (audit$passed) ": the estimate, by importance sampling, has them all, and the sampler's own does not count."
+    if (audit$passed) ". The estimate is by importance sampling, which includes them; the particles' own estimate is too low."
     else ", by a rough estimate, than the one reported. Use more particles in the early phase, or compare with smc() or nested()."
   )
 }
 
-# Particles whose own estimate lacks this much, and no mode, have not kept up with the posterior.
+# By so many nats at the least the particles' own estimate is lower, for another reason than a mode that they have missed.
 BEHIND_LEAST <- 5
 
 behind_warning <- function(audit, sampler) {
   if (is.null(audit) || !audit$passed || isTRUE(audit$unreached > UNREACHED_LEAST)) return(NULL)
   gap <- audit$log_evidence - sampler$log_evidence
   if (!isTRUE(gap > max(BEHIND_LEAST, AUDIT_MOST_Z * sqrt(audit$se^2 + sampler$se^2)))) return(NULL)
-  sprintf(paste("The particles have not kept up with the posterior: their own estimate is %s nats lower than the one reported, which is by",
-                "importance sampling and does not depend on them."),
+  sprintf(paste("The particles' own estimate is %s nats lower than the one reported, which is by importance sampling and does not",
+                "depend on them."),
           format(signif(gap, 2), big.mark = ",", scientific = FALSE))
 }

@@ -225,7 +225,8 @@ typedef struct le_model_ops {
    * parts of it are alike. */
   double (*log_orbit)(const void *self, const double *theta);
   /* OPTIONAL, required when log_symmetry is positive.  Among the relabellings of theta picks the one nearest to
-   * `reference`, in place; returns 1 if theta changed.  The points it leaves alone form a fundamental domain. */
+   * `reference`, in place; the points it leaves alone form a fundamental domain.  Returns 0 if theta is left alone, 2 if it was
+   * enough to exchange parts for which the reference has parts that are alike (as counted by log_orbit), 1 otherwise. */
   int (*relabel)(const void *self, const double *reference, double *theta);
 
   /* OPTIONAL (dim).  Number of parameters on the user's scale. */
@@ -240,6 +241,19 @@ typedef struct le_model_ops {
   /* OPTIONAL.  The same for a model with latent variables when parameters are points: a `q` is then the parameters, an update a
    * step of EM, the bound their log-likelihood with latents summed out, and there is no symmetry.  For bic(). */
   const le_variational_ops *maximum;
+
+  /* OPTIONAL.  A point from which to climb to a peak of the posterior, made from these rows and random numbers, however the
+   * columns are located and scaled.  `scratch` holds start_scratch(self, rows->n) doubles. */
+  void (*start)(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta, double *scratch);
+  /* REQUIRED with `start`. */
+  size_t (*start_scratch)(const void *self, size_t rows);
+
+  /* OPTIONAL.  Coordinates in which the posterior around `peak` is nearer to normal, and which agree with theta to first order
+   * there: `out` is theta in them, and the return value the log determinant of their derivatives by theta.  For proposals of
+   * importance sampling. */
+  double (*to_normal)(const void *self, const double *peak, const double *theta, double *out);
+  /* REQUIRED with `to_normal`.  Its inverse, in place; 0 if no theta has these coordinates, 1 otherwise. */
+  int (*from_normal)(const void *self, const double *peak, double *point);
 } le_model_ops;
 
 #endif

@@ -25,6 +25,7 @@ typedef struct evaluation {
   const double *theta;
   le_rows rows;
   double *scratch;
+  const model_call *call; /* what was asked, as R has it */
 } evaluation;
 
 /* An error in a user's function is kept by the model, which raises it when the answer is done. */
@@ -190,11 +191,11 @@ static SEXP eval_draw_prior(const evaluation *e, SEXP extra)
   return value;
 }
 
-static SEXP eval_simulate(const evaluation *e, SEXP rows, SEXP extra)
+static SEXP eval_simulate(const evaluation *e)
 {
   NEED(e, simulate);
-  const uint64_t seed = seed_from_words(list_element(extra, "seed"));
-  SEXP value = PROTECT(Rf_duplicate(rows));
+  const uint64_t seed = seed_from_words(list_element(e->call->extra, "seed"));
+  SEXP value = PROTECT(Rf_duplicate(e->call->rows));
   le_streams streams;
   if (le_streams_alloc(&streams, 1, seed, 0) != LE_OK) raise_status(LE_NO_MEMORY, NULL);
   e->ops->simulate(e->self, e->theta, streams.rng[0], e->rows.n, REAL(value));
@@ -203,13 +204,60 @@ static SEXP eval_simulate(const evaluation *e, SEXP rows, SEXP extra)
   return value;
 }
 
-static SEXP eval_relabel(const evaluation *e, SEXP theta, SEXP extra)
+/* A point that comes along with the question. */
+static const double *point_of(const evaluation *e, const char *name)
 {
-  SEXP reference = list_element(extra, "reference"), value = PROTECT(Rf_duplicate(theta));
-  if (TYPEOF(reference) != REALSXP || (size_t)XLENGTH(reference) != e->d)
-    Rf_error("`reference` must be %d numbers.", (int)e->d);
+  SEXP point = list_element(e->call->extra, name);
+  if (TYPEOF(point) != REALSXP || (size_t)XLENGTH(point) != e->d) Rf_error("`%s` must be %d numbers.", name, (int)e->d);
+  return REAL(point);
+}
+
+static SEXP eval_relabel(const evaluation *e)
+{
+  const double *reference = point_of(e, "reference");
+  SEXP value = PROTECT(Rf_duplicate(e->call->theta));
   if (e->ops->relabel)
-    for (size_t i = 0; i < e->m; i++) e->ops->relabel(e->self, REAL(reference), REAL(value) + i * e->d);
+    for (size_t i = 0; i < e->m; i++) e->ops->relabel(e->self, reference, REAL(value) + i * e->d);
+  UNPROTECT(1);
+  return value;
+}
+
+static SEXP eval_start(const evaluation *e)
+{
+  NEED(e, start);
+  const size_t n = one_count(list_element(e->call->extra, "n"), "n");
+  const uint64_t seed = seed_from_words(list_element(e->call->extra, "seed"));
+  double *scratch = (double *)R_alloc(e->ops->start_scratch(e->self, e->rows.n) + 1, sizeof(double));
+  SEXP value = PROTECT(zeros(e->d, n));
+  le_streams streams;
+  if (le_streams_alloc(&streams, 1, seed, 0) != LE_OK) raise_status(LE_NO_MEMORY, NULL);
+  for (size_t i = 0; i < n; i++) e->ops->start(e->self, &e->rows, streams.rng[0], REAL(value) + i * e->d, scratch);
+  le_streams_free(&streams);
+  UNPROTECT(1);
+  return value;
+}
+
+/* The log determinant comes behind the coordinates. */
+static SEXP eval_to_normal(const evaluation *e)
+{
+  NEED(e, to_normal);
+  const double *peak = point_of(e, "peak");
+  SEXP value = PROTECT(zeros(e->d + 1, e->m));
+  for (size_t i = 0; i < e->m; i++) {
+    double *out = REAL(value) + i * (e->d + 1);
+    out[e->d] = e->ops->to_normal(e->self, peak, e->theta + i * e->d, out);
+  }
+  UNPROTECT(1);
+  return value;
+}
+
+static SEXP eval_from_normal(const evaluation *e)
+{
+  NEED(e, from_normal);
+  const double *peak = point_of(e, "peak");
+  SEXP value = PROTECT(Rf_duplicate(e->call->theta));
+  for (size_t i = 0; i < e->m; i++)
+    if (!e->ops->from_normal(e->self, peak, REAL(value) + i * e->d)) Rf_error("No parameters have these coordinates.");
   UNPROTECT(1);
   return value;
 }
@@ -232,8 +280,11 @@ static const question questions[] = {{"log_prior", 2, 0, eval_log_prior},
                                      {"information", 1, 1, eval_information},
                                      {"to_user", 2, 0, eval_to_user},
                                      {"exact", 0, 1, eval_exact},
-                                     {"simulate", 1, 1, NULL},
-                                     {"relabel", 2, 0, NULL}};
+                                     {"simulate", 1, 1, eval_simulate},
+                                     {"relabel", 2, 0, eval_relabel},
+                                     {"start", 0, 1, eval_start},
+                                     {"to_normal", 2, 0, eval_to_normal},
+                                     {"from_normal", 2, 0, eval_from_normal}};
 
 static SEXP simple_answer(const evaluation *e, const char *what, SEXP extra)
 {
@@ -272,15 +323,13 @@ static SEXP model_body(void *data)
   const char *what = one_string(call->what, "what");
   SEXP pointer = PROTECT(model_new(call->type, call->args));
   const model_handle *handle = model_get(pointer);
-  evaluation e = {handle->ops, handle->self, handle->ops->dim ? handle->ops->dim(handle->self) : 0, 0, NULL, {0, 0, NULL}, NULL};
+  evaluation e = {handle->ops, handle->self, handle->ops->dim ? handle->ops->dim(handle->self) : 0, 0, NULL, {0, 0, NULL}, NULL, call};
   SEXP answer = simple_answer(&e, what, call->extra);
   for (size_t i = 0; !answer && i < sizeof questions / sizeof *questions; i++) {
     const question *q = &questions[i];
     if (strcmp(what, q->what) != 0) continue;
     bind(&e, q, call->rows, call->theta);
-    answer = q->answer                       ? q->answer(&e)
-             : strcmp(what, "relabel") == 0 ? eval_relabel(&e, call->theta, call->extra)
-                                            : eval_simulate(&e, call->rows, call->extra);
+    answer = q->answer(&e);
   }
   if (!answer) Rf_error("A model has no `%s`.", what);
   PROTECT(answer);

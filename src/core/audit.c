@@ -14,27 +14,31 @@
 /* Nearer to a known peak than KNOWN, squared and per dimension, is that peak; two climbs to it that end within ROUGHLY are.  Importance
  * sampling needs it no better than AT_MOST in all dimensions, which costs weights a fiftieth: the expansion has the gradient. */
 static const double KNOWN = 0.01, ROUGHLY = 0.002, AT_MOST = 0.02;
+/* Numbers that draws may take when there are several lots of them; the share of an ideal effective size under which there are. */
+static const double ROOM_MOST = 2e7, UNEVEN = 0.5;
 static const double peak_freedom = 20, wide_freedom = 5, wide_share = 0.3;
 static const double log_two_pi = 1.8378770664093454836;
 
-void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws, size_t batch, le_arena *arena)
+void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws, size_t lots, size_t batch, le_arena *arena)
 {
   const size_t d = target->d;
   memset(audit, 0, sizeof *audit);
   audit->d = d;
   audit->starts_most = starts;
   audit->most = starts < LE_AUDIT_MODES_MOST ? starts : LE_AUDIT_MODES_MOST;
-  audit->draws = audit->room = draws;
+  audit->draws = audit->lot = audit->first_lot = draws;
+  audit->room = draws * (size_t)fmax(1, fmin((double)lots, ROOM_MOST / ((double)draws * (double)d + 1)));
   audit->batch = batch < 1 ? 1 : batch > target->m ? target->m : batch;
   for (size_t k = 0; k <= audit->most; k++) le_mode_alloc(&audit->mode[k], d, arena);
   le_mode_alloc(&audit->wide, d, arena);
   le_mode_alloc(&audit->trial, d, arena);
   audit->start = le_arena_doubles(arena, starts * d);
   audit->share = le_arena_doubles(arena, audit->most + 1);
-  audit->theta = le_arena_doubles(arena, draws * d);
-  audit->log_weight = le_arena_doubles(arena, draws);
+  audit->centre = le_arena_doubles(arena, (audit->most + 1) * d);
+  audit->theta = le_arena_doubles(arena, audit->room * d);
+  audit->log_weight = le_arena_doubles(arena, audit->room);
   audit->value = le_arena_doubles(arena, audit->batch);
-  audit->work = le_arena_doubles(arena, le_mode_work(d) + draws);
+  audit->work = le_arena_doubles(arena, le_mode_work(d) + audit->room);
 }
 
 void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion, size_t part, size_t least, double work,
@@ -54,6 +58,8 @@ void le_audit_start(le_audit *audit, size_t starts, const double *start)
 {
   audit->starts = audit->native = starts > audit->starts_most ? audit->starts_most : starts;
   audit->near = KNOWN;
+  audit->climbs_least = audit->starts;
+  audit->draws = audit->lot = audit->first_lot;
   audit->enough = fmin(ROUGHLY * (double)audit->d, AT_MOST);
   if (start != audit->start) memcpy(audit->start, start, audit->starts * audit->d * sizeof(double));
   audit->climbed = audit->modes = audit->found = audit->parts = audit->drawn = 0;
@@ -96,16 +102,16 @@ static double images(const le_target *target, const le_mode *mode)
 enum { MANY_ROWS = 50000 };
 static const double particle_near = 2;
 
-/* Within so many squared standard deviations, per dimension, of a peak already found. */
-static int is_known(const le_audit *audit, const le_mode *peak, double within, double *work)
+/* The peak already found of which this is within so many squared standard deviations, per dimension; else NULL. */
+static le_mode *known(le_audit *audit, const le_mode *peak, double within)
 {
   const size_t d = audit->d;
-  double *shift = work, *product = work + d;
+  double *shift = audit->work, *product = shift + d;
   for (size_t k = 0; k < audit->modes; k++) {
     for (size_t j = 0; j < d; j++) shift[j] = peak->theta[j] - audit->mode[k].theta[j];
-    if (le_quadratic_form(audit->mode[k].precision, d, shift, product) < within * (double)d) return 1;
+    if (le_quadratic_form(audit->mode[k].precision, d, shift, product) < within * (double)d) return &audit->mode[k];
   }
-  return 0;
+  return NULL;
 }
 
 static void swap_modes(le_mode *a, le_mode *b)
@@ -130,6 +136,25 @@ static void keep_mode(le_audit *audit, le_mode *found)
     if (le_mode_mass(found, d) <= le_mode_mass(&audit->mode[place], d)) return;
   }
   swap_modes(found, &audit->mode[place]);
+}
+
+/* The densest point in the model's coordinates is where the log determinant of their derivatives moves the peak, by a Newton step. */
+static void place_centre(le_audit *audit, const le_target *target, size_t part)
+{
+  const size_t d = audit->d;
+  const le_mode *mode = &audit->mode[part];
+  double *centre = audit->centre + part * d, *step = audit->work, *point = step + d, *out = point + d;
+  const double h = 1e-4;
+  memcpy(centre, mode->theta, d * sizeof(double));
+  if (part >= audit->modes || !target->ops->to_normal) return;
+  memcpy(point, mode->theta, d * sizeof(double));
+  for (size_t j = 0; j < d; j++) {
+    point[j] = mode->theta[j] + h;
+    step[j] = -target->ops->to_normal(target->model, mode->theta, point, out) / h;
+    point[j] = mode->theta[j];
+  }
+  le_cholesky_solve(mode->factor, d, step);
+  for (size_t j = 0; j < d; j++) centre[j] += step[j];
 }
 
 /* After the climbs: the heaviest mode first, shares from the Laplace masses (modes below 1e-4 are not worth draws). */
@@ -157,12 +182,18 @@ static void weigh_modes(le_audit *audit, const le_target *target)
       sum += audit->share[kept++];
     }
   audit->modes = audit->parts = kept;
+  if (kept == 0) { /* no peak has a finite mass */
+    audit->failed = 1;
+    audit->phase = LE_AUDIT_DONE;
+    return;
+  }
   for (size_t k = 0; k < kept; k++) audit->share[k] *= (audit->has_wide ? 1 - wide_share : 1) / sum;
   if (audit->has_wide) {
     audit->share[kept] = wide_share;
     swap_modes(&audit->mode[kept], &audit->wide);
     audit->parts = kept + 1;
   }
+  for (size_t k = 0; k < audit->parts; k++) place_centre(audit, target, k);
 }
 
 /* Peaks whose mass is less do not matter, though it is a rough figure until the top is near. On some of the rows that leaves the room that
@@ -174,6 +205,26 @@ static double least_of_interest(const le_audit *audit, const le_target *target)
   return best - 100 - sqrt((double)target->seen);
 }
 
+/* Every peak that may matter has been reached more than once, and the heaviest several times: further climbs would hardly find
+ * another (the share of what has been seen once estimates that of what has not been seen). */
+enum { HITS_LEAST = 4 };
+static const double MAY_MATTER = 15;
+
+static int climbs_agree(const le_audit *audit)
+{
+  if (audit->climbed < audit->climbs_least) return 0;
+  double best = -INFINITY;
+  size_t hits = 0;
+  for (size_t k = 0; k < audit->modes; k++) {
+    const double mass = le_mode_mass(&audit->mode[k], audit->d);
+    if (mass > best) hits = audit->mode[k].hits;
+    best = fmax(best, mass);
+  }
+  for (size_t k = 0; k < audit->modes; k++)
+    if (audit->mode[k].hits == 1 && le_mode_mass(&audit->mode[k], audit->d) > best - MAY_MATTER) return 0;
+  return hits >= HITS_LEAST;
+}
+
 static le_status climb(le_audit *audit, le_target *target)
 {
   const size_t d = audit->d;
@@ -183,29 +234,31 @@ static le_status climb(le_audit *audit, le_target *target)
   trial->converged = 0;
   const double near = trial->start < audit->native ? particle_near : audit->near;
   const double least = least_of_interest(audit, target);
-  int skip = 0;
+  le_mode *there = NULL;
   if (target->seen > MANY_ROWS && audit->modes > 0) {
     if (target->ops->relabel) target->ops->relabel(target->model, audit->mode[0].theta, trial->theta);
-    skip = is_known(audit, trial, near, audit->work);
+    there = known(audit, trial, near);
   }
-  if (!skip) LE_TRY(le_mode_climb(trial, target, audit->enough, least, audit->work));
+  if (!there) LE_TRY(le_mode_climb(trial, target, audit->enough, least, audit->work));
   if (trial->converged) {
     if (audit->modes > 0 && target->ops->relabel) {
       /* the same peak under other labels is not another peak; its curvature belongs to the new labels */
       if (target->ops->relabel(target->model, audit->mode[0].theta, trial->theta))
         LE_TRY(le_mode_climb(trial, target, audit->enough, least, audit->work));
     }
-    if (!is_known(audit, trial, KNOWN, audit->work)) keep_mode(audit, trial);
+    there = known(audit, trial, KNOWN);
+    trial->hits = 1;
+    if (!there) keep_mode(audit, trial);
   }
-  if (audit->climbed == audit->starts) {
-    if (audit->modes == 0) {
-      audit->failed = 1;
-      audit->phase = LE_AUDIT_DONE;
-    } else {
-      weigh_modes(audit, target);
-      audit->phase = audit->draws ? LE_AUDIT_DRAW : LE_AUDIT_DONE;
-    }
+  if (there) there->hits++;
+  if (audit->climbed < audit->starts && !climbs_agree(audit)) return LE_OK;
+  if (audit->modes == 0) {
+    audit->failed = 1;
+    audit->phase = LE_AUDIT_DONE;
+    return LE_OK;
   }
+  audit->phase = audit->draws ? LE_AUDIT_DRAW : LE_AUDIT_DONE;
+  weigh_modes(audit, target);
   return LE_OK;
 }
 
@@ -214,10 +267,19 @@ static double freedom(const le_audit *audit, size_t part)
   return part < audit->modes ? peak_freedom : wide_freedom;
 }
 
-static double distance(const le_mode *mode, size_t d, const double *theta, double *work)
+/* Of a point from the centre of a part of the proposal, squared, in standard deviations: by the model's own coordinates around a
+ * peak, where it has some, whose log determinant is then added to `log_det`. */
+static double distance(const le_audit *audit, const le_target *target, size_t part, const double *theta, double *work, double *log_det)
 {
+  const size_t d = audit->d;
+  const le_mode *mode = &audit->mode[part];
   double *shift = work, *product = work + d;
-  for (size_t j = 0; j < d; j++) shift[j] = theta[j] - mode->theta[j];
+  *log_det = 0;
+  if (part < audit->modes && target->ops->to_normal)
+    *log_det = target->ops->to_normal(target->model, mode->theta, theta, shift);
+  else
+    memcpy(shift, theta, d * sizeof(double));
+  for (size_t j = 0; j < d; j++) shift[j] -= audit->centre[part * d + j];
   return le_quadratic_form(mode->precision, d, shift, product);
 }
 
@@ -234,12 +296,14 @@ static double log_t_density(const le_mode *mode, size_t d, double nu, double q)
 }
 
 /* Log density of the proposal, and of what the posterior would be were it normal around its peaks. */
-static double log_proposal(const le_audit *audit, const double *theta, double *normal, double *work)
+static double log_proposal(const le_audit *audit, const le_target *target, const double *theta, double *normal, double *work)
 {
   double part[LE_AUDIT_MODES_MOST + 1], peak[LE_AUDIT_MODES_MOST + 1];
   const size_t d = audit->d, modes = audit->modes;
   for (size_t k = 0; k < audit->parts; k++) {
-    const double q = distance(&audit->mode[k], d, theta, work), share = log(audit->share[k]);
+    double share;
+    const double q = distance(audit, target, k, theta, work, &share);
+    share += log(audit->share[k]);
     part[k] = share + log_t_density(&audit->mode[k], d, freedom(audit, k), q);
     if (k < modes) peak[k] = share + log_normal_density(&audit->mode[k], d, q);
   }
@@ -247,8 +311,8 @@ static double log_proposal(const le_audit *audit, const double *theta, double *n
   return le_logsumexp(part, audit->parts);
 }
 
-/* theta = peak + L^-T z sqrt(nu / chi2), by back substitution; normal for infinite nu. */
-static void draw_t(const le_mode *mode, size_t d, double nu, const gsl_rng *rng, double *theta)
+/* centre + L^-T z sqrt(nu / chi2), by back substitution; normal for infinite nu. */
+static void draw_t(const le_mode *mode, size_t d, const double *centre, double nu, const gsl_rng *rng, double *theta)
 {
   for (size_t j = 0; j < d; j++) theta[j] = gsl_ran_gaussian_ziggurat(rng, 1);
   const double stretch = isfinite(nu) ? sqrt(nu / gsl_ran_chisq(rng, nu)) : 1;
@@ -257,7 +321,18 @@ static void draw_t(const le_mode *mode, size_t d, double nu, const gsl_rng *rng,
     for (size_t k = i + 1; k < d; k++) sum -= mode->factor[k * d + i] * theta[k];
     theta[i] = sum / mode->factor[i * d + i];
   }
-  for (size_t j = 0; j < d; j++) theta[j] = mode->theta[j] + stretch * theta[j];
+  for (size_t j = 0; j < d; j++) theta[j] = centre[j] + stretch * theta[j];
+}
+
+/* 0 if the draw has coordinates that no theta has: the posterior is zero there, and theta the peak. */
+static int draw_from(const le_audit *audit, const le_target *target, size_t part, double nu, const gsl_rng *rng, double *theta)
+{
+  const size_t d = audit->d;
+  const le_mode *mode = &audit->mode[part];
+  draw_t(mode, d, audit->centre + part * d, nu, rng, theta);
+  if (part >= audit->modes || !target->ops->from_normal || target->ops->from_normal(target->model, mode->theta, theta)) return 1;
+  memcpy(theta, mode->theta, d * sizeof(double));
+  return 0;
 }
 
 static size_t stratum(const le_audit *audit, size_t draw, size_t draws)
@@ -273,7 +348,7 @@ void le_audit_normal_draws(const le_audit *audit, const le_target *target, const
 {
   const size_t d = audit->d;
   for (size_t i = 0; i < n; i++) {
-    draw_t(&audit->mode[stratum(audit, i, n)], d, INFINITY, rng, theta + i * d);
+    draw_from(audit, target, stratum(audit, i, n), INFINITY, rng, theta + i * d);
     if (target->ops->relabel) target->ops->relabel(target->model, audit->mode[0].theta, theta + i * d);
   }
 }
@@ -288,7 +363,7 @@ static void finish(le_audit *audit, const le_target *target)
     audit->failed = 1;
     return;
   }
-  audit->log_evidence = total - log((double)n) + symmetry(target);
+  audit->log_evidence = total - log((double)n) + images(target, &audit->mode[0]);
   double square = 0;
   for (size_t i = 0; i < n; i++) square += weight[i] * weight[i];
   audit->effective_size = 1 / square;
@@ -330,7 +405,7 @@ static double expand(le_audit *audit, const le_target *target, size_t part)
 /* Values of draws from one part of the proposal, less `level`, and which of them all rows must be asked of: rest = NaN. */
 static le_status weigh_by_part(le_audit *audit, le_target *target, size_t part, size_t n, const double *theta, double *value, double *level)
 {
-  const double light = audit->laplace - symmetry(target) + LIGHT;
+  const double light = audit->laplace - images(target, &audit->mode[0]) + LIGHT;
   double *rest = audit->expansion->rest, normal;
   *level = expand(audit, target, part);
   LE_TRY(le_expansion_values(audit->expansion, target, 0, target->seen, audit->taken, n, theta, value));
@@ -338,7 +413,7 @@ static le_status weigh_by_part(le_audit *audit, le_target *target, size_t part, 
   for (size_t i = 0; i < n; i++) {
     if (fabs(rest[i]) <= REST_MOST) continue;
     const double most = *level + value[i] + audit->prior[i] + fabs(rest[i]);
-    if (!(most - log_proposal(audit, theta + i * audit->d, &normal, audit->work) < light)) rest[i] = NAN;
+    if (!(most - log_proposal(audit, target, theta + i * audit->d, &normal, audit->work) < light)) rest[i] = NAN;
   }
   return LE_OK;
 }
@@ -366,7 +441,7 @@ static le_status try_part(le_audit *audit, le_target *target, size_t part, const
 {
   const size_t d = audit->d, trial = audit->batch < audit->room ? audit->batch : audit->room;
   le_expansion *expansion = audit->expansion;
-  for (size_t i = 0; i < trial; i++) draw_t(&audit->mode[part], d, freedom(audit, part), rng, audit->theta + i * d);
+  for (size_t i = 0; i < trial; i++) draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + i * d);
   for (; audit->taken <= PART_MOST * audit->part && 4 * audit->taken <= target->seen; audit->taken *= 4) {
     double level, missed, farthest;
     size_t need_all = 0;
@@ -386,13 +461,13 @@ static le_status try_part(le_audit *audit, le_target *target, size_t part, const
 }
 
 /* Can draws be weighed by part of the rows? Then there are as many as cost about what is nothing yet, or as few as all rows could weigh. */
-static le_status plan(le_audit *audit, le_target *target, const gsl_rng *rng)
+static le_status plan_lot(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
-  const double n = (double)target->seen, room = (double)audit->room;
+  const double n = (double)target->seen, room = (double)audit->lot;
   double all = 0;
   int possible = 1;
   audit->planned = 1;
-  if (audit->least > 0) audit->draws = audit->least;
+  if (audit->least > 0) audit->draws = (size_t)fmin((double)audit->lot, fmax((double)audit->least, audit->work_least / n));
   if (audit->part == 0 || room * n <= audit->work_least || target->chunk > 0 || audit->room < COMPARED) return LE_OK;
   audit->taken = audit->part;
   for (size_t k = 0; k < audit->parts && possible; k++) LE_TRY(try_part(audit, target, k, rng, &possible, &all));
@@ -402,31 +477,51 @@ static le_status plan(le_audit *audit, le_target *target, const gsl_rng *rng)
   return LE_OK;
 }
 
+static le_status plan(le_audit *audit, le_target *target, const gsl_rng *rng)
+{
+  LE_TRY(plan_lot(audit, target, rng));
+  audit->lot = audit->draws;
+  return LE_OK;
+}
+
+/* Another lot is worth its work where weights are uneven. */
+static int wants_more(const le_audit *audit, const le_target *target)
+{
+  return !audit->failed && !audit->by_part && audit->draws + audit->lot <= audit->room &&
+         (double)(audit->draws + audit->lot) * (double)target->seen <= audit->work_least &&
+         !(audit->effective_size >= UNEVEN * audit->ideal_size);
+}
+
 static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   const size_t d = audit->d, from = audit->drawn, most = from + audit->batch < audit->draws ? from + audit->batch : audit->draws;
-  const size_t first = stratum(audit, from, audit->draws);
+  const size_t first = stratum(audit, from % audit->lot, audit->lot);
   size_t to = from;
   for (; to < most; to++) {
-    const size_t part = stratum(audit, to, audit->draws);
+    const size_t part = stratum(audit, to % audit->lot, audit->lot);
     if (audit->by_part && part != first) break;
-    draw_t(&audit->mode[part], d, freedom(audit, part), rng, audit->theta + to * d);
+    audit->log_weight[to] = draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + to * d) ? 0 : -INFINITY;
   }
   LE_TRY(audit->by_part ? densities_by_part(audit, target, first, to - from, audit->theta + from * d, audit->value)
                         : le_target_density(target, to - from, audit->theta + from * d, audit->value));
   for (size_t i = from; i < to; i++) {
     double *theta = audit->theta + i * d;
     double normal;
-    const double proposal = log_proposal(audit, theta, &normal, audit->work), ideal = exp(normal - proposal);
-    audit->log_weight[i] = audit->value[i - from] - proposal;
+    const double proposal = log_proposal(audit, target, theta, &normal, audit->work), ideal = exp(normal - proposal);
+    audit->log_weight[i] += audit->value[i - from] - proposal;
     audit->ideal_sum += ideal;
     audit->ideal_squares += ideal * ideal;
-    if (target->ops->relabel && target->ops->relabel(target->model, audit->mode[0].theta, theta))
+    if (target->ops->relabel && target->ops->relabel(target->model, audit->mode[0].theta, theta) == 1)
       audit->log_weight[i] = -INFINITY;
     if (isnan(audit->log_weight[i])) audit->log_weight[i] = -INFINITY;
   }
   audit->drawn = to;
-  if (to == audit->draws) finish(audit, target);
+  if (to < audit->draws) return LE_OK;
+  finish(audit, target);
+  if (wants_more(audit, target)) {
+    audit->draws += audit->lot;
+    audit->phase = LE_AUDIT_DRAW;
+  }
   return LE_OK;
 }
 
@@ -443,13 +538,15 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   int phase = (int)audit->phase;
   le_archive_expect(archive, audit->room);
   le_archive_size(archive, &audit->draws);
+  le_archive_size(archive, &audit->lot);
   le_archive_size(archive, &audit->taken);
   le_archive_int(archive, &audit->by_part);
   le_archive_int(archive, &audit->planned);
-  if (audit->draws > audit->room) archive->status = LE_CORRUPT;
+  if (audit->draws > audit->room || audit->lot > audit->room) archive->status = LE_CORRUPT;
   if (archive->status != LE_OK) return;
   le_archive_size(archive, &audit->starts);
   le_archive_size(archive, &audit->native);
+  le_archive_size(archive, &audit->climbs_least);
   le_archive_double(archive, &audit->near);
   le_archive_double(archive, &audit->enough);
   le_archive_size(archive, &audit->climbed);
@@ -471,10 +568,12 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
     le_archive_double(archive, &mode->log_density);
     le_archive_double(archive, &mode->rise);
     le_archive_size(archive, &mode->start);
+    le_archive_size(archive, &mode->hits);
   }
   le_archive_doubles(archive, audit->trial.scale, d);
   le_archive_doubles(archive, audit->start, audit->starts_most * d);
   le_archive_doubles(archive, audit->share, audit->most + 1);
+  le_archive_doubles(archive, audit->centre, (audit->most + 1) * d);
   le_archive_doubles(archive, audit->theta, audit->draws * d);
   le_archive_doubles(archive, audit->log_weight, audit->draws);
   double *const figure[] = {&audit->log_evidence, &audit->se, &audit->laplace, &audit->effective_size,

@@ -3,8 +3,9 @@
  * From a few particles Newton climbs to the distinct peaks; the proposal is a mixture of multivariate t distributions
  * (20 degrees of freedom) with the peaks' curvatures, weighted by their Laplace masses, and, where a posterior may have
  * mass away from its peaks, of a wider one with the mean and covariance of the particles.  Where a model has label
- * symmetry, only draws inside the fundamental domain of the first peak count, and the result is multiplied by the
- * number of labellings: exact even where the labelled modes overlap. */
+ * symmetry, only draws inside the fundamental domain of the first peak have weights, or in those of labellings under which the
+ * peak is the same (empty components), and the result is multiplied by the number of the other labellings: exact even where the
+ * labelled modes overlap. */
 #ifndef LE_CORE_AUDIT_H
 #define LE_CORE_AUDIT_H
 
@@ -19,6 +20,8 @@ typedef enum le_audit_phase { LE_AUDIT_CLIMB, LE_AUDIT_DRAW, LE_AUDIT_DONE } le_
 typedef struct le_audit {
   size_t d, draws, batch; /* draws in all, and per call of the likelihood */
   size_t room;            /* draws that there is memory for */
+  size_t first_lot;       /* draws asked for, of which there may be fewer for very many rows */
+  size_t lot;             /* draws made at a time: again where weights are uneven and there is room */
   size_t part, least;     /* rows by which draws may be weighed, 0 all; draws where they cannot */
   size_t taken;           /* rows by which they are */
   double work_least;      /* draws x rows that are too few to do so */
@@ -28,6 +31,7 @@ typedef struct le_audit {
   size_t most, starts_most; /* distinct modes kept, climbs */
   size_t starts;            /* climbs to make */
   size_t native;            /* how many of them, the first ones, are of particles: all, unless said otherwise */
+  size_t climbs_least;      /* from so many on, no more climbs are made once they agree: all, unless said otherwise */
   double enough;            /* how near to its top a climb ends, see core/mode.h */
   double near;              /* on very many rows a start this near to a peak, squared and per dimension, is taken to lead there */
   size_t climbed, modes, drawn;
@@ -38,6 +42,7 @@ typedef struct le_audit {
   int has_wide;
   double *start;      /* starts x d */
   double *share;      /* of each part in the proposal */
+  double *centre;     /* of each part: the peak, or where it is in the model's own coordinates around it (`to_normal`) */
   size_t parts;       /* of the proposal: the modes, maybe the wide one */
   double *theta;      /* draws x d */
   double *log_weight; /* draws */
@@ -48,8 +53,9 @@ typedef struct le_audit {
   double log_evidence, se, laplace, effective_size, ideal_size, pareto_k;
 } le_audit;
 
-/* At most `starts` climbs, whose LE_AUDIT_MODES_MOST heaviest modes are kept; with no draws it ends with the Laplace approximation. */
-void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws, size_t batch, le_arena *arena);
+/* At most `starts` climbs, whose LE_AUDIT_MODES_MOST heaviest modes are kept; with no draws it ends with the Laplace approximation.
+ * Where weights are uneven there are up to `lots` times as many draws. */
+void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws, size_t lots, size_t batch, le_arena *arena);
 /* From now on: if draws x rows are more than `work`, draws are weighed by `part` of the rows around the peaks where a trial agrees with all rows,
  * and else there are `least` of them. */
 void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion, size_t part, size_t least, double work, le_arena *arena);

@@ -15,7 +15,8 @@ typedef struct le_mode {
   double rise; /* by how much more than that it is at the very top, by the last step */
   int converged;
   int iterations;
-  size_t start; /* for the caller: which of his starts this came from */
+  size_t start; /* for the caller: which start this came from, and how many climbs ended here */
+  size_t hits;
 } le_mode;
 
 void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena);

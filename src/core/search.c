@@ -5,6 +5,9 @@
 #include <string.h>
 
 enum { MORE = 10, STARTS_LEAST = 48 };
+/* Climbs before they may be said to agree, the more the less they cost. */
+static const double LIKELIHOOD_TOP = 0.1;
+static const double CLIMBS_LEAST = 16, CLIMBS_WORK = 600, CLIMBS_ENOUGH = 64;
 
 size_t le_search_starts(size_t d)
 {
@@ -26,6 +29,7 @@ void le_search_alloc(le_search *search, const le_target *target, size_t starts, 
   search->order = le_arena_indices(arena, search->candidates);
   search->scale = le_arena_doubles(arena, d);
   search->start = le_arena_doubles(arena, search->starts * d);
+  if (target->ops->start) search->scratch = le_arena_doubles(arena, target->ops->start_scratch(target->model, rows));
 }
 
 void le_search_free(le_search *search)
@@ -52,8 +56,33 @@ static le_status take_few(le_search *search, const le_target *target, size_t wan
   return LE_OK;
 }
 
-/* The better half of the starts are the most probable of the draws, the rest the first of them, whatever they are. */
-static le_status scatter(le_search *search, le_target *target, const gsl_rng *rng)
+/* Where starts are made from the rows, every fourth is a draw from the prior all the same. */
+enum { FROM_PRIOR = 4 };
+
+static int is_from_rows(const le_target *target, size_t start) { return target->ops->start && start % FROM_PRIOR != FROM_PRIOR - 1; }
+
+/* Where the model has no starts of its own but gradients, every fourth start climbs the likelihood alone first: the prior may hide
+ * a peak far away. */
+static le_status climb_likelihood(le_search *search, le_audit *audit, le_target *target, size_t k)
+{
+  const size_t d = search->d;
+  le_mode *trial = &audit->trial;
+  if (target->ops->start || !target->ops->log_lik_grad || k % FROM_PRIOR != FROM_PRIOR - 1) return LE_OK;
+  double *start = search->start + k * d;
+  memcpy(trial->theta, start, d * sizeof(double));
+  memcpy(trial->scale, search->scale, d * sizeof(double));
+  target->flat = 1;
+  const le_status status = le_mode_climb(trial, target, LIKELIHOOD_TOP, -INFINITY, audit->work);
+  target->flat = 0;
+  LE_TRY(status);
+  for (size_t j = 0; j < d; j++)
+    if (!isfinite(trial->theta[j])) return LE_OK;
+  memcpy(start, trial->theta, d * sizeof(double));
+  return LE_OK;
+}
+
+/* The better half of those from the prior are the most probable of the draws, the rest the first of them, whatever they are. */
+static le_status scatter(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   const size_t d = search->d;
   for (size_t i = 0; i < search->candidates; i++) target->ops->draw_prior(target->model, rng, search->candidate + i * d);
@@ -69,9 +98,16 @@ static le_status scatter(le_search *search, le_target *target, const gsl_rng *rn
   }
   for (size_t i = 0; i < search->candidates; i++) search->value[i] = -search->value[i];
   gsl_sort_index(search->order, search->value, 1, search->candidates);
-  const size_t best = (search->starts + 1) / 2;
-  for (size_t k = 0; k < search->starts; k++)
-    memcpy(search->start + k * d, search->candidate + (k < best ? search->order[k] : k) * d, d * sizeof(double));
+  const size_t draws = target->ops->start ? search->starts / FROM_PRIOR : search->starts, best = (draws + 1) / 2;
+  const le_rows rows = le_store_rows(target->store, 0, target->seen);
+  for (size_t k = 0, draw = 0; k < search->starts; k++)
+    if (is_from_rows(target, k)) {
+      target->ops->start(target->model, &rows, rng, search->start + k * d, search->scratch);
+    } else {
+      memcpy(search->start + k * d, search->candidate + (draw < best ? search->order[draw] : draw) * d, d * sizeof(double));
+      draw++;
+    }
+  for (size_t k = 0; k < search->starts; k++) LE_TRY(climb_likelihood(search, audit, target, k));
   search->found = search->starts;
   search->scattered = 1;
   return LE_OK;
@@ -89,13 +125,20 @@ static void choose(le_search *search, const le_audit *audit)
   search->found = kept;
 }
 
+void le_search_climbs(const le_search *search, le_audit *audit, size_t others)
+{
+  le_audit_start(audit, others + search->found, others ? audit->start : search->start);
+  const double least = fmin(fmax(CLIMBS_LEAST, CLIMBS_WORK / (double)search->d), CLIMBS_ENOUGH);
+  if (!search->every) audit->climbs_least = others + (size_t)least;
+}
+
 /* On the few rows, which stand in for all. */
 static le_status search_few(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng, int *climbed)
 {
   if (!search->scattered) {
-    LE_TRY(scatter(search, target, rng));
+    LE_TRY(scatter(search, audit, target, rng));
     le_audit_scale(audit, search->scale);
-    le_audit_start(audit, search->starts, search->start);
+    le_search_climbs(search, audit, 0);
     return LE_OK;
   }
   if (audit->phase == LE_AUDIT_CLIMB) return le_audit_step(audit, target, rng);
@@ -110,7 +153,7 @@ static le_status widen(le_search *search, le_audit *audit, const le_target *targ
   search->done = search->found <= 1 || search->few.n >= target->seen / MORE / 2;
   if (search->done) return LE_OK;
   LE_TRY(take_few(search, target, MORE * search->few.n, take));
-  le_audit_start(audit, search->found, search->start);
+  le_search_climbs(search, audit, 0);
   return LE_OK;
 }
 
@@ -120,7 +163,7 @@ le_status le_search_step(le_search *search, le_audit *audit, le_target *target, 
   const size_t n = target->seen;
   if (search->done && search->few.n) return widen(search, audit, target, take);
   if (n <= search->rows) {
-    le_status status = scatter(search, target, rng);
+    le_status status = scatter(search, audit, target, rng);
     le_audit_scale(audit, search->scale);
     search->done = 1;
     return status;

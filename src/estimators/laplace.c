@@ -30,7 +30,7 @@ typedef struct laplace {
   le_search search;
   le_mode top; /* of the likelihood alone */
   laplace_phase phase;
-  int closed, top_found;
+  int closed, top_found, every;
   double *normal, *work;
   double exact, maximum, seconds;
   double summary[20];
@@ -61,9 +61,10 @@ static le_status alloc_all(laplace *s, const le_problem *problem)
   s->target.store = &s->store;
   s->target.rng = s->streams.rng[0];
   s->store.width = problem->ops->width(problem->model);
-  le_audit_alloc(&s->audit, &s->target, s->starts, s->importance, BATCH, &s->arena);
+  le_audit_alloc(&s->audit, &s->target, s->starts, s->importance, 1, BATCH, &s->arena);
   le_mode_alloc(&s->top, d, &s->arena);
   le_search_alloc(&s->search, &s->target, s->starts, s->rows, &s->arena);
+  s->search.every = s->every;
   s->normal = le_arena_doubles(&s->arena, s->draws * d);
   s->work = le_arena_doubles(&s->arena, le_mode_work(d));
   return s->arena.failed ? LE_NO_MEMORY : LE_OK;
@@ -84,6 +85,7 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   const int several = may_have_several(problem->ops, problem->model);
   s->starts = (size_t)le_args_number(args, "starts", 0);
   /* climbs by differences are dear */
+  s->every = s->starts > 0;
   if (s->starts == 0) s->starts = !several ? 2 : problem->ops->log_lik_hess ? le_search_starts(s->d) : STARTS_BY_DIFFERENCES;
   if (s->starts > LE_SEARCH_STARTS_MOST) s->starts = LE_SEARCH_STARTS_MOST;
   s->importance = (size_t)le_args_number(args, "importance", 0);
@@ -126,7 +128,7 @@ static le_status search(laplace *s)
 {
   LE_TRY(le_search_step(&s->search, &s->audit, &s->target, s->streams.rng[0], s->streams.rng[1]));
   if (!s->search.done) return LE_OK;
-  le_audit_start(&s->audit, s->search.found, s->search.start);
+  le_search_climbs(&s->search, &s->audit, 0);
   s->audit.enough = LE_MODE_TOP;
   s->phase = CLIMB;
   return LE_OK;

@@ -30,10 +30,10 @@
 
 typedef enum nested_phase { OPEN_CHUNK, CHOOSE, MOVE, REPLACE, CLOSE_CHUNK, FRESHEN, FINISHED } nested_phase;
 
-enum { TRACE_COLUMNS = 13 };
+enum { TRACE_COLUMNS = 14 };
 static const char *const trace_names[TRACE_COLUMNS] = {"n",         "log_evidence", "se",      "steps", "ess",
                                                        "acceptance", "step_size",   "particles", "evaluations", "seconds",
-                                                       "log_lik",    "log_volume",  "renewal"};
+                                                       "log_lik",    "log_volume",  "renewal", "echo"};
 
 /* What is known of a point besides where it is: its likelihood and label, those of the wall it was born inside, where it
  * ranked among the points that survived then, uniform on (0, 1) if all is well, and how many were live when it died. */
@@ -78,7 +78,7 @@ typedef struct nested {
 
   double log_volume, log_evidence, log_sum; /* of this chunk so far: expected volume; running sums */
   double banked, banked_variance, information; /* of finished chunks */
-  double renewal;
+  double renewal, echo;
   double rounds, seconds;
   le_trace trace;
   double summary[16];
@@ -266,8 +266,8 @@ static void set_level(nested *s, size_t i, double log_lik, double birth, double 
   level[LIVE] = 0;
 }
 
-/* The share of the survivors, in order from entry `from` on, that lie below; a tie counts by chance. */
-static double rank_among(const nested *s, const double *level, size_t from)
+/* How many of the survivors, in order from entry `from` on, lie below. */
+static size_t count_below(const nested *s, const double *level, size_t from)
 {
   size_t low = from, high = s->live;
   while (low < high) {
@@ -277,7 +277,13 @@ static double rank_among(const nested *s, const double *level, size_t from)
     else
       high = middle;
   }
-  return ((double)(low - from) + gsl_rng_uniform(s->streams.rng[0])) / (double)(s->live - from + 1);
+  return low - from;
+}
+
+/* The share of the survivors that lie below; a tie counts by chance. */
+static double rank_among(const nested *s, const double *level, size_t from)
+{
+  return ((double)count_below(s, level, from) + gsl_rng_uniform(s->streams.rng[0])) / (double)(s->live - from + 1);
 }
 
 static le_status record(nested *s, const double *theta, const double *level, double live)
@@ -417,7 +423,8 @@ static le_status add_trace(nested *s)
                                      s->seconds,
                                      s->floor.value,
                                      s->log_volume,
-                                     s->renewal};
+                                     s->renewal,
+                                     s->echo};
   double *added = le_trace_add(&s->trace);
   if (!added) return LE_NO_MEMORY;
   memcpy(added, row, sizeof row);
@@ -470,11 +477,28 @@ static int finished_climbing(const nested *s)
 {
   /* nothing but impossible points so far: there is no sum to be a share of */
   if (!(s->log_sum > -INFINITY)) return 0;
-  return best(s) + s->log_volume < s->log_sum + log(s->tol);
+  /* in this order, since beside a huge likelihood the volume would be lost */
+  return (best(s) - s->log_sum) + s->log_volume < log(s->tol);
 }
 
 /* So often every live point has been replaced, by searches from all over the prior, before it is given up. */
 static const double impossible_nats = 5;
+
+/* A posterior that holds less of the prior than this many nats, and so many more for each dimension, would take hours, and its
+ * standard error would be whole nats. */
+static const double endless_nats = 1000, endless_nats_each = 50;
+
+static le_status give_up(const nested *s)
+{
+  if (best(s) == INFINITY)
+    return le_fail(&s->context->error, LE_NOT_FINITE, "The likelihood of the observations is infinite at some points of the prior.");
+  if (!(-s->log_volume > endless_nats + endless_nats_each * (double)s->d)) return LE_OK;
+  return le_fail(&s->context->error, LE_STALLED,
+                 "After %.0f nats of climbing the points have not reached the posterior of the observations up to number %.0f: the "
+                 "likelihood is too sharp for %s. Are the columns scaled, or is a row an outlier?",
+                 -s->log_volume, (double)(s->target.seen + s->target.chunk),
+                 s->target.seen > 0 ? "the posterior of the rows before" : "the prior");
+}
 
 static le_status choose(nested *s)
 {
@@ -486,6 +510,7 @@ static le_status choose(nested *s)
     s->phase = CLOSE_CHUNK;
     return LE_OK;
   }
+  LE_TRY(give_up(s));
   for (size_t b = 0; b < s->batch; b++) {
     const size_t i = s->order[b];
     LE_TRY(record(s, s->theta + i * s->d, level_of(s, i), (double)(s->live - b)));
@@ -539,6 +564,9 @@ static double renewal(nested *s)
   return sum / (double)s->batch;
 }
 
+/* `echo` is the correlation of the ranks, by likelihood, of copies and sources: 1 for copies that stay where they are, 0 where they
+ * have forgotten how likely their source was, even if they are still near it, as on a thin ring of equal likelihood. */
+
 /* More moves where copies stay near their sources, fewer where they are as good as fresh. */
 static void adapt_steps(nested *s)
 {
@@ -554,15 +582,19 @@ static void adapt_steps(nested *s)
 static le_status replace(nested *s)
 {
   const size_t d = s->d;
+  double echo = 0;
   adapt_steps(s);
   LE_TRY(le_target_log_lik(&s->target, s->target.seen, s->target.seen + s->target.chunk, s->batch, s->walker, s->value));
   for (size_t b = 0; b < s->batch; b++) {
     const size_t i = s->order[b];
+    const double source = ((double)count_below(s, level_of(s, s->source[b]), s->batch) + 0.5) / (double)(s->live - s->batch);
     memcpy(s->theta + i * d, s->walker + b * d, d * sizeof(double));
     s->clusters.label[i] = s->clusters.label[s->source[b]];
     set_level(s, i, s->value[b], s->floor.value, s->floor.tie);
     level_of(s, i)[RANK] = rank_among(s, level_of(s, i), s->batch);
+    echo += 12 * (source - 0.5) * (level_of(s, i)[RANK] - 0.5) / (double)s->batch;
   }
+  s->echo = s->rounds == 0 ? echo : s->echo + 0.2 * (echo - s->echo);
   /* the survivors are in order: the new ones sink in from the end, one by one */
   memcpy(s->source, s->order, s->batch * sizeof *s->source);
   memmove(s->order, s->order + s->batch, (s->live - s->batch) * sizeof *s->order);
@@ -783,7 +815,7 @@ static void nested_archive(void *self, le_archive *archive)
   le_archive_size(archive, &s->step);
   le_archive_size(archive, &s->steps);
   double *const figure[] = {&s->floor.value,     &s->floor.tie,    &s->log_volume, &s->log_sum, &s->banked,
-                            &s->banked_variance, &s->information, &s->renewal,    &s->rounds,  &s->seconds};
+                            &s->banked_variance, &s->information, &s->renewal,    &s->echo,    &s->rounds,  &s->seconds};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   le_archive_sizes(archive, s->order, s->live);
   le_archive_sizes(archive, s->clusters.label, s->live);

@@ -48,16 +48,22 @@ static const double NOISE_GROWTH = 1.2, NOISE_MOST = 0.5, HEATED_MOST = 5, WIDE_
 /* By how much rows must have grown for another look around, and the share of an ideal proposal's draws from which importance
  * sampling is believed there: less than at the end, since what it would replace is worthless. */
 static const double LOOK_GROWTH = 4, LOOK_EVEN = 0.1;
+/* The same share from which the draws of the first look are particles, the Pareto shape of their weights at the most; and the share under
+ * which their standard error counts three times: AUDIT_LEAST_ESS and AUDIT_DOUBT of R/result.R. */
+static const double FIRST_EVEN = 0.1, FIRST_TAIL = 0.7, FIRST_DOUBTED = 0.6, FIRST_DOUBT = 3;
 /* Share of the observed information in a metric, where there is that of the completed data too. */
 static const double OBSERVED = 0.7;
 static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
 /* Squared distance per dimension, at the precision of its rows, at which a peak of the search is taken for one that is known. */
 static const double SEARCH_NEAR = 4;
 
-enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 16, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, AUDIT_BATCH = 64, SEARCH_ROWS = 1000 };
+enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 16, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, AUDIT_CLIMBS_UNKNOWN = 16, AUDIT_BATCH = 64, SEARCH_ROWS = 1000 };
 static const char *const trace_names[TRACE_COLUMNS] = {
     "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "shortest",    "ess",
     "acceptance", "step_size", "particles",    "temperature", "noise",        "drift",       "restarts",    "evaluations", "seconds"};
+
+/* Search and importance sampling before the end of the rows: before any particle has moved, or when they are on their way. */
+typedef enum walk_look { LOOK_NOT, LOOK_FIRST, LOOK_AGAIN } walk_look;
 
 typedef struct walk {
   le_context *context;
@@ -96,7 +102,9 @@ typedef struct walk {
   size_t noised;     /* rows seen when the gradients' noise was last measured */
   size_t refuge;     /* rows at which control variates get another chance, 0 while they have not failed */
   size_t looked;     /* rows seen when search and audit last looked around */
-  int looking;
+  int looking;       /* a walk_look */
+  int first_looked;
+  int checked;       /* particles are importance sampling's, of all rows seen */
   double banked;     /* log Z of finished chunks, when weights are replaced by their mean */
   double banked_variance;
   double *twin; /* most x d */
@@ -123,6 +131,12 @@ static const le_stage *stage_of(const walk *w)
 static int follows(const walk *w)
 {
   return w->path.points > 0;
+}
+
+/* Where the model has no starts of its own, the particles are the best there are. */
+static size_t particle_climbs(const walk *w)
+{
+  return w->settings.search && !w->model->start ? AUDIT_CLIMBS_UNKNOWN : AUDIT_CLIMBS;
 }
 
 static size_t moves_wanted(const walk *w);
@@ -183,7 +197,7 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   le_genealogy_alloc(&w->genealogy, settings->lag, most, &w->arena);
   le_expansion_alloc(&w->expansion, &w->target, &w->arena);
   if (settings->audit) {
-    le_audit_alloc(&w->audit, &w->target, AUDIT_CLIMBS + settings->search, settings->audit_draws, AUDIT_BATCH, &w->arena);
+    le_audit_alloc(&w->audit, &w->target, particle_climbs(w) + settings->search, settings->audit_draws, settings->audit_lots, AUDIT_BATCH, &w->arena);
     le_audit_by_part(&w->audit, &w->target, &w->expansion, settings->audit_part, settings->audit_least, settings->audit_work,
                      &w->arena);
   }
@@ -531,18 +545,25 @@ static le_status gradient_noise(walk *w)
 }
 
 /* Search and audit, on the rows so far, say whether particles are where the posterior is: once when the early phase is over, and
- * again before a refuge, which is dear. */
+ * again before a refuge, which is dear.  Before the early phase they may make it unnecessary, see end_look(). */
 static int may_look(const walk *w)
 {
   return w->settings.search && w->settings.audit && !w->settings.record &&
          (double)w->target.seen > LOOK_GROWTH * (double)w->looked;
 }
 
-static le_status look_around(walk *w)
+static int may_look_first(const walk *w)
+{
+  return w->settings.first_look && w->settings.search && w->settings.audit && !w->settings.record && w->settings.stages > 1 && w->stage == 0 &&
+         w->target.seen == 0 && !w->first_looked;
+}
+
+static le_status look_around(walk *w, walk_look kind)
 {
   if (w->looked) le_search_start(&w->search);
   w->looked = w->target.seen;
-  w->looking = 1;
+  w->looking = kind;
+  w->first_looked = 1;
   w->target.chunk = 0;
   w->step = 0;
   w->phase = SEARCH;
@@ -568,7 +589,7 @@ static le_status open_controlled_chunk(walk *w)
   }
   w->gradient[w->stage].anchored = 0;
   w->refuge = 0;
-  if (may_look(w)) return look_around(w);
+  if (may_look(w)) return look_around(w, LOOK_AGAIN);
   w->refuge = 2 * w->target.seen;
   if (w->m != w->settings.stage[last].particles) resample(w, w->settings.stage[last].particles);
   enter_stage(w, last);
@@ -613,6 +634,18 @@ static le_status open_chunk(walk *w, le_progress *progress)
     w->m = m;
   }
   const le_stage *stage = stage_of(w);
+  if (may_look_first(w) && (w->store.n >= stage->until || (w->closed && there > 0))) {
+    w->target.seen = (size_t)fmin(stage->until, (double)(w->regained ? w->regained : w->store.n));
+    return look_around(w, LOOK_FIRST);
+  }
+  if (may_look_first(w) && !w->closed) {
+    *progress = LE_NEEDS_ROWS;
+    return LE_OK;
+  }
+  if (there == 0 && w->closed && w->checked) {
+    w->phase = FINISHED;
+    return LE_OK;
+  }
   if (there == 0 && w->closed) {
     w->phase = w->settings.rounds ? COLLECT : w->settings.audit && seen > 0 ? (w->settings.search ? SEARCH : AUDIT) : FINISHED;
     w->step = 0;
@@ -628,11 +661,12 @@ static le_status open_chunk(walk *w, le_progress *progress)
     *progress = LE_NEEDS_ROWS;
     return LE_OK;
   }
-  if (stage->gradient == LE_GRADIENT_CONTROL && !w->looked && may_look(w)) return look_around(w);
+  if (stage->gradient == LE_GRADIENT_CONTROL && !w->looked && may_look(w)) return look_around(w, LOOK_AGAIN);
   w->target.chunk = (double)there < wanted ? there : (size_t)wanted;
   if (follows(w)) w->target.chunk = le_path_at(&w->path, w->at).chunk;
   w->target.lambda = 0;
   w->chunk_steps = w->fixed = 0;
+  w->checked = 0;
   w->chunk_ess = 1;
   w->drift = NAN;
   if (stage->gradient != LE_GRADIENT_CONTROL) w->target.noise = NAN;
@@ -691,6 +725,7 @@ static le_status start_again(walk *w)
   w->target.labels = NULL;
   w->refuge = w->noised = 0;
   w->looked = 0;
+  w->first_looked = 0;
   le_search_start(&w->search);
   w->banked = w->banked_variance = 0;
   for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].anchored = w->gradient[s].exact_until = 0;
@@ -764,7 +799,11 @@ static le_status choose_increment(walk *w, double *increment)
   case LE_ADAPTIVE_STEPS:
     break;
   }
-  return le_schedule_adaptive(w->chunk_value, w->m, stage->ess, lambda, increment);
+  LE_TRY(le_schedule_adaptive(w->chunk_value, w->m, stage->ess, lambda, increment));
+  /* a chunk that one step cannot take up moves the posterior: particles must keep up with it */
+  if (stage->anneal > stage->ess && (lambda > 0 || *increment < rest))
+    return le_schedule_adaptive(w->chunk_value, w->m, stage->anneal, lambda, increment);
+  return LE_OK;
 }
 
 /* From the particles [from, to), which others will move by. */
@@ -861,7 +900,8 @@ static le_status begin_moves(walk *w, int resampled)
   } else {
     /* whoever walks a path back will want moves at its end, to leave the draw where it starts */
     const int end = w->settings.record && w->closed && target->lambda >= 1 && target->seen + target->chunk == w->store.n;
-    w->skip_moves = stage->steps == 0 || (stage->move_resampled && !resampled && !end);
+    const int annealed = stage->anneal > stage->ess && (target->lambda < 1 || w->chunk_steps > 1);
+    w->skip_moves = stage->steps == 0 || (stage->move_resampled && !resampled && !end && !annealed);
     if (!w->skip_moves) LE_TRY(update_metric(w));
   }
   if (!w->skip_moves && stage->kernel->ops->begin)
@@ -1045,14 +1085,29 @@ static le_status search(walk *w)
   return LE_OK;
 }
 
+/* Differences are as wide as the particles lie. */
+static void scale_by_particles(walk *w)
+{
+  const size_t d = w->d;
+  double *scale = w->work;
+  weighted_mean(w, w->centre);
+  memset(scale, 0, d * sizeof(double));
+  for (size_t i = 0; i < w->m; i++)
+    for (size_t j = 0; j < d; j++) scale[j] += w->weight[i] * pow(w->theta[i * d + j] - w->centre[j], 2);
+  for (size_t j = 0; j < d; j++) scale[j] = scale[j] > 0 && isfinite(scale[j]) ? sqrt(scale[j]) : sqrt(w->prior_variance[j]);
+  le_audit_scale(&w->audit, scale);
+}
+
 /* Starts for the audit's climbs: the heaviest particle and others drawn by weight, then what the search has found; or the
  * particles' mean for one mode. */
 static void start_audit(walk *w)
 {
   const size_t d = w->d;
-  if (w->model->traits & LE_MODEL_MULTIMODAL) {
+  if (w->looking == LOOK_FIRST) {
+    le_search_climbs(&w->search, &w->audit, 0);
+  } else if (w->settings.search || w->model->traits & LE_MODEL_MULTIMODAL) {
     relabel_to_heaviest(w);
-    const size_t starts = w->m < AUDIT_CLIMBS ? w->m : AUDIT_CLIMBS, found = w->search.found;
+    const size_t starts = w->m < particle_climbs(w) ? w->m : particle_climbs(w), found = w->search.found;
     double *start = w->audit.start;
     memcpy(start, w->theta + heaviest(w) * d, d * sizeof(double));
     for (size_t k = 1; k < starts; k++) {
@@ -1062,7 +1117,7 @@ static void start_audit(walk *w)
       memcpy(start + k * d, w->theta + i * d, d * sizeof(double));
     }
     if (found) memcpy(start + starts * d, w->search.start, found * d * sizeof(double));
-    le_audit_start(&w->audit, starts + found, start);
+    le_search_climbs(&w->search, &w->audit, starts);
     w->audit.native = starts;
     if (found && w->search.few.n) w->audit.near = SEARCH_NEAR * (double)w->target.seen / (double)w->search.few.n;
     if (w->m > 2 * d) {
@@ -1077,6 +1132,7 @@ static void start_audit(walk *w)
     weighted_mean(w, w->centre);
     le_audit_start(&w->audit, 1, w->centre);
   }
+  if (!w->model->log_lik_hess) scale_by_particles(w);
 }
 
 /* The particles stand for the posterior of the rows seen, whose log evidence this is. */
@@ -1091,29 +1147,55 @@ static void begin_from(walk *w, double log_evidence, double variance)
   le_genealogy_start(&w->genealogy, w->m);
 }
 
-/* Importance sampling whose weights are even has the posterior of these rows: where it has found far more than the particles, its
- * draws take their place. */
-static void end_look(walk *w)
+/* Draws of importance sampling in proportion to their weights. */
+static void take_draws_of_check(walk *w, double doubt)
 {
   const le_audit *a = &w->audit;
-  /* what modes that hold less than all others may differ by: chance() in R/unreached.R */
-  const double half = 0.5 * (double)w->d, chance = half + 5 * sqrt(half) + 5;
-  w->looking = 0;
-  w->phase = OPEN_CHUNK;
-  /* of rows in random order the first are as good as any: the search at the end goes on from here */
-  if (!w->settings.shuffle) le_search_start(&w->search);
-  if (a->failed || !(a->effective_size > LOOK_EVEN * a->ideal_size) ||
-      !(a->log_evidence - current_log_evidence(w) > chance))
-    return;
   const size_t m = stage_of(w)->particles, d = w->d;
   le_normalise(a->log_weight, a->draws, a->work);
   le_resample(LE_SYSTEMATIC, a->draws, a->work, m, w->streams.rng[0], w->work, w->ancestor);
   for (size_t j = 0; j < m; j++) memcpy(w->theta + j * d, a->theta + w->ancestor[j] * d, d * sizeof(double));
   w->m = m;
+  const double variance = pow(doubt * a->se, 2);
+  begin_from(w, a->log_evidence - (w->settings.correct ? 0.5 * a->se * a->se : 0), variance);
+}
+
+/* The first look: where importance sampling around the peaks is good, its draws are the particles, and annealing from the prior is
+ * not needed.  Elsewhere it begins. */
+static le_status end_first_look(walk *w)
+{
+  le_audit *a = &w->audit;
+  if (a->failed || !(a->effective_size > FIRST_EVEN * a->ideal_size) || !(a->pareto_k < FIRST_TAIL)) {
+    w->target.seen = w->looked = 0;
+    return LE_OK;
+  }
+  take_draws_of_check(w, a->effective_size < FIRST_DOUBTED * a->ideal_size ? FIRST_DOUBT : 1);
+  a->unreached = 0;
+  w->checked = 1;
+  w->chunk_ess = 1;
+  return w->target.seen < w->regained ? LE_OK : add_trace(w, (double)w->target.seen, 1, 0);
+}
+
+/* Importance sampling whose weights are even has the posterior of these rows: where it has found far more than the particles, its
+ * draws take their place. */
+static le_status end_look(walk *w)
+{
+  const le_audit *a = &w->audit;
+  /* what modes that hold less than all others may differ by: chance() in R/unreached.R */
+  const double half = 0.5 * (double)w->d, chance = half + 5 * sqrt(half) + 5;
+  const int first = w->looking == LOOK_FIRST;
+  w->looking = LOOK_NOT;
+  w->phase = OPEN_CHUNK;
+  /* of rows in random order the first are as good as any: the search at the end goes on from here */
+  if (!w->settings.shuffle) le_search_start(&w->search);
+  if (first) return end_first_look(w);
+  if (a->failed || !(a->effective_size > LOOK_EVEN * a->ideal_size) ||
+      !(a->log_evidence - current_log_evidence(w) > chance))
+    return LE_OK;
+  take_draws_of_check(w, 1);
   w->restarts++;
   w->noised = 0;
-  const double variance = a->se * a->se;
-  begin_from(w, a->log_evidence - (w->settings.correct ? 0.5 * variance : 0), variance);
+  return LE_OK;
 }
 
 static le_status audit(walk *w)
@@ -1122,8 +1204,7 @@ static le_status audit(walk *w)
   LE_TRY(le_audit_step(&w->audit, &w->target, w->streams.rng[0]));
   if (w->audit.phase != LE_AUDIT_DONE) return LE_OK;
   w->phase = FINISHED;
-  if (w->looking) end_look(w);
-  return LE_OK;
+  return w->looking ? end_look(w) : LE_OK;
 }
 
 le_status le_walk_adopt(void *self, size_t seen, const double *theta, double log_evidence, double variance)
@@ -1211,6 +1292,8 @@ static le_status walk_result(void *self, le_result *result)
     const le_audit *a = &w->audit;
     s[7] = (double)a->failed;
     s[8] = (double)a->modes;
+    s[9] = (double)w->checked;
+    le_result_add(result, "audit_first", 1, 1, &s[9]);
     le_result_add(result, "audit_failed", 1, 1, &s[7]);
     le_result_add(result, "audit_modes", 1, 1, &s[8]);
     le_result_add(result, "audit_log_evidence", 1, 1, &a->log_evidence);
@@ -1259,6 +1342,8 @@ static void walk_archive(void *self, le_archive *archive)
   le_archive_int(archive, &w->closed);
   le_archive_int(archive, &w->skip_moves);
   le_archive_int(archive, &w->looking);
+  le_archive_int(archive, &w->first_looked);
+  le_archive_int(archive, &w->checked);
   size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed, &w->at, &w->regained, &w->refuge, &w->noised, &w->looked};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
   double *const figure[] = {&w->chunk_ess, &w->banked, &w->banked_variance, &w->lambda_steps,

@@ -69,6 +69,7 @@ static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage
   stage->chunk_fraction = number(problem, s, "chunk_fraction", 0);
   stage->chunk_most = number(problem, s, "chunk_most", INFINITY);
   stage->ess = number(problem, s, "ess", 0);
+  stage->anneal = number(problem, s, "anneal", 0);
   stage->threshold = number(problem, s, "threshold", 0);
   stage->batch = (size_t)number(problem, s, "batch", 500);
   stage->part = (size_t)number(problem, s, "part", 0);
@@ -121,7 +122,7 @@ static le_status read_path(const le_problem *problem, le_walk_settings *settings
   settings->follow = le_args_find(args, "follow");
   if (!settings->record && !settings->follow) return LE_OK;
   if (settings->stages > 1 || stage->gradient != LE_GRADIENT_FULL || settings->shuffle || settings->mean_weights ||
-      settings->correct || settings->rounds || !stage->kernel)
+      settings->correct || (settings->rounds && settings->follow) || !stage->kernel)
     return le_fail(error, LE_UNSUPPORTED, "This method has no path that could be followed or reversed.");
   if (!stage->kernel->ops->fix)
     return le_fail(error, LE_UNSUPPORTED, "`kernel` must be hmc(), mala(), rwm() or slice() for walks that are reversed, "
@@ -133,6 +134,26 @@ static le_status read_path(const le_problem *problem, le_walk_settings *settings
     return le_fail(error, LE_BAD_ARGUMENT, "A reverse walk needs an exact draw from the posterior to start from.");
   settings->from = settings->reverse ? from->values : NULL;
   return LE_OK;
+}
+
+/* Climbs by differences of gradients are dear, and made in few dimensions only. */
+enum { BY_DIFFERENCES_MOST = 60 };
+
+static int may_climb(const le_problem *problem)
+{
+  const le_model_ops *model = problem->ops;
+  if (!model->log_prior_grad || !model->dim) return 0;
+  if (model->log_lik_hess && model->log_prior_hess) return 1;
+  return model->log_lik_grad && model->dim(problem->model) <= BY_DIFFERENCES_MOST;
+}
+
+/* `search` is 1 for as many starts as a model with curvature and starts of its own is worth, else the most there may be. */
+static size_t search_starts(const le_problem *problem)
+{
+  const double wanted = le_args_number(&problem->settings, "search", 0);
+  if (wanted == 0 || !may_climb(problem)) return 0;
+  const size_t d = problem->ops->dim(problem->model);
+  return wanted == 1 ? le_search_starts(d) : (size_t)fmax(4, fmin(wanted, 600 / (double)d));
 }
 
 le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *settings, le_error *error)
@@ -149,17 +170,19 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
   settings->unseen = le_args_number(args, "unseen", 1);
   settings->audit = le_args_number(args, "audit", 0) != 0;
   settings->audit_draws = (size_t)le_args_number(args, "audit_draws", 100);
+  settings->audit_lots = (size_t)le_args_number(args, "audit_lots", 1);
   settings->audit_part = (size_t)le_args_number(args, "audit_part", 0);
   settings->audit_work = le_args_number(args, "audit_work", 0);
   settings->audit_least = (size_t)le_args_number(args, "audit_least", (double)settings->audit_draws);
-  settings->search = le_args_number(args, "search", 0) != 0 ? le_search_starts(problem->ops->dim(problem->model)) : 0;
+  settings->search = search_starts(problem);
+  settings->first_look = le_args_number(args, "first_look", 1) != 0;
   settings->rounds = (size_t)le_args_number(args, "rounds", 0);
   settings->bridge = le_args_number(args, "bridge", 0) != 0;
   settings->restarts = le_args_number(args, "restarts", 0) != 0;
   settings->moments = le_args_number(args, "moments", 0) != 0;
   for (size_t s = 0; s < settings->stages; s++) LE_TRY(read_stage(problem, s, &settings->stage[s], error));
   const le_model_ops *model = problem->ops;
-  if (settings->audit && !(model->log_lik_hess && model->log_prior_hess && model->log_prior_grad)) settings->audit = 0;
+  if (!may_climb(problem)) settings->audit = 0;
   if (!settings->audit) settings->search = 0;
   return read_path(problem, settings, error);
 }

@@ -26,6 +26,7 @@ typedef struct le_stage {
   const double *lambda;  /* LE_FIXED_STEPS: lambda_1 ... lambda_lambdas = 1 */
   size_t lambdas;
   le_resampling resampling;
+  double anneal;         /* the same within a chunk that one step would leave fewer than `ess`; 0: no other */
   double threshold;      /* resample when the effective size falls under this share of the particles; 0 never */
   le_gradient_rule gradient;
   size_t batch;
@@ -49,10 +50,11 @@ typedef struct le_walk_settings {
   size_t lag;        /* of the standard error */
   double unseen;     /* variance for each unit that the genealogy sees */
   int audit;
-  size_t audit_draws;
+  size_t audit_draws, audit_lots; /* draws, and how many times as many where weights are uneven */
   size_t audit_part, audit_least; /* rows by which draws may be weighed, 0 all; draws where they cannot */
   double audit_work;              /* draws x rows that are too few to do so */
   size_t search;     /* climbs from the prior, for modes that the particles have missed */
+  int first_look;    /* search and importance sampling before the first particle moves, which may make the early phase unnecessary */
   size_t rounds;     /* of posterior draws after the walk, for the harmonic mean */
   int bridge;        /* or for a bridge to a normal density */
   int restarts;      /* walk again from the prior, through rows in random order, where the law of a stream seems to have changed */

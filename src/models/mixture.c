@@ -607,11 +607,11 @@ static void simulate(const void *self, const double *theta, const gsl_rng *rng, 
 
 static double log_symmetry(const void *self) { return ((const mixture *)self)->log_symmetry; }
 
-/* Coordinates of two components (weight, standardised means, log variances) that a climb could not tell apart. */
+/* Coordinates of two components (weight, standardised means, log variances) that are nearly the same: a climb ends this near to its peak. */
 static int are_alike(const mixture *model, const double *theta, size_t a, size_t b)
 {
   const size_t K = model->components, p = model->dimensions;
-  const double near = 1e-3, wa = a + 1 < K ? theta[a] : 0, wb = b + 1 < K ? theta[b] : 0;
+  const double near = 0.1, wa = a + 1 < K ? theta[a] : 0, wb = b + 1 < K ? theta[b] : 0;
   if (fabs(wa - wb) > near) return 0;
   for (size_t part = 0; part < 2; part++)
     for (size_t j = 0; j < p; j++) {
@@ -762,17 +762,24 @@ static int compare(const mixture *model, const double *theta, size_t k, size_t l
   return one == other ? 0 : one < other ? -1 : 1;
 }
 
-/* Where components of the reference coincide, for example all without observations, every order of what is
- * matched to them is equally near; sorting them leaves one. */
-static void settle_ties(const mixture *model, const double *reference, const double *theta, size_t *taken)
+/* Where components of the reference are alike, for example all without observations, the order of what is matched to them says
+ * nothing; sorting them leaves one.  Is that all there is to do? */
+static int settle_alike(const mixture *model, const double *reference, const double *theta, size_t *taken)
 {
-  for (size_t s = 0; s < model->components; s++)
-    for (size_t later = s + 1; later < model->components; later++)
-      if (compare(model, reference, s, later) == 0 && compare(model, theta, taken[later], taken[s]) < 0) {
+  const size_t K = model->components;
+  size_t group[MOST_COMPONENTS];
+  int alone = 1;
+  for (size_t s = 0; s < K; s++)
+    for (group[s] = 0; group[s] < s && !are_alike(model, reference, s, group[s]);) group[s]++;
+  for (size_t s = 0; s < K; s++) alone = alone && group[taken[s]] == group[s];
+  for (size_t s = 0; s < K; s++)
+    for (size_t later = s + 1; later < K; later++)
+      if (group[s] == group[later] && compare(model, theta, taken[later], taken[s]) < 0) {
         size_t swap = taken[s];
         taken[s] = taken[later];
         taken[later] = swap;
       }
+  return alone;
 }
 
 static void permute(const mixture *model, const size_t *taken, double *theta)
@@ -804,11 +811,11 @@ static int relabel(const void *self, const double *reference, double *theta)
   }
   if (settled || identity_is_best(components, cost, taken))
     for (size_t s = 0; s < components; s++) taken[s] = s;
-  settle_ties(model, reference, theta, taken);
+  const int alike = settle_alike(model, reference, theta, taken);
   for (size_t s = 0; s < components; s++)
     if (taken[s] != s) {
       permute(model, taken, theta);
-      return 1;
+      return alike ? 2 : 1;
     }
   return 0;
 }
@@ -852,6 +859,188 @@ static le_status exact(const void *self, const le_rows *rows, double *log_eviden
   }
   *log_evidence = sum;
   return LE_OK;
+}
+
+/* ---- starts for climbs ----
+ * Rows are divided into cells around seeds, those of k-means++ on columns of equal variance.  A third of the starts makes each cell a
+ * component.  A third has fewer cells than components, as posteriors of more components than clusters have peaks with empty
+ * ones; a third has more and joins some at random, as one component may have to stand for several clusters.  A few steps of EM
+ * then lead towards the peak. */
+
+enum { EM_STEPS = 15, CELLS_MOST = 2 * MOST_COMPONENTS + 1 };
+
+static size_t start_scratch(const void *self, size_t n)
+{
+  const mixture *model = self;
+  const size_t seeds = n * (2 * model->components + 2) + model->dimensions, em = scratch_size(self, 1, n);
+  return seeds > em ? seeds : em;
+}
+
+/* One over the variance of each column. */
+static void column_weights(const le_rows *rows, double *weight)
+{
+  const size_t n = rows->n, p = rows->width;
+  for (size_t j = 0; j < p; j++) {
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < n; i++) mean += rows->values[i * p + j] / (double)n;
+    for (size_t i = 0; i < n; i++) square += pow(rows->values[i * p + j] - mean, 2) / (double)n;
+    weight[j] = square > 0 ? 1 / square : 0;
+  }
+}
+
+/* What one component and column has at its peak, given the sum of its rows' shares, and the sum and the sum of squares of their
+ * distances from `centre`. */
+static void set_component(const mixture *model, size_t a, double centre, double count, double first, double second, double *theta)
+{
+  const double s2 = model->mean_scale * model->mean_scale, off = centre - model->location[a % model->dimensions];
+  const double step = (first - off / s2) / (count + 1 / s2), mean = off + step;
+  const double square = fmax(second - 2 * step * first + step * step * count, 0) + mean * mean / s2;
+  const double variance = (0.5 * square + model->rate) / (0.5 * count + model->shape);
+  theta[scales_at(model) + a] = log(variance);
+  theta[offsets_at(model) + a] = mean / (model->mean_scale * sqrt(variance));
+}
+
+static void set_weights(const mixture *model, const double *count, double *theta)
+{
+  const size_t last = model->components - 1;
+  for (size_t k = 0; k < last; k++) theta[k] = log((count[k] + model->concentration) / (count[last] + model->concentration));
+}
+
+/* How many cells, and which component each belongs to. */
+static size_t choose_cells(const mixture *model, size_t n, const gsl_rng *rng, size_t *owner)
+{
+  const size_t K = model->components, kind = gsl_rng_uniform_int(rng, 3);
+  size_t cells = kind == 0 ? K : kind == 1 ? 1 + gsl_rng_uniform_int(rng, K) : K + 1 + gsl_rng_uniform_int(rng, K + 1);
+  if (cells > n) cells = n;
+  for (size_t c = 0; c < cells; c++) owner[c] = c < K ? c : gsl_rng_uniform_int(rng, K);
+  return cells;
+}
+
+static void seed_components(const mixture *model, const le_rows *rows, const gsl_rng *rng, double *theta, double *scratch)
+{
+  const size_t n = rows->n, p = model->dimensions;
+  size_t owner[CELLS_MOST];
+  const size_t cells = choose_cells(model, n, rng, owner);
+  double *share = scratch, *weight = share + n * cells, count[MOST_COMPONENTS] = {0};
+  column_weights(rows, weight);
+  le_start_shares(rows, cells, weight, rng, share, weight + p);
+  for (size_t i = 0; i < n; i++) { /* from here on a row has the number of its component */
+    size_t c = 0;
+    while (c + 1 < cells && share[i * cells + c] == 0) c++;
+    share[i] = (double)owner[c];
+    count[owner[c]]++;
+  }
+  for (size_t a = 0; a < model->components * p; a++) {
+    const size_t k = a / p, j = a % p;
+    double mean = count[k] > 0 ? 0 : model->location[j], square = 0;
+    for (size_t i = 0; i < n; i++)
+      if (share[i] == (double)k) mean += rows->values[i * p + j] / count[k];
+    for (size_t i = 0; i < n; i++)
+      if (share[i] == (double)k) square += pow(rows->values[i * p + j] - mean, 2);
+    set_component(model, a, mean, count[k], 0, square, theta);
+  }
+  set_weights(model, count, theta);
+}
+
+static void start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta, double *scratch)
+{
+  const mixture *model = self;
+  const size_t K = model->components, p = model->dimensions;
+  seed_components(model, rows, rng, theta, scratch);
+  workspace w = divide_scratch(model, rows, scratch);
+  for (int step = 0; step < EM_STEPS; step++) {
+    double count[MOST_COMPONENTS];
+    prepare(model, theta, 1, &w);
+    clear_moments(model, &w);
+    if (!isfinite(kernels_of(model)->log_lik_moments(&w))) return;
+    finish_moments(model, &w);
+    for (size_t k = 0; k < K; k++) count[k] = w.moments[k * moments_of(model)];
+    for (size_t a = 0; a < K * p; a++) {
+      const double *moments = w.moments + a / p * moments_of(model) + 1 + 2 * (a % p), sd = exp(0.5 * theta[scales_at(model) + a]);
+      set_component(model, a, model->location[a % p] + w.st[a] * sd, count[a / p], sd * moments[0], sd * sd * moments[1], theta);
+    }
+    set_weights(model, count, theta);
+  }
+}
+
+/* ---- coordinates for proposals ----
+ * Given which rows belong to a component, its precision exp(-u) is gamma distributed, and so are the weights but for their sum;
+ * t given u is normal with a constant variance and a mean proportional to exp(-u/2).  Cube roots of gamma variables are nearly
+ * normal, even where a component is empty (Wilson and Hilferty).  With 0 for the peak, the coordinates are
+ *   u_0 + 3 (1 - exp(-(u - u_0)/3))                     in the place of u,
+ *   t - t_0 exp(-(u - u_0)/2) + t_0 (1 - w/2)           in the place of t, w being what the former adds to u_0,
+ * and likewise for the log-ratios, taken to the heaviest component of the peak. */
+
+static size_t heaviest(const mixture *model, const double *theta)
+{
+  const size_t last = model->components - 1;
+  size_t best = last;
+  for (size_t k = 0; k < last; k++)
+    if (theta[k] > (best == last ? 0 : theta[best])) best = k;
+  return best;
+}
+
+/* Log-ratios to another component than the last: that of the last stands in the place of its own. */
+static void change_reference(const mixture *model, size_t to, double *theta)
+{
+  const size_t last = model->components - 1;
+  if (to == last) return;
+  const double level = theta[to];
+  for (size_t k = 0; k < last; k++) theta[k] -= level;
+  theta[to] = -level;
+}
+
+/* The inverse is the same. */
+static void ratios_to_heaviest(const mixture *model, const double *peak, double *theta, double *centre)
+{
+  const size_t last = model->components - 1, best = heaviest(model, peak);
+  memcpy(centre, peak, last * sizeof(double));
+  change_reference(model, best, theta);
+  change_reference(model, best, centre);
+}
+
+static double to_normal(const void *self, const double *peak, const double *theta, double *out)
+{
+  const mixture *model = self;
+  const size_t n = model->components * model->dimensions, t = offsets_at(model), u = scales_at(model);
+  double centre[MOST_COMPONENTS], unused[MOST_COMPONENTS], sum = 0;
+  memmove(out, theta, dim(self) * sizeof(double));
+  ratios_to_heaviest(model, peak, out, centre);
+  for (size_t k = 0; k < t; k++) {
+    const double off = out[k] - centre[k];
+    out[k] = centre[k] + 3 * expm1(off / 3);
+    sum += off / 3;
+  }
+  ratios_to_heaviest(model, peak, out, unused);
+  for (size_t a = 0; a < n; a++) {
+    const double off = theta[u + a] - peak[u + a], w = -3 * expm1(-off / 3);
+    out[t + a] = theta[t + a] - peak[t + a] * (expm1(-0.5 * off) + 0.5 * w);
+    out[u + a] = peak[u + a] + w;
+    sum -= off / 3;
+  }
+  return sum;
+}
+
+static int from_normal(const void *self, const double *peak, double *point)
+{
+  const mixture *model = self;
+  const size_t n = model->components * model->dimensions, t = offsets_at(model), u = scales_at(model);
+  double centre[MOST_COMPONENTS], unused[MOST_COMPONENTS];
+  ratios_to_heaviest(model, peak, point, centre);
+  for (size_t k = 0; k < t; k++) {
+    const double w = point[k] - centre[k];
+    if (!(w > -3)) return 0;
+    point[k] = centre[k] + 3 * log1p(w / 3);
+  }
+  ratios_to_heaviest(model, peak, point, unused);
+  for (size_t a = 0; a < n; a++) {
+    const double w = point[u + a] - peak[u + a];
+    if (!(w < 3)) return 0;
+    const double off = -3 * log1p(-w / 3);
+    point[t + a] += peak[t + a] * (expm1(-0.5 * off) + 0.5 * w);
+    point[u + a] = peak[u + a] + off;
+  }
+  return 1;
 }
 
 /* ---- mean-field variational Bayes ----
@@ -996,18 +1185,6 @@ static void start_at(const mixture *model, const factors *f, const double *theta
   }
 }
 
-/* One over the variance of each column. */
-static void column_weights(const le_rows *rows, double *weight)
-{
-  const size_t n = rows->n, p = rows->width;
-  for (size_t j = 0; j < p; j++) {
-    double mean = 0, square = 0;
-    for (size_t i = 0; i < n; i++) mean += rows->values[i * p + j] / (double)n;
-    for (size_t i = 0; i < n; i++) square += pow(rows->values[i * p + j] - mean, 2) / (double)n;
-    weight[j] = square > 0 ? 1 / square : 0;
-  }
-}
-
 static le_status q_start(const void *self, const le_rows *rows, const double *hint, const gsl_rng *rng, double *q,
                          double *scratch)
 {
@@ -1106,4 +1283,8 @@ const le_model_ops le_mixture_model = {
   .user_dim = user_dim,
   .to_user = to_user,
   .variational = &variational,
+  .start = start,
+  .start_scratch = start_scratch,
+  .to_normal = to_normal,
+  .from_normal = from_normal,
 };

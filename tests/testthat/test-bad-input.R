@@ -3,7 +3,7 @@
 numbers <- data.frame(y = c(1.2, 0.3, 2.2, 1.9, -0.4, 0.8), x = c(0.5, -1, 1.3, 0.7, -0.2, 0.1), class = factor(c("a", "b")),
                       word = letters[1:6])
 line <- linear_regression(y ~ x)
-run <- function(model, data, ...) evidence(model, data, ..., seed = 1, progress = FALSE)
+run <- function(model, data, ...) quiet_fit(model, data, ..., seed = 1, progress = FALSE)
 
 #' One sentence, in backticks the argument, without a call, of the package's class
 refused <- function(code, argument, sentence = NULL) {

@@ -1,7 +1,7 @@
 # bridge() and power_posterior(): right on problems of known evidence, and the same as other code makes of their draws.
 
 run <- function(problem, method = bridge(), seed = 1, ...) {
-  evidence(problem$model, problem$data, method, seed = test_seed(seed), progress = FALSE, ...)
+  quiet_fit(problem$model, problem$data, method, seed = test_seed(seed), progress = FALSE, ...)
 }
 line <- truth_problem("cars")
 

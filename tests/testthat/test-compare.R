@@ -2,7 +2,7 @@
 
 regression <- function(formula) linear_regression(formula, sigma = 15, prior_sd = 10)
 run <- function(model, data = cars, method = laplace(importance = 200), seed = 1) {
-  evidence(model, data, method, seed = seed, progress = FALSE)
+  quiet_fit(model, data, method, seed = seed, progress = FALSE)
 }
 line <- run(regression(dist ~ speed))
 flat <- run(regression(dist ~ 1), seed = 2)
@@ -24,7 +24,7 @@ test_that("the table holds plain formulas, the best model first", {
   fits <- Map(pretend, evidences, c(0.1, 0.2, 0.3))
   table <- compare_models(fits)
   expect_s3_class(table, c("model_comparison", "data.frame"), exact = TRUE)
-  expect_named(table, c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable"))
+  expect_named(table, c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable", "doubt"))
   expect_identical(table$model, c("b", "c", "a"))
   expect_equal(table$log_evidence, c(-10, -10.7, -12))
   expect_identical(table$se, c(0.2, 0.3, 0.1))
@@ -111,7 +111,7 @@ test_that("only fits to the same data are compared", {
   expect_identical(compare_models(line, b = run(regression(dist ~ 1), cars[sample(50), ]))$model, c("line", "b"))
   other$speed <- rev(other$speed)
   other$dist <- cars$dist
-  expect_identical(nrow(compare_models(line, b = run(regression(dist ~ speed), other))), 2L)
+  refused(compare_models(line, b = run(regression(dist ~ speed), other)), "`speed` goes with other responses")
 })
 
 test_that("fits that failed their checks are marked and left out", {
@@ -136,7 +136,7 @@ test_that("a fit without a standard error takes part", {
   table <- compare_models(line, errorless)
   expect_identical(table$se[2], NA_real_)
   expect_true(all(table$reliable))
-  expect_match(said(table), "errorless has no standard error, which that probability takes for none.", fixed = TRUE)
+  expect_match(said(table), "errorless has no standard error, which is taken as 0 here.", fixed = TRUE)
   again <- compare_models(line, errorless, twin = errorless)
   expect_match(said(again), "errorless, twin have no standard error", fixed = TRUE)
   expect_identical(attr(compare_models(a = errorless, b = pretend(-300, NA)), "certainty"), c(best = 1, order = 1))
@@ -152,15 +152,17 @@ test_that("a comparison prints as a table with its certainty", {
   expect_match(text[5], "^b +-11.5 .* 0.3 +-1.50 +0.182 +substantial$")
   expect_match(text[6], "^c +-30.00 .* 0.10 +-20.00 +<0.001 +decisive$")
   expect_match(said(table),
-    "the first is the best with probability 1.000, and the whole order right with probability", fixed = TRUE)
+    "Monte Carlo error is too small to change this ranking.", fixed = TRUE)
   expect_no_match(said(compare_models(line, flat)), "whole order")
+  close <- compare_models(a = pretend(-10, 0.02), b = pretend(-11.5, 0.3), c = pretend(-11.6, 0.3))
+  expect_match(said(close), "too small to change which model is first; probability 0.[56][0-9]+ that the whole order is right.")
 })
 
 test_that("parts of a comparison print sanely", {
   table <- compare_models(a = pretend(-10, 0.02), b = pretend(-11.5, 1), c = pretend(-11.5, 1), h = harmonic)
   part <- table[2:3, ]
   expect_match(said(part), "Comparison of 2 models", fixed = TRUE)
-  expect_match(said(part), "the first is the best with probability 0[.](49|50)")
+  expect_match(said(part), "could change which model is first: probability 0[.](49|50)")
   expect_match(said(table[2, ]), "Comparison of 1 model on", fixed = TRUE)
   expect_no_match(said(table[2, ]), "probability")
   expect_identical(table$posterior, table[["posterior"]])
@@ -169,6 +171,61 @@ test_that("parts of a comparison print sanely", {
   expect_no_warning(printed(table[0, ]))
   expect_no_warning(printed(utils::head(table, 1)))
   expect_no_warning(printed(table[table$reliable, ]))
+})
+
+test_that("a fit that warns is marked in its row, and so is a prior that contradicts the data", {
+  warned <- line
+  warned$warnings <- "Something is odd."
+  apart <- line
+  apart$warnings <- apart$prior_conflict <- "The data contradict the prior: x."
+  noted <- run(regression(dist ~ speed), method = bic())
+  table <- compare_models(a = line, b = warned, c = apart, noted, harmonic)
+  expect_identical(table$doubt[match(c("a", "b", "c", "noted", "harmonic"), table$model)],
+                   c("", "warns", "prior conflict", "", "failed"))
+  text <- utils::capture.output(print(table))
+  expect_match(grep("^b  ", text, value = TRUE), "has warnings$")
+  expect_match(grep("^c  ", text, value = TRUE), "prior conflict$")
+  expect_match(said(table), "b has warnings: the log evidence may be off by more than its standard error")
+  expect_match(said(table), "The prior of c contradicts the data")
+  expect_no_match(said(compare_models(line, square)), "warnings|prior")
+})
+
+test_that("a comparison of many models prints ten, and any part of it prints", {
+  many <- compare_models(Map(function(k) pretend(-k, 0.1), 1:1024))
+  expect_length(grep("^model ", utils::capture.output(print(many))), 10)
+  expect_match(printed(many), "... and 1,014 more: print(x, n = 1024)", fixed = TRUE)
+  expect_length(grep("^model ", utils::capture.output(print(many, n = 30))), 30)
+  both <- compare_models(line, flat)
+  expect_match(said(subset(both, log_evidence > -1e6)), "Comparison of 2 models on n = 50")
+  expect_no_error(printed(subset(both, select = c("model", "se"))))
+  expect_equal(predict(subset(both, model == "line"), cars), predict(line, cars))
+})
+
+test_that("do.call() on fits takes neither their text for names nor another method", {
+  fits <- list(line, flat)
+  expect_identical(do.call(compare_models, fits)$model, c("model 1", "model 2"))
+  expect_identical(do.call("compare_models", list(a = line, b = flat))$model, c("a", "b"))
+  expect_equal(unname(do.call(post_prob, fits)), unname(post_prob(line, flat)))
+  expect_lt(max(nchar(utils::capture.output(print(do.call(bayes_factor, fits))))), 80)
+  expect_equal(do.call(bayes_factor, fits)$log_bf, bayes_factor(line, flat)$log_bf)
+})
+
+test_that("a comparison can be drawn", {
+  table <- compare_models(line, flat, square, harmonic)
+  figure <- comparison_figure(table, 10)
+  expect_equal(figure$probability, c(table$posterior[1:3], 0))
+  expect_equal(figure$upper - figure$lower, 4 * table$se)
+  expect_identical(figure$sound, c(TRUE, TRUE, TRUE, FALSE))
+  expect_identical(nrow(comparison_figure(table, 2)), 2L)
+  pdf(NULL)
+  on.exit(dev.off())
+  old <- par(no.readonly = TRUE)
+  expect_invisible(plot(table))
+  expect_identical(par("mar", "mfrow"), old[c("mar", "mfrow")])
+  refused(plot(table["se"]), "`x` must be a comparison with all its columns.")
+  skip_if_not_installed("ggplot2")
+  drawn <- ggplot2::ggplot_build(ggplot2::autoplot(table))
+  expect_equal(sort(drawn$data[[2]]$x), sort(c(figure$probability, figure$log_evidence)))
 })
 
 test_that("R's generator is left alone", {
@@ -233,7 +290,8 @@ test_that("crosscheck() holds each method's figures and their distances", {
   methods <- list(laplace(importance = 200), ladder = smc(particles = 100), nested(40), laplace())
   check <- crosscheck(model, cars, methods, seed = 3)
   expect_s3_class(check, c("crosscheck", "data.frame"), exact = TRUE)
-  expect_named(check, c("method", "log_evidence", "se", "z", "seconds", "reliable", "error"))
+  expect_named(check, c("method", "log_evidence", "se", "z", "seconds", "reliable", "error", "wide_se", "bound",
+    "doubt"))
   expect_identical(check$method, c("laplace(importance = 200)", "ladder", "nested(live = 40)", "laplace()"))
   expect_identical(check$error, rep("", 4))
   fits <- attr(check, "fits")
@@ -242,12 +300,12 @@ test_that("crosscheck() holds each method's figures and their distances", {
   expect_identical(essence(fits[[1]]), essence(evidence(model, cars, methods[[1]], seed = 3)))
   apart <- attr(check, "disagreement")
   for (i in 1:3) for (j in setdiff(1:3, i))
-    expect_equal(apart[i, j], (check$log_evidence[i] - check$log_evidence[j]) / sqrt(check$se[i]^2 + check$se[j]^2))
+    expect_equal(apart[i, j], (check$log_evidence[i] - check$log_evidence[j]) / sqrt(check$wide_se[i]^2 + check$wide_se[j]^2))
   expect_identical(unname(diag(apart)), numeric(4))
   expect_true(all(is.na(apart[4, 1:3])))
-  w <- 1 / check$se[2:3]^2
+  w <- 1 / check$wide_se[2:3]^2
   mean <- sum(w * check$log_evidence[2:3]) / sum(w)
-  expect_equal(check$z[1], (check$log_evidence[1] - mean) / sqrt(check$se[1]^2 + 1 / sum(w)))
+  expect_equal(check$z[1], (check$log_evidence[1] - mean) / sqrt(check$wide_se[1]^2 + 1 / sum(w)))
   expect_identical(check$z[4], NA_real_)
   expect_lt(max(abs(apart[1:3, 1:3])), 4)
   text <- said(check)
@@ -292,7 +350,63 @@ test_that("methods that disagree are said to disagree", {
   expect_match(said(check), "nothing can be said", fixed = TRUE)
   expect_true(all(is.na(check$z)))
   check$reliable <- TRUE
-  expect_match(said(check), "The methods do not agree: .* At least one of them is wrong")
+  expect_match(said(check), "The methods do not agree: .* At least one of them is wrong.* too low")
+})
+
+test_that("estimates below a lower bound do not agree, however close together they are", {
+  check <- crosscheck(gaussian_mean(), c(1, 2, 3), list(exact(), smc(particles = 50), laplace()), seed = 1)
+  expect_match(said(check), "The methods agree")
+  check$bound[3] <- check$log_evidence[1] + 2
+  expect_match(said(check), "log evidence is at least .* \\(laplace\\(\\)\\), and exact\\(\\), smc.* lie below that")
+  expect_match(grep("^exact.* se ", utils::capture.output(print(check)), value = TRUE), "below a lower bound$")
+  # the cheap bound of variational Bayes is among the methods
+  mixture <- crosscheck(gaussian_mixture(components = 2), dozen(), list(laplace(importance = 200), variational()), seed = 1)
+  expect_identical(mixture$bound, c(-Inf, mixture$log_evidence[2]))
+  expect_match(grep("^variational", utils::capture.output(print(mixture)), value = TRUE), "a lower bound$")
+  expect_identical(lower_bound(list(source = "sampler", bound = -3)), -3)
+  expect_identical(lower_bound(list(source = "sampler", bound = list(log_evidence = -4))), -4)
+  expect_identical(lower_bound(list(source = "sampler")), -Inf)
+})
+
+test_that("agreement is not said where a method warns or hardly moves", {
+  check <- crosscheck(gaussian_mean(), c(1, 2, 3), list(exact(), smc(particles = 50), sequential(particles = 500)), seed = 1)
+  expect_match(said(check), "The methods agree") # a note on a method is no warning
+  warns <- check
+  warns$doubt[2] <- "warns"
+  expect_match(said(warns), "this is not agreement: smc(particles = 50) has warnings.", fixed = TRUE)
+  expect_match(grep("^smc", utils::capture.output(print(warns)), value = TRUE), "has warnings$")
+  warns$doubt[3] <- "failed"
+  expect_match(said(warns), "sequential(particles = 500) failed its own checks; smc(particles = 50) has", fixed = TRUE)
+  check$doubt[2] <- "prior conflict"
+  expect_match(said(check), "The methods agree")
+  fit <- attr(check, "fits")[[2]]
+  expect_identical(check_doubt(fit), "")
+  fit$trace$renewal <- 0.05
+  expect_identical(check_doubt(fit), "hardly moves")
+})
+
+test_that("standard errors from few effective draws are widened", {
+  fit <- attr(crosscheck(gaussian_mean(), c(1, 2, 3), list(exact(), smc(particles = 50)), seed = 1), "fits")[[2]]
+  fit$trace$ess <- 4
+  expect_equal(wide_se(fit), fit$se * qt(pnorm(3), 3) / 3)
+  fit$trace$ess <- 1e6
+  expect_equal(wide_se(fit), fit$se, tolerance = 1e-4)
+  fit$se <- NA_real_
+  expect_identical(wide_se(fit), NA_real_)
+})
+
+test_that("an error in a user's function does not lose what other methods found", {
+  calls <- 0
+  failing <- function(theta, y) {
+    calls <<- calls + 1
+    if (calls > 3000) stop("out of calls")
+    sum(dnorm(y, theta, log = TRUE))
+  }
+  model <- custom_model("m", failing, function(m) dnorm(m, log = TRUE), rnorm)
+  check <- crosscheck(model, c(1, 2, 3), list(laplace(importance = 100), nested(50, slice())), seed = 1)
+  expect_match(check$error[2], "out of calls")
+  expect_lt(abs(check$log_evidence[1] - logml(evidence(gaussian_mean(), c(1, 2, 3), exact()))), 0.1)
+  expect_error(crosscheck(model, c(1, 2, 3), seed = 1), "out of calls", class = "simpleError")
 })
 
 test_that("a crosscheck can be drawn", {

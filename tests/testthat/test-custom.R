@@ -1,7 +1,7 @@
 # Models of R functions: right against the built-in ones and closed forms, and safe whatever the functions do.
 
 run <- function(model, data = NULL, method = nested(50, slice(), steps = 10), seed = 1, ...) {
-  evidence(model, data, method, seed = test_seed(seed), progress = FALSE, ...)
+  quiet_fit(model, data, method, seed = test_seed(seed), progress = FALSE, ...)
 }
 three <- c(1.2, 0.4, 2.1)
 

@@ -2,7 +2,7 @@
 
 regression <- function(formula) linear_regression(formula, sigma = 15, prior_sd = 10)
 run <- function(model, data = cars, method = laplace(importance = 200), seed = 1) {
-  evidence(model, data, method, seed = seed, progress = FALSE)
+  quiet_fit(model, data, method, seed = seed, progress = FALSE)
 }
 line <- run(regression(dist ~ speed))
 flat <- run(regression(dist ~ 1), seed = 2)

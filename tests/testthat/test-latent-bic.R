@@ -1,6 +1,6 @@
 # The criterion of Schwarz for models with latent variables: its maximum against closed forms and R's own optimisers.
 
-run <- function(model, data, ...) evidence(model, data, bic(), seed = test_seed(1), progress = FALSE, ...)
+run <- function(model, data, ...) quiet_fit(model, data, bic(), seed = test_seed(1), progress = FALSE, ...)
 few_rows <- with_own_seed(test_seed(2), cbind(a = c(rnorm(10, -2), rnorm(10, 2)), b = rnorm(20), c = rnorm(20, rep(c(-1, 1), 10))))
 highest <- function(f, starts) max(vapply(starts, function(start) {
   for (turn in 1:3) start <- stats::optim(start, f, method = "BFGS", control = list(fnscale = -1, maxit = 1000))$par

@@ -1,6 +1,6 @@
 # The evidence of models with latent variables: against enumeration, closed forms and long importance sampling, forwards and back.
 
-run <- function(model, data, method, seed = 1, ...) evidence(model, data, method, seed = test_seed(seed), progress = FALSE, ...)
+run <- function(model, data, method, seed = 1, ...) quiet_fit(model, data, method, seed = test_seed(seed), progress = FALSE, ...)
 
 METHODS <- list(
   likelihood_weighting(20000), ais(particles = 400, sigmoidal(20)), ais(particles = 400, adaptive(0.7)),

@@ -1,6 +1,6 @@
 # Nested sampling and the harmonic mean on models with latent variables: one by sweeps inside a wall, the other by chains.
 
-run <- function(model, data, method, seed = 1) evidence(model, data, method, seed = test_seed(seed), progress = FALSE)
+run <- function(model, data, method, seed = 1) quiet_fit(model, data, method, seed = test_seed(seed), progress = FALSE)
 
 small <- list(
   clustering(components = 3, proportions = c(0.5, 0.3, 0.2), prior_sd = 1.3, noise_sd = 0.8),

@@ -4,7 +4,7 @@
 from_prior <- logevidence::prior_draws # the helpers have another function of this name
 
 run <- function(problem, method = nested(100), seed = 1, ...) {
-  evidence(problem$model, problem$data, method, seed = test_seed(seed), progress = FALSE, ...)
+  quiet_fit(problem$model, problem$data, method, seed = test_seed(seed), progress = FALSE, ...)
 }
 three <- c(list(name = "mean of three"), mean_problem(c(1.2, 0.4, 2.1)))
 line <- truth_problem("cars")

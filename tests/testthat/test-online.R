@@ -1,7 +1,7 @@
 # online_nested() and hybrid(): right when all rows have been seen, and right on the way.
 
 run <- function(problem, method = online_nested(), seed = 1, ...) {
-  evidence(problem$model, problem$data, method, seed = test_seed(seed), progress = FALSE, ...)
+  quiet_fit(problem$model, problem$data, method, seed = test_seed(seed), progress = FALSE, ...)
 }
 line <- truth_problem("cars")
 line500 <- c(list(name = "linear500"), simulated_linear(500))

@@ -2,7 +2,7 @@
 
 regression <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
 run <- function(model, data, method = sgais(), ...) {
-  evidence(model, data, method, seed = 1, progress = FALSE, ...)
+  quiet_fit(model, data, method, seed = 1, progress = FALSE, ...)
 }
 fits <- list(
   linear = run(regression, cars),

@@ -2,7 +2,7 @@
 
 regression <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
 run <- function(model, data, method = sgais(), ...) {
-  evidence(model, data, method, seed = 1, progress = FALSE, ...)
+  quiet_fit(model, data, method, seed = 1, progress = FALSE, ...)
 }
 linear_fit <- run(regression, cars)
 mixture_fit <- run(gaussian_mixture(components = 2), scale(faithful))
@@ -46,7 +46,7 @@ test_that("a fit without audit, a warning and replicates print as such", {
   text <- printed(run(regression, cars, harmonic_mean()))
   expect_no_match(text, "audit")
   expect_match(text, "chains' spread", fixed = TRUE)
-  expect_match(text, "Warning: The harmonic mean overstates", fixed = TRUE)
+  expect_match(text, "Note: The harmonic mean overstates", fixed = TRUE)
   text <- printed(run(regression, cars, ais(), replicates = 3))
   expect_match(text, "from the spread of 3 replicates, sd ", fixed = TRUE)
   failed <- linear_fit

@@ -1,0 +1,177 @@
+# Do prior and data contradict each other?  A posterior mean many prior standard deviations from the prior mean, or
+# a column whose location or scale the prior practically rules out.  The evidence may be right then, but it says more
+# about the prior than about the model.  Most often the columns should have been scaled.
+
+CONFLICT_SDS <- 4             # prior standard deviations
+CONFLICT_PROBABILITY <- 0.001 # of a column's location or scale under its prior, which has heavy tails
+CONFLICT_DRAWS <- 1000        # from the prior of models that have no closed form for its moments
+CONFLICT_ROWS <- 20000        # that locations and scales of columns are taken from
+
+#' One sentence that names what contradicts the prior and says what to do, or NULL
+#'
+#' @param points Posterior draws in unconstrained space, one in each column, with their log weights.
+#' @noRd
+prior_conflict <- function(model, encoded, points, log_weights, words) {
+  found <- rbind(conflicting_draws(model, encoded, points, log_weights, words),
+                 conflicting_columns(model, encoded))
+  if (is.null(found) || nrow(found) == 0) return(NULL)
+  found <- found[order(-found$distance), ]
+  found <- found[!duplicated(found$subject), ]
+  others <- if (nrow(found) > 1) paste0(" (likewise ", show_names(found$subject[-1], 3), ")")
+  paste0("The data contradict the prior: ", found$text[1], others, ". The evidence may be right, but it mostly says how ",
+         "badly the prior fits. ", conflict_advice(model))
+}
+
+# What the posterior draws say ----------------------------------------------------------------------
+
+#' Parameters whose posterior mean lies too many prior standard deviations from the prior mean
+#' @noRd
+conflicting_draws <- function(model, encoded, points, log_weights, words) {
+  prior <- prior_moments(model, encoded, words)
+  if (is.null(prior)) return(NULL)
+  weights <- exp(log_weights)
+  posterior <- drop(points[prior$row, , drop = FALSE] %*% weights)
+  distance <- abs(posterior - prior$mean) / prior$sd
+  outside <- posterior < prior$least | posterior > prior$most
+  far <- which(is.finite(distance) & distance > CONFLICT_SDS & outside)
+  if (!length(far)) return(NULL)
+  data.frame(subject = prior$subject[far], distance = distance[far],
+             text = sprintf("%s lies %s prior standard deviations from %s", prior$text[far],
+                            format_each(signif(distance[far], 2)), prior$from[far]))
+}
+
+#' Means and standard deviations of the prior, of parameters in unconstrained space
+#'
+#' @return A data frame: `row` (of the points), `mean`, `sd`, `least` and `most` (what the prior is known to reach, where
+#'   it has no closed form), `subject` (column or coefficient), `text` and `from`, pieces of a sentence.  Or NULL.
+#' @noRd
+prior_moments <- function(model, encoded, words) UseMethod("prior_moments")
+
+moments_table <- function(row, mean, sd, subject, text = paste0("the posterior mean of `", subject, "`"),
+                          from = "its prior mean", least = Inf, most = -Inf) {
+  data.frame(row = row, mean = mean, sd = sd, subject = subject, text = text, from = from, least = least, most = most)
+}
+
+#' @exportS3Method
+prior_moments.default <- function(model, encoded, words) NULL
+
+#' @exportS3Method
+prior_moments.linear_regression <- function(model, encoded, words) {
+  args <- encoded$args
+  moments_table(seq_along(encoded$theta_names), args$prior_mean, args$prior_sd, encoded$theta_names)
+}
+
+#' @exportS3Method
+prior_moments.gaussian_mean <- prior_moments.linear_regression
+
+#' @exportS3Method
+prior_moments.softmax_regression <- function(model, encoded, words) {
+  args <- encoded$args
+  sds <- rep(rep_len(args$prior_sd, args$covariates), args$classes)
+  moments_table(seq_along(encoded$theta_names), 0, sds, encoded$theta_names)
+}
+
+# Standardised means are standard normal, variances inverse gamma; their logarithms have these moments.
+#' @exportS3Method
+prior_moments.gaussian_mixture <- function(model, encoded, words) {
+  columns <- rep(encoded$design$columns, model$components)
+  place <- length(columns)
+  # between these nothing is called a contradiction: the right tail of a log variance is long
+  log_variance <- function(side) {
+    log(model$rate) - log(stats::qgamma(abs(side) * CONFLICT_PROBABILITY, model$shape, lower.tail = side < 0))
+  }
+  rbind(
+    moments_table(model$components - 1 + seq_len(place), 0, 1, columns,
+                  paste0("a component mean of column `", columns, "`"), "`location`"),
+    moments_table(model$components - 1 + place + seq_len(place), log(model$rate) - digamma(model$shape),
+                  sqrt(trigamma(model$shape)), columns, paste0("a component's log variance in column `", columns, "`"),
+                  least = log_variance(0.5), most = log_variance(-0.5))
+  )
+}
+
+#' @exportS3Method
+prior_moments.custom_model <- function(model, encoded, words) {
+  restore <- own_generator(words, keep = FALSE)
+  on.exit(restore())
+  sampled_moments(encoded, function() encoded$args$answer("draw_prior", matrix(0, length(model$parameters), CONFLICT_DRAWS), 1))
+}
+
+#' @exportS3Method
+prior_moments.compiled_model <- function(model, encoded, words) {
+  sampled_moments(encoded, function() {
+    model_caller(model, encoded)("draw_prior", extra = list(n = CONFLICT_DRAWS, seed = next_seed(words, 3)))
+  })
+}
+
+# Of priors that are known by draws only: tails may be heavy, so what lies within the draws is no contradiction.
+sampled_moments <- function(encoded, draw) {
+  d <- length(encoded$theta_names)
+  if (d > 100) return(NULL)
+  draws <- tryCatch(matrix(draw(), d), error = function(e) NULL)
+  if (is.null(draws) || !all(is.finite(draws))) return(NULL)
+  sd <- apply(draws, 1, stats::sd)
+  use <- which(sd > 0)
+  if (!length(use)) return(NULL)
+  moments_table(use, rowMeans(draws)[use], sd[use], encoded$theta_names[use], least = apply(draws, 1, min)[use],
+                most = apply(draws, 1, max)[use])
+}
+
+# What the columns say ------------------------------------------------------------------------------
+
+#' Columns whose location or scale the prior practically rules out, whatever the fit found
+#' @noRd
+conflicting_columns <- function(model, encoded) {
+  if (!is_latent(model) && !inherits(model, "gaussian_mixture")) return(NULL)
+  x <- encoded$rows
+  if (ncol(x) > CONFLICT_ROWS) x <- x[, round(seq(1, ncol(x), length.out = CONFLICT_ROWS)), drop = FALSE]
+  check <- if (is_latent(model)) latent_columns(model, x) else mixture_location(model, encoded$args, x)
+  far <- which(check$probability < CONFLICT_PROBABILITY)
+  if (!length(far)) return(NULL)
+  names <- encoded$design$columns[far]
+  data.frame(subject = names, distance = check$distance[far], text = sprintf(check$text[far], paste0("`", names, "`")))
+}
+
+# A component mean has a t density a priori; one of them lies at least as far out as the mean of the column.
+mixture_location <- function(model, args, x) {
+  scale <- model$mean_scale * sqrt(model$rate / model$shape)
+  distance <- abs(rowMeans(x) - args$location) / scale
+  list(distance = distance, probability = 2 * stats::pt(-distance, 2 * model$shape),
+       text = rep("column %s lies far from `location`", nrow(x)))
+}
+
+# Centres, features and factors lie around zero.  Squares around zero are compared with their mean under the prior,
+# of known variances to CONFLICT_SDS, of unknown ones by the tail of the inverse gamma density.  Noise bounds columns'
+# variances from below.
+latent_columns <- function(model, x) {
+  args <- model$args
+  square <- rowMeans(x^2)
+  wide_text <- "column %s is far from zero or very wide"
+  if (args$infer != 0) {
+    probability <- stats::pgamma(args$scale / square, args$shape)
+    distance <- sqrt(square / args$scale)
+    return(list(distance = distance, probability = probability, text = rep(wide_text, nrow(x))))
+  }
+  parts <- switch(model$name, low_rank = args$rank * args$row_sd^2,
+                  binary_attributes = sum(rep_len(args$probabilities, args$attributes)), 1)
+  distance <- sqrt(square / (parts * args$prior_sd^2 + args$noise_sd^2))
+  n <- ncol(x)
+  about_mean <- rowSums((x - rowMeans(x))^2) / args$noise_sd^2
+  narrow <- stats::pchisq(about_mean, n - 1)
+  wide <- distance > CONFLICT_SDS
+  list(distance = ifelse(wide, distance, 1 / distance), probability = ifelse(wide, 0, narrow),
+       text = ifelse(wide, wide_text, "column %s varies less than `noise_sd` says"))
+}
+
+conflict_advice <- function(model) {
+  if (is_latent(model)) {
+    own <- if (model$args$infer != 0) c("shape", "scale")
+    else if (model$name == "low_rank") c("row_sd", "column_sd", "noise_sd") else c("prior_sd", "noise_sd")
+    return(paste0("Use scale() on the columns, or set ", show_names(own), "."))
+  }
+  if (inherits(model, "gaussian_mixture"))
+    return("Use scale() on the columns, or set `location`, `mean_scale` and `rate`.")
+  if (inherits(model, c("custom_model", "compiled_model"))) return("Check the units of the data and the scale of the prior.")
+  if (inherits(model, "softmax_regression")) return("Use scale() on the columns, or set `prior_sd`.")
+  if (inherits(model, "gaussian_mean")) return("Set `prior_mean` and `prior_sd`, or scale the data.")
+  "Use scale() on the columns, or set `prior_mean` and `prior_sd`."
+}

@@ -1,0 +1,188 @@
+# A check of tempered runs from the other end.  All particles of a walk from the prior may end in one mode of several and agree with
+# each other.  Climbs do not depend on the path: they start from all over the prior (where the model knows better, from the data) and
+# end at the posterior's peaks.  Two estimates then say whether the walk has missed what they found:
+#
+# * importance sampling around the peaks, whose mean weight is unbiased, so that it exceeds the evidence by a factor of e^5 with
+#   probability e^-5 at most.  A walk that is far below it has missed something.
+# * where its weights are too uneven to say anything, and Laplace's approximation of a peak's mass is ahead of the walk: a walk from the
+#   peak back along the recorded path to the prior.  Starting in one mode that holds a share p of the posterior, minus the log mean of
+#   the reciprocal weights is on average at least log Z + log p, and is far above the forward estimate where the path enters the mode
+#   too late.  Where it agrees with the forward estimate, the peak belongs to what the particles know, and Laplace's approximation was
+#   wrong.
+#
+# See Grosse, Ghahramani and Adams (2015), "Sandwiching the marginal likelihood using bidirectional Monte Carlo", arXiv:1511.02543.
+
+OTHER_END <- 2^28      # streams of numbers that no replicate of evidence() uses
+END_DRAWS <- 400       # of importance sampling
+END_STARTS <- c(one = 4, several = 48)
+END_SHARE <- 0.3       # of the run's evaluations that climbs may take
+END_RECORDED <- 60     # dimensions: a path holds a metric for each distribution
+END_EVEN <- 0.25       # share of an ideal proposal's effective draws from which importance sampling is precise
+END_SURE <- 0.1        # and from which a walk in reverse is not needed
+END_AHEAD <- 5         # nats that uneven weights must be ahead
+END_PARTICLES <- 0.05  # of the walk's, that walk back
+END_CLIMBED <- 20      # iterations of a climb, about
+END_CLIMBS <- 4        # of the likelihood alone
+END_CLIMB_DEAR <- 4    # times what a climb by Newton's method costs
+
+# Walks of one stage along powers of the likelihood of all data.
+is_tempered <- function(method) {
+  settings <- method$settings
+  method$estimator == "walk" && identical(settings$`1.whole`, 1) && isTRUE(settings$stages == 1) &&
+    identical(settings$`1.gradient`, "full") && length(method$kernels) == 1
+}
+
+#' Lets a run record its path where that could be walked back
+#' @noRd
+recorded <- function(problem, method, encoded) {
+  reversible <- is_tempered(method) && method$kernels[[1]]$name %in% c("hmc", "rwm", "slice") &&
+    length(encoded$theta_names) <= END_RECORDED && is.null(encoded$latent)
+  if (reversible) problem$settings$record <- 1
+  problem
+}
+
+#' What climbs and, where they are not enough, a walk in reverse say of a tempered run
+#'
+#' @param runs What has come of the runs; the first one's path is followed.
+#' @return NULL, or a list of `log_evidence` and `se` (importance sampling), `even` (are its weights?), `mass` (Laplace) and `upper`
+#'   (the walk in reverse).
+#' @noRd
+from_other_end <- function(problem, encoded, runs, model, method) {
+  if (!is_tempered(method) || is_latent(model)) return(NULL)
+  attempted <- function(expr) tryCatch(expr, error = function(e) NULL)
+  run <- runs[[1]]
+  forward <- log_mean(vapply(runs, function(out) drop(out$log_evidence), 0))
+  budget <- climbs_affordable(work_of(run), model, encoded, method$settings$`1.particles`)
+  found <- list(attempted(climbed_by_engine(problem, encoded, model, budget)),
+                attempted(climbed_by_likelihood(model, encoded, budget)))
+  found <- Filter(Negate(is.null), found)
+  if (length(found) == 0) return(NULL)
+  ahead <- vapply(found, function(one) max(one$log_evidence, one$mass, -Inf, na.rm = TRUE), 0)
+  best <- found[[which.max(ahead)]]
+  if (is.null(run$path) || best$share >= END_SURE || !isTRUE(best$mass > forward + END_AHEAD)) return(best)
+  best$upper <- attempted(walked_back(problem, encoded, run$path, best$peak))
+  best
+}
+
+#' The search and climbs of laplace(), with importance sampling around what they find
+#' @noRd
+climbed_by_engine <- function(problem, encoded, model, budget) {
+  kind <- if (may_have_modes(model)) "several" else "one"
+  starts <- min(END_STARTS[[kind]], budget)
+  if (starts < 1) return(NULL)
+  method <- laplace(starts = starts, importance = END_DRAWS)
+  words <- problem$seed
+  other <- new_problem(model, encoded, method, words, problem$threads)
+  other$replicate <- OTHER_END
+  out <- lapply(conduct(other, encoded$rows), drop)
+  if (out$failed) return(NULL)
+  list(log_evidence = out$importance, se = out$se, mass = out$laplace, share = out$ess / out$ideal,
+       even = isTRUE(out$ess >= END_EVEN * out$ideal) && !isTRUE(out$pareto_k > AUDIT_MOST_K), peak = out$peak)
+}
+
+#' Climbs for a share of the run's work
+#'
+#' An iteration of Newton's method takes derivatives: those of the model, or differences, asked for all at once. For functions of R
+#' that take many points, calls count and not points.
+#' @noRd
+climbs_affordable <- function(work, model, encoded, particles) {
+  d <- length(encoded$theta_names)
+  evaluations <- END_SHARE * sum(work[c("likelihoods", "gradients")]) / encoded$n
+  if (isTRUE(model$vectorised)) return(floor(evaluations / particles / END_CLIMBED))
+  own <- !inherits(model, "custom_model") && !inherits(model, "compiled_model")
+  each <- if (own) d else if (!is.null(model$gradient)) 2 * d else 2 * d^2
+  floor(evaluations / END_CLIMBED / each)
+}
+
+#' Climbs of the likelihood alone, and from there of the posterior: a narrow peak that the prior hides
+#' @noRd
+climbed_by_likelihood <- function(model, encoded, budget, draws = 200) {
+  if (!inherits(model, "custom_model") || is.null(model$gradient)) return(NULL)
+  d <- length(encoded$theta_names)
+  climbs <- min(END_CLIMBS, floor(budget / END_CLIMB_DEAR))
+  if (climbs < 1) return(NULL)
+  ask <- model_caller(model, encoded)
+  lik <- function(theta) as.vector(ask("log_lik", theta))
+  prior <- function(theta) as.vector(ask("log_prior", theta))
+  lik_slope <- function(theta) as.vector(ask("log_lik_grad", theta)$gradient)
+  prior_slope <- function(theta) as.vector(ask("log_prior_grad", theta))
+  column <- function(f) function(theta) -f(matrix(theta, ncol = 1))
+  fn <- column(function(theta) lik(theta) + prior(theta))
+  gr <- column(function(theta) lik_slope(theta) + prior_slope(theta))
+  points <- matrix(ask("draw_prior", extra = list(n = draws, seed = c(0, 0))), d)
+  order <- order(lik(points), decreasing = TRUE)
+  spread <- pmax(apply(points, 1, stats::mad), 1e-8)
+  control <- list(maxit = 40, parscale = spread)
+  # the likeliest of the draws, and others as they come
+  starts <- points[, unique(c(order[seq_len(ceiling(climbs / 2))], seq_len(floor(climbs / 2)))), drop = FALSE]
+  climb <- function(start, f, slope) {
+    tryCatch(stats::optim(start, f, slope, method = "BFGS", control = control), error = function(e) NULL)
+  }
+  tops <- Filter(Negate(is.null), lapply(seq_len(ncol(starts)), function(i) climb(starts[, i], column(lik), column(lik_slope))))
+  if (length(tops) == 0) return(NULL)
+  # the one that the prior leaves most of
+  density <- vapply(tops, function(top) -fn(top$par), 0)
+  peak <- climb(tops[[which.max(density)]]$par, fn, gr)
+  if (is.null(peak)) return(NULL)
+  curvature <- stats::optimHess(peak$par, fn, gr, control = list(parscale = spread))
+  best <- list(at = peak$par, root = chol((curvature + t(curvature)) / 2))
+  best$mass <- -peak$value + d / 2 * log(2 * pi) - sum(log(diag(best$root)))
+  c(sampled_around(best, d, function(theta) lik(theta) + prior(theta)), list(mass = best$mass, peak = best$at))
+}
+
+END_TAILS <- 5 # degrees of freedom of the proposal
+
+#' Importance sampling from a multivariate t distribution around a peak
+#' @noRd
+sampled_around <- function(peak, d, density, n = END_DRAWS) {
+  z <- matrix(stats::rnorm(n * d), d) * rep(sqrt(END_TAILS / stats::rchisq(n, END_TAILS)), each = d)
+  log_q <- lgamma((END_TAILS + d) / 2) - lgamma(END_TAILS / 2) - d / 2 * log(END_TAILS * pi) + sum(log(diag(peak$root))) -
+    (END_TAILS + d) / 2 * log1p(colSums(z^2) / END_TAILS)
+  log_weight <- density(peak$at + backsolve(peak$root, z)) - log_q
+  weight <- exp(normalise(log_weight))
+  # of a normal posterior, under the same proposal
+  ideal <- exp(normalise(-colSums(z^2) / 2 - log_q))
+  share <- sum(ideal^2) / sum(weight^2)
+  list(log_evidence = log_mean(log_weight), se = sqrt(max(sum(weight^2) - 1 / n, 0)), share = share, even = share >= END_EVEN)
+}
+
+#' Minus the log mean reciprocal weight of a walk from a peak back to the prior
+#' @noRd
+walked_back <- function(problem, encoded, path, peak) {
+  path[PATH[["moves"]], ncol(path)] <- WARM * path[PATH[["moves"]], ncol(path)]
+  settings <- problem$settings
+  settings[c("record", "rounds", "bridge", "moments")] <- NULL
+  settings$`1.schedule` <- "one"
+  settings$`1.ess` <- 0
+  settings$`1.particles` <- max(10, round(END_PARTICLES * settings$`1.particles`))
+  settings$follow <- as.double(path)
+  settings$reverse <- 1
+  settings$from_state <- as.double(peak)
+  problem$settings <- settings
+  problem$replicate <- OTHER_END + 1
+  drop(conduct(problem, encoded$rows)$log_evidence)
+}
+
+#' A sentence where an estimate is below what climbs have found
+#' @noRd
+other_end_warning <- function(found, headline) {
+  if (is.null(found)) return(NULL)
+  gap <- found$log_evidence - headline$log_evidence
+  se <- if (is.finite(headline$se)) headline$se else 0
+  least <- if (found$even) max(1, AUDIT_MOST_Z * sqrt(se^2 + found$se^2)) else END_AHEAD + 2 * se
+  advice <- "Use nested(), sgais(), or laplace() with `importance`, and scale the columns if their means lie far from the prior's."
+  if (isTRUE(gap > least)) {
+    return(paste(sprintf(
+      paste("The particles have missed a part of the posterior: importance sampling around a peak found by climbing gives a log",
+            "evidence of at least %s, which is %s nats more than the estimate."), show_nats(found$log_evidence), show_nats(gap, 2)),
+      advice))
+  }
+  above <- min(found$upper, found$mass) - headline$log_evidence
+  if (is.null(found$upper) || !isTRUE(above > END_AHEAD + 2 * se)) return(NULL)
+  paste(sprintf(
+    paste("The particles have probably missed a part of the posterior: climbing has found a peak whose mass is about %s nats more than",
+          "the estimate by Laplace's approximation, and a walk from there back to the prior gives %s nats more."),
+    show_nats(found$mass - headline$log_evidence, 2), show_nats(found$upper - headline$log_evidence, 2)), advice)
+}
+
+show_nats <- function(x, digits = 6) format(signif(x, digits), big.mark = ",", scientific = FALSE)

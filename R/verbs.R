@@ -1,0 +1,171 @@
+# The verbs that R users try on any fit: coef(), fitted(), residuals() and their like.  Numbers where the model has
+# them, else an error: the default methods of these generics would return NULL.
+
+#' Coefficients, fitted values and other verbs of fits
+#'
+#' What [lm()] objects answer, for fits of [evidence()]: numbers where the model has them, and an error that says what to
+#' use instead elsewhere.
+#'
+#' @param object,x A fit from [evidence()].
+#' @param data The data of the fit, which itself keeps none; by default those of its call, if they are still there.
+#' @param parm Names or numbers of the parameters; all by default.
+#' @param level Probability of the intervals.
+#' @param ... Must be empty.
+#'
+#' @details
+#' `coef()` is the posterior mean and `vcov()` the posterior covariance matrix of the coefficients of [linear_regression()],
+#' [softmax_regression()] and [gaussian_mean()], and of the parameters of a [custom_model()] or [compiled_model()];
+#' `confint()` has their central credible intervals, from weighted quantiles. All come from the draws of the fit, with their
+#' Monte Carlo error. The components of a mixture and latent variables are numbered arbitrarily, so that their means say
+#' nothing: use [summary()][summary.evidence] or [predict()][predict.evidence].
+#'
+#' `fitted()` is the posterior mean of the response, offset included, or a matrix of class probabilities, and `residuals()`
+#' the response less that (for classes, ones and zeros). `deviance()` is minus twice the log likelihood at the posterior mean of
+#' the coefficients. Unlike that of [lm()] it is not the residual sum of squares: the noise is known, and constants are kept.
+#' These three read the data once more, and refuse others than those of the fit.
+#'
+#' `sigma()` is the standard deviation of the noise: the known one, or for models with latent variables that infer it, its
+#' posterior mean. `nobs()` is the number of observations, `formula()` the formula of the model.
+#'
+#' @return `coef()` a named vector, `vcov()` and `confint()` matrices, `fitted()` and `residuals()` a vector, or a matrix
+#'   with a column for each class, `sigma()`, `nobs()` and `deviance()` a number, `formula()` a formula.
+#'
+#' @examples
+#' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 20), cars, seed = 1)
+#' coef(fit)
+#' confint(fit)
+#' sqrt(diag(vcov(fit)))
+#' head(residuals(fit))
+#' coef(lm(dist ~ speed, cars))
+#'
+#' @seealso [summary.evidence()], [predict.evidence()], [posterior_draws()]
+#' @importFrom stats coef confint deviance fitted formula nobs residuals sigma vcov
+#' @name evidence_verbs
+NULL
+
+#' @rdname evidence_verbs
+#' @export
+coef.evidence <- function(object, ...) {
+  check_no_dots(...)
+  draws <- coefficient_draws(object, "coef")
+  drop(exp(object$log_weights) %*% draws)
+}
+
+#' @rdname evidence_verbs
+#' @export
+vcov.evidence <- function(object, ...) {
+  check_no_dots(...)
+  draws <- coefficient_draws(object, "vcov")
+  weights <- exp(object$log_weights)
+  centred <- sweep(draws, 2, drop(weights %*% draws))
+  spare <- 1 - sum(weights^2)
+  if (spare < 1e-12) fail("vcov() needs more than one draw that counts, and this fit has one.")
+  crossprod(centred, weights * centred) / spare
+}
+
+#' @rdname evidence_verbs
+#' @export
+confint.evidence <- function(object, parm, level = 0.95, ...) {
+  check_no_dots(...)
+  draws <- coefficient_draws(object, "confint")
+  level <- check_number(level, "level", 0, 1, TRUE, TRUE)
+  if (!missing(parm)) {
+    known <- if (is.character(parm)) parm %in% colnames(draws) else parm %in% seq_len(ncol(draws))
+    if (!all(known)) fail("`parm` must be among ", show_names(colnames(draws)), ", not ", show_value(parm[!known][1]), ".")
+    draws <- draws[, parm, drop = FALSE]
+  }
+  at <- c(1 - level, 1 + level) / 2
+  weights <- exp(object$log_weights)
+  limits <- vapply(seq_len(ncol(draws)), function(j) weighted_quantile(draws[, j], weights, at), at)
+  matrix(t(limits), ncol(draws), dimnames = list(colnames(draws), paste(format(100 * at, digits = 3, trim = TRUE), "%")))
+}
+
+#' @rdname evidence_verbs
+#' @export
+fitted.evidence <- function(object, data = NULL, ...) {
+  check_no_dots(...)
+  require_response(object, "fitted")
+  fitted_to(object, own_data(object, data, parent.frame()))
+}
+
+#' @rdname evidence_verbs
+#' @export
+residuals.evidence <- function(object, data = NULL, ...) {
+  check_no_dots(...)
+  require_response(object, "residuals")
+  encoded <- own_data(object, data, parent.frame())
+  fitted <- fitted_to(object, encoded)
+  response <- encoded$rows[nrow(encoded$rows), ]
+  if (is.matrix(fitted)) return(outer(response, seq_len(ncol(fitted)) - 1, `==`) - fitted)
+  response + (if (is.null(encoded$offset)) 0 else encoded$offset) - fitted
+}
+
+#' @rdname evidence_verbs
+#' @export
+deviance.evidence <- function(object, data = NULL, ...) {
+  check_no_dots(...)
+  require_response(object, "deviance")
+  encoded <- own_data(object, data, parent.frame())
+  centre <- colSums(exp(object$log_weights) * object$parameters)
+  -2 * as.vector(model_caller(object$model, encoded)("log_lik", matrix(centre, ncol = 1)))
+}
+
+#' @rdname evidence_verbs
+#' @export
+sigma.evidence <- function(object, ...) {
+  check_no_dots(...)
+  model <- object$model
+  if (inherits(model, c("linear_regression", "gaussian_mean"))) return(model$sigma)
+  if (!is_latent(model)) no_verb(object, "sigma", "single standard deviation of noise", "summary()")
+  if (model$args$infer == 0) return(model$args$noise_sd)
+  sum(exp(object$log_weights) * object$draws[, "noise_sd"])
+}
+
+#' @rdname evidence_verbs
+#' @export
+nobs.evidence <- function(object, ...) {
+  check_no_dots(...)
+  as.integer(object$n)
+}
+
+#' @rdname evidence_verbs
+#' @export
+formula.evidence <- function(x, ...) {
+  check_no_dots(...)
+  if (is.null(x$model$formula)) no_verb(x, "formula", "formula", "`fit$model`")
+  x$model$formula
+}
+
+# What the verbs need -------------------------------------------------------------------------------
+
+no_verb <- function(fit, verb, what, instead) {
+  fail(verb, "() has nothing to return: this ", fit$model$name, "() has no ", what, ". See ", instead, ".")
+}
+
+coefficient_draws <- function(fit, verb) {
+  named <- c("linear_regression", "softmax_regression", "gaussian_mean", "custom_model", "compiled_model")
+  if (!inherits(fit$model, named))
+    no_verb(fit, verb, "coefficients, and its components and latent variables are numbered arbitrarily", "summary() or predict()")
+  fit$draws
+}
+
+require_response <- function(fit, verb) {
+  if (!inherits(fit$model, c("linear_regression", "softmax_regression", "gaussian_mean")))
+    no_verb(fit, verb, "response", "predict()")
+}
+
+#' The data of a fit, encoded once more
+#' @noRd
+own_data <- function(fit, data, envir) {
+  if (is.null(data)) data <- tryCatch(eval(fit$call$data, envir), error = function(e) NULL)
+  if (is.null(data)) fail("`data` must be given: the data of the fit are not where its call had them.")
+  encoded <- encode(fit$model, data)
+  other <- !identical(data_id(encoded), fit$data_id) ||
+    !is.null(fit$pairing) && !is.null(pairings_differ(list(fit, list(pairing = encoded$pairing, n = encoded$n))))
+  if (other) fail("`data` must be those of the fit; for others use predict().")
+  encoded
+}
+
+fitted_to <- function(fit, encoded) {
+  if (inherits(fit$model, "softmax_regression")) class_probabilities(fit, encoded$rows) else predictive_mean(fit, encoded)
+}

@@ -1,0 +1,31 @@
+# What is suspect about a fit, as an R warning: one condition for each fit, raised when it is made.
+
+#' Raise the warnings of a fit as one condition of class `logevidence_warning`
+#'
+#' Notes, which belong to a method whatever the data, are no warnings: print() shows them.
+#'
+#' @param known Sentences that were raised before, as those of the fit that this one goes on from.
+#' @return The fit.
+#' @noRd
+raise_warnings <- function(fit, known = NULL) {
+  without_numbers <- function(sentences) gsub("[0-9]", "", sentences)
+  sentences <- fit_warnings(fit)
+  sentences <- sentences[!without_numbers(sentences) %in% without_numbers(known)]
+  if (length(sentences)) warning(new_warning(sentences))
+  fit
+}
+
+new_warning <- function(sentences) {
+  structure(class = c("logevidence_warning", "warning", "condition"),
+            list(message = paste(sentences, collapse = "\n"), call = NULL, sentences = sentences))
+}
+
+#' The sentences of a fit that depend on the data
+#' @noRd
+fit_warnings <- function(fit) setdiff(fit$warnings, fit$method$note)
+
+#' Evaluate without the warnings of fits, which the caller shows in its own way
+#' @noRd
+muffled <- function(code) {
+  withCallingHandlers(code, logevidence_warning = function(w) invokeRestart("muffleWarning"))
+}
