@@ -66,21 +66,23 @@ bump_problem("bump-2d", rbind(c(1, 0)), 0.5, 1, 1, "one", benign = TRUE)
 
 # ---- one dimension decides about the others ----
 
+rest <- function(x) x[, -1, drop = FALSE]
+
 # The prior has the shape of a funnel; each of the other coordinates is seen with noise.
 funnel_data <- made(30, rnorm(8, 0, 0.3))
 funnel_prior <- custom_model(
   c("v", paste0("x", 1:8)), vectorised = TRUE,
-  log_likelihood = function(t) colSums(dnorm(t(t[, -1]), funnel_data, 1, log = TRUE)),
+  log_likelihood = function(t) colSums(dnorm(t(rest(t)), funnel_data, 1, log = TRUE)),
   log_prior = function(t) {
-    dnorm(t[, 1], 0, 3, log = TRUE) + rowSums(dnorm(t[, -1], 0, exp(t[, 1] / 2), log = TRUE))
+    dnorm(t[, 1], 0, 3, log = TRUE) + rowSums(dnorm(rest(t), 0, exp(t[, 1] / 2), log = TRUE))
   },
   draw_prior = function(n) {
     v <- rnorm(n, 0, 3)
     cbind(v, matrix(rnorm(8 * n), n) * exp(v / 2), deparse.level = 0)
   },
-  gradient = function(t) unname(cbind(0, t(funnel_data - t(t[, -1])))),
+  gradient = function(t) unname(cbind(0, t(funnel_data - t(rest(t))))),
   prior_gradient = function(t) {
-    unname(cbind(-t[, 1] / 9 - 4 + rowSums(t[, -1]^2) * exp(-t[, 1]) / 2, -t[, -1] * exp(-t[, 1])))
+    unname(cbind(-t[, 1] / 9 - 4 + rowSums(rest(t)^2) * exp(-t[, 1]) / 2, -rest(t) * exp(-t[, 1])))
   }
 )
 add("funnel-prior-9d", "custom", funnel_prior, table = TRUE, truth = function() quadrature(
@@ -91,11 +93,11 @@ add("funnel-prior-9d", "custom", funnel_prior, table = TRUE, truth = function() 
 # The funnel as the likelihood, a normal prior.
 integral("funnel-likelihood-10d", 10, prior_sd = 3, table = TRUE,
   log_lik = function(x) {
-    dnorm(x[, 1], 0, 3, log = TRUE) + rowSums(dnorm(x[, -1], 0, exp(x[, 1] / 2), log = TRUE))
+    dnorm(x[, 1], 0, 3, log = TRUE) + rowSums(dnorm(rest(x), 0, exp(x[, 1] / 2), log = TRUE))
   },
   gradient = function(x) {
     e <- exp(-x[, 1])
-    unname(cbind(-x[, 1] / 9 - 4.5 + rowSums(x[, -1]^2) * e / 2, -x[, -1] * e))
+    unname(cbind(-x[, 1] / 9 - 4.5 + rowSums(rest(x)^2) * e / 2, -rest(x) * e))
   },
   truth = function() quadrature(function(v) {
     2 * dnorm(v, 0, 3, log = TRUE) + 9 * dnorm(0, 0, sqrt(exp(v) + 9), log = TRUE)
