@@ -190,7 +190,8 @@ simulate_from <- function(model, blank, theta, words) {
 #' How the walks of latent states go: a method, for a share of its size and the state that reverse walks start from
 #' @noRd
 frozen_latent <- function(model, encoded, method, words, chains, warm) {
-  method <- latent_method(method)
+  method$settings$first <- 0 # rows that come together could not be taken away again one by one
+  method <- latent_method(method, model)
   path <- if (method$settings$by_rows == 0) frozen_path(model, encoded, method, words)
   function(budget, state) {
     method <- at_budget(method, path, budget, chains)

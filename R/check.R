@@ -24,6 +24,7 @@ show_value <- function(x) {
   if (is.data.frame(x)) return("a data frame")
   if (is.function(x)) return("a function")
   if (is.matrix(x)) return(paste0("a matrix of ", nrow(x), " x ", ncol(x), " (", typeof(x), ")"))
+  if (is.array(x) && length(dim(x)) > 2) return(paste0("an array of ", paste(dim(x), collapse = " x "), " (", typeof(x), ")"))
   if (is.object(x) && !is.factor(x)) return(paste0("an object of class ", class(x)[1]))
   if (is.list(x)) return(if (length(x)) "a list" else "an empty list")
   if (!is.atomic(x)) return(paste0("an object of type ", typeof(x)))

@@ -8,7 +8,7 @@
 #' @param model A model, such as [linear_regression()], [softmax_regression()], [gaussian_mixture()],
 #'   [gaussian_mean()], [clustering()], [low_rank()], [binary_attributes()], [custom_model()] or [compiled_model()].
 #' @param data The data: a data frame, or what the model's help page allows besides. A [custom_model()] may do without.
-#' @param method How to estimate: [sgais()], the default ([smc()] for models with latent variables), [ais()], [smc()], [nested()], [online_nested()],
+#' @param method How to estimate: [sgais()], the default (`smc("data", particles = 1000)` for models with latent variables), [ais()], [smc()], [nested()], [online_nested()],
 #'   [sequential()], [hybrid()], [laplace()], [bridge()], [power_posterior()], [exact()], [bic()],
 #'   [likelihood_weighting()], [harmonic_mean()], [chib()] or [variational()].
 #' @param seed A whole number that makes the run reproducible, whatever the number of `threads`. `NULL`, the default,
@@ -39,8 +39,10 @@
 #'   \item{`n`}{Number of observations.}
 #'   \item{`trace`}{A data frame with a row for each chunk (or, if all data are annealed together, each step): `n`,
 #'     `lambda`, `log_evidence`, `se`, `lambda_steps`, `shortest` (annealing step), `ess`, `acceptance`, `step_size`, `particles`, `temperature` (how
-#'     wide the particles lie, 1 when right), `noise` (of the gradients, in units of the posterior's own variance), `drift` (of the
+#'     wide the particles lie, 1 when right; with control variates, and for kernels without an accept step), `noise` (of the gradients, in units of the posterior's own variance), `drift` (of the
 #'     particles from the anchor of the control variates, likewise), `restarts` (how often the walk began anew),
+#'     `moves` (made at this distribution), `renewal` (the share of the way to fresh draws that they carried the
+#'     particles, in the slowest direction and within a mode; 1 is a fresh draw, `NA` where it was not measured),
 #'     `evaluations`, `seconds`. Nested sampling has a row for each round, with `steps`, `log_lik`, `log_volume` and
 #'     `renewal`; methods without a path have none.}
 #'   \item{`sampler`}{The sampler's own estimate: `log_evidence`, `se`, and its weighted particles `draws` and
@@ -56,6 +58,11 @@
 #'   \item{`peaks`}{What [laplace()] and [bic()] know of the posterior's peaks; `NULL` for other methods.}
 #'   \item{`variational`}{What [variational()] knows besides; `NULL` for other methods.}
 #'   \item{`power`}{What [power_posterior()] knows besides; `NULL` for other methods.}
+#'   \item{`bound`}{For [gaussian_mixture()] and models with latent variables a lower bound of the log evidence, by a short run of
+#'     [variational()]: `log_evidence`, which is the sum of `bound`, that of one labelling, and `symmetry`, what relabellings add.
+#'     An estimate below it has missed something, and is in `failed`. `NULL` where it would cost too much, and for other models.}
+#'   \item{`second_look`}{For [ais()], [smc()] along temperatures and [chib()] on models with latent variables the
+#'     `log_evidence` and `se` of a short run of `smc("data")`; an estimate far below it is in `failed`.}
 #'   \item{`data_id`}{A text that is the same for fits to the same observations.}
 #'   \item{`rows_id`}{For nested sampling, the same for observations and covariates together.}
 #'   \item{`replicates`}{A data frame of the single runs' estimates, if there are several.}
@@ -97,10 +104,11 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   on.exit(bar$close(), add = TRUE)
   runs <- replicated_runs(problem, encoded, replicates, alone = inherits(model, "custom_model"), bar, mixed = !is.null(binding$seed))
   other_end <- from_other_end(problem, encoded, runs, model, method)
-  raise_warnings(new_evidence(runs, call, model, method, encoded, words, threads, other_end))
+  fit <- new_evidence(runs, call, model, method, encoded, words, threads, other_end)
+  raise_warnings(with_bound(fit, encoded, words))
 }
 
-default_method <- function(model) if (is_latent(model)) smc() else sgais()
+default_method <- function(model) if (is_latent(model)) smc("data", particles = 1000) else sgais()
 
 # Numbers in all. Of more, copies take more memory than a tenth of the time is worth that runs one after another, their parts shared by
 # threads, need longer.
@@ -137,7 +145,7 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   check_gradients(model, method)
   if (method$estimator == "chib") check_for_chib(model)
   if (method$estimator == "variational") check_for_variational(model)
-  method <- if (is_latent(model)) latent_method(method) else settle(method, model)
+  method <- if (is_latent(model)) latent_method(method, model) else settle(method, model)
   draws <- audit_draws(encoded$n, may_have_modes(model))
   complete <- function(settings) if (identical(settings$audit_draws, 0)) utils::modifyList(settings, draws) else settings
   list(

@@ -35,6 +35,29 @@ chib <- function(draws = 1000, search = 500, plain = FALSE) {
                           "the number of their orders, which its standard error does not show."))
 }
 
+# Of the draws whose transition densities carry the average, and of those at which the chain has moved.
+CHIB_LEAST_MET <- 20
+CHIB_LEAST_MOVED <- 0.02
+
+#' Is the average over the chain one of many draws, in a chain that moves?
+#' @noRd
+chib_warnings <- function(figures, method, model) {
+  if (!identical(method$name, "chib") || is.null(figures$met)) return(NULL)
+  met <- drop(figures$met)
+  # of probabilities, which are at most one, the largest say nothing of the mean's tail
+  k <- if (inherits(model, "low_rank")) drop(figures$pareto_k)
+  moved <- drop(figures$moved)
+  c(
+    if (!isTRUE(met >= CHIB_LEAST_MET) || isTRUE(k > AUDIT_MOST_K)) sprintf(
+      paste("The draws hardly meet the point at which the density is taken: %.0f of them carry the average%s. The estimate may",
+            "be nats off, and its standard error does not show it. Use more `draws`, or compare with smc(\"data\")."),
+      met, if (isTRUE(k > AUDIT_MOST_K)) sprintf(" (Pareto k %.2f)", k) else ""),
+    if (isTRUE(moved < CHIB_LEAST_MOVED)) paste(
+      "The sweeps hardly leave one state, so the standard error knows nothing of other parts of the posterior, and the estimate may",
+      "be nats too low. Compare with smc(\"data\") or nested().")
+  )
+}
+
 check_for_chib <- function(model) {
   if (!is_latent(model)) fail("chib() is for models with latent variables, such as clustering(), not ", model$name, "().")
   if (model$args$infer != 0)

@@ -313,7 +313,7 @@ update.evidence <- function(object, tol, data = NULL, ...) {
   out <- conduct(problem, encoded$rows)
   method$settings[c("from_levels", "from_theta")] <- NULL
   method$call$tol <- tol
-  fit <- new_evidence(list(out), object$call, object$model, method, encoded, object$seed)
+  fit <- with_bound(new_evidence(list(out), object$call, object$model, method, encoded, object$seed), encoded, object$seed)
   fit$call$method <- method$call
   for (name in c("evaluations", "seconds"))
     fit$trace[[name]] <- fit$trace[[name]] + utils::tail(object$trace[[name]], 1)

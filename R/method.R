@@ -29,11 +29,15 @@ stage <- function(particles, kernel = 0, mass = "default", steps = 0, schedule =
 
 check_particles <- function(particles, min = 2) check_count(particles, "particles", min, 1e6)
 
-# Left open, as many as it takes for particles to forget where they were well enough that errors are reported right.
+# Left open, these many at the least, and more where particles are not renewed by them.
 check_steps <- function(steps, kernel = NULL) {
   if (is.null(steps) && !is.null(kernel)) return(switch(kernel$name, rwm = 10, slice = 5, 2))
   check_count(steps, "steps", 1, 1e5)
 }
+
+# Share of the way to fresh draws that moves are to carry particles at each distribution, where their number is left open.
+RENEWAL <- 0.6
+renewal_goal <- function(steps) if (is.null(steps)) RENEWAL else -1 # only measured
 
 check_resampling <- function(resampling) {
   check_choice(resampling, "resampling", c("systematic", "stratified", "multinomial", "residual", "none"))
@@ -85,7 +89,8 @@ likelihood_weighting <- function(particles = 10000) {
 #'
 #' @param particles Number of chains, a whole number of at least 2.
 #' @param draws Posterior draws of each chain.
-#' @param steps Moves between two draws; by default 2, 5 with [slice()], 10 with [rwm()].
+#' @param steps Moves between two draws; by default at least 2, 5 with [slice()], 10 with [rwm()],
+#'   and more where particles are not renewed by them.
 #' @param kernel A kernel with an accept step: [hmc()], [mala()] or [rwm()].
 #'
 #' @details
@@ -110,7 +115,7 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hm
   new_method(
     "harmonic_mean", match.call(),
     list(stage(particles, 1, kernel$mass, check_steps(steps, kernel),
-               list(schedule = "adaptive", ess = 0.9 * particles), threshold = 0.5, whole = 1)),
+               list(schedule = "adaptive", ess = 0.9 * particles), threshold = 0.5, whole = 1, renew = renewal_goal(steps))),
     list(kernel),
     rounds = check_count(draws, "draws", 1, 1e6),
     note = "The harmonic mean overstates the evidence, often by far; its standard error does not show it."
@@ -206,7 +211,8 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
 #' @param particles Number of particles, a whole number of at least 2.
 #' @param schedule [adaptive()], [sigmoidal()] or [linear()].
 #' @param kernel How particles move, on the full data: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
-#' @param steps Moves at each distribution; by default 2, 5 with [slice()], 10 with [rwm()], whose moves are shorter.
+#' @param steps Moves at each distribution. By default at least 2, 5 with [slice()] and 10 with [rwm()], whose moves are
+#'   shorter, and as many as carry the particles 60% of the way to fresh draws (`renewal` in `fit$trace`).
 #' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article's comparison: 10 particles, an
 #'   effective sample size of 5, 20 steps of [sghmc()] with full gradients. Arguments given explicitly still count.
 #'
@@ -234,7 +240,7 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
   new_method(
     "ais", match.call(),
     list(stage(particles, 1, kernel$mass, check_steps(steps, kernel), schedule_settings(check_schedule(schedule), particles),
-               whole = 1)),
+               whole = 1, renew = renewal_goal(steps))),
     list(kernel)
   )
 }
@@ -255,8 +261,9 @@ ANNEALED_ESS <- 0.9
 #'   the particles and are each followed by moves; 1 never anneals.
 #' @param chunk For the data path: rows added at a time.
 #' @param kernel How particles move, on all data so far: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
-#' @param steps Moves at each distribution; by default 2, 5 with [slice()], 10 with [rwm()], and on the data path of a
-#'   mixture more while rows are few.
+#' @param steps Moves at each distribution. By default at least 2, 5 with [slice()] and 10 with [rwm()] (on the data path
+#'   of a mixture more while rows are few), and as many as carry the particles 60% of the way to fresh draws (`renewal`
+#'   in `fit$trace`).
 #' @param resampling `"systematic"`, `"stratified"`, `"multinomial"`, `"residual"`, or `"none"`.
 #' @param threshold Resample when the effective sample size falls under this share of the particles; 1 is always.
 #' @param move For the data path: move particles after every chunk (`"always"`), or only when they have been resampled
@@ -264,6 +271,8 @@ ANNEALED_ESS <- 0.9
 #'   repair).
 #' @param proposal Of a new row's latent variable on the data path of a model that has them, such as [clustering()]: from
 #'   its conditional given the row, or from its prior.
+#' @param order For the data path: `"shuffled"` walks the rows in random order, `"given"` keeps theirs, so that the trace follows
+#'   it. `NULL`, the default, is `"shuffled"` for models with latent variables and `"given"` for others.
 #'
 #' @inherit likelihood_weighting return
 #'
@@ -283,26 +292,31 @@ ANNEALED_ESS <- 0.9
 smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == "thermal") 0.9 else 0.5, chunk = 1,
                 kernel = hmc(), steps = NULL,
                 resampling = "systematic", threshold = 0.5, move = c("resampled", "always"),
-                proposal = c("conditional", "prior")) {
+                proposal = c("conditional", "prior"), order = NULL) {
   path <- check_choice(path, "path", c("thermal", "data"))
   proposal <- check_choice(proposal, "proposal", c("conditional", "prior"))
   particles <- check_particles(particles)
   kernel <- check_kernel(kernel)
   resampling <- resampling_settings(check_resampling(resampling), threshold)
   move <- check_choice(move, "move", c("resampled", "always"))
+  chunk <- check_count(chunk, "chunk", 1, 1e9)
   own <- if (path == "thermal") {
     list(schedule = "adaptive", ess = ess_in_particles(ess, particles), whole = 1)
   } else {
-    list(schedule = "adaptive", ess = ess_in_particles(ess, particles), chunk_least = check_count(chunk, "chunk", 1, 1e9),
+    list(schedule = "adaptive", ess = ess_in_particles(ess, particles), chunk_least = chunk,
          move_resampled = move == "resampled", anneal = ANNEALED_ESS * particles)
   }
   method <- new_method(
     "smc", match.call(),
     list(c(stage(particles, 1, kernel$mass, check_steps(steps, kernel), own[1:2], resampling$resampling,
-                 resampling$threshold), own[-(1:2)])),
+                 resampling$threshold, renew = renewal_goal(steps)), own[-(1:2)])),
     list(kernel)
   )
   if (path == "data") method$open <- "work"
+  if (!is.null(order)) {
+    if (path != "data") fail("`order` is for smc(\"data\"): along temperatures all rows are there from the start.")
+    method$settings$shuffle <- as.double(check_order(order) == "shuffled")
+  }
   method$path <- path
   method$proposal <- proposal
   method

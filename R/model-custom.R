@@ -97,6 +97,9 @@ describe.custom_model <- function(model) {
 #' @exportS3Method
 encode.custom_model <- function(model, data, binding = AS_GIVEN) {
   if (is.null(data)) no_data(model)
+  arguments <- formals(args(model$log_likelihood))
+  if (!is.null(data) && length(arguments) == 1 && names(arguments) != "...")
+    fail("`data` must be left out: `log_likelihood` takes the parameters only, and no data.")
   n <- custom_rows(data)
   prints <- custom_prints(data)
   list(
@@ -190,7 +193,7 @@ custom_answer <- function(model, data, n) {
     sums <- numeric(m)
     for (i in seq_len(m)) {
       value <- values[[i]]
-      if (!is.numeric(value) && !is.logical(value)) refuse_value(what, theta, i, "a number", value)
+      if (!is_plain_numeric(value) && !is.logical(value)) refuse_value(what, theta, i, "a number", value)
       if (length(value) != 1 && length(value) != rows)
         fail("`", what, "` must return one number", if (rows > 1) paste0(", or one for each of the ", rows, " rows"), ", not ",
              length(value), ".")

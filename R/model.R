@@ -117,9 +117,9 @@ require_terms <- function(terms, formula) {
          deparse1(formula), "`.")
 }
 
-refuse_offset <- function(terms, model) {
+refuse_offset <- function(terms, model = NULL) {
   if (!is.null(attr(terms, "offset")))
-    fail("`formula` must have no offset in ", model, "(), not `", deparse1(stats::formula(terms)), "`.")
+    fail("`formula` must have no offset", if (!is.null(model)) paste0(" in ", model, "()"), ", not `", deparse1(stats::formula(terms)), "`.")
 }
 
 #' The columns of `data` that a formula reads

@@ -246,7 +246,7 @@ figure_limits <- function(figure) {
 
 # 1,000 and 100,000, not 1e+05.
 axis_labels <- function(at) {
-  text <- format(at, big.mark = ",", trim = TRUE, scientific = FALSE)
+  text <- format(at, big.mark = ",", decimal.mark = ".", trim = TRUE, scientific = FALSE)
   ifelse(abs(at) >= 1e6, sub("e\\+0*", "e", format(at, trim = TRUE, digits = 3, scientific = TRUE)), text)
 }
 

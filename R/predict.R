@@ -95,6 +95,7 @@ log_predictive_density <- function(fit, rows) {
   by_blocks(rows, length(weights), function(block) {
     each <- if (is_latent(fit$model)) .Call(ffi_latent_density, fit$model$name, fit$args, fit$design$rows, at$theta, block)
     else log_lik_rows(fit$model$name, fit$args, block, at$theta)
+    if (is_latent(fit$model)) each[is.nan(each)] <- -Inf # squares of such rows overflow
     top <- row_max(each)
     mean <- as.vector(exp(each - top) %*% weights)
     # Where the best draws weigh next to nothing, the weights have to join before the maximum is taken.
@@ -142,6 +143,8 @@ most_probable <- function(probabilities) {
 
 # Component over mixture, both from C: a component alone is a mixture of one.
 memberships <- function(fit, rows) {
+  # farther out all densities are zero; the widest component has had all of the probability long before
+  rows <- pmin(pmax(rows, -FARTHEST), FARTHEST)
   at <- weighted_points(fit)
   theta <- same_labels(fit, at)
   components <- fit$args$components
@@ -161,6 +164,8 @@ memberships <- function(fit, rows) {
   colnames(share) <- paste0("component", seq_len(components))
   share / rowSums(share) # one but for rounding
 }
+
+FARTHEST <- 1e140
 
 #' Where the means and log variances of component `k` are among the parameters
 #' @noRd

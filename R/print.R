@@ -252,7 +252,7 @@ decimals_for <- function(se) {
 }
 
 format_number <- function(x, decimals) {
-  if (is.finite(x)) formatC(x, digits = decimals, format = "f") else format(x)
+  if (is.finite(x)) formatC(x, digits = decimals, format = "f", decimal.mark = ".") else format(x)
 }
 
 #' Estimates and standard errors as text, aligned at the decimal point
@@ -266,7 +266,9 @@ align_estimates <- function(estimates, ses) {
   format(paste(values, plus_minus(), errors))
 }
 
-count <- function(x) format(round(x), big.mark = ",", scientific = x >= 1e12, trim = TRUE)
+count <- function(x) {
+  format(round(x), big.mark = ",", decimal.mark = ".", scientific = x >= 1e12, trim = TRUE)
+}
 
 # "34.5 million": three digits are enough for a cost.
 large <- function(x) {
@@ -275,7 +277,7 @@ large <- function(x) {
   paste(count_digits(x / size), if (x < 1e9) "million" else "billion")
 }
 
-count_digits <- function(x) format(signif(x, 3), big.mark = ",", scientific = FALSE)
+count_digits <- function(x) format(signif(x, 3), big.mark = ",", decimal.mark = ".", scientific = FALSE)
 
 count_of <- function(n, noun) paste0(count(n), " ", noun, if (round(n) != 1) "s")
 

@@ -7,7 +7,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
     if (climbs_em) latent_bic_run(out, method, model, encoded)
     else if (method$estimator == "laplace") peak_run(out, method, model, encoded$args)
     else if (method$estimator == "variational") variational_run(out, method)
-    else one_run(out, method, modes = if (may_have_modes(model)) "several" else "one")
+    else one_run(out, method, modes = if (may_have_modes(model)) "several" else "one", model)
   })
   bounds <- method$estimator == "variational" || climbs_em
   first <- if (bounds) best_run(fits) else fits[[1]]
@@ -16,10 +16,11 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   points <- do.call(cbind, lapply(chosen, `[[`, "points"))
   log_weights <- pool_weights(chosen)
   work <- Reduce(`+`, lapply(fits, `[[`, "work"))
+  gradient <- gradient_warning(model, encoded, method, points)
   user <- if (is_latent(model)) user_state(model, encoded, points)
   else .Call(ffi_model, model$name, encoded$args, encoded$rows[, 0, drop = FALSE], "to_user", points, list())
   astray <- sum(rowSums(!is.finite(t(user))) > 0)
-  failed <- c(headline$warnings, if (astray) astray_warning(astray, ncol(user)), other_end_warning(other_end, headline))
+  failed <- c(headline$warnings, gradient, if (astray) astray_warning(astray, ncol(user)), other_end_warning(other_end, headline))
   # the criterion of Schwarz knows no prior
   conflict <- if (method$name != "bic") prior_conflict(model, encoded, points, log_weights, words)
   structure(
@@ -53,7 +54,7 @@ named_draws <- function(columns, names) {
 
 #' One run's estimates, and which of them to believe
 #' @noRd
-one_run <- function(out, method, modes = "one") {
+one_run <- function(out, method, modes = "one", model = NULL) {
   # summary figures come first and as 1 x 1 matrices; columns of the trace may share their names
   figures <- out[!duplicated(names(out))]
   trace <- trace_of(out)
@@ -66,6 +67,7 @@ one_run <- function(out, method, modes = "one") {
   nested <- nested_of(figures, trace, method$settings$live)
   if (isTRUE(method$settings$published == 1)) sampler$log_evidence <- drop(figures$published)
   power <- power_of(figures, sampler)
+  if (identical(method$name, "bridge") && !is.finite(sampler$log_evidence)) no_bridge()
   if (identical(method$rule, "thermodynamic")) sampler[c("log_evidence", "se")] <- power[c("corrected", "se")]
   audit <- audit_of(figures, sampler, AUDIT_LEAST_ESS[[modes]])
   headline <- if (!is.null(audit) && audit$passed) {
@@ -78,25 +80,25 @@ one_run <- function(out, method, modes = "one") {
   collapsed <- headline$source == "sampler" && min(trace$ess, Inf, na.rm = TRUE) < COLLAPSED_ESS
   spread <- if (identical(method$name, "ais") && length(log_weights) > 1) stats::sd(log_weights) else 0
   failed <- c(
-    nested_warnings(nested),
+    nested_warnings(nested), chib_warnings(figures, method, model),
     if (!collapsed && headline$source == "sampler" && is.finite(spread) && spread^2 > log(length(log_weights))) sprintf(
       paste("The chains' log weights are spread by %.1f nats, so a few of them carry the estimate: the evidence is probably too",
             "low, and its standard error says little. Use more annealing steps."), spread),
     if (collapsed) paste0(
-      "The weights have all but collapsed onto a few particles: the evidence is probably far too low, and its ",
+      "The weights have all but collapsed onto a few particles: the evidence is probably far ",
+      if (identical(method$rule, "thermodynamic")) "off" else "too low", ", and its ",
       "standard error says little. Use more annealing steps, more particles, or another method."
     ),
+    if (headline$source == "sampler") move_warnings(trace, method, ncol(sampler$draws), modes),
+    if (identical(method$rule, "thermodynamic")) thermodynamic_warning(power, drop(figures$se)),
+    if (identical(method$name, "bridge")) chains_warning(out$draws, method$settings$`1.particles`),
     if (!collapsed) sudden_row(trace, method),
     if (headline$source == "sampler") heating_warning(sampler$heating),
     if (headline$source == "sampler") runaway_warning(trace),
     if (headline$source == "sampler") labour_warning(trace, method),
     sequential_warnings(trace, method, headline),
     contradicted(audit, nrow(out$draws)),
-    if (!is.finite(headline$log_evidence)) {
-      if (method$name == "bridge")
-        "The draws are too few, or too much alike, to fit a normal density to: use more `particles` or `draws`."
-      else "The estimate is not finite."
-    }
+    if (!is.finite(headline$log_evidence)) "The estimate is not finite."
   )
   list(
     headline = headline, sampler = sampler, audit = audit, nested = nested, power = power, trace = trace, failed = failed,
@@ -150,11 +152,21 @@ HARD_STEPS <- 25
 # Latent variables are drawn row by row: where hardly a particle can take a row up, those before did not lead up to it.
 sudden_row <- function(trace, method) {
   if (!identical(method$path, "data") || is.null(trace$n) || is.null(trace$lambda) || is.null(trace$ess)) return(NULL)
-  if (!is.null(trace$particles) || min(trace$ess) > SUDDEN_SHARE * method$settings$`1.particles`) return(NULL)
+  if (!is.null(trace$particles)) return(NULL)
+  if (!identical(method$settings$shuffle, 0)) return(sudden_shuffled(trace))
+  if (min(trace$ess) > SUDDEN_SHARE * method$settings$`1.particles`) return(NULL)
   sprintf(paste("Row %s came so unexpectedly that hardly a particle could take it up: the evidence may be far too low. Are the rows",
                 "sorted? Shuffle them."), count(trace$n[which.min(trace$ess)]))
 }
 SUDDEN_SHARE <- 0.03
+
+# In random order a row that is the first of its kind is no surprise: it is taken up by few particles, and sweeps renew them.
+sudden_shuffled <- function(trace) {
+  if (min(trace$ess) > SUDDEN_LEAST) return(NULL)
+  sprintf(paste("After row %s of the walk only %.0f effective particles were left: the evidence may be nats off. Use more",
+                "`particles`, or compare with nested()."), count(trace$n[which.min(trace$ess)]), min(trace$ess))
+}
+SUDDEN_LEAST <- 4
 
 # Plain vectors are the trace's columns, everything else comes as a matrix.
 trace_of <- function(out) as.data.frame(out[!vapply(out, is.matrix, TRUE)])
@@ -169,7 +181,7 @@ power_of <- function(figures, sampler) {
   plain <- sum(width * (path$mean[-1] + path$mean[-last]) / 2)
   correction <- -sum(width^2 * diff(path$variance)) / 12
   list(stepping = sum(path$log_ratio[-last]), thermodynamic = plain, corrected = plain + correction,
-       se = sqrt(sampler$se^2 + (correction / 4)^2), path = path)
+       se = sqrt(sampler$se^2 + (correction / 4)^2 + (plain + correction - sum(path$log_ratio[-last]))^2), path = path)
 }
 
 normalise <- function(log_weights) {

@@ -14,7 +14,7 @@
 
 OTHER_END <- 2^28      # streams of numbers that no replicate of evidence() uses
 END_DRAWS <- 400       # of importance sampling
-END_STARTS <- c(one = 4, several = 48)
+END_STARTS <- c(one = 2, several = 48)
 END_SHARE <- 0.3       # of the run's evaluations that climbs may take
 END_RECORDED <- 60     # dimensions: a path holds a metric for each distribution
 END_EVEN <- 0.25       # share of an ideal proposal's effective draws from which importance sampling is precise
@@ -23,6 +23,7 @@ END_AHEAD <- 5         # nats that uneven weights must be ahead
 END_PARTICLES <- 0.05  # of the walk's, that walk back
 END_CLIMBED <- 20      # iterations of a climb, about
 END_CLIMBS <- 4        # of the likelihood alone
+END_CALL <- 50         # points at once that cost as much as asking, about
 END_CLIMB_DEAR <- 4    # times what a climb by Newton's method costs
 
 # Walks of one stage along powers of the likelihood of all data.
@@ -35,8 +36,8 @@ is_tempered <- function(method) {
 #' Lets a run record its path where that could be walked back
 #' @noRd
 recorded <- function(problem, method, encoded) {
-  reversible <- is_tempered(method) && method$kernels[[1]]$name %in% c("hmc", "rwm", "slice") &&
-    length(encoded$theta_names) <= END_RECORDED && is.null(encoded$latent)
+  reversible <- problem$estimator == "walk" && is_tempered(method) && method$kernels[[1]]$name %in% c("hmc", "rwm", "slice") &&
+    length(encoded$theta_names) <= END_RECORDED
   if (reversible) problem$settings$record <- 1
   problem
 }
@@ -82,13 +83,13 @@ climbed_by_engine <- function(problem, encoded, model, budget) {
 
 #' Climbs for a share of the run's work
 #'
-#' An iteration of Newton's method takes derivatives: those of the model, or differences, asked for all at once. For functions of R
-#' that take many points, calls count and not points.
+#' An iteration of Newton's method takes derivatives: those of the model, or differences, asked for all at once. Functions
+#' of R that take many points at once cost little more than one.
 #' @noRd
 climbs_affordable <- function(work, model, encoded, particles) {
   d <- length(encoded$theta_names)
   evaluations <- END_SHARE * sum(work[c("likelihoods", "gradients")]) / encoded$n
-  if (isTRUE(model$vectorised)) return(floor(evaluations / particles / END_CLIMBED))
+  if (isTRUE(model$vectorised)) return(floor(evaluations / min(particles, END_CALL) / END_CLIMBED))
   own <- !inherits(model, "custom_model") && !inherits(model, "compiled_model")
   each <- if (own) d else if (!is.null(model$gradient)) 2 * d else 2 * d^2
   floor(evaluations / END_CLIMBED / each)
@@ -97,7 +98,7 @@ climbs_affordable <- function(work, model, encoded, particles) {
 #' Climbs of the likelihood alone, and from there of the posterior: a narrow peak that the prior hides
 #' @noRd
 climbed_by_likelihood <- function(model, encoded, budget, draws = 200) {
-  if (!inherits(model, "custom_model") || is.null(model$gradient)) return(NULL)
+  if (!inherits(model, "custom_model")) return(NULL)
   d <- length(encoded$theta_names)
   climbs <- min(END_CLIMBS, floor(budget / END_CLIMB_DEAR))
   if (climbs < 1) return(NULL)
@@ -108,7 +109,9 @@ climbed_by_likelihood <- function(model, encoded, budget, draws = 200) {
   prior_slope <- function(theta) as.vector(ask("log_prior_grad", theta))
   column <- function(f) function(theta) -f(matrix(theta, ncol = 1))
   fn <- column(function(theta) lik(theta) + prior(theta))
-  gr <- column(function(theta) lik_slope(theta) + prior_slope(theta))
+  # optim() takes differences where there are no gradients
+  sloped <- !is.null(model$gradient)
+  gr <- if (sloped) column(function(theta) lik_slope(theta) + prior_slope(theta))
   points <- matrix(ask("draw_prior", extra = list(n = draws, seed = c(0, 0))), d)
   order <- order(lik(points), decreasing = TRUE)
   spread <- pmax(apply(points, 1, stats::mad), 1e-8)
@@ -118,7 +121,7 @@ climbed_by_likelihood <- function(model, encoded, budget, draws = 200) {
   climb <- function(start, f, slope) {
     tryCatch(stats::optim(start, f, slope, method = "BFGS", control = control), error = function(e) NULL)
   }
-  tops <- Filter(Negate(is.null), lapply(seq_len(ncol(starts)), function(i) climb(starts[, i], column(lik), column(lik_slope))))
+  tops <- Filter(Negate(is.null), lapply(seq_len(ncol(starts)), function(i) climb(starts[, i], column(lik), if (sloped) column(lik_slope))))
   if (length(tops) == 0) return(NULL)
   # the one that the prior leaves most of
   density <- vapply(tops, function(top) -fn(top$par), 0)

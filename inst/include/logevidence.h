@@ -100,7 +100,7 @@ enum {
  *
  *     f(state; seen, lambda) = p(state) * p(rows | state)^lambda, or its integral over what the state leaves out
  *
- * Sweeps visit latents and parameters in a fixed order, or all in the opposite one.  All members are REQUIRED but the last.
+ * Sweeps visit latents and parameters in a fixed order, or all in the opposite one.  All members are REQUIRED but the last two.
  * The package's own models alone have them: compiled_model() does not take models with latent variables. */
 enum { LE_GRID_BITS = 36 };
 
@@ -138,6 +138,9 @@ typedef struct le_latent_ops {
   void (*simulate)(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch);
   /* OPTIONAL (0).  The log of the number of relabellings that leave every density unchanged. */
   double (*log_symmetry)(const void *self);
+  /* OPTIONAL (always).  Are these numbers a state of so many rows: labels within range, variances positive?  Asked of states that
+   * come from outside; the other functions trust them. */
+  int (*possible)(const void *self, size_t seen, const double *state);
 } le_latent_ops;
 
 /* Mean-field variational Bayes: densities q, a product of factors, of all that the model does not integrate out by itself, and

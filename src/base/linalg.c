@@ -35,7 +35,7 @@ void le_cholesky_solve(const double *factor, size_t d, double *x)
 }
 
 typedef struct functions {
-  int (*cholesky)(double *a, size_t d);
+  int (*cholesky)(double *a, size_t d, size_t from, size_t to);
   double (*dot)(const double *x, const double *y, size_t d);
   void (*add_scaled)(size_t n, double factor, const double *x, double *y);
   void (*add_symmetric_matvec)(const double *a, size_t d, const double *x, double *y);
@@ -50,12 +50,23 @@ typedef struct functions {
   }
 static const functions table[] = TABLES(FUNCTIONS);
 
+le_status le_cholesky(double *a, size_t d) { return le_cholesky_watched(a, d, NULL, NULL); }
+
+enum { WATCHED_PRODUCTS = 20000000 }; /* between two questions, a few milliseconds */
+
 /* Only the lower half is read. */
-le_status le_cholesky(double *a, size_t d)
+le_status le_cholesky_watched(double *a, size_t d, int (*stop)(void *payload), void *payload)
 {
   for (size_t i = 0; i < d; i++)
     for (size_t j = i + 1; j < d; j++) a[i * d + j] = a[j * d + i];
-  const int positive = table[le_simd_level()].cholesky(a, d);
+  int positive = 1;
+  for (size_t from = 0, to; positive && from < d; from = to) {
+    /* row i takes i times d - i products */
+    size_t products = 0;
+    for (to = from; to < d && products < WATCHED_PRODUCTS; to++) products += to * (d - to);
+    if (from > 0 && stop && stop(payload)) return LE_INTERRUPTED;
+    positive = table[le_simd_level()].cholesky(a, d, from, to);
+  }
   for (size_t i = 0; i < d; i++)
     for (size_t j = i + 1; j < d; j++) a[i * d + j] = 0;
   return positive ? LE_OK : LE_NOT_POSITIVE;

@@ -6,6 +6,8 @@
 
 /* a -> its lower Cholesky factor L (upper triangle cleared); LE_NOT_POSITIVE leaves `a` undefined. */
 le_status le_cholesky(double *a, size_t d);
+/* The same, which asks now and then whether to stop: LE_INTERRUPTED if `stop` returns anything but 0; NULL is never asked. */
+le_status le_cholesky_watched(double *a, size_t d, int (*stop)(void *payload), void *payload);
 /* sum of log diagonal entries: half the log determinant of L L'. */
 double le_cholesky_half_log_det(const double *factor, size_t d);
 /* Inverse of the lower triangular factor: inverse[i][j], j <= i, upper triangle cleared. */

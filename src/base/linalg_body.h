@@ -41,9 +41,10 @@ V_KERNEL void V(add_symmetric_matvec)(const double *a, size_t d, const double *x
 
 /* Row by row of the factor's transpose, whose rows are also its columns: each is what is left of the matrix' own, and both halves are
  * there in the end. */
-V_KERNEL int V(cholesky)(double *a, size_t d)
+/* Rows `from` to `to`; those before are done. */
+V_KERNEL int V(cholesky)(double *a, size_t d, size_t from, size_t to)
 {
-  for (size_t i = 0; i < d; i++) {
+  for (size_t i = from; i < to; i++) {
     double *row = a + i * d;
     for (size_t j = i; j < d; j += V_LANES) {
       const size_t n = d - j;

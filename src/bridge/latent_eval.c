@@ -79,6 +79,9 @@ static SEXP density_body(void *data)
   const size_t size = ops->size(self, seen.n), n = seen.n + 1;
   const size_t m = (size_t)XLENGTH(c->states) / size;
   if (TYPEOF(c->states) != REALSXP || (size_t)XLENGTH(c->states) != m * size) Rf_error("The states are not those of the rows.");
+  for (size_t s = 0; s < m && ops->possible; s++)
+    if (!ops->possible(self, seen.n, REAL(c->states) + s * size))
+      Rf_error("Draw %zu is not a state of this model: a label or code is out of range, or a variance not positive.", s + 1);
   double *scratch = (double *)R_alloc(ops->scratch(self, n) + 1, sizeof(double));
   double *state = (double *)R_alloc(ops->size(self, n), sizeof(double));
   double *values = (double *)R_alloc(n * width, sizeof(double));

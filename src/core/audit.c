@@ -344,13 +344,18 @@ static size_t stratum(const le_audit *audit, size_t draw, size_t draws)
   return audit->parts - 1;
 }
 
-void le_audit_normal_draws(const le_audit *audit, const le_target *target, const gsl_rng *rng, size_t n, double *theta)
+enum { DRAWS_UNWATCHED = 10 };
+
+le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, const gsl_rng *rng, size_t n, double *theta)
 {
   const size_t d = audit->d;
   for (size_t i = 0; i < n; i++) {
+    /* a draw takes d squared multiplications */
+    if (i % DRAWS_UNWATCHED == 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
     draw_from(audit, target, stratum(audit, i, n), INFINITY, rng, theta + i * d);
     if (target->ops->relabel) target->ops->relabel(target->model, audit->mode[0].theta, theta + i * d);
   }
+  return LE_OK;
 }
 
 static void finish(le_audit *audit, const le_target *target)

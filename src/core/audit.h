@@ -68,7 +68,7 @@ void le_audit_scale(le_audit *audit, const double *scale);
 /* One climb or one batch of draws; LE_AUDIT_DONE in audit->phase at the end. */
 le_status le_audit_step(le_audit *audit, le_target *target, const gsl_rng *rng);
 /* Draws from the normal approximation, the modes in proportion to their masses, under the labels of the first. */
-void le_audit_normal_draws(const le_audit *audit, const le_target *target, const gsl_rng *rng, size_t n, double *theta);
+le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, const gsl_rng *rng, size_t n, double *theta);
 void le_audit_archive(le_audit *audit, le_archive *archive);
 
 #endif

@@ -45,12 +45,16 @@ typedef struct le_kernel_ops {
   void (*archive)(void *self, size_t m, le_archive *archive);
 } le_kernel_ops;
 
+#define LE_UNWATCHED 1e7 /* multiplications between two looks at the interrupt flag */
+
 /* At least one of `wanted` moves, as many as may be made at once. */
 static inline le_status le_kernel_moves(const le_kernel_ops *ops, void *self, le_target *target, size_t m, double *theta,
                                         const le_streams *streams, size_t wanted, size_t *made)
 {
   const size_t ahead = ops->moves ? le_target_ahead(target, m) : 1;
   *made = wanted < ahead ? wanted : ahead;
+  /* products with a dense mass matrix may take seconds, whatever the number of rows */
+  if ((double)m * (double)target->d * (double)target->d > LE_UNWATCHED && le_interrupted(target->context)) return LE_INTERRUPTED;
   return *made > 1 ? ops->moves(self, target, m, theta, streams, *made) : ops->move(self, target, m, theta, streams);
 }
 

@@ -166,7 +166,7 @@ static le_status curvature(le_target *target, const double *theta, const double 
 /* ---- climbing ---- */
 
 /* The factor of precision + ridge * diagonal, the smallest ridge that makes it definite. */
-static int factorise(const double *precision, size_t d, double *factor)
+static le_status factorise(const le_context *context, const double *precision, size_t d, double *factor, int *definite)
 {
   double scale = 0;
   for (size_t j = 0; j < d; j++) scale = fmax(scale, fabs(precision[j * d + j]));
@@ -176,12 +176,15 @@ static int factorise(const double *precision, size_t d, double *factor)
     memcpy(factor, precision, d * d * sizeof(double));
     for (size_t j = 0; j < d; j++)
       factor[j * d + j] += ridge * (fabs(precision[j * d + j]) + 1e-3 * scale);
-    if (le_cholesky(factor, d) == LE_OK) return attempt == 0;
+    const le_status status = le_cholesky_watched(factor, d, context->interrupted, context->payload);
+    *definite = attempt == 0;
+    if (status != LE_NOT_POSITIVE) return status;
     ridge = ridge == 0 ? 1e-3 : 4 * ridge;
   }
   memset(factor, 0, d * d * sizeof(double));
   for (size_t j = 0; j < d; j++) factor[j * d + j] = sqrt(scale);
-  return 0;
+  *definite = 0;
+  return LE_OK;
 }
 
 /* A likelihood may be level in some direction and have a top all the same; or it may rise for ever, ever more slowly but
@@ -208,7 +211,9 @@ le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double 
     LE_TRY(curvature(target, mode->theta, mode->scale, grad, mode->precision, rest));
     for (size_t j = 0; j < d; j++)
       if (!isfinite(grad[j])) return LE_OK;
-    const int definite = factorise(mode->precision, d, mode->factor) || target->flat;
+    int definite;
+    LE_TRY(factorise(target->context, mode->precision, d, mode->factor, &definite));
+    definite = definite || target->flat;
     for (size_t j = 0; j < d && !target->flat; j++)
       if (mode->precision[j * d + j] > 0) mode->scale[j] = 1 / sqrt(mode->precision[j * d + j]);
     memcpy(step, grad, d * sizeof(double));

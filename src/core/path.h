@@ -12,6 +12,9 @@
 
 #include "core/target.h"
 
+/* The number of moves' place in a row. */
+enum { LE_PATH_MOVES = 3 };
+
 typedef struct le_path {
   size_t d, columns, points;
   const double *values; /* points x columns, somebody else's */

@@ -10,6 +10,7 @@
  * Settings: draws, search, plain. */
 #include "base/clock.h"
 #include "base/logsum.h"
+#include "base/pareto.h"
 #include "core/rows.h"
 #include "core/trace.h"
 
@@ -32,7 +33,7 @@ typedef struct chib {
   chib_phase phase;
   double *state, *first, *best, *copy, *scratch, *value; /* value: log T(x* | x) of each draw, in the chain's order */
   double top, work, seconds;
-  double summary[7];
+  double summary[10];
 } chib;
 
 static void chib_free(void *self)
@@ -204,6 +205,15 @@ static double batch_error(const chib *c, double mean)
   return sqrt(square / (double)batches / ((double)batches - 1));
 }
 
+/* The share of draws at which the transition density is another than at the draw before: where it is none, the sweeps stay in
+ * one state, and the batches have no spread whatever lies elsewhere. */
+static double moved(const chib *c)
+{
+  size_t count = 0;
+  for (size_t t = 1; t < c->step; t++) count += fabs(c->value[t] - c->value[t - 1]) > 1e-9 * (1 + fabs(c->value[t]));
+  return c->step > 1 ? (double)count / ((double)c->step - 1) : NAN;
+}
+
 static le_status chib_result(void *self, le_result *result)
 {
   chib *c = self;
@@ -217,8 +227,17 @@ static le_status chib_result(void *self, le_result *result)
   s[4] = c->work;
   s[5] = 0;
   s[6] = c->seconds;
-  static const char *const names[] = {"log_evidence", "se",        "n",      "lambda_steps",
-                                      "likelihoods",  "gradients", "seconds"};
+  s[7] = s[8] = s[9] = NAN;
+  if (c->step && c->value) {
+    double *work = le_resize(NULL, c->draws * sizeof *work);
+    if (!work) return LE_NO_MEMORY;
+    s[7] = le_effective_size(c->value, c->step, 1);
+    s[8] = le_pareto_k(c->value, c->step, work);
+    s[9] = moved(c);
+    le_release(work);
+  }
+  static const char *const names[] = {"log_evidence", "se",      "n",           "lambda_steps", "likelihoods",
+                                      "gradients",    "seconds", "met",         "pareto_k",     "moved"};
   for (size_t k = 0; k < sizeof names / sizeof *names; k++) le_result_add(result, names[k], 1, 1, &s[k]);
   le_result_add(result, "draws", c->size, c->state ? 1 : 0, c->state);
   return LE_OK;

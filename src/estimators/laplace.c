@@ -141,7 +141,7 @@ static le_status climb(laplace *s)
     const le_rows rows = le_store_rows(&s->store, 0, s->store.n);
     LE_TRY(s->model->exact(s->target.model, &rows, &s->exact));
   }
-  if (s->audit.modes > 0) le_audit_normal_draws(&s->audit, &s->target, s->streams.rng[0], s->draws, s->normal);
+  if (s->audit.modes > 0) LE_TRY(le_audit_normal_draws(&s->audit, &s->target, s->streams.rng[0], s->draws, s->normal));
   s->phase = s->wants_maximum && s->audit.modes > 0 ? MAXIMUM : FINISHED;
   return LE_OK;
 }

@@ -11,9 +11,13 @@
  * With `rounds` the walk only serves to reach the posterior: particles are resampled and go on as chains, whose likelihoods'
  * harmonic mean is the estimate.  From `from_state` and not in reverse they start there, without a walk.
  *
- * Settings: those of a walk's first stage (walk_settings.h) but the kernel; sweeps (at each distribution), by_rows, blind,
- * reverse, from_state, warm (as many times the sweeps before the
- * first reciprocal weight), rounds. */
+ * By rows, the first few may be taken up together by temperature (`first`): where parameters are not integrated out, draws from
+ * the prior would all miss them.  With `often`, particles are swept after every row until there are so many, and then once for
+ * each time that the rows have grown by one part in `often`: which rows these are depends on nothing but their number, so that
+ * the way back is the same.  With `shuffle` rows are walked in random order; states are given and taken in that of the caller.
+ *
+ * Settings: those of a walk's first stage (walk_settings.h) but the kernel; sweeps (at each distribution), by_rows, first, often,
+ * shuffle, blind, reverse, from_state, warm (as many times the sweeps before the first reciprocal weight), rounds. */
 #include "base/clock.h"
 #include "base/logsum.h"
 #include "core/genealogy.h"
@@ -21,6 +25,7 @@
 #include "estimators/walk_settings.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 enum { TRACE_COLUMNS = 7, STEPS_MOST = 100000, BISECTIONS = 60 };
@@ -39,8 +44,8 @@ typedef struct latent {
   le_store store;
   le_genealogy genealogy;
   const le_arg *from;
-  size_t m, sweeps, warm, size, n;
-  int by_rows, blind, reverse, closed;
+  size_t m, sweeps, warm, size, n, first, often;
+  int by_rows, blind, reverse, shuffle, closed;
 
   latent_phase phase;
   size_t step, swept, seen;
@@ -49,6 +54,7 @@ typedef struct latent {
   double *state, *swap, *scratch; /* allocated when the number of rows is known */
   double *log_weight, *weight, *before, *after, *spare;
   size_t *ancestor;
+  uint32_t *place; /* where each row is, in the order of the walk; NULL where that is its own place */
   le_trace trace;
   double summary[7];
 } latent;
@@ -65,6 +71,7 @@ static void latent_free(void *self)
   le_release(w->state);
   le_release(w->swap);
   le_release(w->scratch);
+  le_release(w->place);
   le_arena_free(&w->arena);
   le_release(w);
 }
@@ -77,11 +84,16 @@ static le_status read_settings(latent *w, const le_problem *problem)
   w->sweeps = (size_t)le_args_number(args, "sweeps", 1);
   w->warm = (size_t)le_args_number(args, "warm", 1);
   w->by_rows = le_args_number(args, "by_rows", 0) != 0;
+  w->first = w->by_rows ? (size_t)le_args_number(args, "first", 0) : 0;
+  w->often = (size_t)le_args_number(args, "often", 0);
+  w->shuffle = le_args_number(args, "shuffle", 0) != 0;
   w->blind = le_args_number(args, "blind", 0) != 0;
   w->reverse = le_args_number(args, "reverse", 0) != 0;
   w->from = le_args_find(args, "from_state");
   if (w->reverse && !w->from)
     return le_fail(&w->context->error, LE_BAD_ARGUMENT, "A reverse walk needs an exact draw from the posterior to start from.");
+  if (w->reverse && w->first)
+    return le_fail(&w->context->error, LE_BAD_ARGUMENT, "A walk whose first rows come together cannot be walked in reverse.");
   if (w->reverse && !w->by_rows && stage_of(w)->schedule == LE_ADAPTIVE_STEPS)
     return le_fail(&w->context->error, LE_BAD_ARGUMENT,
                    "An adaptive schedule cannot be walked in reverse: give its temperatures, or linear() or sigmoidal().");
@@ -113,7 +125,7 @@ static le_status latent_alloc(const le_problem *problem, le_context *context, vo
   if (w->settings.rounds) w->value = le_arena_doubles(&w->arena, w->settings.rounds * m);
   le_genealogy_alloc(&w->genealogy, w->settings.lag, m, &w->arena);
   if (status == LE_OK && w->arena.failed) status = LE_NO_MEMORY;
-  if (status == LE_OK) status = le_streams_alloc(&w->streams, m + 1, problem->seed, problem->replicate);
+  if (status == LE_OK) status = le_streams_alloc(&w->streams, m + 2, problem->seed, problem->replicate);
   if (status != LE_OK) {
     latent_free(w);
     return status;
@@ -147,11 +159,17 @@ static le_rows rows_of(const latent *w)
   return rows;
 }
 
-/* All rows are there: room for the states, and where they begin. */
+/* All rows are there: room for the states. */
 static le_status allocate(latent *w)
 {
   w->n = w->store.n;
   w->size = w->ops->size(w->self, w->n);
+  if (w->first > w->n) w->first = w->n;
+  if (w->shuffle) {
+    if (w->n > UINT32_MAX) return LE_NO_MEMORY;
+    w->place = le_resize(NULL, (w->n + 1) * sizeof *w->place);
+    if (!w->place) return LE_NO_MEMORY;
+  }
   double **const block[] = {&w->state, &w->swap};
   for (size_t b = 0; b < 2; b++) {
     *block[b] = le_resize(NULL, (w->m * w->size + 1) * sizeof(double));
@@ -162,26 +180,48 @@ static le_status allocate(latent *w)
   return w->scratch ? LE_OK : LE_NO_MEMORY;
 }
 
+/* The stream of the rows' order is the last. */
+static le_status shuffle(latent *w)
+{
+  const gsl_rng *rng = w->streams.rng[w->m + 1];
+  LE_TRY(le_store_places(w->n, rng, 1, w->place));
+  return le_store_shuffle(&w->store, 0, w->n, rng);
+}
+
+/* A state's latents come last, row by row: from the caller's order to the walk's, or back. */
+static void reorder(const latent *w, const double *from, double *to, int back)
+{
+  const size_t head = w->ops->size(w->self, 0), each = (w->size - head) / (w->n ? w->n : 1);
+  memcpy(to, from, w->size * sizeof(double));
+  for (size_t r = 0; r < w->n && w->place; r++) {
+    const size_t own = head + r * each, there = head + w->place[r] * each;
+    memcpy(to + (back ? own : there), from + (back ? there : own), each * sizeof(double));
+  }
+}
+
 static le_status begin(latent *w)
 {
   LE_TRY(allocate(w));
+  if (w->shuffle) LE_TRY(shuffle(w));
   const int walks = !w->from || w->reverse;
   if (w->from && w->from->n != w->size)
     return le_fail(&w->context->error, LE_BAD_ARGUMENT, "The draw to start from must have %.0f numbers, not %.0f.",
                    (double)w->size, (double)w->from->n);
+  if (w->from && w->ops->possible && !w->ops->possible(w->self, w->n, w->from->values))
+    return le_fail(&w->context->error, LE_BAD_ARGUMENT, "The draw to start from is not a state of this model.");
   const le_rows rows = rows_of(w);
   for (size_t i = 0; i < w->m; i++) {
     const gsl_rng *rng = w->streams.rng[i + 1];
     double *state = state_of(w, i);
     if (w->from) {
-      memcpy(state, w->from->values, w->size * sizeof(double));
+      reorder(w, w->from->values, state, 0);
       continue;
     }
     w->ops->start(w->self, rng, state);
-    for (size_t r = 0; r < w->n && !w->by_rows; r++) w->ops->extend_blind(w->self, r, &rows, rng, state, w->scratch);
+    for (size_t r = 0; r < (w->by_rows ? w->first : w->n); r++) w->ops->extend_blind(w->self, r, &rows, rng, state, w->scratch);
   }
-  w->seen = w->by_rows && !w->from ? 0 : w->n;
-  w->lambda = w->by_rows || w->from ? 1 : 0;
+  w->seen = w->by_rows && !w->from ? w->first : w->n;
+  w->lambda = (w->by_rows && !w->first) || w->from ? 1 : 0;
   w->swept = 0;
   w->phase = !walks ? COLLECTING : w->reverse ? SWEEPING : STEPPING;
   return LE_OK;
@@ -285,9 +325,12 @@ static le_status choose_lambda(latent *w, double *next)
   return log_liks(w, *next, w->after);
 }
 
+/* The next step is a row, and not a temperature. */
+static int row_is_next(const latent *w) { return w->by_rows && w->lambda >= 1; }
+
 static int done(const latent *w)
 {
-  if (w->by_rows) return w->reverse ? w->seen == 0 : w->seen == w->n;
+  if (w->by_rows) return w->reverse ? w->seen == 0 : w->seen == w->n && w->lambda >= 1;
   return w->reverse ? w->lambda <= 0 : w->lambda >= 1;
 }
 
@@ -329,7 +372,7 @@ static le_status drop_rows(latent *w)
 /* One step along the path: its weights, and maybe resampling. */
 static le_status step(latent *w)
 {
-  if (w->by_rows) {
+  if (row_is_next(w)) {
     LE_TRY(w->reverse ? drop_rows(w) : add_rows(w));
   } else if (w->reverse) {
     const le_stage *stage = stage_of(w);
@@ -356,6 +399,13 @@ static le_status step(latent *w)
   return LE_OK;
 }
 
+/* Are particles swept at this distribution? */
+static int sweep_is_due(const latent *w)
+{
+  if (!w->by_rows || !w->often || w->seen <= w->often || w->seen == w->n) return 1;
+  return w->seen % (w->seen / w->often + 1) == 0;
+}
+
 static le_status sweep_all(latent *w)
 {
   const le_rows rows = rows_of(w);
@@ -370,7 +420,7 @@ static le_status sweep_all(latent *w)
 /* One sweep of every particle. */
 static le_status sweep(latent *w)
 {
-  const size_t wanted = w->reverse && w->step == 0 ? w->warm * w->sweeps : w->sweeps;
+  const size_t wanted = w->reverse && w->step == 0 ? w->warm * w->sweeps : sweep_is_due(w) ? w->sweeps : 0;
   if (w->swept < wanted) {
     LE_TRY(sweep_all(w));
     w->swept++;
@@ -442,7 +492,9 @@ static le_status latent_result(void *self, le_result *result)
   static const char *const names[] = {"log_evidence", "se",        "n",      "lambda_steps",
                                       "likelihoods",  "gradients", "seconds"};
   for (size_t k = 0; k < sizeof names / sizeof *names; k++) le_result_add(result, names[k], 1, 1, &s[k]);
-  le_result_add(result, "draws", w->size, w->state ? w->m : 0, w->state);
+  if (w->place)
+    for (size_t i = 0; i < w->m; i++) reorder(w, state_of(w, i), w->swap + i * w->size, 1);
+  le_result_add(result, "draws", w->size, w->state ? w->m : 0, w->place ? w->swap : w->state);
   le_result_add(result, "log_weights", 1, w->m, w->log_weight);
   return le_trace_output(&w->trace, trace_names, result);
 }
@@ -452,6 +504,7 @@ static void latent_archive(void *self, le_archive *archive)
   latent *w = self;
   int phase = (int)w->phase, there = w->state != NULL;
   le_archive_expect(archive, w->m);
+  le_archive_expect(archive, w->shuffle ? 1 : 0);
   le_store_archive(&w->store, archive);
   le_streams_archive(&w->streams, archive);
   le_archive_int(archive, &phase);
@@ -470,6 +523,12 @@ static void latent_archive(void *self, le_archive *archive)
   double *const figure[] = {&w->lambda, &w->work, &w->seconds};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   if (there) le_archive_doubles(archive, w->state, w->m * w->size);
+  for (size_t r = 0; there && w->place && r < w->n && archive->status == LE_OK; r++) {
+    size_t place = w->place[r];
+    le_archive_size(archive, &place);
+    if (place >= w->n) archive->status = LE_CORRUPT;
+    w->place[r] = (uint32_t)place;
+  }
   le_archive_doubles(archive, w->log_weight, w->m);
   le_archive_doubles(archive, w->weight, w->m);
   if (w->settings.rounds) le_archive_doubles(archive, w->value, w->settings.rounds * w->m);

@@ -15,6 +15,7 @@
 #include "core/bridging.h"
 #include "core/genealogy.h"
 #include "core/path.h"
+#include "core/renewal.h"
 #include "core/schedule.h"
 #include "core/search.h"
 #include "core/trace.h"
@@ -57,10 +58,11 @@ static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
 /* Squared distance per dimension, at the precision of its rows, at which a peak of the search is taken for one that is known. */
 static const double SEARCH_NEAR = 4;
 
-enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 16, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, AUDIT_CLIMBS_UNKNOWN = 16, AUDIT_BATCH = 64, SEARCH_ROWS = 1000 };
+enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 18, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, AUDIT_CLIMBS_UNKNOWN = 16, AUDIT_BATCH = 64, SEARCH_ROWS = 1000 };
 static const char *const trace_names[TRACE_COLUMNS] = {
     "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "shortest",    "ess",
-    "acceptance", "step_size", "particles",    "temperature", "noise",        "drift",       "restarts",    "evaluations", "seconds"};
+    "acceptance", "step_size", "particles",    "temperature", "noise",        "drift",       "restarts",    "moves",
+    "renewal",    "evaluations", "seconds"};
 
 /* Search and importance sampling before the end of the rows: before any particle has moved, or when they are on their way. */
 typedef enum walk_look { LOOK_NOT, LOOK_FIRST, LOOK_AGAIN } walk_look;
@@ -85,6 +87,7 @@ typedef struct walk {
   le_audit audit;
   le_search search;
   le_bridging bridging;
+  le_renewal renewal;
 
   walk_phase phase;
   size_t stage, m;
@@ -105,6 +108,13 @@ typedef struct walk {
   int looking;       /* a walk_look */
   int first_looked;
   int checked;       /* particles are importance sampling's, of all rows seen */
+  size_t moves;      /* planned at this distribution, 0 before the first where they follow the renewal */
+  size_t tried;      /* of them, when the renewal was first found too small, and that renewal */
+  double tried_renewal, renewed;
+  int settled;       /* distributions to come at which no second measurement is worth its moves */
+  int resting;       /* distributions to come at which the renewal, last more than enough, is not measured */
+  double heat;       /* temperature of particles whose kernel rejects nothing */
+  double eager;      /* what choosing steps by the particles that they weigh adds to log Z */
   double banked;     /* log Z of finished chunks, when weights are replaced by their mean */
   double banked_variance;
   double *twin; /* most x d */
@@ -137,6 +147,14 @@ static int follows(const walk *w)
 static size_t particle_climbs(const walk *w)
 {
   return w->settings.search && !w->model->start ? AUDIT_CLIMBS_UNKNOWN : AUDIT_CLIMBS;
+}
+
+/* Is the renewal of the particles measured at any stage? */
+static int renews(const walk *w)
+{
+  int any = 0;
+  for (size_t s = 0; s < w->settings.stages; s++) any |= w->settings.stage[s].renew != 0;
+  return any;
 }
 
 static size_t moves_wanted(const walk *w);
@@ -195,6 +213,7 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   w->labels = le_arena_doubles(&w->arena, d);
   w->ancestor = le_arena_indices(&w->arena, most);
   le_genealogy_alloc(&w->genealogy, settings->lag, most, &w->arena);
+  if (renews(w)) le_renewal_alloc(&w->renewal, d, most, &w->arena);
   le_expansion_alloc(&w->expansion, &w->target, &w->arena);
   if (settings->audit) {
     le_audit_alloc(&w->audit, &w->target, particle_climbs(w) + settings->search, settings->audit_draws, settings->audit_lots, AUDIT_BATCH, &w->arena);
@@ -248,6 +267,7 @@ static le_status walk_alloc(const le_problem *problem, le_context *context, void
   w->moments.columns = MOMENT_COLUMNS;
   w->model = problem->ops;
   w->d = problem->ops->dim(problem->model);
+  w->heat = w->renewed = w->tried_renewal = NAN;
   w->total = problem->total;
   w->seed = problem->seed;
   w->replicate = problem->replicate;
@@ -305,7 +325,7 @@ static le_status walk_feed(void *self, const le_rows *rows, le_feed feed)
 
 static double current_variance(const walk *w)
 {
-  return w->banked_variance + w->settings.unseen * w->genealogy.variance;
+  return w->banked_variance + w->settings.unseen * w->genealogy.variance + w->eager * w->eager;
 }
 
 static double current_log_evidence(const walk *w)
@@ -352,6 +372,7 @@ static le_status add_trace(walk *w, double n, double lambda, double steps)
   const le_stage *stage = stage_of(w);
   le_kernel_report report = {NAN, NAN};
   if (stage->kernel) report = stage->kernel->ops->report(w->kernel[w->stage]);
+  const double wide = temperature(w);
   const double row[TRACE_COLUMNS] = {n,
                                      lambda,
                                      current_log_evidence(w),
@@ -362,10 +383,12 @@ static le_status add_trace(walk *w, double n, double lambda, double steps)
                                      report.acceptance,
                                      report.step_size,
                                      (double)w->m,
-                                     temperature(w),
+                                     isnan(wide) ? w->heat : wide,
                                      w->target.noise,
                                      w->drift,
                                      w->restarts,
+                                     w->skip_moves || !stage->kernel ? 0 : (double)w->step,
+                                     w->renewed,
                                      w->target.likelihoods + w->target.gradients,
                                      w->seconds};
   double *added = le_trace_add(&w->trace);
@@ -727,7 +750,7 @@ static le_status start_again(walk *w)
   w->looked = 0;
   w->first_looked = 0;
   le_search_start(&w->search);
-  w->banked = w->banked_variance = 0;
+  w->banked = w->banked_variance = w->eager = 0;
   for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].anchored = w->gradient[s].exact_until = 0;
   enter_stage(w, 0);
   spread_out(w);
@@ -764,6 +787,26 @@ static double curvature_step(walk *w)
     variance += 0.5 * le_dot(mean, mean, d);
   }
   return sqrt(-log(stage_of(w)->ess / (double)w->m) / variance);
+}
+
+/* Where the particles happen to have high likelihoods they also happen to spread less, and choose a longer step: one of length
+ * c / s adds -c cov(mean, s) / s to log Z, with cov(mean, s) = third central moment / (2 s m). */
+static double eagerness(const walk *w, double increment)
+{
+  double mean = 0, square = 0, cube = 0, squares = 0;
+  for (size_t i = 0; i < w->m; i++) {
+    if (!(w->weight[i] > 0)) continue;
+    if (!isfinite(w->chunk_value[i])) return 0;
+    mean += w->weight[i] * w->chunk_value[i];
+    squares += w->weight[i] * w->weight[i];
+  }
+  for (size_t i = 0; i < w->m; i++) {
+    if (!(w->weight[i] > 0)) continue;
+    const double away = w->chunk_value[i] - mean;
+    square += w->weight[i] * away * away;
+    cube += w->weight[i] * away * away * away;
+  }
+  return square > 0 ? -increment * cube / (2 * square) * squares : 0;
 }
 
 static le_status choose_increment(walk *w, double *increment)
@@ -803,6 +846,7 @@ static le_status choose_increment(walk *w, double *increment)
   /* a chunk that one step cannot take up moves the posterior: particles must keep up with it */
   if (stage->anneal > stage->ess && (lambda > 0 || *increment < rest))
     return le_schedule_adaptive(w->chunk_value, w->m, stage->anneal, lambda, increment);
+  if (stage->whole && *increment < rest) w->eager += eagerness(w, *increment);
   return LE_OK;
 }
 
@@ -877,6 +921,16 @@ static le_status add_moments(walk *w, double increment)
   return LE_OK;
 }
 
+static int measures_renewal(const walk *w)
+{
+  return stage_of(w)->renew != 0 && !follows(w) && !w->skip_moves && w->resting == 0;
+}
+
+static int follows_renewal(const walk *w)
+{
+  return stage_of(w)->renew > 0 && measures_renewal(w);
+}
+
 static le_status record(walk *w)
 {
   double *row = le_trace_add(&w->recorded);
@@ -891,7 +945,8 @@ static le_status begin_moves(walk *w, int resampled)
 {
   const le_stage *stage = stage_of(w);
   le_target *target = &w->target;
-  w->step = 0;
+  w->step = w->tried = 0;
+  w->tried_renewal = w->renewed = w->heat = NAN;
   w->phase = MOVE;
   if (follows(w)) {
     const le_path_point point = le_path_at(&w->path, w->settings.reverse ? w->at - 1 : w->at);
@@ -906,7 +961,14 @@ static le_status begin_moves(walk *w, int resampled)
   }
   if (!w->skip_moves && stage->kernel->ops->begin)
     LE_TRY(stage->kernel->ops->begin(w->kernel[w->stage], target, w->m, w->theta, &w->streams));
+  if (measures_renewal(w)) le_renewal_start(&w->renewal, w->m, w->theta);
   return w->settings.record ? record(w) : LE_OK;
+}
+
+static int has_closed_form(const walk *w)
+{
+  const int several = w->model->log_symmetry && w->model->log_symmetry(w->target.model) > 0;
+  return w->model->exact != NULL && !several;
 }
 
 /* Adds increment times the chunk's log-likelihood to the weights, and maybe resamples. */
@@ -949,8 +1011,8 @@ static le_status reweight(walk *w)
   if (status == LE_OK && stage->schedule != LE_FIXED_STEPS && !follows(w) && w->chunk_steps >= STEPS_MOST)
     return le_fail(&w->context->error, LE_STALLED,
                    "After %d annealing steps lambda is still %.2g at observation %.0f: the likelihood is too sharp for the "
-                   "prior (are the columns scaled?), or `ess` too near the number of particles.",
-                   STEPS_MOST, w->target.lambda, (double)seen + 1);
+                   "prior (are the columns scaled?), or `ess` too near the number of particles.%s",
+                   STEPS_MOST, w->target.lambda, (double)seen + 1, has_closed_form(w) ? " exact() needs no annealing here." : "");
   if (status == LE_STALLED)
     return le_fail(&w->context->error, status,
                    "The annealing increment became too small to move at observation %.0f: the particles' likelihoods "
@@ -984,29 +1046,121 @@ static le_status step_back(walk *w)
 
 /* ---- moving and closing ---- */
 
-enum { MOVES_MOST = 200 };
+enum { MOVES_MOST = 200, SETTLED_FOR = 4, HEAT_PARTICLES = 100, RESTS = 3 };
+static const double AMPLE = 0.1;
 
-/* Moves at this distribution.  Where rows are few, moves are cheap and the posterior is at its least regular. */
-static size_t moves_wanted(const walk *w)
+/* Where rows are few, moves are cheap and the posterior is at its least regular. */
+static size_t least_moves(const walk *w)
 {
   const le_stage *stage = stage_of(w);
-  if (follows(w)) return le_path_at(&w->path, w->settings.reverse ? w->at - 1 : w->at).moves;
   const double wanted = fmin(ceil(stage->work / (double)(w->target.seen + w->target.chunk)), MOVES_MOST);
   return wanted > (double)stage->steps ? (size_t)wanted : stage->steps;
+}
+
+/* Moves at this distribution. */
+static size_t moves_wanted(const walk *w)
+{
+  if (follows(w)) return le_path_at(&w->path, w->settings.reverse ? w->at - 1 : w->at).moves;
+  const size_t least = least_moves(w);
+  return follows_renewal(w) && w->moves > least ? w->moves : least;
+}
+
+/* Beyond so many, more moves are no answer: a trajectory goes a long way, a random walk needs about two for each dimension, and
+ * errors of the step size, where nothing is rejected, stay as they are. */
+static double moves_most(const walk *w)
+{
+  const unsigned needs = stage_of(w)->kernel->ops->needs;
+  const double further = !(needs & LE_NEEDS_DENSITY) ? 8 : needs & LE_NEEDS_GRADIENT ? 20 : 40 + 5 * (double)w->d;
+  return further + (double)least_moves(w);
+}
+
+/* The moves planned are made. Are they enough? If not, as many again or what else it takes are planned. What is planned at the
+ * end is the next distribution's. The whole population decides, so that no particle stops where it likes to be. */
+static int plan_more(walk *w)
+{
+  const le_stage *stage = stage_of(w);
+  const double goal = stage->renew, most = moves_most(w);
+  double reached = le_renewal_measure(&w->renewal, w->m, w->theta, w->weight, &w->metric[w->stage][0]);
+  if (w->tried && w->step >= 2 * w->tried) {
+    const double within = le_renewal_within(w->tried_renewal, reached);
+    if (within >= goal && reached < goal) w->settled = SETTLED_FOR;
+    reached = within;
+    w->tried = 0;
+  }
+  w->renewed = reached;
+  if (isnan(reached) || !follows_renewal(w)) return 0;
+  if (reached >= goal) {
+    if (w->step == least_moves(w) && reached >= goal + AMPLE) w->resting = RESTS;
+    w->moves = (size_t)fmax(0.7 * (double)w->step, fmin((double)w->step, ceil(le_renewal_moves((double)w->step, reached, goal + 0.05))));
+    return 0;
+  }
+  if (w->settled > 0) {
+    w->settled--;
+    w->renewed = NAN;
+    w->moves = w->step;
+    return 0;
+  }
+  if ((double)w->step >= most) {
+    w->moves = w->step;
+    return 0;
+  }
+  const double further = le_renewal_moves((double)w->step, reached, goal + 0.05);
+  w->tried = w->step;
+  w->tried_renewal = reached;
+  w->moves = (size_t)fmin(fmin(2 * (double)w->step, most), fmax(ceil(further), (double)w->step + 1));
+  return 1;
+}
+
+/* What a path says of the moves at its last point, where more were made than were planned. */
+static void record_moves(walk *w)
+{
+  if (!w->settings.record || w->skip_moves) return;
+  double *row = w->recorded.values + (w->recorded.rows - 1) * w->recorded.columns;
+  row[LE_PATH_MOVES] = (double)w->step;
+}
+
+/* For any smooth density f and any c, E[(theta - c)' grad log f] = -d. Particles that a kernel without an accept step has made too wide
+ * have more, as if at a higher temperature; the gradients must be exact. Some particles tell. */
+static le_status measure_heat(walk *w)
+{
+  const le_stage *stage = stage_of(w);
+  const size_t d = w->d, m = w->m, some = m < HEAT_PARTICLES ? m : HEAT_PARTICLES;
+  w->heat = NAN;
+  if (w->step == 0 || !stage->whole || !stage->kernel || (stage->kernel->ops->needs & LE_NEEDS_DENSITY) ||
+      stage->gradient != LE_GRADIENT_FULL || w->settings.reverse || some < 3)
+    return LE_OK;
+  double *theta = w->twin, *grad = w->swap, *centre = w->work, sum = 0;
+  memset(centre, 0, d * sizeof(double));
+  for (size_t k = 0; k < some; k++) {
+    memcpy(theta + k * d, w->theta + k * m / some * d, d * sizeof(double));
+    le_add_scaled(d, 1 / (double)some, theta + k * d, centre);
+  }
+  LE_TRY(le_target_density_grad(&w->target, some, theta, NULL, grad));
+  for (size_t k = 0; k < some; k++)
+    for (size_t j = 0; j < d; j++) sum -= (theta[k * d + j] - centre[j]) * grad[k * d + j];
+  w->heat = sum / ((double)d * ((double)some - 1));
+  if (!isfinite(w->heat)) w->heat = INFINITY;
+  return LE_OK;
 }
 
 static le_status move(walk *w)
 {
   const le_stage *stage = stage_of(w);
-  const size_t moves = w->skip_moves ? 0 : moves_wanted(w);
+  size_t moves = w->skip_moves ? 0 : moves_wanted(w);
   if (w->step < moves) {
     size_t made;
     LE_TRY(le_kernel_moves(stage->kernel->ops, w->kernel[w->stage], &w->target, w->m, w->theta, &w->streams, moves - w->step, &made));
     w->step += made;
-    if (w->step == moves && stage->kernel->ops->tune) stage->kernel->ops->tune(w->kernel[w->stage]);
+    if (w->step < moves) return LE_OK;
+    if (w->resting > 0)
+      w->resting--;
+    else if (measures_renewal(w) && plan_more(w))
+      return LE_OK;
+    if (stage->kernel->ops->tune) stage->kernel->ops->tune(w->kernel[w->stage]);
+    record_moves(w);
   }
-  if (w->step < moves) return LE_OK;
   if (stage->whole || w->settings.reverse) {
+    LE_TRY(measure_heat(w));
     LE_TRY(add_trace(w, (double)(w->target.seen + w->target.chunk), w->target.lambda, 1));
     w->chunk_ess = 1;
   }
@@ -1062,7 +1216,8 @@ static le_status collect(walk *w)
   }
   if (stage->kernel->ops->begin)
     LE_TRY(stage->kernel->ops->begin(w->kernel[w->stage], &w->target, w->m, w->theta, &w->streams));
-  for (size_t s = 0; s < stage->steps; s++)
+  const size_t moves = w->moves > stage->steps ? w->moves : stage->steps;
+  for (size_t s = 0; s < moves; s++)
     LE_TRY(stage->kernel->ops->move(w->kernel[w->stage], &w->target, w->m, w->theta, &w->streams));
   LE_TRY(le_target_log_lik(&w->target, 0, w->target.seen, w->m, w->theta, w->draw_value + w->step * w->m));
   memcpy(w->draw_theta + w->step * w->m * w->d, w->theta, w->m * w->d * sizeof(double));
@@ -1344,10 +1499,14 @@ static void walk_archive(void *self, le_archive *archive)
   le_archive_int(archive, &w->looking);
   le_archive_int(archive, &w->first_looked);
   le_archive_int(archive, &w->checked);
-  size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed, &w->at, &w->regained, &w->refuge, &w->noised, &w->looked};
+  le_archive_int(archive, &w->settled);
+  le_archive_int(archive, &w->resting);
+  size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed, &w->at, &w->regained, &w->refuge, &w->noised, &w->looked,
+                           &w->moves, &w->tried};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
   double *const figure[] = {&w->chunk_ess, &w->banked, &w->banked_variance, &w->lambda_steps,
-                            &w->seconds,   &w->restarts, &w->target.noise, &w->drift, &w->shortest};
+                            &w->seconds,   &w->restarts, &w->target.noise, &w->drift, &w->shortest,
+                            &w->tried_renewal, &w->renewed, &w->eager};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   le_archive_doubles(archive, w->theta, m * w->d);
   le_archive_doubles(archive, w->log_weight, m);
@@ -1369,6 +1528,7 @@ static void walk_archive(void *self, le_archive *archive)
     if (settings->kernel) settings->kernel->ops->archive(w->kernel[s], settings->particles, archive);
   }
   le_genealogy_archive(&w->genealogy, archive);
+  if (renews(w)) le_renewal_archive(&w->renewal, m, archive);
   if (w->settings.search) le_search_archive(&w->search, archive);
   if (w->settings.audit) le_audit_archive(&w->audit, archive);
   if (w->settings.rounds) {

@@ -74,6 +74,7 @@ static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage
   stage->batch = (size_t)number(problem, s, "batch", 500);
   stage->part = (size_t)number(problem, s, "part", 0);
   stage->steps = (size_t)number(problem, s, "steps", 0);
+  stage->renew = number(problem, s, "renew", 0);
   stage->work = number(problem, s, "work", 0);
   stage->move_resampled = number(problem, s, "move_resampled", 0) != 0;
 

@@ -33,6 +33,7 @@ typedef struct le_stage {
   size_t part;           /* rows by which a chunk may be weighed where there are control variates; 0 all */
   const le_kernel_spec *kernel; /* NULL: particles are never moved */
   size_t steps;          /* moves per distribution, at the least */
+  double renew;          /* renewal (core/renewal.h) that more moves than `steps` are to reach; below 0 only measured, 0 not at all */
   double work;           /* rows times moves per distribution, at the least: few rows are moved more often */
   int move_resampled;    /* only after resampling */
   le_metric_rule metric;

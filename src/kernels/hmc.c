@@ -122,6 +122,7 @@ static le_status some_trajectories(void *self, le_target *target, size_t first, 
   memcpy(end, f->theta + first * d, m * d * sizeof(double));
   kick(k, target, first, m, 0.5 * f->step, k->grad);
   for (size_t s = 1; s <= f->leapfrog; s++) {
+    if ((double)m * (double)d * (double)d > LE_UNWATCHED && le_interrupted(target->context)) return LE_INTERRUPTED;
     drift(k, target, first, m, f->step);
     LE_TRY(le_target_density_grad(target, m, end, s < f->leapfrog ? NULL : k->end_value + first, k->end_grad + first * d));
     kick(k, target, first, m, s < f->leapfrog ? f->step : 0.5 * f->step, k->end_grad);

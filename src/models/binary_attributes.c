@@ -383,6 +383,14 @@ static double log_symmetry(const void *self)
   return model->gaussian.infer ? lgamma((double)model->k + 1) : le_log_exchanges(model->k, model->probability);
 }
 
+static int possible(const void *self, size_t seen, const double *state)
+{
+  const binary *model = self;
+  for (size_t a = 0; a < model->k; a++)
+    if (!(state[PROBABILITIES + a] >= 0 && state[PROBABILITIES + a] <= 1)) return 0;
+  return le_all_positive(state, PROBABILITIES) && le_all_codes(state + PROBABILITIES + model->k, seen * model->k, 2);
+}
+
 /* ---- mean-field variational Bayes ----
  * q: probabilities of the attributes (N x K), means of the features (K x D), the covariance that their columns share (K x K), and
  * with `infer` both variances and a Beta for each probability (K x 2). */
@@ -765,6 +773,7 @@ static const le_latent_ops latent = {
   .sweep_above = sweep_above,
   .simulate = simulate,
   .log_symmetry = log_symmetry,
+  .possible = possible,
 };
 
 const le_model_ops le_binary_attributes_model = {

@@ -276,6 +276,15 @@ static double log_symmetry(const void *self)
   return model->gaussian.infer ? lgamma((double)model->k + 1) : le_log_exchanges(model->k, model->proportions);
 }
 
+/* A proportion may be zero, where its component has no rows. */
+static int possible(const void *self, size_t seen, const double *state)
+{
+  const clustering *model = self;
+  for (size_t c = 0; c < model->k; c++)
+    if (!(state[PROPORTIONS + c] >= 0 && isfinite(state[PROPORTIONS + c]))) return 0;
+  return le_all_positive(state, PROPORTIONS) && le_all_codes(state + PROPORTIONS + model->k, seen, model->k);
+}
+
 /* ---- mean-field variational Bayes ----
  * q: shares (N x K), means of the centres (K x D), their variances (K), which all columns share, and with `infer` both variances
  * and the proportions. */
@@ -562,6 +571,7 @@ static const le_latent_ops latent = {
   .sweep_above = sweep_above,
   .simulate = simulate,
   .log_symmetry = log_symmetry,
+  .possible = possible,
 };
 
 const le_model_ops le_clustering_model = {

@@ -71,6 +71,20 @@ double le_log_above(double log_lik, double floor, double tie)
   return log_lik > floor + rounding ? 0 : log_lik >= floor - rounding ? log(tie) : -INFINITY;
 }
 
+int le_all_positive(const double *x, size_t n)
+{
+  for (size_t i = 0; i < n; i++)
+    if (!(isfinite(x[i]) && x[i] > 0)) return 0;
+  return 1;
+}
+
+int le_all_codes(const double *x, size_t n, size_t k)
+{
+  for (size_t i = 0; i < n; i++)
+    if (!(x[i] >= 0 && x[i] < (double)k && x[i] == floor(x[i]))) return 0;
+  return 1;
+}
+
 le_inverse_gamma le_variance_prior(const le_gaussian_prior *prior)
 {
   return (le_inverse_gamma){prior->shape, prior->scale};

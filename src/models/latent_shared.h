@@ -37,6 +37,9 @@ double le_log_variance_prior(const le_gaussian_prior *prior, double variance);
 /* What they are to variational Bayes: the prior of both, and one that is known or that q has a factor of. */
 le_inverse_gamma le_variance_prior(const le_gaussian_prior *prior);
 le_expected_variance le_q_variance(const le_gaussian_prior *prior, double sd, const double *q);
+/* Are n numbers all finite and positive; all whole numbers of at least 0 and below k? */
+int le_all_positive(const double *x, size_t n);
+int le_all_codes(const double *x, size_t n, size_t k);
 /* log of the number of ways to exchange k things that can only change places with those of the same value. */
 double le_log_exchanges(size_t k, const double *value);
 /* The log of the weight of a likelihood that must exceed `floor`; one just there, but for rounding, counts `tie`. */

@@ -688,6 +688,14 @@ static const le_variational_ops maximum = {
   .bound = m_bound,
 };
 
+static int possible(const void *self, size_t seen, const double *state)
+{
+  const size_t last = size(self, seen);
+  for (size_t c = FACTORS; c < last; c++)
+    if (!isfinite(state[c])) return 0;
+  return le_all_positive(state, FACTORS);
+}
+
 static const le_latent_ops latent = {
   .size = size,
   .scratch = scratch_size,
@@ -701,6 +709,7 @@ static const le_latent_ops latent = {
   .sweep = sweep,
   .sweep_above = sweep_above,
   .simulate = simulate,
+  .possible = possible,
 };
 
 const le_model_ops le_low_rank_model = {

@@ -102,9 +102,9 @@ test_that("formulas are checked against the data", {
   expect_refusal(linear(y ~ . - x - z - 1), "`formula` must have a covariate or an intercept")
   expect_refusal(linear(y ~ offset(x) - 1), "`formula` must have a covariate or an intercept")
   expect_refusal(softmax(z ~ . + offset(x), numbers), "`formula` must have no offset")
-  expect_refusal(mixture(numbers, 1, ~ x:y), "`formula` must have no interactions in gaussian_mixture(), not `x:y`.")
+  expect_refusal(mixture(numbers, 1, ~ x:y), "`formula` must have no interactions, not `x:y`.")
   expect_refusal(mixture(numbers, 1, ~1), "`formula` must name at least one column, not `~1`.")
-  expect_refusal(mixture(numbers, 1, ~ x + offset(y)), "`formula` must have no offset in gaussian_mixture()")
+  expect_refusal(mixture(numbers, 1, ~ x + offset(y)), "`formula` must have no offset, not ")
   expect_refusal(linear(y ~ poly(x, 9)), "`data` must be something `formula` can be computed from")
 })
 

@@ -29,6 +29,11 @@ reverse_run <- function(model, data, method, state, seed) {
 test_that("estimates of Z are unbiased, and those of 1 / Z from an exact draw", {
   methods <- list(ais(particles = 2, sigmoidal(6)), smc("data", particles = 3), smc("data", particles = 4, proposal = "prior"),
                   smc(particles = 4, ess = 0.6, threshold = 1))
+  # first rows that come together do so by an adaptive schedule, and cannot be taken away one by one
+  methods <- lapply(methods, function(method) {
+    method$settings$first <- 0
+    method
+  })
   for (case in CASES[1:2]) {
     pool <- run(case$model, few_rows, smc("data", particles = 4000, steps = 20), 77)
     for (method in methods) {
@@ -253,7 +258,7 @@ test_that("with unknown settings, predictive densities of rows in turn multiply 
 test_that("what goes wrong without a trace in the standard error is said", {
   iris4 <- scale(iris[1:4])
   model <- clustering(components = 3, prior_sd = 3, noise_sd = 0.3)
-  sorted <- run(model, iris4, smc("data", particles = 200))
+  sorted <- run(model, iris4, smc("data", order = "given", particles = 200))
   expect_match(sorted$warnings, "came so unexpectedly|all but collapsed", all = FALSE)
   spread <- run(model, iris4[seq(1, 150, 3), ], ais(particles = 20, sigmoidal(30)))
   expect_match(spread$warnings, "The chains' log weights are spread by|all but collapsed", all = FALSE)

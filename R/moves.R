@@ -1,0 +1,132 @@
+# Did the moves of a walk do what its weights rely on? What can be seen of that: how far particles came (renewal), how
+# often proposals were accepted, how wide particles lie that no accept step holds back, whether chains agree.
+
+POOR_RENEWAL <- 0.25    # of the way to a fresh draw, at so many distributions:
+POOR_SHARE <- 0.1
+LOW_ACCEPTANCE <- 0.01
+HEATED_NATS <- 1        # that particles at another temperature may cost
+HEAT_PARTICLES <- 100   # by which it is measured, as in walk.c
+
+#' Sentences about the moves of a walk
+#' @noRd
+move_warnings <- function(trace, method, d, modes = "one") {
+  if (is.null(trace$moves) || !any(trace$moves > 0)) return(NULL)
+  made <- trace[trace$moves > 0, ]
+  c(still_warning(made, method, modes), if (identical(method$settings$`1.whole`, 1)) hot_warning(made, d))
+}
+
+often <- function(is) {
+  is <- is & !is.na(is)
+  mean(is) >= 0.25 || (sum(is) >= 3 && mean(is) >= POOR_SHARE)
+}
+
+still_warning <- function(made, method, modes) {
+  kernel <- method$kernels[[1]]$name
+  if (often(made$acceptance < LOW_ACCEPTANCE)) return(sprintf(paste(
+    "The particles hardly move: at %.0f%% of the distributions less than 1%% of the proposals are accepted, and the estimate may be",
+    "nats off. Use a smaller `step_size` of %s(), or leave it out, so that it is tuned."),
+    100 * mean(made$acceptance < LOW_ACCEPTANCE, na.rm = TRUE), kernel))
+  # with a number of moves that was given, modes and slow moves look the same
+  if (isTRUE(method$settings$`1.renew` < 0) && modes != "one") return(NULL)
+  if (!often(made$renewal < POOR_RENEWAL)) return(NULL)
+  given <- isTRUE(method$settings$`1.renew` < 0)
+  sprintf(paste("The particles move too little: in the slowest direction, %s at a distribution carry them only %.0f%% of the way to a fresh",
+                "draw, and the estimate may be nats off. %s"),
+          if (stats::median(made$moves) == 1) "one move" else paste(count(stats::median(made$moves)), "moves"),
+          100 * stats::median(made$renewal[made$renewal < POOR_RENEWAL], na.rm = TRUE),
+          if (given) "Use more `steps`, or leave their number out." else "Use hmc(), scaled columns, more `steps`, or nested().")
+}
+
+#' What it costs to be too wide, or too narrow, from each distribution to the next
+#'
+#' A normal likelihood's mean changes by d / (2 lambda) (T - 1), which is too much where the prior decides.
+#' @noRd
+hot_warning <- function(made, d) {
+  heat <- made$temperature
+  if (is.null(heat) || all(is.na(heat)) || nrow(made) < 2) return(NULL)
+  grown <- c(diff(log(made$lambda)), 0)
+  known <- !is.na(heat)
+  lost <- d / 2 * sum((grown * (heat - 1))[known])
+  noise <- d / 2 * sqrt(sum(grown[known]^2 * 2 / (HEAT_PARTICLES * d)))
+  if (is.na(lost) || abs(lost) < max(HEATED_NATS, 4 * noise)) return(NULL)
+  wide <- stats::median(heat[known])
+  sprintf(paste("The kernel's steps are too %s: the particles lie as %s as if at a temperature of %s, and the estimate is probably many nats too",
+                "%s. Use hmc(), which accepts or rejects, or %s, or scale the columns."),
+          if (lost > 0) "long" else "few", if (lost > 0) "wide" else "narrow", format(signif(wide, 3)),
+          if (lost > 0) "low" else "high", if (lost > 0) "shorter steps" else "more `steps`")
+}
+
+#' Do the integral and the stepping stones of the same particles agree?
+#' @noRd
+thermodynamic_warning <- function(power, se) {
+  gap <- power$corrected - power$stepping
+  if (is.finite(gap) && abs(gap) <= max(0.5, 3 * se)) return(NULL)
+  sprintf(paste("The thermodynamic integral is %s nats %s than the stepping stones of the same particles: the mean log-likelihood changes too",
+                "much from one power to the next. Use `rule = \"stepping\"`, or more steps."),
+          format(signif(abs(gap), 2), big.mark = ",", scientific = FALSE), if (isTRUE(gap < 0)) "lower" else "higher")
+}
+
+CHAINS_APART <- 1.2 # root of the variance of all draws over that within chains
+CHAINS_STILL <- 0.02 # share of chains that may stay where they began
+
+#' Do the chains of bridge() agree with each other?
+#'
+#' @param draws Parameters in rows; a column for each chain in turn, and again for the next round.
+#' @noRd
+chains_warning <- function(draws, chains) {
+  rounds <- ncol(draws) / chains
+  if (rounds < 2) return(NULL)
+  shaped <- array(draws, c(nrow(draws), chains, rounds))
+  means <- rowMeans(shaped, dims = 2)
+  squares <- rowSums((shaped - as.vector(means))^2, dims = 2) / (rounds - 1)
+  still <- mean(colSums(squares) == 0)
+  within <- rowMeans(squares)
+  between <- apply(means, 1, stats::var)
+  apart <- sqrt(((rounds - 1) / rounds * within + between) / within)
+  # the mean of few rounds varies by itself
+  most <- CHAINS_APART * sqrt(1 + 1 / rounds)
+  if (still <= CHAINS_STILL && isTRUE(max(apart) <= most)) return(NULL)
+  paste0(
+    if (still > CHAINS_STILL) sprintf("%.0f%% of the chains never moved", 100 * still)
+    else sprintf("The chains do not agree with each other (root of the variance ratio up to %.2f)", max(apart)),
+    ": the draws do not represent the posterior, and the estimate may be nats off. Use more `steps`, smc() or nested()."
+  )
+}
+
+no_bridge <- function() {
+  fail("The draws are too few, or too much alike, to fit a normal density to: use more `particles` or `draws` of bridge(), ",
+       "or a kernel that moves.")
+}
+
+GRADIENT_POINTS <- 5
+GRADIENT_OFF <- 0.1 # of its size
+
+#' Is the user's gradient that of the user's density? Asked along random directions at a few of the draws
+#' @noRd
+gradient_warning <- function(model, encoded, method, points) {
+  if (!inherits(model, "custom_model") || is.null(model$gradient) || !moves_by_gradient(method) || ncol(points) < 2) return(NULL)
+  at <- points[, unique(round(seq(1, ncol(points), length.out = GRADIENT_POINTS))), drop = FALSE]
+  at <- at[, colSums(!is.finite(at)) == 0, drop = FALSE]
+  if (ncol(at) == 0) return(NULL)
+  scale <- apply(points, 1, stats::sd)
+  scale[!is.finite(scale) | scale == 0] <- 1e-3
+  ask <- function(theta) tryCatch(model_caller(model, encoded)("log_lik_grad", theta), error = function(e) NULL)
+  signs <- matrix(ifelse((row(at) * 7 + col(at) * 3) %% 5 < 2, -1, 1), nrow(at))
+  step <- 1e-4 * scale * signs
+  here <- ask(at)
+  above <- ask(at + step)
+  below <- ask(at - step)
+  if (is.null(here) || is.null(above) || is.null(below)) return(NULL)
+  said <- colSums(matrix(here$gradient, nrow(at)) * 2 * step)
+  seen <- drop(above$value) - drop(below$value)
+  size <- pmax(abs(said), abs(seen))
+  # below this, differences of the values are rounding
+  known <- is.finite(said) & is.finite(seen) & size > 1e-9 * (1 + abs(drop(above$value)))
+  if (sum(known) < 2 || mean(abs(said - seen)[known] > GRADIENT_OFF * size[known]) <= 0.5) return(NULL)
+  sprintf(paste("`gradient` is not that of `log_likelihood`: along a line the density changes by %s where the gradient says %s. The estimate is",
+                "not to be trusted."), format(signif(seen[known][1], 3)), format(signif(said[known][1], 3)))
+}
+
+moves_by_gradient <- function(method) {
+  any(vapply(method$kernels, function(kernel) !kernel$name %in% c("rwm", "slice", "prior_draws", "sweeps"), TRUE))
+}

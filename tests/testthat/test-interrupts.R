@@ -1,0 +1,35 @@
+# The interrupt key is heard within two seconds, also where the parameters are many and the rows few.
+
+wide <- function(n, d) {
+  set.seed(1)
+  list(x = matrix(rnorm(n * d), n), y = rnorm(n))
+}
+
+#' Seconds from a signal to the end of a run, or NA if the run was over before
+waited <- function(method, data, after) {
+  before <- proc.time()[["elapsed"]]
+  system(sprintf("(sleep %g; kill -INT %d) &", after, Sys.getpid()))
+  stopped <- tryCatch({
+    evidence(linear_regression(), data, method, seed = 1, progress = FALSE)
+    Sys.sleep(after) # the signal must not hit what comes after
+    FALSE
+  }, interrupt = function(i) TRUE)
+  spent <- proc.time()[["elapsed"]] - before - after
+  if (stopped) spent else NA
+}
+
+test_that("factorisations, draws and moves of many parameters hear the interrupt key", {
+  skip_on_os("windows")
+  skip_on_cran()
+  # while the curvature is factorised, and while particles move
+  expect_lt(waited(exact(), wide(30, 3000), 2), 2)
+  expect_lt(waited(sgais(), wide(30, 1200), 4), 2)
+})
+
+test_that("a factor that is made in bands is the same", {
+  set.seed(2)
+  a <- crossprod(matrix(rnorm(600 * 620), 620))
+  factor <- matrix(.Call(ffi_cholesky, a), 600)
+  if (max(abs(factor[upper.tri(factor)])) > 0) factor <- t(factor)
+  expect_lt(max(abs(factor %*% t(factor) - a)), 1e-9 * max(abs(a)))
+})

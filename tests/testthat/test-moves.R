@@ -1,0 +1,89 @@
+# Moves follow the renewal of the particles, and what they cannot do is said.
+
+quietly <- function(...) evidence(..., progress = FALSE)
+
+# A normal likelihood with correlation `r` in d dimensions under a wide normal prior.
+wide_normal <- function(d, r) {
+  covariance <- (1 - r) * diag(d) + r
+  factor <- chol(solve(covariance))
+  total <- covariance + 100 * diag(d)
+  list(
+    model = custom_model(
+      paste0("x", 1:d), function(theta) -0.5 * rowSums(((theta - 1) %*% t(factor))^2),
+      function(theta) -0.5 * rowSums(theta^2) / 100 - d * log(10) - d / 2 * log(2 * pi),
+      function(n) matrix(rnorm(n * d, 0, 10), n), vectorised = TRUE
+    ),
+    truth = 0.5 * as.numeric(determinant(covariance)$modulus) - 0.5 * as.numeric(determinant(total)$modulus) -
+      0.5 * sum(solve(total, rep(1, d)))
+  )
+}
+
+test_that("random walks in twenty dimensions are long enough to be right", {
+  problem <- wide_normal(20, 0.9)
+  fits <- lapply(test_seed(1), function(seed) quietly(problem$model, method = smc(kernel = rwm()), seed = seed))
+  error <- vapply(fits, function(fit) (fit$log_evidence - problem$truth) / fit$se, 0)
+  expect_lt(max(abs(error)), 4)
+  moves <- vapply(fits, function(fit) mean(fit$trace$moves), 0)
+  expect_gt(min(moves), 20)
+  for (fit in fits) {
+    expect_equal(fit$failed, NULL)
+    expect_gt(stats::median(fit$trace$renewal, na.rm = TRUE), 0.55)
+  }
+  few <- quietly(problem$model, method = smc(kernel = rwm(), steps = 5), seed = test_seed())
+  expect_true(all(few$trace$moves == 5))
+  expect_match(few$failed, "move too little", all = FALSE)
+})
+
+test_that("a path that is recorded has the moves that were made", {
+  setup <- run_problem(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars,
+                       smc(particles = 60, kernel = slice()), test_seed())
+  setup$problem$settings$record <- 1
+  out <- finish_run(start_run(setup))
+  expect_identical(out$path[PATH[["moves"]], ], as.numeric(trace_of(out)$moves))
+})
+
+test_that("kernels that do not move, or without an accept step go astray, are told", {
+  model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+  told <- function(method, sentence) expect_match(quietly(model, cars, method, seed = test_seed())$failed, sentence, all = FALSE)
+  told(smc(kernel = hmc(step_size = 1e6)), "The particles hardly move")
+  told(smc(kernel = baoab(mass = "identity")), "as if at a temperature of")
+  for (kernel in list(hmc(), rwm(), slice(), baoab()))
+    expect_equal(quietly(model, cars, smc(kernel = kernel), seed = test_seed())$failed, NULL)
+})
+
+test_that("a gradient that is not the density's is told", {
+  with_gradient <- function(factor) {
+    custom_model("a", function(theta, data) dnorm(data, theta, 1, log = TRUE), function(theta) dnorm(theta, 0, 2, log = TRUE),
+                 function(n) rnorm(n, 0, 2), gradient = function(theta, data) factor * sum(data - theta),
+                 prior_gradient = function(theta) -theta / 4)
+  }
+  off <- quietly(with_gradient(10), c(0.4, 1.1, 0.2), smc(particles = 50, kernel = baoab()), seed = test_seed())
+  expect_match(off$failed, "`gradient` is not that of `log_likelihood`", all = FALSE)
+  right <- quietly(with_gradient(1), c(0.4, 1.1, 0.2), smc(particles = 50, kernel = baoab()), seed = test_seed())
+  expect_equal(right$failed, NULL)
+})
+
+test_that("chains that keep to their modes are told", {
+  density <- function(theta) log(0.5 * dnorm(theta, -6, 0.3) + 0.5 * dnorm(theta, 6, 0.3))
+  slope <- function(theta) -(theta - 6 * sign(theta)) / 0.09
+  modes <- custom_model("a", density, function(theta) dnorm(theta, 0, 6, log = TRUE), function(n) rnorm(n, 0, 6),
+                        gradient = slope, prior_gradient = function(theta) -theta / 36, vectorised = TRUE)
+  fit <- quietly(modes, method = bridge(20, 20, kernel = hmc(3, 0.02), steps = 2), seed = test_seed())
+  expect_match(fit$failed, "chains do not agree", all = FALSE)
+  set.seed(test_seed())
+  alike <- matrix(rnorm(2 * 50 * 100), 2)
+  expect_equal(chains_warning(alike, 50), NULL)
+  expect_match(chains_warning(alike + rep(c(-2, 2), each = 2), 50), "do not agree")
+  expect_match(chains_warning(matrix(rnorm(100), 2)[, rep(1:50, 30)], 50), "never moved")
+})
+
+test_that("a thermodynamic integral that its stepping stones contradict is told", {
+  model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+  fit <- quietly(model, cars, power_posterior("thermodynamic", ais(50, linear(20))), seed = test_seed())
+  gap <- abs(fit$power$corrected - fit$power$stepping)
+  expect_gt(gap, 10)
+  expect_gte(fit$se, gap)
+  expect_match(fit$failed, "The thermodynamic integral is", all = FALSE)
+  fine <- quietly(model, cars, power_posterior("thermodynamic"), seed = test_seed())
+  expect_equal(fine$failed, NULL)
+})

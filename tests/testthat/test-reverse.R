@@ -1,0 +1,75 @@
+# A mode that particles from the prior never reach: the likelihood has a sharp peak with long tails, 40 prior standard deviations away.
+hidden <- function(gradient = TRUE) {
+  custom_model(
+    "a", vectorised = TRUE,
+    log_likelihood = function(theta) -80 * log1p((theta[, 1] - 40)^2 / 0.01),
+    log_prior = function(theta) dnorm(theta[, 1], log = TRUE), draw_prior = function(n) rnorm(n),
+    gradient = if (gradient) function(theta) -160 * (theta - 40) / (0.01 + (theta - 40)^2),
+    prior_gradient = if (gradient) function(theta) -theta
+  )
+}
+hidden_truth <- function() {
+  log(integrate(function(x) exp(-80 * log1p((x - 40)^2 / 0.01) + dnorm(x, log = TRUE) + 800), 39.5, 40.5, rel.tol = 1e-10)$value) - 800
+}
+missed <- function(fit) any(grepl("missed a part of the posterior", fit$failed))
+
+test_that("a peak that tempered particles miss and climbs find is said", {
+  for (method in list(smc(), ais(), bridge(), power_posterior())) {
+    fit <- suppressWarnings(evidence(hidden(), method = method, seed = 1))
+    expect_lt(fit$log_evidence, hidden_truth() - 100)
+    expect_true(missed(fit), info = method$name)
+    expect_true(all(fit$failed %in% fit$warnings))
+  }
+  expect_true(missed(suppressWarnings(evidence(hidden(FALSE), method = smc(kernel = slice()), seed = 1))))
+})
+
+test_that("mixtures far from their prior are said to be missed", {
+  model <- gaussian_mixture(components = 2)
+  set.seed(1)
+  clusters <- rbind(matrix(rnorm(160), 80), matrix(rnorm(160, 4), 80))
+  data <- list(faithful, scale(faithful) + 10, clusters + 10, clusters + 14)
+  bound <- c(-1240, -664.3, -640, -700)
+  for (i in seq_along(data)) for (method in list(smc(), bridge())) {
+    fit <- suppressWarnings(evidence(model, data[[i]], method, seed = 1))
+    expect_true(missed(fit) || fit$log_evidence > bound[i], info = paste(i, method$name))
+  }
+})
+
+test_that("where nothing is missed nothing is said", {
+  cars <- as.data.frame(scale(mtcars))
+  set.seed(1)
+  clusters <- scale(rbind(matrix(rnorm(80), 40), matrix(rnorm(80, 3), 40)))
+  for (seed in 1:3) for (method in list(smc(), ais(), bridge())) {
+    expect_false(missed(evidence(linear_regression(mpg ~ wt + hp, sigma = 0.5), cars, method, seed = seed)))
+    expect_false(missed(evidence(gaussian_mixture(components = 2), clusters, method, seed = seed)))
+  }
+})
+
+test_that("recording a path does not change a run", {
+  model <- linear_regression(mpg ~ wt + hp, sigma = 0.5)
+  encoded <- logevidence:::encode(model, as.data.frame(scale(mtcars)))
+  for (method in list(smc(), bridge())) {
+    problem <- logevidence:::new_problem(model, encoded, method, c(0, 1))
+    recorded <- logevidence:::recorded(problem, method, encoded)
+    expect_identical(recorded$settings$record, 1)
+    runs <- lapply(list(problem, recorded), logevidence:::conduct, encoded$rows)
+    expect_identical(runs[[1]]$draws, runs[[2]]$draws)
+    expect_identical(runs[[1]]$log_evidence, runs[[2]]$log_evidence)
+  }
+})
+
+test_that("a walk back from a peak agrees with the run that knows it, and is far above one that does not", {
+  walk_back <- function(model, data, method, peak, seed) {
+    encoded <- logevidence:::encode(model, data)
+    problem <- logevidence:::recorded(logevidence:::new_problem(model, encoded, method, c(0, seed)), method, encoded)
+    run <- logevidence:::conduct(problem, encoded$rows)
+    logevidence:::walked_back(problem, encoded, run$path, peak) - drop(run$log_evidence)
+  }
+  cars <- as.data.frame(scale(mtcars))
+  model <- linear_regression(mpg ~ wt + hp, sigma = 0.5)
+  peak <- coef(lm(mpg ~ wt + hp, cars))
+  gaps <- sapply(1:6, function(seed) sapply(list(smc(), bridge(), ais()), function(m) walk_back(model, cars, m, peak, seed)))
+  expect_lt(max(abs(gaps)), 5)
+  set.seed(1)
+  expect_gt(walk_back(hidden(), NULL, smc(), 40, 1), 100)
+})

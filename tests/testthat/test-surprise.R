@@ -1,0 +1,85 @@
+outlier <- function(size, n = 300) {
+  set.seed(1)
+  x <- rnorm(n)
+  y <- 1 + 2 * x + rnorm(n)
+  y[n / 2] <- size
+  data.frame(x, y)
+}
+model <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
+
+test_that("smc(\"data\") keeps up with a row that moves the posterior", {
+  data <- outlier(1000)
+  truth <- evidence(model, data, exact())$log_evidence
+  fits <- lapply(1:5, function(seed) suppressWarnings(evidence(model, data, smc("data"), seed = seed)))
+  errors <- vapply(fits, function(fit) fit$log_evidence - truth, 0)
+  expect_lt(abs(mean(errors)), 3)
+  expect_lt(max(abs(errors)), 5)
+  for (fit in fits) expect_match(fit$failed, "Row 150 came as a surprise", all = FALSE)
+})
+
+test_that("rows like those before are no surprise to smc(\"data\")", {
+  set.seed(2)
+  data <- data.frame(x = rnorm(60))
+  data$y <- 1 + data$x + rnorm(60)
+  for (seed in 1:5) expect_null(evidence(model, data, smc("data"), seed = seed)$failed)
+})
+
+test_that("smc(\"data\") says that particles did not move on columns that are not scaled", {
+  set.seed(1)
+  data <- data.frame(income = rnorm(100, 30000, 8000), z = rnorm(100))
+  data$y <- factor(rbinom(100, 1, plogis((data$income - 30000) / 8000)))
+  fit <- suppressWarnings(evidence(softmax_regression(y ~ income + z), data, smc("data"), seed = 1))
+  expect_match(fit$failed, "hardly moved", all = FALSE)
+})
+
+test_that("nested sampling gives up on an outlier at 10^6 standard deviations", {
+  for (method in list(nested(live = 100), online_nested(live = 100)))
+    expect_error(evidence(model, outlier(1e6), method, seed = 1), "nats of climbing")
+})
+
+test_that("online_nested() says that a row was a surprise", {
+  fit <- suppressWarnings(evidence(model, outlier(200), online_nested(live = 100), seed = 1))
+  expect_match(fit$failed, "came as a surprise", all = FALSE)
+  expect_null(evidence(model, outlier(2), online_nested(live = 100), seed = 1)$failed)
+})
+
+test_that("nested sampling ends where the likelihood is a huge constant, and says that it has no digits", {
+  for (value in c(1e20, -1e20)) {
+    flat <- custom_model("a", function(theta) value, function(theta) dnorm(theta, log = TRUE), function(n) rnorm(n))
+    fit <- suppressWarnings(evidence(flat, method = nested(live = 50), seed = 1))
+    expect_equal(fit$log_evidence, value)
+    expect_match(fit$failed, "no digits", all = FALSE)
+  }
+})
+
+test_that("hybrid() and sequential() fail beyond 10^70", {
+  data <- outlier(1, 60)
+  data$y <- data$y * 1e75
+  for (method in list(hybrid(), sequential()))
+    expect_match(suppressWarnings(evidence(model, data, method, seed = 1))$failed, "no digits|collapsed|run away", all = FALSE)
+})
+
+test_that("thin rings are no reason to warn, copies that hardly move are", {
+  ring <- custom_model(
+    c("a", "b"), vectorised = TRUE,
+    log_likelihood = function(theta) dnorm(sqrt(rowSums(theta^2)), 3, 0.03, log = TRUE),
+    log_prior = function(theta) rowSums(dunif(theta, -6, 6, log = TRUE)), draw_prior = function(n) matrix(runif(2 * n, -6, 6), n)
+  )
+  truth <- log(2 * pi * 3 / 144)
+  for (seed in 1:2) {
+    fit <- evidence(ring, method = nested(), seed = seed)
+    expect_null(fit$failed)
+    expect_lt(fit$nested$echo, 0.2)
+    expect_lt(abs(fit$log_evidence - truth), 5 * fit$se)
+  }
+  lame <- suppressWarnings(evidence(model, outlier(2), nested(kernel = rwm(), steps = 1), seed = 1))
+  expect_match(lame$failed, "hardly moves", all = FALSE)
+  expect_gt(lame$nested$echo, 0.5)
+})
+
+test_that("a run that gives up names exact() where there is a closed form", {
+  set.seed(1)
+  data <- data.frame(x = rnorm(100))
+  data$y <- 1e4 + data$x + rnorm(100)
+  expect_error(evidence(model, data, smc(particles = 100), seed = 1), "exact\\(\\) needs no annealing")
+})
