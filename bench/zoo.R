@@ -2,7 +2,7 @@
 # all methods that apply, many seeds, default settings.
 #
 #   tools/with-lib.sh Rscript bench/zoo.R list
-#   ... truths [--problems regex]        reference values, into results/zoo-truths.csv
+#   ... truths [--problems regex] [--only missing]    reference values, into results/zoo-truths.csv
 #   ... run [--methods default,smc | all] [--seeds 20] [--problems regex] [--limit seconds]
 #           [--patience seconds] [--cores 1] [--file results/zoo.csv]
 #           rows that are in the file already are not computed again; at most `patience` seconds
@@ -38,7 +38,10 @@ if (verb == "list") {
     cat(sprintf("%-24s %-14s%s%s\n", p$name, p$family, if (p$benign) "benign " else "",
                 if (p$hidden) "hidden" else ""))
 } else if (verb == "truths") {
-  write_truths(wanted, file.path(RESULTS, "zoo-truths.csv"))
+  truths <- file.path(RESULTS, "zoo-truths.csv")
+  if (option("only", "all") == "missing" && file.exists(truths))
+    wanted <- wanted[!names(wanted) %in% read.csv(truths)$problem]
+  write_truths(wanted, truths)
 } else if (verb == "run") {
   run <- function(some) run_zoo(some, methods, option("seeds", 20), file, option("limit", 60),
                                 option("patience", Inf))

@@ -5,6 +5,10 @@
 truth_of <- function(value, se = 0, way) list(value = value, se = se, way = way)
 
 log_sum_exp <- function(x) max(x) + log(sum(exp(x - max(x))))
+row_log_sum_exp <- function(x) {
+  top <- x[cbind(seq_len(nrow(x)), max.col(x, "first"))]
+  top + log(rowSums(exp(x - top)))
+}
 
 # The mean of independent unbiased estimates of the evidence, given as logs.
 log_mean <- function(x, way) {
@@ -76,7 +80,7 @@ t_importance <- function(log_density, starts, draws = 1e5, repeats = 10, rounds 
     }
     each <- vapply(parts, density_of, numeric(m), x = x)
     each <- sweep(matrix(each, m), 2, log(share / sum(share)), `+`)
-    proposal <- apply(each, 1, log_sum_exp)
+    proposal <- row_log_sum_exp(each)
     list(x = x, weight = log_density(x) - proposal, of = exp(each - proposal))
   }
   for (round in seq_len(rounds)) {
@@ -121,6 +125,7 @@ filter_rows <- function(y, kind, parts, concentration = 1, shape = 1, rate = 1, 
                         orders = 16) {
   load_labels()
   y <- as.matrix(y)
+  storage.mode(y) <- "double"
   kinds <- c(mixture = 0L, clustering = 1L, attributes = 2L)
   settings <- c(parts, concentration, shape, rate, kappa, infer, 2 * log(sds), particles, sweeps)
   z <- replicate(orders, .Call("zoo_labels", t(y[sample(nrow(y)), , drop = FALSE]), kinds[[kind]],
@@ -145,8 +150,9 @@ mixture_truth <- function(y, components, mean_scale = 2, shape = 1, rate = 1, co
   y <- as.matrix(y)
   if (components == 1) return(exact_component(y, mean_scale, shape, rate))
   filter <- filter_rows(y, "mixture", components, concentration, shape, rate, 1 / mean_scale^2, ...)
-  if (components > 4) return(filter)
-  dual <- dual_importance(y, components, 1 / mean_scale^2, shape, rate, concentration)
+  if (components > 6) return(filter)
+  dual <- dual_importance(y, components, 1 / mean_scale^2, shape, rate, concentration,
+                          draws = if (components > 4) 1e4 else 2e4)
   apart <- dual$value - filter$value
   note <- sprintf(" (the other way: %.2f +- %.2f)",
                   c(filter$value, dual$value), c(filter$se, dual$se))
@@ -197,6 +203,7 @@ dual_importance <- function(y, components, kappa, shape, rate, concentration, dr
   rows <- scale(y)
   starts <- lapply(groups, function(k) kmeans(rows, k, iter.max = 50, nstart = 1)$cluster)
   labels <- unlist(lapply(starts, gibbs), recursive = FALSE)
+  if (components > 4) labels <- labels[seq(1, length(labels), length.out = 60)]
   # log density of component j of each draw under what labels say of their component k, for all
   # labels, is linear in log s2, mu^2 / s2, mu / s2 and 1 / s2
   coefficients <- lapply(seq_len(components), function(k) vapply(labels, function(g) {
@@ -235,10 +242,10 @@ dual_importance <- function(y, components, kappa, shape, rate, concentration, dr
     for (o in seq_len(nrow(orders))) {
       each <- Reduce(`+`, lapply(seq_len(components), function(j) pairs[[j]][[orders[o, j]]]))
       each <- sweep(each, 2, shares[1, ], `+`)
-      each <- apply(each, 1, log_sum_exp)
+      each <- row_log_sum_exp(each)
       proposal <- cbind(proposal, each)
     }
-    proposal <- apply(proposal, 1, log_sum_exp) - log(nrow(orders)) - log(length(labels))
+    proposal <- row_log_sum_exp(proposal) - log(nrow(orders)) - log(length(labels))
     prior <- given(integer(0))
     empty <- c(sum(log(prior$k[1] / (2 * pi)) / 2 + shape * log(rate) - lgamma(shape)) * d,
                rep(c(-shape - 1.5, -kappa / 2, 0, -rate), d))
