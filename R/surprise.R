@@ -17,7 +17,7 @@ DIGITS_MOST <- 1e12
 
 sequential_warnings <- function(trace, method, headline) {
   if (headline$source != "sampler") return(NULL)
-  c(if (identical(method$path, "data")) c(annealed_warning(trace), still_warning(trace, method)),
+  c(if (identical(method$path, "data")) c(annealed_warning(trace), short_steps_warning(trace, method)),
     compressed_warning(trace), digits_warning(headline$log_evidence))
 }
 
@@ -29,7 +29,7 @@ annealed_warning <- function(trace) {
                 "the rows sorted? Compare with smc()."), count(trace$n[hard[1]]), count(trace$lambda_steps[hard[1]]))
 }
 
-still_warning <- function(trace, method) {
+short_steps_warning <- function(trace, method) {
   if (length(method$kernels) != 1 || method$kernels[[1]]$name != "hmc" || is.null(trace$step_size)) return(NULL)
   moved <- !is.na(trace$acceptance)
   leapfrog <- method$kernels[[1]]$args$leapfrog
