@@ -130,7 +130,10 @@ softmax <- function(name, formula, data, prior_sd = 1, benign = FALSE, draws = 1
     utility <- lapply(seq_len(k), function(j) w[, (j - 1) * p + seq_len(p), drop = FALSE] %*% t(x))
     top <- do.call(pmax, utility)
     total <- top + log(Reduce(`+`, lapply(utility, function(u) exp(u - top))))
-    for (j in seq_len(k)) sums <- sums + rowSums(utility[[j]][, class == levels(class)[j]])
+    for (j in seq_len(k)) {
+      own <- class == levels(class)[j]
+      sums <- sums + rowSums(utility[[j]][, own, drop = FALSE])
+    }
     sums - rowSums(total)
   }
   add(name, "regression", softmax_regression(formula, prior_sd = prior_sd), data,
