@@ -193,7 +193,9 @@ attributes_of <- function(name, data, k, infer, sds = c(1, 1), benign = FALSE, t
 attributes_of("attributes-2-unknown", attribute_rows, 2, TRUE, table = TRUE)
 attributes_of("attributes-2-known", attribute_rows, 2, FALSE, c(1.5, 0.5), table = TRUE)
 attributes_of("attributes-3-unknown", attribute_rows, 3, TRUE)
-attributes_of("attributes-1-known", attribute_rows[1:12, ], 1, FALSE, c(1.5, 0.5), benign = TRUE)
+add("attributes-1-known", "latent-known",
+    binary_attributes(attributes = 1, prior_sd = 1.5, noise_sd = 0.5), attribute_rows[1:12, ],
+    function() enumerate_attribute(attribute_rows[1:12, ], c(1.5, 0.5)))
 
 rank_of <- function(name, data, k, infer, sds = c(1, 1, 1), benign = FALSE) {
   add(name, if (infer) "latent" else "latent-known",

@@ -302,6 +302,19 @@ enumerate_clusters <- function(y, infer, sds = c(1, 1)) {
   truth_of(log(2) + log_sum_exp(each), 1e-3, "enumeration of labels")
 }
 
+# One attribute of known probability 1/2 by enumeration.
+enumerate_attribute <- function(y, sds) {
+  n <- nrow(y)
+  each <- vapply(seq_len(2^n) - 1, function(code) {
+    z <- bitwAnd(code, 2^(seq_len(n) - 1)) > 0
+    ratio <- (sds[1] / sds[2])^2
+    fit <- sum(colSums(y[z, , drop = FALSE])^2) * ratio / (1 + sum(z) * ratio)
+    -n * log(2) - ncol(y) / 2 * log1p(sum(z) * ratio) - (sum(y^2) - fit) / 2 / sds[2]^2
+  }, 0)
+  constant <- -length(y) * log(sqrt(2 * pi) * sds[2])
+  truth_of(constant + log_sum_exp(each), way = "enumeration of labels")
+}
+
 # low_rank() with the factors of the rows integrated out.  The likelihood knows V only up to a
 # rotation, so V = Q R, R upper triangular, its diagonal chi distributed: rank x columns less
 # rank (rank - 1) / 2 numbers, the diagonal by its log, and with `infer` three log variances.
