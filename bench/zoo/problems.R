@@ -108,16 +108,16 @@ line("stackloss-line-raw", stack.loss ~ ., stackloss, 3)
 line("airquality-line-raw", Ozone ~ Solar.R + Wind + Temp, na.omit(airquality), 21)
 line("quakes-line", stations ~ mag + depth + lat + long, scaled(quakes), 0.5, benign = TRUE)
 line("sorted-line", mpg ~ wt + hp, scaled(mtcars)[order(mtcars$mpg), ], 0.4, benign = TRUE)
-line("outlier-line", y ~ a + b, made(13, {
+line("outlier-line", y ~ a + b, made(13, local({
   x <- data.frame(a = rnorm(300), b = rnorm(300))
   x$y <- with(x, 1 + a - b + rnorm(300)) + c(rep(0, 149), 1000, rep(0, 150))
   x
-}), 1)
-line("constant-start-line", y ~ a, made(14, {
+})), 1)
+line("constant-start-line", y ~ a, made(14, local({
   x <- data.frame(a = c(rep(1, 2000), rnorm(2000)))
   x$y <- c(rep(2, 2000), 1 + x$a[2001:4000] + rnorm(2000))
   x
-}), 1)
+})), 1)
 
 softmax <- function(name, formula, data, prior_sd = 1, benign = FALSE, draws = 1e5) {
   x <- model.matrix(formula, data)
@@ -159,10 +159,10 @@ add("mean-far", "regression", gaussian_mean(), made(16, rnorm(50, 40)),
 far_clusters <- made(17, around(5 * diag(3), 15, 0.5)[sample(45), ])
 near_clusters <- made(18, around(1.5 * diag(3), 10, 0.6))
 few_rows <- made(19, around(rbind(c(2, 0), c(-2, 1)), 5, 0.5))
-attribute_rows <- made(20, {
+attribute_rows <- made(20, local({
   z <- matrix(rbinom(60, 1, 0.5), 30)
   z %*% rbind(c(2, -1, 0, 1.5), c(0, 2, -2, 1)) + normal(30, 4, 0.5)
-})
+}))
 rank_rows <- made(21, normal(20, 2) %*% normal(2, 4) + normal(20, 4, 0.5))
 
 clusters <- function(name, data, k, infer, sds = c(1, 1), benign = FALSE, table = FALSE, ...) {
