@@ -318,7 +318,7 @@ enumerate_attribute <- function(y, sds) {
 # low_rank() with the factors of the rows integrated out.  The likelihood knows V only up to a
 # rotation, so V = Q R, R upper triangular, its diagonal chi distributed: rank x columns less
 # rank (rank - 1) / 2 numbers, the diagonal by its log, and with `infer` three log variances.
-integrate_low_rank <- function(y, rank, infer, sds = c(1, 1, 1), draws = 2e5) {
+integrate_low_rank <- function(y, rank, infer, sds = c(1, 1, 1), draws = 6e4) {
   y <- as.matrix(y)
   n <- nrow(y)
   d <- ncol(y)
