@@ -1,0 +1,55 @@
+# Wrong answers, silent ones, and false alarms: many problems with independent reference values,
+# all methods that apply, many seeds, default settings.
+#
+#   tools/with-lib.sh Rscript bench/zoo.R list
+#   ... truths [--problems regex] [--only missing]    reference values, into results/zoo-truths.csv
+#   ... run [--methods default,smc | all] [--seeds 20] [--problems regex] [--limit seconds]
+#           [--patience seconds] [--cores 1] [--file results/zoo.csv]
+#           rows that are in the file already are not computed again; at most `patience` seconds
+#           go to one problem and method
+#   ... crosscheck [--seeds 5] [--problems regex]    do its verdicts say what its methods could?
+#   ... report [--file results/zoo.csv]
+#
+# The problems are in zoo/problems.R and zoo/functions.R, how reference values are found in
+# zoo/truths.R, what counts as silent and as a false alarm in zoo/report.R.
+
+suppressPackageStartupMessages(library(logevidence))
+script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
+HERE <- dirname(normalizePath(script))
+ZOO <- file.path(HERE, "zoo")
+RESULTS <- file.path(HERE, "results")
+parts <- c("truths", "problems", "functions", "runner", "report")
+for (part in parts) source(file.path(ZOO, paste0(part, ".R")))
+
+arguments <- commandArgs(TRUE)
+verb <- if (length(arguments)) arguments[1] else "list"
+option <- function(name, otherwise) {
+  at <- match(paste0("--", name), arguments)
+  if (is.na(at)) return(otherwise)
+  if (is.character(otherwise)) arguments[at + 1] else as.numeric(arguments[at + 1])
+}
+file <- option("file", file.path(RESULTS, "zoo.csv"))
+wanted <- PROBLEMS[grepl(option("problems", "."), names(PROBLEMS))]
+methods <- option("methods", "default")
+methods <- if (methods == "all") names(METHODS) else strsplit(methods, ",")[[1]]
+
+if (verb == "list") {
+  for (p in wanted)
+    cat(sprintf("%-24s %-14s%s%s\n", p$name, p$family, if (p$benign) "benign " else "",
+                if (p$hidden) "hidden" else ""))
+} else if (verb == "truths") {
+  truths <- file.path(RESULTS, "zoo-truths.csv")
+  if (option("only", "all") == "missing" && file.exists(truths))
+    wanted <- wanted[!names(wanted) %in% read.csv(truths)$problem]
+  write_truths(wanted, truths)
+} else if (verb == "run") {
+  run <- function(some) run_zoo(some, methods, option("seeds", 20), file, option("limit", 60),
+                                option("patience", Inf))
+  cores <- option("cores", 1)
+  if (cores == 1) run(wanted) else
+    invisible(parallel::mclapply(split(wanted, seq_along(wanted) %% cores), run, mc.cores = cores))
+} else if (verb == "crosscheck") {
+  crosscheck_zoo(wanted, option("seeds", 5), file.path(RESULTS, "zoo-crosscheck.csv"))
+} else if (verb == "report") {
+  report(file, file.path(RESULTS, "zoo-truths.csv"))
+} else stop("unknown: ", verb)

@@ -1,0 +1,99 @@
+# What counts, and the tables.
+#
+# wrong:        |error| above 4 standard errors (stated and reference's together) and above 1 nat
+# silent:       wrong, and no warning names a problem
+# false alarm:  a warning that names a problem of an estimate that is not wrong; counted on benign
+#               problems only, where there is nothing to warn about
+# no answer:    an error, or stopped at the time limit
+
+judge <- function(rows, truths) {
+  at <- match(rows$problem, truths$problem)
+  rows <- rows[!is.na(at), ]
+  at <- at[!is.na(at)]
+  rows$truth <- truths$truth[at]
+  rows$truth_se <- truths$se[at]
+  rows$error <- rows$log_evidence - rows$truth
+  rows$answered <- !is.na(rows$warned)
+  joint <- sqrt(ifelse(is.finite(rows$se), rows$se, 0)^2 + rows$truth_se^2)
+  right <- is.finite(rows$error) & (abs(rows$error) <= 1 | abs(rows$error) <= 4 * joint)
+  rows$wrong <- rows$answered & !right
+  rows$silent <- rows$wrong & !rows$warned
+  flag <- function(name) vapply(rows$problem, function(p) isTRUE(PROBLEMS[[p]][[name]]), NA)
+  rows$benign <- flag("benign")
+  rows$hidden <- flag("hidden")
+  rows$alarm <- rows$answered & !rows$wrong & rows$warned
+  rows
+}
+
+percent <- function(x) if (length(x)) sprintf("%.1f%%", 100 * mean(x)) else "-"
+number <- function(x) if (length(x)) format(signif(x, 3), scientific = FALSE) else "-"
+table_lines <- function(head, body) {
+  c(paste0("| ", paste(head, collapse = " | "), " |"),
+    paste0("|", paste(rep("---|", length(head)), collapse = "")),
+    vapply(body, function(line) paste0("| ", paste(line, collapse = " | "), " |"), ""))
+}
+
+# One line for a problem and a method.
+problem_line <- function(part) {
+  done <- part[part$answered & is.finite(part$error), ]
+  one <- part[1, ]
+  c(paste0(one$problem, if (one$benign) " (benign)", if (one$hidden) " (hidden)"), one$method,
+    paste0(sprintf("%.2f", one$truth), if (one$truth_se > 0.1) sprintf(" ± %.2f", one$truth_se)),
+    nrow(part), number(mean(done$error)), number(sd(done$error)), number(mean(done$se)),
+    percent(part$wrong), percent(part$silent), percent(part$alarm),
+    if (all(part$answered)) "" else percent(!part$answered), number(mean(part$seconds)))
+}
+LINE <- c("problem", "method", "truth", "runs", "mean error", "sd", "mean se", "wrong", "silent",
+          "warned though right", "no answer", "seconds")
+
+# One line for a method: what the goals are about.
+method_line <- function(part) {
+  counted <- part[!part$hidden, ]
+  by_problem <- tapply(counted$silent, counted$problem, mean)
+  worst <- names(by_problem)[which.max(by_problem)]
+  benign <- counted[counted$benign & counted$answered, ]
+  c(part$method[1], length(by_problem), nrow(counted), percent(counted$wrong),
+    percent(counted$silent), sum(by_problem > 0.02),
+    if (max(by_problem) > 0) sprintf("%s %s", worst, percent(max(by_problem))) else "none",
+    percent(benign$alarm), percent(!counted$answered))
+}
+TOTAL <- c("method", "problems", "runs", "wrong", "silent", "problems over 2% silent", "worst",
+           "false alarms", "no answer")
+
+report <- function(file, truths) {
+  rows <- judge(read.csv(file), read.csv(truths))
+  # every problem weighs the same whatever the number of its seeds
+  order_of <- function(names, all) factor(names, intersect(all, names))
+  by_method <- split(rows, order_of(rows$method, names(METHODS)))
+  cat("Totals. Goals: silent under 1% over all runs of the default, at most 2% on any problem;",
+      "false alarms under 5% of runs on benign problems.\n\n")
+  writeLines(table_lines(TOTAL, lapply(by_method, method_line)))
+  cat("\nBy problem. A reference not known to 0.1 nat has its standard error.\n\n")
+  parts <- split(rows, list(order_of(rows$method, names(METHODS)),
+                            order_of(rows$problem, names(PROBLEMS))), drop = TRUE)
+  writeLines(table_lines(LINE, lapply(parts, problem_line)))
+}
+
+# crosscheck(): says "agree" where it should not?  Wrong is the mean of the methods that it judged.
+crosscheck_zoo <- function(problems, seeds, file) {
+  for (problem in problems) for (seed in seq_len(seeds)) {
+    call <- list(problem$model, problem$data, seed = seed, progress = FALSE)
+    if (is.null(problem$data)) call[2] <- NULL
+    check <- tryCatch({
+      setTimeLimit(elapsed = problem$limit * 3, transient = TRUE)
+      suppressWarnings(do.call(crosscheck, call))
+    }, error = conditionMessage, finally = setTimeLimit())
+    if (is.character(check)) {
+      message(problem$name, " ", seed, ": ", check)
+      next
+    }
+    verdict <- paste(utils::capture.output(print(check)), collapse = " ")
+    table <- as.data.frame(check)
+    agree <- grepl("methods agree", verdict)
+    rows <- data.frame(problem = problem$name, seed = seed, method = sub("\\(.*", "", table$method),
+                       log_evidence = signif(table$log_evidence, 9), se = signif(table$se, 4),
+                       doubt = if (is.null(table$doubt)) "" else table$doubt, agree = agree)
+    append_rows(rows, file)
+    message(problem$name, " ", seed, if (agree) " agree" else " other")
+  }
+}
