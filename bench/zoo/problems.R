@@ -203,7 +203,7 @@ rank_of <- function(name, data, k, infer, sds = c(1, 1, 1), benign = FALSE) {
       data,
       function() integrate_low_rank(data, k, infer, sds), benign = benign)
 }
-rank_of("rank-1-known", rank_rows, 1, FALSE, c(1, 1, 0.5), benign = TRUE)
+rank_of("rank-1-known", rank_rows, 1, FALSE, c(1, 1, 0.5)) # of data of rank 2
 rank_of("rank-1-unknown", rank_rows, 1, TRUE)
 rank_of("rank-2-known", rank_rows, 2, FALSE, c(1, 1, 0.5), benign = TRUE)
 rank_of("iris-rank-1-unknown", scale(iris[1:40, 1:4]), 1, TRUE)

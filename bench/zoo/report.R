@@ -62,7 +62,6 @@ TOTAL <- c("method", "problems", "runs", "wrong", "silent", "problems over 2% si
 
 report <- function(file, truths) {
   rows <- judge(read.csv(file), read.csv(truths))
-  # every problem weighs the same whatever the number of its seeds
   order_of <- function(names, all) factor(names, intersect(all, names))
   by_method <- split(rows, order_of(rows$method, names(METHODS)))
   cat("Totals. Goals: silent under 1% over all runs of the default, at most 2% on any problem;",
