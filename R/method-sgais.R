@@ -65,7 +65,8 @@
 #' sampler's is, with a sentence saying why. Both are always in the result. Where search or check contradict the reported
 #' estimate, the fit has `failed`.
 #'
-#' **Mixtures need no annealing** where importance sampling around the peaks is good on the first 1,500 rows: its draws are then
+#' **Mixtures need no annealing** where importance sampling around the peaks is good on the first 1,500 rows (at least
+#' five for each parameter): its draws are then
 #' the particles with which the run goes on (`fit$audit$first` says whether these were all rows). A mixture of five components
 #' on a thousand rows takes a twentieth of a second. Elsewhere particles are annealed from the prior.
 #'
@@ -213,7 +214,7 @@ settle <- function(method, model) {
 }
 
 # Climbs of a search where the model offers no starts: by differences they are dear.
-SEARCH_UNKNOWN <- 16
+SEARCH_UNKNOWN <- 8
 
 may_have_modes <- function(model) inherits(model, "gaussian_mixture") && model$components > 1 || isTRUE(model$modes == "several")
 
