@@ -8,7 +8,8 @@
 #' @param model A model, such as [linear_regression()], [softmax_regression()], [gaussian_mixture()],
 #'   [gaussian_mean()], [clustering()], [low_rank()], [binary_attributes()], [custom_model()] or [compiled_model()].
 #' @param data The data: a data frame, or what the model's help page allows besides. A [custom_model()] may do without.
-#' @param method How to estimate: [sgais()], the default (`smc("data", particles = 1000)` for models with latent variables), [ais()], [smc()], [nested()], [online_nested()],
+#' @param method How to estimate: [sgais()], the default (`smc("data", particles = 200)`, the mean of 8 runs, for models
+#'   with latent variables), [ais()], [smc()], [nested()], [online_nested()],
 #'   [sequential()], [hybrid()], [laplace()], [bridge()], [power_posterior()], [exact()], [bic()],
 #'   [likelihood_weighting()], [harmonic_mean()], [chib()] or [variational()].
 #' @param seed A whole number that makes the run reproducible, whatever the number of `threads`. `NULL`, the default,
@@ -114,12 +115,13 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
 # Row by row a whole run may follow its first rows into a poor part of the posterior of latent variables (one run in ten, where the
 # model does not fit). Runs through several orders of the rows do not all do so, and their mean shows the best.
 LATENT_RUNS <- 8
-LATENT_PARTICLES <- 1600
 
 default_replicates <- function(model) if (is_latent(model)) LATENT_RUNS else 1
 
 default_method <- function(model, replicates = 1) {
-  if (is_latent(model)) smc("data", particles = max(200, round(LATENT_PARTICLES / replicates))) else sgais()
+  if (!is_latent(model)) sgais()
+  else if (replicates == LATENT_RUNS) smc("data", particles = 200)
+  else smc("data", particles = 1000)
 }
 
 # Numbers in all. Of more, copies take more memory than a tenth of the time is worth that runs one after another, their parts shared by

@@ -19,8 +19,8 @@
 #' Gibbs sweeps, `steps` of them at each distribution: one, unless said, and five for every new point of [nested()], inside its
 #' wall. Unknown variances move with centres, features or the factors of rows integrated out.
 #'
-#' The default method is `smc("data", particles = 1000)`. Each row is a single step, and particles are swept after each of the
-#' first 20 rows and then once for each twentieth that the rows have grown by; with `steps`, that often after every row. Rows
+#' The default is `smc("data", particles = 200)`, the mean of eight runs through different orders of the rows. Each row is a
+#' single step, and particles are swept after each of the first 20 rows and then once for each twentieth that the rows have grown by; with `steps`, that often after every row. Rows
 #' are walked in random order unless `order = "given"`, in which sorted rows, such as those of `iris`, make it fail. Draws are in
 #' the order of the data all the same. The settings `ess` and `move` of [smc()] are for other models. The first few rows of
 #' [low_rank()], and of [binary_attributes()] with known variances, come together, by temperature.

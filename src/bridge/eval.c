@@ -1,6 +1,7 @@
 /* A model's functions bound to data, for R; and small pieces of the machinery, for the tests. */
 #include "bridge/bridge.h"
 
+#include "base/linalg.h"
 #include "base/logsum.h"
 #include "base/pareto.h"
 #include "base/simd.h"

@@ -45,7 +45,8 @@ test_that("bounds are for mixtures and latent variables, and take no numbers fro
 test_that("the default is right where clusters are apart and variances unknown", {
   # the bound's mean-field density is all but the posterior, so the truth is at most a nat above it
   fit <- fit_of(clustering(components = 3, infer = TRUE), apart)
-  expect_identical(deparse1(fit$method$call), "smc(path = \"data\", particles = 1000)")
+  expect_identical(deparse1(fit$method$call), "smc(path = \"data\", particles = 200)")
+  expect_equal(nrow(fit$replicates), 8)
   expect_null(fit$failed)
   expect_gt(fit$log_evidence, fit$bound$log_evidence - 3 * fit$se)
   expect_lt(fit$log_evidence, fit$bound$log_evidence + 1 + 3 * fit$se)

@@ -328,7 +328,7 @@ test_that("bad settings are refused before the run", {
 
 test_that("fits say where their numbers come from", {
   for (each in list(list(laplace(), "Laplace approximation, 1 mode, error unknown"), list(exact(), "in closed form"),
-                    list(laplace(importance = 100), "importance sampling, 1 mode, 100 draws, [0-9]+%\\s+count"),
+                    list(laplace(importance = 100), "importance sampling, 1 mode, 100 draws, [0-9]+%\\s+effective"),
                     list(bic(), "Schwarz's criterion, error unknown"))) {
     fit <- run(truth_problem("cars"), each[[1]])
     expect_output(print(fit), each[[2]])
