@@ -21,7 +21,8 @@ has_bound <- function(model, args) {
   is_latent(model) || inherits(model, "gaussian_mixture") && args$components > 1
 }
 
-#' A lower bound that costs about a tenth of the fit, or a few milliseconds; `NULL` if that is too little
+#' A lower bound that costs about a tenth of the fit, or a few milliseconds; `NULL` if that is too
+#' little
 #'
 #' The work is counted and not timed, so that a seed gives the same bound on every machine.
 #'
@@ -45,7 +46,8 @@ cheap_bound <- function(model, encoded, words, work) {
   list(log_evidence = own + symmetry, bound = own, symmetry = symmetry)
 }
 
-# Of the fit's work: a visit of a row by a sweep costs what one of the climb does, one by the mixture's own kernels a tenth.
+# Of the fit's work: a visit of a row by a sweep costs what one of the climb does, one by the
+# mixture's own kernels a tenth.
 BOUND_SHARE <- c(latent = 0.1, mixture = 0.01)
 BOUND_LEAST <- 1e6       # row x column x part visits that are always affordable, some milliseconds
 BOUND_SWEEPS <- 60
@@ -75,10 +77,11 @@ bound_warning <- function(fit) {
 
 # A short walk row by row, in random order ----------------------------------------------------------
 
-#' Another estimate for methods that may stay in one part of the posterior: those that anneal, and chib()
+#' Another estimate for methods that may stay in one part of the posterior: those that anneal, and
+#' chib()
 #'
-#' Its mean is the evidence, so it is too high by `a` nats with a probability of at most e^-a: an estimate far below it has
-#' missed something.
+#' Its mean is the evidence, so it is too high by `a` nats with a probability of at most e^-a: an
+#' estimate far below it has missed something.
 #' @noRd
 second_look <- function(fit, encoded, words) {
   if (!(fit$method$name %in% c("chib", "ais") || identical(fit$method$path, "thermal"))) return(NULL)

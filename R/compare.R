@@ -20,23 +20,27 @@
 #' [harmonic_mean()]; a fit without a standard error takes part, but the certainty of the ranking cannot know of its
 #' error.
 #'
-#' Fits must be of the same observations. Regressions of one response on different covariates are, in whatever order the
-#' rows come, as long as every response stands beside its own covariates; two of them without a covariate in common must have
-#' their rows in the same order, and so must regressions on more than 100,000 rows. A [custom_model()] must share a column with the other model, such as the response.
+#' Fits must be of the same observations. Regressions of one response on different covariates are,
+#' in whatever order the rows come, as long as every response stands beside its own covariates; two
+#' of them without a covariate in common must have their rows in the same order, and so must
+#' regressions on more than 100,000 rows. A [custom_model()] must share a column with the other
+#' model, such as the response.
 #'
 #' `predict()` averages the predictions of the models by their posterior probabilities.
 #'
-#' The Bayes factors say how probable the models are (column `posterior`). Whether Monte Carlo error could change the ranking
-#' is another question, and the sentence under the table answers that one, from the standard errors. A fit with warnings is
-#' marked in its row, since its number may be off by more than its standard error, and so is one whose prior contradicts the
-#' data.
+#' The Bayes factors say how probable the models are (column `posterior`). Whether Monte Carlo error
+#' could change the ranking is another question, and the sentence under the table answers that one,
+#' from the standard errors. A fit with warnings is marked in its row, since its number may be off
+#' by more than its standard error, and so is one whose prior contradicts the data.
 #'
-#' `plot()` and `autoplot()` show the model probabilities and the log evidences with two standard errors.
+#' `plot()` and `autoplot()` show the model probabilities and the log evidences with two standard
+#' errors.
 #'
-#' @return A data frame of class `"model_comparison"`, the best model first: `model`, `log_evidence`, `se`, `log_bf`
-#'   (log Bayes factor against the best, at most 0), `posterior`, `against` (the words), `reliable`, and `doubt`: `"failed"`,
-#'   `"warns"`, `"prior conflict"` or `""`. Attributes: `"fits"`,
-#'   `"prior"`, and `"certainty"`, the probabilities that the first is the `best` and that the whole `order` is right.
+#' @return A data frame of class `"model_comparison"`, the best model first: `model`,
+#'   `log_evidence`, `se`, `log_bf` (log Bayes factor against the best, at most 0), `posterior`,
+#'   `against` (the words), `reliable`, and `doubt`: `"failed"`, `"warns"`, `"prior conflict"` or
+#'   `""`. Attributes: `"fits"`, `"prior"`, and `"certainty"`, the probabilities that the first is
+#'   the `best` and that the whole `order` is right.
 #'
 #' @references
 #' Kass, R. E. and Raftery, A. E. (1995). Bayes factors. *Journal of the American Statistical Association* 90, 773-795.
@@ -107,7 +111,8 @@ check_same_data <- function(fits, names) {
   if (!is.null(pair)) differ("of `", names[pair$of[1]], "` and `", names[pair$of[2]], "`, ", pair$reason, ".")
 }
 
-# What part of its data a custom model explains is its own affair, but the two must have a column in common.
+# What part of its data a custom model explains is its own affair, but the two must have a column in
+# common.
 same_observations <- function(one, two) {
   if (identical(one$data_id, two$data_id)) return(TRUE)
   custom <- function(fit) inherits(fit$model, "custom_model")

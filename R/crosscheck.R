@@ -6,31 +6,35 @@
 #' error. Methods that share no code path rarely go wrong together.
 #'
 #' @param model,data,seed,threads,progress As for [evidence()].
-#' @param methods A list of methods, named or not. `NULL`, the default, takes methods that fail in different ways: the default
-#'   of [evidence()], one that anneals ([smc()], or [ais()] for models with latent variables), one that climbs by volume
-#'   ([nested()]), importance sampling around modes ([laplace()], not for latent variables), and for mixtures and latent variables
-#'   the lower bound of [variational()].
+#' @param methods A list of methods, named or not. `NULL`, the default, takes methods that fail in
+#'   different ways: the default of [evidence()], one that anneals ([smc()], or [ais()] for models
+#'   with latent variables), one that climbs by volume ([nested()]), importance sampling around
+#'   modes ([laplace()], not for latent variables), and for mixtures and latent variables the lower
+#'   bound of [variational()].
 #' @param x A crosscheck.
 #' @param ... Unused.
 #'
-#' @details
-#' A method that fails is listed with its error, and the others go on, also where the error is one of a function of a
-#' [custom_model()]. The disagreement of two methods is the difference of their log evidences over the root of the sum of
-#' their squared standard errors; beyond 3 (3.5 for the largest among four methods) it is more than chance. A standard error from few effective draws is widened
-#' first, as Student's t is wider than the normal density (`wide_se`). Methods without a standard error, and those that
-#' failed their own checks, are shown but not judged.
+#' @details A method that fails is listed with its error, and the others go on, also where the error
+#' is one of a function of a [custom_model()]. The disagreement of two methods is the difference of
+#' their log evidences over the root of the sum of their squared standard errors; beyond 3 (3.5 for
+#' the largest among four methods) it is more than chance. A standard error from few effective draws
+#' is widened first, as Student's t is wider than the normal density (`wide_se`). Methods without a
+#' standard error, and those that failed their own checks, are shown but not judged.
 #'
-#' Errors are skewed: a method that overlooks a part of the posterior comes out too low, and hardly any comes out far too
-#' high. So where methods disagree the higher estimate is the likelier one.
+#' Errors are skewed: a method that overlooks a part of the posterior comes out too low, and hardly
+#' any comes out far too high. So where methods disagree the higher estimate is the likelier one.
 #'
-#' That methods agree is not said where one of them has warnings (other than a note on the method or a prior that contradicts
-#' the data), where a sampler's moves hardly renew its particles, or where an estimate lies below a lower bound. And agreement
-#' is no proof: a mode of tiny prior mass, such as a spike in a wide prior in ten dimensions, is missed by all methods alike.
+#' That methods agree is not said where one of them has warnings (other than a note on the method or
+#' a prior that contradicts the data), where a sampler's moves hardly renew its particles, or where
+#' an estimate lies below a lower bound. And agreement is no proof: a mode of tiny prior mass, such
+#' as a spike in a wide prior in ten dimensions, is missed by all methods alike.
 #'
-#' @return A data frame of class `"crosscheck"` with a row for each method: `method`, `log_evidence`, `se`, `z` (its
-#'   disagreement with the mean of the others, weighted by their precision), `seconds`, `reliable` (whether it passed
-#'   its own checks), `error`, `wide_se`, `bound` (a lower bound on the log evidence that the method knows, or `-Inf`) and
-#'   `doubt` (`"failed"`, `"warns"`, `"hardly moves"`, `"prior conflict"` or `""`). Attributes: `"disagreement"`, a matrix for all pairs, and `"fits"`.
+#' @return A data frame of class `"crosscheck"` with a row for each method: `method`,
+#'   `log_evidence`, `se`, `z` (its disagreement with the mean of the others, weighted by their
+#'   precision), `seconds`, `reliable` (whether it passed its own checks), `error`, `wide_se`,
+#'   `bound` (a lower bound on the log evidence that the method knows, or `-Inf`) and `doubt`
+#'   (`"failed"`, `"warns"`, `"hardly moves"`, `"prior conflict"` or `""`). Attributes:
+#'   `"disagreement"`, a matrix for all pairs, and `"fits"`.
 #'
 #' @examples
 #' check <- crosscheck(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
@@ -173,7 +177,8 @@ check_marks <- function(rows, bound) {
 
 best_bound <- function(x) max(-Inf, x$bound, na.rm = TRUE)
 
-# Estimates that chance does not put below a bound; of a nat, since bounds are rounded by what a climb stops at.
+# Estimates that chance does not put below a bound; of a nat, since bounds are rounded by what a
+# climb stops at.
 is_under <- function(x, bound) {
   se <- ifelse(is.finite(x$wide_se), x$wide_se, Inf)
   x$reliable & is.finite(x$log_evidence) & x$log_evidence + MANY_ERRORS * se + 0.05 < bound

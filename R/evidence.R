@@ -8,14 +8,15 @@
 #' @param model A model, such as [linear_regression()], [softmax_regression()], [gaussian_mixture()],
 #'   [gaussian_mean()], [clustering()], [low_rank()], [binary_attributes()], [custom_model()] or [compiled_model()].
 #' @param data The data: a data frame, or what the model's help page allows besides. A [custom_model()] may do without.
-#' @param method How to estimate: [sgais()], the default (`smc("data", particles = 200)`, the mean of 8 runs, for models
-#'   with latent variables), [ais()], [smc()], [nested()], [online_nested()],
+#' @param method How to estimate: [sgais()], the default (`smc("data", particles = 200)`, the mean
+#'   of 8 runs, for models with latent variables), [ais()], [smc()], [nested()], [online_nested()],
 #'   [sequential()], [hybrid()], [laplace()], [bridge()], [power_posterior()], [exact()], [bic()],
 #'   [likelihood_weighting()], [harmonic_mean()], [chib()] or [variational()].
 #' @param seed A whole number that makes the run reproducible, whatever the number of `threads`. `NULL`, the default,
 #'   takes one from R's own generator, so that [set.seed()] governs.
-#' @param replicates Number of independent runs, a whole number; 1, and 8 by the default method for models with latent variables.
-#'   Their estimates of the evidence are averaged, and the standard error comes from their spread.
+#' @param replicates Number of independent runs, a whole number; 1, and 8 by the default method for
+#'   models with latent variables. Their estimates of the evidence are averaged, and the standard
+#'   error comes from their spread.
 #' @param threads Number of threads; never more than the machine or `OMP_THREAD_LIMIT` allows. Replicates run
 #'   side by side, one to a thread, each with a copy of the data; on more than 20 million numbers, and of a [custom_model()], one
 #'   after another. Within a run threads wait for each other a thousand times: ask for no more than there are idle cores. Where
@@ -26,11 +27,12 @@
 #' All numbers are natural logarithms; a difference of 1 in log evidence is a factor of 2.7 between the models. The run
 #' can be interrupted at any time.
 #'
-#' **Warnings.** What is suspect about a fit is raised once, when the fit is made, as one R warning of class
-#' `"logevidence_warning"` with a line for each sentence. The sentences stay in `fit$warnings`, and `print()` shows
-#' them. Notes on a method itself, such as that of [bic()] or [harmonic_mean()], are printed below the fit and are in
-#' `fit$warnings` too, but are not raised: they do not depend on the data. Fits inside [crosscheck()] raise nothing,
-#' its table shows what they say.
+#' **Warnings.** What is suspect about a fit is raised once, when the fit is made, as one R warning
+#' of class `"logevidence_warning"` with a line for each sentence. The sentences stay in
+#' `fit$warnings`, and `print()` shows them. Notes on a method itself, such as that of [bic()] or
+#' [harmonic_mean()], are printed below the fit and are in `fit$warnings` too, but are not raised:
+#' they do not depend on the data. Fits inside [crosscheck()] raise nothing, its table shows what
+#' they say.
 #'
 #' @return An object of class `"evidence"`, a list:
 #' \describe{
@@ -38,22 +40,27 @@
 #'   \item{`source`}{Where they come from: `"sampler"`, `"audit"`, `"replicates"`, or, for [laplace()], [bic()], [exact()] and
 #'     [variational()], `"laplace"`, `"importance"`, `"bic"`, `"exact"` and `"variational"`.}
 #'   \item{`n`}{Number of observations.}
-#'   \item{`trace`}{A data frame with a row for each chunk (or, if all data are annealed together, each step): `n`,
-#'     `lambda`, `log_evidence`, `se`, `lambda_steps`, `shortest` (annealing step), `ess`, `acceptance`, `step_size`, `particles`, `temperature` (how
-#'     wide the particles lie, 1 when right; with control variates, and for kernels without an accept step), `noise` (of the gradients, in units of the posterior's own variance), `drift` (of the
-#'     particles from the anchor of the control variates, likewise), `restarts` (how often the walk began anew),
-#'     `moves` (made at this distribution), `renewal` (the share of the way to fresh draws that they carried the
-#'     particles, in the slowest direction and within a mode; 1 is a fresh draw, `NA` where it was not measured),
-#'     `evaluations`, `seconds`. Nested sampling has a row for each round, with `steps`, `log_lik`, `log_volume` and
-#'     `renewal`; methods without a path have none.}
+#'   \item{`trace`}{A data frame with a row for each chunk (or, if all data are annealed together,
+#'     each step): `n`, `lambda`, `log_evidence`, `se`, `lambda_steps`, `shortest` (annealing step),
+#'     `ess`, `acceptance`, `step_size`, `particles`, `temperature` (how wide the particles lie, 1
+#'     when right; with control variates, and for kernels without an accept step), `noise` (of the
+#'     gradients, in units of the posterior's own variance), `drift` (of the particles from the
+#'     anchor of the control variates, likewise), `restarts` (how often the walk began anew),
+#'     `moves` (made at this distribution), `renewal` (the share of the way to fresh draws that they
+#'     carried the particles, in the slowest direction and within a mode; 1 is a fresh draw, `NA`
+#'     where it was not measured), `evaluations`, `seconds`. Nested sampling has a row for each
+#'     round, with `steps`, `log_lik`, `log_volume` and `renewal`; methods without a path have
+#'     none.}
 #'   \item{`sampler`}{The sampler's own estimate: `log_evidence`, `se`, and its weighted particles `draws` and
 #'     `log_weights`; with control variates `heating`: their `temperature`, by how many nats it makes the estimate too high (`bias`,
 #'     with its `se`), and what the noise of mini-batches would have cost if [baoab()] did not make up for it (`batches`).}
-#'   \item{`audit`}{The importance-sampling check: `log_evidence`, `se`, `laplace` (the Laplace approximation), `modes`, `ess` (effective
-#'     sample size as a share of the draws), `ideal` (the share if the posterior were normal around its peaks), `pareto_k`,
-#'     `unreached` (by how many nats modes that the particles have missed make it larger), `first` (whether the particles are its
-#'     own draws, so that annealing was not needed), `uneven` (whether `ess` is far under `ideal`), `below` (whether it is clearly
-#'     lower than the sampler's estimate), `passed`, `reason`; `NULL` without one.}
+#'   \item{`audit`}{The importance-sampling check: `log_evidence`, `se`, `laplace` (the Laplace
+#'     approximation), `modes`, `ess` (effective sample size as a share of the draws), `ideal` (the
+#'     share if the posterior were normal around its peaks), `pareto_k`, `unreached` (by how many
+#'     nats modes that the particles have missed make it larger), `first` (whether the particles are
+#'     its own draws, so that annealing was not needed), `uneven` (whether `ess` is far under
+#'     `ideal`), `below` (whether it is clearly lower than the sampler's estimate), `passed`,
+#'     `reason`; `NULL` without one.}
 #'   \item{`draws`, `log_weights`}{Posterior draws on the user's scale, a matrix with a row for each, and their log
 #'     weights, which sum to one on the natural scale.}
 #'   \item{`parameters`}{The same draws in unconstrained space.}
@@ -61,17 +68,20 @@
 #'   \item{`peaks`}{What [laplace()] and [bic()] know of the posterior's peaks; `NULL` for other methods.}
 #'   \item{`variational`}{What [variational()] knows besides; `NULL` for other methods.}
 #'   \item{`power`}{What [power_posterior()] knows besides; `NULL` for other methods.}
-#'   \item{`bound`}{For [gaussian_mixture()] and models with latent variables a lower bound of the log evidence, by a short run of
-#'     [variational()]: `log_evidence`, which is the sum of `bound`, that of one labelling, and `symmetry`, what relabellings add.
-#'     An estimate below it has missed something, and is in `failed`. `NULL` where it would cost too much, and for other models.}
-#'   \item{`second_look`}{For [ais()], [smc()] along temperatures and [chib()] on models with latent variables the
-#'     `log_evidence` and `se` of a short run of `smc("data")`; an estimate far below it is in `failed`.}
+#'   \item{`bound`}{For [gaussian_mixture()] and models with latent variables a lower bound of the
+#'     log evidence, by a short run of [variational()]: `log_evidence`, which is the sum of `bound`,
+#'     that of one labelling, and `symmetry`, what relabellings add. An estimate below it has missed
+#'     something, and is in `failed`. `NULL` where it would cost too much, and for other models.}
+#'   \item{`second_look`}{For [ais()], [smc()] along temperatures and [chib()] on models with latent
+#'     variables the `log_evidence` and `se` of a short run of `smc("data")`; an estimate far below
+#'     it is in `failed`.}
 #'   \item{`data_id`}{A text that is the same for fits to the same observations.}
 #'   \item{`rows_id`}{For nested sampling, the same for observations and covariates together.}
 #'   \item{`replicates`}{A data frame of the single runs' estimates, if there are several.}
 #'   \item{`warnings`}{Sentences about what is suspect, and notes on the method.}
 #'   \item{`failed`}{Those of them that say that the estimate failed its own checks: [compare_models()] leaves it out.}
-#'   \item{`prior_conflict`}{That one of the warnings which says that data and prior contradict each other, or `NULL`.}
+#'   \item{`prior_conflict`}{That one of the warnings which says that data and prior contradict each
+#'     other, or `NULL`.}
 #'   \item{`work`}{Evaluations of likelihoods and gradients of one observation, annealing steps, seconds.}
 #'   \item{`call`, `model`, `method`, `seed`, `design`}{What was asked for.}
 #' }
@@ -112,8 +122,9 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   raise_warnings(with_bound(fit, encoded, words))
 }
 
-# Row by row a whole run may follow its first rows into a poor part of the posterior of latent variables (one run in ten, where the
-# model does not fit). Runs through several orders of the rows do not all do so, and their mean shows the best.
+# Row by row a whole run may follow its first rows into a poor part of the posterior of latent
+# variables (one run in ten, where the model does not fit). Runs through several orders of the rows
+# do not all do so, and their mean shows the best.
 LATENT_RUNS <- 8
 
 default_replicates <- function(model) if (is_latent(model)) LATENT_RUNS else 1

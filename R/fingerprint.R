@@ -1,14 +1,15 @@
 # Are two fits to the same data?  Fits keep no data but fingerprints of them.
 #
-# What can be compared are models of the same observations.  A regression explains its response given covariates, so
-# fits on different covariates are comparable, in whatever order the rows come, provided that each response is still
-# beside its own covariates.  `data_id` is a fingerprint of the responses (of the rows, for other models), of any order.
-# `pairing` tells whether they were permuted against the covariates: for each covariate a sum of its products with a
-# function of the response.  Two regressions that share no covariate, and neither of which is of an intercept alone,
-# can be told to be of the same rows only where these come in the same order: that is in `pairing` as well.  Of more
-# than MANY_ROWS rows `pairing` is of a part at fixed places, which costs nothing, and all must be in the same order.
-# `rows_id` is of all that the likelihood is made from, for runs that are merged or go on; in the order of the rows for
-# custom models, which may depend on it.
+# What can be compared are models of the same observations.  A regression explains its response
+# given covariates, so fits on different covariates are comparable, in whatever order the rows come,
+# provided that each response is still beside its own covariates.  `data_id` is a fingerprint of the
+# responses (of the rows, for other models), of any order. `pairing` tells whether they were
+# permuted against the covariates: for each covariate a sum of its products with a function of the
+# response.  Two regressions that share no covariate, and neither of which is of an intercept alone,
+# can be told to be of the same rows only where these come in the same order: that is in `pairing`
+# as well.  Of more than MANY_ROWS rows `pairing` is of a part at fixed places, which costs nothing,
+# and all must be in the same order. `rows_id` is of all that the likelihood is made from, for runs
+# that are merged or go on; in the order of the rows for custom models, which may depend on it.
 
 #' @noRd
 data_id <- function(encoded, threads = 1) {
@@ -24,7 +25,8 @@ rows_id <- function(encoded) .Call(ffi_fingerprint, if (is.null(encoded$in_order
 #' @param x A row for each observation.
 #' @param y The responses, numbers.
 #' @param covariates Names; the first is of an intercept where `x` has a column less.
-#' @return A list: `products` and `sizes` (what rounding is compared with), named by covariates, and `order`.
+#' @return A list: `products` and `sizes` (what rounding is compared with), named by covariates, and
+#'   `order`.
 #' @noRd
 pairing_of <- function(x, y, covariates) {
   covariates <- utils::tail(covariates, ncol(x))

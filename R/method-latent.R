@@ -35,7 +35,8 @@ chib <- function(draws = 1000, search = 500, plain = FALSE) {
                           "the number of their orders, which its standard error does not show."))
 }
 
-# Of the draws whose transition densities carry the average, and of those at which the chain has moved.
+# Of the draws whose transition densities carry the average, and of those at which the chain has
+# moved.
 CHIB_LEAST_MET <- 20
 CHIB_LEAST_MOVED <- 0.02
 

@@ -213,7 +213,8 @@ rank_test <- function(rank) {
 }
 
 LEAST_RENEWAL <- 0.2 # of copies that are moved; 1 would be fresh draws
-# Correlation of copies' ranks by likelihood with those of their sources: on a thin ring copies stay near, and know nothing of it.
+# Correlation of copies' ranks by likelihood with those of their sources: on a thin ring copies stay
+# near, and know nothing of it.
 MOST_ECHO <- 0.2
 MOST_RANK_GAP <- 0.03
 LEAST_RANK_P <- 1e-4

@@ -21,14 +21,16 @@
 #' @param threshold Resample when the effective sample size falls under this share of the particles; 1 is always.
 #' @param order `"shuffled"`, the default, walks the rows in random order, which is faster, more accurate, and fair for
 #'   rows that are exchangeable; `"given"` keeps their order, for a trace that follows the stream.
-#' @param restart Whether to walk again from the prior, through rows in random order, where the law of a stream seems to have
-#'   changed on the way (`order = "given"`), and whether the posterior of a mixture, or of a model of unknown form, is searched for
-#'   modes: of mixtures on the first rows, after the early phase, and by the audit at the end, of others at the end. Where modes
-#'   matter that the particles have missed, importance sampling, which has them, is the estimate, or if its weights are too uneven
-#'   another walk, and the fit says so. `fit$trace` counts new beginnings in `restarts`.
+#' @param restart Whether to walk again from the prior, through rows in random order, where the law
+#'   of a stream seems to have changed on the way (`order = "given"`), and whether the posterior of
+#'   a mixture, or of a model of unknown form, is searched for modes: of mixtures on the first rows,
+#'   after the early phase, and by the audit at the end, of others at the end. Where modes matter
+#'   that the particles have missed, importance sampling, which has them, is the estimate, or if its
+#'   weights are too uneven another walk, and the fit says so. `fit$trace` counts new beginnings in
+#'   `restarts`.
 #' @param audit Whether to check the result by importance sampling of the whole posterior at the end.
-#' @param audit_draws Draws of the audit; `NULL` takes 1,000 (4,000 for mixtures, up to four times as many where weights are
-#'   uneven), and where each has to ask all rows of large data fewer, at
+#' @param audit_draws Draws of the audit; `NULL` takes 1,000 (4,000 for mixtures, up to four times
+#'   as many where weights are uneven), and where each has to ask all rows of large data fewer, at
 #'   least 100.
 #' @param rate,friction Learning rate per observation and friction of the published [sghmc()] kernel; only for
 #'   `preset = "paper"`.
@@ -53,25 +55,28 @@
 #' the published settings too: at a million rows they differ from others by less than a thousandth of what a posterior standard deviation
 #' makes. Densities, weights and all that is accepted or reported are of double precision.
 #'
-#' **The audit**, an importance-sampling check, climbs to the peaks of the posterior from where the particles are and samples
-#' around them (for mixtures also from a wider distribution with the particles' mean and covariance). Of many rows a thousand
-#' weigh its draws, with what derivatives at the peaks tell, as in (7), unless a trial differs from all rows by a tenth of a nat
-#' with sixteen thousand too. For mixtures and for models of unknown form it also climbs from where a search of its own has
-#' ended. That search starts from the rows (for mixtures: k-means++ seeds and a few steps of EM, wherever the columns lie) and
-#' from the prior, on a part of the rows first. `fit$audit$unreached` is by how many nats modes that the particles have missed
-#' raise the log evidence. Where its weights are even its estimate, far more precise, is the one reported, unless the particles
-#' have found clearly more: importance sampling can miss a part of the posterior, but never adds one. It is also reported where
-#' its weights are uneven and it has found far more than the particles, with three times its standard error. Otherwise the
-#' sampler's is, with a sentence saying why. Both are always in the result. Where search or check contradict the reported
+#' **The audit**, an importance-sampling check, climbs to the peaks of the posterior from where the
+#' particles are and samples around them (for mixtures also from a wider distribution with the
+#' particles' mean and covariance). Of many rows a thousand weigh its draws, with what derivatives
+#' at the peaks tell, as in (7), unless a trial differs from all rows by a tenth of a nat with
+#' sixteen thousand too. For mixtures and for models of unknown form it also climbs from where a
+#' search of its own has ended. That search starts from the rows (for mixtures: k-means++ seeds and
+#' a few steps of EM, wherever the columns lie) and from the prior, on a part of the rows first.
+#' `fit$audit$unreached` is by how many nats modes that the particles have missed raise the log
+#' evidence. Where its weights are even its estimate, far more precise, is the one reported, unless
+#' the particles have found clearly more: importance sampling can miss a part of the posterior, but
+#' never adds one. It is also reported where its weights are uneven and it has found far more than
+#' the particles, with three times its standard error. Otherwise the sampler's is, with a sentence
+#' saying why. Both are always in the result. Where search or check contradict the reported
 #' estimate, the fit has `failed`.
 #'
-#' **Mixtures need no annealing** where importance sampling around the peaks is good on the first 1,500 rows (at least
-#' five for each parameter): its draws are then
-#' the particles with which the run goes on (`fit$audit$first` says whether these were all rows). A mixture of five components
-#' on a thousand rows takes a twentieth of a second. Elsewhere particles are annealed from the prior.
+#' **Mixtures need no annealing** where importance sampling around the peaks is good on the first
+#' 1,500 rows (at least five for each parameter): its draws are then the particles with which the
+#' run goes on (`fit$audit$first` says whether these were all rows). A mixture of five components on
+#' a thousand rows takes a twentieth of a second. Elsewhere particles are annealed from the prior.
 #'
-#' **What no check can know**: a mode that is so narrow and so far from the rows' own structure that neither climbs nor
-#' particles meet it, such as a spike that holds 1e-12 of the prior's mass.
+#' **What no check can know**: a mode that is so narrow and so far from the rows' own structure that
+#' neither climbs nor particles meet it, such as a spike that holds 1e-12 of the prior's mass.
 #'
 #' **Where control variates fail**, as on a mixture with many more components than clusters, whose posterior is nothing like a normal
 #' density around one point, mini-batches are given up for exact densities until the rows have doubled (`noise` in `fit$trace` is

@@ -35,7 +35,8 @@ check_steps <- function(steps, kernel = NULL) {
   check_count(steps, "steps", 1, 1e5)
 }
 
-# Share of the way to fresh draws that moves are to carry particles at each distribution, where their number is left open.
+# Share of the way to fresh draws that moves are to carry particles at each distribution, where
+# their number is left open.
 RENEWAL <- 0.6
 renewal_goal <- function(steps) if (is.null(steps)) RENEWAL else -1 # only measured
 
@@ -211,8 +212,9 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
 #' @param particles Number of particles, a whole number of at least 2.
 #' @param schedule [adaptive()], [sigmoidal()] or [linear()].
 #' @param kernel How particles move, on the full data: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
-#' @param steps Moves at each distribution. By default at least 2, 5 with [slice()] and 10 with [rwm()], whose moves are
-#'   shorter, and as many as carry the particles 60% of the way to fresh draws (`renewal` in `fit$trace`).
+#' @param steps Moves at each distribution. By default at least 2, 5 with [slice()] and 10 with
+#'   [rwm()], whose moves are shorter, and as many as carry the particles 60% of the way to fresh
+#'   draws (`renewal` in `fit$trace`).
 #' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article's comparison: 10 particles, an
 #'   effective sample size of 5, 20 steps of [sghmc()] with full gradients. Arguments given explicitly still count.
 #'
@@ -256,14 +258,15 @@ ANNEALED_ESS <- 0.9
 #'
 #' @param path `"thermal"` or `"data"`.
 #' @param particles Number of particles, a whole number of at least 2.
-#' @param ess Effective sample size that each step keeps: a share of the particles if below 1, else a number of
-#'   particles. On the data path (default 0.5) a chunk that would leave fewer is annealed in, by steps that keep 0.9 of
-#'   the particles and are each followed by moves; 1 never anneals.
+#' @param ess Effective sample size that each step keeps: a share of the particles if below 1, else
+#'   a number of particles. On the data path (default 0.5) a chunk that would leave fewer is
+#'   annealed in, by steps that keep 0.9 of the particles and are each followed by moves; 1 never
+#'   anneals.
 #' @param chunk For the data path: rows added at a time.
 #' @param kernel How particles move, on all data so far: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
-#' @param steps Moves at each distribution. By default at least 2, 5 with [slice()] and 10 with [rwm()] (on the data path
-#'   of a mixture more while rows are few), and as many as carry the particles 60% of the way to fresh draws (`renewal`
-#'   in `fit$trace`).
+#' @param steps Moves at each distribution. By default at least 2, 5 with [slice()] and 10 with
+#'   [rwm()] (on the data path of a mixture more while rows are few), and as many as carry the
+#'   particles 60% of the way to fresh draws (`renewal` in `fit$trace`).
 #' @param resampling `"systematic"`, `"stratified"`, `"multinomial"`, `"residual"`, or `"none"`.
 #' @param threshold Resample when the effective sample size falls under this share of the particles; 1 is always.
 #' @param move For the data path: move particles after every chunk (`"always"`), or only when they have been resampled
@@ -271,8 +274,9 @@ ANNEALED_ESS <- 0.9
 #'   repair).
 #' @param proposal Of a new row's latent variable on the data path of a model that has them, such as [clustering()]: from
 #'   its conditional given the row, or from its prior.
-#' @param order For the data path: `"shuffled"` walks the rows in random order, `"given"` keeps theirs, so that the trace follows
-#'   it. `NULL`, the default, is `"shuffled"` for models with latent variables and `"given"` for others.
+#' @param order For the data path: `"shuffled"` walks the rows in random order, `"given"` keeps
+#'   theirs, so that the trace follows it. `NULL`, the default, is `"shuffled"` for models with
+#'   latent variables and `"given"` for others.
 #'
 #' @inherit likelihood_weighting return
 #'

@@ -19,17 +19,20 @@
 #' Gibbs sweeps, `steps` of them at each distribution: one, unless said, and five for every new point of [nested()], inside its
 #' wall. Unknown variances move with centres, features or the factors of rows integrated out.
 #'
-#' The default is `smc("data", particles = 200)`, the mean of eight runs through different orders of the rows. Each row is a
-#' single step, and particles are swept after each of the first 20 rows and then once for each twentieth that the rows have grown by; with `steps`, that often after every row. Rows
-#' are walked in random order unless `order = "given"`, in which sorted rows, such as those of `iris`, make it fail. Draws are in
-#' the order of the data all the same. The settings `ess` and `move` of [smc()] are for other models. The first few rows of
-#' [low_rank()], and of [binary_attributes()] with known variances, come together, by temperature.
+#' The default is `smc("data", particles = 200)`, the mean of eight runs through different orders of
+#' the rows. Each row is a single step, and particles are swept after each of the first 20 rows and
+#' then once for each twentieth that the rows have grown by; with `steps`, that often after every
+#' row. Rows are walked in random order unless `order = "given"`, in which sorted rows, such as
+#' those of `iris`, make it fail. Draws are in the order of the data all the same. The settings
+#' `ess` and `move` of [smc()] are for other models. The first few rows of [low_rank()], and of
+#' [binary_attributes()] with known variances, come together, by temperature.
 #'
-#' With unknown variances structure appears abruptly as the temperature falls. `smc()` and [ais()] along temperatures then miss
-#' most of the evidence, by 20 to 100 nats on data with clusters that lie apart. A variational lower bound, computed with every
-#' fit (`fit$bound`), shows it, and the fit then says that it failed. [nested()], which does not anneal, is a good check. Its own
-#' standard error is too small where the likelihood takes a few values only, as with a handful of rows nearly alike.
-#' Runs have one thread.
+#' With unknown variances structure appears abruptly as the temperature falls. `smc()` and [ais()]
+#' along temperatures then miss most of the evidence, by 20 to 100 nats on data with clusters that
+#' lie apart. A variational lower bound, computed with every fit (`fit$bound`), shows it, and the
+#' fit then says that it failed. [nested()], which does not anneal, is a good check. Its own
+#' standard error is too small where the likelihood takes a few values only, as with a handful of
+#' rows nearly alike. Runs have one thread.
 #'
 #' @return An object of class `"evidence_model"`.
 #'
@@ -247,9 +250,10 @@ latent_method <- function(method, model) {
 FIRST_ESS <- 0.9   # share of the particles that each temperature of the first rows keeps
 SWEPT_OFTEN <- 20  # rows after each of which particles are swept; later once for each twentieth that rows have grown by
 
-# Rows that are taken up together by temperature: factors and features drawn from the prior would miss the first ones if these
-# came one by one. Centres are integrated out, and need none. With unknown variances many rows together have a phase transition,
-# which is what the data path avoids, so there are few of them.
+# Rows that are taken up together by temperature: factors and features drawn from the prior would
+# miss the first ones if these came one by one. Centres are integrated out, and need none. With
+# unknown variances many rows together have a phase transition, which is what the data path avoids,
+# so there are few of them.
 first_rows <- function(model) {
   known <- model$args$infer == 0
   switch(model$name, low_rank = if (known) 4 + 4 * model$args$rank else 2 + model$args$rank,

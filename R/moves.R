@@ -1,5 +1,6 @@
-# Did the moves of a walk do what its weights rely on? What can be seen of that: how far particles came (renewal), how
-# often proposals were accepted, how wide particles lie that no accept step holds back, whether chains agree.
+# Did the moves of a walk do what its weights rely on? What can be seen of that: how far particles
+# came (renewal), how often proposals were accepted, how wide particles lie that no accept step
+# holds back, whether chains agree.
 
 POOR_RENEWAL <- 0.25    # of the way to a fresh draw, at so many distributions:
 POOR_SHARE <- 0.1
@@ -39,7 +40,8 @@ still_warning <- function(made, method, modes) {
 
 #' What it costs to be too wide, or too narrow, from each distribution to the next
 #'
-#' A normal likelihood's mean changes by d / (2 lambda) (T - 1), which is too much where the prior decides.
+#' A normal likelihood's mean changes by d / (2 lambda) (T - 1), which is too much where the prior
+#' decides.
 #' @noRd
 hot_warning <- function(made, d) {
   heat <- made$temperature
@@ -101,7 +103,8 @@ no_bridge <- function() {
 GRADIENT_POINTS <- 5
 GRADIENT_OFF <- 0.1 # of its size
 
-#' Is the user's gradient that of the user's density? Asked along random directions at a few of the draws
+#' Is the user's gradient that of the user's density? Asked along random directions at a few of the
+#' draws
 #' @noRd
 gradient_warning <- function(model, encoded, method, points) {
   if (!inherits(model, "custom_model") || is.null(model$gradient) || !moves_by_gradient(method) || ncol(points) < 2) return(NULL)

@@ -143,7 +143,8 @@ most_probable <- function(probabilities) {
 
 # Component over mixture, both from C: a component alone is a mixture of one.
 memberships <- function(fit, rows) {
-  # farther out all densities are zero; the widest component has had all of the probability long before
+  # farther out all densities are zero; the widest component has had all of the probability long
+  # before
   rows <- pmin(pmax(rows, -FARTHEST), FARTHEST)
   at <- weighted_points(fit)
   theta <- same_labels(fit, at)

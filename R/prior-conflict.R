@@ -1,6 +1,7 @@
-# Do prior and data contradict each other?  A posterior mean many prior standard deviations from the prior mean, or
-# a column whose location or scale the prior practically rules out.  The evidence may be right then, but it says more
-# about the prior than about the model.  Most often the columns should have been scaled.
+# Do prior and data contradict each other?  A posterior mean many prior standard deviations from the
+# prior mean, or a column whose location or scale the prior practically rules out.  The evidence may
+# be right then, but it says more about the prior than about the model.  Most often the columns
+# should have been scaled.
 
 CONFLICT_SDS <- 4             # prior standard deviations
 CONFLICT_PROBABILITY <- 0.001 # of a column's location or scale under its prior, which has heavy tails
@@ -42,8 +43,9 @@ conflicting_draws <- function(model, encoded, points, log_weights, words) {
 
 #' Means and standard deviations of the prior, of parameters in unconstrained space
 #'
-#' @return A data frame: `row` (of the points), `mean`, `sd`, `least` and `most` (what the prior is known to reach, where
-#'   it has no closed form), `subject` (column or coefficient), `text` and `from`, pieces of a sentence.  Or NULL.
+#' @return A data frame: `row` (of the points), `mean`, `sd`, `least` and `most` (what the prior is
+#'   known to reach, where it has no closed form), `subject` (column or coefficient), `text` and
+#'   `from`, pieces of a sentence.  Or NULL.
 #' @noRd
 prior_moments <- function(model, encoded, words) UseMethod("prior_moments")
 
@@ -71,7 +73,8 @@ prior_moments.softmax_regression <- function(model, encoded, words) {
   moments_table(seq_along(encoded$theta_names), 0, sds, encoded$theta_names)
 }
 
-# Standardised means are standard normal, variances inverse gamma; their logarithms have these moments.
+# Standardised means are standard normal, variances inverse gamma; their logarithms have these
+# moments.
 #' @exportS3Method
 prior_moments.gaussian_mixture <- function(model, encoded, words) {
   columns <- rep(encoded$design$columns, model$components)
@@ -103,7 +106,8 @@ prior_moments.compiled_model <- function(model, encoded, words) {
   })
 }
 
-# Of priors that are known by draws only: tails may be heavy, so what lies within the draws is no contradiction.
+# Of priors that are known by draws only: tails may be heavy, so what lies within the draws is no
+# contradiction.
 sampled_moments <- function(encoded, draw) {
   d <- length(encoded$theta_names)
   if (d > 100) return(NULL)
@@ -131,7 +135,8 @@ conflicting_columns <- function(model, encoded) {
   data.frame(subject = names, distance = check$distance[far], text = sprintf(check$text[far], paste0("`", names, "`")))
 }
 
-# A component mean has a t density a priori; one of them lies at least as far out as the mean of the column.
+# A component mean has a t density a priori; one of them lies at least as far out as the mean of the
+# column.
 mixture_location <- function(model, args, x) {
   scale <- model$mean_scale * sqrt(model$rate / model$shape)
   distance <- abs(rowMeans(x) - args$location) / scale
@@ -139,9 +144,9 @@ mixture_location <- function(model, args, x) {
        text = rep("column %s lies far from `location`", nrow(x)))
 }
 
-# Centres, features and factors lie around zero.  Squares around zero are compared with their mean under the prior,
-# of known variances to CONFLICT_SDS, of unknown ones by the tail of the inverse gamma density.  Noise bounds columns'
-# variances from below.
+# Centres, features and factors lie around zero.  Squares around zero are compared with their mean
+# under the prior, of known variances to CONFLICT_SDS, of unknown ones by the tail of the inverse
+# gamma density.  Noise bounds columns' variances from below.
 latent_columns <- function(model, x) {
   args <- model$args
   square <- rowMeans(x^2)

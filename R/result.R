@@ -160,7 +160,8 @@ sudden_row <- function(trace, method) {
 }
 SUDDEN_SHARE <- 0.03
 
-# In random order a row that is the first of its kind is no surprise: it is taken up by few particles, and sweeps renew them.
+# In random order a row that is the first of its kind is no surprise: it is taken up by few
+# particles, and sweeps renew them.
 sudden_shuffled <- function(trace) {
   if (min(trace$ess) > SUDDEN_LEAST) return(NULL)
   sprintf(paste("After row %s of the walk only %.0f effective particles were left: the evidence may be nats off. Use more",
@@ -221,8 +222,8 @@ audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
   # particles that were drawn by the check itself are no second opinion
   if (doubted && (audit$se < sampler$se || audit$first)) least_ess <- AUDIT_DOUBTED_ESS
   failed <- drop(figures$audit_failed) != 0
-  # importance sampling whose weights are even may have missed a part of the posterior, but has invented none: only a sampler that
-  # has found more speaks against it
+  # importance sampling whose weights are even may have missed a part of the posterior, but has
+  # invented none: only a sampler that has found more speaks against it
   joint <- sqrt(audit$se^2 + sampler$se^2)
   audit$below <- !failed && isTRUE(sampler$log_evidence - audit$log_evidence > AUDIT_MOST_Z * joint)
   audit$reason <- audit_reason(audit, sampler, failed, least_ess)

@@ -1,16 +1,21 @@
-# A check of tempered runs from the other end.  All particles of a walk from the prior may end in one mode of several and agree with
-# each other.  Climbs do not depend on the path: they start from all over the prior (where the model knows better, from the data) and
-# end at the posterior's peaks.  Two estimates then say whether the walk has missed what they found:
+# A check of tempered runs from the other end.  All particles of a walk from the prior may end in
+# one mode of several and agree with each other.  Climbs do not depend on the path: they start from
+# all over the prior (where the model knows better, from the data) and end at the posterior's peaks.
+# Two estimates then say whether the walk has missed what they found:
 #
-# * importance sampling around the peaks, whose mean weight is unbiased, so that it exceeds the evidence by a factor of e^5 with
+# * importance sampling around the peaks, whose mean weight is unbiased, so that it exceeds the
+# evidence by a factor of e^5 with
 #   probability e^-5 at most.  A walk that is far below it has missed something.
-# * where its weights are too uneven to say anything, and Laplace's approximation of a peak's mass is ahead of the walk: a walk from the
-#   peak back along the recorded path to the prior.  Starting in one mode that holds a share p of the posterior, minus the log mean of
-#   the reciprocal weights is on average at least log Z + log p, and is far above the forward estimate where the path enters the mode
-#   too late.  Where it agrees with the forward estimate, the peak belongs to what the particles know, and Laplace's approximation was
-#   wrong.
+# * where its weights are too uneven to say anything, and Laplace's approximation of a peak's mass
+# is ahead of the walk: a walk from the
+#   peak back along the recorded path to the prior.  Starting in one mode that holds a share p of
+#   the posterior, minus the log mean of the reciprocal weights is on average at least log Z + log
+#   p, and is far above the forward estimate where the path enters the mode too late.  Where it
+#   agrees with the forward estimate, the peak belongs to what the particles know, and Laplace's
+#   approximation was wrong.
 #
-# See Grosse, Ghahramani and Adams (2015), "Sandwiching the marginal likelihood using bidirectional Monte Carlo", arXiv:1511.02543.
+# See Grosse, Ghahramani and Adams (2015), "Sandwiching the marginal likelihood using bidirectional
+# Monte Carlo", arXiv:1511.02543.
 
 OTHER_END <- 2^28      # streams of numbers that no replicate of evidence() uses
 END_DRAWS <- 400       # of importance sampling
@@ -45,8 +50,8 @@ recorded <- function(problem, method, encoded) {
 #' What climbs and, where they are not enough, a walk in reverse say of a tempered run
 #'
 #' @param runs What has come of the runs; the first one's path is followed.
-#' @return NULL, or a list of `log_evidence` and `se` (importance sampling), `even` (are its weights?), `mass` (Laplace) and `upper`
-#'   (the walk in reverse).
+#' @return NULL, or a list of `log_evidence` and `se` (importance sampling), `even` (are its
+#'   weights?), `mass` (Laplace) and `upper` (the walk in reverse).
 #' @noRd
 from_other_end <- function(problem, encoded, runs, model, method) {
   if (!is_tempered(method) || is_latent(model)) return(NULL)
@@ -83,8 +88,8 @@ climbed_by_engine <- function(problem, encoded, model, budget) {
 
 #' Climbs for a share of the run's work
 #'
-#' An iteration of Newton's method takes derivatives: those of the model, or differences, asked for all at once. Functions
-#' of R that take many points at once cost little more than one.
+#' An iteration of Newton's method takes derivatives: those of the model, or differences, asked for
+#' all at once. Functions of R that take many points at once cost little more than one.
 #' @noRd
 climbs_affordable <- function(work, model, encoded, particles) {
   d <- length(encoded$theta_names)
@@ -95,7 +100,8 @@ climbs_affordable <- function(work, model, encoded, particles) {
   floor(evaluations / END_CLIMBED / each)
 }
 
-#' Climbs of the likelihood alone, and from there of the posterior: a narrow peak that the prior hides
+#' Climbs of the likelihood alone, and from there of the posterior: a narrow peak that the prior
+#' hides
 #' @noRd
 climbed_by_likelihood <- function(model, encoded, budget, draws = 200) {
   if (!inherits(model, "custom_model")) return(NULL)

@@ -65,7 +65,8 @@ format_schedule <- function(schedule) {
 schedule_settings <- function(schedule, particles) {
   if (schedule$kind == "adaptive")
     return(list(schedule = "adaptive", ess = ess_in_particles(schedule$ess, particles)))
-  # the limit of a flat sigmoid is linear, and the differences of its values lose their digits before that
+  # the limit of a flat sigmoid is linear, and the differences of its values lose their digits
+  # before that
   kind <- if (schedule$kind == "sigmoidal" && schedule$delta < 1e-6) "linear" else schedule$kind
   lambda <- .Call(ffi_lambdas, kind, schedule$steps, as.double(c(schedule$delta, 1)[1]))
   list(schedule = "fixed", lambda = lambda[-1])

@@ -96,7 +96,8 @@ unreached_warning <- function(audit, d) {
   )
 }
 
-# By so many nats at the least the particles' own estimate is lower, for another reason than a mode that they have missed.
+# By so many nats at the least the particles' own estimate is lower, for another reason than a mode
+# that they have missed.
 BEHIND_LEAST <- 5
 
 behind_warning <- function(audit, sampler) {

@@ -1,34 +1,38 @@
-# The verbs that R users try on any fit: coef(), fitted(), residuals() and their like.  Numbers where the model has
-# them, else an error: the default methods of these generics would return NULL.
+# The verbs that R users try on any fit: coef(), fitted(), residuals() and their like.  Numbers
+# where the model has them, else an error: the default methods of these generics would return NULL.
 
 #' Coefficients, fitted values and other verbs of fits
 #'
-#' What [lm()] objects answer, for fits of [evidence()]: numbers where the model has them, and an error that says what to
-#' use instead elsewhere.
+#' What [lm()] objects answer, for fits of [evidence()]: numbers where the model has them, and an
+#' error that says what to use instead elsewhere.
 #'
 #' @param object,x A fit from [evidence()].
-#' @param data The data of the fit, which itself keeps none; by default those of its call, if they are still there.
+#' @param data The data of the fit, which itself keeps none; by default those of its call, if they
+#'   are still there.
 #' @param parm Names or numbers of the parameters; all by default.
 #' @param level Probability of the intervals.
 #' @param ... Must be empty.
 #'
-#' @details
-#' `coef()` is the posterior mean and `vcov()` the posterior covariance matrix of the coefficients of [linear_regression()],
-#' [softmax_regression()] and [gaussian_mean()], and of the parameters of a [custom_model()] or [compiled_model()];
-#' `confint()` has their central credible intervals, from weighted quantiles. All come from the draws of the fit, with their
-#' Monte Carlo error. The components of a mixture and latent variables are numbered arbitrarily, so that their means say
-#' nothing: use [summary()][summary.evidence] or [predict()][predict.evidence].
+#' @details `coef()` is the posterior mean and `vcov()` the posterior covariance matrix of the
+#' coefficients of [linear_regression()], [softmax_regression()] and [gaussian_mean()], and of the
+#' parameters of a [custom_model()] or [compiled_model()]; `confint()` has their central credible
+#' intervals, from weighted quantiles. All come from the draws of the fit, with their Monte Carlo
+#' error. The components of a mixture and latent variables are numbered arbitrarily, so that their
+#' means say nothing: use [summary()][summary.evidence] or [predict()][predict.evidence].
 #'
-#' `fitted()` is the posterior mean of the response, offset included, or a matrix of class probabilities, and `residuals()`
-#' the response less that (for classes, ones and zeros). `deviance()` is minus twice the log likelihood at the posterior mean of
-#' the coefficients. Unlike that of [lm()] it is not the residual sum of squares: the noise is known, and constants are kept.
+#' `fitted()` is the posterior mean of the response, offset included, or a matrix of class
+#' probabilities, and `residuals()` the response less that (for classes, ones and zeros).
+#' `deviance()` is minus twice the log likelihood at the posterior mean of the coefficients. Unlike
+#' that of [lm()] it is not the residual sum of squares: the noise is known, and constants are kept.
 #' These three read the data once more, and refuse others than those of the fit.
 #'
-#' `sigma()` is the standard deviation of the noise: the known one, or for models with latent variables that infer it, its
-#' posterior mean. `nobs()` is the number of observations, `formula()` the formula of the model.
+#' `sigma()` is the standard deviation of the noise: the known one, or for models with latent
+#' variables that infer it, its posterior mean. `nobs()` is the number of observations, `formula()`
+#' the formula of the model.
 #'
-#' @return `coef()` a named vector, `vcov()` and `confint()` matrices, `fitted()` and `residuals()` a vector, or a matrix
-#'   with a column for each class, `sigma()`, `nobs()` and `deviance()` a number, `formula()` a formula.
+#' @return `coef()` a named vector, `vcov()` and `confint()` matrices, `fitted()` and `residuals()`
+#'   a vector, or a matrix with a column for each class, `sigma()`, `nobs()` and `deviance()` a
+#'   number, `formula()` a formula.
 #'
 #' @examples
 #' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 20), cars, seed = 1)

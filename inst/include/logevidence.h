@@ -100,7 +100,8 @@ enum {
  *
  *     f(state; seen, lambda) = p(state) * p(rows | state)^lambda, or its integral over what the state leaves out
  *
- * Sweeps visit latents and parameters in a fixed order, or all in the opposite one.  All members are REQUIRED but the last two.
+ * Sweeps visit latents and parameters in a fixed order, or all in the opposite one.  All members
+ * are REQUIRED but the last two.
  * The package's own models alone have them: compiled_model() does not take models with latent variables. */
 enum { LE_GRID_BITS = 36 };
 
@@ -228,7 +229,8 @@ typedef struct le_model_ops {
    * parts of it are alike. */
   double (*log_orbit)(const void *self, const double *theta);
   /* OPTIONAL, required when log_symmetry is positive.  Among the relabellings of theta picks the one nearest to
-   * `reference`, in place; the points it leaves alone form a fundamental domain.  Returns 0 if theta is left alone, 2 if it was
+   * `reference`, in place; the points it leaves alone form a fundamental domain.  Returns 0 if
+   * theta is left alone, 2 if it was
    * enough to exchange parts for which the reference has parts that are alike (as counted by log_orbit), 1 otherwise. */
   int (*relabel)(const void *self, const double *reference, double *theta);
 
@@ -252,7 +254,8 @@ typedef struct le_model_ops {
   size_t (*start_scratch)(const void *self, size_t rows);
 
   /* OPTIONAL.  Coordinates in which the posterior around `peak` is nearer to normal, and which agree with theta to first order
-   * there: `out` is theta in them, and the return value the log determinant of their derivatives by theta.  For proposals of
+   * there: `out` is theta in them, and the return value the log determinant of their derivatives by
+   * theta.  For proposals of
    * importance sampling. */
   double (*to_normal)(const void *self, const double *peak, const double *theta, double *out);
   /* REQUIRED with `to_normal`.  Its inverse, in place; 0 if no theta has these coordinates, 1 otherwise. */

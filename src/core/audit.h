@@ -1,10 +1,12 @@
 /* Importance sampling of the whole posterior at the end of a run, as a second opinion on its evidence.
  *
- * From a few particles Newton climbs to the distinct peaks; the proposal is a mixture of multivariate t distributions
- * (20 degrees of freedom) with the peaks' curvatures, weighted by their Laplace masses, and, where a posterior may have
- * mass away from its peaks, of a wider one with the mean and covariance of the particles.  Where a model has label
- * symmetry, only draws inside the fundamental domain of the first peak have weights, or in those of labellings under which the
- * peak is the same (empty components), and the result is multiplied by the number of the other labellings: exact even where the
+ * From a few particles Newton climbs to the distinct peaks; the proposal is a mixture of
+ * multivariate t distributions (20 degrees of freedom) with the peaks' curvatures, weighted by
+ * their Laplace masses, and, where a posterior may have mass away from its peaks, of a wider one
+ * with the mean and covariance of the particles.  Where a model has label symmetry, only draws
+ * inside the fundamental domain of the first peak have weights, or in those of labellings under
+ * which the peak is the same (empty components), and the result is multiplied by the number of the
+ * other labellings: exact even where the
  * labelled modes overlap. */
 #ifndef LE_CORE_AUDIT_H
 #define LE_CORE_AUDIT_H

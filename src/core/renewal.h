@@ -1,11 +1,13 @@
 /* How far moves carry particles, against the distance of two independent particles: 1 is a fresh draw, 0 a copy.
  *
- * In a direction u this is the mean of (u'(after - before))^2 over twice the variance of u'theta, which for chains in
- * equilibrium is 1 - their autocorrelation. The slowest direction counts: of the coordinates, of the coordinates on the
- * kernel's scale, and of the first principal component of each.
+ * In a direction u this is the mean of (u'(after - before))^2 over twice the variance of u'theta,
+ * which for chains in equilibrium is 1 - their autocorrelation. The slowest direction counts: of
+ * the coordinates, of the coordinates on the kernel's scale, and of the first principal component
+ * of each.
  *
- * Where particles lie in several modes, the variance is mostly between the modes, and moves within one of them are small
- * against it however many there are. Two measurements tell: if r(n) = V (1 - e^-kn) with an unknown V, then
+ * Where particles lie in several modes, the variance is mostly between the modes, and moves within
+ * one of them are small against it however many there are. Two measurements tell: if r(n) = V (1 -
+ * e^-kn) with an unknown V, then
  * r(2n) / r(n) = 1 + e^-kn, and the second measurement is 1 - (r(2n) / r(n) - 1)^2 of the way within the modes. */
 #ifndef LE_CORE_RENEWAL_H
 #define LE_CORE_RENEWAL_H

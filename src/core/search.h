@@ -1,8 +1,9 @@
 /* A search for the peaks of a posterior that does not depend on particles.
  *
- * Starts come from the rows where the model offers that (`start` of its contract: three of four), and from the prior: of many
- * draws the most probable ones, and some at random.  They climb on a few rows first, taken at random, then from the distinct
- * peaks on ten times as many, and so on; peaks that are far too light are dropped.  The climbs on all rows are left to the
+ * Starts come from the rows where the model offers that (`start` of its contract: three of four),
+ * and from the prior: of many draws the most probable ones, and some at random.  They climb on a
+ * few rows first, taken at random, then from the distinct peaks on ten times as many, and so on;
+ * peaks that are far too light are dropped.  The climbs on all rows are left to the
  * caller: only a handful of them reads all data. */
 #ifndef LE_CORE_SEARCH_H
 #define LE_CORE_SEARCH_H

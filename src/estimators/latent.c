@@ -11,12 +11,15 @@
  * With `rounds` the walk only serves to reach the posterior: particles are resampled and go on as chains, whose likelihoods'
  * harmonic mean is the estimate.  From `from_state` and not in reverse they start there, without a walk.
  *
- * By rows, the first few may be taken up together by temperature (`first`): where parameters are not integrated out, draws from
- * the prior would all miss them.  With `often`, particles are swept after every row until there are so many, and then once for
- * each time that the rows have grown by one part in `often`: which rows these are depends on nothing but their number, so that
- * the way back is the same.  With `shuffle` rows are walked in random order; states are given and taken in that of the caller.
+ * By rows, the first few may be taken up together by temperature (`first`): where parameters are
+ * not integrated out, draws from the prior would all miss them.  With `often`, particles are swept
+ * after every row until there are so many, and then once for each time that the rows have grown by
+ * one part in `often`: which rows these are depends on nothing but their number, so that the way
+ * back is the same.  With `shuffle` rows are walked in random order; states are given and taken in
+ * that of the caller.
  *
- * Settings: those of a walk's first stage (walk_settings.h) but the kernel; sweeps (at each distribution), by_rows, first, often,
+ * Settings: those of a walk's first stage (walk_settings.h) but the kernel; sweeps (at each
+ * distribution), by_rows, first, often,
  * shuffle, blind, reverse, from_state, warm (as many times the sweeps before the first reciprocal weight), rounds. */
 #include "base/clock.h"
 #include "base/logsum.h"

@@ -862,9 +862,10 @@ static le_status exact(const void *self, const le_rows *rows, double *log_eviden
 }
 
 /* ---- starts for climbs ----
- * Rows are divided into cells around seeds, those of k-means++ on columns of equal variance.  A third of the starts makes each cell a
- * component.  A third has fewer cells than components, as posteriors of more components than clusters have peaks with empty
- * ones; a third has more and joins some at random, as one component may have to stand for several clusters.  A few steps of EM
+ * Rows are divided into cells around seeds, those of k-means++ on columns of equal variance.  A
+ * third of the starts makes each cell a component.  A third has fewer cells than components, as
+ * posteriors of more components than clusters have peaks with empty ones; a third has more and
+ * joins some at random, as one component may have to stand for several clusters.  A few steps of EM
  * then lead towards the peak. */
 
 enum { EM_STEPS = 15, CELLS_MOST = 2 * MOST_COMPONENTS + 1 };
@@ -964,9 +965,10 @@ static void start(const void *self, const le_rows *rows, const gsl_rng *rng, dou
 }
 
 /* ---- coordinates for proposals ----
- * Given which rows belong to a component, its precision exp(-u) is gamma distributed, and so are the weights but for their sum;
- * t given u is normal with a constant variance and a mean proportional to exp(-u/2).  Cube roots of gamma variables are nearly
- * normal, even where a component is empty (Wilson and Hilferty).  With 0 for the peak, the coordinates are
+ * Given which rows belong to a component, its precision exp(-u) is gamma distributed, and so are
+ * the weights but for their sum; t given u is normal with a constant variance and a mean
+ * proportional to exp(-u/2).  Cube roots of gamma variables are nearly normal, even where a
+ * component is empty (Wilson and Hilferty).  With 0 for the peak, the coordinates are
  *   u_0 + 3 (1 - exp(-(u - u_0)/3))                     in the place of u,
  *   t - t_0 exp(-(u - u_0)/2) + t_0 (1 - w/2)           in the place of t, w being what the former adds to u_0,
  * and likewise for the log-ratios, taken to the heaviest component of the peak. */

@@ -15,7 +15,8 @@ refused <- function(code, sentence) {
   testthat::expect_null(conditionCall(error))
 }
 
-# A fit whose warnings are not raised, for tests that read them from `fit$warnings` or are of something else.
+# A fit whose warnings are not raised, for tests that read them from `fit$warnings` or are of
+# something else.
 quiet_fit <- function(...) muffled(evidence(...))
 
 # What print shows, as it stands and with the lines run together.

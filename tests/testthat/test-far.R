@@ -4,8 +4,8 @@ two <- gaussian_mixture(components = 2)
 far_fits <- function(data, seeds, method = sgais(), model = two)
   lapply(seeds, function(s) quiet_fit(model, data, method, seed = test_seed(s), progress = FALSE))
 
-# Plain R, apart from all of the package's samplers: a climb from k-means, then importance sampling with centred means by t
-# distributions with 10 degrees of freedom.
+# Plain R, apart from all of the package's samplers: a climb from k-means, then importance sampling
+# with centred means by t distributions with 10 degrees of freedom.
 plain_mixture <- function(x, K, location = 0, draws = 2500) {
   x <- as.matrix(x)
   p <- ncol(x)
@@ -70,7 +70,8 @@ test_that("more components than clusters: empty ones are counted once", {
     logml(far_fits(x, 1, model = gaussian_mixture(components = K, mean_scale = 30))[[1]]), 0)
   alone <- vapply(split(x, x > 0), function(part)
     evidence(gaussian_mixture(components = 1, mean_scale = 30), part, exact())$log_evidence, 0)
-  # two clusters in K components, Dirichlet(1) weights: the chance of this division, times K (K - 1) labellings
+  # two clusters in K components, Dirichlet(1) weights: the chance of this division, times K (K - 1)
+  # labellings
   K <- 2:5
   division <- log(K * (K - 1)) + lgamma(K) - lgamma(K + 80) + 2 * lgamma(41)
   # each cluster may also be shared by several components: never less than this, and little more

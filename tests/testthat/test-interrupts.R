@@ -1,4 +1,5 @@
-# The interrupt key is heard within two seconds, also where the parameters are many and the rows few.
+# The interrupt key is heard within two seconds, also where the parameters are many and the rows
+# few.
 
 wide <- function(n, d) {
   set.seed(1)

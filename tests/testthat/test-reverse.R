@@ -1,4 +1,5 @@
-# A mode that particles from the prior never reach: the likelihood has a sharp peak with long tails, 40 prior standard deviations away.
+# A mode that particles from the prior never reach: the likelihood has a sharp peak with long tails,
+# 40 prior standard deviations away.
 hidden <- function(gradient = TRUE) {
   custom_model(
     "a", vectorised = TRUE,
