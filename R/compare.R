@@ -23,7 +23,7 @@
 #' Fits must be of the same observations. Regressions of one response on different covariates are,
 #' in whatever order the rows come, as long as every response stands beside its own covariates; two
 #' of them without a covariate in common must have their rows in the same order, and so must
-#' regressions on more than 100,000 rows. A [custom_model()] must share a column with the other
+#' regressions on more than 20,000 rows. A [custom_model()] must share a column with the other
 #' model, such as the response.
 #'
 #' `predict()` averages the predictions of the models by their posterior probabilities.

@@ -45,7 +45,7 @@ pairing_of <- function(x, y, covariates) {
        order = sum(rep_len(seq_len(9973), length(z)) * z) / length(z))
 }
 
-MANY_ROWS <- 1e5
+MANY_ROWS <- 2e4
 
 PAIRING_TOLERANCE <- 1e-9
 

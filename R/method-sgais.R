@@ -76,7 +76,7 @@
 #' a thousand rows takes a twentieth of a second. Elsewhere particles are annealed from the prior.
 #'
 #' **What no check can know**: a mode that is so narrow and so far from the rows' own structure that
-#' neither climbs nor particles meet it, such as a spike that holds 1e-12 of the prior's mass.
+#' neither climbs nor particles meet it, such as a spike that holds 1e-14 of the prior's mass.
 #'
 #' **Where control variates fail**, as on a mixture with many more components than clusters, whose posterior is nothing like a normal
 #' density around one point, mini-batches are given up for exact densities until the rows have doubled (`noise` in `fit$trace` is
