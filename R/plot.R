@@ -2,7 +2,8 @@
 # then draw each in their way.
 
 plot_types <- function(fit) {
-  if (ncol(fit$trace) == 0) return("posterior")
+  # without annealing there is nothing on the way
+  if (ncol(fit$trace) == 0 || isTRUE(fit$audit$first)) return("posterior")
   c("evidence", if (!is.null(fit$nested)) c("climb", "weight") else if (!is.null(fit$trace$lambda_steps)) c("steps", "ess"),
     "posterior")
 }

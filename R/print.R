@@ -175,6 +175,7 @@ cost_line <- function(fit) {
 
 walk_lines <- function(x) {
   if (!is.null(x$fit$nested)) return(climb_lines(x))
+  if (isTRUE(x$fit$audit$first)) return("not needed: the particles were drawn by importance sampling")
   if (is.null(x$steps)) return(latent_lines(x$fit$trace))
   steps <- x$steps
   ess <- x$least_ess
