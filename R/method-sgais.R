@@ -193,7 +193,7 @@ early_moves <- function(components = 1, thorough = FALSE) {
 #' @noRd
 settle <- function(method, model) {
   if (inherits(model, c("custom_model", "compiled_model"))) {
-    # of a posterior that nobody knows the particles see more than climbs: these only check them
+    # the form of the posterior is unknown: particles see more of it than climbs, which only check them
     if (isTRUE(method$settings$search > 0)) method$settings[c("search", "first_look")] <- list(SEARCH_UNKNOWN, 0)
   } else if (!may_have_modes(model) || is.null(model$components)) {
     method$settings$search <- NULL

@@ -5,8 +5,9 @@
 #include <string.h>
 
 enum { MORE = 10, STARTS_LEAST = 48 };
-/* Climbs before they may be said to agree, the more the less they cost. */
+/* How near to its top a climb of the likelihood alone ends. */
 static const double LIKELIHOOD_TOP = 0.1;
+/* Climbs before they may be said to agree, the more the less they cost. */
 static const double CLIMBS_LEAST = 16, CLIMBS_WORK = 600, CLIMBS_ENOUGH = 64;
 
 size_t le_search_starts(size_t d)

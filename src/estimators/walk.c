@@ -49,11 +49,13 @@ static const double NOISE_GROWTH = 1.2, NOISE_MOST = 0.5, HEATED_MOST = 5, WIDE_
 /* By how much rows must have grown for another look around, and the share of an ideal proposal's draws from which importance
  * sampling is believed there: less than at the end, since what it would replace is worthless. */
 static const double LOOK_GROWTH = 4, LOOK_EVEN = 0.1;
-/* The same share from which the draws of the first look are particles, the Pareto shape of their weights at the most; and the share under
- * which their standard error counts three times: AUDIT_LEAST_ESS and AUDIT_DOUBT of R/result.R. */
-/* Rows for each parameter from which there is a first look: of fewer, particles from the prior see small modes that climbs miss (with 12
- * rows and five parameters the first look alone was 0.055 nats low, its standard error 0.011). */
+/* Rows for each parameter from which there is a first look: of fewer, particles from the prior see
+ * small modes that climbs miss (with 12 rows and five parameters the first look alone was 0.055 nats
+ * low, its standard error 0.011). */
 static const double FIRST_ROWS = 5;
+/* The share of an ideal effective size from which the draws of the first look are particles, and the
+ * Pareto shape of their weights at the most; the share under which their standard error counts three
+ * times: AUDIT_LEAST_ESS and AUDIT_DOUBT of R/result.R. */
 static const double FIRST_EVEN = 0.1, FIRST_TAIL = 0.7, FIRST_DOUBTED = 0.6, FIRST_DOUBT = 3;
 /* Share of the observed information in a metric, where there is that of the completed data too. */
 static const double OBSERVED = 0.7;
