@@ -206,7 +206,7 @@ frozen_latent <- function(model, encoded, method, words, chains, warm) {
 #' @noRd
 frozen_path <- function(model, encoded, method, words) {
   if (method$settings$`1.schedule` == "fixed") return(method$settings$`1.lambda`)
-  trace_of(conduct(new_problem(model, encoded, method, words), encoded$rows))$lambda
+  conduct(new_problem(model, encoded, method, words), encoded$rows)$trace$lambda
 }
 
 #' The method at a share of its size

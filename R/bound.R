@@ -94,8 +94,7 @@ second_look <- function(fit, encoded, words) {
   problem$replicate <- BOUND_STREAM + 1
   out <- tryCatch(conduct(problem, encoded$rows), logevidence_error = function(e) NULL)
   if (is.null(out)) return(NULL)
-  figures <- out[!duplicated(names(out))]
-  list(log_evidence = drop(figures$log_evidence), se = drop(figures$se), particles = particles)
+  list(log_evidence = out$log_evidence, se = out$se, particles = particles)
 }
 
 SECOND_SHARE <- 0.2 # of the fit's passes over a row

@@ -174,12 +174,18 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   draws <- audit_draws(encoded$n, may_have_modes(model))
   complete <- function(settings) if (identical(settings$audit_draws, 0)) utils::modifyList(settings, draws) else settings
   list(
-    model_type = model$name, model_args = encoded$args, estimator = method$estimator, settings = complete(method$settings),
-    thorough = if (!is.null(method$thorough)) complete(method$thorough),
+    model_type = model$name, model_args = encoded$args, estimator = method$estimator,
+    settings = for_engine(complete(method$settings)),
+    thorough = if (!is.null(method$thorough)) for_engine(complete(method$thorough)),
     kernels = lapply(method$kernels, function(k) list(name = k$name, args = lapply(k$args, as.double))),
     seed = words, replicate = 0, threads = as.double(threads), total = as.double(encoded$n), restore = FALSE
   )
 }
+
+# Choices between results that an engine reports anyway.
+CHOSEN_IN_R <- c("published", "symmetry")
+
+for_engine <- function(settings) settings[!names(settings) %in% CHOSEN_IN_R]
 
 # In the words of the user, who may not have chosen the kernel; C matches needs and offers once more.
 check_gradients <- function(model, method) {

@@ -95,7 +95,7 @@ exact <- function() new_method("exact", match.call(), estimator = "laplace", sta
 #' One run of an estimator that looks at peaks: as one_run() in result.R
 #' @noRd
 peak_run <- function(out, method, model, args) {
-  figures <- lapply(out, drop)
+  figures <- lapply(out[names(out) != "trace"], drop)
   if (method$name != "exact" && figures$failed) {
     fail("No peak of the posterior with definite curvature was found: ", method$name, "() has nothing to say about this ",
          "model. smc() and nested() do not need one.")

@@ -69,20 +69,18 @@ check_for_variational <- function(model) {
 #' One run of variational Bayes: as one_run() in result.R
 #' @noRd
 variational_run <- function(out, method) {
-  figures <- lapply(out[!duplicated(names(out))], drop)
-  climbs <- trace_of(out)
-  names(climbs)[names(climbs) == "climbed"] <- "bound"
+  climbs <- out$trace
   climbs$converged <- climbs$converged == 1
-  log_evidence <- figures$bound + if (identical(method$settings$symmetry, 1)) figures$symmetry else 0
+  log_evidence <- out$bound + if (identical(method$settings$symmetry, 1)) out$symmetry else 0
   headline <- list(log_evidence = log_evidence, se = NA_real_, source = "variational", points = out$draws,
                    log_weights = normalise(rep(0, ncol(out$draws))))
   list(
     headline = headline, trace = data.frame(), failed = NULL,
-    variational = c(figures[c("bound", "symmetry", "relabellings")], list(restarts = climbs)),
+    variational = c(out[c("bound", "symmetry", "relabellings")], list(restarts = climbs)),
     sampler = list(log_evidence = log_evidence, se = NA_real_, draws = t(out$draws), log_weights = headline$log_weights),
     warnings = if (!climbs$converged[which.max(climbs$bound)])
       "The best climb was cut short: more `iterations` would raise the bound.",
-    work = c(lambda_steps = 0, likelihoods = figures$likelihoods, gradients = 0, seconds = figures$seconds)
+    work = c(lambda_steps = 0, likelihoods = out$likelihoods, gradients = 0, seconds = out$seconds)
   )
 }
 

@@ -55,24 +55,22 @@ named_draws <- function(columns, names) {
 #' One run's estimates, and which of them to believe
 #' @noRd
 one_run <- function(out, method, modes = "one", model = NULL) {
-  # summary figures come first and as 1 x 1 matrices; columns of the trace may share their names
-  figures <- out[!duplicated(names(out))]
-  trace <- trace_of(out)
+  trace <- out$trace
   log_weights <- if (is.null(out$log_weights)) rep(0, ncol(out$draws)) else drop(out$log_weights)
   sampler <- list(
-    log_evidence = drop(figures$log_evidence), se = drop(figures$se), draws = t(out$draws),
+    log_evidence = out$log_evidence, se = out$se, draws = t(out$draws),
     log_weights = normalise(log_weights)
   )
   if (!is.null(trace$temperature)) sampler$heating <- heating(trace, ncol(sampler$draws))
-  nested <- nested_of(figures, trace, method$settings$live)
-  if (isTRUE(method$settings$published == 1)) sampler$log_evidence <- drop(figures$published)
-  power <- power_of(figures, sampler)
+  nested <- nested_of(out, trace, method$settings$live)
+  if (isTRUE(method$settings$published == 1)) sampler$log_evidence <- out$published
+  power <- power_of(out, sampler)
   if (identical(method$name, "bridge") && !is.finite(sampler$log_evidence)) no_bridge()
   if (identical(method$rule, "thermodynamic")) sampler[c("log_evidence", "se")] <- power[c("corrected", "se")]
-  audit <- audit_of(figures, sampler, AUDIT_LEAST_ESS[[modes]])
+  audit <- audit_of(out, sampler, AUDIT_LEAST_ESS[[modes]])
   headline <- if (!is.null(audit) && audit$passed) {
-    list(log_evidence = audit$log_evidence, se = audit$se, source = "audit", points = figures$audit_draws,
-         log_weights = normalise(drop(figures$audit_log_weights)))
+    list(log_evidence = audit$log_evidence, se = audit$se, source = "audit", points = out$audit_draws,
+         log_weights = normalise(drop(out$audit_log_weights)))
   } else {
     list(log_evidence = sampler$log_evidence, se = sampler$se, source = "sampler", points = out$draws,
          log_weights = sampler$log_weights)
@@ -80,7 +78,7 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   collapsed <- headline$source == "sampler" && min(trace$ess, Inf, na.rm = TRUE) < COLLAPSED_ESS
   spread <- if (identical(method$name, "ais") && length(log_weights) > 1) stats::sd(log_weights) else 0
   failed <- c(
-    nested_warnings(nested), chib_warnings(figures, method, model),
+    nested_warnings(nested), chib_warnings(out, method, model),
     if (!collapsed && headline$source == "sampler" && is.finite(spread) && spread^2 > log(length(log_weights))) sprintf(
       paste("The chains' log weights are spread by %.1f nats, so a few of them carry the estimate: the evidence is probably too",
             "low, and its standard error says little. Use more annealing steps."), spread),
@@ -90,7 +88,7 @@ one_run <- function(out, method, modes = "one", model = NULL) {
       "standard error says little. Use more annealing steps, more particles, or another method."
     ),
     if (headline$source == "sampler") move_warnings(trace, method, ncol(sampler$draws), modes),
-    if (identical(method$rule, "thermodynamic")) thermodynamic_warning(power, drop(figures$se)),
+    if (identical(method$rule, "thermodynamic")) thermodynamic_warning(power, out$se),
     if (identical(method$name, "bridge")) chains_warning(out$draws, method$settings$`1.particles`),
     if (!collapsed) sudden_row(trace, method),
     if (headline$source == "sampler") heating_warning(sampler$heating),
@@ -168,9 +166,6 @@ sudden_shuffled <- function(trace) {
                 "`particles`, or compare with nested()."), count(trace$n[which.min(trace$ess)]), min(trace$ess))
 }
 SUDDEN_LEAST <- 4
-
-# Plain vectors are the trace's columns, everything else comes as a matrix.
-trace_of <- function(out) as.data.frame(out[!vapply(out, is.matrix, TRUE)])
 
 #' Stepping stones and the thermodynamic integral from the moments along the path
 #' @noRd

@@ -30,7 +30,14 @@ conduct_together <- function(problems, rows, show = function(done, rows) NULL, f
     progress <- rowMeans(vapply(runs, function(run) .Call(ffi_run_progress, run), numeric(2)))
     show(progress[2], progress[1])
   }
-  lapply(runs, function(run) .Call(ffi_run_result, run))
+  lapply(runs, run_result)
+}
+
+#' What a run reports: its figures and arrays by name, and the trace as a data frame
+#' @noRd
+run_result <- function(run) {
+  out <- .Call(ffi_run_result, run)
+  c(out$figures, out$arrays, list(trace = as.data.frame(out$trace)))
 }
 
 # Called from C when a run fails: errors keep their class, an interrupt becomes R's own.

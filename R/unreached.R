@@ -44,8 +44,7 @@ better_run <- function(out, second, problem) {
 }
 
 believed <- function(out) {
-  figures <- out[!duplicated(names(out))]
-  isTRUE(audit_of(figures, list(log_evidence = drop(figures$log_evidence), se = drop(figures$se)), AUDIT_LEAST_ESS[["several"]],
+  isTRUE(audit_of(out, list(log_evidence = out$log_evidence, se = out$se), AUDIT_LEAST_ESS[["several"]],
                   strict = TRUE)$passed)
 }
 
@@ -56,9 +55,8 @@ audit_weights <- function(figures) {
 
 # What a run cost; nothing, if there was none.
 work_of <- function(out) {
-  figures <- out[!duplicated(names(out))]
   vapply(c(lambda_steps = "lambda_steps", likelihoods = "likelihoods", gradients = "gradients", seconds = "seconds"),
-         function(name) if (is.null(figures[[name]])) 0 else drop(figures[[name]]), 0)
+         function(name) if (is.null(out[[name]])) 0 else out[[name]], 0)
 }
 
 
@@ -71,14 +69,12 @@ chance <- function(d) d / 2 + 5 * sqrt(d / 2) + 5
 #' @noRd
 after <- function(first, second, given) {
   if (!given) return(second)
-  # summary figures and columns of the trace share names, but only the columns are no matrices
-  columns <- function(out) which(!vapply(out, is.matrix, TRUE))
-  last <- trace_of(second)[nrow(trace_of(second)), ]
-  trace <- trace_of(first)
+  last <- second$trace[nrow(second$trace), ]
+  trace <- first$trace
   last$restarts <- utils::tail(trace$restarts, 1) + 1
   last$seconds <- utils::tail(trace$seconds, 1) + last$seconds
   trace[nrow(trace), ] <- last
-  second[columns(second)] <- as.list(trace)[names(second)[columns(second)]]
+  second$trace <- trace
   second
 }
 

@@ -1,6 +1,6 @@
 /* A run as R holds it: an external pointer whose finalizer frees everything, and the verbs of the estimator contract.
  * R conducts: it asks one run after another, or several at once, to work for a moment. */
-#include "bridge/bridge.h"
+#include "bridge/run.h"
 
 #include "base/threads.h"
 #include "core/volumes.h"
@@ -8,30 +8,36 @@
 #include <gsl/gsl_errno.h>
 #include <stdatomic.h>
 
-typedef struct run_handle {
-  const le_estimator_ops *ops;
-  const model_handle *model; /* alive as long as the run's pointer */
-  void *self;
-  size_t width;
-  le_context context;
-  le_arena arena; /* settings */
-} run_handle;
-
-static void run_finalize(SEXP pointer)
+void run_finalize(SEXP pointer)
 {
   run_handle *run = R_ExternalPtrAddr(pointer);
   if (!run) return;
   if (run->self) run->ops->free(run->self);
+  le_result_free(&run->result);
   le_arena_free(&run->arena);
   le_release(run);
   R_ClearExternalPtr(pointer);
 }
 
-static run_handle *run_get(SEXP pointer)
+run_handle *run_get(SEXP pointer)
 {
   run_handle *run = TYPEOF(pointer) == EXTPTRSXP ? R_ExternalPtrAddr(pointer) : NULL;
   if (!run) Rf_error("This run has ended.");
   return run;
+}
+
+static void check_settings(run_handle *run, const le_problem *problem)
+{
+  le_error *error = &run->context.error;
+  char owner[64];
+  snprintf(owner, sizeof owner, "The engine %s", run->ops->name);
+  le_status status = le_settings_check(&problem->settings, &run->ops->knows, owner, error);
+  for (size_t k = 0; status == LE_OK && k < problem->kernels; k++) {
+    const le_knows knows = {{problem->kernel[k].ops->settings}, NULL};
+    snprintf(owner, sizeof owner, "The kernel %s()", problem->kernel[k].ops->name);
+    status = le_settings_check(&problem->kernel[k].args, &knows, owner, error);
+  }
+  if (status != LE_OK) raise_status(status, error);
 }
 
 static SEXP run_new(void *data)
@@ -53,6 +59,7 @@ static SEXP run_new(void *data)
 
   const model_handle *handle = model_get(model);
   run->model = handle;
+  run->problem = problem;
   run->context.interrupted = user_interrupts;
   if (user_model_made(handle)) run->context.threads = 1;
   if (handle->ops->latent && !run->ops->latent)
@@ -76,9 +83,13 @@ static SEXP run_new(void *data)
                            seed_from_words(list_element(problem, "seed")),
                            (uint32_t)one_count(list_element(problem, "replicate"), "replicate"),
                            one_count(list_element(problem, "total"), "total")};
+  check_settings(run, &made);
+  run->seed = made.seed;
+  run->replicate = made.replicate;
   /* the kernels' specs outlive this call in the run's arena; the settings struct itself is copied by alloc */
   le_status status = run->ops->alloc(&made, &run->context, &run->self);
-  if (status == LE_OK && !Rf_asLogical(list_element(problem, "restore"))) status = run->ops->start(run->self);
+  if (status == LE_OK && run->ops->start && !Rf_asLogical(list_element(problem, "restore")))
+    status = run->ops->start(run->self);
   user_model_raise(run->model);
   if (status != LE_OK) raise_status(status, &run->context.error);
   UNPROTECT(3);
@@ -204,41 +215,52 @@ SEXP ffi_run_progress(SEXP run)
   return answer;
 }
 
+static SEXP values_of(const le_output *output)
+{
+  const size_t n = output->rows * output->columns;
+  SEXP values = output->kind == LE_ARRAY ? Rf_allocMatrix(REALSXP, (int)output->rows, (int)output->columns)
+                                         : Rf_allocVector(REALSXP, (R_xlen_t)n);
+  if (n) memcpy(REAL(values), output->values, n * sizeof(double));
+  return values;
+}
+
+/* A named list of the outputs of one kind. */
+static SEXP outputs_of(const le_result *result, le_output_kind kind)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < result->n; i++) n += result->output[i].kind == kind;
+  SEXP list = PROTECT(Rf_allocVector(VECSXP, (R_xlen_t)n)), names = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)n));
+  R_xlen_t k = 0;
+  for (size_t i = 0; i < result->n; i++) {
+    if (result->output[i].kind != kind) continue;
+    SET_VECTOR_ELT(list, k, values_of(&result->output[i]));
+    SET_STRING_ELT(names, k++, Rf_mkChar(result->output[i].name));
+  }
+  Rf_setAttrib(list, R_NamesSymbol, names);
+  UNPROTECT(2);
+  return list;
+}
+
 static SEXP run_result(void *data)
 {
-  run_call *call = data;
-  le_result result = {0};
-  const le_status status = call->run->ops->result(call->run->self, &result);
-  if (status != LE_OK) raise_status(status, &call->run->context.error);
-  const char *names[LE_OUTPUTS_MOST];
-  SEXP values[LE_OUTPUTS_MOST];
-  for (size_t i = 0; i < result.n; i++) {
-    const le_output *output = &result.output[i];
-    names[i] = output->name;
-    /* zero columns: a plain vector */
-    values[i] = PROTECT(output->columns == 0
-                            ? Rf_allocVector(REALSXP, (R_xlen_t)output->rows)
-                            : Rf_allocMatrix(REALSXP, (int)output->rows, (int)output->columns));
-    const size_t n = output->columns == 0 ? output->rows : output->rows * output->columns;
-    if (n) memcpy(REAL(values[i]), output->values, n * sizeof(double));
-  }
-  SEXP list = named_list(result.n, names, values);
-  UNPROTECT((int)result.n);
+  run_handle *run = data;
+  static const char *const names[] = {"figures", "trace", "arrays"};
+  le_result_free(&run->result);
+  run->result.status = LE_OK;
+  le_status status = run->ops->result(run->self, &run->result);
+  if (status == LE_OK) status = run->result.status;
+  if (status != LE_OK) raise_status(status, &run->context.error);
+  SEXP values[3];
+  for (int kind = LE_FIGURE; kind <= LE_ARRAY; kind++)
+    values[kind] = PROTECT(outputs_of(&run->result, (le_output_kind)kind));
+  SEXP list = named_list(3, names, values);
+  UNPROTECT(3);
   return list;
 }
 
 SEXP ffi_run_result(SEXP run)
 {
-  run_call call = {run_get(run), R_NilValue, R_NilValue};
-  return guarded(run_result, &call);
-}
-
-/* FNV-1a: a state that was cut or altered on its way is known before any of it is read. */
-static uint64_t checksum(const unsigned char *bytes, size_t size)
-{
-  uint64_t sum = 14695981039346656037u;
-  for (size_t i = 0; i < size; i++) sum = (sum ^ bytes[i]) * 1099511628211u;
-  return sum;
+  return guarded(run_result, run_get(run));
 }
 
 /* Every bit of the word counts for every bit of the result: the last steps of splitmix64. */
@@ -301,51 +323,6 @@ SEXP ffi_volumes(SEXP log_lik, SEXP live, SEXP rest, SEXP simulations, SEXP seed
   SEXP list = named_list(3, names, values);
   UNPROTECT(3);
   return list;
-}
-
-SEXP ffi_run_save(SEXP run)
-{
-  run_handle *handle = run_get(run);
-  le_archive archive;
-  /* twice: the second pass writes into R's memory, so that an R allocation error can leak nothing */
-  le_archive_write(&archive);
-  handle->ops->archive(handle->self, &archive);
-  const size_t size = archive.size;
-  le_status status = archive.status;
-  le_archive_free(&archive);
-  if (status != LE_OK) raise_status(status, NULL);
-  SEXP state = PROTECT(Rf_allocVector(RAWSXP, (R_xlen_t)(size + sizeof(uint64_t))));
-  le_archive_write(&archive);
-  handle->ops->archive(handle->self, &archive);
-  status = archive.status;
-  if (status == LE_OK && archive.size == size) memcpy(RAW(state), archive.bytes, size);
-  le_archive_free(&archive);
-  if (status != LE_OK) raise_status(status, NULL);
-  const uint64_t sum = checksum(RAW(state), size);
-  memcpy(RAW(state) + size, &sum, sizeof sum);
-  UNPROTECT(1);
-  return state;
-}
-
-/* A run whose state is refused half-way is of no use any more, and ends. */
-SEXP ffi_run_restore(SEXP run, SEXP state)
-{
-  run_handle *handle = run_get(run);
-  if (TYPEOF(state) != RAWSXP) Rf_error("A saved state must be a raw vector.");
-  uint64_t sum = 0;
-  const size_t size = (size_t)XLENGTH(state) > sizeof sum ? (size_t)XLENGTH(state) - sizeof sum : 0;
-  if (size) memcpy(&sum, RAW(state) + size, sizeof sum);
-  le_archive archive;
-  le_archive_read(&archive, RAW(state), size);
-  if (sum != checksum(RAW(state), size))
-    archive.status = LE_CORRUPT;
-  else
-    handle->ops->archive(handle->self, &archive);
-  if (archive.status == LE_OK && archive.position != archive.size) archive.status = LE_CORRUPT;
-  if (archive.status == LE_OK) return R_NilValue;
-  run_finalize(run);
-  raise_status(archive.status, NULL);
-  return R_NilValue;
 }
 
 SEXP ffi_run_free(SEXP run)

@@ -6,7 +6,9 @@
 #include "base/archive.h"
 #include "core/context.h"
 #include "core/kernel.h"
+#include "core/result.h"
 #include "core/rows.h"
+#include "core/settings.h"
 
 typedef enum le_progress { LE_MORE, LE_NEEDS_ROWS, LE_DONE, LE_FAILED } le_progress;
 
@@ -28,29 +30,18 @@ typedef struct le_problem {
   size_t total; /* rows expected in all, 0 when unknown */
 } le_problem;
 
-/* One output of a run: a column-major table of numbers, owned by the run. */
-typedef struct le_output {
-  const char *name;
-  size_t rows, columns;
-  const double *values;
-} le_output;
-
-enum { LE_OUTPUTS_MOST = 40 };
-typedef struct le_result {
-  size_t n;
-  le_output output[LE_OUTPUTS_MOST];
-} le_result;
-
 typedef struct le_estimator_ops {
   unsigned version; /* LE_CONTRACT_VERSION */
   size_t size;      /* sizeof(le_estimator_ops) */
   const char *name;
+  /* REQUIRED.  Tables of the settings that it knows. */
+  le_knows knows;
 
   /* REQUIRED.  Reads the settings, checks the kernels' needs against what the model offers, takes memory. */
   le_status (*alloc)(const le_problem *problem, le_context *context, void **self);
   /* REQUIRED.  Accepts NULL. */
   void (*free)(void *self);
-  /* REQUIRED.  Draws from the prior; once, before the first advance. */
+  /* OPTIONAL.  Draws from the prior; once, before the first advance, not before a state is read. */
   le_status (*start)(void *self);
   /* REQUIRED.  Appends rows; the last close the stream.  Rows of a first feed that is also the last stay where they are as
    * long as the run lives: they may be borrowed, and the run's own be put in another order. */

@@ -4,6 +4,7 @@
 #define LE_CORE_KERNEL_H
 
 #include "base/rng.h"
+#include "core/settings.h"
 #include "core/target.h"
 
 enum {
@@ -23,10 +24,11 @@ typedef struct le_kernel_ops {
   unsigned version; /* LE_CONTRACT_VERSION */
   size_t size;      /* sizeof(le_kernel_ops) */
   const char *name;
+  const le_setting *settings; /* REQUIRED.  A table that ends with {0}. */
   unsigned needs;
   le_metric_kind default_metric;
 
-  /* REQUIRED.  Memory for m particles comes from the arena; settings are named in the kernel's file. */
+  /* REQUIRED.  Memory for m particles comes from the arena; settings are those of the table. */
   le_status (*alloc)(const le_args *args, size_t d, size_t m, le_arena *arena, void **self);
   /* OPTIONAL.  A new distribution begins: fresh momenta. */
   le_status (*begin)(void *self, le_target *target, size_t m, double *theta, const le_streams *streams);

@@ -41,12 +41,6 @@ void le_trace_archive(le_trace *trace, le_archive *archive)
   le_archive_doubles(archive, trace->values, trace->rows * trace->columns);
 }
 
-void le_result_add(le_result *result, const char *name, size_t rows, size_t columns, const double *values)
-{
-  const le_output output = {name, rows, columns, values};
-  if (result->n < LE_OUTPUTS_MOST) result->output[result->n++] = output;
-}
-
 le_status le_trace_output(le_trace *trace, const char *const *names, le_result *result)
 {
   const size_t rows = trace->rows, columns = trace->columns;
@@ -55,7 +49,7 @@ le_status le_trace_output(le_trace *trace, const char *const *names, le_result *
   trace->table = table;
   for (size_t c = 0; c < columns; c++) {
     for (size_t r = 0; r < rows; r++) table[c * rows + r] = trace->values[r * columns + c];
-    le_result_add(result, names[c], rows, 0, table + c * rows);
+    le_result_column(result, names[c], rows, table + c * rows);
   }
   return LE_OK;
 }

@@ -3,7 +3,7 @@
 #define LE_CORE_TRACE_H
 
 #include "base/archive.h"
-#include "core/estimator.h"
+#include "core/result.h"
 
 typedef struct le_trace {
   size_t columns, rows, capacity;
@@ -15,9 +15,6 @@ typedef struct le_trace {
 double *le_trace_add(le_trace *trace);
 void le_trace_free(le_trace *trace);
 void le_trace_archive(le_trace *trace, le_archive *archive);
-/* Each column as a plain vector of that name. */
+/* Each column under its name. */
 le_status le_trace_output(le_trace *trace, const char *const *names, le_result *result);
-/* columns == 0: a plain vector. */
-void le_result_add(le_result *result, const char *name, size_t rows, size_t columns, const double *values);
-
 #endif

@@ -6,33 +6,33 @@
  * then that of a stationary one times the very average over p(x* | rows), so Z is estimated without bias.  Plain, the chain
  * simply goes on from where x* was found.
  *
- * x* is the state of highest density in the second half of `search` sweeps, whose first half warms up from the prior.
- * Settings: draws, search, plain. */
-#include "base/clock.h"
+ * x* is the state of highest density in the second half of `search` sweeps, whose first half warms up from the prior. */
+#include "base/arena.h"
 #include "base/logsum.h"
 #include "base/pareto.h"
-#include "core/rows.h"
-#include "core/trace.h"
+#include "core/machine.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { BATCHES = 20 };
 
+static const le_setting settings[] = {LE_COUNT_SETTING("draws", 1000, 1),
+                                      LE_COUNT_SETTING("search", 500, 1),
+                                      LE_FLAG_SETTING("plain", 0),
+                                      {0}};
+
 typedef enum chib_phase { WAITING, SEARCHING, TURNING, DRAWING, FINISHED } chib_phase;
 
 typedef struct chib {
-  le_context *context;
+  le_machine machine;
   const le_model_ops *model;
   const le_latent_ops *ops;
   const void *self;
-  le_streams streams;
-  le_store store;
   size_t draws, search, size, n, step, place; /* place: of the state that comes from x* */
-  int plain, closed;
-  chib_phase phase;
+  int plain;
   double *state, *first, *best, *copy, *scratch, *value; /* value: log T(x* | x) of each draw, in the chain's order */
-  double top, work, seconds;
+  double top, work;
   double summary[10];
 } chib;
 
@@ -40,56 +40,15 @@ static void chib_free(void *self)
 {
   chib *c = self;
   if (!c) return;
-  le_streams_free(&c->streams);
-  le_store_free(&c->store);
+  le_machine_free(&c->machine);
   double **const block[] = {&c->state, &c->first, &c->best, &c->copy, &c->scratch, &c->value};
   for (size_t b = 0; b < sizeof block / sizeof *block; b++) le_release(*block[b]);
   le_release(c);
 }
 
-static le_status chib_alloc(const le_problem *problem, le_context *context, void **self)
-{
-  *self = NULL;
-  if (!problem->ops->latent)
-    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no latent variables.", problem->ops->name);
-  chib *c = le_resize(NULL, sizeof *c);
-  if (!c) return LE_NO_MEMORY;
-  memset(c, 0, sizeof *c);
-  const le_args *args = &problem->settings;
-  c->context = context;
-  c->model = problem->ops;
-  c->ops = problem->ops->latent;
-  c->self = problem->model;
-  c->store.width = c->model->width(c->self);
-  c->draws = (size_t)le_args_number(args, "draws", 1000);
-  c->search = (size_t)le_args_number(args, "search", 500);
-  c->plain = le_args_number(args, "plain", 0) != 0;
-  const le_status status = le_streams_alloc(&c->streams, 1, problem->seed, problem->replicate);
-  if (status != LE_OK) {
-    chib_free(c);
-    return status;
-  }
-  *self = c;
-  return LE_OK;
-}
-
-static le_status chib_start(void *self)
-{
-  ((chib *)self)->phase = WAITING;
-  return LE_OK;
-}
-
-static le_status chib_feed(void *self, const le_rows *rows, le_feed feed)
-{
-  chib *c = self;
-  if (c->closed) return le_fail(&c->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
-  if (feed != LE_ROWS) c->closed = 1;
-  return rows->n == 0 ? LE_OK : le_store_take(&c->store, rows, NULL, feed);
-}
-
 static le_status allocate(chib *c)
 {
-  c->n = c->store.n;
+  c->n = c->machine.store.n;
   c->size = c->ops->size(c->self, c->n);
   const size_t wanted[] = {c->size, c->size, c->size, c->size, c->ops->scratch(c->self, c->n), c->draws};
   double **const block[] = {&c->state, &c->first, &c->best, &c->copy, &c->scratch, &c->value};
@@ -110,23 +69,29 @@ static double density(chib *c, const le_rows *rows)
 static double sweep(chib *c, const le_rows *rows, double lambda, int backwards, const double *to, double *state)
 {
   c->work += (double)c->n;
-  return c->ops->sweep(c->self, c->n, rows, lambda, backwards, to, c->streams.rng[0], state, c->scratch);
+  return c->ops->sweep(c->self, c->n, rows, lambda, backwards, to, c->machine.streams.rng[0], state, c->scratch);
 }
 
-static le_status begin(chib *c, const le_rows *rows)
+static le_status begin(void *self, le_progress *progress)
 {
+  chib *c = self;
+  const le_rows all = le_machine_rows(&c->machine), *rows = &all;
+  (void)progress;
   LE_TRY(allocate(c));
-  c->ops->start(c->self, c->streams.rng[0], c->state);
-  for (size_t r = 0; r < c->n; r++) c->ops->extend_blind(c->self, r, rows, c->streams.rng[0], c->state, c->scratch);
+  c->ops->start(c->self, c->machine.streams.rng[0], c->state);
+  for (size_t r = 0; r < c->n; r++) c->ops->extend_blind(c->self, r, rows, c->machine.streams.rng[0], c->state, c->scratch);
   c->top = -INFINITY;
   c->step = 0;
-  c->phase = SEARCHING;
+  c->machine.phase = SEARCHING;
   return LE_OK;
 }
 
 /* The first half of the search warms up to the posterior, the second looks for its highest state. */
-static void search(chib *c, const le_rows *rows)
+static le_status search(void *self, le_progress *progress)
 {
+  chib *c = self;
+  const le_rows all = le_machine_rows(&c->machine), *rows = &all;
+  (void)progress;
   const double along = 2 * ((double)c->step + 1) / (double)c->search;
   sweep(c, rows, along < 1 ? along : 1, 0, NULL, c->state);
   if (along >= 1) {
@@ -136,24 +101,32 @@ static void search(chib *c, const le_rows *rows)
       memcpy(c->best, c->state, c->size * sizeof(double));
     }
   }
-  if (++c->step >= c->search) c->phase = TURNING;
+  if (++c->step >= c->search) c->machine.phase = TURNING;
+  return LE_OK;
 }
 
-static void turn(chib *c, const le_rows *rows)
+static le_status turn(void *self, le_progress *progress)
 {
+  chib *c = self;
+  const le_rows all = le_machine_rows(&c->machine), *rows = &all;
+  (void)progress;
   c->place = 0;
   if (!c->plain) {
     memcpy(c->state, c->best, c->size * sizeof(double));
     sweep(c, rows, 1, 1, NULL, c->state);
-    c->place = gsl_rng_uniform_int(c->streams.rng[0], c->draws);
+    c->place = gsl_rng_uniform_int(c->machine.streams.rng[0], c->draws);
   }
   memcpy(c->first, c->state, c->size * sizeof(double));
   c->step = 0;
-  c->phase = DRAWING;
+  c->machine.phase = DRAWING;
+  return LE_OK;
 }
 
-static void draw(chib *c, const le_rows *rows)
+static le_status draw(void *self, le_progress *progress)
 {
+  chib *c = self;
+  const le_rows all = le_machine_rows(&c->machine), *rows = &all;
+  (void)progress;
   /* from the place to the end, then from it to the beginning */
   const size_t later = c->draws - c->place;
   const int backwards = c->step >= later;
@@ -162,29 +135,8 @@ static void draw(chib *c, const le_rows *rows)
   if (c->plain || c->step > 0) sweep(c, rows, 1, backwards, NULL, c->state);
   memcpy(c->copy, c->state, c->size * sizeof(double));
   c->value[at] = sweep(c, rows, 1, 0, c->best, c->copy);
-  if (++c->step >= c->draws) c->phase = FINISHED;
-}
-
-static le_progress chib_advance(void *self, double seconds, le_status *status)
-{
-  chib *c = self;
-  const double started = le_now(), before = c->seconds;
-  *status = LE_OK;
-  while (c->phase != FINISHED) {
-    if (c->phase == WAITING && !c->closed) return LE_NEEDS_ROWS;
-    const le_rows rows = {c->store.n, c->store.width, c->store.values};
-    switch (c->phase) {
-    case WAITING: *status = begin(c, &rows); break;
-    case SEARCHING: search(c, &rows); break;
-    case TURNING: turn(c, &rows); break;
-    case DRAWING: draw(c, &rows); break;
-    case FINISHED: break;
-    }
-    c->seconds = before + le_now() - started;
-    if (*status != LE_OK) return LE_FAILED;
-    if (le_now() - started > seconds) break;
-  }
-  return c->phase == FINISHED ? LE_DONE : LE_MORE;
+  if (++c->step >= c->draws) c->machine.phase = FINISHED;
+  return LE_OK;
 }
 
 static void chib_progress(const void *self, double *rows, double *share)
@@ -192,7 +144,7 @@ static void chib_progress(const void *self, double *rows, double *share)
   const chib *c = self;
   const double all = (double)(c->search + c->draws);
   *rows = (double)c->n;
-  *share = c->phase == DRAWING ? ((double)c->search + (double)c->step) / all : (double)c->step / all;
+  *share = c->machine.phase == DRAWING ? ((double)c->search + (double)c->step) / all : (double)c->step / all;
 }
 
 /* The mean's relative error, from the spread between batches of successive draws. */
@@ -219,14 +171,13 @@ static le_status chib_result(void *self, le_result *result)
   chib *c = self;
   const double mean = c->step && c->value ? le_logmeanexp(c->value, c->step) : NAN;
   double *s = c->summary;
-  result->n = 0;
   s[0] = c->top - mean;
   s[1] = c->step ? batch_error(c, mean) : NAN;
   s[2] = (double)c->n;
   s[3] = (double)c->search;
   s[4] = c->work;
   s[5] = 0;
-  s[6] = c->seconds;
+  s[6] = c->machine.seconds;
   s[7] = s[8] = s[9] = NAN;
   if (c->step && c->value) {
     double *work = le_resize(NULL, c->draws * sizeof *work);
@@ -238,33 +189,22 @@ static le_status chib_result(void *self, le_result *result)
   }
   static const char *const names[] = {"log_evidence", "se",      "n",           "lambda_steps", "likelihoods",
                                       "gradients",    "seconds", "met",         "pareto_k",     "moved"};
-  for (size_t k = 0; k < sizeof names / sizeof *names; k++) le_result_add(result, names[k], 1, 1, &s[k]);
-  le_result_add(result, "draws", c->size, c->state ? 1 : 0, c->state);
+  le_result_figures(result, sizeof names / sizeof *names, names, s);
+  le_result_array(result, "draws", c->size, c->state ? 1 : 0, c->state);
   return LE_OK;
 }
 
 static void chib_archive(void *self, le_archive *archive)
 {
   chib *c = self;
-  int phase = (int)c->phase, there = c->state != NULL;
   le_archive_expect(archive, c->draws);
-  le_store_archive(&c->store, archive);
-  le_streams_archive(&c->streams, archive);
-  le_archive_int(archive, &phase);
-  le_archive_int(archive, &there);
-  le_archive_int(archive, &c->closed);
-  if (archive->status != LE_OK) return;
-  if (phase < 0 || phase > FINISHED || (phase == WAITING) == there) {
-    archive->status = LE_CORRUPT;
-    return;
-  }
-  c->phase = (chib_phase)phase;
-  if (there && !archive->writing) archive->status = allocate(c);
+  le_machine_archive(&c->machine, archive);
+  if (archive->status != LE_OK || c->machine.phase == WAITING) return;
+  if (!archive->writing) archive->status = allocate(c);
   if (archive->status != LE_OK) return;
   le_archive_size(archive, &c->step);
-  double *const figure[] = {&c->top, &c->work, &c->seconds};
-  for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
-  if (!there) return;
+  le_archive_double(archive, &c->top);
+  le_archive_double(archive, &c->work);
   le_archive_doubles(archive, c->state, c->size);
   le_archive_size(archive, &c->place);
   le_archive_doubles(archive, c->first, c->size);
@@ -272,7 +212,37 @@ static void chib_archive(void *self, le_archive *archive)
   le_archive_doubles(archive, c->value, c->draws);
 }
 
-const le_estimator_ops le_chib_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "chib",
-                                            chib_alloc,          chib_free,                chib_start,
-                                            chib_feed,           chib_advance,             chib_progress,
-                                            chib_result,         chib_archive, 1};
+static const le_phase phases[] = {
+  [WAITING] = {"begin", begin, 1},
+  [SEARCHING] = {"search", search, 0},
+  [TURNING] = {"turn", turn, 0},
+  [DRAWING] = {"draw", draw, 0},
+  [FINISHED] = {"finished", NULL, 0}};
+
+static le_status chib_alloc(const le_problem *problem, le_context *context, void **self)
+{
+  *self = NULL;
+  if (!problem->ops->latent)
+    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no latent variables.", problem->ops->name);
+  chib *c = le_resize(NULL, sizeof *c);
+  if (!c) return LE_NO_MEMORY;
+  memset(c, 0, sizeof *c);
+  const le_args *args = &problem->settings;
+  c->model = problem->ops;
+  c->ops = problem->ops->latent;
+  c->self = problem->model;
+  c->draws = le_setting_count(args, settings, "draws");
+  c->search = le_setting_count(args, settings, "search");
+  c->plain = le_setting_flag(args, settings, "plain");
+  const le_status status = le_machine_alloc(&c->machine, phases, FINISHED + 1, problem, 1, context);
+  if (status != LE_OK) {
+    chib_free(c);
+    return status;
+  }
+  *self = c;
+  return LE_OK;
+}
+
+const le_estimator_ops le_chib_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "chib", {{settings}, NULL},
+                                            chib_alloc, chib_free, NULL, le_machine_feed,
+                                            le_machine_advance, chib_progress, chib_result, chib_archive, 1};

@@ -1,9 +1,13 @@
-/* Nested sampling for the first rows, where a sequential walk has its largest errors, and the walk from there on.  Settings:
- * first (rows), and those of the two engines; kernel 1 is the nested sampler's, kernel 2 the walk's. */
+/* Nested sampling for the first rows, where a sequential walk has its largest errors, and the walk from there on.
+ * Kernel 1 is the nested sampler's, kernel 2 the walk's. */
 #include "base/arena.h"
 #include "estimators/parts.h"
 
 #include <string.h>
+
+/* Beside those of the two engines. */
+static const le_setting settings[] = {LE_COUNT_SETTING("first", 100, 1), /* rows of nested sampling */
+                                      {0}};
 
 typedef struct hybrid {
   void *nested, *walk;
@@ -26,7 +30,7 @@ static le_status hybrid_alloc(const le_problem *problem, le_context *context, vo
   hybrid *h = le_resize(NULL, sizeof *h);
   if (!h) return LE_NO_MEMORY;
   memset(h, 0, sizeof *h);
-  h->first = (size_t)le_args_number(&problem->settings, "first", 100);
+  h->first = le_setting_count(&problem->settings, settings, "first");
   le_problem start = *problem;
   if (start.total > h->first) start.total = h->first;
   le_status status = le_nested_estimator.alloc(&start, context, &h->nested);
@@ -97,6 +101,6 @@ static void hybrid_archive(void *self, le_archive *archive)
 }
 
 const le_estimator_ops le_hybrid_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "hybrid",
-                                              hybrid_alloc,        hybrid_free,              hybrid_start,
-                                              hybrid_feed,         hybrid_advance,           hybrid_progress,
-                                              hybrid_result,       hybrid_archive, 0};
+                                              {{settings, le_nested_table, le_walk_table}, le_stage_table},
+                                              hybrid_alloc, hybrid_free, hybrid_start, hybrid_feed, hybrid_advance,
+                                              hybrid_progress, hybrid_result, hybrid_archive, 0};

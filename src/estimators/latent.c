@@ -16,14 +16,10 @@
  * after every row until there are so many, and then once for each time that the rows have grown by
  * one part in `often`: which rows these are depends on nothing but their number, so that the way
  * back is the same.  With `shuffle` rows are walked in random order; states are given and taken in
- * that of the caller.
- *
- * Settings: those of a walk's first stage (walk_settings.h) but the kernel; sweeps (at each
- * distribution), by_rows, first, often,
- * shuffle, blind, reverse, from_state, warm (as many times the sweeps before the first reciprocal weight), rounds. */
-#include "base/clock.h"
+ * that of the caller. */
 #include "base/logsum.h"
 #include "core/genealogy.h"
+#include "core/machine.h"
 #include "core/trace.h"
 #include "estimators/walk_settings.h"
 
@@ -36,23 +32,30 @@ static const char *const trace_names[TRACE_COLUMNS] = {"n", "lambda", "log_evide
 
 typedef enum latent_phase { WAITING, STEPPING, SWEEPING, COLLECTING, FINISHED } latent_phase;
 
+/* Beside those of a walk's first stage but the kernel. */
+static const le_setting settings[] = {
+  LE_COUNT_SETTING("sweeps", 1, 0), /* at each distribution */
+  LE_COUNT_SETTING("warm", 1, 0),   /* as many times the sweeps before the first reciprocal weight */
+  LE_FLAG_SETTING("by_rows", 0),
+  LE_COUNT_SETTING("first", 0, 0), /* rows that are taken up together by temperature */
+  LE_COUNT_SETTING("often", 0, 0),
+  LE_FLAG_SETTING("blind", 0), /* latents of new rows come from the prior */
+  {0}};
+
 typedef struct latent {
-  le_context *context;
+  le_machine machine;
   le_walk_settings settings;
   const le_model_ops *model;
   const le_latent_ops *ops;
   const void *self;
   le_arena arena;
-  le_streams streams;
-  le_store store;
   le_genealogy genealogy;
   const le_arg *from;
   size_t m, sweeps, warm, size, n, first, often;
-  int by_rows, blind, reverse, shuffle, closed;
+  int by_rows, blind, reverse, shuffle;
 
-  latent_phase phase;
   size_t step, swept, seen;
-  double lambda, work, seconds;
+  double lambda, work;
   double *value; /* rounds x m log-likelihoods */
   double *state, *swap, *scratch; /* allocated when the number of rows is known */
   double *log_weight, *weight, *before, *after, *spare;
@@ -68,8 +71,7 @@ static void latent_free(void *self)
 {
   latent *w = self;
   if (!w) return;
-  le_streams_free(&w->streams);
-  le_store_free(&w->store);
+  le_machine_free(&w->machine);
   le_trace_free(&w->trace);
   le_release(w->state);
   le_release(w->swap);
@@ -82,90 +84,39 @@ static void latent_free(void *self)
 static le_status read_settings(latent *w, const le_problem *problem)
 {
   const le_args *args = &problem->settings;
-  LE_TRY(le_walk_settings_read(problem, &w->settings, &w->context->error));
+  LE_TRY(le_walk_settings_read(problem, &w->settings, &w->machine.context->error));
   w->m = stage_of(w)->particles;
-  w->sweeps = (size_t)le_args_number(args, "sweeps", 1);
-  w->warm = (size_t)le_args_number(args, "warm", 1);
-  w->by_rows = le_args_number(args, "by_rows", 0) != 0;
-  w->first = w->by_rows ? (size_t)le_args_number(args, "first", 0) : 0;
-  w->often = (size_t)le_args_number(args, "often", 0);
+  w->sweeps = le_setting_count(args, settings, "sweeps");
+  w->warm = le_setting_count(args, settings, "warm");
+  w->by_rows = le_setting_flag(args, settings, "by_rows");
+  w->first = w->by_rows ? le_setting_count(args, settings, "first") : 0;
+  w->often = le_setting_count(args, settings, "often");
   w->shuffle = le_args_number(args, "shuffle", 0) != 0;
-  w->blind = le_args_number(args, "blind", 0) != 0;
+  w->blind = le_setting_flag(args, settings, "blind");
   w->reverse = le_args_number(args, "reverse", 0) != 0;
   w->from = le_args_find(args, "from_state");
   if (w->reverse && !w->from)
-    return le_fail(&w->context->error, LE_BAD_ARGUMENT, "A reverse walk needs an exact draw from the posterior to start from.");
+    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "A reverse walk needs an exact draw from the posterior to start from.");
   if (w->reverse && w->first)
-    return le_fail(&w->context->error, LE_BAD_ARGUMENT, "A walk whose first rows come together cannot be walked in reverse.");
+    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "A walk whose first rows come together cannot be walked in reverse.");
   if (w->reverse && !w->by_rows && stage_of(w)->schedule == LE_ADAPTIVE_STEPS)
-    return le_fail(&w->context->error, LE_BAD_ARGUMENT,
+    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
                    "An adaptive schedule cannot be walked in reverse: give its temperatures, or linear() or sigmoidal().");
   return LE_OK;
-}
-
-static le_status latent_alloc(const le_problem *problem, le_context *context, void **self)
-{
-  *self = NULL;
-  if (!problem->ops->latent)
-    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no latent variables.", problem->ops->name);
-  latent *w = le_resize(NULL, sizeof *w);
-  if (!w) return LE_NO_MEMORY;
-  memset(w, 0, sizeof *w);
-  w->context = context;
-  w->model = problem->ops;
-  w->ops = problem->ops->latent;
-  w->self = problem->model;
-  w->trace.columns = TRACE_COLUMNS;
-  w->store.width = w->model->width(w->self);
-  le_status status = read_settings(w, problem);
-  const size_t m = w->m;
-  w->log_weight = le_arena_doubles(&w->arena, m);
-  w->weight = le_arena_doubles(&w->arena, m);
-  w->before = le_arena_doubles(&w->arena, m);
-  w->after = le_arena_doubles(&w->arena, m);
-  w->spare = le_arena_doubles(&w->arena, m);
-  w->ancestor = le_arena_indices(&w->arena, m);
-  if (w->settings.rounds) w->value = le_arena_doubles(&w->arena, w->settings.rounds * m);
-  le_genealogy_alloc(&w->genealogy, w->settings.lag, m, &w->arena);
-  if (status == LE_OK && w->arena.failed) status = LE_NO_MEMORY;
-  if (status == LE_OK) status = le_streams_alloc(&w->streams, m + 2, problem->seed, problem->replicate);
-  if (status != LE_OK) {
-    latent_free(w);
-    return status;
-  }
-  *self = w;
-  return LE_OK;
-}
-
-static le_status latent_start(void *self)
-{
-  latent *w = self;
-  le_genealogy_start(&w->genealogy, w->m);
-  for (size_t i = 0; i < w->m; i++) w->weight[i] = 1 / (double)w->m;
-  w->phase = WAITING;
-  return LE_OK;
-}
-
-static le_status latent_feed(void *self, const le_rows *rows, le_feed feed)
-{
-  latent *w = self;
-  if (w->closed) return le_fail(&w->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
-  if (feed != LE_ROWS) w->closed = 1;
-  return rows->n == 0 ? LE_OK : le_store_take(&w->store, rows, NULL, feed);
 }
 
 static double *state_of(const latent *w, size_t i) { return w->state + i * w->size; }
 
 static le_rows rows_of(const latent *w)
 {
-  const le_rows rows = {w->store.n, w->store.width, w->store.values};
+  const le_rows rows = {w->machine.store.n, w->machine.store.width, w->machine.store.values};
   return rows;
 }
 
 /* All rows are there: room for the states. */
 static le_status allocate(latent *w)
 {
-  w->n = w->store.n;
+  w->n = w->machine.store.n;
   w->size = w->ops->size(w->self, w->n);
   if (w->first > w->n) w->first = w->n;
   if (w->shuffle) {
@@ -186,9 +137,9 @@ static le_status allocate(latent *w)
 /* The stream of the rows' order is the last. */
 static le_status shuffle(latent *w)
 {
-  const gsl_rng *rng = w->streams.rng[w->m + 1];
+  const gsl_rng *rng = w->machine.streams.rng[w->m + 1];
   LE_TRY(le_store_places(w->n, rng, 1, w->place));
-  return le_store_shuffle(&w->store, 0, w->n, rng);
+  return le_store_shuffle(&w->machine.store, 0, w->n, rng);
 }
 
 /* A state's latents come last, row by row: from the caller's order to the walk's, or back. */
@@ -202,19 +153,21 @@ static void reorder(const latent *w, const double *from, double *to, int back)
   }
 }
 
-static le_status begin(latent *w)
+static le_status begin(void *self, le_progress *progress)
 {
+  latent *w = self;
+  (void)progress;
   LE_TRY(allocate(w));
   if (w->shuffle) LE_TRY(shuffle(w));
   const int walks = !w->from || w->reverse;
   if (w->from && w->from->n != w->size)
-    return le_fail(&w->context->error, LE_BAD_ARGUMENT, "The draw to start from must have %.0f numbers, not %.0f.",
+    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "The draw to start from must have %.0f numbers, not %.0f.",
                    (double)w->size, (double)w->from->n);
   if (w->from && w->ops->possible && !w->ops->possible(w->self, w->n, w->from->values))
-    return le_fail(&w->context->error, LE_BAD_ARGUMENT, "The draw to start from is not a state of this model.");
+    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "The draw to start from is not a state of this model.");
   const le_rows rows = rows_of(w);
   for (size_t i = 0; i < w->m; i++) {
-    const gsl_rng *rng = w->streams.rng[i + 1];
+    const gsl_rng *rng = w->machine.streams.rng[i + 1];
     double *state = state_of(w, i);
     if (w->from) {
       reorder(w, w->from->values, state, 0);
@@ -226,7 +179,7 @@ static le_status begin(latent *w)
   w->seen = w->by_rows && !w->from ? w->first : w->n;
   w->lambda = (w->by_rows && !w->first) || w->from ? 1 : 0;
   w->swept = 0;
-  w->phase = !walks ? COLLECTING : w->reverse ? SWEEPING : STEPPING;
+  w->machine.phase = !walks ? COLLECTING : w->reverse ? SWEEPING : STEPPING;
   return LE_OK;
 }
 
@@ -244,7 +197,7 @@ static le_status add_trace(latent *w)
                                      sqrt(fmax(w->genealogy.variance, 0)),
                                      le_effective_size(w->log_weight, w->m, 1),
                                      w->work,
-                                     w->seconds};
+                                     w->machine.seconds};
   double *added = le_trace_add(&w->trace);
   if (!added) return LE_NO_MEMORY;
   memcpy(added, row, sizeof row);
@@ -255,7 +208,7 @@ static void resample(latent *w)
 {
   const double level = le_logmeanexp(w->log_weight, w->m);
   const le_resampling scheme = stage_of(w)->resampling;
-  le_resample(scheme, w->m, w->weight, w->m, w->streams.rng[0], w->spare, w->ancestor);
+  le_resample(scheme, w->m, w->weight, w->m, w->machine.streams.rng[0], w->spare, w->ancestor);
   for (size_t i = 0; i < w->m; i++)
     memcpy(w->swap + i * w->size, state_of(w, w->ancestor[i]), w->size * sizeof(double));
   double *old = w->state;
@@ -278,7 +231,7 @@ static le_status weigh(latent *w)
     possible |= w->log_weight[i] > -INFINITY;
   }
   if (!possible)
-    return le_fail(&w->context->error, LE_ALL_IMPOSSIBLE, "No particle gives the observations a positive probability.");
+    return le_fail(&w->machine.context->error, LE_ALL_IMPOSSIBLE, "No particle gives the observations a positive probability.");
   le_normalise(w->log_weight, w->m, w->weight);
   le_genealogy_weigh(&w->genealogy, w->m, w->weight);
   return LE_OK;
@@ -288,7 +241,7 @@ static le_status log_liks(latent *w, double lambda, double *value)
 {
   const le_rows rows = rows_of(w);
   for (size_t i = 0; i < w->m; i++) {
-    if (le_interrupted(w->context)) return LE_INTERRUPTED;
+    if (le_interrupted(w->machine.context)) return LE_INTERRUPTED;
     value[i] = w->ops->log_lik(w->self, w->seen, &rows, lambda, state_of(w, i), w->scratch);
   }
   w->work += (double)(w->m * w->seen);
@@ -322,7 +275,7 @@ static le_status choose_lambda(latent *w, double *next)
     }
     *next = low > w->lambda ? low : high;
     if (*next <= w->lambda || w->step > STEPS_MOST)
-      return le_fail(&w->context->error, LE_STALLED, "The annealing increment became too small to move: the particles' "
+      return le_fail(&w->machine.context->error, LE_STALLED, "The annealing increment became too small to move: the particles' "
                      "likelihoods differ too much. More `particles` or a smaller `ess` may help.");
   }
   return log_liks(w, *next, w->after);
@@ -341,9 +294,9 @@ static le_status add_rows(latent *w)
 {
   const le_rows rows = rows_of(w);
   for (size_t i = 0; i < w->m; i++) {
-    if (le_interrupted(w->context)) return LE_INTERRUPTED;
+    if (le_interrupted(w->machine.context)) return LE_INTERRUPTED;
     double *state = state_of(w, i);
-    const gsl_rng *rng = w->streams.rng[i + 1];
+    const gsl_rng *rng = w->machine.streams.rng[i + 1];
     w->before[i] = 0;
     if (w->blind) {
       w->ops->extend_blind(w->self, w->seen, &rows, rng, state, w->scratch);
@@ -361,7 +314,7 @@ static le_status drop_rows(latent *w)
 {
   const le_rows rows = rows_of(w);
   for (size_t i = 0; i < w->m; i++) {
-    if (le_interrupted(w->context)) return LE_INTERRUPTED;
+    if (le_interrupted(w->machine.context)) return LE_INTERRUPTED;
     double *state = state_of(w, i);
     w->after[i] = 0;
     w->before[i] = w->blind ? w->ops->last_given_latent(w->self, w->seen, &rows, state, w->scratch)
@@ -373,8 +326,10 @@ static le_status drop_rows(latent *w)
 }
 
 /* One step along the path: its weights, and maybe resampling. */
-static le_status step(latent *w)
+static le_status step(void *self, le_progress *progress)
 {
+  latent *w = self;
+  (void)progress;
   if (row_is_next(w)) {
     LE_TRY(w->reverse ? drop_rows(w) : add_rows(w));
   } else if (w->reverse) {
@@ -397,8 +352,8 @@ static le_status step(latent *w)
   const double share = le_effective_size(w->log_weight, w->m, 1) / (double)w->m;
   if (le_resampling_due(share, stage_of(w)->threshold) && !(w->reverse && done(w))) resample(w);
   w->swept = 0;
-  w->phase = SWEEPING;
-  if (w->reverse && done(w)) w->phase = FINISHED;
+  w->machine.phase = SWEEPING;
+  if (w->reverse && done(w)) w->machine.phase = FINISHED;
   return LE_OK;
 }
 
@@ -413,16 +368,18 @@ static le_status sweep_all(latent *w)
 {
   const le_rows rows = rows_of(w);
   for (size_t i = 0; i < w->m; i++) {
-    if (le_interrupted(w->context)) return LE_INTERRUPTED;
-    w->ops->sweep(w->self, w->seen, &rows, w->lambda, w->reverse, NULL, w->streams.rng[i + 1], state_of(w, i), w->scratch);
+    if (le_interrupted(w->machine.context)) return LE_INTERRUPTED;
+    w->ops->sweep(w->self, w->seen, &rows, w->lambda, w->reverse, NULL, w->machine.streams.rng[i + 1], state_of(w, i), w->scratch);
   }
   w->work += (double)(w->m * w->seen);
   return LE_OK;
 }
 
 /* One sweep of every particle. */
-static le_status sweep(latent *w)
+static le_status sweep(void *self, le_progress *progress)
 {
+  latent *w = self;
+  (void)progress;
   const size_t wanted = w->reverse && w->step == 0 ? w->warm * w->sweeps : sweep_is_due(w) ? w->sweeps : 0;
   if (w->swept < wanted) {
     LE_TRY(sweep_all(w));
@@ -431,39 +388,20 @@ static le_status sweep(latent *w)
   if (w->swept < wanted) return LE_OK;
   const int there = !w->reverse && done(w);
   if (there && w->settings.rounds) resample(w);
-  w->phase = !there ? STEPPING : w->settings.rounds ? COLLECTING : FINISHED;
+  w->machine.phase = !there ? STEPPING : w->settings.rounds ? COLLECTING : FINISHED;
   w->swept = 0;
   return LE_OK;
 }
 
 /* One round of the chains; `swept` counts them. */
-static le_status collect(latent *w)
-{
-  for (size_t s = 0; s < w->sweeps; s++) LE_TRY(sweep_all(w));
-  LE_TRY(log_liks(w, 1, w->value + w->swept * w->m));
-  if (++w->swept == w->settings.rounds) w->phase = FINISHED;
-  return LE_OK;
-}
-
-static le_progress latent_advance(void *self, double seconds, le_status *status)
+static le_status collect(void *self, le_progress *progress)
 {
   latent *w = self;
-  const double started = le_now(), before = w->seconds;
-  *status = LE_OK;
-  while (w->phase != FINISHED) {
-    if (w->phase == WAITING && !w->closed) return LE_NEEDS_ROWS;
-    switch (w->phase) {
-    case WAITING: *status = begin(w); break;
-    case STEPPING: *status = step(w); break;
-    case SWEEPING: *status = sweep(w); break;
-    case COLLECTING: *status = collect(w); break;
-    case FINISHED: break;
-    }
-    w->seconds = before + le_now() - started;
-    if (*status != LE_OK) return LE_FAILED;
-    if (le_now() - started > seconds) break;
-  }
-  return w->phase == FINISHED ? LE_DONE : LE_MORE;
+  (void)progress;
+  for (size_t s = 0; s < w->sweeps; s++) LE_TRY(sweep_all(w));
+  LE_TRY(log_liks(w, 1, w->value + w->swept * w->m));
+  if (++w->swept == w->settings.rounds) w->machine.phase = FINISHED;
+  return LE_OK;
 }
 
 static void latent_progress(const void *self, double *rows, double *share)
@@ -475,55 +413,44 @@ static void latent_progress(const void *self, double *rows, double *share)
                        : stage->schedule == LE_FIXED_STEPS ? (double)w->step / (double)stage->lambdas
                                                              : w->lambda;
   *rows = (double)w->seen;
-  if (w->phase == COLLECTING) *share = (double)w->swept / (double)w->settings.rounds;
-  else *share = w->phase == WAITING ? 0 : w->reverse && (w->by_rows || stage->schedule != LE_FIXED_STEPS) ? 1 - along : along;
+  if (w->machine.phase == COLLECTING) *share = (double)w->swept / (double)w->settings.rounds;
+  else *share = w->machine.phase == WAITING ? 0 : w->reverse && (w->by_rows || stage->schedule != LE_FIXED_STEPS) ? 1 - along : along;
 }
 
 static le_status latent_result(void *self, le_result *result)
 {
   latent *w = self;
   double *s = w->summary;
-  result->n = 0;
   s[0] = log_evidence(w);
   s[1] = sqrt(fmax(w->genealogy.variance, 0));
-  if (w->settings.rounds && w->phase == FINISHED) s[0] = le_logharmonic(w->value, w->m, w->settings.rounds, &s[1]);
+  if (w->settings.rounds && w->machine.phase == FINISHED) s[0] = le_logharmonic(w->value, w->m, w->settings.rounds, &s[1]);
   s[2] = (double)w->seen;
   s[3] = (double)w->step;
   s[4] = w->work;
   s[5] = 0;
-  s[6] = w->seconds;
+  s[6] = w->machine.seconds;
   static const char *const names[] = {"log_evidence", "se",        "n",      "lambda_steps",
                                       "likelihoods",  "gradients", "seconds"};
-  for (size_t k = 0; k < sizeof names / sizeof *names; k++) le_result_add(result, names[k], 1, 1, &s[k]);
+  le_result_figures(result, sizeof names / sizeof *names, names, s);
   if (w->place)
     for (size_t i = 0; i < w->m; i++) reorder(w, state_of(w, i), w->swap + i * w->size, 1);
-  le_result_add(result, "draws", w->size, w->state ? w->m : 0, w->place ? w->swap : w->state);
-  le_result_add(result, "log_weights", 1, w->m, w->log_weight);
+  le_result_array(result, "draws", w->size, w->state ? w->m : 0, w->place ? w->swap : w->state);
+  le_result_array(result, "log_weights", 1, w->m, w->log_weight);
   return le_trace_output(&w->trace, trace_names, result);
 }
 
 static void latent_archive(void *self, le_archive *archive)
 {
   latent *w = self;
-  int phase = (int)w->phase, there = w->state != NULL;
   le_archive_expect(archive, w->m);
   le_archive_expect(archive, w->shuffle ? 1 : 0);
-  le_store_archive(&w->store, archive);
-  le_streams_archive(&w->streams, archive);
-  le_archive_int(archive, &phase);
-  le_archive_int(archive, &there);
-  le_archive_int(archive, &w->closed);
-  if (archive->status != LE_OK) return;
-  if (phase < 0 || phase > FINISHED || (phase == WAITING) == there) {
-    archive->status = LE_CORRUPT;
-    return;
-  }
-  w->phase = (latent_phase)phase;
-  if (there && !archive->writing) archive->status = allocate(w);
+  le_machine_archive(&w->machine, archive);
+  const int there = w->machine.phase != WAITING;
+  if (archive->status == LE_OK && there && !archive->writing) archive->status = allocate(w);
   if (archive->status != LE_OK) return;
   size_t *const count[] = {&w->step, &w->swept, &w->seen};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
-  double *const figure[] = {&w->lambda, &w->work, &w->seconds};
+  double *const figure[] = {&w->lambda, &w->work};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   if (there) le_archive_doubles(archive, w->state, w->m * w->size);
   for (size_t r = 0; there && w->place && r < w->n && archive->status == LE_OK; r++) {
@@ -539,7 +466,55 @@ static void latent_archive(void *self, le_archive *archive)
   le_trace_archive(&w->trace, archive);
 }
 
+static const le_phase phases[] = {
+  [WAITING] = {"begin", begin, 1},
+  [STEPPING] = {"step", step, 0},
+  [SWEEPING] = {"sweep", sweep, 0},
+  [COLLECTING] = {"collect", collect, 0},
+  [FINISHED] = {"finished", NULL, 0}};
+
+static le_status latent_alloc(const le_problem *problem, le_context *context, void **self)
+{
+  *self = NULL;
+  if (!problem->ops->latent)
+    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no latent variables.", problem->ops->name);
+  latent *w = le_resize(NULL, sizeof *w);
+  if (!w) return LE_NO_MEMORY;
+  memset(w, 0, sizeof *w);
+  w->machine.context = context;
+  w->model = problem->ops;
+  w->ops = problem->ops->latent;
+  w->self = problem->model;
+  w->trace.columns = TRACE_COLUMNS;
+  le_status status = read_settings(w, problem);
+  const size_t m = w->m;
+  w->log_weight = le_arena_doubles(&w->arena, m);
+  w->weight = le_arena_doubles(&w->arena, m);
+  w->before = le_arena_doubles(&w->arena, m);
+  w->after = le_arena_doubles(&w->arena, m);
+  w->spare = le_arena_doubles(&w->arena, m);
+  w->ancestor = le_arena_indices(&w->arena, m);
+  if (w->settings.rounds) w->value = le_arena_doubles(&w->arena, w->settings.rounds * m);
+  le_genealogy_alloc(&w->genealogy, w->settings.lag, m, &w->arena);
+  if (status == LE_OK && w->arena.failed) status = LE_NO_MEMORY;
+  if (status == LE_OK) status = le_machine_alloc(&w->machine, phases, FINISHED + 1, problem, m + 2, context);
+  if (status != LE_OK) {
+    latent_free(w);
+    return status;
+  }
+  *self = w;
+  return LE_OK;
+}
+
+static le_status latent_start(void *self)
+{
+  latent *w = self;
+  le_genealogy_start(&w->genealogy, w->m);
+  for (size_t i = 0; i < w->m; i++) w->weight[i] = 1 / (double)w->m;
+  return LE_OK;
+}
+
 const le_estimator_ops le_latent_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "latent",
-                                              latent_alloc,        latent_free,              latent_start,
-                                              latent_feed,         latent_advance,           latent_progress,
-                                              latent_result,       latent_archive, 1};
+                                              {{settings, le_walk_table}, le_stage_table}, latent_alloc, latent_free,
+                                              latent_start, le_machine_feed, le_machine_advance, latent_progress,
+                                              latent_result, latent_archive, 1};

@@ -7,16 +7,12 @@
  *
  * With one chunk that holds all rows the distribution is the prior, and all points are kept.  With more, it is the
  * posterior of the rows before, whose draws are the last chunk's points, kept in a weighted reservoir of the size of the
- * population (Cameron's online nested sampling).
- *
- * Settings: live, batch, steps, tol, simulations, reservoir (points carried to the next chunk), whole, chunk_least,
- * chunk_fraction, chunk_most, shuffle, gradient, gradient_batch, mass; from_theta and from_levels, the points of an
- * earlier run of the same problem that goes on. */
-#include "base/clock.h"
+ * population (Cameron's online nested sampling). */
 #include "base/linalg.h"
 #include "base/logsum.h"
 #include "core/clusters.h"
 #include "core/gradient.h"
+#include "core/machine.h"
 #include "core/resample.h"
 #include "core/states.h"
 #include "core/trace.h"
@@ -39,23 +35,40 @@ static const char *const trace_names[TRACE_COLUMNS] = {"n",         "log_evidenc
  * ranked among the points that survived then, uniform on (0, 1) if all is well, and how many were live when it died. */
 enum { LOG_LIK, TIE, BIRTH, BIRTH_TIE, RANK, LIVE, LEVEL_COLUMNS };
 
+const le_setting le_nested_table[] = {
+  LE_COUNT_SETTING("live", 400, 2),
+  LE_COUNT_SETTING("batch", 1, 1),
+  LE_COUNT_SETTING("steps", 0, 0),
+  LE_COUNT_SETTING("steps_per_dimension", 1, 0),
+  LE_REAL_SETTING("tol", 0.01, 0, HUGE_VAL),
+  LE_COUNT_SETTING("simulations", 200, 0),
+  LE_COUNT_SETTING("reservoir", NAN, 1), /* points carried to the next chunk; as many as are live */
+  LE_FLAG_SETTING("whole", 1),
+  LE_FLAG_SETTING("shuffle", 0),
+  LE_REAL_SETTING("chunk_least", 1, 0, HUGE_VAL),
+  LE_REAL_SETTING("chunk_fraction", 0, 0, HUGE_VAL),
+  LE_REAL_SETTING("chunk_most", HUGE_VAL, 0, HUGE_VAL),
+  LE_WORD_SETTING("gradient", "full batch control"),
+  LE_COUNT_SETTING("gradient_batch", 500, 1),
+  LE_WORD_SETTING("mass", "default identity diagonal dense"),
+  LE_NUMBERS_SETTING("from_theta"), /* and levels: the points of an earlier run of the problem, which goes on */
+  LE_NUMBERS_SETTING("from_levels"),
+  {0}};
+
 typedef struct nested {
-  le_context *context;
+  le_machine machine; /* streams 1..most: points */
   const le_model_ops *model;
   const le_kernel_spec *spec;
   size_t d, live, batch, steps, first_steps, kept, simulations;
   int adapts; /* steps follow the renewal of the points */
   double tol, chunk_least, chunk_fraction, chunk_most;
-  int whole, shuffle;
+  int whole;
   int keeps;         /* every point, to merge runs and to go on; else a reservoir of them */
   le_states states;  /* of a model with latent variables, whose points they are */
   le_metric_kind metric_kind;
   size_t total;
-  uint64_t seed;
   le_arena arena;
-  le_streams streams; /* 0: the run; 1..most: points */
   size_t most;
-  le_store store;
   le_target target;
   le_gradient gradient;
   le_metric metric[2]; /* each half's, from the other half */
@@ -63,8 +76,6 @@ typedef struct nested {
   void *kernel;
   const le_arg *from_theta, *from_levels;
 
-  nested_phase phase;
-  int closed;
   size_t step;
   le_floor floor;
   size_t *order;         /* live points by likelihood, the lowest first */
@@ -79,7 +90,7 @@ typedef struct nested {
   double log_volume, log_evidence, log_sum; /* of this chunk so far: expected volume; running sums */
   double banked, banked_variance, information; /* of finished chunks */
   double renewal, echo;
-  double rounds, seconds;
+  double rounds;
   le_trace trace;
   double summary[16];
   double *log_volumes, *log_weights, *scratch, *columns; /* for the result, grown */
@@ -91,8 +102,7 @@ static void nested_free(void *self)
 {
   nested *s = self;
   if (!s) return;
-  le_streams_free(&s->streams);
-  le_store_free(&s->store);
+  le_machine_free(&s->machine);
   le_trace_free(&s->levels);
   le_trace_free(&s->points);
   le_trace_free(&s->trace);
@@ -106,21 +116,21 @@ static void nested_free(void *self)
 
 static le_status read_settings(nested *s, const le_problem *problem)
 {
-  static const char *const masses[] = {"default", "identity", "diagonal", "dense"};
   const le_args *args = &problem->settings;
   const le_model_ops *model = s->model;
-  le_error *error = &s->context->error;
-  s->live = (size_t)le_args_number(args, "live", 400);
-  s->batch = (size_t)le_args_number(args, "batch", 1);
-  s->steps = (size_t)le_args_number(args, "steps", 0);
-  s->tol = le_args_number(args, "tol", 0.01);
-  s->simulations = (size_t)le_args_number(args, "simulations", 200);
-  s->kept = (size_t)le_args_number(args, "reservoir", (double)s->live);
-  s->whole = le_args_number(args, "whole", 1) != 0;
-  s->shuffle = le_args_number(args, "shuffle", 0) != 0;
-  s->chunk_least = le_args_number(args, "chunk_least", 1);
-  s->chunk_fraction = le_args_number(args, "chunk_fraction", 0);
-  s->chunk_most = le_args_number(args, "chunk_most", INFINITY);
+  le_error *error = &s->machine.context->error;
+  s->live = le_setting_count(args, le_nested_table, "live");
+  s->batch = le_setting_count(args, le_nested_table, "batch");
+  s->steps = le_setting_count(args, le_nested_table, "steps");
+  s->tol = le_setting_number(args, le_nested_table, "tol");
+  s->simulations = le_setting_count(args, le_nested_table, "simulations");
+  const double carried = le_setting_number(args, le_nested_table, "reservoir");
+  s->kept = isnan(carried) ? s->live : (size_t)carried;
+  s->whole = le_setting_flag(args, le_nested_table, "whole");
+  s->machine.shuffle = le_setting_flag(args, le_nested_table, "shuffle");
+  s->chunk_least = le_setting_number(args, le_nested_table, "chunk_least");
+  s->chunk_fraction = le_setting_number(args, le_nested_table, "chunk_fraction");
+  s->chunk_most = le_setting_number(args, le_nested_table, "chunk_most");
   s->keeps = s->whole && !s->states.ops;
   s->from_theta = le_args_find(args, "from_theta");
   s->from_levels = le_args_find(args, "from_levels");
@@ -138,35 +148,30 @@ static le_status read_settings(nested *s, const le_problem *problem)
   if ((kernel->needs & LE_NEEDS_FLOOR) && !s->whole)
     return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() draws from the prior, which is only right for all rows at once.",
                    kernel->name);
-  s->first_steps = (size_t)ceil(le_args_number(args, "steps_per_dimension", 1) * (double)s->d);
+  s->first_steps = (size_t)ceil(le_setting_number(args, le_nested_table, "steps_per_dimension") * (double)s->d);
   s->adapts = s->steps == 0 && !(kernel->needs & LE_NEEDS_FLOOR);
   if (s->steps == 0) s->steps = s->adapts ? (size_t)fmax(5, (double)s->first_steps) : 1;
   s->metric_kind = kernel->default_metric;
-  const char *mass = le_args_word(args, "mass", masses[0]);
-  for (int k = 1; k < 4; k++)
-    if (strcmp(mass, masses[k]) == 0) s->metric_kind = (le_metric_kind)(k - 1);
+  const int mass = le_setting_word(args, le_nested_table, "mass");
+  if (mass > 0) s->metric_kind = (le_metric_kind)(mass - 1);
   if (s->states.ops) s->metric_kind = LE_METRIC_IDENTITY;
   return LE_OK;
 }
 
 static le_gradient_rule gradient_rule(const nested *s, const le_problem *problem)
 {
-  const char *word = le_args_word(&problem->settings, "gradient", "full");
   if (s->spec->ops->needs & LE_NEEDS_DENSITY) return LE_GRADIENT_FULL;
-  return strcmp(word, "control") == 0 ? LE_GRADIENT_CONTROL : strcmp(word, "batch") == 0 ? LE_GRADIENT_BATCH
-                                                                                        : LE_GRADIENT_FULL;
+  return (le_gradient_rule)le_setting_word(&problem->settings, le_nested_table, "gradient");
 }
 
 static le_status alloc_all(nested *s, const le_problem *problem)
 {
   const size_t d = s->d, most = s->most;
-  LE_TRY(le_streams_alloc(&s->streams, most + 1, problem->seed, problem->replicate));
-  le_target_alloc(&s->target, problem->ops, problem->model, most, s->context, &s->arena);
-  s->target.store = &s->store;
-  s->target.rng = s->streams.rng[0];
-  s->store.width = problem->ops->width(problem->model);
+  le_target_alloc(&s->target, problem->ops, problem->model, most, s->machine.context, &s->arena);
+  s->target.store = &s->machine.store;
+  s->target.rng = s->machine.streams.rng[0];
   const le_gradient_rule rule = gradient_rule(s, problem);
-  const size_t rows = (size_t)le_args_number(&problem->settings, "gradient_batch", 500);
+  const size_t rows = le_setting_count(&problem->settings, le_nested_table, "gradient_batch");
   le_gradient_alloc(&s->gradient, rule, rule == LE_GRADIENT_FULL ? 1 : rows, &s->target, &s->arena);
   s->target.gradient = &s->gradient;
   for (int half = 0; half < 2; half++) {
@@ -195,42 +200,6 @@ static le_status alloc_all(nested *s, const le_problem *problem)
   return s->spec->ops->alloc(&s->spec->args, d, most, &s->arena, &s->kernel);
 }
 
-static le_status nested_alloc(const le_problem *problem, le_context *context, void **self)
-{
-  *self = NULL;
-  nested *s = le_resize(NULL, sizeof *s);
-  if (!s) return LE_NO_MEMORY;
-  memset(s, 0, sizeof *s);
-  s->context = context;
-  le_problem points = *problem;
-  if (problem->ops->latent && problem->total == 0) {
-    nested_free(s);
-    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s needs all rows at once.", problem->ops->name);
-  }
-  if (problem->ops->latent) {
-    s->states = (le_states){problem->ops->latent, problem->model, problem->total, problem->ops->width(problem->model), NULL};
-    points.ops = &le_states_model;
-    points.model = &s->states;
-  }
-  problem = &points;
-  s->model = problem->ops;
-  s->d = problem->ops->dim(problem->model);
-  s->total = problem->total;
-  s->seed = problem->seed;
-  s->trace.columns = TRACE_COLUMNS;
-  s->levels.columns = LEVEL_COLUMNS;
-  s->points.columns = s->d;
-  le_status status = read_settings(s, problem);
-  s->most = s->kept > s->live ? s->kept : s->live;
-  if (status == LE_OK) status = alloc_all(s, problem);
-  if (status != LE_OK) {
-    nested_free(s);
-    return status;
-  }
-  *self = s;
-  return LE_OK;
-}
-
 /* ---- points ---- */
 
 static double *level_of(const nested *s, size_t i)
@@ -255,7 +224,7 @@ static void sink(nested *s, size_t at)
 static void set_level(nested *s, size_t i, double log_lik, double birth, double birth_tie)
 {
   double *level = level_of(s, i);
-  const gsl_rng *rng = s->streams.rng[0];
+  const gsl_rng *rng = s->machine.streams.rng[0];
   level[LOG_LIK] = isnan(log_lik) ? -INFINITY : log_lik;
   level[BIRTH] = birth;
   level[BIRTH_TIE] = birth_tie;
@@ -283,7 +252,7 @@ static size_t count_below(const nested *s, const double *level, size_t from)
 /* The share of the survivors that lie below; a tie counts by chance. */
 static double rank_among(const nested *s, const double *level, size_t from)
 {
-  return ((double)count_below(s, level, from) + gsl_rng_uniform(s->streams.rng[0])) / (double)(s->live - from + 1);
+  return ((double)count_below(s, level, from) + gsl_rng_uniform(s->machine.streams.rng[0])) / (double)(s->live - from + 1);
 }
 
 static le_status record(nested *s, const double *theta, const double *level, double live)
@@ -303,7 +272,7 @@ static le_status record(nested *s, const double *theta, const double *level, dou
     if (!point) return LE_NO_MEMORY;
     memcpy(point, theta, s->d * sizeof(double));
   } else {
-    le_varopt_add(&s->reservoir, theta, term, s->streams.rng[0]);
+    le_varopt_add(&s->reservoir, theta, term, s->machine.streams.rng[0]);
   }
   return LE_OK;
 }
@@ -311,18 +280,8 @@ static le_status record(nested *s, const double *theta, const double *level, dou
 static le_status nested_start(void *self)
 {
   nested *s = self;
-  for (size_t i = 0; i < s->live; i++) s->model->draw_prior(s->target.model, s->streams.rng[i + 1], s->theta + i * s->d);
-  s->phase = OPEN_CHUNK;
+  for (size_t i = 0; i < s->live; i++) s->model->draw_prior(s->target.model, s->machine.streams.rng[i + 1], s->theta + i * s->d);
   return LE_OK;
-}
-
-static le_status nested_feed(void *self, const le_rows *rows, le_feed feed)
-{
-  nested *s = self;
-  if (s->closed) return le_fail(&s->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
-  if (feed != LE_ROWS) s->closed = 1;
-  if (rows->n == 0) return LE_OK;
-  return le_store_take(&s->store, rows, s->shuffle ? s->streams.order : NULL, feed);
 }
 
 /* Brings all live points to the labels nearest to the best one's; the prior does not tell them apart. */
@@ -339,7 +298,7 @@ static void common_labels(nested *s)
 static size_t rows_wanted(const nested *s)
 {
   const double seen = (double)s->target.seen;
-  if (s->whole) return s->store.n - s->target.seen;
+  if (s->whole) return s->machine.store.n - s->target.seen;
   return (size_t)fmin(fmax(s->chunk_least, floor(s->chunk_fraction * seen)), s->chunk_most);
 }
 
@@ -348,7 +307,7 @@ static le_status take_up(nested *s)
 {
   const size_t n = s->from_levels->n / LEVEL_COLUMNS, dead = n - s->live;
   if (n < s->live || s->from_theta->n != n * s->d)
-    return le_fail(&s->context->error, LE_BAD_ARGUMENT, "A run can only go on with as many live points as it had.");
+    return le_fail(&s->machine.context->error, LE_BAD_ARGUMENT, "A run can only go on with as many live points as it had.");
   for (size_t k = 0; k < n; k++) {
     const double *level = s->from_levels->values + k * LEVEL_COLUMNS, *theta = s->from_theta->values + k * s->d;
     if (k < dead) {
@@ -361,15 +320,16 @@ static le_status take_up(nested *s)
   return LE_OK;
 }
 
-static le_status open_chunk(nested *s, le_progress *progress)
+static le_status open_chunk(void *self, le_progress *progress)
 {
-  const size_t left = s->store.n - s->target.seen;
+  nested *s = self;
+  const size_t left = s->machine.store.n - s->target.seen;
   const size_t wanted = rows_wanted(s);
-  if (left == 0 && s->closed) {
-    s->phase = FINISHED;
+  if (left == 0 && s->machine.closed) {
+    s->machine.phase = FINISHED;
     return LE_OK;
   }
-  if (!s->closed && (s->whole || left < wanted)) {
+  if (!s->machine.closed && (s->whole || left < wanted)) {
     *progress = LE_NEEDS_ROWS;
     return LE_OK;
   }
@@ -398,7 +358,7 @@ static le_status open_chunk(nested *s, le_progress *progress)
     s->order[i] = i;
     sink(s, i);
   }
-  s->phase = CHOOSE;
+  s->machine.phase = CHOOSE;
   return LE_OK;
 }
 
@@ -420,7 +380,7 @@ static le_status add_trace(nested *s)
                                      report.step_size,
                                      (double)s->live,
                                      s->target.likelihoods + s->target.gradients,
-                                     s->seconds,
+                                     s->machine.seconds,
                                      s->floor.value,
                                      s->log_volume,
                                      s->renewal,
@@ -464,7 +424,7 @@ static void choose_sources(nested *s)
   const size_t survivors = s->live - s->batch, half = s->live / 2;
   size_t first = 0, last = s->batch;
   for (size_t b = 0; b < s->batch; b++) {
-    const size_t i = s->order[s->batch + gsl_rng_uniform_int(s->streams.rng[0], survivors)];
+    const size_t i = s->order[s->batch + gsl_rng_uniform_int(s->machine.streams.rng[0], survivors)];
     s->source[i < half ? first++ : --last] = i;
   }
   s->target.split = first;
@@ -491,23 +451,25 @@ static const double endless_nats = 1000, endless_nats_each = 50;
 static le_status give_up(const nested *s)
 {
   if (best(s) == INFINITY)
-    return le_fail(&s->context->error, LE_NOT_FINITE, "The likelihood of the observations is infinite at some points of the prior.");
+    return le_fail(&s->machine.context->error, LE_NOT_FINITE, "The likelihood of the observations is infinite at some points of the prior.");
   if (!(-s->log_volume > endless_nats + endless_nats_each * (double)s->d)) return LE_OK;
-  return le_fail(&s->context->error, LE_STALLED,
+  return le_fail(&s->machine.context->error, LE_STALLED,
                  "After %.0f nats of climbing the points have not reached the posterior of the observations up to number %.0f: the "
                  "likelihood is too sharp for %s. Are the columns scaled, or is a row an outlier?",
                  -s->log_volume, (double)(s->target.seen + s->target.chunk),
                  s->target.seen > 0 ? "the posterior of the rows before" : "the prior");
 }
 
-static le_status choose(nested *s)
+static le_status choose(void *self, le_progress *progress)
 {
+  nested *s = self;
+  (void)progress;
   if (best(s) == -INFINITY && -s->log_volume > impossible_nats)
-    return le_fail(&s->context->error, LE_ALL_IMPOSSIBLE,
+    return le_fail(&s->machine.context->error, LE_ALL_IMPOSSIBLE,
                    "No point of the prior gives the observations a positive probability, in %.0f draws.",
                    s->rounds * (double)s->batch);
   if (finished_climbing(s)) {
-    s->phase = CLOSE_CHUNK;
+    s->machine.phase = CLOSE_CHUNK;
     return LE_OK;
   }
   LE_TRY(give_up(s));
@@ -524,18 +486,20 @@ static le_status choose(nested *s)
   choose_sources(s);
   s->target.floor = &s->floor;
   if (s->spec->ops->begin)
-    LE_TRY(s->spec->ops->begin(s->kernel, &s->target, s->batch, s->walker, &s->streams));
+    LE_TRY(s->spec->ops->begin(s->kernel, &s->target, s->batch, s->walker, &s->machine.streams));
   s->step = 0;
-  s->phase = MOVE;
+  s->machine.phase = MOVE;
   return LE_OK;
 }
 
-static le_status move(nested *s)
+static le_status move(void *self, le_progress *progress)
 {
-  LE_TRY(s->spec->ops->move(s->kernel, &s->target, s->batch, s->walker, &s->streams));
+  nested *s = self;
+  (void)progress;
+  LE_TRY(s->spec->ops->move(s->kernel, &s->target, s->batch, s->walker, &s->machine.streams));
   if (++s->step == s->steps) {
     if (s->spec->ops->tune) s->spec->ops->tune(s->kernel);
-    s->phase = REPLACE;
+    s->machine.phase = REPLACE;
   }
   return LE_OK;
 }
@@ -579,8 +543,10 @@ static void adapt_steps(nested *s)
   if (s->steps < least) s->steps = least;
 }
 
-static le_status replace(nested *s)
+static le_status replace(void *self, le_progress *progress)
 {
+  nested *s = self;
+  (void)progress;
   const size_t d = s->d;
   double echo = 0;
   adapt_steps(s);
@@ -604,7 +570,7 @@ static le_status replace(nested *s)
   }
   s->rounds++;
   if (s->whole) LE_TRY(add_trace(s));
-  s->phase = CHOOSE;
+  s->machine.phase = CHOOSE;
   return LE_OK;
 }
 
@@ -631,7 +597,7 @@ static le_status sum_volumes(nested *s, size_t rest, le_volumes *volumes)
     s->columns[n + k] = s->levels.values[k * LEVEL_COLUMNS + LIVE];
   }
   /* a stream of its own: asking for a result does not change what follows */
-  gsl_rng *rng = gsl_rng_clone(s->streams.rng[0]);
+  gsl_rng *rng = gsl_rng_clone(s->machine.streams.rng[0]);
   if (!rng) return LE_NO_MEMORY;
   le_volumes_sum(n, s->columns, s->columns + n, rest, s->simulations, rng, s->log_volumes, s->log_weights, s->scratch,
                  volumes);
@@ -640,8 +606,10 @@ static le_status sum_volumes(nested *s, size_t rest, le_volumes *volumes)
 }
 
 /* All that are still live die in order, with ever fewer companions. */
-static le_status close_chunk(nested *s)
+static le_status close_chunk(void *self, le_progress *progress)
 {
+  nested *s = self;
+  (void)progress;
   for (size_t k = 0; k < s->live; k++)
     LE_TRY(record(s, s->theta + s->order[k] * s->d, level_of(s, s->order[k]), (double)(s->live - k)));
   s->target.floor = NULL;
@@ -650,7 +618,7 @@ static le_status close_chunk(nested *s)
   s->target.seen += s->target.chunk;
   s->target.chunk = 0;
   if (s->whole) {
-    s->phase = FINISHED;
+    s->machine.phase = FINISHED;
     return LE_OK;
   }
   le_volumes volumes;
@@ -662,54 +630,34 @@ static le_status close_chunk(nested *s)
   s->trace.values[(s->trace.rows - 1) * TRACE_COLUMNS + 1] = s->banked;
   s->trace.values[(s->trace.rows - 1) * TRACE_COLUMNS + 2] = sqrt(s->banked_variance);
   /* the reservoir's weighted points, resampled to equal weight */
-  const size_t next = s->store.n == s->target.seen && s->closed ? s->kept : s->live;
+  const size_t next = s->machine.store.n == s->target.seen && s->machine.closed ? s->kept : s->live;
   le_normalise(s->reservoir.log_weight, s->reservoir.n, s->weight);
-  le_resample(LE_SYSTEMATIC, s->reservoir.n, s->weight, next, s->streams.rng[0], s->work, s->ancestor);
+  le_resample(LE_SYSTEMATIC, s->reservoir.n, s->weight, next, s->machine.streams.rng[0], s->work, s->ancestor);
   for (size_t i = 0; i < next; i++)
     memcpy(s->theta + i * s->d, s->reservoir.theta + s->ancestor[i] * s->d, s->d * sizeof(double));
   s->rounds = 0;
   s->step = 0;
-  s->phase = FRESHEN;
+  s->machine.phase = FRESHEN;
   return LE_OK;
 }
 
 /* Points that were copied part ways before they are asked about the next chunk. */
-static le_status freshen(nested *s)
+static le_status freshen(void *self, le_progress *progress)
 {
-  const size_t m = s->store.n == s->target.seen && s->closed ? s->kept : s->live;
+  nested *s = self;
+  (void)progress;
+  const size_t m = s->machine.store.n == s->target.seen && s->machine.closed ? s->kept : s->live;
   s->target.split = m;
   if (s->step == 0) {
     update_metrics(s);
-    if (s->spec->ops->begin) LE_TRY(s->spec->ops->begin(s->kernel, &s->target, m, s->theta, &s->streams));
+    if (s->spec->ops->begin) LE_TRY(s->spec->ops->begin(s->kernel, &s->target, m, s->theta, &s->machine.streams));
   }
-  LE_TRY(s->spec->ops->move(s->kernel, &s->target, m, s->theta, &s->streams));
+  LE_TRY(s->spec->ops->move(s->kernel, &s->target, m, s->theta, &s->machine.streams));
   if (++s->step == s->steps) {
     if (s->spec->ops->tune) s->spec->ops->tune(s->kernel);
-    s->phase = OPEN_CHUNK;
+    s->machine.phase = OPEN_CHUNK;
   }
   return LE_OK;
-}
-
-static le_progress nested_advance(void *self, double seconds, le_status *status)
-{
-  nested *s = self;
-  const double started = le_now(), before = s->seconds;
-  le_progress progress = LE_MORE;
-  *status = LE_OK;
-  do {
-    switch (s->phase) {
-    case OPEN_CHUNK: *status = open_chunk(s, &progress); break;
-    case CHOOSE: *status = choose(s); break;
-    case MOVE: *status = move(s); break;
-    case REPLACE: *status = replace(s); break;
-    case CLOSE_CHUNK: *status = close_chunk(s); break;
-    case FRESHEN: *status = freshen(s); break;
-    case FINISHED: progress = LE_DONE; break;
-    }
-    s->seconds = before + le_now() - started;
-    if (*status != LE_OK) return LE_FAILED;
-  } while (progress == LE_MORE && le_now() - started < seconds);
-  return progress;
 }
 
 const double *le_nested_particles(const void *self, double *log_evidence, double *variance)
@@ -725,13 +673,13 @@ const double *le_nested_particles(const void *self, double *log_evidence, double
 static void nested_progress(const void *self, double *rows, double *share)
 {
   const nested *s = self;
-  const double total = s->total ? (double)s->total : (double)s->store.n;
+  const double total = s->total ? (double)s->total : (double)s->machine.store.n;
   *rows = (double)s->target.seen;
   if (!s->whole || total <= 0) {
     *share = total > 0 ? (double)s->target.seen / total : 0;
     return;
   }
-  if (s->phase == FINISHED) {
+  if (s->machine.phase == FINISHED) {
     *share = 1;
   } else if (s->log_sum > -INFINITY && s->rounds > 0) {
     const double ahead = fmax(best(s) + s->log_volume - s->log_sum - log(s->tol), 0);
@@ -749,9 +697,8 @@ static le_status nested_result(void *self, le_result *result)
   static const char *const names[] = {"log_evidence", "se",        "n",       "lambda_steps", "likelihoods", "gradients",
                                       "seconds",      "information", "lower", "upper",        "published",   "simulated"};
   double *out = s->summary;
-  result->n = 0;
   le_volumes volumes = {0};
-  if (s->whole && s->phase == FINISHED && s->levels.rows > 0) {
+  if (s->whole && s->machine.phase == FINISHED && s->levels.rows > 0) {
     LE_TRY(sum_volumes(s, s->live, &volumes));
     out[0] = volumes.log_evidence;
     out[1] = volumes.se;
@@ -765,26 +712,26 @@ static le_status nested_result(void *self, le_result *result)
   out[3] = s->rounds;
   out[4] = s->target.likelihoods;
   out[5] = s->target.gradients;
-  out[6] = s->seconds;
+  out[6] = s->machine.seconds;
   out[7] = volumes.information;
   out[8] = volumes.lower;
   out[9] = volumes.upper;
   out[10] = volumes.published;
   out[11] = volumes.mean;
-  for (size_t k = 0; k < sizeof names / sizeof *names; k++) le_result_add(result, names[k], 1, 1, &out[k]);
-  if (s->whole && s->phase == FINISHED && s->levels.rows > 0) {
-    le_result_add(result, "levels", LEVEL_COLUMNS, s->levels.rows, s->levels.values);
-    le_result_add(result, "level_log_weights", 1, s->levels.rows, s->log_weights);
+  le_result_figures(result, sizeof names / sizeof *names, names, out);
+  if (s->whole && s->machine.phase == FINISHED && s->levels.rows > 0) {
+    le_result_array(result, "levels", LEVEL_COLUMNS, s->levels.rows, s->levels.values);
+    le_result_array(result, "level_log_weights", 1, s->levels.rows, s->log_weights);
     if (s->keeps) {
-      le_result_add(result, "draws", s->d, s->points.rows, s->points.values);
-      le_result_add(result, "log_weights", 1, s->levels.rows, s->log_weights);
+      le_result_array(result, "draws", s->d, s->points.rows, s->points.values);
+      le_result_array(result, "log_weights", 1, s->levels.rows, s->log_weights);
     } else {
-      le_result_add(result, "draws", s->d, s->reservoir.n, s->reservoir.theta);
-      le_result_add(result, "log_weights", 1, s->reservoir.n, s->reservoir.log_weight);
+      le_result_array(result, "draws", s->d, s->reservoir.n, s->reservoir.theta);
+      le_result_array(result, "log_weights", 1, s->reservoir.n, s->reservoir.log_weight);
     }
-    le_result_add(result, "log_volumes", 1, s->levels.rows, s->log_volumes);
+    le_result_array(result, "log_volumes", 1, s->levels.rows, s->log_volumes);
   } else {
-    le_result_add(result, "draws", s->d, s->phase == FINISHED && s->target.seen > 0 ? s->kept : s->live, s->theta);
+    le_result_array(result, "draws", s->d, s->machine.phase == FINISHED && s->target.seen > 0 ? s->kept : s->live, s->theta);
   }
   return le_trace_output(&s->trace, trace_names, result);
 }
@@ -792,30 +739,20 @@ static le_status nested_result(void *self, le_result *result)
 static void nested_archive(void *self, le_archive *archive)
 {
   nested *s = self;
-  int phase = (int)s->phase;
   le_archive_expect(archive, s->d);
   le_archive_expect(archive, s->live);
   le_archive_expect(archive, s->kept);
-  le_archive_expect(archive, s->seed);
-  le_store_archive(&s->store, archive);
-  le_streams_archive(&s->streams, archive);
-  le_archive_int(archive, &phase);
+  le_machine_archive(&s->machine, archive);
   if (archive->status != LE_OK) return;
-  if (phase < 0 || phase > FINISHED) {
-    archive->status = LE_CORRUPT;
-    return;
-  }
-  s->phase = (nested_phase)phase;
   le_archive_size(archive, &s->target.seen);
   le_archive_size(archive, &s->target.chunk);
   le_archive_size(archive, &s->target.split);
   le_archive_double(archive, &s->target.likelihoods);
   le_archive_double(archive, &s->target.gradients);
-  le_archive_int(archive, &s->closed);
   le_archive_size(archive, &s->step);
   le_archive_size(archive, &s->steps);
   double *const figure[] = {&s->floor.value,     &s->floor.tie,    &s->log_volume, &s->log_sum, &s->banked,
-                            &s->banked_variance, &s->information, &s->renewal,    &s->echo,    &s->rounds,  &s->seconds};
+                            &s->banked_variance, &s->information, &s->renewal,    &s->echo,    &s->rounds};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   le_archive_sizes(archive, s->order, s->live);
   le_archive_sizes(archive, s->clusters.label, s->live);
@@ -843,7 +780,53 @@ static void nested_archive(void *self, le_archive *archive)
   le_trace_archive(&s->trace, archive);
 }
 
+static const le_phase phases[] = {
+  [OPEN_CHUNK] = {"open chunk", open_chunk, 0},
+  [CHOOSE] = {"choose", choose, 0},
+  [MOVE] = {"move", move, 0},
+  [REPLACE] = {"replace", replace, 0},
+  [CLOSE_CHUNK] = {"close chunk", close_chunk, 0},
+  [FRESHEN] = {"freshen", freshen, 0},
+  [FINISHED] = {"finished", NULL, 0}};
+
+static le_status nested_alloc(const le_problem *problem, le_context *context, void **self)
+{
+  *self = NULL;
+  nested *s = le_resize(NULL, sizeof *s);
+  if (!s) return LE_NO_MEMORY;
+  memset(s, 0, sizeof *s);
+  s->machine.context = context;
+  le_problem points = *problem;
+  if (problem->ops->latent && problem->total == 0) {
+    nested_free(s);
+    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s needs all rows at once.", problem->ops->name);
+  }
+  if (problem->ops->latent) {
+    s->states = (le_states){problem->ops->latent, problem->model, problem->total, problem->ops->width(problem->model), NULL};
+    points.ops = &le_states_model;
+    points.model = &s->states;
+  }
+  problem = &points;
+  s->model = problem->ops;
+  s->d = problem->ops->dim(problem->model);
+  s->total = problem->total;
+  s->trace.columns = TRACE_COLUMNS;
+  s->levels.columns = LEVEL_COLUMNS;
+  s->points.columns = s->d;
+  le_status status = read_settings(s, problem);
+  s->most = s->kept > s->live ? s->kept : s->live;
+  if (status == LE_OK)
+    status = le_machine_alloc(&s->machine, phases, FINISHED + 1, problem, s->most + 1, context);
+  if (status == LE_OK) status = alloc_all(s, problem);
+  if (status != LE_OK) {
+    nested_free(s);
+    return status;
+  }
+  *self = s;
+  return LE_OK;
+}
+
 const le_estimator_ops le_nested_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "nested",
-                                              nested_alloc,        nested_free,              nested_start,
-                                              nested_feed,         nested_advance,           nested_progress,
-                                              nested_result,       nested_archive, 1};
+                                              {{le_nested_table}, NULL}, nested_alloc, nested_free, nested_start,
+                                              le_machine_feed, le_machine_advance, nested_progress, nested_result,
+                                              nested_archive, 1};

@@ -5,6 +5,7 @@
 #include "core/estimator.h"
 
 extern const le_estimator_ops le_walk_estimator, le_nested_estimator;
+extern const le_setting le_walk_table[], le_stage_table[], le_nested_table[];
 
 /* A walk that has not begun takes over particles that stand for the posterior of the first `seen` of its rows, whose log
  * evidence has this variance. */

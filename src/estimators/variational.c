@@ -4,11 +4,9 @@
  * on their way from the prior to the posterior: coordinate ascent by itself stays where it is put.
  * A climb ends when the bound has grown by less than `tolerance` over the last 50 iterations (Grosse, Ghahramani & Adams 2015)
  * or after `iterations`; the highest of `restarts` climbs counts.  What its relabellings add is told beside it.
- * With `maximum` the same climbs serve maximum likelihood by EM; the one draw is then the state from which the best began.
- * Settings: maximum, restarts, sweeps, tolerance, iterations, draws (from the best q), from_state (where the first climb starts, for
- * those who know a good place). */
-#include "base/clock.h"
-#include "core/rows.h"
+ * With `maximum` the same climbs serve maximum likelihood by EM; the one draw is then the state from which the best began. */
+#include "base/arena.h"
+#include "core/machine.h"
 #include "core/trace.h"
 
 #include <math.h>
@@ -18,22 +16,29 @@ enum { LOOK = 10, WINDOW = 50, LOOKS = WINDOW / LOOK }; /* the bound is looked a
 
 typedef enum variational_phase { WAITING, SWEEPING, STARTING, CLIMBING, RELABELLING, DRAWING, FINISHED } variational_phase;
 
+/* from_state: where the first climb starts, for those who know a good place. */
+static const le_setting settings[] = {LE_FLAG_SETTING("maximum", 0),
+                                      LE_COUNT_SETTING("restarts", 10, 1),
+                                      LE_COUNT_SETTING("sweeps", 100, 0),
+                                      LE_COUNT_SETTING("iterations", 10000, 1),
+                                      LE_REAL_SETTING("tolerance", 0.01, 0, HUGE_VAL),
+                                      LE_COUNT_SETTING("draws", 1000, 1),
+                                      LE_NUMBERS_SETTING("from_state"),
+                                      {0}};
+
 typedef struct variational {
-  le_context *context;
+  le_machine machine;
   const le_model_ops *model;
   const le_variational_ops *ops;
   const void *self;
   const le_arg *hint;
-  le_streams streams;
-  le_store store;
   le_trace trace; /* a row for each restart: iterations, bound, seconds, converged */
   size_t restarts, sweeps, iterations, draws, size, point_size, n, restart, step, iteration, drawn;
   double tolerance;
-  int closed, maximum;
-  variational_phase phase;
+  int maximum;
   double *q, *best, *point, *scratch, *state;
   double recent[LOOKS + 1]; /* the bound, now and at the looks before */
-  double top, symmetry, work, seconds, climb_seconds;
+  double top, symmetry, work, climb_seconds;
   double summary[9];
 } variational;
 
@@ -41,64 +46,16 @@ static void variational_free(void *self)
 {
   variational *v = self;
   if (!v) return;
-  le_streams_free(&v->streams);
-  le_store_free(&v->store);
+  le_machine_free(&v->machine);
   le_trace_free(&v->trace);
   double **const block[] = {&v->q, &v->best, &v->point, &v->scratch, &v->state};
   for (size_t b = 0; b < sizeof block / sizeof *block; b++) le_release(*block[b]);
   le_release(v);
 }
 
-static le_status variational_alloc(const le_problem *problem, le_context *context, void **self)
-{
-  *self = NULL;
-  const int maximum = le_args_number(&problem->settings, "maximum", 0) != 0;
-  if (!(maximum ? problem->ops->maximum : problem->ops->variational))
-    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no variational form.", problem->ops->name);
-  variational *v = le_resize(NULL, sizeof *v);
-  if (!v) return LE_NO_MEMORY;
-  memset(v, 0, sizeof *v);
-  const le_args *args = &problem->settings;
-  v->context = context;
-  v->model = problem->ops;
-  v->maximum = maximum;
-  v->ops = maximum ? problem->ops->maximum : problem->ops->variational;
-  v->self = problem->model;
-  v->store.width = v->model->width(v->self);
-  v->trace.columns = 4;
-  v->restarts = (size_t)le_args_number(args, "restarts", 10);
-  v->sweeps = v->model->latent ? (size_t)le_args_number(args, "sweeps", 100) : 0;
-  v->iterations = (size_t)le_args_number(args, "iterations", 10000);
-  v->tolerance = le_args_number(args, "tolerance", 0.01);
-  v->draws = (size_t)le_args_number(args, "draws", 1000);
-  v->hint = le_args_find(args, "from_state");
-  v->top = -INFINITY;
-  const le_status status = le_streams_alloc(&v->streams, 1, problem->seed, problem->replicate);
-  if (status != LE_OK) {
-    variational_free(v);
-    return status;
-  }
-  *self = v;
-  return LE_OK;
-}
-
-static le_status variational_start(void *self)
-{
-  ((variational *)self)->phase = WAITING;
-  return LE_OK;
-}
-
-static le_status variational_feed(void *self, const le_rows *rows, le_feed feed)
-{
-  variational *v = self;
-  if (v->closed) return le_fail(&v->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
-  if (feed != LE_ROWS) v->closed = 1;
-  return rows->n == 0 ? LE_OK : le_store_take(&v->store, rows, NULL, feed);
-}
-
 static le_status allocate(variational *v)
 {
-  v->n = v->store.n;
+  v->n = v->machine.store.n;
   v->size = v->ops->size(v->self, v->n);
   v->point_size = v->model->latent ? v->model->latent->size(v->self, v->n) : v->model->dim(v->self);
   const size_t own = v->ops->scratch(v->self, v->n), theirs = v->model->latent ? v->model->latent->scratch(v->self, v->n) : 0;
@@ -112,22 +69,27 @@ static le_status allocate(variational *v)
   return LE_OK;
 }
 
-static le_status begin(variational *v)
+static le_status begin(void *self, le_progress *progress)
 {
+  variational *v = self;
+  (void)progress;
   LE_TRY(allocate(v));
   if (v->hint && v->hint->n != v->point_size)
-    return le_fail(&v->context->error, LE_BAD_ARGUMENT, "A state of %zu rows must have %zu numbers, not %zu.", v->n,
+    return le_fail(&v->machine.context->error, LE_BAD_ARGUMENT, "A state of %zu rows must have %zu numbers, not %zu.", v->n,
                    v->point_size, v->hint->n);
   if (v->hint) memcpy(v->state, v->hint->values, v->point_size * sizeof(double));
-  v->phase = v->hint ? STARTING : SWEEPING;
+  v->machine.phase = v->hint ? STARTING : SWEEPING;
   return LE_OK;
 }
 
-static void sweep(variational *v, const le_rows *rows)
+static le_status sweep(void *self, le_progress *progress)
 {
+  variational *v = self;
+  const le_rows all = le_machine_rows(&v->machine), *rows = &all;
+  (void)progress;
   const le_latent_ops *latent = v->model->latent;
-  const gsl_rng *rng = v->streams.rng[0];
-  if (v->step == 0) v->climb_seconds = v->seconds;
+  const gsl_rng *rng = v->machine.streams.rng[0];
+  if (v->step == 0) v->climb_seconds = v->machine.seconds;
   if (v->step == 0 && v->sweeps > 0) {
     latent->start(v->self, rng, v->state);
     for (size_t r = 0; r < v->n; r++) latent->extend_blind(v->self, r, rows, rng, v->state, v->scratch);
@@ -138,7 +100,8 @@ static void sweep(variational *v, const le_rows *rows)
     v->work += (double)v->n;
     v->step++;
   }
-  if (v->step >= v->sweeps) v->phase = STARTING;
+  if (v->step >= v->sweeps) v->machine.phase = STARTING;
+  return LE_OK;
 }
 
 /* The bound now, and for how long it has been about there. */
@@ -149,22 +112,25 @@ static le_status look(variational *v, const le_rows *rows)
   v->work += (double)v->n;
   if (isfinite(v->recent[0])) return LE_OK;
   if (v->maximum)
-    return le_fail(&v->context->error, LE_NOT_FINITE,
+    return le_fail(&v->machine.context->error, LE_NOT_FINITE,
                    "The likelihood has no maximum: fewer parts, or known variances, would leave noise to explain the rest.");
-  return le_fail(&v->context->error, LE_NOT_FINITE,
+  return le_fail(&v->machine.context->error, LE_NOT_FINITE,
                  "The variational bound became infinite or not a number: scale the columns of the data.");
 }
 
-static le_status set_out(variational *v, const le_rows *rows)
+static le_status set_out(void *self, le_progress *progress)
 {
+  variational *v = self;
+  const le_rows all = le_machine_rows(&v->machine), *rows = &all;
+  (void)progress;
   const int placed = v->sweeps > 0 || (v->hint && v->restart == 0);
   const double *hint = placed ? v->state : NULL;
-  LE_TRY(v->ops->start(v->self, rows, hint, v->streams.rng[0], v->q, v->scratch));
+  LE_TRY(v->ops->start(v->self, rows, hint, v->machine.streams.rng[0], v->q, v->scratch));
   v->work += (double)v->n;
   v->iteration = 0;
   v->step = 0;
   LE_TRY(look(v, rows));
-  v->phase = CLIMBING;
+  v->machine.phase = CLIMBING;
   return LE_OK;
 }
 
@@ -174,19 +140,22 @@ static le_status arrive(variational *v, int converged)
   if (!row) return LE_NO_MEMORY;
   row[0] = (double)v->iteration;
   row[1] = v->recent[0];
-  row[2] = v->seconds - v->climb_seconds;
+  row[2] = v->machine.seconds - v->climb_seconds;
   row[3] = converged;
   if (v->recent[0] > v->top) {
     v->top = v->recent[0];
     memcpy(v->best, v->q, v->size * sizeof(double));
     if (v->maximum) memcpy(v->point, v->state, v->point_size * sizeof(double));
   }
-  v->phase = ++v->restart < v->restarts ? SWEEPING : RELABELLING;
+  v->machine.phase = ++v->restart < v->restarts ? SWEEPING : RELABELLING;
   return LE_OK;
 }
 
-static le_status climb(variational *v, const le_rows *rows)
+static le_status climb(void *self, le_progress *progress)
 {
+  variational *v = self;
+  const le_rows all = le_machine_rows(&v->machine), *rows = &all;
+  (void)progress;
   const size_t factors = v->ops->factors ? v->ops->factors(v->self) : 1;
   for (size_t factor = 0; factor < factors; factor++)
     LE_TRY(v->ops->update(v->self, rows, factor, v->q, v->scratch));
@@ -198,48 +167,30 @@ static le_status climb(variational *v, const le_rows *rows)
   return settled || last ? arrive(v, settled) : LE_OK;
 }
 
-static void relabel(variational *v)
-{
-  if (v->ops->symmetry) v->symmetry = v->ops->symmetry(v->self, v->n, v->best, v->streams.rng[0], v->scratch);
-  v->phase = DRAWING;
-}
-
-static void draw(variational *v)
-{
-  if (v->maximum) v->drawn = v->draws - 1; /* it is there */
-  else v->ops->draw(v->self, v->n, v->best, v->streams.rng[0], v->point + v->drawn * v->point_size, v->scratch);
-  if (++v->drawn >= v->draws) v->phase = FINISHED;
-}
-
-static le_progress variational_advance(void *self, double seconds, le_status *status)
+static le_status relabel(void *self, le_progress *progress)
 {
   variational *v = self;
-  const double started = le_now(), before = v->seconds;
-  *status = LE_OK;
-  while (v->phase != FINISHED) {
-    if (v->phase == WAITING && !v->closed) return LE_NEEDS_ROWS;
-    const le_rows rows = {v->store.n, v->store.width, v->store.values};
-    switch (v->phase) {
-    case WAITING: *status = begin(v); break;
-    case SWEEPING: sweep(v, &rows); break;
-    case STARTING: *status = set_out(v, &rows); break;
-    case CLIMBING: *status = climb(v, &rows); break;
-    case RELABELLING: relabel(v); break;
-    case DRAWING: draw(v); break;
-    case FINISHED: break;
-    }
-    v->seconds = before + le_now() - started;
-    if (*status != LE_OK) return LE_FAILED;
-    if (le_now() - started > seconds) break;
-  }
-  return v->phase == FINISHED ? LE_DONE : LE_MORE;
+  (void)progress;
+  if (v->ops->symmetry) v->symmetry = v->ops->symmetry(v->self, v->n, v->best, v->machine.streams.rng[0], v->scratch);
+  v->machine.phase = DRAWING;
+  return LE_OK;
+}
+
+static le_status draw(void *self, le_progress *progress)
+{
+  variational *v = self;
+  (void)progress;
+  if (v->maximum) v->drawn = v->draws - 1; /* it is there */
+  else v->ops->draw(v->self, v->n, v->best, v->machine.streams.rng[0], v->point + v->drawn * v->point_size, v->scratch);
+  if (++v->drawn >= v->draws) v->machine.phase = FINISHED;
+  return LE_OK;
 }
 
 static void variational_progress(const void *self, double *rows, double *share)
 {
   const variational *v = self;
   *rows = (double)v->n;
-  *share = v->phase >= RELABELLING ? 1 : (double)v->restart / (double)v->restarts;
+  *share = v->machine.phase >= RELABELLING ? 1 : (double)v->restart / (double)v->restarts;
 }
 
 static double log_relabellings(const variational *v)
@@ -253,42 +204,31 @@ static le_status variational_result(void *self, le_result *result)
   variational *v = self;
   static const char *const names[] = {"bound",       "symmetry",  "relabellings", "n", "lambda_steps",
                                       "likelihoods", "gradients", "seconds"};
-  const double figures[] = {v->top, v->symmetry, log_relabellings(v), (double)v->n, 0, v->work, 0, v->seconds};
-  static const char *const columns[] = {"iterations", "climbed", "seconds", "converged"};
-  result->n = 0;
+  const double figures[] = {v->top, v->symmetry, log_relabellings(v), (double)v->n, 0, v->work, 0, v->machine.seconds};
+  static const char *const columns[] = {"iterations", "bound", "seconds", "converged"};
   memcpy(v->summary, figures, sizeof figures);
-  for (size_t k = 0; k < sizeof names / sizeof *names; k++) le_result_add(result, names[k], 1, 1, &v->summary[k]);
-  le_result_add(result, "draws", v->point_size, v->drawn, v->point);
+  le_result_figures(result, sizeof names / sizeof *names, names, v->summary);
+  le_result_array(result, "draws", v->point_size, v->drawn, v->point);
   return le_trace_output(&v->trace, columns, result);
 }
 
 static void variational_archive(void *self, le_archive *archive)
 {
   variational *v = self;
-  int phase = (int)v->phase, there = v->q != NULL;
   le_archive_expect(archive, v->restarts);
   le_archive_expect(archive, v->sweeps);
   le_archive_expect(archive, v->iterations);
   le_archive_expect(archive, v->draws);
-  le_store_archive(&v->store, archive);
-  le_streams_archive(&v->streams, archive);
+  le_machine_archive(&v->machine, archive);
   le_trace_archive(&v->trace, archive);
-  le_archive_int(archive, &phase);
-  le_archive_int(archive, &there);
-  le_archive_int(archive, &v->closed);
-  if (archive->status != LE_OK) return;
-  if (phase < 0 || phase > FINISHED || (phase == WAITING) == there) {
-    archive->status = LE_CORRUPT;
-    return;
-  }
-  v->phase = (variational_phase)phase;
-  if (there && !archive->writing) archive->status = allocate(v);
+  const int there = v->machine.phase != WAITING;
+  if (archive->status == LE_OK && there && !archive->writing) archive->status = allocate(v);
   if (archive->status != LE_OK) return;
   le_archive_size(archive, &v->restart);
   le_archive_size(archive, &v->step);
   le_archive_size(archive, &v->iteration);
   le_archive_size(archive, &v->drawn);
-  double *const figure[] = {&v->top, &v->symmetry, &v->work, &v->seconds, &v->climb_seconds};
+  double *const figure[] = {&v->top, &v->symmetry, &v->work, &v->climb_seconds};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   le_archive_doubles(archive, v->recent, LOOKS + 1);
   if (!there) return;
@@ -302,7 +242,47 @@ static void variational_archive(void *self, le_archive *archive)
   le_archive_doubles(archive, v->point, v->draws * v->point_size);
 }
 
-const le_estimator_ops le_variational_estimator = {LE_CONTRACT_VERSION,  sizeof(le_estimator_ops), "variational",
-                                                   variational_alloc,    variational_free,         variational_start,
-                                                   variational_feed,     variational_advance,      variational_progress,
-                                                   variational_result,   variational_archive,      1};
+static const le_phase phases[] = {
+  [WAITING] = {"begin", begin, 1},
+  [SWEEPING] = {"sweep", sweep, 0},
+  [STARTING] = {"set out", set_out, 0},
+  [CLIMBING] = {"climb", climb, 0},
+  [RELABELLING] = {"relabel", relabel, 0},
+  [DRAWING] = {"draw", draw, 0},
+  [FINISHED] = {"finished", NULL, 0}};
+
+static le_status variational_alloc(const le_problem *problem, le_context *context, void **self)
+{
+  *self = NULL;
+  const int maximum = le_setting_flag(&problem->settings, settings, "maximum");
+  if (!(maximum ? problem->ops->maximum : problem->ops->variational))
+    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no variational form.", problem->ops->name);
+  variational *v = le_resize(NULL, sizeof *v);
+  if (!v) return LE_NO_MEMORY;
+  memset(v, 0, sizeof *v);
+  const le_args *args = &problem->settings;
+  v->model = problem->ops;
+  v->maximum = maximum;
+  v->ops = maximum ? problem->ops->maximum : problem->ops->variational;
+  v->self = problem->model;
+  v->trace.columns = 4;
+  v->restarts = le_setting_count(args, settings, "restarts");
+  v->sweeps = v->model->latent ? le_setting_count(args, settings, "sweeps") : 0;
+  v->iterations = le_setting_count(args, settings, "iterations");
+  v->tolerance = le_setting_number(args, settings, "tolerance");
+  v->draws = le_setting_count(args, settings, "draws");
+  v->hint = le_args_find(args, "from_state");
+  v->top = -INFINITY;
+  const le_status status = le_machine_alloc(&v->machine, phases, FINISHED + 1, problem, 1, context);
+  if (status != LE_OK) {
+    variational_free(v);
+    return status;
+  }
+  *self = v;
+  return LE_OK;
+}
+
+const le_estimator_ops le_variational_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "variational", {{settings}, NULL},
+                                                   variational_alloc, variational_free, NULL,
+                                                   le_machine_feed, le_machine_advance, variational_progress,
+                                                   variational_result, variational_archive, 1};

@@ -9,11 +9,11 @@
  *
  * The walk is a small state machine.  A phase is a piece of work that is never left half-done, so the run can pause,
  * be saved or be given up between any two of them. */
-#include "base/clock.h"
 #include "base/linalg.h"
 #include "base/logsum.h"
 #include "core/bridging.h"
 #include "core/genealogy.h"
+#include "core/machine.h"
 #include "core/path.h"
 #include "core/renewal.h"
 #include "core/schedule.h"
@@ -73,7 +73,7 @@ static const char *const trace_names[TRACE_COLUMNS] = {
 typedef enum walk_look { LOOK_NOT, LOOK_FIRST, LOOK_AGAIN } walk_look;
 
 typedef struct walk {
-  le_context *context;
+  le_machine machine; /* streams 1..most: particles */
   le_walk_settings settings;
   const le_model_ops *model;
   size_t d, most; /* dimension, most particles of any stage */
@@ -81,8 +81,6 @@ typedef struct walk {
   uint64_t seed;
   uint32_t replicate;
   le_arena arena;
-  le_streams streams; /* 0: the run, 1..most: particles */
-  le_store store;
   le_target target;
   le_gradient gradient[LE_STAGES_MOST];
   le_expansion expansion;
@@ -94,11 +92,8 @@ typedef struct walk {
   le_bridging bridging;
   le_renewal renewal;
 
-  walk_phase phase;
   size_t stage, m;
-  int closed;        /* no more rows will come */
   int skip_moves;    /* at this distribution */
-  size_t feeds;
   size_t step;       /* moves made at this distribution, or rounds collected */
   size_t chunk_steps; /* distributions of this chunk */
   size_t fixed;      /* next entry of a fixed schedule */
@@ -134,7 +129,7 @@ typedef struct walk {
   size_t at;         /* points of it that are behind us; in reverse, left, the present one among them */
 
   le_trace trace, moments, recorded;
-  double lambda_steps, seconds;
+  double lambda_steps;
   double summary[12];
 } walk;
 
@@ -171,8 +166,7 @@ static void walk_free(void *self)
 {
   walk *w = self;
   if (!w) return;
-  le_streams_free(&w->streams);
-  le_store_free(&w->store);
+  le_machine_free(&w->machine);
   le_search_free(&w->search);
   le_trace_free(&w->trace);
   le_trace_free(&w->moments);
@@ -195,14 +189,10 @@ static le_status alloc_stage(walk *w, size_t s)
 static le_status alloc_all(walk *w, const le_problem *problem)
 {
   const le_walk_settings *settings = &w->settings;
-  for (size_t s = 0; s < settings->stages; s++)
-    if (settings->stage[s].particles > w->most) w->most = settings->stage[s].particles;
   const size_t d = w->d, most = w->most;
-  LE_TRY(le_streams_alloc(&w->streams, most + 1, problem->seed, problem->replicate));
-  le_target_alloc(&w->target, problem->ops, problem->model, most, w->context, &w->arena);
-  w->target.store = &w->store;
-  w->target.rng = w->streams.rng[0];
-  w->store.width = problem->ops->width(problem->model);
+  le_target_alloc(&w->target, problem->ops, problem->model, most, w->machine.context, &w->arena);
+  w->target.store = &w->machine.store;
+  w->target.rng = w->machine.streams.rng[0];
   w->theta = le_arena_doubles(&w->arena, most * d);
   w->swap = le_arena_doubles(&w->arena, most * d);
   w->twin = le_arena_doubles(&w->arena, most * d);
@@ -257,35 +247,8 @@ static le_status take_path(walk *w)
   w->path.values = follow->values;
   w->path.points = follow->n / w->path.columns;
   if (follow->values && follow->n > 0 && follow->n % w->path.columns == 0) return LE_OK;
-  return le_fail(&w->context->error, LE_BAD_ARGUMENT, "The path to follow must have %.0f numbers for each distribution.",
+  return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "The path to follow must have %.0f numbers for each distribution.",
                  (double)w->path.columns);
-}
-
-static le_status walk_alloc(const le_problem *problem, le_context *context, void **self)
-{
-  *self = NULL;
-  walk *w = le_resize(NULL, sizeof *w);
-  if (!w) return LE_NO_MEMORY;
-  memset(w, 0, sizeof *w);
-  w->context = context;
-  w->trace.columns = TRACE_COLUMNS;
-  w->moments.columns = MOMENT_COLUMNS;
-  w->model = problem->ops;
-  w->d = problem->ops->dim(problem->model);
-  w->heat = w->renewed = w->tried_renewal = NAN;
-  w->total = problem->total;
-  w->seed = problem->seed;
-  w->replicate = problem->replicate;
-  le_status status = le_walk_settings_read(problem, &w->settings, &context->error);
-  if (status == LE_OK) status = alloc_all(w, problem);
-  if (status == LE_OK) status = take_path(w);
-  if (status != LE_OK) {
-    walk_free(w);
-    return status;
-  }
-  enter_stage(w, 0);
-  *self = w;
-  return LE_OK;
 }
 
 /* Where all particles begin, and nothing is known. */
@@ -296,7 +259,7 @@ static void spread_out(walk *w)
     if (w->settings.reverse)
       memcpy(w->theta + i * d, w->settings.from, d * sizeof(double));
     else
-      w->model->draw_prior(w->target.model, w->streams.rng[i + 1], w->theta + i * d);
+      w->model->draw_prior(w->target.model, w->machine.streams.rng[i + 1], w->theta + i * d);
     w->log_weight[i] = 0;
     w->weight[i] = 1 / (double)w->m;
   }
@@ -307,23 +270,13 @@ static void spread_out(walk *w)
     w->prior_variance[j] = square > 0 ? square : 1;
   }
   le_genealogy_start(&w->genealogy, w->m);
-  w->phase = OPEN_CHUNK;
+  w->machine.phase = OPEN_CHUNK;
 }
 
 static le_status walk_start(void *self)
 {
   spread_out(self);
   return LE_OK;
-}
-
-static le_status walk_feed(void *self, const le_rows *rows, le_feed feed)
-{
-  walk *w = self;
-  if (w->closed) return le_fail(&w->context->error, LE_BAD_ARGUMENT, "This run has had its last rows.");
-  w->feeds++;
-  if (feed != LE_ROWS) w->closed = 1;
-  if (rows->n == 0) return LE_OK;
-  return le_store_take(&w->store, rows, w->settings.shuffle ? w->streams.order : NULL, feed);
 }
 
 /* ---- estimates ---- */
@@ -395,7 +348,7 @@ static le_status add_trace(walk *w, double n, double lambda, double steps)
                                      w->skip_moves || !stage->kernel ? 0 : (double)w->step,
                                      w->renewed,
                                      w->target.likelihoods + w->target.gradients,
-                                     w->seconds};
+                                     w->machine.seconds};
   double *added = le_trace_add(&w->trace);
   if (!added) return LE_NO_MEMORY;
   memcpy(added, row, sizeof row);
@@ -451,7 +404,7 @@ static void take_offspring(walk *w, size_t m)
 static void resample(walk *w, size_t m)
 {
   const double level = le_logmeanexp(w->log_weight, w->m);
-  le_resample(stage_of(w)->resampling, w->m, w->weight, m, w->streams.rng[0], w->work, w->ancestor);
+  le_resample(stage_of(w)->resampling, w->m, w->weight, m, w->machine.streams.rng[0], w->work, w->ancestor);
   take_offspring(w, m);
   const le_resampling scheme = stage_of(w)->resampling;
   le_genealogy_resample(&w->genealogy, w->m, w->weight, scheme == LE_MULTINOMIAL || scheme == LE_RESIDUAL, m,
@@ -594,7 +547,7 @@ static le_status look_around(walk *w, walk_look kind)
   w->first_looked = 1;
   w->target.chunk = 0;
   w->step = 0;
-  w->phase = SEARCH;
+  w->machine.phase = SEARCH;
   return LE_OK;
 }
 
@@ -635,11 +588,11 @@ static void take_place(walk *w, size_t points)
 
 static le_status set_out(walk *w, le_progress *progress)
 {
-  if (!w->closed) {
+  if (!w->machine.closed) {
     *progress = LE_NEEDS_ROWS;
     return LE_OK;
   }
-  LE_TRY(le_path_check(&w->path, w->store.n, &w->context->error));
+  LE_TRY(le_path_check(&w->path, w->machine.store.n, &w->machine.context->error));
   if (!w->settings.reverse) return LE_OK;
   w->at = w->path.points;
   w->chunk_ess = 1;
@@ -647,13 +600,14 @@ static le_status set_out(walk *w, le_progress *progress)
   return begin_moves(w, 0);
 }
 
-static le_status open_chunk(walk *w, le_progress *progress)
+static le_status open_chunk(void *self, le_progress *progress)
 {
+  walk *w = self;
   if (follows(w) && w->at == 0) {
     LE_TRY(set_out(w, progress));
-    if (*progress == LE_NEEDS_ROWS || w->phase != OPEN_CHUNK) return LE_OK;
+    if (*progress == LE_NEEDS_ROWS || w->machine.phase != OPEN_CHUNK) return LE_OK;
   }
-  const size_t seen = w->target.seen, there = w->store.n - seen;
+  const size_t seen = w->target.seen, there = w->machine.store.n - seen;
   while (w->stage + 1 < w->settings.stages && (double)seen >= stage_of(w)->until) next_stage(w);
   if (w->refuge && seen >= w->refuge) {
     /* particles stay as many as they are until it is known whether they go on like this */
@@ -662,21 +616,21 @@ static le_status open_chunk(walk *w, le_progress *progress)
     w->m = m;
   }
   const le_stage *stage = stage_of(w);
-  if (may_look_first(w) && w->closed && (double)w->store.n < FIRST_ROWS * (double)w->d) w->first_looked = 1;
-  if (may_look_first(w) && (w->store.n >= stage->until || (w->closed && there > 0))) {
-    w->target.seen = (size_t)fmin(stage->until, (double)(w->regained ? w->regained : w->store.n));
+  if (may_look_first(w) && w->machine.closed && (double)w->machine.store.n < FIRST_ROWS * (double)w->d) w->first_looked = 1;
+  if (may_look_first(w) && (w->machine.store.n >= stage->until || (w->machine.closed && there > 0))) {
+    w->target.seen = (size_t)fmin(stage->until, (double)(w->regained ? w->regained : w->machine.store.n));
     return look_around(w, LOOK_FIRST);
   }
-  if (may_look_first(w) && !w->closed) {
+  if (may_look_first(w) && !w->machine.closed) {
     *progress = LE_NEEDS_ROWS;
     return LE_OK;
   }
-  if (there == 0 && w->closed && w->checked) {
-    w->phase = FINISHED;
+  if (there == 0 && w->machine.closed && w->checked) {
+    w->machine.phase = FINISHED;
     return LE_OK;
   }
-  if (there == 0 && w->closed) {
-    w->phase = w->settings.rounds ? COLLECT : w->settings.audit && seen > 0 ? (w->settings.search ? SEARCH : AUDIT) : FINISHED;
+  if (there == 0 && w->machine.closed) {
+    w->machine.phase = w->settings.rounds ? COLLECT : w->settings.audit && seen > 0 ? (w->settings.search ? SEARCH : AUDIT) : FINISHED;
     w->step = 0;
     w->target.chunk = 0;
     w->target.lambda = 0;
@@ -686,7 +640,7 @@ static le_status open_chunk(walk *w, le_progress *progress)
   wanted = fmin(fmax(wanted, stage->chunk_least), stage->chunk_most);
   if (stage->whole) wanted = INFINITY;
   if (seen < w->regained) wanted = fmin(wanted, (double)(w->regained - seen));
-  if ((double)there < wanted && !w->closed) {
+  if ((double)there < wanted && !w->machine.closed) {
     *progress = LE_NEEDS_ROWS;
     return LE_OK;
   }
@@ -700,7 +654,7 @@ static le_status open_chunk(walk *w, le_progress *progress)
   w->drift = NAN;
   if (stage->gradient != LE_GRADIENT_CONTROL) w->target.noise = NAN;
   w->shortest = 1;
-  w->phase = REWEIGHT;
+  w->machine.phase = REWEIGHT;
   return stage->gradient == LE_GRADIENT_CONTROL ? open_controlled_chunk(w) : LE_OK;
 }
 
@@ -719,15 +673,15 @@ static le_status impossible_row(walk *w)
     if (!possible) break;
   }
   le_streams again;
-  if (w->regained || (w->settings.shuffle && w->feeds > 1))
-    return le_fail(&w->context->error, LE_ALL_IMPOSSIBLE,
+  if (w->regained || (w->settings.shuffle && w->machine.feeds > 1))
+    return le_fail(&w->machine.context->error, LE_ALL_IMPOSSIBLE,
                    "An observation has zero likelihood (or one that is not a number) under every particle.");
   if (w->settings.shuffle &&
       le_streams_alloc(&again, 0, w->seed, w->replicate) == LE_OK) {
-    found = le_store_origin(w->store.n, found, again.order);
+    found = le_store_origin(w->machine.store.n, found, again.order);
     le_streams_free(&again);
   }
-  return le_fail(&w->context->error, LE_ALL_IMPOSSIBLE,
+  return le_fail(&w->machine.context->error, LE_ALL_IMPOSSIBLE,
                  "Observation %.0f has zero likelihood (or one that is not a number) under every particle.",
                  (double)found + 1);
 }
@@ -748,7 +702,7 @@ static le_status start_again(walk *w)
 {
   w->regained = w->target.seen + w->target.chunk;
   w->restarts++;
-  LE_TRY(le_store_shuffle(&w->store, 0, w->regained, w->streams.order));
+  LE_TRY(le_store_shuffle(&w->machine.store, 0, w->regained, w->machine.streams.order));
   w->target.seen = w->target.chunk = 0;
   w->target.lambda = 0;
   w->target.labels = NULL;
@@ -953,20 +907,20 @@ static le_status begin_moves(walk *w, int resampled)
   le_target *target = &w->target;
   w->step = w->tried = 0;
   w->tried_renewal = w->renewed = w->heat = NAN;
-  w->phase = MOVE;
+  w->machine.phase = MOVE;
   if (follows(w)) {
     const le_path_point point = le_path_at(&w->path, w->settings.reverse ? w->at - 1 : w->at);
     w->skip_moves = point.moves == 0;
     if (!w->skip_moves) LE_TRY(tune_as_recorded(w, &point));
   } else {
     /* whoever walks a path back will want moves at its end, to leave the draw where it starts */
-    const int end = w->settings.record && w->closed && target->lambda >= 1 && target->seen + target->chunk == w->store.n;
+    const int end = w->settings.record && w->machine.closed && target->lambda >= 1 && target->seen + target->chunk == w->machine.store.n;
     const int annealed = stage->anneal > stage->ess && (target->lambda < 1 || w->chunk_steps > 1);
     w->skip_moves = stage->steps == 0 || (stage->move_resampled && !resampled && !end && !annealed);
     if (!w->skip_moves) LE_TRY(update_metric(w));
   }
   if (!w->skip_moves && stage->kernel->ops->begin)
-    LE_TRY(stage->kernel->ops->begin(w->kernel[w->stage], target, w->m, w->theta, &w->streams));
+    LE_TRY(stage->kernel->ops->begin(w->kernel[w->stage], target, w->m, w->theta, &w->machine.streams));
   if (measures_renewal(w)) le_renewal_start(&w->renewal, w->m, w->theta);
   return w->settings.record ? record(w) : LE_OK;
 }
@@ -989,7 +943,7 @@ static le_status weigh(walk *w, double increment)
   const double share = le_effective_size(w->log_weight, w->m, 1) / (double)w->m;
   if (share < w->chunk_ess) w->chunk_ess = share;
   if (w->settings.reverse && w->at == 0) {
-    w->phase = FINISHED;
+    w->machine.phase = FINISHED;
     return add_trace(w, 0, 0, 1);
   }
   int resampled = 0;
@@ -1000,8 +954,10 @@ static le_status weigh(walk *w, double increment)
   return begin_moves(w, resampled);
 }
 
-static le_status reweight(walk *w)
+static le_status reweight(void *self, le_progress *progress)
 {
+  walk *w = self;
+  (void)progress;
   const le_stage *stage = stage_of(w);
   le_target *target = &w->target;
   const size_t seen = target->seen;
@@ -1015,12 +971,12 @@ static le_status reweight(walk *w)
   double increment;
   const le_status status = choose_increment(w, &increment);
   if (status == LE_OK && stage->schedule != LE_FIXED_STEPS && !follows(w) && w->chunk_steps >= STEPS_MOST)
-    return le_fail(&w->context->error, LE_STALLED,
+    return le_fail(&w->machine.context->error, LE_STALLED,
                    "After %d annealing steps lambda is still %.2g at observation %.0f: the likelihood is too sharp for the "
                    "prior (are the columns scaled?), or `ess` too near the number of particles.%s",
                    STEPS_MOST, w->target.lambda, (double)seen + 1, has_closed_form(w) ? " exact() needs no annealing here." : "");
   if (status == LE_STALLED)
-    return le_fail(&w->context->error, status,
+    return le_fail(&w->machine.context->error, status,
                    "The annealing increment became too small to move at observation %.0f: the particles' likelihoods "
                    "differ too much.  A smaller `chunk`, more `particles` or a wider prior may help.",
                    (double)seen + 1);
@@ -1033,15 +989,17 @@ static le_status reweight(walk *w)
 }
 
 /* From this distribution back to the one before it. */
-static le_status step_back(walk *w)
+static le_status step_back(void *self, le_progress *progress)
 {
+  walk *w = self;
+  (void)progress;
   const le_target *target = &w->target;
   const size_t seen = target->seen, chunk = target->chunk;
   const double before = w->at > 1 ? le_path_at(&w->path, w->at - 2).lambda : 1;
   LE_TRY(le_target_log_lik(&w->target, seen, seen + chunk, w->m, w->theta, w->chunk_value));
   for (size_t i = 0; i < w->m; i++)
     if (!isfinite(w->chunk_value[i]))
-      return le_fail(&w->context->error, LE_NOT_FINITE,
+      return le_fail(&w->machine.context->error, LE_NOT_FINITE,
                      "The draw that the data were made from gives them no likelihood: the model simulates other data than "
                      "those of its likelihood.");
   const double increment = (before < 1 ? before : 0) - target->lambda;
@@ -1149,13 +1107,15 @@ static le_status measure_heat(walk *w)
   return LE_OK;
 }
 
-static le_status move(walk *w)
+static le_status move(void *self, le_progress *progress)
 {
+  walk *w = self;
+  (void)progress;
   const le_stage *stage = stage_of(w);
   size_t moves = w->skip_moves ? 0 : moves_wanted(w);
   if (w->step < moves) {
     size_t made;
-    LE_TRY(le_kernel_moves(stage->kernel->ops, w->kernel[w->stage], &w->target, w->m, w->theta, &w->streams, moves - w->step, &made));
+    LE_TRY(le_kernel_moves(stage->kernel->ops, w->kernel[w->stage], &w->target, w->m, w->theta, &w->machine.streams, moves - w->step, &made));
     w->step += made;
     if (w->step < moves) return LE_OK;
     if (w->resting > 0)
@@ -1171,12 +1131,14 @@ static le_status move(walk *w)
     w->chunk_ess = 1;
   }
   if (follows(w) && !w->settings.reverse) w->at++;
-  w->phase = w->settings.reverse ? STEP_BACK : w->target.lambda < 1 ? REWEIGHT : CLOSE_CHUNK;
+  w->machine.phase = w->settings.reverse ? STEP_BACK : w->target.lambda < 1 ? REWEIGHT : CLOSE_CHUNK;
   return LE_OK;
 }
 
-static le_status close_chunk(walk *w)
+static le_status close_chunk(void *self, le_progress *progress)
 {
+  walk *w = self;
+  (void)progress;
   const le_stage *stage = stage_of(w);
   if (stage->gradient == LE_GRADIENT_CONTROL) {
     le_gradient_close_chunk(&w->gradient[w->stage], &w->target);
@@ -1191,8 +1153,8 @@ static le_status close_chunk(walk *w)
   w->target.chunk = 0;
   w->target.lambda = 0;
   /* mini-batches of rows seen are then stretches of them, in whatever order they came */
-  if (stage->gradient == LE_GRADIENT_BATCH && w->store.mixed < w->target.seen)
-    LE_TRY(le_store_shuffle(&w->store, w->store.mixed, w->target.seen, w->streams.order));
+  if (stage->gradient == LE_GRADIENT_BATCH && w->machine.store.mixed < w->target.seen)
+    LE_TRY(le_store_shuffle(&w->machine.store, w->machine.store.mixed, w->target.seen, w->machine.streams.order));
   if (!stage->whole && w->target.seen >= w->regained)
     LE_TRY(add_trace(w, (double)w->target.seen, 1, (double)w->chunk_steps));
   if (w->settings.mean_weights) {
@@ -1206,43 +1168,49 @@ static le_status close_chunk(walk *w)
     le_genealogy_start(&w->genealogy, w->m);
     w->chunk_steps = 0;
   }
-  w->phase = OPEN_CHUNK;
+  w->machine.phase = OPEN_CHUNK;
   return LE_OK;
 }
 
 /* ---- after the walk ---- */
 
 /* One round of posterior draws for the harmonic mean: resampled once to equal weight, then chains of their own. */
-static le_status collect(walk *w)
+static le_status collect(void *self, le_progress *progress)
 {
+  walk *w = self;
+  (void)progress;
   const le_stage *stage = stage_of(w);
   if (w->step == 0) {
     resample(w, w->m);
     LE_TRY(update_metric(w));
   }
   if (stage->kernel->ops->begin)
-    LE_TRY(stage->kernel->ops->begin(w->kernel[w->stage], &w->target, w->m, w->theta, &w->streams));
+    LE_TRY(stage->kernel->ops->begin(w->kernel[w->stage], &w->target, w->m, w->theta, &w->machine.streams));
   const size_t moves = w->moves > stage->steps ? w->moves : stage->steps;
   for (size_t s = 0; s < moves; s++)
-    LE_TRY(stage->kernel->ops->move(w->kernel[w->stage], &w->target, w->m, w->theta, &w->streams));
+    LE_TRY(stage->kernel->ops->move(w->kernel[w->stage], &w->target, w->m, w->theta, &w->machine.streams));
   LE_TRY(le_target_log_lik(&w->target, 0, w->target.seen, w->m, w->theta, w->draw_value + w->step * w->m));
   memcpy(w->draw_theta + w->step * w->m * w->d, w->theta, w->m * w->d * sizeof(double));
   if (++w->step < w->settings.rounds) return LE_OK;
-  w->phase = w->settings.bridge ? BRIDGE : FINISHED;
+  w->machine.phase = w->settings.bridge ? BRIDGE : FINISHED;
   return w->settings.bridge ? le_bridging_start(&w->bridging, &w->target, w->draw_theta, w->draw_value) : LE_OK;
 }
 
-static le_status bridge(walk *w)
+static le_status bridge(void *self, le_progress *progress)
 {
-  LE_TRY(le_bridging_step(&w->bridging, &w->target, w->streams.rng[0]));
-  if (w->bridging.done) w->phase = FINISHED;
+  walk *w = self;
+  (void)progress;
+  LE_TRY(le_bridging_step(&w->bridging, &w->target, w->machine.streams.rng[0]));
+  if (w->bridging.done) w->machine.phase = FINISHED;
   return LE_OK;
 }
 
-static le_status search(walk *w)
+static le_status search(void *self, le_progress *progress)
 {
-  LE_TRY(le_search_step(&w->search, &w->audit, &w->target, w->streams.rng[0], w->streams.order));
-  if (w->search.done) w->phase = AUDIT;
+  walk *w = self;
+  (void)progress;
+  LE_TRY(le_search_step(&w->search, &w->audit, &w->target, w->machine.streams.rng[0], w->machine.streams.order));
+  if (w->search.done) w->machine.phase = AUDIT;
   return LE_OK;
 }
 
@@ -1272,7 +1240,7 @@ static void start_audit(walk *w)
     double *start = w->audit.start;
     memcpy(start, w->theta + heaviest(w) * d, d * sizeof(double));
     for (size_t k = 1; k < starts; k++) {
-      double point = gsl_rng_uniform(w->streams.rng[0]);
+      double point = gsl_rng_uniform(w->machine.streams.rng[0]);
       size_t i = 0;
       while (i + 1 < w->m && (point -= w->weight[i]) > 0) i++;
       memcpy(start + k * d, w->theta + i * d, d * sizeof(double));
@@ -1314,7 +1282,7 @@ static void take_draws_of_check(walk *w, double doubt)
   const le_audit *a = &w->audit;
   const size_t m = stage_of(w)->particles, d = w->d;
   le_normalise(a->log_weight, a->draws, a->work);
-  le_resample(LE_SYSTEMATIC, a->draws, a->work, m, w->streams.rng[0], w->work, w->ancestor);
+  le_resample(LE_SYSTEMATIC, a->draws, a->work, m, w->machine.streams.rng[0], w->work, w->ancestor);
   for (size_t j = 0; j < m; j++) memcpy(w->theta + j * d, a->theta + w->ancestor[j] * d, d * sizeof(double));
   w->m = m;
   const double variance = pow(doubt * a->se, 2);
@@ -1346,7 +1314,7 @@ static le_status end_look(walk *w)
   const double half = 0.5 * (double)w->d, chance = half + 5 * sqrt(half) + 5;
   const int first = w->looking == LOOK_FIRST;
   w->looking = LOOK_NOT;
-  w->phase = OPEN_CHUNK;
+  w->machine.phase = OPEN_CHUNK;
   /* of rows in random order the first are as good as any: the search at the end goes on from here */
   if (!w->settings.shuffle) le_search_start(&w->search);
   if (first) return end_first_look(w);
@@ -1359,12 +1327,14 @@ static le_status end_look(walk *w)
   return LE_OK;
 }
 
-static le_status audit(walk *w)
+static le_status audit(void *self, le_progress *progress)
 {
+  walk *w = self;
+  (void)progress;
   if (w->step++ == 0) start_audit(w);
-  LE_TRY(le_audit_step(&w->audit, &w->target, w->streams.rng[0]));
+  LE_TRY(le_audit_step(&w->audit, &w->target, w->machine.streams.rng[0]));
   if (w->audit.phase != LE_AUDIT_DONE) return LE_OK;
-  w->phase = FINISHED;
+  w->machine.phase = FINISHED;
   return w->looking ? end_look(w) : LE_OK;
 }
 
@@ -1378,39 +1348,14 @@ le_status le_walk_adopt(void *self, size_t seen, const double *theta, double log
   return add_trace(w, (double)seen, 1, 0);
 }
 
-static le_progress walk_advance(void *self, double seconds, le_status *status)
-{
-  walk *w = self;
-  const double started = le_now(), before = w->seconds;
-  le_progress progress = LE_MORE;
-  *status = LE_OK;
-  do {
-    switch (w->phase) {
-    case OPEN_CHUNK: *status = open_chunk(w, &progress); break;
-    case REWEIGHT: *status = reweight(w); break;
-    case MOVE: *status = move(w); break;
-    case CLOSE_CHUNK: *status = close_chunk(w); break;
-    case STEP_BACK: *status = step_back(w); break;
-    case COLLECT: *status = collect(w); break;
-    case BRIDGE: *status = bridge(w); break;
-    case SEARCH: *status = search(w); break;
-    case AUDIT: *status = audit(w); break;
-    case FINISHED: progress = LE_DONE; break;
-    }
-    w->seconds = before + le_now() - started;
-    if (*status != LE_OK) return LE_FAILED;
-  } while (progress == LE_MORE && le_now() - started < seconds);
-  return progress;
-}
-
 static void walk_progress(const void *self, double *rows, double *share)
 {
   const walk *w = self;
-  const double total = w->total ? (double)w->total : (double)w->store.n;
+  const double total = w->total ? (double)w->total : (double)w->machine.store.n;
   *rows = (double)w->target.seen;
   double done = total > 0 ? ((double)w->target.seen + w->target.lambda * (double)w->target.chunk) / total : 0;
-  if (w->settings.reverse && w->phase != OPEN_CHUNK) done = 1 - done;
-  if (w->phase == COLLECT) done = (double)w->step / (double)w->settings.rounds;
+  if (w->settings.reverse && w->machine.phase != OPEN_CHUNK) done = 1 - done;
+  if (w->machine.phase == COLLECT) done = (double)w->step / (double)w->settings.rounds;
   *share = done;
 }
 
@@ -1419,11 +1364,10 @@ static void walk_progress(const void *self, double *rows, double *share)
 static le_status walk_result(void *self, le_result *result)
 {
   walk *w = self;
-  result->n = 0;
   double *s = w->summary;
   s[0] = current_log_evidence(w);
   s[1] = sqrt(fmax(current_variance(w), 0));
-  if (w->settings.rounds && w->phase == FINISHED) {
+  if (w->settings.rounds && w->machine.phase == FINISHED) {
     if (w->settings.bridge) {
       s[0] = w->bridging.log_evidence;
       s[1] = w->bridging.se;
@@ -1435,38 +1379,38 @@ static le_status walk_result(void *self, le_result *result)
   s[3] = w->lambda_steps;
   s[4] = w->target.likelihoods;
   s[5] = w->target.gradients;
-  s[6] = w->seconds;
+  s[6] = w->machine.seconds;
   static const char *const names[] = {"log_evidence", "se",        "n",      "lambda_steps",
                                       "likelihoods",  "gradients", "seconds"};
-  for (size_t k = 0; k < sizeof names / sizeof *names; k++) le_result_add(result, names[k], 1, 1, &s[k]);
+  le_result_figures(result, sizeof names / sizeof *names, names, s);
 
-  if (w->settings.rounds && w->phase == FINISHED) {
-    le_result_add(result, "draws", w->d, w->m * w->settings.rounds, w->draw_theta);
+  if (w->settings.rounds && w->machine.phase == FINISHED) {
+    le_result_array(result, "draws", w->d, w->m * w->settings.rounds, w->draw_theta);
   } else {
-    le_result_add(result, "draws", w->d, w->m, w->theta);
-    le_result_add(result, "log_weights", 1, w->m, w->log_weight);
+    le_result_array(result, "draws", w->d, w->m, w->theta);
+    le_result_array(result, "log_weights", 1, w->m, w->log_weight);
   }
   LE_TRY(le_trace_output(&w->trace, trace_names, result));
-  if (w->settings.moments) le_result_add(result, "moments", MOMENT_COLUMNS, w->moments.rows, w->moments.values);
-  if (w->settings.record) le_result_add(result, "path", w->recorded.columns, w->recorded.rows, w->recorded.values);
-  if (w->settings.audit && w->phase == FINISHED && w->target.seen > 0) {
+  if (w->settings.moments) le_result_array(result, "moments", MOMENT_COLUMNS, w->moments.rows, w->moments.values);
+  if (w->settings.record) le_result_array(result, "path", w->recorded.columns, w->recorded.rows, w->recorded.values);
+  if (w->settings.audit && w->machine.phase == FINISHED && w->target.seen > 0) {
     const le_audit *a = &w->audit;
     s[7] = (double)a->failed;
     s[8] = (double)a->modes;
     s[9] = (double)w->checked;
-    le_result_add(result, "audit_first", 1, 1, &s[9]);
-    le_result_add(result, "audit_failed", 1, 1, &s[7]);
-    le_result_add(result, "audit_modes", 1, 1, &s[8]);
-    le_result_add(result, "audit_log_evidence", 1, 1, &a->log_evidence);
-    le_result_add(result, "audit_se", 1, 1, &a->se);
-    le_result_add(result, "audit_unreached", 1, 1, &a->unreached);
-    le_result_add(result, "audit_laplace", 1, 1, &a->laplace);
-    le_result_add(result, "audit_ess", 1, 1, &a->effective_size);
-    le_result_add(result, "audit_ideal", 1, 1, &a->ideal_size);
-    le_result_add(result, "audit_pareto_k", 1, 1, &a->pareto_k);
+    le_result_figure(result, "audit_first", &s[9]);
+    le_result_figure(result, "audit_failed", &s[7]);
+    le_result_figure(result, "audit_modes", &s[8]);
+    le_result_figure(result, "audit_log_evidence", &a->log_evidence);
+    le_result_figure(result, "audit_se", &a->se);
+    le_result_figure(result, "audit_unreached", &a->unreached);
+    le_result_figure(result, "audit_laplace", &a->laplace);
+    le_result_figure(result, "audit_ess", &a->effective_size);
+    le_result_figure(result, "audit_ideal", &a->ideal_size);
+    le_result_figure(result, "audit_pareto_k", &a->pareto_k);
     if (!a->failed) {
-      le_result_add(result, "audit_draws", w->d, a->draws, a->theta);
-      le_result_add(result, "audit_log_weights", 1, a->draws, a->log_weight);
+      le_result_array(result, "audit_draws", w->d, a->draws, a->theta);
+      le_result_array(result, "audit_log_weights", 1, a->draws, a->log_weight);
     }
   }
   return LE_OK;
@@ -1475,24 +1419,19 @@ static le_status walk_result(void *self, le_result *result)
 static void walk_archive(void *self, le_archive *archive)
 {
   walk *w = self;
-  int phase = (int)w->phase;
   size_t stage = w->stage, m = w->m;
   le_archive_expect(archive, w->d);
   le_archive_expect(archive, w->most);
-  le_archive_expect(archive, w->seed);
   le_archive_expect(archive, w->path.points);
   le_archive_expect(archive, (uint64_t)w->settings.reverse);
-  le_store_archive(&w->store, archive);
-  le_streams_archive(&w->streams, archive);
-  le_archive_int(archive, &phase);
+  le_machine_archive(&w->machine, archive);
   le_archive_size(archive, &stage);
   le_archive_size(archive, &m);
   if (archive->status != LE_OK) return;
-  if (phase < 0 || phase > FINISHED || stage >= w->settings.stages || m > w->most) {
+  if (stage >= w->settings.stages || m > w->most) {
     archive->status = LE_CORRUPT;
     return;
   }
-  w->phase = (walk_phase)phase;
   if (!archive->writing) enter_stage(w, stage);
   w->m = m;
   le_archive_size(archive, &w->target.seen);
@@ -1500,18 +1439,17 @@ static void walk_archive(void *self, le_archive *archive)
   le_archive_double(archive, &w->target.lambda);
   le_archive_double(archive, &w->target.likelihoods);
   le_archive_double(archive, &w->target.gradients);
-  le_archive_int(archive, &w->closed);
   le_archive_int(archive, &w->skip_moves);
   le_archive_int(archive, &w->looking);
   le_archive_int(archive, &w->first_looked);
   le_archive_int(archive, &w->checked);
   le_archive_int(archive, &w->settled);
   le_archive_int(archive, &w->resting);
-  size_t *const count[] = {&w->feeds, &w->step, &w->chunk_steps, &w->fixed, &w->at, &w->regained, &w->refuge, &w->noised, &w->looked,
+  size_t *const count[] = {&w->step, &w->chunk_steps, &w->fixed, &w->at, &w->regained, &w->refuge, &w->noised, &w->looked,
                            &w->moves, &w->tried};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
   double *const figure[] = {&w->chunk_ess, &w->banked, &w->banked_variance, &w->lambda_steps,
-                            &w->seconds,   &w->restarts, &w->target.noise, &w->drift, &w->shortest,
+                            &w->restarts, &w->target.noise, &w->drift, &w->shortest,
                             &w->tried_renewal, &w->renewed, &w->eager};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   le_archive_doubles(archive, w->theta, m * w->d);
@@ -1546,12 +1484,56 @@ static void walk_archive(void *self, le_archive *archive)
   le_trace_archive(&w->trace, archive);
   le_trace_archive(&w->moments, archive);
   le_trace_archive(&w->recorded, archive);
+  const walk_phase phase = (walk_phase)w->machine.phase;
   const int between = phase == REWEIGHT || phase == MOVE || phase == STEP_BACK;
   const size_t end = w->settings.reverse ? 0 : w->path.points;
   if (w->at > w->path.points || (follows(w) && between && w->at == end)) archive->status = LE_CORRUPT;
 }
 
+static const le_phase phases[] = {
+  [OPEN_CHUNK] = {"open chunk", open_chunk, 0},
+  [REWEIGHT] = {"reweight", reweight, 0},
+  [MOVE] = {"move", move, 0},
+  [CLOSE_CHUNK] = {"close chunk", close_chunk, 0},
+  [STEP_BACK] = {"step back", step_back, 0},
+  [COLLECT] = {"collect", collect, 0},
+  [BRIDGE] = {"bridge", bridge, 0},
+  [SEARCH] = {"search", search, 0},
+  [AUDIT] = {"audit", audit, 0},
+  [FINISHED] = {"finished", NULL, 0}};
+
+static le_status walk_alloc(const le_problem *problem, le_context *context, void **self)
+{
+  *self = NULL;
+  walk *w = le_resize(NULL, sizeof *w);
+  if (!w) return LE_NO_MEMORY;
+  memset(w, 0, sizeof *w);
+  w->trace.columns = TRACE_COLUMNS;
+  w->moments.columns = MOMENT_COLUMNS;
+  w->model = problem->ops;
+  w->d = problem->ops->dim(problem->model);
+  w->heat = w->renewed = w->tried_renewal = NAN;
+  w->total = problem->total;
+  w->seed = problem->seed;
+  w->replicate = problem->replicate;
+  le_status status = le_walk_settings_read(problem, &w->settings, &context->error);
+  for (size_t s = 0; s < w->settings.stages; s++)
+    if (w->settings.stage[s].particles > w->most) w->most = w->settings.stage[s].particles;
+  w->machine.shuffle = w->settings.shuffle;
+  if (status == LE_OK)
+    status = le_machine_alloc(&w->machine, phases, FINISHED + 1, problem, w->most + 1, context);
+  if (status == LE_OK) status = alloc_all(w, problem);
+  if (status == LE_OK) status = take_path(w);
+  if (status != LE_OK) {
+    walk_free(w);
+    return status;
+  }
+  enter_stage(w, 0);
+  *self = w;
+  return LE_OK;
+}
+
 const le_estimator_ops le_walk_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "walk",
-                                            walk_alloc,          walk_free,                walk_start,
-                                            walk_feed,           walk_advance,             walk_progress,
-                                            walk_result,         walk_archive, 0};
+                                            {{le_walk_table}, le_stage_table}, walk_alloc, walk_free, walk_start,
+                                            le_machine_feed, le_machine_advance, walk_progress, walk_result,
+                                            walk_archive, 0};

@@ -8,30 +8,74 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "1.particles" and so on; args are looked up at once, so one buffer per call is enough. */
-typedef struct setting_name {
-  char text[32];
-} setting_name;
+/* What they mean is said at the members of le_walk_settings and le_stage. */
+const le_setting le_walk_table[] = {LE_COUNT_SETTING("stages", 1, 1),
+                                    LE_FLAG_SETTING("shuffle", 0),
+                                    LE_FLAG_SETTING("mean_weights", 0),
+                                    LE_FLAG_SETTING("correct", 0),
+                                    LE_COUNT_SETTING("lag", 2, 0),
+                                    LE_REAL_SETTING("unseen", 1, 0, HUGE_VAL),
+                                    LE_FLAG_SETTING("audit", 0),
+                                    LE_COUNT_SETTING("audit_draws", 100, 0),
+                                    LE_COUNT_SETTING("audit_lots", 1, 1),
+                                    LE_COUNT_SETTING("audit_part", 0, 0),
+                                    LE_REAL_SETTING("audit_work", 0, 0, HUGE_VAL),
+                                    LE_COUNT_SETTING("audit_least", NAN, 0),
+                                    LE_COUNT_SETTING("search", 0, 0),
+                                    LE_FLAG_SETTING("first_look", 1),
+                                    LE_COUNT_SETTING("rounds", 0, 0),
+                                    LE_FLAG_SETTING("bridge", 0),
+                                    LE_FLAG_SETTING("restarts", 0),
+                                    LE_FLAG_SETTING("moments", 0),
+                                    LE_FLAG_SETTING("record", 0),
+                                    LE_FLAG_SETTING("reverse", 0),
+                                    LE_NUMBERS_SETTING("follow"),
+                                    LE_NUMBERS_SETTING("from_state"),
+                                    {0}};
 
-static setting_name name_of(size_t stage, const char *name)
+const le_setting le_stage_table[] = {
+  LE_COUNT_SETTING("particles", 0, 1),
+  LE_REAL_SETTING("until", HUGE_VAL, 0, HUGE_VAL),
+  LE_FLAG_SETTING("whole", 0),
+  LE_REAL_SETTING("chunk_least", 500, 0, HUGE_VAL),
+  LE_REAL_SETTING("chunk_fraction", 0, 0, HUGE_VAL),
+  LE_REAL_SETTING("chunk_most", HUGE_VAL, 0, HUGE_VAL),
+  LE_WORD_SETTING("schedule", "one fixed adaptive curvature"),
+  LE_REAL_SETTING("ess", 0, 0, HUGE_VAL),
+  LE_NUMBERS_SETTING("lambda"),
+  LE_WORD_SETTING("resampling", "systematic stratified multinomial residual"),
+  LE_REAL_SETTING("anneal", 0, 0, HUGE_VAL),
+  LE_REAL_SETTING("threshold", 0, 0, 1),
+  LE_WORD_SETTING("gradient", "full batch control"),
+  LE_COUNT_SETTING("batch", 500, 1),
+  LE_COUNT_SETTING("part", 0, 0),
+  LE_COUNT_SETTING("kernel", 0, 0),
+  LE_COUNT_SETTING("steps", 0, 0),
+  LE_REAL_SETTING("renew", 0, -1, 1),
+  LE_REAL_SETTING("work", 0, 0, HUGE_VAL),
+  LE_FLAG_SETTING("move_resampled", 0),
+  LE_WORD_SETTING("metric", "auto curvature particles fixed"),
+  LE_WORD_SETTING("mass", "default identity diagonal dense"),
+  {0}};
+
+static double number(const le_problem *problem, size_t stage, const char *name)
 {
-  setting_name full;
-  snprintf(full.text, sizeof full.text, "%d.%s", (int)stage + 1, name);
-  return full;
+  return le_stage_number(&problem->settings, le_stage_table, stage, name);
 }
 
-static double number(const le_problem *problem, size_t stage, const char *name, double fallback)
+static int word(const le_problem *problem, size_t stage, const char *name)
 {
-  return le_args_number(&problem->settings, name_of(stage, name).text, fallback);
+  return le_stage_word(&problem->settings, le_stage_table, stage, name);
 }
 
-/* Which of `choices` the word is; -1 for none of them. */
-static int choice(const le_problem *problem, size_t stage, const char *name, const char *const *choices, int n)
+static double own_number(const le_problem *problem, const char *name)
 {
-  const char *word = le_args_word(&problem->settings, name_of(stage, name).text, choices[0]);
-  for (int i = 0; i < n; i++)
-    if (strcmp(word, choices[i]) == 0) return i;
-  return -1;
+  return le_setting_number(&problem->settings, le_walk_table, name);
+}
+
+static int own_flag(const le_problem *problem, const char *name)
+{
+  return own_number(problem, name) != 0;
 }
 
 static le_status match_kernel(const le_problem *problem, const le_stage *stage, le_error *error)
@@ -55,43 +99,34 @@ static le_status match_kernel(const le_problem *problem, const le_stage *stage, 
 
 static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage, le_error *error)
 {
-  static const char *const schedules[] = {"one", "fixed", "adaptive", "curvature"};
-  static const char *const gradients[] = {"full", "batch", "control"};
-  static const char *const metrics[] = {"auto", "curvature", "particles", "fixed"};
-  static const char *const masses[] = {"default", "identity", "diagonal", "dense"};
-  static const char *const resamplings[] = {"systematic", "stratified", "multinomial", "residual"};
   const le_model_ops *model = problem->ops;
   memset(stage, 0, sizeof *stage);
-  stage->particles = (size_t)number(problem, s, "particles", 0);
-  stage->until = number(problem, s, "until", INFINITY);
-  stage->whole = number(problem, s, "whole", 0) != 0;
-  stage->chunk_least = number(problem, s, "chunk_least", 500);
-  stage->chunk_fraction = number(problem, s, "chunk_fraction", 0);
-  stage->chunk_most = number(problem, s, "chunk_most", INFINITY);
-  stage->ess = number(problem, s, "ess", 0);
-  stage->anneal = number(problem, s, "anneal", 0);
-  stage->threshold = number(problem, s, "threshold", 0);
-  stage->batch = (size_t)number(problem, s, "batch", 500);
-  stage->part = (size_t)number(problem, s, "part", 0);
-  stage->steps = (size_t)number(problem, s, "steps", 0);
-  stage->renew = number(problem, s, "renew", 0);
-  stage->work = number(problem, s, "work", 0);
-  stage->move_resampled = number(problem, s, "move_resampled", 0) != 0;
+  stage->particles = (size_t)number(problem, s, "particles");
+  stage->until = number(problem, s, "until");
+  stage->whole = number(problem, s, "whole") != 0;
+  stage->chunk_least = number(problem, s, "chunk_least");
+  stage->chunk_fraction = number(problem, s, "chunk_fraction");
+  stage->chunk_most = number(problem, s, "chunk_most");
+  stage->ess = number(problem, s, "ess");
+  stage->anneal = number(problem, s, "anneal");
+  stage->threshold = number(problem, s, "threshold");
+  stage->batch = (size_t)number(problem, s, "batch");
+  stage->part = (size_t)number(problem, s, "part");
+  stage->steps = (size_t)number(problem, s, "steps");
+  stage->renew = number(problem, s, "renew");
+  stage->work = number(problem, s, "work");
+  stage->move_resampled = number(problem, s, "move_resampled") != 0;
 
-  const int schedule = choice(problem, s, "schedule", schedules, 4), gradient = choice(problem, s, "gradient", gradients, 3),
-            metric = choice(problem, s, "metric", metrics, 4), mass = choice(problem, s, "mass", masses, 4),
-            resampling = choice(problem, s, "resampling", resamplings, 4);
-  if (schedule < 0 || gradient < 0 || metric < 0 || mass < 0 || resampling < 0)
-    return le_fail(error, LE_BAD_ARGUMENT, "Stage %d of the walk has an unknown setting.", (int)s + 1);
-  stage->schedule = (le_schedule_rule)schedule;
-  stage->gradient = (le_gradient_rule)gradient;
-  stage->resampling = (le_resampling)resampling;
+  const int metric = word(problem, s, "metric"), mass = word(problem, s, "mass");
+  stage->schedule = (le_schedule_rule)word(problem, s, "schedule");
+  stage->gradient = (le_gradient_rule)word(problem, s, "gradient");
+  stage->resampling = (le_resampling)word(problem, s, "resampling");
   if (stage->particles < 1) return le_fail(error, LE_BAD_ARGUMENT, "`particles` must be at least 1.");
   if (stage->ess > (double)stage->particles)
     return le_fail(error, LE_BAD_ARGUMENT, "`ess` must not exceed the number of particles, %d, but is %g.",
                    (int)stage->particles, stage->ess);
   if (stage->schedule == LE_FIXED_STEPS) {
-    const le_arg *lambda = le_args_find(&problem->settings, name_of(s, "lambda").text);
+    const le_arg *lambda = le_stage_numbers(&problem->settings, s, "lambda");
     if (!lambda || !lambda->values || lambda->n < 1 || lambda->values[lambda->n - 1] != 1)
       return le_fail(error, LE_BAD_ARGUMENT, "`schedule` must be an increasing list that ends at 1.");
     stage->lambda = lambda->values;
@@ -100,7 +135,7 @@ static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage
   if (stage->schedule == LE_CURVATURE_STEPS && !(model->log_lik_hess && model->log_prior_hess))
     stage->schedule = LE_ADAPTIVE_STEPS;
 
-  const double kernel = number(problem, s, "kernel", 0);
+  const double kernel = number(problem, s, "kernel");
   if (kernel >= 1 && kernel <= (double)problem->kernels) stage->kernel = &problem->kernel[(size_t)kernel - 1];
   if (!stage->kernel) stage->steps = 0;
   stage->metric_kind = stage->kernel ? stage->kernel->ops->default_metric : LE_METRIC_IDENTITY;
@@ -119,7 +154,7 @@ static le_status read_path(const le_problem *problem, le_walk_settings *settings
 {
   const le_args *args = &problem->settings;
   const le_stage *stage = &settings->stage[0];
-  settings->record = le_args_number(args, "record", 0) != 0;
+  settings->record = own_flag(problem, "record");
   settings->follow = le_args_find(args, "follow");
   if (!settings->record && !settings->follow) return LE_OK;
   if (settings->stages > 1 || stage->gradient != LE_GRADIENT_FULL || settings->shuffle || settings->mean_weights ||
@@ -129,7 +164,7 @@ static le_status read_path(const le_problem *problem, le_walk_settings *settings
     return le_fail(error, LE_UNSUPPORTED, "`kernel` must be hmc(), mala(), rwm() or slice() for walks that are reversed, "
                    "not %s(): it does not leave its distribution exactly as it is.", stage->kernel->ops->name);
   if (!settings->follow) return LE_OK;
-  settings->reverse = le_args_number(args, "reverse", 0) != 0;
+  settings->reverse = own_flag(problem, "reverse");
   const le_arg *from = le_args_find(args, "from_state");
   if (settings->reverse && (!from || !from->values || from->n != problem->ops->dim(problem->model)))
     return le_fail(error, LE_BAD_ARGUMENT, "A reverse walk needs an exact draw from the posterior to start from.");
@@ -151,7 +186,7 @@ static int may_climb(const le_problem *problem)
 /* `search` is 1 for as many starts as a model with curvature and starts of its own is worth, else the most there may be. */
 static size_t search_starts(const le_problem *problem)
 {
-  const double wanted = le_args_number(&problem->settings, "search", 0);
+  const double wanted = own_number(problem, "search");
   if (wanted == 0 || !may_climb(problem)) return 0;
   const size_t d = problem->ops->dim(problem->model);
   return wanted == 1 ? le_search_starts(d) : (size_t)fmax(4, fmin(wanted, 600 / (double)d));
@@ -159,28 +194,28 @@ static size_t search_starts(const le_problem *problem)
 
 le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *settings, le_error *error)
 {
-  const le_args *args = &problem->settings;
   memset(settings, 0, sizeof *settings);
-  settings->stages = (size_t)le_args_number(args, "stages", 1);
+  settings->stages = (size_t)own_number(problem, "stages");
   if (settings->stages < 1 || settings->stages > LE_STAGES_MOST)
     return le_fail(error, LE_BAD_ARGUMENT, "A walk has one to three stages, not %d.", (int)settings->stages);
-  settings->shuffle = le_args_number(args, "shuffle", 0) != 0;
-  settings->mean_weights = le_args_number(args, "mean_weights", 0) != 0;
-  settings->correct = le_args_number(args, "correct", 0) != 0;
-  settings->lag = (size_t)le_args_number(args, "lag", 2);
-  settings->unseen = le_args_number(args, "unseen", 1);
-  settings->audit = le_args_number(args, "audit", 0) != 0;
-  settings->audit_draws = (size_t)le_args_number(args, "audit_draws", 100);
-  settings->audit_lots = (size_t)le_args_number(args, "audit_lots", 1);
-  settings->audit_part = (size_t)le_args_number(args, "audit_part", 0);
-  settings->audit_work = le_args_number(args, "audit_work", 0);
-  settings->audit_least = (size_t)le_args_number(args, "audit_least", (double)settings->audit_draws);
+  settings->shuffle = own_flag(problem, "shuffle");
+  settings->mean_weights = own_flag(problem, "mean_weights");
+  settings->correct = own_flag(problem, "correct");
+  settings->lag = (size_t)own_number(problem, "lag");
+  settings->unseen = own_number(problem, "unseen");
+  settings->audit = own_flag(problem, "audit");
+  settings->audit_draws = (size_t)own_number(problem, "audit_draws");
+  settings->audit_lots = (size_t)own_number(problem, "audit_lots");
+  settings->audit_part = (size_t)own_number(problem, "audit_part");
+  settings->audit_work = own_number(problem, "audit_work");
+  const double least = own_number(problem, "audit_least");
+  settings->audit_least = isnan(least) ? settings->audit_draws : (size_t)least;
   settings->search = search_starts(problem);
-  settings->first_look = le_args_number(args, "first_look", 1) != 0;
-  settings->rounds = (size_t)le_args_number(args, "rounds", 0);
-  settings->bridge = le_args_number(args, "bridge", 0) != 0;
-  settings->restarts = le_args_number(args, "restarts", 0) != 0;
-  settings->moments = le_args_number(args, "moments", 0) != 0;
+  settings->first_look = own_flag(problem, "first_look");
+  settings->rounds = (size_t)own_number(problem, "rounds");
+  settings->bridge = own_flag(problem, "bridge");
+  settings->restarts = own_flag(problem, "restarts");
+  settings->moments = own_flag(problem, "moments");
   for (size_t s = 0; s < settings->stages; s++) LE_TRY(read_stage(problem, s, &settings->stage[s], error));
   if (!may_climb(problem)) settings->audit = 0;
   if (!settings->audit) settings->search = 0;

@@ -5,6 +5,7 @@
 #include "core/estimator.h"
 #include "core/gradient.h"
 #include "core/resample.h"
+#include "estimators/parts.h"
 
 typedef enum le_schedule_rule {
   LE_ONE_STEP,       /* lambda from 0 to 1 at once */
@@ -39,8 +40,6 @@ typedef struct le_stage {
   le_metric_rule metric;
   le_metric_kind metric_kind;
 } le_stage;
-
-enum { LE_STAGES_MOST = 3 };
 
 typedef struct le_walk_settings {
   size_t stages;

@@ -6,12 +6,16 @@
  * at any h < 2 when momenta start from their own stationary variance, 1 - h^2/4.
  *
  * Noise of variance v in the gradients adds k v to the positions' variance,  k = h^2 / 4 (1 + c) / (1 - c). Where it is known
- * the noise of the momenta has as much less.
- *
- * Settings: step_size (h), friction (gamma), clip (the largest move of a coordinate of z). */
+ * the noise of the momenta has as much less. */
 #include "core/kernel.h"
 
 #include <math.h>
+
+static const le_setting settings[] = {
+  LE_REAL_SETTING("step_size", 0.7, 0, HUGE_VAL), /* h */
+  LE_REAL_SETTING("friction", 2, 0, HUGE_VAL), /* gamma */
+  LE_REAL_SETTING("clip", 3, 0, HUGE_VAL), /* the largest move of a coordinate of z */
+  {0}};
 
 typedef struct baoab {
   size_t d;
@@ -25,9 +29,9 @@ static le_status baoab_alloc(const le_args *args, size_t d, size_t m, le_arena *
   baoab *k = le_arena_bytes(arena, 1, sizeof *k);
   if (!k) return LE_NO_MEMORY;
   k->d = d;
-  k->step = le_args_number(args, "step_size", 0.7);
-  k->friction = le_args_number(args, "friction", 2);
-  k->clip = le_args_number(args, "clip", 3);
+  k->step = le_setting_number(args, settings, "step_size");
+  k->friction = le_setting_number(args, settings, "friction");
+  k->clip = le_setting_number(args, settings, "clip");
   k->first = 1;
   k->grad = le_arena_doubles(arena, m * d);
   k->velocity = le_arena_doubles(arena, m * d);
@@ -140,6 +144,7 @@ const le_kernel_ops le_baoab_kernel = {
   .version = LE_CONTRACT_VERSION,
   .size = sizeof(le_kernel_ops),
   .name = "baoab",
+  .settings = settings,
   .needs = LE_NEEDS_GRADIENT,
   .default_metric = LE_METRIC_DENSE,
   .alloc = baoab_alloc,

@@ -1,14 +1,18 @@
 /* Hamiltonian Monte Carlo: leapfrog in the metric's scale, accepted or rejected on the exact density.
- *
- * Settings: leapfrog (steps of a trajectory; 0: as many as make its length about 1.5, a quarter turn of a round
- * Gaussian; 1 is MALA), step_size (0: tuned), accept (the goal).  A trajectory's step size is jittered by up to 15%,
- * the same for all particles, so that no direction can resonate with it. */
+ * A trajectory's step size is jittered by up to 15%, the same for all particles, so that no direction can resonate with
+ * it. */
 #include "base/linalg.h"
 #include "core/adapt.h"
 #include "core/kernel.h"
 
 #include <math.h>
 #include <string.h>
+
+static const le_setting settings[] = {
+  LE_COUNT_SETTING("leapfrog", 0, 0), /* steps of a trajectory; 0: about a quarter turn; 1: MALA */
+  LE_REAL_SETTING("step_size", 0, 0, HUGE_VAL), /* 0: tuned */
+  LE_REAL_SETTING("accept", NAN, 0, 1), /* the goal */
+  {0}};
 
 typedef struct hmc {
   size_t d, leapfrog;
@@ -28,10 +32,11 @@ static le_status hmc_alloc(const le_args *args, size_t d, size_t m, le_arena *ar
   hmc *k = le_arena_bytes(arena, 1, sizeof *k);
   if (!k) return LE_NO_MEMORY;
   k->d = d;
-  k->leapfrog = (size_t)le_args_number(args, "leapfrog", 0);
-  const double goal = le_args_number(args, "accept", k->leapfrog == 1 ? 0.65 : 0.8);
+  k->leapfrog = le_setting_count(args, settings, "leapfrog");
+  const double accept = le_setting_number(args, settings, "accept");
+  const double goal = !isnan(accept) ? accept : k->leapfrog == 1 ? 0.65 : 0.8;
   const double start = (k->leapfrog == 1 ? 1.0 : 0.8) * pow((double)d, k->leapfrog == 1 ? -1.0 / 6 : -0.25);
-  k->adapt = le_adapt_make(le_args_number(args, "step_size", 0), start, goal, 1.6);
+  k->adapt = le_adapt_make(le_setting_number(args, settings, "step_size"), start, goal, 1.6);
   k->at = le_arena_doubles(arena, m * d);
   k->value = le_arena_doubles(arena, m);
   k->end_value = le_arena_doubles(arena, m);
@@ -187,16 +192,18 @@ static void hmc_archive(void *self, size_t m, le_archive *archive)
   le_archive_doubles(archive, k->grad, m * k->d);
 }
 
-const le_kernel_ops le_hmc_kernel = {LE_CONTRACT_VERSION,
-                                     sizeof(le_kernel_ops),
-                                     "hmc",
-                                     LE_NEEDS_GRADIENT | LE_NEEDS_DENSITY,
-                                     LE_METRIC_DENSE,
-                                     hmc_alloc,
-                                     hmc_begin,
-                                     hmc_move,
-                                     NULL,
-                                     hmc_tune,
-                                     hmc_fix,
-                                     hmc_report,
-                                     hmc_archive};
+const le_kernel_ops le_hmc_kernel = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_kernel_ops),
+  .name = "hmc",
+  .settings = settings,
+  .needs = LE_NEEDS_GRADIENT | LE_NEEDS_DENSITY,
+  .default_metric = LE_METRIC_DENSE,
+  .alloc = hmc_alloc,
+  .begin = hmc_begin,
+  .move = hmc_move,
+  .tune = hmc_tune,
+  .fix = hmc_fix,
+  .report = hmc_report,
+  .archive = hmc_archive,
+};

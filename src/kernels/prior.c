@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+static const le_setting settings[] = {{0}};
+
 typedef struct prior_kernel {
   size_t d;
   double accepted, proposed, acceptance;
@@ -67,7 +69,16 @@ static void prior_archive(void *self, size_t m, le_archive *archive)
   le_archive_double(archive, &k->acceptance);
 }
 
-const le_kernel_ops le_prior_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "prior_draws",
-                                       LE_NEEDS_DENSITY | LE_NEEDS_FLOOR | LE_KEEPS_FLOOR,
-                                       LE_METRIC_IDENTITY,  prior_alloc,           NULL, prior_move, NULL,
-                                       prior_tune,          NULL,                  prior_report, prior_archive};
+const le_kernel_ops le_prior_kernel = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_kernel_ops),
+  .name = "prior_draws",
+  .settings = settings,
+  .needs = LE_NEEDS_DENSITY | LE_NEEDS_FLOOR | LE_KEEPS_FLOOR,
+  .default_metric = LE_METRIC_IDENTITY,
+  .alloc = prior_alloc,
+  .move = prior_move,
+  .tune = prior_tune,
+  .report = prior_report,
+  .archive = prior_archive,
+};

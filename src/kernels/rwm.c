@@ -1,10 +1,13 @@
-/* Random-walk Metropolis on the scale of the metric.  Settings: step_size (0: 2.38 / sqrt(d), tuned towards an
- * acceptance of 0.234, or 0.44 in one dimension). */
+/* Random-walk Metropolis on the scale of the metric. */
 #include "core/adapt.h"
 #include "core/kernel.h"
 
 #include <math.h>
 #include <string.h>
+
+static const le_setting settings[] = {
+  LE_REAL_SETTING("step_size", 0, 0, HUGE_VAL), /* 0: 2.38 / sqrt(d), tuned */
+  {0}};
 
 typedef struct rwm {
   size_t d;
@@ -17,7 +20,7 @@ static le_status rwm_alloc(const le_args *args, size_t d, size_t m, le_arena *ar
   rwm *k = le_arena_bytes(arena, 1, sizeof *k);
   if (!k) return LE_NO_MEMORY;
   k->d = d;
-  k->adapt = le_adapt_make(le_args_number(args, "step_size", 0), 2.38 / sqrt((double)d), d == 1 ? 0.44 : 0.234, 20);
+  k->adapt = le_adapt_make(le_setting_number(args, settings, "step_size"), 2.38 / sqrt((double)d), d == 1 ? 0.44 : 0.234, 20);
   k->proposal = le_arena_doubles(arena, m * d);
   k->value = le_arena_doubles(arena, m);
   k->proposed_value = le_arena_doubles(arena, m);
@@ -83,6 +86,18 @@ static void rwm_archive(void *self, size_t m, le_archive *archive)
   le_archive_doubles(archive, k->value, m);
 }
 
-const le_kernel_ops le_rwm_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "rwm",    LE_NEEDS_DENSITY | LE_KEEPS_FLOOR,
-                                     LE_METRIC_DENSE,     rwm_alloc,             rwm_begin, rwm_move, NULL,
-                                     rwm_tune,            rwm_fix,               rwm_report, rwm_archive};
+const le_kernel_ops le_rwm_kernel = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_kernel_ops),
+  .name = "rwm",
+  .settings = settings,
+  .needs = LE_NEEDS_DENSITY | LE_KEEPS_FLOOR,
+  .default_metric = LE_METRIC_DENSE,
+  .alloc = rwm_alloc,
+  .begin = rwm_begin,
+  .move = rwm_move,
+  .tune = rwm_tune,
+  .fix = rwm_fix,
+  .report = rwm_report,
+  .archive = rwm_archive,
+};

@@ -7,16 +7,22 @@
  * n the unit vector along the likelihood's gradient at the offending point x + v (Galilean Monte Carlo, Skilling 2012).
  * With bounce = 1 the point goes on from there to x + v + v' if that is inside, and otherwise stays and turns round, which
  * is reversible; with bounce = 0, as published, it stays at x with velocity v', which is not: it shuns the wall, and in
- * ten dimensions overstates the evidence by several nats.
- *
- * Settings: rate, friction (alpha; 1 is SGLD), noise (beta), refresh, tempered (1: n counts the chunk lambda times, 0: in
- * full as published), bounce. */
+ * ten dimensions overstates the evidence by several nats. */
 #include "core/kernel.h"
 
 #include "base/linalg.h"
 
 #include <math.h>
 #include <string.h>
+
+static const le_setting settings[] = {
+  LE_REAL_SETTING("rate", 0.1, 0, HUGE_VAL),
+  LE_REAL_SETTING("friction", 0.2, 0, HUGE_VAL), /* alpha; 1 is SGLD */
+  LE_REAL_SETTING("noise", 0, 0, HUGE_VAL), /* beta */
+  LE_FLAG_SETTING("refresh", 0),
+  LE_FLAG_SETTING("tempered", 1), /* 1: n counts the chunk lambda times; 0: in full, as published */
+  LE_FLAG_SETTING("bounce", 1),
+  {0}};
 
 typedef struct sghmc {
   size_t d;
@@ -33,12 +39,12 @@ static le_status sghmc_alloc(const le_args *args, size_t d, size_t m, le_arena *
   sghmc *k = le_arena_bytes(arena, 1, sizeof *k);
   if (!k) return LE_NO_MEMORY;
   k->d = d;
-  k->rate = le_args_number(args, "rate", 0.1);
-  k->friction = le_args_number(args, "friction", 0.2);
-  k->noise = le_args_number(args, "noise", 0);
-  k->refresh = le_args_number(args, "refresh", 0) != 0;
-  k->tempered = le_args_number(args, "tempered", 1) != 0;
-  k->bounce = le_args_number(args, "bounce", 1) != 0;
+  k->rate = le_setting_number(args, settings, "rate");
+  k->friction = le_setting_number(args, settings, "friction");
+  k->noise = le_setting_number(args, settings, "noise");
+  k->refresh = le_setting_flag(args, settings, "refresh");
+  k->tempered = le_setting_flag(args, settings, "tempered");
+  k->bounce = le_setting_flag(args, settings, "bounce");
   k->grad = le_arena_doubles(arena, m * d);
   k->velocity = le_arena_doubles(arena, m * d);
   k->fresh = le_arena_doubles(arena, m * d);
@@ -154,7 +160,17 @@ static void sghmc_archive(void *self, size_t m, le_archive *archive)
   le_archive_doubles(archive, k->velocity, m * k->d);
 }
 
-const le_kernel_ops le_sghmc_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "sghmc",
-                                       LE_NEEDS_GRADIENT | LE_KEEPS_FLOOR,
-                                       LE_METRIC_IDENTITY,  sghmc_alloc,           sghmc_begin, sghmc_move, NULL,
-                                       sghmc_tune,          NULL,                  sghmc_report, sghmc_archive};
+const le_kernel_ops le_sghmc_kernel = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_kernel_ops),
+  .name = "sghmc",
+  .settings = settings,
+  .needs = LE_NEEDS_GRADIENT | LE_KEEPS_FLOOR,
+  .default_metric = LE_METRIC_IDENTITY,
+  .alloc = sghmc_alloc,
+  .begin = sghmc_begin,
+  .move = sghmc_move,
+  .tune = sghmc_tune,
+  .report = sghmc_report,
+  .archive = sghmc_archive,
+};

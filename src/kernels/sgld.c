@@ -1,11 +1,15 @@
 /* Stochastic gradient Langevin dynamics (Welling & Teh 2011; thesis algorithm 3):
  *
- *     theta <- theta - eta grad U + N(0, 2 (1 - beta eta) eta),   eta = rate / n.
- *
- * Settings: rate, noise (beta, the assumed gradient noise), tempered (1: n counts the chunk lambda times; 0: in full). */
+ *     theta <- theta - eta grad U + N(0, 2 (1 - beta eta) eta),   eta = rate / n. */
 #include "core/kernel.h"
 
 #include <math.h>
+
+static const le_setting settings[] = {
+  LE_REAL_SETTING("rate", 0.1, 0, HUGE_VAL),
+  LE_REAL_SETTING("noise", 0, 0, HUGE_VAL), /* beta, the assumed gradient noise */
+  LE_FLAG_SETTING("tempered", 1), /* 1: n counts the chunk lambda times; 0: in full */
+  {0}};
 
 typedef struct sgld {
   size_t d;
@@ -19,9 +23,9 @@ static le_status sgld_alloc(const le_args *args, size_t d, size_t m, le_arena *a
   sgld *k = le_arena_bytes(arena, 1, sizeof *k);
   if (!k) return LE_NO_MEMORY;
   k->d = d;
-  k->rate = le_args_number(args, "rate", 0.1);
-  k->noise = le_args_number(args, "noise", 0);
-  k->tempered = le_args_number(args, "tempered", 1) != 0;
+  k->rate = le_setting_number(args, settings, "rate");
+  k->noise = le_setting_number(args, settings, "noise");
+  k->tempered = le_setting_flag(args, settings, "tempered");
   k->grad = le_arena_doubles(arena, m * d);
   k->fresh = le_arena_doubles(arena, m * d);
   *self = k;
@@ -64,6 +68,16 @@ static void sgld_archive(void *self, size_t m, le_archive *archive)
   le_archive_double(archive, &((sgld *)self)->eta);
 }
 
-const le_kernel_ops le_sgld_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "sgld",     LE_NEEDS_GRADIENT,
-                                      LE_METRIC_IDENTITY,  sgld_alloc,            sgld_begin, sgld_move, NULL,
-                                      NULL,                NULL,                  sgld_report, sgld_archive};
+const le_kernel_ops le_sgld_kernel = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_kernel_ops),
+  .name = "sgld",
+  .settings = settings,
+  .needs = LE_NEEDS_GRADIENT,
+  .default_metric = LE_METRIC_IDENTITY,
+  .alloc = sgld_alloc,
+  .begin = sgld_begin,
+  .move = sgld_move,
+  .report = sgld_report,
+  .archive = sgld_archive,
+};

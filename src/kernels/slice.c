@@ -1,8 +1,6 @@
 /* Slice sampling (Neal 2003) along the directions of a random orthonormal basis on the metric's scale, by shrinkage only:
  * an interval of fixed width is laid at random around the point and shrinks to whatever falls outside.  All particles
- * take the same direction and shrink side by side, so that each likelihood call has many of them.
- *
- * Settings: width (of the interval; 0: tuned to the share of evaluations that end a move). */
+ * take the same direction and shrink side by side, so that each likelihood call has many of them. */
 #include "core/adapt.h"
 #include "core/kernel.h"
 
@@ -13,6 +11,10 @@
 #include <string.h>
 
 enum { SHRINKS_MOST = 200 };
+
+static const le_setting settings[] = {
+  LE_REAL_SETTING("width", 0, 0, HUGE_VAL), /* of the interval; 0: tuned */
+  {0}};
 
 typedef struct slice {
   size_t d, used; /* directions of the basis that are behind us */
@@ -28,7 +30,7 @@ static le_status slice_alloc(const le_args *args, size_t d, size_t m, le_arena *
   slice *k = le_arena_bytes(arena, 1, sizeof *k);
   if (!k) return LE_NO_MEMORY;
   k->d = k->used = d;
-  k->adapt = le_adapt_make(le_args_number(args, "width", 0), 8, 0.35, 50);
+  k->adapt = le_adapt_make(le_setting_number(args, settings, "width"), 8, 0.35, 50);
   k->basis = le_arena_doubles(arena, d * d);
   k->value = le_arena_doubles(arena, m);
   k->level = le_arena_doubles(arena, m);
@@ -142,7 +144,18 @@ static void slice_archive(void *self, size_t m, le_archive *archive)
   if (k->used > k->d) archive->status = LE_CORRUPT;
 }
 
-const le_kernel_ops le_slice_kernel = {LE_CONTRACT_VERSION, sizeof(le_kernel_ops), "slice",
-                                       LE_NEEDS_DENSITY | LE_KEEPS_FLOOR,
-                                       LE_METRIC_DENSE,     slice_alloc,           slice_begin, slice_move, NULL,
-                                       slice_tune,          slice_fix,             slice_report, slice_archive};
+const le_kernel_ops le_slice_kernel = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_kernel_ops),
+  .name = "slice",
+  .settings = settings,
+  .needs = LE_NEEDS_DENSITY | LE_KEEPS_FLOOR,
+  .default_metric = LE_METRIC_DENSE,
+  .alloc = slice_alloc,
+  .begin = slice_begin,
+  .move = slice_move,
+  .tune = slice_tune,
+  .fix = slice_fix,
+  .report = slice_report,
+  .archive = slice_archive,
+};

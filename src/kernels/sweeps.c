@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+static const le_setting settings[] = {{0}};
+
 typedef struct sweeps_kernel {
   size_t d;
 } sweeps_kernel;
@@ -53,6 +55,7 @@ const le_kernel_ops le_sweeps_kernel = {
   .version = LE_CONTRACT_VERSION,
   .size = sizeof(le_kernel_ops),
   .name = "sweeps",
+  .settings = settings,
   .needs = LE_NEEDS_DENSITY | LE_NEEDS_FLOOR | LE_KEEPS_FLOOR,
   .default_metric = LE_METRIC_IDENTITY,
   .alloc = sweeps_alloc,

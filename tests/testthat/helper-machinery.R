@@ -115,7 +115,7 @@ start_run <- function(setup) {
 }
 finish_run <- function(run) {
   while (.Call(ffi_run_advance, run, 0.05) == "more") NULL
-  timeless(.Call(ffi_run_result, run))
+  timeless(run_result(run))
 }
 # What a fresh R with the package says to some lines of code.
 new_session <- function(...) {
@@ -124,7 +124,10 @@ new_session <- function(...) {
   writeLines(c(sprintf(".libPaths(%s)", deparse1(.libPaths())), "library(logevidence)", ...), script)
   paste(suppressWarnings(system2(file.path(R.home("bin"), "Rscript"), script, stdout = TRUE, stderr = TRUE)), collapse = "\n")
 }
-timeless <- function(result) result[names(result) != "seconds"]
+timeless <- function(result) {
+  result$seconds <- result$trace$seconds <- NULL
+  result
+}
 
 # A fit without what may differ between equal fits.
 essence <- function(fit) {
@@ -173,5 +176,5 @@ resumed <- function(problem, rows, slices, seconds = 0) {
   run <- .Call(ffi_run_new, replace(problem, "restore", TRUE))
   .Call(ffi_run_restore, run, state)
   while (.Call(ffi_run_advance, run, 1) == "more") NULL
-  .Call(ffi_run_result, run)
+  run_result(run)
 }

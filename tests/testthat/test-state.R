@@ -136,14 +136,14 @@ test_that("a stream that is fed in parts can be saved between them", {
     feed(run, k)
     exhaust(run)
   }
-  whole <- timeless(.Call(ffi_run_result, run))
+  whole <- timeless(run_result(run))
   run <- .Call(ffi_run_new, setup$problem)
   for (k in 1:3) {
     feed(run, k)
     exhaust(run)
     run <- restored(setup, .Call(ffi_run_save, run))
   }
-  expect_identical(timeless(.Call(ffi_run_result, run)), whole)
+  expect_identical(timeless(run_result(run)), whole)
 })
 
 damaged <- function(setup, state) {

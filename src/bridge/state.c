@@ -1,0 +1,156 @@
+/* A saved run: a header that says what it belongs to, the engine's state, and a checksum.
+ *
+ * The header has a magic word, the format, the version of the package, and fingerprints of model
+ * (with priors and data that it holds), method (engine, settings, kernels, number of rows), seed and
+ * replicate.  A state that does not belong to the problem it is read into is refused in a sentence. */
+#include "bridge/run.h"
+
+enum { STATE_FORMAT = 2, VERSION_SIZE = 24 };
+static const uint64_t MAGIC = 0x6c6f676576696421u; /* "logevid!" */
+
+/* FNV-1a. */
+static uint64_t hashed(uint64_t sum, const void *data, size_t size)
+{
+  const unsigned char *bytes = data;
+  for (size_t i = 0; i < size; i++) sum = (sum ^ bytes[i]) * 1099511628211u;
+  return sum;
+}
+
+static const uint64_t EMPTY = 14695981039346656037u;
+
+/* Of a value that R holds: numbers, strings, lists of them with their names, and functions by their text. */
+static uint64_t hash_value(uint64_t sum, SEXP value)
+{
+  const int type = TYPEOF(value);
+  const double n = (double)Rf_xlength(value);
+  sum = hashed(sum, &type, sizeof type);
+  switch (type) {
+  case REALSXP: return hashed(hashed(sum, &n, sizeof n), REAL(value), (size_t)XLENGTH(value) * sizeof(double));
+  case INTSXP:
+  case LGLSXP: return hashed(hashed(sum, &n, sizeof n), INTEGER(value), (size_t)XLENGTH(value) * sizeof(int));
+  case STRSXP:
+    for (R_xlen_t i = 0; i < XLENGTH(value); i++)
+      sum = hashed(sum, CHAR(STRING_ELT(value, i)), strlen(CHAR(STRING_ELT(value, i))) + 1);
+    return sum;
+  case VECSXP:
+    sum = hash_value(sum, Rf_getAttrib(value, R_NamesSymbol));
+    for (R_xlen_t i = 0; i < XLENGTH(value); i++) sum = hash_value(sum, VECTOR_ELT(value, i));
+    return sum;
+  case CLOSXP: {
+    SEXP call = PROTECT(Rf_lang2(Rf_install("deparse"), value));
+    SEXP text = PROTECT(Rf_eval(call, R_BaseEnv));
+    sum = hash_value(sum, text);
+    UNPROTECT(2);
+    return sum;
+  }
+  default: return sum;
+  }
+}
+
+static uint64_t hash_of(SEXP problem, const char *const *parts, size_t n)
+{
+  uint64_t sum = EMPTY;
+  for (size_t i = 0; i < n; i++) sum = hash_value(sum, list_element(problem, parts[i]));
+  return sum;
+}
+
+typedef struct header {
+  uint64_t magic, format;
+  char version[VERSION_SIZE];
+  uint64_t model, method, seed, replicate;
+} header;
+
+static header header_of(const run_handle *run)
+{
+  static const char *const model[] = {"model_type", "model_args"},
+                           *const method[] = {"estimator", "settings", "kernels", "total"};
+  header h = {MAGIC, STATE_FORMAT, "", hash_of(run->problem, model, 2), hash_of(run->problem, method, 4), run->seed,
+              run->replicate};
+  SEXP call = PROTECT(Rf_lang2(Rf_install("getNamespaceVersion"), PROTECT(Rf_mkString("logevidence"))));
+  SEXP version = PROTECT(Rf_eval(call, R_BaseEnv));
+  snprintf(h.version, sizeof h.version, "%s", one_string(version, "version"));
+  UNPROTECT(3);
+  return h;
+}
+
+static void archive_header(header *h, le_archive *archive)
+{
+  le_archive_bytes(archive, &h->magic, sizeof h->magic);
+  le_archive_bytes(archive, &h->format, sizeof h->format);
+  le_archive_bytes(archive, h->version, sizeof h->version);
+  uint64_t *const word[] = {&h->model, &h->method, &h->seed, &h->replicate};
+  for (size_t i = 0; i < sizeof word / sizeof *word; i++) le_archive_bytes(archive, word[i], sizeof *word[i]);
+}
+
+/* Twice, so that an R allocation error can leak nothing: the second pass writes what R's memory takes. */
+static size_t write_state(const run_handle *run, header *h, SEXP into)
+{
+  le_archive archive;
+  le_archive_write(&archive);
+  archive_header(h, &archive);
+  run->ops->archive(run->self, &archive);
+  const size_t size = archive.size;
+  const le_status status = archive.status;
+  const int fits = into != R_NilValue && (size_t)XLENGTH(into) == size + sizeof(uint64_t);
+  if (status == LE_OK && fits) memcpy(RAW(into), archive.bytes, size);
+  le_archive_free(&archive);
+  if (status != LE_OK) raise_status(status, NULL);
+  return size;
+}
+
+SEXP ffi_run_save(SEXP pointer)
+{
+  const run_handle *run = run_get(pointer);
+  header h = header_of(run);
+  const size_t size = write_state(run, &h, R_NilValue);
+  SEXP state = PROTECT(Rf_allocVector(RAWSXP, (R_xlen_t)(size + sizeof(uint64_t))));
+  write_state(run, &h, state);
+  const uint64_t sum = hashed(EMPTY, RAW(state), size);
+  memcpy(RAW(state) + size, &sum, sizeof sum);
+  UNPROTECT(1);
+  return state;
+}
+
+static le_status refuse(const header *own, const header *read, le_error *error)
+{
+  if (read->format != own->format || memcmp(read->version, own->version, VERSION_SIZE) != 0)
+    return le_fail(error, LE_BAD_ARGUMENT,
+                   "The state was saved by version %.*s of the package and cannot be read by version %s.",
+                   VERSION_SIZE, read->version, own->version);
+  if (read->model != own->model)
+    return le_fail(error, LE_BAD_ARGUMENT, "The state belongs to another model, or to other priors.");
+  if (read->method != own->method)
+    return le_fail(error, LE_BAD_ARGUMENT, "The state belongs to another method, other settings or another number of rows.");
+  if (read->seed != own->seed) return le_fail(error, LE_BAD_ARGUMENT, "The state belongs to a run with another seed.");
+  if (read->replicate != own->replicate)
+    return le_fail(error, LE_BAD_ARGUMENT, "The state belongs to another replicate: %.0f, not %.0f.",
+                   (double)read->replicate + 1, (double)own->replicate + 1);
+  return LE_OK;
+}
+
+/* A run whose state is refused is of no use any more, and ends. */
+SEXP ffi_run_restore(SEXP pointer, SEXP state)
+{
+  run_handle *run = run_get(pointer);
+  if (TYPEOF(state) != RAWSXP) Rf_error("A saved state must be a raw vector.");
+  header own = header_of(run), read = own;
+  uint64_t sum = 0;
+  const size_t size = (size_t)XLENGTH(state) > sizeof sum ? (size_t)XLENGTH(state) - sizeof sum : 0;
+  if (size) memcpy(&sum, RAW(state) + size, sizeof sum);
+  le_archive archive;
+  le_archive_read(&archive, RAW(state), size);
+  archive_header(&read, &archive);
+  le_error error = {""};
+  le_status status = archive.status;
+  if (status == LE_OK && (read.magic != MAGIC || sum != hashed(EMPTY, RAW(state), size))) status = LE_CORRUPT;
+  if (status == LE_OK) status = refuse(&own, &read, &error);
+  if (status == LE_OK) {
+    run->ops->archive(run->self, &archive);
+    status = archive.status;
+  }
+  if (status == LE_OK && archive.position != archive.size) status = LE_CORRUPT;
+  if (status == LE_OK) return R_NilValue;
+  run_finalize(pointer);
+  raise_status(status, &error);
+  return R_NilValue;
+}

@@ -1,0 +1,31 @@
+/* What a run reports, by kind: figures (one number each), columns of the trace, and arrays.  The
+ * numbers stay the run's own; the list of them is the caller's. */
+#ifndef LE_CORE_RESULT_H
+#define LE_CORE_RESULT_H
+
+#include "base/status.h"
+
+typedef enum le_output_kind { LE_FIGURE, LE_TRACE_COLUMN, LE_ARRAY } le_output_kind;
+
+/* A column-major table of numbers. */
+typedef struct le_output {
+  const char *name;
+  le_output_kind kind;
+  size_t rows, columns;
+  const double *values;
+} le_output;
+
+typedef struct le_result {
+  size_t n, capacity;
+  le_output *output;
+  le_status status; /* LE_NO_MEMORY: outputs are missing */
+} le_result;
+
+void le_result_figure(le_result *result, const char *name, const double *value);
+/* As many figures as there are names. */
+void le_result_figures(le_result *result, size_t n, const char *const *names, const double *values);
+void le_result_array(le_result *result, const char *name, size_t rows, size_t columns, const double *values);
+void le_result_column(le_result *result, const char *name, size_t rows, const double *values);
+void le_result_free(le_result *result);
+
+#endif
