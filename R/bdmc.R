@@ -93,7 +93,7 @@ check_reversible <- function(method, model) {
   if (!method$name %in% c("ais", "smc") || (is_latent(model) && method$name == "smc" && !by_rows))
     fail("`method` must be ", allowed, ", whose walks can be reversed, not ", deparse1(method$call), ".")
   kernel <- method$kernels[[1]]
-  if (!is_latent(model) && !kernel$name %in% c("hmc", "rwm", "slice"))
+  if (!is_latent(model) && !is_reversible(kernel))
     fail("`kernel` must be hmc(), mala(), rwm() or slice(), which leave the posterior exactly as it is, not ", kernel$name,
          "(): where steps have an error of their own there are no bounds.")
 }
@@ -234,7 +234,7 @@ frozen_walk <- function(model, encoded, method, words, chains, warm) {
   alone <- method$name == "ais"
   function(budget, state) {
     taken <- if (alone) thinned_path(path, budget) else path
-    if (!is.null(state)) taken[PATH[["moves"]], ncol(taken)] <- warm * taken[PATH[["moves"]], ncol(taken)]
+    if (!is.null(state)) taken["moves", ncol(taken)] <- warm * taken["moves", ncol(taken)]
     settings$`1.schedule` <- "one"
     settings$`1.ess` <- 0
     settings$`1.particles` <- if (alone) chains else max(2, round(budget * settings$`1.particles`))
@@ -247,7 +247,6 @@ frozen_walk <- function(model, encoded, method, words, chains, warm) {
 }
 
 # As C writes a path, a column for each distribution.
-PATH <- c(seen = 1, chunk = 2, lambda = 3, moves = 4, step = 5)
 
 #' A share of a path's temperatures, each with what the one above it was tuned to
 #' @noRd
@@ -257,7 +256,7 @@ thinned_path <- function(path, share) {
   if (steps == whole) return(path)
   at <- whole * seq_len(steps) / steps
   taken <- path[, ceiling(at), drop = FALSE]
-  taken[PATH[["lambda"]], ] <- stats::approx(0:whole, c(0, path[PATH[["lambda"]], ]), at)$y
+  taken["lambda", ] <- stats::approx(0:whole, c(0, path["lambda", ]), at)$y
   taken
 }
 

@@ -190,7 +190,7 @@ for_engine <- function(settings) settings[!names(settings) %in% CHOSEN_IN_R]
 # In the words of the user, who may not have chosen the kernel; C matches needs and offers once more.
 check_gradients <- function(model, method) {
   if (!inherits(model, "custom_model") || !is.null(model$gradient)) return(invisible())
-  needy <- Filter(function(kernel) !kernel$name %in% c("rwm", "slice", "prior_draws"), method$kernels)
+  needy <- Filter(function(kernel) kernel_needs(kernel, "gradient"), method$kernels)
   if (length(needy))
     fail("`method` ", method$name, "() moves particles by ", needy[[1]]$name, "(), which needs gradients, and this model has ",
          "none: use nested(), or smc(kernel = slice()), or give custom_model() its `gradient` and `prior_gradient`.")

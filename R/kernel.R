@@ -132,16 +132,30 @@ prior_draws <- function() new_kernel("prior_draws", list())
 
 check_step <- function(step_size) if (is.null(step_size)) 0 else check_positive(step_size, "step_size")
 
-check_mass <- function(mass) check_choice(mass, "mass", c("dense", "diagonal", "identity"))
+check_mass <- function(mass) check_choice(mass, "mass", setdiff(setting_words("mass"), "default"))
 
 check_kernel <- function(kernel, name = "kernel", walled = FALSE) {
   if (!inherits(kernel, "evidence_kernel")) refuse(kernel, name, "a kernel, such as `hmc()`")
-  if (!walled && kernel$name == "prior_draws")
-    fail("`", name, "` prior_draws() is for nested() alone: it draws from the prior, wherever the particles are.")
+  if (!walled && kernel_needs(kernel, "floor"))
+    fail("`", name, "` ", kernel$name, "() is for nested() alone: it draws from the prior, wherever the particles are.")
   kernel
 }
 
-needs_density <- function(kernel) kernel$name %in% c("hmc", "rwm", "slice", "prior_draws")
+# What C says of engines and kernels.
+tables <- function() .Call(ffi_tables)
+
+# The words that a setting of a stage may be.
+setting_words <- function(name) {
+  stage <- tables()$engines$walk$stage
+  strsplit(stage$words[stage$name == name], " ")[[1]]
+}
+
+kernel_needs <- function(kernel, what) what %in% tables()$kernels[[kernel$name]]$needs
+
+needs_density <- function(kernel) kernel_needs(kernel, "density")
+
+# Kernels that leave their distribution as it is at any fixed step size.
+is_reversible <- function(kernel) isTRUE(tables()$kernels[[kernel$name]]$fixes)
 
 #' @export
 print.evidence_kernel <- function(x, ...) {

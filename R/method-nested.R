@@ -75,7 +75,7 @@ STEPS_PER_DIMENSION <- c(slice = 3, rwm = 10, sghmc = 5, prior_draws = 0)
 
 # Left to the engine, which knows the parameters, unless one move is a new point.
 nested_steps <- function(steps, kernel) {
-  if (!is.null(steps)) check_steps(steps) else if (kernel$name == "prior_draws") 1 else 0
+  if (!is.null(steps)) check_steps(steps) else if (kernel_needs(kernel, "floor")) 1 else 0
 }
 
 check_wall_kernel <- function(kernel, name = "kernel") {
@@ -130,7 +130,7 @@ online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, 
                           gradient = c("control", "plain"), chunk = 20, order = "given") {
   live <- check_count(live, "live", 2, 1e6)
   kernel <- check_wall_kernel(kernel)
-  if (kernel$name == "prior_draws") fail("`kernel` prior_draws() draws from the prior, which is only right for all rows at once.")
+  if (kernel_needs(kernel, "floor")) fail("`kernel` ", kernel$name, "() draws from the prior, which is only right for all rows at once.")
   full <- needs_density(kernel) || identical(batch, Inf)
   if (!identical(batch, Inf)) batch <- check_count(batch, "batch", 1, 1e7)
   gradient <- check_choice(gradient, "gradient", c("control", "plain"))
@@ -170,7 +170,7 @@ hybrid <- function(first = 100, live = 100, tol = 0.01, start = slice(), particl
                    kernel = sghmc(tempered = FALSE), batch = 500) {
   walk <- sequential(particles, steps, kernel, batch)
   start <- check_wall_kernel(start, "start")
-  if (start$name == "prior_draws") fail("`start` must be slice() or rwm(), not prior_draws().")
+  if (kernel_needs(start, "floor")) fail("`start` must be slice() or rwm(), not ", start$name, "().")
   nested <- nested(live, start, NULL, tol)$settings
   first <- check_count(first, "first", 1, 1e9)
   walk$settings$`1.kernel` <- 2
@@ -182,13 +182,12 @@ hybrid <- function(first = 100, live = 100, tol = 0.01, start = slice(), particl
 }
 
 # What C knows of each point, in the order of the rows of `levels`.
-LEVELS <- c("log_lik", "tie", "birth", "birth_tie", "rank", "live")
 
 #' What a nested run knows besides its estimate
 #' @noRd
 nested_of <- function(figures, trace, live) {
   if (is.null(figures$levels)) return(NULL)
-  levels <- as.data.frame(`dimnames<-`(t(figures$levels), list(NULL, LEVELS)))
+  levels <- as.data.frame(t(figures$levels))
   sums <- c(trapezoid = drop(figures$log_evidence), lower = drop(figures$lower), upper = drop(figures$upper),
             published = drop(figures$published), simulated = drop(figures$simulated))
   nested_part(levels, drop(figures$log_volumes), drop(figures$level_log_weights), sums, drop(figures$information),

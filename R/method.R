@@ -41,7 +41,7 @@ RENEWAL <- 0.6
 renewal_goal <- function(steps) if (is.null(steps)) RENEWAL else -1 # only measured
 
 check_resampling <- function(resampling) {
-  check_choice(resampling, "resampling", c("systematic", "stratified", "multinomial", "residual", "none"))
+  check_choice(resampling, "resampling", c(setting_words("resampling"), "none"))
 }
 
 # "none" is a threshold of zero to the engine.

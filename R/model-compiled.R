@@ -60,7 +60,7 @@ compiled_model <- function(symbol, parameters, ..., PACKAGE = "") {
   says <- compiled_says(model)
   if (says("user_dim") != length(parameters))
     fail("`parameters` must name the ", says("user_dim"), " parameters of `", symbol, "`, not ", length(parameters), ".")
-  model$modes <- if (says("traits") %% 2 == 1) "several" else "one"
+  model$modes <- if ("multimodal" %in% says("traits")) "several" else "one"
   model
 }
 

@@ -131,5 +131,5 @@ gradient_warning <- function(model, encoded, method, points) {
 }
 
 moves_by_gradient <- function(method) {
-  any(vapply(method$kernels, function(kernel) !kernel$name %in% c("rwm", "slice", "prior_draws", "sweeps"), TRUE))
+  any(vapply(method$kernels, kernel_needs, TRUE, "gradient"))
 }

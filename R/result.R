@@ -95,12 +95,12 @@ one_run <- function(out, method, modes = "one", model = NULL) {
     if (headline$source == "sampler") runaway_warning(trace),
     if (headline$source == "sampler") labour_warning(trace, method),
     sequential_warnings(trace, method, headline),
-    contradicted(audit, nrow(out$draws)),
+    contradicted(audit),
     if (!is.finite(headline$log_evidence)) "The estimate is not finite."
   )
   list(
     headline = headline, sampler = sampler, audit = audit, nested = nested, power = power, trace = trace, failed = failed,
-    warnings = unique(c(if (!is.null(audit) && !audit$passed) audit$reason, unreached_warning(audit, nrow(out$draws)),
+    warnings = unique(c(if (!is.null(audit) && !audit$passed) audit$reason, unreached_warning(audit),
                         behind_warning(audit, sampler), uneven_warning(audit), failed)),
     work = if (is.null(attr(out, "challenge"))) work_of(out) else attr(out, "challenge")$work
   )
@@ -171,7 +171,7 @@ SUDDEN_LEAST <- 4
 #' @noRd
 power_of <- function(figures, sampler) {
   if (is.null(figures$moments)) return(NULL)
-  path <- as.data.frame(`dimnames<-`(t(figures$moments), list(NULL, c("lambda", "mean", "variance", "ess", "log_ratio"))))
+  path <- as.data.frame(t(figures$moments))
   width <- diff(path$lambda)
   last <- nrow(path)
   plain <- sum(width * (path$mean[-1] + path$mean[-last]) / 2)
@@ -209,7 +209,8 @@ audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
   audit <- c(
     list(log_evidence = drop(figures$audit_log_evidence), se = drop(figures$audit_se), laplace = drop(figures$audit_laplace),
          modes = drop(figures$audit_modes), draws = draws),
-    audit_weights(figures), list(unreached = drop(figures$audit_unreached), first = isTRUE(drop(figures$audit_first) == 1))
+    audit_weights(figures), list(unreached = drop(figures$audit_unreached), chance = drop(figures$audit_chance),
+                                first = isTRUE(drop(figures$audit_first) == 1))
   )
   doubted <- isTRUE(audit$ess < least_ess * audit$ideal && audit$ess >= AUDIT_DOUBTED_ESS * audit$ideal)
   audit$uneven <- isTRUE(audit$ess < AUDIT_UNEVEN_ESS * audit$ideal)
@@ -261,9 +262,9 @@ uneven_warning <- function(audit) {
 }
 
 # The sampler's estimate is the headline, and search or importance sampling contradict it.
-contradicted <- function(audit, d) {
+contradicted <- function(audit) {
   if (is.null(audit) || audit$passed) return(NULL)
-  c(if (audit$below) audit$reason, unreached_warning(audit, d))
+  c(if (audit$below) audit$reason, unreached_warning(audit))
 }
 
 #' What single runs say, if at least half of them have failed, or none has

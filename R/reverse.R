@@ -41,7 +41,7 @@ is_tempered <- function(method) {
 #' Lets a run record its path where that could be walked back
 #' @noRd
 recorded <- function(problem, method, encoded) {
-  reversible <- problem$estimator == "walk" && is_tempered(method) && method$kernels[[1]]$name %in% c("hmc", "rwm", "slice") &&
+  reversible <- problem$estimator == "walk" && is_tempered(method) && is_reversible(method$kernels[[1]]) &&
     length(encoded$theta_names) <= END_RECORDED
   if (reversible) problem$settings$record <- 1
   problem
@@ -158,7 +158,7 @@ sampled_around <- function(peak, d, density, n = END_DRAWS) {
 #' Minus the log mean reciprocal weight of a walk from a peak back to the prior
 #' @noRd
 walked_back <- function(problem, encoded, path, peak) {
-  path[PATH[["moves"]], ncol(path)] <- WARM * path[PATH[["moves"]], ncol(path)]
+  path["moves", ncol(path)] <- WARM * path["moves", ncol(path)]
   settings <- problem$settings
   settings[c("record", "rounds", "bridge", "moments")] <- NULL
   settings$`1.schedule` <- "one"

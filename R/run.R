@@ -4,8 +4,6 @@
 SLICE <- 0.05 # seconds
 SLICE_TOGETHER <- 0.3 # of several runs, the first of which to end its own waits for the others
 
-FEEDS <- c(last = 1L, own = 2L, mixed = 3L)
-
 #' Run a problem on rows that are all at hand
 #'
 #' @param show A function of the share of the work that is done and the number of rows walked.
@@ -23,7 +21,7 @@ conduct_together <- function(problems, rows, show = function(done, rows) NULL, f
   runs <- list()
   on.exit(for (run in runs) .Call(ffi_run_free, run))
   for (problem in problems) runs <- c(runs, list(.Call(ffi_run_new, problem)))
-  for (run in runs) .Call(ffi_run_feed, run, rows, FEEDS[[feed]])
+  for (run in runs) .Call(ffi_run_feed, run, rows, feed)
   going <- rep(TRUE, length(runs))
   while (any(going)) {
     going[going] <- .Call(ffi_run_advance, runs[going], if (sum(going) > 1) SLICE_TOGETHER else SLICE) == "more"

@@ -18,7 +18,7 @@ challenged_runs <- function(first, problems, walk) {
 
 is_searched <- function(out, problem) isTRUE(problem$settings$search > 0) && !is.null(out$audit_unreached)
 
-is_lost <- function(out) drop(out$audit_unreached) > chance(nrow(out$draws))
+is_lost <- function(out) out$audit_unreached > out$audit_chance
 
 #' Another walk, if this one's result calls for it, or NULL
 #' @noRd
@@ -38,7 +38,7 @@ attempt <- function(problems, walk) {
 better_run <- function(out, second, problem) {
   if (!is_searched(out, problem)) return(out)
   # less is missing, or what is missing does not tell them apart
-  better <- !is.null(second) && drop(second$audit_unreached) < max(drop(out$audit_unreached), chance(nrow(out$draws)))
+  better <- !is.null(second) && second$audit_unreached < max(out$audit_unreached, out$audit_chance)
   chosen <- if (!better) out else if (is_lost(out)) after(out, second, given = problem$settings$shuffle == 0) else second
   structure(chosen, challenge = list(walks = 1 + !is.null(second), work = work_of(out) + work_of(second)))
 }
@@ -62,9 +62,6 @@ work_of <- function(out) {
 
 CHALLENGED <- 2^29 # streams of numbers that no replicate of evidence() uses
 
-# Modes that hold less than all others say little for another walk (nor does one begin there, end_look() in src/estimators/walk.c).
-chance <- function(d) d / 2 + 5 * sqrt(d / 2) + 5
-
 #' The second walk's result; of a stream in its own order the trace is the first's, and its last entry the second's
 #' @noRd
 after <- function(first, second, given) {
@@ -81,8 +78,8 @@ after <- function(first, second, given) {
 # More than this many nats are worth a sentence; where the audit failed, Laplace's approximation is rough too.
 UNREACHED_LEAST <- 0.2
 
-unreached_warning <- function(audit, d) {
-  if (is.null(audit) || !isTRUE(audit$unreached > if (audit$passed) UNREACHED_LEAST else chance(d))) return(NULL)
+unreached_warning <- function(audit) {
+  if (is.null(audit) || !isTRUE(audit$unreached > if (audit$passed) UNREACHED_LEAST else audit$chance)) return(NULL)
   paste0(
     "A search has found posterior modes that the particles have missed, and which make the log evidence larger by ",
     if (audit$unreached < 1e4) sprintf("about %s nats", format(signif(audit$unreached, 2), big.mark = ",", scientific = FALSE))

@@ -18,6 +18,16 @@ static const le_estimator_ops *const estimators[] = {&le_walk_estimator, &le_nes
                                                      &le_hybrid_estimator, &le_latent_estimator,
                                                      &le_chib_estimator, &le_variational_estimator};
 
+const le_kernel_ops *le_kernel_at(size_t i)
+{
+  return i < sizeof kernels / sizeof *kernels ? kernels[i] : NULL;
+}
+
+const le_estimator_ops *le_estimator_at(size_t i)
+{
+  return i < sizeof estimators / sizeof *estimators ? estimators[i] : NULL;
+}
+
 #define FIND(table, wanted)                                                                            \
   for (size_t i = 0; i < sizeof table / sizeof *table; i++)                                            \
     if (strcmp(table[i]->name, wanted) == 0) return table[i];                                          \

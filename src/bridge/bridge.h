@@ -51,6 +51,9 @@ void user_model_raise(const model_handle *handle);
 /* Raises the sentence of a failure as an R error of class logevidence_error. */
 void raise_status(le_status status, const le_error *error);
 
+/* The traits that a model has, by name (tables.c). */
+SEXP traits_of(const le_model_ops *ops);
+
 /* Asked by runs from the main thread: has the user pressed the interrupt key? */
 int user_interrupts(void *unused);
 
@@ -89,6 +92,7 @@ SEXP ffi_schedule(SEXP log_lik, SEXP target, SEXP lambda);
 SEXP ffi_lambdas(SEXP kind, SEXP steps, SEXP delta);
 SEXP ffi_pareto_k(SEXP log_weight);
 SEXP ffi_simd(void);
+SEXP ffi_tables(void);
 SEXP ffi_vector(SEXP what, SEXP x, SEXP variant);
 
 #endif

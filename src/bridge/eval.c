@@ -293,7 +293,7 @@ static SEXP simple_answer(const evaluation *e, const char *what, SEXP extra)
   if (strcmp(what, "width") == 0) return Rf_ScalarReal((double)e->ops->width(e->self));
   if (strcmp(what, "takes_data") == 0) return Rf_ScalarReal(compiled_model_takes_data(e->ops));
   if (strcmp(what, "simulates") == 0) return Rf_ScalarReal(e->ops->simulate != NULL);
-  if (strcmp(what, "traits") == 0) return Rf_ScalarReal((double)e->ops->traits);
+  if (strcmp(what, "traits") == 0) return traits_of(e->ops);
   if (strcmp(what, "user_dim") == 0)
     return Rf_ScalarReal((double)(e->ops->user_dim ? e->ops->user_dim(e->self) : e->d));
   if (strcmp(what, "log_symmetry") == 0)

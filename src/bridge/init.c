@@ -39,6 +39,7 @@ static const R_CallMethodDef routines[] = {ROUTINE(ffi_model, 6),
                                            ROUTINE(ffi_lambdas, 3),
                                            ROUTINE(ffi_pareto_k, 1),
                                            ROUTINE(ffi_simd, 0),
+                                           ROUTINE(ffi_tables, 0),
                                            ROUTINE(ffi_vector, 3),
                                            {NULL, NULL, 0}};
 

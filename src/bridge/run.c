@@ -30,11 +30,11 @@ static void check_settings(run_handle *run, const le_problem *problem)
 {
   le_error *error = &run->context.error;
   char owner[64];
-  snprintf(owner, sizeof owner, "The engine %s", run->ops->name);
+  snprintf(owner, sizeof owner, "the engine %s", run->ops->name);
   le_status status = le_settings_check(&problem->settings, &run->ops->knows, owner, error);
   for (size_t k = 0; status == LE_OK && k < problem->kernels; k++) {
     const le_knows knows = {{problem->kernel[k].ops->settings}, NULL};
-    snprintf(owner, sizeof owner, "The kernel %s()", problem->kernel[k].ops->name);
+    snprintf(owner, sizeof owner, "the kernel %s()", problem->kernel[k].ops->name);
     status = le_settings_check(&problem->kernel[k].args, &knows, owner, error);
   }
   if (status != LE_OK) raise_status(status, error);
@@ -103,24 +103,36 @@ SEXP ffi_run_new(SEXP problem)
 
 typedef struct run_call {
   run_handle *run;
-  SEXP argument, second;
+  SEXP argument;
+  le_feed feed;
 } run_call;
+
+/* As le_feed has them. */
+static const char *const feeds[] = {"some", "last", "own", "mixed"};
+
+static le_feed feed_named(const char *word)
+{
+  for (int kind = LE_ROWS; kind <= LE_MIXED_ROWS; kind++)
+    if (strcmp(word, feeds[kind]) == 0) return (le_feed)kind;
+  Rf_error("Rows are fed as \"some\", \"last\", \"own\" or \"mixed\", not \"%s\".", word);
+  return LE_ROWS;
+}
 
 static SEXP run_feed(void *data)
 {
   run_call *call = data;
   const le_rows rows = rows_from_matrix(call->argument, call->run->width);
-  const le_status status = call->run->ops->feed(call->run->self, &rows, (le_feed)Rf_asInteger(call->second));
+  const le_status status = call->run->ops->feed(call->run->self, &rows, call->feed);
   if (status != LE_OK) raise_status(status, &call->run->context.error);
   return R_NilValue;
 }
 
-/* `feed` is an le_feed. */
+/* `feed`: "some" rows of a stream, or its "last", or all there are, the run's "own" to put in another order, or "mixed" already. */
 SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed)
 {
-  const int kind = Rf_asInteger(feed);
-  if (kind < LE_ROWS || kind > LE_MIXED_ROWS) Rf_error("Rows are fed as 0, 1, 2 or 3.");
-  run_call call = {run_get(run), rows, feed};
+  run_handle *handle = run_get(run);
+  const le_feed kind = feed_named(one_string(feed, "feed"));
+  run_call call = {handle, rows, kind};
   /* rows that end the stream may be borrowed: they live as long as the run */
   if (kind != LE_ROWS) {
     SEXP keep = PROTECT(Rf_cons(rows, R_ExternalPtrProtected(run)));
@@ -221,6 +233,15 @@ static SEXP values_of(const le_output *output)
   SEXP values = output->kind == LE_ARRAY ? Rf_allocMatrix(REALSXP, (int)output->rows, (int)output->columns)
                                          : Rf_allocVector(REALSXP, (R_xlen_t)n);
   if (n) memcpy(REAL(values), output->values, n * sizeof(double));
+  if (!output->labels) return values;
+  SEXP labels, dimensions;
+  PROTECT(values);
+  PROTECT(labels = Rf_allocVector(STRSXP, (R_xlen_t)output->rows));
+  PROTECT(dimensions = Rf_allocVector(VECSXP, 2));
+  for (size_t i = 0; i < output->labelled; i++) SET_STRING_ELT(labels, (R_xlen_t)i, Rf_mkChar(output->labels[i]));
+  SET_VECTOR_ELT(dimensions, 0, labels);
+  Rf_setAttrib(values, R_DimNamesSymbol, dimensions);
+  UNPROTECT(3);
   return values;
 }
 

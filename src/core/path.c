@@ -4,6 +4,7 @@
 #include <string.h>
 
 enum { SEEN, CHUNK, LAMBDA, MOVES, STEP, LABELLED, LABELS };
+const char *const le_path_names[LE_PATH_LABELLED] = {"seen", "chunk", "lambda", "moves", "step", "labelled"};
 
 size_t le_path_columns(const le_metric *metric)
 {

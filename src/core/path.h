@@ -34,4 +34,8 @@ le_path_point le_path_at(const le_path *path, size_t point);
 /* Does a path lead from the prior to the posterior of n rows?  Else a sentence. */
 le_status le_path_check(const le_path *path, size_t n, le_error *error);
 
+/* Of the first numbers of a distribution. */
+enum { LE_PATH_LABELLED = 6 };
+extern const char *const le_path_names[LE_PATH_LABELLED];
+
 #endif

@@ -2,6 +2,8 @@
  * exponential spacings (Devroye 1986, V.3), so no sort is needed. */
 #include "core/resample.h"
 
+#include "core/settings.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -14,10 +16,7 @@ int le_resampling_due(double share, double threshold)
 
 int le_resampling_named(const char *name)
 {
-  static const char *const names[] = {"systematic", "stratified", "multinomial", "residual"};
-  for (int i = 0; i < 4; i++)
-    if (strcmp(name, names[i]) == 0) return i;
-  return -1;
+  return le_word_place(LE_RESAMPLINGS, name);
 }
 
 /* Offspring `first`..`last`-1 for increasing points in (0, 1); the last particle with weight catches rounding. */

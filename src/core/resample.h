@@ -5,6 +5,8 @@
 #include <gsl/gsl_rng.h>
 #include <stddef.h>
 
+/* Their words, in this order. */
+#define LE_RESAMPLINGS "systematic stratified multinomial residual"
 typedef enum le_resampling { LE_SYSTEMATIC, LE_STRATIFIED, LE_MULTINOMIAL, LE_RESIDUAL } le_resampling;
 
 /* `weight` sums to one; offspring j descends from ancestor[j], in increasing order.  `work` holds n doubles. */

@@ -19,7 +19,7 @@ static void add(le_result *result, le_output output)
 
 void le_result_figure(le_result *result, const char *name, const double *value)
 {
-  add(result, (le_output){name, LE_FIGURE, 1, 1, value});
+  add(result, (le_output){name, LE_FIGURE, 1, 1, value, NULL, 0});
 }
 
 void le_result_figures(le_result *result, size_t n, const char *const *names, const double *values)
@@ -29,12 +29,18 @@ void le_result_figures(le_result *result, size_t n, const char *const *names, co
 
 void le_result_array(le_result *result, const char *name, size_t rows, size_t columns, const double *values)
 {
-  add(result, (le_output){name, LE_ARRAY, rows, columns, values});
+  add(result, (le_output){name, LE_ARRAY, rows, columns, values, NULL, 0});
+}
+
+void le_result_table(le_result *result, const char *name, size_t labelled, const char *const *labels, size_t rows,
+                     size_t columns, const double *values)
+{
+  add(result, (le_output){name, LE_ARRAY, rows, columns, values, labels, labelled});
 }
 
 void le_result_column(le_result *result, const char *name, size_t rows, const double *values)
 {
-  add(result, (le_output){name, LE_TRACE_COLUMN, rows, 1, values});
+  add(result, (le_output){name, LE_TRACE_COLUMN, rows, 1, values, NULL, 0});
 }
 
 void le_result_free(le_result *result)

@@ -13,6 +13,8 @@ typedef struct le_output {
   le_output_kind kind;
   size_t rows, columns;
   const double *values;
+  const char *const *labels; /* of the first rows; NULL: they have no names */
+  size_t labelled;
 } le_output;
 
 typedef struct le_result {
@@ -25,6 +27,9 @@ void le_result_figure(le_result *result, const char *name, const double *value);
 /* As many figures as there are names. */
 void le_result_figures(le_result *result, size_t n, const char *const *names, const double *values);
 void le_result_array(le_result *result, const char *name, size_t rows, size_t columns, const double *values);
+/* An array whose first rows have names. */
+void le_result_table(le_result *result, const char *name, size_t labelled, const char *const *labels, size_t rows,
+                     size_t columns, const double *values);
 void le_result_column(le_result *result, const char *name, size_t rows, const double *values);
 void le_result_free(le_result *result);
 

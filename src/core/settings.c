@@ -17,8 +17,7 @@ static const le_setting *find(const le_setting *table, const char *name)
   return NULL;
 }
 
-/* Which of the words between spaces it is; -1 for none of them. */
-static int place(const char *words, const char *word)
+int le_word_place(const char *words, const char *word)
 {
   const size_t length = strlen(word);
   int k = 0;
@@ -41,7 +40,7 @@ static le_status check_number(const le_setting *s, const char *name, double valu
 static le_status check_one(const le_setting *s, const le_arg *arg, const char *owner, le_error *error)
 {
   if (s->kind == LE_WORD) {
-    if (arg->word && place(s->words, arg->word) >= 0) return LE_OK;
+    if (arg->word && le_word_place(s->words, arg->word) >= 0) return LE_OK;
     return le_fail(error, LE_BAD_ARGUMENT, "Setting `%s` of %s must be one of %s, not %s.", arg->name, owner, s->words,
                    arg->word ? arg->word : "a number");
   }
@@ -61,7 +60,7 @@ le_status le_settings_check(const le_args *args, const le_knows *knows, const ch
     const char *name = bare(args->arg[i].name, &staged);
     const le_setting *s = staged ? find(knows->stage, name) : NULL;
     for (size_t t = 0; !s && !staged && t < LE_TABLES_MOST; t++) s = find(knows->table[t], name);
-    if (!s) return le_fail(error, LE_BAD_ARGUMENT, "%s has no setting `%s`.", owner, args->arg[i].name);
+    if (!s) return le_fail(error, LE_BAD_ARGUMENT, "There is no setting `%s` of %s.", args->arg[i].name, owner);
     LE_TRY(check_one(s, &args->arg[i], owner, error));
   }
   return LE_OK;
@@ -91,7 +90,7 @@ int le_setting_flag(const le_args *args, const le_setting *table, const char *na
 static int word_of(const le_args *args, const le_setting *s, const char *full)
 {
   const le_arg *arg = le_args_find(args, full);
-  return s && arg && arg->word ? place(s->words, arg->word) : 0;
+  return s && arg && arg->word ? le_word_place(s->words, arg->word) : 0;
 }
 
 int le_setting_word(const le_args *args, const le_setting *table, const char *name)

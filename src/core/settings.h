@@ -39,6 +39,9 @@ typedef struct le_knows {
   const le_setting *stage; /* NULL: there are no stages */
 } le_knows;
 
+/* Which of the words between spaces it is; -1 for none of them. */
+int le_word_place(const char *words, const char *word);
+
 /* `owner`: for the sentence. */
 le_status le_settings_check(const le_args *args, const le_knows *knows, const char *owner, le_error *error);
 

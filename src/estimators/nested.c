@@ -34,6 +34,7 @@ static const char *const trace_names[TRACE_COLUMNS] = {"n",         "log_evidenc
 /* What is known of a point besides where it is: its likelihood and label, those of the wall it was born inside, where it
  * ranked among the points that survived then, uniform on (0, 1) if all is well, and how many were live when it died. */
 enum { LOG_LIK, TIE, BIRTH, BIRTH_TIE, RANK, LIVE, LEVEL_COLUMNS };
+static const char *const level_names[LEVEL_COLUMNS] = {"log_lik", "tie", "birth", "birth_tie", "rank", "live"};
 
 const le_setting le_nested_table[] = {
   LE_COUNT_SETTING("live", 400, 2),
@@ -720,7 +721,7 @@ static le_status nested_result(void *self, le_result *result)
   out[11] = volumes.mean;
   le_result_figures(result, sizeof names / sizeof *names, names, out);
   if (s->whole && s->machine.phase == FINISHED && s->levels.rows > 0) {
-    le_result_array(result, "levels", LEVEL_COLUMNS, s->levels.rows, s->levels.values);
+    le_result_table(result, "levels", LEVEL_COLUMNS, level_names, LEVEL_COLUMNS, s->levels.rows, s->levels.values);
     le_result_array(result, "level_log_weights", 1, s->levels.rows, s->log_weights);
     if (s->keeps) {
       le_result_array(result, "draws", s->d, s->points.rows, s->points.values);

@@ -64,6 +64,7 @@ static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
 static const double SEARCH_NEAR = 4;
 
 enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 18, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, AUDIT_CLIMBS_UNKNOWN = 8, AUDIT_BATCH = 64, SEARCH_ROWS = 1000 };
+static const char *const moment_names[MOMENT_COLUMNS] = {"lambda", "mean", "variance", "ess", "log_ratio"};
 static const char *const trace_names[TRACE_COLUMNS] = {
     "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "shortest",    "ess",
     "acceptance", "step_size", "particles",    "temperature", "noise",        "drift",       "restarts",    "moves",
@@ -141,6 +142,14 @@ static const le_stage *stage_of(const walk *w)
 static int follows(const walk *w)
 {
   return w->path.points > 0;
+}
+
+/* What modes that hold less than all others may differ by, in nats: they say little for another
+ * walk. */
+static double chance_of(size_t d)
+{
+  const double half = 0.5 * (double)d;
+  return half + 5 * sqrt(half) + 5;
 }
 
 /* Where the model has no starts of its own, the particles are the best there are. */
@@ -1310,8 +1319,7 @@ static le_status end_first_look(walk *w)
 static le_status end_look(walk *w)
 {
   const le_audit *a = &w->audit;
-  /* what modes that hold less than all others may differ by: chance() in R/unreached.R */
-  const double half = 0.5 * (double)w->d, chance = half + 5 * sqrt(half) + 5;
+  const double chance = chance_of(w->d);
   const int first = w->looking == LOOK_FIRST;
   w->looking = LOOK_NOT;
   w->machine.phase = OPEN_CHUNK;
@@ -1391,13 +1399,15 @@ static le_status walk_result(void *self, le_result *result)
     le_result_array(result, "log_weights", 1, w->m, w->log_weight);
   }
   LE_TRY(le_trace_output(&w->trace, trace_names, result));
-  if (w->settings.moments) le_result_array(result, "moments", MOMENT_COLUMNS, w->moments.rows, w->moments.values);
-  if (w->settings.record) le_result_array(result, "path", w->recorded.columns, w->recorded.rows, w->recorded.values);
+  if (w->settings.moments) le_result_table(result, "moments", MOMENT_COLUMNS, moment_names, MOMENT_COLUMNS, w->moments.rows, w->moments.values);
+  if (w->settings.record) le_result_table(result, "path", LE_PATH_LABELLED, le_path_names, w->recorded.columns, w->recorded.rows, w->recorded.values);
   if (w->settings.audit && w->machine.phase == FINISHED && w->target.seen > 0) {
     const le_audit *a = &w->audit;
     s[7] = (double)a->failed;
     s[8] = (double)a->modes;
     s[9] = (double)w->checked;
+    s[10] = chance_of(w->d);
+    le_result_figure(result, "audit_chance", &s[10]);
     le_result_figure(result, "audit_first", &s[9]);
     le_result_figure(result, "audit_failed", &s[7]);
     le_result_figure(result, "audit_modes", &s[8]);

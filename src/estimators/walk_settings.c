@@ -43,7 +43,7 @@ const le_setting le_stage_table[] = {
   LE_WORD_SETTING("schedule", "one fixed adaptive curvature"),
   LE_REAL_SETTING("ess", 0, 0, HUGE_VAL),
   LE_NUMBERS_SETTING("lambda"),
-  LE_WORD_SETTING("resampling", "systematic stratified multinomial residual"),
+  LE_WORD_SETTING("resampling", LE_RESAMPLINGS),
   LE_REAL_SETTING("anneal", 0, 0, HUGE_VAL),
   LE_REAL_SETTING("threshold", 0, 0, 1),
   LE_WORD_SETTING("gradient", "full batch control"),

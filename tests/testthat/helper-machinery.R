@@ -110,7 +110,7 @@ run_problem <- function(model, data, method, seed = 1, threads = 1) {
 }
 start_run <- function(setup) {
   run <- .Call(ffi_run_new, setup$problem)
-  .Call(ffi_run_feed, run, setup$rows, TRUE)
+  .Call(ffi_run_feed, run, setup$rows, "last")
   run
 }
 finish_run <- function(run) {
@@ -170,7 +170,7 @@ expect_truth <- function(problem, method, seeds = 1:10, drift = 0.02) {
 #' The result of a run that is saved after so many slices of work, and restored into a fresh one
 resumed <- function(problem, rows, slices, seconds = 0) {
   run <- .Call(ffi_run_new, problem)
-  .Call(ffi_run_feed, run, rows, TRUE)
+  .Call(ffi_run_feed, run, rows, "last")
   for (slice in seq_len(slices)) .Call(ffi_run_advance, run, seconds)
   state <- .Call(ffi_run_save, run)
   run <- .Call(ffi_run_new, replace(problem, "restore", TRUE))

@@ -194,7 +194,7 @@ test_that("a run in its refuge can be saved at any moment", {
   problem <- new_problem(model, encoded, sgais(particles = 10, early = list(particles = 20, work = 0, rows = 300), audit = TRUE),
                          seed_words(test_seed(1)))
   whole <- conduct(problem, encoded$rows)
-  expect_true(100 %in% trace_of(whole)$particles)
+  expect_true(100 %in% whole$trace$particles)
   for (slices in c(5, 40, 150)) {
     again <- resumed(problem, encoded$rows, slices, 0.002)
     expect_identical(again$draws, whole$draws)

@@ -39,7 +39,7 @@ test_that("a path that is recorded has the moves that were made", {
                        smc(particles = 60, kernel = slice()), test_seed())
   setup$problem$settings$record <- 1
   out <- finish_run(start_run(setup))
-  expect_identical(out$path[PATH[["moves"]], ], as.numeric(trace_of(out)$moves))
+  expect_identical(out$path["moves", ], as.numeric(out$trace$moves))
 })
 
 test_that("kernels that do not move, or without an accept step go astray, are told", {

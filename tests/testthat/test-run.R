@@ -37,7 +37,7 @@ test_that("a row that nobody can explain is named by its place in the data, wher
   setup <- run_problem(linear_regression(y ~ x), data, sgais(20, audit = FALSE))
   ends <- function(parts) {
     run <- .Call(ffi_run_new, setup$problem)
-    for (k in seq_along(parts)) .Call(ffi_run_feed, run, setup$rows[, parts[[k]], drop = FALSE], as.integer(k == length(parts)))
+    for (k in seq_along(parts)) .Call(ffi_run_feed, run, setup$rows[, parts[[k]], drop = FALSE], if (k == length(parts)) "last" else "some")
     expect_error(finish_run(run), class = "logevidence_error")$message
   }
   expect_match(ends(list(1:40)), "Observation 25 has zero likelihood")

@@ -104,12 +104,12 @@ test_that("a path is followed as it was recorded, and backwards the other way ro
     back <- walked(case[[1]], case[[2]], case[[3]], 3, follow = path, reverse = 1, from_state = from)
     steps <- ncol(path)
     expect_identical(drop(forward$lambda_steps), as.double(steps))
-    expect_equal(back$lambda, c(rev(path[3, ]), 0))
-    expect_equal(trace_of(back)$n, c(rev(path[1, ] + path[2, ]), 0))
-    expect_identical(back$step_size[seq_len(steps)][rev(path[4, ]) > 0], rev(path[5, ])[rev(path[4, ]) > 0])
+    expect_equal(back$trace$lambda, c(rev(path[3, ]), 0))
+    expect_equal(back$trace$n, c(rev(path[1, ] + path[2, ]), 0))
+    expect_identical(back$trace$step_size[seq_len(steps)][rev(path[4, ]) > 0], rev(path[5, ])[rev(path[4, ]) > 0])
     if (!identical(case[[3]]$path, "data")) {
-      expect_equal(forward$lambda, path[3, ])
-      expect_identical(forward$step_size, path[5, ])
+      expect_equal(forward$trace$lambda, path[3, ])
+      expect_identical(forward$trace$step_size, path[5, ])
     }
     # the end of the path always moves, for the sake of those who start there
     expect_gt(path[4, steps], 0)

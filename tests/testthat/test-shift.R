@@ -72,7 +72,7 @@ test_that("where importance sampling around better modes fails, the rows are wal
     conduct(problem, encoded$rows)
   }
   first <- walk(problem)
-  expect_identical(trace_of(challenged(first, problem, walk)), trace_of(first))
+  expect_identical(challenged(first, problem, walk)$trace, first$trace)
   expect_equal(walked, 1)
   first$audit_pareto_k[] <- 2
   expect_gt(problem$thorough$`1.work`, problem$settings$`1.work`)
@@ -83,12 +83,12 @@ test_that("where importance sampling around better modes fails, the rows are wal
   # nobody's time is forgotten
   expect_gt(attr(again, "challenge")$work[["seconds"]], drop(first$seconds))
   expect_lt(abs(drop(again$log_evidence[1]) - truth), 6)
-  trace <- trace_of(again)
+  trace <- again$trace
   expect_equal(utils::tail(trace$restarts, 1), 1)
-  expect_equal(utils::head(trace$log_evidence, -1), utils::head(trace_of(first)$log_evidence, -1))
+  expect_equal(utils::head(trace$log_evidence, -1), utils::head(first$trace$log_evidence, -1))
   # a second walk that fails leaves the first
   kept <- challenged(first, problem, function(problem) fail("No walk."))
-  expect_equal(trace_of(kept), trace_of(first))
+  expect_equal(kept$trace, first$trace)
   expect_equal(attr(kept, "challenge")$walks, 1)
   # of several only those that fail
   second <- again
@@ -106,7 +106,7 @@ test_that("a walk of rows in their own order that may be done again leaves them 
     problem <- new_problem(two, encoded, method, seed_words(test_seed(seed)))
     before <- encoded$rows + 0
     out <- conduct_together(list(problem), encoded$rows, feed = if (order_is_free(problem$settings)) "own" else "last")[[1]]
-    list(before = before, rows = encoded$rows, restarts = max(trace_of(out)$restarts))
+    list(before = before, rows = encoded$rows, restarts = max(out$trace$restarts))
   }
   given <- lapply(1:3, function(seed) after(from_prior(quick()), seed))
   expect_gte(max(vapply(given, `[[`, 0, "restarts")), 1)

@@ -129,7 +129,7 @@ test_that("a state may be restored with another number of threads, and twice", {
 test_that("a stream that is fed in parts can be saved between them", {
   setup <- setups()$sequential
   parts <- list(1:500, 501:1900, 1901:3000)
-  feed <- function(run, k) .Call(ffi_run_feed, run, setup$rows[, parts[[k]]], k == 3)
+  feed <- function(run, k) .Call(ffi_run_feed, run, setup$rows[, parts[[k]]], if (k == 3) "last" else "some")
   exhaust <- function(run) while (.Call(ffi_run_advance, run, 0.05) == "more") NULL
   run <- .Call(ffi_run_new, setup$problem)
   for (k in 1:3) {
@@ -244,7 +244,7 @@ test_that("a run that was freed, or never was one, is an error", {
   expect_error(.Call(ffi_run_save, run), "has ended")
   expect_error(.Call(ffi_run_result, run), "has ended")
   expect_error(.Call(ffi_run_progress, run), "has ended")
-  expect_error(.Call(ffi_run_feed, run, matrix(0, 3, 1), TRUE), "has ended")
+  expect_error(.Call(ffi_run_feed, run, matrix(0, 3, 1), "last"), "has ended")
   expect_error(.Call(ffi_run_restore, run, raw(10)), "has ended")
   expect_null(.Call(ffi_run_free, run))
   expect_error(.Call(ffi_run_advance, NULL, 0), "has ended")

@@ -1,0 +1,100 @@
+/* What engines and kernels say of themselves, for R: settings with their kinds, defaults and ranges,
+ * phases, and what a kernel needs. */
+#include "bridge/bridge.h"
+
+static SEXP names_of_flags(unsigned flags, size_t n, const unsigned *flag, const char *const *name)
+{
+  size_t count = 0;
+  for (size_t i = 0; i < n; i++) count += (flags & flag[i]) != 0;
+  SEXP names = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)count));
+  R_xlen_t k = 0;
+  for (size_t i = 0; i < n; i++)
+    if (flags & flag[i]) SET_STRING_ELT(names, k++, Rf_mkChar(name[i]));
+  UNPROTECT(1);
+  return names;
+}
+
+SEXP traits_of(const le_model_ops *ops)
+{
+  static const unsigned flag[] = {LE_MODEL_MULTIMODAL, LE_MODEL_QUADRATIC};
+  static const char *const name[] = {"multimodal", "quadratic"};
+  return names_of_flags(ops->traits, 2, flag, name);
+}
+
+static size_t length_of(const le_setting *table)
+{
+  size_t n = 0;
+  while (table && table[n].name) n++;
+  return n;
+}
+
+/* A list of columns: name, kind, default, least, most, words. */
+static SEXP settings_of(const le_setting *const *tables, size_t count)
+{
+  static const char *const kinds[] = {"number", "count", "flag", "word", "numbers"};
+  static const char *const names[] = {"name", "kind", "default", "least", "most", "words"};
+  size_t n = 0;
+  for (size_t t = 0; t < count; t++) n += length_of(tables[t]);
+  SEXP column[6];
+  for (int c = 0; c < 6; c++)
+    column[c] = PROTECT(Rf_allocVector(c == 0 || c == 1 || c == 5 ? STRSXP : REALSXP, (R_xlen_t)n));
+  R_xlen_t k = 0;
+  for (size_t t = 0; t < count; t++) {
+    for (size_t i = 0; i < length_of(tables[t]); i++, k++) {
+      const le_setting *s = &tables[t][i];
+      SET_STRING_ELT(column[0], k, Rf_mkChar(s->name));
+      SET_STRING_ELT(column[1], k, Rf_mkChar(kinds[s->kind]));
+      SET_STRING_ELT(column[5], k, s->words ? Rf_mkChar(s->words) : NA_STRING);
+      const double numbers[] = {s->kind == LE_WORD || s->kind == LE_NUMBERS ? NA_REAL : s->fallback, s->least, s->most};
+      for (int c = 0; c < 3; c++) REAL(column[2 + c])[k] = numbers[c];
+    }
+  }
+  SEXP list = named_list(6, names, column);
+  UNPROTECT(6);
+  return list;
+}
+
+static SEXP engine_table(const le_estimator_ops *ops)
+{
+  static const char *const names[] = {"settings", "stage", "latent"};
+  SEXP values[3] = {PROTECT(settings_of(ops->knows.table, LE_TABLES_MOST)),
+                    PROTECT(settings_of(&ops->knows.stage, 1)), PROTECT(Rf_ScalarLogical(ops->latent))};
+  SEXP list = named_list(3, names, values);
+  UNPROTECT(3);
+  return list;
+}
+
+static SEXP kernel_table(const le_kernel_ops *ops)
+{
+  static const unsigned flag[] = {LE_NEEDS_GRADIENT, LE_NEEDS_DENSITY, LE_NEEDS_FLOOR, LE_KEEPS_FLOOR};
+  static const char *const name[] = {"gradient", "density", "floor", "keeps_floor"};
+  static const char *const names[] = {"settings", "needs", "fixes"};
+  SEXP values[3] = {PROTECT(settings_of(&ops->settings, 1)), PROTECT(names_of_flags(ops->needs, 4, flag, name)),
+                    PROTECT(Rf_ScalarLogical(ops->fix != NULL))};
+  SEXP list = named_list(3, names, values);
+  UNPROTECT(3);
+  return list;
+}
+
+/* A list of two: engines and kernels, each by name. */
+SEXP ffi_tables(void)
+{
+  static const char *const names[] = {"engines", "kernels"};
+  const char *name[64];
+  SEXP values[64], halves[2];
+  size_t n = 0;
+  for (; n < 64 && le_estimator_at(n); n++) {
+    name[n] = le_estimator_at(n)->name;
+    values[n] = PROTECT(engine_table(le_estimator_at(n)));
+  }
+  halves[0] = PROTECT(named_list(n, name, values));
+  size_t m = 0;
+  for (; m < 64 && le_kernel_at(m); m++) {
+    name[m] = le_kernel_at(m)->name;
+    values[m] = PROTECT(kernel_table(le_kernel_at(m)));
+  }
+  halves[1] = PROTECT(named_list(m, name, values));
+  SEXP list = named_list(2, names, halves);
+  UNPROTECT((int)(n + m) + 2);
+  return list;
+}
