@@ -143,7 +143,7 @@ simulate_latent <- function(model, n, columns, words) {
   step <- 0
   ask <- function(what, state, seen) {
     step <<- step + 1
-    .Call(ffi_latent, model$name, args, blank, what, state,
+    .Call(ffi_latent, model_type(model), args, blank, what, state,
           list(seen = as.double(seen), lambda = 1, backwards = FALSE, to = NULL, seed = c(words[1], (words[2] + 7919 * step) %% 2^32)))
   }
   state <- ask("start", NULL, 0)$state
@@ -160,15 +160,12 @@ simulate_latent <- function(model, n, columns, words) {
 #' Data still to be simulated, as from `template()`
 #' @noRd
 blank_for <- function(model, n, columns, data) {
-  if (inherits(model, "custom_model")) fail("`model` must be one that can simulate data, not a custom_model().")
-  if (inherits(model, "compiled_model") && compiled_says(model)("simulates") == 0)
-    fail("`model` must be one that can simulate data, and `", model$args$.symbol, "` has no `simulate`.")
+  reason <- part_of(model, "simulates")(model)
+  if (!is.null(reason)) fail("`model` must be one that can simulate data, ", reason, ".")
   if (is.null(data) == is.null(n))
     fail("Exactly one of `data` and `n` must be given, not ", if (is.null(n)) "neither" else "both", ".")
   if (!is.null(n)) n <- check_count(n, "n", 1, 1e8)
-  open <- inherits(model, "gaussian_mixture") && is.null(model$formula) && is.null(names(model$location)) &&
-    length(model$location) == 1
-  if (is.null(data) && open) data <- matrix(0, n, check_count(columns, "columns", 1, 1e5))
+  if (is.null(data) && part_of(model, "open_columns")(model)) data <- matrix(0, n, check_count(columns, "columns", 1, 1e5))
   template(model, data, n)
 }
 
@@ -463,7 +460,7 @@ WARM <- 10
 #' @noRd
 blank_like <- function(fit, data) {
   columns <- fit$design$columns
-  if (is.null(data) && inherits(fit$model, "gaussian_mixture"))
+  if (is.null(data) && part_of(fit$model, "like_columns"))
     data <- `colnames<-`(matrix(1, fit$n, length(columns)), columns)
   blank <- blank_for(fit$model, if (is.null(data)) fit$n, NULL, data)
   if (blank$encoded$n != fit$n)
@@ -480,13 +477,8 @@ settled_model <- function(model, state) {
   if (args$infer == 0) return(model)
   named <- function(pattern) unname(state[grepl(pattern, names(state))])
   sd_of <- function(name) sqrt(state[[name]])
-  args$infer <- 0
-  args$noise_sd <- sd_of("noise_sd")
-  args$prior_sd <- sd_of(if (model$name == "low_rank") "column_sd" else "prior_sd")
-  if (model$name == "low_rank") args$row_sd <- sd_of("row_sd")
-  if (model$name == "clustering") args$proportions <- named("^proportion")
-  if (model$name == "binary_attributes") args$probabilities <- named("^probability")
-  model$args <- args
+  args[c("infer", "noise_sd")] <- list(0, sd_of("noise_sd"))
+  model$args <- part_of(model, "latent")$settled(args, sd_of, named)
   model
 }
 

@@ -17,9 +17,7 @@ with_bound <- function(fit, encoded, words) {
 UNBOUNDED <- c("variational", "bic", "exact", "harmonic_mean")
 
 # A mixture of one component has no hidden labels, and its evidence is known.
-has_bound <- function(model, args) {
-  is_latent(model) || inherits(model, "gaussian_mixture") && args$components > 1
-}
+has_bound <- function(model, args) part_of(model, "bound")(model, args)
 
 #' A lower bound that costs about a tenth of the fit, or a few milliseconds; `NULL` if that is too
 #' little
@@ -29,7 +27,7 @@ has_bound <- function(model, args) {
 #' @param work Evaluations of the likelihood and the gradient of one row that the fit has made.
 #' @noRd
 cheap_bound <- function(model, encoded, words, work) {
-  cells <- encoded$n * nrow(encoded$rows) * parts_of(model, encoded$args)
+  cells <- encoded$n * nrow(encoded$rows) * part_of(model, "parts")(model, encoded$args)
   share <- BOUND_SHARE[[if (is_latent(model)) "latent" else "mixture"]]
   passes <- max(share * work / encoded$n, BOUND_LEAST / cells)
   sweeps <- if (is_latent(model)) min(BOUND_SWEEPS, floor(passes / 4)) else 0
@@ -54,10 +52,6 @@ BOUND_SWEEPS <- 60
 BOUND_ITERATIONS <- 200
 BOUND_STARTS <- 2
 BOUND_STREAM <- 2^29 + 2^28 # of numbers that no run of evidence() uses
-
-parts_of <- function(model, args) {
-  switch(model$name, low_rank = args$rank, binary_attributes = args$attributes, args$components)
-}
 
 # One nat is more than the bound's own numerical error, and less than what misleads.
 BOUND_LEAST_GAP <- 1

@@ -115,7 +115,7 @@ check_same_data <- function(fits, names) {
 # common.
 same_observations <- function(one, two) {
   if (identical(one$data_id, two$data_id)) return(TRUE)
-  custom <- function(fit) inherits(fit$model, "custom_model")
+  custom <- function(fit) asks_r(fit$model)
   if (one$n != two$n || !custom(one) && !custom(two)) return(FALSE)
   if (custom(one) && custom(two)) {
     if (is.null(one$design$columns) || is.null(two$design$columns)) return(FALSE)
@@ -125,7 +125,7 @@ same_observations <- function(one, two) {
   own <- if (custom(one)) one else two
   other <- if (custom(one)) two else one
   # classes may be coded in many ways, and of several columns each has its own fingerprint
-  of_one_number <- inherits(other$model, c("linear_regression", "gaussian_mean"))
+  of_one_number <- part_of(other$model, "one_number")
   !of_one_number || other$data_id %in% own$design$columns
 }
 
@@ -288,7 +288,7 @@ predict.model_comparison <- function(object, newdata, type = NULL, ...) {
     average <- Reduce(`+`, Map(`*`, each, weights))
     return(if (identical(type, "class")) most_probable(average) else average)
   }
-  kinds <- vapply(fits, function(fit) if (is.null(type)) PREDICTIONS[[fit$model$name]][1] else type, "")
+  kinds <- vapply(fits, function(fit) if (is.null(type)) prediction_types(fit$model)[1] else type, "")
   if (length(unique(kinds)) > 1) fail("`type` must be given: the models' own are ", show_names(unique(kinds)), ".")
   if (kinds[1] != "density") return(Reduce(`+`, Map(`*`, each, weights)))
   log_sum_rows(do.call(cbind, each) + rep(log(weights), each = length(each[[1]])))

@@ -82,9 +82,8 @@ crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1, pr
 #' @noRd
 methods_to_check <- function(model) {
   if (is_latent(model)) return(list(default_method(model), ais(), nested(live = 100), variational()))
-  no_gradients <- inherits(model, "custom_model") && is.null(model$gradient)
-  c(if (!no_gradients) list(sgais(), smc()) else list(smc(kernel = slice())),
-    list(nested(), laplace(importance = 400)), if (inherits(model, "gaussian_mixture")) list(variational()))
+  c(if (has_gradients(model)) list(sgais(), smc()) else list(smc(kernel = slice())),
+    list(nested(), laplace(importance = 400)), if (has_variational(model)) list(variational()))
 }
 
 #' A standard error as wide as its number of effective draws makes Student's t at three of them

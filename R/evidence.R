@@ -98,7 +98,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   call <- match.call()
   if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
   check_is_model(model)
-  if (missing(data)) data <- no_data(model)
+  if (missing(data)) data <- part_of(model, "no_data")(model)
   if (missing(method) && missing(replicates)) replicates <- default_replicates(model)
   if (missing(method)) method <- default_method(model, replicates)
   check_is_method(method)
@@ -109,14 +109,14 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   # one run finds its rows where it wants them; several want them in different orders
   binding <- list(threads = threads, seed = if (replicates == 1 && isTRUE(method$settings$shuffle > 0)) words)
   encoded <- encode(model, data, binding)
-  if (inherits(model, "custom_model")) {
+  if (asks_r(model)) {
     restore <- own_generator(words, keep = is.null(seed))
     on.exit(restore())
   }
   problem <- recorded(new_problem(model, encoded, method, words, threads), method, encoded)
   bar <- progress_bar(progress, encoded$n)
   on.exit(bar$close(), add = TRUE)
-  runs <- replicated_runs(problem, encoded, replicates, alone = inherits(model, "custom_model"), bar, mixed = !is.null(binding$seed))
+  runs <- replicated_runs(problem, encoded, replicates, alone = asks_r(model), bar, mixed = !is.null(binding$seed))
   other_end <- from_other_end(problem, encoded, runs, model, method)
   fit <- new_evidence(runs, call, model, method, encoded, words, threads, other_end)
   raise_warnings(with_bound(fit, encoded, words))
@@ -174,7 +174,7 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   draws <- audit_draws(encoded$n, may_have_modes(model))
   complete <- function(settings) if (identical(settings$audit_draws, 0)) utils::modifyList(settings, draws) else settings
   list(
-    model_type = model$name, model_args = encoded$args, estimator = method$estimator,
+    model_type = model_type(model), model_args = encoded$args, estimator = method$estimator,
     settings = for_engine(complete(method$settings)),
     thorough = if (!is.null(method$thorough)) for_engine(complete(method$thorough)),
     kernels = lapply(method$kernels, function(k) list(name = k$name, args = lapply(k$args, as.double))),
@@ -189,7 +189,7 @@ for_engine <- function(settings) settings[!names(settings) %in% CHOSEN_IN_R]
 
 # In the words of the user, who may not have chosen the kernel; C matches needs and offers once more.
 check_gradients <- function(model, method) {
-  if (!inherits(model, "custom_model") || !is.null(model$gradient)) return(invisible())
+  if (has_gradients(model)) return(invisible())
   needy <- Filter(function(kernel) kernel_needs(kernel, "gradient"), method$kernels)
   if (length(needy))
     fail("`method` ", method$name, "() moves particles by ", needy[[1]]$name, "(), which needs gradients, and this model has ",

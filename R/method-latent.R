@@ -46,7 +46,7 @@ chib_warnings <- function(figures, method, model) {
   if (!identical(method$name, "chib") || is.null(figures$met)) return(NULL)
   met <- drop(figures$met)
   # of probabilities, which are at most one, the largest say nothing of the mean's tail
-  k <- if (inherits(model, "low_rank")) drop(figures$pareto_k)
+  k <- if (part_of(model, "latent")$tail) drop(figures$pareto_k)
   moved <- drop(figures$moved)
   c(
     if (!isTRUE(met >= CHIB_LEAST_MET) || isTRUE(k > AUDIT_MOST_K)) sprintf(

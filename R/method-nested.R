@@ -276,7 +276,7 @@ c.evidence <- function(...) {
 }
 
 same_model <- function(one, two) {
-  if (inherits(one$model, "custom_model")) return(identical(one$model, two$model))
+  if (asks_r(one$model)) return(identical(one$model, two$model))
   identical(one$args, two$args) && identical(one$model$name, two$model$name)
 }
 
@@ -306,7 +306,7 @@ update.evidence <- function(object, tol, data = NULL, ...) {
   method$settings$from_theta <- as.double(t(object$parameters))
   problem <- new_problem(object$model, encoded, method, object$seed)
   problem$replicate <- as.double(CONTINUED + nrow(object$nested$levels))
-  if (inherits(object$model, "custom_model")) {
+  if (asks_r(object$model)) {
     restore <- own_generator(c(problem$replicate, object$seed[2]), keep = FALSE)
     on.exit(restore())
   }

@@ -104,7 +104,7 @@ peak_run <- function(out, method, model, args) {
   source <- if (isTRUE(weighted)) "importance" else method$name
   headline <- list(
     log_evidence = switch(source, laplace = figures$laplace, importance = figures$importance, exact = figures$exact,
-                          bic = figures$maximum - 0.5 * free_parameters(model, figures$peak, args) * log(figures$n)),
+                          bic = figures$maximum - 0.5 * part_of(model, "free_parameters")(model, figures$peak, args) * log(figures$n)),
     se = switch(source, importance = figures$se, exact = 0, NA_real_),
     source = source,
     points = if (source == "importance") out$draws else out$normal_draws
@@ -139,9 +139,4 @@ uneven_weights <- function(peaks, least_ess) {
   if (!is.null(reason))
     paste0("The posterior is not close to normal around its peaks: ", reason,
            ". The estimate and its standard error cannot be trusted; use sgais(), smc() or nested().")
-}
-
-# Of the classes' coefficients of a softmax regression one set is free to choose.
-free_parameters <- function(model, peak, args) {
-  length(peak) - if (inherits(model, "softmax_regression")) args$covariates else 0
 }

@@ -221,8 +221,6 @@ settle <- function(method, model) {
 # Climbs of a search where the model offers no starts: by differences they are dear.
 SEARCH_UNKNOWN <- 8
 
-may_have_modes <- function(model) inherits(model, "gaussian_mixture") && model$components > 1 || isTRUE(model$modes == "several")
-
 early_settings <- function(early) {
   defaults <- list(rows = NULL, particles = NULL, ess = NULL, chunk = 0.2, first = 10, kernel = NULL, steps = NULL, work = NULL)
   if (!is.list(early) || (length(early) && is.null(names(early)))) refuse(early, "early", "a named list")

@@ -62,7 +62,7 @@ variational <- function(restarts = 10, sweeps = 100, tolerance = 0.01, iteration
 }
 
 check_for_variational <- function(model) {
-  if (!is_latent(model) && !inherits(model, "gaussian_mixture"))
+  if (!has_variational(model))
     fail("variational() is for clustering(), low_rank(), binary_attributes() and gaussian_mixture(), not ", model$name, "().")
 }
 

@@ -55,8 +55,12 @@ compiled_model <- function(symbol, parameters, ..., PACKAGE = "") {
     if (is_plain_numeric(value)) settings[[name]] <- as.double(value)
   }
   model <- new_model("compiled_model", NULL, list(
-    parameters = parameters, args = c(list(.symbol = symbol, .library = package), settings)
-  ))
+    parameters = parameters, args = c(list(.symbol = symbol, .library = package), settings), modes = "one"
+  ), encode_compiled, encode_new_compiled, describe_compiled, decode = decode_compiled, template = template_compiled,
+  modes = function(model) model$modes, no_data = function(model) NULL, derivatives = FALSE,
+  simulates = function(model) if (compiled_says(model)("simulates") == 0)
+    paste0("and `", model$args$.symbol, "` has no `simulate`"),
+  prior_moments = prior_moments_compiled)
   says <- compiled_says(model)
   if (says("user_dim") != length(parameters))
     fail("`parameters` must name the ", says("user_dim"), " parameters of `", symbol, "`, not ", length(parameters), ".")
@@ -67,7 +71,7 @@ compiled_model <- function(symbol, parameters, ..., PACKAGE = "") {
 #' What an instance of a compiled model says of itself
 #' @noRd
 compiled_says <- function(model) {
-  function(what) .Call(ffi_model, model$name, model$args, matrix(0, 0, 0), what, NULL, list())
+  function(what) .Call(ffi_model, model_type(model), model$args, matrix(0, 0, 0), what, NULL, list())
 }
 
 #' The address of a C function, for C; NULL if there is none and none has to be
@@ -80,8 +84,7 @@ find_symbol <- function(symbol, library, must = TRUE) {
   found$address
 }
 
-#' @exportS3Method
-describe.compiled_model <- function(model) {
+describe_compiled <- function(model) {
   settings <- model$args[-(1:2)]
   list(
     paste0("Compiled model of ", count_of(length(model$parameters), "parameter")),
@@ -92,8 +95,7 @@ describe.compiled_model <- function(model) {
   )
 }
 
-#' @exportS3Method
-encode.compiled_model <- function(model, data, binding = AS_GIVEN) {
+encode_compiled <- function(model, data, binding = AS_GIVEN) {
   says <- compiled_says(model)
   rows <- compiled_rows(model, data, "data")
   dim <- says("dim")
@@ -104,8 +106,7 @@ encode.compiled_model <- function(model, data, binding = AS_GIVEN) {
   )
 }
 
-#' @exportS3Method
-encode_new.compiled_model <- function(model, design, newdata, response = TRUE, argument = "newdata") {
+encode_new_compiled <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   rows <- compiled_rows(model, newdata, argument)
   list(rows = rows, n = ncol(rows), offset = NULL)
 }
@@ -129,15 +130,13 @@ compiled_rows <- function(model, data, argument) {
   t(x)
 }
 
-#' @exportS3Method
-decode.compiled_model <- function(model, encoded, rows, data) {
+decode_compiled <- function(model, encoded, rows, data) {
   if (is.null(dim(data))) return(drop(rows))
   data[] <- t(rows)
   data
 }
 
-#' @exportS3Method
-template.compiled_model <- function(model, data, n) {
+template_compiled <- function(model, data, n) {
   if (is.null(data)) data <- matrix(0, n, compiled_says(model)("width"))
   list(data = data, encoded = encode(model, data))
 }

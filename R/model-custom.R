@@ -70,7 +70,10 @@ custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, grad
   model <- new_model("custom_model", NULL, list(
     parameters = parameters, log_likelihood = log_likelihood, log_prior = log_prior, draw_prior = draw_prior,
     vectorised = check_flag(vectorised, "vectorised"), modes = check_choice(modes, "modes", c("one", "several"))
-  ))
+  ), encode_custom, encode_new_custom, describe_custom,
+  modes = function(model) model$modes, simulates = function(model) "not a custom_model()", no_data = no_data_custom,
+  gradients = function(model) !is.null(model$gradient), derivatives = FALSE, user_gradient = !is.null(gradient),
+  asks_r = TRUE, prior_moments = prior_moments_custom)
   model$gradient <- gradient
   model$prior_gradient <- prior_gradient
   model
@@ -84,8 +87,7 @@ check_parameter_names <- function(parameters) {
 
 check_is_function <- function(f, name) if (!is.function(f)) refuse(f, name, "a function")
 
-#' @exportS3Method
-describe.custom_model <- function(model) {
+describe_custom <- function(model) {
   list(
     paste0("Custom model of ", count_of(length(model$parameters), "parameter")),
     parameters = shorten(paste(model$parameters, collapse = ", "), 60),
@@ -94,9 +96,8 @@ describe.custom_model <- function(model) {
   )
 }
 
-#' @exportS3Method
-encode.custom_model <- function(model, data, binding = AS_GIVEN) {
-  if (is.null(data)) no_data(model)
+encode_custom <- function(model, data, binding = AS_GIVEN) {
+  if (is.null(data)) no_data_custom(model)
   arguments <- formals(args(model$log_likelihood))
   if (!is.null(data) && length(arguments) == 1 && names(arguments) != "...")
     fail("`data` must be left out: `log_likelihood` takes the parameters only, and no data.")
@@ -126,23 +127,15 @@ custom_rows <- function(data, argument = "data") {
   n
 }
 
-no_data <- function(model) {
-  if (inherits(model, "compiled_model")) return(NULL)
-  if (!inherits(model, "custom_model") || length(formals(args(model$log_likelihood))) > 1) fail("`data` must be given.")
+no_data_custom <- function(model) {
+  if (length(formals(args(model$log_likelihood))) > 1) fail("`data` must be given.")
   NULL
 }
 
-#' @exportS3Method
-encode_new.custom_model <- function(model, design, newdata, response = TRUE, argument = "newdata") {
+encode_new_custom <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   n <- custom_rows(newdata, argument)
   list(rows = matrix(as.double(seq_len(n)), 1), n = n, offset = NULL, answer = custom_answer(model, newdata, n))
 }
-
-#' @exportS3Method
-decode.custom_model <- function(model, encoded, rows, data) fail("A custom model cannot be simulated.")
-
-#' @exportS3Method
-template.custom_model <- function(model, data, n) fail("A custom model cannot be simulated.")
 
 # The way in ----------------------------------------------------------------------------------------
 

@@ -135,7 +135,7 @@ print.model_functions <- function(x, ...) {
 #' @return `function(what, theta = NULL, extra = list())`, `theta` with a point in each *column*.
 #' @noRd
 model_caller <- function(model, encoded) {
-  type <- model$name
+  type <- model_type(model)
   args <- encoded$args
   rows <- encoded$rows
   function(what, theta = NULL, extra = list()) .Call(ffi_model, type, args, rows, what, theta, extra)

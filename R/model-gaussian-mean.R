@@ -37,8 +37,13 @@ gaussian_mean <- function(formula = NULL, sigma = 1, prior_mean = 0, prior_sd = 
     sigma = check_positive(sigma, "sigma"),
     prior_mean = check_number(prior_mean, "prior_mean"),
     prior_sd = check_positive(prior_sd, "prior_sd")
-  ))
+  ), encode_mean, encode_new_mean, describe_mean, decode = decode_mean, template = template_mean,
+  predictions = list(response = repeated_mean), fitted = repeated_mean, one_number = TRUE,
+  noise_sd = function(fit) fit$model$sigma, prior_moments = prior_moments_linear,
+  advice = function(model) "Set `prior_mean` and `prior_sd`, or scale the data.")
 }
+
+repeated_mean <- function(fit, encoded) rep(sum(exp(fit$log_weights) * fit$parameters), encoded$n)
 
 # `~ y` is short for `y ~ 1`.
 check_mean_formula <- function(formula) {
@@ -56,8 +61,7 @@ check_mean_formula <- function(formula) {
   formula
 }
 
-#' @exportS3Method
-describe.gaussian_mean <- function(model) {
+describe_mean <- function(model) {
   list(
     "Gaussian mean, known standard deviation",
     likelihood = paste0(if (is.null(model$formula)) "y" else deparse1(model$formula[[2]]),
@@ -66,8 +70,7 @@ describe.gaussian_mean <- function(model) {
   )
 }
 
-#' @exportS3Method
-encode.gaussian_mean <- function(model, data, binding = AS_GIVEN) {
+encode_mean <- function(model, data, binding = AS_GIVEN) {
   input <- mean_values(model$formula, data, "data")
   list(
     rows = matrix(input$y, 1, dimnames = list(input$response, NULL)),
@@ -80,8 +83,7 @@ encode.gaussian_mean <- function(model, data, binding = AS_GIVEN) {
   )
 }
 
-#' @exportS3Method
-encode_new.gaussian_mean <- function(model, design, newdata, response = TRUE, argument = "newdata") {
+encode_new_mean <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   y <- if (response) mean_values(design$formula, newdata, argument)$y else rep(NA_real_, NROW(newdata))
   check_some_rows(length(y), argument)
   list(rows = matrix(y, 1, dimnames = list(design$response, NULL)), n = length(y), offset = NULL)
@@ -107,8 +109,7 @@ mean_values <- function(formula, data, argument) {
   list(y = x[, 1], response = if (is.null(colnames(data))) "y" else colnames(data))
 }
 
-#' @exportS3Method
-decode.gaussian_mean <- function(model, encoded, rows, data) {
+decode_mean <- function(model, encoded, rows, data) {
   values <- rows[1, ]
   if (!is.null(model$formula)) return(fill_response(model, data, values))
   if (is.data.frame(data)) {
@@ -118,8 +119,7 @@ decode.gaussian_mean <- function(model, encoded, rows, data) {
   if (is.matrix(data)) matrix(values, ncol = 1, dimnames = dimnames(data)) else values
 }
 
-#' @exportS3Method
-template.gaussian_mean <- function(model, data, n) {
+template_mean <- function(model, data, n) {
   if (is.null(data)) {
     data <- rep(0, n)
     if (!is.null(model$formula))

@@ -58,7 +58,7 @@ clustering <- function(formula = NULL, components, proportions = NULL, prior_sd 
   }
   new_latent("clustering", formula, list(
     components = components, proportions = if (is.null(proportions)) 1 / components else unname(proportions)
-  ), prior_sd, noise_sd, infer, shape, scale)
+  ), prior_sd, noise_sd, infer, shape, scale, CLUSTERING)
 }
 
 #' A matrix of low rank with noise
@@ -83,7 +83,7 @@ clustering <- function(formula = NULL, components, proportions = NULL, prior_sd 
 low_rank <- function(formula = NULL, rank, row_sd = 1, column_sd = 1, noise_sd = 1, infer = FALSE, shape = 1, scale = 1) {
   formula <- check_formula(formula, 1)
   new_latent("low_rank", formula, list(rank = check_count(rank, "rank", 1, 10000), row_sd = check_positive(row_sd, "row_sd")),
-             check_positive(column_sd, "column_sd"), noise_sd, infer, shape, scale)
+             check_positive(column_sd, "column_sd"), noise_sd, infer, shape, scale, LOW_RANK)
 }
 
 #' Binary attributes
@@ -116,35 +116,40 @@ binary_attributes <- function(formula = NULL, attributes, probabilities = 0.5, p
          length(probabilities), ".")
   if (any(probabilities >= 1)) fail("`probabilities` must lie between 0 and 1, not ", format(max(probabilities)), ".")
   new_latent("binary_attributes", formula, list(attributes = attributes, probabilities = unname(probabilities)),
-             prior_sd, noise_sd, infer, shape, scale)
+             prior_sd, noise_sd, infer, shape, scale, BINARY_ATTRIBUTES)
 }
 
-new_latent <- function(name, formula, own, prior_sd, noise_sd, infer, shape, scale) {
-  model <- new_model(name, formula, list(args = c(own, list(
+# `latent` is what the three models differ by, functions of `args` but for constants:
+#   title, prior   in words; `prior` gets whether the variances are known and how `sd` is shown
+#   check(args, n, width)   errors
+#   state(args, rows, columns, each)   names, as C lays a state out
+#   shown   which of the names change for users, and by what
+#   first   rows that are taken up together by temperature; see first_rows()
+#   free(args, width)   what the likelihood of the parameters knows of: means, loadings or features, and what else is unknown
+#   parts, spread   that the bound visits; squares of a row in units of the prior's variance
+#   settled(args, sd_of, named)   the settings that a state of unknown variances amounts to
+#   scales   what to set if the columns contradict the prior
+#   tail     does the tail of chib()'s densities say whether it met its point?
+new_latent <- function(name, formula, own, prior_sd, noise_sd, infer, shape, scale, latent) {
+  new_model(name, formula, list(args = c(own, list(
     prior_sd = check_positive(prior_sd, "prior_sd"), noise_sd = check_positive(noise_sd, "noise_sd"),
     infer = as.double(check_flag(infer, "infer")), shape = check_positive(shape, "shape"),
     scale = check_positive(scale, "scale")
-  )), modes = "several"))
-  class(model) <- c(name, "latent_model", "evidence_model")
-  model
+  ))), encode_latent, encode_new_mixture, describe_latent, decode = function(model, encoded, rows, data) data,
+  template = function(model, data, n) fail("simulate() is not offered for models with latent variables."),
+  modes = function(model) "several", latent = latent, variational = TRUE, bound = function(model, args) TRUE,
+  parts = function(model, args) latent$parts(args), coefficients = FALSE, far_columns = latent_columns,
+  noise_sd = function(fit) if (fit$model$args$infer == 0) fit$model$args$noise_sd
+    else sum(exp(fit$log_weights) * fit$draws[, "noise_sd"]),
+  advice = latent_advice)
 }
 
-#' @exportS3Method
-describe.latent_model <- function(model) {
+describe_latent <- function(model) {
   args <- model$args
   known <- args$infer == 0
   sds <- if (known) paste0("sd ", show_setting(args$prior_sd)) else "sd unknown"
-  what <- switch(model$name,
-    clustering = list(paste0("Clustering, ", count_of(args$components, "component")),
-                      prior = paste0(if (known) paste0("proportions ", show_setting(args$proportions)) else "proportions Dirichlet(1)",
-                                     "; centres normal around 0, ", sds)),
-    low_rank = list(paste0("Low rank, rank ", args$rank),
-                    prior = if (known) paste0("rows normal around 0, sd ", show_setting(args$row_sd), "; columns ", sds)
-                    else "rows and columns normal around 0, sd unknown"),
-    binary_attributes = list(paste0("Binary attributes, ", count_of(args$attributes, "attribute")),
-                             prior = paste0("probabilities ", if (known) show_setting(args$probabilities) else "Beta(1, 1)",
-                                            "; features normal around 0, ", sds))
-  )
+  latent <- part_of(model, "latent")
+  what <- list(latent$title(args), prior = latent$prior(args, known, sds))
   c(what, list(
     columns = if (is.null(model$formula)) "all" else deparse1(model$formula[[2]]),
     noise = paste0("normal, sd ", if (known) show_setting(args$noise_sd) else "unknown"),
@@ -153,8 +158,7 @@ describe.latent_model <- function(model) {
   ))
 }
 
-#' @exportS3Method
-encode.latent_model <- function(model, data, binding = AS_GIVEN) {
+encode_latent <- function(model, data, binding = AS_GIVEN) {
   input <- mixture_columns(model$formula, data, "data")
   x <- input$x
   n <- nrow(x)
@@ -169,23 +173,14 @@ encode.latent_model <- function(model, data, binding = AS_GIVEN) {
 
 check_latent_size <- function(model, n, width) {
   args <- model$args
-  if (model$name == "clustering" && args$components > n)
-    fail("`components` must be at most the number of rows (", n, "), not ", args$components, ".")
-  if (model$name == "low_rank" && args$rank >= min(n, width))
-    fail("`rank` must be less than the number of rows and of columns (", n, " and ", width, "), not ", args$rank, ".")
+  part_of(model, "latent")$check(args, n, width)
 }
 
 # As C lays a state out.
 state_names <- function(model, n, columns) {
   each <- function(stem, a, b) sprintf("%s[%s,%s]", stem, rep(a, each = length(b)), rep(b, length(a)))
   rows <- seq_len(n)
-  args <- model$args
-  switch(model$name,
-    clustering = c("prior_sd", "noise_sd", numbered("proportion", args$components), sprintf("label[%d]", rows)),
-    low_rank = c("row_sd", "column_sd", "noise_sd", each("v", seq_len(args$rank), columns), each("u", rows, seq_len(args$rank))),
-    binary_attributes = c("prior_sd", "noise_sd", numbered("probability", args$attributes),
-                          each("z", rows, seq_len(args$attributes)))
-  )
+  part_of(model, "latent")$state(model$args, rows, columns, each)
 }
 
 # Settings that are known are nobody's posterior.
@@ -197,22 +192,11 @@ user_state <- function(model, encoded, points) {
   names <- encoded$theta_names
   sds <- grepl("_sd$", names)
   points[sds, ] <- sqrt(points[sds, ])
-  if (model$name == "clustering") points[grepl("^label", names), ] <- points[grepl("^label", names), ] + 1
+  # C counts labels from zero
+  labels <- grepl("^label", names)
+  points[labels, ] <- points[labels, ] + 1
   points[shown_state(model, names), , drop = FALSE]
 }
-
-#' @exportS3Method
-encode_new.latent_model <- function(model, design, newdata, response = TRUE, argument = "newdata") {
-  encode_new.gaussian_mixture(model, design, newdata, response, argument)
-}
-
-#' @exportS3Method
-template.latent_model <- function(model, data, n) fail("simulate() is not offered for models with latent variables.")
-
-#' @exportS3Method
-decode.latent_model <- function(model, encoded, rows, data) data
-
-is_latent <- function(model) inherits(model, "latent_model")
 
 LATENT_METHODS <- c("ais", "smc", "likelihood_weighting", "harmonic_mean", "nested", "variational", "bic", "chib")
 
@@ -255,9 +239,7 @@ SWEPT_OFTEN <- 20  # rows after each of which particles are swept; later once fo
 # unknown variances many rows together have a phase transition, which is what the data path avoids,
 # so there are few of them.
 first_rows <- function(model) {
-  known <- model$args$infer == 0
-  switch(model$name, low_rank = if (known) 4 + 4 * model$args$rank else 2 + model$args$rank,
-         binary_attributes = if (known) 4 * model$args$attributes else 0, 0)
+  part_of(model, "latent")$first(model$args, known = model$args$infer == 0)
 }
 
 # Inside a wall of the likelihood one variable moves at a time: a few sweeps make a new point.
@@ -277,27 +259,74 @@ latent_bic <- function(method) {
   method
 }
 
-#' What the likelihood of the parameters knows of: means, loadings or features, and what else is unknown
-#' @noRd
-free_settings <- function(model, width) {
-  args <- model$args
-  infer <- args$infer
-  switch(model$name,
-    clustering = args$components * width + infer * args$components,
-    low_rank = args$rank * width - args$rank * (args$rank - 1) / 2 + infer,
-    binary_attributes = args$attributes * width + infer * (args$attributes + 1)
-  )
-}
-
 #' One run of the criterion of Schwarz: as one_run() in result.R
 #' @noRd
 latent_bic_run <- function(out, method, model, encoded) {
   run <- variational_run(out, method)
   maximum <- drop(out$bound)
-  run$headline$log_evidence <- maximum - 0.5 * free_settings(model, nrow(encoded$rows)) * log(encoded$n)
+  run$headline$log_evidence <- maximum - 0.5 * part_of(model, "latent")$free(model$args, nrow(encoded$rows)) * log(encoded$n)
   run$headline$source <- "bic"
   run$sampler$log_evidence <- run$headline$log_evidence
   run$peaks <- list(maximum = maximum, climbs = run$variational$restarts)
   run$variational <- NULL
   run
+}
+
+# What the three models differ by, see new_latent() ---------------------------------------------------
+
+CLUSTERING <- list(
+  title = function(args) paste0("Clustering, ", count_of(args$components, "component")),
+  prior = function(args, known, sds) paste0(
+    if (known) paste0("proportions ", show_setting(args$proportions)) else "proportions Dirichlet(1)",
+    "; centres normal around 0, ", sds),
+  check = function(args, n, width) if (args$components > n)
+    fail("`components` must be at most the number of rows (", n, "), not ", args$components, "."),
+  state = function(args, rows, columns, each)
+    c("prior_sd", "noise_sd", numbered("proportion", args$components), sprintf("label[%d]", rows)),
+  first = function(args, known) 0,
+  free = function(args, width) args$components * width + args$infer * args$components,
+  parts = function(args) args$components,
+  spread = function(args) 1,
+  settled = function(args, sd_of, named) utils::modifyList(args, list(prior_sd = sd_of("prior_sd"),
+                                                                      proportions = named("^proportion"))),
+  scales = c("prior_sd", "noise_sd"), tail = FALSE
+)
+
+LOW_RANK <- list(
+  title = function(args) paste0("Low rank, rank ", args$rank),
+  prior = function(args, known, sds) {
+    if (known) paste0("rows normal around 0, sd ", show_setting(args$row_sd), "; columns ", sds)
+    else "rows and columns normal around 0, sd unknown"
+  },
+  check = function(args, n, width) if (args$rank >= min(n, width))
+    fail("`rank` must be less than the number of rows and of columns (", n, " and ", width, "), not ", args$rank, "."),
+  state = function(args, rows, columns, each)
+    c("row_sd", "column_sd", "noise_sd", each("v", seq_len(args$rank), columns), each("u", rows, seq_len(args$rank))),
+  first = function(args, known) if (known) 4 + 4 * args$rank else 2 + args$rank,
+  free = function(args, width) args$rank * width - args$rank * (args$rank - 1) / 2 + args$infer,
+  parts = function(args) args$rank,
+  spread = function(args) args$rank * args$row_sd^2,
+  settled = function(args, sd_of, named) utils::modifyList(args, list(prior_sd = sd_of("column_sd"), row_sd = sd_of("row_sd"))),
+  scales = c("row_sd", "column_sd", "noise_sd"), tail = TRUE
+)
+
+BINARY_ATTRIBUTES <- list(
+  title = function(args) paste0("Binary attributes, ", count_of(args$attributes, "attribute")),
+  prior = function(args, known, sds) paste0("probabilities ", if (known) show_setting(args$probabilities) else "Beta(1, 1)",
+                                            "; features normal around 0, ", sds),
+  check = function(args, n, width) NULL,
+  state = function(args, rows, columns, each)
+    c("prior_sd", "noise_sd", numbered("probability", args$attributes), each("z", rows, seq_len(args$attributes))),
+  first = function(args, known) if (known) 4 * args$attributes else 0,
+  free = function(args, width) args$attributes * width + args$infer * (args$attributes + 1),
+  parts = function(args) args$attributes,
+  spread = function(args) sum(rep_len(args$probabilities, args$attributes)),
+  settled = function(args, sd_of, named) utils::modifyList(args, list(prior_sd = sd_of("prior_sd"),
+                                                                      probabilities = named("^probability"))),
+  scales = c("prior_sd", "noise_sd"), tail = FALSE
+)
+
+latent_advice <- function(model) {
+  own <- if (model$args$infer != 0) c("shape", "scale") else part_of(model, "latent")$scales
+  paste0("Use scale() on the columns, or set ", show_names(own), ".")
 }

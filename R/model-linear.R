@@ -56,11 +56,13 @@ linear_regression <- function(formula = NULL, sigma = 1, prior_sd = 1, prior_mea
     sigma = check_positive(sigma, "sigma"),
     prior_sd = check_numbers(prior_sd, "prior_sd", positive = TRUE),
     prior_mean = check_numbers(prior_mean, "prior_mean")
-  ))
+  ), encode_linear, encode_new_linear, describe_linear, decode = decode_linear, template = template_linear,
+  predictions = list(response = predictive_mean), fitted = predictive_mean, one_number = TRUE,
+  noise_sd = function(fit) fit$model$sigma, prior_moments = prior_moments_linear,
+  advice = function(model) "Use scale() on the columns, or set `prior_mean` and `prior_sd`.")
 }
 
-#' @exportS3Method
-describe.linear_regression <- function(model) {
+describe_linear <- function(model) {
   list(
     "Linear regression, known noise",
     formula = if (is.null(model$formula)) "none: y on an intercept and all columns of x" else deparse1(model$formula),
@@ -70,8 +72,7 @@ describe.linear_regression <- function(model) {
   )
 }
 
-#' @exportS3Method
-encode.linear_regression <- function(model, data, binding = AS_GIVEN) {
+encode_linear <- function(model, data, binding = AS_GIVEN) {
   input <- regression_input(model, data)
   design <- input$design
   covariates <- design$covariates
@@ -95,8 +96,7 @@ encode.linear_regression <- function(model, data, binding = AS_GIVEN) {
   )
 }
 
-#' @exportS3Method
-encode_new.linear_regression <- function(model, design, newdata, response = TRUE, argument = "newdata") {
+encode_new_linear <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   input <- regression_new(design, newdata, response, argument)
   list(rows = linear_rows(input, design, argument), n = nrow(input$x), offset = input$offset)
 }
@@ -107,14 +107,12 @@ linear_rows <- function(input, design, argument, binding = AS_GIVEN) {
   regression_rows(input, if (is.null(input$offset)) y else y - input$offset, design, binding)
 }
 
-#' @exportS3Method
-decode.linear_regression <- function(model, encoded, rows, data) {
+decode_linear <- function(model, encoded, rows, data) {
   values <- rows[nrow(rows), ]
   fill_response(model, data, if (is.null(encoded$offset)) values else values + encoded$offset)
 }
 
-#' @exportS3Method
-template.linear_regression <- function(model, data, n) {
+template_linear <- function(model, data, n) {
   require_data(data)
   data <- blank_response(model, data)
   list(data = data, encoded = encode(model, data))

@@ -66,11 +66,18 @@ gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scal
     shape = check_positive(shape, "shape"),
     rate = check_positive(rate, "rate"),
     concentration = check_positive(concentration, "concentration")
-  ))
+  ), encode_enough, encode_new_mixture, describe_mixture,
+  decode = decode_mixture, template = template_mixture,
+  modes = function(model) if (model$components > 1) "several" else "one",
+  variational = TRUE, bound = function(model, args) args$components > 1, parts = function(model, args) args$components,
+  open_columns = function(model) is.null(model$formula) && is.null(names(model$location)) && length(model$location) == 1,
+  like_columns = TRUE,
+  predictions = list(density = NULL, probability = function(fit, encoded) memberships(fit, encoded$rows)),
+  needs_response = TRUE, coefficients = FALSE, prior_moments = prior_moments_mixture, far_columns = mixture_location,
+  advice = function(model) "Use scale() on the columns, or set `location`, `mean_scale` and `rate`.")
 }
 
-#' @exportS3Method
-describe.gaussian_mixture <- function(model) {
+describe_mixture <- function(model) {
   components <- model$components
   list(
     paste0("Gaussian mixture of ", components, if (components == 1) " component" else " components",
@@ -86,8 +93,7 @@ describe.gaussian_mixture <- function(model) {
   )
 }
 
-#' @exportS3Method
-encode.gaussian_mixture <- function(model, data, binding = AS_GIVEN) {
+encode_enough <- function(model, data, binding = AS_GIVEN) {
   encoded <- encode_mixture(model, data, binding)
   if (encoded$n < model$components)
     fail("`components` must be at most the number of rows (", encoded$n, "), not ", model$components, ".")
@@ -129,8 +135,7 @@ numbered <- function(stem, components, columns = NULL) {
   sprintf("%s[%d,%s]", stem, rep(k, each = length(columns)), rep(columns, components))
 }
 
-#' @exportS3Method
-encode_new.gaussian_mixture <- function(model, design, newdata, response = TRUE, argument = "newdata") {
+encode_new_mixture <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   x <- if (is.null(design$terms)) mixture_new_columns(design, newdata, argument)
   else mixture_new_frame(design, newdata, argument)
   list(rows = bind_rows(x, design$columns), n = nrow(x), offset = NULL)
@@ -207,8 +212,7 @@ mixture_new_columns <- function(design, newdata, argument) {
   x
 }
 
-#' @exportS3Method
-decode.gaussian_mixture <- function(model, encoded, rows, data) {
+decode_mixture <- function(model, encoded, rows, data) {
   values <- t(rows)
   if (is.null(model$formula) && !is.data.frame(data)) {
     if (is.matrix(data)) return(matrix(values, nrow(values), dimnames = dimnames(data)))
@@ -228,8 +232,7 @@ decode.gaussian_mixture <- function(model, encoded, rows, data) {
   data
 }
 
-#' @exportS3Method
-template.gaussian_mixture <- function(model, data, n) {
+template_mixture <- function(model, data, n) {
   if (is.null(data)) data <- blank_mixture(model, n)
   list(data = data, encoded = encode_mixture(model, data))
 }

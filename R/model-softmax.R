@@ -45,11 +45,19 @@ softmax_regression <- function(formula = NULL, prior_sd = 1) {
     refuse_offset(formula_terms(formula, NULL), "softmax_regression")
   new_model("softmax_regression", formula, list(
     prior_sd = check_numbers(prior_sd, "prior_sd", positive = TRUE)
-  ))
+  ), encode_softmax, encode_new_softmax, describe_softmax, decode = decode_softmax, template = template_softmax,
+  predictions = list(
+    probability = function(fit, encoded) class_probabilities(fit, encoded$rows),
+    class = function(fit, encoded) most_probable(class_probabilities(fit, encoded$rows))
+  ),
+  fitted = function(fit, encoded) class_probabilities(fit, encoded$rows),
+  # of the classes' coefficients one set is free to choose
+  free_parameters = function(model, peak, args) length(peak) - args$covariates,
+  prior_moments = prior_moments_softmax,
+  advice = function(model) "Use scale() on the columns, or set `prior_sd`.")
 }
 
-#' @exportS3Method
-describe.softmax_regression <- function(model) {
+describe_softmax <- function(model) {
   list(
     "Softmax regression",
     formula = if (is.null(model$formula)) "none: y on an intercept and all columns of x" else deparse1(model$formula),
@@ -58,8 +66,7 @@ describe.softmax_regression <- function(model) {
   )
 }
 
-#' @exportS3Method
-encode.softmax_regression <- function(model, data, binding = AS_GIVEN) {
+encode_softmax <- function(model, data, binding = AS_GIVEN) {
   input <- regression_input(model, data)
   design <- input$design
   if (!is.null(design$terms)) refuse_offset(design$terms, "softmax_regression")
@@ -85,8 +92,7 @@ encode.softmax_regression <- function(model, data, binding = AS_GIVEN) {
   )
 }
 
-#' @exportS3Method
-encode_new.softmax_regression <- function(model, design, newdata, response = TRUE, argument = "newdata") {
+encode_new_softmax <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   input <- regression_new(design, newdata, response, argument)
   list(rows = regression_rows(input, class_codes(input, design, argument), design), n = nrow(input$x), offset = NULL)
 }
@@ -128,15 +134,13 @@ check_classes <- function(y, name, argument) {
   check_finite_columns(stats::setNames(list(if (is.factor(y)) y else as.vector(y)), name), argument)
 }
 
-#' @exportS3Method
-decode.softmax_regression <- function(model, encoded, rows, data) {
+decode_softmax <- function(model, encoded, rows, data) {
   levels <- encoded$design$levels
   fill_response(model, data, factor(levels[rows[nrow(rows), ] + 1], levels = levels))
 }
 
 # The response says which classes there are.
-#' @exportS3Method
-template.softmax_regression <- function(model, data, n) {
+template_softmax <- function(model, data, n) {
   require_data(data)
   if (!is.null(model$formula) && !is.name(model$formula[[2]]))
     fail("`formula` must have a column on its left to simulate data, not `", deparse1(model$formula[[2]]), "`.")

@@ -2,54 +2,6 @@
 # `encode()` binds it to data, which gives rows of numbers and settings for C; `encode_new()` turns later
 # data into rows of the same kind, and `decode()` turns rows that C has simulated back into the user's data.
 
-new_model <- function(name, formula, settings) {
-  structure(c(list(name = name, formula = formula), settings), class = c(name, "evidence_model"))
-}
-
-# The internal generics ---------------------------------------------------------------------------
-
-#' Data as C reads them
-#'
-#' @param model A model specification.
-#' @param data What the user gave.
-#' @param binding How rows are put together that are `own`: a list of the number of `threads` that may do it and of the `seed` of the run
-#'   that walks them in random order, which they then come in, or NULL.
-#' @return A list: `rows` (a matrix with an observation in each column, its response last), `n`, `args`
-#'   (named numeric settings), `theta_names`, `user_names`, `offset` (NULL, or what was subtracted from each
-#'   response), `design` (what `encode_new()` needs), perhaps `own`, if the rows are of bind_rows(), so that their memory has just been
-#'   made and a run may put them in another order, and what two fits must have in common to be of the same data, if it is not all of
-#'   `rows`: `observed`, numbers or a factor.
-#' @noRd
-encode <- function(model, data, binding = AS_GIVEN) UseMethod("encode")
-
-AS_GIVEN <- list(threads = 1, seed = NULL)
-
-#' Further data as rows
-#'
-#' @param design The `design` that `encode()` returned.
-#' @param response Whether the response must be there; where not, its row is NA.
-#' @param argument What the user calls these data, for errors.
-#' @return A list: `rows`, `n`, `offset`.
-#' @noRd
-encode_new <- function(model, design, newdata, response = TRUE, argument = "newdata") UseMethod("encode_new")
-
-#' Simulated rows in the shape of the user's data
-#'
-#' @param encoded What `encode()` returned, or a list with `design` and `offset`.
-#' @param data The data that were encoded.
-#' @noRd
-decode <- function(model, encoded, rows, data) UseMethod("decode")
-
-#' Data whose responses are still to be simulated
-#'
-#' @return A list: `data` (in the user's shape) and `encoded`.
-#' @noRd
-template <- function(model, data, n) UseMethod("template")
-
-#' A model in words: a list of its title, then named texts, each of one line or more
-#' @noRd
-describe <- function(model) UseMethod("describe")
-
 #' @export
 print.evidence_model <- function(x, ...) {
   lines <- describe(x)

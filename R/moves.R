@@ -107,7 +107,7 @@ GRADIENT_OFF <- 0.1 # of its size
 #' draws
 #' @noRd
 gradient_warning <- function(model, encoded, method, points) {
-  if (!inherits(model, "custom_model") || is.null(model$gradient) || !moves_by_gradient(method) || ncol(points) < 2) return(NULL)
+  if (!part_of(model, "user_gradient") || !moves_by_gradient(method) || ncol(points) < 2) return(NULL)
   at <- points[, unique(round(seq(1, ncol(points), length.out = GRADIENT_POINTS))), drop = FALSE]
   at <- at[, colSums(!is.finite(at)) == 0, drop = FALSE]
   if (ncol(at) == 0) return(NULL)

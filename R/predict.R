@@ -41,30 +41,18 @@
 predict.evidence <- function(object, newdata, type = NULL, ...) {
   check_no_dots(...)
   model <- object$model
-  types <- PREDICTIONS[[model$name]]
-  if (is.null(types)) types <- "density"
+  types <- prediction_types(model)
   type <- if (is.null(type)) types[1] else check_choice(type, "type", types)
   if (missing(newdata) || is.null(newdata)) fail("`newdata` must be given: a fit does not keep its data.")
-  needs_response <- type == "density" || inherits(model, "gaussian_mixture")
+  needs_response <- type == "density" || part_of(model, "needs_response")
   encoded <- encode_new(model, object$design, newdata, response = needs_response)
   if (!is.null(encoded$answer)) object$args$answer <- encoded$answer
-  switch(type,
-    density = log_predictive_density(object, encoded$rows),
-    response = predictive_mean(object, encoded),
-    class = most_probable(class_probabilities(object, encoded$rows)),
-    probability = if (inherits(model, "gaussian_mixture")) memberships(object, encoded$rows)
-    else class_probabilities(object, encoded$rows)
-  )
+  if (type == "density") return(log_predictive_density(object, encoded$rows))
+  part_of(model, "predictions")[[type]](object, encoded)
 }
 
-PREDICTIONS <- list(
-  gaussian_mean = c("response", "density"),
-  linear_regression = c("response", "density"),
-  softmax_regression = c("probability", "class", "density"),
-  gaussian_mixture = c("density", "probability"),
-  custom_model = "density",
-  compiled_model = "density"
-)
+# The first is the default; all models have the density.
+prediction_types <- function(model) unique(c(names(part_of(model, "predictions")), "density"))
 
 # Numbers in a matrix of rows x draws, of which a few live at a time: 1 MB each, as caches like it.
 PREDICT_BLOCK <- 2^17
@@ -93,8 +81,8 @@ log_predictive_density <- function(fit, rows) {
   at <- weighted_points(fit)
   weights <- exp(at$log_weights)
   by_blocks(rows, length(weights), function(block) {
-    each <- if (is_latent(fit$model)) .Call(ffi_latent_density, fit$model$name, fit$args, fit$design$rows, at$theta, block)
-    else log_lik_rows(fit$model$name, fit$args, block, at$theta)
+    each <- if (is_latent(fit$model)) .Call(ffi_latent_density, model_type(fit$model), fit$args, fit$design$rows, at$theta, block)
+    else log_lik_rows(model_type(fit$model), fit$args, block, at$theta)
     if (is_latent(fit$model)) each[is.nan(each)] <- -Inf # squares of such rows overflow
     top <- row_max(each)
     mean <- as.vector(exp(each - top) %*% weights)
@@ -120,7 +108,6 @@ log_sum_rows <- function(x) {
 
 predictive_mean <- function(fit, encoded) {
   centre <- colSums(exp(fit$log_weights) * fit$parameters)
-  if (inherits(fit$model, "gaussian_mean")) return(rep(centre[[1]], encoded$n))
   covariates <- encoded$rows[-nrow(encoded$rows), , drop = FALSE]
   as.vector(centre %*% covariates) + if (is.null(encoded$offset)) 0 else encoded$offset
 }
@@ -178,6 +165,6 @@ component_rows <- function(k, components, dimensions) {
 # Draws of several runs may number the components differently.
 same_labels <- function(fit, at) {
   reference <- at$theta[, which.max(at$log_weights)]
-  .Call(ffi_model, fit$model$name, fit$args, matrix(0, fit$args$dimensions, 0), "relabel", at$theta,
+  .Call(ffi_model, model_type(fit$model), fit$args, matrix(0, fit$args$dimensions, 0), "relabel", at$theta,
         list(reference = reference))
 }

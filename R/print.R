@@ -63,7 +63,7 @@ summary.evidence <- function(object, ...) {
     row.names = make.unique(colnames(object$draws))
   )
   draws <- nrow(object$draws)
-  symmetry <- .Call(ffi_model, object$model$name, object$args, NULL, "log_symmetry", NULL, list())
+  symmetry <- .Call(ffi_model, model_type(object$model), object$args, NULL, "log_symmetry", NULL, list())
   object[c("draws", "log_weights", "parameters")] <- NULL
   object$sampler[c("draws", "log_weights")] <- NULL
   structure(

@@ -20,7 +20,7 @@ prior_conflict <- function(model, encoded, points, log_weights, words) {
   found <- found[!duplicated(found$subject), ]
   others <- if (nrow(found) > 1) paste0(" (likewise ", show_names(found$subject[-1], 3), ")")
   paste0("The data contradict the prior: ", found$text[1], others, ". The evidence may be right, but it mostly says how ",
-         "badly the prior fits. ", conflict_advice(model))
+         "badly the prior fits. ", part_of(model, "advice")(model))
 }
 
 # What the posterior draws say ----------------------------------------------------------------------
@@ -47,27 +47,19 @@ conflicting_draws <- function(model, encoded, points, log_weights, words) {
 #'   known to reach, where it has no closed form), `subject` (column or coefficient), `text` and
 #'   `from`, pieces of a sentence.  Or NULL.
 #' @noRd
-prior_moments <- function(model, encoded, words) UseMethod("prior_moments")
+prior_moments <- function(model, encoded, words) part_of(model, "prior_moments")(model, encoded, words)
 
 moments_table <- function(row, mean, sd, subject, text = paste0("the posterior mean of `", subject, "`"),
                           from = "its prior mean", least = Inf, most = -Inf) {
   data.frame(row = row, mean = mean, sd = sd, subject = subject, text = text, from = from, least = least, most = most)
 }
 
-#' @exportS3Method
-prior_moments.default <- function(model, encoded, words) NULL
-
-#' @exportS3Method
-prior_moments.linear_regression <- function(model, encoded, words) {
+prior_moments_linear <- function(model, encoded, words) {
   args <- encoded$args
   moments_table(seq_along(encoded$theta_names), args$prior_mean, args$prior_sd, encoded$theta_names)
 }
 
-#' @exportS3Method
-prior_moments.gaussian_mean <- prior_moments.linear_regression
-
-#' @exportS3Method
-prior_moments.softmax_regression <- function(model, encoded, words) {
+prior_moments_softmax <- function(model, encoded, words) {
   args <- encoded$args
   sds <- rep(rep_len(args$prior_sd, args$covariates), args$classes)
   moments_table(seq_along(encoded$theta_names), 0, sds, encoded$theta_names)
@@ -75,8 +67,7 @@ prior_moments.softmax_regression <- function(model, encoded, words) {
 
 # Standardised means are standard normal, variances inverse gamma; their logarithms have these
 # moments.
-#' @exportS3Method
-prior_moments.gaussian_mixture <- function(model, encoded, words) {
+prior_moments_mixture <- function(model, encoded, words) {
   columns <- rep(encoded$design$columns, model$components)
   place <- length(columns)
   # between these nothing is called a contradiction: the right tail of a log variance is long
@@ -92,15 +83,13 @@ prior_moments.gaussian_mixture <- function(model, encoded, words) {
   )
 }
 
-#' @exportS3Method
-prior_moments.custom_model <- function(model, encoded, words) {
+prior_moments_custom <- function(model, encoded, words) {
   restore <- own_generator(words, keep = FALSE)
   on.exit(restore())
   sampled_moments(encoded, function() encoded$args$answer("draw_prior", matrix(0, length(model$parameters), CONFLICT_DRAWS), 1))
 }
 
-#' @exportS3Method
-prior_moments.compiled_model <- function(model, encoded, words) {
+prior_moments_compiled <- function(model, encoded, words) {
   sampled_moments(encoded, function() {
     model_caller(model, encoded)("draw_prior", extra = list(n = CONFLICT_DRAWS, seed = next_seed(words, 3)))
   })
@@ -125,10 +114,10 @@ sampled_moments <- function(encoded, draw) {
 #' Columns whose location or scale the prior practically rules out, whatever the fit found
 #' @noRd
 conflicting_columns <- function(model, encoded) {
-  if (!is_latent(model) && !inherits(model, "gaussian_mixture")) return(NULL)
   x <- encoded$rows
   if (ncol(x) > CONFLICT_ROWS) x <- x[, round(seq(1, ncol(x), length.out = CONFLICT_ROWS)), drop = FALSE]
-  check <- if (is_latent(model)) latent_columns(model, x) else mixture_location(model, encoded$args, x)
+  check <- part_of(model, "far_columns")(model, encoded$args, x)
+  if (is.null(check)) return(NULL)
   far <- which(check$probability < CONFLICT_PROBABILITY)
   if (!length(far)) return(NULL)
   names <- encoded$design$columns[far]
@@ -147,7 +136,7 @@ mixture_location <- function(model, args, x) {
 # Centres, features and factors lie around zero.  Squares around zero are compared with their mean
 # under the prior, of known variances to CONFLICT_SDS, of unknown ones by the tail of the inverse
 # gamma density.  Noise bounds columns' variances from below.
-latent_columns <- function(model, x) {
+latent_columns <- function(model, args, x) {
   args <- model$args
   square <- rowMeans(x^2)
   wide_text <- "column %s is far from zero or very wide"
@@ -156,8 +145,7 @@ latent_columns <- function(model, x) {
     distance <- sqrt(square / args$scale)
     return(list(distance = distance, probability = probability, text = rep(wide_text, nrow(x))))
   }
-  parts <- switch(model$name, low_rank = args$rank * args$row_sd^2,
-                  binary_attributes = sum(rep_len(args$probabilities, args$attributes)), 1)
+  parts <- part_of(model, "latent")$spread(args)
   distance <- sqrt(square / (parts * args$prior_sd^2 + args$noise_sd^2))
   n <- ncol(x)
   about_mean <- rowSums((x - rowMeans(x))^2) / args$noise_sd^2
@@ -165,18 +153,4 @@ latent_columns <- function(model, x) {
   wide <- distance > CONFLICT_SDS
   list(distance = ifelse(wide, distance, 1 / distance), probability = ifelse(wide, 0, narrow),
        text = ifelse(wide, wide_text, "column %s varies less than `noise_sd` says"))
-}
-
-conflict_advice <- function(model) {
-  if (is_latent(model)) {
-    own <- if (model$args$infer != 0) c("shape", "scale")
-    else if (model$name == "low_rank") c("row_sd", "column_sd", "noise_sd") else c("prior_sd", "noise_sd")
-    return(paste0("Use scale() on the columns, or set ", show_names(own), "."))
-  }
-  if (inherits(model, "gaussian_mixture"))
-    return("Use scale() on the columns, or set `location`, `mean_scale` and `rate`.")
-  if (inherits(model, c("custom_model", "compiled_model"))) return("Check the units of the data and the scale of the prior.")
-  if (inherits(model, "softmax_regression")) return("Use scale() on the columns, or set `prior_sd`.")
-  if (inherits(model, "gaussian_mean")) return("Set `prior_mean` and `prior_sd`, or scale the data.")
-  "Use scale() on the columns, or set `prior_mean` and `prior_sd`."
 }

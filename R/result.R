@@ -18,7 +18,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   work <- Reduce(`+`, lapply(fits, `[[`, "work"))
   gradient <- gradient_warning(model, encoded, method, points)
   user <- if (is_latent(model)) user_state(model, encoded, points)
-  else .Call(ffi_model, model$name, encoded$args, encoded$rows[, 0, drop = FALSE], "to_user", points, list())
+  else .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE], "to_user", points, list())
   astray <- sum(rowSums(!is.finite(t(user))) > 0)
   failed <- c(headline$warnings, gradient, if (astray) astray_warning(astray, ncol(user)), other_end_warning(other_end, headline))
   # the criterion of Schwarz knows no prior

@@ -95,8 +95,7 @@ climbs_affordable <- function(work, model, encoded, particles) {
   d <- length(encoded$theta_names)
   evaluations <- END_SHARE * sum(work[c("likelihoods", "gradients")]) / encoded$n
   if (isTRUE(model$vectorised)) return(floor(evaluations / min(particles, END_CALL) / END_CLIMBED))
-  own <- !inherits(model, "custom_model") && !inherits(model, "compiled_model")
-  each <- if (own) d else if (!is.null(model$gradient)) 2 * d else 2 * d^2
+  each <- if (part_of(model, "derivatives")) d else if (has_gradients(model)) 2 * d else 2 * d^2
   floor(evaluations / END_CLIMBED / each)
 }
 
@@ -104,7 +103,7 @@ climbs_affordable <- function(work, model, encoded, particles) {
 #' hides
 #' @noRd
 climbed_by_likelihood <- function(model, encoded, budget, draws = 200) {
-  if (!inherits(model, "custom_model")) return(NULL)
+  if (!asks_r(model)) return(NULL)
   d <- length(encoded$theta_names)
   climbs <- min(END_CLIMBS, floor(budget / END_CLIMB_DEAR))
   if (climbs < 1) return(NULL)

@@ -118,11 +118,9 @@ deviance.evidence <- function(object, data = NULL, ...) {
 #' @export
 sigma.evidence <- function(object, ...) {
   check_no_dots(...)
-  model <- object$model
-  if (inherits(model, c("linear_regression", "gaussian_mean"))) return(model$sigma)
-  if (!is_latent(model)) no_verb(object, "sigma", "single standard deviation of noise", "summary()")
-  if (model$args$infer == 0) return(model$args$noise_sd)
-  sum(exp(object$log_weights) * object$draws[, "noise_sd"])
+  noise_sd <- part_of(object$model, "noise_sd")
+  if (is.null(noise_sd)) no_verb(object, "sigma", "single standard deviation of noise", "summary()")
+  noise_sd(object)
 }
 
 #' @rdname evidence_verbs
@@ -147,14 +145,13 @@ no_verb <- function(fit, verb, what, instead) {
 }
 
 coefficient_draws <- function(fit, verb) {
-  named <- c("linear_regression", "softmax_regression", "gaussian_mean", "custom_model", "compiled_model")
-  if (!inherits(fit$model, named))
+  if (!part_of(fit$model, "coefficients"))
     no_verb(fit, verb, "coefficients, and its components and latent variables are numbered arbitrarily", "summary() or predict()")
   fit$draws
 }
 
 require_response <- function(fit, verb) {
-  if (!inherits(fit$model, c("linear_regression", "softmax_regression", "gaussian_mean")))
+  if (is.null(part_of(fit$model, "fitted")))
     no_verb(fit, verb, "response", "predict()")
 }
 
@@ -170,6 +167,4 @@ own_data <- function(fit, data, envir) {
   encoded
 }
 
-fitted_to <- function(fit, encoded) {
-  if (inherits(fit$model, "softmax_regression")) class_probabilities(fit, encoded$rows) else predictive_mean(fit, encoded)
-}
+fitted_to <- function(fit, encoded) part_of(fit$model, "fitted")(fit, encoded)
