@@ -174,7 +174,8 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   draws <- audit_draws(encoded$n, may_have_modes(model))
   complete <- function(settings) if (identical(settings$audit_draws, 0)) utils::modifyList(settings, draws) else settings
   list(
-    model_type = model_type(model), model_args = encoded$args, estimator = method$estimator,
+    model_type = model_type(model), model_args = encoded$args, model = model[names(model) != "contract"],
+    estimator = method$estimator,
     settings = for_engine(complete(method$settings)),
     thorough = if (!is.null(method$thorough)) for_engine(complete(method$thorough)),
     kernels = lapply(method$kernels, function(k) list(name = k$name, args = lapply(k$args, as.double))),

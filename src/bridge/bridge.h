@@ -38,6 +38,7 @@ model_handle *model_get(SEXP pointer);
 int user_model_is(SEXP type);
 void user_model_create(model_handle *handle, SEXP args, SEXP kept);
 int user_model_made(const model_handle *handle);
+void user_model_archive(const model_handle *handle, le_archive *archive);
 /* Models compiled elsewhere (compiled_model.c). */
 int compiled_model_is(SEXP type);
 void compiled_model_find(model_handle *handle, SEXP args);

@@ -498,6 +498,7 @@ static le_status move(void *self, le_progress *progress)
   nested *s = self;
   (void)progress;
   LE_TRY(s->spec->ops->move(s->kernel, &s->target, s->batch, s->walker, &s->machine.streams));
+  if (s->spec->ops->unfinished && s->spec->ops->unfinished(s->kernel)) return LE_OK;
   if (++s->step == s->steps) {
     if (s->spec->ops->tune) s->spec->ops->tune(s->kernel);
     s->machine.phase = REPLACE;
