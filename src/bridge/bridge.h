@@ -23,7 +23,7 @@ uint64_t seed_from_words(SEXP words);
 const char *one_string(SEXP string, const char *name);
 size_t one_count(SEXP number, const char *name);
 
-/* An instance of a model, destroyed with the external pointer that holds it. */
+/* An instance of a model (model.c), destroyed with the external pointer that holds it. */
 typedef struct model_handle {
   const le_model_ops *ops;
   void *self;

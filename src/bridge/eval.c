@@ -1,10 +1,10 @@
 /* A model's functions bound to data, for R; and small pieces of the machinery, for the tests. */
 #include "bridge/bridge.h"
 
+#include "base/arrays.h"
 #include "base/linalg.h"
 #include "base/logsum.h"
 #include "base/pareto.h"
-#include "base/simd.h"
 #include "base/threads.h"
 #include "core/clusters.h"
 #include "core/gradient.h"
