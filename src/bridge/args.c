@@ -39,6 +39,11 @@ void raise_status(le_status status, const le_error *error)
   Rf_error("%s", sentence); /* not reached: the R function raises */
 }
 
+void check_status(le_status status)
+{
+  if (status != LE_OK && status != LE_USER_ERROR) raise_status(status, NULL);
+}
+
 static void check_interrupt(void *unused)
 {
   (void)unused;
@@ -124,4 +129,18 @@ SEXP named_list(size_t n, const char *const *names, SEXP *values)
   Rf_setAttrib(list, R_NamesSymbol, labels);
   UNPROTECT(2);
   return list;
+}
+
+SEXP zeros(size_t rows, size_t columns)
+{
+  SEXP matrix = Rf_allocMatrix(REALSXP, (int)rows, (int)columns);
+  memset(REAL(matrix), 0, rows * columns * sizeof(double));
+  return matrix;
+}
+
+SEXP zero_vector(size_t n)
+{
+  SEXP vector = Rf_allocVector(REALSXP, (R_xlen_t)n);
+  memset(REAL(vector), 0, n * sizeof(double));
+  return vector;
 }

@@ -50,6 +50,8 @@ void user_model_raise(const model_handle *handle);
 
 /* Raises the sentence of a failure as an R error of class logevidence_error. */
 void raise_status(le_status status, const le_error *error);
+/* The same where there is one. An error in a user's function is kept by the model, which raises it when the answer is done. */
+void check_status(le_status status);
 
 /* Asked by runs from the main thread: has the user pressed the interrupt key? */
 int user_interrupts(void *unused);
@@ -58,6 +60,9 @@ int user_interrupts(void *unused);
 SEXP list_element(SEXP list, const char *name);
 /* A list with names, both given as arrays. */
 SEXP named_list(size_t n, const char *const *names, SEXP *values);
+/* Numbers that are all 0. */
+SEXP zeros(size_t rows, size_t columns);
+SEXP zero_vector(size_t n);
 
 SEXP ffi_model(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP theta, SEXP extra);
 SEXP ffi_run_new(SEXP problem);
