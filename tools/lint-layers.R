@@ -212,7 +212,8 @@ check_circles <- function(bodies) {
   reach <- matrix(FALSE, length(nodes), length(nodes), dimnames = list(nodes, nodes))
   reach[cbind(needs$from, needs$to)] <- TRUE
   for (node in nodes) reach <- reach | outer(reach[, node], reach[node, ])
-  for (i in which(reach[cbind(needs$to, needs$from)])) {
+  circular <- which(reach[cbind(needs$to, needs$from)] & !duplicated(needs[c("from", "to")]))
+  for (i in circular) {
     need <- needs[i, ]
     if (is.na(need$line))
       need$line <- grep(paste0("\\b", need$by, "\\b"), as_lines(bodies[[need$file]]), perl = TRUE)[[1]]
