@@ -192,7 +192,8 @@ check_state <- function(file, text, original) {
 
 # Functions and tables that a .c file defines for others: at the margin, and not static.
 globals_of <- function(text) {
-  pattern <- "(?m)^(?!static|typedef|extern|#)[A-Za-z_][\\w *]*?\\b(\\w+)(?:\\[\\w*\\])*\\s*(?:=|\\([^;{}]*\\)\\s*\\{)"
+  pattern <- paste0("(?m)^(?!static|typedef|extern|#)[A-Za-z_][\\w *]*?\\b(\\w+)(?:\\[\\w*\\])*\\s*",
+                    "(?:=|\\([^;{}]*\\)\\s*\\{)")
   found <- gregexpr(pattern, text, perl = TRUE)[[1]]
   if (found[1] == -1) return(character())
   start <- attr(found, "capture.start")[, 1]
@@ -217,8 +218,8 @@ check_circles <- function(bodies) {
     need <- needs[i, ]
     if (is.na(need$line))
       need$line <- grep(paste0("\\b", need$by, "\\b"), as_lines(bodies[[need$file]]), perl = TRUE)[[1]]
-    breach(need$file, need$line, "`", need$from, "` and `", need$to, "` need each other, here by `", need$by,
-           "`: what both need belongs in a third file.")
+    breach(need$file, need$line, "`", need$from, "` and `", need$to, "` need each other, here by `",
+           need$by, "`: what both need belongs in a third file.")
   }
 }
 
