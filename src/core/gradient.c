@@ -2,9 +2,9 @@
  * chunk). Of rows in random order a batch is a stretch, and nothing is copied; of others it is drawn with replacement. */
 #include "core/gradient.h"
 
+#include "base/arrays.h"
 #include "base/linalg.h"
 #include "base/rng.h"
-#include "base/simd.h"
 
 #include <math.h>
 #include <string.h>
