@@ -63,7 +63,8 @@ one_run <- function(out, method, modes = "one", model = NULL) {
     log_evidence = drop(figures$log_evidence), se = drop(figures$se), draws = t(out$draws),
     log_weights = normalise(log_weights)
   )
-  if (!is.null(trace$temperature)) sampler$heating <- heating(trace, ncol(sampler$draws))
+  sampler$heating <- if (!is.null(figures$heated)) step_heating(figures, trace)
+  else if (!is.null(trace$temperature)) heating(trace, ncol(sampler$draws))
   nested <- nested_of(figures, trace, method$settings$live)
   if (isTRUE(method$settings$published == 1)) sampler$log_evidence <- drop(figures$published)
   power <- power_of(figures, sampler)
@@ -89,11 +90,11 @@ one_run <- function(out, method, modes = "one", model = NULL) {
       if (identical(method$rule, "thermodynamic")) "off" else "too low", ", and its ",
       "standard error says little. Use more annealing steps, more particles, or another method."
     ),
-    if (headline$source == "sampler") move_warnings(trace, method, ncol(sampler$draws), modes),
+    if (headline$source == "sampler") move_warnings(trace, method, sampler, modes),
     if (identical(method$rule, "thermodynamic")) thermodynamic_warning(power, drop(figures$se)),
     if (identical(method$name, "bridge")) chains_warning(out$draws, method$settings$`1.particles`),
     if (!collapsed) sudden_row(trace, method),
-    if (headline$source == "sampler") heating_warning(sampler$heating),
+    if (headline$source == "sampler" && is.null(figures$heated)) heating_warning(sampler$heating),
     if (headline$source == "sampler") runaway_warning(trace),
     if (headline$source == "sampler") labour_warning(trace, method),
     sequential_warnings(trace, method, headline),

@@ -119,6 +119,8 @@ typedef struct walk {
   int settled;       /* distributions to come at which no second measurement is worth its moves */
   int resting;       /* distributions to come at which the renewal, last more than enough, is not measured */
   double heat;       /* temperature of particles whose kernel rejects nothing */
+  double lost, lost_variance;     /* what it costs log Z while rows or lambda grow by a factor e */
+  double heated, heated_variance; /* what it has cost so far */
   double eager;      /* what choosing steps by the particles that they weigh adds to log Z */
   double banked;     /* log Z of finished chunks, when weights are replaced by their mean */
   double banked_variance;
@@ -164,6 +166,7 @@ static int renews(const walk *w)
 
 static size_t moves_wanted(const walk *w);
 static le_status begin_moves(walk *w, int resampled);
+static void add_lost(walk *w, double increment);
 
 /* ---- memory ---- */
 
@@ -272,7 +275,7 @@ static le_status walk_alloc(const le_problem *problem, le_context *context, void
   w->moments.columns = MOMENT_COLUMNS;
   w->model = problem->ops;
   w->d = problem->ops->dim(problem->model);
-  w->heat = w->renewed = w->tried_renewal = NAN;
+  w->heat = w->lost = w->renewed = w->tried_renewal = NAN;
   w->total = problem->total;
   w->seed = problem->seed;
   w->replicate = problem->replicate;
@@ -756,7 +759,8 @@ static le_status start_again(walk *w)
   w->looked = 0;
   w->first_looked = 0;
   le_search_start(&w->search);
-  w->banked = w->banked_variance = w->eager = 0;
+  w->banked = w->banked_variance = w->eager = w->heated = w->heated_variance = 0;
+  w->lost = NAN;
   for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].anchored = w->gradient[s].exact_until = 0;
   enter_stage(w, 0);
   spread_out(w);
@@ -1000,6 +1004,19 @@ static le_status weigh(walk *w, double increment)
   return begin_moves(w, resampled);
 }
 
+/* Nats from which steps of a kernel that rejects nothing are the cause where a walk goes no further. The first sentence is
+ * the one that counts. */
+static const double HEATED_TO_DEATH = 10;
+static void blame_kernel(walk *w)
+{
+  if (isnan(w->lost) || fabs(w->heated) < HEATED_TO_DEATH) return;
+  le_fail(&w->context->error, LE_STALLED,
+          "The walk stopped at lambda = %.2g because the steps of %s() are too long for these data: its particles lie as wide "
+          "as at a temperature of %.2g. Use hmc(), which accepts or rejects, a smaller %s, or scaled columns.",
+          w->target.lambda, stage_of(w)->kernel->ops->name, w->heat,
+          strcmp(stage_of(w)->kernel->ops->name, "baoab") == 0 ? "`step_size`" : "`rate`");
+}
+
 static le_status reweight(walk *w)
 {
   const le_stage *stage = stage_of(w);
@@ -1011,10 +1028,13 @@ static le_status reweight(walk *w)
     if (isnan(w->chunk_value[i])) w->chunk_value[i] = -INFINITY;
     possible |= w->chunk_value[i] > -INFINITY && w->log_weight[i] > -INFINITY;
   }
+  if (!possible) blame_kernel(w);
   if (!possible) return impossible_row(w);
   double increment;
   const le_status status = choose_increment(w, &increment);
-  if (status == LE_OK && stage->schedule != LE_FIXED_STEPS && !follows(w) && w->chunk_steps >= STEPS_MOST)
+  const int endless = status == LE_OK && stage->schedule != LE_FIXED_STEPS && !follows(w) && w->chunk_steps >= STEPS_MOST;
+  if (endless || status != LE_OK) blame_kernel(w);
+  if (endless)
     return le_fail(&w->context->error, LE_STALLED,
                    "After %d annealing steps lambda is still %.2g at observation %.0f: the likelihood is too sharp for the "
                    "prior (are the columns scaled?), or `ess` too near the number of particles.%s",
@@ -1029,6 +1049,7 @@ static le_status reweight(walk *w)
   if (w->settings.moments) LE_TRY(add_moments(w, increment));
   if (increment < 1 - target->lambda) w->shortest = fmin(w->shortest, increment); /* the last may be a crumb */
   target->lambda = 1 - target->lambda <= increment ? 1 : target->lambda + increment;
+  add_lost(w, increment);
   return weigh(w, increment);
 }
 
@@ -1052,7 +1073,7 @@ static le_status step_back(walk *w)
 
 /* ---- moving and closing ---- */
 
-enum { MOVES_MOST = 200, SETTLED_FOR = 4, HEAT_PARTICLES = 100, RESTS = 3 };
+enum { MOVES_MOST = 200, SETTLED_FOR = 4, RESTS = 3 };
 static const double AMPLE = 0.1;
 
 /* Where rows are few, moves are cheap and the posterior is at its least regular. */
@@ -1125,28 +1146,58 @@ static void record_moves(walk *w)
   row[LE_PATH_MOVES] = (double)w->step;
 }
 
-/* For any smooth density f and any c, E[(theta - c)' grad log f] = -d. Particles that a kernel without an accept step has made too wide
- * have more, as if at a higher temperature; the gradients must be exact. Some particles tell. */
+/* Particles whose kernel rejects nothing may lie too wide, because its steps are too long, or too narrow, because they are too few.
+ * For any smooth density f, coordinate j and constant c, E[(theta - c)_j d/dtheta_j log f] = -1; T_j, minus the same mean over the
+ * particles, is their temperature in this coordinate. Where the likelihood has the share s_j of T_j, which is 1 where it decides and 0
+ * where the prior does, the mean of lambda times the log-likelihood is off by -sum_j s_j (T_j - 1) / 2: exactly so of normal densities
+ * whose coordinates are independent, or whose prior is flat. This is what log Z loses when the rows, or lambda, grow by a factor e. */
 static le_status measure_heat(walk *w)
 {
   const le_stage *stage = stage_of(w);
-  const size_t d = w->d, m = w->m, some = m < HEAT_PARTICLES ? m : HEAT_PARTICLES;
+  const size_t d = w->d, m = w->m;
+  double *grad = w->swap, *of_prior = w->twin, *centre = w->work, *wide = centre + d, *share = wide + d;
+  double squares = 0, mean = 0, variance = 0;
   w->heat = NAN;
-  if (w->step == 0 || !stage->whole || !stage->kernel || (stage->kernel->ops->needs & LE_NEEDS_DENSITY) ||
-      stage->gradient != LE_GRADIENT_FULL || w->settings.reverse || some < 3)
+  if (w->skip_moves || !stage->kernel || (stage->kernel->ops->needs & LE_NEEDS_DENSITY) || stage->gradient != LE_GRADIENT_FULL ||
+      w->settings.stages > 1 || w->settings.reverse)
     return LE_OK;
-  double *theta = w->twin, *grad = w->swap, *centre = w->work, sum = 0;
-  memset(centre, 0, d * sizeof(double));
-  for (size_t k = 0; k < some; k++) {
-    memcpy(theta + k * d, w->theta + k * m / some * d, d * sizeof(double));
-    le_add_scaled(d, 1 / (double)some, theta + k * d, centre);
+  for (size_t i = 0; i < m; i++) squares += w->weight[i] * w->weight[i];
+  if (squares > 0.5) return LE_OK;
+  LE_TRY(le_target_density_grad(&w->target, m, w->theta, NULL, grad));
+  le_target_prior(&w->target, m, w->theta, NULL, of_prior);
+  weighted_mean(w, centre);
+  memset(wide, 0, 2 * d * sizeof(double));
+  for (size_t i = 0; i < m; i++)
+    for (size_t j = 0; j < d; j++) {
+      const double away = w->weight[i] * (w->theta[i * d + j] - centre[j]) / (1 - squares);
+      wide[j] -= away * grad[i * d + j];
+      share[j] -= away * (grad[i * d + j] - of_prior[i * d + j]);
+    }
+  w->heat = w->lost = 0;
+  for (size_t j = 0; j < d; j++) {
+    share[j] = wide[j] > 0 ? fmax(-1, fmin(share[j] / wide[j], 1)) : 1;
+    w->heat += wide[j] / (double)d;
+    w->lost += 0.5 * share[j] * (wide[j] - 1);
   }
-  LE_TRY(le_target_density_grad(&w->target, some, theta, NULL, grad));
-  for (size_t k = 0; k < some; k++)
-    for (size_t j = 0; j < d; j++) sum -= (theta[k * d + j] - centre[j]) * grad[k * d + j];
-  w->heat = sum / ((double)d * ((double)some - 1));
-  if (!isfinite(w->heat)) w->heat = INFINITY;
+  if (!isfinite(w->heat) || !isfinite(w->lost)) w->heat = w->lost = INFINITY;
+  for (int second = 0; second < 2; second++)
+    for (size_t i = 0; i < m; i++) {
+      double term = 0;
+      for (size_t j = 0; j < d; j++) term -= 0.5 * share[j] * (w->theta[i * d + j] - centre[j]) * grad[i * d + j];
+      if (second) variance += pow(w->weight[i] * (term - mean), 2);
+      else mean += w->weight[i] * term;
+    }
+  w->lost_variance = variance;
   return LE_OK;
+}
+
+/* The particles' present temperature costs so much on the way to the next distribution. */
+static void add_lost(walk *w, double increment)
+{
+  const double grown = increment * (double)w->target.chunk / fmax(le_target_size(&w->target), 1);
+  if (isnan(w->lost)) return;
+  w->heated += grown * w->lost;
+  w->heated_variance += grown * grown * w->lost_variance;
 }
 
 static le_status move(walk *w)
@@ -1165,8 +1216,8 @@ static le_status move(walk *w)
     if (stage->kernel->ops->tune) stage->kernel->ops->tune(w->kernel[w->stage]);
     record_moves(w);
   }
+  LE_TRY(measure_heat(w));
   if (stage->whole || w->settings.reverse) {
-    LE_TRY(measure_heat(w));
     LE_TRY(add_trace(w, (double)(w->target.seen + w->target.chunk), w->target.lambda, 1));
     w->chunk_ess = 1;
   }
@@ -1446,6 +1497,12 @@ static le_status walk_result(void *self, le_result *result)
     le_result_add(result, "draws", w->d, w->m, w->theta);
     le_result_add(result, "log_weights", 1, w->m, w->log_weight);
   }
+  if (!isnan(w->lost)) {
+    s[10] = w->heated;
+    s[11] = sqrt(w->heated_variance);
+    le_result_add(result, "heated", 1, 1, &s[10]);
+    le_result_add(result, "heated_noise", 1, 1, &s[11]);
+  }
   LE_TRY(le_trace_output(&w->trace, trace_names, result));
   if (w->settings.moments) le_result_add(result, "moments", MOMENT_COLUMNS, w->moments.rows, w->moments.values);
   if (w->settings.record) le_result_add(result, "path", w->recorded.columns, w->recorded.rows, w->recorded.values);
@@ -1512,7 +1569,8 @@ static void walk_archive(void *self, le_archive *archive)
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
   double *const figure[] = {&w->chunk_ess, &w->banked, &w->banked_variance, &w->lambda_steps,
                             &w->seconds,   &w->restarts, &w->target.noise, &w->drift, &w->shortest,
-                            &w->tried_renewal, &w->renewed, &w->eager};
+                            &w->tried_renewal, &w->renewed, &w->eager, &w->lost, &w->lost_variance, &w->heated,
+                            &w->heated_variance};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   le_archive_doubles(archive, w->theta, m * w->d);
   le_archive_doubles(archive, w->log_weight, m);
