@@ -1009,11 +1009,11 @@ static le_status weigh(walk *w, double increment)
 static const double HEATED_TO_DEATH = 10;
 static void blame_kernel(walk *w)
 {
-  if (isnan(w->lost) || fabs(w->heated) < HEATED_TO_DEATH) return;
+  if (isnan(w->lost) || w->heated < HEATED_TO_DEATH) return;
   le_fail(&w->context->error, LE_STALLED,
-          "The walk stopped at lambda = %.2g because the steps of %s() are too long for these data: its particles lie as wide "
-          "as at a temperature of %.2g. Use hmc(), which accepts or rejects, a smaller %s, or scaled columns.",
-          w->target.lambda, stage_of(w)->kernel->ops->name, w->heat,
+          "The walk stopped at lambda = %.2g because the steps of %s() are too long for these data: its particles lie many "
+          "times too wide. Use hmc(), which accepts or rejects, a smaller %s, or scaled columns.",
+          w->target.lambda, stage_of(w)->kernel->ops->name,
           strcmp(stage_of(w)->kernel->ops->name, "baoab") == 0 ? "`step_size`" : "`rate`");
 }
 
