@@ -1004,12 +1004,14 @@ static le_status weigh(walk *w, double increment)
   return begin_moves(w, resampled);
 }
 
-/* Nats from which steps of a kernel that rejects nothing are the cause where a walk goes no further. The first sentence is
- * the one that counts. */
+/* Nats from which steps of a kernel that rejects nothing are the cause where a walk goes no further: so far, or at the present
+ * distribution (minus, by more than particles can be too narrow, is rounding of numbers that have exploded). The first
+ * sentence is the one that counts. */
 static const double HEATED_TO_DEATH = 10;
 static void blame_kernel(walk *w)
 {
-  if (isnan(w->lost) || w->heated < HEATED_TO_DEATH) return;
+  const int exploded = fabs(w->lost) > HEATED_TO_DEATH + 0.5 * (double)w->d;
+  if (isnan(w->lost) || (w->heated < HEATED_TO_DEATH && !exploded)) return;
   le_fail(&w->context->error, LE_STALLED,
           "The walk stopped at lambda = %.2g because the steps of %s() are too long for these data: its particles lie many "
           "times too wide. Use hmc(), which accepts or rejects, a smaller %s, or scaled columns.",
