@@ -57,13 +57,17 @@ hot_warning <- function(heating, se, kernel) {
   if (is.null(heating) || is.na(heating$bias)) return(NULL)
   if (abs(heating$bias) <= max(HEATED_NATS, HEATED_Z * c(se, heating$se), na.rm = TRUE)) return(NULL)
   low <- heating$bias < 0
-  how <- if (is.finite(heating$bias)) sprintf("about %s nats too", format(signif(abs(heating$bias), 2), big.mark = ",", scientific = FALSE))
-  else "far too"
-  sprintf(paste("The steps of %s() are too %s: its particles lie too %s, as if at a temperature of %s, and the estimate is probably",
-                "%s %s. Use hmc(), which accepts or rejects, or %s."),
-          kernel$name, if (low) "long" else "few", if (low) "wide" else "narrow", format(signif(heating$temperature, 3)), how,
-          if (low) "low" else "high",
-          if (low) paste("a smaller", if (kernel$name == "baoab") "`step_size`," else "`rate`,", "or scaled columns") else "more `steps`")
+  size <- format(signif(abs(heating$bias), 2), big.mark = ",", scientific = FALSE)
+  cure <- if (low) sprintf("a smaller %s, or scaled columns",
+                           if (kernel$name == "baoab") "`step_size`" else "`rate`")
+  sprintf(
+    paste("The steps of %s() are too %s: its particles lie too %s, as if at a temperature of %s, and",
+          "the estimate is probably %s %s. Use hmc(), which accepts or rejects, or %s."),
+    kernel$name, if (low) "long" else "few", if (low) "wide" else "narrow",
+    format(signif(heating$temperature, 3)),
+    if (is.finite(heating$bias)) sprintf("about %s nats too", size) else "far too",
+    if (low) "low" else "high", if (low) cure else "more `steps`"
+  )
 }
 
 #' Do the integral and the stepping stones of the same particles agree?

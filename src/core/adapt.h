@@ -32,8 +32,8 @@ static inline void le_adapt_tune(le_adapt *adapt)
   if (adapt->fixed) return;
   /* quick at first, then steady: the best step changes along the path, so the gain never vanishes */
   const double gain = fmax(0.5, 2 / adapt->tunings);
-  /* an acceptance of nearly 1 does not say how far the step is below the goal: where a distribution that was hard has left it
-   * a thousand times too short, it must not take a hundred distributions to recover */
+  /* an acceptance of nearly 1 does not say how far the step is below the goal: where a distribution
+   * that was hard has left it a thousand times too short, it must recover soon */
   const double surplus = fmax(0, adapt->acceptance - LE_ADAPT_AMPLE) / (1 - LE_ADAPT_AMPLE);
   adapt->step = fmin(adapt->step * exp(gain * (adapt->acceptance - adapt->goal) + surplus), adapt->most);
 }

@@ -1004,9 +1004,9 @@ static le_status weigh(walk *w, double increment)
   return begin_moves(w, resampled);
 }
 
-/* Nats from which steps of a kernel that rejects nothing are the cause where a walk goes no further: so far, or at the present
- * distribution (minus, by more than particles can be too narrow, is rounding of numbers that have exploded). The first
- * sentence is the one that counts. */
+/* Nats from which steps of a kernel that rejects nothing are the cause where a walk goes no further:
+ * so far, or at the present distribution (minus, by more than particles can be too narrow, is
+ * rounding of numbers that have exploded). The first sentence is the one that counts. */
 static const double HEATED_TO_DEATH = 10;
 static void blame_kernel(walk *w)
 {
@@ -1148,11 +1148,13 @@ static void record_moves(walk *w)
   row[LE_PATH_MOVES] = (double)w->step;
 }
 
-/* Particles whose kernel rejects nothing may lie too wide, because its steps are too long, or too narrow, because they are too few.
- * For any smooth density f, coordinate j and constant c, E[(theta - c)_j d/dtheta_j log f] = -1; T_j, minus the same mean over the
- * particles, is their temperature in this coordinate. Where the likelihood has the share s_j of T_j, which is 1 where it decides and 0
- * where the prior does, the mean of lambda times the log-likelihood is off by -sum_j s_j (T_j - 1) / 2: exactly so of normal densities
- * whose coordinates are independent, or whose prior is flat. This is what log Z loses when the rows, or lambda, grow by a factor e. */
+/* Particles whose kernel rejects nothing may lie too wide, because its steps are too long, or too
+ * narrow, because they are too few. For any smooth density f, coordinate j and constant c,
+ * E[(theta - c)_j d/dtheta_j log f] = -1; T_j, minus the same mean over the particles, is their
+ * temperature in this coordinate. Where the likelihood has the share s_j of T_j, which is 1 where it
+ * decides and 0 where the prior does, the mean of lambda times the log-likelihood is off by
+ * -sum_j s_j (T_j - 1) / 2: exactly so of normal densities whose coordinates are independent, or
+ * whose prior is flat. This is what log Z loses when the rows, or lambda, grow by a factor e. */
 static le_status measure_heat(walk *w)
 {
   const le_stage *stage = stage_of(w);
