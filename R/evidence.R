@@ -119,7 +119,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   on.exit(bar$close(), add = TRUE)
   runs <- replicated_runs(problem, encoded, replicates, alone = inherits(model, "custom_model"), bar, mixed = !is.null(binding$seed))
   other_end <- from_other_end(problem, encoded, runs, model, method)
-  fit <- new_evidence(runs, call, model, method, encoded, words, threads, other_end)
+  settled <- tryCatch(settled(problem, encoded, runs[[1]], model), error = function(e) NULL)
+  fit <- new_evidence(runs, call, model, method, encoded, words, threads, other_end, settled)
   raise_warnings(with_bound(fit, encoded, words))
 }
 

@@ -1,7 +1,8 @@
 # From what C reports to the object a user holds: which estimate is the headline, what is suspect, and the draws.
 
 #' @noRd
-new_evidence <- function(runs, call, model, method, encoded, words, threads = 1, other_end = NULL) {
+new_evidence <- function(runs, call, model, method, encoded, words, threads = 1, other_end = NULL,
+                         settled = NULL) {
   climbs_em <- method$name == "bic" && is_latent(model)
   fits <- lapply(runs, function(out) {
     if (climbs_em) latent_bic_run(out, method, model, encoded)
@@ -20,7 +21,8 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   user <- if (is_latent(model)) user_state(model, encoded, points)
   else .Call(ffi_model, model$name, encoded$args, encoded$rows[, 0, drop = FALSE], "to_user", points, list())
   astray <- sum(rowSums(!is.finite(t(user))) > 0)
-  failed <- c(headline$warnings, gradient, if (astray) astray_warning(astray, ncol(user)), other_end_warning(other_end, headline))
+  failed <- c(headline$warnings, gradient, if (astray) astray_warning(astray, ncol(user)), other_end_warning(other_end, headline),
+              settled_warning(settled))
   # the criterion of Schwarz knows no prior
   conflict <- if (method$name != "bic") prior_conflict(model, encoded, points, log_weights, words)
   structure(

@@ -297,7 +297,7 @@ static void spread_out(walk *w)
   const size_t d = w->d;
   for (size_t i = 0; i < w->m; i++) {
     if (w->settings.reverse)
-      memcpy(w->theta + i * d, w->settings.from, d * sizeof(double));
+      memcpy(w->theta + i * d, w->settings.from + i % w->settings.starts * d, d * sizeof(double));
     else
       w->model->draw_prior(w->target.model, w->streams.rng[i + 1], w->theta + i * d);
     w->log_weight[i] = 0;

@@ -131,9 +131,11 @@ static le_status read_path(const le_problem *problem, le_walk_settings *settings
   if (!settings->follow) return LE_OK;
   settings->reverse = le_args_number(args, "reverse", 0) != 0;
   const le_arg *from = le_args_find(args, "from_state");
-  if (settings->reverse && (!from || !from->values || from->n != problem->ops->dim(problem->model)))
+  const size_t d = problem->ops->dim(problem->model);
+  if (settings->reverse && (!from || !from->values || from->n < d || from->n % d != 0))
     return le_fail(error, LE_BAD_ARGUMENT, "A reverse walk needs an exact draw from the posterior to start from.");
   settings->from = settings->reverse ? from->values : NULL;
+  settings->starts = settings->reverse ? from->n / d : 0;
   return LE_OK;
 }
 

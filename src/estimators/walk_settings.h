@@ -62,8 +62,9 @@ typedef struct le_walk_settings {
   int moments;       /* mean and variance of the log-likelihood at every lambda, for power posteriors */
   int record;        /* keep the path (core/path.h) */
   const le_arg *follow; /* NULL, or a path to follow and nothing to adapt */
-  int reverse;       /* follow it backwards, from `from`, an exact draw from the posterior */
+  int reverse;       /* follow it backwards, from `from`, draws from the posterior taken in turn */
   const double *from;
+  size_t starts;     /* how many they are */
 } le_walk_settings;
 
 /* Reads the settings and matches the kernels' needs with what the model and the gradient rule offer. */
