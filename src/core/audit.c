@@ -387,6 +387,7 @@ static void finish(le_audit *audit, const le_target *target)
   audit->pareto_k = le_pareto_k(audit->log_weight, n, audit->work);
 }
 
+/* So that something is left to anneal where weights are even but for a heavy tail. */
 static const double TEMPERED_MOST = 0.5;
 
 int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral, double *variance)
@@ -395,7 +396,7 @@ int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, do
   double *weight = audit->work, square = 0;
   /* images of a draw among parts that are alike have other densities of the proposal */
   const double images_of_first = audit->failed ? 0 : images(target, &audit->mode[0]);
-  if (audit->failed || images_of_first != symmetry(target)) return 0;
+  if (audit->failed || audit->modes > 1 || images_of_first != symmetry(target)) return 0;
   if (le_schedule_adaptive(audit->log_weight, n, UNEVEN * audit->ideal_size, 0, lambda) != LE_OK) return 0;
   *lambda = fmin(*lambda, TEMPERED_MOST);
   for (size_t i = 0; i < n; i++) weight[i] = *lambda * audit->log_weight[i];
