@@ -5,6 +5,7 @@
 #include "base/linalg.h"
 #include "base/logsum.h"
 #include "base/pareto.h"
+#include "core/schedule.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_gamma.h>
@@ -311,6 +312,12 @@ static double log_proposal(const le_audit *audit, const le_target *target, const
   return le_logsumexp(part, audit->parts);
 }
 
+double le_audit_log_proposal(const le_audit *audit, const le_target *target, const double *theta, double *work)
+{
+  double normal;
+  return log_proposal(audit, target, theta, &normal, work);
+}
+
 /* centre + L^-T z sqrt(nu / chi2), by back substitution; normal for infinite nu. */
 static void draw_t(const le_mode *mode, size_t d, const double *centre, double nu, const gsl_rng *rng, double *theta)
 {
@@ -378,6 +385,25 @@ static void finish(le_audit *audit, const le_target *target)
   audit->log_evidence += 0.5 * relative;
   audit->se = sqrt(relative);
   audit->pareto_k = le_pareto_k(audit->log_weight, n, audit->work);
+}
+
+/* So that something is left to anneal where weights are even but for a heavy tail. */
+static const double TEMPERED_MOST = 0.5;
+
+int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral, double *variance)
+{
+  const size_t n = audit->draws;
+  double *weight = audit->work, square = 0;
+  /* images of a draw among parts that are alike have other densities of the proposal */
+  const double images_of_first = audit->failed ? 0 : images(target, &audit->mode[0]);
+  if (audit->failed || audit->modes > 1 || images_of_first != symmetry(target)) return 0;
+  if (le_schedule_adaptive(audit->log_weight, n, UNEVEN * audit->ideal_size, 0, lambda) != LE_OK) return 0;
+  *lambda = fmin(*lambda, TEMPERED_MOST);
+  for (size_t i = 0; i < n; i++) weight[i] = *lambda * audit->log_weight[i];
+  *log_integral = le_normalise(weight, n, weight) - log((double)n) + images_of_first;
+  for (size_t i = 0; i < n; i++) square += weight[i] * weight[i];
+  *variance = fmax(square - 1 / (double)n, 0) * (double)n / ((double)n - 1);
+  return isfinite(*log_integral);
 }
 
 /* ---- draws weighed by part of the rows ---- */

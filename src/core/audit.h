@@ -71,6 +71,14 @@ void le_audit_scale(le_audit *audit, const double *scale);
 le_status le_audit_step(le_audit *audit, le_target *target, const gsl_rng *rng);
 /* Draws from the normal approximation, the modes in proportion to their masses, under the labels of the first. */
 le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, const gsl_rng *rng, size_t n, double *theta);
+/* Log density of the proposal; `work` holds 2 d doubles. */
+double le_audit_log_proposal(const le_audit *audit, const le_target *target, const double *theta, double *work);
+/* Of a finished sample: the power lambda of its weights (at most a half) at which they are even, half
+ * of the ideal effective size, the log of the integral of q^(1 - lambda) f^lambda in all labellings,
+ * and its relative variance; audit->work has the normalised weights.  Returns 0 where there is no such
+ * power, where there are several peaks, between which few draws would have to decide, and where parts
+ * of the peak are alike. */
+int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral, double *variance);
 void le_audit_archive(le_audit *audit, le_archive *archive);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/linalg.h"
+#include "core/audit.h"
 #include "core/gradient.h"
 
 #include <math.h>
@@ -32,7 +33,7 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
   target->grad = le_arena_doubles(arena, m * target->d);
   target->few = le_arena_doubles(arena, LE_TARGET_PARTS * FEW * (target->d + 1));
   target->part = le_arena_doubles(arena, ops->log_lik_hess || ops->information ? LE_TARGET_PARTS * (target->d * target->d + target->d) : 0);
-  target->relabelled = le_arena_doubles(arena, target->d * (size_t)context->threads);
+  target->relabelled = le_arena_doubles(arena, 2 * target->d * (size_t)context->threads);
   target->pace = le_arena_bytes(arena, 1, sizeof *target->pace);
   if (target->pace) le_pace_alloc(target->pace, context->threads, arena);
   target->packed = le_arena_doubles(arena, m * target->d);
@@ -336,6 +337,17 @@ le_status le_target_density_above(le_target *target, size_t m, const double *the
   return target->floor ? walled_density(target, m, theta, level, value) : le_target_density(target, m, theta, value);
 }
 
+/* From densities of f those of the distribution between it and its proposal; no numbers are -Inf. */
+static void between(const le_target *target, size_t m, const double *theta, double *value)
+{
+  for (size_t i = 0; i < m; i++) {
+    if (isnan(value[i])) value[i] = -INFINITY;
+    if (!target->proposal || value[i] == -INFINITY) continue;
+    const double proposed = le_audit_log_proposal(target->proposal, target, theta + i * target->d, target->relabelled);
+    value[i] = target->lambda * value[i] + (1 - target->lambda) * proposed;
+  }
+}
+
 le_status le_target_density(le_target *target, size_t m, const double *theta, double *value)
 {
   double *sum = target->work;
@@ -349,8 +361,7 @@ le_status le_target_density(le_target *target, size_t m, const double *theta, do
     LE_TRY(le_target_log_lik(target, target->seen, target->seen + target->chunk, m, theta, sum));
     for (size_t i = 0; i < m; i++) value[i] += target->lambda * sum[i];
   }
-  for (size_t i = 0; i < m; i++)
-    if (isnan(value[i])) value[i] = -INFINITY;
+  between(target, m, theta, value);
   return LE_OK;
 }
 
@@ -367,8 +378,7 @@ le_status le_target_density_grad(le_target *target, size_t m, const double *thet
     for (size_t i = 0; i < m && value; i++) value[i] += weight * sum[i];
     le_add_scaled(m * d, weight, sum_grad, grad);
   }
-  for (size_t i = 0; i < m && value; i++)
-    if (isnan(value[i])) value[i] = -INFINITY;
+  if (value) between(target, m, theta, value);
   return LE_OK;
 }
 
@@ -425,7 +435,7 @@ le_status le_target_share(le_target *target, size_t m, double rows, le_target_jo
     le_target own = *target;
     own.context = &alone;
     own.scratch += t * target->scratch_size;
-    own.relabelled += t * target->d;
+    own.relabelled += t * 2 * target->d;
     own.work += first;
     own.grad += first * target->d;
     own.packed += first * target->d;

@@ -12,6 +12,7 @@
 #include "core/rows.h"
 
 struct le_gradient;
+struct le_audit;
 
 /* A wall, for nested sampling: no density where the chunk's log-likelihood is not above `value`.  A point that equals it
  * is above if its label, uniform and drawn afresh, exceeds `tie`: so plateaus are ordered at random. */
@@ -43,6 +44,10 @@ typedef struct le_target {
   const double *labels;
   int flat;              /* 1: the likelihood alone, as if the prior were constant */
   const le_floor *floor; /* NULL, or a wall in the chunk's log-likelihood, lambda being 0 */
+  /* NULL, or the density is q^(1 - lambda) f^lambda, where q is the proposal of this importance
+   * sampling and f the density of the rows seen, without a chunk.  Gradients are those of f, which q
+   * resembles: the density decides what is accepted. */
+  const struct le_audit *proposal;
 
   size_t block;   /* rows per likelihood call */
   size_t m;       /* largest number of particles */
@@ -52,7 +57,7 @@ typedef struct le_target {
   double *grad;    /* m x d, for the second of two sums */
   double *part;       /* LE_TARGET_PARTS x (d x d + d): sums at one point of each part of the rows */
   double *few;        /* the same of each part at a few points; NULL where rows are not to be shared out */
-  double *relabelled; /* of every thread, d each, one behind another */
+  double *relabelled; /* of every thread, 2 d each, one behind another */
   le_pace *pace;
   double *packed;     /* m x d, for the points worth a likelihood */
   size_t *chosen;     /* m: which they are */

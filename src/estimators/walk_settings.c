@@ -185,6 +185,6 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
   settings->moments = le_args_number(args, "moments", 0) != 0;
   for (size_t s = 0; s < settings->stages; s++) LE_TRY(read_stage(problem, s, &settings->stage[s], error));
   if (!may_climb(problem)) settings->audit = 0;
-  if (!settings->audit) settings->search = 0;
+  if (!settings->audit && !settings->first_look) settings->search = 0;
   return read_path(problem, settings, error);
 }

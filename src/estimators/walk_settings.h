@@ -50,7 +50,7 @@ typedef struct le_walk_settings {
   int correct;       /* add half the variance to log Z */
   size_t lag;        /* of the standard error */
   double unseen;     /* variance for each unit that the genealogy sees */
-  int audit;
+  int audit;         /* importance sampling at the end, as a second opinion */
   size_t audit_draws, audit_lots; /* draws, and how many times as many where weights are uneven */
   size_t audit_part, audit_least; /* rows by which draws may be weighed, 0 all; draws where they cannot */
   double audit_work;              /* draws x rows that are too few to do so */
