@@ -65,6 +65,7 @@ void le_audit_start(le_audit *audit, size_t starts, const double *start)
   audit->climbed = audit->modes = audit->found = audit->parts = audit->drawn = 0;
   audit->failed = audit->has_wide = audit->by_part = audit->planned = 0;
   audit->ideal_sum = audit->ideal_squares = 0;
+  audit->refused = -INFINITY;
   audit->phase = LE_AUDIT_CLIMB;
   audit->unreached = audit->log_evidence = audit->se = audit->laplace = audit->effective_size = audit->ideal_size = audit->pareto_k = NAN;
 }
@@ -133,7 +134,9 @@ static void keep_mode(le_audit *audit, le_mode *found)
     place = audit->most > 1;
     for (size_t k = place + 1; k < audit->modes; k++)
       if (le_mode_mass(&audit->mode[k], d) < le_mode_mass(&audit->mode[place], d)) place = k;
-    if (le_mode_mass(found, d) <= le_mode_mass(&audit->mode[place], d)) return;
+    const double lightest = le_mode_mass(&audit->mode[place], d), mass = le_mode_mass(found, d);
+    audit->refused = fmax(audit->refused, fmin(lightest, mass));
+    if (mass <= lightest) return;
   }
   swap_modes(found, &audit->mode[place]);
 }
@@ -206,23 +209,29 @@ static double least_of_interest(const le_audit *audit, const le_target *target)
 }
 
 /* Every peak that may matter has been reached more than once, and the heaviest several times: further climbs would hardly find
- * another (the share of what has been seen once estimates that of what has not been seen). */
-enum { HITS_LEAST = 4 };
-static const double MAY_MATTER = 15;
+ * another (the share of what has been seen once estimates that of what has not been seen).  Of many heavy peaks one more may be missed
+ * though none has been seen only once: climbs are a multiple of their number. */
+enum { HITS_LEAST = 4, CLIMBS_EACH = 8 };
+static const double MAY_MATTER = 15, HEAVY = 5;
 
-static int climbs_agree(const le_audit *audit)
+static int climbs_agree(const le_audit *audit, const le_target *target)
 {
-  if (audit->climbed < audit->climbs_least) return 0;
   double best = -INFINITY;
-  size_t hits = 0;
+  size_t hits = 0, heavy = 0;
   for (size_t k = 0; k < audit->modes; k++) {
     const double mass = le_mode_mass(&audit->mode[k], audit->d);
     if (mass > best) hits = audit->mode[k].hits;
     best = fmax(best, mass);
   }
-  for (size_t k = 0; k < audit->modes; k++)
-    if (audit->mode[k].hits == 1 && le_mode_mass(&audit->mode[k], audit->d) > best - MAY_MATTER) return 0;
-  return hits >= HITS_LEAST;
+  /* where there is no room for all heavy peaks more climbs do not help, and by differences they are dear */
+  if (!target->ops->log_lik_hess && audit->climbs_least < audit->starts && audit->refused > best - HEAVY) return 1;
+  if (audit->climbed < audit->climbs_least) return 0;
+  for (size_t k = 0; k < audit->modes; k++) {
+    const double mass = le_mode_mass(&audit->mode[k], audit->d);
+    if (audit->mode[k].hits == 1 && mass > best - MAY_MATTER) return 0;
+    heavy += mass > best - HEAVY;
+  }
+  return hits >= HITS_LEAST && audit->climbed >= CLIMBS_EACH * heavy;
 }
 
 static le_status climb(le_audit *audit, le_target *target)
@@ -251,7 +260,7 @@ static le_status climb(le_audit *audit, le_target *target)
     if (!there) keep_mode(audit, trial);
   }
   if (there) there->hits++;
-  if (audit->climbed < audit->starts && !climbs_agree(audit)) return LE_OK;
+  if (audit->climbed < audit->starts && !climbs_agree(audit, target)) return LE_OK;
   if (audit->modes == 0) {
     audit->failed = 1;
     audit->phase = LE_AUDIT_DONE;
@@ -260,6 +269,21 @@ static le_status climb(le_audit *audit, le_target *target)
   audit->phase = audit->draws ? LE_AUDIT_DRAW : LE_AUDIT_DONE;
   weigh_modes(audit, target);
   return LE_OK;
+}
+
+double le_audit_once(const le_audit *audit)
+{
+  double sum = 0;
+  for (size_t k = 0; k < audit->modes; k++)
+    if (audit->mode[k].hits == 1) sum += audit->share[k];
+  return sum;
+}
+
+double le_audit_refused(const le_audit *audit)
+{
+  if (audit->modes == 0) return 0;
+  /* all shares are in proportion to the masses */
+  return exp(audit->refused - le_mode_mass(&audit->mode[0], audit->d)) * audit->share[0];
 }
 
 static double freedom(const le_audit *audit, size_t part)
@@ -553,6 +577,7 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   le_archive_size(archive, &audit->native);
   le_archive_size(archive, &audit->climbs_least);
   le_archive_double(archive, &audit->near);
+  le_archive_double(archive, &audit->refused);
   le_archive_double(archive, &audit->enough);
   le_archive_size(archive, &audit->climbed);
   le_archive_size(archive, &audit->modes);
