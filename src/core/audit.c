@@ -234,12 +234,10 @@ static int climbs_agree(const le_audit *audit, const le_target *target)
   return hits >= HITS_LEAST && audit->climbed >= CLIMBS_EACH * heavy;
 }
 
-static le_status climb(le_audit *audit, le_target *target)
+/* From audit->trial.theta on; sets its `start` before. */
+static le_status climb_from(le_audit *audit, le_target *target)
 {
-  const size_t d = audit->d;
   le_mode *trial = &audit->trial;
-  memcpy(trial->theta, audit->start + audit->climbed * d, d * sizeof(double));
-  trial->start = audit->climbed++;
   trial->converged = 0;
   const double near = trial->start < audit->native ? particle_near : audit->near;
   const double least = least_of_interest(audit, target);
@@ -260,6 +258,15 @@ static le_status climb(le_audit *audit, le_target *target)
     if (!there) keep_mode(audit, trial);
   }
   if (there) there->hits++;
+  return LE_OK;
+}
+
+static le_status climb(le_audit *audit, le_target *target)
+{
+  const size_t d = audit->d;
+  memcpy(audit->trial.theta, audit->start + audit->climbed * d, d * sizeof(double));
+  audit->trial.start = audit->climbed++;
+  LE_TRY(climb_from(audit, target));
   if (audit->climbed < audit->starts && !climbs_agree(audit, target)) return LE_OK;
   if (audit->modes == 0) {
     audit->failed = 1;
@@ -366,6 +373,68 @@ static size_t stratum(const le_audit *audit, size_t draw, size_t draws)
   for (size_t k = 0; k + 1 < audit->parts; k++)
     if ((sum += audit->share[k]) > point) return k;
   return audit->parts - 1;
+}
+
+/* By how many nats the weight of a particle may exceed what draws have on average. */
+static const double COVERED_MOST = 3;
+
+/* The particle with the most weight under the proposal, and its weight less log Z by Laplace. */
+static le_status worst_covered(le_audit *audit, le_target *target, size_t n, const double *theta, size_t *worst, double *most)
+{
+  const size_t d = audit->d;
+  double normal;
+  *most = -INFINITY;
+  for (size_t from = 0; from < n; from += audit->batch) {
+    const size_t some = n - from < audit->batch ? n - from : audit->batch;
+    LE_TRY(le_target_density(target, some, theta + from * d, audit->value));
+    for (size_t i = 0; i < some; i++) {
+      const double *point = theta + (from + i) * d;
+      const double weight = audit->value[i] - log_proposal(audit, target, point, &normal, audit->work) - audit->laplace;
+      if (!(weight > *most)) continue;
+      *most = weight;
+      *worst = from + i;
+    }
+  }
+  return LE_OK;
+}
+
+/* The modes as they were before they were weighed. */
+static void unweigh_modes(le_audit *audit)
+{
+  if (audit->has_wide) swap_modes(&audit->mode[audit->modes], &audit->wide);
+  audit->modes = audit->found;
+}
+
+/* Peaks that only the search has climbed to, and near which there are particles. */
+static void mark_reached(le_audit *audit, size_t n, const double *theta)
+{
+  for (size_t i = 0; i < n; i++) {
+    memcpy(audit->trial.theta, theta + i * audit->d, audit->d * sizeof(double));
+    le_mode *there = known(audit, &audit->trial, particle_near);
+    if (there) there->start = 0;
+  }
+}
+
+le_status le_audit_cover(le_audit *audit, le_target *target, size_t n, double *theta)
+{
+  const size_t d = audit->d;
+  unweigh_modes(audit);
+  mark_reached(audit, n, theta);
+  weigh_modes(audit, target);
+  for (size_t round = 0; round < LE_AUDIT_MODES_MOST && n > 0 && !audit->failed; round++) {
+    size_t worst = 0;
+    double most;
+    LE_TRY(worst_covered(audit, target, n, theta, &worst, &most));
+    if (!(most > COVERED_MOST)) return LE_OK;
+    memcpy(audit->trial.theta, theta + worst * d, d * sizeof(double));
+    /* not twice from the same one */
+    memmove(theta + worst * d, theta + --n * d, d * sizeof(double));
+    unweigh_modes(audit);
+    audit->trial.start = 0;
+    LE_TRY(climb_from(audit, target));
+    weigh_modes(audit, target);
+  }
+  return LE_OK;
 }
 
 enum { DRAWS_UNWATCHED = 10 };

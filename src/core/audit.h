@@ -70,6 +70,9 @@ void le_audit_widen(le_audit *audit, const double *centre, const double *factor)
 void le_audit_scale(le_audit *audit, const double *scale);
 /* One climb or one batch of draws; LE_AUDIT_DONE in audit->phase at the end. */
 le_status le_audit_step(le_audit *audit, le_target *target, const gsl_rng *rng);
+/* After the climbs: are there particles that the proposal hardly ever draws, for what the posterior is worth there? Climbs from the
+ * worst of them, until there is none.  Changes the order of theta. */
+le_status le_audit_cover(le_audit *audit, le_target *target, size_t n, double *theta);
 /* Shares of the evidence, by Laplace's approximation: of peaks that only one climb has led to, and of the heaviest peak for which there
  * was no room, against all that have some. */
 double le_audit_once(const le_audit *audit);
