@@ -124,15 +124,6 @@ test_that("a symbol that is not loaded is named", {
   expect_error(compiled_model("no_such_symbol_anywhere", "a"), "no_such_symbol_anywhere", class = "logevidence_error")
 })
 
-test_that("a library may be unloaded after its runs", {
-  needs_compiler()
-  model <- normal_mean()
-  evidence(model, few, smc(), seed = 1)
-  dyn.unload(file.path(tempdir(), paste0("normal_mean", .Platform$dynlib.ext)))
-  gc()
-  expect_error(evidence(model, few), "use dyn.load() first", fixed = TRUE, class = "logevidence_error")
-})
-
 test_that("NaN from a model in C is an error, as from functions of R", {
   needs_compiler()
   bad <- function(table) compiled_model(table, "mean", sigma = 2, PACKAGE = "normal_mean")
@@ -141,4 +132,13 @@ test_that("NaN from a model in C is an error, as from functions of R", {
                  class = "logevidence_error", label = method$name)
   expect_error(evidence(bad("unsure_table"), few, smc(kernel = rwm()), seed = 1), "`log_prior` of the model in C must give finite numbers",
                class = "logevidence_error")
+})
+
+test_that("a library may be unloaded after its runs", {
+  needs_compiler()
+  model <- normal_mean()
+  evidence(model, few, smc(), seed = 1)
+  dyn.unload(file.path(tempdir(), paste0("normal_mean", .Platform$dynlib.ext)))
+  gc()
+  expect_error(evidence(model, few), "use dyn.load() first", fixed = TRUE, class = "logevidence_error")
 })
