@@ -34,6 +34,7 @@ typedef struct le_audit {
   size_t starts;            /* climbs to make */
   size_t native;            /* how many of them, the first ones, are of particles: all, unless said otherwise */
   size_t climbs_least;      /* from so many on, no more climbs are made once they agree: all, unless said otherwise */
+  double refused;           /* the most mass of a peak for which there was no room among the modes */
   double enough;            /* how near to its top a climb ends, see core/mode.h */
   double near;              /* on very many rows a start this near to a peak, squared and per dimension, is taken to lead there */
   size_t climbed, modes, drawn;
@@ -69,6 +70,13 @@ void le_audit_widen(le_audit *audit, const double *centre, const double *factor)
 void le_audit_scale(le_audit *audit, const double *scale);
 /* One climb or one batch of draws; LE_AUDIT_DONE in audit->phase at the end. */
 le_status le_audit_step(le_audit *audit, le_target *target, const gsl_rng *rng);
+/* After the climbs: are there particles that the proposal hardly ever draws, for what the posterior is worth there? Climbs from the
+ * worst of them, until there is none.  Changes the order of theta. */
+le_status le_audit_cover(le_audit *audit, le_target *target, size_t n, double *theta);
+/* Shares of the evidence, by Laplace's approximation: of peaks that only one climb has led to, and of the heaviest peak for which there
+ * was no room, against all that have some. */
+double le_audit_once(const le_audit *audit);
+double le_audit_refused(const le_audit *audit);
 /* Draws from the normal approximation, the modes in proportion to their masses, under the labels of the first. */
 le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, const gsl_rng *rng, size_t n, double *theta);
 /* Log density of the proposal; `work` holds 2 d doubles. */

@@ -158,6 +158,33 @@ static le_status few_sums(le_target *target, const le_rows *rows, size_t m, cons
   return LE_OK;
 }
 
+/* Where theta is no point the model may answer what it likes. */
+static int is_point(const double *theta, size_t d)
+{
+  for (size_t j = 0; j < d; j++)
+    if (!isfinite(theta[j])) return 0;
+  return 1;
+}
+
+/* NaN is not taken to say that a point is impossible: it hides an error of the model. */
+static le_status check_values(const le_target *target, const char *what, size_t m, const double *theta, const double *value)
+{
+  if (!(target->ops->traits & LE_TARGET_CHECKED)) return LE_OK;
+  for (size_t i = 0; i < m; i++) {
+    const double *point = theta + i * target->d;
+    if (!(isnan(value[i]) || value[i] == INFINITY) || !is_point(point, target->d)) continue;
+    le_status status = LE_NOT_FINITE;
+#ifdef _OPENMP
+#pragma omp critical(le_target_check)
+#endif
+    status = le_fail(&target->context->error, LE_NOT_FINITE,
+                     "`%s` of the model in C must give finite numbers or -Inf, not %s, at %.4g%s.", what,
+                     isnan(value[i]) ? "NaN" : "Inf", point[0], target->d > 1 ? ", ..." : "");
+    return status;
+  }
+  return LE_OK;
+}
+
 le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const double *theta, double *value,
                          double *grad)
 {
@@ -172,7 +199,7 @@ le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const
     LE_TRY((by_rows ? few_sums : segment_sums)(target, &part, m, theta, value, grad));
   }
   *(grad ? &target->gradients : &target->likelihoods) += (double)m * (double)rows->n;
-  return LE_OK;
+  return value ? check_values(target, grad ? "log_lik_grad" : "log_lik", m, theta, value) : LE_OK;
 }
 
 le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m, const double *theta, double *value)
@@ -311,6 +338,7 @@ static le_status walled_density(le_target *target, size_t m, const double *theta
   double *sum = target->work;
   size_t chosen = 0;
   le_target_prior(target, m, theta, value, NULL);
+  LE_TRY(check_values(target, "log_prior", m, theta, value));
   if (target->seen > 0) {
     LE_TRY(le_target_log_lik(target, 0, target->seen, m, theta, sum));
     for (size_t i = 0; i < m; i++) value[i] += sum[i];
@@ -353,6 +381,7 @@ le_status le_target_density(le_target *target, size_t m, const double *theta, do
   double *sum = target->work;
   if (target->floor) return walled_density(target, m, theta, NULL, value);
   le_target_prior(target, m, theta, value, NULL);
+  LE_TRY(check_values(target, "log_prior", m, theta, value));
   if (target->seen > 0) {
     LE_TRY(le_target_log_lik(target, 0, target->seen, m, theta, sum));
     for (size_t i = 0; i < m; i++) value[i] += sum[i];
@@ -370,6 +399,7 @@ le_status le_target_density_grad(le_target *target, size_t m, const double *thet
   const size_t d = target->d;
   double *sum = target->work, *sum_grad = target->grad;
   le_target_prior(target, m, theta, value, grad);
+  if (value) LE_TRY(check_values(target, "log_prior", m, theta, value));
   for (int part = 0; part < 2; part++) {
     const size_t from = part ? target->seen : 0, to = part ? target->seen + target->chunk : target->seen;
     const double weight = part ? target->lambda : 1;

@@ -20,6 +20,9 @@ typedef struct le_floor {
   double value, tie;
 } le_floor;
 
+/* A trait, beside those of the public header: values of such a model are checked, as nobody has tested it. */
+enum { LE_TARGET_CHECKED = 1 << 30 };
+
 /* Into so many parts rows are divided for sums at one point or a few; at the most so many sums are made at a time. */
 enum { LE_TARGET_PARTS = 16 };
 

@@ -72,7 +72,7 @@ static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
 /* Squared distance per dimension, at the precision of its rows, at which a peak of the search is taken for one that is known. */
 static const double SEARCH_NEAR = 4;
 
-enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 18, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, AUDIT_CLIMBS_UNKNOWN = 8, AUDIT_BATCH = 64, SEARCH_ROWS = 1000 };
+enum { MOMENT_COLUMNS = 5, TRACE_COLUMNS = 18, STEPS_MOST = 20000, AUDIT_CLIMBS = 4, AUDIT_CLIMBS_UNKNOWN = 8, AUDIT_BATCH = 64, SEARCH_ROWS = 1000, COVERED = 200 };
 static const char *const trace_names[TRACE_COLUMNS] = {
     "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "shortest",    "ess",
     "acceptance", "step_size", "particles",    "temperature", "noise",        "drift",       "restarts",    "moves",
@@ -1487,10 +1487,22 @@ static le_status end_look(walk *w)
   return LE_OK;
 }
 
+/* Of models of unknown form particles see more than climbs. */
+static le_status cover_particles(walk *w)
+{
+  if (!w->settings.search || w->model->start || w->looking == LOOK_FIRST) return LE_OK;
+  const size_t n = w->m < COVERED ? w->m : COVERED;
+  double *some = w->swap;
+  for (size_t k = 0; k < n; k++) memcpy(some + k * w->d, w->theta + (k * w->m / n) * w->d, w->d * sizeof(double));
+  return le_audit_cover(&w->audit, &w->target, n, some);
+}
+
 static le_status audit(walk *w)
 {
   if (w->step++ == 0) start_audit(w);
+  const int climbing = w->audit.phase == LE_AUDIT_CLIMB;
   LE_TRY(le_audit_step(&w->audit, &w->target, w->streams.rng[0]));
+  if (climbing && w->audit.phase == LE_AUDIT_DRAW) LE_TRY(cover_particles(w));
   if (w->audit.phase != LE_AUDIT_DONE) return LE_OK;
   w->phase = FINISHED;
   return w->looking ? end_look(w) : LE_OK;

@@ -696,6 +696,16 @@ static int possible(const void *self, size_t seen, const double *state)
   return le_all_positive(state, FACTORS);
 }
 
+/* The first column of U and the first row of V change their signs. */
+static void mirror(const void *self, size_t seen, double *state)
+{
+  const low_rank *model = self;
+  const size_t k = model->k, d = model->gaussian.width;
+  double *v = state + FACTORS, *u = v + k * d;
+  for (size_t j = 0; j < d; j++) v[j] = -v[j];
+  for (size_t i = 0; i < seen; i++) u[i * k] = -u[i * k];
+}
+
 static const le_latent_ops latent = {
   .size = size,
   .scratch = scratch_size,
@@ -710,6 +720,7 @@ static const le_latent_ops latent = {
   .sweep_above = sweep_above,
   .simulate = simulate,
   .possible = possible,
+  .mirror = mirror,
 };
 
 const le_model_ops le_low_rank_model = {

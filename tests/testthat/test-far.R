@@ -168,3 +168,33 @@ test_that("starts from the rows move with them", {
     }
   }
 })
+
+# A narrow mode that holds a tenth of the posterior, and a wide one.
+narrow_and_wide <- local({
+  each <- function(x) {
+    cbind(log(0.1) - 4 * log(0.3 * sqrt(2 * pi)) - colSums((t(x) - 3)^2) / 2 / 0.3^2,
+          log(0.9) - 4 * log(0.6 * sqrt(2 * pi)) - colSums((t(x) + 3)^2) / 2 / 0.6^2)
+  }
+  share <- function(x) {
+    p <- each(x)
+    exp(p - pmax(p[, 1], p[, 2])) / rowSums(exp(p - pmax(p[, 1], p[, 2])))
+  }
+  custom_model(
+    paste0("x", 1:4), function(x) {
+      p <- each(x)
+      pmax(p[, 1], p[, 2]) + log1p(exp(-abs(p[, 1] - p[, 2])))
+    }, function(x) rowSums(dnorm(x, 0, 3, log = TRUE)), function(n) matrix(rnorm(n * 4, 0, 3), n),
+    gradient = function(x) unname(share(x)[, 1] * (3 - x) / 0.3^2 + share(x)[, 2] * (-3 - x) / 0.6^2),
+    prior_gradient = function(x) unname(-x / 9), vectorised = TRUE, modes = "several"
+  )
+})
+
+test_that("importance sampling knows the modes in which particles lie", {
+  truth <- log(0.1 * prod(dnorm(rep(3, 4), 0, sqrt(9 + 0.09))) + 0.9 * prod(dnorm(rep(3, 4), 0, sqrt(9 + 0.36))))
+  # without them climbs missed the narrow mode for these seeds: 0.11 nats low with an error of 0.009
+  for (seed in c(4, 7, 14)) {
+    fit <- suppressWarnings(evidence(narrow_and_wide, seed = seed, progress = FALSE))
+    expect_lt(abs(fit$log_evidence - truth), 4 * fit$se)
+    expect_identical(fit$audit$modes, 2)
+  }
+})
