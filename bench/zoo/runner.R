@@ -18,6 +18,8 @@ METHODS <- list(
   smc_slice = function() smc(kernel = slice()),
   smc_mala = function() smc(kernel = mala()),
   smc_baoab = function() smc(kernel = baoab()),
+  smc_sgld = function() smc(kernel = sgld()),
+  smc_sghmc = function() smc(kernel = sghmc()),
   given = function() sgais(order = "given", audit = FALSE)
 )
 
@@ -30,7 +32,7 @@ FAMILIES <- list(
   latent = c("default", "ais", "nested", "smc", "smc_data"),
   `latent-known` = c("default", "ais", "nested", "smc", "smc_data", "chib"),
   custom = c(WALKS, "nested", "smc_rwm", "smc_slice"),
-  kernels = c(WALKS, "smc_rwm", "smc_slice", "smc_mala", "smc_baoab")
+  kernels = c(WALKS, "smc_rwm", "smc_slice", "smc_mala", "smc_baoab", "smc_sgld", "smc_sghmc")
 )
 
 # Sentences that name a problem: not what a method always says of itself, and not that prior and

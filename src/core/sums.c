@@ -31,7 +31,7 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
   target->grad = le_arena_doubles(arena, m * target->d);
   target->few = le_arena_doubles(arena, LE_TARGET_PARTS * FEW * (target->d + 1));
   target->part = le_arena_doubles(arena, ops->log_lik_hess || ops->information ? LE_TARGET_PARTS * (target->d * target->d + target->d) : 0);
-  target->relabelled = le_arena_doubles(arena, target->d * (size_t)context->threads);
+  target->relabelled = le_arena_doubles(arena, 2 * target->d * (size_t)context->threads);
   target->pace = le_arena_bytes(arena, 1, sizeof *target->pace);
   if (target->pace) le_pace_alloc(target->pace, context->threads, arena);
   target->packed = le_arena_doubles(arena, m * target->d);
@@ -147,6 +147,33 @@ static le_status few_sums(le_target *target, const le_rows *rows, size_t m, cons
   return LE_OK;
 }
 
+/* Where theta is no point the model may answer what it likes. */
+static int is_point(const double *theta, size_t d)
+{
+  for (size_t j = 0; j < d; j++)
+    if (!isfinite(theta[j])) return 0;
+  return 1;
+}
+
+/* NaN is not taken to say that a point is impossible: it hides an error of the model. */
+le_status le_target_check(const le_target *target, const char *what, size_t m, const double *theta, const double *value)
+{
+  if (!(target->ops->traits & LE_TARGET_CHECKED)) return LE_OK;
+  for (size_t i = 0; i < m; i++) {
+    const double *point = theta + i * target->d;
+    if (!(isnan(value[i]) || value[i] == INFINITY) || !is_point(point, target->d)) continue;
+    le_status status = LE_NOT_FINITE;
+#ifdef _OPENMP
+#pragma omp critical(le_target_check)
+#endif
+    status = le_fail(&target->context->error, LE_NOT_FINITE,
+                     "`%s` of the model in C must give finite numbers or -Inf, not %s, at %.4g%s.", what,
+                     isnan(value[i]) ? "NaN" : "Inf", point[0], target->d > 1 ? ", ..." : "");
+    return status;
+  }
+  return LE_OK;
+}
+
 le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const double *theta, double *value,
                          double *grad)
 {
@@ -161,7 +188,7 @@ le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const
     LE_TRY((by_rows ? few_sums : segment_sums)(target, &part, m, theta, value, grad));
   }
   *(grad ? &target->gradients : &target->likelihoods) += (double)m * (double)rows->n;
-  return LE_OK;
+  return value ? le_target_check(target, grad ? "log_lik_grad" : "log_lik", m, theta, value) : LE_OK;
 }
 
 le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m, const double *theta, double *value)

@@ -10,12 +10,22 @@
 #include "core/rows.h"
 
 struct le_gradient;
+struct le_target;
 
 /* A wall, for nested sampling: no density where the chunk's log-likelihood is not above `value`.  A point that equals it
  * is above if its label, uniform and drawn afresh, exceeds `tie`: so plateaus are ordered at random. */
 typedef struct le_floor {
   double value, tie;
 } le_floor;
+
+/* A trait, beside those of the public header: values of such a model are checked, as nobody has tested it. */
+enum { LE_TARGET_CHECKED = 1 << 30 };
+
+/* A normalised density near that of the rows seen; `work` holds 2 d doubles. */
+typedef struct le_proposal {
+  double (*log_density)(const void *self, const struct le_target *target, const double *theta, double *work);
+  const void *self;
+} le_proposal;
 
 /* Into so many parts rows are divided for sums at one point or a few; at the most so many sums are made at a time. */
 enum { LE_TARGET_PARTS = 16 };
@@ -41,6 +51,10 @@ typedef struct le_target {
   const double *labels;
   int flat;              /* 1: the likelihood alone, as if the prior were constant */
   const le_floor *floor; /* NULL, or a wall in the chunk's log-likelihood, lambda being 0 */
+  /* NULL, or the density is q^(1 - lambda) f^lambda, where q is this proposal and f the
+   * density of the rows seen, without a chunk.  Gradients are those of f, which q resembles: the density
+   * decides what is accepted. */
+  const le_proposal *proposal;
 
   size_t block;   /* rows per likelihood call */
   size_t m;       /* largest number of particles */
@@ -50,7 +64,7 @@ typedef struct le_target {
   double *grad;    /* m x d, for the second of two sums */
   double *part;       /* LE_TARGET_PARTS x (d x d + d): sums at one point of each part of the rows */
   double *few;        /* the same of each part at a few points; NULL where rows are not to be shared out */
-  double *relabelled; /* of every thread, d each, one behind another */
+  double *relabelled; /* of every thread, 2 d each, one behind another */
   le_pace *pace;
   double *packed;     /* m x d, for the points worth a likelihood */
   size_t *chosen;     /* m: which they are */
@@ -75,6 +89,8 @@ le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, cons
 /* The same by one of several threads: adds to both, or without `grad` the information to `matrix`, and counts nothing. */
 le_status le_target_add_curvature(const le_target *target, const le_rows *rows, const double *theta, double *grad, double *matrix,
                                   double *scratch);
+/* LE_NOT_FINITE, and a sentence, where values of a model that is to be checked are NaN or Inf. */
+le_status le_target_check(const le_target *target, const char *what, size_t m, const double *theta, const double *value);
 /* Adds `weight` times the information matrix of rows [from, to) at one point. */
 le_status le_target_information(le_target *target, size_t from, size_t to, double weight, const double *theta,
                                 double *info);

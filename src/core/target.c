@@ -30,6 +30,7 @@ static le_status walled_density(le_target *target, size_t m, const double *theta
   double *sum = target->work;
   size_t chosen = 0;
   le_target_prior(target, m, theta, value, NULL);
+  LE_TRY(le_target_check(target, "log_prior", m, theta, value));
   if (target->seen > 0) {
     LE_TRY(le_target_log_lik(target, 0, target->seen, m, theta, sum));
     for (size_t i = 0; i < m; i++) value[i] += sum[i];
@@ -56,11 +57,23 @@ le_status le_target_density_above(le_target *target, size_t m, const double *the
   return target->floor ? walled_density(target, m, theta, level, value) : le_target_density(target, m, theta, value);
 }
 
+/* From densities of f those of the distribution between it and its proposal; no numbers are -Inf. */
+static void between(const le_target *target, size_t m, const double *theta, double *value)
+{
+  for (size_t i = 0; i < m; i++) {
+    if (isnan(value[i])) value[i] = -INFINITY;
+    if (!target->proposal || value[i] == -INFINITY) continue;
+    const double proposed = target->proposal->log_density(target->proposal->self, target, theta + i * target->d, target->relabelled);
+    value[i] = target->lambda * value[i] + (1 - target->lambda) * proposed;
+  }
+}
+
 le_status le_target_density(le_target *target, size_t m, const double *theta, double *value)
 {
   double *sum = target->work;
   if (target->floor) return walled_density(target, m, theta, NULL, value);
   le_target_prior(target, m, theta, value, NULL);
+  LE_TRY(le_target_check(target, "log_prior", m, theta, value));
   if (target->seen > 0) {
     LE_TRY(le_target_log_lik(target, 0, target->seen, m, theta, sum));
     for (size_t i = 0; i < m; i++) value[i] += sum[i];
@@ -69,8 +82,7 @@ le_status le_target_density(le_target *target, size_t m, const double *theta, do
     LE_TRY(le_target_log_lik(target, target->seen, target->seen + target->chunk, m, theta, sum));
     for (size_t i = 0; i < m; i++) value[i] += target->lambda * sum[i];
   }
-  for (size_t i = 0; i < m; i++)
-    if (isnan(value[i])) value[i] = -INFINITY;
+  between(target, m, theta, value);
   return LE_OK;
 }
 
@@ -79,6 +91,7 @@ le_status le_target_density_grad(le_target *target, size_t m, const double *thet
   const size_t d = target->d;
   double *sum = target->work, *sum_grad = target->grad;
   le_target_prior(target, m, theta, value, grad);
+  if (value) LE_TRY(le_target_check(target, "log_prior", m, theta, value));
   for (int part = 0; part < 2; part++) {
     const size_t from = part ? target->seen : 0, to = part ? target->seen + target->chunk : target->seen;
     const double weight = part ? target->lambda : 1;
@@ -87,8 +100,7 @@ le_status le_target_density_grad(le_target *target, size_t m, const double *thet
     for (size_t i = 0; i < m && value; i++) value[i] += weight * sum[i];
     le_add_scaled(m * d, weight, sum_grad, grad);
   }
-  for (size_t i = 0; i < m && value; i++)
-    if (isnan(value[i])) value[i] = -INFINITY;
+  if (value) between(target, m, theta, value);
   return LE_OK;
 }
 
@@ -145,7 +157,7 @@ le_status le_target_share(le_target *target, size_t m, double rows, le_target_jo
     le_target own = *target;
     own.context = &alone;
     own.scratch += t * target->scratch_size;
-    own.relabelled += t * target->d;
+    own.relabelled += t * 2 * target->d;
     own.work += first;
     own.grad += first * target->d;
     own.packed += first * target->d;

@@ -8,6 +8,7 @@ few <- many[1:60, ]
 long <- data.frame(x = rnorm(8000))
 long$y <- factor(rbinom(8000, 1, plogis(1 + long$x)))
 blobs <- data.frame(a = c(rnorm(700, -2), rnorm(700, 2)))
+close <- data.frame(a = with_own_seed(1, c(rnorm(150), rnorm(150, 2))))
 
 # Walks that follow a path, there and back.
 recording <- function(setup) {
@@ -31,6 +32,7 @@ setups <- function() {
     sgais = run_problem(line, many, sgais(audit_draws = 100), test_seed()),
     sgais_mixture = run_problem(gaussian_mixture(components = 2), blobs, sgais(20, early = light, audit_draws = 64),
                                 test_seed()),
+    sgais_led = run_problem(gaussian_mixture(components = 2), close, sgais(20, early = light, audit = FALSE), test_seed()),
     sgais_weighed = run_problem(softmax_regression(y ~ x), long, sgais(20, chunk = 2500, early = light, audit = FALSE), test_seed()),
     sgais_sghmc = run_problem(line, many, sgais(20, kernel = sghmc(), early = light, audit = FALSE), test_seed()),
     paper = run_problem(line, many, sgais(preset = "paper", steps = 3), test_seed()),

@@ -359,6 +359,16 @@ static int possible(const void *self, size_t seen, const double *state)
   return le_all_positive(state, FACTORS);
 }
 
+/* The first column of U and the first row of V change their signs. */
+static void mirror(const void *self, size_t seen, double *state)
+{
+  const low_rank *model = self;
+  const size_t k = model->k, d = model->gaussian.width;
+  double *v = state + FACTORS, *u = v + k * d;
+  for (size_t j = 0; j < d; j++) v[j] = -v[j];
+  for (size_t i = 0; i < seen; i++) u[i * k] = -u[i * k];
+}
+
 const le_latent_ops le_low_rank_states = {
   .size = size,
   .scratch = scratch_size,
@@ -372,5 +382,6 @@ const le_latent_ops le_low_rank_states = {
   .sweep = sweep,
   .sweep_above = sweep_above,
   .simulate = simulate,
+  .mirror = mirror,
   .possible = possible,
 };
