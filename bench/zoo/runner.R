@@ -46,11 +46,12 @@ one_fit <- function(problem, method, seed, limit) {
   chosen <- METHODS[[method]]()
   if (!is.null(chosen)) call$method <- chosen
   started <- proc.time()[[3]]
-  fit <- tryCatch({
+  # a limit that strikes while C asks for interrupts is an interrupt
+  fit <- withRestarts(tryCatch({
     setTimeLimit(elapsed = limit, transient = TRUE)
     withCallingHandlers(do.call(evidence, call),
                         logevidence_warning = function(w) invokeRestart("muffleWarning"))
-  }, error = conditionMessage, finally = setTimeLimit())
+  }, error = conditionMessage, finally = setTimeLimit()), abort = function() "time limit")
   seconds <- proc.time()[[3]] - started
   row <- data.frame(problem = problem$name, method = method, seed = seed, log_evidence = NA_real_,
                     se = NA_real_, warned = NA, failed = NA, seconds = round(seconds, 3), text = "")
