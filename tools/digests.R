@@ -93,7 +93,7 @@ line_of <- function(name, variant, log_evidence, result) {
 # test-state.R's setups: all that stands there besides the tests.
 setups_of_test_state <- function() {
   here <- new.env(parent = asNamespace("logevidence"))
-  for (code in c(parse("tests/testthat/helper-machinery.R"), parse("tests/testthat/test-state.R")))
+  for (code in c(parse("tests/testthat/helper-machinery.R"), parse("tests/testthat/helper-truth.R"), parse("tests/testthat/test-state.R")))
     if (!is.call(code) || !identical(code[[1]], as.name("test_that"))) eval(code, here)
   list(setups = here$setups(), finish = function(setup) here$finish_run(here$start_run(setup)))
 }
