@@ -254,4 +254,4 @@ static le_status chib_alloc(const le_problem *problem, le_context *context, void
 
 const le_estimator_ops le_chib_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "chib", {{settings}, NULL},
                                             chib_alloc, chib_free, NULL, le_machine_feed,
-                                            le_machine_advance, chib_progress, chib_result, chib_archive, 1};
+                                            le_machine_advance, chib_progress, chib_result, chib_archive, 1, NULL, NULL};

@@ -246,4 +246,4 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
 const le_estimator_ops le_laplace_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "laplace", {{settings}, NULL},
                                                laplace_alloc, laplace_free, NULL, le_machine_feed,
                                                le_machine_advance, laplace_progress, laplace_result,
-                                               laplace_archive, 0};
+                                               laplace_archive, 0, NULL, NULL};

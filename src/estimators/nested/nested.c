@@ -189,12 +189,10 @@ static le_status nested_start(void *self)
   return LE_OK;
 }
 
-const double *le_nested_particles(const void *self, double *log_evidence, double *variance)
+static void nested_hand_over(const void *self, le_population *population)
 {
   const nested *s = self;
-  *log_evidence = s->banked;
-  *variance = s->banked_variance;
-  return s->theta;
+  *population = (le_population){s->target.seen, s->kept, s->theta, s->banked, s->banked_variance};
 }
 
 /* How far a whole run is nobody knows before its end: the share of the evidence that live points could still hold says
@@ -221,4 +219,5 @@ static void nested_progress(const void *self, double *rows, double *share)
 const le_estimator_ops le_nested_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "nested",
                                               {{le_nested_table}, NULL}, nested_alloc, nested_free, nested_start,
                                               le_machine_feed, le_machine_advance, nested_progress,
-                                              le_nested_result, le_nested_archive, 1};
+                                              le_nested_result, le_nested_archive, 1,
+                                              nested_hand_over, NULL};

@@ -1,6 +1,6 @@
 /* Names of stage settings carry the prefix "1." or "2."; R has checked ranges, so what is wrong here is a mismatch of
  * parts, said in a sentence. */
-#include "estimators/walk_settings.h"
+#include "estimators/walk/settings.h"
 
 #include "core/search.h"
 
