@@ -64,45 +64,69 @@ static double eagerness(const walk *w, double increment)
   return square > 0 ? -increment * cube / (2 * square) * squares : 0;
 }
 
-le_status le_walk_choose_increment(walk *w, double *increment)
+/* ---- the rules ---- */
+
+static le_status recorded_step(walk *w, double *increment)
+{
+  *increment = le_path_at(&w->path, w->at).lambda - w->target.lambda;
+  return LE_OK;
+}
+
+static le_status one_step(walk *w, double *increment)
+{
+  *increment = 1 - w->target.lambda;
+  return LE_OK;
+}
+
+static le_status fixed_step(walk *w, double *increment)
+{
+  const le_stage *stage = stage_of(w);
+  *increment = (w->fixed + 1 < stage->lambdas ? stage->lambda[w->fixed] : 1) - w->target.lambda;
+  w->fixed++;
+  return LE_OK;
+}
+
+/* By the effective sample size of the particles' own increments. */
+static le_status adaptive_step(walk *w, double *increment)
 {
   const le_stage *stage = stage_of(w);
   const double lambda = w->target.lambda, rest = 1 - lambda;
-  if (follows(w)) {
-    *increment = le_path_at(&w->path, w->at).lambda - lambda;
-    return LE_OK;
-  }
-  switch (stage->schedule) {
-  case LE_ONE_STEP:
-    *increment = rest;
-    return LE_OK;
-  case LE_FIXED_STEPS:
-    *increment = w->fixed + 1 < stage->lambdas ? stage->lambda[w->fixed] - lambda : rest;
-    w->fixed++;
-    return LE_OK;
-  case LE_CURVATURE_STEPS: {
-    if (stage->gradient == LE_GRADIENT_CONTROL) {
-      LE_TRY(le_walk_anchored_precision(w, w->precision));
-      double step = curvature_step(w), seen;
-      if (isfinite(step) && step > 0) {
-        /* where the posterior is nothing like what its curvature says, the particles know better */
-        if (le_schedule_adaptive(w->chunk_value, w->m, stage->ess, lambda, &seen) == LE_OK)
-          step = fmin(fmax(step, seen / CURVATURE_OFF), seen * CURVATURE_OFF);
-        /* steps of equal length: the last one is not a crumb */
-        *increment = rest / ceil(rest / step);
-        return lambda + *increment > lambda ? LE_OK : LE_STALLED;
-      }
-    }
-  } /* fall through: no curvature to go by */
-  case LE_ADAPTIVE_STEPS:
-    break;
-  }
   LE_TRY(le_schedule_adaptive(w->chunk_value, w->m, stage->ess, lambda, increment));
-  /* a chunk that one step cannot take up moves the posterior: particles must keep up with it */
+  /* one step cannot take up this chunk: particles must keep up with the posterior, which moves */
   if (stage->anneal > stage->ess && (lambda > 0 || *increment < rest))
     return le_schedule_adaptive(w->chunk_value, w->m, stage->anneal, lambda, increment);
   if (stage->whole && *increment < rest) w->eager += eagerness(w, *increment);
   return LE_OK;
+}
+
+/* By the curvature at the anchor, within CURVATURE_OFF times the step that the particles suggest: a
+ * posterior far from normal is not what its curvature says.  Where no bound binds, the step does not
+ * depend on the particles that it weighs.  Without an anchor, as adaptive_step. */
+static le_status curved_step(walk *w, double *increment)
+{
+  const le_stage *stage = stage_of(w);
+  const double lambda = w->target.lambda, rest = 1 - lambda;
+  if (stage->gradient != LE_GRADIENT_CONTROL) return adaptive_step(w, increment);
+  LE_TRY(le_walk_anchored_precision(w, w->precision));
+  double step = curvature_step(w), seen;
+  if (!(isfinite(step) && step > 0)) return adaptive_step(w, increment);
+  if (le_schedule_adaptive(w->chunk_value, w->m, stage->ess, lambda, &seen) == LE_OK)
+    step = fmin(fmax(step, seen / CURVATURE_OFF), seen * CURVATURE_OFF);
+  /* steps of equal length, so that the last is not much shorter than the others */
+  *increment = rest / ceil(rest / step);
+  return lambda + *increment > lambda ? LE_OK : LE_STALLED;
+}
+
+/* In the order of le_schedule_rule. */
+static le_status (*const rules[])(walk *w, double *increment) = {
+  [LE_ONE_STEP] = one_step,
+  [LE_FIXED_STEPS] = fixed_step,
+  [LE_ADAPTIVE_STEPS] = adaptive_step,
+  [LE_CURVATURE_STEPS] = curved_step};
+
+le_status le_walk_choose_increment(walk *w, double *increment)
+{
+  return follows(w) ? recorded_step(w, increment) : rules[stage_of(w)->schedule](w, increment);
 }
 
 /* Does the next chunk contradict the rows seen?  A first step this short, against what the rule for steps makes of a chunk like

@@ -11,7 +11,7 @@ typedef enum le_schedule_rule {
   LE_ONE_STEP,       /* lambda from 0 to 1 at once */
   LE_FIXED_STEPS,    /* a list given beforehand */
   LE_ADAPTIVE_STEPS, /* by the effective size of the particles' own increments */
-  LE_CURVATURE_STEPS /* by the variance that a Gaussian approximation predicts: blind to the particles */
+  LE_CURVATURE_STEPS /* by the variance that a normal approximation predicts, within bounds by the particles */
 } le_schedule_rule;
 
 typedef enum le_metric_rule { LE_METRIC_FROM_CURVATURE, LE_METRIC_FROM_PARTICLES, LE_METRIC_FIXED } le_metric_rule;
