@@ -151,19 +151,12 @@ replicated_runs <- function(problem, encoded, replicates, alone, bar, mixed) {
   together <- if (alone || length(encoded$rows) > SIDE_BY_SIDE) 1 else min(threads, replicates)
   # of several, which one is the last depends on the threads
   own <- isTRUE(encoded$own) && replicates == 1 && order_is_free(problem$settings)
-  groups <- split(seq_len(replicates), (seq_len(replicates) - 1) %/% together)
-  runs <- lapply(groups, function(group) {
-    show <- function(done, rows) bar$show((group[1] - 1 + length(group) * done) / replicates, rows)
-    feed <- function(problems) if (!own) "last" else if (mixed && problems[[1]]$replicate == 0) "mixed" else "own"
-    walk <- function(problems) conduct_together(problems, encoded$rows, show, feed(problems))
-    problem$threads <- if (length(group) > 1) 1 else threads
-    problems <- lapply(group, function(r) replace(problem, "replicate", list(r - 1)))
-    challenged_runs(walk(problems), problems, walk)
-  })
-  unlist(runs, recursive = FALSE, use.names = FALSE)
+  problems <- lapply(seq_len(replicates), function(r) replace(problem, "replicate", list(r - 1)))
+  feed <- function(job) if (!own) "last" else if (mixed && job$problem$replicate == 0) "mixed" else "own"
+  plan_results(work_on(new_plan(problems), encoded$rows, together, threads, bar$show, feed))
 }
 
-# Does nobody need the order of the rows after this run? A walk of rows in their own order may be done again, see challenged_runs().
+# Does nobody need the order of the rows after this run? A walk of rows in their own order may be done again, see challenge().
 order_is_free <- function(settings) isTRUE(settings$shuffle > 0) || !isTRUE(settings$search > 0)
 
 #' All that C needs to start a run, but the rows

@@ -18,20 +18,7 @@ conduct <- function(problem, rows, show = function(done, rows) NULL) {
 #' Run several problems on the same rows at the same time, each by a thread of its own
 #' @noRd
 conduct_together <- function(problems, rows, show = function(done, rows) NULL, feed = "last") {
-  runs <- list()
-  on.exit(for (run in runs) .Call(ffi_run_free, run))
-  for (problem in problems) runs <- c(runs, list(.Call(ffi_run_new, problem)))
-  for (run in runs) .Call(ffi_run_feed, run, rows, feed)
-  going <- rep(TRUE, length(runs))
-  while (any(going)) {
-    answers <- .Call(ffi_run_advance, runs[going], if (sum(going) > 1) SLICE_TOGETHER else SLICE)
-    # these were the last rows: an estimate of a part of them must not pass for one of all
-    if (any(answers == "rows")) fail("A run asked for more rows than there are.")
-    going[going] <- answers == "more"
-    progress <- rowMeans(vapply(runs, function(run) .Call(ffi_run_progress, run), numeric(2)))
-    show(progress[2], progress[1])
-  }
-  lapply(runs, run_result)
+  lapply(conduct_jobs(new_plan(problems)$first, rows, show, feed), `[[`, "result")
 }
 
 #' What a run reports: its figures and arrays by name, and the trace as a data frame

@@ -3,19 +3,6 @@
 # modes that no particle is near: `unreached`. Importance sampling has them all. Where it cannot be believed the walk is the estimate,
 # and done once more, with more effort, and through rows in random order if it has missed that much.
 
-#' What runs have reported, or what is better than that
-#'
-#' @param first A list, of what has come of each of the problems.
-#' @param walk Runs a list of problems.
-#' @noRd
-challenged_runs <- function(first, problems, walk) {
-  again <- Map(challenge, first, problems)
-  wanted <- !vapply(again, is.null, NA)
-  second <- vector("list", length(first))
-  if (any(wanted)) second[wanted] <- attempt(again[wanted], walk)
-  Map(better_run, first, second, problems)
-}
-
 is_searched <- function(out, problem) isTRUE(problem$settings$search > 0) && !is.null(out$audit_unreached)
 
 is_lost <- function(out) out$audit_unreached > out$audit_chance
@@ -27,12 +14,6 @@ challenge <- function(out, problem) {
   if (!is.null(problem$thorough)) problem$settings <- problem$thorough
   if (is_lost(out)) problem$settings[c("shuffle", "restarts")] <- list(1, 0)
   replace(problem, "replicate", list(CHALLENGED + problem$replicate))
-}
-
-# NULL for those that fail: of several which, only each alone can tell.
-attempt <- function(problems, walk) {
-  alone <- function(e) if (length(problems) == 1) list(NULL) else lapply(problems, function(problem) attempt(list(problem), walk)[[1]])
-  tryCatch(walk(problems), logevidence_error = alone)
 }
 
 better_run <- function(out, second, problem) {

@@ -60,6 +60,18 @@ test_that("the audit finds the mode that a walk has left behind, and the fit say
   expect_match(fit$warnings, "the particles' own estimate is too low", all = FALSE)
 })
 
+# What second runs make of the results of first ones, when `walk` is who runs them.
+challenged_runs <- function(first, problems, walk) {
+  plan <- list(first = Map(function(problem, result) list(problem = problem, result = result), problems, first))
+  plan$second <- lapply(plan$first, second_job)
+  open <- which(vapply(plan$second, is_open, NA))
+  work <- function(jobs) {
+    Map(function(job, result) list(problem = job$problem, result = result), jobs, walk(lapply(jobs, `[[`, "problem")))
+  }
+  if (length(open)) plan$second[open] <- attempted(plan$second[open], work)
+  plan_results(plan)
+}
+
 challenged <- function(first, problem, walk) challenged_runs(list(first), list(problem), function(problems) lapply(problems, walk))[[1]]
 
 test_that("where importance sampling around better modes fails, the rows are walked again in random order", {

@@ -299,6 +299,40 @@ test_that("kernels without a metric need no square matrices", {
   expect_lt(length(.Call(ffi_run_save, run)), 6 * 8 * d^2)
 })
 
+test_that("a plan of several runs, second ones among them, goes on from wherever it was saved", {
+  crowd <- with_own_seed(test_seed(6), matrix(rnorm(200, rep(c(-4, 4), 100)), ncol = 1))
+  model <- gaussian_mixture(components = 4)
+  encoded <- encode(model, crowd)
+  light <- list(rows = 60, particles = 40, work = 0)
+  problem <- new_problem(model, encoded, sgais(20, early = light, audit_draws = 64), seed_words(test_seed(1)))
+  # a check that is never believed asks for a second run
+  problem$thorough <- problem$settings
+  problem$settings$audit_draws <- problem$settings$audit_least <- 8
+  problems <- lapply(0:2, function(r) replace(problem, "replicate", list(r)))
+  slices <- function(plan, n, together) {
+    done <- 0
+    work_on(plan, encoded$rows, together, stop = function() (done <<- done + 1) >= n)
+  }
+  strip <- function(results) lapply(results, function(result) {
+    attr(result, "challenge") <- NULL
+    timeless(result)
+  })
+  whole <- work_on(new_plan(problems), encoded$rows)
+  expect_true(is_done(whole))
+  expect_true(any(lengths(whole$second) > 0))
+  for (n in c(1, 2, 4)) for (together in c(1, 3)) {
+    plan <- new_plan(problems)
+    rounds <- 0
+    while (!is_done(plan)) {
+      plan <- unserialize(serialize(slices(plan, n, together), NULL))
+      rounds <- rounds + 1
+    }
+    if (n == 1) expect_gt(rounds, 1)
+    expect_identical(strip(plan_results(plan)), strip(plan_results(whole)))
+  }
+  expect_false(is_done(new_plan(problems)))
+})
+
 test_that("a run that was freed, or never was one, is an error", {
   run <- start_run(setups()$ais)
   .Call(ffi_run_free, run)
