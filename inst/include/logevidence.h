@@ -89,7 +89,10 @@ static inline const char *le_args_word(const le_args *args, const char *name, co
 /* What a model says of itself. */
 enum {
   LE_MODEL_MULTIMODAL = 1u << 0, /* the posterior may have several modes */
-  LE_MODEL_QUADRATIC = 1u << 1   /* the log-likelihood is quadratic in theta: second-order expansions are exact */
+  LE_MODEL_QUADRATIC = 1u << 1,  /* the log-likelihood is quadratic in theta: second-order expansions are exact */
+  LE_MODEL_ONE_THREAD = 1u << 2, /* no two calls at the same time */
+  LE_MODEL_NO_DATA = 1u << 3,    /* the likelihood is a function of theta alone: there is one row, which says nothing */
+  LE_MODEL_CHECKED = 1u << 4     /* values are checked: NaN or +Inf at a point is an error */
 };
 
 #define LE_MESSAGE_SIZE 512

@@ -45,7 +45,6 @@ void compiled_model_find(model_handle *handle, SEXP args);
 void compiled_model_check(model_handle *handle);
 /* Whether its library is still there: an instance outlives it until R collects the garbage. */
 int compiled_model_lives(const model_handle *handle, SEXP args);
-int compiled_model_takes_data(const le_model_ops *ops);
 /* Raises what stopped the user's functions, if anything did; to be called after every use of a model. */
 void user_model_raise(const model_handle *handle);
 

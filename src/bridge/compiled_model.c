@@ -15,11 +15,6 @@ static size_t one_wide(const void *self)
   return 1;
 }
 
-int compiled_model_takes_data(const le_model_ops *ops)
-{
-  return ops->width != one_wide;
-}
-
 /* Where the function is now; NULL if it is nowhere, which is an error where it must be there. */
 static DL_FUNC find(SEXP args, int must)
 {
@@ -51,7 +46,7 @@ void compiled_model_find(model_handle *handle, SEXP args)
   else
     memcpy(&handle->own, ops, ops->size);
   handle->own.name = "compiled_model";
-  handle->own.traits |= LE_TARGET_CHECKED;
+  handle->own.traits |= LE_MODEL_CHECKED;
   const le_model_ops *own = &handle->own;
   if (!error.message[0] && (!own->create || !own->destroy || !own->dim || !own->width || !own->log_prior ||
                             !own->draw_prior || !own->log_lik || !own->log_lik_each))
@@ -75,5 +70,8 @@ void compiled_model_check(model_handle *handle)
     const le_error error = {"The model in C must have at least one parameter, not 0."};
     raise_status(LE_BAD_ARGUMENT, &error);
   }
-  if (handle->ops->width(handle->self) == 0) handle->own.width = one_wide;
+  if (handle->ops->width(handle->self) == 0) {
+    handle->own.width = one_wide;
+    handle->own.traits |= LE_MODEL_NO_DATA;
+  }
 }

@@ -264,7 +264,7 @@ static SEXP simple_answer(const evaluation *e, const char *what, SEXP extra)
 {
   if (strcmp(what, "dim") == 0) return Rf_ScalarReal((double)e->d);
   if (strcmp(what, "width") == 0) return Rf_ScalarReal((double)e->ops->width(e->self));
-  if (strcmp(what, "takes_data") == 0) return Rf_ScalarReal(compiled_model_takes_data(e->ops));
+  if (strcmp(what, "takes_data") == 0) return Rf_ScalarReal(!(e->ops->traits & LE_MODEL_NO_DATA));
   if (strcmp(what, "simulates") == 0) return Rf_ScalarReal(e->ops->simulate != NULL);
   if (strcmp(what, "traits") == 0) return traits_of(e->ops);
   if (strcmp(what, "user_dim") == 0)

@@ -61,7 +61,7 @@ static SEXP run_new(void *data)
   run->model = handle;
   run->problem = problem;
   run->context.interrupted = user_interrupts;
-  if (user_model_made(handle)) run->context.threads = 1;
+  if (handle->ops->traits & LE_MODEL_ONE_THREAD) run->context.threads = 1;
   if (handle->ops->latent && !run->ops->latent)
     Rf_error("This method has no form for models with latent variables.");
   run->width = handle->ops->width(handle->self);
@@ -177,7 +177,7 @@ static SEXP runs_advance(void *data)
   int threads = le_threads_usable((int)call->n);
   for (size_t k = 0; k < call->n; k++) {
     run_handle *run = call->run[k];
-    if (user_model_made(run->model)) threads = 1;
+    if (run->model->ops->traits & LE_MODEL_ONE_THREAD) threads = 1;
     run->context.interrupted = k ? told_to_stop : ask_and_tell;
     run->context.payload = &stop;
   }

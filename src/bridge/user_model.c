@@ -152,6 +152,7 @@ static const le_model_ops user_ops = {
   .version = LE_CONTRACT_VERSION,
   .size = sizeof(le_model_ops),
   .name = "custom_model",
+  .traits = LE_MODEL_ONE_THREAD,
   .create = never_create,
   .destroy = user_destroy,
   .dim = user_dim,

@@ -18,9 +18,6 @@ typedef struct le_floor {
   double value, tie;
 } le_floor;
 
-/* A trait, beside those of the public header: values of such a model are checked, as nobody has tested it. */
-enum { LE_TARGET_CHECKED = 1 << 30 };
-
 /* A normalised density near that of the rows seen; `work` holds 2 d doubles. */
 typedef struct le_proposal {
   double (*log_density)(const void *self, const struct le_target *target, const double *theta, double *work);
