@@ -41,7 +41,8 @@
 #'     \item{`noise_sd`}{`function(fit)`: the standard deviation of the noise, for `sigma()`;}
 #'     \item{`free_parameters`}{`function(model, peak, args)`: how many parameters [bic()] counts;}
 #'     \item{`prior_moments`}{`function(model, encoded, words)`: the prior's means and standard deviations, to see whether data
-#'       and prior contradict each other;}
+#'       and prior contradict each other: a list of `row` (which of `theta_names`), `mean`, `sd` and `subject` (what a sentence
+#'       calls them);}
 #'     \item{`advice`}{`function(model)`: what to do if they do, a sentence.}
 #'   }
 #'

@@ -63,6 +63,7 @@ SEXP list_element(SEXP list, const char *name);
 SEXP named_list(size_t n, const char *const *names, SEXP *values);
 
 SEXP ffi_model(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP theta, SEXP extra);
+SEXP ffi_check_model(SEXP type, SEXP args, SEXP calls);
 SEXP ffi_run_new(SEXP problem);
 SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed);
 SEXP ffi_run_advance(SEXP runs, SEXP seconds);
