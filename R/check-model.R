@@ -1,56 +1,66 @@
-# A conformance suite for models: every function of the contract is called in guarded memory (src/bridge/check.c), and what
-# it returns is compared with what the other functions return.
+# A conformance suite for models: every function of the contract is called in guarded memory
+# (src/bridge/check.c), and what it returns is compared with what the other functions return.
 
 #' Check a model
 #'
-#' Tests whether the functions of a model agree with each other and keep the contract of `logevidence.h`: gradients with
-#' densities, sums with single rows, draws with the prior's density, and many more. Use it on a model of your own, by
-#' [custom_model()], [compiled_model()] or [new_model()], before you trust evidences that are computed with it. For models of
-#' this package everything should hold.
+#' Tests whether the functions of a model agree with each other and keep the contract of
+#' `logevidence.h`: gradients with densities, sums with single rows, draws with the prior's density,
+#' and many more. Use it on a model of your own, by [custom_model()], [compiled_model()] or
+#' [new_model()], before you trust evidences that are computed with it. For models of this package
+#' everything should hold.
 #'
 #' @param model A model, such as [linear_regression()].
-#' @param data Data for that model, as for [evidence()]; left out for a model without data. A few hundred of the rows are used.
+#' @param data Data for that model, as for [evidence()]; left out for a model without data. A few
+#'   hundred of the rows are used.
 #' @inheritParams evidence
 #'
 #' @details
-#' Functions are called at points drawn from the prior, and at others nearer to the posterior. A model that has a fault may
-#' fail several checks, as one often follows from another: look at the first one that fails.
+#' Functions are called at points drawn from the prior, and at others nearer to the posterior. A
+#' model that has a fault may fail several checks, as one often follows from another: look at the
+#' first one that fails.
 #'
 #' \describe{
-#'   \item{`inputs`, `outputs`, `scratch`}{Each call gets memory that is exactly as large as the contract says. Nothing else
-#'     is written to: not points and rows, nothing behind the outputs or the scratch memory. Numbers that happen to be in
-#'     the scratch memory do not change results. (Not for R functions.)}
+#'   \item{`inputs`, `outputs`, `scratch`}{Each call gets memory that is exactly as large as the
+#'     contract says. Nothing else is written to: not points and rows, nothing behind the outputs or
+#'     the scratch memory. (Not for R functions.)}
+#'   \item{`repeated calls`, `two threads`}{The same call gives the same numbers, whatever was
+#'     called before, and while another thread calls the same function. No function keeps anything
+#'     outside of its scratch memory.}
+#'   \item{`scratch contents`}{Numbers that happen to be in the scratch memory do not change
+#'     results.}
 #'   \item{`width`}{Nothing behind the last row is read, and every column is.}
-#'   \item{`legal points`}{No density or gradient is `NaN`, also at points of which the prior has few. A density may be zero
-#'     (`-Inf`).}
-#'   \item{`adding`}{Likelihood functions add to what is in their outputs; `log_prior`, `log_prior_grad` and `log_lik_each`
-#'     overwrite it.}
-#'   \item{`repeated calls`, `two threads`}{The same call gives the same numbers, whatever was called before, and while
-#'     another thread calls the same function. No function keeps anything outside of its scratch memory.}
-#'   \item{`particles`, `blocks`}{Several points in one call give what they give one by one; all rows in one call what
-#'     halves and single rows add up to.}
-#'   \item{`rows`, `values`, `fast gradient`}{`log_lik_each` adds up to `log_lik`; `log_lik_grad` has the same values, and
-#'     `log_lik_grad_alone` the same gradients (to four digits).}
+#'   \item{`legal points`}{No density or gradient is `NaN`, also at points of which the prior has
+#'     few. A density may be zero (`-Inf`).}
+#'   \item{`adding`}{Likelihood functions add to what is in their outputs; `log_prior`,
+#'     `log_prior_grad` and `log_lik_each` overwrite it.}
+#'   \item{`particles`, `blocks`}{Several points in one call give what they give one by one; all
+#'     rows in one call what halves and single rows add up to.}
+#'   \item{`rows`, `values`, `fast gradient`}{`log_lik_each` adds up to `log_lik`; `log_lik_grad`
+#'     has the same values, and `log_lik_grad_alone` the same gradients (to four digits).}
 #'   \item{`prior gradient`, `gradient`}{Gradients agree with differences of the densities.}
-#'   \item{`prior second derivatives`, `second derivatives`, `information`}{Second derivatives agree with differences of
-#'     gradients; the information matrix has no negative eigenvalue.}
-#'   \item{`prior draws`}{Draws from the prior keep their distribution when Metropolis steps move them by the prior's
-#'     density: two-sample Kolmogorov-Smirnov tests of coordinates and of the density, at a level of 1e-5 in all.}
-#'   \item{`prior constant`}{The prior's density integrates to one, with the Jacobian of its transformation: `q / p`
-#'     averages to one over draws from the prior `p`, where `q` is a narrow normal distribution cut off at its edges. For
-#'     up to 8 parameters.}
-#'   \item{`relabelling`, `symmetry`}{Relabelled points have the same densities, and are left alone by the same reference;
-#'     the points that many references make are as many as `log_symmetry` and `log_orbit` say.}
-#'   \item{`user scale`, `simulate`, `start`}{Parameters on the user's scale, simulated rows and starts are finite.}
+#'   \item{`prior second derivatives`, `second derivatives`, `information`}{Second derivatives agree
+#'     with differences of gradients; the information matrix has no negative eigenvalue.}
+#'   \item{`prior draws`}{Draws from the prior keep their distribution when Metropolis steps move
+#'     them by the prior's density: two-sample Kolmogorov-Smirnov tests of coordinates and of the
+#'     density, at a level of 1e-5 in all.}
+#'   \item{`prior constant`}{The prior's density integrates to one, with the Jacobian of its
+#'     transformation: `q / p` averages to one over draws from the prior `p`, where `q` is a narrow
+#'     normal distribution cut off at its edges. For up to 8 parameters.}
+#'   \item{`relabelling`, `symmetry`}{Relabelled points have the same densities, and are left alone
+#'     by the same reference; the points that many references make are as many as `log_symmetry` and
+#'     `log_orbit` say.}
+#'   \item{`user scale`, `simulate`, `start`}{Parameters on the user's scale, simulated rows and
+#'     starts are finite.}
 #' }
 #'
-#' For models with latent variables, which have no densities in unconstrained space, the checks are of states: those drawn
-#' from the prior are possible and have finite densities; predictive densities of a row agree with each other; a sweep
-#' backwards is the reverse of one forwards (for known variances); sweeps stay above a wall of the likelihood.
+#' For models with latent variables, which have no densities in unconstrained space, the checks are
+#' of states: those drawn from the prior are possible and have finite densities; predictive
+#' densities of a row agree with each other; a sweep backwards is the reverse of one forwards (for
+#' known variances); sweeps stay above a wall of the likelihood.
 #'
-#' @return A data frame of class `"model_check"` with a row for each check: its name (`check`), whether it `holds` (`NA` if
-#'   it does not apply), the `value` that was compared with its limit (differences are relative), and `what` was seen. It
-#'   prints with one line for each check.
+#' @return A data frame of class `"model_check"` with a row for each check: its name (`check`),
+#'   whether it `holds` (`NA` if it does not apply), the `value` that was compared with its limit
+#'   (differences are relative), and `what` was seen. It prints with one line for each check.
 #'
 #' @examples
 #' check_model(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
@@ -88,7 +98,8 @@ check_model <- function(model, data, seed = NULL) {
     what = vapply(found, function(x) x$what, ""),
     row.names = NULL
   )
-  structure(frame, class = c("model_check", "data.frame"), model = describe(model)[[1]], n = ncol(bench$rows))
+  structure(frame, class = c("model_check", "data.frame"), model = describe(model)[[1]],
+            n = ncol(bench$rows))
 }
 
 #' @export
@@ -133,7 +144,8 @@ CHECK <- list(
   z = 6                 # standard errors, of the prior's constant
 )
 
-ROW_FUNCTIONS <- c("log_lik", "log_lik_grad", "log_lik_grad_alone", "log_lik_hess", "information", "log_lik_each")
+ROW_FUNCTIONS <- c("log_lik", "log_lik_grad", "log_lik_grad_alone", "log_lik_hess", "information",
+                   "log_lik_each")
 AT_ONE_POINT <- c("log_lik_hess", "information", "log_prior_hess")
 
 #' A model on some of its rows, and the ways to call it
@@ -165,22 +177,35 @@ check_bench <- function(model, encoded) {
   }
   bench$ask <- function(...) bench$calls(list(a_call(bench, ...)))[[1]]
   # the numbers that it wrote
-  bench$get <- function(...) numbers_of(bench$ask(...))
+  bench$get <- function(...) written_by(bench$ask(...))
   bench$has <- function(what) what %in% is$offered
+  bench$offered <- function(functions) intersect(functions, is$offered)
   bench
 }
 
-a_call <- function(bench, what, theta = NULL, rows = bench$rows, ...) list(what = what, theta = theta, rows = rows, ...)
-numbers_of <- function(answer) c(answer$first, answer$second)
+a_call <- function(bench, what, theta = NULL, rows = bench$rows, ...) {
+  list(what = what, theta = theta, rows = rows, ...)
+}
+# A call for each row by itself.
+row_calls <- function(bench, what, theta, which = seq_len(ncol(bench$rows))) {
+  lapply(which, function(r) a_call(bench, what, theta, bench$rows[, r, drop = FALSE]))
+}
+written_by <- function(answer) c(answer$first, answer$second)
 
-holding <- function(holds, value, what) list(holds = holds, value = value, what = what)
-not_checked <- function(why) holding(NA, NA, why)
+# What a check finds; a sentence for what should be is denied where it is not.
+finding <- function(holds, value, what) list(holds = holds, value = value, what = what)
+holding <- function(holds, value, rule, more = NULL) {
+  more <- if (length(more)) paste0(" (", more, ")")
+  finding(holds, value, paste0(if (!holds) "not so: ", rule, more))
+}
+not_checked <- function(why) finding(NA, NA, why)
+failing <- function(why) finding(FALSE, NA, why)
 
 #' Run checks; what a model's R function says of itself as an error is a failed check
 #' @noRd
 run_checks <- function(checks) {
   lapply(checks, function(check) {
-    tryCatch(check(), logevidence_error = function(e) holding(FALSE, NA, conditionMessage(e)))
+    tryCatch(check(), logevidence_error = function(e) failing(conditionMessage(e)))
   })
 }
 
@@ -188,13 +213,12 @@ run_checks <- function(checks) {
 #' @noRd
 against <- function(differences, limit, agree, where = names(differences)) {
   differences <- unlist(differences)
-  if (length(differences) == 0 || all(is.na(differences))) return(not_checked("could not be compared"))
+  if (all(is.na(differences))) return(not_checked("could not be compared"))
   worst <- which.max(replace(differences, is.na(differences), -1))
   value <- max(differences[worst], 0)
   holds <- value <= limit
-  holding(holds, value, paste0(if (holds) agree else paste0("not so: ", agree), " (",
-                               if (!holds && length(where)) paste0(where[worst], ", "),
-                               "difference ", format(value, digits = 2), ")"))
+  holding(holds, value, agree, paste0(if (!holds && length(where)) paste0(where[worst], ", "),
+                                      "difference ", format(value, digits = 2)))
 }
 
 #' Largest difference between numbers, relative to a scale; infinite numbers must be the same ones
@@ -208,37 +232,43 @@ difference <- function(a, b, scale = pmax(abs(a), abs(b))) {
 }
 
 # Points at which a function is called: one by one where it takes only one.
-each_call <- function(what, points) if (what %in% AT_ONE_POINT) lapply(seq_len(ncol(points)), function(i) points[, i]) else
-  list(points)
+each_call <- function(what, points) {
+  if (what %in% AT_ONE_POINT) lapply(seq_len(ncol(points)), function(i) points[, i])
+  else list(points)
+}
 
 # ---- models with densities
 
 check_densities <- function(bench, model) {
-  first <- tryCatch(check_points(bench), logevidence_error = function(e) holding(FALSE, NA, conditionMessage(e)))
+  first <- run_checks(list(function() check_points(bench)))[[1]]
   if (is.null(first$points)) return(list(`legal points` = first))
   bench$points <- first$points
   # of a custom model values of single rows may be missing
-  bench$each <- !bench$asks_r || !inherits(try(bench$get("log_lik_each", first$points), silent = TRUE), "try-error")
-  bench$of_rows <- setdiff(intersect(ROW_FUNCTIONS, bench$is$offered), if (!bench$each) "log_lik_each")
+  bench$each <- !bench$asks_r || tryCatch(length(bench$get("log_lik_each", first$points)) > 0,
+                                          logevidence_error = function(e) FALSE)
+  bench$of_rows <- setdiff(bench$offered(ROW_FUNCTIONS), if (!bench$each) "log_lik_each")
   bench$reads_data <- bench$is$reads_data && !(bench$asks_r && ncol(bench$rows) == 1)
   # sizes of what single rows add, against which sums of them are compared
   bench$scale <- lapply(stats::setNames(nm = bench$of_rows), sum_scale, bench = bench)
   draws <- first$draws
   checks <- list(
+    `repeated calls` = function() check_repeated(bench),
+    `two threads` = function() check_threads(bench),
+    `scratch contents` = function() check_soil(bench),
     width = function() check_width(bench),
     `legal points` = function() check_legal(bench, draws),
     adding = function() check_adding(bench),
-    `repeated calls` = function() check_repeated(bench),
-    `two threads` = function() check_threads(bench),
-    particles = function() check_particles(bench),
+    particles = function() check_together(bench),
     blocks = function() check_blocks(bench),
     rows = function() check_each(bench),
     values = function() check_values_agree(bench),
     `fast gradient` = function() check_fast(bench),
     `prior gradient` = function() check_slope(bench, "log_prior", "log_prior_grad", draws),
     gradient = function() check_slope(bench, "log_lik", "log_lik_grad", draws),
-    `prior second derivatives` = function() check_curvature(bench, "log_prior_grad", "log_prior_hess", draws),
-    `second derivatives` = function() check_curvature(bench, "log_lik_grad", "log_lik_hess", draws),
+    `prior second derivatives` = function()
+      check_curvature(bench, "log_prior_grad", "log_prior_hess", draws),
+    `second derivatives` = function()
+      check_curvature(bench, "log_lik_grad", "log_lik_hess", draws),
     information = function() check_information(bench),
     `prior draws` = function() check_prior_draws(bench, draws),
     `prior constant` = function() check_prior_constant(bench, draws),
@@ -254,24 +284,23 @@ check_densities <- function(bench, model) {
 #' Memory: what all calls together have written to that was not theirs
 #' @noRd
 check_memory <- function(bench) {
-  soiled <- if (!is.null(bench$points))
-    run_checks(list(`scratch contents` = function() check_soil(bench)))
   rule <- list(inputs = c("theta", "rows"), outputs = c("outputs", "state"), scratch = "scratch")
-  agree <- list(inputs = "points and rows are left as they are", outputs = "nothing is written behind outputs",
+  agree <- list(inputs = "points and rows are left as they are",
+                outputs = "nothing is written behind outputs",
                 scratch = "nothing is written behind the scratch memory")
-  found <- lapply(stats::setNames(nm = names(rule)), function(name) {
+  lapply(stats::setNames(nm = names(rule)), function(name) {
     guilty <- unique(unlist(bench$broken[rule[[name]]]))
-    holding(length(guilty) == 0, length(guilty),
-            if (length(guilty)) paste0("not so: ", agree[[name]], " (", paste(guilty, collapse = ", "), ")") else agree[[name]])
+    holding(length(guilty) == 0, length(guilty), agree[[name]],
+            if (length(guilty)) paste(guilty, collapse = ", "))
   })
-  c(found, soiled)
 }
 
 check_soil <- function(bench) {
+  if (bench$asks_r) return(not_checked("R functions have none"))
   off <- vapply(stats::setNames(nm = bench$of_rows), function(what) {
     max(vapply(each_call(what, bench$points), function(theta) {
       both <- bench$calls(list(a_call(bench, what, theta), a_call(bench, what, theta, soil = NaN)))
-      difference(numbers_of(both[[1]]), numbers_of(both[[2]]))
+      difference(written_by(both[[1]]), written_by(both[[2]]))
     }, 0))
   }, 0)
   against(off, 0, "results do not depend on what is in the scratch memory before")
@@ -282,14 +311,15 @@ check_soil <- function(bench) {
 check_points <- function(bench) {
   m <- CHECK$draws[1 + bench$asks_r]
   draws <- matrix(bench$ask("draw_prior", m = m, seed = a_seed())$first, bench$d)
-  if (!all(is.finite(draws))) return(holding(FALSE, NA, "a draw from the prior is not finite"))
+  if (!all(is.finite(draws))) return(failing("a draw from the prior is not finite"))
   half <- CHECK$points %/% 2
-  log_lik <- bench$get("log_lik", draws[, 1:100])
+  log_lik <- bench$get("log_lik", draws)
   possible <- which(is.finite(log_lik))
-  if (length(possible) < CHECK$points) return(holding(FALSE, NA, "the likelihood of nearly all draws from the prior is zero or NaN"))
+  if (length(possible) < CHECK$points) return(failing(paste0(
+    "the likelihood of ", m - length(possible), " of ", m, " draws from the prior is zero or NaN")))
   best <- possible[order(-log_lik[possible])]
-  list(draws = draws, points = cbind(draws[, sample(possible, half), drop = FALSE],
-                                     climb(bench, draws[, best[seq_len(half)], drop = FALSE], prior_spread(draws))))
+  near <- climb(bench, draws[, best[seq_len(half)], drop = FALSE], prior_spread(draws))
+  list(draws = draws, points = cbind(draws[, sample(possible, half), drop = FALSE], near))
 }
 
 a_seed <- function() floor(stats::runif(1, 1, 2^31))
@@ -322,21 +352,24 @@ check_width <- function(bench) {
   n <- ncol(rows)
   compare <- function(behind) vapply(stats::setNames(nm = bench$of_rows), function(what) {
     max(vapply(each_call(what, bench$points), function(theta) {
-      both <- bench$calls(list(a_call(bench, what, theta, behind = 0), a_call(bench, what, theta, behind = behind)))
-      difference(numbers_of(both[[1]]), numbers_of(both[[2]]))
+      both <- bench$calls(list(a_call(bench, what, theta, behind = 0),
+                               a_call(bench, what, theta, behind = behind)))
+      difference(written_by(both[[1]]), written_by(both[[2]]))
     }, 0))
   }, 0)
   # numbers that a model may take for one of its codes come first
   behind <- compare(1)
   if (max(behind) == 0) behind <- compare(NaN)
-  if (max(behind) > 0) return(holding(FALSE, max(behind), paste0(
-    "not so: nothing behind the last row is read (", names(behind)[which.max(behind)], " does)")))
+  if (max(behind) > 0) return(holding(FALSE, max(behind), "nothing behind the last row is read",
+                                      paste(names(behind)[which.max(behind)], "does")))
   if (bench$each && n > 1) for (j in seq_len(nrow(rows))) {
     other <- rows
     other[j, ] <- rows[j, c(n, seq_len(n - 1))]
     if (identical(other, rows)) next
-    if (identical(bench$get("log_lik_each", bench$points), bench$get("log_lik_each", bench$points, other)))
-      return(holding(FALSE, j, paste0("not so: every column is read (number ", j, " of ", nrow(rows), " is not)")))
+    before <- bench$get("log_lik_each", bench$points)
+    if (identical(before, bench$get("log_lik_each", bench$points, other)))
+      return(holding(FALSE, j, "every column is read",
+                     paste("number", j, "of", nrow(rows), "is not")))
   }
   holding(TRUE, 0, "nothing behind the last row is read, every column is")
 }
@@ -357,39 +390,41 @@ check_legal <- function(bench, draws) {
   possible <- points[, fine, drop = FALSE]
   if (length(fine)) {
     if (bench$each) legal("log_lik_each", bench$get("log_lik_each", possible))
-    for (what in intersect(c("log_prior_grad", "log_lik_grad", "log_lik_grad_alone"), bench$is$offered)) {
+    for (what in bench$offered(c("log_prior_grad", "log_lik_grad", "log_lik_grad_alone"))) {
       x <- bench$get(what, possible)
       if (!all(is.finite(x))) wrong <- c(wrong, what)
     }
   }
-  if (length(wrong))
-    return(holding(FALSE, length(wrong), paste0("not so: densities and gradients are numbers (", paste(wrong, collapse = ", "), ")")))
-  holding(TRUE, 0, paste0("densities and gradients are numbers at ", ncol(points), " points"))
+  holding(length(wrong) == 0, length(wrong), "densities and gradients are numbers",
+          if (length(wrong)) paste(wrong, collapse = ", ") else paste("at", ncol(points), "points"))
 }
 
 check_adding <- function(bench) {
   writes <- c("log_prior", "log_prior_grad", "log_lik_each")
   pre <- 1000.5
-  off <- vapply(stats::setNames(nm = c("log_prior", setdiff(intersect(c("log_prior_grad", "log_prior_hess"), bench$is$offered), ""),
-                                       bench$of_rows)), function(what) {
+  functions <- c(bench$offered(c("log_prior", "log_prior_grad", "log_prior_hess")), bench$of_rows)
+  off <- vapply(stats::setNames(nm = functions), function(what) {
     max(vapply(each_call(what, bench$points), function(theta) {
-      both <- bench$calls(list(a_call(bench, what, theta), a_call(bench, what, theta, prefill = pre)))
-      clean <- numbers_of(both[[1]])
-      added <- numbers_of(both[[2]])
-      if (what %in% writes) difference(clean, added, 1) else difference(clean, added - pre, pmax(abs(clean), pre))
+      both <- bench$calls(list(a_call(bench, what, theta),
+                               a_call(bench, what, theta, prefill = pre)))
+      clean <- written_by(both[[1]])
+      added <- written_by(both[[2]])
+      if (what %in% writes) difference(clean, added, 1)
+      else difference(clean, added - pre, pmax(abs(clean), pre))
     }, 0))
   }, 0)
   against(off, CHECK$sums, "sums are added to outputs, other values overwrite them")
 }
 
 check_repeated <- function(bench) {
-  functions <- c(bench$of_rows, intersect(c("log_prior", "log_prior_grad", "log_prior_hess", "to_user"), bench$is$offered))
-  between <- lapply(functions, function(what) a_call(bench, what, bench$points[, 1 + (CHECK$points > 1)]))
+  functions <- c(bench$of_rows,
+                 bench$offered(c("log_prior", "log_prior_grad", "log_prior_hess", "to_user")))
+  at <- function(i) lapply(functions, function(what) a_call(bench, what, bench$points[, i]))
   off <- vapply(stats::setNames(nm = functions), function(what) {
     call <- a_call(bench, what, if (what %in% AT_ONE_POINT) bench$points[, 1] else bench$points)
     # other points first too: the first call may be the one that differs
-    answers <- bench$calls(c(between[match(what, functions)], list(call), between, list(call)))
-    difference(numbers_of(answers[[2]]), numbers_of(answers[[length(answers)]]))
+    answers <- bench$calls(c(at(2)[match(what, functions)], list(call), at(3), list(call)))
+    difference(written_by(answers[[2]]), written_by(answers[[length(answers)]]))
   }, 0)
   against(off, 0, "the same call gives the same numbers, whatever was called between")
 }
@@ -397,8 +432,8 @@ check_repeated <- function(bench) {
 check_threads <- function(bench) {
   if (bench$asks_r) return(not_checked("R functions have one thread"))
   if (bench$is$threads < 2) return(not_checked("there is only one thread here"))
-  functions <- c(bench$of_rows, intersect(c("log_prior", "log_prior_grad", "log_prior_hess", "draw_prior", "to_user"),
-                                          bench$is$offered))
+  functions <- c(bench$of_rows, bench$offered(c("log_prior", "log_prior_grad", "log_prior_hess",
+                                                "draw_prior", "to_user")))
   p <- ncol(bench$points)
   off <- vapply(stats::setNames(nm = functions), function(what) {
     at <- if (what %in% AT_ONE_POINT) list(1, p) else list(seq_len(p), rev(seq_len(p)))
@@ -409,18 +444,22 @@ check_threads <- function(bench) {
     bench$calls(list(c(call(1), list(with = call(2), seconds = 0.04))))[[1]]$value
   }, 0)
   worst <- which.max(off)
-  holding(max(off) == 0, max(off), if (max(off) == 0) "two threads at once give what one gives alone" else
-    paste0("not so: two threads at once give what one gives alone (", names(off)[worst], ", ", off[worst], " times)"))
+  holding(max(off) == 0, max(off), "two threads at once give what one gives alone",
+          if (max(off) > 0) paste0(names(off)[worst], ", ", off[worst], " times"))
 }
 
-check_particles <- function(bench) {
-  functions <- setdiff(c(bench$of_rows, intersect(c("log_prior", "log_prior_grad"), bench$is$offered)), AT_ONE_POINT)
+check_together <- function(bench) {
+  functions <- setdiff(c(bench$of_rows, bench$offered(c("log_prior", "log_prior_grad"))),
+                       AT_ONE_POINT)
   p <- ncol(bench$points)
   off <- vapply(stats::setNames(nm = functions), function(what) {
     together <- bench$ask(what, bench$points)
-    alone <- lapply(seq_len(p), function(i) bench$ask(what, bench$points[, i]))
-    max(difference(together$first, unlist(lapply(alone, function(a) a$first)), size_of(together$first)),
-        difference(together$second, unlist(lapply(alone, function(a) a$second)), size_of(together$second)))
+    alone <- bench$calls(lapply(seq_len(p), function(i) a_call(bench, what, bench$points[, i])))
+    alone <- unlist(c(lapply(alone, function(a) a$first), lapply(alone, function(a) a$second)))
+    together <- written_by(together)
+    scale <- bench$scale[[what]][[1]]$scale
+    if (is.null(scale)) scale <- pmax(abs(together), abs(alone), 1e-6)
+    difference(together, alone, scale)
   }, 0)
   against(off, CHECK$sums, "several points in one call give what they give one by one")
 }
@@ -437,11 +476,18 @@ sum_scale <- function(bench, what) {
   if (what == "log_lik_each") return(NULL)
   n <- ncol(bench$rows)
   lapply(each_call(what, bench$points), function(theta) {
-    singles <- bench$calls(lapply(seq_len(n), function(r) a_call(bench, what, theta, bench$rows[, r, drop = FALSE])))
-    values <- vapply(singles, numbers_of, numbers_of(singles[[1]]))
-    values <- matrix(values, ncol = n)
-    scale <- rowSums(abs(values))
-    list(sum = rowSums(values), scale = pmax(scale, 1e-6 * size_of(scale), 1e-6))
+    sum <- scale <- 0
+    # matrices of all rows together may be large
+    for (which in split(seq_len(n), (seq_len(n) - 1) %/% 10)) {
+      singles <- lapply(bench$calls(row_calls(bench, what, theta, which)), written_by)
+      sum <- sum + Reduce(`+`, singles)
+      scale <- scale + Reduce(`+`, lapply(singles, abs))
+    }
+    least <- 1e-6 * size_of(scale)
+    # of single precision entries that are tiny beside others have no digits
+    if (what == "log_lik_grad_alone")
+      least <- 1e-2 * rep(apply(matrix(scale, bench$d), 2, max), each = bench$d)
+    list(sum = sum, scale = pmax(scale, least, 1e-6))
   })
 }
 
@@ -449,58 +495,61 @@ check_blocks <- function(bench) {
   n <- ncol(bench$rows)
   if (n < 2 || !bench$reads_data) return(not_checked("there is only one row"))
   half <- n %/% 2
+  part <- function(what, theta, rows) a_call(bench, what, theta, bench$rows[, rows, drop = FALSE])
   off <- vapply(stats::setNames(nm = setdiff(bench$of_rows, "log_lik_each")), function(what) {
     limit <- if (what == "log_lik_grad_alone") CHECK$single else CHECK$sums
     points <- each_call(what, bench$points)
     max(vapply(seq_along(points), function(i) {
       three <- bench$calls(list(a_call(bench, what, points[[i]]),
-                                a_call(bench, what, points[[i]], bench$rows[, 1:half, drop = FALSE]),
-                                a_call(bench, what, points[[i]], bench$rows[, (half + 1):n, drop = FALSE])))
-      three <- lapply(three, numbers_of)
+                                part(what, points[[i]], 1:half),
+                                part(what, points[[i]], (half + 1):n)))
+      three <- lapply(three, written_by)
       single <- bench$scale[[what]][[i]]
-      max(difference(three[[1]], three[[2]] + three[[3]], single$scale), difference(three[[1]], single$sum, single$scale))
-    }, 0)) / limit
+      max(difference(three[[1]], three[[2]] + three[[3]], single$scale),
+          difference(three[[1]], single$sum, single$scale))
+    }, 0)) * CHECK$sums / limit
   }, 0)
   if (bench$each) {
     whole <- matrix(bench$get("log_lik_each", bench$points), n)
-    single <- bench$calls(lapply(seq_len(n), function(r) a_call(bench, "log_lik_each", bench$points, bench$rows[, r, drop = FALSE])))
-    single <- do.call(rbind, lapply(single, numbers_of))
-    off <- c(off, log_lik_each = difference(c(whole), c(single), pmax(abs(c(whole)), 1)) / CHECK$sums)
+    single <- bench$calls(row_calls(bench, "log_lik_each", bench$points))
+    single <- do.call(rbind, lapply(single, written_by))
+    each <- difference(c(whole), c(single), pmax(abs(c(whole)), 1))
+    off <- c(off, log_lik_each = each)
   }
-  against(off * CHECK$sums, CHECK$sums, "all rows at once give what halves and single rows give")
+  against(off, CHECK$sums, "all rows at once give what halves and single rows give")
 }
 
 check_each <- function(bench) {
   if (!bench$each) return(not_checked("`log_likelihood` returns sums only"))
   each <- colSums(matrix(bench$get("log_lik_each", bench$points), ncol(bench$rows)))
-  against(difference(each, bench$get("log_lik", bench$points), bench$scale$log_lik[[1]]$scale), CHECK$sums,
-          "log_lik_each adds up to log_lik")
+  off <- difference(each, bench$get("log_lik", bench$points), bench$scale$log_lik[[1]]$scale)
+  against(off, CHECK$sums, "log_lik_each adds up to log_lik")
 }
 
 check_values_agree <- function(bench) {
   if (!bench$has("log_lik_grad")) return(not_checked("no gradients"))
-  off <- c(value = difference(bench$ask("log_lik_grad", bench$points)$first, bench$get("log_lik", bench$points),
-                              bench$scale$log_lik[[1]]$scale))
+  off <- difference(bench$ask("log_lik_grad", bench$points)$first,
+                    bench$get("log_lik", bench$points), bench$scale$log_lik[[1]]$scale)
   against(off, CHECK$sums, "log_lik_grad has the values of log_lik")
 }
 
 check_fast <- function(bench) {
   if (!bench$has("log_lik_grad_alone")) return(not_checked("not offered"))
-  full <- matrix(bench$ask("log_lik_grad", bench$points)$second, bench$d)
-  alone <- matrix(bench$get("log_lik_grad_alone", bench$points), bench$d)
-  scale <- matrix(bench$scale$log_lik_grad_alone[[1]]$scale, bench$d)
-  off <- vapply(seq_len(ncol(full)), function(i) difference(full[, i], alone[, i], pmax(scale[, i], 1e-2 * max(scale[, i]))), 0)
-  against(off, CHECK$single, "log_lik_grad_alone has the gradients of log_lik_grad", NULL)
+  off <- difference(bench$ask("log_lik_grad", bench$points)$second,
+                    bench$get("log_lik_grad_alone", bench$points),
+                    bench$scale$log_lik_grad_alone[[1]]$scale)
+  against(off, CHECK$single, "log_lik_grad_alone has the gradients of log_lik_grad")
 }
 
 # ---- derivatives
 
 STEPS <- 0.1 * 6^-(0:6) # of differences, in the prior's spread
 STENCIL <- c(-2, -1, 1, 2)
+NEGLIGIBLE <- 1e-4 # of derivatives in units of the prior's spread: rounding hides less
 
-#' Five-point differences of a function by some coordinates, with steps of many sizes, of which the best is taken
+#' Five-point differences of a function by some coordinates, with steps of many sizes
 #'
-#' @param f A function of a matrix with a point in each column, which returns a matrix with a column for each.
+#' @param f A function of a matrix with a point in each column; it returns a column for each.
 #' @return A list by coordinate of `slope` and of `error`, what steps of other sizes say.
 #' @noRd
 differences_of <- function(f, point, coordinates, spread) {
@@ -532,7 +581,8 @@ some_of <- function(d, most = 10) if (d <= most) seq_len(d) else sort(sample.int
 
 # Differences are relative to the numbers themselves, and to what differences cannot resolve.
 off_slope <- function(given, slope, error, scale = 0) {
-  ifelse(is.finite(error), abs(given - slope) / (abs(given) + abs(slope) + 1e5 * error + scale + 1e-300), NA)
+  size <- abs(given) + abs(slope) + 1e5 * error + scale
+  ifelse(is.finite(error), abs(given - slope) / pmax(size, 1e-300), NA)
 }
 
 check_slope <- function(bench, density, gradient, draws) {
@@ -545,8 +595,9 @@ check_slope <- function(bench, density, gradient, draws) {
     answer <- bench$ask(gradient, point)
     given <- if (length(answer$second)) answer$second else answer$first
     found <- differences_of(f, point, coordinates, spread)
-    scale <- 1e-8 * size_of(given * spread) / spread[coordinates]
-    off <- mapply(function(j, x, s) off_slope(given[j], x$slope, x$error, s), coordinates, found, scale)
+    scale <- (NEGLIGIBLE + 1e-8 * size_of(given * spread)) / spread[coordinates]
+    off <- mapply(function(j, x, s) off_slope(given[j], x$slope, x$error, s),
+                  coordinates, found, scale)
     stats::setNames(off, paste0("by `", bench$names[coordinates], "`"))
   })
   against(off, CHECK$slopes, "it agrees with differences of the density", names(unlist(off)))
@@ -567,12 +618,16 @@ check_curvature <- function(bench, gradient, hessian, draws) {
     given <- matrix(if (length(answer$second)) answer$second else answer$first, d)
     found <- differences_of(f, point, coordinates, spread)
     size <- sqrt(pmax(abs(diag(given)), 1e-6 * size_of(given * outer(spread, spread)) / spread^2))
-    own <- if (length(answer$second)) difference(f(cbind(point))[, 1], answer$first, size_of(answer$first)) > CHECK$sums else FALSE
-    c(stats::setNames(vapply(seq_along(coordinates), function(k) {
+    slopes <- vapply(seq_along(coordinates), function(k) {
       j <- coordinates[k]
-      max(off_slope(given[, j], found[[k]]$slope, found[[k]]$error, 1e-3 * size * size[j]), -Inf, na.rm = TRUE)
-    }, 0), paste0("by `", bench$names[coordinates], "`")),
-    symmetry = difference(c(given), c(t(given)), c(outer(size, size))), gradient = if (own) Inf else 0)
+      scale <- 1e-3 * size * size[j] + NEGLIGIBLE / spread / spread[j]
+      max(off_slope(given[, j], found[[k]]$slope, found[[k]]$error, scale), -Inf, na.rm = TRUE)
+    }, 0)
+    # the gradient that comes with a matrix is the other function's
+    own <- if (length(answer$second)) CHECK$slopes / CHECK$sums *
+      difference(f(cbind(point))[, 1], answer$first, size_of(answer$first))
+    c(stats::setNames(slopes, paste0("by `", bench$names[coordinates], "`")),
+      symmetry = difference(c(given), c(t(given)), c(outer(size, size))), gradient = own)
   })
   against(off, CHECK$slopes, "they agree with differences of the gradient", names(unlist(off)))
 }
@@ -593,8 +648,8 @@ check_information <- function(bench) {
 
 #' Does the prior's density leave its draws as they are?
 #'
-#' Draws of a different law than the density's move towards the density's. Those that move and those that they are compared
-#' with are different draws.
+#' Draws of a different law than the density's move towards the density's. Those that move and
+#' those that they are compared with are different draws.
 #' @noRd
 check_prior_draws <- function(bench, draws) {
   m <- ncol(draws)
@@ -604,7 +659,7 @@ check_prior_draws <- function(bench, draws) {
   at <- draws
   value <- bench$get("log_prior", at)
   if (any(!is.finite(value)))
-    return(holding(FALSE, NA, paste0("not so: draws follow the density (it is ", value[!is.finite(value)][1], " at a draw)")))
+    return(failing(paste("the log density is", value[!is.finite(value)][1], "at a draw")))
   coordinates <- some_of(bench$d, 12)
   for (sweep in 1:10) for (j in c(coordinates, 0)) {
     moved <- at
@@ -616,12 +671,13 @@ check_prior_draws <- function(bench, draws) {
     value[accepted] <- there[accepted]
   }
   p <- vapply(coordinates, function(j) ks_p(at[j, ], fresh[j, ]), 0)
-  p <- stats::setNames(c(p, ks_p(value, log_fresh)), c(paste0("`", bench$names[coordinates], "`"), "the density itself"))
+  names(p) <- paste0("`", bench$names[coordinates], "`")
+  p <- c(p, `the density itself` = ks_p(value, log_fresh))
   p <- pmin(1, p * length(p))
   worst <- which.min(p)
   holds <- p[[worst]] >= CHECK$level
-  holding(holds, p[[worst]], paste0(if (!holds) "not so: ", "draws keep their distribution when they are moved by the density (",
-                                    if (!holds) paste0(names(p)[worst], ", "), "p = ", format(p[[worst]], digits = 2), ")"))
+  holding(holds, p[[worst]], "draws keep their distribution when they are moved by the density",
+          paste0(if (!holds) paste0(names(p)[worst], ", "), "p = ", format(p[[worst]], digits = 2)))
 }
 
 # Rounding makes ties of numbers that are not equal, and others of numbers that are.
@@ -657,7 +713,7 @@ check_prior_constant <- function(bench, draws) {
     ifelse(square <= edge, -square / 2 - d / 2 * log(2 * pi) - log_root - log(0.95), -Inf)
   }
   ratio <- exp(log_q(rest) - bench$get("log_prior", rest))
-  if (!all(is.finite(ratio))) return(holding(FALSE, NA, "not so: the density of draws is positive"))
+  if (!all(is.finite(ratio))) return(failing("the density of a draw is zero"))
   # where the density is zero q has no part
   z <- matrix(stats::rnorm(d * half), d)
   z <- z[, colSums(z^2) <= edge, drop = FALSE]
@@ -666,24 +722,28 @@ check_prior_constant <- function(bench, draws) {
   se <- sqrt(stats::var(ratio) / length(ratio) + inside * (1 - inside) / ncol(z))
   integral <- inside / mean(ratio)
   holds <- abs(mean(ratio) - inside) <= CHECK$z * se + 0.01
-  holding(holds, integral, paste0(if (!holds) "not so: ", "the density integrates to one (to ", format(integral, digits = 3), ", se ",
-                                  format(se * integral / mean(ratio), digits = 2), ")"))
+  holding(holds, integral, "the density integrates to one",
+          paste0("to ", format(integral, digits = 3), ", se ",
+                 format(se * integral / mean(ratio), digits = 2)))
 }
 
 # ---- labels and what users see
 
 check_relabelling <- function(bench) {
   if (bench$log_symmetry == 0) return(not_checked("nothing is exchangeable"))
-  if (!bench$has("relabel")) return(holding(FALSE, NA, "not so: `relabel` is offered where `log_symmetry` is positive"))
-  p <- ncol(bench$points)
+  if (!bench$has("relabel"))
+    return(failing("there is no `relabel`, but `log_symmetry` is positive"))
+  log_prior <- bench$get("log_prior", bench$points)
+  log_lik <- bench$get("log_lik", bench$points)
   off <- c(log_prior = 0, log_lik = 0, `a second time` = 0, `the answer 0` = 0)
   for (i in seq_len(10)) {
     reference <- matrix(bench$ask("draw_prior", seed = a_seed())$first, bench$d)
     once <- bench$ask("relabel", bench$points, extra = c(reference))
     image <- matrix(once$theta, bench$d)
     again <- bench$ask("relabel", image, extra = c(reference))
-    off[1] <- max(off[1], difference(bench$get("log_prior", image), bench$get("log_prior", bench$points)))
-    off[2] <- max(off[2], difference(bench$get("log_lik", image), bench$get("log_lik", bench$points), bench$scale$log_lik[[1]]$scale))
+    off[1] <- max(off[1], difference(bench$get("log_prior", image), log_prior))
+    off[2] <- max(off[2], difference(bench$get("log_lik", image), log_lik,
+                                     bench$scale$log_lik[[1]]$scale))
     off[3] <- max(off[3], difference(again$theta, c(image), size_of(image)))
     left <- rep(once$first == 0, each = bench$d)
     off[4] <- max(off[4], if (any(left)) difference(image[left], bench$points[left]) else 0)
@@ -703,15 +763,16 @@ check_symmetry <- function(bench, draws) {
   images <- matrix(bench$ask("relabel", rep(point, m), extra = references)$theta, bench$d)
   count <- ncol(unique(signif(images, 10), MARGIN = 2))
   few <- claimed <= SMALL_GROUP + 0.5
-  holds <- abs(orbit - claimed) < 1e-6 * claimed && if (few) count == round(claimed) else count <= claimed
-  holding(holds, count, paste0(if (!holds) "not so: ", "the orbits of points have the size that `log_symmetry` says (",
-                               if (few || !holds) paste0(count, " of ", format(claimed)) else paste("at least", count), ")"))
+  same <- if (few) count == round(claimed) else count <= claimed
+  holds <- same && abs(orbit - claimed) < 1e-6 * claimed
+  holding(holds, count, "the orbits of points have the size that `log_symmetry` says",
+          if (few || !holds) paste(count, "of", format(claimed)) else paste("at least", count))
 }
 
 check_user_scale <- function(bench, draws) {
   user <- bench$get("to_user", cbind(bench$points, draws[, 1:60, drop = FALSE]))
   holds <- all(is.finite(user))
-  holding(holds, sum(!is.finite(user)), paste0(if (!holds) "not so: ", "parameters on the user's scale are finite"))
+  holding(holds, sum(!is.finite(user)), "parameters on the user's scale are finite")
 }
 
 check_simulate <- function(bench, draws) {
@@ -722,14 +783,15 @@ check_simulate <- function(bench, draws) {
     bad <- bad + sum(!is.finite(answer))
     if (bad == 0) bad <- sum(!is.finite(bench$get("log_lik", draws[, i], answer)))
   }
-  holding(bad == 0, bad, paste0(if (bad) "not so: ", "simulated rows are finite, and possible"))
+  holding(bad == 0, bad, "simulated rows are finite, and possible")
 }
 
 check_start <- function(bench) {
   if (!bench$has("start")) return(not_checked("not offered"))
-  starts <- matrix(vapply(1:5, function(i) bench$ask("start", seed = a_seed())$first, numeric(bench$d)), bench$d)
+  starts <- bench$calls(lapply(1:5, function(i) a_call(bench, "start", seed = a_seed())))
+  starts <- matrix(vapply(starts, written_by, numeric(bench$d)), bench$d)
   holds <- all(is.finite(starts)) && all(is.finite(bench$get("log_lik", starts)))
-  holding(holds, sum(!is.finite(starts)), paste0(if (!holds) "not so: ", "starts of climbs are finite and possible"))
+  holding(holds, sum(!is.finite(starts)), "starts of climbs are finite and possible")
 }
 
 # ---- models with latent variables
@@ -737,47 +799,52 @@ check_start <- function(bench) {
 check_states <- function(bench, model) {
   n <- ncol(bench$rows)
   known <- identical(as.double(model$args$infer), 0)
-  on_state <- function(what, state = NULL, ...) bench$calls(list(list(what = what, theta = state, rows = bench$rows, ...)))[[1]]
-  prior_state <- function() {
+  on_state <- function(what, state = NULL, ...) bench$ask(what, state, ...)
+  # a draw from the prior, with the latent variables of so many rows
+  prior_state <- function(rows) {
     state <- on_state("state_start", seed = a_seed())$theta
-    for (i in seq_len(n)) state <- on_state("state_extend_blind", state, seen = i - 1, seed = a_seed())$theta
+    for (seen in seq_len(rows) - 1)
+      state <- on_state("state_extend_blind", state, seen = seen, seed = a_seed())$theta
     state
   }
-  states <- lapply(1:4, function(i) prior_state())
+  states <- lapply(1:4, function(i) prior_state(n))
   log_prior <- function(state) on_state("state_log_prior", state)$value
   log_lik <- function(state, lambda = 1) on_state("state_log_lik", state, lambda = lambda)$value
   # two calls of one kind and what differs between them
   twice <- function(what, state, ...) {
-    call <- list(what = what, theta = state, rows = bench$rows, seed = 7, ...)
-    other <- utils::modifyList(call, list(theta = states[[2]], seed = 8))
-    answers <- bench$calls(list(call, other, utils::modifyList(call, list(soil = NaN, behind = NaN))))
+    call <- function(state, ...) a_call(bench, what, state, ...)
+    answers <- bench$calls(list(call(state, seed = 7, ...), call(states[[2]], seed = 8, ...),
+                                call(state, seed = 7, soil = NaN, behind = NaN, ...)))
     difference(c(answers[[1]]$theta, answers[[1]]$value), c(answers[[3]]$theta, answers[[3]]$value))
   }
   run_checks(list(
     states = function() {
       possible <- vapply(states, function(s) on_state("state_possible", s)$value, 0)
-      densities <- unlist(lapply(states, function(s) c(log_prior(s), log_lik(s), log_lik(s, 0.3))))
-      wrong <- sum(possible == 0) + sum(!is.finite(densities))
-      holding(wrong == 0, wrong, paste0(if (wrong) "not so: ", "states drawn from the prior are possible, with finite densities"))
+      densities <- lapply(states, function(s) c(log_prior(s), log_lik(s), log_lik(s, 0.3)))
+      wrong <- sum(possible == 0) + sum(!is.finite(unlist(densities)))
+      holding(wrong == 0, wrong, "states drawn from the prior are possible, with finite densities")
     },
     temperature = function() against(vapply(states, function(s) abs(log_lik(s, 0)), 0), 1e-8,
                                      "the likelihood to the power of zero is one", NULL),
-    `repeated calls` = function() against(vapply(
-      stats::setNames(nm = c("state_log_prior", "state_log_lik", "state_sweep", "state_sweep_above", "state_last_given_rest")),
-      function(what) twice(what, states[[1]], lambda = 0.7, floor = log_lik(states[[1]]) - 1), 0), 0,
-      "the same call gives the same, whatever was called between and is in scratch memory"),
+    `repeated calls` = function() {
+      functions <- c("state_log_prior", "state_log_lik", "state_sweep", "state_sweep_above",
+                     "state_last_given_rest")
+      floor <- log_lik(states[[1]]) - 1
+      off <- vapply(stats::setNames(nm = functions), twice, 0, states[[1]], lambda = 0.7,
+                    floor = floor)
+      against(off, 0, "the same call gives the same, whatever was called and is in scratch memory")
+    },
     `two threads` = function() {
       if (bench$is$threads < 2) return(not_checked("there is only one thread here"))
       off <- vapply(c("state_log_lik", "state_sweep"), function(what) {
-        call <- function(i) list(what = what, theta = states[[i]], rows = bench$rows, seed = i)
+        call <- function(i) a_call(bench, what, states[[i]], seed = i)
         bench$calls(list(c(call(1), list(with = call(2), seconds = 0.05))))[[1]]$value
       }, 0)
-      holding(max(off) == 0, max(off), paste0(if (max(off)) "not so: ", "two threads at once give what one gives alone"))
+      holding(max(off) == 0, max(off), "two threads at once give what one gives alone")
     },
     prediction = function() against(vapply(states, function(s) {
       # the state without its last row, then with it
-      before <- on_state("state_start", seed = 3)$theta
-      for (i in seq_len(n - 1)) before <- on_state("state_extend_blind", before, seen = i - 1, seed = a_seed())$theta
+      before <- prior_state(n - 1)
       after <- on_state("state_extend", before, seen = n - 1, seed = a_seed())
       difference(after$value, on_state("state_last_given_rest", after$theta)$value)
     }, 0), 1e-6, "the density of a row given the others is that of extending by it", NULL),
@@ -789,7 +856,8 @@ check_states <- function(bench, model) {
         back <- on_state("state_sweep", to, lambda = lambda, extra = from, backwards = 1)$value
         left <- log_prior(from) + log_lik(from, lambda) + there
         right <- log_prior(to) + log_lik(to, lambda) + back
-        difference(left, right, max(abs(log_lik(from, lambda)), abs(log_lik(to, lambda)), abs(there), abs(back), 1))
+        terms <- c(log_lik(from, lambda), log_lik(to, lambda), there, back)
+        difference(left, right, max(abs(terms), 1))
       }, 0)))
       against(off, 1e-6, "log f(x) + log T(y | x) = log f(y) + log T(x | y) backwards", NULL)
     },

@@ -1,6 +1,7 @@
-/* The functions of a model, each called in memory that is exactly as large as the contract says, with guards around it:
- * check_model() compares what they return.  Guards are known numbers, which nobody may change; those behind the rows are
- * chosen by the caller, as a model that reads them returns something else when they are others. */
+/* The functions of a model, each called in memory that is exactly as large as the contract says,
+ * with guards around it: check_model() compares what they return.  Guards are known numbers, which
+ * nobody may change; those behind the rows are chosen by the caller, as a model that reads them
+ * returns something else when they are others. */
 #include "bridge/bridge.h"
 
 #include "base/clock.h"
@@ -53,8 +54,8 @@ static int whole(const pen *p)
   return 1;
 }
 
-/* One call of one function, ready to be made as often as one likes, always with the same random numbers; making it
- * allocates nothing and asks nothing of R. */
+/* One call of one function, ready to be made as often as one likes, always with the same random
+ * numbers; making it allocates nothing and asks nothing of R. */
 typedef struct prepared {
   const struct function *function;
   const le_model_ops *ops;
@@ -72,9 +73,9 @@ typedef struct prepared {
 
 typedef struct function {
   const char *name;
-  int latent;      /* of a model with latent variables: theta is a state */
-  int rows;        /* does it get rows? */
-  int changes;     /* 1: theta, which it may change, is its answer */
+  int latent;  /* of a model with latent variables: theta is a state */
+  int rows;    /* does it get rows? */
+  int changes; /* 1: theta, which it may change, is its answer */
   void (*sizes)(const prepared *p, size_t *first, size_t *second, size_t *scratch);
   int (*offered)(const le_model_ops *ops);
   void (*call)(prepared *p);
@@ -149,7 +150,10 @@ static void size_each(const prepared *p, size_t *first, size_t *second, size_t *
   *second = 0;
   *scratch = scratch_of(p, p->m);
 }
-static size_t user_dim_of(const prepared *p) { return p->ops->user_dim ? p->ops->user_dim(p->self) : p->d; }
+static size_t user_dim_of(const prepared *p)
+{
+  return p->ops->user_dim ? p->ops->user_dim(p->self) : p->d;
+}
 static void size_user(const prepared *p, size_t *first, size_t *second, size_t *scratch)
 {
   *first = p->m * user_dim_of(p);
@@ -185,8 +189,14 @@ static void size_state(const prepared *p, size_t *first, size_t *second, size_t 
 #define LIK_ARGS p->self, p->m, p->theta.values, &rows
 
 static void call_log_prior(prepared *p) { p->ops->log_prior(p->self, p->m, p->theta.values, OUT); }
-static void call_log_prior_grad(prepared *p) { p->ops->log_prior_grad(p->self, p->m, p->theta.values, OUT); }
-static void call_log_prior_hess(prepared *p) { p->ops->log_prior_hess(p->self, p->theta.values, OUT); }
+static void call_log_prior_grad(prepared *p)
+{
+  p->ops->log_prior_grad(p->self, p->m, p->theta.values, OUT);
+}
+static void call_log_prior_hess(prepared *p)
+{
+  p->ops->log_prior_hess(p->self, p->theta.values, OUT);
+}
 static void call_draw_prior(prepared *p)
 {
   for (size_t i = 0; i < p->m; i++) p->ops->draw_prior(p->self, RNG, OUT + i * p->d);
@@ -209,7 +219,8 @@ static void call_log_lik_grad_alone(prepared *p)
 static void call_log_lik_hess(prepared *p)
 {
   const le_rows rows = rows_of(p);
-  p->status = p->ops->log_lik_hess(p->self, p->theta.values, &rows, OUT, p->second.values, p->scratch.values);
+  p->status = p->ops->log_lik_hess(p->self, p->theta.values, &rows, OUT, p->second.values,
+                                   p->scratch.values);
 }
 static void call_information(prepared *p)
 {
@@ -225,8 +236,10 @@ static void call_to_user(prepared *p)
 {
   const size_t users = user_dim_of(p);
   for (size_t i = 0; i < p->m; i++) {
-    if (p->ops->to_user) p->ops->to_user(p->self, p->theta.values + i * p->d, OUT + i * users);
-    else memcpy(OUT + i * users, p->theta.values + i * p->d, p->d * sizeof(double));
+    if (p->ops->to_user)
+      p->ops->to_user(p->self, p->theta.values + i * p->d, OUT + i * users);
+    else
+      memcpy(OUT + i * users, p->theta.values + i * p->d, p->d * sizeof(double));
   }
 }
 static void call_simulate(prepared *p)
@@ -237,12 +250,13 @@ static void call_simulate(prepared *p)
 static void call_relabel(prepared *p)
 {
   for (size_t i = 0; i < p->m; i++)
-    OUT[i] = p->ops->relabel(p->self, p->extra.values + (p->extra.n > p->d ? i * p->d : 0), p->theta.values + i * p->d);
+    OUT[i] = p->ops->relabel(p->self, p->extra.values + (p->extra.n > p->d ? i * p->d : 0),
+                             p->theta.values + i * p->d);
 }
 static void call_log_orbit(prepared *p)
 {
   for (size_t i = 0; i < p->m; i++)
-    OUT[i] = p->ops->log_orbit     ? p->ops->log_orbit(p->self, p->theta.values + i * p->d)
+    OUT[i] = p->ops->log_orbit      ? p->ops->log_orbit(p->self, p->theta.values + i * p->d)
              : p->ops->log_symmetry ? p->ops->log_symmetry(p->self)
                                     : 0;
 }
@@ -264,7 +278,10 @@ static void call_state_extend(prepared *p)
   const le_rows rows = rows_of(p);
   p->value = p->ops->latent->extend(p->self, p->seen, &rows, RNG, STATE, p->scratch.values);
 }
-static void call_state_log_prior(prepared *p) { p->value = p->ops->latent->log_prior(p->self, p->seen, STATE); }
+static void call_state_log_prior(prepared *p)
+{
+  p->value = p->ops->latent->log_prior(p->self, p->seen, STATE);
+}
 static void call_state_log_lik(prepared *p)
 {
   const le_rows rows = rows_of(p);
@@ -273,13 +290,15 @@ static void call_state_log_lik(prepared *p)
 static void call_state_sweep(prepared *p)
 {
   const le_rows rows = rows_of(p);
-  p->value = p->ops->latent->sweep(p->self, p->seen, &rows, p->lambda, p->backwards, p->forced ? p->extra.values : NULL,
-                                   RNG, STATE, p->scratch.values);
+  p->value =
+      p->ops->latent->sweep(p->self, p->seen, &rows, p->lambda, p->backwards,
+                            p->forced ? p->extra.values : NULL, RNG, STATE, p->scratch.values);
 }
 static void call_state_sweep_above(prepared *p)
 {
   const le_rows rows = rows_of(p);
-  p->ops->latent->sweep_above(p->self, p->seen, &rows, p->floor, 0.5, RNG, STATE, p->scratch.values);
+  p->ops->latent->sweep_above(p->self, p->seen, &rows, p->floor, 0.5, RNG, STATE,
+                              p->scratch.values);
 }
 static void call_state_last_given_latent(prepared *p)
 {
@@ -301,7 +320,7 @@ static int always(const le_model_ops *ops)
   (void)ops;
   return 1;
 }
-#define OFFERED(member)                                                                                                        \
+#define OFFERED(member) \
   static int has_##member(const le_model_ops *ops) { return ops->member != NULL; }
 OFFERED(log_prior_grad)
 OFFERED(log_prior_hess)
@@ -314,31 +333,31 @@ OFFERED(relabel)
 OFFERED(start)
 
 static const function functions[] = {
-  {"log_prior", 0, 0, 0, size_prior, always, call_log_prior},
-  {"log_prior_grad", 0, 0, 0, size_points, has_log_prior_grad, call_log_prior_grad},
-  {"log_prior_hess", 0, 0, 0, size_matrix, has_log_prior_hess, call_log_prior_hess},
-  {"draw_prior", 0, 0, 0, size_points, always, call_draw_prior},
-  {"log_lik", 0, 1, 0, size_lik, always, call_log_lik},
-  {"log_lik_grad", 0, 1, 0, size_lik_grad, has_log_lik_grad, call_log_lik_grad},
-  {"log_lik_grad_alone", 0, 1, 0, size_grad, has_log_lik_grad_alone, call_log_lik_grad_alone},
-  {"log_lik_hess", 0, 1, 0, size_hess, has_log_lik_hess, call_log_lik_hess},
-  {"information", 0, 1, 0, size_information, has_information, call_information},
-  {"log_lik_each", 0, 1, 0, size_each, always, call_log_lik_each},
-  {"to_user", 0, 0, 0, size_user, always, call_to_user},
-  {"simulate", 0, 1, 0, size_rows, has_simulate, call_simulate},
-  {"relabel", 0, 0, 1, size_codes, has_relabel, call_relabel},
-  {"log_orbit", 0, 0, 0, size_prior, always, call_log_orbit},
-  {"start", 0, 1, 0, size_start, has_start, call_start},
-  {"state_start", 1, 0, 1, no_size, always, call_state_start},
-  {"state_extend_blind", 1, 1, 1, size_state, always, call_state_extend_blind},
-  {"state_extend", 1, 1, 1, size_state, always, call_state_extend},
-  {"state_log_prior", 1, 0, 0, no_size, always, call_state_log_prior},
-  {"state_log_lik", 1, 1, 0, size_state, always, call_state_log_lik},
-  {"state_sweep", 1, 1, 1, size_state, always, call_state_sweep},
-  {"state_sweep_above", 1, 1, 1, size_state, always, call_state_sweep_above},
-  {"state_last_given_latent", 1, 1, 1, size_state, always, call_state_last_given_latent},
-  {"state_last_given_rest", 1, 1, 1, size_state, always, call_state_last_given_rest},
-  {"state_possible", 1, 0, 0, no_size, always, call_state_possible},
+    {"log_prior", 0, 0, 0, size_prior, always, call_log_prior},
+    {"log_prior_grad", 0, 0, 0, size_points, has_log_prior_grad, call_log_prior_grad},
+    {"log_prior_hess", 0, 0, 0, size_matrix, has_log_prior_hess, call_log_prior_hess},
+    {"draw_prior", 0, 0, 0, size_points, always, call_draw_prior},
+    {"log_lik", 0, 1, 0, size_lik, always, call_log_lik},
+    {"log_lik_grad", 0, 1, 0, size_lik_grad, has_log_lik_grad, call_log_lik_grad},
+    {"log_lik_grad_alone", 0, 1, 0, size_grad, has_log_lik_grad_alone, call_log_lik_grad_alone},
+    {"log_lik_hess", 0, 1, 0, size_hess, has_log_lik_hess, call_log_lik_hess},
+    {"information", 0, 1, 0, size_information, has_information, call_information},
+    {"log_lik_each", 0, 1, 0, size_each, always, call_log_lik_each},
+    {"to_user", 0, 0, 0, size_user, always, call_to_user},
+    {"simulate", 0, 1, 0, size_rows, has_simulate, call_simulate},
+    {"relabel", 0, 0, 1, size_codes, has_relabel, call_relabel},
+    {"log_orbit", 0, 0, 0, size_prior, always, call_log_orbit},
+    {"start", 0, 1, 0, size_start, has_start, call_start},
+    {"state_start", 1, 0, 1, no_size, always, call_state_start},
+    {"state_extend_blind", 1, 1, 1, size_state, always, call_state_extend_blind},
+    {"state_extend", 1, 1, 1, size_state, always, call_state_extend},
+    {"state_log_prior", 1, 0, 0, no_size, always, call_state_log_prior},
+    {"state_log_lik", 1, 1, 0, size_state, always, call_state_log_lik},
+    {"state_sweep", 1, 1, 1, size_state, always, call_state_sweep},
+    {"state_sweep_above", 1, 1, 1, size_state, always, call_state_sweep_above},
+    {"state_last_given_latent", 1, 1, 1, size_state, always, call_state_last_given_latent},
+    {"state_last_given_rest", 1, 1, 1, size_state, always, call_state_last_given_rest},
+    {"state_possible", 1, 0, 0, no_size, always, call_state_possible},
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
@@ -379,7 +398,8 @@ static prepared prepare(const model_handle *handle, SEXP call)
   p.d = p.function->latent ? p.ops->latent->size(p.self, p.n) : p.ops->dim(p.self);
   p.m = p.function->latent ? 1 : (size_t)number(call, "m", 1);
   if (!Rf_isNull(theta)) {
-    if (TYPEOF(theta) != REALSXP || p.d == 0 || (size_t)XLENGTH(theta) % p.d) Rf_error("Points must have %d numbers.", (int)p.d);
+    if (TYPEOF(theta) != REALSXP || p.d == 0 || (size_t)XLENGTH(theta) % p.d)
+      Rf_error("Points must have %d numbers.", (int)p.d);
     p.m = (size_t)XLENGTH(theta) / p.d;
     p.given_theta = REAL(theta);
   }
@@ -405,8 +425,10 @@ static prepared prepare(const model_handle *handle, SEXP call)
 
 static void perform(prepared *p)
 {
-  if (p->given_theta) memcpy(p->theta.values, p->given_theta, p->theta.n * sizeof(double));
-  else fill(&p->theta, 0);
+  if (p->given_theta)
+    memcpy(p->theta.values, p->given_theta, p->theta.n * sizeof(double));
+  else
+    fill(&p->theta, 0);
   if (p->rows.n) memcpy(p->rows.values, p->given_rows, p->rows.n * sizeof(double));
   fill(&p->first, p->prefill);
   fill(&p->second, p->prefill);
@@ -430,8 +452,10 @@ static SEXP broken_in(const prepared *p)
   const char *words[MOST_WORDS];
   size_t n = 0;
   if (!whole(&p->theta)) words[n++] = p->function->latent ? "state" : "theta";
-  if (!p->function->changes && p->given_theta && !same(p->theta.values, p->given_theta, p->theta.n)) words[n++] = "theta";
-  if (!whole(&p->rows) || (p->rows.n && !same(p->rows.values, p->given_rows, p->rows.n))) words[n++] = "rows";
+  if (!p->function->changes && p->given_theta && !same(p->theta.values, p->given_theta, p->theta.n))
+    words[n++] = "theta";
+  if (!whole(&p->rows) || (p->rows.n && !same(p->rows.values, p->given_rows, p->rows.n)))
+    words[n++] = "rows";
   if (!whole(&p->first) || !whole(&p->second)) words[n++] = "outputs";
   if (!whole(&p->scratch)) words[n++] = "scratch";
   if (!whole(&p->extra)) words[n++] = "theta";
@@ -441,7 +465,8 @@ static SEXP broken_in(const prepared *p)
   return broken;
 }
 
-/* Two calls at once, again and again for so many seconds: how many of their answers are not those of one alone. */
+/* Two calls at once, again and again for so many seconds: how many of their answers are not those
+ * of one alone. */
 static double differing(prepared *pair, double seconds)
 {
   double *alone[2][3], value[2];
@@ -457,13 +482,15 @@ static double differing(prepared *pair, double seconds)
 #ifdef _OPENMP
 #pragma omp parallel for schedule(static, 1) num_threads(2)
 #endif
-  for (int k = 0; k < 2; k++)
+  for (int k = 0; k < 2; k++) {
     do {
       perform(&pair[k]);
       wrong[k] += !same(pair[k].first.values, alone[k][0], pair[k].first.n) ||
                   !same(pair[k].second.values, alone[k][1], pair[k].second.n) ||
-                  !same(pair[k].theta.values, alone[k][2], pair[k].theta.n) || !same(&pair[k].value, &value[k], 1);
+                  !same(pair[k].theta.values, alone[k][2], pair[k].theta.n) ||
+                  !same(&pair[k].value, &value[k], 1);
     } while (le_now() < until);
+  }
   return wrong[0] + wrong[1];
 }
 
@@ -519,8 +546,9 @@ static SEXP check_body(void *data)
     user_model_raise(handle);
     if (pair[0].status != LE_OK) raise_status(pair[0].status, NULL);
     static const char *const names[] = {"first", "second", "theta", "value", "broken"};
-    SEXP values[5] = {PROTECT(vector_of(&pair[0].first)), PROTECT(vector_of(&pair[0].second)), PROTECT(vector_of(&pair[0].theta)),
-                      PROTECT(Rf_ScalarReal(value)), PROTECT(broken_in(&pair[0]))};
+    SEXP values[5] = {PROTECT(vector_of(&pair[0].first)), PROTECT(vector_of(&pair[0].second)),
+                      PROTECT(vector_of(&pair[0].theta)), PROTECT(Rf_ScalarReal(value)),
+                      PROTECT(broken_in(&pair[0]))};
     SET_VECTOR_ELT(answers, i, named_list(5, names, values));
     UNPROTECT(5);
     vmaxset(top);

@@ -1,19 +1,37 @@
-/* A mixture of two normal components with one standard deviation, and, by the setting `fault`, what a model in C may do
- * wrong, for test-check-model.R.  theta = (mean 1, mean 2, log sd); means are N(0, 2^2), sd is exponential with rate 1.  A
- * row is (shift, y), where y - shift is what the mixture has. */
+/* A mixture of two normal components with one standard deviation, and, by the setting `fault`, what
+ * a model in C may do wrong, for test-check-model.R.  theta = (mean 1, mean 2, log sd); means are
+ * N(0, 2^2), sd is exponential with rate 1.  A row is (shift, y), where y - shift is what the
+ * mixture has. */
 #define HAVE_INLINE
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <logevidence.h>
 
-static const char *const faults[] = {"none",          "gradient sign",   "missing Jacobian", "overwrites", "scratch overrun",
-                                     "hidden global", "NaN",             "prior draw",       "symmetry",   "relabel",
-                                     "width",         "block",           "two threads",      "curvature",  "fast gradient",
-                                     "unread column", "particles"};
+static const char *const faults[] = {
+    "none",          "gradient sign", "missing Jacobian", "overwrites", "scratch overrun",
+    "hidden global", "NaN",           "prior draw",       "symmetry",   "relabel",
+    "width",         "block",         "two threads",      "curvature",  "fast gradient",
+    "unread column", "particles"};
 enum fault {
-  NONE, GRADIENT_SIGN, MISSING_JACOBIAN, OVERWRITES, SCRATCH_OVERRUN, HIDDEN_GLOBAL, NAN_FAULT, PRIOR_DRAW, SYMMETRY, RELABEL,
-  WIDTH, BLOCK, TWO_THREADS, CURVATURE, FAST_GRADIENT, UNREAD_COLUMN, PARTICLES, FAULTS
+  NONE,
+  GRADIENT_SIGN,
+  MISSING_JACOBIAN,
+  OVERWRITES,
+  SCRATCH_OVERRUN,
+  HIDDEN_GLOBAL,
+  NAN_FAULT,
+  PRIOR_DRAW,
+  SYMMETRY,
+  RELABEL,
+  WIDTH,
+  BLOCK,
+  TWO_THREADS,
+  CURVATURE,
+  FAST_GRADIENT,
+  UNREAD_COLUMN,
+  PARTICLES,
+  FAULTS
 };
 
 typedef struct pair {
@@ -107,14 +125,15 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 static double density(const void *self, const double *theta, const double *row, double *share)
 {
   const double sd = exp(theta[2]), y = row[1] - (fault_of(self) == UNREAD_COLUMN ? 0 : row[0]);
-  const double a = (y - theta[0]) / sd, b = (y - theta[1]) / sd, la = -0.5 * a * a, lb = -0.5 * b * b;
+  const double a = (y - theta[0]) / sd, b = (y - theta[1]) / sd, la = -0.5 * a * a,
+               lb = -0.5 * b * b;
   const double top = la > lb ? la : lb, sum = exp(la - top) + exp(lb - top);
   *share = exp(lb - top) / sum;
   const double value = top + log(sum) - log(2.0) - half_log_2pi - theta[2];
   return fault_of(self) == NAN_FAULT && theta[0] > 3 ? sqrt(-1 - value * value) : value;
 }
 
-static double kept;      /* HIDDEN_GLOBAL: what the last call left behind */
+static double kept;        /* HIDDEN_GLOBAL: what the last call left behind */
 static double place[1024]; /* TWO_THREADS: work space that all threads share */
 
 static double sum_of(const void *self, const double *theta, const le_rows *rows, double *share)
@@ -123,8 +142,10 @@ static double sum_of(const void *self, const double *theta, const le_rows *rows,
   double sum = 0;
   for (size_t r = 0; r < rows->n; r++) {
     const double term = density(self, theta, rows->values + r * width, &share[r]);
-    if (fault_of(self) == TWO_THREADS) place[r % 1024] = term;
-    else sum += term;
+    if (fault_of(self) == TWO_THREADS)
+      place[r % 1024] = term;
+    else
+      sum += term;
   }
   for (size_t r = 0; fault_of(self) == TWO_THREADS && r < rows->n; r++) sum += place[r % 1024];
   if (fault_of(self) == SCRATCH_OVERRUN) share[rows->n] = sum;
@@ -136,22 +157,25 @@ static double sum_of(const void *self, const double *theta, const le_rows *rows,
   return sum;
 }
 
-static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                         double *share)
+static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                         double *value, double *share)
 {
   for (size_t i = 0; i < m; i++) {
     const double sum = sum_of(self, theta + 3 * i, rows, share);
-    value[i] = (fault_of(self) == OVERWRITES ? 0 : value[i]) + sum + (fault_of(self) == PARTICLES ? 1e-3 * (theta[0] - theta[3 * i]) : 0);
+    value[i] = (fault_of(self) == OVERWRITES ? 0 : value[i]) + sum +
+               (fault_of(self) == PARTICLES ? 1e-3 * (theta[0] - theta[3 * i]) : 0);
   }
   return LE_OK;
 }
 
-static void add_gradient(const void *self, const double *theta, const le_rows *rows, double *grad, const double *share)
+static void add_gradient(const void *self, const double *theta, const le_rows *rows, double *grad,
+                         const double *share)
 {
   const double sd = exp(theta[2]), sign = fault_of(self) == GRADIENT_SIGN ? -1 : 1;
   const size_t width = fault_of(self) == WIDTH ? rows->width + 1 : rows->width;
   for (size_t r = 0; r < rows->n; r++) {
-    const double *row = rows->values + r * width, y = row[1] - (fault_of(self) == UNREAD_COLUMN ? 0 : row[0]);
+    const double *row = rows->values + r * width,
+                 y = row[1] - (fault_of(self) == UNREAD_COLUMN ? 0 : row[0]);
     const double a = (y - theta[0]) / sd, b = (y - theta[1]) / sd;
     grad[0] += (1 - share[r]) * a / sd;
     grad[1] += sign * share[r] * b / sd;
@@ -159,8 +183,8 @@ static void add_gradient(const void *self, const double *theta, const le_rows *r
   }
 }
 
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *grad, double *share)
+static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *grad, double *share)
 {
   for (size_t i = 0; i < m; i++) {
     log_lik(self, 1, theta + 3 * i, rows, value + i, share);
@@ -169,8 +193,8 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
   return LE_OK;
 }
 
-static le_status log_lik_grad_alone(const void *self, size_t m, const double *theta, const le_rows *rows, double *grad,
-                                    double *share)
+static le_status log_lik_grad_alone(const void *self, size_t m, const double *theta,
+                                    const le_rows *rows, double *grad, double *share)
 {
   for (size_t i = 0; i < m; i++) {
     sum_of(self, theta + 3 * i, rows, share);
@@ -181,8 +205,8 @@ static le_status log_lik_grad_alone(const void *self, size_t m, const double *th
   return LE_OK;
 }
 
-static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *share)
+static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *share)
 {
   const size_t width = fault_of(self) == WIDTH ? rows->width + 1 : rows->width;
   for (size_t i = 0; i < m; i++)
@@ -191,7 +215,8 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
   return LE_OK;
 }
 
-static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n, double *rows)
+static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n,
+                     double *rows)
 {
   (void)self;
   for (size_t r = 0; r < n; r++)
@@ -212,26 +237,26 @@ static int relabel(const void *self, const double *reference, double *theta)
 }
 
 static const le_model_ops ops = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_model_ops),
-  .name = "faults",
-  .traits = LE_MODEL_MULTIMODAL,
-  .create = create,
-  .destroy = destroy,
-  .dim = three,
-  .width = two,
-  .scratch = scratch,
-  .log_prior = log_prior,
-  .log_prior_grad = log_prior_grad,
-  .log_prior_hess = log_prior_hess,
-  .draw_prior = draw_prior,
-  .log_lik = log_lik,
-  .log_lik_grad = log_lik_grad,
-  .log_lik_grad_alone = log_lik_grad_alone,
-  .log_lik_each = log_lik_each,
-  .simulate = simulate,
-  .log_symmetry = log_symmetry,
-  .relabel = relabel,
+    .version = LE_CONTRACT_VERSION,
+    .size = sizeof(le_model_ops),
+    .name = "faults",
+    .traits = LE_MODEL_MULTIMODAL,
+    .create = create,
+    .destroy = destroy,
+    .dim = three,
+    .width = two,
+    .scratch = scratch,
+    .log_prior = log_prior,
+    .log_prior_grad = log_prior_grad,
+    .log_prior_hess = log_prior_hess,
+    .draw_prior = draw_prior,
+    .log_lik = log_lik,
+    .log_lik_grad = log_lik_grad,
+    .log_lik_grad_alone = log_lik_grad_alone,
+    .log_lik_each = log_lik_each,
+    .simulate = simulate,
+    .log_symmetry = log_symmetry,
+    .relabel = relabel,
 };
 
 const le_model_ops *faults_table(void);

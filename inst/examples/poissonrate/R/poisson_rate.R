@@ -26,7 +26,8 @@ encode <- function(model, data, ...) {
   list(
     rows = t(cbind(x, counts(frame))), n = nrow(x),
     args = list(covariates = as.double(ncol(x)), prior_sd = as.double(model$prior_sd)),
-    theta_names = colnames(x), user_names = colnames(x), design = design
+    theta_names = colnames(x), user_names = colnames(x), design = design,
+    observed = counts(frame) # models of other covariates are of the same data
   )
 }
 
@@ -64,7 +65,7 @@ template <- function(model, data, n) {
 # The posterior mean of the rate of each row.
 mean_rate <- function(fit, encoded) {
   x <- encoded$rows[-nrow(encoded$rows), , drop = FALSE]
-  drop(exp(fit$log_weights) %*% exp(fit$parameters %*% x))
+  as.vector(exp(fit$log_weights) %*% exp(fit$parameters %*% x))
 }
 
 prior_moments <- function(model, encoded, words) {

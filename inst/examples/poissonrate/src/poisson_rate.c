@@ -1,6 +1,6 @@
-/* Counts y ~ Poisson(exp(x' w)), w_j ~ N(0, prior_sd^2): the table of functions that logevidence calls.  A row is
- * x_1 .. x_p, y.  logevidence.h says what each function gets and must do; nothing here is a variable that outlives a
- * call, as several threads may call at once. */
+/* Counts y ~ Poisson(exp(x' w)), w_j ~ N(0, prior_sd^2): the table of functions that logevidence
+ * calls.  A row is x_1 .. x_p, y.  logevidence.h says what each function gets and must do; nothing
+ * here is a variable that outlives a call, as several threads may call at once. */
 #define HAVE_INLINE /* uniform numbers come from GSL's header: nothing is linked */
 #include <math.h>
 #include <stdio.h>
@@ -17,10 +17,12 @@ static const double half_log_2pi = 0.918938533204672741780, largest_log_rate = 6
 
 static le_status create(const le_args *args, void **self, char *message)
 {
-  const double covariates = le_args_number(args, "covariates", 0), prior_sd = le_args_number(args, "prior_sd", 1);
+  const double covariates = le_args_number(args, "covariates", 0),
+               prior_sd = le_args_number(args, "prior_sd", 1);
   *self = NULL;
   if (!(covariates >= 1 && prior_sd > 0)) {
-    snprintf(message, LE_MESSAGE_SIZE, "There must be covariates, and `prior_sd` must be positive, not %g.", prior_sd);
+    snprintf(message, LE_MESSAGE_SIZE,
+             "There must be covariates, and `prior_sd` must be positive, not %g.", prior_sd);
     return LE_BAD_ARGUMENT;
   }
   poisson_rate *model = malloc(sizeof *model);
@@ -53,7 +55,8 @@ static void log_prior(const void *self, size_t m, const double *theta, double *v
 static void log_prior_grad(const void *self, size_t m, const double *theta, double *grad)
 {
   const poisson_rate *model = self;
-  for (size_t k = 0; k < m * model->covariates; k++) grad[k] = -theta[k] / model->prior_sd / model->prior_sd;
+  for (size_t k = 0; k < m * model->covariates; k++)
+    grad[k] = -theta[k] / model->prior_sd / model->prior_sd;
 }
 
 static void log_prior_hess(const void *self, const double *theta, double *hess)
@@ -82,11 +85,14 @@ static double log_rate(const double *theta, const double *row, size_t p)
   return fmin(sum, largest_log_rate);
 }
 
-static double log_density(double count, double eta) { return count * eta - exp(eta) - lgamma(count + 1); }
+static double log_density(double count, double eta)
+{
+  return count * eta - exp(eta) - lgamma(count + 1);
+}
 
 /* Likelihoods add to what is there. */
-static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                         double *scratch)
+static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                         double *value, double *scratch)
 {
   const size_t p = dim(self);
   (void)scratch;
@@ -99,8 +105,8 @@ static le_status log_lik(const void *self, size_t m, const double *theta, const 
 }
 
 /* But the value of each row by itself is written. */
-static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *scratch)
+static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *scratch)
 {
   const size_t p = dim(self);
   (void)scratch;
@@ -112,8 +118,8 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
   return LE_OK;
 }
 
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *grad, double *scratch)
+static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *grad, double *scratch)
 {
   const size_t p = dim(self);
   (void)scratch;
@@ -127,8 +133,8 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
   return LE_OK;
 }
 
-static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows, double *grad, double *hess,
-                              double *scratch)
+static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows,
+                              double *grad, double *hess, double *scratch)
 {
   const size_t p = dim(self);
   (void)scratch;
@@ -150,14 +156,16 @@ static double draw_count(const gsl_rng *rng, double rate)
   while (rate > 0) {
     const double part = fmin(rate, 100);
     double product = 1 - gsl_rng_uniform(rng);
-    for (const double least = exp(-part); product > least; product *= 1 - gsl_rng_uniform(rng)) count++;
+    for (const double least = exp(-part); product > least; product *= 1 - gsl_rng_uniform(rng))
+      count++;
     rate -= part;
   }
   return count;
 }
 
 /* For simulate(): rates of more than a million are taken for a million. */
-static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n, double *rows)
+static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n,
+                     double *rows)
 {
   const size_t p = dim(self);
   for (size_t r = 0; r < n; r++) {
@@ -167,29 +175,30 @@ static void simulate(const void *self, const double *theta, const gsl_rng *rng, 
 }
 
 static const le_model_ops ops = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_model_ops),
-  .name = "poisson_rate",
-  .create = create,
-  .destroy = destroy,
-  .dim = dim,
-  .width = width,
-  .log_prior = log_prior,
-  .log_prior_grad = log_prior_grad,
-  .log_prior_hess = log_prior_hess,
-  .draw_prior = draw_prior,
-  .log_lik = log_lik,
-  .log_lik_grad = log_lik_grad,
-  .log_lik_hess = log_lik_hess,
-  .log_lik_each = log_lik_each,
-  .simulate = simulate,
+    .version = LE_CONTRACT_VERSION,
+    .size = sizeof(le_model_ops),
+    .name = "poisson_rate",
+    .create = create,
+    .destroy = destroy,
+    .dim = dim,
+    .width = width,
+    .log_prior = log_prior,
+    .log_prior_grad = log_prior_grad,
+    .log_prior_hess = log_prior_hess,
+    .draw_prior = draw_prior,
+    .log_lik = log_lik,
+    .log_lik_grad = log_lik_grad,
+    .log_lik_hess = log_lik_hess,
+    .log_lik_each = log_lik_each,
+    .simulate = simulate,
 };
 
 const le_model_ops *poisson_rate_table(void);
 const le_model_ops *poisson_rate_table(void) { return &ops; }
 
-static const R_CMethodDef routines[] = {{"poisson_rate_table", (DL_FUNC)(void (*)(void))poisson_rate_table, 0, NULL},
-                                        {NULL, NULL, 0, NULL}};
+static const R_CMethodDef routines[] = {
+    {"poisson_rate_table", (DL_FUNC)(void (*)(void))poisson_rate_table, 0, NULL},
+    {NULL, NULL, 0, NULL}};
 
 void R_init_poissonrate(DllInfo *dll);
 void R_init_poissonrate(DllInfo *dll)
