@@ -31,8 +31,8 @@
 #'   \describe{
 #'     \item{`modes`}{`function(model)`: `"one"`, the default, or `"several"` if the posterior may have several modes;}
 #'     \item{`decode`, `template`}{`function(model, encoded, rows, data)` and `function(model, data, n)`: simulated rows in the
-#'       shape of the user's data, and data whose responses are still to be simulated, as a list of `data` and `encoded` (what
-#'       `encode` returns for them);}
+#'       shape of the user's data, and data whose responses are still to be simulated, as a list of
+#'       `data` and `encoded` (what `encode` returns for them);}
 #'     \item{`simulates`}{`function(model)`: why data cannot be simulated, a sentence, or `NULL` if they can;}
 #'     \item{`predictions`}{a named list of `function(fit, encoded)`, the types of [predict()] besides `"density"`; the first is
 #'       the default;}
@@ -42,8 +42,8 @@
 #'     \item{`noise_sd`}{`function(fit)`: the standard deviation of the noise, for `sigma()`;}
 #'     \item{`free_parameters`}{`function(model, peak, args)`: how many parameters [bic()] counts;}
 #'     \item{`prior_moments`}{`function(model, encoded, words)`: the prior's means and standard deviations, to see whether data
-#'       and prior contradict each other: a list of `row` (which of `theta_names`), `mean`, `sd` and `subject` (what a sentence
-#'       calls them);}
+#'       and prior contradict each other: a list of `row` (which of `theta_names`), `mean`, `sd` and
+#'       `subject` (what a sentence calls them);}
 #'     \item{`advice`}{`function(model)`: what to do if they do, a sentence.}
 #'   }
 #'

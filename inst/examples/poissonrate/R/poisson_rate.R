@@ -22,7 +22,7 @@ encode <- function(model, data, ...) {
   frame <- stats::model.frame(model$formula, data, na.action = stats::na.fail)
   terms <- stats::terms(frame)
   x <- stats::model.matrix(terms, frame)
-  design <- list(terms = terms, levels = stats::.getXlevels(terms, frame), response = names(frame)[1])
+  design <- list(terms = terms, levels = stats::.getXlevels(terms, frame))
   list(
     rows = t(cbind(x, counts(frame))), n = nrow(x),
     args = list(covariates = as.double(ncol(x)), prior_sd = as.double(model$prior_sd)),
