@@ -201,11 +201,11 @@ holding <- function(holds, value, rule, more = NULL) {
 not_checked <- function(why) finding(NA, NA, why)
 failing <- function(why) finding(FALSE, NA, why)
 
-#' Run checks; what a model's R function says of itself as an error is a failed check
+#' Run checks; an error in the model's own functions is a failed check
 #' @noRd
 run_checks <- function(checks) {
   lapply(checks, function(check) {
-    tryCatch(check(), logevidence_error = function(e) failing(conditionMessage(e)))
+    tryCatch(check(), error = function(e) failing(gsub("\\s+", " ", conditionMessage(e))))
   })
 }
 
@@ -240,17 +240,13 @@ each_call <- function(what, points) {
 # ---- models with densities
 
 check_densities <- function(bench, model) {
-  first <- run_checks(list(function() check_points(bench)))[[1]]
-  if (is.null(first$points)) return(list(`legal points` = first))
-  bench$points <- first$points
-  # of a custom model values of single rows may be missing
-  bench$each <- !bench$asks_r || tryCatch(length(bench$get("log_lik_each", first$points)) > 0,
-                                          logevidence_error = function(e) FALSE)
-  bench$of_rows <- setdiff(bench$offered(ROW_FUNCTIONS), if (!bench$each) "log_lik_each")
-  bench$reads_data <- bench$is$reads_data && !(bench$asks_r && ncol(bench$rows) == 1)
-  # sizes of what single rows add, against which sums of them are compared
-  bench$scale <- lapply(stats::setNames(nm = bench$of_rows), sum_scale, bench = bench)
-  draws <- first$draws
+  first <- run_checks(list(`legal points` = function() {
+    found <- check_points(bench)
+    if (!is.null(found$points)) measure(bench, found$points)
+    found
+  }))
+  draws <- first[[1]]$draws
+  if (is.null(draws)) return(first)
   checks <- list(
     `repeated calls` = function() check_repeated(bench),
     `two threads` = function() check_threads(bench),
@@ -279,6 +275,19 @@ check_densities <- function(bench, model) {
     start = function() check_start(bench)
   )
   run_checks(checks)
+}
+
+#' What later checks go by: points, functions of rows, and sizes of sums
+#' @noRd
+measure <- function(bench, points) {
+  bench$points <- points
+  # of a custom model values of single rows may be missing
+  bench$each <- !bench$asks_r || tryCatch(length(bench$get("log_lik_each", points)) > 0,
+                                          logevidence_error = function(e) FALSE)
+  bench$of_rows <- setdiff(bench$offered(ROW_FUNCTIONS), if (!bench$each) "log_lik_each")
+  bench$reads_data <- bench$is$reads_data && !(bench$asks_r && ncol(bench$rows) == 1)
+  # of what single rows add, against which sums of them are compared
+  bench$scale <- lapply(stats::setNames(nm = bench$of_rows), sum_scale, bench = bench)
 }
 
 #' Memory: what all calls together have written to that was not theirs

@@ -53,6 +53,16 @@ test_that("models of R functions hold, or fail where their functions are wrong",
     sum(dnorm(data$dist, mean(data$dist) + theta[1] + theta[2] * data$speed, 15, log = TRUE)))
 })
 
+test_that("an error in a model's R function is a failed check", {
+  wrong <- line
+  wrong$gradient <- function(theta, data) stop("no gradient today")
+  found <- check_model(wrong, cars, seed = test_seed(1))
+  expect_match(found$what[which(!found$holds)], "no gradient today")
+  wrong$gradient <- function(theta, data) 1
+  found <- check_model(wrong, cars, seed = test_seed(1))
+  expect_match(said(found), "`gradient` must return 2 numbers")
+})
+
 compiler_works <- FALSE
 local({
   source <- file.path(tempdir(), "faults.c")
