@@ -1,13 +1,14 @@
 # What a checkout can do.  Each target is one script in tools/, which says at its top what it does;
 # what a target needs and this machine lacks is installed first where apt can do it (tools/setup.sh).
 
-.PHONY: help demo test slow lint compilers check sanitize docs bench install ci-deps clean
+.PHONY: help demo test slow lint digests digests-record compilers check sanitize docs bench install ci-deps clean
 
 help:
 	@echo 'make demo       install what is missing, then run the demonstration'
 	@echo 'make test       install what is missing, then run every test'
 	@echo 'make slow       the same with the slow statistical tests'
 	@echo 'make lint       do the C files include only what lies below them?'
+	@echo 'make digests    do runs still give the bits that were recorded? (tools/digests.R)'
 	@echo 'make compilers  gcc and clang, all warnings as errors, with and without OpenMP'
 	@echo 'make check      R CMD check --as-cran; any error, warning or note fails'
 	@echo 'make sanitize   the tests under ASan and UBSan, a short script under valgrind'
@@ -32,6 +33,16 @@ slow:
 
 lint:
 	@Rscript tools/lint-layers.R
+
+digests:
+	@tools/setup.sh run
+	@tools/install.sh
+	@tools/with-lib.sh Rscript tools/digests.R
+
+digests-record:
+	@tools/setup.sh run
+	@tools/install.sh
+	@tools/with-lib.sh Rscript tools/digests.R record
 
 compilers:
 	@tools/setup.sh ci

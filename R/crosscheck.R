@@ -46,7 +46,7 @@
 crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1, progress = interactive()) {
   call <- match.call()
   check_is_model(model)
-  if (missing(data)) data <- no_data(model)
+  if (missing(data)) data <- part_of(model, "no_data")(model)
   if (is.null(methods)) methods <- methods_to_check(model)
   if (inherits(methods, "evidence_method")) methods <- list(methods)
   if (!is.list(methods) || length(methods) < 2) fail("`methods` must be a list of at least two methods.")

@@ -52,8 +52,9 @@
 #'     round, with `steps`, `log_lik`, `log_volume` and `renewal`; methods without a path have
 #'     none.}
 #'   \item{`sampler`}{The sampler's own estimate: `log_evidence`, `se`, and its weighted particles `draws` and
-#'     `log_weights`; with control variates `heating`: their `temperature`, by how many nats it makes the estimate too high (`bias`,
-#'     with its `se`), and what the noise of mini-batches would have cost if [baoab()] did not make up for it (`batches`).}
+#'     `log_weights`; with control variates, and for kernels without an accept step, `heating`: their
+#'     `temperature`, by how many nats it makes the estimate too high (`bias`, with its `se`), and with control variates what
+#'     the noise of mini-batches would have cost if [baoab()] did not make up for it (`batches`).}
 #'   \item{`audit`}{The importance-sampling check: `log_evidence`, `se`, `laplace` (the Laplace
 #'     approximation), `modes`, `ess` (effective sample size as a share of the draws), `ideal` (the
 #'     share if the posterior were normal around its peaks), `pareto_k`, `unreached` (by how many
@@ -118,7 +119,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   on.exit(bar$close(), add = TRUE)
   runs <- replicated_runs(problem, encoded, replicates, alone = asks_r(model), bar, mixed = !is.null(binding$seed))
   other_end <- from_other_end(problem, encoded, runs, model, method)
-  fit <- new_evidence(runs, call, model, method, encoded, words, threads, other_end)
+  settled <- tryCatch(settled(problem, encoded, runs[[1]], model), error = function(e) NULL)
+  fit <- new_evidence(runs, call, model, method, encoded, words, threads, other_end, settled)
   raise_warnings(with_bound(fit, encoded, words))
 }
 
@@ -174,7 +176,8 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   draws <- audit_draws(encoded$n, may_have_modes(model))
   complete <- function(settings) if (identical(settings$audit_draws, 0)) utils::modifyList(settings, draws) else settings
   list(
-    model_type = model_type(model), model_args = encoded$args, estimator = method$estimator,
+    model_type = model_type(model), model_args = encoded$args, model = model[names(model) != "contract"],
+    estimator = method$estimator,
     settings = for_engine(complete(method$settings)),
     thorough = if (!is.null(method$thorough)) for_engine(complete(method$thorough)),
     kernels = lapply(method$kernels, function(k) list(name = k$name, args = lapply(k$args, as.double))),

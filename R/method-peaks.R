@@ -7,8 +7,9 @@
 #' weights are even and gives it a standard error.
 #'
 #' @param starts Number of starting points of the climbs, at most 512; `NULL`, the default, is 2, and for models that
-#'   may have several modes from 48 to 512, the more the fewer parameters there are (16 where climbs are by differences). The 16
-#'   heaviest modes are kept.
+#'   may have several modes from 48 to 512, the more the fewer parameters there are (16 to 512 where climbs are by differences).
+#'   Climbs end before that where they agree. The 16 heaviest modes are kept, and a fit that had to leave out others that
+#'   matter says so.
 #' @param importance Number of importance sampling draws, or 0, the default, for none.
 #'
 #' @details
@@ -114,9 +115,12 @@ peak_run <- function(out, method, model, args) {
                 laplace = figures$laplace, maximum = figures$maximum,
                 draws = method$settings$importance, ess = figures$ess / method$settings$importance,
                 ideal = figures$ideal / method$settings$importance,
-                pareto_k = figures$pareto_k)
-  failed <- if (source == "importance")
-    uneven_weights(peaks, AUDIT_LEAST_ESS[[if (may_have_modes(model)) "several" else "one"]])
+                pareto_k = figures$pareto_k, once = figures$once, refused = figures$refused, climbs = figures$climbs)
+  several <- may_have_modes(model)
+  failed <- c(
+    if (source == "importance") uneven_weights(peaks, AUDIT_LEAST_ESS[[if (several) "several" else "one"]]),
+    if (source %in% c("importance", "laplace") && several) more_peaks(peaks)
+  )
   list(
     headline = headline, peaks = peaks, trace = data.frame(), failed = failed,
     sampler = list(log_evidence = headline$log_evidence, se = headline$se, draws = t(headline$points),
@@ -139,4 +143,19 @@ uneven_weights <- function(peaks, least_ess) {
   if (!is.null(reason))
     paste0("The posterior is not close to normal around its peaks: ", reason,
            ". The estimate and its standard error cannot be trusted; use sgais(), smc() or nested().")
+}
+
+PEAKS_REFUSED <- 0.01 # share of the evidence from which a peak that is left out matters
+PEAKS_ONCE <- 0.05    # share of it at peaks that a single climb has reached
+
+# Importance sampling knows nothing of peaks that it has no proposal for.
+more_peaks <- function(peaks) {
+  if (isTRUE(peaks$refused > PEAKS_REFUSED)) {
+    return(sprintf(paste("The posterior has more peaks than the %d that are kept, and those left out matter: the estimate is too low.",
+                         "Use smc() or nested()."), peaks$modes))
+  }
+  if (isTRUE(peaks$climbs > 1 && peaks$once > PEAKS_ONCE)) {
+    sprintf(paste("%.0f%% of the estimate are at peaks that only one of %d climbs has reached, so there are probably more peaks and the",
+                  "estimate is too low. Use more `starts`, or smc() or nested()."), 100 * peaks$once, as.integer(peaks$climbs))
+  }
 }

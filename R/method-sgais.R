@@ -73,7 +73,9 @@
 #' **Mixtures need no annealing** where importance sampling around the peaks is good on the first
 #' 1,500 rows (at least five for each parameter): its draws are then the particles with which the
 #' run goes on (`fit$audit$first` says whether these were all rows). A mixture of five components on
-#' a thousand rows takes a twentieth of a second. Elsewhere particles are annealed from the prior.
+#' a thousand rows takes a twentieth of a second. Where it is not, its draws are annealed to the
+#' posterior if there is one peak and other rows follow; elsewhere particles are annealed from the
+#' prior. `audit = FALSE` leaves out the check at the end, not this first look.
 #'
 #' **What no check can know**: a mode that is so narrow and so far from the rows' own structure that
 #' neither climbs nor particles meet it, such as a spike that holds 1e-14 of the prior's mass.

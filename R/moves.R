@@ -5,15 +5,17 @@
 POOR_RENEWAL <- 0.25    # of the way to a fresh draw, at so many distributions:
 POOR_SHARE <- 0.1
 LOW_ACCEPTANCE <- 0.01
-HEATED_NATS <- 1        # that particles at another temperature may cost
-HEAT_PARTICLES <- 100   # by which it is measured, as in walk.c
+HEATED_NATS <- 0.5      # that particles at another temperature may cost, or so many standard errors:
+HEATED_Z <- 3
 
 #' Sentences about the moves of a walk
 #' @noRd
-move_warnings <- function(trace, method, d, modes = "one") {
+move_warnings <- function(trace, method, sampler, modes = "one") {
   if (is.null(trace$moves) || !any(trace$moves > 0)) return(NULL)
   made <- trace[trace$moves > 0, ]
-  c(still_warning(made, method, modes), if (identical(method$settings$`1.whole`, 1)) hot_warning(made, d))
+  walks <- length(method$kernels) == 1 && method$estimator == "walk"
+  c(still_warning(made, method, modes),
+    if (walks) hot_warning(sampler$heating, sampler$se, method$kernels[[1]]))
 }
 
 often <- function(is) {
@@ -38,24 +40,34 @@ still_warning <- function(made, method, modes) {
           if (given) "Use more `steps`, or leave their number out." else "Use hmc(), scaled columns, more `steps`, or nested().")
 }
 
-#' What it costs to be too wide, or too narrow, from each distribution to the next
-#'
-#' A normal likelihood's mean changes by d / (2 lambda) (T - 1), which is too much where the prior
-#' decides.
+#' What step errors cost, as C has added it up from one distribution to the next (measure_heat() in
+#' walk.c)
 #' @noRd
-hot_warning <- function(made, d) {
-  heat <- made$temperature
-  if (is.null(heat) || all(is.na(heat)) || nrow(made) < 2) return(NULL)
-  grown <- c(diff(log(made$lambda)), 0)
-  known <- !is.na(heat)
-  lost <- d / 2 * sum((grown * (heat - 1))[known])
-  noise <- d / 2 * sqrt(sum(grown[known]^2 * 2 / (HEAT_PARTICLES * d)))
-  if (is.na(lost) || abs(lost) < max(HEATED_NATS, 4 * noise)) return(NULL)
-  wide <- stats::median(heat[known])
-  sprintf(paste("The kernel's steps are too %s: the particles lie as %s as if at a temperature of %s, and the estimate is probably many nats too",
-                "%s. Use hmc(), which accepts or rejects, or %s, or scale the columns."),
-          if (lost > 0) "long" else "few", if (lost > 0) "wide" else "narrow", format(signif(wide, 3)),
-          if (lost > 0) "low" else "high", if (lost > 0) "shorter steps" else "more `steps`")
+step_heating <- function(figures, trace) {
+  list(temperature = stats::median(trace$temperature, na.rm = TRUE), bias = -drop(figures$heated),
+       se = drop(figures$heated_noise))
+}
+
+#' Are the steps of a kernel that rejects nothing so long, or so few, that it matters?
+#'
+#' Chance moves `bias` and the estimate together, so that three standard errors say that one of both
+#' has happened.
+#' @noRd
+hot_warning <- function(heating, se, kernel) {
+  if (is.null(heating) || is.na(heating$bias)) return(NULL)
+  if (abs(heating$bias) <= max(HEATED_NATS, HEATED_Z * c(se, heating$se), na.rm = TRUE)) return(NULL)
+  low <- heating$bias < 0
+  size <- format(signif(abs(heating$bias), 2), big.mark = ",", scientific = FALSE)
+  cure <- if (low) sprintf("a smaller %s, or scaled columns",
+                           if (kernel$name == "baoab") "`step_size`" else "`rate`")
+  sprintf(
+    paste("The steps of %s() are too %s: its particles lie too %s, as if at a temperature of %s, and",
+          "the estimate is probably %s %s. Use hmc(), which accepts or rejects, or %s."),
+    kernel$name, if (low) "long" else "few", if (low) "wide" else "narrow",
+    format(signif(heating$temperature, 3)),
+    if (is.finite(heating$bias)) sprintf("about %s nats too", size) else "far too",
+    if (low) "low" else "high", if (low) cure else "more `steps`"
+  )
 }
 
 #' Do the integral and the stepping stones of the same particles agree?

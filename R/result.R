@@ -1,7 +1,8 @@
 # From what C reports to the object a user holds: which estimate is the headline, what is suspect, and the draws.
 
 #' @noRd
-new_evidence <- function(runs, call, model, method, encoded, words, threads = 1, other_end = NULL) {
+new_evidence <- function(runs, call, model, method, encoded, words, threads = 1, other_end = NULL,
+                         settled = NULL) {
   climbs_em <- method$name == "bic" && is_latent(model)
   fits <- lapply(runs, function(out) {
     if (climbs_em) latent_bic_run(out, method, model, encoded)
@@ -20,7 +21,8 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   user <- if (is_latent(model)) user_state(model, encoded, points)
   else .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE], "to_user", points, list())
   astray <- sum(rowSums(!is.finite(t(user))) > 0)
-  failed <- c(headline$warnings, gradient, if (astray) astray_warning(astray, ncol(user)), other_end_warning(other_end, headline))
+  failed <- c(headline$warnings, gradient, if (astray) astray_warning(astray, ncol(user)), other_end_warning(other_end, headline),
+              settled_warning(settled))
   # the criterion of Schwarz knows no prior
   conflict <- if (method$name != "bic") prior_conflict(model, encoded, points, log_weights, words)
   structure(
@@ -61,7 +63,8 @@ one_run <- function(out, method, modes = "one", model = NULL) {
     log_evidence = out$log_evidence, se = out$se, draws = t(out$draws),
     log_weights = normalise(log_weights)
   )
-  if (!is.null(trace$temperature)) sampler$heating <- heating(trace, ncol(sampler$draws))
+  sampler$heating <- if (!is.null(out$heated)) step_heating(out, trace)
+  else if (!is.null(trace$temperature)) heating(trace, ncol(sampler$draws))
   nested <- nested_of(out, trace, method$settings$live)
   if (isTRUE(method$settings$published == 1)) sampler$log_evidence <- out$published
   power <- power_of(out, sampler)
@@ -87,11 +90,11 @@ one_run <- function(out, method, modes = "one", model = NULL) {
       if (identical(method$rule, "thermodynamic")) "off" else "too low", ", and its ",
       "standard error says little. Use more annealing steps, more particles, or another method."
     ),
-    if (headline$source == "sampler") move_warnings(trace, method, ncol(sampler$draws), modes),
+    if (headline$source == "sampler") move_warnings(trace, method, sampler, modes),
     if (identical(method$rule, "thermodynamic")) thermodynamic_warning(power, out$se),
     if (identical(method$name, "bridge")) chains_warning(out$draws, method$settings$`1.particles`),
     if (!collapsed) sudden_row(trace, method),
-    if (headline$source == "sampler") heating_warning(sampler$heating),
+    if (headline$source == "sampler" && is.null(out$heated)) heating_warning(sampler$heating),
     if (headline$source == "sampler") runaway_warning(trace),
     if (headline$source == "sampler") labour_warning(trace, method),
     sequential_warnings(trace, method, headline),

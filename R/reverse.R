@@ -158,17 +158,86 @@ sampled_around <- function(peak, d, density, n = END_DRAWS) {
 #' @noRd
 walked_back <- function(problem, encoded, path, peak) {
   path["moves", ncol(path)] <- WARM * path["moves", ncol(path)]
+  particles <- max(10, round(END_PARTICLES * problem$settings$`1.particles`))
+  drop(reversed(problem, encoded, path, peak, particles, OTHER_END + 1)$log_evidence)
+}
+
+#' A walk of so many particles along a path, from its end
+#' @noRd
+reversed <- function(problem, encoded, path, from, particles, replicate) {
   settings <- problem$settings
   settings[c("record", "rounds", "bridge", "moments")] <- NULL
   settings$`1.schedule` <- "one"
   settings$`1.ess` <- 0
-  settings$`1.particles` <- max(10, round(END_PARTICLES * settings$`1.particles`))
+  settings$`1.particles` <- as.double(particles)
   settings$follow <- as.double(path)
   settings$reverse <- 1
-  settings$from_state <- as.double(peak)
+  settings$from_state <- as.double(from)
   problem$settings <- settings
-  problem$replicate <- OTHER_END + 1
-  drop(conduct(problem, encoded$rows)$log_evidence)
+  problem$replicate <- replicate
+  conduct(problem, encoded$rows)
+}
+
+# Have the particles settled? -----------------------------------------------------------------------
+
+# A step size that is right for most of the posterior is too long for its narrow parts: proposals
+# into them are rejected, and particles that come there stay where they are. Renewal and acceptance,
+# which are averages, look well. Particles at the end of a run that represent the posterior still do
+# so after further moves of any size, so the mean log-likelihood must stay what it is.
+
+SETTLED_PARTICLES <- 300
+SETTLED_LEAST <- 60    # of fewer, the mean says too little
+SETTLED_SHARE <- 0.4   # of the run's evaluations that these moves may take
+SETTLED_STEP <- 0.25   # of the run's last step size
+SETTLED_MOVES <- 3     # times as many moves as at the last distribution
+SETTLED_ERRORS <- 4
+SETTLED_NATS <- 0.3
+
+#' How short moves at the end change the mean log-likelihood of some of a run's particles
+#'
+#' Each particle taken counts once, by its weight, so that copies do not look like agreement.
+#'
+#' @return NULL, or a list of `change` and `se`.
+#' @noRd
+settled <- function(problem, encoded, run, model) {
+  if (is.null(run$path) || is_latent(model) || nrow(run$draws) < 2) return(NULL)
+  path <- run$path[, ncol(run$path), drop = FALSE]
+  path["moves", ] <- SETTLED_MOVES * max(path["moves", ], problem$settings$`1.steps`)
+  path["step", ] <- SETTLED_STEP * path["step", ]
+  particles <- settled_affordable(problem, run, path, encoded$n)
+  weight <- if (is.null(run$log_weights)) rep(1, ncol(run$draws)) else exp(normalise(drop(run$log_weights)))
+  if (particles < SETTLED_LEAST) return(NULL)
+  taken <- findInterval((seq_len(particles) - 0.5) / particles, cumsum(weight) / sum(weight)) + 1
+  times <- tabulate(taken, length(weight))
+  chosen <- which(times > 0)
+  if (length(chosen) < SETTLED_LEAST) return(NULL)
+  before <- run$draws[, chosen, drop = FALSE]
+  after <- reversed(problem, encoded, path, before, length(chosen), OTHER_END + 2)$draws
+  log_lik <- function(theta) as.vector(model_caller(model, encoded)("log_lik", theta))
+  change <- log_lik(after) - log_lik(before)
+  share <- times[chosen] / particles
+  mean <- sum(share * change)
+  list(change = mean, se = sqrt(sum(share^2 * (change - mean)^2)))
+}
+
+#' Particles whose moves cost no more than a share of the run
+#' @noRd
+settled_affordable <- function(problem, run, path, n) {
+  kernel <- problem$kernels[[1]]
+  # trajectories stay as long as they are, by more steps (src/kernels/hmc.c)
+  leapfrog <- if (kernel$name != "hmc") 1 else if (isTRUE(kernel$args$leapfrog > 0)) kernel$args$leapfrog
+  else min(LEAPFROG_MOST, ceiling(1.5 / path["step", ]))
+  affordable <- SETTLED_SHARE * sum(work_of(run)[c("likelihoods", "gradients")]) / n / (path["moves", ] * leapfrog)
+  min(SETTLED_PARTICLES, floor(affordable))
+}
+
+settled_warning <- function(found) {
+  if (is.null(found) || !isTRUE(abs(found$change) > max(SETTLED_NATS, SETTLED_ERRORS * found$se))) return(NULL)
+  sprintf(paste("The particles have not settled: shorter moves at the end %s their mean log-likelihood by %s (%.0f standard",
+                "errors), so that a narrow part of the posterior has too %s of them, and the estimate is probably too %s. Use",
+                "smc(kernel = slice()), hmc(accept = 0.95) with more `steps`, or nested()."),
+          if (found$change > 0) "raise" else "lower", format(signif(abs(found$change), 2)), abs(found$change) / found$se,
+          if (found$change > 0) "few" else "many", if (found$change > 0) "low" else "high")
 }
 
 #' A sentence where an estimate is below what climbs have found

@@ -24,7 +24,10 @@ conduct_together <- function(problems, rows, show = function(done, rows) NULL, f
   for (run in runs) .Call(ffi_run_feed, run, rows, feed)
   going <- rep(TRUE, length(runs))
   while (any(going)) {
-    going[going] <- .Call(ffi_run_advance, runs[going], if (sum(going) > 1) SLICE_TOGETHER else SLICE) == "more"
+    answers <- .Call(ffi_run_advance, runs[going], if (sum(going) > 1) SLICE_TOGETHER else SLICE)
+    # these were the last rows: an estimate of a part of them must not pass for one of all
+    if (any(answers == "rows")) fail("A run asked for more rows than there are.")
+    going[going] <- answers == "more"
     progress <- rowMeans(vapply(runs, function(run) .Call(ffi_run_progress, run), numeric(2)))
     show(progress[2], progress[1])
   }

@@ -4,6 +4,8 @@
 #   layers     base <- core <- {models | kernels | estimators} <- registry <- bridge.  A file includes
 #              its own folder and those to the left; the three siblings never include one another.
 #              logevidence.h lies below everything.  R's headers are for the bridge alone.
+#   circles    no file needs one that needs it: a file is a .c with its .h, and needs what either
+#              includes and whose functions or tables the .c names.
 #   memory     core, kernels and estimators take memory from base/arena, never from malloc.
 #   manners    nothing prints, exits, jumps or uses rand: a status says what went wrong.
 #   state      no variable outlives a call.  One that is set while the library loads says so in a
@@ -49,6 +51,15 @@ tidy_path <- function(path) {
   paste(part, collapse = "/")
 }
 
+# For circles: a row for each include.
+needs <- data.frame(from = character(), to = character(), file = character(), line = integer(),
+                    by = character())
+stem_of <- function(file) sub("\\.[a-z]+$", "", sub("^src/", "", file))
+note_need <- function(from, to, file, line, by) {
+  if (stem_of(from) != stem_of(to))
+    needs[nrow(needs) + 1, ] <<- list(stem_of(from), stem_of(to), file, line, by)
+}
+
 check_includes <- function(file, lines) {
   from <- layer_of(file)
   public <- startsWith(file, "inst/")
@@ -72,6 +83,7 @@ check_includes <- function(file, lines) {
     } else if (public) {
       breach(file, line, "the public header must stand alone, without `", name, "`.")
     } else {
+      note_need(file, candidates[[1]], file, line, name)
       to <- layer_of(candidates[[1]])
       if (!to %in% names(rank)) {
         breach(file, line, "`", name, "` lies in none of the layers.")
@@ -176,6 +188,41 @@ check_state <- function(file, text, original) {
   }
 }
 
+# ---- circles
+
+# Functions and tables that a .c file defines for others: at the margin, and not static.
+globals_of <- function(text) {
+  pattern <- paste0("(?m)^(?!static|typedef|extern|#)[A-Za-z_][\\w *]*?\\b(\\w+)(?:\\[\\w*\\])*\\s*",
+                    "(?:=|\\([^;{}]*\\)\\s*\\{)")
+  found <- gregexpr(pattern, text, perl = TRUE)[[1]]
+  if (found[1] == -1) return(character())
+  start <- attr(found, "capture.start")[, 1]
+  unique(substring(text, start, start + attr(found, "capture.length")[, 1] - 1))
+}
+
+names_in <- function(text) unique(regmatches(text, gregexpr("[A-Za-z_]\\w*", text))[[1]])
+
+check_circles <- function(bodies) {
+  defined <- lapply(bodies, globals_of)
+  owner <- stats::setNames(rep(names(defined), lengths(defined)), unlist(defined))
+  for (file in names(bodies)) {
+    used <- intersect(names_in(bodies[[file]]), names(owner))
+    for (name in used[owner[used] != file]) note_need(file, owner[[name]], file, NA, name)
+  }
+  nodes <- unique(c(needs$from, needs$to))
+  reach <- matrix(FALSE, length(nodes), length(nodes), dimnames = list(nodes, nodes))
+  reach[cbind(needs$from, needs$to)] <- TRUE
+  for (node in nodes) reach <- reach | outer(reach[, node], reach[node, ])
+  circular <- which(reach[cbind(needs$to, needs$from)] & !duplicated(needs[c("from", "to")]))
+  for (i in circular) {
+    need <- needs[i, ]
+    if (is.na(need$line))
+      need$line <- grep(paste0("\\b", need$by, "\\b"), as_lines(bodies[[need$file]]), perl = TRUE)[[1]]
+    breach(need$file, need$line, "`", need$from, "` and `", need$to, "` need each other, here by `",
+           need$by, "`: what both need belongs in a third file.")
+  }
+}
+
 # ---- contents
 
 objects_of <- function(makefile) {
@@ -210,6 +257,7 @@ sources <- c(
 )
 if (!any(grepl("\\.c$", sources))) breach("src", 1L, "there is no C file to look at.")
 
+bodies <- list()
 for (file in sources) {
   original <- readLines(file.path(root, file), warn = FALSE, encoding = "UTF-8")
   text <- paste(original, collapse = "\n")
@@ -219,9 +267,11 @@ for (file in sources) {
   visible <- ifelse(grepl("^\\s*#\\s*include", visible), original[seq_along(visible)], visible)
   check_includes(file, visible)
   check_calls(file, as_lines(bare))
+  if (grepl("\\.c$", file)) bodies[[file]] <- bare
   if (!grepl("\\.(def|inc)$", file)) check_state(file, bare, original)
 }
 check_contents(sources)
+check_circles(bodies)
 
 if (length(breaches)) {
   writeLines(breaches)

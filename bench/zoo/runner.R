@@ -18,6 +18,8 @@ METHODS <- list(
   smc_slice = function() smc(kernel = slice()),
   smc_mala = function() smc(kernel = mala()),
   smc_baoab = function() smc(kernel = baoab()),
+  smc_sgld = function() smc(kernel = sgld()),
+  smc_sghmc = function() smc(kernel = sghmc()),
   given = function() sgais(order = "given", audit = FALSE)
 )
 
@@ -30,7 +32,7 @@ FAMILIES <- list(
   latent = c("default", "ais", "nested", "smc", "smc_data"),
   `latent-known` = c("default", "ais", "nested", "smc", "smc_data", "chib"),
   custom = c(WALKS, "nested", "smc_rwm", "smc_slice"),
-  kernels = c(WALKS, "smc_rwm", "smc_slice", "smc_mala", "smc_baoab")
+  kernels = c(WALKS, "smc_rwm", "smc_slice", "smc_mala", "smc_baoab", "smc_sgld", "smc_sghmc")
 )
 
 # Sentences that name a problem: not what a method always says of itself, and not that prior and
@@ -44,11 +46,12 @@ one_fit <- function(problem, method, seed, limit) {
   chosen <- METHODS[[method]]()
   if (!is.null(chosen)) call$method <- chosen
   started <- proc.time()[[3]]
-  fit <- tryCatch({
+  # a limit that strikes while C asks for interrupts is an interrupt
+  fit <- withRestarts(tryCatch({
     setTimeLimit(elapsed = limit, transient = TRUE)
     withCallingHandlers(do.call(evidence, call),
                         logevidence_warning = function(w) invokeRestart("muffleWarning"))
-  }, error = conditionMessage, finally = setTimeLimit())
+  }, error = conditionMessage, finally = setTimeLimit()), abort = function() "time limit")
   seconds <- proc.time()[[3]] - started
   row <- data.frame(problem = problem$name, method = method, seed = seed, log_evidence = NA_real_,
                     se = NA_real_, warned = NA, failed = NA, seconds = round(seconds, 3), text = "")

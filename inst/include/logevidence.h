@@ -142,6 +142,9 @@ typedef struct le_latent_ops {
   /* OPTIONAL (always).  Are these numbers a state of so many rows: labels within range, variances positive?  Asked of states that
    * come from outside; the other functions trust them. */
   int (*possible)(const void *self, size_t seen, const double *state);
+  /* OPTIONAL.  Turns a state into another of the same density that sweeps hardly ever reach: of a product of two matrices, both with a
+   * column's signs changed. */
+  void (*mirror)(const void *self, size_t seen, double *state);
 } le_latent_ops;
 
 /* Mean-field variational Bayes: densities q, a product of factors, of all that the model does not integrate out by itself, and

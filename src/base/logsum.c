@@ -1,7 +1,7 @@
 /* Every sum is shifted by its largest term first. */
+#include "base/arrays.h"
 #include "base/logsum.h"
 
-#include "base/simd.h"
 
 #include <math.h>
 

@@ -23,7 +23,7 @@ uint64_t seed_from_words(SEXP words);
 const char *one_string(SEXP string, const char *name);
 size_t one_count(SEXP number, const char *name);
 
-/* An instance of a model, destroyed with the external pointer that holds it. */
+/* An instance of a model (model.c), destroyed with the external pointer that holds it. */
 typedef struct model_handle {
   const le_model_ops *ops;
   void *self;
@@ -38,6 +38,7 @@ model_handle *model_get(SEXP pointer);
 int user_model_is(SEXP type);
 void user_model_create(model_handle *handle, SEXP args, SEXP kept);
 int user_model_made(const model_handle *handle);
+void user_model_archive(const model_handle *handle, le_archive *archive);
 /* Models compiled elsewhere (compiled_model.c). */
 int compiled_model_is(SEXP type);
 void compiled_model_find(model_handle *handle, SEXP args);
@@ -50,6 +51,8 @@ void user_model_raise(const model_handle *handle);
 
 /* Raises the sentence of a failure as an R error of class logevidence_error. */
 void raise_status(le_status status, const le_error *error);
+/* The same where there is one. An error in a user's function is kept by the model, which raises it when the answer is done. */
+void check_status(le_status status);
 
 /* The traits that a model has, by name (tables.c). */
 SEXP traits_of(const le_model_ops *ops);
@@ -61,6 +64,9 @@ int user_interrupts(void *unused);
 SEXP list_element(SEXP list, const char *name);
 /* A list with names, both given as arrays. */
 SEXP named_list(size_t n, const char *const *names, SEXP *values);
+/* Numbers that are all 0. */
+SEXP zeros(size_t rows, size_t columns);
+SEXP zero_vector(size_t n);
 
 SEXP ffi_model(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP theta, SEXP extra);
 SEXP ffi_check_model(SEXP type, SEXP args, SEXP calls);

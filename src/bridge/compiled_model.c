@@ -1,6 +1,7 @@
 /* A model of another library: its table of functions is what the C function of that name returns.  Tables of an earlier
  * header may be shorter; what they lack is not offered. */
 #include "bridge/bridge.h"
+#include "core/target.h"
 
 int compiled_model_is(SEXP type)
 {
@@ -50,6 +51,7 @@ void compiled_model_find(model_handle *handle, SEXP args)
   else
     memcpy(&handle->own, ops, ops->size);
   handle->own.name = "compiled_model";
+  handle->own.traits |= LE_TARGET_CHECKED;
   const le_model_ops *own = &handle->own;
   if (!error.message[0] && (!own->create || !own->destroy || !own->dim || !own->width || !own->log_prior ||
                             !own->draw_prior || !own->log_lik || !own->log_lik_each))

@@ -18,7 +18,7 @@ static uint64_t hashed(uint64_t sum, const void *data, size_t size)
 
 static const uint64_t EMPTY = 14695981039346656037u;
 
-/* Of a value that R holds: numbers, strings, lists of them with their names, and functions by their text. */
+/* Of a value that R holds: numbers, strings, lists of them with their names, functions and formulas by their text. */
 static uint64_t hash_value(uint64_t sum, SEXP value)
 {
   const int type = TYPEOF(value);
@@ -36,11 +36,12 @@ static uint64_t hash_value(uint64_t sum, SEXP value)
     sum = hash_value(sum, Rf_getAttrib(value, R_NamesSymbol));
     for (R_xlen_t i = 0; i < XLENGTH(value); i++) sum = hash_value(sum, VECTOR_ELT(value, i));
     return sum;
-  case CLOSXP: {
-    SEXP call = PROTECT(Rf_lang2(Rf_install("deparse"), value));
+  case CLOSXP:
+  case LANGSXP: {
+    SEXP call = PROTECT(Rf_lang2(Rf_install("deparse"), PROTECT(Rf_lang2(Rf_install("quote"), value))));
     SEXP text = PROTECT(Rf_eval(call, R_BaseEnv));
     sum = hash_value(sum, text);
-    UNPROTECT(2);
+    UNPROTECT(3);
     return sum;
   }
   default: return sum;
@@ -62,9 +63,9 @@ typedef struct header {
 
 static header header_of(const run_handle *run)
 {
-  static const char *const model[] = {"model_type", "model_args"},
+  static const char *const model[] = {"model_type", "model_args", "model"},
                            *const method[] = {"estimator", "settings", "kernels", "total"};
-  header h = {MAGIC, STATE_FORMAT, "", hash_of(run->problem, model, 2), hash_of(run->problem, method, 4), run->seed,
+  header h = {MAGIC, STATE_FORMAT, "", hash_of(run->problem, model, 3), hash_of(run->problem, method, 4), run->seed,
               run->replicate};
   SEXP call = PROTECT(Rf_lang2(Rf_install("getNamespaceVersion"), PROTECT(Rf_mkString("logevidence"))));
   SEXP version = PROTECT(Rf_eval(call, R_BaseEnv));
@@ -89,6 +90,7 @@ static size_t write_state(const run_handle *run, header *h, SEXP into)
   le_archive_write(&archive);
   archive_header(h, &archive);
   run->ops->archive(run->self, &archive);
+  user_model_archive(run->model, &archive);
   const size_t size = archive.size;
   const le_status status = archive.status;
   const int fits = into != R_NilValue && (size_t)XLENGTH(into) == size + sizeof(uint64_t);
@@ -146,6 +148,7 @@ SEXP ffi_run_restore(SEXP pointer, SEXP state)
   if (status == LE_OK) status = refuse(&own, &read, &error);
   if (status == LE_OK) {
     run->ops->archive(run->self, &archive);
+    user_model_archive(run->model, &archive);
     status = archive.status;
   }
   if (status == LE_OK && archive.position != archive.size) status = LE_CORRUPT;

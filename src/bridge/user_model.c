@@ -170,6 +170,35 @@ int user_model_is(SEXP type)
   return strcmp(one_string(type, "type"), user_ops.name) == 0;
 }
 
+/* What R functions depend on beside their arguments: prior draws fetched ahead, and R's own generator. */
+void user_model_archive(const model_handle *handle, le_archive *archive)
+{
+  if (!user_model_made(handle)) return;
+  user_model *model = handle->self;
+  le_archive_size(archive, &model->next);
+  le_archive_doubles(archive, model->ahead, DRAWS_AHEAD * model->d);
+  if (archive->status == LE_OK && model->next > DRAWS_AHEAD) archive->status = LE_CORRUPT;
+  SEXP name = Rf_install(".Random.seed"), text = PROTECT(Rf_mkString(".Random.seed"));
+  SEXP call = PROTECT(Rf_lang3(Rf_install("get0"), text, R_GlobalEnv));
+  SEXP seed = Rf_eval(call, R_BaseEnv);
+  UNPROTECT(2);
+  size_t n = TYPEOF(seed) == INTSXP ? (size_t)XLENGTH(seed) : 0;
+  le_archive_size(archive, &n);
+  if (archive->status != LE_OK || n == 0) return;
+  if (archive->writing) {
+    le_archive_bytes(archive, INTEGER(seed), n * sizeof(int));
+    return;
+  }
+  if (n > (archive->size - archive->position) / sizeof(int)) {
+    archive->status = LE_CORRUPT;
+    return;
+  }
+  seed = PROTECT(Rf_allocVector(INTSXP, (R_xlen_t)n));
+  le_archive_bytes(archive, INTEGER(seed), n * sizeof(int));
+  Rf_defineVar(name, seed, R_GlobalEnv);
+  UNPROTECT(1);
+}
+
 int user_model_made(const model_handle *handle)
 {
   return handle->ops->create == never_create;

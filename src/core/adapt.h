@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#define LE_ADAPT_AMPLE 0.95
+
 typedef struct le_adapt {
   double step, goal, most;
   int fixed;
@@ -30,7 +32,10 @@ static inline void le_adapt_tune(le_adapt *adapt)
   if (adapt->fixed) return;
   /* quick at first, then steady: the best step changes along the path, so the gain never vanishes */
   const double gain = fmax(0.5, 2 / adapt->tunings);
-  adapt->step = fmin(adapt->step * exp(gain * (adapt->acceptance - adapt->goal)), adapt->most);
+  /* an acceptance of nearly 1 does not say how far the step is below the goal: where a distribution
+   * that was hard has left it a thousand times too short, it must recover soon */
+  const double surplus = fmax(0, adapt->acceptance - LE_ADAPT_AMPLE) / (1 - LE_ADAPT_AMPLE);
+  adapt->step = fmin(adapt->step * exp(gain * (adapt->acceptance - adapt->goal) + surplus), adapt->most);
 }
 
 /* From now on this step and no other. */

@@ -5,6 +5,7 @@
 #include "base/linalg.h"
 #include "base/logsum.h"
 #include "base/pareto.h"
+#include "core/schedule.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_gamma.h>
@@ -19,11 +20,14 @@ static const double ROOM_MOST = 2e7, UNEVEN = 0.5;
 static const double peak_freedom = 20, wide_freedom = 5, wide_share = 0.3;
 static const double log_two_pi = 1.8378770664093454836;
 
+static double log_density(const void *self, const le_target *target, const double *theta, double *work);
+
 void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws, size_t lots, size_t batch, le_arena *arena)
 {
   const size_t d = target->d;
   memset(audit, 0, sizeof *audit);
   audit->d = d;
+  audit->density = (le_proposal){log_density, audit};
   audit->starts_most = starts;
   audit->most = starts < LE_AUDIT_MODES_MOST ? starts : LE_AUDIT_MODES_MOST;
   audit->draws = audit->lot = audit->first_lot = draws;
@@ -65,6 +69,7 @@ void le_audit_start(le_audit *audit, size_t starts, const double *start)
   audit->climbed = audit->modes = audit->found = audit->parts = audit->drawn = 0;
   audit->failed = audit->has_wide = audit->by_part = audit->planned = 0;
   audit->ideal_sum = audit->ideal_squares = 0;
+  audit->refused = -INFINITY;
   audit->phase = LE_AUDIT_CLIMB;
   audit->unreached = audit->log_evidence = audit->se = audit->laplace = audit->effective_size = audit->ideal_size = audit->pareto_k = NAN;
 }
@@ -133,7 +138,9 @@ static void keep_mode(le_audit *audit, le_mode *found)
     place = audit->most > 1;
     for (size_t k = place + 1; k < audit->modes; k++)
       if (le_mode_mass(&audit->mode[k], d) < le_mode_mass(&audit->mode[place], d)) place = k;
-    if (le_mode_mass(found, d) <= le_mode_mass(&audit->mode[place], d)) return;
+    const double lightest = le_mode_mass(&audit->mode[place], d), mass = le_mode_mass(found, d);
+    audit->refused = fmax(audit->refused, fmin(lightest, mass));
+    if (mass <= lightest) return;
   }
   swap_modes(found, &audit->mode[place]);
 }
@@ -206,31 +213,35 @@ static double least_of_interest(const le_audit *audit, const le_target *target)
 }
 
 /* Every peak that may matter has been reached more than once, and the heaviest several times: further climbs would hardly find
- * another (the share of what has been seen once estimates that of what has not been seen). */
-enum { HITS_LEAST = 4 };
-static const double MAY_MATTER = 15;
+ * another (the share of what has been seen once estimates that of what has not been seen).  Of many heavy peaks one more may be missed
+ * though none has been seen only once: climbs are a multiple of their number. */
+enum { HITS_LEAST = 4, CLIMBS_EACH = 8 };
+static const double MAY_MATTER = 15, HEAVY = 5;
 
-static int climbs_agree(const le_audit *audit)
+static int climbs_agree(const le_audit *audit, const le_target *target)
 {
-  if (audit->climbed < audit->climbs_least) return 0;
   double best = -INFINITY;
-  size_t hits = 0;
+  size_t hits = 0, heavy = 0;
   for (size_t k = 0; k < audit->modes; k++) {
     const double mass = le_mode_mass(&audit->mode[k], audit->d);
     if (mass > best) hits = audit->mode[k].hits;
     best = fmax(best, mass);
   }
-  for (size_t k = 0; k < audit->modes; k++)
-    if (audit->mode[k].hits == 1 && le_mode_mass(&audit->mode[k], audit->d) > best - MAY_MATTER) return 0;
-  return hits >= HITS_LEAST;
+  /* where there is no room for all heavy peaks more climbs do not help, and by differences they are dear */
+  if (!target->ops->log_lik_hess && audit->climbs_least < audit->starts && audit->refused > best - HEAVY) return 1;
+  if (audit->climbed < audit->climbs_least) return 0;
+  for (size_t k = 0; k < audit->modes; k++) {
+    const double mass = le_mode_mass(&audit->mode[k], audit->d);
+    if (audit->mode[k].hits == 1 && mass > best - MAY_MATTER) return 0;
+    heavy += mass > best - HEAVY;
+  }
+  return hits >= HITS_LEAST && audit->climbed >= CLIMBS_EACH * heavy;
 }
 
-static le_status climb(le_audit *audit, le_target *target)
+/* From audit->trial.theta on; sets its `start` before. */
+static le_status climb_from(le_audit *audit, le_target *target)
 {
-  const size_t d = audit->d;
   le_mode *trial = &audit->trial;
-  memcpy(trial->theta, audit->start + audit->climbed * d, d * sizeof(double));
-  trial->start = audit->climbed++;
   trial->converged = 0;
   const double near = trial->start < audit->native ? particle_near : audit->near;
   const double least = least_of_interest(audit, target);
@@ -251,7 +262,16 @@ static le_status climb(le_audit *audit, le_target *target)
     if (!there) keep_mode(audit, trial);
   }
   if (there) there->hits++;
-  if (audit->climbed < audit->starts && !climbs_agree(audit)) return LE_OK;
+  return LE_OK;
+}
+
+static le_status climb(le_audit *audit, le_target *target)
+{
+  const size_t d = audit->d;
+  memcpy(audit->trial.theta, audit->start + audit->climbed * d, d * sizeof(double));
+  audit->trial.start = audit->climbed++;
+  LE_TRY(climb_from(audit, target));
+  if (audit->climbed < audit->starts && !climbs_agree(audit, target)) return LE_OK;
   if (audit->modes == 0) {
     audit->failed = 1;
     audit->phase = LE_AUDIT_DONE;
@@ -260,6 +280,21 @@ static le_status climb(le_audit *audit, le_target *target)
   audit->phase = audit->draws ? LE_AUDIT_DRAW : LE_AUDIT_DONE;
   weigh_modes(audit, target);
   return LE_OK;
+}
+
+double le_audit_once(const le_audit *audit)
+{
+  double sum = 0;
+  for (size_t k = 0; k < audit->modes; k++)
+    if (audit->mode[k].hits == 1) sum += audit->share[k];
+  return sum;
+}
+
+double le_audit_refused(const le_audit *audit)
+{
+  if (audit->modes == 0) return 0;
+  /* all shares are in proportion to the masses */
+  return exp(audit->refused - le_mode_mass(&audit->mode[0], audit->d)) * audit->share[0];
 }
 
 static double freedom(const le_audit *audit, size_t part)
@@ -311,6 +346,12 @@ static double log_proposal(const le_audit *audit, const le_target *target, const
   return le_logsumexp(part, audit->parts);
 }
 
+static double log_density(const void *self, const le_target *target, const double *theta, double *work)
+{
+  double normal;
+  return log_proposal(self, target, theta, &normal, work);
+}
+
 /* centre + L^-T z sqrt(nu / chi2), by back substitution; normal for infinite nu. */
 static void draw_t(const le_mode *mode, size_t d, const double *centre, double nu, const gsl_rng *rng, double *theta)
 {
@@ -342,6 +383,68 @@ static size_t stratum(const le_audit *audit, size_t draw, size_t draws)
   for (size_t k = 0; k + 1 < audit->parts; k++)
     if ((sum += audit->share[k]) > point) return k;
   return audit->parts - 1;
+}
+
+/* By how many nats the weight of a particle may exceed what draws have on average. */
+static const double COVERED_MOST = 3;
+
+/* The particle with the most weight under the proposal, and its weight less log Z by Laplace. */
+static le_status worst_covered(le_audit *audit, le_target *target, size_t n, const double *theta, size_t *worst, double *most)
+{
+  const size_t d = audit->d;
+  double normal;
+  *most = -INFINITY;
+  for (size_t from = 0; from < n; from += audit->batch) {
+    const size_t some = n - from < audit->batch ? n - from : audit->batch;
+    LE_TRY(le_target_density(target, some, theta + from * d, audit->value));
+    for (size_t i = 0; i < some; i++) {
+      const double *point = theta + (from + i) * d;
+      const double weight = audit->value[i] - log_proposal(audit, target, point, &normal, audit->work) - audit->laplace;
+      if (!(weight > *most)) continue;
+      *most = weight;
+      *worst = from + i;
+    }
+  }
+  return LE_OK;
+}
+
+/* The modes as they were before they were weighed. */
+static void unweigh_modes(le_audit *audit)
+{
+  if (audit->has_wide) swap_modes(&audit->mode[audit->modes], &audit->wide);
+  audit->modes = audit->found;
+}
+
+/* Peaks that only the search has climbed to, and near which there are particles. */
+static void mark_reached(le_audit *audit, size_t n, const double *theta)
+{
+  for (size_t i = 0; i < n; i++) {
+    memcpy(audit->trial.theta, theta + i * audit->d, audit->d * sizeof(double));
+    le_mode *there = known(audit, &audit->trial, particle_near);
+    if (there) there->start = 0;
+  }
+}
+
+le_status le_audit_cover(le_audit *audit, le_target *target, size_t n, double *theta)
+{
+  const size_t d = audit->d;
+  unweigh_modes(audit);
+  mark_reached(audit, n, theta);
+  weigh_modes(audit, target);
+  for (size_t round = 0; round < LE_AUDIT_MODES_MOST && n > 0 && !audit->failed; round++) {
+    size_t worst = 0;
+    double most;
+    LE_TRY(worst_covered(audit, target, n, theta, &worst, &most));
+    if (!(most > COVERED_MOST)) return LE_OK;
+    memcpy(audit->trial.theta, theta + worst * d, d * sizeof(double));
+    /* not twice from the same one */
+    memmove(theta + worst * d, theta + --n * d, d * sizeof(double));
+    unweigh_modes(audit);
+    audit->trial.start = 0;
+    LE_TRY(climb_from(audit, target));
+    weigh_modes(audit, target);
+  }
+  return LE_OK;
 }
 
 enum { DRAWS_UNWATCHED = 10 };
@@ -378,6 +481,25 @@ static void finish(le_audit *audit, const le_target *target)
   audit->log_evidence += 0.5 * relative;
   audit->se = sqrt(relative);
   audit->pareto_k = le_pareto_k(audit->log_weight, n, audit->work);
+}
+
+/* So that something is left to anneal where weights are even but for a heavy tail. */
+static const double TEMPERED_MOST = 0.5;
+
+int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral, double *variance)
+{
+  const size_t n = audit->draws;
+  double *weight = audit->work, square = 0;
+  /* images of a draw among parts that are alike have other densities of the proposal */
+  const double images_of_first = audit->failed ? 0 : images(target, &audit->mode[0]);
+  if (audit->failed || audit->modes > 1 || images_of_first != symmetry(target)) return 0;
+  if (le_schedule_adaptive(audit->log_weight, n, UNEVEN * audit->ideal_size, 0, lambda) != LE_OK) return 0;
+  *lambda = fmin(*lambda, TEMPERED_MOST);
+  for (size_t i = 0; i < n; i++) weight[i] = *lambda * audit->log_weight[i];
+  *log_integral = le_normalise(weight, n, weight) - log((double)n) + images_of_first;
+  for (size_t i = 0; i < n; i++) square += weight[i] * weight[i];
+  *variance = fmax(square - 1 / (double)n, 0) * (double)n / ((double)n - 1);
+  return isfinite(*log_integral);
 }
 
 /* ---- draws weighed by part of the rows ---- */
@@ -553,6 +675,7 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   le_archive_size(archive, &audit->native);
   le_archive_size(archive, &audit->climbs_least);
   le_archive_double(archive, &audit->near);
+  le_archive_double(archive, &audit->refused);
   le_archive_double(archive, &audit->enough);
   le_archive_size(archive, &audit->climbed);
   le_archive_size(archive, &audit->modes);

@@ -34,6 +34,7 @@ typedef struct le_audit {
   size_t starts;            /* climbs to make */
   size_t native;            /* how many of them, the first ones, are of particles: all, unless said otherwise */
   size_t climbs_least;      /* from so many on, no more climbs are made once they agree: all, unless said otherwise */
+  double refused;           /* the most mass of a peak for which there was no room among the modes */
   double enough;            /* how near to its top a climb ends, see core/mode.h */
   double near;              /* on very many rows a start this near to a peak, squared and per dimension, is taken to lead there */
   size_t climbed, modes, drawn;
@@ -45,6 +46,7 @@ typedef struct le_audit {
   double *start;      /* starts x d */
   double *share;      /* of each part in the proposal */
   double *centre;     /* of each part: the peak, or where it is in the model's own coordinates around it (`to_normal`) */
+  le_proposal density; /* of the proposal */
   size_t parts;       /* of the proposal: the modes, maybe the wide one */
   double *theta;      /* draws x d */
   double *log_weight; /* draws */
@@ -69,8 +71,21 @@ void le_audit_widen(le_audit *audit, const double *centre, const double *factor)
 void le_audit_scale(le_audit *audit, const double *scale);
 /* One climb or one batch of draws; LE_AUDIT_DONE in audit->phase at the end. */
 le_status le_audit_step(le_audit *audit, le_target *target, const gsl_rng *rng);
+/* After the climbs: are there particles that the proposal hardly ever draws, for what the posterior is worth there? Climbs from the
+ * worst of them, until there is none.  Changes the order of theta. */
+le_status le_audit_cover(le_audit *audit, le_target *target, size_t n, double *theta);
+/* Shares of the evidence, by Laplace's approximation: of peaks that only one climb has led to, and of the heaviest peak for which there
+ * was no room, against all that have some. */
+double le_audit_once(const le_audit *audit);
+double le_audit_refused(const le_audit *audit);
 /* Draws from the normal approximation, the modes in proportion to their masses, under the labels of the first. */
 le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, const gsl_rng *rng, size_t n, double *theta);
+/* Of a finished sample: the power lambda of its weights (at most a half) at which they are even, half
+ * of the ideal effective size, the log of the integral of q^(1 - lambda) f^lambda in all labellings,
+ * and its relative variance; audit->work has the normalised weights.  Returns 0 where there is no such
+ * power, where there are several peaks, between which few draws would have to decide, and where parts
+ * of the peak are alike. */
+int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral, double *variance);
 void le_audit_archive(le_audit *audit, le_archive *archive);
 
 #endif

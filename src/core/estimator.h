@@ -30,6 +30,14 @@ typedef struct le_problem {
   size_t total; /* rows expected in all, 0 when unknown */
 } le_problem;
 
+/* Particles of equal weight that stand for the posterior of the first `seen` rows: what one engine
+ * hands to the next. */
+typedef struct le_population {
+  size_t seen, m;
+  const double *theta; /* m x d, owned by the engine that hands them over */
+  double log_evidence, variance; /* of those rows, and the variance of its estimate */
+} le_population;
+
 typedef struct le_estimator_ops {
   unsigned version; /* LE_CONTRACT_VERSION */
   size_t size;      /* sizeof(le_estimator_ops) */
@@ -57,6 +65,10 @@ typedef struct le_estimator_ops {
   void (*archive)(void *self, le_archive *archive);
   /* OPTIONAL (0).  1: knows what to do with models that have latent variables. */
   int latent;
+  /* OPTIONAL.  At the end of its rows: the particles, for another engine to go on with. */
+  void (*hand_over)(const void *self, le_population *population);
+  /* OPTIONAL.  Instead of draws from the prior, before the first advance and after all their rows are fed. */
+  le_status (*take_over)(void *self, const le_population *population);
 } le_estimator_ops;
 
 #endif

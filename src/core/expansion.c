@@ -1,9 +1,9 @@
 /* Rows are gathered, so they may lie in any order. */
 #include "core/expansion.h"
 
+#include "base/arrays.h"
 #include "base/linalg.h"
 #include "base/rng.h"
-#include "base/simd.h"
 
 #include <math.h>
 #include <string.h>

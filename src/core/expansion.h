@@ -8,7 +8,7 @@
 #ifndef LE_CORE_EXPANSION_H
 #define LE_CORE_EXPANSION_H
 
-#include "core/target.h"
+#include "core/sums.h"
 
 enum { LE_EXPANSION_PROBES = 4 };
 

@@ -2,9 +2,9 @@
  * chunk). Of rows in random order a batch is a stretch, and nothing is copied; of others it is drawn with replacement. */
 #include "core/gradient.h"
 
+#include "base/arrays.h"
 #include "base/linalg.h"
 #include "base/rng.h"
-#include "base/simd.h"
 
 #include <math.h>
 #include <string.h>
@@ -93,6 +93,7 @@ static le_rows draw_batch(const le_gradient *gradient, const le_target *target, 
   const double in_chunk = whole ? target->lambda * (double)target->chunk : 0;
   const double seen = (double)target->seen, all = seen + in_chunk;
   const size_t end = target->seen + (in_chunk > 0 ? target->chunk : 0);
+  if (end == 0) return (le_rows){0, store->width, rows}; /* nothing is seen yet, and the chunk does not count */
   const int one = end <= store->mixed && target->seen >= gradient->batch && (end == target->seen || target->chunk >= gradient->batch);
   const size_t draws = one ? 1 : gradient->batch;
   le_uniforms(target->rng, draws, gradient->uniform);

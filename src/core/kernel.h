@@ -34,6 +34,8 @@ typedef struct le_kernel_ops {
   le_status (*begin)(void *self, le_target *target, size_t m, double *theta, const le_streams *streams);
   /* REQUIRED.  One move of every particle, particle i with streams->rng[i + 1]; stream 0 is the run's. */
   le_status (*move)(void *self, le_target *target, size_t m, double *theta, const le_streams *streams);
+  /* OPTIONAL (never).  Whether the last move is to be gone on with by another call before anything else. */
+  int (*unfinished)(const void *self);
   /* OPTIONAL.  The same as `moves` times `move`, up to rounding, by threads that need not meet after each. */
   le_status (*moves)(void *self, le_target *target, size_t m, double *theta, const le_streams *streams, size_t moves);
   /* OPTIONAL.  Between distributions, the only place where step sizes may adapt. */

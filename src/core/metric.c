@@ -1,4 +1,5 @@
-/* Both triangular factors are kept: with many particles, products are cheaper than repeated substitutions. */
+/* Both triangular factors are kept: with many particles, products are cheaper than repeated substitutions.  A kind has
+ * the factors that it needs. */
 #include "core/metric.h"
 
 #include "base/linalg.h"
@@ -10,13 +11,17 @@ void le_metric_alloc(le_metric *metric, size_t d, le_metric_kind kind, le_arena 
 {
   metric->d = d;
   metric->kind = kind;
-  metric->factor = le_arena_doubles(arena, d * d);
-  metric->inverse = le_arena_doubles(arena, d * d);
-  metric->across = le_arena_doubles(arena, d * d);
   metric->scale = le_arena_doubles(arena, d);
   metric->work = le_arena_doubles(arena, 3 * d * d + 2 * d);
+  if (kind == LE_METRIC_DENSE) {
+    metric->factor = le_arena_doubles(arena, d * d);
+    metric->inverse = le_arena_doubles(arena, d * d);
+    metric->across = le_arena_doubles(arena, d * d);
+  }
   if (arena->failed) return;
-  for (size_t j = 0; j < d; j++) metric->factor[j * d + j] = metric->inverse[j * d + j] = metric->across[j * d + j] = metric->scale[j] = 1;
+  for (size_t j = 0; j < d; j++) metric->scale[j] = 1;
+  if (kind != LE_METRIC_DENSE) return;
+  for (size_t j = 0; j < d; j++) metric->factor[j * d + j] = metric->inverse[j * d + j] = metric->across[j * d + j] = 1;
 }
 
 /* The factor is there: its inverse, as it is and transposed. */
@@ -46,6 +51,7 @@ le_status le_metric_set_particles(le_metric *metric, size_t m, const double *the
                                   const double *prior_variance)
 {
   const size_t d = metric->d;
+  if (metric->kind == LE_METRIC_IDENTITY) return LE_OK;
   double *covariance = metric->work, *precision = covariance + d * d, *inverse = precision + d * d, *mean = inverse + d * d,
          *away = mean + d;
   double square = 0;
@@ -135,10 +141,11 @@ void le_metric_kick(const le_metric *metric, const double *gradient, double *kic
 void le_metric_archive(le_metric *metric, le_archive *archive)
 {
   le_archive_expect(archive, (uint64_t)metric->kind);
+  le_archive_doubles(archive, metric->scale, metric->d);
+  if (metric->kind != LE_METRIC_DENSE) return;
   le_archive_doubles(archive, metric->factor, metric->d * metric->d);
   le_archive_doubles(archive, metric->inverse, metric->d * metric->d);
   le_archive_doubles(archive, metric->across, metric->d * metric->d);
-  le_archive_doubles(archive, metric->scale, metric->d);
 }
 
 /* The diagonal kind has its scale, the dense kind the lower triangle of its factor; the identity has nothing. */

@@ -13,11 +13,11 @@ typedef enum le_metric_kind { LE_METRIC_IDENTITY, LE_METRIC_DIAGONAL, LE_METRIC_
 typedef struct le_metric {
   size_t d;
   le_metric_kind kind;
-  double *factor;  /* L, lower, for the dense kind */
+  double *factor;  /* L, lower; these three for the dense kind alone */
   double *inverse; /* L^-1, lower */
   double *across;  /* the same transposed: a product goes along its rows */
   double *scale;   /* 1 / sqrt(P_jj), for the diagonal kind */
-  double *work;    /* d x d */
+  double *work;    /* 3 d x d + 2 d, for others too between its calls */
 } le_metric;
 
 void le_metric_alloc(le_metric *metric, size_t d, le_metric_kind kind, le_arena *arena);

@@ -57,6 +57,18 @@ static le_status queue_evaluate(queue *q)
   return le_target_density(q->target, q->n, q->theta, q->value);
 }
 
+/* Adds what the queued points say of second derivatives, and empties the queue. */
+static le_status take_slopes(queue *q, const double *scale, double *precision)
+{
+  const size_t d = q->target->d;
+  LE_TRY(queue_evaluate(q));
+  for (size_t p = 0; p < q->n; p++)
+    for (size_t k = 0; k < d; k++)
+      precision[k * d + q->first[p]] -= q->sign[p] * q->grad[p * d + k] / (2 * 1e-4 * scale[q->first[p]]);
+  q->n = 0;
+  return LE_OK;
+}
+
 /* Central differences of the gradient: column j of the second derivatives from theta +- h_j. */
 static le_status differences_of_gradient(le_target *target, const double *theta, const double *scale, double *precision,
                                          double *work)
@@ -64,23 +76,15 @@ static le_status differences_of_gradient(le_target *target, const double *theta,
   const size_t d = target->d;
   queue q = queue_make(target, 1, work);
   memset(precision, 0, d * d * sizeof(double));
-  for (size_t j = 0; j <= d; j++) {
-    if (q.n + 2 > q.most || j == d) {
-      LE_TRY(queue_evaluate(&q));
-      for (size_t p = 0; p < q.n; p++) {
-        const size_t at = q.first[p];
-        for (size_t k = 0; k < d; k++)
-          precision[k * d + at] -= q.sign[p] * q.grad[p * d + k] / (2 * 1e-4 * scale[at]);
-      }
-      q.n = 0;
-    }
-    if (j == d) break;
-    for (int side = -1; side <= 1; side += 2) {
-      memcpy(q.theta + q.n * d, theta, d * sizeof(double));
-      q.theta[q.n * d + j] += side * 1e-4 * scale[j];
-      q.first[q.n] = j;
-      q.sign[q.n++] = side;
-    }
+  for (size_t p = 0; p <= 2 * d; p++) { /* point p: coordinate p / 2, first below and then above */
+    if (q.n == q.most || p == 2 * d) LE_TRY(take_slopes(&q, scale, precision));
+    if (p == 2 * d) break;
+    const size_t j = p / 2;
+    const double side = p % 2 ? 1 : -1;
+    memcpy(q.theta + q.n * d, theta, d * sizeof(double));
+    q.theta[q.n * d + j] += side * 1e-4 * scale[j];
+    q.first[q.n] = j;
+    q.sign[q.n++] = side;
   }
   for (size_t j = 0; j < d; j++)
     for (size_t k = 0; k < j; k++)

@@ -82,7 +82,8 @@ static le_status climb_likelihood(le_search *search, le_audit *audit, le_target 
   return LE_OK;
 }
 
-/* The better half of those from the prior are the most probable of the draws, the rest the first of them, whatever they are. */
+/* Of those from the prior every other one is the next most probable of the draws, and the rest are the first of them, whatever they are:
+ * the most probable may all lie in the widest mode. */
 static le_status scatter(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   const size_t d = search->d;
@@ -99,13 +100,12 @@ static le_status scatter(le_search *search, le_audit *audit, le_target *target, 
   }
   for (size_t i = 0; i < search->candidates; i++) search->value[i] = -search->value[i];
   gsl_sort_index(search->order, search->value, 1, search->candidates);
-  const size_t draws = target->ops->start ? search->starts / FROM_PRIOR : search->starts, best = (draws + 1) / 2;
   const le_rows rows = le_store_rows(target->store, 0, target->seen);
   for (size_t k = 0, draw = 0; k < search->starts; k++)
     if (is_from_rows(target, k)) {
       target->ops->start(target->model, &rows, rng, search->start + k * d, search->scratch);
     } else {
-      memcpy(search->start + k * d, search->candidate + (draw < best ? search->order[draw] : draw) * d, d * sizeof(double));
+      memcpy(search->start + k * d, search->candidate + (draw % 2 ? draw / 2 : search->order[draw / 2]) * d, d * sizeof(double));
       draw++;
     }
   for (size_t k = 0; k < search->starts; k++) LE_TRY(climb_likelihood(search, audit, target, k));

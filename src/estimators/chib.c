@@ -6,6 +6,9 @@
  * then that of a stationary one times the very average over p(x* | rows), so Z is estimated without bias.  Plain, the chain
  * simply goes on from where x* was found.
  *
+ * A posterior may have a mirror image that sweeps do not reach in any number of draws: the average would be twice too large.  A sweep that
+ * begins, with probability one half, by a change to the mirror image leaves the posterior alone too, and its density is the mean of two.
+ *
  * x* is the state of highest density in the second half of `search` sweeps, whose first half warms up from the prior. */
 #include "base/arena.h"
 #include "base/logsum.h"
@@ -135,6 +138,12 @@ static le_status draw(void *self, le_progress *progress)
   if (c->plain || c->step > 0) sweep(c, rows, 1, backwards, NULL, c->state);
   memcpy(c->copy, c->state, c->size * sizeof(double));
   c->value[at] = sweep(c, rows, 1, 0, c->best, c->copy);
+  if (c->ops->mirror) {
+    memcpy(c->copy, c->state, c->size * sizeof(double));
+    c->ops->mirror(c->self, c->n, c->copy);
+    const double both[] = {c->value[at], sweep(c, rows, 1, 0, c->best, c->copy)};
+    c->value[at] = le_logmeanexp(both, 2);
+  }
   if (++c->step >= c->draws) c->machine.phase = FINISHED;
   return LE_OK;
 }
@@ -245,4 +254,4 @@ static le_status chib_alloc(const le_problem *problem, le_context *context, void
 
 const le_estimator_ops le_chib_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "chib", {{settings}, NULL},
                                             chib_alloc, chib_free, NULL, le_machine_feed,
-                                            le_machine_advance, chib_progress, chib_result, chib_archive, 1};
+                                            le_machine_advance, chib_progress, chib_result, chib_archive, 1, NULL, NULL};

@@ -10,7 +10,9 @@
 
 typedef enum laplace_phase { WAIT, SEARCH, CLIMB, MAXIMUM, FINISHED } laplace_phase;
 
-enum { BATCH = 32, STARTS_BY_DIFFERENCES = 16 };
+/* Climbs by differences are dear. */
+enum { BATCH = 32, LEAST_BY_DIFFERENCES = 16 };
+static const double WORK_BY_DIFFERENCES = 4000;
 
 static const le_setting settings[] = {
   LE_COUNT_SETTING("starts", 0, 0),     /* 0: as many as the model is worth */
@@ -41,6 +43,11 @@ typedef struct laplace {
 static int may_have_several(const le_model_ops *ops, const void *model)
 {
   return (ops->traits & LE_MODEL_MULTIMODAL) && !(ops->log_symmetry && ops->log_symmetry(model) == 0);
+}
+
+static size_t starts_by_differences(size_t d)
+{
+  return (size_t)fmax(LEAST_BY_DIFFERENCES, fmin(LE_SEARCH_STARTS_MOST, WORK_BY_DIFFERENCES / (double)d));
 }
 
 static void laplace_free(void *self)
@@ -126,7 +133,8 @@ static le_status laplace_result(void *self, le_result *result)
   const le_audit *a = &s->audit;
   static const char *const names[] = {"n",      "likelihoods", "gradients", "seconds", "failed",      "modes",
                                       "laplace", "importance",  "se",       "ess",     "pareto_k",    "exact",
-                                      "maximum", "top_found",   "log_peak", "climbs",  "ideal"};
+                                      "maximum", "top_found",   "log_peak", "climbs",  "ideal",       "once",
+                                      "refused"};
   const double figures[] = {(double)s->machine.store.n,
                             s->target.likelihoods,
                             s->target.gradients,
@@ -143,7 +151,10 @@ static le_status laplace_result(void *self, le_result *result)
                             (double)s->top_found,
                             a->modes ? a->mode[0].log_density : NAN,
                             (double)a->climbed,
-                            a->ideal_size};
+                            a->ideal_size,
+                            /* on all rows only the peaks of fewer rows are climbed, once each */
+                            s->search.few.n ? 0 : le_audit_once(a),
+                            le_audit_refused(a)};
   memcpy(s->summary, figures, sizeof figures);
   le_result_figures(result, sizeof names / sizeof *names, names, s->summary);
   if (a->modes == 0) return LE_OK;
@@ -208,9 +219,8 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   s->total = problem->total;
   const int several = may_have_several(problem->ops, problem->model);
   s->starts = le_setting_count(args, settings, "starts");
-  /* climbs by differences are dear */
   s->every = s->starts > 0;
-  if (s->starts == 0) s->starts = !several ? 2 : problem->ops->log_lik_hess ? le_search_starts(s->d) : STARTS_BY_DIFFERENCES;
+  if (s->starts == 0) s->starts = !several ? 2 : problem->ops->log_lik_hess ? le_search_starts(s->d) : starts_by_differences(s->d);
   s->importance = le_setting_count(args, settings, "importance");
   s->rows = le_setting_count(args, settings, "rows");
   s->draws = le_setting_count(args, settings, "draws");
@@ -236,4 +246,4 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
 const le_estimator_ops le_laplace_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "laplace", {{settings}, NULL},
                                                laplace_alloc, laplace_free, NULL, le_machine_feed,
                                                le_machine_advance, laplace_progress, laplace_result,
-                                               laplace_archive, 0};
+                                               laplace_archive, 0, NULL, NULL};

@@ -21,7 +21,7 @@
 #include "core/genealogy.h"
 #include "core/machine.h"
 #include "core/trace.h"
-#include "estimators/walk_settings.h"
+#include "estimators/walk/settings.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -517,4 +517,4 @@ static le_status latent_start(void *self)
 const le_estimator_ops le_latent_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "latent",
                                               {{settings, le_walk_table}, le_stage_table}, latent_alloc, latent_free,
                                               latent_start, le_machine_feed, le_machine_advance, latent_progress,
-                                              latent_result, latent_archive, 1};
+                                              latent_result, latent_archive, 1, NULL, NULL};

@@ -285,4 +285,4 @@ static le_status variational_alloc(const le_problem *problem, le_context *contex
 const le_estimator_ops le_variational_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "variational", {{settings}, NULL},
                                                    variational_alloc, variational_free, NULL,
                                                    le_machine_feed, le_machine_advance, variational_progress,
-                                                   variational_result, variational_archive, 1};
+                                                   variational_result, variational_archive, 1, NULL, NULL};

@@ -77,7 +77,8 @@ static le_status hmc_begin(void *self, le_target *target, size_t m, double *thet
   k->seen = target->seen;
   k->chunk = target->chunk;
   k->lambda = target->lambda;
-  k->known = target->floor ? 0 : m; /* inside a wall the chunk does not count */
+  /* inside a wall the chunk does not count, and from a proposal lambda has more to say */
+  k->known = target->floor || target->proposal ? 0 : m;
   return LE_OK;
 }
 

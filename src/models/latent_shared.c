@@ -112,14 +112,3 @@ double le_draw_category(const gsl_rng *rng, size_t n, double *log_weight, size_t
   *log_density = log(log_weight[*index] / sum);
   return top + log(sum);
 }
-
-double le_log_exchanges(size_t k, const double *value)
-{
-  double sum = 0;
-  for (size_t c = 0; c < k; c++) {
-    size_t alike = 0;
-    for (size_t b = 0; b <= c; b++) alike += value[b] == value[c];
-    sum += log((double)alike);
-  }
-  return sum;
-}

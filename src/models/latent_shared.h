@@ -40,8 +40,6 @@ le_expected_variance le_q_variance(const le_gaussian_prior *prior, double sd, co
 /* Are n numbers all finite and positive; all whole numbers of at least 0 and below k? */
 int le_all_positive(const double *x, size_t n);
 int le_all_codes(const double *x, size_t n, size_t k);
-/* log of the number of ways to exchange k things that can only change places with those of the same value. */
-double le_log_exchanges(size_t k, const double *value);
 /* The log of the weight of a likelihood that must exceed `floor`; one just there, but for rounding, counts `tie`. */
 double le_log_above(double log_lik, double floor, double tie);
 /* An index drawn by unnormalised log weights (which it overwrites with weights), or with `forced` not SIZE_MAX that one;

@@ -7,7 +7,7 @@
 #ifndef LE_MODELS_SHARED_H
 #define LE_MODELS_SHARED_H
 
-#include "base/simd.h"
+#include "base/arrays.h"
 #include "logevidence.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* The factors of mean-field variational Bayes; see the header. */
-#include "models/latent_shared.h"
+#include "models/variational_shared.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_psi.h>
@@ -208,6 +208,17 @@ static double log_permanent(size_t k, double *log_ratio, double *by_subset)
   }
   if (m <= MOST_EXACT) sum += log(permanent(m, k, log_ratio, by_subset));
   return sum > 0 ? sum : 0;
+}
+
+double le_log_exchanges(size_t k, const double *value)
+{
+  double sum = 0;
+  for (size_t c = 0; c < k; c++) {
+    size_t alike = 0;
+    for (size_t b = 0; b <= c; b++) alike += value[b] == value[c];
+    sum += log((double)alike);
+  }
+  return sum;
 }
 
 double le_relabelling_gain(size_t n, size_t k, const double *share, int bits, const double *value, const gsl_rng *rng,

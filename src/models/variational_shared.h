@@ -54,6 +54,8 @@ void le_start_shares(const le_rows *rows, size_t k, const double *weight, const 
 /* Shares of labels that are known. */
 void le_label_shares(size_t n, size_t k, const double *label, double *share);
 
+/* log of the number of ways to exchange k things that can only change places with those of the same value. */
+double le_log_exchanges(size_t k, const double *value);
 /* What q gains when it is made the mixture of all its relabellings, that is of all ways to exchange those of k parts that have
  * the same value (all, if NULL): the mutual information of latents and labelling, which is at most that of everything.
  * `share` (n x k) are probabilities of each row's category, or with `bits` of its attributes. */

@@ -16,6 +16,13 @@ local({
     '  return &t; }',
     'const le_model_ops *empty_table(void) { static le_model_ops t; t = ops; t.draw_prior = NULL; return &t; }',
     'const le_model_ops *mute_table(void) { static le_model_ops t; t = ops; t.simulate = NULL; return &t; }',
+    'static le_status hollow(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,',
+    '  double *scratch) { le_status s = log_lik(self, m, theta, rows, value, scratch);',
+    '  for (size_t i = 0; i < m; i++) if (theta[i] > 0.5) value[i] = NAN; return s; }',
+    'const le_model_ops *hollow_table(void) { static le_model_ops t; t = ops; t.log_lik = hollow; return &t; }',
+    'static void unsure(const void *self, size_t m, const double *theta, double *value) { log_prior(self, m, theta, value);',
+    '  for (size_t i = 0; i < m; i++) if (theta[i] > 0.5) value[i] = NAN; }',
+    'const le_model_ops *unsure_table(void) { static le_model_ops t; t = ops; t.log_prior = unsure; return &t; }',
     'const le_model_ops *no_table(void) { return NULL; }',
     file = source, sep = "\n", append = TRUE
   )
@@ -115,6 +122,16 @@ test_that("what is wrong with a model in C is said at once", {
 
 test_that("a symbol that is not loaded is named", {
   expect_error(compiled_model("no_such_symbol_anywhere", "a"), "no_such_symbol_anywhere", class = "logevidence_error")
+})
+
+test_that("NaN from a model in C is an error, as from functions of R", {
+  needs_compiler()
+  bad <- function(table) compiled_model(table, "mean", sigma = 2, PACKAGE = "normal_mean")
+  for (method in list(smc(), nested(50), likelihood_weighting(100), smc(kernel = rwm()), sgais()))
+    expect_error(evidence(bad("hollow_table"), few, method, seed = 1), "`log_lik` of the model in C must give finite numbers or -Inf, not NaN, at ",
+                 class = "logevidence_error", label = method$name)
+  expect_error(evidence(bad("unsure_table"), few, smc(kernel = rwm()), seed = 1), "`log_prior` of the model in C must give finite numbers",
+               class = "logevidence_error")
 })
 
 test_that("a library may be unloaded after its runs", {

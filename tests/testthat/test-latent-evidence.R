@@ -134,6 +134,20 @@ test_that("chib() is unbiased for Z from any state, plainly it is not", {
   expect_gt(abs(mean(plain) - 1), 4 * sd(plain) / 20)
 })
 
+test_that("chib() knows that signs of a product of two matrices do not tell its halves apart", {
+  # given v the rows are independent and normal; sweeps hardly ever come from v to -v, which cost the log of two
+  set.seed(1)
+  y <- matrix(stats::rnorm(30), 30) %*% c(1.5, -2) + stats::rnorm(60, sd = 0.5)
+  v <- as.matrix(expand.grid(seq(-6, 6, 0.03), seq(-6, 6, 0.03)))
+  long <- 0.25 + rowSums(v^2)
+  each <- -30 * log(2 * pi) - 15 * log(0.25 * long) - (sum(y^2) - rowSums((v %*% crossprod(y)) * v) / long) / 0.5 +
+    rowSums(stats::dnorm(v, log = TRUE))
+  truth <- max(each) + log(sum(exp(each - max(each))) * 0.03^2)
+  model <- low_rank(rank = 1, row_sd = 1, column_sd = 1, noise_sd = 0.5)
+  fits <- lapply(1:4, function(seed) run(model, y, chib(draws = 4000), seed))
+  expect_lt(abs(mean(vapply(fits, `[[`, 0, "log_evidence")) - truth), 0.35)
+})
+
 test_that("chib() sees one of K! labellings where sweeps do not exchange them", {
   model <- clustering(components = 2, prior_sd = 6, noise_sd = 0.7)
   data <- matrix(c(-6, -5, 6, 7), dimnames = list(NULL, "a"))

@@ -46,9 +46,59 @@ test_that("kernels that do not move, or without an accept step go astray, are to
   model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
   told <- function(method, sentence) expect_match(quietly(model, cars, method, seed = test_seed())$failed, sentence, all = FALSE)
   told(smc(kernel = hmc(step_size = 1e6)), "The particles hardly move")
-  told(smc(kernel = baoab(mass = "identity")), "as if at a temperature of")
+  told(smc(kernel = baoab(mass = "identity")), "steps of baoab\\(\\) are too long")
+  told(smc("data", kernel = baoab(mass = "identity")), "steps of baoab\\(\\) are too long")
   for (kernel in list(hmc(), rwm(), slice(), baoab()))
     expect_equal(quietly(model, cars, smc(kernel = kernel), seed = test_seed())$failed, NULL)
+})
+
+# exp(3 x - exp(3 x)) in each of four dimensions, under a standard normal prior
+skewed <- custom_model(
+  paste0("x", 1:4), function(x) rowSums(3 * x - exp(3 * x)), function(x) rowSums(dnorm(x, log = TRUE)),
+  function(n) matrix(rnorm(4 * n), n), gradient = function(x) unname(3 - 3 * exp(3 * x)),
+  prior_gradient = function(x) unname(-x), vectorised = TRUE
+)
+skewed_truth <- 4 * log(stats::integrate(function(x) exp(3 * x - exp(3 * x)) * dnorm(x), -9, 4, rel.tol = 1e-10)$value)
+
+test_that("what steps without acceptance cost is measured in nats", {
+  for (kernel in list(sgld(), sghmc())) {
+    fit <- quietly(skewed, method = smc(kernel = kernel), seed = test_seed())
+    error <- fit$log_evidence - skewed_truth
+    expect_lt(error, -0.6)
+    expect_lt(abs(fit$sampler$heating$bias - error), 0.3 * abs(error) + 4 * fit$se)
+    expect_match(fit$failed, paste0("steps of ", kernel$name, "\\(\\) are too long.*nats too low"), all = FALSE)
+  }
+})
+
+test_that("steps that cost a tenth of a nat are no reason to warn", {
+  y <- seq(-1.5, 2.5, length.out = 50)
+  truth <- evidence(gaussian_mean(), y, exact())$log_evidence
+  for (kernel in list(baoab(), sgld(), sghmc())) for (seed in test_seed(1:3)) {
+    fit <- quietly(gaussian_mean(), y, smc(kernel = kernel), seed = seed)
+    expect_lt(abs(fit$log_evidence - truth), 0.5)
+    expect_equal(fit$failed, NULL)
+    expect_lt(abs(fit$sampler$heating$bias), 0.4)
+  }
+})
+
+test_that("a walk that its kernel's steps bring to a stop says so", {
+  narrow <- custom_model(
+    paste0("x", 1:4), function(x) -50 * rowSums(x^2), function(x) rowSums(dnorm(x, log = TRUE)),
+    function(n) matrix(rnorm(4 * n), n), gradient = function(x) unname(-100 * x), prior_gradient = function(x) unname(-x),
+    vectorised = TRUE
+  )
+  expect_error(quietly(narrow, method = smc(kernel = sgld(), particles = 100), seed = test_seed()),
+               "stopped at lambda = .* because the steps of sgld\\(\\) are too long")
+})
+
+test_that("step sizes recover from a distribution that was hard", {
+  # with four rows the posterior is a wedge whose edge is 1 / 30,000 wide, later it is nearly normal
+  set.seed(1)
+  data <- data.frame(income = rnorm(100, 30000, 8000), z = rnorm(100))
+  data$y <- factor(rbinom(100, 1, plogis((data$income - 30000) / 8000)))
+  fit <- quietly(softmax_regression(y ~ income + z), data, smc("data", particles = 100), seed = 1)
+  expect_lt(abs(fit$log_evidence + 81.65), 4 * fit$se)
+  expect_gt(utils::tail(fit$trace$step_size, 1), 0.1)
 })
 
 test_that("a gradient that is not the density's is told", {

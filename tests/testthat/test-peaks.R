@@ -174,6 +174,37 @@ test_that("differences of gradients or densities do as well as second derivative
   expect_lt(abs(fit$log_evidence - problem$log_evidence), 4 * fit$se)
 })
 
+# In each of d dimensions two normal densities at -1 and 1: 2^d peaks that are alike.
+corners <- function(d) {
+  parts <- function(x) list(dnorm(x, -1, 0.2), dnorm(x, 1, 0.2) + 1e-300)
+  one <- sum(dnorm(c(-1, 1), 0, sqrt(1 + 0.2^2)))
+  list(model = custom_model(
+    paste0("x", seq_len(d)), function(x) rowSums(log(Reduce(`+`, parts(x)))),
+    function(x) rowSums(dnorm(x, log = TRUE)), function(n) matrix(rnorm(n * d), n), vectorised = TRUE, modes = "several",
+    gradient = function(x) {
+      p <- parts(x)
+      unname(((-1 - x) * p[[1]] + (1 - x) * p[[2]]) / 0.04 / Reduce(`+`, p))
+    },
+    prior_gradient = function(x) unname(-x)
+  ), data = NULL, log_evidence = d * log(one))
+}
+
+test_that("climbs by differences go on until they agree", {
+  for (seed in 1:2) {
+    fit <- run(corners(4), laplace(importance = 400), seed)
+    expect_identical(fit$peaks$modes, 16)
+    expect_lt(abs(fit$log_evidence - corners(4)$log_evidence), 4 * fit$se)
+    expect_null(fit$failed)
+  }
+  # and end where they do
+  expect_lt(run(corners(1), laplace(importance = 400))$peaks$climbs, 80)
+})
+
+test_that("peaks for which there is no room are said", {
+  for (method in list(laplace(), laplace(importance = 400)))
+    expect_match(run(corners(6), method)$failed, "more peaks than the 16 that are kept", all = FALSE)
+})
+
 test_that("a posterior without a peak is an error", {
   flat <- custom_model("x", function(theta) 0, function(theta) if (abs(theta) < 1) -log(2) else -Inf,
                        function(n) stats::runif(n, -1, 1))

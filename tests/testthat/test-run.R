@@ -118,3 +118,31 @@ test_that("what is not finite is found, and what only adds up to it is not", {
   expect_false(all_finite(c(whole, NA)))
   expect_false(all_finite(factor(c(whole, NA))))
 })
+
+test_that("a run that would need more rows is an error, not an estimate of a part", {
+  setup <- run_problem(linear_regression(dist ~ speed, sigma = 15), cars, sequential(steps = 1))
+  fed_in_parts <- function(problem) conduct_together(list(problem), setup$rows, feed = "some")
+  expect_error(fed_in_parts(setup$problem), "more rows than there are", class = "logevidence_error")
+})
+
+test_that("draws from the prior that never succeed do not hold R", {
+  model <- gaussian_mean(prior_sd = 100, sigma = 1e-3)
+  setup <- run_problem(model, c(0, 0.001, 0.002), nested(live = 20, kernel = logevidence::prior_draws()))
+  run <- start_run(setup)
+  longest <- 0
+  for (slice in 1:40) {
+    started <- proc.time()[[3]]
+    if (.Call(ffi_run_advance, run, 0.05) != "more") break
+    longest <- max(longest, proc.time()[[3]] - started)
+  }
+  expect_lt(longest, 2)
+})
+
+test_that("a user's function may leave by a restart of its own", {
+  jumping <- custom_model("a", function(theta) invokeRestart("enough", "left"), function(theta) dnorm(theta, log = TRUE),
+                          function(n) rnorm(n))
+  left <- withRestarts(evidence(jumping, method = smc(kernel = rwm()), seed = 1), enough = function(x) x)
+  expect_identical(left, "left")
+  gc()
+  expect_true(is.finite(evidence(gaussian_mean(), c(1, 2), seed = 1)$log_evidence))
+})

@@ -8,6 +8,7 @@ few <- many[1:60, ]
 long <- data.frame(x = rnorm(8000))
 long$y <- factor(rbinom(8000, 1, plogis(1 + long$x)))
 blobs <- data.frame(a = c(rnorm(700, -2), rnorm(700, 2)))
+close <- data.frame(a = with_own_seed(1, c(rnorm(150), rnorm(150, 2))))
 
 # Walks that follow a path, there and back.
 recording <- function(setup) {
@@ -31,6 +32,7 @@ setups <- function() {
     sgais = run_problem(line, many, sgais(audit_draws = 100), test_seed()),
     sgais_mixture = run_problem(gaussian_mixture(components = 2), blobs, sgais(20, early = light, audit_draws = 64),
                                 test_seed()),
+    sgais_led = run_problem(gaussian_mixture(components = 2), close, sgais(20, early = light, audit = FALSE), test_seed()),
     sgais_weighed = run_problem(softmax_regression(y ~ x), long, sgais(20, chunk = 2500, early = light, audit = FALSE), test_seed()),
     sgais_sghmc = run_problem(line, many, sgais(20, kernel = sghmc(), early = light, audit = FALSE), test_seed()),
     paper = run_problem(line, many, sgais(preset = "paper", steps = 3), test_seed()),
@@ -235,6 +237,66 @@ test_that("states of other problems are errors", {
     expect_true(damaged(setup, bytes)$refused)
   for (value in list(NULL, "state", 1:10, list()))
     expect_error(.Call(ffi_run_restore, start_run(setup), value), "raw vector")
+})
+
+test_that("what a state belongs to is told when it is refused", {
+  setup <- setups()$ais
+  state <- states_at(setup, 5)[[1]]
+  told <- function(setup, bytes = state) {
+    run <- .Call(ffi_run_new, replace(setup$problem, "restore", list(TRUE)))
+    tryCatch(.Call(ffi_run_restore, run, bytes), logevidence_error = conditionMessage)
+  }
+  other <- function(model = line, method = ais(20, linear(10)), seed = test_seed()) run_problem(model, few, method, seed)
+  expect_match(told(other(linear_regression(y ~ x, prior_sd = 3))), "belongs to another model, or to other priors")
+  expect_match(told(other(method = ais(20, linear(11)))), "belongs to another method, other settings")
+  expect_match(told(other(seed = test_seed(9))), "a run with another seed")
+  again <- setup
+  again$problem$replicate <- 3
+  expect_match(told(again), "another replicate: 1, not 4")
+  version <- state
+  version[17] <- as.raw(57)
+  expect_match(told(setup, version), "damaged")
+  expect_null(told(setup))
+})
+
+test_that("a state of a model of R functions has R's random numbers with it", {
+  model <- custom_model("a", function(theta) dnorm(2, theta, log = TRUE), function(theta) dnorm(theta, log = TRUE),
+                        function(n) rnorm(n))
+  encoded <- encode(model, NULL)
+  problem <- new_problem(model, encoded, smc(particles = 20, kernel = rwm()), seed_words(1))
+  started <- function(problem) {
+    run <- .Call(ffi_run_new, problem)
+    .Call(ffi_run_feed, run, encoded$rows, "last")
+    run
+  }
+  set.seed(5)
+  whole <- finish_run(started(problem))
+  set.seed(5)
+  run <- started(problem)
+  for (i in 1:3) .Call(ffi_run_advance, run, 0)
+  state <- .Call(ffi_run_save, run)
+  seed <- .Random.seed
+  set.seed(6)
+  run <- .Call(ffi_run_new, replace(problem, "restore", list(TRUE)))
+  .Call(ffi_run_restore, run, state)
+  expect_identical(.Random.seed, seed)
+  expect_identical(finish_run(run), whole)
+  other <- model
+  other$log_prior <- function(theta) dnorm(theta, 0, 2, log = TRUE)
+  encoded <- encode(other, NULL)
+  run <- .Call(ffi_run_new, replace(new_problem(other, encoded, smc(particles = 20, kernel = rwm()), seed_words(1)), "restore",
+                                    list(TRUE)))
+  expect_error(.Call(ffi_run_restore, run, state), "another model", class = "logevidence_error")
+})
+
+test_that("kernels without a metric need no square matrices", {
+  d <- 400
+  data <- list(x = matrix(0, 2, d), y = c(0, 0))
+  setup <- run_problem(linear_regression(), data, smc(particles = 4, kernel = sghmc()), test_seed())
+  run <- start_run(setup)
+  .Call(ffi_run_advance, run, 0)
+  # before there were three matrices more for each half of the particles
+  expect_lt(length(.Call(ffi_run_save, run)), 6 * 8 * d^2)
 })
 
 test_that("a run that was freed, or never was one, is an error", {

@@ -24,11 +24,11 @@ test_that("rows like those before are no surprise to smc(\"data\")", {
   for (seed in 1:5) expect_null(evidence(model, data, smc("data"), seed = seed)$failed)
 })
 
-test_that("smc(\"data\") says that particles did not move on columns that are not scaled", {
-  set.seed(1)
-  data <- data.frame(income = rnorm(100, 30000, 8000), z = rnorm(100))
-  data$y <- factor(rbinom(100, 1, plogis((data$income - 30000) / 8000)))
-  fit <- suppressWarnings(evidence(softmax_regression(y ~ income + z), data, smc("data"), seed = 1))
+test_that("smc(\"data\") says that particles did not move", {
+  set.seed(2)
+  data <- data.frame(x = rnorm(60))
+  data$y <- 1 + data$x + rnorm(60)
+  fit <- suppressWarnings(evidence(model, data, smc("data", kernel = hmc(step_size = 1e-4)), seed = 1))
   expect_match(fit$failed, "hardly moved", all = FALSE)
 })
 

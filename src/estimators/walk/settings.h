@@ -49,7 +49,7 @@ typedef struct le_walk_settings {
   int correct;       /* add half the variance to log Z */
   size_t lag;        /* of the standard error */
   double unseen;     /* variance for each unit that the genealogy sees */
-  int audit;
+  int audit;         /* importance sampling at the end, as a second opinion */
   size_t audit_draws, audit_lots; /* draws, and how many times as many where weights are uneven */
   size_t audit_part, audit_least; /* rows by which draws may be weighed, 0 all; draws where they cannot */
   double audit_work;              /* draws x rows that are too few to do so */
@@ -61,8 +61,9 @@ typedef struct le_walk_settings {
   int moments;       /* mean and variance of the log-likelihood at every lambda, for power posteriors */
   int record;        /* keep the path (core/path.h) */
   const le_arg *follow; /* NULL, or a path to follow and nothing to adapt */
-  int reverse;       /* follow it backwards, from `from`, an exact draw from the posterior */
+  int reverse;       /* follow it backwards, from `from`, draws from the posterior taken in turn */
   const double *from;
+  size_t starts;     /* how many they are */
 } le_walk_settings;
 
 /* Reads the settings and matches the kernels' needs with what the model and the gradient rule offer. */

@@ -2,7 +2,7 @@
 #include "models/narrow_body.h"
 
 typedef single_workspace V(space);
-#include "models/mixture_weigh_body.h"
+#include "models/mixture/weigh_body.h"
 
 /* Responsibilities in tiles kept from `from` on. */
 V_INLINE void V(add_shares)(const single_workspace *w, size_t from)

@@ -2,7 +2,7 @@
 #include "models/products.h"
 
 typedef workspace V(space);
-#include "models/mixture_weigh_body.h"
+#include "models/mixture/weigh_body.h"
 
 V_INLINE vec V(values)(const workspace *w, size_t from, int shares, vec value)
 {

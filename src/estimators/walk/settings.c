@@ -1,6 +1,6 @@
 /* Names of stage settings carry the prefix "1." or "2."; R has checked ranges, so what is wrong here is a mismatch of
  * parts, said in a sentence. */
-#include "estimators/walk_settings.h"
+#include "estimators/walk/settings.h"
 
 #include "core/search.h"
 
@@ -166,9 +166,11 @@ static le_status read_path(const le_problem *problem, le_walk_settings *settings
   if (!settings->follow) return LE_OK;
   settings->reverse = own_flag(problem, "reverse");
   const le_arg *from = le_args_find(args, "from_state");
-  if (settings->reverse && (!from || !from->values || from->n != problem->ops->dim(problem->model)))
+  const size_t d = problem->ops->dim(problem->model);
+  if (settings->reverse && (!from || !from->values || from->n < d || from->n % d != 0))
     return le_fail(error, LE_BAD_ARGUMENT, "A reverse walk needs an exact draw from the posterior to start from.");
   settings->from = settings->reverse ? from->values : NULL;
+  settings->starts = settings->reverse ? from->n / d : 0;
   return LE_OK;
 }
 
@@ -218,6 +220,6 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
   settings->moments = own_flag(problem, "moments");
   for (size_t s = 0; s < settings->stages; s++) LE_TRY(read_stage(problem, s, &settings->stage[s], error));
   if (!may_climb(problem)) settings->audit = 0;
-  if (!settings->audit) settings->search = 0;
+  if (!settings->audit && !settings->first_look) settings->search = 0;
   return read_path(problem, settings, error);
 }

@@ -1,0 +1,23 @@
+/* POSIX has a monotonic clock, Windows a performance counter. */
+#if defined(_WIN32)
+#include <windows.h>
+#else
+#define _POSIX_C_SOURCE 200112L
+#include <time.h>
+#endif
+
+#include "base/clock.h"
+
+double le_now(void)
+{
+#if defined(_WIN32)
+  LARGE_INTEGER ticks, rate;
+  QueryPerformanceFrequency(&rate);
+  QueryPerformanceCounter(&ticks);
+  return (double)ticks.QuadPart / (double)rate.QuadPart;
+#else
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+#endif
+}

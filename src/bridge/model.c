@@ -1,0 +1,47 @@
+/* Instances of models, whoever made them: the package, R functions or another library. */
+#include "bridge/bridge.h"
+
+static void model_finalize(SEXP pointer)
+{
+  model_handle *handle = R_ExternalPtrAddr(pointer);
+  if (!handle) return;
+  if (handle->self && (!handle->table || compiled_model_lives(handle, CAR(R_ExternalPtrProtected(pointer)))))
+    handle->ops->destroy(handle->self);
+  le_arena_free(&handle->arena);
+  le_release(handle);
+  R_ClearExternalPtr(pointer);
+}
+
+model_handle *model_get(SEXP pointer)
+{
+  return R_ExternalPtrAddr(pointer);
+}
+
+SEXP model_new(SEXP type, SEXP args)
+{
+  const char *name = one_string(type, "type");
+  const int users = user_model_is(type), compiled = compiled_model_is(type);
+  const le_model_ops *ops = users || compiled ? NULL : le_find_model(name);
+  if (!ops && !users && !compiled) Rf_error("There is no model called \"%s\".", name);
+  SEXP kept = PROTECT(Rf_allocVector(VECSXP, 1)), alive = PROTECT(Rf_list2(args, kept));
+  SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, alive));
+  model_handle *handle = le_resize(NULL, sizeof *handle);
+  if (!handle) raise_status(LE_NO_MEMORY, NULL);
+  memset(handle, 0, sizeof *handle);
+  handle->ops = ops;
+  R_SetExternalPtrAddr(pointer, handle);
+  R_RegisterCFinalizerEx(pointer, model_finalize, TRUE);
+  if (users) {
+    user_model_create(handle, args, kept);
+    UNPROTECT(3);
+    return pointer;
+  }
+  if (compiled) compiled_model_find(handle, args);
+  const le_args settings = args_from_list(args, &handle->arena);
+  le_error error = {""};
+  const le_status status = handle->ops->create(&settings, &handle->self, error.message);
+  if (status != LE_OK) raise_status(status, &error);
+  if (compiled) compiled_model_check(handle);
+  UNPROTECT(3);
+  return pointer;
+}

@@ -1,0 +1,112 @@
+/* Columns of R to rows of C, and are they all numbers? */
+#include "bridge/bridge.h"
+
+#include "base/threads.h"
+
+/* Rows bound at a time; numbers looked at together. */
+enum { ROWS_BOUND = 128, TOLD = 8 };
+
+/* The top bit is set for what is not finite, whose exponent has all bits set. */
+static uint64_t told_finite(double x)
+{
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return (bits & 0x7ff0000000000000u) + 0x0010000000000000u;
+}
+
+/* Without the memory that is.finite() and, of a factor, is.na() take for their answers. */
+SEXP ffi_all_finite(SEXP x)
+{
+  const size_t n = (size_t)XLENGTH(x), whole = n - n % TOLD;
+  int missing[TOLD] = {0}; /* many at once, for compilers to use vectors */
+  uint64_t told[TOLD] = {0};
+  if (TYPEOF(x) == INTSXP) {
+    const int *value = INTEGER(x);
+    for (size_t i = 0; i < whole; i += TOLD)
+      for (size_t k = 0; k < TOLD; k++) missing[k] |= value[i + k] == NA_INTEGER;
+    for (size_t i = whole; i < n; i++) missing[0] |= value[i] == NA_INTEGER;
+  } else {
+    if (TYPEOF(x) != REALSXP) Rf_error("There must be numbers.");
+    const double *value = REAL(x);
+    for (size_t i = 0; i < whole; i += TOLD)
+      for (size_t k = 0; k < TOLD; k++) told[k] |= told_finite(value[i + k]);
+    for (size_t i = whole; i < n; i++) told[0] |= told_finite(value[i]);
+  }
+  for (size_t k = 1; k < TOLD; k++) {
+    missing[0] |= missing[k];
+    told[0] |= told[k];
+  }
+  return Rf_ScalarLogical(!missing[0] && told[0] >> 63 == 0);
+}
+
+typedef struct places_call {
+  SEXP seed;
+  size_t n;
+  int threads;
+  uint32_t *place;
+} places_call;
+
+/* Where each of n rows goes, in the order of a run with this seed; as they are, without one. Memory of R's own, of this size, would have it
+ * collect garbage. */
+static SEXP find_places(void *data)
+{
+  places_call *call = data;
+  const size_t n = call->n;
+  const uint64_t seed = Rf_isNull(call->seed) ? 0 : seed_from_words(call->seed);
+  le_streams streams = {0, NULL, NULL};
+  le_status status = le_streams_alloc(&streams, 0, seed, 0);
+  call->place = le_resize(NULL, n * sizeof *call->place);
+  if (!call->place) status = LE_NO_MEMORY;
+  if (status == LE_OK && Rf_isNull(call->seed))
+    for (size_t i = 0; i < n; i++) call->place[i] = (uint32_t)i;
+  else if (status == LE_OK)
+    status = le_store_places(n, streams.order, call->threads, call->place);
+  le_streams_free(&streams);
+  if (status == LE_OK) return R_NilValue;
+  le_release(call->place);
+  raise_status(status, NULL);
+  return R_NilValue;
+}
+
+/* A matrix with an observation in each row, and its responses, numbers or a factor whose codes shall begin with zero, if there are
+ * any, as one with an observation in each column, maybe after a 1; NULL if not all of the former is finite. With a seed, in the random
+ * order in which a run with it walks them. Most of the time is what the system takes for new pages, of which each thread asks for its
+ * own. (Not guarded as a whole: of what that returns, R makes a copy where it is given names.) */
+SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed)
+{
+  const int coded = Rf_isFactor(y), last = !Rf_isNull(y);
+  if (TYPEOF(x) != REALSXP || !Rf_isMatrix(x) || (last && ((TYPEOF(y) != REALSXP && !coded) || XLENGTH(y) != Rf_nrows(x))))
+    Rf_error("Covariates and responses must be numbers, as many of one as of the other.");
+  const size_t n = (size_t)Rf_nrows(x), p = (size_t)Rf_ncols(x), first = Rf_asLogical(intercept) == TRUE, width = first + p + (size_t)last;
+  SEXP rows = PROTECT(Rf_allocMatrix(REALSXP, (int)width, (int)n));
+  const double *values = REAL(x), *responses = coded || !last ? NULL : REAL(y);
+  const int *codes = coded ? INTEGER(y) : NULL;
+  const int usable = le_threads_usable(Rf_asInteger(threads));
+  places_call places = {seed, n, usable, NULL};
+  guarded(find_places, &places);
+  const uint32_t *place = places.place;
+  double *out = REAL(rows);
+  uint64_t told = 0;
+  le_advise_large(out, n * width * sizeof(double));
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(usable) schedule(static) reduction(| : told) if (usable > 1 && n * width > 100000)
+#endif
+  for (size_t from = 0; from < n; from += ROWS_BOUND) {
+    const size_t to = from + ROWS_BOUND < n ? from + ROWS_BOUND : n;
+    for (size_t i = to; i < n && i < to + ROWS_BOUND; i++) le_prefetch(out + place[i] * width, width * sizeof(double));
+    for (size_t i = from; i < to && first; i++) out[place[i] * width] = 1;
+    for (size_t j = 0; j < p; j++) {
+      const double *column = values + j * n;
+      double *to_column = out + first + j;
+      for (size_t i = from; i < to; i++) {
+        to_column[place[i] * width] = column[i];
+        told |= told_finite(column[i]);
+      }
+    }
+    for (size_t i = from; i < to && last; i++) out[place[i] * width + first + p] = coded ? (double)codes[i] - 1 : responses[i];
+  }
+  (void)usable;
+  le_release(places.place);
+  UNPROTECT(1);
+  return told >> 63 ? R_NilValue : rows;
+}

@@ -1,0 +1,47 @@
+/* Small parts of the core that R asks directly: random numbers, schedules, which vector instructions are used. */
+#include "bridge/bridge.h"
+
+#include "base/rng.h"
+#include "base/simd.h"
+#include "core/schedule.h"
+
+/* One by one, or all at once. */
+SEXP ffi_uniforms(SEXP seed, SEXP replicate, SEXP stream, SEXP n, SEXP together)
+{
+  const size_t which = one_count(stream, "stream"), count = one_count(n, "n");
+  const uint64_t words = seed_from_words(seed);
+  const uint32_t repeat = (uint32_t)one_count(replicate, "replicate");
+  SEXP value = PROTECT(zero_vector(count));
+  le_streams streams;
+  check_status(le_streams_alloc(&streams, which + 1, words, repeat));
+  if (Rf_asLogical(together) == 1)
+    le_uniforms(streams.rng[which], count, REAL(value));
+  else
+    for (size_t i = 0; i < count; i++) REAL(value)[i] = gsl_rng_uniform(streams.rng[which]);
+  le_streams_free(&streams);
+  UNPROTECT(1);
+  return value;
+}
+
+SEXP ffi_lambdas(SEXP kind, SEXP steps, SEXP delta)
+{
+  const size_t n = one_count(steps, "steps");
+  SEXP value = PROTECT(zero_vector(n + 1));
+  if (strcmp(one_string(kind, "kind"), "linear") == 0)
+    le_schedule_linear(n, REAL(value));
+  else
+    le_schedule_sigmoidal(n, Rf_asReal(delta), REAL(value));
+  UNPROTECT(1);
+  return value;
+}
+
+/* Which vector instructions this processor has, which were asked for, and which are used. */
+SEXP ffi_simd(void)
+{
+  static const char *const names[] = {"best", "wish", "used"};
+  SEXP part[3] = {PROTECT(Rf_mkString(le_simd_name(le_simd_best()))), PROTECT(Rf_mkString(le_simd_wish())),
+                  PROTECT(Rf_mkString(le_simd_name(le_simd_level())))};
+  SEXP list = named_list(3, names, part);
+  UNPROTECT(3);
+  return list;
+}

@@ -1,0 +1,328 @@
+/* Small pieces of the machinery, for the tests (and bench/kernels.R) alone. */
+#include "bridge/bridge.h"
+
+#include "base/arrays.h"
+#include "base/linalg.h"
+#include "base/pareto.h"
+#include "base/threads.h"
+#include "core/clusters.h"
+#include "core/gradient.h"
+#include "core/resample.h"
+#include "core/schedule.h"
+#include "core/varopt.h"
+
+#include <math.h>
+
+typedef struct kernel_call {
+  SEXP model_type, model_args, kernel, rows, theta, settings, seed;
+} kernel_call;
+
+typedef struct kernel_run {
+  le_arena arena;
+  le_streams streams;
+  le_store store;
+} kernel_run;
+
+static void kernel_run_finalize(SEXP pointer)
+{
+  kernel_run *run = R_ExternalPtrAddr(pointer);
+  if (!run) return;
+  le_streams_free(&run->streams);
+  le_store_free(&run->store);
+  le_arena_free(&run->arena);
+  le_release(run);
+  R_ClearExternalPtr(pointer);
+}
+
+/* A setting that may differ between distributions: of the r-th, or the last that is given. */
+static double number_at(const le_args *settings, const char *name, size_t r, double otherwise)
+{
+  const le_arg *arg = le_args_find(settings, name);
+  return arg && arg->n ? arg->values[r < arg->n ? r : arg->n - 1] : otherwise;
+}
+
+static void begin_at(le_target *target, const le_args *settings, size_t n, size_t r)
+{
+  target->seen = (size_t)number_at(settings, "seen", r, (double)n);
+  target->chunk = n - target->seen;
+  target->lambda = number_at(settings, "lambda", r, 0);
+}
+
+/* Settings: distributions, and of each moves, seen and lambda; gradient rule ("full", "batch", "control"), batch, anchor, precision,
+ * floor (value and tie), mixed (the rows are in random order), noise, at_once (moves, at the most); answer ("moves", "gradient", "log_lik"
+ * of the chunk by `part`). */
+static SEXP kernel_body(void *data)
+{
+  const kernel_call *call = data;
+  SEXP model = PROTECT(model_new(call->model_type, call->model_args));
+  SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, R_NilValue)), theta = PROTECT(Rf_duplicate(call->theta));
+  kernel_run *run = le_resize(NULL, sizeof *run);
+  if (!run) raise_status(LE_NO_MEMORY, NULL);
+  memset(run, 0, sizeof *run);
+  R_SetExternalPtrAddr(pointer, run);
+  R_RegisterCFinalizerEx(pointer, kernel_run_finalize, TRUE);
+
+  const model_handle *handle = model_get(model);
+  const size_t d = handle->ops->dim(handle->self), m = (size_t)Rf_ncols(theta);
+  const le_args settings = args_from_list(call->settings, &run->arena);
+  const le_args kernel_args = args_from_list(VECTOR_ELT(call->kernel, 1), &run->arena);
+  const le_kernel_ops *ops = le_find_kernel(one_string(VECTOR_ELT(call->kernel, 0), "kernel"));
+  if (!ops) Rf_error("There is no such kernel.");
+  check_status(le_streams_alloc(&run->streams, m + 1, seed_from_words(call->seed), 0));
+  const le_rows rows = rows_from_matrix(call->rows, handle->ops->width(handle->self));
+  run->store.width = rows.width;
+  check_status(le_store_append(&run->store, &rows, NULL));
+  run->store.mixed = le_args_number(&settings, "mixed", 0) != 0 ? rows.n : 0;
+
+  le_context context = {1, user_interrupts, NULL, {""}};
+  le_target target;
+  le_metric metric;
+  le_gradient gradient;
+  le_expansion expansion;
+  le_target_alloc(&target, handle->ops, handle->self, m, &context, &run->arena);
+  le_metric_alloc(&metric, d, ops->default_metric, &run->arena);
+  const char *rule = le_args_word(&settings, "gradient", "full");
+  le_gradient_alloc(&gradient,
+                    strcmp(rule, "batch") == 0     ? LE_GRADIENT_BATCH
+                    : strcmp(rule, "control") == 0 ? LE_GRADIENT_CONTROL
+                                                   : LE_GRADIENT_FULL,
+                    (size_t)le_args_number(&settings, "batch", 100), &target, &run->arena);
+  le_expansion_alloc(&expansion, &target, &run->arena);
+  if (run->arena.failed) raise_status(LE_NO_MEMORY, NULL);
+  target.store = &run->store;
+  target.rng = run->streams.rng[0];
+  target.metric[0] = target.metric[1] = &metric;
+  target.gradient = &gradient;
+  begin_at(&target, &settings, rows.n, 0);
+  target.noise = le_args_number(&settings, "noise", NAN);
+  const le_arg *wall = le_args_find(&settings, "floor");
+  le_floor floor = {-INFINITY, 0};
+  if (wall && wall->n == 2) {
+    floor.value = wall->values[0];
+    floor.tie = wall->values[1];
+    target.floor = &floor;
+  }
+  const le_arg *precision = le_args_find(&settings, "precision"), *anchor = le_args_find(&settings, "anchor");
+  if (precision && precision->n == d * d) check_status(le_metric_set_precision(&metric, precision->values));
+  if (anchor && anchor->n == d) {
+    check_status(le_gradient_set_anchor(&gradient, &target, anchor->values));
+    check_status(le_gradient_open_chunk(&gradient, &target));
+  }
+
+  void *kernel = NULL;
+  check_status(ops->alloc(&kernel_args, d, m, &run->arena, &kernel));
+  const char *wanted = le_args_word(&settings, "answer", "moves");
+  if (strcmp(wanted, "gradient") == 0) {
+    check_status(le_target_draw(&target, 1));
+    check_status(le_target_gradient(&target, 0, m, REAL(call->theta), REAL(theta)));
+    UNPROTECT(3);
+    return theta;
+  }
+  if (strcmp(wanted, "log_lik") == 0) {
+    SEXP value = PROTECT(zero_vector(m));
+    check_status(le_gradient_log_lik(&gradient, &expansion, &target, (size_t)le_args_number(&settings, "part", 0), m, REAL(call->theta), REAL(value)));
+    Rf_setAttrib(value, Rf_install("likelihoods"), PROTECT(Rf_ScalarReal(target.likelihoods)));
+    UNPROTECT(5);
+    return value;
+  }
+  const size_t rounds = (size_t)le_args_number(&settings, "distributions", 1);
+  const size_t at_once = (size_t)le_args_number(&settings, "at_once", 1e6);
+  for (size_t r = 0; r < rounds; r++) {
+    const size_t moves = (size_t)number_at(&settings, "moves", r, 1);
+    begin_at(&target, &settings, rows.n, r);
+    if (ops->begin) check_status(ops->begin(kernel, &target, m, REAL(theta), &run->streams));
+    for (size_t s = 0, made; s < moves; s += made) {
+      const size_t wanted = moves - s < at_once ? moves - s : at_once;
+      check_status(le_kernel_moves(ops, kernel, &target, m, REAL(theta), &run->streams, wanted, &made));
+    }
+    if (ops->tune) ops->tune(kernel);
+  }
+  const le_kernel_report report = ops->report(kernel);
+  SEXP acceptance = PROTECT(Rf_ScalarReal(report.acceptance)), step = PROTECT(Rf_ScalarReal(report.step_size));
+  Rf_setAttrib(theta, Rf_install("acceptance"), acceptance);
+  Rf_setAttrib(theta, Rf_install("step_size"), step);
+  UNPROTECT(5);
+  return theta;
+}
+
+SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, SEXP theta, SEXP settings, SEXP seed)
+{
+  kernel_call call = {model_type, model_args, kernel, rows, theta, settings, seed};
+  return guarded(kernel_body, &call);
+}
+
+SEXP ffi_philox(SEXP counter, SEXP key)
+{
+  uint32_t c[4], k[2], out[4];
+  if (XLENGTH(counter) != 4 || XLENGTH(key) != 2) Rf_error("A Philox block has four words and two keys.");
+  for (int i = 0; i < 4; i++) c[i] = (uint32_t)REAL(counter)[i];
+  for (int i = 0; i < 2; i++) k[i] = (uint32_t)REAL(key)[i];
+  le_philox(c, k, out);
+  SEXP value = PROTECT(Rf_allocVector(REALSXP, 4));
+  for (int i = 0; i < 4; i++) REAL(value)[i] = out[i];
+  UNPROTECT(1);
+  return value;
+}
+
+/* d standard normals from each of n streams, so many times: an array of d x n x times. */
+SEXP ffi_normals(SEXP seed, SEXP replicate, SEXP n, SEXP d, SEXP times)
+{
+  const size_t count = one_count(n, "n"), dim = one_count(d, "d"), rounds = one_count(times, "times");
+  const uint64_t words = seed_from_words(seed);
+  const uint32_t repeat = (uint32_t)one_count(replicate, "replicate");
+  SEXP value = PROTECT(zero_vector(count * dim * rounds));
+  le_streams streams;
+  check_status(le_streams_alloc(&streams, count, words, repeat));
+  for (size_t k = 0; k < rounds; k++) le_normals(&streams, 0, count, dim, REAL(value) + k * count * dim);
+  le_streams_free(&streams);
+  UNPROTECT(1);
+  return value;
+}
+
+/* The lower factor of a symmetric matrix, row by row as C has it; NULL where it has none. */
+SEXP ffi_cholesky(SEXP matrix)
+{
+  SEXP factor = PROTECT(Rf_duplicate(matrix));
+  const le_status status = le_cholesky(REAL(factor), (size_t)Rf_nrows(matrix));
+  UNPROTECT(1);
+  return status == LE_OK ? factor : R_NilValue;
+}
+
+/* Shares of work as threads might have done them, a row for each: how many pieces in how many seconds. After each column: do they rest, and
+ * for how long will they the next time? */
+SEXP ffi_pace(SEXP done, SEXP spent)
+{
+  const size_t n = (size_t)Rf_nrows(done), rounds = (size_t)Rf_ncols(done);
+  le_arena arena = {0};
+  le_pace pace;
+  SEXP value = PROTECT(Rf_allocMatrix(REALSXP, 2, (int)rounds));
+  le_pace_alloc(&pace, (int)n, &arena);
+  if (arena.failed) {
+    le_arena_free(&arena);
+    raise_status(LE_NO_MEMORY, NULL);
+  }
+  for (size_t r = 0; r < rounds; r++) {
+    le_pace_begin(&pace, 0);
+    double longest = 0;
+    for (size_t t = 0; t < n; t++) {
+      pace.first[t + 1] = pace.first[t] + (size_t)REAL(done)[r * n + t];
+      longest = fmax(longest, REAL(spent)[r * n + t]);
+    }
+    pace.begun -= longest;
+    for (size_t t = 0; t < n; t++) pace.ended[t] = pace.begun + REAL(spent)[r * n + t];
+    le_pace_end(&pace);
+    REAL(value)[2 * r] = le_pace_rests(&pace);
+    REAL(value)[2 * r + 1] = pace.rest;
+  }
+  le_arena_free(&arena);
+  UNPROTECT(1);
+  return value;
+}
+
+SEXP ffi_resample(SEXP scheme, SEXP weight, SEXP m, SEXP seed)
+{
+  const int which = le_resampling_named(one_string(scheme, "scheme"));
+  if (which < 0) Rf_error("There is no such resampling scheme.");
+  const size_t n = (size_t)XLENGTH(weight), count = one_count(m, "m");
+  const uint64_t words = seed_from_words(seed);
+  double *work = (double *)R_alloc(n, sizeof(double));
+  size_t *ancestor = (size_t *)R_alloc(count, sizeof(size_t));
+  SEXP value = PROTECT(zero_vector(count));
+  le_streams streams;
+  check_status(le_streams_alloc(&streams, 1, words, 0));
+  le_resample((le_resampling)which, n, REAL(weight), count, streams.rng[0], work, ancestor);
+  le_streams_free(&streams);
+  for (size_t i = 0; i < count; i++) REAL(value)[i] = (double)ancestor[i] + 1;
+  UNPROTECT(1);
+  return value;
+}
+
+/* Which of a stream of weighted points a reservoir keeps, and the weights that they carry. */
+SEXP ffi_varopt(SEXP log_weight, SEXP most, SEXP seed)
+{
+  static const char *const names[] = {"kept", "log_weight"};
+  if (TYPEOF(log_weight) != REALSXP) Rf_error("Weights must be numbers.");
+  const size_t n = (size_t)XLENGTH(log_weight), bound = one_count(most, "most");
+  const uint64_t words = seed_from_words(seed);
+  le_varopt reservoir = {.most = bound, .d = 1};
+  reservoir.theta = (double *)R_alloc(bound + 1, sizeof(double));
+  reservoir.log_weight = (double *)R_alloc(bound + 1, sizeof(double));
+  reservoir.sorted = (double *)R_alloc(bound + 1, sizeof(double));
+  le_streams streams;
+  check_status(le_streams_alloc(&streams, 1, words, 0));
+  for (size_t i = 0; i < n; i++) {
+    const double point = (double)i + 1;
+    le_varopt_add(&reservoir, &point, REAL(log_weight)[i], streams.rng[0]);
+  }
+  le_streams_free(&streams);
+  SEXP values[2] = {PROTECT(zero_vector(reservoir.n)), PROTECT(zero_vector(reservoir.n))};
+  for (size_t i = 0; i < reservoir.n; i++) {
+    REAL(values[0])[i] = reservoir.theta[i];
+    REAL(values[1])[i] = reservoir.log_weight[i];
+  }
+  SEXP list = named_list(2, names, values);
+  UNPROTECT(2);
+  return list;
+}
+
+SEXP ffi_clusters(SEXP points)
+{
+  static const char *const names[] = {"label", "residuals", "variance"};
+  if (TYPEOF(points) != REALSXP || !Rf_isMatrix(points)) Rf_error("Points must be a numeric matrix.");
+  const size_t d = (size_t)Rf_nrows(points), n = (size_t)Rf_ncols(points);
+  double *label = (double *)R_alloc(n + 1, sizeof(double)), *variance = (double *)R_alloc(n * d + 1, sizeof(double));
+  double *residuals = (double *)R_alloc(n * d + 1, sizeof(double));
+  le_arena arena = {0};
+  le_clusters clusters;
+  le_clusters_alloc(&clusters, n, d, &arena);
+  if (arena.failed) {
+    le_arena_free(&arena);
+    raise_status(LE_NO_MEMORY, NULL);
+  }
+  le_clusters_find(&clusters, n, REAL(points));
+  le_clusters_spread(&clusters, n, REAL(points));
+  for (size_t i = 0; i < n; i++) label[i] = (double)clusters.label[i];
+  memcpy(variance, clusters.variance, clusters.count * d * sizeof(double));
+  const size_t left = le_clusters_residuals(&clusters, 0, n, REAL(points), residuals), count = clusters.count;
+  le_arena_free(&arena);
+  SEXP values[3] = {PROTECT(zero_vector(n)), PROTECT(zeros(d, left)), PROTECT(zeros(d, count))};
+  memcpy(REAL(values[0]), label, n * sizeof(double));
+  memcpy(REAL(values[1]), residuals, left * d * sizeof(double));
+  memcpy(REAL(values[2]), variance, count * d * sizeof(double));
+  SEXP list = named_list(3, names, values);
+  UNPROTECT(3);
+  return list;
+}
+
+SEXP ffi_schedule(SEXP log_lik, SEXP target, SEXP lambda)
+{
+  double increment = NAN;
+  check_status(le_schedule_adaptive(REAL(log_lik), (size_t)XLENGTH(log_lik), Rf_asReal(target), Rf_asReal(lambda),
+                             &increment));
+  return Rf_ScalarReal(increment);
+}
+
+SEXP ffi_pareto_k(SEXP log_weight)
+{
+  const size_t n = (size_t)XLENGTH(log_weight);
+  double *work = (double *)R_alloc(n + 1, sizeof(double));
+  return Rf_ScalarReal(le_pareto_k(REAL(log_weight), n, work));
+}
+
+/* exp or log of numbers by one variant; or the seconds that so many rounds of multiply-adds take. */
+SEXP ffi_vector(SEXP what, SEXP x, SEXP variant)
+{
+  const char *word = one_string(what, "what");
+  const le_simd wanted = le_simd_named(one_string(variant, "variant"));
+  if (wanted > le_simd_best()) Rf_error("This processor has no such instructions.");
+  if (TYPEOF(x) != REALSXP) Rf_error("`x` must be numbers.");
+  SEXP value = PROTECT(zero_vector((size_t)XLENGTH(x)));
+  if (strcmp(word, "exp") == 0)
+    le_vector_exp(wanted, (size_t)XLENGTH(x), 1, 0, REAL(x), REAL(value));
+  else if (strcmp(word, "log") == 0)
+    le_vector_log(wanted, (size_t)XLENGTH(x), REAL(x), REAL(value));
+  else
+    REAL(value)[0] = le_vector_peak(wanted, (size_t)REAL(x)[0]);
+  UNPROTECT(1);
+  return value;
+}

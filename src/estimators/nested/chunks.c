@@ -1,0 +1,128 @@
+/* Chunks of rows: how one begins and ends, and how points come to the next. */
+#include "estimators/nested/parts.h"
+
+#include "base/logsum.h"
+#include "core/resample.h"
+
+#include <math.h>
+#include <string.h>
+
+static size_t rows_wanted(const nested *s)
+{
+  const double seen = (double)s->target.seen;
+  if (s->whole) return s->machine.store.n - s->target.seen;
+  return (size_t)fmin(fmax(s->chunk_least, floor(s->chunk_fraction * seen)), s->chunk_most);
+}
+
+/* The points of an earlier run: its dead, and those that were live at its end. */
+static le_status take_up(nested *s)
+{
+  const size_t n = s->from_levels->n / LEVEL_COLUMNS, dead = n - s->live;
+  if (n < s->live || s->from_theta->n != n * s->d)
+    return le_fail(&s->machine.context->error, LE_BAD_ARGUMENT, "A run can only go on with as many live points as it had.");
+  for (size_t k = 0; k < n; k++) {
+    const double *level = s->from_levels->values + k * LEVEL_COLUMNS, *theta = s->from_theta->values + k * s->d;
+    if (k < dead) {
+      LE_TRY(le_nested_record(s, theta, level, level[LIVE]));
+    } else {
+      memcpy(level_of(s, k - dead), level, LEVEL_COLUMNS * sizeof(double));
+      memcpy(s->theta + (k - dead) * s->d, theta, s->d * sizeof(double));
+    }
+  }
+  return LE_OK;
+}
+
+le_status le_nested_open_chunk(void *self, le_progress *progress)
+{
+  nested *s = self;
+  const size_t left = s->machine.store.n - s->target.seen;
+  const size_t wanted = rows_wanted(s);
+  if (left == 0 && s->machine.closed) {
+    s->machine.phase = FINISHED;
+    return LE_OK;
+  }
+  if (!s->machine.closed && (s->whole || left < wanted)) {
+    *progress = LE_NEEDS_ROWS;
+    return LE_OK;
+  }
+  s->target.chunk = left < wanted ? left : wanted;
+  s->target.lambda = 0;
+  s->log_volume = 0;
+  s->log_sum = -INFINITY;
+  s->levels.rows = 0;
+  if (!s->keeps) le_varopt_clear(&s->reservoir);
+  if (s->gradient.rule == LE_GRADIENT_CONTROL && s->target.seen > 0) {
+    if (!s->gradient.anchored || s->target.seen >= 2 * s->gradient.anchored_rows) {
+      memset(s->work, 0, s->d * sizeof(double));
+      for (size_t i = 0; i < s->live; i++)
+        for (size_t j = 0; j < s->d; j++) s->work[j] += s->theta[i * s->d + j] / (double)s->live;
+      LE_TRY(le_gradient_set_anchor(&s->gradient, &s->target, s->work));
+    }
+    LE_TRY(le_gradient_open_chunk(&s->gradient, &s->target));
+  }
+  if (s->keeps && s->from_levels && s->from_theta) {
+    LE_TRY(take_up(s));
+  } else {
+    LE_TRY(le_target_log_lik(&s->target, s->target.seen, s->target.seen + s->target.chunk, s->live, s->theta, s->value));
+    for (size_t i = 0; i < s->live; i++) le_nested_set_level(s, i, s->value[i], -INFINITY, 0);
+  }
+  for (size_t i = 0; i < s->live; i++) {
+    s->order[i] = i;
+    le_nested_sink(s, i);
+  }
+  s->machine.phase = CHOOSE;
+  return LE_OK;
+}
+
+le_status le_nested_close_chunk(void *self, le_progress *progress)
+{
+  nested *s = self;
+  (void)progress;
+  for (size_t k = 0; k < s->live; k++)
+    LE_TRY(le_nested_record(s, s->theta + s->order[k] * s->d, level_of(s, s->order[k]), (double)(s->live - k)));
+  s->target.floor = NULL;
+  if (s->gradient.rule == LE_GRADIENT_CONTROL && s->gradient.anchored)
+    le_gradient_close_chunk(&s->gradient, &s->target);
+  s->target.seen += s->target.chunk;
+  s->target.chunk = 0;
+  if (s->whole) {
+    s->machine.phase = FINISHED;
+    return LE_OK;
+  }
+  le_volumes volumes;
+  LE_TRY(le_nested_sum_volumes(s, s->live, &volumes));
+  s->banked += volumes.log_evidence;
+  s->banked_variance += volumes.se * volumes.se;
+  s->information += volumes.information;
+  LE_TRY(le_nested_add_trace(s));
+  s->trace.values[(s->trace.rows - 1) * TRACE_COLUMNS + 1] = s->banked;
+  s->trace.values[(s->trace.rows - 1) * TRACE_COLUMNS + 2] = sqrt(s->banked_variance);
+  /* the reservoir's weighted points, resampled to equal weight */
+  const size_t next = s->machine.store.n == s->target.seen && s->machine.closed ? s->kept : s->live;
+  le_normalise(s->reservoir.log_weight, s->reservoir.n, s->weight);
+  le_resample(LE_SYSTEMATIC, s->reservoir.n, s->weight, next, s->machine.streams.rng[0], s->work, s->ancestor);
+  for (size_t i = 0; i < next; i++)
+    memcpy(s->theta + i * s->d, s->reservoir.theta + s->ancestor[i] * s->d, s->d * sizeof(double));
+  s->rounds = 0;
+  s->step = 0;
+  s->machine.phase = FRESHEN;
+  return LE_OK;
+}
+
+le_status le_nested_freshen(void *self, le_progress *progress)
+{
+  nested *s = self;
+  (void)progress;
+  const size_t m = s->machine.store.n == s->target.seen && s->machine.closed ? s->kept : s->live;
+  s->target.split = m;
+  if (s->step == 0) {
+    le_nested_update_metrics(s);
+    if (s->spec->ops->begin) LE_TRY(s->spec->ops->begin(s->kernel, &s->target, m, s->theta, &s->machine.streams));
+  }
+  LE_TRY(s->spec->ops->move(s->kernel, &s->target, m, s->theta, &s->machine.streams));
+  if (++s->step == s->steps) {
+    if (s->spec->ops->tune) s->spec->ops->tune(s->kernel);
+    s->machine.phase = OPEN_CHUNK;
+  }
+  return LE_OK;
+}

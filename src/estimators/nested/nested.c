@@ -1,0 +1,223 @@
+/* Nested sampling (Skilling 2006), whole or chunk by chunk.
+ *
+ * `live` points drawn from a distribution climb the likelihood of a chunk of rows: the lowest `batch` of them are
+ * recorded and replaced by copies of others, moved inside the wall that the highest of the lowest leaves behind.  Taking
+ * several at once costs a little information and lets likelihood calls have many points; a point's number of live
+ * companions when it died says what volume it stands for, whatever the batch.
+ *
+ * With one chunk that holds all rows the distribution is the prior, and all points are kept.  With more, it is the
+ * posterior of the rows before, whose draws are the last chunk's points, kept in a weighted reservoir of the size of the
+ * population (Cameron's online nested sampling). */
+#include "estimators/nested/parts.h"
+
+#include <math.h>
+#include <string.h>
+
+const le_setting le_nested_table[] = {
+  LE_COUNT_SETTING("live", 400, 2),
+  LE_COUNT_SETTING("batch", 1, 1),
+  LE_COUNT_SETTING("steps", 0, 0),
+  LE_COUNT_SETTING("steps_per_dimension", 1, 0),
+  LE_REAL_SETTING("tol", 0.01, 0, HUGE_VAL),
+  LE_COUNT_SETTING("simulations", 200, 0),
+  LE_COUNT_SETTING("reservoir", NAN, 1), /* points carried to the next chunk; as many as are live */
+  LE_FLAG_SETTING("whole", 1),
+  LE_FLAG_SETTING("shuffle", 0),
+  LE_REAL_SETTING("chunk_least", 1, 0, HUGE_VAL),
+  LE_REAL_SETTING("chunk_fraction", 0, 0, HUGE_VAL),
+  LE_REAL_SETTING("chunk_most", HUGE_VAL, 0, HUGE_VAL),
+  LE_WORD_SETTING("gradient", "full batch control"),
+  LE_COUNT_SETTING("gradient_batch", 500, 1),
+  LE_WORD_SETTING("mass", "default identity diagonal dense"),
+  LE_NUMBERS_SETTING("from_theta"), /* and levels: the points of an earlier run of the problem, which goes on */
+  LE_NUMBERS_SETTING("from_levels"),
+  {0}};
+
+
+static const le_phase phases[] = {
+  [OPEN_CHUNK] = {"open chunk", le_nested_open_chunk, 0},
+  [CHOOSE] = {"choose", le_nested_choose, 0},
+  [MOVE] = {"move", le_nested_move, 0},
+  [REPLACE] = {"replace", le_nested_replace, 0},
+  [CLOSE_CHUNK] = {"close chunk", le_nested_close_chunk, 0},
+  [FRESHEN] = {"freshen", le_nested_freshen, 0},
+  [FINISHED] = {"finished", NULL, 0}};
+
+static void nested_free(void *self)
+{
+  nested *s = self;
+  if (!s) return;
+  le_machine_free(&s->machine);
+  le_trace_free(&s->levels);
+  le_trace_free(&s->points);
+  le_trace_free(&s->trace);
+  le_release(s->log_volumes);
+  le_release(s->log_weights);
+  le_release(s->scratch);
+  le_release(s->columns);
+  le_arena_free(&s->arena);
+  le_release(s);
+}
+
+static le_status read_settings(nested *s, const le_problem *problem)
+{
+  const le_args *args = &problem->settings;
+  const le_model_ops *model = s->model;
+  le_error *error = &s->machine.context->error;
+  s->live = le_setting_count(args, le_nested_table, "live");
+  s->batch = le_setting_count(args, le_nested_table, "batch");
+  s->steps = le_setting_count(args, le_nested_table, "steps");
+  s->tol = le_setting_number(args, le_nested_table, "tol");
+  s->simulations = le_setting_count(args, le_nested_table, "simulations");
+  const double carried = le_setting_number(args, le_nested_table, "reservoir");
+  s->kept = isnan(carried) ? s->live : (size_t)carried;
+  s->whole = le_setting_flag(args, le_nested_table, "whole");
+  s->machine.shuffle = le_setting_flag(args, le_nested_table, "shuffle");
+  s->chunk_least = le_setting_number(args, le_nested_table, "chunk_least");
+  s->chunk_fraction = le_setting_number(args, le_nested_table, "chunk_fraction");
+  s->chunk_most = le_setting_number(args, le_nested_table, "chunk_most");
+  s->keeps = s->whole && !s->states.ops;
+  s->from_theta = le_args_find(args, "from_theta");
+  s->from_levels = le_args_find(args, "from_levels");
+  if (s->live < 2 || s->batch < 1 || s->batch >= s->live)
+    return le_fail(error, LE_BAD_ARGUMENT, "`live` must be at least 2, and more than are replaced at once.");
+  if (problem->kernels < 1) return le_fail(error, LE_BAD_ARGUMENT, "Nested sampling needs a kernel.");
+  s->spec = &problem->kernel[0];
+  const le_kernel_ops *kernel = s->spec->ops;
+  if (!(kernel->needs & LE_KEEPS_FLOOR))
+    return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() cannot keep points above a likelihood: use slice(), rwm(), sghmc() "
+                   "or prior_draws().", kernel->name);
+  if ((kernel->needs & LE_NEEDS_GRADIENT) && !(model->log_lik_grad && model->log_prior_grad))
+    return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() needs gradients, which the model %s does not offer.",
+                   kernel->name, model->name);
+  if ((kernel->needs & LE_NEEDS_FLOOR) && !s->whole)
+    return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() draws from the prior, which is only right for all rows at once.",
+                   kernel->name);
+  s->first_steps = (size_t)ceil(le_setting_number(args, le_nested_table, "steps_per_dimension") * (double)s->d);
+  s->adapts = s->steps == 0 && !(kernel->needs & LE_NEEDS_FLOOR);
+  if (s->steps == 0) s->steps = s->adapts ? (size_t)fmax(5, (double)s->first_steps) : 1;
+  s->metric_kind = kernel->default_metric;
+  const int mass = le_setting_word(args, le_nested_table, "mass");
+  if (mass > 0) s->metric_kind = (le_metric_kind)(mass - 1);
+  if (s->states.ops) s->metric_kind = LE_METRIC_IDENTITY;
+  return LE_OK;
+}
+
+static le_gradient_rule gradient_rule(const nested *s, const le_problem *problem)
+{
+  if (s->spec->ops->needs & LE_NEEDS_DENSITY) return LE_GRADIENT_FULL;
+  return (le_gradient_rule)le_setting_word(&problem->settings, le_nested_table, "gradient");
+}
+
+static le_status alloc_all(nested *s, const le_problem *problem)
+{
+  const size_t d = s->d, most = s->most;
+  le_target_alloc(&s->target, problem->ops, problem->model, most, s->machine.context, &s->arena);
+  s->target.store = &s->machine.store;
+  s->target.rng = s->machine.streams.rng[0];
+  const le_gradient_rule rule = gradient_rule(s, problem);
+  const size_t rows = le_setting_count(&problem->settings, le_nested_table, "gradient_batch");
+  le_gradient_alloc(&s->gradient, rule, rule == LE_GRADIENT_FULL ? 1 : rows, &s->target, &s->arena);
+  s->target.gradient = &s->gradient;
+  for (int half = 0; half < 2; half++) {
+    le_metric_alloc(&s->metric[half], d, s->metric_kind, &s->arena);
+    s->target.metric[half] = &s->metric[half];
+  }
+  s->order = le_arena_indices(&s->arena, most);
+  s->theta = le_arena_doubles(&s->arena, most * d);
+  s->level = le_arena_doubles(&s->arena, most * LEVEL_COLUMNS);
+  s->walker = le_arena_doubles(&s->arena, most * d);
+  s->start = le_arena_doubles(&s->arena, s->batch * d);
+  s->source = le_arena_indices(&s->arena, most);
+  s->value = le_arena_doubles(&s->arena, most);
+  s->weight = le_arena_doubles(&s->arena, most);
+  s->labels = le_arena_doubles(&s->arena, d);
+  s->work = le_arena_doubles(&s->arena, most + 4 * d);
+  s->apart = le_arena_doubles(&s->arena, most * d);
+  le_clusters_alloc(&s->clusters, most, d, &s->arena);
+  s->ancestor = le_arena_indices(&s->arena, most);
+  if (!s->keeps) le_varopt_alloc(&s->reservoir, s->kept, d, &s->arena);
+  if (s->states.ops) {
+    s->states.scratch = s->target.scratch;
+    s->target.block = s->states.n; /* states have one likelihood, of all rows */
+  }
+  if (s->arena.failed) return LE_NO_MEMORY;
+  return s->spec->ops->alloc(&s->spec->args, d, most, &s->arena, &s->kernel);
+}
+
+static le_status nested_alloc(const le_problem *problem, le_context *context, void **self)
+{
+  *self = NULL;
+  nested *s = le_resize(NULL, sizeof *s);
+  if (!s) return LE_NO_MEMORY;
+  memset(s, 0, sizeof *s);
+  s->machine.context = context;
+  le_problem points = *problem;
+  if (problem->ops->latent && problem->total == 0) {
+    nested_free(s);
+    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s needs all rows at once.", problem->ops->name);
+  }
+  if (problem->ops->latent) {
+    s->states = (le_states){problem->ops->latent, problem->model, problem->total, problem->ops->width(problem->model), NULL};
+    points.ops = &le_states_model;
+    points.model = &s->states;
+  }
+  problem = &points;
+  s->model = problem->ops;
+  s->d = problem->ops->dim(problem->model);
+  s->total = problem->total;
+  s->trace.columns = TRACE_COLUMNS;
+  s->levels.columns = LEVEL_COLUMNS;
+  s->points.columns = s->d;
+  le_status status = read_settings(s, problem);
+  s->most = s->kept > s->live ? s->kept : s->live;
+  if (status == LE_OK)
+    status = le_machine_alloc(&s->machine, phases, FINISHED + 1, problem, s->most + 1, context);
+  if (status == LE_OK) status = alloc_all(s, problem);
+  if (status != LE_OK) {
+    nested_free(s);
+    return status;
+  }
+  *self = s;
+  return LE_OK;
+}
+
+static le_status nested_start(void *self)
+{
+  nested *s = self;
+  for (size_t i = 0; i < s->live; i++) s->model->draw_prior(s->target.model, s->machine.streams.rng[i + 1], s->theta + i * s->d);
+  return LE_OK;
+}
+
+static void nested_hand_over(const void *self, le_population *population)
+{
+  const nested *s = self;
+  *population = (le_population){s->target.seen, s->kept, s->theta, s->banked, s->banked_variance};
+}
+
+/* How far a whole run is nobody knows before its end: the share of the evidence that live points could still hold says
+ * it best near the end, and the volume left before. */
+static void nested_progress(const void *self, double *rows, double *share)
+{
+  const nested *s = self;
+  const double total = s->total ? (double)s->total : (double)s->machine.store.n;
+  *rows = (double)s->target.seen;
+  if (!s->whole || total <= 0) {
+    *share = total > 0 ? (double)s->target.seen / total : 0;
+    return;
+  }
+  if (s->machine.phase == FINISHED) {
+    *share = 1;
+  } else if (s->log_sum > -INFINITY && s->rounds > 0) {
+    const double ahead = fmax(le_nested_best(s) + s->log_volume - s->log_sum - log(s->tol), 0);
+    *share = -s->log_volume / (-s->log_volume + ahead);
+  } else {
+    *share = 0;
+  }
+}
+
+const le_estimator_ops le_nested_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "nested",
+                                              {{le_nested_table}, NULL}, nested_alloc, nested_free, nested_start,
+                                              le_machine_feed, le_machine_advance, nested_progress,
+                                              le_nested_result, le_nested_archive, 1,
+                                              nested_hand_over, NULL};

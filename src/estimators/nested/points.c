@@ -1,0 +1,115 @@
+/* Points, live and dead: their order, the walls they were born inside, the volumes they stand for. */
+#include "estimators/nested/parts.h"
+
+#include "base/logsum.h"
+
+#include <math.h>
+#include <string.h>
+
+/* By likelihood, equal ones by label. */
+static int below(const double *a, const double *b)
+{
+  return a[LOG_LIK] != b[LOG_LIK] ? a[LOG_LIK] < b[LOG_LIK] : a[TIE] < b[TIE];
+}
+
+void le_nested_sink(nested *s, size_t at)
+{
+  const size_t moving = s->order[at];
+  for (; at > 0 && below(level_of(s, moving), level_of(s, s->order[at - 1])); at--) s->order[at] = s->order[at - 1];
+  s->order[at] = moving;
+}
+
+void le_nested_set_level(nested *s, size_t i, double log_lik, double birth, double birth_tie)
+{
+  double *level = level_of(s, i);
+  const gsl_rng *rng = s->machine.streams.rng[0];
+  level[LOG_LIK] = isnan(log_lik) ? -INFINITY : log_lik;
+  level[BIRTH] = birth;
+  level[BIRTH_TIE] = birth_tie;
+  /* a label is uniform, above the wall's own where the likelihood does not exceed it */
+  level[TIE] = gsl_rng_uniform_pos(rng);
+  if (level[LOG_LIK] == birth) level[TIE] = birth_tie + (1 - birth_tie) * level[TIE];
+  level[RANK] = NAN;
+  level[LIVE] = 0;
+}
+
+size_t le_nested_count_below(const nested *s, const double *level, size_t from)
+{
+  size_t low = from, high = s->live;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (below(level_of(s, s->order[middle]), level))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low - from;
+}
+
+double le_nested_rank_among(const nested *s, const double *level, size_t from)
+{
+  return ((double)le_nested_count_below(s, level, from) + gsl_rng_uniform(s->machine.streams.rng[0])) / (double)(s->live - from + 1);
+}
+
+le_status le_nested_record(nested *s, const double *theta, const double *level, double live)
+{
+  double *row = le_trace_add(&s->levels);
+  if (!row) return LE_NO_MEMORY;
+  memcpy(row, level, LEVEL_COLUMNS * sizeof(double));
+  row[LIVE] = live;
+  const double before = s->log_volume;
+  s->log_volume -= 1 / live;
+  /* the volume between this point's wall and the last one */
+  const double term = level[LOG_LIK] + before + log(-expm1(s->log_volume - before));
+  const double terms[2] = {s->log_sum, term};
+  s->log_sum = le_logsumexp(terms, 2);
+  if (s->keeps) {
+    double *point = le_trace_add(&s->points);
+    if (!point) return LE_NO_MEMORY;
+    memcpy(point, theta, s->d * sizeof(double));
+  } else {
+    le_varopt_add(&s->reservoir, theta, term, s->machine.streams.rng[0]);
+  }
+  return LE_OK;
+}
+
+void le_nested_common_labels(nested *s)
+{
+  if (!s->model->relabel) return;
+  memcpy(s->labels, s->theta + s->order[s->live - 1] * s->d, s->d * sizeof(double));
+  s->target.labels = s->labels;
+  for (size_t i = 0; i < s->live; i++) s->model->relabel(s->target.model, s->labels, s->theta + i * s->d);
+}
+
+double le_nested_best(const nested *s)
+{
+  return level_of(s, s->order[s->live - 1])[LOG_LIK];
+}
+
+static le_status grow(double **block, size_t n)
+{
+  double *grown = le_resize(*block, (n + 1) * sizeof(double));
+  if (!grown) return LE_NO_MEMORY;
+  *block = grown;
+  return LE_OK;
+}
+
+le_status le_nested_sum_volumes(nested *s, size_t rest, le_volumes *volumes)
+{
+  const size_t n = s->levels.rows;
+  LE_TRY(grow(&s->log_volumes, n));
+  LE_TRY(grow(&s->log_weights, n));
+  LE_TRY(grow(&s->scratch, n));
+  LE_TRY(grow(&s->columns, 2 * n));
+  for (size_t k = 0; k < n; k++) {
+    s->columns[k] = s->levels.values[k * LEVEL_COLUMNS + LOG_LIK];
+    s->columns[n + k] = s->levels.values[k * LEVEL_COLUMNS + LIVE];
+  }
+  /* a stream of its own: asking for a result does not change what follows */
+  gsl_rng *rng = gsl_rng_clone(s->machine.streams.rng[0]);
+  if (!rng) return LE_NO_MEMORY;
+  le_volumes_sum(n, s->columns, s->columns + n, rest, s->simulations, rng, s->log_volumes, s->log_weights, s->scratch,
+                 volumes);
+  gsl_rng_free(rng);
+  return LE_OK;
+}

@@ -1,0 +1,186 @@
+/* A round: the lowest points die and are replaced by copies of others that are moved inside the wall. */
+#include "estimators/nested/parts.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Points that lie apart, such as a posterior's modes: what is far is judged by those that belong together. */
+static void find_clusters(nested *s)
+{
+  if (s->rounds == 0 || s->states.ops) {
+    le_clusters_join(&s->clusters, s->live);
+    return;
+  }
+  for (size_t i = 0; i < s->live; i++) le_metric_whiten(&s->metric[0], s->theta + i * s->d, s->apart + i * s->d);
+  le_clusters_find(&s->clusters, s->live, s->apart);
+}
+
+void le_nested_update_metrics(nested *s)
+{
+  if (s->metric_kind == LE_METRIC_IDENTITY) return;
+  const size_t half = s->live / 2;
+  for (int k = 0; k < 2; k++) {
+    /* a handful of points says less than all of them would mislead */
+    const size_t from = s->live < 8 ? 0 : k == 0 ? half : 0, n = s->live < 8 ? s->live : k == 0 ? s->live - half : half;
+    const size_t used = le_clusters_residuals(&s->clusters, from, from + n, s->theta, s->apart);
+    for (size_t i = 0; i < used; i++) s->weight[i] = 1 / (double)used;
+    if (used > 1) le_metric_set_particles(&s->metric[k], used, s->apart, s->weight, NULL);
+  }
+}
+
+/* Whom the walkers copy: survivors at random, those of the first half first. */
+static void choose_sources(nested *s)
+{
+  const size_t survivors = s->live - s->batch, half = s->live / 2;
+  size_t first = 0, last = s->batch;
+  for (size_t b = 0; b < s->batch; b++) {
+    const size_t i = s->order[s->batch + gsl_rng_uniform_int(s->machine.streams.rng[0], survivors)];
+    s->source[i < half ? first++ : --last] = i;
+  }
+  s->target.split = first;
+  for (size_t b = 0; b < s->batch; b++)
+    memcpy(s->walker + b * s->d, s->theta + s->source[b] * s->d, s->d * sizeof(double));
+  memcpy(s->start, s->walker, s->batch * s->d * sizeof(double));
+}
+
+static int finished_climbing(const nested *s)
+{
+  /* nothing but impossible points so far: there is no sum to be a share of */
+  if (!(s->log_sum > -INFINITY)) return 0;
+  /* in this order, since beside a huge likelihood the volume would be lost */
+  return (le_nested_best(s) - s->log_sum) + s->log_volume < log(s->tol);
+}
+
+/* So often every live point has been replaced, by searches from all over the prior, before it is given up. */
+static const double impossible_nats = 5;
+
+/* A posterior that holds less of the prior than this many nats, and so many more for each dimension, would take hours, and its
+ * standard error would be whole nats. */
+static const double endless_nats = 1000, endless_nats_each = 50;
+
+static le_status give_up(const nested *s)
+{
+  if (le_nested_best(s) == INFINITY)
+    return le_fail(&s->machine.context->error, LE_NOT_FINITE, "The likelihood of the observations is infinite at some points of the prior.");
+  if (!(-s->log_volume > endless_nats + endless_nats_each * (double)s->d)) return LE_OK;
+  return le_fail(&s->machine.context->error, LE_STALLED,
+                 "After %.0f nats of climbing the points have not reached the posterior of the observations up to number %.0f: the "
+                 "likelihood is too sharp for %s. Are the columns scaled, or is a row an outlier?",
+                 -s->log_volume, (double)(s->target.seen + s->target.chunk),
+                 s->target.seen > 0 ? "the posterior of the rows before" : "the prior");
+}
+
+le_status le_nested_choose(void *self, le_progress *progress)
+{
+  nested *s = self;
+  (void)progress;
+  if (le_nested_best(s) == -INFINITY && -s->log_volume > impossible_nats)
+    return le_fail(&s->machine.context->error, LE_ALL_IMPOSSIBLE,
+                   "No point of the prior gives the observations a positive probability, in %.0f draws.",
+                   s->rounds * (double)s->batch);
+  if (finished_climbing(s)) {
+    s->machine.phase = CLOSE_CHUNK;
+    return LE_OK;
+  }
+  LE_TRY(give_up(s));
+  for (size_t b = 0; b < s->batch; b++) {
+    const size_t i = s->order[b];
+    LE_TRY(le_nested_record(s, s->theta + i * s->d, level_of(s, i), (double)(s->live - b)));
+  }
+  if (s->model->relabel && (size_t)s->rounds % (s->live / s->batch + 1) == 0) le_nested_common_labels(s);
+  const double *wall = level_of(s, s->order[s->batch - 1]);
+  s->floor.value = wall[LOG_LIK];
+  s->floor.tie = wall[TIE];
+  if ((size_t)s->rounds % (s->live / s->batch + 1) == 0) find_clusters(s);
+  le_nested_update_metrics(s);
+  choose_sources(s);
+  s->target.floor = &s->floor;
+  if (s->spec->ops->begin)
+    LE_TRY(s->spec->ops->begin(s->kernel, &s->target, s->batch, s->walker, &s->machine.streams));
+  s->step = 0;
+  s->machine.phase = MOVE;
+  return LE_OK;
+}
+
+le_status le_nested_move(void *self, le_progress *progress)
+{
+  nested *s = self;
+  (void)progress;
+  LE_TRY(s->spec->ops->move(s->kernel, &s->target, s->batch, s->walker, &s->machine.streams));
+  if (s->spec->ops->unfinished && s->spec->ops->unfinished(s->kernel)) return LE_OK;
+  if (++s->step == s->steps) {
+    if (s->spec->ops->tune) s->spec->ops->tune(s->kernel);
+    s->machine.phase = REPLACE;
+  }
+  return LE_OK;
+}
+
+static const double renewal_least = 0.87, renewal_most = 0.94, far_away = 16;
+
+/* How far walkers have come, against the distance of two independent points of their cluster: 1 is a fresh draw, 0 a copy. */
+static double renewal(nested *s)
+{
+  const size_t d = s->d;
+  double sum = 0;
+  if (s->states.ops) return NAN; /* labels have no distance */
+  le_clusters_spread(&s->clusters, s->live, s->theta);
+  for (size_t b = 0; b < s->batch; b++) {
+    const double *variance = s->clusters.variance + s->clusters.label[s->source[b]] * d;
+    double share = 0;
+    int left = 0; /* for another cluster */
+    for (size_t j = 0; j < d; j++) {
+      const double square = pow(s->walker[b * d + j] - s->start[b * d + j], 2);
+      const double ratio = variance[j] > 0 ? square / (2 * variance[j]) : square > 0;
+      left |= ratio > far_away;
+      share += ratio / (double)d;
+    }
+    sum += left ? 1 : share;
+  }
+  return sum / (double)s->batch;
+}
+
+/* `echo` is the correlation of the ranks, by likelihood, of copies and sources: 1 for copies that stay where they are, 0 where they
+ * have forgotten how likely their source was, even if they are still near it, as on a thin ring of equal likelihood. */
+
+/* More moves where copies stay near their sources, fewer where they are as good as fresh. */
+static void adapt_steps(nested *s)
+{
+  const size_t d = s->d, most = 40 + 20 * d, least = 3 + s->first_steps / 3;
+  const double now = renewal(s);
+  s->renewal = s->rounds == 0 ? now : s->renewal + 0.2 * (now - s->renewal);
+  if (!s->adapts) return;
+  if (s->renewal < renewal_least && s->steps < most) s->steps += 1 + s->steps / 10;
+  if (s->renewal > renewal_most && s->steps > least) s->steps -= 1 + s->steps / 20;
+  if (s->steps < least) s->steps = least;
+}
+
+le_status le_nested_replace(void *self, le_progress *progress)
+{
+  nested *s = self;
+  (void)progress;
+  const size_t d = s->d;
+  double echo = 0;
+  adapt_steps(s);
+  LE_TRY(le_target_log_lik(&s->target, s->target.seen, s->target.seen + s->target.chunk, s->batch, s->walker, s->value));
+  for (size_t b = 0; b < s->batch; b++) {
+    const size_t i = s->order[b];
+    const double source = ((double)le_nested_count_below(s, level_of(s, s->source[b]), s->batch) + 0.5) / (double)(s->live - s->batch);
+    memcpy(s->theta + i * d, s->walker + b * d, d * sizeof(double));
+    s->clusters.label[i] = s->clusters.label[s->source[b]];
+    le_nested_set_level(s, i, s->value[b], s->floor.value, s->floor.tie);
+    level_of(s, i)[RANK] = le_nested_rank_among(s, level_of(s, i), s->batch);
+    echo += 12 * (source - 0.5) * (level_of(s, i)[RANK] - 0.5) / (double)s->batch;
+  }
+  s->echo = s->rounds == 0 ? echo : s->echo + 0.2 * (echo - s->echo);
+  /* the survivors are in order: the new ones sink in from the end, one by one */
+  memcpy(s->source, s->order, s->batch * sizeof *s->source);
+  memmove(s->order, s->order + s->batch, (s->live - s->batch) * sizeof *s->order);
+  for (size_t b = 0; b < s->batch; b++) {
+    s->order[s->live - s->batch + b] = s->source[b];
+    le_nested_sink(s, s->live - s->batch + b);
+  }
+  s->rounds++;
+  if (s->whole) LE_TRY(le_nested_add_trace(s));
+  s->machine.phase = CHOOSE;
+  return LE_OK;
+}

@@ -1,0 +1,112 @@
+/* A pipeline of two engines: the first estimates the evidence of the first rows and hands its
+ * particles over to the second, which goes on with the other rows.
+ *
+ * hybrid: nested sampling for the first rows, where a sequential run has its largest errors, then
+ * annealing.  Kernel 1 is the nested sampler's, kernel 2 the other's. */
+#include "base/arena.h"
+#include "estimators/parts.h"
+
+#include <string.h>
+
+enum { PARTS = 2 };
+
+typedef struct pipeline {
+  const le_estimator_ops *ops[PARTS];
+  void *part[PARTS];
+  size_t first, fed; /* rows of the first part; so many of them it has */
+  int at;            /* the part that works */
+} pipeline;
+
+/* Beside those of the two engines. */
+static const le_setting settings[] = {LE_COUNT_SETTING("first", 100, 1), /* rows of nested sampling */
+                                      {0}};
+
+static void pipeline_free(void *self)
+{
+  pipeline *p = self;
+  if (!p) return;
+  for (int k = 0; k < PARTS; k++) p->ops[k]->free(p->part[k]);
+  le_release(p);
+}
+
+static le_status hybrid_alloc(const le_problem *problem, le_context *context, void **self)
+{
+  *self = NULL;
+  pipeline *p = le_resize(NULL, sizeof *p);
+  if (!p) return LE_NO_MEMORY;
+  memset(p, 0, sizeof *p);
+  p->ops[0] = &le_nested_estimator;
+  p->ops[1] = &le_walk_estimator;
+  p->first = le_setting_count(&problem->settings, settings, "first");
+  le_problem start = *problem;
+  if (start.total > p->first) start.total = p->first;
+  le_status status = p->ops[0]->alloc(&start, context, &p->part[0]);
+  if (status == LE_OK) status = p->ops[1]->alloc(problem, context, &p->part[1]);
+  if (status != LE_OK) {
+    pipeline_free(p);
+    return status;
+  }
+  *self = p;
+  return LE_OK;
+}
+
+static le_status pipeline_start(void *self)
+{
+  pipeline *p = self;
+  for (int k = 0; k < PARTS; k++) LE_TRY(p->ops[k]->start(p->part[k]));
+  return LE_OK;
+}
+
+/* The second part has all rows, and the first a copy of its own: for the caller the stream may not be over. */
+static le_status pipeline_feed(void *self, const le_rows *rows, le_feed feed)
+{
+  pipeline *p = self;
+  if (p->fed < p->first) {
+    const size_t room = p->first - p->fed, taken = rows->n < room ? rows->n : room;
+    const le_rows some = {taken, rows->width, rows->values}, none = {0, rows->width, rows->values};
+    LE_TRY(p->ops[0]->feed(p->part[0], &some, LE_ROWS));
+    if (feed != LE_ROWS || taken == room) LE_TRY(p->ops[0]->feed(p->part[0], &none, LE_LAST_ROWS));
+    p->fed += taken;
+  }
+  return p->ops[1]->feed(p->part[1], rows, feed);
+}
+
+static le_progress pipeline_advance(void *self, double seconds, le_status *status)
+{
+  pipeline *p = self;
+  const le_progress progress = p->ops[p->at]->advance(p->part[p->at], seconds, status);
+  if (progress != LE_DONE || p->at == PARTS - 1) return progress;
+  le_population population;
+  p->ops[p->at]->hand_over(p->part[p->at], &population);
+  p->at++;
+  *status = p->ops[p->at]->take_over(p->part[p->at], &population);
+  return *status == LE_OK ? LE_MORE : LE_FAILED;
+}
+
+static void pipeline_progress(const void *self, double *rows, double *share)
+{
+  const pipeline *p = self;
+  p->ops[p->at]->progress(p->part[p->at], rows, share);
+  if (p->at < PARTS - 1) *share = 0;
+}
+
+static le_status pipeline_result(void *self, le_result *result)
+{
+  pipeline *p = self;
+  return p->ops[p->at]->result(p->part[p->at], result);
+}
+
+static void pipeline_archive(void *self, le_archive *archive)
+{
+  pipeline *p = self;
+  le_archive_size(archive, &p->fed);
+  le_archive_int(archive, &p->at);
+  if (p->at < 0 || p->at >= PARTS) archive->status = LE_CORRUPT;
+  for (int k = 0; k < PARTS && archive->status == LE_OK; k++) p->ops[k]->archive(p->part[k], archive);
+}
+
+const le_estimator_ops le_hybrid_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "hybrid",
+                                              {{settings, le_nested_table, le_walk_table}, le_stage_table},
+                                              hybrid_alloc, pipeline_free, pipeline_start, pipeline_feed,
+                                              pipeline_advance, pipeline_progress, pipeline_result,
+                                              pipeline_archive, 0, NULL, NULL};

@@ -1,0 +1,114 @@
+/* Chunks with control variates: the anchor, the noise of mini-batches, and when exact densities take over. */
+#include "estimators/walk/parts.h"
+
+#include "base/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What gradients and particles may be like before control variates are given up, and pairs of gradients that are compared. Noise heats:
+ * the default kernel would lose noise x d / 10 nats whenever rows have grown by a factor e, and makes up for what is measured. */
+enum { NOISE_PAIRS = LE_DRAWS_MOST / 2 };
+static const double NOISE_GROWTH = 1.2, NOISE_MOST = 0.5, HEATED_MOST = 5, WIDE_MOST = 2;
+/* Of a pair of batches the squared size of what gradients by them differ by. */
+typedef struct noise_pair {
+  walk *walk;
+  size_t pair;
+} noise_pair;
+
+/* The anchor of the control variates moves when the rows have doubled, or when the particles have left it. */
+static int anchor_is_stale(walk *w)
+{
+  const le_gradient *g = &w->gradient[w->stage];
+  if (!g->anchored) return 1;
+  if (w->model->traits & LE_MODEL_QUADRATIC && g->second_order) return 0;
+  double *shift = w->work, *product = w->work + w->d;
+  le_walk_weighted_mean(w, shift);
+  for (size_t j = 0; j < w->d; j++) shift[j] -= g->anchor[j];
+  w->drift = le_quadratic_form(w->precision, w->d, shift, product) / (double)w->d;
+  return w->target.seen >= 2 * g->anchored_rows || w->drift > 1;
+}
+
+static le_status open_chunk_at_anchor(walk *w)
+{
+  const size_t d = w->d;
+  le_gradient *g = &w->gradient[w->stage];
+  if (g->anchored) le_walk_relabel_to(w, g->anchor);
+  if (anchor_is_stale(w)) {
+    if (!g->anchored) le_walk_relabel_to_heaviest(w);
+    le_walk_weighted_mean(w, w->centre);
+    LE_TRY(le_gradient_set_anchor(g, &w->target, w->centre));
+    le_walk_relabel_to(w, g->anchor);
+    memset(w->anchor_info, 0, d * d * sizeof(double));
+    if (w->model->information)
+      LE_TRY(le_target_information(&w->target, 0, w->target.seen, 1, g->anchor, w->anchor_info));
+  }
+  LE_TRY(le_gradient_open_chunk(g, &w->target));
+  memset(w->chunk_info, 0, d * d * sizeof(double));
+  if (w->model->information)
+    LE_TRY(le_target_information(&w->target, w->target.seen, w->target.seen + w->target.chunk, 1, g->anchor,
+                                 w->chunk_info));
+  return LE_OK;
+}
+
+static le_status some_noise(void *self, le_target *target, size_t first, size_t m)
+{
+  const noise_pair *pair = self;
+  const walk *w = pair->walk;
+  const size_t d = w->d;
+  const double *theta = w->theta + first * d;
+  double *one = w->swap + first * d, *other = w->twin + first * d;
+  LE_TRY(le_gradient_estimate(&w->gradient[w->stage], 2 * pair->pair, target, m, theta, one));
+  LE_TRY(le_gradient_estimate(&w->gradient[w->stage], 2 * pair->pair + 1, target, m, theta, other));
+  for (size_t i = 0; i < m; i++) {
+    for (size_t j = 0; j < d; j++) other[i * d + j] -= one[i * d + j];
+    le_metric_kick(&w->metric[w->stage][0], other + i * d, one + i * d);
+    other[i * d] = le_dot(one + i * d, one + i * d, d);
+  }
+  return LE_OK;
+}
+
+/* How much variance the gradients of mini-batches have, from pairs of them, on the scale on which the posterior's own is 1. */
+static le_status gradient_noise(walk *w)
+{
+  const size_t d = w->d, m = w->m;
+  le_gradient *g = &w->gradient[w->stage];
+  double sum = 0;
+  w->target.noise = 0;
+  w->noised = w->target.seen;
+  if (w->model->traits & LE_MODEL_QUADRATIC && g->second_order) return LE_OK;
+  LE_TRY(le_gradient_draw(g, &w->target, 2 * NOISE_PAIRS));
+  for (size_t pair = 0; pair < NOISE_PAIRS; pair++) {
+    noise_pair all = {w, pair};
+    LE_TRY(le_target_share(&w->target, m, (double)(2 * le_gradient_rows(g, &w->target)), some_noise, &all));
+    for (size_t i = 0; i < m; i++) sum += w->twin[i * d];
+  }
+  w->target.noise = sum / (2 * NOISE_PAIRS * (double)(m * d));
+  return LE_OK;
+}
+
+/* Control variates work where the posterior is close enough to normal around one anchor.  Where their gradients are all noise, or
+ * particles do not lie as wide as the curvature says, a last stage of exact densities takes over, until rows have doubled. */
+le_status le_walk_open_controlled_chunk(walk *w)
+{
+  LE_TRY(open_chunk_at_anchor(w));
+  const size_t last = w->settings.stages - 1;
+  if (stage_of(w)->metric != LE_METRIC_FROM_CURVATURE) return LE_OK;
+  LE_TRY(le_walk_anchored_precision(w, w->precision));
+  const int definite = le_metric_set_precision(&w->metric[w->stage][0], w->precision) == LE_OK;
+  if (definite && (double)w->target.seen >= NOISE_GROWTH * (double)w->noised) LE_TRY(gradient_noise(w));
+  if (last < 2) return LE_OK;
+  const double wide = le_walk_temperature(w);
+  if (definite && w->target.noise < fmin(NOISE_MOST, HEATED_MOST / (double)w->d) && !(wide > WIDE_MOST || wide < 1 / WIDE_MOST)) {
+    if (w->m != stage_of(w)->particles) le_walk_resample(w, stage_of(w)->particles);
+    w->refuge = 0;
+    return LE_OK;
+  }
+  w->gradient[w->stage].anchored = 0;
+  w->refuge = 0;
+  if (le_walk_may_look(w)) return le_walk_look_around(w, LOOK_AGAIN);
+  w->refuge = 2 * w->target.seen;
+  if (w->m != w->settings.stage[last].particles) le_walk_resample(w, w->settings.stage[last].particles);
+  le_walk_enter_stage(w, last);
+  return LE_OK;
+}

@@ -1,0 +1,111 @@
+/* The weighted particles: where they begin, labels, resampling, and particles that another engine hands over. */
+#include "estimators/walk/parts.h"
+
+#include "base/linalg.h"
+#include "base/logsum.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Where all particles begin, and nothing is known. */
+void le_walk_spread_out(walk *w)
+{
+  const size_t d = w->d;
+  for (size_t i = 0; i < w->m; i++) {
+    if (w->settings.reverse)
+      memcpy(w->theta + i * d, w->settings.from + i % w->settings.starts * d, d * sizeof(double));
+    else
+      w->model->draw_prior(w->target.model, w->machine.streams.rng[i + 1], w->theta + i * d);
+    w->log_weight[i] = 0;
+    w->weight[i] = 1 / (double)w->m;
+  }
+  for (size_t j = 0; j < d; j++) {
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < w->m; i++) mean += w->theta[i * d + j] / (double)w->m;
+    for (size_t i = 0; i < w->m; i++) square += pow(w->theta[i * d + j] - mean, 2) / (double)w->m;
+    w->prior_variance[j] = square > 0 ? square : 1;
+  }
+  le_genealogy_start(&w->genealogy, w->m);
+  w->machine.phase = OPEN_CHUNK;
+}
+
+size_t le_walk_heaviest(const walk *w)
+{
+  size_t best = 0;
+  for (size_t i = 1; i < w->m; i++)
+    if (w->weight[i] > w->weight[best]) best = i;
+  return best;
+}
+
+/* Labels of all particles as near to the reference as possible: their density does not change, and from now on they
+ * keep to these labels. */
+void le_walk_relabel_to(walk *w, const double *reference)
+{
+  if (!w->model->relabel) return;
+  memcpy(w->labels, reference, w->d * sizeof(double));
+  w->target.labels = w->labels;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(le_target_threads(&w->target, w->m, w->d * w->d)) schedule(static)
+#endif
+  for (size_t i = 0; i < w->m; i++) w->model->relabel(w->target.model, reference, w->theta + i * w->d);
+}
+
+void le_walk_relabel_to_heaviest(walk *w)
+{
+  if (!w->model->relabel) return;
+  memcpy(w->work, w->theta + le_walk_heaviest(w) * w->d, w->d * sizeof(double));
+  le_walk_relabel_to(w, w->work);
+}
+
+void le_walk_weighted_mean(const walk *w, double *mean)
+{
+  memset(mean, 0, w->d * sizeof(double));
+  for (size_t i = 0; i < w->m; i++) le_add_scaled(w->d, w->weight[i], w->theta + i * w->d, mean);
+}
+
+static void take_offspring(walk *w, size_t m)
+{
+  const size_t d = w->d;
+  for (size_t j = 0; j < m; j++) memcpy(w->swap + j * d, w->theta + w->ancestor[j] * d, d * sizeof(double));
+  double *old = w->theta;
+  w->theta = w->swap;
+  w->swap = old;
+}
+
+/* Replaces the particles by m equally weighted offspring of the same total weight. */
+void le_walk_resample(walk *w, size_t m)
+{
+  const double level = le_logmeanexp(w->log_weight, w->m);
+  le_resample(stage_of(w)->resampling, w->m, w->weight, m, w->machine.streams.rng[0], w->work, w->ancestor);
+  take_offspring(w, m);
+  const le_resampling scheme = stage_of(w)->resampling;
+  le_genealogy_resample(&w->genealogy, w->m, w->weight, scheme == LE_MULTINOMIAL || scheme == LE_RESIDUAL, m,
+                        w->ancestor);
+  w->m = m;
+  for (size_t i = 0; i < m; i++) {
+    w->log_weight[i] = level;
+    w->weight[i] = 1 / (double)m;
+  }
+}
+
+/* The particles stand for the posterior of the rows seen, whose log evidence this is. */
+void le_walk_begin_from(walk *w, double log_evidence, double variance)
+{
+  w->banked = log_evidence;
+  w->banked_variance = variance;
+  for (size_t i = 0; i < w->m; i++) {
+    w->log_weight[i] = 0;
+    w->weight[i] = 1 / (double)w->m;
+  }
+  le_genealogy_start(&w->genealogy, w->m);
+}
+
+/* Draws of importance sampling in proportion to the weights in audit->work. */
+void le_walk_draw_particles(walk *w)
+{
+  const le_audit *a = &w->audit;
+  const size_t m = stage_of(w)->particles, d = w->d;
+  le_resample(LE_SYSTEMATIC, a->draws, a->work, m, w->machine.streams.rng[0], w->work, w->ancestor);
+  for (size_t j = 0; j < m; j++) memcpy(w->theta + j * d, a->theta + w->ancestor[j] * d, d * sizeof(double));
+  w->m = m;
+}

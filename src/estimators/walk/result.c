@@ -1,0 +1,75 @@
+/* What a run reports. */
+#include "estimators/walk/parts.h"
+
+#include "base/logsum.h"
+
+#include <math.h>
+
+static const char *const moment_names[MOMENT_COLUMNS] = {"lambda", "mean", "variance", "ess", "log_ratio"};
+static const char *const trace_names[TRACE_COLUMNS] = {
+    "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "shortest",    "ess",
+    "acceptance", "step_size", "particles",    "temperature", "noise",        "drift",       "restarts",    "moves",
+    "renewal",    "evaluations", "seconds"};
+
+le_status le_walk_result(void *self, le_result *result)
+{
+  walk *w = self;
+  double *s = w->summary;
+  s[0] = le_walk_current_log_evidence(w);
+  s[1] = sqrt(fmax(le_walk_current_variance(w), 0));
+  if (w->settings.rounds && w->machine.phase == FINISHED) {
+    if (w->settings.bridge) {
+      s[0] = w->bridging.log_evidence;
+      s[1] = w->bridging.se;
+    } else {
+      s[0] = le_logharmonic(w->draw_value, w->m, w->settings.rounds, &s[1]);
+    }
+  }
+  s[2] = (double)w->target.seen;
+  s[3] = w->lambda_steps;
+  s[4] = w->target.likelihoods;
+  s[5] = w->target.gradients;
+  s[6] = w->machine.seconds;
+  static const char *const names[] = {"log_evidence", "se",        "n",      "lambda_steps",
+                                      "likelihoods",  "gradients", "seconds"};
+  le_result_figures(result, sizeof names / sizeof *names, names, s);
+
+  if (w->settings.rounds && w->machine.phase == FINISHED) {
+    le_result_array(result, "draws", w->d, w->m * w->settings.rounds, w->draw_theta);
+  } else {
+    le_result_array(result, "draws", w->d, w->m, w->theta);
+    le_result_array(result, "log_weights", 1, w->m, w->log_weight);
+  }
+  if (!isnan(w->lost)) {
+    s[10] = w->heated;
+    s[11] = sqrt(w->heated_variance);
+    le_result_figure(result, "heated", &s[10]);
+    le_result_figure(result, "heated_noise", &s[11]);
+  }
+  LE_TRY(le_trace_output(&w->trace, trace_names, result));
+  if (w->settings.moments) le_result_table(result, "moments", MOMENT_COLUMNS, moment_names, MOMENT_COLUMNS, w->moments.rows, w->moments.values);
+  if (w->settings.record) le_result_table(result, "path", LE_PATH_LABELLED, le_path_names, w->recorded.columns, w->recorded.rows, w->recorded.values);
+  if (w->settings.audit && w->machine.phase == FINISHED && w->target.seen > 0) {
+    const le_audit *a = &w->audit;
+    s[7] = (double)a->failed;
+    s[8] = (double)a->modes;
+    s[9] = (double)w->checked;
+    s[12] = le_walk_chance_of(w->d);
+    le_result_figure(result, "audit_chance", &s[12]);
+    le_result_figure(result, "audit_first", &s[9]);
+    le_result_figure(result, "audit_failed", &s[7]);
+    le_result_figure(result, "audit_modes", &s[8]);
+    le_result_figure(result, "audit_log_evidence", &a->log_evidence);
+    le_result_figure(result, "audit_se", &a->se);
+    le_result_figure(result, "audit_unreached", &a->unreached);
+    le_result_figure(result, "audit_laplace", &a->laplace);
+    le_result_figure(result, "audit_ess", &a->effective_size);
+    le_result_figure(result, "audit_ideal", &a->ideal_size);
+    le_result_figure(result, "audit_pareto_k", &a->pareto_k);
+    if (!a->failed) {
+      le_result_array(result, "audit_draws", w->d, a->draws, a->theta);
+      le_result_array(result, "audit_log_weights", 1, a->draws, a->log_weight);
+    }
+  }
+  return LE_OK;
+}

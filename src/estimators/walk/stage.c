@@ -1,0 +1,45 @@
+/* The stage that a run is in, its distribution on a recorded path, and what its settings ask for. */
+#include "estimators/walk/parts.h"
+
+enum { AUDIT_CLIMBS = 4 };
+enum { AUDIT_CLIMBS_UNKNOWN = 8 };
+
+/* Where the model has no starts of its own, the particles are the best there are. */
+size_t le_walk_particle_climbs(const walk *w)
+{
+  return w->settings.search && !w->model->start ? AUDIT_CLIMBS_UNKNOWN : AUDIT_CLIMBS;
+}
+
+/* At the end, or with a search before it. */
+int le_walk_samples_importance(const walk *w)
+{
+  return w->settings.audit || w->settings.search;
+}
+
+/* Is the renewal of the particles measured at any stage? */
+int le_walk_renews(const walk *w)
+{
+  int any = 0;
+  for (size_t s = 0; s < w->settings.stages; s++) any |= w->settings.stage[s].renew != 0;
+  return any;
+}
+
+void le_walk_enter_stage(walk *w, size_t s)
+{
+  w->stage = s;
+  w->m = w->settings.stage[s].particles;
+  w->target.gradient = &w->gradient[s];
+  const int halves = w->settings.stage[s].metric == LE_METRIC_FROM_PARTICLES && !follows(w);
+  w->target.metric[0] = &w->metric[s][0];
+  w->target.metric[1] = &w->metric[s][halves];
+  w->target.split = w->m / 2;
+}
+
+/* The annealed distribution of a point of the path; before the first, the prior. */
+void le_walk_take_place(walk *w, size_t points)
+{
+  const le_path_point point = le_path_at(&w->path, points > 0 ? points - 1 : 0);
+  w->target.seen = points > 0 ? point.seen : 0;
+  w->target.chunk = points > 0 ? point.chunk : 0;
+  w->target.lambda = points > 0 ? point.lambda : 0;
+}

@@ -1,0 +1,82 @@
+/* What a run knows so far: log Z, its variance, and a row of the trace for each chunk or step. */
+#include "estimators/walk/parts.h"
+
+#include "base/linalg.h"
+#include "base/logsum.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Where the first look's weights were uneven the genealogy misses more of the variance.  Five
+ * overlapping components had errors 1.3 times the standard error without it in 22 of 23 runs on 10^4
+ * rows (one was 9 nats low), 0.7 times in 10 on 10^5 and 1.0 times in 6 on 10^6; multiplied so, the
+ * standard errors of these 38 are all more than half of the errors. */
+static const double UNEVEN_UNSEEN = 1.7;
+
+double le_walk_unseen(const walk *w)
+{
+  return w->uneven ? UNEVEN_UNSEEN * w->settings.unseen : w->settings.unseen;
+}
+
+double le_walk_current_variance(const walk *w)
+{
+  return w->banked_variance + le_walk_unseen(w) * w->genealogy.variance + w->eager * w->eager;
+}
+
+double le_walk_current_log_evidence(const walk *w)
+{
+  const double plain = w->banked + le_logmeanexp(w->log_weight, w->m);
+  if (w->settings.reverse) return -plain;
+  return plain + (w->settings.correct ? 0.5 * le_walk_current_variance(w) : 0);
+}
+
+/* How wide the particles lie against the curvature at the anchor: 1 when right. */
+double le_walk_temperature(const walk *w)
+{
+  const size_t d = w->d;
+  if (stage_of(w)->gradient != LE_GRADIENT_CONTROL || stage_of(w)->metric != LE_METRIC_FROM_CURVATURE ||
+      !w->gradient[w->stage].anchored)
+    return NAN;
+  double *mean = w->work, *shift = w->work + d, *product = w->work + 2 * d, *precision = w->work + 3 * d, sum = 0, square = 0;
+  le_walk_observed_precision(w, precision);
+  memset(mean, 0, d * sizeof(double));
+  for (size_t i = 0; i < w->m; i++) {
+    square += w->weight[i] * w->weight[i];
+    for (size_t j = 0; j < d; j++) mean[j] += w->weight[i] * w->theta[i * d + j];
+  }
+  for (size_t i = 0; i < w->m; i++) {
+    for (size_t j = 0; j < d; j++) shift[j] = w->theta[i * d + j] - mean[j];
+    sum += w->weight[i] * le_quadratic_form(precision, d, shift, product);
+  }
+  return square < 1 ? sum / ((double)d * (1 - square)) : NAN;
+}
+
+le_status le_walk_add_trace(walk *w, double n, double lambda, double steps)
+{
+  const le_stage *stage = stage_of(w);
+  le_kernel_report report = {NAN, NAN};
+  if (stage->kernel) report = stage->kernel->ops->report(w->kernel[w->stage]);
+  const double wide = le_walk_temperature(w);
+  const double row[TRACE_COLUMNS] = {n,
+                                     lambda,
+                                     le_walk_current_log_evidence(w),
+                                     sqrt(fmax(le_walk_current_variance(w), 0)),
+                                     steps,
+                                     w->shortest,
+                                     w->chunk_ess * (double)w->m,
+                                     report.acceptance,
+                                     report.step_size,
+                                     (double)w->m,
+                                     isnan(wide) ? w->heat : wide,
+                                     w->target.noise,
+                                     w->drift,
+                                     w->restarts,
+                                     w->skip_moves || !stage->kernel ? 0 : (double)w->step,
+                                     w->renewed,
+                                     w->target.likelihoods + w->target.gradients,
+                                     w->machine.seconds};
+  double *added = le_trace_add(&w->trace);
+  if (!added) return LE_NO_MEMORY;
+  memcpy(added, row, sizeof row);
+  return LE_OK;
+}

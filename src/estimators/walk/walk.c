@@ -1,0 +1,174 @@
+/* One engine for every method that walks particles along a path of annealed distributions (math.md 1, restated):
+ * reweight, maybe resample, move, and again.  It holds no policy of its own: chunks, schedule, resampling, gradients,
+ * kernels and metric are the choices of walk_settings.h.
+ *
+ * A walk may record its path (core/path.h), and another follow it without adapting to anything: forwards, or in reverse
+ * from an exact draw from the posterior, moving before each reciprocal weight, so that the mean weight estimates 1 / Z
+ * without bias (reverse AIS; by rows, the sequential harmonic mean).  All particles then have one metric: were it their
+ * place that decides how they move, resampling in order would bias them.
+ *
+ * The walk is a small state machine.  A phase is a piece of work that is never left half-done, so the run can pause,
+ * be saved or be given up between any two of them. */
+#include "estimators/walk/parts.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { AUDIT_BATCH = 64 };
+enum { SEARCH_ROWS = 1000 };
+
+static void walk_free(void *self)
+{
+  walk *w = self;
+  if (!w) return;
+  le_machine_free(&w->machine);
+  le_search_free(&w->search);
+  le_trace_free(&w->trace);
+  le_trace_free(&w->moments);
+  le_trace_free(&w->recorded);
+  le_arena_free(&w->arena);
+  le_release(w);
+}
+
+static le_status alloc_stage(walk *w, size_t s)
+{
+  const le_stage *stage = &w->settings.stage[s];
+  for (size_t half = 0; half < 2; half++) le_metric_alloc(&w->metric[s][half], w->d, stage->metric_kind, &w->arena);
+  le_gradient_alloc(&w->gradient[s], stage->gradient, stage->gradient == LE_GRADIENT_FULL ? 1 : stage->batch,
+                    &w->target, &w->arena);
+  if (w->arena.failed) return LE_NO_MEMORY;
+  if (!stage->kernel) return LE_OK;
+  return stage->kernel->ops->alloc(&stage->kernel->args, w->d, stage->particles, &w->arena, &w->kernel[s]);
+}
+
+static le_status alloc_all(walk *w, const le_problem *problem)
+{
+  const le_walk_settings *settings = &w->settings;
+  const size_t d = w->d, most = w->most;
+  le_target_alloc(&w->target, problem->ops, problem->model, most, w->machine.context, &w->arena);
+  w->target.store = &w->machine.store;
+  w->target.rng = w->machine.streams.rng[0];
+  w->theta = le_arena_doubles(&w->arena, most * d);
+  w->swap = le_arena_doubles(&w->arena, most * d);
+  w->twin = le_arena_doubles(&w->arena, most * d);
+  w->log_weight = le_arena_doubles(&w->arena, most);
+  w->chunk_value = le_arena_doubles(&w->arena, most);
+  w->weight = le_arena_doubles(&w->arena, most);
+  w->work = le_arena_doubles(&w->arena, 2 * d * d + 4 * d + most);
+  w->prior_variance = le_arena_doubles(&w->arena, d);
+  w->anchor_info = le_arena_doubles(&w->arena, d * d);
+  w->chunk_info = le_arena_doubles(&w->arena, d * d);
+  w->precision = le_arena_doubles(&w->arena, d * d);
+  w->centre = le_arena_doubles(&w->arena, d);
+  w->labels = le_arena_doubles(&w->arena, d);
+  w->ancestor = le_arena_indices(&w->arena, most);
+  le_genealogy_alloc(&w->genealogy, settings->lag, most, &w->arena);
+  if (le_walk_renews(w)) le_renewal_alloc(&w->renewal, d, most, &w->arena);
+  le_expansion_alloc(&w->expansion, &w->target, &w->arena);
+  if (le_walk_samples_importance(w)) {
+    le_audit_alloc(&w->audit, &w->target, le_walk_particle_climbs(w) + settings->search, settings->audit_draws, settings->audit_lots, AUDIT_BATCH, &w->arena);
+    le_audit_by_part(&w->audit, &w->target, &w->expansion, settings->audit_part, settings->audit_least, settings->audit_work,
+                     &w->arena);
+  }
+  if (settings->search) le_search_alloc(&w->search, &w->target, settings->search, SEARCH_ROWS, &w->arena);
+  if (settings->rounds) {
+    const size_t m = settings->stage[settings->stages - 1].particles;
+    w->draw_theta = le_arena_doubles(&w->arena, settings->rounds * m * d);
+    w->draw_value = le_arena_doubles(&w->arena, settings->rounds * m);
+    if (settings->bridge) le_bridging_alloc(&w->bridging, &w->target, m, settings->rounds, 32, &w->arena);
+  }
+  if (w->arena.failed) return LE_NO_MEMORY;
+  for (size_t s = 0; s < settings->stages; s++) LE_TRY(alloc_stage(w, s));
+  return LE_OK;
+}
+
+static le_status take_path(walk *w)
+{
+  const le_arg *follow = w->settings.follow;
+  w->recorded.columns = w->path.columns = le_path_columns(&w->metric[0][0]);
+  w->path.d = w->d;
+  if (!follow) return LE_OK;
+  w->path.values = follow->values;
+  w->path.points = follow->n / w->path.columns;
+  if (follow->values && follow->n > 0 && follow->n % w->path.columns == 0) return LE_OK;
+  return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "The path to follow must have %.0f numbers for each distribution.",
+                 (double)w->path.columns);
+}
+
+static le_status walk_start(void *self)
+{
+  le_walk_spread_out(self);
+  return LE_OK;
+}
+
+static le_status walk_take_over(void *self, const le_population *population)
+{
+  walk *w = self;
+  if (population->m != w->m)
+    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "This engine takes over %zu particles, not %zu.", w->m,
+                   population->m);
+  memcpy(w->theta, population->theta, w->m * w->d * sizeof(double));
+  w->target.seen = population->seen;
+  le_walk_begin_from(w, population->log_evidence, population->variance);
+  w->chunk_ess = 1;
+  return le_walk_add_trace(w, (double)population->seen, 1, 0);
+}
+
+static void walk_progress(const void *self, double *rows, double *share)
+{
+  const walk *w = self;
+  const double total = w->total ? (double)w->total : (double)w->machine.store.n;
+  *rows = (double)w->target.seen;
+  double done = total > 0 ? ((double)w->target.seen + w->target.lambda * (double)w->target.chunk) / total : 0;
+  if (w->settings.reverse && w->machine.phase != OPEN_CHUNK) done = 1 - done;
+  if (w->machine.phase == COLLECT) done = (double)w->step / (double)w->settings.rounds;
+  *share = done;
+}
+
+static const le_phase phases[] = {
+  [OPEN_CHUNK] = {"open chunk", le_walk_open_chunk, 0},
+  [REWEIGHT] = {"reweight", le_walk_reweight, 0},
+  [MOVE] = {"move", le_walk_move, 0},
+  [CLOSE_CHUNK] = {"close chunk", le_walk_close_chunk, 0},
+  [STEP_BACK] = {"step back", le_walk_step_back, 0},
+  [COLLECT] = {"collect", le_walk_collect, 0},
+  [BRIDGE] = {"bridge", le_walk_bridge, 0},
+  [SEARCH] = {"search", le_walk_search, 0},
+  [AUDIT] = {"audit", le_walk_audit, 0},
+  [FINISHED] = {"finished", NULL, 0}};
+
+static le_status walk_alloc(const le_problem *problem, le_context *context, void **self)
+{
+  *self = NULL;
+  walk *w = le_resize(NULL, sizeof *w);
+  if (!w) return LE_NO_MEMORY;
+  memset(w, 0, sizeof *w);
+  w->trace.columns = TRACE_COLUMNS;
+  w->moments.columns = MOMENT_COLUMNS;
+  w->model = problem->ops;
+  w->d = problem->ops->dim(problem->model);
+  w->heat = w->lost = w->renewed = w->tried_renewal = NAN;
+  w->total = problem->total;
+  w->seed = problem->seed;
+  w->replicate = problem->replicate;
+  le_status status = le_walk_settings_read(problem, &w->settings, &context->error);
+  for (size_t s = 0; s < w->settings.stages; s++)
+    if (w->settings.stage[s].particles > w->most) w->most = w->settings.stage[s].particles;
+  w->machine.shuffle = w->settings.shuffle;
+  if (status == LE_OK)
+    status = le_machine_alloc(&w->machine, phases, FINISHED + 1, problem, w->most + 1, context);
+  if (status == LE_OK) status = alloc_all(w, problem);
+  if (status == LE_OK) status = take_path(w);
+  if (status != LE_OK) {
+    walk_free(w);
+    return status;
+  }
+  le_walk_enter_stage(w, 0);
+  *self = w;
+  return LE_OK;
+}
+
+const le_estimator_ops le_walk_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "walk",
+                                            {{le_walk_table}, le_stage_table}, walk_alloc, walk_free, walk_start,
+                                            le_machine_feed, le_machine_advance, walk_progress, le_walk_result,
+                                            le_walk_archive, 0, NULL, walk_take_over};

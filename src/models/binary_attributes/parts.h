@@ -1,0 +1,22 @@
+/* What the files of binary_attributes share. */
+#ifndef LE_MODELS_BINARY_ATTRIBUTES_PARTS_H
+#define LE_MODELS_BINARY_ATTRIBUTES_PARTS_H
+
+#include "models/latent_shared.h"
+
+enum { FEATURES, NOISE, PROBABILITIES };
+enum { MOST_ENUMERATED = 16 };
+
+typedef struct binary {
+  le_gaussian_prior gaussian;
+  size_t k;
+  double probability[];
+} binary;
+
+static inline size_t size(const void *self, size_t n) { return PROBABILITIES + ((const binary *)self)->k * (1 + n); }
+static inline double *bits_of(const binary *model, double *state) { return state + PROBABILITIES + model->k; }
+
+extern const le_latent_ops le_binary_attributes_states;
+extern const le_variational_ops le_binary_attributes_variational, le_binary_attributes_maximum;
+
+#endif

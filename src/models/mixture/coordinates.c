@@ -1,0 +1,82 @@
+/* Coordinates for proposals, in which the posterior of a mixture is nearly normal.
+ *
+ * Given which rows belong to a component, its precision exp(-u) is gamma distributed, and so are
+ * the weights but for their sum; t given u is normal with a constant variance and a mean
+ * proportional to exp(-u/2).  Cube roots of gamma variables are nearly normal, even where a
+ * component is empty (Wilson and Hilferty).  With 0 for the peak, the coordinates are
+ *   u_0 + 3 (1 - exp(-(u - u_0)/3))                     in the place of u,
+ *   t - t_0 exp(-(u - u_0)/2) + t_0 (1 - w/2)           in the place of t, w being what the former adds to u_0,
+ * and likewise for the log-ratios, taken to the heaviest component of the peak. */
+#include "models/mixture/parts.h"
+
+static size_t heaviest(const mixture *model, const double *theta)
+{
+  const size_t last = model->components - 1;
+  size_t best = last;
+  for (size_t k = 0; k < last; k++)
+    if (theta[k] > (best == last ? 0 : theta[best])) best = k;
+  return best;
+}
+
+/* Log-ratios to another component than the last: that of the last stands in the place of its own. */
+static void change_reference(const mixture *model, size_t to, double *theta)
+{
+  const size_t last = model->components - 1;
+  if (to == last) return;
+  const double level = theta[to];
+  for (size_t k = 0; k < last; k++) theta[k] -= level;
+  theta[to] = -level;
+}
+
+/* The inverse is the same. */
+static void ratios_to_heaviest(const mixture *model, const double *peak, double *theta, double *centre)
+{
+  const size_t last = model->components - 1, best = heaviest(model, peak);
+  memcpy(centre, peak, last * sizeof(double));
+  change_reference(model, best, theta);
+  change_reference(model, best, centre);
+}
+
+double le_mixture_to_normal(const void *self, const double *peak, const double *theta, double *out)
+{
+  const mixture *model = self;
+  const size_t n = model->components * model->dimensions, t = offsets_at(model), u = scales_at(model);
+  double centre[MOST_COMPONENTS], unused[MOST_COMPONENTS], sum = 0;
+  memmove(out, theta, dim(self) * sizeof(double));
+  ratios_to_heaviest(model, peak, out, centre);
+  for (size_t k = 0; k < t; k++) {
+    const double off = out[k] - centre[k];
+    out[k] = centre[k] + 3 * expm1(off / 3);
+    sum += off / 3;
+  }
+  ratios_to_heaviest(model, peak, out, unused);
+  for (size_t a = 0; a < n; a++) {
+    const double off = theta[u + a] - peak[u + a], w = -3 * expm1(-off / 3);
+    out[t + a] = theta[t + a] - peak[t + a] * (expm1(-0.5 * off) + 0.5 * w);
+    out[u + a] = peak[u + a] + w;
+    sum -= off / 3;
+  }
+  return sum;
+}
+
+int le_mixture_from_normal(const void *self, const double *peak, double *point)
+{
+  const mixture *model = self;
+  const size_t n = model->components * model->dimensions, t = offsets_at(model), u = scales_at(model);
+  double centre[MOST_COMPONENTS], unused[MOST_COMPONENTS];
+  ratios_to_heaviest(model, peak, point, centre);
+  for (size_t k = 0; k < t; k++) {
+    const double w = point[k] - centre[k];
+    if (!(w > -3)) return 0;
+    point[k] = centre[k] + 3 * log1p(w / 3);
+  }
+  ratios_to_heaviest(model, peak, point, unused);
+  for (size_t a = 0; a < n; a++) {
+    const double w = point[u + a] - peak[u + a];
+    if (!(w < 3)) return 0;
+    const double off = -3 * log1p(-w / 3);
+    point[t + a] += peak[t + a] * (expm1(-0.5 * off) + 0.5 * w);
+    point[u + a] = peak[u + a] + off;
+  }
+  return 1;
+}

@@ -1,0 +1,223 @@
+/* Relabelling the components of a mixture.
+ *
+ * A distance between a component of theta and one of the reference depends on nothing but these two, hence the
+ * sum over the best matching is the same for all relabellings of theta, and almost surely one of them alone has
+ * it in the order of the reference. */
+#include "models/mixture/parts.h"
+
+#include <float.h>
+
+double le_mixture_log_symmetry(const void *self) { return ((const mixture *)self)->log_symmetry; }
+
+/* Coordinates of two components (weight, standardised means, log variances) that are nearly the same: a climb ends this near to its peak. */
+static int are_alike(const mixture *model, const double *theta, size_t a, size_t b)
+{
+  const size_t K = model->components, p = model->dimensions;
+  const double near = 0.1, wa = a + 1 < K ? theta[a] : 0, wb = b + 1 < K ? theta[b] : 0;
+  if (fabs(wa - wb) > near) return 0;
+  for (size_t part = 0; part < 2; part++)
+    for (size_t j = 0; j < p; j++) {
+      const double *block = theta + K - 1 + part * K * p;
+      if (fabs(block[a * p + j] - block[b * p + j]) > near) return 0;
+    }
+  return 1;
+}
+
+double le_mixture_log_orbit(const void *self, const double *theta)
+{
+  const mixture *model = self;
+  double orbit = model->log_symmetry;
+  for (size_t k = 1; k < model->components; k++) {
+    size_t before = 0;
+    for (size_t c = 0; c < k; c++) before += (size_t)are_alike(model, theta, k, c);
+    orbit -= log((double)before + 1);
+  }
+  return orbit;
+}
+
+/* Of every component and every one of the reference: squared difference of the means over the sum of the variances; then the
+ * difference of u and, with a small weight, of the log weights. */
+static void distances(const mixture *model, const double *theta, const double *log_weight, const double *reference,
+                      const double *reference_log_weight, double (*sum)[MOST_COMPONENTS])
+{
+  const size_t components = model->components, p = model->dimensions, n = components * p;
+  double t[TOGETHER], u[TOGETHER], apart[TOGETHER];
+  for (size_t k = 0; k < components; k++) {
+    const double *own_t = theta + offsets_at(model) + k * p, *own_u = theta + scales_at(model) + k * p;
+    size_t slot = 0, j = 0, at = 0;
+    for (size_t s = 0; s < components; s++)
+      sum[k][s] = 0.1 * (log_weight[k] - reference_log_weight[s]) * (log_weight[k] - reference_log_weight[s]);
+    for (size_t from = 0; from < n; from += TOGETHER) {
+      const size_t here = n - from < TOGETHER ? n - from : TOGETHER;
+      for (size_t a = 0; a < here; a++, j = j + 1 < p ? j + 1 : 0) {
+        t[a] = own_t[j];
+        u[a] = own_u[j];
+      }
+      le_mixture_kernels(model)->apart(here, model->mean_scale, t, u, reference + offsets_at(model) + from, reference + scales_at(model) + from, apart);
+      for (size_t a = 0; a < here; a++) {
+        sum[k][slot] += apart[a];
+        if (++at == p) {
+          at = 0;
+          slot++;
+        }
+      }
+    }
+  }
+}
+
+/* From distances to what their assignment costs: the logarithm keeps one stray component from deciding how all others are
+ * matched. */
+static void cost_of_distances(const mixture *model, double (*cost)[MOST_COMPONENTS])
+{
+  const size_t components = model->components;
+  double more[MOST_COMPONENTS], logs[MOST_COMPONENTS];
+  for (size_t k = 0; k < components; k++) {
+    for (size_t s = 0; s < components; s++) more[s] = 1 + cost[k][s];
+    le_vector_log(model->simd, components, more, logs);
+    for (size_t s = 0; s < components; s++) {
+      cost[k][s] = logs[s] + (cost[k][s] - (more[s] - 1)) / more[s]; /* what rounding 1 + distance has lost */
+      cost[k][s] = cost[k][s] < 1e3 ? cost[k][s] : 1e3;              /* also when it is not a number */
+    }
+  }
+}
+
+/* The cheapest assignment by shortest augmenting paths (Hungarian method in the form of Jonker and Volgenant):
+ * taken[slot] is the component that goes to the slot.  Index K stands for the component still unassigned. */
+static void assign(size_t n, double (*cost)[MOST_COMPONENTS], size_t *taken)
+{
+  double by_component[MOST_COMPONENTS] = {0}, by_slot[MOST_COMPONENTS + 1] = {0};
+  size_t owner[MOST_COMPONENTS + 1], came_from[MOST_COMPONENTS + 1] = {0};
+  for (size_t slot = 0; slot <= n; slot++) owner[slot] = n;
+  for (size_t k = 0; k < n; k++) {
+    double shortest[MOST_COMPONENTS];
+    char reached[MOST_COMPONENTS + 1] = {0};
+    size_t slot = n;
+    owner[n] = k;
+    for (size_t s = 0; s < n; s++) shortest[s] = INFINITY;
+    do {
+      double step = INFINITY;
+      size_t component = owner[slot], next = 0;
+      reached[slot] = 1;
+      for (size_t s = 0; s < n; s++) {
+        if (reached[s]) continue;
+        double reduced = cost[component][s] - by_component[component] - by_slot[s];
+        if (reduced < shortest[s]) {
+          shortest[s] = reduced;
+          came_from[s] = slot;
+        }
+        if (shortest[s] < step) {
+          step = shortest[s];
+          next = s;
+        }
+      }
+      for (size_t s = 0; s <= n; s++)
+        if (reached[s]) {
+          by_component[owner[s]] += step;
+          by_slot[s] -= step;
+        } else if (s < n) {
+          shortest[s] -= step;
+        }
+      slot = next;
+    } while (owner[slot] != n);
+    while (slot != n) {
+      owner[slot] = owner[came_from[slot]];
+      slot = came_from[slot];
+    }
+  }
+  memcpy(taken, owner, n * sizeof *taken);
+}
+
+/* Whether leaving everything in place is as good, rounding aside: only slots that would change count. */
+static int identity_is_best(size_t n, double (*cost)[MOST_COMPONENTS], const size_t *taken)
+{
+  double gain = 0, size = 0;
+  for (size_t s = 0; s < n; s++) {
+    gain += cost[s][s] - cost[taken[s]][s];
+    size += taken[s] == s ? 0 : cost[s][s] + cost[taken[s]][s];
+  }
+  return gain <= 4 * DBL_EPSILON * size;
+}
+
+static int nearest_are_own(size_t n, double (*cost)[MOST_COMPONENTS])
+{
+  for (size_t k = 0; k < n; k++)
+    for (size_t s = 0; s < n; s++)
+      if (!(cost[k][s] >= cost[k][k])) return 0;
+  return 1;
+}
+
+static double log_ratio(const mixture *model, const double *theta, size_t k)
+{
+  return k + 1 < model->components ? theta[k] : 0;
+}
+
+/* Orders components by their coordinates, one after the other; 0 means the same in all of them. */
+static int compare(const mixture *model, const double *theta, size_t k, size_t l)
+{
+  size_t p = model->dimensions;
+  for (size_t at = offsets_at(model); at <= scales_at(model); at += model->components * p)
+    for (size_t j = 0; j < p; j++) {
+      double one = theta[at + k * p + j], other = theta[at + l * p + j];
+      if (one != other) return one < other ? -1 : 1;
+    }
+  double one = log_ratio(model, theta, k), other = log_ratio(model, theta, l);
+  return one == other ? 0 : one < other ? -1 : 1;
+}
+
+/* Where components of the reference are alike, for example all without observations, the order of what is matched to them says
+ * nothing; sorting them leaves one.  Is that all there is to do? */
+static int settle_alike(const mixture *model, const double *reference, const double *theta, size_t *taken)
+{
+  const size_t K = model->components;
+  size_t group[MOST_COMPONENTS];
+  int alone = 1;
+  for (size_t s = 0; s < K; s++)
+    for (group[s] = 0; group[s] < s && !are_alike(model, reference, s, group[s]);) group[s]++;
+  for (size_t s = 0; s < K; s++) alone = alone && group[taken[s]] == group[s];
+  for (size_t s = 0; s < K; s++)
+    for (size_t later = s + 1; later < K; later++)
+      if (group[s] == group[later] && compare(model, theta, taken[later], taken[s]) < 0) {
+        size_t swap = taken[s];
+        taken[s] = taken[later];
+        taken[later] = swap;
+      }
+  return alone;
+}
+
+static void permute(const mixture *model, const size_t *taken, double *theta)
+{
+  size_t components = model->components, p = model->dimensions;
+  double old[MOST_COMPONENTS];
+  for (size_t k = 0; k < components; k++) old[k] = log_ratio(model, theta, k);
+  for (size_t s = 0; s + 1 < components; s++) theta[s] = old[taken[s]] - old[taken[components - 1]];
+  for (size_t j = 0; j < 2 * p; j++) {
+    double *column = theta + (j < p ? offsets_at(model) + j : scales_at(model) + j - p);
+    for (size_t k = 0; k < components; k++) old[k] = column[k * p];
+    for (size_t s = 0; s < components; s++) column[s * p] = old[taken[s]];
+  }
+}
+
+int le_mixture_relabel(const void *self, const double *reference, double *theta)
+{
+  const mixture *model = self;
+  size_t components = model->components, taken[MOST_COMPONENTS];
+  double cost[MOST_COMPONENTS][MOST_COMPONENTS], weight[MOST_COMPONENTS], reference_weight[MOST_COMPONENTS];
+  le_mixture_log_weights(model, theta, weight);
+  le_mixture_log_weights(model, reference, reference_weight);
+  distances(model, theta, weight, reference, reference_weight, cost);
+  /* where everyone is nearest to their own place, as is usual, there is nothing to assign */
+  const int settled = nearest_are_own(components, cost);
+  if (!settled) {
+    cost_of_distances(model, cost);
+    assign(components, cost, taken);
+  }
+  if (settled || identity_is_best(components, cost, taken))
+    for (size_t s = 0; s < components; s++) taken[s] = s;
+  const int alike = settle_alike(model, reference, theta, taken);
+  for (size_t s = 0; s < components; s++)
+    if (taken[s] != s) {
+      permute(model, taken, theta);
+      return alike ? 2 : 1;
+    }
+  return 0;
+}

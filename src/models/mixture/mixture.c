@@ -1,0 +1,149 @@
+/* A mixture of K Gaussians with diagonal covariance in p dimensions:
+ *   weights ~ Dirichlet(concentration, ..),  sigma_kj^2 ~ InvGamma(shape, rate),
+ *   mu_kj | sigma_kj^2 ~ N(location_j, mean_scale^2 sigma_kj^2).
+ * The parameters are non-centred: theta is
+ *   K - 1 log-ratios  eta_k = log(weight_k / weight_K)
+ *   K * p offsets     t_kj = (mu_kj - location_j) / (mean_scale sigma_kj),  at k * p + j
+ *   K * p log-scales  u_kj = log sigma_kj^2,                                at k * p + j.
+ * A priori t is standard normal and independent of u, so that a component without observations leaves t and u
+ * unrelated where the centred mean would be a funnel.  With v = exp(-u/2) and s = mean_scale
+ *   z = v (y - location) - s t,   log f_k(y) = sum_j (-log(2 pi)/2 - u/2 - z^2/2),
+ *   dz/dt = -s,   dz/du = -v (y - location)/2 = -(z + s t)/2,
+ * and all derivatives are polynomials in z. */
+
+#include "models/mixture/parts.h"
+
+#include <gsl/gsl_randist.h>
+#include <stdlib.h>
+
+#define MOST_DIMENSIONS 100000
+
+/* ---- settings ---- */
+
+static le_status create(const le_args *args, void **self, char *message)
+{
+  *self = NULL;
+  size_t components, p;
+  if (!le_read_count(args, "components", 1, MOST_COMPONENTS, &components, message) ||
+      !le_read_count(args, "dimensions", 1, MOST_DIMENSIONS, &p, message))
+    return LE_BAD_ARGUMENT;
+  mixture *model = malloc(sizeof *model + p * sizeof(double));
+  if (!model) return LE_NO_MEMORY;
+  model->components = components;
+  model->dimensions = p;
+  model->simd = le_simd_for(args);
+  if (!le_read_numbers(args, "location", 0, -INFINITY, p, model->location, message) ||
+      !le_read_numbers(args, "mean_scale", 2, 0, 1, &model->mean_scale, message) ||
+      !le_read_numbers(args, "shape", 1, 0, 1, &model->shape, message) ||
+      !le_read_numbers(args, "rate", 1, 0, 1, &model->rate, message) ||
+      !le_read_numbers(args, "concentration", 1, 0, 1, &model->concentration, message)) {
+    free(model);
+    return LE_BAD_ARGUMENT;
+  }
+  double count = (double)components;
+  model->weight_constant = lgamma(count * model->concentration) - count * lgamma(model->concentration);
+  model->scale_constant = model->shape * log(model->rate) - lgamma(model->shape);
+  model->log_symmetry = lgamma(count + 1);
+  *self = model;
+  return LE_OK;
+}
+
+static void destroy(void *self) { free(self); }
+
+static size_t width(const void *self) { return ((const mixture *)self)->dimensions; }
+
+/* ---- simulation ---- */
+
+static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n, double *rows)
+{
+  const mixture *model = self;
+  size_t p = model->dimensions;
+  const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
+  double weight[MOST_COMPONENTS];
+  le_mixture_log_weights(model, theta, weight);
+  for (size_t r = 0; r < n; r++) {
+    double left = gsl_rng_uniform(rng);
+    size_t k = 0;
+    while (k + 1 < model->components && (left -= exp(weight[k])) >= 0) k++;
+    for (size_t j = 0; j < p; j++) {
+      double sd = exp(0.5 * u[k * p + j]);
+      rows[r * p + j] =
+        model->location[j] + sd * (model->mean_scale * t[k * p + j] + gsl_ran_gaussian_ziggurat(rng, 1));
+    }
+  }
+}
+
+/* ---- the user's scale: weights, means and standard deviations, components one behind the other ---- */
+
+static size_t user_dim(const void *self)
+{
+  const mixture *model = self;
+  return model->components * (1 + 2 * model->dimensions);
+}
+
+static void to_user(const void *self, const double *theta, double *user)
+{
+  const mixture *model = self;
+  size_t components = model->components, n = components * model->dimensions;
+  const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
+  double *mean = user + components, *sd = mean + n;
+  le_mixture_weights(model, theta, user);
+  for (size_t a = 0; a < n; a++) {
+    sd[a] = exp(0.5 * u[a]);
+    mean[a] = model->location[a % model->dimensions] + model->mean_scale * sd[a] * t[a];
+  }
+}
+
+/* Of one component: each column is normal numbers with a normal-inverse-gamma prior. */
+static le_status exact(const void *self, const le_rows *rows, double *log_evidence)
+{
+  const mixture *model = self;
+  const size_t p = model->dimensions;
+  const double n = (double)rows->n, s2 = model->mean_scale * model->mean_scale, late = model->shape + 0.5 * n;
+  *log_evidence = NAN;
+  if (model->components > 1) return LE_OK;
+  double sum = 0;
+  for (size_t j = 0; j < p; j++) {
+    double mean = 0, square = 0;
+    for (size_t r = 0; r < rows->n; r++) mean += (rows->values[r * p + j] - model->location[j]) / n;
+    for (size_t r = 0; r < rows->n; r++) square += pow(rows->values[r * p + j] - model->location[j] - mean, 2);
+    const double rate = model->rate + 0.5 * (square + n * mean * mean / (1 + n * s2));
+    sum += model->scale_constant + lgamma(late) - late * log(rate) - 0.5 * log1p(n * s2) - n * HALF_LOG_2PI;
+  }
+  *log_evidence = sum;
+  return LE_OK;
+}
+
+const le_model_ops le_mixture_model = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_model_ops),
+  .name = "gaussian_mixture",
+  .traits = LE_MODEL_MULTIMODAL,
+  .create = create,
+  .destroy = destroy,
+  .dim = dim,
+  .width = width,
+  .scratch = le_mixture_scratch,
+  .log_prior = le_mixture_log_prior,
+  .log_prior_grad = le_mixture_log_prior_grad,
+  .log_prior_hess = le_mixture_log_prior_hess,
+  .draw_prior = le_mixture_draw_prior,
+  .log_lik = le_mixture_log_lik,
+  .log_lik_grad = le_mixture_log_lik_grad,
+  .log_lik_grad_alone = le_mixture_log_lik_grad_alone,
+  .log_lik_hess = le_mixture_log_lik_hess,
+  .information = le_mixture_information,
+  .log_lik_each = le_mixture_log_lik_each,
+  .simulate = simulate,
+  .exact = exact,
+  .log_symmetry = le_mixture_log_symmetry,
+  .log_orbit = le_mixture_log_orbit,
+  .relabel = le_mixture_relabel,
+  .user_dim = user_dim,
+  .to_user = to_user,
+  .variational = &le_mixture_variational,
+  .start = le_mixture_start,
+  .start_scratch = le_mixture_start_scratch,
+  .to_normal = le_mixture_to_normal,
+  .from_normal = le_mixture_from_normal,
+};
