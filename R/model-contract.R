@@ -31,7 +31,8 @@
 #'   \describe{
 #'     \item{`modes`}{`function(model)`: `"one"`, the default, or `"several"` if the posterior may have several modes;}
 #'     \item{`decode`, `template`}{`function(model, encoded, rows, data)` and `function(model, data, n)`: simulated rows in the
-#'       shape of the user's data, and data whose responses are still to be simulated, as a list of `data` and `encoded`;}
+#'       shape of the user's data, and data whose responses are still to be simulated, as a list of
+#'       `data` and `encoded` (what `encode` returns for them);}
 #'     \item{`simulates`}{`function(model)`: why data cannot be simulated, a sentence, or `NULL` if they can;}
 #'     \item{`predictions`}{a named list of `function(fit, encoded)`, the types of [predict()] besides `"density"`; the first is
 #'       the default;}
@@ -41,7 +42,8 @@
 #'     \item{`noise_sd`}{`function(fit)`: the standard deviation of the noise, for `sigma()`;}
 #'     \item{`free_parameters`}{`function(model, peak, args)`: how many parameters [bic()] counts;}
 #'     \item{`prior_moments`}{`function(model, encoded, words)`: the prior's means and standard deviations, to see whether data
-#'       and prior contradict each other;}
+#'       and prior contradict each other: a list of `row` (which of `theta_names`), `mean`, `sd` and
+#'       `subject` (what a sentence calls them);}
 #'     \item{`advice`}{`function(model)`: what to do if they do, a sentence.}
 #'   }
 #'
@@ -123,7 +125,11 @@ has_variational <- function(model) isTRUE(part_of(model, "variational"))
 #'   and a run may put them in another order.
 #' @noRd
 encode <- function(model, data, binding = AS_GIVEN) {
-  encoded <- part_of(model, "encode")(model, data, binding)
+  with_library(model, part_of(model, "encode")(model, data, binding))
+}
+
+# Of a model of another package C must know where its functions are.
+with_library <- function(model, encoded) {
   encoded$args <- c(part_of(model, "library"), encoded$args)
   encoded
 }
@@ -151,7 +157,11 @@ decode <- function(model, encoded, rows, data) part_of(model, "decode")(model, e
 #'
 #' @return A list: `data` (in the user's shape) and `encoded`.
 #' @noRd
-template <- function(model, data, n) part_of(model, "template")(model, data, n)
+template <- function(model, data, n) {
+  found <- part_of(model, "template")(model, data, n)
+  if (is.null(found$encoded$args$.symbol)) found$encoded <- with_library(model, found$encoded)
+  found
+}
 
 #' A model in words: a list of its title, then named texts, each of one line or more
 #' @noRd

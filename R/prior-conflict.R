@@ -47,7 +47,10 @@ conflicting_draws <- function(model, encoded, points, log_weights, words) {
 #'   known to reach, where it has no closed form), `subject` (column or coefficient), `text` and
 #'   `from`, pieces of a sentence.  Or NULL.
 #' @noRd
-prior_moments <- function(model, encoded, words) part_of(model, "prior_moments")(model, encoded, words)
+prior_moments <- function(model, encoded, words) {
+  found <- part_of(model, "prior_moments")(model, encoded, words)
+  if (!is.null(found)) do.call(moments_table, as.list(found))
+}
 
 moments_table <- function(row, mean, sd, subject, text = paste0("the posterior mean of `", subject, "`"),
                           from = "its prior mean", least = Inf, most = -Inf) {

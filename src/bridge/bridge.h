@@ -68,6 +68,7 @@ SEXP zeros(size_t rows, size_t columns);
 SEXP zero_vector(size_t n);
 
 SEXP ffi_model(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP theta, SEXP extra);
+SEXP ffi_check_model(SEXP type, SEXP args, SEXP calls);
 SEXP ffi_run_new(SEXP problem);
 SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed);
 SEXP ffi_run_advance(SEXP runs, SEXP seconds);

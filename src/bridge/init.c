@@ -10,6 +10,7 @@
 #define ROUTINE(name, arguments) {#name, (DL_FUNC)(void (*)(void))(name), arguments}
 
 static const R_CallMethodDef routines[] = {ROUTINE(ffi_model, 6),
+                                           ROUTINE(ffi_check_model, 3),
                                            ROUTINE(ffi_run_new, 1),
                                            ROUTINE(ffi_run_feed, 3),
                                            ROUTINE(ffi_run_advance, 2),
