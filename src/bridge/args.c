@@ -1,7 +1,12 @@
 /* Conversions from R, each with its check: by the time C runs, shapes and types are right. */
 #include "bridge/bridge.h"
 
+#include "base/clock.h"
+
 #include <gsl/gsl_errno.h>
+
+/* Seconds between two questions, which take R some microseconds. */
+static const double ASK_EVERY = 0.01;
 
 typedef struct guard {
   SEXP (*body)(void *);
@@ -44,16 +49,45 @@ void check_status(le_status status)
   if (status != LE_OK && status != LE_USER_ERROR) raise_status(status, NULL);
 }
 
-static void check_interrupt(void *unused)
+static SEXP check_interrupt(void *unused)
 {
   (void)unused;
   R_CheckUserInterrupt();
+  return R_NilValue;
 }
 
-int user_interrupts(void *unused)
+static SEXP keep_condition(SEXP condition, void *data)
 {
-  (void)unused;
-  return R_ToplevelExec(check_interrupt, NULL) == FALSE;
+  SET_VECTOR_ELT(((r_watch *)data)->kept, 0, condition);
+  return R_NilValue;
+}
+
+/* An interrupt, or an error such as that of a time limit: neither may jump over C's frames, and an
+ * error that nothing catches ends R where it is not interactive. */
+int user_interrupts(void *payload)
+{
+  r_watch *watch = payload;
+  const double now = le_now();
+  if (!watch) return 0;
+  if (VECTOR_ELT(watch->kept, 0) != R_NilValue) return 1;
+  if (now - watch->asked < ASK_EVERY) return 0;
+  watch->asked = now;
+  SEXP classes = PROTECT(Rf_allocVector(STRSXP, 2));
+  SET_STRING_ELT(classes, 0, Rf_mkChar("error"));
+  SET_STRING_ELT(classes, 1, Rf_mkChar("interrupt"));
+  R_tryCatch(check_interrupt, NULL, classes, keep_condition, watch, NULL, NULL);
+  UNPROTECT(1);
+  return VECTOR_ELT(watch->kept, 0) != R_NilValue;
+}
+
+void raise_condition(SEXP condition)
+{
+  PROTECT(condition);
+  SEXP call = PROTECT(Rf_lang2(Rf_install("raise_condition"), condition));
+  SEXP package = PROTECT(Rf_mkString("logevidence"));
+  SEXP space = PROTECT(R_FindNamespace(package));
+  Rf_eval(call, space);
+  UNPROTECT(4);
 }
 
 le_args args_from_list(SEXP list, le_arena *arena)

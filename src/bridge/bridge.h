@@ -56,8 +56,16 @@ void check_status(le_status status);
 /* The traits that a model has, by name (tables.c). */
 SEXP traits_of(const le_model_ops *ops);
 
-/* Asked by runs from the main thread: has the user pressed the interrupt key? */
-int user_interrupts(void *unused);
+/* When R was last asked whether the user wants to stop, and a list of one for the condition that came of it. */
+typedef struct r_watch {
+  double asked;
+  SEXP kept;
+} r_watch;
+/* Asked by runs, from R's own thread alone, with an r_watch: has the user pressed the interrupt key, or has a time limit
+ * been reached?  The condition is kept, to be raised when C has returned. */
+int user_interrupts(void *watch);
+/* Raises a condition that was kept. */
+void raise_condition(SEXP condition);
 
 /* The element of that name; an error where there is none. */
 SEXP list_element(SEXP list, const char *name);

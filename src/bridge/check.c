@@ -510,7 +510,7 @@ static SEXP what_there_is(const model_handle *handle)
   offered = PROTECT(Rf_lengthgets(offered, (R_xlen_t)n));
   static const char *const names[] = {"offered", "width", "reads_data", "threads"};
   SEXP values[4] = {offered, PROTECT(Rf_ScalarReal((double)ops->width(handle->self))),
-                    PROTECT(Rf_ScalarLogical(compiled_model_takes_data(ops))),
+                    PROTECT(Rf_ScalarLogical(!(ops->traits & LE_MODEL_NO_DATA))),
                     PROTECT(Rf_ScalarReal(user_model_made(handle) ? 1 : le_threads_usable(2)))};
   SEXP list = named_list(4, names, values);
   UNPROTECT(5);

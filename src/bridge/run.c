@@ -26,6 +26,15 @@ run_handle *run_get(SEXP pointer)
   return run;
 }
 
+/* Where R has stopped the run, by the condition with which it did. */
+static void raise_failure(run_handle *run, le_status status)
+{
+  SEXP condition = VECTOR_ELT(run->watch.kept, 0);
+  SET_VECTOR_ELT(run->watch.kept, 0, R_NilValue);
+  if (status == LE_INTERRUPTED && condition != R_NilValue) raise_condition(condition);
+  raise_status(status, &run->context.error);
+}
+
 static void check_settings(run_handle *run, const le_problem *problem)
 {
   le_error *error = &run->context.error;
@@ -45,7 +54,8 @@ static SEXP run_new(void *data)
   SEXP problem = data;
   SEXP model = PROTECT(model_new(list_element(problem, "model_type"), list_element(problem, "model_args")));
   /* the run reads settings where R keeps them: both stay alive as long as the pointer */
-  SEXP keep = PROTECT(Rf_list2(problem, model)), pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, keep));
+  SEXP kept = PROTECT(Rf_allocVector(VECSXP, 1));
+  SEXP keep = PROTECT(Rf_list3(problem, model, kept)), pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, keep));
   run_handle *run = le_resize(NULL, sizeof *run);
   if (!run) raise_status(LE_NO_MEMORY, NULL);
   memset(run, 0, sizeof *run);
@@ -60,7 +70,9 @@ static SEXP run_new(void *data)
   const model_handle *handle = model_get(model);
   run->model = handle;
   run->problem = problem;
+  run->watch = (r_watch){0, kept};
   run->context.interrupted = user_interrupts;
+  run->context.payload = &run->watch;
   if (handle->ops->traits & LE_MODEL_ONE_THREAD) run->context.threads = 1;
   if (handle->ops->latent && !run->ops->latent)
     Rf_error("This method has no form for models with latent variables.");
@@ -91,8 +103,8 @@ static SEXP run_new(void *data)
   if (status == LE_OK && run->ops->start && !Rf_asLogical(list_element(problem, "restore")))
     status = run->ops->start(run->self);
   user_model_raise(run->model);
-  if (status != LE_OK) raise_status(status, &run->context.error);
-  UNPROTECT(3);
+  if (status != LE_OK) raise_failure(run, status);
+  UNPROTECT(4);
   return pointer;
 }
 
@@ -123,7 +135,7 @@ static SEXP run_feed(void *data)
   run_call *call = data;
   const le_rows rows = rows_from_matrix(call->argument, call->run->width);
   const le_status status = call->run->ops->feed(call->run->self, &rows, call->feed);
-  if (status != LE_OK) raise_status(status, &call->run->context.error);
+  if (status != LE_OK) raise_failure(call->run, status);
   return R_NilValue;
 }
 
@@ -149,10 +161,16 @@ typedef struct runs_call {
 } runs_call;
 
 /* R may be asked by its own thread alone, which has the first run and tells the others. */
-static int ask_and_tell(void *stop)
+typedef struct told {
+  r_watch *watch;
+  atomic_int *stop;
+} told;
+
+static int ask_and_tell(void *payload)
 {
-  const int wanted = user_interrupts(NULL);
-  if (wanted) atomic_store((atomic_int *)stop, 1);
+  const told *t = payload;
+  const int wanted = user_interrupts(t->watch);
+  if (wanted) atomic_store(t->stop, 1);
   return wanted;
 }
 
@@ -174,12 +192,13 @@ static SEXP runs_advance(void *data)
   le_progress *progress = (le_progress *)R_alloc(call->n, sizeof *progress);
   atomic_int stop;
   atomic_init(&stop, 0);
+  told first = {&call->run[0]->watch, &stop};
   int threads = le_threads_usable((int)call->n);
   for (size_t k = 0; k < call->n; k++) {
     run_handle *run = call->run[k];
     if (run->model->ops->traits & LE_MODEL_ONE_THREAD) threads = 1;
     run->context.interrupted = k ? told_to_stop : ask_and_tell;
-    run->context.payload = &stop;
+    run->context.payload = k ? (void *)&stop : (void *)&first;
   }
   if (threads > 1) {
 #ifdef _OPENMP
@@ -191,12 +210,13 @@ static SEXP runs_advance(void *data)
   }
   for (size_t k = 0; k < call->n; k++) {
     call->run[k]->context.interrupted = user_interrupts;
-    call->run[k]->context.payload = NULL;
+    call->run[k]->context.payload = &call->run[k]->watch;
   }
   SEXP answer = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)call->n));
   for (size_t k = 0; k < call->n; k++) {
     user_model_raise(call->run[k]->model);
-    if (progress[k] == LE_FAILED) raise_status(status[k], &call->run[k]->context.error);
+    /* the first run is the one that asks R */
+    if (progress[k] == LE_FAILED) raise_failure(call->run[status[k] == LE_INTERRUPTED ? 0 : k], status[k]);
     SET_STRING_ELT(answer, (R_xlen_t)k, Rf_mkChar(words[progress[k]]));
   }
   UNPROTECT(1);

@@ -13,6 +13,7 @@ typedef struct run_handle {
   uint64_t seed;
   uint32_t replicate;
   le_context context;
+  r_watch watch;
   le_arena arena; /* settings */
   le_result result;
 } run_handle;

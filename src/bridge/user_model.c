@@ -233,10 +233,5 @@ void user_model_raise(const model_handle *handle)
   if (!handle || !user_model_made(handle)) return;
   const user_model *model = handle->self;
   if (!model->failed) return;
-  SEXP condition = PROTECT(VECTOR_ELT(model->kept, 0));
-  SEXP call = PROTECT(Rf_lang2(Rf_install("raise_condition"), condition));
-  SEXP package = PROTECT(Rf_mkString("logevidence"));
-  SEXP space = PROTECT(R_FindNamespace(package));
-  Rf_eval(call, space);
-  UNPROTECT(4);
+  raise_condition(VECTOR_ELT(model->kept, 0));
 }

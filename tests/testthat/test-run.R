@@ -146,3 +146,19 @@ test_that("a user's function may leave by a restart of its own", {
   gc()
   expect_true(is.finite(evidence(gaussian_mean(), c(1, 2), seed = 1)$log_evidence))
 })
+
+test_that("a time limit is an error that can be caught, and R goes on", {
+  said <- new_session(
+    "x <- matrix(rnorm(4e5), ncol = 2)",
+    "stopped <- 0",
+    "for (limit in c(0.15, 0.2, 0.3, 0.4, 0.5)) {",
+    "  outcome <- tryCatch({",
+    "    setTimeLimit(elapsed = limit, transient = TRUE)",
+    "    evidence(gaussian_mixture(components = 6), x, smc(), seed = 1)",
+    "  }, error = conditionMessage, finally = setTimeLimit())",
+    "  stopped <- stopped + identical(outcome, \"reached elapsed time limit\")",
+    "}",
+    "cat(\"stopped\", stopped, \"and R goes on\")"
+  )
+  expect_match(said, "stopped 5 and R goes on", fixed = TRUE)
+})
