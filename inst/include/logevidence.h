@@ -26,17 +26,17 @@
 
 /* Every function that can fail returns one of these; the sentence is what a user reads when the place
  * that failed left no better one. */
-#define LE_STATUS_LIST(X)                                                                              \
-  X(LE_OK, "all is well")                                                                              \
-  X(LE_NO_MEMORY, "there is not enough memory for this run")                                           \
-  X(LE_BAD_ARGUMENT, "an argument is out of range")                                                    \
-  X(LE_UNSUPPORTED, "the model does not offer what the method needs")                                  \
-  X(LE_NOT_FINITE, "a density or gradient became infinite or not a number")                            \
-  X(LE_ALL_IMPOSSIBLE, "no particle gives the observations a positive probability")                    \
-  X(LE_STALLED, "the annealing increment became too small to move")                                    \
-  X(LE_NOT_POSITIVE, "a matrix that must be positive definite is not")                                 \
-  X(LE_INTERRUPTED, "the run was interrupted")                                                         \
-  X(LE_USER_ERROR, "the user's function raised an error")                                              \
+#define LE_STATUS_LIST(X)                                                                          \
+  X(LE_OK, "all is well")                                                                          \
+  X(LE_NO_MEMORY, "there is not enough memory for this run")                                       \
+  X(LE_BAD_ARGUMENT, "an argument is out of range")                                                \
+  X(LE_UNSUPPORTED, "the model does not offer what the method needs")                              \
+  X(LE_NOT_FINITE, "a density or gradient became infinite or not a number")                        \
+  X(LE_ALL_IMPOSSIBLE, "no particle gives the observations a positive probability")                \
+  X(LE_STALLED, "the annealing increment became too small to move")                                \
+  X(LE_NOT_POSITIVE, "a matrix that must be positive definite is not")                             \
+  X(LE_INTERRUPTED, "the run was interrupted")                                                     \
+  X(LE_USER_ERROR, "the user's function raised an error")                                          \
   X(LE_CORRUPT, "the saved state is damaged or of another version")
 
 typedef enum le_status {
@@ -112,31 +112,34 @@ typedef struct le_latent_ops {
   /* A state of no rows: parameters, where they are part of it, are drawn from the prior. */
   void (*start)(const void *self, const gsl_rng *rng, double *state);
   /* Draws the next row's latent from its prior, whatever the row is; `seen` counts it afterwards. */
-  void (*extend_blind)(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
-                       double *scratch);
+  void (*extend_blind)(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng,
+                       double *state, double *scratch);
   /* The same from its conditional, given the row and the rest at lambda = 1.  Returns log p(row | rest): the sum over what
    * it might have drawn. */
-  double (*extend)(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
-                   double *scratch);
+  double (*extend)(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng,
+                   double *state, double *scratch);
   /* log p(row | rest, its own latent): the weight of a blind extension to `seen` rows; and log p(row | rest), which a state
    * that knows the row's latent may forget.  Both of the last row seen. */
-  double (*last_given_latent)(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch);
-  double (*last_given_rest)(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch);
+  double (*last_given_latent)(const void *self, size_t seen, const le_rows *rows, double *state,
+                              double *scratch);
+  double (*last_given_rest)(const void *self, size_t seen, const le_rows *rows, double *state,
+                            double *scratch);
   /* log p(state), and the log-likelihood of the rows at lambda, the integral included: log f is their sum. */
   double (*log_prior)(const void *self, size_t seen, const double *state);
-  double (*log_lik)(const void *self, size_t seen, const le_rows *rows, double lambda, const double *state,
-                    double *scratch);
+  double (*log_lik)(const void *self, size_t seen, const le_rows *rows, double lambda,
+                    const double *state, double *scratch);
   /* One sweep at lambda, backwards if so asked.  With `to` not NULL it is not free: latents and parameters become those of that
    * state, and the return value is the log density of that (unknown variances and probabilities move on their own); otherwise
    * 0 is returned. */
-  double (*sweep)(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards, const double *to,
-                  const gsl_rng *rng, double *state, double *scratch);
+  double (*sweep)(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards,
+                  const double *to, const gsl_rng *rng, double *state, double *scratch);
   /* One sweep that leaves p(state) invariant where log_lik at lambda = 1 exceeds `floor`; states just there, but for a
    * relative difference of 2^-LE_GRID_BITS, count with the weight `tie`. */
-  void (*sweep_above)(const void *self, size_t seen, const le_rows *rows, double floor, double tie, const gsl_rng *rng,
-                      double *state, double *scratch);
+  void (*sweep_above)(const void *self, size_t seen, const le_rows *rows, double floor, double tie,
+                      const gsl_rng *rng, double *state, double *scratch);
   /* Rows given a state that knows all their latents, and the parameters that they were made from forgotten again. */
-  void (*simulate)(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch);
+  void (*simulate)(const void *self, size_t n, const double *state, const gsl_rng *rng,
+                   double *rows, double *scratch);
   /* OPTIONAL (0).  The log of the number of relabellings that leave every density unchanged. */
   double (*log_symmetry)(const void *self);
   /* OPTIONAL (always).  Are these numbers a state of so many rows: labels within range, variances positive?  Asked of states that
@@ -158,18 +161,21 @@ typedef struct le_variational_ops {
   size_t (*factors)(const void *self);
   /* A q whose bound is finite: at random, or with `hint` not NULL around that state (of a model with latent variables) or
    * theta. */
-  le_status (*start)(const void *self, const le_rows *rows, const double *hint, const gsl_rng *rng, double *q,
-                     double *scratch);
+  le_status (*start)(const void *self, const le_rows *rows, const double *hint, const gsl_rng *rng,
+                     double *q, double *scratch);
   /* Makes one factor the best that it can be while the others stay as they are; one of several parts, each part in turn.
    * Never lowers the bound. */
-  le_status (*update)(const void *self, const le_rows *rows, size_t factor, double *q, double *scratch);
+  le_status (*update)(const void *self, const le_rows *rows, size_t factor, double *q,
+                      double *scratch);
   /* The bound, all constants included; not a number where q is no density. */
   double (*bound)(const void *self, const le_rows *rows, const double *q, double *scratch);
   /* A draw from q: a state, or theta. */
-  void (*draw)(const void *self, size_t n, const double *q, const gsl_rng *rng, double *point, double *scratch);
+  void (*draw)(const void *self, size_t n, const double *q, const gsl_rng *rng, double *point,
+               double *scratch);
   /* OPTIONAL (0).  What all relabellings of q together add to the bound of one: at most log_symmetry, less where they
    * overlap. */
-  double (*symmetry)(const void *self, size_t n, const double *q, const gsl_rng *rng, double *scratch);
+  double (*symmetry)(const void *self, size_t n, const double *q, const gsl_rng *rng,
+                     double *scratch);
 } le_variational_ops;
 
 typedef struct le_model_ops {
@@ -200,29 +206,31 @@ typedef struct le_model_ops {
   void (*draw_prior)(const void *self, const gsl_rng *rng, double *theta);
 
   /* REQUIRED.  Adds the log-likelihood of the block to value[m]; -Inf is a legal value, NaN is not. */
-  le_status (*log_lik)(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                       double *scratch);
+  le_status (*log_lik)(const void *self, size_t m, const double *theta, const le_rows *rows,
+                       double *value, double *scratch);
   /* OPTIONAL, needed by gradient kernels.  Adds to value[m] and to grad[m * dim]. */
-  le_status (*log_lik_grad)(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                            double *grad, double *scratch);
+  le_status (*log_lik_grad)(const void *self, size_t m, const double *theta, const le_rows *rows,
+                            double *value, double *grad, double *scratch);
   /* OPTIONAL (log_lik_grad, its values dropped).  Adds to grad alone, for the many who ask for no value: mini-batches, and trajectories
    * between their ends. It may be faster, and of single precision: six digits, of entries that are not tiny beside others. What is added
    * for a particle depends on it and the block alone. */
-  le_status (*log_lik_grad_alone)(const void *self, size_t m, const double *theta, const le_rows *rows, double *grad,
-                                  double *scratch);
+  le_status (*log_lik_grad_alone)(const void *self, size_t m, const double *theta,
+                                  const le_rows *rows, double *grad, double *scratch);
   /* OPTIONAL, needed for second-order control variates and for curvature metrics.  At one point, adds the
    * gradient to grad[dim] and the second derivatives (of the log-likelihood: negative at a peak) to hess. */
-  le_status (*log_lik_hess)(const void *self, const double *theta, const le_rows *rows, double *grad, double *hess,
-                            double *scratch);
+  le_status (*log_lik_hess)(const void *self, const double *theta, const le_rows *rows,
+                            double *grad, double *hess, double *scratch);
   /* OPTIONAL (minus the second derivatives).  Adds a positive semi-definite information matrix at one point:
    * for mixtures the information of the completed data, which stays sensible where the observed one is not. */
-  le_status (*information)(const void *self, const double *theta, const le_rows *rows, double *info, double *scratch);
+  le_status (*information)(const void *self, const double *theta, const le_rows *rows, double *info,
+                           double *scratch);
   /* REQUIRED.  Overwrites value[m * rows->n] with the log-likelihood of each row: value[i * rows->n + r]. */
-  le_status (*log_lik_each)(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                            double *scratch);
+  le_status (*log_lik_each)(const void *self, size_t m, const double *theta, const le_rows *rows,
+                            double *value, double *scratch);
 
   /* OPTIONAL.  Draws the responses of n rows (row-major, covariates already there) given theta. */
-  void (*simulate)(const void *self, const double *theta, const gsl_rng *rng, size_t n, double *rows);
+  void (*simulate)(const void *self, const double *theta, const gsl_rng *rng, size_t n,
+                   double *rows);
   /* OPTIONAL.  The exact log evidence of the rows; NaN where these settings leave no closed form. */
   le_status (*exact)(const void *self, const le_rows *rows, double *log_evidence);
 
@@ -252,7 +260,8 @@ typedef struct le_model_ops {
 
   /* OPTIONAL.  A point from which to climb to a peak of the posterior, made from these rows and random numbers, however the
    * columns are located and scaled.  `scratch` holds start_scratch(self, rows->n) doubles. */
-  void (*start)(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta, double *scratch);
+  void (*start)(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta,
+                double *scratch);
   /* REQUIRED with `start`. */
   size_t (*start_scratch)(const void *self, size_t rows);
 

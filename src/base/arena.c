@@ -72,7 +72,8 @@ void le_advise_large(void *block, size_t bytes)
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   const uintptr_t page = (uintptr_t)LARGE_PAGE, start = ((uintptr_t)block + page - 1) & ~(page - 1);
   const uintptr_t end = ((uintptr_t)block + bytes) & ~(page - 1);
-  if (bytes >= 4 * LARGE_PAGE && end > start) (void)madvise((void *)start, end - start, MADV_HUGEPAGE); /* advice only */
+  if (bytes >= 4 * LARGE_PAGE && end > start)
+    (void)madvise((void *)start, end - start, MADV_HUGEPAGE); /* advice only */
 #else
   (void)block;
   (void)bytes;

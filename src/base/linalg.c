@@ -39,14 +39,15 @@ typedef struct functions {
   double (*dot)(const double *x, const double *y, size_t d);
   void (*add_scaled)(size_t n, double factor, const double *x, double *y);
   void (*add_symmetric_matvec)(const double *a, size_t d, const double *x, double *y);
-  void (*add_lower_transpose_matvec)(const double *lower, size_t d, size_t n, const double *x, double *y);
+  void (*add_lower_transpose_matvec)(const double *lower, size_t d, size_t n, const double *x,
+                                     double *y);
   void (*add_upper_transpose_matvec)(const double *upper, size_t d, const double *x, double *y);
 } functions;
 
-#define FUNCTIONS(variant)                                                                             \
-  {                                                                                                    \
-    cholesky_##variant, dot_##variant, add_scaled_##variant, add_symmetric_matvec_##variant,           \
-      add_lower_transpose_matvec_##variant, add_upper_transpose_matvec_##variant                       \
+#define FUNCTIONS(variant)                                                                         \
+  {                                                                                                \
+    cholesky_##variant, dot_##variant, add_scaled_##variant, add_symmetric_matvec_##variant,       \
+      add_lower_transpose_matvec_##variant, add_upper_transpose_matvec_##variant                   \
   }
 static const functions table[] = TABLES(FUNCTIONS);
 
@@ -72,7 +73,10 @@ le_status le_cholesky_watched(double *a, size_t d, int (*stop)(void *payload), v
   return positive ? LE_OK : LE_NOT_POSITIVE;
 }
 
-double le_dot(const double *x, const double *y, size_t d) { return table[le_simd_level()].dot(x, y, d); }
+double le_dot(const double *x, const double *y, size_t d)
+{
+  return table[le_simd_level()].dot(x, y, d);
+}
 
 void le_add_scaled(size_t n, double factor, const double *x, double *y)
 {

@@ -33,7 +33,8 @@ double le_pareto_k(const double *log_weight, size_t n, double *work)
   /* two passes: the largest profile log-likelihood first, then the weighted mean of b */
   for (int pass = 0; pass < 2; pass++)
     for (size_t j = 1; j <= grid; j++) {
-      const double b = 1 / largest + (1 - sqrt((double)grid / ((double)j - 0.5))) / (PRIOR * quarter);
+      const double b = 1 / largest +
+                       (1 - sqrt((double)grid / ((double)j - 0.5))) / (PRIOR * quarter);
       const double shape = mean_log1m(x, tail, b);
       const double profile = (double)tail * (log(-b / shape) - shape - 1);
       if (!isfinite(profile)) continue;

@@ -73,8 +73,10 @@ const gsl_rng_type *const le_rng_philox = &philox_type;
 enum { BLOCKS = 64 };
 
 typedef struct functions {
-  void (*uniform_pairs)(size_t n, const uint64_t *counter, size_t stride, uint64_t key, double *one, double *two);
-  void (*normal_pairs)(size_t n, const uint64_t *counter, size_t stride, uint64_t key, double *one, double *two);
+  void (*uniform_pairs)(size_t n, const uint64_t *counter, size_t stride, uint64_t key, double *one,
+                        double *two);
+  void (*normal_pairs)(size_t n, const uint64_t *counter, size_t stride, uint64_t key, double *one,
+                       double *two);
 } functions;
 
 #define FUNCTIONS(variant) {uniform_pairs_##variant, normal_pairs_##variant}
@@ -214,5 +216,6 @@ void le_streams_archive(le_streams *streams, le_archive *archive)
   le_archive_expect(archive, streams->n);
   for (size_t i = 0; i < streams->n && archive->status == LE_OK; i++)
     le_archive_bytes(archive, gsl_rng_state(streams->rng[i]), sizeof(philox_state));
-  if (archive->status == LE_OK) le_archive_bytes(archive, gsl_rng_state(streams->order), sizeof(philox_state));
+  if (archive->status == LE_OK)
+    le_archive_bytes(archive, gsl_rng_state(streams->order), sizeof(philox_state));
 }

@@ -17,10 +17,10 @@ __attribute__((format(printf, 3, 4)))
 #endif
 le_status le_fail(le_error *error, le_status status, const char *format, ...);
 
-#define LE_TRY(expression)                                                                             \
-  do {                                                                                                 \
-    le_status le_try_status_ = (expression);                                                           \
-    if (le_try_status_ != LE_OK) return le_try_status_;                                                \
+#define LE_TRY(expression)                                                                         \
+  do {                                                                                             \
+    le_status le_try_status_ = (expression);                                                       \
+    if (le_try_status_ != LE_OK) return le_try_status_;                                            \
   } while (0)
 
 #endif

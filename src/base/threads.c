@@ -70,7 +70,8 @@ void le_pace_begin(le_pace *pace, size_t m)
 /* Of each thread, how many pieces it did in a second; false where clocks were set, or a share was empty. */
 static int speed_of(const le_pace *pace, size_t t, double *speed)
 {
-  const double spent = pace->ended[t] - pace->begun, done = (double)(pace->first[t + 1] - pace->first[t]);
+  const double spent = pace->ended[t] - pace->begun,
+               done = (double)(pace->first[t + 1] - pace->first[t]);
   *speed = done / spent;
   return spent > 0 && done > 0;
 }

@@ -147,7 +147,10 @@ V_INLINE vec v_hold(vec x)
   return x;
 }
 
-V_INLINE vec v_choose(v_bits mask, vec x, vec y) { return (vec)((mask & (v_bits)x) | (~mask & (v_bits)y)); }
+V_INLINE vec v_choose(v_bits mask, vec x, vec y)
+{
+  return (vec)((mask & (v_bits)x) | (~mask & (v_bits)y));
+}
 
 #if V_VARIANT != 2
 V_INLINE vec v_inverse(vec x) { return 1 / x; }
@@ -221,16 +224,24 @@ V_INLINE vec v_inverse(vec x)
 
 V_INLINE vec v_scale(vec x, vec n) { return _mm512_scalef_pd(x, n); }
 V_INLINE vec v_sqrt(vec x) { return _mm512_sqrt_pd(x); }
-V_INLINE v_bits v_product(v_bits a, v_bits b) { return (v_bits)_mm512_mul_epu32((__m512i)a, (__m512i)b); }
-V_INLINE int v_all_within(vec x, double limit) { return _mm512_cmp_pd_mask(_mm512_abs_pd(x), v_set(limit), _CMP_LT_OQ) == 0xff; }
+V_INLINE v_bits v_product(v_bits a, v_bits b)
+{
+  return (v_bits)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+}
+V_INLINE int v_all_within(vec x, double limit)
+{
+  return _mm512_cmp_pd_mask(_mm512_abs_pd(x), v_set(limit), _CMP_LT_OQ) == 0xff;
+}
 
 /* Rows l and l + 4 side by side. */
-#define V_ROWS(l) \
-  _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(from + (l)*step)), _mm256_loadu_pd(from + ((l) + 4) * step), 1)
+#define V_ROWS(l)                                                                                  \
+  _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(from + (l)*step)),                     \
+                     _mm256_loadu_pd(from + ((l) + 4) * step), 1)
 
 V_INLINE void v_turn(const double *from, size_t step, vec *column)
 {
-  const __m512i even = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13), odd = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+  const __m512i even = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13),
+                odd = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
   const __m512d a = V_ROWS(0), b = V_ROWS(1), c = V_ROWS(2), d = V_ROWS(3);
   const __m512d ab = _mm512_unpacklo_pd(a, b), cd = _mm512_unpacklo_pd(c, d);
   const __m512d ba = _mm512_unpackhi_pd(a, b), dc = _mm512_unpackhi_pd(c, d);
@@ -245,9 +256,11 @@ V_INLINE void v_turn(const double *from, size_t step, vec *column)
 /* Neighbours first, so that the four sums are halved together. */
 V_INLINE void v_add_sums(double *to, size_t n, vec a, vec b, vec c, vec d)
 {
-  const __m512d ab = _mm512_unpacklo_pd(a, b) + _mm512_unpackhi_pd(a, b), cd = _mm512_unpacklo_pd(c, d) + _mm512_unpackhi_pd(c, d);
+  const __m512d ab = _mm512_unpacklo_pd(a, b) + _mm512_unpackhi_pd(a, b),
+                cd = _mm512_unpacklo_pd(c, d) + _mm512_unpackhi_pd(c, d);
   const __m512d half = _mm512_shuffle_f64x2(ab, cd, 0x88) + _mm512_shuffle_f64x2(ab, cd, 0xdd);
-  const __m512d sums = _mm512_shuffle_f64x2(half, half, 0x88) + _mm512_shuffle_f64x2(half, half, 0xdd);
+  const __m512d sums = _mm512_shuffle_f64x2(half, half, 0x88) +
+                       _mm512_shuffle_f64x2(half, half, 0xdd);
   v_store_first(to, n, v_load_first(to, n) + sums);
 }
 
@@ -262,12 +275,19 @@ V_INLINE vec v_max(vec a, vec b) { return _mm256_max_pd(a, b); }
 V_INLINE vec v_min(vec a, vec b) { return _mm256_min_pd(a, b); }
 V_INLINE double v_sum(vec x) { return (x[0] + x[2]) + (x[1] + x[3]); }
 V_INLINE vec v_sqrt(vec x) { return _mm256_sqrt_pd(x); }
-V_INLINE int v_all_within(vec x, double limit) { return _mm256_movemask_pd(_mm256_cmp_pd(v_max(x, v_set(0) - x), v_set(limit), _CMP_LT_OQ)) == 0xf; }
-V_INLINE v_bits v_product(v_bits a, v_bits b) { return (v_bits)_mm256_mul_epu32((__m256i)a, (__m256i)b); }
+V_INLINE int v_all_within(vec x, double limit)
+{
+  return _mm256_movemask_pd(_mm256_cmp_pd(v_max(x, v_set(0) - x), v_set(limit), _CMP_LT_OQ)) == 0xf;
+}
+V_INLINE v_bits v_product(v_bits a, v_bits b)
+{
+  return (v_bits)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+}
 
 V_INLINE void v_turn(const double *from, size_t step, vec *column)
 {
-  const __m256d a = v_load(from), b = v_load(from + step), c = v_load(from + 2 * step), d = v_load(from + 3 * step);
+  const __m256d a = v_load(from), b = v_load(from + step), c = v_load(from + 2 * step),
+                d = v_load(from + 3 * step);
   const __m256d ab = _mm256_unpacklo_pd(a, b), cd = _mm256_unpacklo_pd(c, d);
   const __m256d ba = _mm256_unpackhi_pd(a, b), dc = _mm256_unpackhi_pd(c, d);
   column[0] = _mm256_permute2f128_pd(ab, cd, 0x20);
@@ -289,7 +309,10 @@ V_INLINE double v_sum(vec x) { return x[0] + x[1]; }
 V_INLINE int v_all_within(vec x, double limit) { return fabs(x[0]) < limit && fabs(x[1]) < limit; }
 #if LE_SIMD_X86
 V_INLINE vec v_sqrt(vec x) { return _mm_sqrt_pd(x); }
-V_INLINE v_bits v_product(v_bits a, v_bits b) { return (v_bits)_mm_mul_epu32((__m128i)a, (__m128i)b); }
+V_INLINE v_bits v_product(v_bits a, v_bits b)
+{
+  return (v_bits)_mm_mul_epu32((__m128i)a, (__m128i)b);
+}
 #else
 V_INLINE vec v_sqrt(vec x) { return (vec){sqrt(x[0]), sqrt(x[1])}; }
 V_INLINE v_bits v_product(v_bits a, v_bits b) { return (a & 0xffffffff) * (b & 0xffffffff); }
@@ -367,7 +390,8 @@ V_INLINE vec v_exp_down(vec x)
   const vec rounder = v_set(V_ROUNDER / 16);
   x = v_max(v_set(-750), x); /* not a number stays what it is */
   const vec rounded = v_fma(x, v_set(1.4426950408889634), rounder), n = rounded - rounder;
-  const vec r = v_fnma(n, v_set(1.90821492927058770002e-10), v_fnma(n, v_set(6.93147180369123816490e-01), x));
+  const vec r = v_fnma(n, v_set(1.90821492927058770002e-10),
+                       v_fnma(n, v_set(6.93147180369123816490e-01), x));
   const vec power = v_table(rounded), square = r * r;
   vec high = v_fma(v_set(0.008333449724528355), r, v_set(0.041666666664959766));
   const vec low = v_fma(v_set(0.16666666665301144), r, v_set(0.5));
@@ -396,8 +420,10 @@ V_INLINE vec v_exp_near(vec x)
 V_INLINE vec v_exp_down(vec x)
 {
   x = v_max(v_set(-750), x); /* not a number stays what it is */
-  const vec rounded = v_fma(x, v_set(1.4426950408889634), v_set(V_ROUNDER)), n = rounded - v_set(V_ROUNDER);
-  const vec r = v_fnma(n, v_set(1.90821492927058770002e-10), v_fnma(n, v_set(6.93147180369123816490e-01), x));
+  const vec rounded = v_fma(x, v_set(1.4426950408889634), v_set(V_ROUNDER)),
+            n = rounded - v_set(V_ROUNDER);
+  const vec r = v_fnma(n, v_set(1.90821492927058770002e-10),
+                       v_fnma(n, v_set(6.93147180369123816490e-01), x));
   const vec square = r * r;
   vec odd = v_fma(v_set(2.7625112348132093e-06), square, v_set(0.0001984120873835699));
   vec even = v_fma(v_set(2.761380417063004e-07), square, v_set(2.4801536393539694e-05));
@@ -424,7 +450,8 @@ V_INLINE vec v_log(vec x)
   const vec least = v_set(2.2250738585072014e-308), zero = v_set(0), infinity = v_set(INFINITY);
   const vec normal = v_if_less(x, least, x * v_set(18014398509481984.0), x); /* 2^54 */
   const v_bits shifted = (v_bits)normal + (0x3ff0000000000000 - 0x3fe6a09e667f3bcd);
-  const vec exponent = (vec)((shifted >> 52 & 0x7ff) | 0x4330000000000000) - v_set(4503599627370496.0 + 1023);
+  const vec exponent = (vec)((shifted >> 52 & 0x7ff) | 0x4330000000000000) -
+                       v_set(4503599627370496.0 + 1023);
   const vec n = exponent - v_if_less(x, least, v_set(54), zero);
   const vec f = (vec)((shifted & 0x000fffffffffffff) + 0x3fe6a09e667f3bcd) - v_set(1);
   const vec s = f / (f + v_set(2)), z = s * s, half = f * f * v_set(0.5);
@@ -437,7 +464,8 @@ V_INLINE vec v_log(vec x)
   const vec low = v_fma(s, half + r, n * v_set(1.90821492927058770002e-10));
   vec result = v_fma(n, v_set(6.93147180369123816490e-01), f - (half - low));
   result = v_if_less(x, infinity, result, x); /* infinity, and what is not a number */
-  return v_if_less(zero, x, result, v_if_equal(x, zero, v_set(-INFINITY), v_if_less(x, zero, v_set(NAN), x)));
+  return v_if_less(zero, x, result,
+                   v_if_equal(x, zero, v_set(-INFINITY), v_if_less(x, zero, v_set(NAN), x)));
 }
 
 #endif /* V_SINGLE */

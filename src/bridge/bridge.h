@@ -82,7 +82,8 @@ SEXP ffi_fingerprint(SEXP observations, SEXP threads);
 SEXP ffi_all_finite(SEXP x);
 SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed);
 SEXP ffi_volumes(SEXP log_lik, SEXP live, SEXP rest, SEXP simulations, SEXP seed);
-SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, SEXP theta, SEXP settings, SEXP seed);
+SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, SEXP theta,
+                      SEXP settings, SEXP seed);
 SEXP ffi_philox(SEXP counter, SEXP key);
 SEXP ffi_uniforms(SEXP seed, SEXP replicate, SEXP stream, SEXP n, SEXP together);
 SEXP ffi_normals(SEXP seed, SEXP replicate, SEXP n, SEXP d, SEXP times);

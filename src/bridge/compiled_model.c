@@ -24,7 +24,8 @@ int compiled_model_takes_data(const le_model_ops *ops)
 static DL_FUNC find(SEXP args, int must)
 {
   SEXP symbol = list_element(args, ".symbol"), library = list_element(args, ".library");
-  SEXP call = PROTECT(Rf_lang4(Rf_install("find_symbol"), symbol, library, PROTECT(Rf_ScalarLogical(must))));
+  SEXP call =
+    PROTECT(Rf_lang4(Rf_install("find_symbol"), symbol, library, PROTECT(Rf_ScalarLogical(must))));
   SEXP package = PROTECT(Rf_mkString("logevidence"));
   SEXP space = PROTECT(R_FindNamespace(package));
   SEXP address = PROTECT(Rf_eval(call, space));
@@ -53,8 +54,9 @@ void compiled_model_find(model_handle *handle, SEXP args)
   handle->own.name = "compiled_model";
   handle->own.traits |= LE_TARGET_CHECKED;
   const le_model_ops *own = &handle->own;
-  if (!error.message[0] && (!own->create || !own->destroy || !own->dim || !own->width || !own->log_prior ||
-                            !own->draw_prior || !own->log_lik || !own->log_lik_each))
+  if (!error.message[0] &&
+      (!own->create || !own->destroy || !own->dim || !own->width || !own->log_prior ||
+       !own->draw_prior || !own->log_lik || !own->log_lik_each))
     snprintf(error.message, sizeof error.message, "The model in C must have %s.",
              !own->create         ? "`create`"
              : !own->destroy      ? "`destroy`"

@@ -75,9 +75,11 @@ static SEXP find_places(void *data)
 SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed)
 {
   const int coded = Rf_isFactor(y), last = !Rf_isNull(y);
-  if (TYPEOF(x) != REALSXP || !Rf_isMatrix(x) || (last && ((TYPEOF(y) != REALSXP && !coded) || XLENGTH(y) != Rf_nrows(x))))
+  if (TYPEOF(x) != REALSXP || !Rf_isMatrix(x) ||
+      (last && ((TYPEOF(y) != REALSXP && !coded) || XLENGTH(y) != Rf_nrows(x))))
     Rf_error("Covariates and responses must be numbers, as many of one as of the other.");
-  const size_t n = (size_t)Rf_nrows(x), p = (size_t)Rf_ncols(x), first = Rf_asLogical(intercept) == TRUE, width = first + p + (size_t)last;
+  const size_t n = (size_t)Rf_nrows(x), p = (size_t)Rf_ncols(x),
+               first = Rf_asLogical(intercept) == TRUE, width = first + p + (size_t)last;
   SEXP rows = PROTECT(Rf_allocMatrix(REALSXP, (int)width, (int)n));
   const double *values = REAL(x), *responses = coded || !last ? NULL : REAL(y);
   const int *codes = coded ? INTEGER(y) : NULL;
@@ -89,11 +91,14 @@ SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed)
   uint64_t told = 0;
   le_advise_large(out, n * width * sizeof(double));
 #ifdef _OPENMP
-#pragma omp parallel for num_threads(usable) schedule(static) reduction(| : told) if (usable > 1 && n * width > 100000)
+#pragma omp parallel for num_threads(usable) schedule(static)                                      \
+  reduction(|                                                                                      \
+            : told) if (usable > 1 && n * width > 100000)
 #endif
   for (size_t from = 0; from < n; from += ROWS_BOUND) {
     const size_t to = from + ROWS_BOUND < n ? from + ROWS_BOUND : n;
-    for (size_t i = to; i < n && i < to + ROWS_BOUND; i++) le_prefetch(out + place[i] * width, width * sizeof(double));
+    for (size_t i = to; i < n && i < to + ROWS_BOUND; i++)
+      le_prefetch(out + place[i] * width, width * sizeof(double));
     for (size_t i = from; i < to && first; i++) out[place[i] * width] = 1;
     for (size_t j = 0; j < p; j++) {
       const double *column = values + j * n;
@@ -103,7 +108,8 @@ SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed)
         told |= told_finite(column[i]);
       }
     }
-    for (size_t i = from; i < to && last; i++) out[place[i] * width + first + p] = coded ? (double)codes[i] - 1 : responses[i];
+    for (size_t i = from; i < to && last; i++)
+      out[place[i] * width + first + p] = coded ? (double)codes[i] - 1 : responses[i];
   }
   (void)usable;
   le_release(places.place);

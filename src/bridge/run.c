@@ -43,9 +43,11 @@ static void check_settings(run_handle *run, const le_problem *problem)
 static SEXP run_new(void *data)
 {
   SEXP problem = data;
-  SEXP model = PROTECT(model_new(list_element(problem, "model_type"), list_element(problem, "model_args")));
+  SEXP model =
+    PROTECT(model_new(list_element(problem, "model_type"), list_element(problem, "model_args")));
   /* the run reads settings where R keeps them: both stay alive as long as the pointer */
-  SEXP keep = PROTECT(Rf_list2(problem, model)), pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, keep));
+  SEXP keep = PROTECT(Rf_list2(problem, model)),
+       pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, keep));
   run_handle *run = le_resize(NULL, sizeof *run);
   if (!run) raise_status(LE_NO_MEMORY, NULL);
   memset(run, 0, sizeof *run);
@@ -55,7 +57,8 @@ static SEXP run_new(void *data)
   const char *name = one_string(list_element(problem, "estimator"), "estimator");
   run->ops = le_find_estimator(name);
   if (!run->ops) Rf_error("There is no estimator called \"%s\".", name);
-  run->context.threads = le_threads_usable((int)one_count(list_element(problem, "threads"), "threads"));
+  run->context.threads =
+    le_threads_usable((int)one_count(list_element(problem, "threads"), "threads"));
 
   const model_handle *handle = model_get(model);
   run->model = handle;
@@ -209,7 +212,8 @@ SEXP ffi_run_advance(SEXP runs, SEXP seconds)
   const int several = TYPEOF(runs) == VECSXP && XLENGTH(runs) > 0;
   const size_t n = several ? (size_t)XLENGTH(runs) : 1;
   runs_call call = {n, (run_handle **)R_alloc(n, sizeof(run_handle *)), Rf_asReal(seconds)};
-  for (size_t k = 0; k < n; k++) call.run[k] = run_get(several ? VECTOR_ELT(runs, (R_xlen_t)k) : runs);
+  for (size_t k = 0; k < n; k++)
+    call.run[k] = run_get(several ? VECTOR_ELT(runs, (R_xlen_t)k) : runs);
   return guarded(runs_advance, &call);
 }
 
@@ -230,15 +234,17 @@ SEXP ffi_run_progress(SEXP run)
 static SEXP values_of(const le_output *output)
 {
   const size_t n = output->rows * output->columns;
-  SEXP values = output->kind == LE_ARRAY ? Rf_allocMatrix(REALSXP, (int)output->rows, (int)output->columns)
-                                         : Rf_allocVector(REALSXP, (R_xlen_t)n);
+  SEXP values = output->kind == LE_ARRAY
+                  ? Rf_allocMatrix(REALSXP, (int)output->rows, (int)output->columns)
+                  : Rf_allocVector(REALSXP, (R_xlen_t)n);
   if (n) memcpy(REAL(values), output->values, n * sizeof(double));
   if (!output->labels) return values;
   SEXP labels, dimensions;
   PROTECT(values);
   PROTECT(labels = Rf_allocVector(STRSXP, (R_xlen_t)output->rows));
   PROTECT(dimensions = Rf_allocVector(VECSXP, 2));
-  for (size_t i = 0; i < output->labelled; i++) SET_STRING_ELT(labels, (R_xlen_t)i, Rf_mkChar(output->labels[i]));
+  for (size_t i = 0; i < output->labelled; i++)
+    SET_STRING_ELT(labels, (R_xlen_t)i, Rf_mkChar(output->labels[i]));
   SET_VECTOR_ELT(dimensions, 0, labels);
   Rf_setAttrib(values, R_DimNamesSymbol, dimensions);
   UNPROTECT(3);
@@ -250,7 +256,8 @@ static SEXP outputs_of(const le_result *result, le_output_kind kind)
 {
   size_t n = 0;
   for (size_t i = 0; i < result->n; i++) n += result->output[i].kind == kind;
-  SEXP list = PROTECT(Rf_allocVector(VECSXP, (R_xlen_t)n)), names = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)n));
+  SEXP list = PROTECT(Rf_allocVector(VECSXP, (R_xlen_t)n)),
+       names = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)n));
   R_xlen_t k = 0;
   for (size_t i = 0; i < result->n; i++) {
     if (result->output[i].kind != kind) continue;
@@ -304,7 +311,8 @@ SEXP ffi_fingerprint(SEXP observations, SEXP threads)
   const int usable = le_threads_usable(Rf_asInteger(threads));
   uint64_t sum = 0;
 #ifdef _OPENMP
-#pragma omp parallel for num_threads(usable) schedule(static) reduction(+ : sum) if (usable > 1 && n * width > 100000)
+#pragma omp parallel for num_threads(usable) schedule(static) reduction(+ : sum)                   \
+  if (usable > 1 && n * width > 100000)
 #endif
   for (size_t r = 0; r < n; r++) {
     uint64_t print = width;
@@ -329,17 +337,21 @@ SEXP ffi_volumes(SEXP log_lik, SEXP live, SEXP rest, SEXP simulations, SEXP seed
   if (TYPEOF(log_lik) != REALSXP || TYPEOF(live) != REALSXP || XLENGTH(log_lik) != XLENGTH(live))
     Rf_error("Volumes need two vectors of the same length.");
   const size_t n = (size_t)XLENGTH(log_lik);
-  SEXP values[3] = {PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)n)), PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)n)),
+  SEXP values[3] = {PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)n)),
+                    PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)n)),
                     PROTECT(Rf_allocVector(REALSXP, 7))};
   double *work = (double *)R_alloc(n, sizeof(double));
   le_streams streams;
-  if (le_streams_alloc(&streams, 1, seed_from_words(seed), 0) != LE_OK) raise_status(LE_NO_MEMORY, NULL);
+  if (le_streams_alloc(&streams, 1, seed_from_words(seed), 0) != LE_OK)
+    raise_status(LE_NO_MEMORY, NULL);
   le_volumes volumes;
-  le_volumes_sum(n, REAL(log_lik), REAL(live), one_count(rest, "rest"), one_count(simulations, "simulations"),
-                 streams.rng[0], REAL(values[0]), REAL(values[1]), work, &volumes);
+  le_volumes_sum(n, REAL(log_lik), REAL(live), one_count(rest, "rest"),
+                 one_count(simulations, "simulations"), streams.rng[0], REAL(values[0]),
+                 REAL(values[1]), work, &volumes);
   le_streams_free(&streams);
-  const double sums[7] = {volumes.log_evidence, volumes.se,          volumes.information, volumes.lower,
-                          volumes.upper,        volumes.published, volumes.mean};
+  const double sums[7] = {volumes.log_evidence, volumes.se,    volumes.information,
+                          volumes.lower,        volumes.upper, volumes.published,
+                          volumes.mean};
   memcpy(REAL(values[2]), sums, sizeof sums);
   SEXP list = named_list(3, names, values);
   UNPROTECT(3);

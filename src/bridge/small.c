@@ -39,7 +39,8 @@ SEXP ffi_lambdas(SEXP kind, SEXP steps, SEXP delta)
 SEXP ffi_simd(void)
 {
   static const char *const names[] = {"best", "wish", "used"};
-  SEXP part[3] = {PROTECT(Rf_mkString(le_simd_name(le_simd_best()))), PROTECT(Rf_mkString(le_simd_wish())),
+  SEXP part[3] = {PROTECT(Rf_mkString(le_simd_name(le_simd_best()))),
+                  PROTECT(Rf_mkString(le_simd_wish())),
                   PROTECT(Rf_mkString(le_simd_name(le_simd_level())))};
   SEXP list = named_list(3, names, part);
   UNPROTECT(3);

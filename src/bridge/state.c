@@ -25,9 +25,11 @@ static uint64_t hash_value(uint64_t sum, SEXP value)
   const double n = (double)Rf_xlength(value);
   sum = hashed(sum, &type, sizeof type);
   switch (type) {
-  case REALSXP: return hashed(hashed(sum, &n, sizeof n), REAL(value), (size_t)XLENGTH(value) * sizeof(double));
+  case REALSXP:
+    return hashed(hashed(sum, &n, sizeof n), REAL(value), (size_t)XLENGTH(value) * sizeof(double));
   case INTSXP:
-  case LGLSXP: return hashed(hashed(sum, &n, sizeof n), INTEGER(value), (size_t)XLENGTH(value) * sizeof(int));
+  case LGLSXP:
+    return hashed(hashed(sum, &n, sizeof n), INTEGER(value), (size_t)XLENGTH(value) * sizeof(int));
   case STRSXP:
     for (R_xlen_t i = 0; i < XLENGTH(value); i++)
       sum = hashed(sum, CHAR(STRING_ELT(value, i)), strlen(CHAR(STRING_ELT(value, i))) + 1);
@@ -38,7 +40,8 @@ static uint64_t hash_value(uint64_t sum, SEXP value)
     return sum;
   case CLOSXP:
   case LANGSXP: {
-    SEXP call = PROTECT(Rf_lang2(Rf_install("deparse"), PROTECT(Rf_lang2(Rf_install("quote"), value))));
+    SEXP call =
+      PROTECT(Rf_lang2(Rf_install("deparse"), PROTECT(Rf_lang2(Rf_install("quote"), value))));
     SEXP text = PROTECT(Rf_eval(call, R_BaseEnv));
     sum = hash_value(sum, text);
     UNPROTECT(3);
@@ -65,9 +68,15 @@ static header header_of(const run_handle *run)
 {
   static const char *const model[] = {"model_type", "model_args", "model"},
                            *const method[] = {"estimator", "settings", "kernels", "total"};
-  header h = {MAGIC, STATE_FORMAT, "", hash_of(run->problem, model, 3), hash_of(run->problem, method, 4), run->seed,
+  header h = {MAGIC,
+              STATE_FORMAT,
+              "",
+              hash_of(run->problem, model, 3),
+              hash_of(run->problem, method, 4),
+              run->seed,
               run->replicate};
-  SEXP call = PROTECT(Rf_lang2(Rf_install("getNamespaceVersion"), PROTECT(Rf_mkString("logevidence"))));
+  SEXP call =
+    PROTECT(Rf_lang2(Rf_install("getNamespaceVersion"), PROTECT(Rf_mkString("logevidence"))));
   SEXP version = PROTECT(Rf_eval(call, R_BaseEnv));
   snprintf(h.version, sizeof h.version, "%s", one_string(version, "version"));
   UNPROTECT(3);
@@ -80,7 +89,8 @@ static void archive_header(header *h, le_archive *archive)
   le_archive_bytes(archive, &h->format, sizeof h->format);
   le_archive_bytes(archive, h->version, sizeof h->version);
   uint64_t *const word[] = {&h->model, &h->method, &h->seed, &h->replicate};
-  for (size_t i = 0; i < sizeof word / sizeof *word; i++) le_archive_bytes(archive, word[i], sizeof *word[i]);
+  for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+    le_archive_bytes(archive, word[i], sizeof *word[i]);
 }
 
 /* Twice, so that an R allocation error can leak nothing: the second pass writes what R's memory takes. */
@@ -116,16 +126,22 @@ SEXP ffi_run_save(SEXP pointer)
 static le_status refuse(const header *own, const header *read, le_error *error)
 {
   if (read->format != own->format || memcmp(read->version, own->version, VERSION_SIZE) != 0)
-    return le_fail(error, LE_BAD_ARGUMENT,
-                   "The state was saved by version %.*s of the package and cannot be read by version %s.",
-                   VERSION_SIZE, read->version, own->version);
+    return le_fail(
+      error, LE_BAD_ARGUMENT,
+      "The state was saved by version %.*s of the package and cannot be read by version %s.",
+      VERSION_SIZE, read->version, own->version);
   if (read->model != own->model)
-    return le_fail(error, LE_BAD_ARGUMENT, "The state belongs to another model, or to other priors.");
+    return le_fail(error, LE_BAD_ARGUMENT,
+                   "The state belongs to another model, or to other priors.");
   if (read->method != own->method)
-    return le_fail(error, LE_BAD_ARGUMENT, "The state belongs to another method, other settings or another number of rows.");
-  if (read->seed != own->seed) return le_fail(error, LE_BAD_ARGUMENT, "The state belongs to a run with another seed.");
+    return le_fail(
+      error, LE_BAD_ARGUMENT,
+      "The state belongs to another method, other settings or another number of rows.");
+  if (read->seed != own->seed)
+    return le_fail(error, LE_BAD_ARGUMENT, "The state belongs to a run with another seed.");
   if (read->replicate != own->replicate)
-    return le_fail(error, LE_BAD_ARGUMENT, "The state belongs to another replicate: %.0f, not %.0f.",
+    return le_fail(error, LE_BAD_ARGUMENT,
+                   "The state belongs to another replicate: %.0f, not %.0f.",
                    (double)read->replicate + 1, (double)own->replicate + 1);
   return LE_OK;
 }
@@ -144,7 +160,8 @@ SEXP ffi_run_restore(SEXP pointer, SEXP state)
   archive_header(&read, &archive);
   le_error error = {""};
   le_status status = archive.status;
-  if (status == LE_OK && (read.magic != MAGIC || sum != hashed(EMPTY, RAW(state), size))) status = LE_CORRUPT;
+  if (status == LE_OK && (read.magic != MAGIC || sum != hashed(EMPTY, RAW(state), size)))
+    status = LE_CORRUPT;
   if (status == LE_OK) status = refuse(&own, &read, &error);
   if (status == LE_OK) {
     run->ops->archive(run->self, &archive);

@@ -55,7 +55,8 @@ static SEXP kernel_body(void *data)
 {
   const kernel_call *call = data;
   SEXP model = PROTECT(model_new(call->model_type, call->model_args));
-  SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, R_NilValue)), theta = PROTECT(Rf_duplicate(call->theta));
+  SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, R_NilValue)),
+       theta = PROTECT(Rf_duplicate(call->theta));
   kernel_run *run = le_resize(NULL, sizeof *run);
   if (!run) raise_status(LE_NO_MEMORY, NULL);
   memset(run, 0, sizeof *run);
@@ -102,8 +103,10 @@ static SEXP kernel_body(void *data)
     floor.tie = wall->values[1];
     target.floor = &floor;
   }
-  const le_arg *precision = le_args_find(&settings, "precision"), *anchor = le_args_find(&settings, "anchor");
-  if (precision && precision->n == d * d) check_status(le_metric_set_precision(&metric, precision->values));
+  const le_arg *precision = le_args_find(&settings, "precision"),
+               *anchor = le_args_find(&settings, "anchor");
+  if (precision && precision->n == d * d)
+    check_status(le_metric_set_precision(&metric, precision->values));
   if (anchor && anchor->n == d) {
     check_status(le_gradient_set_anchor(&gradient, &target, anchor->values));
     check_status(le_gradient_open_chunk(&gradient, &target));
@@ -120,7 +123,9 @@ static SEXP kernel_body(void *data)
   }
   if (strcmp(wanted, "log_lik") == 0) {
     SEXP value = PROTECT(zero_vector(m));
-    check_status(le_gradient_log_lik(&gradient, &expansion, &target, (size_t)le_args_number(&settings, "part", 0), m, REAL(call->theta), REAL(value)));
+    check_status(le_gradient_log_lik(&gradient, &expansion, &target,
+                                     (size_t)le_args_number(&settings, "part", 0), m,
+                                     REAL(call->theta), REAL(value)));
     Rf_setAttrib(value, Rf_install("likelihoods"), PROTECT(Rf_ScalarReal(target.likelihoods)));
     UNPROTECT(5);
     return value;
@@ -133,19 +138,22 @@ static SEXP kernel_body(void *data)
     if (ops->begin) check_status(ops->begin(kernel, &target, m, REAL(theta), &run->streams));
     for (size_t s = 0, made; s < moves; s += made) {
       const size_t wanted = moves - s < at_once ? moves - s : at_once;
-      check_status(le_kernel_moves(ops, kernel, &target, m, REAL(theta), &run->streams, wanted, &made));
+      check_status(
+        le_kernel_moves(ops, kernel, &target, m, REAL(theta), &run->streams, wanted, &made));
     }
     if (ops->tune) ops->tune(kernel);
   }
   const le_kernel_report report = ops->report(kernel);
-  SEXP acceptance = PROTECT(Rf_ScalarReal(report.acceptance)), step = PROTECT(Rf_ScalarReal(report.step_size));
+  SEXP acceptance = PROTECT(Rf_ScalarReal(report.acceptance)),
+       step = PROTECT(Rf_ScalarReal(report.step_size));
   Rf_setAttrib(theta, Rf_install("acceptance"), acceptance);
   Rf_setAttrib(theta, Rf_install("step_size"), step);
   UNPROTECT(5);
   return theta;
 }
 
-SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, SEXP theta, SEXP settings, SEXP seed)
+SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, SEXP theta,
+                      SEXP settings, SEXP seed)
 {
   kernel_call call = {model_type, model_args, kernel, rows, theta, settings, seed};
   return guarded(kernel_body, &call);
@@ -154,7 +162,8 @@ SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, 
 SEXP ffi_philox(SEXP counter, SEXP key)
 {
   uint32_t c[4], k[2], out[4];
-  if (XLENGTH(counter) != 4 || XLENGTH(key) != 2) Rf_error("A Philox block has four words and two keys.");
+  if (XLENGTH(counter) != 4 || XLENGTH(key) != 2)
+    Rf_error("A Philox block has four words and two keys.");
   for (int i = 0; i < 4; i++) c[i] = (uint32_t)REAL(counter)[i];
   for (int i = 0; i < 2; i++) k[i] = (uint32_t)REAL(key)[i];
   le_philox(c, k, out);
@@ -167,13 +176,15 @@ SEXP ffi_philox(SEXP counter, SEXP key)
 /* d standard normals from each of n streams, so many times: an array of d x n x times. */
 SEXP ffi_normals(SEXP seed, SEXP replicate, SEXP n, SEXP d, SEXP times)
 {
-  const size_t count = one_count(n, "n"), dim = one_count(d, "d"), rounds = one_count(times, "times");
+  const size_t count = one_count(n, "n"), dim = one_count(d, "d"),
+               rounds = one_count(times, "times");
   const uint64_t words = seed_from_words(seed);
   const uint32_t repeat = (uint32_t)one_count(replicate, "replicate");
   SEXP value = PROTECT(zero_vector(count * dim * rounds));
   le_streams streams;
   check_status(le_streams_alloc(&streams, count, words, repeat));
-  for (size_t k = 0; k < rounds; k++) le_normals(&streams, 0, count, dim, REAL(value) + k * count * dim);
+  for (size_t k = 0; k < rounds; k++)
+    le_normals(&streams, 0, count, dim, REAL(value) + k * count * dim);
   le_streams_free(&streams);
   UNPROTECT(1);
   return value;
@@ -268,9 +279,11 @@ SEXP ffi_varopt(SEXP log_weight, SEXP most, SEXP seed)
 SEXP ffi_clusters(SEXP points)
 {
   static const char *const names[] = {"label", "residuals", "variance"};
-  if (TYPEOF(points) != REALSXP || !Rf_isMatrix(points)) Rf_error("Points must be a numeric matrix.");
+  if (TYPEOF(points) != REALSXP || !Rf_isMatrix(points))
+    Rf_error("Points must be a numeric matrix.");
   const size_t d = (size_t)Rf_nrows(points), n = (size_t)Rf_ncols(points);
-  double *label = (double *)R_alloc(n + 1, sizeof(double)), *variance = (double *)R_alloc(n * d + 1, sizeof(double));
+  double *label = (double *)R_alloc(n + 1, sizeof(double)),
+         *variance = (double *)R_alloc(n * d + 1, sizeof(double));
   double *residuals = (double *)R_alloc(n * d + 1, sizeof(double));
   le_arena arena = {0};
   le_clusters clusters;
@@ -283,7 +296,8 @@ SEXP ffi_clusters(SEXP points)
   le_clusters_spread(&clusters, n, REAL(points));
   for (size_t i = 0; i < n; i++) label[i] = (double)clusters.label[i];
   memcpy(variance, clusters.variance, clusters.count * d * sizeof(double));
-  const size_t left = le_clusters_residuals(&clusters, 0, n, REAL(points), residuals), count = clusters.count;
+  const size_t left = le_clusters_residuals(&clusters, 0, n, REAL(points), residuals),
+               count = clusters.count;
   le_arena_free(&arena);
   SEXP values[3] = {PROTECT(zero_vector(n)), PROTECT(zeros(d, left)), PROTECT(zeros(d, count))};
   memcpy(REAL(values[0]), label, n * sizeof(double));
@@ -297,8 +311,8 @@ SEXP ffi_clusters(SEXP points)
 SEXP ffi_schedule(SEXP log_lik, SEXP target, SEXP lambda)
 {
   double increment = NAN;
-  check_status(le_schedule_adaptive(REAL(log_lik), (size_t)XLENGTH(log_lik), Rf_asReal(target), Rf_asReal(lambda),
-                             &increment));
+  check_status(le_schedule_adaptive(REAL(log_lik), (size_t)XLENGTH(log_lik), Rf_asReal(target),
+                                    Rf_asReal(lambda), &increment));
   return Rf_ScalarReal(increment);
 }
 

@@ -31,7 +31,8 @@ static SEXP ask(void *data)
 {
   user_call *c = data;
   SEXP theta = PROTECT(Rf_allocMatrix(REALSXP, (int)c->model->d, (int)c->m));
-  SEXP rows = PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)c->rows)), what = PROTECT(Rf_mkString(c->what));
+  SEXP rows = PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)c->rows)),
+       what = PROTECT(Rf_mkString(c->what));
   if (c->theta)
     memcpy(REAL(theta), c->theta, c->model->d * c->m * sizeof(double));
   else
@@ -40,7 +41,8 @@ static SEXP ask(void *data)
   SEXP call = PROTECT(Rf_lang4(c->model->answer, what, theta, rows));
   SEXP value = PROTECT(Rf_eval(call, R_GlobalEnv));
   if (TYPEOF(value) != REALSXP || (size_t)XLENGTH(value) != c->wanted)
-    Rf_error("A custom model gave %.0f values instead of %.0f.", (double)XLENGTH(value), (double)c->wanted);
+    Rf_error("A custom model gave %.0f values instead of %.0f.", (double)XLENGTH(value),
+             (double)c->wanted);
   const double *values = REAL(value);
   for (size_t i = 0; i < c->wanted; i++) c->out[i] = c->add ? c->out[i] + values[i] : values[i];
   UNPROTECT(5);
@@ -55,10 +57,11 @@ static SEXP keep(SEXP condition, void *data)
   return R_NilValue;
 }
 
-static le_status user_ask(user_model *model, const char *what, size_t m, const double *theta, const le_rows *rows,
-                          size_t wanted, double *out, int add)
+static le_status user_ask(user_model *model, const char *what, size_t m, const double *theta,
+                          const le_rows *rows, size_t wanted, double *out, int add)
 {
-  user_call call = {model, what, m, rows ? rows->n : 0, wanted, theta, rows ? rows->values : NULL, out, add};
+  user_call call = {model, what, m, rows ? rows->n : 0, wanted, theta, rows ? rows->values : NULL,
+                    out,   add};
   if (!model->failed) {
     SEXP classes = PROTECT(Rf_allocVector(STRSXP, 2));
     SET_STRING_ELT(classes, 0, Rf_mkChar("error"));
@@ -105,29 +108,30 @@ static void user_draw_prior(const void *self, const gsl_rng *rng, double *theta)
   memcpy(theta, model->ahead + model->next++ * model->d, model->d * sizeof(double));
 }
 
-static le_status user_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *scratch)
+static le_status user_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *scratch)
 {
   (void)scratch;
   return user_ask(writable(self), "log_lik", m, theta, rows, m, value, 1);
 }
 
-static le_status user_log_lik_grad_alone(const void *self, size_t m, const double *theta, const le_rows *rows, double *grad,
-                                         double *scratch)
+static le_status user_log_lik_grad_alone(const void *self, size_t m, const double *theta,
+                                         const le_rows *rows, double *grad, double *scratch)
 {
   (void)scratch;
   return user_ask(writable(self), "gradient", m, theta, rows, m * user_dim(self), grad, 1);
 }
 
-static le_status user_log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                                   double *grad, double *scratch)
+static le_status user_log_lik_grad(const void *self, size_t m, const double *theta,
+                                   const le_rows *rows, double *value, double *grad,
+                                   double *scratch)
 {
   LE_TRY(user_log_lik(self, m, theta, rows, value, scratch));
   return user_log_lik_grad_alone(self, m, theta, rows, grad, scratch);
 }
 
-static le_status user_log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                                   double *scratch)
+static le_status user_log_lik_each(const void *self, size_t m, const double *theta,
+                                   const le_rows *rows, double *value, double *scratch)
 {
   (void)scratch;
   return user_ask(writable(self), "log_lik_each", m, theta, rows, m * rows->n, value, 0);

@@ -35,7 +35,8 @@ static inline void le_adapt_tune(le_adapt *adapt)
   /* an acceptance of nearly 1 does not say how far the step is below the goal: where a distribution
    * that was hard has left it a thousand times too short, it must recover soon */
   const double surplus = fmax(0, adapt->acceptance - LE_ADAPT_AMPLE) / (1 - LE_ADAPT_AMPLE);
-  adapt->step = fmin(adapt->step * exp(gain * (adapt->acceptance - adapt->goal) + surplus), adapt->most);
+  adapt->step = fmin(adapt->step * exp(gain * (adapt->acceptance - adapt->goal) + surplus),
+                     adapt->most);
 }
 
 /* From now on this step and no other. */

@@ -59,10 +59,12 @@ typedef struct le_audit {
 
 /* At most `starts` climbs, whose LE_AUDIT_MODES_MOST heaviest modes are kept; with no draws it ends with the Laplace approximation.
  * Where weights are uneven there are up to `lots` times as many draws. */
-void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws, size_t lots, size_t batch, le_arena *arena);
+void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws,
+                    size_t lots, size_t batch, le_arena *arena);
 /* From now on: if draws x rows are more than `work`, draws are weighed by `part` of the rows around the peaks where a trial agrees with all rows,
  * and else there are `least` of them. */
-void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion, size_t part, size_t least, double work, le_arena *arena);
+void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion,
+                      size_t part, size_t least, double work, le_arena *arena);
 /* Copies the starting points (unless they are audit->start), the first being the most important. */
 void le_audit_start(le_audit *audit, size_t starts, const double *start);
 /* Adds the wide part: its centre, and the Cholesky factor of its precision. */
@@ -79,13 +81,15 @@ le_status le_audit_cover(le_audit *audit, le_target *target, size_t n, double *t
 double le_audit_once(const le_audit *audit);
 double le_audit_refused(const le_audit *audit);
 /* Draws from the normal approximation, the modes in proportion to their masses, under the labels of the first. */
-le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, const gsl_rng *rng, size_t n, double *theta);
+le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, const gsl_rng *rng,
+                                size_t n, double *theta);
 /* Of a finished sample: the power lambda of its weights (at most a half) at which they are even, half
  * of the ideal effective size, the log of the integral of q^(1 - lambda) f^lambda in all labellings,
  * and its relative variance; audit->work has the normalised weights.  Returns 0 where there is no such
  * power, where there are several peaks, between which few draws would have to decide, and where parts
  * of the peak are alike. */
-int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral, double *variance);
+int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral,
+                    double *variance);
 void le_audit_archive(le_audit *audit, le_archive *archive);
 
 #endif

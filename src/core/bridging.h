@@ -20,10 +20,11 @@ typedef struct le_bridging {
   double log_evidence, se, effective;
 } le_bridging;
 
-void le_bridging_alloc(le_bridging *bridging, const le_target *target, size_t chains, size_t rounds, size_t batch,
-                       le_arena *arena);
+void le_bridging_alloc(le_bridging *bridging, const le_target *target, size_t chains, size_t rounds,
+                       size_t batch, le_arena *arena);
 /* theta[(round * chains + chain) * d], with the log-likelihoods of the rows seen in the same order. */
-le_status le_bridging_start(le_bridging *bridging, le_target *target, const double *theta, const double *log_lik);
+le_status le_bridging_start(le_bridging *bridging, le_target *target, const double *theta,
+                            const double *log_lik);
 /* One batch of draws from the proposal; at the last one the estimate. */
 le_status le_bridging_step(le_bridging *bridging, le_target *target, const gsl_rng *rng);
 void le_bridging_archive(le_bridging *bridging, le_archive *archive);

@@ -44,7 +44,8 @@ static size_t root(size_t *parent, size_t i)
 }
 
 /* The `wanted` nearest of the first n points to z, but not point `self`; nearest first. */
-static size_t nearest(le_clusters *c, size_t n, const double *all, const double *z, size_t self, size_t wanted)
+static size_t nearest(le_clusters *c, size_t n, const double *all, const double *z, size_t self,
+                      size_t wanted)
 {
   size_t found = 0;
   for (size_t i = 0; i < n; i++) {
@@ -95,7 +96,8 @@ static void means(le_clusters *c, size_t from, size_t to, const double *theta)
   memset(c->mean, 0, c->count * d * sizeof(double));
   for (size_t i = from; i < to; i++) c->size[c->label[i]]++;
   for (size_t i = from; i < to; i++)
-    for (size_t j = 0; j < d; j++) c->mean[c->label[i] * d + j] += theta[i * d + j] / (double)c->size[c->label[i]];
+    for (size_t j = 0; j < d; j++)
+      c->mean[c->label[i] * d + j] += theta[i * d + j] / (double)c->size[c->label[i]];
 }
 
 void le_clusters_spread(le_clusters *c, size_t n, const double *theta)
@@ -110,7 +112,8 @@ void le_clusters_spread(le_clusters *c, size_t n, const double *theta)
     }
 }
 
-size_t le_clusters_residuals(le_clusters *c, size_t from, size_t to, const double *theta, double *residual)
+size_t le_clusters_residuals(le_clusters *c, size_t from, size_t to, const double *theta,
+                             double *residual)
 {
   const size_t d = c->d;
   size_t n = 0;
@@ -119,7 +122,8 @@ size_t le_clusters_residuals(le_clusters *c, size_t from, size_t to, const doubl
     const double size = (double)c->size[c->label[i]];
     if (size < 2) continue;
     for (size_t j = 0; j < d; j++)
-      residual[n * d + j] = (theta[i * d + j] - c->mean[c->label[i] * d + j]) * sqrt(size / (size - 1));
+      residual[n * d + j] = (theta[i * d + j] - c->mean[c->label[i] * d + j]) *
+                            sqrt(size / (size - 1));
     n++;
   }
   return n;

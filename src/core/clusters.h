@@ -24,6 +24,7 @@ void le_clusters_find(le_clusters *clusters, size_t n, const double *z);
 void le_clusters_spread(le_clusters *clusters, size_t n, const double *theta);
 /* The points [from, to) less their clusters' means, in `residual`, scaled so that the variance is kept; returns how many,
  * those that are alone left out. */
-size_t le_clusters_residuals(le_clusters *clusters, size_t from, size_t to, const double *theta, double *residual);
+size_t le_clusters_residuals(le_clusters *clusters, size_t from, size_t to, const double *theta,
+                             double *residual);
 
 #endif

@@ -29,11 +29,12 @@ void le_expansion_alloc(le_expansion *expansion, const le_target *target, le_are
 /* Is there something to expand by? */
 int le_expansion_possible(const le_target *target);
 /* value[m]: l(theta) - l(a) over rows [from, to), by `part` of them (none if the likelihood is quadratic). */
-le_status le_expansion_values(le_expansion *expansion, le_target *target, size_t from, size_t to, size_t part, size_t m, const double *theta,
-                              double *value);
+le_status le_expansion_values(le_expansion *expansion, le_target *target, size_t from, size_t to,
+                              size_t part, size_t m, const double *theta, double *value);
 /* Asks all rows of the anchor, for l(a), and of the LE_EXPANSION_PROBES points that are farthest from it, whose values are replaced; by how
  * much these were missed at most, and for how far that tells: the farthest. Points at distance -Inf are left out. */
-le_status le_expansion_missed(le_expansion *expansion, le_target *target, size_t from, size_t to, size_t m, const double *theta, double *value,
-                              double *at_anchor, double *missed, double *farthest);
+le_status le_expansion_missed(le_expansion *expansion, le_target *target, size_t from, size_t to,
+                              size_t m, const double *theta, double *value, double *at_anchor,
+                              double *missed, double *farthest);
 
 #endif

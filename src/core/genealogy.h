@@ -38,8 +38,8 @@ void le_genealogy_start(le_genealogy *genealogy, size_t m);
 /* Weights (normalised) have changed at a new step. */
 void le_genealogy_weigh(le_genealogy *genealogy, size_t m, const double *weight);
 /* n particles of these weights were replaced by m offspring, drawn independently or not; between two weighings. */
-void le_genealogy_resample(le_genealogy *genealogy, size_t n, const double *weight, int independent, size_t m,
-                           const size_t *ancestor);
+void le_genealogy_resample(le_genealogy *genealogy, size_t n, const double *weight, int independent,
+                           size_t m, const size_t *ancestor);
 void le_genealogy_archive(le_genealogy *genealogy, le_archive *archive);
 
 #endif

@@ -12,7 +12,11 @@
 
 #include "core/expansion.h"
 
-typedef enum le_gradient_rule { LE_GRADIENT_FULL, LE_GRADIENT_BATCH, LE_GRADIENT_CONTROL } le_gradient_rule;
+typedef enum le_gradient_rule {
+  LE_GRADIENT_FULL,
+  LE_GRADIENT_BATCH,
+  LE_GRADIENT_CONTROL
+} le_gradient_rule;
 
 /* So many mini-batches can be at hand at a time. */
 enum { LE_DRAWS_MOST = 8 };
@@ -37,8 +41,8 @@ typedef struct le_gradient {
   size_t exact_until; /* rows seen before which no chunk is weighed by part of its rows */
 } le_gradient;
 
-void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batch, const le_target *target,
-                       le_arena *arena);
+void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batch,
+                       const le_target *target, le_arena *arena);
 /* 0 when the rule asks for the full data or there are so few rows that the full data cost no more. */
 int le_gradient_active(const le_gradient *gradient, const le_target *target);
 /* Moves the anchor and sums gradients and second derivatives of the rows seen; a pass over them. */
@@ -50,12 +54,13 @@ void le_gradient_close_chunk(le_gradient *gradient, const le_target *target);
 size_t le_gradient_rows(const le_gradient *gradient, const le_target *target);
 /* New mini-batches, no more than LE_DRAWS_MOST, and what they need at the anchor; then estimates by each, of whatever particles. */
 le_status le_gradient_draw(le_gradient *gradient, le_target *target, size_t n);
-le_status le_gradient_estimate(const le_gradient *gradient, size_t draw, le_target *target, size_t m, const double *theta, double *grad);
+le_status le_gradient_estimate(const le_gradient *gradient, size_t draw, le_target *target,
+                               size_t m, const double *theta, double *grad);
 /* Overwrites value[m] with the log-likelihood of the chunk: by `part` of its rows around the anchor (core/expansion.h; 0 is never) where
  * that is less work and comes out as it should for the farthest particles, which is seen to when a chunk is weighed first and again if
  * particles get twice as far; else by four times as many, and in the end by all rows. */
-le_status le_gradient_log_lik(le_gradient *gradient, le_expansion *expansion, le_target *target, size_t part, size_t m, const double *theta,
-                              double *value);
+le_status le_gradient_log_lik(le_gradient *gradient, le_expansion *expansion, le_target *target,
+                              size_t part, size_t m, const double *theta, double *value);
 void le_gradient_archive(le_gradient *gradient, const le_target *target, le_archive *archive);
 
 #endif

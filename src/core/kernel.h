@@ -31,13 +31,16 @@ typedef struct le_kernel_ops {
   /* REQUIRED.  Memory for m particles comes from the arena; settings are those of the table. */
   le_status (*alloc)(const le_args *args, size_t d, size_t m, le_arena *arena, void **self);
   /* OPTIONAL.  A new distribution begins: fresh momenta. */
-  le_status (*begin)(void *self, le_target *target, size_t m, double *theta, const le_streams *streams);
+  le_status (*begin)(void *self, le_target *target, size_t m, double *theta,
+                     const le_streams *streams);
   /* REQUIRED.  One move of every particle, particle i with streams->rng[i + 1]; stream 0 is the run's. */
-  le_status (*move)(void *self, le_target *target, size_t m, double *theta, const le_streams *streams);
+  le_status (*move)(void *self, le_target *target, size_t m, double *theta,
+                    const le_streams *streams);
   /* OPTIONAL (never).  Whether the last move is to be gone on with by another call before anything else. */
   int (*unfinished)(const void *self);
   /* OPTIONAL.  The same as `moves` times `move`, up to rounding, by threads that need not meet after each. */
-  le_status (*moves)(void *self, le_target *target, size_t m, double *theta, const le_streams *streams, size_t moves);
+  le_status (*moves)(void *self, le_target *target, size_t m, double *theta,
+                     const le_streams *streams, size_t moves);
   /* OPTIONAL.  Between distributions, the only place where step sizes may adapt. */
   void (*tune)(void *self);
   /* OPTIONAL.  Moves with this step size from now on.  Only for kernels that, at any fixed step size and metric, leave the
@@ -52,14 +55,18 @@ typedef struct le_kernel_ops {
 #define LE_UNWATCHED 1e7 /* multiplications between two looks at the interrupt flag */
 
 /* At least one of `wanted` moves, as many as may be made at once. */
-static inline le_status le_kernel_moves(const le_kernel_ops *ops, void *self, le_target *target, size_t m, double *theta,
-                                        const le_streams *streams, size_t wanted, size_t *made)
+static inline le_status le_kernel_moves(const le_kernel_ops *ops, void *self, le_target *target,
+                                        size_t m, double *theta, const le_streams *streams,
+                                        size_t wanted, size_t *made)
 {
   const size_t ahead = ops->moves ? le_target_ahead(target, m) : 1;
   *made = wanted < ahead ? wanted : ahead;
   /* products with a dense mass matrix may take seconds, whatever the number of rows */
-  if ((double)m * (double)target->d * (double)target->d > LE_UNWATCHED && le_interrupted(target->context)) return LE_INTERRUPTED;
-  return *made > 1 ? ops->moves(self, target, m, theta, streams, *made) : ops->move(self, target, m, theta, streams);
+  if ((double)m * (double)target->d * (double)target->d > LE_UNWATCHED &&
+      le_interrupted(target->context))
+    return LE_INTERRUPTED;
+  return *made > 1 ? ops->moves(self, target, m, theta, streams, *made)
+                   : ops->move(self, target, m, theta, streams);
 }
 
 #endif

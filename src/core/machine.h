@@ -29,8 +29,8 @@ typedef struct le_machine {
 } le_machine;
 
 /* Phases are numbered as in the table, whose last is the end; the first is where a run begins. */
-le_status le_machine_alloc(le_machine *machine, const le_phase *table, size_t phases, const le_problem *problem,
-                           size_t streams, le_context *context);
+le_status le_machine_alloc(le_machine *machine, const le_phase *table, size_t phases,
+                           const le_problem *problem, size_t streams, le_context *context);
 void le_machine_free(le_machine *machine);
 
 le_status le_machine_feed(void *self, const le_rows *rows, le_feed feed);

@@ -8,7 +8,11 @@
 #include "base/arena.h"
 #include "base/archive.h"
 
-typedef enum le_metric_kind { LE_METRIC_IDENTITY, LE_METRIC_DIAGONAL, LE_METRIC_DENSE } le_metric_kind;
+typedef enum le_metric_kind {
+  LE_METRIC_IDENTITY,
+  LE_METRIC_DIAGONAL,
+  LE_METRIC_DENSE
+} le_metric_kind;
 
 typedef struct le_metric {
   size_t d;
@@ -26,8 +30,8 @@ le_status le_metric_set_precision(le_metric *metric, const double *precision);
 /* From weighted particles: their covariance, shrunk towards its diagonal by d / (d + effective size) and towards
  * `prior_variance` (d numbers) where the particles hardly vary; with prior_variance NULL neither, as long as there are
  * more than 3 d particles. */
-le_status le_metric_set_particles(le_metric *metric, size_t m, const double *theta, const double *weight,
-                                  const double *prior_variance);
+le_status le_metric_set_particles(le_metric *metric, size_t m, const double *theta,
+                                  const double *weight, const double *prior_variance);
 void le_metric_drift(const le_metric *metric, const double *velocity, double *displacement);
 /* The coordinates in which the target is roughly round: L' theta. */
 void le_metric_whiten(const le_metric *metric, const double *theta, double *z);

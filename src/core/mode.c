@@ -64,14 +64,15 @@ static le_status take_slopes(queue *q, const double *scale, double *precision)
   LE_TRY(queue_evaluate(q));
   for (size_t p = 0; p < q->n; p++)
     for (size_t k = 0; k < d; k++)
-      precision[k * d + q->first[p]] -= q->sign[p] * q->grad[p * d + k] / (2 * 1e-4 * scale[q->first[p]]);
+      precision[k * d + q->first[p]] -= q->sign[p] * q->grad[p * d + k] /
+                                        (2 * 1e-4 * scale[q->first[p]]);
   q->n = 0;
   return LE_OK;
 }
 
 /* Central differences of the gradient: column j of the second derivatives from theta +- h_j. */
-static le_status differences_of_gradient(le_target *target, const double *theta, const double *scale, double *precision,
-                                         double *work)
+static le_status differences_of_gradient(le_target *target, const double *theta,
+                                         const double *scale, double *precision, double *work)
 {
   const size_t d = target->d;
   queue q = queue_make(target, 1, work);
@@ -88,13 +89,14 @@ static le_status differences_of_gradient(le_target *target, const double *theta,
   }
   for (size_t j = 0; j < d; j++)
     for (size_t k = 0; k < j; k++)
-      precision[j * d + k] = precision[k * d + j] = 0.5 * (precision[j * d + k] + precision[k * d + j]);
+      precision[j * d + k] = precision[k * d + j] = 0.5 *
+                                                    (precision[j * d + k] + precision[k * d + j]);
   return LE_OK;
 }
 
 /* First and second central differences of the density; a mixed one needs two points more, theta +- (h_j + h_k). */
-static le_status differences_of_density(le_target *target, const double *theta, const double *scale, double *grad,
-                                        double *precision, double *work)
+static le_status differences_of_density(le_target *target, const double *theta, const double *scale,
+                                        double *grad, double *precision, double *work)
 {
   const size_t d = target->d;
   const double h = 1e-3;
@@ -125,14 +127,16 @@ static le_status differences_of_density(le_target *target, const double *theta, 
   /* so far entry (j, k) is f_jj h_j / h_k + 2 f_jk + f_kk h_k / h_j */
   for (size_t j = 0; j < d; j++)
     for (size_t k = 0; k < j; k++) {
-      const double own = precision[j * d + j] * scale[j] / scale[k] + precision[k * d + k] * scale[k] / scale[j];
+      const double own = precision[j * d + j] * scale[j] / scale[k] +
+                         precision[k * d + k] * scale[k] / scale[j];
       precision[j * d + k] = precision[k * d + j] = 0.5 * (precision[j * d + k] - own);
     }
   return LE_OK;
 }
 
 /* Gradient of log f and minus its second derivatives, from the model's own. */
-static le_status exact_curvature(le_target *target, const double *theta, double *grad, double *precision, double *work)
+static le_status exact_curvature(le_target *target, const double *theta, double *grad,
+                                 double *precision, double *work)
 {
   const size_t d = target->d;
   double *hess = work, *part = work + d * d;
@@ -143,7 +147,8 @@ static le_status exact_curvature(le_target *target, const double *theta, double 
     target->ops->log_prior_hess(target->model, theta, precision);
   }
   for (int chunk = 0; chunk < 2; chunk++) {
-    const size_t from = chunk ? target->seen : 0, to = chunk ? target->seen + target->chunk : target->seen;
+    const size_t from = chunk ? target->seen : 0,
+                 to = chunk ? target->seen + target->chunk : target->seen;
     const double weight = chunk ? target->lambda : 1;
     if (to == from || weight == 0) continue;
     LE_TRY(le_target_log_lik_hess(target, from, to, theta, part, hess));
@@ -154,8 +159,8 @@ static le_status exact_curvature(le_target *target, const double *theta, double 
   return LE_OK;
 }
 
-static le_status curvature(le_target *target, const double *theta, const double *scale, double *grad, double *precision,
-                           double *work)
+static le_status curvature(le_target *target, const double *theta, const double *scale,
+                           double *grad, double *precision, double *work)
 {
   const le_model_ops *ops = target->ops;
   if (ops->log_lik_hess && ops->log_prior_hess && ops->log_prior_grad)
@@ -170,7 +175,8 @@ static le_status curvature(le_target *target, const double *theta, const double 
 /* ---- climbing ---- */
 
 /* The factor of precision + ridge * diagonal, the smallest ridge that makes it definite. */
-static le_status factorise(const le_context *context, const double *precision, size_t d, double *factor, int *definite)
+static le_status factorise(const le_context *context, const double *precision, size_t d,
+                           double *factor, int *definite)
 {
   double scale = 0;
   for (size_t j = 0; j < d; j++) scale = fmax(scale, fabs(precision[j * d + j]));
@@ -202,7 +208,8 @@ static int is_short(const double *step, const double *scale, size_t d)
 
 double le_mode_mass(const le_mode *mode, size_t d)
 {
-  return mode->log_density + mode->rise + 0.5 * (double)d * log_two_pi - le_cholesky_half_log_det(mode->factor, d);
+  return mode->log_density + mode->rise + 0.5 * (double)d * log_two_pi -
+         le_cholesky_half_log_det(mode->factor, d);
 }
 
 le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double least, double *work)
@@ -236,7 +243,9 @@ le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double 
       LE_TRY(le_target_density(target, 1, trial, &value));
       if (value >= mode->log_density + 1e-4 * length * decrement) break;
       /* on huge sums the last digits of the density say nothing any more: trust a small full step */
-      if (definite && decrement < 1e-3 && value >= mode->log_density - 1e-9 * fabs(mode->log_density)) break;
+      if (definite && decrement < 1e-3 &&
+          value >= mode->log_density - 1e-9 * fabs(mode->log_density))
+        break;
     }
     if (halvings == HALVINGS_MOST) return LE_OK;
     memcpy(mode->theta, trial, d * sizeof(double));

@@ -23,7 +23,8 @@ void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena);
 /* Climbs from mode->theta.  Converged when the top is nearer than `enough`, a squared distance in standard deviations (the Newton
  * decrement).  A peak whose curvature is not negative definite leaves converged = 0, and so does one whose mass by Laplace's approximation is
  * under `least` were it twice as far up as expected: it is given up.  `work` holds le_mode_work(d) doubles. */
-le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double least, double *work);
+le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double least,
+                        double *work);
 /* As near as sums of very many rows tell. */
 #define LE_MODE_TOP 1e-6
 /* The logarithm of that mass. */

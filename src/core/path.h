@@ -29,7 +29,8 @@ typedef struct le_path_point {
 
 size_t le_path_columns(const le_metric *metric);
 /* The target's distribution as a row. */
-void le_path_write(const le_target *target, const le_metric *metric, size_t moves, double step, double *row);
+void le_path_write(const le_target *target, const le_metric *metric, size_t moves, double step,
+                   double *row);
 le_path_point le_path_at(const le_path *path, size_t point);
 /* Does a path lead from the prior to the posterior of n rows?  Else a sentence. */
 le_status le_path_check(const le_path *path, size_t n, le_error *error);

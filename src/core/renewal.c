@@ -72,7 +72,8 @@ static double slowest(le_renewal *s, size_t n)
   return variance > 0 ? fmin(least, square / (2 * variance)) : least;
 }
 
-double le_renewal_measure(le_renewal *s, size_t m, const double *theta, const double *weight, const le_metric *metric)
+double le_renewal_measure(le_renewal *s, size_t m, const double *theta, const double *weight,
+                          const le_metric *metric)
 {
   const size_t d = s->d;
   size_t n = 0, left = 0;
@@ -93,7 +94,8 @@ double le_renewal_measure(le_renewal *s, size_t m, const double *theta, const do
       const size_t i = s->kept[k];
       le_metric_whiten(metric, theta + i * d, s->whole + k * d);
       le_metric_whiten(metric, s->before + i * d, s->moved + k * d);
-      for (size_t j = 0; j < d; j++) s->moved[k * d + j] = s->whole[k * d + j] - s->moved[k * d + j];
+      for (size_t j = 0; j < d; j++)
+        s->moved[k * d + j] = s->whole[k * d + j] - s->moved[k * d + j];
     }
     least = fmin(least, slowest(s, n));
     directions *= 2;

@@ -26,7 +26,8 @@ void le_renewal_alloc(le_renewal *renewal, size_t d, size_t most, le_arena *aren
 void le_renewal_start(le_renewal *renewal, size_t m, const double *theta);
 /* Of particles of a weight above zero. The slowest of many directions looks slower than it is, and is given as much as chance
  * takes from it. Particles that have not moved at all are no fresh draws, whatever the others are. */
-double le_renewal_measure(le_renewal *renewal, size_t m, const double *theta, const double *weight, const le_metric *metric);
+double le_renewal_measure(le_renewal *renewal, size_t m, const double *theta, const double *weight,
+                          const le_metric *metric);
 /* The second of two measurements, at twice as many moves as the first, where the first was too small. */
 double le_renewal_within(double first, double second);
 /* Moves that lead to `goal`, if `moves` have led to `reached`. */

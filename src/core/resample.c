@@ -20,8 +20,8 @@ int le_resampling_named(const char *name)
 }
 
 /* Offspring `first`..`last`-1 for increasing points in (0, 1); the last particle with weight catches rounding. */
-static void walk(size_t n, const double *weight, size_t count, le_resampling scheme, const gsl_rng *rng,
-                 size_t *ancestor)
+static void walk(size_t n, const double *weight, size_t count, le_resampling scheme,
+                 const gsl_rng *rng, size_t *ancestor)
 {
   double total = 0;
   size_t heaviest = 0;
@@ -46,8 +46,8 @@ static void walk(size_t n, const double *weight, size_t count, le_resampling sch
   }
 }
 
-void le_resample(le_resampling scheme, size_t n, const double *weight, size_t m, const gsl_rng *rng, double *work,
-                 size_t *ancestor)
+void le_resample(le_resampling scheme, size_t n, const double *weight, size_t m, const gsl_rng *rng,
+                 double *work, size_t *ancestor)
 {
   if (scheme != LE_RESIDUAL) {
     walk(n, weight, m, scheme, rng, ancestor);
@@ -67,7 +67,8 @@ void le_resample(le_resampling scheme, size_t n, const double *weight, size_t m,
   size_t j = 0, extra = sure;
   /* merge in place: the random part lies behind, already in order */
   for (size_t i = 0; i < n; i++) {
-    for (size_t c = (size_t)floor(weight[i] * (double)m); c > 0 && j < extra; c--) ancestor[j++] = i;
+    for (size_t c = (size_t)floor(weight[i] * (double)m); c > 0 && j < extra; c--)
+      ancestor[j++] = i;
     while (extra < sure + random && ancestor[extra] == i) {
       ancestor[j++] = i;
       extra++;

@@ -26,10 +26,11 @@ typedef struct le_result {
 void le_result_figure(le_result *result, const char *name, const double *value);
 /* As many figures as there are names. */
 void le_result_figures(le_result *result, size_t n, const char *const *names, const double *values);
-void le_result_array(le_result *result, const char *name, size_t rows, size_t columns, const double *values);
+void le_result_array(le_result *result, const char *name, size_t rows, size_t columns,
+                     const double *values);
 /* An array whose first rows have names. */
-void le_result_table(le_result *result, const char *name, size_t labelled, const char *const *labels, size_t rows,
-                     size_t columns, const double *values);
+void le_result_table(le_result *result, const char *name, size_t labelled,
+                     const char *const *labels, size_t rows, size_t columns, const double *values);
 void le_result_column(le_result *result, const char *name, size_t rows, const double *values);
 void le_result_free(le_result *result);
 

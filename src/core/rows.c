@@ -13,9 +13,12 @@ enum { AHEAD = 32, AT_ONCE = 256, PART = 4, MANY = 256 * AT_ONCE };
 static le_status reserve(le_store *store, size_t rows)
 {
   if (rows <= store->capacity && !store->borrowed) return LE_OK;
-  const size_t capacity = store->capacity == 0 ? rows : (rows > store->capacity * 3 / 2 ? rows : store->capacity * 3 / 2);
+  const size_t capacity = store->capacity == 0
+                            ? rows
+                            : (rows > store->capacity * 3 / 2 ? rows : store->capacity * 3 / 2);
   if (store->width && capacity > SIZE_MAX / sizeof(double) / store->width) return LE_NO_MEMORY;
-  double *grown = le_resize(store->borrowed ? NULL : store->values, capacity * store->width * sizeof(double));
+  double *grown = le_resize(store->borrowed ? NULL : store->values,
+                            capacity * store->width * sizeof(double));
   if (!grown) return LE_NO_MEMORY;
   if (store->borrowed) memcpy(grown, store->values, store->n * store->width * sizeof(double));
   store->borrowed = 0;
@@ -55,9 +58,11 @@ static void mix(double *values, size_t from, size_t to, size_t width, const gsl_
   double uniform[AT_ONCE];
   size_t partner[AHEAD];
   for (size_t k = 0; k < to - from + AHEAD; k++) {
-    if (k >= AHEAD) exchange(values + (from + k - AHEAD) * width, values + partner[k % AHEAD] * width, width);
+    if (k >= AHEAD)
+      exchange(values + (from + k - AHEAD) * width, values + partner[k % AHEAD] * width, width);
     if (k >= to - from) continue;
-    if (k % AT_ONCE == 0) le_uniforms(rng, to - from - k < AT_ONCE ? to - from - k : AT_ONCE, uniform);
+    if (k % AT_ONCE == 0)
+      le_uniforms(rng, to - from - k < AT_ONCE ? to - from - k : AT_ONCE, uniform);
     partner[k % AHEAD] = partner_of(from + k, uniform[k % AT_ONCE]);
     le_prefetch(values + partner[k % AHEAD] * width, width * sizeof(double));
   }
@@ -78,7 +83,8 @@ le_status le_store_places(size_t n, const gsl_rng *shuffle, int threads, uint32_
       double uniform[AT_ONCE];
       const size_t m = to - from < AT_ONCE ? to - from : AT_ONCE;
       le_uniforms_after(shuffle, from, m, uniform);
-      for (size_t k = 0; k < m; k++) partner[from - first + k] = (uint32_t)partner_of(from + k, uniform[k]);
+      for (size_t k = 0; k < m; k++)
+        partner[from - first + k] = (uint32_t)partner_of(from + k, uniform[k]);
     }
     for (size_t k = to; k-- > first;) {
       const uint32_t own = place[k];
@@ -113,7 +119,8 @@ le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *s
 {
   if (rows->n == 0) return LE_OK;
   LE_TRY(reserve(store, store->n + rows->n));
-  memcpy(store->values + store->n * store->width, rows->values, rows->n * store->width * sizeof(double));
+  memcpy(store->values + store->n * store->width, rows->values,
+         rows->n * store->width * sizeof(double));
   store->n += rows->n;
   shuffle_last(store, rows->n, shuffle);
   return LE_OK;
@@ -121,7 +128,8 @@ le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *s
 
 le_status le_store_take(le_store *store, const le_rows *rows, const gsl_rng *shuffle, le_feed feed)
 {
-  if (feed == LE_ROWS || (shuffle && feed < LE_OWN_ROWS) || store->n > 0) return le_store_append(store, rows, shuffle);
+  if (feed == LE_ROWS || (shuffle && feed < LE_OWN_ROWS) || store->n > 0)
+    return le_store_append(store, rows, shuffle);
   if (!store->borrowed) le_release(store->values);
   store->values = (double *)(size_t)rows->values; /* written to only if they are the run's own */
   store->n = rows->n;

@@ -23,7 +23,8 @@ void le_schedule_sigmoidal(size_t steps, double delta, double *lambda)
   lambda[steps] = 1;
 }
 
-le_status le_schedule_adaptive(const double *log_lik, size_t n, double target, double lambda, double *increment)
+le_status le_schedule_adaptive(const double *log_lik, size_t n, double target, double lambda,
+                               double *increment)
 {
   const double rest = 1 - lambda;
   size_t possible = 0;
@@ -40,7 +41,8 @@ le_status le_schedule_adaptive(const double *log_lik, size_t n, double target, d
   double low = log(1e-300), high = log(rest), over = NAN, under = NAN;
   for (int i = 0, side = 0; i < 200 && high - low > EXACT; i++) {
     double middle = low < -60 && i < 1 ? -60 : 0.5 * (low + high);
-    if (high - low < NEAR && over > 0 && under < 0) middle = low + (high - low) * over / (over - under);
+    if (high - low < NEAR && over > 0 && under < 0)
+      middle = low + (high - low) * over / (over - under);
     const double beyond = le_effective_size(log_lik, n, exp(middle)) / target - (1 + EXACT);
     if (beyond >= 0) {
       if (side > 0) under /= 2;

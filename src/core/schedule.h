@@ -12,6 +12,7 @@ void le_schedule_sigmoidal(size_t steps, double delta, double *lambda);
  * exp(increment * log_lik) at `target` or above.  Particles of zero likelihood never count; a
  * target that the others cannot reach falls in proportion.  LE_ALL_IMPOSSIBLE when none is left; LE_STALLED when lambda would not
  * move. */
-le_status le_schedule_adaptive(const double *log_lik, size_t n, double target, double lambda, double *increment);
+le_status le_schedule_adaptive(const double *log_lik, size_t n, double target, double lambda,
+                               double *increment);
 
 #endif

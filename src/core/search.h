@@ -27,12 +27,14 @@ typedef struct le_search {
   double *start;  /* starts x d, the found ones first, heaviest first if there was a climb */
 } le_search;
 
-void le_search_alloc(le_search *search, const le_target *target, size_t starts, size_t rows, le_arena *arena);
+void le_search_alloc(le_search *search, const le_target *target, size_t starts, size_t rows,
+                     le_arena *arena);
 void le_search_free(le_search *search);
 void le_search_start(le_search *search);
 /* One climb, or one choice of what to climb next, among the rows seen of the target, by means of this audit, which starts
  * anew; `take` decides which rows are few.  At the end search->done; when there are more rows it goes on from there. */
-le_status le_search_step(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng, const gsl_rng *take);
+le_status le_search_step(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng,
+                         const gsl_rng *take);
 /* Starts the audit's climbs from what was found, behind so many other starts that its memory holds already. */
 void le_search_climbs(const le_search *search, le_audit *audit, size_t others);
 void le_search_archive(le_search *search, le_archive *archive);

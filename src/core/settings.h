@@ -43,7 +43,8 @@ typedef struct le_knows {
 int le_word_place(const char *words, const char *word);
 
 /* `owner`: for the sentence. */
-le_status le_settings_check(const le_args *args, const le_knows *knows, const char *owner, le_error *error);
+le_status le_settings_check(const le_args *args, const le_knows *knows, const char *owner,
+                            le_error *error);
 
 /* The value, or the table's fallback.  The name must be in the table. */
 double le_setting_number(const le_args *args, const le_setting *table, const char *name);
@@ -52,7 +53,8 @@ int le_setting_flag(const le_args *args, const le_setting *table, const char *na
 /* Which of the words it is, counted from 0. */
 int le_setting_word(const le_args *args, const le_setting *table, const char *name);
 /* The same of a stage, counted from 0. */
-double le_stage_number(const le_args *args, const le_setting *table, size_t stage, const char *name);
+double le_stage_number(const le_args *args, const le_setting *table, size_t stage,
+                       const char *name);
 int le_stage_word(const le_args *args, const le_setting *table, size_t stage, const char *name);
 /* NULL when nothing is given. */
 const le_arg *le_stage_numbers(const le_args *args, size_t stage, const char *name);

@@ -40,12 +40,13 @@ static double on_grid(double log_lik)
   return round(log_lik / grid) * grid;
 }
 
-static le_status states_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                                double *scratch)
+static le_status states_log_lik(const void *self, size_t m, const double *theta,
+                                const le_rows *rows, double *value, double *scratch)
 {
   const le_states *s = self;
   const size_t d = states_dim(self);
-  for (size_t i = 0; i < m; i++) value[i] += on_grid(s->ops->log_lik(s->self, rows->n, rows, 1, theta + i * d, scratch));
+  for (size_t i = 0; i < m; i++)
+    value[i] += on_grid(s->ops->log_lik(s->self, rows->n, rows, 1, theta + i * d, scratch));
   return LE_OK;
 }
 

@@ -23,7 +23,8 @@ enum { LE_TARGET_CHECKED = 1 << 30 };
 
 /* A normalised density near that of the rows seen; `work` holds 2 d doubles. */
 typedef struct le_proposal {
-  double (*log_density)(const void *self, const struct le_target *target, const double *theta, double *work);
+  double (*log_density)(const void *self, const struct le_target *target, const double *theta,
+                        double *work);
   const void *self;
 } le_proposal;
 
@@ -72,35 +73,42 @@ typedef struct le_target {
 } le_target;
 
 /* Sets up everything but the rows: `seen`, `chunk`, `lambda` start at zero. */
-void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m, le_context *context,
-                     le_arena *arena);
+void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m,
+                     le_context *context, le_arena *arena);
 
 /* Overwrites value[m] with the log-likelihood of these rows, and grad with its gradients; one of them may be NULL. */
-le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const double *theta, double *value, double *grad);
+le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const double *theta,
+                         double *value, double *grad);
 /* Overwrites value[m] with the log-likelihood of rows [from, to). */
-le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m, const double *theta, double *value);
+le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m,
+                            const double *theta, double *value);
 /* The same with gradients, or with `value` NULL these alone. */
-le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size_t m, const double *theta,
-                                 double *value, double *grad);
+le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size_t m,
+                                 const double *theta, double *value, double *grad);
 /* Sums of gradient and second derivatives over these rows, or over [from, to), at one point; overwrites both. */
-le_status le_target_curvature(le_target *target, const le_rows *rows, const double *theta, double *grad, double *hess);
-le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, const double *theta, double *grad,
-                                 double *hess);
+le_status le_target_curvature(le_target *target, const le_rows *rows, const double *theta,
+                              double *grad, double *hess);
+le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, const double *theta,
+                                 double *grad, double *hess);
 /* The same by one of several threads: adds to both, or without `grad` the information to `matrix`, and counts nothing. */
-le_status le_target_add_curvature(const le_target *target, const le_rows *rows, const double *theta, double *grad, double *matrix,
-                                  double *scratch);
+le_status le_target_add_curvature(const le_target *target, const le_rows *rows, const double *theta,
+                                  double *grad, double *matrix, double *scratch);
 /* LE_NOT_FINITE, and a sentence, where values of a model that is to be checked are NaN or Inf. */
-le_status le_target_check(const le_target *target, const char *what, size_t m, const double *theta, const double *value);
+le_status le_target_check(const le_target *target, const char *what, size_t m, const double *theta,
+                          const double *value);
 /* Adds `weight` times the information matrix of rows [from, to) at one point. */
-le_status le_target_information(le_target *target, size_t from, size_t to, double weight, const double *theta,
-                                double *info);
+le_status le_target_information(le_target *target, size_t from, size_t to, double weight,
+                                const double *theta, double *info);
 
 /* Of the prior: log density and gradient, of which one may be NULL; zeros where the target is without. */
-void le_target_prior(const le_target *target, size_t m, const double *theta, double *value, double *grad);
+void le_target_prior(const le_target *target, size_t m, const double *theta, double *value,
+                     double *grad);
 
 /* Tasks 0..n-1, whoever is free taking the next; workers are numbered from zero and have scratch memory of their own. */
-typedef le_status (*le_target_task)(void *self, const le_target *target, size_t task, size_t worker);
-le_status le_target_tasks(const le_target *target, size_t n, int threads, le_target_task task, void *self);
+typedef le_status (*le_target_task)(void *self, const le_target *target, size_t task,
+                                    size_t worker);
+le_status le_target_tasks(const le_target *target, size_t n, int threads, le_target_task task,
+                          void *self);
 
 /* Particles x multiplications below which threads cost more than they save: waking them takes about as long as this. */
 enum { LE_TARGET_THREADS_LEAST = 40000 };
@@ -110,11 +118,16 @@ enum { LE_TARGET_PARTICLE_COST = 20 };
 /* As many as a loop over m particles is worth, none of which waits for another. */
 static inline int le_target_threads(const le_target *target, size_t m, size_t multiplications)
 {
-  if (m * multiplications < LE_TARGET_THREADS_LEAST || target->context->threads <= 1 || le_pace_rests(target->pace)) return 1;
+  if (m * multiplications < LE_TARGET_THREADS_LEAST || target->context->threads <= 1 ||
+      le_pace_rests(target->pace))
+    return 1;
   return target->context->threads;
 }
 
-static inline double *le_target_scratch(const le_target *target, size_t worker) { return target->scratch + worker * target->scratch_size; }
+static inline double *le_target_scratch(const le_target *target, size_t worker)
+{
+  return target->scratch + worker * target->scratch_size;
+}
 
 /* Observations in the annealed distribution, the chunk's counted lambda times. */
 static inline double le_target_size(const le_target *target)

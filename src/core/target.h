@@ -12,17 +12,19 @@
 le_status le_target_density(le_target *target, size_t m, const double *theta, double *value);
 /* The same for a caller who only wants to know values above level[m]: others may come back as -Inf, and then have cost
  * less. */
-le_status le_target_density_above(le_target *target, size_t m, const double *theta, const double *level,
-                                  double *value);
+le_status le_target_density_above(le_target *target, size_t m, const double *theta,
+                                  const double *level, double *value);
 /* Is a point of this log-likelihood inside the wall? */
 int le_target_above_floor(const le_target *target, double log_lik);
 /* `value` may be NULL. */
-le_status le_target_density_grad(le_target *target, size_t m, const double *theta, double *value, double *grad);
+le_status le_target_density_grad(le_target *target, size_t m, const double *theta, double *value,
+                                 double *grad);
 /* The gradient of log f by the run's rule, exact or from a mini-batch; new ones of these, of which an exact one needs none; and for how
  * many moves of m particles they may be drawn at once. */
 size_t le_target_ahead(const le_target *target, size_t m);
 le_status le_target_draw(le_target *target, size_t n);
-le_status le_target_gradient(le_target *target, size_t draw, size_t m, const double *theta, double *grad);
+le_status le_target_gradient(le_target *target, size_t draw, size_t m, const double *theta,
+                             double *grad);
 /* How many rows that costs a particle. */
 size_t le_target_rows(const le_target *target);
 

@@ -59,7 +59,8 @@ void le_varopt_add(le_varopt *reservoir, const double *theta, double log_weight,
   const size_t last = --reservoir->n;
   memmove(reservoir->theta + gone * d, reservoir->theta + last * d, d * sizeof(double));
   reservoir->log_weight[gone] = reservoir->log_weight[last];
-  for (size_t i = 0; i < last; i++) reservoir->log_weight[i] = fmax(reservoir->log_weight[i], log_t);
+  for (size_t i = 0; i < last; i++)
+    reservoir->log_weight[i] = fmax(reservoir->log_weight[i], log_t);
 }
 
 void le_varopt_archive(le_varopt *reservoir, le_archive *archive)

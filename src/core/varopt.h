@@ -18,7 +18,8 @@ typedef struct le_varopt {
 
 void le_varopt_alloc(le_varopt *reservoir, size_t most, size_t d, le_arena *arena);
 void le_varopt_clear(le_varopt *reservoir);
-void le_varopt_add(le_varopt *reservoir, const double *theta, double log_weight, const gsl_rng *rng);
+void le_varopt_add(le_varopt *reservoir, const double *theta, double log_weight,
+                   const gsl_rng *rng);
 void le_varopt_archive(le_varopt *reservoir, le_archive *archive);
 
 #endif

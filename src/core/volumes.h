@@ -20,7 +20,8 @@ typedef struct le_volumes {
 
 /* log_lik increasing, live[k] points when the k-th died, of which the last `rest` were live at the end.  Fills
  * log_volume[n] and the log posterior weights log_weight[n], which sum to the evidence; `work` holds n doubles. */
-void le_volumes_sum(size_t n, const double *log_lik, const double *live, size_t rest, size_t simulations,
-                    const gsl_rng *rng, double *log_volume, double *log_weight, double *work, le_volumes *volumes);
+void le_volumes_sum(size_t n, const double *log_lik, const double *live, size_t rest,
+                    size_t simulations, const gsl_rng *rng, double *log_volume, double *log_weight,
+                    double *work, le_volumes *volumes);
 
 #endif

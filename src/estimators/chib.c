@@ -53,7 +53,8 @@ static le_status allocate(chib *c)
 {
   c->n = c->machine.store.n;
   c->size = c->ops->size(c->self, c->n);
-  const size_t wanted[] = {c->size, c->size, c->size, c->size, c->ops->scratch(c->self, c->n), c->draws};
+  const size_t wanted[] = {c->size, c->size, c->size, c->size, c->ops->scratch(c->self, c->n),
+                           c->draws};
   double **const block[] = {&c->state, &c->first, &c->best, &c->copy, &c->scratch, &c->value};
   for (size_t b = 0; b < sizeof block / sizeof *block; b++) {
     *block[b] = le_resize(NULL, (wanted[b] + 1) * sizeof(double));
@@ -66,13 +67,16 @@ static le_status allocate(chib *c)
 static double density(chib *c, const le_rows *rows)
 {
   c->work += (double)c->n;
-  return c->ops->log_prior(c->self, c->n, c->state) + c->ops->log_lik(c->self, c->n, rows, 1, c->state, c->scratch);
+  return c->ops->log_prior(c->self, c->n, c->state) +
+         c->ops->log_lik(c->self, c->n, rows, 1, c->state, c->scratch);
 }
 
-static double sweep(chib *c, const le_rows *rows, double lambda, int backwards, const double *to, double *state)
+static double sweep(chib *c, const le_rows *rows, double lambda, int backwards, const double *to,
+                    double *state)
 {
   c->work += (double)c->n;
-  return c->ops->sweep(c->self, c->n, rows, lambda, backwards, to, c->machine.streams.rng[0], state, c->scratch);
+  return c->ops->sweep(c->self, c->n, rows, lambda, backwards, to, c->machine.streams.rng[0], state,
+                       c->scratch);
 }
 
 static le_status begin(void *self, le_progress *progress)
@@ -82,7 +86,8 @@ static le_status begin(void *self, le_progress *progress)
   (void)progress;
   LE_TRY(allocate(c));
   c->ops->start(c->self, c->machine.streams.rng[0], c->state);
-  for (size_t r = 0; r < c->n; r++) c->ops->extend_blind(c->self, r, rows, c->machine.streams.rng[0], c->state, c->scratch);
+  for (size_t r = 0; r < c->n; r++)
+    c->ops->extend_blind(c->self, r, rows, c->machine.streams.rng[0], c->state, c->scratch);
   c->top = -INFINITY;
   c->step = 0;
   c->machine.phase = SEARCHING;
@@ -153,7 +158,8 @@ static void chib_progress(const void *self, double *rows, double *share)
   const chib *c = self;
   const double all = (double)(c->search + c->draws);
   *rows = (double)c->n;
-  *share = c->machine.phase == DRAWING ? ((double)c->search + (double)c->step) / all : (double)c->step / all;
+  *share = c->machine.phase == DRAWING ? ((double)c->search + (double)c->step) / all
+                                       : (double)c->step / all;
 }
 
 /* The mean's relative error, from the spread between batches of successive draws. */
@@ -162,7 +168,8 @@ static double batch_error(const chib *c, double mean)
   const size_t batches = c->step < 2 * BATCHES ? 2 : BATCHES, each = c->step / batches;
   double square = 0;
   if (each == 0) return NAN;
-  for (size_t b = 0; b < batches; b++) square += pow(expm1(le_logmeanexp(c->value + b * each, each) - mean), 2);
+  for (size_t b = 0; b < batches; b++)
+    square += pow(expm1(le_logmeanexp(c->value + b * each, each) - mean), 2);
   return sqrt(square / (double)batches / ((double)batches - 1));
 }
 
@@ -171,7 +178,8 @@ static double batch_error(const chib *c, double mean)
 static double moved(const chib *c)
 {
   size_t count = 0;
-  for (size_t t = 1; t < c->step; t++) count += fabs(c->value[t] - c->value[t - 1]) > 1e-9 * (1 + fabs(c->value[t]));
+  for (size_t t = 1; t < c->step; t++)
+    count += fabs(c->value[t] - c->value[t - 1]) > 1e-9 * (1 + fabs(c->value[t]));
   return c->step > 1 ? (double)count / ((double)c->step - 1) : NAN;
 }
 
@@ -196,8 +204,9 @@ static le_status chib_result(void *self, le_result *result)
     s[9] = moved(c);
     le_release(work);
   }
-  static const char *const names[] = {"log_evidence", "se",      "n",           "lambda_steps", "likelihoods",
-                                      "gradients",    "seconds", "met",         "pareto_k",     "moved"};
+  static const char *const names[] = {"log_evidence", "se",        "n",       "lambda_steps",
+                                      "likelihoods",  "gradients", "seconds", "met",
+                                      "pareto_k",     "moved"};
   le_result_figures(result, sizeof names / sizeof *names, names, s);
   le_result_array(result, "draws", c->size, c->state ? 1 : 0, c->state);
   return LE_OK;
@@ -232,7 +241,8 @@ static le_status chib_alloc(const le_problem *problem, le_context *context, void
 {
   *self = NULL;
   if (!problem->ops->latent)
-    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no latent variables.", problem->ops->name);
+    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no latent variables.",
+                   problem->ops->name);
   chib *c = le_resize(NULL, sizeof *c);
   if (!c) return LE_NO_MEMORY;
   memset(c, 0, sizeof *c);
@@ -252,6 +262,16 @@ static le_status chib_alloc(const le_problem *problem, le_context *context, void
   return LE_OK;
 }
 
-const le_estimator_ops le_chib_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "chib", {{settings}, NULL},
-                                            chib_alloc, chib_free, NULL, le_machine_feed,
-                                            le_machine_advance, chib_progress, chib_result, chib_archive, 1};
+const le_estimator_ops le_chib_estimator = {LE_CONTRACT_VERSION,
+                                            sizeof(le_estimator_ops),
+                                            "chib",
+                                            {{settings}, NULL},
+                                            chib_alloc,
+                                            chib_free,
+                                            NULL,
+                                            le_machine_feed,
+                                            le_machine_advance,
+                                            chib_progress,
+                                            chib_result,
+                                            chib_archive,
+                                            1};

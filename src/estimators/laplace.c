@@ -42,12 +42,14 @@ typedef struct laplace {
 /* A mixture of one component is none. */
 static int may_have_several(const le_model_ops *ops, const void *model)
 {
-  return (ops->traits & LE_MODEL_MULTIMODAL) && !(ops->log_symmetry && ops->log_symmetry(model) == 0);
+  return (ops->traits & LE_MODEL_MULTIMODAL) &&
+         !(ops->log_symmetry && ops->log_symmetry(model) == 0);
 }
 
 static size_t starts_by_differences(size_t d)
 {
-  return (size_t)fmax(LEAST_BY_DIFFERENCES, fmin(LE_SEARCH_STARTS_MOST, WORK_BY_DIFFERENCES / (double)d));
+  return (size_t)fmax(LEAST_BY_DIFFERENCES,
+                      fmin(LE_SEARCH_STARTS_MOST, WORK_BY_DIFFERENCES / (double)d));
 }
 
 static void laplace_free(void *self)
@@ -74,7 +76,8 @@ static le_status search(void *self, le_progress *progress)
 {
   laplace *s = self;
   (void)progress;
-  LE_TRY(le_search_step(&s->search, &s->audit, &s->target, s->machine.streams.rng[0], s->machine.streams.rng[1]));
+  LE_TRY(le_search_step(&s->search, &s->audit, &s->target, s->machine.streams.rng[0],
+                        s->machine.streams.rng[1]));
   if (!s->search.done) return LE_OK;
   le_search_climbs(&s->search, &s->audit, 0);
   s->audit.enough = LE_MODE_TOP;
@@ -86,12 +89,15 @@ static le_status climb(void *self, le_progress *progress)
 {
   laplace *s = self;
   (void)progress;
-  if (s->audit.phase != LE_AUDIT_DONE) return le_audit_step(&s->audit, &s->target, s->machine.streams.rng[0]);
+  if (s->audit.phase != LE_AUDIT_DONE)
+    return le_audit_step(&s->audit, &s->target, s->machine.streams.rng[0]);
   if (s->wants_exact) {
     const le_rows rows = le_store_rows(&s->machine.store, 0, s->machine.store.n);
     LE_TRY(s->model->exact(s->target.model, &rows, &s->exact));
   }
-  if (s->audit.modes > 0) LE_TRY(le_audit_normal_draws(&s->audit, &s->target, s->machine.streams.rng[0], s->draws, s->normal));
+  if (s->audit.modes > 0)
+    LE_TRY(
+      le_audit_normal_draws(&s->audit, &s->target, s->machine.streams.rng[0], s->draws, s->normal));
   s->machine.phase = s->wants_maximum && s->audit.modes > 0 ? MAXIMUM : FINISHED;
   return LE_OK;
 }
@@ -124,17 +130,20 @@ static void laplace_progress(const void *self, double *rows, double *share)
   const double climbed = a->starts ? (double)a->climbed / (double)a->starts : 0,
                drawn = s->importance ? (double)a->drawn / (double)s->importance : 1;
   *rows = s->machine.phase == FINISHED ? (double)s->machine.store.n : 0;
-  *share = s->machine.phase == FINISHED ? 1 : s->machine.phase == CLIMB ? 0.2 + 0.4 * climbed + 0.4 * drawn : 0.2 * climbed;
+  *share = s->machine.phase == FINISHED ? 1
+           : s->machine.phase == CLIMB  ? 0.2 + 0.4 * climbed + 0.4 * drawn
+                                        : 0.2 * climbed;
 }
 
 static le_status laplace_result(void *self, le_result *result)
 {
   laplace *s = self;
   const le_audit *a = &s->audit;
-  static const char *const names[] = {"n",      "likelihoods", "gradients", "seconds", "failed",      "modes",
-                                      "laplace", "importance",  "se",       "ess",     "pareto_k",    "exact",
-                                      "maximum", "top_found",   "log_peak", "climbs",  "ideal",       "once",
-                                      "refused"};
+  static const char *const names[] = {"n",       "likelihoods", "gradients", "seconds",
+                                      "failed",  "modes",       "laplace",   "importance",
+                                      "se",      "ess",         "pareto_k",  "exact",
+                                      "maximum", "top_found",   "log_peak",  "climbs",
+                                      "ideal",   "once",        "refused"};
   const double figures[] = {(double)s->machine.store.n,
                             s->target.likelihoods,
                             s->target.gradients,
@@ -220,7 +229,10 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   const int several = may_have_several(problem->ops, problem->model);
   s->starts = le_setting_count(args, settings, "starts");
   s->every = s->starts > 0;
-  if (s->starts == 0) s->starts = !several ? 2 : problem->ops->log_lik_hess ? le_search_starts(s->d) : starts_by_differences(s->d);
+  if (s->starts == 0)
+    s->starts = !several                     ? 2
+                : problem->ops->log_lik_hess ? le_search_starts(s->d)
+                                             : starts_by_differences(s->d);
   s->importance = le_setting_count(args, settings, "importance");
   s->rows = le_setting_count(args, settings, "rows");
   s->draws = le_setting_count(args, settings, "draws");
@@ -231,7 +243,8 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   le_status status = le_machine_alloc(&s->machine, phases, FINISHED + 1, problem, 2, context);
   if (status == LE_OK && s->wants_exact && (!problem->ops->exact || several))
     status = le_fail(&context->error, LE_UNSUPPORTED,
-                     "exact() needs a model whose evidence has a closed form, such as gaussian_mean() or linear_regression(); "
+                     "exact() needs a model whose evidence has a closed form, such as "
+                     "gaussian_mean() or linear_regression(); "
                      "%s() has none.",
                      problem->ops->name);
   if (status == LE_OK) status = alloc_all(s, problem);
@@ -243,7 +256,16 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   return LE_OK;
 }
 
-const le_estimator_ops le_laplace_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "laplace", {{settings}, NULL},
-                                               laplace_alloc, laplace_free, NULL, le_machine_feed,
-                                               le_machine_advance, laplace_progress, laplace_result,
-                                               laplace_archive, 0};
+const le_estimator_ops le_laplace_estimator = {LE_CONTRACT_VERSION,
+                                               sizeof(le_estimator_ops),
+                                               "laplace",
+                                               {{settings}, NULL},
+                                               laplace_alloc,
+                                               laplace_free,
+                                               NULL,
+                                               le_machine_feed,
+                                               le_machine_advance,
+                                               laplace_progress,
+                                               laplace_result,
+                                               laplace_archive,
+                                               0};

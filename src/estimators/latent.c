@@ -28,7 +28,8 @@
 #include <string.h>
 
 enum { TRACE_COLUMNS = 7, STEPS_MOST = 100000, BISECTIONS = 60 };
-static const char *const trace_names[TRACE_COLUMNS] = {"n", "lambda", "log_evidence", "se", "ess", "evaluations", "seconds"};
+static const char *const trace_names[TRACE_COLUMNS] = {"n",   "lambda",      "log_evidence", "se",
+                                                       "ess", "evaluations", "seconds"};
 
 typedef enum latent_phase { WAITING, STEPPING, SWEEPING, COLLECTING, FINISHED } latent_phase;
 
@@ -96,12 +97,15 @@ static le_status read_settings(latent *w, const le_problem *problem)
   w->reverse = le_args_number(args, "reverse", 0) != 0;
   w->from = le_args_find(args, "from_state");
   if (w->reverse && !w->from)
-    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "A reverse walk needs an exact draw from the posterior to start from.");
+    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
+                   "A reverse walk needs an exact draw from the posterior to start from.");
   if (w->reverse && w->first)
-    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "A walk whose first rows come together cannot be walked in reverse.");
+    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
+                   "A walk whose first rows come together cannot be walked in reverse.");
   if (w->reverse && !w->by_rows && stage_of(w)->schedule == LE_ADAPTIVE_STEPS)
     return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
-                   "An adaptive schedule cannot be walked in reverse: give its temperatures, or linear() or sigmoidal().");
+                   "An adaptive schedule cannot be walked in reverse: give its temperatures, or "
+                   "linear() or sigmoidal().");
   return LE_OK;
 }
 
@@ -161,10 +165,12 @@ static le_status begin(void *self, le_progress *progress)
   if (w->shuffle) LE_TRY(shuffle(w));
   const int walks = !w->from || w->reverse;
   if (w->from && w->from->n != w->size)
-    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "The draw to start from must have %.0f numbers, not %.0f.",
-                   (double)w->size, (double)w->from->n);
+    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
+                   "The draw to start from must have %.0f numbers, not %.0f.", (double)w->size,
+                   (double)w->from->n);
   if (w->from && w->ops->possible && !w->ops->possible(w->self, w->n, w->from->values))
-    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "The draw to start from is not a state of this model.");
+    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
+                   "The draw to start from is not a state of this model.");
   const le_rows rows = rows_of(w);
   for (size_t i = 0; i < w->m; i++) {
     const gsl_rng *rng = w->machine.streams.rng[i + 1];
@@ -174,7 +180,8 @@ static le_status begin(void *self, le_progress *progress)
       continue;
     }
     w->ops->start(w->self, rng, state);
-    for (size_t r = 0; r < (w->by_rows ? w->first : w->n); r++) w->ops->extend_blind(w->self, r, &rows, rng, state, w->scratch);
+    for (size_t r = 0; r < (w->by_rows ? w->first : w->n); r++)
+      w->ops->extend_blind(w->self, r, &rows, rng, state, w->scratch);
   }
   w->seen = w->by_rows && !w->from ? w->first : w->n;
   w->lambda = (w->by_rows && !w->first) || w->from ? 1 : 0;
@@ -214,7 +221,8 @@ static void resample(latent *w)
   double *old = w->state;
   w->state = w->swap;
   w->swap = old;
-  le_genealogy_resample(&w->genealogy, w->m, w->weight, scheme == LE_MULTINOMIAL || scheme == LE_RESIDUAL, w->m, w->ancestor);
+  le_genealogy_resample(&w->genealogy, w->m, w->weight,
+                        scheme == LE_MULTINOMIAL || scheme == LE_RESIDUAL, w->m, w->ancestor);
   for (size_t i = 0; i < w->m; i++) {
     w->log_weight[i] = level;
     w->weight[i] = 1 / (double)w->m;
@@ -231,7 +239,8 @@ static le_status weigh(latent *w)
     possible |= w->log_weight[i] > -INFINITY;
   }
   if (!possible)
-    return le_fail(&w->machine.context->error, LE_ALL_IMPOSSIBLE, "No particle gives the observations a positive probability.");
+    return le_fail(&w->machine.context->error, LE_ALL_IMPOSSIBLE,
+                   "No particle gives the observations a positive probability.");
   le_normalise(w->log_weight, w->m, w->weight);
   le_genealogy_weigh(&w->genealogy, w->m, w->weight);
   return LE_OK;
@@ -275,7 +284,8 @@ static le_status choose_lambda(latent *w, double *next)
     }
     *next = low > w->lambda ? low : high;
     if (*next <= w->lambda || w->step > STEPS_MOST)
-      return le_fail(&w->machine.context->error, LE_STALLED, "The annealing increment became too small to move: the particles' "
+      return le_fail(&w->machine.context->error, LE_STALLED,
+                     "The annealing increment became too small to move: the particles' "
                      "likelihoods differ too much. More `particles` or a smaller `ess` may help.");
   }
   return log_liks(w, *next, w->after);
@@ -369,7 +379,8 @@ static le_status sweep_all(latent *w)
   const le_rows rows = rows_of(w);
   for (size_t i = 0; i < w->m; i++) {
     if (le_interrupted(w->machine.context)) return LE_INTERRUPTED;
-    w->ops->sweep(w->self, w->seen, &rows, w->lambda, w->reverse, NULL, w->machine.streams.rng[i + 1], state_of(w, i), w->scratch);
+    w->ops->sweep(w->self, w->seen, &rows, w->lambda, w->reverse, NULL,
+                  w->machine.streams.rng[i + 1], state_of(w, i), w->scratch);
   }
   w->work += (double)(w->m * w->seen);
   return LE_OK;
@@ -380,7 +391,9 @@ static le_status sweep(void *self, le_progress *progress)
 {
   latent *w = self;
   (void)progress;
-  const size_t wanted = w->reverse && w->step == 0 ? w->warm * w->sweeps : sweep_is_due(w) ? w->sweeps : 0;
+  const size_t wanted = w->reverse && w->step == 0 ? w->warm * w->sweeps
+                        : sweep_is_due(w)          ? w->sweeps
+                                                   : 0;
   if (w->swept < wanted) {
     LE_TRY(sweep_all(w));
     w->swept++;
@@ -409,12 +422,16 @@ static void latent_progress(const void *self, double *rows, double *share)
   const latent *w = self;
   const double n = w->n > 0 ? (double)w->n : 1;
   const le_stage *stage = stage_of(w);
-  const double along = w->by_rows                            ? (double)w->seen / n
-                       : stage->schedule == LE_FIXED_STEPS ? (double)w->step / (double)stage->lambdas
-                                                             : w->lambda;
+  const double along = w->by_rows ? (double)w->seen / n
+                       : stage->schedule == LE_FIXED_STEPS
+                         ? (double)w->step / (double)stage->lambdas
+                         : w->lambda;
   *rows = (double)w->seen;
   if (w->machine.phase == COLLECTING) *share = (double)w->swept / (double)w->settings.rounds;
-  else *share = w->machine.phase == WAITING ? 0 : w->reverse && (w->by_rows || stage->schedule != LE_FIXED_STEPS) ? 1 - along : along;
+  else
+    *share = w->machine.phase == WAITING                                       ? 0
+             : w->reverse && (w->by_rows || stage->schedule != LE_FIXED_STEPS) ? 1 - along
+                                                                               : along;
 }
 
 static le_status latent_result(void *self, le_result *result)
@@ -423,7 +440,8 @@ static le_status latent_result(void *self, le_result *result)
   double *s = w->summary;
   s[0] = log_evidence(w);
   s[1] = sqrt(fmax(w->genealogy.variance, 0));
-  if (w->settings.rounds && w->machine.phase == FINISHED) s[0] = le_logharmonic(w->value, w->m, w->settings.rounds, &s[1]);
+  if (w->settings.rounds && w->machine.phase == FINISHED)
+    s[0] = le_logharmonic(w->value, w->m, w->settings.rounds, &s[1]);
   s[2] = (double)w->seen;
   s[3] = (double)w->step;
   s[4] = w->work;
@@ -477,7 +495,8 @@ static le_status latent_alloc(const le_problem *problem, le_context *context, vo
 {
   *self = NULL;
   if (!problem->ops->latent)
-    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no latent variables.", problem->ops->name);
+    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no latent variables.",
+                   problem->ops->name);
   latent *w = le_resize(NULL, sizeof *w);
   if (!w) return LE_NO_MEMORY;
   memset(w, 0, sizeof *w);
@@ -497,7 +516,8 @@ static le_status latent_alloc(const le_problem *problem, le_context *context, vo
   if (w->settings.rounds) w->value = le_arena_doubles(&w->arena, w->settings.rounds * m);
   le_genealogy_alloc(&w->genealogy, w->settings.lag, m, &w->arena);
   if (status == LE_OK && w->arena.failed) status = LE_NO_MEMORY;
-  if (status == LE_OK) status = le_machine_alloc(&w->machine, phases, FINISHED + 1, problem, m + 2, context);
+  if (status == LE_OK)
+    status = le_machine_alloc(&w->machine, phases, FINISHED + 1, problem, m + 2, context);
   if (status != LE_OK) {
     latent_free(w);
     return status;
@@ -514,7 +534,16 @@ static le_status latent_start(void *self)
   return LE_OK;
 }
 
-const le_estimator_ops le_latent_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "latent",
-                                              {{settings, le_walk_table}, le_stage_table}, latent_alloc, latent_free,
-                                              latent_start, le_machine_feed, le_machine_advance, latent_progress,
-                                              latent_result, latent_archive, 1};
+const le_estimator_ops le_latent_estimator = {LE_CONTRACT_VERSION,
+                                              sizeof(le_estimator_ops),
+                                              "latent",
+                                              {{settings, le_walk_table}, le_stage_table},
+                                              latent_alloc,
+                                              latent_free,
+                                              latent_start,
+                                              le_machine_feed,
+                                              le_machine_advance,
+                                              latent_progress,
+                                              latent_result,
+                                              latent_archive,
+                                              1};

@@ -14,7 +14,15 @@
 
 enum { LOOK = 10, WINDOW = 50, LOOKS = WINDOW / LOOK }; /* the bound is looked at every ten iterations */
 
-typedef enum variational_phase { WAITING, SWEEPING, STARTING, CLIMBING, RELABELLING, DRAWING, FINISHED } variational_phase;
+typedef enum variational_phase {
+  WAITING,
+  SWEEPING,
+  STARTING,
+  CLIMBING,
+  RELABELLING,
+  DRAWING,
+  FINISHED
+} variational_phase;
 
 /* from_state: where the first climb starts, for those who know a good place. */
 static const le_setting settings[] = {LE_FLAG_SETTING("maximum", 0),
@@ -58,8 +66,10 @@ static le_status allocate(variational *v)
   v->n = v->machine.store.n;
   v->size = v->ops->size(v->self, v->n);
   v->point_size = v->model->latent ? v->model->latent->size(v->self, v->n) : v->model->dim(v->self);
-  const size_t own = v->ops->scratch(v->self, v->n), theirs = v->model->latent ? v->model->latent->scratch(v->self, v->n) : 0;
-  const size_t wanted[] = {v->size, v->size, v->draws * v->point_size, own > theirs ? own : theirs, v->point_size};
+  const size_t own = v->ops->scratch(v->self, v->n),
+               theirs = v->model->latent ? v->model->latent->scratch(v->self, v->n) : 0;
+  const size_t wanted[] = {v->size, v->size, v->draws * v->point_size, own > theirs ? own : theirs,
+                           v->point_size};
   double **const block[] = {&v->q, &v->best, &v->point, &v->scratch, &v->state};
   for (size_t b = 0; b < sizeof block / sizeof *block; b++) {
     *block[b] = le_resize(NULL, (wanted[b] + 1) * sizeof(double));
@@ -75,8 +85,9 @@ static le_status begin(void *self, le_progress *progress)
   (void)progress;
   LE_TRY(allocate(v));
   if (v->hint && v->hint->n != v->point_size)
-    return le_fail(&v->machine.context->error, LE_BAD_ARGUMENT, "A state of %zu rows must have %zu numbers, not %zu.", v->n,
-                   v->point_size, v->hint->n);
+    return le_fail(&v->machine.context->error, LE_BAD_ARGUMENT,
+                   "A state of %zu rows must have %zu numbers, not %zu.", v->n, v->point_size,
+                   v->hint->n);
   if (v->hint) memcpy(v->state, v->hint->values, v->point_size * sizeof(double));
   v->machine.phase = v->hint ? STARTING : SWEEPING;
   return LE_OK;
@@ -92,7 +103,8 @@ static le_status sweep(void *self, le_progress *progress)
   if (v->step == 0) v->climb_seconds = v->machine.seconds;
   if (v->step == 0 && v->sweeps > 0) {
     latent->start(v->self, rng, v->state);
-    for (size_t r = 0; r < v->n; r++) latent->extend_blind(v->self, r, rows, rng, v->state, v->scratch);
+    for (size_t r = 0; r < v->n; r++)
+      latent->extend_blind(v->self, r, rows, rng, v->state, v->scratch);
   }
   if (v->step < v->sweeps) {
     const double lambda = ((double)v->step + 1) / (double)v->sweeps;
@@ -113,9 +125,11 @@ static le_status look(variational *v, const le_rows *rows)
   if (isfinite(v->recent[0])) return LE_OK;
   if (v->maximum)
     return le_fail(&v->machine.context->error, LE_NOT_FINITE,
-                   "The likelihood has no maximum: fewer parts, or known variances, would leave noise to explain the rest.");
-  return le_fail(&v->machine.context->error, LE_NOT_FINITE,
-                 "The variational bound became infinite or not a number: scale the columns of the data.");
+                   "The likelihood has no maximum: fewer parts, or known variances, would leave "
+                   "noise to explain the rest.");
+  return le_fail(
+    &v->machine.context->error, LE_NOT_FINITE,
+    "The variational bound became infinite or not a number: scale the columns of the data.");
 }
 
 static le_status set_out(void *self, le_progress *progress)
@@ -163,7 +177,8 @@ static le_status climb(void *self, le_progress *progress)
   const int last = ++v->iteration >= v->iterations;
   if (v->iteration % LOOK != 0 && !last) return LE_OK;
   LE_TRY(look(v, rows));
-  const int settled = v->iteration >= WINDOW && v->iteration % LOOK == 0 && v->recent[0] - v->recent[LOOKS] < v->tolerance;
+  const int settled = v->iteration >= WINDOW && v->iteration % LOOK == 0 &&
+                      v->recent[0] - v->recent[LOOKS] < v->tolerance;
   return settled || last ? arrive(v, settled) : LE_OK;
 }
 
@@ -171,7 +186,8 @@ static le_status relabel(void *self, le_progress *progress)
 {
   variational *v = self;
   (void)progress;
-  if (v->ops->symmetry) v->symmetry = v->ops->symmetry(v->self, v->n, v->best, v->machine.streams.rng[0], v->scratch);
+  if (v->ops->symmetry)
+    v->symmetry = v->ops->symmetry(v->self, v->n, v->best, v->machine.streams.rng[0], v->scratch);
   v->machine.phase = DRAWING;
   return LE_OK;
 }
@@ -181,7 +197,9 @@ static le_status draw(void *self, le_progress *progress)
   variational *v = self;
   (void)progress;
   if (v->maximum) v->drawn = v->draws - 1; /* it is there */
-  else v->ops->draw(v->self, v->n, v->best, v->machine.streams.rng[0], v->point + v->drawn * v->point_size, v->scratch);
+  else
+    v->ops->draw(v->self, v->n, v->best, v->machine.streams.rng[0],
+                 v->point + v->drawn * v->point_size, v->scratch);
   if (++v->drawn >= v->draws) v->machine.phase = FINISHED;
   return LE_OK;
 }
@@ -196,15 +214,18 @@ static void variational_progress(const void *self, double *rows, double *share)
 static double log_relabellings(const variational *v)
 {
   if (v->model->log_symmetry) return v->model->log_symmetry(v->self);
-  return v->model->latent && v->model->latent->log_symmetry ? v->model->latent->log_symmetry(v->self) : 0;
+  return v->model->latent && v->model->latent->log_symmetry
+           ? v->model->latent->log_symmetry(v->self)
+           : 0;
 }
 
 static le_status variational_result(void *self, le_result *result)
 {
   variational *v = self;
-  static const char *const names[] = {"bound",       "symmetry",  "relabellings", "n", "lambda_steps",
-                                      "likelihoods", "gradients", "seconds"};
-  const double figures[] = {v->top, v->symmetry, log_relabellings(v), (double)v->n, 0, v->work, 0, v->machine.seconds};
+  static const char *const names[] = {"bound",        "symmetry",    "relabellings", "n",
+                                      "lambda_steps", "likelihoods", "gradients",    "seconds"};
+  const double figures[] = {v->top,  v->symmetry, log_relabellings(v), (double)v->n, 0,
+                            v->work, 0,           v->machine.seconds};
   static const char *const columns[] = {"iterations", "bound", "seconds", "converged"};
   memcpy(v->summary, figures, sizeof figures);
   le_result_figures(result, sizeof names / sizeof *names, names, v->summary);
@@ -256,7 +277,8 @@ static le_status variational_alloc(const le_problem *problem, le_context *contex
   *self = NULL;
   const int maximum = le_setting_flag(&problem->settings, settings, "maximum");
   if (!(maximum ? problem->ops->maximum : problem->ops->variational))
-    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no variational form.", problem->ops->name);
+    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no variational form.",
+                   problem->ops->name);
   variational *v = le_resize(NULL, sizeof *v);
   if (!v) return LE_NO_MEMORY;
   memset(v, 0, sizeof *v);
@@ -282,7 +304,16 @@ static le_status variational_alloc(const le_problem *problem, le_context *contex
   return LE_OK;
 }
 
-const le_estimator_ops le_variational_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "variational", {{settings}, NULL},
-                                                   variational_alloc, variational_free, NULL,
-                                                   le_machine_feed, le_machine_advance, variational_progress,
-                                                   variational_result, variational_archive, 1};
+const le_estimator_ops le_variational_estimator = {LE_CONTRACT_VERSION,
+                                                   sizeof(le_estimator_ops),
+                                                   "variational",
+                                                   {{settings}, NULL},
+                                                   variational_alloc,
+                                                   variational_free,
+                                                   NULL,
+                                                   le_machine_feed,
+                                                   le_machine_advance,
+                                                   variational_progress,
+                                                   variational_result,
+                                                   variational_archive,
+                                                   1};

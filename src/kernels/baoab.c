@@ -42,7 +42,8 @@ static le_status baoab_alloc(const le_args *args, size_t d, size_t m, le_arena *
 }
 
 /* Momenta are drawn by the first move, by whoever makes it. */
-static le_status baoab_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status baoab_begin(void *self, le_target *target, size_t m, double *theta,
+                             const le_streams *streams)
 {
   (void)target;
   (void)m;
@@ -79,7 +80,8 @@ static le_status one_move(const stride *s, le_target *target, size_t move, size_
   LE_TRY(le_target_gradient(target, move, m, s->theta + first * d, grad));
   le_normals(s->streams, 1 + first, m, d, noise);
   for (size_t i = 0; i < m; i++) {
-    double *theta = s->theta + (first + i) * d, *v = k->velocity + (first + i) * d, *shift = k->displacement + (first + i) * d;
+    double *theta = s->theta + (first + i) * d, *v = k->velocity + (first + i) * d,
+           *shift = k->displacement + (first + i) * d;
     double *theta_shift = grad + i * d; /* of which there is no more need */
     le_metric_kick(le_target_metric(target, first + i), grad + i * d, shift);
     for (size_t j = 0; j < d; j++) {
@@ -110,7 +112,8 @@ static le_status some_moves(void *self, le_target *target, size_t first, size_t 
   return LE_OK;
 }
 
-static le_status baoab_moves(void *self, le_target *target, size_t m, double *theta, const le_streams *streams, size_t moves)
+static le_status baoab_moves(void *self, le_target *target, size_t m, double *theta,
+                             const le_streams *streams, size_t moves)
 {
   baoab *k = self;
   const double h = k->step, c = exp(-k->friction * h);
@@ -122,7 +125,8 @@ static le_status baoab_moves(void *self, le_target *target, size_t m, double *th
   return LE_OK;
 }
 
-static le_status baoab_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status baoab_move(void *self, le_target *target, size_t m, double *theta,
+                            const le_streams *streams)
 {
   return baoab_moves(self, target, m, theta, streams, 1);
 }

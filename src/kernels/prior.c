@@ -32,13 +32,15 @@ static le_status prior_alloc(const le_args *args, size_t d, size_t m, le_arena *
 }
 
 /* Every draw that succeeds serves the next particle in line; a full batch at a time keeps the likelihood calls wide. */
-static le_status prior_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status prior_move(void *self, le_target *target, size_t m, double *theta,
+                            const le_streams *streams)
 {
   prior_kernel *k = self;
   const size_t d = k->d, from = target->seen, to = target->seen + target->chunk;
   for (double drawn = 0; k->done < m && drawn < DRAWS_AT_ONCE; drawn += (double)m) {
     if (le_interrupted(target->context)) return LE_INTERRUPTED;
-    for (size_t i = 0; i < m; i++) target->ops->draw_prior(target->model, streams->rng[i + 1], k->draw + i * d);
+    for (size_t i = 0; i < m; i++)
+      target->ops->draw_prior(target->model, streams->rng[i + 1], k->draw + i * d);
     LE_TRY(le_target_log_lik(target, from, to, m, k->draw, k->value));
     for (size_t i = 0; i < m && k->done < m; i++) {
       k->proposed++;
@@ -54,8 +56,9 @@ static le_status prior_move(void *self, le_target *target, size_t m, double *the
   k->unfinished = k->done < m;
   if (!k->unfinished) k->done = 0;
   if (k->vain > DRAWS_IN_VAIN)
-    return le_fail(&target->context->error, LE_STALLED,
-                   "None of %.0f draws from the prior had a larger likelihood: use slice() or rwm().", k->vain);
+    return le_fail(
+      &target->context->error, LE_STALLED,
+      "None of %.0f draws from the prior had a larger likelihood: use slice() or rwm().", k->vain);
   return LE_OK;
 }
 

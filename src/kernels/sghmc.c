@@ -62,7 +62,8 @@ static void fresh_velocities(const sghmc *k, size_t m, const le_streams *streams
   for (size_t c = 0; c < m * k->d; c++) k->velocity[c] *= sqrt(k->eta);
 }
 
-static le_status sghmc_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status sghmc_begin(void *self, le_target *target, size_t m, double *theta,
+                             const le_streams *streams)
 {
   sghmc *k = self;
   (void)theta;
@@ -117,7 +118,8 @@ static le_status step_or_reflect(sghmc *k, le_target *target, size_t m, double *
   return LE_OK;
 }
 
-static le_status sghmc_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status sghmc_move(void *self, le_target *target, size_t m, double *theta,
+                            const le_streams *streams)
 {
   sghmc *k = self;
   const double deviation = sqrt(fmax(2 * (k->friction - k->noise * k->eta) * k->eta, 0));
@@ -129,7 +131,8 @@ static le_status sghmc_move(void *self, le_target *target, size_t m, double *the
   if (k->refresh) fresh_velocities(k, m, streams);
   le_normals(streams, 1, m, k->d, k->fresh);
   for (size_t c = 0; c < m * k->d; c++) {
-    const double v = (1 - k->friction) * k->velocity[c] + kick * k->grad[c] + deviation * k->fresh[c];
+    const double v = (1 - k->friction) * k->velocity[c] + kick * k->grad[c] +
+                     deviation * k->fresh[c];
     k->velocity[c] = isfinite(v) ? v : 0;
     if (!target->floor) theta[c] += k->velocity[c];
   }

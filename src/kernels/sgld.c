@@ -32,7 +32,8 @@ static le_status sgld_alloc(const le_args *args, size_t d, size_t m, le_arena *a
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
-static le_status sgld_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status sgld_begin(void *self, le_target *target, size_t m, double *theta,
+                            const le_streams *streams)
 {
   sgld *k = self;
   (void)m;
@@ -42,7 +43,8 @@ static le_status sgld_begin(void *self, le_target *target, size_t m, double *the
   return LE_OK;
 }
 
-static le_status sgld_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status sgld_move(void *self, le_target *target, size_t m, double *theta,
+                           const le_streams *streams)
 {
   sgld *k = self;
   const double deviation = sqrt(fmax(2 * (1 - k->noise * k->eta) * k->eta, 0));

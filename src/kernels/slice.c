@@ -46,7 +46,8 @@ static le_status slice_alloc(const le_args *args, size_t d, size_t m, le_arena *
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
-static le_status slice_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status slice_begin(void *self, le_target *target, size_t m, double *theta,
+                             const le_streams *streams)
 {
   slice *k = self;
   (void)streams;
@@ -74,7 +75,8 @@ static const double *next_direction(slice *k, const gsl_rng *rng)
   return k->basis + k->used++ * d;
 }
 
-static le_status slice_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status slice_move(void *self, le_target *target, size_t m, double *theta,
+                            const le_streams *streams)
 {
   slice *k = self;
   const size_t d = k->d;
@@ -97,7 +99,8 @@ static le_status slice_move(void *self, le_target *target, size_t m, double *the
       k->proposed_level[o] = k->level[i];
       for (size_t j = 0; j < d; j++) k->proposal[o * d + j] = theta[i * d + j] + k->at[i] * step[j];
     }
-    LE_TRY(le_target_density_above(target, open, k->proposal, k->proposed_level, k->proposed_value));
+    LE_TRY(
+      le_target_density_above(target, open, k->proposal, k->proposed_level, k->proposed_value));
     k->adapt.proposed += (double)open;
     size_t left = 0;
     for (size_t o = 0; o < open; o++) {

@@ -16,8 +16,8 @@ typedef struct gaussian_mean {
 /* ---- settings ---- */
 
 /* A finite number above `above`; returns 0 and leaves a sentence where it is not. */
-static int read_number(const le_args *args, const char *name, double fallback, double above, double *number,
-                       char *message)
+static int read_number(const le_args *args, const char *name, double fallback, double above,
+                       double *number, char *message)
 {
   const le_arg *arg = le_args_find(args, name);
   *number = fallback;
@@ -31,7 +31,8 @@ static int read_number(const le_args *args, const char *name, double fallback, d
   if (above == -INFINITY)
     snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a finite number, not %g.", name, *number);
   else
-    snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a finite number above %g, not %g.", name, above, *number);
+    snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a finite number above %g, not %g.", name,
+             above, *number);
   return 0;
 }
 
@@ -77,7 +78,8 @@ static void log_prior(const void *self, size_t m, const double *theta, double *v
 static void log_prior_grad(const void *self, size_t m, const double *theta, double *grad)
 {
   const gaussian_mean *model = self;
-  for (size_t i = 0; i < m; i++) grad[i] = (model->prior_mean - theta[i]) / model->prior_sd / model->prior_sd;
+  for (size_t i = 0; i < m; i++)
+    grad[i] = (model->prior_mean - theta[i]) / model->prior_sd / model->prior_sd;
 }
 
 static void log_prior_hess(const void *self, const double *theta, double *hess)
@@ -129,18 +131,19 @@ static double log_density(const gaussian_mean *model, size_t n, double squares)
   return (double)n * model->row_constant - 0.5 * squares / model->sigma / model->sigma;
 }
 
-static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                         double *scratch)
+static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                         double *value, double *scratch)
 {
   const gaussian_mean *model = self;
   (void)scratch;
   for (size_t i = 0; i < m; i++)
-    add_value(log_density(model, rows->n, sum_residuals(rows->n, rows->values, theta[i]).second), &value[i]);
+    add_value(log_density(model, rows->n, sum_residuals(rows->n, rows->values, theta[i]).second),
+              &value[i]);
   return LE_OK;
 }
 
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *grad, double *scratch)
+static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *grad, double *scratch)
 {
   const gaussian_mean *model = self;
   (void)scratch;
@@ -152,8 +155,8 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
   return LE_OK;
 }
 
-static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows, double *grad, double *hess,
-                              double *scratch)
+static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows,
+                              double *grad, double *hess, double *scratch)
 {
   const gaussian_mean *model = self;
   (void)scratch;
@@ -164,8 +167,8 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
   return LE_OK;
 }
 
-static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *scratch)
+static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *scratch)
 {
   const gaussian_mean *model = self;
   (void)scratch;
@@ -180,7 +183,8 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
 
 /* ---- simulation and the exact answer ---- */
 
-static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n, double *rows)
+static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n,
+                     double *rows)
 {
   const gaussian_mean *model = self;
   for (size_t r = 0; r < n; r++) rows[r] = theta[0] + gsl_ran_gaussian_ziggurat(rng, model->sigma);
@@ -204,7 +208,8 @@ static le_status exact(const void *self, const le_rows *rows, double *log_eviden
   double ratio = model->prior_sd / model->sigma;
   double offset = (guess - model->prior_mean + correction) / model->sigma;
   *log_evidence = n * model->row_constant - 0.5 * log1p(n * ratio * ratio) -
-                  0.5 * squares / model->sigma / model->sigma - 0.5 * n * offset * offset / (1 + n * ratio * ratio);
+                  0.5 * squares / model->sigma / model->sigma -
+                  0.5 * n * offset * offset / (1 + n * ratio * ratio);
   return isfinite(*log_evidence) ? LE_OK : LE_NOT_FINITE;
 }
 

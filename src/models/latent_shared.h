@@ -17,13 +17,14 @@ typedef struct le_gaussian_prior {
 /* Settings `width`, `infer`, `prior_sd`, `noise_sd`, `shape`, `scale`; 0 and a sentence where one is wrong. */
 int le_gaussian_prior_read(const le_args *args, le_gaussian_prior *prior, char *message);
 /* A variance given `n` (perhaps a fraction) normal numbers around known means, of which `squares` is the sum of squares. */
-double le_draw_variance(const le_gaussian_prior *prior, const gsl_rng *rng, double n, double squares);
+double le_draw_variance(const le_gaussian_prior *prior, const gsl_rng *rng, double n,
+                        double squares);
 /* Moves a number by slice sampling; `log_density`, which looks at *x, need not be normalised. */
 void le_slice(const gsl_rng *rng, double *x, double (*log_density)(void *context), void *context);
 /* The likelihood by which a variance of a state is moved: to the power lambda, or inside a wall. */
 typedef struct le_view {
-  double (*log_lik)(const void *self, size_t seen, const le_rows *rows, double lambda, const double *state,
-                    double *scratch);
+  double (*log_lik)(const void *self, size_t seen, const le_rows *rows, double lambda,
+                    const double *state, double *scratch);
   const void *self;
   const le_gaussian_prior *prior;
   size_t seen;
@@ -44,7 +45,7 @@ int le_all_codes(const double *x, size_t n, size_t k);
 double le_log_above(double log_lik, double floor, double tie);
 /* An index drawn by unnormalised log weights (which it overwrites with weights), or with `forced` not SIZE_MAX that one;
  * *log_density gets the log probability of what came out, and the log of the sum of the weights is returned. */
-double le_draw_category(const gsl_rng *rng, size_t n, double *log_weight, size_t forced, size_t *index,
-                        double *log_density);
+double le_draw_category(const gsl_rng *rng, size_t n, double *log_weight, size_t forced,
+                        size_t *index, double *log_density);
 
 #endif

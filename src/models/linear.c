@@ -72,7 +72,8 @@ static void log_prior_grad(const void *self, size_t m, const double *theta, doub
   size_t p = model->covariates;
   for (size_t i = 0; i < m; i++)
     for (size_t j = 0; j < p; j++)
-      grad[i * p + j] = (model->prior_mean[j] - theta[i * p + j]) / model->prior_sd[j] / model->prior_sd[j];
+      grad[i * p + j] = (model->prior_mean[j] - theta[i * p + j]) / model->prior_sd[j] /
+                        model->prior_sd[j];
 }
 
 static void log_prior_hess(const void *self, const double *theta, double *hess)
@@ -103,7 +104,8 @@ typedef struct workspace {
 #include "base/variants.h"
 
 typedef struct kernels {
-  void (*residuals)(const workspace *w, size_t p, size_t particles, const double *theta, double *squares);
+  void (*residuals)(const workspace *w, size_t p, size_t particles, const double *theta,
+                    double *squares);
   void (*slopes)(const workspace *w, size_t p, size_t particles, double *sums);
   void (*squares)(const workspace *w, size_t p, double *sums);
 } kernels;
@@ -140,8 +142,8 @@ static double log_density(const linear *model, size_t n, double squares)
 }
 
 /* `grad` may be NULL. */
-static le_status evaluate(const linear *model, size_t m, const double *theta, const le_rows *rows, double *value,
-                          double *grad, double *scratch)
+static le_status evaluate(const linear *model, size_t m, const double *theta, const le_rows *rows,
+                          double *value, double *grad, double *scratch)
 {
   const kernels *k = kernels_of(model);
   const size_t p = model->covariates;
@@ -151,29 +153,31 @@ static le_status evaluate(const linear *model, size_t m, const double *theta, co
     double squares[COLUMNS_TOGETHER];
     together = m - i < COLUMNS_TOGETHER ? m - i : COLUMNS_TOGETHER;
     k->residuals(&w, p, together, theta + i * p, squares);
-    for (size_t q = 0; q < together; q++) add_value(log_density(model, rows->n, squares[q]), &value[i + q]);
+    for (size_t q = 0; q < together; q++)
+      add_value(log_density(model, rows->n, squares[q]), &value[i + q]);
     if (!grad) continue;
     memset(w.sums, 0, together * p * sizeof(double));
     k->slopes(&w, p, together, w.sums);
-    for (size_t a = 0; a < together * p; a++) add_finite(w.sums[a] * per_sigma * per_sigma, &grad[i * p + a]);
+    for (size_t a = 0; a < together * p; a++)
+      add_finite(w.sums[a] * per_sigma * per_sigma, &grad[i * p + a]);
   }
   return LE_OK;
 }
 
-static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                         double *scratch)
+static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                         double *value, double *scratch)
 {
   return evaluate(self, m, theta, rows, value, NULL, scratch);
 }
 
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *grad, double *scratch)
+static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *grad, double *scratch)
 {
   return evaluate(self, m, theta, rows, value, grad, scratch);
 }
 
-static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows, double *grad, double *hess,
-                              double *scratch)
+static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows,
+                              double *grad, double *hess, double *scratch)
 {
   const linear *model = self;
   const size_t p = model->covariates;
@@ -197,8 +201,8 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
   return LE_OK;
 }
 
-static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *scratch)
+static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *scratch)
 {
   const linear *model = self;
   const size_t n = rows->n;
@@ -217,7 +221,8 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
 
 /* ---- simulation and the exact answer ---- */
 
-static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n, double *rows)
+static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n,
+                     double *rows)
 {
   const linear *model = self;
   size_t p = model->covariates;

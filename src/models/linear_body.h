@@ -9,14 +9,16 @@ DEFINE_RESIDUALS(1, 2) DEFINE_RESIDUALS(2, 2) DEFINE_RESIDUALS(3, 2) DEFINE_RESI
 #endif
 
 /* Residuals of so many particles, and the sums of their squares. */
-V_KERNEL void V(residuals)(const workspace *w, size_t p, size_t particles, const double *theta, double *squares)
+V_KERNEL void V(residuals)(const workspace *w, size_t p, size_t particles, const double *theta,
+                           double *squares)
 {
-  static const le_residuals table[] = {V(residuals_1), V(residuals_2), V(residuals_3), V(residuals_4)};
+  static const le_residuals table[] = {V(residuals_1), V(residuals_2), V(residuals_3),
+                                       V(residuals_4)};
   double lanes[COLUMNS_TOGETHER * LANES] = {0};
   for (size_t t = 0; t < tiles_of(w->n); t++) {
     const double *x = w->x + t * (p + 1) * TILE;
-    table[particles - 1](rows_in_tile(w->n, t), p, theta, x, x + p * TILE, w->residual + t * COLUMNS_TOGETHER * TILE,
-                         lanes);
+    table[particles - 1](rows_in_tile(w->n, t), p, theta, x, x + p * TILE,
+                         w->residual + t * COLUMNS_TOGETHER * TILE, lanes);
   }
   for (size_t i = 0; i < particles; i++) squares[i] = v_sum(v_load(lanes + i * LANES));
 }
@@ -24,7 +26,8 @@ V_KERNEL void V(residuals)(const workspace *w, size_t p, size_t particles, const
 /* Adds to sums[i * p + j]: the residuals of particle i times covariate j. */
 V_KERNEL void V(slopes)(const workspace *w, size_t p, size_t particles, double *sums)
 {
-  V(le_cross)(w->n, particles, w->residual, COLUMNS_TOGETHER * TILE, p, w->x, (p + 1) * TILE, sums, p);
+  V(le_cross)(w->n, particles, w->residual, COLUMNS_TOGETHER * TILE, p, w->x, (p + 1) * TILE, sums,
+              p);
 }
 
 /* Adds to sums[j * p + k]: covariate j times covariate k, for k up to j at the least. */

@@ -2,7 +2,8 @@
 
 /* `columns` columns of each tile; largest[column] is the greatest size of its numbers, or infinite where those that are not zero are all so
  * small, or one so large, that products of them would not keep their digits. */
-V_KERNEL void V(narrow)(size_t tiles, size_t columns, const double *from, float *to, double *largest)
+V_KERNEL void V(narrow)(size_t tiles, size_t columns, const double *from, float *to,
+                        double *largest)
 {
   for (size_t j = 0; j < columns; j++) {
     vec most = v_set(0);

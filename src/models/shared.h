@@ -18,10 +18,11 @@
 /* ---- settings: each returns 0 and leaves a sentence where the setting is not what it must be ---- */
 
 /* A whole number from `least` to `most`, which must be there. */
-int le_read_count(const le_args *args, const char *name, size_t least, size_t most, size_t *count, char *message);
+int le_read_count(const le_args *args, const char *name, size_t least, size_t most, size_t *count,
+                  char *message);
 /* One number, which then serves everywhere, or n of them, all finite and above `above`. */
-int le_read_numbers(const le_args *args, const char *name, double fallback, double above, size_t n, double *number,
-                    char *message);
+int le_read_numbers(const le_args *args, const char *name, double fallback, double above, size_t n,
+                    double *number, char *message);
 
 /* ---- tiles ---- */
 
@@ -29,7 +30,10 @@ enum { TILE = 64, LANES = 8 };
 
 static inline size_t tiles_of(size_t n) { return (n + TILE - 1) / TILE; }
 
-static inline size_t rows_in_tile(size_t n, size_t t) { return n - t * TILE < TILE ? n - t * TILE : TILE; }
+static inline size_t rows_in_tile(size_t n, size_t t)
+{
+  return n - t * TILE < TILE ? n - t * TILE : TILE;
+}
 
 /* Where so many tiles are worked on together: one past the last, and the number of rows, of those from tile t on. */
 static inline size_t last_tile(size_t n, size_t together, size_t t)
@@ -48,13 +52,14 @@ static inline size_t rows_between(size_t n, size_t together, size_t t)
 static inline void fill_tiles(le_simd simd, const le_rows *rows, size_t columns, double *tiles)
 {
   for (size_t t = 0; t < tiles_of(rows->n); t++)
-    le_vector_columns(simd, rows_in_tile(rows->n, t), rows->width, columns, rows->values + t * TILE * rows->width,
-                      tiles + t * columns * TILE, TILE);
+    le_vector_columns(simd, rows_in_tile(rows->n, t), rows->width, columns,
+                      rows->values + t * TILE * rows->width, tiles + t * columns * TILE, TILE);
 }
 
 static inline double sum_lanes(const double *lanes)
 {
-  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
+         ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
 
 /* Gradients alone are of single precision, but not where exponents are sums of so large parts (the root of their squares) that a digit

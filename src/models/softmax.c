@@ -37,7 +37,8 @@ static le_status create(const le_args *args, void **self, char *message)
   model->per_sd = model->prior_sd + p;
   for (size_t j = 0; j < p; j++) model->per_sd[j] = 1 / model->prior_sd[j];
   model->prior_constant = 0;
-  for (size_t j = 0; j < p; j++) model->prior_constant -= (double)classes * (log(model->prior_sd[j]) + HALF_LOG_2PI);
+  for (size_t j = 0; j < p; j++)
+    model->prior_constant -= (double)classes * (log(model->prior_sd[j]) + HALF_LOG_2PI);
   *self = model;
   return LE_OK;
 }
@@ -75,7 +76,8 @@ static void log_prior_grad(const void *self, size_t m, const double *theta, doub
   const softmax *model = self;
   size_t p = model->covariates;
   for (size_t row = 0; row < m * model->classes; row++)
-    for (size_t j = 0; j < p; j++) grad[row * p + j] = -theta[row * p + j] * model->per_sd[j] * model->per_sd[j];
+    for (size_t j = 0; j < p; j++)
+      grad[row * p + j] = -theta[row * p + j] * model->per_sd[j] * model->per_sd[j];
 }
 
 static void log_prior_hess(const void *self, const double *theta, double *hess)
@@ -139,11 +141,11 @@ typedef struct kernels {
   void (*each)(const workspace *w, const double *theta, size_t t, double *value);
 } kernels;
 
-#define KERNELS(variant)                                                                                      \
-  {                                                                                                           \
-    labels_fit_##variant, log_lik_##variant, log_lik_grad_##variant, narrow_##variant##_single,               \
-      free_sums_##variant##_single, add_free_slopes_##variant, probabilities_##variant, pair_##variant,       \
-      each_##variant                                                                                          \
+#define KERNELS(variant)                                                                           \
+  {                                                                                                \
+    labels_fit_##variant, log_lik_##variant, log_lik_grad_##variant, narrow_##variant##_single,    \
+      free_sums_##variant##_single, add_free_slopes_##variant, probabilities_##variant,            \
+      pair_##variant, each_##variant                                                               \
   }
 
 static const kernels *kernels_of(const softmax *model)
@@ -155,7 +157,8 @@ static const kernels *kernels_of(const softmax *model)
 static size_t double_size(const softmax *model, size_t rows)
 {
   const size_t p = model->covariates, classes = model->classes;
-  return (tiles_of(rows) * (p + 1) + tiles_together(model, rows) * (classes + p)) * TILE + p * (p > classes ? p : classes) + classes;
+  return (tiles_of(rows) * (p + 1) + tiles_together(model, rows) * (classes + p)) * TILE +
+         p * (p > classes ? p : classes) + classes;
 }
 
 static size_t scratch_size(const void *self, size_t particles, size_t rows)
@@ -164,14 +167,18 @@ static size_t scratch_size(const void *self, size_t particles, size_t rows)
   const size_t p = model->covariates, classes = model->classes;
   const size_t tiles = tiles_of(rows) * (p + 1) + tiles_together(model, rows) * (classes - 1);
   (void)particles;
-  return 2 * LE_ALIGN_MORE + double_size(model, rows) + room_for_floats(tiles * TILE + p * (classes - 1) + classes) + p + 1;
+  return 2 * LE_ALIGN_MORE + double_size(model, rows) +
+         room_for_floats(tiles * TILE + p * (classes - 1) + classes) + p + 1;
 }
 
 /* Fails where a label is not one of the classes. */
 static le_status prepare(const softmax *model, const le_rows *rows, double *scratch, workspace *w)
 {
   const size_t p = model->covariates, tiles = tiles_of(rows->n);
-  *w = (workspace){.n = rows->n, .p = p, .classes = model->classes, .together = tiles_together(model, rows->n)};
+  *w = (workspace){.n = rows->n,
+                   .p = p,
+                   .classes = model->classes,
+                   .together = tiles_together(model, rows->n)};
   w->x = le_aligned(scratch);
   w->share = w->x + tiles * (p + 1) * TILE;
   w->weighted = w->share + w->together * model->classes * TILE;
@@ -182,19 +189,20 @@ static le_status prepare(const softmax *model, const le_rows *rows, double *scra
   return kernels_of(model)->labels_fit(w) ? LE_OK : LE_BAD_ARGUMENT;
 }
 
-static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                         double *scratch)
+static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                         double *value, double *scratch)
 {
   const softmax *model = self;
   const size_t d = dim(self);
   workspace w;
   if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
-  for (size_t i = 0; i < m; i++) add_value(kernels_of(model)->log_lik(&w, theta + i * d), &value[i]);
+  for (size_t i = 0; i < m; i++)
+    add_value(kernels_of(model)->log_lik(&w, theta + i * d), &value[i]);
   return LE_OK;
 }
 
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *grad, double *scratch)
+static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *grad, double *scratch)
 {
   const softmax *model = self;
   const size_t d = dim(self);
@@ -209,17 +217,23 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
 }
 
 /* Beyond the doubles; `largest` has as many numbers as a row. */
-static single_workspace prepare_single(const softmax *model, const workspace *w, double *scratch, double **largest)
+static single_workspace prepare_single(const softmax *model, const workspace *w, double *scratch,
+                                       double **largest)
 {
   const size_t p = w->p, classes = w->classes, tiles = tiles_of(w->n);
-  single_workspace s = {.n = w->n, .p = p, .classes = classes, .together = w->together, .sums = w->sums};
+  single_workspace s = {.n = w->n,
+                        .p = p,
+                        .classes = classes,
+                        .together = w->together,
+                        .sums = w->sums};
   double *beyond = le_aligned(scratch + LE_ALIGN_MORE + double_size(model, w->n));
   s.x = (float *)beyond;
   s.share = s.x + tiles * (p + 1) * TILE;
   s.free = s.share + s.together * (classes - 1) * TILE;
   s.number = s.free + p * (classes - 1);
   for (size_t k = 0; k < classes; k++) s.number[k] = (float)k;
-  *largest = beyond + room_for_floats((tiles * (p + 1) + s.together * (classes - 1)) * TILE + p * (classes - 1) + classes);
+  *largest = beyond + room_for_floats((tiles * (p + 1) + s.together * (classes - 1)) * TILE +
+                                      p * (classes - 1) + classes);
   kernels_of(model)->narrow(tiles, p + 1, w->x, s.x, *largest);
   return s;
 }
@@ -240,8 +254,8 @@ static int take_free(const single_workspace *s, const double *theta, const doubl
   return fits;
 }
 
-static le_status log_lik_grad_alone(const void *self, size_t m, const double *theta, const le_rows *rows, double *grad,
-                                    double *scratch)
+static le_status log_lik_grad_alone(const void *self, size_t m, const double *theta,
+                                    const le_rows *rows, double *grad, double *scratch)
 {
   const softmax *model = self;
   const kernels *kernel = kernels_of(model);
@@ -281,8 +295,8 @@ static void add_pair(const workspace *w, size_t k, size_t l, double *hess)
     }
 }
 
-static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows, double *grad, double *hess,
-                              double *scratch)
+static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows,
+                              double *grad, double *hess, double *scratch)
 {
   const softmax *model = self;
   const kernels *kernel = kernels_of(model);
@@ -307,8 +321,8 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
   return LE_OK;
 }
 
-static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *scratch)
+static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *scratch)
 {
   const softmax *model = self;
   const size_t d = dim(self), n = rows->n;
@@ -327,7 +341,8 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
 /* ---- simulation ---- */
 
 /* The largest of the logits, each with its own Gumbel noise, is distributed as the label. */
-static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n, double *rows)
+static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n,
+                     double *rows)
 {
   const softmax *model = self;
   size_t p = model->covariates;

@@ -23,7 +23,8 @@ V_INLINE vec V(own)(const workspace *w, vec label, const double *share)
 {
   const size_t classes = w->classes;
   vec own = v_load(share);
-  for (size_t k = 1; k < classes; k++) own = v_if_equal(label, v_set(w->number[k]), v_load(share + k * TILE), own);
+  for (size_t k = 1; k < classes; k++)
+    own = v_if_equal(label, v_set(w->number[k]), v_load(share + k * TILE), own);
   return own;
 }
 
@@ -31,7 +32,8 @@ V_INLINE vec V(own)(const workspace *w, vec label, const double *share)
  * PROBABILITIES, or SLOPES in the logits, of which those of other classes keep their digits however small they are. The logs
  * of the sums are the log of their product, taken once for a tile: each is at most MOST_CLASSES. What waits for the exponentials
  * is a loop of its own: a division behind each would hold them up. */
-V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from, size_t to, shares wanted, double *lanes)
+V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from, size_t to,
+                           shares wanted, double *lanes)
 {
   vec total = v_load(lanes);
   for (size_t t = from; t < to; t++) {
@@ -52,7 +54,8 @@ V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from,
     for (size_t at = 0; at < here && wanted != NONE; at += V_LANES) {
       const vec inverse = v_inverse(v_load(sums + at)), own = v_load(label + at);
       for (size_t k = 0; k < classes; k++) {
-        const vec e = v_load(tile + k * TILE + at), hit = v_if_equal(own, v_set(w->number[k]), v_set(1), v_set(0));
+        const vec e = v_load(tile + k * TILE + at),
+                  hit = v_if_equal(own, v_set(w->number[k]), v_set(1), v_set(0));
         v_store(tile + k * TILE + at, wanted == SLOPES ? v_fnma(e, inverse, hit) : e * inverse);
       }
     }
@@ -64,7 +67,8 @@ V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from,
 V_KERNEL double V(log_lik)(const workspace *w, const double *theta)
 {
   double lanes[LANES] = {0};
-  for (size_t t = 0; t < tiles_of(w->n); t += w->together) V(add_tiles)(w, theta, t, last_tile(w->n, w->together, t), NONE, lanes);
+  for (size_t t = 0; t < tiles_of(w->n); t += w->together)
+    V(add_tiles)(w, theta, t, last_tile(w->n, w->together, t), NONE, lanes);
   return v_sum(v_load(lanes));
 }
 
@@ -75,7 +79,8 @@ V_KERNEL double V(log_lik_grad)(const workspace *w, const double *theta)
   double lanes[LANES] = {0};
   for (size_t t = 0; t < tiles_of(w->n); t += w->together) {
     V(add_tiles)(w, theta, t, last_tile(w->n, w->together, t), SLOPES, lanes);
-    V(le_cross)(rows_between(w->n, w->together, t), w->classes, w->share, share_step, w->p, w->x + t * x_step, x_step, w->sums, w->p);
+    V(le_cross)(rows_between(w->n, w->together, t), w->classes, w->share, share_step, w->p,
+                w->x + t * x_step, x_step, w->sums, w->p);
   }
   return v_sum(v_load(lanes));
 }
@@ -100,12 +105,15 @@ V_KERNEL void V(add_free_slopes)(const workspace *w, double *grad)
 /* Is every label one of the classes? */
 V_KERNEL int V(labels_fit)(const workspace *w)
 {
-  const vec rounder = v_set(V_ROUNDER), classes = v_set((double)w->classes), zero = v_set(0), one = v_set(1);
+  const vec rounder = v_set(V_ROUNDER), classes = v_set((double)w->classes), zero = v_set(0),
+            one = v_set(1);
   vec wrong = zero;
   for (size_t t = 0; t < tiles_of(w->n); t++)
     for (size_t at = 0; at < TILE; at += V_LANES) {
-      const vec label = v_load(w->x + (t * (w->p + 1) + w->p) * TILE + at), whole = label + rounder - rounder;
-      wrong = v_if_equal(label, whole, v_if_less(label, zero, one, v_if_less(label, classes, wrong, one)), one);
+      const vec label = v_load(w->x + (t * (w->p + 1) + w->p) * TILE + at),
+                whole = label + rounder - rounder;
+      wrong = v_if_equal(label, whole,
+                         v_if_less(label, zero, one, v_if_less(label, classes, wrong, one)), one);
     }
   return v_sum(wrong) == 0;
 }
@@ -120,13 +128,14 @@ V_KERNEL void V(pair)(const workspace *w, size_t from, size_t to, size_t k, size
     double *out = w->weighted + (t - from) * p * TILE;
     for (size_t at = 0; at < rows_in_tile(w->n, t); at += V_LANES) {
       const vec weight = v_load(share + k * TILE + at) * v_load(share + l * TILE + at);
-      for (size_t j = 0; j < p; j++) v_store(out + j * TILE + at, weight * v_load(x + j * TILE + at));
+      for (size_t j = 0; j < p; j++)
+        v_store(out + j * TILE + at, weight * v_load(x + j * TILE + at));
     }
   }
   for (size_t j = 0; j < p; j += COLUMNS_TOGETHER) {
     const size_t columns = p - j < COLUMNS_TOGETHER ? p - j : COLUMNS_TOGETHER;
-    V(le_cross)(rows_between(w->n, w->together, from), columns, w->weighted + j * TILE, p * TILE, j + columns, w->x + from * x_step, x_step,
-             w->sums + j * p, p);
+    V(le_cross)(rows_between(w->n, w->together, from), columns, w->weighted + j * TILE, p * TILE,
+                j + columns, w->x + from * x_step, x_step, w->sums + j * p, p);
   }
 }
 

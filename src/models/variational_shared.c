@@ -35,7 +35,10 @@ double le_variance_gain(le_inverse_gamma prior, const double *q)
          prior.shape * log(q[1] / prior.scale) - q[0] * (prior.scale / q[1] - 1);
 }
 
-double le_draw_inverse_gamma(const double *q, const gsl_rng *rng) { return q[1] / gsl_ran_gamma(rng, q[0], 1); }
+double le_draw_inverse_gamma(const double *q, const gsl_rng *rng)
+{
+  return q[1] / gsl_ran_gamma(rng, q[0], 1);
+}
 
 /* ---- proportions ---- */
 
@@ -52,7 +55,8 @@ double le_proportions_gain(size_t k, double prior, const double *alpha)
   double sum = 0, gain = lgamma((double)k * prior) - (double)k * lgamma(prior);
   for (size_t c = 0; c < k; c++) sum += alpha[c];
   const double all = gsl_sf_psi(sum);
-  for (size_t c = 0; c < k; c++) gain += lgamma(alpha[c]) + (prior - alpha[c]) * (gsl_sf_psi(alpha[c]) - all);
+  for (size_t c = 0; c < k; c++)
+    gain += lgamma(alpha[c]) + (prior - alpha[c]) * (gsl_sf_psi(alpha[c]) - all);
   return gain - lgamma(sum);
 }
 
@@ -105,7 +109,8 @@ size_t le_draw_share(size_t k, const double *share, const gsl_rng *rng)
   return c < k ? c : last; /* rounding may leave a little of the point */
 }
 
-void le_start_shares(const le_rows *rows, size_t k, const double *weight, const gsl_rng *rng, double *share, double *scratch)
+void le_start_shares(const le_rows *rows, size_t k, const double *weight, const gsl_rng *rng,
+                     double *share, double *scratch)
 {
   const size_t n = rows->n, d = rows->width;
   double *nearest = scratch, *label = share; /* the first of each row's shares says its label first */
@@ -121,7 +126,8 @@ void le_start_shares(const le_rows *rows, size_t k, const double *weight, const 
     for (size_t i = 0; i < n; i++) {
       double distance = 0;
       for (size_t j = 0; j < d; j++)
-        distance += (weight ? weight[j] : 1) * (rows->values[i * d + j] - centre[j]) * (rows->values[i * d + j] - centre[j]);
+        distance += (weight ? weight[j] : 1) * (rows->values[i * d + j] - centre[j]) *
+                    (rows->values[i * d + j] - centre[j]);
       if (c > 0 && !(distance < nearest[i])) continue;
       nearest[i] = distance;
       label[i * k] = (double)c;
@@ -221,8 +227,8 @@ double le_log_exchanges(size_t k, const double *value)
   return sum;
 }
 
-double le_relabelling_gain(size_t n, size_t k, const double *share, int bits, const double *value, const gsl_rng *rng,
-                           double *scratch)
+double le_relabelling_gain(size_t n, size_t k, const double *share, int bits, const double *value,
+                           const gsl_rng *rng, double *scratch)
 {
   const double most = value ? le_log_exchanges(k, value) : lgamma((double)k + 1);
   if (k > MOST_RELABELLED || most == 0) return 0;
@@ -232,7 +238,9 @@ double le_relabelling_gain(size_t n, size_t k, const double *share, int bits, co
     no[i] = log1p(-share[i]);
   }
   const double each = (double)n * (double)k * (bits ? (double)k : 1), wanted = NUMBERS_DRAWN / each;
-  const size_t draws = wanted > MOST_DRAWS ? MOST_DRAWS : wanted < LEAST_DRAWS ? LEAST_DRAWS : (size_t)wanted;
+  const size_t draws = wanted > MOST_DRAWS    ? MOST_DRAWS
+                       : wanted < LEAST_DRAWS ? LEAST_DRAWS
+                                              : (size_t)wanted;
   double overlap = 0;
   for (size_t draw = 0; draw < draws; draw++) {
     memset(log_ratio, 0, k * k * sizeof(double));

@@ -50,7 +50,8 @@ size_t le_draw_share(size_t k, const double *share, const gsl_rng *rng);
 
 /* Shares that give each row to the nearest of k rows, of which each is the likelier to be chosen the farther it is from those
  * before.  Squared distances in column j count by weight[j], or alike.  Writes n doubles of scratch. */
-void le_start_shares(const le_rows *rows, size_t k, const double *weight, const gsl_rng *rng, double *share, double *scratch);
+void le_start_shares(const le_rows *rows, size_t k, const double *weight, const gsl_rng *rng,
+                     double *share, double *scratch);
 /* Shares of labels that are known. */
 void le_label_shares(size_t n, size_t k, const double *label, double *share);
 
@@ -59,8 +60,8 @@ double le_log_exchanges(size_t k, const double *value);
 /* What q gains when it is made the mixture of all its relabellings, that is of all ways to exchange those of k parts that have
  * the same value (all, if NULL): the mutual information of latents and labelling, which is at most that of everything.
  * `share` (n x k) are probabilities of each row's category, or with `bits` of its attributes. */
-double le_relabelling_gain(size_t n, size_t k, const double *share, int bits, const double *value, const gsl_rng *rng,
-                           double *scratch);
+double le_relabelling_gain(size_t n, size_t k, const double *share, int bits, const double *value,
+                           const gsl_rng *rng, double *scratch);
 size_t le_relabelling_scratch(size_t n, size_t k);
 
 #endif

@@ -80,20 +80,28 @@ static le_status read_settings(nested *s, const le_problem *problem)
   s->from_theta = le_args_find(args, "from_theta");
   s->from_levels = le_args_find(args, "from_levels");
   if (s->live < 2 || s->batch < 1 || s->batch >= s->live)
-    return le_fail(error, LE_BAD_ARGUMENT, "`live` must be at least 2, and more than are replaced at once.");
-  if (problem->kernels < 1) return le_fail(error, LE_BAD_ARGUMENT, "Nested sampling needs a kernel.");
+    return le_fail(error, LE_BAD_ARGUMENT,
+                   "`live` must be at least 2, and more than are replaced at once.");
+  if (problem->kernels < 1)
+    return le_fail(error, LE_BAD_ARGUMENT, "Nested sampling needs a kernel.");
   s->spec = &problem->kernel[0];
   const le_kernel_ops *kernel = s->spec->ops;
   if (!(kernel->needs & LE_KEEPS_FLOOR))
-    return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() cannot keep points above a likelihood: use slice(), rwm(), sghmc() "
-                   "or prior_draws().", kernel->name);
+    return le_fail(
+      error, LE_UNSUPPORTED,
+      "`kernel` %s() cannot keep points above a likelihood: use slice(), rwm(), sghmc() "
+      "or prior_draws().",
+      kernel->name);
   if ((kernel->needs & LE_NEEDS_GRADIENT) && !(model->log_lik_grad && model->log_prior_grad))
-    return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() needs gradients, which the model %s does not offer.",
+    return le_fail(error, LE_UNSUPPORTED,
+                   "`kernel` %s() needs gradients, which the model %s does not offer.",
                    kernel->name, model->name);
   if ((kernel->needs & LE_NEEDS_FLOOR) && !s->whole)
-    return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() draws from the prior, which is only right for all rows at once.",
+    return le_fail(error, LE_UNSUPPORTED,
+                   "`kernel` %s() draws from the prior, which is only right for all rows at once.",
                    kernel->name);
-  s->first_steps = (size_t)ceil(le_setting_number(args, le_nested_table, "steps_per_dimension") * (double)s->d);
+  s->first_steps =
+    (size_t)ceil(le_setting_number(args, le_nested_table, "steps_per_dimension") * (double)s->d);
   s->adapts = s->steps == 0 && !(kernel->needs & LE_NEEDS_FLOOR);
   if (s->steps == 0) s->steps = s->adapts ? (size_t)fmax(5, (double)s->first_steps) : 1;
   s->metric_kind = kernel->default_metric;
@@ -155,10 +163,12 @@ static le_status nested_alloc(const le_problem *problem, le_context *context, vo
   le_problem points = *problem;
   if (problem->ops->latent && problem->total == 0) {
     nested_free(s);
-    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s needs all rows at once.", problem->ops->name);
+    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s needs all rows at once.",
+                   problem->ops->name);
   }
   if (problem->ops->latent) {
-    s->states = (le_states){problem->ops->latent, problem->model, problem->total, problem->ops->width(problem->model), NULL};
+    s->states = (le_states){problem->ops->latent, problem->model, problem->total,
+                            problem->ops->width(problem->model), NULL};
     points.ops = &le_states_model;
     points.model = &s->states;
   }
@@ -185,7 +195,8 @@ static le_status nested_alloc(const le_problem *problem, le_context *context, vo
 static le_status nested_start(void *self)
 {
   nested *s = self;
-  for (size_t i = 0; i < s->live; i++) s->model->draw_prior(s->target.model, s->machine.streams.rng[i + 1], s->theta + i * s->d);
+  for (size_t i = 0; i < s->live; i++)
+    s->model->draw_prior(s->target.model, s->machine.streams.rng[i + 1], s->theta + i * s->d);
   return LE_OK;
 }
 
@@ -218,7 +229,16 @@ static void nested_progress(const void *self, double *rows, double *share)
   }
 }
 
-const le_estimator_ops le_nested_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "nested",
-                                              {{le_nested_table}, NULL}, nested_alloc, nested_free, nested_start,
-                                              le_machine_feed, le_machine_advance, nested_progress,
-                                              le_nested_result, le_nested_archive, 1};
+const le_estimator_ops le_nested_estimator = {LE_CONTRACT_VERSION,
+                                              sizeof(le_estimator_ops),
+                                              "nested",
+                                              {{le_nested_table}, NULL},
+                                              nested_alloc,
+                                              nested_free,
+                                              nested_start,
+                                              le_machine_feed,
+                                              le_machine_advance,
+                                              nested_progress,
+                                              le_nested_result,
+                                              le_nested_archive,
+                                              1};

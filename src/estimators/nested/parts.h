@@ -11,7 +11,15 @@
 #include "core/volumes.h"
 #include "estimators/parts.h"
 
-typedef enum nested_phase { OPEN_CHUNK, CHOOSE, MOVE, REPLACE, CLOSE_CHUNK, FRESHEN, FINISHED } nested_phase;
+typedef enum nested_phase {
+  OPEN_CHUNK,
+  CHOOSE,
+  MOVE,
+  REPLACE,
+  CLOSE_CHUNK,
+  FRESHEN,
+  FINISHED
+} nested_phase;
 
 enum { TRACE_COLUMNS = 14 };
 

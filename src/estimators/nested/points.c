@@ -15,7 +15,8 @@ static int below(const double *a, const double *b)
 void le_nested_sink(nested *s, size_t at)
 {
   const size_t moving = s->order[at];
-  for (; at > 0 && below(level_of(s, moving), level_of(s, s->order[at - 1])); at--) s->order[at] = s->order[at - 1];
+  for (; at > 0 && below(level_of(s, moving), level_of(s, s->order[at - 1])); at--)
+    s->order[at] = s->order[at - 1];
   s->order[at] = moving;
 }
 
@@ -48,7 +49,9 @@ size_t le_nested_count_below(const nested *s, const double *level, size_t from)
 
 double le_nested_rank_among(const nested *s, const double *level, size_t from)
 {
-  return ((double)le_nested_count_below(s, level, from) + gsl_rng_uniform(s->machine.streams.rng[0])) / (double)(s->live - from + 1);
+  return ((double)le_nested_count_below(s, level, from) +
+          gsl_rng_uniform(s->machine.streams.rng[0])) /
+         (double)(s->live - from + 1);
 }
 
 le_status le_nested_record(nested *s, const double *theta, const double *level, double live)
@@ -78,7 +81,8 @@ void le_nested_common_labels(nested *s)
   if (!s->model->relabel) return;
   memcpy(s->labels, s->theta + s->order[s->live - 1] * s->d, s->d * sizeof(double));
   s->target.labels = s->labels;
-  for (size_t i = 0; i < s->live; i++) s->model->relabel(s->target.model, s->labels, s->theta + i * s->d);
+  for (size_t i = 0; i < s->live; i++)
+    s->model->relabel(s->target.model, s->labels, s->theta + i * s->d);
 }
 
 double le_nested_best(const nested *s)
@@ -108,8 +112,8 @@ le_status le_nested_sum_volumes(nested *s, size_t rest, le_volumes *volumes)
   /* a stream of its own: asking for a result does not change what follows */
   gsl_rng *rng = gsl_rng_clone(s->machine.streams.rng[0]);
   if (!rng) return LE_NO_MEMORY;
-  le_volumes_sum(n, s->columns, s->columns + n, rest, s->simulations, rng, s->log_volumes, s->log_weights, s->scratch,
-                 volumes);
+  le_volumes_sum(n, s->columns, s->columns + n, rest, s->simulations, rng, s->log_volumes,
+                 s->log_weights, s->scratch, volumes);
   gsl_rng_free(rng);
   return LE_OK;
 }

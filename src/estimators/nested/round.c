@@ -11,7 +11,8 @@ static void find_clusters(nested *s)
     le_clusters_join(&s->clusters, s->live);
     return;
   }
-  for (size_t i = 0; i < s->live; i++) le_metric_whiten(&s->metric[0], s->theta + i * s->d, s->apart + i * s->d);
+  for (size_t i = 0; i < s->live; i++)
+    le_metric_whiten(&s->metric[0], s->theta + i * s->d, s->apart + i * s->d);
   le_clusters_find(&s->clusters, s->live, s->apart);
 }
 
@@ -21,7 +22,12 @@ void le_nested_update_metrics(nested *s)
   const size_t half = s->live / 2;
   for (int k = 0; k < 2; k++) {
     /* a handful of points says less than all of them would mislead */
-    const size_t from = s->live < 8 ? 0 : k == 0 ? half : 0, n = s->live < 8 ? s->live : k == 0 ? s->live - half : half;
+    const size_t from = s->live < 8 ? 0
+                        : k == 0    ? half
+                                    : 0,
+                 n = s->live < 8 ? s->live
+                     : k == 0    ? s->live - half
+                                 : half;
     const size_t used = le_clusters_residuals(&s->clusters, from, from + n, s->theta, s->apart);
     for (size_t i = 0; i < used; i++) s->weight[i] = 1 / (double)used;
     if (used > 1) le_metric_set_particles(&s->metric[k], used, s->apart, s->weight, NULL);
@@ -61,10 +67,12 @@ static const double endless_nats = 1000, endless_nats_each = 50;
 static le_status give_up(const nested *s)
 {
   if (le_nested_best(s) == INFINITY)
-    return le_fail(&s->machine.context->error, LE_NOT_FINITE, "The likelihood of the observations is infinite at some points of the prior.");
+    return le_fail(&s->machine.context->error, LE_NOT_FINITE,
+                   "The likelihood of the observations is infinite at some points of the prior.");
   if (!(-s->log_volume > endless_nats + endless_nats_each * (double)s->d)) return LE_OK;
   return le_fail(&s->machine.context->error, LE_STALLED,
-                 "After %.0f nats of climbing the points have not reached the posterior of the observations up to number %.0f: the "
+                 "After %.0f nats of climbing the points have not reached the posterior of the "
+                 "observations up to number %.0f: the "
                  "likelihood is too sharp for %s. Are the columns scaled, or is a row an outlier?",
                  -s->log_volume, (double)(s->target.seen + s->target.chunk),
                  s->target.seen > 0 ? "the posterior of the rows before" : "the prior");
@@ -75,9 +83,10 @@ le_status le_nested_choose(void *self, le_progress *progress)
   nested *s = self;
   (void)progress;
   if (le_nested_best(s) == -INFINITY && -s->log_volume > impossible_nats)
-    return le_fail(&s->machine.context->error, LE_ALL_IMPOSSIBLE,
-                   "No point of the prior gives the observations a positive probability, in %.0f draws.",
-                   s->rounds * (double)s->batch);
+    return le_fail(
+      &s->machine.context->error, LE_ALL_IMPOSSIBLE,
+      "No point of the prior gives the observations a positive probability, in %.0f draws.",
+      s->rounds * (double)s->batch);
   if (finished_climbing(s)) {
     s->machine.phase = CLOSE_CHUNK;
     return LE_OK;
@@ -87,7 +96,8 @@ le_status le_nested_choose(void *self, le_progress *progress)
     const size_t i = s->order[b];
     LE_TRY(le_nested_record(s, s->theta + i * s->d, level_of(s, i), (double)(s->live - b)));
   }
-  if (s->model->relabel && (size_t)s->rounds % (s->live / s->batch + 1) == 0) le_nested_common_labels(s);
+  if (s->model->relabel && (size_t)s->rounds % (s->live / s->batch + 1) == 0)
+    le_nested_common_labels(s);
   const double *wall = level_of(s, s->order[s->batch - 1]);
   s->floor.value = wall[LOG_LIK];
   s->floor.tie = wall[TIE];
@@ -161,10 +171,13 @@ le_status le_nested_replace(void *self, le_progress *progress)
   const size_t d = s->d;
   double echo = 0;
   adapt_steps(s);
-  LE_TRY(le_target_log_lik(&s->target, s->target.seen, s->target.seen + s->target.chunk, s->batch, s->walker, s->value));
+  LE_TRY(le_target_log_lik(&s->target, s->target.seen, s->target.seen + s->target.chunk, s->batch,
+                           s->walker, s->value));
   for (size_t b = 0; b < s->batch; b++) {
     const size_t i = s->order[b];
-    const double source = ((double)le_nested_count_below(s, level_of(s, s->source[b]), s->batch) + 0.5) / (double)(s->live - s->batch);
+    const double source =
+      ((double)le_nested_count_below(s, level_of(s, s->source[b]), s->batch) + 0.5) /
+      (double)(s->live - s->batch);
     memcpy(s->theta + i * d, s->walker + b * d, d * sizeof(double));
     s->clusters.label[i] = s->clusters.label[s->source[b]];
     le_nested_set_level(s, i, s->value[b], s->floor.value, s->floor.tie);

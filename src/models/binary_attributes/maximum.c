@@ -24,7 +24,8 @@ static size_t m_scratch(const void *self, size_t n)
 }
 
 /* The weights of all attributes that a row may have, by the number of a Gray code; the log of their sum. */
-static double m_weigh(const binary *model, const double *y, const double *q, double *weight, double *residual)
+static double m_weigh(const binary *model, const double *y, const double *q, double *weight,
+                      double *residual)
 {
   const size_t k = model->k, d = model->gaussian.width;
   const double *probability = q + M_PROBABILITIES, *feature = probability + k;
@@ -50,12 +51,13 @@ static double m_bound(const void *self, const le_rows *rows, const double *q, do
   const binary *model = self;
   double sum = 0;
   for (size_t i = 0; i < rows->n; i++)
-    sum += m_weigh(model, rows->values + i * rows->width, q, scratch, scratch + ((size_t)1 << model->k));
+    sum += m_weigh(model, rows->values + i * rows->width, q, scratch,
+                   scratch + ((size_t)1 << model->k));
   return sum;
 }
 
-static le_status m_maximise(const binary *model, const le_rows *rows, const double *on, double *moments, const double *cross,
-                            double *q)
+static le_status m_maximise(const binary *model, const le_rows *rows, const double *on,
+                            double *moments, const double *cross, double *q)
 {
   const size_t k = model->k, d = model->gaussian.width;
   const double n = (double)rows->n;
@@ -77,8 +79,8 @@ static le_status m_maximise(const binary *model, const le_rows *rows, const doub
 }
 
 /* Adds a row that has these attributes with this weight. */
-static void m_count(size_t k, size_t d, const double *has, const double *y, double weight, double *on, double *moments,
-                    double *cross)
+static void m_count(size_t k, size_t d, const double *has, const double *y, double weight,
+                    double *on, double *moments, double *cross)
 {
   for (size_t a = 0; a < k; a++) {
     if (has[a] == 0) continue;
@@ -88,11 +90,13 @@ static void m_count(size_t k, size_t d, const double *has, const double *y, doub
   }
 }
 
-static le_status m_update(const void *self, const le_rows *rows, size_t factor, double *q, double *scratch)
+static le_status m_update(const void *self, const le_rows *rows, size_t factor, double *q,
+                          double *scratch)
 {
   const binary *model = self;
   const size_t k = model->k, d = model->gaussian.width, codes = (size_t)1 << k;
-  double *weight = scratch, *residual = weight + codes, *on = residual + d, *moments = on + k, *cross = moments + k * k;
+  double *weight = scratch, *residual = weight + codes, *on = residual + d, *moments = on + k,
+         *cross = moments + k * k;
   (void)factor;
   memset(on, 0, (k + k * k + k * d) * sizeof(double));
   for (size_t i = 0; i < rows->n; i++) {
@@ -114,8 +118,8 @@ static le_status m_update(const void *self, const le_rows *rows, size_t factor, 
   return m_maximise(model, rows, on, moments, cross, q);
 }
 
-static le_status m_start(const void *self, const le_rows *rows, const double *hint, const gsl_rng *rng, double *q,
-                         double *scratch)
+static le_status m_start(const void *self, const le_rows *rows, const double *hint,
+                         const gsl_rng *rng, double *q, double *scratch)
 {
   const binary *model = self;
   const size_t k = model->k, d = model->gaussian.width;
@@ -125,7 +129,8 @@ static le_status m_start(const void *self, const le_rows *rows, const double *hi
   memset(on, 0, (k + k * k + k * d) * sizeof(double));
   for (size_t i = 0; i < rows->n; i++) {
     for (size_t a = 0; a < k; a++)
-      has[a] = hint ? hint[PROBABILITIES + k + i * k + a] : gsl_rng_uniform(rng) < q[M_PROBABILITIES + a];
+      has[a] = hint ? hint[PROBABILITIES + k + i * k + a]
+                    : gsl_rng_uniform(rng) < q[M_PROBABILITIES + a];
     m_count(k, d, has, rows->values + i * d, 1, on, moments, cross);
   }
   return m_maximise(model, rows, on, moments, cross, q);

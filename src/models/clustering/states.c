@@ -30,8 +30,8 @@ static void add_row(sums *s, size_t cluster, const double *y, double sign)
   s->square[cluster] = square;
 }
 
-static sums gather(const clustering *model, size_t seen, size_t n, const le_rows *rows, double lambda, double *state,
-                   double *scratch)
+static sums gather(const clustering *model, size_t seen, size_t n, const le_rows *rows,
+                   double lambda, double *state, double *scratch)
 {
   const size_t k = model->k, d = model->gaussian.width;
   sums s = {k, d, lambda, state[NOISE], scratch, NULL, scratch + k, scratch + 2 * k, NULL, NULL};
@@ -60,7 +60,8 @@ static double common(const sums *s, const double *y)
 {
   double square = 0;
   for (size_t j = 0; j < s->d; j++) square += y[j] * y[j];
-  return -s->lambda * ((double)s->d * (HALF_LOG_2PI + 0.5 * log(s->noise)) + 0.5 * square / s->noise);
+  return -s->lambda *
+         ((double)s->d * (HALF_LOG_2PI + 0.5 * log(s->noise)) + 0.5 * square / s->noise);
 }
 
 /* log density of a row in a cluster, given its other rows, but for `common`. */
@@ -70,12 +71,14 @@ static double fit(const sums *s, size_t cluster, const double *y)
   const size_t n = (size_t)s->count[cluster];
   double square = 0;
   for (size_t j = 0; j < s->d; j++) square += (sum[j] + y[j]) * (sum[j] + y[j]);
-  return s->pull[n + 1] * square - s->pull[n] * s->square[cluster] - s->volume[n + 1] + s->volume[n];
+  return s->pull[n + 1] * square - s->pull[n] * s->square[cluster] - s->volume[n + 1] +
+         s->volume[n];
 }
 
 static void weigh(const clustering *model, const sums *s, const double *y, const double *state)
 {
-  for (size_t c = 0; c < model->k; c++) s->log_weight[c] = log(state[PROPORTIONS + c]) + fit(s, c, y);
+  for (size_t c = 0; c < model->k; c++)
+    s->log_weight[c] = log(state[PROPORTIONS + c]) + fit(s, c, y);
 }
 
 static void start(const void *self, const gsl_rng *rng, double *state)
@@ -90,8 +93,8 @@ static void start(const void *self, const gsl_rng *rng, double *state)
   for (size_t c = 0; c < model->k; c++) state[PROPORTIONS + c] /= sum;
 }
 
-static void extend_blind(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
-                         double *scratch)
+static void extend_blind(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng,
+                         double *state, double *scratch)
 {
   const clustering *model = self;
   (void)rows;
@@ -102,7 +105,8 @@ static void extend_blind(const void *self, size_t seen, const le_rows *rows, con
   labels_of(model, state)[seen] = (double)c;
 }
 
-static double last_given_rest(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch)
+static double last_given_rest(const void *self, size_t seen, const le_rows *rows, double *state,
+                              double *scratch)
 {
   const clustering *model = self;
   const double *y = rows->values + (seen - 1) * rows->width;
@@ -113,8 +117,8 @@ static double last_given_rest(const void *self, size_t seen, const le_rows *rows
   return common(&s, y) + le_draw_category(NULL, model->k, s.log_weight, 0, &any, &log_density);
 }
 
-static double extend(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
-                     double *scratch)
+static double extend(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng,
+                     double *state, double *scratch)
 {
   const clustering *model = self;
   const double *y = rows->values + seen * rows->width;
@@ -122,12 +126,14 @@ static double extend(const void *self, size_t seen, const le_rows *rows, const g
   size_t cluster;
   double log_density;
   weigh(model, &s, y, state);
-  const double value = common(&s, y) + le_draw_category(rng, model->k, s.log_weight, SIZE_MAX, &cluster, &log_density);
+  const double value = common(&s, y) + le_draw_category(rng, model->k, s.log_weight, SIZE_MAX,
+                                                        &cluster, &log_density);
   labels_of(model, state)[seen] = (double)cluster;
   return value;
 }
 
-static double last_given_latent(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch)
+static double last_given_latent(const void *self, size_t seen, const le_rows *rows, double *state,
+                                double *scratch)
 {
   const clustering *model = self;
   const double *y = rows->values + (seen - 1) * rows->width;
@@ -146,8 +152,8 @@ static double log_prior(const void *self, size_t seen, const double *state)
          le_log_variance_prior(&model->gaussian, state[NOISE]);
 }
 
-static double log_lik(const void *self, size_t seen, const le_rows *rows, double lambda, const double *state,
-                      double *scratch)
+static double log_lik(const void *self, size_t seen, const le_rows *rows, double lambda,
+                      const double *state, double *scratch)
 {
   const clustering *model = self;
   const sums s = gather(model, seen, seen, rows, lambda, (double *)(size_t)state, scratch);
@@ -172,8 +178,9 @@ static void sweep_settings(const clustering *model, const le_view *view, const g
   le_slice_variance(view, rng, NOISE);
 }
 
-static double sweep(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards, const double *to,
-                    const gsl_rng *rng, double *state, double *scratch)
+static double sweep(const void *self, size_t seen, const le_rows *rows, double lambda,
+                    int backwards, const double *to, const gsl_rng *rng, double *state,
+                    double *scratch)
 {
   const clustering *model = self;
   const int infer = model->gaussian.infer;
@@ -188,7 +195,8 @@ static double sweep(const void *self, size_t seen, const le_rows *rows, double l
     weigh(model, &s, y, state);
     size_t cluster;
     double part;
-    le_draw_category(rng, model->k, s.log_weight, to ? (size_t)to[PROPORTIONS + model->k + i] : SIZE_MAX, &cluster, &part);
+    le_draw_category(rng, model->k, s.log_weight,
+                     to ? (size_t)to[PROPORTIONS + model->k + i] : SIZE_MAX, &cluster, &part);
     if (to) log_density += part;
     label[i] = (double)cluster;
     add_row(&s, cluster, y, 1);
@@ -197,8 +205,8 @@ static double sweep(const void *self, size_t seen, const le_rows *rows, double l
   return log_density;
 }
 
-static void sweep_above(const void *self, size_t seen, const le_rows *rows, double floor, double tie, const gsl_rng *rng,
-                        double *state, double *scratch)
+static void sweep_above(const void *self, size_t seen, const le_rows *rows, double floor,
+                        double tie, const gsl_rng *rng, double *state, double *scratch)
 {
   const clustering *model = self;
   double value = log_lik(self, seen, rows, 1, state, scratch), *label = labels_of(model, state);
@@ -210,10 +218,12 @@ static void sweep_above(const void *self, size_t seen, const le_rows *rows, doub
     add_row(&s, cluster, y, -1);
     value -= fit(&s, cluster, y);
     for (size_t c = 0; c < model->k; c++) {
-      s.log_weight[c] = log(state[PROPORTIONS + c]) + le_log_above(value + fit(&s, c, y), floor, tie);
+      s.log_weight[c] = log(state[PROPORTIONS + c]) +
+                        le_log_above(value + fit(&s, c, y), floor, tie);
       possible = fmax(possible, s.log_weight[c]);
     }
-    if (possible > -INFINITY) le_draw_category(rng, model->k, s.log_weight, SIZE_MAX, &cluster, &any);
+    if (possible > -INFINITY)
+      le_draw_category(rng, model->k, s.log_weight, SIZE_MAX, &cluster, &any);
     value += fit(&s, cluster, y);
     label[i] = (double)cluster;
     add_row(&s, cluster, y, 1);
@@ -222,21 +232,25 @@ static void sweep_above(const void *self, size_t seen, const le_rows *rows, doub
   if (model->gaussian.infer) sweep_settings(model, &view, rng);
 }
 
-static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch)
+static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng,
+                     double *rows, double *scratch)
 {
   const clustering *model = self;
   const size_t d = model->gaussian.width;
   const double *label = state + PROPORTIONS + model->k;
-  for (size_t c = 0; c < model->k * d; c++) scratch[c] = gsl_ran_gaussian_ziggurat(rng, sqrt(state[CENTRES]));
+  for (size_t c = 0; c < model->k * d; c++)
+    scratch[c] = gsl_ran_gaussian_ziggurat(rng, sqrt(state[CENTRES]));
   for (size_t i = 0; i < n; i++)
     for (size_t j = 0; j < d; j++)
-      rows[i * d + j] = scratch[(size_t)label[i] * d + j] + gsl_ran_gaussian_ziggurat(rng, sqrt(state[NOISE]));
+      rows[i * d + j] = scratch[(size_t)label[i] * d + j] +
+                        gsl_ran_gaussian_ziggurat(rng, sqrt(state[NOISE]));
 }
 
 static double log_symmetry(const void *self)
 {
   const clustering *model = self;
-  return model->gaussian.infer ? lgamma((double)model->k + 1) : le_log_exchanges(model->k, model->proportions);
+  return model->gaussian.infer ? lgamma((double)model->k + 1)
+                               : le_log_exchanges(model->k, model->proportions);
 }
 
 /* A proportion may be zero, where its component has no rows. */
@@ -245,7 +259,8 @@ static int possible(const void *self, size_t seen, const double *state)
   const clustering *model = self;
   for (size_t c = 0; c < model->k; c++)
     if (!(state[PROPORTIONS + c] >= 0 && isfinite(state[PROPORTIONS + c]))) return 0;
-  return le_all_positive(state, PROPORTIONS) && le_all_codes(state + PROPORTIONS + model->k, seen, model->k);
+  return le_all_positive(state, PROPORTIONS) &&
+         le_all_codes(state + PROPORTIONS + model->k, seen, model->k);
 }
 
 const le_latent_ops le_clustering_states = {

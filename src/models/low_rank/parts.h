@@ -20,7 +20,10 @@ static inline size_t size(const void *self, size_t n)
 }
 
 static inline double *columns_of(double *state) { return state + FACTORS; }
-static inline double *rows_of(const low_rank *model, double *state) { return state + FACTORS + model->k * model->gaussian.width; }
+static inline double *rows_of(const low_rank *model, double *state)
+{
+  return state + FACTORS + model->k * model->gaussian.width;
+}
 
 static inline double sum_squares(const double *x, size_t n) { return le_dot(x, x, n); }
 

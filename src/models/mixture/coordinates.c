@@ -29,7 +29,8 @@ static void change_reference(const mixture *model, size_t to, double *theta)
 }
 
 /* The inverse is the same. */
-static void ratios_to_heaviest(const mixture *model, const double *peak, double *theta, double *centre)
+static void ratios_to_heaviest(const mixture *model, const double *peak, double *theta,
+                               double *centre)
 {
   const size_t last = model->components - 1, best = heaviest(model, peak);
   memcpy(centre, peak, last * sizeof(double));
@@ -40,7 +41,8 @@ static void ratios_to_heaviest(const mixture *model, const double *peak, double 
 double le_mixture_to_normal(const void *self, const double *peak, const double *theta, double *out)
 {
   const mixture *model = self;
-  const size_t n = model->components * model->dimensions, t = offsets_at(model), u = scales_at(model);
+  const size_t n = model->components * model->dimensions, t = offsets_at(model),
+               u = scales_at(model);
   double centre[MOST_COMPONENTS], unused[MOST_COMPONENTS], sum = 0;
   memmove(out, theta, dim(self) * sizeof(double));
   ratios_to_heaviest(model, peak, out, centre);
@@ -62,7 +64,8 @@ double le_mixture_to_normal(const void *self, const double *peak, const double *
 int le_mixture_from_normal(const void *self, const double *peak, double *point)
 {
   const mixture *model = self;
-  const size_t n = model->components * model->dimensions, t = offsets_at(model), u = scales_at(model);
+  const size_t n = model->components * model->dimensions, t = offsets_at(model),
+               u = scales_at(model);
   double centre[MOST_COMPONENTS], unused[MOST_COMPONENTS];
   ratios_to_heaviest(model, peak, point, centre);
   for (size_t k = 0; k < t; k++) {

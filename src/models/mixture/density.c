@@ -10,11 +10,11 @@
 #define VECTOR_SINGLE_BODY "models/mixture/density_single_body.h"
 #include "base/variants.h"
 
-#define KERNELS(variant)                                                                               \
-  {                                                                                                    \
-    log_lik_##variant, log_lik_moments_##variant, narrow_##variant##_single,                           \
-      moments_alone_##variant##_single, add_values_##variant, add_moments_##variant, derive_##variant, \
-      pair_##variant, each_##variant, apart_##variant                                                  \
+#define KERNELS(variant)                                                                           \
+  {                                                                                                \
+    log_lik_##variant, log_lik_moments_##variant, narrow_##variant##_single,                       \
+      moments_alone_##variant##_single, add_values_##variant, add_moments_##variant,               \
+      derive_##variant, pair_##variant, each_##variant, apart_##variant                            \
   }
 
 const kernels *le_mixture_kernels(const mixture *model)
@@ -36,7 +36,8 @@ static size_t fixed_size(const mixture *model, size_t n)
 static size_t single_floats(const mixture *model, size_t n)
 {
   const size_t p = model->dimensions, components = model->components;
-  return (tiles_of(n) * p + tiles_together(SHARES_MOST, components, n) * components) * TILE + components + 2 * components * p;
+  return (tiles_of(n) * p + tiles_together(SHARES_MOST, components, n) * components) * TILE +
+         components + 2 * components * p;
 }
 
 size_t le_mixture_scratch(const void *self, size_t particles, size_t rows)
@@ -75,7 +76,8 @@ void le_mixture_prepare(const mixture *model, const double *theta, int values, w
   const size_t p = model->dimensions, components = model->components, n = components * p;
   const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
   double sum;
-  const double top = le_mixture_relative_weights(model, theta, w->weight, &sum), base = values ? log(sum) + (double)p * HALF_LOG_2PI : 0;
+  const double top = le_mixture_relative_weights(model, theta, w->weight, &sum),
+               base = values ? log(sum) + (double)p * HALF_LOG_2PI : 0;
   for (size_t k = 0; k < components; k++) w->weight[k] /= sum;
 
   for (size_t k = 0; k < components; k++) {
@@ -124,8 +126,8 @@ void le_mixture_add_gradient(const mixture *model, size_t n, const workspace *w,
   }
 }
 
-le_status le_mixture_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                         double *scratch)
+le_status le_mixture_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                             double *value, double *scratch)
 {
   const mixture *model = self;
   workspace w = le_mixture_divide(model, rows, scratch);
@@ -136,8 +138,8 @@ le_status le_mixture_log_lik(const void *self, size_t m, const double *theta, co
   return LE_OK;
 }
 
-le_status le_mixture_log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *grad, double *scratch)
+le_status le_mixture_log_lik_grad(const void *self, size_t m, const double *theta,
+                                  const le_rows *rows, double *value, double *grad, double *scratch)
 {
   const mixture *model = self;
   const size_t d = dim(self);
@@ -156,7 +158,11 @@ le_status le_mixture_log_lik_grad(const void *self, size_t m, const double *thet
 static single_workspace prepare_single(const mixture *model, const workspace *w, double **largest)
 {
   const size_t p = w->p, components = w->components, tiles = tiles_of(w->n);
-  single_workspace s = {.n = w->n, .p = p, .components = components, .together = w->together, .moments = w->moments};
+  single_workspace s = {.n = w->n,
+                        .p = p,
+                        .components = components,
+                        .together = w->together,
+                        .moments = w->moments};
   double *beyond = le_aligned(w->share + w->together * components * TILE);
   s.y = (float *)beyond;
   s.share = s.y + tiles * p * TILE;
@@ -187,8 +193,8 @@ static int take_single(const workspace *w, const single_workspace *s, const doub
   return fits && isfinite(top);
 }
 
-le_status le_mixture_log_lik_grad_alone(const void *self, size_t m, const double *theta, const le_rows *rows, double *grad,
-                                    double *scratch)
+le_status le_mixture_log_lik_grad_alone(const void *self, size_t m, const double *theta,
+                                        const le_rows *rows, double *grad, double *scratch)
 {
   const mixture *model = self;
   const kernels *kernel = le_mixture_kernels(model);
@@ -207,8 +213,8 @@ le_status le_mixture_log_lik_grad_alone(const void *self, size_t m, const double
   return LE_OK;
 }
 
-le_status le_mixture_log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *scratch)
+le_status le_mixture_log_lik_each(const void *self, size_t m, const double *theta,
+                                  const le_rows *rows, double *value, double *scratch)
 {
   const mixture *model = self;
   workspace w = le_mixture_divide(model, rows, scratch);

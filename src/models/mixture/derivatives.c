@@ -13,7 +13,9 @@
 static size_t place_of(const mixture *model, size_t k, size_t c)
 {
   const size_t p = model->dimensions;
-  return c == 0 ? k : c <= p ? offsets_at(model) + k * p + c - 1 : scales_at(model) + k * p + c - 1 - p;
+  return c == 0   ? k
+         : c <= p ? offsets_at(model) + k * p + c - 1
+                  : scales_at(model) + k * p + c - 1 - p;
 }
 
 static void add_pair(const mixture *model, size_t k, size_t l, const double *sums, double *hess)
@@ -45,14 +47,15 @@ static void add_component_curvature(const mixture *model, const workspace *w, do
   double s = model->mean_scale;
   for (size_t a = 0; a < model->components * p; a++) {
     const double *moments = w->moments + a / p * moments_of(model);
-    double count = moments[0], first = moments[1 + 2 * (a % p)], second = moments[2 + 2 * (a % p)], st = w->st[a];
+    double count = moments[0], first = moments[1 + 2 * (a % p)], second = moments[2 + 2 * (a % p)],
+           st = w->st[a];
     add_local(model, a, -s * s * count, -0.5 * s * (first + st * count),
               -0.25 * (2 * second + 3 * st * first + st * st * count), hess);
   }
 }
 
-le_status le_mixture_log_lik_hess(const void *self, const double *theta, const le_rows *rows, double *grad, double *hess,
-                              double *scratch)
+le_status le_mixture_log_lik_hess(const void *self, const double *theta, const le_rows *rows,
+                                  double *grad, double *hess, double *scratch)
 {
   const mixture *model = self;
   const kernels *kernel = le_mixture_kernels(model);
@@ -88,8 +91,8 @@ le_status le_mixture_log_lik_hess(const void *self, const double *theta, const l
  * Under component k, z is standard normal and w = z + s t, so minus the second derivatives above become
  *   s^2,  s^2 t / 2,  (2 + s^2 t^2) / 4,
  * with determinant s^2 / 2: positive definite wherever a component has any share at all. */
-le_status le_mixture_information(const void *self, const double *theta, const le_rows *rows, double *info,
-                             double *scratch)
+le_status le_mixture_information(const void *self, const double *theta, const le_rows *rows,
+                                 double *info, double *scratch)
 {
   const mixture *model = self;
   workspace w = le_mixture_divide(model, rows, scratch);

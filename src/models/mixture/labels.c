@@ -37,23 +37,28 @@ double le_mixture_log_orbit(const void *self, const double *theta)
 
 /* Of every component and every one of the reference: squared difference of the means over the sum of the variances; then the
  * difference of u and, with a small weight, of the log weights. */
-static void distances(const mixture *model, const double *theta, const double *log_weight, const double *reference,
-                      const double *reference_log_weight, double (*sum)[MOST_COMPONENTS])
+static void distances(const mixture *model, const double *theta, const double *log_weight,
+                      const double *reference, const double *reference_log_weight,
+                      double (*sum)[MOST_COMPONENTS])
 {
   const size_t components = model->components, p = model->dimensions, n = components * p;
   double t[TOGETHER], u[TOGETHER], apart[TOGETHER];
   for (size_t k = 0; k < components; k++) {
-    const double *own_t = theta + offsets_at(model) + k * p, *own_u = theta + scales_at(model) + k * p;
+    const double *own_t = theta + offsets_at(model) + k * p,
+                 *own_u = theta + scales_at(model) + k * p;
     size_t slot = 0, j = 0, at = 0;
     for (size_t s = 0; s < components; s++)
-      sum[k][s] = 0.1 * (log_weight[k] - reference_log_weight[s]) * (log_weight[k] - reference_log_weight[s]);
+      sum[k][s] = 0.1 * (log_weight[k] - reference_log_weight[s]) *
+                  (log_weight[k] - reference_log_weight[s]);
     for (size_t from = 0; from < n; from += TOGETHER) {
       const size_t here = n - from < TOGETHER ? n - from : TOGETHER;
       for (size_t a = 0; a < here; a++, j = j + 1 < p ? j + 1 : 0) {
         t[a] = own_t[j];
         u[a] = own_u[j];
       }
-      le_mixture_kernels(model)->apart(here, model->mean_scale, t, u, reference + offsets_at(model) + from, reference + scales_at(model) + from, apart);
+      le_mixture_kernels(model)->apart(here, model->mean_scale, t, u,
+                                       reference + offsets_at(model) + from,
+                                       reference + scales_at(model) + from, apart);
       for (size_t a = 0; a < here; a++) {
         sum[k][slot] += apart[a];
         if (++at == p) {
@@ -166,7 +171,8 @@ static int compare(const mixture *model, const double *theta, size_t k, size_t l
 
 /* Where components of the reference are alike, for example all without observations, the order of what is matched to them says
  * nothing; sorting them leaves one.  Is that all there is to do? */
-static int settle_alike(const mixture *model, const double *reference, const double *theta, size_t *taken)
+static int settle_alike(const mixture *model, const double *reference, const double *theta,
+                        size_t *taken)
 {
   const size_t K = model->components;
   size_t group[MOST_COMPONENTS];
@@ -201,7 +207,8 @@ int le_mixture_relabel(const void *self, const double *reference, double *theta)
 {
   const mixture *model = self;
   size_t components = model->components, taken[MOST_COMPONENTS];
-  double cost[MOST_COMPONENTS][MOST_COMPONENTS], weight[MOST_COMPONENTS], reference_weight[MOST_COMPONENTS];
+  double cost[MOST_COMPONENTS][MOST_COMPONENTS], weight[MOST_COMPONENTS],
+    reference_weight[MOST_COMPONENTS];
   le_mixture_log_weights(model, theta, weight);
   le_mixture_log_weights(model, reference, reference_weight);
   distances(model, theta, weight, reference, reference_weight, cost);

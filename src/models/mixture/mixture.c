@@ -41,7 +41,8 @@ static le_status create(const le_args *args, void **self, char *message)
     return LE_BAD_ARGUMENT;
   }
   double count = (double)components;
-  model->weight_constant = lgamma(count * model->concentration) - count * lgamma(model->concentration);
+  model->weight_constant = lgamma(count * model->concentration) -
+                           count * lgamma(model->concentration);
   model->scale_constant = model->shape * log(model->rate) - lgamma(model->shape);
   model->log_symmetry = lgamma(count + 1);
   *self = model;
@@ -54,7 +55,8 @@ static size_t width(const void *self) { return ((const mixture *)self)->dimensio
 
 /* ---- simulation ---- */
 
-static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n, double *rows)
+static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n,
+                     double *rows)
 {
   const mixture *model = self;
   size_t p = model->dimensions;
@@ -67,8 +69,8 @@ static void simulate(const void *self, const double *theta, const gsl_rng *rng, 
     while (k + 1 < model->components && (left -= exp(weight[k])) >= 0) k++;
     for (size_t j = 0; j < p; j++) {
       double sd = exp(0.5 * u[k * p + j]);
-      rows[r * p + j] =
-        model->location[j] + sd * (model->mean_scale * t[k * p + j] + gsl_ran_gaussian_ziggurat(rng, 1));
+      rows[r * p + j] = model->location[j] +
+                        sd * (model->mean_scale * t[k * p + j] + gsl_ran_gaussian_ziggurat(rng, 1));
     }
   }
 }
@@ -99,16 +101,19 @@ static le_status exact(const void *self, const le_rows *rows, double *log_eviden
 {
   const mixture *model = self;
   const size_t p = model->dimensions;
-  const double n = (double)rows->n, s2 = model->mean_scale * model->mean_scale, late = model->shape + 0.5 * n;
+  const double n = (double)rows->n, s2 = model->mean_scale * model->mean_scale,
+               late = model->shape + 0.5 * n;
   *log_evidence = NAN;
   if (model->components > 1) return LE_OK;
   double sum = 0;
   for (size_t j = 0; j < p; j++) {
     double mean = 0, square = 0;
     for (size_t r = 0; r < rows->n; r++) mean += (rows->values[r * p + j] - model->location[j]) / n;
-    for (size_t r = 0; r < rows->n; r++) square += pow(rows->values[r * p + j] - model->location[j] - mean, 2);
+    for (size_t r = 0; r < rows->n; r++)
+      square += pow(rows->values[r * p + j] - model->location[j] - mean, 2);
     const double rate = model->rate + 0.5 * (square + n * mean * mean / (1 + n * s2));
-    sum += model->scale_constant + lgamma(late) - late * log(rate) - 0.5 * log1p(n * s2) - n * HALF_LOG_2PI;
+    sum += model->scale_constant + lgamma(late) - late * log(rate) - 0.5 * log1p(n * s2) -
+           n * HALF_LOG_2PI;
   }
   *log_evidence = sum;
   return LE_OK;

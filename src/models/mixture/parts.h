@@ -28,7 +28,10 @@ static inline size_t dim(const void *self)
 /* Where the offsets and the log-scales begin. */
 static inline size_t offsets_at(const mixture *model) { return model->components - 1; }
 
-static inline size_t scales_at(const mixture *model) { return offsets_at(model) + model->components * model->dimensions; }
+static inline size_t scales_at(const mixture *model)
+{
+  return offsets_at(model) + model->components * model->dimensions;
+}
 
 /* ---- prior ---- */
 

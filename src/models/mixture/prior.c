@@ -8,7 +8,8 @@
 
 #include <gsl/gsl_randist.h>
 
-double le_mixture_relative_weights(const mixture *model, const double *theta, double *out, double *sum)
+double le_mixture_relative_weights(const mixture *model, const double *theta, double *out,
+                                   double *sum)
 {
   const size_t last = model->components - 1;
   double top = 0;
@@ -65,7 +66,10 @@ void le_mixture_log_prior(const void *self, size_t m, const double *theta, doubl
 }
 
 /* rate exp(-u), finite however wild the point. */
-static double prior_precision(const mixture *model, double u) { return fmin(model->rate * exp(-u), 1e300); }
+static double prior_precision(const mixture *model, double u)
+{
+  return fmin(model->rate * exp(-u), 1e300);
+}
 
 void le_mixture_log_prior_grad(const void *self, size_t m, const double *theta, double *grad)
 {
@@ -87,7 +91,8 @@ void le_mixture_log_prior_grad(const void *self, size_t m, const double *theta, 
   }
 }
 
-void le_mixture_add_weight_curvature(const mixture *model, const double *theta, double count, double *hess)
+void le_mixture_add_weight_curvature(const mixture *model, const double *theta, double count,
+                                     double *hess)
 {
   size_t last = model->components - 1, d = dim(model);
   double weight[MOST_COMPONENTS];
@@ -101,7 +106,8 @@ void le_mixture_log_prior_hess(const void *self, const double *theta, double *he
 {
   const mixture *model = self;
   size_t n = model->components * model->dimensions, d = dim(self);
-  le_mixture_add_weight_curvature(model, theta, (double)model->components * model->concentration, hess);
+  le_mixture_add_weight_curvature(model, theta, (double)model->components * model->concentration,
+                                  hess);
   for (size_t a = offsets_at(model); a < offsets_at(model) + n; a++) hess[a * d + a] -= 1;
   for (size_t a = scales_at(model); a < scales_at(model) + n; a++)
     hess[a * d + a] -= prior_precision(model, theta[a]);

@@ -12,33 +12,37 @@
 #define MINUS_SQUARE(q, r) s##q##r = v_fnma(z##r, z##r, s##q##r);
 
 /* Sums of share z' and share z'^2 in J dimensions at once, those of share beside. */
-#define SET_COMPONENT(q, j) const vec rate##j = v_set(w->rate[a + j]), minus##j = v_set(w->minus[a + j]);
+#define SET_COMPONENT(q, j)                                                                        \
+  const vec rate##j = v_set(w->rate[a + j]), minus##j = v_set(w->minus[a + j]);
 #define START_MOMENTS(q, j) vec first##j = v_set(0), second##j = v_set(0);
-#define ADD_MOMENTS(q, j)                                                                              \
-  const vec z##j = v_fma(rate##j, v_load(y + j * TILE + at), minus##j), weighted##j = share * z##j;    \
-  first##j = v_fma(share, z##j, first##j);                                                             \
+#define ADD_MOMENTS(q, j)                                                                          \
+  const vec z##j = v_fma(rate##j, v_load(y + j * TILE + at), minus##j),                            \
+            weighted##j = share * z##j;                                                            \
+  first##j = v_fma(share, z##j, first##j);                                                         \
   second##j = v_fma(weighted##j, z##j, second##j);
 #define SUM_MOMENTS_1 v_add_sums(moments + 1, 2, first0, second0, v_set(0), v_set(0));
 #define SUM_MOMENTS_2 v_add_sums(moments + 1, 4, first0, second0, first1, second1);
 
 /* For rows of tiles [from, from + together) and component a / p, whose dimension a % p is the first of the J. */
-#define DEFINE_MOMENTS(J)                                                                              \
-  V_KERNEL void V(moments_##J)(const V(space) *w, size_t from, size_t a, double *count, double *moments) \
-  {                                                                                                    \
-    const size_t p = w->p, n = rows_between(w->n, w->together, from);                                  \
-    const real *share_at = w->share + a / p * TILE, *y = w->y + (from * p + a % p) * TILE;             \
-    vec sum = v_set(0);                                                                                \
-    ALONG(J, SET_COMPONENT) ALONG(J, START_MOMENTS)                                                    \
-    for (size_t done = 0; done < n; done += TILE, share_at += w->components * TILE, y += p * TILE) {   \
-      const size_t here = n - done < TILE ? n - done : TILE;                                           \
-      for (size_t at = 0; at < here; at += V_LANES) {                                                  \
-        const vec share = v_load(share_at + at);                                                       \
-        sum = sum + share;                                                                             \
-        ALONG(J, ADD_MOMENTS)                                                                          \
-      }                                                                                                \
-    }                                                                                                  \
-    SUM_MOMENTS_##J                                                                                    \
-    *count = v_sum(sum);                                                                               \
+#define DEFINE_MOMENTS(J)                                                                          \
+  V_KERNEL void V(moments_##J)(const V(space) *w, size_t from, size_t a, double *count,            \
+                               double *moments)                                                    \
+  {                                                                                                \
+    const size_t p = w->p, n = rows_between(w->n, w->together, from);                              \
+    const real *share_at = w->share + a / p * TILE, *y = w->y + (from * p + a % p) * TILE;         \
+    vec sum = v_set(0);                                                                            \
+    ALONG(J, SET_COMPONENT)                                                                        \
+    ALONG(J, START_MOMENTS) for (size_t done = 0; done < n;                                        \
+                                 done += TILE, share_at += w->components * TILE, y += p * TILE)    \
+    {                                                                                              \
+      const size_t here = n - done < TILE ? n - done : TILE;                                       \
+      for (size_t at = 0; at < here; at += V_LANES) {                                              \
+        const vec share = v_load(share_at + at);                                                   \
+        sum = sum + share;                                                                         \
+        ALONG(J, ADD_MOMENTS)                                                                      \
+      }                                                                                            \
+    }                                                                                              \
+    SUM_MOMENTS_##J *count = v_sum(sum);                                                           \
   }
 
 #endif
@@ -96,8 +100,10 @@ V_INLINE void V(weigh)(const V(space) *w, size_t t, real *tile, vec *tops, vec *
   }
   for (size_t at = 0; at < here && shares; at += V_LANES) {
     const vec sum = v_load(sums + at);
-    const vec inverse = v_first(v_inverse(v_if_less(v_set(0), sum, sum, v_set(1))), here - at, v_set(0));
-    for (size_t k = 0; k < components; k++) v_store(tile + k * TILE + at, v_load(tile + k * TILE + at) * inverse);
+    const vec inverse = v_first(v_inverse(v_if_less(v_set(0), sum, sum, v_set(1))), here - at,
+                                v_set(0));
+    for (size_t k = 0; k < components; k++)
+      v_store(tile + k * TILE + at, v_load(tile + k * TILE + at) * inverse);
   }
   if (product) {
     *tops = sum_of_tops;
@@ -117,9 +123,11 @@ V_INLINE void V(weigh)(const V(space) *w, size_t t, real *tile, vec *tops, vec *
   least = v_min(v_min(total##r, all), least);                                  \
   most = most + (total##r + all);                                              \
   v_store(sums + at + r * V_LANES, total##r);
-#define INVERT_TOTAL(q, r) const vec factor##r = v_first(v_inverse(v_load(sums + at + r * V_LANES)), ROWS_LEFT(r), v_set(0));
-#define TO_SHARE(q, r)                                                         \
-  v_store(tile + k * TILE + at + r * V_LANES, v_load(tile + k * TILE + at + r * V_LANES) * factor##r);
+#define INVERT_TOTAL(q, r)                                                                         \
+  const vec factor##r = v_first(v_inverse(v_load(sums + at + r * V_LANES)), ROWS_LEFT(r), v_set(0));
+#define TO_SHARE(q, r)                                                                             \
+  v_store(tile + k * TILE + at + r * V_LANES,                                                      \
+          v_load(tile + k * TILE + at + r * V_LANES) * factor##r);
 
 /* The same from the densities themselves, of which the largest is not taken off first. Was no sum of them, nor product of sums, so small
  * or large that this cannot be done? (Sums keep what is not a number, as least and largest would not.) */
@@ -148,7 +156,8 @@ V_INLINE int V(weigh_near)(const V(space) *w, size_t t, real *tile, vec *product
 }
 
 /* Of tile t. After one that is not near others will not be either. */
-V_INLINE void V(weigh_tile)(const V(space) *w, size_t t, real *tile, int *near, vec *tops, vec *product, int shares)
+V_INLINE void V(weigh_tile)(const V(space) *w, size_t t, real *tile, int *near, vec *tops,
+                            vec *product, int shares)
 {
   if (product) *tops = v_set(0);
   *near = *near && V(weigh_near)(w, t, tile, product, shares);
