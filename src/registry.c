@@ -1,4 +1,4 @@
-/* One line for each model, kernel and estimator. */
+/* The tables of models, kernels and estimators; one line for each. */
 #include "registry.h"
 
 extern const le_model_ops le_gaussian_mean_model, le_linear_model, le_softmax_model,

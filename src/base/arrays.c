@@ -1,3 +1,4 @@
+/* Selects the variant of the array operations for the processor. */
 #include "base/arrays.h"
 
 #include <stdint.h>

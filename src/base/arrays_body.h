@@ -1,6 +1,7 @@
-/* exp and log element by element, and the greatest speed of multiply-adds.  Included by base/variants.h. */
+/* exp and log of arrays, transposing and gathering of rows, and the peak speed of multiply-adds.
+ * Included by base/variants.h. */
 
-/* exp(scale x + shift): what is to be scaled need not be stored first, and then be waited for. */
+/* exp(scale x + shift): scaling in the same loop saves storing and loading the scaled numbers. */
 V_KERNEL void V(exp_each)(size_t n, double scale, double shift, const double *x, double *out)
 {
   const vec times = v_set(scale), plus = v_set(shift);
@@ -18,7 +19,8 @@ V_KERNEL void V(log_each)(size_t n, const double *x, double *out)
 
 #define KEEP_COLUMN(c) if (c < here) v_store(out + (j + c) * stride + r, column[c]);
 
-/* V_LANES rows and V_SQUARE columns at a time.  What is read beyond a row is of the next one, and goes nowhere. */
+/* V_LANES rows and V_SQUARE columns at a time. Numbers read beyond the end of a row belong to the
+ * next row and are not stored. */
 V_KERNEL void V(columns)(size_t n, size_t width, size_t columns, const double *rows, double *out,
                          size_t stride)
 {
@@ -41,7 +43,8 @@ V_KERNEL void V(columns)(size_t n, size_t width, size_t columns, const double *r
 
 #undef KEEP_COLUMN
 
-/* What a vector holds beyond its row is overwritten by the next one; nothing is read beyond the last. */
+/* Numbers written beyond the end of a row are overwritten by the next row; nothing is read beyond
+ * the last row. */
 V_KERNEL void V(gather)(size_t n, size_t width, size_t rows, const double *values,
                         const size_t *picked, double *out)
 {
@@ -54,7 +57,7 @@ V_KERNEL void V(gather)(size_t n, size_t width, size_t rows, const double *value
   }
 }
 
-/* Twelve independent chains hide the latency. */
+/* Twelve independent chains hide the latency of an instruction. */
 V_KERNEL double V(multiply_add)(size_t rounds)
 {
   const vec factor = v_set(0.999999), term = v_set(1e-6);

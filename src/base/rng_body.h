@@ -1,7 +1,8 @@
-/* Blocks of Philox, one in each lane, and what is made of them.  Included by base/variants.h. */
+/* Philox blocks, one in each lane, and the uniform and normal numbers made from them. Included by
+ * base/variants.h. */
 
-/* Counters are four words in the lower halves of four lanes.  Upper halves are left to fill with anything, since products
- * do not read them, until the end. */
+/* The four words of a counter are the lower halves of four lanes. The upper halves may hold
+ * anything until the end, because products ignore them. */
 V_INLINE void V(philox)(const uint64_t *counter, size_t stride, uint64_t key, v_bits *high,
                         v_bits *low)
 {
@@ -35,8 +36,9 @@ V_KERNEL void V(uniform_pairs)(size_t n, const uint64_t *counter, size_t stride,
   }
 }
 
-/* Two normals of each block, by the method of Box and Muller (1958): an angle within an eighth of a turn of zero, and one of the
- * four quarters from bits that it does not use.  Polynomials of sine and cosine are those of fdlibm. */
+/* Two normals of each block by the method of Box and Muller (1958). The angle is within an eighth
+ * of a turn of zero; other bits choose one of four quarters. The polynomials for sine and cosine
+ * are those of fdlibm. */
 V_KERNEL void V(normal_pairs)(size_t n, const uint64_t *counter, size_t stride, uint64_t key,
                               double *one, double *two)
 {

@@ -1,3 +1,4 @@
+/* Detects the vector instructions of the processor, and reads LOGEVIDENCE_SIMD. */
 #include "base/simd.h"
 
 #include <stdlib.h>

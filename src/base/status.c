@@ -1,4 +1,4 @@
-/* Sentences for the status codes of the public header. */
+/* The sentences of the status codes, and how an error is recorded. */
 #include "base/status.h"
 
 #include <stdarg.h>

@@ -1,7 +1,8 @@
-/* Vectors of floats, for what need not be known to more than six or seven digits: included by base/vector.h, which says what the
- * functions do. Sums are added to doubles (v_sum, v_add_sums), and v_narrow takes V_LANES doubles. v_exp_down and v_exp_near are within
- * 3e-7, besides what rounding does to large exponents, and below -64 they stay what they are there: numbers too small to be normal, which
- * cost a hundred times as much, do not arise from them. */
+/* Vectors of floats, where six or seven digits are enough. base/vector.h includes this file and
+ * describes the functions. Sums are added to doubles (v_sum, v_add_sums); v_narrow takes V_LANES
+ * doubles. v_exp_down and v_exp_near have a relative error of 3e-7, plus the rounding of large
+ * exponents. Arguments below -64 are replaced by -64, so that no denormal numbers arise; these cost
+ * a hundred times as much. */
 
 #if V_VARIANT == 2
 
@@ -52,7 +53,7 @@ V_INLINE int v_all_within(vec x, float limit)
   return _mm512_cmp_ps_mask(_mm512_abs_ps(x), v_set(limit), _CMP_LT_OQ) == 0xffff;
 }
 
-/* Neighbours first, so that the four sums are halved together. */
+/* Adds neighbours first, so that the four sums are halved together. */
 V_INLINE void v_add_sums(double *to, size_t n, vec a, vec b, vec c, vec d)
 {
   const __m512 ab = _mm512_unpacklo_ps(a, b) + _mm512_unpackhi_ps(a, b),
@@ -80,12 +81,13 @@ V_INLINE vec v_table(vec k)
   return _mm512_permutex2var_ps(v_load(power), (__m512i)k, v_load(power + 16));
 }
 
-/* With n the multiple of 1/32 nearest to x / log 2,  e^x = 2^n e^r, r in [-log(2) / 64, log(2) / 64]. The part after the point is in a
- * table that two registers hold, and e^r = 1 + a r + b r^2 within 5.4e-8. */
+/* With n the multiple of 1/32 nearest to x / log 2, e^x = 2^n e^r, r in [-log(2) / 64, log(2) /
+ * 64]. The fractional part comes from a table in two registers; e^r = 1 + a r + b r^2 with error at
+ * most 5.4e-8. */
 V_INLINE vec v_exp_near(vec x)
 {
   const vec rounder = v_set(393216.0f); /* 1.5 * 2^23 / 32 */
-  x = v_max(v_set(-64), x);             /* not a number stays what it is */
+  x = v_max(v_set(-64), x);             /* NaN stays NaN */
   const vec rounded = v_fma(x, v_set(1.44269504f), rounder), n = rounded - rounder;
   const vec r = v_fnma(n, v_set(0.693147182f), x), power = v_table(rounded);
   return _mm512_scalef_ps(v_fma(power * r, v_fma(v_set(0.500000196f), r, v_set(1.0000146446f)),
@@ -150,12 +152,13 @@ V_INLINE int v_all_within(vec x, float limit)
 
 #endif
 
-/* With n the whole number nearest to x / log 2,  e^x = 2^n e^r, r in [-log(2) / 2, log(2) / 2], and e^r = 1 + r + r^2 q(r), q of degree
- * 3, within 1.1e-7. The two parts of log 2 make n times the first exact. */
+/* With n the whole number nearest to x / log 2, e^x = 2^n e^r, r in [-log(2) / 2, log(2) / 2], and
+ * e^r = 1 + r + r^2 q(r), q of degree 3, with error at most 1.1e-7. log 2 is split into two parts
+ * so that n times the first is exact. */
 V_INLINE vec v_exp_down(vec x)
 {
   const vec rounder = v_set(12582912.0f); /* 1.5 * 2^23 */
-  x = v_max(v_set(-64), x);               /* not a number stays what it is */
+  x = v_max(v_set(-64), x);               /* NaN stays NaN */
   const vec rounded = v_fma(x, v_set(1.44269504f), rounder), n = rounded - rounder;
   const vec r = v_fnma(n, v_set(-2.12194440e-4f), v_fnma(n, v_set(0.693359375f), x));
   vec q = v_fma(v_set(0.00831252494583f), r, v_set(0.0418901132755f));
