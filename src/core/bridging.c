@@ -1,3 +1,4 @@
+/* Bridge sampling between posterior draws and a fitted normal density. */
 #include "core/bridging.h"
 
 #include "base/linalg.h"
@@ -43,7 +44,7 @@ static double log_proposal(const le_bridging *b, const double *theta)
          0.5 * le_quadratic_form(b->precision, b->d, shift, product);
 }
 
-/* Mean and precision of the first half of the rounds. */
+/* Fits mean and precision to the first half of the rounds. */
 static le_status fit_proposal(le_bridging *b, const double *theta)
 {
   const size_t d = b->d, n = b->fitted * b->chains;
@@ -94,7 +95,8 @@ le_status le_bridging_start(le_bridging *b, le_target *target, const double *the
   return LE_OK;
 }
 
-/* Draws that the chains' are worth: how much more their means vary than those of independent draws would. */
+/* The number of independent draws that the chains' draws are worth, from the variance of the
+ * chains' means relative to that of means of independent draws. */
 static double effective_draws(const le_bridging *b)
 {
   const size_t n = bridging_draws(b), rounds = b->rounds - b->fitted;
@@ -121,7 +123,7 @@ static void solve(le_bridging *b)
   for (int iteration = 0; iteration < 1000; iteration++) {
     double top = 0, bottom = 0;
     for (size_t i = 0; i < n; i++) {
-      /* shares p / (s1 p + s2 r q) of r, and r q / (s1 p + s2 r q) */
+      /* the terms, without the factor r: p / (s1 p + s2 r q), and r q / (s1 p + s2 r q) */
       top += 1 / (s1 + s2 * exp(log_r - b->other[i]));
       bottom += 1 / (s1 * exp(b->own[i] - log_r) + s2);
     }

@@ -1,4 +1,5 @@
-/* Rows are gathered, so they may lie in any order. */
+/* Log-likelihoods from an expansion around an anchor and a subsample of rows. The sampled rows are
+ * gathered, so they may lie anywhere. */
 #include "core/expansion.h"
 
 #include "base/arrays.h"
@@ -41,10 +42,12 @@ static int is_quadratic(const le_target *target)
   return (target->ops->traits & LE_MODEL_QUADRATIC) != 0;
 }
 
-/* Some of the rows in lots, which whoever is free takes: each has sums of its own, added in their order. */
+/* The sampled rows in lots for idle threads to take. Each lot has its own sums, and these are added
+ * in a fixed order. */
 typedef struct lots {
   const le_expansion *e;
-  size_t from, to, part, first, m; /* rows, how many of them are taken in all, those taken before, points */
+  /* rows; size of the subsample; rows sampled before this call; points */
+  size_t from, to, part, first, m;
   const double *theta;
 } lots;
 
@@ -55,7 +58,7 @@ static size_t lot_size(const lots *all, size_t k)
   return rest < all->e->room ? rest : all->e->room;
 }
 
-/* The k-th row of `part` lies in the k-th of as many stretches. */
+/* The k-th row of the subsample is drawn from the k-th of `part` segments of equal length. */
 static le_rows take(const lots *all, const le_target *target, size_t k, size_t worker)
 {
   const le_expansion *e = all->e;
@@ -89,7 +92,7 @@ static le_status lot_sums(void *self, const le_target *target, size_t k, size_t 
   return le_target_add_curvature(target, &rows, e->anchor, hess + d * d, hess, scratch);
 }
 
-/* Sums over part of the rows: rest[m] of l_k(theta) - l_k(a), and at the anchor of the derivatives. */
+/* Sums over the subsample: l_k(theta) - l_k(a) in rest[m], and the derivatives at the anchor. */
 static le_status part_sums(le_expansion *e, le_target *target, size_t from, size_t to, size_t part,
                            size_t m, const double *theta)
 {

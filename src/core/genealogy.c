@@ -1,4 +1,5 @@
-/* At step t the ancestors of up to L steps back are at hand.  V(t-L, t-1) is V at lag L-1 one step earlier. */
+/* The variance of log Z from ancestors. At step t the ancestors of up to L steps back are known.
+ * V(t-L, t-1) is V at lag L-1 one step earlier. */
 #include "core/genealogy.h"
 
 #include <string.h>
@@ -36,7 +37,7 @@ static double group_variance(const le_genealogy *genealogy, size_t back, size_t 
 void le_genealogy_weigh(le_genealogy *genealogy, size_t m, const double *weight)
 {
   const size_t lag = genealogy->lag;
-  /* one step on: everybody is their own ancestor of zero steps ago */
+  /* one step later: each particle is its own ancestor of zero steps ago */
   size_t *spare = genealogy->ancestor[lag];
   for (size_t l = lag; l > 0; l--) {
     genealogy->ancestor[l] = genealogy->ancestor[l - 1];
@@ -50,7 +51,8 @@ void le_genealogy_weigh(le_genealogy *genealogy, size_t m, const double *weight)
   genealogy->variance += group_variance(genealogy, genealogy->steps, m, weight) -
                          genealogy->before - genealogy->excess;
   genealogy->excess = 0;
-  /* for the next step: the same weights seen from L - 1 back, or from the start while that is nearer */
+  /* for the next step: the same weights grouped by ancestors L - 1 steps back, or by those at the
+   * start if that is fewer steps */
   const size_t reach = genealogy->steps < lag ? genealogy->steps : lag - 1;
   genealogy->before = group_variance(genealogy, reach, m, weight);
 }

@@ -1,5 +1,7 @@
-/* Every row is as often in a batch, in the mean, as its exponent in the annealed distribution says (1 for rows seen, lambda in the
- * chunk). Of rows in random order a batch is a stretch, and nothing is copied; of others it is drawn with replacement. */
+/* Mini-batch gradients with and without control variates. The expected number of times a row is in
+ * a batch is proportional to its exponent in the annealed distribution (1 for rows seen, lambda in
+ * the chunk). If the rows are in random order a batch is a block of consecutive rows, and nothing
+ * is copied; otherwise a batch is drawn with replacement. */
 #include "core/gradient.h"
 
 #include "base/arrays.h"
@@ -43,7 +45,7 @@ int le_gradient_active(const le_gradient *gradient, const le_target *target)
   return gradient->anchored;
 }
 
-/* Gradient and, where the model gives them, second derivatives at the anchor over rows [from, to). */
+/* Gradient and, if the model has them, second derivatives at the anchor over rows [from, to). */
 static le_status anchor_sums(const le_gradient *gradient, le_target *target, size_t from, size_t to,
                              double *grad, double *hess)
 {
@@ -75,7 +77,8 @@ void le_gradient_close_chunk(le_gradient *gradient, const le_target *target)
   for (size_t k = 0; k < d * d; k++) gradient->hess[k] += gradient->chunk_hess[k];
 }
 
-/* `batch` rows of [from, to) that follow each other, and after the last the first. Copied only where they go round. */
+/* `batch` consecutive rows of [from, to), cyclically. Rows are copied only if the block passes the
+ * end. */
 static le_rows stretch(const le_gradient *gradient, const le_store *store, size_t from, size_t to,
                        size_t place, double *rows)
 {
@@ -87,9 +90,9 @@ static le_rows stretch(const le_gradient *gradient, const le_store *store, size_
   return (le_rows){gradient->batch, width, rows};
 }
 
-/* Draws from [0, seen), and with `whole` from the chunk too, each of its rows with weight lambda. A stretch lies in one or the
- * other. Rows that are gathered are all on their way from memory before the first is copied: one after the other they would
- * cost more than the model's work on them. */
+/* Draws from [0, seen), and if `whole` also from the chunk with weight lambda per row. A block of
+ * consecutive rows lies in one or the other. All gathered rows are prefetched before the first is
+ * copied; otherwise waiting for memory would cost more than the model's work on them. */
 static le_rows draw_batch(const le_gradient *gradient, const le_target *target, int whole,
                           double *rows)
 {
@@ -97,7 +100,8 @@ static le_rows draw_batch(const le_gradient *gradient, const le_target *target, 
   const double in_chunk = whole ? target->lambda * (double)target->chunk : 0;
   const double seen = (double)target->seen, all = seen + in_chunk;
   const size_t end = target->seen + (in_chunk > 0 ? target->chunk : 0);
-  if (end == 0) return (le_rows){0, store->width, rows}; /* nothing is seen yet, and the chunk does not count */
+  /* no rows seen yet, and the chunk has weight zero */
+  if (end == 0) return (le_rows){0, store->width, rows};
   const int one = end <= store->mixed && target->seen >= gradient->batch &&
                   (end == target->seen || target->chunk >= gradient->batch);
   const size_t draws = one ? 1 : gradient->batch;
@@ -129,7 +133,8 @@ size_t le_gradient_rows(const le_gradient *gradient, const le_target *target)
   return has_remainder(gradient, target) ? gradient->batch : 0;
 }
 
-/* What the formula adds for every particle, by one batch, from what it adds without one. */
+/* Subtracts the terms of one batch from the terms of the formula that are the same for every
+ * particle. */
 static void take_off(const le_gradient *gradient, const le_target *target, size_t draw,
                      const double *grad, const double *hess)
 {
@@ -216,7 +221,8 @@ static le_status controlled_estimate(const le_gradient *gradient, size_t draw, l
 {
   const size_t d = target->d;
   const int remainder = has_remainder(gradient, target);
-  const size_t sums = remainder ? draw : LE_DRAWS_MOST; /* without a batch they are the same for all */
+  /* without a batch the terms are the same for all draws */
+  const size_t sums = remainder ? draw : LE_DRAWS_MOST;
   const double scale = le_target_size(target) / (double)gradient->batch;
   if (remainder)
     LE_TRY(le_target_sums(target, &gradient->drawn[draw], m, theta, NULL, target->grad));
@@ -241,11 +247,14 @@ le_status le_gradient_estimate(const le_gradient *gradient, size_t draw, le_targ
            : controlled_estimate(gradient, draw, target, m, theta, grad);
 }
 
-/* By how much the particles farthest from the anchor may be missed, by what factor rows must have grown for another attempt where they
- * were, and how much farther others may be (squared) before they are asked again. What is missed falls with the root of the rows seen, the part
- * being as large, and is for most particles a third of what it is for the farthest. */
+/* Limits for weighing a chunk by a subsample. MISSED_MOST: the largest error, in log-likelihood,
+ * allowed for the particles farthest from the anchor; the error of most particles is a third of
+ * that. ANOTHER_GROWTH: after a failed test, the factor by which the rows must grow before another
+ * attempt, because for a subsample of the same size the error falls with the square root of the
+ * rows seen. CHECKED_FOR: the test is repeated if particles are farther than before by this factor
+ * (squared distance). */
 static const double MISSED_MOST = 0.1, ANOTHER_GROWTH = 1.5, CHECKED_FOR = 4;
-enum { MORE_ROWS = 4 }; /* how many times, after a miss */
+enum { MORE_ROWS = 4 }; /* growth of the subsample after a failed test */
 
 le_status le_gradient_log_lik(le_gradient *gradient, le_expansion *expansion, le_target *target,
                               size_t part, size_t m, const double *theta, double *value)

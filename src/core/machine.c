@@ -1,3 +1,4 @@
+/* The state machine of an engine: adding rows, running phases, and the archive of both. */
 #include "core/machine.h"
 
 #include "base/clock.h"

@@ -1,5 +1,6 @@
-/* Both triangular factors are kept: with many particles, products are cheaper than repeated substitutions.  A kind has
- * the factors that it needs. */
+/* Metrics for kernels. Both triangular factors are kept, because with many particles products
+ * are cheaper than repeated substitutions. Each kind of metric stores only the factors that it
+ * needs. */
 #include "core/metric.h"
 
 #include "base/linalg.h"
@@ -25,7 +26,7 @@ void le_metric_alloc(le_metric *metric, size_t d, le_metric_kind kind, le_arena 
     metric->factor[j * d + j] = metric->inverse[j * d + j] = metric->across[j * d + j] = 1;
 }
 
-/* The factor is there: its inverse, as it is and transposed. */
+/* Computes the inverse of the factor, and its transpose. */
 static void invert(le_metric *metric)
 {
   le_lower_inverse(metric->factor, metric->d, metric->inverse);
@@ -68,7 +69,8 @@ le_status le_metric_set_particles(le_metric *metric, size_t m, const double *the
       le_add_scaled(j + 1, weight[i] * away[j], away, covariance + j * d);
   }
   const double bessel = effective > 1.5 ? effective / (effective - 1) : 3;
-  /* left alone, the covariance follows any linear map of the space, however badly conditioned */
+  /* without shrinkage the covariance is equivariant under linear maps, so ill-conditioned
+   * posteriors are no problem */
   const int enough = !prior_variance && effective > 3 * (double)d;
   const double shrink = enough ? 0 : (double)d / ((double)d + effective),
                floor_share = 1 / (1 + effective);
@@ -153,7 +155,8 @@ void le_metric_archive(le_metric *metric, le_archive *archive)
   le_archive_doubles(archive, metric->across, metric->d * metric->d);
 }
 
-/* The diagonal kind has its scale, the dense kind the lower triangle of its factor; the identity has nothing. */
+/* The diagonal kind stores its scale, the dense kind the lower triangle of its factor, the identity
+ * nothing. */
 size_t le_metric_size(const le_metric *metric)
 {
   const size_t d = metric->d;

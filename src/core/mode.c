@@ -1,5 +1,6 @@
-/* Where the curvature is not definite, a multiple of the information matrix (or of the diagonal) is added until it is;
- * steps are halved until the density rises. */
+/* Newton's method for posterior modes. Where the curvature is not positive definite, a multiple of
+ * the information matrix (or of the diagonal) is added until it is; steps are halved until the
+ * density increases. */
 #include "core/mode.h"
 
 #include "base/linalg.h"
@@ -22,7 +23,7 @@ void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena)
   for (size_t j = 0; j < d; j++) mode->scale[j] = 1;
 }
 
-enum { POINTS_MOST = 64 }; /* of a call for differences */
+enum { POINTS_MOST = 64 }; /* of a call for numerical differences */
 
 size_t le_mode_work(size_t d)
 {
@@ -31,11 +32,11 @@ size_t le_mode_work(size_t d)
 
 /* ---- derivatives ---- */
 
-/* A queue of points whose densities (and gradients) are wanted, evaluated many at a time. */
+/* A queue of points whose densities (and gradients) are needed; many are evaluated at a time. */
 typedef struct queue {
   le_target *target;
   size_t most, n;
-  double *theta, *value, *grad; /* grad NULL: densities only */
+  double *theta, *value, *grad; /* grad is NULL if only densities are needed */
   size_t first[POINTS_MOST], second[POINTS_MOST];
   double sign[POINTS_MOST];
 } queue;
@@ -57,7 +58,7 @@ static le_status queue_evaluate(queue *q)
   return le_target_density(q->target, q->n, q->theta, q->value);
 }
 
-/* Adds what the queued points say of second derivatives, and empties the queue. */
+/* Adds the contributions of the queued points to the second derivatives, and empties the queue. */
 static le_status take_slopes(queue *q, const double *scale, double *precision)
 {
   const size_t d = q->target->d;
@@ -77,7 +78,8 @@ static le_status differences_of_gradient(le_target *target, const double *theta,
   const size_t d = target->d;
   queue q = queue_make(target, 1, work);
   memset(precision, 0, d * d * sizeof(double));
-  for (size_t p = 0; p <= 2 * d; p++) { /* point p: coordinate p / 2, first below and then above */
+  /* point p changes coordinate p / 2, first downwards and then upwards */
+  for (size_t p = 0; p <= 2 * d; p++) {
     if (q.n == q.most || p == 2 * d) LE_TRY(take_slopes(&q, scale, precision));
     if (p == 2 * d) break;
     const size_t j = p / 2;
@@ -94,7 +96,8 @@ static le_status differences_of_gradient(le_target *target, const double *theta,
   return LE_OK;
 }
 
-/* First and second central differences of the density; a mixed one needs two points more, theta +- (h_j + h_k). */
+/* First and second central differences of the density; a mixed derivative needs two more points,
+ * theta +- (h_j + h_k). */
 static le_status differences_of_density(le_target *target, const double *theta, const double *scale,
                                         double *grad, double *precision, double *work)
 {
@@ -124,7 +127,7 @@ static le_status differences_of_density(le_target *target, const double *theta, 
       }
       q.n = 0;
     }
-  /* so far entry (j, k) is f_jj h_j / h_k + 2 f_jk + f_kk h_k / h_j */
+  /* here entry (j, k) is f_jj h_j / h_k + 2 f_jk + f_kk h_k / h_j */
   for (size_t j = 0; j < d; j++)
     for (size_t k = 0; k < j; k++) {
       const double own = precision[j * d + j] * scale[j] / scale[k] +
@@ -134,7 +137,7 @@ static le_status differences_of_density(le_target *target, const double *theta, 
   return LE_OK;
 }
 
-/* Gradient of log f and minus its second derivatives, from the model's own. */
+/* Gradient of log f and minus its second derivatives, by the model's own functions. */
 static le_status exact_curvature(le_target *target, const double *theta, double *grad,
                                  double *precision, double *work)
 {
@@ -174,7 +177,8 @@ static le_status curvature(le_target *target, const double *theta, const double 
 
 /* ---- climbing ---- */
 
-/* The factor of precision + ridge * diagonal, the smallest ridge that makes it definite. */
+/* The Cholesky factor of precision + ridge * diagonal, with the smallest ridge tried that makes it
+ * positive definite. */
 static le_status factorise(const le_context *context, const double *precision, size_t d,
                            double *factor, int *definite)
 {
@@ -197,8 +201,8 @@ static le_status factorise(const le_context *context, const double *precision, s
   return LE_OK;
 }
 
-/* A likelihood may be level in some direction and have a top all the same; or it may rise for ever, ever more slowly but
- * in steps that do not get shorter. */
+/* Tells a top from an endless rise. A likelihood can be flat in some direction and still have a
+ * top; or it can rise for ever, more and more slowly, with steps that do not get shorter. */
 static int is_short(const double *step, const double *scale, size_t d)
 {
   for (size_t j = 0; j < d; j++)
@@ -242,7 +246,8 @@ le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double 
       for (size_t j = 0; j < d; j++) trial[j] = mode->theta[j] + length * step[j];
       LE_TRY(le_target_density(target, 1, trial, &value));
       if (value >= mode->log_density + 1e-4 * length * decrement) break;
-      /* on huge sums the last digits of the density say nothing any more: trust a small full step */
+      /* with very large sums the last digits of the density are rounding errors: accept a small
+       * full step */
       if (definite && decrement < 1e-3 &&
           value >= mode->log_density - 1e-9 * fabs(mode->log_density))
         break;

@@ -1,3 +1,4 @@
+/* A recorded path of distributions: writing, reading and checking it. */
 #include "core/path.h"
 
 #include <math.h>
@@ -55,16 +56,16 @@ le_status le_path_check(const le_path *path, size_t n, le_error *error)
                 row[LAMBDA] > lambda && row[LAMBDA] <= 1 && is_whole(row[MOVES], 0, 1e6) &&
                 row[STEP] > 0;
     for (size_t k = 0; k < path->columns; k++) sound = sound && isfinite(row[k]);
-    /* the chunk stays until all of it is there */
+    /* the chunk is the same until lambda is 1 */
     if (lambda > 0) sound = sound && row[CHUNK] == (row - path->columns)[CHUNK];
     if (!sound)
       return le_fail(error, LE_BAD_ARGUMENT,
-                     "The path to follow is broken at its distribution %.0f.", (double)i + 1);
+                     "The path is invalid at distribution %.0f.", (double)i + 1);
     lambda = row[LAMBDA] < 1 ? row[LAMBDA] : 0;
     if (lambda == 0) seen += row[CHUNK];
   }
   if (seen != (double)n)
-    return le_fail(error, LE_BAD_ARGUMENT, "The path to follow ends at %.0f observations of %.0f.",
+    return le_fail(error, LE_BAD_ARGUMENT, "The path ends at %.0f of %.0f observations.",
                    seen, (double)n);
   return LE_OK;
 }

@@ -1,3 +1,4 @@
+/* The list of the results of a run. */
 #include "core/result.h"
 
 #include "base/arena.h"

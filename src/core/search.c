@@ -1,3 +1,4 @@
+/* The search for posterior modes from starts that do not depend on particles. */
 #include "core/search.h"
 
 #include <gsl/gsl_sort.h>
@@ -7,7 +8,7 @@
 enum { MORE = 10, STARTS_LEAST = 48 };
 /* How near to its top a climb of the likelihood alone ends. */
 static const double LIKELIHOOD_TOP = 0.1;
-/* Climbs before they may be said to agree, the more the less they cost. */
+/* Climbs to make before agreement may end the search: more if climbs are cheap. */
 static const double CLIMBS_LEAST = 16, CLIMBS_WORK = 600, CLIMBS_ENOUGH = 64;
 
 size_t le_search_starts(size_t d)
@@ -48,7 +49,7 @@ void le_search_start(le_search *search)
   search->found = search->few.n = 0;
 }
 
-/* Some of the rows at random: one of each of so many stretches of equal length. */
+/* A random sample of the rows: one from each of `wanted` segments of equal length. */
 static le_status take_few(le_search *search, const le_target *target, size_t wanted,
                           const gsl_rng *take)
 {
@@ -63,7 +64,7 @@ static le_status take_few(le_search *search, const le_target *target, size_t wan
   return LE_OK;
 }
 
-/* Where starts are made from the rows, every fourth is a draw from the prior all the same. */
+/* If starts are made from the rows, every fourth is still a draw from the prior. */
 enum { FROM_PRIOR = 4 };
 
 static int is_from_rows(const le_target *target, size_t start)
@@ -71,8 +72,8 @@ static int is_from_rows(const le_target *target, size_t start)
   return target->ops->start && start % FROM_PRIOR != FROM_PRIOR - 1;
 }
 
-/* Where the model has no starts of its own but gradients, every fourth start climbs the likelihood alone first: the prior may hide
- * a peak far away. */
+/* If the model has gradients but no starts of its own, every fourth start first climbs the
+ * likelihood alone, because the prior may dominate a mode that is far away. */
 static le_status climb_likelihood(le_search *search, le_audit *audit, le_target *target, size_t k)
 {
   const size_t d = search->d;
@@ -92,8 +93,8 @@ static le_status climb_likelihood(le_search *search, le_audit *audit, le_target 
   return LE_OK;
 }
 
-/* Of those from the prior every other one is the next most probable of the draws, and the rest are the first of them, whatever they are:
- * the most probable may all lie in the widest mode. */
+/* Of the starts from the prior, half are the most probable of the draws, and half are the first
+ * draws, because the most probable ones may all be in the widest mode. */
 static le_status scatter(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   const size_t d = search->d;
@@ -129,7 +130,7 @@ static le_status scatter(le_search *search, le_audit *audit, le_target *target, 
   return LE_OK;
 }
 
-/* By how much two peaks differ on n rows has an error that grows like sqrt(n). */
+/* The error of the difference of two modes' masses on n rows grows like sqrt(n). */
 static void choose(le_search *search, const le_audit *audit)
 {
   const size_t d = search->d;
@@ -148,7 +149,7 @@ void le_search_climbs(const le_search *search, le_audit *audit, size_t others)
   if (!search->every) audit->climbs_least = others + (size_t)least;
 }
 
-/* On the few rows, which stand in for all. */
+/* Works on the sample of rows, as if it were all data. */
 static le_status search_few(le_search *search, le_audit *audit, le_target *target,
                             const gsl_rng *rng, int *climbed)
 {
@@ -164,7 +165,8 @@ static le_status search_few(le_search *search, le_audit *audit, le_target *targe
   return LE_OK;
 }
 
-/* On ten times as many rows; one mode needs no more choosing, and a step of less than tenfold none of its own. */
+/* Continues with ten times as many rows. With one mode there is nothing left to choose, and a step
+ * of less than tenfold is skipped. */
 static le_status widen(le_search *search, le_audit *audit, const le_target *target,
                        const gsl_rng *take)
 {

@@ -1,9 +1,10 @@
+/* Checks settings against the tables of engines and kernels, and looks them up. */
 #include "core/settings.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Without the prefix of its stage; `staged` is whether it has one. */
+/* The name without the prefix of its stage; `staged` is whether it has one. */
 static const char *bare(const char *name, int *staged)
 {
   *staged = name[0] >= '1' && name[0] < '1' + LE_STAGES_MOST && name[1] == '.';
@@ -104,7 +105,7 @@ int le_setting_word(const le_args *args, const le_setting *table, const char *na
   return word_of(args, find(table, name), name);
 }
 
-/* Arguments are looked up at once, so that the name needs to live for the call alone. */
+/* A name with the prefix of its stage; needed only during one look-up. */
 typedef struct full_name {
   char text[40];
 } full_name;

@@ -1,5 +1,6 @@
-/* Rows are visited in blocks that stay in cache, the second if not the first, while all particles of a thread use them.
- * Threads split the particles; the loop over a segment of rows is outside, so that an interrupt is noticed between segments. */
+/* Sums of the log-likelihood and its derivatives over rows. Rows are visited in blocks that fit in
+ * the L1 or L2 cache while all particles of a thread use them. Threads split the particles; the
+ * loop over segments of rows is outside, so that an interrupt is noticed between segments. */
 #include "core/sums.h"
 
 #include "base/clock.h"
@@ -9,9 +10,11 @@
 #include <string.h>
 
 enum { BLOCK_DOUBLES = 3072, BLOCK_MOST = 512, BLOCK_LEAST = 32 };
-enum { BLOCKS_AT_ONCE = 64 }; /* of each part, between two looks at the interrupt flag */
-enum { FEW = 16 };            /* particles */
-enum { PART_LEAST = 48, PARTS_FEW = 4 }; /* rows of a part; parts of rows that are no more than so many blocks */
+enum { BLOCKS_AT_ONCE = 64 }; /* of each part, between two tests for an interrupt */
+enum { FEW = 16 };            /* number of particles */
+/* the smallest number of rows in a part; the largest number of parts when there are too few rows
+ * for LE_TARGET_PARTS parts of one block each */
+enum { PART_LEAST = 48, PARTS_FEW = 4 };
 
 void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m,
                      le_context *context, le_arena *arena)
@@ -24,7 +27,7 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
   size_t block = BLOCK_DOUBLES / ops->width(model);
   target->block = block > BLOCK_MOST ? BLOCK_MOST : block < BLOCK_LEAST ? BLOCK_LEAST : block;
   target->m = m;
-  /* round up to a cache line: threads write side by side */
+  /* round up to a cache line, because threads write to neighbouring memory */
   target->scratch_size = ops->scratch ? (ops->scratch(model, m, target->block) + 15) / 8 * 8 : 0;
   target->scratch = le_arena_doubles(arena, target->scratch_size * (size_t)context->threads);
   target->work = le_arena_doubles(arena, 2 * m);
@@ -40,7 +43,7 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
   target->chosen = le_arena_indices(arena, m);
 }
 
-/* Rows for particles [first, last), block by block. */
+/* All rows for particles [first, last), block by block. */
 static le_status some_particles(const le_target *target, const le_rows *rows, size_t first,
                                 size_t last, const double *theta, double *value, double *grad,
                                 double *scratch)
@@ -124,13 +127,13 @@ static le_status segment_sums(le_target *target, const le_rows *rows, size_t m, 
   return (le_status)worst;
 }
 
-/* Few particles share badly, and each thread would turn all rows into columns: threads share the rows, in parts that are the same whoever
- * makes them and are added in their order. */
+/* A few particles cannot be shared evenly, and every thread would have to transpose all rows. So
+ * threads share the rows: the parts do not depend on the threads and are added in a fixed order. */
 typedef struct row_parts {
   const le_rows *rows;
-  size_t m, stretch; /* particles, rows of a part */
+  size_t m, stretch; /* particles; rows of a part */
   const double *theta;
-  int with_grad, alone; /* gradients, and values beside them? */
+  int with_grad, alone; /* whether gradients are wanted, and whether without values */
 } row_parts;
 
 static le_status row_part(void *self, const le_target *target, size_t part, size_t worker)
@@ -166,7 +169,7 @@ static le_status few_sums(le_target *target, const le_rows *rows, size_t m, cons
   return LE_OK;
 }
 
-/* Where theta is no point the model may answer what it likes. */
+/* Where theta is not finite, the model may return anything. */
 static int is_point(const double *theta, size_t d)
 {
   for (size_t j = 0; j < d; j++)
@@ -174,7 +177,7 @@ static int is_point(const double *theta, size_t d)
   return 1;
 }
 
-/* NaN is not taken to say that a point is impossible: it hides an error of the model. */
+/* A NaN does not mean an impossible point: it hides an error of the model. */
 le_status le_target_check(const le_target *target, const char *what, size_t m, const double *theta,
                           const double *value)
 {
@@ -199,7 +202,7 @@ le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const
 {
   if (value) memset(value, 0, m * sizeof(double));
   if (grad) memset(grad, 0, m * target->d * sizeof(double));
-  /* about a million particle-rows between two looks at the interrupt flag */
+  /* about a million particle-rows between two tests for an interrupt */
   const size_t segment = (1000000 / m + target->block) / target->block * target->block;
   for (size_t r = 0; r < rows->n; r += segment) {
     if (r > 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
@@ -239,13 +242,14 @@ le_status le_target_add_curvature(const le_target *target, const le_rows *rows, 
   return LE_OK;
 }
 
-/* Of one point there are no particles to share out, so threads share the rows: as many make the same parts, whoever does them, each with
- * sums of its own, and these are added in their order, so that the result does not depend on the threads. */
+/* With one point there are no particles to share, so threads share the rows. The parts do not
+ * depend on the threads; each has its own sums, and these are added in a fixed order, so that the
+ * result does not depend on the number of threads. */
 typedef struct curvature_parts {
   const le_rows *rows;
   const double *theta;
   int with_grad;
-  size_t from, stretch; /* row at which this round begins, rows of a part */
+  size_t from, stretch; /* first row of this round; rows of a part */
 } curvature_parts;
 
 static le_status curvature_part(void *self, const le_target *target, size_t part, size_t worker)
@@ -318,7 +322,8 @@ le_status le_target_information(le_target *target, size_t from, size_t to, doubl
   return LE_OK;
 }
 
-enum { PRIOR_COST = 20 }; /* of a coordinate, in multiplications; an exp is most of it where there is one */
+/* cost of a coordinate in multiplications, mostly an exp if there is one */
+enum { PRIOR_COST = 20 };
 
 static void some_priors(const le_target *target, size_t m, const double *theta, double *value,
                         double *grad)

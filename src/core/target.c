@@ -1,4 +1,4 @@
-/* The annealed density, its gradient by the run's rule, and the particles' shares of threads. */
+/* The annealed density, its gradient by the run's rule, and how threads share the particles. */
 #include "core/target.h"
 
 #include "base/clock.h"
@@ -22,8 +22,9 @@ int le_target_above_floor(const le_target *target, double log_lik)
   return gsl_rng_uniform(target->rng) > target->floor->tie;
 }
 
-/* Inside the wall the density is that of prior and rows seen; the chunk, the dear part, is only asked about points that
- * the prior leaves above their level. */
+/* Within the constraint the density is that of the prior and the rows seen. The likelihood of the
+ * chunk is expensive, so it is computed only for points whose density is above their level without
+ * it. */
 static le_status walled_density(le_target *target, size_t m, const double *theta,
                                 const double *level, double *value)
 {
@@ -45,7 +46,7 @@ static le_status walled_density(le_target *target, size_t m, const double *theta
   if (chosen == 0) return LE_OK;
   LE_TRY(le_target_log_lik(target, target->seen, to, chosen, target->packed, sum));
   for (size_t c = 0; c < chosen; c++) {
-    /* without levels these are points that are there already: on a plateau their labels have been drawn */
+    /* without levels these are existing points, whose labels on a plateau have been drawn before */
     const int inside = level ? le_target_above_floor(target, sum[c])
                              : sum[c] >= target->floor->value;
     if (!inside) value[target->chosen[c]] = -INFINITY;
@@ -60,7 +61,7 @@ le_status le_target_density_above(le_target *target, size_t m, const double *the
                        : le_target_density(target, m, theta, value);
 }
 
-/* From densities of f those of the distribution between it and its proposal; no numbers are -Inf. */
+/* Converts log f to log [q^(1 - lambda) f^lambda] if there is a proposal q; NaN becomes -Inf. */
 static void between(const le_target *target, size_t m, const double *theta, double *value)
 {
   for (size_t i = 0; i < m; i++) {
@@ -149,7 +150,8 @@ le_status le_target_share(le_target *target, size_t m, double rows, le_target_jo
   const double multiplications = (rows + LE_TARGET_PARTICLE_COST) * (double)target->d;
   le_pace *pace = target->pace;
   if ((double)m * rows > SHARED_MOST || target->floor) return job(self, target, 0, m);
-  /* of few particles a thread has its own; how their rows are added up must not depend on how many they are */
+  /* a thread with few particles has its own sums, because the order of adding rows must not depend
+   * on the number of its particles */
   double *few = target->few;
   const size_t threads = (size_t)le_target_threads(target, m, (size_t)multiplications);
   if (threads <= 1) {

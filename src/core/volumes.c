@@ -1,3 +1,4 @@
+/* The evidence of nested sampling from likelihoods and prior volumes. */
 #include "core/volumes.h"
 
 #include "base/logsum.h"
@@ -11,14 +12,16 @@ static double log_difference(double a, double b)
   return a > b ? a + log(-expm1(b - a)) : -INFINITY;
 }
 
-/* Trapezoid weights: a point stands for half of the volume on either side of it, the last for all that is left. */
+/* Trapezoid weights: a point represents half of the volume on either side; the last point
+ * represents all remaining volume. */
 static void trapezoid(size_t n, const double *log_lik, const double *log_volume, double *log_weight)
 {
   for (size_t k = 0; k < n; k++) {
     const double above = k > 0 ? log_volume[k - 1] : 0,
                  below = k + 1 < n ? log_volume[k + 1] : -INFINITY;
     double width = log_difference(above, below) - M_LN2;
-    /* the outer half of the first shell and the inner half of the last volume belong to their only neighbours */
+    /* the outer half of the first shell belongs to the first point, the inner half of the last
+     * volume to the last */
     if (k == 0) width = log(exp(width) + 0.5 * -expm1(log_volume[0]));
     if (k + 1 == n) width = log_volume[n - 1] + log(1 + 0.5 * expm1(above - log_volume[n - 1]));
     log_weight[k] = log_lik[k] + width;
