@@ -1,15 +1,18 @@
-/* Chib's estimator for models with latent variables, in the form of Murray & Salakhutdinov (2009), restated.
+/* Chib's estimator for models with latent variables, in the form of Murray & Salakhutdinov (2009).
  *
- * With x* some state, p(rows) = f(x*) / p(x* | rows), and since sweeps T leave the posterior alone, p(x* | rows) is the mean
- * of T(x* | x) over the posterior.  It is averaged along a chain of which one state, at a place drawn at random, comes from x*
- * by a sweep the other way round; later ones by sweeps, earlier ones by sweeps the other way round again.  The chain's law is
- * then that of a stationary one times the very average over p(x* | rows), so Z is estimated without bias.  Plain, the chain
- * simply goes on from where x* was found.
+ * For any state x*, p(rows) = f(x*) / p(x* | rows). Sweeps T leave the posterior invariant, so p(x*
+ * | rows) is the posterior mean of T(x* | x). It is averaged along a chain: the state at a random
+ * place comes from x* by a sweep in reverse order, later states by sweeps, earlier states by sweeps
+ * in reverse order. The distribution of this chain is that of a stationary chain times the average
+ * over p(x* | rows), so the estimate of Z is unbiased. In the plain form the chain continues from
+ * the sweep that found x*, which is biased.
  *
- * A posterior may have a mirror image that sweeps do not reach in any number of draws: the average would be twice too large.  A sweep that
- * begins, with probability one half, by a change to the mirror image leaves the posterior alone too, and its density is the mean of two.
+ * A posterior may have a mirror image that sweeps never reach in practice; the average would be
+ * twice too large. A sweep that begins, with probability one half, with a move to the mirror image
+ * also leaves the posterior invariant, and its transition density is the mean of two.
  *
- * x* is the state of highest density in the second half of `search` sweeps, whose first half warms up from the prior. */
+ * x* is the state of highest density in the second half of `search` sweeps; the first half is
+ * burn-in from the prior. */
 #include "base/arena.h"
 #include "base/logsum.h"
 #include "base/pareto.h"
@@ -32,9 +35,10 @@ typedef struct chib {
   const le_model_ops *model;
   const le_latent_ops *ops;
   const void *self;
-  size_t draws, search, size, n, step, place; /* place: of the state that comes from x* */
+  size_t draws, search, size, n, step, place; /* place: index of the state that comes from x* */
   int plain;
-  double *state, *first, *best, *copy, *scratch, *value; /* value: log T(x* | x) of each draw, in the chain's order */
+  /* value: log T(x* | x) of each draw, in the order of the chain */
+  double *state, *first, *best, *copy, *scratch, *value;
   double top, work;
   double summary[10];
 } chib;
@@ -94,7 +98,8 @@ static le_status begin(void *self, le_progress *progress)
   return LE_OK;
 }
 
-/* The first half of the search warms up to the posterior, the second looks for its highest state. */
+/* The first half of the search is burn-in; the second half looks for the state of highest
+ * density. */
 static le_status search(void *self, le_progress *progress)
 {
   chib *c = self;
@@ -135,7 +140,7 @@ static le_status draw(void *self, le_progress *progress)
   chib *c = self;
   const le_rows all = le_machine_rows(&c->machine), *rows = &all;
   (void)progress;
-  /* from the place to the end, then from it to the beginning */
+  /* from `place` to the end, then from `place` back to the beginning */
   const size_t later = c->draws - c->place;
   const int backwards = c->step >= later;
   const size_t at = backwards ? c->draws - 1 - c->step : c->place + c->step;
@@ -162,7 +167,7 @@ static void chib_progress(const void *self, double *rows, double *share)
                                        : (double)c->step / all;
 }
 
-/* The mean's relative error, from the spread between batches of successive draws. */
+/* The relative error of the mean, from the variance between batches of successive draws. */
 static double batch_error(const chib *c, double mean)
 {
   const size_t batches = c->step < 2 * BATCHES ? 2 : BATCHES, each = c->step / batches;
@@ -173,8 +178,9 @@ static double batch_error(const chib *c, double mean)
   return sqrt(square / (double)batches / ((double)batches - 1));
 }
 
-/* The share of draws at which the transition density is another than at the draw before: where it is none, the sweeps stay in
- * one state, and the batches have no spread whatever lies elsewhere. */
+/* The share of draws whose transition density differs from that of the draw before. If it is zero,
+ * the sweeps stay in one state, and the variance between batches is zero although the posterior may
+ * have mass elsewhere. */
 static double moved(const chib *c)
 {
   size_t count = 0;

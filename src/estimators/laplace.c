@@ -1,7 +1,6 @@
-/* What the peaks of the posterior say: Laplace's approximation, importance sampling around them, the likelihood at its own
- * maximum, and the closed form where there is one.
- *
- * core/search finds where to climb from on all rows. */
+/* The evidence from the posterior modes: Laplace's approximation, importance sampling around the
+ * modes, the maximum of the likelihood for bic(), and the exact value if the model has one.
+ * core/search finds the points to climb from on all rows. */
 #include "core/machine.h"
 #include "core/search.h"
 
@@ -10,17 +9,17 @@
 
 typedef enum laplace_phase { WAIT, SEARCH, CLIMB, MAXIMUM, FINISHED } laplace_phase;
 
-/* Climbs by differences are dear. */
+/* Climbs by numerical differences are expensive, so fewer are made. */
 enum { BATCH = 32, LEAST_BY_DIFFERENCES = 16 };
 static const double WORK_BY_DIFFERENCES = 4000;
 
 static const le_setting settings[] = {
-  LE_COUNT_SETTING("starts", 0, 0),     /* 0: as many as the model is worth */
-  LE_COUNT_SETTING("importance", 0, 0), /* draws; 0 for none */
-  LE_COUNT_SETTING("rows", 2000, 1),    /* of the first climb */
-  LE_COUNT_SETTING("draws", 1000, 0),   /* of the normal approximation */
-  LE_FLAG_SETTING("maximum", 0),        /* also climb the likelihood alone */
-  LE_FLAG_SETTING("exact", 0),          /* also the closed form */
+  LE_COUNT_SETTING("starts", 0, 0),     /* 0: the number that suits the dimension */
+  LE_COUNT_SETTING("importance", 0, 0), /* draws for importance sampling; 0 for none */
+  LE_COUNT_SETTING("rows", 2000, 1),    /* rows used by the first climbs */
+  LE_COUNT_SETTING("draws", 1000, 0),   /* draws from the normal approximation */
+  LE_FLAG_SETTING("maximum", 0),        /* also maximise the likelihood without the prior */
+  LE_FLAG_SETTING("exact", 0),          /* also compute the exact evidence */
   {0}};
 
 typedef struct laplace {
@@ -32,14 +31,14 @@ typedef struct laplace {
   le_target target;
   le_audit audit;
   le_search search;
-  le_mode top; /* of the likelihood alone */
+  le_mode top; /* maximum of the likelihood without the prior */
   int top_found, every;
   double *normal, *work;
   double exact, maximum;
   double summary[20];
 } laplace;
 
-/* A mixture of one component is none. */
+/* A mixture of one component has one mode. */
 static int may_have_several(const le_model_ops *ops, const void *model)
 {
   return (ops->traits & LE_MODEL_MULTIMODAL) &&
@@ -102,8 +101,8 @@ static le_status climb(void *self, le_progress *progress)
   return LE_OK;
 }
 
-/* The likelihood alone, from the posterior's peak.  Where it has no top to reach (it grows for ever, as that of mixtures and
- * of separable classes does) the likelihood at the posterior's peak stands in. */
+/* Maximises the likelihood alone, starting at the posterior mode. If it is unbounded (as for
+ * mixtures and for separable classes), the likelihood at the posterior mode is used instead. */
 static le_status maximum(void *self, le_progress *progress)
 {
   laplace *s = self;
@@ -161,7 +160,8 @@ static le_status laplace_result(void *self, le_result *result)
                             a->modes ? a->mode[0].log_density : NAN,
                             (double)a->climbed,
                             a->ideal_size,
-                            /* on all rows only the peaks of fewer rows are climbed, once each */
+                            /* on all rows there is only one climb from each mode found on fewer
+                             * rows */
                             s->search.few.n ? 0 : le_audit_once(a),
                             le_audit_refused(a)};
   memcpy(s->summary, figures, sizeof figures);
@@ -239,7 +239,7 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   s->wants_maximum = le_setting_flag(args, settings, "maximum");
   s->wants_exact = le_setting_flag(args, settings, "exact");
   s->exact = s->maximum = NAN;
-  /* stream 1: which rows are few */
+  /* stream 1 chooses the sample of rows */
   le_status status = le_machine_alloc(&s->machine, phases, FINISHED + 1, problem, 2, context);
   if (status == LE_OK && s->wants_exact && (!problem->ops->exact || several))
     status = le_fail(&context->error, LE_UNSUPPORTED,

@@ -1,10 +1,13 @@
-/* Mean-field variational Bayes: a lower bound on the log evidence by coordinate ascent, from several random starts.
+/* Mean-field variational Bayes: a lower bound on the log evidence by coordinate ascent from several
+ * starts.
  *
- * A start is as random as the model makes it, or where the model has latent variables the state that a few Gibbs sweeps arrive at
- * on their way from the prior to the posterior: coordinate ascent by itself stays where it is put.
- * A climb ends when the bound has grown by less than `tolerance` over the last 50 iterations (Grosse, Ghahramani & Adams 2015)
- * or after `iterations`; the highest of `restarts` climbs counts.  What its relabellings add is told beside it.
- * With `maximum` the same climbs serve maximum likelihood by EM; the one draw is then the state from which the best began. */
+ * A start is random as the model defines it. For models with latent variables it is the state after
+ * a few Gibbs sweeps from the prior towards the posterior, because coordinate ascent by itself
+ * stays near its start. An ascent ends when the bound has grown by less than `tolerance` over the
+ * last 50 iterations (Grosse, Ghahramani & Adams 2015) or after `iterations`. The highest bound of
+ * `restarts` ascents is the result; the contribution of relabellings is reported beside it. With
+ * `maximum` the same steps are EM for maximum likelihood; the one draw is then the state from which
+ * the best ascent began. */
 #include "base/arena.h"
 #include "core/machine.h"
 #include "core/trace.h"
@@ -12,7 +15,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { LOOK = 10, WINDOW = 50, LOOKS = WINDOW / LOOK }; /* the bound is looked at every ten iterations */
+/* the bound is computed every ten iterations */
+enum { LOOK = 10, WINDOW = 50, LOOKS = WINDOW / LOOK };
 
 typedef enum variational_phase {
   WAITING,
@@ -24,7 +28,7 @@ typedef enum variational_phase {
   FINISHED
 } variational_phase;
 
-/* from_state: where the first climb starts, for those who know a good place. */
+/* from_state: where the first ascent starts, if a good state is known. */
 static const le_setting settings[] = {LE_FLAG_SETTING("maximum", 0),
                                       LE_COUNT_SETTING("restarts", 10, 1),
                                       LE_COUNT_SETTING("sweeps", 100, 0),
@@ -45,7 +49,7 @@ typedef struct variational {
   double tolerance;
   int maximum;
   double *q, *best, *point, *scratch, *state;
-  double recent[LOOKS + 1]; /* the bound, now and at the looks before */
+  double recent[LOOKS + 1]; /* the bound, now and at the last computations */
   double top, symmetry, work, climb_seconds;
   double summary[9];
 } variational;
@@ -116,7 +120,7 @@ static le_status sweep(void *self, le_progress *progress)
   return LE_OK;
 }
 
-/* The bound now, and for how long it has been about there. */
+/* Computes the bound and whether it has converged. */
 static le_status look(variational *v, const le_rows *rows)
 {
   memmove(v->recent + 1, v->recent, LOOKS * sizeof(double));
@@ -125,8 +129,8 @@ static le_status look(variational *v, const le_rows *rows)
   if (isfinite(v->recent[0])) return LE_OK;
   if (v->maximum)
     return le_fail(&v->machine.context->error, LE_NOT_FINITE,
-                   "The likelihood has no maximum: fewer parts, or known variances, would leave "
-                   "noise to explain the rest.");
+                   "The likelihood has no maximum, because the fit leaves no residual noise: use "
+                   "fewer components, or known variances.");
   return le_fail(
     &v->machine.context->error, LE_NOT_FINITE,
     "The variational bound became infinite or not a number: scale the columns of the data.");
@@ -196,7 +200,8 @@ static le_status draw(void *self, le_progress *progress)
 {
   variational *v = self;
   (void)progress;
-  if (v->maximum) v->drawn = v->draws - 1; /* it is there */
+  /* the draw is the starting state, which is already stored */
+  if (v->maximum) v->drawn = v->draws - 1;
   else
     v->ops->draw(v->self, v->n, v->best, v->machine.streams.rng[0],
                  v->point + v->drawn * v->point_size, v->scratch);

@@ -1,6 +1,6 @@
-/* Hamiltonian Monte Carlo: leapfrog in the metric's scale, accepted or rejected on the exact density.
- * A trajectory's step size is jittered by up to 15%, the same for all particles, so that no direction can resonate with
- * it. */
+/* Hamiltonian Monte Carlo: leapfrog steps on the scale of the metric, accepted or rejected by the
+ * exact density. The step size of a trajectory is jittered by up to 15%, the same for all
+ * particles, to avoid resonance with the period of any direction. */
 #include "base/linalg.h"
 #include "core/adapt.h"
 #include "core/kernel.h"
@@ -9,18 +9,19 @@
 #include <string.h>
 
 static const le_setting settings[] = {
-  LE_COUNT_SETTING("leapfrog", 0, 0), /* steps of a trajectory; 0: about a quarter turn; 1: MALA */
-  LE_REAL_SETTING("step_size", 0, 0, HUGE_VAL), /* 0: tuned */
-  LE_REAL_SETTING("accept", NAN, 0, 1), /* the goal */
+  /* steps of a trajectory; 0: about a quarter period; 1: MALA */
+  LE_COUNT_SETTING("leapfrog", 0, 0),
+  LE_REAL_SETTING("step_size", 0, 0, HUGE_VAL), /* 0: adapted */
+  LE_REAL_SETTING("accept", NAN, 0, 1), /* the acceptance rate to adapt to */
   {0}};
 
 typedef struct hmc {
   size_t d, leapfrog;
   le_adapt adapt;
-  /* the points that values and gradients are of, how many, and their distribution */
+  /* the points to which the stored values and gradients belong, their number, and lambda */
   double *at, lambda;
   size_t known, seen, chunk;
-  /* of the current points and of the trajectories' ends */
+  /* at the current points and at the ends of the trajectories */
   double *value, *grad, *end, *end_value, *end_grad, *velocity, *kinetic, *displacement, *chance;
 } hmc;
 
@@ -52,8 +53,8 @@ static le_status hmc_alloc(const le_args *args, size_t d, size_t m, le_arena *ar
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
-/* From one distribution to the next only the chunk's exponent changes, or another chunk begins: then nothing else has to be asked of
- * points that have stayed. */
+/* From one distribution to the next only the exponent of the chunk changes, or a new chunk begins.
+ * So for points that have not moved the terms of the other rows are known. */
 static le_status hmc_begin(void *self, le_target *target, size_t m, double *theta,
                            const le_streams *streams)
 {
@@ -81,7 +82,8 @@ static le_status hmc_begin(void *self, le_target *target, size_t m, double *thet
   k->seen = target->seen;
   k->chunk = target->chunk;
   k->lambda = target->lambda;
-  /* inside a wall the chunk does not count, and from a proposal lambda has more to say */
+  /* under a constraint the chunk is not part of the density, and with a proposal the density
+   * depends on lambda in another way */
   k->known = target->floor || target->proposal ? 0 : m;
   return LE_OK;
 }

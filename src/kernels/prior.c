@@ -1,18 +1,20 @@
-/* Draws from the prior until one lies inside the wall: exact, independent of the point it replaces, and hopeless once the
- * wall leaves little room.  The truth that other kernels of nested sampling are tested against. */
+/* Draws from the prior until one satisfies the likelihood constraint. Exact and independent of the
+ * point it replaces, but too slow once the constraint leaves little volume. The reference for
+ * testing other kernels of nested sampling. */
 #include "core/kernel.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Draws of a call: a move of many goes on with the next call.  Draws in a row without success after which there is no hope. */
+/* Draws of one call (a move that needs more continues in the next call). Draws in a row without
+ * success after which the kernel fails. */
 static const double DRAWS_AT_ONCE = 1e4, DRAWS_IN_VAIN = 1e8;
 
 static const le_setting settings[] = {{0}};
 
 typedef struct prior_kernel {
   size_t d;
-  size_t done;    /* particles of an unfinished move that have found their places */
+  size_t done;    /* particles of an unfinished move that are already replaced */
   int unfinished;
   double accepted, proposed, acceptance, vain;
   double *draw, *value;
@@ -31,7 +33,8 @@ static le_status prior_alloc(const le_args *args, size_t d, size_t m, le_arena *
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
-/* Every draw that succeeds serves the next particle in line; a full batch at a time keeps the likelihood calls wide. */
+/* Each successful draw replaces the next particle. Draws are evaluated a full batch at a time, so
+ * that likelihood calls have many points. */
 static le_status prior_move(void *self, le_target *target, size_t m, double *theta,
                             const le_streams *streams)
 {

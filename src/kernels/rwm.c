@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const le_setting settings[] = {
-  LE_REAL_SETTING("step_size", 0, 0, HUGE_VAL), /* 0: 2.38 / sqrt(d), tuned */
+  LE_REAL_SETTING("step_size", 0, 0, HUGE_VAL), /* 0: 2.38 / sqrt(d), adapted */
   {0}};
 
 typedef struct rwm {

@@ -8,7 +8,7 @@
 static const le_setting settings[] = {
   LE_REAL_SETTING("rate", 0.1, 0, HUGE_VAL),
   LE_REAL_SETTING("noise", 0, 0, HUGE_VAL), /* beta, the assumed gradient noise */
-  LE_FLAG_SETTING("tempered", 1), /* 1: n counts the chunk lambda times; 0: in full */
+  LE_FLAG_SETTING("tempered", 1), /* 1: the rows of the chunk count lambda times in n; 0: in full */
   {0}};
 
 typedef struct sgld {

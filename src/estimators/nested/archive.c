@@ -1,4 +1,4 @@
-/* A run as a value, to be saved and restored. */
+/* The state of a run of nested sampling, for saving and restoring it. */
 #include "estimators/nested/parts.h"
 
 #include <math.h>

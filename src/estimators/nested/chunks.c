@@ -1,4 +1,4 @@
-/* Chunks of rows: how one begins and ends, and how points come to the next. */
+/* Chunks of rows: how one begins and ends, and how points are carried to the next. */
 #include "estimators/nested/parts.h"
 
 #include "base/logsum.h"
@@ -14,13 +14,13 @@ static size_t rows_wanted(const nested *s)
   return (size_t)fmin(fmax(s->chunk_least, floor(s->chunk_fraction * seen)), s->chunk_most);
 }
 
-/* The points of an earlier run: its dead, and those that were live at its end. */
+/* Reads the points of an earlier run: removed points, and those that were live at its end. */
 static le_status take_up(nested *s)
 {
   const size_t n = s->from_levels->n / LEVEL_COLUMNS, dead = n - s->live;
   if (n < s->live || s->from_theta->n != n * s->d)
     return le_fail(&s->machine.context->error, LE_BAD_ARGUMENT,
-                   "A run can only go on with as many live points as it had.");
+                   "A run can only be continued with the same number of live points.");
   for (size_t k = 0; k < n; k++) {
     const double *level = s->from_levels->values + k * LEVEL_COLUMNS,
                  *theta = s->from_theta->values + k * s->d;
@@ -101,7 +101,7 @@ le_status le_nested_close_chunk(void *self, le_progress *progress)
   LE_TRY(le_nested_add_trace(s));
   s->trace.values[(s->trace.rows - 1) * TRACE_COLUMNS + 1] = s->banked;
   s->trace.values[(s->trace.rows - 1) * TRACE_COLUMNS + 2] = sqrt(s->banked_variance);
-  /* the reservoir's weighted points, resampled to equal weight */
+  /* resample the weighted points of the reservoir to equal weights */
   const size_t next = s->machine.store.n == s->target.seen && s->machine.closed ? s->kept : s->live;
   le_normalise(s->reservoir.log_weight, s->reservoir.n, s->weight);
   le_resample(LE_SYSTEMATIC, s->reservoir.n, s->weight, next, s->machine.streams.rng[0], s->work,

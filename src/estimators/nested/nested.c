@@ -1,13 +1,14 @@
-/* Nested sampling (Skilling 2006), whole or chunk by chunk.
+/* Nested sampling (Skilling 2006) on all rows, or chunk by chunk.
  *
- * `live` points drawn from a distribution climb the likelihood of a chunk of rows: the lowest `batch` of them are
- * recorded and replaced by copies of others, moved inside the wall that the highest of the lowest leaves behind.  Taking
- * several at once costs a little information and lets likelihood calls have many points; a point's number of live
- * companions when it died says what volume it stands for, whatever the batch.
+ * `live` points are drawn from a distribution. In each round the `batch` points of lowest
+ * likelihood (of a chunk of rows) are recorded and replaced by copies of others, which are moved
+ * under the constraint that their likelihood exceeds the highest of those removed. Removing several
+ * points at once costs a little information, but likelihood calls then have many points. The number
+ * of live points at the removal of a point determines its volume, whatever the batch.
  *
- * With one chunk that holds all rows the distribution is the prior, and all points are kept.  With more, it is the
- * posterior of the rows before, whose draws are the last chunk's points, kept in a weighted reservoir of the size of the
- * population (Cameron's online nested sampling). */
+ * With one chunk that holds all rows the distribution is the prior, and all points are kept. With
+ * more chunks it is the posterior of the rows before; its draws are the points of the last chunk,
+ * kept in a weighted reservoir of the size of the population (Cameron's online nested sampling). */
 #include "estimators/nested/parts.h"
 
 #include <math.h>
@@ -20,7 +21,8 @@ const le_setting le_nested_table[] = {
   LE_COUNT_SETTING("steps_per_dimension", 1, 0),
   LE_REAL_SETTING("tol", 0.01, 0, HUGE_VAL),
   LE_COUNT_SETTING("simulations", 200, 0),
-  LE_COUNT_SETTING("reservoir", NAN, 1), /* points carried to the next chunk; as many as are live */
+  /* points carried to the next chunk; by default the number of live points */
+  LE_COUNT_SETTING("reservoir", NAN, 1),
   LE_FLAG_SETTING("whole", 1),
   LE_FLAG_SETTING("shuffle", 0),
   LE_REAL_SETTING("chunk_least", 1, 0, HUGE_VAL),
@@ -29,7 +31,8 @@ const le_setting le_nested_table[] = {
   LE_WORD_SETTING("gradient", "full batch control"),
   LE_COUNT_SETTING("gradient_batch", 500, 1),
   LE_WORD_SETTING("mass", "default identity diagonal dense"),
-  LE_NUMBERS_SETTING("from_theta"), /* and levels: the points of an earlier run of the problem, which goes on */
+  /* and levels: the points of an earlier run of the same problem, which is continued */
+  LE_NUMBERS_SETTING("from_theta"),
   LE_NUMBERS_SETTING("from_levels"),
   {0}};
 
@@ -81,7 +84,8 @@ static le_status read_settings(nested *s, const le_problem *problem)
   s->from_levels = le_args_find(args, "from_levels");
   if (s->live < 2 || s->batch < 1 || s->batch >= s->live)
     return le_fail(error, LE_BAD_ARGUMENT,
-                   "`live` must be at least 2, and more than are replaced at once.");
+                   "`live` must be at least 2, and larger than the number of points replaced at "
+                   "once.");
   if (problem->kernels < 1)
     return le_fail(error, LE_BAD_ARGUMENT, "Nested sampling needs a kernel.");
   s->spec = &problem->kernel[0];
@@ -89,7 +93,7 @@ static le_status read_settings(nested *s, const le_problem *problem)
   if (!(kernel->needs & LE_KEEPS_FLOOR))
     return le_fail(
       error, LE_UNSUPPORTED,
-      "`kernel` %s() cannot keep points above a likelihood: use slice(), rwm(), sghmc() "
+      "`kernel` %s() cannot sample under a likelihood constraint: use slice(), rwm(), sghmc() "
       "or prior_draws().",
       kernel->name);
   if ((kernel->needs & LE_NEEDS_GRADIENT) && !(model->log_lik_grad && model->log_prior_grad))
@@ -147,7 +151,7 @@ static le_status alloc_all(nested *s, const le_problem *problem)
   if (!s->keeps) le_varopt_alloc(&s->reservoir, s->kept, d, &s->arena);
   if (s->states.ops) {
     s->states.scratch = s->target.scratch;
-    s->target.block = s->states.n; /* states have one likelihood, of all rows */
+    s->target.block = s->states.n; /* a state has one likelihood, of all rows together */
   }
   if (s->arena.failed) return LE_NO_MEMORY;
   return s->spec->ops->alloc(&s->spec->args, d, most, &s->arena, &s->kernel);
@@ -208,8 +212,9 @@ const double *le_nested_particles(const void *self, double *log_evidence, double
   return s->theta;
 }
 
-/* How far a whole run is nobody knows before its end: the share of the evidence that live points could still hold says
- * it best near the end, and the volume left before. */
+/* The progress of a run is not known in advance. It is estimated from the share of the evidence
+ * that live points could still hold, which is best near the end, and from the remaining volume
+ * before that. */
 static void nested_progress(const void *self, double *rows, double *share)
 {
   const nested *s = self;

@@ -1,4 +1,4 @@
-/* Points, live and dead: their order, the walls they were born inside, the volumes they stand for. */
+/* Live and removed points: their order, their constraints, and the volumes that they represent. */
 #include "estimators/nested/parts.h"
 
 #include "base/logsum.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* By likelihood, equal ones by label. */
+/* Order by likelihood; points of equal likelihood by label. */
 static int below(const double *a, const double *b)
 {
   return a[LOG_LIK] != b[LOG_LIK] ? a[LOG_LIK] < b[LOG_LIK] : a[TIE] < b[TIE];
@@ -27,7 +27,7 @@ void le_nested_set_level(nested *s, size_t i, double log_lik, double birth, doub
   level[LOG_LIK] = isnan(log_lik) ? -INFINITY : log_lik;
   level[BIRTH] = birth;
   level[BIRTH_TIE] = birth_tie;
-  /* a label is uniform, above the wall's own where the likelihood does not exceed it */
+  /* a label is uniform, and above that of the constraint if the likelihood equals it */
   level[TIE] = gsl_rng_uniform_pos(rng);
   if (level[LOG_LIK] == birth) level[TIE] = birth_tie + (1 - birth_tie) * level[TIE];
   level[RANK] = NAN;
@@ -62,7 +62,7 @@ le_status le_nested_record(nested *s, const double *theta, const double *level, 
   row[LIVE] = live;
   const double before = s->log_volume;
   s->log_volume -= 1 / live;
-  /* the volume between this point's wall and the last one */
+  /* the volume between the constraint of this point and the last one */
   const double term = level[LOG_LIK] + before + log(-expm1(s->log_volume - before));
   const double terms[2] = {s->log_sum, term};
   s->log_sum = le_logsumexp(terms, 2);
@@ -109,7 +109,7 @@ le_status le_nested_sum_volumes(nested *s, size_t rest, le_volumes *volumes)
     s->columns[k] = s->levels.values[k * LEVEL_COLUMNS + LOG_LIK];
     s->columns[n + k] = s->levels.values[k * LEVEL_COLUMNS + LIVE];
   }
-  /* a stream of its own: asking for a result does not change what follows */
+  /* a copy of the stream, so that asking for a result does not change the run */
   gsl_rng *rng = gsl_rng_clone(s->machine.streams.rng[0]);
   if (!rng) return LE_NO_MEMORY;
   le_volumes_sum(n, s->columns, s->columns + n, rest, s->simulations, rng, s->log_volumes,

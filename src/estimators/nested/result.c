@@ -1,4 +1,4 @@
-/* What a run tells: its trace and its result. */
+/* The trace and the result of a run. */
 #include "estimators/nested/parts.h"
 
 #include "base/logsum.h"
