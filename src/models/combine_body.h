@@ -1,4 +1,5 @@
-/* Products of weights with covariates, row by row, for any number of columns of weights. */
+/* Products of weights with covariates, row by row, for any number of columns of weights. Included
+ * by a VECTOR_BODY. */
 #include "models/products.h"
 
 typedef void (*V(le_combine))(size_t n, size_t p, const real *weight, const real *x, real *out);

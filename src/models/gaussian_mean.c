@@ -1,6 +1,6 @@
-/* The mean of a Gaussian with known standard deviation: y ~ N(mu, sigma^2), mu ~ N(prior_mean, prior_sd^2).
- * The one parameter is mu itself, so the user's scale is the unconstrained one.  Everything has a closed
- * form, which makes this the first model to test an estimator on. */
+/* The mean of a Gaussian with known standard deviation: y ~ N(mu, sigma^2), mu ~ N(prior_mean,
+ * prior_sd^2). The only parameter is mu, so the user's scale is the unconstrained one. Everything
+ * has a closed form, so estimators are tested on this model first. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ typedef struct gaussian_mean {
 
 /* ---- settings ---- */
 
-/* A finite number above `above`; returns 0 and leaves a sentence where it is not. */
+/* Reads a finite number above `above`; if it is not, returns 0 and writes a message. */
 static int read_number(const le_args *args, const char *name, double fallback, double above,
                        double *number, char *message)
 {
@@ -97,8 +97,9 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 
 /* ---- likelihood ---- */
 
-/* Sums of y - mu and of its square.  Eight partial sums make the additions independent of one another, which
- * a compiler may not arrange by itself, and keep the rounding error of long blocks small. */
+/* Sums of y - mu and of its square. Eight partial sums are independent of one another, so the
+ * processor can add them in parallel (a compiler may not reorder sums by itself), and they keep the
+ * rounding error of long blocks small. */
 typedef struct residual_sums {
   double first, second;
 } residual_sums;
@@ -181,7 +182,7 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
   return LE_OK;
 }
 
-/* ---- simulation and the exact answer ---- */
+/* ---- simulation and the exact evidence ---- */
 
 static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n,
                      double *rows)
@@ -190,9 +191,10 @@ static void simulate(const void *self, const double *theta, const gsl_rng *rng, 
   for (size_t r = 0; r < n; r++) rows[r] = theta[0] + gsl_ran_gaussian_ziggurat(rng, model->sigma);
 }
 
-/* The sample mean and the squares about it are independent, so the evidence is that of the mean under
- * N(prior_mean, sigma^2 / n + prior_sd^2) and that of the squares.  Sums are taken about a first guess of the
- * mean (the first sum), so that data far from zero lose no digits. */
+/* The sample mean and the sum of squares about it are independent, so the evidence is the product
+ * of two factors: the density of the mean, N(prior_mean, sigma^2 / n + prior_sd^2), and that of the
+ * squares. Sums are taken about a first estimate of the mean, so that data far from zero lose no
+ * digits. */
 static le_status exact(const void *self, const le_rows *rows, double *log_evidence)
 {
   const gaussian_mean *model = self;

@@ -1,3 +1,4 @@
+/* The Gaussian settings of models with latent variables, and draws that these models share. */
 #include "models/latent_shared.h"
 
 #include <gsl/gsl_randist.h>
@@ -41,7 +42,7 @@ void le_slice(const gsl_rng *rng, double *x, double (*log_density)(void *context
   }
 }
 
-/* A variance by its logarithm, which is free. */
+/* A variance is moved on the log scale, which is unconstrained. */
 typedef struct log_scale {
   const le_view *view;
   double *variance, log_variance;

@@ -1,10 +1,11 @@
-/* Sums over rows of products of columns with columns, for any number of both: le_cross_plain and so on, see models/products.h. */
+/* Sums over rows of products of columns with columns, for any number of columns: le_cross_plain and
+ * so on, see models/products.h. */
 #include "models/products.h"
 
 typedef void (*V(cross))(size_t n, const real *a, size_t a_step, const real *b, size_t b_step,
                          double *out, size_t stride);
 
-/* 4 x 4 sums leave room for what is multiplied among 32 registers, 4 x 2 among 16. */
+/* With 32 registers, 4 x 4 sums leave room for the factors; with 16 registers, 4 x 2 sums do. */
 #if V_REGISTERS == 32
 DEFINE_CROSSES(1) DEFINE_CROSSES(2) DEFINE_CROSSES(3) DEFINE_CROSSES(4)
 #else

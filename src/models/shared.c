@@ -1,4 +1,4 @@
-/* The readers of settings. */
+/* Readers of settings that models share. */
 #include "models/shared.h"
 
 #include <stdio.h>

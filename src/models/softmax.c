@@ -1,6 +1,7 @@
-/* Softmax (multinomial logistic) regression: p(y = k | x) is proportional to exp(w_k'x), k = 0 .. K-1.
- * A row is x_1 .. x_p and the label; an intercept is a covariate that is always one.  All K vectors are free,
- * theta[k * p + j] is weight j of class k, and the prior N(0, prior_sd_j^2) makes the sum identified. */
+/* Softmax (multinomial logistic) regression: p(y = k | x) is proportional to exp(w_k'x), k = 0 ..
+ * K-1. A row is x_1 .. x_p and the label; an intercept is a covariate equal to one. All K weight
+ * vectors are parameters: theta[k * p + j] is weight j of class k. Only their differences are
+ * identified by the data; the prior N(0, prior_sd_j^2) identifies the rest. */
 #include <math.h>
 #include <stdlib.h>
 #include <gsl/gsl_randist.h>
@@ -12,8 +13,8 @@ typedef struct softmax {
   size_t covariates, classes;
   le_simd simd;
   double prior_constant;
-  double *per_sd;    /* 1 / prior_sd, behind them */
-  double prior_sd[]; /* one for each covariate, the same in all classes */
+  double *per_sd;    /* 1 / prior_sd, stored after prior_sd */
+  double prior_sd[]; /* one per covariate, the same in all classes */
 } softmax;
 
 /* ---- settings ---- */
@@ -99,17 +100,17 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 
 typedef enum shares { NONE, PROBABILITIES, SLOPES } shares;
 
-/* Shares of as many tiles are kept at once as fit in the nearest cache; of one at the least. */
+/* Results for as many tiles are kept at once as fit in the L1 cache; at least one tile. */
 enum { SHARES_MOST = 4096 };
 
 typedef struct workspace {
   size_t n, p, classes;
-  size_t together;  /* tiles whose shares are kept */
-  double *x;        /* tiles of the covariates and, last, the labels */
-  double *share;    /* tiles of the classes' logits, then of what the caller wants */
-  double *weighted; /* tiles of covariates times the curvature of a pair of classes */
+  size_t together;  /* tiles whose results are kept */
+  double *x;        /* tiles of the covariates; the last column holds the labels */
+  double *share; /* tiles of the logits of the classes, then of what the caller wants (`shares`) */
+  double *weighted; /* tiles of covariates times the second derivative of a pair of classes */
   double *sums;     /* of products with the covariates */
-  double *number;   /* of each class */
+  double *number;   /* the number of each class as a double */
 } workspace;
 
 static size_t tiles_together(const softmax *model, size_t n)
@@ -118,7 +119,8 @@ static size_t tiles_together(const softmax *model, size_t n)
   return fit < 1 || all < 1 ? 1 : fit < all ? fit : all;
 }
 
-/* Of the same rows with floats. Labels are the last column, classes but the first have their weights less those of the first. */
+/* The same for floats. Labels are the last column. The weights of every class but the first are
+ * relative to those of the first. */
 typedef struct single_workspace {
   size_t n, p, classes, together;
   float *x, *share, *number, *free;
@@ -171,7 +173,7 @@ static size_t scratch_size(const void *self, size_t particles, size_t rows)
          room_for_floats(tiles * TILE + p * (classes - 1) + classes) + p + 1;
 }
 
-/* Fails where a label is not one of the classes. */
+/* Fails if a label is not one of the classes. */
 static le_status prepare(const softmax *model, const le_rows *rows, double *scratch, workspace *w)
 {
   const size_t p = model->covariates, tiles = tiles_of(rows->n);
@@ -216,7 +218,7 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
   return LE_OK;
 }
 
-/* Beyond the doubles; `largest` has as many numbers as a row. */
+/* Stored after the doubles; `largest` has as many numbers as a row. */
 static single_workspace prepare_single(const softmax *model, const workspace *w, double *scratch,
                                        double **largest)
 {
@@ -238,7 +240,8 @@ static single_workspace prepare_single(const softmax *model, const workspace *w,
   return s;
 }
 
-/* Weights of the classes but the first, less those of the first. Are they near enough to 0? */
+/* The weights of all classes but the first, minus those of the first. Returns whether logits are so
+ * close to 0 that single precision is enough. */
 static int take_free(const single_workspace *s, const double *theta, const double *largest)
 {
   int fits = 1;
@@ -277,8 +280,9 @@ static le_status log_lik_grad_alone(const void *self, size_t m, const double *th
   return LE_OK;
 }
 
-/* Block (k, l) of the second derivatives, k not l, is the sum of p_k p_l x x', and the blocks of a row of blocks sum to zero:
- * the diagonal ones are minus the sums of the others, all of one sign, so nothing is lost. */
+/* Block (k, l) of the second derivatives, k != l, is the sum of p_k p_l x x', and each row of
+ * blocks sums to zero. So the diagonal blocks are minus the sums of the others; these all have the
+ * same sign, so no digits are lost. */
 static void add_pair(const workspace *w, size_t k, size_t l, double *hess)
 {
   const size_t p = w->p, d = w->classes * p;
@@ -340,7 +344,7 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
 
 /* ---- simulation ---- */
 
-/* The largest of the logits, each with its own Gumbel noise, is distributed as the label. */
+/* The index of the largest logit plus independent Gumbel noise is distributed as the label. */
 static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n,
                      double *rows)
 {

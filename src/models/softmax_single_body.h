@@ -1,10 +1,13 @@
-/* The kernel of softmax regression with floats, for base/variants.h: gradients alone. A quarter less is done than with all classes, for
- * four, but entries of the first lose what digits they have less than the others' in front of the point. */
+/* The kernel of softmax regression in single precision, for base/variants.h: gradients without
+ * values. All logits are relative to the first class. With four classes this is a quarter less
+ * work, but the entries of the first class have fewer correct digits where they are smaller than
+ * the others. */
 #include "models/combine_body.h"
 #include "models/narrow_body.h"
 
-/* Of two vectors of rows at once, from `share` on: exps of the logits of all classes but the first, which are relative to the first's,
- * and their sum, the first's 1 among them. Where logits are far apart the largest is taken off first. */
+/* For two vectors of rows at once, beginning at `share`: exponentials of the logits of all classes
+ * but the first, relative to that of the first; and their sum, including 1 for the first class. If
+ * logits are large, the largest is subtracted first. */
 #define FIRST_EXP(q, r) vec total##r = v_set(1);
 #define FAR_TOP(q, r)                                                                              \
   vec top##r = v_set(0);                                                                           \
@@ -44,7 +47,8 @@ V_INLINE void V(far_exponentials)(size_t free, real *share, real *sums)
   v_store(at_k + r * V_LANES, v_fnma(v_load(at_k + r * V_LANES), inverse##r,                       \
                                      v_if_equal(own##r, number, v_set(1), v_set(0))));
 
-/* Slopes of all classes but the first in w->share, for tiles [from, to): of w->free, their weights less those of the first. */
+/* Writes the derivatives by the logits of all classes but the first to w->share, for tiles [from,
+ * to). w->free are the weights minus those of the first class. */
 V_INLINE void V(free_slopes)(const single_workspace *w, size_t from, size_t to)
 {
   const size_t free = w->classes - 1;
@@ -54,13 +58,13 @@ V_INLINE void V(free_slopes)(const single_workspace *w, size_t from, size_t to)
     const real *label = w->x + (t * (w->p + 1) + w->p) * TILE;
     real *tile = w->share + (t - from) * free * TILE, sums[TILE];
     if (near) {
-      vec outside = v_set(0); /* a sum keeps what is not a number, as a maximum would not */
+      vec outside = v_set(0); /* a sum keeps NaN, a maximum would not */
       V(combine)(here, free, w->p, w->free, w->x + t * (w->p + 1) * TILE, tile);
       for (size_t at = 0; at < here; at += 2 * V_LANES)
         outside = outside + V(near_exponentials)(free, tile + at, sums + at);
       near = v_all_within(outside, V_LARGEST);
     }
-    if (!near) { /* from here on: others will not be either */
+    if (!near) { /* all later tiles too, whose logits are probably as large */
       V(combine)(here, free, w->p, w->free, w->x + t * (w->p + 1) * TILE, tile);
       for (size_t at = 0; at < here; at += 2 * V_LANES)
         V(far_exponentials)(free, tile + at, sums + at);
@@ -76,7 +80,7 @@ V_INLINE void V(free_slopes)(const single_workspace *w, size_t from, size_t to)
   }
 }
 
-/* Adds the slopes in the weights of all classes but the first to w->sums. */
+/* Adds the gradient by the weights of all classes but the first to w->sums. */
 V_KERNEL void V(free_sums)(const single_workspace *w)
 {
   const size_t share_step = (w->classes - 1) * TILE, x_step = (w->p + 1) * TILE;

@@ -1,4 +1,5 @@
-/* The factors of mean-field variational Bayes; see the header. */
+/* Factors of mean-field variational Bayes, their contribution to the bound, and the gain from
+ * relabelling. */
 #include "models/variational_shared.h"
 
 #include <gsl/gsl_randist.h>
@@ -60,7 +61,7 @@ double le_proportions_gain(size_t k, double prior, const double *alpha)
   return gain - lgamma(sum);
 }
 
-/* Gamma(a) is Gamma(a + 1) U^(1/a). */
+/* Gamma(a) is distributed as Gamma(a + 1) U^(1/a). */
 double le_draw_log_gamma(const gsl_rng *rng, double shape)
 {
   return log(gsl_ran_gamma(rng, shape + 1, 1)) + log(gsl_rng_uniform_pos(rng)) / shape;
@@ -106,14 +107,15 @@ size_t le_draw_share(size_t k, const double *share, const gsl_rng *rng)
     last = c;
     if ((point -= share[c]) < 0) break;
   }
-  return c < k ? c : last; /* rounding may leave a little of the point */
+  return c < k ? c : last; /* rounding may leave a small remainder */
 }
 
 void le_start_shares(const le_rows *rows, size_t k, const double *weight, const gsl_rng *rng,
                      double *share, double *scratch)
 {
   const size_t n = rows->n, d = rows->width;
-  double *nearest = scratch, *label = share; /* the first of each row's shares says its label first */
+  /* the first share of each row holds its label until the end */
+  double *nearest = scratch, *label = share;
   for (size_t c = 0; c < k; c++) {
     double sum = 0;
     for (size_t i = 0; i < n && c > 0; i++) sum += nearest[i];
@@ -147,11 +149,15 @@ void le_label_shares(size_t n, size_t k, const double *label, double *share)
 }
 
 /* ---- relabelling ----
- * With q' the mean of q over all M relabellings, the bound grows by the mutual information of the unknowns x and the
- * relabelling that they came by,
- *   log M - E_q log sum_s q(s x) / q(x)  <=  log M,
- * and that of a part of x, here the latents z, is no more than that.  Since q(z) is a product over the parts that are
- * relabelled, the sum is a permanent: of what each part k would have been given in the place of part l. */
+ *
+ * Let q' be the mean of q over all M relabellings. The bound grows by the mutual information of the
+ * unknowns x and the relabelling,
+ *
+ *     log M - E_q log sum_s q(s x) / q(x)  <=  log M.
+ *
+ * The mutual information with a part of x, here the latents z, is not larger. Since q(z) is a
+ * product over the components that are relabelled, the sum is a permanent: entry (k, l) is the
+ * density of component k in the place of component l. */
 
 enum { MOST_RELABELLED = 200, MOST_EXACT = 12, MOST_DRAWS = 1000, LEAST_DRAWS = 30 };
 #define NUMBERS_DRAWN 2e7
@@ -162,7 +168,8 @@ size_t le_relabelling_scratch(size_t n, size_t k)
   return k > MOST_RELABELLED ? 0 : 2 * n * k + k * k + ((size_t)1 << MOST_EXACT) + 2 * k;
 }
 
-/* Of the m x m matrix at `a` with rows k apart, by subsets of columns: no term is ever subtracted. */
+/* The permanent of the m x m matrix at `a` (rows are k apart), by dynamic programming over subsets
+ * of columns, which never subtracts. */
 static double permanent(size_t m, size_t k, const double *a, double *by_subset)
 {
   by_subset[0] = 1;
@@ -177,8 +184,8 @@ static double permanent(size_t m, size_t k, const double *a, double *by_subset)
   return by_subset[((size_t)1 << m) - 1];
 }
 
-/* Parts that nothing else could stand for, or that could stand for nothing else, are taken out; the others, m of them, move to
- * the upper left corner. */
+/* Removes components that no other can replace, or that can replace no other, and moves the m
+ * remaining ones to the upper left corner. Returns m. */
 static size_t keep_exchangeable(size_t k, double *log_ratio)
 {
   size_t m = k;
@@ -201,7 +208,8 @@ static size_t keep_exchangeable(size_t k, double *log_ratio)
   return m;
 }
 
-/* log of the permanent of exp(log_ratio), whose diagonal is one; of many parts the product of the sums of rows, no less. */
+/* log of the permanent of exp(log_ratio), whose diagonal is one; for many components the product of
+ * the row sums, which is an upper bound. */
 static double log_permanent(size_t k, double *log_ratio, double *by_subset)
 {
   const size_t m = keep_exchangeable(k, log_ratio);

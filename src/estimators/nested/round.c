@@ -76,8 +76,8 @@ static le_status give_up(const nested *s)
   if (!(-s->log_volume > endless_nats + endless_nats_each * (double)s->d)) return LE_OK;
   return le_fail(&s->machine.context->error, LE_STALLED,
                  "The volume has shrunk by %.0f nats and the points have not reached the posterior "
-                 "of the observations up to number %.0f: the likelihood is too narrow compared with "
-                 "%s. Are the columns scaled, or is a row an outlier?",
+                 "of the observations up to number %.0f: the likelihood is too narrow compared "
+                 "with %s. Are the columns scaled, or is a row an outlier?",
                  -s->log_volume, (double)(s->target.seen + s->target.chunk),
                  s->target.seen > 0 ? "the posterior of the rows before" : "the prior");
 }

@@ -1,5 +1,5 @@
-/* Maximum likelihood by EM for binary attributes, all 2^K of a row in turn: variance of the noise, probabilities (K),
- * features. */
+/* Maximum likelihood by EM for binary attributes, summing over all 2^K attribute vectors of each
+ * row. The parameters are the variance of the noise, the probabilities (K) and the features. */
 #include "models/binary_attributes/parts.h"
 
 #include "base/linalg.h"
@@ -23,7 +23,8 @@ static size_t m_scratch(const void *self, size_t n)
   return ((size_t)1 << k) + d + k + k * k + k * d;
 }
 
-/* The weights of all attributes that a row may have, by the number of a Gray code; the log of their sum. */
+/* The weights of all attribute vectors of a row, in the order of a Gray code; returns the log of
+ * their sum. */
 static double m_weigh(const binary *model, const double *y, const double *q, double *weight,
                       double *residual)
 {
@@ -62,7 +63,8 @@ static le_status m_maximise(const binary *model, const le_rows *rows, const doub
   const size_t k = model->k, d = model->gaussian.width;
   const double n = (double)rows->n;
   double *feature = q + M_PROBABILITIES + k, fitted = 0, column[MOST_ENUMERATED];
-  /* an attribute that nobody has, or two that go together, leave their features open: the least of them */
+  /* if no row has an attribute, or two attributes always occur together, their features are not
+   * identified: a small ridge selects the smallest ones */
   for (size_t a = 0; a < k; a++) moments[a * k + a] += 1e-8 * n;
   const le_status status = le_cholesky(moments, k);
   if (status != LE_OK) return status;
@@ -73,7 +75,7 @@ static le_status m_maximise(const binary *model, const le_rows *rows, const doub
   }
   if (!model->gaussian.infer) return LE_OK;
   q[M_NOISE] = (le_dot(rows->values, rows->values, rows->n * d) - fitted) / (n * (double)d);
-  /* kept off the edge, from where EM does not come back */
+  /* keep away from 0 and 1, which EM never leaves */
   for (size_t a = 0; a < k; a++) q[M_PROBABILITIES + a] = fmin(fmax(on[a] / n, 1e-6), 1 - 1e-6);
   return LE_OK;
 }

@@ -1,4 +1,4 @@
-/* What the files of binary_attributes share. */
+/* Types and functions shared by the files of binary_attributes. */
 #ifndef LE_MODELS_BINARY_ATTRIBUTES_PARTS_H
 #define LE_MODELS_BINARY_ATTRIBUTES_PARTS_H
 

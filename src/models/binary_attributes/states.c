@@ -1,4 +1,4 @@
-/* Sweeps of attributes, and densities with the features integrated out. */
+/* Sweeps of the attributes, and densities with the features integrated out. */
 #include "models/binary_attributes/parts.h"
 
 #include "base/linalg.h"
@@ -7,11 +7,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The posterior of A given the attributes of some rows, and a row that is being looked at. */
+/* The posterior of A given the attributes of some rows, and quantities for one more row. */
 typedef struct posterior {
   size_t k, d;
-  double lambda, noise, weight; /* weight: 1 / variance of a row's noise */
-  double *covariance, *factor, *mean, *square; /* K x K, its inverse's factor, K x D, squared lengths of its rows */
+  double lambda, noise, weight; /* weight: 1 / variance of the noise of a row at lambda */
+  /* covariance K x K; Cholesky factor of its inverse; mean K x D; squared lengths of the rows of
+   * the mean */
+  double *covariance, *factor, *mean, *square;
   double *gain, *residual;                     /* K: covariance z; D: y - z' mean */
   double *log_weight;
   double spread, distance; /* z' covariance z, squared length of the residual */
@@ -61,14 +63,15 @@ static posterior gather(const binary *model, size_t seen, const le_rows *rows, d
   return p;
 }
 
-/* mean = covariance b, b being where the mean will be; returns tr b' covariance b. */
+/* mean = covariance b, where b is passed in `mean`; returns tr b' covariance b. */
 static double solve(posterior *p)
 {
   double sum = 0;
   for (size_t j = 0; j < p->d; j++) {
     for (size_t a = 0; a < p->k; a++) p->gain[a] = p->mean[a * p->d + j];
     memcpy(p->log_weight, p->gain, p->k * sizeof(double)); /* 2^k >= k doubles */
-    le_cholesky_solve(p->factor, p->k, p->log_weight);      /* stabler than the covariance, where features are alike */
+    /* solving is more stable than multiplying by the covariance if features are nearly equal */
+    le_cholesky_solve(p->factor, p->k, p->log_weight);
     for (size_t a = 0; a < p->k; a++) {
       sum += p->gain[a] * p->log_weight[a];
       p->mean[a * p->d + j] = p->log_weight[a];
@@ -91,7 +94,7 @@ static void look_at(posterior *p, const double *z, const double *y)
   for (size_t j = 0; j < p->d; j++) p->distance += p->residual[j] * p->residual[j];
 }
 
-/* Adds the row last looked at (sign 1) or takes it away (-1). */
+/* Adds the last row looked at to the posterior (sign 1) or removes it (-1). */
 static void update(posterior *p, double sign)
 {
   const double scale = p->weight / (1 + sign * p->weight * p->spread);
@@ -108,8 +111,9 @@ static void measure(posterior *p)
     p->square[a] = le_dot(p->mean + a * p->d, p->mean + a * p->d, p->d);
 }
 
-/* Takes row i away and looks at it from the rest.  Where it alone says what a feature is, the difference would keep no digits:
- * the posterior is then made from the other rows. */
+/* Removes row i from the posterior and computes the quantities for it. If this row alone determines
+ * a feature, subtraction would lose all digits, so the posterior is computed again from the other
+ * rows. */
 static void take_out(posterior *p, const binary *model, size_t i, size_t seen, const le_rows *rows,
                      double *state, double *scratch)
 {
@@ -120,7 +124,8 @@ static void take_out(posterior *p, const binary *model, size_t i, size_t seen, c
     update(p, -1);
   } else {
     memcpy(own, z, p->k * sizeof(double));
-    memset(z, 0, p->k * sizeof(double)); /* who has nothing says nothing */
+    /* a row without attributes does not affect the posterior of the features */
+    memset(z, 0, p->k * sizeof(double));
     *p = gather(model, seen, rows, p->lambda, state, scratch);
     solve(p);
     memcpy(z, own, p->k * sizeof(double));
@@ -129,7 +134,7 @@ static void take_out(posterior *p, const binary *model, size_t i, size_t seen, c
   look_at(p, z, y);
 }
 
-/* log density at lambda of a row with such spread and distance. */
+/* log density at lambda of a row with this spread and distance. */
 static double density(const posterior *p, double spread, double distance)
 {
   const double d = (double)p->d, inflation = 1 + p->weight * spread;
@@ -137,7 +142,7 @@ static double density(const posterior *p, double spread, double distance)
          0.5 * p->weight * distance / inflation;
 }
 
-/* What the row's spread and distance would be with attribute a flipped. */
+/* The spread and distance of the row if attribute a were flipped. */
 static void flipped(const posterior *p, const double *z, size_t a, double *spread, double *distance)
 {
   const double sign = z[a] == 0 ? 1 : -1;
@@ -190,8 +195,8 @@ static double last_given_latent(const void *self, size_t seen, const le_rows *ro
   return density(&p, p.spread, p.distance);
 }
 
-/* The weights of all 2^K attributes that a row may have, each but one flip from the one before (a Gray code): entry c is
- * of the c-th code. */
+/* The weights of all 2^K attribute vectors of a row. Each differs from the one before by one flip
+ * (Gray code); entry c belongs to the c-th code. */
 static posterior enumerate(const binary *model, size_t seen, const le_rows *rows, double *state,
                            double *scratch, double *z)
 {
@@ -266,7 +271,7 @@ static double log_lik(const void *self, size_t seen, const le_rows *rows, double
          0.5 * quadratic;
 }
 
-/* Probabilities, of which the likelihood knows nothing, and variances. */
+/* Draws the probabilities, on which the likelihood does not depend given Z, and the variances. */
 static void sweep_settings(const binary *model, const le_view *view, const gsl_rng *rng)
 {
   const double *z = bits_of(model, view->state);
@@ -303,7 +308,7 @@ static double sweep(const void *self, size_t seen, const le_rows *rows, double l
                    odds = go - stay;
       const double *wanted = to ? to + (z - state) : NULL;
       const int moves = wanted ? wanted[a] != z[a] : gsl_rng_uniform(rng) < 1 / (1 + exp(-odds));
-      /* log of 1 / (1 + exp(-odds)), or of the rest */
+      /* log of 1 / (1 + exp(-odds)), or of its complement */
       if (to) log_density -= moves ? log1p(exp(-odds)) : log1p(exp(odds));
       if (moves) flip(&p, z, a, spread, distance);
     }
@@ -331,7 +336,7 @@ static void sweep_above(const void *self, size_t seen, const le_rows *rows, doub
                            density(&p, spread, distance),
                    odds = log_bit(state, a, 1 - z[a]) + le_log_above(other, floor, tie) -
                           log_bit(state, a, z[a]) - le_log_above(value, floor, tie);
-      /* not a number where both are impossible */
+      /* NaN if both values are impossible */
       if (!(gsl_rng_uniform(rng) < 1 / (1 + exp(-odds)))) continue;
       flip(&p, z, a, spread, distance);
       value = other;

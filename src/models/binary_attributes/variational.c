@@ -1,7 +1,8 @@
 /* Mean-field variational Bayes for binary attributes.
  *
- * q: probabilities of the attributes (N x K), means of the features (K x D), the covariance that their columns share (K x K), and
- * with `infer` both variances and a Beta for each probability (K x 2). */
+ * q: probabilities of the attributes (N x K), means of the features (K x D), the covariance common
+ * to their columns (K x K), and with `infer` both variances and a Beta for each probability (K x
+ * 2). */
 #include "models/binary_attributes/parts.h"
 
 #include "base/linalg.h"
@@ -70,7 +71,7 @@ static void feature_moments(const factors *f, double *out)
                                               (double)f->d * f->covariance[a * f->k + b];
 }
 
-/* Each attribute of a row in turn, given the others. */
+/* Updates the attributes of a row one after another, given the others. */
 static void update_bits(const binary *model, const factors *f, const le_rows *rows, double *scratch)
 {
   const size_t k = f->k, d = f->d;
@@ -120,7 +121,8 @@ static le_status update_features(const factors *f, const le_rows *rows, double *
   return LE_OK;
 }
 
-/* E |Y - Z A|^2: where means are, what A spreads around them, and what Z does. */
+/* E |Y - Z A|^2: the squared distance of the means, plus the contributions of the variances of A
+ * and Z. */
 static double q_residuals(const factors *f, const le_rows *rows, double *scratch)
 {
   const size_t k = f->k, d = f->d;
@@ -172,7 +174,7 @@ static le_status q_update(const void *self, const le_rows *rows, size_t factor, 
   return LE_OK;
 }
 
-/* From attributes on, at random or known. */
+/* Starts from attributes, random or given. */
 static le_status q_start(const void *self, const le_rows *rows, const double *hint,
                          const gsl_rng *rng, double *q, double *scratch)
 {

@@ -1,4 +1,5 @@
-/* Maximum likelihood by EM for clustering: variance of the noise, proportions (K), centres (K x D). */
+/* Maximum likelihood by EM for clustering: variance of the noise, proportions (K), centres (K x
+ * D). */
 #include "models/clustering/parts.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@ static size_t m_scratch(const void *self, size_t n)
 {
   return n * ((const clustering *)self)->k + n;
 }
-/* Shares of the rows' clusters, and the log-likelihood. */
+/* Probabilities of the cluster of each row, and the log-likelihood. */
 static double m_expect(const void *self, const le_rows *rows, const double *q, double *share)
 {
   const clustering *model = self;

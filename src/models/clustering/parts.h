@@ -1,4 +1,4 @@
-/* What the files of clustering share. */
+/* Types and functions shared by the files of clustering. */
 #ifndef LE_MODELS_CLUSTERING_PARTS_H
 #define LE_MODELS_CLUSTERING_PARTS_H
 

@@ -1,16 +1,18 @@
-/* Sweeps of labels, and densities with the centres integrated out. */
+/* Sweeps of the labels, and densities with the centres integrated out. */
 #include "models/clustering/parts.h"
 
 #include <gsl/gsl_randist.h>
 #include <stdint.h>
 #include <string.h>
 
-/* What a set of labels says of the rows: sizes, sums and their squared lengths, and what a size contributes at lambda. */
+/* Statistics of the rows given a set of labels: sizes, sums and their squared lengths, and the
+ * terms that depend on the size only, at lambda. */
 typedef struct sums {
   size_t k, d;
   double lambda, noise; /* variance */
   double *count, *sum, *square, *log_weight;
-  double *volume, *pull; /* by size: log of the determinant's share, and what multiplies the squared length of the sum */
+  /* by size: log of the determinant term, and the factor of the squared length of the sum */
+  double *volume, *pull;
 } sums;
 
 static size_t scratch_size(const void *self, size_t n)
@@ -55,7 +57,7 @@ static sums gather(const clustering *model, size_t seen, size_t n, const le_rows
   return s;
 }
 
-/* What all labels have in common in the density of a row. */
+/* The part of a row's log density that does not depend on its label. */
 static double common(const sums *s, const double *y)
 {
   double square = 0;
@@ -64,7 +66,7 @@ static double common(const sums *s, const double *y)
          ((double)s->d * (HALF_LOG_2PI + 0.5 * log(s->noise)) + 0.5 * square / s->noise);
 }
 
-/* log density of a row in a cluster, given its other rows, but for `common`. */
+/* log density of a row in a cluster given the other rows of this cluster, without `common`. */
 static double fit(const sums *s, size_t cluster, const double *y)
 {
   const double *sum = s->sum + cluster * s->d;
@@ -166,7 +168,8 @@ static double log_lik(const void *self, size_t seen, const le_rows *rows, double
   return sum;
 }
 
-/* Proportions, of which the likelihood knows nothing, and variances. */
+/* Draws the proportions, on which the likelihood does not depend given the labels, and the
+ * variances. */
 static void sweep_settings(const clustering *model, const le_view *view, const gsl_rng *rng)
 {
   double *share = view->state + PROPORTIONS, sum = 0;
@@ -253,7 +256,7 @@ static double log_symmetry(const void *self)
                                : le_log_exchanges(model->k, model->proportions);
 }
 
-/* A proportion may be zero, where its component has no rows. */
+/* A proportion may underflow to zero if its component has no rows. */
 static int possible(const void *self, size_t seen, const double *state)
 {
   const clustering *model = self;

@@ -1,7 +1,7 @@
 /* Mean-field variational Bayes for clustering.
  *
- * q: shares (N x K), means of the centres (K x D), their variances (K), which all columns share, and with `infer` both variances
- * and the proportions. */
+ * q: shares (N x K), means of the centres (K x D), their variances (K, the same for all columns),
+ * and with `infer` both variances and the proportions. */
 #include "models/clustering/parts.h"
 
 #include <string.h>
@@ -136,7 +136,7 @@ static le_status q_update(const void *self, const le_rows *rows, size_t factor, 
   return LE_OK;
 }
 
-/* From labels, random or known, on. */
+/* Starts from labels, random or given. */
 static le_status q_start(const void *self, const le_rows *rows, const double *hint,
                          const gsl_rng *rng, double *q, double *scratch)
 {

@@ -1,5 +1,5 @@
-/* Maximum likelihood by EM for low_rank: a state of no rows, the variance of U being 1 if it is unknown, since V can
- * have any length. */
+/* Maximum likelihood by EM for low_rank. The parameters are a state of no rows; an unknown variance
+ * of U is fixed at 1, because V can have any length. */
 #include "models/low_rank/parts.h"
 
 #include "base/linalg.h"

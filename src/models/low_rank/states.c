@@ -42,7 +42,7 @@ void le_low_rank_regress(size_t k, size_t n, const double *a, size_t across, siz
   le_cholesky_solve(factor, k, mean);
 }
 
-/* x = mean + L'^-1 z, or what it is forced to be; returns the log density of the latter. */
+/* Draws x = mean + L'^-1 z, or sets it to `to` and returns the log density of that. */
 static double draw(size_t k, const double *factor, const double *mean, const double *to,
                    const gsl_rng *rng, double *x, size_t stride, double *z)
 {
@@ -111,7 +111,8 @@ static double residual_squares(const low_rank *model, size_t from, size_t seen, 
   return square;
 }
 
-/* U longer and V shorter with their variances: the likelihood does not change, and the priors but in the variances. */
+/* Scales U up and V down together with their standard deviations: the likelihood does not change,
+ * and the priors change only by the densities of the variances. */
 typedef struct exchange {
   double log_ratio, scale, rows, columns;
 } exchange;
@@ -134,7 +135,7 @@ static void balance(const low_rank *model, size_t seen, const gsl_rng *rng, doub
   for (size_t c = 0; c < seen * model->k; c++) rows_of(model, state)[c] *= root;
 }
 
-/* The variance of V, and which of U and V is the longer. */
+/* Draws the variance of V, and the relative scale of U and V. */
 static void sweep_scales(const low_rank *model, size_t seen, const gsl_rng *rng, double *state,
                          int backwards, int balances)
 {
@@ -182,7 +183,7 @@ void le_low_rank_prepare_columns(const low_rank *model, size_t seen, const le_ro
   }
 }
 
-/* All rows' latents, the variances that go with them before. */
+/* Draws the variance of U and of the noise if they are unknown, then the latents of all rows. */
 static double sweep_rows_and_noise(const low_rank *model, size_t seen, const le_rows *rows,
                                    double lambda, int backwards, const double *to,
                                    const gsl_rng *rng, double *state, double *scratch)
@@ -242,7 +243,8 @@ static double last_given_latent(const void *self, size_t seen, const le_rows *ro
          0.5 * residual_squares(model, seen - 1, seen, rows, state) / state[NOISE];
 }
 
-/* A row given V alone: covariance noise I + V' V rows, by its small dual. */
+/* The density of a row given V only: its covariance is noise I + V' V rows, computed by the small K
+ * x K matrix. */
 static double last_given_rest(const void *self, size_t seen, const le_rows *rows, double *state,
                               double *scratch)
 {
@@ -285,19 +287,19 @@ static double log_lik(const void *self, size_t seen, const le_rows *rows, double
           0.5 * residual_squares(model, 0, seen, rows, state) / state[NOISE]);
 }
 
-/* A standard normal number between two. */
+/* Draws a standard normal number between two bounds. */
 static double draw_between(const gsl_rng *rng, double low, double high)
 {
   if (low > 0) return -draw_between(rng, -high, -low);
   const double from = gsl_cdf_ugaussian_P(low), to = gsl_cdf_ugaussian_P(high);
   const double p = from + (to - from) * gsl_rng_uniform_pos(rng);
-  /* so far out that the tail is gone: next to its edge */
+  /* beyond the range of the normal distribution function: take the bound nearer to zero */
   const double x = p > 0 ? p < 1 ? gsl_cdf_ugaussian_Pinv(p) : high : high;
   return fmin(fmax(x, low), high);
 }
 
-/* Moves a number of normal prior along which the sum of squared residuals is square - 2 step slope + step^2 curve, where it
- * must stay under `most`; returns the step. */
+/* Draws a number with a normal prior under a constraint. Along it the sum of squared residuals is
+ * square - 2 step slope + step^2 curve, which must stay below `most`. Returns the step. */
 static double move_within(const gsl_rng *rng, double *x, double sd, double *square, double slope,
                           double curve, double most)
 {
@@ -314,7 +316,8 @@ static double move_within(const gsl_rng *rng, double *x, double sd, double *squa
   return step;
 }
 
-/* One number of U or V at a time: a wall in the likelihood is an interval for each, in which the prior is normal. */
+/* Draws one number of U or V at a time: the likelihood constraint restricts each to an interval, in
+ * which the prior is normal. */
 static void sweep_above(const void *self, size_t seen, const le_rows *rows, double floor,
                         double tie, const gsl_rng *rng, double *state, double *scratch)
 {
@@ -382,7 +385,7 @@ static int possible(const void *self, size_t seen, const double *state)
   return le_all_positive(state, FACTORS);
 }
 
-/* The first column of U and the first row of V change their signs. */
+/* Changes the signs of the first column of U and the first row of V. */
 static void mirror(const void *self, size_t seen, double *state)
 {
   const low_rank *model = self;

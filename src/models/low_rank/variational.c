@@ -1,7 +1,8 @@
 /* Mean-field variational Bayes for low_rank.
  *
- * q: means of U (N x K), the covariance that its rows share (K x K), means of V (K x D), the covariance that its columns share,
- * and with `infer` the three variances, as the state has them. */
+ * q: means of U (N x K), the covariance common to its rows (K x K), means of V (K x D), the
+ * covariance common to its columns, and with `infer` the three variances, in the order of the
+ * state. */
 #include "models/low_rank/parts.h"
 
 #include "base/linalg.h"
@@ -48,7 +49,8 @@ static size_t q_factors(const void *self)
   return ((const low_rank *)self)->gaussian.infer ? Q_FACTORS : Q_VARIANCES;
 }
 
-/* out = sum E[a a'] over n vectors of means `a`, which lie as le_low_rank_factorise() has them, and one covariance. */
+/* out = sum E[a a'] over n vectors with means `a`, stored as for le_low_rank_factorise(), and one
+ * common covariance. */
 static void second_moments(size_t k, size_t n, const double *a, size_t across, size_t along,
                            const double *covariance, double *out)
 {
@@ -65,7 +67,7 @@ static double trace_of_product(size_t k, const double *a, const double *b)
   return le_dot(a, b, k * k);
 }
 
-/* covariance = (prior I + weight moments)^-1; `moments` becomes a factor. */
+/* covariance = (prior I + weight moments)^-1; `moments` becomes its Cholesky factor. */
 static le_status update_covariance(size_t k, double prior, double weight, double *moments,
                                    double *covariance)
 {
@@ -122,7 +124,7 @@ static double q_squares(const factors *f, int columns)
   return sum_squares(x, n * f->k) + (double)n * trace;
 }
 
-/* E |Y - U V|^2: where means are, and what both spread around them. */
+/* E |Y - U V|^2: the squared distance of the means, plus the contributions of both covariances. */
 static double q_residuals(const factors *f, const le_rows *rows, double *scratch)
 {
   const size_t k = f->k, d = f->d;
@@ -157,7 +159,7 @@ static le_status q_update(const void *self, const le_rows *rows, size_t factor, 
   return LE_OK;
 }
 
-/* From V on, drawn from the prior or known. */
+/* Starts from V, drawn from the prior or given. */
 static le_status q_start(const void *self, const le_rows *rows, const double *hint,
                          const gsl_rng *rng, double *q, double *scratch)
 {
@@ -201,13 +203,13 @@ static double q_bound(const void *self, const le_rows *rows, const double *q, do
   return bound;
 }
 
-/* n vectors around their means, with one covariance. */
+/* Draws n vectors around their means, with one covariance. */
 static void draw_vectors(size_t k, size_t n, const double *mean, size_t across, size_t along,
                          const double *covariance, const gsl_rng *rng, double *out, double *scratch)
 {
   double *z = scratch + k * k, *x = z + k;
   memcpy(scratch, covariance, k * k * sizeof(double));
-  le_cholesky(scratch, k); /* the bound was finite */
+  le_cholesky(scratch, k); /* positive definite, because the bound was finite */
   for (size_t i = 0; i < n; i++) {
     for (size_t p = 0; p < k; p++) z[p] = gsl_ran_gaussian_ziggurat(rng, 1);
     le_lower_matvec(scratch, k, z, x);

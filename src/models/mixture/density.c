@@ -1,8 +1,9 @@
-/* The likelihood of a mixture and its gradient. */
+/* The log-likelihood of a mixture and its gradient. */
 #include "models/mixture/parts.h"
 
-/* Beyond these a component is a spike that no observation can come from: its density is taken as zero, which
- * keeps z^2 from overflowing and zero weights from meeting infinite residuals. */
+/* If the precision is larger, the component is a spike with no observation in it, and its density
+ * is set to zero. This prevents overflow of z^2, and products of zero weights with infinite
+ * residuals. */
 #define LARGEST_PRECISION_ROOT 1e100
 #define LARGEST_OFFSET 1e150
 
@@ -25,7 +26,7 @@ const kernels *le_mixture_kernels(const mixture *model)
 
 static size_t round_up(size_t n) { return (n + LANES - 1) / LANES * LANES; }
 
-/* Everything up to the shares, which begin at a cache line. */
+/* Scratch before the shares, which begin at a cache line. */
 static size_t fixed_size(const mixture *model, size_t n)
 {
   const size_t p = model->dimensions, components = model->components;
@@ -154,7 +155,7 @@ le_status le_mixture_log_lik_grad(const void *self, size_t m, const double *thet
   return LE_OK;
 }
 
-/* Beyond the shares of the doubles; `largest` has as many numbers as a row. */
+/* Stored after the shares of the doubles; `largest` has as many numbers as a row. */
 static single_workspace prepare_single(const mixture *model, const workspace *w, double **largest)
 {
   const size_t p = w->p, components = w->components, tiles = tiles_of(w->n);
@@ -174,7 +175,8 @@ static single_workspace prepare_single(const mixture *model, const workspace *w,
   return s;
 }
 
-/* What `prepare` found, densities relative to the greatest that there can be. Are exponents near enough to 0? */
+/* Converts the result of `prepare`, with densities relative to the largest possible one. Returns
+ * whether exponents are so close to 0 that single precision is enough. */
 static int take_single(const workspace *w, const single_workspace *s, const double *largest)
 {
   int fits = 1;
@@ -225,7 +227,8 @@ le_status le_mixture_log_lik_each(const void *self, size_t m, const double *thet
     for (size_t t = 0; t < tiles_of(n); t++) {
       le_mixture_kernels(model)->each(&w, t, tile);
       for (size_t r = 0; r < rows_in_tile(n, t); r++)
-        value[i * n + t * TILE + r] = tile[r] < INFINITY ? tile[r] : -INFINITY; /* not a number counts as impossible */
+        /* NaN is treated as impossible */
+        value[i * n + t * TILE + r] = tile[r] < INFINITY ? tile[r] : -INFINITY;
     }
   }
   return LE_OK;

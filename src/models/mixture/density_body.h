@@ -1,4 +1,4 @@
-/* The kernels of a mixture, for base/variants.h. */
+/* The kernels of a mixture in double precision, for base/variants.h. */
 #include "models/products.h"
 
 typedef workspace V(space);
@@ -39,7 +39,8 @@ V_KERNEL double V(log_lik_moments)(const workspace *w)
   return v_sum(v_load(lanes));
 }
 
-/* The slopes and excesses of the rows kept from tile `from` on, whose responsibilities are there: see log_lik_hess. */
+/* Slopes and excesses of the rows in the tiles kept from `from` on, from their responsibilities:
+ * see derivatives.c. */
 V_KERNEL void V(derive)(const workspace *w, size_t from)
 {
   const size_t p = w->p, columns = 1 + 2 * p;
@@ -68,7 +69,8 @@ V_KERNEL void V(derive)(const workspace *w, size_t from)
     }
 }
 
-/* Adds the products of the slopes of component k with those of component l, or with its own excesses, to w->sums. */
+/* Adds the products of the slopes of component k with those of component l, or with its own
+ * excesses, to w->sums. */
 V_KERNEL void V(pair)(const workspace *w, size_t from, size_t k, size_t l)
 {
   const size_t columns = 1 + 2 * w->p, step = w->components * columns * TILE;
@@ -77,7 +79,7 @@ V_KERNEL void V(pair)(const workspace *w, size_t from, size_t k, size_t l)
               columns);
 }
 
-/* Of the rows of tile t. */
+/* The log densities of the rows of tile t. */
 V_KERNEL void V(each)(const workspace *w, size_t t, double *value)
 {
   const size_t here = rows_in_tile(w->n, t);
@@ -89,8 +91,9 @@ V_KERNEL void V(each)(const workspace *w, size_t t, double *value)
   }
 }
 
-/* Of n offsets and scales from as many others: squared differences of means over the sum of variances, written with the smaller sd over
- * the larger so that nothing overflows, and of scales. */
+/* For n offsets and scales against n others: the squared differences of the means over the sum of
+ * the variances, and the squared differences of the scales. The first is written with the smaller
+ * standard deviation over the larger, so that nothing overflows. */
 V_KERNEL void V(apart)(size_t n, double mean_scale, const double *t, const double *u,
                        const double *other_t, const double *other_u, double *out)
 {

@@ -1,14 +1,21 @@
 /* A mixture of K Gaussians with diagonal covariance in p dimensions:
+ *
  *   weights ~ Dirichlet(concentration, ..),  sigma_kj^2 ~ InvGamma(shape, rate),
  *   mu_kj | sigma_kj^2 ~ N(location_j, mean_scale^2 sigma_kj^2).
+ *
  * The parameters are non-centred: theta is
+ *
  *   K - 1 log-ratios  eta_k = log(weight_k / weight_K)
  *   K * p offsets     t_kj = (mu_kj - location_j) / (mean_scale sigma_kj),  at k * p + j
  *   K * p log-scales  u_kj = log sigma_kj^2,                                at k * p + j.
- * A priori t is standard normal and independent of u, so that a component without observations leaves t and u
- * unrelated where the centred mean would be a funnel.  With v = exp(-u/2) and s = mean_scale
+ *
+ * In the prior t is standard normal and independent of u, so for a component without observations t
+ * and u are independent, where a centred mean would form a funnel. With v = exp(-u/2) and s =
+ * mean_scale
+ *
  *   z = v (y - location) - s t,   log f_k(y) = sum_j (-log(2 pi)/2 - u/2 - z^2/2),
  *   dz/dt = -s,   dz/du = -v (y - location)/2 = -(z + s t)/2,
+ *
  * and all derivatives are polynomials in z. */
 
 #include "models/mixture/parts.h"
@@ -75,7 +82,8 @@ static void simulate(const void *self, const double *theta, const gsl_rng *rng, 
   }
 }
 
-/* ---- the user's scale: weights, means and standard deviations, components one behind the other ---- */
+/* ---- the user's scale: weights, means and standard deviations, one component after another
+ * ---- */
 
 static size_t user_dim(const void *self)
 {
@@ -96,7 +104,7 @@ static void to_user(const void *self, const double *theta, double *user)
   }
 }
 
-/* Of one component: each column is normal numbers with a normal-inverse-gamma prior. */
+/* For one component: each column is a normal sample with a normal-inverse-gamma prior. */
 static le_status exact(const void *self, const le_rows *rows, double *log_evidence)
 {
   const mixture *model = self;

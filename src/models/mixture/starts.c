@@ -1,10 +1,10 @@
-/* Starts from the rows, for climbs.
+/* Starting points from the rows, for finding posterior modes.
  *
- * Rows are divided into cells around seeds, those of k-means++ on columns of equal variance.  A
- * third of the starts makes each cell a component.  A third has fewer cells than components, as
- * posteriors of more components than clusters have peaks with empty ones; a third has more and
- * joins some at random, as one component may have to stand for several clusters.  A few steps of EM
- * then lead towards the peak. */
+ * Rows are divided into cells around seeds, chosen by k-means++ on columns of equal variance. One
+ * third of the starts makes each cell a component. One third has fewer cells than components,
+ * because with more components than clusters there are posterior modes with empty components. One
+ * third has more cells and joins some at random, because one component may have to cover several
+ * clusters. A few EM steps then move towards the mode. */
 #include "models/mixture/parts.h"
 
 #include "models/variational_shared.h"
@@ -30,8 +30,8 @@ void le_mixture_column_weights(const le_rows *rows, double *weight)
   }
 }
 
-/* What one component and column has at its peak, given the sum of its rows' shares, and the sum and the sum of squares of their
- * distances from `centre`. */
+/* Sets one component and column to its mode given its rows: the sum of their shares, and the sums
+ * of their distances and squared distances from `centre`. */
 static void set_component(const mixture *model, size_t a, double centre, double count, double first,
                           double second, double *theta)
 {
@@ -51,7 +51,7 @@ static void set_weights(const mixture *model, const double *count, double *theta
     theta[k] = log((count[k] + model->concentration) / (count[last] + model->concentration));
 }
 
-/* How many cells, and which component each belongs to. */
+/* Chooses the number of cells, and the component that each belongs to. */
 static size_t choose_cells(const mixture *model, size_t n, const gsl_rng *rng, size_t *owner)
 {
   const size_t K = model->components, kind = gsl_rng_uniform_int(rng, 3);
@@ -72,7 +72,7 @@ static void seed_components(const mixture *model, const le_rows *rows, const gsl
   double *share = scratch, *weight = share + n * cells, count[MOST_COMPONENTS] = {0};
   le_mixture_column_weights(rows, weight);
   le_start_shares(rows, cells, weight, rng, share, weight + p);
-  for (size_t i = 0; i < n; i++) { /* from here on a row has the number of its component */
+  for (size_t i = 0; i < n; i++) { /* replace the cell of each row by its component */
     size_t c = 0;
     while (c + 1 < cells && share[i * cells + c] == 0) c++;
     share[i] = (double)owner[c];

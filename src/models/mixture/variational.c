@@ -1,8 +1,9 @@
 /* Mean-field variational Bayes for a mixture.
  *
- * q: shares (N x K), a Dirichlet for the weights (K), and for each component and column a normal-inverse-gamma, the prior's
- * kin: centre, count, shape and scale (K x p each), with mu | sigma^2 ~ N(centre, sigma^2 / count).  A bound is the same in
- * whatever parameters; draws are of theta. */
+ * q: shares (N x K), a Dirichlet for the weights (K), and for each component and column a
+ * normal-inverse-gamma of the same form as the prior: centre, count, shape and scale (K x p each),
+ * with mu | sigma^2 ~ N(centre, sigma^2 / count). The bound does not depend on the parametrisation;
+ * draws are of theta. */
 #include "models/mixture/parts.h"
 
 #include "models/variational_shared.h"
@@ -61,7 +62,8 @@ static le_expected_variance expect(const factors *f, size_t at)
   return le_expect_variance(q);
 }
 
-/* For each component E[log weight] and the part of the expected log density that no row alters. */
+/* For each component: E[log weight] plus the part of the expected log density that does not depend
+ * on the row. */
 static void expect_peaks(const factors *f, double *peak)
 {
   le_expect_log_proportions(f->k, f->alpha, peak);
@@ -69,7 +71,8 @@ static void expect_peaks(const factors *f, double *peak)
     peak[at / f->p] -= HALF_LOG_2PI + 0.5 * expect(f, at).log + 0.5 / f->count[at];
 }
 
-/* E of half the squared distance in standard deviations, but for what the spread of the mean adds. */
+/* E of half the squared distance in standard deviations, without the contribution of the variance
+ * of the mean. */
 static double half_distance(const factors *f, const double *y, size_t c)
 {
   double sum = 0;
@@ -95,7 +98,7 @@ static void update_weights(const mixture *model, const factors *f)
   for (size_t i = 0; i < f->n * f->k; i++) f->alpha[i % f->k] += f->share[i];
 }
 
-/* Squares are taken around the new centres, which keeps their digits. */
+/* Squares are taken about the new centres, so that no digits are lost. */
 static void update_components(const mixture *model, const factors *f, const le_rows *rows)
 {
   const size_t k = f->k, p = f->p;
@@ -141,7 +144,7 @@ static le_status q_update(const void *self, const le_rows *rows, size_t factor, 
   return LE_OK;
 }
 
-/* Components at theta, as sure as an equal share of the rows would make them. */
+/* Starts with components at theta, as precise as if each had an equal share of the rows. */
 static void start_at(const mixture *model, const factors *f, const double *theta)
 {
   const double *t = theta + offsets_at(model), *u = theta + scales_at(model),

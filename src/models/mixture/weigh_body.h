@@ -1,5 +1,5 @@
-/* What the kernels of a mixture with doubles and with floats have in common. V(space) is the workspace. With z' = z / sqrt(2) = rate y +
- * minus a log density is peak - sum z'^2. */
+/* The kernels of a mixture that are the same in double and in single precision. V(space) is the
+ * workspace. With z' = z / sqrt(2) = rate y + minus, a log density is peak - sum z'^2. */
 #include "models/products.h"
 
 #ifndef LE_MIXTURE_MACROS
@@ -23,7 +23,8 @@
 #define SUM_MOMENTS_1 v_add_sums(moments + 1, 2, first0, second0, v_set(0), v_set(0));
 #define SUM_MOMENTS_2 v_add_sums(moments + 1, 4, first0, second0, first1, second1);
 
-/* For rows of tiles [from, from + together) and component a / p, whose dimension a % p is the first of the J. */
+/* For rows of tiles [from, from + together) and component a / p, whose dimension a % p is the first
+ * of the J. */
 #define DEFINE_MOMENTS(J)                                                                          \
   V_KERNEL void V(moments_##J)(const V(space) *w, size_t from, size_t a, double *count,            \
                                double *moments)                                                    \
@@ -65,12 +66,14 @@ V_KERNEL void V(densities)(const V(space) *w, size_t t, real *share)
     }
 }
 
-/* From log densities to exp(log density - top) for the vector of rows whose first component is at `share`; log p(row) =
- * top + log(sum).  Where every component is impossible top is the most negative number, so that no difference of infinities
- * arises, and the sum is 0; else it is from 1 to K.  Rows that only fill the tile have log p = 0. */
+/* Replaces log densities by exp(log density - top) in the vector of rows whose first component is
+ * at `share`; log p(row) = top + log(sum). If every component is impossible, top is the most
+ * negative number, so that no difference of infinities arises, and the sum is 0; otherwise it is
+ * from 1 to K. Rows that only fill the tile have log p = 0. */
 V_INLINE void V(compare)(const V(space) *w, size_t rows, real *share, vec *top, vec *sum)
 {
-  const size_t components = w->components; /* what is stored may be anything to a compiler, even w */
+  /* a local copy, because for the compiler a store may change w */
+  const size_t components = w->components;
   vec largest = v_set(-V_MOST), total = v_set(0);
   for (size_t k = 0; k < components; k++) largest = v_max(v_load(share + k * TILE), largest);
   for (size_t k = 0; k < components; k++) {
@@ -82,9 +85,11 @@ V_INLINE void V(compare)(const V(space) *w, size_t rows, real *share, vec *top, 
   *sum = v_first(total, rows, v_set(1));
 }
 
-/* Of tile t, whose components begin at `tile`: its log-likelihood as partial sums, `tops` and the log of `product`, unless that is NULL, and
- * responsibilities in the tile, if `shares`, which are zero in rows that nothing can explain and in those that only fill the tile. What
- * waits for the exponentials is a loop of its own: a division behind each sum would hold them up. */
+/* For tile t, whose components begin at `tile`: the log-likelihood as partial sums, `tops` plus
+ * the log of `product` (unless NULL); and with `shares` the responsibilities, written to the
+ * tile, which are zero in rows that no component can explain and in rows that only fill the
+ * tile. Exponentials and divisions are in separate loops, because a division after each sum
+ * would stall. */
 V_INLINE void V(weigh)(const V(space) *w, size_t t, real *tile, vec *tops, vec *product, int shares)
 {
   const size_t here = rows_in_tile(w->n, t), components = w->components;
@@ -129,8 +134,9 @@ V_INLINE void V(weigh)(const V(space) *w, size_t t, real *tile, vec *tops, vec *
   v_store(tile + k * TILE + at + r * V_LANES,                                                      \
           v_load(tile + k * TILE + at + r * V_LANES) * factor##r);
 
-/* The same from the densities themselves, of which the largest is not taken off first. Was no sum of them, nor product of sums, so small
- * or large that this cannot be done? (Sums keep what is not a number, as least and largest would not.) */
+/* The same without subtracting the largest log density first. Returns whether no sum of densities,
+ * and no product of sums, was too small or too large for this. (Sums keep NaN, which a minimum or
+ * maximum would not.) */
 V_INLINE int V(weigh_near)(const V(space) *w, size_t t, real *tile, vec *product, int shares)
 {
   const size_t here = rows_in_tile(w->n, t), components = w->components;
@@ -155,7 +161,8 @@ V_INLINE int V(weigh_near)(const V(space) *w, size_t t, real *tile, vec *product
   return 1;
 }
 
-/* Of tile t. After one that is not near others will not be either. */
+/* Chooses between the two for tile t. After a tile with large exponents, later tiles use the slower
+ * one at once. */
 V_INLINE void V(weigh_tile)(const V(space) *w, size_t t, real *tile, int *near, vec *tops,
                             vec *product, int shares)
 {
