@@ -1,4 +1,4 @@
-/* Conversions from R, each with its check: by the time C runs, shapes and types are right. */
+/* Conversions from R to C, each with its check: after them all types and sizes are right. */
 #include "bridge/bridge.h"
 
 #include <gsl/gsl_errno.h>
@@ -37,7 +37,7 @@ void raise_status(le_status status, const le_error *error)
   SEXP space = PROTECT(R_FindNamespace(package));
   Rf_eval(call, space);
   UNPROTECT(5);
-  Rf_error("%s", sentence); /* not reached: the R function raises */
+  Rf_error("%s", sentence); /* not reached: the R function raises an error */
 }
 
 void check_status(le_status status)

@@ -1,5 +1,5 @@
-/* A model of another library: its table of functions is what the C function of that name returns.  Tables of an earlier
- * header may be shorter; what they lack is not offered. */
+/* Models of other libraries: a C function with the given name returns the table of the model.
+ * Tables made with an earlier header may be shorter; the missing members are treated as absent. */
 #include "bridge/bridge.h"
 #include "core/target.h"
 
@@ -8,7 +8,7 @@ int compiled_model_is(SEXP type)
   return strcmp(one_string(type, "type"), "compiled_model") == 0;
 }
 
-/* An integral without data has one row, which it does not read. */
+/* An integral without data is given one row, which it does not read. */
 static size_t one_wide(const void *self)
 {
   (void)self;
@@ -20,7 +20,7 @@ int compiled_model_takes_data(const le_model_ops *ops)
   return ops->width != one_wide;
 }
 
-/* Where the function is now; NULL if it is nowhere, which is an error where it must be there. */
+/* The address of the function now; NULL if it does not exist, which is an error if `must`. */
 static DL_FUNC find(SEXP args, int must)
 {
   SEXP symbol = list_element(args, ".symbol"), library = list_element(args, ".library");
@@ -70,7 +70,7 @@ void compiled_model_find(model_handle *handle, SEXP args)
   handle->ops = own;
 }
 
-/* Once the instance is there: what it says must make sense. */
+/* Checks the values that a new instance returns. */
 void compiled_model_check(model_handle *handle)
 {
   if (handle->ops->dim(handle->self) == 0) {

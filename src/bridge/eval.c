@@ -1,4 +1,4 @@
-/* A model's functions bound to data, for R. */
+/* The functions of a model with data, callable from R (model_functions()). */
 #include "bridge/bridge.h"
 
 #include "base/linalg.h"
@@ -11,7 +11,7 @@ typedef struct model_call {
   SEXP type, args, rows, what, theta, extra;
 } model_call;
 
-/* All that one evaluation needs; memory from R, so nothing leaks when R jumps. */
+/* Everything for one evaluation. Memory comes from R, so nothing leaks if R raises an error. */
 typedef struct evaluation {
   const le_model_ops *ops;
   const void *self;
@@ -19,7 +19,7 @@ typedef struct evaluation {
   const double *theta;
   le_rows rows;
   double *scratch;
-  const model_call *call; /* what was asked, as R has it */
+  const model_call *call; /* the call from R */
 } evaluation;
 
 static void need(const void *function, const char *what)
@@ -28,7 +28,7 @@ static void need(const void *function, const char *what)
 }
 #define NEED(e, member) need((const void *)(size_t)((e)->ops->member != NULL), #member)
 
-/* Blocks as the estimators would pass them. */
+/* The block size that estimators use. */
 enum { BLOCK = 512 };
 #define FOR_BLOCKS(e, block)                                                                       \
   for (size_t at_ = 0; at_ < (e)->rows.n; at_ += BLOCK)                                            \
@@ -119,7 +119,7 @@ static SEXP eval_information(const evaluation *e)
   return value;
 }
 
-/* n x m: a column of rows for each particle. */
+/* n x m: one column per particle, one row per observation. */
 static SEXP eval_log_lik_each(const evaluation *e)
 {
   SEXP value = PROTECT(zeros(e->rows.n, e->m));
@@ -185,7 +185,7 @@ static SEXP eval_simulate(const evaluation *e)
   return value;
 }
 
-/* A point that comes along with the question. */
+/* An additional point among the arguments. */
 static const double *point_of(const evaluation *e, const char *name)
 {
   SEXP point = list_element(e->call->extra, name);
@@ -221,7 +221,7 @@ static SEXP eval_start(const evaluation *e)
   return value;
 }
 
-/* The log determinant comes behind the coordinates. */
+/* The coordinates, followed by the log determinant. */
 static SEXP eval_to_normal(const evaluation *e)
 {
   NEED(e, to_normal);

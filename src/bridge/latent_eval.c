@@ -1,5 +1,6 @@
-/* The functions of a model with latent variables on one state, for R: bdmc() simulates by them, and the tests show every
- * conditional to be a ratio of joints.  Also predictive densities, for predict(). */
+/* The functions of a model with latent variables for one state, callable from R. bdmc() simulates
+ * with them, and the tests check that every conditional is a ratio of joint densities. Also
+ * predictive densities, for predict(). */
 #include "bridge/bridge.h"
 
 #include "base/rng.h"
@@ -71,7 +72,8 @@ SEXP ffi_latent(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP state, SEXP set
   return guarded(latent_body, &call);
 }
 
-/* log p(row | the rows seen, state) of new rows: a row for each of them, a column for each state. */
+/* log p(row | rows seen, state) of new rows: one row of the result per row, one column per
+ * state. */
 typedef struct density_call {
   SEXP type, args, rows, states, fresh;
 } density_call;

@@ -1,4 +1,4 @@
-/* Instances of models, whoever made them: the package, R functions or another library. */
+/* Creates instances of models: of the package, of R functions, or of another library. */
 #include "bridge/bridge.h"
 
 static void model_finalize(SEXP pointer)

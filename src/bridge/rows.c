@@ -1,12 +1,13 @@
-/* Columns of R to rows of C, and are they all numbers? */
+/* Converts columns in R to rows in C, and checks that all numbers are finite. */
 #include "bridge/bridge.h"
 
 #include "base/threads.h"
 
-/* Rows bound at a time; numbers looked at together. */
+/* Rows converted at a time; numbers tested together. */
 enum { ROWS_BOUND = 128, TOLD = 8 };
 
-/* The top bit is set for what is not finite, whose exponent has all bits set. */
+/* The top bit of the result is set if x is not finite, because then all bits of its exponent are
+ * set. */
 static uint64_t told_finite(double x)
 {
   uint64_t bits;
@@ -14,11 +15,11 @@ static uint64_t told_finite(double x)
   return (bits & 0x7ff0000000000000u) + 0x0010000000000000u;
 }
 
-/* Without the memory that is.finite() and, of a factor, is.na() take for their answers. */
+/* Needs no memory for intermediate results, unlike all(is.finite(x)) and is.na() of a factor. */
 SEXP ffi_all_finite(SEXP x)
 {
   const size_t n = (size_t)XLENGTH(x), whole = n - n % TOLD;
-  int missing[TOLD] = {0}; /* many at once, for compilers to use vectors */
+  int missing[TOLD] = {0}; /* several at once, so that compilers vectorise */
   uint64_t told[TOLD] = {0};
   if (TYPEOF(x) == INTSXP) {
     const int *value = INTEGER(x);
@@ -46,8 +47,9 @@ typedef struct places_call {
   uint32_t *place;
 } places_call;
 
-/* Where each of n rows goes, in the order of a run with this seed; as they are, without one. Memory of R's own, of this size, would have it
- * collect garbage. */
+/* The position of each of n rows in the order of a run with this seed; without a seed the given
+ * order. Not in R's memory, because an allocation of this size would trigger a garbage
+ * collection. */
 static SEXP find_places(void *data)
 {
   places_call *call = data;
@@ -68,10 +70,12 @@ static SEXP find_places(void *data)
   return R_NilValue;
 }
 
-/* A matrix with an observation in each row, and its responses, numbers or a factor whose codes shall begin with zero, if there are
- * any, as one with an observation in each column, maybe after a 1; NULL if not all of the former is finite. With a seed, in the random
- * order in which a run with it walks them. Most of the time is what the system takes for new pages, of which each thread asks for its
- * own. (Not guarded as a whole: of what that returns, R makes a copy where it is given names.) */
+/* Binds a matrix with one observation per row, and optional responses (numbers, or a factor whose
+ * codes begin with zero in the result), to a matrix with one observation per column, with a leading
+ * 1 if `intercept`. Returns NULL if a number of the matrix is not finite. With a seed, rows are in
+ * the random order in which a run with this seed uses them. Most of the time is spent by the system
+ * on new pages, so each thread touches its own. Not guarded as a whole, because R would copy the
+ * result of a guarded call when names are added. */
 SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed)
 {
   const int coded = Rf_isFactor(y), last = !Rf_isNull(y);

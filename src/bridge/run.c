@@ -1,5 +1,5 @@
-/* A run as R holds it: an external pointer whose finalizer frees everything, and the verbs of the estimator contract.
- * R conducts: it asks one run after another, or several at once, to work for a moment. */
+/* The functions of a run that R calls. A run is an external pointer whose finalizer frees
+ * everything. R decides when runs work: it calls one run, or several at once, for a short time. */
 #include "bridge/run.h"
 
 #include "base/threads.h"
@@ -45,7 +45,7 @@ static SEXP run_new(void *data)
   SEXP problem = data;
   SEXP model =
     PROTECT(model_new(list_element(problem, "model_type"), list_element(problem, "model_args")));
-  /* the run reads settings where R keeps them: both stay alive as long as the pointer */
+  /* the run reads settings from R's memory, so both objects must exist as long as the pointer */
   SEXP keep = PROTECT(Rf_list2(problem, model)),
        pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, keep));
   run_handle *run = le_resize(NULL, sizeof *run);
@@ -89,7 +89,8 @@ static SEXP run_new(void *data)
   check_settings(run, &made);
   run->seed = made.seed;
   run->replicate = made.replicate;
-  /* the kernels' specs outlive this call in the run's arena; the settings struct itself is copied by alloc */
+  /* the specs of the kernels are in the run's arena and outlive this call; alloc copies the
+   * settings struct */
   le_status status = run->ops->alloc(&made, &run->context, &run->self);
   if (status == LE_OK && run->ops->start && !Rf_asLogical(list_element(problem, "restore")))
     status = run->ops->start(run->self);
@@ -110,7 +111,7 @@ typedef struct run_call {
   le_feed feed;
 } run_call;
 
-/* As le_feed has them. */
+/* In the order of le_feed. */
 static const char *const feeds[] = {"some", "last", "own", "mixed"};
 
 static le_feed feed_named(const char *word)
@@ -130,13 +131,14 @@ static SEXP run_feed(void *data)
   return R_NilValue;
 }
 
-/* `feed`: "some" rows of a stream, or its "last", or all there are, the run's "own" to put in another order, or "mixed" already. */
+/* `feed`: "some" rows of a stream, or its "last"; or all rows at once, as the run's "own" to
+ * reorder, or already "mixed". */
 SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed)
 {
   run_handle *handle = run_get(run);
   const le_feed kind = feed_named(one_string(feed, "feed"));
   run_call call = {handle, rows, kind};
-  /* rows that end the stream may be borrowed: they live as long as the run */
+  /* the last rows may be borrowed, so they must exist as long as the run */
   if (kind != LE_ROWS) {
     SEXP keep = PROTECT(Rf_cons(rows, R_ExternalPtrProtected(run)));
     R_SetExternalPtrProtected(run, keep);
@@ -151,7 +153,8 @@ typedef struct runs_call {
   double seconds;
 } runs_call;
 
-/* R may be asked by its own thread alone, which has the first run and tells the others. */
+/* Only the thread of R may call R. It works on the first run, and passes an interrupt on to the
+ * others. */
 static int ask_and_tell(void *stop)
 {
   const int wanted = user_interrupts(NULL);
@@ -189,7 +192,9 @@ static SEXP runs_advance(void *data)
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
 #endif
     for (size_t k = 0; k < call->n; k++) advance_one(call, k, &progress[k], &status[k]);
-  } else { /* within a parallel region, even of one thread, a run's own would be made and ended again each time */
+  /* inside a parallel region, even of one thread, the threads of a run would be created and ended
+   * each time */
+  } else {
     for (size_t k = 0; k < call->n; k++) advance_one(call, k, &progress[k], &status[k]);
   }
   for (size_t k = 0; k < call->n; k++) {
@@ -206,7 +211,7 @@ static SEXP runs_advance(void *data)
   return answer;
 }
 
-/* One run, or a list of several, each by a thread of its own unless it asks R functions. */
+/* Advances one run, or a list of runs, each in its own thread unless it calls R functions. */
 SEXP ffi_run_advance(SEXP runs, SEXP seconds)
 {
   const int several = TYPEOF(runs) == VECSXP && XLENGTH(runs) > 0;
@@ -291,7 +296,8 @@ SEXP ffi_run_result(SEXP run)
   return guarded(run_result, run_get(run));
 }
 
-/* Every bit of the word counts for every bit of the result: the last steps of splitmix64. */
+/* A hash in which every bit of the word affects every bit of the result: the last steps of
+ * splitmix64. */
 static uint64_t scrambled(uint64_t word)
 {
   word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9u;
@@ -299,7 +305,8 @@ static uint64_t scrambled(uint64_t word)
   return word ^ word >> 31;
 }
 
-/* n observations, columns of a matrix, numbers or a factor, in whatever order: how many and the sum of their fingerprints, as text. */
+/* A fingerprint of n observations that does not depend on their order: their number and the sum of
+ * their hashes, as text. Observations are the columns of a matrix, numbers, or a factor. */
 SEXP ffi_fingerprint(SEXP observations, SEXP threads)
 {
   const int coded = Rf_isFactor(observations);
@@ -330,7 +337,7 @@ SEXP ffi_fingerprint(SEXP observations, SEXP threads)
   return Rf_mkString(text);
 }
 
-/* The sums of nested sampling over points that R has merged. */
+/* The sums of nested sampling for points that were merged in R. */
 SEXP ffi_volumes(SEXP log_lik, SEXP live, SEXP rest, SEXP simulations, SEXP seed)
 {
   static const char *const names[] = {"log_volumes", "log_weights", "sums"};

@@ -1,8 +1,9 @@
-/* A saved run: a header that says what it belongs to, the engine's state, and a checksum.
+/* Saved runs: a header that identifies the problem, the state of the engine, and a checksum.
  *
- * The header has a magic word, the format, the version of the package, and fingerprints of model
- * (with priors and data that it holds), method (engine, settings, kernels, number of rows), seed and
- * replicate.  A state that does not belong to the problem it is read into is refused in a sentence. */
+ * The header has a magic word, the format version, the version of the package, and fingerprints of
+ * the model (with its priors and the data it holds) and of the method (engine, settings, kernels,
+ * number of rows), and the seed and replicate. A state that does not belong to the problem into
+ * which it is read is refused with an error. */
 #include "bridge/run.h"
 
 enum { STATE_FORMAT = 2, VERSION_SIZE = 24 };
@@ -18,7 +19,8 @@ static uint64_t hashed(uint64_t sum, const void *data, size_t size)
 
 static const uint64_t EMPTY = 14695981039346656037u;
 
-/* Of a value that R holds: numbers, strings, lists of them with their names, functions and formulas by their text. */
+/* The hash of an R value: numbers, strings, lists with their names; functions and formulas as
+ * text. */
 static uint64_t hash_value(uint64_t sum, SEXP value)
 {
   const int type = TYPEOF(value);
@@ -93,7 +95,8 @@ static void archive_header(header *h, le_archive *archive)
     le_archive_bytes(archive, word[i], sizeof *word[i]);
 }
 
-/* Twice, so that an R allocation error can leak nothing: the second pass writes what R's memory takes. */
+/* Called twice, so that a failed allocation in R leaks nothing: the first pass finds the size, the
+ * second writes into R's memory. */
 static size_t write_state(const run_handle *run, header *h, SEXP into)
 {
   le_archive archive;
@@ -146,7 +149,7 @@ static le_status refuse(const header *own, const header *read, le_error *error)
   return LE_OK;
 }
 
-/* A run whose state is refused is of no use any more, and ends. */
+/* If a state is refused, the run is unusable and is ended. */
 SEXP ffi_run_restore(SEXP pointer, SEXP state)
 {
   run_handle *run = run_get(pointer);

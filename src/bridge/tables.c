@@ -1,5 +1,5 @@
-/* What engines and kernels say of themselves, for R: settings with their kinds, defaults and ranges,
- * phases, and what a kernel needs. */
+/* The tables of engines, kernels and models for R: settings with kinds, defaults and ranges,
+ * phases, needs of kernels, traits. */
 #include "bridge/bridge.h"
 
 static SEXP names_of_flags(unsigned flags, size_t n, const unsigned *flag, const char *const *name)
@@ -80,7 +80,7 @@ static SEXP kernel_table(const le_kernel_ops *ops)
   return list;
 }
 
-/* A list of two: engines and kernels, each by name. */
+/* A list of two lists, engines and kernels, with their names. */
 SEXP ffi_tables(void)
 {
   static const char *const names[] = {"engines", "kernels"};

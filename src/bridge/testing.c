@@ -1,4 +1,4 @@
-/* Small pieces of the machinery, for the tests (and bench/kernels.R) alone. */
+/* Functions for the tests and bench/kernels.R only: they call small parts of the core directly. */
 #include "bridge/bridge.h"
 
 #include "base/arrays.h"
@@ -34,7 +34,7 @@ static void kernel_run_finalize(SEXP pointer)
   R_ClearExternalPtr(pointer);
 }
 
-/* A setting that may differ between distributions: of the r-th, or the last that is given. */
+/* A setting with one value per distribution: that of the r-th, or the last one given. */
 static double number_at(const le_args *settings, const char *name, size_t r, double otherwise)
 {
   const le_arg *arg = le_args_find(settings, name);
@@ -48,9 +48,10 @@ static void begin_at(le_target *target, const le_args *settings, size_t n, size_
   target->lambda = number_at(settings, "lambda", r, 0);
 }
 
-/* Settings: distributions, and of each moves, seen and lambda; gradient rule ("full", "batch", "control"), batch, anchor, precision,
- * floor (value and tie), mixed (the rows are in random order), noise, at_once (moves, at the most); answer ("moves", "gradient", "log_lik"
- * of the chunk by `part`). */
+/* Settings: the number of distributions, and for each moves, seen and lambda; gradient rule
+ * ("full", "batch", "control"), batch, anchor, precision, floor (value and tie), mixed (rows are in
+ * random order), noise, at_once (largest number of moves per call); answer ("moves", "gradient", or
+ * "log_lik" of the chunk by a subsample of `part` rows). */
 static SEXP kernel_body(void *data)
 {
   const kernel_call *call = data;
@@ -173,7 +174,7 @@ SEXP ffi_philox(SEXP counter, SEXP key)
   return value;
 }
 
-/* d standard normals from each of n streams, so many times: an array of d x n x times. */
+/* d standard normals from each of n streams, `times` times: an array of d x n x times. */
 SEXP ffi_normals(SEXP seed, SEXP replicate, SEXP n, SEXP d, SEXP times)
 {
   const size_t count = one_count(n, "n"), dim = one_count(d, "d"),
@@ -190,7 +191,8 @@ SEXP ffi_normals(SEXP seed, SEXP replicate, SEXP n, SEXP d, SEXP times)
   return value;
 }
 
-/* The lower factor of a symmetric matrix, row by row as C has it; NULL where it has none. */
+/* The lower Cholesky factor of a symmetric matrix, row by row as in C; NULL if it is not positive
+ * definite. */
 SEXP ffi_cholesky(SEXP matrix)
 {
   SEXP factor = PROTECT(Rf_duplicate(matrix));
@@ -199,8 +201,9 @@ SEXP ffi_cholesky(SEXP matrix)
   return status == LE_OK ? factor : R_NilValue;
 }
 
-/* Shares of work as threads might have done them, a row for each: how many pieces in how many seconds. After each column: do they rest, and
- * for how long will they the next time? */
+/* Simulates shares of work: for each thread a row, for each piece of work a column, with numbers of
+ * pieces and seconds. Returns for each column whether threads pause, and the length of the next
+ * pause. */
 SEXP ffi_pace(SEXP done, SEXP spent)
 {
   const size_t n = (size_t)Rf_nrows(done), rounds = (size_t)Rf_ncols(done);
@@ -248,7 +251,7 @@ SEXP ffi_resample(SEXP scheme, SEXP weight, SEXP m, SEXP seed)
   return value;
 }
 
-/* Which of a stream of weighted points a reservoir keeps, and the weights that they carry. */
+/* Which points of a weighted stream a reservoir keeps, and their weights. */
 SEXP ffi_varopt(SEXP log_weight, SEXP most, SEXP seed)
 {
   static const char *const names[] = {"kept", "log_weight"};
@@ -323,7 +326,7 @@ SEXP ffi_pareto_k(SEXP log_weight)
   return Rf_ScalarReal(le_pareto_k(REAL(log_weight), n, work));
 }
 
-/* exp or log of numbers by one variant; or the seconds that so many rounds of multiply-adds take. */
+/* exp or log of numbers by one variant; or the seconds for this many rounds of multiply-adds. */
 SEXP ffi_vector(SEXP what, SEXP x, SEXP variant)
 {
   const char *word = one_string(what, "what");

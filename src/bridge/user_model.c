@@ -1,8 +1,9 @@
-/* A model whose functions are R's.  One R function, made by R/model-custom.R, answers every question and checks what the
- * user's own functions return; here is only the way there and back.
+/* Models of R functions. One R function, made by R/model-custom.R, answers every call and checks
+ * what the user's functions return; this file calls it.
  *
- * An R error or an interrupt inside it is caught, kept, and raised again after the C code has returned (user_model_raise):
- * until then every answer is LE_USER_ERROR or not a number.  Runs with such a model have one thread. */
+ * An R error or an interrupt inside the function is caught, stored, and raised again after the C
+ * code has returned (user_model_raise). Until then every call returns LE_USER_ERROR or NaN. Runs
+ * with such a model use one thread. */
 #include "bridge/bridge.h"
 
 #include <math.h>
@@ -10,11 +11,11 @@
 enum { DRAWS_AHEAD = 100 };
 
 typedef struct user_model {
-  SEXP answer; /* function(what, theta, rows), kept alive by the external pointer of the model */
-  SEXP kept;   /* a list of one, on the same pointer: the condition that stopped us */
+  SEXP answer; /* function(what, theta, rows), protected by the external pointer of the model */
+  SEXP kept;   /* a list of one, protected by the same pointer: the stored error condition */
   size_t d;
   int failed;
-  size_t next; /* prior draws used of those fetched ahead */
+  size_t next; /* number of prior draws used of those fetched in advance */
   double *ahead;
 } user_model;
 
@@ -74,7 +75,7 @@ static le_status user_ask(user_model *model, const char *what, size_t m, const d
   return model->failed ? LE_USER_ERROR : LE_OK;
 }
 
-/* Reading an instance never changes what it answers; only the error it keeps and the draws fetched ahead. */
+/* An instance is constant except for the stored error and the prior draws fetched in advance. */
 static user_model *writable(const void *self)
 {
   return (user_model *)(size_t)self;
@@ -100,7 +101,7 @@ static void user_log_prior_grad(const void *self, size_t m, const double *theta,
 static void user_draw_prior(const void *self, const gsl_rng *rng, double *theta)
 {
   user_model *model = writable(self);
-  (void)rng; /* R's generator, which evidence() seeds */
+  (void)rng; /* uses R's generator, which evidence() seeds */
   if (model->next == DRAWS_AHEAD) {
     user_ask(model, "draw_prior", DRAWS_AHEAD, NULL, NULL, DRAWS_AHEAD * model->d, model->ahead, 0);
     model->next = 0;
@@ -174,7 +175,7 @@ int user_model_is(SEXP type)
   return strcmp(one_string(type, "type"), user_ops.name) == 0;
 }
 
-/* What R functions depend on beside their arguments: prior draws fetched ahead, and R's own generator. */
+/* The state of a model of R functions: prior draws fetched in advance, and R's own generator. */
 void user_model_archive(const model_handle *handle, le_archive *archive)
 {
   if (!user_model_made(handle)) return;
@@ -230,7 +231,7 @@ void user_model_create(model_handle *handle, SEXP args, SEXP kept)
   if (Rf_asLogical(list_element(args, "several"))) handle->own.traits |= LE_MODEL_MULTIMODAL;
 }
 
-/* Raises what stopped the user's functions, if anything did. */
+/* Raises the stored error of a user's function, if any. */
 void user_model_raise(const model_handle *handle)
 {
   if (!handle || !user_model_made(handle)) return;

@@ -1,4 +1,5 @@
-/* The factors of variational Bayes of one model, for R: the tests see that each update is the best there is. */
+/* The functions of variational Bayes of one model, callable from R: the tests check that each
+ * update is optimal. */
 #include "bridge/bridge.h"
 
 #include "base/rng.h"
