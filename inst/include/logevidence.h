@@ -11,7 +11,7 @@
  *   rows      a block of observations, row-major: an observation is `width` contiguous doubles,
  *             covariates first, then the response if there is one.
  *   sums      likelihood functions ADD to their outputs, so that blocks accumulate without
- *             copies; the caller sets the outputs to zero first.  The result of a particle
+ *             copies; the caller sets the outputs to zero first. The result of a particle
  *             must not depend on the other particles of the call.
  *   matrices  symmetric, dense, dim x dim, both triangles filled.
  */
@@ -150,7 +150,7 @@ typedef struct le_latent_ops {
    * discarded. */
   void (*simulate)(const void *self, size_t n, const double *state, const gsl_rng *rng,
                    double *rows, double *scratch);
-  /* OPTIONAL (0).  The log of the number of relabellings that leave every density unchanged. */
+  /* OPTIONAL (0). The log of the number of relabellings that leave every density unchanged. */
   double (*log_symmetry)(const void *self);
   /* OPTIONAL (always 1). Whether these numbers are a valid state for `seen` rows: labels within
    * range, variances positive. Called for states from outside the run; the other functions do not
@@ -198,14 +198,14 @@ typedef struct le_model_ops {
   const char *name;
   unsigned traits;
 
-  /* REQUIRED.  Makes an instance from its settings; on failure leaves *self NULL and a sentence in
+  /* REQUIRED. Makes an instance from its settings; on failure leaves *self NULL and a sentence in
    * `message` (LE_MESSAGE_SIZE bytes). */
   le_status (*create)(const le_args *args, void **self, char *message);
-  /* REQUIRED.  Accepts NULL. */
+  /* REQUIRED. Accepts NULL. */
   void (*destroy)(void *self);
-  /* REQUIRED.  Number of unconstrained parameters. */
+  /* REQUIRED. Number of unconstrained parameters. */
   size_t (*dim)(const void *self);
-  /* REQUIRED.  Doubles per observation. */
+  /* REQUIRED. Doubles per observation. */
   size_t (*width)(const void *self);
   /* OPTIONAL (0). Number of doubles of scratch that a likelihood call with this many particles and
    * rows may write. */
@@ -214,19 +214,19 @@ typedef struct le_model_ops {
   /* REQUIRED. Normalised log prior density of each particle, including the Jacobian; overwrites
    * value[m]. */
   void (*log_prior)(const void *self, size_t m, const double *theta, double *value);
-  /* OPTIONAL, needed by gradient kernels.  Overwrites grad[m * dim]. */
+  /* OPTIONAL, needed by gradient kernels. Overwrites grad[m * dim]. */
   void (*log_prior_grad)(const void *self, size_t m, const double *theta, double *grad);
   /* OPTIONAL, with log_lik_hess. Adds the matrix of second derivatives of the log prior at one
    * point. */
   void (*log_prior_hess)(const void *self, const double *theta, double *hess);
-  /* REQUIRED.  One draw from the prior. */
+  /* REQUIRED. One draw from the prior. */
   void (*draw_prior)(const void *self, const gsl_rng *rng, double *theta);
 
-  /* REQUIRED.  Adds the log-likelihood of the block to value[m]; -Inf is a legal value, NaN is
+  /* REQUIRED. Adds the log-likelihood of the block to value[m]; -Inf is a legal value, NaN is
    * not. */
   le_status (*log_lik)(const void *self, size_t m, const double *theta, const le_rows *rows,
                        double *value, double *scratch);
-  /* OPTIONAL, needed by gradient kernels.  Adds to value[m] and to grad[m * dim]. */
+  /* OPTIONAL, needed by gradient kernels. Adds to value[m] and to grad[m * dim]. */
   le_status (*log_lik_grad)(const void *self, size_t m, const double *theta, const le_rows *rows,
                             double *value, double *grad, double *scratch);
   /* OPTIONAL (log_lik_grad, values dropped). Adds to grad only, for callers that do not need the
@@ -257,7 +257,7 @@ typedef struct le_model_ops {
   /* OPTIONAL. The exact log evidence of the rows; NaN if these settings have no closed form. */
   le_status (*exact)(const void *self, const le_rows *rows, double *log_evidence);
 
-  /* OPTIONAL (0).  log of the number of relabellings that leave every density unchanged. */
+  /* OPTIONAL (0). log of the number of relabellings that leave every density unchanged. */
   double (*log_symmetry)(const void *self);
   /* OPTIONAL (log_symmetry). log of the number of distinct points among all relabellings of theta:
    * fewer if parts of theta are equal. */
@@ -268,9 +268,9 @@ typedef struct le_model_ops {
    * log_orbit), 1 otherwise. */
   int (*relabel)(const void *self, const double *reference, double *theta);
 
-  /* OPTIONAL (dim).  Number of parameters on the user's scale. */
+  /* OPTIONAL (dim). Number of parameters on the user's scale. */
   size_t (*user_dim)(const void *self);
-  /* OPTIONAL (a copy).  theta on the user's scale. */
+  /* OPTIONAL (a copy). theta on the user's scale. */
   void (*to_user)(const void *self, const double *theta, double *user);
 
   /* OPTIONAL. For a model with latent variables; such a model needs only `create`, `destroy` and

@@ -1,8 +1,8 @@
+/* An arena is a list of aligned blocks. posix_memalign is not available everywhere, so blocks are
+ * over-allocated and aligned here. */
 #if defined(__linux__)
 #define _DEFAULT_SOURCE /* madvise */
 #endif
-/* An arena is a list of aligned blocks. posix_memalign is not available everywhere, so blocks are
- * over-allocated and aligned here. */
 #include "base/arena.h"
 
 #include <stdint.h>

@@ -9,7 +9,7 @@
  *                 products are always written with these: otherwise a compiler may fuse them in
  *                 one place and not in another, and the same value would differ in its last bits
  *   v_exp, v_log  relative error at most 2e-15 over the whole range, including infinities, NaN and
- *                 denormal numbers.  v_exp_down is v_exp for arguments known to be at most 710.
+ *                 denormal numbers. v_exp_down is v_exp for arguments known to be at most 710.
  *                 v_exp_near is for arguments near 0: relative error 6e-15 + 3e-16 |x| for |x| up
  *                 to 1e12; beyond that the result may be infinite, of any sign, or NaN
  *   v_inverse     1 / x with relative error at most 3e-16; not for very large or very small x

@@ -91,11 +91,11 @@ static SEXP density_body(void *data)
   const size_t size = ops->size(self, seen.n), n = seen.n + 1;
   const size_t m = (size_t)XLENGTH(c->states) / size;
   if (TYPEOF(c->states) != REALSXP || (size_t)XLENGTH(c->states) != m * size)
-    Rf_error("The states are not those of the rows.");
+    Rf_error("The states must be those of as many rows as are given.");
   for (size_t s = 0; s < m && ops->possible; s++)
     if (!ops->possible(self, seen.n, REAL(c->states) + s * size))
       Rf_error("Draw %zu is not a state of this model: a label or code is out of range, or a "
-               "variance not positive.",
+               "variance is not positive.",
                s + 1);
   double *scratch = (double *)R_alloc(ops->scratch(self, n) + 1, sizeof(double));
   double *state = (double *)R_alloc(ops->size(self, n), sizeof(double));

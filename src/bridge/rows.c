@@ -27,7 +27,7 @@ SEXP ffi_all_finite(SEXP x)
       for (size_t k = 0; k < TOLD; k++) missing[k] |= value[i + k] == NA_INTEGER;
     for (size_t i = whole; i < n; i++) missing[0] |= value[i] == NA_INTEGER;
   } else {
-    if (TYPEOF(x) != REALSXP) Rf_error("There must be numbers.");
+    if (TYPEOF(x) != REALSXP) Rf_error("`x` must be numeric.");
     const double *value = REAL(x);
     for (size_t i = 0; i < whole; i += TOLD)
       for (size_t k = 0; k < TOLD; k++) told[k] |= told_finite(value[i + k]);
@@ -81,7 +81,7 @@ SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed)
   const int coded = Rf_isFactor(y), last = !Rf_isNull(y);
   if (TYPEOF(x) != REALSXP || !Rf_isMatrix(x) ||
       (last && ((TYPEOF(y) != REALSXP && !coded) || XLENGTH(y) != Rf_nrows(x))))
-    Rf_error("Covariates and responses must be numbers, as many of one as of the other.");
+    Rf_error("Covariates and responses must be numeric and have the same number of rows.");
   const size_t n = (size_t)Rf_nrows(x), p = (size_t)Rf_ncols(x),
                first = Rf_asLogical(intercept) == TRUE, width = first + p + (size_t)last;
   SEXP rows = PROTECT(Rf_allocMatrix(REALSXP, (int)width, (int)n));

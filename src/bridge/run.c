@@ -66,7 +66,7 @@ static SEXP run_new(void *data)
   run->context.interrupted = user_interrupts;
   if (user_model_made(handle)) run->context.threads = 1;
   if (handle->ops->latent && !run->ops->latent)
-    Rf_error("This method has no form for models with latent variables.");
+    Rf_error("This method does not support models with latent variables.");
   run->width = handle->ops->width(handle->self);
   SEXP kernels = list_element(problem, "kernels");
   le_kernel_spec *kernel = le_arena_bytes(&run->arena, (size_t)XLENGTH(kernels), sizeof *kernel);
@@ -118,7 +118,7 @@ static le_feed feed_named(const char *word)
 {
   for (int kind = LE_ROWS; kind <= LE_MIXED_ROWS; kind++)
     if (strcmp(word, feeds[kind]) == 0) return (le_feed)kind;
-  Rf_error("Rows are fed as \"some\", \"last\", \"own\" or \"mixed\", not \"%s\".", word);
+  Rf_error("`feed` must be \"some\", \"last\", \"own\" or \"mixed\", not \"%s\".", word);
   return LE_ROWS;
 }
 
@@ -310,7 +310,7 @@ static uint64_t scrambled(uint64_t word)
 SEXP ffi_fingerprint(SEXP observations, SEXP threads)
 {
   const int coded = Rf_isFactor(observations);
-  if (TYPEOF(observations) != REALSXP && !coded) Rf_error("A fingerprint is of numbers.");
+  if (TYPEOF(observations) != REALSXP && !coded) Rf_error("`observations` must be numeric.");
   const size_t width = Rf_isMatrix(observations) ? (size_t)Rf_nrows(observations) : 1;
   const size_t n = width ? (size_t)XLENGTH(observations) / width : 0;
   const double *value = coded ? NULL : REAL(observations);
@@ -342,7 +342,7 @@ SEXP ffi_volumes(SEXP log_lik, SEXP live, SEXP rest, SEXP simulations, SEXP seed
 {
   static const char *const names[] = {"log_volumes", "log_weights", "sums"};
   if (TYPEOF(log_lik) != REALSXP || TYPEOF(live) != REALSXP || XLENGTH(log_lik) != XLENGTH(live))
-    Rf_error("Volumes need two vectors of the same length.");
+    Rf_error("`log_lik` and `live` must be numeric vectors of the same length.");
   const size_t n = (size_t)XLENGTH(log_lik);
   SEXP values[3] = {PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)n)),
                     PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)n)),

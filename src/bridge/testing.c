@@ -331,7 +331,7 @@ SEXP ffi_vector(SEXP what, SEXP x, SEXP variant)
 {
   const char *word = one_string(what, "what");
   const le_simd wanted = le_simd_named(one_string(variant, "variant"));
-  if (wanted > le_simd_best()) Rf_error("This processor has no such instructions.");
+  if (wanted > le_simd_best()) Rf_error("This processor does not support these instructions.");
   if (TYPEOF(x) != REALSXP) Rf_error("`x` must be numbers.");
   SEXP value = PROTECT(zero_vector((size_t)XLENGTH(x)));
   if (strcmp(word, "exp") == 0)

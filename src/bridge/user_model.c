@@ -42,7 +42,7 @@ static SEXP ask(void *data)
   SEXP call = PROTECT(Rf_lang4(c->model->answer, what, theta, rows));
   SEXP value = PROTECT(Rf_eval(call, R_GlobalEnv));
   if (TYPEOF(value) != REALSXP || (size_t)XLENGTH(value) != c->wanted)
-    Rf_error("A custom model gave %.0f values instead of %.0f.", (double)XLENGTH(value),
+    Rf_error("A custom model returned %.0f values instead of %.0f.", (double)XLENGTH(value),
              (double)c->wanted);
   const double *values = REAL(value);
   for (size_t i = 0; i < c->wanted; i++) c->out[i] = c->add ? c->out[i] + values[i] : values[i];

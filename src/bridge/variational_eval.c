@@ -14,7 +14,7 @@ static SEXP variational_body(void *data)
   SEXP pointer = PROTECT(model_new(c->type, c->args));
   const model_handle *handle = model_get(pointer);
   const le_variational_ops *ops = handle->ops->variational;
-  if (!ops) Rf_error("This model has no variational form.");
+  if (!ops) Rf_error("This model does not support variational Bayes.");
   const void *self = handle->self;
   const le_rows rows = rows_from_matrix(c->rows, handle->ops->width(self));
   const size_t size = ops->size(self, rows.n),

@@ -53,10 +53,10 @@ typedef struct le_audit {
   /* of each component: the mode, or its place in the model's coordinates around it (`to_normal`) */
   double *centre;
   le_proposal density; /* of the proposal */
-  size_t parts;       /* components of the proposal: the modes, and the wide one if any */
-  double *theta;      /* draws x d */
-  double *log_weight; /* draws */
-  double *value;      /* batch */
+  size_t parts;        /* components of the proposal: the modes, and the wide one if any */
+  double *theta;       /* draws x d */
+  double *log_weight;  /* draws */
+  double *value;       /* batch */
   double *work;
   /* of the weights if the posterior were exactly normal around its modes */
   double ideal_sum, ideal_squares;

@@ -7,8 +7,8 @@
 typedef struct le_clusters {
   size_t d, most; /* `most`: largest number of points */
   size_t count;
-  size_t *label;     /* of length `most`: the cluster of each point */
-  double *variance;  /* count x d: variance of each coordinate in each cluster */
+  size_t *label;                    /* of length `most`: the cluster of each point */
+  double *variance;                 /* count x d: variance of each coordinate in each cluster */
   double *mean, *number, *distance; /* work */
   size_t *nearest, *size;
 } le_clusters;

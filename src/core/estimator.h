@@ -40,7 +40,7 @@ typedef struct le_estimator_ops {
   /* REQUIRED. Reads the settings, checks that the model offers what the kernels need, allocates
    * memory. */
   le_status (*alloc)(const le_problem *problem, le_context *context, void **self);
-  /* REQUIRED.  Accepts NULL. */
+  /* REQUIRED. Accepts NULL. */
   void (*free)(void *self);
   /* OPTIONAL. Draws from the prior. Called once before the first advance, and not if a saved state
    * is read. */
@@ -56,7 +56,7 @@ typedef struct le_estimator_ops {
   void (*progress)(const void *self, double *rows, double *share);
   /* REQUIRED. The results so far. */
   le_status (*result)(void *self, le_result *result);
-  /* REQUIRED.  Writes the state, or reads it into a freshly allocated instance of the same
+  /* REQUIRED. Writes the state, or reads it into a freshly allocated instance of the same
    * problem. */
   void (*archive)(void *self, le_archive *archive);
   /* OPTIONAL (0). 1 if it accepts models with latent variables. */

@@ -27,19 +27,19 @@ enum { LE_DRAWS_MOST = 8 };
 typedef struct le_gradient {
   le_gradient_rule rule;
   size_t batch;
-  int second_order; /* whether the model has second derivatives */
-  int anchored;     /* whether the sums below belong to `anchor` */
-  size_t anchored_rows; /* rows seen when the anchor was set */
-  double *anchor;   /* a */
+  int second_order;                /* whether the model has second derivatives */
+  int anchored;                    /* whether the sums below belong to `anchor` */
+  size_t anchored_rows;            /* rows seen when the anchor was set */
+  double *anchor;                  /* a */
   double *grad, *hess;             /* sums at a over the rows seen */
   double *chunk_grad, *chunk_hess; /* sums at a over the chunk */
-  double *batch_grad; /* sums at a over one batch */
+  double *batch_grad;              /* sums at a over one batch */
   /* constant and linear terms of the formula, one per batch; the last entry is without a batch */
   double *total_grad, *total_hess;
-  double *rows;     /* of each batch: batch x width */
+  double *rows;                 /* of each batch: batch x width */
   le_rows drawn[LE_DRAWS_MOST]; /* the batches */
-  size_t *picked;   /* batch */
-  double *uniform;  /* batch */
+  size_t *picked;               /* batch */
+  double *uniform;              /* batch */
   /* log-likelihood of the chunk at the anchor; distance up to which a subsample was tested, -1 if
    * not yet */
   double chunk_value, checked;

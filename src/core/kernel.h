@@ -25,7 +25,7 @@ typedef struct le_kernel_ops {
   unsigned version; /* LE_CONTRACT_VERSION */
   size_t size;      /* sizeof(le_kernel_ops) */
   const char *name;
-  const le_setting *settings; /* REQUIRED.  A table that ends with {0}. */
+  const le_setting *settings; /* REQUIRED. A table that ends with {0}. */
   unsigned needs;
   le_metric_kind default_metric;
 

@@ -17,7 +17,7 @@
 
 typedef struct le_renewal {
   size_t d, most;
-  double *before; /* most x d */
+  double *before;                                                      /* most x d */
   double *whole, *moved, *mean, *variance, *square, *component, *next; /* work */
   size_t *kept;
 } le_renewal;

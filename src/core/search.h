@@ -23,9 +23,9 @@ typedef struct le_search {
   double *scratch; /* for starts from the rows; NULL if the model has none */
   size_t *order;
   int scattered, done;
-  int every; /* 1: make all climbs, even after they agree */
-  size_t found;   /* number of points to climb from on all rows */
-  double *start;  /* starts x d; after a climb the points found come first, heaviest first */
+  int every;     /* 1: make all climbs, even after they agree */
+  size_t found;  /* number of points to climb from on all rows */
+  double *start; /* starts x d; after a climb the points found come first, heaviest first */
 } le_search;
 
 void le_search_alloc(le_search *search, const le_target *target, size_t starts, size_t rows,

@@ -66,8 +66,8 @@ typedef struct le_target {
    * uses the exact density. */
   const le_proposal *proposal;
 
-  size_t block;   /* rows per likelihood call */
-  size_t m;       /* largest number of particles */
+  size_t block;    /* rows per likelihood call */
+  size_t m;        /* largest number of particles */
   double *scratch; /* of every thread, one after another */
   size_t scratch_size;
   double *work;    /* 2 m */
@@ -76,8 +76,8 @@ typedef struct le_target {
   double *few;        /* the same at a few points; NULL if rows are not divided among threads */
   double *relabelled; /* 2 d of every thread, one after another */
   le_pace *pace;
-  double *packed;     /* m x d: the points for which a likelihood is computed */
-  size_t *chosen;     /* m: their indices */
+  double *packed;                /* m x d: the points for which a likelihood is computed */
+  size_t *chosen;                /* m: their indices */
   double likelihoods, gradients; /* number of evaluations of single observations so far */
 } le_target;
 

@@ -14,9 +14,9 @@ typedef struct le_volumes {
   double log_evidence; /* trapezoid rule */
   /* step functions below and above: sums of L_k (X_k - X_(k+1)) and of L_k (X_(k-1) - X_k) */
   double lower, upper;
-  double published; /* sum of L_k (X_k - X_(k+1)), without the points that were live at the end */
-  double information;  /* information gain of the posterior over the prior, in nats */
-  double mean, se;     /* of log evidence over simulated volumes */
+  double published;   /* sum of L_k (X_k - X_(k+1)), without the points that were live at the end */
+  double information; /* information gain of the posterior over the prior, in nats */
+  double mean, se;    /* of log evidence over simulated volumes */
 } le_volumes;
 
 /* log_lik is increasing; live[k] is the number of live points when point k was removed; the last

@@ -63,7 +63,7 @@ typedef struct latent {
 
   size_t step, swept, seen;
   double lambda, work;
-  double *value; /* rounds x m log-likelihoods */
+  double *value;                  /* rounds x m log-likelihoods */
   double *state, *swap, *scratch; /* allocated once the number of rows is known */
   double *log_weight, *weight, *before, *after, *spare;
   size_t *ancestor;

@@ -282,7 +282,8 @@ static le_status variational_alloc(const le_problem *problem, le_context *contex
   *self = NULL;
   const int maximum = le_setting_flag(&problem->settings, settings, "maximum");
   if (!(maximum ? problem->ops->maximum : problem->ops->variational))
-    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no variational form.",
+    return le_fail(&context->error, LE_UNSUPPORTED,
+                   "The model %s does not support variational Bayes.",
                    problem->ops->name);
   variational *v = le_resize(NULL, sizeof *v);
   if (!v) return LE_NO_MEMORY;

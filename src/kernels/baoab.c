@@ -15,8 +15,8 @@
 
 static const le_setting settings[] = {
   LE_REAL_SETTING("step_size", 0.7, 0, HUGE_VAL), /* h */
-  LE_REAL_SETTING("friction", 2, 0, HUGE_VAL), /* gamma */
-  LE_REAL_SETTING("clip", 3, 0, HUGE_VAL), /* the largest move of a coordinate of z */
+  LE_REAL_SETTING("friction", 2, 0, HUGE_VAL),    /* gamma */
+  LE_REAL_SETTING("clip", 3, 0, HUGE_VAL),        /* the largest move of a coordinate of z */
   {0}};
 
 typedef struct baoab {

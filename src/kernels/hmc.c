@@ -12,7 +12,7 @@ static const le_setting settings[] = {
   /* steps of a trajectory; 0: about a quarter period; 1: MALA */
   LE_COUNT_SETTING("leapfrog", 0, 0),
   LE_REAL_SETTING("step_size", 0, 0, HUGE_VAL), /* 0: adapted */
-  LE_REAL_SETTING("accept", NAN, 0, 1), /* the acceptance rate to adapt to */
+  LE_REAL_SETTING("accept", NAN, 0, 1),         /* the acceptance rate to adapt to */
   {0}};
 
 typedef struct hmc {

@@ -22,7 +22,7 @@
 static const le_setting settings[] = {
   LE_REAL_SETTING("rate", 0.1, 0, HUGE_VAL),
   LE_REAL_SETTING("friction", 0.2, 0, HUGE_VAL), /* alpha; 1 is SGLD */
-  LE_REAL_SETTING("noise", 0, 0, HUGE_VAL), /* beta */
+  LE_REAL_SETTING("noise", 0, 0, HUGE_VAL),      /* beta */
   LE_FLAG_SETTING("refresh", 0),
   /* 1: the rows of the chunk count lambda times in n; 0: in full, as published */
   LE_FLAG_SETTING("tempered", 1),

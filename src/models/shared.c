@@ -8,7 +8,7 @@ int le_read_count(const le_args *args, const char *name, size_t least, size_t mo
 {
   const le_arg *arg = le_args_find(args, name);
   if (!arg || !arg->values || arg->n != 1) {
-    snprintf(message, LE_MESSAGE_SIZE, "`%s` must be given as a single whole number.", name);
+    snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a single whole number.", name);
     return 0;
   }
   double number = arg->values[0];

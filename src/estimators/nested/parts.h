@@ -44,7 +44,7 @@ typedef struct nested {
   size_t most;
   le_target target;
   le_gradient gradient;
-  le_metric metric[2]; /* for each half of the points, made from the other half */
+  le_metric metric[2];  /* for each half of the points, made from the other half */
   le_clusters clusters; /* clusters of the live points */
   void *kernel;
   const le_arg *from_theta, *from_levels;
@@ -60,7 +60,7 @@ typedef struct nested {
   le_varopt reservoir;
   le_trace levels, points; /* of the removed points; `points` is unused with chunks */
 
-  double log_volume, log_evidence, log_sum; /* of this chunk so far: expected volume; sums */
+  double log_volume, log_evidence, log_sum;    /* of this chunk so far: expected volume; sums */
   double banked, banked_variance, information; /* sums over finished chunks */
   double renewal, echo;
   double rounds;
