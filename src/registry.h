@@ -1,4 +1,4 @@
-/* Everything that can be asked for by name. */
+/* Models, kernels and estimators by name. */
 #ifndef LE_REGISTRY_H
 #define LE_REGISTRY_H
 
@@ -8,7 +8,7 @@
 const le_model_ops *le_find_model(const char *name);
 const le_kernel_ops *le_find_kernel(const char *name);
 const le_estimator_ops *le_find_estimator(const char *name);
-/* One after another from 0; NULL after the last. */
+/* Entry i of the table, from 0; NULL after the last. */
 const le_kernel_ops *le_kernel_at(size_t i);
 const le_estimator_ops *le_estimator_at(size_t i);
 

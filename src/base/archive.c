@@ -1,4 +1,5 @@
-/* A growing buffer of native-endian bytes; saved states are for the same machine type and package version. */
+/* A growing buffer of native-endian bytes. A saved state can be read on the same type of machine by
+ * the same version of the package. */
 #include "base/archive.h"
 
 #include "base/arena.h"

@@ -1,5 +1,5 @@
-/* State as bytes.  One function per piece of state both writes and reads it, depending on the archive's
- * direction, so the two can never disagree.  An archive that fails (memory, damaged bytes) stays failed and
+/* Saves state as bytes. One function per piece of state both writes and reads it, depending on the
+ * direction of the archive, so the two cannot disagree. After a failure (no memory, damaged bytes)
  * every later call does nothing: check `status` once at the end. */
 #ifndef LE_BASE_ARCHIVE_H
 #define LE_BASE_ARCHIVE_H
@@ -10,10 +10,10 @@
 
 typedef struct le_archive {
   int writing;
-  unsigned char *bytes; /* owned when writing */
-  size_t size;          /* bytes written, or bytes there to read */
+  unsigned char *bytes; /* owned if writing */
+  size_t size;          /* bytes written, or bytes available to read */
   size_t capacity;
-  size_t position; /* reading */
+  size_t position; /* when reading */
   le_status status;
 } le_archive;
 
@@ -27,7 +27,8 @@ void le_archive_doubles(le_archive *archive, double *values, size_t n);
 void le_archive_size(le_archive *archive, size_t *value);
 void le_archive_sizes(le_archive *archive, size_t *values, size_t n);
 void le_archive_int(le_archive *archive, int *value);
-/* Writes a number, or fails when what is read differs: guards against another version or another problem. */
+/* Writes a number; fails if the number read is different. Detects states of another version or
+ * problem. */
 void le_archive_expect(le_archive *archive, uint64_t value);
 
 #endif

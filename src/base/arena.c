@@ -1,7 +1,8 @@
+/* An arena is a list of aligned blocks. posix_memalign is not available everywhere, so blocks are
+ * over-allocated and aligned here. */
 #if defined(__linux__)
 #define _DEFAULT_SOURCE /* madvise */
 #endif
-/* A list of aligned blocks.  posix_memalign is not everywhere, so blocks are over-allocated and aligned by hand. */
 #include "base/arena.h"
 
 #include <stdint.h>
@@ -72,7 +73,8 @@ void le_advise_large(void *block, size_t bytes)
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   const uintptr_t page = (uintptr_t)LARGE_PAGE, start = ((uintptr_t)block + page - 1) & ~(page - 1);
   const uintptr_t end = ((uintptr_t)block + bytes) & ~(page - 1);
-  if (bytes >= 4 * LARGE_PAGE && end > start) (void)madvise((void *)start, end - start, MADV_HUGEPAGE); /* advice only */
+  if (bytes >= 4 * LARGE_PAGE && end > start)
+    (void)madvise((void *)start, end - start, MADV_HUGEPAGE); /* failure is harmless */
 #else
   (void)block;
   (void)bytes;

@@ -1,5 +1,5 @@
-/* Memory that a run owns: taken at the start, given back all at once.  A request that cannot be met makes the
- * arena remember it (`failed`), so a constructor asks for everything and checks once. */
+/* Memory owned by a run: allocated at the start, freed all at once. A failed request is remembered
+ * (`failed`), so a constructor asks for everything and checks once. */
 #ifndef LE_BASE_ARENA_H
 #define LE_BASE_ARENA_H
 
@@ -10,22 +10,23 @@ typedef struct le_arena {
   int failed;
 } le_arena;
 
-/* Zeroed, aligned to a cache line; NULL (and failed = 1) when there is no memory. */
+/* Zeroed, aligned to a cache line; NULL (and failed = 1) if there is no memory. */
 void *le_arena_bytes(le_arena *arena, size_t count, size_t size);
 double *le_arena_doubles(le_arena *arena, size_t count);
 size_t *le_arena_indices(le_arena *arena, size_t count);
 void le_arena_free(le_arena *arena);
 
-/* Memory that must grow while rows arrive: the content is kept, NULL when there is none left (the old block
- * stays valid).  Freed with le_release(). */
+/* Memory that grows as rows are added: the content is kept. NULL if memory is short; the old block
+ * then stays valid. Free it with le_release(). */
 void *le_resize(void *block, size_t bytes);
 void le_release(void *block);
-/* Says that a large block, not yet written to, may come in large pages: a page fault for every four thousand bytes costs as much as
- * filling them.  Nothing where the system knows no such thing. */
+/* Allows large pages for a large block that is not yet written to: a page fault for every 4096
+ * bytes costs as much as filling them. Does nothing on systems without large pages. */
 void le_advise_large(void *block, size_t bytes);
 
-/* Numbers that will soon be read: where they are scattered, their ways from memory overlap. Always inlined: compilers take a function that
- * does nothing else for one without effect, and leave out its calls. */
+/* Prefetches numbers that will soon be read: the loads of scattered rows then overlap. Always
+ * inlined, because compilers treat a function that does nothing else as one without effect and
+ * remove its calls. */
 #if defined(__GNUC__)
 __attribute__((always_inline))
 #endif

@@ -1,6 +1,7 @@
-/* exp and log element by element, and the greatest speed of multiply-adds.  Included by base/variants.h. */
+/* exp and log of arrays, transposing and gathering of rows, and the peak speed of multiply-adds.
+ * Included by base/variants.h. */
 
-/* exp(scale x + shift): what is to be scaled need not be stored first, and then be waited for. */
+/* exp(scale x + shift): scaling in the same loop saves storing and loading the scaled numbers. */
 V_KERNEL void V(exp_each)(size_t n, double scale, double shift, const double *x, double *out)
 {
   const vec times = v_set(scale), plus = v_set(shift);
@@ -18,8 +19,10 @@ V_KERNEL void V(log_each)(size_t n, const double *x, double *out)
 
 #define KEEP_COLUMN(c) if (c < here) v_store(out + (j + c) * stride + r, column[c]);
 
-/* V_LANES rows and V_SQUARE columns at a time.  What is read beyond a row is of the next one, and goes nowhere. */
-V_KERNEL void V(columns)(size_t n, size_t width, size_t columns, const double *rows, double *out, size_t stride)
+/* V_LANES rows and V_SQUARE columns at a time. Numbers read beyond the end of a row belong to the
+ * next row and are not stored. */
+V_KERNEL void V(columns)(size_t n, size_t width, size_t columns, const double *rows, double *out,
+                         size_t stride)
 {
   for (size_t r = 0; r < stride; r += V_LANES)
     for (size_t j = 0; j < columns; j += V_SQUARE) {
@@ -30,7 +33,8 @@ V_KERNEL void V(columns)(size_t n, size_t width, size_t columns, const double *r
       } else {
         double part[V_LANES * V_SQUARE] = {0};
         for (size_t l = 0; l < V_LANES && r + l < n; l++)
-          for (size_t c = 0; c < V_SQUARE && c < here; c++) part[l * V_SQUARE + c] = rows[first + l * width + c];
+          for (size_t c = 0; c < V_SQUARE && c < here; c++)
+            part[l * V_SQUARE + c] = rows[first + l * width + c];
         v_turn(part, V_SQUARE, column);
       }
       V_EACH_COLUMN(KEEP_COLUMN)
@@ -39,22 +43,26 @@ V_KERNEL void V(columns)(size_t n, size_t width, size_t columns, const double *r
 
 #undef KEEP_COLUMN
 
-/* What a vector holds beyond its row is overwritten by the next one; nothing is read beyond the last. */
-V_KERNEL void V(gather)(size_t n, size_t width, size_t rows, const double *values, const size_t *picked, double *out)
+/* Numbers written beyond the end of a row are overwritten by the next row; nothing is read beyond
+ * the last row. */
+V_KERNEL void V(gather)(size_t n, size_t width, size_t rows, const double *values,
+                        const size_t *picked, double *out)
 {
   const double *end = values + rows * width;
   for (size_t k = 0; k < n; k++, out += width) {
     const double *row = values + picked[k] * width;
     for (size_t j = 0; j < width; j += V_LANES)
-      v_store(out + j, (size_t)(end - row) >= j + V_LANES ? v_load(row + j) : v_load_first(row + j, width - j));
+      v_store(out + j, (size_t)(end - row) >= j + V_LANES ? v_load(row + j)
+                                                          : v_load_first(row + j, width - j));
   }
 }
 
-/* Twelve independent chains hide the latency. */
+/* Twelve independent chains hide the latency of an instruction. */
 V_KERNEL double V(multiply_add)(size_t rounds)
 {
   const vec factor = v_set(0.999999), term = v_set(1e-6);
-  vec a = v_set(1), b = v_set(2), c = v_set(3), d = v_set(4), e = v_set(5), f = v_set(6), g = v_set(7), h = v_set(8);
+  vec a = v_set(1), b = v_set(2), c = v_set(3), d = v_set(4), e = v_set(5), f = v_set(6),
+      g = v_set(7), h = v_set(8);
   vec i = v_set(9), j = v_set(10), k = v_set(11), l = v_set(12);
   const size_t steps = rounds * (8u << 20) / V_LANES / 12;
   for (size_t s = 0; s < steps; s++) {

@@ -1,4 +1,4 @@
-/* POSIX has a monotonic clock, Windows a performance counter. */
+/* The monotonic clock of POSIX, or the performance counter of Windows. */
 #if defined(_WIN32)
 #include <windows.h>
 #else

@@ -1,4 +1,4 @@
-/* Time in seconds for slices of work, by a clock that is never set back. */
+/* The time in seconds, by a clock that is never set back. */
 #ifndef LE_BASE_CLOCK_H
 #define LE_BASE_CLOCK_H
 

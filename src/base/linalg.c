@@ -1,4 +1,5 @@
-/* By hand: GSL's factor takes five times as long for tens of rows, its products not that half of a triangular matrix is zero. */
+/* Own code, because GSL's Cholesky factor takes five times as long for tens of rows, and its
+ * products do not use that half of a triangular matrix is zero. */
 #include "base/linalg.h"
 
 #include <math.h>
@@ -39,29 +40,30 @@ typedef struct functions {
   double (*dot)(const double *x, const double *y, size_t d);
   void (*add_scaled)(size_t n, double factor, const double *x, double *y);
   void (*add_symmetric_matvec)(const double *a, size_t d, const double *x, double *y);
-  void (*add_lower_transpose_matvec)(const double *lower, size_t d, size_t n, const double *x, double *y);
+  void (*add_lower_transpose_matvec)(const double *lower, size_t d, size_t n, const double *x,
+                                     double *y);
   void (*add_upper_transpose_matvec)(const double *upper, size_t d, const double *x, double *y);
 } functions;
 
-#define FUNCTIONS(variant)                                                                             \
-  {                                                                                                    \
-    cholesky_##variant, dot_##variant, add_scaled_##variant, add_symmetric_matvec_##variant,           \
-      add_lower_transpose_matvec_##variant, add_upper_transpose_matvec_##variant                       \
+#define FUNCTIONS(variant)                                                                         \
+  {                                                                                                \
+    cholesky_##variant, dot_##variant, add_scaled_##variant, add_symmetric_matvec_##variant,       \
+      add_lower_transpose_matvec_##variant, add_upper_transpose_matvec_##variant                   \
   }
 static const functions table[] = TABLES(FUNCTIONS);
 
 le_status le_cholesky(double *a, size_t d) { return le_cholesky_watched(a, d, NULL, NULL); }
 
-enum { WATCHED_PRODUCTS = 20000000 }; /* between two questions, a few milliseconds */
+enum { WATCHED_PRODUCTS = 20000000 }; /* between two calls of `stop`, a few milliseconds */
 
-/* Only the lower half is read. */
+/* Only the lower triangle of `a` is read. */
 le_status le_cholesky_watched(double *a, size_t d, int (*stop)(void *payload), void *payload)
 {
   for (size_t i = 0; i < d; i++)
     for (size_t j = i + 1; j < d; j++) a[i * d + j] = a[j * d + i];
   int positive = 1;
   for (size_t from = 0, to; positive && from < d; from = to) {
-    /* row i takes i times d - i products */
+    /* row i takes i (d - i) products */
     size_t products = 0;
     for (to = from; to < d && products < WATCHED_PRODUCTS; to++) products += to * (d - to);
     if (from > 0 && stop && stop(payload)) return LE_INTERRUPTED;
@@ -72,7 +74,10 @@ le_status le_cholesky_watched(double *a, size_t d, int (*stop)(void *payload), v
   return positive ? LE_OK : LE_NOT_POSITIVE;
 }
 
-double le_dot(const double *x, const double *y, size_t d) { return table[le_simd_level()].dot(x, y, d); }
+double le_dot(const double *x, const double *y, size_t d)
+{
+  return table[le_simd_level()].dot(x, y, d);
+}
 
 void le_add_scaled(size_t n, double factor, const double *x, double *y)
 {
@@ -108,7 +113,8 @@ double le_quadratic_form(const double *a, size_t d, const double *x, double *wor
   return le_dot(x, work, d);
 }
 
-/* Row by row: those above, times the factor's own row, are what the diagonal entry times the row must take away. */
+/* Row i of the inverse from the rows above: minus their combination by row i of the factor, over
+ * its diagonal entry. */
 void le_lower_inverse(const double *factor, size_t d, double *inverse)
 {
   memset(inverse, 0, d * d * sizeof(double));

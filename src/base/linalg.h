@@ -1,25 +1,28 @@
-/* Small dense linear algebra on row-major symmetric matrices, d x d. */
+/* Dense linear algebra on small row-major symmetric matrices, d x d. */
 #ifndef LE_BASE_LINALG_H
 #define LE_BASE_LINALG_H
 
 #include "base/status.h"
 
-/* a -> its lower Cholesky factor L (upper triangle cleared); LE_NOT_POSITIVE leaves `a` undefined. */
+/* Replaces a by its lower Cholesky factor L (upper triangle cleared); LE_NOT_POSITIVE leaves `a`
+ * undefined. */
 le_status le_cholesky(double *a, size_t d);
-/* The same, which asks now and then whether to stop: LE_INTERRUPTED if `stop` returns anything but 0; NULL is never asked. */
+/* The same, but calls `stop` (if not NULL) from time to time and returns LE_INTERRUPTED if the
+ * answer is not 0. */
 le_status le_cholesky_watched(double *a, size_t d, int (*stop)(void *payload), void *payload);
-/* sum of log diagonal entries: half the log determinant of L L'. */
+/* Sum of the log diagonal entries: half the log determinant of L L'. */
 double le_cholesky_half_log_det(const double *factor, size_t d);
 /* Inverse of the lower triangular factor: inverse[i][j], j <= i, upper triangle cleared. */
 void le_lower_inverse(const double *factor, size_t d, double *inverse);
 void le_transpose(const double *a, size_t d, double *across);
 /* x -> (L L')^-1 x */
 void le_cholesky_solve(const double *factor, size_t d, double *x);
-/* y += A x for a symmetric matrix, both halves there; y = L x and y = L' x for a lower triangular one, whose upper half is cleared. */
+/* y += A x for a symmetric matrix with both triangles filled; y = L x and y = L' x for a lower
+ * triangular matrix whose upper triangle is zero. */
 void le_add_symmetric_matvec(const double *a, size_t d, const double *x, double *y);
 void le_lower_matvec(const double *lower, size_t d, const double *x, double *y);
 void le_lower_transpose_matvec(const double *lower, size_t d, const double *x, double *y);
-/* The same product L x from U = L', many columns at a time: faster. */
+/* The same product L x from U = L', which is faster because it uses many columns at a time. */
 void le_upper_transpose_matvec(const double *upper, size_t d, const double *x, double *y);
 double le_dot(const double *x, const double *y, size_t d);
 /* y += factor x, n numbers */

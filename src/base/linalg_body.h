@@ -1,4 +1,4 @@
-/* Products of small matrices and vectors, for base/variants.h. */
+/* Products of small matrices and vectors and the Cholesky factor. Included by base/variants.h. */
 
 V_KERNEL double V(dot)(const double *x, const double *y, size_t d)
 {
@@ -8,7 +8,8 @@ V_KERNEL double V(dot)(const double *x, const double *y, size_t d)
     one = v_fma(v_load(x + j), v_load(y + j), one);
     two = v_fma(v_load(x + j + V_LANES), v_load(y + j + V_LANES), two);
   }
-  for (; j < d; j += V_LANES) one = v_fma(v_load_first(x + j, d - j), v_load_first(y + j, d - j), one);
+  for (; j < d; j += V_LANES)
+    one = v_fma(v_load_first(x + j, d - j), v_load_first(y + j, d - j), one);
   return v_sum(one + two);
 }
 
@@ -18,11 +19,15 @@ V_KERNEL void V(add_scaled)(size_t n, double factor, const double *x, double *y)
   const vec times = v_set(factor);
   size_t j = 0;
   for (; j + V_LANES <= n; j += V_LANES) v_store(y + j, v_fma(times, v_load(x + j), v_load(y + j)));
-  if (j < n) v_store_first(y + j, n - j, v_fma(times, v_load_first(x + j, n - j), v_load_first(y + j, n - j)));
+  if (j < n)
+    v_store_first(y + j, n - j,
+                  v_fma(times, v_load_first(x + j, n - j), v_load_first(y + j, n - j)));
 }
 
-/* y += sum of x[i] a[i] over rows from i up to end, all of d numbers from one to the next, of which n count, a vector's at most. */
-V_INLINE void V(add_rows)(const double *a, size_t d, size_t n, size_t i, size_t end, const double *x, double *y)
+/* y += sum of x[i] a[i] over rows i to end; rows have d numbers, of which the first n (at most one
+ * vector) are used. */
+V_INLINE void V(add_rows)(const double *a, size_t d, size_t n, size_t i, size_t end,
+                          const double *x, double *y)
 {
   vec one = v_load_first(y, n), two = v_set(0);
   for (; i + 2 <= end; i += 2) {
@@ -33,15 +38,17 @@ V_INLINE void V(add_rows)(const double *a, size_t d, size_t n, size_t i, size_t 
   v_store_first(y, n, one + two);
 }
 
-/* All a vector of columns at a time: of a symmetric matrix they are rows, and on one side of a triangular one's diagonal stand zeros. */
+/* One vector of columns at a time. A column of a symmetric matrix is also a row, and a triangular
+ * matrix has zeros on one side of its diagonal. */
 V_KERNEL void V(add_symmetric_matvec)(const double *a, size_t d, const double *x, double *y)
 {
   for (size_t j = 0; j < d; j += V_LANES) V(add_rows)(a + j, d, d - j, 0, d, x, y + j);
 }
 
-/* Row by row of the factor's transpose, whose rows are also its columns: each is what is left of the matrix' own, and both halves are
- * there in the end. */
-/* Rows `from` to `to`; those before are done. */
+/* Computes the transpose of the factor row by row: each row is the remainder of the row of the
+ * matrix. The columns of the factor are filled in at the same time, so both triangles are complete
+ * at the end. */
+/* Computes rows `from` to `to`; the rows before are done. */
 V_KERNEL int V(cholesky)(double *a, size_t d, size_t from, size_t to)
 {
   for (size_t i = from; i < to; i++) {
@@ -64,13 +71,16 @@ V_KERNEL int V(cholesky)(double *a, size_t d, size_t from, size_t to)
   return 1;
 }
 
-/* Of the first n rows and columns. */
-V_KERNEL void V(add_lower_transpose_matvec)(const double *lower, size_t d, size_t n, const double *x, double *y)
+/* Uses the first n rows and columns only. */
+V_KERNEL void V(add_lower_transpose_matvec)(const double *lower, size_t d, size_t n,
+                                            const double *x, double *y)
 {
   for (size_t j = 0; j < n; j += V_LANES) V(add_rows)(lower + j, d, n - j, j, n, x, y + j);
 }
 
-V_KERNEL void V(add_upper_transpose_matvec)(const double *upper, size_t d, const double *x, double *y)
+V_KERNEL void V(add_upper_transpose_matvec)(const double *upper, size_t d, const double *x,
+                                            double *y)
 {
-  for (size_t j = 0; j < d; j += V_LANES) V(add_rows)(upper + j, d, d - j, 0, j + V_LANES < d ? j + V_LANES : d, x, y + j);
+  for (size_t j = 0; j < d; j += V_LANES)
+    V(add_rows)(upper + j, d, d - j, 0, j + V_LANES < d ? j + V_LANES : d, x, y + j);
 }

@@ -1,4 +1,4 @@
-/* Every sum is shifted by its largest term first. */
+/* Sums of exponentials: the largest term is subtracted first, so that nothing overflows. */
 #include "base/arrays.h"
 #include "base/logsum.h"
 
@@ -58,7 +58,7 @@ double le_logharmonic(const double *x, size_t chains, size_t rounds, double *se)
   double top = -INFINITY, mean = 0, square = 0;
   for (size_t k = 0; k < chains * rounds; k++)
     if (-x[k] > top) top = -x[k];
-  /* values within a chain hang together */
+  /* values of one chain are correlated, so the standard error uses means of chains */
   for (size_t i = 0; i < chains; i++) {
     double chain = 0;
     for (size_t r = 0; r < rounds; r++) chain += exp(-x[r * chains + i] - top) / (double)rounds;

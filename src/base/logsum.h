@@ -1,4 +1,4 @@
-/* Sums of exponentials, in logs throughout. */
+/* Sums of exponentials, computed in logs. */
 #ifndef LE_BASE_LOGSUM_H
 #define LE_BASE_LOGSUM_H
 
@@ -10,9 +10,11 @@ double le_logsumexp(const double *x, size_t n);
 double le_logmeanexp(const double *x, size_t n);
 /* Normalised weights exp(x_i - logsumexp); returns the logsumexp. */
 double le_normalise(const double *x, size_t n, double *weight);
-/* (sum w)^2 / sum w^2 with w_i = exp(scale * x_i); entries of -Inf count as zero weight.  0 when all are. */
+/* (sum w)^2 / sum w^2 with w_i = exp(scale * x_i). Entries of -Inf have weight zero; 0 if all are
+ * -Inf. */
 double le_effective_size(const double *x, size_t n, double scale);
-/* log of the harmonic mean of exp(x), chains values a round; *se, of the log, from the spread of the chains' means. */
+/* log of the harmonic mean of exp(x); each round has one value per chain. *se is the standard error
+ * of the log, from the spread of the chains' means. */
 double le_logharmonic(const double *x, size_t chains, size_t rounds, double *se);
 
 #endif

@@ -1,10 +1,11 @@
-/* Profile posterior mean of the Pareto scale on a grid, as Zhang & Stephens propose; the shape follows from it. */
+/* The estimator of Zhang & Stephens: posterior mean of the Pareto scale from the profile likelihood
+ * on a grid; the shape follows from the scale. */
 #include "base/pareto.h"
 
 #include <gsl/gsl_sort_double.h>
 #include <math.h>
 
-/* Mean of log(1 - b x): minus the shape that belongs to b. */
+/* Mean of log(1 - b x), which is minus the shape for this b. */
 static double mean_log1m(const double *x, size_t n, double b)
 {
   double sum = 0;
@@ -30,10 +31,11 @@ double le_pareto_k(const double *log_weight, size_t n, double *work)
   enum { PRIOR = 3, GRID = 30 };
   const size_t grid = GRID + (size_t)floor(sqrt((double)tail));
   double best = -INFINITY, total = 0, mean = 0;
-  /* two passes: the largest profile log-likelihood first, then the weighted mean of b */
+  /* two passes: first the largest profile log-likelihood, then the weighted mean of b */
   for (int pass = 0; pass < 2; pass++)
     for (size_t j = 1; j <= grid; j++) {
-      const double b = 1 / largest + (1 - sqrt((double)grid / ((double)j - 0.5))) / (PRIOR * quarter);
+      const double b = 1 / largest +
+                       (1 - sqrt((double)grid / ((double)j - 0.5))) / (PRIOR * quarter);
       const double shape = mean_log1m(x, tail, b);
       const double profile = (double)tail * (log(-b / shape) - shape - 1);
       if (!isfinite(profile)) continue;
@@ -47,5 +49,5 @@ double le_pareto_k(const double *log_weight, size_t n, double *work)
     }
   if (!(total > 0)) return INFINITY;
   const double k = mean_log1m(x, tail, mean / total), m = (double)tail;
-  return (k * m + 5) / (m + 10); /* ten pseudo-observations at 0.5 */
+  return (k * m + 5) / (m + 10); /* prior: ten pseudo-observations at 0.5 */
 }

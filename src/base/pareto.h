@@ -4,9 +4,10 @@
 
 #include <stddef.h>
 
-/* Pareto k of log weights, by the estimator of Zhang & Stephens (2009) on the largest min(n/5, 3 sqrt(n)) with the
- * weak prior of Vehtari et al. (2024).  Under 0.5 the weights have a variance, over 0.7 their mean is not to be
- * trusted.  `work` holds n doubles.  NaN with fewer than five tail weights. */
+/* Pareto k of log weights, by the estimator of Zhang & Stephens (2009) on the largest min(n/5, 3
+ * sqrt(n)) weights, with the weak prior of Vehtari et al. (2024). Below 0.5 the weights have a
+ * finite variance; above 0.7 their mean is unreliable. `work` holds n doubles. NaN if there are
+ * fewer than five tail weights. */
 double le_pareto_k(const double *log_weight, size_t n, double *work);
 
 #endif

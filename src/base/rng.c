@@ -1,5 +1,5 @@
-/* The state keeps the four words of the current block and how many of them are used.  The counter's low 64 bits
- * count blocks; its high 64 bits are (stream index, replicate). */
+/* The Philox generator. The state keeps the four words of the current block and how many are used.
+ * The low 64 bits of the counter count blocks; the high 64 bits are (stream index, replicate). */
 #include "base/rng.h"
 
 #include "base/arena.h"
@@ -13,7 +13,7 @@ typedef struct philox_state {
   uint32_t key[2];
   uint32_t counter[4];
   uint32_t block[4];
-  uint32_t used; /* words of `block` already given; 4 when empty */
+  uint32_t used; /* words of `block` already used; 4 if none are left */
 } philox_state;
 
 void le_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
@@ -47,8 +47,8 @@ static unsigned long philox_get(void *vstate)
   return state->block[state->used++];
 }
 
-/* In the open interval (0, 1), on 52 bits: the tails of transformed variates need the resolution, and one bit more
- * would leave no room for the half, so that the largest number were rounded to 1. */
+/* In the open interval (0, 1), with 52 bits, because tails of transformed variates need the
+ * resolution. With one more bit the largest number plus the half would round to 1. */
 static double philox_get_double(void *vstate)
 {
   const uint64_t high = philox_get(vstate), low = philox_get(vstate);
@@ -73,14 +73,17 @@ const gsl_rng_type *const le_rng_philox = &philox_type;
 enum { BLOCKS = 64 };
 
 typedef struct functions {
-  void (*uniform_pairs)(size_t n, const uint64_t *counter, size_t stride, uint64_t key, double *one, double *two);
-  void (*normal_pairs)(size_t n, const uint64_t *counter, size_t stride, uint64_t key, double *one, double *two);
+  void (*uniform_pairs)(size_t n, const uint64_t *counter, size_t stride, uint64_t key, double *one,
+                        double *two);
+  void (*normal_pairs)(size_t n, const uint64_t *counter, size_t stride, uint64_t key, double *one,
+                       double *two);
 } functions;
 
 #define FUNCTIONS(variant) {uniform_pairs_##variant, normal_pairs_##variant}
 static const functions table[] = TABLES(FUNCTIONS);
 
-/* Blocks on their way: where their two numbers go, and how many of them are wanted. */
+/* Blocks that wait for a vector call: where their two numbers go, and how many of them are
+ * wanted. */
 typedef struct pending {
   size_t n;
   uint64_t counter[4][BLOCKS], key;
@@ -91,7 +94,7 @@ typedef struct pending {
 static void deliver(pending *p)
 {
   double one[BLOCKS], two[BLOCKS];
-  /* lanes that stand for nothing count something */
+  /* unused lanes need a valid counter */
   for (size_t k = p->n; k % 8; k++)
     for (int word = 0; word < 4; word++) p->counter[word][k] = 0;
   table[le_simd_level()].normal_pairs(p->n, p->counter[0], BLOCKS, p->key, one, two);
@@ -107,7 +110,7 @@ static uint64_t key_of(const philox_state *state)
   return (uint64_t)state->key[1] << 32 | state->key[0];
 }
 
-/* n numbers of whole blocks, from the next one on. */
+/* Requests n numbers from whole blocks, beginning with the next block. */
 static void order(pending *p, const gsl_rng *rng, size_t n, double *out)
 {
   philox_state *state = gsl_rng_state(rng);
@@ -214,5 +217,6 @@ void le_streams_archive(le_streams *streams, le_archive *archive)
   le_archive_expect(archive, streams->n);
   for (size_t i = 0; i < streams->n && archive->status == LE_OK; i++)
     le_archive_bytes(archive, gsl_rng_state(streams->rng[i]), sizeof(philox_state));
-  if (archive->status == LE_OK) le_archive_bytes(archive, gsl_rng_state(streams->order), sizeof(philox_state));
+  if (archive->status == LE_OK)
+    le_archive_bytes(archive, gsl_rng_state(streams->order), sizeof(philox_state));
 }

@@ -1,10 +1,13 @@
-/* Blocks of Philox, one in each lane, and what is made of them.  Included by base/variants.h. */
+/* Philox blocks, one in each lane, and the uniform and normal numbers made from them. Included by
+ * base/variants.h. */
 
-/* Counters are four words in the lower halves of four lanes.  Upper halves are left to fill with anything, since products
- * do not read them, until the end. */
-V_INLINE void V(philox)(const uint64_t *counter, size_t stride, uint64_t key, v_bits *high, v_bits *low)
+/* The four words of a counter are the lower halves of four lanes. The upper halves may hold
+ * anything until the end, because products ignore them. */
+V_INLINE void V(philox)(const uint64_t *counter, size_t stride, uint64_t key, v_bits *high,
+                        v_bits *low)
 {
-  const v_bits half = v_words(0xffffffffu), first = v_words(0xD2511F53u), second = v_words(0xCD9E8D57u);
+  const v_bits half = v_words(0xffffffffu), first = v_words(0xD2511F53u),
+               second = v_words(0xCD9E8D57u);
   v_bits c0 = v_load_bits(counter), c1 = v_load_bits(counter + stride);
   v_bits c2 = v_load_bits(counter + 2 * stride), c3 = v_load_bits(counter + 3 * stride);
   uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
@@ -22,7 +25,8 @@ V_INLINE void V(philox)(const uint64_t *counter, size_t stride, uint64_t key, v_
 }
 
 /* Two uniforms of each block. */
-V_KERNEL void V(uniform_pairs)(size_t n, const uint64_t *counter, size_t stride, uint64_t key, double *one, double *two)
+V_KERNEL void V(uniform_pairs)(size_t n, const uint64_t *counter, size_t stride, uint64_t key,
+                               double *one, double *two)
 {
   for (size_t k = 0; k < n; k += V_LANES) {
     v_bits high, low;
@@ -32,17 +36,21 @@ V_KERNEL void V(uniform_pairs)(size_t n, const uint64_t *counter, size_t stride,
   }
 }
 
-/* Two normals of each block, by the method of Box and Muller (1958): an angle within an eighth of a turn of zero, and one of the
- * four quarters from bits that it does not use.  Polynomials of sine and cosine are those of fdlibm. */
-V_KERNEL void V(normal_pairs)(size_t n, const uint64_t *counter, size_t stride, uint64_t key, double *one, double *two)
+/* Two normals of each block by the method of Box and Muller (1958). The angle is within an eighth
+ * of a turn of zero; other bits choose one of four quarters. The polynomials for sine and cosine
+ * are those of fdlibm. */
+V_KERNEL void V(normal_pairs)(size_t n, const uint64_t *counter, size_t stride, uint64_t key,
+                              double *one, double *two)
 {
   for (size_t k = 0; k < n; k += V_LANES) {
     v_bits high, low;
     V(philox)(counter + k, stride, key, &high, &low);
     const vec radius = v_sqrt(v_set(-2) * v_log(v_unit(high)));
-    const vec angle = (v_unit(low) - v_set(0.5)) * v_set(1.5707963267948966), square = angle * angle;
+    const vec angle = (v_unit(low) - v_set(0.5)) * v_set(1.5707963267948966),
+              square = angle * angle;
     vec sine = v_fma(square, v_set(1.58969099521155010221e-10), v_set(-2.50507602534068634195e-08));
-    vec cosine = v_fma(square, v_set(-1.13596475577881948265e-11), v_set(2.08757232129817482790e-09));
+    vec cosine = v_fma(square, v_set(-1.13596475577881948265e-11),
+                       v_set(2.08757232129817482790e-09));
     sine = v_fma(sine, square, v_set(2.75573137070700676789e-06));
     cosine = v_fma(cosine, square, v_set(-2.75573143513906633035e-07));
     sine = v_fma(sine, square, v_set(-1.98412698298579493134e-04));

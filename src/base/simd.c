@@ -1,3 +1,4 @@
+/* Detects the vector instructions of the processor, and reads LOGEVIDENCE_SIMD. */
 #include "base/simd.h"
 
 #include <stdlib.h>
@@ -9,7 +10,8 @@ static le_simd detect(void)
 {
 #if LE_SIMD_X86
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("fma"))
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("fma"))
     return LE_SIMD_AVX512;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return LE_SIMD_AVX2;
 #endif

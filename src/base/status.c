@@ -1,4 +1,4 @@
-/* Sentences for the status codes of the public header. */
+/* The sentences of the status codes, and how an error is recorded. */
 #include "base/status.h"
 
 #include <stdarg.h>
@@ -7,9 +7,8 @@
 const char *le_status_sentence(le_status status)
 {
   switch (status) {
-#define LE_STATUS_CASE(name, sentence)                                                                 \
-  case name:                                                                                           \
-    return sentence;
+#define LE_STATUS_CASE(name, sentence)                                                             \
+  case name: return sentence;
     LE_STATUS_LIST(LE_STATUS_CASE)
 #undef LE_STATUS_CASE
   }

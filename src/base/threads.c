@@ -1,4 +1,4 @@
-/* OpenMP where the compiler has it, and a process id to notice forks. */
+/* Threads by OpenMP if the compiler has it; the process id detects forks. */
 #include "base/threads.h"
 
 #include "base/clock.h"
@@ -39,10 +39,11 @@ int le_threads_usable(int requested)
 #endif
 }
 
-/* What is learned from one time, and the least share, of an even one. */
+/* Rate of learning from one measurement; the smallest share relative to equal shares. */
 static const double PACE_RATE = 0.1, PACE_LEAST = 0.5;
-/* How many seconds may be lost before threads rest, how many gained ones count against them, and for how long they rest, twice as long from
- * one time to the next. (OpenMP's threads wait by asking on and on, which keeps those that they wait for off a busy processor.) */
+/* Seconds lost before threads pause; the largest gain that is credited against losses; the shortest
+ * and longest pause (each pause is twice as long as the one before). OpenMP threads wait in a busy
+ * loop, which takes a busy processor away from the threads that they wait for. */
 static const double LOST_MOST = 0.004, GAINED_MOST = 0.008, REST_LEAST = 0.05, REST_MOST = 0.8;
 
 void le_pace_alloc(le_pace *pace, int threads, le_arena *arena)
@@ -67,10 +68,11 @@ void le_pace_begin(le_pace *pace, size_t m)
   pace->begun = le_now();
 }
 
-/* Of each thread, how many pieces it did in a second; false where clocks were set, or a share was empty. */
+/* Pieces per second of a thread. Returns 0 if the clock was changed or the share was empty. */
 static int speed_of(const le_pace *pace, size_t t, double *speed)
 {
-  const double spent = pace->ended[t] - pace->begun, done = (double)(pace->first[t + 1] - pace->first[t]);
+  const double spent = pace->ended[t] - pace->begun,
+               done = (double)(pace->first[t + 1] - pace->first[t]);
   *speed = done / spent;
   return spent > 0 && done > 0;
 }
@@ -99,7 +101,7 @@ int le_pace_rests(le_pace *pace)
 {
   if (!(pace->until > 0)) return 0;
   const double left = pace->until - le_now();
-  if (left > 0 && left <= REST_MOST) return 1; /* clocks may be set */
+  if (left > 0 && left <= REST_MOST) return 1; /* the clock may have been changed */
   pace->until = 0;
   return 0;
 }

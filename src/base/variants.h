@@ -1,7 +1,9 @@
-/* Compiles the file VECTOR_BODY once for each variant: functions that it calls V(name) become name_plain, name_avx2 and
- * name_avx512, and TABLES(M), with a macro M(variant), is the initialiser of an array of what M makes of the three, by le_simd. The
- * file VECTOR_SINGLE_BODY, if there is one, is compiled with vectors of floats, and its functions become name_plain_single and so on.
- * A source file includes this once. Where the compiler cannot have several variants in one file, all three are the plain one. */
+/* Compiles the file VECTOR_BODY once for each variant. A function that it calls V(name) becomes
+ * name_plain, name_avx2 and name_avx512. TABLES(M), with a macro M(variant), initialises an array,
+ * indexed by le_simd, with M of the three. The optional file VECTOR_SINGLE_BODY is compiled with
+ * vectors of floats; its functions become name_plain_single and so on. A source file includes this
+ * header once. If the compiler cannot compile several variants in one file, all three are the plain
+ * one. */
 #include "base/simd.h"
 
 #include <float.h>

@@ -1,27 +1,32 @@
-/* Vectors for kernels that are written once and compiled for several instruction sets: see base/variants.h, which includes this file
- * once for each, V_VARIANT saying which. Numbers are doubles, or with V_SINGLE floats, twice as many to a vector, for which there
- * is less: base/vector_single.h.
+/* Vector types and functions for kernels that are written once and compiled for several instruction
+ * sets. base/variants.h includes this file once for each set, with V_VARIANT. Numbers are doubles,
+ * or floats with V_SINGLE (base/vector_single.h), which has fewer functions.
  *
- *   vec           V_LANES numbers of type real; + - * / work on them, lane by lane
- *   v_hold        the same vector, in a register from here on: compilers may load what comes from memory anew for each of its uses
- *   v_fma         a * b + c, rounded once where the processor can; v_fnma is c - a * b.  Products that are added are
- *                 always written so: left to itself a compiler may join them in one place and not in another, and a
- *                 value would not be the same to the bit wherever it is computed
- *   v_exp, v_log  within 2e-15 relative, over the whole range: infinities, not-a-number, numbers too small to be normal;
- *                 v_exp_down is v_exp of what is known not to be above 710, v_exp_near of what is not far from 0: within 6e-15 + 3e-16 |x|
- *                 up to |x| = 1e12, and what is 0 or infinite beyond may be infinite, of any sign, or not a number
- *   v_inverse     1 / x, within 3e-16, of numbers neither very large nor very small
- *   v_first       the first n lanes of one vector, the others of another
- *   v_all_within  are all lanes nearer to 0 than a limit, and none not a number?
- *   v_load_first  n doubles, zeros in the other lanes; nothing beyond them is read.  v_store_first writes n
+ *   vec           V_LANES numbers of type real; + - * / work lane by lane
+ *   v_hold        the same vector, forced into a register: compilers may otherwise load it from
+ *                 memory again at each use
+ *   v_fma         a * b + c, rounded once if the processor can; v_fnma is c - a * b.  Sums of
+ *                 products are always written with these: otherwise a compiler may fuse them in
+ *                 one place and not in another, and the same value would differ in its last bits
+ *   v_exp, v_log  relative error at most 2e-15 over the whole range, including infinities, NaN and
+ *                 denormal numbers. v_exp_down is v_exp for arguments known to be at most 710.
+ *                 v_exp_near is for arguments near 0: relative error 6e-15 + 3e-16 |x| for |x| up
+ *                 to 1e12; beyond that the result may be infinite, of any sign, or NaN
+ *   v_inverse     1 / x with relative error at most 3e-16; not for very large or very small x
+ *   v_first       the first n lanes of one vector, the other lanes of another
+ *   v_all_within  whether all lanes are nearer to 0 than a limit, and none is NaN
+ *   v_load_first  n doubles, zeros in the other lanes; nothing beyond them is read.
+ *                 v_store_first writes n doubles
  *
- *   v_bits        as many words of 64 bits; v_product is that of their lower halves, v_unit a number in (0, 1) of their upper 52 bits,
- *                 v_flip changes signs by the uppermost, v_choose takes whole lanes by masks of ones and zeros
- *   v_turn        the first V_SQUARE numbers of V_LANES rows, a step apart, as V_SQUARE columns; V_EACH_COLUMN(M) is M(0) M(1) ..
- *   v_add_sums    adds the sum of the lanes of each of the first n of four vectors to n numbers
+ *   v_bits        as many words of 64 bits.  v_product multiplies their lower halves; v_unit makes
+ *                 a number in (0, 1) from their upper 52 bits; v_flip changes signs by the top bit;
+ *                 v_choose selects whole lanes by masks of ones and zeros
+ *   v_turn        the first V_SQUARE numbers of V_LANES rows, `step` apart, as V_SQUARE columns;
+ *                 V_EACH_COLUMN(M) is M(0) M(1) ...
+ *   v_add_sums    adds the sum over lanes of each of the first n of four vectors to n numbers
  *
- * V_KERNEL begins a function that others call by pointer, V_INLINE one that only kernels call, V_TARGET one that kernels of other files
- * call too. */
+ * V_KERNEL begins a function that is called by pointer, V_INLINE one that only kernels call,
+ * V_TARGET one that kernels of other files also call. */
 
 #if defined(__GNUC__)
 #define V_GNU 1
@@ -56,7 +61,8 @@
 #endif
 #define V_KERNEL static V_TARGET
 
-/* Sums of exponentials from V_SMALLEST to V_LARGEST may divide exponentials: nothing is lost, or too small to be normal. */
+/* If the sum of exponentials is between V_SMALLEST and V_LARGEST, dividing the exponentials by it
+ * neither loses digits nor gives denormal numbers. */
 #ifdef V_SINGLE
 #define V_LANES (V_GNU ? V_BYTES / 4 : 1)
 #define V_SMALLEST 1e-20f
@@ -117,7 +123,8 @@
 #define v_unit V(v_unit)
 #define v_flip V(v_flip)
 #define v_narrow V(v_narrow)
-/* The bits of 1.5 * 2^52: adding it rounds to a whole number, which then stands in the lowest bits. */
+/* 1.5 * 2^52: adding it rounds to a whole number, whose value is in the lowest bits of the
+ * result. */
 #define V_ROUNDER 6755399441055744.0
 #endif
 
@@ -147,7 +154,10 @@ V_INLINE vec v_hold(vec x)
   return x;
 }
 
-V_INLINE vec v_choose(v_bits mask, vec x, vec y) { return (vec)((mask & (v_bits)x) | (~mask & (v_bits)y)); }
+V_INLINE vec v_choose(v_bits mask, vec x, vec y)
+{
+  return (vec)((mask & (v_bits)x) | (~mask & (v_bits)y));
+}
 
 #if V_VARIANT != 2
 V_INLINE vec v_inverse(vec x) { return 1 / x; }
@@ -211,7 +221,7 @@ V_INLINE vec v_if_less(vec a, vec b, vec x, vec y)
   return _mm512_mask_mov_pd(y, _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ), x);
 }
 
-/* Newton's steps from 14 bits, which leave the units to others as a division would not. */
+/* Newton steps from a 14-bit estimate; a division would occupy the units longer. */
 V_INLINE vec v_inverse(vec x)
 {
   vec y = _mm512_rcp14_pd(x);
@@ -221,16 +231,24 @@ V_INLINE vec v_inverse(vec x)
 
 V_INLINE vec v_scale(vec x, vec n) { return _mm512_scalef_pd(x, n); }
 V_INLINE vec v_sqrt(vec x) { return _mm512_sqrt_pd(x); }
-V_INLINE v_bits v_product(v_bits a, v_bits b) { return (v_bits)_mm512_mul_epu32((__m512i)a, (__m512i)b); }
-V_INLINE int v_all_within(vec x, double limit) { return _mm512_cmp_pd_mask(_mm512_abs_pd(x), v_set(limit), _CMP_LT_OQ) == 0xff; }
+V_INLINE v_bits v_product(v_bits a, v_bits b)
+{
+  return (v_bits)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+}
+V_INLINE int v_all_within(vec x, double limit)
+{
+  return _mm512_cmp_pd_mask(_mm512_abs_pd(x), v_set(limit), _CMP_LT_OQ) == 0xff;
+}
 
 /* Rows l and l + 4 side by side. */
-#define V_ROWS(l) \
-  _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(from + (l)*step)), _mm256_loadu_pd(from + ((l) + 4) * step), 1)
+#define V_ROWS(l)                                                                                  \
+  _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(from + (l)*step)),                     \
+                     _mm256_loadu_pd(from + ((l) + 4) * step), 1)
 
 V_INLINE void v_turn(const double *from, size_t step, vec *column)
 {
-  const __m512i even = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13), odd = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+  const __m512i even = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13),
+                odd = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
   const __m512d a = V_ROWS(0), b = V_ROWS(1), c = V_ROWS(2), d = V_ROWS(3);
   const __m512d ab = _mm512_unpacklo_pd(a, b), cd = _mm512_unpacklo_pd(c, d);
   const __m512d ba = _mm512_unpackhi_pd(a, b), dc = _mm512_unpackhi_pd(c, d);
@@ -242,12 +260,14 @@ V_INLINE void v_turn(const double *from, size_t step, vec *column)
 
 #undef V_ROWS
 
-/* Neighbours first, so that the four sums are halved together. */
+/* Adds neighbours first, so that the four sums are halved together. */
 V_INLINE void v_add_sums(double *to, size_t n, vec a, vec b, vec c, vec d)
 {
-  const __m512d ab = _mm512_unpacklo_pd(a, b) + _mm512_unpackhi_pd(a, b), cd = _mm512_unpacklo_pd(c, d) + _mm512_unpackhi_pd(c, d);
+  const __m512d ab = _mm512_unpacklo_pd(a, b) + _mm512_unpackhi_pd(a, b),
+                cd = _mm512_unpacklo_pd(c, d) + _mm512_unpackhi_pd(c, d);
   const __m512d half = _mm512_shuffle_f64x2(ab, cd, 0x88) + _mm512_shuffle_f64x2(ab, cd, 0xdd);
-  const __m512d sums = _mm512_shuffle_f64x2(half, half, 0x88) + _mm512_shuffle_f64x2(half, half, 0xdd);
+  const __m512d sums = _mm512_shuffle_f64x2(half, half, 0x88) +
+                       _mm512_shuffle_f64x2(half, half, 0xdd);
   v_store_first(to, n, v_load_first(to, n) + sums);
 }
 
@@ -262,12 +282,19 @@ V_INLINE vec v_max(vec a, vec b) { return _mm256_max_pd(a, b); }
 V_INLINE vec v_min(vec a, vec b) { return _mm256_min_pd(a, b); }
 V_INLINE double v_sum(vec x) { return (x[0] + x[2]) + (x[1] + x[3]); }
 V_INLINE vec v_sqrt(vec x) { return _mm256_sqrt_pd(x); }
-V_INLINE int v_all_within(vec x, double limit) { return _mm256_movemask_pd(_mm256_cmp_pd(v_max(x, v_set(0) - x), v_set(limit), _CMP_LT_OQ)) == 0xf; }
-V_INLINE v_bits v_product(v_bits a, v_bits b) { return (v_bits)_mm256_mul_epu32((__m256i)a, (__m256i)b); }
+V_INLINE int v_all_within(vec x, double limit)
+{
+  return _mm256_movemask_pd(_mm256_cmp_pd(v_max(x, v_set(0) - x), v_set(limit), _CMP_LT_OQ)) == 0xf;
+}
+V_INLINE v_bits v_product(v_bits a, v_bits b)
+{
+  return (v_bits)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+}
 
 V_INLINE void v_turn(const double *from, size_t step, vec *column)
 {
-  const __m256d a = v_load(from), b = v_load(from + step), c = v_load(from + 2 * step), d = v_load(from + 3 * step);
+  const __m256d a = v_load(from), b = v_load(from + step), c = v_load(from + 2 * step),
+                d = v_load(from + 3 * step);
   const __m256d ab = _mm256_unpacklo_pd(a, b), cd = _mm256_unpacklo_pd(c, d);
   const __m256d ba = _mm256_unpackhi_pd(a, b), dc = _mm256_unpackhi_pd(c, d);
   column[0] = _mm256_permute2f128_pd(ab, cd, 0x20);
@@ -289,7 +316,10 @@ V_INLINE double v_sum(vec x) { return x[0] + x[1]; }
 V_INLINE int v_all_within(vec x, double limit) { return fabs(x[0]) < limit && fabs(x[1]) < limit; }
 #if LE_SIMD_X86
 V_INLINE vec v_sqrt(vec x) { return _mm_sqrt_pd(x); }
-V_INLINE v_bits v_product(v_bits a, v_bits b) { return (v_bits)_mm_mul_epu32((__m128i)a, (__m128i)b); }
+V_INLINE v_bits v_product(v_bits a, v_bits b)
+{
+  return (v_bits)_mm_mul_epu32((__m128i)a, (__m128i)b);
+}
 #else
 V_INLINE vec v_sqrt(vec x) { return (vec){sqrt(x[0]), sqrt(x[1])}; }
 V_INLINE v_bits v_product(v_bits a, v_bits b) { return (a & 0xffffffff) * (b & 0xffffffff); }
@@ -322,7 +352,7 @@ V_INLINE void v_store_first(double *to, size_t n, vec x)
   for (size_t l = 0; l < n && l < V_LANES; l++) to[l] = x[l];
 }
 
-/* 2^n for whole n from -1022 to 1023 that has had V_ROUNDER added. */
+/* 2^n for whole n from -1022 to 1023; the argument is n + V_ROUNDER. */
 V_INLINE vec v_power(vec rounded) { return (vec)(((v_bits)rounded + 1023) << 52); }
 
 /* x 2^n in two steps, so that neither power leaves the range. */
@@ -358,25 +388,28 @@ V_INLINE vec v_table(vec k)
   return _mm512_permutex2var_pd(v_load(sixteenth), (__m512i)k, v_load(sixteenth + 8));
 }
 
-/* With n the multiple of 1/16 nearest to x / log 2,  e^x = 2^n e^r,  r = x - n log 2 in [-log(2) / 32, log(2) / 32]. Of 2^n the part
- * after the point is in a table that two registers hold, and e^r = 1 + r + r^2 q(r): q of degree 4 interpolates at the
- * zeros of a Chebyshev polynomial, within 3e-17 of e^r.
- * The two halves of log 2 make n times the first exact. */
+/* With n the multiple of 1/16 nearest to x / log 2, e^x = 2^n e^r, where r = x - n log 2 is in
+ * [-log(2) / 32, log(2) / 32]. The fractional part of 2^n comes from a table in two registers.
+ * e^r = 1 + r + r^2 q(r), where q has degree 4 and interpolates at the zeros of a Chebyshev
+ * polynomial; the error is at most 3e-17 e^r. log 2 is split into two parts so that n times the
+ * first is exact. */
 V_INLINE vec v_exp_down(vec x)
 {
   const vec rounder = v_set(V_ROUNDER / 16);
-  x = v_max(v_set(-750), x); /* not a number stays what it is */
+  x = v_max(v_set(-750), x); /* NaN stays NaN */
   const vec rounded = v_fma(x, v_set(1.4426950408889634), rounder), n = rounded - rounder;
-  const vec r = v_fnma(n, v_set(1.90821492927058770002e-10), v_fnma(n, v_set(6.93147180369123816490e-01), x));
+  const vec r = v_fnma(n, v_set(1.90821492927058770002e-10),
+                       v_fnma(n, v_set(6.93147180369123816490e-01), x));
   const vec power = v_table(rounded), square = r * r;
   vec high = v_fma(v_set(0.008333449724528355), r, v_set(0.041666666664959766));
   const vec low = v_fma(v_set(0.16666666665301144), r, v_set(0.5));
   high = v_fma(v_set(0.0013889034377693012), square, high);
-  return v_scale(v_fma(power, v_fma(v_fma(high, square, low), square, r), power), n); /* which takes whole powers of n */
+  /* it uses the whole part of n */
+  return v_scale(v_fma(power, v_fma(v_fma(high, square, low), square, r), power), n);
 }
 
-/* The same with log 2 in one piece, q of degree 3, within 5.7e-15 of e^r, and nothing done for what is far away: a quarter of the
- * operations are saved. */
+/* The same with log 2 in one piece and q of degree 3 (error at most 5.7e-15 e^r), without treatment
+ * of large arguments: a quarter fewer operations. */
 V_INLINE vec v_exp_near(vec x)
 {
   const vec rounder = v_set(V_ROUNDER / 16);
@@ -389,15 +422,17 @@ V_INLINE vec v_exp_near(vec x)
 
 #else
 
-/* With n the whole number nearest to x / log 2,  e^x = 2^n e^r,  r = x - n log 2 in [-log(2) / 2, log(2) / 2], and
- * e^r = 1 + r + r^2 q(r): q of degree 8 interpolates at the zeros of a Chebyshev polynomial, within
- * 1.3e-15 of e^r.
- * The two halves of log 2 make n times the first exact. */
+/* With n the whole number nearest to x / log 2, e^x = 2^n e^r, where r = x - n log 2 is in [-log(2)
+ * / 2, log(2) / 2]. e^r = 1 + r + r^2 q(r), where q has degree 8 and interpolates at the zeros of a
+ * Chebyshev polynomial; the error is at most 1.3e-15 e^r. log 2 is split into two parts so that n
+ * times the first is exact. */
 V_INLINE vec v_exp_down(vec x)
 {
-  x = v_max(v_set(-750), x); /* not a number stays what it is */
-  const vec rounded = v_fma(x, v_set(1.4426950408889634), v_set(V_ROUNDER)), n = rounded - v_set(V_ROUNDER);
-  const vec r = v_fnma(n, v_set(1.90821492927058770002e-10), v_fnma(n, v_set(6.93147180369123816490e-01), x));
+  x = v_max(v_set(-750), x); /* NaN stays NaN */
+  const vec rounded = v_fma(x, v_set(1.4426950408889634), v_set(V_ROUNDER)),
+            n = rounded - v_set(V_ROUNDER);
+  const vec r = v_fnma(n, v_set(1.90821492927058770002e-10),
+                       v_fnma(n, v_set(6.93147180369123816490e-01), x));
   const vec square = r * r;
   vec odd = v_fma(v_set(2.7625112348132093e-06), square, v_set(0.0001984120873835699));
   vec even = v_fma(v_set(2.761380417063004e-07), square, v_set(2.4801536393539694e-05));
@@ -411,20 +446,22 @@ V_INLINE vec v_exp_down(vec x)
 
 #endif
 
-/* Beyond the limits results are infinite or zero. */
+/* Beyond the limits the result is infinite or zero. */
 V_INLINE vec v_exp(vec x) { return v_exp_down(v_min(v_set(710), x)); }
 #if V_VARIANT != 2
 V_INLINE vec v_exp_near(vec x) { return v_exp(x); }
 #endif
 
-/* x = 2^n m with m in [sqrt(1/2), sqrt(2)), and with s = f / (2 + f), f = m - 1,
- * log m = 2 artanh s = f - f^2 / 2 + s (f^2 / 2 + R(s^2)): the approximation and its arrangement are those of fdlibm. */
+/* x = 2^n m with m in [sqrt(1/2), sqrt(2)). With f = m - 1 and s = f / (2 + f), log m = 2 artanh
+ * s = f - f^2 / 2 + s (f^2 / 2 + R(s^2)). Approximation and order of operations are those of
+ * fdlibm. */
 V_INLINE vec v_log(vec x)
 {
   const vec least = v_set(2.2250738585072014e-308), zero = v_set(0), infinity = v_set(INFINITY);
   const vec normal = v_if_less(x, least, x * v_set(18014398509481984.0), x); /* 2^54 */
   const v_bits shifted = (v_bits)normal + (0x3ff0000000000000 - 0x3fe6a09e667f3bcd);
-  const vec exponent = (vec)((shifted >> 52 & 0x7ff) | 0x4330000000000000) - v_set(4503599627370496.0 + 1023);
+  const vec exponent = (vec)((shifted >> 52 & 0x7ff) | 0x4330000000000000) -
+                       v_set(4503599627370496.0 + 1023);
   const vec n = exponent - v_if_less(x, least, v_set(54), zero);
   const vec f = (vec)((shifted & 0x000fffffffffffff) + 0x3fe6a09e667f3bcd) - v_set(1);
   const vec s = f / (f + v_set(2)), z = s * s, half = f * f * v_set(0.5);
@@ -436,8 +473,9 @@ V_INLINE vec v_log(vec x)
   r = v_fma(r, z, v_set(6.666666666666735130e-01)) * z;
   const vec low = v_fma(s, half + r, n * v_set(1.90821492927058770002e-10));
   vec result = v_fma(n, v_set(6.93147180369123816490e-01), f - (half - low));
-  result = v_if_less(x, infinity, result, x); /* infinity, and what is not a number */
-  return v_if_less(zero, x, result, v_if_equal(x, zero, v_set(-INFINITY), v_if_less(x, zero, v_set(NAN), x)));
+  result = v_if_less(x, infinity, result, x); /* infinity and NaN */
+  return v_if_less(zero, x, result,
+                   v_if_equal(x, zero, v_set(-INFINITY), v_if_less(x, zero, v_set(NAN), x)));
 }
 
 #endif /* V_SINGLE */

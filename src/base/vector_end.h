@@ -1,4 +1,4 @@
-/* Ends one variant: see base/variants.h. */
+/* Removes the macros of one variant; see base/variants.h. */
 #undef V_SUFFIX
 #undef V_VARIANT
 #undef V_SINGLE

@@ -1,4 +1,4 @@
-/* Conversions from R, each with its check: by the time C runs, shapes and types are right. */
+/* Conversions from R to C, each with its check: after them all types and sizes are right. */
 #include "bridge/bridge.h"
 
 #include "base/clock.h"
@@ -36,12 +36,13 @@ void raise_status(le_status status, const le_error *error)
 {
   const char *sentence = error && error->message[0] ? error->message : le_status_sentence(status);
   const char *kind = status == LE_INTERRUPTED ? "logevidence_interrupt" : "logevidence_error";
-  SEXP call = PROTECT(Rf_lang3(Rf_install("raise"), PROTECT(Rf_mkString(sentence)), PROTECT(Rf_mkString(kind))));
+  SEXP call = PROTECT(
+    Rf_lang3(Rf_install("raise"), PROTECT(Rf_mkString(sentence)), PROTECT(Rf_mkString(kind))));
   SEXP package = PROTECT(Rf_mkString("logevidence"));
   SEXP space = PROTECT(R_FindNamespace(package));
   Rf_eval(call, space);
   UNPROTECT(5);
-  Rf_error("%s", sentence); /* not reached: the R function raises */
+  Rf_error("%s", sentence); /* not reached: the R function raises an error */
 }
 
 void check_status(le_status status)
@@ -155,7 +156,8 @@ SEXP list_element(SEXP list, const char *name)
 
 SEXP named_list(size_t n, const char *const *names, SEXP *values)
 {
-  SEXP list = PROTECT(Rf_allocVector(VECSXP, (R_xlen_t)n)), labels = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)n));
+  SEXP list = PROTECT(Rf_allocVector(VECSXP, (R_xlen_t)n)),
+       labels = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)n));
   for (size_t i = 0; i < n; i++) {
     SET_VECTOR_ELT(list, (R_xlen_t)i, values[i]);
     SET_STRING_ELT(labels, (R_xlen_t)i, Rf_mkChar(names[i]));

@@ -1,4 +1,4 @@
-/* Between R's objects and the package's own: the only folder that knows R. */
+/* The functions between R's objects and the core. Only this folder uses R's headers. */
 #ifndef LE_BRIDGE_H
 #define LE_BRIDGE_H
 
@@ -11,25 +11,28 @@
 #include <Rinternals.h>
 #include <R_ext/Rdynload.h>
 
-/* Runs `body` with GSL's error handler off; it is back on however the body ends, R errors and interrupts included. */
+/* Runs `body` with GSL's error handler switched off. The handler is restored however `body` ends,
+ * also after R errors and interrupts. */
 SEXP guarded(SEXP (*body)(void *data), void *data);
 
-/* A named R list of numeric vectors and strings as settings; names and numbers stay in R's memory, so the list must
- * stay protected as long as they are used. */
+/* Converts a named R list of numeric vectors and strings to settings. Names and numbers stay in R's
+ * memory, so the list must stay protected while they are used. */
 le_args args_from_list(SEXP list, le_arena *arena);
-/* A numeric matrix, one observation to a column, as rows. */
+/* A numeric matrix with one observation per column, as rows. */
 le_rows rows_from_matrix(SEXP matrix, size_t width);
 uint64_t seed_from_words(SEXP words);
 const char *one_string(SEXP string, const char *name);
 size_t one_count(SEXP number, const char *name);
 
-/* An instance of a model (model.c), destroyed with the external pointer that holds it. */
+/* An instance of a model (model.c); the finalizer of its external pointer destroys it. */
 typedef struct model_handle {
   const le_model_ops *ops;
   void *self;
   le_arena arena;
-  DL_FUNC table;    /* of a compiled model, the function that its library gave it by */
-  le_model_ops own; /* where what it offers is known only when it is made: models of R functions, and of other libraries */
+  DL_FUNC table;    /* for a compiled model: the function of its library that returns the table */
+  /* the table of models whose functions are known only after creation: models of R functions, and
+   * of other libraries */
+  le_model_ops own;
 } model_handle;
 SEXP model_new(SEXP type, SEXP args);
 model_handle *model_get(SEXP pointer);
@@ -39,39 +42,43 @@ int user_model_is(SEXP type);
 void user_model_create(model_handle *handle, SEXP args, SEXP kept);
 int user_model_made(const model_handle *handle);
 void user_model_archive(const model_handle *handle, le_archive *archive);
-/* Models compiled elsewhere (compiled_model.c). */
+/* Models compiled in other libraries (compiled_model.c). */
 int compiled_model_is(SEXP type);
 void compiled_model_find(model_handle *handle, SEXP args);
 void compiled_model_check(model_handle *handle);
-/* Whether its library is still there: an instance outlives it until R collects the garbage. */
+/* Whether the library is still loaded: an instance exists until R's garbage collection, which may
+ * be later than the unloading. */
 int compiled_model_lives(const model_handle *handle, SEXP args);
-/* Raises what stopped the user's functions, if anything did; to be called after every use of a model. */
+/* Raises the error of a user's function, if there was one. Must be called after every use of a
+ * model. */
 void user_model_raise(const model_handle *handle);
 
 /* Raises the sentence of a failure as an R error of class logevidence_error. */
 void raise_status(le_status status, const le_error *error);
-/* The same where there is one. An error in a user's function is kept by the model, which raises it when the answer is done. */
+/* The same if `status` is an error. An error in a user's function is stored in the model, which
+ * raises it after the C code has returned. */
 void check_status(le_status status);
 
-/* The traits that a model has, by name (tables.c). */
+/* The names of the traits of a model (tables.c). */
 SEXP traits_of(const le_model_ops *ops);
 
-/* When R was last asked whether the user wants to stop, and a list of one for the condition that came of it. */
+/* When R was last asked whether the user wants to stop, and a list of one element for the condition
+ * that was signalled. */
 typedef struct r_watch {
   double asked;
   SEXP kept;
 } r_watch;
-/* Asked by runs, from R's own thread alone, with an r_watch: has the user pressed the interrupt key, or has a time limit
- * been reached?  The condition is kept, to be raised when C has returned. */
+/* Called by runs in the main thread, with an r_watch: whether the user has pressed the interrupt key
+ * or a time limit has been reached. The condition is kept, to be raised when C has returned. */
 int user_interrupts(void *watch);
 /* Raises a condition that was kept. */
 void raise_condition(SEXP condition);
 
-/* The element of that name; an error where there is none. */
+/* The element with this name; an R error if there is none. */
 SEXP list_element(SEXP list, const char *name);
-/* A list with names, both given as arrays. */
+/* A named list from arrays of names and values. */
 SEXP named_list(size_t n, const char *const *names, SEXP *values);
-/* Numbers that are all 0. */
+/* A matrix of zeros. */
 SEXP zeros(size_t rows, size_t columns);
 SEXP zero_vector(size_t n);
 
@@ -90,7 +97,8 @@ SEXP ffi_fingerprint(SEXP observations, SEXP threads);
 SEXP ffi_all_finite(SEXP x);
 SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed);
 SEXP ffi_volumes(SEXP log_lik, SEXP live, SEXP rest, SEXP simulations, SEXP seed);
-SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, SEXP theta, SEXP settings, SEXP seed);
+SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, SEXP theta,
+                      SEXP settings, SEXP seed);
 SEXP ffi_philox(SEXP counter, SEXP key);
 SEXP ffi_uniforms(SEXP seed, SEXP replicate, SEXP stream, SEXP n, SEXP together);
 SEXP ffi_normals(SEXP seed, SEXP replicate, SEXP n, SEXP d, SEXP times);

@@ -1,5 +1,5 @@
-/* A model of another library: its table of functions is what the C function of that name returns.  Tables of an earlier
- * header may be shorter; what they lack is not offered. */
+/* Models of other libraries: a C function with the given name returns the table of the model.
+ * Tables made with an earlier header may be shorter; the missing members are treated as absent. */
 #include "bridge/bridge.h"
 #include "core/target.h"
 
@@ -8,18 +8,19 @@ int compiled_model_is(SEXP type)
   return strcmp(one_string(type, "type"), "compiled_model") == 0;
 }
 
-/* An integral without data has one row, which it does not read. */
+/* An integral without data is given one row, which it does not read. */
 static size_t one_wide(const void *self)
 {
   (void)self;
   return 1;
 }
 
-/* Where the function is now; NULL if it is nowhere, which is an error where it must be there. */
+/* The address of the function now; NULL if it does not exist, which is an error if `must`. */
 static DL_FUNC find(SEXP args, int must)
 {
   SEXP symbol = list_element(args, ".symbol"), library = list_element(args, ".library");
-  SEXP call = PROTECT(Rf_lang4(Rf_install("find_symbol"), symbol, library, PROTECT(Rf_ScalarLogical(must))));
+  SEXP call =
+    PROTECT(Rf_lang4(Rf_install("find_symbol"), symbol, library, PROTECT(Rf_ScalarLogical(must))));
   SEXP package = PROTECT(Rf_mkString("logevidence"));
   SEXP space = PROTECT(R_FindNamespace(package));
   SEXP address = PROTECT(Rf_eval(call, space));
@@ -48,8 +49,9 @@ void compiled_model_find(model_handle *handle, SEXP args)
   handle->own.name = "compiled_model";
   handle->own.traits |= LE_MODEL_CHECKED;
   const le_model_ops *own = &handle->own;
-  if (!error.message[0] && (!own->create || !own->destroy || !own->dim || !own->width || !own->log_prior ||
-                            !own->draw_prior || !own->log_lik || !own->log_lik_each))
+  if (!error.message[0] &&
+      (!own->create || !own->destroy || !own->dim || !own->width || !own->log_prior ||
+       !own->draw_prior || !own->log_lik || !own->log_lik_each))
     snprintf(error.message, sizeof error.message, "The model in C must have %s.",
              !own->create         ? "`create`"
              : !own->destroy      ? "`destroy`"
@@ -63,7 +65,7 @@ void compiled_model_find(model_handle *handle, SEXP args)
   handle->ops = own;
 }
 
-/* Once the instance is there: what it says must make sense. */
+/* Checks the values that a new instance returns. */
 void compiled_model_check(model_handle *handle)
 {
   if (handle->ops->dim(handle->self) == 0) {

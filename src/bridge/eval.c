@@ -1,4 +1,4 @@
-/* A model's functions bound to data, for R. */
+/* The functions of a model with data, callable from R (model_functions()). */
 #include "bridge/bridge.h"
 
 #include "base/linalg.h"
@@ -11,7 +11,7 @@ typedef struct model_call {
   SEXP type, args, rows, what, theta, extra;
 } model_call;
 
-/* All that one evaluation needs; memory from R, so nothing leaks when R jumps. */
+/* Everything for one evaluation. Memory comes from R, so nothing leaks if R raises an error. */
 typedef struct evaluation {
   const le_model_ops *ops;
   const void *self;
@@ -19,7 +19,7 @@ typedef struct evaluation {
   const double *theta;
   le_rows rows;
   double *scratch;
-  const model_call *call; /* what was asked, as R has it */
+  const model_call *call; /* the call from R */
 } evaluation;
 
 static void need(const void *function, const char *what)
@@ -28,13 +28,13 @@ static void need(const void *function, const char *what)
 }
 #define NEED(e, member) need((const void *)(size_t)((e)->ops->member != NULL), #member)
 
-/* Blocks as the estimators would pass them. */
+/* The block size that estimators use. */
 enum { BLOCK = 512 };
-#define FOR_BLOCKS(e, block)                                                                           \
-  for (size_t at_ = 0; at_ < (e)->rows.n; at_ += BLOCK)                                                \
-    for (le_rows block = {(e)->rows.n - at_ < BLOCK ? (e)->rows.n - at_ : BLOCK, (e)->rows.width,      \
-                          (e)->rows.values + at_ * (e)->rows.width},                                   \
-                 *once_ = &block;                                                                      \
+#define FOR_BLOCKS(e, block)                                                                       \
+  for (size_t at_ = 0; at_ < (e)->rows.n; at_ += BLOCK)                                            \
+    for (le_rows block = {(e)->rows.n - at_ < BLOCK ? (e)->rows.n - at_ : BLOCK, (e)->rows.width,  \
+                          (e)->rows.values + at_ * (e)->rows.width},                               \
+                 *once_ = &block;                                                                  \
          once_; once_ = NULL)
 
 static SEXP eval_log_prior(const evaluation *e)
@@ -66,7 +66,8 @@ static SEXP eval_log_prior_hess(const evaluation *e)
 static SEXP eval_log_lik(const evaluation *e)
 {
   SEXP value = PROTECT(zero_vector(e->m));
-  FOR_BLOCKS(e, block) check_status(e->ops->log_lik(e->self, e->m, e->theta, &block, REAL(value), e->scratch));
+  FOR_BLOCKS(e, block)
+  check_status(e->ops->log_lik(e->self, e->m, e->theta, &block, REAL(value), e->scratch));
   UNPROTECT(1);
   return value;
 }
@@ -77,7 +78,8 @@ static SEXP eval_log_lik_grad(const evaluation *e)
   static const char *const names[] = {"value", "gradient"};
   SEXP part[2] = {PROTECT(zero_vector(e->m)), PROTECT(zeros(e->d, e->m))};
   FOR_BLOCKS(e, block)
-  check_status(e->ops->log_lik_grad(e->self, e->m, e->theta, &block, REAL(part[0]), REAL(part[1]), e->scratch));
+  check_status(e->ops->log_lik_grad(e->self, e->m, e->theta, &block, REAL(part[0]), REAL(part[1]),
+                                    e->scratch));
   SEXP list = named_list(2, names, part);
   UNPROTECT(2);
   return list;
@@ -88,7 +90,8 @@ static SEXP eval_log_lik_grad_alone(const evaluation *e)
   NEED(e, log_lik_grad_alone);
   SEXP value = PROTECT(zeros(e->d, e->m));
   FOR_BLOCKS(e, block)
-  check_status(e->ops->log_lik_grad_alone(e->self, e->m, e->theta, &block, REAL(value), e->scratch));
+  check_status(
+    e->ops->log_lik_grad_alone(e->self, e->m, e->theta, &block, REAL(value), e->scratch));
   UNPROTECT(1);
   return value;
 }
@@ -98,7 +101,9 @@ static SEXP eval_log_lik_hess(const evaluation *e)
   NEED(e, log_lik_hess);
   static const char *const names[] = {"gradient", "hessian"};
   SEXP part[2] = {PROTECT(zero_vector(e->d)), PROTECT(zeros(e->d, e->d))};
-  FOR_BLOCKS(e, block) check_status(e->ops->log_lik_hess(e->self, e->theta, &block, REAL(part[0]), REAL(part[1]), e->scratch));
+  FOR_BLOCKS(e, block)
+  check_status(
+    e->ops->log_lik_hess(e->self, e->theta, &block, REAL(part[0]), REAL(part[1]), e->scratch));
   SEXP list = named_list(2, names, part);
   UNPROTECT(2);
   return list;
@@ -108,12 +113,13 @@ static SEXP eval_information(const evaluation *e)
 {
   NEED(e, information);
   SEXP value = PROTECT(zeros(e->d, e->d));
-  FOR_BLOCKS(e, block) check_status(e->ops->information(e->self, e->theta, &block, REAL(value), e->scratch));
+  FOR_BLOCKS(e, block)
+  check_status(e->ops->information(e->self, e->theta, &block, REAL(value), e->scratch));
   UNPROTECT(1);
   return value;
 }
 
-/* n x m: a column of rows for each particle. */
+/* n x m: one column per particle, one row per observation. */
 static SEXP eval_log_lik_each(const evaluation *e)
 {
   SEXP value = PROTECT(zeros(e->rows.n, e->m));
@@ -159,7 +165,8 @@ static SEXP eval_draw_prior(const evaluation *e, SEXP extra)
   le_streams streams;
   if (le_streams_alloc(&streams, 1, seed_from_words(list_element(extra, "seed")), 0) != LE_OK)
     raise_status(LE_NO_MEMORY, NULL);
-  for (size_t i = 0; i < n; i++) e->ops->draw_prior(e->self, streams.rng[0], REAL(value) + i * e->d);
+  for (size_t i = 0; i < n; i++)
+    e->ops->draw_prior(e->self, streams.rng[0], REAL(value) + i * e->d);
   le_streams_free(&streams);
   UNPROTECT(1);
   return value;
@@ -178,11 +185,12 @@ static SEXP eval_simulate(const evaluation *e)
   return value;
 }
 
-/* A point that comes along with the question. */
+/* An additional point among the arguments. */
 static const double *point_of(const evaluation *e, const char *name)
 {
   SEXP point = list_element(e->call->extra, name);
-  if (TYPEOF(point) != REALSXP || (size_t)XLENGTH(point) != e->d) Rf_error("`%s` must be %d numbers.", name, (int)e->d);
+  if (TYPEOF(point) != REALSXP || (size_t)XLENGTH(point) != e->d)
+    Rf_error("`%s` must be %d numbers.", name, (int)e->d);
   return REAL(point);
 }
 
@@ -201,17 +209,19 @@ static SEXP eval_start(const evaluation *e)
   NEED(e, start);
   const size_t n = one_count(list_element(e->call->extra, "n"), "n");
   const uint64_t seed = seed_from_words(list_element(e->call->extra, "seed"));
-  double *scratch = (double *)R_alloc(e->ops->start_scratch(e->self, e->rows.n) + 1, sizeof(double));
+  double *scratch = (double *)R_alloc(e->ops->start_scratch(e->self, e->rows.n) + 1,
+                                      sizeof(double));
   SEXP value = PROTECT(zeros(e->d, n));
   le_streams streams;
   if (le_streams_alloc(&streams, 1, seed, 0) != LE_OK) raise_status(LE_NO_MEMORY, NULL);
-  for (size_t i = 0; i < n; i++) e->ops->start(e->self, &e->rows, streams.rng[0], REAL(value) + i * e->d, scratch);
+  for (size_t i = 0; i < n; i++)
+    e->ops->start(e->self, &e->rows, streams.rng[0], REAL(value) + i * e->d, scratch);
   le_streams_free(&streams);
   UNPROTECT(1);
   return value;
 }
 
-/* The log determinant comes behind the coordinates. */
+/* The coordinates, followed by the log determinant. */
 static SEXP eval_to_normal(const evaluation *e)
 {
   NEED(e, to_normal);
@@ -231,7 +241,8 @@ static SEXP eval_from_normal(const evaluation *e)
   const double *peak = point_of(e, "peak");
   SEXP value = PROTECT(Rf_duplicate(e->call->theta));
   for (size_t i = 0; i < e->m; i++)
-    if (!e->ops->from_normal(e->self, peak, REAL(value) + i * e->d)) Rf_error("No parameters have these coordinates.");
+    if (!e->ops->from_normal(e->self, peak, REAL(value) + i * e->d))
+      Rf_error("No parameters have these coordinates.");
   UNPROTECT(1);
   return value;
 }
@@ -270,9 +281,10 @@ static SEXP simple_answer(const evaluation *e, const char *what, SEXP extra)
   if (strcmp(what, "user_dim") == 0)
     return Rf_ScalarReal((double)(e->ops->user_dim ? e->ops->user_dim(e->self) : e->d));
   if (strcmp(what, "log_symmetry") == 0)
-    return Rf_ScalarReal(e->ops->log_symmetry                              ? e->ops->log_symmetry(e->self)
-                         : e->ops->latent && e->ops->latent->log_symmetry ? e->ops->latent->log_symmetry(e->self)
-                                                                           : 0);
+    return Rf_ScalarReal(e->ops->log_symmetry ? e->ops->log_symmetry(e->self)
+                         : e->ops->latent && e->ops->latent->log_symmetry
+                           ? e->ops->latent->log_symmetry(e->self)
+                           : 0);
   if (strcmp(what, "draw_prior") == 0) return eval_draw_prior(e, extra);
   return NULL;
 }
@@ -297,7 +309,9 @@ static SEXP model_body(void *data)
   const char *what = one_string(call->what, "what");
   SEXP pointer = PROTECT(model_new(call->type, call->args));
   const model_handle *handle = model_get(pointer);
-  evaluation e = {handle->ops, handle->self, handle->ops->dim ? handle->ops->dim(handle->self) : 0, 0, NULL, {0, 0, NULL}, NULL, call};
+  evaluation e = {handle->ops, handle->self, handle->ops->dim ? handle->ops->dim(handle->self) : 0,
+                  0,           NULL,         {0, 0, NULL},
+                  NULL,        call};
   SEXP answer = simple_answer(&e, what, call->extra);
   for (size_t i = 0; !answer && i < sizeof questions / sizeof *questions; i++) {
     const question *q = &questions[i];

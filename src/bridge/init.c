@@ -1,4 +1,4 @@
-/* Registration of the routines that R calls. */
+/* Registers the routines that R calls, and initialises the library. */
 #include "bridge/bridge.h"
 
 #include "base/simd.h"

@@ -1,5 +1,6 @@
-/* The functions of a model with latent variables on one state, for R: bdmc() simulates by them, and the tests show every
- * conditional to be a ratio of joints.  Also predictive densities, for predict(). */
+/* The functions of a model with latent variables for one state, callable from R. bdmc() simulates
+ * with them, and the tests check that every conditional is a ratio of joint densities. Also
+ * predictive densities, for predict(). */
 #include "bridge/bridge.h"
 
 #include "base/rng.h"
@@ -18,33 +19,43 @@ static SEXP latent_body(void *data)
   const void *self = handle->self;
   const le_rows rows = rows_from_matrix(c->rows, handle->ops->width(self));
   const char *what = one_string(c->what, "what");
-  const size_t seen = one_count(list_element(c->settings, "seen"), "seen"), size = ops->size(self, rows.n + 1);
+  const size_t seen = one_count(list_element(c->settings, "seen"), "seen"),
+               size = ops->size(self, rows.n + 1);
   const double lambda = Rf_asReal(list_element(c->settings, "lambda"));
   const int backwards = Rf_asLogical(list_element(c->settings, "backwards"));
   SEXP to = list_element(c->settings, "to");
-  SEXP state = PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)size)), simulated = PROTECT(Rf_duplicate(c->rows));
+  SEXP state = PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)size)),
+       simulated = PROTECT(Rf_duplicate(c->rows));
   memset(REAL(state), 0, size * sizeof(double));
   if (TYPEOF(c->state) == REALSXP && (size_t)XLENGTH(c->state) <= size)
     memcpy(REAL(state), REAL(c->state), (size_t)XLENGTH(c->state) * sizeof(double));
-  double *s = REAL(state), *scratch = (double *)R_alloc(ops->scratch(self, rows.n + 1) + 1, sizeof(double)), value = 0;
+  double *s = REAL(state),
+         *scratch = (double *)R_alloc(ops->scratch(self, rows.n + 1) + 1, sizeof(double)),
+         value = 0;
   const double *wanted = TYPEOF(to) == REALSXP && (size_t)XLENGTH(to) == size ? REAL(to) : NULL;
   le_streams streams;
-  const le_status status = le_streams_alloc(&streams, 1, seed_from_words(list_element(c->settings, "seed")), 0);
+  const le_status status = le_streams_alloc(&streams, 1,
+                                            seed_from_words(list_element(c->settings, "seed")), 0);
   if (status != LE_OK) raise_status(status, NULL);
   const gsl_rng *rng = streams.rng[0];
   int known = 1;
   if (strcmp(what, "start") == 0) ops->start(self, rng, s);
   else if (strcmp(what, "extend_blind") == 0) ops->extend_blind(self, seen, &rows, rng, s, scratch);
   else if (strcmp(what, "extend") == 0) value = ops->extend(self, seen, &rows, rng, s, scratch);
-  else if (strcmp(what, "last_given_latent") == 0) value = ops->last_given_latent(self, seen, &rows, s, scratch);
-  else if (strcmp(what, "last_given_rest") == 0) value = ops->last_given_rest(self, seen, &rows, s, scratch);
+  else if (strcmp(what, "last_given_latent") == 0)
+    value = ops->last_given_latent(self, seen, &rows, s, scratch);
+  else if (strcmp(what, "last_given_rest") == 0)
+    value = ops->last_given_rest(self, seen, &rows, s, scratch);
   else if (strcmp(what, "log_prior") == 0) value = ops->log_prior(self, seen, s);
-  else if (strcmp(what, "log_lik") == 0) value = ops->log_lik(self, seen, &rows, lambda, s, scratch);
-  else if (strcmp(what, "sweep") == 0) value = ops->sweep(self, seen, &rows, lambda, backwards, wanted, rng, s, scratch);
+  else if (strcmp(what, "log_lik") == 0)
+    value = ops->log_lik(self, seen, &rows, lambda, s, scratch);
+  else if (strcmp(what, "sweep") == 0)
+    value = ops->sweep(self, seen, &rows, lambda, backwards, wanted, rng, s, scratch);
   else if (strcmp(what, "sweep_above") == 0)
     ops->sweep_above(self, seen, &rows, Rf_asReal(list_element(c->settings, "floor")),
                      Rf_asReal(list_element(c->settings, "tie")), rng, s, scratch);
-  else if (strcmp(what, "simulate") == 0) ops->simulate(self, seen, s, rng, REAL(simulated), scratch);
+  else if (strcmp(what, "simulate") == 0)
+    ops->simulate(self, seen, s, rng, REAL(simulated), scratch);
   else known = 0;
   le_streams_free(&streams);
   if (!known) Rf_error("A latent model has no `%s`.", what);
@@ -61,7 +72,8 @@ SEXP ffi_latent(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP state, SEXP set
   return guarded(latent_body, &call);
 }
 
-/* log p(row | the rows seen, state) of new rows: a row for each of them, a column for each state. */
+/* log p(row | rows seen, state) of new rows: one row of the result per row, one column per
+ * state. */
 typedef struct density_call {
   SEXP type, args, rows, states, fresh;
 } density_call;
@@ -78,10 +90,13 @@ static SEXP density_body(void *data)
   const le_rows seen = rows_from_matrix(c->rows, width), fresh = rows_from_matrix(c->fresh, width);
   const size_t size = ops->size(self, seen.n), n = seen.n + 1;
   const size_t m = (size_t)XLENGTH(c->states) / size;
-  if (TYPEOF(c->states) != REALSXP || (size_t)XLENGTH(c->states) != m * size) Rf_error("The states are not those of the rows.");
+  if (TYPEOF(c->states) != REALSXP || (size_t)XLENGTH(c->states) != m * size)
+    Rf_error("The states must be those of as many rows as are given.");
   for (size_t s = 0; s < m && ops->possible; s++)
     if (!ops->possible(self, seen.n, REAL(c->states) + s * size))
-      Rf_error("Draw %zu is not a state of this model: a label or code is out of range, or a variance not positive.", s + 1);
+      Rf_error("Draw %zu is not a state of this model: a label or code is out of range, or a "
+               "variance is not positive.",
+               s + 1);
   double *scratch = (double *)R_alloc(ops->scratch(self, n) + 1, sizeof(double));
   double *state = (double *)R_alloc(ops->size(self, n), sizeof(double));
   double *values = (double *)R_alloc(n * width, sizeof(double));

@@ -1,11 +1,12 @@
-/* Instances of models, whoever made them: the package, R functions or another library. */
+/* Creates instances of models: of the package, of R functions, or of another library. */
 #include "bridge/bridge.h"
 
 static void model_finalize(SEXP pointer)
 {
   model_handle *handle = R_ExternalPtrAddr(pointer);
   if (!handle) return;
-  if (handle->self && (!handle->table || compiled_model_lives(handle, CAR(R_ExternalPtrProtected(pointer)))))
+  if (handle->self &&
+      (!handle->table || compiled_model_lives(handle, CAR(R_ExternalPtrProtected(pointer)))))
     handle->ops->destroy(handle->self);
   le_arena_free(&handle->arena);
   le_release(handle);

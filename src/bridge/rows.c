@@ -1,12 +1,13 @@
-/* Columns of R to rows of C, and are they all numbers? */
+/* Converts columns in R to rows in C, and checks that all numbers are finite. */
 #include "bridge/bridge.h"
 
 #include "base/threads.h"
 
-/* Rows bound at a time; numbers looked at together. */
+/* Rows converted at a time; numbers tested together. */
 enum { ROWS_BOUND = 128, TOLD = 8 };
 
-/* The top bit is set for what is not finite, whose exponent has all bits set. */
+/* The top bit of the result is set if x is not finite, because then all bits of its exponent are
+ * set. */
 static uint64_t told_finite(double x)
 {
   uint64_t bits;
@@ -14,11 +15,11 @@ static uint64_t told_finite(double x)
   return (bits & 0x7ff0000000000000u) + 0x0010000000000000u;
 }
 
-/* Without the memory that is.finite() and, of a factor, is.na() take for their answers. */
+/* Needs no memory for intermediate results, unlike all(is.finite(x)) and is.na() of a factor. */
 SEXP ffi_all_finite(SEXP x)
 {
   const size_t n = (size_t)XLENGTH(x), whole = n - n % TOLD;
-  int missing[TOLD] = {0}; /* many at once, for compilers to use vectors */
+  int missing[TOLD] = {0}; /* several at once, so that compilers vectorise */
   uint64_t told[TOLD] = {0};
   if (TYPEOF(x) == INTSXP) {
     const int *value = INTEGER(x);
@@ -26,7 +27,7 @@ SEXP ffi_all_finite(SEXP x)
       for (size_t k = 0; k < TOLD; k++) missing[k] |= value[i + k] == NA_INTEGER;
     for (size_t i = whole; i < n; i++) missing[0] |= value[i] == NA_INTEGER;
   } else {
-    if (TYPEOF(x) != REALSXP) Rf_error("There must be numbers.");
+    if (TYPEOF(x) != REALSXP) Rf_error("`x` must be numeric.");
     const double *value = REAL(x);
     for (size_t i = 0; i < whole; i += TOLD)
       for (size_t k = 0; k < TOLD; k++) told[k] |= told_finite(value[i + k]);
@@ -46,8 +47,9 @@ typedef struct places_call {
   uint32_t *place;
 } places_call;
 
-/* Where each of n rows goes, in the order of a run with this seed; as they are, without one. Memory of R's own, of this size, would have it
- * collect garbage. */
+/* The position of each of n rows in the order of a run with this seed; without a seed the given
+ * order. Not in R's memory, because an allocation of this size would trigger a garbage
+ * collection. */
 static SEXP find_places(void *data)
 {
   places_call *call = data;
@@ -68,16 +70,20 @@ static SEXP find_places(void *data)
   return R_NilValue;
 }
 
-/* A matrix with an observation in each row, and its responses, numbers or a factor whose codes shall begin with zero, if there are
- * any, as one with an observation in each column, maybe after a 1; NULL if not all of the former is finite. With a seed, in the random
- * order in which a run with it walks them. Most of the time is what the system takes for new pages, of which each thread asks for its
- * own. (Not guarded as a whole: of what that returns, R makes a copy where it is given names.) */
+/* Binds a matrix with one observation per row, and optional responses (numbers, or a factor whose
+ * codes begin with zero in the result), to a matrix with one observation per column, with a leading
+ * 1 if `intercept`. Returns NULL if a number of the matrix is not finite. With a seed, rows are in
+ * the random order in which a run with this seed uses them. Most of the time is spent by the system
+ * on new pages, so each thread touches its own. Not guarded as a whole, because R would copy the
+ * result of a guarded call when names are added. */
 SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed)
 {
   const int coded = Rf_isFactor(y), last = !Rf_isNull(y);
-  if (TYPEOF(x) != REALSXP || !Rf_isMatrix(x) || (last && ((TYPEOF(y) != REALSXP && !coded) || XLENGTH(y) != Rf_nrows(x))))
-    Rf_error("Covariates and responses must be numbers, as many of one as of the other.");
-  const size_t n = (size_t)Rf_nrows(x), p = (size_t)Rf_ncols(x), first = Rf_asLogical(intercept) == TRUE, width = first + p + (size_t)last;
+  if (TYPEOF(x) != REALSXP || !Rf_isMatrix(x) ||
+      (last && ((TYPEOF(y) != REALSXP && !coded) || XLENGTH(y) != Rf_nrows(x))))
+    Rf_error("Covariates and responses must be numeric and have the same number of rows.");
+  const size_t n = (size_t)Rf_nrows(x), p = (size_t)Rf_ncols(x),
+               first = Rf_asLogical(intercept) == TRUE, width = first + p + (size_t)last;
   SEXP rows = PROTECT(Rf_allocMatrix(REALSXP, (int)width, (int)n));
   const double *values = REAL(x), *responses = coded || !last ? NULL : REAL(y);
   const int *codes = coded ? INTEGER(y) : NULL;
@@ -89,11 +95,14 @@ SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed)
   uint64_t told = 0;
   le_advise_large(out, n * width * sizeof(double));
 #ifdef _OPENMP
-#pragma omp parallel for num_threads(usable) schedule(static) reduction(| : told) if (usable > 1 && n * width > 100000)
+#pragma omp parallel for num_threads(usable) schedule(static)                                      \
+  reduction(|                                                                                      \
+            : told) if (usable > 1 && n * width > 100000)
 #endif
   for (size_t from = 0; from < n; from += ROWS_BOUND) {
     const size_t to = from + ROWS_BOUND < n ? from + ROWS_BOUND : n;
-    for (size_t i = to; i < n && i < to + ROWS_BOUND; i++) le_prefetch(out + place[i] * width, width * sizeof(double));
+    for (size_t i = to; i < n && i < to + ROWS_BOUND; i++)
+      le_prefetch(out + place[i] * width, width * sizeof(double));
     for (size_t i = from; i < to && first; i++) out[place[i] * width] = 1;
     for (size_t j = 0; j < p; j++) {
       const double *column = values + j * n;
@@ -103,7 +112,8 @@ SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed)
         told |= told_finite(column[i]);
       }
     }
-    for (size_t i = from; i < to && last; i++) out[place[i] * width + first + p] = coded ? (double)codes[i] - 1 : responses[i];
+    for (size_t i = from; i < to && last; i++)
+      out[place[i] * width + first + p] = coded ? (double)codes[i] - 1 : responses[i];
   }
   (void)usable;
   le_release(places.place);

@@ -1,5 +1,5 @@
-/* A run as R holds it: an external pointer whose finalizer frees everything, and the verbs of the estimator contract.
- * R conducts: it asks one run after another, or several at once, to work for a moment. */
+/* The functions of a run that R calls. A run is an external pointer whose finalizer frees
+ * everything. R decides when runs work: it calls one run, or several at once, for a short time. */
 #include "bridge/run.h"
 
 #include "base/threads.h"
@@ -52,10 +52,12 @@ static void check_settings(run_handle *run, const le_problem *problem)
 static SEXP run_new(void *data)
 {
   SEXP problem = data;
-  SEXP model = PROTECT(model_new(list_element(problem, "model_type"), list_element(problem, "model_args")));
-  /* the run reads settings where R keeps them: both stay alive as long as the pointer */
+  SEXP model =
+    PROTECT(model_new(list_element(problem, "model_type"), list_element(problem, "model_args")));
+  /* the run reads settings from R's memory, so both objects must exist as long as the pointer */
   SEXP kept = PROTECT(Rf_allocVector(VECSXP, 1));
-  SEXP keep = PROTECT(Rf_list3(problem, model, kept)), pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, keep));
+  SEXP keep = PROTECT(Rf_list3(problem, model, kept)),
+       pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, keep));
   run_handle *run = le_resize(NULL, sizeof *run);
   if (!run) raise_status(LE_NO_MEMORY, NULL);
   memset(run, 0, sizeof *run);
@@ -65,7 +67,8 @@ static SEXP run_new(void *data)
   const char *name = one_string(list_element(problem, "estimator"), "estimator");
   run->ops = le_find_estimator(name);
   if (!run->ops) Rf_error("There is no estimator called \"%s\".", name);
-  run->context.threads = le_threads_usable((int)one_count(list_element(problem, "threads"), "threads"));
+  run->context.threads =
+    le_threads_usable((int)one_count(list_element(problem, "threads"), "threads"));
 
   const model_handle *handle = model_get(model);
   run->model = handle;
@@ -75,7 +78,7 @@ static SEXP run_new(void *data)
   run->context.payload = &run->watch;
   if (handle->ops->traits & LE_MODEL_ONE_THREAD) run->context.threads = 1;
   if (handle->ops->latent && !run->ops->latent)
-    Rf_error("This method has no form for models with latent variables.");
+    Rf_error("This method does not support models with latent variables.");
   run->width = handle->ops->width(handle->self);
   SEXP kernels = list_element(problem, "kernels");
   le_kernel_spec *kernel = le_arena_bytes(&run->arena, (size_t)XLENGTH(kernels), sizeof *kernel);
@@ -98,7 +101,8 @@ static SEXP run_new(void *data)
   check_settings(run, &made);
   run->seed = made.seed;
   run->replicate = made.replicate;
-  /* the kernels' specs outlive this call in the run's arena; the settings struct itself is copied by alloc */
+  /* the specs of the kernels are in the run's arena and outlive this call; alloc copies the
+   * settings struct */
   le_status status = run->ops->alloc(&made, &run->context, &run->self);
   if (status == LE_OK && run->ops->start && !Rf_asLogical(list_element(problem, "restore")))
     status = run->ops->start(run->self);
@@ -119,14 +123,14 @@ typedef struct run_call {
   le_feed feed;
 } run_call;
 
-/* As le_feed has them. */
+/* In the order of le_feed. */
 static const char *const feeds[] = {"some", "last", "own", "mixed"};
 
 static le_feed feed_named(const char *word)
 {
   for (int kind = LE_ROWS; kind <= LE_MIXED_ROWS; kind++)
     if (strcmp(word, feeds[kind]) == 0) return (le_feed)kind;
-  Rf_error("Rows are fed as \"some\", \"last\", \"own\" or \"mixed\", not \"%s\".", word);
+  Rf_error("`feed` must be \"some\", \"last\", \"own\" or \"mixed\", not \"%s\".", word);
   return LE_ROWS;
 }
 
@@ -139,13 +143,14 @@ static SEXP run_feed(void *data)
   return R_NilValue;
 }
 
-/* `feed`: "some" rows of a stream, or its "last", or all there are, the run's "own" to put in another order, or "mixed" already. */
+/* `feed`: "some" rows of a stream, or its "last"; or all rows at once, as the run's "own" to
+ * reorder, or already "mixed". */
 SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed)
 {
   run_handle *handle = run_get(run);
   const le_feed kind = feed_named(one_string(feed, "feed"));
   run_call call = {handle, rows, kind};
-  /* rows that end the stream may be borrowed: they live as long as the run */
+  /* the last rows may be borrowed, so they must exist as long as the run */
   if (kind != LE_ROWS) {
     SEXP keep = PROTECT(Rf_cons(rows, R_ExternalPtrProtected(run)));
     R_SetExternalPtrProtected(run, keep);
@@ -160,7 +165,8 @@ typedef struct runs_call {
   double seconds;
 } runs_call;
 
-/* R may be asked by its own thread alone, which has the first run and tells the others. */
+/* Only the thread of R may call R. It works on the first run, and passes an interrupt on to the
+ * others. */
 typedef struct told {
   r_watch *watch;
   atomic_int *stop;
@@ -205,7 +211,9 @@ static SEXP runs_advance(void *data)
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
 #endif
     for (size_t k = 0; k < call->n; k++) advance_one(call, k, &progress[k], &status[k]);
-  } else { /* within a parallel region, even of one thread, a run's own would be made and ended again each time */
+  /* inside a parallel region, even of one thread, the threads of a run would be created and ended
+   * each time */
+  } else {
     for (size_t k = 0; k < call->n; k++) advance_one(call, k, &progress[k], &status[k]);
   }
   for (size_t k = 0; k < call->n; k++) {
@@ -223,13 +231,14 @@ static SEXP runs_advance(void *data)
   return answer;
 }
 
-/* One run, or a list of several, each by a thread of its own unless it asks R functions. */
+/* Advances one run, or a list of runs, each in its own thread unless it calls R functions. */
 SEXP ffi_run_advance(SEXP runs, SEXP seconds)
 {
   const int several = TYPEOF(runs) == VECSXP && XLENGTH(runs) > 0;
   const size_t n = several ? (size_t)XLENGTH(runs) : 1;
   runs_call call = {n, (run_handle **)R_alloc(n, sizeof(run_handle *)), Rf_asReal(seconds)};
-  for (size_t k = 0; k < n; k++) call.run[k] = run_get(several ? VECTOR_ELT(runs, (R_xlen_t)k) : runs);
+  for (size_t k = 0; k < n; k++)
+    call.run[k] = run_get(several ? VECTOR_ELT(runs, (R_xlen_t)k) : runs);
   return guarded(runs_advance, &call);
 }
 
@@ -250,15 +259,17 @@ SEXP ffi_run_progress(SEXP run)
 static SEXP values_of(const le_output *output)
 {
   const size_t n = output->rows * output->columns;
-  SEXP values = output->kind == LE_ARRAY ? Rf_allocMatrix(REALSXP, (int)output->rows, (int)output->columns)
-                                         : Rf_allocVector(REALSXP, (R_xlen_t)n);
+  SEXP values = output->kind == LE_ARRAY
+                  ? Rf_allocMatrix(REALSXP, (int)output->rows, (int)output->columns)
+                  : Rf_allocVector(REALSXP, (R_xlen_t)n);
   if (n) memcpy(REAL(values), output->values, n * sizeof(double));
   if (!output->labels) return values;
   SEXP labels, dimensions;
   PROTECT(values);
   PROTECT(labels = Rf_allocVector(STRSXP, (R_xlen_t)output->rows));
   PROTECT(dimensions = Rf_allocVector(VECSXP, 2));
-  for (size_t i = 0; i < output->labelled; i++) SET_STRING_ELT(labels, (R_xlen_t)i, Rf_mkChar(output->labels[i]));
+  for (size_t i = 0; i < output->labelled; i++)
+    SET_STRING_ELT(labels, (R_xlen_t)i, Rf_mkChar(output->labels[i]));
   SET_VECTOR_ELT(dimensions, 0, labels);
   Rf_setAttrib(values, R_DimNamesSymbol, dimensions);
   UNPROTECT(3);
@@ -270,7 +281,8 @@ static SEXP outputs_of(const le_result *result, le_output_kind kind)
 {
   size_t n = 0;
   for (size_t i = 0; i < result->n; i++) n += result->output[i].kind == kind;
-  SEXP list = PROTECT(Rf_allocVector(VECSXP, (R_xlen_t)n)), names = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)n));
+  SEXP list = PROTECT(Rf_allocVector(VECSXP, (R_xlen_t)n)),
+       names = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)n));
   R_xlen_t k = 0;
   for (size_t i = 0; i < result->n; i++) {
     if (result->output[i].kind != kind) continue;
@@ -304,7 +316,8 @@ SEXP ffi_run_result(SEXP run)
   return guarded(run_result, run_get(run));
 }
 
-/* Every bit of the word counts for every bit of the result: the last steps of splitmix64. */
+/* A hash in which every bit of the word affects every bit of the result: the last steps of
+ * splitmix64. */
 static uint64_t scrambled(uint64_t word)
 {
   word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9u;
@@ -312,11 +325,12 @@ static uint64_t scrambled(uint64_t word)
   return word ^ word >> 31;
 }
 
-/* n observations, columns of a matrix, numbers or a factor, in whatever order: how many and the sum of their fingerprints, as text. */
+/* A fingerprint of n observations that does not depend on their order: their number and the sum of
+ * their hashes, as text. Observations are the columns of a matrix, numbers, or a factor. */
 SEXP ffi_fingerprint(SEXP observations, SEXP threads)
 {
   const int coded = Rf_isFactor(observations);
-  if (TYPEOF(observations) != REALSXP && !coded) Rf_error("A fingerprint is of numbers.");
+  if (TYPEOF(observations) != REALSXP && !coded) Rf_error("`observations` must be numeric.");
   const size_t width = Rf_isMatrix(observations) ? (size_t)Rf_nrows(observations) : 1;
   const size_t n = width ? (size_t)XLENGTH(observations) / width : 0;
   const double *value = coded ? NULL : REAL(observations);
@@ -324,7 +338,8 @@ SEXP ffi_fingerprint(SEXP observations, SEXP threads)
   const int usable = le_threads_usable(Rf_asInteger(threads));
   uint64_t sum = 0;
 #ifdef _OPENMP
-#pragma omp parallel for num_threads(usable) schedule(static) reduction(+ : sum) if (usable > 1 && n * width > 100000)
+#pragma omp parallel for num_threads(usable) schedule(static) reduction(+ : sum)                   \
+  if (usable > 1 && n * width > 100000)
 #endif
   for (size_t r = 0; r < n; r++) {
     uint64_t print = width;
@@ -342,24 +357,28 @@ SEXP ffi_fingerprint(SEXP observations, SEXP threads)
   return Rf_mkString(text);
 }
 
-/* The sums of nested sampling over points that R has merged. */
+/* The sums of nested sampling for points that were merged in R. */
 SEXP ffi_volumes(SEXP log_lik, SEXP live, SEXP rest, SEXP simulations, SEXP seed)
 {
   static const char *const names[] = {"log_volumes", "log_weights", "sums"};
   if (TYPEOF(log_lik) != REALSXP || TYPEOF(live) != REALSXP || XLENGTH(log_lik) != XLENGTH(live))
-    Rf_error("Volumes need two vectors of the same length.");
+    Rf_error("`log_lik` and `live` must be numeric vectors of the same length.");
   const size_t n = (size_t)XLENGTH(log_lik);
-  SEXP values[3] = {PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)n)), PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)n)),
+  SEXP values[3] = {PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)n)),
+                    PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)n)),
                     PROTECT(Rf_allocVector(REALSXP, 7))};
   double *work = (double *)R_alloc(n, sizeof(double));
   le_streams streams;
-  if (le_streams_alloc(&streams, 1, seed_from_words(seed), 0) != LE_OK) raise_status(LE_NO_MEMORY, NULL);
+  if (le_streams_alloc(&streams, 1, seed_from_words(seed), 0) != LE_OK)
+    raise_status(LE_NO_MEMORY, NULL);
   le_volumes volumes;
-  le_volumes_sum(n, REAL(log_lik), REAL(live), one_count(rest, "rest"), one_count(simulations, "simulations"),
-                 streams.rng[0], REAL(values[0]), REAL(values[1]), work, &volumes);
+  le_volumes_sum(n, REAL(log_lik), REAL(live), one_count(rest, "rest"),
+                 one_count(simulations, "simulations"), streams.rng[0], REAL(values[0]),
+                 REAL(values[1]), work, &volumes);
   le_streams_free(&streams);
-  const double sums[7] = {volumes.log_evidence, volumes.se,          volumes.information, volumes.lower,
-                          volumes.upper,        volumes.published, volumes.mean};
+  const double sums[7] = {volumes.log_evidence, volumes.se,    volumes.information,
+                          volumes.lower,        volumes.upper, volumes.published,
+                          volumes.mean};
   memcpy(REAL(values[2]), sums, sizeof sums);
   SEXP list = named_list(3, names, values);
   UNPROTECT(3);

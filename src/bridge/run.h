@@ -1,4 +1,4 @@
-/* A run as R holds it: an external pointer whose finalizer frees everything. */
+/* The C object behind a run in R: an external pointer whose finalizer frees everything. */
 #ifndef LE_BRIDGE_RUN_H
 #define LE_BRIDGE_RUN_H
 
@@ -6,7 +6,7 @@
 
 typedef struct run_handle {
   const le_estimator_ops *ops;
-  const model_handle *model; /* alive as long as the run's pointer, as is the problem */
+  const model_handle *model; /* exists as long as the pointer of the run, like the problem */
   SEXP problem;
   void *self;
   size_t width;
@@ -14,11 +14,11 @@ typedef struct run_handle {
   uint32_t replicate;
   le_context context;
   r_watch watch;
-  le_arena arena; /* settings */
+  le_arena arena; /* memory for settings */
   le_result result;
 } run_handle;
 
-/* The run behind a pointer; an R error if it has ended. */
+/* The run of a pointer; an R error if it has ended. */
 run_handle *run_get(SEXP pointer);
 void run_finalize(SEXP pointer);
 

@@ -1,11 +1,12 @@
-/* Small parts of the core that R asks directly: random numbers, schedules, which vector instructions are used. */
+/* Small parts of the core that R calls directly: random numbers, schedules, the vector instructions
+ * in use. */
 #include "bridge/bridge.h"
 
 #include "base/rng.h"
 #include "base/simd.h"
 #include "core/schedule.h"
 
-/* One by one, or all at once. */
+/* One at a time, or all at once if `together`. */
 SEXP ffi_uniforms(SEXP seed, SEXP replicate, SEXP stream, SEXP n, SEXP together)
 {
   const size_t which = one_count(stream, "stream"), count = one_count(n, "n");
@@ -35,11 +36,12 @@ SEXP ffi_lambdas(SEXP kind, SEXP steps, SEXP delta)
   return value;
 }
 
-/* Which vector instructions this processor has, which were asked for, and which are used. */
+/* Which vector instructions this processor has, which were requested, and which are used. */
 SEXP ffi_simd(void)
 {
   static const char *const names[] = {"best", "wish", "used"};
-  SEXP part[3] = {PROTECT(Rf_mkString(le_simd_name(le_simd_best()))), PROTECT(Rf_mkString(le_simd_wish())),
+  SEXP part[3] = {PROTECT(Rf_mkString(le_simd_name(le_simd_best()))),
+                  PROTECT(Rf_mkString(le_simd_wish())),
                   PROTECT(Rf_mkString(le_simd_name(le_simd_level())))};
   SEXP list = named_list(3, names, part);
   UNPROTECT(3);

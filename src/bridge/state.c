@@ -1,8 +1,9 @@
-/* A saved run: a header that says what it belongs to, the engine's state, and a checksum.
+/* Saved runs: a header that identifies the problem, the state of the engine, and a checksum.
  *
- * The header has a magic word, the format, the version of the package, and fingerprints of model
- * (with priors and data that it holds), method (engine, settings, kernels, number of rows), seed and
- * replicate.  A state that does not belong to the problem it is read into is refused in a sentence. */
+ * The header has a magic word, the format version, the version of the package, and fingerprints of
+ * the model (with its priors and the data it holds) and of the method (engine, settings, kernels,
+ * number of rows), and the seed and replicate. A state that does not belong to the problem into
+ * which it is read is refused with an error. */
 #include "bridge/run.h"
 
 enum { STATE_FORMAT = 2, VERSION_SIZE = 24 };
@@ -18,16 +19,19 @@ static uint64_t hashed(uint64_t sum, const void *data, size_t size)
 
 static const uint64_t EMPTY = 14695981039346656037u;
 
-/* Of a value that R holds: numbers, strings, lists of them with their names, functions and formulas by their text. */
+/* The hash of an R value: numbers, strings, lists with their names; functions and formulas as
+ * text. */
 static uint64_t hash_value(uint64_t sum, SEXP value)
 {
   const int type = TYPEOF(value);
   const double n = (double)Rf_xlength(value);
   sum = hashed(sum, &type, sizeof type);
   switch (type) {
-  case REALSXP: return hashed(hashed(sum, &n, sizeof n), REAL(value), (size_t)XLENGTH(value) * sizeof(double));
+  case REALSXP:
+    return hashed(hashed(sum, &n, sizeof n), REAL(value), (size_t)XLENGTH(value) * sizeof(double));
   case INTSXP:
-  case LGLSXP: return hashed(hashed(sum, &n, sizeof n), INTEGER(value), (size_t)XLENGTH(value) * sizeof(int));
+  case LGLSXP:
+    return hashed(hashed(sum, &n, sizeof n), INTEGER(value), (size_t)XLENGTH(value) * sizeof(int));
   case STRSXP:
     for (R_xlen_t i = 0; i < XLENGTH(value); i++)
       sum = hashed(sum, CHAR(STRING_ELT(value, i)), strlen(CHAR(STRING_ELT(value, i))) + 1);
@@ -38,7 +42,8 @@ static uint64_t hash_value(uint64_t sum, SEXP value)
     return sum;
   case CLOSXP:
   case LANGSXP: {
-    SEXP call = PROTECT(Rf_lang2(Rf_install("deparse"), PROTECT(Rf_lang2(Rf_install("quote"), value))));
+    SEXP call =
+      PROTECT(Rf_lang2(Rf_install("deparse"), PROTECT(Rf_lang2(Rf_install("quote"), value))));
     SEXP text = PROTECT(Rf_eval(call, R_BaseEnv));
     sum = hash_value(sum, text);
     UNPROTECT(3);
@@ -65,9 +70,15 @@ static header header_of(const run_handle *run)
 {
   static const char *const model[] = {"model_type", "model_args", "model"},
                            *const method[] = {"estimator", "settings", "kernels", "total"};
-  header h = {MAGIC, STATE_FORMAT, "", hash_of(run->problem, model, 3), hash_of(run->problem, method, 4), run->seed,
+  header h = {MAGIC,
+              STATE_FORMAT,
+              "",
+              hash_of(run->problem, model, 3),
+              hash_of(run->problem, method, 4),
+              run->seed,
               run->replicate};
-  SEXP call = PROTECT(Rf_lang2(Rf_install("getNamespaceVersion"), PROTECT(Rf_mkString("logevidence"))));
+  SEXP call =
+    PROTECT(Rf_lang2(Rf_install("getNamespaceVersion"), PROTECT(Rf_mkString("logevidence"))));
   SEXP version = PROTECT(Rf_eval(call, R_BaseEnv));
   snprintf(h.version, sizeof h.version, "%s", one_string(version, "version"));
   UNPROTECT(3);
@@ -80,10 +91,12 @@ static void archive_header(header *h, le_archive *archive)
   le_archive_bytes(archive, &h->format, sizeof h->format);
   le_archive_bytes(archive, h->version, sizeof h->version);
   uint64_t *const word[] = {&h->model, &h->method, &h->seed, &h->replicate};
-  for (size_t i = 0; i < sizeof word / sizeof *word; i++) le_archive_bytes(archive, word[i], sizeof *word[i]);
+  for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+    le_archive_bytes(archive, word[i], sizeof *word[i]);
 }
 
-/* Twice, so that an R allocation error can leak nothing: the second pass writes what R's memory takes. */
+/* Called twice, so that a failed allocation in R leaks nothing: the first pass finds the size, the
+ * second writes into R's memory. */
 static size_t write_state(const run_handle *run, header *h, SEXP into)
 {
   le_archive archive;
@@ -116,21 +129,27 @@ SEXP ffi_run_save(SEXP pointer)
 static le_status refuse(const header *own, const header *read, le_error *error)
 {
   if (read->format != own->format || memcmp(read->version, own->version, VERSION_SIZE) != 0)
-    return le_fail(error, LE_BAD_ARGUMENT,
-                   "The state was saved by version %.*s of the package and cannot be read by version %s.",
-                   VERSION_SIZE, read->version, own->version);
+    return le_fail(
+      error, LE_BAD_ARGUMENT,
+      "The state was saved by version %.*s of the package and cannot be read by version %s.",
+      VERSION_SIZE, read->version, own->version);
   if (read->model != own->model)
-    return le_fail(error, LE_BAD_ARGUMENT, "The state belongs to another model, or to other priors.");
+    return le_fail(error, LE_BAD_ARGUMENT,
+                   "The state belongs to another model, or to other priors.");
   if (read->method != own->method)
-    return le_fail(error, LE_BAD_ARGUMENT, "The state belongs to another method, other settings or another number of rows.");
-  if (read->seed != own->seed) return le_fail(error, LE_BAD_ARGUMENT, "The state belongs to a run with another seed.");
+    return le_fail(
+      error, LE_BAD_ARGUMENT,
+      "The state belongs to another method, other settings or another number of rows.");
+  if (read->seed != own->seed)
+    return le_fail(error, LE_BAD_ARGUMENT, "The state belongs to a run with another seed.");
   if (read->replicate != own->replicate)
-    return le_fail(error, LE_BAD_ARGUMENT, "The state belongs to another replicate: %.0f, not %.0f.",
+    return le_fail(error, LE_BAD_ARGUMENT,
+                   "The state belongs to another replicate: %.0f, not %.0f.",
                    (double)read->replicate + 1, (double)own->replicate + 1);
   return LE_OK;
 }
 
-/* A run whose state is refused is of no use any more, and ends. */
+/* If a state is refused, the run is unusable and is ended. */
 SEXP ffi_run_restore(SEXP pointer, SEXP state)
 {
   run_handle *run = run_get(pointer);
@@ -144,7 +163,8 @@ SEXP ffi_run_restore(SEXP pointer, SEXP state)
   archive_header(&read, &archive);
   le_error error = {""};
   le_status status = archive.status;
-  if (status == LE_OK && (read.magic != MAGIC || sum != hashed(EMPTY, RAW(state), size))) status = LE_CORRUPT;
+  if (status == LE_OK && (read.magic != MAGIC || sum != hashed(EMPTY, RAW(state), size)))
+    status = LE_CORRUPT;
   if (status == LE_OK) status = refuse(&own, &read, &error);
   if (status == LE_OK) {
     run->ops->archive(run->self, &archive);

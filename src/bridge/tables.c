@@ -1,5 +1,5 @@
-/* What engines and kernels say of themselves, for R: settings with their kinds, defaults and ranges,
- * phases, and what a kernel needs. */
+/* The tables of engines, kernels and models for R: settings with kinds, defaults and ranges,
+ * phases, needs of kernels, traits. */
 #include "bridge/bridge.h"
 
 static SEXP names_of_flags(unsigned flags, size_t n, const unsigned *flag, const char *const *name)
@@ -46,7 +46,8 @@ static SEXP settings_of(const le_setting *const *tables, size_t count)
       SET_STRING_ELT(column[0], k, Rf_mkChar(s->name));
       SET_STRING_ELT(column[1], k, Rf_mkChar(kinds[s->kind]));
       SET_STRING_ELT(column[5], k, s->words ? Rf_mkChar(s->words) : NA_STRING);
-      const double numbers[] = {s->kind == LE_WORD || s->kind == LE_NUMBERS ? NA_REAL : s->fallback, s->least, s->most};
+      const double numbers[] = {s->kind == LE_WORD || s->kind == LE_NUMBERS ? NA_REAL : s->fallback,
+                                s->least, s->most};
       for (int c = 0; c < 3; c++) REAL(column[2 + c])[k] = numbers[c];
     }
   }
@@ -59,7 +60,8 @@ static SEXP engine_table(const le_estimator_ops *ops)
 {
   static const char *const names[] = {"settings", "stage", "latent"};
   SEXP values[3] = {PROTECT(settings_of(ops->knows.table, LE_TABLES_MOST)),
-                    PROTECT(settings_of(&ops->knows.stage, 1)), PROTECT(Rf_ScalarLogical(ops->latent))};
+                    PROTECT(settings_of(&ops->knows.stage, 1)),
+                    PROTECT(Rf_ScalarLogical(ops->latent))};
   SEXP list = named_list(3, names, values);
   UNPROTECT(3);
   return list;
@@ -67,17 +69,19 @@ static SEXP engine_table(const le_estimator_ops *ops)
 
 static SEXP kernel_table(const le_kernel_ops *ops)
 {
-  static const unsigned flag[] = {LE_NEEDS_GRADIENT, LE_NEEDS_DENSITY, LE_NEEDS_FLOOR, LE_KEEPS_FLOOR};
+  static const unsigned flag[] = {LE_NEEDS_GRADIENT, LE_NEEDS_DENSITY, LE_NEEDS_FLOOR,
+                                  LE_KEEPS_FLOOR};
   static const char *const name[] = {"gradient", "density", "floor", "keeps_floor"};
   static const char *const names[] = {"settings", "needs", "fixes"};
-  SEXP values[3] = {PROTECT(settings_of(&ops->settings, 1)), PROTECT(names_of_flags(ops->needs, 4, flag, name)),
+  SEXP values[3] = {PROTECT(settings_of(&ops->settings, 1)),
+                    PROTECT(names_of_flags(ops->needs, 4, flag, name)),
                     PROTECT(Rf_ScalarLogical(ops->fix != NULL))};
   SEXP list = named_list(3, names, values);
   UNPROTECT(3);
   return list;
 }
 
-/* A list of two: engines and kernels, each by name. */
+/* A list of two lists, engines and kernels, with their names. */
 SEXP ffi_tables(void)
 {
   static const char *const names[] = {"engines", "kernels"};

@@ -1,4 +1,4 @@
-/* Small pieces of the machinery, for the tests (and bench/kernels.R) alone. */
+/* Functions for the tests and bench/kernels.R only: they call small parts of the core directly. */
 #include "bridge/bridge.h"
 
 #include "base/arrays.h"
@@ -34,7 +34,7 @@ static void kernel_run_finalize(SEXP pointer)
   R_ClearExternalPtr(pointer);
 }
 
-/* A setting that may differ between distributions: of the r-th, or the last that is given. */
+/* A setting with one value per distribution: that of the r-th, or the last one given. */
 static double number_at(const le_args *settings, const char *name, size_t r, double otherwise)
 {
   const le_arg *arg = le_args_find(settings, name);
@@ -48,14 +48,16 @@ static void begin_at(le_target *target, const le_args *settings, size_t n, size_
   target->lambda = number_at(settings, "lambda", r, 0);
 }
 
-/* Settings: distributions, and of each moves, seen and lambda; gradient rule ("full", "batch", "control"), batch, anchor, precision,
- * floor (value and tie), mixed (the rows are in random order), noise, at_once (moves, at the most); answer ("moves", "gradient", "log_lik"
- * of the chunk by `part`). */
+/* Settings: the number of distributions, and for each moves, seen and lambda; gradient rule
+ * ("full", "batch", "control"), batch, anchor, precision, floor (value and tie), mixed (rows are in
+ * random order), noise, at_once (largest number of moves per call); answer ("moves", "gradient", or
+ * "log_lik" of the chunk by a subsample of `part` rows). */
 static SEXP kernel_body(void *data)
 {
   const kernel_call *call = data;
   SEXP model = PROTECT(model_new(call->model_type, call->model_args));
-  SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, R_NilValue)), theta = PROTECT(Rf_duplicate(call->theta));
+  SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, R_NilValue)),
+       theta = PROTECT(Rf_duplicate(call->theta));
   kernel_run *run = le_resize(NULL, sizeof *run);
   if (!run) raise_status(LE_NO_MEMORY, NULL);
   memset(run, 0, sizeof *run);
@@ -102,8 +104,10 @@ static SEXP kernel_body(void *data)
     floor.tie = wall->values[1];
     target.floor = &floor;
   }
-  const le_arg *precision = le_args_find(&settings, "precision"), *anchor = le_args_find(&settings, "anchor");
-  if (precision && precision->n == d * d) check_status(le_metric_set_precision(&metric, precision->values));
+  const le_arg *precision = le_args_find(&settings, "precision"),
+               *anchor = le_args_find(&settings, "anchor");
+  if (precision && precision->n == d * d)
+    check_status(le_metric_set_precision(&metric, precision->values));
   if (anchor && anchor->n == d) {
     check_status(le_gradient_set_anchor(&gradient, &target, anchor->values));
     check_status(le_gradient_open_chunk(&gradient, &target));
@@ -120,7 +124,9 @@ static SEXP kernel_body(void *data)
   }
   if (strcmp(wanted, "log_lik") == 0) {
     SEXP value = PROTECT(zero_vector(m));
-    check_status(le_gradient_log_lik(&gradient, &expansion, &target, (size_t)le_args_number(&settings, "part", 0), m, REAL(call->theta), REAL(value)));
+    check_status(le_gradient_log_lik(&gradient, &expansion, &target,
+                                     (size_t)le_args_number(&settings, "part", 0), m,
+                                     REAL(call->theta), REAL(value)));
     Rf_setAttrib(value, Rf_install("likelihoods"), PROTECT(Rf_ScalarReal(target.likelihoods)));
     UNPROTECT(5);
     return value;
@@ -133,19 +139,22 @@ static SEXP kernel_body(void *data)
     if (ops->begin) check_status(ops->begin(kernel, &target, m, REAL(theta), &run->streams));
     for (size_t s = 0, made; s < moves; s += made) {
       const size_t wanted = moves - s < at_once ? moves - s : at_once;
-      check_status(le_kernel_moves(ops, kernel, &target, m, REAL(theta), &run->streams, wanted, &made));
+      check_status(
+        le_kernel_moves(ops, kernel, &target, m, REAL(theta), &run->streams, wanted, &made));
     }
     if (ops->tune) ops->tune(kernel);
   }
   const le_kernel_report report = ops->report(kernel);
-  SEXP acceptance = PROTECT(Rf_ScalarReal(report.acceptance)), step = PROTECT(Rf_ScalarReal(report.step_size));
+  SEXP acceptance = PROTECT(Rf_ScalarReal(report.acceptance)),
+       step = PROTECT(Rf_ScalarReal(report.step_size));
   Rf_setAttrib(theta, Rf_install("acceptance"), acceptance);
   Rf_setAttrib(theta, Rf_install("step_size"), step);
   UNPROTECT(5);
   return theta;
 }
 
-SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, SEXP theta, SEXP settings, SEXP seed)
+SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, SEXP theta,
+                      SEXP settings, SEXP seed)
 {
   kernel_call call = {model_type, model_args, kernel, rows, theta, settings, seed};
   return guarded(kernel_body, &call);
@@ -154,7 +163,8 @@ SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, 
 SEXP ffi_philox(SEXP counter, SEXP key)
 {
   uint32_t c[4], k[2], out[4];
-  if (XLENGTH(counter) != 4 || XLENGTH(key) != 2) Rf_error("A Philox block has four words and two keys.");
+  if (XLENGTH(counter) != 4 || XLENGTH(key) != 2)
+    Rf_error("A Philox block has four words and two keys.");
   for (int i = 0; i < 4; i++) c[i] = (uint32_t)REAL(counter)[i];
   for (int i = 0; i < 2; i++) k[i] = (uint32_t)REAL(key)[i];
   le_philox(c, k, out);
@@ -164,22 +174,25 @@ SEXP ffi_philox(SEXP counter, SEXP key)
   return value;
 }
 
-/* d standard normals from each of n streams, so many times: an array of d x n x times. */
+/* d standard normals from each of n streams, `times` times: an array of d x n x times. */
 SEXP ffi_normals(SEXP seed, SEXP replicate, SEXP n, SEXP d, SEXP times)
 {
-  const size_t count = one_count(n, "n"), dim = one_count(d, "d"), rounds = one_count(times, "times");
+  const size_t count = one_count(n, "n"), dim = one_count(d, "d"),
+               rounds = one_count(times, "times");
   const uint64_t words = seed_from_words(seed);
   const uint32_t repeat = (uint32_t)one_count(replicate, "replicate");
   SEXP value = PROTECT(zero_vector(count * dim * rounds));
   le_streams streams;
   check_status(le_streams_alloc(&streams, count, words, repeat));
-  for (size_t k = 0; k < rounds; k++) le_normals(&streams, 0, count, dim, REAL(value) + k * count * dim);
+  for (size_t k = 0; k < rounds; k++)
+    le_normals(&streams, 0, count, dim, REAL(value) + k * count * dim);
   le_streams_free(&streams);
   UNPROTECT(1);
   return value;
 }
 
-/* The lower factor of a symmetric matrix, row by row as C has it; NULL where it has none. */
+/* The lower Cholesky factor of a symmetric matrix, row by row as in C; NULL if it is not positive
+ * definite. */
 SEXP ffi_cholesky(SEXP matrix)
 {
   SEXP factor = PROTECT(Rf_duplicate(matrix));
@@ -188,8 +201,9 @@ SEXP ffi_cholesky(SEXP matrix)
   return status == LE_OK ? factor : R_NilValue;
 }
 
-/* Shares of work as threads might have done them, a row for each: how many pieces in how many seconds. After each column: do they rest, and
- * for how long will they the next time? */
+/* Simulates shares of work: for each thread a row, for each piece of work a column, with numbers of
+ * pieces and seconds. Returns for each column whether threads pause, and the length of the next
+ * pause. */
 SEXP ffi_pace(SEXP done, SEXP spent)
 {
   const size_t n = (size_t)Rf_nrows(done), rounds = (size_t)Rf_ncols(done);
@@ -237,7 +251,7 @@ SEXP ffi_resample(SEXP scheme, SEXP weight, SEXP m, SEXP seed)
   return value;
 }
 
-/* Which of a stream of weighted points a reservoir keeps, and the weights that they carry. */
+/* Which points of a weighted stream a reservoir keeps, and their weights. */
 SEXP ffi_varopt(SEXP log_weight, SEXP most, SEXP seed)
 {
   static const char *const names[] = {"kept", "log_weight"};
@@ -268,9 +282,11 @@ SEXP ffi_varopt(SEXP log_weight, SEXP most, SEXP seed)
 SEXP ffi_clusters(SEXP points)
 {
   static const char *const names[] = {"label", "residuals", "variance"};
-  if (TYPEOF(points) != REALSXP || !Rf_isMatrix(points)) Rf_error("Points must be a numeric matrix.");
+  if (TYPEOF(points) != REALSXP || !Rf_isMatrix(points))
+    Rf_error("Points must be a numeric matrix.");
   const size_t d = (size_t)Rf_nrows(points), n = (size_t)Rf_ncols(points);
-  double *label = (double *)R_alloc(n + 1, sizeof(double)), *variance = (double *)R_alloc(n * d + 1, sizeof(double));
+  double *label = (double *)R_alloc(n + 1, sizeof(double)),
+         *variance = (double *)R_alloc(n * d + 1, sizeof(double));
   double *residuals = (double *)R_alloc(n * d + 1, sizeof(double));
   le_arena arena = {0};
   le_clusters clusters;
@@ -283,7 +299,8 @@ SEXP ffi_clusters(SEXP points)
   le_clusters_spread(&clusters, n, REAL(points));
   for (size_t i = 0; i < n; i++) label[i] = (double)clusters.label[i];
   memcpy(variance, clusters.variance, clusters.count * d * sizeof(double));
-  const size_t left = le_clusters_residuals(&clusters, 0, n, REAL(points), residuals), count = clusters.count;
+  const size_t left = le_clusters_residuals(&clusters, 0, n, REAL(points), residuals),
+               count = clusters.count;
   le_arena_free(&arena);
   SEXP values[3] = {PROTECT(zero_vector(n)), PROTECT(zeros(d, left)), PROTECT(zeros(d, count))};
   memcpy(REAL(values[0]), label, n * sizeof(double));
@@ -297,8 +314,8 @@ SEXP ffi_clusters(SEXP points)
 SEXP ffi_schedule(SEXP log_lik, SEXP target, SEXP lambda)
 {
   double increment = NAN;
-  check_status(le_schedule_adaptive(REAL(log_lik), (size_t)XLENGTH(log_lik), Rf_asReal(target), Rf_asReal(lambda),
-                             &increment));
+  check_status(le_schedule_adaptive(REAL(log_lik), (size_t)XLENGTH(log_lik), Rf_asReal(target),
+                                    Rf_asReal(lambda), &increment));
   return Rf_ScalarReal(increment);
 }
 
@@ -309,12 +326,12 @@ SEXP ffi_pareto_k(SEXP log_weight)
   return Rf_ScalarReal(le_pareto_k(REAL(log_weight), n, work));
 }
 
-/* exp or log of numbers by one variant; or the seconds that so many rounds of multiply-adds take. */
+/* exp or log of numbers by one variant; or the seconds for this many rounds of multiply-adds. */
 SEXP ffi_vector(SEXP what, SEXP x, SEXP variant)
 {
   const char *word = one_string(what, "what");
   const le_simd wanted = le_simd_named(one_string(variant, "variant"));
-  if (wanted > le_simd_best()) Rf_error("This processor has no such instructions.");
+  if (wanted > le_simd_best()) Rf_error("This processor does not support these instructions.");
   if (TYPEOF(x) != REALSXP) Rf_error("`x` must be numbers.");
   SEXP value = PROTECT(zero_vector((size_t)XLENGTH(x)));
   if (strcmp(word, "exp") == 0)

@@ -1,8 +1,9 @@
-/* A model whose functions are R's.  One R function, made by R/model-custom.R, answers every question and checks what the
- * user's own functions return; here is only the way there and back.
+/* Models of R functions. One R function, made by R/model-custom.R, answers every call and checks
+ * what the user's functions return; this file calls it.
  *
- * An R error or an interrupt inside it is caught, kept, and raised again after the C code has returned (user_model_raise):
- * until then every answer is LE_USER_ERROR or not a number.  Runs with such a model have one thread. */
+ * An R error or an interrupt inside the function is caught, stored, and raised again after the C
+ * code has returned (user_model_raise). Until then every call returns LE_USER_ERROR or NaN. Runs
+ * with such a model use one thread. */
 #include "bridge/bridge.h"
 
 #include <math.h>
@@ -10,11 +11,11 @@
 enum { DRAWS_AHEAD = 100 };
 
 typedef struct user_model {
-  SEXP answer; /* function(what, theta, rows), kept alive by the external pointer of the model */
-  SEXP kept;   /* a list of one, on the same pointer: the condition that stopped us */
+  SEXP answer; /* function(what, theta, rows), protected by the external pointer of the model */
+  SEXP kept;   /* a list of one, protected by the same pointer: the stored error condition */
   size_t d;
   int failed;
-  size_t next; /* prior draws used of those fetched ahead */
+  size_t next; /* number of prior draws used of those fetched in advance */
   double *ahead;
 } user_model;
 
@@ -31,7 +32,8 @@ static SEXP ask(void *data)
 {
   user_call *c = data;
   SEXP theta = PROTECT(Rf_allocMatrix(REALSXP, (int)c->model->d, (int)c->m));
-  SEXP rows = PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)c->rows)), what = PROTECT(Rf_mkString(c->what));
+  SEXP rows = PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)c->rows)),
+       what = PROTECT(Rf_mkString(c->what));
   if (c->theta)
     memcpy(REAL(theta), c->theta, c->model->d * c->m * sizeof(double));
   else
@@ -40,7 +42,8 @@ static SEXP ask(void *data)
   SEXP call = PROTECT(Rf_lang4(c->model->answer, what, theta, rows));
   SEXP value = PROTECT(Rf_eval(call, R_GlobalEnv));
   if (TYPEOF(value) != REALSXP || (size_t)XLENGTH(value) != c->wanted)
-    Rf_error("A custom model gave %.0f values instead of %.0f.", (double)XLENGTH(value), (double)c->wanted);
+    Rf_error("A custom model returned %.0f values instead of %.0f.", (double)XLENGTH(value),
+             (double)c->wanted);
   const double *values = REAL(value);
   for (size_t i = 0; i < c->wanted; i++) c->out[i] = c->add ? c->out[i] + values[i] : values[i];
   UNPROTECT(5);
@@ -55,10 +58,11 @@ static SEXP keep(SEXP condition, void *data)
   return R_NilValue;
 }
 
-static le_status user_ask(user_model *model, const char *what, size_t m, const double *theta, const le_rows *rows,
-                          size_t wanted, double *out, int add)
+static le_status user_ask(user_model *model, const char *what, size_t m, const double *theta,
+                          const le_rows *rows, size_t wanted, double *out, int add)
 {
-  user_call call = {model, what, m, rows ? rows->n : 0, wanted, theta, rows ? rows->values : NULL, out, add};
+  user_call call = {model, what, m, rows ? rows->n : 0, wanted, theta, rows ? rows->values : NULL,
+                    out,   add};
   if (!model->failed) {
     SEXP classes = PROTECT(Rf_allocVector(STRSXP, 2));
     SET_STRING_ELT(classes, 0, Rf_mkChar("error"));
@@ -71,7 +75,7 @@ static le_status user_ask(user_model *model, const char *what, size_t m, const d
   return model->failed ? LE_USER_ERROR : LE_OK;
 }
 
-/* Reading an instance never changes what it answers; only the error it keeps and the draws fetched ahead. */
+/* An instance is constant except for the stored error and the prior draws fetched in advance. */
 static user_model *writable(const void *self)
 {
   return (user_model *)(size_t)self;
@@ -97,7 +101,7 @@ static void user_log_prior_grad(const void *self, size_t m, const double *theta,
 static void user_draw_prior(const void *self, const gsl_rng *rng, double *theta)
 {
   user_model *model = writable(self);
-  (void)rng; /* R's generator, which evidence() seeds */
+  (void)rng; /* uses R's generator, which evidence() seeds */
   if (model->next == DRAWS_AHEAD) {
     user_ask(model, "draw_prior", DRAWS_AHEAD, NULL, NULL, DRAWS_AHEAD * model->d, model->ahead, 0);
     model->next = 0;
@@ -105,29 +109,30 @@ static void user_draw_prior(const void *self, const gsl_rng *rng, double *theta)
   memcpy(theta, model->ahead + model->next++ * model->d, model->d * sizeof(double));
 }
 
-static le_status user_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *scratch)
+static le_status user_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *scratch)
 {
   (void)scratch;
   return user_ask(writable(self), "log_lik", m, theta, rows, m, value, 1);
 }
 
-static le_status user_log_lik_grad_alone(const void *self, size_t m, const double *theta, const le_rows *rows, double *grad,
-                                         double *scratch)
+static le_status user_log_lik_grad_alone(const void *self, size_t m, const double *theta,
+                                         const le_rows *rows, double *grad, double *scratch)
 {
   (void)scratch;
   return user_ask(writable(self), "gradient", m, theta, rows, m * user_dim(self), grad, 1);
 }
 
-static le_status user_log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                                   double *grad, double *scratch)
+static le_status user_log_lik_grad(const void *self, size_t m, const double *theta,
+                                   const le_rows *rows, double *value, double *grad,
+                                   double *scratch)
 {
   LE_TRY(user_log_lik(self, m, theta, rows, value, scratch));
   return user_log_lik_grad_alone(self, m, theta, rows, grad, scratch);
 }
 
-static le_status user_log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                                   double *scratch)
+static le_status user_log_lik_each(const void *self, size_t m, const double *theta,
+                                   const le_rows *rows, double *value, double *scratch)
 {
   (void)scratch;
   return user_ask(writable(self), "log_lik_each", m, theta, rows, m * rows->n, value, 0);
@@ -171,7 +176,7 @@ int user_model_is(SEXP type)
   return strcmp(one_string(type, "type"), user_ops.name) == 0;
 }
 
-/* What R functions depend on beside their arguments: prior draws fetched ahead, and R's own generator. */
+/* The state of a model of R functions: prior draws fetched in advance, and R's own generator. */
 void user_model_archive(const model_handle *handle, le_archive *archive)
 {
   if (!user_model_made(handle)) return;
@@ -227,7 +232,7 @@ void user_model_create(model_handle *handle, SEXP args, SEXP kept)
   if (Rf_asLogical(list_element(args, "several"))) handle->own.traits |= LE_MODEL_MULTIMODAL;
 }
 
-/* Raises what stopped the user's functions, if anything did. */
+/* Raises the stored error of a user's function, if any. */
 void user_model_raise(const model_handle *handle)
 {
   if (!handle || !user_model_made(handle)) return;

@@ -1,4 +1,5 @@
-/* Step sizes that follow an acceptance rate, changed only between distributions. */
+/* Step sizes that are adapted to a target acceptance rate, and change only between
+ * distributions. */
 #ifndef LE_CORE_ADAPT_H
 #define LE_CORE_ADAPT_H
 
@@ -11,12 +12,13 @@
 typedef struct le_adapt {
   double step, goal, most;
   int fixed;
-  double accepted, proposed; /* since the last tune */
+  double accepted, proposed; /* since the last adaptation */
   double acceptance;         /* of the last distribution; NaN before the first */
   double tunings;
 } le_adapt;
 
-/* `step` as given by the user (positive: never changed) or else `start`, to be tuned towards `goal`. */
+/* A positive `step` was given by the user and never changes. Otherwise the step begins at `start`
+ * and is adapted towards the acceptance rate `goal`. */
 static inline le_adapt le_adapt_make(double step, double start, double goal, double most)
 {
   const le_adapt adapt = {step > 0 ? step : start, goal, most, step > 0, 0, 0, NAN, 0};
@@ -30,15 +32,16 @@ static inline void le_adapt_tune(le_adapt *adapt)
   adapt->accepted = adapt->proposed = 0;
   adapt->tunings++;
   if (adapt->fixed) return;
-  /* quick at first, then steady: the best step changes along the path, so the gain never vanishes */
+  /* The gain falls to a constant and not to zero, because the best step changes along the path. */
   const double gain = fmax(0.5, 2 / adapt->tunings);
-  /* an acceptance of nearly 1 does not say how far the step is below the goal: where a distribution
-   * that was hard has left it a thousand times too short, it must recover soon */
+  /* An acceptance rate near 1 does not tell how far the step is below its best value. After a hard
+   * distribution the step may be a thousand times too short and must grow quickly. */
   const double surplus = fmax(0, adapt->acceptance - LE_ADAPT_AMPLE) / (1 - LE_ADAPT_AMPLE);
-  adapt->step = fmin(adapt->step * exp(gain * (adapt->acceptance - adapt->goal) + surplus), adapt->most);
+  adapt->step = fmin(adapt->step * exp(gain * (adapt->acceptance - adapt->goal) + surplus),
+                     adapt->most);
 }
 
-/* From now on this step and no other. */
+/* Fixes the step at this value. */
 static inline void le_adapt_fix(le_adapt *adapt, double step)
 {
   adapt->step = step;

@@ -1,3 +1,4 @@
+/* Bridge sampling between posterior draws and a fitted normal density. */
 #include "core/bridging.h"
 
 #include "base/linalg.h"
@@ -9,8 +10,8 @@
 
 static const double log_two_pi = 1.8378770664093454836;
 
-void le_bridging_alloc(le_bridging *bridging, const le_target *target, size_t chains, size_t rounds, size_t batch,
-                       le_arena *arena)
+void le_bridging_alloc(le_bridging *bridging, const le_target *target, size_t chains, size_t rounds,
+                       size_t batch, le_arena *arena)
 {
   const size_t d = target->d;
   memset(bridging, 0, sizeof *bridging);
@@ -43,7 +44,7 @@ static double log_proposal(const le_bridging *b, const double *theta)
          0.5 * le_quadratic_form(b->precision, b->d, shift, product);
 }
 
-/* Mean and precision of the first half of the rounds. */
+/* Fits mean and precision to the first half of the rounds. */
 static le_status fit_proposal(le_bridging *b, const double *theta)
 {
   const size_t d = b->d, n = b->fitted * b->chains;
@@ -68,12 +69,14 @@ static le_status fit_proposal(le_bridging *b, const double *theta)
   }
   for (size_t j = 0; j < d; j++)
     for (size_t k = 0; k < j; k++)
-      b->precision[j * d + k] = b->precision[k * d + j] = 0.5 * (b->precision[j * d + k] + b->precision[k * d + j]);
+      b->precision[j * d + k] = b->precision[k * d + j] =
+        0.5 * (b->precision[j * d + k] + b->precision[k * d + j]);
   memcpy(b->factor, b->precision, d * d * sizeof(double));
   return le_cholesky(b->factor, d);
 }
 
-le_status le_bridging_start(le_bridging *b, le_target *target, const double *theta, const double *log_lik)
+le_status le_bridging_start(le_bridging *b, le_target *target, const double *theta,
+                            const double *log_lik)
 {
   const size_t d = b->d, rounds = b->rounds - b->fitted;
   b->drawn = 0;
@@ -92,7 +95,8 @@ le_status le_bridging_start(le_bridging *b, le_target *target, const double *the
   return LE_OK;
 }
 
-/* Draws that the chains' are worth: how much more their means vary than those of independent draws would. */
+/* The number of independent draws that the chains' draws are worth, from the variance of the
+ * chains' means relative to that of means of independent draws. */
 static double effective_draws(const le_bridging *b)
 {
   const size_t n = bridging_draws(b), rounds = b->rounds - b->fitted;
@@ -112,13 +116,14 @@ static double effective_draws(const le_bridging *b)
 static void solve(le_bridging *b)
 {
   const size_t n = bridging_draws(b), rounds = b->rounds - b->fitted;
-  const double effective = effective_draws(b), s1 = effective / (effective + (double)n), s2 = 1 - s1;
+  const double effective = effective_draws(b), s1 = effective / (effective + (double)n),
+               s2 = 1 - s1;
   double log_r = 0;
   for (size_t i = 0; i < n; i++) log_r += b->own[i] / (double)n;
   for (int iteration = 0; iteration < 1000; iteration++) {
     double top = 0, bottom = 0;
     for (size_t i = 0; i < n; i++) {
-      /* shares p / (s1 p + s2 r q) of r, and r q / (s1 p + s2 r q) */
+      /* the terms, without the factor r: p / (s1 p + s2 r q), and r q / (s1 p + s2 r q) */
       top += 1 / (s1 + s2 * exp(log_r - b->other[i]));
       bottom += 1 / (s1 * exp(b->own[i] - log_r) + s2);
     }
@@ -138,11 +143,13 @@ static void solve(le_bridging *b)
   }
   for (size_t c = 0; c < b->chains; c++) {
     double chain = 0;
-    for (size_t r = 0; r < rounds; r++) chain += 1 / (s1 * exp(b->own[c * rounds + r] - log_r) + s2) / (double)rounds;
+    for (size_t r = 0; r < rounds; r++)
+      chain += 1 / (s1 * exp(b->own[c * rounds + r] - log_r) + s2) / (double)rounds;
     mean1 += chain / (double)b->chains;
     between += chain * chain / (double)b->chains;
   }
-  const double m = (double)b->chains, variance1 = fmax(between - mean1 * mean1, 0) * m / (m - 1) / m,
+  const double m = (double)b->chains,
+               variance1 = fmax(between - mean1 * mean1, 0) * m / (m - 1) / m,
                variance2 = fmax(square2 - mean2 * mean2, 0) / (double)n;
   b->se = sqrt(variance1 / (mean1 * mean1) + variance2 / (mean2 * mean2));
   b->failed = !isfinite(b->log_evidence) || !isfinite(b->se);
@@ -168,12 +175,14 @@ le_status le_bridging_step(le_bridging *b, le_target *target, const gsl_rng *rng
   LE_TRY(le_target_density(target, count, b->proposal, value));
   for (size_t i = 0; i < count; i++) {
     const double *theta = b->proposal + i * d;
-    b->other[b->drawn + i] = le_target_outside(target, theta) ? -INFINITY : value[i] - log_proposal(b, theta);
+    b->other[b->drawn + i] = le_target_outside(target, theta) ? -INFINITY
+                                                              : value[i] - log_proposal(b, theta);
   }
   b->drawn = to;
   if (to < n) return LE_OK;
   solve(b);
-  if (target->labels && target->ops->log_symmetry) b->log_evidence += target->ops->log_symmetry(target->model);
+  if (target->labels && target->ops->log_symmetry)
+    b->log_evidence += target->ops->log_symmetry(target->model);
   b->done = 1;
   return LE_OK;
 }

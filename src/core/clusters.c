@@ -1,9 +1,11 @@
+/* Clusters as connected components of a nearest-neighbour graph, by union-find. */
 #include "core/clusters.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Beyond so many points a sample of them is looked at, and the others follow the nearest of it. */
+/* With more points than this, a sample of them forms the clusters, and every other point joins the
+ * cluster of its nearest neighbour in the sample. */
 enum { LOOKED_AT_MOST = 1000, NEIGHBOURS_MOST = 16 };
 
 void le_clusters_alloc(le_clusters *c, size_t most, size_t d, le_arena *arena)
@@ -33,7 +35,7 @@ static double apart(const double *a, const double *b, size_t d)
   return square;
 }
 
-/* The root of a point's tree, whose path is halved on the way. */
+/* The root of a point's tree; the path is halved on the way. */
 static size_t root(size_t *parent, size_t i)
 {
   while (parent[i] != i) {
@@ -43,8 +45,9 @@ static size_t root(size_t *parent, size_t i)
   return i;
 }
 
-/* The `wanted` nearest of the first n points to z, but not point `self`; nearest first. */
-static size_t nearest(le_clusters *c, size_t n, const double *all, const double *z, size_t self, size_t wanted)
+/* The `wanted` points nearest to z among the first n, except point `self`; nearest first. */
+static size_t nearest(le_clusters *c, size_t n, const double *all, const double *z, size_t self,
+                      size_t wanted)
 {
   size_t found = 0;
   for (size_t i = 0; i < n; i++) {
@@ -65,7 +68,8 @@ static size_t nearest(le_clusters *c, size_t n, const double *all, const double 
 void le_clusters_find(le_clusters *c, size_t n, const double *z)
 {
   const size_t looked = n < LOOKED_AT_MOST ? n : LOOKED_AT_MOST, d = c->d;
-  /* random points of one part hang together by some multiple of log n neighbours */
+  /* a nearest-neighbour graph of random points is connected if neighbours are a multiple of log
+   * n */
   const size_t k = (size_t)ceil(1.5 * log((double)looked));
   le_clusters_join(c, n);
   if (looked < 4 * k) return;
@@ -75,7 +79,7 @@ void le_clusters_find(le_clusters *c, size_t n, const double *z)
     const size_t found = nearest(c, looked, z, z + i * d, i, k);
     for (size_t f = 0; f < found; f++) parent[root(parent, i)] = root(parent, c->nearest[f]);
   }
-  /* roots first, then numbers for them in order */
+  /* find the roots first, then number them in order */
   for (size_t i = 0; i < looked; i++) c->size[i] = root(parent, i);
   c->count = 0;
   for (size_t i = 0; i < looked; i++)
@@ -87,7 +91,7 @@ void le_clusters_find(le_clusters *c, size_t n, const double *z)
   }
 }
 
-/* Sums over [from, to): sizes and means. */
+/* Sizes and means over [from, to). */
 static void means(le_clusters *c, size_t from, size_t to, const double *theta)
 {
   const size_t d = c->d;
@@ -95,7 +99,8 @@ static void means(le_clusters *c, size_t from, size_t to, const double *theta)
   memset(c->mean, 0, c->count * d * sizeof(double));
   for (size_t i = from; i < to; i++) c->size[c->label[i]]++;
   for (size_t i = from; i < to; i++)
-    for (size_t j = 0; j < d; j++) c->mean[c->label[i] * d + j] += theta[i * d + j] / (double)c->size[c->label[i]];
+    for (size_t j = 0; j < d; j++)
+      c->mean[c->label[i] * d + j] += theta[i * d + j] / (double)c->size[c->label[i]];
 }
 
 void le_clusters_spread(le_clusters *c, size_t n, const double *theta)
@@ -110,7 +115,8 @@ void le_clusters_spread(le_clusters *c, size_t n, const double *theta)
     }
 }
 
-size_t le_clusters_residuals(le_clusters *c, size_t from, size_t to, const double *theta, double *residual)
+size_t le_clusters_residuals(le_clusters *c, size_t from, size_t to, const double *theta,
+                             double *residual)
 {
   const size_t d = c->d;
   size_t n = 0;
@@ -119,7 +125,8 @@ size_t le_clusters_residuals(le_clusters *c, size_t from, size_t to, const doubl
     const double size = (double)c->size[c->label[i]];
     if (size < 2) continue;
     for (size_t j = 0; j < d; j++)
-      residual[n * d + j] = (theta[i * d + j] - c->mean[c->label[i] * d + j]) * sqrt(size / (size - 1));
+      residual[n * d + j] = (theta[i * d + j] - c->mean[c->label[i] * d + j]) *
+                            sqrt(size / (size - 1));
     n++;
   }
   return n;

@@ -1,5 +1,5 @@
-/* What a run shares with everything that works for it: how many threads, whether the user wants it to stop, and
- * where the sentence of a failure goes. */
+/* What a run shares with its parts: the number of threads, the test for an interrupt by the user,
+ * and the message of a failure. */
 #ifndef LE_CORE_CONTEXT_H
 #define LE_CORE_CONTEXT_H
 
@@ -7,7 +7,7 @@
 
 typedef struct le_context {
   int threads;
-  int (*interrupted)(void *payload); /* NULL: never asked */
+  int (*interrupted)(void *payload); /* NULL: interrupts are not tested */
   void *payload;
   le_error error;
 } le_context;

@@ -1,5 +1,5 @@
-/* The contract of an estimator: a run that is started, fed with rows, advanced in slices of time and asked for its
- * result.  It never calls back: R conducts (src/bridge/run.c), C plays. */
+/* The contract of an estimator. A run is started, gets rows, works in slices of time and reports
+ * its result. It never calls back into R: the bridge (src/bridge/run.c) decides when it works. */
 #ifndef LE_CORE_ESTIMATOR_H
 #define LE_CORE_ESTIMATOR_H
 
@@ -12,13 +12,13 @@
 
 typedef enum le_progress { LE_MORE, LE_NEEDS_ROWS, LE_DONE, LE_FAILED } le_progress;
 
-/* A kernel and its settings, as a method names them. */
+/* A kernel and its settings, as given in a method. */
 typedef struct le_kernel_spec {
   const le_kernel_ops *ops;
   le_args args;
 } le_kernel_spec;
 
-/* All that a run is made from. */
+/* Everything needed to start a run. */
 typedef struct le_problem {
   const le_model_ops *ops;
   const void *model;
@@ -27,7 +27,7 @@ typedef struct le_problem {
   const le_kernel_spec *kernel;
   uint64_t seed;
   uint32_t replicate;
-  size_t total; /* rows expected in all, 0 when unknown */
+  size_t total; /* number of rows expected in total, 0 if unknown */
 } le_problem;
 
 /* Particles of equal weight that stand for the posterior of the first `seen` rows: what one engine
@@ -42,28 +42,32 @@ typedef struct le_estimator_ops {
   unsigned version; /* LE_CONTRACT_VERSION */
   size_t size;      /* sizeof(le_estimator_ops) */
   const char *name;
-  /* REQUIRED.  Tables of the settings that it knows. */
+  /* REQUIRED. Tables of its settings. */
   le_knows knows;
 
-  /* REQUIRED.  Reads the settings, checks the kernels' needs against what the model offers, takes memory. */
+  /* REQUIRED. Reads the settings, checks that the model offers what the kernels need, allocates
+   * memory. */
   le_status (*alloc)(const le_problem *problem, le_context *context, void **self);
-  /* REQUIRED.  Accepts NULL. */
+  /* REQUIRED. Accepts NULL. */
   void (*free)(void *self);
-  /* OPTIONAL.  Draws from the prior; once, before the first advance, not before a state is read. */
+  /* OPTIONAL. Draws from the prior. Called once before the first advance, and not if a saved state
+   * is read. */
   le_status (*start)(void *self);
-  /* REQUIRED.  Appends rows; the last close the stream.  Rows of a first feed that is also the last stay where they are as
-   * long as the run lives: they may be borrowed, and the run's own be put in another order. */
+  /* REQUIRED. Appends rows; no rows can be added after the last ones. If the first feed is also the
+   * last, its rows must stay in memory during the run: they may be borrowed, and rows that belong
+   * to the run may be reordered. */
   le_status (*feed)(void *self, const le_rows *rows, le_feed feed);
-  /* REQUIRED.  Works for about `seconds` and says how it stands; with LE_FAILED the status and the context's error
-   * say why. */
+  /* REQUIRED. Works for about `seconds` and returns the progress. On LE_FAILED, `status` and the
+   * error in the context say why. */
   le_progress (*advance)(void *self, double seconds, le_status *status);
-  /* REQUIRED.  Rows walked and the share of the work done, for a progress bar. */
+  /* REQUIRED. Rows processed and the fraction of the work done, for a progress bar. */
   void (*progress)(const void *self, double *rows, double *share);
-  /* REQUIRED.  What is known so far. */
+  /* REQUIRED. The results so far. */
   le_status (*result)(void *self, le_result *result);
-  /* REQUIRED.  Writes the state, or reads it into a freshly allocated instance of the same problem. */
+  /* REQUIRED. Writes the state, or reads it into a freshly allocated instance of the same
+   * problem. */
   void (*archive)(void *self, le_archive *archive);
-  /* OPTIONAL (0).  1: knows what to do with models that have latent variables. */
+  /* OPTIONAL (0). 1 if it accepts models with latent variables. */
   int latent;
   /* OPTIONAL.  At the end of its rows: the particles, for another engine to go on with. */
   void (*hand_over)(const void *self, le_population *population);

@@ -1,4 +1,5 @@
-/* Rows are gathered, so they may lie in any order. */
+/* Log-likelihoods from an expansion around an anchor and a subsample of rows. The sampled rows are
+ * gathered, so they may lie anywhere. */
 #include "core/expansion.h"
 
 #include "base/arrays.h"
@@ -41,26 +42,30 @@ static int is_quadratic(const le_target *target)
   return (target->ops->traits & LE_MODEL_QUADRATIC) != 0;
 }
 
-/* Some of the rows in lots, which whoever is free takes: each has sums of its own, added in their order. */
+/* The sampled rows in lots for idle threads to take. Each lot has its own sums, and these are added
+ * in a fixed order. */
 typedef struct lots {
   const le_expansion *e;
-  size_t from, to, part, first, m; /* rows, how many of them are taken in all, those taken before, points */
+  /* rows; size of the subsample; rows sampled before this call; points */
+  size_t from, to, part, first, m;
   const double *theta;
 } lots;
 
 static size_t lot_size(const lots *all, size_t k)
 {
-  const size_t taken = all->first + k * all->e->room, rest = taken < all->part ? all->part - taken : 0;
+  const size_t taken = all->first + k * all->e->room,
+               rest = taken < all->part ? all->part - taken : 0;
   return rest < all->e->room ? rest : all->e->room;
 }
 
-/* The k-th row of `part` lies in the k-th of as many stretches. */
+/* The k-th row of the subsample is drawn from the k-th of `part` segments of equal length. */
 static le_rows take(const lots *all, const le_target *target, size_t k, size_t worker)
 {
   const le_expansion *e = all->e;
   const le_store *store = target->store;
   const size_t many = lot_size(all, k), before = all->first + k * e->room;
-  const double stride = (double)(all->to - all->from) / (double)all->part, *uniform = e->uniform + k * e->room;
+  const double stride = (double)(all->to - all->from) / (double)all->part,
+               *uniform = e->uniform + k * e->room;
   double *rows = e->rows + worker * rows_room(e, target);
   size_t *picked = e->picked + worker * e->room;
   for (size_t r = 0; r < many; r++) {
@@ -78,7 +83,8 @@ static le_status lot_sums(void *self, const le_target *target, size_t k, size_t 
   const le_expansion *e = all->e;
   const size_t d = target->d, m = all->m;
   const le_rows rows = take(all, target, k, worker);
-  double *sum = e->sum + k * (m + 1), *hess = target->part + k * (d * d + d), *scratch = le_target_scratch(target, worker);
+  double *sum = e->sum + k * (m + 1), *hess = target->part + k * (d * d + d),
+         *scratch = le_target_scratch(target, worker);
   memset(sum, 0, (m + 1) * sizeof(double));
   memset(hess, 0, (d * d + d) * sizeof(double));
   LE_TRY(target->ops->log_lik(target->model, m, all->theta, &rows, sum, scratch));
@@ -86,8 +92,9 @@ static le_status lot_sums(void *self, const le_target *target, size_t k, size_t 
   return le_target_add_curvature(target, &rows, e->anchor, hess + d * d, hess, scratch);
 }
 
-/* Sums over part of the rows: rest[m] of l_k(theta) - l_k(a), and at the anchor of the derivatives. */
-static le_status part_sums(le_expansion *e, le_target *target, size_t from, size_t to, size_t part, size_t m, const double *theta)
+/* Sums over the subsample: l_k(theta) - l_k(a) in rest[m], and the derivatives at the anchor. */
+static le_status part_sums(le_expansion *e, le_target *target, size_t from, size_t to, size_t part,
+                           size_t m, const double *theta)
 {
   const size_t d = target->d;
   lots all = {e, from, to, part, 0, m, theta};
@@ -95,7 +102,8 @@ static le_status part_sums(le_expansion *e, le_target *target, size_t from, size
   memset(e->part_grad, 0, d * sizeof(double));
   memset(e->part_hess, 0, d * d * sizeof(double));
   for (; all.first < part; all.first += LE_TARGET_PARTS * e->room) {
-    const size_t rest = part - all.first, most = LE_TARGET_PARTS * e->room, rows = rest < most ? rest : most;
+    const size_t rest = part - all.first, most = LE_TARGET_PARTS * e->room,
+                 rows = rest < most ? rest : most;
     const size_t many = (rows + e->room - 1) / e->room;
     if (all.first > 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
     le_uniforms(target->rng, rows, e->uniform);
@@ -112,8 +120,8 @@ static le_status part_sums(le_expansion *e, le_target *target, size_t from, size
   return LE_OK;
 }
 
-le_status le_expansion_values(le_expansion *e, le_target *target, size_t from, size_t to, size_t part, size_t m, const double *theta,
-                              double *value)
+le_status le_expansion_values(le_expansion *e, le_target *target, size_t from, size_t to,
+                              size_t part, size_t m, const double *theta, double *value)
 {
   const size_t d = target->d;
   if (is_quadratic(target)) part = 0;
@@ -126,15 +134,18 @@ le_status le_expansion_values(le_expansion *e, le_target *target, size_t from, s
     double *shift = e->shift + i * d, *product = target->grad + i * d;
     for (size_t j = 0; j < d; j++) shift[j] = theta[i * d + j] - e->anchor[j];
     const double quadratic = le_quadratic_form(e->hess, d, shift, product);
-    e->rest[i] = part ? scale * (e->rest[i] - le_dot(e->part_grad, shift, d) - 0.5 * le_quadratic_form(e->part_hess, d, shift, product)) : 0;
+    e->rest[i] = part ? scale * (e->rest[i] - le_dot(e->part_grad, shift, d) -
+                                 0.5 * le_quadratic_form(e->part_hess, d, shift, product))
+                      : 0;
     e->distance[i] = isnan(quadratic) ? INFINITY : fabs(quadratic);
     value[i] = le_dot(e->grad, shift, d) + 0.5 * quadratic + e->rest[i];
   }
   return LE_OK;
 }
 
-le_status le_expansion_missed(le_expansion *e, le_target *target, size_t from, size_t to, size_t m, const double *theta, double *value,
-                              double *at_anchor, double *missed, double *farthest)
+le_status le_expansion_missed(le_expansion *e, le_target *target, size_t from, size_t to, size_t m,
+                              const double *theta, double *value, double *at_anchor, double *missed,
+                              double *farthest)
 {
   const size_t d = target->d;
   size_t probe[PROBES], probes = 0;

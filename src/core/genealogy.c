@@ -1,4 +1,5 @@
-/* At step t the ancestors of up to L steps back are at hand.  V(t-L, t-1) is V at lag L-1 one step earlier. */
+/* The variance of log Z from ancestors. At step t the ancestors of up to L steps back are known.
+ * V(t-L, t-1) is V at lag L-1 one step earlier. */
 #include "core/genealogy.h"
 
 #include <string.h>
@@ -8,7 +9,8 @@ void le_genealogy_alloc(le_genealogy *genealogy, size_t lag, size_t most, le_are
   memset(genealogy, 0, sizeof *genealogy);
   genealogy->lag = lag < 1 ? 1 : lag > LE_LAGS_MOST ? LE_LAGS_MOST : lag;
   genealogy->most = most;
-  for (size_t l = 0; l <= genealogy->lag; l++) genealogy->ancestor[l] = le_arena_indices(arena, most);
+  for (size_t l = 0; l <= genealogy->lag; l++)
+    genealogy->ancestor[l] = le_arena_indices(arena, most);
   genealogy->group = le_arena_doubles(arena, most);
   genealogy->next = le_arena_indices(arena, most);
 }
@@ -21,7 +23,8 @@ void le_genealogy_start(le_genealogy *genealogy, size_t m)
   for (size_t i = 0; i < m; i++) genealogy->ancestor[0][i] = i;
 }
 
-static double group_variance(const le_genealogy *genealogy, size_t back, size_t m, const double *weight)
+static double group_variance(const le_genealogy *genealogy, size_t back, size_t m,
+                             const double *weight)
 {
   const size_t groups = genealogy->size[back];
   double sum = 0;
@@ -34,7 +37,7 @@ static double group_variance(const le_genealogy *genealogy, size_t back, size_t 
 void le_genealogy_weigh(le_genealogy *genealogy, size_t m, const double *weight)
 {
   const size_t lag = genealogy->lag;
-  /* one step on: everybody is their own ancestor of zero steps ago */
+  /* one step later: each particle is its own ancestor of zero steps ago */
   size_t *spare = genealogy->ancestor[lag];
   for (size_t l = lag; l > 0; l--) {
     genealogy->ancestor[l] = genealogy->ancestor[l - 1];
@@ -45,16 +48,17 @@ void le_genealogy_weigh(le_genealogy *genealogy, size_t m, const double *weight)
   for (size_t i = 0; i < m; i++) spare[i] = i;
   if (genealogy->steps < lag) genealogy->steps++;
 
-  genealogy->variance +=
-      group_variance(genealogy, genealogy->steps, m, weight) - genealogy->before - genealogy->excess;
+  genealogy->variance += group_variance(genealogy, genealogy->steps, m, weight) -
+                         genealogy->before - genealogy->excess;
   genealogy->excess = 0;
-  /* for the next step: the same weights seen from L - 1 back, or from the start while that is nearer */
+  /* for the next step: the same weights grouped by ancestors L - 1 steps back, or by those at the
+   * start if that is fewer steps */
   const size_t reach = genealogy->steps < lag ? genealogy->steps : lag - 1;
   genealogy->before = group_variance(genealogy, reach, m, weight);
 }
 
-void le_genealogy_resample(le_genealogy *genealogy, size_t n, const double *weight, int independent, size_t m,
-                           const size_t *ancestor)
+void le_genealogy_resample(le_genealogy *genealogy, size_t n, const double *weight, int independent,
+                           size_t m, const size_t *ancestor)
 {
   if (independent) {
     for (size_t a = 0; a < n; a++) genealogy->group[a] = -weight[a];
@@ -74,7 +78,8 @@ void le_genealogy_archive(le_genealogy *genealogy, le_archive *archive)
   le_archive_expect(archive, genealogy->lag);
   le_archive_size(archive, &genealogy->steps);
   le_archive_sizes(archive, genealogy->size, genealogy->lag + 1);
-  for (size_t l = 0; l <= genealogy->lag; l++) le_archive_sizes(archive, genealogy->ancestor[l], genealogy->most);
+  for (size_t l = 0; l <= genealogy->lag; l++)
+    le_archive_sizes(archive, genealogy->ancestor[l], genealogy->most);
   le_archive_double(archive, &genealogy->before);
   le_archive_double(archive, &genealogy->variance);
   le_archive_double(archive, &genealogy->excess);

@@ -1,17 +1,20 @@
-/* The standard error of log Z from who descends from whom.
+/* The standard error of log Z from the ancestors of the particles.
  *
- * With weights W at step t grouped by the particles' ancestors at step s, V(s, t) = sum_a (sum_{i from a} W_i - 1/M_s)^2
- * estimates the relative variance of Z (Chan & Lai 2013, Lee & Whiteley 2018), but ancestors far back are soon the same
- * for all.  Looking back L steps only, Olsson & Douc (2019), and adding what each step contributes,
+ * Let W be the weights at step t, grouped by the ancestors of the particles at step s. Then V(s, t)
+ * = sum_a (sum_{i from a} W_i - 1/M_s)^2 estimates the relative variance of Z (Chan & Lai 2013, Lee
+ * & Whiteley 2018). After many steps all particles have the same ancestor and the estimate breaks
+ * down. Olsson & Douc (2019) therefore look back only L steps, and we add the contribution of each
+ * step:
  *
- *     V = sum_t [ V(t - L, t) - V(t - L, t - 1) ],
+ *     V = sum_t [ V(t - L, t) - V(t - L, t - 1) ].
  *
- * trades a little bias (kernels forget in about L steps) for a variance that does not blow up.  Without resampling it
- * is the relative variance of the weights, exactly.
+ * This has a small bias (kernels forget within about L steps) but its variance stays bounded.
+ * Without resampling V is exactly the relative variance of the weights.
  *
- * Random numbers of offspring N_a spread the groups even where all descendants are worth the same and Z is not changed
- * at all, so sum_a (N_a / M - W_a)^2 is taken off at each resampling by a scheme that draws offspring independently (1/M
- * on average for the multinomial one, as in the estimator of Lee & Whiteley). */
+ * Random offspring numbers N_a make the groups uneven even if all descendants have the same weight
+ * and Z does not change. So sum_a (N_a / M - W_a)^2 is subtracted at each resampling by a scheme
+ * with independent offspring (1/M on average for multinomial resampling, as in the estimator of Lee
+ * & Whiteley). */
 #ifndef LE_CORE_GENEALOGY_H
 #define LE_CORE_GENEALOGY_H
 
@@ -21,25 +24,26 @@
 enum { LE_LAGS_MOST = 16 };
 
 typedef struct le_genealogy {
-  size_t lag, most;                   /* L, capacity in particles */
-  size_t steps;                       /* how far back the ancestors below reach, at most lag */
-  size_t *ancestor[LE_LAGS_MOST + 1]; /* ancestor[l][i]: of particle i, l steps back */
-  size_t size[LE_LAGS_MOST + 1];      /* particles there were then */
-  double before;                      /* V(t - L, t - 1), waiting for step t */
-  double variance;                    /* V so far */
-  double excess;                      /* of offspring numbers since the last weighing */
+  size_t lag, most;                   /* L; number of particles that fit */
+  size_t steps;                       /* how many steps back ancestors are known, at most lag */
+  size_t *ancestor[LE_LAGS_MOST + 1]; /* ancestor[l][i]: the ancestor of particle i, l steps back */
+  size_t size[LE_LAGS_MOST + 1];      /* number of particles l steps back */
+  double before;                      /* V(t - L, t - 1), to be subtracted at step t */
+  double variance;                    /* sum so far */
+  double excess; /* excess variance from random offspring numbers since the last weighing */
   double *group;
   size_t *next;
 } le_genealogy;
 
 void le_genealogy_alloc(le_genealogy *genealogy, size_t lag, size_t most, le_arena *arena);
-/* m particles of equal weight, related to nobody. */
+/* Starts with m unrelated particles of equal weight. */
 void le_genealogy_start(le_genealogy *genealogy, size_t m);
-/* Weights (normalised) have changed at a new step. */
+/* Call at each new step with the new normalised weights. */
 void le_genealogy_weigh(le_genealogy *genealogy, size_t m, const double *weight);
-/* n particles of these weights were replaced by m offspring, drawn independently or not; between two weighings. */
-void le_genealogy_resample(le_genealogy *genealogy, size_t n, const double *weight, int independent, size_t m,
-                           const size_t *ancestor);
+/* n particles of these weights were replaced by m offspring. `independent`: whether offspring were
+ * drawn independently. Call between two weighings. */
+void le_genealogy_resample(le_genealogy *genealogy, size_t n, const double *weight, int independent,
+                           size_t m, const size_t *ancestor);
 void le_genealogy_archive(le_genealogy *genealogy, le_archive *archive);
 
 #endif

@@ -1,5 +1,7 @@
-/* Every row is as often in a batch, in the mean, as its exponent in the annealed distribution says (1 for rows seen, lambda in the
- * chunk). Of rows in random order a batch is a stretch, and nothing is copied; of others it is drawn with replacement. */
+/* Mini-batch gradients with and without control variates. The expected number of times a row is in
+ * a batch is proportional to its exponent in the annealed distribution (1 for rows seen, lambda in
+ * the chunk). If the rows are in random order a batch is a block of consecutive rows, and nothing
+ * is copied; otherwise a batch is drawn with replacement. */
 #include "core/gradient.h"
 
 #include "base/arrays.h"
@@ -14,8 +16,8 @@ static size_t room(const le_gradient *gradient, const le_target *target)
   return gradient->batch * target->ops->width(target->model) + LE_ALIGN_MORE;
 }
 
-void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batch, const le_target *target,
-                       le_arena *arena)
+void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batch,
+                       const le_target *target, le_arena *arena)
 {
   const size_t d = target->d;
   memset(gradient, 0, sizeof *gradient);
@@ -43,11 +45,12 @@ int le_gradient_active(const le_gradient *gradient, const le_target *target)
   return gradient->anchored;
 }
 
-/* Gradient and, where the model gives them, second derivatives at the anchor over rows [from, to). */
-static le_status anchor_sums(const le_gradient *gradient, le_target *target, size_t from, size_t to, double *grad,
-                             double *hess)
+/* Gradient and, if the model has them, second derivatives at the anchor over rows [from, to). */
+static le_status anchor_sums(const le_gradient *gradient, le_target *target, size_t from, size_t to,
+                             double *grad, double *hess)
 {
-  if (gradient->second_order) return le_target_log_lik_hess(target, from, to, gradient->anchor, grad, hess);
+  if (gradient->second_order)
+    return le_target_log_lik_hess(target, from, to, gradient->anchor, grad, hess);
   return le_target_log_lik_grad(target, from, to, 1, gradient->anchor, NULL, grad);
 }
 
@@ -63,8 +66,8 @@ le_status le_gradient_open_chunk(le_gradient *gradient, le_target *target)
 {
   gradient->checked = -1;
   gradient->part = 0;
-  return anchor_sums(gradient, target, target->seen, target->seen + target->chunk, gradient->chunk_grad,
-                     gradient->chunk_hess);
+  return anchor_sums(gradient, target, target->seen, target->seen + target->chunk,
+                     gradient->chunk_grad, gradient->chunk_hess);
 }
 
 void le_gradient_close_chunk(le_gradient *gradient, const le_target *target)
@@ -74,32 +77,40 @@ void le_gradient_close_chunk(le_gradient *gradient, const le_target *target)
   for (size_t k = 0; k < d * d; k++) gradient->hess[k] += gradient->chunk_hess[k];
 }
 
-/* `batch` rows of [from, to) that follow each other, and after the last the first. Copied only where they go round. */
-static le_rows stretch(const le_gradient *gradient, const le_store *store, size_t from, size_t to, size_t place, double *rows)
+/* `batch` consecutive rows of [from, to), cyclically. Rows are copied only if the block passes the
+ * end. */
+static le_rows stretch(const le_gradient *gradient, const le_store *store, size_t from, size_t to,
+                       size_t place, double *rows)
 {
   const size_t width = store->width, straight = to - place;
   if (straight >= gradient->batch) return le_store_rows(store, place, place + gradient->batch);
   memcpy(rows, store->values + place * width, straight * width * sizeof(double));
-  memcpy(rows + straight * width, store->values + from * width, (gradient->batch - straight) * width * sizeof(double));
+  memcpy(rows + straight * width, store->values + from * width,
+         (gradient->batch - straight) * width * sizeof(double));
   return (le_rows){gradient->batch, width, rows};
 }
 
-/* Draws from [0, seen), and with `whole` from the chunk too, each of its rows with weight lambda. A stretch lies in one or the
- * other. Rows that are gathered are all on their way from memory before the first is copied: one after the other they would
- * cost more than the model's work on them. */
-static le_rows draw_batch(const le_gradient *gradient, const le_target *target, int whole, double *rows)
+/* Draws from [0, seen), and if `whole` also from the chunk with weight lambda per row. A block of
+ * consecutive rows lies in one or the other. All gathered rows are prefetched before the first is
+ * copied; otherwise waiting for memory would cost more than the model's work on them. */
+static le_rows draw_batch(const le_gradient *gradient, const le_target *target, int whole,
+                          double *rows)
 {
   const le_store *store = target->store;
   const double in_chunk = whole ? target->lambda * (double)target->chunk : 0;
   const double seen = (double)target->seen, all = seen + in_chunk;
   const size_t end = target->seen + (in_chunk > 0 ? target->chunk : 0);
-  if (end == 0) return (le_rows){0, store->width, rows}; /* nothing is seen yet, and the chunk does not count */
-  const int one = end <= store->mixed && target->seen >= gradient->batch && (end == target->seen || target->chunk >= gradient->batch);
+  /* no rows seen yet, and the chunk has weight zero */
+  if (end == 0) return (le_rows){0, store->width, rows};
+  const int one = end <= store->mixed && target->seen >= gradient->batch &&
+                  (end == target->seen || target->chunk >= gradient->batch);
   const size_t draws = one ? 1 : gradient->batch;
   le_uniforms(target->rng, draws, gradient->uniform);
   for (size_t b = 0; b < draws; b++) {
     const double place = gradient->uniform[b] * all;
-    size_t k = in_chunk > 0 && place >= seen ? target->seen + (size_t)((place - seen) / target->lambda) : (size_t)place;
+    size_t k = in_chunk > 0 && place >= seen
+                 ? target->seen + (size_t)((place - seen) / target->lambda)
+                 : (size_t)place;
     if (k >= end) k = end - 1;
     if (!one) le_prefetch(store->values + k * store->width, store->width * sizeof(double));
     gradient->picked[b] = k;
@@ -122,8 +133,10 @@ size_t le_gradient_rows(const le_gradient *gradient, const le_target *target)
   return has_remainder(gradient, target) ? gradient->batch : 0;
 }
 
-/* What the formula adds for every particle, by one batch, from what it adds without one. */
-static void take_off(const le_gradient *gradient, const le_target *target, size_t draw, const double *grad, const double *hess)
+/* Subtracts the terms of one batch from the terms of the formula that are the same for every
+ * particle. */
+static void take_off(const le_gradient *gradient, const le_target *target, size_t draw,
+                     const double *grad, const double *hess)
 {
   const size_t d = target->d;
   const double scale = le_target_size(target) / (double)gradient->batch;
@@ -135,7 +148,8 @@ static void take_off(const le_gradient *gradient, const le_target *target, size_
   le_add_scaled(d * d, -scale, hess, curvature);
 }
 
-_Static_assert((int)LE_DRAWS_MOST <= (int)LE_TARGET_PARTS, "batches' sums are kept where those of parts are");
+_Static_assert((int)LE_DRAWS_MOST <= (int)LE_TARGET_PARTS,
+               "batches' sums are kept where those of parts are");
 
 static le_status batch_sums(void *self, const le_target *target, size_t draw, size_t worker)
 {
@@ -143,7 +157,8 @@ static le_status batch_sums(void *self, const le_target *target, size_t draw, si
   const size_t d = target->d;
   double *hess = target->part + draw * (d * d + d), *grad = hess + d * d;
   memset(hess, 0, (d * d + d) * sizeof(double));
-  LE_TRY(le_target_add_curvature(target, &gradient->drawn[draw], gradient->anchor, grad, hess, le_target_scratch(target, worker)));
+  LE_TRY(le_target_add_curvature(target, &gradient->drawn[draw], gradient->anchor, grad, hess,
+                                 le_target_scratch(target, worker)));
   take_off(gradient, target, draw, grad, hess);
   return LE_OK;
 }
@@ -151,7 +166,8 @@ static le_status batch_sums(void *self, const le_target *target, size_t draw, si
 static void sums_without_batch(const le_gradient *gradient, const le_target *target)
 {
   const size_t d = target->d;
-  double *grad = gradient->total_grad + LE_DRAWS_MOST * d, *hess = gradient->total_hess + LE_DRAWS_MOST * d * d;
+  double *grad = gradient->total_grad + LE_DRAWS_MOST * d,
+         *hess = gradient->total_hess + LE_DRAWS_MOST * d * d;
   memcpy(grad, gradient->grad, d * sizeof(double));
   le_add_scaled(d, target->lambda, gradient->chunk_grad, grad);
   if (!gradient->second_order) return;
@@ -162,30 +178,36 @@ static void sums_without_batch(const le_gradient *gradient, const le_target *tar
 le_status le_gradient_draw(le_gradient *gradient, le_target *target, size_t n)
 {
   const size_t d = target->d;
-  const int controlled = gradient->rule == LE_GRADIENT_CONTROL, remainder = has_remainder(gradient, target);
+  const int controlled = gradient->rule == LE_GRADIENT_CONTROL,
+            remainder = has_remainder(gradient, target);
   if (controlled) sums_without_batch(gradient, target);
   if (controlled && !remainder) return LE_OK;
   for (size_t k = 0; k < n; k++)
-    gradient->drawn[k] = draw_batch(gradient, target, controlled, gradient->rows + k * room(gradient, target));
+    gradient->drawn[k] = draw_batch(gradient, target, controlled,
+                                    gradient->rows + k * room(gradient, target));
   if (!controlled) return LE_OK;
 
   if (gradient->second_order) {
-    LE_TRY(le_target_tasks(target, n, le_target_threads(target, n * gradient->batch, d * d), batch_sums, gradient));
+    LE_TRY(le_target_tasks(target, n, le_target_threads(target, n * gradient->batch, d * d),
+                           batch_sums, gradient));
     target->gradients += (double)(n * gradient->batch);
   }
   for (size_t k = 0; k < n && !gradient->second_order; k++) {
-    LE_TRY(le_target_sums(target, &gradient->drawn[k], 1, gradient->anchor, NULL, gradient->batch_grad));
+    LE_TRY(
+      le_target_sums(target, &gradient->drawn[k], 1, gradient->anchor, NULL, gradient->batch_grad));
     take_off(gradient, target, k, gradient->batch_grad, NULL);
   }
   return LE_OK;
 }
 
-static le_status plain_estimate(const le_gradient *gradient, size_t draw, le_target *target, size_t m, const double *theta, double *grad)
+static le_status plain_estimate(const le_gradient *gradient, size_t draw, le_target *target,
+                                size_t m, const double *theta, double *grad)
 {
   const size_t d = target->d;
   le_target_prior(target, m, theta, NULL, grad);
   if (target->chunk > 0 && target->lambda > 0) {
-    LE_TRY(le_target_log_lik_grad(target, target->seen, target->seen + target->chunk, m, theta, NULL, target->grad));
+    LE_TRY(le_target_log_lik_grad(target, target->seen, target->seen + target->chunk, m, theta,
+                                  NULL, target->grad));
     le_add_scaled(m * d, target->lambda, target->grad, grad);
   }
   const double scale = (double)target->seen / (double)gradient->batch;
@@ -194,13 +216,16 @@ static le_status plain_estimate(const le_gradient *gradient, size_t draw, le_tar
   return LE_OK;
 }
 
-static le_status controlled_estimate(const le_gradient *gradient, size_t draw, le_target *target, size_t m, const double *theta, double *grad)
+static le_status controlled_estimate(const le_gradient *gradient, size_t draw, le_target *target,
+                                     size_t m, const double *theta, double *grad)
 {
   const size_t d = target->d;
   const int remainder = has_remainder(gradient, target);
-  const size_t sums = remainder ? draw : LE_DRAWS_MOST; /* without a batch they are the same for all */
+  /* without a batch the terms are the same for all draws */
+  const size_t sums = remainder ? draw : LE_DRAWS_MOST;
   const double scale = le_target_size(target) / (double)gradient->batch;
-  if (remainder) LE_TRY(le_target_sums(target, &gradient->drawn[draw], m, theta, NULL, target->grad));
+  if (remainder)
+    LE_TRY(le_target_sums(target, &gradient->drawn[draw], m, theta, NULL, target->grad));
   le_target_prior(target, m, theta, NULL, grad);
   for (size_t i = 0; i < m; i++) {
     double *g = grad + i * d, *shift = target->packed + i * d;
@@ -214,34 +239,41 @@ static le_status controlled_estimate(const le_gradient *gradient, size_t draw, l
   return LE_OK;
 }
 
-le_status le_gradient_estimate(const le_gradient *gradient, size_t draw, le_target *target, size_t m, const double *theta, double *grad)
+le_status le_gradient_estimate(const le_gradient *gradient, size_t draw, le_target *target,
+                               size_t m, const double *theta, double *grad)
 {
-  return gradient->rule == LE_GRADIENT_BATCH ? plain_estimate(gradient, draw, target, m, theta, grad)
-                                             : controlled_estimate(gradient, draw, target, m, theta, grad);
+  return gradient->rule == LE_GRADIENT_BATCH
+           ? plain_estimate(gradient, draw, target, m, theta, grad)
+           : controlled_estimate(gradient, draw, target, m, theta, grad);
 }
 
-/* By how much the particles farthest from the anchor may be missed, by what factor rows must have grown for another attempt where they
- * were, and how much farther others may be (squared) before they are asked again. What is missed falls with the root of the rows seen, the part
- * being as large, and is for most particles a third of what it is for the farthest. */
+/* Limits for weighing a chunk by a subsample. MISSED_MOST: the largest error, in log-likelihood,
+ * allowed for the particles farthest from the anchor; the error of most particles is a third of
+ * that. ANOTHER_GROWTH: after a failed test, the factor by which the rows must grow before another
+ * attempt, because for a subsample of the same size the error falls with the square root of the
+ * rows seen. CHECKED_FOR: the test is repeated if particles are farther than before by this factor
+ * (squared distance). */
 static const double MISSED_MOST = 0.1, ANOTHER_GROWTH = 1.5, CHECKED_FOR = 4;
-enum { MORE_ROWS = 4 }; /* how many times, after a miss */
+enum { MORE_ROWS = 4 }; /* growth of the subsample after a failed test */
 
-le_status le_gradient_log_lik(le_gradient *gradient, le_expansion *expansion, le_target *target, size_t part, size_t m, const double *theta,
-                              double *value)
+le_status le_gradient_log_lik(le_gradient *gradient, le_expansion *expansion, le_target *target,
+                              size_t part, size_t m, const double *theta, double *value)
 {
   const size_t from = target->seen, to = from + target->chunk;
-  if (part == 0 || 2 * part > target->chunk || m < 4 * LE_EXPANSION_PROBES || !gradient->anchored || !le_expansion_possible(target) ||
-      from < gradient->exact_until)
+  if (part == 0 || 2 * part > target->chunk || m < 4 * LE_EXPANSION_PROBES || !gradient->anchored ||
+      !le_expansion_possible(target) || from < gradient->exact_until)
     return le_target_log_lik(target, from, to, m, theta, value);
   expansion->anchor = gradient->anchor;
   expansion->grad = gradient->chunk_grad;
   expansion->hess = gradient->chunk_hess;
-  for (part = gradient->part > part ? gradient->part : part; 2 * part <= target->chunk; part *= MORE_ROWS) {
+  for (part = gradient->part > part ? gradient->part : part; 2 * part <= target->chunk;
+       part *= MORE_ROWS) {
     double far = 0, missed = 0;
     LE_TRY(le_expansion_values(expansion, target, from, to, part, m, theta, value));
     for (size_t i = 0; i < m; i++) far = fmax(far, expansion->distance[i]);
     if (far > CHECKED_FOR * gradient->checked)
-      LE_TRY(le_expansion_missed(expansion, target, from, to, m, theta, value, &gradient->chunk_value, &missed, &gradient->checked));
+      LE_TRY(le_expansion_missed(expansion, target, from, to, m, theta, value,
+                                 &gradient->chunk_value, &missed, &gradient->checked));
     if (missed <= MISSED_MOST) {
       gradient->part = part;
       for (size_t i = 0; i < m; i++) value[i] += gradient->chunk_value;

@@ -1,9 +1,10 @@
+/* The state machine of an engine: adding rows, running phases, and the archive of both. */
 #include "core/machine.h"
 
 #include "base/clock.h"
 
-le_status le_machine_alloc(le_machine *machine, const le_phase *table, size_t phases, const le_problem *problem,
-                           size_t streams, le_context *context)
+le_status le_machine_alloc(le_machine *machine, const le_phase *table, size_t phases,
+                           const le_problem *problem, size_t streams, le_context *context)
 {
   machine->table = table;
   machine->phases = (int)phases;
@@ -22,7 +23,8 @@ le_status le_machine_feed(void *self, const le_rows *rows, le_feed feed)
 {
   le_machine *m = self;
   if (m->closed)
-    return le_fail(&m->context->error, LE_BAD_ARGUMENT, "Rows cannot be added: the data were declared complete.");
+    return le_fail(&m->context->error, LE_BAD_ARGUMENT,
+                   "Rows cannot be added: the data were declared complete.");
   m->feeds++;
   if (feed != LE_ROWS) m->closed = 1;
   if (rows->n == 0) return LE_OK;

@@ -1,5 +1,6 @@
-/* Both triangular factors are kept: with many particles, products are cheaper than repeated substitutions.  A kind has
- * the factors that it needs. */
+/* Metrics for kernels. Both triangular factors are kept, because with many particles products
+ * are cheaper than repeated substitutions. Each kind of metric stores only the factors that it
+ * needs. */
 #include "core/metric.h"
 
 #include "base/linalg.h"
@@ -21,10 +22,11 @@ void le_metric_alloc(le_metric *metric, size_t d, le_metric_kind kind, le_arena 
   if (arena->failed) return;
   for (size_t j = 0; j < d; j++) metric->scale[j] = 1;
   if (kind != LE_METRIC_DENSE) return;
-  for (size_t j = 0; j < d; j++) metric->factor[j * d + j] = metric->inverse[j * d + j] = metric->across[j * d + j] = 1;
+  for (size_t j = 0; j < d; j++)
+    metric->factor[j * d + j] = metric->inverse[j * d + j] = metric->across[j * d + j] = 1;
 }
 
-/* The factor is there: its inverse, as it is and transposed. */
+/* Computes the inverse of the factor, and its transpose. */
 static void invert(le_metric *metric)
 {
   le_lower_inverse(metric->factor, metric->d, metric->inverse);
@@ -47,13 +49,13 @@ le_status le_metric_set_precision(le_metric *metric, const double *precision)
   return LE_OK;
 }
 
-le_status le_metric_set_particles(le_metric *metric, size_t m, const double *theta, const double *weight,
-                                  const double *prior_variance)
+le_status le_metric_set_particles(le_metric *metric, size_t m, const double *theta,
+                                  const double *weight, const double *prior_variance)
 {
   const size_t d = metric->d;
   if (metric->kind == LE_METRIC_IDENTITY) return LE_OK;
-  double *covariance = metric->work, *precision = covariance + d * d, *inverse = precision + d * d, *mean = inverse + d * d,
-         *away = mean + d;
+  double *covariance = metric->work, *precision = covariance + d * d, *inverse = precision + d * d,
+         *mean = inverse + d * d, *away = mean + d;
   double square = 0;
   memset(metric->work, 0, (3 * d * d + 2 * d) * sizeof(double));
   for (size_t i = 0; i < m; i++) {
@@ -63,17 +65,22 @@ le_status le_metric_set_particles(le_metric *metric, size_t m, const double *the
   const double effective = square > 0 ? 1 / square : 1;
   for (size_t i = 0; i < m; i++) {
     for (size_t j = 0; j < d; j++) away[j] = theta[i * d + j] - mean[j];
-    for (size_t j = 0; j < d; j++) le_add_scaled(j + 1, weight[i] * away[j], away, covariance + j * d);
+    for (size_t j = 0; j < d; j++)
+      le_add_scaled(j + 1, weight[i] * away[j], away, covariance + j * d);
   }
   const double bessel = effective > 1.5 ? effective / (effective - 1) : 3;
-  /* left alone, the covariance follows any linear map of the space, however badly conditioned */
+  /* without shrinkage the covariance is equivariant under linear maps, so ill-conditioned
+   * posteriors are no problem */
   const int enough = !prior_variance && effective > 3 * (double)d;
-  const double shrink = enough ? 0 : (double)d / ((double)d + effective), floor_share = 1 / (1 + effective);
+  const double shrink = enough ? 0 : (double)d / ((double)d + effective),
+               floor_share = 1 / (1 + effective);
   for (size_t j = 0; j < d; j++)
     for (size_t k = 0; k <= j; k++) {
       double c = covariance[j * d + k] * bessel;
       if (j == k)
-        c = (prior_variance ? (1 - 0.01 * floor_share) * c + 1e-4 * floor_share * prior_variance[j] : c) + 1e-300;
+        c = (prior_variance ? (1 - 0.01 * floor_share) * c + 1e-4 * floor_share * prior_variance[j]
+                            : c) +
+            1e-300;
       else
         c *= 1 - shrink;
       covariance[j * d + k] = covariance[k * d + j] = c;
@@ -148,11 +155,14 @@ void le_metric_archive(le_metric *metric, le_archive *archive)
   le_archive_doubles(archive, metric->across, metric->d * metric->d);
 }
 
-/* The diagonal kind has its scale, the dense kind the lower triangle of its factor; the identity has nothing. */
+/* The diagonal kind stores its scale, the dense kind the lower triangle of its factor, the identity
+ * nothing. */
 size_t le_metric_size(const le_metric *metric)
 {
   const size_t d = metric->d;
-  return metric->kind == LE_METRIC_DENSE ? d * (d + 1) / 2 : metric->kind == LE_METRIC_DIAGONAL ? d : 0;
+  return metric->kind == LE_METRIC_DENSE      ? d * (d + 1) / 2
+         : metric->kind == LE_METRIC_DIAGONAL ? d
+                                              : 0;
 }
 
 void le_metric_write(const le_metric *metric, double *values)
@@ -160,7 +170,8 @@ void le_metric_write(const le_metric *metric, double *values)
   const size_t d = metric->d;
   if (metric->kind == LE_METRIC_DIAGONAL) memcpy(values, metric->scale, d * sizeof(double));
   if (metric->kind != LE_METRIC_DENSE) return;
-  for (size_t i = 0; i < d; i++, values += i) memcpy(values, metric->factor + i * d, (i + 1) * sizeof(double));
+  for (size_t i = 0; i < d; i++, values += i)
+    memcpy(values, metric->factor + i * d, (i + 1) * sizeof(double));
 }
 
 le_status le_metric_read(le_metric *metric, const double *values)
@@ -171,7 +182,8 @@ le_status le_metric_read(le_metric *metric, const double *values)
   for (size_t i = 0; i < d; i++)
     if (!(values[dense ? i * (i + 3) / 2 : i] > 0)) return LE_NOT_POSITIVE;
   if (dense) {
-    for (size_t i = 0; i < d; i++, values += i) memcpy(metric->factor + i * d, values, (i + 1) * sizeof(double));
+    for (size_t i = 0; i < d; i++, values += i)
+      memcpy(metric->factor + i * d, values, (i + 1) * sizeof(double));
     invert(metric);
   } else {
     memcpy(metric->scale, values, d * sizeof(double));

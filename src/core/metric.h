@@ -1,39 +1,46 @@
-/* The scale on which kernels move: a precision matrix P = L L' that makes the target roughly round.
+/* The scale on which kernels move: a precision matrix P = L L' for which the target has about unit
+ * covariance.
  *
- * With theta = a + L^-T z the target has unit scale in z: a velocity v in z moves theta by L^-T v, and a gradient g in
- * theta is L^-1 g in z. */
+ * With theta = a + L^-T z the target has unit scale in z: a velocity v in z moves theta by L^-T v,
+ * and a gradient g in theta is L^-1 g in z. */
 #ifndef LE_CORE_METRIC_H
 #define LE_CORE_METRIC_H
 
 #include "base/arena.h"
 #include "base/archive.h"
 
-typedef enum le_metric_kind { LE_METRIC_IDENTITY, LE_METRIC_DIAGONAL, LE_METRIC_DENSE } le_metric_kind;
+typedef enum le_metric_kind {
+  LE_METRIC_IDENTITY,
+  LE_METRIC_DIAGONAL,
+  LE_METRIC_DENSE
+} le_metric_kind;
 
 typedef struct le_metric {
   size_t d;
   le_metric_kind kind;
-  double *factor;  /* L, lower; these three for the dense kind alone */
+  /* L, lower triangular; `factor`, `inverse` and `across` are for the dense kind only */
+  double *factor;
   double *inverse; /* L^-1, lower */
-  double *across;  /* the same transposed: a product goes along its rows */
+  double *across;  /* transpose of L^-1, so that products run along its rows */
   double *scale;   /* 1 / sqrt(P_jj), for the diagonal kind */
-  double *work;    /* 3 d x d + 2 d, for others too between its calls */
+  double *work;    /* 3 d x d + 2 d; other files may use it between calls */
 } le_metric;
 
 void le_metric_alloc(le_metric *metric, size_t d, le_metric_kind kind, le_arena *arena);
-/* From a precision matrix (left alone); LE_NOT_POSITIVE leaves the metric as it was. */
+/* From a precision matrix, which is not changed; on LE_NOT_POSITIVE the metric is unchanged. */
 le_status le_metric_set_precision(le_metric *metric, const double *precision);
-/* From weighted particles: their covariance, shrunk towards its diagonal by d / (d + effective size) and towards
- * `prior_variance` (d numbers) where the particles hardly vary; with prior_variance NULL neither, as long as there are
- * more than 3 d particles. */
-le_status le_metric_set_particles(le_metric *metric, size_t m, const double *theta, const double *weight,
-                                  const double *prior_variance);
+/* From weighted particles: their covariance, shrunk towards its diagonal by d / (d + effective
+ * sample size) and, for coordinates that hardly vary, towards `prior_variance` (d numbers). If
+ * prior_variance is NULL and there are more than 3 d particles, nothing is shrunk. */
+le_status le_metric_set_particles(le_metric *metric, size_t m, const double *theta,
+                                  const double *weight, const double *prior_variance);
 void le_metric_drift(const le_metric *metric, const double *velocity, double *displacement);
-/* The coordinates in which the target is roughly round: L' theta. */
+/* The coordinates L' theta, in which the target has about unit covariance. */
 void le_metric_whiten(const le_metric *metric, const double *theta, double *z);
 void le_metric_kick(const le_metric *metric, const double *gradient, double *kick);
 void le_metric_archive(le_metric *metric, le_archive *archive);
-/* A metric as le_metric_size() numbers, and back: LE_NOT_POSITIVE leaves it as it was. */
+/* Writes a metric as le_metric_size() numbers and reads it; on LE_NOT_POSITIVE the metric is
+ * unchanged. */
 size_t le_metric_size(const le_metric *metric);
 void le_metric_write(const le_metric *metric, double *values);
 le_status le_metric_read(le_metric *metric, const double *values);

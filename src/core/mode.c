@@ -1,5 +1,6 @@
-/* Where the curvature is not definite, a multiple of the information matrix (or of the diagonal) is added until it is;
- * steps are halved until the density rises. */
+/* Newton's method for posterior modes. Where the curvature is not positive definite, a multiple of
+ * the information matrix (or of the diagonal) is added until it is; steps are halved until the
+ * density increases. */
 #include "core/mode.h"
 
 #include "base/linalg.h"
@@ -22,7 +23,7 @@ void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena)
   for (size_t j = 0; j < d; j++) mode->scale[j] = 1;
 }
 
-enum { POINTS_MOST = 64 }; /* of a call for differences */
+enum { POINTS_MOST = 64 }; /* of a call for numerical differences */
 
 size_t le_mode_work(size_t d)
 {
@@ -31,11 +32,11 @@ size_t le_mode_work(size_t d)
 
 /* ---- derivatives ---- */
 
-/* A queue of points whose densities (and gradients) are wanted, evaluated many at a time. */
+/* A queue of points whose densities (and gradients) are needed; many are evaluated at a time. */
 typedef struct queue {
   le_target *target;
   size_t most, n;
-  double *theta, *value, *grad; /* grad NULL: densities only */
+  double *theta, *value, *grad; /* grad is NULL if only densities are needed */
   size_t first[POINTS_MOST], second[POINTS_MOST];
   double sign[POINTS_MOST];
 } queue;
@@ -57,26 +58,28 @@ static le_status queue_evaluate(queue *q)
   return le_target_density(q->target, q->n, q->theta, q->value);
 }
 
-/* Adds what the queued points say of second derivatives, and empties the queue. */
+/* Adds the contributions of the queued points to the second derivatives, and empties the queue. */
 static le_status take_slopes(queue *q, const double *scale, double *precision)
 {
   const size_t d = q->target->d;
   LE_TRY(queue_evaluate(q));
   for (size_t p = 0; p < q->n; p++)
     for (size_t k = 0; k < d; k++)
-      precision[k * d + q->first[p]] -= q->sign[p] * q->grad[p * d + k] / (2 * 1e-4 * scale[q->first[p]]);
+      precision[k * d + q->first[p]] -= q->sign[p] * q->grad[p * d + k] /
+                                        (2 * 1e-4 * scale[q->first[p]]);
   q->n = 0;
   return LE_OK;
 }
 
 /* Central differences of the gradient: column j of the second derivatives from theta +- h_j. */
-static le_status differences_of_gradient(le_target *target, const double *theta, const double *scale, double *precision,
-                                         double *work)
+static le_status differences_of_gradient(le_target *target, const double *theta,
+                                         const double *scale, double *precision, double *work)
 {
   const size_t d = target->d;
   queue q = queue_make(target, 1, work);
   memset(precision, 0, d * d * sizeof(double));
-  for (size_t p = 0; p <= 2 * d; p++) { /* point p: coordinate p / 2, first below and then above */
+  /* point p changes coordinate p / 2, first downwards and then upwards */
+  for (size_t p = 0; p <= 2 * d; p++) {
     if (q.n == q.most || p == 2 * d) LE_TRY(take_slopes(&q, scale, precision));
     if (p == 2 * d) break;
     const size_t j = p / 2;
@@ -88,13 +91,15 @@ static le_status differences_of_gradient(le_target *target, const double *theta,
   }
   for (size_t j = 0; j < d; j++)
     for (size_t k = 0; k < j; k++)
-      precision[j * d + k] = precision[k * d + j] = 0.5 * (precision[j * d + k] + precision[k * d + j]);
+      precision[j * d + k] = precision[k * d + j] = 0.5 *
+                                                    (precision[j * d + k] + precision[k * d + j]);
   return LE_OK;
 }
 
-/* First and second central differences of the density; a mixed one needs two points more, theta +- (h_j + h_k). */
-static le_status differences_of_density(le_target *target, const double *theta, const double *scale, double *grad,
-                                        double *precision, double *work)
+/* First and second central differences of the density; a mixed derivative needs two more points,
+ * theta +- (h_j + h_k). */
+static le_status differences_of_density(le_target *target, const double *theta, const double *scale,
+                                        double *grad, double *precision, double *work)
 {
   const size_t d = target->d;
   const double h = 1e-3;
@@ -122,17 +127,19 @@ static le_status differences_of_density(le_target *target, const double *theta, 
       }
       q.n = 0;
     }
-  /* so far entry (j, k) is f_jj h_j / h_k + 2 f_jk + f_kk h_k / h_j */
+  /* here entry (j, k) is f_jj h_j / h_k + 2 f_jk + f_kk h_k / h_j */
   for (size_t j = 0; j < d; j++)
     for (size_t k = 0; k < j; k++) {
-      const double own = precision[j * d + j] * scale[j] / scale[k] + precision[k * d + k] * scale[k] / scale[j];
+      const double own = precision[j * d + j] * scale[j] / scale[k] +
+                         precision[k * d + k] * scale[k] / scale[j];
       precision[j * d + k] = precision[k * d + j] = 0.5 * (precision[j * d + k] - own);
     }
   return LE_OK;
 }
 
-/* Gradient of log f and minus its second derivatives, from the model's own. */
-static le_status exact_curvature(le_target *target, const double *theta, double *grad, double *precision, double *work)
+/* Gradient of log f and minus its second derivatives, by the model's own functions. */
+static le_status exact_curvature(le_target *target, const double *theta, double *grad,
+                                 double *precision, double *work)
 {
   const size_t d = target->d;
   double *hess = work, *part = work + d * d;
@@ -143,7 +150,8 @@ static le_status exact_curvature(le_target *target, const double *theta, double 
     target->ops->log_prior_hess(target->model, theta, precision);
   }
   for (int chunk = 0; chunk < 2; chunk++) {
-    const size_t from = chunk ? target->seen : 0, to = chunk ? target->seen + target->chunk : target->seen;
+    const size_t from = chunk ? target->seen : 0,
+                 to = chunk ? target->seen + target->chunk : target->seen;
     const double weight = chunk ? target->lambda : 1;
     if (to == from || weight == 0) continue;
     LE_TRY(le_target_log_lik_hess(target, from, to, theta, part, hess));
@@ -154,8 +162,8 @@ static le_status exact_curvature(le_target *target, const double *theta, double 
   return LE_OK;
 }
 
-static le_status curvature(le_target *target, const double *theta, const double *scale, double *grad, double *precision,
-                           double *work)
+static le_status curvature(le_target *target, const double *theta, const double *scale,
+                           double *grad, double *precision, double *work)
 {
   const le_model_ops *ops = target->ops;
   if (ops->log_lik_hess && ops->log_prior_hess && ops->log_prior_grad)
@@ -169,8 +177,10 @@ static le_status curvature(le_target *target, const double *theta, const double 
 
 /* ---- climbing ---- */
 
-/* The factor of precision + ridge * diagonal, the smallest ridge that makes it definite. */
-static le_status factorise(const le_context *context, const double *precision, size_t d, double *factor, int *definite)
+/* The Cholesky factor of precision + ridge * diagonal, with the smallest ridge tried that makes it
+ * positive definite. */
+static le_status factorise(const le_context *context, const double *precision, size_t d,
+                           double *factor, int *definite)
 {
   double scale = 0;
   for (size_t j = 0; j < d; j++) scale = fmax(scale, fabs(precision[j * d + j]));
@@ -191,8 +201,8 @@ static le_status factorise(const le_context *context, const double *precision, s
   return LE_OK;
 }
 
-/* A likelihood may be level in some direction and have a top all the same; or it may rise for ever, ever more slowly but
- * in steps that do not get shorter. */
+/* Tells a top from an endless rise. A likelihood can be flat in some direction and still have a
+ * top; or it can rise for ever, more and more slowly, with steps that do not get shorter. */
 static int is_short(const double *step, const double *scale, size_t d)
 {
   for (size_t j = 0; j < d; j++)
@@ -202,7 +212,8 @@ static int is_short(const double *step, const double *scale, size_t d)
 
 double le_mode_mass(const le_mode *mode, size_t d)
 {
-  return mode->log_density + mode->rise + 0.5 * (double)d * log_two_pi - le_cholesky_half_log_det(mode->factor, d);
+  return mode->log_density + mode->rise + 0.5 * (double)d * log_two_pi -
+         le_cholesky_half_log_det(mode->factor, d);
 }
 
 le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double least, double *work)
@@ -235,8 +246,11 @@ le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double 
       for (size_t j = 0; j < d; j++) trial[j] = mode->theta[j] + length * step[j];
       LE_TRY(le_target_density(target, 1, trial, &value));
       if (value >= mode->log_density + 1e-4 * length * decrement) break;
-      /* on huge sums the last digits of the density say nothing any more: trust a small full step */
-      if (definite && decrement < 1e-3 && value >= mode->log_density - 1e-9 * fabs(mode->log_density)) break;
+      /* with very large sums the last digits of the density are rounding errors: accept a small
+       * full step */
+      if (definite && decrement < 1e-3 &&
+          value >= mode->log_density - 1e-9 * fabs(mode->log_density))
+        break;
     }
     if (halvings == HALVINGS_MOST) return LE_OK;
     memcpy(mode->theta, trial, d * sizeof(double));

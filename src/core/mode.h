@@ -1,32 +1,37 @@
-/* The nearest peak of an annealed density, by Newton's method with a safeguard.  Derivatives are the model's, and
- * differences where it has none. */
+/* The nearest mode of an annealed density by a safeguarded Newton method. Derivatives come from the
+ * model, or from numerical differences if it has none. */
 #ifndef LE_CORE_MODE_H
 #define LE_CORE_MODE_H
 
 #include "core/target.h"
 
 typedef struct le_mode {
-  double *theta;     /* d: the start, then the peak */
-  double *grad;      /* d: of the density there, nearly nothing */
+  double *theta;     /* d: the start, then the mode */
+  double *grad;      /* d: gradient of the log density there, close to zero */
   double *precision; /* d x d: minus the second derivatives there */
   double *factor;    /* d x d: its Cholesky factor */
-  double *scale;     /* d: about how wide the density is, for differences; anything positive is a start */
+  /* d: rough standard deviations for numerical differences; any positive numbers are valid */
+  double *scale;
   double log_density;
-  double rise; /* by how much more than that it is at the very top, by the last step */
+  /* log density at the exact top minus log density here, estimated from the last step */
+  double rise;
   int converged;
   int iterations;
-  size_t start; /* for the caller: which start this came from, and how many climbs ended here */
+  size_t start; /* for the caller: index of the start, and the number of climbs that ended here */
   size_t hits;
 } le_mode;
 
 void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena);
-/* Climbs from mode->theta.  Converged when the top is nearer than `enough`, a squared distance in standard deviations (the Newton
- * decrement).  A peak whose curvature is not negative definite leaves converged = 0, and so does one whose mass by Laplace's approximation is
- * under `least` were it twice as far up as expected: it is given up.  `work` holds le_mode_work(d) doubles. */
-le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double least, double *work);
-/* As near as sums of very many rows tell. */
+/* Climbs from mode->theta. It has converged if the squared distance to the top in standard
+ * deviations (Newton decrement) is below `enough`. Sets converged = 0 if the curvature is not
+ * positive definite, or if the mass of the mode in Laplace's approximation would be below `least`
+ * even with twice the expected further rise; then the climb stops. `work` holds le_mode_work(d)
+ * doubles. */
+le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double least,
+                        double *work);
+/* The accuracy that sums over very many rows allow. */
 #define LE_MODE_TOP 1e-6
-/* The logarithm of that mass. */
+/* The log of the mass of the mode in Laplace's approximation. */
 double le_mode_mass(const le_mode *mode, size_t d);
 size_t le_mode_work(size_t d);
 

@@ -1,3 +1,4 @@
+/* How far moves carry particles, in the direction of least movement. */
 #include "core/renewal.h"
 
 #include "base/linalg.h"
@@ -6,7 +7,7 @@
 #include <string.h>
 
 enum { POWER_STEPS = 8, FEW = 8 };
-/* What a measurement may be taken for at the most and at the least: fresh draws come out above 1 half of the time. */
+/* Bounds of a measurement: independent draws give more than 1 half of the time. */
 static const double fresh = 0.99, stuck = 0.01;
 
 void le_renewal_alloc(le_renewal *renewal, size_t d, size_t most, le_arena *arena)
@@ -29,8 +30,8 @@ void le_renewal_start(le_renewal *renewal, size_t m, const double *theta)
   memcpy(renewal->before, theta, m * renewal->d * sizeof(double));
 }
 
-/* The slowest of the coordinates of n points in `whole`, which have come by `moved`, and of their first principal component. Scales both
- * by the coordinates' standard deviations. */
+/* The minimum over the coordinates and their first principal component, for n points in `whole`
+ * that moved by `moved`. Scales both by the standard deviations of the coordinates. */
 static double slowest(le_renewal *s, size_t n)
 {
   const size_t d = s->d;
@@ -72,7 +73,8 @@ static double slowest(le_renewal *s, size_t n)
   return variance > 0 ? fmin(least, square / (2 * variance)) : least;
 }
 
-double le_renewal_measure(le_renewal *s, size_t m, const double *theta, const double *weight, const le_metric *metric)
+double le_renewal_measure(le_renewal *s, size_t m, const double *theta, const double *weight,
+                          const le_metric *metric)
 {
   const size_t d = s->d;
   size_t n = 0, left = 0;
@@ -93,7 +95,8 @@ double le_renewal_measure(le_renewal *s, size_t m, const double *theta, const do
       const size_t i = s->kept[k];
       le_metric_whiten(metric, theta + i * d, s->whole + k * d);
       le_metric_whiten(metric, s->before + i * d, s->moved + k * d);
-      for (size_t j = 0; j < d; j++) s->moved[k * d + j] = s->whole[k * d + j] - s->moved[k * d + j];
+      for (size_t j = 0; j < d; j++)
+        s->moved[k * d + j] = s->whole[k * d + j] - s->moved[k * d + j];
     }
     least = fmin(least, slowest(s, n));
     directions *= 2;

@@ -1,14 +1,15 @@
-/* How far moves carry particles, against the distance of two independent particles: 1 is a fresh draw, 0 a copy.
+/* How far moves carry particles, relative to the distance of two independent particles: 1 is an
+ * independent draw, 0 is a copy.
  *
  * In a direction u this is the mean of (u'(after - before))^2 over twice the variance of u'theta,
- * which for chains in equilibrium is 1 - their autocorrelation. The slowest direction counts: of
- * the coordinates, of the coordinates on the kernel's scale, and of the first principal component
- * of each.
+ * which for chains in equilibrium is 1 - their autocorrelation. The result is the minimum over
+ * these directions: the coordinates, the coordinates on the kernel's scale, and the first principal
+ * component of each.
  *
- * Where particles lie in several modes, the variance is mostly between the modes, and moves within
- * one of them are small against it however many there are. Two measurements tell: if r(n) = V (1 -
- * e^-kn) with an unknown V, then
- * r(2n) / r(n) = 1 + e^-kn, and the second measurement is 1 - (r(2n) / r(n) - 1)^2 of the way within the modes. */
+ * If particles are in several modes, most of the variance is between modes, and moves within a mode
+ * look small however many there are. Two measurements detect this: if r(n) = V (1 - e^-kn) with an
+ * unknown V, then r(2n) / r(n) = 1 + e^-kn, so the renewal within the modes after 2n moves is 1 -
+ * (r(2n) / r(n) - 1)^2. */
 #ifndef LE_CORE_RENEWAL_H
 #define LE_CORE_RENEWAL_H
 
@@ -16,20 +17,23 @@
 
 typedef struct le_renewal {
   size_t d, most;
-  double *before; /* most x d */
+  double *before;                                                      /* most x d */
   double *whole, *moved, *mean, *variance, *square, *component, *next; /* work */
   size_t *kept;
 } le_renewal;
 
 void le_renewal_alloc(le_renewal *renewal, size_t d, size_t most, le_arena *arena);
-/* The particles before their moves. */
+/* Stores the particles before their moves. */
 void le_renewal_start(le_renewal *renewal, size_t m, const double *theta);
-/* Of particles of a weight above zero. The slowest of many directions looks slower than it is, and is given as much as chance
- * takes from it. Particles that have not moved at all are no fresh draws, whatever the others are. */
-double le_renewal_measure(le_renewal *renewal, size_t m, const double *theta, const double *weight, const le_metric *metric);
-/* The second of two measurements, at twice as many moves as the first, where the first was too small. */
+/* Uses only particles of positive weight. The minimum over many directions is biased downwards by
+ * chance, so it is corrected by the expected amount. Particles that have not moved at all count as
+ * 0, whatever the others do. */
+double le_renewal_measure(le_renewal *renewal, size_t m, const double *theta, const double *weight,
+                          const le_metric *metric);
+/* The renewal within modes, from two measurements, the second after twice as many moves as the
+ * first; for use if the first was too small. */
 double le_renewal_within(double first, double second);
-/* Moves that lead to `goal`, if `moves` have led to `reached`. */
+/* The number of moves expected to reach `goal` if `moves` reached `reached`. */
 double le_renewal_moves(double moves, double reached, double goal);
 void le_renewal_archive(le_renewal *renewal, size_t m, le_archive *archive);
 

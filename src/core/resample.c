@@ -1,5 +1,6 @@
-/* All four walk once along the cumulated weights with increasing points.  Multinomial points are made in order from
- * exponential spacings (Devroye 1986, V.3), so no sort is needed. */
+/* Resampling. All four schemes pass once along the cumulative weights with increasing points.
+ * Multinomial points are made in increasing order from exponential spacings (Devroye 1986, V.3), so
+ * no sort is needed. */
 #include "core/resample.h"
 
 #include "core/settings.h"
@@ -7,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-static const double ROUNDING = 1e-6; /* of log weights as large as the likelihood of many rows */
+/* rounding error of log weights that are as large as the log-likelihood of many rows */
+static const double ROUNDING = 1e-6;
 
 int le_resampling_due(double share, double threshold)
 {
@@ -19,9 +21,10 @@ int le_resampling_named(const char *name)
   return le_word_place(LE_RESAMPLINGS, name);
 }
 
-/* Offspring `first`..`last`-1 for increasing points in (0, 1); the last particle with weight catches rounding. */
-static void walk(size_t n, const double *weight, size_t count, le_resampling scheme, const gsl_rng *rng,
-                 size_t *ancestor)
+/* Offspring `first`..`last`-1 for increasing points in (0, 1); rounding at the end goes to the last
+ * particle with positive weight. */
+static void walk(size_t n, const double *weight, size_t count, le_resampling scheme,
+                 const gsl_rng *rng, size_t *ancestor)
 {
   double total = 0;
   size_t heaviest = 0;
@@ -46,14 +49,15 @@ static void walk(size_t n, const double *weight, size_t count, le_resampling sch
   }
 }
 
-void le_resample(le_resampling scheme, size_t n, const double *weight, size_t m, const gsl_rng *rng, double *work,
-                 size_t *ancestor)
+void le_resample(le_resampling scheme, size_t n, const double *weight, size_t m, const gsl_rng *rng,
+                 double *work, size_t *ancestor)
 {
   if (scheme != LE_RESIDUAL) {
     walk(n, weight, m, scheme, rng, ancestor);
     return;
   }
-  /* whole parts for certain, the rest multinomially; counts first, so that ancestors come out in order */
+  /* the whole part of each expected number is certain, the rest is multinomial; numbers of
+   * offspring are computed first, so that ancestors come out in order */
   size_t sure = 0;
   double rest = 0;
   for (size_t i = 0; i < n; i++) {
@@ -65,9 +69,10 @@ void le_resample(le_resampling scheme, size_t n, const double *weight, size_t m,
   const size_t random = m > sure ? m - sure : 0;
   if (random > 0 && rest > 0) walk(n, work, random, LE_MULTINOMIAL, rng, ancestor + sure);
   size_t j = 0, extra = sure;
-  /* merge in place: the random part lies behind, already in order */
+  /* merge in place: the random part is at the end, already in order */
   for (size_t i = 0; i < n; i++) {
-    for (size_t c = (size_t)floor(weight[i] * (double)m); c > 0 && j < extra; c--) ancestor[j++] = i;
+    for (size_t c = (size_t)floor(weight[i] * (double)m); c > 0 && j < extra; c--)
+      ancestor[j++] = i;
     while (extra < sure + random && ancestor[extra] == i) {
       ancestor[j++] = i;
       extra++;

@@ -1,3 +1,4 @@
+/* The list of the results of a run. */
 #include "core/result.h"
 
 #include "base/arena.h"
@@ -27,13 +28,14 @@ void le_result_figures(le_result *result, size_t n, const char *const *names, co
   for (size_t k = 0; k < n; k++) le_result_figure(result, names[k], &values[k]);
 }
 
-void le_result_array(le_result *result, const char *name, size_t rows, size_t columns, const double *values)
+void le_result_array(le_result *result, const char *name, size_t rows, size_t columns,
+                     const double *values)
 {
   add(result, (le_output){name, LE_ARRAY, rows, columns, values, NULL, 0});
 }
 
-void le_result_table(le_result *result, const char *name, size_t labelled, const char *const *labels, size_t rows,
-                     size_t columns, const double *values)
+void le_result_table(le_result *result, const char *name, size_t labelled,
+                     const char *const *labels, size_t rows, size_t columns, const double *values)
 {
   add(result, (le_output){name, LE_ARRAY, rows, columns, values, labels, labelled});
 }

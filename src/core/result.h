@@ -1,5 +1,5 @@
-/* What a run reports, by kind: figures (one number each), columns of the trace, and arrays.  The
- * numbers stay the run's own; the list of them is the caller's. */
+/* The results of a run, by kind: figures (one number each), columns of the trace, and arrays. The
+ * run owns the numbers, the caller owns the list of them. */
 #ifndef LE_CORE_RESULT_H
 #define LE_CORE_RESULT_H
 
@@ -13,23 +13,24 @@ typedef struct le_output {
   le_output_kind kind;
   size_t rows, columns;
   const double *values;
-  const char *const *labels; /* of the first rows; NULL: they have no names */
+  const char *const *labels; /* names of the first rows, or NULL */
   size_t labelled;
 } le_output;
 
 typedef struct le_result {
   size_t n, capacity;
   le_output *output;
-  le_status status; /* LE_NO_MEMORY: outputs are missing */
+  le_status status; /* LE_NO_MEMORY: some outputs are missing */
 } le_result;
 
 void le_result_figure(le_result *result, const char *name, const double *value);
-/* As many figures as there are names. */
+/* Adds n figures with these names. */
 void le_result_figures(le_result *result, size_t n, const char *const *names, const double *values);
-void le_result_array(le_result *result, const char *name, size_t rows, size_t columns, const double *values);
-/* An array whose first rows have names. */
-void le_result_table(le_result *result, const char *name, size_t labelled, const char *const *labels, size_t rows,
-                     size_t columns, const double *values);
+void le_result_array(le_result *result, const char *name, size_t rows, size_t columns,
+                     const double *values);
+/* Adds an array whose first `labelled` rows have names. */
+void le_result_table(le_result *result, const char *name, size_t labelled,
+                     const char *const *labels, size_t rows, size_t columns, const double *values);
 void le_result_column(le_result *result, const char *name, size_t rows, const double *values);
 void le_result_free(le_result *result);
 

@@ -1,5 +1,6 @@
-/* Rows of a stream are copied in: the caller's memory may go away while it is open. In random order every later block is a random
- * sample that lies contiguous in memory. */
+/* The rows of a run. Rows of a stream are copied, because the caller's memory may be freed between
+ * two blocks. Rows are kept in random order: then every block is a random sample that is contiguous
+ * in memory. */
 #include "core/rows.h"
 
 #include "base/arena.h"
@@ -13,9 +14,12 @@ enum { AHEAD = 32, AT_ONCE = 256, PART = 4, MANY = 256 * AT_ONCE };
 static le_status reserve(le_store *store, size_t rows)
 {
   if (rows <= store->capacity && !store->borrowed) return LE_OK;
-  const size_t capacity = store->capacity == 0 ? rows : (rows > store->capacity * 3 / 2 ? rows : store->capacity * 3 / 2);
+  const size_t capacity = store->capacity == 0
+                            ? rows
+                            : (rows > store->capacity * 3 / 2 ? rows : store->capacity * 3 / 2);
   if (store->width && capacity > SIZE_MAX / sizeof(double) / store->width) return LE_NO_MEMORY;
-  double *grown = le_resize(store->borrowed ? NULL : store->values, capacity * store->width * sizeof(double));
+  double *grown = le_resize(store->borrowed ? NULL : store->values,
+                            capacity * store->width * sizeof(double));
   if (!grown) return LE_NO_MEMORY;
   if (store->borrowed) memcpy(grown, store->values, store->n * store->width * sizeof(double));
   store->borrowed = 0;
@@ -28,7 +32,7 @@ static void exchange(double *one, double *other, size_t width)
 {
   size_t j = 0;
   if (one == other) return;
-  for (; j + PART <= width; j += PART) { /* which compilers do by vectors */
+  for (; j + PART <= width; j += PART) { /* a loop that compilers vectorise */
     double part[PART];
     memcpy(part, one + j, sizeof part);
     memcpy(one + j, other + j, sizeof part);
@@ -41,29 +45,32 @@ static void exchange(double *one, double *other, size_t width)
   }
 }
 
-/* Of the k-th row, which changes places with it. */
+/* The row that is exchanged with the k-th row. */
 static size_t partner_of(size_t k, double uniform)
 {
   const size_t place = (size_t)(uniform * (double)(k + 1));
   return place < k ? place : k;
 }
 
-/* Fisher and Yates, from the inside out: with rows [0, from) in a random order before, [0, to) are afterwards. Each row's partner
- * is chosen AHEAD rows before its turn, and is on its way from memory meanwhile. */
+/* Fisher-Yates shuffle from the front: if rows [0, from) are in random order before, [0, to) are
+ * afterwards. The partner of each row is chosen AHEAD rows before its turn and prefetched. */
 static void mix(double *values, size_t from, size_t to, size_t width, const gsl_rng *rng)
 {
   double uniform[AT_ONCE];
   size_t partner[AHEAD];
   for (size_t k = 0; k < to - from + AHEAD; k++) {
-    if (k >= AHEAD) exchange(values + (from + k - AHEAD) * width, values + partner[k % AHEAD] * width, width);
+    if (k >= AHEAD)
+      exchange(values + (from + k - AHEAD) * width, values + partner[k % AHEAD] * width, width);
     if (k >= to - from) continue;
-    if (k % AT_ONCE == 0) le_uniforms(rng, to - from - k < AT_ONCE ? to - from - k : AT_ONCE, uniform);
+    if (k % AT_ONCE == 0)
+      le_uniforms(rng, to - from - k < AT_ONCE ? to - from - k : AT_ONCE, uniform);
     partner[k % AHEAD] = partner_of(from + k, uniform[k % AT_ONCE]);
     le_prefetch(values + partner[k % AHEAD] * width, width * sizeof(double));
   }
 }
 
-/* The exchanges, undone from the last to the first: what then stands where a row was says where it went. */
+/* Undoes the exchanges from the last to the first: the result at the old place of a row is its new
+ * place. */
 le_status le_store_places(size_t n, const gsl_rng *shuffle, int threads, uint32_t *place)
 {
   uint32_t *partner = le_resize(NULL, (n < MANY ? n : MANY) * sizeof *partner);
@@ -78,7 +85,8 @@ le_status le_store_places(size_t n, const gsl_rng *shuffle, int threads, uint32_
       double uniform[AT_ONCE];
       const size_t m = to - from < AT_ONCE ? to - from : AT_ONCE;
       le_uniforms_after(shuffle, from, m, uniform);
-      for (size_t k = 0; k < m; k++) partner[from - first + k] = (uint32_t)partner_of(from + k, uniform[k]);
+      for (size_t k = 0; k < m; k++)
+        partner[from - first + k] = (uint32_t)partner_of(from + k, uniform[k]);
     }
     for (size_t k = to; k-- > first;) {
       const uint32_t own = place[k];
@@ -101,7 +109,7 @@ size_t le_store_origin(size_t n, size_t row, const gsl_rng *shuffle)
   return origin;
 }
 
-/* The last n rows. */
+/* Shuffles the last n rows. */
 static void shuffle_last(le_store *store, size_t n, const gsl_rng *shuffle)
 {
   if (!shuffle) return;
@@ -113,7 +121,8 @@ le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *s
 {
   if (rows->n == 0) return LE_OK;
   LE_TRY(reserve(store, store->n + rows->n));
-  memcpy(store->values + store->n * store->width, rows->values, rows->n * store->width * sizeof(double));
+  memcpy(store->values + store->n * store->width, rows->values,
+         rows->n * store->width * sizeof(double));
   store->n += rows->n;
   shuffle_last(store, rows->n, shuffle);
   return LE_OK;
@@ -121,9 +130,11 @@ le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *s
 
 le_status le_store_take(le_store *store, const le_rows *rows, const gsl_rng *shuffle, le_feed feed)
 {
-  if (feed == LE_ROWS || (shuffle && feed < LE_OWN_ROWS) || store->n > 0) return le_store_append(store, rows, shuffle);
+  if (feed == LE_ROWS || (shuffle && feed < LE_OWN_ROWS) || store->n > 0)
+    return le_store_append(store, rows, shuffle);
   if (!store->borrowed) le_release(store->values);
-  store->values = (double *)(size_t)rows->values; /* written to only if they are the run's own */
+  /* written to only if the rows belong to the run */
+  store->values = (double *)(size_t)rows->values;
   store->n = rows->n;
   store->capacity = 0;
   store->borrowed = 1;

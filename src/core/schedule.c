@@ -1,4 +1,5 @@
-/* The effective size falls as the increment grows, so the root is bracketed by (0, 1 - lambda]. */
+/* The next annealing exponent. The effective sample size falls as the increment grows, so the root
+ * is bracketed by (0, 1 - lambda]. */
 #include "core/schedule.h"
 
 #include "base/logsum.h"
@@ -23,24 +24,27 @@ void le_schedule_sigmoidal(size_t steps, double delta, double *lambda)
   lambda[steps] = 1;
 }
 
-le_status le_schedule_adaptive(const double *log_lik, size_t n, double target, double lambda, double *increment)
+le_status le_schedule_adaptive(const double *log_lik, size_t n, double target, double lambda,
+                               double *increment)
 {
   const double rest = 1 - lambda;
   size_t possible = 0;
   for (size_t i = 0; i < n; i++) possible += log_lik[i] > -INFINITY;
   if (possible == 0) return LE_ALL_IMPOSSIBLE;
-  /* a goal that the possible ones cannot reach falls in proportion */
+  /* reduce a target that particles of positive likelihood are too few to reach */
   if (target >= (double)possible) target *= (double)possible / (double)n;
   if (le_effective_size(log_lik, n, rest) >= target) {
     *increment = rest;
     return LE_OK;
   }
-  /* In the logarithm, since the first increments can be many orders of magnitude below one: halves until the root is near, then secants,
-   * the end that stays counting half. They aim above the target by what they may miss. */
+  /* The search is on the log scale, because the first increments can be many orders of magnitude
+   * below one. Bisection until the root is near, then false position; the value at the end that
+   * stays is halved (Illinois method). Secants aim above the target by the tolerance. */
   double low = log(1e-300), high = log(rest), over = NAN, under = NAN;
   for (int i = 0, side = 0; i < 200 && high - low > EXACT; i++) {
     double middle = low < -60 && i < 1 ? -60 : 0.5 * (low + high);
-    if (high - low < NEAR && over > 0 && under < 0) middle = low + (high - low) * over / (over - under);
+    if (high - low < NEAR && over > 0 && under < 0)
+      middle = low + (high - low) * over / (over - under);
     const double beyond = le_effective_size(log_lik, n, exp(middle)) / target - (1 + EXACT);
     if (beyond >= 0) {
       if (side > 0) under /= 2;

@@ -1,4 +1,4 @@
-/* How far the next annealed distribution is. */
+/* Choice of the next annealing exponent lambda. */
 #ifndef LE_CORE_SCHEDULE_H
 #define LE_CORE_SCHEDULE_H
 
@@ -8,10 +8,12 @@
 void le_schedule_linear(size_t steps, double *lambda);
 void le_schedule_sigmoidal(size_t steps, double delta, double *lambda);
 
-/* The largest increment in (0, 1 - lambda] that keeps the effective sample size of the increments' own weights
- * exp(increment * log_lik) at `target` or above.  Particles of zero likelihood never count; a
- * target that the others cannot reach falls in proportion.  LE_ALL_IMPOSSIBLE when none is left; LE_STALLED when lambda would not
- * move. */
-le_status le_schedule_adaptive(const double *log_lik, size_t n, double target, double lambda, double *increment);
+/* The largest increment in (0, 1 - lambda] for which the effective sample size of the weights
+ * exp(increment * log_lik) is at least `target`. Particles of zero likelihood have weight zero;
+ * if the others are too few for the target, the target is reduced in proportion.
+ * LE_ALL_IMPOSSIBLE if no particle has a positive likelihood; LE_STALLED if the increment is too
+ * small to change lambda. */
+le_status le_schedule_adaptive(const double *log_lik, size_t n, double target, double lambda,
+                               double *increment);
 
 #endif

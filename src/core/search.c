@@ -1,3 +1,4 @@
+/* The search for posterior modes from starts that do not depend on particles. */
 #include "core/search.h"
 
 #include <gsl/gsl_sort.h>
@@ -7,16 +8,19 @@
 enum { MORE = 10, STARTS_LEAST = 48 };
 /* How near to its top a climb of the likelihood alone ends. */
 static const double LIKELIHOOD_TOP = 0.1;
-/* Climbs before they may be said to agree, the more the less they cost. */
+/* Climbs to make before agreement may end the search: more if climbs are cheap. */
 static const double CLIMBS_LEAST = 16, CLIMBS_WORK = 600, CLIMBS_ENOUGH = 64;
 
 size_t le_search_starts(size_t d)
 {
   const double starts = 75000 / ((double)d * (double)d);
-  return starts > LE_SEARCH_STARTS_MOST ? LE_SEARCH_STARTS_MOST : starts < STARTS_LEAST ? STARTS_LEAST : (size_t)starts;
+  return starts > LE_SEARCH_STARTS_MOST ? LE_SEARCH_STARTS_MOST
+         : starts < STARTS_LEAST        ? STARTS_LEAST
+                                        : (size_t)starts;
 }
 
-void le_search_alloc(le_search *search, const le_target *target, size_t starts, size_t rows, le_arena *arena)
+void le_search_alloc(le_search *search, const le_target *target, size_t starts, size_t rows,
+                     le_arena *arena)
 {
   const size_t d = target->d;
   memset(search, 0, sizeof *search);
@@ -30,7 +34,8 @@ void le_search_alloc(le_search *search, const le_target *target, size_t starts, 
   search->order = le_arena_indices(arena, search->candidates);
   search->scale = le_arena_doubles(arena, d);
   search->start = le_arena_doubles(arena, search->starts * d);
-  if (target->ops->start) search->scratch = le_arena_doubles(arena, target->ops->start_scratch(target->model, rows));
+  if (target->ops->start)
+    search->scratch = le_arena_doubles(arena, target->ops->start_scratch(target->model, rows));
 }
 
 void le_search_free(le_search *search)
@@ -44,31 +49,37 @@ void le_search_start(le_search *search)
   search->found = search->few.n = 0;
 }
 
-/* Some of the rows at random: one of each of so many stretches of equal length. */
-static le_status take_few(le_search *search, const le_target *target, size_t wanted, const gsl_rng *take)
+/* A random sample of the rows: one from each of `wanted` segments of equal length. */
+static le_status take_few(le_search *search, const le_target *target, size_t wanted,
+                          const gsl_rng *take)
 {
   search->few.n = 0;
   const double stretch = (double)target->seen / (double)wanted;
   for (size_t k = 0; k < wanted; k++) {
-    const size_t row = (size_t)fmin(stretch * ((double)k + gsl_rng_uniform(take)), (double)(target->seen - 1));
+    const size_t row = (size_t)fmin(stretch * ((double)k + gsl_rng_uniform(take)),
+                                    (double)(target->seen - 1));
     const le_rows one = le_store_rows(target->store, row, row + 1);
     LE_TRY(le_store_append(&search->few, &one, NULL));
   }
   return LE_OK;
 }
 
-/* Where starts are made from the rows, every fourth is a draw from the prior all the same. */
+/* If starts are made from the rows, every fourth is still a draw from the prior. */
 enum { FROM_PRIOR = 4 };
 
-static int is_from_rows(const le_target *target, size_t start) { return target->ops->start && start % FROM_PRIOR != FROM_PRIOR - 1; }
+static int is_from_rows(const le_target *target, size_t start)
+{
+  return target->ops->start && start % FROM_PRIOR != FROM_PRIOR - 1;
+}
 
-/* Where the model has no starts of its own but gradients, every fourth start climbs the likelihood alone first: the prior may hide
- * a peak far away. */
+/* If the model has gradients but no starts of its own, every fourth start first climbs the
+ * likelihood alone, because the prior may dominate a mode that is far away. */
 static le_status climb_likelihood(le_search *search, le_audit *audit, le_target *target, size_t k)
 {
   const size_t d = search->d;
   le_mode *trial = &audit->trial;
-  if (target->ops->start || !target->ops->log_lik_grad || k % FROM_PRIOR != FROM_PRIOR - 1) return LE_OK;
+  if (target->ops->start || !target->ops->log_lik_grad || k % FROM_PRIOR != FROM_PRIOR - 1)
+    return LE_OK;
   double *start = search->start + k * d;
   memcpy(trial->theta, start, d * sizeof(double));
   memcpy(trial->scale, search->scale, d * sizeof(double));
@@ -82,16 +93,19 @@ static le_status climb_likelihood(le_search *search, le_audit *audit, le_target 
   return LE_OK;
 }
 
-/* Of those from the prior every other one is the next most probable of the draws, and the rest are the first of them, whatever they are:
- * the most probable may all lie in the widest mode. */
+/* Of the starts from the prior, half are the most probable of the draws, and half are the first
+ * draws, because the most probable ones may all be in the widest mode. */
 static le_status scatter(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   const size_t d = search->d;
-  for (size_t i = 0; i < search->candidates; i++) target->ops->draw_prior(target->model, rng, search->candidate + i * d);
+  for (size_t i = 0; i < search->candidates; i++)
+    target->ops->draw_prior(target->model, rng, search->candidate + i * d);
   for (size_t j = 0; j < d; j++) {
     double mean = 0, square = 0;
-    for (size_t i = 0; i < search->candidates; i++) mean += search->candidate[i * d + j] / search->candidates;
-    for (size_t i = 0; i < search->candidates; i++) square += pow(search->candidate[i * d + j] - mean, 2) / search->candidates;
+    for (size_t i = 0; i < search->candidates; i++)
+      mean += search->candidate[i * d + j] / search->candidates;
+    for (size_t i = 0; i < search->candidates; i++)
+      square += pow(search->candidate[i * d + j] - mean, 2) / search->candidates;
     search->scale[j] = square > 0 && isfinite(square) ? sqrt(square) : 1;
   }
   for (size_t from = 0; from < search->candidates; from += target->m) {
@@ -105,7 +119,9 @@ static le_status scatter(le_search *search, le_audit *audit, le_target *target, 
     if (is_from_rows(target, k)) {
       target->ops->start(target->model, &rows, rng, search->start + k * d, search->scratch);
     } else {
-      memcpy(search->start + k * d, search->candidate + (draw % 2 ? draw / 2 : search->order[draw / 2]) * d, d * sizeof(double));
+      memcpy(search->start + k * d,
+             search->candidate + (draw % 2 ? draw / 2 : search->order[draw / 2]) * d,
+             d * sizeof(double));
       draw++;
     }
   for (size_t k = 0; k < search->starts; k++) LE_TRY(climb_likelihood(search, audit, target, k));
@@ -114,7 +130,7 @@ static le_status scatter(le_search *search, le_audit *audit, le_target *target, 
   return LE_OK;
 }
 
-/* By how much two peaks differ on n rows has an error that grows like sqrt(n). */
+/* The error of the difference of two modes' masses on n rows grows like sqrt(n). */
 static void choose(le_search *search, const le_audit *audit)
 {
   const size_t d = search->d;
@@ -133,8 +149,9 @@ void le_search_climbs(const le_search *search, le_audit *audit, size_t others)
   if (!search->every) audit->climbs_least = others + (size_t)least;
 }
 
-/* On the few rows, which stand in for all. */
-static le_status search_few(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng, int *climbed)
+/* Works on the sample of rows, as if it were all data. */
+static le_status search_few(le_search *search, le_audit *audit, le_target *target,
+                            const gsl_rng *rng, int *climbed)
 {
   if (!search->scattered) {
     LE_TRY(scatter(search, audit, target, rng));
@@ -148,8 +165,10 @@ static le_status search_few(le_search *search, le_audit *audit, le_target *targe
   return LE_OK;
 }
 
-/* On ten times as many rows; one mode needs no more choosing, and a step of less than tenfold none of its own. */
-static le_status widen(le_search *search, le_audit *audit, const le_target *target, const gsl_rng *take)
+/* Continues with ten times as many rows. With one mode there is nothing left to choose, and a step
+ * of less than tenfold is skipped. */
+static le_status widen(le_search *search, le_audit *audit, const le_target *target,
+                       const gsl_rng *take)
 {
   search->done = search->found <= 1 || search->few.n >= target->seen / MORE / 2;
   if (search->done) return LE_OK;
@@ -158,7 +177,8 @@ static le_status widen(le_search *search, le_audit *audit, const le_target *targ
   return LE_OK;
 }
 
-le_status le_search_step(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng, const gsl_rng *take)
+le_status le_search_step(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng,
+                         const gsl_rng *take)
 {
   const le_store *all = target->store;
   const size_t n = target->seen;

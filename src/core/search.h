@@ -1,10 +1,10 @@
-/* A search for the peaks of a posterior that does not depend on particles.
+/* A search for the modes of a posterior that does not depend on particles.
  *
- * Starts come from the rows where the model offers that (`start` of its contract: three of four),
- * and from the prior: of many draws the most probable ones, and some at random.  They climb on a
- * few rows first, taken at random, then from the distinct peaks on ten times as many, and so on;
- * peaks that are far too light are dropped.  The climbs on all rows are left to the
- * caller: only a handful of them reads all data. */
+ * Three of four starts come from the rows if the model offers this (`start` in its contract); the
+ * others come from the prior: the most probable ones of many draws, and some at random. Climbs
+ * begin on a small random sample of the rows. The distinct modes found there are the starts for a
+ * sample ten times as large, and so on; modes with far too little mass are dropped. The caller
+ * makes the climbs on all rows, so that only a few climbs read all data. */
 #ifndef LE_CORE_SEARCH_H
 #define LE_CORE_SEARCH_H
 
@@ -12,28 +12,33 @@
 
 enum { LE_SEARCH_STARTS_MOST = 512 };
 
-/* As many starts as cost about the same in any dimension. */
+/* The number of starts that costs about the same in any dimension. */
 size_t le_search_starts(size_t d);
 
 typedef struct le_search {
-  size_t d, starts, candidates, rows; /* draws to choose starts from; rows of the first climbs */
+  /* candidates: draws to choose starts from; rows: number of rows of the first climbs */
+  size_t d, starts, candidates, rows;
   le_store few;
   double *candidate, *value, *scale;
-  double *scratch; /* for starts from the rows; NULL where the model has none */
+  double *scratch; /* for starts from the rows; NULL if the model has none */
   size_t *order;
   int scattered, done;
-  int every; /* make all climbs, also once they agree */
-  size_t found;   /* points to climb from on all rows */
-  double *start;  /* starts x d, the found ones first, heaviest first if there was a climb */
+  int every;     /* 1: make all climbs, even after they agree */
+  size_t found;  /* number of points to climb from on all rows */
+  double *start; /* starts x d; after a climb the points found come first, heaviest first */
 } le_search;
 
-void le_search_alloc(le_search *search, const le_target *target, size_t starts, size_t rows, le_arena *arena);
+void le_search_alloc(le_search *search, const le_target *target, size_t starts, size_t rows,
+                     le_arena *arena);
 void le_search_free(le_search *search);
 void le_search_start(le_search *search);
-/* One climb, or one choice of what to climb next, among the rows seen of the target, by means of this audit, which starts
- * anew; `take` decides which rows are few.  At the end search->done; when there are more rows it goes on from there. */
-le_status le_search_step(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng, const gsl_rng *take);
-/* Starts the audit's climbs from what was found, behind so many other starts that its memory holds already. */
+/* One climb, or one choice of the next starts, among the rows seen of the target. It uses this
+ * audit, which is restarted; `take` decides how many rows the sample has. At the end search->done
+ * is set; with more rows the search can continue. */
+le_status le_search_step(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng,
+                         const gsl_rng *take);
+/* Starts the audit's climbs from the points found, after `others` starts that are already in its
+ * memory. */
 void le_search_climbs(const le_search *search, le_audit *audit, size_t others);
 void le_search_archive(le_search *search, le_archive *archive);
 

@@ -1,9 +1,10 @@
+/* Checks settings against the tables of engines and kernels, and looks them up. */
 #include "core/settings.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Without the prefix of its stage; `staged` is whether it has one. */
+/* The name without the prefix of its stage; `staged` is whether it has one. */
 static const char *bare(const char *name, int *staged)
 {
   *staged = name[0] >= '1' && name[0] < '1' + LE_STAGES_MOST && name[1] == '.';
@@ -29,38 +30,44 @@ int le_word_place(const char *words, const char *word)
   return -1;
 }
 
-static le_status check_number(const le_setting *s, const char *name, double value, const char *owner, le_error *error)
+static le_status check_number(const le_setting *s, const char *name, double value,
+                              const char *owner, le_error *error)
 {
   const int whole = s->kind == LE_COUNT || s->kind == LE_FLAG;
   if (value >= s->least && value <= s->most && (!whole || value == floor(value))) return LE_OK;
-  return le_fail(error, LE_BAD_ARGUMENT, "Setting `%s` of %s must be %s from %g to %g, not %g.", name, owner,
-                 whole ? "a whole number" : "a number", s->least, s->most, value);
+  return le_fail(error, LE_BAD_ARGUMENT, "Setting `%s` of %s must be %s from %g to %g, not %g.",
+                 name, owner, whole ? "a whole number" : "a number", s->least, s->most, value);
 }
 
-static le_status check_one(const le_setting *s, const le_arg *arg, const char *owner, le_error *error)
+static le_status check_one(const le_setting *s, const le_arg *arg, const char *owner,
+                           le_error *error)
 {
   if (s->kind == LE_WORD) {
     if (arg->word && le_word_place(s->words, arg->word) >= 0) return LE_OK;
-    return le_fail(error, LE_BAD_ARGUMENT, "Setting `%s` of %s must be one of %s, not %s.", arg->name, owner, s->words,
-                   arg->word ? arg->word : "a number");
+    return le_fail(error, LE_BAD_ARGUMENT, "Setting `%s` of %s must be one of %s, not %s.",
+                   arg->name, owner, s->words, arg->word ? arg->word : "a number");
   }
   if (!arg->values)
-    return le_fail(error, LE_BAD_ARGUMENT, "Setting `%s` of %s must be a number, not \"%s\".", arg->name, owner,
-                   arg->word ? arg->word : "");
+    return le_fail(error, LE_BAD_ARGUMENT, "Setting `%s` of %s must be a number, not \"%s\".",
+                   arg->name, owner, arg->word ? arg->word : "");
   if (s->kind == LE_NUMBERS) return LE_OK;
   if (arg->n != 1)
-    return le_fail(error, LE_BAD_ARGUMENT, "Setting `%s` of %s must be one number, not %zu.", arg->name, owner, arg->n);
+    return le_fail(error, LE_BAD_ARGUMENT, "Setting `%s` of %s must be one number, not %zu.",
+                   arg->name, owner, arg->n);
   return check_number(s, arg->name, arg->values[0], owner, error);
 }
 
-le_status le_settings_check(const le_args *args, const le_knows *knows, const char *owner, le_error *error)
+le_status le_settings_check(const le_args *args, const le_knows *knows, const char *owner,
+                            le_error *error)
 {
   for (size_t i = 0; i < args->n; i++) {
     int staged;
     const char *name = bare(args->arg[i].name, &staged);
     const le_setting *s = staged ? find(knows->stage, name) : NULL;
     for (size_t t = 0; !s && !staged && t < LE_TABLES_MOST; t++) s = find(knows->table[t], name);
-    if (!s) return le_fail(error, LE_BAD_ARGUMENT, "There is no setting `%s` of %s.", args->arg[i].name, owner);
+    if (!s)
+      return le_fail(error, LE_BAD_ARGUMENT, "There is no setting `%s` of %s.", args->arg[i].name,
+                     owner);
     LE_TRY(check_one(s, &args->arg[i], owner, error));
   }
   return LE_OK;
@@ -98,7 +105,7 @@ int le_setting_word(const le_args *args, const le_setting *table, const char *na
   return word_of(args, find(table, name), name);
 }
 
-/* Arguments are looked up at once, so that the name needs to live for the call alone. */
+/* A name with the prefix of its stage; needed only during one look-up. */
 typedef struct full_name {
   char text[40];
 } full_name;

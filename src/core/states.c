@@ -1,3 +1,4 @@
+/* Models with latent variables, presented as models of points. */
 #include "core/states.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@ static size_t states_scratch(const void *self, size_t particles, size_t rows)
   return s->ops->scratch(s->self, s->n);
 }
 
-/* The latents of a prior draw do not look at the rows. */
+/* The prior draw of a latent does not depend on the rows. */
 static void states_draw_prior(const void *self, const gsl_rng *rng, double *theta)
 {
   const le_states *s = self;
@@ -29,8 +30,9 @@ static void states_draw_prior(const void *self, const gsl_rng *rng, double *thet
   for (size_t i = 0; i < s->n; i++) s->ops->extend_blind(s->self, i, &none, rng, theta, s->scratch);
 }
 
-/* Relabelled states have the same likelihood, but for the order of sums: brought to a grid, they are a plateau and not a
- * slope.  See le_log_above in models/latent_shared. */
+/* Relabelled states have the same likelihood except for the order of summation. Rounding it to a
+ * grid makes these values equal, so that nested sampling treats them as a plateau. See le_log_above
+ * in models/latent_shared. */
 static double on_grid(double log_lik)
 {
   if (!isfinite(log_lik)) return log_lik;
@@ -40,12 +42,13 @@ static double on_grid(double log_lik)
   return round(log_lik / grid) * grid;
 }
 
-static le_status states_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                                double *scratch)
+static le_status states_log_lik(const void *self, size_t m, const double *theta,
+                                const le_rows *rows, double *value, double *scratch)
 {
   const le_states *s = self;
   const size_t d = states_dim(self);
-  for (size_t i = 0; i < m; i++) value[i] += on_grid(s->ops->log_lik(s->self, rows->n, rows, 1, theta + i * d, scratch));
+  for (size_t i = 0; i < m; i++)
+    value[i] += on_grid(s->ops->log_lik(s->self, rows->n, rows, 1, theta + i * d, scratch));
   return LE_OK;
 }
 

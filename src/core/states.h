@@ -1,6 +1,7 @@
-/* A model with latent variables as one of points, for engines that only move points: all its rows are given at once, and a
- * point is a state (le_latent_ops).  It has a prior to draw from and a likelihood, but no density of the prior, since
- * proportions of a state need not be free numbers. */
+/* Presents a model with latent variables as a model of points, for engines that only move points.
+ * All rows are given at once, and a point is a state (le_latent_ops). There is a prior to draw from
+ * and a likelihood, but no prior density, because the probabilities in a state need not be free
+ * parameters. */
 #ifndef LE_CORE_STATES_H
 #define LE_CORE_STATES_H
 

@@ -1,5 +1,6 @@
-/* Rows are visited in blocks that stay in cache, the second if not the first, while all particles of a thread use them.
- * Threads split the particles; the loop over a segment of rows is outside, so that an interrupt is noticed between segments. */
+/* Sums of the log-likelihood and its derivatives over rows. Rows are visited in blocks that fit in
+ * the L1 or L2 cache while all particles of a thread use them. Threads split the particles; the
+ * loop over segments of rows is outside, so that an interrupt is noticed between segments. */
 #include "core/sums.h"
 
 #include "base/clock.h"
@@ -9,12 +10,14 @@
 #include <string.h>
 
 enum { BLOCK_DOUBLES = 3072, BLOCK_MOST = 512, BLOCK_LEAST = 32 };
-enum { BLOCKS_AT_ONCE = 64 }; /* of each part, between two looks at the interrupt flag */
-enum { FEW = 16 };            /* particles */
-enum { PART_LEAST = 48, PARTS_FEW = 4 }; /* rows of a part; parts of rows that are no more than so many blocks */
+enum { BLOCKS_AT_ONCE = 64 }; /* of each part, between two tests for an interrupt */
+enum { FEW = 16 };            /* number of particles */
+/* the smallest number of rows in a part; the largest number of parts when there are too few rows
+ * for LE_TARGET_PARTS parts of one block each */
+enum { PART_LEAST = 48, PARTS_FEW = 4 };
 
-void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m, le_context *context,
-                     le_arena *arena)
+void le_target_alloc(le_target *target, const le_model_ops *ops, const void *model, size_t m,
+                     le_context *context, le_arena *arena)
 {
   memset(target, 0, sizeof *target);
   target->ops = ops;
@@ -24,13 +27,15 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
   size_t block = BLOCK_DOUBLES / ops->width(model);
   target->block = block > BLOCK_MOST ? BLOCK_MOST : block < BLOCK_LEAST ? BLOCK_LEAST : block;
   target->m = m;
-  /* round up to a cache line: threads write side by side */
+  /* round up to a cache line, because threads write to neighbouring memory */
   target->scratch_size = ops->scratch ? (ops->scratch(model, m, target->block) + 15) / 8 * 8 : 0;
   target->scratch = le_arena_doubles(arena, target->scratch_size * (size_t)context->threads);
   target->work = le_arena_doubles(arena, 2 * m);
   target->grad = le_arena_doubles(arena, m * target->d);
   target->few = le_arena_doubles(arena, LE_TARGET_PARTS * FEW * (target->d + 1));
-  target->part = le_arena_doubles(arena, ops->log_lik_hess || ops->information ? LE_TARGET_PARTS * (target->d * target->d + target->d) : 0);
+  target->part = le_arena_doubles(arena, ops->log_lik_hess || ops->information
+                                           ? LE_TARGET_PARTS * (target->d * target->d + target->d)
+                                           : 0);
   target->relabelled = le_arena_doubles(arena, 2 * target->d * (size_t)context->threads);
   target->pace = le_arena_bytes(arena, 1, sizeof *target->pace);
   if (target->pace) le_pace_alloc(target->pace, context->threads, arena);
@@ -38,26 +43,32 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
   target->chosen = le_arena_indices(arena, m);
 }
 
-/* Rows for particles [first, last), block by block. */
-static le_status some_particles(const le_target *target, const le_rows *rows, size_t first, size_t last, const double *theta,
-                                double *value, double *grad, double *scratch)
+/* All rows for particles [first, last), block by block. */
+static le_status some_particles(const le_target *target, const le_rows *rows, size_t first,
+                                size_t last, const double *theta, double *value, double *grad,
+                                double *scratch)
 {
   const size_t d = target->d;
   for (size_t r = 0; r < rows->n; r += target->block) {
-    const le_rows block = {rows->n - r < target->block ? rows->n - r : target->block, rows->width, rows->values + r * rows->width};
+    const le_rows block = {rows->n - r < target->block ? rows->n - r : target->block, rows->width,
+                           rows->values + r * rows->width};
     const double *points = theta + first * d;
     if (!grad)
-      LE_TRY(target->ops->log_lik(target->model, last - first, points, &block, value + first, scratch));
+      LE_TRY(
+        target->ops->log_lik(target->model, last - first, points, &block, value + first, scratch));
     else if (!value && target->ops->log_lik_grad_alone)
-      LE_TRY(target->ops->log_lik_grad_alone(target->model, last - first, points, &block, grad + first * d, scratch));
+      LE_TRY(target->ops->log_lik_grad_alone(target->model, last - first, points, &block,
+                                             grad + first * d, scratch));
     else
-      LE_TRY(target->ops->log_lik_grad(target->model, last - first, points, &block, (value ? value : target->work) + first,
-                                       grad + first * d, scratch));
+      LE_TRY(target->ops->log_lik_grad(target->model, last - first, points, &block,
+                                       (value ? value : target->work) + first, grad + first * d,
+                                       scratch));
   }
   return LE_OK;
 }
 
-le_status le_target_tasks(const le_target *target, size_t n, int threads, le_target_task task, void *self)
+le_status le_target_tasks(const le_target *target, size_t n, int threads, le_target_task task,
+                          void *self)
 {
   const int workers = (size_t)threads < n ? threads : (int)n;
   le_pace *pace = workers > 1 ? target->pace : NULL;
@@ -65,7 +76,9 @@ le_status le_target_tasks(const le_target *target, size_t n, int threads, le_tar
   size_t next = 0;
   if (pace) le_pace_begin(pace, 0);
 #ifdef _OPENMP
-#pragma omp parallel for num_threads(workers) schedule(static, 1) reduction(max : worst) if (workers > 1)
+#pragma omp parallel for num_threads(workers) schedule(static, 1)                                  \
+  reduction(max                                                                                    \
+            : worst) if (workers > 1)
 #endif
   for (int t = 0; t < workers; t++) {
     size_t done = 0;
@@ -90,10 +103,11 @@ le_status le_target_tasks(const le_target *target, size_t n, int threads, le_tar
 }
 
 /* Adds to the sums; threads share the particles. */
-static le_status segment_sums(le_target *target, const le_rows *rows, size_t m, const double *theta, double *value,
-                              double *grad)
+static le_status segment_sums(le_target *target, const le_rows *rows, size_t m, const double *theta,
+                              double *value, double *grad)
 {
-  const size_t threads = (size_t)le_target_threads(target, m, (rows->n + LE_TARGET_PARTICLE_COST) * target->d);
+  const size_t threads = (size_t)le_target_threads(target, m,
+                                                   (rows->n + LE_TARGET_PARTICLE_COST) * target->d);
   le_pace *pace = target->pace;
   if (threads <= 1) return some_particles(target, rows, 0, m, theta, value, grad, target->scratch);
   int worst = LE_OK;
@@ -104,7 +118,8 @@ static le_status segment_sums(le_target *target, const le_rows *rows, size_t m, 
   for (size_t t = 0; t < threads; t++) {
     const size_t first = pace->first[t], last = pace->first[t + 1];
     double *scratch = target->scratch + t * target->scratch_size;
-    const le_status status = first < last ? some_particles(target, rows, first, last, theta, value, grad, scratch) : LE_OK;
+    const le_status status =
+      first < last ? some_particles(target, rows, first, last, theta, value, grad, scratch) : LE_OK;
     if ((int)status > worst) worst = (int)status;
     pace->ended[t] = le_now();
   }
@@ -112,31 +127,38 @@ static le_status segment_sums(le_target *target, const le_rows *rows, size_t m, 
   return (le_status)worst;
 }
 
-/* Few particles share badly, and each thread would turn all rows into columns: threads share the rows, in parts that are the same whoever
- * makes them and are added in their order. */
+/* A few particles cannot be shared evenly, and every thread would have to transpose all rows. So
+ * threads share the rows: the parts do not depend on the threads and are added in a fixed order. */
 typedef struct row_parts {
   const le_rows *rows;
-  size_t m, stretch; /* particles, rows of a part */
+  size_t m, stretch; /* particles; rows of a part */
   const double *theta;
-  int with_grad, alone; /* gradients, and values beside them? */
+  int with_grad, alone; /* whether gradients are wanted, and whether without values */
 } row_parts;
 
 static le_status row_part(void *self, const le_target *target, size_t part, size_t worker)
 {
   const row_parts *all = self;
   const le_rows *rows = all->rows;
-  const size_t first = part * all->stretch, rest = first < rows->n ? rows->n - first : 0, size = all->m * (target->d + 1);
-  const le_rows some = {rest < all->stretch ? rest : all->stretch, rows->width, rows->values + first * rows->width};
+  const size_t first = part * all->stretch, rest = first < rows->n ? rows->n - first : 0,
+               size = all->m * (target->d + 1);
+  const le_rows some = {rest < all->stretch ? rest : all->stretch, rows->width,
+                        rows->values + first * rows->width};
   double *value = target->few + part * size;
   memset(value, 0, size * sizeof(double));
-  return some_particles(target, &some, 0, all->m, all->theta, all->alone ? NULL : value, all->with_grad ? value + all->m : NULL,
-                        le_target_scratch(target, worker));
+  return some_particles(target, &some, 0, all->m, all->theta, all->alone ? NULL : value,
+                        all->with_grad ? value + all->m : NULL, le_target_scratch(target, worker));
 }
 
-static le_status few_sums(le_target *target, const le_rows *rows, size_t m, const double *theta, double *value, double *grad)
+static le_status few_sums(le_target *target, const le_rows *rows, size_t m, const double *theta,
+                          double *value, double *grad)
 {
   const size_t d = target->d, blocks = (rows->n + target->block - 1) / target->block;
-  row_parts all = {rows, m, (blocks + LE_TARGET_PARTS - 1) / LE_TARGET_PARTS * target->block, theta, grad != NULL,
+  row_parts all = {rows,
+                   m,
+                   (blocks + LE_TARGET_PARTS - 1) / LE_TARGET_PARTS * target->block,
+                   theta,
+                   grad != NULL,
                    grad && !value && target->ops->log_lik_grad_alone};
   LE_TRY(le_target_tasks(target, LE_TARGET_PARTS, target->context->threads, row_part, &all));
   for (size_t p = 0; p < LE_TARGET_PARTS; p++) {
@@ -147,7 +169,7 @@ static le_status few_sums(le_target *target, const le_rows *rows, size_t m, cons
   return LE_OK;
 }
 
-/* Where theta is no point the model may answer what it likes. */
+/* Where theta is not finite, the model may return anything. */
 static int is_point(const double *theta, size_t d)
 {
   for (size_t j = 0; j < d; j++)
@@ -155,8 +177,9 @@ static int is_point(const double *theta, size_t d)
   return 1;
 }
 
-/* NaN is not taken to say that a point is impossible: it hides an error of the model. */
-le_status le_target_check(const le_target *target, const char *what, size_t m, const double *theta, const double *value)
+/* A NaN does not mean an impossible point: it hides an error of the model. */
+le_status le_target_check(const le_target *target, const char *what, size_t m, const double *theta,
+                          const double *value)
 {
   if (!(target->ops->traits & LE_MODEL_CHECKED)) return LE_OK;
   for (size_t i = 0; i < m; i++) {
@@ -167,86 +190,101 @@ le_status le_target_check(const le_target *target, const char *what, size_t m, c
 #pragma omp critical(le_target_check)
 #endif
     status = le_fail(&target->context->error, LE_NOT_FINITE,
-                     "`%s` of the model in C must give finite numbers or -Inf, not %s, at %.4g%s.", what,
-                     isnan(value[i]) ? "NaN" : "Inf", point[0], target->d > 1 ? ", ..." : "");
+                     "`%s` of the model in C must give finite numbers or -Inf, not %s, at %.4g%s.",
+                     what, isnan(value[i]) ? "NaN" : "Inf", point[0], target->d > 1 ? ", ..." : "");
     return status;
   }
   return LE_OK;
 }
 
-le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const double *theta, double *value,
-                         double *grad)
+le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const double *theta,
+                         double *value, double *grad)
 {
   if (value) memset(value, 0, m * sizeof(double));
   if (grad) memset(grad, 0, m * target->d * sizeof(double));
-  /* about a million particle-rows between two looks at the interrupt flag */
+  /* about a million particle-rows between two tests for an interrupt */
   const size_t segment = (1000000 / m + target->block) / target->block * target->block;
   for (size_t r = 0; r < rows->n; r += segment) {
     if (r > 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
-    const le_rows part = {rows->n - r < segment ? rows->n - r : segment, rows->width, rows->values + r * rows->width};
+    const le_rows part = {rows->n - r < segment ? rows->n - r : segment, rows->width,
+                          rows->values + r * rows->width};
     const int by_rows = target->few && m <= FEW && part.n >= LE_TARGET_PARTS * target->block;
     LE_TRY((by_rows ? few_sums : segment_sums)(target, &part, m, theta, value, grad));
   }
   *(grad ? &target->gradients : &target->likelihoods) += (double)m * (double)rows->n;
-  return value ? le_target_check(target, grad ? "log_lik_grad" : "log_lik", m, theta, value) : LE_OK;
+  return value ? le_target_check(target, grad ? "log_lik_grad" : "log_lik", m, theta, value)
+               : LE_OK;
 }
 
-le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m, const double *theta, double *value)
+le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m,
+                            const double *theta, double *value)
 {
   const le_rows rows = le_store_rows(target->store, from, to);
   return le_target_sums(target, &rows, m, theta, value, NULL);
 }
 
-le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size_t m, const double *theta,
-                                 double *value, double *grad)
+le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size_t m,
+                                 const double *theta, double *value, double *grad)
 {
   const le_rows rows = le_store_rows(target->store, from, to);
   return le_target_sums(target, &rows, m, theta, value, grad);
 }
 
-le_status le_target_add_curvature(const le_target *target, const le_rows *rows, const double *theta, double *grad, double *matrix,
-                                  double *scratch)
+le_status le_target_add_curvature(const le_target *target, const le_rows *rows, const double *theta,
+                                  double *grad, double *matrix, double *scratch)
 {
   for (size_t r = 0; r < rows->n; r += target->block) {
-    const le_rows block = {rows->n - r < target->block ? rows->n - r : target->block, rows->width, rows->values + r * rows->width};
+    const le_rows block = {rows->n - r < target->block ? rows->n - r : target->block, rows->width,
+                           rows->values + r * rows->width};
     LE_TRY(grad ? target->ops->log_lik_hess(target->model, theta, &block, grad, matrix, scratch)
                 : target->ops->information(target->model, theta, &block, matrix, scratch));
   }
   return LE_OK;
 }
 
-/* Of one point there are no particles to share out, so threads share the rows: as many make the same parts, whoever does them, each with
- * sums of its own, and these are added in their order, so that the result does not depend on the threads. */
+/* With one point there are no particles to share, so threads share the rows. The parts do not
+ * depend on the threads; each has its own sums, and these are added in a fixed order, so that the
+ * result does not depend on the number of threads. */
 typedef struct curvature_parts {
   const le_rows *rows;
   const double *theta;
   int with_grad;
-  size_t from, stretch; /* row at which this round begins, rows of a part */
+  size_t from, stretch; /* first row of this round; rows of a part */
 } curvature_parts;
 
 static le_status curvature_part(void *self, const le_target *target, size_t part, size_t worker)
 {
   const curvature_parts *all = self;
   const le_rows *rows = all->rows;
-  const size_t d = target->d, first = all->from + part * all->stretch, rest = first < rows->n ? rows->n - first : 0;
-  const le_rows some = {rest < all->stretch ? rest : all->stretch, rows->width, rows->values + first * rows->width};
+  const size_t d = target->d, first = all->from + part * all->stretch,
+               rest = first < rows->n ? rows->n - first : 0;
+  const le_rows some = {rest < all->stretch ? rest : all->stretch, rows->width,
+                        rows->values + first * rows->width};
   double *sums = target->part + part * (d * d + d);
   if (all->from == 0) memset(sums, 0, (d * d + d) * sizeof(double));
-  return le_target_add_curvature(target, &some, all->theta, all->with_grad ? sums + d * d : NULL, sums, le_target_scratch(target, worker));
+  return le_target_add_curvature(target, &some, all->theta, all->with_grad ? sums + d * d : NULL,
+                                 sums, le_target_scratch(target, worker));
 }
 
-static le_status curvature_sums(le_target *target, const le_rows *rows, const double *theta, double *grad, double *matrix)
+static le_status curvature_sums(le_target *target, const le_rows *rows, const double *theta,
+                                double *grad, double *matrix)
 {
-  const size_t d = target->d, few = rows->n / PART_LEAST < PARTS_FEW ? rows->n / PART_LEAST : PARTS_FEW;
-  const size_t parts = rows->n >= LE_TARGET_PARTS * target->block ? LE_TARGET_PARTS : few < 1 ? 1 : few;
+  const size_t d = target->d,
+               few = rows->n / PART_LEAST < PARTS_FEW ? rows->n / PART_LEAST : PARTS_FEW;
+  const size_t parts = rows->n >= LE_TARGET_PARTS * target->block ? LE_TARGET_PARTS
+                       : few < 1                                  ? 1
+                                                                  : few;
   if (grad) memset(grad, 0, d * sizeof(double));
   memset(matrix, 0, d * d * sizeof(double));
-  if (parts == 1) return le_target_add_curvature(target, rows, theta, grad, matrix, target->scratch);
-  const size_t even = (rows->n + parts - 1) / parts, most = BLOCKS_AT_ONCE * target->block, stretch = even < most ? even : most;
+  if (parts == 1)
+    return le_target_add_curvature(target, rows, theta, grad, matrix, target->scratch);
+  const size_t even = (rows->n + parts - 1) / parts, most = BLOCKS_AT_ONCE * target->block,
+               stretch = even < most ? even : most;
   for (size_t r = 0; r < rows->n; r += parts * stretch) {
     curvature_parts round = {rows, theta, grad != NULL, r, stretch};
     if (r > 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
-    LE_TRY(le_target_tasks(target, parts, le_target_threads(target, rows->n, d * d), curvature_part, &round));
+    LE_TRY(le_target_tasks(target, parts, le_target_threads(target, rows->n, d * d), curvature_part,
+                           &round));
   }
   for (size_t p = 0; p < parts; p++) {
     const double *sums = target->part + p * (d * d + d);
@@ -256,41 +294,46 @@ static le_status curvature_sums(le_target *target, const le_rows *rows, const do
   return LE_OK;
 }
 
-le_status le_target_curvature(le_target *target, const le_rows *rows, const double *theta, double *grad, double *hess)
+le_status le_target_curvature(le_target *target, const le_rows *rows, const double *theta,
+                              double *grad, double *hess)
 {
   target->gradients += (double)rows->n;
   return curvature_sums(target, rows, theta, grad, hess);
 }
 
-le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, const double *theta, double *grad,
-                                 double *hess)
+le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, const double *theta,
+                                 double *grad, double *hess)
 {
   const le_rows rows = le_store_rows(target->store, from, to);
   return le_target_curvature(target, &rows, theta, grad, hess);
 }
 
-le_status le_target_information(le_target *target, size_t from, size_t to, double weight, const double *theta,
-                                double *info)
+le_status le_target_information(le_target *target, size_t from, size_t to, double weight,
+                                const double *theta, double *info)
 {
   const size_t d = target->d;
   double *sum = target->metric[0]->work, *unused = sum + d * d;
   if (weight == 0 || to <= from) return LE_OK;
   const int own = target->ops->information != NULL;
   const le_rows rows = le_store_rows(target->store, from, to);
-  LE_TRY(own ? curvature_sums(target, &rows, theta, NULL, sum) : le_target_curvature(target, &rows, theta, unused, sum));
+  LE_TRY(own ? curvature_sums(target, &rows, theta, NULL, sum)
+             : le_target_curvature(target, &rows, theta, unused, sum));
   for (size_t k = 0; k < d * d; k++) info[k] += (own ? weight : -weight) * sum[k];
   return LE_OK;
 }
 
-enum { PRIOR_COST = 20 }; /* of a coordinate, in multiplications; an exp is most of it where there is one */
+/* cost of a coordinate in multiplications, mostly an exp if there is one */
+enum { PRIOR_COST = 20 };
 
-static void some_priors(const le_target *target, size_t m, const double *theta, double *value, double *grad)
+static void some_priors(const le_target *target, size_t m, const double *theta, double *value,
+                        double *grad)
 {
   if (value) target->ops->log_prior(target->model, m, theta, value);
   if (grad) target->ops->log_prior_grad(target->model, m, theta, grad);
 }
 
-void le_target_prior(const le_target *target, size_t m, const double *theta, double *value, double *grad)
+void le_target_prior(const le_target *target, size_t m, const double *theta, double *value,
+                     double *grad)
 {
   const size_t d = target->d;
   if (target->flat) {
@@ -298,7 +341,8 @@ void le_target_prior(const le_target *target, size_t m, const double *theta, dou
     if (grad) memset(grad, 0, m * d * sizeof(double));
     return;
   }
-  const size_t threads = (size_t)le_target_threads(target, m, PRIOR_COST * d), tile = (m + threads - 1) / threads;
+  const size_t threads = (size_t)le_target_threads(target, m, PRIOR_COST * d),
+               tile = (m + threads - 1) / threads;
   if (threads == 1) {
     some_priors(target, m, theta, value, grad);
     return;
@@ -308,6 +352,7 @@ void le_target_prior(const le_target *target, size_t m, const double *theta, dou
 #endif
   for (size_t t = 0; t < threads; t++) {
     const size_t first = t * tile, count = first >= m ? 0 : first + tile < m ? tile : m - first;
-    some_priors(target, count, theta + first * d, value ? value + first : NULL, grad ? grad + first * d : NULL);
+    some_priors(target, count, theta + first * d, value ? value + first : NULL,
+                grad ? grad + first * d : NULL);
   }
 }

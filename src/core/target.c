@@ -1,4 +1,4 @@
-/* The annealed density, its gradient by the run's rule, and the particles' shares of threads. */
+/* The annealed density, its gradient by the run's rule, and how threads share the particles. */
 #include "core/target.h"
 
 #include "base/clock.h"
@@ -22,9 +22,11 @@ int le_target_above_floor(const le_target *target, double log_lik)
   return gsl_rng_uniform(target->rng) > target->floor->tie;
 }
 
-/* Inside the wall the density is that of prior and rows seen; the chunk, the dear part, is only asked about points that
- * the prior leaves above their level. */
-static le_status walled_density(le_target *target, size_t m, const double *theta, const double *level, double *value)
+/* Within the constraint the density is that of the prior and the rows seen. The likelihood of the
+ * chunk is expensive, so it is computed only for points whose density is above their level without
+ * it. */
+static le_status walled_density(le_target *target, size_t m, const double *theta,
+                                const double *level, double *value)
 {
   const size_t d = target->d, to = target->seen + target->chunk;
   double *sum = target->work;
@@ -44,26 +46,30 @@ static le_status walled_density(le_target *target, size_t m, const double *theta
   if (chosen == 0) return LE_OK;
   LE_TRY(le_target_log_lik(target, target->seen, to, chosen, target->packed, sum));
   for (size_t c = 0; c < chosen; c++) {
-    /* without levels these are points that are there already: on a plateau their labels have been drawn */
-    const int inside = level ? le_target_above_floor(target, sum[c]) : sum[c] >= target->floor->value;
+    /* without levels these are existing points, whose labels on a plateau have been drawn before */
+    const int inside = level ? le_target_above_floor(target, sum[c])
+                             : sum[c] >= target->floor->value;
     if (!inside) value[target->chosen[c]] = -INFINITY;
   }
   return LE_OK;
 }
 
-le_status le_target_density_above(le_target *target, size_t m, const double *theta, const double *level,
-                                  double *value)
+le_status le_target_density_above(le_target *target, size_t m, const double *theta,
+                                  const double *level, double *value)
 {
-  return target->floor ? walled_density(target, m, theta, level, value) : le_target_density(target, m, theta, value);
+  return target->floor ? walled_density(target, m, theta, level, value)
+                       : le_target_density(target, m, theta, value);
 }
 
-/* From densities of f those of the distribution between it and its proposal; no numbers are -Inf. */
+/* Converts log f to log [q^(1 - lambda) f^lambda] if there is a proposal q; NaN becomes -Inf. */
 static void between(const le_target *target, size_t m, const double *theta, double *value)
 {
   for (size_t i = 0; i < m; i++) {
     if (isnan(value[i])) value[i] = -INFINITY;
     if (!target->proposal || value[i] == -INFINITY) continue;
-    const double proposed = target->proposal->log_density(target->proposal->self, target, theta + i * target->d, target->relabelled);
+    const double proposed = target->proposal->log_density(target->proposal->self, target,
+                                                          theta + i * target->d,
+                                                          target->relabelled);
     value[i] = target->lambda * value[i] + (1 - target->lambda) * proposed;
   }
 }
@@ -86,14 +92,16 @@ le_status le_target_density(le_target *target, size_t m, const double *theta, do
   return LE_OK;
 }
 
-le_status le_target_density_grad(le_target *target, size_t m, const double *theta, double *value, double *grad)
+le_status le_target_density_grad(le_target *target, size_t m, const double *theta, double *value,
+                                 double *grad)
 {
   const size_t d = target->d;
   double *sum = target->work, *sum_grad = target->grad;
   le_target_prior(target, m, theta, value, grad);
   if (value) LE_TRY(le_target_check(target, "log_prior", m, theta, value));
   for (int part = 0; part < 2; part++) {
-    const size_t from = part ? target->seen : 0, to = part ? target->seen + target->chunk : target->seen;
+    const size_t from = part ? target->seen : 0,
+                 to = part ? target->seen + target->chunk : target->seen;
     const double weight = part ? target->lambda : 1;
     if (to == from || weight == 0) continue;
     LE_TRY(le_target_log_lik_grad(target, from, to, m, theta, value ? sum : NULL, sum_grad));
@@ -104,22 +112,28 @@ le_status le_target_density_grad(le_target *target, size_t m, const double *thet
   return LE_OK;
 }
 
-static int is_estimated(const le_target *target) { return target->gradient && le_gradient_active(target->gradient, target); }
+static int is_estimated(const le_target *target)
+{
+  return target->gradient && le_gradient_active(target->gradient, target);
+}
 
 le_status le_target_draw(le_target *target, size_t n)
 {
   return is_estimated(target) ? le_gradient_draw(target->gradient, target, n) : LE_OK;
 }
 
-le_status le_target_gradient(le_target *target, size_t draw, size_t m, const double *theta, double *grad)
+le_status le_target_gradient(le_target *target, size_t draw, size_t m, const double *theta,
+                             double *grad)
 {
-  if (is_estimated(target)) return le_gradient_estimate(target->gradient, draw, target, m, theta, grad);
+  if (is_estimated(target))
+    return le_gradient_estimate(target->gradient, draw, target, m, theta, grad);
   return le_target_density_grad(target, m, theta, NULL, grad);
 }
 
 size_t le_target_rows(const le_target *target)
 {
-  return is_estimated(target) ? le_gradient_rows(target->gradient, target) : target->seen + target->chunk;
+  return is_estimated(target) ? le_gradient_rows(target->gradient, target)
+                              : target->seen + target->chunk;
 }
 
 static const double SHARED_MOST = 8e6; /* particles x rows, about a tenth of a second */
@@ -136,7 +150,8 @@ le_status le_target_share(le_target *target, size_t m, double rows, le_target_jo
   const double multiplications = (rows + LE_TARGET_PARTICLE_COST) * (double)target->d;
   le_pace *pace = target->pace;
   if ((double)m * rows > SHARED_MOST || target->floor) return job(self, target, 0, m);
-  /* of few particles a thread has its own; how their rows are added up must not depend on how many they are */
+  /* a thread with few particles has its own sums, because the order of adding rows must not depend
+   * on the number of its particles */
   double *few = target->few;
   const size_t threads = (size_t)le_target_threads(target, m, (size_t)multiplications);
   if (threads <= 1) {
@@ -149,7 +164,8 @@ le_status le_target_share(le_target *target, size_t m, double rows, le_target_jo
   le_pace_begin(pace, m);
   double likelihoods = 0, gradients = 0;
 #ifdef _OPENMP
-#pragma omp parallel for num_threads((int)threads) schedule(static, 1) reduction(max : worst) reduction(+ : likelihoods, gradients)
+#pragma omp parallel for num_threads((int)threads) schedule(static, 1)                             \
+  reduction(max : worst) reduction(+ : likelihoods, gradients)
 #endif
   for (size_t t = 0; t < threads; t++) {
     const size_t first = pace->first[t], last = pace->first[t + 1];

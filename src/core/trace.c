@@ -1,3 +1,4 @@
+/* A table that grows by rows. */
 #include "core/trace.h"
 
 #include "base/arena.h"

@@ -1,4 +1,5 @@
-/* A table that grows by rows while an estimator runs: its trace, or the points of nested sampling. */
+/* A table that grows by rows during a run: the trace of an estimator, or the points of nested
+ * sampling. */
 #ifndef LE_CORE_TRACE_H
 #define LE_CORE_TRACE_H
 
@@ -11,10 +12,10 @@ typedef struct le_trace {
   double *table;  /* column by column, made for a result */
 } le_trace;
 
-/* A new row of `columns` numbers, or NULL when there is no memory. */
+/* Adds a row of `columns` numbers and returns it; NULL if memory is short. */
 double *le_trace_add(le_trace *trace);
 void le_trace_free(le_trace *trace);
 void le_trace_archive(le_trace *trace, le_archive *archive);
-/* Each column under its name. */
+/* Adds each column under its name. */
 le_status le_trace_output(le_trace *trace, const char *const *names, le_result *result);
 #endif

@@ -1,3 +1,4 @@
+/* Chao's reservoir: a weighted sample of bounded size from a stream. */
 #include "core/varopt.h"
 
 #include <gsl/gsl_sort_double.h>
@@ -19,14 +20,15 @@ void le_varopt_clear(le_varopt *reservoir)
   reservoir->n = 0;
 }
 
-/* The threshold t at which sum_i min(1, w_i / t) = most, among most + 1 weights scaled by the largest. */
+/* The threshold t for which sum_i min(1, w_i / t) = most, for most + 1 weights relative to the
+ * largest. */
 static double threshold(const le_varopt *reservoir, double top)
 {
   const size_t n = reservoir->n;
   double *w = reservoir->sorted, light = 0;
   for (size_t i = 0; i < n; i++) w[i] = exp(reservoir->log_weight[i] - top);
   gsl_sort(w, 1, n);
-  /* the k lightest share most - (n - k) = k - 1 places */
+  /* the k lightest points share most - (n - k) = k - 1 places */
   for (size_t k = 1; k <= n; k++) {
     light += w[k - 1];
     if (k >= 2 && (k == n || light / (double)(k - 1) <= w[k])) return light / (double)(k - 1);
@@ -44,8 +46,8 @@ void le_varopt_add(le_varopt *reservoir, const double *theta, double log_weight,
   double top = -INFINITY;
   for (size_t i = 0; i < reservoir->n; i++) top = fmax(top, reservoir->log_weight[i]);
   const double t = threshold(reservoir, top), log_t = log(t) + top;
-  /* exactly one goes: the i-th with probability 1 - min(1, w_i / t), which sum to one; the lightest, where several are
-   * nothing beside the heaviest */
+  /* exactly one point is dropped: the i-th with probability 1 - min(1, w_i / t); these sum to one.
+   * The lightest one if several weights are negligible beside the largest. */
   double point = gsl_rng_uniform(rng);
   size_t gone = 0;
   for (size_t i = 1; i < reservoir->n; i++)
@@ -59,7 +61,8 @@ void le_varopt_add(le_varopt *reservoir, const double *theta, double log_weight,
   const size_t last = --reservoir->n;
   memmove(reservoir->theta + gone * d, reservoir->theta + last * d, d * sizeof(double));
   reservoir->log_weight[gone] = reservoir->log_weight[last];
-  for (size_t i = 0; i < last; i++) reservoir->log_weight[i] = fmax(reservoir->log_weight[i], log_t);
+  for (size_t i = 0; i < last; i++)
+    reservoir->log_weight[i] = fmax(reservoir->log_weight[i], log_t);
 }
 
 void le_varopt_archive(le_varopt *reservoir, le_archive *archive)

@@ -1,15 +1,18 @@
-/* Chib's estimator for models with latent variables, in the form of Murray & Salakhutdinov (2009), restated.
+/* Chib's estimator for models with latent variables, in the form of Murray & Salakhutdinov (2009).
  *
- * With x* some state, p(rows) = f(x*) / p(x* | rows), and since sweeps T leave the posterior alone, p(x* | rows) is the mean
- * of T(x* | x) over the posterior.  It is averaged along a chain of which one state, at a place drawn at random, comes from x*
- * by a sweep the other way round; later ones by sweeps, earlier ones by sweeps the other way round again.  The chain's law is
- * then that of a stationary one times the very average over p(x* | rows), so Z is estimated without bias.  Plain, the chain
- * simply goes on from where x* was found.
+ * For any state x*, p(rows) = f(x*) / p(x* | rows). Sweeps T leave the posterior invariant, so p(x*
+ * | rows) is the posterior mean of T(x* | x). It is averaged along a chain: the state at a random
+ * place comes from x* by a sweep in reverse order, later states by sweeps, earlier states by sweeps
+ * in reverse order. The distribution of this chain is that of a stationary chain times the average
+ * over p(x* | rows), so the estimate of Z is unbiased. In the plain form the chain continues from
+ * the sweep that found x*, which is biased.
  *
- * A posterior may have a mirror image that sweeps do not reach in any number of draws: the average would be twice too large.  A sweep that
- * begins, with probability one half, by a change to the mirror image leaves the posterior alone too, and its density is the mean of two.
+ * A posterior may have a mirror image that sweeps never reach in practice; the average would be
+ * twice too large. A sweep that begins, with probability one half, with a move to the mirror image
+ * also leaves the posterior invariant, and its transition density is the mean of two.
  *
- * x* is the state of highest density in the second half of `search` sweeps, whose first half warms up from the prior. */
+ * x* is the state of highest density in the second half of `search` sweeps; the first half is
+ * burn-in from the prior. */
 #include "base/arena.h"
 #include "base/logsum.h"
 #include "base/pareto.h"
@@ -32,9 +35,10 @@ typedef struct chib {
   const le_model_ops *model;
   const le_latent_ops *ops;
   const void *self;
-  size_t draws, search, size, n, step, place; /* place: of the state that comes from x* */
+  size_t draws, search, size, n, step, place; /* place: index of the state that comes from x* */
   int plain;
-  double *state, *first, *best, *copy, *scratch, *value; /* value: log T(x* | x) of each draw, in the chain's order */
+  /* value: log T(x* | x) of each draw, in the order of the chain */
+  double *state, *first, *best, *copy, *scratch, *value;
   double top, work;
   double summary[10];
 } chib;
@@ -53,7 +57,8 @@ static le_status allocate(chib *c)
 {
   c->n = c->machine.store.n;
   c->size = c->ops->size(c->self, c->n);
-  const size_t wanted[] = {c->size, c->size, c->size, c->size, c->ops->scratch(c->self, c->n), c->draws};
+  const size_t wanted[] = {c->size, c->size, c->size, c->size, c->ops->scratch(c->self, c->n),
+                           c->draws};
   double **const block[] = {&c->state, &c->first, &c->best, &c->copy, &c->scratch, &c->value};
   for (size_t b = 0; b < sizeof block / sizeof *block; b++) {
     *block[b] = le_resize(NULL, (wanted[b] + 1) * sizeof(double));
@@ -66,13 +71,16 @@ static le_status allocate(chib *c)
 static double density(chib *c, const le_rows *rows)
 {
   c->work += (double)c->n;
-  return c->ops->log_prior(c->self, c->n, c->state) + c->ops->log_lik(c->self, c->n, rows, 1, c->state, c->scratch);
+  return c->ops->log_prior(c->self, c->n, c->state) +
+         c->ops->log_lik(c->self, c->n, rows, 1, c->state, c->scratch);
 }
 
-static double sweep(chib *c, const le_rows *rows, double lambda, int backwards, const double *to, double *state)
+static double sweep(chib *c, const le_rows *rows, double lambda, int backwards, const double *to,
+                    double *state)
 {
   c->work += (double)c->n;
-  return c->ops->sweep(c->self, c->n, rows, lambda, backwards, to, c->machine.streams.rng[0], state, c->scratch);
+  return c->ops->sweep(c->self, c->n, rows, lambda, backwards, to, c->machine.streams.rng[0], state,
+                       c->scratch);
 }
 
 static le_status begin(void *self, le_progress *progress)
@@ -82,14 +90,16 @@ static le_status begin(void *self, le_progress *progress)
   (void)progress;
   LE_TRY(allocate(c));
   c->ops->start(c->self, c->machine.streams.rng[0], c->state);
-  for (size_t r = 0; r < c->n; r++) c->ops->extend_blind(c->self, r, rows, c->machine.streams.rng[0], c->state, c->scratch);
+  for (size_t r = 0; r < c->n; r++)
+    c->ops->extend_blind(c->self, r, rows, c->machine.streams.rng[0], c->state, c->scratch);
   c->top = -INFINITY;
   c->step = 0;
   c->machine.phase = SEARCHING;
   return LE_OK;
 }
 
-/* The first half of the search warms up to the posterior, the second looks for its highest state. */
+/* The first half of the search is burn-in; the second half looks for the state of highest
+ * density. */
 static le_status search(void *self, le_progress *progress)
 {
   chib *c = self;
@@ -130,7 +140,7 @@ static le_status draw(void *self, le_progress *progress)
   chib *c = self;
   const le_rows all = le_machine_rows(&c->machine), *rows = &all;
   (void)progress;
-  /* from the place to the end, then from it to the beginning */
+  /* from `place` to the end, then from `place` back to the beginning */
   const size_t later = c->draws - c->place;
   const int backwards = c->step >= later;
   const size_t at = backwards ? c->draws - 1 - c->step : c->place + c->step;
@@ -153,25 +163,29 @@ static void chib_progress(const void *self, double *rows, double *share)
   const chib *c = self;
   const double all = (double)(c->search + c->draws);
   *rows = (double)c->n;
-  *share = c->machine.phase == DRAWING ? ((double)c->search + (double)c->step) / all : (double)c->step / all;
+  *share = c->machine.phase == DRAWING ? ((double)c->search + (double)c->step) / all
+                                       : (double)c->step / all;
 }
 
-/* The mean's relative error, from the spread between batches of successive draws. */
+/* The relative error of the mean, from the variance between batches of successive draws. */
 static double batch_error(const chib *c, double mean)
 {
   const size_t batches = c->step < 2 * BATCHES ? 2 : BATCHES, each = c->step / batches;
   double square = 0;
   if (each == 0) return NAN;
-  for (size_t b = 0; b < batches; b++) square += pow(expm1(le_logmeanexp(c->value + b * each, each) - mean), 2);
+  for (size_t b = 0; b < batches; b++)
+    square += pow(expm1(le_logmeanexp(c->value + b * each, each) - mean), 2);
   return sqrt(square / (double)batches / ((double)batches - 1));
 }
 
-/* The share of draws at which the transition density is another than at the draw before: where it is none, the sweeps stay in
- * one state, and the batches have no spread whatever lies elsewhere. */
+/* The share of draws whose transition density differs from that of the draw before. If it is zero,
+ * the sweeps stay in one state, and the variance between batches is zero although the posterior may
+ * have mass elsewhere. */
 static double moved(const chib *c)
 {
   size_t count = 0;
-  for (size_t t = 1; t < c->step; t++) count += fabs(c->value[t] - c->value[t - 1]) > 1e-9 * (1 + fabs(c->value[t]));
+  for (size_t t = 1; t < c->step; t++)
+    count += fabs(c->value[t] - c->value[t - 1]) > 1e-9 * (1 + fabs(c->value[t]));
   return c->step > 1 ? (double)count / ((double)c->step - 1) : NAN;
 }
 
@@ -196,8 +210,9 @@ static le_status chib_result(void *self, le_result *result)
     s[9] = moved(c);
     le_release(work);
   }
-  static const char *const names[] = {"log_evidence", "se",      "n",           "lambda_steps", "likelihoods",
-                                      "gradients",    "seconds", "met",         "pareto_k",     "moved"};
+  static const char *const names[] = {"log_evidence", "se",        "n",       "lambda_steps",
+                                      "likelihoods",  "gradients", "seconds", "met",
+                                      "pareto_k",     "moved"};
   le_result_figures(result, sizeof names / sizeof *names, names, s);
   le_result_array(result, "draws", c->size, c->state ? 1 : 0, c->state);
   return LE_OK;
@@ -232,7 +247,8 @@ static le_status chib_alloc(const le_problem *problem, le_context *context, void
 {
   *self = NULL;
   if (!problem->ops->latent)
-    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no latent variables.", problem->ops->name);
+    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no latent variables.",
+                   problem->ops->name);
   chib *c = le_resize(NULL, sizeof *c);
   if (!c) return LE_NO_MEMORY;
   memset(c, 0, sizeof *c);
@@ -252,6 +268,17 @@ static le_status chib_alloc(const le_problem *problem, le_context *context, void
   return LE_OK;
 }
 
-const le_estimator_ops le_chib_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "chib", {{settings}, NULL},
-                                            chib_alloc, chib_free, NULL, le_machine_feed,
-                                            le_machine_advance, chib_progress, chib_result, chib_archive, 1, NULL, NULL};
+const le_estimator_ops le_chib_estimator = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_estimator_ops),
+  .name = "chib",
+  .knows = {{settings}, NULL},
+  .alloc = chib_alloc,
+  .free = chib_free,
+  .feed = le_machine_feed,
+  .advance = le_machine_advance,
+  .progress = chib_progress,
+  .result = chib_result,
+  .archive = chib_archive,
+  .latent = 1,
+};

@@ -1,7 +1,6 @@
-/* What the peaks of the posterior say: Laplace's approximation, importance sampling around them, the likelihood at its own
- * maximum, and the closed form where there is one.
- *
- * core/search finds where to climb from on all rows. */
+/* The evidence from the posterior modes: Laplace's approximation, importance sampling around the
+ * modes, the maximum of the likelihood for bic(), and the exact value if the model has one.
+ * core/search finds the points to climb from on all rows. */
 #include "core/machine.h"
 #include "core/search.h"
 
@@ -10,17 +9,17 @@
 
 typedef enum laplace_phase { WAIT, SEARCH, CLIMB, MAXIMUM, FINISHED } laplace_phase;
 
-/* Climbs by differences are dear. */
+/* Climbs by numerical differences are expensive, so fewer are made. */
 enum { BATCH = 32, LEAST_BY_DIFFERENCES = 16 };
 static const double WORK_BY_DIFFERENCES = 4000;
 
 static const le_setting settings[] = {
-  LE_COUNT_SETTING("starts", 0, 0),     /* 0: as many as the model is worth */
-  LE_COUNT_SETTING("importance", 0, 0), /* draws; 0 for none */
-  LE_COUNT_SETTING("rows", 2000, 1),    /* of the first climb */
-  LE_COUNT_SETTING("draws", 1000, 0),   /* of the normal approximation */
-  LE_FLAG_SETTING("maximum", 0),        /* also climb the likelihood alone */
-  LE_FLAG_SETTING("exact", 0),          /* also the closed form */
+  LE_COUNT_SETTING("starts", 0, 0),     /* 0: the number that suits the dimension */
+  LE_COUNT_SETTING("importance", 0, 0), /* draws for importance sampling; 0 for none */
+  LE_COUNT_SETTING("rows", 2000, 1),    /* rows used by the first climbs */
+  LE_COUNT_SETTING("draws", 1000, 0),   /* draws from the normal approximation */
+  LE_FLAG_SETTING("maximum", 0),        /* also maximise the likelihood without the prior */
+  LE_FLAG_SETTING("exact", 0),          /* also compute the exact evidence */
   {0}};
 
 typedef struct laplace {
@@ -32,22 +31,24 @@ typedef struct laplace {
   le_target target;
   le_audit audit;
   le_search search;
-  le_mode top; /* of the likelihood alone */
+  le_mode top; /* maximum of the likelihood without the prior */
   int top_found, every;
   double *normal, *work;
   double exact, maximum;
   double summary[20];
 } laplace;
 
-/* A mixture of one component is none. */
+/* A mixture of one component has one mode. */
 static int may_have_several(const le_model_ops *ops, const void *model)
 {
-  return (ops->traits & LE_MODEL_MULTIMODAL) && !(ops->log_symmetry && ops->log_symmetry(model) == 0);
+  return (ops->traits & LE_MODEL_MULTIMODAL) &&
+         !(ops->log_symmetry && ops->log_symmetry(model) == 0);
 }
 
 static size_t starts_by_differences(size_t d)
 {
-  return (size_t)fmax(LEAST_BY_DIFFERENCES, fmin(LE_SEARCH_STARTS_MOST, WORK_BY_DIFFERENCES / (double)d));
+  return (size_t)fmax(LEAST_BY_DIFFERENCES,
+                      fmin(LE_SEARCH_STARTS_MOST, WORK_BY_DIFFERENCES / (double)d));
 }
 
 static void laplace_free(void *self)
@@ -74,7 +75,8 @@ static le_status search(void *self, le_progress *progress)
 {
   laplace *s = self;
   (void)progress;
-  LE_TRY(le_search_step(&s->search, &s->audit, &s->target, s->machine.streams.rng[0], s->machine.streams.rng[1]));
+  LE_TRY(le_search_step(&s->search, &s->audit, &s->target, s->machine.streams.rng[0],
+                        s->machine.streams.rng[1]));
   if (!s->search.done) return LE_OK;
   le_search_climbs(&s->search, &s->audit, 0);
   s->audit.enough = LE_MODE_TOP;
@@ -86,18 +88,21 @@ static le_status climb(void *self, le_progress *progress)
 {
   laplace *s = self;
   (void)progress;
-  if (s->audit.phase != LE_AUDIT_DONE) return le_audit_step(&s->audit, &s->target, s->machine.streams.rng[0]);
+  if (s->audit.phase != LE_AUDIT_DONE)
+    return le_audit_step(&s->audit, &s->target, s->machine.streams.rng[0]);
   if (s->wants_exact) {
     const le_rows rows = le_store_rows(&s->machine.store, 0, s->machine.store.n);
     LE_TRY(s->model->exact(s->target.model, &rows, &s->exact));
   }
-  if (s->audit.modes > 0) LE_TRY(le_audit_normal_draws(&s->audit, &s->target, s->machine.streams.rng[0], s->draws, s->normal));
+  if (s->audit.modes > 0)
+    LE_TRY(
+      le_audit_normal_draws(&s->audit, &s->target, s->machine.streams.rng[0], s->draws, s->normal));
   s->machine.phase = s->wants_maximum && s->audit.modes > 0 ? MAXIMUM : FINISHED;
   return LE_OK;
 }
 
-/* The likelihood alone, from the posterior's peak.  Where it has no top to reach (it grows for ever, as that of mixtures and
- * of separable classes does) the likelihood at the posterior's peak stands in. */
+/* Maximises the likelihood alone, starting at the posterior mode. If it is unbounded (as for
+ * mixtures and for separable classes), the likelihood at the posterior mode is used instead. */
 static le_status maximum(void *self, le_progress *progress)
 {
   laplace *s = self;
@@ -124,17 +129,20 @@ static void laplace_progress(const void *self, double *rows, double *share)
   const double climbed = a->starts ? (double)a->climbed / (double)a->starts : 0,
                drawn = s->importance ? (double)a->drawn / (double)s->importance : 1;
   *rows = s->machine.phase == FINISHED ? (double)s->machine.store.n : 0;
-  *share = s->machine.phase == FINISHED ? 1 : s->machine.phase == CLIMB ? 0.2 + 0.4 * climbed + 0.4 * drawn : 0.2 * climbed;
+  *share = s->machine.phase == FINISHED ? 1
+           : s->machine.phase == CLIMB  ? 0.2 + 0.4 * climbed + 0.4 * drawn
+                                        : 0.2 * climbed;
 }
 
 static le_status laplace_result(void *self, le_result *result)
 {
   laplace *s = self;
   const le_audit *a = &s->audit;
-  static const char *const names[] = {"n",      "likelihoods", "gradients", "seconds", "failed",      "modes",
-                                      "laplace", "importance",  "se",       "ess",     "pareto_k",    "exact",
-                                      "maximum", "top_found",   "log_peak", "climbs",  "ideal",       "once",
-                                      "refused"};
+  static const char *const names[] = {"n",       "likelihoods", "gradients", "seconds",
+                                      "failed",  "modes",       "laplace",   "importance",
+                                      "se",      "ess",         "pareto_k",  "exact",
+                                      "maximum", "top_found",   "log_peak",  "climbs",
+                                      "ideal",   "once",        "refused"};
   const double figures[] = {(double)s->machine.store.n,
                             s->target.likelihoods,
                             s->target.gradients,
@@ -152,7 +160,8 @@ static le_status laplace_result(void *self, le_result *result)
                             a->modes ? a->mode[0].log_density : NAN,
                             (double)a->climbed,
                             a->ideal_size,
-                            /* on all rows only the peaks of fewer rows are climbed, once each */
+                            /* on all rows there is only one climb from each mode found on fewer
+                             * rows */
                             s->search.few.n ? 0 : le_audit_once(a),
                             le_audit_refused(a)};
   memcpy(s->summary, figures, sizeof figures);
@@ -220,18 +229,22 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   const int several = may_have_several(problem->ops, problem->model);
   s->starts = le_setting_count(args, settings, "starts");
   s->every = s->starts > 0;
-  if (s->starts == 0) s->starts = !several ? 2 : problem->ops->log_lik_hess ? le_search_starts(s->d) : starts_by_differences(s->d);
+  if (s->starts == 0)
+    s->starts = !several                     ? 2
+                : problem->ops->log_lik_hess ? le_search_starts(s->d)
+                                             : starts_by_differences(s->d);
   s->importance = le_setting_count(args, settings, "importance");
   s->rows = le_setting_count(args, settings, "rows");
   s->draws = le_setting_count(args, settings, "draws");
   s->wants_maximum = le_setting_flag(args, settings, "maximum");
   s->wants_exact = le_setting_flag(args, settings, "exact");
   s->exact = s->maximum = NAN;
-  /* stream 1: which rows are few */
+  /* stream 1 chooses the sample of rows */
   le_status status = le_machine_alloc(&s->machine, phases, FINISHED + 1, problem, 2, context);
   if (status == LE_OK && s->wants_exact && (!problem->ops->exact || several))
     status = le_fail(&context->error, LE_UNSUPPORTED,
-                     "exact() needs a model whose evidence has a closed form, such as gaussian_mean() or linear_regression(); "
+                     "exact() needs a model whose evidence has a closed form, such as "
+                     "gaussian_mean() or linear_regression(); "
                      "%s() has none.",
                      problem->ops->name);
   if (status == LE_OK) status = alloc_all(s, problem);
@@ -243,7 +256,16 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   return LE_OK;
 }
 
-const le_estimator_ops le_laplace_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "laplace", {{settings}, NULL},
-                                               laplace_alloc, laplace_free, NULL, le_machine_feed,
-                                               le_machine_advance, laplace_progress, laplace_result,
-                                               laplace_archive, 0, NULL, NULL};
+const le_estimator_ops le_laplace_estimator = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_estimator_ops),
+  .name = "laplace",
+  .knows = {{settings}, NULL},
+  .alloc = laplace_alloc,
+  .free = laplace_free,
+  .feed = le_machine_feed,
+  .advance = le_machine_advance,
+  .progress = laplace_progress,
+  .result = laplace_result,
+  .archive = laplace_archive,
+};

@@ -1,22 +1,27 @@
-/* The walk of math.md 1 for models with latent variables, restated: particles are states (le_latent_ops), moves are sweeps,
- * and log f at lambda is whatever the model says, not lambda times a log-likelihood, since parameters are integrated out.
+/* Annealed sequential Monte Carlo for models with latent variables. Particles are states
+ * (le_latent_ops) and moves are sweeps. log f at lambda comes from the model and is not lambda
+ * times a log-likelihood, because parameters are integrated out.
  *
- *   by temperature   all rows from the start; reweight by log f at the next lambda over log f at this one, sweep, and again
- *   by rows          one row at a time; its latent drawn from its conditional (weight p(row | rest)) or from the prior (weight
- *                    p(row | rest, latent)), then sweeps
+ *   by temperature   all rows from the start; weights are f at the next lambda over f at this
+ *                    one, then sweeps
+ *   by rows          one row at a time; its latent is drawn from its conditional distribution
+ *                    (weight p(row | rest)) or from the prior (weight p(row | rest, latent)),
+ *                    then sweeps
  *
- * In reverse the same path is walked back from `from_state`, an exact draw from the posterior: sweeps the other way round
- * before each reciprocal weight, so that the mean weight estimates 1 / Z without bias.
+ * In reverse, the same path is followed backwards from `from_state`, an exact draw from the
+ * posterior, with sweeps in reverse order before each reciprocal weight; the mean weight then
+ * estimates 1 / Z without bias.
  *
- * With `rounds` the walk only serves to reach the posterior: particles are resampled and go on as chains, whose likelihoods'
- * harmonic mean is the estimate.  From `from_state` and not in reverse they start there, without a walk.
+ * With `rounds` the run only serves to reach the posterior: particles are resampled and continue as
+ * chains, and the estimate is the harmonic mean of their likelihoods. With `from_state` and not in
+ * reverse, the chains start there.
  *
- * By rows, the first few may be taken up together by temperature (`first`): where parameters are
- * not integrated out, draws from the prior would all miss them.  With `often`, particles are swept
- * after every row until there are so many, and then once for each time that the rows have grown by
- * one part in `often`: which rows these are depends on nothing but their number, so that the way
- * back is the same.  With `shuffle` rows are walked in random order; states are given and taken in
- * that of the caller. */
+ * By rows, the first few (`first`) may be added together by temperature: if parameters are not
+ * integrated out, draws from the prior would all have negligible likelihood. With `often`,
+ * particles are swept after every row up to that number of rows, and then each time the rows have
+ * grown by one part in `often`. When to sweep depends only on the number of rows, so a reverse run
+ * follows the same path. With `shuffle` rows are processed in random order; states are read and
+ * returned in the order of the caller. */
 #include "base/logsum.h"
 #include "core/genealogy.h"
 #include "core/machine.h"
@@ -28,18 +33,20 @@
 #include <string.h>
 
 enum { TRACE_COLUMNS = 7, STEPS_MOST = 100000, BISECTIONS = 60 };
-static const char *const trace_names[TRACE_COLUMNS] = {"n", "lambda", "log_evidence", "se", "ess", "evaluations", "seconds"};
+static const char *const trace_names[TRACE_COLUMNS] = {"n",   "lambda",      "log_evidence", "se",
+                                                       "ess", "evaluations", "seconds"};
 
 typedef enum latent_phase { WAITING, STEPPING, SWEEPING, COLLECTING, FINISHED } latent_phase;
 
-/* Beside those of a walk's first stage but the kernel. */
+/* The settings in addition to those of a stage of smc(), except its kernel. */
 static const le_setting settings[] = {
-  LE_COUNT_SETTING("sweeps", 1, 0), /* at each distribution */
-  LE_COUNT_SETTING("warm", 1, 0),   /* as many times the sweeps before the first reciprocal weight */
+  LE_COUNT_SETTING("sweeps", 1, 0), /* sweeps at each distribution */
+  /* before the first reciprocal weight, this many times as many sweeps */
+  LE_COUNT_SETTING("warm", 1, 0),
   LE_FLAG_SETTING("by_rows", 0),
-  LE_COUNT_SETTING("first", 0, 0), /* rows that are taken up together by temperature */
+  LE_COUNT_SETTING("first", 0, 0), /* rows that are added together by temperature */
   LE_COUNT_SETTING("often", 0, 0),
-  LE_FLAG_SETTING("blind", 0), /* latents of new rows come from the prior */
+  LE_FLAG_SETTING("blind", 0), /* latents of new rows are drawn from the prior */
   {0}};
 
 typedef struct latent {
@@ -56,11 +63,12 @@ typedef struct latent {
 
   size_t step, swept, seen;
   double lambda, work;
-  double *value; /* rounds x m log-likelihoods */
-  double *state, *swap, *scratch; /* allocated when the number of rows is known */
+  double *value;                  /* rounds x m log-likelihoods */
+  double *state, *swap, *scratch; /* allocated once the number of rows is known */
   double *log_weight, *weight, *before, *after, *spare;
   size_t *ancestor;
-  uint32_t *place; /* where each row is, in the order of the walk; NULL where that is its own place */
+  /* the position of each row in the order of processing; NULL if rows keep their order */
+  uint32_t *place;
   le_trace trace;
   double summary[7];
 } latent;
@@ -96,12 +104,15 @@ static le_status read_settings(latent *w, const le_problem *problem)
   w->reverse = le_args_number(args, "reverse", 0) != 0;
   w->from = le_args_find(args, "from_state");
   if (w->reverse && !w->from)
-    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "A reverse walk needs an exact draw from the posterior to start from.");
+    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
+                   "A reverse run needs an exact draw from the posterior to start from.");
   if (w->reverse && w->first)
-    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "A walk whose first rows come together cannot be walked in reverse.");
+    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
+                   "A run that adds its first rows together cannot be run in reverse.");
   if (w->reverse && !w->by_rows && stage_of(w)->schedule == LE_ADAPTIVE_STEPS)
     return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
-                   "An adaptive schedule cannot be walked in reverse: give its temperatures, or linear() or sigmoidal().");
+                   "An adaptive schedule cannot be run in reverse: give its temperatures, or "
+                   "linear() or sigmoidal().");
   return LE_OK;
 }
 
@@ -113,7 +124,7 @@ static le_rows rows_of(const latent *w)
   return rows;
 }
 
-/* All rows are there: room for the states. */
+/* Allocates the states, once all rows are there. */
 static le_status allocate(latent *w)
 {
   w->n = w->machine.store.n;
@@ -134,7 +145,7 @@ static le_status allocate(latent *w)
   return w->scratch ? LE_OK : LE_NO_MEMORY;
 }
 
-/* The stream of the rows' order is the last. */
+/* The last stream is for the order of the rows. */
 static le_status shuffle(latent *w)
 {
   const gsl_rng *rng = w->machine.streams.rng[w->m + 1];
@@ -142,7 +153,8 @@ static le_status shuffle(latent *w)
   return le_store_shuffle(&w->machine.store, 0, w->n, rng);
 }
 
-/* A state's latents come last, row by row: from the caller's order to the walk's, or back. */
+/* The latents of a state come last, one per row: converts from the caller's order to the order of
+ * processing, or back. */
 static void reorder(const latent *w, const double *from, double *to, int back)
 {
   const size_t head = w->ops->size(w->self, 0), each = (w->size - head) / (w->n ? w->n : 1);
@@ -161,10 +173,12 @@ static le_status begin(void *self, le_progress *progress)
   if (w->shuffle) LE_TRY(shuffle(w));
   const int walks = !w->from || w->reverse;
   if (w->from && w->from->n != w->size)
-    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "The draw to start from must have %.0f numbers, not %.0f.",
-                   (double)w->size, (double)w->from->n);
+    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
+                   "The draw to start from must have %.0f numbers, not %.0f.", (double)w->size,
+                   (double)w->from->n);
   if (w->from && w->ops->possible && !w->ops->possible(w->self, w->n, w->from->values))
-    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "The draw to start from is not a state of this model.");
+    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
+                   "The draw to start from is not a state of this model.");
   const le_rows rows = rows_of(w);
   for (size_t i = 0; i < w->m; i++) {
     const gsl_rng *rng = w->machine.streams.rng[i + 1];
@@ -174,7 +188,8 @@ static le_status begin(void *self, le_progress *progress)
       continue;
     }
     w->ops->start(w->self, rng, state);
-    for (size_t r = 0; r < (w->by_rows ? w->first : w->n); r++) w->ops->extend_blind(w->self, r, &rows, rng, state, w->scratch);
+    for (size_t r = 0; r < (w->by_rows ? w->first : w->n); r++)
+      w->ops->extend_blind(w->self, r, &rows, rng, state, w->scratch);
   }
   w->seen = w->by_rows && !w->from ? w->first : w->n;
   w->lambda = (w->by_rows && !w->first) || w->from ? 1 : 0;
@@ -214,14 +229,15 @@ static void resample(latent *w)
   double *old = w->state;
   w->state = w->swap;
   w->swap = old;
-  le_genealogy_resample(&w->genealogy, w->m, w->weight, scheme == LE_MULTINOMIAL || scheme == LE_RESIDUAL, w->m, w->ancestor);
+  le_genealogy_resample(&w->genealogy, w->m, w->weight,
+                        scheme == LE_MULTINOMIAL || scheme == LE_RESIDUAL, w->m, w->ancestor);
   for (size_t i = 0; i < w->m; i++) {
     w->log_weight[i] = level;
     w->weight[i] = 1 / (double)w->m;
   }
 }
 
-/* Weights have been raised by `after - before`. */
+/* Adds `after - before` to the log weights. */
 static le_status weigh(latent *w)
 {
   int possible = 0;
@@ -231,7 +247,8 @@ static le_status weigh(latent *w)
     possible |= w->log_weight[i] > -INFINITY;
   }
   if (!possible)
-    return le_fail(&w->machine.context->error, LE_ALL_IMPOSSIBLE, "No particle gives the observations a positive probability.");
+    return le_fail(&w->machine.context->error, LE_ALL_IMPOSSIBLE,
+                   "No particle gives the observations a positive probability.");
   le_normalise(w->log_weight, w->m, w->weight);
   le_genealogy_weigh(&w->genealogy, w->m, w->weight);
   return LE_OK;
@@ -248,7 +265,7 @@ static le_status log_liks(latent *w, double lambda, double *value)
   return LE_OK;
 }
 
-/* The effective size of the step's own weights. */
+/* The effective sample size of this step's own weights. */
 static le_status effective_size(latent *w, double lambda, double *size)
 {
   LE_TRY(log_liks(w, lambda, w->after));
@@ -257,7 +274,8 @@ static le_status effective_size(latent *w, double lambda, double *size)
   return LE_OK;
 }
 
-/* The next lambda, at which `after` is then known.  log f is not linear in lambda, so each trial costs a pass. */
+/* Chooses the next lambda and leaves log f there in `after`. log f is not linear in lambda, so each
+ * trial costs a pass over the rows. */
 static le_status choose_lambda(latent *w, double *next)
 {
   const le_stage *stage = stage_of(w);
@@ -275,13 +293,14 @@ static le_status choose_lambda(latent *w, double *next)
     }
     *next = low > w->lambda ? low : high;
     if (*next <= w->lambda || w->step > STEPS_MOST)
-      return le_fail(&w->machine.context->error, LE_STALLED, "The annealing increment became too small to move: the particles' "
+      return le_fail(&w->machine.context->error, LE_STALLED,
+                     "The annealing increment became too small: the particles' "
                      "likelihoods differ too much. More `particles` or a smaller `ess` may help.");
   }
   return log_liks(w, *next, w->after);
 }
 
-/* The next step is a row, and not a temperature. */
+/* Whether the next step adds a row instead of raising lambda. */
 static int row_is_next(const latent *w) { return w->by_rows && w->lambda >= 1; }
 
 static int done(const latent *w)
@@ -325,7 +344,7 @@ static le_status drop_rows(latent *w)
   return LE_OK;
 }
 
-/* One step along the path: its weights, and maybe resampling. */
+/* One step along the path: new weights, and resampling if needed. */
 static le_status step(void *self, le_progress *progress)
 {
   latent *w = self;
@@ -334,7 +353,7 @@ static le_status step(void *self, le_progress *progress)
     LE_TRY(w->reverse ? drop_rows(w) : add_rows(w));
   } else if (w->reverse) {
     const le_stage *stage = stage_of(w);
-    /* fixed: lambda[count - 1] = 1 downwards, and 0 below the first */
+    /* fixed: in reverse from lambda[count - 1] = 1 downwards, to 0 below the first */
     const size_t count = stage->schedule == LE_FIXED_STEPS ? stage->lambdas : 1;
     const double next = w->step + 1 < count ? stage->lambda[count - 2 - w->step] : 0;
     LE_TRY(log_liks(w, w->lambda, w->before));
@@ -357,7 +376,7 @@ static le_status step(void *self, le_progress *progress)
   return LE_OK;
 }
 
-/* Are particles swept at this distribution? */
+/* Whether particles are swept at this distribution. */
 static int sweep_is_due(const latent *w)
 {
   if (!w->by_rows || !w->often || w->seen <= w->often || w->seen == w->n) return 1;
@@ -369,7 +388,8 @@ static le_status sweep_all(latent *w)
   const le_rows rows = rows_of(w);
   for (size_t i = 0; i < w->m; i++) {
     if (le_interrupted(w->machine.context)) return LE_INTERRUPTED;
-    w->ops->sweep(w->self, w->seen, &rows, w->lambda, w->reverse, NULL, w->machine.streams.rng[i + 1], state_of(w, i), w->scratch);
+    w->ops->sweep(w->self, w->seen, &rows, w->lambda, w->reverse, NULL,
+                  w->machine.streams.rng[i + 1], state_of(w, i), w->scratch);
   }
   w->work += (double)(w->m * w->seen);
   return LE_OK;
@@ -380,7 +400,9 @@ static le_status sweep(void *self, le_progress *progress)
 {
   latent *w = self;
   (void)progress;
-  const size_t wanted = w->reverse && w->step == 0 ? w->warm * w->sweeps : sweep_is_due(w) ? w->sweeps : 0;
+  const size_t wanted = w->reverse && w->step == 0 ? w->warm * w->sweeps
+                        : sweep_is_due(w)          ? w->sweeps
+                                                   : 0;
   if (w->swept < wanted) {
     LE_TRY(sweep_all(w));
     w->swept++;
@@ -393,7 +415,7 @@ static le_status sweep(void *self, le_progress *progress)
   return LE_OK;
 }
 
-/* One round of the chains; `swept` counts them. */
+/* One round of the chains; `swept` counts rounds. */
 static le_status collect(void *self, le_progress *progress)
 {
   latent *w = self;
@@ -409,12 +431,16 @@ static void latent_progress(const void *self, double *rows, double *share)
   const latent *w = self;
   const double n = w->n > 0 ? (double)w->n : 1;
   const le_stage *stage = stage_of(w);
-  const double along = w->by_rows                            ? (double)w->seen / n
-                       : stage->schedule == LE_FIXED_STEPS ? (double)w->step / (double)stage->lambdas
-                                                             : w->lambda;
+  const double along = w->by_rows ? (double)w->seen / n
+                       : stage->schedule == LE_FIXED_STEPS
+                         ? (double)w->step / (double)stage->lambdas
+                         : w->lambda;
   *rows = (double)w->seen;
   if (w->machine.phase == COLLECTING) *share = (double)w->swept / (double)w->settings.rounds;
-  else *share = w->machine.phase == WAITING ? 0 : w->reverse && (w->by_rows || stage->schedule != LE_FIXED_STEPS) ? 1 - along : along;
+  else
+    *share = w->machine.phase == WAITING                                       ? 0
+             : w->reverse && (w->by_rows || stage->schedule != LE_FIXED_STEPS) ? 1 - along
+                                                                               : along;
 }
 
 static le_status latent_result(void *self, le_result *result)
@@ -423,7 +449,8 @@ static le_status latent_result(void *self, le_result *result)
   double *s = w->summary;
   s[0] = log_evidence(w);
   s[1] = sqrt(fmax(w->genealogy.variance, 0));
-  if (w->settings.rounds && w->machine.phase == FINISHED) s[0] = le_logharmonic(w->value, w->m, w->settings.rounds, &s[1]);
+  if (w->settings.rounds && w->machine.phase == FINISHED)
+    s[0] = le_logharmonic(w->value, w->m, w->settings.rounds, &s[1]);
   s[2] = (double)w->seen;
   s[3] = (double)w->step;
   s[4] = w->work;
@@ -477,7 +504,8 @@ static le_status latent_alloc(const le_problem *problem, le_context *context, vo
 {
   *self = NULL;
   if (!problem->ops->latent)
-    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no latent variables.", problem->ops->name);
+    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no latent variables.",
+                   problem->ops->name);
   latent *w = le_resize(NULL, sizeof *w);
   if (!w) return LE_NO_MEMORY;
   memset(w, 0, sizeof *w);
@@ -497,7 +525,8 @@ static le_status latent_alloc(const le_problem *problem, le_context *context, vo
   if (w->settings.rounds) w->value = le_arena_doubles(&w->arena, w->settings.rounds * m);
   le_genealogy_alloc(&w->genealogy, w->settings.lag, m, &w->arena);
   if (status == LE_OK && w->arena.failed) status = LE_NO_MEMORY;
-  if (status == LE_OK) status = le_machine_alloc(&w->machine, phases, FINISHED + 1, problem, m + 2, context);
+  if (status == LE_OK)
+    status = le_machine_alloc(&w->machine, phases, FINISHED + 1, problem, m + 2, context);
   if (status != LE_OK) {
     latent_free(w);
     return status;
@@ -514,7 +543,18 @@ static le_status latent_start(void *self)
   return LE_OK;
 }
 
-const le_estimator_ops le_latent_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "latent",
-                                              {{settings, le_walk_table}, le_stage_table}, latent_alloc, latent_free,
-                                              latent_start, le_machine_feed, le_machine_advance, latent_progress,
-                                              latent_result, latent_archive, 1, NULL, NULL};
+const le_estimator_ops le_latent_estimator = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_estimator_ops),
+  .name = "latent",
+  .knows = {{settings, le_walk_table}, le_stage_table},
+  .alloc = latent_alloc,
+  .free = latent_free,
+  .start = latent_start,
+  .feed = le_machine_feed,
+  .advance = le_machine_advance,
+  .progress = latent_progress,
+  .result = latent_result,
+  .archive = latent_archive,
+  .latent = 1,
+};

@@ -1,10 +1,13 @@
-/* Mean-field variational Bayes: a lower bound on the log evidence by coordinate ascent, from several random starts.
+/* Mean-field variational Bayes: a lower bound on the log evidence by coordinate ascent from several
+ * starts.
  *
- * A start is as random as the model makes it, or where the model has latent variables the state that a few Gibbs sweeps arrive at
- * on their way from the prior to the posterior: coordinate ascent by itself stays where it is put.
- * A climb ends when the bound has grown by less than `tolerance` over the last 50 iterations (Grosse, Ghahramani & Adams 2015)
- * or after `iterations`; the highest of `restarts` climbs counts.  What its relabellings add is told beside it.
- * With `maximum` the same climbs serve maximum likelihood by EM; the one draw is then the state from which the best began. */
+ * A start is random as the model defines it. For models with latent variables it is the state after
+ * a few Gibbs sweeps from the prior towards the posterior, because coordinate ascent by itself
+ * stays near its start. An ascent ends when the bound has grown by less than `tolerance` over the
+ * last 50 iterations (Grosse, Ghahramani & Adams 2015) or after `iterations`. The highest bound of
+ * `restarts` ascents is the result; the contribution of relabellings is reported beside it. With
+ * `maximum` the same steps are EM for maximum likelihood; the one draw is then the state from which
+ * the best ascent began. */
 #include "base/arena.h"
 #include "core/machine.h"
 #include "core/trace.h"
@@ -12,11 +15,20 @@
 #include <math.h>
 #include <string.h>
 
-enum { LOOK = 10, WINDOW = 50, LOOKS = WINDOW / LOOK }; /* the bound is looked at every ten iterations */
+/* the bound is computed every ten iterations */
+enum { LOOK = 10, WINDOW = 50, LOOKS = WINDOW / LOOK };
 
-typedef enum variational_phase { WAITING, SWEEPING, STARTING, CLIMBING, RELABELLING, DRAWING, FINISHED } variational_phase;
+typedef enum variational_phase {
+  WAITING,
+  SWEEPING,
+  STARTING,
+  CLIMBING,
+  RELABELLING,
+  DRAWING,
+  FINISHED
+} variational_phase;
 
-/* from_state: where the first climb starts, for those who know a good place. */
+/* from_state: where the first ascent starts, if a good state is known. */
 static const le_setting settings[] = {LE_FLAG_SETTING("maximum", 0),
                                       LE_COUNT_SETTING("restarts", 10, 1),
                                       LE_COUNT_SETTING("sweeps", 100, 0),
@@ -37,7 +49,7 @@ typedef struct variational {
   double tolerance;
   int maximum;
   double *q, *best, *point, *scratch, *state;
-  double recent[LOOKS + 1]; /* the bound, now and at the looks before */
+  double recent[LOOKS + 1]; /* the bound, now and at the last computations */
   double top, symmetry, work, climb_seconds;
   double summary[9];
 } variational;
@@ -58,8 +70,10 @@ static le_status allocate(variational *v)
   v->n = v->machine.store.n;
   v->size = v->ops->size(v->self, v->n);
   v->point_size = v->model->latent ? v->model->latent->size(v->self, v->n) : v->model->dim(v->self);
-  const size_t own = v->ops->scratch(v->self, v->n), theirs = v->model->latent ? v->model->latent->scratch(v->self, v->n) : 0;
-  const size_t wanted[] = {v->size, v->size, v->draws * v->point_size, own > theirs ? own : theirs, v->point_size};
+  const size_t own = v->ops->scratch(v->self, v->n),
+               theirs = v->model->latent ? v->model->latent->scratch(v->self, v->n) : 0;
+  const size_t wanted[] = {v->size, v->size, v->draws * v->point_size, own > theirs ? own : theirs,
+                           v->point_size};
   double **const block[] = {&v->q, &v->best, &v->point, &v->scratch, &v->state};
   for (size_t b = 0; b < sizeof block / sizeof *block; b++) {
     *block[b] = le_resize(NULL, (wanted[b] + 1) * sizeof(double));
@@ -75,8 +89,9 @@ static le_status begin(void *self, le_progress *progress)
   (void)progress;
   LE_TRY(allocate(v));
   if (v->hint && v->hint->n != v->point_size)
-    return le_fail(&v->machine.context->error, LE_BAD_ARGUMENT, "A state of %zu rows must have %zu numbers, not %zu.", v->n,
-                   v->point_size, v->hint->n);
+    return le_fail(&v->machine.context->error, LE_BAD_ARGUMENT,
+                   "A state of %zu rows must have %zu numbers, not %zu.", v->n, v->point_size,
+                   v->hint->n);
   if (v->hint) memcpy(v->state, v->hint->values, v->point_size * sizeof(double));
   v->machine.phase = v->hint ? STARTING : SWEEPING;
   return LE_OK;
@@ -92,7 +107,8 @@ static le_status sweep(void *self, le_progress *progress)
   if (v->step == 0) v->climb_seconds = v->machine.seconds;
   if (v->step == 0 && v->sweeps > 0) {
     latent->start(v->self, rng, v->state);
-    for (size_t r = 0; r < v->n; r++) latent->extend_blind(v->self, r, rows, rng, v->state, v->scratch);
+    for (size_t r = 0; r < v->n; r++)
+      latent->extend_blind(v->self, r, rows, rng, v->state, v->scratch);
   }
   if (v->step < v->sweeps) {
     const double lambda = ((double)v->step + 1) / (double)v->sweeps;
@@ -104,7 +120,7 @@ static le_status sweep(void *self, le_progress *progress)
   return LE_OK;
 }
 
-/* The bound now, and for how long it has been about there. */
+/* Computes the bound and whether it has converged. */
 static le_status look(variational *v, const le_rows *rows)
 {
   memmove(v->recent + 1, v->recent, LOOKS * sizeof(double));
@@ -113,9 +129,11 @@ static le_status look(variational *v, const le_rows *rows)
   if (isfinite(v->recent[0])) return LE_OK;
   if (v->maximum)
     return le_fail(&v->machine.context->error, LE_NOT_FINITE,
-                   "The likelihood has no maximum: fewer parts, or known variances, would leave noise to explain the rest.");
-  return le_fail(&v->machine.context->error, LE_NOT_FINITE,
-                 "The variational bound became infinite or not a number: scale the columns of the data.");
+                   "The likelihood has no maximum, because the fit leaves no residual noise: use "
+                   "fewer components, or known variances.");
+  return le_fail(
+    &v->machine.context->error, LE_NOT_FINITE,
+    "The variational bound became infinite or not a number: scale the columns of the data.");
 }
 
 static le_status set_out(void *self, le_progress *progress)
@@ -163,7 +181,8 @@ static le_status climb(void *self, le_progress *progress)
   const int last = ++v->iteration >= v->iterations;
   if (v->iteration % LOOK != 0 && !last) return LE_OK;
   LE_TRY(look(v, rows));
-  const int settled = v->iteration >= WINDOW && v->iteration % LOOK == 0 && v->recent[0] - v->recent[LOOKS] < v->tolerance;
+  const int settled = v->iteration >= WINDOW && v->iteration % LOOK == 0 &&
+                      v->recent[0] - v->recent[LOOKS] < v->tolerance;
   return settled || last ? arrive(v, settled) : LE_OK;
 }
 
@@ -171,7 +190,8 @@ static le_status relabel(void *self, le_progress *progress)
 {
   variational *v = self;
   (void)progress;
-  if (v->ops->symmetry) v->symmetry = v->ops->symmetry(v->self, v->n, v->best, v->machine.streams.rng[0], v->scratch);
+  if (v->ops->symmetry)
+    v->symmetry = v->ops->symmetry(v->self, v->n, v->best, v->machine.streams.rng[0], v->scratch);
   v->machine.phase = DRAWING;
   return LE_OK;
 }
@@ -180,8 +200,11 @@ static le_status draw(void *self, le_progress *progress)
 {
   variational *v = self;
   (void)progress;
-  if (v->maximum) v->drawn = v->draws - 1; /* it is there */
-  else v->ops->draw(v->self, v->n, v->best, v->machine.streams.rng[0], v->point + v->drawn * v->point_size, v->scratch);
+  /* the draw is the starting state, which is already stored */
+  if (v->maximum) v->drawn = v->draws - 1;
+  else
+    v->ops->draw(v->self, v->n, v->best, v->machine.streams.rng[0],
+                 v->point + v->drawn * v->point_size, v->scratch);
   if (++v->drawn >= v->draws) v->machine.phase = FINISHED;
   return LE_OK;
 }
@@ -196,15 +219,18 @@ static void variational_progress(const void *self, double *rows, double *share)
 static double log_relabellings(const variational *v)
 {
   if (v->model->log_symmetry) return v->model->log_symmetry(v->self);
-  return v->model->latent && v->model->latent->log_symmetry ? v->model->latent->log_symmetry(v->self) : 0;
+  return v->model->latent && v->model->latent->log_symmetry
+           ? v->model->latent->log_symmetry(v->self)
+           : 0;
 }
 
 static le_status variational_result(void *self, le_result *result)
 {
   variational *v = self;
-  static const char *const names[] = {"bound",       "symmetry",  "relabellings", "n", "lambda_steps",
-                                      "likelihoods", "gradients", "seconds"};
-  const double figures[] = {v->top, v->symmetry, log_relabellings(v), (double)v->n, 0, v->work, 0, v->machine.seconds};
+  static const char *const names[] = {"bound",        "symmetry",    "relabellings", "n",
+                                      "lambda_steps", "likelihoods", "gradients",    "seconds"};
+  const double figures[] = {v->top,  v->symmetry, log_relabellings(v), (double)v->n, 0,
+                            v->work, 0,           v->machine.seconds};
   static const char *const columns[] = {"iterations", "bound", "seconds", "converged"};
   memcpy(v->summary, figures, sizeof figures);
   le_result_figures(result, sizeof names / sizeof *names, names, v->summary);
@@ -256,7 +282,9 @@ static le_status variational_alloc(const le_problem *problem, le_context *contex
   *self = NULL;
   const int maximum = le_setting_flag(&problem->settings, settings, "maximum");
   if (!(maximum ? problem->ops->maximum : problem->ops->variational))
-    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no variational form.", problem->ops->name);
+    return le_fail(&context->error, LE_UNSUPPORTED,
+                   "The model %s does not support variational Bayes.",
+                   problem->ops->name);
   variational *v = le_resize(NULL, sizeof *v);
   if (!v) return LE_NO_MEMORY;
   memset(v, 0, sizeof *v);
@@ -282,7 +310,17 @@ static le_status variational_alloc(const le_problem *problem, le_context *contex
   return LE_OK;
 }
 
-const le_estimator_ops le_variational_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "variational", {{settings}, NULL},
-                                                   variational_alloc, variational_free, NULL,
-                                                   le_machine_feed, le_machine_advance, variational_progress,
-                                                   variational_result, variational_archive, 1, NULL, NULL};
+const le_estimator_ops le_variational_estimator = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_estimator_ops),
+  .name = "variational",
+  .knows = {{settings}, NULL},
+  .alloc = variational_alloc,
+  .free = variational_free,
+  .feed = le_machine_feed,
+  .advance = le_machine_advance,
+  .progress = variational_progress,
+  .result = variational_result,
+  .archive = variational_archive,
+  .latent = 1,
+};

@@ -1,20 +1,22 @@
-/* Underdamped Langevin dynamics by the BAOAB splitting (Leimkuhler & Matthews 2013) on the scale of the metric.
+/* Underdamped Langevin dynamics by the BAOAB splitting (Leimkuhler & Matthews 2013) on the scale of
+ * the metric.
  *
- * In z, theta = a + L^-T z, one move is: kick by h grad, drift h/2, v <- c v + sqrt(1 - c^2) noise with
- * c = exp(-gamma h), drift h/2.  Kicks at the ends of neighbouring moves are merged, so the first after fresh momenta is
- * halved and the last, whose momenta nobody uses, is left out.  On a round Gaussian the positions are sampled exactly
- * at any h < 2 when momenta start from their own stationary variance, 1 - h^2/4.
+ * In z, theta = a + L^-T z, one move is: kick by h grad, drift h/2, v <- c v + sqrt(1 - c^2) noise
+ * with c = exp(-gamma h), drift h/2. Kicks at the ends of neighbouring moves are merged: the first
+ * kick after new momenta is halved, and the last one is left out because its momenta are not used.
+ * On a standard normal target the positions are sampled exactly at any h < 2 if momenta start from
+ * their own stationary variance, 1 - h^2/4.
  *
- * Noise of variance v in the gradients adds k v to the positions' variance,  k = h^2 / 4 (1 + c) / (1 - c). Where it is known
- * the noise of the momenta has as much less. */
+ * Gradient noise of variance v adds k v to the variance of the positions, k = h^2 / 4 (1 + c) / (1
+ * - c). If v is known, the noise of the momenta is reduced accordingly. */
 #include "core/kernel.h"
 
 #include <math.h>
 
 static const le_setting settings[] = {
   LE_REAL_SETTING("step_size", 0.7, 0, HUGE_VAL), /* h */
-  LE_REAL_SETTING("friction", 2, 0, HUGE_VAL), /* gamma */
-  LE_REAL_SETTING("clip", 3, 0, HUGE_VAL), /* the largest move of a coordinate of z */
+  LE_REAL_SETTING("friction", 2, 0, HUGE_VAL),    /* gamma */
+  LE_REAL_SETTING("clip", 3, 0, HUGE_VAL),        /* the largest move of a coordinate of z */
   {0}};
 
 typedef struct baoab {
@@ -41,8 +43,9 @@ static le_status baoab_alloc(const le_args *args, size_t d, size_t m, le_arena *
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
-/* Momenta are drawn by the first move, by whoever makes it. */
-static le_status baoab_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+/* Momenta are drawn in the first move, within each thread's share. */
+static le_status baoab_begin(void *self, le_target *target, size_t m, double *theta,
+                             const le_streams *streams)
 {
   (void)target;
   (void)m;
@@ -60,7 +63,7 @@ static void fresh_momenta(const baoab *k, const le_streams *streams, size_t firs
   for (size_t a = 0; a < m * k->d; a++) velocity[a] *= deviation;
 }
 
-/* Some moves of all particles. */
+/* Several moves of all particles. */
 typedef struct stride {
   baoab *kernel;
   const le_streams *streams;
@@ -79,14 +82,15 @@ static le_status one_move(const stride *s, le_target *target, size_t move, size_
   LE_TRY(le_target_gradient(target, move, m, s->theta + first * d, grad));
   le_normals(s->streams, 1 + first, m, d, noise);
   for (size_t i = 0; i < m; i++) {
-    double *theta = s->theta + (first + i) * d, *v = k->velocity + (first + i) * d, *shift = k->displacement + (first + i) * d;
-    double *theta_shift = grad + i * d; /* of which there is no more need */
+    double *theta = s->theta + (first + i) * d, *v = k->velocity + (first + i) * d,
+           *shift = k->displacement + (first + i) * d;
+    double *theta_shift = grad + i * d; /* this part of the gradient is no longer needed */
     le_metric_kick(le_target_metric(target, first + i), grad + i * d, shift);
     for (size_t j = 0; j < d; j++) {
       double before = v[j] + kick * shift[j];
       if (!isfinite(before)) before = 0;
       const double after = s->c * before + s->noise * noise[i * d + j];
-      /* a clipped move gives up its momentum too, or it would only try again */
+      /* a clipped move loses its momentum too; otherwise the next move would be clipped again */
       const double move = 0.5 * k->step * (before + after);
       const int clipped = fabs(move) > k->clip;
       v[j] = clipped ? 0 : after;
@@ -110,7 +114,8 @@ static le_status some_moves(void *self, le_target *target, size_t first, size_t 
   return LE_OK;
 }
 
-static le_status baoab_moves(void *self, le_target *target, size_t m, double *theta, const le_streams *streams, size_t moves)
+static le_status baoab_moves(void *self, le_target *target, size_t m, double *theta,
+                             const le_streams *streams, size_t moves)
 {
   baoab *k = self;
   const double h = k->step, c = exp(-k->friction * h);
@@ -122,7 +127,8 @@ static le_status baoab_moves(void *self, le_target *target, size_t m, double *th
   return LE_OK;
 }
 
-static le_status baoab_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status baoab_move(void *self, le_target *target, size_t m, double *theta,
+                            const le_streams *streams)
 {
   return baoab_moves(self, target, m, theta, streams, 1);
 }

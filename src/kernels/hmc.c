@@ -1,6 +1,6 @@
-/* Hamiltonian Monte Carlo: leapfrog in the metric's scale, accepted or rejected on the exact density.
- * A trajectory's step size is jittered by up to 15%, the same for all particles, so that no direction can resonate with
- * it. */
+/* Hamiltonian Monte Carlo: leapfrog steps on the scale of the metric, accepted or rejected by the
+ * exact density. The step size of a trajectory is jittered by up to 15%, the same for all
+ * particles, to avoid resonance with the period of any direction. */
 #include "base/linalg.h"
 #include "core/adapt.h"
 #include "core/kernel.h"
@@ -9,18 +9,19 @@
 #include <string.h>
 
 static const le_setting settings[] = {
-  LE_COUNT_SETTING("leapfrog", 0, 0), /* steps of a trajectory; 0: about a quarter turn; 1: MALA */
-  LE_REAL_SETTING("step_size", 0, 0, HUGE_VAL), /* 0: tuned */
-  LE_REAL_SETTING("accept", NAN, 0, 1), /* the goal */
+  /* steps of a trajectory; 0: about a quarter period; 1: MALA */
+  LE_COUNT_SETTING("leapfrog", 0, 0),
+  LE_REAL_SETTING("step_size", 0, 0, HUGE_VAL), /* 0: adapted */
+  LE_REAL_SETTING("accept", NAN, 0, 1),         /* the acceptance rate to adapt to */
   {0}};
 
 typedef struct hmc {
   size_t d, leapfrog;
   le_adapt adapt;
-  /* the points that values and gradients are of, how many, and their distribution */
+  /* the points to which the stored values and gradients belong, their number, and lambda */
   double *at, lambda;
   size_t known, seen, chunk;
-  /* of the current points and of the trajectories' ends */
+  /* at the current points and at the ends of the trajectories */
   double *value, *grad, *end, *end_value, *end_grad, *velocity, *kinetic, *displacement, *chance;
 } hmc;
 
@@ -35,7 +36,8 @@ static le_status hmc_alloc(const le_args *args, size_t d, size_t m, le_arena *ar
   k->leapfrog = le_setting_count(args, settings, "leapfrog");
   const double accept = le_setting_number(args, settings, "accept");
   const double goal = !isnan(accept) ? accept : k->leapfrog == 1 ? 0.65 : 0.8;
-  const double start = (k->leapfrog == 1 ? 1.0 : 0.8) * pow((double)d, k->leapfrog == 1 ? -1.0 / 6 : -0.25);
+  const double start = (k->leapfrog == 1 ? 1.0 : 0.8) *
+                       pow((double)d, k->leapfrog == 1 ? -1.0 / 6 : -0.25);
   k->adapt = le_adapt_make(le_setting_number(args, settings, "step_size"), start, goal, 1.6);
   k->at = le_arena_doubles(arena, m * d);
   k->value = le_arena_doubles(arena, m);
@@ -51,19 +53,22 @@ static le_status hmc_alloc(const le_args *args, size_t d, size_t m, le_arena *ar
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
-/* From one distribution to the next only the chunk's exponent changes, or another chunk begins: then nothing else has to be asked of
- * points that have stayed. */
-static le_status hmc_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+/* From one distribution to the next only the exponent of the chunk changes, or a new chunk begins.
+ * So for points that have not moved the terms of the other rows are known. */
+static le_status hmc_begin(void *self, le_target *target, size_t m, double *theta,
+                           const le_streams *streams)
 {
   hmc *k = self;
   const size_t d = k->d;
-  const int same = target->seen == k->seen && target->chunk == k->chunk, next = target->seen == k->seen + k->chunk && k->lambda == 1;
+  const int same = target->seen == k->seen && target->chunk == k->chunk,
+            next = target->seen == k->seen + k->chunk && k->lambda == 1;
   const int stayed = m <= k->known && memcmp(theta, k->at, m * d * sizeof(double)) == 0;
   (void)streams;
   if (stayed && (same || next) && target->seen > 0) {
     const double more = target->lambda - (same ? k->lambda : 0);
     if (more != 0 && target->chunk > 0) {
-      LE_TRY(le_target_log_lik_grad(target, target->seen, target->seen + target->chunk, m, theta, k->end_value, k->end_grad));
+      LE_TRY(le_target_log_lik_grad(target, target->seen, target->seen + target->chunk, m, theta,
+                                    k->end_value, k->end_grad));
       le_add_scaled(m, more, k->end_value, k->value);
       le_add_scaled(m * d, more, k->end_grad, k->grad);
     }
@@ -77,12 +82,14 @@ static le_status hmc_begin(void *self, le_target *target, size_t m, double *thet
   k->seen = target->seen;
   k->chunk = target->chunk;
   k->lambda = target->lambda;
-  /* inside a wall the chunk does not count, and from a proposal lambda has more to say */
+  /* under a constraint the chunk is not part of the density, and with a proposal the density
+   * depends on lambda in another way */
   k->known = target->floor || target->proposal ? 0 : m;
   return LE_OK;
 }
 
-static void kick(const hmc *k, const le_target *target, size_t first, size_t m, double length, const double *grad)
+static void kick(const hmc *k, const le_target *target, size_t first, size_t m, double length,
+                 const double *grad)
 {
   const size_t d = k->d;
   for (size_t i = first; i < first + m; i++) {
@@ -128,14 +135,18 @@ static le_status some_trajectories(void *self, le_target *target, size_t first, 
   memcpy(end, f->theta + first * d, m * d * sizeof(double));
   kick(k, target, first, m, 0.5 * f->step, k->grad);
   for (size_t s = 1; s <= f->leapfrog; s++) {
-    if ((double)m * (double)d * (double)d > LE_UNWATCHED && le_interrupted(target->context)) return LE_INTERRUPTED;
+    if ((double)m * (double)d * (double)d > LE_UNWATCHED && le_interrupted(target->context))
+      return LE_INTERRUPTED;
     drift(k, target, first, m, f->step);
-    LE_TRY(le_target_density_grad(target, m, end, s < f->leapfrog ? NULL : k->end_value + first, k->end_grad + first * d));
+    LE_TRY(le_target_density_grad(target, m, end, s < f->leapfrog ? NULL : k->end_value + first,
+                                  k->end_grad + first * d));
     kick(k, target, first, m, s < f->leapfrog ? f->step : 0.5 * f->step, k->end_grad);
   }
   for (size_t i = first; i < last; i++) {
-    if (isfinite(k->end_value[i]) && le_target_outside(target, k->end + i * d)) k->end_value[i] = -INFINITY;
-    const double ratio = k->end_value[i] - kinetic_energy(k->velocity + i * d, d) - (k->value[i] - k->kinetic[i]);
+    if (isfinite(k->end_value[i]) && le_target_outside(target, k->end + i * d))
+      k->end_value[i] = -INFINITY;
+    const double ratio = k->end_value[i] - kinetic_energy(k->velocity + i * d, d) -
+                         (k->value[i] - k->kinetic[i]);
     const int possible = isfinite(k->end_value[i]) && !isnan(ratio);
     k->chance[i] = !possible ? 0 : ratio >= 0 ? 1 : exp(ratio);
     if (log(gsl_rng_uniform_pos(f->streams->rng[i + 1])) < ratio && possible) {
@@ -147,7 +158,8 @@ static le_status some_trajectories(void *self, le_target *target, size_t first, 
   return LE_OK;
 }
 
-static le_status hmc_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status hmc_move(void *self, le_target *target, size_t m, double *theta,
+                          const le_streams *streams)
 {
   hmc *k = self;
   flight all = {k, streams, theta, k->adapt.step, k->leapfrog};
@@ -156,7 +168,8 @@ static le_status hmc_move(void *self, le_target *target, size_t m, double *theta
     all.leapfrog = wanted < 1 ? 1 : wanted > LEAPFROG_MOST ? LEAPFROG_MOST : (size_t)wanted;
   }
   if (all.leapfrog > 1) all.step *= 1 + jitter * (2 * gsl_rng_uniform(streams->rng[0]) - 1);
-  LE_TRY(le_target_share(target, m, (double)all.leapfrog * (double)(target->seen + target->chunk), some_trajectories, &all));
+  LE_TRY(le_target_share(target, m, (double)all.leapfrog * (double)(target->seen + target->chunk),
+                         some_trajectories, &all));
   for (size_t i = 0; i < m; i++) k->adapt.accepted += k->chance[i];
   k->adapt.proposed += (double)m;
   memcpy(k->at, theta, m * k->d * sizeof(double));

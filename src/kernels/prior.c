@@ -1,18 +1,20 @@
-/* Draws from the prior until one lies inside the wall: exact, independent of the point it replaces, and hopeless once the
- * wall leaves little room.  The truth that other kernels of nested sampling are tested against. */
+/* Draws from the prior until one satisfies the likelihood constraint. Exact and independent of the
+ * point it replaces, but too slow once the constraint leaves little volume. The reference for
+ * testing other kernels of nested sampling. */
 #include "core/kernel.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Draws of a call: a move of many goes on with the next call.  Draws in a row without success after which there is no hope. */
+/* Draws of one call (a move that needs more continues in the next call). Draws in a row without
+ * success after which the kernel fails. */
 static const double DRAWS_AT_ONCE = 1e4, DRAWS_IN_VAIN = 1e8;
 
 static const le_setting settings[] = {{0}};
 
 typedef struct prior_kernel {
   size_t d;
-  size_t done;    /* particles of an unfinished move that have found their places */
+  size_t done;    /* particles of an unfinished move that are already replaced */
   int unfinished;
   double accepted, proposed, acceptance, vain;
   double *draw, *value;
@@ -31,14 +33,17 @@ static le_status prior_alloc(const le_args *args, size_t d, size_t m, le_arena *
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
-/* Every draw that succeeds serves the next particle in line; a full batch at a time keeps the likelihood calls wide. */
-static le_status prior_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+/* Each successful draw replaces the next particle. Draws are evaluated a full batch at a time, so
+ * that likelihood calls have many points. */
+static le_status prior_move(void *self, le_target *target, size_t m, double *theta,
+                            const le_streams *streams)
 {
   prior_kernel *k = self;
   const size_t d = k->d, from = target->seen, to = target->seen + target->chunk;
   for (double drawn = 0; k->done < m && drawn < DRAWS_AT_ONCE; drawn += (double)m) {
     if (le_interrupted(target->context)) return LE_INTERRUPTED;
-    for (size_t i = 0; i < m; i++) target->ops->draw_prior(target->model, streams->rng[i + 1], k->draw + i * d);
+    for (size_t i = 0; i < m; i++)
+      target->ops->draw_prior(target->model, streams->rng[i + 1], k->draw + i * d);
     LE_TRY(le_target_log_lik(target, from, to, m, k->draw, k->value));
     for (size_t i = 0; i < m && k->done < m; i++) {
       k->proposed++;
@@ -54,8 +59,9 @@ static le_status prior_move(void *self, le_target *target, size_t m, double *the
   k->unfinished = k->done < m;
   if (!k->unfinished) k->done = 0;
   if (k->vain > DRAWS_IN_VAIN)
-    return le_fail(&target->context->error, LE_STALLED,
-                   "None of %.0f draws from the prior had a larger likelihood: use slice() or rwm().", k->vain);
+    return le_fail(
+      &target->context->error, LE_STALLED,
+      "None of %.0f draws from the prior had a larger likelihood: use slice() or rwm().", k->vain);
   return LE_OK;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const le_setting settings[] = {
-  LE_REAL_SETTING("step_size", 0, 0, HUGE_VAL), /* 0: 2.38 / sqrt(d), tuned */
+  LE_REAL_SETTING("step_size", 0, 0, HUGE_VAL), /* 0: 2.38 / sqrt(d), adapted */
   {0}};
 
 typedef struct rwm {
@@ -20,7 +20,8 @@ static le_status rwm_alloc(const le_args *args, size_t d, size_t m, le_arena *ar
   rwm *k = le_arena_bytes(arena, 1, sizeof *k);
   if (!k) return LE_NO_MEMORY;
   k->d = d;
-  k->adapt = le_adapt_make(le_setting_number(args, settings, "step_size"), 2.38 / sqrt((double)d), d == 1 ? 0.44 : 0.234, 20);
+  k->adapt = le_adapt_make(le_setting_number(args, settings, "step_size"), 2.38 / sqrt((double)d),
+                           d == 1 ? 0.44 : 0.234, 20);
   k->proposal = le_arena_doubles(arena, m * d);
   k->value = le_arena_doubles(arena, m);
   k->proposed_value = le_arena_doubles(arena, m);
@@ -31,23 +32,27 @@ static le_status rwm_alloc(const le_args *args, size_t d, size_t m, le_arena *ar
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
-static le_status rwm_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status rwm_begin(void *self, le_target *target, size_t m, double *theta,
+                           const le_streams *streams)
 {
   rwm *k = self;
   (void)streams;
   return le_target_density(target, m, theta, k->value);
 }
 
-static le_status rwm_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status rwm_move(void *self, le_target *target, size_t m, double *theta,
+                          const le_streams *streams)
 {
   rwm *k = self;
   const size_t d = k->d;
   le_normals(streams, 1, m, d, k->noise);
   for (size_t i = 0; i < m; i++) {
     le_metric_drift(le_target_metric(target, i), k->noise + i * d, k->displacement);
-    for (size_t j = 0; j < d; j++) k->proposal[i * d + j] = theta[i * d + j] + k->adapt.step * k->displacement[j];
+    for (size_t j = 0; j < d; j++)
+      k->proposal[i * d + j] = theta[i * d + j] + k->adapt.step * k->displacement[j];
   }
-  for (size_t i = 0; i < m; i++) k->level[i] = k->value[i] + log(gsl_rng_uniform_pos(streams->rng[i + 1]));
+  for (size_t i = 0; i < m; i++)
+    k->level[i] = k->value[i] + log(gsl_rng_uniform_pos(streams->rng[i + 1]));
   LE_TRY(le_target_density_above(target, m, k->proposal, k->level, k->proposed_value));
   for (size_t i = 0; i < m; i++) {
     const int accepted = isfinite(k->proposed_value[i]) && k->proposed_value[i] > k->level[i] &&

@@ -1,13 +1,17 @@
-/* Stochastic gradient Hamiltonian Monte Carlo (Chen, Fox & Guestrin 2014) as the SGAIS papers use it:
+/* Stochastic gradient Hamiltonian Monte Carlo (Chen, Fox & Guestrin 2014) as used in the papers on
+ * stochastic gradient annealed importance sampling:
  *
  *     v ~ N(0, eta) at the start of a distribution (with refresh = 1 before every step), then
- *     v <- v - alpha v - eta grad U + N(0, 2 (alpha - beta eta) eta);   theta <- theta + v,   eta = rate / n.
+ *     v <- v - alpha v - eta grad U + N(0, 2 (alpha - beta eta) eta);
+ *     theta <- theta + v,   eta = rate / n.
  *
- * Inside a wall of the likelihood (nested sampling) a step that would leave is reflected on the wall, v' = v - 2 n (v . n),
- * n the unit vector along the likelihood's gradient at the offending point x + v (Galilean Monte Carlo, Skilling 2012).
- * With bounce = 1 the point goes on from there to x + v + v' if that is inside, and otherwise stays and turns round, which
- * is reversible; with bounce = 0, as published, it stays at x with velocity v', which is not: it shuns the wall, and in
- * ten dimensions overstates the evidence by several nats. */
+ * Under the likelihood constraint of nested sampling, a step that would violate it is reflected: v'
+ * = v - 2 n (v . n), where n is the unit vector along the gradient of the likelihood at the
+ * rejected point x + v (Galilean Monte Carlo, Skilling 2012). With bounce = 1 the point moves on to
+ * x + v + v' if the constraint holds there, and otherwise stays and reverses its velocity, which is
+ * reversible. With bounce = 0, as published, it stays at x with velocity v', which is not
+ * reversible: too few points are near the boundary, and in ten dimensions the evidence is several
+ * nats too large. */
 #include "core/kernel.h"
 
 #include "base/linalg.h"
@@ -18,9 +22,10 @@
 static const le_setting settings[] = {
   LE_REAL_SETTING("rate", 0.1, 0, HUGE_VAL),
   LE_REAL_SETTING("friction", 0.2, 0, HUGE_VAL), /* alpha; 1 is SGLD */
-  LE_REAL_SETTING("noise", 0, 0, HUGE_VAL), /* beta */
+  LE_REAL_SETTING("noise", 0, 0, HUGE_VAL),      /* beta */
   LE_FLAG_SETTING("refresh", 0),
-  LE_FLAG_SETTING("tempered", 1), /* 1: n counts the chunk lambda times; 0: in full, as published */
+  /* 1: the rows of the chunk count lambda times in n; 0: in full, as published */
+  LE_FLAG_SETTING("tempered", 1),
   LE_FLAG_SETTING("bounce", 1),
   {0}};
 
@@ -28,9 +33,9 @@ typedef struct sghmc {
   size_t d;
   double rate, friction, noise, eta;
   int refresh, tempered, bounce;
-  double moved, stopped, acceptance; /* inside a wall: steps taken and not taken */
+  double moved, stopped, acceptance; /* under a constraint: numbers of steps made and rejected */
   double *grad, *velocity, *fresh;
-  double *ahead, *value;    /* inside a wall: the points that a step leads to */
+  double *ahead, *value;    /* under a constraint: the points that a step leads to */
   size_t *offending;
 } sghmc;
 
@@ -62,7 +67,8 @@ static void fresh_velocities(const sghmc *k, size_t m, const le_streams *streams
   for (size_t c = 0; c < m * k->d; c++) k->velocity[c] *= sqrt(k->eta);
 }
 
-static le_status sghmc_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status sghmc_begin(void *self, le_target *target, size_t m, double *theta,
+                             const le_streams *streams)
 {
   sghmc *k = self;
   (void)theta;
@@ -71,7 +77,7 @@ static le_status sghmc_begin(void *self, le_target *target, size_t m, double *th
   return LE_OK;
 }
 
-/* Takes the steps that stay inside the wall, and reflects the others. */
+/* Makes the steps that satisfy the constraint, and reflects the others. */
 static le_status step_or_reflect(sghmc *k, le_target *target, size_t m, double *theta)
 {
   const size_t d = k->d, from = target->seen, to = target->seen + target->chunk;
@@ -94,7 +100,7 @@ static le_status step_or_reflect(sghmc *k, le_target *target, size_t m, double *
     const double *n = k->grad + o * d, *v = k->velocity + k->offending[o] * d;
     double *reflected = k->grad + o * d;
     const double along = le_dot(v, n, d), square = le_dot(n, n, d);
-    /* where the likelihood is flat or impossible there is no wall to reflect on: back the way it came */
+    /* where the likelihood is flat or zero there is no normal direction: reverse the velocity */
     const double factor = square > 0 && isfinite(square) ? 2 * along / square : NAN;
     for (size_t j = 0; j < d; j++) {
       reflected[j] = isnan(factor) ? -v[j] : v[j] - factor * n[j];
@@ -117,19 +123,21 @@ static le_status step_or_reflect(sghmc *k, le_target *target, size_t m, double *
   return LE_OK;
 }
 
-static le_status sghmc_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status sghmc_move(void *self, le_target *target, size_t m, double *theta,
+                            const le_streams *streams)
 {
   sghmc *k = self;
   const double deviation = sqrt(fmax(2 * (k->friction - k->noise * k->eta) * k->eta, 0));
-  /* fresh momenta bring (1 - alpha)^2 eta of noise besides the 2 alpha eta: a drift of half their sum belongs to it,
-   * where the full one would cool the target to about half its temperature */
+  /* new momenta contribute noise (1 - alpha)^2 eta in addition to 2 alpha eta. The matching drift
+   * is half of their sum; with the full drift the temperature would be about one half */
   const double kick = k->refresh ? 0.5 * (1 + k->friction * k->friction) * k->eta : k->eta;
   LE_TRY(le_target_draw(target, 1));
   LE_TRY(le_target_gradient(target, 0, m, theta, k->grad));
   if (k->refresh) fresh_velocities(k, m, streams);
   le_normals(streams, 1, m, k->d, k->fresh);
   for (size_t c = 0; c < m * k->d; c++) {
-    const double v = (1 - k->friction) * k->velocity[c] + kick * k->grad[c] + deviation * k->fresh[c];
+    const double v = (1 - k->friction) * k->velocity[c] + kick * k->grad[c] +
+                     deviation * k->fresh[c];
     k->velocity[c] = isfinite(v) ? v : 0;
     if (!target->floor) theta[c] += k->velocity[c];
   }

@@ -8,7 +8,7 @@
 static const le_setting settings[] = {
   LE_REAL_SETTING("rate", 0.1, 0, HUGE_VAL),
   LE_REAL_SETTING("noise", 0, 0, HUGE_VAL), /* beta, the assumed gradient noise */
-  LE_FLAG_SETTING("tempered", 1), /* 1: n counts the chunk lambda times; 0: in full */
+  LE_FLAG_SETTING("tempered", 1), /* 1: the rows of the chunk count lambda times in n; 0: in full */
   {0}};
 
 typedef struct sgld {
@@ -32,7 +32,8 @@ static le_status sgld_alloc(const le_args *args, size_t d, size_t m, le_arena *a
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
-static le_status sgld_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status sgld_begin(void *self, le_target *target, size_t m, double *theta,
+                            const le_streams *streams)
 {
   sgld *k = self;
   (void)m;
@@ -42,7 +43,8 @@ static le_status sgld_begin(void *self, le_target *target, size_t m, double *the
   return LE_OK;
 }
 
-static le_status sgld_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status sgld_move(void *self, le_target *target, size_t m, double *theta,
+                           const le_streams *streams)
 {
   sgld *k = self;
   const double deviation = sqrt(fmax(2 * (1 - k->noise * k->eta) * k->eta, 0));

@@ -1,6 +1,7 @@
-/* Slice sampling (Neal 2003) along the directions of a random orthonormal basis on the metric's scale, by shrinkage only:
- * an interval of fixed width is laid at random around the point and shrinks to whatever falls outside.  All particles
- * take the same direction and shrink side by side, so that each likelihood call has many of them. */
+/* Slice sampling (Neal 2003) along the directions of a random orthonormal basis on the scale of the
+ * metric, by shrinkage only: an interval of fixed width is placed at random around the point, and
+ * its ends move in to each rejected draw. All particles use the same direction at the same time, so
+ * that each likelihood call has many points. */
 #include "core/adapt.h"
 #include "core/kernel.h"
 
@@ -13,16 +14,16 @@
 enum { SHRINKS_MOST = 200 };
 
 static const le_setting settings[] = {
-  LE_REAL_SETTING("width", 0, 0, HUGE_VAL), /* of the interval; 0: tuned */
+  LE_REAL_SETTING("width", 0, 0, HUGE_VAL), /* of the interval; 0: adapted */
   {0}};
 
 typedef struct slice {
-  size_t d, used; /* directions of the basis that are behind us */
+  size_t d, used; /* used: number of directions of the basis already used */
   le_adapt adapt;
   double *basis, *value, *level, *low, *high, *at;
-  double *step; /* the direction in theta, one for each half of the particles */
+  double *step; /* the direction in theta, for each half of the particles */
   double *proposal, *proposed_level, *proposed_value;
-  size_t *open; /* particles still shrinking */
+  size_t *open; /* particles whose interval is still shrinking */
 } slice;
 
 static le_status slice_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
@@ -46,14 +47,16 @@ static le_status slice_alloc(const le_args *args, size_t d, size_t m, le_arena *
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
-static le_status slice_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status slice_begin(void *self, le_target *target, size_t m, double *theta,
+                             const le_streams *streams)
 {
   slice *k = self;
   (void)streams;
   return le_target_density(target, m, theta, k->value);
 }
 
-/* A fresh orthonormal basis when the last has been used up: Gram-Schmidt on normal vectors, twice for the digits. */
+/* Makes a new orthonormal basis when all directions have been used: Gram-Schmidt on normal vectors,
+ * done twice for accuracy. */
 static const double *next_direction(slice *k, const gsl_rng *rng)
 {
   const size_t d = k->d;
@@ -74,7 +77,8 @@ static const double *next_direction(slice *k, const gsl_rng *rng)
   return k->basis + k->used++ * d;
 }
 
-static le_status slice_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status slice_move(void *self, le_target *target, size_t m, double *theta,
+                            const le_streams *streams)
 {
   slice *k = self;
   const size_t d = k->d;
@@ -97,7 +101,8 @@ static le_status slice_move(void *self, le_target *target, size_t m, double *the
       k->proposed_level[o] = k->level[i];
       for (size_t j = 0; j < d; j++) k->proposal[o * d + j] = theta[i * d + j] + k->at[i] * step[j];
     }
-    LE_TRY(le_target_density_above(target, open, k->proposal, k->proposed_level, k->proposed_value));
+    LE_TRY(
+      le_target_density_above(target, open, k->proposal, k->proposed_level, k->proposed_value));
     k->adapt.proposed += (double)open;
     size_t left = 0;
     for (size_t o = 0; o < open; o++) {

@@ -1,5 +1,5 @@
-/* Sweeps of a model with latent variables inside a wall of the likelihood, each variable in turn from its prior as far as the
- * wall leaves it room. */
+/* Sweeps of a model with latent variables under a likelihood constraint: each variable is drawn
+ * from its prior, restricted to the values that satisfy the constraint. */
 #include "core/kernel.h"
 #include "core/states.h"
 
@@ -22,17 +22,20 @@ static le_status sweeps_alloc(const le_args *args, size_t d, size_t m, le_arena 
   return LE_OK;
 }
 
-static le_status sweeps_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status sweeps_move(void *self, le_target *target, size_t m, double *theta,
+                             const le_streams *streams)
 {
   const size_t d = ((const sweeps_kernel *)self)->d;
   if (target->ops != &le_states_model || !target->floor)
-    return le_fail(&target->context->error, LE_UNSUPPORTED, "`kernel` sweeps are of models with latent variables, in nested().");
+    return le_fail(&target->context->error, LE_UNSUPPORTED,
+                   "`kernel` sweeps is for models with latent variables in nested().");
   const le_states *states = target->model;
   const le_rows rows = le_store_rows(target->store, 0, target->chunk);
   for (size_t i = 0; i < m; i++) {
     if (le_interrupted(target->context)) return LE_INTERRUPTED;
-    states->ops->sweep_above(states->self, rows.n, &rows, target->floor->value, 1 - target->floor->tie,
-                             streams->rng[i + 1], theta + i * d, target->scratch);
+    states->ops->sweep_above(states->self, rows.n, &rows, target->floor->value,
+                             1 - target->floor->tie, streams->rng[i + 1], theta + i * d,
+                             target->scratch);
   }
   target->likelihoods += (double)(m * rows.n);
   return LE_OK;

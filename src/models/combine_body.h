@@ -1,4 +1,5 @@
-/* Products of weights with covariates, row by row, for any number of columns of weights. */
+/* Products of weights with covariates, row by row, for any number of columns of weights. Included
+ * by a VECTOR_BODY. */
 #include "models/products.h"
 
 typedef void (*V(le_combine))(size_t n, size_t p, const real *weight, const real *x, real *out);
@@ -9,7 +10,8 @@ DEFINE_COMBINE(1, 4) DEFINE_COMBINE(2, 4) DEFINE_COMBINE(3, 4) DEFINE_COMBINE(4,
 DEFINE_COMBINE(1, 2) DEFINE_COMBINE(2, 2) DEFINE_COMBINE(3, 2) DEFINE_COMBINE(4, 2)
 #endif
 
-V_INLINE void V(combine)(size_t n, size_t columns, size_t p, const real *weight, const real *x, real *out)
+V_INLINE void V(combine)(size_t n, size_t columns, size_t p, const real *weight, const real *x,
+                         real *out)
 {
   static const V(le_combine) table[] = {V(combine_1), V(combine_2), V(combine_3), V(combine_4)};
   for (size_t k = 0, together; k < columns; k += together) {

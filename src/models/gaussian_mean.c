@@ -1,6 +1,6 @@
-/* The mean of a Gaussian with known standard deviation: y ~ N(mu, sigma^2), mu ~ N(prior_mean, prior_sd^2).
- * The one parameter is mu itself, so the user's scale is the unconstrained one.  Everything has a closed
- * form, which makes this the first model to test an estimator on. */
+/* The mean of a Gaussian with known standard deviation: y ~ N(mu, sigma^2), mu ~ N(prior_mean,
+ * prior_sd^2). The only parameter is mu, so the user's scale is the unconstrained one. Everything
+ * has a closed form, so estimators are tested on this model first. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@ typedef struct gaussian_mean {
 
 /* ---- settings ---- */
 
-/* A finite number above `above`; returns 0 and leaves a sentence where it is not. */
-static int read_number(const le_args *args, const char *name, double fallback, double above, double *number,
-                       char *message)
+/* Reads a finite number above `above`; if it is not, returns 0 and writes a message. */
+static int read_number(const le_args *args, const char *name, double fallback, double above,
+                       double *number, char *message)
 {
   const le_arg *arg = le_args_find(args, name);
   *number = fallback;
@@ -31,7 +31,8 @@ static int read_number(const le_args *args, const char *name, double fallback, d
   if (above == -INFINITY)
     snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a finite number, not %g.", name, *number);
   else
-    snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a finite number above %g, not %g.", name, above, *number);
+    snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a finite number above %g, not %g.", name,
+             above, *number);
   return 0;
 }
 
@@ -77,7 +78,8 @@ static void log_prior(const void *self, size_t m, const double *theta, double *v
 static void log_prior_grad(const void *self, size_t m, const double *theta, double *grad)
 {
   const gaussian_mean *model = self;
-  for (size_t i = 0; i < m; i++) grad[i] = (model->prior_mean - theta[i]) / model->prior_sd / model->prior_sd;
+  for (size_t i = 0; i < m; i++)
+    grad[i] = (model->prior_mean - theta[i]) / model->prior_sd / model->prior_sd;
 }
 
 static void log_prior_hess(const void *self, const double *theta, double *hess)
@@ -95,8 +97,9 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 
 /* ---- likelihood ---- */
 
-/* Sums of y - mu and of its square.  Eight partial sums make the additions independent of one another, which
- * a compiler may not arrange by itself, and keep the rounding error of long blocks small. */
+/* Sums of y - mu and of its square. Eight partial sums are independent of one another, so the
+ * processor can add them in parallel (a compiler may not reorder sums by itself), and they keep the
+ * rounding error of long blocks small. */
 typedef struct residual_sums {
   double first, second;
 } residual_sums;
@@ -129,18 +132,19 @@ static double log_density(const gaussian_mean *model, size_t n, double squares)
   return (double)n * model->row_constant - 0.5 * squares / model->sigma / model->sigma;
 }
 
-static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                         double *scratch)
+static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                         double *value, double *scratch)
 {
   const gaussian_mean *model = self;
   (void)scratch;
   for (size_t i = 0; i < m; i++)
-    add_value(log_density(model, rows->n, sum_residuals(rows->n, rows->values, theta[i]).second), &value[i]);
+    add_value(log_density(model, rows->n, sum_residuals(rows->n, rows->values, theta[i]).second),
+              &value[i]);
   return LE_OK;
 }
 
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *grad, double *scratch)
+static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *grad, double *scratch)
 {
   const gaussian_mean *model = self;
   (void)scratch;
@@ -152,8 +156,8 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
   return LE_OK;
 }
 
-static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows, double *grad, double *hess,
-                              double *scratch)
+static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows,
+                              double *grad, double *hess, double *scratch)
 {
   const gaussian_mean *model = self;
   (void)scratch;
@@ -164,8 +168,8 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
   return LE_OK;
 }
 
-static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *scratch)
+static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *scratch)
 {
   const gaussian_mean *model = self;
   (void)scratch;
@@ -178,17 +182,19 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
   return LE_OK;
 }
 
-/* ---- simulation and the exact answer ---- */
+/* ---- simulation and the exact evidence ---- */
 
-static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n, double *rows)
+static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n,
+                     double *rows)
 {
   const gaussian_mean *model = self;
   for (size_t r = 0; r < n; r++) rows[r] = theta[0] + gsl_ran_gaussian_ziggurat(rng, model->sigma);
 }
 
-/* The sample mean and the squares about it are independent, so the evidence is that of the mean under
- * N(prior_mean, sigma^2 / n + prior_sd^2) and that of the squares.  Sums are taken about a first guess of the
- * mean (the first sum), so that data far from zero lose no digits. */
+/* The sample mean and the sum of squares about it are independent, so the evidence is the product
+ * of two factors: the density of the mean, N(prior_mean, sigma^2 / n + prior_sd^2), and that of the
+ * squares. Sums are taken about a first estimate of the mean, so that data far from zero lose no
+ * digits. */
 static le_status exact(const void *self, const le_rows *rows, double *log_evidence)
 {
   const gaussian_mean *model = self;
@@ -204,7 +210,8 @@ static le_status exact(const void *self, const le_rows *rows, double *log_eviden
   double ratio = model->prior_sd / model->sigma;
   double offset = (guess - model->prior_mean + correction) / model->sigma;
   *log_evidence = n * model->row_constant - 0.5 * log1p(n * ratio * ratio) -
-                  0.5 * squares / model->sigma / model->sigma - 0.5 * n * offset * offset / (1 + n * ratio * ratio);
+                  0.5 * squares / model->sigma / model->sigma -
+                  0.5 * n * offset * offset / (1 + n * ratio * ratio);
   return isfinite(*log_evidence) ? LE_OK : LE_NOT_FINITE;
 }
 

@@ -1,3 +1,4 @@
+/* The Gaussian settings of models with latent variables, and draws that these models share. */
 #include "models/latent_shared.h"
 
 #include <gsl/gsl_randist.h>
@@ -14,15 +15,16 @@ int le_gaussian_prior_read(const le_args *args, le_gaussian_prior *prior, char *
          le_read_numbers(args, "scale", 1, 0, 1, &prior->scale, message);
 }
 
-double le_draw_variance(const le_gaussian_prior *prior, const gsl_rng *rng, double n, double squares)
+double le_draw_variance(const le_gaussian_prior *prior, const gsl_rng *rng, double n,
+                        double squares)
 {
   return (prior->scale + 0.5 * squares) / gsl_ran_gamma(rng, prior->shape + 0.5 * n, 1);
 }
 
 double le_log_variance_prior(const le_gaussian_prior *prior, double variance)
 {
-  return prior->shape * log(prior->scale) - lgamma(prior->shape) - (prior->shape + 1) * log(variance) -
-         prior->scale / variance;
+  return prior->shape * log(prior->scale) - lgamma(prior->shape) -
+         (prior->shape + 1) * log(variance) - prior->scale / variance;
 }
 
 void le_slice(const gsl_rng *rng, double *x, double (*log_density)(void *context), void *context)
@@ -31,7 +33,8 @@ void le_slice(const gsl_rng *rng, double *x, double (*log_density)(void *context
   double end[2] = {here - width * gsl_rng_uniform(rng), 0};
   end[1] = end[0] + width;
   for (int side = 0; side < 2; side++)
-    for (*x = end[side]; log_density(context) > level; *x = end[side]) end[side] += side ? width : -width;
+    for (*x = end[side]; log_density(context) > level; *x = end[side])
+      end[side] += side ? width : -width;
   for (;;) {
     *x = end[0] + (end[1] - end[0]) * gsl_rng_uniform(rng);
     if (end[1] - end[0] < 1e-12 || log_density(context) > level) return;
@@ -39,7 +42,7 @@ void le_slice(const gsl_rng *rng, double *x, double (*log_density)(void *context
   }
 }
 
-/* A variance by its logarithm, which is free. */
+/* A variance is moved on the log scale, which is unconstrained. */
 typedef struct log_scale {
   const le_view *view;
   double *variance, log_variance;
@@ -95,8 +98,8 @@ le_expected_variance le_q_variance(const le_gaussian_prior *prior, double sd, co
   return prior->infer ? le_expect_variance(q) : le_known_variance(sd);
 }
 
-double le_draw_category(const gsl_rng *rng, size_t n, double *log_weight, size_t forced, size_t *index,
-                        double *log_density)
+double le_draw_category(const gsl_rng *rng, size_t n, double *log_weight, size_t forced,
+                        size_t *index, double *log_density)
 {
   double top = -INFINITY, sum = 0;
   for (size_t k = 0; k < n; k++)

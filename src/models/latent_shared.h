@@ -1,5 +1,6 @@
-/* What the models with a latent variable for each observation share: their Gaussian settings, part of every state because
- * they may be inferred.  Variances then have inverse-gamma priors. */
+/* Functions shared by the models with a latent variable for each observation, and their Gaussian
+ * settings. These are part of every state because they may be inferred; variances then have
+ * inverse-gamma priors. */
 #ifndef LE_MODELS_LATENT_SHARED_H
 #define LE_MODELS_LATENT_SHARED_H
 
@@ -9,42 +10,49 @@
 
 typedef struct le_gaussian_prior {
   size_t width;              /* columns of the data */
-  int infer;                 /* hyper-parameters are unknown */
-  double prior_sd, noise_sd; /* of parameters and of the noise, where they are known */
+  int infer;                 /* 1: variances and probabilities are unknown */
+  double prior_sd, noise_sd; /* of parameters and of the noise, if they are known */
   double shape, scale;       /* of the inverse-gamma priors of both variances */
 } le_gaussian_prior;
 
-/* Settings `width`, `infer`, `prior_sd`, `noise_sd`, `shape`, `scale`; 0 and a sentence where one is wrong. */
+/* Reads the settings `width`, `infer`, `prior_sd`, `noise_sd`, `shape` and `scale`; if one is
+ * wrong, returns 0 and writes a message. */
 int le_gaussian_prior_read(const le_args *args, le_gaussian_prior *prior, char *message);
-/* A variance given `n` (perhaps a fraction) normal numbers around known means, of which `squares` is the sum of squares. */
-double le_draw_variance(const le_gaussian_prior *prior, const gsl_rng *rng, double n, double squares);
-/* Moves a number by slice sampling; `log_density`, which looks at *x, need not be normalised. */
+/* Draws a variance given `n` (not necessarily whole) normal numbers around known means with this
+ * sum of squares. */
+double le_draw_variance(const le_gaussian_prior *prior, const gsl_rng *rng, double n,
+                        double squares);
+/* Moves *x by slice sampling; `log_density` reads *x and need not be normalised. */
 void le_slice(const gsl_rng *rng, double *x, double (*log_density)(void *context), void *context);
-/* The likelihood by which a variance of a state is moved: to the power lambda, or inside a wall. */
+/* The likelihood used to move a variance of a state: to the power lambda, or under a likelihood
+ * constraint. */
 typedef struct le_view {
-  double (*log_lik)(const void *self, size_t seen, const le_rows *rows, double lambda, const double *state,
-                    double *scratch);
+  double (*log_lik)(const void *self, size_t seen, const le_rows *rows, double lambda,
+                    const double *state, double *scratch);
   const void *self;
   const le_gaussian_prior *prior;
   size_t seen;
   const le_rows *rows;
   double lambda;
-  int walled; /* lambda being 1 */
+  int walled; /* 1: under a constraint, with lambda = 1 */
   double floor, *state, *scratch;
 } le_view;
 void le_slice_variance(const le_view *view, const gsl_rng *rng, size_t which);
 double le_log_variance_prior(const le_gaussian_prior *prior, double variance);
-/* What they are to variational Bayes: the prior of both, and one that is known or that q has a factor of. */
+/* The variances for variational Bayes: the prior of both, and the expectation of one that is known
+ * or has a factor in q. */
 le_inverse_gamma le_variance_prior(const le_gaussian_prior *prior);
 le_expected_variance le_q_variance(const le_gaussian_prior *prior, double sd, const double *q);
-/* Are n numbers all finite and positive; all whole numbers of at least 0 and below k? */
+/* Whether n numbers are all finite and positive; whether all are whole numbers from 0 to k - 1. */
 int le_all_positive(const double *x, size_t n);
 int le_all_codes(const double *x, size_t n, size_t k);
-/* The log of the weight of a likelihood that must exceed `floor`; one just there, but for rounding, counts `tie`. */
+/* The log weight under the constraint that the likelihood exceeds `floor`: 0 above, -Inf below;
+ * log(tie) if it equals `floor` up to rounding. */
 double le_log_above(double log_lik, double floor, double tie);
-/* An index drawn by unnormalised log weights (which it overwrites with weights), or with `forced` not SIZE_MAX that one;
- * *log_density gets the log probability of what came out, and the log of the sum of the weights is returned. */
-double le_draw_category(const gsl_rng *rng, size_t n, double *log_weight, size_t forced, size_t *index,
-                        double *log_density);
+/* Draws an index from unnormalised log weights (overwritten with weights), or takes the index
+ * `forced` if it is not SIZE_MAX. *log_density is the log probability of the result; returns the
+ * log of the sum of the weights. */
+double le_draw_category(const gsl_rng *rng, size_t n, double *log_weight, size_t forced,
+                        size_t *index, double *log_density);
 
 #endif

@@ -1,7 +1,7 @@
-/* Linear regression with known noise: y ~ N(x'w, sigma^2), w_j ~ N(prior_mean_j, prior_sd_j^2) independently.
- * A row is x_1 .. x_p, y; an intercept is a covariate that is always one.  The parameters are w itself, so the
- * user's scale is the unconstrained one.  The evidence has a closed form, computed here through an orthogonal
- * factorisation (see `exact`). */
+/* Linear regression with known noise: y ~ N(x'w, sigma^2), w_j ~ N(prior_mean_j, prior_sd_j^2)
+ * independently. A row is x_1 .. x_p, y; an intercept is a covariate equal to one. The parameters
+ * are w, so the user's scale is the unconstrained one. The evidence has a closed form, computed by
+ * an orthogonal factorisation (see `exact`). */
 #include <math.h>
 #include <stdlib.h>
 #include <gsl/gsl_randist.h>
@@ -12,7 +12,7 @@ typedef struct linear {
   le_simd simd;
   double sigma;
   double row_constant;   /* -log sigma - log(2 pi) / 2 */
-  double prior_constant; /* the same of the prior, all covariates together */
+  double prior_constant; /* the same for the prior, sum over covariates */
   double *prior_mean, *prior_sd;
   double storage[];
 } linear;
@@ -72,7 +72,8 @@ static void log_prior_grad(const void *self, size_t m, const double *theta, doub
   size_t p = model->covariates;
   for (size_t i = 0; i < m; i++)
     for (size_t j = 0; j < p; j++)
-      grad[i * p + j] = (model->prior_mean[j] - theta[i * p + j]) / model->prior_sd[j] / model->prior_sd[j];
+      grad[i * p + j] = (model->prior_mean[j] - theta[i * p + j]) / model->prior_sd[j] /
+                        model->prior_sd[j];
 }
 
 static void log_prior_hess(const void *self, const double *theta, double *hess)
@@ -94,16 +95,19 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 
 typedef struct workspace {
   size_t n;
-  double *x;        /* tiles of all columns, the response last; zeros fill up the last tile, and have no residual */
-  double *residual; /* tiles of the residuals, of up to COLUMNS_TOGETHER particles */
-  double *sums;     /* of products with the covariates */
+  /* tiles of all columns, the response last; the last tile is filled with zeros, whose residual is
+   * zero */
+  double *x;
+  double *residual; /* tiles of the residuals of up to COLUMNS_TOGETHER particles */
+  double *sums;     /* of residuals times covariates */
 } workspace;
 
 #define VECTOR_BODY "models/linear_body.h"
 #include "base/variants.h"
 
 typedef struct kernels {
-  void (*residuals)(const workspace *w, size_t p, size_t particles, const double *theta, double *squares);
+  void (*residuals)(const workspace *w, size_t p, size_t particles, const double *theta,
+                    double *squares);
   void (*slopes)(const workspace *w, size_t p, size_t particles, double *sums);
   void (*squares)(const workspace *w, size_t p, double *sums);
 } kernels;
@@ -140,40 +144,43 @@ static double log_density(const linear *model, size_t n, double squares)
 }
 
 /* `grad` may be NULL. */
-static le_status evaluate(const linear *model, size_t m, const double *theta, const le_rows *rows, double *value,
-                          double *grad, double *scratch)
+static le_status evaluate(const linear *model, size_t m, const double *theta, const le_rows *rows,
+                          double *value, double *grad, double *scratch)
 {
   const kernels *k = kernels_of(model);
   const size_t p = model->covariates;
   const workspace w = prepare(model, rows, scratch);
-  const double per_sigma = 1 / model->sigma; /* a division for each slope would cost more than a tenth */
+  /* multiplying by the reciprocal saves more than a tenth of the time */
+  const double per_sigma = 1 / model->sigma;
   for (size_t i = 0, together; i < m; i += together) {
     double squares[COLUMNS_TOGETHER];
     together = m - i < COLUMNS_TOGETHER ? m - i : COLUMNS_TOGETHER;
     k->residuals(&w, p, together, theta + i * p, squares);
-    for (size_t q = 0; q < together; q++) add_value(log_density(model, rows->n, squares[q]), &value[i + q]);
+    for (size_t q = 0; q < together; q++)
+      add_value(log_density(model, rows->n, squares[q]), &value[i + q]);
     if (!grad) continue;
     memset(w.sums, 0, together * p * sizeof(double));
     k->slopes(&w, p, together, w.sums);
-    for (size_t a = 0; a < together * p; a++) add_finite(w.sums[a] * per_sigma * per_sigma, &grad[i * p + a]);
+    for (size_t a = 0; a < together * p; a++)
+      add_finite(w.sums[a] * per_sigma * per_sigma, &grad[i * p + a]);
   }
   return LE_OK;
 }
 
-static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                         double *scratch)
+static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                         double *value, double *scratch)
 {
   return evaluate(self, m, theta, rows, value, NULL, scratch);
 }
 
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *grad, double *scratch)
+static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *grad, double *scratch)
 {
   return evaluate(self, m, theta, rows, value, grad, scratch);
 }
 
-static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows, double *grad, double *hess,
-                              double *scratch)
+static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows,
+                              double *grad, double *hess, double *scratch)
 {
   const linear *model = self;
   const size_t p = model->covariates;
@@ -197,8 +204,8 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
   return LE_OK;
 }
 
-static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *scratch)
+static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *scratch)
 {
   const linear *model = self;
   const size_t n = rows->n;
@@ -215,9 +222,10 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
   return LE_OK;
 }
 
-/* ---- simulation and the exact answer ---- */
+/* ---- simulation and the exact evidence ---- */
 
-static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n, double *rows)
+static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n,
+                     double *rows)
 {
   const linear *model = self;
   size_t p = model->covariates;
@@ -238,8 +246,8 @@ static double dot(size_t n, const double *a, const double *b)
   return sum_lanes(lanes);
 }
 
-/* A block of rows on the scale where the prior of the weights and the noise are standard normal:
- * columns x_j prior_sd_j / sigma, then (y - x'prior_mean) / sigma, each `n` long. */
+/* A block of rows on the scale on which prior and noise are standard normal: columns x_j prior_sd_j
+ * / sigma, then (y - x'prior_mean) / sigma, each of length `n`. */
 static void standardise(const linear *model, size_t n, const double *rows, double *columns)
 {
   size_t p = model->covariates;
@@ -254,15 +262,16 @@ static void standardise(const linear *model, size_t n, const double *rows, doubl
   }
 }
 
-/* Brings the rows of a block into the triangular factor by one Householder reflection per covariate, which
- * involves row j of the factor and the whole block.  factor[j * (p + 1) + k] is row j, its last entry the
- * response.  What is left of the response column cannot be explained by any weights. */
+/* Adds the rows of a block to the triangular factor by one Householder reflection per covariate,
+ * which uses row j of the factor and the whole block. factor[j * (p + 1) + k] is row j; its last
+ * entry belongs to the response. The rest of the response column is the part that no weights
+ * explain. */
 static void absorb(size_t p, double *factor, size_t n, double *columns)
 {
   for (size_t j = 0; j < p; j++) {
     double *row = factor + j * (p + 1), *pivot = columns + j * n;
     double length = sqrt(dot(n, pivot, pivot));
-    if (length == 0) continue; /* the block adds nothing to this direction */
+    if (length == 0) continue; /* the block has no component in this direction */
     double norm = hypot(row[j], length);
     double diagonal = row[j] > 0 ? -norm : norm, head = row[j] - diagonal;
     for (size_t k = j + 1; k <= p; k++) {
@@ -276,11 +285,15 @@ static void absorb(size_t p, double *factor, size_t n, double *columns)
   }
 }
 
-/* With A = X diag(prior_sd) / sigma and b the centred response over sigma, b ~ N(0, I + A A'), so that
- *   log Z = -n log sigma - n/2 log 2 pi - 1/2 log |I + A'A| - 1/2 min_w (|b - A w|^2 + |w|^2).
- * The factor R of the stacked matrix [I; A] is the Cholesky factor of I + A'A, but A'A is never formed: its
- * condition number would be the square of A's, and collinear covariates would cost all digits.  The minimum is
- * the part of b that the reflections leave over, a sum of squares without cancellation. */
+/* With A = X diag(prior_sd) / sigma and b the centred response over sigma, b ~ N(0, I + A A'), so
+ * that
+ *
+ *     log Z = -n log sigma - n/2 log 2 pi - 1/2 log |I + A'A| - 1/2 min_w (|b - A w|^2 + |w|^2).
+ *
+ * The factor R of the stacked matrix [I; A] is the Cholesky factor of I + A'A. A'A itself is never
+ * formed, because its condition number is the square of that of A and collinear covariates would
+ * lose all digits. The minimum is the part of b that remains after the reflections: a sum of
+ * squares without cancellation. */
 static le_status exact(const void *self, const le_rows *rows, double *log_evidence)
 {
   enum { BLOCK = 512 };
@@ -295,7 +308,7 @@ static le_status exact(const void *self, const le_rows *rows, double *log_eviden
   }
   for (size_t j = 0; j < p; j++) factor[j * (p + 1) + j] = 1;
 
-  double squares = 0, lost = 0; /* Kahan's sum: a stream of many blocks keeps its last digits */
+  double squares = 0, lost = 0; /* Kahan's summation, because a stream may have very many blocks */
   for (size_t first = 0; first < rows->n; first += BLOCK) {
     size_t n = rows->n - first < BLOCK ? rows->n - first : BLOCK;
     standardise(model, n, rows->values + first * (p + 1), columns);

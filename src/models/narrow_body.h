@@ -1,8 +1,10 @@
-/* Tiles of doubles as tiles of floats, for a VECTOR_SINGLE_BODY. */
+/* Converts tiles of doubles to tiles of floats, for a VECTOR_SINGLE_BODY. */
 
-/* `columns` columns of each tile; largest[column] is the greatest size of its numbers, or infinite where those that are not zero are all so
- * small, or one so large, that products of them would not keep their digits. */
-V_KERNEL void V(narrow)(size_t tiles, size_t columns, const double *from, float *to, double *largest)
+/* Converts the first `columns` columns of each tile. largest[column] is the largest absolute value.
+ * It is infinite if all nonzero numbers are so small, or one is so large, that products in single
+ * precision would lose digits. */
+V_KERNEL void V(narrow)(size_t tiles, size_t columns, const double *from, float *to,
+                        double *largest)
 {
   for (size_t j = 0; j < columns; j++) {
     vec most = v_set(0);

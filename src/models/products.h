@@ -1,10 +1,11 @@
-/* The products that likelihoods of regressions are made of, over tiles (models/shared.h): weights with covariates, row by row, and
- * columns with columns, summed over rows. Macros of which a VECTOR_BODY makes them, see base/variants.h; the second product is
- * compiled once for all models, in models/products.c, and declared here.
+/* The products that likelihoods of regressions consist of, over tiles (models/shared.h): weights
+ * with covariates, row by row; and columns with columns, summed over rows. These are macros, which
+ * a VECTOR_BODY expands (base/variants.h). The second product is compiled once for all models, in
+ * models/products.c, and declared here.
  *
- * Compilers at -O2 do not keep arrays of vectors in registers, so what is worked on together is spelled out by macros:
- * ALL(Q, R, M) is M(q, r) for all q < Q and r < R.  What is added up for one column is added in the same order whatever
- * columns are worked on beside it. */
+ * Compilers at -O2 do not keep arrays of vectors in registers, so the vectors of a group are named
+ * one by one by macros: ALL(Q, R, M) is M(q, r) for all q < Q and r < R. The order of summation for
+ * a column does not depend on the other columns of its group. */
 #ifndef LE_MODELS_PRODUCTS_H
 #define LE_MODELS_PRODUCTS_H
 
@@ -31,33 +32,30 @@
 #define ADD_SQUARE(q, r) square##q = v_fma(s##q##r, s##q##r, square##q);
 #define KEEP_SQUARES(q, r) v_store(squares + q * LANES, square##q);
 
-/* For Q columns at once, weights at weight + q * p and results at out + q * TILE, in the first n rows of a tile and what fills
- * their last vectors: out_q = x'weight_q; and out_q = from - x'weight_q, whose squares are added, in as many partial sums as a
- * vector has lanes, to squares + q * LANES. */
-#define DEFINE_COMBINE(Q, R)                                                                           \
-  V_KERNEL void V(combine_##Q)(size_t n, size_t p, const real *weight, const real *x, real *out)       \
-  {                                                                                                    \
-    for (size_t at = 0; at < n; at += R * V_LANES) {                                                   \
-      ALL(Q, R, START_ZERO)                                                                            \
-      for (size_t j = 0; j < p; j++) {                                                                 \
-        ALONG(R, LOAD_X) ALL(Q, 1, LOAD_WEIGHT) ALL(Q, R, PLUS)                                        \
-      }                                                                                                \
-      ALL(Q, R, KEEP)                                                                                  \
-    }                                                                                                  \
+/* For Q columns at once, with weights at weight + q * p and results at out + q * TILE, in the first
+ * n rows of a tile (rounded up to whole vectors). DEFINE_COMBINE: out_q = x'weight_q.
+ * DEFINE_RESIDUALS: out_q = from - x'weight_q; the squares are added to squares + q * LANES, one
+ * partial sum per lane. */
+#define DEFINE_COMBINE(Q, R)                                                                       \
+  V_KERNEL void V(combine_##Q)(size_t n, size_t p, const real *weight, const real *x, real *out)   \
+  {                                                                                                \
+    for (size_t at = 0; at < n; at += R * V_LANES) {                                               \
+      ALL(Q, R, START_ZERO)                                                                        \
+      for (size_t j = 0; j < p; j++) { ALONG(R, LOAD_X) ALL(Q, 1, LOAD_WEIGHT) ALL(Q, R, PLUS) }   \
+      ALL(Q, R, KEEP)                                                                              \
+    }                                                                                              \
   }
-#define DEFINE_RESIDUALS(Q, R)                                                                         \
-  V_KERNEL void V(residuals_##Q)(size_t n, size_t p, const double *weight, const double *x,            \
-                                 const double *from, double *out, double *squares)                     \
-  {                                                                                                    \
-    ALL(Q, 1, LOAD_SQUARES)                                                                            \
-    for (size_t at = 0; at < n; at += R * V_LANES) {                                                   \
-      ALL(Q, R, START_FROM)                                                                            \
-      for (size_t j = 0; j < p; j++) {                                                                 \
-        ALONG(R, LOAD_X) ALL(Q, 1, LOAD_WEIGHT) ALL(Q, R, MINUS)                                       \
-      }                                                                                                \
-      ALL(Q, R, KEEP) ALL(Q, R, ADD_SQUARE)                                                            \
-    }                                                                                                  \
-    ALL(Q, 1, KEEP_SQUARES)                                                                            \
+#define DEFINE_RESIDUALS(Q, R)                                                                     \
+  V_KERNEL void V(residuals_##Q)(size_t n, size_t p, const double *weight, const double *x,        \
+                                 const double *from, double *out, double *squares)                 \
+  {                                                                                                \
+    ALL(Q, 1, LOAD_SQUARES)                                                                        \
+    for (size_t at = 0; at < n; at += R * V_LANES) {                                               \
+      ALL(Q, R, START_FROM)                                                                        \
+      for (size_t j = 0; j < p; j++) { ALONG(R, LOAD_X) ALL(Q, 1, LOAD_WEIGHT) ALL(Q, R, MINUS) }  \
+      ALL(Q, R, KEEP) ALL(Q, R, ADD_SQUARE)                                                        \
+    }                                                                                              \
+    ALL(Q, 1, KEEP_SQUARES)                                                                        \
   }
 
 /* ---- sums of products: s_qj belongs to column q of a and column j of b ---- */
@@ -69,31 +67,33 @@
 #define SUM_UP_3(q, r) v_add_sums(out + q * stride, 3, s##q##0, s##q##1, s##q##2, v_set(0));
 #define SUM_UP_4(q, r) v_add_sums(out + q * stride, 4, s##q##0, s##q##1, s##q##2, s##q##3);
 
-/* out[q * stride + j] += sum over the rows of a_q b_j, for Q columns of a and J columns of b; from one tile to the next it is
- * a_step and b_step. */
-#define DEFINE_CROSS(Q, J)                                                                             \
-  V_KERNEL void V(cross_##Q##J)(size_t n, const real *a, size_t a_step, const real *b, size_t b_step, \
-                                double *out, size_t stride)                                            \
-  {                                                                                                    \
-    ALL(Q, J, START_ZERO)                                                                              \
-    for (size_t first = 0; first < n; first += TILE, a += a_step, b += b_step) {                       \
-      const size_t here = n - first < TILE ? n - first : TILE;                                         \
-      for (size_t at = 0; at < here; at += V_LANES) {                                                  \
-        ALL(Q, 1, LOAD_A) ALONG(J, LOAD_B) ALL(Q, J, ADD_PRODUCT)                                      \
-      }                                                                                                \
-    }                                                                                                  \
-    ALL(Q, 1, SUM_UP_##J)                                                                              \
+/* out[q * stride + j] += sum over the rows of a_q b_j, for Q columns of a and J columns of b.
+ * a_step and b_step are the distances from one tile to the next. */
+#define DEFINE_CROSS(Q, J)                                                                         \
+  V_KERNEL void V(cross_##Q##J)(size_t n, const real *a, size_t a_step, const real *b,             \
+                                size_t b_step, double *out, size_t stride)                         \
+  {                                                                                                \
+    ALL(Q, J, START_ZERO)                                                                          \
+    for (size_t first = 0; first < n; first += TILE, a += a_step, b += b_step) {                   \
+      const size_t here = n - first < TILE ? n - first : TILE;                                     \
+      for (size_t at = 0; at < here; at += V_LANES) {                                              \
+        ALL(Q, 1, LOAD_A) ALONG(J, LOAD_B) ALL(Q, J, ADD_PRODUCT)                                  \
+      }                                                                                            \
+    }                                                                                              \
+    ALL(Q, 1, SUM_UP_##J)                                                                          \
   }
-#define DEFINE_CROSSES(J) DEFINE_CROSS(1, J) DEFINE_CROSS(2, J) DEFINE_CROSS(3, J) DEFINE_CROSS(4, J)
+#define DEFINE_CROSSES(J)                                                                          \
+  DEFINE_CROSS(1, J) DEFINE_CROSS(2, J) DEFINE_CROSS(3, J) DEFINE_CROSS(4, J)
 
-typedef void (*le_residuals)(size_t n, size_t p, const double *weight, const double *x, const double *from, double *out,
-                             double *squares);
+typedef void (*le_residuals)(size_t n, size_t p, const double *weight, const double *x,
+                             const double *from, double *out, double *squares);
 enum { COLUMNS_TOGETHER = 4 };
 
-/* out[q * stride + j] += sum over n rows of column q of a times column j of b, for any number of columns of both. */
-#define DECLARE_CROSS(suffix, number)                                                                                              \
-  void le_cross_##suffix(size_t n, size_t columns, const number *a, size_t a_step, size_t others, const number *b, size_t b_step, \
-                         double *out, size_t stride);
+/* out[q * stride + j] += sum over n rows of column q of a times column j of b, for any number of
+ * columns of both. */
+#define DECLARE_CROSS(suffix, number)                                                              \
+  void le_cross_##suffix(size_t n, size_t columns, const number *a, size_t a_step, size_t others,  \
+                         const number *b, size_t b_step, double *out, size_t stride);
 DECLARE_CROSS(plain, double)
 DECLARE_CROSS(plain_single, float)
 #if LE_SIMD_X86

@@ -1,9 +1,11 @@
-/* Sums over rows of products of columns with columns, for any number of both: le_cross_plain and so on, see models/products.h. */
+/* Sums over rows of products of columns with columns, for any number of columns: le_cross_plain and
+ * so on, see models/products.h. */
 #include "models/products.h"
 
-typedef void (*V(cross))(size_t n, const real *a, size_t a_step, const real *b, size_t b_step, double *out, size_t stride);
+typedef void (*V(cross))(size_t n, const real *a, size_t a_step, const real *b, size_t b_step,
+                         double *out, size_t stride);
 
-/* 4 x 4 sums leave room for what is multiplied among 32 registers, 4 x 2 among 16. */
+/* With 32 registers, 4 x 4 sums leave room for the factors; with 16 registers, 4 x 2 sums do. */
 #if V_REGISTERS == 32
 DEFINE_CROSSES(1) DEFINE_CROSSES(2) DEFINE_CROSSES(3) DEFINE_CROSSES(4)
 #else
@@ -11,8 +13,8 @@ DEFINE_CROSSES(1) DEFINE_CROSSES(2)
 #endif
 
 /* The same for any number of columns of both. */
-V_TARGET void V(le_cross)(size_t n, size_t columns, const real *a, size_t a_step, size_t others, const real *b,
-                       size_t b_step, double *out, size_t stride)
+V_TARGET void V(le_cross)(size_t n, size_t columns, const real *a, size_t a_step, size_t others,
+                          const real *b, size_t b_step, double *out, size_t stride)
 {
   enum { MOST = V_REGISTERS == 32 ? 4 : 2 };
   static const V(cross) table[][4] = {
@@ -27,7 +29,8 @@ V_TARGET void V(le_cross)(size_t n, size_t columns, const real *a, size_t a_step
     Q = columns - q < COLUMNS_TOGETHER ? columns - q : COLUMNS_TOGETHER;
     for (size_t j = 0, J; j < others; j += J) {
       J = others - j < MOST ? others - j : MOST;
-      table[J - 1][Q - 1](n, a + q * TILE, a_step, b + j * TILE, b_step, out + q * stride + j, stride);
+      table[J - 1][Q - 1](n, a + q * TILE, a_step, b + j * TILE, b_step, out + q * stride + j,
+                          stride);
     }
   }
 }

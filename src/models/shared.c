@@ -1,13 +1,14 @@
-/* The readers of settings. */
+/* Readers of settings that models share. */
 #include "models/shared.h"
 
 #include <stdio.h>
 
-int le_read_count(const le_args *args, const char *name, size_t least, size_t most, size_t *count, char *message)
+int le_read_count(const le_args *args, const char *name, size_t least, size_t most, size_t *count,
+                  char *message)
 {
   const le_arg *arg = le_args_find(args, name);
   if (!arg || !arg->values || arg->n != 1) {
-    snprintf(message, LE_MESSAGE_SIZE, "`%s` must be given as a single whole number.", name);
+    snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a single whole number.", name);
     return 0;
   }
   double number = arg->values[0];
@@ -15,13 +16,13 @@ int le_read_count(const le_args *args, const char *name, size_t least, size_t mo
     *count = (size_t)number;
     return 1;
   }
-  snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a whole number from %zu to %zu, not %g.", name, least, most,
-           number);
+  snprintf(message, LE_MESSAGE_SIZE, "`%s` must be a whole number from %zu to %zu, not %g.", name,
+           least, most, number);
   return 0;
 }
 
-int le_read_numbers(const le_args *args, const char *name, double fallback, double above, size_t n, double *number,
-                    char *message)
+int le_read_numbers(const le_args *args, const char *name, double fallback, double above, size_t n,
+                    double *number, char *message)
 {
   const le_arg *arg = le_args_find(args, name);
   if (arg && (!arg->values || (arg->n != 1 && arg->n != n))) {
@@ -38,7 +39,8 @@ int le_read_numbers(const le_args *args, const char *name, double fallback, doub
     if (above == -INFINITY)
       snprintf(message, LE_MESSAGE_SIZE, "`%s` must be finite, not %g.", name, number[j]);
     else
-      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be finite and above %g, not %g.", name, above, number[j]);
+      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be finite and above %g, not %g.", name, above,
+               number[j]);
     return 0;
   }
   return 1;

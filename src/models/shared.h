@@ -1,9 +1,10 @@
-/* What the models share, so that each of their files holds mathematics alone: the readers of their settings, the
- * tiles that vectorised kernels work on, and the way a block's result is added.
+/* Code shared by the models, so that their files contain mathematics only: readers of settings, the
+ * tiles that vectorised kernels work on, and adding the result of a block.
  *
- * Rows are transposed once per call into tiles of TILE rows, a column behind the other, and the last tile is filled
- * up with zeros.  A vector is then a few rows of one column, with no dependence between them: a sum over rows is kept
- * as at most LANES partial sums until the particle is done. */
+ * Rows are transposed once per call into tiles of TILE rows, one column after another; the last
+ * tile is filled with zeros. A vector is then a few rows of one column, which are independent of
+ * each other. A sum over rows is kept as at most LANES partial sums until the particle is
+ * finished. */
 #ifndef LE_MODELS_SHARED_H
 #define LE_MODELS_SHARED_H
 
@@ -15,13 +16,14 @@
 #define HALF_LOG_2PI 0.91893853320467274178
 #define MOST_COVARIATES 100000
 
-/* ---- settings: each returns 0 and leaves a sentence where the setting is not what it must be ---- */
+/* ---- settings: each function returns 0 and writes a message if the setting is invalid ---- */
 
-/* A whole number from `least` to `most`, which must be there. */
-int le_read_count(const le_args *args, const char *name, size_t least, size_t most, size_t *count, char *message);
-/* One number, which then serves everywhere, or n of them, all finite and above `above`. */
-int le_read_numbers(const le_args *args, const char *name, double fallback, double above, size_t n, double *number,
-                    char *message);
+/* A required whole number from `least` to `most`. */
+int le_read_count(const le_args *args, const char *name, size_t least, size_t most, size_t *count,
+                  char *message);
+/* One number, which is then used n times, or n numbers, all finite and above `above`. */
+int le_read_numbers(const le_args *args, const char *name, double fallback, double above, size_t n,
+                    double *number, char *message);
 
 /* ---- tiles ---- */
 
@@ -29,9 +31,13 @@ enum { TILE = 64, LANES = 8 };
 
 static inline size_t tiles_of(size_t n) { return (n + TILE - 1) / TILE; }
 
-static inline size_t rows_in_tile(size_t n, size_t t) { return n - t * TILE < TILE ? n - t * TILE : TILE; }
+static inline size_t rows_in_tile(size_t n, size_t t)
+{
+  return n - t * TILE < TILE ? n - t * TILE : TILE;
+}
 
-/* Where so many tiles are worked on together: one past the last, and the number of rows, of those from tile t on. */
+/* If `together` tiles are processed at a time: the end of the group that begins at tile t, and its
+ * number of rows. */
 static inline size_t last_tile(size_t n, size_t together, size_t t)
 {
   const size_t all = tiles_of(n);
@@ -44,31 +50,32 @@ static inline size_t rows_between(size_t n, size_t together, size_t t)
   return (end < n ? end : n) - t * TILE;
 }
 
-/* All tiles of the first `columns` numbers of each row, one behind the other. */
+/* All tiles of the first `columns` numbers of each row, one after another. */
 static inline void fill_tiles(le_simd simd, const le_rows *rows, size_t columns, double *tiles)
 {
   for (size_t t = 0; t < tiles_of(rows->n); t++)
-    le_vector_columns(simd, rows_in_tile(rows->n, t), rows->width, columns, rows->values + t * TILE * rows->width,
-                      tiles + t * columns * TILE, TILE);
+    le_vector_columns(simd, rows_in_tile(rows->n, t), rows->width, columns,
+                      rows->values + t * TILE * rows->width, tiles + t * columns * TILE, TILE);
 }
 
 static inline double sum_lanes(const double *lanes)
 {
-  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+  return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
+         ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
 
-/* Gradients alone are of single precision, but not where exponents are sums of so large parts (the root of their squares) that a digit
- * after the fourth would be lost. */
+/* Gradients without values are in single precision, unless exponents are sums of terms so large
+ * (root of the sum of squares) that digits after the fourth would be lost. */
 #define SINGLE_MOST 128.0
 
-/* As many doubles as hold n floats. */
+/* The number of doubles that hold n floats. */
 static inline size_t room_for_floats(size_t n) { return n / 2 + 1; }
 
 /* ---- results ---- */
 
 static inline void add_value(double sum, double *value)
 {
-  *value += sum < INFINITY ? sum : -INFINITY; /* not a number counts as impossible */
+  *value += sum < INFINITY ? sum : -INFINITY; /* NaN is treated as impossible */
 }
 
 static inline void add_finite(double x, double *sum) { *sum += isfinite(x) ? x : 0; }

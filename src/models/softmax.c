@@ -1,6 +1,7 @@
-/* Softmax (multinomial logistic) regression: p(y = k | x) is proportional to exp(w_k'x), k = 0 .. K-1.
- * A row is x_1 .. x_p and the label; an intercept is a covariate that is always one.  All K vectors are free,
- * theta[k * p + j] is weight j of class k, and the prior N(0, prior_sd_j^2) makes the sum identified. */
+/* Softmax (multinomial logistic) regression: p(y = k | x) is proportional to exp(w_k'x), k = 0 ..
+ * K-1. A row is x_1 .. x_p and the label; an intercept is a covariate equal to one. All K weight
+ * vectors are parameters: theta[k * p + j] is weight j of class k. Only their differences are
+ * identified by the data; the prior N(0, prior_sd_j^2) identifies the rest. */
 #include <math.h>
 #include <stdlib.h>
 #include <gsl/gsl_randist.h>
@@ -12,8 +13,8 @@ typedef struct softmax {
   size_t covariates, classes;
   le_simd simd;
   double prior_constant;
-  double *per_sd;    /* 1 / prior_sd, behind them */
-  double prior_sd[]; /* one for each covariate, the same in all classes */
+  double *per_sd;    /* 1 / prior_sd, stored after prior_sd */
+  double prior_sd[]; /* one per covariate, the same in all classes */
 } softmax;
 
 /* ---- settings ---- */
@@ -37,7 +38,8 @@ static le_status create(const le_args *args, void **self, char *message)
   model->per_sd = model->prior_sd + p;
   for (size_t j = 0; j < p; j++) model->per_sd[j] = 1 / model->prior_sd[j];
   model->prior_constant = 0;
-  for (size_t j = 0; j < p; j++) model->prior_constant -= (double)classes * (log(model->prior_sd[j]) + HALF_LOG_2PI);
+  for (size_t j = 0; j < p; j++)
+    model->prior_constant -= (double)classes * (log(model->prior_sd[j]) + HALF_LOG_2PI);
   *self = model;
   return LE_OK;
 }
@@ -75,7 +77,8 @@ static void log_prior_grad(const void *self, size_t m, const double *theta, doub
   const softmax *model = self;
   size_t p = model->covariates;
   for (size_t row = 0; row < m * model->classes; row++)
-    for (size_t j = 0; j < p; j++) grad[row * p + j] = -theta[row * p + j] * model->per_sd[j] * model->per_sd[j];
+    for (size_t j = 0; j < p; j++)
+      grad[row * p + j] = -theta[row * p + j] * model->per_sd[j] * model->per_sd[j];
 }
 
 static void log_prior_hess(const void *self, const double *theta, double *hess)
@@ -97,17 +100,17 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 
 typedef enum shares { NONE, PROBABILITIES, SLOPES } shares;
 
-/* Shares of as many tiles are kept at once as fit in the nearest cache; of one at the least. */
+/* Results for as many tiles are kept at once as fit in the L1 cache; at least one tile. */
 enum { SHARES_MOST = 4096 };
 
 typedef struct workspace {
   size_t n, p, classes;
-  size_t together;  /* tiles whose shares are kept */
-  double *x;        /* tiles of the covariates and, last, the labels */
-  double *share;    /* tiles of the classes' logits, then of what the caller wants */
-  double *weighted; /* tiles of covariates times the curvature of a pair of classes */
+  size_t together;  /* tiles whose results are kept */
+  double *x;        /* tiles of the covariates; the last column holds the labels */
+  double *share; /* tiles of the logits of the classes, then of what the caller wants (`shares`) */
+  double *weighted; /* tiles of covariates times the second derivative of a pair of classes */
   double *sums;     /* of products with the covariates */
-  double *number;   /* of each class */
+  double *number;   /* the number of each class as a double */
 } workspace;
 
 static size_t tiles_together(const softmax *model, size_t n)
@@ -116,7 +119,8 @@ static size_t tiles_together(const softmax *model, size_t n)
   return fit < 1 || all < 1 ? 1 : fit < all ? fit : all;
 }
 
-/* Of the same rows with floats. Labels are the last column, classes but the first have their weights less those of the first. */
+/* The same for floats. Labels are the last column. The weights of every class but the first are
+ * relative to those of the first. */
 typedef struct single_workspace {
   size_t n, p, classes, together;
   float *x, *share, *number, *free;
@@ -139,11 +143,11 @@ typedef struct kernels {
   void (*each)(const workspace *w, const double *theta, size_t t, double *value);
 } kernels;
 
-#define KERNELS(variant)                                                                                      \
-  {                                                                                                           \
-    labels_fit_##variant, log_lik_##variant, log_lik_grad_##variant, narrow_##variant##_single,               \
-      free_sums_##variant##_single, add_free_slopes_##variant, probabilities_##variant, pair_##variant,       \
-      each_##variant                                                                                          \
+#define KERNELS(variant)                                                                           \
+  {                                                                                                \
+    labels_fit_##variant, log_lik_##variant, log_lik_grad_##variant, narrow_##variant##_single,    \
+      free_sums_##variant##_single, add_free_slopes_##variant, probabilities_##variant,            \
+      pair_##variant, each_##variant                                                               \
   }
 
 static const kernels *kernels_of(const softmax *model)
@@ -155,7 +159,8 @@ static const kernels *kernels_of(const softmax *model)
 static size_t double_size(const softmax *model, size_t rows)
 {
   const size_t p = model->covariates, classes = model->classes;
-  return (tiles_of(rows) * (p + 1) + tiles_together(model, rows) * (classes + p)) * TILE + p * (p > classes ? p : classes) + classes;
+  return (tiles_of(rows) * (p + 1) + tiles_together(model, rows) * (classes + p)) * TILE +
+         p * (p > classes ? p : classes) + classes;
 }
 
 static size_t scratch_size(const void *self, size_t particles, size_t rows)
@@ -164,14 +169,18 @@ static size_t scratch_size(const void *self, size_t particles, size_t rows)
   const size_t p = model->covariates, classes = model->classes;
   const size_t tiles = tiles_of(rows) * (p + 1) + tiles_together(model, rows) * (classes - 1);
   (void)particles;
-  return 2 * LE_ALIGN_MORE + double_size(model, rows) + room_for_floats(tiles * TILE + p * (classes - 1) + classes) + p + 1;
+  return 2 * LE_ALIGN_MORE + double_size(model, rows) +
+         room_for_floats(tiles * TILE + p * (classes - 1) + classes) + p + 1;
 }
 
-/* Fails where a label is not one of the classes. */
+/* Fails if a label is not one of the classes. */
 static le_status prepare(const softmax *model, const le_rows *rows, double *scratch, workspace *w)
 {
   const size_t p = model->covariates, tiles = tiles_of(rows->n);
-  *w = (workspace){.n = rows->n, .p = p, .classes = model->classes, .together = tiles_together(model, rows->n)};
+  *w = (workspace){.n = rows->n,
+                   .p = p,
+                   .classes = model->classes,
+                   .together = tiles_together(model, rows->n)};
   w->x = le_aligned(scratch);
   w->share = w->x + tiles * (p + 1) * TILE;
   w->weighted = w->share + w->together * model->classes * TILE;
@@ -182,19 +191,20 @@ static le_status prepare(const softmax *model, const le_rows *rows, double *scra
   return kernels_of(model)->labels_fit(w) ? LE_OK : LE_BAD_ARGUMENT;
 }
 
-static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                         double *scratch)
+static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                         double *value, double *scratch)
 {
   const softmax *model = self;
   const size_t d = dim(self);
   workspace w;
   if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
-  for (size_t i = 0; i < m; i++) add_value(kernels_of(model)->log_lik(&w, theta + i * d), &value[i]);
+  for (size_t i = 0; i < m; i++)
+    add_value(kernels_of(model)->log_lik(&w, theta + i * d), &value[i]);
   return LE_OK;
 }
 
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *grad, double *scratch)
+static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *grad, double *scratch)
 {
   const softmax *model = self;
   const size_t d = dim(self);
@@ -208,23 +218,30 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
   return LE_OK;
 }
 
-/* Beyond the doubles; `largest` has as many numbers as a row. */
-static single_workspace prepare_single(const softmax *model, const workspace *w, double *scratch, double **largest)
+/* Stored after the doubles; `largest` has as many numbers as a row. */
+static single_workspace prepare_single(const softmax *model, const workspace *w, double *scratch,
+                                       double **largest)
 {
   const size_t p = w->p, classes = w->classes, tiles = tiles_of(w->n);
-  single_workspace s = {.n = w->n, .p = p, .classes = classes, .together = w->together, .sums = w->sums};
+  single_workspace s = {.n = w->n,
+                        .p = p,
+                        .classes = classes,
+                        .together = w->together,
+                        .sums = w->sums};
   double *beyond = le_aligned(scratch + LE_ALIGN_MORE + double_size(model, w->n));
   s.x = (float *)beyond;
   s.share = s.x + tiles * (p + 1) * TILE;
   s.free = s.share + s.together * (classes - 1) * TILE;
   s.number = s.free + p * (classes - 1);
   for (size_t k = 0; k < classes; k++) s.number[k] = (float)k;
-  *largest = beyond + room_for_floats((tiles * (p + 1) + s.together * (classes - 1)) * TILE + p * (classes - 1) + classes);
+  *largest = beyond + room_for_floats((tiles * (p + 1) + s.together * (classes - 1)) * TILE +
+                                      p * (classes - 1) + classes);
   kernels_of(model)->narrow(tiles, p + 1, w->x, s.x, *largest);
   return s;
 }
 
-/* Weights of the classes but the first, less those of the first. Are they near enough to 0? */
+/* The weights of all classes but the first, minus those of the first. Returns whether logits are so
+ * close to 0 that single precision is enough. */
 static int take_free(const single_workspace *s, const double *theta, const double *largest)
 {
   int fits = 1;
@@ -240,8 +257,8 @@ static int take_free(const single_workspace *s, const double *theta, const doubl
   return fits;
 }
 
-static le_status log_lik_grad_alone(const void *self, size_t m, const double *theta, const le_rows *rows, double *grad,
-                                    double *scratch)
+static le_status log_lik_grad_alone(const void *self, size_t m, const double *theta,
+                                    const le_rows *rows, double *grad, double *scratch)
 {
   const softmax *model = self;
   const kernels *kernel = kernels_of(model);
@@ -263,8 +280,9 @@ static le_status log_lik_grad_alone(const void *self, size_t m, const double *th
   return LE_OK;
 }
 
-/* Block (k, l) of the second derivatives, k not l, is the sum of p_k p_l x x', and the blocks of a row of blocks sum to zero:
- * the diagonal ones are minus the sums of the others, all of one sign, so nothing is lost. */
+/* Block (k, l) of the second derivatives, k != l, is the sum of p_k p_l x x', and each row of
+ * blocks sums to zero. So the diagonal blocks are minus the sums of the others; these all have the
+ * same sign, so no digits are lost. */
 static void add_pair(const workspace *w, size_t k, size_t l, double *hess)
 {
   const size_t p = w->p, d = w->classes * p;
@@ -281,8 +299,8 @@ static void add_pair(const workspace *w, size_t k, size_t l, double *hess)
     }
 }
 
-static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows, double *grad, double *hess,
-                              double *scratch)
+static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows,
+                              double *grad, double *hess, double *scratch)
 {
   const softmax *model = self;
   const kernels *kernel = kernels_of(model);
@@ -307,8 +325,8 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
   return LE_OK;
 }
 
-static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *scratch)
+static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *scratch)
 {
   const softmax *model = self;
   const size_t d = dim(self), n = rows->n;
@@ -326,8 +344,9 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
 
 /* ---- simulation ---- */
 
-/* The largest of the logits, each with its own Gumbel noise, is distributed as the label. */
-static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n, double *rows)
+/* The index of the largest logit plus independent Gumbel noise is distributed as the label. */
+static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n,
+                     double *rows)
 {
   const softmax *model = self;
   size_t p = model->covariates;

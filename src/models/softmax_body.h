@@ -1,12 +1,13 @@
-/* The kernels of softmax regression, for base/variants.h: logits by tiles, then vector by vector of rows what follows from
- * them. */
+/* The kernels of softmax regression, for base/variants.h: logits by tiles, then the likelihood and
+ * its derivatives from them. */
 #include "models/combine_body.h"
 
-/* From logits to exp(logit - top) for the vector of rows whose first class is at `share`. Their sum is from 1 to K, but 1 in
- * rows that only fill the tile. */
+/* Replaces logits by exp(logit - top) in the vector of rows whose first class is at `share`. The
+ * sum is from 1 to K, but 1 in rows that only fill the tile. */
 V_INLINE void V(exponentials)(const workspace *w, size_t rows, double *share, vec *top, vec *sum)
 {
-  const size_t classes = w->classes; /* what is stored may be anything to a compiler, even w */
+  /* a local copy, because for the compiler a store may change w */
+  const size_t classes = w->classes;
   vec largest = v_load(share), total = v_set(0);
   for (size_t k = 1; k < classes; k++) largest = v_max(v_load(share + k * TILE), largest);
   for (size_t k = 0; k < classes; k++) {
@@ -18,20 +19,23 @@ V_INLINE void V(exponentials)(const workspace *w, size_t rows, double *share, ve
   *sum = v_first(total, rows, v_set(1));
 }
 
-/* The logit of each row's own class. */
+/* The logit of the label of each row. */
 V_INLINE vec V(own)(const workspace *w, vec label, const double *share)
 {
   const size_t classes = w->classes;
   vec own = v_load(share);
-  for (size_t k = 1; k < classes; k++) own = v_if_equal(label, v_set(w->number[k]), v_load(share + k * TILE), own);
+  for (size_t k = 1; k < classes; k++)
+    own = v_if_equal(label, v_set(w->number[k]), v_load(share + k * TILE), own);
   return own;
 }
 
-/* Adds the log-likelihood of tiles [from, to) to the partial sums in `lanes`, and leaves the shares of their rows in w->share:
- * PROBABILITIES, or SLOPES in the logits, of which those of other classes keep their digits however small they are. The logs
- * of the sums are the log of their product, taken once for a tile: each is at most MOST_CLASSES. What waits for the exponentials
- * is a loop of its own: a division behind each would hold them up. */
-V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from, size_t to, shares wanted, double *lanes)
+/* Adds the log-likelihood of tiles [from, to) to the partial sums in `lanes`, and leaves in
+ * w->share the PROBABILITIES or the SLOPES (derivatives by the logits); slopes of the classes that
+ * are not the label keep full relative precision. The logs of the sums are taken as one log of
+ * their product per tile, since each sum is at most MOST_CLASSES. Exponentials and divisions are in
+ * separate loops, because a division after each exponential would stall. */
+V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from, size_t to,
+                           shares wanted, double *lanes)
 {
   vec total = v_load(lanes);
   for (size_t t = from; t < to; t++) {
@@ -52,7 +56,8 @@ V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from,
     for (size_t at = 0; at < here && wanted != NONE; at += V_LANES) {
       const vec inverse = v_inverse(v_load(sums + at)), own = v_load(label + at);
       for (size_t k = 0; k < classes; k++) {
-        const vec e = v_load(tile + k * TILE + at), hit = v_if_equal(own, v_set(w->number[k]), v_set(1), v_set(0));
+        const vec e = v_load(tile + k * TILE + at),
+                  hit = v_if_equal(own, v_set(w->number[k]), v_set(1), v_set(0));
         v_store(tile + k * TILE + at, wanted == SLOPES ? v_fnma(e, inverse, hit) : e * inverse);
       }
     }
@@ -64,7 +69,8 @@ V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from,
 V_KERNEL double V(log_lik)(const workspace *w, const double *theta)
 {
   double lanes[LANES] = {0};
-  for (size_t t = 0; t < tiles_of(w->n); t += w->together) V(add_tiles)(w, theta, t, last_tile(w->n, w->together, t), NONE, lanes);
+  for (size_t t = 0; t < tiles_of(w->n); t += w->together)
+    V(add_tiles)(w, theta, t, last_tile(w->n, w->together, t), NONE, lanes);
   return v_sum(v_load(lanes));
 }
 
@@ -75,12 +81,14 @@ V_KERNEL double V(log_lik_grad)(const workspace *w, const double *theta)
   double lanes[LANES] = {0};
   for (size_t t = 0; t < tiles_of(w->n); t += w->together) {
     V(add_tiles)(w, theta, t, last_tile(w->n, w->together, t), SLOPES, lanes);
-    V(le_cross)(rows_between(w->n, w->together, t), w->classes, w->share, share_step, w->p, w->x + t * x_step, x_step, w->sums, w->p);
+    V(le_cross)(rows_between(w->n, w->together, t), w->classes, w->share, share_step, w->p,
+                w->x + t * x_step, x_step, w->sums, w->p);
   }
   return v_sum(v_load(lanes));
 }
 
-/* Slopes in the weights of all classes but the first are w->sums, those in the first's minus their sum; what is not finite counts as 0. */
+/* The gradient for all classes but the first is w->sums; for the first class it is minus their sum.
+ * Values that are not finite are replaced by 0. */
 V_KERNEL void V(add_free_slopes)(const workspace *w, double *grad)
 {
   const size_t p = w->p, classes = w->classes;
@@ -97,21 +105,24 @@ V_KERNEL void V(add_free_slopes)(const workspace *w, double *grad)
   }
 }
 
-/* Is every label one of the classes? */
+/* Whether every label is one of the classes. */
 V_KERNEL int V(labels_fit)(const workspace *w)
 {
-  const vec rounder = v_set(V_ROUNDER), classes = v_set((double)w->classes), zero = v_set(0), one = v_set(1);
+  const vec rounder = v_set(V_ROUNDER), classes = v_set((double)w->classes), zero = v_set(0),
+            one = v_set(1);
   vec wrong = zero;
   for (size_t t = 0; t < tiles_of(w->n); t++)
     for (size_t at = 0; at < TILE; at += V_LANES) {
-      const vec label = v_load(w->x + (t * (w->p + 1) + w->p) * TILE + at), whole = label + rounder - rounder;
-      wrong = v_if_equal(label, whole, v_if_less(label, zero, one, v_if_less(label, classes, wrong, one)), one);
+      const vec label = v_load(w->x + (t * (w->p + 1) + w->p) * TILE + at),
+                whole = label + rounder - rounder;
+      wrong = v_if_equal(label, whole,
+                         v_if_less(label, zero, one, v_if_less(label, classes, wrong, one)), one);
     }
   return v_sum(wrong) == 0;
 }
 
-/* For tiles [from, to), whose shares must be probabilities: w->weighted is p_k p_l x_j, and its products with the covariates
- * up to j, at the least, are added to w->sums. */
+/* For tiles [from, to), whose shares must be probabilities: sets w->weighted to p_k p_l x_j, and
+ * adds its products with the covariates, at least those up to j, to w->sums. */
 V_KERNEL void V(pair)(const workspace *w, size_t from, size_t to, size_t k, size_t l)
 {
   const size_t p = w->p, x_step = (p + 1) * TILE;
@@ -120,13 +131,14 @@ V_KERNEL void V(pair)(const workspace *w, size_t from, size_t to, size_t k, size
     double *out = w->weighted + (t - from) * p * TILE;
     for (size_t at = 0; at < rows_in_tile(w->n, t); at += V_LANES) {
       const vec weight = v_load(share + k * TILE + at) * v_load(share + l * TILE + at);
-      for (size_t j = 0; j < p; j++) v_store(out + j * TILE + at, weight * v_load(x + j * TILE + at));
+      for (size_t j = 0; j < p; j++)
+        v_store(out + j * TILE + at, weight * v_load(x + j * TILE + at));
     }
   }
   for (size_t j = 0; j < p; j += COLUMNS_TOGETHER) {
     const size_t columns = p - j < COLUMNS_TOGETHER ? p - j : COLUMNS_TOGETHER;
-    V(le_cross)(rows_between(w->n, w->together, from), columns, w->weighted + j * TILE, p * TILE, j + columns, w->x + from * x_step, x_step,
-             w->sums + j * p, p);
+    V(le_cross)(rows_between(w->n, w->together, from), columns, w->weighted + j * TILE, p * TILE,
+                j + columns, w->x + from * x_step, x_step, w->sums + j * p, p);
   }
 }
 
@@ -136,7 +148,7 @@ V_KERNEL void V(probabilities)(const workspace *w, const double *theta, size_t f
   V(add_tiles)(w, theta, from, to, PROBABILITIES, lanes);
 }
 
-/* Of the rows of tile t. */
+/* The log-likelihood of each row of tile t. */
 V_KERNEL void V(each)(const workspace *w, const double *theta, size_t t, double *value)
 {
   const double *label = w->x + (t * (w->p + 1) + w->p) * TILE;

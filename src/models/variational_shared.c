@@ -1,4 +1,5 @@
-/* The factors of mean-field variational Bayes; see the header. */
+/* Factors of mean-field variational Bayes, their contribution to the bound, and the gain from
+ * relabelling. */
 #include "models/variational_shared.h"
 
 #include <gsl/gsl_randist.h>
@@ -35,7 +36,10 @@ double le_variance_gain(le_inverse_gamma prior, const double *q)
          prior.shape * log(q[1] / prior.scale) - q[0] * (prior.scale / q[1] - 1);
 }
 
-double le_draw_inverse_gamma(const double *q, const gsl_rng *rng) { return q[1] / gsl_ran_gamma(rng, q[0], 1); }
+double le_draw_inverse_gamma(const double *q, const gsl_rng *rng)
+{
+  return q[1] / gsl_ran_gamma(rng, q[0], 1);
+}
 
 /* ---- proportions ---- */
 
@@ -52,11 +56,12 @@ double le_proportions_gain(size_t k, double prior, const double *alpha)
   double sum = 0, gain = lgamma((double)k * prior) - (double)k * lgamma(prior);
   for (size_t c = 0; c < k; c++) sum += alpha[c];
   const double all = gsl_sf_psi(sum);
-  for (size_t c = 0; c < k; c++) gain += lgamma(alpha[c]) + (prior - alpha[c]) * (gsl_sf_psi(alpha[c]) - all);
+  for (size_t c = 0; c < k; c++)
+    gain += lgamma(alpha[c]) + (prior - alpha[c]) * (gsl_sf_psi(alpha[c]) - all);
   return gain - lgamma(sum);
 }
 
-/* Gamma(a) is Gamma(a + 1) U^(1/a). */
+/* Gamma(a) is distributed as Gamma(a + 1) U^(1/a). */
 double le_draw_log_gamma(const gsl_rng *rng, double shape)
 {
   return log(gsl_ran_gamma(rng, shape + 1, 1)) + log(gsl_rng_uniform_pos(rng)) / shape;
@@ -102,13 +107,15 @@ size_t le_draw_share(size_t k, const double *share, const gsl_rng *rng)
     last = c;
     if ((point -= share[c]) < 0) break;
   }
-  return c < k ? c : last; /* rounding may leave a little of the point */
+  return c < k ? c : last; /* rounding may leave a small remainder */
 }
 
-void le_start_shares(const le_rows *rows, size_t k, const double *weight, const gsl_rng *rng, double *share, double *scratch)
+void le_start_shares(const le_rows *rows, size_t k, const double *weight, const gsl_rng *rng,
+                     double *share, double *scratch)
 {
   const size_t n = rows->n, d = rows->width;
-  double *nearest = scratch, *label = share; /* the first of each row's shares says its label first */
+  /* the first share of each row holds its label until the end */
+  double *nearest = scratch, *label = share;
   for (size_t c = 0; c < k; c++) {
     double sum = 0;
     for (size_t i = 0; i < n && c > 0; i++) sum += nearest[i];
@@ -121,7 +128,8 @@ void le_start_shares(const le_rows *rows, size_t k, const double *weight, const 
     for (size_t i = 0; i < n; i++) {
       double distance = 0;
       for (size_t j = 0; j < d; j++)
-        distance += (weight ? weight[j] : 1) * (rows->values[i * d + j] - centre[j]) * (rows->values[i * d + j] - centre[j]);
+        distance += (weight ? weight[j] : 1) * (rows->values[i * d + j] - centre[j]) *
+                    (rows->values[i * d + j] - centre[j]);
       if (c > 0 && !(distance < nearest[i])) continue;
       nearest[i] = distance;
       label[i * k] = (double)c;
@@ -141,11 +149,15 @@ void le_label_shares(size_t n, size_t k, const double *label, double *share)
 }
 
 /* ---- relabelling ----
- * With q' the mean of q over all M relabellings, the bound grows by the mutual information of the unknowns x and the
- * relabelling that they came by,
- *   log M - E_q log sum_s q(s x) / q(x)  <=  log M,
- * and that of a part of x, here the latents z, is no more than that.  Since q(z) is a product over the parts that are
- * relabelled, the sum is a permanent: of what each part k would have been given in the place of part l. */
+ *
+ * Let q' be the mean of q over all M relabellings. The bound grows by the mutual information of the
+ * unknowns x and the relabelling,
+ *
+ *     log M - E_q log sum_s q(s x) / q(x)  <=  log M.
+ *
+ * The mutual information with a part of x, here the latents z, is not larger. Since q(z) is a
+ * product over the components that are relabelled, the sum is a permanent: entry (k, l) is the
+ * density of component k in the place of component l. */
 
 enum { MOST_RELABELLED = 200, MOST_EXACT = 12, MOST_DRAWS = 1000, LEAST_DRAWS = 30 };
 #define NUMBERS_DRAWN 2e7
@@ -156,7 +168,8 @@ size_t le_relabelling_scratch(size_t n, size_t k)
   return k > MOST_RELABELLED ? 0 : 2 * n * k + k * k + ((size_t)1 << MOST_EXACT) + 2 * k;
 }
 
-/* Of the m x m matrix at `a` with rows k apart, by subsets of columns: no term is ever subtracted. */
+/* The permanent of the m x m matrix at `a` (rows are k apart), by dynamic programming over subsets
+ * of columns, which never subtracts. */
 static double permanent(size_t m, size_t k, const double *a, double *by_subset)
 {
   by_subset[0] = 1;
@@ -171,8 +184,8 @@ static double permanent(size_t m, size_t k, const double *a, double *by_subset)
   return by_subset[((size_t)1 << m) - 1];
 }
 
-/* Parts that nothing else could stand for, or that could stand for nothing else, are taken out; the others, m of them, move to
- * the upper left corner. */
+/* Removes components that no other can replace, or that can replace no other, and moves the m
+ * remaining ones to the upper left corner. Returns m. */
 static size_t keep_exchangeable(size_t k, double *log_ratio)
 {
   size_t m = k;
@@ -195,7 +208,8 @@ static size_t keep_exchangeable(size_t k, double *log_ratio)
   return m;
 }
 
-/* log of the permanent of exp(log_ratio), whose diagonal is one; of many parts the product of the sums of rows, no less. */
+/* log of the permanent of exp(log_ratio), whose diagonal is one; for many components the product of
+ * the row sums, which is an upper bound. */
 static double log_permanent(size_t k, double *log_ratio, double *by_subset)
 {
   const size_t m = keep_exchangeable(k, log_ratio);
@@ -221,8 +235,8 @@ double le_log_exchanges(size_t k, const double *value)
   return sum;
 }
 
-double le_relabelling_gain(size_t n, size_t k, const double *share, int bits, const double *value, const gsl_rng *rng,
-                           double *scratch)
+double le_relabelling_gain(size_t n, size_t k, const double *share, int bits, const double *value,
+                           const gsl_rng *rng, double *scratch)
 {
   const double most = value ? le_log_exchanges(k, value) : lgamma((double)k + 1);
   if (k > MOST_RELABELLED || most == 0) return 0;
@@ -232,7 +246,9 @@ double le_relabelling_gain(size_t n, size_t k, const double *share, int bits, co
     no[i] = log1p(-share[i]);
   }
   const double each = (double)n * (double)k * (bits ? (double)k : 1), wanted = NUMBERS_DRAWN / each;
-  const size_t draws = wanted > MOST_DRAWS ? MOST_DRAWS : wanted < LEAST_DRAWS ? LEAST_DRAWS : (size_t)wanted;
+  const size_t draws = wanted > MOST_DRAWS    ? MOST_DRAWS
+                       : wanted < LEAST_DRAWS ? LEAST_DRAWS
+                                              : (size_t)wanted;
   double overlap = 0;
   for (size_t draw = 0; draw < draws; draw++) {
     memset(log_ratio, 0, k * k * sizeof(double));

@@ -54,7 +54,7 @@ test_that("estimates of Z are unbiased, and those of 1 / Z from an exact draw", 
 test_that("a reverse walk needs its temperatures beforehand, and a state", {
   case <- CASES$clustering
   state <- run(case$model, few_rows, smc("data", particles = 10))$parameters[1, ]
-  refused(reverse_run(case$model, few_rows, smc(particles = 10), state, 1), "An adaptive schedule cannot be walked in reverse")
+  refused(reverse_run(case$model, few_rows, smc(particles = 10), state, 1), "An adaptive schedule cannot be run in reverse")
   refused(reverse_run(case$model, few_rows, ais(particles = 10, linear(3)), state[-1], 1), "must have")
 })
 

@@ -191,7 +191,7 @@ test_that("truncated and lengthened states are errors", {
     expect_true(all(refused), info = name)
     expect_true(damaged(setup, c(state, as.raw(0)))$refused)
     expect_error(.Call(ffi_run_restore, .Call(ffi_run_new, setup$problem), state[1:20]),
-                 "damaged or of another version", class = "logevidence_error")
+                 "damaged or belongs to another version", class = "logevidence_error")
   }
 })
 

@@ -1,4 +1,4 @@
-/* A run as a value, to be saved and restored. */
+/* The state of a run of nested sampling, for saving and restoring it. */
 #include "estimators/nested/parts.h"
 
 #include <math.h>
@@ -18,8 +18,9 @@ void le_nested_archive(void *self, le_archive *archive)
   le_archive_double(archive, &s->target.gradients);
   le_archive_size(archive, &s->step);
   le_archive_size(archive, &s->steps);
-  double *const figure[] = {&s->floor.value,     &s->floor.tie,    &s->log_volume, &s->log_sum, &s->banked,
-                            &s->banked_variance, &s->information, &s->renewal,    &s->echo,    &s->rounds};
+  double *const figure[] = {&s->floor.value, &s->floor.tie,       &s->log_volume,  &s->log_sum,
+                            &s->banked,      &s->banked_variance, &s->information, &s->renewal,
+                            &s->echo,        &s->rounds};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   le_archive_sizes(archive, s->order, s->live);
   le_archive_sizes(archive, s->clusters.label, s->live);
@@ -36,7 +37,8 @@ void le_nested_archive(void *self, le_archive *archive)
   s->target.labels = labelled ? s->labels : NULL;
   s->target.floor = walled ? &s->floor : NULL;
   for (size_t i = 0; i < s->live; i++)
-    if (s->order[i] >= s->live || s->clusters.label[i] >= s->clusters.count) archive->status = LE_CORRUPT;
+    if (s->order[i] >= s->live || s->clusters.label[i] >= s->clusters.count)
+      archive->status = LE_CORRUPT;
   if (archive->status != LE_OK) return;
   le_gradient_archive(&s->gradient, &s->target, archive);
   for (int half = 0; half < 2; half++) le_metric_archive(&s->metric[half], archive);

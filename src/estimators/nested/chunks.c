@@ -1,4 +1,4 @@
-/* Chunks of rows: how one begins and ends, and how points come to the next. */
+/* Chunks of rows: how one begins and ends, and how points are carried to the next. */
 #include "estimators/nested/parts.h"
 
 #include "base/logsum.h"
@@ -14,14 +14,16 @@ static size_t rows_wanted(const nested *s)
   return (size_t)fmin(fmax(s->chunk_least, floor(s->chunk_fraction * seen)), s->chunk_most);
 }
 
-/* The points of an earlier run: its dead, and those that were live at its end. */
+/* Reads the points of an earlier run: removed points, and those that were live at its end. */
 static le_status take_up(nested *s)
 {
   const size_t n = s->from_levels->n / LEVEL_COLUMNS, dead = n - s->live;
   if (n < s->live || s->from_theta->n != n * s->d)
-    return le_fail(&s->machine.context->error, LE_BAD_ARGUMENT, "A run can only go on with as many live points as it had.");
+    return le_fail(&s->machine.context->error, LE_BAD_ARGUMENT,
+                   "A run can only be continued with the same number of live points.");
   for (size_t k = 0; k < n; k++) {
-    const double *level = s->from_levels->values + k * LEVEL_COLUMNS, *theta = s->from_theta->values + k * s->d;
+    const double *level = s->from_levels->values + k * LEVEL_COLUMNS,
+                 *theta = s->from_theta->values + k * s->d;
     if (k < dead) {
       LE_TRY(le_nested_record(s, theta, level, level[LIVE]));
     } else {
@@ -63,7 +65,8 @@ le_status le_nested_open_chunk(void *self, le_progress *progress)
   if (s->keeps && s->from_levels && s->from_theta) {
     LE_TRY(take_up(s));
   } else {
-    LE_TRY(le_target_log_lik(&s->target, s->target.seen, s->target.seen + s->target.chunk, s->live, s->theta, s->value));
+    LE_TRY(le_target_log_lik(&s->target, s->target.seen, s->target.seen + s->target.chunk, s->live,
+                             s->theta, s->value));
     for (size_t i = 0; i < s->live; i++) le_nested_set_level(s, i, s->value[i], -INFINITY, 0);
   }
   for (size_t i = 0; i < s->live; i++) {
@@ -79,7 +82,8 @@ le_status le_nested_close_chunk(void *self, le_progress *progress)
   nested *s = self;
   (void)progress;
   for (size_t k = 0; k < s->live; k++)
-    LE_TRY(le_nested_record(s, s->theta + s->order[k] * s->d, level_of(s, s->order[k]), (double)(s->live - k)));
+    LE_TRY(le_nested_record(s, s->theta + s->order[k] * s->d, level_of(s, s->order[k]),
+                            (double)(s->live - k)));
   s->target.floor = NULL;
   if (s->gradient.rule == LE_GRADIENT_CONTROL && s->gradient.anchored)
     le_gradient_close_chunk(&s->gradient, &s->target);
@@ -97,10 +101,11 @@ le_status le_nested_close_chunk(void *self, le_progress *progress)
   LE_TRY(le_nested_add_trace(s));
   s->trace.values[(s->trace.rows - 1) * TRACE_COLUMNS + 1] = s->banked;
   s->trace.values[(s->trace.rows - 1) * TRACE_COLUMNS + 2] = sqrt(s->banked_variance);
-  /* the reservoir's weighted points, resampled to equal weight */
+  /* resample the weighted points of the reservoir to equal weights */
   const size_t next = s->machine.store.n == s->target.seen && s->machine.closed ? s->kept : s->live;
   le_normalise(s->reservoir.log_weight, s->reservoir.n, s->weight);
-  le_resample(LE_SYSTEMATIC, s->reservoir.n, s->weight, next, s->machine.streams.rng[0], s->work, s->ancestor);
+  le_resample(LE_SYSTEMATIC, s->reservoir.n, s->weight, next, s->machine.streams.rng[0], s->work,
+              s->ancestor);
   for (size_t i = 0; i < next; i++)
     memcpy(s->theta + i * s->d, s->reservoir.theta + s->ancestor[i] * s->d, s->d * sizeof(double));
   s->rounds = 0;
@@ -117,7 +122,8 @@ le_status le_nested_freshen(void *self, le_progress *progress)
   s->target.split = m;
   if (s->step == 0) {
     le_nested_update_metrics(s);
-    if (s->spec->ops->begin) LE_TRY(s->spec->ops->begin(s->kernel, &s->target, m, s->theta, &s->machine.streams));
+    if (s->spec->ops->begin)
+      LE_TRY(s->spec->ops->begin(s->kernel, &s->target, m, s->theta, &s->machine.streams));
   }
   LE_TRY(s->spec->ops->move(s->kernel, &s->target, m, s->theta, &s->machine.streams));
   if (++s->step == s->steps) {

@@ -1,13 +1,14 @@
-/* Nested sampling (Skilling 2006), whole or chunk by chunk.
+/* Nested sampling (Skilling 2006) on all rows, or chunk by chunk.
  *
- * `live` points drawn from a distribution climb the likelihood of a chunk of rows: the lowest `batch` of them are
- * recorded and replaced by copies of others, moved inside the wall that the highest of the lowest leaves behind.  Taking
- * several at once costs a little information and lets likelihood calls have many points; a point's number of live
- * companions when it died says what volume it stands for, whatever the batch.
+ * `live` points are drawn from a distribution. In each round the `batch` points of lowest
+ * likelihood (of a chunk of rows) are recorded and replaced by copies of others, which are moved
+ * under the constraint that their likelihood exceeds the highest of those removed. Removing several
+ * points at once costs a little information, but likelihood calls then have many points. The number
+ * of live points at the removal of a point determines its volume, whatever the batch.
  *
- * With one chunk that holds all rows the distribution is the prior, and all points are kept.  With more, it is the
- * posterior of the rows before, whose draws are the last chunk's points, kept in a weighted reservoir of the size of the
- * population (Cameron's online nested sampling). */
+ * With one chunk that holds all rows the distribution is the prior, and all points are kept. With
+ * more chunks it is the posterior of the rows before; its draws are the points of the last chunk,
+ * kept in a weighted reservoir of the size of the population (Cameron's online nested sampling). */
 #include "estimators/nested/parts.h"
 
 #include <math.h>
@@ -20,7 +21,8 @@ const le_setting le_nested_table[] = {
   LE_COUNT_SETTING("steps_per_dimension", 1, 0),
   LE_REAL_SETTING("tol", 0.01, 0, HUGE_VAL),
   LE_COUNT_SETTING("simulations", 200, 0),
-  LE_COUNT_SETTING("reservoir", NAN, 1), /* points carried to the next chunk; as many as are live */
+  /* points carried to the next chunk; by default the number of live points */
+  LE_COUNT_SETTING("reservoir", NAN, 1),
   LE_FLAG_SETTING("whole", 1),
   LE_FLAG_SETTING("shuffle", 0),
   LE_REAL_SETTING("chunk_least", 1, 0, HUGE_VAL),
@@ -29,7 +31,8 @@ const le_setting le_nested_table[] = {
   LE_WORD_SETTING("gradient", "full batch control"),
   LE_COUNT_SETTING("gradient_batch", 500, 1),
   LE_WORD_SETTING("mass", "default identity diagonal dense"),
-  LE_NUMBERS_SETTING("from_theta"), /* and levels: the points of an earlier run of the problem, which goes on */
+  /* and levels: the points of an earlier run of the same problem, which is continued */
+  LE_NUMBERS_SETTING("from_theta"),
   LE_NUMBERS_SETTING("from_levels"),
   {0}};
 
@@ -80,20 +83,29 @@ static le_status read_settings(nested *s, const le_problem *problem)
   s->from_theta = le_args_find(args, "from_theta");
   s->from_levels = le_args_find(args, "from_levels");
   if (s->live < 2 || s->batch < 1 || s->batch >= s->live)
-    return le_fail(error, LE_BAD_ARGUMENT, "`live` must be at least 2, and more than are replaced at once.");
-  if (problem->kernels < 1) return le_fail(error, LE_BAD_ARGUMENT, "Nested sampling needs a kernel.");
+    return le_fail(error, LE_BAD_ARGUMENT,
+                   "`live` must be at least 2, and larger than the number of points replaced at "
+                   "once.");
+  if (problem->kernels < 1)
+    return le_fail(error, LE_BAD_ARGUMENT, "Nested sampling needs a kernel.");
   s->spec = &problem->kernel[0];
   const le_kernel_ops *kernel = s->spec->ops;
   if (!(kernel->needs & LE_KEEPS_FLOOR))
-    return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() cannot keep points above a likelihood: use slice(), rwm(), sghmc() "
-                   "or prior_draws().", kernel->name);
+    return le_fail(
+      error, LE_UNSUPPORTED,
+      "`kernel` %s() cannot sample under a likelihood constraint: use slice(), rwm(), sghmc() "
+      "or prior_draws().",
+      kernel->name);
   if ((kernel->needs & LE_NEEDS_GRADIENT) && !(model->log_lik_grad && model->log_prior_grad))
-    return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() needs gradients, which the model %s does not offer.",
+    return le_fail(error, LE_UNSUPPORTED,
+                   "`kernel` %s() needs gradients, which the model %s does not offer.",
                    kernel->name, model->name);
   if ((kernel->needs & LE_NEEDS_FLOOR) && !s->whole)
-    return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() draws from the prior, which is only right for all rows at once.",
+    return le_fail(error, LE_UNSUPPORTED,
+                   "`kernel` %s() draws from the prior, which is only right for all rows at once.",
                    kernel->name);
-  s->first_steps = (size_t)ceil(le_setting_number(args, le_nested_table, "steps_per_dimension") * (double)s->d);
+  s->first_steps =
+    (size_t)ceil(le_setting_number(args, le_nested_table, "steps_per_dimension") * (double)s->d);
   s->adapts = s->steps == 0 && !(kernel->needs & LE_NEEDS_FLOOR);
   if (s->steps == 0) s->steps = s->adapts ? (size_t)fmax(5, (double)s->first_steps) : 1;
   s->metric_kind = kernel->default_metric;
@@ -139,7 +151,7 @@ static le_status alloc_all(nested *s, const le_problem *problem)
   if (!s->keeps) le_varopt_alloc(&s->reservoir, s->kept, d, &s->arena);
   if (s->states.ops) {
     s->states.scratch = s->target.scratch;
-    s->target.block = s->states.n; /* states have one likelihood, of all rows */
+    s->target.block = s->states.n; /* a state has one likelihood, of all rows together */
   }
   if (s->arena.failed) return LE_NO_MEMORY;
   return s->spec->ops->alloc(&s->spec->args, d, most, &s->arena, &s->kernel);
@@ -155,10 +167,12 @@ static le_status nested_alloc(const le_problem *problem, le_context *context, vo
   le_problem points = *problem;
   if (problem->ops->latent && problem->total == 0) {
     nested_free(s);
-    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s needs all rows at once.", problem->ops->name);
+    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s needs all rows at once.",
+                   problem->ops->name);
   }
   if (problem->ops->latent) {
-    s->states = (le_states){problem->ops->latent, problem->model, problem->total, problem->ops->width(problem->model), NULL};
+    s->states = (le_states){problem->ops->latent, problem->model, problem->total,
+                            problem->ops->width(problem->model), NULL};
     points.ops = &le_states_model;
     points.model = &s->states;
   }
@@ -185,7 +199,8 @@ static le_status nested_alloc(const le_problem *problem, le_context *context, vo
 static le_status nested_start(void *self)
 {
   nested *s = self;
-  for (size_t i = 0; i < s->live; i++) s->model->draw_prior(s->target.model, s->machine.streams.rng[i + 1], s->theta + i * s->d);
+  for (size_t i = 0; i < s->live; i++)
+    s->model->draw_prior(s->target.model, s->machine.streams.rng[i + 1], s->theta + i * s->d);
   return LE_OK;
 }
 
@@ -195,8 +210,9 @@ static void nested_hand_over(const void *self, le_population *population)
   *population = (le_population){s->target.seen, s->kept, s->theta, s->banked, s->banked_variance};
 }
 
-/* How far a whole run is nobody knows before its end: the share of the evidence that live points could still hold says
- * it best near the end, and the volume left before. */
+/* The progress of a run is not known in advance. It is estimated from the share of the evidence
+ * that live points could still hold, which is best near the end, and from the remaining volume
+ * before that. */
 static void nested_progress(const void *self, double *rows, double *share)
 {
   const nested *s = self;
@@ -216,8 +232,19 @@ static void nested_progress(const void *self, double *rows, double *share)
   }
 }
 
-const le_estimator_ops le_nested_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "nested",
-                                              {{le_nested_table}, NULL}, nested_alloc, nested_free, nested_start,
-                                              le_machine_feed, le_machine_advance, nested_progress,
-                                              le_nested_result, le_nested_archive, 1,
-                                              nested_hand_over, NULL};
+const le_estimator_ops le_nested_estimator = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_estimator_ops),
+  .name = "nested",
+  .knows = {{le_nested_table}, NULL},
+  .alloc = nested_alloc,
+  .free = nested_free,
+  .start = nested_start,
+  .feed = le_machine_feed,
+  .advance = le_machine_advance,
+  .progress = nested_progress,
+  .result = le_nested_result,
+  .archive = le_nested_archive,
+  .latent = 1,
+  .hand_over = nested_hand_over,
+};

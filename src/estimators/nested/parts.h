@@ -1,4 +1,4 @@
-/* What the files of nested sampling share: nested.c says what it is. */
+/* Types and functions shared by the files of nested sampling; nested.c describes the method. */
 #ifndef LE_ESTIMATORS_NESTED_PARTS_H
 #define LE_ESTIMATORS_NESTED_PARTS_H
 
@@ -11,12 +11,21 @@
 #include "core/volumes.h"
 #include "estimators/parts.h"
 
-typedef enum nested_phase { OPEN_CHUNK, CHOOSE, MOVE, REPLACE, CLOSE_CHUNK, FRESHEN, FINISHED } nested_phase;
+typedef enum nested_phase {
+  OPEN_CHUNK,
+  CHOOSE,
+  MOVE,
+  REPLACE,
+  CLOSE_CHUNK,
+  FRESHEN,
+  FINISHED
+} nested_phase;
 
 enum { TRACE_COLUMNS = 14 };
 
-/* What is known of a point besides where it is: its likelihood and label, those of the wall it was born inside, where it
- * ranked among the points that survived then, uniform on (0, 1) if all is well, and how many were live when it died. */
+/* The columns of a point besides its parameters: its likelihood and label; those of the constraint
+ * under which it was drawn; its rank among the points that survived then, which is uniform on (0,
+ * 1) if sampling is correct; and the number of live points when it was removed. */
 enum { LOG_LIK, TIE, BIRTH, BIRTH_TIE, RANK, LIVE, LEVEL_COLUMNS };
 
 typedef struct nested {
@@ -24,40 +33,40 @@ typedef struct nested {
   const le_model_ops *model;
   const le_kernel_spec *spec;
   size_t d, live, batch, steps, first_steps, kept, simulations;
-  int adapts; /* steps follow the renewal of the points */
+  int adapts; /* adapts the number of steps to the renewal of the points */
   double tol, chunk_least, chunk_fraction, chunk_most;
   int whole;
-  int keeps;         /* every point, to merge runs and to go on; else a reservoir of them */
-  le_states states;  /* of a model with latent variables, whose points they are */
+  int keeps; /* keeps every point, for merging and continuing runs; otherwise only a reservoir */
+  le_states states;  /* for a model with latent variables; the points are its states */
   le_metric_kind metric_kind;
   size_t total;
   le_arena arena;
   size_t most;
   le_target target;
   le_gradient gradient;
-  le_metric metric[2]; /* each half's, from the other half */
-  le_clusters clusters; /* of the live points */
+  le_metric metric[2];  /* for each half of the points, made from the other half */
+  le_clusters clusters; /* clusters of the live points */
   void *kernel;
   const le_arg *from_theta, *from_levels;
 
   size_t step;
   le_floor floor;
-  size_t *order;         /* live points by likelihood, the lowest first */
+  size_t *order;         /* live points in increasing order of likelihood */
   double *theta, *level; /* live: x d and x LEVEL_COLUMNS */
   double *walker, *start; /* batch x d */
-  size_t *source;        /* batch: whom the walkers copy */
+  size_t *source;        /* batch: the points that the walkers copy */
   double *value, *weight, *labels, *work, *apart; /* apart: most x d */
   size_t *ancestor;
   le_varopt reservoir;
-  le_trace levels, points; /* of the dead; without points in chunks */
+  le_trace levels, points; /* of the removed points; `points` is unused with chunks */
 
-  double log_volume, log_evidence, log_sum; /* of this chunk so far: expected volume; running sums */
-  double banked, banked_variance, information; /* of finished chunks */
+  double log_volume, log_evidence, log_sum;    /* of this chunk so far: expected volume; sums */
+  double banked, banked_variance, information; /* sums over finished chunks */
   double renewal, echo;
   double rounds;
   le_trace trace;
   double summary[16];
-  double *log_volumes, *log_weights, *scratch, *columns; /* for the result, grown */
+  double *log_volumes, *log_weights, *scratch, *columns; /* for the result, grown as needed */
 } nested;
 
 static inline double *level_of(const nested *s, size_t i)
@@ -67,18 +76,20 @@ static inline double *level_of(const nested *s, size_t i)
 
 /* ---- points.c ---- */
 
-/* Sinks entry `at` of the order to its place among those before it. */
+/* Moves entry `at` of the order down to its place among the entries before it. */
 void le_nested_sink(nested *s, size_t at);
 void le_nested_set_level(nested *s, size_t i, double log_lik, double birth, double birth_tie);
-/* How many of the survivors, in order from entry `from` on, lie below. */
+/* The number of survivors below `level`, in order from entry `from` on. */
 size_t le_nested_count_below(const nested *s, const double *level, size_t from);
-/* The share of the survivors that lie below; a tie counts by chance. */
+/* The share of the survivors below `level`; a tie counts at random. */
 double le_nested_rank_among(const nested *s, const double *level, size_t from);
 le_status le_nested_record(nested *s, const double *theta, const double *level, double live);
-/* Brings all live points to the labels nearest to the best one's; the prior does not tell them apart. */
+/* Relabels all live points to be nearest to the best one; the prior is the same for all
+ * labellings. */
 void le_nested_common_labels(nested *s);
 double le_nested_best(const nested *s);
-/* Sums over the recorded points, of which the last `rest` were live at the end. */
+/* Computes the volumes and sums over the recorded points, of which the last `rest` were live at the
+ * end. */
 le_status le_nested_sum_volumes(nested *s, size_t rest, le_volumes *volumes);
 
 /* ---- result.c ---- */
@@ -88,7 +99,7 @@ le_status le_nested_result(void *self, le_result *result);
 
 /* ---- round.c ---- */
 
-/* Each half of the live points gives the scale for walkers that copy a point of the other. */
+/* The metric for walkers that copy a point of one half is made from the other half. */
 void le_nested_update_metrics(nested *s);
 le_status le_nested_choose(void *self, le_progress *progress);
 le_status le_nested_move(void *self, le_progress *progress);
@@ -97,9 +108,9 @@ le_status le_nested_replace(void *self, le_progress *progress);
 /* ---- chunks.c ---- */
 
 le_status le_nested_open_chunk(void *self, le_progress *progress);
-/* All that are still live die in order, with ever fewer companions. */
+/* Removes all points that are still live, in order, with a decreasing number of live points. */
 le_status le_nested_close_chunk(void *self, le_progress *progress);
-/* Points that were copied part ways before they are asked about the next chunk. */
+/* Moves points that were copied, so that copies differ before the next chunk begins. */
 le_status le_nested_freshen(void *self, le_progress *progress);
 
 /* ---- archive.c ---- */

@@ -1,4 +1,4 @@
-/* Points, live and dead: their order, the walls they were born inside, the volumes they stand for. */
+/* Live and removed points: their order, their constraints, and the volumes that they represent. */
 #include "estimators/nested/parts.h"
 
 #include "base/logsum.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* By likelihood, equal ones by label. */
+/* Order by likelihood; points of equal likelihood by label. */
 static int below(const double *a, const double *b)
 {
   return a[LOG_LIK] != b[LOG_LIK] ? a[LOG_LIK] < b[LOG_LIK] : a[TIE] < b[TIE];
@@ -15,7 +15,8 @@ static int below(const double *a, const double *b)
 void le_nested_sink(nested *s, size_t at)
 {
   const size_t moving = s->order[at];
-  for (; at > 0 && below(level_of(s, moving), level_of(s, s->order[at - 1])); at--) s->order[at] = s->order[at - 1];
+  for (; at > 0 && below(level_of(s, moving), level_of(s, s->order[at - 1])); at--)
+    s->order[at] = s->order[at - 1];
   s->order[at] = moving;
 }
 
@@ -26,7 +27,7 @@ void le_nested_set_level(nested *s, size_t i, double log_lik, double birth, doub
   level[LOG_LIK] = isnan(log_lik) ? -INFINITY : log_lik;
   level[BIRTH] = birth;
   level[BIRTH_TIE] = birth_tie;
-  /* a label is uniform, above the wall's own where the likelihood does not exceed it */
+  /* a label is uniform, and above that of the constraint if the likelihood equals it */
   level[TIE] = gsl_rng_uniform_pos(rng);
   if (level[LOG_LIK] == birth) level[TIE] = birth_tie + (1 - birth_tie) * level[TIE];
   level[RANK] = NAN;
@@ -48,7 +49,9 @@ size_t le_nested_count_below(const nested *s, const double *level, size_t from)
 
 double le_nested_rank_among(const nested *s, const double *level, size_t from)
 {
-  return ((double)le_nested_count_below(s, level, from) + gsl_rng_uniform(s->machine.streams.rng[0])) / (double)(s->live - from + 1);
+  return ((double)le_nested_count_below(s, level, from) +
+          gsl_rng_uniform(s->machine.streams.rng[0])) /
+         (double)(s->live - from + 1);
 }
 
 le_status le_nested_record(nested *s, const double *theta, const double *level, double live)
@@ -59,7 +62,7 @@ le_status le_nested_record(nested *s, const double *theta, const double *level, 
   row[LIVE] = live;
   const double before = s->log_volume;
   s->log_volume -= 1 / live;
-  /* the volume between this point's wall and the last one */
+  /* the volume between the constraint of this point and the last one */
   const double term = level[LOG_LIK] + before + log(-expm1(s->log_volume - before));
   const double terms[2] = {s->log_sum, term};
   s->log_sum = le_logsumexp(terms, 2);
@@ -78,7 +81,8 @@ void le_nested_common_labels(nested *s)
   if (!s->model->relabel) return;
   memcpy(s->labels, s->theta + s->order[s->live - 1] * s->d, s->d * sizeof(double));
   s->target.labels = s->labels;
-  for (size_t i = 0; i < s->live; i++) s->model->relabel(s->target.model, s->labels, s->theta + i * s->d);
+  for (size_t i = 0; i < s->live; i++)
+    s->model->relabel(s->target.model, s->labels, s->theta + i * s->d);
 }
 
 double le_nested_best(const nested *s)
@@ -105,11 +109,11 @@ le_status le_nested_sum_volumes(nested *s, size_t rest, le_volumes *volumes)
     s->columns[k] = s->levels.values[k * LEVEL_COLUMNS + LOG_LIK];
     s->columns[n + k] = s->levels.values[k * LEVEL_COLUMNS + LIVE];
   }
-  /* a stream of its own: asking for a result does not change what follows */
+  /* a copy of the stream, so that asking for a result does not change the run */
   gsl_rng *rng = gsl_rng_clone(s->machine.streams.rng[0]);
   if (!rng) return LE_NO_MEMORY;
-  le_volumes_sum(n, s->columns, s->columns + n, rest, s->simulations, rng, s->log_volumes, s->log_weights, s->scratch,
-                 volumes);
+  le_volumes_sum(n, s->columns, s->columns + n, rest, s->simulations, rng, s->log_volumes,
+                 s->log_weights, s->scratch, volumes);
   gsl_rng_free(rng);
   return LE_OK;
 }

@@ -1,4 +1,4 @@
-/* What a run tells: its trace and its result. */
+/* The trace and the result of a run. */
 #include "estimators/nested/parts.h"
 
 #include "base/logsum.h"
@@ -6,10 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const level_names[LEVEL_COLUMNS] = {"log_lik", "tie", "birth", "birth_tie", "rank", "live"};
-static const char *const trace_names[TRACE_COLUMNS] = {"n",         "log_evidence", "se",      "steps", "ess",
-                                                       "acceptance", "step_size",   "particles", "evaluations", "seconds",
-                                                       "log_lik",    "log_volume",  "renewal", "echo"};
+static const char *const level_names[LEVEL_COLUMNS] = {"log_lik",   "tie",  "birth",
+                                                       "birth_tie", "rank", "live"};
+static const char *const trace_names[TRACE_COLUMNS] = {"n",         "log_evidence", "se",
+                                                       "steps",     "ess",          "acceptance",
+                                                       "step_size", "particles",    "evaluations",
+                                                       "seconds",   "log_lik",      "log_volume",
+                                                       "renewal",   "echo"};
 
 le_status le_nested_add_trace(nested *s)
 {
@@ -17,7 +20,8 @@ le_status le_nested_add_trace(nested *s)
   const double rest[2] = {s->log_sum, le_nested_best(s) + s->log_volume};
   const double row[TRACE_COLUMNS] = {(double)(s->target.seen + s->target.chunk),
                                      s->banked + le_logsumexp(rest, 2),
-                                     sqrt(s->banked_variance + fmax(-s->log_volume, 0) / (double)s->live),
+                                     sqrt(s->banked_variance +
+                                          fmax(-s->log_volume, 0) / (double)s->live),
                                      (double)s->steps,
                                      (double)s->live,
                                      report.acceptance,
@@ -38,8 +42,9 @@ le_status le_nested_add_trace(nested *s)
 le_status le_nested_result(void *self, le_result *result)
 {
   nested *s = self;
-  static const char *const names[] = {"log_evidence", "se",        "n",       "lambda_steps", "likelihoods", "gradients",
-                                      "seconds",      "information", "lower", "upper",        "published",   "simulated"};
+  static const char *const names[] = {"log_evidence", "se",        "n",         "lambda_steps",
+                                      "likelihoods",  "gradients", "seconds",   "information",
+                                      "lower",        "upper",     "published", "simulated"};
   double *out = s->summary;
   le_volumes volumes = {0};
   if (s->whole && s->machine.phase == FINISHED && s->levels.rows > 0) {
@@ -64,7 +69,8 @@ le_status le_nested_result(void *self, le_result *result)
   out[11] = volumes.mean;
   le_result_figures(result, sizeof names / sizeof *names, names, out);
   if (s->whole && s->machine.phase == FINISHED && s->levels.rows > 0) {
-    le_result_table(result, "levels", LEVEL_COLUMNS, level_names, LEVEL_COLUMNS, s->levels.rows, s->levels.values);
+    le_result_table(result, "levels", LEVEL_COLUMNS, level_names, LEVEL_COLUMNS, s->levels.rows,
+                    s->levels.values);
     le_result_array(result, "level_log_weights", 1, s->levels.rows, s->log_weights);
     if (s->keeps) {
       le_result_array(result, "draws", s->d, s->points.rows, s->points.values);
@@ -75,7 +81,9 @@ le_status le_nested_result(void *self, le_result *result)
     }
     le_result_array(result, "log_volumes", 1, s->levels.rows, s->log_volumes);
   } else {
-    le_result_array(result, "draws", s->d, s->machine.phase == FINISHED && s->target.seen > 0 ? s->kept : s->live, s->theta);
+    le_result_array(result, "draws", s->d,
+                    s->machine.phase == FINISHED && s->target.seen > 0 ? s->kept : s->live,
+                    s->theta);
   }
   return le_trace_output(&s->trace, trace_names, result);
 }

@@ -1,17 +1,20 @@
-/* A round: the lowest points die and are replaced by copies of others that are moved inside the wall. */
+/* A round of nested sampling: the points of lowest likelihood are replaced by copies of others,
+ * which are then moved under the constraint. */
 #include "estimators/nested/parts.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Points that lie apart, such as a posterior's modes: what is far is judged by those that belong together. */
+/* Finds clusters of points, such as the modes of a posterior; distances are measured relative to
+ * the spread of a point's cluster. */
 static void find_clusters(nested *s)
 {
   if (s->rounds == 0 || s->states.ops) {
     le_clusters_join(&s->clusters, s->live);
     return;
   }
-  for (size_t i = 0; i < s->live; i++) le_metric_whiten(&s->metric[0], s->theta + i * s->d, s->apart + i * s->d);
+  for (size_t i = 0; i < s->live; i++)
+    le_metric_whiten(&s->metric[0], s->theta + i * s->d, s->apart + i * s->d);
   le_clusters_find(&s->clusters, s->live, s->apart);
 }
 
@@ -20,15 +23,20 @@ void le_nested_update_metrics(nested *s)
   if (s->metric_kind == LE_METRIC_IDENTITY) return;
   const size_t half = s->live / 2;
   for (int k = 0; k < 2; k++) {
-    /* a handful of points says less than all of them would mislead */
-    const size_t from = s->live < 8 ? 0 : k == 0 ? half : 0, n = s->live < 8 ? s->live : k == 0 ? s->live - half : half;
+    /* half of very few points is too little to estimate a scale: use all, in spite of the bias */
+    const size_t from = s->live < 8 ? 0
+                        : k == 0    ? half
+                                    : 0,
+                 n = s->live < 8 ? s->live
+                     : k == 0    ? s->live - half
+                                 : half;
     const size_t used = le_clusters_residuals(&s->clusters, from, from + n, s->theta, s->apart);
     for (size_t i = 0; i < used; i++) s->weight[i] = 1 / (double)used;
     if (used > 1) le_metric_set_particles(&s->metric[k], used, s->apart, s->weight, NULL);
   }
 }
 
-/* Whom the walkers copy: survivors at random, those of the first half first. */
+/* Chooses the points to copy: random survivors, those of the first half first. */
 static void choose_sources(nested *s)
 {
   const size_t survivors = s->live - s->batch, half = s->live / 2;
@@ -45,27 +53,31 @@ static void choose_sources(nested *s)
 
 static int finished_climbing(const nested *s)
 {
-  /* nothing but impossible points so far: there is no sum to be a share of */
+  /* all points so far have likelihood zero, so there is no sum yet */
   if (!(s->log_sum > -INFINITY)) return 0;
-  /* in this order, since beside a huge likelihood the volume would be lost */
+  /* in this order, because the volume would be lost in rounding beside a huge likelihood */
   return (le_nested_best(s) - s->log_sum) + s->log_volume < log(s->tol);
 }
 
-/* So often every live point has been replaced, by searches from all over the prior, before it is given up. */
+/* While all points have likelihood zero, the search ends after every live point has been replaced
+ * about this many times. */
 static const double impossible_nats = 5;
 
-/* A posterior that holds less of the prior than this many nats, and so many more for each dimension, would take hours, and its
- * standard error would be whole nats. */
+/* A run is stopped if the posterior is narrower than the prior by more than this number of nats,
+ * plus the second number for each dimension: it would take hours, and its standard error would be
+ * several nats. */
 static const double endless_nats = 1000, endless_nats_each = 50;
 
 static le_status give_up(const nested *s)
 {
   if (le_nested_best(s) == INFINITY)
-    return le_fail(&s->machine.context->error, LE_NOT_FINITE, "The likelihood of the observations is infinite at some points of the prior.");
+    return le_fail(&s->machine.context->error, LE_NOT_FINITE,
+                   "The likelihood of the observations is infinite at some points of the prior.");
   if (!(-s->log_volume > endless_nats + endless_nats_each * (double)s->d)) return LE_OK;
   return le_fail(&s->machine.context->error, LE_STALLED,
-                 "After %.0f nats of climbing the points have not reached the posterior of the observations up to number %.0f: the "
-                 "likelihood is too sharp for %s. Are the columns scaled, or is a row an outlier?",
+                 "The volume has shrunk by %.0f nats and the points have not reached the posterior "
+                 "of the observations up to number %.0f: the likelihood is too narrow compared "
+                 "with %s. Are the columns scaled, or is a row an outlier?",
                  -s->log_volume, (double)(s->target.seen + s->target.chunk),
                  s->target.seen > 0 ? "the posterior of the rows before" : "the prior");
 }
@@ -75,9 +87,10 @@ le_status le_nested_choose(void *self, le_progress *progress)
   nested *s = self;
   (void)progress;
   if (le_nested_best(s) == -INFINITY && -s->log_volume > impossible_nats)
-    return le_fail(&s->machine.context->error, LE_ALL_IMPOSSIBLE,
-                   "No point of the prior gives the observations a positive probability, in %.0f draws.",
-                   s->rounds * (double)s->batch);
+    return le_fail(
+      &s->machine.context->error, LE_ALL_IMPOSSIBLE,
+      "No point of the prior gives the observations a positive probability, in %.0f draws.",
+      s->rounds * (double)s->batch);
   if (finished_climbing(s)) {
     s->machine.phase = CLOSE_CHUNK;
     return LE_OK;
@@ -87,7 +100,8 @@ le_status le_nested_choose(void *self, le_progress *progress)
     const size_t i = s->order[b];
     LE_TRY(le_nested_record(s, s->theta + i * s->d, level_of(s, i), (double)(s->live - b)));
   }
-  if (s->model->relabel && (size_t)s->rounds % (s->live / s->batch + 1) == 0) le_nested_common_labels(s);
+  if (s->model->relabel && (size_t)s->rounds % (s->live / s->batch + 1) == 0)
+    le_nested_common_labels(s);
   const double *wall = level_of(s, s->order[s->batch - 1]);
   s->floor.value = wall[LOG_LIK];
   s->floor.tie = wall[TIE];
@@ -117,17 +131,18 @@ le_status le_nested_move(void *self, le_progress *progress)
 
 static const double renewal_least = 0.87, renewal_most = 0.94, far_away = 16;
 
-/* How far walkers have come, against the distance of two independent points of their cluster: 1 is a fresh draw, 0 a copy. */
+/* How far walkers have moved relative to the distance of two independent points of their cluster: 1
+ * is an independent draw, 0 is a copy. */
 static double renewal(nested *s)
 {
   const size_t d = s->d;
   double sum = 0;
-  if (s->states.ops) return NAN; /* labels have no distance */
+  if (s->states.ops) return NAN; /* distances between latent labels have no meaning */
   le_clusters_spread(&s->clusters, s->live, s->theta);
   for (size_t b = 0; b < s->batch; b++) {
     const double *variance = s->clusters.variance + s->clusters.label[s->source[b]] * d;
     double share = 0;
-    int left = 0; /* for another cluster */
+    int left = 0; /* moved to another cluster */
     for (size_t j = 0; j < d; j++) {
       const double square = pow(s->walker[b * d + j] - s->start[b * d + j], 2);
       const double ratio = variance[j] > 0 ? square / (2 * variance[j]) : square > 0;
@@ -139,10 +154,11 @@ static double renewal(nested *s)
   return sum / (double)s->batch;
 }
 
-/* `echo` is the correlation of the ranks, by likelihood, of copies and sources: 1 for copies that stay where they are, 0 where they
- * have forgotten how likely their source was, even if they are still near it, as on a thin ring of equal likelihood. */
+/* `echo` is the correlation of the likelihood ranks of copies and their sources: 1 if copies do not
+ * move, 0 if their likelihood is independent of that of the source, even if they are still near it,
+ * as on a thin ring of equal likelihood. */
 
-/* More moves where copies stay near their sources, fewer where they are as good as fresh. */
+/* More moves if copies stay near their sources, fewer if they are as good as independent draws. */
 static void adapt_steps(nested *s)
 {
   const size_t d = s->d, most = 40 + 20 * d, least = 3 + s->first_steps / 3;
@@ -161,10 +177,13 @@ le_status le_nested_replace(void *self, le_progress *progress)
   const size_t d = s->d;
   double echo = 0;
   adapt_steps(s);
-  LE_TRY(le_target_log_lik(&s->target, s->target.seen, s->target.seen + s->target.chunk, s->batch, s->walker, s->value));
+  LE_TRY(le_target_log_lik(&s->target, s->target.seen, s->target.seen + s->target.chunk, s->batch,
+                           s->walker, s->value));
   for (size_t b = 0; b < s->batch; b++) {
     const size_t i = s->order[b];
-    const double source = ((double)le_nested_count_below(s, level_of(s, s->source[b]), s->batch) + 0.5) / (double)(s->live - s->batch);
+    const double source =
+      ((double)le_nested_count_below(s, level_of(s, s->source[b]), s->batch) + 0.5) /
+      (double)(s->live - s->batch);
     memcpy(s->theta + i * d, s->walker + b * d, d * sizeof(double));
     s->clusters.label[i] = s->clusters.label[s->source[b]];
     le_nested_set_level(s, i, s->value[b], s->floor.value, s->floor.tie);
@@ -172,7 +191,7 @@ le_status le_nested_replace(void *self, le_progress *progress)
     echo += 12 * (source - 0.5) * (level_of(s, i)[RANK] - 0.5) / (double)s->batch;
   }
   s->echo = s->rounds == 0 ? echo : s->echo + 0.2 * (echo - s->echo);
-  /* the survivors are in order: the new ones sink in from the end, one by one */
+  /* the survivors are in order: insert the new points one by one from the end */
   memcpy(s->source, s->order, s->batch * sizeof *s->source);
   memmove(s->order, s->order + s->batch, (s->live - s->batch) * sizeof *s->order);
   for (size_t b = 0; b < s->batch; b++) {

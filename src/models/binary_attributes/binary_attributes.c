@@ -1,8 +1,10 @@
-/* Binary attributes: z_ik ~ Bernoulli(p_k), a_kj ~ N(0, prior_sd^2), y_ij ~ N(z_i' a_j, noise_sd^2).  Features A are
- * integrated out of every density: given Z their columns share one covariance, which a row changes by rank one.
+/* Binary attributes: z_ik ~ Bernoulli(p_k), a_kj ~ N(0, prior_sd^2), y_ij ~ N(z_i' a_j,
+ * noise_sd^2). The features A are integrated out of every density: given Z, the columns of A share
+ * one posterior covariance, and one row changes it by a matrix of rank one.
  *
- * State: variance of the features, variance of the noise, probabilities (K), Z (N x K).  Settings: attributes,
- * probabilities, and those of latent_shared.h; with `infer` the probabilities are Beta(1, 1). */
+ * State: variance of the features, variance of the noise, probabilities (K), Z (N x K). Settings:
+ * attributes, probabilities, and those of latent_shared.h; with `infer` the probabilities have
+ * Beta(1, 1) priors. */
 #include "models/binary_attributes/parts.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Maximum likelihood by EM for binary attributes, all 2^K of a row in turn: variance of the noise, probabilities (K),
- * features. */
+/* Maximum likelihood by EM for binary attributes, summing over all 2^K attribute vectors of each
+ * row. The parameters are the variance of the noise, the probabilities (K) and the features. */
 #include "models/binary_attributes/parts.h"
 
 #include "base/linalg.h"
@@ -23,8 +23,10 @@ static size_t m_scratch(const void *self, size_t n)
   return ((size_t)1 << k) + d + k + k * k + k * d;
 }
 
-/* The weights of all attributes that a row may have, by the number of a Gray code; the log of their sum. */
-static double m_weigh(const binary *model, const double *y, const double *q, double *weight, double *residual)
+/* The weights of all attribute vectors of a row, in the order of a Gray code; returns the log of
+ * their sum. */
+static double m_weigh(const binary *model, const double *y, const double *q, double *weight,
+                      double *residual)
 {
   const size_t k = model->k, d = model->gaussian.width;
   const double *probability = q + M_PROBABILITIES, *feature = probability + k;
@@ -50,17 +52,19 @@ static double m_bound(const void *self, const le_rows *rows, const double *q, do
   const binary *model = self;
   double sum = 0;
   for (size_t i = 0; i < rows->n; i++)
-    sum += m_weigh(model, rows->values + i * rows->width, q, scratch, scratch + ((size_t)1 << model->k));
+    sum += m_weigh(model, rows->values + i * rows->width, q, scratch,
+                   scratch + ((size_t)1 << model->k));
   return sum;
 }
 
-static le_status m_maximise(const binary *model, const le_rows *rows, const double *on, double *moments, const double *cross,
-                            double *q)
+static le_status m_maximise(const binary *model, const le_rows *rows, const double *on,
+                            double *moments, const double *cross, double *q)
 {
   const size_t k = model->k, d = model->gaussian.width;
   const double n = (double)rows->n;
   double *feature = q + M_PROBABILITIES + k, fitted = 0, column[MOST_ENUMERATED];
-  /* an attribute that nobody has, or two that go together, leave their features open: the least of them */
+  /* if no row has an attribute, or two attributes always occur together, their features are not
+   * identified: a small ridge selects the smallest ones */
   for (size_t a = 0; a < k; a++) moments[a * k + a] += 1e-8 * n;
   const le_status status = le_cholesky(moments, k);
   if (status != LE_OK) return status;
@@ -71,14 +75,14 @@ static le_status m_maximise(const binary *model, const le_rows *rows, const doub
   }
   if (!model->gaussian.infer) return LE_OK;
   q[M_NOISE] = (le_dot(rows->values, rows->values, rows->n * d) - fitted) / (n * (double)d);
-  /* kept off the edge, from where EM does not come back */
+  /* keep away from 0 and 1, which EM never leaves */
   for (size_t a = 0; a < k; a++) q[M_PROBABILITIES + a] = fmin(fmax(on[a] / n, 1e-6), 1 - 1e-6);
   return LE_OK;
 }
 
 /* Adds a row that has these attributes with this weight. */
-static void m_count(size_t k, size_t d, const double *has, const double *y, double weight, double *on, double *moments,
-                    double *cross)
+static void m_count(size_t k, size_t d, const double *has, const double *y, double weight,
+                    double *on, double *moments, double *cross)
 {
   for (size_t a = 0; a < k; a++) {
     if (has[a] == 0) continue;
@@ -88,11 +92,13 @@ static void m_count(size_t k, size_t d, const double *has, const double *y, doub
   }
 }
 
-static le_status m_update(const void *self, const le_rows *rows, size_t factor, double *q, double *scratch)
+static le_status m_update(const void *self, const le_rows *rows, size_t factor, double *q,
+                          double *scratch)
 {
   const binary *model = self;
   const size_t k = model->k, d = model->gaussian.width, codes = (size_t)1 << k;
-  double *weight = scratch, *residual = weight + codes, *on = residual + d, *moments = on + k, *cross = moments + k * k;
+  double *weight = scratch, *residual = weight + codes, *on = residual + d, *moments = on + k,
+         *cross = moments + k * k;
   (void)factor;
   memset(on, 0, (k + k * k + k * d) * sizeof(double));
   for (size_t i = 0; i < rows->n; i++) {
@@ -114,8 +120,8 @@ static le_status m_update(const void *self, const le_rows *rows, size_t factor, 
   return m_maximise(model, rows, on, moments, cross, q);
 }
 
-static le_status m_start(const void *self, const le_rows *rows, const double *hint, const gsl_rng *rng, double *q,
-                         double *scratch)
+static le_status m_start(const void *self, const le_rows *rows, const double *hint,
+                         const gsl_rng *rng, double *q, double *scratch)
 {
   const binary *model = self;
   const size_t k = model->k, d = model->gaussian.width;
@@ -125,7 +131,8 @@ static le_status m_start(const void *self, const le_rows *rows, const double *hi
   memset(on, 0, (k + k * k + k * d) * sizeof(double));
   for (size_t i = 0; i < rows->n; i++) {
     for (size_t a = 0; a < k; a++)
-      has[a] = hint ? hint[PROBABILITIES + k + i * k + a] : gsl_rng_uniform(rng) < q[M_PROBABILITIES + a];
+      has[a] = hint ? hint[PROBABILITIES + k + i * k + a]
+                    : gsl_rng_uniform(rng) < q[M_PROBABILITIES + a];
     m_count(k, d, has, rows->values + i * d, 1, on, moments, cross);
   }
   return m_maximise(model, rows, on, moments, cross, q);

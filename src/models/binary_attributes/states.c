@@ -1,4 +1,4 @@
-/* Sweeps of attributes, and densities with the features integrated out. */
+/* Sweeps of the attributes, and densities with the features integrated out. */
 #include "models/binary_attributes/parts.h"
 
 #include "base/linalg.h"
@@ -7,11 +7,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The posterior of A given the attributes of some rows, and a row that is being looked at. */
+/* The posterior of A given the attributes of some rows, and quantities for one more row. */
 typedef struct posterior {
   size_t k, d;
-  double lambda, noise, weight; /* weight: 1 / variance of a row's noise */
-  double *covariance, *factor, *mean, *square; /* K x K, its inverse's factor, K x D, squared lengths of its rows */
+  double lambda, noise, weight; /* weight: 1 / variance of the noise of a row at lambda */
+  /* covariance K x K; Cholesky factor of its inverse; mean K x D; squared lengths of the rows of
+   * the mean */
+  double *covariance, *factor, *mean, *square;
   double *gain, *residual;                     /* K: covariance z; D: y - z' mean */
   double *log_weight;
   double spread, distance; /* z' covariance z, squared length of the residual */
@@ -25,11 +27,15 @@ static size_t scratch_size(const void *self, size_t n)
   return 2 * k * k + k * d + 2 * k + d + ((size_t)1 << k);
 }
 
-static posterior gather(const binary *model, size_t seen, const le_rows *rows, double lambda, double *state,
-                        double *scratch)
+static posterior gather(const binary *model, size_t seen, const le_rows *rows, double lambda,
+                        double *state, double *scratch)
 {
   const size_t k = model->k, d = model->gaussian.width;
-  posterior p = {.k = k, .d = d, .lambda = lambda, .noise = state[NOISE], .weight = lambda / state[NOISE]};
+  posterior p = {.k = k,
+                 .d = d,
+                 .lambda = lambda,
+                 .noise = state[NOISE],
+                 .weight = lambda / state[NOISE]};
   p.covariance = scratch;
   p.factor = scratch + k * k;
   p.mean = p.factor + k * k;
@@ -57,14 +63,15 @@ static posterior gather(const binary *model, size_t seen, const le_rows *rows, d
   return p;
 }
 
-/* mean = covariance b, b being where the mean will be; returns tr b' covariance b. */
+/* mean = covariance b, where b is passed in `mean`; returns tr b' covariance b. */
 static double solve(posterior *p)
 {
   double sum = 0;
   for (size_t j = 0; j < p->d; j++) {
     for (size_t a = 0; a < p->k; a++) p->gain[a] = p->mean[a * p->d + j];
     memcpy(p->log_weight, p->gain, p->k * sizeof(double)); /* 2^k >= k doubles */
-    le_cholesky_solve(p->factor, p->k, p->log_weight);      /* stabler than the covariance, where features are alike */
+    /* solving is more stable than multiplying by the covariance if features are nearly equal */
+    le_cholesky_solve(p->factor, p->k, p->log_weight);
     for (size_t a = 0; a < p->k; a++) {
       sum += p->gain[a] * p->log_weight[a];
       p->mean[a * p->d + j] = p->log_weight[a];
@@ -87,7 +94,7 @@ static void look_at(posterior *p, const double *z, const double *y)
   for (size_t j = 0; j < p->d; j++) p->distance += p->residual[j] * p->residual[j];
 }
 
-/* Adds the row last looked at (sign 1) or takes it away (-1). */
+/* Adds the last row looked at to the posterior (sign 1) or removes it (-1). */
 static void update(posterior *p, double sign)
 {
   const double scale = p->weight / (1 + sign * p->weight * p->spread);
@@ -100,13 +107,15 @@ static void update(posterior *p, double sign)
 
 static void measure(posterior *p)
 {
-  for (size_t a = 0; a < p->k; a++) p->square[a] = le_dot(p->mean + a * p->d, p->mean + a * p->d, p->d);
+  for (size_t a = 0; a < p->k; a++)
+    p->square[a] = le_dot(p->mean + a * p->d, p->mean + a * p->d, p->d);
 }
 
-/* Takes row i away and looks at it from the rest.  Where it alone says what a feature is, the difference would keep no digits:
- * the posterior is then made from the other rows. */
-static void take_out(posterior *p, const binary *model, size_t i, size_t seen, const le_rows *rows, double *state,
-                     double *scratch)
+/* Removes row i from the posterior and computes the quantities for it. If this row alone determines
+ * a feature, subtraction would lose all digits, so the posterior is computed again from the other
+ * rows. */
+static void take_out(posterior *p, const binary *model, size_t i, size_t seen, const le_rows *rows,
+                     double *state, double *scratch)
 {
   const double *y = rows->values + i * p->d;
   double *z = bits_of(model, state) + i * p->k, own[MOST_ENUMERATED];
@@ -115,7 +124,8 @@ static void take_out(posterior *p, const binary *model, size_t i, size_t seen, c
     update(p, -1);
   } else {
     memcpy(own, z, p->k * sizeof(double));
-    memset(z, 0, p->k * sizeof(double)); /* who has nothing says nothing */
+    /* a row without attributes does not affect the posterior of the features */
+    memset(z, 0, p->k * sizeof(double));
     *p = gather(model, seen, rows, p->lambda, state, scratch);
     solve(p);
     memcpy(z, own, p->k * sizeof(double));
@@ -124,7 +134,7 @@ static void take_out(posterior *p, const binary *model, size_t i, size_t seen, c
   look_at(p, z, y);
 }
 
-/* log density at lambda of a row with such spread and distance. */
+/* log density at lambda of a row with this spread and distance. */
 static double density(const posterior *p, double spread, double distance)
 {
   const double d = (double)p->d, inflation = 1 + p->weight * spread;
@@ -132,7 +142,7 @@ static double density(const posterior *p, double spread, double distance)
          0.5 * p->weight * distance / inflation;
 }
 
-/* What the row's spread and distance would be with attribute a flipped. */
+/* The spread and distance of the row if attribute a were flipped. */
 static void flipped(const posterior *p, const double *z, size_t a, double *spread, double *distance)
 {
   const double sign = z[a] == 0 ? 1 : -1;
@@ -165,8 +175,8 @@ static void start(const void *self, const gsl_rng *rng, double *state)
     state[PROBABILITIES + a] = g->infer ? gsl_rng_uniform_pos(rng) : model->probability[a];
 }
 
-static void extend_blind(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
-                         double *scratch)
+static void extend_blind(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng,
+                         double *state, double *scratch)
 {
   const binary *model = self;
   (void)rows;
@@ -175,7 +185,8 @@ static void extend_blind(const void *self, size_t seen, const le_rows *rows, con
   for (size_t a = 0; a < model->k; a++) z[a] = gsl_rng_uniform(rng) < state[PROBABILITIES + a];
 }
 
-static double last_given_latent(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch)
+static double last_given_latent(const void *self, size_t seen, const le_rows *rows, double *state,
+                                double *scratch)
 {
   const binary *model = self;
   posterior p = gather(model, seen - 1, rows, 1, state, scratch);
@@ -184,9 +195,10 @@ static double last_given_latent(const void *self, size_t seen, const le_rows *ro
   return density(&p, p.spread, p.distance);
 }
 
-/* The weights of all 2^K attributes that a row may have, each but one flip from the one before (a Gray code): entry c is
- * of the c-th code. */
-static posterior enumerate(const binary *model, size_t seen, const le_rows *rows, double *state, double *scratch, double *z)
+/* The weights of all 2^K attribute vectors of a row. Each differs from the one before by one flip
+ * (Gray code); entry c belongs to the c-th code. */
+static posterior enumerate(const binary *model, size_t seen, const le_rows *rows, double *state,
+                           double *scratch, double *z)
 {
   const size_t k = model->k;
   posterior p = gather(model, seen, rows, 1, state, scratch);
@@ -210,20 +222,22 @@ static posterior enumerate(const binary *model, size_t seen, const le_rows *rows
   return p;
 }
 
-static double extend(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
-                     double *scratch)
+static double extend(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng,
+                     double *state, double *scratch)
 {
   const binary *model = self;
   double *z = bits_of(model, state) + seen * model->k, log_density;
   posterior p = enumerate(model, seen, rows, state, scratch, z);
   size_t code;
-  const double value = le_draw_category(rng, (size_t)1 << model->k, p.log_weight, SIZE_MAX, &code, &log_density);
+  const double value = le_draw_category(rng, (size_t)1 << model->k, p.log_weight, SIZE_MAX, &code,
+                                        &log_density);
   const size_t gray = code ^ (code >> 1);
   for (size_t a = 0; a < model->k; a++) z[a] = (double)((gray >> a) & 1);
   return value;
 }
 
-static double last_given_rest(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch)
+static double last_given_rest(const void *self, size_t seen, const le_rows *rows, double *state,
+                              double *scratch)
 {
   const binary *model = self;
   double z[MOST_ENUMERATED], log_density;
@@ -244,8 +258,8 @@ static double log_prior(const void *self, size_t seen, const double *state)
          le_log_variance_prior(&model->gaussian, state[NOISE]);
 }
 
-static double log_lik(const void *self, size_t seen, const le_rows *rows, double lambda, const double *state,
-                      double *scratch)
+static double log_lik(const void *self, size_t seen, const le_rows *rows, double lambda,
+                      const double *state, double *scratch)
 {
   const binary *model = self;
   posterior p = gather(model, seen, rows, lambda, (double *)(size_t)state, scratch);
@@ -253,10 +267,11 @@ static double log_lik(const void *self, size_t seen, const le_rows *rows, double
   const double quadratic = solve(&p);
   return -lambda * (double)seen * d * (HALF_LOG_2PI + 0.5 * log(p.noise)) -
          0.5 * p.weight * le_dot(rows->values, rows->values, seen * p.d) -
-         d * (0.5 * k * log(state[FEATURES]) + le_cholesky_half_log_det(p.factor, p.k)) + 0.5 * quadratic;
+         d * (0.5 * k * log(state[FEATURES]) + le_cholesky_half_log_det(p.factor, p.k)) +
+         0.5 * quadratic;
 }
 
-/* Probabilities, of which the likelihood knows nothing, and variances. */
+/* Draws the probabilities, on which the likelihood does not depend given Z, and the variances. */
 static void sweep_settings(const binary *model, const le_view *view, const gsl_rng *rng)
 {
   const double *z = bits_of(model, view->state);
@@ -269,8 +284,9 @@ static void sweep_settings(const binary *model, const le_view *view, const gsl_r
   le_slice_variance(view, rng, NOISE);
 }
 
-static double sweep(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards, const double *to,
-                    const gsl_rng *rng, double *state, double *scratch)
+static double sweep(const void *self, size_t seen, const le_rows *rows, double lambda,
+                    int backwards, const double *to, const gsl_rng *rng, double *state,
+                    double *scratch)
 {
   const binary *model = self;
   const size_t k = model->k;
@@ -288,10 +304,11 @@ static double sweep(const void *self, size_t seen, const le_rows *rows, double l
       double spread, distance;
       flipped(&p, z, a, &spread, &distance);
       const double stay = log_bit(state, a, z[a]) + density(&p, p.spread, p.distance),
-                   go = log_bit(state, a, 1 - z[a]) + density(&p, spread, distance), odds = go - stay;
+                   go = log_bit(state, a, 1 - z[a]) + density(&p, spread, distance),
+                   odds = go - stay;
       const double *wanted = to ? to + (z - state) : NULL;
       const int moves = wanted ? wanted[a] != z[a] : gsl_rng_uniform(rng) < 1 / (1 + exp(-odds));
-      /* log of 1 / (1 + exp(-odds)), or of the rest */
+      /* log of 1 / (1 + exp(-odds)), or of its complement */
       if (to) log_density -= moves ? log1p(exp(-odds)) : log1p(exp(odds));
       if (moves) flip(&p, z, a, spread, distance);
     }
@@ -301,8 +318,8 @@ static double sweep(const void *self, size_t seen, const le_rows *rows, double l
   return log_density;
 }
 
-static void sweep_above(const void *self, size_t seen, const le_rows *rows, double floor, double tie, const gsl_rng *rng,
-                        double *state, double *scratch)
+static void sweep_above(const void *self, size_t seen, const le_rows *rows, double floor,
+                        double tie, const gsl_rng *rng, double *state, double *scratch)
 {
   const binary *model = self;
   const size_t k = model->k;
@@ -315,10 +332,11 @@ static void sweep_above(const void *self, size_t seen, const le_rows *rows, doub
     for (size_t a = 0; a < k; a++) {
       double spread, distance;
       flipped(&p, z, a, &spread, &distance);
-      const double other = value - density(&p, p.spread, p.distance) + density(&p, spread, distance),
-                   odds = log_bit(state, a, 1 - z[a]) + le_log_above(other, floor, tie) - log_bit(state, a, z[a]) -
-                          le_log_above(value, floor, tie);
-      /* not a number where both are impossible */
+      const double other = value - density(&p, p.spread, p.distance) +
+                           density(&p, spread, distance),
+                   odds = log_bit(state, a, 1 - z[a]) + le_log_above(other, floor, tie) -
+                          log_bit(state, a, z[a]) - le_log_above(value, floor, tie);
+      /* NaN if both values are impossible */
       if (!(gsl_rng_uniform(rng) < 1 / (1 + exp(-odds)))) continue;
       flip(&p, z, a, spread, distance);
       value = other;
@@ -329,12 +347,14 @@ static void sweep_above(const void *self, size_t seen, const le_rows *rows, doub
   if (model->gaussian.infer) sweep_settings(model, &view, rng);
 }
 
-static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch)
+static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng,
+                     double *rows, double *scratch)
 {
   const binary *model = self;
   const size_t k = model->k, d = model->gaussian.width;
   const double *z = state + PROBABILITIES + k;
-  for (size_t c = 0; c < k * d; c++) scratch[c] = gsl_ran_gaussian_ziggurat(rng, sqrt(state[FEATURES]));
+  for (size_t c = 0; c < k * d; c++)
+    scratch[c] = gsl_ran_gaussian_ziggurat(rng, sqrt(state[FEATURES]));
   for (size_t i = 0; i < n; i++)
     for (size_t j = 0; j < d; j++) {
       double value = gsl_ran_gaussian_ziggurat(rng, sqrt(state[NOISE]));
@@ -346,7 +366,8 @@ static void simulate(const void *self, size_t n, const double *state, const gsl_
 static double log_symmetry(const void *self)
 {
   const binary *model = self;
-  return model->gaussian.infer ? lgamma((double)model->k + 1) : le_log_exchanges(model->k, model->probability);
+  return model->gaussian.infer ? lgamma((double)model->k + 1)
+                               : le_log_exchanges(model->k, model->probability);
 }
 
 static int possible(const void *self, size_t seen, const double *state)
@@ -354,7 +375,8 @@ static int possible(const void *self, size_t seen, const double *state)
   const binary *model = self;
   for (size_t a = 0; a < model->k; a++)
     if (!(state[PROBABILITIES + a] >= 0 && state[PROBABILITIES + a] <= 1)) return 0;
-  return le_all_positive(state, PROBABILITIES) && le_all_codes(state + PROBABILITIES + model->k, seen * model->k, 2);
+  return le_all_positive(state, PROBABILITIES) &&
+         le_all_codes(state + PROBABILITIES + model->k, seen * model->k, 2);
 }
 
 const le_latent_ops le_binary_attributes_states = {

@@ -1,7 +1,8 @@
 /* Mean-field variational Bayes for binary attributes.
  *
- * q: probabilities of the attributes (N x K), means of the features (K x D), the covariance that their columns share (K x K), and
- * with `infer` both variances and a Beta for each probability (K x 2). */
+ * q: probabilities of the attributes (N x K), means of the features (K x D), the covariance common
+ * to their columns (K x K), and with `infer` both variances and a Beta for each probability (K x
+ * 2). */
 #include "models/binary_attributes/parts.h"
 
 #include "base/linalg.h"
@@ -40,11 +41,15 @@ static size_t q_size(const void *self, size_t n)
 static size_t q_scratch(const void *self, size_t n)
 {
   const binary *model = self;
-  const size_t k = model->k, relabelling = le_relabelling_scratch(n, k), most = k * k + 3 * k + model->gaussian.width;
+  const size_t k = model->k, relabelling = le_relabelling_scratch(n, k),
+               most = k * k + 3 * k + model->gaussian.width;
   return relabelling > most ? relabelling : most;
 }
 
-static size_t q_factors(const void *self) { return ((const binary *)self)->gaussian.infer ? Q_FACTORS : Q_SPREAD; }
+static size_t q_factors(const void *self)
+{
+  return ((const binary *)self)->gaussian.infer ? Q_FACTORS : Q_SPREAD;
+}
 
 /* E[log p], E[log(1 - p)] of attribute a. */
 static void expect_log_probability(const binary *model, const factors *f, size_t a, double out[2])
@@ -62,11 +67,11 @@ static void feature_moments(const factors *f, double *out)
 {
   for (size_t a = 0; a < f->k; a++)
     for (size_t b = 0; b <= a; b++)
-      out[a * f->k + b] = out[b * f->k + a] =
-        le_dot(f->mean + a * f->d, f->mean + b * f->d, f->d) + (double)f->d * f->covariance[a * f->k + b];
+      out[a * f->k + b] = out[b * f->k + a] = le_dot(f->mean + a * f->d, f->mean + b * f->d, f->d) +
+                                              (double)f->d * f->covariance[a * f->k + b];
 }
 
-/* Each attribute of a row in turn, given the others. */
+/* Updates the attributes of a row one after another, given the others. */
 static void update_bits(const binary *model, const factors *f, const le_rows *rows, double *scratch)
 {
   const size_t k = f->k, d = f->d;
@@ -116,7 +121,8 @@ static le_status update_features(const factors *f, const le_rows *rows, double *
   return LE_OK;
 }
 
-/* E |Y - Z A|^2: where means are, what A spreads around them, and what Z does. */
+/* E |Y - Z A|^2: the squared distance of the means, plus the contributions of the variances of A
+ * and Z. */
 static double q_residuals(const factors *f, const le_rows *rows, double *scratch)
 {
   const size_t k = f->k, d = f->d;
@@ -127,7 +133,8 @@ static double q_residuals(const factors *f, const le_rows *rows, double *scratch
     memcpy(residual, rows->values + i * d, d * sizeof(double));
     for (size_t a = 0; a < k; a++)
       for (size_t j = 0; j < d; j++) residual[j] -= on[a] * f->mean[a * d + j];
-    sum += le_dot(residual, residual, d) + (double)d * le_quadratic_form(f->covariance, k, on, work);
+    sum += le_dot(residual, residual, d) +
+           (double)d * le_quadratic_form(f->covariance, k, on, work);
     for (size_t a = 0; a < k; a++) sum += on[a] * (1 - on[a]) * moment[a * k + a];
   }
   return sum;
@@ -140,7 +147,8 @@ static double q_feature_squares(const factors *f)
   return sum;
 }
 
-static le_status q_update(const void *self, const le_rows *rows, size_t factor, double *q, double *scratch)
+static le_status q_update(const void *self, const le_rows *rows, size_t factor, double *q,
+                          double *scratch)
 {
   const binary *model = self;
   const factors f = divide(model, rows->n, q);
@@ -148,8 +156,12 @@ static le_status q_update(const void *self, const le_rows *rows, size_t factor, 
   switch (factor) {
   case Q_BITS: update_bits(model, &f, rows, scratch); break;
   case Q_FEATURES: return update_features(&f, rows, scratch);
-  case Q_SPREAD: le_update_variance(prior, (double)(f.k * f.d), q_feature_squares(&f), f.spread); break;
-  case Q_NOISE: le_update_variance(prior, (double)(f.n * f.d), q_residuals(&f, rows, scratch), f.noise); break;
+  case Q_SPREAD:
+    le_update_variance(prior, (double)(f.k * f.d), q_feature_squares(&f), f.spread);
+    break;
+  case Q_NOISE:
+    le_update_variance(prior, (double)(f.n * f.d), q_residuals(&f, rows, scratch), f.noise);
+    break;
   case Q_PROBABILITIES:
     for (size_t a = 0; a < 2 * f.k; a++) f.beta[a] = 1;
     for (size_t i = 0; i < f.n * f.k; i++) {
@@ -162,9 +174,9 @@ static le_status q_update(const void *self, const le_rows *rows, size_t factor, 
   return LE_OK;
 }
 
-/* From attributes on, at random or known. */
-static le_status q_start(const void *self, const le_rows *rows, const double *hint, const gsl_rng *rng, double *q,
-                         double *scratch)
+/* Starts from attributes, random or given. */
+static le_status q_start(const void *self, const le_rows *rows, const double *hint,
+                         const gsl_rng *rng, double *q, double *scratch)
 {
   const binary *model = self;
   const le_gaussian_prior *g = &model->gaussian;
@@ -174,8 +186,10 @@ static le_status q_start(const void *self, const le_rows *rows, const double *hi
   for (size_t i = 0; i < f.n * f.k; i++)
     f.on[i] = hint ? hint[PROBABILITIES + f.k + i]
                    : gsl_rng_uniform(rng) < (g->infer ? 0.5 : model->probability[i % f.k]);
-  le_point_variance(prior, hint ? (double)(f.k * f.d) : 0, hint ? hint[FEATURES] : g->scale / g->shape, f.spread);
-  le_point_variance(prior, hint ? (double)(f.n * f.d) : 0, hint ? hint[NOISE] : g->scale / g->shape, f.noise);
+  le_point_variance(prior, hint ? (double)(f.k * f.d) : 0,
+                    hint ? hint[FEATURES] : g->scale / g->shape, f.spread);
+  le_point_variance(prior, hint ? (double)(f.n * f.d) : 0, hint ? hint[NOISE] : g->scale / g->shape,
+                    f.noise);
   le_status status = LE_OK;
   for (size_t factor = Q_FEATURES; factor < q_factors(self) && status == LE_OK; factor++)
     status = q_update(self, rows, factor, q, scratch);
@@ -207,7 +221,8 @@ static double q_bound(const void *self, const le_rows *rows, const double *q, do
   return bound + le_variance_gain(prior, f.spread) + le_variance_gain(prior, f.noise);
 }
 
-static void q_draw(const void *self, size_t n, const double *q, const gsl_rng *rng, double *point, double *scratch)
+static void q_draw(const void *self, size_t n, const double *q, const gsl_rng *rng, double *point,
+                   double *scratch)
 {
   const binary *model = self;
   const le_gaussian_prior *g = &model->gaussian;
@@ -216,15 +231,17 @@ static void q_draw(const void *self, size_t n, const double *q, const gsl_rng *r
   point[FEATURES] = g->infer ? le_draw_inverse_gamma(f.spread, rng) : g->prior_sd * g->prior_sd;
   point[NOISE] = g->infer ? le_draw_inverse_gamma(f.noise, rng) : g->noise_sd * g->noise_sd;
   for (size_t a = 0; a < f.k; a++)
-    point[PROBABILITIES + a] = g->infer ? gsl_ran_beta(rng, f.beta[2 * a], f.beta[2 * a + 1]) : model->probability[a];
+    point[PROBABILITIES + a] = g->infer ? gsl_ran_beta(rng, f.beta[2 * a], f.beta[2 * a + 1])
+                                        : model->probability[a];
   for (size_t i = 0; i < n * f.k; i++) bits_of(model, point)[i] = gsl_rng_uniform(rng) < f.on[i];
 }
 
-static double q_symmetry(const void *self, size_t n, const double *q, const gsl_rng *rng, double *scratch)
+static double q_symmetry(const void *self, size_t n, const double *q, const gsl_rng *rng,
+                         double *scratch)
 {
   const binary *model = self;
-  return le_relabelling_gain(n, model->k, divide(model, n, q).on, 1, model->gaussian.infer ? NULL : model->probability, rng,
-                             scratch);
+  return le_relabelling_gain(n, model->k, divide(model, n, q).on, 1,
+                             model->gaussian.infer ? NULL : model->probability, rng, scratch);
 }
 
 const le_variational_ops le_binary_attributes_variational = {

@@ -1,9 +1,10 @@
-/* Clusters with Gaussian centres: z_i ~ Categorical(p), theta_kj ~ N(0, prior_sd^2), y_ij ~ N(theta_{z_i j}, noise_sd^2).
- * Centres are integrated out of every density; a likelihood to the power lambda is one of noise variance noise_sd^2 / lambda,
- * but for a constant.
+/* Clusters with Gaussian centres: z_i ~ Categorical(p), theta_kj ~ N(0, prior_sd^2), y_ij ~
+ * N(theta_{z_i j}, noise_sd^2). The centres are integrated out of every density. The likelihood to
+ * the power lambda is, up to a constant, one with noise variance noise_sd^2 / lambda.
  *
- * State: variance of the centres, variance of the noise, proportions (K), labels (N).  Settings: components, proportions,
- * and those of latent_shared.h; with `infer` the proportions are Dirichlet(1). */
+ * State: variance of the centres, variance of the noise, proportions (K), labels (N). Settings:
+ * components, proportions, and those of latent_shared.h; with `infer` the proportions have a
+ * Dirichlet(1) prior. */
 #include "models/clustering/parts.h"
 
 #include <stdlib.h>

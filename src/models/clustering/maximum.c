@@ -1,4 +1,5 @@
-/* Maximum likelihood by EM for clustering: variance of the noise, proportions (K), centres (K x D). */
+/* Maximum likelihood by EM for clustering: variance of the noise, proportions (K), centres (K x
+ * D). */
 #include "models/clustering/parts.h"
 
 #include <string.h>
@@ -12,8 +13,11 @@ static size_t m_size(const void *self, size_t n)
   return M_PROPORTIONS + model->k * (1 + model->gaussian.width);
 }
 
-static size_t m_scratch(const void *self, size_t n) { return n * ((const clustering *)self)->k + n; }
-/* Shares of the rows' clusters, and the log-likelihood. */
+static size_t m_scratch(const void *self, size_t n)
+{
+  return n * ((const clustering *)self)->k + n;
+}
+/* Probabilities of the cluster of each row, and the log-likelihood. */
 static double m_expect(const void *self, const le_rows *rows, const double *q, double *share)
 {
   const clustering *model = self;
@@ -25,8 +29,10 @@ static double m_expect(const void *self, const le_rows *rows, const double *q, d
     double *own = share + i * k;
     for (size_t c = 0; c < k; c++) {
       double square = 0;
-      for (size_t j = 0; j < d; j++) square += (y[j] - centre[c * d + j]) * (y[j] - centre[c * d + j]);
-      own[c] = log(q[M_PROPORTIONS + c]) - 0.5 * square / q[M_NOISE] - (double)d * (HALF_LOG_2PI + 0.5 * log(q[M_NOISE]));
+      for (size_t j = 0; j < d; j++)
+        square += (y[j] - centre[c * d + j]) * (y[j] - centre[c * d + j]);
+      own[c] = log(q[M_PROPORTIONS + c]) - 0.5 * square / q[M_NOISE] -
+               (double)d * (HALF_LOG_2PI + 0.5 * log(q[M_NOISE]));
     }
     size_t any;
     double log_density, total = 0;
@@ -46,18 +52,20 @@ static void m_maximise(const clustering *model, const le_rows *rows, const doubl
     double count = 0;
     for (size_t i = 0; i < n; i++) {
       count += share[i * k + c];
-      for (size_t j = 0; j < d; j++) centre[c * d + j] += share[i * k + c] * rows->values[i * d + j];
+      for (size_t j = 0; j < d; j++)
+        centre[c * d + j] += share[i * k + c] * rows->values[i * d + j];
     }
     for (size_t j = 0; j < d && count > 0; j++) centre[c * d + j] /= count;
     if (model->gaussian.infer) q[M_PROPORTIONS + c] = count / (double)n;
     for (size_t i = 0; i < n; i++)
-      for (size_t j = 0; j < d; j++) squares += share[i * k + c] * pow(rows->values[i * d + j] - centre[c * d + j], 2);
+      for (size_t j = 0; j < d; j++)
+        squares += share[i * k + c] * pow(rows->values[i * d + j] - centre[c * d + j], 2);
   }
   if (model->gaussian.infer) q[M_NOISE] = squares / (double)(n * d);
 }
 
-static le_status m_start(const void *self, const le_rows *rows, const double *hint, const gsl_rng *rng, double *q,
-                         double *scratch)
+static le_status m_start(const void *self, const le_rows *rows, const double *hint,
+                         const gsl_rng *rng, double *q, double *scratch)
 {
   const clustering *model = self;
   q[M_NOISE] = model->gaussian.noise_sd * model->gaussian.noise_sd;
@@ -68,7 +76,8 @@ static le_status m_start(const void *self, const le_rows *rows, const double *hi
   return LE_OK;
 }
 
-static le_status m_update(const void *self, const le_rows *rows, size_t factor, double *q, double *scratch)
+static le_status m_update(const void *self, const le_rows *rows, size_t factor, double *q,
+                          double *scratch)
 {
   (void)factor;
   m_expect(self, rows, q, scratch);

@@ -1,16 +1,18 @@
-/* Sweeps of labels, and densities with the centres integrated out. */
+/* Sweeps of the labels, and densities with the centres integrated out. */
 #include "models/clustering/parts.h"
 
 #include <gsl/gsl_randist.h>
 #include <stdint.h>
 #include <string.h>
 
-/* What a set of labels says of the rows: sizes, sums and their squared lengths, and what a size contributes at lambda. */
+/* Statistics of the rows given a set of labels: sizes, sums and their squared lengths, and the
+ * terms that depend on the size only, at lambda. */
 typedef struct sums {
   size_t k, d;
   double lambda, noise; /* variance */
   double *count, *sum, *square, *log_weight;
-  double *volume, *pull; /* by size: log of the determinant's share, and what multiplies the squared length of the sum */
+  /* by size: log of the determinant term, and the factor of the squared length of the sum */
+  double *volume, *pull;
 } sums;
 
 static size_t scratch_size(const void *self, size_t n)
@@ -30,8 +32,8 @@ static void add_row(sums *s, size_t cluster, const double *y, double sign)
   s->square[cluster] = square;
 }
 
-static sums gather(const clustering *model, size_t seen, size_t n, const le_rows *rows, double lambda, double *state,
-                   double *scratch)
+static sums gather(const clustering *model, size_t seen, size_t n, const le_rows *rows,
+                   double lambda, double *state, double *scratch)
 {
   const size_t k = model->k, d = model->gaussian.width;
   sums s = {k, d, lambda, state[NOISE], scratch, NULL, scratch + k, scratch + 2 * k, NULL, NULL};
@@ -55,27 +57,30 @@ static sums gather(const clustering *model, size_t seen, size_t n, const le_rows
   return s;
 }
 
-/* What all labels have in common in the density of a row. */
+/* The part of a row's log density that does not depend on its label. */
 static double common(const sums *s, const double *y)
 {
   double square = 0;
   for (size_t j = 0; j < s->d; j++) square += y[j] * y[j];
-  return -s->lambda * ((double)s->d * (HALF_LOG_2PI + 0.5 * log(s->noise)) + 0.5 * square / s->noise);
+  return -s->lambda *
+         ((double)s->d * (HALF_LOG_2PI + 0.5 * log(s->noise)) + 0.5 * square / s->noise);
 }
 
-/* log density of a row in a cluster, given its other rows, but for `common`. */
+/* log density of a row in a cluster given the other rows of this cluster, without `common`. */
 static double fit(const sums *s, size_t cluster, const double *y)
 {
   const double *sum = s->sum + cluster * s->d;
   const size_t n = (size_t)s->count[cluster];
   double square = 0;
   for (size_t j = 0; j < s->d; j++) square += (sum[j] + y[j]) * (sum[j] + y[j]);
-  return s->pull[n + 1] * square - s->pull[n] * s->square[cluster] - s->volume[n + 1] + s->volume[n];
+  return s->pull[n + 1] * square - s->pull[n] * s->square[cluster] - s->volume[n + 1] +
+         s->volume[n];
 }
 
 static void weigh(const clustering *model, const sums *s, const double *y, const double *state)
 {
-  for (size_t c = 0; c < model->k; c++) s->log_weight[c] = log(state[PROPORTIONS + c]) + fit(s, c, y);
+  for (size_t c = 0; c < model->k; c++)
+    s->log_weight[c] = log(state[PROPORTIONS + c]) + fit(s, c, y);
 }
 
 static void start(const void *self, const gsl_rng *rng, double *state)
@@ -90,8 +95,8 @@ static void start(const void *self, const gsl_rng *rng, double *state)
   for (size_t c = 0; c < model->k; c++) state[PROPORTIONS + c] /= sum;
 }
 
-static void extend_blind(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
-                         double *scratch)
+static void extend_blind(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng,
+                         double *state, double *scratch)
 {
   const clustering *model = self;
   (void)rows;
@@ -102,7 +107,8 @@ static void extend_blind(const void *self, size_t seen, const le_rows *rows, con
   labels_of(model, state)[seen] = (double)c;
 }
 
-static double last_given_rest(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch)
+static double last_given_rest(const void *self, size_t seen, const le_rows *rows, double *state,
+                              double *scratch)
 {
   const clustering *model = self;
   const double *y = rows->values + (seen - 1) * rows->width;
@@ -113,8 +119,8 @@ static double last_given_rest(const void *self, size_t seen, const le_rows *rows
   return common(&s, y) + le_draw_category(NULL, model->k, s.log_weight, 0, &any, &log_density);
 }
 
-static double extend(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
-                     double *scratch)
+static double extend(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng,
+                     double *state, double *scratch)
 {
   const clustering *model = self;
   const double *y = rows->values + seen * rows->width;
@@ -122,12 +128,14 @@ static double extend(const void *self, size_t seen, const le_rows *rows, const g
   size_t cluster;
   double log_density;
   weigh(model, &s, y, state);
-  const double value = common(&s, y) + le_draw_category(rng, model->k, s.log_weight, SIZE_MAX, &cluster, &log_density);
+  const double value = common(&s, y) + le_draw_category(rng, model->k, s.log_weight, SIZE_MAX,
+                                                        &cluster, &log_density);
   labels_of(model, state)[seen] = (double)cluster;
   return value;
 }
 
-static double last_given_latent(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch)
+static double last_given_latent(const void *self, size_t seen, const le_rows *rows, double *state,
+                                double *scratch)
 {
   const clustering *model = self;
   const double *y = rows->values + (seen - 1) * rows->width;
@@ -146,8 +154,8 @@ static double log_prior(const void *self, size_t seen, const double *state)
          le_log_variance_prior(&model->gaussian, state[NOISE]);
 }
 
-static double log_lik(const void *self, size_t seen, const le_rows *rows, double lambda, const double *state,
-                      double *scratch)
+static double log_lik(const void *self, size_t seen, const le_rows *rows, double lambda,
+                      const double *state, double *scratch)
 {
   const clustering *model = self;
   const sums s = gather(model, seen, seen, rows, lambda, (double *)(size_t)state, scratch);
@@ -160,7 +168,8 @@ static double log_lik(const void *self, size_t seen, const le_rows *rows, double
   return sum;
 }
 
-/* Proportions, of which the likelihood knows nothing, and variances. */
+/* Draws the proportions, on which the likelihood does not depend given the labels, and the
+ * variances. */
 static void sweep_settings(const clustering *model, const le_view *view, const gsl_rng *rng)
 {
   double *share = view->state + PROPORTIONS, sum = 0;
@@ -172,8 +181,9 @@ static void sweep_settings(const clustering *model, const le_view *view, const g
   le_slice_variance(view, rng, NOISE);
 }
 
-static double sweep(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards, const double *to,
-                    const gsl_rng *rng, double *state, double *scratch)
+static double sweep(const void *self, size_t seen, const le_rows *rows, double lambda,
+                    int backwards, const double *to, const gsl_rng *rng, double *state,
+                    double *scratch)
 {
   const clustering *model = self;
   const int infer = model->gaussian.infer;
@@ -188,7 +198,8 @@ static double sweep(const void *self, size_t seen, const le_rows *rows, double l
     weigh(model, &s, y, state);
     size_t cluster;
     double part;
-    le_draw_category(rng, model->k, s.log_weight, to ? (size_t)to[PROPORTIONS + model->k + i] : SIZE_MAX, &cluster, &part);
+    le_draw_category(rng, model->k, s.log_weight,
+                     to ? (size_t)to[PROPORTIONS + model->k + i] : SIZE_MAX, &cluster, &part);
     if (to) log_density += part;
     label[i] = (double)cluster;
     add_row(&s, cluster, y, 1);
@@ -197,8 +208,8 @@ static double sweep(const void *self, size_t seen, const le_rows *rows, double l
   return log_density;
 }
 
-static void sweep_above(const void *self, size_t seen, const le_rows *rows, double floor, double tie, const gsl_rng *rng,
-                        double *state, double *scratch)
+static void sweep_above(const void *self, size_t seen, const le_rows *rows, double floor,
+                        double tie, const gsl_rng *rng, double *state, double *scratch)
 {
   const clustering *model = self;
   double value = log_lik(self, seen, rows, 1, state, scratch), *label = labels_of(model, state);
@@ -210,10 +221,12 @@ static void sweep_above(const void *self, size_t seen, const le_rows *rows, doub
     add_row(&s, cluster, y, -1);
     value -= fit(&s, cluster, y);
     for (size_t c = 0; c < model->k; c++) {
-      s.log_weight[c] = log(state[PROPORTIONS + c]) + le_log_above(value + fit(&s, c, y), floor, tie);
+      s.log_weight[c] = log(state[PROPORTIONS + c]) +
+                        le_log_above(value + fit(&s, c, y), floor, tie);
       possible = fmax(possible, s.log_weight[c]);
     }
-    if (possible > -INFINITY) le_draw_category(rng, model->k, s.log_weight, SIZE_MAX, &cluster, &any);
+    if (possible > -INFINITY)
+      le_draw_category(rng, model->k, s.log_weight, SIZE_MAX, &cluster, &any);
     value += fit(&s, cluster, y);
     label[i] = (double)cluster;
     add_row(&s, cluster, y, 1);
@@ -222,30 +235,35 @@ static void sweep_above(const void *self, size_t seen, const le_rows *rows, doub
   if (model->gaussian.infer) sweep_settings(model, &view, rng);
 }
 
-static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch)
+static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng,
+                     double *rows, double *scratch)
 {
   const clustering *model = self;
   const size_t d = model->gaussian.width;
   const double *label = state + PROPORTIONS + model->k;
-  for (size_t c = 0; c < model->k * d; c++) scratch[c] = gsl_ran_gaussian_ziggurat(rng, sqrt(state[CENTRES]));
+  for (size_t c = 0; c < model->k * d; c++)
+    scratch[c] = gsl_ran_gaussian_ziggurat(rng, sqrt(state[CENTRES]));
   for (size_t i = 0; i < n; i++)
     for (size_t j = 0; j < d; j++)
-      rows[i * d + j] = scratch[(size_t)label[i] * d + j] + gsl_ran_gaussian_ziggurat(rng, sqrt(state[NOISE]));
+      rows[i * d + j] = scratch[(size_t)label[i] * d + j] +
+                        gsl_ran_gaussian_ziggurat(rng, sqrt(state[NOISE]));
 }
 
 static double log_symmetry(const void *self)
 {
   const clustering *model = self;
-  return model->gaussian.infer ? lgamma((double)model->k + 1) : le_log_exchanges(model->k, model->proportions);
+  return model->gaussian.infer ? lgamma((double)model->k + 1)
+                               : le_log_exchanges(model->k, model->proportions);
 }
 
-/* A proportion may be zero, where its component has no rows. */
+/* A proportion may underflow to zero if its component has no rows. */
 static int possible(const void *self, size_t seen, const double *state)
 {
   const clustering *model = self;
   for (size_t c = 0; c < model->k; c++)
     if (!(state[PROPORTIONS + c] >= 0 && isfinite(state[PROPORTIONS + c]))) return 0;
-  return le_all_positive(state, PROPORTIONS) && le_all_codes(state + PROPORTIONS + model->k, seen, model->k);
+  return le_all_positive(state, PROPORTIONS) &&
+         le_all_codes(state + PROPORTIONS + model->k, seen, model->k);
 }
 
 const le_latent_ops le_clustering_states = {

@@ -1,7 +1,7 @@
 /* Mean-field variational Bayes for clustering.
  *
- * q: shares (N x K), means of the centres (K x D), their variances (K), which all columns share, and with `infer` both variances
- * and the proportions. */
+ * q: shares (N x K), means of the centres (K x D), their variances (K, the same for all columns),
+ * and with `infer` both variances and the proportions. */
 #include "models/clustering/parts.h"
 
 #include <string.h>
@@ -36,11 +36,15 @@ static size_t q_size(const void *self, size_t n)
 
 static size_t q_scratch(const void *self, size_t n)
 {
-  const size_t k = ((const clustering *)self)->k, relabelling = le_relabelling_scratch(n, k), most = n > k ? n : k;
+  const size_t k = ((const clustering *)self)->k, relabelling = le_relabelling_scratch(n, k),
+               most = n > k ? n : k;
   return relabelling > most ? relabelling : most;
 }
 
-static size_t q_factors(const void *self) { return ((const clustering *)self)->gaussian.infer ? Q_FACTORS : Q_SPREAD; }
+static size_t q_factors(const void *self)
+{
+  return ((const clustering *)self)->gaussian.infer ? Q_FACTORS : Q_SPREAD;
+}
 
 static void expect_log_proportions(const clustering *model, const factors *f, double *out)
 {
@@ -65,7 +69,8 @@ static double q_residuals(const factors *f, const le_rows *rows)
   double sum = 0;
   for (size_t i = 0; i < f->n; i++)
     for (size_t c = 0; c < f->k; c++)
-      if (f->share[i * f->k + c] > 0) sum += f->share[i * f->k + c] * q_distance(f, rows->values + i * f->d, c);
+      if (f->share[i * f->k + c] > 0)
+        sum += f->share[i * f->k + c] * q_distance(f, rows->values + i * f->d, c);
   return sum;
 }
 
@@ -77,13 +82,15 @@ static double q_centre_squares(const factors *f)
   return sum;
 }
 
-static void update_labels(const clustering *model, const factors *f, const le_rows *rows, double *log_proportion)
+static void update_labels(const clustering *model, const factors *f, const le_rows *rows,
+                          double *log_proportion)
 {
   expect_log_proportions(model, f, log_proportion);
   for (size_t i = 0; i < f->n; i++) {
     double *share = f->share + i * f->k;
     for (size_t c = 0; c < f->k; c++)
-      share[c] = log_proportion[c] - 0.5 * f->expect_noise.precision * q_distance(f, rows->values + i * f->d, c);
+      share[c] = log_proportion[c] -
+                 0.5 * f->expect_noise.precision * q_distance(f, rows->values + i * f->d, c);
     le_to_shares(f->k, share);
   }
 }
@@ -105,7 +112,8 @@ static void update_centres(const factors *f, const le_rows *rows)
   }
 }
 
-static le_status q_update(const void *self, const le_rows *rows, size_t factor, double *q, double *scratch)
+static le_status q_update(const void *self, const le_rows *rows, size_t factor, double *q,
+                          double *scratch)
 {
   const clustering *model = self;
   const factors f = divide(model, rows->n, q);
@@ -113,8 +121,12 @@ static le_status q_update(const void *self, const le_rows *rows, size_t factor, 
   switch (factor) {
   case Q_LABELS: update_labels(model, &f, rows, scratch); break;
   case Q_CENTRES: update_centres(&f, rows); break;
-  case Q_SPREAD: le_update_variance(prior, (double)(f.k * f.d), q_centre_squares(&f), f.spread); break;
-  case Q_NOISE: le_update_variance(prior, (double)(f.n * f.d), q_residuals(&f, rows), f.noise); break;
+  case Q_SPREAD:
+    le_update_variance(prior, (double)(f.k * f.d), q_centre_squares(&f), f.spread);
+    break;
+  case Q_NOISE:
+    le_update_variance(prior, (double)(f.n * f.d), q_residuals(&f, rows), f.noise);
+    break;
   case Q_PROPORTIONS:
     for (size_t c = 0; c < f.k; c++) f.alpha[c] = 1;
     for (size_t i = 0; i < f.n * f.k; i++) f.alpha[i % f.k] += f.share[i];
@@ -124,9 +136,9 @@ static le_status q_update(const void *self, const le_rows *rows, size_t factor, 
   return LE_OK;
 }
 
-/* From labels, random or known, on. */
-static le_status q_start(const void *self, const le_rows *rows, const double *hint, const gsl_rng *rng, double *q,
-                         double *scratch)
+/* Starts from labels, random or given. */
+static le_status q_start(const void *self, const le_rows *rows, const double *hint,
+                         const gsl_rng *rng, double *q, double *scratch)
 {
   const clustering *model = self;
   const le_gaussian_prior *g = &model->gaussian;
@@ -135,9 +147,12 @@ static le_status q_start(const void *self, const le_rows *rows, const double *hi
   factors f = divide(model, rows->n, q);
   if (hint) le_label_shares(f.n, f.k, hint + PROPORTIONS + f.k, f.share);
   else le_start_shares(rows, f.k, NULL, rng, f.share, scratch);
-  le_point_variance(prior, hint ? (double)(f.k * f.d) : 0, hint ? hint[CENTRES] : g->scale / g->shape, f.spread);
-  le_point_variance(prior, hint ? (double)(f.n * f.d) : 0, hint ? hint[NOISE] : g->scale / g->shape, f.noise);
-  for (size_t factor = Q_CENTRES; factor < q_factors(self); factor++) q_update(self, rows, factor, q, scratch);
+  le_point_variance(prior, hint ? (double)(f.k * f.d) : 0,
+                    hint ? hint[CENTRES] : g->scale / g->shape, f.spread);
+  le_point_variance(prior, hint ? (double)(f.n * f.d) : 0, hint ? hint[NOISE] : g->scale / g->shape,
+                    f.noise);
+  for (size_t factor = Q_CENTRES; factor < q_factors(self); factor++)
+    q_update(self, rows, factor, q, scratch);
   return LE_OK;
 }
 
@@ -159,7 +174,8 @@ static double q_bound(const void *self, const le_rows *rows, const double *q, do
          le_proportions_gain(f.k, 1, f.alpha);
 }
 
-static void q_draw(const void *self, size_t n, const double *q, const gsl_rng *rng, double *point, double *scratch)
+static void q_draw(const void *self, size_t n, const double *q, const gsl_rng *rng, double *point,
+                   double *scratch)
 {
   const clustering *model = self;
   const le_gaussian_prior *g = &model->gaussian;
@@ -173,11 +189,12 @@ static void q_draw(const void *self, size_t n, const double *q, const gsl_rng *r
     labels_of(model, point)[i] = (double)le_draw_share(f.k, f.share + i * f.k, rng);
 }
 
-static double q_symmetry(const void *self, size_t n, const double *q, const gsl_rng *rng, double *scratch)
+static double q_symmetry(const void *self, size_t n, const double *q, const gsl_rng *rng,
+                         double *scratch)
 {
   const clustering *model = self;
-  return le_relabelling_gain(n, model->k, divide(model, n, q).share, 0, model->gaussian.infer ? NULL : model->proportions,
-                             rng, scratch);
+  return le_relabelling_gain(n, model->k, divide(model, n, q).share, 0,
+                             model->gaussian.infer ? NULL : model->proportions, rng, scratch);
 }
 
 const le_variational_ops le_clustering_variational = {

@@ -1,9 +1,10 @@
-/* A matrix of low rank and noise: y_ij ~ N(u_i' v_j, noise_sd^2), u_ik ~ N(0, row_sd^2), v_kj ~ N(0, column_sd^2).  Nothing is
- * integrated out: sweeps draw all of U given V, then all of V given U.  A row's latent is u_i.  Unknown variances of U and noise
- * are moved with U integrated out, just before it is drawn.
+/* A matrix of low rank plus noise: y_ij ~ N(u_i' v_j, noise_sd^2), u_ik ~ N(0, row_sd^2), v_kj ~
+ * N(0, column_sd^2). Nothing is integrated out: sweeps draw all of U given V, then all of V given
+ * U. The latent of a row is u_i. Unknown variances of U and of the noise are drawn with U
+ * integrated out, just before U is drawn.
  *
- * State: variances of U, V and the noise, V (K x D), U (N x K).  Settings: rank, row_sd, and those of latent_shared.h, whose
- * prior_sd is column_sd. */
+ * State: variances of U, V and the noise, V (K x D), U (N x K). Settings: rank, row_sd, and those
+ * of latent_shared.h, whose prior_sd is column_sd. */
 #include "models/low_rank/parts.h"
 
 #include <stdlib.h>

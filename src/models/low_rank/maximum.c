@@ -1,5 +1,5 @@
-/* Maximum likelihood by EM for low_rank: a state of no rows, the variance of U being 1 if it is unknown, since V can
- * have any length. */
+/* Maximum likelihood by EM for low_rank. The parameters are a state of no rows; an unknown variance
+ * of U is fixed at 1, because V can have any length. */
 #include "models/low_rank/parts.h"
 
 #include "base/linalg.h"
@@ -24,16 +24,19 @@ static double m_bound(const void *self, const le_rows *rows, const double *q, do
 {
   const low_rank *model = self;
   le_low_rank_prepare_columns(model, rows->n, rows, (double *)(size_t)q, scratch);
-  return le_low_rank_log_lik_columns(self, rows->n, rows, 1, q, scratch) - (double)(rows->n * rows->width) * HALF_LOG_2PI;
+  return le_low_rank_log_lik_columns(self, rows->n, rows, 1, q, scratch) -
+         (double)(rows->n * rows->width) * HALF_LOG_2PI;
 }
 
-static le_status m_update(const void *self, const le_rows *rows, size_t index, double *q, double *scratch)
+static le_status m_update(const void *self, const le_rows *rows, size_t index, double *q,
+                          double *scratch)
 {
   const low_rank *model = self;
   const size_t k = model->k, d = model->gaussian.width, n = rows->n;
   const double weight = 1 / q[NOISE];
-  double *v = columns_of(q), *factor = scratch, *b = scratch + k * k, *mean = b + k, *moments = scratch + k * (3 * k + 3),
-         *covariance = moments + k * k, *cross = covariance + k * k;
+  double *v = columns_of(q), *factor = scratch, *b = scratch + k * k, *mean = b + k,
+         *moments = scratch + k * (3 * k + 3), *covariance = moments + k * k,
+         *cross = covariance + k * k;
   (void)index;
   le_low_rank_factorise(k, d, v, d, 1, q[ROWS], weight, factor);
   memset(covariance, 0, k * k * sizeof(double));
@@ -59,12 +62,13 @@ static le_status m_update(const void *self, const le_rows *rows, size_t index, d
     le_cholesky_solve(moments, k, mean);
     for (size_t p = 0; p < k; p++) fitted += (v[p * d + j] = mean[p]) * cross[p * d + j];
   }
-  if (model->gaussian.infer) q[NOISE] = (sum_squares(rows->values, n * d) - fitted) / (double)(n * d);
+  if (model->gaussian.infer)
+    q[NOISE] = (sum_squares(rows->values, n * d) - fitted) / (double)(n * d);
   return LE_OK;
 }
 
-static le_status m_start(const void *self, const le_rows *rows, const double *hint, const gsl_rng *rng, double *q,
-                         double *scratch)
+static le_status m_start(const void *self, const le_rows *rows, const double *hint,
+                         const gsl_rng *rng, double *q, double *scratch)
 {
   const low_rank *model = self;
   (void)rows;

@@ -1,4 +1,4 @@
-/* What the files of low_rank share. */
+/* Functions shared by the files of low_rank. */
 #ifndef LE_MODELS_LOW_RANK_PARTS_H
 #define LE_MODELS_LOW_RANK_PARTS_H
 
@@ -20,19 +20,24 @@ static inline size_t size(const void *self, size_t n)
 }
 
 static inline double *columns_of(double *state) { return state + FACTORS; }
-static inline double *rows_of(const low_rank *model, double *state) { return state + FACTORS + model->k * model->gaussian.width; }
+static inline double *rows_of(const low_rank *model, double *state)
+{
+  return state + FACTORS + model->k * model->gaussian.width;
+}
 
 static inline double sum_squares(const double *x, size_t n) { return le_dot(x, x, n); }
 
-/* One of the two kinds of vectors given the other: x has precision P = I / variance + weight * A A', A the k x n regressors
- * that lie `across` apart along k and `along` apart along n; its factor comes first in scratch. */
+/* The conditional distribution of one kind of vector given the other: x has precision P = I /
+ * variance + weight * A A', where A holds the k x n regressors, `across` apart along k and `along`
+ * apart along n. Writes the Cholesky factor of P to the beginning of scratch. */
 void le_low_rank_factorise(size_t k, size_t n, const double *a, size_t across, size_t along,
                            double variance, double weight, double *factor);
-/* b = weight * A y, and the mean P^-1 b in `mean`. */
+/* With b = weight * A y, writes the mean P^-1 b to `mean`. */
 void le_low_rank_regress(size_t k, size_t n, const double *a, size_t across, size_t along,
                          const double *y, size_t stride, double weight, const double *factor,
                          double *b, double *mean);
-/* log p(rows | V) at lambda but for a constant, from V V' and V Y' Y V', which lie in scratch behind a factor's room. */
+/* log p(rows | V) at lambda without its constant, from V V' and V Y' Y V', which are in scratch
+ * after the space for a factor. */
 double le_low_rank_log_lik_columns(const void *self, size_t seen, const le_rows *rows,
                                    double lambda, const double *state, double *scratch);
 void le_low_rank_prepare_columns(const low_rank *model, size_t seen, const le_rows *rows,

@@ -18,8 +18,8 @@ static double log_normals(const double *x, size_t n, double variance)
   return -(double)n * (HALF_LOG_2PI + 0.5 * log(variance)) - 0.5 * sum_squares(x, n) / variance;
 }
 
-void le_low_rank_factorise(size_t k, size_t n, const double *a, size_t across, size_t along, double variance, double weight,
-                      double *factor)
+void le_low_rank_factorise(size_t k, size_t n, const double *a, size_t across, size_t along,
+                           double variance, double weight, double *factor)
 {
   for (size_t p = 0; p < k; p++)
     for (size_t q = 0; q <= p; q++) {
@@ -30,8 +30,9 @@ void le_low_rank_factorise(size_t k, size_t n, const double *a, size_t across, s
   le_cholesky(factor, k); /* positive definite by construction */
 }
 
-void le_low_rank_regress(size_t k, size_t n, const double *a, size_t across, size_t along, const double *y, size_t stride,
-                    double weight, const double *factor, double *b, double *mean)
+void le_low_rank_regress(size_t k, size_t n, const double *a, size_t across, size_t along,
+                         const double *y, size_t stride, double weight, const double *factor,
+                         double *b, double *mean)
 {
   for (size_t p = 0; p < k; p++) {
     b[p] = 0;
@@ -41,9 +42,9 @@ void le_low_rank_regress(size_t k, size_t n, const double *a, size_t across, siz
   le_cholesky_solve(factor, k, mean);
 }
 
-/* x = mean + L'^-1 z, or what it is forced to be; returns the log density of the latter. */
-static double draw(size_t k, const double *factor, const double *mean, const double *to, const gsl_rng *rng, double *x,
-                   size_t stride, double *z)
+/* Draws x = mean + L'^-1 z, or sets it to `to` and returns the log density of that. */
+static double draw(size_t k, const double *factor, const double *mean, const double *to,
+                   const gsl_rng *rng, double *x, size_t stride, double *z)
 {
   if (to) {
     for (size_t p = 0; p < k; p++) z[p] = (x[p * stride] = to[p * stride]) - mean[p];
@@ -64,12 +65,14 @@ static double draw(size_t k, const double *factor, const double *mean, const dou
   return 0;
 }
 
-static double sweep_rows(const low_rank *model, size_t from, size_t seen, const le_rows *rows, double lambda,
-                         const double *to, const gsl_rng *rng, double *state, double *scratch)
+static double sweep_rows(const low_rank *model, size_t from, size_t seen, const le_rows *rows,
+                         double lambda, const double *to, const gsl_rng *rng, double *state,
+                         double *scratch)
 {
   const size_t k = model->k, d = model->gaussian.width;
   const double weight = lambda / state[NOISE], *v = columns_of(state);
-  double *factor = scratch, *b = scratch + k * k, *mean = b + k, *u = rows_of(model, state), sum = 0;
+  double *factor = scratch, *b = scratch + k * k, *mean = b + k, *u = rows_of(model, state),
+         sum = 0;
   const double *wanted = to ? to + (u - state) : NULL;
   le_low_rank_factorise(k, d, v, d, 1, state[ROWS], weight, factor);
   for (size_t i = from; i < seen; i++) {
@@ -79,8 +82,8 @@ static double sweep_rows(const low_rank *model, size_t from, size_t seen, const 
   return sum;
 }
 
-static double sweep_columns(const low_rank *model, size_t seen, const le_rows *rows, double lambda, const double *to,
-                            const gsl_rng *rng, double *state, double *scratch)
+static double sweep_columns(const low_rank *model, size_t seen, const le_rows *rows, double lambda,
+                            const double *to, const gsl_rng *rng, double *state, double *scratch)
 {
   const size_t k = model->k, d = model->gaussian.width;
   const double weight = lambda / state[NOISE], *u = rows_of(model, state);
@@ -93,7 +96,8 @@ static double sweep_columns(const low_rank *model, size_t seen, const le_rows *r
   return sum;
 }
 
-static double residual_squares(const low_rank *model, size_t from, size_t seen, const le_rows *rows, const double *state)
+static double residual_squares(const low_rank *model, size_t from, size_t seen, const le_rows *rows,
+                               const double *state)
 {
   const size_t k = model->k, d = model->gaussian.width;
   const double *v = state + FACTORS, *u = v + k * d;
@@ -107,7 +111,8 @@ static double residual_squares(const low_rank *model, size_t from, size_t seen, 
   return square;
 }
 
-/* U longer and V shorter with their variances: the likelihood does not change, and the priors but in the variances. */
+/* Scales U up and V down together with their standard deviations: the likelihood does not change,
+ * and the priors change only by the densities of the variances. */
 typedef struct exchange {
   double log_ratio, scale, rows, columns;
 } exchange;
@@ -130,17 +135,19 @@ static void balance(const low_rank *model, size_t seen, const gsl_rng *rng, doub
   for (size_t c = 0; c < seen * model->k; c++) rows_of(model, state)[c] *= root;
 }
 
-/* The variance of V, and which of U and V is the longer. */
-static void sweep_scales(const low_rank *model, size_t seen, const gsl_rng *rng, double *state, int backwards, int balances)
+/* Draws the variance of V, and the relative scale of U and V. */
+static void sweep_scales(const low_rank *model, size_t seen, const gsl_rng *rng, double *state,
+                         int backwards, int balances)
 {
   const size_t cells = model->k * model->gaussian.width;
   if (balances && backwards) balance(model, seen, rng, state);
-  state[COLUMNS] = le_draw_variance(&model->gaussian, rng, (double)cells, sum_squares(columns_of(state), cells));
+  state[COLUMNS] = le_draw_variance(&model->gaussian, rng, (double)cells,
+                                    sum_squares(columns_of(state), cells));
   if (balances && !backwards) balance(model, seen, rng, state);
 }
 
-double le_low_rank_log_lik_columns(const void *self, size_t seen, const le_rows *rows, double lambda, const double *state,
-                              double *scratch)
+double le_low_rank_log_lik_columns(const void *self, size_t seen, const le_rows *rows,
+                                   double lambda, const double *state, double *scratch)
 {
   const low_rank *model = self;
   const size_t k = model->k;
@@ -155,11 +162,13 @@ double le_low_rank_log_lik_columns(const void *self, size_t seen, const le_rows 
     sum += column[p];
   }
   return -lambda * 0.5 * (double)(seen * rows->width) * log(state[NOISE]) -
-         0.5 * weight * sum_squares(rows->values, seen * rows->width) + 0.5 * weight * weight * sum -
+         0.5 * weight * sum_squares(rows->values, seen * rows->width) +
+         0.5 * weight * weight * sum -
          (double)seen * (le_cholesky_half_log_det(factor, k) + 0.5 * (double)k * log(state[ROWS]));
 }
 
-void le_low_rank_prepare_columns(const low_rank *model, size_t seen, const le_rows *rows, double *state, double *scratch)
+void le_low_rank_prepare_columns(const low_rank *model, size_t seen, const le_rows *rows,
+                                 double *state, double *scratch)
 {
   const size_t k = model->k, d = model->gaussian.width;
   double *square = scratch + k * k, *cross = square + k * k, *image = cross + k * k;
@@ -174,11 +183,13 @@ void le_low_rank_prepare_columns(const low_rank *model, size_t seen, const le_ro
   }
 }
 
-/* All rows' latents, the variances that go with them before. */
-static double sweep_rows_and_noise(const low_rank *model, size_t seen, const le_rows *rows, double lambda, int backwards,
-                                   const double *to, const gsl_rng *rng, double *state, double *scratch)
+/* Draws the variance of U and of the noise if they are unknown, then the latents of all rows. */
+static double sweep_rows_and_noise(const low_rank *model, size_t seen, const le_rows *rows,
+                                   double lambda, int backwards, const double *to,
+                                   const gsl_rng *rng, double *state, double *scratch)
 {
-  const le_view view = {le_low_rank_log_lik_columns, model, &model->gaussian, seen, rows, lambda, 0, 0, state, scratch};
+  const le_view view = {
+    le_low_rank_log_lik_columns, model, &model->gaussian, seen, rows, lambda, 0, 0, state, scratch};
   if (model->gaussian.infer) {
     le_low_rank_prepare_columns(model, seen, rows, state, scratch);
     le_slice_variance(&view, rng, backwards ? ROWS : NOISE);
@@ -187,8 +198,9 @@ static double sweep_rows_and_noise(const low_rank *model, size_t seen, const le_
   return sweep_rows(model, 0, seen, rows, lambda, to, rng, state, scratch);
 }
 
-static double sweep(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards, const double *to,
-                    const gsl_rng *rng, double *state, double *scratch)
+static double sweep(const void *self, size_t seen, const le_rows *rows, double lambda,
+                    int backwards, const double *to, const gsl_rng *rng, double *state,
+                    double *scratch)
 {
   const low_rank *model = self;
   const int infer = model->gaussian.infer;
@@ -206,13 +218,14 @@ void le_low_rank_start(const void *self, const gsl_rng *rng, double *state)
   const low_rank *model = self;
   const le_gaussian_prior *g = &model->gaussian;
   const double sd[3] = {model->row_sd, g->prior_sd, g->noise_sd};
-  for (size_t v = 0; v < 3; v++) state[v] = g->infer ? le_draw_variance(g, rng, 0, 0) : sd[v] * sd[v];
+  for (size_t v = 0; v < 3; v++)
+    state[v] = g->infer ? le_draw_variance(g, rng, 0, 0) : sd[v] * sd[v];
   for (size_t c = 0; c < model->k * g->width; c++)
     columns_of(state)[c] = gsl_ran_gaussian_ziggurat(rng, sqrt(state[COLUMNS]));
 }
 
-static void extend_blind(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
-                         double *scratch)
+static void extend_blind(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng,
+                         double *state, double *scratch)
 {
   const low_rank *model = self;
   (void)rows;
@@ -221,7 +234,8 @@ static void extend_blind(const void *self, size_t seen, const le_rows *rows, con
     rows_of(model, state)[seen * model->k + p] = gsl_ran_gaussian_ziggurat(rng, sqrt(state[ROWS]));
 }
 
-static double last_given_latent(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch)
+static double last_given_latent(const void *self, size_t seen, const le_rows *rows, double *state,
+                                double *scratch)
 {
   const low_rank *model = self;
   (void)scratch;
@@ -229,8 +243,10 @@ static double last_given_latent(const void *self, size_t seen, const le_rows *ro
          0.5 * residual_squares(model, seen - 1, seen, rows, state) / state[NOISE];
 }
 
-/* A row given V alone: covariance noise I + V' V rows, by its small dual. */
-static double last_given_rest(const void *self, size_t seen, const le_rows *rows, double *state, double *scratch)
+/* The density of a row given V only: its covariance is noise I + V' V rows, computed by the small K
+ * x K matrix. */
+static double last_given_rest(const void *self, size_t seen, const le_rows *rows, double *state,
+                              double *scratch)
 {
   const low_rank *model = self;
   const size_t k = model->k, d = model->gaussian.width;
@@ -238,12 +254,12 @@ static double last_given_rest(const void *self, size_t seen, const le_rows *rows
   double *factor = scratch, *b = scratch + k * k, *mean = b + k;
   le_low_rank_factorise(k, d, v, d, 1, state[ROWS], 1 / state[NOISE], factor);
   le_low_rank_regress(k, d, v, d, 1, y, 1, 1 / state[NOISE], factor, b, mean);
-  return log_normals(y, d, state[NOISE]) + 0.5 * le_dot(b, mean, k) - le_cholesky_half_log_det(factor, k) -
-         0.5 * (double)k * log(state[ROWS]);
+  return log_normals(y, d, state[NOISE]) + 0.5 * le_dot(b, mean, k) -
+         le_cholesky_half_log_det(factor, k) - 0.5 * (double)k * log(state[ROWS]);
 }
 
-static double extend(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng, double *state,
-                     double *scratch)
+static double extend(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng,
+                     double *state, double *scratch)
 {
   const double value = last_given_rest(self, seen + 1, rows, state, scratch);
   sweep_rows(self, seen, seen + 1, rows, 1, NULL, rng, state, scratch);
@@ -256,33 +272,36 @@ static double log_prior(const void *self, size_t seen, const double *state)
   const size_t cells = model->k * model->gaussian.width;
   double sum = log_normals(state + FACTORS, cells, state[COLUMNS]) +
                log_normals(state + FACTORS + cells, seen * model->k, state[ROWS]);
-  for (size_t v = 0; v < 3 && model->gaussian.infer; v++) sum += le_log_variance_prior(&model->gaussian, state[v]);
+  for (size_t v = 0; v < 3 && model->gaussian.infer; v++)
+    sum += le_log_variance_prior(&model->gaussian, state[v]);
   return sum;
 }
 
-static double log_lik(const void *self, size_t seen, const le_rows *rows, double lambda, const double *state,
-                      double *scratch)
+static double log_lik(const void *self, size_t seen, const le_rows *rows, double lambda,
+                      const double *state, double *scratch)
 {
   const low_rank *model = self;
   (void)scratch;
-  return -lambda * ((double)(seen * model->gaussian.width) * (HALF_LOG_2PI + 0.5 * log(state[NOISE])) +
-                    0.5 * residual_squares(model, 0, seen, rows, state) / state[NOISE]);
+  return -lambda *
+         ((double)(seen * model->gaussian.width) * (HALF_LOG_2PI + 0.5 * log(state[NOISE])) +
+          0.5 * residual_squares(model, 0, seen, rows, state) / state[NOISE]);
 }
 
-/* A standard normal number between two. */
+/* Draws a standard normal number between two bounds. */
 static double draw_between(const gsl_rng *rng, double low, double high)
 {
   if (low > 0) return -draw_between(rng, -high, -low);
   const double from = gsl_cdf_ugaussian_P(low), to = gsl_cdf_ugaussian_P(high);
   const double p = from + (to - from) * gsl_rng_uniform_pos(rng);
-  /* so far out that the tail is gone: next to its edge */
+  /* beyond the range of the normal distribution function: take the bound nearer to zero */
   const double x = p > 0 ? p < 1 ? gsl_cdf_ugaussian_Pinv(p) : high : high;
   return fmin(fmax(x, low), high);
 }
 
-/* Moves a number of normal prior along which the sum of squared residuals is square - 2 step slope + step^2 curve, where it
- * must stay under `most`; returns the step. */
-static double move_within(const gsl_rng *rng, double *x, double sd, double *square, double slope, double curve, double most)
+/* Draws a number with a normal prior under a constraint. Along it the sum of squared residuals is
+ * square - 2 step slope + step^2 curve, which must stay below `most`. Returns the step. */
+static double move_within(const gsl_rng *rng, double *x, double sd, double *square, double slope,
+                          double curve, double most)
 {
   const double root = slope * slope + curve * (most - *square);
   double low = -INFINITY, high = INFINITY;
@@ -291,14 +310,16 @@ static double move_within(const gsl_rng *rng, double *x, double sd, double *squa
     low = (slope - sqrt(root)) / curve;
     high = (slope + sqrt(root)) / curve;
   }
-  const double old = *x, step = (*x = sd * draw_between(rng, (old + low) / sd, (old + high) / sd)) - old;
+  const double old = *x,
+               step = (*x = sd * draw_between(rng, (old + low) / sd, (old + high) / sd)) - old;
   *square += step * (step * curve - 2 * slope);
   return step;
 }
 
-/* One number of U or V at a time: a wall in the likelihood is an interval for each, in which the prior is normal. */
-static void sweep_above(const void *self, size_t seen, const le_rows *rows, double floor, double tie, const gsl_rng *rng,
-                        double *state, double *scratch)
+/* Draws one number of U or V at a time: the likelihood constraint restricts each to an interval, in
+ * which the prior is normal. */
+static void sweep_above(const void *self, size_t seen, const le_rows *rows, double floor,
+                        double tie, const gsl_rng *rng, double *state, double *scratch)
 {
   const low_rank *model = self;
   const size_t k = model->k, d = model->gaussian.width;
@@ -312,12 +333,14 @@ static void sweep_above(const void *self, size_t seen, const le_rows *rows, doub
       square += *r * *r;
     }
   const double cells = (double)(seen * d);
-  const double most = -2 * state[NOISE] * (floor + cells * (HALF_LOG_2PI + 0.5 * log(state[NOISE])));
+  const double most = -2 * state[NOISE] *
+                      (floor + cells * (HALF_LOG_2PI + 0.5 * log(state[NOISE])));
   for (size_t i = 0; i < seen; i++)
     for (size_t p = 0; p < k; p++) {
       double *r = residual + i * d;
-      const double step = move_within(rng, &u[i * k + p], sqrt(state[ROWS]), &square, le_dot(r, v + p * d, d),
-                                      le_dot(v + p * d, v + p * d, d), most);
+      const double step = move_within(rng, &u[i * k + p], sqrt(state[ROWS]), &square,
+                                      le_dot(r, v + p * d, d), le_dot(v + p * d, v + p * d, d),
+                                      most);
       for (size_t j = 0; j < d; j++) r[j] -= step * v[p * d + j];
     }
   for (size_t p = 0; p < k; p++)
@@ -327,17 +350,20 @@ static void sweep_above(const void *self, size_t seen, const le_rows *rows, doub
         slope += residual[i * d + j] * u[i * k + p];
         curve += u[i * k + p] * u[i * k + p];
       }
-      const double step = move_within(rng, &v[p * d + j], sqrt(state[COLUMNS]), &square, slope, curve, most);
+      const double step = move_within(rng, &v[p * d + j], sqrt(state[COLUMNS]), &square, slope,
+                                      curve, most);
       for (size_t i = 0; i < seen; i++) residual[i * d + j] -= step * u[i * k + p];
     }
   if (!model->gaussian.infer) return;
   const le_view view = {log_lik, self, &model->gaussian, seen, rows, 1, 1, floor, state, scratch};
-  state[ROWS] = le_draw_variance(&model->gaussian, rng, (double)(seen * k), sum_squares(u, seen * k));
+  state[ROWS] = le_draw_variance(&model->gaussian, rng, (double)(seen * k),
+                                 sum_squares(u, seen * k));
   sweep_scales(model, seen, rng, state, 0, 1);
   le_slice_variance(&view, rng, NOISE);
 }
 
-static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng, double *rows, double *scratch)
+static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng,
+                     double *rows, double *scratch)
 {
   const low_rank *model = self;
   const size_t k = model->k, d = model->gaussian.width;
@@ -359,7 +385,7 @@ static int possible(const void *self, size_t seen, const double *state)
   return le_all_positive(state, FACTORS);
 }
 
-/* The first column of U and the first row of V change their signs. */
+/* Changes the signs of the first column of U and the first row of V. */
 static void mirror(const void *self, size_t seen, double *state)
 {
   const low_rank *model = self;

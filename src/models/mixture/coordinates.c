@@ -1,12 +1,16 @@
-/* Coordinates for proposals, in which the posterior of a mixture is nearly normal.
+/* Coordinates for importance-sampling proposals, in which the posterior of a mixture is nearly
+ * normal.
  *
- * Given which rows belong to a component, its precision exp(-u) is gamma distributed, and so are
- * the weights but for their sum; t given u is normal with a constant variance and a mean
- * proportional to exp(-u/2).  Cube roots of gamma variables are nearly normal, even where a
- * component is empty (Wilson and Hilferty).  With 0 for the peak, the coordinates are
- *   u_0 + 3 (1 - exp(-(u - u_0)/3))                     in the place of u,
- *   t - t_0 exp(-(u - u_0)/2) + t_0 (1 - w/2)           in the place of t, w being what the former adds to u_0,
- * and likewise for the log-ratios, taken to the heaviest component of the peak. */
+ * Given which rows belong to a component, its precision exp(-u) is gamma distributed, and the
+ * weights are gamma variables divided by their sum; t given u is normal with a constant variance
+ * and a mean proportional to exp(-u/2). Cube roots of gamma variables are nearly normal, even if a
+ * component is empty (Wilson and Hilferty). With subscript 0 for the mode, the coordinates are
+ *
+ *     u_0 + w                                     instead of u,  w = 3 (1 - exp(-(u - u_0)/3)),
+ *     t - t_0 exp(-(u - u_0)/2) + t_0 (1 - w/2)   instead of t,
+ *
+ * and likewise for the log-ratios, which are taken relative to the component that is heaviest at
+ * the mode. */
 #include "models/mixture/parts.h"
 
 static size_t heaviest(const mixture *model, const double *theta)
@@ -18,7 +22,8 @@ static size_t heaviest(const mixture *model, const double *theta)
   return best;
 }
 
-/* Log-ratios to another component than the last: that of the last stands in the place of its own. */
+/* Log-ratios to component `to` instead of the last; the ratio of the last takes the place of that
+ * of `to`. */
 static void change_reference(const mixture *model, size_t to, double *theta)
 {
   const size_t last = model->components - 1;
@@ -28,8 +33,9 @@ static void change_reference(const mixture *model, size_t to, double *theta)
   theta[to] = -level;
 }
 
-/* The inverse is the same. */
-static void ratios_to_heaviest(const mixture *model, const double *peak, double *theta, double *centre)
+/* This function is its own inverse. */
+static void ratios_to_heaviest(const mixture *model, const double *peak, double *theta,
+                               double *centre)
 {
   const size_t last = model->components - 1, best = heaviest(model, peak);
   memcpy(centre, peak, last * sizeof(double));
@@ -40,7 +46,8 @@ static void ratios_to_heaviest(const mixture *model, const double *peak, double 
 double le_mixture_to_normal(const void *self, const double *peak, const double *theta, double *out)
 {
   const mixture *model = self;
-  const size_t n = model->components * model->dimensions, t = offsets_at(model), u = scales_at(model);
+  const size_t n = model->components * model->dimensions, t = offsets_at(model),
+               u = scales_at(model);
   double centre[MOST_COMPONENTS], unused[MOST_COMPONENTS], sum = 0;
   memmove(out, theta, dim(self) * sizeof(double));
   ratios_to_heaviest(model, peak, out, centre);
@@ -62,7 +69,8 @@ double le_mixture_to_normal(const void *self, const double *peak, const double *
 int le_mixture_from_normal(const void *self, const double *peak, double *point)
 {
   const mixture *model = self;
-  const size_t n = model->components * model->dimensions, t = offsets_at(model), u = scales_at(model);
+  const size_t n = model->components * model->dimensions, t = offsets_at(model),
+               u = scales_at(model);
   double centre[MOST_COMPONENTS], unused[MOST_COMPONENTS];
   ratios_to_heaviest(model, peak, point, centre);
   for (size_t k = 0; k < t; k++) {

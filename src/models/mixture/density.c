@@ -1,8 +1,9 @@
-/* The likelihood of a mixture and its gradient. */
+/* The log-likelihood of a mixture and its gradient. */
 #include "models/mixture/parts.h"
 
-/* Beyond these a component is a spike that no observation can come from: its density is taken as zero, which
- * keeps z^2 from overflowing and zero weights from meeting infinite residuals. */
+/* If the precision is larger, the component is a spike with no observation in it, and its density
+ * is set to zero. This prevents overflow of z^2, and products of zero weights with infinite
+ * residuals. */
 #define LARGEST_PRECISION_ROOT 1e100
 #define LARGEST_OFFSET 1e150
 
@@ -10,11 +11,11 @@
 #define VECTOR_SINGLE_BODY "models/mixture/density_single_body.h"
 #include "base/variants.h"
 
-#define KERNELS(variant)                                                                               \
-  {                                                                                                    \
-    log_lik_##variant, log_lik_moments_##variant, narrow_##variant##_single,                           \
-      moments_alone_##variant##_single, add_values_##variant, add_moments_##variant, derive_##variant, \
-      pair_##variant, each_##variant, apart_##variant                                                  \
+#define KERNELS(variant)                                                                           \
+  {                                                                                                \
+    log_lik_##variant, log_lik_moments_##variant, narrow_##variant##_single,                       \
+      moments_alone_##variant##_single, add_values_##variant, add_moments_##variant,               \
+      derive_##variant, pair_##variant, each_##variant, apart_##variant                            \
   }
 
 const kernels *le_mixture_kernels(const mixture *model)
@@ -25,7 +26,7 @@ const kernels *le_mixture_kernels(const mixture *model)
 
 static size_t round_up(size_t n) { return (n + LANES - 1) / LANES * LANES; }
 
-/* Everything up to the shares, which begin at a cache line. */
+/* Scratch before the shares, which begin at a cache line. */
 static size_t fixed_size(const mixture *model, size_t n)
 {
   const size_t p = model->dimensions, components = model->components;
@@ -36,7 +37,8 @@ static size_t fixed_size(const mixture *model, size_t n)
 static size_t single_floats(const mixture *model, size_t n)
 {
   const size_t p = model->dimensions, components = model->components;
-  return (tiles_of(n) * p + tiles_together(SHARES_MOST, components, n) * components) * TILE + components + 2 * components * p;
+  return (tiles_of(n) * p + tiles_together(SHARES_MOST, components, n) * components) * TILE +
+         components + 2 * components * p;
 }
 
 size_t le_mixture_scratch(const void *self, size_t particles, size_t rows)
@@ -75,7 +77,8 @@ void le_mixture_prepare(const mixture *model, const double *theta, int values, w
   const size_t p = model->dimensions, components = model->components, n = components * p;
   const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
   double sum;
-  const double top = le_mixture_relative_weights(model, theta, w->weight, &sum), base = values ? log(sum) + (double)p * HALF_LOG_2PI : 0;
+  const double top = le_mixture_relative_weights(model, theta, w->weight, &sum),
+               base = values ? log(sum) + (double)p * HALF_LOG_2PI : 0;
   for (size_t k = 0; k < components; k++) w->weight[k] /= sum;
 
   for (size_t k = 0; k < components; k++) {
@@ -124,8 +127,8 @@ void le_mixture_add_gradient(const mixture *model, size_t n, const workspace *w,
   }
 }
 
-le_status le_mixture_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                         double *scratch)
+le_status le_mixture_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                             double *value, double *scratch)
 {
   const mixture *model = self;
   workspace w = le_mixture_divide(model, rows, scratch);
@@ -136,8 +139,8 @@ le_status le_mixture_log_lik(const void *self, size_t m, const double *theta, co
   return LE_OK;
 }
 
-le_status le_mixture_log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *grad, double *scratch)
+le_status le_mixture_log_lik_grad(const void *self, size_t m, const double *theta,
+                                  const le_rows *rows, double *value, double *grad, double *scratch)
 {
   const mixture *model = self;
   const size_t d = dim(self);
@@ -152,11 +155,15 @@ le_status le_mixture_log_lik_grad(const void *self, size_t m, const double *thet
   return LE_OK;
 }
 
-/* Beyond the shares of the doubles; `largest` has as many numbers as a row. */
+/* Stored after the shares of the doubles; `largest` has as many numbers as a row. */
 static single_workspace prepare_single(const mixture *model, const workspace *w, double **largest)
 {
   const size_t p = w->p, components = w->components, tiles = tiles_of(w->n);
-  single_workspace s = {.n = w->n, .p = p, .components = components, .together = w->together, .moments = w->moments};
+  single_workspace s = {.n = w->n,
+                        .p = p,
+                        .components = components,
+                        .together = w->together,
+                        .moments = w->moments};
   double *beyond = le_aligned(w->share + w->together * components * TILE);
   s.y = (float *)beyond;
   s.share = s.y + tiles * p * TILE;
@@ -168,7 +175,8 @@ static single_workspace prepare_single(const mixture *model, const workspace *w,
   return s;
 }
 
-/* What `prepare` found, densities relative to the greatest that there can be. Are exponents near enough to 0? */
+/* Converts the result of `prepare`, with densities relative to the largest possible one. Returns
+ * whether exponents are so close to 0 that single precision is enough. */
 static int take_single(const workspace *w, const single_workspace *s, const double *largest)
 {
   int fits = 1;
@@ -187,8 +195,8 @@ static int take_single(const workspace *w, const single_workspace *s, const doub
   return fits && isfinite(top);
 }
 
-le_status le_mixture_log_lik_grad_alone(const void *self, size_t m, const double *theta, const le_rows *rows, double *grad,
-                                    double *scratch)
+le_status le_mixture_log_lik_grad_alone(const void *self, size_t m, const double *theta,
+                                        const le_rows *rows, double *grad, double *scratch)
 {
   const mixture *model = self;
   const kernels *kernel = le_mixture_kernels(model);
@@ -207,8 +215,8 @@ le_status le_mixture_log_lik_grad_alone(const void *self, size_t m, const double
   return LE_OK;
 }
 
-le_status le_mixture_log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *scratch)
+le_status le_mixture_log_lik_each(const void *self, size_t m, const double *theta,
+                                  const le_rows *rows, double *value, double *scratch)
 {
   const mixture *model = self;
   workspace w = le_mixture_divide(model, rows, scratch);
@@ -219,7 +227,8 @@ le_status le_mixture_log_lik_each(const void *self, size_t m, const double *thet
     for (size_t t = 0; t < tiles_of(n); t++) {
       le_mixture_kernels(model)->each(&w, t, tile);
       for (size_t r = 0; r < rows_in_tile(n, t); r++)
-        value[i * n + t * TILE + r] = tile[r] < INFINITY ? tile[r] : -INFINITY; /* not a number counts as impossible */
+        /* NaN is treated as impossible */
+        value[i * n + t * TILE + r] = tile[r] < INFINITY ? tile[r] : -INFINITY;
     }
   }
   return LE_OK;

@@ -1,10 +1,10 @@
-/* The kernel of a mixture with floats, for base/variants.h: gradients alone. */
+/* The kernel of a mixture in single precision, for base/variants.h: gradients without values. */
 #include "models/narrow_body.h"
 
 typedef single_workspace V(space);
 #include "models/mixture/weigh_body.h"
 
-/* Responsibilities in tiles kept from `from` on. */
+/* Responsibilities in the tiles kept from `from` on. */
 V_INLINE void V(add_shares)(const single_workspace *w, size_t from)
 {
   int near = 1;

@@ -1,19 +1,23 @@
-/* Second derivatives of the likelihood of a mixture.
+/* Second derivatives of the log-likelihood of a mixture.
  *
- * Let h_a be the derivative of component c(a)'s log density in coordinate a (one for its log-ratio), r_c its
- * responsibility.  Then the matrix of a row is
- *   [c(a) = c(b)] r_c h_a h_b - (r h)_a (r h)_b  +  sum_k r_k (second derivatives of log f_k)  -  W
- * with W = diag(weight) - weight weight' among the log-ratios.  The first two terms are products of
- * slope_a = r h_a with excess_b = (1 - r) h_b inside a component and with -slope_b across; the third needs only
- * the moments of z. */
+ * Let h_a be the derivative of the log density of component c(a) by coordinate a (one for its
+ * log-ratio), and r_c its responsibility. Then the matrix of a row is
+ *
+ *     [c(a) = c(b)] r_c h_a h_b - (r h)_a (r h)_b + sum_k r_k (second derivatives of log f_k) - W
+ *
+ * with W = diag(weight) - weight weight' for the log-ratios. The first two terms are products of
+ * slope_a = r h_a with excess_b = (1 - r) h_b within a component, and with -slope_b between
+ * components; the third needs only the moments of z. */
 #include "models/mixture/parts.h"
 
-/* Where column c of component k stands among the parameters: its log-ratio, which the last has not, its offsets, its
- * log-scales. */
+/* Index among the parameters of column c of component k: its log-ratio (the last component has
+ * none), its offsets, its log-scales. */
 static size_t place_of(const mixture *model, size_t k, size_t c)
 {
   const size_t p = model->dimensions;
-  return c == 0 ? k : c <= p ? offsets_at(model) + k * p + c - 1 : scales_at(model) + k * p + c - 1 - p;
+  return c == 0   ? k
+         : c <= p ? offsets_at(model) + k * p + c - 1
+                  : scales_at(model) + k * p + c - 1 - p;
 }
 
 static void add_pair(const mixture *model, size_t k, size_t l, const double *sums, double *hess)
@@ -28,7 +32,8 @@ static void add_pair(const mixture *model, size_t k, size_t l, const double *sum
     }
 }
 
-/* Adds the entries of one component and dimension: offset with offset, offset with scale, scale with scale. */
+/* Adds the second derivatives for one component and dimension: offset-offset, offset-scale,
+ * scale-scale. */
 static void add_local(const mixture *model, size_t a, double oo, double os, double ss, double *hess)
 {
   size_t d = dim(model), offset = offsets_at(model) + a, scale = scales_at(model) + a;
@@ -38,21 +43,22 @@ static void add_local(const mixture *model, size_t a, double oo, double os, doub
   hess[scale * d + scale] += ss;
 }
 
-/* Second derivatives of log f with w = z + s t:  -s^2,  -s w / 2,  -(w^2 + z w) / 4. */
+/* Second derivatives of log f with w = z + s t: -s^2, -s w / 2, -(w^2 + z w) / 4. */
 static void add_component_curvature(const mixture *model, const workspace *w, double *hess)
 {
   size_t p = model->dimensions;
   double s = model->mean_scale;
   for (size_t a = 0; a < model->components * p; a++) {
     const double *moments = w->moments + a / p * moments_of(model);
-    double count = moments[0], first = moments[1 + 2 * (a % p)], second = moments[2 + 2 * (a % p)], st = w->st[a];
+    double count = moments[0], first = moments[1 + 2 * (a % p)], second = moments[2 + 2 * (a % p)],
+           st = w->st[a];
     add_local(model, a, -s * s * count, -0.5 * s * (first + st * count),
               -0.25 * (2 * second + 3 * st * first + st * st * count), hess);
   }
 }
 
-le_status le_mixture_log_lik_hess(const void *self, const double *theta, const le_rows *rows, double *grad, double *hess,
-                              double *scratch)
+le_status le_mixture_log_lik_hess(const void *self, const double *theta, const le_rows *rows,
+                                  double *grad, double *hess, double *scratch)
 {
   const mixture *model = self;
   const kernels *kernel = le_mixture_kernels(model);
@@ -84,12 +90,15 @@ le_status le_mixture_log_lik_hess(const void *self, const double *theta, const l
   return isfinite(value) ? LE_OK : LE_NOT_FINITE;
 }
 
-/* The expected information of the completed data, each row belonging to component k with its responsibility.
- * Under component k, z is standard normal and w = z + s t, so minus the second derivatives above become
- *   s^2,  s^2 t / 2,  (2 + s^2 t^2) / 4,
- * with determinant s^2 / 2: positive definite wherever a component has any share at all. */
-le_status le_mixture_information(const void *self, const double *theta, const le_rows *rows, double *info,
-                             double *scratch)
+/* The expected information of the completed data, in which each row belongs to component k with its
+ * responsibility. Under component k, z is standard normal and w = z + s t, so minus the expected
+ * second derivatives are
+ *
+ *     s^2,  s^2 t / 2,  (2 + s^2 t^2) / 4,
+ *
+ * with determinant s^2 / 2: positive definite for every component with a positive share. */
+le_status le_mixture_information(const void *self, const double *theta, const le_rows *rows,
+                                 double *info, double *scratch)
 {
   const mixture *model = self;
   workspace w = le_mixture_divide(model, rows, scratch);

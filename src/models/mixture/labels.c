@@ -1,15 +1,17 @@
 /* Relabelling the components of a mixture.
  *
- * A distance between a component of theta and one of the reference depends on nothing but these two, hence the
- * sum over the best matching is the same for all relabellings of theta, and almost surely one of them alone has
- * it in the order of the reference. */
+ * Theta is relabelled by the best matching of its components with those of the reference. The
+ * distance of a component of theta and one of the reference depends only on these two, so the sum
+ * over the best matching is the same for all relabellings of theta. Almost surely exactly one of
+ * them has the best matching in the order of the reference. */
 #include "models/mixture/parts.h"
 
 #include <float.h>
 
 double le_mixture_log_symmetry(const void *self) { return ((const mixture *)self)->log_symmetry; }
 
-/* Coordinates of two components (weight, standardised means, log variances) that are nearly the same: a climb ends this near to its peak. */
+/* Whether the coordinates of two components (weight, standardised means, log variances) are nearly
+ * the same: Newton climbs end with an error of this size. */
 static int are_alike(const mixture *model, const double *theta, size_t a, size_t b)
 {
   const size_t K = model->components, p = model->dimensions;
@@ -35,25 +37,31 @@ double le_mixture_log_orbit(const void *self, const double *theta)
   return orbit;
 }
 
-/* Of every component and every one of the reference: squared difference of the means over the sum of the variances; then the
- * difference of u and, with a small weight, of the log weights. */
-static void distances(const mixture *model, const double *theta, const double *log_weight, const double *reference,
-                      const double *reference_log_weight, double (*sum)[MOST_COMPONENTS])
+/* For every pair of a component and one of the reference: the squared difference of the means
+ * over the sum of the variances, plus the differences of u and, with a small weight, of the log
+ * weights. */
+static void distances(const mixture *model, const double *theta, const double *log_weight,
+                      const double *reference, const double *reference_log_weight,
+                      double (*sum)[MOST_COMPONENTS])
 {
   const size_t components = model->components, p = model->dimensions, n = components * p;
   double t[TOGETHER], u[TOGETHER], apart[TOGETHER];
   for (size_t k = 0; k < components; k++) {
-    const double *own_t = theta + offsets_at(model) + k * p, *own_u = theta + scales_at(model) + k * p;
+    const double *own_t = theta + offsets_at(model) + k * p,
+                 *own_u = theta + scales_at(model) + k * p;
     size_t slot = 0, j = 0, at = 0;
     for (size_t s = 0; s < components; s++)
-      sum[k][s] = 0.1 * (log_weight[k] - reference_log_weight[s]) * (log_weight[k] - reference_log_weight[s]);
+      sum[k][s] = 0.1 * (log_weight[k] - reference_log_weight[s]) *
+                  (log_weight[k] - reference_log_weight[s]);
     for (size_t from = 0; from < n; from += TOGETHER) {
       const size_t here = n - from < TOGETHER ? n - from : TOGETHER;
       for (size_t a = 0; a < here; a++, j = j + 1 < p ? j + 1 : 0) {
         t[a] = own_t[j];
         u[a] = own_u[j];
       }
-      le_mixture_kernels(model)->apart(here, model->mean_scale, t, u, reference + offsets_at(model) + from, reference + scales_at(model) + from, apart);
+      le_mixture_kernels(model)->apart(here, model->mean_scale, t, u,
+                                       reference + offsets_at(model) + from,
+                                       reference + scales_at(model) + from, apart);
       for (size_t a = 0; a < here; a++) {
         sum[k][slot] += apart[a];
         if (++at == p) {
@@ -65,8 +73,8 @@ static void distances(const mixture *model, const double *theta, const double *l
   }
 }
 
-/* From distances to what their assignment costs: the logarithm keeps one stray component from deciding how all others are
- * matched. */
+/* Converts distances to the costs of the assignment. The logarithm prevents one distant component
+ * from determining how all others are matched. */
 static void cost_of_distances(const mixture *model, double (*cost)[MOST_COMPONENTS])
 {
   const size_t components = model->components;
@@ -75,14 +83,16 @@ static void cost_of_distances(const mixture *model, double (*cost)[MOST_COMPONEN
     for (size_t s = 0; s < components; s++) more[s] = 1 + cost[k][s];
     le_vector_log(model->simd, components, more, logs);
     for (size_t s = 0; s < components; s++) {
-      cost[k][s] = logs[s] + (cost[k][s] - (more[s] - 1)) / more[s]; /* what rounding 1 + distance has lost */
-      cost[k][s] = cost[k][s] < 1e3 ? cost[k][s] : 1e3;              /* also when it is not a number */
+      /* corrects for the rounding of 1 + distance */
+      cost[k][s] = logs[s] + (cost[k][s] - (more[s] - 1)) / more[s];
+      cost[k][s] = cost[k][s] < 1e3 ? cost[k][s] : 1e3;              /* also if it is NaN */
     }
   }
 }
 
-/* The cheapest assignment by shortest augmenting paths (Hungarian method in the form of Jonker and Volgenant):
- * taken[slot] is the component that goes to the slot.  Index K stands for the component still unassigned. */
+/* The cheapest assignment by shortest augmenting paths (Hungarian method in the form of Jonker and
+ * Volgenant): taken[slot] is the component assigned to the slot. Index K represents the component
+ * not yet assigned. */
 static void assign(size_t n, double (*cost)[MOST_COMPONENTS], size_t *taken)
 {
   double by_component[MOST_COMPONENTS] = {0}, by_slot[MOST_COMPONENTS + 1] = {0};
@@ -127,7 +137,7 @@ static void assign(size_t n, double (*cost)[MOST_COMPONENTS], size_t *taken)
   memcpy(taken, owner, n * sizeof *taken);
 }
 
-/* Whether leaving everything in place is as good, rounding aside: only slots that would change count. */
+/* Whether the identity costs the same up to rounding; only slots that would change are compared. */
 static int identity_is_best(size_t n, double (*cost)[MOST_COMPONENTS], const size_t *taken)
 {
   double gain = 0, size = 0;
@@ -151,7 +161,7 @@ static double log_ratio(const mixture *model, const double *theta, size_t k)
   return k + 1 < model->components ? theta[k] : 0;
 }
 
-/* Orders components by their coordinates, one after the other; 0 means the same in all of them. */
+/* Compares components by their coordinates, one after another; 0 if all are the same. */
 static int compare(const mixture *model, const double *theta, size_t k, size_t l)
 {
   size_t p = model->dimensions;
@@ -164,9 +174,11 @@ static int compare(const mixture *model, const double *theta, size_t k, size_t l
   return one == other ? 0 : one < other ? -1 : 1;
 }
 
-/* Where components of the reference are alike, for example all without observations, the order of what is matched to them says
- * nothing; sorting them leaves one.  Is that all there is to do? */
-static int settle_alike(const mixture *model, const double *reference, const double *theta, size_t *taken)
+/* If components of the reference are equal, for example all without observations, the order of the
+ * components matched to them is arbitrary; sorting makes it unique. Returns whether nothing else
+ * has to be done. */
+static int settle_alike(const mixture *model, const double *reference, const double *theta,
+                        size_t *taken)
 {
   const size_t K = model->components;
   size_t group[MOST_COMPONENTS];
@@ -201,11 +213,12 @@ int le_mixture_relabel(const void *self, const double *reference, double *theta)
 {
   const mixture *model = self;
   size_t components = model->components, taken[MOST_COMPONENTS];
-  double cost[MOST_COMPONENTS][MOST_COMPONENTS], weight[MOST_COMPONENTS], reference_weight[MOST_COMPONENTS];
+  double cost[MOST_COMPONENTS][MOST_COMPONENTS], weight[MOST_COMPONENTS],
+    reference_weight[MOST_COMPONENTS];
   le_mixture_log_weights(model, theta, weight);
   le_mixture_log_weights(model, reference, reference_weight);
   distances(model, theta, weight, reference, reference_weight, cost);
-  /* where everyone is nearest to their own place, as is usual, there is nothing to assign */
+  /* usually each component is nearest to its own counterpart, and no assignment is needed */
   const int settled = nearest_are_own(components, cost);
   if (!settled) {
     cost_of_distances(model, cost);

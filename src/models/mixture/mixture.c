@@ -1,14 +1,21 @@
 /* A mixture of K Gaussians with diagonal covariance in p dimensions:
+ *
  *   weights ~ Dirichlet(concentration, ..),  sigma_kj^2 ~ InvGamma(shape, rate),
  *   mu_kj | sigma_kj^2 ~ N(location_j, mean_scale^2 sigma_kj^2).
+ *
  * The parameters are non-centred: theta is
+ *
  *   K - 1 log-ratios  eta_k = log(weight_k / weight_K)
  *   K * p offsets     t_kj = (mu_kj - location_j) / (mean_scale sigma_kj),  at k * p + j
  *   K * p log-scales  u_kj = log sigma_kj^2,                                at k * p + j.
- * A priori t is standard normal and independent of u, so that a component without observations leaves t and u
- * unrelated where the centred mean would be a funnel.  With v = exp(-u/2) and s = mean_scale
+ *
+ * In the prior t is standard normal and independent of u, so for a component without observations t
+ * and u are independent, where a centred mean would form a funnel. With v = exp(-u/2) and s =
+ * mean_scale
+ *
  *   z = v (y - location) - s t,   log f_k(y) = sum_j (-log(2 pi)/2 - u/2 - z^2/2),
  *   dz/dt = -s,   dz/du = -v (y - location)/2 = -(z + s t)/2,
+ *
  * and all derivatives are polynomials in z. */
 
 #include "models/mixture/parts.h"
@@ -41,7 +48,8 @@ static le_status create(const le_args *args, void **self, char *message)
     return LE_BAD_ARGUMENT;
   }
   double count = (double)components;
-  model->weight_constant = lgamma(count * model->concentration) - count * lgamma(model->concentration);
+  model->weight_constant = lgamma(count * model->concentration) -
+                           count * lgamma(model->concentration);
   model->scale_constant = model->shape * log(model->rate) - lgamma(model->shape);
   model->log_symmetry = lgamma(count + 1);
   *self = model;
@@ -54,7 +62,8 @@ static size_t width(const void *self) { return ((const mixture *)self)->dimensio
 
 /* ---- simulation ---- */
 
-static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n, double *rows)
+static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n,
+                     double *rows)
 {
   const mixture *model = self;
   size_t p = model->dimensions;
@@ -67,13 +76,14 @@ static void simulate(const void *self, const double *theta, const gsl_rng *rng, 
     while (k + 1 < model->components && (left -= exp(weight[k])) >= 0) k++;
     for (size_t j = 0; j < p; j++) {
       double sd = exp(0.5 * u[k * p + j]);
-      rows[r * p + j] =
-        model->location[j] + sd * (model->mean_scale * t[k * p + j] + gsl_ran_gaussian_ziggurat(rng, 1));
+      rows[r * p + j] = model->location[j] +
+                        sd * (model->mean_scale * t[k * p + j] + gsl_ran_gaussian_ziggurat(rng, 1));
     }
   }
 }
 
-/* ---- the user's scale: weights, means and standard deviations, components one behind the other ---- */
+/* ---- the user's scale: weights, means and standard deviations, one component after another
+ * ---- */
 
 static size_t user_dim(const void *self)
 {
@@ -94,21 +104,24 @@ static void to_user(const void *self, const double *theta, double *user)
   }
 }
 
-/* Of one component: each column is normal numbers with a normal-inverse-gamma prior. */
+/* For one component: each column is a normal sample with a normal-inverse-gamma prior. */
 static le_status exact(const void *self, const le_rows *rows, double *log_evidence)
 {
   const mixture *model = self;
   const size_t p = model->dimensions;
-  const double n = (double)rows->n, s2 = model->mean_scale * model->mean_scale, late = model->shape + 0.5 * n;
+  const double n = (double)rows->n, s2 = model->mean_scale * model->mean_scale,
+               late = model->shape + 0.5 * n;
   *log_evidence = NAN;
   if (model->components > 1) return LE_OK;
   double sum = 0;
   for (size_t j = 0; j < p; j++) {
     double mean = 0, square = 0;
     for (size_t r = 0; r < rows->n; r++) mean += (rows->values[r * p + j] - model->location[j]) / n;
-    for (size_t r = 0; r < rows->n; r++) square += pow(rows->values[r * p + j] - model->location[j] - mean, 2);
+    for (size_t r = 0; r < rows->n; r++)
+      square += pow(rows->values[r * p + j] - model->location[j] - mean, 2);
     const double rate = model->rate + 0.5 * (square + n * mean * mean / (1 + n * s2));
-    sum += model->scale_constant + lgamma(late) - late * log(rate) - 0.5 * log1p(n * s2) - n * HALF_LOG_2PI;
+    sum += model->scale_constant + lgamma(late) - late * log(rate) - 0.5 * log1p(n * s2) -
+           n * HALF_LOG_2PI;
   }
   *log_evidence = sum;
   return LE_OK;

@@ -1,4 +1,4 @@
-/* What the files of the mixture share: mixture.c says what the model is. */
+/* Types and functions shared by the files of the mixture; mixture.c describes the model. */
 #ifndef LE_MODELS_MIXTURE_PARTS_H
 #define LE_MODELS_MIXTURE_PARTS_H
 
@@ -7,14 +7,14 @@
 #include <gsl/gsl_rng.h>
 #include <math.h>
 
-#define MOST_COMPONENTS 64 /* small arrays over components live on the stack */
+#define MOST_COMPONENTS 64 /* small arrays over components are on the stack */
 
 typedef struct mixture {
   size_t components, dimensions;
   le_simd simd;
   double mean_scale, shape, rate, concentration;
-  double weight_constant; /* of the Dirichlet density */
-  double scale_constant;  /* of the inverse gamma density */
+  double weight_constant; /* of the Dirichlet prior */
+  double scale_constant;  /* of the inverse gamma prior */
   double log_symmetry;    /* log K! */
   double location[];
 } mixture;
@@ -25,20 +25,23 @@ static inline size_t dim(const void *self)
   return model->components - 1 + 2 * model->components * model->dimensions;
 }
 
-/* Where the offsets and the log-scales begin. */
+/* The index of the first offset and of the first log-scale. */
 static inline size_t offsets_at(const mixture *model) { return model->components - 1; }
 
-static inline size_t scales_at(const mixture *model) { return offsets_at(model) + model->components * model->dimensions; }
+static inline size_t scales_at(const mixture *model)
+{
+  return offsets_at(model) + model->components * model->dimensions;
+}
 
 /* ---- prior ---- */
 
-/* Numbers that are worked on at a time, on the stack. */
+/* Numbers processed at a time, on the stack. */
 enum { TOGETHER = 64 };
 
-/* Weights but for a factor, of which the largest is 1; their sum, and the log-ratio of the largest. */
+/* Weights relative to the largest; returns their sum, and the log-ratio of the largest. */
 double le_mixture_relative_weights(const mixture *model, const double *theta, double *out,
                                    double *sum);
-/* Weights, and their logarithms. */
+/* Weights; and their logarithms. */
 void le_mixture_weights(const mixture *model, const double *theta, double *out);
 void le_mixture_log_weights(const mixture *model, const double *theta, double *out);
 /* Adds count * (weight weight' - diag(weight)) to the block of the log-ratios. */
@@ -51,27 +54,30 @@ void le_mixture_draw_prior(const void *self, const gsl_rng *rng, double *theta);
 
 /* ---- likelihood ---- */
 
-/* What is kept for several tiles at once should fit in the nearest caches: shares, and slopes with excesses. */
+/* What is kept for several tiles at once should fit in the L1 or L2 cache: shares, and slopes with
+ * excesses. */
 enum { SHARES_MOST = 4096, SLOPES_MOST = 16384 };
 
 typedef struct workspace {
   size_t n, p, components;
-  size_t together;   /* tiles whose shares, and whatever comes of them, are kept */
+  size_t together;   /* tiles whose shares and derived quantities are kept */
   double mean_scale;
-  double *y;         /* tiles of the observations, less the location */
+  double *y;         /* tiles of the observations minus the location */
   double *peak;      /* [component]: log of its weight and of its normalising constant */
   double *weight;    /* [component] */
   double *rate;      /* [component][dimension]: exp(-u/2) / sqrt(2) */
   double *minus;     /* [component][dimension]: -mean_scale t / sqrt(2) */
   double *st;        /* [component][dimension]: mean_scale t */
-  double *moments;   /* [component][1 + 2 p]: sums of share, then share z and share z^2 by dimension */
-  double *share;     /* tiles: log density of each component, then over the largest, then the responsibility */
-  double *slope;     /* tiles: [component][1 + 2 p]: see log_lik_hess */
+  /* [component][1 + 2 p]: sums of share, then of share z and of share z^2 by dimension */
+  double *moments;
+  /* tiles: log density of each component, then density over the largest, then responsibility */
+  double *share;
+  double *slope;     /* tiles: [component][1 + 2 p]: see derivatives.c */
   double *excess;
-  double *sums;      /* [1 + 2 p][1 + 2 p]: of their products */
+  double *sums;      /* [1 + 2 p][1 + 2 p]: of products of slopes */
 } workspace;
 
-/* Of the same rows with floats. */
+/* The same for floats. */
 typedef struct single_workspace {
   size_t n, p, components, together;
   float *y, *peak, *rate, *minus, *share;
@@ -94,24 +100,25 @@ typedef struct kernels {
 
 static inline size_t moments_of(const mixture *model) { return 1 + 2 * model->dimensions; }
 
-/* As many tiles as leave `each` doubles for every one, one at the least. */
+/* The number of tiles of `each` doubles that fit into `most`; at least one. */
 static inline size_t tiles_together(size_t most, size_t each, size_t n)
 {
   const size_t fit = most / TILE / each, all = tiles_of(n);
   return fit < 1 || all < 1 ? 1 : fit < all ? fit : all;
 }
 
-/* Of the variant that this instance uses. */
+/* For the variant that this instance uses. */
 const kernels *le_mixture_kernels(const mixture *model);
-/* Scratch memory divided, with the rows in tiles. */
+/* Divides the scratch memory and fills the tiles with rows. */
 workspace le_mixture_divide(const mixture *model, const le_rows *rows, double *scratch);
-/* What depends on the particle alone. Without values all densities may have a factor. */
+/* Computes what depends only on the particle. Without `values` all densities may be multiplied by a
+ * common factor. */
 void le_mixture_prepare(const mixture *model, const double *theta, int values, workspace *w);
-/* Moments to 0, before they are added up. */
+/* Sets the moments to zero. */
 void le_mixture_clear_moments(const mixture *model, workspace *w);
-/* From sums of z' to those of z. */
+/* Converts sums of z' to sums of z. */
 void le_mixture_finish_moments(const mixture *model, workspace *w);
-/* Adds what the moments of n rows say. */
+/* Adds the gradient that follows from the moments of n rows. */
 void le_mixture_add_gradient(const mixture *model, size_t n, const workspace *w, double *grad);
 size_t le_mixture_scratch(const void *self, size_t particles, size_t rows);
 le_status le_mixture_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
@@ -133,7 +140,7 @@ le_status le_mixture_information(const void *self, const double *theta, const le
 double le_mixture_log_symmetry(const void *self);
 double le_mixture_log_orbit(const void *self, const double *theta);
 int le_mixture_relabel(const void *self, const double *reference, double *theta);
-/* One over the variance of each column. */
+/* The reciprocal of the variance of each column. */
 void le_mixture_column_weights(const le_rows *rows, double *weight);
 void le_mixture_start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta,
                       double *scratch);

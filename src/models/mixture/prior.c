@@ -1,14 +1,15 @@
-/* The prior of a mixture, and the weights that its log-ratios stand for.
+/* The prior of a mixture, and the conversion of log-ratios to weights.
  *
- * The Jacobian turns Dirichlet exponents concentration - 1 into concentration, for all K weights, and the
- * inverse gamma density of sigma^2 into  -shape u - rate exp(-u). */
+ * The Jacobian turns the Dirichlet exponents concentration - 1 into concentration, for all K
+ * weights, and the log of the inverse gamma density of sigma^2 into -shape u - rate exp(-u). */
 #include "models/mixture/parts.h"
 
 #include "models/variational_shared.h"
 
 #include <gsl/gsl_randist.h>
 
-double le_mixture_relative_weights(const mixture *model, const double *theta, double *out, double *sum)
+double le_mixture_relative_weights(const mixture *model, const double *theta, double *out,
+                                   double *sum)
 {
   const size_t last = model->components - 1;
   double top = 0;
@@ -36,7 +37,7 @@ void le_mixture_log_weights(const mixture *model, const double *theta, double *o
   out[last] = -base;
 }
 
-/* exp(-u) of the first TOGETHER of n numbers, at most; how many. */
+/* exp(-u) of the first min(n, TOGETHER) numbers; returns how many. */
 static size_t negative_exp(const mixture *model, size_t n, const double *u, double *out)
 {
   const size_t here = n < TOGETHER ? n : TOGETHER;
@@ -60,12 +61,15 @@ void le_mixture_log_prior(const void *self, size_t m, const double *theta, doubl
         density += model->scale_constant - HALF_LOG_2PI - 0.5 * t[a] * t[a] - model->shape * u[a] -
                    model->rate * precision[a - from];
     }
-    value[i] = density < INFINITY ? density : -INFINITY; /* not a number counts as impossible */
+    value[i] = density < INFINITY ? density : -INFINITY; /* NaN is treated as impossible */
   }
 }
 
-/* rate exp(-u), finite however wild the point. */
-static double prior_precision(const mixture *model, double u) { return fmin(model->rate * exp(-u), 1e300); }
+/* rate exp(-u), limited so that it is finite at any point. */
+static double prior_precision(const mixture *model, double u)
+{
+  return fmin(model->rate * exp(-u), 1e300);
+}
 
 void le_mixture_log_prior_grad(const void *self, size_t m, const double *theta, double *grad)
 {
@@ -87,7 +91,8 @@ void le_mixture_log_prior_grad(const void *self, size_t m, const double *theta, 
   }
 }
 
-void le_mixture_add_weight_curvature(const mixture *model, const double *theta, double count, double *hess)
+void le_mixture_add_weight_curvature(const mixture *model, const double *theta, double count,
+                                     double *hess)
 {
   size_t last = model->components - 1, d = dim(model);
   double weight[MOST_COMPONENTS];
@@ -101,7 +106,8 @@ void le_mixture_log_prior_hess(const void *self, const double *theta, double *he
 {
   const mixture *model = self;
   size_t n = model->components * model->dimensions, d = dim(self);
-  le_mixture_add_weight_curvature(model, theta, (double)model->components * model->concentration, hess);
+  le_mixture_add_weight_curvature(model, theta, (double)model->components * model->concentration,
+                                  hess);
   for (size_t a = offsets_at(model); a < offsets_at(model) + n; a++) hess[a * d + a] -= 1;
   for (size_t a = scales_at(model); a < scales_at(model) + n; a++)
     hess[a * d + a] -= prior_precision(model, theta[a]);

@@ -1,10 +1,10 @@
-/* Starts from the rows, for climbs.
+/* Starting points from the rows, for finding posterior modes.
  *
- * Rows are divided into cells around seeds, those of k-means++ on columns of equal variance.  A
- * third of the starts makes each cell a component.  A third has fewer cells than components, as
- * posteriors of more components than clusters have peaks with empty ones; a third has more and
- * joins some at random, as one component may have to stand for several clusters.  A few steps of EM
- * then lead towards the peak. */
+ * Rows are divided into cells around seeds, chosen by k-means++ on columns of equal variance. One
+ * third of the starts makes each cell a component. One third has fewer cells than components,
+ * because with more components than clusters there are posterior modes with empty components. One
+ * third has more cells and joins some at random, because one component may have to cover several
+ * clusters. A few EM steps then move towards the mode. */
 #include "models/mixture/parts.h"
 
 #include "models/variational_shared.h"
@@ -14,7 +14,8 @@ enum { EM_STEPS = 15, CELLS_MOST = 2 * MOST_COMPONENTS + 1 };
 size_t le_mixture_start_scratch(const void *self, size_t n)
 {
   const mixture *model = self;
-  const size_t seeds = n * (2 * model->components + 2) + model->dimensions, em = le_mixture_scratch(self, 1, n);
+  const size_t seeds = n * (2 * model->components + 2) + model->dimensions,
+               em = le_mixture_scratch(self, 1, n);
   return seeds > em ? seeds : em;
 }
 
@@ -29,11 +30,13 @@ void le_mixture_column_weights(const le_rows *rows, double *weight)
   }
 }
 
-/* What one component and column has at its peak, given the sum of its rows' shares, and the sum and the sum of squares of their
- * distances from `centre`. */
-static void set_component(const mixture *model, size_t a, double centre, double count, double first, double second, double *theta)
+/* Sets one component and column to its mode given its rows: the sum of their shares, and the sums
+ * of their distances and squared distances from `centre`. */
+static void set_component(const mixture *model, size_t a, double centre, double count, double first,
+                          double second, double *theta)
 {
-  const double s2 = model->mean_scale * model->mean_scale, off = centre - model->location[a % model->dimensions];
+  const double s2 = model->mean_scale * model->mean_scale,
+               off = centre - model->location[a % model->dimensions];
   const double step = (first - off / s2) / (count + 1 / s2), mean = off + step;
   const double square = fmax(second - 2 * step * first + step * step * count, 0) + mean * mean / s2;
   const double variance = (0.5 * square + model->rate) / (0.5 * count + model->shape);
@@ -44,20 +47,24 @@ static void set_component(const mixture *model, size_t a, double centre, double 
 static void set_weights(const mixture *model, const double *count, double *theta)
 {
   const size_t last = model->components - 1;
-  for (size_t k = 0; k < last; k++) theta[k] = log((count[k] + model->concentration) / (count[last] + model->concentration));
+  for (size_t k = 0; k < last; k++)
+    theta[k] = log((count[k] + model->concentration) / (count[last] + model->concentration));
 }
 
-/* How many cells, and which component each belongs to. */
+/* Chooses the number of cells, and the component that each belongs to. */
 static size_t choose_cells(const mixture *model, size_t n, const gsl_rng *rng, size_t *owner)
 {
   const size_t K = model->components, kind = gsl_rng_uniform_int(rng, 3);
-  size_t cells = kind == 0 ? K : kind == 1 ? 1 + gsl_rng_uniform_int(rng, K) : K + 1 + gsl_rng_uniform_int(rng, K + 1);
+  size_t cells = kind == 0   ? K
+                 : kind == 1 ? 1 + gsl_rng_uniform_int(rng, K)
+                             : K + 1 + gsl_rng_uniform_int(rng, K + 1);
   if (cells > n) cells = n;
   for (size_t c = 0; c < cells; c++) owner[c] = c < K ? c : gsl_rng_uniform_int(rng, K);
   return cells;
 }
 
-static void seed_components(const mixture *model, const le_rows *rows, const gsl_rng *rng, double *theta, double *scratch)
+static void seed_components(const mixture *model, const le_rows *rows, const gsl_rng *rng,
+                            double *theta, double *scratch)
 {
   const size_t n = rows->n, p = model->dimensions;
   size_t owner[CELLS_MOST];
@@ -65,7 +72,7 @@ static void seed_components(const mixture *model, const le_rows *rows, const gsl
   double *share = scratch, *weight = share + n * cells, count[MOST_COMPONENTS] = {0};
   le_mixture_column_weights(rows, weight);
   le_start_shares(rows, cells, weight, rng, share, weight + p);
-  for (size_t i = 0; i < n; i++) { /* from here on a row has the number of its component */
+  for (size_t i = 0; i < n; i++) { /* replace the cell of each row by its component */
     size_t c = 0;
     while (c + 1 < cells && share[i * cells + c] == 0) c++;
     share[i] = (double)owner[c];
@@ -83,7 +90,8 @@ static void seed_components(const mixture *model, const le_rows *rows, const gsl
   set_weights(model, count, theta);
 }
 
-void le_mixture_start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta, double *scratch)
+void le_mixture_start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta,
+                      double *scratch)
 {
   const mixture *model = self;
   const size_t K = model->components, p = model->dimensions;
@@ -97,8 +105,10 @@ void le_mixture_start(const void *self, const le_rows *rows, const gsl_rng *rng,
     le_mixture_finish_moments(model, &w);
     for (size_t k = 0; k < K; k++) count[k] = w.moments[k * moments_of(model)];
     for (size_t a = 0; a < K * p; a++) {
-      const double *moments = w.moments + a / p * moments_of(model) + 1 + 2 * (a % p), sd = exp(0.5 * theta[scales_at(model) + a]);
-      set_component(model, a, model->location[a % p] + w.st[a] * sd, count[a / p], sd * moments[0], sd * sd * moments[1], theta);
+      const double *moments = w.moments + a / p * moments_of(model) + 1 + 2 * (a % p),
+                   sd = exp(0.5 * theta[scales_at(model) + a]);
+      set_component(model, a, model->location[a % p] + w.st[a] * sd, count[a / p], sd * moments[0],
+                    sd * sd * moments[1], theta);
     }
     set_weights(model, count, theta);
   }

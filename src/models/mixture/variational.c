@@ -1,8 +1,9 @@
 /* Mean-field variational Bayes for a mixture.
  *
- * q: shares (N x K), a Dirichlet for the weights (K), and for each component and column a normal-inverse-gamma, the prior's
- * kin: centre, count, shape and scale (K x p each), with mu | sigma^2 ~ N(centre, sigma^2 / count).  A bound is the same in
- * whatever parameters; draws are of theta. */
+ * q: shares (N x K), a Dirichlet for the weights (K), and for each component and column a
+ * normal-inverse-gamma of the same form as the prior: centre, count, shape and scale (K x p each),
+ * with mu | sigma^2 ~ N(centre, sigma^2 / count). The bound does not depend on the parametrisation;
+ * draws are of theta. */
 #include "models/mixture/parts.h"
 
 #include "models/variational_shared.h"
@@ -18,7 +19,10 @@ typedef struct factors {
 
 static factors divide(const mixture *model, size_t n, const double *q)
 {
-  factors f = {.n = n, .k = model->components, .p = model->dimensions, .share = (double *)(size_t)q};
+  factors f = {.n = n,
+               .k = model->components,
+               .p = model->dimensions,
+               .share = (double *)(size_t)q};
   f.alpha = f.share + n * f.k;
   f.centre = f.alpha + f.k;
   f.count = f.centre + f.k * f.p;
@@ -47,7 +51,10 @@ static size_t q_factors(const void *self)
   return Q_FACTORS;
 }
 
-static double prior_count(const mixture *model) { return 1 / (model->mean_scale * model->mean_scale); }
+static double prior_count(const mixture *model)
+{
+  return 1 / (model->mean_scale * model->mean_scale);
+}
 
 static le_expected_variance expect(const factors *f, size_t at)
 {
@@ -55,7 +62,8 @@ static le_expected_variance expect(const factors *f, size_t at)
   return le_expect_variance(q);
 }
 
-/* For each component E[log weight] and the part of the expected log density that no row alters. */
+/* For each component: E[log weight] plus the part of the expected log density that does not depend
+ * on the row. */
 static void expect_peaks(const factors *f, double *peak)
 {
   le_expect_log_proportions(f->k, f->alpha, peak);
@@ -63,7 +71,8 @@ static void expect_peaks(const factors *f, double *peak)
     peak[at / f->p] -= HALF_LOG_2PI + 0.5 * expect(f, at).log + 0.5 / f->count[at];
 }
 
-/* E of half the squared distance in standard deviations, but for what the spread of the mean adds. */
+/* E of half the squared distance in standard deviations, without the contribution of the variance
+ * of the mean. */
 static double half_distance(const factors *f, const double *y, size_t c)
 {
   double sum = 0;
@@ -77,7 +86,8 @@ static void update_labels(const factors *f, const le_rows *rows, double *peak)
   expect_peaks(f, peak);
   for (size_t i = 0; i < f->n; i++) {
     double *share = f->share + i * f->k;
-    for (size_t c = 0; c < f->k; c++) share[c] = peak[c] - half_distance(f, rows->values + i * f->p, c);
+    for (size_t c = 0; c < f->k; c++)
+      share[c] = peak[c] - half_distance(f, rows->values + i * f->p, c);
     le_to_shares(f->k, share);
   }
 }
@@ -88,7 +98,7 @@ static void update_weights(const mixture *model, const factors *f)
   for (size_t i = 0; i < f->n * f->k; i++) f->alpha[i % f->k] += f->share[i];
 }
 
-/* Squares are taken around the new centres, which keeps their digits. */
+/* Squares are taken about the new centres, so that no digits are lost. */
 static void update_components(const mixture *model, const factors *f, const le_rows *rows)
 {
   const size_t k = f->k, p = f->p;
@@ -115,11 +125,13 @@ static void update_components(const mixture *model, const factors *f, const le_r
   for (size_t i = 0; i < f->n; i++)
     for (size_t c = 0; c < k; c++) {
       const double half = 0.5 * f->share[i * k + c], *y = rows->values + i * p;
-      for (size_t j = 0, at = c * p; j < p; j++, at++) f->scale[at] += half * (y[j] - f->centre[at]) * (y[j] - f->centre[at]);
+      for (size_t j = 0, at = c * p; j < p; j++, at++)
+        f->scale[at] += half * (y[j] - f->centre[at]) * (y[j] - f->centre[at]);
     }
 }
 
-static le_status q_update(const void *self, const le_rows *rows, size_t factor, double *q, double *scratch)
+static le_status q_update(const void *self, const le_rows *rows, size_t factor, double *q,
+                          double *scratch)
 {
   const mixture *model = self;
   const factors f = divide(model, rows->n, q);
@@ -132,10 +144,11 @@ static le_status q_update(const void *self, const le_rows *rows, size_t factor, 
   return LE_OK;
 }
 
-/* Components at theta, as sure as an equal share of the rows would make them. */
+/* Starts with components at theta, as precise as if each had an equal share of the rows. */
 static void start_at(const mixture *model, const factors *f, const double *theta)
 {
-  const double *t = theta + offsets_at(model), *u = theta + scales_at(model), own = (double)f->n / (double)f->k;
+  const double *t = theta + offsets_at(model), *u = theta + scales_at(model),
+               own = (double)f->n / (double)f->k;
   le_mixture_weights(model, theta, f->alpha);
   for (size_t c = 0; c < f->k; c++) f->alpha[c] = model->concentration + (double)f->n * f->alpha[c];
   for (size_t at = 0; at < f->k * f->p; at++) {
@@ -146,8 +159,8 @@ static void start_at(const mixture *model, const factors *f, const double *theta
   }
 }
 
-static le_status q_start(const void *self, const le_rows *rows, const double *hint, const gsl_rng *rng, double *q,
-                         double *scratch)
+static le_status q_start(const void *self, const le_rows *rows, const double *hint,
+                         const gsl_rng *rng, double *q, double *scratch)
 {
   const mixture *model = self;
   const factors f = divide(model, rows->n, q);
@@ -169,7 +182,8 @@ static double q_bound(const void *self, const le_rows *rows, const double *q, do
   const factors f = divide(model, rows->n, q);
   const le_inverse_gamma prior = {model->shape, model->rate};
   const double before = prior_count(model);
-  double bound = le_entropy(f.n * f.k, f.share) + le_proportions_gain(f.k, model->concentration, f.alpha);
+  double bound = le_entropy(f.n * f.k, f.share) +
+                 le_proportions_gain(f.k, model->concentration, f.alpha);
   expect_peaks(&f, scratch);
   for (size_t i = 0; i < f.n; i++)
     for (size_t c = 0; c < f.k; c++) {
@@ -179,12 +193,14 @@ static double q_bound(const void *self, const le_rows *rows, const double *q, do
   for (size_t at = 0; at < f.k * f.p; at++) {
     const double one[2] = {f.shape[at], f.scale[at]}, ratio = before / f.count[at];
     const double off = f.centre[at] - model->location[at % f.p];
-    bound += le_variance_gain(prior, one) + 0.5 * (log(ratio) - ratio + 1 - before * off * off * one[0] / one[1]);
+    bound += le_variance_gain(prior, one) +
+             0.5 * (log(ratio) - ratio + 1 - before * off * off * one[0] / one[1]);
   }
   return bound;
 }
 
-static void q_draw(const void *self, size_t n, const double *q, const gsl_rng *rng, double *point, double *scratch)
+static void q_draw(const void *self, size_t n, const double *q, const gsl_rng *rng, double *point,
+                   double *scratch)
 {
   const mixture *model = self;
   const factors f = divide(model, n, q);
@@ -199,10 +215,12 @@ static void q_draw(const void *self, size_t n, const double *q, const gsl_rng *r
   }
 }
 
-static double q_symmetry(const void *self, size_t n, const double *q, const gsl_rng *rng, double *scratch)
+static double q_symmetry(const void *self, size_t n, const double *q, const gsl_rng *rng,
+                         double *scratch)
 {
   const mixture *model = self;
-  return le_relabelling_gain(n, model->components, divide(model, n, q).share, 0, NULL, rng, scratch);
+  return le_relabelling_gain(n, model->components, divide(model, n, q).share, 0, NULL, rng,
+                             scratch);
 }
 
 const le_variational_ops le_mixture_variational = {

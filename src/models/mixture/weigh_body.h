@@ -1,5 +1,5 @@
-/* What the kernels of a mixture with doubles and with floats have in common. V(space) is the workspace. With z' = z / sqrt(2) = rate y +
- * minus a log density is peak - sum z'^2. */
+/* The kernels of a mixture that are the same in double and in single precision. V(space) is the
+ * workspace. With z' = z / sqrt(2) = rate y + minus, a log density is peak - sum z'^2. */
 #include "models/products.h"
 
 #ifndef LE_MIXTURE_MACROS
@@ -12,33 +12,38 @@
 #define MINUS_SQUARE(q, r) s##q##r = v_fnma(z##r, z##r, s##q##r);
 
 /* Sums of share z' and share z'^2 in J dimensions at once, those of share beside. */
-#define SET_COMPONENT(q, j) const vec rate##j = v_set(w->rate[a + j]), minus##j = v_set(w->minus[a + j]);
+#define SET_COMPONENT(q, j)                                                                        \
+  const vec rate##j = v_set(w->rate[a + j]), minus##j = v_set(w->minus[a + j]);
 #define START_MOMENTS(q, j) vec first##j = v_set(0), second##j = v_set(0);
-#define ADD_MOMENTS(q, j)                                                                              \
-  const vec z##j = v_fma(rate##j, v_load(y + j * TILE + at), minus##j), weighted##j = share * z##j;    \
-  first##j = v_fma(share, z##j, first##j);                                                             \
+#define ADD_MOMENTS(q, j)                                                                          \
+  const vec z##j = v_fma(rate##j, v_load(y + j * TILE + at), minus##j),                            \
+            weighted##j = share * z##j;                                                            \
+  first##j = v_fma(share, z##j, first##j);                                                         \
   second##j = v_fma(weighted##j, z##j, second##j);
 #define SUM_MOMENTS_1 v_add_sums(moments + 1, 2, first0, second0, v_set(0), v_set(0));
 #define SUM_MOMENTS_2 v_add_sums(moments + 1, 4, first0, second0, first1, second1);
 
-/* For rows of tiles [from, from + together) and component a / p, whose dimension a % p is the first of the J. */
-#define DEFINE_MOMENTS(J)                                                                              \
-  V_KERNEL void V(moments_##J)(const V(space) *w, size_t from, size_t a, double *count, double *moments) \
-  {                                                                                                    \
-    const size_t p = w->p, n = rows_between(w->n, w->together, from);                                  \
-    const real *share_at = w->share + a / p * TILE, *y = w->y + (from * p + a % p) * TILE;             \
-    vec sum = v_set(0);                                                                                \
-    ALONG(J, SET_COMPONENT) ALONG(J, START_MOMENTS)                                                    \
-    for (size_t done = 0; done < n; done += TILE, share_at += w->components * TILE, y += p * TILE) {   \
-      const size_t here = n - done < TILE ? n - done : TILE;                                           \
-      for (size_t at = 0; at < here; at += V_LANES) {                                                  \
-        const vec share = v_load(share_at + at);                                                       \
-        sum = sum + share;                                                                             \
-        ALONG(J, ADD_MOMENTS)                                                                          \
-      }                                                                                                \
-    }                                                                                                  \
-    SUM_MOMENTS_##J                                                                                    \
-    *count = v_sum(sum);                                                                               \
+/* For rows of tiles [from, from + together) and component a / p, whose dimension a % p is the first
+ * of the J. */
+#define DEFINE_MOMENTS(J)                                                                          \
+  V_KERNEL void V(moments_##J)(const V(space) *w, size_t from, size_t a, double *count,            \
+                               double *moments)                                                    \
+  {                                                                                                \
+    const size_t p = w->p, n = rows_between(w->n, w->together, from);                              \
+    const real *share_at = w->share + a / p * TILE, *y = w->y + (from * p + a % p) * TILE;         \
+    vec sum = v_set(0);                                                                            \
+    ALONG(J, SET_COMPONENT)                                                                        \
+    ALONG(J, START_MOMENTS) for (size_t done = 0; done < n;                                        \
+                                 done += TILE, share_at += w->components * TILE, y += p * TILE)    \
+    {                                                                                              \
+      const size_t here = n - done < TILE ? n - done : TILE;                                       \
+      for (size_t at = 0; at < here; at += V_LANES) {                                              \
+        const vec share = v_load(share_at + at);                                                   \
+        sum = sum + share;                                                                         \
+        ALONG(J, ADD_MOMENTS)                                                                      \
+      }                                                                                            \
+    }                                                                                              \
+    SUM_MOMENTS_##J *count = v_sum(sum);                                                           \
   }
 
 #endif
@@ -61,12 +66,14 @@ V_KERNEL void V(densities)(const V(space) *w, size_t t, real *share)
     }
 }
 
-/* From log densities to exp(log density - top) for the vector of rows whose first component is at `share`; log p(row) =
- * top + log(sum).  Where every component is impossible top is the most negative number, so that no difference of infinities
- * arises, and the sum is 0; else it is from 1 to K.  Rows that only fill the tile have log p = 0. */
+/* Replaces log densities by exp(log density - top) in the vector of rows whose first component is
+ * at `share`; log p(row) = top + log(sum). If every component is impossible, top is the most
+ * negative number, so that no difference of infinities arises, and the sum is 0; otherwise it is
+ * from 1 to K. Rows that only fill the tile have log p = 0. */
 V_INLINE void V(compare)(const V(space) *w, size_t rows, real *share, vec *top, vec *sum)
 {
-  const size_t components = w->components; /* what is stored may be anything to a compiler, even w */
+  /* a local copy, because for the compiler a store may change w */
+  const size_t components = w->components;
   vec largest = v_set(-V_MOST), total = v_set(0);
   for (size_t k = 0; k < components; k++) largest = v_max(v_load(share + k * TILE), largest);
   for (size_t k = 0; k < components; k++) {
@@ -78,9 +85,11 @@ V_INLINE void V(compare)(const V(space) *w, size_t rows, real *share, vec *top, 
   *sum = v_first(total, rows, v_set(1));
 }
 
-/* Of tile t, whose components begin at `tile`: its log-likelihood as partial sums, `tops` and the log of `product`, unless that is NULL, and
- * responsibilities in the tile, if `shares`, which are zero in rows that nothing can explain and in those that only fill the tile. What
- * waits for the exponentials is a loop of its own: a division behind each sum would hold them up. */
+/* For tile t, whose components begin at `tile`: the log-likelihood as partial sums, `tops` plus
+ * the log of `product` (unless NULL); and with `shares` the responsibilities, written to the
+ * tile, which are zero in rows that no component can explain and in rows that only fill the
+ * tile. Exponentials and divisions are in separate loops, because a division after each sum
+ * would stall. */
 V_INLINE void V(weigh)(const V(space) *w, size_t t, real *tile, vec *tops, vec *product, int shares)
 {
   const size_t here = rows_in_tile(w->n, t), components = w->components;
@@ -96,8 +105,10 @@ V_INLINE void V(weigh)(const V(space) *w, size_t t, real *tile, vec *tops, vec *
   }
   for (size_t at = 0; at < here && shares; at += V_LANES) {
     const vec sum = v_load(sums + at);
-    const vec inverse = v_first(v_inverse(v_if_less(v_set(0), sum, sum, v_set(1))), here - at, v_set(0));
-    for (size_t k = 0; k < components; k++) v_store(tile + k * TILE + at, v_load(tile + k * TILE + at) * inverse);
+    const vec inverse = v_first(v_inverse(v_if_less(v_set(0), sum, sum, v_set(1))), here - at,
+                                v_set(0));
+    for (size_t k = 0; k < components; k++)
+      v_store(tile + k * TILE + at, v_load(tile + k * TILE + at) * inverse);
   }
   if (product) {
     *tops = sum_of_tops;
@@ -117,12 +128,15 @@ V_INLINE void V(weigh)(const V(space) *w, size_t t, real *tile, vec *tops, vec *
   least = v_min(v_min(total##r, all), least);                                  \
   most = most + (total##r + all);                                              \
   v_store(sums + at + r * V_LANES, total##r);
-#define INVERT_TOTAL(q, r) const vec factor##r = v_first(v_inverse(v_load(sums + at + r * V_LANES)), ROWS_LEFT(r), v_set(0));
-#define TO_SHARE(q, r)                                                         \
-  v_store(tile + k * TILE + at + r * V_LANES, v_load(tile + k * TILE + at + r * V_LANES) * factor##r);
+#define INVERT_TOTAL(q, r)                                                                         \
+  const vec factor##r = v_first(v_inverse(v_load(sums + at + r * V_LANES)), ROWS_LEFT(r), v_set(0));
+#define TO_SHARE(q, r)                                                                             \
+  v_store(tile + k * TILE + at + r * V_LANES,                                                      \
+          v_load(tile + k * TILE + at + r * V_LANES) * factor##r);
 
-/* The same from the densities themselves, of which the largest is not taken off first. Was no sum of them, nor product of sums, so small
- * or large that this cannot be done? (Sums keep what is not a number, as least and largest would not.) */
+/* The same without subtracting the largest log density first. Returns whether no sum of densities,
+ * and no product of sums, was too small or too large for this. (Sums keep NaN, which a minimum or
+ * maximum would not.) */
 V_INLINE int V(weigh_near)(const V(space) *w, size_t t, real *tile, vec *product, int shares)
 {
   const size_t here = rows_in_tile(w->n, t), components = w->components;
@@ -147,8 +161,10 @@ V_INLINE int V(weigh_near)(const V(space) *w, size_t t, real *tile, vec *product
   return 1;
 }
 
-/* Of tile t. After one that is not near others will not be either. */
-V_INLINE void V(weigh_tile)(const V(space) *w, size_t t, real *tile, int *near, vec *tops, vec *product, int shares)
+/* Chooses between the two for tile t. After a tile with large exponents, later tiles use the slower
+ * one at once. */
+V_INLINE void V(weigh_tile)(const V(space) *w, size_t t, real *tile, int *near, vec *tops,
+                            vec *product, int shares)
 {
   if (product) *tops = v_set(0);
   *near = *near && V(weigh_near)(w, t, tile, product, shares);
