@@ -1,24 +1,45 @@
-/* The tables of models, kernels and estimators; one line for each. */
+/* One line for each model, kernel and estimator: the name of its table, which its file ends with. */
 #include "registry.h"
 
-extern const le_model_ops le_gaussian_mean_model, le_linear_model, le_softmax_model,
-  le_mixture_model, le_clustering_model, le_low_rank_model, le_binary_attributes_model;
-extern const le_kernel_ops le_rwm_kernel, le_hmc_kernel, le_sgld_kernel, le_sghmc_kernel,
-  le_baoab_kernel, le_slice_kernel, le_prior_kernel, le_sweeps_kernel;
-extern const le_estimator_ops le_walk_estimator, le_nested_estimator, le_laplace_estimator,
-  le_hybrid_estimator, le_latent_estimator, le_chib_estimator, le_variational_estimator;
+#define MODELS(TABLE)                                                                                  \
+  TABLE(le_gaussian_mean_model)                                                                        \
+  TABLE(le_linear_model)                                                                               \
+  TABLE(le_softmax_model)                                                                              \
+  TABLE(le_mixture_model)                                                                              \
+  TABLE(le_clustering_model)                                                                           \
+  TABLE(le_low_rank_model)                                                                             \
+  TABLE(le_binary_attributes_model)
 
-static const le_model_ops *const models[] = {&le_gaussian_mean_model,    &le_linear_model,
-                                             &le_softmax_model,          &le_mixture_model,
-                                             &le_clustering_model,       &le_low_rank_model,
-                                             &le_binary_attributes_model};
-static const le_kernel_ops *const kernels[] = {&le_rwm_kernel,   &le_hmc_kernel,   &le_sgld_kernel,
-                                               &le_sghmc_kernel, &le_baoab_kernel, &le_slice_kernel,
-                                               &le_prior_kernel, &le_sweeps_kernel};
-static const le_estimator_ops *const estimators[] = {&le_walk_estimator,       &le_nested_estimator,
-                                                     &le_laplace_estimator,    &le_hybrid_estimator,
-                                                     &le_latent_estimator,     &le_chib_estimator,
-                                                     &le_variational_estimator};
+#define KERNELS(TABLE)                                                                                 \
+  TABLE(le_rwm_kernel)                                                                                 \
+  TABLE(le_hmc_kernel)                                                                                 \
+  TABLE(le_sgld_kernel)                                                                                \
+  TABLE(le_sghmc_kernel)                                                                               \
+  TABLE(le_baoab_kernel)                                                                               \
+  TABLE(le_slice_kernel)                                                                               \
+  TABLE(le_prior_kernel)                                                                               \
+  TABLE(le_sweeps_kernel)
+
+#define ESTIMATORS(TABLE)                                                                              \
+  TABLE(le_walk_estimator)                                                                             \
+  TABLE(le_nested_estimator)                                                                           \
+  TABLE(le_laplace_estimator)                                                                          \
+  TABLE(le_hybrid_estimator)                                                                           \
+  TABLE(le_latent_estimator)                                                                           \
+  TABLE(le_chib_estimator)                                                                             \
+  TABLE(le_variational_estimator)
+
+#define DECLARE_MODEL(table) extern const le_model_ops table;
+#define DECLARE_KERNEL(table) extern const le_kernel_ops table;
+#define DECLARE_ESTIMATOR(table) extern const le_estimator_ops table;
+MODELS(DECLARE_MODEL)
+KERNELS(DECLARE_KERNEL)
+ESTIMATORS(DECLARE_ESTIMATOR)
+
+#define ADDRESS(table) &table,
+static const le_model_ops *const models[] = {MODELS(ADDRESS)};
+static const le_kernel_ops *const kernels[] = {KERNELS(ADDRESS)};
+static const le_estimator_ops *const estimators[] = {ESTIMATORS(ADDRESS)};
 
 const le_kernel_ops *le_kernel_at(size_t i)
 {

@@ -1,5 +1,8 @@
 # Feeds the layer lint a small clean tree, which it must pass, and the same tree with one bad line at
 # a time, which it must refuse at the right place.  A lint that cannot fail proves nothing.
+#
+# Then it adds the toy model, kernel and method of ARCHITECTURE.md to a copy of the checkout, which
+# the lint must pass and the compiler accept, and removes them again (tools/toys.R runs them).
 
 here <- dirname(normalizePath(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))))
 rscript <- file.path(R.home("bin"), "Rscript")
@@ -85,6 +88,11 @@ bad <- list(
   list("src/helpers/more.c", "int le_l(void);", "not `helpers`")
 )
 
+run_lint <- function(folder) {
+  output <- suppressWarnings(system2(rscript, c(file.path(here, "lint-layers.R"), folder), stdout = TRUE, stderr = TRUE))
+  list(output = output, failed = !is.null(attr(output, "status")))
+}
+
 lint <- function(tree) {
   folder <- tempfile("lint-")
   on.exit(unlink(folder, recursive = TRUE))
@@ -92,8 +100,7 @@ lint <- function(tree) {
     dir.create(dirname(file.path(folder, file)), recursive = TRUE, showWarnings = FALSE)
     writeLines(tree[[file]], file.path(folder, file))
   }
-  output <- suppressWarnings(system2(rscript, c(file.path(here, "lint-layers.R"), folder), stdout = TRUE, stderr = TRUE))
-  list(output = output, failed = !is.null(attr(output, "status")))
+  run_lint(folder)
 }
 
 wrong <- character()
@@ -110,8 +117,41 @@ for (case in bad) {
   }
 }
 
+# ---- the toys
+
+source(file.path(here, "toys.R"))
+root <- dirname(here)
+config <- function(what) system2(file.path(R.home("bin"), "R"), c("CMD", "config", what), stdout = TRUE)
+
+compiles <- function(copy, file) {
+  flags <- c("-fsyntax-only", "-Wall", "-Wextra", "-Werror", paste0("-I", copy, "/src"),
+             paste0("-I", copy, "/inst/include"), system2("gsl-config", "--cflags", stdout = TRUE))
+  system(paste(c(config("CC"), flags, file.path(copy, file)), collapse = " ")) == 0
+}
+
+diffs <- toy_diffs(root)
+if (length(diffs) != 3) wrong <- c(wrong, "ARCHITECTURE.md does not have three diffs")
+copy <- checkout_copy(root)
+before <- contents_of(copy)
+for (diff in diffs) {
+  wrong <- c(wrong, promise_broken(diff))
+  add_toy(diff, root, copy)
+  result <- run_lint(copy)
+  if (result$failed) wrong <- c(wrong, "the copy with a toy was refused:", paste0("  ", result$output))
+  for (file in c(grep("\\.c$", diff$new, value = TRUE), "src/registry.c"))
+    if (!compiles(copy, file)) wrong <- c(wrong, paste(file, "does not compile with a toy"))
+  for (file in grep("\\.R$", diff$new, value = TRUE)) parse(file.path(copy, file))
+  # without its line in OBJECTS the new file would be left out
+  listed <- grepl("Makevars", diff$edits$file)
+  remove_toy(list(new = character(), edits = diff$edits[listed, ]), copy)
+  if (!run_lint(copy)$failed) wrong <- c(wrong, paste("not seen:", diff$new[1], "is not in OBJECTS"))
+  remove_toy(list(new = diff$new, edits = diff$edits[!listed, ]), copy)
+  if (!identical(contents_of(copy), before)) wrong <- c(wrong, paste("not removed:", diff$new[1]))
+}
+unlink(copy, recursive = TRUE)
+
 if (length(wrong)) {
   writeLines(wrong)
   quit(status = 1)
 }
-cat("the lint passes a clean tree and refuses", length(bad), "bad ones\n")
+cat("the lint passes a clean tree, refuses", length(bad), "bad ones, and takes", length(diffs), "toys\n")

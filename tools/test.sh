@@ -42,6 +42,7 @@ run_tests() {
 
 one_check "shell scripts parse" scripts_parse
 one_check "the layer lint sees every kind of violation" Rscript "$root/tools/lint-selftest.R"
+one_check "a toy model, kernel and method run as ARCHITECTURE.md adds them" Rscript "$root/tools/toys.R"
 
 if "$root/tools/install.sh"; then
   run_tests

@@ -13,6 +13,16 @@
 #include <immintrin.h>
 #endif
 
+/* How a model uses it (src/models/linear.c is the shortest example):
+ *
+ *     #define VECTOR_BODY "models/toy_body.h"    functions V_KERNEL double V(slopes)(..), loops only
+ *     #include "base/variants.h"                 gives slopes_plain, slopes_avx2, slopes_avx512
+ *     typedef struct kernels { .. } kernels;     pointers to them
+ *     #define KERNELS(variant) {slopes_##variant}
+ *     static const kernels table[] = TABLES(KERNELS);    table[le_simd_for(args)], taken by `create`
+ *
+ * Rows that only fill the last tile must add nothing: by zeros in a factor, or by v_first. */
+
 #define V_JOIN_(name, suffix) name##_##suffix
 #define V_JOIN(name, suffix) V_JOIN_(name, suffix)
 #define V(name) V_JOIN(name, V_SUFFIX)

@@ -1,0 +1,129 @@
+# toys.R: adds the toy model, kernel and method of ARCHITECTURE.md to a copy of the checkout, installs
+# the copy and runs all three against a known evidence.
+#
+# ARCHITECTURE.md shows by three short diffs what a new model, kernel or method takes. The new files
+# are in tools/toys, under the paths that they get. tools/lint-selftest.R reads this file for its
+# functions: it adds the toys to a copy too, and removes them again.
+
+# ---- the diffs of ARCHITECTURE.md
+
+# A list with an entry for each block: `new`, the paths of new files; `edits`, a data frame of `file`,
+# `after` (how the line begins below which the new one goes) and `line`.
+toy_diffs <- function(root) {
+  text <- readLines(file.path(root, "ARCHITECTURE.md"), encoding = "UTF-8")
+  from <- which(text == "```diff")
+  lapply(from, function(start) {
+    block <- text[seq(start + 1, start + which(text[-seq_len(start)] == "```")[[1]] - 1)]
+    edits <- data.frame(file = character(), after = character(), line = character())
+    file <- after <- ""
+    for (line in block) {
+      if (startsWith(line, "--- ")) file <- sub("^--- (\\S+).*", "\\1", line)
+      else if (startsWith(line, " ")) after <- substring(line, 2)
+      else if (startsWith(line, "+") && !startsWith(line, "+++"))
+        edits[nrow(edits) + 1, ] <- list(file, after, substring(line, 2))
+    }
+    list(new = sub("^\\+\\+\\+ (\\S+).*", "\\1", grep("^\\+\\+\\+ ", block, value = TRUE)), edits = edits)
+  })
+}
+
+# What of a diff breaks the promise: at most one new file of C and two lines elsewhere, one of R.
+promise_broken <- function(diff) {
+  new_c <- sum(grepl("\\.[ch]$", diff$new))
+  new_r <- sum(grepl("^R/.*\\.R$", diff$new))
+  if (new_c > 1 || new_r > 1 || new_c + new_r != length(diff$new) || nrow(diff$edits) > 2 ||
+      !all(startsWith(diff$edits$file, "src/")))
+    paste("more than a new file of C, two lines and a new file of R:", paste(diff$new, collapse = ", "))
+}
+
+# ---- a copy of the checkout
+
+checkout_copy <- function(root) {
+  copy <- tempfile("checkout-")
+  dir.create(copy)
+  parts <- c("DESCRIPTION", "NAMESPACE", "configure", "cleanup", "R", "src", "inst")
+  file.copy(file.path(root, parts), copy, recursive = TRUE)
+  made <- list.files(file.path(copy, "src"), "\\.(o|so|dll|dylib)$", recursive = TRUE, full.names = TRUE)
+  unlink(c(made, file.path(copy, "src", "Makevars")))
+  copy
+}
+
+# The files of a copy and what is in them.
+contents_of <- function(copy) {
+  files <- list.files(copy, recursive = TRUE)
+  tools::md5sum(stats::setNames(file.path(copy, files), files))
+}
+
+add_toy <- function(diff, root, copy) {
+  for (file in diff$new) {
+    if (file.exists(file.path(copy, file))) stop("There is a file `", file, "` already.")
+    if (!file.copy(file.path(root, "tools", "toys", file), file.path(copy, file)))
+      stop("There is no file `tools/toys/", file, "`.")
+  }
+  for (i in seq_len(nrow(diff$edits))) {
+    edit <- diff$edits[i, ]
+    path <- file.path(copy, edit$file)
+    text <- readLines(path)
+    at <- which(startsWith(text, edit$after))
+    if (length(at) != 1) stop("`", edit$after, "` is not the beginning of one line of ", edit$file, ".")
+    writeLines(append(text, edit$line, at), path)
+  }
+}
+
+remove_toy <- function(diff, copy) {
+  unlink(file.path(copy, diff$new))
+  for (i in seq_len(nrow(diff$edits))) {
+    path <- file.path(copy, diff$edits$file[i])
+    text <- readLines(path)
+    writeLines(text[text != diff$edits$line[i]], path)
+  }
+}
+
+# ---- installed and run
+
+run_toys <- function(root) {
+  copy <- checkout_copy(root)
+  library <- tempfile("library-")
+  flags <- tempfile("flags-")
+  on.exit(unlink(c(copy, library, flags), recursive = TRUE))
+  for (diff in toy_diffs(root)) add_toy(diff, root, copy)
+  dir.create(library)
+  writeLines("CFLAGS = -O1", flags) # compiled fast, not to run fast
+  said <- suppressWarnings(system2(
+    file.path(R.home("bin"), "R"), c("CMD", "INSTALL", "--no-docs", paste0("--library=", library), copy),
+    env = paste0("R_MAKEVARS_USER=", flags), stdout = TRUE, stderr = TRUE
+  ))
+  if (!is.null(attr(said, "status"))) {
+    writeLines(grep("^(gcc|cc|clang)[ -]", said, value = TRUE, invert = TRUE))
+    stop("The copy with the toys does not install.", call. = FALSE)
+  }
+  loadNamespace("logevidence", lib.loc = library)
+  package <- asNamespace("logevidence")
+
+  set.seed(1)
+  waits <- stats::rexp(20, 2)
+  model <- package$toy_model()
+  truth <- log(stats::integrate(function(theta) {
+    exp(20 * theta - exp(theta) * sum(waits)) * stats::dnorm(theta)
+  }, -10, 10, rel.tol = 1e-10)$value)
+  fits <- list(
+    `toy_model() by the default method` = package$evidence(model, waits, seed = 1),
+    `toy_kernel() in smc()` = package$evidence(model, waits, package$smc(kernel = package$toy_kernel()), seed = 1),
+    `toy_method()` = package$evidence(model, waits, package$toy_method(5000), seed = 1)
+  )
+  wrong <- FALSE
+  for (name in names(fits)) {
+    fit <- fits[[name]]
+    z <- (fit$log_evidence - truth) / fit$se
+    cat(sprintf("%-34s %.4f, standard error %.4f, truth %.4f\n", name, fit$log_evidence, fit$se, truth))
+    wrong <- wrong || !isTRUE(abs(z) < 5) || fit$se > 0.5
+  }
+  refused <- tryCatch(package$evidence(model, waits, replace(package$toy_method(), "settings", list(list(drawz = 9)))),
+                      error = conditionMessage)
+  cat("a misspelt setting: ", refused, "\n", sep = "")
+  !wrong && is.character(refused) && grepl("drawz", refused, fixed = TRUE)
+}
+
+if (sys.nframe() == 0) {
+  script <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
+  quit(status = if (run_toys(dirname(dirname(normalizePath(script))))) 0 else 1)
+}
