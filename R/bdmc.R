@@ -2,56 +2,65 @@
 
 #' Sandwich the evidence of simulated data
 #'
-#' How wrong could a method be? On data simulated from the model the answer can be measured: the parameters (and latent
-#' variables) that the data were made from are an exact draw from their posterior, and a walk in reverse from there
-#' overestimates the log evidence where the forward walk underestimates it. The truth lies between the two, and if they meet,
-#' both are right.
+#' How wrong could a method be? On data simulated from the model the answer can be measured: the
+#' parameters (and latent variables) that the data were made from are an exact draw from their
+#' posterior, and a walk in reverse from there overestimates the log evidence where the forward walk
+#' underestimates it. The truth lies between the two, and if they meet, both are right.
 #'
-#' @param model A model that can simulate data: any but a [custom_model()]; a [compiled_model()] if it has `simulate`.
-#' @param n,columns Rows and columns of the data to simulate. `columns` is for models that leave them open: with a formula,
-#'   its columns count.
-#' @param method [ais()] or [smc()], with the settings whose accuracy is in question. Its kernel must be [hmc()], [mala()],
-#'   [rwm()] or [slice()]; models with latent variables are moved by their own sweeps, and take [smc()] along the path
-#'   `"data"` only.
-#' @param chains Number of independent walks in each direction, at least 2. For [ais()] they are its particles, whose
-#'   number in `method` counts for the pilot run alone; for [smc()] each is a population of its own.
-#' @param budgets Shares of the method's size, increasing and up to 1, at which the bounds are computed to show how they
-#'   close: of the number of temperatures of [ais()], of the particles of [smc()].
-#' @param data Instead of `n`, what is not simulated, as for [simulate()][simulate.evidence_model]: the covariates of a
-#'   regression, and, so that the classes are known, the response of a [softmax_regression()]. Regressions need it.
+#' @param model A model that can simulate data: any but a [custom_model()]; a [compiled_model()] if
+#'   it has `simulate`.
+#' @param n,columns Rows and columns of the data to simulate. `columns` is for models that leave
+#'   them open: with a formula, its columns count.
+#' @param method [ais()] or [smc()], with the settings whose accuracy is in question. Its kernel
+#'   must be [hmc()], [mala()], [rwm()] or [slice()]; models with latent variables are moved by
+#'   their own sweeps, and take [smc()] along the path `"data"` only.
+#' @param chains Number of independent walks in each direction, at least 2. For [ais()] they are its
+#'   particles, whose number in `method` counts for the pilot run alone; for [smc()] each is a
+#'   population of its own.
+#' @param budgets Shares of the method's size, increasing and up to 1, at which the bounds are
+#'   computed to show how they close: of the number of temperatures of [ais()], of the particles of
+#'   [smc()].
+#' @param data Instead of `n`, what is not simulated, as for [simulate()][simulate.evidence_model]:
+#'   the covariates of a regression, and, so that the classes are known, the response of a
+#'   [softmax_regression()]. Regressions need it.
 #' @param seed,progress As for [evidence()].
 #' @param x A sandwich.
 #' @param ... Unused.
 #'
 #' @details
-#' Forward estimates of the evidence \eqn{Z} are unbiased, so their logarithms are low on average and by Markov's
-#' inequality too high by \eqn{b} nats with probability less than \eqn{e^{-b}}; the mean over chains is their combination.
-#' Reverse estimates of \eqn{1/Z} are unbiased as well, and combine to a harmonic mean that bounds from above in the same
-#' sense. Intervals are of 95%, from bootstrapping the chains. The mean gap between single chains of either direction
-#' bounds the Kullback-Leibler divergence of the sampler's draws from the posterior.
+#' Forward estimates of the evidence \eqn{Z} are unbiased, so their logarithms are low on average
+#' and by Markov's inequality too high by \eqn{b} nats with probability less than \eqn{e^{-b}}; the
+#' mean over chains is their combination. Reverse estimates of \eqn{1/Z} are unbiased as well, and
+#' combine to a harmonic mean that bounds from above in the same sense. Intervals are of 95%, from
+#' bootstrapping the chains. The mean gap between single chains of either direction bounds the
+#' Kullback-Leibler divergence of the sampler's draws from the posterior.
 #'
-#' **What adapts is frozen**, since it could not be reversed. A pilot run on the same data, with all of the method's settings,
-#' chooses the temperatures, the step sizes and mass matrix at each of them, the labels of mixtures, and on the path
-#' `"data"` where particles are moved; the walks of both directions follow it and adapt to nothing. They resample by the
-#' method's own rule, in reverse in proportion to the reciprocal weights. Methods that are not exact at a given step size,
+#' **What adapts is frozen**, since it could not be reversed. A pilot run on the same data, with all
+#' of the method's settings, chooses the temperatures, the step sizes and mass matrix at each of
+#' them, the labels of mixtures, and on the path `"data"` where particles are moved; the walks of
+#' both directions follow it and adapt to nothing. They resample by the method's own rule, in
+#' reverse in proportion to the reciprocal weights. Methods that are not exact at a given step size,
 #' as with [sghmc()], [sgld()], [baoab()] or mini-batches, have no such bounds and are refused.
 #'
-#' All reverse chains start from the same draw. Where the posterior has modes that moves hardly leave, they know of its mode
-#' alone, and the upper bound depends on which that is: still a bound, over many simulated data, but looser than its interval
-#' says. So it is where particles are rarely moved: on the path `"data"`, `move = "always"` brings the upper bound down.
+#' All reverse chains start from the same draw. Where the posterior has modes that moves hardly
+#' leave, they know of its mode alone, and the upper bound depends on which that is: still a bound,
+#' over many simulated data, but looser than its interval says. So it is where particles are rarely
+#' moved: on the path `"data"`, `move = "always"` brings the upper bound down.
 #'
-#' All this is exact for simulated data. For data of your own the forward estimate is the same lower bound, but there is
-#' no exact draw to bound from above: that the bounds met on data simulated from a similar model is advice, not a
-#' guarantee. See [sandwich_check()].
+#' All this is exact for simulated data. For data of your own the forward estimate is the same lower
+#' bound, but there is no exact draw to bound from above: that the bounds met on data simulated from
+#' a similar model is advice, not a guarantee. See [sandwich_check()].
 #'
-#' @return An object of class `"bdmc"`, a list: `bounds`, a data frame with a row for each budget: `budget`, `lower` and
-#'   `upper`, their intervals `lower_low`, `lower_high`, `upper_low`, `upper_high`, `gap`, `kl` (the bound on the divergence)
-#'   and `seconds` (both ways); `data`, what was simulated; `state`, what it was made from, as the sampler has it (variances, labels from 0); `forward`
-#'   and `reverse`, the log estimates of all chains at the full budget; `model`, `method`, `seed`, `n`, `chains`.
+#' @return An object of class `"bdmc"`, a list: `bounds`, a data frame with a row for each budget:
+#'   `budget`, `lower` and `upper`, their intervals `lower_low`, `lower_high`, `upper_low`,
+#'   `upper_high`, `gap`, `kl` (the bound on the divergence) and `seconds` (both ways); `data`, what
+#'   was simulated; `state`, what it was made from, as the sampler has it (variances, labels from
+#'   0); `forward` and `reverse`, the log estimates of all chains at the full budget; `model`,
+#'   `method`, `seed`, `n`, `chains`.
 #'
 #' @references
-#' Grosse, R. B., Ghahramani, Z. and Adams, R. P. (2015). Sandwiching the marginal likelihood using bidirectional Monte Carlo.
-#' arXiv:1511.02543.
+#' Grosse, R. B., Ghahramani, Z. and Adams, R. P. (2015). Sandwiching the marginal likelihood using
+#' bidirectional Monte Carlo. arXiv:1511.02543.
 #'
 #' @examples
 #' model <- clustering(components = 3, prior_sd = 2)
@@ -64,19 +73,21 @@
 #' bdmc(model, data = cars, method = ais(), seed = 1)
 #'
 #' @export
-bdmc <- function(model, n = NULL, columns = 2, method = ais(schedule = sigmoidal(1000)), chains = 10,
+bdmc <- function(model, n = NULL, columns = 2, method = ais(schedule = sigmoidal(1000)),
+                 chains = 10,
                  budgets = c(0.01, 0.1, 1), data = NULL, seed = NULL, progress = interactive()) {
   check_is_model(model)
   check_is_method(method)
   check_reversible(method, model)
   chains <- check_count(chains, "chains", 2, 1e5)
-  if (!is_plain_numeric(budgets) || length(budgets) == 0 || anyNA(budgets) || any(budgets <= 0) || any(diff(budgets) <= 0) ||
-      max(budgets) != 1)
+  if (!is_plain_numeric(budgets) || length(budgets) == 0 || anyNA(budgets) || any(budgets <= 0) ||
+      any(diff(budgets) <= 0) || max(budgets) != 1)
     fail("`budgets` must be increasing shares, the last of them 1.")
   progress <- check_flag(progress, "progress")
   words <- seed_words(seed)
   made <- if (is_latent(model)) {
-    if (!is.null(data)) fail("`data` must be left out for a model with latent variables: `n` and `columns` say all.")
+    if (!is.null(data))
+      fail("`data` must be left out for a model with latent variables: `n` and `columns` say all.")
     n <- check_count(n, "n", 2, 1e6)
     if (is.null(model$formula)) columns <- check_count(columns, "columns", 1, 1e5)
     simulate_latent(model, n, columns, words)
@@ -91,17 +102,20 @@ check_reversible <- function(method, model) {
   allowed <- if (is_latent(model)) "ais() or smc(\"data\")" else "ais() or smc()"
   by_rows <- identical(method$path, "data")
   if (!method$name %in% c("ais", "smc") || (is_latent(model) && method$name == "smc" && !by_rows))
-    fail("`method` must be ", allowed, ", whose walks can be reversed, not ", deparse1(method$call), ".")
+    fail("`method` must be ", allowed, ", whose walks can be reversed, not ", deparse1(method$call),
+         ".")
   kernel <- method$kernels[[1]]
   if (!is_latent(model) && !is_reversible(kernel))
-    fail("`kernel` must be hmc(), mala(), rwm() or slice(), which leave the posterior exactly as it is, not ", kernel$name,
+    fail("`kernel` must be hmc(), mala(), rwm() or slice(), which leave the posterior exactly as ",
+         "it is, not ", kernel$name,
          "(): where steps have an error of their own there are no bounds.")
 }
 
 #' Both bounds at every budget, for data and what they were made from
 #'
 #' @param made As from `simulate_latent()` or `simulate_from()`.
-#' @param warm How many times as many moves under the posterior as elsewhere a reverse walk begins with.
+#' @param warm How many times as many moves under the posterior as elsewhere a reverse walk begins
+#'   with.
 #' @noRd
 sandwich <- function(model, made, method, chains, budgets, words, progress, warm = 1) {
   encoded <- made$encoded
@@ -112,15 +126,19 @@ sandwich <- function(model, made, method, chains, budgets, words, progress, warm
   rounds <- length(budgets)
   results <- lapply(seq_along(budgets), function(b) {
     walk <- function(reverse) {
-      walk_chains(model, encoded, frozen(budgets[b], if (reverse) made$state), chains, words, 2 * b + reverse,
-                  if (reverse) -1 else 1, function(share) bar$show((b - 1 + (share + reverse) / 2) / rounds, encoded$n))
+      walk_chains(model, encoded, frozen(budgets[b], if (reverse) made$state), chains, words,
+                  2 * b + reverse,
+                  if (reverse) -1 else 1,
+                  function(share) bar$show((b - 1 + (share + reverse) / 2) / rounds, encoded$n))
     }
     list(forward = walk(FALSE), reverse = walk(TRUE))
   })
   last <- results[[rounds]]
   structure(
-    list(bounds = bounds_of(results, budgets, words), data = made$data, state = made$named, forward = last$forward$log_evidence,
-         reverse = last$reverse$log_evidence, chains = chains, model = model, method = method, seed = words, n = encoded$n),
+    list(bounds = bounds_of(results, budgets, words), data = made$data, state = made$named,
+         forward = last$forward$log_evidence,
+         reverse = last$reverse$log_evidence, chains = chains, model = model, method = method,
+         seed = words, n = encoded$n),
     class = "bdmc"
   )
 }
@@ -128,7 +146,8 @@ sandwich <- function(model, made, method, chains, budgets, words, progress, warm
 # Data and what they were made from ---------------------------------------------------------------
 
 # What a formula names; nothing where it names everything by a dot.
-plain_columns <- function(formula) if (!"." %in% all.vars(formula)) attr(stats::terms(formula), "term.labels")
+plain_columns <- function(formula)
+  if (!"." %in% all.vars(formula)) attr(stats::terms(formula), "term.labels")
 
 #' A state, and data made from it
 #' @noRd
@@ -144,7 +163,8 @@ simulate_latent <- function(model, n, columns, words) {
   ask <- function(what, state, seen) {
     step <<- step + 1
     .Call(ffi_latent, model_type(model), args, blank, what, state,
-          list(seen = as.double(seen), lambda = 1, backwards = FALSE, to = NULL, seed = c(words[1], (words[2] + 7919 * step) %% 2^32)))
+          list(seen = as.double(seen), lambda = 1, backwards = FALSE, to = NULL,
+               seed = c(words[1], (words[2] + 7919 * step) %% 2^32)))
   }
   state <- ask("start", NULL, 0)$state
   for (i in seq_len(n)) state <- ask("extend_blind", state, i - 1)$state
@@ -154,7 +174,8 @@ simulate_latent <- function(model, n, columns, words) {
   names <- state_names(model, n, labels)
   # C lays out room for one row more
   state <- state[seq_along(names)]
-  list(data = data, encoded = encode(model, data), state = state, named = stats::setNames(state, names))
+  list(data = data, encoded = encode(model, data), state = state,
+       named = stats::setNames(state, names))
 }
 
 #' Data still to be simulated, as from `template()`
@@ -163,28 +184,34 @@ blank_for <- function(model, n, columns, data) {
   reason <- part_of(model, "simulates")(model)
   if (!is.null(reason)) fail("`model` must be one that can simulate data, ", reason, ".")
   if (is.null(data) == is.null(n))
-    fail("Exactly one of `data` and `n` must be given, not ", if (is.null(n)) "neither" else "both", ".")
+    fail("Exactly one of `data` and `n` must be given, not ", if (is.null(n)) "neither" else "both",
+         ".")
   if (!is.null(n)) n <- check_count(n, "n", 1, 1e8)
-  if (is.null(data) && part_of(model, "open_columns")(model)) data <- matrix(0, n, check_count(columns, "columns", 1, 1e5))
+  if (is.null(data) && part_of(model, "open_columns")(model))
+    data <- matrix(0, n, check_count(columns, "columns", 1, 1e5))
   template(model, data, n)
 }
 
 # Not the words of the walks: what tunes them must know of the draw only what the data say.
 prior_draw <- function(model, blank, words) {
-  as.vector(model_caller(model, blank$encoded)("draw_prior", extra = list(n = 1, seed = next_seed(words, 1))))
+  as.vector(model_caller(model, blank$encoded)("draw_prior",
+                                               extra = list(n = 1, seed = next_seed(words, 1))))
 }
 
 #' Data made from a point
 #' @noRd
 simulate_from <- function(model, blank, theta, words) {
-  rows <- model_caller(model, blank$encoded)("simulate", matrix(theta, ncol = 1), list(seed = next_seed(words, 2)))
+  rows <- model_caller(model, blank$encoded)("simulate", matrix(theta, ncol = 1),
+                                             list(seed = next_seed(words, 2)))
   data <- decode(model, blank$encoded, rows, blank$data)
-  list(data = data, encoded = encode(model, data), state = theta, named = stats::setNames(theta, blank$encoded$theta_names))
+  list(data = data, encoded = encode(model, data), state = theta,
+       named = stats::setNames(theta, blank$encoded$theta_names))
 }
 
 # Walks that adapt to nothing ---------------------------------------------------------------------
 
-#' How the walks of latent states go: a method, for a share of its size and the state that reverse walks start from
+#' How the walks of latent states go: a method, for a share of its size and the state that reverse
+#' walks start from
 #' @noRd
 frozen_latent <- function(model, encoded, method, words, chains, warm) {
   method$settings$first <- 0 # rows that come together could not be taken away again one by one
@@ -271,7 +298,8 @@ walk_chains <- function(model, encoded, method, chains, words, index, sign, show
     out <- walk(1, identity)
     return(list(log_evidence = sign * drop(out$log_weights), seconds = drop(out$seconds)))
   }
-  runs <- lapply(seq_len(chains), function(chain) walk(chain, function(done) (chain - 1 + done) / chains))
+  runs <- lapply(seq_len(chains),
+                 function(chain) walk(chain, function(done) (chain - 1 + done) / chains))
   list(log_evidence = vapply(runs, function(out) drop(out$log_evidence), 0),
        seconds = sum(vapply(runs, function(out) drop(out$seconds), 0)))
 }
@@ -282,7 +310,8 @@ bounds_of <- function(results, budgets, words) {
   restore <- own_generator(words, keep = FALSE)
   on.exit(restore())
   interval <- function(x, combine) {
-    stats::quantile(replicate(1000, combine(sample(x, replace = TRUE))), c(0.025, 0.975), names = FALSE)
+    stats::quantile(replicate(1000, combine(sample(x, replace = TRUE))), c(0.025, 0.975),
+                    names = FALSE)
   }
   harmonic <- function(x) -log_mean(-x)
   rows <- lapply(seq_along(results), function(b) {
@@ -290,8 +319,8 @@ bounds_of <- function(results, budgets, words) {
     reverse <- results[[b]]$reverse$log_evidence
     low <- interval(forward, log_mean)
     high <- interval(reverse, harmonic)
-    data.frame(budget = budgets[b], lower = log_mean(forward), upper = harmonic(reverse), lower_low = low[1],
-               lower_high = low[2], upper_low = high[1], upper_high = high[2],
+    data.frame(budget = budgets[b], lower = log_mean(forward), upper = harmonic(reverse),
+               lower_low = low[1], lower_high = low[2], upper_low = high[1], upper_high = high[2],
                gap = harmonic(reverse) - log_mean(forward), kl = mean(reverse) - mean(forward),
                seconds = results[[b]]$forward$seconds + results[[b]]$reverse$seconds)
   })
@@ -303,8 +332,8 @@ bounds_of <- function(results, budgets, words) {
 print.bdmc <- function(x, ...) {
   check_no_dots(...)
   bounds <- x$bounds
-  cat(model_line(x$model), ", ", x$n, " simulated rows", if (is_latent(x$model)) paste0(" of ", count_of(ncol(x$data), "column")),
-      "\n", sep = "")
+  cat(model_line(x$model), ", ", x$n, " simulated rows",
+      if (is_latent(x$model)) paste0(" of ", count_of(ncol(x$data), "column")), "\n", sep = "")
   cat(deparse1(x$method$call), ", ", x$chains, " chains each way\n\n", sep = "")
   digits <- function(values) sprintf("%.1f", values)
   shown <- cbind(
@@ -319,8 +348,10 @@ print.bdmc <- function(x, ...) {
   cat("\n")
   cat_wrapped(paste0(
     sprintf("The log evidence of these data lies between %.2f and %.2f (95%% of bootstrapped chains: %.2f to %.2f). ", min(last$lower, last$upper),
-            max(last$lower, last$upper), min(last$lower_low, last$upper_low), max(last$lower_high, last$upper_high)),
-    sprintf("One chain's draws are at most %.1f nats (Kullback-Leibler) from the posterior.", max(last$kl, 0)),
+            max(last$lower, last$upper), min(last$lower_low, last$upper_low),
+            max(last$lower_high, last$upper_high)),
+    sprintf("One chain's draws are at most %.1f nats (Kullback-Leibler) from the posterior.",
+            max(last$kl, 0)),
     if (last$gap > 1) paste0(" The bounds have not met: more temperatures, ", moves_of(x$model),
                              " or particles would bring them closer.")
   ))
@@ -338,19 +369,23 @@ plot.bdmc <- function(x, ...) {
   on.exit(graphics::par(old))
   seconds <- pmax(bounds$seconds, 1e-4)
   finite <- function(values) values[is.finite(values)]
-  graphics::plot.default(NA, NA, log = "x", xlim = range(seconds), axes = FALSE, xlab = "Seconds, both ways", ylab = "",
-                         ylim = range(finite(unlist(bounds[c("lower_low", "lower_high", "upper_low", "upper_high")]))))
+  graphics::plot.default(NA, NA, log = "x", xlim = range(seconds), axes = FALSE,
+                         xlab = "Seconds, both ways", ylab = "",
+                         ylim = range(finite(unlist(bounds[c("lower_low", "lower_high", "upper_low",
+                                                             "upper_high")]))))
   graphics::title(ylab = "Log evidence", line = 3.6)
-  graphics::title(main = "Bounds on the log evidence", adj = 0, line = 1.55, font.main = 2, cex.main = 1.05)
-  graphics::mtext("blue: from below, orange: from above; 95% of bootstrapped chains", side = 3, line = 0.35, adj = 0, cex = 0.8,
-                  col = "grey35")
+  graphics::title(main = "Bounds on the log evidence", adj = 0, line = 1.55, font.main = 2,
+                  cex.main = 1.05)
+  graphics::mtext("blue: from below, orange: from above; 95% of bootstrapped chains", side = 3,
+                  line = 0.35, adj = 0, cex = 0.8, col = "grey35")
   ticks <- graphics::axTicks(2)
   graphics::abline(h = ticks, col = FAINT, lwd = 0.8)
   graphics::axis(1, lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
   graphics::axis(2, ticks, axis_labels(ticks), lwd = 0)
   for (side in c("lower", "upper")) {
     colour <- if (side == "lower") BLUE else ORANGE
-    graphics::segments(seconds, bounds[[paste0(side, "_low")]], seconds, bounds[[paste0(side, "_high")]], col = colour, lwd = 2.5)
+    graphics::segments(seconds, bounds[[paste0(side, "_low")]], seconds,
+                       bounds[[paste0(side, "_high")]], col = colour, lwd = 2.5)
     graphics::lines(seconds, bounds[[side]], col = colour, lwd = 1.4)
     graphics::points(seconds, bounds[[side]], col = colour, pch = 16)
   }
@@ -359,44 +394,50 @@ plot.bdmc <- function(x, ...) {
 
 #' How accurate is a fit likely to be?
 #'
-#' Simulates data sets of the shape of the fit's own from the model as the fit found it, sandwiches the evidence of each with
-#' the fit's settings ([bdmc()]), and reports the gaps: what accuracy to expect of these settings on data like these.
+#' Simulates data sets of the shape of the fit's own from the model as the fit found it, sandwiches
+#' the evidence of each with the fit's settings ([bdmc()]), and reports the gaps: what accuracy to
+#' expect of these settings on data like these.
 #'
 #' @param fit A fit by [ais()] or [smc()] of a model that [bdmc()] takes.
 #' @param datasets Number of data sets, at least 1.
-#' @param chains Walks each way for every one of them, as for [bdmc()]; by default the fit's particles for [ais()] and 5
-#'   populations for [smc()].
-#' @param data For regressions, the data of the fit, which itself keeps none: their covariates are those of all data sets.
-#' @param from Where parameters come from: `"posterior"`, draws of the fit, for data like those of the fit; or `"prior"`, for
-#'   data like the prior's, of which the bounds are exact. See Details.
+#' @param chains Walks each way for every one of them, as for [bdmc()]; by default the fit's
+#'   particles for [ais()] and 5 populations for [smc()].
+#' @param data For regressions, the data of the fit, which itself keeps none: their covariates are
+#'   those of all data sets.
+#' @param from Where parameters come from: `"posterior"`, draws of the fit, for data like those of
+#'   the fit; or `"prior"`, for data like the prior's, of which the bounds are exact. See Details.
 #' @param seed,progress As for [evidence()].
 #' @param x A check.
 #' @param ... Unused.
 #'
 #' @details
-#' The upper bound needs an exact draw from the posterior of the simulated data *under the model's own prior*, and what that
-#' takes depends on the model.
+#' The upper bound needs an exact draw from the posterior of the simulated data *under the model's
+#' own prior*, and what that takes depends on the model.
 #'
-#' For models with latent variables of known variances and probabilities all else is drawn anew: the bounds are exact.
+#' For models with latent variables of known variances and probabilities all else is drawn anew: the
+#' bounds are exact.
 #'
-#' For other models, and where variances and probabilities are inferred, parameters make data resemble the fit's. **From the posterior** of the fit they give data
-#' like the fit's own, but then know of two data sets, and are no exact draw from the posterior of the one. What differs is
-#' small where data outweigh the prior, and ten times the usual moves under the new posterior bring the draw closer before the
-#' reverse walk sets out; still, the upper bound is approximate and Markov's inequality does not hold for it. The lower
-#' bound is what it always is. **From the prior** both bounds are exact, but of data that may be easier than the fit's:
-#' where data lie far from what the prior expects, these gaps are too small by far, and with a wide prior too large. Linear
-#' regressions, whose evidence is known, show both: where a coarse [ais()] was 5.0 nats too low on average, because data lay far
-#' from the prior, the gap was 5.8 nats from the posterior and 0.4 from the prior; where it was 23 too low under a wide prior,
-#' 31 and 70. Upper bounds fell below the truth as rarely from either.
+#' For other models, and where variances and probabilities are inferred, parameters make data
+#' resemble the fit's. **From the posterior** of the fit they give data like the fit's own, but then
+#' know of two data sets, and are no exact draw from the posterior of the one. What differs is small
+#' where data outweigh the prior, and ten times the usual moves under the new posterior bring the
+#' draw closer before the reverse walk sets out; still, the upper bound is approximate and Markov's
+#' inequality does not hold for it. The lower bound is what it always is. **From the prior** both
+#' bounds are exact, but of data that may be easier than the fit's: where data lie far from what the
+#' prior expects, these gaps are too small by far, and with a wide prior too large. Linear
+#' regressions, whose evidence is known, show both: where a coarse [ais()] was 5.0 nats too low on
+#' average, because data lay far from the prior, the gap was 5.8 nats from the posterior and 0.4
+#' from the prior; where it was 23 too low under a wide prior, 31 and 70. Upper bounds fell below
+#' the truth as rarely from either.
 #'
-#' `gap` is that of all chains together. A fit by [ais()] is as many chains; one by [smc()] is a single population, whose
-#' error compares with `kl`, the mean gap between single ones.
+#' `gap` is that of all chains together. A fit by [ais()] is as many chains; one by [smc()] is a
+#' single population, whose error compares with `kl`, the mean gap between single ones.
 #'
-#' A gap near zero says that the sampler reaches all of the posterior of data like these. It is advice and no guarantee: real
-#' data may hold a mode that simulated data do not.
+#' A gap near zero says that the sampler reaches all of the posterior of data like these. It is
+#' advice and no guarantee: real data may hold a mode that simulated data do not.
 #'
-#' @return An object of class `"sandwich_check"`, a data frame with a row for each data set: `lower`, `upper`, `gap`, `kl` and
-#'   `seconds`.
+#' @return An object of class `"sandwich_check"`, a data frame with a row for each data set:
+#'   `lower`, `upper`, `gap`, `kl` and `seconds`.
 #'
 #' @examples
 #' model <- clustering(components = 3, infer = TRUE)
@@ -408,28 +449,33 @@ plot.bdmc <- function(x, ...) {
 #'
 #' @seealso [bdmc()]
 #' @export
-sandwich_check <- function(fit, datasets = 5, chains = NULL, data = NULL, from = c("posterior", "prior"), seed = NULL,
-                           progress = interactive()) {
+sandwich_check <- function(fit, datasets = 5, chains = NULL, data = NULL,
+                           from = c("posterior", "prior"), seed = NULL, progress = interactive()) {
   check_is_fit(fit)
   check_reversible(fit$method, fit$model)
   datasets <- check_count(datasets, "datasets", 1, 1e4)
   from <- check_choice(from, "from", c("posterior", "prior"))
-  if (is_latent(fit$model) && !is.null(data)) fail("`data` must be left out for a model with latent variables: the fit says all.")
+  if (is_latent(fit$model) && !is.null(data))
+    fail("`data` must be left out for a model with latent variables: the fit says all.")
   settings <- fit$method$settings
   if (is.null(chains)) chains <- if (fit$method$name == "ais") settings$`1.particles` else 5
   chains <- check_count(chains, "chains", 2, 1e5)
   words <- seed_words(seed)
   restore <- own_generator(words, keep = FALSE)
-  picks <- tryCatch(sample.int(nrow(fit$parameters), datasets, TRUE, exp(fit$log_weights)), finally = restore())
+  picks <- tryCatch(sample.int(nrow(fit$parameters), datasets, TRUE, exp(fit$log_weights)),
+                    finally = restore())
   check <- if (is_latent(fit$model)) checked_latent else checked_walk(fit, data)
   rows <- lapply(seq_len(datasets), function(i) {
     point <- if (from == "posterior") fit$parameters[picks[i], ]
-    check(fit, point, chains, seed_words(method_seed(words, i)), progress)$bounds[c("lower", "upper", "gap", "kl", "seconds")]
+    check(fit, point, chains, seed_words(method_seed(words, i)),
+          progress)$bounds[c("lower", "upper", "gap", "kl", "seconds")]
   })
-  structure(do.call(rbind, rows), class = c("sandwich_check", "data.frame"), fit = fit, chains = chains, from = from)
+  structure(do.call(rbind, rows), class = c("sandwich_check", "data.frame"), fit = fit,
+            chains = chains, from = from)
 }
 
-#' A sandwich of data from the model of a latent fit, of variances and probabilities as `point` has them
+#' A sandwich of data from the model of a latent fit, of variances and probabilities as `point` has
+#' them
 #' @noRd
 checked_latent <- function(fit, point, chains, words, progress) {
   model <- fit$model
@@ -449,11 +495,13 @@ checked_walk <- function(fit, data) {
   function(fit, point, chains, words, progress) {
     theta <- if (is.null(point)) prior_draw(model, blank, words) else unname(point)
     made <- simulate_from(model, blank, theta, words)
-    sandwich(model, made, fit$method, chains, 1, words, progress, warm = if (is.null(point)) 1 else WARM)
+    sandwich(model, made, fit$method, chains, 1, words, progress,
+             warm = if (is.null(point)) 1 else WARM)
   }
 }
 
-# Ten times as many moves as between two distributions bring a draw from near a posterior into it, if moves get anywhere.
+# Ten times as many moves as between two distributions bring a draw from near a posterior into it,
+# if moves get anywhere.
 WARM <- 10
 
 #' Data of the shape of a fit's own, to be simulated
@@ -464,9 +512,11 @@ blank_like <- function(fit, data) {
     data <- `colnames<-`(matrix(1, fit$n, length(columns)), columns)
   blank <- blank_for(fit$model, if (is.null(data)) fit$n, NULL, data)
   if (blank$encoded$n != fit$n)
-    fail("`data` must have as many rows as those of the fit (", fit$n, "), not ", blank$encoded$n, ".")
+    fail("`data` must have as many rows as those of the fit (", fit$n, "), not ", blank$encoded$n,
+         ".")
   if (!identical(blank$encoded$theta_names, colnames(fit$parameters)))
-    fail("`data` must be like those of the fit, with the parameters ", show_names(colnames(fit$parameters)), ".")
+    fail("`data` must be like those of the fit, with the parameters ",
+         show_names(colnames(fit$parameters)), ".")
   blank
 }
 
@@ -490,16 +540,19 @@ print.sandwich_check <- function(x, ...) {
   if (is.null(fit) || !all(c("gap", "kl") %in% names(x))) return(print.data.frame(x))
   cat(model_line(fit$model), ", ", deparse1(fit$method$call), "\n", sep = "")
   source <- if (identical(attr(x, "from"), "prior")) "prior" else "fit"
-  cat(count_of(nrow(x), "data set"), " of ", count_of(fit$n, "row"), " simulated from the ", source, ", ", attr(x, "chains"),
-      " chains each way\n\n", sep = "")
-  print.data.frame(data.frame(lapply(x[c("lower", "upper", "gap", "kl")], round, 2)), row.names = FALSE)
+  cat(count_of(nrow(x), "data set"), " of ", count_of(fit$n, "row"), " simulated from the ", source,
+      ", ", attr(x, "chains"), " chains each way\n\n", sep = "")
+  print.data.frame(data.frame(lapply(x[c("lower", "upper", "gap", "kl")], round, 2)),
+                   row.names = FALSE)
   cat("\n")
   worst <- max(x$gap)
   cat_wrapped(paste0(
     sprintf("Between the bounds lie %.2f nats on average, at most %.2f. ", mean(x$gap), worst),
     if (worst < 1) "On data like these the settings are good to about a nat. "
-    else paste0("More temperatures, ", moves_of(fit$model), " or particles would bring the bounds together. "),
-    "This is advice, not a guarantee: the data themselves may be harder than what the model makes of them."
+    else paste0("More temperatures, ", moves_of(fit$model),
+                " or particles would bring the bounds together. "),
+    "This is advice, not a guarantee: the data themselves may be harder than what the model ",
+    "makes of them."
   ))
   invisible(x)
 }

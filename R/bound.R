@@ -62,14 +62,16 @@ bound_warning <- function(fit) {
   gap <- fit$bound$log_evidence - fit$log_evidence
   se <- if (is.finite(fit$se)) fit$se else 0
   if (!isTRUE(gap > max(BOUND_LEAST_GAP, BOUND_MOST_ERRORS * se))) return(NULL)
-  sprintf(paste("The estimate, %s, is below a lower bound of the log evidence, %s (variational Bayes), so it is too low by",
+  sprintf(paste("The estimate, %s, is below a lower bound of the log evidence, %s (variational",
+                "Bayes), so it is too low by",
                 "at least %s nats: a part of the posterior was missed. %s"),
-          format_number(fit$log_evidence, 2), format_number(fit$bound$log_evidence, 2), format(signif(gap, 2)),
+          format_number(fit$log_evidence, 2), format_number(fit$bound$log_evidence, 2),
+          format(signif(gap, 2)),
           if (is_latent(fit$model)) "Use smc(\"data\") or nested() with more particles."
           else "Center and scale the columns, or compare with nested(), and use variational() for the bound itself.")
 }
 
-# A short walk row by row, in random order ----------------------------------------------------------
+# A short walk row by row, in random order --------------------------------------------------------
 
 #' Another estimate for methods that may stay in one part of the posterior: those that anneal, and
 #' chib()
@@ -78,9 +80,11 @@ bound_warning <- function(fit) {
 #' estimate far below it has missed something.
 #' @noRd
 second_look <- function(fit, encoded, words) {
-  if (!(fit$method$name %in% c("chib", "ais") || identical(fit$method$path, "thermal"))) return(NULL)
+  if (!(fit$method$name %in% c("chib", "ais") || identical(fit$method$path, "thermal")))
+    return(NULL)
   n <- encoded$n
-  distributions <- if (n <= SWEPT_OFTEN) n / 2 else SWEPT_OFTEN / n * SWEPT_OFTEN / 2 + SWEPT_OFTEN * (1 - SWEPT_OFTEN / n)
+  distributions <- if (n <= SWEPT_OFTEN) n / 2
+  else SWEPT_OFTEN / n * SWEPT_OFTEN / 2 + SWEPT_OFTEN * (1 - SWEPT_OFTEN / n)
   most <- max(SECOND_SHARE * fit$work[["likelihoods"]], SECOND_LEAST)
   particles <- min(SECOND_PARTICLES, floor(most / (n * distributions)))
   if (particles < 20) return(NULL)
@@ -100,11 +104,14 @@ second_warning <- function(fit) {
   if (is.null(other) || is.na(fit$log_evidence) || !is.finite(other$log_evidence)) return(NULL)
   gap <- other$log_evidence - fit$log_evidence
   joint <- sqrt((if (is.finite(fit$se)) fit$se^2 else 0) + other$se^2)
-  least <- if (fit$method$name == "chib") SECOND_LEAST_GAP[["chib"]] else SECOND_LEAST_GAP[["others"]]
+  least <- if (fit$method$name == "chib") SECOND_LEAST_GAP[["chib"]]
+  else SECOND_LEAST_GAP[["others"]]
   if (!isTRUE(gap > max(least, BOUND_MOST_ERRORS * joint))) return(NULL)
-  sprintf(paste("A short run of smc(\"data\") with %.0f particles found %s (se %s), %s nats more than the estimate, which has probably",
+  sprintf(paste("A short run of smc(\"data\") with %.0f particles found %s (se %s), %s nats more",
+                "than the estimate, which has probably",
                 "missed a part of the posterior. Use smc(\"data\") or nested()."),
-          other$particles, format_number(other$log_evidence, 2), format_number(other$se, 2), format(signif(gap, 2)))
+          other$particles, format_number(other$log_evidence, 2), format_number(other$se, 2),
+          format(signif(gap, 2)))
 }
 
 SECOND_LEAST_GAP <- c(chib = 0.5, others = 1)

@@ -2,23 +2,25 @@
 
 #' Compare models by their evidence
 #'
-#' Puts fits of several models to the same data in order, with Bayes factors against the best, posterior model
-#' probabilities, and how sure the order is given the standard errors.
+#' Puts fits of several models to the same data in order, with Bayes factors against the best,
+#' posterior model probabilities, and how sure the order is given the standard errors.
 #'
-#' @param ... Fits from [evidence()], named or not. Without a name a fit is called what it is called in the call.
-#' @param prior Prior weights of the models, in the order of the fits or named like them; `NULL`, the default, for
-#'   equal ones. They need not sum to one.
+#' @param ... Fits from [evidence()], named or not. Without a name a fit is called what it is called
+#'   in the call.
+#' @param prior Prior weights of the models, in the order of the fits or named like them; `NULL`,
+#'   the default, for equal ones. They need not sum to one.
 #' @param x,object A comparison.
 #' @param newdata,type As for [predict.evidence()].
 #' @param n Largest number of models to print or draw, the best first.
 #'
 #' @details
-#' The words are those of Kass and Raftery for the evidence *against* a model, by the Bayes factor of the best over
-#' it: not worth more than a mention (up to 3.2), substantial (10), strong (100), decisive.
+#' The words are those of Kass and Raftery for the evidence *against* a model, by the Bayes factor
+#' of the best over it: not worth more than a mention (up to 3.2), substantial (10), strong (100),
+#' decisive.
 #'
-#' Fits that failed their own checks are marked and have no part in the probabilities, and so has a fit by
-#' [harmonic_mean()]; a fit without a standard error takes part, but the certainty of the ranking cannot know of its
-#' error.
+#' Fits that failed their own checks are marked and have no part in the probabilities, and so has a
+#' fit by [harmonic_mean()]; a fit without a standard error takes part, but the certainty of the
+#' ranking cannot know of its error.
 #'
 #' Fits must be of the same observations. Regressions of one response on different covariates are,
 #' in whatever order the rows come, as long as every response stands beside its own covariates; two
@@ -43,8 +45,8 @@
 #'   the `best` and that the whole `order` is right.
 #'
 #' @references
-#' Kass, R. E. and Raftery, A. E. (1995). Bayes factors. *Journal of the American Statistical Association* 90, 773-795.
-#' \doi{10.1080/01621459.1995.10476572}
+#' Kass, R. E. and Raftery, A. E. (1995). Bayes factors. *Journal of the American Statistical
+#' Association* 90, 773-795. \doi{10.1080/01621459.1995.10476572}
 #'
 #' @examples
 #' line <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 20), cars, seed = 1)
@@ -65,22 +67,29 @@ compare_models <- function(..., prior = NULL) {
   }
   if (length(fits) < 2) fail("`...` must hold at least two fits, not ", length(fits), ".")
   for (i in seq_along(fits)) check_is_fit(fits[[i]], names[i])
-  if (anyDuplicated(names)) fail("`...` must hold fits of distinct names, not `", names[duplicated(names)][1], "` twice.")
+  if (anyDuplicated(names))
+    fail("`...` must hold fits of distinct names, not `", names[duplicated(names)][1], "` twice.")
   check_same_data(fits, names)
   prior <- prior_weights(prior, names)
-  table <- data.frame(model = names, log_evidence = vapply(fits, logml, 0), se = vapply(fits, `[[`, 0, "se"),
-                      reliable = vapply(fits, function(fit) length(fit$failed) == 0 && is.finite(fit$log_evidence), TRUE))
+  table <- data.frame(model = names, log_evidence = vapply(fits, logml, 0),
+                      se = vapply(fits, `[[`, 0, "se"),
+                      reliable = vapply(fits, function(fit) length(fit$failed) == 0 &&
+                                        is.finite(fit$log_evidence), TRUE))
   if (!any(table$reliable))
-    fail("None of the fits passed its own checks: there is nothing to compare. Their warnings say what to do.")
+    fail("None of the fits passed its own checks: there is nothing to compare. Their warnings ",
+         "say what to do.")
   table$posterior <- posterior_weights(table$log_evidence, prior, table$reliable)
   top <- max(table$log_evidence[table$reliable])
   table$log_bf <- ifelse(table$reliable, table$log_evidence - top, NA)
   table$against <- ifelse(table$reliable, strength(-table$log_bf), "failed its checks")
   table$doubt <- vapply(fits, doubt_about, "")
   sorted <- order(!table$reliable, -table$log_evidence)
-  table <- table[sorted, c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable", "doubt")]
+  table <- table[sorted,
+                 c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable",
+                   "doubt")]
   rownames(table) <- NULL
-  structure(table, class = c("model_comparison", "data.frame"), fits = stats::setNames(fits, names)[sorted],
+  structure(table, class = c("model_comparison", "data.frame"),
+            fits = stats::setNames(fits, names)[sorted],
             prior = prior[sorted], certainty = certainty(table), n = fits[[1]]$n)
 }
 
@@ -95,7 +104,8 @@ argument_names <- function(calls, given, prefix = NULL) {
 
 # Of do.call() an argument is the object itself, which has no name and must not be deparsed.
 argument_name <- function(call, otherwise) {
-  has_object <- is.object(call) || is.list(call) || is.call(call) && any(vapply(as.list(call), is.object, NA))
+  has_object <- is.object(call) || is.list(call) || is.call(call) &&
+    any(vapply(as.list(call), is.object, NA))
   if (has_object) otherwise else shorten(deparse1(call), 30)
 }
 
@@ -108,7 +118,8 @@ check_same_data <- function(fits, names) {
              if (fits[[i]]$n == first$n) "as many, but others" else fits[[i]]$n, ".")
   }
   pair <- pairings_differ(fits)
-  if (!is.null(pair)) differ("of `", names[pair$of[1]], "` and `", names[pair$of[2]], "`, ", pair$reason, ".")
+  if (!is.null(pair))
+    differ("of `", names[pair$of[1]], "` and `", names[pair$of[2]], "`, ", pair$reason, ".")
 }
 
 # What part of its data a custom model explains is its own affair, but the two must have a column in
@@ -119,7 +130,8 @@ same_observations <- function(one, two) {
   if (one$n != two$n || !custom(one) && !custom(two)) return(FALSE)
   if (custom(one) && custom(two)) {
     if (is.null(one$design$columns) || is.null(two$design$columns)) return(FALSE)
-    alike <- identical(one$design$names, two$design$names) && length(one$design$columns) == length(two$design$columns)
+    alike <- identical(one$design$names, two$design$names) &&
+      length(one$design$columns) == length(two$design$columns)
     return(!alike && any(one$design$columns %in% two$design$columns))
   }
   own <- if (custom(one)) one else two
@@ -136,7 +148,8 @@ prior_weights <- function(prior, names) {
   if (anyNA(prior) || any(prior < 0) || !is.finite(sum(prior)) || sum(prior) == 0)
     fail("`prior` must hold weights of at least 0 that are not all 0.")
   if (!is.null(names(prior))) {
-    if (!setequal(names(prior), names)) fail("`prior` must be named by the fits (", show_names(names), "), or not at all.")
+    if (!setequal(names(prior), names))
+      fail("`prior` must be named by the fits (", show_names(names), "), or not at all.")
     prior <- prior[names]
   }
   unname(prior / sum(prior))
@@ -145,7 +158,8 @@ prior_weights <- function(prior, names) {
 posterior_weights <- function(log_evidence, prior, use) {
   posterior <- rep(NA_real_, length(prior))
   log_weight <- log_evidence[use] + log(prior[use])
-  if (all(log_weight == -Inf)) fail("`prior` must give a positive weight to a fit that passed its checks.")
+  if (all(log_weight == -Inf))
+    fail("`prior` must give a positive weight to a fit that passed its checks.")
   posterior[use] <- exp(normalise(log_weight))
   posterior
 }
@@ -169,7 +183,9 @@ certainty <- function(table, draws = 20000) {
   se <- ifelse(is.finite(table$se[use]), table$se[use], 0)
   k <- length(estimate)
   if (k < 2 || all(se == 0)) return(c(best = 1, order = 1))
-  noise <- stats::qnorm(vapply(seq_len(k), function(i) .Call(ffi_uniforms, c(0, 1), 0, as.double(i), as.double(draws), TRUE),
+  noise <- stats::qnorm(vapply(seq_len(k),
+                               function(i) .Call(ffi_uniforms, c(0, 1), 0, as.double(i),
+                                                 as.double(draws), TRUE),
                                numeric(draws)))
   values <- rep(estimate, each = draws) + noise * rep(se, each = draws)
   best <- rowSums(values[, 1] >= values) == k
@@ -187,13 +203,15 @@ doubt_about <- function(fit) {
   else ""
 }
 
-COMPARISON <- c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable", "doubt")
+COMPARISON <- c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable",
+                "doubt")
 
 # Parts of a comparison know their fits, however they were taken.
 #' @export
 `[.model_comparison` <- function(x, ...) {
   part <- NextMethod()
-  if (is.data.frame(part)) attributes(part)[c("fits", "prior", "n")] <- attributes(x)[c("fits", "prior", "n")]
+  if (is.data.frame(part))
+    attributes(part)[c("fits", "prior", "n")] <- attributes(x)[c("fits", "prior", "n")]
   part
 }
 
@@ -202,7 +220,8 @@ COMPARISON <- c("model", "log_evidence", "se", "log_bf", "posterior", "against",
 print.model_comparison <- function(x, n = 10, ...) {
   if (!all(COMPARISON %in% names(x)) || nrow(x) == 0) return(print.data.frame(x, ...))
   n <- check_count(n, "n", 1, 1e9)
-  cat("Comparison of ", count_of(nrow(x), "model"), " on n = ", count(attr(x, "n")), " observations\n\n", sep = "")
+  cat("Comparison of ", count_of(nrow(x), "model"), " on n = ", count(attr(x, "n")),
+      " observations\n\n", sep = "")
   all_rows <- x[order(!x$reliable, -x$log_evidence), ]
   rows <- utils::head(all_rows, n)
   marks <- c(failed = "", warns = "has warnings", `prior conflict` = "prior conflict")[rows$doubt]
@@ -210,14 +229,17 @@ print.model_comparison <- function(x, n = 10, ...) {
   shown <- cbind(
     format(c("", rows$model)),
     format(c("log evidence", align_estimates(rows$log_evidence, rows$se)), justify = "right"),
-    format(c("log BF", ifelse(is.na(rows$log_bf), "", format_number_each(rows$log_bf, 2))), justify = "right"),
-    format(c("posterior", ifelse(is.na(rows$posterior), "", show_probability(rows$posterior))), justify = "right"),
+    format(c("log BF", ifelse(is.na(rows$log_bf), "", format_number_each(rows$log_bf, 2))),
+           justify = "right"),
+    format(c("posterior", ifelse(is.na(rows$posterior), "", show_probability(rows$posterior))),
+           justify = "right"),
     if (any(nzchar(marks))) format(c("against", rows$against)) else c("against", rows$against),
     if (any(nzchar(marks))) c("", marks)
   )
   cat(paste0(sub(" +$", "", apply(shown, 1, paste, collapse = "  ")), "\n"), sep = "")
   hidden <- nrow(x) - nrow(rows)
-  if (hidden > 0) cat("... and ", count(hidden), " more: print(x, n = ", big(nrow(x)), ")\n", sep = "")
+  if (hidden > 0)
+    cat("... and ", count(hidden), " more: print(x, n = ", big(nrow(x)), ")\n", sep = "")
   cat("\n")
   for (sentence in comparison_sentences(all_rows)) cat_wrapped(sentence)
   invisible(x)
@@ -237,27 +259,31 @@ comparison_sentences <- function(x) {
     if (several && length(unsure))
       paste0(show_models(unsure), have(unsure), " no standard error, which is taken as 0 here."),
     if (length(warns))
-      paste0(show_models(warns), have(warns), " warnings: the log evidence may be off by more than its standard ",
+      paste0(show_models(warns), have(warns),
+             " warnings: the log evidence may be off by more than its standard ",
              "error, and so may the probabilities. See `fit$warnings`."),
     if (length(against))
-      paste0("The prior of ", show_models(against), " contradicts the data, so its Bayes factors mostly judge the ",
+      paste0("The prior of ", show_models(against),
+             " contradicts the data, so its Bayes factors mostly judge the ",
              "prior. See `fit$warnings`."),
     if (length(left_out))
       paste0("Left out of the probabilities: ", show_models(left_out), ", which failed ",
-             if (length(left_out) == 1) "its own checks. Its" else "their own checks. Their", " warnings say why.")
+             if (length(left_out) == 1) "its own checks. Its" else "their own checks. Their",
+             " warnings say why.")
   )
 }
 
 show_models <- function(names) {
-  paste0(paste(utils::head(names, 5), collapse = ", "), if (length(names) > 5) paste(" and", length(names) - 5, "more"))
+  paste0(paste(utils::head(names, 5), collapse = ", "),
+         if (length(names) > 5) paste(" and", length(names) - 5, "more"))
 }
 
 # Monte Carlo error and the probability of a model are two things.
 ranking_sentence <- function(certain, models) {
   sure <- certain >= 0.9995
   first <- if (sure[["best"]]) "Monte Carlo error is too small to change which model is first"
-  else paste("Monte Carlo error could change which model is first: probability", show_probability(certain[["best"]]),
-             "that it is the one above")
+  else paste("Monte Carlo error could change which model is first: probability",
+             show_probability(certain[["best"]]), "that it is the one above")
   order <- if (models > 2 && !sure[["order"]])
     paste0("probability ", show_probability(certain[["order"]]), " that the whole order is right")
   if (all(sure)) "Monte Carlo error is too small to change this ranking."
@@ -267,7 +293,8 @@ ranking_sentence <- function(certain, models) {
 format_number_each <- function(x, decimals) vapply(x, format_number, "", decimals = decimals)
 
 show_probability <- function(p) {
-  ifelse(p > 0.9995 & p < 1, ">0.999", ifelse(p < 0.0005 & p > 0, "<0.001", formatC(p, digits = 3, format = "f")))
+  ifelse(p > 0.9995 & p < 1, ">0.999",
+         ifelse(p < 0.0005 & p > 0, "<0.001", formatC(p, digits = 3, format = "f")))
 }
 
 #' @rdname compare_models
@@ -275,7 +302,8 @@ show_probability <- function(p) {
 predict.model_comparison <- function(object, newdata, type = NULL, ...) {
   check_no_dots(...)
   posterior <- object$posterior
-  if (is.null(posterior) || is.null(object$model)) fail("`object` must be a comparison with its columns `model` and `posterior`.")
+  if (is.null(posterior) || is.null(object$model))
+    fail("`object` must be a comparison with its columns `model` and `posterior`.")
   use <- which(!is.na(posterior) & posterior > 0)
   fits <- attr(object, "fits")[object$model[use]]
   each <- lapply(fits, predict, newdata = newdata,
@@ -284,17 +312,20 @@ predict.model_comparison <- function(object, newdata, type = NULL, ...) {
   if (is.matrix(each[[1]])) {
     columns <- lapply(each, colnames)
     if (!all(vapply(columns, identical, TRUE, columns[[1]])))
-      fail("`type` must be one that means the same in all models: their classes or components differ.")
+      fail("`type` must be one that means the same in all models: their classes or components ",
+           "differ.")
     average <- Reduce(`+`, Map(`*`, each, weights))
     return(if (identical(type, "class")) most_probable(average) else average)
   }
-  kinds <- vapply(fits, function(fit) if (is.null(type)) prediction_types(fit$model)[1] else type, "")
-  if (length(unique(kinds)) > 1) fail("`type` must be given: the models' own are ", show_names(unique(kinds)), ".")
+  kinds <- vapply(fits, function(fit) if (is.null(type)) prediction_types(fit$model)[1] else type,
+                  "")
+  if (length(unique(kinds)) > 1)
+    fail("`type` must be given: the models' own are ", show_names(unique(kinds)), ".")
   if (kinds[1] != "density") return(Reduce(`+`, Map(`*`, each, weights)))
   log_sum_rows(do.call(cbind, each) + rep(log(weights), each = length(each[[1]])))
 }
 
-# Pictures ------------------------------------------------------------------------------------------
+# Pictures ----------------------------------------------------------------------------------------
 
 #' @rdname compare_models
 #' @export
@@ -304,10 +335,12 @@ plot.model_comparison <- function(x, n = 10, ...) {
   left <- 1 + 0.55 * max(nchar(figure$model))
   old <- graphics::par("mfrow", "mar", "mgp", "tcl", "las")
   on.exit(graphics::par(old))
-  graphics::par(mfrow = c(1, 2), mgp = c(2.3, 0.6, 0), tcl = -0.3, las = 1, mar = c(3.6, left, 3, 1))
+  graphics::par(mfrow = c(1, 2), mgp = c(2.3, 0.6, 0), tcl = -0.3, las = 1,
+                mar = c(3.6, left, 3, 1))
   at <- rev(seq_len(nrow(figure)))
   frame <- function(xlim, xlab, main, note) {
-    graphics::plot.default(NA, NA, xlim = xlim, ylim = c(0.5, nrow(figure) + 0.5), axes = FALSE, xlab = xlab, ylab = "")
+    graphics::plot.default(NA, NA, xlim = xlim, ylim = c(0.5, nrow(figure) + 0.5), axes = FALSE,
+                           xlab = xlab, ylab = "")
     graphics::title(main = main, adj = 0, line = 1.55, font.main = 2, cex.main = 1.05)
     graphics::mtext(note, side = 3, line = 0.35, adj = 0, cex = 0.8, col = "grey35")
     ticks <- graphics::axTicks(1)
@@ -317,12 +350,14 @@ plot.model_comparison <- function(x, n = 10, ...) {
   }
   frame(c(0, 1), "Posterior probability", "Model probabilities", "")
   graphics::segments(0, at, figure$probability, at, col = BLUE, lwd = 15, lend = "butt")
-  graphics::text(figure$probability, at, figure$label, pos = ifelse(figure$probability > 0.7, 2, 4), cex = 0.8,
-                 col = ifelse(figure$probability > 0.7, "white", "grey20"))
+  graphics::text(figure$probability, at, figure$label, pos = ifelse(figure$probability > 0.7, 2, 4),
+                 cex = 0.8, col = ifelse(figure$probability > 0.7, "white", "grey20"))
   graphics::par(mar = c(3.6, left, 3, 1))
-  frame(figure_range(figure), "Log evidence", "Log evidence", "2 standard errors; hollow: warns or failed")
+  frame(figure_range(figure), "Log evidence", "Log evidence",
+        "2 standard errors; hollow: warns or failed")
   graphics::segments(figure$lower, at, figure$upper, at, col = BLUE, lwd = 2.5)
-  graphics::points(figure$log_evidence, at, pch = ifelse(figure$sound, 16, 1), col = ORANGE, cex = 1.2)
+  graphics::points(figure$log_evidence, at, pch = ifelse(figure$sound, 16, 1), col = ORANGE,
+                   cex = 1.2)
   invisible(x)
 }
 
@@ -333,11 +368,15 @@ comparison_figure <- function(x, n) {
   if (!all(COMPARISON %in% names(x))) fail("`x` must be a comparison with all its columns.")
   figure <- utils::head(as.data.frame(unclass(x))[order(!x$reliable, -x$log_evidence), ], n)
   figure <- figure[is.finite(figure$log_evidence), ]
-  if (nrow(figure) == 0) fail("`x` must have a model with a finite log evidence, or there is nothing to plot.")
+  if (nrow(figure) == 0)
+    fail("`x` must have a model with a finite log evidence, or there is nothing to plot.")
   se <- ifelse(is.finite(figure$se), figure$se, 0)
-  data.frame(model = figure$model, log_evidence = figure$log_evidence, lower = figure$log_evidence - 2 * se,
-             upper = figure$log_evidence + 2 * se, probability = ifelse(is.na(figure$posterior), 0, figure$posterior),
-             label = ifelse(is.na(figure$posterior), "left out", show_probability(figure$posterior)),
+  data.frame(model = figure$model, log_evidence = figure$log_evidence,
+             lower = figure$log_evidence - 2 * se,
+             upper = figure$log_evidence + 2 * se,
+             probability = ifelse(is.na(figure$posterior), 0, figure$posterior),
+             label = ifelse(is.na(figure$posterior), "left out",
+                            show_probability(figure$posterior)),
              sound = !figure$doubt %in% c("failed", "warns"))
 }
 
@@ -354,17 +393,20 @@ autoplot.model_comparison <- function(object, n = 10, ...) {
   figure$model <- factor(figure$model, rev(figure$model))
   panels <- c("Posterior probability", "Log evidence, 2 standard errors")
   both <- rbind(
-    data.frame(figure[c("model", "sound")], panel = panels[1], value = figure$probability, from = 0, to = figure$probability),
-    data.frame(figure[c("model", "sound")], panel = panels[2], value = figure$log_evidence, from = figure$lower,
-               to = figure$upper)
+    data.frame(figure[c("model", "sound")], panel = panels[1], value = figure$probability, from = 0,
+               to = figure$probability),
+    data.frame(figure[c("model", "sound")], panel = panels[2], value = figure$log_evidence,
+               from = figure$lower, to = figure$upper)
   )
   both$panel <- factor(both$panel, panels)
   ggplot2::ggplot(both, ggplot2::aes(x = .data$value, y = .data$model)) +
-    ggplot2::geom_linerange(ggplot2::aes(xmin = .data$from, xmax = .data$to), colour = BLUE, linewidth = 1) +
+    ggplot2::geom_linerange(ggplot2::aes(xmin = .data$from, xmax = .data$to), colour = BLUE,
+                            linewidth = 1) +
     ggplot2::geom_point(ggplot2::aes(shape = .data$sound), colour = ORANGE, size = 2.5) +
     ggplot2::scale_shape_manual(values = c(`TRUE` = 16, `FALSE` = 1), guide = "none") +
     ggplot2::facet_wrap("panel", scales = "free_x") +
-    ggplot2::labs(title = "Comparison of models", subtitle = "hollow: has warnings, or failed its own checks", x = NULL, y = NULL) +
+    ggplot2::labs(title = "Comparison of models",
+                  subtitle = "hollow: has warnings, or failed its own checks", x = NULL, y = NULL) +
     ggplot2::theme_minimal()
 }
 
@@ -372,10 +414,11 @@ autoplot.model_comparison <- function(object, n = 10, ...) {
 
 #' Bayes factors, model probabilities and error measures
 #'
-#' The verbs that package \pkg{bridgesampling} has, for fits of this package, for its own objects, and for both in one
-#' call.
+#' The verbs that package \pkg{bridgesampling} has, for fits of this package, for its own objects,
+#' and for both in one call.
 #'
-#' @param x1,x2 Fits from [evidence()], objects of \pkg{bridgesampling}, or log marginal likelihoods.
+#' @param x1,x2 Fits from [evidence()], objects of \pkg{bridgesampling}, or log marginal
+#'   likelihoods.
 #' @param log Whether to return the logarithm of the Bayes factor.
 #' @param x The first fit, or the only one.
 #' @param ... More fits for `post_prob()`; otherwise unused.
@@ -384,14 +427,14 @@ autoplot.model_comparison <- function(object, n = 10, ...) {
 #' @param fit A fit from [evidence()].
 #'
 #' @details
-#' \pkg{bridgesampling}'s functions of the same names take fits of this package as their first argument. As a later
-#' one they want an object of their own: `as_bridge(fit)`.
+#' \pkg{bridgesampling}'s functions of the same names take fits of this package as their first
+#' argument. As a later one they want an object of their own: `as_bridge(fit)`.
 #'
-#' @return `bayes_factor()` returns a list of class `"evidence_bayes_factor"`: `bf`, `log`, `log_bf` and its standard
-#' error
-#'   `se`. `post_prob()` returns named probabilities. `error_measures()` returns the list that \pkg{bridgesampling}
-#'   has: the relative mean squared error `re2` of the evidence, its root `cv`, and that in percent. `as_bridge()`
-#'   returns an object of class `"bridge"`, with the error measures of the fit.
+#' @return `bayes_factor()` returns a list of class `"evidence_bayes_factor"`: `bf`, `log`, `log_bf`
+#' and its standard error `se`. `post_prob()` returns named probabilities. `error_measures()`
+#' returns the list that \pkg{bridgesampling} has: the relative mean squared error `re2` of the
+#' evidence, its root `cv`, and that in percent. `as_bridge()` returns an object of class
+#' `"bridge"`, with the error measures of the fit.
 #'
 #' @examples
 #' line <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 20), cars, seed = 1)
@@ -447,7 +490,8 @@ print.evidence_bayes_factor <- function(x, ...) {
     if (!x$log) paste0(" (log ", trimws(align_estimates(x$log_bf, x$se)), ")")
   ))
   if (x$log_bf != 0)
-    cat_wrapped(paste0("Evidence against ", names[if (behind) 1 else 2], ": ", strength(abs(x$log_bf))))
+    cat_wrapped(paste0("Evidence against ", names[if (behind) 1 else 2], ": ",
+                       strength(abs(x$log_bf))))
   invisible(x)
 }
 
@@ -459,13 +503,17 @@ post_prob <- function(x, ..., prior_prob = NULL, model_names = NULL) UseMethod("
 post_prob.default <- function(x, ..., prior_prob = NULL, model_names = NULL) {
   fits <- list(x, ...)
   call <- match.call(expand.dots = FALSE)
-  names <- if (is.null(model_names)) argument_names(c(list(call$x), as.list(call$...)), NULL) else model_names
-  if (length(names) != length(fits)) fail("`model_names` must have a name for each of the ", length(fits), " models.")
+  names <- if (is.null(model_names)) argument_names(c(list(call$x), as.list(call$...)), NULL)
+  else model_names
+  if (length(names) != length(fits))
+    fail("`model_names` must have a name for each of the ", length(fits), " models.")
   if (length(fits) < 2) fail("`...` must hold more models to compare with.")
-  evidences <- vapply(seq_along(fits), function(i) log_evidence_of(fits[[i]], names[i])[["log_evidence"]], 0)
+  evidences <- vapply(seq_along(fits),
+                      function(i) log_evidence_of(fits[[i]], names[i])[["log_evidence"]], 0)
   own <- vapply(fits, inherits, TRUE, "evidence")
   if (sum(own) > 1) check_same_data(fits[own], names[own])
-  stats::setNames(posterior_weights(evidences, prior_weights(prior_prob, names), rep(TRUE, length(fits))), names)
+  stats::setNames(posterior_weights(evidences, prior_weights(prior_prob, names),
+                                    rep(TRUE, length(fits))), names)
 }
 
 #' @rawNamespace S3method(post_prob, evidence)
@@ -495,8 +543,10 @@ error_measures.default <- function(x, ...) {
 #' @export
 as_bridge <- function(fit) {
   check_is_fit(fit)
-  structure(list(logml = fit$log_evidence, niter = 1L, method = "normal", q11 = NA_real_, q12 = NA_real_, q21 = NA_real_,
-                 q22 = NA_real_, measures = error_measures(fit)), class = c("evidence_bridge", "bridge"))
+  structure(list(logml = fit$log_evidence, niter = 1L, method = "normal", q11 = NA_real_,
+                 q12 = NA_real_, q21 = NA_real_,
+                 q22 = NA_real_, measures = error_measures(fit)),
+                 class = c("evidence_bridge", "bridge"))
 }
 
 # what bridgesampling would make from the densities at its own draws
@@ -508,7 +558,8 @@ error_measures.evidence_bridge <- function(x, ...) x$measures
 bayesfactor_models.evidence <- function(..., denominator = 1, verbose = TRUE) {
   fits <- list(...)
   names <- argument_names(match.call(expand.dots = FALSE)$..., names(fits))
-  evidences <- vapply(seq_along(fits), function(i) log_evidence_of(fits[[i]], names[i])[["log_evidence"]], 0)
+  evidences <- vapply(seq_along(fits),
+                      function(i) log_evidence_of(fits[[i]], names[i])[["log_evidence"]], 0)
   own <- vapply(fits, inherits, TRUE, "evidence")
   check_same_data(fits[own], names[own])
   if (!is.numeric(denominator)) {
@@ -517,7 +568,9 @@ bayesfactor_models.evidence <- function(..., denominator = 1, verbose = TRUE) {
     denominator <- which(same)[1]
   }
   denominator <- check_count(denominator, "denominator", 1, length(fits))
-  structure(data.frame(Model = names, log_BF = evidences - evidences[denominator]), denominator = denominator,
-            BF_method = "marginal likelihoods (logevidence)", unsupported_models = FALSE, model_names = names,
+  structure(data.frame(Model = names, log_BF = evidences - evidences[denominator]),
+            denominator = denominator,
+            BF_method = "marginal likelihoods (logevidence)", unsupported_models = FALSE,
+            model_names = names,
             class = c("bayesfactor_models", "see_bayesfactor_models", "data.frame"))
 }

@@ -1,25 +1,28 @@
-# Weighted posterior draws: as they are, resampled to equal weights, summed up, and in the form of package posterior.
+# Weighted posterior draws: as they are, resampled to equal weights, summed up, and in the form of
+# package posterior.
 
 #' Posterior draws of a fit
 #'
-#' The draws that come with an estimate of the evidence, weighted as they are or resampled to equal weights.
+#' The draws that come with an estimate of the evidence, weighted as they are or resampled to equal
+#' weights.
 #'
 #' @param fit A fit from [evidence()].
-#' @param weighted `TRUE`, the default, for all draws with their log weights; `FALSE` for draws of equal weight, for
-#'   whatever cannot deal with weights.
-#' @param n Number of equally weighted draws; `NULL`, the default, for as many as the fit has. Only with
-#'   `weighted = FALSE`.
+#' @param weighted `TRUE`, the default, for all draws with their log weights; `FALSE` for draws of
+#'   equal weight, for whatever cannot deal with weights.
+#' @param n Number of equally weighted draws; `NULL`, the default, for as many as the fit has. Only
+#'   with `weighted = FALSE`.
 #'
 #' @details
-#' Resampling is systematic: a draw of weight \eqn{w} comes \eqn{nw} times, rounded up or down at random by
-#' R's own generator, so that [set.seed()] governs. Draws of large weight are repeated; [summary.evidence()] says how
-#' many independent draws the weighted ones are worth.
+#' Resampling is systematic: a draw of weight \eqn{w} comes \eqn{nw} times, rounded up or down at
+#' random by R's own generator, so that [set.seed()] governs. Draws of large weight are repeated;
+#' [summary.evidence()] says how many independent draws the weighted ones are worth.
 #'
-#' The numbering of a mixture's components is arbitrary. Within one run the draws are numbered to be alike; the draws of
-#' several replicates need not be.
+#' The numbering of a mixture's components is arbitrary. Within one run the draws are numbered to be
+#' alike; the draws of several replicates need not be.
 #'
-#' @return A matrix on the user's scale with a row for each draw and a named column for each parameter. With
-#'   `weighted = TRUE` its attribute `"log_weights"` holds the log weights, whose exponentials sum to one.
+#' @return A matrix on the user's scale with a row for each draw and a named column for each
+#'   parameter. With `weighted = TRUE` its attribute `"log_weights"` holds the log weights, whose
+#'   exponentials sum to one.
 #'
 #' @examples
 #' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
@@ -33,7 +36,8 @@ posterior_draws <- function(fit, weighted = TRUE, n = NULL) {
   check_is_fit(fit)
   weighted <- check_flag(weighted, "weighted")
   if (weighted) {
-    if (!is.null(n)) fail("`n` must be given only with `weighted = FALSE`: weighted draws are all there are.")
+    if (!is.null(n))
+      fail("`n` must be given only with `weighted = FALSE`: weighted draws are all there are.")
     return(structure(fit$draws, log_weights = fit$log_weights))
   }
   n <- if (is.null(n)) nrow(fit$draws) else check_count(n, "n", 1, 1e8)
@@ -57,7 +61,8 @@ resample <- function(weights, n) {
 
 #' Weighted quantiles
 #'
-#' Half of a draw's weight lies below it; between draws, linear. With equal weights these are the quantiles of type 5.
+#' Half of a draw's weight lies below it; between draws, linear. With equal weights these are the
+#' quantiles of type 5.
 #' @noRd
 weighted_quantile <- function(x, weights, probabilities) {
   use <- weights > 0
@@ -81,14 +86,15 @@ weighted_sd <- function(x, weights) {
 
 #' Posterior draws for package posterior
 #'
-#' Methods for the generics of package \pkg{posterior}: the draws of a fit with their weights, which its summaries
-#' respect after `posterior::resample_draws()`. Loading \pkg{posterior} is enough; it need not be attached.
+#' Methods for the generics of package \pkg{posterior}: the draws of a fit with their weights, which
+#' its summaries respect after `posterior::resample_draws()`. Loading \pkg{posterior} is enough; it
+#' need not be attached.
 #'
 #' @param x A fit from [evidence()].
 #' @param ... Unused.
 #'
-#' @return Draws of the class the generic promises, `draws_matrix` for `as_draws()`, with log weights in the variable
-#'   `.log_weight`.
+#' @return Draws of the class the generic promises, `draws_matrix` for `as_draws()`, with log
+#'   weights in the variable `.log_weight`.
 #'
 #' @examplesIf requireNamespace("posterior", quietly = TRUE)
 #' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
@@ -112,12 +118,15 @@ as_draws_df.evidence <- function(x, ...) posterior::as_draws_df(as_draws_matrix.
 
 #' @rdname as_draws.evidence
 #' @exportS3Method posterior::as_draws_array
-as_draws_array.evidence <- function(x, ...) posterior::as_draws_array(as_draws_matrix.evidence(x, ...))
+as_draws_array.evidence <- function(x, ...)
+  posterior::as_draws_array(as_draws_matrix.evidence(x, ...))
 
 #' @rdname as_draws.evidence
 #' @exportS3Method posterior::as_draws_list
-as_draws_list.evidence <- function(x, ...) posterior::as_draws_list(as_draws_matrix.evidence(x, ...))
+as_draws_list.evidence <- function(x, ...)
+  posterior::as_draws_list(as_draws_matrix.evidence(x, ...))
 
 #' @rdname as_draws.evidence
 #' @exportS3Method posterior::as_draws_rvars
-as_draws_rvars.evidence <- function(x, ...) posterior::as_draws_rvars(as_draws_matrix.evidence(x, ...))
+as_draws_rvars.evidence <- function(x, ...)
+  posterior::as_draws_rvars(as_draws_matrix.evidence(x, ...))

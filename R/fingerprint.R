@@ -16,9 +16,10 @@ data_id <- function(encoded, threads = 1) {
   .Call(ffi_fingerprint, if (is.null(encoded$observed)) encoded$rows else encoded$observed, threads)
 }
 
-rows_id <- function(encoded) .Call(ffi_fingerprint, if (is.null(encoded$in_order)) encoded$rows else encoded$in_order, 1)
+rows_id <- function(encoded)
+  .Call(ffi_fingerprint, if (is.null(encoded$in_order)) encoded$rows else encoded$in_order, 1)
 
-# Pairing of a response with covariates -------------------------------------------------------------
+# Pairing of a response with covariates -----------------------------------------------------------
 
 #' Sums that change when responses are permuted against covariates
 #'
@@ -63,7 +64,9 @@ pairings_differ <- function(fits) {
       k <- first[name]
       if (is.na(k)) first[name] <- i
       else if (products_differ(pairings[[k]], pairings[[i]], name))
-        return(list(of = c(k, i), reason = paste0("`", name, "` goes with other responses", other_order(fits[[i]]))))
+        return(list(of = c(k, i),
+                    reason = paste0("`", name, "` goes with other responses",
+                                    other_order(fits[[i]]))))
     }
   }
   use <- use[lengths(plain[use]) > 0]
@@ -72,17 +75,19 @@ pairings_differ <- function(fits) {
   for (i in use) for (k in use[use < i]) {
     apart <- abs(pairings[[i]]$order - pairings[[k]]$order) > PAIRING_TOLERANCE * 9973
     if (apart && !any(plain[[i]] %in% plain[[k]]))
-      return(list(of = c(k, i), reason = "which have no covariate in common, the rows must come in the same order"))
+      return(list(of = c(k, i),
+                  reason = "which have no covariate in common, the rows must come in the same order"))
   }
 }
 
 other_order <- function(fit) if (isTRUE(fit$n > MANY_ROWS)) ", or the rows come in another order"
 
 products_differ <- function(a, b, name) {
-  abs(a$products[[name]] - b$products[[name]]) > PAIRING_TOLERANCE * (a$sizes[[name]] + b$sizes[[name]])
+  abs(a$products[[name]] - b$products[[name]]) > PAIRING_TOLERANCE *
+    (a$sizes[[name]] + b$sizes[[name]])
 }
 
-# Data of custom models ------------------------------------------------------------------------------
+# Data of custom models ---------------------------------------------------------------------------
 
 #' The data of a custom model as numbers, a column for each row
 #' @noRd
@@ -111,5 +116,6 @@ bytes_of <- function(x) {
 custom_prints <- function(data) {
   rows <- numbers_of(data)
   list(observed = rows, in_order = rbind(rows, as.double(seq_len(ncol(rows)))),
-       columns = if (!is.null(data)) vapply(seq_len(nrow(rows)), function(j) .Call(ffi_fingerprint, rows[j, ], 1), ""))
+       columns = if (!is.null(data)) vapply(seq_len(nrow(rows)),
+                                            function(j) .Call(ffi_fingerprint, rows[j, ], 1), ""))
 }

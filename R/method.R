@@ -2,7 +2,8 @@
 # Each constructor is a list of choices; nothing is computed here.
 
 #' @noRd
-new_method <- function(name, call, stages = list(), kernels = list(), ..., note = NULL, estimator = "walk") {
+new_method <- function(name, call, stages = list(), kernels = list(), ..., note = NULL,
+                       estimator = "walk") {
   settings <- list(...)
   for (s in seq_along(stages)) {
     stage <- stages[[s]]
@@ -11,8 +12,8 @@ new_method <- function(name, call, stages = list(), kernels = list(), ..., note 
   }
   if (length(stages)) settings$stages <- length(stages)
   structure(
-    list(name = name, call = call, estimator = estimator, settings = lapply(settings, as_setting), kernels = kernels,
-         note = note),
+    list(name = name, call = call, estimator = estimator, settings = lapply(settings, as_setting),
+         kernels = kernels, note = note),
     class = c(name, "evidence_method")
   )
 }
@@ -21,10 +22,11 @@ as_setting <- function(x) if (is.character(x)) x else as.double(x)
 
 #' One stretch of a walk, as C names its settings
 #' @noRd
-stage <- function(particles, kernel = 0, mass = "default", steps = 0, schedule = list(schedule = "one"),
+stage <- function(particles, kernel = 0, mass = "default", steps = 0,
+                  schedule = list(schedule = "one"),
                   resampling = "systematic", threshold = 0, gradient = "full", ...) {
-  c(list(particles = particles, kernel = kernel, mass = mass, steps = steps, resampling = resampling,
-         threshold = threshold, gradient = gradient), schedule, list(...))
+  c(list(particles = particles, kernel = kernel, mass = mass, steps = steps,
+         resampling = resampling, threshold = threshold, gradient = gradient), schedule, list(...))
 }
 
 check_particles <- function(particles, min = 2) check_count(particles, "particles", min, 1e6)
@@ -58,15 +60,17 @@ print.evidence_method <- function(x, ...) {
 }
 
 check_is_method <- function(method, name = "method") {
-  if (is.function(method)) fail("`", name, "` must be a method, such as `sgais()`, not a function: add parentheses.")
+  if (is.function(method))
+    fail("`", name, "` must be a method, such as `sgais()`, not a function: add parentheses.")
   if (!inherits(method, "evidence_method")) refuse(method, name, "a method, such as `sgais()`")
   method
 }
 
 #' Likelihood weighting
 #'
-#' Draws from the prior, weighted by their likelihood: the simplest estimate of the evidence. It works for few
-#' observations and parameters and is hopeless beyond, which its standard error then understates. A baseline.
+#' Draws from the prior, weighted by their likelihood: the simplest estimate of the evidence. It
+#' works for few observations and parameters and is hopeless beyond, which its standard error then
+#' understates. A baseline.
 #'
 #' @param particles Number of draws, a whole number of at least 2.
 #'
@@ -84,9 +88,9 @@ likelihood_weighting <- function(particles = 10000) {
 
 #' Harmonic mean
 #'
-#' The reciprocal of the mean reciprocal likelihood of posterior draws. It is famous for being simple and for being
-#' wrong: its variance is usually infinite, it overstates the evidence, and its standard error says nothing of either. A
-#' baseline, for showing just that.
+#' The reciprocal of the mean reciprocal likelihood of posterior draws. It is famous for being
+#' simple and for being wrong: its variance is usually infinite, it overstates the evidence, and its
+#' standard error says nothing of either. A baseline, for showing just that.
 #'
 #' @param particles Number of chains, a whole number of at least 2.
 #' @param draws Posterior draws of each chain.
@@ -95,13 +99,14 @@ likelihood_weighting <- function(particles = 10000) {
 #' @param kernel A kernel with an accept step: [hmc()], [mala()] or [rwm()].
 #'
 #' @details
-#' The chains start from an annealed sample of the posterior; the standard error comes from the spread between chains.
+#' The chains start from an annealed sample of the posterior; the standard error comes from the
+#' spread between chains.
 #'
 #' @inherit likelihood_weighting return
 #'
 #' @references
-#' Newton, M. A. and Raftery, A. E. (1994). Approximate Bayesian inference with the weighted likelihood bootstrap.
-#' *Journal of the Royal Statistical Society B* 56, 3-48.
+#' Newton, M. A. and Raftery, A. E. (1994). Approximate Bayesian inference with the weighted
+#' likelihood bootstrap. *Journal of the Royal Statistical Society B* 56, 3-48.
 #'
 #' @examples
 #' evidence(gaussian_mean(), c(1.2, 0.4, 2.1), harmonic_mean(), seed = 1)
@@ -116,7 +121,8 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hm
   new_method(
     "harmonic_mean", match.call(),
     list(stage(particles, 1, kernel$mass, check_steps(steps, kernel),
-               list(schedule = "adaptive", ess = 0.9 * particles), threshold = 0.5, whole = 1, renew = renewal_goal(steps))),
+               list(schedule = "adaptive", ess = 0.9 * particles), threshold = 0.5, whole = 1,
+               renew = renewal_goal(steps))),
     list(kernel),
     rounds = check_count(draws, "draws", 1, 1e6),
     note = "The harmonic mean overstates the evidence, often by far; its standard error does not show it."
@@ -125,24 +131,25 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hm
 
 #' Bridge sampling
 #'
-#' Posterior draws by chains, a normal density fitted to half of them, and the optimal bridge between the two. What
-#' users of Stan do today, for comparison; unlike [harmonic_mean()] it works.
+#' Posterior draws by chains, a normal density fitted to half of them, and the optimal bridge
+#' between the two. What users of Stan do today, for comparison; unlike [harmonic_mean()] it works.
 #'
 #' @inheritParams harmonic_mean
 #'
 #' @details
-#' The chains start from an annealed sample of the posterior. The optimal bridge takes autocorrelation into account by
-#' the number of draws that the chains are worth; the standard error is the root of the approximate relative mean
-#' squared error, its posterior half from the spread between chains.
+#' The chains start from an annealed sample of the posterior. The optimal bridge takes
+#' autocorrelation into account by the number of draws that the chains are worth; the standard error
+#' is the root of the approximate relative mean squared error, its posterior half from the spread
+#' between chains.
 #'
 #' @inherit likelihood_weighting return
 #'
 #' @references
-#' Meng, X.-L. and Wong, W. H. (1996). Simulating ratios of normalizing constants via a simple identity. *Statistica
-#' Sinica* 6, 831-860.
+#' Meng, X.-L. and Wong, W. H. (1996). Simulating ratios of normalizing constants via a simple
+#' identity. *Statistica Sinica* 6, 831-860.
 #'
-#' Fruehwirth-Schnatter, S. (2004). Estimating marginal likelihoods for mixture and Markov switching models using bridge
-#' sampling techniques. *Econometrics Journal* 7, 143-167.
+#' Fruehwirth-Schnatter, S. (2004). Estimating marginal likelihoods for mixture and Markov switching
+#' models using bridge sampling techniques. *Econometrics Journal* 7, 143-167.
 #'
 #' @examples
 #' evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, bridge(), seed = 1)
@@ -165,27 +172,29 @@ rename_method <- function(method, name, call) {
 
 #' Power posteriors
 #'
-#' The evidence from the path of powers of the likelihood that [ais()] and [smc()] walk, by thermodynamic integration
-#' or by stepping stones.
+#' The evidence from the path of powers of the likelihood that [ais()] and [smc()] walk, by
+#' thermodynamic integration or by stepping stones.
 #'
-#' @param rule `"stepping"` for the product of the ratios between neighbouring powers, `"thermodynamic"` for the
-#'   integral of the mean log likelihood over the power, by the trapezoid rule with the correction that the variances
-#'   give.
-#' @param run The walk: [smc()] with `path = "thermal"`, the default with narrower steps than its own, or [ais()].
+#' @param rule `"stepping"` for the product of the ratios between neighbouring powers,
+#'   `"thermodynamic"` for the integral of the mean log likelihood over the power, by the trapezoid
+#'   rule with the correction that the variances give.
+#' @param run The walk: [smc()] with `path = "thermal"`, the default with narrower steps than its
+#'   own, or [ais()].
 #' @details
-#' Both are in `fit$power`, with the integral without its correction and the mean and variance of the log likelihood
-#' at each power. With the weights that `ais()` and `smc()` carry, stepping stones are their own estimate; the
-#' thermodynamic integral adds an error of its own where steps are wide, which the size of the correction shows. The
-#' standard error is the walk's, together with that.
+#' Both are in `fit$power`, with the integral without its correction and the mean and variance of
+#' the log likelihood at each power. With the weights that `ais()` and `smc()` carry, stepping
+#' stones are their own estimate; the thermodynamic integral adds an error of its own where steps
+#' are wide, which the size of the correction shows. The standard error is the walk's, together with
+#' that.
 #'
 #' @inherit likelihood_weighting return
 #'
 #' @references
-#' Friel, N., Hurn, M. and Wyse, J. (2014). Improving power posterior estimation of statistical evidence. *Statistics
-#' and Computing* 24, 709-723.
+#' Friel, N., Hurn, M. and Wyse, J. (2014). Improving power posterior estimation of statistical
+#' evidence. *Statistics and Computing* 24, 709-723.
 #'
-#' Xie, W., Lewis, P. O., Fan, Y., Kuo, L. and Chen, M.-H. (2011). Improving marginal likelihood estimation for Bayesian
-#' phylogenetic model selection. *Systematic Biology* 60, 150-160.
+#' Xie, W., Lewis, P. O., Fan, Y., Kuo, L. and Chen, M.-H. (2011). Improving marginal likelihood
+#' estimation for Bayesian phylogenetic model selection. *Systematic Biology* 60, 150-160.
 #'
 #' @examples
 #' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
@@ -197,7 +206,8 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
   rule <- check_choice(rule, "rule", c("stepping", "thermodynamic"))
   run <- check_is_method(run, "run")
   if (!run$name %in% c("ais", "smc") || !identical(run$settings$`1.whole`, 1))
-    fail("`run` must walk along powers of the likelihood of all data: ais() or smc(\"thermal\"), not ", run$name, "().")
+    fail("`run` must walk along powers of the likelihood of all data: ais() or smc(\"thermal\"), ",
+         "not ", run$name, "().")
   run$settings$moments <- 1
   run$rule <- rule
   rename_method(run, "power_posterior", match.call())
@@ -205,18 +215,20 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
 
 #' Annealed importance sampling
 #'
-#' Particles walk from the prior to the posterior through distributions in which the likelihood is raised to a growing
-#' power, gathering weight; they never interact. With a fixed schedule the estimate of the evidence (not of its
-#' logarithm) is unbiased.
+#' Particles walk from the prior to the posterior through distributions in which the likelihood is
+#' raised to a growing power, gathering weight; they never interact. With a fixed schedule the
+#' estimate of the evidence (not of its logarithm) is unbiased.
 #'
 #' @param particles Number of particles, a whole number of at least 2.
 #' @param schedule [adaptive()], [sigmoidal()] or [linear()].
-#' @param kernel How particles move, on the full data: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
+#' @param kernel How particles move, on the full data: [hmc()], [mala()], [rwm()], [baoab()],
+#'   [sghmc()] or [sgld()].
 #' @param steps Moves at each distribution. By default at least 2, 5 with [slice()] and 10 with
 #'   [rwm()], whose moves are shorter, and as many as carry the particles 60% of the way to fresh
 #'   draws (`renewal` in `fit$trace`).
-#' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article's comparison: 10 particles, an
-#'   effective sample size of 5, 20 steps of [sghmc()] with full gradients. Arguments given explicitly still count.
+#' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article's comparison: 10
+#'   particles, an effective sample size of 5, 20 steps of [sghmc()] with full gradients. Arguments
+#'   given explicitly still count.
 #'
 #' @inherit likelihood_weighting return
 #'
@@ -229,7 +241,8 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
 #'
 #' @family methods
 #' @export
-ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = NULL, preset = "default") {
+ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = NULL,
+                preset = "default") {
   preset <- check_choice(preset, "preset", c("default", "paper"))
   if (preset == "paper") {
     if (missing(particles)) particles <- 10
@@ -241,7 +254,8 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
   kernel <- check_kernel(kernel)
   new_method(
     "ais", match.call(),
-    list(stage(particles, 1, kernel$mass, check_steps(steps, kernel), schedule_settings(check_schedule(schedule), particles),
+    list(stage(particles, 1, kernel$mass, check_steps(steps, kernel),
+               schedule_settings(check_schedule(schedule), particles),
                whole = 1, renew = renewal_goal(steps))),
     list(kernel)
   )
@@ -252,9 +266,9 @@ ANNEALED_ESS <- 0.9
 
 #' Sequential Monte Carlo
 #'
-#' A population of particles walks from the prior to the posterior and is resampled on the way. The path either raises
-#' the likelihood of all data to a growing power (`"thermal"`) or adds observations one chunk at a time (`"data"`,
-#' sequential importance resampling).
+#' A population of particles walks from the prior to the posterior and is resampled on the way. The
+#' path either raises the likelihood of all data to a growing power (`"thermal"`) or adds
+#' observations one chunk at a time (`"data"`, sequential importance resampling).
 #'
 #' @param path `"thermal"` or `"data"`.
 #' @param particles Number of particles, a whole number of at least 2.
@@ -263,17 +277,19 @@ ANNEALED_ESS <- 0.9
 #'   annealed in, by steps that keep 0.9 of the particles and are each followed by moves; 1 never
 #'   anneals.
 #' @param chunk For the data path: rows added at a time.
-#' @param kernel How particles move, on all data so far: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
+#' @param kernel How particles move, on all data so far: [hmc()], [mala()], [rwm()], [baoab()],
+#'   [sghmc()] or [sgld()].
 #' @param steps Moves at each distribution. By default at least 2, 5 with [slice()] and 10 with
 #'   [rwm()] (on the data path of a mixture more while rows are few), and as many as carry the
 #'   particles 60% of the way to fresh draws (`renewal` in `fit$trace`).
 #' @param resampling `"systematic"`, `"stratified"`, `"multinomial"`, `"residual"`, or `"none"`.
-#' @param threshold Resample when the effective sample size falls under this share of the particles; 1 is always.
-#' @param move For the data path: move particles after every chunk (`"always"`), or only when they have been resampled
-#'   (`"resampled"`, the default: moves cost a pass over all data so far, and without resampling there is little to
-#'   repair).
-#' @param proposal Of a new row's latent variable on the data path of a model that has them, such as [clustering()]: from
-#'   its conditional given the row, or from its prior.
+#' @param threshold Resample when the effective sample size falls under this share of the particles;
+#'   1 is always.
+#' @param move For the data path: move particles after every chunk (`"always"`), or only when they
+#'   have been resampled (`"resampled"`, the default: moves cost a pass over all data so far, and
+#'   without resampling there is little to repair).
+#' @param proposal Of a new row's latent variable on the data path of a model that has them, such as
+#'   [clustering()]: from its conditional given the row, or from its prior.
 #' @param order For the data path: `"shuffled"` walks the rows in random order, `"given"` keeps
 #'   theirs, so that the trace follows it. `NULL`, the default, is `"shuffled"` for models with
 #'   latent variables and `"given"` for others.
@@ -281,10 +297,11 @@ ANNEALED_ESS <- 0.9
 #' @inherit likelihood_weighting return
 #'
 #' @references
-#' Del Moral, P., Doucet, A. and Jasra, A. (2006). Sequential Monte Carlo samplers. *Journal of the Royal Statistical
-#' Society B* 68, 411-436. \doi{10.1111/j.1467-9868.2006.00553.x}
+#' Del Moral, P., Doucet, A. and Jasra, A. (2006). Sequential Monte Carlo samplers. *Journal of the
+#' Royal Statistical Society B* 68, 411-436. \doi{10.1111/j.1467-9868.2006.00553.x}
 #'
-#' Chopin, N. (2002). A sequential particle filter method for static models. *Biometrika* 89, 539-552.
+#' Chopin, N. (2002). A sequential particle filter method for static models. *Biometrika* 89,
+#' 539-552.
 #'
 #' @examples
 #' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
@@ -293,8 +310,8 @@ ANNEALED_ESS <- 0.9
 #'
 #' @family methods
 #' @export
-smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == "thermal") 0.9 else 0.5, chunk = 1,
-                kernel = hmc(), steps = NULL,
+smc <- function(path = c("thermal", "data"), particles = 500,
+                ess = if (path == "thermal") 0.9 else 0.5, chunk = 1, kernel = hmc(), steps = NULL,
                 resampling = "systematic", threshold = 0.5, move = c("resampled", "always"),
                 proposal = c("conditional", "prior"), order = NULL) {
   path <- check_choice(path, "path", c("thermal", "data"))
@@ -312,13 +329,15 @@ smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == 
   }
   method <- new_method(
     "smc", match.call(),
-    list(c(stage(particles, 1, kernel$mass, check_steps(steps, kernel), own[1:2], resampling$resampling,
+    list(c(stage(particles, 1, kernel$mass, check_steps(steps, kernel), own[1:2],
+                 resampling$resampling,
                  resampling$threshold, renew = renewal_goal(steps)), own[-(1:2)])),
     list(kernel)
   )
   if (path == "data") method$open <- "work"
   if (!is.null(order)) {
-    if (path != "data") fail("`order` is for smc(\"data\"): along temperatures all rows are there from the start.")
+    if (path != "data")
+      fail("`order` is for smc(\"data\"): along temperatures all rows are there from the start.")
     method$settings$shuffle <- as.double(check_order(order) == "shuffled")
   }
   method$path <- path
@@ -328,9 +347,10 @@ smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == 
 
 #' Sequential estimation with stochastic gradients
 #'
-#' The estimator of the conference paper that came before SGAIS: the predictive density of each chunk is the mean over
-#' particles that follow the posterior of the rows before by [sghmc()] on mini-batches. Chunks hold 20 rows up to 80,
-#' then a quarter of the rows seen, and 500 beyond 2,000.
+#' The estimator of the conference paper that came before SGAIS: the predictive density of each
+#' chunk is the mean over particles that follow the posterior of the rows before by [sghmc()] on
+#' mini-batches. Chunks hold 20 rows up to 80, then a quarter of the rows seen, and 500 beyond
+#' 2,000.
 #'
 #' @param particles Number of particles, a whole number of at least 2.
 #' @param steps Moves after each chunk.
@@ -341,22 +361,24 @@ smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == 
 #' @inherit likelihood_weighting return
 #'
 #' @references
-#' Cameron, S. A., Eggers, H. C. and Kroon, S. (2019). A sequential marginal likelihood approximation using stochastic
-#' gradients. *Proceedings* 33(1), 18. \doi{10.3390/proceedings2019033018}
+#' Cameron, S. A., Eggers, H. C. and Kroon, S. (2019). A sequential marginal likelihood
+#' approximation using stochastic gradients. *Proceedings* 33(1), 18.
+#' \doi{10.3390/proceedings2019033018}
 #'
 #' @examples
 #' evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, sequential(), seed = 1)
 #'
 #' @family methods
 #' @export
-sequential <- function(particles = 10, steps = 20, kernel = sghmc(tempered = FALSE), batch = 500, order = "given") {
+sequential <- function(particles = 10, steps = 20, kernel = sghmc(tempered = FALSE), batch = 500,
+                       order = "given") {
   particles <- check_particles(particles)
   kernel <- check_kernel(kernel)
   gradient <- gradient_settings("batch", batch, kernel)
   new_method(
     "sequential", match.call(),
-    list(c(stage(particles, 1, kernel$mass, check_steps(steps), gradient = gradient$gradient, chunk_least = 20,
-                 chunk_fraction = 0.25, chunk_most = 500), gradient["batch"])),
+    list(c(stage(particles, 1, kernel$mass, check_steps(steps), gradient = gradient$gradient,
+                 chunk_least = 20, chunk_fraction = 0.25, chunk_most = 500), gradient["batch"])),
     list(kernel),
     mean_weights = TRUE, shuffle = check_order(order) == "shuffled",
     note = "Averaging each chunk's predictive density makes the estimate run low while particles are few."
@@ -369,7 +391,8 @@ check_order <- function(order) check_choice(order, "order", c("shuffled", "given
 gradient_settings <- function(rule, batch, kernel) {
   if (identical(batch, Inf)) return(list(gradient = "full", batch = 1))
   if (needs_density(kernel))
-    fail("`kernel` ", kernel$name, "() accepts or rejects on the exact density, which mini-batches do not give: ",
+    fail("`kernel` ", kernel$name,
+         "() accepts or rejects on the exact density, which mini-batches do not give: ",
          "use baoab(), sghmc() or sgld(), or `batch = Inf`.")
   list(gradient = rule, batch = check_count(batch, "batch", 1, 1e7))
 }

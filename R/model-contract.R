@@ -4,12 +4,13 @@
 
 #' A model of your own
 #'
-#' Makes a model specification that [evidence()] and all other functions of the package take, from a likelihood in C and
-#' a few R functions that bind it to data. The models of the package are made by this function, so that a model of another
-#' package can do all that they can. For a model in a few lines, without a package, see [custom_model()] and
-#' [compiled_model()].
+#' Makes a model specification that [evidence()] and all other functions of the package take, from a
+#' likelihood in C and a few R functions that bind it to data. The models of the package are made by
+#' this function, so that a model of another package can do all that they can. For a model in a few
+#' lines, without a package, see [custom_model()] and [compiled_model()].
 #'
-#' @param name Name of the model, one word: the class of the specification, and what messages call it.
+#' @param name Name of the model, one word: the class of the specification, and what messages call
+#'   it.
 #' @param formula The model's formula, or `NULL`.
 #' @param settings A named list, which becomes part of the specification.
 #' @param encode `function(model, data, ...)`: binds the model to data. A list with at least
@@ -17,58 +18,72 @@
 #'     \item{`rows`}{a numeric matrix with an observation in each *column*, as C reads them;}
 #'     \item{`n`}{the number of observations;}
 #'     \item{`args`}{named numeric vectors or strings, the settings that C reads;}
-#'     \item{`theta_names`, `user_names`}{names of the parameters in unconstrained space and on the user's scale;}
+#'     \item{`theta_names`, `user_names`}{names of the parameters in unconstrained space and on the
+#'       user's scale;}
 #'     \item{`design`}{what `encode_new` needs to treat later data alike;}
-#'     \item{`observed`}{optional, what two fits must have in common to be of the same data, if not `rows`;}
+#'     \item{`observed`}{optional, what two fits must have in common to be of the same data, if not
+#'       `rows`;}
 #'     \item{`offset`}{optional, what was subtracted from the responses.}
 #'   }
-#' @param encode_new `function(model, design, newdata, response, argument)`: later data as a list of `rows`, `n` and `offset`.
-#'   `response` says whether the response must be there, `argument` what the user calls the data.
+#' @param encode_new `function(model, design, newdata, response, argument)`: later data as a list of
+#'   `rows`, `n` and `offset`. `response` says whether the response must be there, `argument` what
+#'   the user calls the data.
 #' @param describe `function(model)`: the model in words, a list of a title and then named texts.
-#' @param symbol,PACKAGE Name of the C function that returns the model's table, as in [compiled_model()], and of the library
-#'   or package that has it.
-#' @param ... Further parts of the contract, by name; each has a default, for a model that has no such thing:
+#' @param symbol,PACKAGE Name of the C function that returns the model's table, as in
+#'   [compiled_model()], and of the library or package that has it.
+#' @param ... Further parts of the contract, by name; each has a default, for a model that has no
+#'   such thing:
 #'   \describe{
-#'     \item{`modes`}{`function(model)`: `"one"`, the default, or `"several"` if the posterior may have several modes;}
-#'     \item{`decode`, `template`}{`function(model, encoded, rows, data)` and `function(model, data, n)`: simulated rows in the
-#'       shape of the user's data, and data whose responses are still to be simulated, as a list of `data` and `encoded`;}
-#'     \item{`simulates`}{`function(model)`: why data cannot be simulated, a sentence, or `NULL` if they can;}
-#'     \item{`predictions`}{a named list of `function(fit, encoded)`, the types of [predict()] besides `"density"`; the first is
-#'       the default;}
+#'     \item{`modes`}{`function(model)`: `"one"`, the default, or `"several"` if the posterior may
+#'       have several modes;}
+#'     \item{`decode`, `template`}{`function(model, encoded, rows, data)` and `function(model, data,
+#'       n)`: simulated rows in the shape of the user's data, and data whose responses are still to
+#'       be simulated, as a list of `data` and `encoded`;}
+#'     \item{`simulates`}{`function(model)`: why data cannot be simulated, a sentence, or `NULL` if
+#'       they can;}
+#'     \item{`predictions`}{a named list of `function(fit, encoded)`, the types of [predict()]
+#'       besides `"density"`; the first is the default;}
 #'     \item{`needs_response`}{whether [predict()] needs complete rows for all types;}
-#'     \item{`coefficients`}{whether the parameters are coefficients, for `coef()`, `vcov()` and `confint()`;}
-#'     \item{`fitted`}{`function(fit, encoded)`: fitted values, for `fitted()`, `residuals()` and `deviance()`;}
+#'     \item{`coefficients`}{whether the parameters are coefficients, for `coef()`, `vcov()` and
+#'       `confint()`;}
+#'     \item{`fitted`}{`function(fit, encoded)`: fitted values, for `fitted()`, `residuals()` and
+#'       `deviance()`;}
 #'     \item{`noise_sd`}{`function(fit)`: the standard deviation of the noise, for `sigma()`;}
 #'     \item{`free_parameters`}{`function(model, peak, args)`: how many parameters [bic()] counts;}
-#'     \item{`prior_moments`}{`function(model, encoded, words)`: the prior's means and standard deviations, to see whether data
-#'       and prior contradict each other;}
+#'     \item{`prior_moments`}{`function(model, encoded, words)`: the prior's means and standard
+#'       deviations, to see whether data and prior contradict each other;}
 #'     \item{`advice`}{`function(model)`: what to do if they do, a sentence.}
 #'   }
 #'
 #' @return A model specification of class `c(name, "evidence_model")`.
 #'
 #' @details
-#' `system.file("examples", "poissonrate", package = "logevidence")` is a small package that adds a model in this way: its C
-#' code includes `logevidence.h` (`LinkingTo: logevidence`), and its R code is a constructor of some twenty lines.
-#' Try a new model with [check_model()] first.
+#' `system.file("examples", "poissonrate", package = "logevidence")` is a small package that adds a
+#' model in this way: its C code includes `logevidence.h` (`LinkingTo: logevidence`), and its R code
+#' is a constructor of some twenty lines. Try a new model with [check_model()] first.
 #'
 #' @seealso [check_model()], [compiled_model()]
 #' @family models
 #' @export
-new_model <- function(name, formula = NULL, settings = list(), encode, encode_new, describe, ..., symbol = NULL, PACKAGE = "") {
+new_model <- function(name, formula = NULL, settings = list(), encode, encode_new, describe, ...,
+                      symbol = NULL, PACKAGE = "") {
   check_word(name, "name", "one word")
   given <- list(encode = encode, encode_new = encode_new, describe = describe, ...)
   known <- contract_defaults()
   unknown <- setdiff(names(given), names(known))
   if (length(unknown) || is.null(names(given)) || !all(nzchar(names(given))))
-    fail("`...` must hold only parts of the contract by name (", show_names(names(known), 30), "), not ",
+    fail("`...` must hold only parts of the contract by name (", show_names(names(known), 30),
+         "), not ",
          if (length(unknown)) paste0("`", unknown[1], "`") else "unnamed values", ".")
   contract <- utils::modifyList(known, given, keep.null = TRUE)
-  contract$type <- if (!is.null(given$type)) given$type else if (is.null(symbol)) name else "compiled_model"
+  contract$type <- if (!is.null(given$type)) given$type else if (is.null(symbol)) name
+  else "compiled_model"
   if (!is.null(symbol)) {
-    contract$library <- list(.symbol = check_word(symbol, "symbol", "the name of a C function"), .library = PACKAGE)
+    contract$library <- list(.symbol = check_word(symbol, "symbol", "the name of a C function"),
+                             .library = PACKAGE)
   }
-  structure(c(list(name = name, formula = formula), settings, list(contract = contract)), class = c(name, "evidence_model"))
+  structure(c(list(name = name, formula = formula), settings, list(contract = contract)),
+            class = c(name, "evidence_model"))
 }
 
 # What a model without further ado has.
@@ -87,7 +102,8 @@ contract_defaults <- function() {
     asks_r = FALSE,            # its functions are R's: one run at a time, with R's own generator
     variational = FALSE,
     bound = function(model, args) FALSE, # is there a variational bound?
-    parts = function(model, args) 1,     # components or attributes that the bound visits for each row
+    # components or attributes that the bound visits for each row
+    parts = function(model, args) 1,
     latent = NULL,             # of models with latent variables: see R/model-latent.R
     same_data = NULL,          # function(own, other): are fits of custom models of the same data?
     one_number = FALSE,        # is the response one number, whose fingerprint is that of the data?
@@ -117,10 +133,11 @@ has_variational <- function(model) isTRUE(part_of(model, "variational"))
 
 #' Data as C reads them
 #'
-#' @param binding How rows are put together that are `own`: a list of the number of `threads` that may do it and of the
-#'   `seed` of the run that walks them in random order, which they then come in, or NULL.
-#' @return See new_model(); besides perhaps `own`, if the rows are of bind_rows(), so that their memory has just been made
-#'   and a run may put them in another order.
+#' @param binding How rows are put together that are `own`: a list of the number of `threads` that
+#'   may do it and of the `seed` of the run that walks them in random order, which they then come
+#'   in, or NULL.
+#' @return See new_model(); besides perhaps `own`, if the rows are of bind_rows(), so that their
+#'   memory has just been made and a run may put them in another order.
 #' @noRd
 encode <- function(model, data, binding = AS_GIVEN) {
   encoded <- part_of(model, "encode")(model, data, binding)

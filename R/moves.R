@@ -5,7 +5,8 @@
 POOR_RENEWAL <- 0.25    # of the way to a fresh draw, at so many distributions:
 POOR_SHARE <- 0.1
 LOW_ACCEPTANCE <- 0.01
-HEATED_NATS <- 0.5      # that particles at another temperature may cost, or so many standard errors:
+# that particles at another temperature may cost, or so many standard errors:
+HEATED_NATS <- 0.5
 HEATED_Z <- 3
 
 #' Sentences about the moves of a walk
@@ -26,18 +27,22 @@ often <- function(is) {
 still_warning <- function(made, method, modes) {
   kernel <- method$kernels[[1]]$name
   if (often(made$acceptance < LOW_ACCEPTANCE)) return(sprintf(paste(
-    "The particles hardly move: at %.0f%% of the distributions less than 1%% of the proposals are accepted, and the estimate may be",
+    "The particles hardly move: at %.0f%% of the distributions less than 1%% of the proposals",
+    "are accepted, and the estimate may be",
     "nats off. Use a smaller `step_size` of %s(), or leave it out, so that it is tuned."),
     100 * mean(made$acceptance < LOW_ACCEPTANCE, na.rm = TRUE), kernel))
   # with a number of moves that was given, modes and slow moves look the same
   if (isTRUE(method$settings$`1.renew` < 0) && modes != "one") return(NULL)
   if (!often(made$renewal < POOR_RENEWAL)) return(NULL)
   given <- isTRUE(method$settings$`1.renew` < 0)
-  sprintf(paste("The particles move too little: in the slowest direction, %s at a distribution carry them only %.0f%% of the way to a fresh",
+  sprintf(paste("The particles move too little: in the slowest direction, %s at a distribution",
+                "carry them only %.0f%% of the way to a fresh",
                 "draw, and the estimate may be nats off. %s"),
-          if (stats::median(made$moves) == 1) "one move" else paste(count(stats::median(made$moves)), "moves"),
+          if (stats::median(made$moves) == 1) "one move"
+          else paste(count(stats::median(made$moves)), "moves"),
           100 * stats::median(made$renewal[made$renewal < POOR_RENEWAL], na.rm = TRUE),
-          if (given) "Use more `steps`, or leave their number out." else "Use hmc(), scaled columns, more `steps`, or nested().")
+          if (given) "Use more `steps`, or leave their number out."
+          else "Use hmc(), scaled columns, more `steps`, or nested().")
 }
 
 #' What step errors cost, as C has added it up from one distribution to the next (measure_heat() in
@@ -55,13 +60,15 @@ step_heating <- function(figures, trace) {
 #' @noRd
 hot_warning <- function(heating, se, kernel) {
   if (is.null(heating) || is.na(heating$bias)) return(NULL)
-  if (abs(heating$bias) <= max(HEATED_NATS, HEATED_Z * c(se, heating$se), na.rm = TRUE)) return(NULL)
+  if (abs(heating$bias) <= max(HEATED_NATS, HEATED_Z * c(se, heating$se), na.rm = TRUE))
+    return(NULL)
   low <- heating$bias < 0
   size <- format(signif(abs(heating$bias), 2), big.mark = ",", scientific = FALSE)
   cure <- if (low) sprintf("a smaller %s, or scaled columns",
                            if (kernel$name == "baoab") "`step_size`" else "`rate`")
   sprintf(
-    paste("The steps of %s() are too %s: its particles lie too %s, as if at a temperature of %s, and",
+    paste("The steps of %s() are too %s: its particles lie too %s, as if at a temperature of %s,",
+          "and",
           "the estimate is probably %s %s. Use hmc(), which accepts or rejects, or %s."),
     kernel$name, if (low) "long" else "few", if (low) "wide" else "narrow",
     format(signif(heating$temperature, 3)),
@@ -75,9 +82,11 @@ hot_warning <- function(heating, se, kernel) {
 thermodynamic_warning <- function(power, se) {
   gap <- power$corrected - power$stepping
   if (is.finite(gap) && abs(gap) <= max(0.5, 3 * se)) return(NULL)
-  sprintf(paste("The thermodynamic integral is %s nats %s than the stepping stones of the same particles: the mean log-likelihood changes too",
+  sprintf(paste("The thermodynamic integral is %s nats %s than the stepping stones of the same",
+                "particles: the mean log-likelihood changes too",
                 "much from one power to the next. Use `rule = \"stepping\"`, or more steps."),
-          format(signif(abs(gap), 2), big.mark = ",", scientific = FALSE), if (isTRUE(gap < 0)) "lower" else "higher")
+          format(signif(abs(gap), 2), big.mark = ",", scientific = FALSE),
+          if (isTRUE(gap < 0)) "lower" else "higher")
 }
 
 CHAINS_APART <- 1.2 # root of the variance of all draws over that within chains
@@ -102,13 +111,16 @@ chains_warning <- function(draws, chains) {
   if (still <= CHAINS_STILL && isTRUE(max(apart) <= most)) return(NULL)
   paste0(
     if (still > CHAINS_STILL) sprintf("%.0f%% of the chains never moved", 100 * still)
-    else sprintf("The chains do not agree with each other (root of the variance ratio up to %.2f)", max(apart)),
-    ": the draws do not represent the posterior, and the estimate may be nats off. Use more `steps`, smc() or nested()."
+    else sprintf("The chains do not agree with each other (root of the variance ratio up to %.2f)",
+                 max(apart)),
+    ": the draws do not represent the posterior, and the estimate may be nats off. Use more ",
+    "`steps`, smc() or nested()."
   )
 }
 
 no_bridge <- function() {
-  fail("The draws are too few, or too much alike, to fit a normal density to: use more `particles` or `draws` of bridge(), ",
+  fail("The draws are too few, or too much alike, to fit a normal density to: use more ",
+       "`particles` or `draws` of bridge(), ",
        "or a kernel that moves.")
 }
 
@@ -119,13 +131,15 @@ GRADIENT_OFF <- 0.1 # of its size
 #' draws
 #' @noRd
 gradient_warning <- function(model, encoded, method, points) {
-  if (!part_of(model, "user_gradient") || !moves_by_gradient(method) || ncol(points) < 2) return(NULL)
+  if (!part_of(model, "user_gradient") || !moves_by_gradient(method) || ncol(points) < 2)
+    return(NULL)
   at <- points[, unique(round(seq(1, ncol(points), length.out = GRADIENT_POINTS))), drop = FALSE]
   at <- at[, colSums(!is.finite(at)) == 0, drop = FALSE]
   if (ncol(at) == 0) return(NULL)
   scale <- apply(points, 1, stats::sd)
   scale[!is.finite(scale) | scale == 0] <- 1e-3
-  ask <- function(theta) tryCatch(model_caller(model, encoded)("log_lik_grad", theta), error = function(e) NULL)
+  ask <- function(theta)
+    tryCatch(model_caller(model, encoded)("log_lik_grad", theta), error = function(e) NULL)
   signs <- matrix(ifelse((row(at) * 7 + col(at) * 3) %% 5 < 2, -1, 1), nrow(at))
   step <- 1e-4 * scale * signs
   here <- ask(at)
@@ -137,9 +151,12 @@ gradient_warning <- function(model, encoded, method, points) {
   size <- pmax(abs(said), abs(seen))
   # below this, differences of the values are rounding
   known <- is.finite(said) & is.finite(seen) & size > 1e-9 * (1 + abs(drop(above$value)))
-  if (sum(known) < 2 || mean(abs(said - seen)[known] > GRADIENT_OFF * size[known]) <= 0.5) return(NULL)
-  sprintf(paste("`gradient` is not that of `log_likelihood`: along a line the density changes by %s where the gradient says %s. The estimate is",
-                "not to be trusted."), format(signif(seen[known][1], 3)), format(signif(said[known][1], 3)))
+  if (sum(known) < 2 || mean(abs(said - seen)[known] > GRADIENT_OFF * size[known]) <= 0.5)
+    return(NULL)
+  sprintf(paste("`gradient` is not that of `log_likelihood`: along a line the density changes by",
+                "%s where the gradient says %s. The estimate is",
+                "not to be trusted."), format(signif(seen[known][1], 3)),
+                format(signif(said[known][1], 3)))
 }
 
 moves_by_gradient <- function(method) {

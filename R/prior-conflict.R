@@ -4,7 +4,8 @@
 # should have been scaled.
 
 CONFLICT_SDS <- 4             # prior standard deviations
-CONFLICT_PROBABILITY <- 0.001 # of a column's location or scale under its prior, which has heavy tails
+# of a column's location or scale under its prior, which has heavy tails
+CONFLICT_PROBABILITY <- 0.001
 CONFLICT_DRAWS <- 1000        # from the prior of models that have no closed form for its moments
 CONFLICT_ROWS <- 20000        # that locations and scales of columns are taken from
 
@@ -19,11 +20,12 @@ prior_conflict <- function(model, encoded, points, log_weights, words) {
   found <- found[order(-found$distance), ]
   found <- found[!duplicated(found$subject), ]
   others <- if (nrow(found) > 1) paste0(" (likewise ", show_names(found$subject[-1], 3), ")")
-  paste0("The data contradict the prior: ", found$text[1], others, ". The evidence may be right, but it mostly says how ",
+  paste0("The data contradict the prior: ", found$text[1], others,
+         ". The evidence may be right, but it mostly says how ",
          "badly the prior fits. ", part_of(model, "advice")(model))
 }
 
-# What the posterior draws say ----------------------------------------------------------------------
+# What the posterior draws say --------------------------------------------------------------------
 
 #' Parameters whose posterior mean lies too many prior standard deviations from the prior mean
 #' @noRd
@@ -47,11 +49,14 @@ conflicting_draws <- function(model, encoded, points, log_weights, words) {
 #'   known to reach, where it has no closed form), `subject` (column or coefficient), `text` and
 #'   `from`, pieces of a sentence.  Or NULL.
 #' @noRd
-prior_moments <- function(model, encoded, words) part_of(model, "prior_moments")(model, encoded, words)
+prior_moments <- function(model, encoded, words)
+  part_of(model, "prior_moments")(model, encoded, words)
 
-moments_table <- function(row, mean, sd, subject, text = paste0("the posterior mean of `", subject, "`"),
+moments_table <- function(row, mean, sd, subject,
+                          text = paste0("the posterior mean of `", subject, "`"),
                           from = "its prior mean", least = Inf, most = -Inf) {
-  data.frame(row = row, mean = mean, sd = sd, subject = subject, text = text, from = from, least = least, most = most)
+  data.frame(row = row, mean = mean, sd = sd, subject = subject, text = text, from = from,
+             least = least, most = most)
 }
 
 prior_moments_linear <- function(model, encoded, words) {
@@ -72,13 +77,16 @@ prior_moments_mixture <- function(model, encoded, words) {
   place <- length(columns)
   # between these nothing is called a contradiction: the right tail of a log variance is long
   log_variance <- function(side) {
-    log(model$rate) - log(stats::qgamma(abs(side) * CONFLICT_PROBABILITY, model$shape, lower.tail = side < 0))
+    log(model$rate) -
+      log(stats::qgamma(abs(side) * CONFLICT_PROBABILITY, model$shape, lower.tail = side < 0))
   }
   rbind(
     moments_table(model$components - 1 + seq_len(place), 0, 1, columns,
                   paste0("a component mean of column `", columns, "`"), "`location`"),
-    moments_table(model$components - 1 + place + seq_len(place), log(model$rate) - digamma(model$shape),
-                  sqrt(trigamma(model$shape)), columns, paste0("a component's log variance in column `", columns, "`"),
+    moments_table(model$components - 1 + place + seq_len(place),
+                  log(model$rate) - digamma(model$shape),
+                  sqrt(trigamma(model$shape)), columns,
+                  paste0("a component's log variance in column `", columns, "`"),
                   least = log_variance(0.5), most = log_variance(-0.5))
   )
 }
@@ -86,12 +94,16 @@ prior_moments_mixture <- function(model, encoded, words) {
 prior_moments_custom <- function(model, encoded, words) {
   restore <- own_generator(words, keep = FALSE)
   on.exit(restore())
-  sampled_moments(encoded, function() encoded$args$answer("draw_prior", matrix(0, length(model$parameters), CONFLICT_DRAWS), 1))
+  sampled_moments(encoded,
+                  function() encoded$args$answer("draw_prior",
+                                                 matrix(0, length(model$parameters),
+                                                        CONFLICT_DRAWS), 1))
 }
 
 prior_moments_compiled <- function(model, encoded, words) {
   sampled_moments(encoded, function() {
-    model_caller(model, encoded)("draw_prior", extra = list(n = CONFLICT_DRAWS, seed = next_seed(words, 3)))
+    model_caller(model, encoded)("draw_prior",
+                                 extra = list(n = CONFLICT_DRAWS, seed = next_seed(words, 3)))
   })
 }
 
@@ -105,23 +117,25 @@ sampled_moments <- function(encoded, draw) {
   sd <- apply(draws, 1, stats::sd)
   use <- which(sd > 0)
   if (!length(use)) return(NULL)
-  moments_table(use, rowMeans(draws)[use], sd[use], encoded$theta_names[use], least = apply(draws, 1, min)[use],
-                most = apply(draws, 1, max)[use])
+  moments_table(use, rowMeans(draws)[use], sd[use], encoded$theta_names[use],
+                least = apply(draws, 1, min)[use], most = apply(draws, 1, max)[use])
 }
 
-# What the columns say ------------------------------------------------------------------------------
+# What the columns say ----------------------------------------------------------------------------
 
 #' Columns whose location or scale the prior practically rules out, whatever the fit found
 #' @noRd
 conflicting_columns <- function(model, encoded) {
   x <- encoded$rows
-  if (ncol(x) > CONFLICT_ROWS) x <- x[, round(seq(1, ncol(x), length.out = CONFLICT_ROWS)), drop = FALSE]
+  if (ncol(x) > CONFLICT_ROWS)
+    x <- x[, round(seq(1, ncol(x), length.out = CONFLICT_ROWS)), drop = FALSE]
   check <- part_of(model, "far_columns")(model, encoded$args, x)
   if (is.null(check)) return(NULL)
   far <- which(check$probability < CONFLICT_PROBABILITY)
   if (!length(far)) return(NULL)
   names <- encoded$design$columns[far]
-  data.frame(subject = names, distance = check$distance[far], text = sprintf(check$text[far], paste0("`", names, "`")))
+  data.frame(subject = names, distance = check$distance[far],
+             text = sprintf(check$text[far], paste0("`", names, "`")))
 }
 
 # A component mean has a t density a priori; one of them lies at least as far out as the mean of the

@@ -1,4 +1,5 @@
-# From what C reports to the object a user holds: which estimate is the headline, what is suspect, and the draws.
+# From what C reports to the object a user holds: which estimate is the headline, what is suspect,
+# and the draws.
 
 #' @noRd
 new_evidence <- function(runs, call, model, method, encoded, words, threads = 1, other_end = NULL,
@@ -19,32 +20,38 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   work <- Reduce(`+`, lapply(fits, `[[`, "work"))
   gradient <- gradient_warning(model, encoded, method, points)
   user <- if (is_latent(model)) user_state(model, encoded, points)
-  else .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE], "to_user", points, list())
+  else .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE], "to_user",
+             points, list())
   astray <- sum(rowSums(!is.finite(t(user))) > 0)
-  failed <- c(headline$warnings, gradient, if (astray) astray_warning(astray, ncol(user)), other_end_warning(other_end, headline),
-              settled_warning(settled))
+  failed <- c(headline$warnings, gradient, if (astray) astray_warning(astray, ncol(user)),
+              other_end_warning(other_end, headline), settled_warning(settled))
   # the criterion of Schwarz knows no prior
   conflict <- if (method$name != "bic") prior_conflict(model, encoded, points, log_weights, words)
   structure(
     list(
-      log_evidence = headline$log_evidence, se = headline$se, source = headline$source, n = encoded$n,
+      log_evidence = headline$log_evidence, se = headline$se, source = headline$source,
+      n = encoded$n,
       trace = first$trace, sampler = first$sampler, audit = first$audit, nested = first$nested,
       peaks = first$peaks, power = first$power, variational = first$variational,
       draws = named_draws(user, encoded$user_names), log_weights = log_weights,
       parameters = named_draws(points, encoded$theta_names),
       replicates = if (length(fits) > 1) replicate_table(fits),
       warnings = unique(c(said_by_runs(fits, "warnings"), failed, conflict, method$note)),
-      failed = unique(c(said_by_runs(fits, "failed"), failed, if (method$name == "harmonic_mean") method$note)),
-      prior_conflict = conflict, work = work, call = call, model = model, method = method, seed = words, design = encoded$design,
-      args = encoded$args,
-      data_id = data_id(encoded, threads), pairing = encoded$pairing, rows_id = if (!is.null(first$nested)) rows_id(encoded)
+      failed = unique(c(said_by_runs(fits, "failed"), failed,
+                        if (method$name == "harmonic_mean") method$note)),
+      prior_conflict = conflict, work = work, call = call, model = model, method = method,
+      seed = words, design = encoded$design, args = encoded$args,
+      data_id = data_id(encoded, threads), pairing = encoded$pairing,
+      rows_id = if (!is.null(first$nested)) rows_id(encoded)
     ),
     class = "evidence"
   )
 }
 
 astray_warning <- function(astray, n) {
-  paste0(astray, " of ", n, " draws have run away to infinity: the kernel's steps are too long for these data, and the ",
+  paste0(astray, " of ", n,
+         " draws have run away to infinity: the kernel's steps are too long for these data, and ",
+         "the ",
          "evidence is not to be trusted. Scale the columns, lower the rate, or use another kernel.")
 }
 
@@ -69,21 +76,25 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   if (isTRUE(method$settings$published == 1)) sampler$log_evidence <- out$published
   power <- power_of(out, sampler)
   if (identical(method$name, "bridge") && !is.finite(sampler$log_evidence)) no_bridge()
-  if (identical(method$rule, "thermodynamic")) sampler[c("log_evidence", "se")] <- power[c("corrected", "se")]
+  if (identical(method$rule, "thermodynamic"))
+    sampler[c("log_evidence", "se")] <- power[c("corrected", "se")]
   audit <- audit_of(out, sampler, AUDIT_LEAST_ESS[[modes]])
   headline <- if (!is.null(audit) && audit$passed) {
-    list(log_evidence = audit$log_evidence, se = audit$se, source = "audit", points = out$audit_draws,
-         log_weights = normalise(drop(out$audit_log_weights)))
+    list(log_evidence = audit$log_evidence, se = audit$se, source = "audit",
+         points = out$audit_draws, log_weights = normalise(drop(out$audit_log_weights)))
   } else {
-    list(log_evidence = sampler$log_evidence, se = sampler$se, source = "sampler", points = out$draws,
-         log_weights = sampler$log_weights)
+    list(log_evidence = sampler$log_evidence, se = sampler$se, source = "sampler",
+         points = out$draws, log_weights = sampler$log_weights)
   }
   collapsed <- headline$source == "sampler" && min(trace$ess, Inf, na.rm = TRUE) < COLLAPSED_ESS
-  spread <- if (identical(method$name, "ais") && length(log_weights) > 1) stats::sd(log_weights) else 0
+  spread <- if (identical(method$name, "ais") && length(log_weights) > 1) stats::sd(log_weights)
+  else 0
   failed <- c(
     nested_warnings(nested), chib_warnings(out, method, model),
-    if (!collapsed && headline$source == "sampler" && is.finite(spread) && spread^2 > log(length(log_weights))) sprintf(
-      paste("The chains' log weights are spread by %.1f nats, so a few of them carry the estimate: the evidence is probably too",
+    if (!collapsed && headline$source == "sampler" && is.finite(spread) &&
+        spread^2 > log(length(log_weights))) sprintf(
+      paste("The chains' log weights are spread by %.1f nats, so a few of them carry the",
+            "estimate: the evidence is probably too",
             "low, and its standard error says little. Use more annealing steps."), spread),
     if (collapsed) paste0(
       "The weights have all but collapsed onto a few particles: the evidence is probably far ",
@@ -102,46 +113,56 @@ one_run <- function(out, method, modes = "one", model = NULL) {
     if (!is.finite(headline$log_evidence)) "The estimate is not finite."
   )
   list(
-    headline = headline, sampler = sampler, audit = audit, nested = nested, power = power, trace = trace, failed = failed,
-    warnings = unique(c(if (!is.null(audit) && !audit$passed) audit$reason, unreached_warning(audit),
+    headline = headline, sampler = sampler, audit = audit, nested = nested, power = power,
+    trace = trace, failed = failed,
+    warnings = unique(c(if (!is.null(audit) && !audit$passed) audit$reason,
+                        unreached_warning(audit),
                         behind_warning(audit, sampler), uneven_warning(audit), failed)),
     work = if (is.null(attr(out, "challenge"))) work_of(out) else attr(out, "challenge")$work
   )
 }
 
-# Particles that lie too wide or too narrow, all along the way, cost (d / 2) (T - 1) nats for each power of e that the rows grow by;
-# gradients' noise would make T = 1 + NOISE_HEATS noise with the default kernel, if it did not inject less of its own.
+# Particles that lie too wide or too narrow, all along the way, cost (d / 2) (T - 1) nats for each
+# power of e that the rows grow by; gradients' noise would make T = 1 + NOISE_HEATS noise with the
+# default kernel, if it did not inject less of its own.
 heating <- function(trace, d) {
   rows <- which(!is.na(trace$temperature) & trace$n > trace$n[1])
   if (length(rows) < 3) return(NULL)
   growth <- log(trace$n[rows] / trace$n[rows - 1])
   excess <- trace$temperature[rows] - 1
   noise <- sqrt(sum(growth^2 * 2 / (pmax(trace$ess[rows], 1) * d)))
-  list(temperature = 1 + sum(growth * excess) / sum(growth), bias = -d / 2 * sum(growth * excess), se = d / 2 * noise,
-       batches = -d / 2 * NOISE_HEATS * sum(growth * ifelse(is.na(trace$noise[rows]), 0, trace$noise[rows])))
+  list(temperature = 1 + sum(growth * excess) / sum(growth), bias = -d / 2 * sum(growth * excess),
+       se = d / 2 * noise,
+       batches = -d / 2 * NOISE_HEATS *
+       sum(growth * ifelse(is.na(trace$noise[rows]), 0, trace$noise[rows])))
 }
 NOISE_HEATS <- 0.2
 
 heating_warning <- function(heating) {
   if (is.null(heating) || heating$bias > -1 || heating$bias > -4 * heating$se) return(NULL)
-  sprintf(paste("The particles lie too wide, as if at a temperature of %.2f: the estimate is probably about %s nats too low. Use shorter or",
-                "more steps of the kernel, or larger batches."), heating$temperature, format(signif(-heating$bias, 2), scientific = FALSE))
+  sprintf(paste("The particles lie too wide, as if at a temperature of %.2f: the estimate is",
+                "probably about %s nats too low. Use shorter or",
+                "more steps of the kernel, or larger batches."), heating$temperature,
+                format(signif(-heating$bias, 2), scientific = FALSE))
 }
 
-# A walk that is well moves by less than ten posterior variances per dimension in a chunk, those that were thousands of nats low by a
-# hundred to thirty thousand.
+# A walk that is well moves by less than ten posterior variances per dimension in a chunk, those
+# that were thousands of nats low by a hundred to thirty thousand.
 DRIFT_MOST <- 30
 
 runaway_warning <- function(trace) {
   away <- which(trace$drift > DRIFT_MOST)[1]
   if (is.na(away)) return(NULL)
-  sprintf(paste("The particles have run away from where their gradients hold, before row %s: the evidence is probably far too low, and its",
-                "standard error says little. Use `audit = TRUE`, larger batches, or another method."), format(trace$n[away], big.mark = ",", scientific = FALSE))
+  sprintf(paste("The particles have run away from where their gradients hold, before row %s: the",
+                "evidence is probably far too low, and its",
+                "standard error says little. Use `audit = TRUE`, larger batches, or another",
+                "method."), format(trace$n[away], big.mark = ",", scientific = FALSE))
 }
 
 # More steps than a chunk ever takes where rows are like those before.
 labour_warning <- function(trace, method) {
-  if (is.null(trace$lambda_steps) || is.null(trace$shortest) || isTRUE(method$settings$`1.whole` == 1)) return(NULL)
+  if (is.null(trace$lambda_steps) || is.null(trace$shortest) ||
+      isTRUE(method$settings$`1.whole` == 1)) return(NULL)
   hard <- trace$n >= HARD_FROM & trace$lambda_steps > HARD_STEPS
   if (!any(hard)) return(NULL)
   sprintf("The chunk that ends at row %s needed %s annealing steps (normally under %d), and the estimate may be too low. Are the rows sorted?",
@@ -150,13 +171,16 @@ labour_warning <- function(trace, method) {
 HARD_FROM <- 500
 HARD_STEPS <- 25
 
-# Latent variables are drawn row by row: where hardly a particle can take a row up, those before did not lead up to it.
+# Latent variables are drawn row by row: where hardly a particle can take a row up, those before did
+# not lead up to it.
 sudden_row <- function(trace, method) {
-  if (!identical(method$path, "data") || is.null(trace$n) || is.null(trace$lambda) || is.null(trace$ess)) return(NULL)
+  if (!identical(method$path, "data") || is.null(trace$n) || is.null(trace$lambda) ||
+      is.null(trace$ess)) return(NULL)
   if (!is.null(trace$particles)) return(NULL)
   if (!identical(method$settings$shuffle, 0)) return(sudden_shuffled(trace))
   if (min(trace$ess) > SUDDEN_SHARE * method$settings$`1.particles`) return(NULL)
-  sprintf(paste("Row %s came so unexpectedly that hardly a particle could take it up: the evidence may be far too low. Are the rows",
+  sprintf(paste("Row %s came so unexpectedly that hardly a particle could take it up: the",
+                "evidence may be far too low. Are the rows",
                 "sorted? Shuffle them."), count(trace$n[which.min(trace$ess)]))
 }
 SUDDEN_SHARE <- 0.03
@@ -165,8 +189,10 @@ SUDDEN_SHARE <- 0.03
 # particles, and sweeps renew them.
 sudden_shuffled <- function(trace) {
   if (min(trace$ess) > SUDDEN_LEAST) return(NULL)
-  sprintf(paste("After row %s of the walk only %.0f effective particles were left: the evidence may be nats off. Use more",
-                "`particles`, or compare with nested()."), count(trace$n[which.min(trace$ess)]), min(trace$ess))
+  sprintf(paste("After row %s of the walk only %.0f effective particles were left: the evidence",
+                "may be nats off. Use more",
+                "`particles`, or compare with nested()."), count(trace$n[which.min(trace$ess)]),
+                min(trace$ess))
 }
 SUDDEN_LEAST <- 4
 
@@ -180,7 +206,8 @@ power_of <- function(figures, sampler) {
   plain <- sum(width * (path$mean[-1] + path$mean[-last]) / 2)
   correction <- -sum(width^2 * diff(path$variance)) / 12
   list(stepping = sum(path$log_ratio[-last]), thermodynamic = plain, corrected = plain + correction,
-       se = sqrt(sampler$se^2 + (correction / 4)^2 + (plain + correction - sum(path$log_ratio[-last]))^2), path = path)
+       se = sqrt(sampler$se^2 + (correction / 4)^2 +
+                 (plain + correction - sum(path$log_ratio[-last]))^2), path = path)
 }
 
 normalise <- function(log_weights) {
@@ -189,17 +216,19 @@ normalise <- function(log_weights) {
 }
 
 COLLAPSED_ESS <- 1.5  # effective particles at the worst moment
-# Share of its draws that must count, of those that would were the posterior normal around its peaks.  With several modes a
-# proposal may miss a part of the posterior, which shows in the weights only when a draw happens to fall there: less is forgiven.
+# Share of its draws that must count, of those that would were the posterior normal around its
+# peaks. With several modes a proposal may miss a part of the posterior, which shows in the weights
+# only when a draw happens to fall there: less is forgiven.
 AUDIT_LEAST_ESS <- c(one = 0.25, several = 0.6)
-# With fewer their spread says too little of the error: it counts so many times, and the audit only if it is still the better one.
+# With fewer their spread says too little of the error: it counts so many times, and the audit only
+# if it is still the better one.
 AUDIT_DOUBTED_ESS <- 0.1
 AUDIT_DOUBT <- 3
 AUDIT_UNEVEN_ESS <- 0.15 # and with fewer than this share the fit says so
 AUDIT_MOST_K <- 0.7     # Pareto shape of its weights
 AUDIT_MOST_Z <- 4       # joint standard errors between audit and sampler
-# Nats beyond two of the sampler's standard errors by which even uneven weights outdo it: an unbiased estimate is e^5 times the truth once
-# in e^5 times at most.
+# Nats beyond two of the sampler's standard errors by which even uneven weights outdo it: an
+# unbiased estimate is e^5 times the truth once in e^5 times at most.
 AUDIT_AHEAD <- 5
 
 #' The audit's figures with its verdict on itself
@@ -210,12 +239,14 @@ audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
   if (is.null(figures$audit_failed)) return(NULL)
   draws <- if (is.null(figures$audit_draws)) 0 else ncol(figures$audit_draws)
   audit <- c(
-    list(log_evidence = drop(figures$audit_log_evidence), se = drop(figures$audit_se), laplace = drop(figures$audit_laplace),
-         modes = drop(figures$audit_modes), draws = draws),
-    audit_weights(figures), list(unreached = drop(figures$audit_unreached), chance = drop(figures$audit_chance),
+    list(log_evidence = drop(figures$audit_log_evidence), se = drop(figures$audit_se),
+         laplace = drop(figures$audit_laplace), modes = drop(figures$audit_modes), draws = draws),
+    audit_weights(figures),
+    list(unreached = drop(figures$audit_unreached), chance = drop(figures$audit_chance),
                                 first = isTRUE(drop(figures$audit_first) == 1))
   )
-  doubted <- isTRUE(audit$ess < least_ess * audit$ideal && audit$ess >= AUDIT_DOUBTED_ESS * audit$ideal)
+  doubted <- isTRUE(audit$ess < least_ess * audit$ideal &&
+                    audit$ess >= AUDIT_DOUBTED_ESS * audit$ideal)
   audit$uneven <- isTRUE(audit$ess < AUDIT_UNEVEN_ESS * audit$ideal)
   if (doubted) audit$se <- AUDIT_DOUBT * audit$se
   # particles that were drawn by the check itself are no second opinion
@@ -226,7 +257,8 @@ audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
   joint <- sqrt(audit$se^2 + sampler$se^2)
   audit$below <- !failed && isTRUE(sampler$log_evidence - audit$log_evidence > AUDIT_MOST_Z * joint)
   audit$reason <- audit_reason(audit, sampler, failed, least_ess)
-  ahead <- !strict && !failed && isTRUE(audit$log_evidence - sampler$log_evidence > AUDIT_AHEAD + 2 * sampler$se)
+  ahead <- !strict && !failed &&
+    isTRUE(audit$log_evidence - sampler$log_evidence > AUDIT_AHEAD + 2 * sampler$se)
   if (!is.null(audit$reason) && ahead) {
     if (!doubted) audit$se <- AUDIT_DOUBT * audit$se
     audit["reason"] <- list(NULL)
@@ -246,22 +278,25 @@ audit_reason <- function(audit, sampler, failed, least_ess) {
   }
   if (is.null(reason) && !audit$below) return(NULL)
   gap <- sampler$log_evidence - audit$log_evidence
-  distance <- sprintf("the check is %.1f nats lower, %.0f joint standard errors", gap, gap / sqrt(audit$se^2 + sampler$se^2))
+  distance <- sprintf("the check is %.1f nats lower, %.0f joint standard errors", gap,
+                      gap / sqrt(audit$se^2 + sampler$se^2))
   paste0(prefix, paste(c(reason, if (audit$below) distance), collapse = ", and "), ".",
          if (audit$below) " Compare with another method, such as `nested()`, or give the early phase more moves.")
 }
 
 effective_share <- function(audit) {
-  sprintf("effective sample size is %s of its draws (%.0f%% is usual)", show_share(audit$ess), 100 * audit$ideal)
+  sprintf("effective sample size is %s of its draws (%.0f%% is usual)", show_share(audit$ess),
+          100 * audit$ideal)
 }
 
-show_share <- function(share) if (isTRUE(share < 0.01)) "under 1%" else sprintf("%.0f%%", 100 * share)
+show_share <- function(share)
+  if (isTRUE(share < 0.01)) "under 1%" else sprintf("%.0f%%", 100 * share)
 
 # Weights that are uneven, and yet the best there is.
 uneven_warning <- function(audit) {
   if (is.null(audit) || !audit$passed || !audit$uneven) return(NULL)
-  paste0("The weights of importance sampling are uneven: the ", effective_share(audit), ". Its standard error was multiplied by ",
-         AUDIT_DOUBT, ".")
+  paste0("The weights of importance sampling are uneven: the ", effective_share(audit),
+         ". Its standard error was multiplied by ", AUDIT_DOUBT, ".")
 }
 
 # The sampler's estimate is the headline, and search or importance sampling contradict it.
@@ -288,7 +323,8 @@ combine_runs <- function(fits) {
   ratio <- exp(estimate - top)
   own <- vapply(fits, function(f) f$headline$se, 0)
   # few runs may lie close together by chance
-  se <- max(stats::sd(ratio) / mean(ratio) / sqrt(length(ratio)), sqrt(sum((ratio * own)^2)) / sum(ratio), na.rm = TRUE)
+  se <- max(stats::sd(ratio) / mean(ratio) / sqrt(length(ratio)),
+            sqrt(sum((ratio * own)^2)) / sum(ratio), na.rm = TRUE)
   dominated <- max(ratio) / sum(ratio) > max(0.5, 2 / length(ratio))
   list(
     log_evidence = top + log(mean(ratio)), se = se, source = "replicates",

@@ -22,7 +22,8 @@ END_DRAWS <- 400       # of importance sampling
 END_STARTS <- c(one = 2, several = 48)
 END_SHARE <- 0.3       # of the run's evaluations that climbs may take
 END_RECORDED <- 60     # dimensions: a path holds a metric for each distribution
-END_EVEN <- 0.25       # share of an ideal proposal's effective draws from which importance sampling is precise
+# share of an ideal proposal's effective draws from which importance sampling is precise
+END_EVEN <- 0.25
 END_SURE <- 0.1        # and from which a walk in reverse is not needed
 END_AHEAD <- 5         # nats that uneven weights must be ahead
 END_PARTICLES <- 0.05  # of the walk's, that walk back
@@ -41,8 +42,8 @@ is_tempered <- function(method) {
 #' Lets a run record its path where that could be walked back
 #' @noRd
 recorded <- function(problem, method, encoded) {
-  reversible <- problem$estimator == "walk" && is_tempered(method) && is_reversible(method$kernels[[1]]) &&
-    length(encoded$theta_names) <= END_RECORDED
+  reversible <- problem$estimator == "walk" && is_tempered(method) &&
+    is_reversible(method$kernels[[1]]) && length(encoded$theta_names) <= END_RECORDED
   if (reversible) problem$settings$record <- 1
   problem
 }
@@ -65,7 +66,8 @@ from_other_end <- function(problem, encoded, runs, model, method) {
   if (length(found) == 0) return(NULL)
   ahead <- vapply(found, function(one) max(one$log_evidence, one$mass, -Inf, na.rm = TRUE), 0)
   best <- found[[which.max(ahead)]]
-  if (is.null(run$path) || best$share >= END_SURE || !isTRUE(best$mass > forward + END_AHEAD)) return(best)
+  if (is.null(run$path) || best$share >= END_SURE || !isTRUE(best$mass > forward + END_AHEAD))
+    return(best)
   best$upper <- attempted(walked_back(problem, encoded, run$path, best$peak))
   best
 }
@@ -83,7 +85,8 @@ climbed_by_engine <- function(problem, encoded, model, budget) {
   out <- lapply(conduct(other, encoded$rows), drop)
   if (out$failed) return(NULL)
   list(log_evidence = out$importance, se = out$se, mass = out$laplace, share = out$ess / out$ideal,
-       even = isTRUE(out$ess >= END_EVEN * out$ideal) && !isTRUE(out$pareto_k > AUDIT_MOST_K), peak = out$peak)
+       even = isTRUE(out$ess >= END_EVEN * out$ideal) && !isTRUE(out$pareto_k > AUDIT_MOST_K),
+       peak = out$peak)
 }
 
 #' Climbs for a share of the run's work
@@ -122,11 +125,15 @@ climbed_by_likelihood <- function(model, encoded, budget, draws = 200) {
   spread <- pmax(apply(points, 1, stats::mad), 1e-8)
   control <- list(maxit = 40, parscale = spread)
   # the likeliest of the draws, and others as they come
-  starts <- points[, unique(c(order[seq_len(ceiling(climbs / 2))], seq_len(floor(climbs / 2)))), drop = FALSE]
+  starts <- points[, unique(c(order[seq_len(ceiling(climbs / 2))], seq_len(floor(climbs / 2)))),
+                   drop = FALSE]
   climb <- function(start, f, slope) {
-    tryCatch(stats::optim(start, f, slope, method = "BFGS", control = control), error = function(e) NULL)
+    tryCatch(stats::optim(start, f, slope, method = "BFGS", control = control),
+             error = function(e) NULL)
   }
-  tops <- Filter(Negate(is.null), lapply(seq_len(ncol(starts)), function(i) climb(starts[, i], column(lik), if (sloped) column(lik_slope))))
+  tops <- Filter(Negate(is.null),
+                 lapply(seq_len(ncol(starts)),
+                        function(i) climb(starts[, i], column(lik), if (sloped) column(lik_slope))))
   if (length(tops) == 0) return(NULL)
   # the one that the prior leaves most of
   density <- vapply(tops, function(top) -fn(top$par), 0)
@@ -135,7 +142,8 @@ climbed_by_likelihood <- function(model, encoded, budget, draws = 200) {
   curvature <- stats::optimHess(peak$par, fn, gr, control = list(parscale = spread))
   best <- list(at = peak$par, root = chol((curvature + t(curvature)) / 2))
   best$mass <- -peak$value + d / 2 * log(2 * pi) - sum(log(diag(best$root)))
-  c(sampled_around(best, d, function(theta) lik(theta) + prior(theta)), list(mass = best$mass, peak = best$at))
+  c(sampled_around(best, d, function(theta) lik(theta) + prior(theta)),
+    list(mass = best$mass, peak = best$at))
 }
 
 END_TAILS <- 5 # degrees of freedom of the proposal
@@ -144,14 +152,16 @@ END_TAILS <- 5 # degrees of freedom of the proposal
 #' @noRd
 sampled_around <- function(peak, d, density, n = END_DRAWS) {
   z <- matrix(stats::rnorm(n * d), d) * rep(sqrt(END_TAILS / stats::rchisq(n, END_TAILS)), each = d)
-  log_q <- lgamma((END_TAILS + d) / 2) - lgamma(END_TAILS / 2) - d / 2 * log(END_TAILS * pi) + sum(log(diag(peak$root))) -
+  log_q <- lgamma((END_TAILS + d) / 2) - lgamma(END_TAILS / 2) - d / 2 * log(END_TAILS * pi) +
+    sum(log(diag(peak$root))) -
     (END_TAILS + d) / 2 * log1p(colSums(z^2) / END_TAILS)
   log_weight <- density(peak$at + backsolve(peak$root, z)) - log_q
   weight <- exp(normalise(log_weight))
   # of a normal posterior, under the same proposal
   ideal <- exp(normalise(-colSums(z^2) / 2 - log_q))
   share <- sum(ideal^2) / sum(weight^2)
-  list(log_evidence = log_mean(log_weight), se = sqrt(max(sum(weight^2) - 1 / n, 0)), share = share, even = share >= END_EVEN)
+  list(log_evidence = log_mean(log_weight), se = sqrt(max(sum(weight^2) - 1 / n, 0)), share = share,
+       even = share >= END_EVEN)
 }
 
 #' Minus the log mean reciprocal weight of a walk from a peak back to the prior
@@ -178,7 +188,7 @@ reversed <- function(problem, encoded, path, from, particles, replicate) {
   conduct(problem, encoded$rows)
 }
 
-# Have the particles settled? -----------------------------------------------------------------------
+# Have the particles settled? ---------------------------------------------------------------------
 
 # A step size that is right for most of the posterior is too long for its narrow parts: proposals
 # into them are rejected, and particles that come there stay where they are. Renewal and acceptance,
@@ -205,7 +215,8 @@ settled <- function(problem, encoded, run, model) {
   path["moves", ] <- SETTLED_MOVES * max(path["moves", ], problem$settings$`1.steps`)
   path["step", ] <- SETTLED_STEP * path["step", ]
   particles <- settled_affordable(problem, run, path, encoded$n)
-  weight <- if (is.null(run$log_weights)) rep(1, ncol(run$draws)) else exp(normalise(drop(run$log_weights)))
+  weight <- if (is.null(run$log_weights)) rep(1, ncol(run$draws))
+  else exp(normalise(drop(run$log_weights)))
   if (particles < SETTLED_LEAST) return(NULL)
   taken <- findInterval((seq_len(particles) - 0.5) / particles, cumsum(weight) / sum(weight)) + 1
   times <- tabulate(taken, length(weight))
@@ -225,18 +236,24 @@ settled <- function(problem, encoded, run, model) {
 settled_affordable <- function(problem, run, path, n) {
   kernel <- problem$kernels[[1]]
   # trajectories stay as long as they are, by more steps (src/kernels/hmc.c)
-  leapfrog <- if (kernel$name != "hmc") 1 else if (isTRUE(kernel$args$leapfrog > 0)) kernel$args$leapfrog
+  leapfrog <- if (kernel$name != "hmc") 1
+  else if (isTRUE(kernel$args$leapfrog > 0)) kernel$args$leapfrog
   else min(LEAPFROG_MOST, ceiling(1.5 / path["step", ]))
-  affordable <- SETTLED_SHARE * sum(work_of(run)[c("likelihoods", "gradients")]) / n / (path["moves", ] * leapfrog)
+  affordable <- SETTLED_SHARE * sum(work_of(run)[c("likelihoods", "gradients")]) / n /
+    (path["moves", ] * leapfrog)
   min(SETTLED_PARTICLES, floor(affordable))
 }
 
 settled_warning <- function(found) {
-  if (is.null(found) || !isTRUE(abs(found$change) > max(SETTLED_NATS, SETTLED_ERRORS * found$se))) return(NULL)
-  sprintf(paste("The particles have not settled: shorter moves at the end %s their mean log-likelihood by %s (%.0f standard",
-                "errors), so that a narrow part of the posterior has too %s of them, and the estimate is probably too %s. Use",
+  if (is.null(found) || !isTRUE(abs(found$change) > max(SETTLED_NATS, SETTLED_ERRORS * found$se)))
+    return(NULL)
+  sprintf(paste("The particles have not settled: shorter moves at the end %s their mean",
+                "log-likelihood by %s (%.0f standard",
+                "errors), so that a narrow part of the posterior has too %s of them, and the",
+                "estimate is probably too %s. Use",
                 "smc(kernel = slice()), hmc(accept = 0.95) with more `steps`, or nested()."),
-          if (found$change > 0) "raise" else "lower", format(signif(abs(found$change), 2)), abs(found$change) / found$se,
+          if (found$change > 0) "raise" else "lower", format(signif(abs(found$change), 2)),
+          abs(found$change) / found$se,
           if (found$change > 0) "few" else "many", if (found$change > 0) "low" else "high")
 }
 
@@ -250,16 +267,21 @@ other_end_warning <- function(found, headline) {
   advice <- "Use nested(), sgais(), or laplace() with `importance`, and scale the columns if their means lie far from the prior's."
   if (isTRUE(gap > least)) {
     return(paste(sprintf(
-      paste("The particles have missed a part of the posterior: importance sampling around a peak found by climbing gives a log",
-            "evidence of at least %s, which is %s nats more than the estimate."), show_nats(found$log_evidence), show_nats(gap, 2)),
+      paste("The particles have missed a part of the posterior: importance sampling around a",
+            "peak found by climbing gives a log",
+            "evidence of at least %s, which is %s nats more than the estimate."),
+            show_nats(found$log_evidence), show_nats(gap, 2)),
       advice))
   }
   above <- min(found$upper, found$mass) - headline$log_evidence
   if (is.null(found$upper) || !isTRUE(above > END_AHEAD + 2 * se)) return(NULL)
   paste(sprintf(
-    paste("The particles have probably missed a part of the posterior: climbing has found a peak whose mass is about %s nats more than",
-          "the estimate by Laplace's approximation, and a walk from there back to the prior gives %s nats more."),
-    show_nats(found$mass - headline$log_evidence, 2), show_nats(found$upper - headline$log_evidence, 2)), advice)
+    paste("The particles have probably missed a part of the posterior: climbing has found a peak",
+          "whose mass is about %s nats more than",
+          "the estimate by Laplace's approximation, and a walk from there back to the prior",
+          "gives %s nats more."),
+    show_nats(found$mass - headline$log_evidence, 2),
+    show_nats(found$upper - headline$log_evidence, 2)), advice)
 }
 
 show_nats <- function(x, digits = 6) format(signif(x, digits), big.mark = ",", scientific = FALSE)

@@ -1,5 +1,5 @@
-# The conductor: R asks C to work for a moment, again and again.  Between two moments R sees interrupts and the
-# progress bar moves; so those are written once, for every estimator.
+# The conductor: R asks C to work for a moment, again and again. Between two moments R sees
+# interrupts and the progress bar moves; so those are written once, for every estimator.
 
 SLICE <- 0.05 # seconds
 SLICE_TOGETHER <- 0.3 # of several runs, the first of which to end its own waits for the others
@@ -7,8 +7,9 @@ SLICE_TOGETHER <- 0.3 # of several runs, the first of which to end its own waits
 #' Run a problem on rows that are all at hand
 #'
 #' @param show A function of the share of the work that is done and the number of rows walked.
-#' @param feed Whether the rows are the run's "own", which it may put in another order instead of copying them, because nobody else is
-#'   interested in it, or even in the random order in which the run would put them, "mixed".
+#' @param feed Whether the rows are the run's "own", which it may put in another order instead of
+#'   copying them, because nobody else is interested in it, or even in the random order in which the
+#'   run would put them, "mixed".
 #' @return What the estimator reports, a list.
 #' @noRd
 conduct <- function(problem, rows, show = function(done, rows) NULL) {
@@ -50,7 +51,8 @@ raise <- function(message, class) {
   fail(message)
 }
 
-# Called from C when a user's function of a custom model has stopped: its own condition, as if nothing lay between.
+# Called from C when a user's function of a custom model has stopped: its own condition, as if
+# nothing lay between.
 raise_condition <- function(condition) {
   if (inherits(condition, "interrupt")) raise("", "logevidence_interrupt")
   stop(condition)
@@ -58,7 +60,8 @@ raise_condition <- function(condition) {
 
 #' A progress bar on standard error, or nothing
 #'
-#' @param n Rows in all; with NA, for a stream of unknown length, the rows so far are counted instead.
+#' @param n Rows in all; with NA, for a stream of unknown length, the rows so far are counted
+#'   instead.
 #' @noRd
 progress_bar <- function(wanted, n) {
   if (!wanted) return(list(show = function(done, rows) NULL, close = function() NULL))
@@ -70,13 +73,14 @@ progress_bar <- function(wanted, n) {
     if (spent < 0.5) return()
     drawn <<- TRUE
     if (is.na(n)) {
-      cat("\r", format(rows, big.mark = ",", scientific = FALSE), " rows, ", format_seconds(spent), "   ", sep = "",
-          file = stderr())
+      cat("\r", format(rows, big.mark = ",", scientific = FALSE), " rows, ", format_seconds(spent),
+          "   ", sep = "", file = stderr())
       return()
     }
     filled <- round(width * min(max(done, 0), 1))
     left <- if (done > 0.02) paste0("ETA ", format_seconds(spent * (1 - done) / done)) else "ETA ?"
-    cat(sprintf("\r|%s%s| %3.0f%%  %s   ", strrep("=", filled), strrep(" ", width - filled), 100 * done, left),
+    cat(sprintf("\r|%s%s| %3.0f%%  %s   ", strrep("=", filled), strrep(" ", width - filled),
+                100 * done, left),
         file = stderr())
   }
   close <- function() if (drawn) cat("\r", strrep(" ", width + 30), "\r", sep = "", file = stderr())

@@ -6,18 +6,19 @@
 #'
 #' @param steps Number of steps, a whole number.
 #' @param delta Steepness of the sigmoid, positive: how much of the work is done near the two ends.
-#' @param ess Effective sample size that each step's own weights keep: a share of the particles if below 1, else a
-#'   number of particles. Larger is slower and more accurate.
+#' @param ess Effective sample size that each step's own weights keep: a share of the particles if
+#'   below 1, else a number of particles. Larger is slower and more accurate.
 #'
 #' @details
-#' `adaptive()` chooses each step from the particles themselves; `linear()` and `sigmoidal()` fix all of them
-#' beforehand, which keeps the estimate of the evidence free of the bias that choosing brings.
+#' `adaptive()` chooses each step from the particles themselves; `linear()` and `sigmoidal()` fix
+#' all of them beforehand, which keeps the estimate of the evidence free of the bias that choosing
+#' brings.
 #'
 #' @return An object of class `"evidence_schedule"`.
 #'
 #' @references
-#' Grosse, R. B., Ghahramani, Z. and Adams, R. P. (2015). Sandwiching the marginal likelihood using bidirectional
-#' Monte Carlo. \doi{10.48550/arXiv.1511.02543}
+#' Grosse, R. B., Ghahramani, Z. and Adams, R. P. (2015). Sandwiching the marginal likelihood using
+#' bidirectional Monte Carlo. \doi{10.48550/arXiv.1511.02543}
 #'
 #' @examples
 #' evidence(gaussian_mean(), c(1.2, 0.4, 2.1), ais(schedule = sigmoidal(100)), seed = 1)
@@ -42,11 +43,13 @@ linear <- function(steps = 1000) {
 #' @rdname schedules
 #' @export
 sigmoidal <- function(steps = 1000, delta = 4) {
-  new_schedule("sigmoidal", steps = check_count(steps, "steps", 1, 1e6), delta = check_positive(delta, "delta"))
+  new_schedule("sigmoidal", steps = check_count(steps, "steps", 1, 1e6),
+               delta = check_positive(delta, "delta"))
 }
 
 check_schedule <- function(schedule) {
-  if (!inherits(schedule, "evidence_schedule")) refuse(schedule, "schedule", "a schedule, such as `adaptive()`")
+  if (!inherits(schedule, "evidence_schedule"))
+    refuse(schedule, "schedule", "a schedule, such as `adaptive()`")
   schedule
 }
 
@@ -58,7 +61,8 @@ print.evidence_schedule <- function(x, ...) {
 
 format_schedule <- function(schedule) {
   settings <- schedule[names(schedule) != "kind"]
-  paste0(schedule$kind, "(", paste(names(settings), vapply(settings, format, ""), sep = " = ", collapse = ", "), ")")
+  paste0(schedule$kind, "(",
+         paste(names(settings), vapply(settings, format, ""), sep = " = ", collapse = ", "), ")")
 }
 
 # The settings of a stage that a schedule stands for.

@@ -20,7 +20,8 @@ DIGITS_MOST <- 1e12
 
 sequential_warnings <- function(trace, method, headline) {
   if (headline$source != "sampler") return(NULL)
-  c(if (identical(method$path, "data")) c(annealed_warning(trace), short_steps_warning(trace, method)),
+  c(if (identical(method$path, "data")) c(annealed_warning(trace),
+                                          short_steps_warning(trace, method)),
     compressed_warning(trace), digits_warning(headline$log_evidence))
 }
 
@@ -28,18 +29,22 @@ annealed_warning <- function(trace) {
   if (is.null(trace$lambda_steps) || is.null(trace$particles)) return(NULL)
   hard <- which(trace$n > SURPRISE_FROM & trace$lambda_steps > SURPRISE_STEPS)
   if (length(hard) == 0) return(NULL)
-  sprintf(paste("Row %s came as a surprise: it took %s annealing steps, and the estimate may be nats too low. Is it an outlier, or are",
-                "the rows sorted? Compare with smc()."), count(trace$n[hard[1]]), count(trace$lambda_steps[hard[1]]))
+  sprintf(paste("Row %s came as a surprise: it took %s annealing steps, and the estimate may be",
+                "nats too low. Is it an outlier, or are",
+                "the rows sorted? Compare with smc()."), count(trace$n[hard[1]]),
+                count(trace$lambda_steps[hard[1]]))
 }
 
 short_steps_warning <- function(trace, method) {
-  if (length(method$kernels) != 1 || method$kernels[[1]]$name != "hmc" || is.null(trace$step_size)) return(NULL)
+  if (length(method$kernels) != 1 || method$kernels[[1]]$name != "hmc" || is.null(trace$step_size))
+    return(NULL)
   moved <- !is.na(trace$acceptance)
   leapfrog <- method$kernels[[1]]$args$leapfrog
   steps <- if (isTRUE(leapfrog > 0)) leapfrog else LEAPFROG_MOST
   still <- moved & (steps * trace$step_size < STILL_LENGTH | trace$acceptance < STILL_ACCEPTED)
   if (!any(still) || mean(still[moved]) < STILL_SHARE) return(NULL)
-  sprintf(paste("Particles hardly moved on %s of %s chunks, first at row %s, because the steps of hmc() were too short or not accepted: the",
+  sprintf(paste("Particles hardly moved on %s of %s chunks, first at row %s, because the steps",
+                "of hmc() were too short or not accepted: the",
                 "evidence may be far too low. Scale the columns, or use smc() or sgais()."),
           count(sum(still)), count(length(still)), count(trace$n[which(still)[1]]))
 }
@@ -49,13 +54,16 @@ compressed_warning <- function(trace) {
   if (is.null(trace$log_volume) || is.null(trace$n) || length(unique(trace$n)) < 2) return(NULL)
   hard <- which(trace$n > trace$n[1] & -trace$log_volume > SURPRISE_NATS)
   if (length(hard) == 0) return(NULL)
-  sprintf(paste("The rows up to number %s came as a surprise: they leave e^-%.0f of the posterior of the rows before, and the estimate may",
-                "be many nats off. Is a row an outlier, or are the rows sorted? Compare with nested() or smc()."),
+  sprintf(paste("The rows up to number %s came as a surprise: they leave e^-%.0f of the",
+                "posterior of the rows before, and the estimate may",
+                "be many nats off. Is a row an outlier, or are the rows sorted? Compare with",
+                "nested() or smc()."),
           count(trace$n[hard[1]]), -trace$log_volume[hard[1]])
 }
 
 digits_warning <- function(log_evidence) {
   if (!is.finite(log_evidence) || abs(log_evidence) < DIGITS_MOST) return(NULL)
-  sprintf(paste("The log evidence is of the size %.0e, which leaves no digits for single nats: it cannot be compared with others. Scale the",
+  sprintf(paste("The log evidence is of the size %.0e, which leaves no digits for single nats:",
+                "it cannot be compared with others. Scale the",
                 "columns."), abs(log_evidence))
 }

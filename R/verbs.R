@@ -75,13 +75,16 @@ confint.evidence <- function(object, parm, level = 0.95, ...) {
   level <- check_number(level, "level", 0, 1, TRUE, TRUE)
   if (!missing(parm)) {
     known <- if (is.character(parm)) parm %in% colnames(draws) else parm %in% seq_len(ncol(draws))
-    if (!all(known)) fail("`parm` must be among ", show_names(colnames(draws)), ", not ", show_value(parm[!known][1]), ".")
+    if (!all(known))
+      fail("`parm` must be among ", show_names(colnames(draws)), ", not ",
+           show_value(parm[!known][1]), ".")
     draws <- draws[, parm, drop = FALSE]
   }
   at <- c(1 - level, 1 + level) / 2
   weights <- exp(object$log_weights)
   limits <- vapply(seq_len(ncol(draws)), function(j) weighted_quantile(draws[, j], weights, at), at)
-  matrix(t(limits), ncol(draws), dimnames = list(colnames(draws), paste(format(100 * at, digits = 3, trim = TRUE), "%")))
+  matrix(t(limits), ncol(draws),
+         dimnames = list(colnames(draws), paste(format(100 * at, digits = 3, trim = TRUE), "%")))
 }
 
 #' @rdname evidence_verbs
@@ -138,15 +141,18 @@ formula.evidence <- function(x, ...) {
   x$model$formula
 }
 
-# What the verbs need -------------------------------------------------------------------------------
+# What the verbs need -----------------------------------------------------------------------------
 
 no_verb <- function(fit, verb, what, instead) {
-  fail(verb, "() has nothing to return: this ", fit$model$name, "() has no ", what, ". See ", instead, ".")
+  fail(verb, "() has nothing to return: this ", fit$model$name, "() has no ", what, ". See ",
+       instead, ".")
 }
 
 coefficient_draws <- function(fit, verb) {
   if (!part_of(fit$model, "coefficients"))
-    no_verb(fit, verb, "coefficients, and its components and latent variables are numbered arbitrarily", "summary() or predict()")
+    no_verb(fit, verb,
+            "coefficients, and its components and latent variables are numbered arbitrarily",
+            "summary() or predict()")
   fit$draws
 }
 
@@ -159,10 +165,12 @@ require_response <- function(fit, verb) {
 #' @noRd
 own_data <- function(fit, data, envir) {
   if (is.null(data)) data <- tryCatch(eval(fit$call$data, envir), error = function(e) NULL)
-  if (is.null(data)) fail("`data` must be given: the data of the fit are not where its call had them.")
+  if (is.null(data))
+    fail("`data` must be given: the data of the fit are not where its call had them.")
   encoded <- encode(fit$model, data)
   other <- !identical(data_id(encoded), fit$data_id) ||
-    !is.null(fit$pairing) && !is.null(pairings_differ(list(fit, list(pairing = encoded$pairing, n = encoded$n))))
+    !is.null(fit$pairing) &&
+      !is.null(pairings_differ(list(fit, list(pairing = encoded$pairing, n = encoded$n))))
   if (other) fail("`data` must be those of the fit; for others use predict().")
   encoded
 }

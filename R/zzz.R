@@ -1,5 +1,6 @@
-# Other packages that have a verb of the same name, see also compare.R.  Methods for generics of packages in Suggests stand in NAMESPACE as
-# S3method(package::generic, class): R registers them when that package is loaded, before or after this one.
+# Other packages that have a verb of the same name, see also compare.R. Methods for generics of
+# packages in Suggests stand in NAMESPACE as S3method(package::generic, class): R registers them
+# when that package is loaded, before or after this one.
 
 # ggplot2's pronoun for the columns of a plot's data.
 utils::globalVariables(".data")
@@ -20,7 +21,9 @@ logml.default <- function(x, ...) {
   simd <- .Call(ffi_simd)
   if (nzchar(simd$wish) && simd$wish != simd$used) {
     variants <- c("plain", "avx2", "avx512")
-    reason <- if (simd$wish %in% variants) "is more than this processor has" else paste("is none of", show_names(variants, 9))
-    warning("LOGEVIDENCE_SIMD=", simd$wish, " ", reason, "; \"", simd$used, "\" is used.", call. = FALSE)
+    reason <- if (simd$wish %in% variants) "is more than this processor has"
+    else paste("is none of", show_names(variants, 9))
+    warning("LOGEVIDENCE_SIMD=", simd$wish, " ", reason, "; \"", simd$used, "\" is used.",
+            call. = FALSE)
   }
 }
