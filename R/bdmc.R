@@ -87,7 +87,8 @@ bdmc <- function(model, n = NULL, columns = 2, method = ais(schedule = sigmoidal
   words <- seed_words(seed)
   made <- if (is_latent(model)) {
     if (!is.null(data))
-      fail("`data` must be left out for a model with latent variables: `n` and `columns` say all.")
+      fail("`data` must be left out for a model with latent variables: `n` and `columns` give ",
+           "their size.")
     n <- check_count(n, "n", 2, 1e6)
     if (is.null(model$formula)) columns <- check_count(columns, "columns", 1, 1e5)
     simulate_latent(model, n, columns, words)
@@ -102,13 +103,12 @@ check_reversible <- function(method, model) {
   allowed <- if (is_latent(model)) "ais() or smc(\"data\")" else "ais() or smc()"
   by_rows <- identical(method$path, "data")
   if (!method$name %in% c("ais", "smc") || (is_latent(model) && method$name == "smc" && !by_rows))
-    fail("`method` must be ", allowed, ", whose walks can be reversed, not ", deparse1(method$call),
+    fail("`method` must be ", allowed, ", whose runs can be reversed, not ", deparse1(method$call),
          ".")
   kernel <- method$kernels[[1]]
   if (!is_latent(model) && !is_reversible(kernel))
-    fail("`kernel` must be hmc(), mala(), rwm() or slice(), which leave the posterior exactly as ",
-         "it is, not ", kernel$name,
-         "(): where steps have an error of their own there are no bounds.")
+    fail("`kernel` must be hmc(), mala(), rwm() or slice(), which leave the posterior exactly ",
+         "invariant, not ", kernel$name, "(): a kernel with a step-size error gives no bounds.")
 }
 
 #' Both bounds at every budget, for data and what they were made from
@@ -347,11 +347,12 @@ print.bdmc <- function(x, ...) {
   last <- bounds[nrow(bounds), ]
   cat("\n")
   cat_wrapped(paste0(
-    sprintf("The log evidence of these data lies between %.2f and %.2f (95%% of bootstrapped chains: %.2f to %.2f). ", min(last$lower, last$upper),
+    sprintf(paste0("The log evidence of these data lies between %.2f and %.2f (95%% of ",
+                   "bootstrapped chains: %.2f to %.2f). "), min(last$lower, last$upper),
             max(last$lower, last$upper), min(last$lower_low, last$upper_low),
             max(last$lower_high, last$upper_high)),
-    sprintf("One chain's draws are at most %.1f nats (Kullback-Leibler) from the posterior.",
-            max(last$kl, 0)),
+    sprintf(paste("The Kullback-Leibler divergence of one chain's draws from the posterior is at",
+                  "most %.1f nats."), max(last$kl, 0)),
     if (last$gap > 1) paste0(" The bounds have not met: more temperatures, ", moves_of(x$model),
                              " or particles would bring them closer.")
   ))
@@ -376,7 +377,7 @@ plot.bdmc <- function(x, ...) {
   graphics::title(ylab = "Log evidence", line = 3.6)
   graphics::title(main = "Bounds on the log evidence", adj = 0, line = 1.55, font.main = 2,
                   cex.main = 1.05)
-  graphics::mtext("blue: from below, orange: from above; 95% of bootstrapped chains", side = 3,
+  graphics::mtext("blue: lower bound, orange: upper bound; 95% of bootstrapped chains", side = 3,
                   line = 0.35, adj = 0, cex = 0.8, col = "grey35")
   ticks <- graphics::axTicks(2)
   graphics::abline(h = ticks, col = FAINT, lwd = 0.8)
@@ -456,7 +457,8 @@ sandwich_check <- function(fit, datasets = 5, chains = NULL, data = NULL,
   datasets <- check_count(datasets, "datasets", 1, 1e4)
   from <- check_choice(from, "from", c("posterior", "prior"))
   if (is_latent(fit$model) && !is.null(data))
-    fail("`data` must be left out for a model with latent variables: the fit says all.")
+    fail("`data` must be left out for a model with latent variables: the fit has all that is ",
+         "needed.")
   settings <- fit$method$settings
   if (is.null(chains)) chains <- if (fit$method$name == "ais") settings$`1.particles` else 5
   chains <- check_count(chains, "chains", 2, 1e5)
@@ -547,12 +549,12 @@ print.sandwich_check <- function(x, ...) {
   cat("\n")
   worst <- max(x$gap)
   cat_wrapped(paste0(
-    sprintf("Between the bounds lie %.2f nats on average, at most %.2f. ", mean(x$gap), worst),
-    if (worst < 1) "On data like these the settings are good to about a nat. "
+    sprintf("The gap between the bounds is %.2f nats on average and at most %.2f. ", mean(x$gap),
+            worst),
+    if (worst < 1) "On data like these, these settings are accurate to about one nat. "
     else paste0("More temperatures, ", moves_of(fit$model),
-                " or particles would bring the bounds together. "),
-    "This is advice, not a guarantee: the data themselves may be harder than what the model ",
-    "makes of them."
+                " or particles would narrow the gap. "),
+    "This is advice, not a guarantee: the real data may be harder than simulated data."
   ))
   invisible(x)
 }

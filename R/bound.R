@@ -63,12 +63,13 @@ bound_warning <- function(fit) {
   se <- if (is.finite(fit$se)) fit$se else 0
   if (!isTRUE(gap > max(BOUND_LEAST_GAP, BOUND_MOST_ERRORS * se))) return(NULL)
   sprintf(paste("The estimate, %s, is below a lower bound of the log evidence, %s (variational",
-                "Bayes), so it is too low by",
-                "at least %s nats: a part of the posterior was missed. %s"),
+                "Bayes), so it is too low by at least %s nats: a part of the posterior was",
+                "missed. %s"),
           format_number(fit$log_evidence, 2), format_number(fit$bound$log_evidence, 2),
           format(signif(gap, 2)),
           if (is_latent(fit$model)) "Use smc(\"data\") or nested() with more particles."
-          else "Center and scale the columns, or compare with nested(), and use variational() for the bound itself.")
+          else paste("Center and scale the columns, or compare with nested(), and use",
+                     "variational() for the bound itself."))
 }
 
 # A short walk row by row, in random order --------------------------------------------------------
@@ -107,9 +108,9 @@ second_warning <- function(fit) {
   least <- if (fit$method$name == "chib") SECOND_LEAST_GAP[["chib"]]
   else SECOND_LEAST_GAP[["others"]]
   if (!isTRUE(gap > max(least, BOUND_MOST_ERRORS * joint))) return(NULL)
-  sprintf(paste("A short run of smc(\"data\") with %.0f particles found %s (se %s), %s nats more",
-                "than the estimate, which has probably",
-                "missed a part of the posterior. Use smc(\"data\") or nested()."),
+  sprintf(paste("A short run of smc(\"data\") with %.0f particles gives a log evidence of %s (se",
+                "%s), which is %s nats more than the estimate. The estimate has probably missed",
+                "a part of the posterior. Use smc(\"data\") or nested()."),
           other$particles, format_number(other$log_evidence, 2), format_number(other$se, 2),
           format(signif(gap, 2)))
 }

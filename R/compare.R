@@ -115,7 +115,7 @@ check_same_data <- function(fits, names) {
   for (i in seq_along(fits)[-1]) {
     if (!same_observations(fits[[i]], first))
       differ("`", names[1], "` has ", first$n, " observations, `", names[i], "` ",
-             if (fits[[i]]$n == first$n) "as many, but others" else fits[[i]]$n, ".")
+             if (fits[[i]]$n == first$n) "as many, but with other values" else fits[[i]]$n, ".")
   }
   pair <- pairings_differ(fits)
   if (!is.null(pair))
@@ -260,12 +260,12 @@ comparison_sentences <- function(x) {
       paste0(show_models(unsure), have(unsure), " no standard error, which is taken as 0 here."),
     if (length(warns))
       paste0(show_models(warns), have(warns),
-             " warnings: the log evidence may be off by more than its standard ",
-             "error, and so may the probabilities. See `fit$warnings`."),
+             " warnings: the log evidence may be off by more than its standard error, and so may ",
+             "the probabilities. See `fit$warnings`."),
     if (length(against))
       paste0("The prior of ", show_models(against),
-             " contradicts the data, so its Bayes factors mostly judge the ",
-             "prior. See `fit$warnings`."),
+             " contradicts the data, so its Bayes factors mostly judge the prior. See ",
+             "`fit$warnings`."),
     if (length(left_out))
       paste0("Left out of the probabilities: ", show_models(left_out), ", which failed ",
              if (length(left_out) == 1) "its own checks. Its" else "their own checks. Their",
@@ -354,7 +354,7 @@ plot.model_comparison <- function(x, n = 10, ...) {
                  cex = 0.8, col = ifelse(figure$probability > 0.7, "white", "grey20"))
   graphics::par(mar = c(3.6, left, 3, 1))
   frame(figure_range(figure), "Log evidence", "Log evidence",
-        "2 standard errors; hollow: warns or failed")
+        "bars: 2 standard errors; hollow: warnings or failed")
   graphics::segments(figure$lower, at, figure$upper, at, col = BLUE, lwd = 2.5)
   graphics::points(figure$log_evidence, at, pch = ifelse(figure$sound, 16, 1), col = ORANGE,
                    cex = 1.2)
@@ -406,7 +406,8 @@ autoplot.model_comparison <- function(object, n = 10, ...) {
     ggplot2::scale_shape_manual(values = c(`TRUE` = 16, `FALSE` = 1), guide = "none") +
     ggplot2::facet_wrap("panel", scales = "free_x") +
     ggplot2::labs(title = "Comparison of models",
-                  subtitle = "hollow: has warnings, or failed its own checks", x = NULL, y = NULL) +
+                  subtitle = "hollow: the fit has warnings or failed its own checks", x = NULL,
+                  y = NULL) +
     ggplot2::theme_minimal()
 }
 

@@ -205,32 +205,32 @@ verdict <- function(all_rows) {
                   format_number(bound, 2), " (",
                   all_rows$method[which.max(all_rows$bound)], "), and ", show_models(under),
                   if (length(under) == 1) " lies" else " lie",
-                  " below that. What lies below has missed a part of the ", "posterior."))
+                  " below that. An estimate below the bound has missed a part of the posterior."))
   x <- all_rows[judged(all_rows), ] # of the rows that are shown
   if (nrow(x) < 2)
-    return("Fewer than two methods have a standard error and passed their own checks: nothing can be said.")
+    return(paste("Fewer than two methods have a standard error and passed their own checks, so",
+                 "there is nothing to compare."))
   apart <- abs(disagreement(x))
   at <- which(apart == max(apart), arr.ind = TRUE)[1, ]
   gap <- abs(diff(x$log_evidence[at]))
   pair <- paste0(x$method[at[1]], " and ", x$method[at[2]], " are ", format(gap, digits = 2),
-                 " nats apart, ", format(max(apart), digits = 2), " joint standard errors")
+                 " nats apart (", format(max(apart), digits = 2), " joint standard errors)")
   if (max(apart) > most_apart(nrow(x)))
     return(paste0("The methods do not agree: ", pair,
-                  ". At least one of them is wrong, however small its standard error. ",
-                  "A method that misses a part of the posterior comes out too low, so the lower ",
-                  "estimate is the less ",
-                  "likely one."))
+                  ". At least one of them is wrong, however small its standard error. A method ",
+                  "that misses a part of the posterior gives an estimate that is too low, so the ",
+                  "higher estimate is more likely to be right."))
   lost <- all_rows$method[all_rows$doubt == "failed" & all_rows$error == ""]
   if (length(lost) && all(all_rows$doubt %in% c("failed", "prior conflict", "")))
-    return(paste0("The methods that passed their own checks lie close together: at most, ", pair,
+    return(paste0("The methods that passed their own checks agree. The largest difference: ", pair,
                   ". ", show_models(lost),
-                  " failed", if (length(lost) == 1) " its own checks and says"
-                  else " their own checks and say", " nothing here."))
+                  " failed", if (length(lost) == 1) " its own checks and is"
+                  else " their own checks and are", " left out."))
   doubts <- verdict_doubts(all_rows)
-  if (!length(doubts)) return(paste0("The methods agree: at most, ", pair, "."))
-  paste0("The estimates lie close together (at most, ", pair, "), but this is not agreement: ",
-         paste(doubts, collapse = "; "),
-         ". Methods can be wrong together; read the warnings in `attr(x, \"fits\")`.")
+  if (!length(doubts)) return(paste0("The methods agree. The largest difference: ", pair, "."))
+  paste0("The estimates are close together (the largest difference: ", pair,
+         "), but this does not show that they are right: ", paste(doubts, collapse = "; "),
+         ". All of them may be wrong in the same way; read the warnings in `attr(x, \"fits\")`.")
 }
 
 verdict_doubts <- function(x) {
@@ -256,7 +256,7 @@ plot.crosscheck <- function(x, ...) {
                          xlab = "Log evidence", ylab = "")
   graphics::title(main = "Log evidence by method", adj = 0, line = 1.55, font.main = 2,
                   cex.main = 1.05)
-  graphics::mtext("2 standard errors; hollow: no standard error, or failed its own checks",
+  graphics::mtext("bars: 2 standard errors; hollow: no standard error, or failed its own checks",
                   side = 3, line = 0.35, adj = 0, cex = 0.8, col = "grey35")
   ticks <- graphics::axTicks(1)
   graphics::abline(v = ticks, col = FAINT, lwd = 0.8)

@@ -37,7 +37,8 @@ posterior_draws <- function(fit, weighted = TRUE, n = NULL) {
   weighted <- check_flag(weighted, "weighted")
   if (weighted) {
     if (!is.null(n))
-      fail("`n` must be given only with `weighted = FALSE`: weighted draws are all there are.")
+      fail("`n` must be given only with `weighted = FALSE`: weighted draws are returned as they ",
+           "are.")
     return(structure(fit$draws, log_weights = fit$log_weights))
   }
   n <- if (is.null(n)) nrow(fit$draws) else check_count(n, "n", 1, 1e8)

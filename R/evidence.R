@@ -213,9 +213,8 @@ check_gradients <- function(model, method) {
   needy <- Filter(function(kernel) kernel_needs(kernel, "gradient"), method$kernels)
   if (length(needy))
     fail("`method` ", method$name, "() moves particles by ", needy[[1]]$name,
-         "(), which needs gradients, and this model has ",
-         "none: use nested(), or smc(kernel = slice()), or give custom_model() its `gradient` ",
-         "and `prior_gradient`.")
+         "(), which needs gradients, and this model has none: use nested(), or smc(kernel = ",
+         "slice()), or give custom_model() its `gradient` and `prior_gradient`.")
 }
 
 # More where weights may be uneven; where each draw has to ask all rows, as many as cost next to

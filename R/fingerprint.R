@@ -65,7 +65,7 @@ pairings_differ <- function(fits) {
       if (is.na(k)) first[name] <- i
       else if (products_differ(pairings[[k]], pairings[[i]], name))
         return(list(of = c(k, i),
-                    reason = paste0("`", name, "` goes with other responses",
+                    reason = paste0("the values of `", name, "` belong to different responses",
                                     other_order(fits[[i]]))))
     }
   }
@@ -76,11 +76,12 @@ pairings_differ <- function(fits) {
     apart <- abs(pairings[[i]]$order - pairings[[k]]$order) > PAIRING_TOLERANCE * 9973
     if (apart && !any(plain[[i]] %in% plain[[k]]))
       return(list(of = c(k, i),
-                  reason = "which have no covariate in common, the rows must come in the same order"))
+                  reason = paste("which have no covariate in common, the rows must be in the",
+                                 "same order")))
   }
 }
 
-other_order <- function(fit) if (isTRUE(fit$n > MANY_ROWS)) ", or the rows come in another order"
+other_order <- function(fit) if (isTRUE(fit$n > MANY_ROWS)) ", or the rows are in a different order"
 
 products_differ <- function(a, b, name) {
   abs(a$products[[name]] - b$products[[name]]) > PAIRING_TOLERANCE *

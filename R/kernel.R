@@ -147,7 +147,7 @@ check_kernel <- function(kernel, name = "kernel", walled = FALSE) {
   if (!inherits(kernel, "evidence_kernel")) refuse(kernel, name, "a kernel, such as `hmc()`")
   if (!walled && kernel_needs(kernel, "floor"))
     fail("`", name, "` ", kernel$name,
-         "() is for nested() alone: it draws from the prior, wherever the particles are.")
+         "() is for nested() only: it draws from the prior and ignores the particles.")
   kernel
 }
 

@@ -35,8 +35,8 @@
 chib <- function(draws = 1000, search = 500, plain = FALSE) {
   new_method("chib", match.call(), estimator = "chib", draws = check_count(draws, "draws", 4, 1e8),
              search = check_count(search, "search", 1, 1e8), plain = check_flag(plain, "plain"),
-             note = paste("Chib's estimator sees the modes that its sweeps reach: where parts",
-                          "can change places, it may be low by the log of",
+             note = paste("Chib's estimator includes only the modes that its sweeps reach. If",
+                          "components can be exchanged, it may be too low by up to the log of",
                           "the number of their orders, which its standard error does not show."))
 }
 
@@ -55,15 +55,14 @@ chib_warnings <- function(figures, method, model) {
   moved <- drop(figures$moved)
   c(
     if (!isTRUE(met >= CHIB_LEAST_MET) || isTRUE(k > AUDIT_MOST_K)) sprintf(
-      paste("The draws hardly meet the point at which the density is taken: %.0f of them carry",
-            "the average%s. The estimate may",
-            "be nats off, and its standard error does not show it. Use more `draws`, or compare",
-            "with smc(\"data\")."),
+      paste("Few draws have an appreciable transition density to the chosen state: the average",
+            "rests on %.0f of them%s. The estimate may be wrong by several nats, and its",
+            "standard error does not show it. Use more `draws`, or compare with smc(\"data\")."),
       met, if (isTRUE(k > AUDIT_MOST_K)) sprintf(" (Pareto k %.2f)", k) else ""),
     if (isTRUE(moved < CHIB_LEAST_MOVED)) paste(
-      "The sweeps hardly leave one state, so the standard error knows nothing of other parts of",
-      "the posterior, and the estimate may",
-      "be nats too low. Compare with smc(\"data\") or nested().")
+      "The sweeps hardly leave one state, so the standard error ignores other parts of the",
+      "posterior, and the estimate may be several nats too low. Compare with smc(\"data\") or",
+      "nested().")
   )
 }
 
@@ -72,6 +71,6 @@ check_for_chib <- function(model) {
     fail("chib() is for models with latent variables, such as clustering(), not ", model$name,
          "().")
   if (model$args$infer != 0)
-    fail("chib() needs known variances and probabilities: sweeps over unknown ones have no ",
-         "density that can be told.")
+    fail("chib() needs known variances and probabilities: the transition density of sweeps over ",
+         "unknown ones cannot be computed.")
 }

@@ -89,7 +89,7 @@ nested_steps <- function(steps, kernel) {
 check_wall_kernel <- function(kernel, name = "kernel") {
   kernel <- check_kernel(kernel, name, walled = TRUE)
   if (!kernel$name %in% names(STEPS_PER_DIMENSION))
-    fail("`", name, "` must keep points above a likelihood: slice(), rwm(), sghmc() or ",
+    fail("`", name, "` must keep points above a likelihood threshold: slice(), rwm(), sghmc() or ",
                     "prior_draws(), not ", kernel$name, "().")
   kernel
 }
@@ -143,7 +143,7 @@ online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, 
   kernel <- check_wall_kernel(kernel)
   if (kernel_needs(kernel, "floor"))
     fail("`kernel` ", kernel$name,
-         "() draws from the prior, which is only right for all rows at once.")
+         "() draws from the prior, which is correct only when all rows are used at once.")
   full <- needs_density(kernel) || identical(batch, Inf)
   if (!identical(batch, Inf)) batch <- check_count(batch, "batch", 1, 1e7)
   gradient <- check_choice(gradient, "gradient", c("control", "plain"))
@@ -245,16 +245,15 @@ nested_warnings <- function(nested) {
   uneven <- isTRUE(nested$rank_p < LEAST_RANK_P && nested$rank_gap > MOST_RANK_GAP)
   c(
     if (isTRUE(nested$renewal < LEAST_RENEWAL && !(nested$echo < MOST_ECHO)))
-      sprintf(paste("The kernel hardly moves the points it copies (%.0f%% of the way to a fresh",
-                    "draw), so the live points",
-                    "are near copies of each other and the evidence cannot be trusted. Use more",
-                    "`steps`, or slice()."),
+      sprintf(paste("The kernel hardly moves the points it copies (renewal %.0f%%, independent",
+                    "draws: 100%%), so the live points are near copies of each other and the",
+                    "evidence cannot be trusted. Use more `steps`, or slice()."),
               100 * nested$renewal),
     if (uneven)
-      sprintf(paste("New points do not rank evenly among the live ones (a gap of %.2f): the",
-                    "kernel does not reach all of",
-                    "the room above a likelihood. Use more `steps`, or more `live` points if",
-                    "there are several modes."),
+      sprintf(paste("The likelihoods of new points do not rank uniformly among the live points",
+                    "(largest deviation %.2f): the kernel does not reach the whole region above",
+                    "the likelihood threshold. Use more `steps`, or more `live` points if there",
+                    "are several modes."),
               nested$rank_gap)
   )
 }
@@ -329,11 +328,11 @@ update.evidence <- function(object, tol, data = NULL, ...) {
     fail("`tol` must be given: the new tolerance, smaller than ", object$method$settings$tol, ".")
   tol <- check_number(tol, "tol", 0, object$method$settings$tol, TRUE, TRUE)
   if (object$nested$live != object$method$settings$live)
-    fail("A merged fit cannot go on: let its parts go on, and merge them then.")
+    fail("A merged fit cannot be continued: continue its parts, then merge them.")
   if (is.null(data)) data <- eval(object$call$data, parent.frame())
   encoded <- encode(object$model, data)
   if (!identical(rows_id(encoded), object$rows_id))
-    fail("`data` must be those of the fit, or a run cannot go on.")
+    fail("`data` must be those of the fit, so that its run can be continued.")
   method <- object$method
   method$settings$tol <- tol
   method$settings$from_levels <- as.double(t(as.matrix(object$nested$levels)))

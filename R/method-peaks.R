@@ -72,7 +72,7 @@ laplace <- function(starts = NULL, importance = 0) {
 #' @export
 bic <- function() {
   new_method("bic", match.call(), estimator = "laplace", starts = 0, maximum = 1,
-             note = "The criterion of Schwarz ignores the prior: it is no estimate of this model's evidence.")
+             note = "BIC ignores the prior, so it does not estimate this model's evidence.")
 }
 
 #' The exact evidence
@@ -100,8 +100,8 @@ exact <- function() new_method("exact", match.call(), estimator = "laplace", sta
 peak_run <- function(out, method, model, args) {
   figures <- lapply(out[names(out) != "trace"], drop)
   if (method$name != "exact" && figures$failed) {
-    fail("No peak of the posterior with definite curvature was found: ", method$name,
-         "() has nothing to say about this ", "model. smc() and nested() do not need one.")
+    fail("No posterior mode with positive definite curvature was found, so ", method$name,
+         "() gives no estimate. smc() and nested() do not need such a mode.")
   }
   weighted <- method$settings$importance > 0
   source <- if (isTRUE(weighted)) "importance" else method$name
@@ -137,7 +137,8 @@ peak_run <- function(out, method, model, args) {
     warnings = c(
       failed,
       if (source == "bic" && !figures$top_found)
-        "The likelihood has no highest point that could be reached; its value at the posterior's peak stands in."
+        paste("No maximum of the likelihood was found; the likelihood at the posterior mode is used",
+              "instead.")
     ),
     work = c(lambda_steps = 0, likelihoods = figures$likelihoods, gradients = figures$gradients,
              seconds = figures$seconds)
@@ -146,12 +147,12 @@ peak_run <- function(out, method, model, args) {
 
 uneven_weights <- function(peaks, least_ess) {
   reason <- if (peaks$ess < least_ess * peaks$ideal) {
-    sprintf("only %.0f%% of the draws count", 100 * peaks$ess)
+    sprintf("the effective sample size is %.0f%% of the draws", 100 * peaks$ess)
   } else if (isTRUE(peaks$pareto_k > AUDIT_MOST_K)) {
     sprintf("the weights have a heavy tail (Pareto k %.2f)", peaks$pareto_k)
   }
   if (!is.null(reason))
-    paste0("The posterior is not close to normal around its peaks: ", reason,
+    paste0("The posterior is not close to normal around its modes: ", reason,
            ". The estimate and its standard error cannot be trusted; use sgais(), smc() or ",
            "nested().")
 }
@@ -162,14 +163,15 @@ PEAKS_ONCE <- 0.05    # share of it at peaks that a single climb has reached
 # Importance sampling knows nothing of peaks that it has no proposal for.
 more_peaks <- function(peaks) {
   if (isTRUE(peaks$refused > PEAKS_REFUSED)) {
-    return(sprintf(paste("The posterior has more peaks than the %d that are kept, and those left",
-                         "out matter: the estimate is too low.",
-                         "Use smc() or nested()."), peaks$modes))
+    return(sprintf(paste("The posterior has more modes than the %d that are kept, and the others",
+                         "hold a relevant part of the evidence: the estimate is too low. Use",
+                         "smc() or nested()."),
+                         peaks$modes))
   }
   if (isTRUE(peaks$climbs > 1 && peaks$once > PEAKS_ONCE)) {
-    sprintf(paste("%.0f%% of the estimate are at peaks that only one of %d climbs has reached,",
-                  "so there are probably more peaks and the",
-                  "estimate is too low. Use more `starts`, or smc() or nested()."),
+    sprintf(paste("%.0f%% of the estimate comes from modes that only one of %d optimisation runs",
+                  "has found, so there are probably more modes and the estimate is too low. Use",
+                  "more `starts`, or smc() or nested()."),
                   100 * peaks$once, as.integer(peaks$climbs))
   }
 }

@@ -142,7 +142,7 @@ sgais <- function(particles = 100, steps = 5, ess = 0.5, kernel = baoab(), batch
       fail("`early` must be empty with `preset = \"paper\"`, which has no early phase.")
   } else if (!missing(rate) || !missing(friction)) {
     fail("`", if (missing(rate)) "friction" else "rate",
-         "` must be given only with `preset = \"paper\"`; ", "otherwise the kernel has it.")
+         "` must be given only with `preset = \"paper\"`; otherwise it is a setting of the kernel.")
   }
   restart <- check_flag(restart, "restart")
   particles <- check_particles(particles)

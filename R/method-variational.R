@@ -88,7 +88,7 @@ variational_run <- function(out, method) {
     sampler = list(log_evidence = log_evidence, se = NA_real_, draws = t(out$draws),
                    log_weights = headline$log_weights),
     warnings = if (!climbs$converged[which.max(climbs$bound)])
-      "The best climb was cut short: more `iterations` would raise the bound.",
+      "The best start reached the limit of `iterations`: more would raise the bound.",
     work = c(lambda_steps = 0, likelihoods = out$likelihoods, gradients = 0, seconds = out$seconds)
   )
 }
@@ -101,8 +101,8 @@ best_run <- function(fits) fits[[which.max(vapply(fits, function(f) f$headline$l
 variational_lines <- function(fit) {
   own <- fit$variational
   chosen <- identical(fit$method$settings$symmetry, 1)
-  climbs <- paste("best of", count_of(nrow(own$restarts), "climb"))
-  most <- paste("all add at most", format_number(own$relabellings, 3))
+  climbs <- paste("best of", count_of(nrow(own$restarts), "start"))
+  most <- paste("relabelling adds at most", format_number(own$relabellings, 3))
   if (own$relabellings == 0)
     return(list(estimates = list(fit), labels = "log evidence",
                 words = paste("lower bound,", climbs)))

@@ -125,7 +125,8 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hm
                renew = renewal_goal(steps))),
     list(kernel),
     rounds = check_count(draws, "draws", 1, 1e6),
-    note = "The harmonic mean overstates the evidence, often by far; its standard error does not show it."
+    note = paste("The harmonic mean overstates the evidence, often by far; its standard error",
+                 "does not show it.")
   )
 }
 
@@ -206,7 +207,7 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
   rule <- check_choice(rule, "rule", c("stepping", "thermodynamic"))
   run <- check_is_method(run, "run")
   if (!run$name %in% c("ais", "smc") || !identical(run$settings$`1.whole`, 1))
-    fail("`run` must walk along powers of the likelihood of all data: ais() or smc(\"thermal\"), ",
+    fail("`run` must anneal by powers of the likelihood of all data: ais() or smc(\"thermal\"), ",
          "not ", run$name, "().")
   run$settings$moments <- 1
   run$rule <- rule
@@ -337,7 +338,8 @@ smc <- function(path = c("thermal", "data"), particles = 500,
   if (path == "data") method$open <- "work"
   if (!is.null(order)) {
     if (path != "data")
-      fail("`order` is for smc(\"data\"): along temperatures all rows are there from the start.")
+      fail("`order` is for smc(\"data\") only: with path \"thermal\" all rows are used from the ",
+           "start.")
     method$settings$shuffle <- as.double(check_order(order) == "shuffled")
   }
   method$path <- path
@@ -381,7 +383,8 @@ sequential <- function(particles = 10, steps = 20, kernel = sghmc(tempered = FAL
                  chunk_least = 20, chunk_fraction = 0.25, chunk_most = 500), gradient["batch"])),
     list(kernel),
     mean_weights = TRUE, shuffle = check_order(order) == "shuffled",
-    note = "Averaging each chunk's predictive density makes the estimate run low while particles are few."
+    note = paste("Averaging each chunk's predictive density makes the estimate too low when",
+                 "there are few particles.")
   )
 }
 
@@ -392,7 +395,7 @@ gradient_settings <- function(rule, batch, kernel) {
   if (identical(batch, Inf)) return(list(gradient = "full", batch = 1))
   if (needs_density(kernel))
     fail("`kernel` ", kernel$name,
-         "() accepts or rejects on the exact density, which mini-batches do not give: ",
-         "use baoab(), sghmc() or sgld(), or `batch = Inf`.")
+         "() accepts or rejects on the exact density, which mini-batches do not give: use ",
+         "baoab(), sghmc() or sgld(), or `batch = Inf`.")
   list(gradient = rule, batch = check_count(batch, "batch", 1, 1e7))
 }

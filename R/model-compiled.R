@@ -91,7 +91,7 @@ find_symbol <- function(symbol, library, must = TRUE) {
   if (is.null(found) && must)
     fail("There is no C function `", symbol, "`",
          if (nzchar(library)) paste0(" in the library `", library, "`"),
-         " among what R has loaded: use dyn.load() first.")
+         " in the libraries that R has loaded: use dyn.load() first.")
   found$address
 }
 

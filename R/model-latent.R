@@ -232,7 +232,7 @@ latent_method <- function(method, model) {
          " for a model with latent variables, not ", method$name, "().")
   if ("kernel" %in% names(method$call))
     fail("`kernel` must not be given for a model with latent variables: it is moved by Gibbs ",
-         "sweeps, `steps` of them.")
+         "sweeps, whose number is `steps`.")
   if (method$estimator %in% c("chib", "variational")) return(method)
   if (method$name == "nested") return(latent_nested(method))
   if (method$name == "bic") return(latent_bic(method))
@@ -321,8 +321,8 @@ CLUSTERING <- list(
   free = function(args, width) args$components * width + args$infer * args$components,
   parts = function(args) args$components,
   spread = function(args) 1,
-  settled = function(args, sd_of, named) utils::modifyList(args, list(prior_sd = sd_of("prior_sd"),
-                                                                      proportions = named("^proportion"))),
+  settled = function(args, sd_of, named)
+    utils::modifyList(args, list(prior_sd = sd_of("prior_sd"), proportions = named("^proportion"))),
   scales = c("prior_sd", "noise_sd"), tail = FALSE
 )
 
@@ -361,8 +361,9 @@ BINARY_ATTRIBUTES <- list(
   free = function(args, width) args$attributes * width + args$infer * (args$attributes + 1),
   parts = function(args) args$attributes,
   spread = function(args) sum(rep_len(args$probabilities, args$attributes)),
-  settled = function(args, sd_of, named) utils::modifyList(args, list(prior_sd = sd_of("prior_sd"),
-                                                                      probabilities = named("^probability"))),
+  settled = function(args, sd_of, named)
+    utils::modifyList(args, list(prior_sd = sd_of("prior_sd"),
+                                 probabilities = named("^probability"))),
   scales = c("prior_sd", "noise_sd"), tail = FALSE
 )
 

@@ -81,7 +81,8 @@ gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scal
                      probability = function(fit, encoded) memberships(fit, encoded$rows)),
   needs_response = TRUE, coefficients = FALSE, prior_moments = prior_moments_mixture,
   far_columns = mixture_location,
-  advice = function(model) "Use scale() on the columns, or set `location`, `mean_scale` and `rate`.")
+  advice = function(model) paste("Use scale() on the columns, or set `location`, `mean_scale`",
+                                 "and `rate`."))
 }
 
 describe_mixture <- function(model) {

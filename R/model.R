@@ -58,8 +58,7 @@ refuse_groups <- function(terms, formula) {
                    is_group(v[[2]]))
   if (any(vapply(as.list(attr(terms, "variables"))[-1], is_group, NA)))
     fail("Group-level terms are not supported: `formula` must have no `|`, not `",
-         deparse1(formula), "`. A factor as ",
-         "covariate gives each group a coefficient of its own.")
+         deparse1(formula), "`. A factor as covariate gives each group a coefficient of its own.")
 }
 
 # A formula without `.` says before any data come whether it has something to estimate.

@@ -28,16 +28,16 @@ still_warning <- function(made, method, modes) {
   kernel <- method$kernels[[1]]$name
   if (often(made$acceptance < LOW_ACCEPTANCE)) return(sprintf(paste(
     "The particles hardly move: at %.0f%% of the distributions less than 1%% of the proposals",
-    "are accepted, and the estimate may be",
-    "nats off. Use a smaller `step_size` of %s(), or leave it out, so that it is tuned."),
+    "are accepted, and the estimate may be wrong by several nats. Use a smaller `step_size` of",
+    "%s(), or leave it out, so that it is tuned."),
     100 * mean(made$acceptance < LOW_ACCEPTANCE, na.rm = TRUE), kernel))
   # with a number of moves that was given, modes and slow moves look the same
   if (isTRUE(method$settings$`1.renew` < 0) && modes != "one") return(NULL)
   if (!often(made$renewal < POOR_RENEWAL)) return(NULL)
   given <- isTRUE(method$settings$`1.renew` < 0)
-  sprintf(paste("The particles move too little: in the slowest direction, %s at a distribution",
-                "carry them only %.0f%% of the way to a fresh",
-                "draw, and the estimate may be nats off. %s"),
+  sprintf(paste("The particles move too little: after %s at each distribution, their renewal in",
+                "the slowest direction is only %.0f%% (independent draws: 100%%), and the",
+                "estimate may be wrong by several nats. %s"),
           if (stats::median(made$moves) == 1) "one move"
           else paste(count(stats::median(made$moves)), "moves"),
           100 * stats::median(made$renewal[made$renewal < POOR_RENEWAL], na.rm = TRUE),
@@ -67,10 +67,9 @@ hot_warning <- function(heating, se, kernel) {
   cure <- if (low) sprintf("a smaller %s, or scaled columns",
                            if (kernel$name == "baoab") "`step_size`" else "`rate`")
   sprintf(
-    paste("The steps of %s() are too %s: its particles lie too %s, as if at a temperature of %s,",
-          "and",
-          "the estimate is probably %s %s. Use hmc(), which accepts or rejects, or %s."),
-    kernel$name, if (low) "long" else "few", if (low) "wide" else "narrow",
+    paste("The steps of %s() are too %s: its particles are spread too %s (temperature %s instead",
+          "of 1), and the estimate is probably %s %s. Use hmc(), which has an accept step, or %s."),
+    kernel$name, if (low) "long" else "few", if (low) "widely" else "narrowly",
     format(signif(heating$temperature, 3)),
     if (is.finite(heating$bias)) sprintf("about %s nats too", size) else "far too",
     if (low) "low" else "high", if (low) cure else "more `steps`"
@@ -82,9 +81,9 @@ hot_warning <- function(heating, se, kernel) {
 thermodynamic_warning <- function(power, se) {
   gap <- power$corrected - power$stepping
   if (is.finite(gap) && abs(gap) <= max(0.5, 3 * se)) return(NULL)
-  sprintf(paste("The thermodynamic integral is %s nats %s than the stepping stones of the same",
-                "particles: the mean log-likelihood changes too",
-                "much from one power to the next. Use `rule = \"stepping\"`, or more steps."),
+  sprintf(paste("The thermodynamic integral is %s nats %s than the stepping-stone estimate from",
+                "the same particles: the mean log-likelihood changes too much from one power to",
+                "the next. Use `rule = \"stepping\"`, or more steps."),
           format(signif(abs(gap), 2), big.mark = ",", scientific = FALSE),
           if (isTRUE(gap < 0)) "lower" else "higher")
 }
@@ -111,17 +110,16 @@ chains_warning <- function(draws, chains) {
   if (still <= CHAINS_STILL && isTRUE(max(apart) <= most)) return(NULL)
   paste0(
     if (still > CHAINS_STILL) sprintf("%.0f%% of the chains never moved", 100 * still)
-    else sprintf("The chains do not agree with each other (root of the variance ratio up to %.2f)",
-                 max(apart)),
-    ": the draws do not represent the posterior, and the estimate may be nats off. Use more ",
-    "`steps`, smc() or nested()."
+    else sprintf(paste("The chains do not agree with each other (potential scale reduction factor",
+                       "up to %.2f)"), max(apart)),
+    ": the draws do not represent the posterior, and the estimate may be wrong by several nats. ",
+    "Use more `steps`, smc() or nested()."
   )
 }
 
 no_bridge <- function() {
-  fail("The draws are too few, or too much alike, to fit a normal density to: use more ",
-       "`particles` or `draws` of bridge(), ",
-       "or a kernel that moves.")
+  fail("The draws are too few, or too much alike, for fitting a normal density: use more ",
+       "`particles` or `draws` of bridge(), or another kernel.")
 }
 
 GRADIENT_POINTS <- 5
@@ -153,10 +151,10 @@ gradient_warning <- function(model, encoded, method, points) {
   known <- is.finite(said) & is.finite(seen) & size > 1e-9 * (1 + abs(drop(above$value)))
   if (sum(known) < 2 || mean(abs(said - seen)[known] > GRADIENT_OFF * size[known]) <= 0.5)
     return(NULL)
-  sprintf(paste("`gradient` is not that of `log_likelihood`: along a line the density changes by",
-                "%s where the gradient says %s. The estimate is",
-                "not to be trusted."), format(signif(seen[known][1], 3)),
-                format(signif(said[known][1], 3)))
+  sprintf(paste("`gradient` is not the gradient of `log_likelihood`: between two points the",
+                "log-likelihood changes by %s, but by %s according to `gradient`. The estimate",
+                "cannot be trusted."),
+                format(signif(seen[known][1], 3)), format(signif(said[known][1], 3)))
 }
 
 moves_by_gradient <- function(method) {

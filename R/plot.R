@@ -143,7 +143,8 @@ reported <- function(fit, x, divisor = 1) {
 
 note_of <- function(fit) {
   paste0("band: sampler, 2 standard errors; point: reported",
-         switch(fit$source, audit = " (audit)", replicates = " (all replicates)", ""))
+         switch(fit$source, audit = " (importance-sampling check)",
+                replicates = " (all replicates)", ""))
 }
 
 is_wide <- function(n) length(n) > 1 && max(n) >= 50 * min(n)
@@ -193,7 +194,7 @@ nested_figure <- function(fit) {
 climb_figure <- function(fit) {
   points <- climb_points(fit)
   shown <- points$log_lik >= min(points$log_lik[points$weight > 1e-30 * max(points$weight)])
-  new_figure(-points$shrunk[shown], points$log_lik[shown], "Climb of the likelihood", "", VOLUME,
+  new_figure(-points$shrunk[shown], points$log_lik[shown], "Likelihood of the points", "", VOLUME,
              "Nats", reversed = TRUE)
 }
 

@@ -86,8 +86,8 @@ print.summary.evidence <- function(x, most = 20, ...) {
   most <- check_count(most, "most")
   fit <- x$fit
   print.evidence(fit)
-  cat("\nPosterior, ", count_of(x$draws, "weighted draw"), " worth ", count(x$effective), ":\n",
-      sep = "")
+  cat("\nPosterior, ", count_of(x$draws, "weighted draw"), ", effective sample size ",
+      count(x$effective), ":\n", sep = "")
   print(format_parameters(utils::head(x$parameters, most)), quote = FALSE, right = TRUE)
   hidden <- nrow(x$parameters) - most
   if (hidden > 0)
@@ -95,8 +95,7 @@ print.summary.evidence <- function(x, most = 20, ...) {
         sep = "")
   if (x$exchangeable) cat_wrapped("Components are numbered arbitrarily.")
   if (ncol(fit$trace) == 0) return(invisible(x))
-  cat("\nThe ", if (is.null(fit$nested)) "walk" else "climb",
-      if (!is.null(fit$replicates)) " (first replicate)", ":\n", sep = "")
+  cat("\nThe run", if (!is.null(fit$replicates)) " (first replicate)", ":\n", sep = "")
   cat(paste0("  ", walk_lines(x), "\n"), sep = "")
   if (!is.null(fit$audit)) cat(audit_lines(fit$audit), sep = "\n")
   invisible(x)
@@ -116,7 +115,7 @@ headline_lines <- function(fit) {
   }
   if (is.null(fit$replicates) && !is.null(fit$audit)) {
     estimates <- list(fit, fit$sampler, fit$audit)
-    labels <- c(labels, "  sampler", "  audit")
+    labels <- c(labels, "  sampler", "  check")
     words <- c(words, sampler_words(fit), audit_words(fit$audit))
   }
   numbers <- align_estimates(vapply(estimates, `[[`, 0, "log_evidence"),
@@ -132,14 +131,14 @@ model_line <- function(model) {
 # Where the reported number and its standard error come from.
 origin_of <- function(fit) {
   switch(fit$source,
-    audit = "from the audit, by importance sampling",
+    audit = "from the importance-sampling check",
     replicates = paste0("from the spread of ", nrow(fit$replicates), " replicates, sd ",
                         format(stats::sd(fit$replicates$log_evidence), digits = 2)),
     laplace = paste0("Laplace approximation, ", count_of(fit$peaks$modes, "mode"),
                      ", error unknown"),
     importance = paste0("importance sampling, ", count_of(fit$peaks$modes, "mode"), ", ",
                         audit_words(fit$peaks)),
-    bic = "Schwarz's criterion, error unknown",
+    bic = "BIC, error unknown",
     exact = "in closed form",
     if (is.null(fit$audit)) sampler_words(fit) else "from the sampler"
   )
@@ -189,7 +188,7 @@ cost_line <- function(fit) {
 walk_lines <- function(x) {
   if (!is.null(x$fit$nested)) return(climb_lines(x))
   if (isTRUE(x$fit$audit$first))
-    return("not needed: the particles were drawn by importance sampling")
+    return("no annealing: the particles were drawn by importance sampling")
   if (is.null(x$steps)) return(latent_lines(x$fit$trace))
   steps <- x$steps
   ess <- x$least_ess
@@ -209,9 +208,9 @@ walk_lines <- function(x) {
 }
 
 latent_lines <- function(trace) {
-  if (is.null(trace$lambda)) return(paste("climbed", count_of(nrow(trace), "chunk"), "of rows"))
+  if (is.null(trace$lambda)) return(paste(count_of(nrow(trace), "chunk"), "of rows"))
   if (trace$n[1] < trace$n[nrow(trace)])
-    return(paste("took up", count_of(nrow(trace), "row"), "one at a time"))
+    return(paste("added", count_of(nrow(trace), "row"), "one at a time"))
   count_of(nrow(trace), "annealing step")
 }
 
@@ -219,21 +218,23 @@ climb_lines <- function(x) {
   nested <- x$fit$nested
   sums <- nested$sums
   c(
-    sprintf("information %.2f nats, down to a share of exp(%.1f) of the prior", nested$information,
-            min(nested$points$log_volume)),
-    sprintf("sums: lower %.3f, trapezoid %.3f, upper %.3f, as published %.3f; mean over volumes %.3f", sums[["lower"]],
+    sprintf("information %.2f nats, prior volume shrunk to a share of exp(%.1f)",
+            nested$information, min(nested$points$log_volume)),
+    sprintf(paste("sums: lower %.3f, trapezoid %.3f, upper %.3f, as published %.3f; mean over",
+                  "volumes %.3f"), sums[["lower"]],
             sums[["trapezoid"]], sums[["upper"]], sums[["published"]], sums[["simulated"]]),
-    if (!is.na(nested$renewal)) sprintf("copies are moved %.0f%% of the way to a fresh draw",
-                                        100 * nested$renewal),
+    if (!is.na(nested$renewal))
+      sprintf("renewal of copied points %.0f%% (independent draws: 100%%)", 100 * nested$renewal),
     if (!is.na(nested$rank_p))
-      sprintf("ranks of new points: largest gap %.3f, p = %.2g", nested$rank_gap, nested$rank_p),
+      sprintf("ranks of new points: largest deviation from uniform %.3f, p = %.2g", nested$rank_gap,
+              nested$rank_p),
     if (!anyNA(x$acceptance)) paste("proposals accepted",
                                     paste(unique(percent(x$acceptance)), collapse = " to "))
   )
 }
 
 audit_lines <- function(audit) {
-  c("The audit:",
+  c("The importance-sampling check:",
     paste0("  ", audit_words(audit), ", ", count_of(audit$modes, "mode"),
            ", Laplace approximation ", format_number(audit$laplace, 3)),
     if (!audit$passed) "  not reported, see the warning")

@@ -21,8 +21,8 @@ prior_conflict <- function(model, encoded, points, log_weights, words) {
   found <- found[!duplicated(found$subject), ]
   others <- if (nrow(found) > 1) paste0(" (likewise ", show_names(found$subject[-1], 3), ")")
   paste0("The data contradict the prior: ", found$text[1], others,
-         ". The evidence may be right, but it mostly says how ",
-         "badly the prior fits. ", part_of(model, "advice")(model))
+         ". The evidence may be right, but it mostly says how badly the prior fits. ",
+         part_of(model, "advice")(model))
 }
 
 # What the posterior draws say --------------------------------------------------------------------

@@ -50,9 +50,8 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
 
 astray_warning <- function(astray, n) {
   paste0(astray, " of ", n,
-         " draws have run away to infinity: the kernel's steps are too long for these data, and ",
-         "the ",
-         "evidence is not to be trusted. Scale the columns, lower the rate, or use another kernel.")
+         " draws are infinite because the kernel's steps are too long for these data, so the ",
+         "evidence cannot be trusted. Scale the columns, lower the rate, or use another kernel.")
 }
 
 named_draws <- function(columns, names) {
@@ -93,13 +92,14 @@ one_run <- function(out, method, modes = "one", model = NULL) {
     nested_warnings(nested), chib_warnings(out, method, model),
     if (!collapsed && headline$source == "sampler" && is.finite(spread) &&
         spread^2 > log(length(log_weights))) sprintf(
-      paste("The chains' log weights are spread by %.1f nats, so a few of them carry the",
-            "estimate: the evidence is probably too",
-            "low, and its standard error says little. Use more annealing steps."), spread),
+      paste("The chains' log weights have a standard deviation of %.1f nats, so a few chains",
+            "dominate the estimate: the evidence is probably too low, and its standard error is",
+            "unreliable. Use more annealing steps."), spread),
     if (collapsed) paste0(
-      "The weights have all but collapsed onto a few particles: the evidence is probably far ",
-      if (identical(method$rule, "thermodynamic")) "off" else "too low", ", and its ",
-      "standard error says little. Use more annealing steps, more particles, or another method."
+      "At some step almost all weight was on one or two particles: the evidence is probably far ",
+      if (identical(method$rule, "thermodynamic")) "off" else "too low",
+      ", and its standard error is unreliable. Use more annealing steps, more particles, or ",
+      "another method."
     ),
     if (headline$source == "sampler") move_warnings(trace, method, sampler, modes),
     if (identical(method$rule, "thermodynamic")) thermodynamic_warning(power, out$se),
@@ -140,9 +140,9 @@ NOISE_HEATS <- 0.2
 
 heating_warning <- function(heating) {
   if (is.null(heating) || heating$bias > -1 || heating$bias > -4 * heating$se) return(NULL)
-  sprintf(paste("The particles lie too wide, as if at a temperature of %.2f: the estimate is",
-                "probably about %s nats too low. Use shorter or",
-                "more steps of the kernel, or larger batches."), heating$temperature,
+  sprintf(paste("The particles are spread too widely (temperature %.2f instead of 1), and the",
+                "estimate is probably about %s nats too low. Use shorter or more steps of the",
+                "kernel, or larger batches."), heating$temperature,
                 format(signif(-heating$bias, 2), scientific = FALSE))
 }
 
@@ -153,10 +153,10 @@ DRIFT_MOST <- 30
 runaway_warning <- function(trace) {
   away <- which(trace$drift > DRIFT_MOST)[1]
   if (is.na(away)) return(NULL)
-  sprintf(paste("The particles have run away from where their gradients hold, before row %s: the",
-                "evidence is probably far too low, and its",
-                "standard error says little. Use `audit = TRUE`, larger batches, or another",
-                "method."), format(trace$n[away], big.mark = ",", scientific = FALSE))
+  sprintf(paste("Before row %s the particles left the region where their gradients are accurate:",
+                "the evidence is probably far too low, and its standard error is unreliable. Use",
+                "`audit = TRUE`, larger batches, or another method."),
+                format(trace$n[away], big.mark = ",", scientific = FALSE))
 }
 
 # More steps than a chunk ever takes where rows are like those before.
@@ -165,7 +165,8 @@ labour_warning <- function(trace, method) {
       isTRUE(method$settings$`1.whole` == 1)) return(NULL)
   hard <- trace$n >= HARD_FROM & trace$lambda_steps > HARD_STEPS
   if (!any(hard)) return(NULL)
-  sprintf("The chunk that ends at row %s needed %s annealing steps (normally under %d), and the estimate may be too low. Are the rows sorted?",
+  sprintf(paste("The chunk that ends at row %s needed %s annealing steps (normally under %d),",
+                "and the estimate may be too low. Are the rows sorted?"),
           count(trace$n[hard][1]), count(trace$lambda_steps[hard][1]), HARD_STEPS)
 }
 HARD_FROM <- 500
@@ -179,9 +180,9 @@ sudden_row <- function(trace, method) {
   if (!is.null(trace$particles)) return(NULL)
   if (!identical(method$settings$shuffle, 0)) return(sudden_shuffled(trace))
   if (min(trace$ess) > SUDDEN_SHARE * method$settings$`1.particles`) return(NULL)
-  sprintf(paste("Row %s came so unexpectedly that hardly a particle could take it up: the",
-                "evidence may be far too low. Are the rows",
-                "sorted? Shuffle them."), count(trace$n[which.min(trace$ess)]))
+  sprintf(paste("Row %s is very improbable under almost all particles: the evidence may be far",
+                "too low. Are the rows sorted? Shuffle them."),
+                count(trace$n[which.min(trace$ess)]))
 }
 SUDDEN_SHARE <- 0.03
 
@@ -189,10 +190,10 @@ SUDDEN_SHARE <- 0.03
 # particles, and sweeps renew them.
 sudden_shuffled <- function(trace) {
   if (min(trace$ess) > SUDDEN_LEAST) return(NULL)
-  sprintf(paste("After row %s of the walk only %.0f effective particles were left: the evidence",
-                "may be nats off. Use more",
-                "`particles`, or compare with nested()."), count(trace$n[which.min(trace$ess)]),
-                min(trace$ess))
+  sprintf(paste("After row %s of the run the effective sample size was only %.0f particles: the",
+                "evidence may be wrong by several nats. Use more `particles`, or compare with",
+                "nested()."),
+                count(trace$n[which.min(trace$ess)]), min(trace$ess))
 }
 SUDDEN_LEAST <- 4
 
@@ -268,8 +269,10 @@ audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
 }
 
 audit_reason <- function(audit, sampler, failed, least_ess) {
-  prefix <- "The importance-sampling check was inconclusive, and the sampler's own estimate is reported: "
-  if (failed) return(paste0(prefix, "no peak of the posterior with definite curvature was found."))
+  prefix <- paste0("The importance-sampling check was inconclusive, and the sampler's own ",
+                   "estimate is reported: ")
+  if (failed)
+    return(paste0(prefix, "no posterior mode with positive definite curvature was found."))
   if (!is.finite(audit$log_evidence)) return(paste0(prefix, "its weights are not finite."))
   reason <- if (audit$ess < least_ess * audit$ideal) {
     paste0("its ", effective_share(audit))
@@ -278,10 +281,11 @@ audit_reason <- function(audit, sampler, failed, least_ess) {
   }
   if (is.null(reason) && !audit$below) return(NULL)
   gap <- sampler$log_evidence - audit$log_evidence
-  distance <- sprintf("the check is %.1f nats lower, %.0f joint standard errors", gap,
-                      gap / sqrt(audit$se^2 + sampler$se^2))
+  distance <- sprintf("the check is %.1f nats lower than the sampler (%.0f joint standard errors)",
+                      gap, gap / sqrt(audit$se^2 + sampler$se^2))
   paste0(prefix, paste(c(reason, if (audit$below) distance), collapse = ", and "), ".",
-         if (audit$below) " Compare with another method, such as `nested()`, or give the early phase more moves.")
+         if (audit$below) paste0(" Compare with another method, such as `nested()`, or give the ",
+                                 "early phase more moves."))
 }
 
 effective_share <- function(audit) {
@@ -329,7 +333,7 @@ combine_runs <- function(fits) {
   list(
     log_evidence = top + log(mean(ratio)), se = se, source = "replicates",
     warnings = if (dominated)
-      "One replicate dominates the mean of the evidence; its standard error is then unreliable."
+      "One replicate dominates the mean of the evidence, so its standard error is unreliable."
   )
 }
 

@@ -247,10 +247,9 @@ settled_affordable <- function(problem, run, path, n) {
 settled_warning <- function(found) {
   if (is.null(found) || !isTRUE(abs(found$change) > max(SETTLED_NATS, SETTLED_ERRORS * found$se)))
     return(NULL)
-  sprintf(paste("The particles have not settled: shorter moves at the end %s their mean",
-                "log-likelihood by %s (%.0f standard",
-                "errors), so that a narrow part of the posterior has too %s of them, and the",
-                "estimate is probably too %s. Use",
+  sprintf(paste("The particles do not represent the posterior: shorter moves at the end %s their",
+                "mean log-likelihood by %s (%.0f standard errors). A narrow part of the",
+                "posterior has too %s particles, and the estimate is probably too %s. Use",
                 "smc(kernel = slice()), hmc(accept = 0.95) with more `steps`, or nested()."),
           if (found$change > 0) "raise" else "lower", format(signif(abs(found$change), 2)),
           abs(found$change) / found$se,
@@ -264,22 +263,22 @@ other_end_warning <- function(found, headline) {
   gap <- found$log_evidence - headline$log_evidence
   se <- if (is.finite(headline$se)) headline$se else 0
   least <- if (found$even) max(1, AUDIT_MOST_Z * sqrt(se^2 + found$se^2)) else END_AHEAD + 2 * se
-  advice <- "Use nested(), sgais(), or laplace() with `importance`, and scale the columns if their means lie far from the prior's."
+  advice <- paste("Use nested(), sgais(), or laplace() with `importance`, and scale the columns",
+                  "if their means are far from the prior means.")
   if (isTRUE(gap > least)) {
     return(paste(sprintf(
       paste("The particles have missed a part of the posterior: importance sampling around a",
-            "peak found by climbing gives a log",
-            "evidence of at least %s, which is %s nats more than the estimate."),
+            "posterior mode found by optimisation gives a log evidence of at least %s, which is",
+            "%s nats more than the estimate."),
             show_nats(found$log_evidence), show_nats(gap, 2)),
       advice))
   }
   above <- min(found$upper, found$mass) - headline$log_evidence
   if (is.null(found$upper) || !isTRUE(above > END_AHEAD + 2 * se)) return(NULL)
   paste(sprintf(
-    paste("The particles have probably missed a part of the posterior: climbing has found a peak",
-          "whose mass is about %s nats more than",
-          "the estimate by Laplace's approximation, and a walk from there back to the prior",
-          "gives %s nats more."),
+    paste("The particles have probably missed a part of the posterior: optimisation has found a",
+          "posterior mode. By Laplace's approximation its mass is %s nats more than the",
+          "estimate, and a reverse run from the mode to the prior gives %s nats more."),
     show_nats(found$mass - headline$log_evidence, 2),
     show_nats(found$upper - headline$log_evidence, 2)), advice)
 }

@@ -27,7 +27,7 @@ conduct_together <- function(problems, rows, show = function(done, rows) NULL, f
   while (any(going)) {
     answers <- .Call(ffi_run_advance, runs[going], if (sum(going) > 1) SLICE_TOGETHER else SLICE)
     # these were the last rows: an estimate of a part of them must not pass for one of all
-    if (any(answers == "rows")) fail("A run asked for more rows than there are.")
+    if (any(answers == "rows")) fail("A run needs more rows than the data have.")
     going[going] <- answers == "more"
     progress <- rowMeans(vapply(runs, function(run) .Call(ffi_run_progress, run), numeric(2)))
     show(progress[2], progress[1])

@@ -29,10 +29,10 @@ annealed_warning <- function(trace) {
   if (is.null(trace$lambda_steps) || is.null(trace$particles)) return(NULL)
   hard <- which(trace$n > SURPRISE_FROM & trace$lambda_steps > SURPRISE_STEPS)
   if (length(hard) == 0) return(NULL)
-  sprintf(paste("Row %s came as a surprise: it took %s annealing steps, and the estimate may be",
-                "nats too low. Is it an outlier, or are",
-                "the rows sorted? Compare with smc()."), count(trace$n[hard[1]]),
-                count(trace$lambda_steps[hard[1]]))
+  sprintf(paste("The chunk that ends at row %s needed %s annealing steps (normally one or two),",
+                "and the estimate may be several nats too low. Is the row an outlier, or are the",
+                "rows sorted? Compare with smc()."),
+                count(trace$n[hard[1]]), count(trace$lambda_steps[hard[1]]))
 }
 
 short_steps_warning <- function(trace, method) {
@@ -43,9 +43,9 @@ short_steps_warning <- function(trace, method) {
   steps <- if (isTRUE(leapfrog > 0)) leapfrog else LEAPFROG_MOST
   still <- moved & (steps * trace$step_size < STILL_LENGTH | trace$acceptance < STILL_ACCEPTED)
   if (!any(still) || mean(still[moved]) < STILL_SHARE) return(NULL)
-  sprintf(paste("Particles hardly moved on %s of %s chunks, first at row %s, because the steps",
-                "of hmc() were too short or not accepted: the",
-                "evidence may be far too low. Scale the columns, or use smc() or sgais()."),
+  sprintf(paste("Particles hardly moved in %s of %s chunks, first at row %s, because the steps",
+                "of hmc() were too short or not accepted: the evidence may be far too low. Scale",
+                "the columns, or use smc() or sgais()."),
           count(sum(still)), count(length(still)), count(trace$n[which(still)[1]]))
 }
 STILL_ACCEPTED <- 0.02
@@ -54,16 +54,15 @@ compressed_warning <- function(trace) {
   if (is.null(trace$log_volume) || is.null(trace$n) || length(unique(trace$n)) < 2) return(NULL)
   hard <- which(trace$n > trace$n[1] & -trace$log_volume > SURPRISE_NATS)
   if (length(hard) == 0) return(NULL)
-  sprintf(paste("The rows up to number %s came as a surprise: they leave e^-%.0f of the",
-                "posterior of the rows before, and the estimate may",
-                "be many nats off. Is a row an outlier, or are the rows sorted? Compare with",
-                "nested() or smc()."),
+  sprintf(paste("The chunk that ends at row %s contradicts the rows before it: it leaves only a",
+                "share of e^-%.0f of their posterior, and the estimate may be wrong by many",
+                "nats. Is a row an outlier, or are the rows sorted? Compare with nested() or",
+                "smc()."),
           count(trace$n[hard[1]]), -trace$log_volume[hard[1]])
 }
 
 digits_warning <- function(log_evidence) {
   if (!is.finite(log_evidence) || abs(log_evidence) < DIGITS_MOST) return(NULL)
-  sprintf(paste("The log evidence is of the size %.0e, which leaves no digits for single nats:",
-                "it cannot be compared with others. Scale the",
-                "columns."), abs(log_evidence))
+  sprintf(paste("The log evidence is about %.0e in size, so its rounding error exceeds one nat",
+                "and it cannot be compared with others. Scale the columns."), abs(log_evidence))
 }

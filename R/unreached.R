@@ -93,14 +93,16 @@ unreached_warning <- function(audit) {
   if (is.null(audit) ||
       !isTRUE(audit$unreached > if (audit$passed) UNREACHED_LEAST else audit$chance)) return(NULL)
   paste0(
-    "A search has found posterior modes that the particles have missed, and which make the log ",
-    "evidence larger by ",
+    "A search has found posterior modes that the particles have missed. They raise the log ",
+    "evidence by ",
     if (audit$unreached < 1e4) sprintf("about %s nats",
                                        format(signif(audit$unreached, 2), big.mark = ",",
                                               scientific = FALSE))
-    else "very much",
-    if (audit$passed) ". The estimate is by importance sampling, which includes them; the particles' own estimate is too low."
-    else ", by a rough estimate, than the one reported. Use more particles in the early phase, or compare with smc() or nested()."
+    else "more than 10,000 nats",
+    if (audit$passed) paste0(". The reported estimate is from importance sampling, which ",
+                             "includes them; the particles' own estimate is too low.")
+    else paste0(" (a rough estimate), and the reported estimate does not include them. Use more ",
+                "particles in the early phase, or compare with smc() or nested().")
   )
 }
 
@@ -112,8 +114,7 @@ behind_warning <- function(audit, sampler) {
   if (is.null(audit) || !audit$passed || isTRUE(audit$unreached > UNREACHED_LEAST)) return(NULL)
   gap <- audit$log_evidence - sampler$log_evidence
   if (!isTRUE(gap > max(BEHIND_LEAST, AUDIT_MOST_Z * sqrt(audit$se^2 + sampler$se^2)))) return(NULL)
-  sprintf(paste("The particles' own estimate is %s nats lower than the one reported, which is by",
-                "importance sampling and does not",
-                "depend on them."),
+  sprintf(paste("The particles' own estimate is %s nats lower than the reported one, which comes",
+                "from importance sampling and does not depend on the particles."),
           format(signif(gap, 2), big.mark = ",", scientific = FALSE))
 }

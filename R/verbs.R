@@ -63,7 +63,8 @@ vcov.evidence <- function(object, ...) {
   weights <- exp(object$log_weights)
   centred <- sweep(draws, 2, drop(weights %*% draws))
   spare <- 1 - sum(weights^2)
-  if (spare < 1e-12) fail("vcov() needs more than one draw that counts, and this fit has one.")
+  if (spare < 1e-12)
+    fail("vcov() needs more than one draw of positive weight, and this fit has one.")
   crossprod(centred, weights * centred) / spare
 }
 
@@ -166,7 +167,7 @@ require_response <- function(fit, verb) {
 own_data <- function(fit, data, envir) {
   if (is.null(data)) data <- tryCatch(eval(fit$call$data, envir), error = function(e) NULL)
   if (is.null(data))
-    fail("`data` must be given: the data of the fit are not where its call had them.")
+    fail("`data` must be given: the data in the call of the fit were not found.")
   encoded <- encode(fit$model, data)
   other <- !identical(data_id(encoded), fit$data_id) ||
     !is.null(fit$pairing) &&

@@ -21,7 +21,7 @@ logml.default <- function(x, ...) {
   simd <- .Call(ffi_simd)
   if (nzchar(simd$wish) && simd$wish != simd$used) {
     variants <- c("plain", "avx2", "avx512")
-    reason <- if (simd$wish %in% variants) "is more than this processor has"
+    reason <- if (simd$wish %in% variants) "is not supported by this processor"
     else paste("is none of", show_names(variants, 9))
     warning("LOGEVIDENCE_SIMD=", simd$wish, " ", reason, "; \"", simd$used, "\" is used.",
             call. = FALSE)

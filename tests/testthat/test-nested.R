@@ -260,7 +260,7 @@ test_that("update() refuses what is no continuation", {
     refused(update(fit, tol = tol), "`tol` must be a number above 0 and below 0.01")
   refused(update(fit, tol = 1e-3, data = cars[-1, ]), "`data` must be those of the fit")
   refused(update(fit, tol = 1e-3, data = transform(cars, speed = speed + 1)), "`data` must be those of the fit")
-  refused(update(c(fit, run(line, nested(50), 7)), tol = 1e-3), "A merged fit cannot go on")
+  refused(update(c(fit, run(line, nested(50), 7)), tol = 1e-3), "A merged fit cannot be continued")
   refused(update(run(line, smc()), tol = 1e-3), "Only fits of nested()")
   refused(update(run(line, nested(20), replicates = 2), tol = 1e-3), "several replicates")
   refused(update(fit, tol = 1e-3, live = 10), "`live`")

@@ -129,7 +129,7 @@ test_that("uneven weights are told", {
   for (name in c("mix3_dozen_2d", "mix2_dozen")) {
     fit <- run(truth_problem(name), laplace(importance = 400))
     expect_match(fit$failed,
-                 "The posterior is not close to normal around its peaks: .*% of the draws count.*cannot be trusted")
+                 "The posterior is not close to normal around its modes: .*% of the draws\\. .*cannot be trusted")
     expect_true(fit$failed %in% fit$warnings)
     expect_lt(fit$peaks$ess, 0.5)
     expect_null(run(truth_problem(name))$failed)
@@ -202,7 +202,7 @@ test_that("climbs by differences go on until they agree", {
 
 test_that("peaks for which there is no room are said", {
   for (method in list(laplace(), laplace(importance = 400)))
-    expect_match(run(corners(6), method)$failed, "more peaks than the 16 that are kept", all = FALSE)
+    expect_match(run(corners(6), method)$failed, "more modes than the 16 that are kept", all = FALSE)
 })
 
 test_that("a posterior without a peak is an error", {
@@ -210,8 +210,8 @@ test_that("a posterior without a peak is an error", {
                        function(n) stats::runif(n, -1, 1))
   for (method in list(laplace(), laplace(importance = 100), bic()))
     refused(evidence(flat, method = method, seed = 1),
-            paste0("No peak of the posterior with definite curvature was found: ",
-                                                              method$name, "() has nothing to say about this model."))
+            paste0("No posterior mode with positive definite curvature was found, so ",
+                                                              method$name, "() gives no estimate."))
 })
 
 # Many rows ----------------------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ test_that("many rows are climbed on a random part of them first", {
 
 # Schwarz ------------------------------------------------------------------------------------------------------------
 
-no_top <- "The likelihood has no highest point"
+no_top <- "No maximum of the likelihood was found"
 
 test_that("bic() is the textbook's where errors are known", {
   for (name in linear_names) {
