@@ -1,50 +1,50 @@
-# Nested sampling: the method, and what can be done with its points afterwards.
+# Nested sampling: the methods, and merging and continuing their runs.
 
 #' Nested sampling
 #'
-#' A population of live points, drawn from the prior, climbs the likelihood: the lowest are recorded
-#' and replaced by points drawn from the prior above them, which shrinks the prior volume that is
-#' left by a known factor. It needs no annealing and can cross phase transitions, where annealing
-#' fails; it uses the full data at every step.
+#' A population of live points starts at the prior. The points of lowest likelihood are recorded and
+#' replaced by draws from the prior above that likelihood, which shrinks the remaining prior volume
+#' by a known factor. The method needs no annealing and works across phase transitions, where
+#' annealing fails; it uses the full data at every step.
 #'
 #' @param live Number of live points, a whole number of at least 2. The standard error falls with
-#'   its square root, time grows in proportion.
-#' @param kernel How copies of live points move above the likelihood of the point they replace:
-#'   [rwm()], [slice()], [sghmc()] (reflected where it would leave) or [prior_draws()].
-#' @param steps Moves of the kernel for each new point. `NULL`, the default, starts with a number
-#'   that suits the kernel and the number of parameters and adapts it on the way, to bring copies
-#'   far from where they started.
+#'   the square root of this number, and the time is proportional to it.
+#' @param kernel The kernel that moves copies of live points within the region above the likelihood
+#'   threshold: [rwm()], [slice()], [sghmc()] (reflected at the threshold) or [prior_draws()].
+#' @param steps Number of moves of the kernel for each new point. `NULL`, the default, starts with a
+#'   number that depends on the kernel and the number of parameters, and adapts it so that copies
+#'   end far from where they started.
 #' @param tol The run ends when the live points cannot add more than this share to the evidence.
-#' @param batch How many points are replaced at once; `NULL`, the default, is a tenth of `live`.
+#' @param batch Number of points replaced at the same time; `NULL`, the default, is a tenth of
+#'   `live`.
 #' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article: 2 live points, 20
 #'   steps of reflected [sghmc()] with \eqn{\eta = 10^{-3}} and \eqn{\alpha = 0.1}, and the
-#'   published sum, which leaves out the points that are live at the end. Arguments given explicitly
-#'   still count.
+#'   published sum, which omits the points that are live at the end. Arguments given explicitly
+#'   override these.
 #'
 #' @details
-#' The standard error comes from simulating the volumes that the points stand for;
-#' `fit$nested$information` is the information \eqn{H}, and \eqn{\sqrt{H/live}} the usual rule of
-#' thumb for the same error. `fit$nested$sums` has the evidence by the trapezoid rule, the lower and
-#' the upper sum, the published one, and the mean over simulated volumes.
+#' The standard error comes from simulations of the prior volumes of the points;
+#' `fit$nested$information` is the information \eqn{H}; \eqn{\sqrt{H/live}} is the usual
+#' approximation of the same error. `fit$nested$sums` has the evidence by the trapezoid rule, the
+#' lower and the upper sum, the published one, and the mean over simulated volumes.
 #'
-#' The run stops when the live points it has could not add more than `tol`. Where a narrow spike of
-#' the posterior lies far up a broad slope, no live point may have met it by then: a smaller `tol`
-#' climbs on, and more `live` points are likelier to meet it.
+#' The run stops when the live points cannot add more than `tol` to the evidence. If the posterior
+#' has a narrow spike above a broad slope, possibly no live point has reached it by then: a smaller
+#' `tol` continues the run, and more `live` points are more likely to find the spike.
 #'
-#' Moves take their scale from the live points, cluster by cluster where these lie apart, as around
-#' several modes. For the same error [slice()] took 1.3 times (regressions) to 4 times (shells) as
-#' many evaluations of the likelihood as [rwm()] on the problems of the package's benchmarks.
-#' [sghmc()] has an error of its step size that no check sees.
+#' The scale of the moves is estimated from the live points, separately for each cluster of points
+#' if there are several, as around several modes. In the package's benchmarks [slice()] needed 1.3
+#' times (regressions) to 4 times (shells) as many likelihood evaluations as [rwm()] for the same
+#' error. [sghmc()] has a step-size error that no check detects.
 #'
-#' The points of several runs merge into those of one with as many live points together: `c(fit1,
-#' fit2)`. A run goes on to a smaller tolerance with `update(fit, tol = 1e-4)`. `plot(fit)` shows
-#' the climb.
+#' `c(fit1, fit2)` merges several runs into one with as many live points as all of them together.
+#' `update(fit, tol = 1e-4)` continues a run to a smaller tolerance. `plot(fit)` shows the points.
 #'
-#' A kernel that hardly moves the copies, or that does not reach all of the room above a likelihood,
-#' makes the estimate wrong without making it look uncertain. Both are looked for
-#' (`fit$nested$renewal`, the distance that copies come, where 1 is a fresh draw, and
-#' `fit$nested$rank_p`, a test that new points' likelihoods rank evenly among the live ones) and
-#' give a warning in the fit.
+#' If the kernel hardly moves the copies, or does not reach the whole region above the likelihood
+#' threshold, the estimate is wrong and its standard error does not show it. Two checks look for
+#' this and give a warning: `fit$nested$renewal`, the distance that copies move (1: as far as an
+#' independent draw), and `fit$nested$rank_p`, a test that the likelihoods of new points rank
+#' uniformly among those of the live points.
 #'
 #' @inherit likelihood_weighting return
 #'
@@ -78,10 +78,11 @@ nested <- function(live = 400, kernel = rwm(), steps = NULL, tol = 0.01, batch =
   )
 }
 
-# Moves that make a copy as good as a new point, before they adapt.
+# First number of moves per parameter, before it adapts.
 STEPS_PER_DIMENSION <- c(slice = 3, rwm = 10, sghmc = 5, prior_draws = 0)
 
-# Left to the engine, which knows the parameters, unless one move is a new point.
+# 0: the engine chooses, because it knows the number of parameters. With prior_draws() one move is
+# enough.
 nested_steps <- function(steps, kernel) {
   if (!is.null(steps)) check_steps(steps) else if (kernel_needs(kernel, "floor")) 1 else 0
 }
@@ -103,26 +104,27 @@ check_batch <- function(batch, live) {
 
 #' Nested sampling, chunk by chunk
 #'
-#' The evidence as rows arrive: each chunk's predictive density is a small nested sampling run of
-#' its own, with the posterior of the rows before as its prior. The points it leaves behind, kept in
-#' a weighted reservoir of the population's size, are that prior's successors.
+#' The evidence as rows arrive. The predictive density of each chunk is computed by a small nested
+#' sampling run whose prior is the posterior of the rows before it. The points of that run, kept in
+#' a weighted reservoir of `live` points, represent the next prior.
 #'
 #' @param live,tol As for [nested()].
-#' @param kernel How points move: [slice()], the default, or [rwm()] on all rows seen, which is
-#'   exact and takes longer with every row; or [sghmc()] by mini-batches, reflected at the chunk's
-#'   likelihood, as in the thesis: its cost does not grow with the rows, and its error falls with
-#'   `rate`, which should be well below one over the curvature of a row, with more `steps` to make
-#'   up for it.
+#' @param kernel The kernel that moves the points: [slice()], the default, or [rwm()] with all rows
+#'   seen so far, which is exact and takes longer with every row; or [sghmc()] with mini-batches,
+#'   reflected at the likelihood threshold of the chunk, as in the thesis. The cost of `sghmc()`
+#'   does not grow with the number of rows. Its error decreases with `rate`, which should be well
+#'   below one over the curvature of a row; a smaller rate needs more `steps`.
 #' @param steps Moves of the kernel for each new point.
-#' @param batch For `sghmc()`: rows in a mini-batch; `Inf` for the full data.
-#' @param gradient `"control"` for mini-batches with control variates, whose noise does not heat the
-#'   points, where the model has gradients; `"plain"` as in the literature.
-#' @param chunk Rows of the first chunks; later ones hold a quarter of the rows seen, up to 500.
-#' @param order `"given"` keeps the order of the rows, `"shuffled"` walks them in random order.
+#' @param batch For `sghmc()`: number of rows in a mini-batch; `Inf` for the full data.
+#' @param gradient `"control"` for mini-batches with control variates, whose noise does not spread
+#'   the points (if the model has gradients); `"plain"` as in the literature.
+#' @param chunk Number of rows of the first chunks; later chunks have a quarter of the rows seen, up
+#'   to 500.
+#' @param order `"given"` keeps the order of the rows, `"shuffled"` takes them in random order.
 #'
 #' @details
-#' The standard error adds up those of the chunks, from simulated volumes. It does not know of
-#' errors that moves by stochastic gradients make, nor of the reservoir's; compare with [sgais()].
+#' The standard error combines those of the chunks, from simulated volumes. It does not include
+#' errors of moves by stochastic gradients, nor the error of the reservoir; compare with [sgais()].
 #'
 #' @inherit likelihood_weighting return
 #'
@@ -158,14 +160,14 @@ online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, 
   )
 }
 
-#' Nested sampling first, then a sequential walk
+#' Nested sampling first, then sequential estimation
 #'
-#' [sequential()] has its largest errors among the first rows; here nested sampling takes those.
-#'
-#' @param first Rows for nested sampling.
+#' [sequential()] has its largest errors at the first rows; this method uses nested sampling for
+#' these.
+#' @param first Number of rows for nested sampling.
 #' @param live,tol As for [nested()].
-#' @param start How points of nested sampling move, on the first rows: [slice()] or [rwm()].
-#' @param particles,steps,kernel,batch As for [sequential()], from there on.
+#' @param start The kernel of nested sampling on the first rows: [slice()] or [rwm()].
+#' @param particles,steps,kernel,batch As for [sequential()], for the other rows.
 #'
 #' @inherit likelihood_weighting return
 #'
@@ -197,9 +199,9 @@ hybrid <- function(first = 100, live = 100, tol = 0.01, start = slice(), particl
   rename_method(walk, "hybrid", match.call())
 }
 
-# What C knows of each point, in the order of the rows of `levels`.
+# Nested sampling results -------------------------------------------------------------------------
 
-#' What a nested run knows besides its estimate
+#' The results of a nested sampling run besides its estimate
 #' @noRd
 nested_of <- function(figures, trace, live) {
   if (is.null(figures$levels)) return(NULL)
@@ -221,8 +223,9 @@ nested_part <- function(levels, log_volume, log_weight, sums, information, renew
        rank_p = test[["p"]])
 }
 
-#' Do new points rank evenly among the live ones? Kolmogorov's distance and its asymptotic
-#' probability
+#' Do the likelihoods of new points rank uniformly among those of the live points?
+#'
+#' Kolmogorov's distance and its asymptotic probability.
 #' @noRd
 rank_test <- function(rank) {
   rank <- sort(rank[is.finite(rank)])
@@ -234,8 +237,8 @@ rank_test <- function(rank) {
 }
 
 LEAST_RENEWAL <- 0.2 # of copies that are moved; 1 would be fresh draws
-# Correlation of copies' ranks by likelihood with those of their sources: on a thin ring copies stay
-# near, and know nothing of it.
+# Correlation of the likelihood ranks of copies with those of the points that were copied. On a thin
+# ring copies stay near, but their ranks are independent.
 MOST_ECHO <- 0.2
 MOST_RANK_GAP <- 0.03
 LEAST_RANK_P <- 1e-4
@@ -260,8 +263,9 @@ nested_warnings <- function(nested) {
 
 #' Merge or continue nested sampling
 #'
-#' `c()` merges independent fits by [nested()] of the same model and data into the one that as many
-#' live points together would have given. `update()` lets a fit go on to a smaller tolerance.
+#' `c()` merges independent fits by [nested()] of the same model and data. The result is the fit
+#' that one run with as many live points as all of them together would give. `update()` continues a
+#' fit to a smaller tolerance.
 #'
 #' @param ... Fits from [evidence()] with [nested()].
 #' @param object A fit from [evidence()] with [nested()].
@@ -353,7 +357,7 @@ update.evidence <- function(object, tol, data = NULL, ...) {
     fit$trace[[name]] <- fit$trace[[name]] + utils::tail(object$trace[[name]], 1)
   fit$trace <- rbind(object$trace, fit$trace)
   fit$work <- fit$work + object$work
-  # of the whole climb; the new part may be short, or nothing
+  # of the whole run; the new part may be short or empty
   fit$nested$renewal <- stats::median(fit$trace$renewal)
   fit$warnings <- unique(c(fit$warnings, nested_warnings(fit$nested)))
   raise_warnings(fit, known = object$warnings)
@@ -397,8 +401,8 @@ together <- function(fits) {
   raise_warnings(fit, known = unlist(lapply(fits, `[[`, "warnings")))
 }
 
-#' How many points were live when each of `levels`, in order, died: those born before it that had
-#' not died
+#' Number of live points when each of the sorted `levels` was removed: those drawn before and not
+#' removed earlier
 #' @noRd
 live_counts <- function(levels) {
   n <- nrow(levels)
@@ -406,6 +410,6 @@ live_counts <- function(levels) {
                       rep(0:1, each = n)))
   death <- keys[seq_len(n)]
   birth <- sort(keys[n + seq_len(n)])
-  # a point is born behind the wall whose level it carries, after that wall's own death
+  # a new point is drawn just after the removal of the point whose level is its threshold
   as.double(findInterval(death, birth) - seq_len(n) + 1)
 }

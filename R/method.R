@@ -1,5 +1,5 @@
-# Methods as specifications: a name, the settings of an engine in src/estimators, and kernels.
-# Each constructor is a list of choices; nothing is computed here.
+# Methods as specifications: a name, the settings of an engine in src/estimators, and kernels. A
+# constructor only collects settings; it computes nothing.
 
 #' @noRd
 new_method <- function(name, call, stages = list(), kernels = list(), ..., note = NULL,
@@ -20,7 +20,7 @@ new_method <- function(name, call, stages = list(), kernels = list(), ..., note 
 
 as_setting <- function(x) if (is.character(x)) x else as.double(x)
 
-#' One stretch of a walk, as C names its settings
+#' One stage of an annealed run, with the settings named as in C
 #' @noRd
 stage <- function(particles, kernel = 0, mass = "default", steps = 0,
                   schedule = list(schedule = "one"),
@@ -31,14 +31,14 @@ stage <- function(particles, kernel = 0, mass = "default", steps = 0,
 
 check_particles <- function(particles, min = 2) check_count(particles, "particles", min, 1e6)
 
-# Left open, these many at the least, and more where particles are not renewed by them.
+# Default: at least this many moves, and more if they do not renew the particles enough.
 check_steps <- function(steps, kernel = NULL) {
   if (is.null(steps) && !is.null(kernel)) return(switch(kernel$name, rwm = 10, slice = 5, 2))
   check_count(steps, "steps", 1, 1e5)
 }
 
-# Share of the way to fresh draws that moves are to carry particles at each distribution, where
-# their number is left open.
+# Renewal of the particles at each distribution that moves must reach (1: independent draws), if
+# their number is not given.
 RENEWAL <- 0.6
 renewal_goal <- function(steps) if (is.null(steps)) RENEWAL else -1 # only measured
 
@@ -46,7 +46,7 @@ check_resampling <- function(resampling) {
   check_choice(resampling, "resampling", c(setting_words("resampling"), "none"))
 }
 
-# "none" is a threshold of zero to the engine.
+# The engine takes "none" as a threshold of zero.
 resampling_settings <- function(resampling, threshold) {
   if (resampling == "none") return(list(resampling = "systematic", threshold = 0))
   list(resampling = resampling, threshold = check_probability(threshold, "threshold"))
@@ -69,8 +69,8 @@ check_is_method <- function(method, name = "method") {
 #' Likelihood weighting
 #'
 #' Draws from the prior, weighted by their likelihood: the simplest estimate of the evidence. It
-#' works for few observations and parameters and is hopeless beyond, which its standard error then
-#' understates. A baseline.
+#' works for few observations and parameters. Beyond that it fails, and its standard error is then
+#' too small. A baseline for comparison.
 #'
 #' @param particles Number of draws, a whole number of at least 2.
 #'
@@ -88,14 +88,14 @@ likelihood_weighting <- function(particles = 10000) {
 
 #' Harmonic mean
 #'
-#' The reciprocal of the mean reciprocal likelihood of posterior draws. It is famous for being
-#' simple and for being wrong: its variance is usually infinite, it overstates the evidence, and its
-#' standard error says nothing of either. A baseline, for showing just that.
+#' The reciprocal of the mean reciprocal likelihood of posterior draws. The method is well known
+#' because it is simple, and it is wrong: its variance is usually infinite, it overstates the
+#' evidence, and its standard error shows neither. A baseline for comparison.
 #'
 #' @param particles Number of chains, a whole number of at least 2.
-#' @param draws Posterior draws of each chain.
-#' @param steps Moves between two draws; by default at least 2, 5 with [slice()], 10 with [rwm()],
-#'   and more where particles are not renewed by them.
+#' @param draws Number of posterior draws of each chain.
+#' @param steps Number of moves between two draws; by default at least 2, 5 with [slice()], 10 with
+#'   [rwm()], and more if these do not renew the particles enough.
 #' @param kernel A kernel with an accept step: [hmc()], [mala()] or [rwm()].
 #'
 #' @details
@@ -132,16 +132,16 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hm
 
 #' Bridge sampling
 #'
-#' Posterior draws by chains, a normal density fitted to half of them, and the optimal bridge
-#' between the two. What users of Stan do today, for comparison; unlike [harmonic_mean()] it works.
+#' Posterior draws from chains, a normal density fitted to half of them, and the optimal bridge
+#' estimate between the two. This is the usual method for Stan fits, included for comparison; unlike
+#' [harmonic_mean()] it works.
 #'
 #' @inheritParams harmonic_mean
 #'
 #' @details
-#' The chains start from an annealed sample of the posterior. The optimal bridge takes
-#' autocorrelation into account by the number of draws that the chains are worth; the standard error
-#' is the root of the approximate relative mean squared error, its posterior half from the spread
-#' between chains.
+#' The chains start from an annealed sample of the posterior. The optimal bridge uses the effective
+#' number of draws, which accounts for autocorrelation. The standard error is the root of the
+#' approximate relative mean squared error; its posterior part comes from the spread between chains.
 #'
 #' @inherit likelihood_weighting return
 #'
@@ -173,20 +173,20 @@ rename_method <- function(method, name, call) {
 
 #' Power posteriors
 #'
-#' The evidence from the path of powers of the likelihood that [ais()] and [smc()] walk, by
+#' The evidence from the powers of the likelihood through which [ais()] and [smc()] anneal, by
 #' thermodynamic integration or by stepping stones.
 #'
 #' @param rule `"stepping"` for the product of the ratios between neighbouring powers,
 #'   `"thermodynamic"` for the integral of the mean log likelihood over the power, by the trapezoid
-#'   rule with the correction that the variances give.
-#' @param run The walk: [smc()] with `path = "thermal"`, the default with narrower steps than its
-#'   own, or [ais()].
+#'   rule with a correction computed from the variances.
+#' @param run The annealed run: [smc()] with `path = "thermal"` (the default, with smaller steps
+#'   than those of `smc()` itself) or [ais()].
 #' @details
-#' Both are in `fit$power`, with the integral without its correction and the mean and variance of
-#' the log likelihood at each power. With the weights that `ais()` and `smc()` carry, stepping
-#' stones are their own estimate; the thermodynamic integral adds an error of its own where steps
-#' are wide, which the size of the correction shows. The standard error is the walk's, together with
-#' that.
+#' `fit$power` has both estimates, the integral without its correction, and the mean and variance of
+#' the log likelihood at each power. For the weights of `ais()` and `smc()`, stepping stones give
+#' the same estimate as these methods. The thermodynamic integral adds an error if the steps are
+#' wide; the size of the correction shows how large it is. The standard error is that of the run
+#' combined with this error.
 #'
 #' @inherit likelihood_weighting return
 #'
@@ -216,20 +216,20 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
 
 #' Annealed importance sampling
 #'
-#' Particles walk from the prior to the posterior through distributions in which the likelihood is
-#' raised to a growing power, gathering weight; they never interact. With a fixed schedule the
-#' estimate of the evidence (not of its logarithm) is unbiased.
+#' Particles move from the prior to the posterior through distributions in which the likelihood is
+#' raised to an increasing power, and accumulate importance weights; they do not interact. With a
+#' fixed schedule the estimate of the evidence (not of its logarithm) is unbiased.
 #'
 #' @param particles Number of particles, a whole number of at least 2.
 #' @param schedule [adaptive()], [sigmoidal()] or [linear()].
 #' @param kernel How particles move, on the full data: [hmc()], [mala()], [rwm()], [baoab()],
 #'   [sghmc()] or [sgld()].
-#' @param steps Moves at each distribution. By default at least 2, 5 with [slice()] and 10 with
-#'   [rwm()], whose moves are shorter, and as many as carry the particles 60% of the way to fresh
-#'   draws (`renewal` in `fit$trace`).
+#' @param steps Number of moves at each distribution. By default at least 2, 5 with [slice()] and 10
+#'   with [rwm()], whose moves are shorter, and as many as bring the renewal of the particles
+#'   (`renewal` in `fit$trace`) to 0.6.
 #' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article's comparison: 10
 #'   particles, an effective sample size of 5, 20 steps of [sghmc()] with full gradients. Arguments
-#'   given explicitly still count.
+#'   given explicitly override these.
 #'
 #' @inherit likelihood_weighting return
 #'
@@ -262,37 +262,38 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
   )
 }
 
-# Share of the particles that count after each step by which a surprising chunk is annealed in.
+# Effective sample size, as a share of the particles, after each step that anneals a chunk.
 ANNEALED_ESS <- 0.9
 
 #' Sequential Monte Carlo
 #'
-#' A population of particles walks from the prior to the posterior and is resampled on the way. The
+#' A population of particles moves from the prior to the posterior and is resampled on the way. The
 #' path either raises the likelihood of all data to a growing power (`"thermal"`) or adds
 #' observations one chunk at a time (`"data"`, sequential importance resampling).
 #'
 #' @param path `"thermal"` or `"data"`.
 #' @param particles Number of particles, a whole number of at least 2.
-#' @param ess Effective sample size that each step keeps: a share of the particles if below 1, else
-#'   a number of particles. On the data path (default 0.5) a chunk that would leave fewer is
-#'   annealed in, by steps that keep 0.9 of the particles and are each followed by moves; 1 never
-#'   anneals.
+#' @param ess Effective sample size after each step: a share of the particles if below 1, else a
+#'   number of particles. On the data path (default 0.5) a chunk that would leave a smaller
+#'   effective sample size is added in annealing steps, each of which keeps 0.9 of the particles and
+#'   is followed by moves; 1 never anneals.
 #' @param chunk For the data path: rows added at a time.
 #' @param kernel How particles move, on all data so far: [hmc()], [mala()], [rwm()], [baoab()],
 #'   [sghmc()] or [sgld()].
-#' @param steps Moves at each distribution. By default at least 2, 5 with [slice()] and 10 with
-#'   [rwm()] (on the data path of a mixture more while rows are few), and as many as carry the
-#'   particles 60% of the way to fresh draws (`renewal` in `fit$trace`).
+#' @param steps Number of moves at each distribution. By default at least 2, 5 with [slice()] and 10
+#'   with [rwm()] (more on the data path of a mixture while there are few rows), and as many as
+#'   bring the renewal of the particles (`renewal` in `fit$trace`) to 0.6.
 #' @param resampling `"systematic"`, `"stratified"`, `"multinomial"`, `"residual"`, or `"none"`.
-#' @param threshold Resample when the effective sample size falls under this share of the particles;
-#'   1 is always.
-#' @param move For the data path: move particles after every chunk (`"always"`), or only when they
-#'   have been resampled (`"resampled"`, the default: moves cost a pass over all data so far, and
-#'   without resampling there is little to repair).
-#' @param proposal Of a new row's latent variable on the data path of a model that has them, such as
-#'   [clustering()]: from its conditional given the row, or from its prior.
-#' @param order For the data path: `"shuffled"` walks the rows in random order, `"given"` keeps
-#'   theirs, so that the trace follows it. `NULL`, the default, is `"shuffled"` for models with
+#' @param threshold Resample when the effective sample size falls below this share of the particles;
+#'   1 means always.
+#' @param move For the data path: move particles after every chunk (`"always"`), or only after
+#'   resampling (`"resampled"`, the default, because moves need a pass over all data so far and are
+#'   of little use without resampling).
+#' @param proposal For the data path of models with latent variables, such as [clustering()]:
+#'   whether the latent variable of a new row is drawn from its conditional distribution given the
+#'   row, or from its prior.
+#' @param order For the data path: `"shuffled"` takes the rows in random order, `"given"` keeps
+#'   their order, which the trace then follows. `NULL`, the default, is `"shuffled"` for models with
 #'   latent variables and `"given"` for others.
 #'
 #' @inherit likelihood_weighting return
@@ -349,16 +350,17 @@ smc <- function(path = c("thermal", "data"), particles = 500,
 
 #' Sequential estimation with stochastic gradients
 #'
-#' The estimator of the conference paper that came before SGAIS: the predictive density of each
-#' chunk is the mean over particles that follow the posterior of the rows before by [sghmc()] on
+#' The estimator of a conference paper that preceded SGAIS. The predictive density of each chunk is
+#' a mean over particles that sample the posterior of the rows before it, moved by [sghmc()] with
 #' mini-batches. Chunks hold 20 rows up to 80, then a quarter of the rows seen, and 500 beyond
 #' 2,000.
 #'
 #' @param particles Number of particles, a whole number of at least 2.
-#' @param steps Moves after each chunk.
+#' @param steps Number of moves after each chunk.
 #' @param kernel A kernel that needs only gradients: [sghmc()], [sgld()] or [baoab()].
 #' @param batch Rows in a mini-batch; `Inf` for the full data.
-#' @param order `"shuffled"` walks the rows in random order, `"given"` (as published) keeps theirs.
+#' @param order `"shuffled"` takes the rows in random order, `"given"` (as published) keeps their
+#'   order.
 #'
 #' @inherit likelihood_weighting return
 #'
@@ -390,7 +392,7 @@ sequential <- function(particles = 10, steps = 20, kernel = sghmc(tempered = FAL
 
 check_order <- function(order) check_choice(order, "order", c("shuffled", "given"))
 
-# Infinite batches are the full data, which kernels with an accept step insist on.
+# An infinite batch is the full data; kernels with an accept step require it.
 gradient_settings <- function(rule, batch, kernel) {
   if (identical(batch, Inf)) return(list(gradient = "full", batch = 1))
   if (needs_density(kernel))
