@@ -1,48 +1,50 @@
-# Several fits side by side: Bayes factors, model probabilities, predictions averaged over models.
+# Comparison of several fits: Bayes factors, model probabilities, averaged predictions.
 
 #' Compare models by their evidence
 #'
-#' Puts fits of several models to the same data in order, with Bayes factors against the best,
-#' posterior model probabilities, and how sure the order is given the standard errors.
+#' Ranks fits of several models to the same data by their evidence, with Bayes factors against the
+#' best, posterior model probabilities, and the probability that the ranking is right given the
+#' standard errors.
 #'
-#' @param ... Fits from [evidence()], named or not. Without a name a fit is called what it is called
-#'   in the call.
-#' @param prior Prior weights of the models, in the order of the fits or named like them; `NULL`,
-#'   the default, for equal ones. They need not sum to one.
+#' @param ... Fits from [evidence()], or a list of them. A fit without a name gets the expression in
+#'   the call as its name.
+#' @param prior Prior weights of the models, in the order of the fits or with their names; `NULL`,
+#'   the default, for equal weights. They need not sum to one.
 #' @param x,object A comparison.
 #' @param newdata,type As for [predict.evidence()].
-#' @param n Largest number of models to print or draw, the best first.
+#' @param n Largest number of models to print or plot, best first.
 #'
 #' @details
-#' The words are those of Kass and Raftery for the evidence *against* a model, by the Bayes factor
-#' of the best over it: not worth more than a mention (up to 3.2), substantial (10), strong (100),
-#' decisive.
+#' The column `against` has the terms of Kass and Raftery for the evidence *against* a model, by the
+#' Bayes factor of the best model over it: not worth more than a mention (up to 3.2), substantial
+#' (up to 10), strong (up to 100), decisive.
 #'
-#' Fits that failed their own checks are marked and have no part in the probabilities, and so has a
-#' fit by [harmonic_mean()]; a fit without a standard error takes part, but the certainty of the
-#' ranking cannot know of its error.
+#' Fits that failed their own checks, and all fits by [harmonic_mean()], are marked and excluded
+#' from the probabilities. A fit without a standard error is included, but its error does not enter
+#' the probability of the ranking.
 #'
-#' Fits must be of the same observations. Regressions of one response on different covariates are,
-#' in whatever order the rows come, as long as every response stands beside its own covariates; two
-#' of them without a covariate in common must have their rows in the same order, and so must
-#' regressions on more than 20,000 rows. A [custom_model()] must share a column with the other
-#' model, such as the response.
+#' Fits must be to the same observations. Regressions of one response on different covariates are
+#' comparable. Their rows may be in different orders, provided that each response has its own
+#' covariates. If two regressions have no covariate in common, or more than 20,000 rows, their rows
+#' must be in the same order. A [custom_model()] must have a column of its data, such as the
+#' response, in common with the other model.
 #'
 #' `predict()` averages the predictions of the models by their posterior probabilities.
 #'
-#' The Bayes factors say how probable the models are (column `posterior`). Whether Monte Carlo error
-#' could change the ranking is another question, and the sentence under the table answers that one,
-#' from the standard errors. A fit with warnings is marked in its row, since its number may be off
-#' by more than its standard error, and so is one whose prior contradicts the data.
+#' The column `posterior` has the probabilities of the models. The sentence under the table answers
+#' another question: whether Monte Carlo error, given by the standard errors, could change the
+#' ranking. Fits with warnings are marked, because their error may be larger than the standard
+#' error, and so are fits whose prior contradicts the data.
 #'
 #' `plot()` and `autoplot()` show the model probabilities and the log evidences with two standard
 #' errors.
 #'
 #' @return A data frame of class `"model_comparison"`, the best model first: `model`,
 #'   `log_evidence`, `se`, `log_bf` (log Bayes factor against the best, at most 0), `posterior`,
-#'   `against` (the words), `reliable`, and `doubt`: `"failed"`, `"warns"`, `"prior conflict"` or
-#'   `""`. Attributes: `"fits"`, `"prior"`, and `"certainty"`, the probabilities that the first is
-#'   the `best` and that the whole `order` is right.
+#'   `against` (the terms above), `reliable` (whether the fit passed its own checks), and `doubt`:
+#'   `"failed"`, `"warns"`, `"prior conflict"` or `""`. Attributes: `"fits"`, `"prior"`, and
+#'   `"certainty"`, the probabilities that the first model is the `best` and that the whole `order`
+#'   is right.
 #'
 #' @references
 #' Kass, R. E. and Raftery, A. E. (1995). Bayes factors. *Journal of the American Statistical
@@ -93,7 +95,7 @@ compare_models <- function(..., prior = NULL) {
             prior = prior[sorted], certainty = certainty(table), n = fits[[1]]$n)
 }
 
-#' What the arguments in `...` are called: their names, else the calls they were given as
+#' Names of the arguments in `...`: those given, else the expressions in the call
 #' @noRd
 argument_names <- function(calls, given, prefix = NULL) {
   own <- vapply(seq_along(calls), function(i) {
@@ -102,7 +104,7 @@ argument_names <- function(calls, given, prefix = NULL) {
   if (is.null(given)) own else ifelse(nzchar(given), given, own)
 }
 
-# Of do.call() an argument is the object itself, which has no name and must not be deparsed.
+# With do.call() an argument is the object itself, which must not be deparsed.
 argument_name <- function(call, otherwise) {
   has_object <- is.object(call) || is.list(call) || is.call(call) &&
     any(vapply(as.list(call), is.object, NA))
@@ -122,7 +124,7 @@ check_same_data <- function(fits, names) {
     differ("of `", names[pair$of[1]], "` and `", names[pair$of[2]], "`, ", pair$reason, ".")
 }
 
-# What part of its data a custom model explains is its own affair, but the two must have a column in
+# A custom model does not say which part of its data it explains, so the two must have a column in
 # common.
 same_observations <- function(one, two) {
   if (identical(one$data_id, two$data_id)) return(TRUE)
@@ -136,7 +138,7 @@ same_observations <- function(one, two) {
   }
   own <- if (custom(one)) one else two
   other <- if (custom(one)) two else one
-  # classes may be coded in many ways, and of several columns each has its own fingerprint
+  # classes can have different codes, and data of several columns have no fingerprint of one column
   of_one_number <- part_of(other$model, "one_number")
   !of_one_number || other$data_id %in% own$design$columns
 }
@@ -164,19 +166,20 @@ posterior_weights <- function(log_evidence, prior, use) {
   posterior
 }
 
-#' Kass and Raftery's words for a log Bayes factor of at least 0
+#' Kass and Raftery's terms for a log Bayes factor of at least 0
 #' @noRd
 strength <- function(log_bf) {
   words <- c("not worth more than a mention", "substantial", "strong", "decisive")
   ifelse(log_bf == 0, "-", words[findInterval(log_bf / log(10), c(0, 0.5, 1, 2))])
 }
 
-#' How probable the best and the whole order are, with independent normal errors
+#' Probability that the first model is the best, and that the whole order is right, with independent
+#' normal errors
 #'
-#' By draws that leave R's generator alone and are the same every time.
+#' From random draws that do not use R's generator and are the same every time.
 #' @noRd
 certainty <- function(table, draws = 20000) {
-  # of very many models fewer draws: two million numbers are enough
+  # fewer draws for many models: two million numbers are enough
   draws <- max(1000, min(draws, round(2e6 / nrow(table))))
   use <- table$reliable
   estimate <- table$log_evidence[use]
@@ -193,7 +196,7 @@ certainty <- function(table, draws = 20000) {
   c(best = mean(best), order = mean(order))
 }
 
-#' What a fit says against its own number, in a word or two for a table
+#' Whether a fit has failed or has warnings, in a word or two for a table
 #' @noRd
 doubt_about <- function(fit) {
   doubted <- setdiff(fit_warnings(fit), fit$prior_conflict)
@@ -206,7 +209,7 @@ doubt_about <- function(fit) {
 COMPARISON <- c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable",
                 "doubt")
 
-# Parts of a comparison know their fits, however they were taken.
+# Subsets of a comparison keep the fits.
 #' @export
 `[.model_comparison` <- function(x, ...) {
   part <- NextMethod()
@@ -245,7 +248,7 @@ print.model_comparison <- function(x, n = 10, ...) {
   invisible(x)
 }
 
-#' What is said under the table of all rows, the best first
+#' Sentences under the table; all rows, best first
 #' @noRd
 comparison_sentences <- function(x) {
   have <- function(names) if (length(names) == 1) " has" else " have"
@@ -278,7 +281,7 @@ show_models <- function(names) {
          if (length(names) > 5) paste(" and", length(names) - 5, "more"))
 }
 
-# Monte Carlo error and the probability of a model are two things.
+# Monte Carlo error of the ranking, which is not the probability of a model.
 ranking_sentence <- function(certain, models) {
   sure <- certain >= 0.9995
   first <- if (sure[["best"]]) "Monte Carlo error is too small to change which model is first"
@@ -361,7 +364,7 @@ plot.model_comparison <- function(x, n = 10, ...) {
   invisible(x)
 }
 
-#' The best models as plain numbers
+#' The numbers of a plot, of the best models
 #' @noRd
 comparison_figure <- function(x, n) {
   n <- check_count(n, "n", 1, 1e3)
@@ -411,12 +414,12 @@ autoplot.model_comparison <- function(object, n = 10, ...) {
     ggplot2::theme_minimal()
 }
 
-# Two models, in the words of other packages ------------------------------------------------------
+# Two models, with the functions of other packages ------------------------------------------------
 
 #' Bayes factors, model probabilities and error measures
 #'
-#' The verbs that package \pkg{bridgesampling} has, for fits of this package, for its own objects,
-#' and for both in one call.
+#' The functions of package \pkg{bridgesampling}, for fits of this package, for objects of that
+#' package, and for both in one call.
 #'
 #' @param x1,x2 Fits from [evidence()], objects of \pkg{bridgesampling}, or log marginal
 #'   likelihoods.
@@ -424,12 +427,12 @@ autoplot.model_comparison <- function(object, n = 10, ...) {
 #' @param x The first fit, or the only one.
 #' @param ... More fits for `post_prob()`; otherwise unused.
 #' @param prior_prob Prior weights of the models; equal by default.
-#' @param model_names Names of the models, by default what they are called in the call.
+#' @param model_names Names of the models, by default the expressions in the call.
 #' @param fit A fit from [evidence()].
 #'
 #' @details
-#' \pkg{bridgesampling}'s functions of the same names take fits of this package as their first
-#' argument. As a later one they want an object of their own: `as_bridge(fit)`.
+#' The functions of the same names in \pkg{bridgesampling} accept a fit of this package as their
+#' first argument. Further arguments must be objects of that package: `as_bridge(fit)`.
 #'
 #' @return `bayes_factor()` returns a list of class `"evidence_bayes_factor"`: `bf`, `log`, `log_bf`
 #' and its standard error `se`. `post_prob()` returns named probabilities. `error_measures()`
@@ -471,7 +474,7 @@ compare_two <- function(x1, x2, log, names) {
             class = "evidence_bayes_factor", model_names = names)
 }
 
-#' Log evidence and standard error of whatever has them
+#' Log evidence and standard error of a fit, a bridge object or a number
 #' @noRd
 log_evidence_of <- function(x, name) {
   if (inherits(x, "evidence")) return(c(log_evidence = x$log_evidence, se = x$se))
@@ -550,7 +553,7 @@ as_bridge <- function(fit) {
                  class = c("evidence_bridge", "bridge"))
 }
 
-# what bridgesampling would make from the densities at its own draws
+# bridgesampling would compute these from the densities at its draws
 #' @rawNamespace S3method(error_measures, evidence_bridge)
 #' @rawNamespace S3method(bridgesampling::error_measures, evidence_bridge)
 error_measures.evidence_bridge <- function(x, ...) x$measures

@@ -1,40 +1,42 @@
-# The same evidence by several methods: do they agree?
+# crosscheck(): compares estimates of the same evidence by several methods.
 
-#' Check an evidence by several methods
+#' Check the evidence by several methods
 #'
-#' Runs several methods on one model and the same data and says how far apart they are, in units of
-#' their joint standard error. Methods that share no code path rarely go wrong together.
+#' Runs several methods on one model and the same data, and compares their estimates in units of the
+#' joint standard error. Methods that work in different ways are rarely wrong in the same way.
 #'
 #' @param model,data,seed,threads,progress As for [evidence()].
 #' @param methods A list of methods, named or not. `NULL`, the default, takes methods that fail in
-#'   different ways: the default of [evidence()], one that anneals ([smc()], or [ais()] for models
-#'   with latent variables), one that climbs by volume ([nested()]), importance sampling around
-#'   modes ([laplace()], not for latent variables), and for mixtures and latent variables the lower
-#'   bound of [variational()].
+#'   different ways: the default of [evidence()], an annealing method ([smc()], or [ais()] for
+#'   models with latent variables), nested sampling ([nested()]), importance sampling around modes
+#'   ([laplace()], not for latent variables), and for mixtures and latent variables the lower bound
+#'   of [variational()].
 #' @param x A crosscheck.
 #' @param ... Unused.
 #'
-#' @details A method that fails is listed with its error, and the others go on, also where the error
-#' is one of a function of a [custom_model()]. The disagreement of two methods is the difference of
-#' their log evidences over the root of the sum of their squared standard errors; beyond 3 (3.5 for
-#' the largest among four methods) it is more than chance. A standard error from few effective draws
-#' is widened first, as Student's t is wider than the normal density (`wide_se`). Methods without a
-#' standard error, and those that failed their own checks, are shown but not judged.
+#' @details A method that stops with an error is listed with the error, and the others continue,
+#' also if the error comes from a function of a [custom_model()]. The disagreement of two methods is
+#' the difference of their log evidences divided by the root of the sum of their squared standard
+#' errors. Above 3 (3.5 for the largest among four methods) chance does not explain it. Before that,
+#' a standard error from few effective draws is widened by Student's t distribution (`wide_se`).
+#' Methods without a standard error, and those that failed their own checks, are shown but not
+#' compared.
 #'
-#' Errors are skewed: a method that overlooks a part of the posterior comes out too low, and hardly
-#' any comes out far too high. So where methods disagree the higher estimate is the likelier one.
+#' Errors are skewed: a method that misses a part of the posterior gives an estimate that is too
+#' low, and estimates that are far too high are rare. So if methods disagree, the higher estimate is
+#' more likely to be right.
 #'
-#' That methods agree is not said where one of them has warnings (other than a note on the method or
-#' a prior that contradicts the data), where a sampler's moves hardly renew its particles, or where
-#' an estimate lies below a lower bound. And agreement is no proof: a mode of tiny prior mass, such
-#' as a spike in a wide prior in ten dimensions, is missed by all methods alike.
+#' The verdict is not "agree" if one of the methods has warnings (other than a note on the method or
+#' a prior that contradicts the data), if the moves of a sampler hardly renew its particles, or if
+#' an estimate is below a lower bound. Agreement is no proof: all methods miss a mode of tiny prior
+#' mass, such as a spike in a wide prior in ten dimensions.
 #'
 #' @return A data frame of class `"crosscheck"` with a row for each method: `method`,
 #'   `log_evidence`, `se`, `z` (its disagreement with the mean of the others, weighted by their
 #'   precision), `seconds`, `reliable` (whether it passed its own checks), `error`, `wide_se`,
-#'   `bound` (a lower bound on the log evidence that the method knows, or `-Inf`) and `doubt`
-#'   (`"failed"`, `"warns"`, `"hardly moves"`, `"prior conflict"` or `""`). Attributes:
-#'   `"disagreement"`, a matrix for all pairs, and `"fits"`.
+#'   `bound` (a lower bound on the log evidence from the fit, or `-Inf`) and `doubt` (`"failed"`,
+#'   `"warns"`, `"hardly moves"`, `"prior conflict"` or `""`). Attributes: `"disagreement"`, a
+#'   matrix for all pairs, and `"fits"`.
 #'
 #' @examples
 #' check <- crosscheck(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
@@ -55,18 +57,18 @@ crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1,
   for (method in methods) check_is_method(method, "methods")
   names <- argument_names(lapply(methods, `[[`, "call"), names(methods))
   names <- make.unique(names, " ")
-  n <- encode(model, data)$n # bad data is an error before anything runs
+  n <- encode(model, data)$n # errors in the data come before any run
   words <- seed_words(seed)
   fits <- lapply(seq_along(methods), function(i) {
     tryCatch(muffled(evidence(model, data, methods[[i]], seed = method_seed(words, i),
                               threads = threads, progress = progress)), error = identity)
   })
   ran <- vapply(fits, inherits, TRUE, "evidence")
-  # nothing is lost by an error of the user's own functions where nothing came out
+  # if no method gave a result, an error of the user's own functions is raised
   foreign <- Filter(function(e) !inherits(e, "logevidence_error"), fits[!ran])
   if (!any(ran) && length(foreign)) stop(foreign[[1]])
   fits[!ran] <- lapply(fits[!ran], conditionMessage)
-  # as if each had been called from outside: update() looks for the data there
+  # the call that a user would have written: update() finds the data in it
   for (i in which(ran))
     fits[[i]]$call[c("model", "data", "method")] <- list(call$model, call$data, methods[[i]]$call)
   part <- function(f, missing = NA_real_)
@@ -93,7 +95,8 @@ methods_to_check <- function(model) {
     list(nested(), laplace(importance = 400)), if (has_variational(model)) list(variational()))
 }
 
-#' A standard error as wide as its number of effective draws makes Student's t at three of them
+#' The standard error multiplied by the ratio of Student's t and normal quantiles at three standard
+#' errors
 #' @noRd
 wide_se <- function(fit) {
   draws <- if (!is.null(fit$nested)) fit$nested$live
@@ -103,7 +106,7 @@ wide_se <- function(fit) {
   fit$se * stats::qt(stats::pnorm(MANY_ERRORS), max(draws - 1, 1)) / MANY_ERRORS
 }
 
-# What a fit knows that the log evidence cannot be under.
+# The best lower bound of the log evidence in a fit.
 lower_bound <- function(fit) {
   known <- c(if (fit$source == "variational") fit$log_evidence,
              if (is.list(fit$bound)) fit$bound$log_evidence else fit$bound)
@@ -112,15 +115,14 @@ lower_bound <- function(fit) {
 
 check_doubt <- function(fit) {
   doubt <- doubt_about(fit)
-  # what is always said of a method is in its help, whatever the data
+  # notes on a method do not depend on the data
   if (doubt == "failed" && !length(fit_warnings(fit)) && is.finite(fit$log_evidence)) return("")
   renewal <- fit$trace$renewal
   still <- !is.null(renewal) && isTRUE(stats::median(renewal, na.rm = TRUE) < LEAST_RENEWAL)
   if (still && doubt %in% c("", "prior conflict")) "hardly moves" else doubt
 }
 
-# An estimate without an error, or with one that its own checks say is not to be believed, agrees or
-# not with nobody.
+# Only estimates that have a standard error and passed their own checks are compared.
 judged <- function(table) is.finite(table$se) & is.finite(table$log_evidence) & table$reliable
 
 disagreement <- function(table) {
@@ -131,7 +133,7 @@ disagreement <- function(table) {
   apart
 }
 
-# A seed of its own for each method, for the first the one that was given.
+# A different seed for each method; the first has the one given.
 method_seed <- function(words, i) WORD * ((words[1] + i - 1) %% 2^21) + words[2]
 
 against_others <- function(table, i) {
@@ -143,11 +145,11 @@ against_others <- function(table, i) {
   (table$log_evidence[i] - mean) / sqrt(table$wide_se[i]^2 + 1 / sum(precision))
 }
 
-# The same for the largest of all pairs of m methods.
+# The same limit for the largest disagreement among all pairs of m methods.
 most_apart <- function(m)
   stats::qnorm(stats::pnorm(MANY_ERRORS, lower.tail = FALSE) / choose(m, 2), lower.tail = FALSE)
 
-MANY_ERRORS <- 3 # joint standard errors beyond which chance is no explanation
+MANY_ERRORS <- 3 # joint standard errors beyond which chance does not explain a difference
 
 #' @rdname crosscheck
 #' @export
@@ -175,7 +177,7 @@ print.crosscheck <- function(x, ...) {
 
 CROSSCHECK <- c("method", "log_evidence", "se", "reliable", "error", "wide_se", "bound", "doubt")
 
-# What stands behind each method in the table.
+# The last column of the table.
 check_marks <- function(rows, bound) {
   under <- is_under(rows, bound)
   marks <- c(failed = "failed its own checks", warns = "has warnings",
@@ -188,8 +190,7 @@ check_marks <- function(rows, bound) {
 
 best_bound <- function(x) max(-Inf, x$bound, na.rm = TRUE)
 
-# Estimates that chance does not put below a bound; of a nat, since bounds are rounded by what a
-# climb stops at.
+# Estimates below a bound by more than chance; 0.05 nats are allowed for the tolerance of the bound.
 is_under <- function(x, bound) {
   se <- ifelse(is.finite(x$wide_se), x$wide_se, Inf)
   x$reliable & is.finite(x$log_evidence) & x$log_evidence + MANY_ERRORS * se + 0.05 < bound
