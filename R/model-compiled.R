@@ -1,30 +1,30 @@
-# A model whose functions are the user's own C code, found by its symbol in a library that R has
-# loaded.
+# A model of the user's own C functions, found by a symbol in a library that R has loaded.
 
 #' A model of your own, in C
 #'
-#' A likelihood and a prior as compiled code: as fast as the models of the package, and open to the
-#' same methods. For R functions there is [custom_model()].
+#' A likelihood and a prior as compiled code: as fast as the models of the package, with the same
+#' methods. For R functions see [custom_model()].
 #'
 #' @param symbol Name of a C function without arguments that returns a pointer to the model's table
 #'   of functions (`const le_model_ops *`), see Details.
 #' @param parameters Names of the parameters, on the scale of the draws that users see.
 #' @param ... Named settings for the model's `create` function: numeric vectors, or one string each.
-#' @param PACKAGE Name of the library the symbol is in, as [dyn.load()] knows it (the file's name
-#'   without its ending).
+#' @param PACKAGE Name of the library that has the symbol, as in [dyn.load()] (the file name without
+#'   its extension).
 #'
 #' @details
-#' The contract is a header of this package, `logevidence.h`, in the folder `system.file("include",
-#' package = "logevidence")`; a package of your own names logevidence under `LinkingTo`. It needs
-#' the headers of GSL and says for every function what it gets and must do. Required are `create`,
-#' `destroy`, `dim`, `width`, `log_prior`, `draw_prior`, `log_lik` and `log_lik_each`; each further
-#' one opens more methods, gradients above all. Functions must not call R, since they may be called
-#' from several threads.
+#' The functions are declared in a header of this package, `logevidence.h`, in the folder
+#' `system.file("include", package = "logevidence")`; a package of your own lists logevidence under
+#' `LinkingTo`. The header needs the headers of GSL and documents every function. Required are
+#' `create`, `destroy`, `dim`, `width`, `log_prior`, `draw_prior`, `log_lik` and `log_lik_each`;
+#' each further function makes more methods available, gradients above all. The functions must not
+#' call R, because several threads may call them.
 #'
 #' Data are a numeric matrix, data frame or vector of as many columns as the model's `width`. A
 #' model of width zero is an integral without data: leave `data` out of [evidence()].
 #'
-#' Fits keep the names of the symbol and its library. Load the library before you use a saved fit.
+#' Fits store the names of the symbol and of its library. Load the library before you use a saved
+#' fit.
 #'
 #' @return An object of class `"evidence_model"`.
 #'
@@ -77,14 +77,14 @@ compiled_model <- function(symbol, parameters, ..., PACKAGE = "") {
   model
 }
 
-#' What an instance of a compiled model says of itself
+#' A function that asks C for properties of a compiled model
 #' @noRd
 compiled_says <- function(model) {
   function(what) .Call(ffi_model, model_type(model), model$args, matrix(0, 0, 0), what, NULL,
                        list())
 }
 
-#' The address of a C function, for C; NULL if there is none and none has to be
+#' The address of a C function, for C; NULL if it does not exist and is not required
 #' @noRd
 find_symbol <- function(symbol, library, must = TRUE) {
   found <- tryCatch(getNativeSymbolInfo(symbol, library), error = function(e) NULL)

@@ -1,37 +1,36 @@
-# A model made of the user's own R functions, for likelihoods the package does not have and for any
-# integral with a prior.
+# A model made of the user's own R functions: any likelihood, or any integral over a prior.
 
 #' A model of your own
 #'
-#' A likelihood and a prior as R functions. Everything that works with densities alone works with
-#' them ([nested()], [smc()] and [ais()] with `kernel = slice()` or [rwm()],
-#' [likelihood_weighting()], [laplace()]); with gradients, all methods.
+#' A likelihood and a prior as R functions. Methods that need only densities work with any such
+#' model ([nested()], [smc()] and [ais()] with `kernel = slice()` or [rwm()],
+#' [likelihood_weighting()], [laplace()]); with gradients, all methods do.
 #'
-#' @param parameters Names of the parameters. They are real numbers without bounds: transform those
-#'   that have any, and let the prior be that of the transformed ones.
+#' @param parameters Names of the parameters. Parameters are real numbers without bounds: transform
+#'   those with bounds, and give the prior of the transformed parameters.
 #' @param log_likelihood `function(theta, data)`, or `function(theta)` for a model without data: the
 #'   log-likelihood at the named vector `theta`, as one number, or as one for each row of `data`.
 #'   `-Inf` is allowed, `NaN` and `Inf` are errors.
-#' @param log_prior `function(theta)`: the log density of the prior, normalised. A prior that does
-#'   not integrate to one makes an evidence that is off by what it integrates to.
-#' @param draw_prior `function(n)`: `n` draws from that prior, a matrix with a row for each (for one
-#'   parameter, a vector will do).
-#' @param gradient,prior_gradient Gradients of the two densities in `theta`, as functions of the
-#'   same arguments; both or neither.
-#' @param vectorised Whether the functions take a matrix with a point in each row, and return a
-#'   value (or a row of a gradient) for each point. Much faster where R can do it.
+#' @param log_prior `function(theta)`: the log density of the prior, normalised. If it integrates to
+#'   another number than one, the evidence is multiplied by that number.
+#' @param draw_prior `function(n)`: `n` draws from that prior, a matrix with a row for each (a
+#'   vector if there is one parameter).
+#' @param gradient,prior_gradient Gradients of the log-likelihood and of the log prior density with
+#'   respect to `theta`, functions of the same arguments; both or neither.
+#' @param vectorised Whether the functions take a matrix with a point in each row and return a value
+#'   (or a row of the gradient) for each point. This is much faster.
 #' @param modes `"one"`, or `"several"` if the posterior may have several modes: methods then look
 #'   for more than one.
 #'
 #' @details
-#' Data may be a data frame, a matrix or a vector. Methods that add rows chunk by chunk or take
-#' mini-batches, such as [sgais()], pass parts of the data to `log_likelihood`, which must then be a
-#' sum over rows. A model without data is any integral of `exp(log_likelihood(theta))` over the
-#' prior; leave `data` out of [evidence()].
+#' Data may be a data frame, a matrix or a vector. Methods that add rows chunk by chunk or use
+#' mini-batches, such as [sgais()], pass parts of the data to `log_likelihood`, so it must be a sum
+#' over rows. A model without data is any integral of `exp(log_likelihood(theta))` over the prior;
+#' leave `data` out of [evidence()].
 #'
-#' Functions run in R, one call after another, whatever `threads` says. An error in one of them
-#' stops the run as if it had been called directly, and so does an interrupt. Random numbers they
-#' draw are reproducible by the `seed` of the run.
+#' The functions run in R, one call after another, for any number of `threads`. An error in one of
+#' them, or an interrupt, stops the run. Random numbers drawn by them are determined by the `seed`
+#' of the run.
 #'
 #' @return An object of class `"evidence_model"`.
 #'
@@ -147,10 +146,10 @@ encode_new_custom <- function(model, design, newdata, response = TRUE, argument 
        answer = custom_answer(model, newdata, n))
 }
 
-# The way in --------------------------------------------------------------------------------------
+# The functions for C -----------------------------------------------------------------------------
 
-#' The function that C asks: what, at which points (columns), for which rows; it answers with
-#' checked numbers
+#' The function that C calls to evaluate the model's functions, at points (columns) and for rows;
+#' its values are checked
 #' @noRd
 custom_answer <- function(model, data, n) {
   names <- model$parameters
@@ -161,7 +160,7 @@ custom_answer <- function(model, data, n) {
     if (length(rows) == n && (n == 1 || identical(rows, as.double(every)))) return(data)
     if (is.null(dim(data))) data[rows] else data[rows, , drop = FALSE]
   }
-  # values of a function at all points: a list, or for vectorised functions whatever they return
+  # values of a function at all points: a list, or for vectorised functions their result
   at_points <- function(f, theta, rows = NULL) {
     data <- if (!is.null(rows) && with_data) list(part(rows))
     if (model$vectorised) {
@@ -225,7 +224,7 @@ custom_answer <- function(model, data, n) {
         refuse_value(what, theta, i, paste(d, "numbers, one for each parameter"), values[[i]])
       values <- unlist(values)
     }
-    # where a density is impossible its gradient is nobody's business
+    # the gradient is not used where the density is zero
     as.double(ifelse(is.finite(values), values, 0))
   }
   draws <- function(m) {
@@ -258,10 +257,10 @@ custom_answer <- function(model, data, n) {
   }
 }
 
-#' Seed R's generator for a run, and how to put it back
+#' Seed R's generator for a run; returns a function that restores its state
 #'
-#' @param keep Whether the user's own stream goes on after the run (no seed was given): then nothing
-#'   is put back.
+#' @param keep Whether the run uses R's generator as it is (no seed was given); then nothing is
+#'   restored.
 #' @noRd
 own_generator <- function(words, keep) {
   if (keep) return(function() NULL)
