@@ -136,15 +136,18 @@ binary_attributes <- function(formula = NULL, attributes, probabilities = 0.5, p
              prior_sd, noise_sd, infer, shape, scale, BINARY_ATTRIBUTES)
 }
 
-# `latent` is what the three models differ by, functions of `args` but for constants:
-#   title, prior in words; `prior` gets whether the variances are known and how `sd` is shown
-#   check(args, n, width) errors state(args, rows, columns, each) names, as C lays a state out shown
-#   which of the names change for users, and by what first rows that are taken up together by
-#   temperature; see first_rows() free(args, width) what the likelihood of the parameters knows of:
-#   means, loadings or features, and what else is unknown parts, spread that the bound visits;
-#   squares of a row in units of the prior's variance settled(args, sd_of, named) the settings that
-#   a state of unknown variances amounts to scales what to set if the columns contradict the prior
-#   tail does the tail of chib()'s densities say whether it met its point?
+# `latent` has the differences between the three models, functions of `args` except for constants:
+#
+# * title, prior: texts; `prior` also gets whether the variances are known and how to show `sd`
+# * check(args, n, width): errors
+# * state(args, rows, columns, each): names of the numbers of a state, in the order of C
+# * first: number of rows that are added together by annealing, see first_rows()
+# * free(args, width): number of free parameters for bic()
+# * parts, spread: components or attributes, for the cost of the bound; squares of a row in units of
+#   the prior variance
+# * settled(args, sd_of, named): the settings with the variances and probabilities of a state
+# * scales: the arguments to change if the columns contradict the prior
+# * tail: whether the tail of chib()'s densities shows whether the chain reaches the chosen state
 new_latent <- function(name, formula, own, prior_sd, noise_sd, infer, shape, scale, latent) {
   new_model(name, formula, list(args = c(own, list(
     prior_sd = check_positive(prior_sd, "prior_sd"),
@@ -153,8 +156,8 @@ new_latent <- function(name, formula, own, prior_sd, noise_sd, infer, shape, sca
     scale = check_positive(scale, "scale")
   ))), encode_latent, encode_new_mixture, describe_latent,
   decode = function(model, encoded, rows, data) data,
-  template = function(model, data,
-                      n) fail("simulate() is not offered for models with latent variables."),
+  template = function(model, data, n)
+    fail("simulate() is not offered for models with latent variables."),
   modes = function(model) "several", latent = latent, variational = TRUE,
   bound = function(model, args) TRUE,
   parts = function(model, args) latent$parts(args), coefficients = FALSE,
@@ -259,9 +262,10 @@ latent_method <- function(method, model) {
   method
 }
 
-FIRST_ESS <- 0.9   # share of the particles that each temperature of the first rows keeps
-# rows after each of which particles are swept; later once for each twentieth that rows have grown
-# by
+# Effective sample size, as a share of the particles, at each temperature of the first rows.
+FIRST_ESS <- 0.9
+# Number of first rows after each of which particles are swept; later they are swept once each time
+# the number of rows has grown by a twentieth.
 SWEPT_OFTEN <- 20
 
 # Rows that are taken up together by temperature: factors and features drawn from the prior would
