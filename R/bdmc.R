@@ -447,7 +447,8 @@ plot.bdmc <- function(x, ...) {
 #' fit <- evidence(model, scale(iris[1:40, 1:4]), ais(particles = 10, sigmoidal(100)), seed = 1)
 #' sandwich_check(fit, datasets = 3, seed = 1)
 #'
-#' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, ais(), seed = 1)
+#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+#' fit <- evidence(model, cars, ais(), seed = 1)
 #' sandwich_check(fit, datasets = 3, data = cars, seed = 1)
 #'
 #' @seealso [bdmc()]

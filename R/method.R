@@ -237,7 +237,8 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
 #' Neal, R. M. (2001). Annealed importance sampling. *Statistics and Computing* 11, 125-139.
 #'
 #' @examples
-#' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, ais(), seed = 1)
+#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+#' fit <- evidence(model, cars, ais(), seed = 1)
 #' fit
 #'
 #' @family methods
@@ -370,7 +371,8 @@ smc <- function(path = c("thermal", "data"), particles = 500,
 #' \doi{10.3390/proceedings2019033018}
 #'
 #' @examples
-#' evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, sequential(), seed = 1)
+#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+#' evidence(model, cars, sequential(), seed = 1)
 #'
 #' @family methods
 #' @export

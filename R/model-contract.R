@@ -106,7 +106,7 @@ contract_defaults <- function() {
     asks_r = FALSE,
     variational = FALSE,
     bound = function(model, args) FALSE, # is there a variational bound?
-    # components or attributes, for the cost of the bound
+    # components or attributes, for the cost of the bound
     parts = function(model, args) 1,
     latent = NULL,             # of models with latent variables: see R/model-latent.R
     same_data = NULL,          # function(own, other): are fits of custom models of the same data?

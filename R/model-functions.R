@@ -1,25 +1,25 @@
-# A model bound to data as a set of R functions: densities, gradients, draws. Everything is computed
-# by the C code that the estimators use, so what can be tested here is what runs there.
+# A model bound to data as a set of R functions: densities, gradients, draws. They call the same C
+# code as the estimators, so that tests of these functions test the estimators' models.
 
 #' Densities and gradients of a model on data
 #'
 #' Binds a model to data and returns its densities, gradients and draws as functions of the
-#' parameters. Use it to run a method of your own on the models of this package, to look at a
-#' posterior point by point, to check a result, or to get the exact evidence where it is known.
+#' parameters. Use them to apply a method of your own to the models of this package, to evaluate a
+#' posterior at single points, to check a result, or to get the exact evidence if it has a closed
+#' form.
 #'
 #' @param model A model, such as [linear_regression()].
 #' @param data Data for that model; see its help page for the forms it takes.
 #'
 #' @details
 #' Functions take points `theta` in *unconstrained space*, where every parameter is a real number: a
-#' vector for one point, or a matrix with a point in each row. (If the model has just one parameter,
-#' a vector is as many points as it has values, and results are vectors as well.) Densities are
-#' normalised, and the prior density is that of `theta`, the Jacobian of the transformation
-#' included: `exp(log_prior + log_lik)` integrates to the evidence.
+#' vector for one point, or a matrix with a point in each row. (If the model has only one parameter,
+#' each value of a vector is a point, and results are vectors as well.) Densities are normalised.
+#' The prior density is that of `theta`, including the Jacobian of the transformation, so that
+#' `exp(log_prior + log_lik)` integrates to the evidence.
 #'
-#' A `seed` is a whole number from 0 to 2^53, which makes a draw reproducible and leaves R's
-#' generator alone, or `NULL`, the default, for a seed from R's generator, so that [set.seed()]
-#' works.
+#' A `seed` is a whole number from 0 to 2^53, which makes a draw reproducible without using R's
+#' generator, or `NULL`, the default, for a seed from R's generator, so that [set.seed()] works.
 #'
 #' @return An object of class `"model_functions"`, a list:
 #' \describe{
@@ -34,15 +34,15 @@
 #'     `log_lik`: a vector for a vector, a matrix of points x parameters for a matrix.}
 #'   \item{`log_prior_hessian(theta)`, `hessian(theta)`}{Matrices of second derivatives of
 #'     `log_prior` and of `log_lik`, at one point.}
-#'   \item{`information(theta)`}{A positive semi-definite matrix that stands in for minus the
-#'     hessian, at one point; for mixtures the information of the completed data.}
+#'   \item{`information(theta)`}{A positive semi-definite approximation of minus the hessian, at one
+#'     point; for mixtures the information of the complete data.}
 #'   \item{`draw_prior(n, seed = NULL)`}{Draws from the prior: a matrix, `n` x parameters.}
 #'   \item{`to_user(theta)`}{Parameters on the user's scale: a vector for a vector, a matrix for a
 #'     matrix.}
 #'   \item{`simulate(theta, seed = NULL)`}{Data like `data`, with responses drawn given one point.}
 #'   \item{`exact()`}{The exact log evidence; an error if it has no closed form.}
 #'   \item{`relabel(reference, theta)`}{Each point with its exchangeable parts, such as mixture
-#'     components, reordered to lie nearest to the point `reference`; the points as they are if
+#'     components, in the order that is nearest to the point `reference`; unchanged points if
 #'     nothing is exchangeable.}
 #'   \item{`log_symmetry`}{Log of the number of such orders; 0 if nothing is exchangeable.}
 #' }
@@ -104,8 +104,8 @@ model_functions <- function(model, data) {
     to_user = rows_at("to_user", user_names),
     simulate = function(theta, seed = NULL) {
       point <- one_point(theta, dim)
-      # Not the stream of draw_prior() with the same seed: data must not depend on how the
-      # parameters were drawn.
+      # Another stream than that of draw_prior() with the same seed, so that data and parameters
+      # have independent random numbers.
       decode(model, encoded, call("simulate", point, list(seed = next_seed(seed_words(seed), 1))),
              data)
     },
@@ -140,10 +140,9 @@ print.model_functions <- function(x, ...) {
   invisible(x)
 }
 
-# The bridge --------------------------------------------------------------------------------------
+# Calls of C --------------------------------------------------------------------------------------
 
-#' The one way into the C code of a model: a function of what to compute, points and further
-#' arguments
+#' A function that calls the C code of a model: what to compute, points, further arguments
 #'
 #' @return `function(what, theta = NULL, extra = list())`, `theta` with a point in each *column*.
 #' @noRd
@@ -188,8 +187,7 @@ one_point <- function(theta, dim, name = "theta") {
   points
 }
 
-# From a column for each point to a row for each; a vector for a vector, where the values have the
-# shape of one.
+# From a column for each point to a row for each; a vector if the user gave one point as a vector.
 per_point <- function(values, labels, single) {
   values <- matrix(values, length(labels))
   if (single && length(labels) == 1) return(as.vector(values))
@@ -203,8 +201,7 @@ WORD <- 2^32
 
 #' A seed as the two 32-bit words that C takes, high and low
 #'
-#' @param seed A whole number from 0 to 2^53, or NULL for words from R's generator, which
-#'   `set.seed()` governs.
+#' @param seed A whole number from 0 to 2^53, or NULL for a seed from R's generator.
 #' @noRd
 seed_words <- function(seed = NULL) {
   if (is.null(seed)) return(floor(stats::runif(2) * WORD))
@@ -215,8 +212,8 @@ seed_words <- function(seed = NULL) {
 
 #' The words of the i-th stream after `words`
 #'
-#' Draws that must not share random numbers, as parameters and the data drawn with them, need seeds
-#' of their own. The multiples of an odd number run through all high words before one comes back;
-#' exact for i up to 3e6.
+#' Draws that must be independent, such as parameters and the data drawn with them, need different
+#' seeds. The multiples of an odd number take all values of the high word before one repeats; the
+#' arithmetic is exact for i up to 3e6.
 #' @noRd
 next_seed <- function(words, i) c((words[1] + i * 2654435769) %% WORD, words[2])

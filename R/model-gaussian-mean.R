@@ -5,9 +5,10 @@
 #'
 #' Observations are normal with an unknown mean and a known standard deviation; the mean has a
 #' normal prior:
-#' \deqn{y_i \sim N(\mu, \sigma^2), \qquad \mu \sim N(m, s^2).}{y[i] ~ N(mu, sigma^2), mu ~ N(m, s^2).}
-#' Evidence and posterior have closed forms, which makes this the model to try a method on, and the null model
-#' that others are compared with.
+#' \deqn{y_i \sim N(\mu, \sigma^2), \qquad \mu \sim N(m, s^2).}{
+#' y[i] ~ N(mu, sigma^2), mu ~ N(m, s^2).}
+#' Evidence and posterior have closed forms, so this model is good for testing a method, and as a
+#' null model in comparisons.
 #'
 #' @param formula `y ~ 1` or, for short, `~ y`, where `y` is a column of the data or a
 #'   transformation of one. `NULL`, the default, when the data are a numeric vector or have one
@@ -23,8 +24,8 @@
 #'
 #' **Parameter**, both in unconstrained space and on the user's scale: `mean`.
 #'
-#' @return A model specification of class `"evidence_model"`: a plain list without data, which
-#'   prints as its likelihood and prior.
+#' @return A model specification of class `"evidence_model"`: a list without data. Printing it shows
+#' its likelihood and prior.
 #'
 #' @references Bishop, C. M. (2006). *Pattern Recognition and Machine Learning*, section 2.3.6.
 #' Springer.
@@ -136,8 +137,8 @@ template_mean <- function(model, data, n) {
     if (!is.null(model$formula))
       data <- stats::setNames(data.frame(data), response_column(model$formula)$name)
   }
-  # A transformed response must be legal before it is replaced: log(1), where a column of zeros
-  # would fail.
+  # A transformed response needs allowed values before it is replaced: log(1), because log(0) would
+  # fail.
   if (!is.null(model$formula)) data <- fill_response(model, data, rep(0, nrow(as_frame(data))))
   list(data = data, encoded = encode(model, data))
 }

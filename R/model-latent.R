@@ -1,45 +1,46 @@
-# Models with a latent variable for each observation: a particle is a state of all of them, moved by
-# Gibbs sweeps.
+# Models with a latent variable for each observation. A particle is a state of all latent variables,
+# moved by Gibbs sweeps.
 
 #' Clustering with Gaussian centres
 #'
-#' Each observation belongs to one of `components` clusters; a cluster's centre is drawn from a
-#' normal distribution around zero, its observations around the centre. Centres are integrated out
-#' exactly, so what is sampled are the labels.
+#' Each observation belongs to one of `components` clusters. The centre of a cluster has a normal
+#' prior around zero, and the observations of the cluster are normal around its centre. Centres are
+#' integrated out exactly, so only the labels are sampled.
 #'
 #' @param formula A one-sided formula of numeric columns, such as `~ a + b`; `NULL`, the default,
 #'   for all columns.
-#' @param components Number of clusters, at most that of the observations.
+#' @param components Number of clusters, at most the number of observations.
 #' @param proportions Probability of each cluster: positive numbers that sum to one, or `NULL`, the
 #'   default, for equal ones.
 #' @param prior_sd,noise_sd Standard deviations of the centres around zero and of the observations
 #'   around their centre.
 #' @param infer Whether the proportions and both variances are unknown: with a Dirichlet(1) prior
 #'   and inverse-gamma priors of the given `shape` and `scale`. `proportions`, `prior_sd` and
-#'   `noise_sd` then do not count.
-#' @param shape,scale Of the inverse-gamma priors.
+#'   `noise_sd` are then not used.
+#' @param shape,scale Shape and scale of the inverse-gamma priors.
 #'
 #' @details
-#' Columns are modelled as they are: centre and scale them if zero is no sensible middle. [ais()],
-#' [smc()] along both paths, [nested()], [chib()], [variational()], [bic()], [harmonic_mean()] and
-#' [likelihood_weighting()] take these models. Moves are Gibbs sweeps, `steps` of them at each
-#' distribution: one, unless said, and five for every new point of [nested()], inside its wall.
-#' Unknown variances move with centres, features or the factors of rows integrated out.
+#' Columns are used as they are: centre and scale them if zero is not a sensible centre. The methods
+#' for these models are [ais()], [smc()] along both paths, [nested()], [chib()], [variational()],
+#' [bic()], [harmonic_mean()] and [likelihood_weighting()]. Moves are Gibbs sweeps; `steps` is their
+#' number at each distribution, by default one, and five for every new point of [nested()], above
+#' its likelihood threshold. Unknown variances are sampled with the centres, the features or the row
+#' factors integrated out.
 #'
 #' The default is `smc("data", particles = 200)`, the mean of eight runs through different orders of
-#' the rows. Each row is a single step, and particles are swept after each of the first 20 rows and
-#' then once for each twentieth that the rows have grown by; with `steps`, that often after every
-#' row. Rows are walked in random order unless `order = "given"`, in which sorted rows, such as
-#' those of `iris`, make it fail. Draws are in the order of the data all the same. The settings
+#' the rows. Rows are added one by one. Particles are swept after each of the first 20 rows, and
+#' later once each time the number of rows has grown by a twentieth; if `steps` is given, that many
+#' times after every row. Rows are in random order unless `order = "given"`; with sorted rows, such
+#' as those of `iris`, the given order fails. Draws always have the order of the data. The settings
 #' `ess` and `move` of [smc()] are for other models. The first few rows of [low_rank()], and of
-#' [binary_attributes()] with known variances, come together, by temperature.
+#' [binary_attributes()] with known variances, are added together, by annealing.
 #'
-#' With unknown variances structure appears abruptly as the temperature falls. `smc()` and [ais()]
-#' along temperatures then miss most of the evidence, by 20 to 100 nats on data with clusters that
-#' lie apart. A variational lower bound, computed with every fit (`fit$bound`), shows it, and the
-#' fit then says that it failed. [nested()], which does not anneal, is a good check. Its own
-#' standard error is too small where the likelihood takes a few values only, as with a handful of
-#' rows nearly alike. Runs have one thread.
+#' With unknown variances the posterior changes abruptly along the temperatures. `smc()` along
+#' temperatures and [ais()] then miss most of the evidence, by 20 to 100 nats for data with separate
+#' clusters. A variational lower bound, computed with every fit (`fit$bound`), detects this, and
+#' `fit$failed` says so. [nested()], which does not anneal, is a good check. Its standard error is
+#' too small if the likelihood takes only a few values, as with a few rows that are nearly equal. A
+#' run uses one thread.
 #'
 #' @return An object of class `"evidence_model"`.
 #'
@@ -73,8 +74,8 @@ clustering <- function(formula = NULL, components, proportions = NULL, prior_sd 
 
 #' A matrix of low rank with noise
 #'
-#' The data as a product of two factors and noise: the value of column j in row i is \eqn{u_i' v_j}
-#' plus normal noise, with normal priors on both factors.
+#' The data matrix is a product of two factors plus noise: the value of column j in row i is
+#' \eqn{u_i' v_j} plus normal noise, with normal priors on both factors.
 #'
 #' @inheritParams clustering
 #' @param rank The rank, less than the number of rows and of columns.
@@ -102,9 +103,9 @@ low_rank <- function(formula = NULL, rank, row_sd = 1, column_sd = 1, noise_sd =
 
 #' Binary attributes
 #'
-#' Each observation has or lacks each of a few attributes; those that it has add their features, and
-#' noise, to make the data. Features have normal priors and are integrated out exactly, so what is
-#' sampled is who has what.
+#' Each observation has or lacks each of a few attributes. An observation is the sum of the features
+#' of its attributes plus noise. Features have normal priors and are integrated out exactly, so only
+#' the attributes of the observations are sampled.
 #'
 #' @inheritParams clustering
 #' @param attributes Number of attributes, at most 16.
@@ -191,7 +192,8 @@ encode_latent <- function(model, data, binding = AS_GIVEN) {
   names <- state_names(model, n, input$names)
   list(rows = rows, n = n, args = c(list(width = as.double(ncol(x))), model$args),
        theta_names = names, user_names = names[shown_state(model, names)], offset = NULL,
-       # new rows are predicted from the old: a state does not say what is integrated out
+       # predictions of new rows need these rows, because a state does not include what is
+       # integrated out
        design = c(input$design, list(columns = input$names, rows = rows)))
 }
 
@@ -200,7 +202,7 @@ check_latent_size <- function(model, n, width) {
   part_of(model, "latent")$check(args, n, width)
 }
 
-# As C lays a state out.
+# Names of the numbers of a state, in the order of C.
 state_names <- function(model, n, columns) {
   each <- function(stem, a, b)
     sprintf("%s[%s,%s]", stem, rep(a, each = length(b)), rep(b, length(a)))
@@ -208,11 +210,11 @@ state_names <- function(model, n, columns) {
   part_of(model, "latent")$state(model$args, rows, columns, each)
 }
 
-# Settings that are known are nobody's posterior.
+# Known parameters are not part of the posterior draws.
 shown_state <- function(model, names)
   model$args$infer != 0 | !grepl("_sd$|^proportion|^probability", names)
 
-#' States as users read them: standard deviations, labels from one
+#' States on the user's scale: standard deviations instead of variances, labels from one
 #' @noRd
 user_state <- function(model, encoded, points) {
   names <- encoded$theta_names
@@ -227,7 +229,7 @@ user_state <- function(model, encoded, points) {
 LATENT_METHODS <- c("ais", "smc", "likelihood_weighting", "harmonic_mean", "nested", "variational",
                     "bic", "chib")
 
-#' A method as the engines for latent states know it
+#' The method with its settings for the engines for latent states
 #' @noRd
 latent_method <- function(method, model) {
   if (!method$name %in% LATENT_METHODS)
@@ -268,15 +270,15 @@ FIRST_ESS <- 0.9
 # the number of rows has grown by a twentieth.
 SWEPT_OFTEN <- 20
 
-# Rows that are taken up together by temperature: factors and features drawn from the prior would
-# miss the first ones if these came one by one. Centres are integrated out, and need none. With
-# unknown variances many rows together have a phase transition, which is what the data path avoids,
-# so there are few of them.
+# Number of rows that are added together by annealing. Factors and features drawn from the prior
+# would fit the first rows badly if these were added one by one. Clustering needs no such rows,
+# because centres are integrated out. With unknown variances many rows together have a phase
+# transition, which the data path avoids, so the number is small.
 first_rows <- function(model) {
   part_of(model, "latent")$first(model$args, known = model$args$infer == 0)
 }
 
-# Inside a wall of the likelihood one variable moves at a time: a few sweeps make a new point.
+# Above a likelihood threshold one variable moves at a time: a few sweeps give a new point.
 latent_nested <- function(method) {
   if (method$settings$published)
     fail("`preset` \"paper\" moves points by sghmc(), which models with latent variables do not ",
@@ -288,7 +290,7 @@ latent_nested <- function(method) {
 
 NESTED_SWEEPS <- 5
 
-# Maximum likelihood by EM, as the engine of variational() climbs.
+# Maximum likelihood by EM, with the engine of variational().
 latent_bic <- function(method) {
   method$estimator <- "variational"
   method$settings <- list(maximum = 1, restarts = 10, sweeps = 100, tolerance = 1e-3,
@@ -310,7 +312,7 @@ latent_bic_run <- function(out, method, model, encoded) {
   run
 }
 
-# What the three models differ by, see new_latent() -----------------------------------------------
+# Differences between the three models, see new_latent() ------------------------------------------
 
 CLUSTERING <- list(
   title = function(args) paste0("Clustering, ", count_of(args$components, "component")),

@@ -4,9 +4,10 @@
 #'
 #' The response is a linear function of the covariates plus normal noise of known standard
 #' deviation; every coefficient, the intercept among them, has an independent normal prior:
-#' \deqn{y_i \sim N(x_i'w, \sigma^2), \qquad w_j \sim N(m_j, s_j^2).}{y[i] ~ N(x[i]'w, sigma^2), w[j] ~ N(m[j],
-#' s[j]^2).} The evidence has a closed form (see the `exact` member of [model_functions()]); what the other methods
-#' add is the evidence of a stream as it grows, and a check of the methods themselves.
+#' \deqn{y_i \sim N(x_i'w, \sigma^2), \qquad w_j \sim N(m_j, s_j^2).}{
+#' y[i] ~ N(x[i]'w, sigma^2), w[j] ~ N(m[j], s[j]^2).}
+#' The evidence has a closed form (see [exact()]). Other methods also give the evidence of a growing
+#' data stream, and can be tested against the exact evidence.
 #'
 #' @param formula A formula as in [lm()]: factors, interactions, `.`, transformations such as
 #'   `log(y)`, `I()` and `poly()`, and `offset()` are understood. `NULL`, the default, when the data
@@ -14,28 +15,28 @@
 #' @param sigma Standard deviation of the noise, positive, in units of the response.
 #' @param prior_sd Prior standard deviation of the coefficients, positive: one for all, or one for
 #'   each coefficient, in the order of the coefficients or named by them (`c("(Intercept)" = 10, x =
-#'   1)`). In units of the response per unit of the covariate, so that covariates of very different
-#'   scales deserve values of their own, or scaling.
+#'   1)`). The unit is that of the response per unit of the covariate, so scale covariates of very
+#'   different scales, or give each its own value.
 #' @param prior_mean Prior mean of the coefficients, as `prior_sd`.
 #'
 #' @details
 #' **Data** for a model with a formula are a data frame, or a numeric matrix with column names. All
 #' variables of the formula must be columns; only constants, as `k` in `poly(x, k)`, may come from
-#' elsewhere. Character columns are factors. The levels of a factor are kept whether or not they
-#' have rows, as rows of them may follow in a later chunk; with a proper prior they do not alter the
+#' elsewhere. Character columns are factors. All levels of a factor are kept, because later chunks
+#' may have rows of levels without rows so far; with a proper prior such levels do not change the
 #' evidence. Contrasts are those of `options("contrasts")` or of the factor. Dates must be converted
 #' to numbers first, in the formula or in the data.
 #'
 #' Data for a model without formula are `list(x =, y =)`, `x` a numeric matrix (or vector) and `y` a
-#' numeric vector. A column of ones called `(Intercept)` is put first, always, unless `x` has a
-#' column of that name, as a [model.matrix()] has; for a model without an intercept use a formula
-#' with `0 +`.
+#' numeric vector. A first column of ones called `(Intercept)` is added unless `x` has a column of
+#' that name (as a [model.matrix()] does); for a model without an intercept use a formula with `0
+#' +`.
 #'
 #' Offsets are subtracted from the response. Missing and infinite values are errors. More
-#' coefficients than rows, constant columns and repeated rows are all legal.
+#' coefficients than rows, constant columns and repeated rows are all allowed.
 #'
-#' **Parameters**, both in unconstrained space and on the user's scale: the coefficients, called as
-#' in [lm()].
+#' **Parameters**, both in unconstrained space and on the user's scale: the coefficients, with the
+#' names of [lm()].
 #'
 #' @inherit gaussian_mean return
 #'
@@ -109,7 +110,7 @@ encode_new_linear <- function(model, design, newdata, response = TRUE, argument 
   list(rows = linear_rows(input, design, argument), n = nrow(input$x), offset = input$offset)
 }
 
-# Only what the coefficients have to explain reaches C: the response less the offset.
+# C gets the response minus the offset.
 linear_rows <- function(input, design, argument, binding = AS_GIVEN) {
   y <- if (is.null(input$y)) rep(NA_real_, nrow(input$x))
   else numeric_response(input$y, design$response, argument)

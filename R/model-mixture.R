@@ -7,12 +7,14 @@
 #' \deqn{p(y_i) = \sum_k w_k \prod_j N(y_{ij} \mid \mu_{kj}, \sigma^2_{kj}).}{
 #' p(y[i]) = sum_k w[k] prod_j N(y[ij] | mu[kj], sigma[kj]^2).}
 #' The prior is conjugate for each component:
-#' \deqn{w \sim \mathrm{Dirichlet}(c, \dots, c), \qquad \sigma^2_{kj} \sim \mathrm{InvGamma}(a, b), \qquad
+#' \deqn{w \sim \mathrm{Dirichlet}(c, \dots, c), \qquad
+#' \sigma^2_{kj} \sim \mathrm{InvGamma}(a, b), \qquad
 #' \mu_{kj} \mid \sigma^2_{kj} \sim N(m_j, r^2 \sigma^2_{kj}),}{
-#' w ~ Dirichlet(c, ..., c), sigma[kj]^2 ~ InvGamma(a, b), mu[kj] | sigma[kj]^2 ~ N(m[j], r^2 sigma[kj]^2),}
-#' with \eqn{c} the `concentration`, \eqn{a} and \eqn{b} the `shape` and `rate`, \eqn{m_j} the `location` and \eqn{r}
-#' the `mean_scale`. Fit it with several numbers of components and compare the evidence to learn how many clusters
-#' there are.
+#' w ~ Dirichlet(c, ..., c), sigma[kj]^2 ~ InvGamma(a, b),
+#' mu[kj] | sigma[kj]^2 ~ N(m[j], r^2 sigma[kj]^2),}
+#' with \eqn{c} the `concentration`, \eqn{a} and \eqn{b} the `shape` and `rate`, \eqn{m_j} the
+#' `location` and \eqn{r} the `mean_scale`. To find the number of clusters, fit the model with
+#' several numbers of components and compare the evidence.
 #'
 #' @param formula A one-sided formula that names the columns, `~ a + b`, or transformations of them,
 #'   `~ log(a) + b`; `~ .` or `NULL`, the default, for all columns, which must then be numeric.
@@ -34,12 +36,12 @@
 #'
 #' **Parameters in unconstrained space** are \eqn{K - 1 + 2Kp} in number, each kind component by
 #' component: `log_ratio[k]`, the log of the weight of component \eqn{k < K} over that of the last;
-#' `standard_mean[k,column]`, the mean less `location` over `mean_scale` times the standard
+#' `standard_mean[k,column]`, the mean minus `location`, divided by `mean_scale` times the standard
 #' deviation, which is standard normal a priori; and `log_variance[k,column]`. **On the user's
 #' scale** they are `weight[k]`, `mean[k,column]` and `sd[k,column]`.
 #'
-#' Components may be exchanged without altering any density, which gives the posterior \eqn{K!}
-#' copies of each mode. The evidence is that of the whole posterior, all copies included.
+#' Exchanging components does not change any density, so the posterior has \eqn{K!} copies of each
+#' mode. The evidence includes all copies.
 #'
 #' @inherit gaussian_mean return
 #'
@@ -260,7 +262,7 @@ blank_mixture <- function(model, n) {
     fail("`data` must be given, as neither the formula nor `location` of the model says how many ",
          "columns it has.")
   width <- if (is.null(names)) length(model$location) else length(names)
-  # Ones are legal under any usual transformation.
+  # Ones are allowed under any usual transformation.
   blank <- matrix(1, n, width, dimnames = list(NULL, names))
   if (is.null(names)) blank else as.data.frame(blank)
 }

@@ -17,10 +17,10 @@
 #' @details
 #' **Data** are as for [linear_regression()], but for the response: a factor, or character, logical
 #' or whole-number labels. There must be at least two classes. The levels of a factor are the
-#' classes, *whether or not they have rows*: a class that could have been observed and was not is
-#' evidence too. Use [droplevels()] when they are not meant. Labels that are not factors make a
-#' class of each label seen, in sorted order (and `FALSE` and `TRUE` are both classes always); give
-#' a factor when later data may bring further ones.
+#' classes, *whether or not they have rows*: that a possible class was not observed is information.
+#' Use [droplevels()] to remove such classes. Labels that are not factors give one class for each
+#' label in the data, in sorted order (`FALSE` and `TRUE` are always both classes); use a factor if
+#' later data may have further classes.
 #'
 #' **Parameters**, both in unconstrained space and on the user's scale: the weights,
 #' `class:covariate`, class by class.
@@ -53,7 +53,7 @@ softmax_regression <- function(formula = NULL, prior_sd = 1) {
     class = function(fit, encoded) most_probable(class_probabilities(fit, encoded$rows))
   ),
   fitted = function(fit, encoded) class_probabilities(fit, encoded$rows),
-  # of the classes' coefficients one set is free to choose
+  # one of the coefficient vectors is arbitrary
   free_parameters = function(model, peak, args) length(peak) - args$covariates,
   prior_moments = prior_moments_softmax,
   advice = function(model) "Use scale() on the columns, or set `prior_sd`.")
@@ -101,17 +101,18 @@ encode_new_softmax <- function(model, design, newdata, response = TRUE, argument
        n = nrow(input$x), offset = NULL)
 }
 
-# Classes are 0, 1, ..., K - 1 in C, what a factor has one more of.
+# Classes are 0, 1, ..., K - 1 in C, which is the code of the factor minus one.
 class_codes <- function(input, design, argument) {
   if (is.null(input$y)) return(rep(NA_real_, nrow(input$x)))
   check_classes(input$y, design$response, argument)
   known <- list(levels = design$levels, ordered = FALSE)
-  # a factor of the same levels has its numbers: labels of a million rows are dear
+  # the codes of a factor with the same levels are used directly, because labels of a million rows
+  # take long
   coded <- is.factor(input$y) && identical(levels(input$y), design$levels)
   if (coded) input$y else match_levels(as.character(input$y), known, design$response, argument)
 }
 
-# A count or a measurement that was taken for a class would otherwise cost a weight vector for each
+# An error for counts or measurements given as classes, which would have a weight vector for each
 # value.
 MOST_NUMERIC_CLASSES <- 100
 MOST_CLASSES <- 10000
@@ -149,7 +150,7 @@ decode_softmax <- function(model, encoded, rows, data) {
   fill_response(model, data, factor(levels[rows[nrow(rows), ] + 1], levels = levels))
 }
 
-# The response says which classes there are.
+# The response defines the classes.
 template_softmax <- function(model, data, n) {
   require_data(data)
   if (!is.null(model$formula) && !is.name(model$formula[[2]]))

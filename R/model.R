@@ -1,7 +1,7 @@
-# What models have in common. A model is a specification without data: a likelihood and a prior.
-# `encode()` binds it to data, which gives rows of numbers and settings for C; `encode_new()` turns
-# later data into rows of the same kind, and `decode()` turns rows that C has simulated back into
-# the user's data.
+# Functions for all models. A model is a specification without data: a likelihood and a prior.
+# `encode()` binds it to data, which gives rows of numbers and settings for C. `encode_new()`
+# converts later data to rows of the same kind. `decode()` converts rows simulated by C to the form
+# of the user's data.
 
 #' @export
 print.evidence_model <- function(x, ...) {
@@ -41,8 +41,8 @@ check_formula <- function(formula, sides) {
 #' The terms of a formula, with `.` replaced by columns of `data`
 #' @noRd
 formula_terms <- function(formula, data) {
-  # The second round forgets a column that was removed, as in `. - b`: it need be neither present
-  # nor legal.
+  # The second call drops a column that was removed, as in `. - b`, which may be absent or of any
+  # type.
   terms <- tryCatch(stats::terms(stats::formula(stats::terms(formula, data = data,
                                                              simplify = TRUE))), error = function(e)
     fail("`formula` must be one that R can read, not `", deparse1(formula), "` (",
@@ -51,7 +51,7 @@ formula_terms <- function(formula, data) {
   terms
 }
 
-# `1 | group` is no column to model.matrix(), but the logical value of an `or`.
+# model.matrix() would take `1 | group` for the logical operator.
 refuse_groups <- function(terms, formula) {
   is_group <- function(v)
     is.call(v) && (as.character(v[[1]])[1] %in% c("|", "||") || identical(v[[1]], quote(`(`)) &&
@@ -61,7 +61,7 @@ refuse_groups <- function(terms, formula) {
          deparse1(formula), "`. A factor as covariate gives each group a coefficient of its own.")
 }
 
-# A formula without `.` says before any data come whether it has something to estimate.
+# A formula without `.` can be checked before there are data.
 check_has_terms <- function(formula) {
   if (is.null(formula) || "." %in% all.vars(formula)) return(invisible())
   require_terms(formula_terms(formula, NULL), formula)
@@ -85,8 +85,8 @@ refuse_offset <- function(terms, model = NULL) {
 
 #' The columns of `data` that a formula reads
 #'
-#' A name that is no column may be a constant of the formula's environment, as `k` in `poly(x, k)`;
-#' a whole variable may not, since the next chunk of data would not come with it.
+#' A name that is not a column may be a constant in the formula's environment, such as `k` in
+#' `poly(x, k)`, but not a whole variable, because later data would not include it.
 #' @noRd
 formula_columns <- function(terms, data, argument = "data") {
   variables <- attr(terms, "variables")
@@ -141,12 +141,11 @@ check_distinct <- function(names, argument = "data") {
     fail("`", argument, "` must have distinct column names, not `", names[twice], "` twice.")
 }
 
-#' The model frame; where it cannot be made, the reason in a sentence
+#' The model frame, or an error with the reason why there is none
 #' @noRd
 build_frame <- function(terms, data, columns, argument = "data") {
   tryCatch(
-    # The warnings of log(-1) and the like say less than the check of the result, which names the
-    # row.
+    # Warnings, as of log(-1), are suppressed, because the check of the result names the row.
     suppressWarnings(stats::model.frame(terms, data, na.action = stats::na.pass,
                                         drop.unused.levels = FALSE)),
     error = function(e) {
@@ -161,8 +160,7 @@ build_frame <- function(terms, data, columns, argument = "data") {
   )
 }
 
-#' What kind of variable a column is, for the rules on what a column may be and for comparing new
-#' data with old
+#' The type of a column, for the rules on allowed columns and for comparing new data with old
 #' @noRd
 column_kind <- function(x) {
   if (inherits(x, "integer64")) return("integer64")
@@ -224,10 +222,9 @@ check_finite_matrix <- function(x, argument = "data", names = colnames(x)) {
 }
 
 #' The numeric columns of a matrix or a vector, and their names
-#'
-#' @param stem What unnamed columns are called: `stem1`, `stem2`, ...
-#' @return A list: `x`, a matrix of doubles, the user's own where it is one already, which of a
-#' million rows spares a copy, and `names`.
+#' @param stem Unnamed columns get the names `stem1`, `stem2`, ...
+#' @return A list: `x`, a matrix of doubles (without a copy if the user's data are one), and
+#' `names`.
 #' @noRd
 numeric_columns <- function(x, argument, stem = "x") {
   columns <- shaped_columns(x, argument, stem)
@@ -235,7 +232,7 @@ numeric_columns <- function(x, argument, stem = "x") {
   columns
 }
 
-# The same, whose numbers are not looked at yet.
+# The same, without a check of the numbers.
 shaped_columns <- function(x, argument, stem = "x") {
   if (!is_plain_numeric(x) || length(dim(x)) > 2 || (is.object(x) && !inherits(x, c("AsIs", "ts"))))
     refuse(x, argument, "a numeric matrix")
@@ -261,8 +258,8 @@ as_numeric_matrix <- function(x, argument, stem = "x") {
 
 #' Covariates, response and offset, from a formula and a data frame or from `list(x =, y =)`
 #'
-#' @return A list: `x` (a matrix with a row per observation, maybe not finite) and which `argument`
-#'   it is of, `y` (as the user has it), `offset` and `design`.
+#' @return A list: `x` (a matrix with a row per observation, perhaps with infinite values), the
+#' `argument` that it comes from, `y` (as given by the user), `offset` and `design`.
 #' @noRd
 regression_input <- function(model, data) {
   if (is.null(model$formula)) input_from_list(data) else input_from_formula(model$formula, data)
@@ -303,8 +300,8 @@ input_from_formula <- function(formula, data) {
   )
 }
 
-#' The model matrix; for plain numeric columns without the row names that would take more memory
-#' than the numbers
+#' The model matrix; for plain numeric columns without row names, which would take more memory than
+#' the numbers
 #' @noRd
 frame_matrix <- function(terms, frame, ...) {
   labels <- attr(terms, "term.labels")
@@ -342,13 +339,13 @@ new_from_formula <- function(design, newdata, response, argument) {
   )
 }
 
-# The variables on the right-hand side that are no offset.
+# The variables on the right-hand side, without offsets.
 frame_covariates <- function(frame, terms) {
   names(frame)[-c(attr(terms, "response"), attr(terms, "offset"))]
 }
 
 plain_matrix <- function(x, names) {
-  # to change nothing is to copy nothing
+  # without changes there is no copy
   if (!is.null(attr(x, "assign"))) attr(x, "assign") <- attr(x, "contrasts") <- NULL
   if (!identical(dimnames(x), list(NULL, names))) dimnames(x) <- list(NULL, names)
   x
@@ -359,8 +356,8 @@ frame_offset <- function(frame) {
   if (!is.null(offset)) as.double(offset)
 }
 
-# Levels are kept whether or not they have rows: rows of them may come later, and with a proper
-# prior a coefficient that no row speaks of leaves the evidence as it is.
+# Levels without rows are kept, because rows may come later. With a proper prior, a coefficient
+# without data does not change the evidence.
 frame_levels <- function(frame) {
   factors <- Filter(function(x) column_kind(x) == "factor", frame)
   lapply(as.list(factors), function(x) list(levels = levels(as.factor(x)), ordered = is.ordered(x)))
@@ -430,7 +427,7 @@ check_list <- function(data, argument, response) {
   if (length(extra)) fail("`", argument, "` must be ", rule, ", not one with `", extra[1], "` too.")
 }
 
-# A data frame of numbers is a matrix in all but form.
+# A data frame of numbers is accepted as a matrix.
 list_covariates <- function(x) {
   if (is.data.frame(x) && length(x) && all(vapply(x, column_kind, "") == "numeric"))
     as.matrix(x) else x
@@ -442,11 +439,11 @@ check_same_length <- function(data, x, argument) {
          "), not ", NROW(data$y), ".")
 }
 
-#' Rows for C: an observation in each column, of the covariates that a regression has, an intercept
-#' that they lack first, and its response (of a factor its codes, from zero) last
+#' Rows for C, with an observation in each column: an intercept first if `x` has none, the
+#' covariates, and the response last (for a factor its codes, from zero)
 #'
-#' Covariates are checked here, where they are read anyway: of finite columns, products may overflow
-#' too.
+#' Covariates are checked here, because this step reads them anyway. Products of finite columns may
+#' overflow, too.
 #' @noRd
 regression_rows <- function(input, y, design, binding = AS_GIVEN) {
   x <- input$x
@@ -457,7 +454,7 @@ regression_rows <- function(input, y, design, binding = AS_GIVEN) {
   rows
 }
 
-#' @return NULL if not all of `x` is finite.
+#' @return The rows, or NULL if `x` has values that are not finite.
 #' @noRd
 bind_rows <- function(x, names, binding = AS_GIVEN, y = NULL, intercept = FALSE) {
   if (!is.double(x)) storage.mode(x) <- "double"
@@ -480,7 +477,7 @@ numeric_response <- function(y, name, argument = "data") {
 
 INVERSES <- list(log = exp, log2 = function(y) 2^y, log10 = function(y) 10^y, log1p = expm1)
 
-#' The column behind a response, and how to get back from the response to it
+#' The column of a response, and the inverse of its transformation
 #' @noRd
 response_column <- function(formula) {
   left <- formula[[2]]
@@ -494,7 +491,7 @@ response_column <- function(formula) {
   list(name = as.character(left[[2]]), invert = undo)
 }
 
-#' Put responses where the user has them
+#' Put responses into the user's data
 #' @noRd
 fill_response <- function(model, data, values) {
   if (is.null(model$formula)) {
@@ -507,7 +504,7 @@ fill_response <- function(model, data, values) {
   data
 }
 
-# `data` with a legal number in place of each response, there or not.
+# `data` with an allowed number as each response, whether or not there was one.
 blank_response <- function(model, data) {
   if (is.null(model$formula)) {
     check_list(data, "data", FALSE)
@@ -522,29 +519,27 @@ blank_response <- function(model, data) {
 
 #' Simulate data from a model
 #'
-#' Draws observations from a model: parameters from the prior, or parameters of your own, then
-#' responses given them. This is what prior predictive checks, simulation-based calibration and
-#' accuracy tests on data with a known parameter need.
+#' Draws parameters from the prior, or takes given parameters, and then draws observations given
+#' them: for prior predictive checks, simulation-based calibration, and accuracy tests with known
+#' parameters.
 #'
 #' @param object A model, such as [linear_regression()].
 #' @param nsim Number of data sets, a whole number of at least 1.
-#' @param seed A whole number from 0 to 2^53 that makes the result reproducible and leaves R's own
-#'   random numbers alone; `NULL`, the default, takes the seed from R's generator, so that
-#'   [set.seed()] works.
-#' @param data What is not simulated, in the form in which [model_functions()] takes data:
-#'   covariates of a regression (responses in it are ignored and may be absent, but the response of
-#'   a [softmax_regression()] must be there, as it says which classes there are); for the other
-#'   models only the number of rows and the names of the columns count, and `n` may be given
-#'   instead.
+#' @param seed A whole number from 0 to 2^53 that makes the result reproducible without using R's
+#'   generator; `NULL`, the default, takes the seed from R's generator, so that [set.seed()] works.
+#' @param data The data that are not simulated, in the form for [model_functions()]. For a
+#'   regression these are the covariates (a response is ignored and may be absent, except for
+#'   [softmax_regression()], where it defines the classes). For other models only the number of rows
+#'   and the names of the columns are used, and `n` may be given instead.
 #' @param n Number of observations, for models without covariates.
 #' @param parameters Parameters in unconstrained space, as in [model_functions()]: a vector for all
-#'   data sets or a matrix with a row for each. `NULL`, the default, draws them from the prior, anew
+#'   data sets or a matrix with a row for each. `NULL`, the default, draws new ones from the prior
 #'   for each data set.
 #' @param ... Must be empty.
 #'
-#' @return Data in the shape of `data`, with simulated responses; a list of them if `nsim` is
-#'   above 1. The attribute `"parameters"` of each data set holds the parameters that it was drawn
-#'   with. Simulated classes are factors with all levels, so that a class without rows remains one.
+#' @return Data in the form of `data`, with simulated responses; a list of such data sets if `nsim`
+#' is above 1. The attribute `"parameters"` of each data set has its parameters. Simulated classes
+#' are factors with all levels, including classes without rows.
 #'
 #' @examples
 #' simulate(gaussian_mean(sigma = 2), n = 5, seed = 1)
