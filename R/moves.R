@@ -1,15 +1,15 @@
-# Did the moves of a walk do what its weights rely on? What can be seen of that: how far particles
-# came (renewal), how often proposals were accepted, how wide particles lie that no accept step
-# holds back, whether chains agree.
+# Do the moves of a run work as its weights assume? Checks of the renewal of particles, of
+# acceptance rates, of the spread of particles for kernels without an accept step, and of the
+# agreement between chains.
 
-POOR_RENEWAL <- 0.25    # of the way to a fresh draw, at so many distributions:
+POOR_RENEWAL <- 0.25    # renewal (1: independent draws), at this share of the distributions:
 POOR_SHARE <- 0.1
 LOW_ACCEPTANCE <- 0.01
-# that particles at another temperature may cost, or so many standard errors:
+# largest error by a wrong temperature, or so many standard errors:
 HEATED_NATS <- 0.5
 HEATED_Z <- 3
 
-#' Sentences about the moves of a walk
+#' Warnings about the moves of a run
 #' @noRd
 move_warnings <- function(trace, method, sampler, modes = "one") {
   if (is.null(trace$moves) || !any(trace$moves > 0)) return(NULL)
@@ -31,7 +31,7 @@ still_warning <- function(made, method, modes) {
     "are accepted, and the estimate may be wrong by several nats. Use a smaller `step_size` of",
     "%s(), or leave it out, so that it is tuned."),
     100 * mean(made$acceptance < LOW_ACCEPTANCE, na.rm = TRUE), kernel))
-  # with a number of moves that was given, modes and slow moves look the same
+  # with a given number of moves, separate modes cannot be distinguished from slow moves
   if (isTRUE(method$settings$`1.renew` < 0) && modes != "one") return(NULL)
   if (!often(made$renewal < POOR_RENEWAL)) return(NULL)
   given <- isTRUE(method$settings$`1.renew` < 0)
@@ -45,18 +45,17 @@ still_warning <- function(made, method, modes) {
           else "Use hmc(), scaled columns, more `steps`, or nested().")
 }
 
-#' What step errors cost, as C has added it up from one distribution to the next (measure_heat() in
-#' walk.c)
+#' The error in nats caused by the step size, summed over distributions in C
 #' @noRd
 step_heating <- function(figures, trace) {
   list(temperature = stats::median(trace$temperature, na.rm = TRUE), bias = -drop(figures$heated),
        se = drop(figures$heated_noise))
 }
 
-#' Are the steps of a kernel that rejects nothing so long, or so few, that it matters?
+#' Are the steps of a kernel without an accept step too long, or too few?
 #'
-#' Chance moves `bias` and the estimate together, so that three standard errors say that one of both
-#' has happened.
+#' The errors of `bias` and of the estimate are correlated, so beyond three standard errors one of
+#' the two is wrong.
 #' @noRd
 hot_warning <- function(heating, se, kernel) {
   if (is.null(heating) || is.na(heating$bias)) return(NULL)
@@ -76,7 +75,7 @@ hot_warning <- function(heating, se, kernel) {
   )
 }
 
-#' Do the integral and the stepping stones of the same particles agree?
+#' Do thermodynamic integral and stepping stones of the same particles agree?
 #' @noRd
 thermodynamic_warning <- function(power, se) {
   gap <- power$corrected - power$stepping
@@ -89,7 +88,7 @@ thermodynamic_warning <- function(power, se) {
 }
 
 CHAINS_APART <- 1.2 # root of the variance of all draws over that within chains
-CHAINS_STILL <- 0.02 # share of chains that may stay where they began
+CHAINS_STILL <- 0.02 # share of chains that may never move
 
 #' Do the chains of bridge() agree with each other?
 #'
@@ -105,13 +104,13 @@ chains_warning <- function(draws, chains) {
   within <- rowMeans(squares)
   between <- apply(means, 1, stats::var)
   apart <- sqrt(((rounds - 1) / rounds * within + between) / within)
-  # the mean of few rounds varies by itself
+  # the mean of a few rounds varies by chance
   most <- CHAINS_APART * sqrt(1 + 1 / rounds)
   if (still <= CHAINS_STILL && isTRUE(max(apart) <= most)) return(NULL)
   paste0(
     if (still > CHAINS_STILL) sprintf("%.0f%% of the chains never moved", 100 * still)
-    else sprintf(paste("The chains do not agree with each other (potential scale reduction factor",
-                       "up to %.2f)"), max(apart)),
+    else sprintf(paste("The chains do not agree with each other (potential scale reduction",
+                       "factor up to %.2f)"), max(apart)),
     ": the draws do not represent the posterior, and the estimate may be wrong by several nats. ",
     "Use more `steps`, smc() or nested()."
   )
@@ -125,8 +124,8 @@ no_bridge <- function() {
 GRADIENT_POINTS <- 5
 GRADIENT_OFF <- 0.1 # of its size
 
-#' Is the user's gradient that of the user's density? Asked along random directions at a few of the
-#' draws
+#' Is the user's gradient that of the user's density? Compared with differences along some
+#' directions at a few draws
 #' @noRd
 gradient_warning <- function(model, encoded, method, points) {
   if (!part_of(model, "user_gradient") || !moves_by_gradient(method) || ncol(points) < 2)
@@ -147,7 +146,7 @@ gradient_warning <- function(model, encoded, method, points) {
   said <- colSums(matrix(here$gradient, nrow(at)) * 2 * step)
   seen <- drop(above$value) - drop(below$value)
   size <- pmax(abs(said), abs(seen))
-  # below this, differences of the values are rounding
+  # smaller differences are rounding errors
   known <- is.finite(said) & is.finite(seen) & size > 1e-9 * (1 + abs(drop(above$value)))
   if (sum(known) < 2 || mean(abs(said - seen)[known] > GRADIENT_OFF * size[known]) <= 0.5)
     return(NULL)

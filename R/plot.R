@@ -1,8 +1,8 @@
-# Pictures of a fit. Each type is first a figure, a list of plain numbers and labels, which base
-# graphics and ggplot2 then draw each in their way.
+# Plots of a fit. Each type is first a figure, a list of numbers and labels, which base graphics or
+# ggplot2 draw.
 
 plot_types <- function(fit) {
-  # without annealing there is nothing on the way
+  # without annealing there is only the posterior
   if (ncol(fit$trace) == 0 || isTRUE(fit$audit$first)) return("posterior")
   c("evidence", if (!is.null(fit$nested)) c("climb", "weight")
     else if (!is.null(fit$trace$lambda_steps)) c("steps", "ess"), "posterior")
@@ -17,8 +17,9 @@ FAINT <- "#E6E6E6"
 
 #' Plot a fit
 #'
-#' How the log evidence came about, how hard each chunk of data was, how well the particles did, and
-#' the posterior. `plot()` uses base graphics, `autoplot()` returns a \pkg{ggplot2} object.
+#' Plots of the log evidence during the run, the annealing steps of each chunk, the effective sample
+#' size, and the posterior. `plot()` uses base graphics, `autoplot()` returns a \pkg{ggplot2}
+#' object.
 #'
 #' @param x,object A fit from [evidence()].
 #' @param type What to plot:
@@ -26,12 +27,13 @@ FAINT <- "#E6E6E6"
 #'     two standard errors of the sampler. The point is the reported estimate. Methods that anneal
 #'     all data at once have the log evidence against the power of the likelihood instead; nested
 #'     sampling, against the log of the prior volume left.
-#'   * `"steps"`: annealing steps in each chunk; many at a place mean that the data changed there.
-#'     For methods that anneal all data at once, the power of the likelihood at each step.
+#'   * `"steps"`: annealing steps in each chunk; a large number means that the data changed at this
+#'     place. For methods that anneal all data at once, the power of the likelihood at each step.
 #'   * `"ess"`: effective sample size, in percent of the particles, after each chunk or step.
 #'   * `"climb"`, for nested sampling: log likelihood of the points against the log of the prior
 #'     volume that is left.
-#'   * `"weight"`, for nested sampling: where along the climb the posterior lies.
+#'   * `"weight"`, for nested sampling: weight of the points against the log of the prior volume
+#'     that is left.
 #'   * `"posterior"`: marginal posterior densities, with the middle 90 percent shaded and the median
 #'     as a line.
 #'
@@ -42,7 +44,7 @@ FAINT <- "#E6E6E6"
 #'   `ylim`, in place of those chosen here. For `autoplot()`: must be empty.
 #'
 #' @details
-#' If a fit has several replicates, the walk shown is that of the first. The numbers are in
+#' If a fit has several replicates, the plots show the run of the first. The numbers are in
 #' `fit$trace`.
 #'
 #' @return `plot()` returns `x`, invisibly; `autoplot()` a plot.
@@ -133,7 +135,7 @@ new_figure <- function(x, y, title, note, xlab, ylab, shape = "line", lower = y,
 
 POWER <- "Power of the likelihood"
 
-# A point for the number that is reported: the line ends where the sampler does.
+# A point for the reported estimate; the line ends at the sampler's estimate.
 reported <- function(fit, x, divisor = 1) {
   if (!is.finite(fit$log_evidence)) return(NULL)
   se <- if (is.finite(fit$se)) fit$se else 0
@@ -161,7 +163,7 @@ evidence_figure <- function(fit) {
   )
 }
 
-# From the prior, where nothing has been learnt.
+# Starts at the prior, with log evidence 0.
 path_figure <- function(fit) {
   trace <- fit$trace
   new_figure(
@@ -174,8 +176,8 @@ path_figure <- function(fit) {
 
 VOLUME <- "Log of the prior volume left"
 
-# Of the first replicate, from the prior on the left, shrinking to the right; nobody needs more
-# points than there are pixels.
+# Of the first replicate, with the prior volume shrinking from left to right; at most 2,000 points,
+# because of the resolution of a plot.
 climb_points <- function(fit) {
   points <- fit$nested$points
   points$weight <- exp(points$log_weight)
@@ -237,7 +239,7 @@ ess_figure <- function(fit) {
 
 # Bandwidth by Silverman's rule, from weighted spread and effective size.
 density_figure <- function(fit, j) {
-  used <- fit$log_weights > max(fit$log_weights) - 18 # what nothing would show of
+  used <- fit$log_weights > max(fit$log_weights) - 18 # smaller weights are invisible
   x <- fit$draws[used, j]
   weights <- exp(fit$log_weights[used])
   weights <- weights / sum(weights)

@@ -1,19 +1,19 @@
-# A fit in words: one screen for print(), posterior and diagnostics for summary().
+# print() and summary() of a fit.
 
 #' Print or summarise a fit
 #'
-#' `print()` shows the log evidence with its standard error and where it comes from, what the
-#' sampler and the audit say each, the cost, and what is suspect. `summary()` adds the posterior and
-#' the run's diagnostics.
+#' `print()` shows the log evidence with its standard error and its source, the estimates of the
+#' sampler and of the importance-sampling check (`check`), the cost, and warnings. `summary()` adds
+#' the posterior and the diagnostics of the run.
 #'
 #' @param object,x A fit from [evidence()], or a summary of one.
 #' @param ... Unused.
 #' @param most Largest number of parameters to print.
 #'
 #' @details
-#' Quantiles are weighted: half of a draw's weight lies below it, and between draws they are linear.
-#' The effective size is that of independent draws, \eqn{1 / \sum_i W_i^2}{1 / sum_i W[i]^2} for
-#' weights \eqn{W_i}{W[i]} that sum to one. The numbering of a mixture's components is arbitrary.
+#' Quantiles are weighted: half of a draw's weight lies below it, with linear interpolation between
+#' draws. The effective sample size is \eqn{1 / \sum_i W_i^2}{1 / sum_i W[i]^2} for weights
+#' \eqn{W_i}{W[i]} that sum to one. The numbering of a mixture's components is arbitrary.
 #'
 #' @return `print()` returns its argument, invisibly. `summary()` returns an object of class
 #'   `"summary.evidence"`, a list:
@@ -21,11 +21,12 @@
 #'   \item{`fit`}{The fit, without its draws.}
 #'   \item{`parameters`}{A data frame with a row for each parameter on the user's scale: `mean`,
 #'     `sd`, `q5`, `q50`, `q95`.}
-#'   \item{`draws`, `effective`}{Number of draws, and how many independent ones they are worth.}
+#'   \item{`draws`, `effective`}{Number of draws, and their effective sample size.}
 #'   \item{`steps`}{Annealing steps, `NULL` for nested sampling: their `total`, the number of
-#'   `chunks`, the `most` in one chunk and the number of observations `at` its end.}
-#'   \item{`least_ess`}{The smallest effective sample size along the way: `ess`, of how many
-#'     `particles`, after how many observations (`n`) and at which `lambda`.}
+#'     `chunks`, the largest number in one chunk (`most`) and the number of observations at its end
+#'     (`at`).}
+#'   \item{`least_ess`}{The smallest effective sample size of the run: `ess`, with the number of
+#'     `particles`, the number of observations (`n`) and `lambda`.}
 #'   \item{`acceptance`}{Smallest and largest acceptance rate; `NA` for kernels without an accept
 #'     step.}
 #'   \item{`exchangeable`}{Whether parts of the model, such as mixture components, can be
@@ -101,7 +102,7 @@ print.summary.evidence <- function(x, most = 20, ...) {
   invisible(x)
 }
 
-# What the lines say ------------------------------------------------------------------------------
+# Lines of print() and summary() ------------------------------------------------------------------
 
 headline_lines <- function(fit) {
   estimates <- list(fit)
@@ -128,7 +129,7 @@ model_line <- function(model) {
   if (is.null(model$formula)) title else shorten(paste0(title, ": ", deparse1(model$formula)), 78)
 }
 
-# Where the reported number and its standard error come from.
+# The source of the reported estimate and its standard error.
 origin_of <- function(fit) {
   switch(fit$source,
     audit = "from the importance-sampling check",
@@ -242,7 +243,7 @@ audit_lines <- function(audit) {
 
 # Figures from the trace --------------------------------------------------------------------------
 
-# All data annealed together are one chunk, whose steps have a row each.
+# If all data are annealed together, they are one chunk, with a row of the trace for each step.
 is_one_chunk <- function(trace) nrow(trace) > 1 && all(trace$n == trace$n[1])
 
 most_steps <- function(trace) {
@@ -261,7 +262,7 @@ range_of <- function(x) {
   if (length(x)) range(x) else c(NA_real_, NA_real_)
 }
 
-# Numbers in words --------------------------------------------------------------------------------
+# Numbers as text --------------------------------------------------------------------------------
 
 plus_minus <- function() if (isTRUE(l10n_info()[["UTF-8"]])) "\u00b1" else "+/-"
 
@@ -311,8 +312,7 @@ show_time <- function(seconds) if (seconds < 5e-4) "less than 1 ms" else format_
 shorten <- function(text, width)
   if (nchar(text) > width) paste0(substr(text, 1, width - 3), "...") else text
 
-# Lines that are too long are broken between words; runs of spaces, as in tables, are kept in those
-# that fit.
+# Long lines are broken between words; lines that fit are printed unchanged, with their spaces.
 cat_wrapped <- function(lines, exdent = 0) {
   width <- max(60, getOption("width"))
   for (line in lines)

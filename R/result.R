@@ -1,5 +1,4 @@
-# From what C reports to the object a user holds: which estimate is the headline, what is suspect,
-# and the draws.
+# From the results of C to a fit: which estimate is reported (the headline), warnings, and draws.
 
 #' @noRd
 new_evidence <- function(runs, call, model, method, encoded, words, threads = 1, other_end = NULL,
@@ -25,7 +24,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   astray <- sum(rowSums(!is.finite(t(user))) > 0)
   failed <- c(headline$warnings, gradient, if (astray) astray_warning(astray, ncol(user)),
               other_end_warning(other_end, headline), settled_warning(settled))
-  # the criterion of Schwarz knows no prior
+  # BIC does not use the prior
   conflict <- if (method$name != "bic") prior_conflict(model, encoded, points, log_weights, words)
   structure(
     list(
@@ -60,7 +59,7 @@ named_draws <- function(columns, names) {
   draws
 }
 
-#' One run's estimates, and which of them to believe
+#' The estimates of one run, and which of them is reported
 #' @noRd
 one_run <- function(out, method, modes = "one", model = NULL) {
   trace <- out$trace
@@ -122,9 +121,10 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   )
 }
 
-# Particles that lie too wide or too narrow, all along the way, cost (d / 2) (T - 1) nats for each
-# power of e that the rows grow by; gradients' noise would make T = 1 + NOISE_HEATS noise with the
-# default kernel, if it did not inject less of its own.
+# If the particles have temperature T during the whole run, the estimate is in error by (d / 2) (T
+# - 1) nats for each factor e by which the number of rows grows. The noise of gradients would give T
+# = 1 + NOISE_HEATS noise with the default kernel, if the kernel did not inject less noise to
+# correct for it.
 heating <- function(trace, d) {
   rows <- which(!is.na(trace$temperature) & trace$n > trace$n[1])
   if (length(rows) < 3) return(NULL)
@@ -146,8 +146,8 @@ heating_warning <- function(heating) {
                 format(signif(-heating$bias, 2), scientific = FALSE))
 }
 
-# A walk that is well moves by less than ten posterior variances per dimension in a chunk, those
-# that were thousands of nats low by a hundred to thirty thousand.
+# In a good run the drift in a chunk is less than ten posterior variances per dimension. In runs
+# that were thousands of nats too low it was a hundred to thirty thousand.
 DRIFT_MOST <- 30
 
 runaway_warning <- function(trace) {
@@ -159,7 +159,7 @@ runaway_warning <- function(trace) {
                 format(trace$n[away], big.mark = ",", scientific = FALSE))
 }
 
-# More steps than a chunk ever takes where rows are like those before.
+# More annealing steps than a chunk ever needs if its rows are like those before.
 labour_warning <- function(trace, method) {
   if (is.null(trace$lambda_steps) || is.null(trace$shortest) ||
       isTRUE(method$settings$`1.whole` == 1)) return(NULL)
@@ -172,8 +172,8 @@ labour_warning <- function(trace, method) {
 HARD_FROM <- 500
 HARD_STEPS <- 25
 
-# Latent variables are drawn row by row: where hardly a particle can take a row up, those before did
-# not lead up to it.
+# Latent variables are drawn row by row. If a row is improbable under almost all particles, the rows
+# before did not predict it.
 sudden_row <- function(trace, method) {
   if (!identical(method$path, "data") || is.null(trace$n) || is.null(trace$lambda) ||
       is.null(trace$ess)) return(NULL)
@@ -186,8 +186,8 @@ sudden_row <- function(trace, method) {
 }
 SUDDEN_SHARE <- 0.03
 
-# In random order a row that is the first of its kind is no surprise: it is taken up by few
-# particles, and sweeps renew them.
+# In random order the first row of a cluster is normally improbable under most particles, and sweeps
+# renew the others.
 sudden_shuffled <- function(trace) {
   if (min(trace$ess) > SUDDEN_LEAST) return(NULL)
   sprintf(paste("After row %s of the run the effective sample size was only %.0f particles: the",
@@ -197,7 +197,7 @@ sudden_shuffled <- function(trace) {
 }
 SUDDEN_LEAST <- 4
 
-#' Stepping stones and the thermodynamic integral from the moments along the path
+#' Stepping stones and the thermodynamic integral, from the moments at each power
 #' @noRd
 power_of <- function(figures, sampler) {
   if (is.null(figures$moments)) return(NULL)
@@ -216,25 +216,25 @@ normalise <- function(log_weights) {
   log_weights - top - log(sum(exp(log_weights - top)))
 }
 
-COLLAPSED_ESS <- 1.5  # effective particles at the worst moment
-# Share of its draws that must count, of those that would were the posterior normal around its
-# peaks. With several modes a proposal may miss a part of the posterior, which shows in the weights
-# only when a draw happens to fall there: less is forgiven.
+COLLAPSED_ESS <- 1.5  # smallest effective sample size of the run
+# Least effective sample size of the importance-sampling check, as a share of the ideal one (for a
+# posterior that is normal around its modes). With several modes the proposal may miss a part of the
+# posterior, which the weights show only if a draw happens to fall there, so the limit is stricter.
 AUDIT_LEAST_ESS <- c(one = 0.25, several = 0.6)
-# With fewer their spread says too little of the error: it counts so many times, and the audit only
-# if it is still the better one.
+# Between this share and AUDIT_LEAST_ESS the standard error is unreliable: it is multiplied by
+# AUDIT_DOUBT, and the check is reported only if its error is still smaller than the sampler's.
 AUDIT_DOUBTED_ESS <- 0.1
 AUDIT_DOUBT <- 3
-AUDIT_UNEVEN_ESS <- 0.15 # and with fewer than this share the fit says so
+AUDIT_UNEVEN_ESS <- 0.15 # below this share the fit has a warning
 AUDIT_MOST_K <- 0.7     # Pareto shape of its weights
-AUDIT_MOST_Z <- 4       # joint standard errors between audit and sampler
-# Nats beyond two of the sampler's standard errors by which even uneven weights outdo it: an
-# unbiased estimate is e^5 times the truth once in e^5 times at most.
+AUDIT_MOST_Z <- 4       # joint standard errors between check and sampler
+# The check is reported in spite of uneven weights if it exceeds the sampler by so many nats and two
+# standard errors: an unbiased estimate is e^5 times the truth with probability at most e^-5.
 AUDIT_AHEAD <- 5
 
-#' The audit's figures with its verdict on itself
+#' The results of the importance-sampling check, and whether it is reported
 #'
-#' @param strict Must the weights be well behaved even where the sampler is far behind?
+#' @param strict Whether the weights must be even also if the check is far above the sampler.
 #' @noRd
 audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
   if (is.null(figures$audit_failed)) return(NULL)
@@ -250,11 +250,11 @@ audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
                     audit$ess >= AUDIT_DOUBTED_ESS * audit$ideal)
   audit$uneven <- isTRUE(audit$ess < AUDIT_UNEVEN_ESS * audit$ideal)
   if (doubted) audit$se <- AUDIT_DOUBT * audit$se
-  # particles that were drawn by the check itself are no second opinion
+  # if the particles were drawn by the check, they are no independent estimate
   if (doubted && (audit$se < sampler$se || audit$first)) least_ess <- AUDIT_DOUBTED_ESS
   failed <- drop(figures$audit_failed) != 0
-  # importance sampling whose weights are even may have missed a part of the posterior, but has
-  # invented none: only a sampler that has found more speaks against it
+  # importance sampling can miss a part of the posterior but cannot add one, so only a higher
+  # estimate of the sampler contradicts it
   joint <- sqrt(audit$se^2 + sampler$se^2)
   audit$below <- !failed && isTRUE(sampler$log_evidence - audit$log_evidence > AUDIT_MOST_Z * joint)
   audit$reason <- audit_reason(audit, sampler, failed, least_ess)
@@ -296,22 +296,23 @@ effective_share <- function(audit) {
 show_share <- function(share)
   if (isTRUE(share < 0.01)) "under 1%" else sprintf("%.0f%%", 100 * share)
 
-# Weights that are uneven, and yet the best there is.
+# The check is reported although its weights are uneven.
 uneven_warning <- function(audit) {
   if (is.null(audit) || !audit$passed || !audit$uneven) return(NULL)
   paste0("The weights of importance sampling are uneven: the ", effective_share(audit),
          ". Its standard error was multiplied by ", AUDIT_DOUBT, ".")
 }
 
-# The sampler's estimate is the headline, and search or importance sampling contradict it.
+# The sampler's estimate is reported, and the search or the check contradicts it.
 contradicted <- function(audit) {
   if (is.null(audit) || audit$passed) return(NULL)
   c(if (audit$below) audit$reason, unreached_warning(audit))
 }
 
-#' What single runs say, if at least half of them have failed, or none has
+#' Warnings of single runs
 #'
-#' The mean of several runs is that of the best, and their spread shows that others are lower.
+#' If fewer than half of the runs have failed, their warnings are left out: the mean of several runs
+#' is close to the best run, and their spread shows that others are lower.
 #' @noRd
 said_by_runs <- function(fits, what) {
   failed <- vapply(fits, function(fit) length(fit$failed) > 0, NA)
@@ -319,14 +320,14 @@ said_by_runs <- function(fits, what) {
   unlist(lapply(counted, `[[`, what))
 }
 
-#' Several runs: the mean of the evidence, and its error from their spread
+#' Several runs: the mean of the evidence, with a standard error from their spread
 #' @noRd
 combine_runs <- function(fits) {
   estimate <- vapply(fits, function(f) f$headline$log_evidence, 0)
   top <- max(estimate)
   ratio <- exp(estimate - top)
   own <- vapply(fits, function(f) f$headline$se, 0)
-  # few runs may lie close together by chance
+  # a few runs may be close together by chance
   se <- max(stats::sd(ratio) / mean(ratio) / sqrt(length(ratio)),
             sqrt(sum((ratio * own)^2)) / sum(ratio), na.rm = TRUE)
   dominated <- max(ratio) / sum(ratio) > max(0.5, 2 / length(ratio))
@@ -346,7 +347,7 @@ replicate_table <- function(fits) {
   )
 }
 
-# Draws of all runs together; each run counts by its evidence.
+# Draws of all runs together; each run is weighted by its evidence.
 pool_weights <- function(chosen) {
   pooled <- unlist(lapply(chosen, function(h) h$log_weights + h$log_evidence))
   normalise(pooled)

@@ -1,21 +1,21 @@
-# Rows that the rows before did not lead one to expect: what sequential methods say of themselves
-# where one outlier, or a column that is not scaled, moves the posterior by many of its own widths.
+# Warnings of sequential methods about rows that contradict the rows before them, such as an outlier
+# or a column that is not scaled, which move the posterior by many of its standard deviations.
 
-# A chunk after this many rows, annealed in by so many steps, leaves errors of a nat (by one outlier
-# at 1,000 standard deviations of noise among 300 rows, the mean error was -0.7 at a standard error
-# of 0.7); rows like those before take one step or two.
+# A chunk after this many rows that needs so many annealing steps gives errors of a nat: with one
+# outlier at 1,000 standard deviations of the noise among 300 rows, the mean error was -0.7 at a
+# standard error of 0.7. Rows like those before need one or two steps.
 SURPRISE_FROM <- 20
 SURPRISE_STEPS <- 100
-# Leapfrog steps of hmc() at most (LEAPFROG_MOST in src/kernels/hmc.c), and the length of a
-# trajectory, in posterior standard deviations, under which particles stay where they are. The usual
+# Largest number of leapfrog steps of hmc() (LEAPFROG_MOST in src/kernels/hmc.c), and the length of
+# a trajectory, in posterior standard deviations, below which particles hardly move. The usual
 # length is 1.5.
 LEAPFROG_MOST <- 40
 STILL_LENGTH <- 0.15
 STILL_SHARE <- 0.1 # of the chunks
-# Nats of compression in one chunk after the first, of online nested sampling.
+# Shrinkage of the volume in one chunk after the first, in nats, of online nested sampling.
 SURPRISE_NATS <- 50
-# Doubles of this size have no digits left for a thousandth of a nat, and sums of many such numbers
-# none for a nat.
+# Numbers of this size have a rounding error of a thousandth of a nat, and sums of many of them one
+# of more than a nat.
 DIGITS_MOST <- 1e12
 
 sequential_warnings <- function(trace, method, headline) {

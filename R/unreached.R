@@ -1,14 +1,14 @@
-# A walk may end in a mode that was the best once, with nothing to show for it: all of its particles
-# are there. So the audit also climbs from where a search of its own, from the prior, has led
-# (core/search.h), and knows by how much log Z is larger for the modes that no particle is near:
-# `unreached`. Importance sampling has them all. Where it cannot be believed the walk is the
-# estimate, and done once more, with more effort, and through rows in random order if it has missed
-# that much.
+# All particles of a run may end in a mode that was the best for the first rows only, and nothing in
+# the run shows it. So the importance-sampling check also finds modes from the results of a separate
+# search (core/search.h), and computes by how much the modes without particles raise log Z:
+# `unreached`. Importance sampling includes these modes. If its weights are too uneven, the run's
+# own estimate is reported, and the run is repeated with more effort and, if so much is missing,
+# through the rows in random order.
 
-#' What runs have reported, or what is better than that
+#' The results of runs, or of repeated runs if these are better
 #'
-#' @param first A list, of what has come of each of the problems.
-#' @param walk Runs a list of problems.
+#' @param first A list with the result of each problem.
+#' @param walk A function that runs a list of problems.
 #' @noRd
 challenged_runs <- function(first, problems, walk) {
   again <- Map(challenge, first, problems)
@@ -23,7 +23,7 @@ is_searched <- function(out, problem) isTRUE(problem$settings$search > 0) &&
 
 is_lost <- function(out) out$audit_unreached > out$audit_chance
 
-#' Another walk, if this one's result calls for it, or NULL
+#' The problem of a repeated run, or NULL if the result needs none
 #' @noRd
 challenge <- function(out, problem) {
   if (!is_searched(out, problem) || !is_lost(out) && is.null(problem$thorough) || believed(out))
@@ -33,7 +33,7 @@ challenge <- function(out, problem) {
   replace(problem, "replicate", list(CHALLENGED + problem$replicate))
 }
 
-# NULL for those that fail: of several which, only each alone can tell.
+# NULL for problems that fail; to find out which of several fails, each is run alone.
 attempt <- function(problems, walk) {
   alone <- function(e) if (length(problems) == 1) list(NULL)
   else lapply(problems, function(problem) attempt(list(problem), walk)[[1]])
@@ -42,7 +42,7 @@ attempt <- function(problems, walk) {
 
 better_run <- function(out, second, problem) {
   if (!is_searched(out, problem)) return(out)
-  # less is missing, or what is missing does not tell them apart
+  # less is missing, or both miss too little to matter
   better <- !is.null(second) && second$audit_unreached < max(out$audit_unreached, out$audit_chance)
   chosen <- if (!better) out
   else if (is_lost(out)) after(out, second, given = problem$settings$shuffle == 0) else second
@@ -61,7 +61,7 @@ audit_weights <- function(figures) {
        pareto_k = drop(figures$audit_pareto_k))
 }
 
-# What a run cost; nothing, if there was none.
+# The cost of a run; zero if there was none.
 work_of <- function(out) {
   vapply(c(lambda_steps = "lambda_steps", likelihoods = "likelihoods", gradients = "gradients",
            seconds = "seconds"),
@@ -71,8 +71,8 @@ work_of <- function(out) {
 
 CHALLENGED <- 2^29 # streams of numbers that no replicate of evidence() uses
 
-#' The second walk's result; of a stream in its own order the trace is the first's, and its last
-#' entry the second's
+#' The result of the repeated run; if the rows have a given order, with the trace of the first run
+#' and its last entry replaced
 #' @noRd
 after <- function(first, second, given) {
   if (!given) return(second)
@@ -85,8 +85,8 @@ after <- function(first, second, given) {
   second
 }
 
-# More than this many nats are worth a sentence; where the audit failed, Laplace's approximation is
-# rough too.
+# A warning is given above this many nats; if the check is not reported, Laplace's approximation is
+# rough, too.
 UNREACHED_LEAST <- 0.2
 
 unreached_warning <- function(audit) {
@@ -106,8 +106,8 @@ unreached_warning <- function(audit) {
   )
 }
 
-# By so many nats at the least the particles' own estimate is lower, for another reason than a mode
-# that they have missed.
+# A warning is given if the particles' own estimate is lower by at least so many nats, for another
+# reason than a missed mode.
 BEHIND_LEAST <- 5
 
 behind_warning <- function(audit, sampler) {
