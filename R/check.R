@@ -1,6 +1,5 @@
-# Checks of what users pass, and the one way to refuse it: a sentence that names the argument in
-# backticks, the rule, and the value seen. Each checker returns the value in the form the package
-# keeps.
+# Checks of arguments, and their errors: a sentence that names the argument in backticks, the rule,
+# and the value. Each checker returns the value in the form that the package uses.
 
 #' Raise an error of class `logevidence_error`, without a call
 #'
@@ -17,7 +16,7 @@ fail <- function(...) {
 #' @noRd
 refuse <- function(x, name, rule) fail("`", name, "` must be ", rule, ", not ", show_value(x), ".")
 
-#' A value as an error sentence shows it: itself where short, else what it is
+#' A value as text for an error message: the value itself if short, else its type
 #' @noRd
 show_value <- function(x) {
   if (is.null(x)) return("NULL")
@@ -47,8 +46,7 @@ show_names <- function(names, most = 5) {
   if (more > 0) paste(shown, "and", more, "more") else shown
 }
 
-# Numbers that mean what they say: the doubles inside an integer64 do not, before bit64 converts
-# them.
+# Numbers whose doubles are their values, unlike those of an integer64 before bit64 converts them.
 is_plain_numeric <- function(x) is.numeric(x) && !inherits(x, "integer64")
 
 is_one_number <- function(x) is_plain_numeric(x) && length(x) == 1 && is.finite(x)
@@ -176,7 +174,7 @@ check_is_model <- function(x, name = "model") {
   x
 }
 
-#' Nothing in the dots, where a generic forces a method to have them
+#' Error for arguments in dots that a generic requires but a method does not use
 #' @noRd
 check_no_dots <- function(...) {
   if (...length() == 0) return(invisible())

@@ -1,15 +1,16 @@
-# Do prior and data contradict each other?  A posterior mean many prior standard deviations from the
-# prior mean, or a column whose location or scale the prior practically rules out.  The evidence may
-# be right then, but it says more about the prior than about the model.  Most often the columns
-# should have been scaled.
+# Do prior and data contradict each other? Checks for a posterior mean many prior standard
+# deviations from the prior mean, and for a column whose location or scale is very improbable under
+# the prior. The evidence may be right in this case, but it depends more on the prior than on the
+# model. Most often the columns need scaling.
 
 CONFLICT_SDS <- 4             # prior standard deviations
 # of a column's location or scale under its prior, which has heavy tails
 CONFLICT_PROBABILITY <- 0.001
-CONFLICT_DRAWS <- 1000        # from the prior of models that have no closed form for its moments
-CONFLICT_ROWS <- 20000        # that locations and scales of columns are taken from
+# draws from the prior, for models without a closed form of its moments
+CONFLICT_DRAWS <- 1000
+CONFLICT_ROWS <- 20000        # number of rows for the locations and scales of columns
 
-#' One sentence that names what contradicts the prior and says what to do, or NULL
+#' A warning that names what contradicts the prior, with advice, or NULL
 #'
 #' @param points Posterior draws in unconstrained space, one in each column, with their log weights.
 #' @noRd
@@ -25,7 +26,7 @@ prior_conflict <- function(model, encoded, points, log_weights, words) {
          part_of(model, "advice")(model))
 }
 
-# What the posterior draws say --------------------------------------------------------------------
+# Posterior draws --------------------------------------------------------------------
 
 #' Parameters whose posterior mean lies too many prior standard deviations from the prior mean
 #' @noRd
@@ -45,9 +46,9 @@ conflicting_draws <- function(model, encoded, points, log_weights, words) {
 
 #' Means and standard deviations of the prior, of parameters in unconstrained space
 #'
-#' @return A data frame: `row` (of the points), `mean`, `sd`, `least` and `most` (what the prior is
-#'   known to reach, where it has no closed form), `subject` (column or coefficient), `text` and
-#'   `from`, pieces of a sentence.  Or NULL.
+#' @return A data frame: `row` (of the points), `mean`, `sd`, `least` and `most` (the range of draws
+#' from the prior, if it has no closed form), `subject` (column or coefficient), `text` and `from`,
+#' pieces of a sentence. Or NULL.
 #' @noRd
 prior_moments <- function(model, encoded, words)
   part_of(model, "prior_moments")(model, encoded, words)
@@ -75,7 +76,7 @@ prior_moments_softmax <- function(model, encoded, words) {
 prior_moments_mixture <- function(model, encoded, words) {
   columns <- rep(encoded$design$columns, model$components)
   place <- length(columns)
-  # between these nothing is called a contradiction: the right tail of a log variance is long
+  # values between these are no contradiction, because a log variance has a long right tail
   log_variance <- function(side) {
     log(model$rate) -
       log(stats::qgamma(abs(side) * CONFLICT_PROBABILITY, model$shape, lower.tail = side < 0))
@@ -107,8 +108,8 @@ prior_moments_compiled <- function(model, encoded, words) {
   })
 }
 
-# Of priors that are known by draws only: tails may be heavy, so what lies within the draws is no
-# contradiction.
+# For priors known only by draws. Their tails may be heavy, so values within the range of the draws
+# are no contradiction.
 sampled_moments <- function(encoded, draw) {
   d <- length(encoded$theta_names)
   if (d > 100) return(NULL)
@@ -121,9 +122,9 @@ sampled_moments <- function(encoded, draw) {
                 least = apply(draws, 1, min)[use], most = apply(draws, 1, max)[use])
 }
 
-# What the columns say ----------------------------------------------------------------------------
+# Columns of the data ----------------------------------------------------------------------------
 
-#' Columns whose location or scale the prior practically rules out, whatever the fit found
+#' Columns whose location or scale is very improbable under the prior, independent of the fit
 #' @noRd
 conflicting_columns <- function(model, encoded) {
   x <- encoded$rows
@@ -138,8 +139,8 @@ conflicting_columns <- function(model, encoded) {
              text = sprintf(check$text[far], paste0("`", names, "`")))
 }
 
-# A component mean has a t density a priori; one of them lies at least as far out as the mean of the
-# column.
+# A component mean has a t density a priori. At least one component mean is as far from `location`
+# as the mean of the column.
 mixture_location <- function(model, args, x) {
   scale <- model$mean_scale * sqrt(model$rate / model$shape)
   distance <- abs(rowMeans(x) - args$location) / scale
@@ -147,9 +148,10 @@ mixture_location <- function(model, args, x) {
        text = rep("column %s lies far from `location`", nrow(x)))
 }
 
-# Centres, features and factors lie around zero.  Squares around zero are compared with their mean
-# under the prior, of known variances to CONFLICT_SDS, of unknown ones by the tail of the inverse
-# gamma density.  Noise bounds columns' variances from below.
+# Centres, features and factors are around zero. The mean square of a column is compared with its
+# mean under the prior: with known variances by the limit CONFLICT_SDS, with unknown ones by the
+# tail of the inverse gamma density. The noise variance is a lower limit for the variance of a
+# column.
 latent_columns <- function(model, args, x) {
   args <- model$args
   square <- rowMeans(x^2)

@@ -1,4 +1,4 @@
-# Other packages that have a verb of the same name, see also compare.R. Methods for generics of
+# Other packages with functions of the same name, see also compare.R. Methods for generics of
 # packages in Suggests stand in NAMESPACE as S3method(package::generic, class): R registers them
 # when that package is loaded, before or after this one.
 
@@ -8,7 +8,7 @@ utils::globalVariables(".data")
 #' @rawNamespace S3method(bridgesampling::logml, evidence)
 NULL
 
-# Whichever of the two generics is found first, it serves the objects of both packages.
+# Either generic, of this package or of bridgesampling, works for the objects of both.
 #' @exportS3Method
 logml.default <- function(x, ...) {
   if (inherits(x, c("bridge", "bridge_list")) && requireNamespace("bridgesampling", quietly = TRUE))
