@@ -214,7 +214,7 @@ simulate_from <- function(model, blank, theta, words) {
 #' reverse runs, the state they start from
 #' @noRd
 frozen_latent <- function(model, encoded, method, words, chains, warm) {
-  method$settings$first <- 0 # rows that come together could not be taken away again one by one
+  method$settings$first <- 0 # rows that are added together cannot be removed one by one
   method <- latent_method(method, model)
   path <- if (method$settings$by_rows == 0) frozen_path(model, encoded, method, words)
   function(budget, state) {

@@ -103,14 +103,14 @@ check_flag <- function(x, name) {
   unname(x)
 }
 
-#' One of several words; the whole vector of choices, as a default argument has it, means the first
-#' @noRd
-# One of these words, in a sentence.
+# The words as text: "a, b or c".
 either <- function(words) {
   last <- length(words)
   if (last > 1) paste(paste(words[-last], collapse = ", "), "or", words[last]) else words
 }
 
+#' One of several words; the whole vector of choices, the value of a default argument, means the first
+#' @noRd
 check_choice <- function(x, name, choices) {
   if (identical(x, choices)) return(choices[1])
   if (!(is.character(x) && length(x) == 1 && x %in% choices)) {

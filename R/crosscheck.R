@@ -17,10 +17,10 @@
 #' @details A method that stops with an error is listed with the error, and the others continue,
 #' also if the error comes from a function of a [custom_model()]. The disagreement of two methods is
 #' the difference of their log evidences divided by the root of the sum of their squared standard
-#' errors. Above 3 (3.5 for the largest among four methods) chance does not explain it. Before that,
-#' a standard error from few effective draws is widened by Student's t distribution (`wide_se`).
-#' Methods without a standard error, and those that failed their own checks, are shown but not
-#' compared.
+#' errors. A value above 3 (3.5 for the largest among four methods) is more than chance. For this
+#' comparison a standard error from few effective draws is increased, by quantiles of Student's t
+#' distribution (`wide_se`). Methods without a standard error, and those that failed their own
+#' checks, are shown but not compared.
 #'
 #' Errors are skewed: a method that misses a part of the posterior gives an estimate that is too
 #' low, and estimates that are far too high are rare. So if methods disagree, the higher estimate is

@@ -1,15 +1,16 @@
-# Are two fits to the same data? Fits do not keep their data, but fingerprints of them. Models of
-# the same observations can be compared. A regression explains its response given covariates, so
-# fits with different covariates are comparable, with rows in any order, provided that each response
-# has its own covariates. `data_id` is a fingerprint of the responses (for other models, of the
-# rows) that does not depend on their order. `pairing` detects responses that were permuted relative
-# to the covariates: for each covariate it has a sum of products with a function of the response. If
-# two regressions have no covariate in common, and neither is an intercept alone, they can be
-# compared only if their rows are in the same order, which `pairing` also has. With more than
-# MANY_ROWS rows, `pairing` uses a part of them at fixed places, to save time, and all rows must be
-# in the same order. `rows_id` is a fingerprint of everything in the likelihood, for runs that are
-# merged or continued. For custom models it depends on the order of the rows, because the model may
-# do so.
+# Are two fits to the same data? Fits do not keep their data, but fingerprints of them.
+#
+# Models of the same observations can be compared. A regression explains its response given
+# covariates, so fits with different covariates are comparable, with rows in any order, provided
+# that each response has its own covariates. `data_id` is a fingerprint of the responses (for other
+# models, of the rows) that does not depend on their order. `pairing` detects responses that were
+# permuted relative to the covariates: for each covariate it has a sum of products with a function
+# of the response. If two regressions have no covariate in common, and neither is an intercept
+# alone, they can be compared only if their rows are in the same order, which `pairing` also has.
+# With more than MANY_ROWS rows, `pairing` uses a part of them at fixed places, to save time, and
+# all rows must be in the same order. `rows_id` is a fingerprint of everything in the likelihood,
+# for runs that are merged or continued. For custom models it depends on the order of the rows,
+# because the model may do so.
 
 #' @noRd
 data_id <- function(encoded, threads = 1) {

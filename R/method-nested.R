@@ -236,7 +236,7 @@ rank_test <- function(rank) {
   c(gap = gap, p = min(1, max(0, 2 * sum((-1)^(k - 1) * exp(-2 * k^2 * n * gap^2)))))
 }
 
-LEAST_RENEWAL <- 0.2 # of copies that are moved; 1 would be fresh draws
+LEAST_RENEWAL <- 0.2 # renewal of copied points; independent draws have 1
 # Correlation of the likelihood ranks of copies with those of the points that were copied. On a thin
 # ring copies stay near, but their ranks are independent.
 MOST_ECHO <- 0.2
@@ -363,7 +363,7 @@ update.evidence <- function(object, tol, data = NULL, ...) {
   raise_warnings(fit, known = object$warnings)
 }
 
-CONTINUED <- 2^30 # streams of numbers that no replicate of evidence() uses
+CONTINUED <- 2^30 # random number streams that no replicate of evidence() uses
 
 #' The fit of all points of some fits
 #' @noRd

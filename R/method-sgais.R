@@ -9,7 +9,7 @@
 #' the evidence of a million rows takes about a second.
 #'
 #' @param particles Number of particles, a whole number of at least 2.
-#' @param steps Moves at each distribution.
+#' @param steps Number of moves at each distribution.
 #' @param ess Effective sample size after each annealing step: a share of the particles if below 1,
 #'   else a number.
 #' @param kernel The Markov kernel that moves the particles: one that needs only gradients, or any
@@ -105,7 +105,7 @@
 #' number of rows has doubled (`noise` in `fit$trace` decides). This is correct, but slow. If the
 #' weights of the importance-sampling check are too uneven for a mixture, the run is repeated with
 #' several times the particles and moves of the early phase (unless `early` sets them), and the
-#' second run is reported.
+#' second run is reported unless it misses more.
 #'
 #' @inherit likelihood_weighting return
 #'

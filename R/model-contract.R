@@ -101,7 +101,7 @@ contract_defaults <- function() {
     no_data = function(model) fail("`data` must be given."), # if `data` are missing
     gradients = function(model) TRUE,
     derivatives = TRUE,        # second derivatives in closed form
-    user_gradient = FALSE,     # is the gradient the user's own, which may be wrong?
+    user_gradient = FALSE,     # is the gradient written by the user, and so to be checked?
     # does it call R functions? Then one run at a time, with R's generator
     asks_r = FALSE,
     variational = FALSE,

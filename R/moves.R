@@ -122,7 +122,7 @@ no_bridge <- function() {
 }
 
 GRADIENT_POINTS <- 5
-GRADIENT_OFF <- 0.1 # of its size
+GRADIENT_OFF <- 0.1 # relative error
 
 #' Is the user's gradient that of the user's density? Compared with differences along some
 #' directions at a few draws

@@ -121,9 +121,9 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   )
 }
 
-# If the particles have temperature T during the whole run, the estimate is in error by (d / 2) (T
-# - 1) nats for each factor e by which the number of rows grows. The noise of gradients would give T
-# = 1 + NOISE_HEATS noise with the default kernel, if the kernel did not inject less noise to
+# If the particles have temperature T during the whole run, the estimate is in error by (d/2)(T-1)
+# nats for each factor e by which the number of rows grows. With the default kernel the noise of
+# gradients would raise T by NOISE_HEATS times the noise, if the kernel did not inject less noise to
 # correct for it.
 heating <- function(trace, d) {
   rows <- which(!is.na(trace$temperature) & trace$n > trace$n[1])

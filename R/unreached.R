@@ -69,7 +69,7 @@ work_of <- function(out) {
 }
 
 
-CHALLENGED <- 2^29 # streams of numbers that no replicate of evidence() uses
+CHALLENGED <- 2^29 # random number streams that no replicate of evidence() uses
 
 #' The result of the repeated run; if the rows have a given order, with the trace of the first run
 #' and its last entry replaced
