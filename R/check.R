@@ -109,7 +109,7 @@ either <- function(words) {
   if (last > 1) paste(paste(words[-last], collapse = ", "), "or", words[last]) else words
 }
 
-#' One of several words; the whole vector of choices, the value of a default argument, means the first
+#' One of several words; the whole vector of choices (a default argument) means the first
 #' @noRd
 check_choice <- function(x, name, choices) {
   if (identical(x, choices)) return(choices[1])
