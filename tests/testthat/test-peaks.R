@@ -286,7 +286,7 @@ test_that("bic() of one component is that of normal numbers", {
   expect_lt(abs(run(one, bic())$log_evidence - top + log(3)), 1e-4)
 })
 
-test_that("a likelihood without a top is told, and that at the posterior's peak stands in", {
+test_that("a likelihood without a top is told, and the likelihood at the posterior mode is used", {
   separable <- data.frame(x = -3:3, y = factor(rep(c("a", "b"), c(4, 3))))
   for (problem in list(truth_problem("iris_petal"), truth_problem("mix2_faithful"),
                        list(model = softmax_regression(y ~ x, prior_sd = 30), data = separable),
@@ -360,7 +360,7 @@ test_that("bad settings are refused before the run", {
 test_that("fits say where their numbers come from", {
   for (each in list(list(laplace(), "Laplace approximation, 1 mode, error unknown"), list(exact(), "in closed form"),
                     list(laplace(importance = 100), "importance sampling, 1 mode, 100 draws, [0-9]+%\\s+effective"),
-                    list(bic(), "Schwarz's criterion, error unknown"))) {
+                    list(bic(), "BIC, error unknown"))) {
     fit <- run(truth_problem("cars"), each[[1]])
     expect_output(print(fit), each[[2]])
     expect_output(print(summary(fit)), "Posterior, [0-9,]+ weighted draws")
