@@ -114,7 +114,7 @@ check_batch <- function(batch, live) {
 #'   reflected at the likelihood threshold of the chunk, as in the thesis. The cost of `sghmc()`
 #'   does not grow with the number of rows. Its error decreases with `rate`, which should be well
 #'   below one over the curvature of a row; a smaller rate needs more `steps`.
-#' @param steps Moves of the kernel for each new point.
+#' @param steps Number of moves of the kernel for each new point.
 #' @param batch For `sghmc()`: number of rows in a mini-batch; `Inf` for the full data.
 #' @param gradient `"control"` for mini-batches with control variates, whose noise does not spread
 #'   the points (if the model has gradients); `"plain"` as in the literature.

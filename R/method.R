@@ -222,8 +222,8 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
 #'
 #' @param particles Number of particles, a whole number of at least 2.
 #' @param schedule [adaptive()], [sigmoidal()] or [linear()].
-#' @param kernel How particles move, on the full data: [hmc()], [mala()], [rwm()], [baoab()],
-#'   [sghmc()] or [sgld()].
+#' @param kernel The kernel that moves the particles, with the full data: [hmc()], [mala()],
+#'   [rwm()], [baoab()], [sghmc()] or [sgld()].
 #' @param steps Number of moves at each distribution. By default at least 2, 5 with [slice()] and 10
 #'   with [rwm()], whose moves are shorter, and as many as bring the renewal of the particles
 #'   (`renewal` in `fit$trace`) to 0.6.
@@ -279,8 +279,8 @@ ANNEALED_ESS <- 0.9
 #'   effective sample size is added in annealing steps, each of which keeps 0.9 of the particles and
 #'   is followed by moves; 1 never anneals.
 #' @param chunk For the data path: rows added at a time.
-#' @param kernel How particles move, on all data so far: [hmc()], [mala()], [rwm()], [baoab()],
-#'   [sghmc()] or [sgld()].
+#' @param kernel The kernel that moves the particles, with all data so far: [hmc()], [mala()],
+#'   [rwm()], [baoab()], [sghmc()] or [sgld()].
 #' @param steps Number of moves at each distribution. By default at least 2, 5 with [slice()] and 10
 #'   with [rwm()] (more on the data path of a mixture while there are few rows), and as many as
 #'   bring the renewal of the particles (`renewal` in `fit$trace`) to 0.6.

@@ -146,7 +146,7 @@ climbed_by_likelihood <- function(model, encoded, budget, draws = 200) {
 
 END_TAILS <- 5 # degrees of freedom of the proposal
 
-#' Importance sampling from a multivariate t distribution around a peak
+#' Importance sampling from a multivariate t distribution around a mode
 #' @noRd
 sampled_around <- function(peak, d, density, n = END_DRAWS) {
   z <- matrix(stats::rnorm(n * d), d) * rep(sqrt(END_TAILS / stats::rchisq(n, END_TAILS)), each = d)
