@@ -276,7 +276,7 @@ test_that("what goes wrong without a trace in the standard error is said", {
   expect_match(sorted$warnings, "is very improbable|on one or two particles", all = FALSE)
   spread <- run(model, iris4[seq(1, 150, 3), ], ais(particles = 20, sigmoidal(30)))
   expect_match(spread$warnings, "The chains' log weights have a standard deviation|on one or two particles", all = FALSE)
-  expect_match(run(model, few_rows, chib(draws = 50))$warnings, "it may be low by the log of the number of their orders", all = FALSE)
+  expect_match(run(model, few_rows, chib(draws = 50))$warnings, "too low by up to the log of the number of their orders", all = FALSE)
   fine <- run(CASES$clustering$model, few_rows, ais(particles = 50, sigmoidal(50)))
   expect_length(fine$warnings, 0)
 })

@@ -427,7 +427,7 @@ test_that("a kernel that does not move gets a warning, one that does gets none",
 
 test_that("uneven ranks get a warning", {
   nested <- list(renewal = 1, rank_p = 1e-9, rank_gap = 0.1)
-  expect_match(nested_warnings(nested), "do not rank evenly")
+  expect_match(nested_warnings(nested), "do not rank uniformly")
   expect_null(nested_warnings(utils::modifyList(nested, list(rank_gap = 0.01))))
   expect_null(nested_warnings(utils::modifyList(nested, list(rank_p = 0.01))))
   expect_null(nested_warnings(list(renewal = NA, rank_p = NA_real_, rank_gap = NA_real_)))
