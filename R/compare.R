@@ -121,7 +121,7 @@ check_same_data <- function(fits, names) {
   }
   pair <- pairings_differ(fits)
   if (!is.null(pair))
-    differ("of `", names[pair$of[1]], "` and `", names[pair$of[2]], "`, ", pair$reason, ".")
+    differ("in `", names[pair$of[1]], "` and `", names[pair$of[2]], "`, ", pair$reason, ".")
 }
 
 # A custom model does not say which part of its data it explains, so the two must have a column in

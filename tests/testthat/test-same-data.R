@@ -9,7 +9,7 @@ test_that("responses that were permuted against their covariates are other data"
   turned <- cars
   turned$dist <- rev(turned$dist)
   refused(compare_models(line, b = run(regression(dist ~ speed + I(speed^2)), turned)),
-          "of `line` and `b`, the values of `speed` belong to different responses.")
+          "in `line` and `b`, the values of `speed` belong to different responses.")
   mixed <- cars[c(50:1), ]
   expect_s3_class(compare_models(line, b = run(regression(dist ~ speed + I(speed^2)), mixed)), "model_comparison")
   expect_s3_class(compare_models(line, b = run(regression(dist ~ 1), turned)), "model_comparison")
@@ -26,7 +26,7 @@ test_that("responses that were permuted against their covariates are other data"
 test_that("fits without a covariate in common need the same order of rows", {
   some <- transform(cars, other = sin(seq_along(dist)))
   expect_s3_class(compare_models(line, b = run(regression(dist ~ other), some)), "model_comparison")
-  refused(compare_models(line, b = run(regression(dist ~ other), some[50:1, ])), "the rows must come in the same order.")
+  refused(compare_models(line, b = run(regression(dist ~ other), some[50:1, ])), "the rows must be in the same order.")
 })
 
 test_that("of very many rows the order matters too", {
@@ -37,7 +37,7 @@ test_that("of very many rows the order matters too", {
   expect_null(pairings_differ(list(one, pairing(many, y ~ x + z), pairing(many, y ~ z))))
   turned <- pairings_differ(list(one, one, pairing(many[c(2:150000, 1), ], y ~ x)))
   expect_identical(unname(turned$of), c(1L, 3L))
-  expect_match(turned$reason, "other responses, or the rows come in another order")
+  expect_match(turned$reason, "different responses, or the rows are in a different order")
 })
 
 mean_of <- function(parameter = "m") {
