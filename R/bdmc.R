@@ -1,82 +1,95 @@
-# Bidirectional Monte Carlo: the evidence of simulated data between a lower and an upper bound.
+# Bidirectional Monte Carlo: lower and upper bounds on the evidence of simulated data.
 
-#' Sandwich the evidence of simulated data
+#' Bounds on the evidence of simulated data
 #'
-#' How wrong could a method be? On data simulated from the model the answer can be measured: the parameters (and latent
-#' variables) that the data were made from are an exact draw from their posterior, and a walk in reverse from there
-#' overestimates the log evidence where the forward walk underestimates it. The truth lies between the two, and if they meet,
-#' both are right.
+#' Measures the error of a method on data simulated from the model. The parameters (and latent
+#' variables) from which the data were simulated are an exact draw from their posterior. A reverse
+#' run that starts from this draw overestimates the log evidence, and a forward run underestimates
+#' it. The truth lies between the two, so if they are close, both are accurate. This is
+#' bidirectional Monte Carlo.
 #'
-#' @param model A model that can simulate data: any but a [custom_model()]; a [compiled_model()] if it has `simulate`.
-#' @param n,columns Rows and columns of the data to simulate. `columns` is for models that leave them open: with a formula,
-#'   its columns count.
-#' @param method [ais()] or [smc()], with the settings whose accuracy is in question. Its kernel must be [hmc()], [mala()],
-#'   [rwm()] or [slice()]; models with latent variables are moved by their own sweeps, and take [smc()] along the path
-#'   `"data"` only.
-#' @param chains Number of independent walks in each direction, at least 2. For [ais()] they are its particles, whose
-#'   number in `method` counts for the pilot run alone; for [smc()] each is a population of its own.
-#' @param budgets Shares of the method's size, increasing and up to 1, at which the bounds are computed to show how they
-#'   close: of the number of temperatures of [ais()], of the particles of [smc()].
-#' @param data Instead of `n`, what is not simulated, as for [simulate()][simulate.evidence_model]: the covariates of a
-#'   regression, and, so that the classes are known, the response of a [softmax_regression()]. Regressions need it.
+#' @param model A model that can simulate data: any but a [custom_model()]; a [compiled_model()] if
+#'   it has `simulate`.
+#' @param n,columns Rows and columns of the data to simulate. `columns` is for models without a
+#'   formula; otherwise the formula gives the columns.
+#' @param method [ais()] or [smc()], with the settings to be tested. The kernel must be [hmc()],
+#'   [mala()], [rwm()] or [slice()]. Models with latent variables use their own Gibbs sweeps, and
+#'   take [smc()] only with path `"data"`.
+#' @param chains Number of independent chains in each direction, at least 2. For [ais()] a chain is
+#'   one particle, and the number in `method` is used only for the pilot run. For [smc()] a chain is
+#'   one population of particles.
+#' @param budgets Increasing shares, up to 1, of the number of temperatures of [ais()] or of the
+#'   particles of [smc()]. The bounds are computed at each, to show how the gap shrinks.
+#' @param data Instead of `n`, the data that are not simulated, as for
+#'   [simulate()][simulate.evidence_model]: the covariates of a regression and, to define the
+#'   classes, the response of a [softmax_regression()]. Regressions need this argument.
 #' @param seed,progress As for [evidence()].
-#' @param x A sandwich.
+#' @param x A result of `bdmc()`.
 #' @param ... Unused.
 #'
 #' @details
-#' Forward estimates of the evidence \eqn{Z} are unbiased, so their logarithms are low on average and by Markov's
-#' inequality too high by \eqn{b} nats with probability less than \eqn{e^{-b}}; the mean over chains is their combination.
-#' Reverse estimates of \eqn{1/Z} are unbiased as well, and combine to a harmonic mean that bounds from above in the same
-#' sense. Intervals are of 95%, from bootstrapping the chains. The mean gap between single chains of either direction
-#' bounds the Kullback-Leibler divergence of the sampler's draws from the posterior.
+#' Forward estimates of the evidence \eqn{Z} are unbiased. So their logarithms are too low on
+#' average, and by Markov's inequality too high by \eqn{b} nats with probability less than
+#' \eqn{e^{-b}}. They are combined by their mean over chains. Reverse estimates of \eqn{1/Z} are
+#' unbiased as well; their combination is a harmonic mean, which is an upper bound in the same
+#' sense. The 95% intervals come from bootstrapping the chains. The mean gap between single forward
+#' and reverse chains is a bound on the Kullback-Leibler divergence of the sampler's draws from the
+#' posterior.
 #'
-#' **What adapts is frozen**, since it could not be reversed. A pilot run on the same data, with all of the method's settings,
-#' chooses the temperatures, the step sizes and mass matrix at each of them, the labels of mixtures, and on the path
-#' `"data"` where particles are moved; the walks of both directions follow it and adapt to nothing. They resample by the
-#' method's own rule, in reverse in proportion to the reciprocal weights. Methods that are not exact at a given step size,
-#' as with [sghmc()], [sgld()], [baoab()] or mini-batches, have no such bounds and are refused.
+#' **Adaptation is fixed beforehand**, because an adaptive run cannot be reversed. A pilot run on
+#' the same data, with all settings of the method, chooses the temperatures, the step size and mass
+#' matrix at each of them, the labels of mixtures, and on the path `"data"` where particles are
+#' moved. The runs in both directions follow it and do not adapt. They resample by the rule of the
+#' method, in reverse in proportion to the reciprocal weights. Methods that are not exact at a given
+#' step size, that is [sghmc()], [sgld()], [baoab()] or mini-batches, have no such bounds and are an
+#' error.
 #'
-#' All reverse chains start from the same draw. Where the posterior has modes that moves hardly leave, they know of its mode
-#' alone, and the upper bound depends on which that is: still a bound, over many simulated data, but looser than its interval
-#' says. So it is where particles are rarely moved: on the path `"data"`, `move = "always"` brings the upper bound down.
+#' All reverse chains start from the same draw. If moves rarely leave a mode, they explore the mode
+#' of this draw only, and the upper bound depends on it. It is still a bound on average over
+#' simulated data, but less tight than its interval says. The same holds if particles are rarely
+#' moved: on the path `"data"`, `move = "always"` makes the upper bound tighter.
 #'
-#' All this is exact for simulated data. For data of your own the forward estimate is the same lower bound, but there is
-#' no exact draw to bound from above: that the bounds met on data simulated from a similar model is advice, not a
-#' guarantee. See [sandwich_check()].
+#' This is exact for simulated data. For real data the forward estimate is the same lower bound, but
+#' there is no exact draw for an upper bound. A small gap on data simulated from a similar model is
+#' advice, not a guarantee. See [sandwich_check()].
 #'
-#' @return An object of class `"bdmc"`, a list: `bounds`, a data frame with a row for each budget: `budget`, `lower` and
-#'   `upper`, their intervals `lower_low`, `lower_high`, `upper_low`, `upper_high`, `gap`, `kl` (the bound on the divergence)
-#'   and `seconds` (both ways); `data`, what was simulated; `state`, what it was made from, as the sampler has it (variances, labels from 0); `forward`
-#'   and `reverse`, the log estimates of all chains at the full budget; `model`, `method`, `seed`, `n`, `chains`.
+#' @return An object of class `"bdmc"`, a list: `bounds`, a data frame with a row for each budget:
+#'   `budget`, `lower` and `upper`, their intervals `lower_low`, `lower_high`, `upper_low`,
+#'   `upper_high`, `gap`, `kl` (the bound on the divergence) and `seconds` (both directions);
+#'   `data`, the simulated data; `state`, the parameters and latent variables from which they were
+#'   simulated, in the form of the sampler (variances, labels from 0); `forward` and `reverse`, the
+#'   log estimates of all chains at the full budget; `model`, `method`, `seed`, `n`, `chains`.
 #'
 #' @references
-#' Grosse, R. B., Ghahramani, Z. and Adams, R. P. (2015). Sandwiching the marginal likelihood using bidirectional Monte Carlo.
-#' arXiv:1511.02543.
+#' Grosse, R. B., Ghahramani, Z. and Adams, R. P. (2015). Sandwiching the marginal likelihood using
+#' bidirectional Monte Carlo. arXiv:1511.02543.
 #'
 #' @examples
 #' model <- clustering(components = 3, prior_sd = 2)
 #' sandwich <- bdmc(model, n = 20, columns = 4, ais(schedule = sigmoidal(300)), seed = 1)
 #' sandwich
 #' plot(sandwich)
-#'
-#' # covariates as they are, responses simulated
+#' # given covariates, simulated responses
 #' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
 #' bdmc(model, data = cars, method = ais(), seed = 1)
 #'
 #' @export
-bdmc <- function(model, n = NULL, columns = 2, method = ais(schedule = sigmoidal(1000)), chains = 10,
+bdmc <- function(model, n = NULL, columns = 2, method = ais(schedule = sigmoidal(1000)),
+                 chains = 10,
                  budgets = c(0.01, 0.1, 1), data = NULL, seed = NULL, progress = interactive()) {
   check_is_model(model)
   check_is_method(method)
   check_reversible(method, model)
   chains <- check_count(chains, "chains", 2, 1e5)
-  if (!is_plain_numeric(budgets) || length(budgets) == 0 || anyNA(budgets) || any(budgets <= 0) || any(diff(budgets) <= 0) ||
-      max(budgets) != 1)
+  if (!is_plain_numeric(budgets) || length(budgets) == 0 || anyNA(budgets) || any(budgets <= 0) ||
+      any(diff(budgets) <= 0) || max(budgets) != 1)
     fail("`budgets` must be increasing shares, the last of them 1.")
   progress <- check_flag(progress, "progress")
   words <- seed_words(seed)
   made <- if (is_latent(model)) {
-    if (!is.null(data)) fail("`data` must be left out for a model with latent variables: `n` and `columns` say all.")
+    if (!is.null(data))
+      fail("`data` must be left out for a model with latent variables: `n` and `columns` give ",
+           "their size.")
     n <- check_count(n, "n", 2, 1e6)
     if (is.null(model$formula)) columns <- check_count(columns, "columns", 1, 1e5)
     simulate_latent(model, n, columns, words)
@@ -91,17 +104,18 @@ check_reversible <- function(method, model) {
   allowed <- if (is_latent(model)) "ais() or smc(\"data\")" else "ais() or smc()"
   by_rows <- identical(method$path, "data")
   if (!method$name %in% c("ais", "smc") || (is_latent(model) && method$name == "smc" && !by_rows))
-    fail("`method` must be ", allowed, ", whose walks can be reversed, not ", deparse1(method$call), ".")
+    fail("`method` must be ", allowed, ", whose runs can be reversed, not ", deparse1(method$call),
+         ".")
   kernel <- method$kernels[[1]]
   if (!is_latent(model) && !is_reversible(kernel))
-    fail("`kernel` must be hmc(), mala(), rwm() or slice(), which leave the posterior exactly as it is, not ", kernel$name,
-         "(): where steps have an error of their own there are no bounds.")
+    fail("`kernel` must be hmc(), mala(), rwm() or slice(), which leave the posterior exactly ",
+         "invariant, not ", kernel$name, "(): a kernel with a step-size error gives no bounds.")
 }
 
-#' Both bounds at every budget, for data and what they were made from
-#'
-#' @param made As from `simulate_latent()` or `simulate_from()`.
-#' @param warm How many times as many moves under the posterior as elsewhere a reverse walk begins with.
+#' Both bounds at every budget, for simulated data
+#' @param made The simulated data: a result of `simulate_latent()` or `simulate_from()`.
+#' @param warm Factor by which a reverse run makes more moves at its start, under the posterior,
+#'   than at other distributions.
 #' @noRd
 sandwich <- function(model, made, method, chains, budgets, words, progress, warm = 1) {
   encoded <- made$encoded
@@ -112,25 +126,30 @@ sandwich <- function(model, made, method, chains, budgets, words, progress, warm
   rounds <- length(budgets)
   results <- lapply(seq_along(budgets), function(b) {
     walk <- function(reverse) {
-      walk_chains(model, encoded, frozen(budgets[b], if (reverse) made$state), chains, words, 2 * b + reverse,
-                  if (reverse) -1 else 1, function(share) bar$show((b - 1 + (share + reverse) / 2) / rounds, encoded$n))
+      walk_chains(model, encoded, frozen(budgets[b], if (reverse) made$state), chains, words,
+                  2 * b + reverse,
+                  if (reverse) -1 else 1,
+                  function(share) bar$show((b - 1 + (share + reverse) / 2) / rounds, encoded$n))
     }
     list(forward = walk(FALSE), reverse = walk(TRUE))
   })
   last <- results[[rounds]]
   structure(
-    list(bounds = bounds_of(results, budgets, words), data = made$data, state = made$named, forward = last$forward$log_evidence,
-         reverse = last$reverse$log_evidence, chains = chains, model = model, method = method, seed = words, n = encoded$n),
+    list(bounds = bounds_of(results, budgets, words), data = made$data, state = made$named,
+         forward = last$forward$log_evidence,
+         reverse = last$reverse$log_evidence, chains = chains, model = model, method = method,
+         seed = words, n = encoded$n),
     class = "bdmc"
   )
 }
 
-# Data and what they were made from ---------------------------------------------------------------
+# Simulated data ---------------------------------------------------------------
 
-# What a formula names; nothing where it names everything by a dot.
-plain_columns <- function(formula) if (!"." %in% all.vars(formula)) attr(stats::terms(formula), "term.labels")
+# The terms of a formula, or NULL if it contains a dot.
+plain_columns <- function(formula)
+  if (!"." %in% all.vars(formula)) attr(stats::terms(formula), "term.labels")
 
-#' A state, and data made from it
+#' A state of the latent variables, and data simulated from it
 #' @noRd
 simulate_latent <- function(model, n, columns, words) {
   labels <- if (is.null(model$formula)) paste0("x", seq_len(columns)) else all.vars(model$formula)
@@ -144,7 +163,8 @@ simulate_latent <- function(model, n, columns, words) {
   ask <- function(what, state, seen) {
     step <<- step + 1
     .Call(ffi_latent, model_type(model), args, blank, what, state,
-          list(seen = as.double(seen), lambda = 1, backwards = FALSE, to = NULL, seed = c(words[1], (words[2] + 7919 * step) %% 2^32)))
+          list(seen = as.double(seen), lambda = 1, backwards = FALSE, to = NULL,
+               seed = c(words[1], (words[2] + 7919 * step) %% 2^32)))
   }
   state <- ask("start", NULL, 0)$state
   for (i in seq_len(n)) state <- ask("extend_blind", state, i - 1)$state
@@ -152,42 +172,49 @@ simulate_latent <- function(model, n, columns, words) {
   data <- as.data.frame(t(rows))
   names(data) <- labels
   names <- state_names(model, n, labels)
-  # C lays out room for one row more
+  # the array in C has room for one more row
   state <- state[seq_along(names)]
-  list(data = data, encoded = encode(model, data), state = state, named = stats::setNames(state, names))
+  list(data = data, encoded = encode(model, data), state = state,
+       named = stats::setNames(state, names))
 }
 
-#' Data still to be simulated, as from `template()`
+#' Data whose responses are not simulated yet, as from `template()`
 #' @noRd
 blank_for <- function(model, n, columns, data) {
   reason <- part_of(model, "simulates")(model)
   if (!is.null(reason)) fail("`model` must be one that can simulate data, ", reason, ".")
   if (is.null(data) == is.null(n))
-    fail("Exactly one of `data` and `n` must be given, not ", if (is.null(n)) "neither" else "both", ".")
+    fail("Exactly one of `data` and `n` must be given, not ", if (is.null(n)) "neither" else "both",
+         ".")
   if (!is.null(n)) n <- check_count(n, "n", 1, 1e8)
-  if (is.null(data) && part_of(model, "open_columns")(model)) data <- matrix(0, n, check_count(columns, "columns", 1, 1e5))
+  if (is.null(data) && part_of(model, "open_columns")(model))
+    data <- matrix(0, n, check_count(columns, "columns", 1, 1e5))
   template(model, data, n)
 }
 
-# Not the words of the walks: what tunes them must know of the draw only what the data say.
+# With another seed than the runs, so that their tuning depends on the draw only through the data.
 prior_draw <- function(model, blank, words) {
-  as.vector(model_caller(model, blank$encoded)("draw_prior", extra = list(n = 1, seed = next_seed(words, 1))))
+  as.vector(model_caller(model, blank$encoded)("draw_prior",
+                                               extra = list(n = 1, seed = next_seed(words, 1))))
 }
 
-#' Data made from a point
+#' Data simulated at a point in parameter space
 #' @noRd
 simulate_from <- function(model, blank, theta, words) {
-  rows <- model_caller(model, blank$encoded)("simulate", matrix(theta, ncol = 1), list(seed = next_seed(words, 2)))
+  rows <- model_caller(model, blank$encoded)("simulate", matrix(theta, ncol = 1),
+                                             list(seed = next_seed(words, 2)))
   data <- decode(model, blank$encoded, rows, blank$data)
-  list(data = data, encoded = encode(model, data), state = theta, named = stats::setNames(theta, blank$encoded$theta_names))
+  list(data = data, encoded = encode(model, data), state = theta,
+       named = stats::setNames(theta, blank$encoded$theta_names))
 }
 
-# Walks that adapt to nothing ---------------------------------------------------------------------
+# Runs that do not adapt ---------------------------------------------------------------------
 
-#' How the walks of latent states go: a method, for a share of its size and the state that reverse walks start from
+#' For models with latent variables: a function that returns the method for a budget and, for
+#' reverse runs, the state they start from
 #' @noRd
 frozen_latent <- function(model, encoded, method, words, chains, warm) {
-  method$settings$first <- 0 # rows that come together could not be taken away again one by one
+  method$settings$first <- 0 # rows that are added together cannot be removed one by one
   method <- latent_method(method, model)
   path <- if (method$settings$by_rows == 0) frozen_path(model, encoded, method, words)
   function(budget, state) {
@@ -199,14 +226,14 @@ frozen_latent <- function(model, encoded, method, words, chains, warm) {
   }
 }
 
-#' The temperatures of both directions: those given, or those that a pilot run chose
+#' The temperatures for both directions: those given, or those of a pilot run
 #' @noRd
 frozen_path <- function(model, encoded, method, words) {
   if (method$settings$`1.schedule` == "fixed") return(method$settings$`1.lambda`)
   conduct(new_problem(model, encoded, method, words), encoded$rows)$trace$lambda
 }
 
-#' The method at a share of its size
+#' The method at a budget
 #' @noRd
 at_budget <- function(method, path, budget, chains) {
   if (is.null(path)) {
@@ -221,7 +248,7 @@ at_budget <- function(method, path, budget, chains) {
   method
 }
 
-#' The same for points in R^d: both directions follow the path of a pilot run
+#' For models with parameters in R^d: the same, with the path of a pilot run for both directions
 #' @noRd
 frozen_walk <- function(model, encoded, method, words, chains, warm) {
   pilot <- method
@@ -243,9 +270,9 @@ frozen_walk <- function(model, encoded, method, words, chains, warm) {
   }
 }
 
-# As C writes a path, a column for each distribution.
+# A path is in the form of C, with a column for each distribution.
 
-#' A share of a path's temperatures, each with what the one above it was tuned to
+#' A share of the temperatures of a path, each with the tuning of the next higher one
 #' @noRd
 thinned_path <- function(path, share) {
   whole <- ncol(path)
@@ -258,8 +285,7 @@ thinned_path <- function(path, share) {
 }
 
 #' Log estimates of the evidence, one for each chain
-#'
-#' @param sign Of the logarithms that weights stand for: -1 for reciprocals.
+#' @param sign Sign of the logarithms: -1 for weights that estimate 1/Z.
 #' @noRd
 walk_chains <- function(model, encoded, method, chains, words, index, sign, show) {
   walk <- function(chain, part) {
@@ -271,7 +297,8 @@ walk_chains <- function(model, encoded, method, chains, words, index, sign, show
     out <- walk(1, identity)
     return(list(log_evidence = sign * drop(out$log_weights), seconds = drop(out$seconds)))
   }
-  runs <- lapply(seq_len(chains), function(chain) walk(chain, function(done) (chain - 1 + done) / chains))
+  runs <- lapply(seq_len(chains),
+                 function(chain) walk(chain, function(done) (chain - 1 + done) / chains))
   list(log_evidence = vapply(runs, function(out) drop(out$log_evidence), 0),
        seconds = sum(vapply(runs, function(out) drop(out$seconds), 0)))
 }
@@ -282,7 +309,8 @@ bounds_of <- function(results, budgets, words) {
   restore <- own_generator(words, keep = FALSE)
   on.exit(restore())
   interval <- function(x, combine) {
-    stats::quantile(replicate(1000, combine(sample(x, replace = TRUE))), c(0.025, 0.975), names = FALSE)
+    stats::quantile(replicate(1000, combine(sample(x, replace = TRUE))), c(0.025, 0.975),
+                    names = FALSE)
   }
   harmonic <- function(x) -log_mean(-x)
   rows <- lapply(seq_along(results), function(b) {
@@ -290,8 +318,8 @@ bounds_of <- function(results, budgets, words) {
     reverse <- results[[b]]$reverse$log_evidence
     low <- interval(forward, log_mean)
     high <- interval(reverse, harmonic)
-    data.frame(budget = budgets[b], lower = log_mean(forward), upper = harmonic(reverse), lower_low = low[1],
-               lower_high = low[2], upper_low = high[1], upper_high = high[2],
+    data.frame(budget = budgets[b], lower = log_mean(forward), upper = harmonic(reverse),
+               lower_low = low[1], lower_high = low[2], upper_low = high[1], upper_high = high[2],
                gap = harmonic(reverse) - log_mean(forward), kl = mean(reverse) - mean(forward),
                seconds = results[[b]]$forward$seconds + results[[b]]$reverse$seconds)
   })
@@ -303,8 +331,8 @@ bounds_of <- function(results, budgets, words) {
 print.bdmc <- function(x, ...) {
   check_no_dots(...)
   bounds <- x$bounds
-  cat(model_line(x$model), ", ", x$n, " simulated rows", if (is_latent(x$model)) paste0(" of ", count_of(ncol(x$data), "column")),
-      "\n", sep = "")
+  cat(model_line(x$model), ", ", x$n, " simulated rows",
+      if (is_latent(x$model)) paste0(" of ", count_of(ncol(x$data), "column")), "\n", sep = "")
   cat(deparse1(x$method$call), ", ", x$chains, " chains each way\n\n", sep = "")
   digits <- function(values) sprintf("%.1f", values)
   shown <- cbind(
@@ -318,9 +346,12 @@ print.bdmc <- function(x, ...) {
   last <- bounds[nrow(bounds), ]
   cat("\n")
   cat_wrapped(paste0(
-    sprintf("The log evidence of these data lies between %.2f and %.2f (95%% of bootstrapped chains: %.2f to %.2f). ", min(last$lower, last$upper),
-            max(last$lower, last$upper), min(last$lower_low, last$upper_low), max(last$lower_high, last$upper_high)),
-    sprintf("One chain's draws are at most %.1f nats (Kullback-Leibler) from the posterior.", max(last$kl, 0)),
+    sprintf(paste0("The log evidence of these data lies between %.2f and %.2f (95%% of ",
+                   "bootstrapped chains: %.2f to %.2f). "), min(last$lower, last$upper),
+            max(last$lower, last$upper), min(last$lower_low, last$upper_low),
+            max(last$lower_high, last$upper_high)),
+    sprintf(paste("The Kullback-Leibler divergence of one chain's draws from the posterior is at",
+                  "most %.1f nats."), max(last$kl, 0)),
     if (last$gap > 1) paste0(" The bounds have not met: more temperatures, ", moves_of(x$model),
                              " or particles would bring them closer.")
   ))
@@ -338,19 +369,23 @@ plot.bdmc <- function(x, ...) {
   on.exit(graphics::par(old))
   seconds <- pmax(bounds$seconds, 1e-4)
   finite <- function(values) values[is.finite(values)]
-  graphics::plot.default(NA, NA, log = "x", xlim = range(seconds), axes = FALSE, xlab = "Seconds, both ways", ylab = "",
-                         ylim = range(finite(unlist(bounds[c("lower_low", "lower_high", "upper_low", "upper_high")]))))
+  graphics::plot.default(NA, NA, log = "x", xlim = range(seconds), axes = FALSE,
+                         xlab = "Seconds, both ways", ylab = "",
+                         ylim = range(finite(unlist(bounds[c("lower_low", "lower_high", "upper_low",
+                                                             "upper_high")]))))
   graphics::title(ylab = "Log evidence", line = 3.6)
-  graphics::title(main = "Bounds on the log evidence", adj = 0, line = 1.55, font.main = 2, cex.main = 1.05)
-  graphics::mtext("blue: from below, orange: from above; 95% of bootstrapped chains", side = 3, line = 0.35, adj = 0, cex = 0.8,
-                  col = "grey35")
+  graphics::title(main = "Bounds on the log evidence", adj = 0, line = 1.55, font.main = 2,
+                  cex.main = 1.05)
+  graphics::mtext("blue: lower bound, orange: upper bound; 95% of bootstrapped chains", side = 3,
+                  line = 0.35, adj = 0, cex = 0.8, col = "grey35")
   ticks <- graphics::axTicks(2)
   graphics::abline(h = ticks, col = FAINT, lwd = 0.8)
   graphics::axis(1, lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
   graphics::axis(2, ticks, axis_labels(ticks), lwd = 0)
   for (side in c("lower", "upper")) {
     colour <- if (side == "lower") BLUE else ORANGE
-    graphics::segments(seconds, bounds[[paste0(side, "_low")]], seconds, bounds[[paste0(side, "_high")]], col = colour, lwd = 2.5)
+    graphics::segments(seconds, bounds[[paste0(side, "_low")]], seconds,
+                       bounds[[paste0(side, "_high")]], col = colour, lwd = 2.5)
     graphics::lines(seconds, bounds[[side]], col = colour, lwd = 1.4)
     graphics::points(seconds, bounds[[side]], col = colour, pch = 16)
   }
@@ -359,77 +394,93 @@ plot.bdmc <- function(x, ...) {
 
 #' How accurate is a fit likely to be?
 #'
-#' Simulates data sets of the shape of the fit's own from the model as the fit found it, sandwiches the evidence of each with
-#' the fit's settings ([bdmc()]), and reports the gaps: what accuracy to expect of these settings on data like these.
+#' Simulates data sets like those of the fit, from the model with parameters from the fit, and
+#' computes lower and upper bounds on the evidence of each with the fit's settings ([bdmc()]). The
+#' gaps between the bounds show the accuracy to expect from these settings on such data.
 #'
 #' @param fit A fit by [ais()] or [smc()] of a model that [bdmc()] takes.
 #' @param datasets Number of data sets, at least 1.
-#' @param chains Walks each way for every one of them, as for [bdmc()]; by default the fit's particles for [ais()] and 5
-#'   populations for [smc()].
-#' @param data For regressions, the data of the fit, which itself keeps none: their covariates are those of all data sets.
-#' @param from Where parameters come from: `"posterior"`, draws of the fit, for data like those of the fit; or `"prior"`, for
-#'   data like the prior's, of which the bounds are exact. See Details.
+#' @param chains Number of chains in each direction, as for [bdmc()]; by default the fit's particles
+#'   for [ais()] and 5 populations for [smc()].
+#' @param data For regressions, the data of the fit, because a fit does not keep them. All data sets
+#'   have these covariates.
+#' @param from Source of the parameters: `"posterior"`, draws of the fit, for data like those of the
+#'   fit; or `"prior"`, for data typical of the prior, with exact bounds. See Details.
 #' @param seed,progress As for [evidence()].
-#' @param x A check.
+#' @param x A result of `sandwich_check()`.
 #' @param ... Unused.
 #'
 #' @details
-#' The upper bound needs an exact draw from the posterior of the simulated data *under the model's own prior*, and what that
-#' takes depends on the model.
+#' The upper bound needs an exact draw from the posterior of the simulated data *under the prior of
+#' the model*. Whether there is one depends on the model.
 #'
-#' For models with latent variables of known variances and probabilities all else is drawn anew: the bounds are exact.
+#' For models with latent variables and known variances and probabilities, everything else is drawn
+#' again, and the bounds are exact.
 #'
-#' For other models, and where variances and probabilities are inferred, parameters make data resemble the fit's. **From the posterior** of the fit they give data
-#' like the fit's own, but then know of two data sets, and are no exact draw from the posterior of the one. What differs is
-#' small where data outweigh the prior, and ten times the usual moves under the new posterior bring the draw closer before the
-#' reverse walk sets out; still, the upper bound is approximate and Markov's inequality does not hold for it. The lower
-#' bound is what it always is. **From the prior** both bounds are exact, but of data that may be easier than the fit's:
-#' where data lie far from what the prior expects, these gaps are too small by far, and with a wide prior too large. Linear
-#' regressions, whose evidence is known, show both: where a coarse [ais()] was 5.0 nats too low on average, because data lay far
-#' from the prior, the gap was 5.8 nats from the posterior and 0.4 from the prior; where it was 23 too low under a wide prior,
-#' 31 and 70. Upper bounds fell below the truth as rarely from either.
+#' For other models, and if variances and probabilities are unknown, there are two choices.
+#' Parameters **from the posterior** of the fit give data like those of the fit. But they are not an
+#' exact draw from the posterior of the simulated data, because they also depend on the data of the
+#' fit. The difference is small if the data outweigh the prior. Ten times the usual number of moves
+#' under the new posterior reduce it before the reverse run starts. Still, the upper bound is
+#' approximate, and Markov's inequality does not hold for it; the lower bound is exact. With
+#' parameters **from the prior** both bounds are exact, but the data may be easier than those of the
+#' fit. If the data are far from what the prior expects, these gaps are far too small; with a wide
+#' prior they are too large.
 #'
-#' `gap` is that of all chains together. A fit by [ais()] is as many chains; one by [smc()] is a single population, whose
-#' error compares with `kl`, the mean gap between single ones.
+#' Linear regressions, whose evidence is known, show both. A coarse [ais()] was 5.0 nats too low on
+#' average because the data were far from the prior; the gap was 5.8 nats with `"posterior"` and 0.4
+#' with `"prior"`. Under a wide prior it was 23 nats too low, and the gaps were 31 and 70. Upper
+#' bounds were equally rarely below the truth.
 #'
-#' A gap near zero says that the sampler reaches all of the posterior of data like these. It is advice and no guarantee: real
-#' data may hold a mode that simulated data do not.
+#' `gap` is the gap of all chains together. A fit by [ais()] consists of as many chains. A fit by
+#' [smc()] is a single population, so its error is comparable to `kl`, the mean gap between single
+#' chains.
 #'
-#' @return An object of class `"sandwich_check"`, a data frame with a row for each data set: `lower`, `upper`, `gap`, `kl` and
-#'   `seconds`.
+#' A gap near zero shows that the sampler reaches the whole posterior of such data. It is advice and
+#' no guarantee: the posterior of real data may have a mode that simulated data do not have.
+#'
+#' @return An object of class `"sandwich_check"`, a data frame with a row for each data set:
+#'   `lower`, `upper`, `gap`, `kl` and `seconds`.
 #'
 #' @examples
 #' model <- clustering(components = 3, infer = TRUE)
 #' fit <- evidence(model, scale(iris[1:40, 1:4]), ais(particles = 10, sigmoidal(100)), seed = 1)
 #' sandwich_check(fit, datasets = 3, seed = 1)
 #'
-#' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, ais(), seed = 1)
+#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+#' fit <- evidence(model, cars, ais(), seed = 1)
 #' sandwich_check(fit, datasets = 3, data = cars, seed = 1)
 #'
 #' @seealso [bdmc()]
 #' @export
-sandwich_check <- function(fit, datasets = 5, chains = NULL, data = NULL, from = c("posterior", "prior"), seed = NULL,
-                           progress = interactive()) {
+sandwich_check <- function(fit, datasets = 5, chains = NULL, data = NULL,
+                           from = c("posterior", "prior"), seed = NULL, progress = interactive()) {
   check_is_fit(fit)
   check_reversible(fit$method, fit$model)
   datasets <- check_count(datasets, "datasets", 1, 1e4)
   from <- check_choice(from, "from", c("posterior", "prior"))
-  if (is_latent(fit$model) && !is.null(data)) fail("`data` must be left out for a model with latent variables: the fit says all.")
+  if (is_latent(fit$model) && !is.null(data))
+    fail("`data` must be left out for a model with latent variables: the fit has all that is ",
+         "needed.")
   settings <- fit$method$settings
   if (is.null(chains)) chains <- if (fit$method$name == "ais") settings$`1.particles` else 5
   chains <- check_count(chains, "chains", 2, 1e5)
   words <- seed_words(seed)
   restore <- own_generator(words, keep = FALSE)
-  picks <- tryCatch(sample.int(nrow(fit$parameters), datasets, TRUE, exp(fit$log_weights)), finally = restore())
+  picks <- tryCatch(sample.int(nrow(fit$parameters), datasets, TRUE, exp(fit$log_weights)),
+                    finally = restore())
   check <- if (is_latent(fit$model)) checked_latent else checked_walk(fit, data)
   rows <- lapply(seq_len(datasets), function(i) {
     point <- if (from == "posterior") fit$parameters[picks[i], ]
-    check(fit, point, chains, seed_words(method_seed(words, i)), progress)$bounds[c("lower", "upper", "gap", "kl", "seconds")]
+    check(fit, point, chains, seed_words(method_seed(words, i)),
+          progress)$bounds[c("lower", "upper", "gap", "kl", "seconds")]
   })
-  structure(do.call(rbind, rows), class = c("sandwich_check", "data.frame"), fit = fit, chains = chains, from = from)
+  structure(do.call(rbind, rows), class = c("sandwich_check", "data.frame"), fit = fit,
+            chains = chains, from = from)
 }
 
-#' A sandwich of data from the model of a latent fit, of variances and probabilities as `point` has them
+#' Bounds for data from the model of a fit with latent variables, with the variances and
+#' probabilities of `point`
 #' @noRd
 checked_latent <- function(fit, point, chains, words, progress) {
   model <- fit$model
@@ -441,7 +492,8 @@ checked_latent <- function(fit, point, chains, words, progress) {
   sandwich(model, made, fit$method, chains, 1, words, progress, warm)
 }
 
-#' The same for other models, of data made from `point` or, where it is NULL, a draw from the prior
+#' The same for other models, with data simulated at `point` or, if it is NULL, at a draw from the
+#' prior
 #' @noRd
 checked_walk <- function(fit, data) {
   model <- fit$model
@@ -449,14 +501,16 @@ checked_walk <- function(fit, data) {
   function(fit, point, chains, words, progress) {
     theta <- if (is.null(point)) prior_draw(model, blank, words) else unname(point)
     made <- simulate_from(model, blank, theta, words)
-    sandwich(model, made, fit$method, chains, 1, words, progress, warm = if (is.null(point)) 1 else WARM)
+    sandwich(model, made, fit$method, chains, 1, words, progress,
+             warm = if (is.null(point)) 1 else WARM)
   }
 }
 
-# Ten times as many moves as between two distributions bring a draw from near a posterior into it, if moves get anywhere.
+# Ten times the moves of other distributions, so that a point near a posterior becomes a draw from
+# it.
 WARM <- 10
 
-#' Data of the shape of a fit's own, to be simulated
+#' Data like those of a fit, to be simulated
 #' @noRd
 blank_like <- function(fit, data) {
   columns <- fit$design$columns
@@ -464,13 +518,15 @@ blank_like <- function(fit, data) {
     data <- `colnames<-`(matrix(1, fit$n, length(columns)), columns)
   blank <- blank_for(fit$model, if (is.null(data)) fit$n, NULL, data)
   if (blank$encoded$n != fit$n)
-    fail("`data` must have as many rows as those of the fit (", fit$n, "), not ", blank$encoded$n, ".")
+    fail("`data` must have as many rows as those of the fit (", fit$n, "), not ", blank$encoded$n,
+         ".")
   if (!identical(blank$encoded$theta_names, colnames(fit$parameters)))
-    fail("`data` must be like those of the fit, with the parameters ", show_names(colnames(fit$parameters)), ".")
+    fail("`data` must be like those of the fit, with the parameters ",
+         show_names(colnames(fit$parameters)), ".")
   blank
 }
 
-#' The model with what a state says of its variances and probabilities
+#' The model with the variances and probabilities of a state
 #' @noRd
 settled_model <- function(model, state) {
   args <- model$args
@@ -490,16 +546,19 @@ print.sandwich_check <- function(x, ...) {
   if (is.null(fit) || !all(c("gap", "kl") %in% names(x))) return(print.data.frame(x))
   cat(model_line(fit$model), ", ", deparse1(fit$method$call), "\n", sep = "")
   source <- if (identical(attr(x, "from"), "prior")) "prior" else "fit"
-  cat(count_of(nrow(x), "data set"), " of ", count_of(fit$n, "row"), " simulated from the ", source, ", ", attr(x, "chains"),
-      " chains each way\n\n", sep = "")
-  print.data.frame(data.frame(lapply(x[c("lower", "upper", "gap", "kl")], round, 2)), row.names = FALSE)
+  cat(count_of(nrow(x), "data set"), " of ", count_of(fit$n, "row"), " simulated from the ", source,
+      ", ", attr(x, "chains"), " chains each way\n\n", sep = "")
+  print.data.frame(data.frame(lapply(x[c("lower", "upper", "gap", "kl")], round, 2)),
+                   row.names = FALSE)
   cat("\n")
   worst <- max(x$gap)
   cat_wrapped(paste0(
-    sprintf("Between the bounds lie %.2f nats on average, at most %.2f. ", mean(x$gap), worst),
-    if (worst < 1) "On data like these the settings are good to about a nat. "
-    else paste0("More temperatures, ", moves_of(fit$model), " or particles would bring the bounds together. "),
-    "This is advice, not a guarantee: the data themselves may be harder than what the model makes of them."
+    sprintf("The gap between the bounds is %.2f nats on average and at most %.2f. ", mean(x$gap),
+            worst),
+    if (worst < 1) "On data like these, these settings are accurate to about one nat. "
+    else paste0("More temperatures, ", moves_of(fit$model),
+                " or particles would narrow the gap. "),
+    "This is advice, not a guarantee: the real data may be harder than simulated data."
   ))
   invisible(x)
 }

@@ -1,6 +1,6 @@
-# The variational lower bound as a check: no headline may lie below it.
+# The variational lower bound as a check: no reported estimate may be below it.
 
-#' A fit and the lower bound of its evidence, with a sentence if the two contradict each other
+#' Add the lower bound of the evidence to a fit, with a warning if the estimate is below it
 #'
 #' @noRd
 with_bound <- function(fit, encoded, words) {
@@ -13,16 +13,17 @@ with_bound <- function(fit, encoded, words) {
   fit
 }
 
-# Methods that are bounds themselves, are exact, or state that they overstate.
+# Methods that are bounds, exact, or known to overstate the evidence.
 UNBOUNDED <- c("variational", "bic", "exact", "harmonic_mean")
 
-# A mixture of one component has no hidden labels, and its evidence is known.
+# A mixture of one component has no latent labels, and its evidence is known.
 has_bound <- function(model, args) part_of(model, "bound")(model, args)
 
-#' A lower bound that costs about a tenth of the fit, or a few milliseconds; `NULL` if that is too
+#' A lower bound that costs at most a tenth of the fit, or a few milliseconds; `NULL` if that is too
 #' little
 #'
-#' The work is counted and not timed, so that a seed gives the same bound on every machine.
+#' The limit is a number of evaluations and not a time, so that a seed gives the same bound on every
+#' machine.
 #'
 #' @param work Evaluations of the likelihood and the gradient of one row that the fit has made.
 #' @noRd
@@ -44,16 +45,17 @@ cheap_bound <- function(model, encoded, words, work) {
   list(log_evidence = own + symmetry, bound = own, symmetry = symmetry)
 }
 
-# Of the fit's work: a visit of a row by a sweep costs what one of the climb does, one by the
-# mixture's own kernels a tenth.
+# Shares of the fit's work: one row in a sweep costs as much as in an iteration of the ascent; in
+# the likelihood of a mixture it costs a tenth.
 BOUND_SHARE <- c(latent = 0.1, mixture = 0.01)
-BOUND_LEAST <- 1e6       # row x column x part visits that are always affordable, some milliseconds
+# work (rows x columns x components) that is always allowed, some milliseconds
+BOUND_LEAST <- 1e6
 BOUND_SWEEPS <- 60
 BOUND_ITERATIONS <- 200
 BOUND_STARTS <- 2
-BOUND_STREAM <- 2^29 + 2^28 # of numbers that no run of evidence() uses
+BOUND_STREAM <- 2^29 + 2^28 # random number stream that no run of evidence() uses
 
-# One nat is more than the bound's own numerical error, and less than what misleads.
+# One nat is more than the numerical error of the bound, and too little to mislead.
 BOUND_LEAST_GAP <- 1
 BOUND_MOST_ERRORS <- 4
 
@@ -62,25 +64,30 @@ bound_warning <- function(fit) {
   gap <- fit$bound$log_evidence - fit$log_evidence
   se <- if (is.finite(fit$se)) fit$se else 0
   if (!isTRUE(gap > max(BOUND_LEAST_GAP, BOUND_MOST_ERRORS * se))) return(NULL)
-  sprintf(paste("The estimate, %s, is below a lower bound of the log evidence, %s (variational Bayes), so it is too low by",
-                "at least %s nats: a part of the posterior was missed. %s"),
-          format_number(fit$log_evidence, 2), format_number(fit$bound$log_evidence, 2), format(signif(gap, 2)),
+  sprintf(paste("The estimate, %s, is below a lower bound of the log evidence, %s (variational",
+                "Bayes), so it is too low by at least %s nats: a part of the posterior was",
+                "missed. %s"),
+          format_number(fit$log_evidence, 2), format_number(fit$bound$log_evidence, 2),
+          format(signif(gap, 2)),
           if (is_latent(fit$model)) "Use smc(\"data\") or nested() with more particles."
-          else "Center and scale the columns, or compare with nested(), and use variational() for the bound itself.")
+          else paste("Center and scale the columns, or compare with nested(), and use",
+                     "variational() for the bound itself."))
 }
 
-# A short walk row by row, in random order ----------------------------------------------------------
+# A short run row by row, in random order --------------------------------------------------------
 
-#' Another estimate for methods that may stay in one part of the posterior: those that anneal, and
+#' Another estimate for methods that may stay in one part of the posterior: annealing methods, and
 #' chib()
 #'
 #' Its mean is the evidence, so it is too high by `a` nats with a probability of at most e^-a: an
 #' estimate far below it has missed something.
 #' @noRd
 second_look <- function(fit, encoded, words) {
-  if (!(fit$method$name %in% c("chib", "ais") || identical(fit$method$path, "thermal"))) return(NULL)
+  if (!(fit$method$name %in% c("chib", "ais") || identical(fit$method$path, "thermal")))
+    return(NULL)
   n <- encoded$n
-  distributions <- if (n <= SWEPT_OFTEN) n / 2 else SWEPT_OFTEN / n * SWEPT_OFTEN / 2 + SWEPT_OFTEN * (1 - SWEPT_OFTEN / n)
+  distributions <- if (n <= SWEPT_OFTEN) n / 2
+  else SWEPT_OFTEN / n * SWEPT_OFTEN / 2 + SWEPT_OFTEN * (1 - SWEPT_OFTEN / n)
   most <- max(SECOND_SHARE * fit$work[["likelihoods"]], SECOND_LEAST)
   particles <- min(SECOND_PARTICLES, floor(most / (n * distributions)))
   if (particles < 20) return(NULL)
@@ -91,8 +98,8 @@ second_look <- function(fit, encoded, words) {
   list(log_evidence = out$log_evidence, se = out$se, particles = particles)
 }
 
-SECOND_SHARE <- 0.2 # of the fit's passes over a row
-SECOND_LEAST <- 1e5 # passes over a row that are always affordable
+SECOND_SHARE <- 0.2 # share of the likelihood evaluations of the fit
+SECOND_LEAST <- 1e5 # likelihood evaluations that are always allowed
 SECOND_PARTICLES <- 300
 
 second_warning <- function(fit) {
@@ -100,11 +107,14 @@ second_warning <- function(fit) {
   if (is.null(other) || is.na(fit$log_evidence) || !is.finite(other$log_evidence)) return(NULL)
   gap <- other$log_evidence - fit$log_evidence
   joint <- sqrt((if (is.finite(fit$se)) fit$se^2 else 0) + other$se^2)
-  least <- if (fit$method$name == "chib") SECOND_LEAST_GAP[["chib"]] else SECOND_LEAST_GAP[["others"]]
+  least <- if (fit$method$name == "chib") SECOND_LEAST_GAP[["chib"]]
+  else SECOND_LEAST_GAP[["others"]]
   if (!isTRUE(gap > max(least, BOUND_MOST_ERRORS * joint))) return(NULL)
-  sprintf(paste("A short run of smc(\"data\") with %.0f particles found %s (se %s), %s nats more than the estimate, which has probably",
-                "missed a part of the posterior. Use smc(\"data\") or nested()."),
-          other$particles, format_number(other$log_evidence, 2), format_number(other$se, 2), format(signif(gap, 2)))
+  sprintf(paste("A short run of smc(\"data\") with %.0f particles gives a log evidence of %s (se",
+                "%s), which is %s nats more than the estimate. The estimate has probably missed",
+                "a part of the posterior. Use smc(\"data\") or nested()."),
+          other$particles, format_number(other$log_evidence, 2), format_number(other$se, 2),
+          format(signif(gap, 2)))
 }
 
 SECOND_LEAST_GAP <- c(chib = 0.5, others = 1)

@@ -1,5 +1,5 @@
-# Checks of what users pass, and the one way to refuse it: a sentence that names the argument in
-# backticks, the rule, and the value seen.  Each checker returns the value in the form the package keeps.
+# Checks of arguments, and their errors: a sentence that names the argument in backticks, the rule,
+# and the value. Each checker returns the value in the form that the package uses.
 
 #' Raise an error of class `logevidence_error`, without a call
 #'
@@ -16,7 +16,7 @@ fail <- function(...) {
 #' @noRd
 refuse <- function(x, name, rule) fail("`", name, "` must be ", rule, ", not ", show_value(x), ".")
 
-#' A value as an error sentence shows it: itself where short, else what it is
+#' A value as text for an error message: the value itself if short, else its type
 #' @noRd
 show_value <- function(x) {
   if (is.null(x)) return("NULL")
@@ -24,13 +24,15 @@ show_value <- function(x) {
   if (is.data.frame(x)) return("a data frame")
   if (is.function(x)) return("a function")
   if (is.matrix(x)) return(paste0("a matrix of ", nrow(x), " x ", ncol(x), " (", typeof(x), ")"))
-  if (is.array(x) && length(dim(x)) > 2) return(paste0("an array of ", paste(dim(x), collapse = " x "), " (", typeof(x), ")"))
+  if (is.array(x) && length(dim(x)) > 2)
+    return(paste0("an array of ", paste(dim(x), collapse = " x "), " (", typeof(x), ")"))
   if (is.object(x) && !is.factor(x)) return(paste0("an object of class ", class(x)[1]))
   if (is.list(x)) return(if (length(x)) "a list" else "an empty list")
   if (!is.atomic(x)) return(paste0("an object of type ", typeof(x)))
   kind <- if (is.factor(x)) "factor" else paste(typeof(x), "vector")
   if (length(x) == 0) return(paste("an empty", kind))
-  if (length(x) > 1) return(paste(if (startsWith(kind, "integer")) "an" else "a", kind, "of length", length(x)))
+  if (length(x) > 1)
+    return(paste(if (startsWith(kind, "integer")) "an" else "a", kind, "of length", length(x)))
   if (is.factor(x)) return(paste0("a factor, ", dQuote(as.character(x), FALSE)))
   if (is.character(x) && !is.na(x)) return(dQuote(x, FALSE))
   format(unname(x), digits = 7)
@@ -44,14 +46,15 @@ show_names <- function(names, most = 5) {
   if (more > 0) paste(shown, "and", more, "more") else shown
 }
 
-# Numbers that mean what they say: the doubles inside an integer64 do not, before bit64 converts them.
+# Numbers whose doubles are their values, unlike those of an integer64 before bit64 converts them.
 is_plain_numeric <- function(x) is.numeric(x) && !inherits(x, "integer64")
 
 is_one_number <- function(x) is_plain_numeric(x) && length(x) == 1 && is.finite(x)
 
 #' One finite number between `lower` and `upper`; an open end excludes the bound itself
 #' @noRd
-check_number <- function(x, name, lower = -Inf, upper = Inf, lower_open = FALSE, upper_open = FALSE) {
+check_number <- function(x, name, lower = -Inf, upper = Inf, lower_open = FALSE,
+                         upper_open = FALSE) {
   inside <- is_one_number(x) &&
     (if (lower_open) x > lower else x >= lower) &&
     (if (upper_open) x < upper else x <= upper)
@@ -61,7 +64,8 @@ check_number <- function(x, name, lower = -Inf, upper = Inf, lower_open = FALSE,
 
 number_rule <- function(lower, upper, lower_open, upper_open) {
   if (lower == -Inf && upper == Inf) return("a finite number")
-  if (lower == 0 && upper == Inf) return(if (lower_open) "a positive number" else "a non-negative number")
+  if (lower == 0 && upper == Inf)
+    return(if (lower_open) "a positive number" else "a non-negative number")
   if (is.finite(lower) && is.finite(upper) && !lower_open && !upper_open)
     return(paste("a number between", format(lower), "and", format(upper)))
   above <- if (lower > -Inf) paste(if (lower_open) "above" else "of at least", format(lower))
@@ -99,14 +103,14 @@ check_flag <- function(x, name) {
   unname(x)
 }
 
-#' One of several words; the whole vector of choices, as a default argument has it, means the first
-#' @noRd
-# One of these words, in a sentence.
+# The words as text: "a, b or c".
 either <- function(words) {
   last <- length(words)
   if (last > 1) paste(paste(words[-last], collapse = ", "), "or", words[last]) else words
 }
 
+#' One of several words; the whole vector of choices (a default argument) means the first
+#' @noRd
 check_choice <- function(x, name, choices) {
   if (identical(x, choices)) return(choices[1])
   if (!(is.character(x) && length(x) == 1 && x %in% choices)) {
@@ -133,7 +137,8 @@ check_numbers <- function(x, name, positive = FALSE) {
   bad <- which(!is.finite(x) | (positive & x <= 0))
   if (length(bad) && length(x) == 1) refuse(x, name, paste("a", rule))
   if (length(bad))
-    fail("`", name, "` must hold only ", rule, "s, not ", show_value(x[[bad[1]]]), " (element ", bad[1], ").")
+    fail("`", name, "` must hold only ", rule, "s, not ", show_value(x[[bad[1]]]), " (element ",
+         bad[1], ").")
   stats::setNames(as.double(x), names(x))
 }
 
@@ -144,17 +149,21 @@ check_numbers <- function(x, name, positive = FALSE) {
 match_setting <- function(x, name, labels, what = "coefficient") {
   if (is.null(names(x))) {
     if (!length(x) %in% c(1L, length(labels)))
-      fail("`", name, "` must have one value, or one for each ", what, " (", length(labels), "), not ", length(x), ".")
+      fail("`", name, "` must have one value, or one for each ", what, " (", length(labels),
+           "), not ", length(x), ".")
     return(x)
   }
   unknown <- setdiff(names(x), labels)
   if (length(unknown))
-    fail("`", name, "` must be named by ", what, "s (", show_names(labels), "), not by `", unknown[1], "`.")
+    fail("`", name, "` must be named by ", what, "s (", show_names(labels), "), not by `",
+         unknown[1], "`.")
   absent <- setdiff(labels, names(x))
   if (length(absent))
     fail("`", name, "` must have a value for each ", what, ", not none for `", absent[1], "`.")
   twice <- anyDuplicated(names(x))
-  if (twice) fail("`", name, "` must have one value for each ", what, ", not several for `", names(x)[twice], "`.")
+  if (twice)
+    fail("`", name, "` must have one value for each ", what, ", not several for `", names(x)[twice],
+         "`.")
   unname(x[labels])
 }
 
@@ -165,11 +174,12 @@ check_is_model <- function(x, name = "model") {
   x
 }
 
-#' Nothing in the dots, where a generic forces a method to have them
+#' Error for arguments in dots that a generic requires but a method does not use
 #' @noRd
 check_no_dots <- function(...) {
   if (...length() == 0) return(invisible())
   given <- names(list(...))
   fail("Arguments must be among those of the help page, not ",
-       if (is.null(given) || given[1] == "") "an unnamed further one" else paste0("`", given[1], "`"), ".")
+       if (is.null(given) || given[1] == "") "an unnamed further one"
+       else paste0("`", given[1], "`"), ".")
 }

@@ -1,50 +1,54 @@
-# Several fits side by side: Bayes factors, model probabilities, predictions averaged over models.
+# Comparison of several fits: Bayes factors, model probabilities, averaged predictions.
 
 #' Compare models by their evidence
 #'
-#' Puts fits of several models to the same data in order, with Bayes factors against the best, posterior model
-#' probabilities, and how sure the order is given the standard errors.
+#' Ranks fits of several models to the same data by their evidence, with Bayes factors against the
+#' best, posterior model probabilities, and the probability that the ranking is right given the
+#' standard errors.
 #'
-#' @param ... Fits from [evidence()], named or not. Without a name a fit is called what it is called in the call.
-#' @param prior Prior weights of the models, in the order of the fits or named like them; `NULL`, the default, for
-#'   equal ones. They need not sum to one.
+#' @param ... Fits from [evidence()], or a list of them. A fit without a name gets the expression in
+#'   the call as its name.
+#' @param prior Prior weights of the models, in the order of the fits or with their names; `NULL`,
+#'   the default, for equal weights. They need not sum to one.
 #' @param x,object A comparison.
 #' @param newdata,type As for [predict.evidence()].
-#' @param n Largest number of models to print or draw, the best first.
+#' @param n Largest number of models to print or plot, best first.
 #'
 #' @details
-#' The words are those of Kass and Raftery for the evidence *against* a model, by the Bayes factor of the best over
-#' it: not worth more than a mention (up to 3.2), substantial (10), strong (100), decisive.
+#' The column `against` has the terms of Kass and Raftery for the evidence *against* a model, by the
+#' Bayes factor of the best model over it: not worth more than a mention (up to 3.2), substantial
+#' (up to 10), strong (up to 100), decisive.
 #'
-#' Fits that failed their own checks are marked and have no part in the probabilities, and so has a fit by
-#' [harmonic_mean()]; a fit without a standard error takes part, but the certainty of the ranking cannot know of its
-#' error.
+#' Fits that failed their own checks, and all fits by [harmonic_mean()], are marked and excluded
+#' from the probabilities. A fit without a standard error is included, but its error does not enter
+#' the probability of the ranking.
 #'
-#' Fits must be of the same observations. Regressions of one response on different covariates are,
-#' in whatever order the rows come, as long as every response stands beside its own covariates; two
-#' of them without a covariate in common must have their rows in the same order, and so must
-#' regressions on more than 20,000 rows. A [custom_model()] must share a column with the other
-#' model, such as the response.
+#' Fits must be to the same observations. Regressions of one response on different covariates are
+#' comparable. Their rows may be in different orders, provided that each response has its own
+#' covariates. If two regressions have no covariate in common, or more than 20,000 rows, their rows
+#' must be in the same order. A [custom_model()] must have a column of its data, such as the
+#' response, in common with the other model.
 #'
 #' `predict()` averages the predictions of the models by their posterior probabilities.
 #'
-#' The Bayes factors say how probable the models are (column `posterior`). Whether Monte Carlo error
-#' could change the ranking is another question, and the sentence under the table answers that one,
-#' from the standard errors. A fit with warnings is marked in its row, since its number may be off
-#' by more than its standard error, and so is one whose prior contradicts the data.
+#' The column `posterior` has the probabilities of the models. The sentence under the table answers
+#' another question: whether Monte Carlo error, given by the standard errors, could change the
+#' ranking. Fits with warnings are marked, because their error may be larger than the standard
+#' error, and so are fits whose prior contradicts the data.
 #'
 #' `plot()` and `autoplot()` show the model probabilities and the log evidences with two standard
 #' errors.
 #'
 #' @return A data frame of class `"model_comparison"`, the best model first: `model`,
 #'   `log_evidence`, `se`, `log_bf` (log Bayes factor against the best, at most 0), `posterior`,
-#'   `against` (the words), `reliable`, and `doubt`: `"failed"`, `"warns"`, `"prior conflict"` or
-#'   `""`. Attributes: `"fits"`, `"prior"`, and `"certainty"`, the probabilities that the first is
-#'   the `best` and that the whole `order` is right.
+#'   `against` (the terms above), `reliable` (whether the fit passed its own checks), and `doubt`:
+#'   `"failed"`, `"warns"`, `"prior conflict"` or `""`. Attributes: `"fits"`, `"prior"`, and
+#'   `"certainty"`, the probabilities that the first model is the `best` and that the whole `order`
+#'   is right.
 #'
 #' @references
-#' Kass, R. E. and Raftery, A. E. (1995). Bayes factors. *Journal of the American Statistical Association* 90, 773-795.
-#' \doi{10.1080/01621459.1995.10476572}
+#' Kass, R. E. and Raftery, A. E. (1995). Bayes factors. *Journal of the American Statistical
+#' Association* 90, 773-795. \doi{10.1080/01621459.1995.10476572}
 #'
 #' @examples
 #' line <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 20), cars, seed = 1)
@@ -65,26 +69,33 @@ compare_models <- function(..., prior = NULL) {
   }
   if (length(fits) < 2) fail("`...` must hold at least two fits, not ", length(fits), ".")
   for (i in seq_along(fits)) check_is_fit(fits[[i]], names[i])
-  if (anyDuplicated(names)) fail("`...` must hold fits of distinct names, not `", names[duplicated(names)][1], "` twice.")
+  if (anyDuplicated(names))
+    fail("`...` must hold fits of distinct names, not `", names[duplicated(names)][1], "` twice.")
   check_same_data(fits, names)
   prior <- prior_weights(prior, names)
-  table <- data.frame(model = names, log_evidence = vapply(fits, logml, 0), se = vapply(fits, `[[`, 0, "se"),
-                      reliable = vapply(fits, function(fit) length(fit$failed) == 0 && is.finite(fit$log_evidence), TRUE))
+  table <- data.frame(model = names, log_evidence = vapply(fits, logml, 0),
+                      se = vapply(fits, `[[`, 0, "se"),
+                      reliable = vapply(fits, function(fit) length(fit$failed) == 0 &&
+                                        is.finite(fit$log_evidence), TRUE))
   if (!any(table$reliable))
-    fail("None of the fits passed its own checks: there is nothing to compare. Their warnings say what to do.")
+    fail("None of the fits passed its own checks: there is nothing to compare. Their warnings ",
+         "say what to do.")
   table$posterior <- posterior_weights(table$log_evidence, prior, table$reliable)
   top <- max(table$log_evidence[table$reliable])
   table$log_bf <- ifelse(table$reliable, table$log_evidence - top, NA)
   table$against <- ifelse(table$reliable, strength(-table$log_bf), "failed its checks")
   table$doubt <- vapply(fits, doubt_about, "")
   sorted <- order(!table$reliable, -table$log_evidence)
-  table <- table[sorted, c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable", "doubt")]
+  table <- table[sorted,
+                 c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable",
+                   "doubt")]
   rownames(table) <- NULL
-  structure(table, class = c("model_comparison", "data.frame"), fits = stats::setNames(fits, names)[sorted],
+  structure(table, class = c("model_comparison", "data.frame"),
+            fits = stats::setNames(fits, names)[sorted],
             prior = prior[sorted], certainty = certainty(table), n = fits[[1]]$n)
 }
 
-#' What the arguments in `...` are called: their names, else the calls they were given as
+#' Names of the arguments in `...`: those given, else the expressions in the call
 #' @noRd
 argument_names <- function(calls, given, prefix = NULL) {
   own <- vapply(seq_along(calls), function(i) {
@@ -93,9 +104,10 @@ argument_names <- function(calls, given, prefix = NULL) {
   if (is.null(given)) own else ifelse(nzchar(given), given, own)
 }
 
-# Of do.call() an argument is the object itself, which has no name and must not be deparsed.
+# With do.call() an argument is the object itself, which must not be deparsed.
 argument_name <- function(call, otherwise) {
-  has_object <- is.object(call) || is.list(call) || is.call(call) && any(vapply(as.list(call), is.object, NA))
+  has_object <- is.object(call) || is.list(call) || is.call(call) &&
+    any(vapply(as.list(call), is.object, NA))
   if (has_object) otherwise else shorten(deparse1(call), 30)
 }
 
@@ -105,13 +117,14 @@ check_same_data <- function(fits, names) {
   for (i in seq_along(fits)[-1]) {
     if (!same_observations(fits[[i]], first))
       differ("`", names[1], "` has ", first$n, " observations, `", names[i], "` ",
-             if (fits[[i]]$n == first$n) "as many, but others" else fits[[i]]$n, ".")
+             if (fits[[i]]$n == first$n) "as many, but with other values" else fits[[i]]$n, ".")
   }
   pair <- pairings_differ(fits)
-  if (!is.null(pair)) differ("of `", names[pair$of[1]], "` and `", names[pair$of[2]], "`, ", pair$reason, ".")
+  if (!is.null(pair))
+    differ("in `", names[pair$of[1]], "` and `", names[pair$of[2]], "`, ", pair$reason, ".")
 }
 
-# What part of its data a custom model explains is its own affair, but the two must have a column in
+# A custom model does not say which part of its data it explains, so the two must have a column in
 # common.
 same_observations <- function(one, two) {
   if (identical(one$data_id, two$data_id)) return(TRUE)
@@ -119,12 +132,13 @@ same_observations <- function(one, two) {
   if (one$n != two$n || !custom(one) && !custom(two)) return(FALSE)
   if (custom(one) && custom(two)) {
     if (is.null(one$design$columns) || is.null(two$design$columns)) return(FALSE)
-    alike <- identical(one$design$names, two$design$names) && length(one$design$columns) == length(two$design$columns)
+    alike <- identical(one$design$names, two$design$names) &&
+      length(one$design$columns) == length(two$design$columns)
     return(!alike && any(one$design$columns %in% two$design$columns))
   }
   own <- if (custom(one)) one else two
   other <- if (custom(one)) two else one
-  # classes may be coded in many ways, and of several columns each has its own fingerprint
+  # classes can have different codes, and data of several columns have no fingerprint of one column
   of_one_number <- part_of(other$model, "one_number")
   !of_one_number || other$data_id %in% own$design$columns
 }
@@ -136,7 +150,8 @@ prior_weights <- function(prior, names) {
   if (anyNA(prior) || any(prior < 0) || !is.finite(sum(prior)) || sum(prior) == 0)
     fail("`prior` must hold weights of at least 0 that are not all 0.")
   if (!is.null(names(prior))) {
-    if (!setequal(names(prior), names)) fail("`prior` must be named by the fits (", show_names(names), "), or not at all.")
+    if (!setequal(names(prior), names))
+      fail("`prior` must be named by the fits (", show_names(names), "), or not at all.")
     prior <- prior[names]
   }
   unname(prior / sum(prior))
@@ -145,31 +160,35 @@ prior_weights <- function(prior, names) {
 posterior_weights <- function(log_evidence, prior, use) {
   posterior <- rep(NA_real_, length(prior))
   log_weight <- log_evidence[use] + log(prior[use])
-  if (all(log_weight == -Inf)) fail("`prior` must give a positive weight to a fit that passed its checks.")
+  if (all(log_weight == -Inf))
+    fail("`prior` must give a positive weight to a fit that passed its checks.")
   posterior[use] <- exp(normalise(log_weight))
   posterior
 }
 
-#' Kass and Raftery's words for a log Bayes factor of at least 0
+#' Kass and Raftery's terms for a log Bayes factor of at least 0
 #' @noRd
 strength <- function(log_bf) {
   words <- c("not worth more than a mention", "substantial", "strong", "decisive")
   ifelse(log_bf == 0, "-", words[findInterval(log_bf / log(10), c(0, 0.5, 1, 2))])
 }
 
-#' How probable the best and the whole order are, with independent normal errors
+#' Probability that the first model is the best, and that the whole order is right, with independent
+#' normal errors
 #'
-#' By draws that leave R's generator alone and are the same every time.
+#' From random draws that do not use R's generator and are the same every time.
 #' @noRd
 certainty <- function(table, draws = 20000) {
-  # of very many models fewer draws: two million numbers are enough
+  # fewer draws for many models: two million numbers are enough
   draws <- max(1000, min(draws, round(2e6 / nrow(table))))
   use <- table$reliable
   estimate <- table$log_evidence[use]
   se <- ifelse(is.finite(table$se[use]), table$se[use], 0)
   k <- length(estimate)
   if (k < 2 || all(se == 0)) return(c(best = 1, order = 1))
-  noise <- stats::qnorm(vapply(seq_len(k), function(i) .Call(ffi_uniforms, c(0, 1), 0, as.double(i), as.double(draws), TRUE),
+  noise <- stats::qnorm(vapply(seq_len(k),
+                               function(i) .Call(ffi_uniforms, c(0, 1), 0, as.double(i),
+                                                 as.double(draws), TRUE),
                                numeric(draws)))
   values <- rep(estimate, each = draws) + noise * rep(se, each = draws)
   best <- rowSums(values[, 1] >= values) == k
@@ -177,7 +196,7 @@ certainty <- function(table, draws = 20000) {
   c(best = mean(best), order = mean(order))
 }
 
-#' What a fit says against its own number, in a word or two for a table
+#' Whether a fit has failed or has warnings, in a word or two for a table
 #' @noRd
 doubt_about <- function(fit) {
   doubted <- setdiff(fit_warnings(fit), fit$prior_conflict)
@@ -187,13 +206,15 @@ doubt_about <- function(fit) {
   else ""
 }
 
-COMPARISON <- c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable", "doubt")
+COMPARISON <- c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable",
+                "doubt")
 
-# Parts of a comparison know their fits, however they were taken.
+# Subsets of a comparison keep the fits.
 #' @export
 `[.model_comparison` <- function(x, ...) {
   part <- NextMethod()
-  if (is.data.frame(part)) attributes(part)[c("fits", "prior", "n")] <- attributes(x)[c("fits", "prior", "n")]
+  if (is.data.frame(part))
+    attributes(part)[c("fits", "prior", "n")] <- attributes(x)[c("fits", "prior", "n")]
   part
 }
 
@@ -202,7 +223,8 @@ COMPARISON <- c("model", "log_evidence", "se", "log_bf", "posterior", "against",
 print.model_comparison <- function(x, n = 10, ...) {
   if (!all(COMPARISON %in% names(x)) || nrow(x) == 0) return(print.data.frame(x, ...))
   n <- check_count(n, "n", 1, 1e9)
-  cat("Comparison of ", count_of(nrow(x), "model"), " on n = ", count(attr(x, "n")), " observations\n\n", sep = "")
+  cat("Comparison of ", count_of(nrow(x), "model"), " on n = ", count(attr(x, "n")),
+      " observations\n\n", sep = "")
   all_rows <- x[order(!x$reliable, -x$log_evidence), ]
   rows <- utils::head(all_rows, n)
   marks <- c(failed = "", warns = "has warnings", `prior conflict` = "prior conflict")[rows$doubt]
@@ -210,20 +232,23 @@ print.model_comparison <- function(x, n = 10, ...) {
   shown <- cbind(
     format(c("", rows$model)),
     format(c("log evidence", align_estimates(rows$log_evidence, rows$se)), justify = "right"),
-    format(c("log BF", ifelse(is.na(rows$log_bf), "", format_number_each(rows$log_bf, 2))), justify = "right"),
-    format(c("posterior", ifelse(is.na(rows$posterior), "", show_probability(rows$posterior))), justify = "right"),
+    format(c("log BF", ifelse(is.na(rows$log_bf), "", format_number_each(rows$log_bf, 2))),
+           justify = "right"),
+    format(c("posterior", ifelse(is.na(rows$posterior), "", show_probability(rows$posterior))),
+           justify = "right"),
     if (any(nzchar(marks))) format(c("against", rows$against)) else c("against", rows$against),
     if (any(nzchar(marks))) c("", marks)
   )
   cat(paste0(sub(" +$", "", apply(shown, 1, paste, collapse = "  ")), "\n"), sep = "")
   hidden <- nrow(x) - nrow(rows)
-  if (hidden > 0) cat("... and ", count(hidden), " more: print(x, n = ", big(nrow(x)), ")\n", sep = "")
+  if (hidden > 0)
+    cat("... and ", count(hidden), " more: print(x, n = ", big(nrow(x)), ")\n", sep = "")
   cat("\n")
   for (sentence in comparison_sentences(all_rows)) cat_wrapped(sentence)
   invisible(x)
 }
 
-#' What is said under the table of all rows, the best first
+#' Sentences under the table; all rows, best first
 #' @noRd
 comparison_sentences <- function(x) {
   have <- function(names) if (length(names) == 1) " has" else " have"
@@ -237,27 +262,31 @@ comparison_sentences <- function(x) {
     if (several && length(unsure))
       paste0(show_models(unsure), have(unsure), " no standard error, which is taken as 0 here."),
     if (length(warns))
-      paste0(show_models(warns), have(warns), " warnings: the log evidence may be off by more than its standard ",
-             "error, and so may the probabilities. See `fit$warnings`."),
+      paste0(show_models(warns), have(warns),
+             " warnings: the log evidence may be off by more than its standard error, and so may ",
+             "the probabilities. See `fit$warnings`."),
     if (length(against))
-      paste0("The prior of ", show_models(against), " contradicts the data, so its Bayes factors mostly judge the ",
-             "prior. See `fit$warnings`."),
+      paste0("The prior of ", show_models(against),
+             " contradicts the data, so its Bayes factors mostly judge the prior. See ",
+             "`fit$warnings`."),
     if (length(left_out))
       paste0("Left out of the probabilities: ", show_models(left_out), ", which failed ",
-             if (length(left_out) == 1) "its own checks. Its" else "their own checks. Their", " warnings say why.")
+             if (length(left_out) == 1) "its own checks. Its" else "their own checks. Their",
+             " warnings say why.")
   )
 }
 
 show_models <- function(names) {
-  paste0(paste(utils::head(names, 5), collapse = ", "), if (length(names) > 5) paste(" and", length(names) - 5, "more"))
+  paste0(paste(utils::head(names, 5), collapse = ", "),
+         if (length(names) > 5) paste(" and", length(names) - 5, "more"))
 }
 
-# Monte Carlo error and the probability of a model are two things.
+# Monte Carlo error of the ranking, which is not the probability of a model.
 ranking_sentence <- function(certain, models) {
   sure <- certain >= 0.9995
   first <- if (sure[["best"]]) "Monte Carlo error is too small to change which model is first"
-  else paste("Monte Carlo error could change which model is first: probability", show_probability(certain[["best"]]),
-             "that it is the one above")
+  else paste("Monte Carlo error could change which model is first: probability",
+             show_probability(certain[["best"]]), "that it is the one above")
   order <- if (models > 2 && !sure[["order"]])
     paste0("probability ", show_probability(certain[["order"]]), " that the whole order is right")
   if (all(sure)) "Monte Carlo error is too small to change this ranking."
@@ -267,7 +296,8 @@ ranking_sentence <- function(certain, models) {
 format_number_each <- function(x, decimals) vapply(x, format_number, "", decimals = decimals)
 
 show_probability <- function(p) {
-  ifelse(p > 0.9995 & p < 1, ">0.999", ifelse(p < 0.0005 & p > 0, "<0.001", formatC(p, digits = 3, format = "f")))
+  ifelse(p > 0.9995 & p < 1, ">0.999",
+         ifelse(p < 0.0005 & p > 0, "<0.001", formatC(p, digits = 3, format = "f")))
 }
 
 #' @rdname compare_models
@@ -275,7 +305,8 @@ show_probability <- function(p) {
 predict.model_comparison <- function(object, newdata, type = NULL, ...) {
   check_no_dots(...)
   posterior <- object$posterior
-  if (is.null(posterior) || is.null(object$model)) fail("`object` must be a comparison with its columns `model` and `posterior`.")
+  if (is.null(posterior) || is.null(object$model))
+    fail("`object` must be a comparison with its columns `model` and `posterior`.")
   use <- which(!is.na(posterior) & posterior > 0)
   fits <- attr(object, "fits")[object$model[use]]
   each <- lapply(fits, predict, newdata = newdata,
@@ -284,17 +315,20 @@ predict.model_comparison <- function(object, newdata, type = NULL, ...) {
   if (is.matrix(each[[1]])) {
     columns <- lapply(each, colnames)
     if (!all(vapply(columns, identical, TRUE, columns[[1]])))
-      fail("`type` must be one that means the same in all models: their classes or components differ.")
+      fail("`type` must be one that means the same in all models: their classes or components ",
+           "differ.")
     average <- Reduce(`+`, Map(`*`, each, weights))
     return(if (identical(type, "class")) most_probable(average) else average)
   }
-  kinds <- vapply(fits, function(fit) if (is.null(type)) prediction_types(fit$model)[1] else type, "")
-  if (length(unique(kinds)) > 1) fail("`type` must be given: the models' own are ", show_names(unique(kinds)), ".")
+  kinds <- vapply(fits, function(fit) if (is.null(type)) prediction_types(fit$model)[1] else type,
+                  "")
+  if (length(unique(kinds)) > 1)
+    fail("`type` must be given: the models' own are ", show_names(unique(kinds)), ".")
   if (kinds[1] != "density") return(Reduce(`+`, Map(`*`, each, weights)))
   log_sum_rows(do.call(cbind, each) + rep(log(weights), each = length(each[[1]])))
 }
 
-# Pictures ------------------------------------------------------------------------------------------
+# Pictures ----------------------------------------------------------------------------------------
 
 #' @rdname compare_models
 #' @export
@@ -304,10 +338,12 @@ plot.model_comparison <- function(x, n = 10, ...) {
   left <- 1 + 0.55 * max(nchar(figure$model))
   old <- graphics::par("mfrow", "mar", "mgp", "tcl", "las")
   on.exit(graphics::par(old))
-  graphics::par(mfrow = c(1, 2), mgp = c(2.3, 0.6, 0), tcl = -0.3, las = 1, mar = c(3.6, left, 3, 1))
+  graphics::par(mfrow = c(1, 2), mgp = c(2.3, 0.6, 0), tcl = -0.3, las = 1,
+                mar = c(3.6, left, 3, 1))
   at <- rev(seq_len(nrow(figure)))
   frame <- function(xlim, xlab, main, note) {
-    graphics::plot.default(NA, NA, xlim = xlim, ylim = c(0.5, nrow(figure) + 0.5), axes = FALSE, xlab = xlab, ylab = "")
+    graphics::plot.default(NA, NA, xlim = xlim, ylim = c(0.5, nrow(figure) + 0.5), axes = FALSE,
+                           xlab = xlab, ylab = "")
     graphics::title(main = main, adj = 0, line = 1.55, font.main = 2, cex.main = 1.05)
     graphics::mtext(note, side = 3, line = 0.35, adj = 0, cex = 0.8, col = "grey35")
     ticks <- graphics::axTicks(1)
@@ -317,27 +353,33 @@ plot.model_comparison <- function(x, n = 10, ...) {
   }
   frame(c(0, 1), "Posterior probability", "Model probabilities", "")
   graphics::segments(0, at, figure$probability, at, col = BLUE, lwd = 15, lend = "butt")
-  graphics::text(figure$probability, at, figure$label, pos = ifelse(figure$probability > 0.7, 2, 4), cex = 0.8,
-                 col = ifelse(figure$probability > 0.7, "white", "grey20"))
+  graphics::text(figure$probability, at, figure$label, pos = ifelse(figure$probability > 0.7, 2, 4),
+                 cex = 0.8, col = ifelse(figure$probability > 0.7, "white", "grey20"))
   graphics::par(mar = c(3.6, left, 3, 1))
-  frame(figure_range(figure), "Log evidence", "Log evidence", "2 standard errors; hollow: warns or failed")
+  frame(figure_range(figure), "Log evidence", "Log evidence",
+        "bars: 2 standard errors; hollow: warnings or failed")
   graphics::segments(figure$lower, at, figure$upper, at, col = BLUE, lwd = 2.5)
-  graphics::points(figure$log_evidence, at, pch = ifelse(figure$sound, 16, 1), col = ORANGE, cex = 1.2)
+  graphics::points(figure$log_evidence, at, pch = ifelse(figure$sound, 16, 1), col = ORANGE,
+                   cex = 1.2)
   invisible(x)
 }
 
-#' The best models as plain numbers
+#' The numbers of a plot, of the best models
 #' @noRd
 comparison_figure <- function(x, n) {
   n <- check_count(n, "n", 1, 1e3)
   if (!all(COMPARISON %in% names(x))) fail("`x` must be a comparison with all its columns.")
   figure <- utils::head(as.data.frame(unclass(x))[order(!x$reliable, -x$log_evidence), ], n)
   figure <- figure[is.finite(figure$log_evidence), ]
-  if (nrow(figure) == 0) fail("`x` must have a model with a finite log evidence, or there is nothing to plot.")
+  if (nrow(figure) == 0)
+    fail("`x` must have a model with a finite log evidence, or there is nothing to plot.")
   se <- ifelse(is.finite(figure$se), figure$se, 0)
-  data.frame(model = figure$model, log_evidence = figure$log_evidence, lower = figure$log_evidence - 2 * se,
-             upper = figure$log_evidence + 2 * se, probability = ifelse(is.na(figure$posterior), 0, figure$posterior),
-             label = ifelse(is.na(figure$posterior), "left out", show_probability(figure$posterior)),
+  data.frame(model = figure$model, log_evidence = figure$log_evidence,
+             lower = figure$log_evidence - 2 * se,
+             upper = figure$log_evidence + 2 * se,
+             probability = ifelse(is.na(figure$posterior), 0, figure$posterior),
+             label = ifelse(is.na(figure$posterior), "left out",
+                            show_probability(figure$posterior)),
              sound = !figure$doubt %in% c("failed", "warns"))
 }
 
@@ -354,44 +396,49 @@ autoplot.model_comparison <- function(object, n = 10, ...) {
   figure$model <- factor(figure$model, rev(figure$model))
   panels <- c("Posterior probability", "Log evidence, 2 standard errors")
   both <- rbind(
-    data.frame(figure[c("model", "sound")], panel = panels[1], value = figure$probability, from = 0, to = figure$probability),
-    data.frame(figure[c("model", "sound")], panel = panels[2], value = figure$log_evidence, from = figure$lower,
-               to = figure$upper)
+    data.frame(figure[c("model", "sound")], panel = panels[1], value = figure$probability, from = 0,
+               to = figure$probability),
+    data.frame(figure[c("model", "sound")], panel = panels[2], value = figure$log_evidence,
+               from = figure$lower, to = figure$upper)
   )
   both$panel <- factor(both$panel, panels)
   ggplot2::ggplot(both, ggplot2::aes(x = .data$value, y = .data$model)) +
-    ggplot2::geom_linerange(ggplot2::aes(xmin = .data$from, xmax = .data$to), colour = BLUE, linewidth = 1) +
+    ggplot2::geom_linerange(ggplot2::aes(xmin = .data$from, xmax = .data$to), colour = BLUE,
+                            linewidth = 1) +
     ggplot2::geom_point(ggplot2::aes(shape = .data$sound), colour = ORANGE, size = 2.5) +
     ggplot2::scale_shape_manual(values = c(`TRUE` = 16, `FALSE` = 1), guide = "none") +
     ggplot2::facet_wrap("panel", scales = "free_x") +
-    ggplot2::labs(title = "Comparison of models", subtitle = "hollow: has warnings, or failed its own checks", x = NULL, y = NULL) +
+    ggplot2::labs(title = "Comparison of models",
+                  subtitle = "hollow: the fit has warnings or failed its own checks", x = NULL,
+                  y = NULL) +
     ggplot2::theme_minimal()
 }
 
-# Two models, in the words of other packages ------------------------------------------------------
+# Two models, with the functions of other packages ------------------------------------------------
 
 #' Bayes factors, model probabilities and error measures
 #'
-#' The verbs that package \pkg{bridgesampling} has, for fits of this package, for its own objects, and for both in one
-#' call.
+#' The functions of package \pkg{bridgesampling}, for fits of this package, for objects of that
+#' package, and for both in one call.
 #'
-#' @param x1,x2 Fits from [evidence()], objects of \pkg{bridgesampling}, or log marginal likelihoods.
+#' @param x1,x2 Fits from [evidence()], objects of \pkg{bridgesampling}, or log marginal
+#'   likelihoods.
 #' @param log Whether to return the logarithm of the Bayes factor.
 #' @param x The first fit, or the only one.
 #' @param ... More fits for `post_prob()`; otherwise unused.
 #' @param prior_prob Prior weights of the models; equal by default.
-#' @param model_names Names of the models, by default what they are called in the call.
+#' @param model_names Names of the models, by default the expressions in the call.
 #' @param fit A fit from [evidence()].
 #'
 #' @details
-#' \pkg{bridgesampling}'s functions of the same names take fits of this package as their first argument. As a later
-#' one they want an object of their own: `as_bridge(fit)`.
+#' The functions of the same names in \pkg{bridgesampling} accept a fit of this package as their
+#' first argument. Further arguments must be objects of that package: `as_bridge(fit)`.
 #'
-#' @return `bayes_factor()` returns a list of class `"evidence_bayes_factor"`: `bf`, `log`, `log_bf` and its standard
-#' error
-#'   `se`. `post_prob()` returns named probabilities. `error_measures()` returns the list that \pkg{bridgesampling}
-#'   has: the relative mean squared error `re2` of the evidence, its root `cv`, and that in percent. `as_bridge()`
-#'   returns an object of class `"bridge"`, with the error measures of the fit.
+#' @return `bayes_factor()` returns a list of class `"evidence_bayes_factor"`: `bf`, `log`, `log_bf`
+#' and its standard error `se`. `post_prob()` returns named probabilities. `error_measures()`
+#' returns the list that \pkg{bridgesampling} has: the relative mean squared error `re2` of the
+#' evidence, its root `cv`, and that in percent. `as_bridge()` returns an object of class
+#' `"bridge"`, with the error measures of the fit.
 #'
 #' @examples
 #' line <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 20), cars, seed = 1)
@@ -427,7 +474,7 @@ compare_two <- function(x1, x2, log, names) {
             class = "evidence_bayes_factor", model_names = names)
 }
 
-#' Log evidence and standard error of whatever has them
+#' Log evidence and standard error of a fit, a bridge object or a number
 #' @noRd
 log_evidence_of <- function(x, name) {
   if (inherits(x, "evidence")) return(c(log_evidence = x$log_evidence, se = x$se))
@@ -447,7 +494,8 @@ print.evidence_bayes_factor <- function(x, ...) {
     if (!x$log) paste0(" (log ", trimws(align_estimates(x$log_bf, x$se)), ")")
   ))
   if (x$log_bf != 0)
-    cat_wrapped(paste0("Evidence against ", names[if (behind) 1 else 2], ": ", strength(abs(x$log_bf))))
+    cat_wrapped(paste0("Evidence against ", names[if (behind) 1 else 2], ": ",
+                       strength(abs(x$log_bf))))
   invisible(x)
 }
 
@@ -459,13 +507,17 @@ post_prob <- function(x, ..., prior_prob = NULL, model_names = NULL) UseMethod("
 post_prob.default <- function(x, ..., prior_prob = NULL, model_names = NULL) {
   fits <- list(x, ...)
   call <- match.call(expand.dots = FALSE)
-  names <- if (is.null(model_names)) argument_names(c(list(call$x), as.list(call$...)), NULL) else model_names
-  if (length(names) != length(fits)) fail("`model_names` must have a name for each of the ", length(fits), " models.")
+  names <- if (is.null(model_names)) argument_names(c(list(call$x), as.list(call$...)), NULL)
+  else model_names
+  if (length(names) != length(fits))
+    fail("`model_names` must have a name for each of the ", length(fits), " models.")
   if (length(fits) < 2) fail("`...` must hold more models to compare with.")
-  evidences <- vapply(seq_along(fits), function(i) log_evidence_of(fits[[i]], names[i])[["log_evidence"]], 0)
+  evidences <- vapply(seq_along(fits),
+                      function(i) log_evidence_of(fits[[i]], names[i])[["log_evidence"]], 0)
   own <- vapply(fits, inherits, TRUE, "evidence")
   if (sum(own) > 1) check_same_data(fits[own], names[own])
-  stats::setNames(posterior_weights(evidences, prior_weights(prior_prob, names), rep(TRUE, length(fits))), names)
+  stats::setNames(posterior_weights(evidences, prior_weights(prior_prob, names),
+                                    rep(TRUE, length(fits))), names)
 }
 
 #' @rawNamespace S3method(post_prob, evidence)
@@ -495,11 +547,13 @@ error_measures.default <- function(x, ...) {
 #' @export
 as_bridge <- function(fit) {
   check_is_fit(fit)
-  structure(list(logml = fit$log_evidence, niter = 1L, method = "normal", q11 = NA_real_, q12 = NA_real_, q21 = NA_real_,
-                 q22 = NA_real_, measures = error_measures(fit)), class = c("evidence_bridge", "bridge"))
+  structure(list(logml = fit$log_evidence, niter = 1L, method = "normal", q11 = NA_real_,
+                 q12 = NA_real_, q21 = NA_real_,
+                 q22 = NA_real_, measures = error_measures(fit)),
+                 class = c("evidence_bridge", "bridge"))
 }
 
-# what bridgesampling would make from the densities at its own draws
+# bridgesampling would compute these from the densities at its draws
 #' @rawNamespace S3method(error_measures, evidence_bridge)
 #' @rawNamespace S3method(bridgesampling::error_measures, evidence_bridge)
 error_measures.evidence_bridge <- function(x, ...) x$measures
@@ -508,7 +562,8 @@ error_measures.evidence_bridge <- function(x, ...) x$measures
 bayesfactor_models.evidence <- function(..., denominator = 1, verbose = TRUE) {
   fits <- list(...)
   names <- argument_names(match.call(expand.dots = FALSE)$..., names(fits))
-  evidences <- vapply(seq_along(fits), function(i) log_evidence_of(fits[[i]], names[i])[["log_evidence"]], 0)
+  evidences <- vapply(seq_along(fits),
+                      function(i) log_evidence_of(fits[[i]], names[i])[["log_evidence"]], 0)
   own <- vapply(fits, inherits, TRUE, "evidence")
   check_same_data(fits[own], names[own])
   if (!is.numeric(denominator)) {
@@ -517,7 +572,9 @@ bayesfactor_models.evidence <- function(..., denominator = 1, verbose = TRUE) {
     denominator <- which(same)[1]
   }
   denominator <- check_count(denominator, "denominator", 1, length(fits))
-  structure(data.frame(Model = names, log_BF = evidences - evidences[denominator]), denominator = denominator,
-            BF_method = "marginal likelihoods (logevidence)", unsupported_models = FALSE, model_names = names,
+  structure(data.frame(Model = names, log_BF = evidences - evidences[denominator]),
+            denominator = denominator,
+            BF_method = "marginal likelihoods (logevidence)", unsupported_models = FALSE,
+            model_names = names,
             class = c("bayesfactor_models", "see_bayesfactor_models", "data.frame"))
 }

@@ -26,8 +26,8 @@ conduct_jobs <- function(jobs, rows, show = function(done, rows) NULL, feed = "l
   stopped <- FALSE
   while (any(going) && !stopped) {
     answers <- .Call(ffi_run_advance, runs[going], if (sum(going) > 1) SLICE_TOGETHER else SLICE)
-    # these were the last rows: an estimate of a part of them must not pass for one of all
-    if (any(answers == "rows")) fail("A run asked for more rows than there are.")
+    # there are no more rows: an estimate from a part of them must not be reported as one from all
+    if (any(answers == "rows")) fail("A run needs more rows than the data have.")
     going[going] <- answers == "more"
     progress <- rowMeans(vapply(runs, function(run) .Call(ffi_run_progress, run), numeric(2)))
     show(progress[2], progress[1])

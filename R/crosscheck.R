@@ -1,40 +1,42 @@
-# The same evidence by several methods: do they agree?
+# crosscheck(): compares estimates of the same evidence by several methods.
 
-#' Check an evidence by several methods
+#' Check the evidence by several methods
 #'
-#' Runs several methods on one model and the same data and says how far apart they are, in units of their joint standard
-#' error. Methods that share no code path rarely go wrong together.
+#' Runs several methods on one model and the same data, and compares their estimates in units of the
+#' joint standard error. Methods that work in different ways are rarely wrong in the same way.
 #'
 #' @param model,data,seed,threads,progress As for [evidence()].
 #' @param methods A list of methods, named or not. `NULL`, the default, takes methods that fail in
-#'   different ways: the default of [evidence()], one that anneals ([smc()], or [ais()] for models
-#'   with latent variables), one that climbs by volume ([nested()]), importance sampling around
-#'   modes ([laplace()], not for latent variables), and for mixtures and latent variables the lower
-#'   bound of [variational()].
+#'   different ways: the default of [evidence()], an annealing method ([smc()], or [ais()] for
+#'   models with latent variables), nested sampling ([nested()]), importance sampling around modes
+#'   ([laplace()], not for latent variables), and for mixtures and latent variables the lower bound
+#'   of [variational()].
 #' @param x A crosscheck.
 #' @param ... Unused.
 #'
-#' @details A method that fails is listed with its error, and the others go on, also where the error
-#' is one of a function of a [custom_model()]. The disagreement of two methods is the difference of
-#' their log evidences over the root of the sum of their squared standard errors; beyond 3 (3.5 for
-#' the largest among four methods) it is more than chance. A standard error from few effective draws
-#' is widened first, as Student's t is wider than the normal density (`wide_se`). Methods without a
-#' standard error, and those that failed their own checks, are shown but not judged.
+#' @details A method that stops with an error is listed with the error, and the others continue,
+#' also if the error comes from a function of a [custom_model()]. The disagreement of two methods is
+#' the difference of their log evidences divided by the root of the sum of their squared standard
+#' errors. A value above 3 (3.5 for the largest among four methods) is more than chance. For this
+#' comparison a standard error from few effective draws is increased, by quantiles of Student's t
+#' distribution (`wide_se`). Methods without a standard error, and those that failed their own
+#' checks, are shown but not compared.
 #'
-#' Errors are skewed: a method that overlooks a part of the posterior comes out too low, and hardly
-#' any comes out far too high. So where methods disagree the higher estimate is the likelier one.
+#' Errors are skewed: a method that misses a part of the posterior gives an estimate that is too
+#' low, and estimates that are far too high are rare. So if methods disagree, the higher estimate is
+#' more likely to be right.
 #'
-#' That methods agree is not said where one of them has warnings (other than a note on the method or
-#' a prior that contradicts the data), where a sampler's moves hardly renew its particles, or where
-#' an estimate lies below a lower bound. And agreement is no proof: a mode of tiny prior mass, such
-#' as a spike in a wide prior in ten dimensions, is missed by all methods alike.
+#' The verdict is not "agree" if one of the methods has warnings (other than a note on the method or
+#' a prior that contradicts the data), if the moves of a sampler hardly renew its particles, or if
+#' an estimate is below a lower bound. Agreement is no proof: all methods miss a mode of tiny prior
+#' mass, such as a spike in a wide prior in ten dimensions.
 #'
 #' @return A data frame of class `"crosscheck"` with a row for each method: `method`,
 #'   `log_evidence`, `se`, `z` (its disagreement with the mean of the others, weighted by their
 #'   precision), `seconds`, `reliable` (whether it passed its own checks), `error`, `wide_se`,
-#'   `bound` (a lower bound on the log evidence that the method knows, or `-Inf`) and `doubt`
-#'   (`"failed"`, `"warns"`, `"hardly moves"`, `"prior conflict"` or `""`). Attributes:
-#'   `"disagreement"`, a matrix for all pairs, and `"fits"`.
+#'   `bound` (a lower bound on the log evidence from the fit, or `-Inf`) and `doubt` (`"failed"`,
+#'   `"warns"`, `"hardly moves"`, `"prior conflict"` or `""`). Attributes: `"disagreement"`, a
+#'   matrix for all pairs, and `"fits"`.
 #'
 #' @examples
 #' check <- crosscheck(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
@@ -43,33 +45,39 @@
 #'
 #' @seealso [compare_models()]
 #' @export
-crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1, progress = interactive()) {
+crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1,
+                       progress = interactive()) {
   call <- match.call()
   check_is_model(model)
   if (missing(data)) data <- part_of(model, "no_data")(model)
   if (is.null(methods)) methods <- methods_to_check(model)
   if (inherits(methods, "evidence_method")) methods <- list(methods)
-  if (!is.list(methods) || length(methods) < 2) fail("`methods` must be a list of at least two methods.")
+  if (!is.list(methods) || length(methods) < 2)
+    fail("`methods` must be a list of at least two methods.")
   for (method in methods) check_is_method(method, "methods")
   names <- argument_names(lapply(methods, `[[`, "call"), names(methods))
   names <- make.unique(names, " ")
-  n <- encode(model, data)$n # bad data is an error before anything runs
+  n <- encode(model, data)$n # errors in the data come before any run
   words <- seed_words(seed)
   fits <- lapply(seq_along(methods), function(i) {
-    tryCatch(muffled(evidence(model, data, methods[[i]], seed = method_seed(words, i), threads = threads,
-                              progress = progress)), error = identity)
+    tryCatch(muffled(evidence(model, data, methods[[i]], seed = method_seed(words, i),
+                              threads = threads, progress = progress)), error = identity)
   })
   ran <- vapply(fits, inherits, TRUE, "evidence")
-  # nothing is lost by an error of the user's own functions where nothing came out
+  # if no method gave a result, an error of the user's own functions is raised
   foreign <- Filter(function(e) !inherits(e, "logevidence_error"), fits[!ran])
   if (!any(ran) && length(foreign)) stop(foreign[[1]])
   fits[!ran] <- lapply(fits[!ran], conditionMessage)
-  # as if each had been called from outside: update() looks for the data there
-  for (i in which(ran)) fits[[i]]$call[c("model", "data", "method")] <- list(call$model, call$data, methods[[i]]$call)
-  part <- function(f, missing = NA_real_) vapply(seq_along(fits), function(i) if (ran[i]) f(fits[[i]]) else missing, missing)
+  # the call that a user would have written: update() finds the data in it
+  for (i in which(ran))
+    fits[[i]]$call[c("model", "data", "method")] <- list(call$model, call$data, methods[[i]]$call)
+  part <- function(f, missing = NA_real_)
+    vapply(seq_along(fits), function(i) if (ran[i]) f(fits[[i]]) else missing, missing)
   table <- data.frame(
-    method = names, log_evidence = part(function(f) f$log_evidence), se = part(function(f) f$se), z = NA_real_,
-    seconds = part(function(f) f$work[["seconds"]]), reliable = part(function(f) length(f$failed) == 0, FALSE),
+    method = names, log_evidence = part(function(f) f$log_evidence), se = part(function(f) f$se),
+    z = NA_real_,
+    seconds = part(function(f) f$work[["seconds"]]),
+    reliable = part(function(f) length(f$failed) == 0, FALSE),
     error = vapply(fits, function(f) if (is.character(f)) f else "", ""), wide_se = part(wide_se),
     bound = part(lower_bound), doubt = part(check_doubt, "")
   )
@@ -81,12 +89,14 @@ crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1, pr
 #' Methods that fail in different ways
 #' @noRd
 methods_to_check <- function(model) {
-  if (is_latent(model)) return(list(default_method(model), ais(), nested(live = 100), variational()))
+  if (is_latent(model))
+    return(list(default_method(model), ais(), nested(live = 100), variational()))
   c(if (has_gradients(model)) list(sgais(), smc()) else list(smc(kernel = slice())),
     list(nested(), laplace(importance = 400)), if (has_variational(model)) list(variational()))
 }
 
-#' A standard error as wide as its number of effective draws makes Student's t at three of them
+#' The standard error multiplied by the ratio of Student's t and normal quantiles at three standard
+#' errors
 #' @noRd
 wide_se <- function(fit) {
   draws <- if (!is.null(fit$nested)) fit$nested$live
@@ -96,32 +106,34 @@ wide_se <- function(fit) {
   fit$se * stats::qt(stats::pnorm(MANY_ERRORS), max(draws - 1, 1)) / MANY_ERRORS
 }
 
-# What a fit knows that the log evidence cannot be under.
+# The best lower bound of the log evidence in a fit.
 lower_bound <- function(fit) {
-  known <- c(if (fit$source == "variational") fit$log_evidence, if (is.list(fit$bound)) fit$bound$log_evidence else fit$bound)
+  known <- c(if (fit$source == "variational") fit$log_evidence,
+             if (is.list(fit$bound)) fit$bound$log_evidence else fit$bound)
   max(-Inf, as.numeric(known), na.rm = TRUE)
 }
 
 check_doubt <- function(fit) {
   doubt <- doubt_about(fit)
-  # what is always said of a method is in its help, whatever the data
+  # notes on a method do not depend on the data
   if (doubt == "failed" && !length(fit_warnings(fit)) && is.finite(fit$log_evidence)) return("")
   renewal <- fit$trace$renewal
   still <- !is.null(renewal) && isTRUE(stats::median(renewal, na.rm = TRUE) < LEAST_RENEWAL)
   if (still && doubt %in% c("", "prior conflict")) "hardly moves" else doubt
 }
 
-# An estimate without an error, or with one that its own checks say is not to be believed, agrees or not with nobody.
+# Only estimates that have a standard error and passed their own checks are compared.
 judged <- function(table) is.finite(table$se) & is.finite(table$log_evidence) & table$reliable
 
 disagreement <- function(table) {
-  apart <- outer(table$log_evidence, table$log_evidence, `-`) / sqrt(outer(table$wide_se^2, table$wide_se^2, `+`))
+  apart <- outer(table$log_evidence, table$log_evidence, `-`) /
+    sqrt(outer(table$wide_se^2, table$wide_se^2, `+`))
   diag(apart) <- 0
   dimnames(apart) <- list(table$method, table$method)
   apart
 }
 
-# A seed of its own for each method, for the first the one that was given.
+# A different seed for each method; the first has the one given.
 method_seed <- function(words, i) WORD * ((words[1] + i - 1) %% 2^21) + words[2]
 
 against_others <- function(table, i) {
@@ -133,10 +145,11 @@ against_others <- function(table, i) {
   (table$log_evidence[i] - mean) / sqrt(table$wide_se[i]^2 + 1 / sum(precision))
 }
 
-# The same for the largest of all pairs of m methods.
-most_apart <- function(m) stats::qnorm(stats::pnorm(MANY_ERRORS, lower.tail = FALSE) / choose(m, 2), lower.tail = FALSE)
+# The same limit for the largest disagreement among all pairs of m methods.
+most_apart <- function(m)
+  stats::qnorm(stats::pnorm(MANY_ERRORS, lower.tail = FALSE) / choose(m, 2), lower.tail = FALSE)
 
-MANY_ERRORS <- 3 # joint standard errors beyond which chance is no explanation
+MANY_ERRORS <- 3 # joint standard errors beyond which chance does not explain a difference
 
 #' @rdname crosscheck
 #' @export
@@ -149,7 +162,8 @@ print.crosscheck <- function(x, ...) {
     shown <- cbind(
       format(c("", rows$method)),
       format(c("log evidence", align_estimates(rows$log_evidence, rows$se)), justify = "right"),
-      format(c("against the others", ifelse(is.na(rows$z), "", sprintf("%+.1f se", rows$z))), justify = "right"),
+      format(c("against the others", ifelse(is.na(rows$z), "", sprintf("%+.1f se", rows$z))),
+             justify = "right"),
       format(c("time", vapply(rows$seconds, show_time, "")), justify = "right"),
       c("", check_marks(rows, best_bound(x)))
     )
@@ -163,11 +177,11 @@ print.crosscheck <- function(x, ...) {
 
 CROSSCHECK <- c("method", "log_evidence", "se", "reliable", "error", "wide_se", "bound", "doubt")
 
-# What stands behind each method in the table.
+# The last column of the table.
 check_marks <- function(rows, bound) {
   under <- is_under(rows, bound)
-  marks <- c(failed = "failed its own checks", warns = "has warnings", `hardly moves` = "hardly moves",
-             `prior conflict` = "prior conflict")[rows$doubt]
+  marks <- c(failed = "failed its own checks", warns = "has warnings",
+             `hardly moves` = "hardly moves", `prior conflict` = "prior conflict")[rows$doubt]
   marks[is.na(marks)] <- ""
   marks[!rows$reliable] <- "failed its own checks"
   marks[rows$reliable & rows$bound == rows$log_evidence & rows$doubt != "warns"] <- "a lower bound"
@@ -176,8 +190,7 @@ check_marks <- function(rows, bound) {
 
 best_bound <- function(x) max(-Inf, x$bound, na.rm = TRUE)
 
-# Estimates that chance does not put below a bound; of a nat, since bounds are rounded by what a
-# climb stops at.
+# Estimates below a bound by more than chance; 0.05 nats are allowed for the tolerance of the bound.
 is_under <- function(x, bound) {
   se <- ifelse(is.finite(x$wide_se), x$wide_se, Inf)
   x$reliable & is.finite(x$log_evidence) & x$log_evidence + MANY_ERRORS * se + 0.05 < bound
@@ -189,30 +202,36 @@ verdict <- function(all_rows) {
   bound <- best_bound(all_rows)
   under <- all_rows$method[is_under(all_rows, bound)]
   if (length(under))
-    return(paste0("The methods do not agree: the log evidence is at least ", format_number(bound, 2), " (",
+    return(paste0("The methods do not agree: the log evidence is at least ",
+                  format_number(bound, 2), " (",
                   all_rows$method[which.max(all_rows$bound)], "), and ", show_models(under),
-                  if (length(under) == 1) " lies" else " lie", " below that. What lies below has missed a part of the ",
-                  "posterior."))
+                  if (length(under) == 1) " lies" else " lie",
+                  " below that. An estimate below the bound has missed a part of the posterior."))
   x <- all_rows[judged(all_rows), ] # of the rows that are shown
-  if (nrow(x) < 2) return("Fewer than two methods have a standard error and passed their own checks: nothing can be said.")
+  if (nrow(x) < 2)
+    return(paste("Fewer than two methods have a standard error and passed their own checks, so",
+                 "there is nothing to compare."))
   apart <- abs(disagreement(x))
   at <- which(apart == max(apart), arr.ind = TRUE)[1, ]
   gap <- abs(diff(x$log_evidence[at]))
-  pair <- paste0(x$method[at[1]], " and ", x$method[at[2]], " are ", format(gap, digits = 2), " nats apart, ",
-                 format(max(apart), digits = 2), " joint standard errors")
+  pair <- paste0(x$method[at[1]], " and ", x$method[at[2]], " are ", format(gap, digits = 2),
+                 " nats apart (", format(max(apart), digits = 2), " joint standard errors)")
   if (max(apart) > most_apart(nrow(x)))
-    return(paste0("The methods do not agree: ", pair, ". At least one of them is wrong, however small its standard error. ",
-                  "A method that misses a part of the posterior comes out too low, so the lower estimate is the less ",
-                  "likely one."))
+    return(paste0("The methods do not agree: ", pair,
+                  ". At least one of them is wrong, however small its standard error. A method ",
+                  "that misses a part of the posterior gives an estimate that is too low, so the ",
+                  "higher estimate is more likely to be right."))
   lost <- all_rows$method[all_rows$doubt == "failed" & all_rows$error == ""]
   if (length(lost) && all(all_rows$doubt %in% c("failed", "prior conflict", "")))
-    return(paste0("The methods that passed their own checks lie close together: at most, ", pair, ". ", show_models(lost),
-                  " failed", if (length(lost) == 1) " its own checks and says" else " their own checks and say",
-                  " nothing here."))
+    return(paste0("The methods that passed their own checks agree. The largest difference: ", pair,
+                  ". ", show_models(lost),
+                  " failed", if (length(lost) == 1) " its own checks and is"
+                  else " their own checks and are", " left out."))
   doubts <- verdict_doubts(all_rows)
-  if (!length(doubts)) return(paste0("The methods agree: at most, ", pair, "."))
-  paste0("The estimates lie close together (at most, ", pair, "), but this is not agreement: ",
-         paste(doubts, collapse = "; "), ". Methods can be wrong together; read the warnings in `attr(x, \"fits\")`.")
+  if (!length(doubts)) return(paste0("The methods agree. The largest difference: ", pair, "."))
+  paste0("The estimates are close together (the largest difference: ", pair,
+         "), but this does not show that they are right: ", paste(doubts, collapse = "; "),
+         ". All of them may be wrong in the same way; read the warnings in `attr(x, \"fits\")`.")
 }
 
 verdict_doubts <- function(x) {
@@ -220,7 +239,8 @@ verdict_doubts <- function(x) {
     names <- x$method[x$doubt == doubt & x$error == ""]
     if (length(names)) paste(show_models(names), if (length(names) == 1) one else several)
   }
-  c(say("failed", "failed its own checks", "failed their own checks"), say("warns", "has warnings", "have warnings"),
+  c(say("failed", "failed its own checks", "failed their own checks"),
+    say("warns", "has warnings", "have warnings"),
     say("hardly moves", "hardly moves its particles", "hardly move their particles"))
 }
 
@@ -228,20 +248,24 @@ verdict_doubts <- function(x) {
 #' @export
 plot.crosscheck <- function(x, ...) {
   figure <- crosscheck_figure(x)
-  old <- graphics::par(mar = c(3.6, 1 + 0.55 * max(nchar(figure$method)), 3, 1.6), mgp = c(2.3, 0.6, 0), tcl = -0.3, las = 1)
+  old <- graphics::par(mar = c(3.6, 1 + 0.55 * max(nchar(figure$method)), 3, 1.6),
+                       mgp = c(2.3, 0.6, 0), tcl = -0.3, las = 1)
   on.exit(graphics::par(old))
   at <- rev(seq_len(nrow(figure)))
-  graphics::plot.default(NA, NA, xlim = range(figure$lower, figure$upper), ylim = c(0.5, nrow(figure) + 0.5), axes = FALSE,
+  graphics::plot.default(NA, NA, xlim = range(figure$lower, figure$upper),
+                         ylim = c(0.5, nrow(figure) + 0.5), axes = FALSE,
                          xlab = "Log evidence", ylab = "")
-  graphics::title(main = "Log evidence by method", adj = 0, line = 1.55, font.main = 2, cex.main = 1.05)
-  graphics::mtext("2 standard errors; hollow: no standard error, or failed its own checks", side = 3, line = 0.35, adj = 0,
-                  cex = 0.8, col = "grey35")
+  graphics::title(main = "Log evidence by method", adj = 0, line = 1.55, font.main = 2,
+                  cex.main = 1.05)
+  graphics::mtext("bars: 2 standard errors; hollow: no standard error, or failed its own checks",
+                  side = 3, line = 0.35, adj = 0, cex = 0.8, col = "grey35")
   ticks <- graphics::axTicks(1)
   graphics::abline(v = ticks, col = FAINT, lwd = 0.8)
   graphics::axis(1, ticks, axis_labels(ticks), lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
   graphics::axis(2, at, figure$method, lwd = 0)
   graphics::segments(figure$lower, at, figure$upper, at, col = BLUE, lwd = 2.5)
-  graphics::points(figure$log_evidence, at, pch = ifelse(figure$sound, 16, 1), col = ORANGE, cex = 1.2)
+  graphics::points(figure$log_evidence, at, pch = ifelse(figure$sound, 16, 1), col = ORANGE,
+                   cex = 1.2)
   invisible(x)
 }
 
@@ -263,9 +287,11 @@ autoplot.crosscheck <- function(object, ...) {
   figure <- crosscheck_figure(object)
   figure$method <- factor(figure$method, rev(figure$method))
   ggplot2::ggplot(figure, ggplot2::aes(x = .data$log_evidence, y = .data$method)) +
-    ggplot2::geom_linerange(ggplot2::aes(xmin = .data$lower, xmax = .data$upper), colour = BLUE, linewidth = 1) +
+    ggplot2::geom_linerange(ggplot2::aes(xmin = .data$lower, xmax = .data$upper), colour = BLUE,
+                            linewidth = 1) +
     ggplot2::geom_point(ggplot2::aes(shape = .data$sound), colour = ORANGE, size = 2.5) +
     ggplot2::scale_shape_manual(values = c(`TRUE` = 16, `FALSE` = 1), guide = "none") +
-    ggplot2::labs(title = "Log evidence by method", subtitle = "2 standard errors", x = "Log evidence", y = NULL) +
+    ggplot2::labs(title = "Log evidence by method", subtitle = "2 standard errors",
+                  x = "Log evidence", y = NULL) +
     ggplot2::theme_minimal()
 }

@@ -1,25 +1,27 @@
-# Weighted posterior draws: as they are, resampled to equal weights, summed up, and in the form of package posterior.
+# Weighted posterior draws: weighted, resampled to equal weights, summarised, and in the form of
+# package posterior.
 
 #' Posterior draws of a fit
 #'
-#' The draws that come with an estimate of the evidence, weighted as they are or resampled to equal weights.
+#' The posterior draws of a fit, weighted, or resampled to equal weights.
 #'
 #' @param fit A fit from [evidence()].
-#' @param weighted `TRUE`, the default, for all draws with their log weights; `FALSE` for draws of equal weight, for
-#'   whatever cannot deal with weights.
-#' @param n Number of equally weighted draws; `NULL`, the default, for as many as the fit has. Only with
-#'   `weighted = FALSE`.
+#' @param weighted `TRUE`, the default, for all draws with their log weights; `FALSE` for draws of
+#'   equal weight, for software that does not use weights.
+#' @param n Number of equally weighted draws; `NULL`, the default, for as many as the fit has. Only
+#'   with `weighted = FALSE`.
 #'
 #' @details
-#' Resampling is systematic: a draw of weight \eqn{w} comes \eqn{nw} times, rounded up or down at random by
-#' R's own generator, so that [set.seed()] governs. Draws of large weight are repeated; [summary.evidence()] says how
-#' many independent draws the weighted ones are worth.
+#' Resampling is systematic: a draw of weight \eqn{w} appears \eqn{nw} times, rounded up or down at
+#' random by R's generator, so that [set.seed()] makes it reproducible. Draws of large weight are
+#' repeated; [summary.evidence()] has the effective sample size of the weighted draws.
 #'
-#' The numbering of a mixture's components is arbitrary. Within one run the draws are numbered to be alike; the draws of
-#' several replicates need not be.
+#' The numbering of a mixture's components is arbitrary. It is consistent among the draws of one
+#' run, but not among those of several replicates.
 #'
-#' @return A matrix on the user's scale with a row for each draw and a named column for each parameter. With
-#'   `weighted = TRUE` its attribute `"log_weights"` holds the log weights, whose exponentials sum to one.
+#' @return A matrix on the user's scale with a row for each draw and a named column for each
+#'   parameter. With `weighted = TRUE` its attribute `"log_weights"` holds the log weights, whose
+#'   exponentials sum to one.
 #'
 #' @examples
 #' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
@@ -33,7 +35,9 @@ posterior_draws <- function(fit, weighted = TRUE, n = NULL) {
   check_is_fit(fit)
   weighted <- check_flag(weighted, "weighted")
   if (weighted) {
-    if (!is.null(n)) fail("`n` must be given only with `weighted = FALSE`: weighted draws are all there are.")
+    if (!is.null(n))
+      fail("`n` must be given only with `weighted = FALSE`: weighted draws are returned as they ",
+           "are.")
     return(structure(fit$draws, log_weights = fit$log_weights))
   }
   n <- if (is.null(n)) nrow(fit$draws) else check_count(n, "n", 1, 1e8)
@@ -57,7 +61,8 @@ resample <- function(weights, n) {
 
 #' Weighted quantiles
 #'
-#' Half of a draw's weight lies below it; between draws, linear. With equal weights these are the quantiles of type 5.
+#' Half of a draw's weight lies below it; between draws, linear. With equal weights these are the
+#' quantiles of type 5.
 #' @noRd
 weighted_quantile <- function(x, weights, probabilities) {
   use <- weights > 0
@@ -68,7 +73,7 @@ weighted_quantile <- function(x, weights, probabilities) {
   stats::approx(cumsum(weights) - weights / 2, x, probabilities, rule = 2, ties = "ordered")$y
 }
 
-# Divided by what is left of a degree of freedom, as sd() does when weights are equal.
+# With the correction of sd() for one degree of freedom, generalised to weights.
 weighted_sd <- function(x, weights) {
   used <- x[weights > 0]
   if (length(used) > 1 && isTRUE(all(used == used[1]))) return(0)
@@ -77,18 +82,19 @@ weighted_sd <- function(x, weights) {
   sqrt(sum(weights * (x - sum(weights * x))^2) / spare)
 }
 
-# For package posterior, whose generics get these when it is loaded.
+# Methods for package posterior, registered when it is loaded.
 
 #' Posterior draws for package posterior
 #'
-#' Methods for the generics of package \pkg{posterior}: the draws of a fit with their weights, which its summaries
-#' respect after `posterior::resample_draws()`. Loading \pkg{posterior} is enough; it need not be attached.
+#' Methods for the generics of package \pkg{posterior}: the draws of a fit with their weights. Use
+#' `posterior::resample_draws()` before its summaries, which ignore weights. \pkg{posterior} must be
+#' loaded, but not attached.
 #'
 #' @param x A fit from [evidence()].
 #' @param ... Unused.
 #'
-#' @return Draws of the class the generic promises, `draws_matrix` for `as_draws()`, with log weights in the variable
-#'   `.log_weight`.
+#' @return Draws of the class of the generic, `draws_matrix` for `as_draws()`, with log weights in
+#'   the variable `.log_weight`.
 #'
 #' @examplesIf requireNamespace("posterior", quietly = TRUE)
 #' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
@@ -112,12 +118,15 @@ as_draws_df.evidence <- function(x, ...) posterior::as_draws_df(as_draws_matrix.
 
 #' @rdname as_draws.evidence
 #' @exportS3Method posterior::as_draws_array
-as_draws_array.evidence <- function(x, ...) posterior::as_draws_array(as_draws_matrix.evidence(x, ...))
+as_draws_array.evidence <- function(x, ...)
+  posterior::as_draws_array(as_draws_matrix.evidence(x, ...))
 
 #' @rdname as_draws.evidence
 #' @exportS3Method posterior::as_draws_list
-as_draws_list.evidence <- function(x, ...) posterior::as_draws_list(as_draws_matrix.evidence(x, ...))
+as_draws_list.evidence <- function(x, ...)
+  posterior::as_draws_list(as_draws_matrix.evidence(x, ...))
 
 #' @rdname as_draws.evidence
 #' @exportS3Method posterior::as_draws_rvars
-as_draws_rvars.evidence <- function(x, ...) posterior::as_draws_rvars(as_draws_matrix.evidence(x, ...))
+as_draws_rvars.evidence <- function(x, ...)
+  posterior::as_draws_rvars(as_draws_matrix.evidence(x, ...))

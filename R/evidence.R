@@ -1,90 +1,100 @@
-# The one verb.
+# evidence(): estimates the evidence of a model on data.
 
 #' Bayesian evidence of a model
 #'
-#' Estimates the evidence (marginal likelihood) of a model on data, with a standard error, and returns posterior draws
-#' along with it.
+#' Estimates the evidence (marginal likelihood) of a model on data, with a standard error, and
+#' returns posterior draws along with it.
 #'
-#' @param model A model, such as [linear_regression()], [softmax_regression()], [gaussian_mixture()],
-#'   [gaussian_mean()], [clustering()], [low_rank()], [binary_attributes()], [custom_model()] or [compiled_model()].
-#' @param data The data: a data frame, or what the model's help page allows besides. A [custom_model()] may do without.
+#' @param model A model, such as [linear_regression()], [softmax_regression()],
+#'   [gaussian_mixture()], [gaussian_mean()], [clustering()], [low_rank()], [binary_attributes()],
+#'   [custom_model()] or [compiled_model()].
+#' @param data The data: a data frame, or another form that the model's help page describes. A
+#'   [custom_model()] may have no data.
 #' @param method How to estimate: [sgais()], the default (`smc("data", particles = 200)`, the mean
 #'   of 8 runs, for models with latent variables), [ais()], [smc()], [nested()], [online_nested()],
 #'   [sequential()], [hybrid()], [laplace()], [bridge()], [power_posterior()], [exact()], [bic()],
 #'   [likelihood_weighting()], [harmonic_mean()], [chib()] or [variational()].
-#' @param seed A whole number that makes the run reproducible, whatever the number of `threads`. `NULL`, the default,
-#'   takes one from R's own generator, so that [set.seed()] governs.
+#' @param seed A whole number that makes the run reproducible, whatever the number of `threads`.
+#'   `NULL`, the default, draws one from R's generator, so that [set.seed()] makes the run
+#'   reproducible.
 #' @param replicates Number of independent runs, a whole number; 1, and 8 by the default method for
 #'   models with latent variables. Their estimates of the evidence are averaged, and the standard
 #'   error comes from their spread.
-#' @param threads Number of threads; never more than the machine or `OMP_THREAD_LIMIT` allows. Replicates run
-#'   side by side, one to a thread, each with a copy of the data; on more than 20 million numbers, and of a [custom_model()], one
-#'   after another. Within a run threads wait for each other a thousand times: ask for no more than there are idle cores. Where
-#'   other programs keep these busy, threads rest for most of the run, which then takes about a third longer than with one.
+#' @param threads Number of threads; never more than the machine or `OMP_THREAD_LIMIT` allows.
+#'   Replicates run at the same time, one per thread, each with a copy of the data; with more than
+#'   20 million numbers, and for a [custom_model()], they run one after another. Within a run the
+#'   threads synchronise about a thousand times, so use no more threads than there are idle cores.
+#'   On a busy machine extra threads mostly wait, and the run takes about a third longer than with
+#'   one.
 #' @param progress Whether to show a progress bar.
 #'
 #' @details
-#' All numbers are natural logarithms; a difference of 1 in log evidence is a factor of 2.7 between the models. The run
-#' can be interrupted at any time.
+#' All numbers are natural logarithms; a difference of 1 in log evidence is a factor of 2.7 between
+#' the models. The run can be interrupted at any time.
 #'
-#' **Warnings.** What is suspect about a fit is raised once, when the fit is made, as one R warning
-#' of class `"logevidence_warning"` with a line for each sentence. The sentences stay in
-#' `fit$warnings`, and `print()` shows them. Notes on a method itself, such as that of [bic()] or
-#' [harmonic_mean()], are printed below the fit and are in `fit$warnings` too, but are not raised:
-#' they do not depend on the data. Fits inside [crosscheck()] raise nothing, its table shows what
-#' they say.
+#' **Warnings.** Doubts about a fit are raised once, when the fit is made, as one R warning of class
+#' `"logevidence_warning"` with one line for each sentence. The sentences are kept in
+#' `fit$warnings`, and `print()` shows them. Notes on a method, such as those of [bic()] and
+#' [harmonic_mean()], are also printed and kept in `fit$warnings`, but not raised, because they do
+#' not depend on the data. Fits inside [crosscheck()] raise no warnings; its table shows which fits
+#' have some.
 #'
 #' @return An object of class `"evidence"`, a list:
 #' \describe{
 #'   \item{`log_evidence`, `se`}{The estimate and its standard error.}
-#'   \item{`source`}{Where they come from: `"sampler"`, `"audit"`, `"replicates"`, or, for [laplace()], [bic()], [exact()] and
-#'     [variational()], `"laplace"`, `"importance"`, `"bic"`, `"exact"` and `"variational"`.}
+#'   \item{`source`}{Which estimate they are: `"sampler"`, `"audit"` (the importance-sampling
+#'     check), `"replicates"`, or, for [laplace()], [bic()], [exact()] and [variational()],
+#'     `"laplace"`, `"importance"`, `"bic"`, `"exact"` and `"variational"`.}
 #'   \item{`n`}{Number of observations.}
 #'   \item{`trace`}{A data frame with a row for each chunk (or, if all data are annealed together,
 #'     each step): `n`, `lambda`, `log_evidence`, `se`, `lambda_steps`, `shortest` (annealing step),
-#'     `ess`, `acceptance`, `step_size`, `particles`, `temperature` (how wide the particles lie, 1
-#'     when right; with control variates, and for kernels without an accept step), `noise` (of the
-#'     gradients, in units of the posterior's own variance), `drift` (of the particles from the
-#'     anchor of the control variates, likewise), `restarts` (how often the walk began anew),
-#'     `moves` (made at this distribution), `renewal` (the share of the way to fresh draws that they
-#'     carried the particles, in the slowest direction and within a mode; 1 is a fresh draw, `NA`
-#'     where it was not measured), `evaluations`, `seconds`. Nested sampling has a row for each
-#'     round, with `steps`, `log_lik`, `log_volume` and `renewal`; methods without a path have
-#'     none.}
-#'   \item{`sampler`}{The sampler's own estimate: `log_evidence`, `se`, and its weighted particles `draws` and
-#'     `log_weights`; with control variates, and for kernels without an accept step, `heating`: their
-#'     `temperature`, by how many nats it makes the estimate too high (`bias`, with its `se`), and with control variates what
-#'     the noise of mini-batches would have cost if [baoab()] did not make up for it (`batches`).}
+#'     `ess`, `acceptance`, `step_size`, `particles`, `temperature` (spread of the particles
+#'     relative to the posterior; 1 is right, above 1 is too wide; with control variates, and for
+#'     kernels without an accept step), `noise` (of the gradients, in units of the posterior's own
+#'     variance), `drift` (distance of the particles from the anchor of the control variates, in the
+#'     same units), `restarts` (how often the run started again from the prior), `moves` (made at
+#'     this distribution), `renewal` (how independent these moves made the particles of where they
+#'     were, in the slowest direction and within a mode: 0 is no change, 1 an independent draw, `NA`
+#'     not measured), `evaluations`, `seconds`. Nested sampling has a row for each round, with
+#'     `steps`, `log_lik`, `log_volume` and `renewal`; methods without a path have none.}
+#'   \item{`sampler`}{The sampler's own estimate: `log_evidence`, `se`, and its weighted particles
+#'     `draws` and `log_weights`; with control variates, and for kernels without an accept step,
+#'     `heating`: their `temperature`, the `bias` in nats that it adds to the estimate (with its
+#'     `se`), and, with control variates, the bias that the noise of mini-batches would add if
+#'     [baoab()] did not correct for it (`batches`).}
 #'   \item{`audit`}{The importance-sampling check: `log_evidence`, `se`, `laplace` (the Laplace
-#'     approximation), `modes`, `ess` (effective sample size as a share of the draws), `ideal` (the
-#'     share if the posterior were normal around its peaks), `pareto_k`, `unreached` (by how many
-#'     nats modes that the particles have missed make it larger), `first` (whether the particles are
-#'     its own draws, so that annealing was not needed), `uneven` (whether `ess` is far under
-#'     `ideal`), `below` (whether it is clearly lower than the sampler's estimate), `passed`,
-#'     `reason`; `NULL` without one.}
-#'   \item{`draws`, `log_weights`}{Posterior draws on the user's scale, a matrix with a row for each, and their log
-#'     weights, which sum to one on the natural scale.}
+#'     approximation), `modes`, `ess` (effective sample size as a share of the draws), `ideal` (this
+#'     share if the posterior were normal around its modes), `pareto_k`, `unreached` (by how many
+#'     nats the modes that the particles have missed raise the log evidence), `first` (whether the
+#'     particles are draws of the check itself, so that no annealing was needed), `uneven` (whether
+#'     `ess` is far below `ideal`), `below` (whether the check is clearly lower than the sampler's
+#'     estimate), `passed` (whether the check's estimate is reported), `reason` (if not, why);
+#'     `NULL` if there was no check.}
+#'   \item{`draws`, `log_weights`}{Posterior draws on the user's scale, a matrix with a row for
+#'     each, and their log weights, which sum to one on the natural scale.}
 #'   \item{`parameters`}{The same draws in unconstrained space.}
-#'   \item{`nested`}{What nested sampling knows besides, see [nested()]; `NULL` for other methods.}
-#'   \item{`peaks`}{What [laplace()] and [bic()] know of the posterior's peaks; `NULL` for other methods.}
-#'   \item{`variational`}{What [variational()] knows besides; `NULL` for other methods.}
-#'   \item{`power`}{What [power_posterior()] knows besides; `NULL` for other methods.}
+#'   \item{`nested`}{Further results of nested sampling, see [nested()]; `NULL` for other methods.}
+#'   \item{`peaks`}{The posterior modes found by [laplace()] and [bic()]; `NULL` for other methods.}
+#'   \item{`variational`}{Further results of [variational()]; `NULL` for other methods.}
+#'   \item{`power`}{Further results of [power_posterior()]; `NULL` for other methods.}
 #'   \item{`bound`}{For [gaussian_mixture()] and models with latent variables a lower bound of the
-#'     log evidence, by a short run of [variational()]: `log_evidence`, which is the sum of `bound`,
-#'     that of one labelling, and `symmetry`, what relabellings add. An estimate below it has missed
-#'     something, and is in `failed`. `NULL` where it would cost too much, and for other models.}
+#'     log evidence from a short run of [variational()]: `log_evidence`, the sum of `bound` (for one
+#'     labelling of the components) and `symmetry` (the gain from all relabellings). An estimate
+#'     below the bound has missed a part of the posterior, and `failed` says so. `NULL` for other
+#'     models, and if the bound would cost too much.}
 #'   \item{`second_look`}{For [ais()], [smc()] along temperatures and [chib()] on models with latent
-#'     variables the `log_evidence` and `se` of a short run of `smc("data")`; an estimate far below
-#'     it is in `failed`.}
-#'   \item{`data_id`}{A text that is the same for fits to the same observations.}
-#'   \item{`rows_id`}{For nested sampling, the same for observations and covariates together.}
+#'     variables the `log_evidence` and `se` of a short run of `smc("data")`; if the estimate is far
+#'     below it, `failed` says so.}
+#'   \item{`data_id`}{A text that is equal for fits to the same observations.}
+#'   \item{`rows_id`}{For nested sampling, the same for observations together with covariates.}
 #'   \item{`replicates`}{A data frame of the single runs' estimates, if there are several.}
-#'   \item{`warnings`}{Sentences about what is suspect, and notes on the method.}
-#'   \item{`failed`}{Those of them that say that the estimate failed its own checks: [compare_models()] leaves it out.}
-#'   \item{`prior_conflict`}{That one of the warnings which says that data and prior contradict each
-#'     other, or `NULL`.}
-#'   \item{`work`}{Evaluations of likelihoods and gradients of one observation, annealing steps, seconds.}
-#'   \item{`call`, `model`, `method`, `seed`, `design`}{What was asked for.}
+#'   \item{`warnings`}{Doubts about the result, and notes on the method, one sentence each.}
+#'   \item{`failed`}{Those `warnings` that say that the estimate failed a check; [compare_models()]
+#'     leaves such a fit out.}
+#'   \item{`prior_conflict`}{The warning that data and prior contradict each other, or `NULL`.}
+#'   \item{`work`}{Evaluations of likelihoods and gradients of one observation, annealing steps,
+#'     seconds.}
+#'   \item{`call`, `model`, `method`, `seed`, `design`}{The call and its arguments.}
 #' }
 #'
 #' @examples
@@ -107,8 +117,9 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   threads <- check_count(threads, "threads", 1, 1024)
   progress <- check_flag(progress, "progress")
   words <- seed_words(seed)
-  # one run finds its rows where it wants them; several want them in different orders
-  binding <- list(threads = threads, seed = if (replicates == 1 && isTRUE(method$settings$shuffle > 0)) words)
+  # a single run gets its rows in its own random order; several runs have different orders
+  binding <- list(threads = threads,
+                  seed = if (replicates == 1 && isTRUE(method$settings$shuffle > 0)) words)
   encoded <- encode(model, data, binding)
   if (asks_r(model)) {
     restore <- own_generator(words, keep = is.null(seed))
@@ -117,16 +128,17 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   problem <- recorded(new_problem(model, encoded, method, words, threads), method, encoded)
   bar <- progress_bar(progress, encoded$n)
   on.exit(bar$close(), add = TRUE)
-  runs <- replicated_runs(problem, encoded, replicates, alone = asks_r(model), bar, mixed = !is.null(binding$seed))
+  runs <- replicated_runs(problem, encoded, replicates, alone = asks_r(model), bar,
+                          mixed = !is.null(binding$seed))
   other_end <- from_other_end(problem, encoded, runs, model, method)
   settled <- tryCatch(settled(problem, encoded, runs[[1]], model), error = function(e) NULL)
   fit <- new_evidence(runs, call, model, method, encoded, words, threads, other_end, settled)
   raise_warnings(with_bound(fit, encoded, words))
 }
 
-# Row by row a whole run may follow its first rows into a poor part of the posterior of latent
-# variables (one run in ten, where the model does not fit). Runs through several orders of the rows
-# do not all do so, and their mean shows the best.
+# When rows are added one by one, all particles of a run may follow the first rows into a poor part
+# of the posterior of latent variables (one run in ten, if the model does not fit). Runs through
+# different orders of the rows rarely all do so, and the mean of the evidence is close to the best.
 LATENT_RUNS <- 8
 
 default_replicates <- function(model) if (is_latent(model)) LATENT_RUNS else 1
@@ -137,29 +149,33 @@ default_method <- function(model, replicates = 1) {
   else smc("data", particles = 1000)
 }
 
-# Numbers in all. Of more, copies take more memory than a tenth of the time is worth that runs one after another, their parts shared by
-# threads, need longer.
+# Largest size of the data (numbers) for runs at the same time. With larger data, copies need too
+# much memory for the tenth of the time that they save.
 SIDE_BY_SIDE <- 2e7
 
-#' As many replicates at a time as there are threads; those that are left over share them
+#' Run replicates, as many at a time as there are threads; each of the last ones uses several
+#' threads
 #'
-#' @param alone Do runs ask R functions, which one at a time may do?
-#' @param mixed Are rows that are `own` in the order of the first run?
+#' @param alone Whether the model calls R functions, so that only one run at a time is possible.
+#' @param mixed Whether `encoded$rows` is in the random order of the first run.
 #' @noRd
 replicated_runs <- function(problem, encoded, replicates, alone, bar, mixed) {
   threads <- .Call(ffi_threads, problem$threads)
   together <- if (alone || length(encoded$rows) > SIDE_BY_SIDE) 1 else min(threads, replicates)
-  # of several, which one is the last depends on the threads
+  # with several replicates, the last run to finish depends on the threads
   own <- isTRUE(encoded$own) && replicates == 1 && order_is_free(problem$settings)
   problems <- lapply(seq_len(replicates), function(r) replace(problem, "replicate", list(r - 1)))
-  feed <- function(job) if (!own) "last" else if (mixed && job$problem$replicate == 0) "mixed" else "own"
-  plan_results(work_on(new_plan(problems), encoded$rows, together, threads, bar$show, feed))
+  feed <- function(job) if (!own) "last"
+  else if (mixed && job$problem$replicate == 0) "mixed" else "own"
+  plan <- work_on(new_plan(problems), encoded$rows, together, threads, bar$show, feed)
+  plan_results(plan)
 }
 
-# Does nobody need the order of the rows after this run? A walk of rows in their own order may be done again, see challenge().
+# May this run change the order of the rows? Not if the rows have a given order and the run may be
+# repeated (challenge()).
 order_is_free <- function(settings) isTRUE(settings$shuffle > 0) || !isTRUE(settings$search > 0)
 
-#' All that C needs to start a run, but the rows
+#' All that C needs to start a run, except the rows
 #' @noRd
 new_problem <- function(model, encoded, method, words, threads = 1) {
   check_gradients(model, method)
@@ -167,34 +183,40 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   if (method$estimator == "variational") check_for_variational(model)
   method <- if (is_latent(model)) latent_method(method, model) else settle(method, model)
   draws <- audit_draws(encoded$n, may_have_modes(model))
-  complete <- function(settings) if (identical(settings$audit_draws, 0)) utils::modifyList(settings, draws) else settings
+  complete <- function(settings)
+    if (identical(settings$audit_draws, 0)) utils::modifyList(settings, draws) else settings
   list(
-    model_type = model_type(model), model_args = encoded$args, model = model[names(model) != "contract"],
-    estimator = method$estimator,
+    model_type = model_type(model), model_args = encoded$args,
+    model = model[names(model) != "contract"], estimator = method$estimator,
     settings = for_engine(complete(method$settings)),
     thorough = if (!is.null(method$thorough)) for_engine(complete(method$thorough)),
-    kernels = lapply(method$kernels, function(k) list(name = k$name, args = lapply(k$args, as.double))),
-    seed = words, replicate = 0, threads = as.double(threads), total = as.double(encoded$n), restore = FALSE
+    kernels = lapply(method$kernels,
+                     function(k) list(name = k$name, args = lapply(k$args, as.double))),
+    seed = words, replicate = 0, threads = as.double(threads), total = as.double(encoded$n),
+    restore = FALSE
   )
 }
 
-# Choices between results that an engine reports anyway.
+# Settings that only select among the results that an engine reports; C does not see them.
 CHOSEN_IN_R <- c("published", "symmetry")
 
 for_engine <- function(settings) settings[!names(settings) %in% CHOSEN_IN_R]
 
-# In the words of the user, who may not have chosen the kernel; C matches needs and offers once more.
+# An error in terms of the user's arguments; C checks the same again.
 check_gradients <- function(model, method) {
   if (has_gradients(model)) return(invisible())
   needy <- Filter(function(kernel) kernel_needs(kernel, "gradient"), method$kernels)
   if (length(needy))
-    fail("`method` ", method$name, "() moves particles by ", needy[[1]]$name, "(), which needs gradients, and this model has ",
-         "none: use nested(), or smc(kernel = slice()), or give custom_model() its `gradient` and `prior_gradient`.")
+    fail("`method` ", method$name, "() moves particles by ", needy[[1]]$name,
+         "(), which needs gradients, and this model has none: use nested(), or smc(kernel = ",
+         "slice()), or give custom_model() its `gradient` and `prior_gradient`.")
 }
 
-# More where weights may be uneven; where each draw has to ask all rows, as many as cost next to nothing, down to a hundred for very large data.
+# Draws of the importance-sampling check: more if weights may be uneven. If each draw must use all
+# rows, only so many draws that they take little time, at least 100.
 AUDIT_WORK <- 2e7
 audit_draws <- function(n, several) {
   draws <- if (several) 4000 else 1000
-  list(audit_draws = draws, audit_lots = if (several) 4 else 1, audit_least = min(draws, max(100, ceiling(AUDIT_WORK / n))))
+  list(audit_draws = draws, audit_lots = if (several) 4 else 1,
+       audit_least = min(draws, max(100, ceiling(AUDIT_WORK / n))))
 }

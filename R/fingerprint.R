@@ -1,43 +1,45 @@
-# Are two fits to the same data?  Fits keep no data but fingerprints of them.
+# Are two fits to the same data? Fits do not keep their data, but fingerprints of them.
 #
-# What can be compared are models of the same observations.  A regression explains its response
-# given covariates, so fits on different covariates are comparable, in whatever order the rows come,
-# provided that each response is still beside its own covariates.  `data_id` is a fingerprint of the
-# responses (of the rows, for other models), of any order. `pairing` tells whether they were
-# permuted against the covariates: for each covariate a sum of its products with a function of the
-# response.  Two regressions that share no covariate, and neither of which is of an intercept alone,
-# can be told to be of the same rows only where these come in the same order: that is in `pairing`
-# as well.  Of more than MANY_ROWS rows `pairing` is of a part at fixed places, which costs nothing,
-# and all must be in the same order. `rows_id` is of all that the likelihood is made from, for runs
-# that are merged or go on; in the order of the rows for custom models, which may depend on it.
+# Models of the same observations can be compared. A regression explains its response given
+# covariates, so fits with different covariates are comparable, with rows in any order, provided
+# that each response has its own covariates. `data_id` is a fingerprint of the responses (for other
+# models, of the rows) that does not depend on their order. `pairing` detects responses that were
+# permuted relative to the covariates: for each covariate it has a sum of products with a function
+# of the response. If two regressions have no covariate in common, and neither is an intercept
+# alone, they can be compared only if their rows are in the same order, which `pairing` also has.
+# With more than MANY_ROWS rows, `pairing` uses a part of them at fixed places, to save time, and
+# all rows must be in the same order. `rows_id` is a fingerprint of everything in the likelihood,
+# for runs that are merged or continued. For custom models it depends on the order of the rows,
+# because the model may do so.
 
 #' @noRd
 data_id <- function(encoded, threads = 1) {
   .Call(ffi_fingerprint, if (is.null(encoded$observed)) encoded$rows else encoded$observed, threads)
 }
 
-rows_id <- function(encoded) .Call(ffi_fingerprint, if (is.null(encoded$in_order)) encoded$rows else encoded$in_order, 1)
+rows_id <- function(encoded)
+  .Call(ffi_fingerprint, if (is.null(encoded$in_order)) encoded$rows else encoded$in_order, 1)
 
-# Pairing of a response with covariates -------------------------------------------------------------
+# Pairing of a response with covariates -----------------------------------------------------------
 
 #' Sums that change when responses are permuted against covariates
 #'
 #' @param x A row for each observation.
 #' @param y The responses, numbers.
-#' @param covariates Names; the first is of an intercept where `x` has a column less.
-#' @return A list: `products` and `sizes` (what rounding is compared with), named by covariates, and
-#'   `order`.
+#' @param covariates Names; the first is that of the intercept if `x` has one column less.
+#' @return A list: `products` and `sizes` (the scale of rounding errors), named by covariates, and
+#' `order`.
 #' @noRd
 pairing_of <- function(x, y, covariates) {
   covariates <- utils::tail(covariates, ncol(x))
-  # of very many rows a part: then their order matters
+  # a part of very many rows; then their order matters
   if (length(y) > MANY_ROWS) {
     some <- round(seq(1, length(y), length.out = 10000))
     x <- x[some, , drop = FALSE]
     y <- y[some]
   }
   z <- y / max(abs(y), 1e-300)
-  # not linear, so that sums of few whole numbers are not equal by chance
+  # not linear, so that sums of a few whole numbers are not equal by chance
   z <- z * (z * (z + 0.7390851) - 0.3141593)
   products <- as.vector(crossprod(x, z))
   sizes <- as.vector(crossprod(abs(x), abs(z)))
@@ -49,7 +51,7 @@ MANY_ROWS <- 2e4
 
 PAIRING_TOLERANCE <- 1e-9
 
-#' Which two fits of the same responses are not of the same rows, and why, or NULL
+#' Two fits to the same responses but not the same rows, and the reason, or NULL
 #'
 #' @return A list: `of`, two numbers of fits, and `reason`.
 #' @noRd
@@ -63,7 +65,9 @@ pairings_differ <- function(fits) {
       k <- first[name]
       if (is.na(k)) first[name] <- i
       else if (products_differ(pairings[[k]], pairings[[i]], name))
-        return(list(of = c(k, i), reason = paste0("`", name, "` goes with other responses", other_order(fits[[i]]))))
+        return(list(of = c(k, i),
+                    reason = paste0("the values of `", name, "` belong to different responses",
+                                    other_order(fits[[i]]))))
     }
   }
   use <- use[lengths(plain[use]) > 0]
@@ -72,17 +76,20 @@ pairings_differ <- function(fits) {
   for (i in use) for (k in use[use < i]) {
     apart <- abs(pairings[[i]]$order - pairings[[k]]$order) > PAIRING_TOLERANCE * 9973
     if (apart && !any(plain[[i]] %in% plain[[k]]))
-      return(list(of = c(k, i), reason = "which have no covariate in common, the rows must come in the same order"))
+      return(list(of = c(k, i),
+                  reason = paste("which have no covariate in common, the rows must be in the",
+                                 "same order")))
   }
 }
 
-other_order <- function(fit) if (isTRUE(fit$n > MANY_ROWS)) ", or the rows come in another order"
+other_order <- function(fit) if (isTRUE(fit$n > MANY_ROWS)) ", or the rows are in a different order"
 
 products_differ <- function(a, b, name) {
-  abs(a$products[[name]] - b$products[[name]]) > PAIRING_TOLERANCE * (a$sizes[[name]] + b$sizes[[name]])
+  abs(a$products[[name]] - b$products[[name]]) > PAIRING_TOLERANCE *
+    (a$sizes[[name]] + b$sizes[[name]])
 }
 
-# Data of custom models ------------------------------------------------------------------------------
+# Data of custom models ---------------------------------------------------------------------------
 
 #' The data of a custom model as numbers, a column for each row
 #' @noRd
@@ -100,16 +107,17 @@ numbers_of <- function(data) {
   t(do.call(cbind, values))
 }
 
-# In the form that does not tell 1:3 from c(1L, 2L, 3L).
+# In the form in which 1:3 and c(1L, 2L, 3L) are equal.
 bytes_of <- function(x) {
   bytes <- as.double(as.integer(serialize(x, NULL, version = 2)[-(1:14)]))
   rbind(bytes, seq_along(bytes))
 }
 
-#' What the fingerprints of a custom model are of
+#' The data for the fingerprints of a custom model
 #' @noRd
 custom_prints <- function(data) {
   rows <- numbers_of(data)
   list(observed = rows, in_order = rbind(rows, as.double(seq_len(ncol(rows)))),
-       columns = if (!is.null(data)) vapply(seq_len(nrow(rows)), function(j) .Call(ffi_fingerprint, rows[j, ], 1), ""))
+       columns = if (!is.null(data)) vapply(seq_len(nrow(rows)),
+                                            function(j) .Call(ffi_fingerprint, rows[j, ], 1), ""))
 }

@@ -1,50 +1,56 @@
-# Nested sampling: the method, and what can be done with its points afterwards.
+# Nested sampling: the methods, and merging and continuing their runs.
 
 #' Nested sampling
 #'
-#' A population of live points, drawn from the prior, climbs the likelihood: the lowest are recorded and replaced by
-#' points drawn from the prior above them, which shrinks the prior volume that is left by a known factor. It needs no
-#' annealing and can cross phase transitions, where annealing fails; it uses the full data at every step.
+#' A population of live points starts at the prior. The points of lowest likelihood are recorded and
+#' replaced by draws from the prior above that likelihood, which shrinks the remaining prior volume
+#' by a known factor. The method needs no annealing and works across phase transitions, where
+#' annealing fails; it uses the full data at every step.
 #'
-#' @param live Number of live points, a whole number of at least 2. The standard error falls with its square root, time
-#'   grows in proportion.
-#' @param kernel How copies of live points move above the likelihood of the point they replace: [rwm()], [slice()],
-#'   [sghmc()] (reflected where it would leave) or [prior_draws()].
-#' @param steps Moves of the kernel for each new point. `NULL`, the default, starts with a number that suits the
-#'   kernel and the number of parameters and adapts it on the way, to bring copies far from where they started.
+#' @param live Number of live points, a whole number of at least 2. The standard error falls with
+#'   the square root of this number, and the time is proportional to it.
+#' @param kernel The kernel that moves copies of live points within the region above the likelihood
+#'   threshold: [rwm()], [slice()], [sghmc()] (reflected at the threshold) or [prior_draws()].
+#' @param steps Number of moves of the kernel for each new point. `NULL`, the default, starts with a
+#'   number that depends on the kernel and the number of parameters, and adapts it so that copies
+#'   end far from where they started.
 #' @param tol The run ends when the live points cannot add more than this share to the evidence.
-#' @param batch How many points are replaced at once; `NULL`, the default, is a tenth of `live`.
-#' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article: 2 live points, 20 steps of reflected
-#'   [sghmc()] with \eqn{\eta = 10^{-3}} and \eqn{\alpha = 0.1}, and the published sum, which leaves out the points
-#'   that are live at the end. Arguments given explicitly still count.
+#' @param batch Number of points replaced at the same time; `NULL`, the default, is a tenth of
+#'   `live`.
+#' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article: 2 live points, 20
+#'   steps of reflected [sghmc()] with \eqn{\eta = 10^{-3}} and \eqn{\alpha = 0.1}, and the
+#'   published sum, which omits the points that are live at the end. Arguments given explicitly
+#'   override these.
 #'
 #' @details
-#' The standard error comes from simulating the volumes that the points stand for; `fit$nested$information` is the
-#' information \eqn{H}, and \eqn{\sqrt{H/live}} the usual rule of thumb for the same error. `fit$nested$sums` has
-#' the evidence by the trapezoid rule, the lower and the upper sum, the published one, and the mean over simulated
-#' volumes.
+#' The standard error comes from simulations of the prior volumes of the points;
+#' `fit$nested$information` is the information \eqn{H}; \eqn{\sqrt{H/live}} is the usual
+#' approximation of the same error. `fit$nested$sums` has the evidence by the trapezoid rule, the
+#' lower and the upper sum, the published one, and the mean over simulated volumes.
 #'
-#' The run stops when the live points it has could not add more than `tol`. Where a narrow spike of the posterior lies
-#' far up a broad slope, no live point may have met it by then: a smaller `tol` climbs on, and more `live` points are
-#' likelier to meet it.
+#' The run stops when the live points cannot add more than `tol` to the evidence. If the posterior
+#' has a narrow spike above a broad slope, possibly no live point has reached it by then: a smaller
+#' `tol` continues the run, and more `live` points are more likely to find the spike.
 #'
-#' Moves take their scale from the live points, cluster by cluster where these lie apart, as around several modes. For
-#' the same error [slice()] took 1.3 times (regressions) to 4 times (shells) as many evaluations of the likelihood as
-#' [rwm()] on the problems of the package's benchmarks. [sghmc()] has an error of its step size that no check sees.
+#' The scale of the moves is estimated from the live points, separately for each cluster of points
+#' if there are several, as around several modes. In the package's benchmarks [slice()] needed 1.3
+#' times (regressions) to 4 times (shells) as many likelihood evaluations as [rwm()] for the same
+#' error. [sghmc()] has a step-size error that no check detects.
 #'
-#' The points of several runs merge into those of one with as many live points together: `c(fit1, fit2)`. A run goes
-#' on to a smaller tolerance with `update(fit, tol = 1e-4)`. `plot(fit)` shows the climb.
+#' `c(fit1, fit2)` merges several runs into one with as many live points as all of them together.
+#' `update(fit, tol = 1e-4)` continues a run to a smaller tolerance. `plot(fit)` shows the points.
 #'
-#' A kernel that hardly moves the copies, or that does not reach all of the room above a likelihood, makes the estimate
-#' wrong without making it look uncertain. Both are looked for (`fit$nested$renewal`, the distance that copies come,
-#' where 1 is a fresh draw, and `fit$nested$rank_p`, a test that new points' likelihoods rank evenly among the live
-#' ones) and give a warning in the fit.
+#' If the kernel hardly moves the copies, or does not reach the whole region above the likelihood
+#' threshold, the estimate is wrong and its standard error does not show it. Two checks look for
+#' this and give a warning: `fit$nested$renewal`, the distance that copies move (1: as far as an
+#' independent draw), and `fit$nested$rank_p`, a test that the likelihoods of new points rank
+#' uniformly among those of the live points.
 #'
 #' @inherit likelihood_weighting return
 #'
 #' @references
-#' Skilling, J. (2006). Nested sampling for general Bayesian computation. *Bayesian Analysis* 1, 833-859.
-#' \doi{10.1214/06-BA127}
+#' Skilling, J. (2006). Nested sampling for general Bayesian computation. *Bayesian Analysis* 1,
+#' 833-859. \doi{10.1214/06-BA127}
 #'
 #' @examples
 #' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
@@ -53,7 +59,8 @@
 #'
 #' @family methods
 #' @export
-nested <- function(live = 400, kernel = rwm(), steps = NULL, tol = 0.01, batch = NULL, preset = "default") {
+nested <- function(live = 400, kernel = rwm(), steps = NULL, tol = 0.01, batch = NULL,
+                   preset = "default") {
   preset <- check_choice(preset, "preset", c("default", "paper"))
   if (preset == "paper") {
     if (missing(live)) live <- 2
@@ -66,14 +73,16 @@ nested <- function(live = 400, kernel = rwm(), steps = NULL, tol = 0.01, batch =
     "nested", match.call(), kernels = list(kernel), estimator = "nested",
     live = live, batch = check_batch(batch, live), steps = nested_steps(steps, kernel),
     steps_per_dimension = STEPS_PER_DIMENSION[[kernel$name]], mass = kernel$mass,
-    tol = check_number(tol, "tol", 0, 1, lower_open = TRUE, upper_open = TRUE), published = preset == "paper"
+    tol = check_number(tol, "tol", 0, 1, lower_open = TRUE, upper_open = TRUE),
+    published = preset == "paper"
   )
 }
 
-# Moves that make a copy as good as a new point, before they adapt.
+# First number of moves per parameter, before it adapts.
 STEPS_PER_DIMENSION <- c(slice = 3, rwm = 10, sghmc = 5, prior_draws = 0)
 
-# Left to the engine, which knows the parameters, unless one move is a new point.
+# 0: the engine chooses, because it knows the number of parameters. With prior_draws() one move is
+# enough.
 nested_steps <- function(steps, kernel) {
   if (!is.null(steps)) check_steps(steps) else if (kernel_needs(kernel, "floor")) 1 else 0
 }
@@ -81,7 +90,8 @@ nested_steps <- function(steps, kernel) {
 check_wall_kernel <- function(kernel, name = "kernel") {
   kernel <- check_kernel(kernel, name, walled = TRUE)
   if (!kernel$name %in% names(STEPS_PER_DIMENSION))
-    fail("`", name, "` must keep points above a likelihood: slice(), rwm(), sghmc() or prior_draws(), not ", kernel$name, "().")
+    fail("`", name, "` must keep points above a likelihood threshold: slice(), rwm(), sghmc() or ",
+                    "prior_draws(), not ", kernel$name, "().")
   kernel
 }
 
@@ -94,30 +104,33 @@ check_batch <- function(batch, live) {
 
 #' Nested sampling, chunk by chunk
 #'
-#' The evidence as rows arrive: each chunk's predictive density is a small nested sampling run of its own, with the
-#' posterior of the rows before as its prior. The points it leaves behind, kept in a weighted reservoir of the
-#' population's size, are that prior's successors.
+#' The evidence as rows arrive. The predictive density of each chunk is computed by a small nested
+#' sampling run whose prior is the posterior of the rows before it. The points of that run, kept in
+#' a weighted reservoir of `live` points, represent the next prior.
 #'
 #' @param live,tol As for [nested()].
-#' @param kernel How points move: [slice()], the default, or [rwm()] on all rows seen, which is exact and takes longer
-#'   with every row; or [sghmc()] by mini-batches, reflected at the chunk's likelihood, as in the thesis: its cost
-#'   does not grow with the rows, and its error falls with `rate`, which should be well below one over the curvature
-#'   of a row, with more `steps` to make up for it.
-#' @param steps Moves of the kernel for each new point.
-#' @param batch For `sghmc()`: rows in a mini-batch; `Inf` for the full data.
-#' @param gradient `"control"` for mini-batches with control variates, whose noise does not heat the points, where the
-#'   model has gradients; `"plain"` as in the literature.
-#' @param chunk Rows of the first chunks; later ones hold a quarter of the rows seen, up to 500.
-#' @param order `"given"` keeps the order of the rows, `"shuffled"` walks them in random order.
+#' @param kernel The kernel that moves the points: [slice()], the default, or [rwm()] with all rows
+#'   seen so far, which is exact and takes longer with every row; or [sghmc()] with mini-batches,
+#'   reflected at the likelihood threshold of the chunk, as in the thesis. The cost of `sghmc()`
+#'   does not grow with the number of rows. Its error decreases with `rate`, which should be well
+#'   below one over the curvature of a row; a smaller rate needs more `steps`.
+#' @param steps Number of moves of the kernel for each new point.
+#' @param batch For `sghmc()`: number of rows in a mini-batch; `Inf` for the full data.
+#' @param gradient `"control"` for mini-batches with control variates, whose noise does not spread
+#'   the points (if the model has gradients); `"plain"` as in the literature.
+#' @param chunk Number of rows of the first chunks; later chunks have a quarter of the rows seen, up
+#'   to 500.
+#' @param order `"given"` keeps the order of the rows, `"shuffled"` takes them in random order.
 #'
 #' @details
-#' The standard error adds up those of the chunks, from simulated volumes. It does not know of errors that moves by
-#' stochastic gradients make, nor of the reservoir's; compare with [sgais()].
+#' The standard error combines those of the chunks, from simulated volumes. It does not include
+#' errors of moves by stochastic gradients, nor the error of the reservoir; compare with [sgais()].
 #'
 #' @inherit likelihood_weighting return
 #'
 #' @references
-#' Chao, M. T. (1982). A general purpose unequal probability sampling plan. *Biometrika* 69, 653-656.
+#' Chao, M. T. (1982). A general purpose unequal probability sampling plan. *Biometrika* 69,
+#' 653-656.
 #'
 #' @examples
 #' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
@@ -130,7 +143,9 @@ online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, 
                           gradient = c("control", "plain"), chunk = 20, order = "given") {
   live <- check_count(live, "live", 2, 1e6)
   kernel <- check_wall_kernel(kernel)
-  if (kernel_needs(kernel, "floor")) fail("`kernel` ", kernel$name, "() draws from the prior, which is only right for all rows at once.")
+  if (kernel_needs(kernel, "floor"))
+    fail("`kernel` ", kernel$name,
+         "() draws from the prior, which is correct only when all rows are used at once.")
   full <- needs_density(kernel) || identical(batch, Inf)
   if (!identical(batch, Inf)) batch <- check_count(batch, "batch", 1, 1e7)
   gradient <- check_choice(gradient, "gradient", c("control", "plain"))
@@ -145,20 +160,21 @@ online_nested <- function(live = 100, kernel = slice(), steps = 20, tol = 0.01, 
   )
 }
 
-#' Nested sampling first, then a sequential walk
+#' Nested sampling first, then sequential estimation
 #'
-#' [sequential()] has its largest errors among the first rows; here nested sampling takes those.
-#'
-#' @param first Rows for nested sampling.
+#' [sequential()] has its largest errors at the first rows; this method uses nested sampling for
+#' these.
+#' @param first Number of rows for nested sampling.
 #' @param live,tol As for [nested()].
-#' @param start How points of nested sampling move, on the first rows: [slice()] or [rwm()].
-#' @param particles,steps,kernel,batch As for [sequential()], from there on.
+#' @param start The kernel of nested sampling on the first rows: [slice()] or [rwm()].
+#' @param particles,steps,kernel,batch As for [sequential()], for the other rows.
 #'
 #' @inherit likelihood_weighting return
 #'
 #' @references
-#' Cameron, S. A., Eggers, H. C. and Kroon, S. (2019). A sequential marginal likelihood approximation using stochastic
-#' gradients. *Proceedings* 33(1), 18. \doi{10.3390/proceedings2019033018}
+#' Cameron, S. A., Eggers, H. C. and Kroon, S. (2019). A sequential marginal likelihood
+#' approximation using stochastic gradients. *Proceedings* 33(1), 18.
+#' \doi{10.3390/proceedings2019033018}
 #'
 #' @examples
 #' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
@@ -170,37 +186,46 @@ hybrid <- function(first = 100, live = 100, tol = 0.01, start = slice(), particl
                    kernel = sghmc(tempered = FALSE), batch = 500) {
   walk <- sequential(particles, steps, kernel, batch)
   start <- check_wall_kernel(start, "start")
-  if (kernel_needs(start, "floor")) fail("`start` must be slice() or rwm(), not ", start$name, "().")
+  if (kernel_needs(start, "floor"))
+    fail("`start` must be slice() or rwm(), not ", start$name, "().")
   nested <- nested(live, start, NULL, tol)$settings
   first <- check_count(first, "first", 1, 1e9)
   walk$settings$`1.kernel` <- 2
-  walk$settings <- c(walk$settings, nested[c("live", "batch", "steps", "steps_per_dimension", "mass", "tol")],
-                     list(whole = 0, chunk_least = first, first = first, reservoir = particles))
+  walk$settings <-
+    c(walk$settings, nested[c("live", "batch", "steps", "steps_per_dimension", "mass", "tol")],
+      list(whole = 0, chunk_least = first, first = first, reservoir = particles))
   walk$kernels <- list(start, walk$kernels[[1]])
   walk$estimator <- "hybrid"
   rename_method(walk, "hybrid", match.call())
 }
 
-# What C knows of each point, in the order of the rows of `levels`.
+# Nested sampling results -------------------------------------------------------------------------
 
-#' What a nested run knows besides its estimate
+#' The results of a nested sampling run besides its estimate
 #' @noRd
 nested_of <- function(figures, trace, live) {
   if (is.null(figures$levels)) return(NULL)
   levels <- as.data.frame(t(figures$levels))
-  sums <- c(trapezoid = drop(figures$log_evidence), lower = drop(figures$lower), upper = drop(figures$upper),
+  sums <- c(trapezoid = drop(figures$log_evidence), lower = drop(figures$lower),
+            upper = drop(figures$upper),
             published = drop(figures$published), simulated = drop(figures$simulated))
-  nested_part(levels, drop(figures$log_volumes), drop(figures$level_log_weights), sums, drop(figures$information),
+  nested_part(levels, drop(figures$log_volumes), drop(figures$level_log_weights), sums,
+              drop(figures$information),
               stats::median(trace$renewal), live, stats::median(trace$echo))
 }
 
 nested_part <- function(levels, log_volume, log_weight, sums, information, renewal, live, echo) {
   test <- rank_test(levels$rank)
-  list(live = live, points = data.frame(log_lik = levels$log_lik, log_volume = log_volume, log_weight = normalise(log_weight)), levels = levels, sums = sums,
-       information = information, renewal = renewal, echo = echo, rank_gap = test[["gap"]], rank_p = test[["p"]])
+  list(live = live,
+       points = data.frame(log_lik = levels$log_lik, log_volume = log_volume,
+                           log_weight = normalise(log_weight)), levels = levels, sums = sums,
+       information = information, renewal = renewal, echo = echo, rank_gap = test[["gap"]],
+       rank_p = test[["p"]])
 }
 
-#' Do new points rank evenly among the live ones?  Kolmogorov's distance and its asymptotic probability
+#' Do the likelihoods of new points rank uniformly among those of the live points?
+#'
+#' Kolmogorov's distance and its asymptotic probability.
 #' @noRd
 rank_test <- function(rank) {
   rank <- sort(rank[is.finite(rank)])
@@ -211,9 +236,9 @@ rank_test <- function(rank) {
   c(gap = gap, p = min(1, max(0, 2 * sum((-1)^(k - 1) * exp(-2 * k^2 * n * gap^2)))))
 }
 
-LEAST_RENEWAL <- 0.2 # of copies that are moved; 1 would be fresh draws
-# Correlation of copies' ranks by likelihood with those of their sources: on a thin ring copies stay
-# near, and know nothing of it.
+LEAST_RENEWAL <- 0.2 # renewal of copied points; independent draws have 1
+# Correlation of the likelihood ranks of copies with those of the points that were copied. On a thin
+# ring copies stay near, but their ranks are independent.
 MOST_ECHO <- 0.2
 MOST_RANK_GAP <- 0.03
 LEAST_RANK_P <- 1e-4
@@ -223,20 +248,24 @@ nested_warnings <- function(nested) {
   uneven <- isTRUE(nested$rank_p < LEAST_RANK_P && nested$rank_gap > MOST_RANK_GAP)
   c(
     if (isTRUE(nested$renewal < LEAST_RENEWAL && !(nested$echo < MOST_ECHO)))
-      sprintf(paste("The kernel hardly moves the points it copies (%.0f%% of the way to a fresh draw), so the live points",
-                    "are near copies of each other and the evidence cannot be trusted. Use more `steps`, or slice()."),
+      sprintf(paste("The kernel hardly moves the points it copies (renewal %.0f%%, independent",
+                    "draws: 100%%), so the live points are near copies of each other and the",
+                    "evidence cannot be trusted. Use more `steps`, or slice()."),
               100 * nested$renewal),
     if (uneven)
-      sprintf(paste("New points do not rank evenly among the live ones (a gap of %.2f): the kernel does not reach all of",
-                    "the room above a likelihood. Use more `steps`, or more `live` points if there are several modes."),
+      sprintf(paste("The likelihoods of new points do not rank uniformly among the live points",
+                    "(largest deviation %.2f): the kernel does not reach the whole region above",
+                    "the likelihood threshold. Use more `steps`, or more `live` points if there",
+                    "are several modes."),
               nested$rank_gap)
   )
 }
 
 #' Merge or continue nested sampling
 #'
-#' `c()` merges independent fits by [nested()] of the same model and data into the one that as many live points together
-#' would have given. `update()` lets a fit go on to a smaller tolerance.
+#' `c()` merges independent fits by [nested()] of the same model and data. The result is the fit
+#' that one run with as many live points as all of them together would give. `update()` continues a
+#' fit to a smaller tolerance.
 #'
 #' @param ... Fits from [evidence()] with [nested()].
 #' @param object A fit from [evidence()] with [nested()].
@@ -263,13 +292,15 @@ c.evidence <- function(...) {
   for (fit in fits) check_is_nested(fit)
   first <- fits[[1]]
   for (fit in fits[-1]) {
-    if (!identical(fit$data_id, first$data_id)) fail("Runs can only be merged if they have the same data.")
+    if (!identical(fit$data_id, first$data_id))
+      fail("Runs can only be merged if they have the same data.")
     if (!same_model(fit, first))
       fail("Runs can only be merged if they have the same model.")
     if (!identical(fit$rows_id, first$rows_id))
       fail("Runs can only be merged if they have the same model and covariates.")
   }
-  if (anyDuplicated(do.call(rbind, lapply(fits, function(fit) fit$nested$levels[c("log_lik", "tie")]))))
+  if (anyDuplicated(do.call(rbind,
+                            lapply(fits, function(fit) fit$nested$levels[c("log_lik", "tie")]))))
     fail("Runs can only be merged if they are independent: two of these share points.")
   if (length(fits) == 1) return(first)
   together(fits)
@@ -282,9 +313,13 @@ same_model <- function(one, two) {
 
 check_is_nested <- function(fit, name = "...") {
   check_is_fit(fit, name)
-  if (is.null(fit$nested)) fail("Only fits of nested() can be merged or continued, not one of ", fit$method$name, "().")
-  if (is_latent(fit$model)) fail("Fits of models with latent variables cannot be merged or continued: their points are not all kept.")
-  if (!is.null(fit$replicates)) fail("A fit of several replicates cannot be merged or continued; fit once, with more `live`.")
+  if (is.null(fit$nested))
+    fail("Only fits of nested() can be merged or continued, not one of ", fit$method$name, "().")
+  if (is_latent(fit$model))
+    fail("Fits of models with latent variables cannot be merged or continued: their points are ",
+         "not all kept.")
+  if (!is.null(fit$replicates))
+    fail("A fit of several replicates cannot be merged or continued; fit once, with more `live`.")
   fit
 }
 
@@ -293,13 +328,15 @@ check_is_nested <- function(fit, name = "...") {
 update.evidence <- function(object, tol, data = NULL, ...) {
   check_no_dots(...)
   check_is_nested(object, "object")
-  if (missing(tol)) fail("`tol` must be given: the new tolerance, smaller than ", object$method$settings$tol, ".")
+  if (missing(tol))
+    fail("`tol` must be given: the new tolerance, smaller than ", object$method$settings$tol, ".")
   tol <- check_number(tol, "tol", 0, object$method$settings$tol, TRUE, TRUE)
   if (object$nested$live != object$method$settings$live)
-    fail("A merged fit cannot go on: let its parts go on, and merge them then.")
+    fail("A merged fit cannot be continued: continue its parts, then merge them.")
   if (is.null(data)) data <- eval(object$call$data, parent.frame())
   encoded <- encode(object$model, data)
-  if (!identical(rows_id(encoded), object$rows_id)) fail("`data` must be those of the fit, or a run cannot go on.")
+  if (!identical(rows_id(encoded), object$rows_id))
+    fail("`data` must be those of the fit, so that its run can be continued.")
   method <- object$method
   method$settings$tol <- tol
   method$settings$from_levels <- as.double(t(as.matrix(object$nested$levels)))
@@ -313,19 +350,20 @@ update.evidence <- function(object, tol, data = NULL, ...) {
   out <- conduct(problem, encoded$rows)
   method$settings[c("from_levels", "from_theta")] <- NULL
   method$call$tol <- tol
-  fit <- with_bound(new_evidence(list(out), object$call, object$model, method, encoded, object$seed), encoded, object$seed)
+  fit <- with_bound(new_evidence(list(out), object$call, object$model, method, encoded,
+                                 object$seed), encoded, object$seed)
   fit$call$method <- method$call
   for (name in c("evaluations", "seconds"))
     fit$trace[[name]] <- fit$trace[[name]] + utils::tail(object$trace[[name]], 1)
   fit$trace <- rbind(object$trace, fit$trace)
   fit$work <- fit$work + object$work
-  # of the whole climb; the new part may be short, or nothing
+  # of the whole run; the new part may be short or empty
   fit$nested$renewal <- stats::median(fit$trace$renewal)
   fit$warnings <- unique(c(fit$warnings, nested_warnings(fit$nested)))
   raise_warnings(fit, known = object$warnings)
 }
 
-CONTINUED <- 2^30 # streams of numbers that no replicate of evidence() uses
+CONTINUED <- 2^30 # random number streams that no replicate of evidence() uses
 
 #' The fit of all points of some fits
 #' @noRd
@@ -339,31 +377,39 @@ together <- function(fits) {
   fit <- fits[[1]]
   live <- sum(vapply(fits, function(f) f$nested$live, 0))
   volumes <- .Call(ffi_volumes, levels$log_lik, levels$live, as.double(live), 200, fit$seed)
-  sums <- stats::setNames(volumes$sums, c("log_evidence", "se", "information", "lower", "upper", "published", "simulated"))
+  sums <- stats::setNames(volumes$sums,
+                          c("log_evidence", "se", "information", "lower", "upper", "published",
+                            "simulated"))
   renewal <- mean(vapply(fits, function(f) f$nested$renewal, 0))
   fit$nested <- nested_part(levels, volumes$log_volumes, volumes$log_weights,
-                            c(trapezoid = sums[["log_evidence"]], sums[c("lower", "upper", "published", "simulated")]),
-                            sums[["information"]], renewal, live, mean(vapply(fits, function(f) f$nested$echo, 0)))
+                            c(trapezoid = sums[["log_evidence"]],
+                              sums[c("lower", "upper", "published", "simulated")]),
+                            sums[["information"]], renewal, live,
+                            mean(vapply(fits, function(f) f$nested$echo, 0)))
   fit$draws <- pool("draws")
   fit$parameters <- pool("parameters")
   fit$log_weights <- normalise(volumes$log_weights)
   fit$trace <- do.call(rbind, lapply(fits, `[[`, "trace"))
   fit$work <- Reduce(`+`, lapply(fits, `[[`, "work"))
-  fit$log_evidence <- sums[[if (fit$method$settings$published == 1) "published" else "log_evidence"]]
+  fit$log_evidence <-
+    sums[[if (fit$method$settings$published == 1) "published" else "log_evidence"]]
   fit$se <- sums[["se"]]
-  fit$sampler <- list(log_evidence = fit$log_evidence, se = fit$se, draws = fit$parameters, log_weights = fit$log_weights)
+  fit$sampler <- list(log_evidence = fit$log_evidence, se = fit$se, draws = fit$parameters,
+                      log_weights = fit$log_weights)
   fit$warnings <- unique(c(unlist(lapply(fits, `[[`, "warnings")), nested_warnings(fit$nested)))
   fit$failed <- unique(c(unlist(lapply(fits, `[[`, "failed")), nested_warnings(fit$nested)))
   raise_warnings(fit, known = unlist(lapply(fits, `[[`, "warnings")))
 }
 
-#' How many points were live when each of `levels`, in order, died: those born before it that had not died
+#' Number of live points when each of the sorted `levels` was removed: those drawn before and not
+#' removed earlier
 #' @noRd
 live_counts <- function(levels) {
   n <- nrow(levels)
-  keys <- order(order(c(levels$log_lik, levels$birth), c(levels$tie, levels$birth_tie), rep(0:1, each = n)))
+  keys <- order(order(c(levels$log_lik, levels$birth), c(levels$tie, levels$birth_tie),
+                      rep(0:1, each = n)))
   death <- keys[seq_len(n)]
   birth <- sort(keys[n + seq_len(n)])
-  # a point is born behind the wall whose level it carries, after that wall's own death
+  # a new point is drawn just after the removal of the point whose level is its threshold
   as.double(findInterval(death, birth) - seq_len(n) + 1)
 }

@@ -1,8 +1,9 @@
-# Methods as specifications: a name, the settings of an engine in src/estimators, and kernels.
-# Each constructor is a list of choices; nothing is computed here.
+# Methods as specifications: a name, the settings of an engine in src/estimators, and kernels. A
+# constructor only collects settings; it computes nothing.
 
 #' @noRd
-new_method <- function(name, call, stages = list(), kernels = list(), ..., note = NULL, estimator = "walk") {
+new_method <- function(name, call, stages = list(), kernels = list(), ..., note = NULL,
+                       estimator = "walk") {
   settings <- list(...)
   for (s in seq_along(stages)) {
     stage <- stages[[s]]
@@ -11,32 +12,33 @@ new_method <- function(name, call, stages = list(), kernels = list(), ..., note 
   }
   if (length(stages)) settings$stages <- length(stages)
   structure(
-    list(name = name, call = call, estimator = estimator, settings = lapply(settings, as_setting), kernels = kernels,
-         note = note),
+    list(name = name, call = call, estimator = estimator, settings = lapply(settings, as_setting),
+         kernels = kernels, note = note),
     class = c(name, "evidence_method")
   )
 }
 
 as_setting <- function(x) if (is.character(x)) x else as.double(x)
 
-#' One stretch of a walk, as C names its settings
+#' One stage of an annealed run, with the settings named as in C
 #' @noRd
-stage <- function(particles, kernel = 0, mass = "default", steps = 0, schedule = list(schedule = "one"),
+stage <- function(particles, kernel = 0, mass = "default", steps = 0,
+                  schedule = list(schedule = "one"),
                   resampling = "systematic", threshold = 0, gradient = "full", ...) {
-  c(list(particles = particles, kernel = kernel, mass = mass, steps = steps, resampling = resampling,
-         threshold = threshold, gradient = gradient), schedule, list(...))
+  c(list(particles = particles, kernel = kernel, mass = mass, steps = steps,
+         resampling = resampling, threshold = threshold, gradient = gradient), schedule, list(...))
 }
 
 check_particles <- function(particles, min = 2) check_count(particles, "particles", min, 1e6)
 
-# Left open, these many at the least, and more where particles are not renewed by them.
+# Default: at least this many moves, and more if they do not renew the particles enough.
 check_steps <- function(steps, kernel = NULL) {
   if (is.null(steps) && !is.null(kernel)) return(switch(kernel$name, rwm = 10, slice = 5, 2))
   check_count(steps, "steps", 1, 1e5)
 }
 
-# Share of the way to fresh draws that moves are to carry particles at each distribution, where
-# their number is left open.
+# Renewal of the particles at each distribution that moves must reach (1: independent draws), if
+# their number is not given.
 RENEWAL <- 0.6
 renewal_goal <- function(steps) if (is.null(steps)) RENEWAL else -1 # only measured
 
@@ -44,7 +46,7 @@ check_resampling <- function(resampling) {
   check_choice(resampling, "resampling", c(setting_words("resampling"), "none"))
 }
 
-# "none" is a threshold of zero to the engine.
+# The engine takes "none" as a threshold of zero.
 resampling_settings <- function(resampling, threshold) {
   if (resampling == "none") return(list(resampling = "systematic", threshold = 0))
   list(resampling = resampling, threshold = check_probability(threshold, "threshold"))
@@ -58,15 +60,17 @@ print.evidence_method <- function(x, ...) {
 }
 
 check_is_method <- function(method, name = "method") {
-  if (is.function(method)) fail("`", name, "` must be a method, such as `sgais()`, not a function: add parentheses.")
+  if (is.function(method))
+    fail("`", name, "` must be a method, such as `sgais()`, not a function: add parentheses.")
   if (!inherits(method, "evidence_method")) refuse(method, name, "a method, such as `sgais()`")
   method
 }
 
 #' Likelihood weighting
 #'
-#' Draws from the prior, weighted by their likelihood: the simplest estimate of the evidence. It works for few
-#' observations and parameters and is hopeless beyond, which its standard error then understates. A baseline.
+#' Draws from the prior, weighted by their likelihood: the simplest estimate of the evidence. It
+#' works for few observations and parameters. Beyond that it fails, and its standard error is then
+#' too small. A baseline for comparison.
 #'
 #' @param particles Number of draws, a whole number of at least 2.
 #'
@@ -84,24 +88,25 @@ likelihood_weighting <- function(particles = 10000) {
 
 #' Harmonic mean
 #'
-#' The reciprocal of the mean reciprocal likelihood of posterior draws. It is famous for being simple and for being
-#' wrong: its variance is usually infinite, it overstates the evidence, and its standard error says nothing of either. A
-#' baseline, for showing just that.
+#' The reciprocal of the mean reciprocal likelihood of posterior draws. The method is well known
+#' because it is simple, and it is wrong: its variance is usually infinite, it overstates the
+#' evidence, and its standard error shows neither. A baseline for comparison.
 #'
 #' @param particles Number of chains, a whole number of at least 2.
-#' @param draws Posterior draws of each chain.
-#' @param steps Moves between two draws; by default at least 2, 5 with [slice()], 10 with [rwm()],
-#'   and more where particles are not renewed by them.
+#' @param draws Number of posterior draws of each chain.
+#' @param steps Number of moves between two draws; by default at least 2, 5 with [slice()], 10 with
+#'   [rwm()], and more if these do not renew the particles enough.
 #' @param kernel A kernel with an accept step: [hmc()], [mala()] or [rwm()].
 #'
 #' @details
-#' The chains start from an annealed sample of the posterior; the standard error comes from the spread between chains.
+#' The chains start from an annealed sample of the posterior; the standard error comes from the
+#' spread between chains.
 #'
 #' @inherit likelihood_weighting return
 #'
 #' @references
-#' Newton, M. A. and Raftery, A. E. (1994). Approximate Bayesian inference with the weighted likelihood bootstrap.
-#' *Journal of the Royal Statistical Society B* 56, 3-48.
+#' Newton, M. A. and Raftery, A. E. (1994). Approximate Bayesian inference with the weighted
+#' likelihood bootstrap. *Journal of the Royal Statistical Society B* 56, 3-48.
 #'
 #' @examples
 #' evidence(gaussian_mean(), c(1.2, 0.4, 2.1), harmonic_mean(), seed = 1)
@@ -116,33 +121,36 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hm
   new_method(
     "harmonic_mean", match.call(),
     list(stage(particles, 1, kernel$mass, check_steps(steps, kernel),
-               list(schedule = "adaptive", ess = 0.9 * particles), threshold = 0.5, whole = 1, renew = renewal_goal(steps))),
+               list(schedule = "adaptive", ess = 0.9 * particles), threshold = 0.5, whole = 1,
+               renew = renewal_goal(steps))),
     list(kernel),
     rounds = check_count(draws, "draws", 1, 1e6),
-    note = "The harmonic mean overstates the evidence, often by far; its standard error does not show it."
+    note = paste("The harmonic mean overstates the evidence, often by far; its standard error",
+                 "does not show it.")
   )
 }
 
 #' Bridge sampling
 #'
-#' Posterior draws by chains, a normal density fitted to half of them, and the optimal bridge between the two. What
-#' users of Stan do today, for comparison; unlike [harmonic_mean()] it works.
+#' Posterior draws from chains, a normal density fitted to half of them, and the optimal bridge
+#' estimate between the two. This is the usual method for Stan fits, included for comparison; unlike
+#' [harmonic_mean()] it works.
 #'
 #' @inheritParams harmonic_mean
 #'
 #' @details
-#' The chains start from an annealed sample of the posterior. The optimal bridge takes autocorrelation into account by
-#' the number of draws that the chains are worth; the standard error is the root of the approximate relative mean
-#' squared error, its posterior half from the spread between chains.
+#' The chains start from an annealed sample of the posterior. The optimal bridge uses the effective
+#' number of draws, which accounts for autocorrelation. The standard error is the root of the
+#' approximate relative mean squared error; its posterior part comes from the spread between chains.
 #'
 #' @inherit likelihood_weighting return
 #'
 #' @references
-#' Meng, X.-L. and Wong, W. H. (1996). Simulating ratios of normalizing constants via a simple identity. *Statistica
-#' Sinica* 6, 831-860.
+#' Meng, X.-L. and Wong, W. H. (1996). Simulating ratios of normalizing constants via a simple
+#' identity. *Statistica Sinica* 6, 831-860.
 #'
-#' Fruehwirth-Schnatter, S. (2004). Estimating marginal likelihoods for mixture and Markov switching models using bridge
-#' sampling techniques. *Econometrics Journal* 7, 143-167.
+#' Fruehwirth-Schnatter, S. (2004). Estimating marginal likelihoods for mixture and Markov switching
+#' models using bridge sampling techniques. *Econometrics Journal* 7, 143-167.
 #'
 #' @examples
 #' evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, bridge(), seed = 1)
@@ -165,27 +173,29 @@ rename_method <- function(method, name, call) {
 
 #' Power posteriors
 #'
-#' The evidence from the path of powers of the likelihood that [ais()] and [smc()] walk, by thermodynamic integration
-#' or by stepping stones.
+#' The evidence from the powers of the likelihood through which [ais()] and [smc()] anneal, by
+#' thermodynamic integration or by stepping stones.
 #'
-#' @param rule `"stepping"` for the product of the ratios between neighbouring powers, `"thermodynamic"` for the
-#'   integral of the mean log likelihood over the power, by the trapezoid rule with the correction that the variances
-#'   give.
-#' @param run The walk: [smc()] with `path = "thermal"`, the default with narrower steps than its own, or [ais()].
+#' @param rule `"stepping"` for the product of the ratios between neighbouring powers,
+#'   `"thermodynamic"` for the integral of the mean log likelihood over the power, by the trapezoid
+#'   rule with a correction computed from the variances.
+#' @param run The annealed run: [smc()] with `path = "thermal"` (the default, with smaller steps
+#'   than those of `smc()` itself) or [ais()].
 #' @details
-#' Both are in `fit$power`, with the integral without its correction and the mean and variance of the log likelihood
-#' at each power. With the weights that `ais()` and `smc()` carry, stepping stones are their own estimate; the
-#' thermodynamic integral adds an error of its own where steps are wide, which the size of the correction shows. The
-#' standard error is the walk's, together with that.
+#' `fit$power` has both estimates, the integral without its correction, and the mean and variance of
+#' the log likelihood at each power. For the weights of `ais()` and `smc()`, stepping stones give
+#' the same estimate as these methods. The thermodynamic integral adds an error if the steps are
+#' wide; the size of the correction shows how large it is. The standard error is that of the run
+#' combined with this error.
 #'
 #' @inherit likelihood_weighting return
 #'
 #' @references
-#' Friel, N., Hurn, M. and Wyse, J. (2014). Improving power posterior estimation of statistical evidence. *Statistics
-#' and Computing* 24, 709-723.
+#' Friel, N., Hurn, M. and Wyse, J. (2014). Improving power posterior estimation of statistical
+#' evidence. *Statistics and Computing* 24, 709-723.
 #'
-#' Xie, W., Lewis, P. O., Fan, Y., Kuo, L. and Chen, M.-H. (2011). Improving marginal likelihood estimation for Bayesian
-#' phylogenetic model selection. *Systematic Biology* 60, 150-160.
+#' Xie, W., Lewis, P. O., Fan, Y., Kuo, L. and Chen, M.-H. (2011). Improving marginal likelihood
+#' estimation for Bayesian phylogenetic model selection. *Systematic Biology* 60, 150-160.
 #'
 #' @examples
 #' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
@@ -197,7 +207,8 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
   rule <- check_choice(rule, "rule", c("stepping", "thermodynamic"))
   run <- check_is_method(run, "run")
   if (!run$name %in% c("ais", "smc") || !identical(run$settings$`1.whole`, 1))
-    fail("`run` must walk along powers of the likelihood of all data: ais() or smc(\"thermal\"), not ", run$name, "().")
+    fail("`run` must anneal by powers of the likelihood of all data: ais() or smc(\"thermal\"), ",
+         "not ", run$name, "().")
   run$settings$moments <- 1
   run$rule <- rule
   rename_method(run, "power_posterior", match.call())
@@ -205,18 +216,20 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
 
 #' Annealed importance sampling
 #'
-#' Particles walk from the prior to the posterior through distributions in which the likelihood is raised to a growing
-#' power, gathering weight; they never interact. With a fixed schedule the estimate of the evidence (not of its
-#' logarithm) is unbiased.
+#' Particles move from the prior to the posterior through distributions in which the likelihood is
+#' raised to an increasing power, and accumulate importance weights; they do not interact. With a
+#' fixed schedule the estimate of the evidence (not of its logarithm) is unbiased.
 #'
 #' @param particles Number of particles, a whole number of at least 2.
 #' @param schedule [adaptive()], [sigmoidal()] or [linear()].
-#' @param kernel How particles move, on the full data: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
-#' @param steps Moves at each distribution. By default at least 2, 5 with [slice()] and 10 with
-#'   [rwm()], whose moves are shorter, and as many as carry the particles 60% of the way to fresh
-#'   draws (`renewal` in `fit$trace`).
-#' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article's comparison: 10 particles, an
-#'   effective sample size of 5, 20 steps of [sghmc()] with full gradients. Arguments given explicitly still count.
+#' @param kernel The kernel that moves the particles, with the full data: [hmc()], [mala()],
+#'   [rwm()], [baoab()], [sghmc()] or [sgld()].
+#' @param steps Number of moves at each distribution. By default at least 2, 5 with [slice()] and 10
+#'   with [rwm()], whose moves are shorter, and as many as bring the renewal of the particles
+#'   (`renewal` in `fit$trace`) to 0.6.
+#' @param preset `"default"`, or `"paper"` for the settings of the SGAIS article's comparison: 10
+#'   particles, an effective sample size of 5, 20 steps of [sghmc()] with full gradients. Arguments
+#'   given explicitly override these.
 #'
 #' @inherit likelihood_weighting return
 #'
@@ -224,12 +237,14 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
 #' Neal, R. M. (2001). Annealed importance sampling. *Statistics and Computing* 11, 125-139.
 #'
 #' @examples
-#' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, ais(), seed = 1)
+#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+#' fit <- evidence(model, cars, ais(), seed = 1)
 #' fit
 #'
 #' @family methods
 #' @export
-ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = NULL, preset = "default") {
+ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = NULL,
+                preset = "default") {
   preset <- check_choice(preset, "preset", c("default", "paper"))
   if (preset == "paper") {
     if (missing(particles)) particles <- 10
@@ -241,50 +256,55 @@ ais <- function(particles = 200, schedule = adaptive(), kernel = hmc(), steps = 
   kernel <- check_kernel(kernel)
   new_method(
     "ais", match.call(),
-    list(stage(particles, 1, kernel$mass, check_steps(steps, kernel), schedule_settings(check_schedule(schedule), particles),
+    list(stage(particles, 1, kernel$mass, check_steps(steps, kernel),
+               schedule_settings(check_schedule(schedule), particles),
                whole = 1, renew = renewal_goal(steps))),
     list(kernel)
   )
 }
 
-# Share of the particles that count after each step by which a surprising chunk is annealed in.
+# Effective sample size, as a share of the particles, after each step that anneals a chunk.
 ANNEALED_ESS <- 0.9
 
 #' Sequential Monte Carlo
 #'
-#' A population of particles walks from the prior to the posterior and is resampled on the way. The path either raises
-#' the likelihood of all data to a growing power (`"thermal"`) or adds observations one chunk at a time (`"data"`,
-#' sequential importance resampling).
+#' A population of particles moves from the prior to the posterior and is resampled on the way. The
+#' path either raises the likelihood of all data to a growing power (`"thermal"`) or adds
+#' observations one chunk at a time (`"data"`, sequential importance resampling).
 #'
 #' @param path `"thermal"` or `"data"`.
 #' @param particles Number of particles, a whole number of at least 2.
-#' @param ess Effective sample size that each step keeps: a share of the particles if below 1, else
-#'   a number of particles. On the data path (default 0.5) a chunk that would leave fewer is
-#'   annealed in, by steps that keep 0.9 of the particles and are each followed by moves; 1 never
-#'   anneals.
+#' @param ess Effective sample size after each step: a share of the particles if below 1, else a
+#'   number of particles. On the data path (default 0.5) a chunk that would leave a smaller
+#'   effective sample size is added in annealing steps, each of which keeps 0.9 of the particles and
+#'   is followed by moves; 1 never anneals.
 #' @param chunk For the data path: rows added at a time.
-#' @param kernel How particles move, on all data so far: [hmc()], [mala()], [rwm()], [baoab()], [sghmc()] or [sgld()].
-#' @param steps Moves at each distribution. By default at least 2, 5 with [slice()] and 10 with
-#'   [rwm()] (on the data path of a mixture more while rows are few), and as many as carry the
-#'   particles 60% of the way to fresh draws (`renewal` in `fit$trace`).
+#' @param kernel The kernel that moves the particles, with all data so far: [hmc()], [mala()],
+#'   [rwm()], [baoab()], [sghmc()] or [sgld()].
+#' @param steps Number of moves at each distribution. By default at least 2, 5 with [slice()] and 10
+#'   with [rwm()] (more on the data path of a mixture while there are few rows), and as many as
+#'   bring the renewal of the particles (`renewal` in `fit$trace`) to 0.6.
 #' @param resampling `"systematic"`, `"stratified"`, `"multinomial"`, `"residual"`, or `"none"`.
-#' @param threshold Resample when the effective sample size falls under this share of the particles; 1 is always.
-#' @param move For the data path: move particles after every chunk (`"always"`), or only when they have been resampled
-#'   (`"resampled"`, the default: moves cost a pass over all data so far, and without resampling there is little to
-#'   repair).
-#' @param proposal Of a new row's latent variable on the data path of a model that has them, such as [clustering()]: from
-#'   its conditional given the row, or from its prior.
-#' @param order For the data path: `"shuffled"` walks the rows in random order, `"given"` keeps
-#'   theirs, so that the trace follows it. `NULL`, the default, is `"shuffled"` for models with
+#' @param threshold Resample when the effective sample size falls below this share of the particles;
+#'   1 means always.
+#' @param move For the data path: move particles after every chunk (`"always"`), or only after
+#'   resampling (`"resampled"`, the default, because moves need a pass over all data so far and are
+#'   of little use without resampling).
+#' @param proposal For the data path of models with latent variables, such as [clustering()]:
+#'   whether the latent variable of a new row is drawn from its conditional distribution given the
+#'   row, or from its prior.
+#' @param order For the data path: `"shuffled"` takes the rows in random order, `"given"` keeps
+#'   their order, which the trace then follows. `NULL`, the default, is `"shuffled"` for models with
 #'   latent variables and `"given"` for others.
 #'
 #' @inherit likelihood_weighting return
 #'
 #' @references
-#' Del Moral, P., Doucet, A. and Jasra, A. (2006). Sequential Monte Carlo samplers. *Journal of the Royal Statistical
-#' Society B* 68, 411-436. \doi{10.1111/j.1467-9868.2006.00553.x}
+#' Del Moral, P., Doucet, A. and Jasra, A. (2006). Sequential Monte Carlo samplers. *Journal of the
+#' Royal Statistical Society B* 68, 411-436. \doi{10.1111/j.1467-9868.2006.00553.x}
 #'
-#' Chopin, N. (2002). A sequential particle filter method for static models. *Biometrika* 89, 539-552.
+#' Chopin, N. (2002). A sequential particle filter method for static models. *Biometrika* 89,
+#' 539-552.
 #'
 #' @examples
 #' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
@@ -293,8 +313,8 @@ ANNEALED_ESS <- 0.9
 #'
 #' @family methods
 #' @export
-smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == "thermal") 0.9 else 0.5, chunk = 1,
-                kernel = hmc(), steps = NULL,
+smc <- function(path = c("thermal", "data"), particles = 500,
+                ess = if (path == "thermal") 0.9 else 0.5, chunk = 1, kernel = hmc(), steps = NULL,
                 resampling = "systematic", threshold = 0.5, move = c("resampled", "always"),
                 proposal = c("conditional", "prior"), order = NULL) {
   path <- check_choice(path, "path", c("thermal", "data"))
@@ -312,13 +332,16 @@ smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == 
   }
   method <- new_method(
     "smc", match.call(),
-    list(c(stage(particles, 1, kernel$mass, check_steps(steps, kernel), own[1:2], resampling$resampling,
+    list(c(stage(particles, 1, kernel$mass, check_steps(steps, kernel), own[1:2],
+                 resampling$resampling,
                  resampling$threshold, renew = renewal_goal(steps)), own[-(1:2)])),
     list(kernel)
   )
   if (path == "data") method$open <- "work"
   if (!is.null(order)) {
-    if (path != "data") fail("`order` is for smc(\"data\"): along temperatures all rows are there from the start.")
+    if (path != "data")
+      fail("`order` is for smc(\"data\") only: with path \"thermal\" all rows are used from the ",
+           "start.")
     method$settings$shuffle <- as.double(check_order(order) == "shuffled")
   }
   method$path <- path
@@ -328,48 +351,55 @@ smc <- function(path = c("thermal", "data"), particles = 500, ess = if (path == 
 
 #' Sequential estimation with stochastic gradients
 #'
-#' The estimator of the conference paper that came before SGAIS: the predictive density of each chunk is the mean over
-#' particles that follow the posterior of the rows before by [sghmc()] on mini-batches. Chunks hold 20 rows up to 80,
-#' then a quarter of the rows seen, and 500 beyond 2,000.
+#' The estimator of a conference paper that preceded SGAIS. The predictive density of each chunk is
+#' a mean over particles that sample the posterior of the rows before it, moved by [sghmc()] with
+#' mini-batches. Chunks hold 20 rows up to 80, then a quarter of the rows seen, and 500 beyond
+#' 2,000.
 #'
 #' @param particles Number of particles, a whole number of at least 2.
-#' @param steps Moves after each chunk.
+#' @param steps Number of moves after each chunk.
 #' @param kernel A kernel that needs only gradients: [sghmc()], [sgld()] or [baoab()].
 #' @param batch Rows in a mini-batch; `Inf` for the full data.
-#' @param order `"shuffled"` walks the rows in random order, `"given"` (as published) keeps theirs.
+#' @param order `"shuffled"` takes the rows in random order, `"given"` (as published) keeps their
+#'   order.
 #'
 #' @inherit likelihood_weighting return
 #'
 #' @references
-#' Cameron, S. A., Eggers, H. C. and Kroon, S. (2019). A sequential marginal likelihood approximation using stochastic
-#' gradients. *Proceedings* 33(1), 18. \doi{10.3390/proceedings2019033018}
+#' Cameron, S. A., Eggers, H. C. and Kroon, S. (2019). A sequential marginal likelihood
+#' approximation using stochastic gradients. *Proceedings* 33(1), 18.
+#' \doi{10.3390/proceedings2019033018}
 #'
 #' @examples
-#' evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, sequential(), seed = 1)
+#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+#' evidence(model, cars, sequential(), seed = 1)
 #'
 #' @family methods
 #' @export
-sequential <- function(particles = 10, steps = 20, kernel = sghmc(tempered = FALSE), batch = 500, order = "given") {
+sequential <- function(particles = 10, steps = 20, kernel = sghmc(tempered = FALSE), batch = 500,
+                       order = "given") {
   particles <- check_particles(particles)
   kernel <- check_kernel(kernel)
   gradient <- gradient_settings("batch", batch, kernel)
   new_method(
     "sequential", match.call(),
-    list(c(stage(particles, 1, kernel$mass, check_steps(steps), gradient = gradient$gradient, chunk_least = 20,
-                 chunk_fraction = 0.25, chunk_most = 500), gradient["batch"])),
+    list(c(stage(particles, 1, kernel$mass, check_steps(steps), gradient = gradient$gradient,
+                 chunk_least = 20, chunk_fraction = 0.25, chunk_most = 500), gradient["batch"])),
     list(kernel),
     mean_weights = TRUE, shuffle = check_order(order) == "shuffled",
-    note = "Averaging each chunk's predictive density makes the estimate run low while particles are few."
+    note = paste("Averaging each chunk's predictive density makes the estimate too low when",
+                 "there are few particles.")
   )
 }
 
 check_order <- function(order) check_choice(order, "order", c("shuffled", "given"))
 
-# Infinite batches are the full data, which kernels with an accept step insist on.
+# An infinite batch is the full data; kernels with an accept step require it.
 gradient_settings <- function(rule, batch, kernel) {
   if (identical(batch, Inf)) return(list(gradient = "full", batch = 1))
   if (needs_density(kernel))
-    fail("`kernel` ", kernel$name, "() accepts or rejects on the exact density, which mini-batches do not give: ",
-         "use baoab(), sghmc() or sgld(), or `batch = Inf`.")
+    fail("`kernel` ", kernel$name,
+         "() accepts or rejects on the exact density, which mini-batches do not give: use ",
+         "baoab(), sghmc() or sgld(), or `batch = Inf`.")
   list(gradient = rule, batch = check_count(batch, "batch", 1, 1e7))
 }

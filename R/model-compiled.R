@@ -1,27 +1,30 @@
-# A model whose functions are the user's own C code, found by its symbol in a library that R has loaded.
+# A model of the user's own C functions, found by a symbol in a library that R has loaded.
 
 #' A model of your own, in C
 #'
-#' A likelihood and a prior as compiled code: as fast as the models of the package, and open to the same methods. For
-#' R functions there is [custom_model()].
+#' A likelihood and a prior as compiled code: as fast as the models of the package, with the same
+#' methods. For R functions see [custom_model()].
 #'
-#' @param symbol Name of a C function without arguments that returns a pointer to the model's table of functions
-#'   (`const le_model_ops *`), see Details.
+#' @param symbol Name of a C function without arguments that returns a pointer to the model's table
+#'   of functions (`const le_model_ops *`), see Details.
 #' @param parameters Names of the parameters, on the scale of the draws that users see.
 #' @param ... Named settings for the model's `create` function: numeric vectors, or one string each.
-#' @param PACKAGE Name of the library the symbol is in, as [dyn.load()] knows it (the file's name without its ending).
+#' @param PACKAGE Name of the library that has the symbol, as in [dyn.load()] (the file name without
+#'   its extension).
 #'
 #' @details
-#' The contract is a header of this package, `logevidence.h`, in the folder `system.file("include", package =
-#' "logevidence")`; a package of your own names logevidence under `LinkingTo`. It needs the headers of GSL and says
-#' for every function what it gets and must do. Required are `create`, `destroy`, `dim`, `width`, `log_prior`,
-#' `draw_prior`, `log_lik` and `log_lik_each`; each further one opens more methods, gradients above all. Functions
-#' must not call R, since they may be called from several threads.
+#' The functions are declared in a header of this package, `logevidence.h`, in the folder
+#' `system.file("include", package = "logevidence")`; a package of your own lists logevidence under
+#' `LinkingTo`. The header needs the headers of GSL and documents every function. Required are
+#' `create`, `destroy`, `dim`, `width`, `log_prior`, `draw_prior`, `log_lik` and `log_lik_each`;
+#' each further function makes more methods available, gradients above all. The functions must not
+#' call R, because several threads may call them.
 #'
-#' Data are a numeric matrix, data frame or vector of as many columns as the model's `width`. A model of width zero is
-#' an integral without data: leave `data` out of [evidence()].
+#' Data are a numeric matrix, data frame or vector of as many columns as the model's `width`. A
+#' model of width zero is an integral without data: leave `data` out of [evidence()].
 #'
-#' Fits keep the names of the symbol and its library. Load the library before you use a saved fit.
+#' Fits store the names of the symbol and of its library. Load the library before you use a saved
+#' fit.
 #'
 #' @return An object of class `"evidence_model"`.
 #'
@@ -44,43 +47,51 @@
 #' @export
 compiled_model <- function(symbol, parameters, ..., PACKAGE = "") {
   symbol <- check_word(symbol, "symbol", "the name of a C function")
-  package <- if (identical(PACKAGE, "")) "" else check_word(PACKAGE, "PACKAGE", "the name of a loaded library")
+  package <- if (identical(PACKAGE, "")) ""
+  else check_word(PACKAGE, "PACKAGE", "the name of a loaded library")
   check_parameter_names(parameters)
   settings <- list(...)
-  if (length(settings) && (is.null(names(settings)) || !all(nzchar(names(settings))) || anyDuplicated(names(settings))))
+  if (length(settings) &&
+      (is.null(names(settings)) || !all(nzchar(names(settings))) || anyDuplicated(names(settings))))
     fail("Settings of a compiled model must have names, each its own.")
   for (name in names(settings)) {
     value <- settings[[name]]
-    if (!is_plain_numeric(value) && !is_one_string(value)) refuse(value, name, "numeric or one string")
+    if (!is_plain_numeric(value) && !is_one_string(value))
+      refuse(value, name, "numeric or one string")
     if (is_plain_numeric(value)) settings[[name]] <- as.double(value)
   }
   model <- new_model("compiled_model", NULL, list(
-    parameters = parameters, args = c(list(.symbol = symbol, .library = package), settings), modes = "one"
-  ), encode_compiled, encode_new_compiled, describe_compiled, decode = decode_compiled, template = template_compiled,
+    parameters = parameters, args = c(list(.symbol = symbol, .library = package), settings),
+    modes = "one"
+  ), encode_compiled, encode_new_compiled, describe_compiled, decode = decode_compiled,
+  template = template_compiled,
   modes = function(model) model$modes, no_data = function(model) NULL, derivatives = FALSE,
   simulates = function(model) if (compiled_says(model)("simulates") == 0)
     paste0("and `", model$args$.symbol, "` has no `simulate`"),
   prior_moments = prior_moments_compiled)
   says <- compiled_says(model)
   if (says("user_dim") != length(parameters))
-    fail("`parameters` must name the ", says("user_dim"), " parameters of `", symbol, "`, not ", length(parameters), ".")
+    fail("`parameters` must name the ", says("user_dim"), " parameters of `", symbol, "`, not ",
+         length(parameters), ".")
   model$modes <- if ("multimodal" %in% says("traits")) "several" else "one"
   model
 }
 
-#' What an instance of a compiled model says of itself
+#' A function that asks C for properties of a compiled model
 #' @noRd
 compiled_says <- function(model) {
-  function(what) .Call(ffi_model, model_type(model), model$args, matrix(0, 0, 0), what, NULL, list())
+  function(what) .Call(ffi_model, model_type(model), model$args, matrix(0, 0, 0), what, NULL,
+                       list())
 }
 
-#' The address of a C function, for C; NULL if there is none and none has to be
+#' The address of a C function, for C; NULL if it does not exist and is not required
 #' @noRd
 find_symbol <- function(symbol, library, must = TRUE) {
   found <- tryCatch(getNativeSymbolInfo(symbol, library), error = function(e) NULL)
   if (is.null(found) && must)
-    fail("There is no C function `", symbol, "`", if (nzchar(library)) paste0(" in the library `", library, "`"),
-         " among what R has loaded: use dyn.load() first.")
+    fail("There is no C function `", symbol, "`",
+         if (nzchar(library)) paste0(" in the library `", library, "`"),
+         " in the libraries that R has loaded: use dyn.load() first.")
   found$address
 }
 
@@ -88,10 +99,12 @@ describe_compiled <- function(model) {
   settings <- model$args[-(1:2)]
   list(
     paste0("Compiled model of ", count_of(length(model$parameters), "parameter")),
-    symbol = paste0(model$args$.symbol, if (nzchar(model$args$.library)) paste0(" in ", model$args$.library)),
+    symbol = paste0(model$args$.symbol,
+                    if (nzchar(model$args$.library)) paste0(" in ", model$args$.library)),
     parameters = shorten(paste(model$parameters, collapse = ", "), 60),
     settings = if (length(settings))
-      shorten(paste0(names(settings), " = ", vapply(settings, show_setting, ""), collapse = ", "), 60) else "none"
+      shorten(paste0(names(settings), " = ", vapply(settings, show_setting, ""), collapse = ", "),
+              60) else "none"
   )
 }
 
@@ -101,7 +114,8 @@ encode_compiled <- function(model, data, binding = AS_GIVEN) {
   dim <- says("dim")
   list(
     rows = rows, n = ncol(rows), args = model$args,
-    theta_names = if (dim == length(model$parameters)) model$parameters else paste0("theta", seq_len(dim)),
+    theta_names = if (dim == length(model$parameters)) model$parameters
+    else paste0("theta", seq_len(dim)),
     user_names = model$parameters, offset = NULL, design = list()
   )
 }
@@ -115,18 +129,24 @@ compiled_rows <- function(model, data, argument) {
   says <- compiled_says(model)
   width <- says("width")
   if (says("takes_data") == 0) {
-    if (!is.null(data)) fail("`", argument, "` must be left out: `", model$args$.symbol, "` is a model without data.")
+    if (!is.null(data))
+      fail("`", argument, "` must be left out: `", model$args$.symbol, "` is a model without data.")
     return(matrix(0, 1, 1))
   }
-  if (is.null(data)) fail("`", argument, "` must be given: `", model$args$.symbol, "` reads ", count_of(width, "column"), ".")
-  if (!is_plain_numeric(data) && !is.data.frame(data)) refuse(data, argument, "a numeric matrix, data frame or vector")
+  if (is.null(data))
+    fail("`", argument, "` must be given: `", model$args$.symbol, "` reads ",
+         count_of(width, "column"), ".")
+  if (!is_plain_numeric(data) && !is.data.frame(data))
+    refuse(data, argument, "a numeric matrix, data frame or vector")
   if (is.data.frame(data)) {
     numeric <- vapply(data, is_plain_numeric, TRUE)
-    if (!all(numeric)) fail("`", argument, "` must have numeric columns only, not `", names(data)[!numeric][1], "`.")
+    if (!all(numeric))
+      fail("`", argument, "` must have numeric columns only, not `", names(data)[!numeric][1], "`.")
     data <- as.matrix(data)
   }
   x <- as_numeric_matrix(data, argument)
-  if (ncol(x) != width) fail("`", argument, "` must have ", count_of(width, "column"), ", not ", ncol(x), ".")
+  if (ncol(x) != width)
+    fail("`", argument, "` must have ", count_of(width, "column"), ", not ", ncol(x), ".")
   t(x)
 }
 

@@ -1,15 +1,16 @@
-# What a model is to the rest of the package: a list of functions and traits, which every model has
-# and another package's model has as well.  Files outside R/model-*.R ask these, never a model's
-# class or name.
+# The interface between models and the rest of the package: a list of functions and traits that
+# every model has, including models of other packages. Files outside R/model-*.R use this list and
+# never a model's class or name.
 
 #' A model of your own
 #'
-#' Makes a model specification that [evidence()] and all other functions of the package take, from a likelihood in C and
-#' a few R functions that bind it to data. The models of the package are made by this function, so that a model of another
-#' package can do all that they can. For a model in a few lines, without a package, see [custom_model()] and
-#' [compiled_model()].
+#' Makes a model specification for [evidence()] and all other functions of the package, from a
+#' likelihood in C and a few R functions that bind it to data. The models of this package are made
+#' by this function, so a model of another package can do all that they can. For a model in a few
+#' lines, without a package, see [custom_model()] and [compiled_model()].
 #'
-#' @param name Name of the model, one word: the class of the specification, and what messages call it.
+#' @param name Name of the model, one word. It is the class of the specification and the name in
+#'   messages.
 #' @param formula The model's formula, or `NULL`.
 #' @param settings A named list, which becomes part of the specification.
 #' @param encode `function(model, data, ...)`: binds the model to data. A list with at least
@@ -17,63 +18,78 @@
 #'     \item{`rows`}{a numeric matrix with an observation in each *column*, as C reads them;}
 #'     \item{`n`}{the number of observations;}
 #'     \item{`args`}{named numeric vectors or strings, the settings that C reads;}
-#'     \item{`theta_names`, `user_names`}{names of the parameters in unconstrained space and on the user's scale;}
-#'     \item{`design`}{what `encode_new` needs to treat later data alike;}
-#'     \item{`observed`}{optional, what two fits must have in common to be of the same data, if not `rows`;}
+#'     \item{`theta_names`, `user_names`}{names of the parameters in unconstrained space and on the
+#'       user's scale;}
+#'     \item{`design`}{what `encode_new` needs to encode later data in the same way;}
+#'     \item{`observed`}{optional, the observations that two fits to the same data must have in
+#'       common, if not `rows`;}
 #'     \item{`offset`}{optional, what was subtracted from the responses.}
 #'   }
-#' @param encode_new `function(model, design, newdata, response, argument)`: later data as a list of `rows`, `n` and `offset`.
-#'   `response` says whether the response must be there, `argument` what the user calls the data.
-#' @param describe `function(model)`: the model in words, a list of a title and then named texts.
-#' @param symbol,PACKAGE Name of the C function that returns the model's table, as in [compiled_model()], and of the library
-#'   or package that has it.
-#' @param ... Further parts of the contract, by name; each has a default, for a model that has no such thing:
+#' @param encode_new `function(model, design, newdata, response, argument)`: later data as a list of
+#'   `rows`, `n` and `offset`. `response` says whether the response is needed, `argument` is the
+#'   name of the data in error messages.
+#' @param describe `function(model)`: a description of the model, a list of a title and then named
+#'   texts.
+#' @param symbol,PACKAGE Name of the C function that returns the model's table, as in
+#'   [compiled_model()], and of the library or package that has it.
+#' @param ... Further parts of the contract, by name. All have defaults for a model without that
+#'   feature:
 #'   \describe{
-#'     \item{`modes`}{`function(model)`: `"one"`, the default, or `"several"` if the posterior may have several modes;}
-#'     \item{`decode`, `template`}{`function(model, encoded, rows, data)` and `function(model, data, n)`: simulated rows in the
-#'       shape of the user's data, and data whose responses are still to be simulated, as a list of
-#'       `data` and `encoded` (what `encode` returns for them);}
-#'     \item{`simulates`}{`function(model)`: why data cannot be simulated, a sentence, or `NULL` if they can;}
-#'     \item{`predictions`}{a named list of `function(fit, encoded)`, the types of [predict()] besides `"density"`; the first is
-#'       the default;}
+#'     \item{`modes`}{`function(model)`: `"one"`, the default, or `"several"` if the posterior may
+#'       have several modes;}
+#'     \item{`decode`, `template`}{`function(model, encoded, rows, data)` and `function(model, data,
+#'       n)`: simulated rows in the form of the user's data, and data before their responses are
+#'       simulated, as a list of `data` and `encoded` (what `encode` returns for them);}
+#'     \item{`simulates`}{`function(model)`: why data cannot be simulated, a sentence, or `NULL` if
+#'       they can;}
+#'     \item{`predictions`}{a named list of `function(fit, encoded)`, the types of [predict()]
+#'       besides `"density"`; the first is the default;}
 #'     \item{`needs_response`}{whether [predict()] needs complete rows for all types;}
-#'     \item{`coefficients`}{whether the parameters are coefficients, for `coef()`, `vcov()` and `confint()`;}
-#'     \item{`fitted`}{`function(fit, encoded)`: fitted values, for `fitted()`, `residuals()` and `deviance()`;}
+#'     \item{`coefficients`}{whether the parameters are coefficients, for `coef()`, `vcov()` and
+#'       `confint()`;}
+#'     \item{`fitted`}{`function(fit, encoded)`: fitted values, for `fitted()`, `residuals()` and
+#'       `deviance()`;}
 #'     \item{`noise_sd`}{`function(fit)`: the standard deviation of the noise, for `sigma()`;}
-#'     \item{`free_parameters`}{`function(model, peak, args)`: how many parameters [bic()] counts;}
-#'     \item{`prior_moments`}{`function(model, encoded, words)`: the prior's means and standard deviations, to see whether data
-#'       and prior contradict each other: a list of `row` (which of `theta_names`), `mean`, `sd` and
-#'       `subject` (what a sentence calls them);}
-#'     \item{`advice`}{`function(model)`: what to do if they do, a sentence.}
+#'     \item{`free_parameters`}{`function(model, peak, args)`: the number of parameters for
+#'       [bic()];}
+#'     \item{`prior_moments`}{`function(model, encoded, words)`: means and standard deviations of
+#'       the prior, to check whether data and prior contradict each other: a list of `row` (which of
+#'       `theta_names`), `mean`, `sd` and `subject` (what a sentence calls them);}
+#'     \item{`advice`}{`function(model)`: a sentence with advice for this case.}
 #'   }
 #'
 #' @return A model specification of class `c(name, "evidence_model")`.
 #'
 #' @details
-#' `system.file("examples", "poissonrate", package = "logevidence")` is a small package that adds a model in this way: its C
-#' code includes `logevidence.h` (`LinkingTo: logevidence`), and its R code is a constructor of some twenty lines.
-#' Try a new model with [check_model()] first.
+#' `system.file("examples", "poissonrate", package = "logevidence")` is a small package that adds a
+#' model in this way: its C code includes `logevidence.h` (`LinkingTo: logevidence`), and its R code
+#' is a constructor of some twenty lines. Test a new model with [check_model()] first.
 #'
 #' @seealso [check_model()], [compiled_model()]
 #' @family models
 #' @export
-new_model <- function(name, formula = NULL, settings = list(), encode, encode_new, describe, ..., symbol = NULL, PACKAGE = "") {
+new_model <- function(name, formula = NULL, settings = list(), encode, encode_new, describe, ...,
+                      symbol = NULL, PACKAGE = "") {
   check_word(name, "name", "one word")
   given <- list(encode = encode, encode_new = encode_new, describe = describe, ...)
   known <- contract_defaults()
   unknown <- setdiff(names(given), names(known))
   if (length(unknown) || is.null(names(given)) || !all(nzchar(names(given))))
-    fail("`...` must hold only parts of the contract by name (", show_names(names(known), 30), "), not ",
+    fail("`...` must hold only parts of the contract by name (", show_names(names(known), 30),
+         "), not ",
          if (length(unknown)) paste0("`", unknown[1], "`") else "unnamed values", ".")
   contract <- utils::modifyList(known, given, keep.null = TRUE)
-  contract$type <- if (!is.null(given$type)) given$type else if (is.null(symbol)) name else "compiled_model"
+  contract$type <- if (!is.null(given$type)) given$type else if (is.null(symbol)) name
+  else "compiled_model"
   if (!is.null(symbol)) {
-    contract$library <- list(.symbol = check_word(symbol, "symbol", "the name of a C function"), .library = PACKAGE)
+    contract$library <- list(.symbol = check_word(symbol, "symbol", "the name of a C function"),
+                             .library = PACKAGE)
   }
-  structure(c(list(name = name, formula = formula), settings, list(contract = contract)), class = c(name, "evidence_model"))
+  structure(c(list(name = name, formula = formula), settings, list(contract = contract)),
+            class = c(name, "evidence_model"))
 }
 
-# What a model without further ado has.
+# Defaults of the contract.
 contract_defaults <- function() {
   nothing <- function(...) NULL
   list(
@@ -81,15 +97,18 @@ contract_defaults <- function() {
     decode = function(model, encoded, rows, data) fail("A ", model$name, "() cannot be simulated."),
     template = function(model, data, n) fail("A ", model$name, "() cannot be simulated."),
     modes = function(model) "one",
-    simulates = nothing,                                    # why not
-    no_data = function(model) fail("`data` must be given."), # where `data` are left out
+    # the reason why data cannot be simulated
+    simulates = nothing,
+    no_data = function(model) fail("`data` must be given."), # if `data` are missing
     gradients = function(model) TRUE,
     derivatives = TRUE,        # second derivatives in closed form
-    user_gradient = FALSE,     # a gradient of the user's own, which may be wrong
-    asks_r = FALSE,            # its functions are R's: one run at a time, with R's own generator
+    user_gradient = FALSE,     # is the gradient written by the user, and so to be checked?
+    # does it call R functions? Then one run at a time, with R's generator
+    asks_r = FALSE,
     variational = FALSE,
     bound = function(model, args) FALSE, # is there a variational bound?
-    parts = function(model, args) 1,     # components or attributes that the bound visits for each row
+    # components or attributes, for the cost of the bound
+    parts = function(model, args) 1,
     latent = NULL,             # of models with latent variables: see R/model-latent.R
     same_data = NULL,          # function(own, other): are fits of custom models of the same data?
     one_number = FALSE,        # is the response one number, whose fingerprint is that of the data?
@@ -108,7 +127,7 @@ contract_defaults <- function() {
 #' @noRd
 part_of <- function(model, part) model$contract[[part]]
 
-# The name that C knows it by.
+# The name of the model in C.
 model_type <- function(model) part_of(model, "type")
 
 is_latent <- function(model) !is.null(part_of(model, "latent"))
@@ -119,10 +138,10 @@ has_variational <- function(model) isTRUE(part_of(model, "variational"))
 
 #' Data as C reads them
 #'
-#' @param binding How rows are put together that are `own`: a list of the number of `threads` that may do it and of the
-#'   `seed` of the run that walks them in random order, which they then come in, or NULL.
-#' @return See new_model(); besides perhaps `own`, if the rows are of bind_rows(), so that their memory has just been made
-#'   and a run may put them in another order.
+#' @param binding For rows that are copied for this run (`own`): a list of the number of `threads`
+#'   for the copy, and of the `seed` of the run whose random order the rows get, or NULL.
+#' @return See new_model(); also `own`, if the rows come from bind_rows(), so that the run may
+#' change their order in memory.
 #' @noRd
 encode <- function(model, data, binding = AS_GIVEN) {
   with_library(model, part_of(model, "encode")(model, data, binding))
@@ -138,24 +157,24 @@ AS_GIVEN <- list(threads = 1, seed = NULL)
 
 #' Further data as rows
 #'
-#' @param response Whether the response must be there; where not, its row is NA.
-#' @param argument What the user calls these data, for errors.
+#' @param response Whether the response is needed; if not, its row is NA.
+#' @param argument Name of the data in error messages.
 #' @return A list: `rows`, `n`, `offset`.
 #' @noRd
 encode_new <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   part_of(model, "encode_new")(model, design, newdata, response, argument)
 }
 
-#' Simulated rows in the shape of the user's data
+#' Simulated rows in the form of the user's data
 #'
 #' @param encoded What `encode()` returned, or a list with `design` and `offset`.
 #' @param data The data that were encoded.
 #' @noRd
 decode <- function(model, encoded, rows, data) part_of(model, "decode")(model, encoded, rows, data)
 
-#' Data whose responses are still to be simulated
+#' Data before their responses are simulated
 #'
-#' @return A list: `data` (in the user's shape) and `encoded`.
+#' @return A list: `data` (in the user's form) and `encoded`.
 #' @noRd
 template <- function(model, data, n) {
   found <- part_of(model, "template")(model, data, n)
@@ -163,6 +182,6 @@ template <- function(model, data, n) {
   found
 }
 
-#' A model in words: a list of its title, then named texts, each of one line or more
+#' The description of a model: a list of its title, then named texts, each of one line or more
 #' @noRd
 describe <- function(model) part_of(model, "describe")(model)

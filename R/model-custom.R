@@ -1,34 +1,36 @@
-# A model made of the user's own R functions, for likelihoods the package does not have and for any integral with a prior.
+# A model made of the user's own R functions: any likelihood, or any integral over a prior.
 
 #' A model of your own
 #'
-#' A likelihood and a prior as R functions. Everything that works with densities alone works with them ([nested()],
-#' [smc()] and [ais()] with `kernel = slice()` or [rwm()], [likelihood_weighting()], [laplace()]); with gradients, all
-#' methods.
+#' A likelihood and a prior as R functions. Methods that need only densities work with any such
+#' model ([nested()], [smc()] and [ais()] with `kernel = slice()` or [rwm()],
+#' [likelihood_weighting()], [laplace()]); with gradients, all methods do.
 #'
-#' @param parameters Names of the parameters. They are real numbers without bounds: transform those that have any, and
-#'   let the prior be that of the transformed ones.
-#' @param log_likelihood `function(theta, data)`, or `function(theta)` for a model without data: the log-likelihood at
-#'   the named vector `theta`, as one number, or as one for each row of `data`. `-Inf` is allowed, `NaN` and `Inf` are
-#'   errors.
-#' @param log_prior `function(theta)`: the log density of the prior, normalised. A prior that does not integrate to
-#'   one makes an evidence that is off by what it integrates to.
-#' @param draw_prior `function(n)`: `n` draws from that prior, a matrix with a row for each (for one parameter, a
-#'   vector will do).
-#' @param gradient,prior_gradient Gradients of the two densities in `theta`, as functions of the same arguments; both or
-#'   neither.
-#' @param vectorised Whether the functions take a matrix with a point in each row, and return a value (or a row of a
-#'   gradient) for each point. Much faster where R can do it.
-#' @param modes `"one"`, or `"several"` if the posterior may have several modes: methods then look for more than one.
+#' @param parameters Names of the parameters. Parameters are real numbers without bounds: transform
+#'   those with bounds, and give the prior of the transformed parameters.
+#' @param log_likelihood `function(theta, data)`, or `function(theta)` for a model without data: the
+#'   log-likelihood at the named vector `theta`, as one number, or as one for each row of `data`.
+#'   `-Inf` is allowed, `NaN` and `Inf` are errors.
+#' @param log_prior `function(theta)`: the log density of the prior, normalised. If it integrates to
+#'   another number than one, the evidence is multiplied by that number.
+#' @param draw_prior `function(n)`: `n` draws from that prior, a matrix with a row for each (a
+#'   vector if there is one parameter).
+#' @param gradient,prior_gradient Gradients of the log-likelihood and of the log prior density with
+#'   respect to `theta`, functions of the same arguments; both or neither.
+#' @param vectorised Whether the functions take a matrix with a point in each row and return a value
+#'   (or a row of the gradient) for each point. This is much faster.
+#' @param modes `"one"`, or `"several"` if the posterior may have several modes: methods then look
+#'   for more than one.
 #'
 #' @details
-#' Data may be a data frame, a matrix or a vector. Methods that add rows chunk by chunk or take mini-batches, such as
-#' [sgais()], pass parts of the data to `log_likelihood`, which must then be a sum over rows. A model without data is
-#' any integral of `exp(log_likelihood(theta))` over the prior; leave `data` out of [evidence()].
+#' Data may be a data frame, a matrix or a vector. Methods that add rows chunk by chunk or use
+#' mini-batches, such as [sgais()], pass parts of the data to `log_likelihood`, so it must be a sum
+#' over rows. A model without data is any integral of `exp(log_likelihood(theta))` over the prior;
+#' leave `data` out of [evidence()].
 #'
-#' Functions run in R, one call after another, whatever `threads` says. An error in one of them stops the run as if it
-#' had been called directly, and so does an interrupt. Random numbers they draw are reproducible by the `seed` of the
-#' run.
+#' The functions run in R, one call after another, for any number of `threads`. An error in one of
+#' them, or an interrupt, stops the run. Random numbers drawn by them are determined by the `seed`
+#' of the run.
 #'
 #' @return An object of class `"evidence_model"`.
 #'
@@ -55,8 +57,8 @@
 #' @seealso [compiled_model()] for C.
 #' @family models
 #' @export
-custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, gradient = NULL, prior_gradient = NULL,
-                         vectorised = FALSE, modes = c("one", "several")) {
+custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, gradient = NULL,
+                         prior_gradient = NULL, vectorised = FALSE, modes = c("one", "several")) {
   check_parameter_names(parameters)
   check_is_function(log_likelihood, "log_likelihood")
   check_is_function(log_prior, "log_prior")
@@ -68,21 +70,26 @@ custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, grad
     check_is_function(prior_gradient, "prior_gradient")
   }
   model <- new_model("custom_model", NULL, list(
-    parameters = parameters, log_likelihood = log_likelihood, log_prior = log_prior, draw_prior = draw_prior,
-    vectorised = check_flag(vectorised, "vectorised"), modes = check_choice(modes, "modes", c("one", "several"))
+    parameters = parameters, log_likelihood = log_likelihood, log_prior = log_prior,
+    draw_prior = draw_prior,
+    vectorised = check_flag(vectorised, "vectorised"),
+    modes = check_choice(modes, "modes", c("one", "several"))
   ), encode_custom, encode_new_custom, describe_custom,
-  modes = function(model) model$modes, simulates = function(model) "not a custom_model()", no_data = no_data_custom,
-  gradients = function(model) !is.null(model$gradient), derivatives = FALSE, user_gradient = !is.null(gradient),
-  asks_r = TRUE, prior_moments = prior_moments_custom)
+  modes = function(model) model$modes, simulates = function(model) "not a custom_model()",
+  no_data = no_data_custom,
+  gradients = function(model) !is.null(model$gradient), derivatives = FALSE,
+  user_gradient = !is.null(gradient), asks_r = TRUE, prior_moments = prior_moments_custom)
   model$gradient <- gradient
   model$prior_gradient <- prior_gradient
   model
 }
 
 check_parameter_names <- function(parameters) {
-  if (!is.character(parameters) || length(parameters) == 0 || anyNA(parameters) || !all(nzchar(parameters)))
+  if (!is.character(parameters) || length(parameters) == 0 || anyNA(parameters) ||
+      !all(nzchar(parameters)))
     refuse(parameters, "parameters", "names of the parameters")
-  if (anyDuplicated(parameters)) fail("`parameters` must be distinct, not `", parameters[duplicated(parameters)][1], "` twice.")
+  if (anyDuplicated(parameters))
+    fail("`parameters` must be distinct, not `", parameters[duplicated(parameters)][1], "` twice.")
 }
 
 check_is_function <- function(f, name) if (!is.function(f)) refuse(f, name, "a function")
@@ -121,7 +128,8 @@ encode_custom <- function(model, data, binding = AS_GIVEN) {
 #' @noRd
 custom_rows <- function(data, argument = "data") {
   if (is.null(data)) return(1L)
-  if (!is.atomic(data) && !is.data.frame(data)) refuse(data, argument, "a data frame, a matrix or a vector")
+  if (!is.atomic(data) && !is.data.frame(data))
+    refuse(data, argument, "a data frame, a matrix or a vector")
   n <- NROW(data)
   check_some_rows(n, argument)
   n
@@ -134,12 +142,14 @@ no_data_custom <- function(model) {
 
 encode_new_custom <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   n <- custom_rows(newdata, argument)
-  list(rows = matrix(as.double(seq_len(n)), 1), n = n, offset = NULL, answer = custom_answer(model, newdata, n))
+  list(rows = matrix(as.double(seq_len(n)), 1), n = n, offset = NULL,
+       answer = custom_answer(model, newdata, n))
 }
 
-# The way in ----------------------------------------------------------------------------------------
+# The functions for C -----------------------------------------------------------------------------
 
-#' The function that C asks: what, at which points (columns), for which rows; it answers with checked numbers
+#' The function that C calls to evaluate the model's functions, at points (columns) and for rows;
+#' its values are checked
 #' @noRd
 custom_answer <- function(model, data, n) {
   names <- model$parameters
@@ -150,7 +160,7 @@ custom_answer <- function(model, data, n) {
     if (length(rows) == n && (n == 1 || identical(rows, as.double(every)))) return(data)
     if (is.null(dim(data))) data[rows] else data[rows, , drop = FALSE]
   }
-  # values of a function at all points: a list, or for vectorised functions whatever they return
+  # values of a function at all points: a list, or for vectorised functions their result
   at_points <- function(f, theta, rows = NULL) {
     data <- if (!is.null(rows) && with_data) list(part(rows))
     if (model$vectorised) {
@@ -163,32 +173,40 @@ custom_answer <- function(model, data, n) {
     else lapply(seq_len(ncol(theta)), function(i) f(theta[, i], data[[1]]))
   }
   refuse_value <- function(what, theta, i, rule, value) {
-    fail("`", what, "` must return ", rule, ", not ", show_value(value), if (!is.null(theta)) paste0(", at ",
-         paste0(names[seq_len(min(d, 4))], " = ", signif(theta[seq_len(min(d, 4)), i], 4), collapse = ", "),
+    fail("`", what, "` must return ", rule, ", not ", show_value(value),
+         if (!is.null(theta)) paste0(", at ",
+         paste0(names[seq_len(min(d, 4))], " = ", signif(theta[seq_len(min(d, 4)), i], 4),
+                collapse = ", "),
          if (d > 4) ", ..."), ".")
   }
   # numbers that may be -Inf
   check_values <- function(values, what, theta) {
     bad <- which(is.na(values) | values == Inf)
-    if (length(bad)) refuse_value(what, theta, (bad[1] - 1) %% ncol(theta) + 1, "finite numbers or -Inf", values[bad[1]])
+    if (length(bad))
+      refuse_value(what, theta, (bad[1] - 1) %% ncol(theta) + 1, "finite numbers or -Inf",
+                   values[bad[1]])
     as.double(values)
   }
   # one number for each point; a vectorised function may return a column for each row of the data
   one_each <- function(values, what, theta, rows = 1) {
     m <- ncol(theta)
     if (model$vectorised) {
-      if (!is_plain_numeric(values) && !is.logical(values)) refuse_value(what, NULL, 1, "numbers", values)
+      if (!is_plain_numeric(values) && !is.logical(values))
+        refuse_value(what, NULL, 1, "numbers", values)
       if (is.matrix(values) && nrow(values) == m && ncol(values) == rows) values <- rowSums(values)
       if (length(values) != m)
-        fail("`", what, "` must return a value for each of the ", m, " points (rows of `theta`), not ", length(values), ".")
+        fail("`", what, "` must return a value for each of the ", m,
+             " points (rows of `theta`), not ", length(values), ".")
       return(check_values(values, what, theta))
     }
     sums <- numeric(m)
     for (i in seq_len(m)) {
       value <- values[[i]]
-      if (!is_plain_numeric(value) && !is.logical(value)) refuse_value(what, theta, i, "a number", value)
+      if (!is_plain_numeric(value) && !is.logical(value))
+        refuse_value(what, theta, i, "a number", value)
       if (length(value) != 1 && length(value) != rows)
-        fail("`", what, "` must return one number", if (rows > 1) paste0(", or one for each of the ", rows, " rows"), ", not ",
+        fail("`", what, "` must return one number",
+             if (rows > 1) paste0(", or one for each of the ", rows, " rows"), ", not ",
              length(value), ".")
       sums[i] <- sum(value)
     }
@@ -198,21 +216,25 @@ custom_answer <- function(model, data, n) {
     m <- ncol(theta)
     if (model$vectorised) {
       if (!is.numeric(values) || !identical(dim(values), c(m, d)))
-        fail("`", what, "` must return a matrix of ", m, " x ", d, ", a row for each point, not ", show_value(values), ".")
+        fail("`", what, "` must return a matrix of ", m, " x ", d, ", a row for each point, not ",
+             show_value(values), ".")
       values <- t(values)
     } else {
       for (i in seq_len(m)) if (!is.numeric(values[[i]]) || length(values[[i]]) != d)
         refuse_value(what, theta, i, paste(d, "numbers, one for each parameter"), values[[i]])
       values <- unlist(values)
     }
-    # where a density is impossible its gradient is nobody's business
+    # the gradient is not used where the density is zero
     as.double(ifelse(is.finite(values), values, 0))
   }
   draws <- function(m) {
     values <- model$draw_prior(m)
-    if (!is.numeric(values) || length(values) != m * d || d > 1 && !identical(dim(values), c(as.integer(m), d)))
-      fail("`draw_prior` must return a matrix of ", m, " x ", d, ", a row for each draw, not ", show_value(values), ".")
-    if (!all(is.finite(values))) fail("`draw_prior` must return finite numbers, not ", values[!is.finite(values)][1], ".")
+    if (!is.numeric(values) || length(values) != m * d || d > 1 &&
+        !identical(dim(values), c(as.integer(m), d)))
+      fail("`draw_prior` must return a matrix of ", m, " x ", d, ", a row for each draw, not ",
+           show_value(values), ".")
+    if (!all(is.finite(values)))
+      fail("`draw_prior` must return finite numbers, not ", values[!is.finite(values)][1], ".")
     as.double(t(matrix(values, m)))
   }
   each_row <- function(theta, rows) {
@@ -224,7 +246,8 @@ custom_answer <- function(model, data, n) {
   }
   function(what, theta, rows) {
     switch(what,
-      log_lik = one_each(at_points(model$log_likelihood, theta, rows), "log_likelihood", theta, length(rows)),
+      log_lik = one_each(at_points(model$log_likelihood, theta, rows), "log_likelihood", theta,
+                         length(rows)),
       log_prior = one_each(at_points(model$log_prior, theta), "log_prior", theta),
       gradient = gradients(at_points(model$gradient, theta, rows), "gradient", theta),
       prior_gradient = gradients(at_points(model$prior_gradient, theta), "prior_gradient", theta),
@@ -234,13 +257,15 @@ custom_answer <- function(model, data, n) {
   }
 }
 
-#' Seed R's generator for a run, and how to put it back
+#' Seed R's generator for a run; returns a function that restores its state
 #'
-#' @param keep Whether the user's own stream goes on after the run (no seed was given): then nothing is put back.
+#' @param keep Whether the run uses R's generator as it is (no seed was given); then nothing is
+#'   restored.
 #' @noRd
 own_generator <- function(words, keep) {
   if (keep) return(function() NULL)
   old <- get0(".Random.seed", globalenv(), inherits = FALSE)
   set.seed((words[1] * 7919 + words[2]) %% (2^31 - 1), "Mersenne-Twister", "Inversion", "Rejection")
-  function() if (is.null(old)) rm(".Random.seed", envir = globalenv()) else assign(".Random.seed", old, globalenv())
+  function() if (is.null(old)) rm(".Random.seed", envir = globalenv())
+  else assign(".Random.seed", old, globalenv())
 }

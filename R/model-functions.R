@@ -1,43 +1,49 @@
-# A model bound to data as a set of R functions: densities, gradients, draws.  Everything is computed by the C
-# code that the estimators use, so what can be tested here is what runs there.
+# A model bound to data as a set of R functions: densities, gradients, draws. They call the same C
+# code as the estimators, so that tests of these functions test the estimators' models.
 
 #' Densities and gradients of a model on data
 #'
-#' Binds a model to data and returns its densities, gradients and draws as functions of the parameters. Use it to
-#' run a method of your own on the models of this package, to look at a posterior point by point, to check a
-#' result, or to get the exact evidence where it is known.
+#' Binds a model to data and returns its densities, gradients and draws as functions of the
+#' parameters. Use them to apply a method of your own to the models of this package, to evaluate a
+#' posterior at single points, to check a result, or to get the exact evidence if it has a closed
+#' form.
 #'
 #' @param model A model, such as [linear_regression()].
 #' @param data Data for that model; see its help page for the forms it takes.
 #'
 #' @details
-#' Functions take points `theta` in *unconstrained space*, where every parameter is a real number: a vector for one
-#' point, or a matrix with a point in each row. (If the model has just one parameter, a vector is as many points
-#' as it has values, and results are vectors as well.) Densities are normalised, and the prior density is that of
-#' `theta`, the Jacobian of the transformation included: `exp(log_prior + log_lik)` integrates to the evidence.
+#' Functions take points `theta` in *unconstrained space*, where every parameter is a real number: a
+#' vector for one point, or a matrix with a point in each row. (If the model has only one parameter,
+#' each value of a vector is a point, and results are vectors as well.) Densities are normalised.
+#' The prior density is that of `theta`, including the Jacobian of the transformation, so that
+#' `exp(log_prior + log_lik)` integrates to the evidence.
 #'
-#' A `seed` is a whole number from 0 to 2^53, which makes a draw reproducible and leaves R's generator alone, or
-#' `NULL`, the default, for a seed from R's generator, so that [set.seed()] works.
+#' A `seed` is a whole number from 0 to 2^53, which makes a draw reproducible without using R's
+#' generator, or `NULL`, the default, for a seed from R's generator, so that [set.seed()] works.
 #'
 #' @return An object of class `"model_functions"`, a list:
 #' \describe{
 #'   \item{`dim`, `names`}{Number and names of the unconstrained parameters.}
 #'   \item{`user_names`}{Names of the parameters on the user's scale.}
 #'   \item{`n`}{Number of observations.}
-#'   \item{`log_prior(theta)`, `log_lik(theta)`}{Log prior density and log-likelihood, one value for each point.}
-#'   \item{`log_lik_each(theta)`}{Log-likelihood of each observation: a matrix, points x observations.}
-#'   \item{`log_prior_gradient(theta)`, `gradient(theta)`}{Gradients of `log_prior` and of `log_lik`: a vector for
-#'     a vector, a matrix of points x parameters for a matrix.}
-#'   \item{`log_prior_hessian(theta)`, `hessian(theta)`}{Matrices of second derivatives of `log_prior` and of
-#'     `log_lik`, at one point.}
-#'   \item{`information(theta)`}{A positive semi-definite matrix that stands in for minus the hessian, at one point;
-#'     for mixtures the information of the completed data.}
+#'   \item{`log_prior(theta)`, `log_lik(theta)`}{Log prior density and log-likelihood, one value for
+#'     each point.}
+#'   \item{`log_lik_each(theta)`}{Log-likelihood of each observation: a matrix, points x
+#'     observations.}
+#'   \item{`log_prior_gradient(theta)`, `gradient(theta)`}{Gradients of `log_prior` and of
+#'     `log_lik`: a vector for a vector, a matrix of points x parameters for a matrix.}
+#'   \item{`log_prior_hessian(theta)`, `hessian(theta)`}{Matrices of second derivatives of
+#'     `log_prior` and of `log_lik`, at one point.}
+#'   \item{`information(theta)`}{A positive semi-definite approximation of minus the hessian, at one
+#'     point; for mixtures the information of the complete data.}
 #'   \item{`draw_prior(n, seed = NULL)`}{Draws from the prior: a matrix, `n` x parameters.}
-#'   \item{`to_user(theta)`}{Parameters on the user's scale: a vector for a vector, a matrix for a matrix.}
+#'   \item{`to_user(theta)`}{Parameters on the user's scale: a vector for a vector, a matrix for a
+#'     matrix.}
 #'   \item{`simulate(theta, seed = NULL)`}{Data like `data`, with responses drawn given one point.}
 #'   \item{`exact()`}{The exact log evidence; an error if it has no closed form.}
-#'   \item{`relabel(reference, theta)`}{Each point with its exchangeable parts, such as mixture components, reordered
-#'     to lie nearest to the point `reference`; the points as they are if nothing is exchangeable.}
+#'   \item{`relabel(reference, theta)`}{Each point with its exchangeable parts, such as mixture
+#'     components, in the order that is nearest to the point `reference`; unchanged points if
+#'     nothing is exchangeable.}
 #'   \item{`log_symmetry`}{Log of the number of such orders; 0 if nothing is exchangeable.}
 #' }
 #'
@@ -54,7 +60,8 @@
 #' @export
 model_functions <- function(model, data) {
   check_is_model(model)
-  if (is_latent(model)) fail("A model with latent variables has no densities in unconstrained space.")
+  if (is_latent(model))
+    fail("A model with latent variables has no densities in unconstrained space.")
   encoded <- encode(model, data)
   call <- model_caller(model, encoded)
   names <- encoded$theta_names
@@ -97,20 +104,24 @@ model_functions <- function(model, data) {
     to_user = rows_at("to_user", user_names),
     simulate = function(theta, seed = NULL) {
       point <- one_point(theta, dim)
-      # Not the stream of draw_prior() with the same seed: data must not depend on how the parameters were drawn.
-      decode(model, encoded, call("simulate", point, list(seed = next_seed(seed_words(seed), 1))), data)
+      # Another stream than that of draw_prior() with the same seed, so that data and parameters
+      # have independent random numbers.
+      decode(model, encoded, call("simulate", point, list(seed = next_seed(seed_words(seed), 1))),
+             data)
     },
     exact = function() {
       value <- as.vector(call("exact"))
       if (is.na(value))
-        fail("`model` must have an evidence in closed form for exact(), not be a ", model$name, "().")
+        fail("`model` must have an evidence in closed form for exact(), not be a ", model$name,
+             "().")
       value
     },
     relabel = function(reference, theta) {
       at <- as_points(theta, dim)
       reference <- one_point(reference, dim, "reference")
       points <- at$points
-      if (log_symmetry > 0) points <- call("relabel", points, list(reference = as.vector(reference)))
+      if (log_symmetry > 0)
+        points <- call("relabel", points, list(reference = as.vector(reference)))
       per_point(points, names, at$single)
     },
     log_symmetry = log_symmetry
@@ -124,13 +135,14 @@ print.model_functions <- function(x, ...) {
   cat("  bound to ", plural(x$n, "row"), ", ", plural(x$dim, "parameter"), ": ",
       paste(c(utils::head(x$names, 6), if (x$dim > 6) "..."), collapse = ", "), "\n", sep = "")
   functions <- names(Filter(is.function, unclass(x)))
-  cat(strwrap(paste0("functions: ", paste0(functions, "()", collapse = ", ")), 78, indent = 2, exdent = 4), sep = "\n")
+  cat(strwrap(paste0("functions: ", paste0(functions, "()", collapse = ", ")), 78, indent = 2,
+              exdent = 4), sep = "\n")
   invisible(x)
 }
 
-# The bridge ----------------------------------------------------------------------------------------
+# Calls of C --------------------------------------------------------------------------------------
 
-#' The one way into the C code of a model: a function of what to compute, points and further arguments
+#' A function that calls the C code of a model: what to compute, points, further arguments
 #'
 #' @return `function(what, theta = NULL, extra = list())`, `theta` with a point in each *column*.
 #' @noRd
@@ -138,12 +150,14 @@ model_caller <- function(model, encoded) {
   type <- model_type(model)
   args <- encoded$args
   rows <- encoded$rows
-  function(what, theta = NULL, extra = list()) .Call(ffi_model, type, args, rows, what, theta, extra)
+  function(what, theta = NULL, extra = list()) .Call(ffi_model, type, args, rows, what, theta,
+                                                     extra)
 }
 
 #' Points as C reads them, one in each column
 #'
-#' @return A list: `points` (a matrix, `dim` x points) and `single` (whether the user gave a vector).
+#' @return A list: `points` (a matrix, `dim` x points) and `single` (whether the user gave a
+#' vector).
 #' @noRd
 as_points <- function(theta, dim, name = "theta") {
   if (!is_plain_numeric(theta) || length(theta) == 0)
@@ -152,8 +166,8 @@ as_points <- function(theta, dim, name = "theta") {
   # A vector is one point, or, in one dimension, as many points as it has values.
   shape <- if (is_rows) theta else matrix(theta, ncol = if (dim > 1) length(theta) else 1)
   if (ncol(shape) != dim)
-    fail("`", name, "` must have ", dim, " values", if (is_rows) " in each row", ", one for each parameter, not ",
-         ncol(shape), ".")
+    fail("`", name, "` must have ", dim, " values", if (is_rows) " in each row",
+         ", one for each parameter, not ", ncol(shape), ".")
   if (!all(is.finite(shape))) refuse_point(shape, name)
   points <- t(shape)
   storage.mode(points) <- "double"
@@ -163,7 +177,8 @@ as_points <- function(theta, dim, name = "theta") {
 
 refuse_point <- function(shape, name) {
   bad <- which(!is.finite(shape), arr.ind = TRUE)[1, ]
-  fail("`", name, "` must hold only finite numbers, not ", shape[bad[1], bad[2]], " (parameter ", bad[2], ").")
+  fail("`", name, "` must hold only finite numbers, not ", shape[bad[1], bad[2]], " (parameter ",
+       bad[2], ").")
 }
 
 one_point <- function(theta, dim, name = "theta") {
@@ -172,7 +187,7 @@ one_point <- function(theta, dim, name = "theta") {
   points
 }
 
-# From a column for each point to a row for each; a vector for a vector, where the values have the shape of one.
+# From a column for each point to a row for each; a vector if the user gave one point as a vector.
 per_point <- function(values, labels, single) {
   values <- matrix(values, length(labels))
   if (single && length(labels) == 1) return(as.vector(values))
@@ -180,13 +195,13 @@ per_point <- function(values, labels, single) {
   matrix(t(values), ncol(values), dimnames = list(NULL, labels))
 }
 
-# Seeds ---------------------------------------------------------------------------------------------
+# Seeds -------------------------------------------------------------------------------------------
 
 WORD <- 2^32
 
 #' A seed as the two 32-bit words that C takes, high and low
 #'
-#' @param seed A whole number from 0 to 2^53, or NULL for words from R's generator, which `set.seed()` governs.
+#' @param seed A whole number from 0 to 2^53, or NULL for a seed from R's generator.
 #' @noRd
 seed_words <- function(seed = NULL) {
   if (is.null(seed)) return(floor(stats::runif(2) * WORD))
@@ -197,7 +212,8 @@ seed_words <- function(seed = NULL) {
 
 #' The words of the i-th stream after `words`
 #'
-#' Draws that must not share random numbers, as parameters and the data drawn with them, need seeds of their own.
-#' The multiples of an odd number run through all high words before one comes back; exact for i up to 3e6.
+#' Draws that must be independent, such as parameters and the data drawn with them, need different
+#' seeds. The multiples of an odd number take all values of the high word before one repeats; the
+#' arithmetic is exact for i up to 3e6.
 #' @noRd
 next_seed <- function(words, i) c((words[1] + i * 2654435769) %% WORD, words[2])

@@ -1,38 +1,46 @@
-# Models with a latent variable for each observation: a particle is a state of all of them, moved by Gibbs sweeps.
+# Models with a latent variable for each observation. A particle is a state of all latent variables,
+# moved by Gibbs sweeps.
 
 #' Clustering with Gaussian centres
 #'
-#' Each observation belongs to one of `components` clusters; a cluster's centre is drawn from a normal distribution around
-#' zero, its observations around the centre. Centres are integrated out exactly, so what is sampled are the labels.
+#' Each observation belongs to one of `components` clusters. The centre of a cluster has a normal
+#' prior around zero, and the observations of the cluster are normal around its centre. Centres are
+#' integrated out exactly, so only the labels are sampled.
 #'
-#' @param formula A one-sided formula of numeric columns, such as `~ a + b`; `NULL`, the default, for all columns.
-#' @param components Number of clusters, at most that of the observations.
-#' @param proportions Probability of each cluster: positive numbers that sum to one, or `NULL`, the default, for equal ones.
-#' @param prior_sd,noise_sd Standard deviations of the centres around zero and of the observations around their centre.
-#' @param infer Whether the proportions and both variances are unknown: with a Dirichlet(1) prior and inverse-gamma priors
-#'   of the given `shape` and `scale`. `proportions`, `prior_sd` and `noise_sd` then do not count.
-#' @param shape,scale Of the inverse-gamma priors.
+#' @param formula A one-sided formula of numeric columns, such as `~ a + b`; `NULL`, the default,
+#'   for all columns.
+#' @param components Number of clusters, at most the number of observations.
+#' @param proportions Probability of each cluster: positive numbers that sum to one, or `NULL`, the
+#'   default, for equal ones.
+#' @param prior_sd,noise_sd Standard deviations of the centres around zero and of the observations
+#'   around their centre.
+#' @param infer Whether the proportions and both variances are unknown: with a Dirichlet(1) prior
+#'   and inverse-gamma priors of the given `shape` and `scale`. `proportions`, `prior_sd` and
+#'   `noise_sd` are then not used.
+#' @param shape,scale Shape and scale of the inverse-gamma priors.
 #'
 #' @details
-#' Columns are modelled as they are: centre and scale them if zero is no sensible middle. [ais()], [smc()] along both paths,
-#' [nested()], [chib()], [variational()], [bic()], [harmonic_mean()] and [likelihood_weighting()] take these models. Moves are
-#' Gibbs sweeps, `steps` of them at each distribution: one, unless said, and five for every new point of [nested()], inside its
-#' wall. Unknown variances move with centres, features or the factors of rows integrated out.
+#' Columns are used as they are: centre and scale them if zero is not a sensible centre. The methods
+#' for these models are [ais()], [smc()] along both paths, [nested()], [chib()], [variational()],
+#' [bic()], [harmonic_mean()] and [likelihood_weighting()]. Moves are Gibbs sweeps; `steps` is their
+#' number at each distribution, by default one, and five for every new point of [nested()], above
+#' its likelihood threshold. Unknown variances are sampled with the centres, the features or the row
+#' factors integrated out.
 #'
 #' The default is `smc("data", particles = 200)`, the mean of eight runs through different orders of
-#' the rows. Each row is a single step, and particles are swept after each of the first 20 rows and
-#' then once for each twentieth that the rows have grown by; with `steps`, that often after every
-#' row. Rows are walked in random order unless `order = "given"`, in which sorted rows, such as
-#' those of `iris`, make it fail. Draws are in the order of the data all the same. The settings
+#' the rows. Rows are added one by one. Particles are swept after each of the first 20 rows, and
+#' later once each time the number of rows has grown by a twentieth; if `steps` is given, that many
+#' times after every row. Rows are in random order unless `order = "given"`; with sorted rows, such
+#' as those of `iris`, the given order fails. Draws always have the order of the data. The settings
 #' `ess` and `move` of [smc()] are for other models. The first few rows of [low_rank()], and of
-#' [binary_attributes()] with known variances, come together, by temperature.
+#' [binary_attributes()] with known variances, are added together, by annealing.
 #'
-#' With unknown variances structure appears abruptly as the temperature falls. `smc()` and [ais()]
-#' along temperatures then miss most of the evidence, by 20 to 100 nats on data with clusters that
-#' lie apart. A variational lower bound, computed with every fit (`fit$bound`), shows it, and the
-#' fit then says that it failed. [nested()], which does not anneal, is a good check. Its own
-#' standard error is too small where the likelihood takes a few values only, as with a handful of
-#' rows nearly alike. Runs have one thread.
+#' With unknown variances the posterior changes abruptly along the temperatures. `smc()` along
+#' temperatures and [ais()] then miss most of the evidence, by 20 to 100 nats for data with separate
+#' clusters. A variational lower bound, computed with every fit (`fit$bound`), detects this, and
+#' `fit$failed` says so. [nested()], which does not anneal, is a good check. Its standard error is
+#' too small if the likelihood takes only a few values, as with a few rows that are nearly equal. A
+#' run uses one thread.
 #'
 #' @return An object of class `"evidence_model"`.
 #'
@@ -41,36 +49,40 @@
 #' evidence(model, scale(iris[1:4]), ais(particles = 20, sigmoidal(500)), seed = 1)
 #'
 #' @references
-#' Grosse, R. B., Ghahramani, Z. and Adams, R. P. (2015). Sandwiching the marginal likelihood using bidirectional Monte Carlo.
-#' arXiv:1511.02543.
+#' Grosse, R. B., Ghahramani, Z. and Adams, R. P. (2015). Sandwiching the marginal likelihood using
+#' bidirectional Monte Carlo. arXiv:1511.02543.
 #'
 #' @family models
 #' @export
-clustering <- function(formula = NULL, components, proportions = NULL, prior_sd = 1, noise_sd = 1, infer = FALSE, shape = 1,
-                       scale = 1) {
+clustering <- function(formula = NULL, components, proportions = NULL, prior_sd = 1, noise_sd = 1,
+                       infer = FALSE, shape = 1, scale = 1) {
   formula <- check_formula(formula, 1)
   components <- check_count(components, "components", 1, 10000)
   if (!is.null(proportions)) {
     proportions <- check_numbers(proportions, "proportions", positive = TRUE)
     if (length(proportions) != components)
-      fail("`proportions` must have one value for each of the ", components, " components, not ", length(proportions), ".")
-    if (abs(sum(proportions) - 1) > 1e-8) fail("`proportions` must sum to one, not to ", format(sum(proportions), digits = 7), ".")
+      fail("`proportions` must have one value for each of the ", components, " components, not ",
+           length(proportions), ".")
+    if (abs(sum(proportions) - 1) > 1e-8)
+      fail("`proportions` must sum to one, not to ", format(sum(proportions), digits = 7), ".")
   }
   new_latent("clustering", formula, list(
-    components = components, proportions = if (is.null(proportions)) 1 / components else unname(proportions)
+    components = components, proportions = if (is.null(proportions)) 1 / components
+    else unname(proportions)
   ), prior_sd, noise_sd, infer, shape, scale, CLUSTERING)
 }
 
 #' A matrix of low rank with noise
 #'
-#' The data as a product of two factors and noise: the value of column j in row i is \eqn{u_i' v_j} plus normal noise, with
-#' normal priors on both factors.
+#' The data matrix is a product of two factors plus noise: the value of column j in row i is
+#' \eqn{u_i' v_j} plus normal noise, with normal priors on both factors.
 #'
 #' @inheritParams clustering
 #' @param rank The rank, less than the number of rows and of columns.
 #' @param row_sd,column_sd Standard deviations of the priors of the factors \eqn{u} and \eqn{v}.
 #' @param noise_sd Standard deviation of the noise.
-#' @param infer Whether the three variances are unknown, with inverse-gamma priors of the given `shape` and `scale`.
+#' @param infer Whether the three variances are unknown, with inverse-gamma priors of the given
+#'   `shape` and `scale`.
 #'
 #' @inherit clustering details return references
 #'
@@ -80,23 +92,27 @@ clustering <- function(formula = NULL, components, proportions = NULL, prior_sd 
 #'
 #' @family models
 #' @export
-low_rank <- function(formula = NULL, rank, row_sd = 1, column_sd = 1, noise_sd = 1, infer = FALSE, shape = 1, scale = 1) {
+low_rank <- function(formula = NULL, rank, row_sd = 1, column_sd = 1, noise_sd = 1, infer = FALSE,
+                     shape = 1, scale = 1) {
   formula <- check_formula(formula, 1)
-  new_latent("low_rank", formula, list(rank = check_count(rank, "rank", 1, 10000), row_sd = check_positive(row_sd, "row_sd")),
+  new_latent("low_rank", formula,
+             list(rank = check_count(rank, "rank", 1, 10000),
+                  row_sd = check_positive(row_sd, "row_sd")),
              check_positive(column_sd, "column_sd"), noise_sd, infer, shape, scale, LOW_RANK)
 }
 
 #' Binary attributes
 #'
-#' Each observation has or lacks each of a few attributes; those that it has add their features, and noise, to make the data.
-#' Features have normal priors and are integrated out exactly, so what is sampled is who has what.
+#' Each observation has or lacks each of a few attributes. An observation is the sum of the features
+#' of its attributes plus noise. Features have normal priors and are integrated out exactly, so only
+#' the attributes of the observations are sampled.
 #'
 #' @inheritParams clustering
 #' @param attributes Number of attributes, at most 16.
 #' @param probabilities Probability of each attribute, or one for all, between 0 and 1.
 #' @param prior_sd,noise_sd Standard deviations of the features around zero and of the noise.
-#' @param infer Whether the probabilities and both variances are unknown: with Beta(1, 1) priors and inverse-gamma
-#'   priors of the given `shape` and `scale`.
+#' @param infer Whether the probabilities and both variances are unknown: with Beta(1, 1) priors and
+#'   inverse-gamma priors of the given `shape` and `scale`.
 #'
 #' @inherit clustering details return references
 #'
@@ -106,39 +122,47 @@ low_rank <- function(formula = NULL, rank, row_sd = 1, column_sd = 1, noise_sd =
 #'
 #' @family models
 #' @export
-binary_attributes <- function(formula = NULL, attributes, probabilities = 0.5, prior_sd = 1, noise_sd = 1, infer = FALSE,
-                              shape = 1, scale = 1) {
+binary_attributes <- function(formula = NULL, attributes, probabilities = 0.5, prior_sd = 1,
+                              noise_sd = 1, infer = FALSE, shape = 1, scale = 1) {
   formula <- check_formula(formula, 1)
   attributes <- check_count(attributes, "attributes", 1, 16)
   probabilities <- check_numbers(probabilities, "probabilities", positive = TRUE)
   if (!length(probabilities) %in% c(1, attributes))
-    fail("`probabilities` must have one value, or one for each of the ", attributes, " attributes, not ",
-         length(probabilities), ".")
-  if (any(probabilities >= 1)) fail("`probabilities` must lie between 0 and 1, not ", format(max(probabilities)), ".")
-  new_latent("binary_attributes", formula, list(attributes = attributes, probabilities = unname(probabilities)),
+    fail("`probabilities` must have one value, or one for each of the ", attributes,
+         " attributes, not ", length(probabilities), ".")
+  if (any(probabilities >= 1))
+    fail("`probabilities` must lie between 0 and 1, not ", format(max(probabilities)), ".")
+  new_latent("binary_attributes", formula,
+             list(attributes = attributes, probabilities = unname(probabilities)),
              prior_sd, noise_sd, infer, shape, scale, BINARY_ATTRIBUTES)
 }
 
-# `latent` is what the three models differ by, functions of `args` but for constants:
-#   title, prior   in words; `prior` gets whether the variances are known and how `sd` is shown
-#   check(args, n, width)   errors
-#   state(args, rows, columns, each)   names, as C lays a state out
-#   shown   which of the names change for users, and by what
-#   first   rows that are taken up together by temperature; see first_rows()
-#   free(args, width)   what the likelihood of the parameters knows of: means, loadings or features, and what else is unknown
-#   parts, spread   that the bound visits; squares of a row in units of the prior's variance
-#   settled(args, sd_of, named)   the settings that a state of unknown variances amounts to
-#   scales   what to set if the columns contradict the prior
-#   tail     does the tail of chib()'s densities say whether it met its point?
+# `latent` has the differences between the three models, functions of `args` except for constants:
+#
+# * title, prior: texts; `prior` also gets whether the variances are known and how to show `sd`
+# * check(args, n, width): errors
+# * state(args, rows, columns, each): names of the numbers of a state, in the order of C
+# * first: number of rows that are added together by annealing, see first_rows()
+# * free(args, width): number of free parameters for bic()
+# * parts, spread: components or attributes, for the cost of the bound; squares of a row in units of
+#   the prior variance
+# * settled(args, sd_of, named): the settings with the variances and probabilities of a state
+# * scales: the arguments to change if the columns contradict the prior
+# * tail: whether the tail of chib()'s densities shows whether the chain reaches the chosen state
 new_latent <- function(name, formula, own, prior_sd, noise_sd, infer, shape, scale, latent) {
   new_model(name, formula, list(args = c(own, list(
-    prior_sd = check_positive(prior_sd, "prior_sd"), noise_sd = check_positive(noise_sd, "noise_sd"),
+    prior_sd = check_positive(prior_sd, "prior_sd"),
+    noise_sd = check_positive(noise_sd, "noise_sd"),
     infer = as.double(check_flag(infer, "infer")), shape = check_positive(shape, "shape"),
     scale = check_positive(scale, "scale")
-  ))), encode_latent, encode_new_mixture, describe_latent, decode = function(model, encoded, rows, data) data,
-  template = function(model, data, n) fail("simulate() is not offered for models with latent variables."),
-  modes = function(model) "several", latent = latent, variational = TRUE, bound = function(model, args) TRUE,
-  parts = function(model, args) latent$parts(args), coefficients = FALSE, far_columns = latent_columns,
+  ))), encode_latent, encode_new_mixture, describe_latent,
+  decode = function(model, encoded, rows, data) data,
+  template = function(model, data, n)
+    fail("simulate() is not offered for models with latent variables."),
+  modes = function(model) "several", latent = latent, variational = TRUE,
+  bound = function(model, args) TRUE,
+  parts = function(model, args) latent$parts(args), coefficients = FALSE,
+  far_columns = latent_columns,
   noise_sd = function(fit) if (fit$model$args$infer == 0) fit$model$args$noise_sd
     else sum(exp(fit$log_weights) * fit$draws[, "noise_sd"]),
   advice = latent_advice)
@@ -154,7 +178,8 @@ describe_latent <- function(model) {
     columns = if (is.null(model$formula)) "all" else deparse1(model$formula[[2]]),
     noise = paste0("normal, sd ", if (known) show_setting(args$noise_sd) else "unknown"),
     `variances` = if (known) "known" else
-      paste0("inverse gamma, shape ", show_setting(args$shape), ", scale ", show_setting(args$scale))
+      paste0("inverse gamma, shape ", show_setting(args$shape), ", scale ",
+             show_setting(args$scale))
   ))
 }
 
@@ -167,7 +192,8 @@ encode_latent <- function(model, data, binding = AS_GIVEN) {
   names <- state_names(model, n, input$names)
   list(rows = rows, n = n, args = c(list(width = as.double(ncol(x))), model$args),
        theta_names = names, user_names = names[shown_state(model, names)], offset = NULL,
-       # new rows are predicted from the old: a state does not say what is integrated out
+       # predictions of new rows need these rows, because a state does not include what is
+       # integrated out
        design = c(input$design, list(columns = input$names, rows = rows)))
 }
 
@@ -176,17 +202,19 @@ check_latent_size <- function(model, n, width) {
   part_of(model, "latent")$check(args, n, width)
 }
 
-# As C lays a state out.
+# Names of the numbers of a state, in the order of C.
 state_names <- function(model, n, columns) {
-  each <- function(stem, a, b) sprintf("%s[%s,%s]", stem, rep(a, each = length(b)), rep(b, length(a)))
+  each <- function(stem, a, b)
+    sprintf("%s[%s,%s]", stem, rep(a, each = length(b)), rep(b, length(a)))
   rows <- seq_len(n)
   part_of(model, "latent")$state(model$args, rows, columns, each)
 }
 
-# Settings that are known are nobody's posterior.
-shown_state <- function(model, names) model$args$infer != 0 | !grepl("_sd$|^proportion|^probability", names)
+# Known parameters are not part of the posterior draws.
+shown_state <- function(model, names)
+  model$args$infer != 0 | !grepl("_sd$|^proportion|^probability", names)
 
-#' States as users read them: standard deviations, labels from one
+#' States on the user's scale: standard deviations instead of variances, labels from one
 #' @noRd
 user_state <- function(model, encoded, points) {
   names <- encoded$theta_names
@@ -198,23 +226,27 @@ user_state <- function(model, encoded, points) {
   points[shown_state(model, names), , drop = FALSE]
 }
 
-LATENT_METHODS <- c("ais", "smc", "likelihood_weighting", "harmonic_mean", "nested", "variational", "bic", "chib")
+LATENT_METHODS <- c("ais", "smc", "likelihood_weighting", "harmonic_mean", "nested", "variational",
+                    "bic", "chib")
 
-#' A method as the engines for latent states know it
+#' The method with its settings for the engines for latent states
 #' @noRd
 latent_method <- function(method, model) {
   if (!method$name %in% LATENT_METHODS)
-    fail("`method` must be ", either(paste0(LATENT_METHODS, "()")), " for a model with latent variables, not ",
-         method$name, "().")
+    fail("`method` must be ", either(paste0(LATENT_METHODS, "()")),
+         " for a model with latent variables, not ", method$name, "().")
   if ("kernel" %in% names(method$call))
-    fail("`kernel` must not be given for a model with latent variables: it is moved by Gibbs sweeps, `steps` of them.")
+    fail("`kernel` must not be given for a model with latent variables: it is moved by Gibbs ",
+         "sweeps, whose number is `steps`.")
   if (method$estimator %in% c("chib", "variational")) return(method)
   if (method$name == "nested") return(latent_nested(method))
   if (method$name == "bic") return(latent_bic(method))
   settings <- method$settings
   by_rows <- identical(method$path, "data")
-  if (by_rows && settings$`1.chunk_least` != 1) fail("`chunk` must be 1 for a model with latent variables.")
-  settings$sweeps <- if (method$name == "likelihood_weighting") 0 else if (is.null(method$call$steps)) 1 else settings$`1.steps`
+  if (by_rows && settings$`1.chunk_least` != 1)
+    fail("`chunk` must be 1 for a model with latent variables.")
+  settings$sweeps <- if (method$name == "likelihood_weighting") 0
+  else if (is.null(method$call$steps)) 1 else settings$`1.steps`
   settings$by_rows <- as.double(by_rows)
   settings$blind <- as.double(identical(method$proposal, "prior"))
   settings$shuffle <- as.double(by_rows && !identical(settings$shuffle, 0))
@@ -222,7 +254,8 @@ latent_method <- function(method, model) {
     if (is.null(settings$first)) settings$first <- first_rows(model)
     if (settings$first == 0) settings[c("1.schedule", "1.ess")] <- list("one", 0)
     else settings[c("1.schedule", "1.ess")] <- list("adaptive", FIRST_ESS * settings$`1.particles`)
-    if (is.null(settings$often)) settings$often <- if (is.null(method$call$steps)) SWEPT_OFTEN else 0
+    if (is.null(settings$often))
+      settings$often <- if (is.null(method$call$steps)) SWEPT_OFTEN else 0
   }
   settings$`1.kernel` <- 0
   method$settings <- settings
@@ -231,20 +264,25 @@ latent_method <- function(method, model) {
   method
 }
 
-FIRST_ESS <- 0.9   # share of the particles that each temperature of the first rows keeps
-SWEPT_OFTEN <- 20  # rows after each of which particles are swept; later once for each twentieth that rows have grown by
+# Effective sample size, as a share of the particles, at each temperature of the first rows.
+FIRST_ESS <- 0.9
+# Number of first rows after each of which particles are swept; later they are swept once each time
+# the number of rows has grown by a twentieth.
+SWEPT_OFTEN <- 20
 
-# Rows that are taken up together by temperature: factors and features drawn from the prior would
-# miss the first ones if these came one by one. Centres are integrated out, and need none. With
-# unknown variances many rows together have a phase transition, which is what the data path avoids,
-# so there are few of them.
+# Number of rows that are added together by annealing. Factors and features drawn from the prior
+# would fit the first rows badly if these were added one by one. Clustering needs no such rows,
+# because centres are integrated out. With unknown variances many rows together have a phase
+# transition, which the data path avoids, so the number is small.
 first_rows <- function(model) {
   part_of(model, "latent")$first(model$args, known = model$args$infer == 0)
 }
 
-# Inside a wall of the likelihood one variable moves at a time: a few sweeps make a new point.
+# Above a likelihood threshold one variable moves at a time: a few sweeps give a new point.
 latent_nested <- function(method) {
-  if (method$settings$published) fail("`preset` \"paper\" moves points by sghmc(), which models with latent variables do not have.")
+  if (method$settings$published)
+    fail("`preset` \"paper\" moves points by sghmc(), which models with latent variables do not ",
+         "have.")
   if (is.null(method$call$steps)) method$settings$steps <- NESTED_SWEEPS
   method$kernels <- list(list(name = "sweeps", args = list()))
   method
@@ -252,10 +290,11 @@ latent_nested <- function(method) {
 
 NESTED_SWEEPS <- 5
 
-# Maximum likelihood by EM, as the engine of variational() climbs.
+# Maximum likelihood by EM, with the engine of variational().
 latent_bic <- function(method) {
   method$estimator <- "variational"
-  method$settings <- list(maximum = 1, restarts = 10, sweeps = 100, tolerance = 1e-3, iterations = 1e4, draws = 1)
+  method$settings <- list(maximum = 1, restarts = 10, sweeps = 100, tolerance = 1e-3,
+                          iterations = 1e4, draws = 1)
   method
 }
 
@@ -264,7 +303,8 @@ latent_bic <- function(method) {
 latent_bic_run <- function(out, method, model, encoded) {
   run <- variational_run(out, method)
   maximum <- drop(out$bound)
-  run$headline$log_evidence <- maximum - 0.5 * part_of(model, "latent")$free(model$args, nrow(encoded$rows)) * log(encoded$n)
+  run$headline$log_evidence <- maximum - 0.5 *
+    part_of(model, "latent")$free(model$args, nrow(encoded$rows)) * log(encoded$n)
   run$headline$source <- "bic"
   run$sampler$log_evidence <- run$headline$log_evidence
   run$peaks <- list(maximum = maximum, climbs = run$variational$restarts)
@@ -272,13 +312,13 @@ latent_bic_run <- function(out, method, model, encoded) {
   run
 }
 
-# What the three models differ by, see new_latent() ---------------------------------------------------
+# Differences between the three models, see new_latent() ------------------------------------------
 
 CLUSTERING <- list(
   title = function(args) paste0("Clustering, ", count_of(args$components, "component")),
   prior = function(args, known, sds) paste0(
-    if (known) paste0("proportions ", show_setting(args$proportions)) else "proportions Dirichlet(1)",
-    "; centres normal around 0, ", sds),
+    if (known) paste0("proportions ", show_setting(args$proportions))
+    else "proportions Dirichlet(1)", "; centres normal around 0, ", sds),
   check = function(args, n, width) if (args$components > n)
     fail("`components` must be at most the number of rows (", n, "), not ", args$components, "."),
   state = function(args, rows, columns, each)
@@ -287,8 +327,8 @@ CLUSTERING <- list(
   free = function(args, width) args$components * width + args$infer * args$components,
   parts = function(args) args$components,
   spread = function(args) 1,
-  settled = function(args, sd_of, named) utils::modifyList(args, list(prior_sd = sd_of("prior_sd"),
-                                                                      proportions = named("^proportion"))),
+  settled = function(args, sd_of, named)
+    utils::modifyList(args, list(prior_sd = sd_of("prior_sd"), proportions = named("^proportion"))),
   scales = c("prior_sd", "noise_sd"), tail = FALSE
 )
 
@@ -299,30 +339,37 @@ LOW_RANK <- list(
     else "rows and columns normal around 0, sd unknown"
   },
   check = function(args, n, width) if (args$rank >= min(n, width))
-    fail("`rank` must be less than the number of rows and of columns (", n, " and ", width, "), not ", args$rank, "."),
+    fail("`rank` must be less than the number of rows and of columns (", n, " and ", width,
+         "), not ", args$rank, "."),
   state = function(args, rows, columns, each)
-    c("row_sd", "column_sd", "noise_sd", each("v", seq_len(args$rank), columns), each("u", rows, seq_len(args$rank))),
+    c("row_sd", "column_sd", "noise_sd", each("v", seq_len(args$rank), columns),
+      each("u", rows, seq_len(args$rank))),
   first = function(args, known) if (known) 4 + 4 * args$rank else 2 + args$rank,
   free = function(args, width) args$rank * width - args$rank * (args$rank - 1) / 2 + args$infer,
   parts = function(args) args$rank,
   spread = function(args) args$rank * args$row_sd^2,
-  settled = function(args, sd_of, named) utils::modifyList(args, list(prior_sd = sd_of("column_sd"), row_sd = sd_of("row_sd"))),
+  settled = function(args, sd_of, named) utils::modifyList(args,
+                                                           list(prior_sd = sd_of("column_sd"),
+                                                                row_sd = sd_of("row_sd"))),
   scales = c("row_sd", "column_sd", "noise_sd"), tail = TRUE
 )
 
 BINARY_ATTRIBUTES <- list(
   title = function(args) paste0("Binary attributes, ", count_of(args$attributes, "attribute")),
-  prior = function(args, known, sds) paste0("probabilities ", if (known) show_setting(args$probabilities) else "Beta(1, 1)",
-                                            "; features normal around 0, ", sds),
+  prior = function(args, known, sds) paste0("probabilities ",
+                                            if (known) show_setting(args$probabilities)
+                                            else "Beta(1, 1)", "; features normal around 0, ", sds),
   check = function(args, n, width) NULL,
   state = function(args, rows, columns, each)
-    c("prior_sd", "noise_sd", numbered("probability", args$attributes), each("z", rows, seq_len(args$attributes))),
+    c("prior_sd", "noise_sd", numbered("probability", args$attributes),
+      each("z", rows, seq_len(args$attributes))),
   first = function(args, known) if (known) 4 * args$attributes else 0,
   free = function(args, width) args$attributes * width + args$infer * (args$attributes + 1),
   parts = function(args) args$attributes,
   spread = function(args) sum(rep_len(args$probabilities, args$attributes)),
-  settled = function(args, sd_of, named) utils::modifyList(args, list(prior_sd = sd_of("prior_sd"),
-                                                                      probabilities = named("^probability"))),
+  settled = function(args, sd_of, named)
+    utils::modifyList(args, list(prior_sd = sd_of("prior_sd"),
+                                 probabilities = named("^probability"))),
   scales = c("prior_sd", "noise_sd"), tail = FALSE
 )
 

@@ -2,49 +2,55 @@
 
 #' Gaussian mixture with diagonal covariances
 #'
-#' Each observation of \eqn{p} numbers comes from one of \eqn{K} components, and its numbers are independent and
-#' normal given the component:
+#' Each observation of \eqn{p} numbers comes from one of \eqn{K} components, and its numbers are
+#' independent and normal given the component:
 #' \deqn{p(y_i) = \sum_k w_k \prod_j N(y_{ij} \mid \mu_{kj}, \sigma^2_{kj}).}{
 #' p(y[i]) = sum_k w[k] prod_j N(y[ij] | mu[kj], sigma[kj]^2).}
 #' The prior is conjugate for each component:
-#' \deqn{w \sim \mathrm{Dirichlet}(c, \dots, c), \qquad \sigma^2_{kj} \sim \mathrm{InvGamma}(a, b), \qquad
+#' \deqn{w \sim \mathrm{Dirichlet}(c, \dots, c), \qquad
+#' \sigma^2_{kj} \sim \mathrm{InvGamma}(a, b), \qquad
 #' \mu_{kj} \mid \sigma^2_{kj} \sim N(m_j, r^2 \sigma^2_{kj}),}{
-#' w ~ Dirichlet(c, ..., c), sigma[kj]^2 ~ InvGamma(a, b), mu[kj] | sigma[kj]^2 ~ N(m[j], r^2 sigma[kj]^2),}
-#' with \eqn{c} the `concentration`, \eqn{a} and \eqn{b} the `shape` and `rate`, \eqn{m_j} the `location` and \eqn{r}
-#' the `mean_scale`. Fit it with several numbers of components and compare the evidence to learn how many clusters
-#' there are.
+#' w ~ Dirichlet(c, ..., c), sigma[kj]^2 ~ InvGamma(a, b),
+#' mu[kj] | sigma[kj]^2 ~ N(m[j], r^2 sigma[kj]^2),}
+#' with \eqn{c} the `concentration`, \eqn{a} and \eqn{b} the `shape` and `rate`, \eqn{m_j} the
+#' `location` and \eqn{r} the `mean_scale`. To find the number of clusters, fit the model with
+#' several numbers of components and compare the evidence.
 #'
-#' @param formula A one-sided formula that names the columns, `~ a + b`, or transformations of them, `~ log(a) + b`;
-#'   `~ .` or `NULL`, the default, for all columns, which must then be numeric.
+#' @param formula A one-sided formula that names the columns, `~ a + b`, or transformations of them,
+#'   `~ log(a) + b`; `~ .` or `NULL`, the default, for all columns, which must then be numeric.
 #' @param components Number of components \eqn{K}, a whole number from 1 to 64.
-#' @param location Prior location of the component means, in units of the data: one for all columns, or one for
-#'   each, in their order or named by them.
-#' @param mean_scale Prior standard deviation of a component mean, positive, in standard deviations of that
-#'   component.
-#' @param shape,rate Shape and rate of the inverse-gamma prior of the variances, positive. The rate is in squared
-#'   units of the data: the prior mode of a variance is `rate / (shape + 1)`.
-#' @param concentration Parameter of the symmetric Dirichlet prior of the weights, positive; 1 is uniform.
+#' @param location Prior location of the component means, in units of the data: one for all columns,
+#'   or one for each, in their order or named by them.
+#' @param mean_scale Prior standard deviation of a component mean, positive, in standard deviations
+#'   of that component.
+#' @param shape,rate Shape and rate of the inverse-gamma prior of the variances, positive. The rate
+#'   is in squared units of the data: the prior mode of a variance is `rate / (shape + 1)`.
+#' @param concentration Parameter of the symmetric Dirichlet prior of the weights, positive; 1 is
+#'   uniform.
 #'
 #' @details
-#' **Data** are a data frame or numeric matrix, or a numeric vector for one dimension. The prior defaults suit
-#' columns of mean about 0 and standard deviation about 1 to 3; scale others, or set `location` and `rate`.
-#' There must be at least as many rows as components. Missing and infinite values are errors.
+#' **Data** are a data frame or numeric matrix, or a numeric vector for one dimension. The prior
+#' defaults suit columns of mean about 0 and standard deviation about 1 to 3; scale others, or set
+#' `location` and `rate`. There must be at least as many rows as components. Missing and infinite
+#' values are errors.
 #'
-#' **Parameters in unconstrained space** are \eqn{K - 1 + 2Kp} in number, each kind component by component:
-#' `log_ratio[k]`, the log of the weight of component \eqn{k < K} over that of the last; `standard_mean[k,column]`,
-#' the mean less `location` over `mean_scale` times the standard deviation, which is standard normal a priori; and
-#' `log_variance[k,column]`. **On the user's scale** they are `weight[k]`, `mean[k,column]` and `sd[k,column]`.
+#' **Parameters in unconstrained space** are \eqn{K - 1 + 2Kp} in number, each kind component by
+#' component: `log_ratio[k]`, the log of the weight of component \eqn{k < K} over that of the last;
+#' `standard_mean[k,column]`, the mean minus `location`, divided by `mean_scale` times the standard
+#' deviation, which is standard normal a priori; and `log_variance[k,column]`. **On the user's
+#' scale** they are `weight[k]`, `mean[k,column]` and `sd[k,column]`.
 #'
-#' Components may be exchanged without altering any density, which gives the posterior \eqn{K!} copies of each
-#' mode. The evidence is that of the whole posterior, all copies included.
+#' Exchanging components does not change any density, so the posterior has \eqn{K!} copies of each
+#' mode. The evidence includes all copies.
 #'
 #' @inherit gaussian_mean return
 #'
 #' @references
 #' McLachlan, G. and Peel, D. (2000). *Finite Mixture Models*. Wiley.
 #'
-#' Cameron, S. A., Eggers, H. C. and Kroon, S. (2019). Stochastic gradient annealed importance sampling for
-#' efficient online marginal likelihood estimation. *Entropy* 21(11), 1109. \doi{10.3390/e21111109}
+#' Cameron, S. A., Eggers, H. C. and Kroon, S. (2019). Stochastic gradient annealed importance
+#' sampling for efficient online marginal likelihood estimation. *Entropy* 21(11), 1109.
+#' \doi{10.3390/e21111109}
 #'
 #' @examples
 #' model <- gaussian_mixture(~ eruptions + waiting, components = 2,
@@ -55,8 +61,8 @@
 #' @seealso [model_functions()]
 #' @family models
 #' @export
-gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scale = 2, shape = 1, rate = 1,
-                             concentration = 1) {
+gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scale = 2, shape = 1,
+                             rate = 1, concentration = 1) {
   formula <- check_formula(formula, 1)
   if (missing(components)) fail("`components` must be given, a whole number between 1 and 64.")
   new_model("gaussian_mixture", formula, list(
@@ -69,12 +75,16 @@ gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scal
   ), encode_enough, encode_new_mixture, describe_mixture,
   decode = decode_mixture, template = template_mixture,
   modes = function(model) if (model$components > 1) "several" else "one",
-  variational = TRUE, bound = function(model, args) args$components > 1, parts = function(model, args) args$components,
-  open_columns = function(model) is.null(model$formula) && is.null(names(model$location)) && length(model$location) == 1,
-  like_columns = TRUE,
-  predictions = list(density = NULL, probability = function(fit, encoded) memberships(fit, encoded$rows)),
-  needs_response = TRUE, coefficients = FALSE, prior_moments = prior_moments_mixture, far_columns = mixture_location,
-  advice = function(model) "Use scale() on the columns, or set `location`, `mean_scale` and `rate`.")
+  variational = TRUE, bound = function(model, args) args$components > 1,
+  parts = function(model, args) args$components,
+  open_columns = function(model) is.null(model$formula) && is.null(names(model$location)) &&
+  length(model$location) == 1, like_columns = TRUE,
+  predictions = list(density = NULL,
+                     probability = function(fit, encoded) memberships(fit, encoded$rows)),
+  needs_response = TRUE, coefficients = FALSE, prior_moments = prior_moments_mixture,
+  far_columns = mixture_location,
+  advice = function(model) paste("Use scale() on the columns, or set `location`, `mean_scale`",
+                                 "and `rate`."))
 }
 
 describe_mixture <- function(model) {
@@ -86,9 +96,10 @@ describe_mixture <- function(model) {
     likelihood = "columns normal and independent within a component",
     prior = c(
       paste0("weights Dirichlet, concentration ", show_setting(model$concentration)),
-      paste0("variances inverse-gamma, shape ", show_setting(model$shape), ", rate ", show_setting(model$rate)),
-      paste0("means normal around ", show_setting(model$location), ", sd ", show_setting(model$mean_scale),
-             " x sd of the component")
+      paste0("variances inverse-gamma, shape ", show_setting(model$shape), ", rate ",
+             show_setting(model$rate)),
+      paste0("means normal around ", show_setting(model$location), ", sd ",
+             show_setting(model$mean_scale), " x sd of the component")
     )
   )
 }
@@ -96,7 +107,8 @@ describe_mixture <- function(model) {
 encode_enough <- function(model, data, binding = AS_GIVEN) {
   encoded <- encode_mixture(model, data, binding)
   if (encoded$n < model$components)
-    fail("`components` must be at most the number of rows (", encoded$n, "), not ", model$components, ".")
+    fail("`components` must be at most the number of rows (", encoded$n, "), not ",
+         model$components, ".")
   encoded
 }
 
@@ -144,7 +156,8 @@ encode_new_mixture <- function(model, design, newdata, response = TRUE, argument
 #' The columns of a mixture, a matrix with a row per observation
 #' @noRd
 mixture_columns <- function(formula, data, argument) {
-  if (is.null(formula)) return(c(all_columns(data, argument), list(design = list(named = !is.null(colnames(data))))))
+  if (is.null(formula))
+    return(c(all_columns(data, argument), list(design = list(named = !is.null(colnames(data))))))
   data <- as_frame(data, argument)
   terms <- formula_terms(formula, data)
   refuse_offset(terms)
@@ -165,7 +178,8 @@ mixture_new_frame <- function(design, newdata, argument) {
   frame_columns(build_frame(design$terms, newdata, design$used, argument), argument)
 }
 
-#' The variables of a model frame side by side; those of several columns, as poly(x, 2), with numbered names
+#' The variables of a model frame side by side; those of several columns, as poly(x, 2), with
+#' numbered names
 #' @noRd
 frame_columns <- function(frame, argument) {
   check_mixture_columns(frame, argument)
@@ -173,7 +187,8 @@ frame_columns <- function(frame, argument) {
   width <- vapply(frame, NCOL, 1L)
   inner <- unlist(lapply(width, function(w) if (w == 1) "" else seq_len(w)))
   names <- paste0(rep(names(frame), width), inner)
-  matrix(as.double(unlist(frame, use.names = FALSE)), nrow(frame), sum(width), dimnames = list(NULL, names))
+  matrix(as.double(unlist(frame, use.names = FALSE)), nrow(frame), sum(width),
+         dimnames = list(NULL, names))
 }
 
 all_columns <- function(data, argument) {
@@ -190,10 +205,12 @@ all_columns <- function(data, argument) {
   numeric_columns(as.matrix(data), argument)
 }
 
-check_mixture_columns <- function(frame, argument, kinds = c("numeric", paste("numeric with", 1:64, "columns"))) {
+check_mixture_columns <- function(frame, argument,
+                                  kinds = c("numeric", paste("numeric with", 1:64, "columns"))) {
   for (name in names(frame)) {
     if (!column_kind(frame[[name]]) %in% kinds)
-      fail("`", argument, "` must have numeric columns only, not `", name, "` of type ", show_kind(frame[[name]]), ".")
+      fail("`", argument, "` must have numeric columns only, not `", name, "` of type ",
+           show_kind(frame[[name]]), ".")
   }
 }
 
@@ -208,7 +225,8 @@ mixture_new_columns <- function(design, newdata, argument) {
   }
   x <- all_columns(newdata, argument)$x
   if (ncol(x) != length(design$columns))
-    fail("`", argument, "` must have ", length(design$columns), " columns as in the first data, not ", ncol(x), ".")
+    fail("`", argument, "` must have ", length(design$columns),
+         " columns as in the first data, not ", ncol(x), ".")
   x
 }
 
@@ -241,9 +259,10 @@ template_mixture <- function(model, data, n) {
 blank_mixture <- function(model, n) {
   names <- if (!is.null(model$formula)) all.vars(model$formula) else names(model$location)
   if (identical(names, ".") || (is.null(names) && length(model$location) < 2))
-    fail("`data` must be given, as neither the formula nor `location` of the model says how many columns it has.")
+    fail("`data` must be given, as neither the formula nor `location` of the model says how many ",
+         "columns it has.")
   width <- if (is.null(names)) length(model$location) else length(names)
-  # Ones are legal under any usual transformation.
+  # Ones are allowed under any usual transformation.
   blank <- matrix(1, n, width, dimnames = list(NULL, names))
   if (is.null(names)) blank else as.data.frame(blank)
 }

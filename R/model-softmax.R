@@ -4,29 +4,31 @@
 #'
 #' The class of an observation depends on its covariates by
 #' \deqn{p(y_i = k \mid x_i) \propto \exp(x_i'w_k), \qquad w_{kj} \sim N(0, s_j^2),}{
-#' p(y[i] = k | x[i]) proportional to exp(x[i]'w[k]), w[kj] ~ N(0, s[j]^2),}
-#' with a free weight vector for each of the \eqn{K} classes, the first included: the prior, not a reference
-#' class, makes the weights identifiable, and treats the classes alike.
+#' p(y[i] = k | x[i]) proportional to exp(x[i]'w[k]), w[kj] ~ N(0, s[j]^2),} with a free weight
+#' vector for each of the \eqn{K} classes, the first included: the prior, not a reference class,
+#' makes the weights identifiable, and treats the classes alike.
 #'
-#' @param formula A formula as in [lm()], with the class on its left and without an offset. `NULL`, the default,
-#'   when the data are `list(x =, y =)`.
-#' @param prior_sd Prior standard deviation of the weights, positive, in units of log odds per unit of the
-#'   covariate: one for all, or one for each covariate (shared by the classes), in the order of the covariates
-#'   or named by them (`c("(Intercept)" = 10, x = 1)`).
+#' @param formula A formula as in [lm()], with the class on its left and without an offset. `NULL`,
+#'   the default, when the data are `list(x =, y =)`.
+#' @param prior_sd Prior standard deviation of the weights, positive, in units of log odds per unit
+#'   of the covariate: one for all, or one for each covariate (shared by the classes), in the order
+#'   of the covariates or named by them (`c("(Intercept)" = 10, x = 1)`).
 #'
 #' @details
-#' **Data** are as for [linear_regression()], but for the response: a factor, or character, logical or
-#' whole-number labels. There must be at least two classes. The levels of a factor are the classes, *whether or not
-#' they have rows*: a class that could have been observed and was not is evidence too. Use [droplevels()] when they
-#' are not meant. Labels that are not factors make a class of each label seen, in sorted order (and `FALSE` and
-#' `TRUE` are both classes always); give a factor when later data may bring further ones.
+#' **Data** are as for [linear_regression()], but for the response: a factor, or character, logical
+#' or whole-number labels. There must be at least two classes. The levels of a factor are the
+#' classes, *whether or not they have rows*: that a possible class was not observed is information.
+#' Use [droplevels()] to remove such classes. Labels that are not factors give one class for each
+#' label in the data, in sorted order (`FALSE` and `TRUE` are always both classes); use a factor if
+#' later data may have further classes.
 #'
-#' **Parameters**, both in unconstrained space and on the user's scale: the weights, `class:covariate`,
-#' class by class.
+#' **Parameters**, both in unconstrained space and on the user's scale: the weights,
+#' `class:covariate`, class by class.
 #'
 #' @inherit gaussian_mean return
 #'
-#' @references Bishop, C. M. (2006). *Pattern Recognition and Machine Learning*, section 4.3.4. Springer.
+#' @references Bishop, C. M. (2006). *Pattern Recognition and Machine Learning*, section 4.3.4.
+#' Springer.
 #'
 #' @examples
 #' model <- softmax_regression(Species ~ Petal.Length + Petal.Width, prior_sd = 5)
@@ -45,13 +47,13 @@ softmax_regression <- function(formula = NULL, prior_sd = 1) {
     refuse_offset(formula_terms(formula, NULL), "softmax_regression")
   new_model("softmax_regression", formula, list(
     prior_sd = check_numbers(prior_sd, "prior_sd", positive = TRUE)
-  ), encode_softmax, encode_new_softmax, describe_softmax, decode = decode_softmax, template = template_softmax,
-  predictions = list(
+  ), encode_softmax, encode_new_softmax, describe_softmax, decode = decode_softmax,
+  template = template_softmax, predictions = list(
     probability = function(fit, encoded) class_probabilities(fit, encoded$rows),
     class = function(fit, encoded) most_probable(class_probabilities(fit, encoded$rows))
   ),
   fitted = function(fit, encoded) class_probabilities(fit, encoded$rows),
-  # of the classes' coefficients one set is free to choose
+  # one of the coefficient vectors is arbitrary
   free_parameters = function(model, peak, args) length(peak) - args$covariates,
   prior_moments = prior_moments_softmax,
   advice = function(model) "Use scale() on the columns, or set `prior_sd`.")
@@ -60,7 +62,8 @@ softmax_regression <- function(formula = NULL, prior_sd = 1) {
 describe_softmax <- function(model) {
   list(
     "Softmax regression",
-    formula = if (is.null(model$formula)) "none: y on an intercept and all columns of x" else deparse1(model$formula),
+    formula = if (is.null(model$formula)) "none: y on an intercept and all columns of x"
+    else deparse1(model$formula),
     likelihood = "class probabilities proportional to exp(linear predictor of the class)",
     prior = paste0("weights of every class normal around 0, sd ", show_setting(model$prior_sd))
   )
@@ -94,20 +97,23 @@ encode_softmax <- function(model, data, binding = AS_GIVEN) {
 
 encode_new_softmax <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   input <- regression_new(design, newdata, response, argument)
-  list(rows = regression_rows(input, class_codes(input, design, argument), design), n = nrow(input$x), offset = NULL)
+  list(rows = regression_rows(input, class_codes(input, design, argument), design),
+       n = nrow(input$x), offset = NULL)
 }
 
-# Classes are 0, 1, ..., K - 1 in C, what a factor has one more of.
+# Classes are 0, 1, ..., K - 1 in C, which is the code of the factor minus one.
 class_codes <- function(input, design, argument) {
   if (is.null(input$y)) return(rep(NA_real_, nrow(input$x)))
   check_classes(input$y, design$response, argument)
   known <- list(levels = design$levels, ordered = FALSE)
-  # a factor of the same levels has its numbers: labels of a million rows are dear
+  # the codes of a factor with the same levels are used directly, because labels of a million rows
+  # take long
   coded <- is.factor(input$y) && identical(levels(input$y), design$levels)
   if (coded) input$y else match_levels(as.character(input$y), known, design$response, argument)
 }
 
-# A count or a measurement that was taken for a class would otherwise cost a weight vector for each value.
+# An error for counts or measurements given as classes, which would have a weight vector for each
+# value.
 MOST_NUMERIC_CLASSES <- 100
 MOST_CLASSES <- 10000
 
@@ -117,20 +123,25 @@ class_levels <- function(y, name) {
   else if (is.logical(y)) c("FALSE", "TRUE")
   else as.character(sort(unique(if (is.numeric(y)) as.vector(y) else as.character(y))))
   if (length(levels) < 2)
-    fail("`data` must have at least two classes in `", name, "`, not only ", dQuote(levels, FALSE), ".")
+    fail("`data` must have at least two classes in `", name, "`, not only ", dQuote(levels, FALSE),
+         ".")
   if (is.numeric(y) && length(levels) > MOST_NUMERIC_CLASSES)
     fail("`data` must have at most ", MOST_NUMERIC_CLASSES, " whole-number labels in `", name,
          "` (or a factor, if so many classes are meant), not ", length(levels), ".")
   if (length(levels) > MOST_CLASSES)
-    fail("`data` must have at most ", MOST_CLASSES, " classes in `", name, "`, not ", length(levels), ".")
+    fail("`data` must have at most ", MOST_CLASSES, " classes in `", name, "`, not ",
+         length(levels), ".")
   levels
 }
 
 check_classes <- function(y, name, argument) {
   whole <- is_plain_numeric(y) && all(is.na(y) | y == round(y))
-  if (NCOL(y) != 1 || length(dim(y)) > 2 || !(is.factor(y) || is.character(y) || is.logical(y) || whole))
-    fail("`", argument, "` must have a factor, character, logical or whole-number response, not `", name,
-         "` of type ", if (is_plain_numeric(y) && NCOL(y) == 1) "numeric with fractions" else column_kind(y), ".")
+  if (NCOL(y) != 1 || length(dim(y)) > 2 ||
+      !(is.factor(y) || is.character(y) || is.logical(y) || whole))
+    fail("`", argument, "` must have a factor, character, logical or whole-number response, not `",
+         name,
+         "` of type ", if (is_plain_numeric(y) && NCOL(y) == 1) "numeric with fractions"
+         else column_kind(y), ".")
   check_finite_columns(stats::setNames(list(if (is.factor(y)) y else as.vector(y)), name), argument)
 }
 
@@ -139,10 +150,11 @@ decode_softmax <- function(model, encoded, rows, data) {
   fill_response(model, data, factor(levels[rows[nrow(rows), ] + 1], levels = levels))
 }
 
-# The response says which classes there are.
+# The response defines the classes.
 template_softmax <- function(model, data, n) {
   require_data(data)
   if (!is.null(model$formula) && !is.name(model$formula[[2]]))
-    fail("`formula` must have a column on its left to simulate data, not `", deparse1(model$formula[[2]]), "`.")
+    fail("`formula` must have a column on its left to simulate data, not `",
+         deparse1(model$formula[[2]]), "`.")
   list(data = data, encoded = encode(model, data))
 }

@@ -1,6 +1,7 @@
-# What models have in common.  A model is a specification without data: a likelihood and a prior.
-# `encode()` binds it to data, which gives rows of numbers and settings for C; `encode_new()` turns later
-# data into rows of the same kind, and `decode()` turns rows that C has simulated back into the user's data.
+# Functions for all models. A model is a specification without data: a likelihood and a prior.
+# `encode()` binds it to data, which gives rows of numbers and settings for C. `encode_new()`
+# converts later data to rows of the same kind. `decode()` converts rows simulated by C to the form
+# of the user's data.
 
 #' @export
 print.evidence_model <- function(x, ...) {
@@ -30,30 +31,37 @@ format_each <- function(x) vapply(unname(x), format, "", digits = 6)
 #' @noRd
 check_formula <- function(formula, sides) {
   if (is.null(formula)) return(NULL)
-  rule <- if (sides == 1) "a one-sided formula, such as `~ a + b`" else "a formula with a response, such as `y ~ x`"
-  if (!inherits(formula, "formula") || length(formula) != sides + 1) refuse(formula, "formula", rule)
+  rule <- if (sides == 1) "a one-sided formula, such as `~ a + b`"
+  else "a formula with a response, such as `y ~ x`"
+  if (!inherits(formula, "formula") || length(formula) != sides + 1)
+    refuse(formula, "formula", rule)
   formula
 }
 
 #' The terms of a formula, with `.` replaced by columns of `data`
 #' @noRd
 formula_terms <- function(formula, data) {
-  # The second round forgets a column that was removed, as in `. - b`: it need be neither present nor legal.
-  terms <- tryCatch(stats::terms(stats::formula(stats::terms(formula, data = data, simplify = TRUE))), error = function(e)
-    fail("`formula` must be one that R can read, not `", deparse1(formula), "` (", conditionMessage(e), ")."))
+  # The second call drops a column that was removed, as in `. - b`, which may be absent or of any
+  # type.
+  terms <- tryCatch(stats::terms(stats::formula(stats::terms(formula, data = data,
+                                                             simplify = TRUE))), error = function(e)
+    fail("`formula` must be one that R can read, not `", deparse1(formula), "` (",
+         conditionMessage(e), ")."))
   refuse_groups(terms, formula)
   terms
 }
 
-# `1 | group` is no column to model.matrix(), but the logical value of an `or`.
+# model.matrix() would take `1 | group` for the logical operator.
 refuse_groups <- function(terms, formula) {
-  is_group <- function(v) is.call(v) && (as.character(v[[1]])[1] %in% c("|", "||") || identical(v[[1]], quote(`(`)) && is_group(v[[2]]))
+  is_group <- function(v)
+    is.call(v) && (as.character(v[[1]])[1] %in% c("|", "||") || identical(v[[1]], quote(`(`)) &&
+                   is_group(v[[2]]))
   if (any(vapply(as.list(attr(terms, "variables"))[-1], is_group, NA)))
-    fail("Group-level terms are not supported: `formula` must have no `|`, not `", deparse1(formula), "`. A factor as ",
-         "covariate gives each group a coefficient of its own.")
+    fail("Group-level terms are not supported: `formula` must have no `|`, not `",
+         deparse1(formula), "`. A factor as covariate gives each group a coefficient of its own.")
 }
 
-# A formula without `.` says before any data come whether it has something to estimate.
+# A formula without `.` can be checked before there are data.
 check_has_terms <- function(formula) {
   if (is.null(formula) || "." %in% all.vars(formula)) return(invisible())
   require_terms(formula_terms(formula, NULL), formula)
@@ -65,19 +73,20 @@ require_terms <- function(terms, formula) {
   response <- attr(terms, "response")
   factors <- attr(terms, "factors")
   if (response > 0 && length(factors) && any(factors[response, ] > 0))
-    fail("`formula` must not have the response `", rownames(factors)[response], "` among its covariates, not `",
-         deparse1(formula), "`.")
+    fail("`formula` must not have the response `", rownames(factors)[response],
+         "` among its covariates, not `", deparse1(formula), "`.")
 }
 
 refuse_offset <- function(terms, model = NULL) {
   if (!is.null(attr(terms, "offset")))
-    fail("`formula` must have no offset", if (!is.null(model)) paste0(" in ", model, "()"), ", not `", deparse1(stats::formula(terms)), "`.")
+    fail("`formula` must have no offset", if (!is.null(model)) paste0(" in ", model, "()"),
+         ", not `", deparse1(stats::formula(terms)), "`.")
 }
 
 #' The columns of `data` that a formula reads
 #'
-#' A name that is no column may be a constant of the formula's environment, as `k` in `poly(x, k)`; a whole
-#' variable may not, since the next chunk of data would not come with it.
+#' A name that is not a column may be a constant in the formula's environment, such as `k` in
+#' `poly(x, k)`, but not a whole variable, because later data would not include it.
 #' @noRd
 formula_columns <- function(terms, data, argument = "data") {
   variables <- attr(terms, "variables")
@@ -87,27 +96,32 @@ formula_columns <- function(terms, data, argument = "data") {
     value <- get0(name, envir = environment(terms))
     !is.null(value) && !name %in% alone && (length(value) == 1 || length(value) != nrow(data))
   }
-  for (name in setdiff(used, names(data))) if (!constant(name)) refuse_missing_column(name, data, argument)
+  for (name in setdiff(used, names(data)))
+    if (!constant(name)) refuse_missing_column(name, data, argument)
   intersect(used, names(data))
 }
 
 refuse_missing_column <- function(name, data, argument) {
-  fail("`", argument, "` must have the column `", name, "`, not only ", show_names(colnames(data)), ".")
+  fail("`", argument, "` must have the column `", name, "`, not only ", show_names(colnames(data)),
+       ".")
 }
 
 # Data frames and matrices ------------------------------------------------------------------------
 
-#' A plain data frame with at least one row and distinct names, from a data frame or a numeric matrix
+#' A plain data frame with at least one row and distinct names, from a data frame or a numeric
+#' matrix
 #' @noRd
 as_frame <- function(data, argument = "data") {
   if (is.matrix(data) && !is.object(data)) {
     if (!is.numeric(data)) refuse(data, argument, "a numeric matrix or a data frame")
     if (is.null(colnames(data)))
-      fail("`", argument, "` must have column names when the model has a formula, not a matrix without.")
+      fail("`", argument,
+           "` must have column names when the model has a formula, not a matrix without.")
     check_distinct(colnames(data), argument)
     rownames(data) <- NULL
   } else if (!is.data.frame(data)) {
-    refuse(data, argument, "a data frame, or a matrix with column names, when the model has a formula")
+    refuse(data, argument,
+           "a data frame, or a matrix with column names, when the model has a formula")
   }
   check_distinct(names(data), argument)
   data <- as.data.frame(data)
@@ -120,17 +134,20 @@ check_some_rows <- function(n, argument = "data") {
 }
 
 check_distinct <- function(names, argument = "data") {
-  if (anyNA(names) || any(names == "")) fail("`", argument, "` must have a name for every column, not an empty one.")
+  if (anyNA(names) || any(names == ""))
+    fail("`", argument, "` must have a name for every column, not an empty one.")
   twice <- anyDuplicated(names)
-  if (twice) fail("`", argument, "` must have distinct column names, not `", names[twice], "` twice.")
+  if (twice)
+    fail("`", argument, "` must have distinct column names, not `", names[twice], "` twice.")
 }
 
-#' The model frame; where it cannot be made, the reason in a sentence
+#' The model frame, or an error with the reason why there is none
 #' @noRd
 build_frame <- function(terms, data, columns, argument = "data") {
   tryCatch(
-    # The warnings of log(-1) and the like say less than the check of the result, which names the row.
-    suppressWarnings(stats::model.frame(terms, data, na.action = stats::na.pass, drop.unused.levels = FALSE)),
+    # Warnings, as of log(-1), are suppressed, because the check of the result names the row.
+    suppressWarnings(stats::model.frame(terms, data, na.action = stats::na.pass,
+                                        drop.unused.levels = FALSE)),
     error = function(e) {
       check_finite_columns(data[columns], argument)
       # A missing column whose name is that of a function, as in log(df), was taken for a constant.
@@ -143,12 +160,13 @@ build_frame <- function(terms, data, columns, argument = "data") {
   )
 }
 
-#' What kind of variable a column is, for the rules on what a column may be and for comparing new data with old
+#' The type of a column, for the rules on allowed columns and for comparing new data with old
 #' @noRd
 column_kind <- function(x) {
   if (inherits(x, "integer64")) return("integer64")
   if (is.factor(x) || is.character(x)) return(if (is.null(dim(x))) "factor" else "character matrix")
-  if (is.numeric(x)) return(if (is.matrix(x)) paste("numeric with", ncol(x), "columns") else "numeric")
+  if (is.numeric(x))
+    return(if (is.matrix(x)) paste("numeric with", ncol(x), "columns") else "numeric")
   if (is.logical(x) && is.null(dim(x))) return("logical")
   if (inherits(x, "AsIs")) class(x) <- setdiff(class(x), "AsIs")
   if (inherits(x, "POSIXt")) return("date-time")
@@ -163,8 +181,8 @@ check_covariates <- function(frame, argument = "data") {
   for (name in names(frame)) {
     kind <- column_kind(frame[[name]])
     if (!(kind %in% c("factor", "logical") || startsWith(kind, "numeric")))
-      fail("`", argument, "` must have numeric, logical, character or factor covariates, not `", name,
-           "` of type ", kind, ".")
+      fail("`", argument, "` must have numeric, logical, character or factor covariates, not `",
+           name, "` of type ", kind, ".")
     if (kind == "factor") {
       labels <- unique(levels(as.factor(frame[[name]])))
       if (length(labels) < 2)
@@ -192,7 +210,8 @@ all_finite <- function(x) .Call(ffi_all_finite, x)
 
 refuse_not_finite <- function(value, column, row, argument) {
   rule <- if (is.na(value)) "no missing values" else "only finite values"
-  fail("`", argument, "` must have ", rule, ", not ", value, " in column `", column, "`, row ", row, ".")
+  fail("`", argument, "` must have ", rule, ", not ", value, " in column `", column, "`, row ", row,
+       ".")
 }
 
 check_finite_matrix <- function(x, argument = "data", names = colnames(x)) {
@@ -203,9 +222,9 @@ check_finite_matrix <- function(x, argument = "data", names = colnames(x)) {
 }
 
 #' The numeric columns of a matrix or a vector, and their names
-#'
-#' @param stem What unnamed columns are called: `stem1`, `stem2`, ...
-#' @return A list: `x`, a matrix of doubles, the user's own where it is one already, which of a million rows spares a copy, and `names`.
+#' @param stem Unnamed columns get the names `stem1`, `stem2`, ...
+#' @return A list: `x`, a matrix of doubles (without a copy if the user's data are one), and
+#' `names`.
 #' @noRd
 numeric_columns <- function(x, argument, stem = "x") {
   columns <- shaped_columns(x, argument, stem)
@@ -213,7 +232,7 @@ numeric_columns <- function(x, argument, stem = "x") {
   columns
 }
 
-# The same, whose numbers are not looked at yet.
+# The same, without a check of the numbers.
 shaped_columns <- function(x, argument, stem = "x") {
   if (!is_plain_numeric(x) || length(dim(x)) > 2 || (is.object(x) && !inherits(x, c("AsIs", "ts"))))
     refuse(x, argument, "a numeric matrix")
@@ -231,15 +250,16 @@ shaped_columns <- function(x, argument, stem = "x") {
 as_numeric_matrix <- function(x, argument, stem = "x") {
   columns <- numeric_columns(x, argument, stem)
   wanted <- list(NULL, columns$names)
-  if (identical(dimnames(columns$x), wanted)) columns$x else matrix(columns$x, nrow(columns$x), dimnames = wanted)
+  if (identical(dimnames(columns$x), wanted))
+    columns$x else matrix(columns$x, nrow(columns$x), dimnames = wanted)
 }
 
 # Regressions: covariates and a response ----------------------------------------------------------
 
 #' Covariates, response and offset, from a formula and a data frame or from `list(x =, y =)`
 #'
-#' @return A list: `x` (a matrix with a row per observation, maybe not finite) and which `argument` it is of, `y` (as the user has it),
-#'   `offset` and `design`.
+#' @return A list: `x` (a matrix with a row per observation, perhaps with infinite values), the
+#' `argument` that it comes from, `y` (as given by the user), `offset` and `design`.
 #' @noRd
 regression_input <- function(model, data) {
   if (is.null(model$formula)) input_from_list(data) else input_from_formula(model$formula, data)
@@ -280,14 +300,18 @@ input_from_formula <- function(formula, data) {
   )
 }
 
-#' The model matrix; for plain numeric columns without the row names that would take more memory than the numbers
+#' The model matrix; for plain numeric columns without row names, which would take more memory than
+#' the numbers
 #' @noRd
 frame_matrix <- function(terms, frame, ...) {
   labels <- attr(terms, "term.labels")
-  plain <- vapply(frame[intersect(labels, names(frame))], function(x) is.numeric(x) && is.null(dim(x)) && !is.object(x), TRUE)
-  if (length(labels) == 0 || length(plain) != length(labels) || !all(plain)) return(stats::model.matrix(terms, frame, ...))
+  plain <- vapply(frame[intersect(labels, names(frame))], function(x) is.numeric(x) &&
+                  is.null(dim(x)) && !is.object(x), TRUE)
+  if (length(labels) == 0 || length(plain) != length(labels) || !all(plain))
+    return(stats::model.matrix(terms, frame, ...))
   intercept <- attr(terms, "intercept")
-  x <- matrix(1, nrow(frame), length(labels) + intercept, dimnames = list(NULL, c(if (intercept) "(Intercept)", labels)))
+  x <- matrix(1, nrow(frame), length(labels) + intercept,
+              dimnames = list(NULL, c(if (intercept) "(Intercept)", labels)))
   for (j in seq_along(labels)) x[, j + intercept] <- frame[[labels[j]]]
   x
 }
@@ -301,8 +325,8 @@ new_from_formula <- function(design, newdata, response, argument) {
   check_finite_columns(frame, argument)
   for (name in names(design$kinds)) {
     if (column_kind(frame[[name]]) != design$kinds[[name]])
-      fail("`", argument, "` must have `", name, "` of type ", design$kinds[[name]], ", as in the first data, not ",
-           show_kind(frame[[name]]), ".")
+      fail("`", argument, "` must have `", name, "` of type ", design$kinds[[name]],
+           ", as in the first data, not ", show_kind(frame[[name]]), ".")
   }
   for (name in names(design$levels_of))
     frame[[name]] <- match_levels(frame[[name]], design$levels_of[[name]], name, argument)
@@ -315,13 +339,13 @@ new_from_formula <- function(design, newdata, response, argument) {
   )
 }
 
-# The variables on the right-hand side that are no offset.
+# The variables on the right-hand side, without offsets.
 frame_covariates <- function(frame, terms) {
   names(frame)[-c(attr(terms, "response"), attr(terms, "offset"))]
 }
 
 plain_matrix <- function(x, names) {
-  # to change nothing is to copy nothing
+  # without changes there is no copy
   if (!is.null(attr(x, "assign"))) attr(x, "assign") <- attr(x, "contrasts") <- NULL
   if (!identical(dimnames(x), list(NULL, names))) dimnames(x) <- list(NULL, names)
   x
@@ -332,8 +356,8 @@ frame_offset <- function(frame) {
   if (!is.null(offset)) as.double(offset)
 }
 
-# Levels are kept whether or not they have rows: rows of them may come later, and with a proper prior a
-# coefficient that no row speaks of leaves the evidence as it is.
+# Levels without rows are kept, because rows may come later. With a proper prior, a coefficient
+# without data does not change the evidence.
 frame_levels <- function(frame) {
   factors <- Filter(function(x) column_kind(x) == "factor", frame)
   lapply(as.list(factors), function(x) list(levels = levels(as.factor(x)), ordered = is.ordered(x)))
@@ -343,7 +367,8 @@ match_levels <- function(x, known, name, argument) {
   labels <- as.character(x)
   unknown <- which(!labels %in% known$levels)
   if (length(unknown))
-    fail("`", argument, "` must have only known levels in `", name, "` (", show_levels(known$levels), "), not ",
+    fail("`", argument, "` must have only known levels in `", name, "` (",
+         show_levels(known$levels), "), not ",
          dQuote(labels[unknown[1]], FALSE), " in row ", unknown[1], ".")
   factor(labels, levels = known$levels, ordered = known$ordered, exclude = NULL)
 }
@@ -378,7 +403,8 @@ new_from_list <- function(design, newdata, response, argument) {
   covariates <- shaped_columns(list_covariates(newdata$x), paste0(argument, "$x"))
   x <- covariates$x
   if (ncol(x) != length(design$columns))
-    fail("`", argument, "$x` must have ", length(design$columns), " columns as in the first data, not ", ncol(x), ".")
+    fail("`", argument, "$x` must have ", length(design$columns),
+         " columns as in the first data, not ", ncol(x), ".")
   if (design$named && !is.null(colnames(newdata$x))) {
     absent <- setdiff(design$columns, covariates$names)
     if (length(absent)) refuse_missing_column(absent[1], newdata$x, paste0(argument, "$x"))
@@ -401,31 +427,34 @@ check_list <- function(data, argument, response) {
   if (length(extra)) fail("`", argument, "` must be ", rule, ", not one with `", extra[1], "` too.")
 }
 
-# A data frame of numbers is a matrix in all but form.
+# A data frame of numbers is accepted as a matrix.
 list_covariates <- function(x) {
-  if (is.data.frame(x) && length(x) && all(vapply(x, column_kind, "") == "numeric")) as.matrix(x) else x
+  if (is.data.frame(x) && length(x) && all(vapply(x, column_kind, "") == "numeric"))
+    as.matrix(x) else x
 }
 
 check_same_length <- function(data, x, argument) {
   if (NROW(data$y) != nrow(x))
-    fail("`", argument, "$y` must have a value for each row of `", argument, "$x` (", nrow(x), "), not ",
-         NROW(data$y), ".")
+    fail("`", argument, "$y` must have a value for each row of `", argument, "$x` (", nrow(x),
+         "), not ", NROW(data$y), ".")
 }
 
-#' Rows for C: an observation in each column, of the covariates that a regression has, an intercept that they lack first, and its
-#' response (of a factor its codes, from zero) last
+#' Rows for C, with an observation in each column: an intercept first if `x` has none, the
+#' covariates, and the response last (for a factor its codes, from zero)
 #'
-#' Covariates are checked here, where they are read anyway: of finite columns, products may overflow too.
+#' Covariates are checked here, because this step reads them anyway. Products of finite columns may
+#' overflow, too.
 #' @noRd
 regression_rows <- function(input, y, design, binding = AS_GIVEN) {
   x <- input$x
-  rows <- bind_rows(x, c(design$covariates, design$response), binding, if (is.factor(y)) y else as.double(y),
+  rows <- bind_rows(x, c(design$covariates, design$response), binding,
+                    if (is.factor(y)) y else as.double(y),
                     intercept = ncol(x) < length(design$covariates))
   if (is.null(rows)) check_finite_matrix(x, input$argument, utils::tail(design$covariates, ncol(x)))
   rows
 }
 
-#' @return NULL if not all of `x` is finite.
+#' @return The rows, or NULL if `x` has values that are not finite.
 #' @noRd
 bind_rows <- function(x, names, binding = AS_GIVEN, y = NULL, intercept = FALSE) {
   if (!is.double(x)) storage.mode(x) <- "double"
@@ -438,7 +467,8 @@ bind_rows <- function(x, names, binding = AS_GIVEN, y = NULL, intercept = FALSE)
 #' @noRd
 numeric_response <- function(y, name, argument = "data") {
   if (!is_plain_numeric(y) || NCOL(y) != 1 || length(dim(y)) > 2)
-    fail("`", argument, "` must have a numeric response, not `", name, "` of type ", show_kind(y), ".")
+    fail("`", argument, "` must have a numeric response, not `", name, "` of type ", show_kind(y),
+         ".")
   check_finite_columns(stats::setNames(list(as.vector(y)), name), argument)
   as.double(y)
 }
@@ -447,19 +477,21 @@ numeric_response <- function(y, name, argument = "data") {
 
 INVERSES <- list(log = exp, log2 = function(y) 2^y, log10 = function(y) 10^y, log1p = expm1)
 
-#' The column behind a response, and how to get back from the response to it
+#' The column of a response, and the inverse of its transformation
 #' @noRd
 response_column <- function(formula) {
   left <- formula[[2]]
   if (is.name(left)) return(list(name = as.character(left), invert = identity))
-  undo <- if (is.call(left) && length(left) == 2 && is.name(left[[2]])) INVERSES[[deparse1(left[[1]])]]
+  undo <- if (is.call(left) && length(left) == 2 &&
+              is.name(left[[2]])) INVERSES[[deparse1(left[[1]])]]
   if (is.null(undo))
-    fail("`formula` must have a column, or the logarithm of one, on its left to simulate data, not `",
+    fail("`formula` must have a column, or the logarithm of one, on its left to simulate data, ",
+         "not `",
          deparse1(left), "`.")
   list(name = as.character(left[[2]]), invert = undo)
 }
 
-#' Put responses where the user has them
+#' Put responses into the user's data
 #' @noRd
 fill_response <- function(model, data, values) {
   if (is.null(model$formula)) {
@@ -472,7 +504,7 @@ fill_response <- function(model, data, values) {
   data
 }
 
-# `data` with a legal number in place of each response, there or not.
+# `data` with an allowed number as each response, whether or not there was one.
 blank_response <- function(model, data) {
   if (is.null(model$formula)) {
     check_list(data, "data", FALSE)
@@ -487,26 +519,27 @@ blank_response <- function(model, data) {
 
 #' Simulate data from a model
 #'
-#' Draws observations from a model: parameters from the prior, or parameters of your own, then responses given
-#' them. This is what prior predictive checks, simulation-based calibration and accuracy tests on data with a
-#' known parameter need.
+#' Draws parameters from the prior, or takes given parameters, and then draws observations given
+#' them: for prior predictive checks, simulation-based calibration, and accuracy tests with known
+#' parameters.
 #'
 #' @param object A model, such as [linear_regression()].
 #' @param nsim Number of data sets, a whole number of at least 1.
-#' @param seed A whole number from 0 to 2^53 that makes the result reproducible and leaves R's own random
-#'   numbers alone; `NULL`, the default, takes the seed from R's generator, so that [set.seed()] works.
-#' @param data What is not simulated, in the form in which [model_functions()] takes data: covariates of a
-#'   regression (responses in it are ignored and may be absent, but the response of a [softmax_regression()]
-#'   must be there, as it says which classes there are); for the other models only the number of rows and the
-#'   names of the columns count, and `n` may be given instead.
+#' @param seed A whole number from 0 to 2^53 that makes the result reproducible without using R's
+#'   generator; `NULL`, the default, takes the seed from R's generator, so that [set.seed()] works.
+#' @param data The data that are not simulated, in the form for [model_functions()]. For a
+#'   regression these are the covariates (a response is ignored and may be absent, except for
+#'   [softmax_regression()], where it defines the classes). For other models only the number of rows
+#'   and the names of the columns are used, and `n` may be given instead.
 #' @param n Number of observations, for models without covariates.
-#' @param parameters Parameters in unconstrained space, as in [model_functions()]: a vector for all data sets or
-#'   a matrix with a row for each. `NULL`, the default, draws them from the prior, anew for each data set.
+#' @param parameters Parameters in unconstrained space, as in [model_functions()]: a vector for all
+#'   data sets or a matrix with a row for each. `NULL`, the default, draws new ones from the prior
+#'   for each data set.
 #' @param ... Must be empty.
 #'
-#' @return Data in the shape of `data`, with simulated responses; a list of them if `nsim` is above 1. The
-#'   attribute `"parameters"` of each data set holds the parameters that it was drawn with. Simulated classes
-#'   are factors with all levels, so that a class without rows remains one.
+#' @return Data in the form of `data`, with simulated responses; a list of such data sets if `nsim`
+#' is above 1. The attribute `"parameters"` of each data set has its parameters. Simulated classes
+#' are factors with all levels, including classes without rows.
 #'
 #' @examples
 #' simulate(gaussian_mean(sigma = 2), n = 5, seed = 1)
@@ -518,12 +551,14 @@ blank_response <- function(model, data) {
 #' @seealso [model_functions()]
 #' @importFrom stats simulate
 #' @export
-simulate.evidence_model <- function(object, nsim = 1, seed = NULL, data = NULL, n = NULL, parameters = NULL, ...) {
+simulate.evidence_model <- function(object, nsim = 1, seed = NULL, data = NULL, n = NULL,
+                                    parameters = NULL, ...) {
   check_no_dots(...)
   nsim <- check_count(nsim, "nsim", max = 1e6)
   if (!is.null(n)) n <- check_count(n, "n", max = 2^31 - 1)
   if (is.null(data) == is.null(n))
-    fail("Exactly one of `data` and `n` must be given, not ", if (is.null(n)) "neither" else "both", ".")
+    fail("Exactly one of `data` and `n` must be given, not ", if (is.null(n)) "neither" else "both",
+         ".")
   words <- seed_words(seed)
   blank <- template(object, data, n)
   call <- model_caller(object, blank$encoded)
@@ -534,11 +569,13 @@ simulate.evidence_model <- function(object, nsim = 1, seed = NULL, data = NULL, 
     as_points(parameters, length(names), "parameters")$points
   }
   if (!ncol(points) %in% c(1, nsim))
-    fail("`parameters` must have one row, or one for each data set (", nsim, "), not ", ncol(points), ".")
+    fail("`parameters` must have one row, or one for each data set (", nsim, "), not ",
+         ncol(points), ".")
   drawn <- lapply(seq_len(nsim), function(i) {
     theta <- points[, if (ncol(points) == 1) 1 else i]
     rows <- call("simulate", matrix(theta, ncol = 1), list(seed = next_seed(words, i)))
-    structure(decode(object, blank$encoded, rows, blank$data), parameters = stats::setNames(theta, names))
+    structure(decode(object, blank$encoded, rows, blank$data),
+              parameters = stats::setNames(theta, names))
   })
   if (nsim == 1) drawn[[1]] else drawn
 }

@@ -1,14 +1,15 @@
-# Did the moves of a walk do what its weights rely on? What can be seen of that: how far particles
-# came (renewal), how often proposals were accepted, how wide particles lie that no accept step
-# holds back, whether chains agree.
+# Do the moves of a run work as its weights assume? Checks of the renewal of particles, of
+# acceptance rates, of the spread of particles for kernels without an accept step, and of the
+# agreement between chains.
 
-POOR_RENEWAL <- 0.25    # of the way to a fresh draw, at so many distributions:
+POOR_RENEWAL <- 0.25    # renewal (1: independent draws), at this share of the distributions:
 POOR_SHARE <- 0.1
 LOW_ACCEPTANCE <- 0.01
-HEATED_NATS <- 0.5      # that particles at another temperature may cost, or so many standard errors:
+# largest error by a wrong temperature, or so many standard errors:
+HEATED_NATS <- 0.5
 HEATED_Z <- 3
 
-#' Sentences about the moves of a walk
+#' Warnings about the moves of a run
 #' @noRd
 move_warnings <- function(trace, method, sampler, modes = "one") {
   if (is.null(trace$moves) || !any(trace$moves > 0)) return(NULL)
@@ -26,62 +27,68 @@ often <- function(is) {
 still_warning <- function(made, method, modes) {
   kernel <- method$kernels[[1]]$name
   if (often(made$acceptance < LOW_ACCEPTANCE)) return(sprintf(paste(
-    "The particles hardly move: at %.0f%% of the distributions less than 1%% of the proposals are accepted, and the estimate may be",
-    "nats off. Use a smaller `step_size` of %s(), or leave it out, so that it is tuned."),
+    "The particles hardly move: at %.0f%% of the distributions less than 1%% of the proposals",
+    "are accepted, and the estimate may be wrong by several nats. Use a smaller `step_size` of",
+    "%s(), or leave it out, so that it is tuned."),
     100 * mean(made$acceptance < LOW_ACCEPTANCE, na.rm = TRUE), kernel))
-  # with a number of moves that was given, modes and slow moves look the same
+  # with a given number of moves, separate modes cannot be distinguished from slow moves
   if (isTRUE(method$settings$`1.renew` < 0) && modes != "one") return(NULL)
   if (!often(made$renewal < POOR_RENEWAL)) return(NULL)
   given <- isTRUE(method$settings$`1.renew` < 0)
-  sprintf(paste("The particles move too little: in the slowest direction, %s at a distribution carry them only %.0f%% of the way to a fresh",
-                "draw, and the estimate may be nats off. %s"),
-          if (stats::median(made$moves) == 1) "one move" else paste(count(stats::median(made$moves)), "moves"),
+  sprintf(paste("The particles move too little: after %s at each distribution, their renewal in",
+                "the slowest direction is only %.0f%% (independent draws: 100%%), and the",
+                "estimate may be wrong by several nats. %s"),
+          if (stats::median(made$moves) == 1) "one move"
+          else paste(count(stats::median(made$moves)), "moves"),
           100 * stats::median(made$renewal[made$renewal < POOR_RENEWAL], na.rm = TRUE),
-          if (given) "Use more `steps`, or leave their number out." else "Use hmc(), scaled columns, more `steps`, or nested().")
+          if (given) "Use more `steps`, or leave their number out."
+          else "Use hmc(), scaled columns, more `steps`, or nested().")
 }
 
-#' What step errors cost, as C has added it up from one distribution to the next (measure_heat() in
-#' walk.c)
+#' The error in nats caused by the step size, summed over distributions in C
 #' @noRd
 step_heating <- function(figures, trace) {
   list(temperature = stats::median(trace$temperature, na.rm = TRUE), bias = -drop(figures$heated),
        se = drop(figures$heated_noise))
 }
 
-#' Are the steps of a kernel that rejects nothing so long, or so few, that it matters?
+#' Are the steps of a kernel without an accept step too long, or too few?
 #'
-#' Chance moves `bias` and the estimate together, so that three standard errors say that one of both
-#' has happened.
+#' The errors of `bias` and of the estimate are correlated, so beyond three standard errors one of
+#' the two is wrong.
 #' @noRd
 hot_warning <- function(heating, se, kernel) {
   if (is.null(heating) || is.na(heating$bias)) return(NULL)
-  if (abs(heating$bias) <= max(HEATED_NATS, HEATED_Z * c(se, heating$se), na.rm = TRUE)) return(NULL)
+  if (abs(heating$bias) <= max(HEATED_NATS, HEATED_Z * c(se, heating$se), na.rm = TRUE))
+    return(NULL)
   low <- heating$bias < 0
   size <- format(signif(abs(heating$bias), 2), big.mark = ",", scientific = FALSE)
   cure <- if (low) sprintf("a smaller %s, or scaled columns",
                            if (kernel$name == "baoab") "`step_size`" else "`rate`")
   sprintf(
-    paste("The steps of %s() are too %s: its particles lie too %s, as if at a temperature of %s, and",
-          "the estimate is probably %s %s. Use hmc(), which accepts or rejects, or %s."),
-    kernel$name, if (low) "long" else "few", if (low) "wide" else "narrow",
+    paste("The steps of %s() are too %s: its particles are spread too %s (temperature %s instead",
+          "of 1), and the estimate is probably %s %s. Use hmc(), which has an accept step, or %s."),
+    kernel$name, if (low) "long" else "few", if (low) "widely" else "narrowly",
     format(signif(heating$temperature, 3)),
     if (is.finite(heating$bias)) sprintf("about %s nats too", size) else "far too",
     if (low) "low" else "high", if (low) cure else "more `steps`"
   )
 }
 
-#' Do the integral and the stepping stones of the same particles agree?
+#' Do thermodynamic integral and stepping stones of the same particles agree?
 #' @noRd
 thermodynamic_warning <- function(power, se) {
   gap <- power$corrected - power$stepping
   if (is.finite(gap) && abs(gap) <= max(0.5, 3 * se)) return(NULL)
-  sprintf(paste("The thermodynamic integral is %s nats %s than the stepping stones of the same particles: the mean log-likelihood changes too",
-                "much from one power to the next. Use `rule = \"stepping\"`, or more steps."),
-          format(signif(abs(gap), 2), big.mark = ",", scientific = FALSE), if (isTRUE(gap < 0)) "lower" else "higher")
+  sprintf(paste("The thermodynamic integral is %s nats %s than the stepping-stone estimate from",
+                "the same particles: the mean log-likelihood changes too much from one power to",
+                "the next. Use `rule = \"stepping\"`, or more steps."),
+          format(signif(abs(gap), 2), big.mark = ",", scientific = FALSE),
+          if (isTRUE(gap < 0)) "lower" else "higher")
 }
 
 CHAINS_APART <- 1.2 # root of the variance of all draws over that within chains
-CHAINS_STILL <- 0.02 # share of chains that may stay where they began
+CHAINS_STILL <- 0.02 # share of chains that may never move
 
 #' Do the chains of bridge() agree with each other?
 #'
@@ -97,35 +104,39 @@ chains_warning <- function(draws, chains) {
   within <- rowMeans(squares)
   between <- apply(means, 1, stats::var)
   apart <- sqrt(((rounds - 1) / rounds * within + between) / within)
-  # the mean of few rounds varies by itself
+  # the mean of a few rounds varies by chance
   most <- CHAINS_APART * sqrt(1 + 1 / rounds)
   if (still <= CHAINS_STILL && isTRUE(max(apart) <= most)) return(NULL)
   paste0(
     if (still > CHAINS_STILL) sprintf("%.0f%% of the chains never moved", 100 * still)
-    else sprintf("The chains do not agree with each other (root of the variance ratio up to %.2f)", max(apart)),
-    ": the draws do not represent the posterior, and the estimate may be nats off. Use more `steps`, smc() or nested()."
+    else sprintf(paste("The chains do not agree with each other (potential scale reduction",
+                       "factor up to %.2f)"), max(apart)),
+    ": the draws do not represent the posterior, and the estimate may be wrong by several nats. ",
+    "Use more `steps`, smc() or nested()."
   )
 }
 
 no_bridge <- function() {
-  fail("The draws are too few, or too much alike, to fit a normal density to: use more `particles` or `draws` of bridge(), ",
-       "or a kernel that moves.")
+  fail("The draws are too few, or too much alike, for fitting a normal density: use more ",
+       "`particles` or `draws` of bridge(), or another kernel.")
 }
 
 GRADIENT_POINTS <- 5
-GRADIENT_OFF <- 0.1 # of its size
+GRADIENT_OFF <- 0.1 # relative error
 
-#' Is the user's gradient that of the user's density? Asked along random directions at a few of the
-#' draws
+#' Is the user's gradient that of the user's density? Compared with differences along some
+#' directions at a few draws
 #' @noRd
 gradient_warning <- function(model, encoded, method, points) {
-  if (!part_of(model, "user_gradient") || !moves_by_gradient(method) || ncol(points) < 2) return(NULL)
+  if (!part_of(model, "user_gradient") || !moves_by_gradient(method) || ncol(points) < 2)
+    return(NULL)
   at <- points[, unique(round(seq(1, ncol(points), length.out = GRADIENT_POINTS))), drop = FALSE]
   at <- at[, colSums(!is.finite(at)) == 0, drop = FALSE]
   if (ncol(at) == 0) return(NULL)
   scale <- apply(points, 1, stats::sd)
   scale[!is.finite(scale) | scale == 0] <- 1e-3
-  ask <- function(theta) tryCatch(model_caller(model, encoded)("log_lik_grad", theta), error = function(e) NULL)
+  ask <- function(theta)
+    tryCatch(model_caller(model, encoded)("log_lik_grad", theta), error = function(e) NULL)
   signs <- matrix(ifelse((row(at) * 7 + col(at) * 3) %% 5 < 2, -1, 1), nrow(at))
   step <- 1e-4 * scale * signs
   here <- ask(at)
@@ -135,11 +146,14 @@ gradient_warning <- function(model, encoded, method, points) {
   said <- colSums(matrix(here$gradient, nrow(at)) * 2 * step)
   seen <- drop(above$value) - drop(below$value)
   size <- pmax(abs(said), abs(seen))
-  # below this, differences of the values are rounding
+  # smaller differences are rounding errors
   known <- is.finite(said) & is.finite(seen) & size > 1e-9 * (1 + abs(drop(above$value)))
-  if (sum(known) < 2 || mean(abs(said - seen)[known] > GRADIENT_OFF * size[known]) <= 0.5) return(NULL)
-  sprintf(paste("`gradient` is not that of `log_likelihood`: along a line the density changes by %s where the gradient says %s. The estimate is",
-                "not to be trusted."), format(signif(seen[known][1], 3)), format(signif(said[known][1], 3)))
+  if (sum(known) < 2 || mean(abs(said - seen)[known] > GRADIENT_OFF * size[known]) <= 0.5)
+    return(NULL)
+  sprintf(paste("`gradient` is not the gradient of `log_likelihood`: between two points the",
+                "log-likelihood changes by %s, but by %s according to `gradient`. The estimate",
+                "cannot be trusted."),
+                format(signif(seen[known][1], 3)), format(signif(said[known][1], 3)))
 }
 
 moves_by_gradient <- function(method) {

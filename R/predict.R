@@ -1,35 +1,39 @@
-# Predictions, averaged over the posterior.  All densities are computed by the C code of the model, for a block of
-# rows and all draws at once, so that memory does not grow with the number of rows.
+# Predictions, averaged over the posterior. The C code of the model computes all densities, for a
+# block of rows and all draws together, so that memory does not grow with the number of rows.
 
 #' Predictions from a fit
 #'
 #' Predicts new observations, averaged over the posterior draws of a fit.
 #'
 #' @param object A fit from [evidence()].
-#' @param newdata Data like those of the fit, whose own rows are not predicted. The response is needed only for `"density"`.
-#' @param type What to predict; `NULL`, the default, is the first that the model has:
-#'   * [linear_regression()], [gaussian_mean()]: `"response"`, the predictive mean of the response, offset included;
-#'     or `"density"`.
-#'   * [softmax_regression()]: `"probability"`, the probability of each class; `"class"`, the most probable class; or
-#'     `"density"`.
-#'   * [gaussian_mixture()]: `"density"`; or `"probability"`, the probability that a row belongs to each component.
+#' @param newdata New data in the form of those of the fit, which does not keep its own. The
+#'   response is needed only for `"density"`.
+#' @param type What to predict; `NULL`, the default, is the first type of the model:
+#'   * [linear_regression()], [gaussian_mean()]: `"response"`, the predictive mean of the response,
+#'     offset included; or `"density"`.
+#'   * [softmax_regression()]: `"probability"`, the probability of each class; `"class"`, the most
+#'     probable class; or `"density"`.
+#'   * [gaussian_mixture()]: `"density"`; or `"probability"`, the probability that a row belongs to
+#'     each component.
 #'   * any other model, those with latent variables included: `"density"`.
 #' @param ... Must be empty.
 #'
 #' @details
-#' `"density"` is the natural logarithm of each row's predictive density (for classes, of the probability of the one
-#' observed): \eqn{\log \sum_i W_i\, p(y \mid x, \theta_i)}{log sum_i W[i] p(y | x, theta[i])} over draws
-#' \eqn{\theta_i}{theta[i]} of weight \eqn{W_i}{W[i]}. If a formula transforms the response, as in `log(y) ~ x`, means
-#' and densities are those of the transformed response.
+#' `"density"` is the natural logarithm of each row's predictive density (for classes, of the
+#' probability of the observed class): \eqn{\log \sum_i W_i\, p(y \mid x, \theta_i)}{log sum_i W[i]
+#' p(y | x, theta[i])} over draws \eqn{\theta_i}{theta[i]} of weight \eqn{W_i}{W[i]}. If a formula
+#' transforms the response, as in `log(y) ~ x`, means and densities are those of the transformed
+#' response.
 #'
-#' In models with latent variables ([clustering()], [low_rank()], [binary_attributes()]) \eqn{p(y \mid \theta_i)}{p(y | theta[i])}
-#' is the density of a new row given draw \eqn{i} and the rows of the fit: the row's own latent variable is summed or
-#' integrated out, as are centres and features. Each row is predicted by itself, not given the others of `newdata`.
+#' In models with latent variables ([clustering()], [low_rank()], [binary_attributes()]) \eqn{p(y
+#' \mid \theta_i)}{p(y | theta[i])} is the density of a new row given draw \eqn{i} and the rows of
+#' the fit: the latent variable of the row, the centres and the features are summed or integrated
+#' out. Each row is predicted separately, not given the other rows of `newdata`.
 #'
-#' The numbering of a mixture's components is arbitrary: only which rows are together means something.
+#' The numbering of a mixture's components is arbitrary: only the grouping of rows has a meaning.
 #'
-#' @return For `"probability"` a matrix with a row for each row of `newdata` and a named column for each class or
-#'   component; for `"class"` a factor; else a numeric vector.
+#' @return For `"probability"` a matrix with a row for each row of `newdata` and a named column for
+#'   each class or component; for `"class"` a factor; else a numeric vector.
 #'
 #' @examples
 #' fit <- evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
@@ -43,7 +47,8 @@ predict.evidence <- function(object, newdata, type = NULL, ...) {
   model <- object$model
   types <- prediction_types(model)
   type <- if (is.null(type)) types[1] else check_choice(type, "type", types)
-  if (missing(newdata) || is.null(newdata)) fail("`newdata` must be given: a fit does not keep its data.")
+  if (missing(newdata) || is.null(newdata))
+    fail("`newdata` must be given: a fit does not keep its data.")
   needs_response <- type == "density" || part_of(model, "needs_response")
   encoded <- encode_new(model, object$design, newdata, response = needs_response)
   if (!is.null(encoded$answer)) object$args$answer <- encoded$answer
@@ -54,10 +59,10 @@ predict.evidence <- function(object, newdata, type = NULL, ...) {
 # The first is the default; all models have the density.
 prediction_types <- function(model) unique(c(names(part_of(model, "predictions")), "density"))
 
-# Numbers in a matrix of rows x draws, of which a few live at a time: 1 MB each, as caches like it.
+# Size of a matrix of rows x draws: 1 MB, which fits in the cache.
 PREDICT_BLOCK <- 2^17
 
-#' Points as C reads them and their weights, without those that have none
+#' Points in the form of C and their weights, without points of zero weight
 #' @noRd
 weighted_points <- function(fit) {
   use <- fit$log_weights > -Inf
@@ -69,7 +74,8 @@ weighted_points <- function(fit) {
 by_blocks <- function(rows, draws, f) {
   size <- max(1, PREDICT_BLOCK %/% draws)
   starts <- seq(1, ncol(rows), by = size)
-  pieces <- lapply(starts, function(from) f(rows[, from:min(from + size - 1, ncol(rows)), drop = FALSE]))
+  pieces <- lapply(starts,
+                   function(from) f(rows[, from:min(from + size - 1, ncol(rows)), drop = FALSE]))
   if (is.matrix(pieces[[1]])) do.call(rbind, pieces) else unlist(pieces)
 }
 
@@ -81,21 +87,24 @@ log_predictive_density <- function(fit, rows) {
   at <- weighted_points(fit)
   weights <- exp(at$log_weights)
   by_blocks(rows, length(weights), function(block) {
-    each <- if (is_latent(fit$model)) .Call(ffi_latent_density, model_type(fit$model), fit$args, fit$design$rows, at$theta, block)
+    each <- if (is_latent(fit$model)) .Call(ffi_latent_density, model_type(fit$model), fit$args,
+                                            fit$design$rows, at$theta, block)
     else log_lik_rows(model_type(fit$model), fit$args, block, at$theta)
     if (is_latent(fit$model)) each[is.nan(each)] <- -Inf # squares of such rows overflow
     top <- row_max(each)
     mean <- as.vector(exp(each - top) %*% weights)
-    # Where the best draws weigh next to nothing, the weights have to join before the maximum is taken.
+    # If the draws with the highest density have almost no weight, the weights are included before
+    # the maximum is taken.
     faint <- which(mean < 1e-200)
     density <- top + log(mean)
     if (length(faint))
-      density[faint] <- log_sum_rows(each[faint, , drop = FALSE] + rep(at$log_weights, each = length(faint)))
+      density[faint] <- log_sum_rows(each[faint, , drop = FALSE] +
+                                     rep(at$log_weights, each = length(faint)))
     density
   })
 }
 
-# Finite, so that it can be subtracted: a row that no draw can have keeps its -Inf.
+# Finite, so that it can be subtracted: a row that is impossible under all draws keeps its -Inf.
 row_max <- function(x) {
   top <- x[cbind(seq_len(nrow(x)), max.col(x, "first"))]
   ifelse(top > -Inf, top, 0)
@@ -112,7 +121,7 @@ predictive_mean <- function(fit, encoded) {
   as.vector(centre %*% covariates) + if (is.null(encoded$offset)) 0 else encoded$offset
 }
 
-# The density of each class in turn: C has the formula, and the redundant work is small where classes are few.
+# The density of each class in turn: C has the formula, and the extra work is small for few classes.
 class_probabilities <- function(fit, rows) {
   classes <- fit$design$levels
   each <- lapply(seq_along(classes), function(k) {
@@ -128,10 +137,10 @@ most_probable <- function(probabilities) {
   factor(classes[max.col(probabilities, "first")], levels = classes)
 }
 
-# Component over mixture, both from C: a component alone is a mixture of one.
+# Density of a component divided by that of the mixture, both from C; a component is a mixture of
+# one.
 memberships <- function(fit, rows) {
-  # farther out all densities are zero; the widest component has had all of the probability long
-  # before
+  # beyond this all densities are zero, and the widest component has all of the probability
   rows <- pmin(pmax(rows, -FARTHEST), FARTHEST)
   at <- weighted_points(fit)
   theta <- same_labels(fit, at)
@@ -139,8 +148,10 @@ memberships <- function(fit, rows) {
   one <- fit$args
   one$components <- 1
   log_ratio <- rbind(theta[seq_len(components - 1), , drop = FALSE], 0)
-  prior <- exp(log_ratio - rep(log_sum_rows(t(log_ratio)), each = components)) # the components' own weights
-  own <- lapply(seq_len(components), function(k) theta[component_rows(k, components, one$dimensions), , drop = FALSE])
+  # the components' own weights
+  prior <- exp(log_ratio - rep(log_sum_rows(t(log_ratio)), each = components))
+  own <- lapply(seq_len(components),
+                function(k) theta[component_rows(k, components, one$dimensions), , drop = FALSE])
   share <- by_blocks(rows, ncol(theta), function(block) {
     total <- log_lik_rows("gaussian_mixture", fit$args, block, theta)
     each <- lapply(seq_len(components), function(k) {
@@ -155,7 +166,7 @@ memberships <- function(fit, rows) {
 
 FARTHEST <- 1e140
 
-#' Where the means and log variances of component `k` are among the parameters
+#' The positions of the means and log variances of component `k` among the parameters
 #' @noRd
 component_rows <- function(k, components, dimensions) {
   mean <- components - 1 + (k - 1) * dimensions + seq_len(dimensions)
@@ -165,6 +176,6 @@ component_rows <- function(k, components, dimensions) {
 # Draws of several runs may number the components differently.
 same_labels <- function(fit, at) {
   reference <- at$theta[, which.max(at$log_weights)]
-  .Call(ffi_model, model_type(fit$model), fit$args, matrix(0, fit$args$dimensions, 0), "relabel", at$theta,
-        list(reference = reference))
+  .Call(ffi_model, model_type(fit$model), fit$args, matrix(0, fit$args$dimensions, 0), "relabel",
+        at$theta, list(reference = reference))
 }

@@ -1,33 +1,36 @@
-# A fit in words: one screen for print(), posterior and diagnostics for summary().
+# print() and summary() of a fit.
 
 #' Print or summarise a fit
 #'
-#' `print()` shows the log evidence with its standard error and where it comes from, what the sampler and the audit say
-#' each, the cost, and what is suspect. `summary()` adds the posterior and the run's diagnostics.
+#' `print()` shows the log evidence with its standard error and its source, the estimates of the
+#' sampler and of the importance-sampling check (`check`), the cost, and warnings. `summary()` adds
+#' the posterior and the diagnostics of the run.
 #'
 #' @param object,x A fit from [evidence()], or a summary of one.
 #' @param ... Unused.
 #' @param most Largest number of parameters to print.
 #'
 #' @details
-#' Quantiles are weighted: half of a draw's weight lies below it, and between draws they are linear. The effective size
-#' is that of independent draws, \eqn{1 / \sum_i W_i^2}{1 / sum_i W[i]^2} for weights \eqn{W_i}{W[i]} that sum to one.
-#' The numbering of a mixture's components is arbitrary.
+#' Quantiles are weighted: half of a draw's weight lies below it, with linear interpolation between
+#' draws. The effective sample size is \eqn{1 / \sum_i W_i^2}{1 / sum_i W[i]^2} for weights
+#' \eqn{W_i}{W[i]} that sum to one. The numbering of a mixture's components is arbitrary.
 #'
-#' @return `print()` returns its argument, invisibly. `summary()` returns an object of class `"summary.evidence"`, a
-#'   list:
+#' @return `print()` returns its argument, invisibly. `summary()` returns an object of class
+#'   `"summary.evidence"`, a list:
 #' \describe{
 #'   \item{`fit`}{The fit, without its draws.}
-#'   \item{`parameters`}{A data frame with a row for each parameter on the user's scale: `mean`, `sd`, `q5`, `q50`,
-#'     `q95`.}
-#'   \item{`draws`, `effective`}{Number of draws, and how many independent ones they are worth.}
-#'   \item{`steps`}{Annealing steps, `NULL` for nested sampling: their `total`, the number of `chunks`, the `most` in
-#'   one chunk and the number of
-#'     observations `at` its end.}
-#'   \item{`least_ess`}{The smallest effective sample size along the way: `ess`, of how many `particles`, after how
-#'     many observations (`n`) and at which `lambda`.}
-#'   \item{`acceptance`}{Smallest and largest acceptance rate; `NA` for kernels without an accept step.}
-#'   \item{`exchangeable`}{Whether parts of the model, such as mixture components, can be exchanged.}
+#'   \item{`parameters`}{A data frame with a row for each parameter on the user's scale: `mean`,
+#'     `sd`, `q5`, `q50`, `q95`.}
+#'   \item{`draws`, `effective`}{Number of draws, and their effective sample size.}
+#'   \item{`steps`}{Annealing steps, `NULL` for nested sampling: their `total`, the number of
+#'     `chunks`, the largest number in one chunk (`most`) and the number of observations at its end
+#'     (`at`).}
+#'   \item{`least_ess`}{The smallest effective sample size of the run: `ess`, with the number of
+#'     `particles`, the number of observations (`n`) and `lambda`.}
+#'   \item{`acceptance`}{Smallest and largest acceptance rate; `NA` for kernels without an accept
+#'     step.}
+#'   \item{`exchangeable`}{Whether parts of the model, such as mixture components, can be
+#'     exchanged.}
 #' }
 #'
 #' @examples
@@ -63,7 +66,8 @@ summary.evidence <- function(object, ...) {
     row.names = make.unique(colnames(object$draws))
   )
   draws <- nrow(object$draws)
-  symmetry <- .Call(ffi_model, model_type(object$model), object$args, NULL, "log_symmetry", NULL, list())
+  symmetry <- .Call(ffi_model, model_type(object$model), object$args, NULL, "log_symmetry", NULL,
+                    list())
   object[c("draws", "log_weights", "parameters")] <- NULL
   object$sampler[c("draws", "log_weights")] <- NULL
   structure(
@@ -83,20 +87,22 @@ print.summary.evidence <- function(x, most = 20, ...) {
   most <- check_count(most, "most")
   fit <- x$fit
   print.evidence(fit)
-  cat("\nPosterior, ", count_of(x$draws, "weighted draw"), " worth ", count(x$effective), ":\n", sep = "")
+  cat("\nPosterior, ", count_of(x$draws, "weighted draw"), ", effective sample size ",
+      count(x$effective), ":\n", sep = "")
   print(format_parameters(utils::head(x$parameters, most)), quote = FALSE, right = TRUE)
   hidden <- nrow(x$parameters) - most
-  if (hidden > 0) cat("... and ", hidden, " more: print(summary(fit), most = ", nrow(x$parameters), ")\n", sep = "")
+  if (hidden > 0)
+    cat("... and ", hidden, " more: print(summary(fit), most = ", nrow(x$parameters), ")\n",
+        sep = "")
   if (x$exchangeable) cat_wrapped("Components are numbered arbitrarily.")
   if (ncol(fit$trace) == 0) return(invisible(x))
-  cat("\nThe ", if (is.null(fit$nested)) "walk" else "climb", if (!is.null(fit$replicates)) " (first replicate)", ":\n",
-      sep = "")
+  cat("\nThe run", if (!is.null(fit$replicates)) " (first replicate)", ":\n", sep = "")
   cat(paste0("  ", walk_lines(x), "\n"), sep = "")
   if (!is.null(fit$audit)) cat(audit_lines(fit$audit), sep = "\n")
   invisible(x)
 }
 
-# What the lines say ------------------------------------------------------------------------------
+# Lines of print() and summary() ------------------------------------------------------------------
 
 headline_lines <- function(fit) {
   estimates <- list(fit)
@@ -110,10 +116,11 @@ headline_lines <- function(fit) {
   }
   if (is.null(fit$replicates) && !is.null(fit$audit)) {
     estimates <- list(fit, fit$sampler, fit$audit)
-    labels <- c(labels, "  sampler", "  audit")
+    labels <- c(labels, "  sampler", "  check")
     words <- c(words, sampler_words(fit), audit_words(fit$audit))
   }
-  numbers <- align_estimates(vapply(estimates, `[[`, 0, "log_evidence"), vapply(estimates, `[[`, 0, "se"))
+  numbers <- align_estimates(vapply(estimates, `[[`, 0, "log_evidence"),
+                             vapply(estimates, `[[`, 0, "se"))
   c(model_line(fit$model), sub(" +$", "", paste0(format(labels), "  ", numbers, "  ", words)))
 }
 
@@ -122,15 +129,17 @@ model_line <- function(model) {
   if (is.null(model$formula)) title else shorten(paste0(title, ": ", deparse1(model$formula)), 78)
 }
 
-# Where the reported number and its standard error come from.
+# The source of the reported estimate and its standard error.
 origin_of <- function(fit) {
   switch(fit$source,
-    audit = "from the audit, by importance sampling",
+    audit = "from the importance-sampling check",
     replicates = paste0("from the spread of ", nrow(fit$replicates), " replicates, sd ",
                         format(stats::sd(fit$replicates$log_evidence), digits = 2)),
-    laplace = paste0("Laplace approximation, ", count_of(fit$peaks$modes, "mode"), ", error unknown"),
-    importance = paste0("importance sampling, ", count_of(fit$peaks$modes, "mode"), ", ", audit_words(fit$peaks)),
-    bic = "Schwarz's criterion, error unknown",
+    laplace = paste0("Laplace approximation, ", count_of(fit$peaks$modes, "mode"),
+                     ", error unknown"),
+    importance = paste0("importance sampling, ", count_of(fit$peaks$modes, "mode"), ", ",
+                        audit_words(fit$peaks)),
+    bic = "BIC, error unknown",
     exact = "in closed form",
     if (is.null(fit$audit)) sampler_words(fit) else "from the sampler"
   )
@@ -147,12 +156,15 @@ ERROR_FROM <- c(
 )
 
 sampler_words <- function(fit) {
-  if (!is.null(fit$nested)) return(paste0(count(fit$nested$live), " live points, error from simulated volumes"))
+  if (!is.null(fit$nested))
+    return(paste0(count(fit$nested$live), " live points, error from simulated volumes"))
   particles <- utils::tail(fit$trace$particles, 1)
-  if (isTRUE(fit$audit$first)) return(paste(count(particles), "particles, drawn by importance sampling"))
+  if (isTRUE(fit$audit$first))
+    return(paste(count(particles), "particles, drawn by importance sampling"))
   error <- ERROR_FROM[fit$method$name]
   if (is.na(error)) error <- "error from their genealogy"
-  if (length(particles) == 1 && is.finite(particles)) paste0(count(particles), " particles, ", error) else ""
+  if (length(particles) == 1 && is.finite(particles))
+    paste0(count(particles), " particles, ", error) else ""
 }
 
 audit_words <- function(audit) {
@@ -170,32 +182,36 @@ cost_line <- function(fit) {
     else if (isTRUE(work["lambda_steps"] > 0)) count_of(work[["lambda_steps"]], "annealing step"),
     if (evaluations > 0) paste(large(evaluations), "evaluations")
   )
-  paste0("n = ", count(fit$n), "; ", shorten(deparse1(fit$method$call), 50), "; ", paste(pieces, collapse = ", "))
+  paste0("n = ", count(fit$n), "; ", shorten(deparse1(fit$method$call), 50), "; ",
+         paste(pieces, collapse = ", "))
 }
 
 walk_lines <- function(x) {
   if (!is.null(x$fit$nested)) return(climb_lines(x))
-  if (isTRUE(x$fit$audit$first)) return("not needed: the particles were drawn by importance sampling")
+  if (isTRUE(x$fit$audit$first))
+    return("no annealing: the particles were drawn by importance sampling")
   if (is.null(x$steps)) return(latent_lines(x$fit$trace))
   steps <- x$steps
   ess <- x$least_ess
   rate <- x$acceptance
   c(
     if (steps$chunks > 1)
-      paste0(count_of(steps$total, "annealing step"), " in ", count(steps$chunks), " chunks, at most ",
-             count(steps$most), " in one (up to n = ", count(steps$at), ")")
+      paste0(count_of(steps$total, "annealing step"), " in ", count(steps$chunks),
+             " chunks, at most ", count(steps$most), " in one (up to n = ", count(steps$at), ")")
     else count_of(steps$total, "annealing step"),
     if (!is.null(ess))
-      paste0("effective sample size at least ", count(ess$ess), " of ", count(ess$particles), " particles (at ",
-             if (ess$lambda < 1) paste("lambda =", format(ess$lambda, digits = 2)) else paste("n =", count(ess$n)),
-             ")"),
+      paste0("effective sample size at least ", count(ess$ess), " of ", count(ess$particles),
+             " particles (at ",
+             if (ess$lambda < 1) paste("lambda =", format(ess$lambda, digits = 2))
+             else paste("n =", count(ess$n)), ")"),
     if (!anyNA(rate)) paste("moves accepted", paste(unique(percent(rate)), collapse = " to "))
   )
 }
 
 latent_lines <- function(trace) {
-  if (is.null(trace$lambda)) return(paste("climbed", count_of(nrow(trace), "chunk"), "of rows"))
-  if (trace$n[1] < trace$n[nrow(trace)]) return(paste("took up", count_of(nrow(trace), "row"), "one at a time"))
+  if (is.null(trace$lambda)) return(paste(count_of(nrow(trace), "chunk"), "of rows"))
+  if (trace$n[1] < trace$n[nrow(trace)])
+    return(paste("added", count_of(nrow(trace), "row"), "one at a time"))
   count_of(nrow(trace), "annealing step")
 }
 
@@ -203,32 +219,37 @@ climb_lines <- function(x) {
   nested <- x$fit$nested
   sums <- nested$sums
   c(
-    sprintf("information %.2f nats, down to a share of exp(%.1f) of the prior", nested$information,
-            min(nested$points$log_volume)),
-    sprintf("sums: lower %.3f, trapezoid %.3f, upper %.3f, as published %.3f; mean over volumes %.3f", sums[["lower"]],
+    sprintf("information %.2f nats, prior volume shrunk to a share of exp(%.1f)",
+            nested$information, min(nested$points$log_volume)),
+    sprintf(paste("sums: lower %.3f, trapezoid %.3f, upper %.3f, as published %.3f; mean over",
+                  "volumes %.3f"), sums[["lower"]],
             sums[["trapezoid"]], sums[["upper"]], sums[["published"]], sums[["simulated"]]),
-    if (!is.na(nested$renewal)) sprintf("copies are moved %.0f%% of the way to a fresh draw", 100 * nested$renewal),
+    if (!is.na(nested$renewal))
+      sprintf("renewal of copied points %.0f%% (independent draws: 100%%)", 100 * nested$renewal),
     if (!is.na(nested$rank_p))
-      sprintf("ranks of new points: largest gap %.3f, p = %.2g", nested$rank_gap, nested$rank_p),
-    if (!anyNA(x$acceptance)) paste("proposals accepted", paste(unique(percent(x$acceptance)), collapse = " to "))
+      sprintf("ranks of new points: largest deviation from uniform %.3f, p = %.2g", nested$rank_gap,
+              nested$rank_p),
+    if (!anyNA(x$acceptance)) paste("proposals accepted",
+                                    paste(unique(percent(x$acceptance)), collapse = " to "))
   )
 }
 
 audit_lines <- function(audit) {
-  c("The audit:",
-    paste0("  ", audit_words(audit), ", ", count_of(audit$modes, "mode"), ", Laplace approximation ",
-           format_number(audit$laplace, 3)),
+  c("The importance-sampling check:",
+    paste0("  ", audit_words(audit), ", ", count_of(audit$modes, "mode"),
+           ", Laplace approximation ", format_number(audit$laplace, 3)),
     if (!audit$passed) "  not reported, see the warning")
 }
 
 # Figures from the trace --------------------------------------------------------------------------
 
-# All data annealed together are one chunk, whose steps have a row each.
+# If all data are annealed together, they are one chunk, with a row of the trace for each step.
 is_one_chunk <- function(trace) nrow(trace) > 1 && all(trace$n == trace$n[1])
 
 most_steps <- function(trace) {
   steps <- if (is_one_chunk(trace)) sum(trace$lambda_steps) else trace$lambda_steps
-  list(total = sum(steps), chunks = length(steps), most = max(steps, 0), at = trace$n[which.max(steps)])
+  list(total = sum(steps), chunks = length(steps), most = max(steps, 0),
+       at = trace$n[which.max(steps)])
 }
 
 least_ess <- function(trace) {
@@ -241,7 +262,7 @@ range_of <- function(x) {
   if (length(x)) range(x) else c(NA_real_, NA_real_)
 }
 
-# Numbers in words --------------------------------------------------------------------------------
+# Numbers as text --------------------------------------------------------------------------------
 
 plus_minus <- function() if (isTRUE(l10n_info()[["UTF-8"]])) "\u00b1" else "+/-"
 
@@ -279,7 +300,8 @@ large <- function(x) {
   paste(count_digits(x / size), if (x < 1e9) "million" else "billion")
 }
 
-count_digits <- function(x) format(signif(x, 3), big.mark = ",", decimal.mark = ".", scientific = FALSE)
+count_digits <- function(x)
+  format(signif(x, 3), big.mark = ",", decimal.mark = ".", scientific = FALSE)
 
 count_of <- function(n, noun) paste0(count(n), " ", noun, if (round(n) != 1) "s")
 
@@ -287,9 +309,10 @@ percent <- function(share) paste0(round(100 * share), "%")
 
 show_time <- function(seconds) if (seconds < 5e-4) "less than 1 ms" else format_seconds(seconds)
 
-shorten <- function(text, width) if (nchar(text) > width) paste0(substr(text, 1, width - 3), "...") else text
+shorten <- function(text, width)
+  if (nchar(text) > width) paste0(substr(text, 1, width - 3), "...") else text
 
-# Lines that are too long are broken between words; runs of spaces, as in tables, are kept in those that fit.
+# Long lines are broken between words; lines that fit are printed unchanged, with their spaces.
 cat_wrapped <- function(lines, exdent = 0) {
   width <- max(60, getOption("width"))
   for (line in lines)

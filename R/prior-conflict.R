@@ -1,14 +1,16 @@
-# Do prior and data contradict each other?  A posterior mean many prior standard deviations from the
-# prior mean, or a column whose location or scale the prior practically rules out.  The evidence may
-# be right then, but it says more about the prior than about the model.  Most often the columns
-# should have been scaled.
+# Do prior and data contradict each other? Checks for a posterior mean many prior standard
+# deviations from the prior mean, and for a column whose location or scale is very improbable under
+# the prior. The evidence may be right in this case, but it depends more on the prior than on the
+# model. Most often the columns need scaling.
 
 CONFLICT_SDS <- 4             # prior standard deviations
-CONFLICT_PROBABILITY <- 0.001 # of a column's location or scale under its prior, which has heavy tails
-CONFLICT_DRAWS <- 1000        # from the prior of models that have no closed form for its moments
-CONFLICT_ROWS <- 20000        # that locations and scales of columns are taken from
+# of a column's location or scale under its prior, which has heavy tails
+CONFLICT_PROBABILITY <- 0.001
+# draws from the prior, for models without a closed form of its moments
+CONFLICT_DRAWS <- 1000
+CONFLICT_ROWS <- 20000        # number of rows for the locations and scales of columns
 
-#' One sentence that names what contradicts the prior and says what to do, or NULL
+#' A warning that names what contradicts the prior, with advice, or NULL
 #'
 #' @param points Posterior draws in unconstrained space, one in each column, with their log weights.
 #' @noRd
@@ -19,11 +21,12 @@ prior_conflict <- function(model, encoded, points, log_weights, words) {
   found <- found[order(-found$distance), ]
   found <- found[!duplicated(found$subject), ]
   others <- if (nrow(found) > 1) paste0(" (likewise ", show_names(found$subject[-1], 3), ")")
-  paste0("The data contradict the prior: ", found$text[1], others, ". The evidence may be right, but it mostly says how ",
-         "badly the prior fits. ", part_of(model, "advice")(model))
+  paste0("The data contradict the prior: ", found$text[1], others,
+         ". The evidence may be right, but it mostly says how badly the prior fits. ",
+         part_of(model, "advice")(model))
 }
 
-# What the posterior draws say ----------------------------------------------------------------------
+# Posterior draws --------------------------------------------------------------------
 
 #' Parameters whose posterior mean lies too many prior standard deviations from the prior mean
 #' @noRd
@@ -43,18 +46,20 @@ conflicting_draws <- function(model, encoded, points, log_weights, words) {
 
 #' Means and standard deviations of the prior, of parameters in unconstrained space
 #'
-#' @return A data frame: `row` (of the points), `mean`, `sd`, `least` and `most` (what the prior is
-#'   known to reach, where it has no closed form), `subject` (column or coefficient), `text` and
-#'   `from`, pieces of a sentence.  Or NULL.
+#' @return A data frame: `row` (of the points), `mean`, `sd`, `least` and `most` (the range of draws
+#' from the prior, if it has no closed form), `subject` (column or coefficient), `text` and `from`,
+#' pieces of a sentence. Or NULL.
 #' @noRd
 prior_moments <- function(model, encoded, words) {
   found <- part_of(model, "prior_moments")(model, encoded, words)
   if (!is.null(found)) do.call(moments_table, as.list(found))
 }
 
-moments_table <- function(row, mean, sd, subject, text = paste0("the posterior mean of `", subject, "`"),
+moments_table <- function(row, mean, sd, subject,
+                          text = paste0("the posterior mean of `", subject, "`"),
                           from = "its prior mean", least = Inf, most = -Inf) {
-  data.frame(row = row, mean = mean, sd = sd, subject = subject, text = text, from = from, least = least, most = most)
+  data.frame(row = row, mean = mean, sd = sd, subject = subject, text = text, from = from,
+             least = least, most = most)
 }
 
 prior_moments_linear <- function(model, encoded, words) {
@@ -73,15 +78,18 @@ prior_moments_softmax <- function(model, encoded, words) {
 prior_moments_mixture <- function(model, encoded, words) {
   columns <- rep(encoded$design$columns, model$components)
   place <- length(columns)
-  # between these nothing is called a contradiction: the right tail of a log variance is long
+  # values between these are no contradiction, because a log variance has a long right tail
   log_variance <- function(side) {
-    log(model$rate) - log(stats::qgamma(abs(side) * CONFLICT_PROBABILITY, model$shape, lower.tail = side < 0))
+    log(model$rate) -
+      log(stats::qgamma(abs(side) * CONFLICT_PROBABILITY, model$shape, lower.tail = side < 0))
   }
   rbind(
     moments_table(model$components - 1 + seq_len(place), 0, 1, columns,
                   paste0("a component mean of column `", columns, "`"), "`location`"),
-    moments_table(model$components - 1 + place + seq_len(place), log(model$rate) - digamma(model$shape),
-                  sqrt(trigamma(model$shape)), columns, paste0("a component's log variance in column `", columns, "`"),
+    moments_table(model$components - 1 + place + seq_len(place),
+                  log(model$rate) - digamma(model$shape),
+                  sqrt(trigamma(model$shape)), columns,
+                  paste0("a component's log variance in column `", columns, "`"),
                   least = log_variance(0.5), most = log_variance(-0.5))
   )
 }
@@ -89,17 +97,21 @@ prior_moments_mixture <- function(model, encoded, words) {
 prior_moments_custom <- function(model, encoded, words) {
   restore <- own_generator(words, keep = FALSE)
   on.exit(restore())
-  sampled_moments(encoded, function() encoded$args$answer("draw_prior", matrix(0, length(model$parameters), CONFLICT_DRAWS), 1))
+  sampled_moments(encoded,
+                  function() encoded$args$answer("draw_prior",
+                                                 matrix(0, length(model$parameters),
+                                                        CONFLICT_DRAWS), 1))
 }
 
 prior_moments_compiled <- function(model, encoded, words) {
   sampled_moments(encoded, function() {
-    model_caller(model, encoded)("draw_prior", extra = list(n = CONFLICT_DRAWS, seed = next_seed(words, 3)))
+    model_caller(model, encoded)("draw_prior",
+                                 extra = list(n = CONFLICT_DRAWS, seed = next_seed(words, 3)))
   })
 }
 
-# Of priors that are known by draws only: tails may be heavy, so what lies within the draws is no
-# contradiction.
+# For priors known only by draws. Their tails may be heavy, so values within the range of the draws
+# are no contradiction.
 sampled_moments <- function(encoded, draw) {
   d <- length(encoded$theta_names)
   if (d > 100) return(NULL)
@@ -108,27 +120,29 @@ sampled_moments <- function(encoded, draw) {
   sd <- apply(draws, 1, stats::sd)
   use <- which(sd > 0)
   if (!length(use)) return(NULL)
-  moments_table(use, rowMeans(draws)[use], sd[use], encoded$theta_names[use], least = apply(draws, 1, min)[use],
-                most = apply(draws, 1, max)[use])
+  moments_table(use, rowMeans(draws)[use], sd[use], encoded$theta_names[use],
+                least = apply(draws, 1, min)[use], most = apply(draws, 1, max)[use])
 }
 
-# What the columns say ------------------------------------------------------------------------------
+# Columns of the data ----------------------------------------------------------------------------
 
-#' Columns whose location or scale the prior practically rules out, whatever the fit found
+#' Columns whose location or scale is very improbable under the prior, independent of the fit
 #' @noRd
 conflicting_columns <- function(model, encoded) {
   x <- encoded$rows
-  if (ncol(x) > CONFLICT_ROWS) x <- x[, round(seq(1, ncol(x), length.out = CONFLICT_ROWS)), drop = FALSE]
+  if (ncol(x) > CONFLICT_ROWS)
+    x <- x[, round(seq(1, ncol(x), length.out = CONFLICT_ROWS)), drop = FALSE]
   check <- part_of(model, "far_columns")(model, encoded$args, x)
   if (is.null(check)) return(NULL)
   far <- which(check$probability < CONFLICT_PROBABILITY)
   if (!length(far)) return(NULL)
   names <- encoded$design$columns[far]
-  data.frame(subject = names, distance = check$distance[far], text = sprintf(check$text[far], paste0("`", names, "`")))
+  data.frame(subject = names, distance = check$distance[far],
+             text = sprintf(check$text[far], paste0("`", names, "`")))
 }
 
-# A component mean has a t density a priori; one of them lies at least as far out as the mean of the
-# column.
+# A component mean has a t density a priori. At least one component mean is as far from `location`
+# as the mean of the column.
 mixture_location <- function(model, args, x) {
   scale <- model$mean_scale * sqrt(model$rate / model$shape)
   distance <- abs(rowMeans(x) - args$location) / scale
@@ -136,9 +150,10 @@ mixture_location <- function(model, args, x) {
        text = rep("column %s lies far from `location`", nrow(x)))
 }
 
-# Centres, features and factors lie around zero.  Squares around zero are compared with their mean
-# under the prior, of known variances to CONFLICT_SDS, of unknown ones by the tail of the inverse
-# gamma density.  Noise bounds columns' variances from below.
+# Centres, features and factors are around zero. The mean square of a column is compared with its
+# mean under the prior: with known variances by the limit CONFLICT_SDS, with unknown ones by the
+# tail of the inverse gamma density. The noise variance is a lower limit for the variance of a
+# column.
 latent_columns <- function(model, args, x) {
   args <- model$args
   square <- rowMeans(x^2)

@@ -1,4 +1,4 @@
-# From what C reports to the object a user holds: which estimate is the headline, what is suspect, and the draws.
+# From the results of C to a fit: which estimate is reported (the headline), warnings, and draws.
 
 #' @noRd
 new_evidence <- function(runs, call, model, method, encoded, words, threads = 1, other_end = NULL,
@@ -19,33 +19,38 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   work <- Reduce(`+`, lapply(fits, `[[`, "work"))
   gradient <- gradient_warning(model, encoded, method, points)
   user <- if (is_latent(model)) user_state(model, encoded, points)
-  else .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE], "to_user", points, list())
+  else .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE], "to_user",
+             points, list())
   astray <- sum(rowSums(!is.finite(t(user))) > 0)
-  failed <- c(headline$warnings, gradient, if (astray) astray_warning(astray, ncol(user)), other_end_warning(other_end, headline),
-              settled_warning(settled))
-  # the criterion of Schwarz knows no prior
+  failed <- c(headline$warnings, gradient, if (astray) astray_warning(astray, ncol(user)),
+              other_end_warning(other_end, headline), settled_warning(settled))
+  # BIC does not use the prior
   conflict <- if (method$name != "bic") prior_conflict(model, encoded, points, log_weights, words)
   structure(
     list(
-      log_evidence = headline$log_evidence, se = headline$se, source = headline$source, n = encoded$n,
+      log_evidence = headline$log_evidence, se = headline$se, source = headline$source,
+      n = encoded$n,
       trace = first$trace, sampler = first$sampler, audit = first$audit, nested = first$nested,
       peaks = first$peaks, power = first$power, variational = first$variational,
       draws = named_draws(user, encoded$user_names), log_weights = log_weights,
       parameters = named_draws(points, encoded$theta_names),
       replicates = if (length(fits) > 1) replicate_table(fits),
       warnings = unique(c(said_by_runs(fits, "warnings"), failed, conflict, method$note)),
-      failed = unique(c(said_by_runs(fits, "failed"), failed, if (method$name == "harmonic_mean") method$note)),
-      prior_conflict = conflict, work = work, call = call, model = model, method = method, seed = words, design = encoded$design,
-      args = encoded$args,
-      data_id = data_id(encoded, threads), pairing = encoded$pairing, rows_id = if (!is.null(first$nested)) rows_id(encoded)
+      failed = unique(c(said_by_runs(fits, "failed"), failed,
+                        if (method$name == "harmonic_mean") method$note)),
+      prior_conflict = conflict, work = work, call = call, model = model, method = method,
+      seed = words, design = encoded$design, args = encoded$args,
+      data_id = data_id(encoded, threads), pairing = encoded$pairing,
+      rows_id = if (!is.null(first$nested)) rows_id(encoded)
     ),
     class = "evidence"
   )
 }
 
 astray_warning <- function(astray, n) {
-  paste0(astray, " of ", n, " draws have run away to infinity: the kernel's steps are too long for these data, and the ",
-         "evidence is not to be trusted. Scale the columns, lower the rate, or use another kernel.")
+  paste0(astray, " of ", n,
+         " draws are infinite because the kernel's steps are too long for these data, so the ",
+         "evidence cannot be trusted. Scale the columns, lower the rate, or use another kernel.")
 }
 
 named_draws <- function(columns, names) {
@@ -54,7 +59,7 @@ named_draws <- function(columns, names) {
   draws
 }
 
-#' One run's estimates, and which of them to believe
+#' The estimates of one run, and which of them is reported
 #' @noRd
 one_run <- function(out, method, modes = "one", model = NULL) {
   trace <- out$trace
@@ -69,26 +74,31 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   if (isTRUE(method$settings$published == 1)) sampler$log_evidence <- out$published
   power <- power_of(out, sampler)
   if (identical(method$name, "bridge") && !is.finite(sampler$log_evidence)) no_bridge()
-  if (identical(method$rule, "thermodynamic")) sampler[c("log_evidence", "se")] <- power[c("corrected", "se")]
+  if (identical(method$rule, "thermodynamic"))
+    sampler[c("log_evidence", "se")] <- power[c("corrected", "se")]
   audit <- audit_of(out, sampler, AUDIT_LEAST_ESS[[modes]])
   headline <- if (!is.null(audit) && audit$passed) {
-    list(log_evidence = audit$log_evidence, se = audit$se, source = "audit", points = out$audit_draws,
-         log_weights = normalise(drop(out$audit_log_weights)))
+    list(log_evidence = audit$log_evidence, se = audit$se, source = "audit",
+         points = out$audit_draws, log_weights = normalise(drop(out$audit_log_weights)))
   } else {
-    list(log_evidence = sampler$log_evidence, se = sampler$se, source = "sampler", points = out$draws,
-         log_weights = sampler$log_weights)
+    list(log_evidence = sampler$log_evidence, se = sampler$se, source = "sampler",
+         points = out$draws, log_weights = sampler$log_weights)
   }
   collapsed <- headline$source == "sampler" && min(trace$ess, Inf, na.rm = TRUE) < COLLAPSED_ESS
-  spread <- if (identical(method$name, "ais") && length(log_weights) > 1) stats::sd(log_weights) else 0
+  spread <- if (identical(method$name, "ais") && length(log_weights) > 1) stats::sd(log_weights)
+  else 0
   failed <- c(
     nested_warnings(nested), chib_warnings(out, method, model),
-    if (!collapsed && headline$source == "sampler" && is.finite(spread) && spread^2 > log(length(log_weights))) sprintf(
-      paste("The chains' log weights are spread by %.1f nats, so a few of them carry the estimate: the evidence is probably too",
-            "low, and its standard error says little. Use more annealing steps."), spread),
+    if (!collapsed && headline$source == "sampler" && is.finite(spread) &&
+        spread^2 > log(length(log_weights))) sprintf(
+      paste("The chains' log weights have a standard deviation of %.1f nats, so a few chains",
+            "dominate the estimate: the evidence is probably too low, and its standard error is",
+            "unreliable. Use more annealing steps."), spread),
     if (collapsed) paste0(
-      "The weights have all but collapsed onto a few particles: the evidence is probably far ",
-      if (identical(method$rule, "thermodynamic")) "off" else "too low", ", and its ",
-      "standard error says little. Use more annealing steps, more particles, or another method."
+      "At some step almost all weight was on one or two particles: the evidence is probably far ",
+      if (identical(method$rule, "thermodynamic")) "off" else "too low",
+      ", and its standard error is unreliable. Use more annealing steps, more particles, or ",
+      "another method."
     ),
     if (headline$source == "sampler") move_warnings(trace, method, sampler, modes),
     if (identical(method$rule, "thermodynamic")) thermodynamic_warning(power, out$se),
@@ -102,75 +112,92 @@ one_run <- function(out, method, modes = "one", model = NULL) {
     if (!is.finite(headline$log_evidence)) "The estimate is not finite."
   )
   list(
-    headline = headline, sampler = sampler, audit = audit, nested = nested, power = power, trace = trace, failed = failed,
-    warnings = unique(c(if (!is.null(audit) && !audit$passed) audit$reason, unreached_warning(audit),
+    headline = headline, sampler = sampler, audit = audit, nested = nested, power = power,
+    trace = trace, failed = failed,
+    warnings = unique(c(if (!is.null(audit) && !audit$passed) audit$reason,
+                        unreached_warning(audit),
                         behind_warning(audit, sampler), uneven_warning(audit), failed)),
     work = if (is.null(attr(out, "challenge"))) work_of(out) else attr(out, "challenge")$work
   )
 }
 
-# Particles that lie too wide or too narrow, all along the way, cost (d / 2) (T - 1) nats for each power of e that the rows grow by;
-# gradients' noise would make T = 1 + NOISE_HEATS noise with the default kernel, if it did not inject less of its own.
+# If the particles have temperature T during the whole run, the estimate is in error by (d/2)(T-1)
+# nats for each factor e by which the number of rows grows. With the default kernel the noise of
+# gradients would raise T by NOISE_HEATS times the noise, if the kernel did not inject less noise to
+# correct for it.
 heating <- function(trace, d) {
   rows <- which(!is.na(trace$temperature) & trace$n > trace$n[1])
   if (length(rows) < 3) return(NULL)
   growth <- log(trace$n[rows] / trace$n[rows - 1])
   excess <- trace$temperature[rows] - 1
   noise <- sqrt(sum(growth^2 * 2 / (pmax(trace$ess[rows], 1) * d)))
-  list(temperature = 1 + sum(growth * excess) / sum(growth), bias = -d / 2 * sum(growth * excess), se = d / 2 * noise,
-       batches = -d / 2 * NOISE_HEATS * sum(growth * ifelse(is.na(trace$noise[rows]), 0, trace$noise[rows])))
+  list(temperature = 1 + sum(growth * excess) / sum(growth), bias = -d / 2 * sum(growth * excess),
+       se = d / 2 * noise,
+       batches = -d / 2 * NOISE_HEATS *
+       sum(growth * ifelse(is.na(trace$noise[rows]), 0, trace$noise[rows])))
 }
 NOISE_HEATS <- 0.2
 
 heating_warning <- function(heating) {
   if (is.null(heating) || heating$bias > -1 || heating$bias > -4 * heating$se) return(NULL)
-  sprintf(paste("The particles lie too wide, as if at a temperature of %.2f: the estimate is probably about %s nats too low. Use shorter or",
-                "more steps of the kernel, or larger batches."), heating$temperature, format(signif(-heating$bias, 2), scientific = FALSE))
+  sprintf(paste("The particles are spread too widely (temperature %.2f instead of 1), and the",
+                "estimate is probably about %s nats too low. Use shorter or more steps of the",
+                "kernel, or larger batches."), heating$temperature,
+                format(signif(-heating$bias, 2), scientific = FALSE))
 }
 
-# A walk that is well moves by less than ten posterior variances per dimension in a chunk, those that were thousands of nats low by a
-# hundred to thirty thousand.
+# In a good run the drift in a chunk is less than ten posterior variances per dimension. In runs
+# that were thousands of nats too low it was a hundred to thirty thousand.
 DRIFT_MOST <- 30
 
 runaway_warning <- function(trace) {
   away <- which(trace$drift > DRIFT_MOST)[1]
   if (is.na(away)) return(NULL)
-  sprintf(paste("The particles have run away from where their gradients hold, before row %s: the evidence is probably far too low, and its",
-                "standard error says little. Use `audit = TRUE`, larger batches, or another method."), format(trace$n[away], big.mark = ",", scientific = FALSE))
+  sprintf(paste("Before row %s the particles left the region where their gradients are accurate:",
+                "the evidence is probably far too low, and its standard error is unreliable. Use",
+                "`audit = TRUE`, larger batches, or another method."),
+                format(trace$n[away], big.mark = ",", scientific = FALSE))
 }
 
-# More steps than a chunk ever takes where rows are like those before.
+# More annealing steps than a chunk ever needs if its rows are like those before.
 labour_warning <- function(trace, method) {
-  if (is.null(trace$lambda_steps) || is.null(trace$shortest) || isTRUE(method$settings$`1.whole` == 1)) return(NULL)
+  if (is.null(trace$lambda_steps) || is.null(trace$shortest) ||
+      isTRUE(method$settings$`1.whole` == 1)) return(NULL)
   hard <- trace$n >= HARD_FROM & trace$lambda_steps > HARD_STEPS
   if (!any(hard)) return(NULL)
-  sprintf("The chunk that ends at row %s needed %s annealing steps (normally under %d), and the estimate may be too low. Are the rows sorted?",
+  sprintf(paste("The chunk that ends at row %s needed %s annealing steps (normally under %d),",
+                "and the estimate may be too low. Are the rows sorted?"),
           count(trace$n[hard][1]), count(trace$lambda_steps[hard][1]), HARD_STEPS)
 }
 HARD_FROM <- 500
 HARD_STEPS <- 25
 
-# Latent variables are drawn row by row: where hardly a particle can take a row up, those before did not lead up to it.
+# Latent variables are drawn row by row. If a row is improbable under almost all particles, the rows
+# before did not predict it.
 sudden_row <- function(trace, method) {
-  if (!identical(method$path, "data") || is.null(trace$n) || is.null(trace$lambda) || is.null(trace$ess)) return(NULL)
+  if (!identical(method$path, "data") || is.null(trace$n) || is.null(trace$lambda) ||
+      is.null(trace$ess)) return(NULL)
   if (!is.null(trace$particles)) return(NULL)
   if (!identical(method$settings$shuffle, 0)) return(sudden_shuffled(trace))
   if (min(trace$ess) > SUDDEN_SHARE * method$settings$`1.particles`) return(NULL)
-  sprintf(paste("Row %s came so unexpectedly that hardly a particle could take it up: the evidence may be far too low. Are the rows",
-                "sorted? Shuffle them."), count(trace$n[which.min(trace$ess)]))
+  sprintf(paste("Row %s is very improbable under almost all particles: the evidence may be far",
+                "too low. Are the rows sorted? Shuffle them."),
+                count(trace$n[which.min(trace$ess)]))
 }
 SUDDEN_SHARE <- 0.03
 
-# In random order a row that is the first of its kind is no surprise: it is taken up by few
-# particles, and sweeps renew them.
+# In random order the first row of a cluster is normally improbable under most particles, and sweeps
+# renew the others.
 sudden_shuffled <- function(trace) {
   if (min(trace$ess) > SUDDEN_LEAST) return(NULL)
-  sprintf(paste("After row %s of the walk only %.0f effective particles were left: the evidence may be nats off. Use more",
-                "`particles`, or compare with nested()."), count(trace$n[which.min(trace$ess)]), min(trace$ess))
+  sprintf(paste("After row %s of the run the effective sample size was only %.0f particles: the",
+                "evidence may be wrong by several nats. Use more `particles`, or compare with",
+                "nested()."),
+                count(trace$n[which.min(trace$ess)]), min(trace$ess))
 }
 SUDDEN_LEAST <- 4
 
-#' Stepping stones and the thermodynamic integral from the moments along the path
+#' Stepping stones and the thermodynamic integral, from the moments at each power
 #' @noRd
 power_of <- function(figures, sampler) {
   if (is.null(figures$moments)) return(NULL)
@@ -180,7 +207,8 @@ power_of <- function(figures, sampler) {
   plain <- sum(width * (path$mean[-1] + path$mean[-last]) / 2)
   correction <- -sum(width^2 * diff(path$variance)) / 12
   list(stepping = sum(path$log_ratio[-last]), thermodynamic = plain, corrected = plain + correction,
-       se = sqrt(sampler$se^2 + (correction / 4)^2 + (plain + correction - sum(path$log_ratio[-last]))^2), path = path)
+       se = sqrt(sampler$se^2 + (correction / 4)^2 +
+                 (plain + correction - sum(path$log_ratio[-last]))^2), path = path)
 }
 
 normalise <- function(log_weights) {
@@ -188,45 +216,50 @@ normalise <- function(log_weights) {
   log_weights - top - log(sum(exp(log_weights - top)))
 }
 
-COLLAPSED_ESS <- 1.5  # effective particles at the worst moment
-# Share of its draws that must count, of those that would were the posterior normal around its peaks.  With several modes a
-# proposal may miss a part of the posterior, which shows in the weights only when a draw happens to fall there: less is forgiven.
+COLLAPSED_ESS <- 1.5  # smallest effective sample size of the run
+# Least effective sample size of the importance-sampling check, as a share of the ideal one (for a
+# posterior that is normal around its modes). With several modes the proposal may miss a part of the
+# posterior, which the weights show only if a draw happens to fall there, so the limit is stricter.
 AUDIT_LEAST_ESS <- c(one = 0.25, several = 0.6)
-# With fewer their spread says too little of the error: it counts so many times, and the audit only if it is still the better one.
+# Between this share and AUDIT_LEAST_ESS the standard error is unreliable: it is multiplied by
+# AUDIT_DOUBT, and the check is reported only if its error is still smaller than the sampler's.
 AUDIT_DOUBTED_ESS <- 0.1
 AUDIT_DOUBT <- 3
-AUDIT_UNEVEN_ESS <- 0.15 # and with fewer than this share the fit says so
+AUDIT_UNEVEN_ESS <- 0.15 # below this share the fit has a warning
 AUDIT_MOST_K <- 0.7     # Pareto shape of its weights
-AUDIT_MOST_Z <- 4       # joint standard errors between audit and sampler
-# Nats beyond two of the sampler's standard errors by which even uneven weights outdo it: an unbiased estimate is e^5 times the truth once
-# in e^5 times at most.
+AUDIT_MOST_Z <- 4       # joint standard errors between check and sampler
+# The check is reported in spite of uneven weights if it exceeds the sampler by so many nats and two
+# standard errors: an unbiased estimate is e^5 times the truth with probability at most e^-5.
 AUDIT_AHEAD <- 5
 
-#' The audit's figures with its verdict on itself
+#' The results of the importance-sampling check, and whether it is reported
 #'
-#' @param strict Must the weights be well behaved even where the sampler is far behind?
+#' @param strict Whether the weights must be even also if the check is far above the sampler.
 #' @noRd
 audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
   if (is.null(figures$audit_failed)) return(NULL)
   draws <- if (is.null(figures$audit_draws)) 0 else ncol(figures$audit_draws)
   audit <- c(
-    list(log_evidence = drop(figures$audit_log_evidence), se = drop(figures$audit_se), laplace = drop(figures$audit_laplace),
-         modes = drop(figures$audit_modes), draws = draws),
-    audit_weights(figures), list(unreached = drop(figures$audit_unreached), chance = drop(figures$audit_chance),
+    list(log_evidence = drop(figures$audit_log_evidence), se = drop(figures$audit_se),
+         laplace = drop(figures$audit_laplace), modes = drop(figures$audit_modes), draws = draws),
+    audit_weights(figures),
+    list(unreached = drop(figures$audit_unreached), chance = drop(figures$audit_chance),
                                 first = isTRUE(drop(figures$audit_first) == 1))
   )
-  doubted <- isTRUE(audit$ess < least_ess * audit$ideal && audit$ess >= AUDIT_DOUBTED_ESS * audit$ideal)
+  doubted <- isTRUE(audit$ess < least_ess * audit$ideal &&
+                    audit$ess >= AUDIT_DOUBTED_ESS * audit$ideal)
   audit$uneven <- isTRUE(audit$ess < AUDIT_UNEVEN_ESS * audit$ideal)
   if (doubted) audit$se <- AUDIT_DOUBT * audit$se
-  # particles that were drawn by the check itself are no second opinion
+  # if the particles were drawn by the check, they are no independent estimate
   if (doubted && (audit$se < sampler$se || audit$first)) least_ess <- AUDIT_DOUBTED_ESS
   failed <- drop(figures$audit_failed) != 0
-  # importance sampling whose weights are even may have missed a part of the posterior, but has
-  # invented none: only a sampler that has found more speaks against it
+  # importance sampling can miss a part of the posterior but cannot add one, so only a higher
+  # estimate of the sampler contradicts it
   joint <- sqrt(audit$se^2 + sampler$se^2)
   audit$below <- !failed && isTRUE(sampler$log_evidence - audit$log_evidence > AUDIT_MOST_Z * joint)
   audit$reason <- audit_reason(audit, sampler, failed, least_ess)
-  ahead <- !strict && !failed && isTRUE(audit$log_evidence - sampler$log_evidence > AUDIT_AHEAD + 2 * sampler$se)
+  ahead <- !strict && !failed &&
+    isTRUE(audit$log_evidence - sampler$log_evidence > AUDIT_AHEAD + 2 * sampler$se)
   if (!is.null(audit$reason) && ahead) {
     if (!doubted) audit$se <- AUDIT_DOUBT * audit$se
     audit["reason"] <- list(NULL)
@@ -236,8 +269,10 @@ audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
 }
 
 audit_reason <- function(audit, sampler, failed, least_ess) {
-  prefix <- "The importance-sampling check was inconclusive, and the sampler's own estimate is reported: "
-  if (failed) return(paste0(prefix, "no peak of the posterior with definite curvature was found."))
+  prefix <- paste0("The importance-sampling check was inconclusive, and the sampler's own ",
+                   "estimate is reported: ")
+  if (failed)
+    return(paste0(prefix, "no posterior mode with positive definite curvature was found."))
   if (!is.finite(audit$log_evidence)) return(paste0(prefix, "its weights are not finite."))
   reason <- if (audit$ess < least_ess * audit$ideal) {
     paste0("its ", effective_share(audit))
@@ -246,33 +281,38 @@ audit_reason <- function(audit, sampler, failed, least_ess) {
   }
   if (is.null(reason) && !audit$below) return(NULL)
   gap <- sampler$log_evidence - audit$log_evidence
-  distance <- sprintf("the check is %.1f nats lower, %.0f joint standard errors", gap, gap / sqrt(audit$se^2 + sampler$se^2))
+  distance <- sprintf("the check is %.1f nats lower than the sampler (%.0f joint standard errors)",
+                      gap, gap / sqrt(audit$se^2 + sampler$se^2))
   paste0(prefix, paste(c(reason, if (audit$below) distance), collapse = ", and "), ".",
-         if (audit$below) " Compare with another method, such as `nested()`, or give the early phase more moves.")
+         if (audit$below) paste0(" Compare with another method, such as `nested()`, or give the ",
+                                 "early phase more moves."))
 }
 
 effective_share <- function(audit) {
-  sprintf("effective sample size is %s of its draws (%.0f%% is usual)", show_share(audit$ess), 100 * audit$ideal)
+  sprintf("effective sample size is %s of its draws (%.0f%% is usual)", show_share(audit$ess),
+          100 * audit$ideal)
 }
 
-show_share <- function(share) if (isTRUE(share < 0.01)) "under 1%" else sprintf("%.0f%%", 100 * share)
+show_share <- function(share)
+  if (isTRUE(share < 0.01)) "under 1%" else sprintf("%.0f%%", 100 * share)
 
-# Weights that are uneven, and yet the best there is.
+# The check is reported although its weights are uneven.
 uneven_warning <- function(audit) {
   if (is.null(audit) || !audit$passed || !audit$uneven) return(NULL)
-  paste0("The weights of importance sampling are uneven: the ", effective_share(audit), ". Its standard error was multiplied by ",
-         AUDIT_DOUBT, ".")
+  paste0("The weights of importance sampling are uneven: the ", effective_share(audit),
+         ". Its standard error was multiplied by ", AUDIT_DOUBT, ".")
 }
 
-# The sampler's estimate is the headline, and search or importance sampling contradict it.
+# The sampler's estimate is reported, and the search or the check contradicts it.
 contradicted <- function(audit) {
   if (is.null(audit) || audit$passed) return(NULL)
   c(if (audit$below) audit$reason, unreached_warning(audit))
 }
 
-#' What single runs say, if at least half of them have failed, or none has
+#' Warnings of single runs
 #'
-#' The mean of several runs is that of the best, and their spread shows that others are lower.
+#' If fewer than half of the runs have failed, their warnings are left out: the mean of several runs
+#' is close to the best run, and their spread shows that others are lower.
 #' @noRd
 said_by_runs <- function(fits, what) {
   failed <- vapply(fits, function(fit) length(fit$failed) > 0, NA)
@@ -280,20 +320,21 @@ said_by_runs <- function(fits, what) {
   unlist(lapply(counted, `[[`, what))
 }
 
-#' Several runs: the mean of the evidence, and its error from their spread
+#' Several runs: the mean of the evidence, with a standard error from their spread
 #' @noRd
 combine_runs <- function(fits) {
   estimate <- vapply(fits, function(f) f$headline$log_evidence, 0)
   top <- max(estimate)
   ratio <- exp(estimate - top)
   own <- vapply(fits, function(f) f$headline$se, 0)
-  # few runs may lie close together by chance
-  se <- max(stats::sd(ratio) / mean(ratio) / sqrt(length(ratio)), sqrt(sum((ratio * own)^2)) / sum(ratio), na.rm = TRUE)
+  # a few runs may be close together by chance
+  se <- max(stats::sd(ratio) / mean(ratio) / sqrt(length(ratio)),
+            sqrt(sum((ratio * own)^2)) / sum(ratio), na.rm = TRUE)
   dominated <- max(ratio) / sum(ratio) > max(0.5, 2 / length(ratio))
   list(
     log_evidence = top + log(mean(ratio)), se = se, source = "replicates",
     warnings = if (dominated)
-      "One replicate dominates the mean of the evidence; its standard error is then unreliable."
+      "One replicate dominates the mean of the evidence, so its standard error is unreliable."
   )
 }
 
@@ -306,7 +347,7 @@ replicate_table <- function(fits) {
   )
 }
 
-# Draws of all runs together; each run counts by its evidence.
+# Draws of all runs together; each run is weighted by its evidence.
 pool_weights <- function(chosen) {
   pooled <- unlist(lapply(chosen, function(h) h$log_weights + h$log_evidence))
   normalise(pooled)

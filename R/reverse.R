@@ -1,57 +1,56 @@
-# A check of tempered runs from the other end.  All particles of a walk from the prior may end in
-# one mode of several and agree with each other.  Climbs do not depend on the path: they start from
-# all over the prior (where the model knows better, from the data) and end at the posterior's peaks.
-# Two estimates then say whether the walk has missed what they found:
+# A check of tempered runs by optimisation. All particles of a run from the prior may end in one of
+# several modes and agree with each other. Optimisation does not depend on the path: it starts from
+# points all over the prior (if the model has better starting points, from the data) and ends at
+# posterior modes. Two estimates then show whether the run has missed some of these:
 #
-# * importance sampling around the peaks, whose mean weight is unbiased, so that it exceeds the
-# evidence by a factor of e^5 with
-#   probability e^-5 at most.  A walk that is far below it has missed something.
-# * where its weights are too uneven to say anything, and Laplace's approximation of a peak's mass
-# is ahead of the walk: a walk from the
-#   peak back along the recorded path to the prior.  Starting in one mode that holds a share p of
-#   the posterior, minus the log mean of the reciprocal weights is on average at least log Z + log
-#   p, and is far above the forward estimate where the path enters the mode too late.  Where it
-#   agrees with the forward estimate, the peak belongs to what the particles know, and Laplace's
-#   approximation was wrong.
+# * Importance sampling around the modes. Its mean weight is unbiased, so it exceeds the evidence by
+#   a factor of e^5 with probability at most e^-5. A run far below it has missed something.
+# * If its weights are too uneven, and Laplace's approximation of the mass of a mode is larger than
+#   the run's estimate: a reverse run from the mode along the recorded path to the prior. If it
+#   starts in one mode with a share p of the posterior, minus the log mean of the reciprocal weights
+#   is on average at least log Z + log p, and is far above the forward estimate if the path enters
+#   the mode too late. If it agrees with the forward estimate, the particles have found the mode,
+#   and Laplace's approximation was wrong.
 #
 # See Grosse, Ghahramani and Adams (2015), "Sandwiching the marginal likelihood using bidirectional
 # Monte Carlo", arXiv:1511.02543.
 
-OTHER_END <- 2^28      # streams of numbers that no replicate of evidence() uses
-END_DRAWS <- 400       # of importance sampling
+OTHER_END <- 2^28      # random number streams that no replicate of evidence() uses
+END_DRAWS <- 400       # number of draws of importance sampling
 END_STARTS <- c(one = 2, several = 48)
-END_SHARE <- 0.3       # of the run's evaluations that climbs may take
-END_RECORDED <- 60     # dimensions: a path holds a metric for each distribution
-END_EVEN <- 0.25       # share of an ideal proposal's effective draws from which importance sampling is precise
-END_SURE <- 0.1        # and from which a walk in reverse is not needed
-END_AHEAD <- 5         # nats that uneven weights must be ahead
-END_PARTICLES <- 0.05  # of the walk's, that walk back
-END_CLIMBED <- 20      # iterations of a climb, about
-END_CLIMBS <- 4        # of the likelihood alone
-END_CALL <- 50         # points at once that cost as much as asking, about
-END_CLIMB_DEAR <- 4    # times what a climb by Newton's method costs
+END_SHARE <- 0.3       # share of the run's evaluations for optimisation
+END_RECORDED <- 60     # largest dimension, because a path has a metric for each distribution
+# weights are even above this share of the ideal effective sample size
+END_EVEN <- 0.25
+END_SURE <- 0.1        # above this share a reverse run is not needed
+END_AHEAD <- 5         # nats by which an estimate with uneven weights must be larger
+END_PARTICLES <- 0.05  # particles of the reverse run, as a share of those of the run
+END_CLIMBED <- 20      # typical iterations of an optimisation run
+END_CLIMBS <- 4        # optimisation runs for the likelihood alone
+END_CALL <- 50         # number of points in a call that cost as much as the call itself
+END_CLIMB_DEAR <- 4    # their cost in units of a run of Newton's method
 
-# Walks of one stage along powers of the likelihood of all data.
+# Runs of one stage along powers of the likelihood of all data.
 is_tempered <- function(method) {
   settings <- method$settings
   method$estimator == "walk" && identical(settings$`1.whole`, 1) && isTRUE(settings$stages == 1) &&
     identical(settings$`1.gradient`, "full") && length(method$kernels) == 1
 }
 
-#' Lets a run record its path where that could be walked back
+#' Let a run record its path if a reverse run is possible
 #' @noRd
 recorded <- function(problem, method, encoded) {
-  reversible <- problem$estimator == "walk" && is_tempered(method) && is_reversible(method$kernels[[1]]) &&
-    length(encoded$theta_names) <= END_RECORDED
+  reversible <- problem$estimator == "walk" && is_tempered(method) &&
+    is_reversible(method$kernels[[1]]) && length(encoded$theta_names) <= END_RECORDED
   if (reversible) problem$settings$record <- 1
   problem
 }
 
-#' What climbs and, where they are not enough, a walk in reverse say of a tempered run
+#' Check a tempered run by optimisation and, if necessary, by a reverse run
 #'
-#' @param runs What has come of the runs; the first one's path is followed.
-#' @return NULL, or a list of `log_evidence` and `se` (importance sampling), `even` (are its
-#'   weights?), `mass` (Laplace) and `upper` (the walk in reverse).
+#' @param runs The results of the runs; the path of the first is followed.
+#' @return NULL, or a list of `log_evidence` and `se` (importance sampling), `even` (whether its
+#' weights are), `mass` (Laplace) and `upper` (the reverse run).
 #' @noRd
 from_other_end <- function(problem, encoded, runs, model, method) {
   if (!is_tempered(method) || is_latent(model)) return(NULL)
@@ -65,12 +64,13 @@ from_other_end <- function(problem, encoded, runs, model, method) {
   if (length(found) == 0) return(NULL)
   ahead <- vapply(found, function(one) max(one$log_evidence, one$mass, -Inf, na.rm = TRUE), 0)
   best <- found[[which.max(ahead)]]
-  if (is.null(run$path) || best$share >= END_SURE || !isTRUE(best$mass > forward + END_AHEAD)) return(best)
+  if (is.null(run$path) || best$share >= END_SURE || !isTRUE(best$mass > forward + END_AHEAD))
+    return(best)
   best$upper <- attempted(walked_back(problem, encoded, run$path, best$peak))
   best
 }
 
-#' The search and climbs of laplace(), with importance sampling around what they find
+#' The search and optimisation of laplace(), with importance sampling around the modes
 #' @noRd
 climbed_by_engine <- function(problem, encoded, model, budget) {
   kind <- if (may_have_modes(model)) "several" else "one"
@@ -83,13 +83,14 @@ climbed_by_engine <- function(problem, encoded, model, budget) {
   out <- lapply(conduct(other, encoded$rows), drop)
   if (out$failed) return(NULL)
   list(log_evidence = out$importance, se = out$se, mass = out$laplace, share = out$ess / out$ideal,
-       even = isTRUE(out$ess >= END_EVEN * out$ideal) && !isTRUE(out$pareto_k > AUDIT_MOST_K), peak = out$peak)
+       even = isTRUE(out$ess >= END_EVEN * out$ideal) && !isTRUE(out$pareto_k > AUDIT_MOST_K),
+       peak = out$peak)
 }
 
-#' Climbs for a share of the run's work
+#' Number of optimisation runs for a share of the run's work
 #'
-#' An iteration of Newton's method takes derivatives: those of the model, or differences, asked for
-#' all at once. Functions of R that take many points at once cost little more than one.
+#' An iteration of Newton's method needs derivatives: those of the model, or differences, evaluated
+#' in one call. R functions that take many points in a call cost little more than for one point.
 #' @noRd
 climbs_affordable <- function(work, model, encoded, particles) {
   d <- length(encoded$theta_names)
@@ -99,7 +100,7 @@ climbs_affordable <- function(work, model, encoded, particles) {
   floor(evaluations / END_CLIMBED / each)
 }
 
-#' Climbs of the likelihood alone, and from there of the posterior: a narrow peak that the prior
+#' Optimise the likelihood alone, and from there the posterior, to find a narrow mode that the prior
 #' hides
 #' @noRd
 climbed_by_likelihood <- function(model, encoded, budget, draws = 200) {
@@ -121,40 +122,47 @@ climbed_by_likelihood <- function(model, encoded, budget, draws = 200) {
   order <- order(lik(points), decreasing = TRUE)
   spread <- pmax(apply(points, 1, stats::mad), 1e-8)
   control <- list(maxit = 40, parscale = spread)
-  # the likeliest of the draws, and others as they come
-  starts <- points[, unique(c(order[seq_len(ceiling(climbs / 2))], seq_len(floor(climbs / 2)))), drop = FALSE]
+  # the draws of highest likelihood, and others
+  starts <- points[, unique(c(order[seq_len(ceiling(climbs / 2))], seq_len(floor(climbs / 2)))),
+                   drop = FALSE]
   climb <- function(start, f, slope) {
-    tryCatch(stats::optim(start, f, slope, method = "BFGS", control = control), error = function(e) NULL)
+    tryCatch(stats::optim(start, f, slope, method = "BFGS", control = control),
+             error = function(e) NULL)
   }
-  tops <- Filter(Negate(is.null), lapply(seq_len(ncol(starts)), function(i) climb(starts[, i], column(lik), if (sloped) column(lik_slope))))
+  tops <- Filter(Negate(is.null),
+                 lapply(seq_len(ncol(starts)),
+                        function(i) climb(starts[, i], column(lik), if (sloped) column(lik_slope))))
   if (length(tops) == 0) return(NULL)
-  # the one that the prior leaves most of
+  # the one of highest posterior density
   density <- vapply(tops, function(top) -fn(top$par), 0)
   peak <- climb(tops[[which.max(density)]]$par, fn, gr)
   if (is.null(peak)) return(NULL)
   curvature <- stats::optimHess(peak$par, fn, gr, control = list(parscale = spread))
   best <- list(at = peak$par, root = chol((curvature + t(curvature)) / 2))
   best$mass <- -peak$value + d / 2 * log(2 * pi) - sum(log(diag(best$root)))
-  c(sampled_around(best, d, function(theta) lik(theta) + prior(theta)), list(mass = best$mass, peak = best$at))
+  c(sampled_around(best, d, function(theta) lik(theta) + prior(theta)),
+    list(mass = best$mass, peak = best$at))
 }
 
 END_TAILS <- 5 # degrees of freedom of the proposal
 
-#' Importance sampling from a multivariate t distribution around a peak
+#' Importance sampling from a multivariate t distribution around a mode
 #' @noRd
 sampled_around <- function(peak, d, density, n = END_DRAWS) {
   z <- matrix(stats::rnorm(n * d), d) * rep(sqrt(END_TAILS / stats::rchisq(n, END_TAILS)), each = d)
-  log_q <- lgamma((END_TAILS + d) / 2) - lgamma(END_TAILS / 2) - d / 2 * log(END_TAILS * pi) + sum(log(diag(peak$root))) -
+  log_q <- lgamma((END_TAILS + d) / 2) - lgamma(END_TAILS / 2) - d / 2 * log(END_TAILS * pi) +
+    sum(log(diag(peak$root))) -
     (END_TAILS + d) / 2 * log1p(colSums(z^2) / END_TAILS)
   log_weight <- density(peak$at + backsolve(peak$root, z)) - log_q
   weight <- exp(normalise(log_weight))
   # of a normal posterior, under the same proposal
   ideal <- exp(normalise(-colSums(z^2) / 2 - log_q))
   share <- sum(ideal^2) / sum(weight^2)
-  list(log_evidence = log_mean(log_weight), se = sqrt(max(sum(weight^2) - 1 / n, 0)), share = share, even = share >= END_EVEN)
+  list(log_evidence = log_mean(log_weight), se = sqrt(max(sum(weight^2) - 1 / n, 0)), share = share,
+       even = share >= END_EVEN)
 }
 
-#' Minus the log mean reciprocal weight of a walk from a peak back to the prior
+#' Minus the log mean reciprocal weight of a reverse run from a mode to the prior
 #' @noRd
 walked_back <- function(problem, encoded, path, peak) {
   path["moves", ncol(path)] <- WARM * path["moves", ncol(path)]
@@ -162,7 +170,7 @@ walked_back <- function(problem, encoded, path, peak) {
   drop(reversed(problem, encoded, path, peak, particles, OTHER_END + 1)$log_evidence)
 }
 
-#' A walk of so many particles along a path, from its end
+#' A reverse run of so many particles along a path
 #' @noRd
 reversed <- function(problem, encoded, path, from, particles, replicate) {
   settings <- problem$settings
@@ -178,24 +186,25 @@ reversed <- function(problem, encoded, path, from, particles, replicate) {
   conduct(problem, encoded$rows)
 }
 
-# Have the particles settled? -----------------------------------------------------------------------
+# Do the particles represent the posterior? -------------------------------------------------------
 
-# A step size that is right for most of the posterior is too long for its narrow parts: proposals
-# into them are rejected, and particles that come there stay where they are. Renewal and acceptance,
-# which are averages, look well. Particles at the end of a run that represent the posterior still do
-# so after further moves of any size, so the mean log-likelihood must stay what it is.
+# A step size that is right for most of the posterior is too large for its narrow parts: proposals
+# into them are rejected, and particles in them do not move. Averages such as renewal and acceptance
+# do not show this. If the particles at the end of a run represent the posterior, they do so after
+# further moves of any size as well, so their mean log-likelihood must not change.
 
 SETTLED_PARTICLES <- 300
-SETTLED_LEAST <- 60    # of fewer, the mean says too little
-SETTLED_SHARE <- 0.4   # of the run's evaluations that these moves may take
-SETTLED_STEP <- 0.25   # of the run's last step size
-SETTLED_MOVES <- 3     # times as many moves as at the last distribution
+SETTLED_LEAST <- 60    # with fewer, the mean is too uncertain
+SETTLED_SHARE <- 0.4   # share of the run's evaluations for these moves
+SETTLED_STEP <- 0.25   # share of the last step size of the run
+SETTLED_MOVES <- 3     # factor for the number of moves at the last distribution
 SETTLED_ERRORS <- 4
 SETTLED_NATS <- 0.3
 
 #' How short moves at the end change the mean log-likelihood of some of a run's particles
 #'
-#' Each particle taken counts once, by its weight, so that copies do not look like agreement.
+#' Each selected particle is used once, with its weight, so that copies do not reduce the standard
+#' error.
 #'
 #' @return NULL, or a list of `change` and `se`.
 #' @noRd
@@ -205,7 +214,8 @@ settled <- function(problem, encoded, run, model) {
   path["moves", ] <- SETTLED_MOVES * max(path["moves", ], problem$settings$`1.steps`)
   path["step", ] <- SETTLED_STEP * path["step", ]
   particles <- settled_affordable(problem, run, path, encoded$n)
-  weight <- if (is.null(run$log_weights)) rep(1, ncol(run$draws)) else exp(normalise(drop(run$log_weights)))
+  weight <- if (is.null(run$log_weights)) rep(1, ncol(run$draws))
+  else exp(normalise(drop(run$log_weights)))
   if (particles < SETTLED_LEAST) return(NULL)
   taken <- findInterval((seq_len(particles) - 0.5) / particles, cumsum(weight) / sum(weight)) + 1
   times <- tabulate(taken, length(weight))
@@ -220,46 +230,56 @@ settled <- function(problem, encoded, run, model) {
   list(change = mean, se = sqrt(sum(share^2 * (change - mean)^2)))
 }
 
-#' Particles whose moves cost no more than a share of the run
+#' Number of particles whose moves cost at most a share of the run
 #' @noRd
 settled_affordable <- function(problem, run, path, n) {
   kernel <- problem$kernels[[1]]
-  # trajectories stay as long as they are, by more steps (src/kernels/hmc.c)
-  leapfrog <- if (kernel$name != "hmc") 1 else if (isTRUE(kernel$args$leapfrog > 0)) kernel$args$leapfrog
+  # trajectories keep their length, with more steps (src/kernels/hmc.c)
+  leapfrog <- if (kernel$name != "hmc") 1
+  else if (isTRUE(kernel$args$leapfrog > 0)) kernel$args$leapfrog
   else min(LEAPFROG_MOST, ceiling(1.5 / path["step", ]))
-  affordable <- SETTLED_SHARE * sum(work_of(run)[c("likelihoods", "gradients")]) / n / (path["moves", ] * leapfrog)
+  affordable <- SETTLED_SHARE * sum(work_of(run)[c("likelihoods", "gradients")]) / n /
+    (path["moves", ] * leapfrog)
   min(SETTLED_PARTICLES, floor(affordable))
 }
 
 settled_warning <- function(found) {
-  if (is.null(found) || !isTRUE(abs(found$change) > max(SETTLED_NATS, SETTLED_ERRORS * found$se))) return(NULL)
-  sprintf(paste("The particles have not settled: shorter moves at the end %s their mean log-likelihood by %s (%.0f standard",
-                "errors), so that a narrow part of the posterior has too %s of them, and the estimate is probably too %s. Use",
+  if (is.null(found) || !isTRUE(abs(found$change) > max(SETTLED_NATS, SETTLED_ERRORS * found$se)))
+    return(NULL)
+  sprintf(paste("The particles do not represent the posterior: shorter moves at the end %s their",
+                "mean log-likelihood by %s (%.0f standard errors). A narrow part of the",
+                "posterior has too %s particles, and the estimate is probably too %s. Use",
                 "smc(kernel = slice()), hmc(accept = 0.95) with more `steps`, or nested()."),
-          if (found$change > 0) "raise" else "lower", format(signif(abs(found$change), 2)), abs(found$change) / found$se,
+          if (found$change > 0) "raise" else "lower", format(signif(abs(found$change), 2)),
+          abs(found$change) / found$se,
           if (found$change > 0) "few" else "many", if (found$change > 0) "low" else "high")
 }
 
-#' A sentence where an estimate is below what climbs have found
+#' A warning if an estimate is below that from optimisation
 #' @noRd
 other_end_warning <- function(found, headline) {
   if (is.null(found)) return(NULL)
   gap <- found$log_evidence - headline$log_evidence
   se <- if (is.finite(headline$se)) headline$se else 0
   least <- if (found$even) max(1, AUDIT_MOST_Z * sqrt(se^2 + found$se^2)) else END_AHEAD + 2 * se
-  advice <- "Use nested(), sgais(), or laplace() with `importance`, and scale the columns if their means lie far from the prior's."
+  advice <- paste("Use nested(), sgais(), or laplace() with `importance`, and scale the columns",
+                  "if their means are far from the prior means.")
   if (isTRUE(gap > least)) {
     return(paste(sprintf(
-      paste("The particles have missed a part of the posterior: importance sampling around a peak found by climbing gives a log",
-            "evidence of at least %s, which is %s nats more than the estimate."), show_nats(found$log_evidence), show_nats(gap, 2)),
+      paste("The particles have missed a part of the posterior: importance sampling around a",
+            "posterior mode found by optimisation gives a log evidence of at least %s, which is",
+            "%s nats more than the estimate."),
+            show_nats(found$log_evidence), show_nats(gap, 2)),
       advice))
   }
   above <- min(found$upper, found$mass) - headline$log_evidence
   if (is.null(found$upper) || !isTRUE(above > END_AHEAD + 2 * se)) return(NULL)
   paste(sprintf(
-    paste("The particles have probably missed a part of the posterior: climbing has found a peak whose mass is about %s nats more than",
-          "the estimate by Laplace's approximation, and a walk from there back to the prior gives %s nats more."),
-    show_nats(found$mass - headline$log_evidence, 2), show_nats(found$upper - headline$log_evidence, 2)), advice)
+    paste("The particles have probably missed a part of the posterior: optimisation has found a",
+          "posterior mode. By Laplace's approximation its mass is %s nats more than the",
+          "estimate, and a reverse run from the mode to the prior gives %s nats more."),
+    show_nats(found$mass - headline$log_evidence, 2),
+    show_nats(found$upper - headline$log_evidence, 2)), advice)
 }
 
 show_nats <- function(x, digits = 6) format(signif(x, digits), big.mark = ",", scientific = FALSE)

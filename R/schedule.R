@@ -2,22 +2,22 @@
 
 #' Annealing schedules
 #'
-#' How many intermediate distributions there are between prior and posterior, and where.
+#' The number and the places of the intermediate distributions between prior and posterior.
 #'
 #' @param steps Number of steps, a whole number.
-#' @param delta Steepness of the sigmoid, positive: how much of the work is done near the two ends.
-#' @param ess Effective sample size that each step's own weights keep: a share of the particles if below 1, else a
-#'   number of particles. Larger is slower and more accurate.
+#' @param delta Steepness of the sigmoid, positive: larger values put more steps near the two ends.
+#' @param ess Effective sample size of the weights of each step: a share of the particles if below
+#'   1, else a number of particles. Larger values are slower and more accurate.
 #'
 #' @details
-#' `adaptive()` chooses each step from the particles themselves; `linear()` and `sigmoidal()` fix all of them
-#' beforehand, which keeps the estimate of the evidence free of the bias that choosing brings.
+#' `adaptive()` chooses each step from the particles; `linear()` and `sigmoidal()` fix all steps
+#' beforehand, which avoids the bias from adapting them.
 #'
 #' @return An object of class `"evidence_schedule"`.
 #'
 #' @references
-#' Grosse, R. B., Ghahramani, Z. and Adams, R. P. (2015). Sandwiching the marginal likelihood using bidirectional
-#' Monte Carlo. \doi{10.48550/arXiv.1511.02543}
+#' Grosse, R. B., Ghahramani, Z. and Adams, R. P. (2015). Sandwiching the marginal likelihood using
+#' bidirectional Monte Carlo. \doi{10.48550/arXiv.1511.02543}
 #'
 #' @examples
 #' evidence(gaussian_mean(), c(1.2, 0.4, 2.1), ais(schedule = sigmoidal(100)), seed = 1)
@@ -42,11 +42,13 @@ linear <- function(steps = 1000) {
 #' @rdname schedules
 #' @export
 sigmoidal <- function(steps = 1000, delta = 4) {
-  new_schedule("sigmoidal", steps = check_count(steps, "steps", 1, 1e6), delta = check_positive(delta, "delta"))
+  new_schedule("sigmoidal", steps = check_count(steps, "steps", 1, 1e6),
+               delta = check_positive(delta, "delta"))
 }
 
 check_schedule <- function(schedule) {
-  if (!inherits(schedule, "evidence_schedule")) refuse(schedule, "schedule", "a schedule, such as `adaptive()`")
+  if (!inherits(schedule, "evidence_schedule"))
+    refuse(schedule, "schedule", "a schedule, such as `adaptive()`")
   schedule
 }
 
@@ -58,21 +60,21 @@ print.evidence_schedule <- function(x, ...) {
 
 format_schedule <- function(schedule) {
   settings <- schedule[names(schedule) != "kind"]
-  paste0(schedule$kind, "(", paste(names(settings), vapply(settings, format, ""), sep = " = ", collapse = ", "), ")")
+  paste0(schedule$kind, "(",
+         paste(names(settings), vapply(settings, format, ""), sep = " = ", collapse = ", "), ")")
 }
 
-# The settings of a stage that a schedule stands for.
+# The settings of a stage for a schedule.
 schedule_settings <- function(schedule, particles) {
   if (schedule$kind == "adaptive")
     return(list(schedule = "adaptive", ess = ess_in_particles(schedule$ess, particles)))
-  # the limit of a flat sigmoid is linear, and the differences of its values lose their digits
-  # before that
+  # a flat sigmoid is linear in the limit, and differences of its values are inaccurate before that
   kind <- if (schedule$kind == "sigmoidal" && schedule$delta < 1e-6) "linear" else schedule$kind
   lambda <- .Call(ffi_lambdas, kind, schedule$steps, as.double(c(schedule$delta, 1)[1]))
   list(schedule = "fixed", lambda = lambda[-1])
 }
 
-# Shares become numbers of particles; a number must be one that the particles can reach.
+# Shares become numbers of particles; a number must be below that of the particles.
 ess_in_particles <- function(ess, particles, name = "ess") {
   ess <- check_number(ess, name, 0, particles, lower_open = TRUE, upper_open = TRUE)
   if (ess < 1) ess * particles else ess

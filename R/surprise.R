@@ -1,26 +1,27 @@
-# Rows that the rows before did not lead one to expect: what sequential methods say of themselves
-# where one outlier, or a column that is not scaled, moves the posterior by many of its own widths.
+# Warnings of sequential methods about rows that contradict the rows before them, such as an outlier
+# or a column that is not scaled, which move the posterior by many of its standard deviations.
 
-# A chunk after this many rows, annealed in by so many steps, leaves errors of a nat (by one outlier
-# at 1,000 standard deviations of noise among 300 rows, the mean error was -0.7 at a standard error
-# of 0.7); rows like those before take one step or two.
+# A chunk after this many rows that needs so many annealing steps gives errors of a nat: with one
+# outlier at 1,000 standard deviations of the noise among 300 rows, the mean error was -0.7 at a
+# standard error of 0.7. Rows like those before need one or two steps.
 SURPRISE_FROM <- 20
 SURPRISE_STEPS <- 100
-# Leapfrog steps of hmc() at most (LEAPFROG_MOST in src/kernels/hmc.c), and the length of a
-# trajectory, in posterior standard deviations, under which particles stay where they are. The usual
+# Largest number of leapfrog steps of hmc() (LEAPFROG_MOST in src/kernels/hmc.c), and the length of
+# a trajectory, in posterior standard deviations, below which particles hardly move. The usual
 # length is 1.5.
 LEAPFROG_MOST <- 40
 STILL_LENGTH <- 0.15
 STILL_SHARE <- 0.1 # of the chunks
-# Nats of compression in one chunk after the first, of online nested sampling.
+# Shrinkage of the volume in one chunk after the first, in nats, of online nested sampling.
 SURPRISE_NATS <- 50
-# Doubles of this size have no digits left for a thousandth of a nat, and sums of many such numbers
-# none for a nat.
+# Numbers of this size have a rounding error of a thousandth of a nat, and sums of many of them one
+# of more than a nat.
 DIGITS_MOST <- 1e12
 
 sequential_warnings <- function(trace, method, headline) {
   if (headline$source != "sampler") return(NULL)
-  c(if (identical(method$path, "data")) c(annealed_warning(trace), short_steps_warning(trace, method)),
+  c(if (identical(method$path, "data")) c(annealed_warning(trace),
+                                          short_steps_warning(trace, method)),
     compressed_warning(trace), digits_warning(headline$log_evidence))
 }
 
@@ -28,19 +29,23 @@ annealed_warning <- function(trace) {
   if (is.null(trace$lambda_steps) || is.null(trace$particles)) return(NULL)
   hard <- which(trace$n > SURPRISE_FROM & trace$lambda_steps > SURPRISE_STEPS)
   if (length(hard) == 0) return(NULL)
-  sprintf(paste("Row %s came as a surprise: it took %s annealing steps, and the estimate may be nats too low. Is it an outlier, or are",
-                "the rows sorted? Compare with smc()."), count(trace$n[hard[1]]), count(trace$lambda_steps[hard[1]]))
+  sprintf(paste("The chunk that ends at row %s needed %s annealing steps (normally one or two),",
+                "and the estimate may be several nats too low. Is the row an outlier, or are the",
+                "rows sorted? Compare with smc()."),
+                count(trace$n[hard[1]]), count(trace$lambda_steps[hard[1]]))
 }
 
 short_steps_warning <- function(trace, method) {
-  if (length(method$kernels) != 1 || method$kernels[[1]]$name != "hmc" || is.null(trace$step_size)) return(NULL)
+  if (length(method$kernels) != 1 || method$kernels[[1]]$name != "hmc" || is.null(trace$step_size))
+    return(NULL)
   moved <- !is.na(trace$acceptance)
   leapfrog <- method$kernels[[1]]$args$leapfrog
   steps <- if (isTRUE(leapfrog > 0)) leapfrog else LEAPFROG_MOST
   still <- moved & (steps * trace$step_size < STILL_LENGTH | trace$acceptance < STILL_ACCEPTED)
   if (!any(still) || mean(still[moved]) < STILL_SHARE) return(NULL)
-  sprintf(paste("Particles hardly moved on %s of %s chunks, first at row %s, because the steps of hmc() were too short or not accepted: the",
-                "evidence may be far too low. Scale the columns, or use smc() or sgais()."),
+  sprintf(paste("Particles hardly moved in %s of %s chunks, first at row %s, because the steps",
+                "of hmc() were too short or not accepted: the evidence may be far too low. Scale",
+                "the columns, or use smc() or sgais()."),
           count(sum(still)), count(length(still)), count(trace$n[which(still)[1]]))
 }
 STILL_ACCEPTED <- 0.02
@@ -49,13 +54,15 @@ compressed_warning <- function(trace) {
   if (is.null(trace$log_volume) || is.null(trace$n) || length(unique(trace$n)) < 2) return(NULL)
   hard <- which(trace$n > trace$n[1] & -trace$log_volume > SURPRISE_NATS)
   if (length(hard) == 0) return(NULL)
-  sprintf(paste("The rows up to number %s came as a surprise: they leave e^-%.0f of the posterior of the rows before, and the estimate may",
-                "be many nats off. Is a row an outlier, or are the rows sorted? Compare with nested() or smc()."),
+  sprintf(paste("The chunk that ends at row %s contradicts the rows before it: it leaves only a",
+                "share of e^-%.0f of their posterior, and the estimate may be wrong by many",
+                "nats. Is a row an outlier, or are the rows sorted? Compare with nested() or",
+                "smc()."),
           count(trace$n[hard[1]]), -trace$log_volume[hard[1]])
 }
 
 digits_warning <- function(log_evidence) {
   if (!is.finite(log_evidence) || abs(log_evidence) < DIGITS_MOST) return(NULL)
-  sprintf(paste("The log evidence is of the size %.0e, which leaves no digits for single nats: it cannot be compared with others. Scale the",
-                "columns."), abs(log_evidence))
+  sprintf(paste("The log evidence is about %.0e in size, so its rounding error exceeds one nat",
+                "and it cannot be compared with others. Scale the columns."), abs(log_evidence))
 }

@@ -1,16 +1,20 @@
-# A walk may end in a mode that was the best once, with nothing to show for it: all of its particles are there. So the audit also
-# climbs from where a search of its own, from the prior, has led (core/search.h), and knows by how much log Z is larger for the
-# modes that no particle is near: `unreached`. Importance sampling has them all. Where it cannot be believed the walk is the estimate,
-# and done once more, with more effort, and through rows in random order if it has missed that much.
+# All particles of a run may end in a mode that was the best for the first rows only, and nothing in
+# the run shows it. So the importance-sampling check also finds modes from the results of a separate
+# search (core/search.h), and computes by how much the modes without particles raise log Z:
+# `unreached`. Importance sampling includes these modes. If its weights are too uneven, the run's
+# own estimate is reported, and the run is repeated with more effort and, if so much is missing,
+# through the rows in random order.
 
-is_searched <- function(out, problem) isTRUE(problem$settings$search > 0) && !is.null(out$audit_unreached)
+is_searched <- function(out, problem) isTRUE(problem$settings$search > 0) &&
+  !is.null(out$audit_unreached)
 
 is_lost <- function(out) out$audit_unreached > out$audit_chance
 
-#' Another walk, if this one's result calls for it, or NULL
+#' The problem of a repeated run, or NULL if the result needs none
 #' @noRd
 challenge <- function(out, problem) {
-  if (!is_searched(out, problem) || !is_lost(out) && is.null(problem$thorough) || believed(out)) return(NULL)
+  if (!is_searched(out, problem) || !is_lost(out) && is.null(problem$thorough) || believed(out))
+    return(NULL)
   if (!is.null(problem$thorough)) problem$settings <- problem$thorough
   if (is_lost(out)) problem$settings[c("shuffle", "restarts")] <- list(1, 0)
   replace(problem, "replicate", list(CHALLENGED + problem$replicate))
@@ -18,32 +22,37 @@ challenge <- function(out, problem) {
 
 better_run <- function(out, second, problem) {
   if (!is_searched(out, problem)) return(out)
-  # less is missing, or what is missing does not tell them apart
+  # less is missing, or both miss too little to matter
   better <- !is.null(second) && second$audit_unreached < max(out$audit_unreached, out$audit_chance)
-  chosen <- if (!better) out else if (is_lost(out)) after(out, second, given = problem$settings$shuffle == 0) else second
-  structure(chosen, challenge = list(walks = 1 + !is.null(second), work = work_of(out) + work_of(second)))
+  chosen <- if (!better) out
+  else if (is_lost(out)) after(out, second, given = problem$settings$shuffle == 0) else second
+  structure(chosen,
+            challenge = list(walks = 1 + !is.null(second), work = work_of(out) + work_of(second)))
 }
 
 believed <- function(out) {
-  isTRUE(audit_of(out, list(log_evidence = out$log_evidence, se = out$se), AUDIT_LEAST_ESS[["several"]],
-                  strict = TRUE)$passed)
+  isTRUE(audit_of(out, list(log_evidence = out$log_evidence, se = out$se),
+                  AUDIT_LEAST_ESS[["several"]], strict = TRUE)$passed)
 }
 
 audit_weights <- function(figures) {
   draws <- if (is.null(figures$audit_draws)) NA else ncol(figures$audit_draws)
-  list(ess = drop(figures$audit_ess) / draws, ideal = drop(figures$audit_ideal) / draws, pareto_k = drop(figures$audit_pareto_k))
+  list(ess = drop(figures$audit_ess) / draws, ideal = drop(figures$audit_ideal) / draws,
+       pareto_k = drop(figures$audit_pareto_k))
 }
 
-# What a run cost; nothing, if there was none.
+# The cost of a run; zero if there was none.
 work_of <- function(out) {
-  vapply(c(lambda_steps = "lambda_steps", likelihoods = "likelihoods", gradients = "gradients", seconds = "seconds"),
+  vapply(c(lambda_steps = "lambda_steps", likelihoods = "likelihoods", gradients = "gradients",
+           seconds = "seconds"),
          function(name) if (is.null(out[[name]])) 0 else out[[name]], 0)
 }
 
 
-CHALLENGED <- 2^29 # streams of numbers that no replicate of evidence() uses
+CHALLENGED <- 2^29 # random number streams that no replicate of evidence() uses
 
-#' The second walk's result; of a stream in its own order the trace is the first's, and its last entry the second's
+#' The result of the repeated run; if the rows have a given order, with the trace of the first run
+#' and its last entry replaced
 #' @noRd
 after <- function(first, second, given) {
   if (!given) return(second)
@@ -56,29 +65,36 @@ after <- function(first, second, given) {
   second
 }
 
-# More than this many nats are worth a sentence; where the audit failed, Laplace's approximation is rough too.
+# A warning is given above this many nats; if the check is not reported, Laplace's approximation is
+# rough, too.
 UNREACHED_LEAST <- 0.2
 
 unreached_warning <- function(audit) {
-  if (is.null(audit) || !isTRUE(audit$unreached > if (audit$passed) UNREACHED_LEAST else audit$chance)) return(NULL)
+  if (is.null(audit) ||
+      !isTRUE(audit$unreached > if (audit$passed) UNREACHED_LEAST else audit$chance)) return(NULL)
   paste0(
-    "A search has found posterior modes that the particles have missed, and which make the log evidence larger by ",
-    if (audit$unreached < 1e4) sprintf("about %s nats", format(signif(audit$unreached, 2), big.mark = ",", scientific = FALSE))
-    else "very much",
-    if (audit$passed) ". The estimate is by importance sampling, which includes them; the particles' own estimate is too low."
-    else ", by a rough estimate, than the one reported. Use more particles in the early phase, or compare with smc() or nested()."
+    "A search has found posterior modes that the particles have missed. They raise the log ",
+    "evidence by ",
+    if (audit$unreached < 1e4) sprintf("about %s nats",
+                                       format(signif(audit$unreached, 2), big.mark = ",",
+                                              scientific = FALSE))
+    else "more than 10,000 nats",
+    if (audit$passed) paste0(". The reported estimate is from importance sampling, which ",
+                             "includes them; the particles' own estimate is too low.")
+    else paste0(" (a rough estimate), and the reported estimate does not include them. Use more ",
+                "particles in the early phase, or compare with smc() or nested().")
   )
 }
 
-# By so many nats at the least the particles' own estimate is lower, for another reason than a mode
-# that they have missed.
+# A warning is given if the particles' own estimate is lower by at least so many nats, for another
+# reason than a missed mode.
 BEHIND_LEAST <- 5
 
 behind_warning <- function(audit, sampler) {
   if (is.null(audit) || !audit$passed || isTRUE(audit$unreached > UNREACHED_LEAST)) return(NULL)
   gap <- audit$log_evidence - sampler$log_evidence
   if (!isTRUE(gap > max(BEHIND_LEAST, AUDIT_MOST_Z * sqrt(audit$se^2 + sampler$se^2)))) return(NULL)
-  sprintf(paste("The particles' own estimate is %s nats lower than the one reported, which is by importance sampling and does not",
-                "depend on them."),
+  sprintf(paste("The particles' own estimate is %s nats lower than the reported one, which comes",
+                "from importance sampling and does not depend on the particles."),
           format(signif(gap, 2), big.mark = ",", scientific = FALSE))
 }

@@ -1,14 +1,15 @@
-# The verbs that R users try on any fit: coef(), fitted(), residuals() and their like.  Numbers
-# where the model has them, else an error: the default methods of these generics would return NULL.
+# Methods of the usual generics for fits: coef(), fitted(), residuals() and others. They return
+# numbers if the model has them, else an error, because the default methods of these generics would
+# return NULL.
 
-#' Coefficients, fitted values and other verbs of fits
+#' Coefficients, fitted values and other methods for fits
 #'
-#' What [lm()] objects answer, for fits of [evidence()]: numbers where the model has them, and an
-#' error that says what to use instead elsewhere.
+#' The usual methods for [lm()] objects, for fits of [evidence()]: numbers if the model has them,
+#' otherwise an error that names an alternative.
 #'
 #' @param object,x A fit from [evidence()].
-#' @param data The data of the fit, which itself keeps none; by default those of its call, if they
-#'   are still there.
+#' @param data The data of the fit, which does not keep them; by default the data in its call, if
+#'   they still exist.
 #' @param parm Names or numbers of the parameters; all by default.
 #' @param level Probability of the intervals.
 #' @param ... Must be empty.
@@ -16,19 +17,19 @@
 #' @details `coef()` is the posterior mean and `vcov()` the posterior covariance matrix of the
 #' coefficients of [linear_regression()], [softmax_regression()] and [gaussian_mean()], and of the
 #' parameters of a [custom_model()] or [compiled_model()]; `confint()` has their central credible
-#' intervals, from weighted quantiles. All come from the draws of the fit, with their Monte Carlo
-#' error. The components of a mixture and latent variables are numbered arbitrarily, so that their
-#' means say nothing: use [summary()][summary.evidence] or [predict()][predict.evidence].
+#' intervals, from weighted quantiles. All are computed from the draws of the fit and have their
+#' Monte Carlo error. The components of a mixture and latent variables are numbered arbitrarily, so
+#' their means have no meaning: use [summary()][summary.evidence] or [predict()][predict.evidence].
 #'
 #' `fitted()` is the posterior mean of the response, offset included, or a matrix of class
-#' probabilities, and `residuals()` the response less that (for classes, ones and zeros).
-#' `deviance()` is minus twice the log likelihood at the posterior mean of the coefficients. Unlike
-#' that of [lm()] it is not the residual sum of squares: the noise is known, and constants are kept.
-#' These three read the data once more, and refuse others than those of the fit.
+#' probabilities, and `residuals()` the response minus that (for classes, the response is one or
+#' zero). `deviance()` is minus twice the log likelihood at the posterior mean of the coefficients.
+#' Unlike that of [lm()] it is not the residual sum of squares, because the noise is known and
+#' constants are included. These three need the data of the fit; other data are an error.
 #'
-#' `sigma()` is the standard deviation of the noise: the known one, or for models with latent
-#' variables that infer it, its posterior mean. `nobs()` is the number of observations, `formula()`
-#' the formula of the model.
+#' `sigma()` is the standard deviation of the noise: the known one, or its posterior mean for models
+#' with latent variables and unknown noise. `nobs()` is the number of observations, `formula()` the
+#' formula of the model.
 #'
 #' @return `coef()` a named vector, `vcov()` and `confint()` matrices, `fitted()` and `residuals()`
 #'   a vector, or a matrix with a column for each class, `sigma()`, `nobs()` and `deviance()` a
@@ -63,7 +64,8 @@ vcov.evidence <- function(object, ...) {
   weights <- exp(object$log_weights)
   centred <- sweep(draws, 2, drop(weights %*% draws))
   spare <- 1 - sum(weights^2)
-  if (spare < 1e-12) fail("vcov() needs more than one draw that counts, and this fit has one.")
+  if (spare < 1e-12)
+    fail("vcov() needs more than one draw of positive weight, and this fit has one.")
   crossprod(centred, weights * centred) / spare
 }
 
@@ -75,13 +77,16 @@ confint.evidence <- function(object, parm, level = 0.95, ...) {
   level <- check_number(level, "level", 0, 1, TRUE, TRUE)
   if (!missing(parm)) {
     known <- if (is.character(parm)) parm %in% colnames(draws) else parm %in% seq_len(ncol(draws))
-    if (!all(known)) fail("`parm` must be among ", show_names(colnames(draws)), ", not ", show_value(parm[!known][1]), ".")
+    if (!all(known))
+      fail("`parm` must be among ", show_names(colnames(draws)), ", not ",
+           show_value(parm[!known][1]), ".")
     draws <- draws[, parm, drop = FALSE]
   }
   at <- c(1 - level, 1 + level) / 2
   weights <- exp(object$log_weights)
   limits <- vapply(seq_len(ncol(draws)), function(j) weighted_quantile(draws[, j], weights, at), at)
-  matrix(t(limits), ncol(draws), dimnames = list(colnames(draws), paste(format(100 * at, digits = 3, trim = TRUE), "%")))
+  matrix(t(limits), ncol(draws),
+         dimnames = list(colnames(draws), paste(format(100 * at, digits = 3, trim = TRUE), "%")))
 }
 
 #' @rdname evidence_verbs
@@ -138,15 +143,18 @@ formula.evidence <- function(x, ...) {
   x$model$formula
 }
 
-# What the verbs need -------------------------------------------------------------------------------
+# Helpers of these methods ------------------------------------------------------------------------
 
 no_verb <- function(fit, verb, what, instead) {
-  fail(verb, "() has nothing to return: this ", fit$model$name, "() has no ", what, ". See ", instead, ".")
+  fail(verb, "() has nothing to return: this ", fit$model$name, "() has no ", what, ". See ",
+       instead, ".")
 }
 
 coefficient_draws <- function(fit, verb) {
   if (!part_of(fit$model, "coefficients"))
-    no_verb(fit, verb, "coefficients, and its components and latent variables are numbered arbitrarily", "summary() or predict()")
+    no_verb(fit, verb,
+            "coefficients, and its components and latent variables are numbered arbitrarily",
+            "summary() or predict()")
   fit$draws
 }
 
@@ -155,14 +163,16 @@ require_response <- function(fit, verb) {
     no_verb(fit, verb, "response", "predict()")
 }
 
-#' The data of a fit, encoded once more
+#' The data of a fit, encoded again
 #' @noRd
 own_data <- function(fit, data, envir) {
   if (is.null(data)) data <- tryCatch(eval(fit$call$data, envir), error = function(e) NULL)
-  if (is.null(data)) fail("`data` must be given: the data of the fit are not where its call had them.")
+  if (is.null(data))
+    fail("`data` must be given: the data in the call of the fit were not found.")
   encoded <- encode(fit$model, data)
   other <- !identical(data_id(encoded), fit$data_id) ||
-    !is.null(fit$pairing) && !is.null(pairings_differ(list(fit, list(pairing = encoded$pairing, n = encoded$n))))
+    !is.null(fit$pairing) &&
+      !is.null(pairings_differ(list(fit, list(pairing = encoded$pairing, n = encoded$n))))
   if (other) fail("`data` must be those of the fit; for others use predict().")
   encoded
 }

@@ -1,10 +1,10 @@
-# What is suspect about a fit, as an R warning: one condition for each fit, raised when it is made.
+# The warnings of a fit, as one R condition, raised when the fit is made.
 
 #' Raise the warnings of a fit as one condition of class `logevidence_warning`
 #'
-#' Notes, which belong to a method whatever the data, are no warnings: print() shows them.
+#' Notes on a method, which do not depend on the data, are not raised; print() shows them.
 #'
-#' @param known Sentences that were raised before, as those of the fit that this one goes on from.
+#' @param known Sentences that were raised before, for example by the fit that this one continues.
 #' @return The fit.
 #' @noRd
 raise_warnings <- function(fit, known = NULL) {
@@ -24,7 +24,7 @@ new_warning <- function(sentences) {
 #' @noRd
 fit_warnings <- function(fit) setdiff(fit$warnings, fit$method$note)
 
-#' Evaluate without the warnings of fits, which the caller shows in its own way
+#' Evaluate code without raising the warnings of fits
 #' @noRd
 muffled <- function(code) {
   withCallingHandlers(code, logevidence_warning = function(w) invokeRestart("muffleWarning"))

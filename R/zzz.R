@@ -1,5 +1,6 @@
-# Other packages that have a verb of the same name, see also compare.R.  Methods for generics of packages in Suggests stand in NAMESPACE as
-# S3method(package::generic, class): R registers them when that package is loaded, before or after this one.
+# Other packages with functions of the same name, see also compare.R. Methods for generics of
+# packages in Suggests stand in NAMESPACE as S3method(package::generic, class): R registers them
+# when that package is loaded, before or after this one.
 
 # ggplot2's pronoun for the columns of a plot's data.
 utils::globalVariables(".data")
@@ -7,7 +8,7 @@ utils::globalVariables(".data")
 #' @rawNamespace S3method(bridgesampling::logml, evidence)
 NULL
 
-# Whichever of the two generics is found first, it serves the objects of both packages.
+# Either generic, of this package or of bridgesampling, works for the objects of both.
 #' @exportS3Method
 logml.default <- function(x, ...) {
   if (inherits(x, c("bridge", "bridge_list")) && requireNamespace("bridgesampling", quietly = TRUE))
@@ -20,7 +21,9 @@ logml.default <- function(x, ...) {
   simd <- .Call(ffi_simd)
   if (nzchar(simd$wish) && simd$wish != simd$used) {
     variants <- c("plain", "avx2", "avx512")
-    reason <- if (simd$wish %in% variants) "is more than this processor has" else paste("is none of", show_names(variants, 9))
-    warning("LOGEVIDENCE_SIMD=", simd$wish, " ", reason, "; \"", simd$used, "\" is used.", call. = FALSE)
+    reason <- if (simd$wish %in% variants) "is not supported by this processor"
+    else paste("is none of", show_names(variants, 9))
+    warning("LOGEVIDENCE_SIMD=", simd$wish, " ", reason, "; \"", simd$used, "\" is used.",
+            call. = FALSE)
   }
 }

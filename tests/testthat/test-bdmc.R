@@ -78,8 +78,8 @@ test_that("what cannot be sandwiched is refused", {
   refused(bdmc(small), "`n` must be a whole number between 2 and 1000000, not NULL")
   refused(bdmc(small, 1), "`n` must be a whole number between 2 and 1000000")
   refused(bdmc(small, 5, 0), "`columns` must be")
-  refused(bdmc(small, 5, 2, smc()), "whose walks can be reversed")
-  refused(bdmc(small, 5, 2, nested()), "whose walks can be reversed")
+  refused(bdmc(small, 5, 2, smc()), "whose runs can be reversed")
+  refused(bdmc(small, 5, 2, nested()), "whose runs can be reversed")
   refused(bdmc(small, 5, 2, ais(kernel = hmc())), "Gibbs sweeps")
   refused(bdmc(small, 5, 2, chains = 1), "`chains` must be a whole number between 2 and 100000")
   refused(bdmc(small, 5, 2, budgets = c(0.5, 0.1)), "`budgets` must be increasing shares")
@@ -141,7 +141,7 @@ test_that("a settled model has the state's own settings", {
                    list(infer = 0, prior_sd = 2, noise_sd = 0.5, proportions = c(0.7, 0.3)))
   expect_identical(settled_model(small, NULL), small)
   thermal <- evidence(small, cbind(1:4, 4:1), smc(particles = 10), seed = 1)
-  refused(sandwich_check(thermal), "whose walks can be reversed")
+  refused(sandwich_check(thermal), "whose runs can be reversed")
 })
 
 test_that("columns that a formula makes cannot be simulated", {

@@ -63,8 +63,8 @@ test_that("bridgesampling makes the same of the same draws", {
 })
 
 test_that("too few draws for a normal density are told", {
-  refused(run(truth_problem("mtcars"), bridge(2, 2)), "The draws are too few, or too much alike, to fit a normal density to")
-  refused(run(truth_problem("mtcars"), bridge(4, 4, kernel = hmc(step_size = 1e6))), "or a kernel that moves")
+  refused(run(truth_problem("mtcars"), bridge(2, 2)), "The draws are too few, or too much alike, for fitting a normal density")
+  refused(run(truth_problem("mtcars"), bridge(4, 4, kernel = hmc(step_size = 1e6))), "or another kernel")
 })
 
 test_that("bad settings of bridge() are refused before the run", {
@@ -75,7 +75,7 @@ test_that("bad settings of bridge() are refused before the run", {
     refused(bridge(kernel = kernel),
             paste0("`kernel` must have an accept step, hmc(), mala() or rwm(), not ", kernel$name, "()."))
   refused(bridge(kernel = hmc), "`kernel` must be a kernel")
-  refused(bridge(kernel = logevidence::prior_draws()), "prior_draws() is for nested() alone")
+  refused(bridge(kernel = logevidence::prior_draws()), "prior_draws() is for nested() only")
 })
 
 # Power posteriors ---------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ test_that("power_posterior() refuses what does not walk along powers", {
   for (walk in list(smc("data"), nested(), sgais(), sequential(), likelihood_weighting(), harmonic_mean(), bridge(),
                     laplace(), power_posterior(), hybrid(), online_nested()))
     refused(power_posterior(run = walk), paste0(
-      "`run` must walk along powers of the likelihood of all data: ais() or smc(\"thermal\"), not ", walk$name, "()."
+      "`run` must anneal by powers of the likelihood of all data: ais() or smc(\"thermal\"), not ", walk$name, "()."
     ))
   refused(power_posterior(run = smc), "`run` must be a method")
   refused(power_posterior(run = "smc"), "`run` must be a method")

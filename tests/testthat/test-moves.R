@@ -108,7 +108,7 @@ test_that("a gradient that is not the density's is told", {
                  prior_gradient = function(theta) -theta / 4)
   }
   off <- quietly(with_gradient(10), c(0.4, 1.1, 0.2), smc(particles = 50, kernel = baoab()), seed = test_seed())
-  expect_match(off$failed, "`gradient` is not that of `log_likelihood`", all = FALSE)
+  expect_match(off$failed, "`gradient` is not the gradient of `log_likelihood`", all = FALSE)
   right <- quietly(with_gradient(1), c(0.4, 1.1, 0.2), smc(particles = 50, kernel = baoab()), seed = test_seed())
   expect_equal(right$failed, NULL)
 })

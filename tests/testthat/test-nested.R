@@ -260,7 +260,7 @@ test_that("update() refuses what is no continuation", {
     refused(update(fit, tol = tol), "`tol` must be a number above 0 and below 0.01")
   refused(update(fit, tol = 1e-3, data = cars[-1, ]), "`data` must be those of the fit")
   refused(update(fit, tol = 1e-3, data = transform(cars, speed = speed + 1)), "`data` must be those of the fit")
-  refused(update(c(fit, run(line, nested(50), 7)), tol = 1e-3), "A merged fit cannot go on")
+  refused(update(c(fit, run(line, nested(50), 7)), tol = 1e-3), "A merged fit cannot be continued")
   refused(update(run(line, smc()), tol = 1e-3), "Only fits of nested()")
   refused(update(run(line, nested(20), replicates = 2), tol = 1e-3), "several replicates")
   refused(update(fit, tol = 1e-3, live = 10), "`live`")
@@ -427,7 +427,7 @@ test_that("a kernel that does not move gets a warning, one that does gets none",
 
 test_that("uneven ranks get a warning", {
   nested <- list(renewal = 1, rank_p = 1e-9, rank_gap = 0.1)
-  expect_match(nested_warnings(nested), "do not rank evenly")
+  expect_match(nested_warnings(nested), "do not rank uniformly")
   expect_null(nested_warnings(utils::modifyList(nested, list(rank_gap = 0.01))))
   expect_null(nested_warnings(utils::modifyList(nested, list(rank_p = 0.01))))
   expect_null(nested_warnings(list(renewal = NA, rank_p = NA_real_, rank_gap = NA_real_)))
@@ -502,14 +502,14 @@ test_that("bad settings are refused before the run", {
 })
 
 test_that("draws from the prior are for nested sampling alone", {
-  alone <- "prior_draws() is for nested() alone"
+  alone <- "prior_draws() is for nested() only"
   refused(ais(kernel = from_prior()), alone)
   refused(smc(kernel = from_prior()), alone)
   refused(smc("data", kernel = from_prior()), alone)
   refused(harmonic_mean(kernel = from_prior()), alone)
   refused(sequential(kernel = from_prior(), batch = Inf), alone)
   refused(sgais(kernel = from_prior(), batch = Inf), alone)
-  refused(sgais(early = list(kernel = from_prior())), "`early$kernel` prior_draws() is for nested() alone")
+  refused(sgais(early = list(kernel = from_prior())), "`early$kernel` prior_draws() is for nested() only")
   # the C code refuses as well
   method <- ais()
   method$kernels[[1]] <- from_prior()

@@ -125,10 +125,10 @@ test_that("bad settings of online_nested() are refused before the run", {
   refused(online_nested(order = "sorted"), "`order` must be \"shuffled\" or \"given\"")
   refused(online_nested(gradient = "exact"), "`gradient` must be \"control\" or \"plain\"")
   refused(online_nested(kernel = "slice"), "`kernel` must be a kernel")
-  refused(online_nested(kernel = logevidence::prior_draws()), "only right for all rows at once.")
+  refused(online_nested(kernel = logevidence::prior_draws()), "correct only when all rows are used at once.")
   for (kernel in list(hmc(), mala(), baoab(), sgld()))
     refused(online_nested(kernel = kernel),
-            paste0("`kernel` must keep points above a likelihood: slice(), rwm(), sghmc() or ",
+            paste0("`kernel` must keep points above a likelihood threshold: slice(), rwm(), sghmc() or ",
                                                    "prior_draws(), not ", kernel$name, "()."))
 })
 

@@ -129,7 +129,7 @@ test_that("uneven weights are told", {
   for (name in c("mix3_dozen_2d", "mix2_dozen")) {
     fit <- run(truth_problem(name), laplace(importance = 400))
     expect_match(fit$failed,
-                 "The posterior is not close to normal around its peaks: .*% of the draws count.*cannot be trusted")
+                 "The posterior is not close to normal around its modes: .*% of the draws\\. .*cannot be trusted")
     expect_true(fit$failed %in% fit$warnings)
     expect_lt(fit$peaks$ess, 0.5)
     expect_null(run(truth_problem(name))$failed)
@@ -202,7 +202,7 @@ test_that("climbs by differences go on until they agree", {
 
 test_that("peaks for which there is no room are said", {
   for (method in list(laplace(), laplace(importance = 400)))
-    expect_match(run(corners(6), method)$failed, "more peaks than the 16 that are kept", all = FALSE)
+    expect_match(run(corners(6), method)$failed, "more modes than the 16 that are kept", all = FALSE)
 })
 
 test_that("a posterior without a peak is an error", {
@@ -210,8 +210,8 @@ test_that("a posterior without a peak is an error", {
                        function(n) stats::runif(n, -1, 1))
   for (method in list(laplace(), laplace(importance = 100), bic()))
     refused(evidence(flat, method = method, seed = 1),
-            paste0("No peak of the posterior with definite curvature was found: ",
-                                                              method$name, "() has nothing to say about this model."))
+            paste0("No posterior mode with positive definite curvature was found, so ",
+                                                              method$name, "() gives no estimate."))
 })
 
 # Many rows ----------------------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ test_that("many rows are climbed on a random part of them first", {
 
 # Schwarz ------------------------------------------------------------------------------------------------------------
 
-no_top <- "The likelihood has no highest point"
+no_top <- "No maximum of the likelihood was found"
 
 test_that("bic() is the textbook's where errors are known", {
   for (name in linear_names) {
@@ -286,7 +286,7 @@ test_that("bic() of one component is that of normal numbers", {
   expect_lt(abs(run(one, bic())$log_evidence - top + log(3)), 1e-4)
 })
 
-test_that("a likelihood without a top is told, and that at the posterior's peak stands in", {
+test_that("a likelihood without a top is told, and the likelihood at the posterior mode is used", {
   separable <- data.frame(x = -3:3, y = factor(rep(c("a", "b"), c(4, 3))))
   for (problem in list(truth_problem("iris_petal"), truth_problem("mix2_faithful"),
                        list(model = softmax_regression(y ~ x, prior_sd = 30), data = separable),
@@ -360,7 +360,7 @@ test_that("bad settings are refused before the run", {
 test_that("fits say where their numbers come from", {
   for (each in list(list(laplace(), "Laplace approximation, 1 mode, error unknown"), list(exact(), "in closed form"),
                     list(laplace(importance = 100), "importance sampling, 1 mode, 100 draws, [0-9]+%\\s+effective"),
-                    list(bic(), "Schwarz's criterion, error unknown"))) {
+                    list(bic(), "BIC, error unknown"))) {
     fit <- run(truth_problem("cars"), each[[1]])
     expect_output(print(fit), each[[2]])
     expect_output(print(summary(fit)), "Posterior, [0-9,]+ weighted draws")

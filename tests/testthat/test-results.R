@@ -35,8 +35,8 @@ test_that("numbers have the digits that their standard errors allow", {
 test_that("a fit prints on one screen with both estimates", {
   text <- printed(linear_fit)
   expect_match(text, "Linear regression, known noise: dist ~ speed", fixed = TRUE)
-  expect_match(text, "from the audit, by importance sampling", fixed = TRUE)
-  expect_match(text, "\n  sampler .*\n  audit .*Pareto k")
+  expect_match(text, "from the importance-sampling check", fixed = TRUE)
+  expect_match(text, "\n  sampler .*\n  check .*Pareto k")
   expect_match(text, "n = 50; sgais(); ", fixed = TRUE)
   expect_lt(length(utils::capture.output(print(mixture_fit))), 24)
   expect_invisible(expect_output(print(linear_fit)))
@@ -74,7 +74,7 @@ test_that("importance sampling counts where it is far ahead of the particles, ho
   trace <- data.frame(n = c(100, 1200, 2000), drift = c(NA, 5, 8))
   expect_null(runaway_warning(trace))
   trace$drift[2] <- 105
-  expect_match(runaway_warning(trace), "run away from where their gradients hold, before row 1,200")
+  expect_match(runaway_warning(trace), "Before row 1,200 the particles left the region")
 })
 
 test_that("weighted quantiles are those of the weighted distribution", {
@@ -123,7 +123,7 @@ test_that("the summary holds the posterior and the walk's figures", {
 
 test_that("summaries print for every kind of fit", {
   text <- printed(summary(linear_fit))
-  expect_match(text, "Posterior, 1,000 weighted draws worth", fixed = TRUE)
+  expect_match(text, "Posterior, 1,000 weighted draws, effective sample size", fixed = TRUE)
   expect_match(text, "mean +sd +5% +50% +95%")
   expect_match(text, "in 5 chunks, at most", fixed = TRUE)
   expect_match(text, "1 mode, Laplace approximation", fixed = TRUE)
@@ -132,13 +132,13 @@ test_that("summaries print for every kind of fit", {
   expect_error(print(summary(linear_fit), most = 0), "`most` must be", class = "logevidence_error")
   for (method in list(ais(), smc("data"), sequential(), likelihood_weighting(1000), harmonic_mean())) {
     s <- summary(run(regression, cars, method))
-    expect_no_match(printed(s), "The audit")
+    expect_no_match(printed(s), "The importance-sampling check")
     expect_true(all(is.finite(as.matrix(s$parameters))))
   }
   one <- summary(run(gaussian_mean(), 1.2))
   expect_identical(dim(one$parameters), c(1L, 5L))
   expect_match(printed(one), "n = 1;", fixed = TRUE)
-  expect_match(printed(summary(run(regression, cars, replicates = 2))), "The walk (first replicate)", fixed = TRUE)
+  expect_match(printed(summary(run(regression, cars, replicates = 2))), "The run (first replicate)", fixed = TRUE)
 })
 
 test_that("draws come weighted or resampled", {

@@ -122,7 +122,7 @@ test_that("what is not finite is found, and what only adds up to it is not", {
 test_that("a run that would need more rows is an error, not an estimate of a part", {
   setup <- run_problem(linear_regression(dist ~ speed, sigma = 15), cars, sequential(steps = 1))
   fed_in_parts <- function(problem) conduct_together(list(problem), setup$rows, feed = "some")
-  expect_error(fed_in_parts(setup$problem), "more rows than there are", class = "logevidence_error")
+  expect_error(fed_in_parts(setup$problem), "more rows than the data have", class = "logevidence_error")
 })
 
 test_that("draws from the prior that never succeed do not hold R", {

@@ -9,24 +9,24 @@ test_that("responses that were permuted against their covariates are other data"
   turned <- cars
   turned$dist <- rev(turned$dist)
   refused(compare_models(line, b = run(regression(dist ~ speed + I(speed^2)), turned)),
-          "of `line` and `b`, `speed` goes with other responses.")
+          "in `line` and `b`, the values of `speed` belong to different responses.")
   mixed <- cars[c(50:1), ]
   expect_s3_class(compare_models(line, b = run(regression(dist ~ speed + I(speed^2)), mixed)), "model_comparison")
   expect_s3_class(compare_models(line, b = run(regression(dist ~ 1), turned)), "model_comparison")
   # small whole numbers, whose plain sums of products agree
   small <- function(y) data.frame(x = c(1, 2, 3), y = y)
   refused(compare_models(run(regression(y ~ x), small(c(1, 3, 2))),
-                         b = run(regression(y ~ I(x + 0) + x), small(c(2, 1, 3)))), "goes with other responses")
+                         b = run(regression(y ~ I(x + 0) + x), small(c(2, 1, 3)))), "belong to different responses")
   swapped <- iris
   swapped$Species <- rev(swapped$Species)
   refused(compare_models(a = run(softmax_regression(Species ~ Petal.Length), iris),
-                         b = run(softmax_regression(Species ~ Petal.Length), swapped)), "goes with other responses")
+                         b = run(softmax_regression(Species ~ Petal.Length), swapped)), "belong to different responses")
 })
 
 test_that("fits without a covariate in common need the same order of rows", {
   some <- transform(cars, other = sin(seq_along(dist)))
   expect_s3_class(compare_models(line, b = run(regression(dist ~ other), some)), "model_comparison")
-  refused(compare_models(line, b = run(regression(dist ~ other), some[50:1, ])), "the rows must come in the same order.")
+  refused(compare_models(line, b = run(regression(dist ~ other), some[50:1, ])), "the rows must be in the same order.")
 })
 
 test_that("of very many rows the order matters too", {
@@ -37,7 +37,7 @@ test_that("of very many rows the order matters too", {
   expect_null(pairings_differ(list(one, pairing(many, y ~ x + z), pairing(many, y ~ z))))
   turned <- pairings_differ(list(one, one, pairing(many[c(2:150000, 1), ], y ~ x)))
   expect_identical(unname(turned$of), c(1L, 3L))
-  expect_match(turned$reason, "other responses, or the rows come in another order")
+  expect_match(turned$reason, "different responses, or the rows are in a different order")
 })
 
 mean_of <- function(parameter = "m") {
@@ -55,12 +55,12 @@ test_that("custom models know other data of the same size", {
   refused(update(one, 1e-4, data = pairs(3:1, 3:1)), "`data` must be those of the fit")
   refused(update(one, 1e-4, data = pairs(1:3, c(1, 3, 2))), "`data` must be those of the fit")
   expect_s3_class(update(one, 1e-4, data = pairs(1:3, 1:3)), "evidence")
-  refused(compare_models(one, b = run(mean_of(), pairs(1:3, 4:6))), "as many, but others")
-  refused(compare_models(one, b = run(mean_of(), pairs(1:3, 3:1))), "as many, but others")
+  refused(compare_models(one, b = run(mean_of(), pairs(1:3, 4:6))), "as many, but with other values")
+  refused(compare_models(one, b = run(mean_of(), pairs(1:3, 3:1))), "as many, but with other values")
   expect_s3_class(compare_models(one, b = run(mean_of(), pairs(3:1, 3:1))), "model_comparison")
   expect_s3_class(compare_models(one, b = run(mean_of(), c(1, 2, 3))), "model_comparison")
   expect_s3_class(compare_models(one, b = run(gaussian_mean(), c(1, 2, 3))), "model_comparison")
-  refused(compare_models(one, b = run(gaussian_mean(), c(1, 2, 4))), "as many, but others")
+  refused(compare_models(one, b = run(gaussian_mean(), c(1, 2, 4))), "as many, but with other values")
 })
 
 test_that("any kind of column of a custom model has a fingerprint", {

@@ -18,7 +18,7 @@ funnel <- function() {
     draw_prior = function(n) matrix(rnorm(10 * n, 0, 3), n)
   )
 }
-unsettled <- function(fit) any(grepl("have not settled", fit$failed))
+unsettled <- function(fit) any(grepl("The particles do not represent", fit$failed))
 
 test_that("particles that moves at the end still lead elsewhere are said", {
   density <- function(v) dnorm(v, 0, 3)^2 * dnorm(0, 0, sqrt(exp(v) + 9))^9

@@ -195,7 +195,7 @@ test_that("particles that have not kept up are told of", {
   hot <- evidence(model, line, sgais(preset = "paper", rate = 1, steps = 2, audit = TRUE), seed = test_seed(1), progress = FALSE)
   expect_identical(hot$source, "audit")
   expect_lt(hot$sampler$log_evidence, hot$audit$log_evidence - 10)
-  expect_match(hot$warnings, "nats lower than the one reported", all = FALSE)
+  expect_match(hot$warnings, "nats lower than the reported one", all = FALSE)
   expect_null(evidence(model, line, sgais(), seed = test_seed(1), progress = FALSE)$warnings)
 })
 

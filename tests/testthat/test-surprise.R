@@ -14,7 +14,7 @@ test_that("smc(\"data\") keeps up with a row that moves the posterior", {
   errors <- vapply(fits, function(fit) fit$log_evidence - truth, 0)
   expect_lt(abs(mean(errors)), 3)
   expect_lt(max(abs(errors)), 5)
-  for (fit in fits) expect_match(fit$failed, "Row 150 came as a surprise", all = FALSE)
+  for (fit in fits) expect_match(fit$failed, "The chunk that ends at row 150 needed", all = FALSE)
 })
 
 test_that("rows like those before are no surprise to smc(\"data\")", {
@@ -39,7 +39,7 @@ test_that("nested sampling gives up on an outlier at 10^6 standard deviations", 
 
 test_that("online_nested() says that a row was a surprise", {
   fit <- suppressWarnings(evidence(model, outlier(200), online_nested(live = 100), seed = 1))
-  expect_match(fit$failed, "came as a surprise", all = FALSE)
+  expect_match(fit$failed, "contradicts the rows before it", all = FALSE)
   expect_null(evidence(model, outlier(2), online_nested(live = 100), seed = 1)$failed)
 })
 
@@ -48,7 +48,7 @@ test_that("nested sampling ends where the likelihood is a huge constant, and say
     flat <- custom_model("a", function(theta) value, function(theta) dnorm(theta, log = TRUE), function(n) rnorm(n))
     fit <- suppressWarnings(evidence(flat, method = nested(live = 50), seed = 1))
     expect_equal(fit$log_evidence, value)
-    expect_match(fit$failed, "no digits", all = FALSE)
+    expect_match(fit$failed, "rounding error", all = FALSE)
   }
 })
 
@@ -56,7 +56,7 @@ test_that("hybrid() and sequential() fail beyond 10^70", {
   data <- outlier(1, 60)
   data$y <- data$y * 1e75
   for (method in list(hybrid(), sequential()))
-    expect_match(suppressWarnings(evidence(model, data, method, seed = 1))$failed, "no digits|collapsed|run away", all = FALSE)
+    expect_match(suppressWarnings(evidence(model, data, method, seed = 1))$failed, "rounding error|on one or two particles|left the region", all = FALSE)
 })
 
 test_that("thin rings are no reason to warn, copies that hardly move are", {

@@ -43,7 +43,7 @@ test_that("the data are those of the call, or given, and no others", {
   refused(residuals(fit, data = turned), "`data` must be those of the fit")
   lost <- fit
   lost$call$data <- quote(nowhere_to_be_found)
-  refused(deviance(lost), "`data` must be given: the data of the fit are not where its call had them.")
+  refused(deviance(lost), "`data` must be given: the data in the call of the fit were not found.")
 })
 
 test_that("classes have probabilities and residuals of ones and zeros", {
