@@ -3,21 +3,25 @@
 # whether first or second runs were under way.
 #
 # A job is a list: its `problem`; once it has begun, its `state`; at its end, its `result` instead.
-# A plan has the `first` jobs, one for each replicate, and, once these are done, `second`: for each of
-# them the job that challenge() asks for, or NULL.
+# A plan has the `first` jobs, one for each replicate, and, once these are done, `second`: for each
+# of them the job that challenge() asks for, or NULL.
 
 #' @noRd
-new_plan <- function(problems) list(first = lapply(problems, function(problem) list(problem = problem)), second = NULL)
+new_plan <- function(problems) {
+  list(first = lapply(problems, function(problem) list(problem = problem)), second = NULL)
+}
 
 #' Work on jobs until all have a result, or until `stop()` says so
 #'
 #' @param show A function of the share of the work that is done and the number of rows walked.
-#' @param feed Whether the rows are the run's "own", which it may put in another order instead of copying them, because
-#'   nobody else needs them, or even in the random order in which the run would put them, "mixed".
-#' @param stop Asked after each slice of work; when `TRUE`, unfinished jobs come back with their states.
+#' @param feed "last": the run copies the rows. "own": it may put them in another order instead.
+#'   "mixed": they are in the random order that the run would make.
+#' @param stop Called after each slice of work; when `TRUE`, unfinished jobs come back with their
+#'   states.
 #' @return The jobs.
 #' @noRd
-conduct_jobs <- function(jobs, rows, show = function(done, rows) NULL, feed = "last", stop = function() FALSE) {
+conduct_jobs <- function(jobs, rows, show = function(done, rows) NULL, feed = "last",
+                         stop = function() FALSE) {
   open <- which(vapply(jobs, function(job) is.null(job$result), NA))
   runs <- list()
   on.exit(for (run in runs) .Call(ffi_run_free, run))
@@ -35,8 +39,8 @@ conduct_jobs <- function(jobs, rows, show = function(done, rows) NULL, feed = "l
   }
   for (i in seq_along(open)) {
     job <- jobs[[open[i]]]
-    jobs[[open[i]]] <- if (going[i]) list(problem = job$problem, state = .Call(ffi_run_save, runs[[i]]))
-    else list(problem = job$problem, result = run_result(runs[[i]]))
+    jobs[[open[i]]] <- if (!going[i]) list(problem = job$problem, result = run_result(runs[[i]]))
+    else list(problem = job$problem, state = .Call(ffi_run_save, runs[[i]]))
   }
   jobs
 }
@@ -44,7 +48,8 @@ conduct_jobs <- function(jobs, rows, show = function(done, rows) NULL, feed = "l
 # A state holds its rows.
 begin_job <- function(job, rows, feed) {
   run <- .Call(ffi_run_new, replace(job$problem, "restore", list(!is.null(job$state))))
-  if (is.null(job$state)) .Call(ffi_run_feed, run, rows, feed) else .Call(ffi_run_restore, run, job$state)
+  if (is.null(job$state)) .Call(ffi_run_feed, run, rows, feed)
+  else .Call(ffi_run_restore, run, job$state)
   run
 }
 
@@ -57,25 +62,29 @@ is_open <- function(job) !is.null(job) && is.null(job$result) && is.null(job$fai
 
 #' Work on a plan until it is done, or until `stop()` says so
 #'
-#' @param together How many runs work at the same time, each with one thread; a run alone has `threads`.
+#' @param together How many runs work at the same time, each with one thread; a run alone has
+#'   `threads`.
 #' @param feed A function of a job: how it is given its rows.
 #' @return The plan; is_done() says whether anything is left.
 #' @noRd
-work_on <- function(plan, rows, together = 1, threads = 1, show = function(done, rows) NULL, feed = function(job) "last",
-                    stop = function() FALSE) {
+work_on <- function(plan, rows, together = 1, threads = 1, show = function(done, rows) NULL,
+                    feed = function(job) "last", stop = function() FALSE) {
   stopped <- FALSE
   ask <- function() {
     stopped <<- stopped || stop()
     stopped
   }
   for (round in c("first", "second")) {
-    if (round == "second" && is.null(plan$second)) plan$second <- lapply(plan$first, second_job)
+    if (round == "second" && is.null(plan$second))
+      plan$second <- lapply(plan$first, second_job)
     open <- which(vapply(plan[[round]], is_open, NA))
     for (group in split(open, (seq_along(open) - 1) %/% together)) {
       own <- if (length(group) > 1) 1 else threads
       plan[[round]][group] <- lapply(plan[[round]][group], with_threads, own)
-      work <- function(jobs) conduct_jobs(jobs, rows, share_of_plan(plan, round, group, show), feed(jobs[[1]]), ask)
-      plan[[round]][group] <- if (round == "first") work(plan$first[group]) else attempted(plan$second[group], work)
+      share <- share_of_plan(plan, round, group, show)
+      work <- function(jobs) conduct_jobs(jobs, rows, share, feed(jobs[[1]]), ask)
+      plan[[round]][group] <- if (round == "first") work(plan$first[group])
+      else attempted(plan$second[group], work)
       if (stopped) return(plan)
     }
   }
@@ -104,11 +113,14 @@ attempted <- function(jobs, work) {
 share_of_plan <- function(plan, round, group, show) {
   all <- length(plan[[round]])
   before <- group[1] - 1
-  function(done, rows) show(if (round == "first") (before + length(group) * done) / all else 1, rows)
+  function(done, rows) {
+    show(if (round == "first") (before + length(group) * done) / all else 1, rows)
+  }
 }
 
 #' What the runs of a plan have reported, or what second runs have found to be better
 #' @noRd
 plan_results <- function(plan) {
-  Map(function(job, second) better_run(job$result, second$result, job$problem), plan$first, plan$second)
+  better <- function(job, second) better_run(job$result, second$result, job$problem)
+  Map(better, plan$first, plan$second)
 }

@@ -4,13 +4,13 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <gsl/gsl_randist.h>
+#include "models/normal_prior.h"
 #include "models/shared.h"
 
 typedef struct gaussian_mean {
   double sigma, prior_mean, prior_sd;
-  double row_constant;   /* -log sigma - log(2 pi) / 2 */
-  double prior_constant; /* the same of the prior */
+  double row_constant; /* -log sigma - log(2 pi) / 2 */
+  le_normal_prior prior;
 } gaussian_mean;
 
 /* ---- settings ---- */
@@ -49,8 +49,8 @@ static le_status create(const le_args *args, void **self, char *message)
   *model = (gaussian_mean){.sigma = sigma,
                            .prior_mean = prior_mean,
                            .prior_sd = prior_sd,
-                           .row_constant = -log(sigma) - HALF_LOG_2PI,
-                           .prior_constant = -log(prior_sd) - HALF_LOG_2PI};
+                           .row_constant = -log(sigma) - HALF_LOG_2PI};
+  model->prior = le_normal_prior_of(1, 1, &model->prior_mean, &model->prior_sd);
   *self = model;
   return LE_OK;
 }
@@ -67,32 +67,23 @@ static size_t one(const void *self)
 
 static void log_prior(const void *self, size_t m, const double *theta, double *value)
 {
-  const gaussian_mean *model = self;
-  for (size_t i = 0; i < m; i++) {
-    double z = (theta[i] - model->prior_mean) / model->prior_sd;
-    double density = model->prior_constant - 0.5 * z * z;
-    value[i] = isnan(density) ? -INFINITY : density;
-  }
+  le_normal_prior_log(&((const gaussian_mean *)self)->prior, m, theta, value);
 }
 
 static void log_prior_grad(const void *self, size_t m, const double *theta, double *grad)
 {
-  const gaussian_mean *model = self;
-  for (size_t i = 0; i < m; i++)
-    grad[i] = (model->prior_mean - theta[i]) / model->prior_sd / model->prior_sd;
+  le_normal_prior_grad(&((const gaussian_mean *)self)->prior, m, theta, grad);
 }
 
 static void log_prior_hess(const void *self, const double *theta, double *hess)
 {
-  const gaussian_mean *model = self;
   (void)theta;
-  hess[0] -= 1 / model->prior_sd / model->prior_sd;
+  le_normal_prior_hess(&((const gaussian_mean *)self)->prior, hess);
 }
 
 static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 {
-  const gaussian_mean *model = self;
-  theta[0] = model->prior_mean + gsl_ran_gaussian_ziggurat(rng, model->prior_sd);
+  le_normal_prior_draw(&((const gaussian_mean *)self)->prior, rng, theta);
 }
 
 /* ---- likelihood ---- */

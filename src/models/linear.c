@@ -4,15 +4,15 @@
  * an orthogonal factorisation (see `exact`). */
 #include <math.h>
 #include <stdlib.h>
-#include <gsl/gsl_randist.h>
+#include "models/normal_prior.h"
 #include "models/shared.h"
 
 typedef struct linear {
   size_t covariates;
   le_simd simd;
   double sigma;
-  double row_constant;   /* -log sigma - log(2 pi) / 2 */
-  double prior_constant; /* the same for the prior, sum over covariates */
+  double row_constant; /* -log sigma - log(2 pi) / 2 */
+  le_normal_prior prior;
   double *prior_mean, *prior_sd;
   double storage[];
 } linear;
@@ -37,8 +37,7 @@ static le_status create(const le_args *args, void **self, char *message)
     return LE_BAD_ARGUMENT;
   }
   model->row_constant = -log(model->sigma) - HALF_LOG_2PI;
-  model->prior_constant = 0;
-  for (size_t j = 0; j < p; j++) model->prior_constant -= log(model->prior_sd[j]) + HALF_LOG_2PI;
+  model->prior = le_normal_prior_of(p, 1, model->prior_mean, model->prior_sd);
   *self = model;
   return LE_OK;
 }
@@ -53,42 +52,23 @@ static size_t width(const void *self) { return ((const linear *)self)->covariate
 
 static void log_prior(const void *self, size_t m, const double *theta, double *value)
 {
-  const linear *model = self;
-  size_t p = model->covariates;
-  for (size_t i = 0; i < m; i++) {
-    double squares = 0;
-    for (size_t j = 0; j < p; j++) {
-      double z = (theta[i * p + j] - model->prior_mean[j]) / model->prior_sd[j];
-      squares += z * z;
-    }
-    double density = model->prior_constant - 0.5 * squares;
-    value[i] = isnan(density) ? -INFINITY : density;
-  }
+  le_normal_prior_log(&((const linear *)self)->prior, m, theta, value);
 }
 
 static void log_prior_grad(const void *self, size_t m, const double *theta, double *grad)
 {
-  const linear *model = self;
-  size_t p = model->covariates;
-  for (size_t i = 0; i < m; i++)
-    for (size_t j = 0; j < p; j++)
-      grad[i * p + j] = (model->prior_mean[j] - theta[i * p + j]) / model->prior_sd[j] /
-                        model->prior_sd[j];
+  le_normal_prior_grad(&((const linear *)self)->prior, m, theta, grad);
 }
 
 static void log_prior_hess(const void *self, const double *theta, double *hess)
 {
-  const linear *model = self;
   (void)theta;
-  for (size_t j = 0; j < model->covariates; j++)
-    hess[j * model->covariates + j] -= 1 / model->prior_sd[j] / model->prior_sd[j];
+  le_normal_prior_hess(&((const linear *)self)->prior, hess);
 }
 
 static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 {
-  const linear *model = self;
-  for (size_t j = 0; j < model->covariates; j++)
-    theta[j] = model->prior_mean[j] + gsl_ran_gaussian_ziggurat(rng, model->prior_sd[j]);
+  le_normal_prior_draw(&((const linear *)self)->prior, rng, theta);
 }
 
 /* ---- likelihood ---- */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <gsl/gsl_randist.h>
+#include "models/normal_prior.h"
 #include "models/shared.h"
 
 #define MOST_CLASSES 10000 /* the product of a tile's normalising sums must not overflow */
@@ -12,8 +13,7 @@
 typedef struct softmax {
   size_t covariates, classes;
   le_simd simd;
-  double prior_constant;
-  double *per_sd;    /* 1 / prior_sd, stored after prior_sd */
+  le_normal_prior prior;
   double prior_sd[]; /* one per covariate, the same in all classes */
 } softmax;
 
@@ -26,7 +26,7 @@ static le_status create(const le_args *args, void **self, char *message)
   if (!le_read_count(args, "covariates", 1, MOST_COVARIATES, &p, message) ||
       !le_read_count(args, "classes", 2, MOST_CLASSES, &classes, message))
     return LE_BAD_ARGUMENT;
-  softmax *model = malloc(sizeof *model + 2 * p * sizeof(double));
+  softmax *model = malloc(sizeof *model + p * sizeof(double));
   if (!model) return LE_NO_MEMORY;
   model->covariates = p;
   model->classes = classes;
@@ -35,11 +35,7 @@ static le_status create(const le_args *args, void **self, char *message)
     free(model);
     return LE_BAD_ARGUMENT;
   }
-  model->per_sd = model->prior_sd + p;
-  for (size_t j = 0; j < p; j++) model->per_sd[j] = 1 / model->prior_sd[j];
-  model->prior_constant = 0;
-  for (size_t j = 0; j < p; j++)
-    model->prior_constant -= (double)classes * (log(model->prior_sd[j]) + HALF_LOG_2PI);
+  model->prior = le_normal_prior_of(p, classes, NULL, model->prior_sd);
   *self = model;
   return LE_OK;
 }
@@ -58,42 +54,23 @@ static size_t width(const void *self) { return ((const softmax *)self)->covariat
 
 static void log_prior(const void *self, size_t m, const double *theta, double *value)
 {
-  const softmax *model = self;
-  const size_t p = model->covariates;
-  for (size_t i = 0; i < m; i++) {
-    double squares = 0;
-    for (size_t k = 0; k < model->classes; k++, theta += p)
-      for (size_t j = 0; j < p; j++) {
-        const double z = theta[j] * model->per_sd[j];
-        squares += z * z;
-      }
-    const double density = model->prior_constant - 0.5 * squares;
-    value[i] = isnan(density) ? -INFINITY : density;
-  }
+  le_normal_prior_log(&((const softmax *)self)->prior, m, theta, value);
 }
 
 static void log_prior_grad(const void *self, size_t m, const double *theta, double *grad)
 {
-  const softmax *model = self;
-  size_t p = model->covariates;
-  for (size_t row = 0; row < m * model->classes; row++)
-    for (size_t j = 0; j < p; j++)
-      grad[row * p + j] = -theta[row * p + j] * model->per_sd[j] * model->per_sd[j];
+  le_normal_prior_grad(&((const softmax *)self)->prior, m, theta, grad);
 }
 
 static void log_prior_hess(const void *self, const double *theta, double *hess)
 {
-  const softmax *model = self;
-  size_t p = model->covariates, d = dim(self);
   (void)theta;
-  for (size_t a = 0; a < d; a++) hess[a * d + a] -= model->per_sd[a % p] * model->per_sd[a % p];
+  le_normal_prior_hess(&((const softmax *)self)->prior, hess);
 }
 
 static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 {
-  const softmax *model = self;
-  size_t p = model->covariates, d = dim(self);
-  for (size_t a = 0; a < d; a++) theta[a] = gsl_ran_gaussian_ziggurat(rng, model->prior_sd[a % p]);
+  le_normal_prior_draw(&((const softmax *)self)->prior, rng, theta);
 }
 
 /* ---- likelihood ---- */
