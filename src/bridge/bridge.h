@@ -29,7 +29,7 @@ typedef struct model_handle {
   const le_model_ops *ops;
   void *self;
   le_arena arena;
-  DL_FUNC table;    /* for a compiled model: the function of its library that returns the table */
+  DL_FUNC table; /* for a compiled model: the function of its library that returns the table */
   /* the table of models whose functions are known only after creation: models of R functions, and
    * of other libraries */
   le_model_ops own;

@@ -54,7 +54,7 @@ typedef struct le_target {
    * could move to other labellings, for which the metric does not fit, and would no longer
    * represent all of f. */
   const double *labels;
-  int flat;              /* 1: use the likelihood only, as if the prior were constant */
+  int flat; /* 1: use the likelihood only, as if the prior were constant */
   /* NULL, or a lower limit of the chunk's log-likelihood; then lambda is 0 */
   const le_floor *floor;
   /* If not NULL the density is q^(1 - lambda) f^lambda, where q is this proposal and f the density

@@ -14,7 +14,7 @@ static const le_setting settings[] = {{0}};
 
 typedef struct prior_kernel {
   size_t d;
-  size_t done;    /* particles of an unfinished move that are already replaced */
+  size_t done; /* particles of an unfinished move that are already replaced */
   int unfinished;
   double accepted, proposed, acceptance, vain;
   double *draw, *value;

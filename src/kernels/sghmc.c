@@ -35,7 +35,7 @@ typedef struct sghmc {
   int refresh, tempered, bounce;
   double moved, stopped, acceptance; /* under a constraint: numbers of steps made and rejected */
   double *grad, *velocity, *fresh;
-  double *ahead, *value;    /* under a constraint: the points that a step leads to */
+  double *ahead, *value; /* under a constraint: the points that a step leads to */
   size_t *offending;
 } sghmc;
 

@@ -37,7 +37,7 @@ typedef struct nested {
   double tol, chunk_least, chunk_fraction, chunk_most;
   int whole;
   int keeps; /* keeps every point, for merging and continuing runs; otherwise only a reservoir */
-  le_states states;  /* for a model with latent variables; the points are its states */
+  le_states states; /* for a model with latent variables; the points are its states */
   le_metric_kind metric_kind;
   size_t total;
   le_arena arena;

@@ -14,7 +14,7 @@ typedef struct posterior {
   /* covariance K x K; Cholesky factor of its inverse; mean K x D; squared lengths of the rows of
    * the mean */
   double *covariance, *factor, *mean, *square;
-  double *gain, *residual;                     /* K: covariance z; D: y - z' mean */
+  double *gain, *residual; /* K: covariance z; D: y - z' mean */
   double *log_weight;
   double spread, distance; /* z' covariance z, squared length of the residual */
 } posterior;

@@ -85,7 +85,7 @@ static void cost_of_distances(const mixture *model, double (*cost)[MOST_COMPONEN
     for (size_t s = 0; s < components; s++) {
       /* corrects for the rounding of 1 + distance */
       cost[k][s] = logs[s] + (cost[k][s] - (more[s] - 1)) / more[s];
-      cost[k][s] = cost[k][s] < 1e3 ? cost[k][s] : 1e3;              /* also if it is NaN */
+      cost[k][s] = cost[k][s] < 1e3 ? cost[k][s] : 1e3; /* also if it is NaN */
     }
   }
 }
