@@ -1,9 +1,10 @@
-/* Posterior draws after the last chunk, for the harmonic mean and the bridge. */
+/* Posterior draws after the last chunk, for the harmonic mean and bridge sampling. */
 #include "estimators/walk/parts.h"
 
 #include <string.h>
 
-/* One round of posterior draws for the harmonic mean: resampled once to equal weight, then chains of their own. */
+/* The particles are resampled once to equal weight; each then runs its own Markov chain, and
+ * each round keeps one draw per chain. */
 le_status le_walk_collect(void *self, le_progress *progress)
 {
   walk *w = self;

@@ -1,4 +1,5 @@
-/* The weighted particles: where they begin, labels, resampling, and particles that another engine hands over. */
+/* The weighted particles: their start, labels and resampling, and their replacement by draws of
+ * importance sampling or of another engine. */
 #include "estimators/walk/parts.h"
 
 #include "base/linalg.h"
@@ -7,8 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Where all particles begin, and nothing is known. */
-void le_walk_spread_out(walk *w)
+void le_walk_init_particles(walk *w)
 {
   const size_t d = w->d;
   for (size_t i = 0; i < w->m; i++) {
@@ -37,8 +37,8 @@ size_t le_walk_heaviest(const walk *w)
   return best;
 }
 
-/* Labels of all particles as near to the reference as possible: their density does not change, and from now on they
- * keep to these labels. */
+/* Relabelling does not change the density. Each particle is relabelled to be as close to the
+ * reference as possible; kernels relabel to the same reference from now on. */
 void le_walk_relabel_to(walk *w, const double *reference)
 {
   if (!w->model->relabel) return;
@@ -63,6 +63,7 @@ void le_walk_weighted_mean(const walk *w, double *mean)
   for (size_t i = 0; i < w->m; i++) le_add_scaled(w->d, w->weight[i], w->theta + i * w->d, mean);
 }
 
+/* Copies each offspring's ancestor; `ancestor` is from le_resample(). */
 static void take_offspring(walk *w, size_t m)
 {
   const size_t d = w->d;
@@ -72,7 +73,6 @@ static void take_offspring(walk *w, size_t m)
   w->swap = old;
 }
 
-/* Replaces the particles by m equally weighted offspring of the same total weight. */
 void le_walk_resample(walk *w, size_t m)
 {
   const double level = le_logmeanexp(w->log_weight, w->m);
@@ -88,11 +88,10 @@ void le_walk_resample(walk *w, size_t m)
   }
 }
 
-/* The particles stand for the posterior of the rows seen, whose log evidence this is. */
 void le_walk_begin_from(walk *w, double log_evidence, double variance)
 {
-  w->banked = log_evidence;
-  w->banked_variance = variance;
+  w->log_z_before = log_evidence;
+  w->variance_before = variance;
   for (size_t i = 0; i < w->m; i++) {
     w->log_weight[i] = 0;
     w->weight[i] = 1 / (double)w->m;
@@ -100,7 +99,6 @@ void le_walk_begin_from(walk *w, double log_evidence, double variance)
   le_genealogy_start(&w->genealogy, w->m);
 }
 
-/* Draws of importance sampling in proportion to the weights in audit->work. */
 void le_walk_draw_particles(walk *w)
 {
   const le_audit *a = &w->audit;

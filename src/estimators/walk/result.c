@@ -1,4 +1,4 @@
-/* What a run reports. */
+/* Reports the results of a run: figures, draws, trace, moments, path and audit. */
 #include "estimators/walk/parts.h"
 
 #include "base/logsum.h"
@@ -40,9 +40,9 @@ le_status le_walk_result(void *self, le_result *result)
     le_result_array(result, "draws", w->d, w->m, w->theta);
     le_result_array(result, "log_weights", 1, w->m, w->log_weight);
   }
-  if (!isnan(w->lost)) {
-    s[10] = w->heated;
-    s[11] = sqrt(w->heated_variance);
+  if (!isnan(w->bias_rate)) {
+    s[10] = w->bias_total;
+    s[11] = sqrt(w->bias_total_variance);
     le_result_figure(result, "heated", &s[10]);
     le_result_figure(result, "heated_noise", &s[11]);
   }
@@ -53,7 +53,7 @@ le_status le_walk_result(void *self, le_result *result)
     const le_audit *a = &w->audit;
     s[7] = (double)a->failed;
     s[8] = (double)a->modes;
-    s[9] = (double)w->checked;
+    s[9] = (double)w->from_importance;
     s[12] = le_walk_chance_of(w->d);
     le_result_figure(result, "audit_chance", &s[12]);
     le_result_figure(result, "audit_first", &s[9]);

@@ -1,5 +1,5 @@
-/* Names of stage settings carry the prefix "1." or "2."; R has checked ranges, so what is wrong here is a mismatch of
- * parts, said in a sentence. */
+/* Reads the settings of the engine and of its stages (prefix "1.", "2." or "3."), and tests that
+ * model, kernel and gradient rule fit together. le_setting tables test ranges. */
 #include "estimators/walk/settings.h"
 
 #include "core/search.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What they mean is said at the members of le_walk_settings and le_stage. */
+/* Their meaning is documented at the members of le_walk_settings and le_stage. */
 const le_setting le_walk_table[] = {LE_COUNT_SETTING("stages", 1, 1),
                                     LE_FLAG_SETTING("shuffle", 0),
                                     LE_FLAG_SETTING("mean_weights", 0),
@@ -149,7 +149,8 @@ static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage
   return stage->kernel ? match_kernel(problem, stage, error) : LE_OK;
 }
 
-/* A path has one stage of exact moves and nothing that looks at the particles twice. */
+/* A path can be recorded or followed if the run has one stage, exact densities, and no choice
+ * that needs the particles twice. */
 static le_status read_path(const le_problem *problem, le_walk_settings *settings, le_error *error)
 {
   const le_args *args = &problem->settings;
@@ -161,20 +162,20 @@ static le_status read_path(const le_problem *problem, le_walk_settings *settings
       settings->correct || (settings->rounds && settings->follow) || !stage->kernel)
     return le_fail(error, LE_UNSUPPORTED, "This method has no path that could be followed or reversed.");
   if (!stage->kernel->ops->fix)
-    return le_fail(error, LE_UNSUPPORTED, "`kernel` must be hmc(), mala(), rwm() or slice() for walks that are reversed, "
-                   "not %s(): it does not leave its distribution exactly as it is.", stage->kernel->ops->name);
+    return le_fail(error, LE_UNSUPPORTED, "`kernel` must be hmc(), mala(), rwm() or slice() for reverse runs, not %s(), "
+                   "which does not leave its target distribution exactly invariant.", stage->kernel->ops->name);
   if (!settings->follow) return LE_OK;
   settings->reverse = own_flag(problem, "reverse");
   const le_arg *from = le_args_find(args, "from_state");
   const size_t d = problem->ops->dim(problem->model);
   if (settings->reverse && (!from || !from->values || from->n < d || from->n % d != 0))
-    return le_fail(error, LE_BAD_ARGUMENT, "A reverse walk needs an exact draw from the posterior to start from.");
+    return le_fail(error, LE_BAD_ARGUMENT, "A reverse run needs an exact draw from the posterior to start from.");
   settings->from = settings->reverse ? from->values : NULL;
   settings->starts = settings->reverse ? from->n / d : 0;
   return LE_OK;
 }
 
-/* Climbs by differences of gradients are dear, and made in few dimensions only. */
+/* Climbs by differences of gradients are expensive: they are made up to this dimension. */
 enum { BY_DIFFERENCES_MOST = 60 };
 
 static int may_climb(const le_problem *problem)
@@ -185,7 +186,8 @@ static int may_climb(const le_problem *problem)
   return model->log_lik_grad && model->dim(problem->model) <= BY_DIFFERENCES_MOST;
 }
 
-/* `search` is 1 for as many starts as a model with curvature and starts of its own is worth, else the most there may be. */
+/* `search` 1 means as many starts as suit the dimension, for a model with curvature and starts
+ * of its own; otherwise it is the largest number allowed. */
 static size_t search_starts(const le_problem *problem)
 {
   const double wanted = own_number(problem, "search");
@@ -199,7 +201,7 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
   memset(settings, 0, sizeof *settings);
   settings->stages = (size_t)own_number(problem, "stages");
   if (settings->stages < 1 || settings->stages > LE_STAGES_MOST)
-    return le_fail(error, LE_BAD_ARGUMENT, "A walk has one to three stages, not %d.", (int)settings->stages);
+    return le_fail(error, LE_BAD_ARGUMENT, "`stages` must be 1, 2 or 3, not %d.", (int)settings->stages);
   settings->shuffle = own_flag(problem, "shuffle");
   settings->mean_weights = own_flag(problem, "mean_weights");
   settings->correct = own_flag(problem, "correct");

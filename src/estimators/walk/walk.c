@@ -1,14 +1,15 @@
-/* One engine for every method that walks particles along a path of annealed distributions (math.md 1, restated):
- * reweight, maybe resample, move, and again.  It holds no policy of its own: chunks, schedule, resampling, gradients,
- * kernels and metric are the choices of walk_settings.h.
+/* The engine for all methods that move weighted particles along a path of annealed distributions
+ * (math.md 1, restated): reweight, resample if needed, move, repeat. Chunks, schedule, resampling,
+ * gradients, kernels and metric are settings (settings.h).
  *
- * A walk may record its path (core/path.h), and another follow it without adapting to anything: forwards, or in reverse
- * from an exact draw from the posterior, moving before each reciprocal weight, so that the mean weight estimates 1 / Z
- * without bias (reverse AIS; by rows, the sequential harmonic mean).  All particles then have one metric: were it their
- * place that decides how they move, resampling in order would bias them.
+ * A run may record its path (core/path.h), and another run follow it without adaptation: forwards,
+ * or in reverse from an exact posterior draw, with the moves before each reciprocal weight, so that
+ * the mean weight is an unbiased estimate of 1 / Z (reverse AIS; by rows, the sequential harmonic
+ * mean). All particles of such a run share one metric: a metric chosen by a particle's index would,
+ * after ordered resampling, depend on its position and cause bias.
  *
- * The walk is a small state machine.  A phase is a piece of work that is never left half-done, so the run can pause,
- * be saved or be given up between any two of them. */
+ * The engine is a state machine (core/machine.h): between any two phases a run can pause, be
+ * saved or be stopped. */
 #include "estimators/walk/parts.h"
 
 #include <math.h>
@@ -91,13 +92,13 @@ static le_status take_path(walk *w)
   w->path.values = follow->values;
   w->path.points = follow->n / w->path.columns;
   if (follow->values && follow->n > 0 && follow->n % w->path.columns == 0) return LE_OK;
-  return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "The path to follow must have %.0f numbers for each distribution.",
+  return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "`follow` must have %.0f numbers for each distribution of the path.",
                  (double)w->path.columns);
 }
 
 static le_status walk_start(void *self)
 {
-  le_walk_spread_out(self);
+  le_walk_init_particles(self);
   return LE_OK;
 }
 
@@ -105,7 +106,7 @@ static le_status walk_take_over(void *self, const le_population *population)
 {
   walk *w = self;
   if (population->m != w->m)
-    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "This engine takes over %zu particles, not %zu.", w->m,
+    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "This engine can continue with %zu particles, not with %zu.", w->m,
                    population->m);
   memcpy(w->theta, population->theta, w->m * w->d * sizeof(double));
   w->target.seen = population->seen;
@@ -147,7 +148,7 @@ static le_status walk_alloc(const le_problem *problem, le_context *context, void
   w->moments.columns = MOMENT_COLUMNS;
   w->model = problem->ops;
   w->d = problem->ops->dim(problem->model);
-  w->heat = w->lost = w->renewed = w->tried_renewal = NAN;
+  w->temperature = w->bias_rate = w->renewed = w->tried_renewal = NAN;
   w->total = problem->total;
   w->seed = problem->seed;
   w->replicate = problem->replicate;
