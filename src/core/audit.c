@@ -1,5 +1,8 @@
-/* Draws are stratified over the modes (the k-th draw comes from the mode whose cumulated share holds (k + 1/2)/n) and
- * weighted by the whole mixture, which keeps weights bounded where modes overlap. */
+/* Importance sampling of the posterior around its modes: climbs, proposal, draws and their weights.
+ *
+ * Draws are stratified over the components (draw k comes from the component whose cumulated
+ * share contains (k + 1/2) / n) and weighted by the density of the whole mixture, which bounds
+ * the weights where components overlap. */
 #include "core/audit.h"
 
 #include "base/linalg.h"
@@ -12,11 +15,15 @@
 #include <math.h>
 #include <string.h>
 
-/* Nearer to a known peak than KNOWN, squared and per dimension, is that peak; two climbs to it that end within ROUGHLY are.  Importance
- * sampling needs it no better than AT_MOST in all dimensions, which costs weights a fiftieth: the expansion has the gradient. */
+/* Two modes closer than KNOWN (squared Mahalanobis distance / d) are the same mode; climbs end
+ * within ROUGHLY of a mode on that scale, but at most AT_MOST in all dimensions together. This
+ * inaccuracy reduces the effective sample size by about a fiftieth; the expansion corrects for
+ * the remaining gradient. */
 static const double KNOWN = 0.01, ROUGHLY = 0.002, AT_MOST = 0.02;
-/* Numbers that draws may take when there are several lots of them; the share of an ideal effective size under which there are. */
+/* Memory of all lots of draws in numbers; and the effective sample size relative to an ideal
+ * proposal's below which there is another lot. */
 static const double ROOM_MOST = 2e7, UNEVEN = 0.5;
+/* Degrees of freedom of the components, and the share of the wide one. */
 static const double peak_freedom = 20, wide_freedom = 5, wide_share = 0.3;
 static const double log_two_pi = 1.8378770664093454836;
 
@@ -97,17 +104,19 @@ static double symmetry(const le_target *target)
   return target->ops->log_symmetry ? target->ops->log_symmetry(target->model) : 0;
 }
 
-/* Relabellings of a mode that are other points; fewer than all where some of its parts are alike. */
+/* Log number of relabellings that move the mode to another point; fewer than all if some of its
+ * components are equal. */
 static double images(const le_target *target, const le_mode *mode)
 {
   return target->ops->log_orbit ? target->ops->log_orbit(target->model, mode->theta) : symmetry(target);
 }
 
-/* A climb costs tens of milliseconds on so many rows. */
+/* With MANY_ROWS rows a climb takes tens of milliseconds: starts close to a known mode are not
+ * climbed from. `particle_near` is that distance for starts at particles. */
 enum { MANY_ROWS = 50000 };
 static const double particle_near = 2;
 
-/* The peak already found of which this is within so many squared standard deviations, per dimension; else NULL. */
+/* The known mode within this squared Mahalanobis distance / d of the point, or NULL. */
 static le_mode *known(le_audit *audit, const le_mode *peak, double within)
 {
   const size_t d = audit->d;
@@ -126,7 +135,7 @@ static void swap_modes(le_mode *a, le_mode *b)
   *b = kept;
 }
 
-/* Among the modes, or in the place of the lightest when there is no more room. */
+/* Adds a mode, or replaces the lightest one if there is no room. */
 static void keep_mode(le_audit *audit, le_mode *found)
 {
   const size_t d = audit->d;
@@ -134,7 +143,7 @@ static void keep_mode(le_audit *audit, le_mode *found)
   if (place < audit->most) {
     audit->modes++;
   } else {
-    /* the first stays: it says how the others are labelled */
+    /* the first mode stays: the labels of the others refer to it */
     place = audit->most > 1;
     for (size_t k = place + 1; k < audit->modes; k++)
       if (le_mode_mass(&audit->mode[k], d) < le_mode_mass(&audit->mode[place], d)) place = k;
@@ -145,7 +154,8 @@ static void keep_mode(le_audit *audit, le_mode *found)
   swap_modes(found, &audit->mode[place]);
 }
 
-/* The densest point in the model's coordinates is where the log determinant of their derivatives moves the peak, by a Newton step. */
+/* The density in the model's own coordinates has its maximum where the log determinant of the
+ * transformation moves the mode: one Newton step. */
 static void place_centre(le_audit *audit, const le_target *target, size_t part)
 {
   const size_t d = audit->d;
@@ -164,7 +174,8 @@ static void place_centre(le_audit *audit, const le_target *target, size_t part)
   for (size_t j = 0; j < d; j++) centre[j] += step[j];
 }
 
-/* After the climbs: the heaviest mode first, shares from the Laplace masses (modes below 1e-4 are not worth draws). */
+/* After the climbs: sorts modes by mass and sets shares from the Laplace masses; modes with a
+ * share below 1e-4 get no draws. */
 static void weigh_modes(le_audit *audit, const le_target *target)
 {
   const size_t d = audit->d;
@@ -189,7 +200,7 @@ static void weigh_modes(le_audit *audit, const le_target *target)
       sum += audit->share[kept++];
     }
   audit->modes = audit->parts = kept;
-  if (kept == 0) { /* no peak has a finite mass */
+  if (kept == 0) { /* no mode has a finite mass */
     audit->failed = 1;
     audit->phase = LE_AUDIT_DONE;
     return;
@@ -203,8 +214,9 @@ static void weigh_modes(le_audit *audit, const le_target *target)
   for (size_t k = 0; k < audit->parts; k++) place_centre(audit, target, k);
 }
 
-/* Peaks whose mass is less do not matter, though it is a rough figure until the top is near. On some of the rows that leaves the room that
- * choose() of core/search wants. */
+/* Climbs to a mode with less log mass stop early. The margin is wide because the mass is
+ * inaccurate until the climb is near the mode; with some of the rows it is as wide as choose()
+ * of core/search.c needs. */
 static double least_of_interest(const le_audit *audit, const le_target *target)
 {
   double best = -INFINITY;
@@ -212,9 +224,10 @@ static double least_of_interest(const le_audit *audit, const le_target *target)
   return best - 100 - sqrt((double)target->seen);
 }
 
-/* Every peak that may matter has been reached more than once, and the heaviest several times: further climbs would hardly find
- * another (the share of what has been seen once estimates that of what has not been seen).  Of many heavy peaks one more may be missed
- * though none has been seen only once: climbs are a multiple of their number. */
+/* Whether further climbs would hardly find another mode: every mode that may matter has been
+ * reached more than once, and the heaviest several times (the share of modes reached once
+ * estimates the share of modes not reached, as in Good and Turing). With many heavy modes one
+ * may be missed even so: the number of climbs is a multiple of theirs. */
 enum { HITS_LEAST = 4, CLIMBS_EACH = 8 };
 static const double MAY_MATTER = 15, HEAVY = 5;
 
@@ -227,7 +240,8 @@ static int climbs_agree(const le_audit *audit, const le_target *target)
     if (mass > best) hits = audit->mode[k].hits;
     best = fmax(best, mass);
   }
-  /* where there is no room for all heavy peaks more climbs do not help, and by differences they are dear */
+  /* if not all heavy modes fit, more climbs do not help, and with numerical differences they are
+   * expensive */
   if (!target->ops->log_lik_hess && audit->climbs_least < audit->starts && audit->refused > best - HEAVY) return 1;
   if (audit->climbed < audit->climbs_least) return 0;
   for (size_t k = 0; k < audit->modes; k++) {
@@ -238,7 +252,7 @@ static int climbs_agree(const le_audit *audit, const le_target *target)
   return hits >= HITS_LEAST && audit->climbed >= CLIMBS_EACH * heavy;
 }
 
-/* From audit->trial.theta on; sets its `start` before. */
+/* Climbs from audit->trial.theta; the caller has set audit->trial.start. */
 static le_status climb_from(le_audit *audit, le_target *target)
 {
   le_mode *trial = &audit->trial;
@@ -253,7 +267,8 @@ static le_status climb_from(le_audit *audit, le_target *target)
   if (!there) LE_TRY(le_mode_climb(trial, target, audit->enough, least, audit->work));
   if (trial->converged) {
     if (audit->modes > 0 && target->ops->relabel) {
-      /* the same peak under other labels is not another peak; its curvature belongs to the new labels */
+      /* the same mode under other labels is not another mode; its curvature must be in the new
+       * labels */
       if (target->ops->relabel(target->model, audit->mode[0].theta, trial->theta))
         LE_TRY(le_mode_climb(trial, target, audit->enough, least, audit->work));
     }
@@ -293,7 +308,7 @@ double le_audit_once(const le_audit *audit)
 double le_audit_refused(const le_audit *audit)
 {
   if (audit->modes == 0) return 0;
-  /* all shares are in proportion to the masses */
+  /* shares are proportional to the masses */
   return exp(audit->refused - le_mode_mass(&audit->mode[0], audit->d)) * audit->share[0];
 }
 
@@ -302,8 +317,8 @@ static double freedom(const le_audit *audit, size_t part)
   return part < audit->modes ? peak_freedom : wide_freedom;
 }
 
-/* Of a point from the centre of a part of the proposal, squared, in standard deviations: by the model's own coordinates around a
- * peak, where it has some, whose log determinant is then added to `log_det`. */
+/* Squared Mahalanobis distance of a point from the centre of a component: around a mode in the
+ * model's own coordinates if it has them; their log determinant is then returned in `log_det`. */
 static double distance(const le_audit *audit, const le_target *target, size_t part, const double *theta, double *work, double *log_det)
 {
   const size_t d = audit->d;
@@ -330,7 +345,8 @@ static double log_t_density(const le_mode *mode, size_t d, double nu, double q)
          0.5 * (nu + (double)d) * log1p(q / nu);
 }
 
-/* Log density of the proposal, and of what the posterior would be were it normal around its peaks. */
+/* Log density of the proposal; and in `normal`, that of the posterior if it were normal around
+ * its modes. */
 static double log_proposal(const le_audit *audit, const le_target *target, const double *theta, double *normal, double *work)
 {
   double part[LE_AUDIT_MODES_MOST + 1], peak[LE_AUDIT_MODES_MOST + 1];
@@ -352,7 +368,7 @@ static double log_density(const void *self, const le_target *target, const doubl
   return log_proposal(self, target, theta, &normal, work);
 }
 
-/* centre + L^-T z sqrt(nu / chi2), by back substitution; normal for infinite nu. */
+/* centre + L^-T z sqrt(nu / chi2), by back substitution; a normal draw for infinite nu. */
 static void draw_t(const le_mode *mode, size_t d, const double *centre, double nu, const gsl_rng *rng, double *theta)
 {
   for (size_t j = 0; j < d; j++) theta[j] = gsl_ran_gaussian_ziggurat(rng, 1);
@@ -365,7 +381,8 @@ static void draw_t(const le_mode *mode, size_t d, const double *centre, double n
   for (size_t j = 0; j < d; j++) theta[j] = centre[j] + stretch * theta[j];
 }
 
-/* 0 if the draw has coordinates that no theta has: the posterior is zero there, and theta the peak. */
+/* Returns 0 and the mode itself if the draw has coordinates that belong to no theta: the
+ * posterior is zero there. */
 static int draw_from(const le_audit *audit, const le_target *target, size_t part, double nu, const gsl_rng *rng, double *theta)
 {
   const size_t d = audit->d;
@@ -385,10 +402,11 @@ static size_t stratum(const le_audit *audit, size_t draw, size_t draws)
   return audit->parts - 1;
 }
 
-/* By how many nats the weight of a particle may exceed what draws have on average. */
+/* Largest log weight of a particle, in nats above the average weight of draws, that counts as
+ * covered. */
 static const double COVERED_MOST = 3;
 
-/* The particle with the most weight under the proposal, and its weight less log Z by Laplace. */
+/* The particle with the largest importance weight; `most` is its log weight minus Laplace log Z. */
 static le_status worst_covered(le_audit *audit, le_target *target, size_t n, const double *theta, size_t *worst, double *most)
 {
   const size_t d = audit->d;
@@ -408,14 +426,15 @@ static le_status worst_covered(le_audit *audit, le_target *target, size_t n, con
   return LE_OK;
 }
 
-/* The modes as they were before they were weighed. */
+/* Undoes weigh_modes() so that more modes can be added. */
 static void unweigh_modes(le_audit *audit)
 {
   if (audit->has_wide) swap_modes(&audit->mode[audit->modes], &audit->wide);
   audit->modes = audit->found;
 }
 
-/* Peaks that only the search has climbed to, and near which there are particles. */
+/* Marks modes that have particles nearby as reached from particles, also if only the search
+ * climbed to them. */
 static void mark_reached(le_audit *audit, size_t n, const double *theta)
 {
   for (size_t i = 0; i < n; i++) {
@@ -437,7 +456,7 @@ le_status le_audit_cover(le_audit *audit, le_target *target, size_t n, double *t
     LE_TRY(worst_covered(audit, target, n, theta, &worst, &most));
     if (!(most > COVERED_MOST)) return LE_OK;
     memcpy(audit->trial.theta, theta + worst * d, d * sizeof(double));
-    /* not twice from the same one */
+    /* each particle is used once */
     memmove(theta + worst * d, theta + --n * d, d * sizeof(double));
     unweigh_modes(audit);
     audit->trial.start = 0;
@@ -453,7 +472,7 @@ le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, 
 {
   const size_t d = audit->d;
   for (size_t i = 0; i < n; i++) {
-    /* a draw takes d squared multiplications */
+    /* a draw takes d^2 multiplications: in high dimension the user must be able to interrupt */
     if (i % DRAWS_UNWATCHED == 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
     draw_from(audit, target, stratum(audit, i, n), INFINITY, rng, theta + i * d);
     if (target->ops->relabel) target->ops->relabel(target->model, audit->mode[0].theta, theta + i * d);
@@ -476,21 +495,22 @@ static void finish(le_audit *audit, const le_target *target)
   for (size_t i = 0; i < n; i++) square += weight[i] * weight[i];
   audit->effective_size = 1 / square;
   audit->ideal_size = audit->ideal_sum * audit->ideal_sum / audit->ideal_squares;
-  /* relative variance of the mean weight; half of it is what the logarithm loses on average */
+  /* relative variance of the mean weight; half of it is the mean error of its logarithm */
   const double relative = fmax(square - 1 / (double)n, 0) * (double)n / ((double)n - 1);
   audit->log_evidence += 0.5 * relative;
   audit->se = sqrt(relative);
   audit->pareto_k = le_pareto_k(audit->log_weight, n, audit->work);
 }
 
-/* So that something is left to anneal where weights are even but for a heavy tail. */
+/* The most power, so that some annealing remains if weights are even except for a heavy tail. */
 static const double TEMPERED_MOST = 0.5;
 
 int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral, double *variance)
 {
   const size_t n = audit->draws;
   double *weight = audit->work, square = 0;
-  /* images of a draw among parts that are alike have other densities of the proposal */
+  /* if some components of the mode are equal, relabelled draws have other densities under the
+   * proposal */
   const double images_of_first = audit->failed ? 0 : images(target, &audit->mode[0]);
   if (audit->failed || audit->modes > 1 || images_of_first != symmetry(target)) return 0;
   if (le_schedule_adaptive(audit->log_weight, n, UNEVEN * audit->ideal_size, 0, lambda) != LE_OK) return 0;
@@ -502,15 +522,19 @@ int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, do
   return isfinite(*log_integral);
 }
 
-/* ---- draws weighed by part of the rows ---- */
+/* ---- weights from part of the rows ---- */
 
-/* What second order may leave of a draw for it to be weighed so, how light a draw is whose weight does not matter (against the mean's
- * logarithm by Laplace's approximation), by how much a few that all rows are asked of may be missed, how much more work they may be than
- * draws that all rows weigh, how many from each part of the proposal may be compared with all rows, and how many times the rows may be taken. */
+/* A draw is weighed by part of the rows if the remainder of the second-order expansion is below
+ * REST_MOST, or if it is so light (log weight below LIGHT, relative to the mean weight by
+ * Laplace) that its weight does not matter; otherwise all rows are used. In a trial, COMPARED
+ * draws of each component are compared with all rows, and may differ by MISSED_MOST. The number
+ * of rows may grow to PART_MOST times `part`. The total work may be BY_PART times that of draws
+ * weighed by all rows. */
 static const double REST_MOST = 0.3, LIGHT = -12, MISSED_MOST = 0.1, BY_PART = 2;
 enum { COMPARED = 16, PART_MOST = 16 };
 
-/* The log-likelihood at the peak nearest to draws from this part, where the expansion is set. */
+/* Sets the expansion at the mode of this component (the first mode for the wide one) and returns
+ * the log-likelihood there. */
 static double expand(le_audit *audit, const le_target *target, size_t part)
 {
   const size_t d = audit->d;
@@ -529,7 +553,8 @@ static double expand(le_audit *audit, const le_target *target, size_t part)
   return mode->log_density - prior;
 }
 
-/* Values of draws from one part of the proposal, less `level`, and which of them all rows must be asked of: rest = NaN. */
+/* Log-likelihoods of draws from one component, minus `level`; sets rest = NaN for draws that
+ * need all rows. */
 static le_status weigh_by_part(le_audit *audit, le_target *target, size_t part, size_t n, const double *theta, double *value, double *level)
 {
   const double light = audit->laplace - images(target, &audit->mode[0]) + LIGHT;
@@ -545,6 +570,7 @@ static le_status weigh_by_part(le_audit *audit, le_target *target, size_t part, 
   return LE_OK;
 }
 
+/* Log densities of draws from one component, by part of the rows, or by all rows where needed. */
 static le_status densities_by_part(le_audit *audit, le_target *target, size_t part, size_t n, const double *theta, double *value)
 {
   const size_t d = audit->d;
@@ -562,8 +588,9 @@ static le_status densities_by_part(le_audit *audit, le_target *target, size_t pa
   return LE_OK;
 }
 
-/* Can so many rows, or some times as many, weigh draws from this part of the proposal? Some are compared with all rows, many more say in
- * what share of draws all rows must be asked, by which `all` grows. */
+/* Tests whether `taken` rows, or 4, 16, ... times as many, can weigh draws from this component:
+ * some draws are compared with all rows, and more give the share of draws that need all rows,
+ * which is added to `all`. */
 static le_status try_part(le_audit *audit, le_target *target, size_t part, const gsl_rng *rng, int *possible, double *all)
 {
   const size_t d = audit->d, trial = audit->batch < audit->room ? audit->batch : audit->room;
@@ -587,7 +614,8 @@ static le_status try_part(le_audit *audit, le_target *target, size_t part, const
   return LE_OK;
 }
 
-/* Can draws be weighed by part of the rows? Then there are as many as cost about what is nothing yet, or as few as all rows could weigh. */
+/* Chooses the number of draws. If part of the rows can weigh them, as many as cost a moderate
+ * amount of work; otherwise as few as all rows can weigh. */
 static le_status plan_lot(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   const double n = (double)target->seen, room = (double)audit->lot;
@@ -611,7 +639,7 @@ static le_status plan(le_audit *audit, le_target *target, const gsl_rng *rng)
   return LE_OK;
 }
 
-/* Another lot is worth its work where weights are uneven. */
+/* Another lot is drawn if weights are uneven and its cost is small. */
 static int wants_more(const le_audit *audit, const le_target *target)
 {
   return !audit->failed && !audit->by_part && audit->draws + audit->lot <= audit->room &&
