@@ -27,9 +27,11 @@ static const double ROOM_MOST = 2e7, UNEVEN = 0.5;
 static const double peak_freedom = 20, wide_freedom = 5, wide_share = 0.3;
 static const double log_two_pi = 1.8378770664093454836;
 
-static double log_density(const void *self, const le_target *target, const double *theta, double *work);
+static double log_density(const void *self, const le_target *target, const double *theta,
+                          double *work);
 
-void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws, size_t lots, size_t batch, le_arena *arena)
+void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws,
+                    size_t lots, size_t batch, le_arena *arena)
 {
   const size_t d = target->d;
   memset(audit, 0, sizeof *audit);
@@ -38,7 +40,8 @@ void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, siz
   audit->starts_most = starts;
   audit->most = starts < LE_AUDIT_MODES_MOST ? starts : LE_AUDIT_MODES_MOST;
   audit->draws = audit->lot = audit->first_lot = draws;
-  audit->room = draws * (size_t)fmax(1, fmin((double)lots, ROOM_MOST / ((double)draws * (double)d + 1)));
+  audit->room =
+      draws * (size_t)fmax(1, fmin((double)lots, ROOM_MOST / ((double)draws * (double)d + 1)));
   audit->batch = batch < 1 ? 1 : batch > target->m ? target->m : batch;
   for (size_t k = 0; k <= audit->most; k++) le_mode_alloc(&audit->mode[k], d, arena);
   le_mode_alloc(&audit->wide, d, arena);
@@ -52,12 +55,15 @@ void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, siz
   audit->work = le_arena_doubles(arena, le_mode_work(d) + audit->room);
 }
 
-void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion, size_t part, size_t least, double work,
-                      le_arena *arena)
+void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion,
+                      size_t part, size_t least, double work, le_arena *arena)
 {
   const size_t d = audit->d;
   audit->expansion = expansion;
-  audit->part = le_expansion_possible(target) && target->ops->log_prior_hess && target->ops->log_prior_grad ? part : 0;
+  audit->part =
+      le_expansion_possible(target) && target->ops->log_prior_hess && target->ops->log_prior_grad
+          ? part
+          : 0;
   audit->least = least < audit->room ? least : audit->room;
   audit->work_least = work;
   audit->lik_grad = le_arena_doubles(arena, d);
@@ -78,7 +84,8 @@ void le_audit_start(le_audit *audit, size_t starts, const double *start)
   audit->ideal_sum = audit->ideal_squares = 0;
   audit->refused = -INFINITY;
   audit->phase = LE_AUDIT_CLIMB;
-  audit->unreached = audit->log_evidence = audit->se = audit->laplace = audit->effective_size = audit->ideal_size = audit->pareto_k = NAN;
+  audit->unreached = audit->log_evidence = audit->se = audit->laplace = audit->effective_size =
+      audit->ideal_size = audit->pareto_k = NAN;
 }
 
 void le_audit_widen(le_audit *audit, const double *centre, const double *factor)
@@ -96,7 +103,8 @@ void le_audit_widen(le_audit *audit, const double *centre, const double *factor)
 void le_audit_scale(le_audit *audit, const double *scale)
 {
   memcpy(audit->trial.scale, scale, audit->d * sizeof(double));
-  for (size_t k = 0; k <= audit->most; k++) memcpy(audit->mode[k].scale, scale, audit->d * sizeof(double));
+  for (size_t k = 0; k <= audit->most; k++)
+    memcpy(audit->mode[k].scale, scale, audit->d * sizeof(double));
 }
 
 static double symmetry(const le_target *target)
@@ -108,7 +116,8 @@ static double symmetry(const le_target *target)
  * components are equal. */
 static double images(const le_target *target, const le_mode *mode)
 {
-  return target->ops->log_orbit ? target->ops->log_orbit(target->model, mode->theta) : symmetry(target);
+  return target->ops->log_orbit ? target->ops->log_orbit(target->model, mode->theta)
+                                : symmetry(target);
 }
 
 /* With MANY_ROWS rows a climb takes tens of milliseconds: starts close to a known mode are not
@@ -123,7 +132,8 @@ static le_mode *known(le_audit *audit, const le_mode *peak, double within)
   double *shift = audit->work, *product = shift + d;
   for (size_t k = 0; k < audit->modes; k++) {
     for (size_t j = 0; j < d; j++) shift[j] = peak->theta[j] - audit->mode[k].theta[j];
-    if (le_quadratic_form(audit->mode[k].precision, d, shift, product) < within * (double)d) return &audit->mode[k];
+    if (le_quadratic_form(audit->mode[k].precision, d, shift, product) < within * (double)d)
+      return &audit->mode[k];
   }
   return NULL;
 }
@@ -160,7 +170,8 @@ static void place_centre(le_audit *audit, const le_target *target, size_t part)
 {
   const size_t d = audit->d;
   const le_mode *mode = &audit->mode[part];
-  double *centre = audit->centre + part * d, *step = audit->work, *point = step + d, *out = point + d;
+  double *centre = audit->centre + part * d, *step = audit->work, *point = step + d,
+         *out = point + d;
   const double h = 1e-4;
   memcpy(centre, mode->theta, d * sizeof(double));
   if (part >= audit->modes || !target->ops->to_normal) return;
@@ -182,9 +193,11 @@ static void weigh_modes(le_audit *audit, const le_target *target)
   double mass[LE_AUDIT_MODES_MOST];
   audit->found = audit->modes;
   for (size_t k = 1; k < audit->modes; k++)
-    for (size_t j = k; j > 0 && le_mode_mass(&audit->mode[j], d) > le_mode_mass(&audit->mode[j - 1], d); j--)
+    for (size_t j = k;
+         j > 0 && le_mode_mass(&audit->mode[j], d) > le_mode_mass(&audit->mode[j - 1], d); j--)
       swap_modes(&audit->mode[j], &audit->mode[j - 1]);
-  for (size_t k = 0; k < audit->modes; k++) mass[k] = le_mode_mass(&audit->mode[k], d) + images(target, &audit->mode[k]);
+  for (size_t k = 0; k < audit->modes; k++)
+    mass[k] = le_mode_mass(&audit->mode[k], d) + images(target, &audit->mode[k]);
   audit->laplace = le_logsumexp(mass, audit->modes);
   size_t reached = 0;
   for (size_t k = 0; k < audit->modes; k++)
@@ -220,7 +233,8 @@ static void weigh_modes(le_audit *audit, const le_target *target)
 static double least_of_interest(const le_audit *audit, const le_target *target)
 {
   double best = -INFINITY;
-  for (size_t k = 0; k < audit->modes; k++) best = fmax(best, le_mode_mass(&audit->mode[k], audit->d));
+  for (size_t k = 0; k < audit->modes; k++)
+    best = fmax(best, le_mode_mass(&audit->mode[k], audit->d));
   return best - 100 - sqrt((double)target->seen);
 }
 
@@ -242,7 +256,9 @@ static int climbs_agree(const le_audit *audit, const le_target *target)
   }
   /* if not all heavy modes fit, more climbs do not help, and with numerical differences they are
    * expensive */
-  if (!target->ops->log_lik_hess && audit->climbs_least < audit->starts && audit->refused > best - HEAVY) return 1;
+  if (!target->ops->log_lik_hess && audit->climbs_least < audit->starts &&
+      audit->refused > best - HEAVY)
+    return 1;
   if (audit->climbed < audit->climbs_least) return 0;
   for (size_t k = 0; k < audit->modes; k++) {
     const double mass = le_mode_mass(&audit->mode[k], audit->d);
@@ -261,7 +277,8 @@ static le_status climb_from(le_audit *audit, le_target *target)
   const double least = least_of_interest(audit, target);
   le_mode *there = NULL;
   if (target->seen > MANY_ROWS && audit->modes > 0) {
-    if (target->ops->relabel) target->ops->relabel(target->model, audit->mode[0].theta, trial->theta);
+    if (target->ops->relabel)
+      target->ops->relabel(target->model, audit->mode[0].theta, trial->theta);
     there = known(audit, trial, near);
   }
   if (!there) LE_TRY(le_mode_climb(trial, target, audit->enough, least, audit->work));
@@ -319,7 +336,8 @@ static double freedom(const le_audit *audit, size_t part)
 
 /* Squared Mahalanobis distance of a point from the centre of a component: around a mode in the
  * model's own coordinates if it has them; their log determinant is then returned in `log_det`. */
-static double distance(const le_audit *audit, const le_target *target, size_t part, const double *theta, double *work, double *log_det)
+static double distance(const le_audit *audit, const le_target *target, size_t part,
+                       const double *theta, double *work, double *log_det)
 {
   const size_t d = audit->d;
   const le_mode *mode = &audit->mode[part];
@@ -341,13 +359,14 @@ static double log_normal_density(const le_mode *mode, size_t d, double q)
 static double log_t_density(const le_mode *mode, size_t d, double nu, double q)
 {
   return gsl_sf_lngamma(0.5 * (nu + (double)d)) - gsl_sf_lngamma(0.5 * nu) -
-         0.5 * (double)d * log(nu * 3.14159265358979323846) + le_cholesky_half_log_det(mode->factor, d) -
-         0.5 * (nu + (double)d) * log1p(q / nu);
+         0.5 * (double)d * log(nu * 3.14159265358979323846) +
+         le_cholesky_half_log_det(mode->factor, d) - 0.5 * (nu + (double)d) * log1p(q / nu);
 }
 
 /* Log density of the proposal; and in `normal`, that of the posterior if it were normal around
  * its modes. */
-static double log_proposal(const le_audit *audit, const le_target *target, const double *theta, double *normal, double *work)
+static double log_proposal(const le_audit *audit, const le_target *target, const double *theta,
+                           double *normal, double *work)
 {
   double part[LE_AUDIT_MODES_MOST + 1], peak[LE_AUDIT_MODES_MOST + 1];
   const size_t d = audit->d, modes = audit->modes;
@@ -362,14 +381,16 @@ static double log_proposal(const le_audit *audit, const le_target *target, const
   return le_logsumexp(part, audit->parts);
 }
 
-static double log_density(const void *self, const le_target *target, const double *theta, double *work)
+static double log_density(const void *self, const le_target *target, const double *theta,
+                          double *work)
 {
   double normal;
   return log_proposal(self, target, theta, &normal, work);
 }
 
 /* centre + L^-T z sqrt(nu / chi2), by back substitution; a normal draw for infinite nu. */
-static void draw_t(const le_mode *mode, size_t d, const double *centre, double nu, const gsl_rng *rng, double *theta)
+static void draw_t(const le_mode *mode, size_t d, const double *centre, double nu,
+                   const gsl_rng *rng, double *theta)
 {
   for (size_t j = 0; j < d; j++) theta[j] = gsl_ran_gaussian_ziggurat(rng, 1);
   const double stretch = isfinite(nu) ? sqrt(nu / gsl_ran_chisq(rng, nu)) : 1;
@@ -383,12 +404,15 @@ static void draw_t(const le_mode *mode, size_t d, const double *centre, double n
 
 /* Returns 0 and the mode itself if the draw has coordinates that belong to no theta: the
  * posterior is zero there. */
-static int draw_from(const le_audit *audit, const le_target *target, size_t part, double nu, const gsl_rng *rng, double *theta)
+static int draw_from(const le_audit *audit, const le_target *target, size_t part, double nu,
+                     const gsl_rng *rng, double *theta)
 {
   const size_t d = audit->d;
   const le_mode *mode = &audit->mode[part];
   draw_t(mode, d, audit->centre + part * d, nu, rng, theta);
-  if (part >= audit->modes || !target->ops->from_normal || target->ops->from_normal(target->model, mode->theta, theta)) return 1;
+  if (part >= audit->modes || !target->ops->from_normal ||
+      target->ops->from_normal(target->model, mode->theta, theta))
+    return 1;
   memcpy(theta, mode->theta, d * sizeof(double));
   return 0;
 }
@@ -407,7 +431,8 @@ static size_t stratum(const le_audit *audit, size_t draw, size_t draws)
 static const double COVERED_MOST = 3;
 
 /* The particle with the largest importance weight; `most` is its log weight minus Laplace log Z. */
-static le_status worst_covered(le_audit *audit, le_target *target, size_t n, const double *theta, size_t *worst, double *most)
+static le_status worst_covered(le_audit *audit, le_target *target, size_t n, const double *theta,
+                               size_t *worst, double *most)
 {
   const size_t d = audit->d;
   double normal;
@@ -417,7 +442,9 @@ static le_status worst_covered(le_audit *audit, le_target *target, size_t n, con
     LE_TRY(le_target_density(target, some, theta + from * d, audit->value));
     for (size_t i = 0; i < some; i++) {
       const double *point = theta + (from + i) * d;
-      const double weight = audit->value[i] - log_proposal(audit, target, point, &normal, audit->work) - audit->laplace;
+      const double weight = audit->value[i] -
+                            log_proposal(audit, target, point, &normal, audit->work) -
+                            audit->laplace;
       if (!(weight > *most)) continue;
       *most = weight;
       *worst = from + i;
@@ -468,14 +495,16 @@ le_status le_audit_cover(le_audit *audit, le_target *target, size_t n, double *t
 
 enum { DRAWS_UNWATCHED = 10 };
 
-le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, const gsl_rng *rng, size_t n, double *theta)
+le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, const gsl_rng *rng,
+                                size_t n, double *theta)
 {
   const size_t d = audit->d;
   for (size_t i = 0; i < n; i++) {
     /* a draw takes d^2 multiplications: in high dimension the user must be able to interrupt */
     if (i % DRAWS_UNWATCHED == 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
     draw_from(audit, target, stratum(audit, i, n), INFINITY, rng, theta + i * d);
-    if (target->ops->relabel) target->ops->relabel(target->model, audit->mode[0].theta, theta + i * d);
+    if (target->ops->relabel)
+      target->ops->relabel(target->model, audit->mode[0].theta, theta + i * d);
   }
   return LE_OK;
 }
@@ -505,7 +534,8 @@ static void finish(le_audit *audit, const le_target *target)
 /* The most power, so that some annealing remains if weights are even except for a heavy tail. */
 static const double TEMPERED_MOST = 0.5;
 
-int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral, double *variance)
+int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral,
+                    double *variance)
 {
   const size_t n = audit->draws;
   double *weight = audit->work, square = 0;
@@ -513,7 +543,8 @@ int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, do
    * proposal */
   const double images_of_first = audit->failed ? 0 : images(target, &audit->mode[0]);
   if (audit->failed || audit->modes > 1 || images_of_first != symmetry(target)) return 0;
-  if (le_schedule_adaptive(audit->log_weight, n, UNEVEN * audit->ideal_size, 0, lambda) != LE_OK) return 0;
+  if (le_schedule_adaptive(audit->log_weight, n, UNEVEN * audit->ideal_size, 0, lambda) != LE_OK)
+    return 0;
   *lambda = fmin(*lambda, TEMPERED_MOST);
   for (size_t i = 0; i < n; i++) weight[i] = *lambda * audit->log_weight[i];
   *log_integral = le_normalise(weight, n, weight) - log((double)n) + images_of_first;
@@ -555,23 +586,27 @@ static double expand(le_audit *audit, const le_target *target, size_t part)
 
 /* Log-likelihoods of draws from one component, minus `level`; sets rest = NaN for draws that
  * need all rows. */
-static le_status weigh_by_part(le_audit *audit, le_target *target, size_t part, size_t n, const double *theta, double *value, double *level)
+static le_status weigh_by_part(le_audit *audit, le_target *target, size_t part, size_t n,
+                               const double *theta, double *value, double *level)
 {
   const double light = audit->laplace - images(target, &audit->mode[0]) + LIGHT;
   double *rest = audit->expansion->rest, normal;
   *level = expand(audit, target, part);
-  LE_TRY(le_expansion_values(audit->expansion, target, 0, target->seen, audit->taken, n, theta, value));
+  LE_TRY(le_expansion_values(audit->expansion, target, 0, target->seen, audit->taken, n, theta,
+                             value));
   le_target_prior(target, n, theta, audit->prior, NULL);
   for (size_t i = 0; i < n; i++) {
     if (fabs(rest[i]) <= REST_MOST) continue;
     const double most = *level + value[i] + audit->prior[i] + fabs(rest[i]);
-    if (!(most - log_proposal(audit, target, theta + i * audit->d, &normal, audit->work) < light)) rest[i] = NAN;
+    if (!(most - log_proposal(audit, target, theta + i * audit->d, &normal, audit->work) < light))
+      rest[i] = NAN;
   }
   return LE_OK;
 }
 
 /* Log densities of draws from one component, by part of the rows, or by all rows where needed. */
-static le_status densities_by_part(le_audit *audit, le_target *target, size_t part, size_t n, const double *theta, double *value)
+static le_status densities_by_part(le_audit *audit, le_target *target, size_t part, size_t n,
+                                   const double *theta, double *value)
 {
   const size_t d = audit->d;
   const double *rest = audit->expansion->rest;
@@ -591,20 +626,25 @@ static le_status densities_by_part(le_audit *audit, le_target *target, size_t pa
 /* Tests whether `taken` rows, or 4, 16, ... times as many, can weigh draws from this component:
  * some draws are compared with all rows, and more give the share of draws that need all rows,
  * which is added to `all`. */
-static le_status try_part(le_audit *audit, le_target *target, size_t part, const gsl_rng *rng, int *possible, double *all)
+static le_status try_part(le_audit *audit, le_target *target, size_t part, const gsl_rng *rng,
+                          int *possible, double *all)
 {
   const size_t d = audit->d, trial = audit->batch < audit->room ? audit->batch : audit->room;
   le_expansion *expansion = audit->expansion;
-  for (size_t i = 0; i < trial; i++) draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + i * d);
-  for (; audit->taken <= PART_MOST * audit->part && 4 * audit->taken <= target->seen; audit->taken *= 4) {
+  for (size_t i = 0; i < trial; i++)
+    draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + i * d);
+  for (; audit->taken <= PART_MOST * audit->part && 4 * audit->taken <= target->seen;
+       audit->taken *= 4) {
     double level, missed, farthest;
     size_t need_all = 0;
     LE_TRY(weigh_by_part(audit, target, part, trial, audit->theta, audit->value, &level));
     for (size_t i = 0; i < trial; i++) {
       need_all += isnan(expansion->rest[i]);
-      if (i >= COMPARED || !(fabs(expansion->rest[i]) <= REST_MOST)) expansion->distance[i] = -INFINITY;
+      if (i >= COMPARED || !(fabs(expansion->rest[i]) <= REST_MOST))
+        expansion->distance[i] = -INFINITY;
     }
-    LE_TRY(le_expansion_missed(expansion, target, 0, target->seen, trial, audit->theta, audit->value, &level, &missed, &farthest));
+    LE_TRY(le_expansion_missed(expansion, target, 0, target->seen, trial, audit->theta,
+                               audit->value, &level, &missed, &farthest));
     if (missed > MISSED_MOST) continue;
     *all += audit->share[part] * (double)need_all / (double)trial;
     *possible = 1;
@@ -622,13 +662,20 @@ static le_status plan_lot(le_audit *audit, le_target *target, const gsl_rng *rng
   double all = 0;
   int possible = 1;
   audit->planned = 1;
-  if (audit->least > 0) audit->draws = (size_t)fmin((double)audit->lot, fmax((double)audit->least, audit->work_least / n));
-  if (audit->part == 0 || room * n <= audit->work_least || target->chunk > 0 || audit->room < COMPARED) return LE_OK;
+  if (audit->least > 0)
+    audit->draws =
+        (size_t)fmin((double)audit->lot, fmax((double)audit->least, audit->work_least / n));
+  if (audit->part == 0 || room * n <= audit->work_least || target->chunk > 0 ||
+      audit->room < COMPARED)
+    return LE_OK;
   audit->taken = audit->part;
-  for (size_t k = 0; k < audit->parts && possible; k++) LE_TRY(try_part(audit, target, k, rng, &possible, &all));
+  for (size_t k = 0; k < audit->parts && possible; k++)
+    LE_TRY(try_part(audit, target, k, rng, &possible, &all));
   audit->by_part = possible && all < 0.5;
   if (audit->by_part)
-    audit->draws = (size_t)fmin(room, fmax((double)audit->least, BY_PART * audit->work_least / ((double)audit->taken + all * n)));
+    audit->draws =
+        (size_t)fmin(room, fmax((double)audit->least,
+                                BY_PART * audit->work_least / ((double)audit->taken + all * n)));
   return LE_OK;
 }
 
@@ -649,24 +696,32 @@ static int wants_more(const le_audit *audit, const le_target *target)
 
 static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
-  const size_t d = audit->d, from = audit->drawn, most = from + audit->batch < audit->draws ? from + audit->batch : audit->draws;
+  const size_t d = audit->d, from = audit->drawn,
+               most = from + audit->batch < audit->draws ? from + audit->batch : audit->draws;
   const size_t first = stratum(audit, from % audit->lot, audit->lot);
   size_t to = from;
   for (; to < most; to++) {
     const size_t part = stratum(audit, to % audit->lot, audit->lot);
     if (audit->by_part && part != first) break;
-    audit->log_weight[to] = draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + to * d) ? 0 : -INFINITY;
+    audit->log_weight[to] =
+        draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + to * d)
+            ? 0
+            : -INFINITY;
   }
-  LE_TRY(audit->by_part ? densities_by_part(audit, target, first, to - from, audit->theta + from * d, audit->value)
-                        : le_target_density(target, to - from, audit->theta + from * d, audit->value));
+  LE_TRY(audit->by_part
+             ? densities_by_part(audit, target, first, to - from, audit->theta + from * d,
+                                 audit->value)
+             : le_target_density(target, to - from, audit->theta + from * d, audit->value));
   for (size_t i = from; i < to; i++) {
     double *theta = audit->theta + i * d;
     double normal;
-    const double proposal = log_proposal(audit, target, theta, &normal, audit->work), ideal = exp(normal - proposal);
+    const double proposal = log_proposal(audit, target, theta, &normal, audit->work),
+                 ideal = exp(normal - proposal);
     audit->log_weight[i] += audit->value[i - from] - proposal;
     audit->ideal_sum += ideal;
     audit->ideal_squares += ideal * ideal;
-    if (target->ops->relabel && target->ops->relabel(target->model, audit->mode[0].theta, theta) == 1)
+    if (target->ops->relabel &&
+        target->ops->relabel(target->model, audit->mode[0].theta, theta) == 1)
       audit->log_weight[i] = -INFINITY;
     if (isnan(audit->log_weight[i])) audit->log_weight[i] = -INFINITY;
   }
@@ -732,7 +787,10 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   le_archive_doubles(archive, audit->centre, (audit->most + 1) * d);
   le_archive_doubles(archive, audit->theta, audit->draws * d);
   le_archive_doubles(archive, audit->log_weight, audit->draws);
-  double *const figure[] = {&audit->log_evidence, &audit->se, &audit->laplace, &audit->effective_size,
-                            &audit->pareto_k,     &audit->ideal_sum, &audit->ideal_squares, &audit->ideal_size, &audit->unreached};
+  double *const figure[] = {&audit->log_evidence, &audit->se,
+                            &audit->laplace, &audit->effective_size,
+                            &audit->pareto_k, &audit->ideal_sum,
+                            &audit->ideal_squares, &audit->ideal_size,
+                            &audit->unreached};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
 }

@@ -1,14 +1,14 @@
 /* Importance sampling of the whole posterior, as a second estimate of the evidence (the audit).
  *
- * Newton iterations from several starting points climb to the posterior modes.  The proposal is a
- * mixture of multivariate t distributions (20 degrees of freedom) with the curvatures of the modes and
- * weights from their Laplace masses; where a posterior may have mass away from its modes, it has one
- * wider component with the mean and covariance of the particles.
+ * Newton iterations from several starting points climb to the posterior modes. The proposal is a
+ * mixture of multivariate t distributions (20 degrees of freedom) with the curvatures of the modes
+ * and weights from their Laplace masses; where a posterior may have mass away from its modes, it
+ * has one wider component with the mean and covariance of the particles.
  *
- * Where a model has label symmetry, only draws inside the fundamental domain of the first mode have
- * weight (also those under other labellings that leave this mode as it is, as with empty components).
- * The result is multiplied by the number of the other labellings, which is exact even where the
- * relabelled modes overlap. */
+ * Where a model has label symmetry, only draws inside the fundamental domain of the first mode
+ * have weight (also those under other labellings that leave this mode as it is, as with empty
+ * components). The result is multiplied by the number of the other labellings, which is exact
+ * even where the relabelled modes overlap. */
 #ifndef LE_CORE_AUDIT_H
 #define LE_CORE_AUDIT_H
 
@@ -25,7 +25,7 @@ typedef struct le_audit {
   size_t room;            /* draws that fit in the memory */
   size_t first_lot;       /* draws requested; fewer are made of very many rows */
   size_t lot;             /* draws made at a time; another lot follows if weights are uneven */
-  size_t part, least;     /* rows that may stand for all in weights, 0 all; fewest draws if they cannot */
+  size_t part, least;     /* rows that may stand for all, 0 all; fewest draws if they cannot */
   size_t taken;           /* rows that do stand for all */
   double work_least;      /* up to so many draws x rows all rows are used */
   le_expansion *expansion;
@@ -35,40 +35,40 @@ typedef struct le_audit {
   size_t starts;            /* climbs to make */
   size_t native;            /* the first `native` climbs start at particles: all by default */
   size_t climbs_least;      /* after so many, climbs stop once they agree: all by default */
-  double refused;           /* log Laplace mass of the heaviest mode that was dropped for lack of room */
+  double refused;           /* log Laplace mass of the heaviest mode dropped for lack of room */
   double enough;            /* distance from the mode at which a climb ends, see core/mode.h */
-  double near;              /* with very many rows, a start closer than this to a known mode (squared
-                             * Mahalanobis distance / d) is taken to lead to it */
+  double near;              /* with very many rows, a start closer than this to a known mode
+                             * (squared Mahalanobis distance / d) is taken to lead to it */
   size_t climbed, modes, drawn; /* climbs, modes and draws so far */
-  size_t found;             /* distinct modes, heaviest first, with those too light for the proposal */
+  size_t found;             /* distinct modes, heaviest first, also those not in the proposal */
   le_audit_phase phase;
   int failed;               /* no mode with definite curvature was found */
   le_mode mode[LE_AUDIT_MODES_MOST + 1], trial, wide; /* one more for the wide component */
   int has_wide;
   double *start;      /* starts x d */
   double *share;      /* weight of each component of the proposal */
-  double *centre;     /* of each component: the mode, or its place in the model's own coordinates around
-                       * it (`to_normal`) */
+  double *centre;     /* of each component: the mode, or its place in the model's own coordinates
+                       * around it (`to_normal`) */
   le_proposal density; /* density of the proposal */
   size_t parts;       /* components of the proposal: the modes, and the wide one if there is one */
   double *theta;      /* draws x d */
   double *log_weight; /* draws */
   double *value;      /* batch */
   double *work;
-  double ideal_sum, ideal_squares; /* of the weights if the posterior were normal around its modes */
-  double unreached;   /* increase of log Z (Laplace) by modes that no climb from a particle reached */
+  double ideal_sum, ideal_squares; /* of weights if the posterior were normal around its modes */
+  double unreached;   /* increase of log Z (Laplace) by modes not reached from a particle */
   double log_evidence, se, laplace, effective_size, ideal_size, pareto_k;
 } le_audit;
 
-/* Allocates for at most `starts` climbs (the LE_AUDIT_MODES_MOST heaviest modes are kept) and `draws`
- * draws, up to `lots` times as many if weights are uneven.  Without draws the audit ends with the
- * Laplace approximation. */
+/* Allocates for at most `starts` climbs (the LE_AUDIT_MODES_MOST heaviest modes are kept) and
+ * `draws` draws, up to `lots` times as many if weights are uneven. Without draws the audit ends
+ * with the Laplace approximation. */
 void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws,
                     size_t lots, size_t batch, le_arena *arena);
 /* If draws x rows are more than `work`: weighs draws by `part` of the rows around the modes if this
  * agrees with all rows in a trial, otherwise makes fewer draws, at least `least`. */
-void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion, size_t part,
-                      size_t least, double work, le_arena *arena);
+void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion,
+                      size_t part, size_t least, double work, le_arena *arena);
 /* Starts an audit; copies the starting points (unless they are audit->start), the first being the
  * most important. */
 void le_audit_start(le_audit *audit, size_t starts, const double *start);
@@ -89,11 +89,11 @@ double le_audit_refused(const le_audit *audit);
  * the first mode. */
 le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, const gsl_rng *rng,
                                 size_t n, double *theta);
-/* For a finished audit: the power lambda of its weights, at most a half, whose effective sample size
- * is half the ideal one; the log of the integral of q^(1 - lambda) f^lambda over all labellings, and
- * its relative variance.  audit->work receives the normalised weights.  Returns 0 if there is no such
- * power, if there are several modes (few draws would decide their shares), or if relabellings leave
- * the mode as it is. */
+/* For a finished audit: the power lambda of its weights, at most a half, whose effective sample
+ * size is half the ideal one; the log of the integral of q^(1 - lambda) f^lambda over all
+ * labellings, and its relative variance. audit->work receives the normalised weights. Returns 0
+ * if there is no such power, if there are several modes (few draws would decide their shares),
+ * or if relabellings leave the mode as it is. */
 int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral,
                     double *variance);
 /* Saves or restores the state. */

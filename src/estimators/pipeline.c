@@ -104,11 +104,12 @@ static void pipeline_archive(void *self, le_archive *archive)
   le_archive_size(archive, &p->fed);
   le_archive_int(archive, &p->at);
   if (p->at < 0 || p->at >= PARTS) archive->status = LE_CORRUPT;
-  for (int k = 0; k < PARTS && archive->status == LE_OK; k++) p->ops[k]->archive(p->part[k], archive);
+  for (int k = 0; k < PARTS && archive->status == LE_OK; k++)
+    p->ops[k]->archive(p->part[k], archive);
 }
 
-const le_estimator_ops le_hybrid_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "hybrid",
-                                              {{settings, le_nested_table, le_walk_table}, le_stage_table},
-                                              hybrid_alloc, pipeline_free, pipeline_start, pipeline_feed,
-                                              pipeline_advance, pipeline_progress, pipeline_result,
-                                              pipeline_archive, 0, NULL, NULL};
+const le_estimator_ops le_hybrid_estimator = {
+  LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "hybrid",
+  {{settings, le_nested_table, le_walk_table}, le_stage_table}, hybrid_alloc, pipeline_free,
+  pipeline_start, pipeline_feed, pipeline_advance, pipeline_progress, pipeline_result,
+  pipeline_archive, 0, NULL, NULL};

@@ -31,12 +31,14 @@ void le_walk_archive(void *self, le_archive *archive)
   le_archive_int(archive, &w->uneven);
   le_archive_int(archive, &w->skip_remeasure);
   le_archive_int(archive, &w->skip_measure);
-  size_t *const count[] = {&w->step, &w->chunk_steps, &w->fixed, &w->at, &w->restart_rows, &w->retry_control_at, &w->noise_measured_at, &w->rows_at_check,
-                           &w->moves, &w->tried};
+  size_t *const count[] = {&w->step, &w->chunk_steps, &w->fixed, &w->at,
+                           &w->restart_rows, &w->retry_control_at, &w->noise_measured_at,
+                           &w->rows_at_check, &w->moves, &w->tried};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
-  double *const figure[] = {&w->chunk_ess, &w->log_z_before, &w->variance_before, &w->lambda_steps,
-                            &w->restarts, &w->target.noise, &w->drift, &w->shortest,
-                            &w->tried_renewal, &w->renewed, &w->step_bias, &w->bias_rate, &w->bias_rate_variance, &w->bias_total,
+  double *const figure[] = {&w->chunk_ess, &w->log_z_before, &w->variance_before,
+                            &w->lambda_steps, &w->restarts, &w->target.noise, &w->drift,
+                            &w->shortest, &w->tried_renewal, &w->renewed, &w->step_bias,
+                            &w->bias_rate, &w->bias_rate_variance, &w->bias_total,
                             &w->bias_total_variance};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   le_archive_doubles(archive, w->theta, m * w->d);
@@ -59,7 +61,8 @@ void le_walk_archive(void *self, le_archive *archive)
     const le_stage *settings = &w->settings.stage[s];
     le_gradient_archive(&w->gradient[s], &w->target, archive);
     for (size_t half = 0; half < 2; half++) le_metric_archive(&w->metric[s][half], archive);
-    if (settings->kernel) settings->kernel->ops->archive(w->kernel[s], settings->particles, archive);
+    if (settings->kernel)
+      settings->kernel->ops->archive(w->kernel[s], settings->particles, archive);
   }
   le_genealogy_archive(&w->genealogy, archive);
   if (le_walk_renews(w)) le_renewal_archive(&w->renewal, m, archive);
@@ -77,5 +80,6 @@ void le_walk_archive(void *self, le_archive *archive)
   const walk_phase phase = (walk_phase)w->machine.phase;
   const int between = phase == REWEIGHT || phase == MOVE || phase == STEP_BACK;
   const size_t end = w->settings.reverse ? 0 : w->path.points;
-  if (w->at > w->path.points || (follows(w) && between && w->at == end)) archive->status = LE_CORRUPT;
+  if (w->at > w->path.points || (follows(w) && between && w->at == end))
+    archive->status = LE_CORRUPT;
 }

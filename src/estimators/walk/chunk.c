@@ -47,9 +47,13 @@ le_status le_walk_open_chunk(void *self, le_progress *progress)
     w->m = m;
   }
   const le_stage *stage = stage_of(w);
-  if (le_walk_may_check_first(w) && w->machine.closed && (double)w->machine.store.n < FIRST_ROWS * (double)w->d) w->first_checked = 1;
-  if (le_walk_may_check_first(w) && (w->machine.store.n >= stage->until || (w->machine.closed && there > 0))) {
-    w->target.seen = (size_t)fmin(stage->until, (double)(w->restart_rows ? w->restart_rows : w->machine.store.n));
+  if (le_walk_may_check_first(w) && w->machine.closed &&
+      (double)w->machine.store.n < FIRST_ROWS * (double)w->d)
+    w->first_checked = 1;
+  if (le_walk_may_check_first(w) &&
+      (w->machine.store.n >= stage->until || (w->machine.closed && there > 0))) {
+    w->target.seen = (size_t)fmin(stage->until,
+                                  (double)(w->restart_rows ? w->restart_rows : w->machine.store.n));
     return le_walk_begin_check(w, CHECK_FIRST);
   }
   if (le_walk_may_check_first(w) && !w->machine.closed) {
@@ -61,7 +65,9 @@ le_status le_walk_open_chunk(void *self, le_progress *progress)
     return LE_OK;
   }
   if (there == 0 && w->machine.closed) {
-    w->machine.phase = w->settings.rounds ? COLLECT : w->settings.audit && seen > 0 ? (w->settings.search ? SEARCH : AUDIT) : FINISHED;
+    w->machine.phase = w->settings.rounds              ? COLLECT
+                       : w->settings.audit && seen > 0 ? (w->settings.search ? SEARCH : AUDIT)
+                                                       : FINISHED;
     w->step = 0;
     w->target.chunk = 0;
     w->target.lambda = 0;
@@ -75,7 +81,8 @@ le_status le_walk_open_chunk(void *self, le_progress *progress)
     *progress = LE_NEEDS_ROWS;
     return LE_OK;
   }
-  if (stage->gradient == LE_GRADIENT_CONTROL && !w->rows_at_check && le_walk_may_check(w)) return le_walk_begin_check(w, CHECK_INTERIM);
+  if (stage->gradient == LE_GRADIENT_CONTROL && !w->rows_at_check && le_walk_may_check(w))
+    return le_walk_begin_check(w, CHECK_INTERIM);
   w->target.chunk = (double)there < wanted ? there : (size_t)wanted;
   if (follows(w)) w->target.chunk = le_path_at(&w->path, w->at).chunk;
   w->target.lambda = 0;
@@ -99,8 +106,8 @@ le_status le_walk_close_chunk(void *self, le_progress *progress)
     for (size_t k = 0; k < w->d * w->d; k++) w->anchor_info[k] += w->chunk_info[k];
   }
   if (w->settings.moments) {
-    LE_TRY(le_target_log_lik(&w->target, w->target.seen, w->target.seen + w->target.chunk, w->m, w->theta,
-                             w->chunk_value));
+    LE_TRY(le_target_log_lik(&w->target, w->target.seen, w->target.seen + w->target.chunk, w->m,
+                             w->theta, w->chunk_value));
     LE_TRY(le_walk_add_moments(w, 0));
   }
   w->target.seen += w->target.chunk;
@@ -110,7 +117,8 @@ le_status le_walk_close_chunk(void *self, le_progress *progress)
   /* a mini-batch of rows seen can then be a contiguous block of rows, even if the data were
    * sorted */
   if (stage->gradient == LE_GRADIENT_BATCH && w->machine.store.mixed < w->target.seen)
-    LE_TRY(le_store_shuffle(&w->machine.store, w->machine.store.mixed, w->target.seen, w->machine.streams.order));
+    LE_TRY(le_store_shuffle(&w->machine.store, w->machine.store.mixed, w->target.seen,
+                            w->machine.streams.order));
   if (!stage->whole && w->target.seen >= w->restart_rows)
     LE_TRY(le_walk_add_trace(w, (double)w->target.seen, 1, (double)w->chunk_steps));
   if (w->settings.mean_weights) {

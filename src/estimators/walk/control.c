@@ -53,8 +53,8 @@ static le_status open_chunk_at_anchor(walk *w)
   LE_TRY(le_gradient_open_chunk(g, &w->target));
   memset(w->chunk_info, 0, d * d * sizeof(double));
   if (w->model->information)
-    LE_TRY(le_target_information(&w->target, w->target.seen, w->target.seen + w->target.chunk, 1, g->anchor,
-                                 w->chunk_info));
+    LE_TRY(le_target_information(&w->target, w->target.seen, w->target.seen + w->target.chunk, 1,
+                                 g->anchor, w->chunk_info));
   return LE_OK;
 }
 
@@ -89,7 +89,8 @@ static le_status gradient_noise(walk *w)
   LE_TRY(le_gradient_draw(g, &w->target, 2 * NOISE_PAIRS));
   for (size_t pair = 0; pair < NOISE_PAIRS; pair++) {
     noise_pair all = {w, pair};
-    LE_TRY(le_target_share(&w->target, m, (double)(2 * le_gradient_rows(g, &w->target)), some_noise, &all));
+    LE_TRY(le_target_share(&w->target, m, (double)(2 * le_gradient_rows(g, &w->target)), some_noise,
+                           &all));
     for (size_t i = 0; i < m; i++) sum += w->twin[i * d];
   }
   w->target.noise = sum / (2 * NOISE_PAIRS * (double)(m * d));
@@ -106,10 +107,12 @@ le_status le_walk_open_controlled_chunk(walk *w)
   if (stage_of(w)->metric != LE_METRIC_FROM_CURVATURE) return LE_OK;
   LE_TRY(le_walk_anchored_precision(w, w->precision));
   const int definite = le_metric_set_precision(&w->metric[w->stage][0], w->precision) == LE_OK;
-  if (definite && (double)w->target.seen >= NOISE_GROWTH * (double)w->noise_measured_at) LE_TRY(gradient_noise(w));
+  if (definite && (double)w->target.seen >= NOISE_GROWTH * (double)w->noise_measured_at)
+    LE_TRY(gradient_noise(w));
   if (last < 2) return LE_OK;
   const double wide = le_walk_temperature(w);
-  if (definite && w->target.noise < fmin(NOISE_MOST, NOISE_TIMES_D_MOST / (double)w->d) && !(wide > WIDE_MOST || wide < 1 / WIDE_MOST)) {
+  if (definite && w->target.noise < fmin(NOISE_MOST, NOISE_TIMES_D_MOST / (double)w->d) &&
+      !(wide > WIDE_MOST || wide < 1 / WIDE_MOST)) {
     if (w->m != stage_of(w)->particles) le_walk_resample(w, stage_of(w)->particles);
     w->retry_control_at = 0;
     return LE_OK;
@@ -118,7 +121,8 @@ le_status le_walk_open_controlled_chunk(walk *w)
   w->retry_control_at = 0;
   if (le_walk_may_check(w)) return le_walk_begin_check(w, CHECK_INTERIM);
   w->retry_control_at = 2 * w->target.seen;
-  if (w->m != w->settings.stage[last].particles) le_walk_resample(w, w->settings.stage[last].particles);
+  if (w->m != w->settings.stage[last].particles)
+    le_walk_resample(w, w->settings.stage[last].particles);
   le_walk_enter_stage(w, last);
   return LE_OK;
 }

@@ -26,7 +26,8 @@ static double curvature_step(walk *w)
   double *factor = w->work, *grad = w->work + d * d, *mean = grad + d;
   memcpy(factor, w->precision, d * d * sizeof(double));
   if (le_cholesky(factor, d) != LE_OK) return NAN;
-  /* the mean of the annealed posterior, by one Newton step from the anchor, and the chunk's gradient there */
+  /* the mean of the annealed posterior by one Newton step from the anchor, and the chunk's
+   * gradient */
   w->model->log_prior_grad(w->target.model, 1, g->anchor, mean);
   for (size_t j = 0; j < d; j++) mean[j] += g->grad[j] + lambda * g->chunk_grad[j];
   le_cholesky_solve(factor, d, mean);
@@ -143,8 +144,9 @@ int le_walk_law_has_changed(const walk *w, double increment)
 {
   const le_stage *stage = stage_of(w);
   const double seen = (double)w->target.seen, usual = sqrt(-log(stage->ess / (double)w->m));
-  return w->settings.restarts && w->target.lambda == 0 && stage->schedule != LE_FIXED_STEPS && seen >= CHANGE_ROWS &&
-         seen >= CHANGE_FACTOR * (double)w->restart_rows && increment < CHANGE_STEP * usual;
+  return w->settings.restarts && w->target.lambda == 0 && stage->schedule != LE_FIXED_STEPS &&
+         seen >= CHANGE_ROWS && seen >= CHANGE_FACTOR * (double)w->restart_rows &&
+         increment < CHANGE_STEP * usual;
 }
 
 le_status le_walk_restart(walk *w)
@@ -161,7 +163,8 @@ le_status le_walk_restart(walk *w)
   le_search_start(&w->search);
   w->log_z_before = w->variance_before = w->step_bias = w->bias_total = w->bias_total_variance = 0;
   w->bias_rate = NAN;
-  for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].anchored = w->gradient[s].exact_until = 0;
+  for (size_t s = 0; s < w->settings.stages; s++)
+    w->gradient[s].anchored = w->gradient[s].exact_until = 0;
   le_walk_enter_stage(w, 0);
   le_walk_init_particles(w);
   return LE_OK;

@@ -45,8 +45,8 @@ int le_walk_may_check(const walk *w)
 
 int le_walk_may_check_first(const walk *w)
 {
-  return w->settings.first_look && w->settings.search && !w->settings.record && w->settings.stages > 1 &&
-         w->stage == 0 && w->target.seen == 0 && !w->first_checked;
+  return w->settings.first_look && w->settings.search && !w->settings.record &&
+         w->settings.stages > 1 && w->stage == 0 && w->target.seen == 0 && !w->first_checked;
 }
 
 le_status le_walk_begin_check(walk *w, walk_check kind)
@@ -65,7 +65,8 @@ le_status le_walk_search(void *self, le_progress *progress)
 {
   walk *w = self;
   (void)progress;
-  LE_TRY(le_search_step(&w->search, &w->audit, &w->target, w->machine.streams.rng[0], w->machine.streams.order));
+  LE_TRY(le_search_step(&w->search, &w->audit, &w->target, w->machine.streams.rng[0],
+                        w->machine.streams.order));
   if (w->search.done) w->machine.phase = AUDIT;
   return LE_OK;
 }
@@ -78,8 +79,10 @@ static void scale_by_particles(walk *w)
   le_walk_weighted_mean(w, w->centre);
   memset(scale, 0, d * sizeof(double));
   for (size_t i = 0; i < w->m; i++)
-    for (size_t j = 0; j < d; j++) scale[j] += w->weight[i] * pow(w->theta[i * d + j] - w->centre[j], 2);
-  for (size_t j = 0; j < d; j++) scale[j] = scale[j] > 0 && isfinite(scale[j]) ? sqrt(scale[j]) : sqrt(w->prior_variance[j]);
+    for (size_t j = 0; j < d; j++)
+      scale[j] += w->weight[i] * pow(w->theta[i * d + j] - w->centre[j], 2);
+  for (size_t j = 0; j < d; j++)
+    scale[j] = scale[j] > 0 && isfinite(scale[j]) ? sqrt(scale[j]) : sqrt(w->prior_variance[j]);
   le_audit_scale(&w->audit, scale);
 }
 
@@ -92,7 +95,8 @@ static void start_audit(walk *w)
     le_search_climbs(&w->search, &w->audit, 0);
   } else if (w->settings.search || w->model->traits & LE_MODEL_MULTIMODAL) {
     le_walk_relabel_to_heaviest(w);
-    const size_t starts = w->m < le_walk_particle_climbs(w) ? w->m : le_walk_particle_climbs(w), found = w->search.found;
+    const size_t starts = w->m < le_walk_particle_climbs(w) ? w->m : le_walk_particle_climbs(w),
+                 found = w->search.found;
     double *start = w->audit.start;
     memcpy(start, w->theta + le_walk_heaviest(w) * d, d * sizeof(double));
     for (size_t k = 1; k < starts; k++) {
@@ -104,7 +108,8 @@ static void start_audit(walk *w)
     if (found) memcpy(start + starts * d, w->search.start, found * d * sizeof(double));
     le_search_climbs(&w->search, &w->audit, starts);
     w->audit.native = starts;
-    if (found && w->search.few.n) w->audit.near = SEARCH_NEAR * (double)w->target.seen / (double)w->search.few.n;
+    if (found && w->search.few.n)
+      w->audit.near = SEARCH_NEAR * (double)w->target.seen / (double)w->search.few.n;
     if (w->m > 2 * d) {
       /* a temporary copy of the metric: its memory is free now, and holds the particles'
        * covariance */
@@ -137,9 +142,12 @@ static void take_draws_of_check(walk *w, double doubt)
 static int anneal_from_proposal(walk *w)
 {
   const le_stage *stage = stage_of(w);
-  const int exact = stage->kernel && stage->gradient == LE_GRADIENT_FULL && (stage->kernel->ops->needs & LE_NEEDS_DENSITY);
+  const int exact = stage->kernel && stage->gradient == LE_GRADIENT_FULL &&
+                    (stage->kernel->ops->needs & LE_NEEDS_DENSITY);
   double lambda, log_integral, variance;
-  if (!exact || (w->machine.closed && w->target.seen == w->machine.store.n) || !le_audit_temper(&w->audit, &w->target, &lambda, &log_integral, &variance)) return 0;
+  if (!exact || (w->machine.closed && w->target.seen == w->machine.store.n) ||
+      !le_audit_temper(&w->audit, &w->target, &lambda, &log_integral, &variance))
+    return 0;
   if (lambda < TEMPERED_LEAST) return 0;
   le_walk_draw_particles(w);
   le_walk_begin_from(w, log_integral, variance);
@@ -159,7 +167,8 @@ static le_status end_first_check(walk *w)
 {
   le_audit *a = &w->audit;
   w->uneven = !a->failed && a->effective_size < FIRST_DOUBTED * a->ideal_size;
-  if (a->failed || !(a->effective_size > FIRST_EVEN * a->ideal_size) || !(a->pareto_k < FIRST_TAIL)) {
+  if (a->failed || !(a->effective_size > FIRST_EVEN * a->ideal_size) ||
+      !(a->pareto_k < FIRST_TAIL)) {
     if (anneal_from_proposal(w)) return LE_OK;
     w->target.seen = w->rows_at_check = 0;
     w->uneven = 0;
@@ -169,7 +178,8 @@ static le_status end_first_check(walk *w)
   a->unreached = 0;
   w->from_importance = 1;
   w->chunk_ess = 1;
-  return w->target.seen < w->restart_rows ? LE_OK : le_walk_add_trace(w, (double)w->target.seen, 1, 0);
+  return w->target.seen < w->restart_rows ? LE_OK
+                                          : le_walk_add_trace(w, (double)w->target.seen, 1, 0);
 }
 
 /* If importance sampling is even enough and finds far more evidence than the particles, its
@@ -201,7 +211,8 @@ static le_status cover_particles(walk *w)
   if (!w->settings.search || w->model->start || w->check == CHECK_FIRST) return LE_OK;
   const size_t n = w->m < COVERED ? w->m : COVERED;
   double *some = w->swap;
-  for (size_t k = 0; k < n; k++) memcpy(some + k * w->d, w->theta + (k * w->m / n) * w->d, w->d * sizeof(double));
+  for (size_t k = 0; k < n; k++)
+    memcpy(some + k * w->d, w->theta + (k * w->m / n) * w->d, w->d * sizeof(double));
   return le_audit_cover(&w->audit, &w->target, n, some);
 }
 

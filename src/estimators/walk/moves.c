@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-/* TEMPERED_MOVES multiplies the number of moves on the way from an importance proposal.  At most
- * MOVES_MOST moves because rows are few.  For the next SKIP_MEASURE_FOR distributions the renewal is
- * not measured after it was AMPLE above the goal with the fewest moves; for SKIP_REMEASURE_FOR no
- * further moves are made after they turned out not to be needed. */
+/* TEMPERED_MOVES multiplies the number of moves on the way from an importance proposal. At most
+ * MOVES_MOST moves because rows are few. For the next SKIP_MEASURE_FOR distributions the renewal
+ * is not measured after it was AMPLE above the goal with the fewest moves; for
+ * SKIP_REMEASURE_FOR no further moves are made after they turned out not to be needed. */
 enum { TEMPERED_MOVES = 4 };
 enum { MOVES_MOST = 200, SKIP_REMEASURE_FOR = 4, SKIP_MEASURE_FOR = 3 };
 static const double AMPLE = 0.1;
@@ -30,7 +30,8 @@ static le_status record(walk *w)
   double *row = le_trace_add(&w->recorded);
   if (!row) return LE_NO_MEMORY;
   const double step = stage_of(w)->kernel->ops->report(w->kernel[w->stage]).step_size;
-  le_path_write(&w->target, &w->metric[w->stage][0], w->skip_moves ? 0 : moves_wanted(w), step, row);
+  le_path_write(&w->target, &w->metric[w->stage][0], w->skip_moves ? 0 : moves_wanted(w), step,
+                row);
   return LE_OK;
 }
 
@@ -48,13 +49,15 @@ le_status le_walk_begin_moves(walk *w, int resampled)
   } else {
     /* a reverse run along this path starts with moves from the posterior draw: they must be
      * recorded */
-    const int end = w->settings.record && w->machine.closed && target->lambda >= 1 && target->seen + target->chunk == w->machine.store.n;
+    const int end = w->settings.record && w->machine.closed && target->lambda >= 1 &&
+                    target->seen + target->chunk == w->machine.store.n;
     const int annealed = stage->anneal > stage->ess && (target->lambda < 1 || w->chunk_steps > 1);
     w->skip_moves = stage->steps == 0 || (stage->move_resampled && !resampled && !end && !annealed);
     if (!w->skip_moves) LE_TRY(le_walk_update_metric(w));
   }
   if (!w->skip_moves && stage->kernel->ops->begin)
-    LE_TRY(stage->kernel->ops->begin(w->kernel[w->stage], target, w->m, w->theta, &w->machine.streams));
+    LE_TRY(stage->kernel->ops->begin(w->kernel[w->stage], target, w->m, w->theta,
+                                     &w->machine.streams));
   if (measures_renewal(w)) le_renewal_start(&w->renewal, w->m, w->theta);
   return w->settings.record ? record(w) : LE_OK;
 }
@@ -63,7 +66,8 @@ le_status le_walk_begin_moves(walk *w, int resampled)
 static size_t least_moves(const walk *w)
 {
   const le_stage *stage = stage_of(w);
-  const double wanted = fmin(ceil(stage->work / (double)(w->target.seen + w->target.chunk)), MOVES_MOST);
+  const double wanted =
+      fmin(ceil(stage->work / (double)(w->target.seen + w->target.chunk)), MOVES_MOST);
   const size_t moves = wanted > (double)stage->steps ? (size_t)wanted : stage->steps;
   return w->target.proposal ? TEMPERED_MOVES * moves : moves;
 }
@@ -82,7 +86,9 @@ static size_t moves_wanted(const walk *w)
 static double moves_most(const walk *w)
 {
   const unsigned needs = stage_of(w)->kernel->ops->needs;
-  const double further = !(needs & LE_NEEDS_DENSITY) ? 8 : needs & LE_NEEDS_GRADIENT ? 20 : 40 + 5 * (double)w->d;
+  const double further = !(needs & LE_NEEDS_DENSITY) ? 8
+                         : needs & LE_NEEDS_GRADIENT ? 20
+                                                     : 40 + 5 * (double)w->d;
   return further + (double)least_moves(w);
 }
 
@@ -93,7 +99,8 @@ static int plan_more(walk *w)
 {
   const le_stage *stage = stage_of(w);
   const double goal = stage->renew, most = moves_most(w);
-  double reached = le_renewal_measure(&w->renewal, w->m, w->theta, w->weight, &w->metric[w->stage][0]);
+  double reached =
+      le_renewal_measure(&w->renewal, w->m, w->theta, w->weight, &w->metric[w->stage][0]);
   if (w->tried && w->step >= 2 * w->tried) {
     const double within = le_renewal_within(w->tried_renewal, reached);
     if (within >= goal && reached < goal) w->skip_remeasure = SKIP_REMEASURE_FOR;
@@ -104,7 +111,9 @@ static int plan_more(walk *w)
   if (isnan(reached) || !follows_renewal(w)) return 0;
   if (reached >= goal) {
     if (w->step == least_moves(w) && reached >= goal + AMPLE) w->skip_measure = SKIP_MEASURE_FOR;
-    w->moves = (size_t)fmax(0.7 * (double)w->step, fmin((double)w->step, ceil(le_renewal_moves((double)w->step, reached, goal + 0.05))));
+    w->moves = (size_t)fmax(
+        0.7 * (double)w->step,
+        fmin((double)w->step, ceil(le_renewal_moves((double)w->step, reached, goal + 0.05))));
     return 0;
   }
   if (w->skip_remeasure > 0) {
@@ -120,7 +129,8 @@ static int plan_more(walk *w)
   const double further = le_renewal_moves((double)w->step, reached, goal + 0.05);
   w->tried = w->step;
   w->tried_renewal = reached;
-  w->moves = (size_t)fmin(fmin(2 * (double)w->step, most), fmax(ceil(further), (double)w->step + 1));
+  w->moves =
+      (size_t)fmin(fmin(2 * (double)w->step, most), fmax(ceil(further), (double)w->step + 1));
   return 1;
 }
 
@@ -144,11 +154,12 @@ static le_status measure_temperature(walk *w)
 {
   const le_stage *stage = stage_of(w);
   const size_t d = w->d, m = w->m;
-  double *grad = w->swap, *of_prior = w->twin, *centre = w->work, *wide = centre + d, *share = wide + d;
+  double *grad = w->swap, *of_prior = w->twin, *centre = w->work, *wide = centre + d,
+         *share = wide + d;
   double squares = 0, mean = 0, variance = 0;
   w->temperature = NAN;
-  if (w->skip_moves || !stage->kernel || (stage->kernel->ops->needs & LE_NEEDS_DENSITY) || stage->gradient != LE_GRADIENT_FULL ||
-      w->settings.stages > 1 || w->settings.reverse)
+  if (w->skip_moves || !stage->kernel || (stage->kernel->ops->needs & LE_NEEDS_DENSITY) ||
+      stage->gradient != LE_GRADIENT_FULL || w->settings.stages > 1 || w->settings.reverse)
     return LE_OK;
   for (size_t i = 0; i < m; i++) squares += w->weight[i] * w->weight[i];
   if (squares > 0.5) return LE_OK;
@@ -168,11 +179,13 @@ static le_status measure_temperature(walk *w)
     w->temperature += wide[j] / (double)d;
     w->bias_rate += 0.5 * share[j] * (wide[j] - 1);
   }
-  if (!isfinite(w->temperature) || !isfinite(w->bias_rate)) w->temperature = w->bias_rate = INFINITY;
+  if (!isfinite(w->temperature) || !isfinite(w->bias_rate))
+    w->temperature = w->bias_rate = INFINITY;
   for (int second = 0; second < 2; second++)
     for (size_t i = 0; i < m; i++) {
       double term = 0;
-      for (size_t j = 0; j < d; j++) term -= 0.5 * share[j] * (w->theta[i * d + j] - centre[j]) * grad[i * d + j];
+      for (size_t j = 0; j < d; j++)
+        term -= 0.5 * share[j] * (w->theta[i * d + j] - centre[j]) * grad[i * d + j];
       if (second) variance += pow(w->weight[i] * (term - mean), 2);
       else mean += w->weight[i] * term;
     }
@@ -197,7 +210,8 @@ le_status le_walk_move(void *self, le_progress *progress)
   size_t moves = w->skip_moves ? 0 : moves_wanted(w);
   if (w->step < moves) {
     size_t made;
-    LE_TRY(le_kernel_moves(stage->kernel->ops, w->kernel[w->stage], &w->target, w->m, w->theta, &w->machine.streams, moves - w->step, &made));
+    LE_TRY(le_kernel_moves(stage->kernel->ops, w->kernel[w->stage], &w->target, w->m, w->theta,
+                           &w->machine.streams, moves - w->step, &made));
     w->step += made;
     if (w->step < moves) return LE_OK;
     if (w->skip_measure > 0)
@@ -213,6 +227,8 @@ le_status le_walk_move(void *self, le_progress *progress)
     w->chunk_ess = 1;
   }
   if (follows(w) && !w->settings.reverse) w->at++;
-  w->machine.phase = w->settings.reverse ? STEP_BACK : w->target.lambda < 1 ? REWEIGHT : CLOSE_CHUNK;
+  w->machine.phase = w->settings.reverse    ? STEP_BACK
+                     : w->target.lambda < 1 ? REWEIGHT
+                                            : CLOSE_CHUNK;
   return LE_OK;
 }

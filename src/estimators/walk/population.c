@@ -45,9 +45,11 @@ void le_walk_relabel_to(walk *w, const double *reference)
   memcpy(w->labels, reference, w->d * sizeof(double));
   w->target.labels = w->labels;
 #ifdef _OPENMP
-#pragma omp parallel for num_threads(le_target_threads(&w->target, w->m, w->d * w->d)) schedule(static)
+#pragma omp parallel for num_threads(le_target_threads(&w->target, w->m, w->d * w->d)) \
+    schedule(static)
 #endif
-  for (size_t i = 0; i < w->m; i++) w->model->relabel(w->target.model, reference, w->theta + i * w->d);
+  for (size_t i = 0; i < w->m; i++)
+    w->model->relabel(w->target.model, reference, w->theta + i * w->d);
 }
 
 void le_walk_relabel_to_heaviest(walk *w)
@@ -67,7 +69,8 @@ void le_walk_weighted_mean(const walk *w, double *mean)
 static void take_offspring(walk *w, size_t m)
 {
   const size_t d = w->d;
-  for (size_t j = 0; j < m; j++) memcpy(w->swap + j * d, w->theta + w->ancestor[j] * d, d * sizeof(double));
+  for (size_t j = 0; j < m; j++)
+    memcpy(w->swap + j * d, w->theta + w->ancestor[j] * d, d * sizeof(double));
   double *old = w->theta;
   w->theta = w->swap;
   w->swap = old;
@@ -76,11 +79,12 @@ static void take_offspring(walk *w, size_t m)
 void le_walk_resample(walk *w, size_t m)
 {
   const double level = le_logmeanexp(w->log_weight, w->m);
-  le_resample(stage_of(w)->resampling, w->m, w->weight, m, w->machine.streams.rng[0], w->work, w->ancestor);
+  le_resample(stage_of(w)->resampling, w->m, w->weight, m, w->machine.streams.rng[0], w->work,
+              w->ancestor);
   take_offspring(w, m);
   const le_resampling scheme = stage_of(w)->resampling;
-  le_genealogy_resample(&w->genealogy, w->m, w->weight, scheme == LE_MULTINOMIAL || scheme == LE_RESIDUAL, m,
-                        w->ancestor);
+  le_genealogy_resample(&w->genealogy, w->m, w->weight,
+                        scheme == LE_MULTINOMIAL || scheme == LE_RESIDUAL, m, w->ancestor);
   w->m = m;
   for (size_t i = 0; i < m; i++) {
     w->log_weight[i] = level;
@@ -104,6 +108,7 @@ void le_walk_draw_particles(walk *w)
   const le_audit *a = &w->audit;
   const size_t m = stage_of(w)->particles, d = w->d;
   le_resample(LE_SYSTEMATIC, a->draws, a->work, m, w->machine.streams.rng[0], w->work, w->ancestor);
-  for (size_t j = 0; j < m; j++) memcpy(w->theta + j * d, a->theta + w->ancestor[j] * d, d * sizeof(double));
+  for (size_t j = 0; j < m; j++)
+    memcpy(w->theta + j * d, a->theta + w->ancestor[j] * d, d * sizeof(double));
   w->m = m;
 }

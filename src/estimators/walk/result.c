@@ -5,11 +5,12 @@
 
 #include <math.h>
 
-static const char *const moment_names[MOMENT_COLUMNS] = {"lambda", "mean", "variance", "ess", "log_ratio"};
+static const char *const moment_names[MOMENT_COLUMNS] = {"lambda", "mean", "variance", "ess",
+                                                         "log_ratio"};
 static const char *const trace_names[TRACE_COLUMNS] = {
-    "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "shortest",    "ess",
-    "acceptance", "step_size", "particles",    "temperature", "noise",        "drift",       "restarts",    "moves",
-    "renewal",    "evaluations", "seconds"};
+  "n",     "lambda",     "log_evidence", "se",        "lambda_steps", "shortest",
+  "ess",   "acceptance", "step_size",    "particles", "temperature",  "noise",
+  "drift", "restarts",   "moves",        "renewal",   "evaluations",  "seconds"};
 
 le_status le_walk_result(void *self, le_result *result)
 {
@@ -47,8 +48,12 @@ le_status le_walk_result(void *self, le_result *result)
     le_result_figure(result, "heated_noise", &s[11]);
   }
   LE_TRY(le_trace_output(&w->trace, trace_names, result));
-  if (w->settings.moments) le_result_table(result, "moments", MOMENT_COLUMNS, moment_names, MOMENT_COLUMNS, w->moments.rows, w->moments.values);
-  if (w->settings.record) le_result_table(result, "path", LE_PATH_LABELLED, le_path_names, w->recorded.columns, w->recorded.rows, w->recorded.values);
+  if (w->settings.moments)
+    le_result_table(result, "moments", MOMENT_COLUMNS, moment_names, MOMENT_COLUMNS,
+                    w->moments.rows, w->moments.values);
+  if (w->settings.record)
+    le_result_table(result, "path", LE_PATH_LABELLED, le_path_names, w->recorded.columns,
+                    w->recorded.rows, w->recorded.values);
   if (w->settings.audit && w->machine.phase == FINISHED && w->target.seen > 0) {
     const le_audit *a = &w->audit;
     s[7] = (double)a->failed;

@@ -37,12 +37,12 @@ typedef struct le_stage {
   double threshold;     /* resample below this effective sample size / particles; 0 never */
   le_gradient_rule gradient;
   size_t batch;         /* rows of a mini-batch */
-  size_t part;          /* with control variates, rows that may stand for a chunk in weights; 0 all */
+  size_t part;          /* with control variates, rows that may stand for a chunk; 0 all */
   const le_kernel_spec *kernel; /* NULL: particles are never moved */
   size_t steps;         /* fewest moves per distribution */
-  double renew;         /* goal for the renewal (core/renewal.h), for which more than `steps` moves are
-                         * made; below 0 the renewal is only measured, 0 not at all */
-  double work;          /* fewest rows x moves per distribution: with few rows more moves are made */
+  double renew;         /* goal for the renewal (core/renewal.h), for which more than `steps` moves
+                         * are made; below 0 the renewal is only measured, 0 not at all */
+  double work;          /* fewest rows x moves per distribution: more moves with few rows */
   int move_resampled;   /* move only after resampling */
   le_metric_rule metric;
   le_metric_kind metric_kind;
@@ -61,14 +61,14 @@ typedef struct le_walk_settings {
   size_t audit_part, audit_least; /* rows that may stand for all in weights, 0 all; fewest draws if
                                    * they cannot */
   double audit_work; /* up to so many draws x rows all rows are used */
-  size_t search;     /* climbs from other starts than the particles, for modes that these have missed */
-  int first_look;    /* mode search and importance sampling before the first particle moves: may make
-                      * the first stage unnecessary */
+  size_t search;     /* climbs that do not start at particles, for modes these have missed */
+  int first_look;    /* mode search and importance sampling before the first particle moves: may
+                      * make the first stage unnecessary */
   size_t rounds;     /* of posterior draws after the run, for the harmonic mean */
   int bridge;        /* or for bridge sampling with a normal density */
-  int restarts;      /* restart from the prior, with the rows in random order, if the distribution of
-                      * the rows seems to have changed */
-  int moments;       /* mean and variance of the log-likelihood at every lambda (power posteriors) */
+  int restarts;      /* restart from the prior, with the rows in random order, if the
+                      * distribution of the rows seems to have changed */
+  int moments;       /* mean and variance of the log-likelihood at each lambda */
   int record;        /* keep the path (core/path.h) */
   const le_arg *follow; /* NULL, or a path to follow without adaptation */
   int reverse;       /* follow it in reverse, from posterior draws `from`, used in turn */
@@ -77,6 +77,7 @@ typedef struct le_walk_settings {
 } le_walk_settings;
 
 /* Reads the settings and tests that kernels, model and gradient rules fit together. */
-le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *settings, le_error *error);
+le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *settings,
+                                le_error *error);
 
 #endif

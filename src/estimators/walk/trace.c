@@ -21,7 +21,8 @@ double le_walk_unseen(const walk *w)
 
 double le_walk_current_variance(const walk *w)
 {
-  return w->variance_before + le_walk_unseen(w) * w->genealogy.variance + w->step_bias * w->step_bias;
+  return w->variance_before + le_walk_unseen(w) * w->genealogy.variance +
+         w->step_bias * w->step_bias;
 }
 
 double le_walk_current_log_evidence(const walk *w)
@@ -34,10 +35,11 @@ double le_walk_current_log_evidence(const walk *w)
 double le_walk_temperature(const walk *w)
 {
   const size_t d = w->d;
-  if (stage_of(w)->gradient != LE_GRADIENT_CONTROL || stage_of(w)->metric != LE_METRIC_FROM_CURVATURE ||
-      !w->gradient[w->stage].anchored)
+  if (stage_of(w)->gradient != LE_GRADIENT_CONTROL ||
+      stage_of(w)->metric != LE_METRIC_FROM_CURVATURE || !w->gradient[w->stage].anchored)
     return NAN;
-  double *mean = w->work, *shift = w->work + d, *product = w->work + 2 * d, *precision = w->work + 3 * d, sum = 0, square = 0;
+  double *mean = w->work, *shift = w->work + d, *product = w->work + 2 * d,
+         *precision = w->work + 3 * d, sum = 0, square = 0;
   le_walk_observed_precision(w, precision);
   memset(mean, 0, d * sizeof(double));
   for (size_t i = 0; i < w->m; i++) {

@@ -11,7 +11,8 @@ static void metric_of_other_half(walk *w, le_metric *metric, size_t from, size_t
   for (size_t i = from; i < to; i++) total += w->weight[i];
   if (!(total > 0)) return;
   for (size_t i = from; i < to; i++) w->work[i] = w->weight[i] / total;
-  le_metric_set_particles(metric, to - from, w->theta + from * w->d, w->work + from, w->prior_variance);
+  le_metric_set_particles(metric, to - from, w->theta + from * w->d, w->work + from,
+                          w->prior_variance);
 }
 
 /* The density is the same under all labels, so particles may be relabelled between distributions
@@ -50,8 +51,8 @@ le_status le_walk_update_metric(walk *w)
   w->model->log_prior_hess(w->target.model, w->centre, w->precision);
   for (size_t k = 0; k < d * d; k++) w->precision[k] = -w->precision[k];
   LE_TRY(le_target_information(&w->target, 0, w->target.seen, 1, w->centre, w->precision));
-  LE_TRY(le_target_information(&w->target, w->target.seen, w->target.seen + w->target.chunk, w->target.lambda,
-                               w->centre, w->precision));
+  LE_TRY(le_target_information(&w->target, w->target.seen, w->target.seen + w->target.chunk,
+                               w->target.lambda, w->centre, w->precision));
   le_metric_set_precision(&metric[0], w->precision);
   return LE_OK;
 }

@@ -24,16 +24,18 @@ static le_status impossible_row(walk *w)
   }
   le_streams again;
   if (w->restart_rows || (w->settings.shuffle && w->machine.feeds > 1))
-    return le_fail(&w->machine.context->error, LE_ALL_IMPOSSIBLE,
-                   "An observation has zero likelihood (or one that is not a number) under every particle.");
+    return le_fail(
+        &w->machine.context->error, LE_ALL_IMPOSSIBLE,
+        "An observation has zero likelihood (or one that is not a number) under every particle.");
   if (w->settings.shuffle &&
       le_streams_alloc(&again, 0, w->seed, w->replicate) == LE_OK) {
     found = le_store_origin(w->machine.store.n, found, again.order);
     le_streams_free(&again);
   }
-  return le_fail(&w->machine.context->error, LE_ALL_IMPOSSIBLE,
-                 "Observation %.0f has zero likelihood (or one that is not a number) under every particle.",
-                 (double)found + 1);
+  return le_fail(
+      &w->machine.context->error, LE_ALL_IMPOSSIBLE,
+      "Observation %.0f has zero likelihood (or one that is not a number) under every particle.",
+      (double)found + 1);
 }
 
 /* Whether exact() can compute this evidence. */
@@ -54,11 +56,13 @@ static void explain_by_kernel(walk *w)
 {
   const int exploded = fabs(w->bias_rate) > BIAS_MOST + 0.5 * (double)w->d;
   if (isnan(w->bias_rate) || (w->bias_total < BIAS_MOST && !exploded)) return;
-  le_fail(&w->machine.context->error, LE_STALLED,
-          "The run stopped at lambda = %.2g because the steps of %s() are too long for these data: the "
-          "particles are spread many times too widely. Use hmc(), which accepts or rejects, a smaller %s, or scaled columns.",
-          w->target.lambda, stage_of(w)->kernel->ops->name,
-          strcmp(stage_of(w)->kernel->ops->name, "baoab") == 0 ? "`step_size`" : "`rate`");
+  le_fail(
+      &w->machine.context->error, LE_STALLED,
+      "The run stopped at lambda = %.2g because the steps of %s() are too long for these data: the "
+      "particles are spread many times too widely. Use hmc(), which accepts or rejects, a smaller "
+      "%s, or scaled columns.",
+      w->target.lambda, stage_of(w)->kernel->ops->name,
+      strcmp(stage_of(w)->kernel->ops->name, "baoab") == 0 ? "`step_size`" : "`rate`");
 }
 
 le_status le_walk_add_moments(walk *w, double increment)
@@ -73,7 +77,8 @@ le_status le_walk_add_moments(walk *w, double increment)
   }
   for (size_t i = 0; i < w->m; i++)
     if (w->weight[i] > 0) square += w->weight[i] * pow(w->chunk_value[i] - mean, 2);
-  const double row[MOMENT_COLUMNS] = {w->target.lambda, mean, square, total * total / squares, le_logsumexp(term, w->m)};
+  const double row[MOMENT_COLUMNS] = {w->target.lambda, mean, square, total * total / squares,
+                                      le_logsumexp(term, w->m)};
   double *added = le_trace_add(&w->moments);
   if (!added) return LE_NO_MEMORY;
   memcpy(added, row, sizeof row);
@@ -87,12 +92,14 @@ static le_status values_to_weigh(walk *w)
   le_target *target = &w->target;
   const double lambda = target->lambda;
   if (!target->proposal)
-    return le_gradient_log_lik(&w->gradient[w->stage], &w->expansion, target, stage_of(w)->part, w->m, w->theta, w->chunk_value);
+    return le_gradient_log_lik(&w->gradient[w->stage], &w->expansion, target, stage_of(w)->part,
+                               w->m, w->theta, w->chunk_value);
   target->lambda = 1;
   const le_status status = le_target_density(target, w->m, w->theta, w->chunk_value);
   target->lambda = lambda;
   for (size_t i = 0; i < w->m; i++)
-    w->chunk_value[i] -= target->proposal->log_density(target->proposal->self, target, w->theta + i * w->d, w->work);
+    w->chunk_value[i] -=
+        target->proposal->log_density(target->proposal->self, target, w->theta + i * w->d, w->work);
   return status;
 }
 
@@ -136,19 +143,24 @@ le_status le_walk_reweight(void *self, le_progress *progress)
   if (!possible) return impossible_row(w);
   double increment;
   const le_status status = le_walk_choose_increment(w, &increment);
-  const int endless = status == LE_OK && stage->schedule != LE_FIXED_STEPS && !follows(w) && w->chunk_steps >= STEPS_MOST;
+  const int endless = status == LE_OK && stage->schedule != LE_FIXED_STEPS && !follows(w) &&
+                      w->chunk_steps >= STEPS_MOST;
   if (endless || status != LE_OK) explain_by_kernel(w);
   if (endless)
-    return le_fail(&w->machine.context->error, LE_STALLED,
-                   "After %d annealing steps lambda is still %.2g at observation %.0f: the likelihood is much "
-                   "narrower than the prior (are the columns scaled?), or `ess` is too close to the number of "
-                   "particles.%s",
-                   STEPS_MOST, w->target.lambda, (double)seen + 1, has_closed_form(w) ? " exact() needs no annealing here." : "");
+    return le_fail(
+        &w->machine.context->error, LE_STALLED,
+        "After %d annealing steps lambda is still %.2g at observation %.0f: the likelihood is much "
+        "narrower than the prior (are the columns scaled?), or `ess` is too close to the number of "
+        "particles.%s",
+        STEPS_MOST, w->target.lambda, (double)seen + 1,
+        has_closed_form(w) ? " exact() needs no annealing here." : "");
   if (status == LE_STALLED)
-    return le_fail(&w->machine.context->error, status,
-                   "The annealing increment became too small to move at observation %.0f: the particles' likelihoods "
-                   "differ too much. A smaller `chunk`, more `particles` or a wider prior may help.",
-                   (double)seen + 1);
+    return le_fail(
+        &w->machine.context->error, status,
+        "The annealing increment became too small to move at observation %.0f: the particles' "
+        "likelihoods "
+        "differ too much. A smaller `chunk`, more `particles` or a wider prior may help.",
+        (double)seen + 1);
   LE_TRY(status);
   if (le_walk_law_has_changed(w, increment)) return le_walk_restart(w);
   if (w->settings.moments) LE_TRY(le_walk_add_moments(w, increment));
@@ -170,9 +182,10 @@ le_status le_walk_step_back(void *self, le_progress *progress)
   LE_TRY(le_target_log_lik(&w->target, seen, seen + chunk, w->m, w->theta, w->chunk_value));
   for (size_t i = 0; i < w->m; i++)
     if (!isfinite(w->chunk_value[i]))
-      return le_fail(&w->machine.context->error, LE_NOT_FINITE,
-                     "The simulated data have zero likelihood under the parameters that they were simulated "
-                     "with: the model's simulation does not match its likelihood.");
+      return le_fail(
+          &w->machine.context->error, LE_NOT_FINITE,
+          "The simulated data have zero likelihood under the parameters that they were simulated "
+          "with: the model's simulation does not match its likelihood.");
   const double increment = (before < 1 ? before : 0) - target->lambda;
   w->at--;
   le_walk_go_to_point(w, w->at);
