@@ -531,7 +531,8 @@ static void finish(le_audit *audit, const le_target *target)
   audit->pareto_k = le_pareto_k(audit->log_weight, n, audit->work);
 }
 
-/* The most power, so that some annealing remains if weights are even except for a heavy tail. */
+/* Largest power of the weights, so that some annealing remains if weights are even but for a
+ * tail. */
 static const double TEMPERED_MOST = 0.5;
 
 int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral,

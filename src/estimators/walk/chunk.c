@@ -114,8 +114,7 @@ le_status le_walk_close_chunk(void *self, le_progress *progress)
   w->target.chunk = 0;
   w->target.lambda = 0;
   w->target.proposal = NULL;
-  /* a mini-batch of rows seen can then be a contiguous block of rows, even if the data were
-   * sorted */
+  /* after this shuffle a contiguous block of rows is a mini-batch, whatever their original order */
   if (stage->gradient == LE_GRADIENT_BATCH && w->machine.store.mixed < w->target.seen)
     LE_TRY(le_store_shuffle(&w->machine.store, w->machine.store.mixed, w->target.seen,
                             w->machine.streams.order));

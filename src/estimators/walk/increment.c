@@ -10,8 +10,7 @@
 /* The test for a change needs CHANGE_ROWS rows, CHANGE_FACTOR times as many as at the last
  * restart, and a first increment below CHANGE_STEP of the usual one. */
 enum { CHANGE_ROWS = 200 };
-/* The most by which the step from the curvature may differ from the step from the particles, a
- * factor. */
+/* Largest ratio between the step from the curvature and the step from the particles. */
 static const double CURVATURE_OFF = 5;
 static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
 
@@ -136,10 +135,9 @@ le_status le_walk_choose_increment(walk *w, double *increment)
   return follows(w) ? recorded_step(w, increment) : rules[stage_of(w)->schedule](w, increment);
 }
 
-/* A first increment that is much shorter than the schedule would choose for a chunk like those
- * before means that the distribution of the rows has changed. Particles annealed from the old
- * posterior to the new one would then not move between modes fast enough to keep the modes'
- * masses right. */
+/* A first increment that is much shorter than usual means that the distribution of the rows has
+ * changed. Particles annealed from the old posterior to the new one would then not move between
+ * modes fast enough to keep the modes' masses right. */
 int le_walk_law_has_changed(const walk *w, double increment)
 {
   const le_stage *stage = stage_of(w);

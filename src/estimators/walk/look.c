@@ -13,8 +13,9 @@
 static const double CHECK_GROWTH = 4, CHECK_EVEN = 0.1;
 /* The first check's draws become the particles if their effective sample size is above
  * FIRST_EVEN times that of an ideal proposal and the Pareto shape of their weights is below
- * FIRST_TAIL. Below FIRST_DOUBTED their standard error is multiplied by FIRST_DOUBT. The last
- * two are AUDIT_LEAST_ESS and AUDIT_DOUBT of R/result.R. */
+ * FIRST_TAIL. With an effective sample size below FIRST_DOUBTED times the ideal, their standard
+ * error is multiplied by FIRST_DOUBT. These two are AUDIT_LEAST_ESS (several modes) and
+ * AUDIT_DOUBT of R/result.R. */
 static const double FIRST_EVEN = 0.1, FIRST_TAIL = 0.7, FIRST_DOUBTED = 0.6, FIRST_DOUBT = 3;
 /* Draws are annealed from the proposal to the posterior if a power of at least TEMPERED_LEAST of
  * their weights is even enough. */

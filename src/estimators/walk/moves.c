@@ -5,10 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-/* TEMPERED_MOVES multiplies the number of moves on the way from an importance proposal. At most
- * MOVES_MOST moves because rows are few. For the next SKIP_MEASURE_FOR distributions the renewal
- * is not measured after it was AMPLE above the goal with the fewest moves; for
- * SKIP_REMEASURE_FOR no further moves are made after they turned out not to be needed. */
+/* TEMPERED_MOVES multiplies the number of moves on the way from an importance proposal.
+ * MOVES_MOST bounds the number of moves that few rows call for. After the renewal was AMPLE
+ * above the goal with the fewest moves, it is not measured for SKIP_MEASURE_FOR distributions;
+ * after a second measurement showed that moves within the modes suffice, no further moves are
+ * made for SKIP_REMEASURE_FOR distributions. */
 enum { TEMPERED_MOVES = 4 };
 enum { MOVES_MOST = 200, SKIP_REMEASURE_FOR = 4, SKIP_MEASURE_FOR = 3 };
 static const double AMPLE = 0.1;

@@ -98,7 +98,7 @@ typedef struct walk {
   double bias_total, bias_total_variance; /* loss of log Z so far */
 
   double step_bias;     /* bias of log Z from choosing steps by the particles that they weigh */
-  double log_z_before;  /* log Z of finished chunks whose weights have been set equal since */
+  double log_z_before;  /* log Z up to the point where the weights were last set equal */
   double variance_before; /* its variance */
   double *twin; /* scratch, most x d */
   double *theta, *log_weight, *chunk_value, *weight, *swap, *work, *prior_variance;

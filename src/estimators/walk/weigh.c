@@ -164,9 +164,8 @@ le_status le_walk_reweight(void *self, le_progress *progress)
   LE_TRY(status);
   if (le_walk_law_has_changed(w, increment)) return le_walk_restart(w);
   if (w->settings.moments) LE_TRY(le_walk_add_moments(w, increment));
-  if (increment < 1 - target->lambda) w->shortest = fmin(w->shortest, increment); /* the last one
-                                                                                   * only fills
-                                                                                   * up to 1 */
+  /* the last step is not counted: it only fills up to 1 */
+  if (increment < 1 - target->lambda) w->shortest = fmin(w->shortest, increment);
   target->lambda = 1 - target->lambda <= increment ? 1 : target->lambda + increment;
   le_walk_add_bias(w, increment);
   return weigh(w, increment);
