@@ -1,5 +1,8 @@
-/* Draws are stratified over the modes (the k-th draw comes from the mode whose cumulated share holds (k + 1/2)/n) and
- * weighted by the whole mixture, which keeps weights bounded where modes overlap. */
+/* Importance sampling of the posterior around its modes: climbs, proposal, draws and their weights.
+ *
+ * Draws are stratified over the components (draw k comes from the component whose cumulated
+ * share contains (k + 1/2) / n) and weighted by the density of the whole mixture, which bounds
+ * the weights where components overlap. */
 #include "core/audit.h"
 
 #include "base/linalg.h"
@@ -12,17 +15,23 @@
 #include <math.h>
 #include <string.h>
 
-/* Nearer to a known peak than KNOWN, squared and per dimension, is that peak; two climbs to it that end within ROUGHLY are.  Importance
- * sampling needs it no better than AT_MOST in all dimensions, which costs weights a fiftieth: the expansion has the gradient. */
+/* Two modes closer than KNOWN (squared Mahalanobis distance / d) are the same mode; climbs end
+ * within ROUGHLY of a mode on that scale, but at most AT_MOST in all dimensions together. This
+ * inaccuracy reduces the effective sample size by about a fiftieth; the expansion corrects for
+ * the remaining gradient. */
 static const double KNOWN = 0.01, ROUGHLY = 0.002, AT_MOST = 0.02;
-/* Numbers that draws may take when there are several lots of them; the share of an ideal effective size under which there are. */
+/* Memory of all lots of draws in numbers; and the effective sample size relative to an ideal
+ * proposal's below which there is another lot. */
 static const double ROOM_MOST = 2e7, UNEVEN = 0.5;
+/* Degrees of freedom of the components, and the share of the wide one. */
 static const double peak_freedom = 20, wide_freedom = 5, wide_share = 0.3;
 static const double log_two_pi = 1.8378770664093454836;
 
-static double log_density(const void *self, const le_target *target, const double *theta, double *work);
+static double log_density(const void *self, const le_target *target, const double *theta,
+                          double *work);
 
-void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws, size_t lots, size_t batch, le_arena *arena)
+void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws,
+                    size_t lots, size_t batch, le_arena *arena)
 {
   const size_t d = target->d;
   memset(audit, 0, sizeof *audit);
@@ -31,7 +40,8 @@ void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, siz
   audit->starts_most = starts;
   audit->most = starts < LE_AUDIT_MODES_MOST ? starts : LE_AUDIT_MODES_MOST;
   audit->draws = audit->lot = audit->first_lot = draws;
-  audit->room = draws * (size_t)fmax(1, fmin((double)lots, ROOM_MOST / ((double)draws * (double)d + 1)));
+  audit->room =
+      draws * (size_t)fmax(1, fmin((double)lots, ROOM_MOST / ((double)draws * (double)d + 1)));
   audit->batch = batch < 1 ? 1 : batch > target->m ? target->m : batch;
   for (size_t k = 0; k <= audit->most; k++) le_mode_alloc(&audit->mode[k], d, arena);
   le_mode_alloc(&audit->wide, d, arena);
@@ -45,12 +55,15 @@ void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, siz
   audit->work = le_arena_doubles(arena, le_mode_work(d) + audit->room);
 }
 
-void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion, size_t part, size_t least, double work,
-                      le_arena *arena)
+void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion,
+                      size_t part, size_t least, double work, le_arena *arena)
 {
   const size_t d = audit->d;
   audit->expansion = expansion;
-  audit->part = le_expansion_possible(target) && target->ops->log_prior_hess && target->ops->log_prior_grad ? part : 0;
+  audit->part =
+      le_expansion_possible(target) && target->ops->log_prior_hess && target->ops->log_prior_grad
+          ? part
+          : 0;
   audit->least = least < audit->room ? least : audit->room;
   audit->work_least = work;
   audit->lik_grad = le_arena_doubles(arena, d);
@@ -71,7 +84,8 @@ void le_audit_start(le_audit *audit, size_t starts, const double *start)
   audit->ideal_sum = audit->ideal_squares = 0;
   audit->refused = -INFINITY;
   audit->phase = LE_AUDIT_CLIMB;
-  audit->unreached = audit->log_evidence = audit->se = audit->laplace = audit->effective_size = audit->ideal_size = audit->pareto_k = NAN;
+  audit->unreached = audit->log_evidence = audit->se = audit->laplace = audit->effective_size =
+      audit->ideal_size = audit->pareto_k = NAN;
 }
 
 void le_audit_widen(le_audit *audit, const double *centre, const double *factor)
@@ -89,7 +103,8 @@ void le_audit_widen(le_audit *audit, const double *centre, const double *factor)
 void le_audit_scale(le_audit *audit, const double *scale)
 {
   memcpy(audit->trial.scale, scale, audit->d * sizeof(double));
-  for (size_t k = 0; k <= audit->most; k++) memcpy(audit->mode[k].scale, scale, audit->d * sizeof(double));
+  for (size_t k = 0; k <= audit->most; k++)
+    memcpy(audit->mode[k].scale, scale, audit->d * sizeof(double));
 }
 
 static double symmetry(const le_target *target)
@@ -97,24 +112,28 @@ static double symmetry(const le_target *target)
   return target->ops->log_symmetry ? target->ops->log_symmetry(target->model) : 0;
 }
 
-/* Relabellings of a mode that are other points; fewer than all where some of its parts are alike. */
+/* Log number of relabellings that move the mode to another point; fewer than all if some of its
+ * components are equal. */
 static double images(const le_target *target, const le_mode *mode)
 {
-  return target->ops->log_orbit ? target->ops->log_orbit(target->model, mode->theta) : symmetry(target);
+  return target->ops->log_orbit ? target->ops->log_orbit(target->model, mode->theta)
+                                : symmetry(target);
 }
 
-/* A climb costs tens of milliseconds on so many rows. */
+/* With MANY_ROWS rows a climb takes tens of milliseconds: starts close to a known mode are not
+ * climbed from. `particle_near` is that distance for starts at particles. */
 enum { MANY_ROWS = 50000 };
 static const double particle_near = 2;
 
-/* The peak already found of which this is within so many squared standard deviations, per dimension; else NULL. */
+/* The known mode within this squared Mahalanobis distance / d of the point, or NULL. */
 static le_mode *known(le_audit *audit, const le_mode *peak, double within)
 {
   const size_t d = audit->d;
   double *shift = audit->work, *product = shift + d;
   for (size_t k = 0; k < audit->modes; k++) {
     for (size_t j = 0; j < d; j++) shift[j] = peak->theta[j] - audit->mode[k].theta[j];
-    if (le_quadratic_form(audit->mode[k].precision, d, shift, product) < within * (double)d) return &audit->mode[k];
+    if (le_quadratic_form(audit->mode[k].precision, d, shift, product) < within * (double)d)
+      return &audit->mode[k];
   }
   return NULL;
 }
@@ -126,7 +145,7 @@ static void swap_modes(le_mode *a, le_mode *b)
   *b = kept;
 }
 
-/* Among the modes, or in the place of the lightest when there is no more room. */
+/* Adds a mode, or replaces the lightest one if there is no room. */
 static void keep_mode(le_audit *audit, le_mode *found)
 {
   const size_t d = audit->d;
@@ -134,7 +153,7 @@ static void keep_mode(le_audit *audit, le_mode *found)
   if (place < audit->most) {
     audit->modes++;
   } else {
-    /* the first stays: it says how the others are labelled */
+    /* the first mode stays: the labels of the others refer to it */
     place = audit->most > 1;
     for (size_t k = place + 1; k < audit->modes; k++)
       if (le_mode_mass(&audit->mode[k], d) < le_mode_mass(&audit->mode[place], d)) place = k;
@@ -145,12 +164,14 @@ static void keep_mode(le_audit *audit, le_mode *found)
   swap_modes(found, &audit->mode[place]);
 }
 
-/* The densest point in the model's coordinates is where the log determinant of their derivatives moves the peak, by a Newton step. */
+/* The density in the model's own coordinates has its maximum where the log determinant of the
+ * transformation moves the mode: one Newton step. */
 static void place_centre(le_audit *audit, const le_target *target, size_t part)
 {
   const size_t d = audit->d;
   const le_mode *mode = &audit->mode[part];
-  double *centre = audit->centre + part * d, *step = audit->work, *point = step + d, *out = point + d;
+  double *centre = audit->centre + part * d, *step = audit->work, *point = step + d,
+         *out = point + d;
   const double h = 1e-4;
   memcpy(centre, mode->theta, d * sizeof(double));
   if (part >= audit->modes || !target->ops->to_normal) return;
@@ -164,16 +185,19 @@ static void place_centre(le_audit *audit, const le_target *target, size_t part)
   for (size_t j = 0; j < d; j++) centre[j] += step[j];
 }
 
-/* After the climbs: the heaviest mode first, shares from the Laplace masses (modes below 1e-4 are not worth draws). */
+/* After the climbs: sorts modes by mass and sets shares from the Laplace masses; modes with a
+ * share below 1e-4 get no draws. */
 static void weigh_modes(le_audit *audit, const le_target *target)
 {
   const size_t d = audit->d;
   double mass[LE_AUDIT_MODES_MOST];
   audit->found = audit->modes;
   for (size_t k = 1; k < audit->modes; k++)
-    for (size_t j = k; j > 0 && le_mode_mass(&audit->mode[j], d) > le_mode_mass(&audit->mode[j - 1], d); j--)
+    for (size_t j = k;
+         j > 0 && le_mode_mass(&audit->mode[j], d) > le_mode_mass(&audit->mode[j - 1], d); j--)
       swap_modes(&audit->mode[j], &audit->mode[j - 1]);
-  for (size_t k = 0; k < audit->modes; k++) mass[k] = le_mode_mass(&audit->mode[k], d) + images(target, &audit->mode[k]);
+  for (size_t k = 0; k < audit->modes; k++)
+    mass[k] = le_mode_mass(&audit->mode[k], d) + images(target, &audit->mode[k]);
   audit->laplace = le_logsumexp(mass, audit->modes);
   size_t reached = 0;
   for (size_t k = 0; k < audit->modes; k++)
@@ -189,7 +213,7 @@ static void weigh_modes(le_audit *audit, const le_target *target)
       sum += audit->share[kept++];
     }
   audit->modes = audit->parts = kept;
-  if (kept == 0) { /* no peak has a finite mass */
+  if (kept == 0) { /* no mode has a finite mass */
     audit->failed = 1;
     audit->phase = LE_AUDIT_DONE;
     return;
@@ -203,18 +227,21 @@ static void weigh_modes(le_audit *audit, const le_target *target)
   for (size_t k = 0; k < audit->parts; k++) place_centre(audit, target, k);
 }
 
-/* Peaks whose mass is less do not matter, though it is a rough figure until the top is near. On some of the rows that leaves the room that
- * choose() of core/search wants. */
+/* Climbs to a mode with less log mass stop early. The margin is wide because the mass is
+ * inaccurate until the climb is near the mode; with some of the rows it is as wide as choose()
+ * of core/search.c needs. */
 static double least_of_interest(const le_audit *audit, const le_target *target)
 {
   double best = -INFINITY;
-  for (size_t k = 0; k < audit->modes; k++) best = fmax(best, le_mode_mass(&audit->mode[k], audit->d));
+  for (size_t k = 0; k < audit->modes; k++)
+    best = fmax(best, le_mode_mass(&audit->mode[k], audit->d));
   return best - 100 - sqrt((double)target->seen);
 }
 
-/* Every peak that may matter has been reached more than once, and the heaviest several times: further climbs would hardly find
- * another (the share of what has been seen once estimates that of what has not been seen).  Of many heavy peaks one more may be missed
- * though none has been seen only once: climbs are a multiple of their number. */
+/* Whether further climbs would hardly find another mode: every mode that may matter has been
+ * reached more than once, and the heaviest several times (the share of modes reached once
+ * estimates the share of modes not reached, as in Good and Turing). With many heavy modes one
+ * may be missed even so: the number of climbs is a multiple of theirs. */
 enum { HITS_LEAST = 4, CLIMBS_EACH = 8 };
 static const double MAY_MATTER = 15, HEAVY = 5;
 
@@ -227,8 +254,11 @@ static int climbs_agree(const le_audit *audit, const le_target *target)
     if (mass > best) hits = audit->mode[k].hits;
     best = fmax(best, mass);
   }
-  /* where there is no room for all heavy peaks more climbs do not help, and by differences they are dear */
-  if (!target->ops->log_lik_hess && audit->climbs_least < audit->starts && audit->refused > best - HEAVY) return 1;
+  /* if not all heavy modes fit, more climbs do not help, and with numerical differences they are
+   * expensive */
+  if (!target->ops->log_lik_hess && audit->climbs_least < audit->starts &&
+      audit->refused > best - HEAVY)
+    return 1;
   if (audit->climbed < audit->climbs_least) return 0;
   for (size_t k = 0; k < audit->modes; k++) {
     const double mass = le_mode_mass(&audit->mode[k], audit->d);
@@ -238,7 +268,7 @@ static int climbs_agree(const le_audit *audit, const le_target *target)
   return hits >= HITS_LEAST && audit->climbed >= CLIMBS_EACH * heavy;
 }
 
-/* From audit->trial.theta on; sets its `start` before. */
+/* Climbs from audit->trial.theta; the caller has set audit->trial.start. */
 static le_status climb_from(le_audit *audit, le_target *target)
 {
   le_mode *trial = &audit->trial;
@@ -247,13 +277,15 @@ static le_status climb_from(le_audit *audit, le_target *target)
   const double least = least_of_interest(audit, target);
   le_mode *there = NULL;
   if (target->seen > MANY_ROWS && audit->modes > 0) {
-    if (target->ops->relabel) target->ops->relabel(target->model, audit->mode[0].theta, trial->theta);
+    if (target->ops->relabel)
+      target->ops->relabel(target->model, audit->mode[0].theta, trial->theta);
     there = known(audit, trial, near);
   }
   if (!there) LE_TRY(le_mode_climb(trial, target, audit->enough, least, audit->work));
   if (trial->converged) {
     if (audit->modes > 0 && target->ops->relabel) {
-      /* the same peak under other labels is not another peak; its curvature belongs to the new labels */
+      /* the same mode under other labels is not another mode; its curvature must be in the new
+       * labels */
       if (target->ops->relabel(target->model, audit->mode[0].theta, trial->theta))
         LE_TRY(le_mode_climb(trial, target, audit->enough, least, audit->work));
     }
@@ -293,7 +325,7 @@ double le_audit_once(const le_audit *audit)
 double le_audit_refused(const le_audit *audit)
 {
   if (audit->modes == 0) return 0;
-  /* all shares are in proportion to the masses */
+  /* shares are proportional to the masses */
   return exp(audit->refused - le_mode_mass(&audit->mode[0], audit->d)) * audit->share[0];
 }
 
@@ -302,9 +334,10 @@ static double freedom(const le_audit *audit, size_t part)
   return part < audit->modes ? peak_freedom : wide_freedom;
 }
 
-/* Of a point from the centre of a part of the proposal, squared, in standard deviations: by the model's own coordinates around a
- * peak, where it has some, whose log determinant is then added to `log_det`. */
-static double distance(const le_audit *audit, const le_target *target, size_t part, const double *theta, double *work, double *log_det)
+/* Squared Mahalanobis distance of a point from the centre of a component: around a mode in the
+ * model's own coordinates if it has them; their log determinant is then returned in `log_det`. */
+static double distance(const le_audit *audit, const le_target *target, size_t part,
+                       const double *theta, double *work, double *log_det)
 {
   const size_t d = audit->d;
   const le_mode *mode = &audit->mode[part];
@@ -326,12 +359,14 @@ static double log_normal_density(const le_mode *mode, size_t d, double q)
 static double log_t_density(const le_mode *mode, size_t d, double nu, double q)
 {
   return gsl_sf_lngamma(0.5 * (nu + (double)d)) - gsl_sf_lngamma(0.5 * nu) -
-         0.5 * (double)d * log(nu * 3.14159265358979323846) + le_cholesky_half_log_det(mode->factor, d) -
-         0.5 * (nu + (double)d) * log1p(q / nu);
+         0.5 * (double)d * log(nu * 3.14159265358979323846) +
+         le_cholesky_half_log_det(mode->factor, d) - 0.5 * (nu + (double)d) * log1p(q / nu);
 }
 
-/* Log density of the proposal, and of what the posterior would be were it normal around its peaks. */
-static double log_proposal(const le_audit *audit, const le_target *target, const double *theta, double *normal, double *work)
+/* Log density of the proposal; and in `normal`, that of the posterior if it were normal around
+ * its modes. */
+static double log_proposal(const le_audit *audit, const le_target *target, const double *theta,
+                           double *normal, double *work)
 {
   double part[LE_AUDIT_MODES_MOST + 1], peak[LE_AUDIT_MODES_MOST + 1];
   const size_t d = audit->d, modes = audit->modes;
@@ -346,14 +381,16 @@ static double log_proposal(const le_audit *audit, const le_target *target, const
   return le_logsumexp(part, audit->parts);
 }
 
-static double log_density(const void *self, const le_target *target, const double *theta, double *work)
+static double log_density(const void *self, const le_target *target, const double *theta,
+                          double *work)
 {
   double normal;
   return log_proposal(self, target, theta, &normal, work);
 }
 
-/* centre + L^-T z sqrt(nu / chi2), by back substitution; normal for infinite nu. */
-static void draw_t(const le_mode *mode, size_t d, const double *centre, double nu, const gsl_rng *rng, double *theta)
+/* centre + L^-T z sqrt(nu / chi2), by back substitution; a normal draw for infinite nu. */
+static void draw_t(const le_mode *mode, size_t d, const double *centre, double nu,
+                   const gsl_rng *rng, double *theta)
 {
   for (size_t j = 0; j < d; j++) theta[j] = gsl_ran_gaussian_ziggurat(rng, 1);
   const double stretch = isfinite(nu) ? sqrt(nu / gsl_ran_chisq(rng, nu)) : 1;
@@ -365,13 +402,17 @@ static void draw_t(const le_mode *mode, size_t d, const double *centre, double n
   for (size_t j = 0; j < d; j++) theta[j] = centre[j] + stretch * theta[j];
 }
 
-/* 0 if the draw has coordinates that no theta has: the posterior is zero there, and theta the peak. */
-static int draw_from(const le_audit *audit, const le_target *target, size_t part, double nu, const gsl_rng *rng, double *theta)
+/* Returns 0 and the mode itself if the draw has coordinates that belong to no theta: the
+ * posterior is zero there. */
+static int draw_from(const le_audit *audit, const le_target *target, size_t part, double nu,
+                     const gsl_rng *rng, double *theta)
 {
   const size_t d = audit->d;
   const le_mode *mode = &audit->mode[part];
   draw_t(mode, d, audit->centre + part * d, nu, rng, theta);
-  if (part >= audit->modes || !target->ops->from_normal || target->ops->from_normal(target->model, mode->theta, theta)) return 1;
+  if (part >= audit->modes || !target->ops->from_normal ||
+      target->ops->from_normal(target->model, mode->theta, theta))
+    return 1;
   memcpy(theta, mode->theta, d * sizeof(double));
   return 0;
 }
@@ -385,11 +426,13 @@ static size_t stratum(const le_audit *audit, size_t draw, size_t draws)
   return audit->parts - 1;
 }
 
-/* By how many nats the weight of a particle may exceed what draws have on average. */
+/* Largest log weight of a particle, in nats above the average weight of draws, that counts as
+ * covered. */
 static const double COVERED_MOST = 3;
 
-/* The particle with the most weight under the proposal, and its weight less log Z by Laplace. */
-static le_status worst_covered(le_audit *audit, le_target *target, size_t n, const double *theta, size_t *worst, double *most)
+/* The particle with the largest importance weight; `most` is its log weight minus Laplace log Z. */
+static le_status worst_covered(le_audit *audit, le_target *target, size_t n, const double *theta,
+                               size_t *worst, double *most)
 {
   const size_t d = audit->d;
   double normal;
@@ -399,7 +442,9 @@ static le_status worst_covered(le_audit *audit, le_target *target, size_t n, con
     LE_TRY(le_target_density(target, some, theta + from * d, audit->value));
     for (size_t i = 0; i < some; i++) {
       const double *point = theta + (from + i) * d;
-      const double weight = audit->value[i] - log_proposal(audit, target, point, &normal, audit->work) - audit->laplace;
+      const double weight = audit->value[i] -
+                            log_proposal(audit, target, point, &normal, audit->work) -
+                            audit->laplace;
       if (!(weight > *most)) continue;
       *most = weight;
       *worst = from + i;
@@ -408,14 +453,15 @@ static le_status worst_covered(le_audit *audit, le_target *target, size_t n, con
   return LE_OK;
 }
 
-/* The modes as they were before they were weighed. */
+/* Undoes weigh_modes() so that more modes can be added. */
 static void unweigh_modes(le_audit *audit)
 {
   if (audit->has_wide) swap_modes(&audit->mode[audit->modes], &audit->wide);
   audit->modes = audit->found;
 }
 
-/* Peaks that only the search has climbed to, and near which there are particles. */
+/* Marks modes that have particles nearby as reached from particles, also if only the search
+ * climbed to them. */
 static void mark_reached(le_audit *audit, size_t n, const double *theta)
 {
   for (size_t i = 0; i < n; i++) {
@@ -437,7 +483,7 @@ le_status le_audit_cover(le_audit *audit, le_target *target, size_t n, double *t
     LE_TRY(worst_covered(audit, target, n, theta, &worst, &most));
     if (!(most > COVERED_MOST)) return LE_OK;
     memcpy(audit->trial.theta, theta + worst * d, d * sizeof(double));
-    /* not twice from the same one */
+    /* each particle is used once */
     memmove(theta + worst * d, theta + --n * d, d * sizeof(double));
     unweigh_modes(audit);
     audit->trial.start = 0;
@@ -449,14 +495,16 @@ le_status le_audit_cover(le_audit *audit, le_target *target, size_t n, double *t
 
 enum { DRAWS_UNWATCHED = 10 };
 
-le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, const gsl_rng *rng, size_t n, double *theta)
+le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, const gsl_rng *rng,
+                                size_t n, double *theta)
 {
   const size_t d = audit->d;
   for (size_t i = 0; i < n; i++) {
-    /* a draw takes d squared multiplications */
+    /* a draw takes d^2 multiplications: in high dimension the user must be able to interrupt */
     if (i % DRAWS_UNWATCHED == 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
     draw_from(audit, target, stratum(audit, i, n), INFINITY, rng, theta + i * d);
-    if (target->ops->relabel) target->ops->relabel(target->model, audit->mode[0].theta, theta + i * d);
+    if (target->ops->relabel)
+      target->ops->relabel(target->model, audit->mode[0].theta, theta + i * d);
   }
   return LE_OK;
 }
@@ -476,24 +524,28 @@ static void finish(le_audit *audit, const le_target *target)
   for (size_t i = 0; i < n; i++) square += weight[i] * weight[i];
   audit->effective_size = 1 / square;
   audit->ideal_size = audit->ideal_sum * audit->ideal_sum / audit->ideal_squares;
-  /* relative variance of the mean weight; half of it is what the logarithm loses on average */
+  /* relative variance of the mean weight; half of it is the mean error of its logarithm */
   const double relative = fmax(square - 1 / (double)n, 0) * (double)n / ((double)n - 1);
   audit->log_evidence += 0.5 * relative;
   audit->se = sqrt(relative);
   audit->pareto_k = le_pareto_k(audit->log_weight, n, audit->work);
 }
 
-/* So that something is left to anneal where weights are even but for a heavy tail. */
+/* Largest power of the weights, so that some annealing remains if weights are even but for a
+ * tail. */
 static const double TEMPERED_MOST = 0.5;
 
-int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral, double *variance)
+int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral,
+                    double *variance)
 {
   const size_t n = audit->draws;
   double *weight = audit->work, square = 0;
-  /* images of a draw among parts that are alike have other densities of the proposal */
+  /* if some components of the mode are equal, relabelled draws have other densities under the
+   * proposal */
   const double images_of_first = audit->failed ? 0 : images(target, &audit->mode[0]);
   if (audit->failed || audit->modes > 1 || images_of_first != symmetry(target)) return 0;
-  if (le_schedule_adaptive(audit->log_weight, n, UNEVEN * audit->ideal_size, 0, lambda) != LE_OK) return 0;
+  if (le_schedule_adaptive(audit->log_weight, n, UNEVEN * audit->ideal_size, 0, lambda) != LE_OK)
+    return 0;
   *lambda = fmin(*lambda, TEMPERED_MOST);
   for (size_t i = 0; i < n; i++) weight[i] = *lambda * audit->log_weight[i];
   *log_integral = le_normalise(weight, n, weight) - log((double)n) + images_of_first;
@@ -502,15 +554,19 @@ int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, do
   return isfinite(*log_integral);
 }
 
-/* ---- draws weighed by part of the rows ---- */
+/* ---- weights from part of the rows ---- */
 
-/* What second order may leave of a draw for it to be weighed so, how light a draw is whose weight does not matter (against the mean's
- * logarithm by Laplace's approximation), by how much a few that all rows are asked of may be missed, how much more work they may be than
- * draws that all rows weigh, how many from each part of the proposal may be compared with all rows, and how many times the rows may be taken. */
+/* A draw is weighed by part of the rows if the remainder of the second-order expansion is below
+ * REST_MOST, or if it is so light (log weight below LIGHT, relative to the mean weight by
+ * Laplace) that its weight does not matter; otherwise all rows are used. In a trial, COMPARED
+ * draws of each component are compared with all rows, and may differ by MISSED_MOST. The number
+ * of rows may grow to PART_MOST times `part`. The total work may be BY_PART times that of draws
+ * weighed by all rows. */
 static const double REST_MOST = 0.3, LIGHT = -12, MISSED_MOST = 0.1, BY_PART = 2;
 enum { COMPARED = 16, PART_MOST = 16 };
 
-/* The log-likelihood at the peak nearest to draws from this part, where the expansion is set. */
+/* Sets the expansion at the mode of this component (the first mode for the wide one) and returns
+ * the log-likelihood there. */
 static double expand(le_audit *audit, const le_target *target, size_t part)
 {
   const size_t d = audit->d;
@@ -529,23 +585,29 @@ static double expand(le_audit *audit, const le_target *target, size_t part)
   return mode->log_density - prior;
 }
 
-/* Values of draws from one part of the proposal, less `level`, and which of them all rows must be asked of: rest = NaN. */
-static le_status weigh_by_part(le_audit *audit, le_target *target, size_t part, size_t n, const double *theta, double *value, double *level)
+/* Log-likelihoods of draws from one component, minus `level`; sets rest = NaN for draws that
+ * need all rows. */
+static le_status weigh_by_part(le_audit *audit, le_target *target, size_t part, size_t n,
+                               const double *theta, double *value, double *level)
 {
   const double light = audit->laplace - images(target, &audit->mode[0]) + LIGHT;
   double *rest = audit->expansion->rest, normal;
   *level = expand(audit, target, part);
-  LE_TRY(le_expansion_values(audit->expansion, target, 0, target->seen, audit->taken, n, theta, value));
+  LE_TRY(le_expansion_values(audit->expansion, target, 0, target->seen, audit->taken, n, theta,
+                             value));
   le_target_prior(target, n, theta, audit->prior, NULL);
   for (size_t i = 0; i < n; i++) {
     if (fabs(rest[i]) <= REST_MOST) continue;
     const double most = *level + value[i] + audit->prior[i] + fabs(rest[i]);
-    if (!(most - log_proposal(audit, target, theta + i * audit->d, &normal, audit->work) < light)) rest[i] = NAN;
+    if (!(most - log_proposal(audit, target, theta + i * audit->d, &normal, audit->work) < light))
+      rest[i] = NAN;
   }
   return LE_OK;
 }
 
-static le_status densities_by_part(le_audit *audit, le_target *target, size_t part, size_t n, const double *theta, double *value)
+/* Log densities of draws from one component, by part of the rows, or by all rows where needed. */
+static le_status densities_by_part(le_audit *audit, le_target *target, size_t part, size_t n,
+                                   const double *theta, double *value)
 {
   const size_t d = audit->d;
   const double *rest = audit->expansion->rest;
@@ -562,22 +624,28 @@ static le_status densities_by_part(le_audit *audit, le_target *target, size_t pa
   return LE_OK;
 }
 
-/* Can so many rows, or some times as many, weigh draws from this part of the proposal? Some are compared with all rows, many more say in
- * what share of draws all rows must be asked, by which `all` grows. */
-static le_status try_part(le_audit *audit, le_target *target, size_t part, const gsl_rng *rng, int *possible, double *all)
+/* Tests whether `taken` rows, or 4, 16, ... times as many, can weigh draws from this component:
+ * some draws are compared with all rows, and more give the share of draws that need all rows,
+ * which is added to `all`. */
+static le_status try_part(le_audit *audit, le_target *target, size_t part, const gsl_rng *rng,
+                          int *possible, double *all)
 {
   const size_t d = audit->d, trial = audit->batch < audit->room ? audit->batch : audit->room;
   le_expansion *expansion = audit->expansion;
-  for (size_t i = 0; i < trial; i++) draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + i * d);
-  for (; audit->taken <= PART_MOST * audit->part && 4 * audit->taken <= target->seen; audit->taken *= 4) {
+  for (size_t i = 0; i < trial; i++)
+    draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + i * d);
+  for (; audit->taken <= PART_MOST * audit->part && 4 * audit->taken <= target->seen;
+       audit->taken *= 4) {
     double level, missed, farthest;
     size_t need_all = 0;
     LE_TRY(weigh_by_part(audit, target, part, trial, audit->theta, audit->value, &level));
     for (size_t i = 0; i < trial; i++) {
       need_all += isnan(expansion->rest[i]);
-      if (i >= COMPARED || !(fabs(expansion->rest[i]) <= REST_MOST)) expansion->distance[i] = -INFINITY;
+      if (i >= COMPARED || !(fabs(expansion->rest[i]) <= REST_MOST))
+        expansion->distance[i] = -INFINITY;
     }
-    LE_TRY(le_expansion_missed(expansion, target, 0, target->seen, trial, audit->theta, audit->value, &level, &missed, &farthest));
+    LE_TRY(le_expansion_missed(expansion, target, 0, target->seen, trial, audit->theta,
+                               audit->value, &level, &missed, &farthest));
     if (missed > MISSED_MOST) continue;
     *all += audit->share[part] * (double)need_all / (double)trial;
     *possible = 1;
@@ -587,20 +655,28 @@ static le_status try_part(le_audit *audit, le_target *target, size_t part, const
   return LE_OK;
 }
 
-/* Can draws be weighed by part of the rows? Then there are as many as cost about what is nothing yet, or as few as all rows could weigh. */
+/* Chooses the number of draws. If part of the rows can weigh them, as many as cost a moderate
+ * amount of work; otherwise as few as all rows can weigh. */
 static le_status plan_lot(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   const double n = (double)target->seen, room = (double)audit->lot;
   double all = 0;
   int possible = 1;
   audit->planned = 1;
-  if (audit->least > 0) audit->draws = (size_t)fmin((double)audit->lot, fmax((double)audit->least, audit->work_least / n));
-  if (audit->part == 0 || room * n <= audit->work_least || target->chunk > 0 || audit->room < COMPARED) return LE_OK;
+  if (audit->least > 0)
+    audit->draws =
+        (size_t)fmin((double)audit->lot, fmax((double)audit->least, audit->work_least / n));
+  if (audit->part == 0 || room * n <= audit->work_least || target->chunk > 0 ||
+      audit->room < COMPARED)
+    return LE_OK;
   audit->taken = audit->part;
-  for (size_t k = 0; k < audit->parts && possible; k++) LE_TRY(try_part(audit, target, k, rng, &possible, &all));
+  for (size_t k = 0; k < audit->parts && possible; k++)
+    LE_TRY(try_part(audit, target, k, rng, &possible, &all));
   audit->by_part = possible && all < 0.5;
   if (audit->by_part)
-    audit->draws = (size_t)fmin(room, fmax((double)audit->least, BY_PART * audit->work_least / ((double)audit->taken + all * n)));
+    audit->draws =
+        (size_t)fmin(room, fmax((double)audit->least,
+                                BY_PART * audit->work_least / ((double)audit->taken + all * n)));
   return LE_OK;
 }
 
@@ -611,7 +687,7 @@ static le_status plan(le_audit *audit, le_target *target, const gsl_rng *rng)
   return LE_OK;
 }
 
-/* Another lot is worth its work where weights are uneven. */
+/* Another lot is drawn if weights are uneven and its cost is small. */
 static int wants_more(const le_audit *audit, const le_target *target)
 {
   return !audit->failed && !audit->by_part && audit->draws + audit->lot <= audit->room &&
@@ -621,24 +697,32 @@ static int wants_more(const le_audit *audit, const le_target *target)
 
 static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
-  const size_t d = audit->d, from = audit->drawn, most = from + audit->batch < audit->draws ? from + audit->batch : audit->draws;
+  const size_t d = audit->d, from = audit->drawn,
+               most = from + audit->batch < audit->draws ? from + audit->batch : audit->draws;
   const size_t first = stratum(audit, from % audit->lot, audit->lot);
   size_t to = from;
   for (; to < most; to++) {
     const size_t part = stratum(audit, to % audit->lot, audit->lot);
     if (audit->by_part && part != first) break;
-    audit->log_weight[to] = draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + to * d) ? 0 : -INFINITY;
+    audit->log_weight[to] =
+        draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + to * d)
+            ? 0
+            : -INFINITY;
   }
-  LE_TRY(audit->by_part ? densities_by_part(audit, target, first, to - from, audit->theta + from * d, audit->value)
-                        : le_target_density(target, to - from, audit->theta + from * d, audit->value));
+  LE_TRY(audit->by_part
+             ? densities_by_part(audit, target, first, to - from, audit->theta + from * d,
+                                 audit->value)
+             : le_target_density(target, to - from, audit->theta + from * d, audit->value));
   for (size_t i = from; i < to; i++) {
     double *theta = audit->theta + i * d;
     double normal;
-    const double proposal = log_proposal(audit, target, theta, &normal, audit->work), ideal = exp(normal - proposal);
+    const double proposal = log_proposal(audit, target, theta, &normal, audit->work),
+                 ideal = exp(normal - proposal);
     audit->log_weight[i] += audit->value[i - from] - proposal;
     audit->ideal_sum += ideal;
     audit->ideal_squares += ideal * ideal;
-    if (target->ops->relabel && target->ops->relabel(target->model, audit->mode[0].theta, theta) == 1)
+    if (target->ops->relabel &&
+        target->ops->relabel(target->model, audit->mode[0].theta, theta) == 1)
       audit->log_weight[i] = -INFINITY;
     if (isnan(audit->log_weight[i])) audit->log_weight[i] = -INFINITY;
   }
@@ -704,7 +788,10 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   le_archive_doubles(archive, audit->centre, (audit->most + 1) * d);
   le_archive_doubles(archive, audit->theta, audit->draws * d);
   le_archive_doubles(archive, audit->log_weight, audit->draws);
-  double *const figure[] = {&audit->log_evidence, &audit->se, &audit->laplace, &audit->effective_size,
-                            &audit->pareto_k,     &audit->ideal_sum, &audit->ideal_squares, &audit->ideal_size, &audit->unreached};
+  double *const figure[] = {&audit->log_evidence, &audit->se,
+                            &audit->laplace, &audit->effective_size,
+                            &audit->pareto_k, &audit->ideal_sum,
+                            &audit->ideal_squares, &audit->ideal_size,
+                            &audit->unreached};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
 }

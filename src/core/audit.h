@@ -1,14 +1,14 @@
-/* Importance sampling of the whole posterior at the end of a run (the audit): a second estimate of
- * the evidence.
+/* Importance sampling of the whole posterior, as a second estimate of the evidence (the audit).
  *
- * Newton's method starts from a few particles and finds the distinct posterior modes. The proposal
- * is a mixture of multivariate t distributions (20 degrees of freedom) with the curvatures of the
- * modes, weighted by their masses in Laplace's approximation. Where the posterior may have mass
- * away from its modes, one wide component with the mean and covariance of the particles is added.
- * If the model has label symmetry, only draws in the fundamental domain of the first mode have
- * positive weight, or in the domains of labellings under which this mode is the same (empty
- * components); the result is multiplied by the number of the other labellings. This is exact even
- * if the labelled modes overlap. */
+ * Newton iterations from several starting points climb to the posterior modes. The proposal is a
+ * mixture of multivariate t distributions (20 degrees of freedom) with the curvatures of the modes
+ * and weights from their Laplace masses; where a posterior may have mass away from its modes, it
+ * has one wider component with the mean and covariance of the particles.
+ *
+ * Where a model has label symmetry, only draws inside the fundamental domain of the first mode
+ * have weight (also those under other labellings that leave this mode as it is, as with empty
+ * components). The result is multiplied by the number of the other labellings, which is exact
+ * even where the relabelled modes overlap. */
 #ifndef LE_CORE_AUDIT_H
 #define LE_CORE_AUDIT_H
 
@@ -21,85 +21,82 @@ enum { LE_AUDIT_MODES_MOST = 16 };
 typedef enum le_audit_phase { LE_AUDIT_CLIMB, LE_AUDIT_DRAW, LE_AUDIT_DONE } le_audit_phase;
 
 typedef struct le_audit {
-  size_t d, draws, batch; /* draws in all, and per likelihood call */
-  size_t room;            /* number of draws that fit in memory */
-  size_t first_lot;       /* draws asked for; fewer are made if there are very many rows */
-  size_t lot; /* draws made at a time; repeated if weights are uneven and memory allows */
-  /* rows in a subsample for weighing draws, 0 for all; draws if a subsample cannot be used */
-  size_t part, least;
-  size_t taken;           /* rows used to weigh the draws */
-  double work_least;      /* a subsample is used only if draws x rows exceed this */
+  size_t d, draws, batch; /* dimension; draws in all, and per call of the likelihood */
+  size_t room;            /* draws that fit in the memory */
+  size_t first_lot;       /* draws requested; fewer are made of very many rows */
+  size_t lot;             /* draws made at a time; another lot follows if weights are uneven */
+  size_t part, least;     /* rows that may stand for all, 0 all; fewest draws if they cannot */
+  size_t taken;           /* rows that do stand for all */
+  double work_least;      /* up to so many draws x rows all rows are used */
   le_expansion *expansion;
-  int by_part, planned;
-  double *lik_grad, *lik_hess, *prior; /* at a mode: d and d x d; `prior`: of the batch */
-  size_t most, starts_most; /* distinct modes kept; largest number of Newton climbs */
-  size_t starts;            /* Newton climbs to make */
-  size_t native; /* the first `native` climbs start from particles: all, unless set otherwise */
-  size_t climbs_least; /* after this many climbs, stop once they agree: all, unless set otherwise */
-  double refused;           /* the largest mass of a mode that found no place in `mode` */
-  double enough;            /* how near to the top a climb ends, see core/mode.h */
-  /* with very many rows, a start this near to a known mode (squared distance / d) is not climbed
-   * from */
-  double near;
-  size_t climbed, modes, drawn;
-  size_t found; /* distinct modes, heaviest first, including those too light for the proposal */
+  int by_part, planned;   /* weights use part of the rows; the number of draws is chosen */
+  double *lik_grad, *lik_hess, *prior; /* at a mode: d and d x d; log prior of the batch */
+  size_t most, starts_most; /* most distinct modes kept, most climbs */
+  size_t starts;            /* climbs to make */
+  size_t native;            /* the first `native` climbs start at particles: all by default */
+  size_t climbs_least;      /* after so many, climbs stop once they agree: all by default */
+  double refused;           /* log Laplace mass of the heaviest mode dropped for lack of room */
+  double enough;            /* distance from the mode at which a climb ends, see core/mode.h */
+  double near;              /* with very many rows, a start closer than this to a known mode
+                             * (squared Mahalanobis distance / d) is taken to lead to it */
+  size_t climbed, modes, drawn; /* climbs, modes and draws so far */
+  size_t found;             /* distinct modes, heaviest first, also those not in the proposal */
   le_audit_phase phase;
-  int failed; /* no mode with positive definite curvature was found */
-  /* one extra place for the wide component, after the modes */
-  le_mode mode[LE_AUDIT_MODES_MOST + 1], trial, wide;
+  int failed;               /* no mode with definite curvature was found */
+  le_mode mode[LE_AUDIT_MODES_MOST + 1], trial, wide; /* one more for the wide component */
   int has_wide;
   double *start;      /* starts x d */
-  double *share;      /* of each component of the proposal */
-  /* of each component: the mode, or its place in the model's coordinates around it (`to_normal`) */
-  double *centre;
-  le_proposal density; /* of the proposal */
-  size_t parts;        /* components of the proposal: the modes, and the wide one if any */
-  double *theta;       /* draws x d */
-  double *log_weight;  /* draws */
-  double *value;       /* batch */
+  double *share;      /* weight of each component of the proposal */
+  double *centre;     /* of each component: the mode, or its place in the model's own coordinates
+                       * around it (`to_normal`) */
+  le_proposal density; /* density of the proposal */
+  size_t parts;       /* components of the proposal: the modes, and the wide one if there is one */
+  double *theta;      /* draws x d */
+  double *log_weight; /* draws */
+  double *value;      /* batch */
   double *work;
-  /* of the weights if the posterior were exactly normal around its modes */
-  double ideal_sum, ideal_squares;
-  /* increase of log Z by modes that no climb from a particle found, in Laplace's approximation */
-  double unreached;
+  double ideal_sum, ideal_squares; /* of weights if the posterior were normal around its modes */
+  double unreached;   /* increase of log Z (Laplace) by modes not reached from a particle */
   double log_evidence, se, laplace, effective_size, ideal_size, pareto_k;
 } le_audit;
 
-/* Makes at most `starts` climbs and keeps the LE_AUDIT_MODES_MOST heaviest modes. With zero draws
- * the result is the Laplace approximation. Uneven weights increase the number of draws up to `lots`
- * times. */
+/* Allocates for at most `starts` climbs (the LE_AUDIT_MODES_MOST heaviest modes are kept) and
+ * `draws` draws, up to `lots` times as many if weights are uneven. Without draws the audit ends
+ * with the Laplace approximation. */
 void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws,
                     size_t lots, size_t batch, le_arena *arena);
-/* Weighs draws by a subsample of `part` rows around the modes if draws x rows exceed `work` and a
- * trial agrees with the sum over all rows; if the trial does not agree, `least` draws are made. */
+/* If draws x rows are more than `work`: weighs draws by `part` of the rows around the modes if this
+ * agrees with all rows in a trial, otherwise makes fewer draws, at least `least`. */
 void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion,
                       size_t part, size_t least, double work, le_arena *arena);
-/* Copies the starting points (unless they already are in audit->start), most important first. */
+/* Starts an audit; copies the starting points (unless they are audit->start), the first being the
+ * most important. */
 void le_audit_start(le_audit *audit, size_t starts, const double *start);
-/* Adds the wide component, given by its centre and the Cholesky factor of its precision. */
+/* Adds the wide component: its centre, and the Cholesky factor of its precision. */
 void le_audit_widen(le_audit *audit, const double *centre, const double *factor);
-/* Scales for numerical differences if the model has no derivatives: d numbers. */
+/* Sets the d scales of the numerical differences for a model without derivatives. */
 void le_audit_scale(le_audit *audit, const double *scale);
-/* One climb or one batch of draws; at the end audit->phase is LE_AUDIT_DONE. */
+/* Makes one climb or one batch of draws; audit->phase is LE_AUDIT_DONE at the end. */
 le_status le_audit_step(le_audit *audit, le_target *target, const gsl_rng *rng);
-/* Call after the climbs. Looks for particles whose posterior density is much larger than that of
- * the proposal, and climbs from the worst of them until there are none. Reorders theta. */
+/* After the climbs: climbs from the particle whose posterior density is highest relative to the
+ * proposal, until no particle is far above.  Changes the order of theta. */
 le_status le_audit_cover(le_audit *audit, le_target *target, size_t n, double *theta);
-/* Share of the evidence, in Laplace's approximation, of modes that only one climb found, and of the
- * heaviest mode that was not kept. */
+/* Share of the evidence (Laplace) in modes that only one climb has reached. */
 double le_audit_once(const le_audit *audit);
+/* Evidence (Laplace) of the heaviest mode dropped for lack of room, relative to all modes kept. */
 double le_audit_refused(const le_audit *audit);
-/* Draws from the normal approximation; modes in proportion to their masses, labels as in the first
- * mode. */
+/* Draws from the normal approximation, the modes in proportion to their masses, under the labels of
+ * the first mode. */
 le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, const gsl_rng *rng,
                                 size_t n, double *theta);
-/* For a finished sample: finds the power lambda of the weights (at most a half) at which the
- * effective sample size is half of the ideal one; the log of the integral of q^(1 - lambda)
- * f^lambda over all labellings; and its relative variance. audit->work holds the normalised
- * weights. Returns 0 if there is no such power, if there are several modes (a few draws would
- * decide between them), or if parts of the mode are equal. */
+/* For a finished audit: the power lambda of its weights, at most a half, whose effective sample
+ * size is half the ideal one; the log of the integral of q^(1 - lambda) f^lambda over all
+ * labellings, and its relative variance. audit->work receives the normalised weights. Returns 0
+ * if there is no such power, if there are several modes (few draws would decide their shares),
+ * or if relabellings leave the mode as it is. */
 int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral,
                     double *variance);
+/* Saves or restores the state. */
 void le_audit_archive(le_audit *audit, le_archive *archive);
 
 #endif

@@ -1,4 +1,4 @@
-/* Engines that others are made of (pipeline.c), and their settings. */
+/* The engines that a pipeline (pipeline.c) combines, and the tables of their settings. */
 #ifndef LE_ESTIMATORS_PARTS_H
 #define LE_ESTIMATORS_PARTS_H
 

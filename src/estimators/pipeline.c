@@ -1,8 +1,8 @@
-/* A pipeline of two engines: the first estimates the evidence of the first rows and hands its
- * particles over to the second, which goes on with the other rows.
+/* A pipeline of two engines: the first computes the evidence of the first rows and passes its
+ * particles to the second, which continues with the other rows.
  *
- * hybrid: nested sampling for the first rows, where a sequential run has its largest errors, then
- * annealing.  Kernel 1 is the nested sampler's, kernel 2 the other's. */
+ * hybrid: nested sampling for the first rows, where a sequential run has its largest errors,
+ * then annealing. Kernel 1 is that of nested sampling, kernel 2 that of annealing. */
 #include "base/arena.h"
 #include "estimators/parts.h"
 
@@ -13,12 +13,13 @@ enum { PARTS = 2 };
 typedef struct pipeline {
   const le_estimator_ops *ops[PARTS];
   void *part[PARTS];
-  size_t first, fed; /* rows of the first part; so many of them it has */
-  int at;            /* the part that works */
+  size_t first, fed; /* rows of the first engine; how many of them it has received */
+  int at;            /* index of the engine that runs now */
 } pipeline;
 
-/* Beside those of the two engines. */
-static const le_setting settings[] = {LE_COUNT_SETTING("first", 100, 1), /* rows of nested sampling */
+/* The settings of the pipeline itself. */
+static const le_setting settings[] = {LE_COUNT_SETTING("first", 100, 1), /* rows of nested
+                                                                          * sampling */
                                       {0}};
 
 static void pipeline_free(void *self)
@@ -57,7 +58,8 @@ static le_status pipeline_start(void *self)
   return LE_OK;
 }
 
-/* The second part has all rows, and the first a copy of its own: for the caller the stream may not be over. */
+/* The second engine receives all rows, the first a copy of the first `first`: these can be
+ * complete while the caller still adds rows. */
 static le_status pipeline_feed(void *self, const le_rows *rows, le_feed feed)
 {
   pipeline *p = self;
@@ -102,11 +104,12 @@ static void pipeline_archive(void *self, le_archive *archive)
   le_archive_size(archive, &p->fed);
   le_archive_int(archive, &p->at);
   if (p->at < 0 || p->at >= PARTS) archive->status = LE_CORRUPT;
-  for (int k = 0; k < PARTS && archive->status == LE_OK; k++) p->ops[k]->archive(p->part[k], archive);
+  for (int k = 0; k < PARTS && archive->status == LE_OK; k++)
+    p->ops[k]->archive(p->part[k], archive);
 }
 
-const le_estimator_ops le_hybrid_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "hybrid",
-                                              {{settings, le_nested_table, le_walk_table}, le_stage_table},
-                                              hybrid_alloc, pipeline_free, pipeline_start, pipeline_feed,
-                                              pipeline_advance, pipeline_progress, pipeline_result,
-                                              pipeline_archive, 0, NULL, NULL};
+const le_estimator_ops le_hybrid_estimator = {
+  LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "hybrid",
+  {{settings, le_nested_table, le_walk_table}, le_stage_table}, hybrid_alloc, pipeline_free,
+  pipeline_start, pipeline_feed, pipeline_advance, pipeline_progress, pipeline_result,
+  pipeline_archive, 0, NULL, NULL};

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <gsl/gsl_randist.h>
 #include "models/normal_prior.h"
 #include "models/shared.h"
 

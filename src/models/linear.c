@@ -4,6 +4,7 @@
  * an orthogonal factorisation (see `exact`). */
 #include <math.h>
 #include <stdlib.h>
+#include <gsl/gsl_randist.h>
 #include "models/normal_prior.h"
 #include "models/shared.h"
 

@@ -4,7 +4,6 @@
  * identified by the data; the prior N(0, prior_sd_j^2) identifies the rest. */
 #include <math.h>
 #include <stdlib.h>
-#include <gsl/gsl_randist.h>
 #include "models/normal_prior.h"
 #include "models/shared.h"
 

@@ -147,13 +147,13 @@ test_that("what is no path is refused", {
                    c(5, 2, NaN), c(9, 1, Inf)))
     refused(follow(with(bad[1], bad[2], bad[3])), "is invalid at distribution")
   expect_error(follow(with(9, 2, -1)), class = "logevidence_error")
-  refused(follow(path, reverse = 1), "A reverse walk needs an exact draw")
-  refused(follow(path, reverse = 1, from_state = 1), "A reverse walk needs an exact draw")
+  refused(follow(path, reverse = 1), "A reverse run needs an exact draw")
+  refused(follow(path, reverse = 1, from_state = 1), "A reverse run needs an exact draw")
   refused(follow(path, method = ais(10, kernel = baoab())), "`kernel` must be hmc(), mala(), rwm() or slice()")
   refused(follow(path, method = sgais()), "no path that could be followed")
   refused(follow(path, method = sequential()), "no path that could be followed")
   refused(walked(line, line_data, likelihood_weighting(10), 1, record = 1), "no path that could be followed")
-  refused(follow(path, reverse = 1, from_state = c(1e300, 0)), "gives them no likelihood")
+  refused(follow(path, reverse = 1, from_state = c(1e300, 0)), "simulated data have zero likelihood")
 })
 
 # The sandwich ------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-/* A run as a value, to be saved and restored. */
+/* Saves and restores the state of a run. */
 #include "estimators/walk/parts.h"
 
 void le_walk_archive(void *self, le_archive *archive)
@@ -25,19 +25,21 @@ void le_walk_archive(void *self, le_archive *archive)
   le_archive_double(archive, &w->target.likelihoods);
   le_archive_double(archive, &w->target.gradients);
   le_archive_int(archive, &w->skip_moves);
-  le_archive_int(archive, &w->looking);
-  le_archive_int(archive, &w->first_looked);
-  le_archive_int(archive, &w->checked);
+  le_archive_int(archive, &w->check);
+  le_archive_int(archive, &w->first_checked);
+  le_archive_int(archive, &w->from_importance);
   le_archive_int(archive, &w->uneven);
-  le_archive_int(archive, &w->settled);
-  le_archive_int(archive, &w->resting);
-  size_t *const count[] = {&w->step, &w->chunk_steps, &w->fixed, &w->at, &w->regained, &w->refuge, &w->noised, &w->looked,
-                           &w->moves, &w->tried};
+  le_archive_int(archive, &w->skip_remeasure);
+  le_archive_int(archive, &w->skip_measure);
+  size_t *const count[] = {&w->step, &w->chunk_steps, &w->fixed, &w->at,
+                           &w->restart_rows, &w->retry_control_at, &w->noise_measured_at,
+                           &w->rows_at_check, &w->moves, &w->tried};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
-  double *const figure[] = {&w->chunk_ess, &w->banked, &w->banked_variance, &w->lambda_steps,
-                            &w->restarts, &w->target.noise, &w->drift, &w->shortest,
-                            &w->tried_renewal, &w->renewed, &w->eager, &w->lost, &w->lost_variance, &w->heated,
-                            &w->heated_variance};
+  double *const figure[] = {&w->chunk_ess, &w->log_z_before, &w->variance_before,
+                            &w->lambda_steps, &w->restarts, &w->target.noise, &w->drift,
+                            &w->shortest, &w->tried_renewal, &w->renewed, &w->step_bias,
+                            &w->bias_rate, &w->bias_rate_variance, &w->bias_total,
+                            &w->bias_total_variance};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   le_archive_doubles(archive, w->theta, m * w->d);
   le_archive_doubles(archive, w->log_weight, m);
@@ -52,14 +54,15 @@ void le_walk_archive(void *self, le_archive *archive)
   int labelled = w->target.labels != NULL;
   le_archive_int(archive, &labelled);
   w->target.labels = labelled ? w->labels : NULL;
-  int led = w->target.proposal != NULL;
-  le_archive_int(archive, &led);
-  w->target.proposal = led && le_walk_samples_importance(w) ? &w->audit.density : NULL;
+  int proposed = w->target.proposal != NULL;
+  le_archive_int(archive, &proposed);
+  w->target.proposal = proposed && le_walk_samples_importance(w) ? &w->audit.density : NULL;
   for (size_t s = 0; s < w->settings.stages; s++) {
     const le_stage *settings = &w->settings.stage[s];
     le_gradient_archive(&w->gradient[s], &w->target, archive);
     for (size_t half = 0; half < 2; half++) le_metric_archive(&w->metric[s][half], archive);
-    if (settings->kernel) settings->kernel->ops->archive(w->kernel[s], settings->particles, archive);
+    if (settings->kernel)
+      settings->kernel->ops->archive(w->kernel[s], settings->particles, archive);
   }
   le_genealogy_archive(&w->genealogy, archive);
   if (le_walk_renews(w)) le_renewal_archive(&w->renewal, m, archive);
@@ -77,5 +80,6 @@ void le_walk_archive(void *self, le_archive *archive)
   const walk_phase phase = (walk_phase)w->machine.phase;
   const int between = phase == REWEIGHT || phase == MOVE || phase == STEP_BACK;
   const size_t end = w->settings.reverse ? 0 : w->path.points;
-  if (w->at > w->path.points || (follows(w) && between && w->at == end)) archive->status = LE_CORRUPT;
+  if (w->at > w->path.points || (follows(w) && between && w->at == end))
+    archive->status = LE_CORRUPT;
 }

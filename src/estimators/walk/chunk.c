@@ -1,13 +1,13 @@
-/* How a chunk of rows begins and ends, and when the run enters its next stage. */
+/* Opens and closes chunks of rows, and enters the next stage of the run. */
 #include "estimators/walk/parts.h"
 
 #include "base/logsum.h"
 
 #include <math.h>
 
-/* Rows for each parameter from which there is a first look: of fewer, particles from the prior see
- * small modes that climbs miss (with 12 rows and five parameters the first look alone was 0.055 nats
- * low, its standard error 0.011). */
+/* Fewest rows per parameter for the first check. With fewer rows, particles from the prior find
+ * small modes that climbs miss: with 12 rows and five parameters the first check alone was 0.055
+ * nats too low, with a standard error of 0.011. */
 static const double FIRST_ROWS = 5;
 
 static void next_stage(walk *w)
@@ -17,7 +17,7 @@ static void next_stage(walk *w)
   le_walk_enter_stage(w, w->stage + 1);
 }
 
-static le_status set_out(walk *w, le_progress *progress)
+static le_status begin_path(walk *w, le_progress *progress)
 {
   if (!w->machine.closed) {
     *progress = LE_NEEDS_ROWS;
@@ -27,7 +27,7 @@ static le_status set_out(walk *w, le_progress *progress)
   if (!w->settings.reverse) return LE_OK;
   w->at = w->path.points;
   w->chunk_ess = 1;
-  le_walk_take_place(w, w->at);
+  le_walk_go_to_point(w, w->at);
   return le_walk_begin_moves(w, 0);
 }
 
@@ -35,33 +35,39 @@ le_status le_walk_open_chunk(void *self, le_progress *progress)
 {
   walk *w = self;
   if (follows(w) && w->at == 0) {
-    LE_TRY(set_out(w, progress));
+    LE_TRY(begin_path(w, progress));
     if (*progress == LE_NEEDS_ROWS || w->machine.phase != OPEN_CHUNK) return LE_OK;
   }
   const size_t seen = w->target.seen, there = w->machine.store.n - seen;
   while (w->stage + 1 < w->settings.stages && (double)seen >= stage_of(w)->until) next_stage(w);
-  if (w->refuge && seen >= w->refuge) {
-    /* particles stay as many as they are until it is known whether they go on like this */
+  if (w->retry_control_at && seen >= w->retry_control_at) {
+    /* the number of particles stays until control variates have been tested again */
     const size_t m = w->m;
     le_walk_enter_stage(w, w->stage - 1);
     w->m = m;
   }
   const le_stage *stage = stage_of(w);
-  if (le_walk_may_look_first(w) && w->machine.closed && (double)w->machine.store.n < FIRST_ROWS * (double)w->d) w->first_looked = 1;
-  if (le_walk_may_look_first(w) && (w->machine.store.n >= stage->until || (w->machine.closed && there > 0))) {
-    w->target.seen = (size_t)fmin(stage->until, (double)(w->regained ? w->regained : w->machine.store.n));
-    return le_walk_look_around(w, LOOK_FIRST);
+  if (le_walk_may_check_first(w) && w->machine.closed &&
+      (double)w->machine.store.n < FIRST_ROWS * (double)w->d)
+    w->first_checked = 1;
+  if (le_walk_may_check_first(w) &&
+      (w->machine.store.n >= stage->until || (w->machine.closed && there > 0))) {
+    w->target.seen = (size_t)fmin(stage->until,
+                                  (double)(w->restart_rows ? w->restart_rows : w->machine.store.n));
+    return le_walk_begin_check(w, CHECK_FIRST);
   }
-  if (le_walk_may_look_first(w) && !w->machine.closed) {
+  if (le_walk_may_check_first(w) && !w->machine.closed) {
     *progress = LE_NEEDS_ROWS;
     return LE_OK;
   }
-  if (there == 0 && w->machine.closed && w->checked) {
+  if (there == 0 && w->machine.closed && w->from_importance) {
     w->machine.phase = FINISHED;
     return LE_OK;
   }
   if (there == 0 && w->machine.closed) {
-    w->machine.phase = w->settings.rounds ? COLLECT : w->settings.audit && seen > 0 ? (w->settings.search ? SEARCH : AUDIT) : FINISHED;
+    w->machine.phase = w->settings.rounds              ? COLLECT
+                       : w->settings.audit && seen > 0 ? (w->settings.search ? SEARCH : AUDIT)
+                                                       : FINISHED;
     w->step = 0;
     w->target.chunk = 0;
     w->target.lambda = 0;
@@ -70,17 +76,18 @@ le_status le_walk_open_chunk(void *self, le_progress *progress)
   double wanted = floor(stage->chunk_fraction * (double)seen);
   wanted = fmin(fmax(wanted, stage->chunk_least), stage->chunk_most);
   if (stage->whole) wanted = INFINITY;
-  if (seen < w->regained) wanted = fmin(wanted, (double)(w->regained - seen));
+  if (seen < w->restart_rows) wanted = fmin(wanted, (double)(w->restart_rows - seen));
   if ((double)there < wanted && !w->machine.closed) {
     *progress = LE_NEEDS_ROWS;
     return LE_OK;
   }
-  if (stage->gradient == LE_GRADIENT_CONTROL && !w->looked && le_walk_may_look(w)) return le_walk_look_around(w, LOOK_AGAIN);
+  if (stage->gradient == LE_GRADIENT_CONTROL && !w->rows_at_check && le_walk_may_check(w))
+    return le_walk_begin_check(w, CHECK_INTERIM);
   w->target.chunk = (double)there < wanted ? there : (size_t)wanted;
   if (follows(w)) w->target.chunk = le_path_at(&w->path, w->at).chunk;
   w->target.lambda = 0;
   w->chunk_steps = w->fixed = 0;
-  w->checked = 0;
+  w->from_importance = 0;
   w->chunk_ess = 1;
   w->drift = NAN;
   if (stage->gradient != LE_GRADIENT_CONTROL) w->target.noise = NAN;
@@ -99,23 +106,25 @@ le_status le_walk_close_chunk(void *self, le_progress *progress)
     for (size_t k = 0; k < w->d * w->d; k++) w->anchor_info[k] += w->chunk_info[k];
   }
   if (w->settings.moments) {
-    LE_TRY(le_target_log_lik(&w->target, w->target.seen, w->target.seen + w->target.chunk, w->m, w->theta,
-                             w->chunk_value));
+    LE_TRY(le_target_log_lik(&w->target, w->target.seen, w->target.seen + w->target.chunk, w->m,
+                             w->theta, w->chunk_value));
     LE_TRY(le_walk_add_moments(w, 0));
   }
   w->target.seen += w->target.chunk;
   w->target.chunk = 0;
   w->target.lambda = 0;
   w->target.proposal = NULL;
-  /* mini-batches of rows seen are then stretches of them, in whatever order they came */
+  /* after this shuffle a contiguous block of rows is a mini-batch, whatever their original order */
   if (stage->gradient == LE_GRADIENT_BATCH && w->machine.store.mixed < w->target.seen)
-    LE_TRY(le_store_shuffle(&w->machine.store, w->machine.store.mixed, w->target.seen, w->machine.streams.order));
-  if (!stage->whole && w->target.seen >= w->regained)
+    LE_TRY(le_store_shuffle(&w->machine.store, w->machine.store.mixed, w->target.seen,
+                            w->machine.streams.order));
+  if (!stage->whole && w->target.seen >= w->restart_rows)
     LE_TRY(le_walk_add_trace(w, (double)w->target.seen, 1, (double)w->chunk_steps));
   if (w->settings.mean_weights) {
-    /* each chunk's mean predictive density stands for itself: particles start the next one with equal weight */
-    w->banked += le_logmeanexp(w->log_weight, w->m);
-    w->banked_variance += le_walk_unseen(w) * w->genealogy.variance;
+    /* the mean predictive density of a chunk is a separate factor of Z: the next chunk starts
+     * with equal weights */
+    w->log_z_before += le_logmeanexp(w->log_weight, w->m);
+    w->variance_before += le_walk_unseen(w) * w->genealogy.variance;
     for (size_t i = 0; i < w->m; i++) {
       w->log_weight[i] = 0;
       w->weight[i] = 1 / (double)w->m;

@@ -1,14 +1,14 @@
-/* The precision of the posterior by the curvature of the density. */
+/* The precision matrix of the posterior from second derivatives at the anchor. */
 #include "estimators/walk/parts.h"
 
 #include "base/linalg.h"
 
 #include <string.h>
 
-/* Share of the observed information in a metric, where there is that of the completed data too. */
+/* Weight of the observed information in the metric of a model that also has the information of
+ * the completed data, which is never indefinite. */
 static const double OBSERVED = 0.7;
 
-/* P at (seen, lambda) from the sums at the anchor. */
 void le_walk_observed_precision(const walk *w, double *precision)
 {
   const size_t d = w->d;
@@ -19,8 +19,8 @@ void le_walk_observed_precision(const walk *w, double *precision)
     precision[k] = -precision[k] - g->hess[k] - w->target.lambda * g->chunk_hess[k];
 }
 
-/* P at (seen, lambda) from the sums at the anchor; for models with several modes blended with the information of the
- * completed data, which is never indefinite. */
+/* For models with several modes the observed information is blended with the information of the
+ * completed data. If the blend is still indefinite, the completed data's is used alone. */
 le_status le_walk_anchored_precision(walk *w, double *precision)
 {
   const size_t d = w->d;

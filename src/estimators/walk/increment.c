@@ -1,4 +1,5 @@
-/* The next step of lambda, by the rule of the stage; and whether the law of the rows has changed. */
+/* The next increment of lambda, by the schedule of the stage, and the test for a change in the
+ * distribution of the rows. */
 #include "estimators/walk/parts.h"
 
 #include "base/linalg.h"
@@ -6,14 +7,16 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows from which a change of the law is looked for, how many times as many as at the last one, and how short a first step is. */
+/* The test for a change needs CHANGE_ROWS rows, CHANGE_FACTOR times as many as at the last
+ * restart, and a first increment below CHANGE_STEP of the usual one. */
 enum { CHANGE_ROWS = 200 };
-/* By what factor curvature and particles may differ on the length of a step. */
+/* Largest ratio between the step from the curvature and the step from the particles. */
 static const double CURVATURE_OFF = 5;
 static const double CHANGE_FACTOR = 1.5, CHANGE_STEP = 0.048;
 
-/* The step at which a Gaussian posterior's effective sample size would fall to the goal: the chunk's log-likelihood
- * has variance v = g' P^-1 g + tr((P^-1 H)^2) / 2 there, and exp(-step^2 v) is the share that is left. */
+/* The step at which the effective sample size of a normal posterior would fall to the goal: the
+ * chunk's log-likelihood has variance v = g' P^-1 g + tr((P^-1 H)^2) / 2 under it, and a step
+ * leaves the share exp(-step^2 v) of the effective sample size. */
 static double curvature_step(walk *w)
 {
   const size_t d = w->d;
@@ -22,7 +25,8 @@ static double curvature_step(walk *w)
   double *factor = w->work, *grad = w->work + d * d, *mean = grad + d;
   memcpy(factor, w->precision, d * d * sizeof(double));
   if (le_cholesky(factor, d) != LE_OK) return NAN;
-  /* the mean of the annealed posterior, by one Newton step from the anchor, and the chunk's gradient there */
+  /* the mean of the annealed posterior by one Newton step from the anchor, and the chunk's
+   * gradient */
   w->model->log_prior_grad(w->target.model, 1, g->anchor, mean);
   for (size_t j = 0; j < d; j++) mean[j] += g->grad[j] + lambda * g->chunk_grad[j];
   le_cholesky_solve(factor, d, mean);
@@ -44,9 +48,10 @@ static double curvature_step(walk *w)
   return sqrt(-log(stage_of(w)->ess / (double)w->m) / variance);
 }
 
-/* Where the particles happen to have high likelihoods they also happen to spread less, and choose a longer step: one of length
- * c / s adds -c cov(mean, s) / s to log Z, with cov(mean, s) = third central moment / (2 s m). */
-static double eagerness(const walk *w, double increment)
+/* Bias of log Z because the particles that are weighed also choose the step: if by chance their
+ * log-likelihoods have a high mean and a small standard deviation s, the step c / s is longer.
+ * This adds -c cov(mean, s) / s to log Z, with cov(mean, s) = third central moment / (2 s m). */
+static double step_bias(const walk *w, double increment)
 {
   double mean = 0, square = 0, cube = 0, squares = 0;
   for (size_t i = 0; i < w->m; i++) {
@@ -86,22 +91,23 @@ static le_status fixed_step(walk *w, double *increment)
   return LE_OK;
 }
 
-/* By the effective sample size of the particles' own increments. */
+/* The step at which the effective sample size of the incremental weights falls to the goal. */
 static le_status adaptive_step(walk *w, double *increment)
 {
   const le_stage *stage = stage_of(w);
   const double lambda = w->target.lambda, rest = 1 - lambda;
   LE_TRY(le_schedule_adaptive(w->chunk_value, w->m, stage->ess, lambda, increment));
-  /* one step cannot take up this chunk: particles must keep up with the posterior, which moves */
+  /* the chunk needs several steps: shorter ones, since the particles must follow the posterior */
   if (stage->anneal > stage->ess && (lambda > 0 || *increment < rest))
     return le_schedule_adaptive(w->chunk_value, w->m, stage->anneal, lambda, increment);
-  if (stage->whole && *increment < rest) w->eager += eagerness(w, *increment);
+  if (stage->whole && *increment < rest) w->step_bias += step_bias(w, *increment);
   return LE_OK;
 }
 
-/* By the curvature at the anchor, within CURVATURE_OFF times the step that the particles suggest: a
- * posterior far from normal is not what its curvature says.  Where no bound binds, the step does not
- * depend on the particles that it weighs.  Without an anchor, as adaptive_step. */
+/* The step from the curvature at the anchor, within a factor CURVATURE_OFF of the step that the
+ * particles suggest, because the curvature is wrong for a posterior far from normal. Within
+ * these bounds the step does not depend on the particles that it weighs. Without an anchor the
+ * same as adaptive_step(). */
 static le_status curved_step(walk *w, double *increment)
 {
   const le_stage *stage = stage_of(w);
@@ -112,12 +118,12 @@ static le_status curved_step(walk *w, double *increment)
   if (!(isfinite(step) && step > 0)) return adaptive_step(w, increment);
   if (le_schedule_adaptive(w->chunk_value, w->m, stage->ess, lambda, &seen) == LE_OK)
     step = fmin(fmax(step, seen / CURVATURE_OFF), seen * CURVATURE_OFF);
-  /* steps of equal length, so that the last is not much shorter than the others */
+  /* equal steps, so that the last one is not much shorter than the others */
   *increment = rest / ceil(rest / step);
   return lambda + *increment > lambda ? LE_OK : LE_STALLED;
 }
 
-/* In the order of le_schedule_rule. */
+/* Indexed by le_schedule_rule. */
 static le_status (*const rules[])(walk *w, double *increment) = {
   [LE_ONE_STEP] = one_step,
   [LE_FIXED_STEPS] = fixed_step,
@@ -129,34 +135,35 @@ le_status le_walk_choose_increment(walk *w, double *increment)
   return follows(w) ? recorded_step(w, increment) : rules[stage_of(w)->schedule](w, increment);
 }
 
-/* Does the next chunk contradict the rows seen?  A first step this short, against what the rule for steps makes of a chunk like
- * those before, says so: the law of the stream has changed, and particles that are led from the old posterior to the new one
- * cross between modes too late to keep their shares. */
+/* A first increment that is much shorter than usual means that the distribution of the rows has
+ * changed. Particles annealed from the old posterior to the new one would then not move between
+ * modes fast enough to keep the modes' masses right. */
 int le_walk_law_has_changed(const walk *w, double increment)
 {
   const le_stage *stage = stage_of(w);
   const double seen = (double)w->target.seen, usual = sqrt(-log(stage->ess / (double)w->m));
-  return w->settings.restarts && w->target.lambda == 0 && stage->schedule != LE_FIXED_STEPS && seen >= CHANGE_ROWS &&
-         seen >= CHANGE_FACTOR * (double)w->regained && increment < CHANGE_STEP * usual;
+  return w->settings.restarts && w->target.lambda == 0 && stage->schedule != LE_FIXED_STEPS &&
+         seen >= CHANGE_ROWS && seen >= CHANGE_FACTOR * (double)w->restart_rows &&
+         increment < CHANGE_STEP * usual;
 }
 
-/* All rows so far, the chunk among them, in random order from the prior on. */
-le_status le_walk_start_again(walk *w)
+le_status le_walk_restart(walk *w)
 {
-  w->regained = w->target.seen + w->target.chunk;
+  w->restart_rows = w->target.seen + w->target.chunk;
   w->restarts++;
-  LE_TRY(le_store_shuffle(&w->machine.store, 0, w->regained, w->machine.streams.order));
+  LE_TRY(le_store_shuffle(&w->machine.store, 0, w->restart_rows, w->machine.streams.order));
   w->target.seen = w->target.chunk = 0;
   w->target.lambda = 0;
   w->target.labels = NULL;
-  w->refuge = w->noised = 0;
-  w->looked = 0;
-  w->first_looked = w->uneven = 0;
+  w->retry_control_at = w->noise_measured_at = 0;
+  w->rows_at_check = 0;
+  w->first_checked = w->uneven = 0;
   le_search_start(&w->search);
-  w->banked = w->banked_variance = w->eager = w->heated = w->heated_variance = 0;
-  w->lost = NAN;
-  for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].anchored = w->gradient[s].exact_until = 0;
+  w->log_z_before = w->variance_before = w->step_bias = w->bias_total = w->bias_total_variance = 0;
+  w->bias_rate = NAN;
+  for (size_t s = 0; s < w->settings.stages; s++)
+    w->gradient[s].anchored = w->gradient[s].exact_until = 0;
   le_walk_enter_stage(w, 0);
-  le_walk_spread_out(w);
+  le_walk_init_particles(w);
   return LE_OK;
 }

@@ -1,4 +1,5 @@
-/* Search for posterior modes and importance sampling around them: before, during and after the run. */
+/* Checks: search for posterior modes and importance sampling around them, before, during and at
+ * the end of the run. */
 #include "estimators/walk/parts.h"
 
 #include "base/logsum.h"
@@ -6,50 +7,55 @@
 #include <math.h>
 #include <string.h>
 
-/* By how much rows must have grown for another look around, and the share of an ideal proposal's draws from which importance
- * sampling is believed there: less than at the end, since what it would replace is worthless. */
-static const double LOOK_GROWTH = 4, LOOK_EVEN = 0.1;
-/* The share of an ideal effective size from which the draws of the first look are particles, and the
- * Pareto shape of their weights at the most; the share under which their standard error counts three
- * times: AUDIT_LEAST_ESS and AUDIT_DOUBT of R/result.R. */
+/* An interim check needs CHECK_GROWTH times as many rows as the last. Its draws are used from an
+ * effective sample size of CHECK_EVEN times that of an ideal proposal: less than at the end,
+ * since the particles that they would replace have missed most of the posterior mass. */
+static const double CHECK_GROWTH = 4, CHECK_EVEN = 0.1;
+/* The first check's draws become the particles if their effective sample size is above
+ * FIRST_EVEN times that of an ideal proposal and the Pareto shape of their weights is below
+ * FIRST_TAIL. With an effective sample size below FIRST_DOUBTED times the ideal, their standard
+ * error is multiplied by FIRST_DOUBT. These two are AUDIT_LEAST_ESS (several modes) and
+ * AUDIT_DOUBT of R/result.R. */
 static const double FIRST_EVEN = 0.1, FIRST_TAIL = 0.7, FIRST_DOUBTED = 0.6, FIRST_DOUBT = 3;
-/* The least power of weights from which draws are led to the posterior, and how many times as many
- * moves as elsewhere a distribution on the way has. */
-static const double LED_FROM = 0.2;
-/* Squared distance per dimension, at the precision of its rows, at which a peak of the search is taken for one that is known. */
+/* Draws are annealed from the proposal to the posterior if a power of at least TEMPERED_LEAST of
+ * their weights is even enough. */
+static const double TEMPERED_LEAST = 0.2;
+/* A start from the search closer than this to a known mode (squared Mahalanobis distance / d, at
+ * the precision for the search's rows) is taken to lead to that mode. */
 static const double SEARCH_NEAR = 4;
+/* Particles used to test whether the proposal covers them. */
 enum { COVERED = 200 };
 
-static le_status end_look(walk *w);
+static le_status end_interim_check(walk *w);
 
-/* What modes that hold less than all others may differ by, in nats: they say little for another
- * walk. */
+/* Two estimates that differ by less agree up to modes of small mass, which a repetition of the
+ * run may find or miss. */
 double le_walk_chance_of(size_t d)
 {
   const double half = 0.5 * (double)d;
   return half + 5 * sqrt(half) + 5;
 }
 
-/* Search and audit, on the rows so far, say whether particles are where the posterior is: once when the early phase is over, and
- * again before a refuge, which is dear.  Before the early phase they may make it unnecessary, see end_look(). */
-int le_walk_may_look(const walk *w)
+/* Interim checks test whether the particles have found the main modes: once when the first stage
+ * is over, and again before a switch to exact densities, which is expensive. */
+int le_walk_may_check(const walk *w)
 {
   return w->settings.search && !w->settings.record &&
-         (double)w->target.seen > LOOK_GROWTH * (double)w->looked;
+         (double)w->target.seen > CHECK_GROWTH * (double)w->rows_at_check;
 }
 
-int le_walk_may_look_first(const walk *w)
+int le_walk_may_check_first(const walk *w)
 {
-  return w->settings.first_look && w->settings.search && !w->settings.record && w->settings.stages > 1 &&
-         w->stage == 0 && w->target.seen == 0 && !w->first_looked;
+  return w->settings.first_look && w->settings.search && !w->settings.record &&
+         w->settings.stages > 1 && w->stage == 0 && w->target.seen == 0 && !w->first_checked;
 }
 
-le_status le_walk_look_around(walk *w, walk_look kind)
+le_status le_walk_begin_check(walk *w, walk_check kind)
 {
-  if (w->looked) le_search_start(&w->search);
-  w->looked = w->target.seen;
-  w->looking = kind;
-  w->first_looked = 1;
+  if (w->rows_at_check) le_search_start(&w->search);
+  w->rows_at_check = w->target.seen;
+  w->check = kind;
+  w->first_checked = 1;
   w->target.chunk = 0;
   w->step = 0;
   w->machine.phase = SEARCH;
@@ -60,12 +66,13 @@ le_status le_walk_search(void *self, le_progress *progress)
 {
   walk *w = self;
   (void)progress;
-  LE_TRY(le_search_step(&w->search, &w->audit, &w->target, w->machine.streams.rng[0], w->machine.streams.order));
+  LE_TRY(le_search_step(&w->search, &w->audit, &w->target, w->machine.streams.rng[0],
+                        w->machine.streams.order));
   if (w->search.done) w->machine.phase = AUDIT;
   return LE_OK;
 }
 
-/* Differences are as wide as the particles lie. */
+/* Steps for numerical differences: the standard deviations of the particles. */
 static void scale_by_particles(walk *w)
 {
   const size_t d = w->d;
@@ -73,21 +80,24 @@ static void scale_by_particles(walk *w)
   le_walk_weighted_mean(w, w->centre);
   memset(scale, 0, d * sizeof(double));
   for (size_t i = 0; i < w->m; i++)
-    for (size_t j = 0; j < d; j++) scale[j] += w->weight[i] * pow(w->theta[i * d + j] - w->centre[j], 2);
-  for (size_t j = 0; j < d; j++) scale[j] = scale[j] > 0 && isfinite(scale[j]) ? sqrt(scale[j]) : sqrt(w->prior_variance[j]);
+    for (size_t j = 0; j < d; j++)
+      scale[j] += w->weight[i] * pow(w->theta[i * d + j] - w->centre[j], 2);
+  for (size_t j = 0; j < d; j++)
+    scale[j] = scale[j] > 0 && isfinite(scale[j]) ? sqrt(scale[j]) : sqrt(w->prior_variance[j]);
   le_audit_scale(&w->audit, scale);
 }
 
-/* Starts for the audit's climbs: the heaviest particle and others drawn by weight, then what the search has found; or the
- * particles' mean for one mode. */
+/* Starts of the climbs: the particle of largest weight, others drawn by weight, then the starts
+ * that the search chose; for a model with one mode, the mean of the particles. */
 static void start_audit(walk *w)
 {
   const size_t d = w->d;
-  if (w->looking == LOOK_FIRST) {
+  if (w->check == CHECK_FIRST) {
     le_search_climbs(&w->search, &w->audit, 0);
   } else if (w->settings.search || w->model->traits & LE_MODEL_MULTIMODAL) {
     le_walk_relabel_to_heaviest(w);
-    const size_t starts = w->m < le_walk_particle_climbs(w) ? w->m : le_walk_particle_climbs(w), found = w->search.found;
+    const size_t starts = w->m < le_walk_particle_climbs(w) ? w->m : le_walk_particle_climbs(w),
+                 found = w->search.found;
     double *start = w->audit.start;
     memcpy(start, w->theta + le_walk_heaviest(w) * d, d * sizeof(double));
     for (size_t k = 1; k < starts; k++) {
@@ -99,9 +109,11 @@ static void start_audit(walk *w)
     if (found) memcpy(start + starts * d, w->search.start, found * d * sizeof(double));
     le_search_climbs(&w->search, &w->audit, starts);
     w->audit.native = starts;
-    if (found && w->search.few.n) w->audit.near = SEARCH_NEAR * (double)w->target.seen / (double)w->search.few.n;
+    if (found && w->search.few.n)
+      w->audit.near = SEARCH_NEAR * (double)w->target.seen / (double)w->search.few.n;
     if (w->m > 2 * d) {
-      /* the walk is over: the last metric's memory serves for the particles' covariance */
+      /* a temporary copy of the metric: its memory is free now, and holds the particles'
+       * covariance */
       le_metric wide = w->metric[w->stage][0];
       wide.kind = LE_METRIC_DENSE;
       le_walk_weighted_mean(w, w->centre);
@@ -124,17 +136,20 @@ static void take_draws_of_check(walk *w, double doubt)
   le_walk_begin_from(w, a->log_evidence - (w->settings.correct ? 0.5 * variance : 0), variance);
 }
 
-/* Where importance sampling is too uneven, a power of its weights is not: its draws are then annealed
- * from there to the posterior, which is a shorter way than from the prior.  Only where other rows
- * follow: two clusters that have merged (300 rows) came out 0.27 nats low so, by six runs each of
- * standard deviation 0.1, which is little against what the later rows add. */
-static int leads_to_posterior(walk *w)
+/* If the importance weights are too uneven, a power of them is not: the draws are then annealed
+ * from that power to the posterior, a shorter path than from the prior. Only if more rows
+ * follow: with two clusters that had merged (300 rows), log Z was 0.27 nats too low (six runs,
+ * standard deviation 0.1 each), which is small only against the errors that later rows add. */
+static int anneal_from_proposal(walk *w)
 {
   const le_stage *stage = stage_of(w);
-  const int exact = stage->kernel && stage->gradient == LE_GRADIENT_FULL && (stage->kernel->ops->needs & LE_NEEDS_DENSITY);
+  const int exact = stage->kernel && stage->gradient == LE_GRADIENT_FULL &&
+                    (stage->kernel->ops->needs & LE_NEEDS_DENSITY);
   double lambda, log_integral, variance;
-  if (!exact || (w->machine.closed && w->target.seen == w->machine.store.n) || !le_audit_temper(&w->audit, &w->target, &lambda, &log_integral, &variance)) return 0;
-  if (lambda < LED_FROM) return 0;
+  if (!exact || (w->machine.closed && w->target.seen == w->machine.store.n) ||
+      !le_audit_temper(&w->audit, &w->target, &lambda, &log_integral, &variance))
+    return 0;
+  if (lambda < TEMPERED_LEAST) return 0;
   le_walk_draw_particles(w);
   le_walk_begin_from(w, log_integral, variance);
   w->target.proposal = &w->audit.density;
@@ -147,53 +162,58 @@ static int leads_to_posterior(walk *w)
   return 1;
 }
 
-/* The first look: where importance sampling around the peaks is good, its draws are the particles, and annealing from the prior is
- * not needed.  Elsewhere it begins. */
-static le_status end_first_look(walk *w)
+/* If importance sampling around the modes is good enough, its draws become the particles and
+ * annealing from the prior is not needed; otherwise annealing begins. */
+static le_status end_first_check(walk *w)
 {
   le_audit *a = &w->audit;
   w->uneven = !a->failed && a->effective_size < FIRST_DOUBTED * a->ideal_size;
-  if (a->failed || !(a->effective_size > FIRST_EVEN * a->ideal_size) || !(a->pareto_k < FIRST_TAIL)) {
-    if (leads_to_posterior(w)) return LE_OK;
-    w->target.seen = w->looked = 0;
+  if (a->failed || !(a->effective_size > FIRST_EVEN * a->ideal_size) ||
+      !(a->pareto_k < FIRST_TAIL)) {
+    if (anneal_from_proposal(w)) return LE_OK;
+    w->target.seen = w->rows_at_check = 0;
     w->uneven = 0;
     return LE_OK;
   }
   take_draws_of_check(w, w->uneven ? FIRST_DOUBT : 1);
   a->unreached = 0;
-  w->checked = 1;
+  w->from_importance = 1;
   w->chunk_ess = 1;
-  return w->target.seen < w->regained ? LE_OK : le_walk_add_trace(w, (double)w->target.seen, 1, 0);
+  return w->target.seen < w->restart_rows ? LE_OK
+                                          : le_walk_add_trace(w, (double)w->target.seen, 1, 0);
 }
 
-/* Importance sampling whose weights are even has the posterior of these rows: where it has found far more than the particles, its
- * draws take their place. */
-static le_status end_look(walk *w)
+/* If importance sampling is even enough and finds far more evidence than the particles, its
+ * draws replace them. */
+static le_status end_interim_check(walk *w)
 {
   const le_audit *a = &w->audit;
   const double chance = le_walk_chance_of(w->d);
-  const int first = w->looking == LOOK_FIRST;
-  w->looking = LOOK_NOT;
+  const int first = w->check == CHECK_FIRST;
+  w->check = CHECK_FINAL;
   w->machine.phase = OPEN_CHUNK;
-  /* of rows in random order the first are as good as any: the search at the end goes on from here */
+  /* in random order the first rows represent the others, and the final search can continue from
+   * this one */
   if (!w->settings.shuffle) le_search_start(&w->search);
-  if (first) return end_first_look(w);
-  if (a->failed || !(a->effective_size > LOOK_EVEN * a->ideal_size) ||
+  if (first) return end_first_check(w);
+  if (a->failed || !(a->effective_size > CHECK_EVEN * a->ideal_size) ||
       !(a->log_evidence - le_walk_current_log_evidence(w) > chance))
     return LE_OK;
   take_draws_of_check(w, 1);
   w->restarts++;
-  w->noised = 0;
+  w->noise_measured_at = 0;
   return LE_OK;
 }
 
-/* Of models of unknown form particles see more than climbs. */
+/* For a model without starts of its own, particles can lie in modes that no climb has reached:
+ * the proposal is tested on them. */
 static le_status cover_particles(walk *w)
 {
-  if (!w->settings.search || w->model->start || w->looking == LOOK_FIRST) return LE_OK;
+  if (!w->settings.search || w->model->start || w->check == CHECK_FIRST) return LE_OK;
   const size_t n = w->m < COVERED ? w->m : COVERED;
   double *some = w->swap;
-  for (size_t k = 0; k < n; k++) memcpy(some + k * w->d, w->theta + (k * w->m / n) * w->d, w->d * sizeof(double));
+  for (size_t k = 0; k < n; k++)
+    memcpy(some + k * w->d, w->theta + (k * w->m / n) * w->d, w->d * sizeof(double));
   return le_audit_cover(&w->audit, &w->target, n, some);
 }
 
@@ -207,5 +227,5 @@ le_status le_walk_audit(void *self, le_progress *progress)
   if (climbing && w->audit.phase == LE_AUDIT_DRAW) LE_TRY(cover_particles(w));
   if (w->audit.phase != LE_AUDIT_DONE) return LE_OK;
   w->machine.phase = FINISHED;
-  return w->looking ? end_look(w) : LE_OK;
+  return w->check ? end_interim_check(w) : LE_OK;
 }

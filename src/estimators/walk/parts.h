@@ -1,4 +1,5 @@
-/* What the files of the walk share: walk.c says what it is. */
+/* The state of a run of the annealing engine, and the functions that its files share.  walk.c
+ * describes the method. */
 #ifndef LE_ESTIMATORS_WALK_PARTS_H
 #define LE_ESTIMATORS_WALK_PARTS_H
 
@@ -14,37 +15,38 @@
 #include "estimators/walk/settings.h"
 
 typedef enum walk_phase {
-  OPEN_CHUNK,  /* choose the next rows, or end the walk */
+  OPEN_CHUNK,  /* choose the next rows, or end the run */
   REWEIGHT,    /* choose lambda, weigh, resample, prepare the kernel */
   MOVE,        /* one kernel move of all particles */
-  CLOSE_CHUNK, /* the chunk joins the rows seen */
-  STEP_BACK,   /* in reverse: weigh by what the distribution before this one leaves away */
-  COLLECT,     /* posterior draws and their likelihoods */
-  BRIDGE,
-  SEARCH,      /* for modes that the particles have missed */
-  AUDIT,
+  CLOSE_CHUNK, /* add the chunk to the rows seen */
+  STEP_BACK,   /* reverse run: weigh by the ratio to the previous distribution */
+  COLLECT,     /* posterior draws and their log-likelihoods */
+  BRIDGE,      /* bridge sampling from these draws */
+  SEARCH,      /* search for posterior modes without particles */
+  AUDIT,       /* importance sampling around the posterior modes */
   FINISHED
 } walk_phase;
 
 enum { MOMENT_COLUMNS = 5 };
 enum { TRACE_COLUMNS = 18 };
 
-/* Search and importance sampling before the end of the rows: before any particle has moved, or when they are on their way. */
-typedef enum walk_look { LOOK_NOT, LOOK_FIRST, LOOK_AGAIN } walk_look;
+/* When a check (mode search and importance sampling of the rows seen) is made: at the end of the
+ * run, before any particle has moved, or between two chunks. */
+typedef enum walk_check { CHECK_FINAL, CHECK_FIRST, CHECK_INTERIM } walk_check;
 
 typedef struct walk {
-  le_machine machine; /* streams 1..most: particles */
+  le_machine machine; /* random streams 1 ... most belong to the particles */
   le_walk_settings settings;
   const le_model_ops *model;
-  size_t d, most; /* dimension, most particles of any stage */
-  size_t total;   /* rows expected, 0 unknown */
+  size_t d, most;     /* dimension; largest number of particles of any stage */
+  size_t total;       /* rows expected, 0 if unknown */
   uint64_t seed;
   uint32_t replicate;
   le_arena arena;
   le_target target;
   le_gradient gradient[LE_STAGES_MOST];
   le_expansion expansion;
-  le_metric metric[LE_STAGES_MOST][2]; /* of each half of the particles */
+  le_metric metric[LE_STAGES_MOST][2]; /* one for each half of the particles */
   void *kernel[LE_STAGES_MOST];
   le_genealogy genealogy;
   le_audit audit;
@@ -52,55 +54,75 @@ typedef struct walk {
   le_bridging bridging;
   le_renewal renewal;
 
-  size_t stage, m;
-  int skip_moves;    /* at this distribution */
-  size_t step;       /* moves made at this distribution, or rounds collected */
-  size_t chunk_steps; /* distributions of this chunk */
-  size_t fixed;      /* next entry of a fixed schedule */
-  double chunk_ess;  /* smallest effective size in this chunk, as a share of the particles */
-  size_t regained;   /* rows seen when the walk last started again: until it is there it leaves no trace */
+  size_t stage, m;    /* present stage and number of particles */
+  int skip_moves;     /* particles are not moved at this distribution */
+  size_t step;        /* moves made at this distribution; in COLLECT, rounds completed */
+  size_t chunk_steps; /* annealing steps of this chunk so far */
+  size_t fixed;       /* next entry of a fixed schedule */
+  double chunk_ess;   /* smallest effective sample size in this chunk / number of particles */
+  double shortest;    /* shortest annealing step of this chunk, its last one excepted */
+
+  /* Restart from the prior after a change in the distribution of the rows.  Until `restart_rows`
+   * rows are seen again, no chunk is added to the trace. */
+  size_t restart_rows; /* rows seen at the last restart, 0 without one */
   double restarts;
-  double drift;      /* squared distance of the particles from the anchor at its beginning, in posterior variances per dimension */
-  double shortest;   /* annealing step of this chunk */
-  size_t noised;     /* rows seen when the gradients' noise was last measured */
-  size_t refuge;     /* rows at which control variates get another chance, 0 while they have not failed */
-  size_t looked;     /* rows seen when search and audit last looked around */
-  int looking;       /* a walk_look */
-  int first_looked;
-  int uneven;        /* the first look's weights were: the posterior is far from normal around its peaks */
-  int checked;       /* particles are importance sampling's, of all rows seen */
-  size_t moves;      /* planned at this distribution, 0 before the first where they follow the renewal */
-  size_t tried;      /* of them, when the renewal was first found too small, and that renewal */
-  double tried_renewal, renewed;
-  int settled;       /* distributions to come at which no second measurement is worth its moves */
-  int resting;       /* distributions to come at which the renewal, last more than enough, is not measured */
-  double heat;       /* temperature of particles whose kernel rejects nothing */
-  double lost, lost_variance;     /* what it costs log Z while rows or lambda grow by a factor e */
-  double heated, heated_variance; /* what it has cost so far */
-  double eager;      /* what choosing steps by the particles that they weigh adds to log Z */
-  double banked;     /* log Z of finished chunks, when weights are replaced by their mean */
-  double banked_variance;
-  double *twin; /* most x d */
+
+  /* Control variates. */
+  double drift;             /* squared distance of the particles' mean from the anchor when the
+                             * chunk began, in posterior variances per dimension */
+  size_t noise_measured_at; /* rows seen when the gradient noise was last measured */
+  size_t retry_control_at;  /* rows seen at which control variates are tried again after a failure,
+                             * 0 if they have not failed */
+
+  /* Checks before the end of the rows. */
+  size_t rows_at_check; /* rows seen at the last check */
+  int check;            /* the check in progress, a walk_check */
+  int first_checked;    /* the first check was made or ruled out */
+  int uneven;           /* the first check had uneven importance weights: the posterior is far from
+                         * normal around its modes */
+  int from_importance;  /* the particles are importance-sampling draws for all rows seen */
+
+  /* Number of moves, where it follows the renewal (core/renewal.h). */
+  size_t moves;         /* planned at this distribution, 0 before the first */
+  size_t tried;         /* moves made when the renewal was first measured below the goal, else 0 */
+  double tried_renewal; /* the renewal measured then */
+  double renewed;       /* the last renewal measured at this distribution */
+  int skip_remeasure;   /* distributions to come at which a renewal below the goal is accepted,
+                         * since within the modes it reached the goal before */
+  int skip_measure;     /* distributions to come at which the renewal is not measured, because
+                         * it was far above the goal */
+
+  /* Bias of kernels without an accept-reject step, see measure_temperature(). */
+  double temperature;   /* of the particles, 1 without bias */
+  double bias_rate, bias_rate_variance;   /* loss of log Z per factor e of rows or lambda */
+  double bias_total, bias_total_variance; /* loss of log Z so far */
+
+  double step_bias;     /* bias of log Z from choosing steps by the particles that they weigh */
+  double log_z_before;  /* log Z up to the point where the weights were last set equal */
+  double variance_before; /* its variance */
+  double *twin; /* scratch, most x d */
   double *theta, *log_weight, *chunk_value, *weight, *swap, *work, *prior_variance;
-  double *anchor_info, *chunk_info; /* information at the anchor, over rows seen and chunk */
+  double *anchor_info, *chunk_info; /* information at the anchor: of the rows seen, of the chunk */
   double *precision, *centre, *labels;
   size_t *ancestor;
 
-  double *draw_theta, *draw_value; /* rounds x m draws */
+  double *draw_theta, *draw_value; /* posterior draws of COLLECT, rounds x m */
 
-  le_path path;      /* to follow; no points: none */
-  size_t at;         /* points of it that are behind us; in reverse, left, the present one among them */
+  le_path path; /* the recorded path to follow; without points if there is none */
+  size_t at;    /* points passed; in a reverse run, points left, with the present one */
 
   le_trace trace, moments, recorded;
   double lambda_steps;
   double summary[14];
 } walk;
 
+/* The settings of the present stage. */
 static inline const le_stage *stage_of(const walk *w)
 {
   return &w->settings.stage[w->stage];
 }
 
+/* Whether the run follows a recorded path. */
 static inline int follows(const walk *w)
 {
   return w->path.points > 0;
@@ -108,88 +130,132 @@ static inline int follows(const walk *w)
 
 /* ---- stage.c ---- */
 
+/* Number of particles from which the audit climbs to modes. */
 size_t le_walk_particle_climbs(const walk *w);
+/* Whether the run uses importance sampling, at its end or in a check. */
 int le_walk_samples_importance(const walk *w);
+/* Whether any stage measures the renewal of the particles. */
 int le_walk_renews(const walk *w);
+/* Makes stage s the present one: its number of particles, gradient and metric. */
 void le_walk_enter_stage(walk *w, size_t s);
-void le_walk_take_place(walk *w, size_t points);
+/* Sets the target to the distribution at point number `points` of the path, 0 being the prior. */
+void le_walk_go_to_point(walk *w, size_t points);
 
 /* ---- curvature.c ---- */
 
+/* Posterior precision at the present (seen, lambda), from the curvature at the anchor. */
 void le_walk_observed_precision(const walk *w, double *precision);
+/* The same, made positive definite with the complete-data information where the model has it. */
 le_status le_walk_anchored_precision(walk *w, double *precision);
 
 /* ---- trace.c ---- */
 
+/* Factor from the genealogy's variance to the variance of log Z. */
 double le_walk_unseen(const walk *w);
+/* Variance of log Z at present. */
 double le_walk_current_variance(const walk *w);
+/* log Z of the rows seen and of the chunk to the power lambda. */
 double le_walk_current_log_evidence(const walk *w);
+/* Variance of the particles relative to the curvature at the anchor, NaN without an anchor. */
 double le_walk_temperature(const walk *w);
+/* Adds a row to the trace: n rows, power lambda, and `steps` annealing steps. */
 le_status le_walk_add_trace(walk *w, double n, double lambda, double steps);
 
 /* ---- population.c ---- */
 
-void le_walk_spread_out(walk *w);
+/* Draws the first particles: from the prior, or in a reverse run from the given posterior draws. */
+void le_walk_init_particles(walk *w);
+/* Index of the particle with the largest weight. */
 size_t le_walk_heaviest(const walk *w);
+/* Relabels all particles to match the reference, and keeps its labels from now on. */
 void le_walk_relabel_to(walk *w, const double *reference);
+/* The same with the particle of largest weight as reference. */
 void le_walk_relabel_to_heaviest(walk *w);
+/* Weighted mean of the particles. */
 void le_walk_weighted_mean(const walk *w, double *mean);
+/* Replaces the particles by m equally weighted offspring of the same total weight. */
 void le_walk_resample(walk *w, size_t m);
+/* Gives all particles equal weight, with this log Z and its variance for the rows seen. */
 void le_walk_begin_from(walk *w, double log_evidence, double variance);
+/* Replaces the particles by importance-sampling draws, resampled by the weights in audit->work. */
 void le_walk_draw_particles(walk *w);
 
 /* ---- chunk.c ---- */
 
+/* Phase OPEN_CHUNK: chooses the next chunk, starts a check, or ends the run. */
 le_status le_walk_open_chunk(void *self, le_progress *progress);
+/* Phase CLOSE_CHUNK: adds the chunk to the rows seen. */
 le_status le_walk_close_chunk(void *self, le_progress *progress);
 
 /* ---- control.c ---- */
 
+/* Opens a chunk of a stage with control variates, or leaves that stage if they do not work. */
 le_status le_walk_open_controlled_chunk(walk *w);
 
 /* ---- increment.c ---- */
 
+/* The next increment of lambda, by the schedule of the stage or as recorded. */
 le_status le_walk_choose_increment(walk *w, double *increment);
+/* Whether this first increment of a chunk shows that the distribution of the rows has changed. */
 int le_walk_law_has_changed(const walk *w, double increment);
-le_status le_walk_start_again(walk *w);
+/* Restarts from the prior, with all rows so far (the chunk included) in random order. */
+le_status le_walk_restart(walk *w);
 
 /* ---- weigh.c ---- */
 
+/* Adds a row of moments of the chunk's log-likelihood, before a step of this increment. */
 le_status le_walk_add_moments(walk *w, double increment);
+/* Phase REWEIGHT: one annealing step. */
 le_status le_walk_reweight(void *self, le_progress *progress);
+/* Phase STEP_BACK: one annealing step of a reverse run. */
 le_status le_walk_step_back(void *self, le_progress *progress);
 
 /* ---- tuning.c ---- */
 
+/* Sets labels, metric and step size to those recorded at this point of the path. */
 le_status le_walk_tune_as_recorded(walk *w, const le_path_point *point);
+/* Updates the metric for moves at the present distribution; keeps the old one if that fails. */
 le_status le_walk_update_metric(walk *w);
 
 /* ---- moves.c ---- */
 
+/* Prepares the kernel for moves at the present distribution and enters phase MOVE. */
 le_status le_walk_begin_moves(walk *w, int resampled);
-void le_walk_add_lost(walk *w, double increment);
+/* Adds the kernel's bias of log Z for a step of this increment. */
+void le_walk_add_bias(walk *w, double increment);
+/* Phase MOVE: kernel moves of all particles, as many as are needed. */
 le_status le_walk_move(void *self, le_progress *progress);
 
 /* ---- look.c ---- */
 
+/* Nats by which the evidence found by the audit may exceed that of the particles by chance. */
 double le_walk_chance_of(size_t d);
-int le_walk_may_look(const walk *w);
-int le_walk_may_look_first(const walk *w);
-le_status le_walk_look_around(walk *w, walk_look kind);
+/* Whether an interim check is due. */
+int le_walk_may_check(const walk *w);
+/* Whether the first check, before any particle moves, is still to be made. */
+int le_walk_may_check_first(const walk *w);
+/* Starts a check of the rows seen. */
+le_status le_walk_begin_check(walk *w, walk_check kind);
+/* Phase SEARCH: one step of the mode search. */
 le_status le_walk_search(void *self, le_progress *progress);
+/* Phase AUDIT: one step of importance sampling; acts on its result in a check. */
 le_status le_walk_audit(void *self, le_progress *progress);
 
 /* ---- collect.c ---- */
 
+/* Phase COLLECT: one round of posterior draws. */
 le_status le_walk_collect(void *self, le_progress *progress);
+/* Phase BRIDGE: one step of bridge sampling. */
 le_status le_walk_bridge(void *self, le_progress *progress);
 
 /* ---- result.c ---- */
 
+/* Reports the figures, draws, trace and audit of the run. */
 le_status le_walk_result(void *self, le_result *result);
 
 /* ---- archive.c ---- */
 
+/* Saves or restores the state of the run. */
 void le_walk_archive(void *self, le_archive *archive);
 
 #endif

@@ -1,4 +1,5 @@
-/* The weighted particles: where they begin, labels, resampling, and particles that another engine hands over. */
+/* The weighted particles: their start, labels and resampling, and their replacement by draws of
+ * importance sampling or of another engine. */
 #include "estimators/walk/parts.h"
 
 #include "base/linalg.h"
@@ -7,8 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Where all particles begin, and nothing is known. */
-void le_walk_spread_out(walk *w)
+void le_walk_init_particles(walk *w)
 {
   const size_t d = w->d;
   for (size_t i = 0; i < w->m; i++) {
@@ -37,17 +37,19 @@ size_t le_walk_heaviest(const walk *w)
   return best;
 }
 
-/* Labels of all particles as near to the reference as possible: their density does not change, and from now on they
- * keep to these labels. */
+/* Relabelling does not change the density. Each particle is relabelled to be as close to the
+ * reference as possible; kernels relabel to the same reference from now on. */
 void le_walk_relabel_to(walk *w, const double *reference)
 {
   if (!w->model->relabel) return;
   memcpy(w->labels, reference, w->d * sizeof(double));
   w->target.labels = w->labels;
 #ifdef _OPENMP
-#pragma omp parallel for num_threads(le_target_threads(&w->target, w->m, w->d * w->d)) schedule(static)
+#pragma omp parallel for num_threads(le_target_threads(&w->target, w->m, w->d * w->d)) \
+    schedule(static)
 #endif
-  for (size_t i = 0; i < w->m; i++) w->model->relabel(w->target.model, reference, w->theta + i * w->d);
+  for (size_t i = 0; i < w->m; i++)
+    w->model->relabel(w->target.model, reference, w->theta + i * w->d);
 }
 
 void le_walk_relabel_to_heaviest(walk *w)
@@ -63,24 +65,26 @@ void le_walk_weighted_mean(const walk *w, double *mean)
   for (size_t i = 0; i < w->m; i++) le_add_scaled(w->d, w->weight[i], w->theta + i * w->d, mean);
 }
 
+/* Copies each offspring's ancestor; `ancestor` is from le_resample(). */
 static void take_offspring(walk *w, size_t m)
 {
   const size_t d = w->d;
-  for (size_t j = 0; j < m; j++) memcpy(w->swap + j * d, w->theta + w->ancestor[j] * d, d * sizeof(double));
+  for (size_t j = 0; j < m; j++)
+    memcpy(w->swap + j * d, w->theta + w->ancestor[j] * d, d * sizeof(double));
   double *old = w->theta;
   w->theta = w->swap;
   w->swap = old;
 }
 
-/* Replaces the particles by m equally weighted offspring of the same total weight. */
 void le_walk_resample(walk *w, size_t m)
 {
   const double level = le_logmeanexp(w->log_weight, w->m);
-  le_resample(stage_of(w)->resampling, w->m, w->weight, m, w->machine.streams.rng[0], w->work, w->ancestor);
+  le_resample(stage_of(w)->resampling, w->m, w->weight, m, w->machine.streams.rng[0], w->work,
+              w->ancestor);
   take_offspring(w, m);
   const le_resampling scheme = stage_of(w)->resampling;
-  le_genealogy_resample(&w->genealogy, w->m, w->weight, scheme == LE_MULTINOMIAL || scheme == LE_RESIDUAL, m,
-                        w->ancestor);
+  le_genealogy_resample(&w->genealogy, w->m, w->weight,
+                        scheme == LE_MULTINOMIAL || scheme == LE_RESIDUAL, m, w->ancestor);
   w->m = m;
   for (size_t i = 0; i < m; i++) {
     w->log_weight[i] = level;
@@ -88,11 +92,10 @@ void le_walk_resample(walk *w, size_t m)
   }
 }
 
-/* The particles stand for the posterior of the rows seen, whose log evidence this is. */
 void le_walk_begin_from(walk *w, double log_evidence, double variance)
 {
-  w->banked = log_evidence;
-  w->banked_variance = variance;
+  w->log_z_before = log_evidence;
+  w->variance_before = variance;
   for (size_t i = 0; i < w->m; i++) {
     w->log_weight[i] = 0;
     w->weight[i] = 1 / (double)w->m;
@@ -100,12 +103,12 @@ void le_walk_begin_from(walk *w, double log_evidence, double variance)
   le_genealogy_start(&w->genealogy, w->m);
 }
 
-/* Draws of importance sampling in proportion to the weights in audit->work. */
 void le_walk_draw_particles(walk *w)
 {
   const le_audit *a = &w->audit;
   const size_t m = stage_of(w)->particles, d = w->d;
   le_resample(LE_SYSTEMATIC, a->draws, a->work, m, w->machine.streams.rng[0], w->work, w->ancestor);
-  for (size_t j = 0; j < m; j++) memcpy(w->theta + j * d, a->theta + w->ancestor[j] * d, d * sizeof(double));
+  for (size_t j = 0; j < m; j++)
+    memcpy(w->theta + j * d, a->theta + w->ancestor[j] * d, d * sizeof(double));
   w->m = m;
 }

@@ -1,15 +1,16 @@
-/* What a run reports. */
+/* Reports the results of a run: figures, draws, trace, moments, path and audit. */
 #include "estimators/walk/parts.h"
 
 #include "base/logsum.h"
 
 #include <math.h>
 
-static const char *const moment_names[MOMENT_COLUMNS] = {"lambda", "mean", "variance", "ess", "log_ratio"};
+static const char *const moment_names[MOMENT_COLUMNS] = {"lambda", "mean", "variance", "ess",
+                                                         "log_ratio"};
 static const char *const trace_names[TRACE_COLUMNS] = {
-    "n",          "lambda",    "log_evidence", "se",        "lambda_steps", "shortest",    "ess",
-    "acceptance", "step_size", "particles",    "temperature", "noise",        "drift",       "restarts",    "moves",
-    "renewal",    "evaluations", "seconds"};
+  "n",     "lambda",     "log_evidence", "se",        "lambda_steps", "shortest",
+  "ess",   "acceptance", "step_size",    "particles", "temperature",  "noise",
+  "drift", "restarts",   "moves",        "renewal",   "evaluations",  "seconds"};
 
 le_status le_walk_result(void *self, le_result *result)
 {
@@ -40,20 +41,24 @@ le_status le_walk_result(void *self, le_result *result)
     le_result_array(result, "draws", w->d, w->m, w->theta);
     le_result_array(result, "log_weights", 1, w->m, w->log_weight);
   }
-  if (!isnan(w->lost)) {
-    s[10] = w->heated;
-    s[11] = sqrt(w->heated_variance);
+  if (!isnan(w->bias_rate)) {
+    s[10] = w->bias_total;
+    s[11] = sqrt(w->bias_total_variance);
     le_result_figure(result, "heated", &s[10]);
     le_result_figure(result, "heated_noise", &s[11]);
   }
   LE_TRY(le_trace_output(&w->trace, trace_names, result));
-  if (w->settings.moments) le_result_table(result, "moments", MOMENT_COLUMNS, moment_names, MOMENT_COLUMNS, w->moments.rows, w->moments.values);
-  if (w->settings.record) le_result_table(result, "path", LE_PATH_LABELLED, le_path_names, w->recorded.columns, w->recorded.rows, w->recorded.values);
+  if (w->settings.moments)
+    le_result_table(result, "moments", MOMENT_COLUMNS, moment_names, MOMENT_COLUMNS,
+                    w->moments.rows, w->moments.values);
+  if (w->settings.record)
+    le_result_table(result, "path", LE_PATH_LABELLED, le_path_names, w->recorded.columns,
+                    w->recorded.rows, w->recorded.values);
   if (w->settings.audit && w->machine.phase == FINISHED && w->target.seen > 0) {
     const le_audit *a = &w->audit;
     s[7] = (double)a->failed;
     s[8] = (double)a->modes;
-    s[9] = (double)w->checked;
+    s[9] = (double)w->from_importance;
     s[12] = le_walk_chance_of(w->d);
     le_result_figure(result, "audit_chance", &s[12]);
     le_result_figure(result, "audit_first", &s[9]);

@@ -1,5 +1,5 @@
-/* Names of stage settings carry the prefix "1." or "2."; R has checked ranges, so what is wrong here is a mismatch of
- * parts, said in a sentence. */
+/* Reads the settings of the engine and of its stages (prefix "1.", "2." or "3."), and tests that
+ * model, kernel and gradient rule fit together. le_setting tables test ranges. */
 #include "estimators/walk/settings.h"
 
 #include "core/search.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What they mean is said at the members of le_walk_settings and le_stage. */
+/* Their meaning is documented at the members of le_walk_settings and le_stage. */
 const le_setting le_walk_table[] = {LE_COUNT_SETTING("stages", 1, 1),
                                     LE_FLAG_SETTING("shuffle", 0),
                                     LE_FLAG_SETTING("mean_weights", 0),
@@ -84,16 +84,21 @@ static le_status match_kernel(const le_problem *problem, const le_stage *stage, 
   const le_kernel_ops *kernel = stage->kernel->ops;
   const int has_gradient = model->log_lik_grad && model->log_prior_grad;
   if ((kernel->needs & LE_NEEDS_GRADIENT) && !has_gradient)
-    return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() needs gradients, which %s() does not offer here: use rwm() or slice(), or nested().",
+    return le_fail(error, LE_UNSUPPORTED,
+                   "`kernel` %s() needs gradients, which %s() does not offer here: use rwm() or "
+                   "slice(), or nested().",
                    kernel->name, model->name);
   if ((kernel->needs & LE_NEEDS_DENSITY) && stage->gradient != LE_GRADIENT_FULL)
     return le_fail(error, LE_UNSUPPORTED,
-                   "`kernel` %s() accepts or rejects on the exact density, which mini-batches do not give: use "
+                   "`kernel` %s() accepts or rejects on the exact density, which mini-batches do "
+                   "not give: use "
                    "baoab(), sghmc() or sgld(), or `batch = Inf`.",
                    kernel->name);
   if (kernel->needs & LE_NEEDS_FLOOR)
-    return le_fail(error, LE_UNSUPPORTED, "`kernel` %s() is for nested() alone: it draws from the prior, wherever the "
-                   "particles are.", kernel->name);
+    return le_fail(error, LE_UNSUPPORTED,
+                   "`kernel` %s() is for nested() alone: it draws from the prior, wherever the "
+                   "particles are.",
+                   kernel->name);
   return LE_OK;
 }
 
@@ -121,14 +126,17 @@ static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage
   stage->schedule = (le_schedule_rule)word(problem, s, "schedule");
   stage->gradient = (le_gradient_rule)word(problem, s, "gradient");
   stage->resampling = (le_resampling)word(problem, s, "resampling");
-  if (stage->particles < 1) return le_fail(error, LE_BAD_ARGUMENT, "`particles` must be at least 1.");
+  if (stage->particles < 1)
+    return le_fail(error, LE_BAD_ARGUMENT, "`particles` must be at least 1.");
   if (stage->ess > (double)stage->particles)
-    return le_fail(error, LE_BAD_ARGUMENT, "`ess` must not exceed the number of particles, %d, but is %g.",
+    return le_fail(error, LE_BAD_ARGUMENT,
+                   "`ess` must not exceed the number of particles, %d, but is %g.",
                    (int)stage->particles, stage->ess);
   if (stage->schedule == LE_FIXED_STEPS) {
     const le_arg *lambda = le_stage_numbers(&problem->settings, s, "lambda");
     if (!lambda || !lambda->values || lambda->n < 1 || lambda->values[lambda->n - 1] != 1)
-      return le_fail(error, LE_BAD_ARGUMENT, "`schedule` must be an increasing list that ends at 1.");
+      return le_fail(error, LE_BAD_ARGUMENT,
+                     "`schedule` must be an increasing list that ends at 1.");
     stage->lambda = lambda->values;
     stage->lambdas = lambda->n;
   }
@@ -136,20 +144,23 @@ static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage
     stage->schedule = LE_ADAPTIVE_STEPS;
 
   const double kernel = number(problem, s, "kernel");
-  if (kernel >= 1 && kernel <= (double)problem->kernels) stage->kernel = &problem->kernel[(size_t)kernel - 1];
+  if (kernel >= 1 && kernel <= (double)problem->kernels)
+    stage->kernel = &problem->kernel[(size_t)kernel - 1];
   if (!stage->kernel) stage->steps = 0;
   stage->metric_kind = stage->kernel ? stage->kernel->ops->default_metric : LE_METRIC_IDENTITY;
   if (mass > 0) stage->metric_kind = (le_metric_kind)(mass - 1);
   const int curvature = (model->log_lik_hess || model->information) && model->log_prior_hess;
   stage->metric = stage->metric_kind == LE_METRIC_IDENTITY || metric == 3 ? LE_METRIC_FIXED
-                  : metric == 2 || !curvature || (metric == 0 && (model->traits & LE_MODEL_MULTIMODAL) &&
-                                                  stage->gradient != LE_GRADIENT_CONTROL)
+                  : metric == 2 || !curvature ||
+                          (metric == 0 && (model->traits & LE_MODEL_MULTIMODAL) &&
+                           stage->gradient != LE_GRADIENT_CONTROL)
                       ? LE_METRIC_FROM_PARTICLES
                       : LE_METRIC_FROM_CURVATURE;
   return stage->kernel ? match_kernel(problem, stage, error) : LE_OK;
 }
 
-/* A path has one stage of exact moves and nothing that looks at the particles twice. */
+/* A path can be recorded or followed if the run has one stage, exact densities, and no choice
+ * that needs the particles twice. */
 static le_status read_path(const le_problem *problem, le_walk_settings *settings, le_error *error)
 {
   const le_args *args = &problem->settings;
@@ -157,24 +168,29 @@ static le_status read_path(const le_problem *problem, le_walk_settings *settings
   settings->record = own_flag(problem, "record");
   settings->follow = le_args_find(args, "follow");
   if (!settings->record && !settings->follow) return LE_OK;
-  if (settings->stages > 1 || stage->gradient != LE_GRADIENT_FULL || settings->shuffle || settings->mean_weights ||
-      settings->correct || (settings->rounds && settings->follow) || !stage->kernel)
-    return le_fail(error, LE_UNSUPPORTED, "This method has no path that could be followed or reversed.");
+  if (settings->stages > 1 || stage->gradient != LE_GRADIENT_FULL || settings->shuffle ||
+      settings->mean_weights || settings->correct || (settings->rounds && settings->follow) ||
+      !stage->kernel)
+    return le_fail(error, LE_UNSUPPORTED,
+                   "This method has no path that could be followed or reversed.");
   if (!stage->kernel->ops->fix)
-    return le_fail(error, LE_UNSUPPORTED, "`kernel` must be hmc(), mala(), rwm() or slice() for walks that are reversed, "
-                   "not %s(): it does not leave its distribution exactly as it is.", stage->kernel->ops->name);
+    return le_fail(error, LE_UNSUPPORTED,
+                   "`kernel` must be hmc(), mala(), rwm() or slice() for reverse runs, not %s(), "
+                   "which does not leave its target distribution exactly invariant.",
+                   stage->kernel->ops->name);
   if (!settings->follow) return LE_OK;
   settings->reverse = own_flag(problem, "reverse");
   const le_arg *from = le_args_find(args, "from_state");
   const size_t d = problem->ops->dim(problem->model);
   if (settings->reverse && (!from || !from->values || from->n < d || from->n % d != 0))
-    return le_fail(error, LE_BAD_ARGUMENT, "A reverse walk needs an exact draw from the posterior to start from.");
+    return le_fail(error, LE_BAD_ARGUMENT,
+                   "A reverse run needs an exact draw from the posterior to start from.");
   settings->from = settings->reverse ? from->values : NULL;
   settings->starts = settings->reverse ? from->n / d : 0;
   return LE_OK;
 }
 
-/* Climbs by differences of gradients are dear, and made in few dimensions only. */
+/* Climbs by differences of gradients are expensive: they are made up to this dimension. */
 enum { BY_DIFFERENCES_MOST = 60 };
 
 static int may_climb(const le_problem *problem)
@@ -185,7 +201,8 @@ static int may_climb(const le_problem *problem)
   return model->log_lik_grad && model->dim(problem->model) <= BY_DIFFERENCES_MOST;
 }
 
-/* `search` is 1 for as many starts as a model with curvature and starts of its own is worth, else the most there may be. */
+/* `search` 1 means as many starts as suit the dimension, for a model with curvature and starts
+ * of its own; otherwise it is the largest number allowed. */
 static size_t search_starts(const le_problem *problem)
 {
   const double wanted = own_number(problem, "search");
@@ -194,12 +211,14 @@ static size_t search_starts(const le_problem *problem)
   return wanted == 1 ? le_search_starts(d) : (size_t)fmax(4, fmin(wanted, 600 / (double)d));
 }
 
-le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *settings, le_error *error)
+le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *settings,
+                                le_error *error)
 {
   memset(settings, 0, sizeof *settings);
   settings->stages = (size_t)own_number(problem, "stages");
   if (settings->stages < 1 || settings->stages > LE_STAGES_MOST)
-    return le_fail(error, LE_BAD_ARGUMENT, "A walk has one to three stages, not %d.", (int)settings->stages);
+    return le_fail(error, LE_BAD_ARGUMENT, "`stages` must be 1, 2 or 3, not %d.",
+                   (int)settings->stages);
   settings->shuffle = own_flag(problem, "shuffle");
   settings->mean_weights = own_flag(problem, "mean_weights");
   settings->correct = own_flag(problem, "correct");
@@ -218,7 +237,8 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
   settings->bridge = own_flag(problem, "bridge");
   settings->restarts = own_flag(problem, "restarts");
   settings->moments = own_flag(problem, "moments");
-  for (size_t s = 0; s < settings->stages; s++) LE_TRY(read_stage(problem, s, &settings->stage[s], error));
+  for (size_t s = 0; s < settings->stages; s++)
+    LE_TRY(read_stage(problem, s, &settings->stage[s], error));
   if (!may_climb(problem)) settings->audit = 0;
   if (!settings->audit && !settings->first_look) settings->search = 0;
   return read_path(problem, settings, error);

@@ -1,4 +1,4 @@
-/* What a walk is made of: every preset of R/method-*.R is a list of these choices, and the engine has no others. */
+/* The settings of the annealing engine; each method in R/method-*.R is a list of them. */
 #ifndef LE_ESTIMATORS_WALK_SETTINGS_H
 #define LE_ESTIMATORS_WALK_SETTINGS_H
 
@@ -8,35 +8,42 @@
 #include "estimators/parts.h"
 
 typedef enum le_schedule_rule {
-  LE_ONE_STEP,       /* lambda from 0 to 1 at once */
-  LE_FIXED_STEPS,    /* a list given beforehand */
-  LE_ADAPTIVE_STEPS, /* by the effective size of the particles' own increments */
-  LE_CURVATURE_STEPS /* by the variance that a normal approximation predicts, within bounds by the particles */
+  LE_ONE_STEP,       /* lambda from 0 to 1 in one step */
+  LE_FIXED_STEPS,    /* a given list */
+  LE_ADAPTIVE_STEPS, /* by the effective sample size of the particles' incremental weights */
+  LE_CURVATURE_STEPS /* by the variance that a normal approximation predicts, within bounds that the
+                      * particles set */
 } le_schedule_rule;
 
-typedef enum le_metric_rule { LE_METRIC_FROM_CURVATURE, LE_METRIC_FROM_PARTICLES, LE_METRIC_FIXED } le_metric_rule;
+typedef enum le_metric_rule {
+  LE_METRIC_FROM_CURVATURE,
+  LE_METRIC_FROM_PARTICLES,
+  LE_METRIC_FIXED
+} le_metric_rule;
 
-/* A stretch of the walk with one set of choices. */
+/* A part of the run with one set of choices. */
 typedef struct le_stage {
   size_t particles;
-  double until;          /* rows seen at which the next stage takes over */
-  int whole;             /* one chunk: all the data */
-  double chunk_least, chunk_fraction, chunk_most; /* rows: fraction * seen, within these */
+  double until; /* rows seen at which the next stage begins */
+  int whole;    /* one chunk: all the data */
+  double chunk_least, chunk_fraction, chunk_most; /* rows: fraction * seen, within these bounds */
   le_schedule_rule schedule;
-  double ess;            /* goal, in particles */
-  const double *lambda;  /* LE_FIXED_STEPS: lambda_1 ... lambda_lambdas = 1 */
+  double ess;           /* effective sample size to keep, in particles */
+  const double *lambda; /* LE_FIXED_STEPS: lambda_1 ... lambda_lambdas = 1 */
   size_t lambdas;
   le_resampling resampling;
-  double anneal;         /* the same within a chunk that one step would leave fewer than `ess`; 0: no other */
-  double threshold;      /* resample when the effective size falls under this share of the particles; 0 never */
+  double anneal;        /* the same for each step of a chunk that one step would reduce below `ess`;
+                         * 0: `ess` */
+  double threshold;     /* resample below this effective sample size / particles; 0 never */
   le_gradient_rule gradient;
-  size_t batch;
-  size_t part;           /* rows by which a chunk may be weighed where there are control variates; 0 all */
+  size_t batch;         /* rows of a mini-batch */
+  size_t part;          /* with control variates, rows that may stand for a chunk; 0 all */
   const le_kernel_spec *kernel; /* NULL: particles are never moved */
-  size_t steps;          /* moves per distribution, at the least */
-  double renew;          /* renewal (core/renewal.h) that more moves than `steps` are to reach; below 0 only measured, 0 not at all */
-  double work;           /* rows times moves per distribution, at the least: few rows are moved more often */
-  int move_resampled;    /* only after resampling */
+  size_t steps;         /* fewest moves per distribution */
+  double renew;         /* goal for the renewal (core/renewal.h), for which more than `steps` moves
+                         * are made; below 0 the renewal is only measured, 0 not at all */
+  double work;          /* fewest rows x moves per distribution: more moves with few rows */
+  int move_resampled;   /* move only after resampling */
   le_metric_rule metric;
   le_metric_kind metric_kind;
 } le_stage;
@@ -44,29 +51,33 @@ typedef struct le_stage {
 typedef struct le_walk_settings {
   size_t stages;
   le_stage stage[LE_STAGES_MOST];
-  int shuffle;       /* walk the rows in random order */
-  int mean_weights;  /* replace the weights by their mean after each chunk */
-  int correct;       /* add half the variance to log Z */
-  size_t lag;        /* of the standard error */
-  double unseen;     /* variance for each unit that the genealogy sees */
-  int audit;         /* importance sampling at the end, as a second opinion */
-  size_t audit_draws, audit_lots; /* draws, and how many times as many where weights are uneven */
-  size_t audit_part, audit_least; /* rows by which draws may be weighed, 0 all; draws where they cannot */
-  double audit_work;              /* draws x rows that are too few to do so */
-  size_t search;     /* climbs from the prior, for modes that the particles have missed */
-  int first_look;    /* search and importance sampling before the first particle moves, which may make the early phase unnecessary */
-  size_t rounds;     /* of posterior draws after the walk, for the harmonic mean */
-  int bridge;        /* or for a bridge to a normal density */
-  int restarts;      /* walk again from the prior, through rows in random order, where the law of a stream seems to have changed */
-  int moments;       /* mean and variance of the log-likelihood at every lambda, for power posteriors */
+  int shuffle;      /* use the rows in random order */
+  int mean_weights; /* replace the weights by their mean after each chunk */
+  int correct;      /* add half the variance to log Z */
+  size_t lag;       /* of the genealogy (core/genealogy.h) */
+  double unseen;    /* factor from the genealogy's variance to that of log Z */
+  int audit;        /* importance sampling at the end, as a second estimate */
+  size_t audit_draws, audit_lots; /* draws; how many times as many if weights are uneven */
+  size_t audit_part, audit_least; /* rows that may stand for all in weights, 0 all; fewest draws if
+                                   * they cannot */
+  double audit_work; /* up to so many draws x rows all rows are used */
+  size_t search;     /* climbs that do not start at particles, for modes these have missed */
+  int first_look;    /* mode search and importance sampling before the first particle moves: may
+                      * make the first stage unnecessary */
+  size_t rounds;     /* of posterior draws after the run, for the harmonic mean */
+  int bridge;        /* or for bridge sampling with a normal density */
+  int restarts;      /* restart from the prior, with the rows in random order, if the
+                      * distribution of the rows seems to have changed */
+  int moments;       /* mean and variance of the log-likelihood at each lambda */
   int record;        /* keep the path (core/path.h) */
-  const le_arg *follow; /* NULL, or a path to follow and nothing to adapt */
-  int reverse;       /* follow it backwards, from `from`, draws from the posterior taken in turn */
+  const le_arg *follow; /* NULL, or a path to follow without adaptation */
+  int reverse;       /* follow it in reverse, from posterior draws `from`, used in turn */
   const double *from;
-  size_t starts;     /* how many they are */
+  size_t starts;     /* number of these draws */
 } le_walk_settings;
 
-/* Reads the settings and matches the kernels' needs with what the model and the gradient rule offer. */
-le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *settings, le_error *error);
+/* Reads the settings and tests that kernels, model and gradient rules fit together. */
+le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *settings,
+                                le_error *error);
 
 #endif

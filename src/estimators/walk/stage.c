@@ -1,22 +1,22 @@
-/* The stage that a run is in, its distribution on a recorded path, and what its settings ask for. */
+/* The present stage of the run, its position on a recorded path, and which optional parts its
+ * settings need. */
 #include "estimators/walk/parts.h"
 
 enum { AUDIT_CLIMBS = 4 };
 enum { AUDIT_CLIMBS_UNKNOWN = 8 };
 
-/* Where the model has no starts of its own, the particles are the best there are. */
+/* More climbs from particles if the model has no starts of its own: only they can find its
+ * modes. */
 size_t le_walk_particle_climbs(const walk *w)
 {
   return w->settings.search && !w->model->start ? AUDIT_CLIMBS_UNKNOWN : AUDIT_CLIMBS;
 }
 
-/* At the end, or with a search before it. */
 int le_walk_samples_importance(const walk *w)
 {
   return w->settings.audit || w->settings.search;
 }
 
-/* Is the renewal of the particles measured at any stage? */
 int le_walk_renews(const walk *w)
 {
   int any = 0;
@@ -35,8 +35,7 @@ void le_walk_enter_stage(walk *w, size_t s)
   w->target.split = w->m / 2;
 }
 
-/* The annealed distribution of a point of the path; before the first, the prior. */
-void le_walk_take_place(walk *w, size_t points)
+void le_walk_go_to_point(walk *w, size_t points)
 {
   const le_path_point point = le_path_at(&w->path, points > 0 ? points - 1 : 0);
   w->target.seen = points > 0 ? point.seen : 0;

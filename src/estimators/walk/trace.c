@@ -1,4 +1,4 @@
-/* What a run knows so far: log Z, its variance, and a row of the trace for each chunk or step. */
+/* The present estimate of log Z and its variance, and the trace: a row for each chunk or step. */
 #include "estimators/walk/parts.h"
 
 #include "base/linalg.h"
@@ -7,10 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Where the first look's weights were uneven the genealogy misses more of the variance.  Five
- * overlapping components had errors 1.3 times the standard error without it in 22 of 23 runs on 10^4
- * rows (one was 9 nats low), 0.7 times in 10 on 10^5 and 1.0 times in 6 on 10^6; multiplied so, the
- * standard errors of these 38 are all more than half of the errors. */
+/* Factor on the genealogy's variance if the first check had uneven weights, because the
+ * genealogy then misses more. With five overlapping components, errors were 1.3 times the
+ * standard error without this factor in 22 of 23 runs on 10^4 rows (one was 9 nats too low), 0.7
+ * times in 10 runs on 10^5 and 1.0 times in 6 on 10^6. With it, all 38 standard errors are more
+ * than half of the error. */
 static const double UNEVEN_UNSEEN = 1.7;
 
 double le_walk_unseen(const walk *w)
@@ -20,24 +21,25 @@ double le_walk_unseen(const walk *w)
 
 double le_walk_current_variance(const walk *w)
 {
-  return w->banked_variance + le_walk_unseen(w) * w->genealogy.variance + w->eager * w->eager;
+  return w->variance_before + le_walk_unseen(w) * w->genealogy.variance +
+         w->step_bias * w->step_bias;
 }
 
 double le_walk_current_log_evidence(const walk *w)
 {
-  const double plain = w->banked + le_logmeanexp(w->log_weight, w->m);
+  const double plain = w->log_z_before + le_logmeanexp(w->log_weight, w->m);
   if (w->settings.reverse) return -plain;
   return plain + (w->settings.correct ? 0.5 * le_walk_current_variance(w) : 0);
 }
 
-/* How wide the particles lie against the curvature at the anchor: 1 when right. */
 double le_walk_temperature(const walk *w)
 {
   const size_t d = w->d;
-  if (stage_of(w)->gradient != LE_GRADIENT_CONTROL || stage_of(w)->metric != LE_METRIC_FROM_CURVATURE ||
-      !w->gradient[w->stage].anchored)
+  if (stage_of(w)->gradient != LE_GRADIENT_CONTROL ||
+      stage_of(w)->metric != LE_METRIC_FROM_CURVATURE || !w->gradient[w->stage].anchored)
     return NAN;
-  double *mean = w->work, *shift = w->work + d, *product = w->work + 2 * d, *precision = w->work + 3 * d, sum = 0, square = 0;
+  double *mean = w->work, *shift = w->work + d, *product = w->work + 2 * d,
+         *precision = w->work + 3 * d, sum = 0, square = 0;
   le_walk_observed_precision(w, precision);
   memset(mean, 0, d * sizeof(double));
   for (size_t i = 0; i < w->m; i++) {
@@ -67,7 +69,7 @@ le_status le_walk_add_trace(walk *w, double n, double lambda, double steps)
                                      report.acceptance,
                                      report.step_size,
                                      (double)w->m,
-                                     isnan(wide) ? w->heat : wide,
+                                     isnan(wide) ? w->temperature : wide,
                                      w->target.noise,
                                      w->drift,
                                      w->restarts,

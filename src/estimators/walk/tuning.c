@@ -1,20 +1,22 @@
-/* The metric in which particles move, from curvature, from the other half of the particles, or as recorded. */
+/* Updates the metric for the kernel's moves: from curvature, from the other half of the
+ * particles, or as recorded in a path. */
 #include "estimators/walk/parts.h"
 
 #include <string.h>
 
-/* From the particles [from, to), which others will move by. */
+/* The metric of one half of the particles, from those [from, to) of the other half. */
 static void metric_of_other_half(walk *w, le_metric *metric, size_t from, size_t to)
 {
   double total = 0;
   for (size_t i = from; i < to; i++) total += w->weight[i];
   if (!(total > 0)) return;
   for (size_t i = from; i < to; i++) w->work[i] = w->weight[i] / total;
-  le_metric_set_particles(metric, to - from, w->theta + from * w->d, w->work + from, w->prior_variance);
+  le_metric_set_particles(metric, to - from, w->theta + from * w->d, w->work + from,
+                          w->prior_variance);
 }
 
-/* Labels, metric and step size as they were when the path was recorded.  The density is the same under all labels, so
- * that particles may change theirs from one distribution to the next. */
+/* The density is the same under all labels, so particles may be relabelled between distributions
+ * without bias. */
 le_status le_walk_tune_as_recorded(walk *w, const le_path_point *point)
 {
   w->target.labels = NULL;
@@ -23,7 +25,6 @@ le_status le_walk_tune_as_recorded(walk *w, const le_path_point *point)
   return le_metric_read(&w->metric[w->stage][0], point->metric);
 }
 
-/* The metric for moves at the new distribution; an indefinite or missing one leaves the old. */
 le_status le_walk_update_metric(walk *w)
 {
   const le_stage *stage = stage_of(w);
@@ -37,7 +38,7 @@ le_status le_walk_update_metric(walk *w)
     return LE_OK;
   }
   if (w->target.proposal)
-    le_walk_relabel_to(w, w->audit.mode[0].theta); /* the labels of its draws */
+    le_walk_relabel_to(w, w->audit.mode[0].theta); /* the labels of the draws */
   else
     le_walk_relabel_to_heaviest(w);
   if (stage->metric == LE_METRIC_FROM_PARTICLES) {
@@ -50,8 +51,8 @@ le_status le_walk_update_metric(walk *w)
   w->model->log_prior_hess(w->target.model, w->centre, w->precision);
   for (size_t k = 0; k < d * d; k++) w->precision[k] = -w->precision[k];
   LE_TRY(le_target_information(&w->target, 0, w->target.seen, 1, w->centre, w->precision));
-  LE_TRY(le_target_information(&w->target, w->target.seen, w->target.seen + w->target.chunk, w->target.lambda,
-                               w->centre, w->precision));
+  LE_TRY(le_target_information(&w->target, w->target.seen, w->target.seen + w->target.chunk,
+                               w->target.lambda, w->centre, w->precision));
   le_metric_set_precision(&metric[0], w->precision);
   return LE_OK;
 }

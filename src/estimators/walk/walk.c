@@ -1,14 +1,15 @@
-/* One engine for every method that walks particles along a path of annealed distributions (math.md 1, restated):
- * reweight, maybe resample, move, and again.  It holds no policy of its own: chunks, schedule, resampling, gradients,
- * kernels and metric are the choices of walk_settings.h.
+/* The engine for all methods that move weighted particles along a path of annealed distributions
+ * (math.md 1, restated): reweight, resample if needed, move, repeat. Chunks, schedule, resampling,
+ * gradients, kernels and metric are settings (settings.h).
  *
- * A walk may record its path (core/path.h), and another follow it without adapting to anything: forwards, or in reverse
- * from an exact draw from the posterior, moving before each reciprocal weight, so that the mean weight estimates 1 / Z
- * without bias (reverse AIS; by rows, the sequential harmonic mean).  All particles then have one metric: were it their
- * place that decides how they move, resampling in order would bias them.
+ * A run may record its path (core/path.h), and another run follow it without adaptation: forwards,
+ * or in reverse from an exact posterior draw, with the moves before each reciprocal weight, so that
+ * the mean weight is an unbiased estimate of 1 / Z (reverse AIS; by rows, the sequential harmonic
+ * mean). All particles of such a run share one metric: a metric chosen by a particle's index would,
+ * after ordered resampling, depend on its position and cause bias.
  *
- * The walk is a small state machine.  A phase is a piece of work that is never left half-done, so the run can pause,
- * be saved or be given up between any two of them. */
+ * The engine is a state machine (core/machine.h): between any two phases a run can pause, be
+ * saved or be stopped. */
 #include "estimators/walk/parts.h"
 
 #include <math.h>
@@ -33,12 +34,14 @@ static void walk_free(void *self)
 static le_status alloc_stage(walk *w, size_t s)
 {
   const le_stage *stage = &w->settings.stage[s];
-  for (size_t half = 0; half < 2; half++) le_metric_alloc(&w->metric[s][half], w->d, stage->metric_kind, &w->arena);
-  le_gradient_alloc(&w->gradient[s], stage->gradient, stage->gradient == LE_GRADIENT_FULL ? 1 : stage->batch,
-                    &w->target, &w->arena);
+  for (size_t half = 0; half < 2; half++)
+    le_metric_alloc(&w->metric[s][half], w->d, stage->metric_kind, &w->arena);
+  le_gradient_alloc(&w->gradient[s], stage->gradient,
+                    stage->gradient == LE_GRADIENT_FULL ? 1 : stage->batch, &w->target, &w->arena);
   if (w->arena.failed) return LE_NO_MEMORY;
   if (!stage->kernel) return LE_OK;
-  return stage->kernel->ops->alloc(&stage->kernel->args, w->d, stage->particles, &w->arena, &w->kernel[s]);
+  return stage->kernel->ops->alloc(&stage->kernel->args, w->d, stage->particles, &w->arena,
+                                   &w->kernel[s]);
 }
 
 static le_status alloc_all(walk *w, const le_problem *problem)
@@ -66,16 +69,19 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   if (le_walk_renews(w)) le_renewal_alloc(&w->renewal, d, most, &w->arena);
   le_expansion_alloc(&w->expansion, &w->target, &w->arena);
   if (le_walk_samples_importance(w)) {
-    le_audit_alloc(&w->audit, &w->target, le_walk_particle_climbs(w) + settings->search, settings->audit_draws, settings->audit_lots, AUDIT_BATCH, &w->arena);
-    le_audit_by_part(&w->audit, &w->target, &w->expansion, settings->audit_part, settings->audit_least, settings->audit_work,
-                     &w->arena);
+    le_audit_alloc(&w->audit, &w->target, le_walk_particle_climbs(w) + settings->search,
+                   settings->audit_draws, settings->audit_lots, AUDIT_BATCH, &w->arena);
+    le_audit_by_part(&w->audit, &w->target, &w->expansion, settings->audit_part,
+                     settings->audit_least, settings->audit_work, &w->arena);
   }
-  if (settings->search) le_search_alloc(&w->search, &w->target, settings->search, SEARCH_ROWS, &w->arena);
+  if (settings->search)
+    le_search_alloc(&w->search, &w->target, settings->search, SEARCH_ROWS, &w->arena);
   if (settings->rounds) {
     const size_t m = settings->stage[settings->stages - 1].particles;
     w->draw_theta = le_arena_doubles(&w->arena, settings->rounds * m * d);
     w->draw_value = le_arena_doubles(&w->arena, settings->rounds * m);
-    if (settings->bridge) le_bridging_alloc(&w->bridging, &w->target, m, settings->rounds, 32, &w->arena);
+    if (settings->bridge)
+      le_bridging_alloc(&w->bridging, &w->target, m, settings->rounds, 32, &w->arena);
   }
   if (w->arena.failed) return LE_NO_MEMORY;
   for (size_t s = 0; s < settings->stages; s++) LE_TRY(alloc_stage(w, s));
@@ -91,13 +97,14 @@ static le_status take_path(walk *w)
   w->path.values = follow->values;
   w->path.points = follow->n / w->path.columns;
   if (follow->values && follow->n > 0 && follow->n % w->path.columns == 0) return LE_OK;
-  return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "The path to follow must have %.0f numbers for each distribution.",
+  return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
+                 "`follow` must have %.0f numbers for each distribution of the path.",
                  (double)w->path.columns);
 }
 
 static le_status walk_start(void *self)
 {
-  le_walk_spread_out(self);
+  le_walk_init_particles(self);
   return LE_OK;
 }
 
@@ -105,7 +112,8 @@ static le_status walk_take_over(void *self, const le_population *population)
 {
   walk *w = self;
   if (population->m != w->m)
-    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT, "This engine takes over %zu particles, not %zu.", w->m,
+    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
+                   "This engine can continue with %zu particles, not with %zu.", w->m,
                    population->m);
   memcpy(w->theta, population->theta, w->m * w->d * sizeof(double));
   w->target.seen = population->seen;
@@ -119,7 +127,8 @@ static void walk_progress(const void *self, double *rows, double *share)
   const walk *w = self;
   const double total = w->total ? (double)w->total : (double)w->machine.store.n;
   *rows = (double)w->target.seen;
-  double done = total > 0 ? ((double)w->target.seen + w->target.lambda * (double)w->target.chunk) / total : 0;
+  double done =
+      total > 0 ? ((double)w->target.seen + w->target.lambda * (double)w->target.chunk) / total : 0;
   if (w->settings.reverse && w->machine.phase != OPEN_CHUNK) done = 1 - done;
   if (w->machine.phase == COLLECT) done = (double)w->step / (double)w->settings.rounds;
   *share = done;
@@ -147,7 +156,7 @@ static le_status walk_alloc(const le_problem *problem, le_context *context, void
   w->moments.columns = MOMENT_COLUMNS;
   w->model = problem->ops;
   w->d = problem->ops->dim(problem->model);
-  w->heat = w->lost = w->renewed = w->tried_renewal = NAN;
+  w->temperature = w->bias_rate = w->renewed = w->tried_renewal = NAN;
   w->total = problem->total;
   w->seed = problem->seed;
   w->replicate = problem->replicate;
@@ -168,7 +177,7 @@ static le_status walk_alloc(const le_problem *problem, le_context *context, void
   return LE_OK;
 }
 
-const le_estimator_ops le_walk_estimator = {LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "walk",
-                                            {{le_walk_table}, le_stage_table}, walk_alloc, walk_free, walk_start,
-                                            le_machine_feed, le_machine_advance, walk_progress, le_walk_result,
-                                            le_walk_archive, 0, NULL, walk_take_over};
+const le_estimator_ops le_walk_estimator = {
+  LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "walk", {{le_walk_table}, le_stage_table},
+  walk_alloc, walk_free, walk_start, le_machine_feed, le_machine_advance, walk_progress,
+  le_walk_result, le_walk_archive, 0, NULL, walk_take_over};

@@ -1,4 +1,4 @@
-/* One step of lambda: choose it, weigh the particles, resample, and get ready to move. */
+/* One annealing step: compute the chunk's log-likelihoods, choose the step, weigh, and resample. */
 #include "estimators/walk/parts.h"
 
 #include "base/logsum.h"
@@ -6,9 +6,11 @@
 #include <math.h>
 #include <string.h>
 
+/* More annealing steps per chunk than this are an error. */
 enum { STEPS_MOST = 20000 };
 
-/* The number, in the user's order, of the first row of the chunk that no particle can explain. */
+/* Reports, by its number in the user's order, the first row of the chunk that has zero
+ * likelihood under every particle. */
 static le_status impossible_row(walk *w)
 {
   const size_t seen = w->target.seen;
@@ -21,42 +23,48 @@ static le_status impossible_row(walk *w)
     if (!possible) break;
   }
   le_streams again;
-  if (w->regained || (w->settings.shuffle && w->machine.feeds > 1))
-    return le_fail(&w->machine.context->error, LE_ALL_IMPOSSIBLE,
-                   "An observation has zero likelihood (or one that is not a number) under every particle.");
+  if (w->restart_rows || (w->settings.shuffle && w->machine.feeds > 1))
+    return le_fail(
+        &w->machine.context->error, LE_ALL_IMPOSSIBLE,
+        "An observation has zero likelihood (or one that is not a number) under every particle.");
   if (w->settings.shuffle &&
       le_streams_alloc(&again, 0, w->seed, w->replicate) == LE_OK) {
     found = le_store_origin(w->machine.store.n, found, again.order);
     le_streams_free(&again);
   }
-  return le_fail(&w->machine.context->error, LE_ALL_IMPOSSIBLE,
-                 "Observation %.0f has zero likelihood (or one that is not a number) under every particle.",
-                 (double)found + 1);
+  return le_fail(
+      &w->machine.context->error, LE_ALL_IMPOSSIBLE,
+      "Observation %.0f has zero likelihood (or one that is not a number) under every particle.",
+      (double)found + 1);
 }
 
+/* Whether exact() can compute this evidence. */
 static int has_closed_form(const walk *w)
 {
   const int several = w->model->log_symmetry && w->model->log_symmetry(w->target.model) > 0;
   return w->model->exact != NULL && !several;
 }
 
-/* Nats from which steps of a kernel that rejects nothing are the cause where a walk goes no further:
- * so far, or at the present distribution (minus, by more than particles can be too narrow, is
- * rounding of numbers that have exploded). The first sentence is the one that counts. */
-static const double HEATED_TO_DEATH = 10;
-static void blame_kernel(walk *w)
+/* Replaces the error of a run that cannot continue if a kernel without an accept-reject step is
+ * its cause: the loss of log Z by its bias is above BIAS_MOST nats, in total or at the present
+ * distribution. Its absolute value counts: a rate that is far below zero is rounding error of
+ * particles that have diverged. The first sentence that le_fail() is given is the one reported,
+ * so this is called first. */
+static const double BIAS_MOST = 10;
+
+static void explain_by_kernel(walk *w)
 {
-  const int exploded = fabs(w->lost) > HEATED_TO_DEATH + 0.5 * (double)w->d;
-  if (isnan(w->lost) || (w->heated < HEATED_TO_DEATH && !exploded)) return;
-  le_fail(&w->machine.context->error, LE_STALLED,
-          "The walk stopped at lambda = %.2g because the steps of %s() are too long for these data: its particles lie many "
-          "times too wide. Use hmc(), which accepts or rejects, a smaller %s, or scaled columns.",
-          w->target.lambda, stage_of(w)->kernel->ops->name,
-          strcmp(stage_of(w)->kernel->ops->name, "baoab") == 0 ? "`step_size`" : "`rate`");
+  const int exploded = fabs(w->bias_rate) > BIAS_MOST + 0.5 * (double)w->d;
+  if (isnan(w->bias_rate) || (w->bias_total < BIAS_MOST && !exploded)) return;
+  le_fail(
+      &w->machine.context->error, LE_STALLED,
+      "The run stopped at lambda = %.2g because the steps of %s() are too long for these data: the "
+      "particles are spread many times too widely. Use hmc(), which accepts or rejects, a smaller "
+      "%s, or scaled columns.",
+      w->target.lambda, stage_of(w)->kernel->ops->name,
+      strcmp(stage_of(w)->kernel->ops->name, "baoab") == 0 ? "`step_size`" : "`rate`");
 }
 
-/* Mean and variance of the chunk's log-likelihood as the particles have it now, and the ratio of evidences that a step of
- * this size makes. */
 le_status le_walk_add_moments(walk *w, double increment)
 {
   double mean = 0, square = 0, total = 0, squares = 0;
@@ -69,29 +77,33 @@ le_status le_walk_add_moments(walk *w, double increment)
   }
   for (size_t i = 0; i < w->m; i++)
     if (w->weight[i] > 0) square += w->weight[i] * pow(w->chunk_value[i] - mean, 2);
-  const double row[MOMENT_COLUMNS] = {w->target.lambda, mean, square, total * total / squares, le_logsumexp(term, w->m)};
+  const double row[MOMENT_COLUMNS] = {w->target.lambda, mean, square, total * total / squares,
+                                      le_logsumexp(term, w->m)};
   double *added = le_trace_add(&w->moments);
   if (!added) return LE_NO_MEMORY;
   memcpy(added, row, sizeof row);
   return LE_OK;
 }
 
-/* What a step of lambda multiplies: the chunk's log-likelihood, or the density over its proposal's. */
+/* The values that a step of lambda multiplies: the chunk's log-likelihoods, or the log ratio of
+ * the posterior to the proposal if annealing starts from a proposal. */
 static le_status values_to_weigh(walk *w)
 {
   le_target *target = &w->target;
   const double lambda = target->lambda;
   if (!target->proposal)
-    return le_gradient_log_lik(&w->gradient[w->stage], &w->expansion, target, stage_of(w)->part, w->m, w->theta, w->chunk_value);
+    return le_gradient_log_lik(&w->gradient[w->stage], &w->expansion, target, stage_of(w)->part,
+                               w->m, w->theta, w->chunk_value);
   target->lambda = 1;
   const le_status status = le_target_density(target, w->m, w->theta, w->chunk_value);
   target->lambda = lambda;
   for (size_t i = 0; i < w->m; i++)
-    w->chunk_value[i] -= target->proposal->log_density(target->proposal->self, target, w->theta + i * w->d, w->work);
+    w->chunk_value[i] -=
+        target->proposal->log_density(target->proposal->self, target, w->theta + i * w->d, w->work);
   return status;
 }
 
-/* Adds increment times the chunk's log-likelihood to the weights, and maybe resamples. */
+/* Multiplies the weights by exp(increment times these values), and resamples if due. */
 static le_status weigh(walk *w, double increment)
 {
   const le_stage *stage = stage_of(w);
@@ -127,32 +139,38 @@ le_status le_walk_reweight(void *self, le_progress *progress)
     if (isnan(w->chunk_value[i])) w->chunk_value[i] = -INFINITY;
     possible |= w->chunk_value[i] > -INFINITY && w->log_weight[i] > -INFINITY;
   }
-  if (!possible) blame_kernel(w);
+  if (!possible) explain_by_kernel(w);
   if (!possible) return impossible_row(w);
   double increment;
   const le_status status = le_walk_choose_increment(w, &increment);
-  const int endless = status == LE_OK && stage->schedule != LE_FIXED_STEPS && !follows(w) && w->chunk_steps >= STEPS_MOST;
-  if (endless || status != LE_OK) blame_kernel(w);
+  const int endless = status == LE_OK && stage->schedule != LE_FIXED_STEPS && !follows(w) &&
+                      w->chunk_steps >= STEPS_MOST;
+  if (endless || status != LE_OK) explain_by_kernel(w);
   if (endless)
-    return le_fail(&w->machine.context->error, LE_STALLED,
-                   "After %d annealing steps lambda is still %.2g at observation %.0f: the likelihood is too sharp for the "
-                   "prior (are the columns scaled?), or `ess` too near the number of particles.%s",
-                   STEPS_MOST, w->target.lambda, (double)seen + 1, has_closed_form(w) ? " exact() needs no annealing here." : "");
+    return le_fail(
+        &w->machine.context->error, LE_STALLED,
+        "After %d annealing steps lambda is still %.2g at observation %.0f: the likelihood is much "
+        "narrower than the prior (are the columns scaled?), or `ess` is too close to the number of "
+        "particles.%s",
+        STEPS_MOST, w->target.lambda, (double)seen + 1,
+        has_closed_form(w) ? " exact() needs no annealing here." : "");
   if (status == LE_STALLED)
-    return le_fail(&w->machine.context->error, status,
-                   "The annealing increment became too small to move at observation %.0f: the particles' likelihoods "
-                   "differ too much.  A smaller `chunk`, more `particles` or a wider prior may help.",
-                   (double)seen + 1);
+    return le_fail(
+        &w->machine.context->error, status,
+        "The annealing increment became too small to move at observation %.0f: the particles' "
+        "likelihoods "
+        "differ too much. A smaller `chunk`, more `particles` or a wider prior may help.",
+        (double)seen + 1);
   LE_TRY(status);
-  if (le_walk_law_has_changed(w, increment)) return le_walk_start_again(w);
+  if (le_walk_law_has_changed(w, increment)) return le_walk_restart(w);
   if (w->settings.moments) LE_TRY(le_walk_add_moments(w, increment));
-  if (increment < 1 - target->lambda) w->shortest = fmin(w->shortest, increment); /* the last may be a crumb */
+  /* the last step is not counted: it only fills up to 1 */
+  if (increment < 1 - target->lambda) w->shortest = fmin(w->shortest, increment);
   target->lambda = 1 - target->lambda <= increment ? 1 : target->lambda + increment;
-  le_walk_add_lost(w, increment);
+  le_walk_add_bias(w, increment);
   return weigh(w, increment);
 }
 
-/* From this distribution back to the one before it. */
 le_status le_walk_step_back(void *self, le_progress *progress)
 {
   walk *w = self;
@@ -163,11 +181,12 @@ le_status le_walk_step_back(void *self, le_progress *progress)
   LE_TRY(le_target_log_lik(&w->target, seen, seen + chunk, w->m, w->theta, w->chunk_value));
   for (size_t i = 0; i < w->m; i++)
     if (!isfinite(w->chunk_value[i]))
-      return le_fail(&w->machine.context->error, LE_NOT_FINITE,
-                     "The draw that the data were made from gives them no likelihood: the model simulates other data than "
-                     "those of its likelihood.");
+      return le_fail(
+          &w->machine.context->error, LE_NOT_FINITE,
+          "The simulated data have zero likelihood under the parameters that they were simulated "
+          "with: the model's simulation does not match its likelihood.");
   const double increment = (before < 1 ? before : 0) - target->lambda;
   w->at--;
-  le_walk_take_place(w, w->at);
+  le_walk_go_to_point(w, w->at);
   return weigh(w, increment);
 }
