@@ -75,7 +75,7 @@ test_that("bad settings of bridge() are refused before the run", {
     refused(bridge(kernel = kernel),
             paste0("`kernel` must have an accept step, hmc(), mala() or rwm(), not ", kernel$name, "()."))
   refused(bridge(kernel = hmc), "`kernel` must be a kernel")
-  refused(bridge(kernel = logevidence::prior_draws()), "prior_draws() is for nested() only")
+  refused(bridge(kernel = logevidence::prior_draws()), "prior_draws() is for nested()")
 })
 
 # Power posteriors ---------------------------------------------------------------------------------------------------

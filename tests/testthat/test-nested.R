@@ -502,14 +502,14 @@ test_that("bad settings are refused before the run", {
 })
 
 test_that("draws from the prior are for nested sampling alone", {
-  alone <- "prior_draws() is for nested() only"
+  alone <- "prior_draws() is for nested()"
   refused(ais(kernel = from_prior()), alone)
   refused(smc(kernel = from_prior()), alone)
   refused(smc("data", kernel = from_prior()), alone)
   refused(harmonic_mean(kernel = from_prior()), alone)
   refused(sequential(kernel = from_prior(), batch = Inf), alone)
   refused(sgais(kernel = from_prior(), batch = Inf), alone)
-  refused(sgais(early = list(kernel = from_prior())), "`early$kernel` prior_draws() is for nested() only")
+  refused(sgais(early = list(kernel = from_prior())), "`early$kernel` prior_draws() is for nested()")
   # the C code refuses as well
   method <- ais()
   method$kernels[[1]] <- from_prior()
