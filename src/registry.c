@@ -1,32 +1,32 @@
-/* One line for each model, kernel and estimator: the name of its table, which its file ends with. */
+/* One line for each model, kernel and estimator: the name of the table at the end of its file. */
 #include "registry.h"
 
-#define MODELS(TABLE)                                                                                  \
-  TABLE(le_gaussian_mean_model)                                                                        \
-  TABLE(le_linear_model)                                                                               \
-  TABLE(le_softmax_model)                                                                              \
-  TABLE(le_mixture_model)                                                                              \
-  TABLE(le_clustering_model)                                                                           \
-  TABLE(le_low_rank_model)                                                                             \
+#define MODELS(TABLE)                                                                   \
+  TABLE(le_gaussian_mean_model)                                                         \
+  TABLE(le_linear_model)                                                                \
+  TABLE(le_softmax_model)                                                               \
+  TABLE(le_mixture_model)                                                               \
+  TABLE(le_clustering_model)                                                            \
+  TABLE(le_low_rank_model)                                                              \
   TABLE(le_binary_attributes_model)
 
-#define KERNELS(TABLE)                                                                                 \
-  TABLE(le_rwm_kernel)                                                                                 \
-  TABLE(le_hmc_kernel)                                                                                 \
-  TABLE(le_sgld_kernel)                                                                                \
-  TABLE(le_sghmc_kernel)                                                                               \
-  TABLE(le_baoab_kernel)                                                                               \
-  TABLE(le_slice_kernel)                                                                               \
-  TABLE(le_prior_kernel)                                                                               \
+#define KERNELS(TABLE)                                                                  \
+  TABLE(le_rwm_kernel)                                                                  \
+  TABLE(le_hmc_kernel)                                                                  \
+  TABLE(le_sgld_kernel)                                                                 \
+  TABLE(le_sghmc_kernel)                                                                \
+  TABLE(le_baoab_kernel)                                                                \
+  TABLE(le_slice_kernel)                                                                \
+  TABLE(le_prior_kernel)                                                                \
   TABLE(le_sweeps_kernel)
 
-#define ESTIMATORS(TABLE)                                                                              \
-  TABLE(le_walk_estimator)                                                                             \
-  TABLE(le_nested_estimator)                                                                           \
-  TABLE(le_laplace_estimator)                                                                          \
-  TABLE(le_hybrid_estimator)                                                                           \
-  TABLE(le_latent_estimator)                                                                           \
-  TABLE(le_chib_estimator)                                                                             \
+#define ESTIMATORS(TABLE)                                                               \
+  TABLE(le_walk_estimator)                                                              \
+  TABLE(le_nested_estimator)                                                            \
+  TABLE(le_laplace_estimator)                                                           \
+  TABLE(le_hybrid_estimator)                                                            \
+  TABLE(le_latent_estimator)                                                            \
+  TABLE(le_chib_estimator)                                                              \
   TABLE(le_variational_estimator)
 
 #define DECLARE_MODEL(table) extern const le_model_ops table;
@@ -51,9 +51,9 @@ const le_estimator_ops *le_estimator_at(size_t i)
   return i < sizeof estimators / sizeof *estimators ? estimators[i] : NULL;
 }
 
-#define FIND(table, wanted)                                                                        \
-  for (size_t i = 0; i < sizeof table / sizeof *table; i++)                                        \
-    if (strcmp(table[i]->name, wanted) == 0) return table[i];                                      \
+#define FIND(table, wanted)                                                             \
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)                             \
+    if (strcmp(table[i]->name, wanted) == 0) return table[i];                           \
   return NULL
 
 const le_model_ops *le_find_model(const char *name)

@@ -15,11 +15,11 @@
 
 /* How a model uses it (src/models/linear.c is the shortest example):
  *
- *     #define VECTOR_BODY "models/toy_body.h"    functions V_KERNEL double V(slopes)(..), loops only
+ *     #define VECTOR_BODY "models/toy_body.h"
  *     #include "base/variants.h"                 gives slopes_plain, slopes_avx2, slopes_avx512
  *     typedef struct kernels { .. } kernels;     pointers to them
  *     #define KERNELS(variant) {slopes_##variant}
- *     static const kernels table[] = TABLES(KERNELS);    table[le_simd_for(args)], taken by `create`
+ *     static const kernels table[] = TABLES(KERNELS);
  *
  * Rows that only fill the last tile must add nothing: by zeros in a factor, or by v_first. */
 

@@ -68,8 +68,8 @@ typedef struct r_watch {
   double asked;
   SEXP kept;
 } r_watch;
-/* Called by runs in the main thread, with an r_watch: whether the user has pressed the interrupt key
- * or a time limit has been reached. The condition is kept, to be raised when C has returned. */
+/* Called by runs in the main thread, with an r_watch: whether the user has pressed the interrupt
+ * key or a time limit has been reached. The condition is kept, to be raised when C has returned. */
 int user_interrupts(void *watch);
 /* Raises a condition that was kept. */
 void raise_condition(SEXP condition);

@@ -224,7 +224,8 @@ static SEXP runs_advance(void *data)
   for (size_t k = 0; k < call->n; k++) {
     user_model_raise(call->run[k]->model);
     /* the first run is the one that asks R */
-    if (progress[k] == LE_FAILED) raise_failure(call->run[status[k] == LE_INTERRUPTED ? 0 : k], status[k]);
+    run_handle *blamed = call->run[status[k] == LE_INTERRUPTED ? 0 : k];
+    if (progress[k] == LE_FAILED) raise_failure(blamed, status[k]);
     SET_STRING_ELT(answer, (R_xlen_t)k, Rf_mkChar(words[progress[k]]));
   }
   UNPROTECT(1);

@@ -71,7 +71,7 @@ typedef struct le_estimator_ops {
   int latent;
   /* OPTIONAL.  At the end of its rows: the particles, for another engine to go on with. */
   void (*hand_over)(const void *self, le_population *population);
-  /* OPTIONAL.  Instead of draws from the prior, before the first advance and after all their rows are fed. */
+  /* OPTIONAL.  Instead of draws from the prior, before the first advance; rows are fed already. */
   le_status (*take_over)(void *self, const le_population *population);
 } le_estimator_ops;
 

@@ -13,7 +13,8 @@ typedef struct le_normal_prior {
 } le_normal_prior;
 
 le_normal_prior le_normal_prior_of(size_t p, size_t copies, const double *mean, const double *sd);
-void le_normal_prior_log(const le_normal_prior *prior, size_t m, const double *theta, double *value);
+void le_normal_prior_log(const le_normal_prior *prior, size_t m, const double *theta,
+                         double *value);
 void le_normal_prior_grad(const le_normal_prior *prior, size_t m, const double *theta,
                           double *grad);
 void le_normal_prior_hess(const le_normal_prior *prior, double *hess);
