@@ -215,7 +215,7 @@ test_that("particles that lie too wide are told from what is right, and what the
   told <- heating(trace, 10)
   expect_equal(told$bias, -5 * 0.5 * log(16))
   expect_equal(told$temperature, 1.5)
-  expect_match(heating_warning(told), "temperature of 1.50: the estimate is probably about 6.9 nats too low")
+  expect_match(heating_warning(told), "temperature 1.50 instead of 1), and the estimate is probably about 6.9 nats too low", fixed = TRUE)
 })
 
 test_that("what is given of the early phase counts, whatever else is left open", {
