@@ -100,7 +100,7 @@ test_that("fingerprints tell observations apart, in whatever order", {
   swapped[1:2, 1] <- x[2:1, 1]
   others <- list(turned, swapped, x * (1 + 1e-15), x[, -1], cbind(x, x[, 1]), x[1:5, ])
   expect_identical(anyDuplicated(vapply(c(list(x), others), fingerprint, "")), 0L)
-  expect_error(fingerprint("a"), "numbers")
+  expect_error(fingerprint("a"), "must be numeric")
   many <- matrix(seq_len(3e5) / 7, 3)
   expect_identical(fingerprint(many), .Call(ffi_fingerprint, many[, rev(seq_len(1e5))], 1))
 })

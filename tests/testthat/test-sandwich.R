@@ -141,7 +141,7 @@ test_that("what is no path is refused", {
   }
   refused(follow(path[-1, ]), "must have 11 numbers for each distribution")
   refused(follow(numeric()), "must have 11 numbers for each distribution")
-  refused(follow(path[, -3]), "ends at 0 observations of 8")
+  refused(follow(path[, -3]), "ends at 0 of 8 observations")
   refused(follow(with(2, 3, 9)), "is invalid at distribution 3")
   for (bad in list(c(1, 1, 3), c(2, 1, 0), c(2, 2, 7), c(3, 2, 0.1), c(3, 3, 1.5), c(4, 1, -1), c(4, 1, 0.5), c(5, 2, 0),
                    c(5, 2, NaN), c(9, 1, Inf)))
