@@ -10,7 +10,7 @@ tarball=$(build_tarball)
 # build_with <library> <flags>: our own library with these flags, for compiler and linker.
 build_with() {
   printf 'CC = gcc\nCFLAGS = -g -O1 -fno-omit-frame-pointer %s\nLDFLAGS = %s\n' "$2" "$2" > "$scratch/Makevars"
-  R_MAKEVARS_USER=$scratch/Makevars install_tarball "$tarball" "$1" --no-docs --no-test-load
+  LOGEVIDENCE_DEBUG=1 R_MAKEVARS_USER=$scratch/Makevars install_tarball "$tarball" "$1" --no-docs --no-test-load
 }
 
 status=0

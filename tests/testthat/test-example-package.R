@@ -16,7 +16,8 @@ installed <- if (identical(Sys.getenv("NOT_CRAN"), "true")) local({
     file.path(R.home("bin"), "R"),
     c("CMD", "INSTALL", "--no-test-load", paste0("--library=", folder), source),
     stdout = TRUE, stderr = TRUE)), error = function(e) conditionMessage(e))
-  if (requireNamespace("poissonrate", lib.loc = folder, quietly = TRUE)) TRUE
+  example <- "poissonrate"
+  if (requireNamespace(example, lib.loc = folder, quietly = TRUE)) TRUE
   else paste(utils::tail(said, 3), collapse = " ")
 })
 needs_package <- function() {
