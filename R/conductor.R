@@ -13,6 +13,8 @@ new_plan <- function(problems) {
 
 #' Work on jobs until all have a result, or until `stop()` says so
 #'
+#' @param rows A matrix with an observation in each column, or a feed (R/source.R).  All runs that
+#'   are under way get the same blocks of a feed.
 #' @param show A function of the share of the work that is done and the number of rows walked.
 #' @param feed "last": the run copies the rows. "own": it may put them in another order instead.
 #'   "mixed": they are in the random order that the run would make.
@@ -27,12 +29,16 @@ conduct_jobs <- function(jobs, rows, show = function(done, rows) NULL, feed = "l
   on.exit(for (run in runs) .Call(ffi_run_free, run))
   for (k in open) runs <- c(runs, list(begin_job(jobs[[k]], rows, feed)))
   going <- rep(TRUE, length(runs))
+  ready <- going
   stopped <- FALSE
   while (any(going) && !stopped) {
-    answers <- .Call(ffi_run_advance, runs[going], if (sum(going) > 1) SLICE_TOGETHER else SLICE)
-    # there are no more rows: an estimate from a part of them must not be reported as one from all
-    if (any(answers == "rows")) fail("A run needs more rows than the data have.")
-    going[going] <- answers == "more"
+    if (!any(ready)) {
+      feed_block(runs[going], rows)
+      ready <- going
+    }
+    answers <- .Call(ffi_run_advance, runs[ready], if (sum(ready) > 1) SLICE_TOGETHER else SLICE)
+    going[ready] <- answers %in% c("more", "rows")
+    ready[ready] <- answers == "more"
     progress <- rowMeans(vapply(runs, function(run) .Call(ffi_run_progress, run), numeric(2)))
     show(progress[2], progress[1])
     stopped <- stop()
@@ -45,11 +51,19 @@ conduct_jobs <- function(jobs, rows, show = function(done, rows) NULL, feed = "l
   jobs
 }
 
+# When there are no more rows, an estimate from a part of them must not be reported as one from all.
+feed_block <- function(runs, feed) {
+  if (!is.environment(feed) || is.null(feed$waiting))
+    fail("A run needs more rows than the data have.")
+  block <- pull(feed)
+  for (run in runs) .Call(ffi_run_feed, run, block$rows, if (block$last) "last" else "some")
+}
+
 # A state holds its rows.
 begin_job <- function(job, rows, feed) {
   run <- .Call(ffi_run_new, replace(job$problem, "restore", list(!is.null(job$state))))
-  if (is.null(job$state)) .Call(ffi_run_feed, run, rows, feed)
-  else .Call(ffi_run_restore, run, job$state)
+  if (!is.null(job$state)) .Call(ffi_run_restore, run, job$state)
+  else if (!is.environment(rows)) .Call(ffi_run_feed, run, rows, feed)
   run
 }
 
@@ -78,6 +92,11 @@ work_on <- function(plan, rows, together = 1, threads = 1, show = function(done,
     if (round == "second" && is.null(plan$second))
       plan$second <- lapply(plan$first, second_job)
     open <- which(vapply(plan[[round]], is_open, NA))
+    if (round == "second" && is.environment(rows)) {
+      # of rows that are no longer in memory no run can start again
+      rows <- kept_rows(rows)
+      if (is.null(rows)) break
+    }
     for (group in split(open, (seq_along(open) - 1) %/% together)) {
       own <- if (length(group) > 1) 1 else threads
       plan[[round]][group] <- lapply(plan[[round]][group], with_threads, own)

@@ -105,7 +105,7 @@
 #'
 #' @export
 evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1, threads = 1,
-                     progress = interactive()) {
+                     progress = interactive(), keep = NULL) {
   call <- match.call()
   if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
   check_is_model(model)
@@ -117,19 +117,28 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   threads <- check_count(threads, "threads", 1, 1024)
   progress <- check_flag(progress, "progress")
   words <- seed_words(seed)
+  if (!is.null(keep)) keep <- check_count(keep, "keep", 100, 1e9)
+  if (!is.null(keep) && !is_source(data)) data <- rows_in_memory(data)
+  if (is_source(data)) method <- by_blocks(method, model)
   # a single run gets its rows in its own random order; several runs have different orders
   binding <- list(threads = threads,
                   seed = if (replicates == 1 && isTRUE(method$settings$shuffle > 0)) words)
-  encoded <- encode(model, data, binding)
+  feed <- NULL
+  if (is_source(data)) {
+    feed <- open_feed(model, data, if (is.null(keep)) KEEP else keep)
+    on.exit(close_feed(feed))
+    encoded <- feed$encoded
+  } else encoded <- encode(model, data, binding)
   if (asks_r(model)) {
     restore <- own_generator(words, keep = is.null(seed))
-    on.exit(restore())
+    on.exit(restore(), add = TRUE)
   }
   problem <- recorded(new_problem(model, encoded, method, words, threads), method, encoded)
   bar <- progress_bar(progress, encoded$n)
   on.exit(bar$close(), add = TRUE)
   runs <- replicated_runs(problem, encoded, replicates, alone = asks_r(model), bar,
-                          mixed = !is.null(binding$seed))
+                          mixed = !is.null(binding$seed), feed)
+  if (!is.null(feed)) encoded <- encoded_by(feed)
   other_end <- from_other_end(problem, encoded, runs, model, method)
   settled <- tryCatch(settled(problem, encoded, runs[[1]], model), error = function(e) NULL)
   fit <- new_evidence(runs, call, model, method, encoded, words, threads, other_end, settled)
@@ -159,15 +168,17 @@ SIDE_BY_SIDE <- 2e7
 #' @param alone Whether the model calls R functions, so that only one run at a time is possible.
 #' @param mixed Whether `encoded$rows` is in the random order of the first run.
 #' @noRd
-replicated_runs <- function(problem, encoded, replicates, alone, bar, mixed) {
+replicated_runs <- function(problem, encoded, replicates, alone, bar, mixed, stream = NULL) {
   threads <- .Call(ffi_threads, problem$threads)
-  together <- if (alone || length(encoded$rows) > SIDE_BY_SIDE) 1 else min(threads, replicates)
+  together <- if (!is.null(stream)) replicates
+  else if (alone || length(encoded$rows) > SIDE_BY_SIDE) 1 else min(threads, replicates)
   # with several replicates, the last run to finish depends on the threads
   own <- isTRUE(encoded$own) && replicates == 1 && order_is_free(problem$settings)
   problems <- lapply(seq_len(replicates), function(r) replace(problem, "replicate", list(r - 1)))
   feed <- function(job) if (!own) "last"
   else if (mixed && job$problem$replicate == 0) "mixed" else "own"
-  plan <- work_on(new_plan(problems), encoded$rows, together, threads, bar$show, feed)
+  rows <- if (is.null(stream)) encoded$rows else stream
+  plan <- work_on(new_plan(problems), rows, together, threads, bar$show, feed)
   plan_results(plan)
 }
 
@@ -182,7 +193,7 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
   if (method$estimator == "chib") check_for_chib(model)
   if (method$estimator == "variational") check_for_variational(model)
   method <- if (is_latent(model)) latent_method(method, model) else settle(method, model)
-  draws <- audit_draws(encoded$n, may_have_modes(model))
+  draws <- audit_draws(may_have_modes(model))
   complete <- function(settings)
     if (identical(settings$audit_draws, 0)) utils::modifyList(settings, draws) else settings
   list(
@@ -192,7 +203,8 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
     thorough = if (!is.null(method$thorough)) for_engine(complete(method$thorough)),
     kernels = lapply(method$kernels,
                      function(k) list(name = k$name, args = lapply(k$args, as.double))),
-    seed = words, replicate = 0, threads = as.double(threads), total = as.double(encoded$n),
+    seed = words, replicate = 0, threads = as.double(threads),
+    total = if (is.na(encoded$n)) 0 else as.double(encoded$n),
     restore = FALSE
   )
 }
@@ -213,10 +225,9 @@ check_gradients <- function(model, method) {
 }
 
 # Draws of the importance-sampling check: more if weights may be uneven. If each draw must use all
-# rows, only so many draws that they take little time, at least 100.
+# rows, only so many draws that they take little time (AUDIT_WORK evaluations), at least 100.
 AUDIT_WORK <- 2e7
-audit_draws <- function(n, several) {
-  draws <- if (several) 4000 else 1000
-  list(audit_draws = draws, audit_lots = if (several) 4 else 1,
-       audit_least = min(draws, max(100, ceiling(AUDIT_WORK / n))))
+audit_draws <- function(several) {
+  list(audit_draws = if (several) 4000 else 1000, audit_lots = if (several) 4 else 1,
+       audit_least = 100)
 }

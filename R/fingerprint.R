@@ -14,6 +14,7 @@
 
 #' @noRd
 data_id <- function(encoded, threads = 1) {
+  if (is_streamed(encoded)) return(encoded$data_id)
   .Call(ffi_fingerprint, if (is.null(encoded$observed)) encoded$rows else encoded$observed, threads)
 }
 

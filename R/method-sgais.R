@@ -183,7 +183,7 @@ sgais <- function(particles = 100, steps = 5, ess = 0.5, kernel = baoab(), batch
   refuge <- c(stage(REFUGE_PARTICLES, 1, early$kernel$mass, max(2, early$steps),
                     list(schedule = "adaptive", ess = REFUGE_PARTICLES / 2), resampling$resampling,
                     resampling$threshold),
-              chunk_settings(chunk))
+              chunk_settings(chunk, most = if (common$shuffle) Inf else STREAM_CHUNK))
   method <- do.call(new_method,
                     c(list("sgais", call, list(first, late(2), refuge), list(early$kernel, kernel)),
                       common,

@@ -665,7 +665,7 @@ static le_status plan_lot(le_audit *audit, le_target *target, const gsl_rng *rng
   audit->planned = 1;
   if (audit->least > 0)
     audit->draws =
-        (size_t)fmin((double)audit->lot, fmax((double)audit->least, audit->work_least / n));
+        (size_t)fmin((double)audit->lot, fmax((double)audit->least, ceil(audit->work_least / n)));
   if (audit->part == 0 || room * n <= audit->work_least || target->chunk > 0 ||
       audit->room < COMPARED)
     return LE_OK;

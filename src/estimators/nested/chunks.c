@@ -43,7 +43,8 @@ le_status le_nested_open_chunk(void *self, le_progress *progress)
     s->machine.phase = FINISHED;
     return LE_OK;
   }
-  if (!s->machine.closed && (s->whole || left < wanted)) {
+  /* one row more, so that it is known whether this is the last chunk */
+  if (!s->machine.closed && (s->whole || left <= wanted)) {
     *progress = LE_NEEDS_ROWS;
     return LE_OK;
   }

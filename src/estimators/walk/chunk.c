@@ -47,18 +47,15 @@ le_status le_walk_open_chunk(void *self, le_progress *progress)
     w->m = m;
   }
   const le_stage *stage = stage_of(w);
-  if (le_walk_may_check_first(w) && w->machine.closed &&
-      (double)w->machine.store.n < FIRST_ROWS * (double)w->d)
-    w->first_checked = 1;
-  if (le_walk_may_check_first(w) &&
-      (w->machine.store.n >= stage->until || (w->machine.closed && there > 0))) {
-    w->target.seen = (size_t)fmin(stage->until,
-                                  (double)(w->restart_rows ? w->restart_rows : w->machine.store.n));
-    return le_walk_begin_check(w, CHECK_FIRST);
-  }
-  if (le_walk_may_check_first(w) && !w->machine.closed) {
+  const double rows = (double)w->machine.store.n, few = FIRST_ROWS * (double)w->d;
+  if (le_walk_may_check_first(w) && w->machine.closed && rows < few) w->first_checked = 1;
+  if (le_walk_may_check_first(w) && !w->machine.closed && rows <= fmax(stage->until, few)) {
     *progress = LE_NEEDS_ROWS;
     return LE_OK;
+  }
+  if (le_walk_may_check_first(w) && (there > 0 || !w->machine.closed)) {
+    w->target.seen = (size_t)fmin(stage->until, w->restart_rows ? (double)w->restart_rows : rows);
+    return le_walk_begin_check(w, CHECK_FIRST);
   }
   if (there == 0 && w->machine.closed && w->from_importance) {
     w->machine.phase = FINISHED;
@@ -77,7 +74,9 @@ le_status le_walk_open_chunk(void *self, le_progress *progress)
   wanted = fmin(fmax(wanted, stage->chunk_least), stage->chunk_most);
   if (stage->whole) wanted = INFINITY;
   if (seen < w->restart_rows) wanted = fmin(wanted, (double)(w->restart_rows - seen));
-  if ((double)there < wanted && !w->machine.closed) {
+  /* one row more, so that it is known whether this is the last chunk: the size of the blocks in
+   * which rows come must not matter */
+  if ((double)there <= wanted && !w->machine.closed) {
     *progress = LE_NEEDS_ROWS;
     return LE_OK;
   }

@@ -1,0 +1,248 @@
+# Sources of rows: data that come in blocks, from a function, a file, a database or memory.
+#
+# A source is a specification, as models and methods are. `open()` makes a reader of it: `read()`
+# returns the next block, a data frame or what else the model accepts as data, or NULL at the end,
+# and `close()` ends it. A feed (open_feed()) binds a reader to a model and gives rows of numbers to
+# the runs. The size of the source's blocks does not matter: runs take rows in portions of their own.
+
+#' A source of rows
+#'
+#' @param kind Class of the source, such as "rows_function".
+#' @param describe `function()`: what it is, a list of a title and then named texts.
+#' @param open `function()`: a reader, a list of `read` and `close`.
+#' @param rewinds Whether `open()` can be called again, for the same rows in the same order.
+#' @param count `function()`: the number of rows where that is cheap, else NA.
+#' @noRd
+new_source <- function(kind, describe, open, rewinds = FALSE, count = function() NA_real_) {
+  structure(list(describe = describe, open = open, rewinds = rewinds, count = count),
+            class = c(kind, "rows_source"))
+}
+
+is_source <- function(data) inherits(data, "rows_source")
+
+#' @export
+print.rows_source <- function(x, ...) {
+  lines <- x$describe()
+  n <- x$count()
+  lines <- c(lines, rows = if (is.na(n)) "number not known before they are read" else count(n),
+             again = if (x$rewinds) "can be read again from the start" else "can be read only once")
+  cat(lines[[1]], "\n", sep = "")
+  for (label in names(lines)[-1])
+    cat("  ", format(paste0(label, ":"), width = 12), lines[[label]], "\n", sep = "")
+  invisible(x)
+}
+
+#' Rows from a function
+#'
+#' A source of rows for [evidence()]: a function that returns one block of rows after another. Rows
+#' are used in the order in which they come and need not fit in memory.
+#'
+#' @param f `function(reset)`: with `reset = FALSE` it returns the next rows, a data frame (or
+#'   another form of data that the model accepts), or `NULL` if there are no more. With `reset =
+#'   TRUE` it goes back to the first row; its value is then ignored.
+#' @param rewind Whether `f(reset = TRUE)` works. If not, `f` is never called with `TRUE`.
+#'
+#' @return A source of rows for [evidence()], of class `"rows_source"`.
+#'
+#' @examples
+#' blocks <- split(cars, rep(1:5, each = 10))
+#' at <- 0
+#' rows <- rows_function(function(reset) {
+#'   if (reset) at <<- 0 else if (at < 5) blocks[[at <<- at + 1]]
+#' })
+#' rows
+#' evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), rows, seed = 1)
+#'
+#' @family sources of rows
+#' @export
+rows_function <- function(f, rewind = TRUE) {
+  if (!is.function(f)) refuse(f, "f", "a function of `reset`")
+  rewind <- check_flag(rewind, "rewind")
+  opened <- FALSE
+  new_source("rows_function", function() list("Rows from a function"), function() {
+    # a function that was never called is at its first row
+    if (rewind) f(TRUE) else if (opened) fail("The rows of this source can be read only once.")
+    opened <<- TRUE
+    list(read = function() f(FALSE), close = function() NULL)
+  }, rewind)
+}
+
+# Data in memory as a source: one block.
+rows_in_memory <- function(data) {
+  new_source("rows_in_memory", function() list("Rows in memory"), function() {
+    left <- TRUE
+    list(read = function() if (left) {
+      left <<- FALSE
+      data
+    }, close = function() NULL)
+  }, rewinds = TRUE, count = function() as.double(NROW(data)))
+}
+
+# Blocks ------------------------------------------------------------------------------------------
+
+block_rows <- function(block) {
+  NROW(if (is.list(block) && !is.data.frame(block)) block$x else block)
+}
+
+block_part <- function(block, which) {
+  if (is.data.frame(block) || is.matrix(block)) block[which, , drop = FALSE]
+  else if (is.list(block)) list(x = block_part(block$x, which), y = block$y[which])
+  else block[which]
+}
+
+bind_blocks <- function(blocks) {
+  if (length(blocks) == 1) return(blocks[[1]])
+  first <- blocks[[1]]
+  if (is.data.frame(first) || is.matrix(first)) do.call(rbind, blocks)
+  else if (is.list(first))
+    list(x = bind_blocks(lapply(blocks, `[[`, "x")), y = unlist(lapply(blocks, `[[`, "y")))
+  else unlist(blocks)
+}
+
+# Feeds -------------------------------------------------------------------------------------------
+
+# From these first rows the levels of factors and the types of columns are taken.
+HEAD_ROWS <- 10000
+
+#' Bind a source to a model
+#'
+#' @param keep All rows are kept in memory up to this number.
+#' @return A feed, an environment: `encoded` (what encode() returns for the first rows, without
+#'   these), `pull()`, and the number of rows `n` pulled so far.
+#' @noRd
+open_feed <- function(model, source, keep = Inf) {
+  feed <- new.env(parent = emptyenv())
+  feed$source <- source
+  feed$model <- model
+  feed$keep <- keep
+  feed$n <- 0
+  feed$kept <- list()
+  feed$reader <- source$open()
+  tryCatch(begin_feed(feed), error = function(e) {
+    close_feed(feed)
+    stop(e)
+  })
+  feed
+}
+
+begin_feed <- function(feed) {
+  blocks <- list()
+  n <- 0
+  while (n < HEAD_ROWS && !is.null(block <- read_block(feed))) {
+    blocks <- c(blocks, list(block))
+    n <- n + block_rows(block)
+  }
+  if (n == 0) fail("`data` must have at least one row, not 0.")
+  head <- bind_blocks(blocks)
+  feed$waiting <- head
+  first <- encode(feed$model, if (n > HEAD_ROWS) block_part(head, seq_len(HEAD_ROWS)) else head)
+  feed$identified <- identified_by(first)
+  first$n <- NA_real_
+  first$rows <- first$rows[, 0, drop = FALSE]
+  first[c("observed", "in_order", "pairing", "offset")] <- NULL
+  feed$encoded <- first
+}
+
+# What identifies the data of a fit (R/fingerprint.R): "rows", their "response", or "nothing" if it
+# is neither.
+identified_by <- function(encoded) {
+  if (is.null(encoded$observed)) return("rows")
+  if (identical(data_id(encoded), block_id(encoded, "response"))) "response" else "nothing"
+}
+
+block_id <- function(encoded, by) {
+  if (by == "nothing") return(NULL)
+  response <- encoded$rows[nrow(encoded$rows), ]
+  if (!is.null(encoded$offset)) response <- response + encoded$offset
+  .Call(ffi_fingerprint, if (by == "rows") encoded$rows else response, 1)
+}
+
+#' The fingerprint of two parts of the data together: numbers of rows and sums of hashes
+#' @noRd
+join_ids <- function(one, other) {
+  if (is.null(one) || is.null(other)) return(NULL)
+  half <- function(id, from, to) as.numeric(paste0("0x", substr(sub(".*-", "", id), from, to)))
+  low <- half(one, 9, 16) + half(other, 9, 16)
+  high <- half(one, 1, 8) + half(other, 1, 8) + (low >= 2^32)
+  hex <- function(x) {
+    x <- x %% 2^32
+    sprintf("%04x%04x", as.integer(x %/% 2^16), as.integer(x %% 2^16))
+  }
+  n <- as.numeric(sub("-.*", "", one)) + as.numeric(sub("-.*", "", other))
+  paste0(format(n, scientific = FALSE), "-", hex(high), hex(low))
+}
+
+# Do the rows come from a source, and not from an object in memory?
+is_streamed <- function(encoded) !is.null(encoded$sampled)
+
+# The next block that is not empty.
+read_block <- function(feed) {
+  while (!is.null(block <- feed$reader$read())) if (block_rows(block) > 0) return(block)
+  NULL
+}
+
+#' The next rows for C
+#'
+#' Reads one block ahead, so that the last rows are known to be the last.
+#' @return A list: `rows`, a matrix with an observation in each column, and `last`.
+#' @noRd
+pull <- function(feed) {
+  block <- feed$waiting
+  feed$waiting <- read_block(feed)
+  added <- encode_new(feed$model, feed$encoded$design, block, TRUE, "data")
+  rows <- added$rows
+  id <- block_id(added, feed$identified)
+  feed$id <- if (feed$n == 0) id else join_ids(feed$id, id)
+  feed$n <- feed$n + ncol(rows)
+  feed$kept <- if (feed$n <= feed$keep) c(feed$kept, list(rows))
+  list(rows = rows, last = is.null(feed$waiting))
+}
+
+# All rows pulled so far, or NULL if they are too many to be kept.
+kept_rows <- function(feed) if (length(feed$kept)) do.call(cbind, feed$kept)
+
+close_feed <- function(feed) {
+  reader <- feed$reader
+  feed$reader <- NULL
+  if (!is.null(reader)) reader$close()
+}
+
+#' What encode() returns, after all rows have been pulled: with the rows if they were kept
+#' @noRd
+encoded_by <- function(feed) {
+  encoded <- feed$encoded
+  encoded$n <- feed$n
+  rows <- kept_rows(feed)
+  encoded$sampled <- is.null(rows)
+  if (!is.null(rows)) encoded$rows <- rows
+  encoded$data_id <- feed$id
+  encoded
+}
+
+# Methods ------------------------------------------------------------------------------------------
+
+# A run keeps so many rows in memory: all of them, or a uniform sample.
+KEEP <- 20000
+
+#' A method for rows that come in blocks: in their order, in chunks of bounded size
+#' @noRd
+by_blocks <- function(method, model) {
+  if (is_latent(model) || asks_r(model))
+    fail("A ", model$name, "() needs all rows at once: give it a data frame.")
+  sequential <- method$name %in% c("sgais", "sequential", "hybrid", "online_nested") ||
+    identical(method$path, "data")
+  if (!sequential)
+    fail("`method` ", method$name, "() needs all rows at once: use sgais(), smc(\"data\"), ",
+         "sequential(), hybrid() or online_nested(), or give it a data frame.")
+  method$settings <- in_given_order(method$settings)
+  if (!is.null(method$thorough)) method$thorough <- in_given_order(method$thorough)
+  method
+}
+
+in_given_order <- function(settings) {
+  if (isTRUE(settings$shuffle > 0) && isTRUE(settings$search > 0)) settings$restarts <- 1
+  settings$shuffle <- 0
+  for (name in grep("[.]chunk_most$", names(settings), value = TRUE))
+    settings[[name]] <- min(settings[[name]], STREAM_CHUNK)
+  settings
+}
