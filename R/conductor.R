@@ -30,14 +30,17 @@ conduct_jobs <- function(jobs, rows, show = function(done, rows) NULL, feed = "l
   for (k in open) runs <- c(runs, list(begin_job(jobs[[k]], rows, feed)))
   going <- rep(TRUE, length(runs))
   ready <- going
-  stopped <- FALSE
+  again <- stopped <- FALSE
   while (any(going) && !stopped) {
     if (!any(ready)) {
+      if (again) rewind_feed(rows)
       feed_block(runs[going], rows)
       ready <- going
+      again <- FALSE
     }
     answers <- .Call(ffi_run_advance, runs[ready], if (sum(ready) > 1) SLICE_TOGETHER else SLICE)
-    going[ready] <- answers %in% c("more", "rows")
+    going[ready] <- answers != "done"
+    again <- again || any(answers == "again")
     ready[ready] <- answers == "more"
     progress <- rowMeans(vapply(runs, function(run) .Call(ffi_run_progress, run), numeric(2)))
     show(progress[2], progress[1])

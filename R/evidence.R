@@ -119,13 +119,14 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   words <- seed_words(seed)
   if (!is.null(keep)) keep <- check_count(keep, "keep", 100, 1e9)
   if (!is.null(keep) && !is_source(data)) data <- rows_in_memory(data)
-  if (is_source(data)) method <- by_blocks(method, model)
+  if (is.null(keep)) keep <- KEEP
+  if (is_source(data)) method <- by_blocks(method, model, data, keep)
   # a single run gets its rows in its own random order; several runs have different orders
   binding <- list(threads = threads,
                   seed = if (replicates == 1 && isTRUE(method$settings$shuffle > 0)) words)
   feed <- NULL
   if (is_source(data)) {
-    feed <- open_feed(model, data, if (is.null(keep)) KEEP else keep)
+    feed <- open_feed(model, data, keep)
     on.exit(close_feed(feed))
     encoded <- feed$encoded
   } else encoded <- encode(model, data, binding)
@@ -138,7 +139,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   on.exit(bar$close(), add = TRUE)
   runs <- replicated_runs(problem, encoded, replicates, alone = asks_r(model), bar,
                           mixed = !is.null(binding$seed), feed)
-  if (!is.null(feed)) encoded <- encoded_by(feed)
+  if (!is.null(feed)) encoded <- encoded_by(feed, runs[[1]]$sample)
   other_end <- from_other_end(problem, encoded, runs, model, method)
   settled <- tryCatch(settled(problem, encoded, runs[[1]], model), error = function(e) NULL)
   fit <- new_evidence(runs, call, model, method, encoded, words, threads, other_end, settled)

@@ -107,6 +107,7 @@ one_run <- function(out, method, modes = "one", model = NULL) {
     if (headline$source == "sampler" && is.null(out$heated)) heating_warning(sampler$heating),
     if (headline$source == "sampler") runaway_warning(trace),
     if (headline$source == "sampler") labour_warning(trace, method),
+    past_warnings(out),
     sequential_warnings(trace, method, headline),
     contradicted(audit),
     if (!is.finite(headline$log_evidence)) "The estimate is not finite."
@@ -240,7 +241,8 @@ audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
   if (is.null(figures$audit_failed)) return(NULL)
   draws <- if (is.null(figures$audit_draws)) 0 else ncol(figures$audit_draws)
   audit <- c(
-    list(log_evidence = drop(figures$audit_log_evidence), se = drop(figures$audit_se),
+    list(log_evidence = drop(figures$audit_log_evidence),
+         se = sqrt(sum(c(figures$audit_se, figures$past_se)^2)),
          laplace = drop(figures$audit_laplace), modes = drop(figures$audit_modes), draws = draws),
     audit_weights(figures),
     list(unreached = drop(figures$audit_unreached), chance = drop(figures$audit_chance),

@@ -191,11 +191,20 @@ pull <- function(feed) {
   feed$waiting <- read_block(feed)
   added <- encode_new(feed$model, feed$encoded$design, block, TRUE, "data")
   rows <- added$rows
+  if (isTRUE(feed$again)) return(list(rows = rows, last = is.null(feed$waiting)))
   id <- block_id(added, feed$identified)
   feed$id <- if (feed$n == 0) id else join_ids(feed$id, id)
   feed$n <- feed$n + ncol(rows)
   feed$kept <- if (feed$n <= feed$keep) c(feed$kept, list(rows))
   list(rows = rows, last = is.null(feed$waiting))
+}
+
+# For a second pass: back to the first row.
+rewind_feed <- function(feed) {
+  close_feed(feed)
+  feed$again <- TRUE
+  feed$reader <- feed$source$open()
+  feed$waiting <- read_block(feed)
 }
 
 # All rows pulled so far, or NULL if they are too many to be kept.
@@ -207,13 +216,15 @@ close_feed <- function(feed) {
   if (!is.null(reader)) reader$close()
 }
 
-#' What encode() returns, after all rows have been pulled: with the rows if they were kept
+#' What encode() returns, after all rows have been pulled: with the rows if they were kept, or with
+#' the sample that a run has kept
 #' @noRd
-encoded_by <- function(feed) {
+encoded_by <- function(feed, sample = NULL) {
   encoded <- feed$encoded
   encoded$n <- feed$n
   rows <- kept_rows(feed)
   encoded$sampled <- is.null(rows)
+  if (is.null(rows)) rows <- sample
   if (!is.null(rows)) encoded$rows <- rows
   encoded$data_id <- feed$id
   encoded
@@ -226,7 +237,7 @@ KEEP <- 20000
 
 #' A method for rows that come in blocks: in their order, in chunks of bounded size
 #' @noRd
-by_blocks <- function(method, model) {
+by_blocks <- function(method, model, source, keep = KEEP) {
   if (is_latent(model) || asks_r(model))
     fail("A ", model$name, "() needs all rows at once: give it a data frame.")
   sequential <- method$name %in% c("sgais", "sequential", "hybrid", "online_nested") ||
@@ -234,15 +245,34 @@ by_blocks <- function(method, model) {
   if (!sequential)
     fail("`method` ", method$name, "() needs all rows at once: use sgais(), smc(\"data\"), ",
          "sequential(), hybrid() or online_nested(), or give it a data frame.")
-  method$settings <- in_given_order(method$settings)
-  if (!is.null(method$thorough)) method$thorough <- in_given_order(method$thorough)
+  method$settings <- in_given_order(method$settings, keep, source$rewinds)
+  if (!is.null(method$thorough))
+    method$thorough <- in_given_order(method$thorough, keep, source$rewinds)
   method
 }
 
-in_given_order <- function(settings) {
+in_given_order <- function(settings, keep, again) {
+  settings[c("keep", "again")] <- list(keep, as.double(again))
   if (isTRUE(settings$shuffle > 0) && isTRUE(settings$search > 0)) settings$restarts <- 1
   settings$shuffle <- 0
   for (name in grep("[.]chunk_most$", names(settings), value = TRUE))
     settings[[name]] <- min(settings[[name]], STREAM_CHUNK)
   settings
+}
+
+# The rows of a run whose memory is bounded: the standard error includes what the sample adds, but a
+# large one must be explained.
+PAST_MOST <- 1 # nats
+
+past_warnings <- function(out) {
+  if (is.null(out$past_se)) return(NULL)
+  advice <- paste("Use a source that can be read again, or a larger `keep`.")
+  changed <- drop(out$past_changed) > 0 && drop(out$past_exact) == 0
+  c(if (changed)
+      paste("The distribution of the rows changed when earlier rows were no longer in memory, and",
+            "the run went on from a sample of them.", advice),
+    if (drop(out$past_se) > PAST_MOST)
+      sprintf(paste("Only a sample of the rows was kept in memory. This adds a standard error of",
+                    "%s nats to the estimate. %s"),
+              format(signif(drop(out$past_se), 2), scientific = FALSE), advice))
 }

@@ -192,7 +192,7 @@ static void advance_one(const runs_call *call, size_t k, le_progress *progress, 
 
 static SEXP runs_advance(void *data)
 {
-  static const char *const words[] = {"more", "rows", "done", "failed"};
+  static const char *const words[] = {"more", "rows", "again", "done", "failed"};
   const runs_call *call = data;
   le_status *status = (le_status *)R_alloc(call->n, sizeof *status);
   le_progress *progress = (le_progress *)R_alloc(call->n, sizeof *progress);

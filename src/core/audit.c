@@ -276,7 +276,7 @@ static le_status climb_from(le_audit *audit, le_target *target)
   const double near = trial->start < audit->native ? particle_near : audit->near;
   const double least = least_of_interest(audit, target);
   le_mode *there = NULL;
-  if (target->seen > MANY_ROWS && audit->modes > 0) {
+  if (le_store_sample(target->store, target->seen) > MANY_ROWS && audit->modes > 0) {
     if (target->ops->relabel)
       target->ops->relabel(target->model, audit->mode[0].theta, trial->theta);
     there = known(audit, trial, near);
@@ -634,7 +634,8 @@ static le_status try_part(le_audit *audit, le_target *target, size_t part, const
   le_expansion *expansion = audit->expansion;
   for (size_t i = 0; i < trial; i++)
     draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + i * d);
-  for (; audit->taken <= PART_MOST * audit->part && 4 * audit->taken <= target->seen;
+  const size_t all_rows = le_store_sample(target->store, target->seen);
+  for (; audit->taken <= PART_MOST * audit->part && 4 * audit->taken <= all_rows;
        audit->taken *= 4) {
     double level, missed, farthest;
     size_t need_all = 0;
@@ -659,7 +660,8 @@ static le_status try_part(le_audit *audit, le_target *target, size_t part, const
  * amount of work; otherwise as few as all rows can weigh. */
 static le_status plan_lot(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
-  const double n = (double)target->seen, room = (double)audit->lot;
+  const double n = (double)le_store_sample(target->store, target->seen),
+               room = (double)audit->lot;
   double all = 0;
   int possible = 1;
   audit->planned = 1;
@@ -691,7 +693,8 @@ static le_status plan(le_audit *audit, le_target *target, const gsl_rng *rng)
 static int wants_more(const le_audit *audit, const le_target *target)
 {
   return !audit->failed && !audit->by_part && audit->draws + audit->lot <= audit->room &&
-         (double)(audit->draws + audit->lot) * (double)target->seen <= audit->work_least &&
+         (double)(audit->draws + audit->lot) *
+             (double)le_store_sample(target->store, target->seen) <= audit->work_least &&
          !(audit->effective_size >= UNEVEN * audit->ideal_size);
 }
 

@@ -10,7 +10,14 @@
 #include "core/rows.h"
 #include "core/settings.h"
 
-typedef enum le_progress { LE_MORE, LE_NEEDS_ROWS, LE_DONE, LE_FAILED } le_progress;
+/* LE_NEEDS_AGAIN: all rows once more, from the first on, in the same order. */
+typedef enum le_progress {
+  LE_MORE,
+  LE_NEEDS_ROWS,
+  LE_NEEDS_AGAIN,
+  LE_DONE,
+  LE_FAILED
+} le_progress;
 
 /* A kernel and its settings, as given in a method. */
 typedef struct le_kernel_spec {

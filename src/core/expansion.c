@@ -64,16 +64,17 @@ static le_rows take(const lots *all, const le_target *target, size_t k, size_t w
   const le_expansion *e = all->e;
   const le_store *store = target->store;
   const size_t many = lot_size(all, k), before = all->first + k * e->room;
-  const double stride = (double)(all->to - all->from) / (double)all->part,
-               *uniform = e->uniform + k * e->room;
+  /* the rows in memory that are there for rows [from, to) */
+  const le_rows from = le_store_rows(store, all->from, all->to);
+  const double stride = (double)from.n / (double)all->part, *uniform = e->uniform + k * e->room;
   double *rows = e->rows + worker * rows_room(e, target);
   size_t *picked = e->picked + worker * e->room;
   for (size_t r = 0; r < many; r++) {
-    const size_t row = all->from + (size_t)(((double)(before + r) + uniform[r]) * stride);
-    picked[r] = row < all->to ? row : all->to - 1;
-    le_prefetch(store->values + picked[r] * store->width, store->width * sizeof(double));
+    const size_t row = (size_t)(((double)(before + r) + uniform[r]) * stride);
+    picked[r] = row < from.n ? row : from.n - 1;
+    le_prefetch(from.values + picked[r] * store->width, store->width * sizeof(double));
   }
-  le_vector_gather(many, store->width, store->n, store->values, picked, rows);
+  le_vector_gather(many, store->width, from.n, from.values, picked, rows);
   return (le_rows){many, store->width, rows};
 }
 

@@ -83,7 +83,8 @@ static le_rows stretch(const le_gradient *gradient, const le_store *store, size_
                        size_t place, double *rows)
 {
   const size_t width = store->width, straight = to - place;
-  if (straight >= gradient->batch) return le_store_rows(store, place, place + gradient->batch);
+  if (straight >= gradient->batch)
+    return (le_rows){gradient->batch, width, store->values + place * width};
   memcpy(rows, store->values + place * width, straight * width * sizeof(double));
   memcpy(rows + straight * width, store->values + from * width,
          (gradient->batch - straight) * width * sizeof(double));
@@ -99,26 +100,30 @@ static le_rows draw_batch(const le_gradient *gradient, const le_target *target, 
   const le_store *store = target->store;
   const double in_chunk = whole ? target->lambda * (double)target->chunk : 0;
   const double seen = (double)target->seen, all = seen + in_chunk;
-  const size_t end = target->seen + (in_chunk > 0 ? target->chunk : 0);
+  /* in memory the rows seen, or the sample of them, are [0, past), the chunk is [past, end) */
+  const size_t past = le_store_sample(store, target->seen),
+               end = past + (in_chunk > 0 ? target->chunk : 0);
   /* no rows seen yet, and the chunk has weight zero */
   if (end == 0) return (le_rows){0, store->width, rows};
-  const int one = end <= store->mixed && target->seen >= gradient->batch &&
-                  (end == target->seen || target->chunk >= gradient->batch);
+  const double share = past ? (double)past / seen : 1;
+  const int one = end <= store->mixed && past >= gradient->batch &&
+                  (end == past || target->chunk >= gradient->batch);
   const size_t draws = one ? 1 : gradient->batch;
   le_uniforms(target->rng, draws, gradient->uniform);
   for (size_t b = 0; b < draws; b++) {
     const double place = gradient->uniform[b] * all;
     size_t k = in_chunk > 0 && place >= seen
-                 ? target->seen + (size_t)((place - seen) / target->lambda)
-                 : (size_t)place;
+                 ? past + (size_t)((place - seen) / target->lambda)
+                 : (size_t)(place * share);
     if (k >= end) k = end - 1;
     if (!one) le_prefetch(store->values + k * store->width, store->width * sizeof(double));
     gradient->picked[b] = k;
   }
   const size_t first = gradient->picked[0];
-  if (one) return first < target->seen ? stretch(gradient, store, 0, target->seen, first, rows)
-                                       : stretch(gradient, store, target->seen, end, first, rows);
-  le_vector_gather(gradient->batch, store->width, store->n, store->values, gradient->picked, rows);
+  if (one) return first < past ? stretch(gradient, store, 0, past, first, rows)
+                               : stretch(gradient, store, past, end, first, rows);
+  le_vector_gather(gradient->batch, store->width, le_store_held(store), store->values,
+                   gradient->picked, rows);
   return (le_rows){gradient->batch, store->width, rows};
 }
 

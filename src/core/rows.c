@@ -11,6 +11,21 @@
 
 enum { AHEAD = 32, AT_ONCE = 256, PART = 4, MANY = 256 * AT_ONCE };
 
+size_t le_store_held(const le_store *store)
+{
+  return store->n - store->gone;
+}
+
+size_t le_store_sample(const le_store *store, size_t seen)
+{
+  return store->gone ? store->kept : seen;
+}
+
+size_t le_store_place(const le_store *store, size_t row)
+{
+  return row - store->gone;
+}
+
 static le_status reserve(le_store *store, size_t rows)
 {
   if (rows <= store->capacity && !store->borrowed) return LE_OK;
@@ -21,7 +36,8 @@ static le_status reserve(le_store *store, size_t rows)
   double *grown = le_resize(store->borrowed ? NULL : store->values,
                             capacity * store->width * sizeof(double));
   if (!grown) return LE_NO_MEMORY;
-  if (store->borrowed) memcpy(grown, store->values, store->n * store->width * sizeof(double));
+  if (store->borrowed)
+    memcpy(grown, store->values, le_store_held(store) * store->width * sizeof(double));
   store->borrowed = 0;
   store->values = grown;
   store->capacity = capacity;
@@ -120,8 +136,9 @@ static void shuffle_last(le_store *store, size_t n, const gsl_rng *shuffle)
 le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *shuffle)
 {
   if (rows->n == 0) return LE_OK;
-  LE_TRY(reserve(store, store->n + rows->n));
-  memcpy(store->values + store->n * store->width, rows->values,
+  const size_t held = le_store_held(store);
+  LE_TRY(reserve(store, held + rows->n));
+  memcpy(store->values + held * store->width, rows->values,
          rows->n * store->width * sizeof(double));
   store->n += rows->n;
   shuffle_last(store, rows->n, shuffle);
@@ -149,7 +166,7 @@ le_status le_store_take(le_store *store, const le_rows *rows, const gsl_rng *shu
 
 le_status le_store_shuffle(le_store *store, size_t mixed, size_t n, const gsl_rng *rng)
 {
-  if (store->borrowed && !store->writable) LE_TRY(reserve(store, store->n));
+  if (store->borrowed && !store->writable) LE_TRY(reserve(store, le_store_held(store)));
   mix(store->values, mixed, n, store->width, rng);
   if (store->mixed < n) store->mixed = n;
   return LE_OK;
@@ -157,8 +174,22 @@ le_status le_store_shuffle(le_store *store, size_t mixed, size_t n, const gsl_rn
 
 le_rows le_store_rows(const le_store *store, size_t from, size_t to)
 {
-  const le_rows rows = {to - from, store->width, store->values + from * store->width};
-  return rows;
+  if (store->gone && from < store->kept + store->gone)
+    return (le_rows){store->kept, store->width, store->values};
+  return (le_rows){to - from, store->width,
+                   store->values + le_store_place(store, from) * store->width};
+}
+
+le_status le_store_forget(le_store *store, size_t kept, size_t seen)
+{
+  const size_t first = le_store_place(store, seen), after = store->n - seen;
+  if (store->borrowed) LE_TRY(reserve(store, le_store_held(store)));
+  memmove(store->values + kept * store->width, store->values + first * store->width,
+          after * store->width * sizeof(double));
+  store->kept = kept;
+  store->gone = seen - kept;
+  store->mixed = kept;
+  return LE_OK;
 }
 
 void le_store_free(le_store *store)
@@ -169,19 +200,22 @@ void le_store_free(le_store *store)
 
 void le_store_archive(le_store *store, le_archive *archive)
 {
-  size_t n = store->n;
+  size_t n = le_store_held(store);
   le_archive_expect(archive, store->width);
   le_archive_size(archive, &n);
   le_archive_size(archive, &store->mixed);
+  le_archive_size(archive, &store->gone);
+  le_archive_size(archive, &store->kept);
   if (archive->status != LE_OK) return;
   if (!archive->writing) {
-    store->n = 0;
-    if (store->width && n > (archive->size - archive->position) / sizeof(double) / store->width)
+    store->n = store->gone;
+    if (store->kept > n) archive->status = LE_CORRUPT;
+    else if (store->width && n > (archive->size - archive->position) / sizeof(double) / store->width)
       archive->status = LE_CORRUPT;
     else
       archive->status = reserve(store, n);
     if (archive->status != LE_OK) return;
-    store->n = n;
+    store->n = n + store->gone;
     if (store->mixed > n) archive->status = LE_CORRUPT;
   }
   le_archive_doubles(archive, store->values, n * store->width);

@@ -1,4 +1,6 @@
-/* The observations of a run, contiguous, in the order in which they are processed. */
+/* The observations of a run, contiguous, in the order in which they are processed. Rows that are no
+ * longer in memory (core/past.h) are represented by a random sample of them, which is at the
+ * front. */
 #ifndef LE_CORE_ROWS_H
 #define LE_CORE_ROWS_H
 
@@ -9,7 +11,10 @@
 #include <stdint.h>
 
 typedef struct le_store {
-  size_t n, width, capacity;
+  size_t n, width, capacity; /* n: all rows, with those that are gone */
+  /* the first `kept` rows in memory are a sample of the first kept + gone rows; 0 and 0 while all
+   * rows are in memory */
+  size_t gone, kept;
   double *values;
   /* borrowed: the caller owns the values; writable: they may be reordered nevertheless */
   int borrowed, writable;
@@ -39,7 +44,18 @@ size_t le_store_origin(size_t n, size_t row, const gsl_rng *shuffle);
  * exchanged with a randomly chosen row up to its own position (Fisher-Yates). Rows that must not be
  * written to are copied first. */
 le_status le_store_shuffle(le_store *store, size_t mixed, size_t n, const gsl_rng *rng);
+/* Rows [from, to). If some rows are gone, `from` is 0, and the result is the sample, or no earlier
+ * than the first row after those that the sample represents. */
 le_rows le_store_rows(const le_store *store, size_t from, size_t to);
+/* Rows in memory. */
+size_t le_store_held(const le_store *store);
+/* Rows in memory that represent the first `seen`: all of them, or the sample. */
+size_t le_store_sample(const le_store *store, size_t seen);
+/* The place in memory of row `row`, which is not represented by the sample. */
+size_t le_store_place(const le_store *store, size_t row);
+/* From now on the first `kept` rows in memory represent the first `seen` rows; the others of these
+ * are dropped. */
+le_status le_store_forget(le_store *store, size_t kept, size_t seen);
 void le_store_free(le_store *store);
 void le_store_archive(le_store *store, le_archive *archive);
 

@@ -54,11 +54,12 @@ static le_status take_few(le_search *search, const le_target *target, size_t wan
                           const gsl_rng *take)
 {
   search->few.n = 0;
-  const double stretch = (double)target->seen / (double)wanted;
+  const le_rows all = le_store_rows(target->store, 0, target->seen);
+  const double stretch = (double)all.n / (double)wanted;
   for (size_t k = 0; k < wanted; k++) {
     const size_t row = (size_t)fmin(stretch * ((double)k + gsl_rng_uniform(take)),
-                                    (double)(target->seen - 1));
-    const le_rows one = le_store_rows(target->store, row, row + 1);
+                                    (double)(all.n - 1));
+    const le_rows one = {1, all.width, all.values + row * all.width};
     LE_TRY(le_store_append(&search->few, &one, NULL));
   }
   return LE_OK;
@@ -170,7 +171,8 @@ static le_status search_few(le_search *search, le_audit *audit, le_target *targe
 static le_status widen(le_search *search, le_audit *audit, const le_target *target,
                        const gsl_rng *take)
 {
-  search->done = search->found <= 1 || search->few.n >= target->seen / MORE / 2;
+  const size_t all = le_store_sample(target->store, target->seen);
+  search->done = search->found <= 1 || search->few.n >= all / MORE / 2;
   if (search->done) return LE_OK;
   LE_TRY(take_few(search, target, MORE * search->few.n, take));
   le_search_climbs(search, audit, 0);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/linalg.h"
+#include "core/past.h"
 
 #include <math.h>
 #include <string.h>
@@ -216,18 +217,25 @@ le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const
                : LE_OK;
 }
 
+/* Whether rows that begin with row `from` are represented by a sample. */
+static int is_sampled(const le_target *target, size_t from)
+{
+  return target->store->gone && from == 0;
+}
+
 le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m,
                             const double *theta, double *value)
 {
-  const le_rows rows = le_store_rows(target->store, from, to);
-  return le_target_sums(target, &rows, m, theta, value, NULL);
+  return le_target_log_lik_grad(target, from, to, m, theta, value, NULL);
 }
 
 le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size_t m,
                                  const double *theta, double *value, double *grad)
 {
   const le_rows rows = le_store_rows(target->store, from, to);
-  return le_target_sums(target, &rows, m, theta, value, grad);
+  LE_TRY(le_target_sums(target, &rows, m, theta, value, grad));
+  if (is_sampled(target, from)) le_past_complete(target->past, target, m, theta, value, grad);
+  return LE_OK;
 }
 
 le_status le_target_add_curvature(const le_target *target, const le_rows *rows, const double *theta,
@@ -305,7 +313,9 @@ le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, cons
                                  double *grad, double *hess)
 {
   const le_rows rows = le_store_rows(target->store, from, to);
-  return le_target_curvature(target, &rows, theta, grad, hess);
+  LE_TRY(le_target_curvature(target, &rows, theta, grad, hess));
+  if (is_sampled(target, from)) le_past_complete_hess(target->past, target, theta, grad, hess);
+  return LE_OK;
 }
 
 le_status le_target_information(le_target *target, size_t from, size_t to, double weight,
@@ -316,8 +326,9 @@ le_status le_target_information(le_target *target, size_t from, size_t to, doubl
   if (weight == 0 || to <= from) return LE_OK;
   const int own = target->ops->information != NULL;
   const le_rows rows = le_store_rows(target->store, from, to);
+  if (own && is_sampled(target, from)) weight *= (double)(to - from) / (double)rows.n;
   LE_TRY(own ? curvature_sums(target, &rows, theta, NULL, sum)
-             : le_target_curvature(target, &rows, theta, unused, sum));
+             : le_target_log_lik_hess(target, from, to, theta, unused, sum));
   for (size_t k = 0; k < d * d; k++) info[k] += (own ? weight : -weight) * sum[k];
   return LE_OK;
 }

@@ -9,6 +9,7 @@
 #include "core/rows.h"
 
 struct le_gradient;
+struct le_past;
 struct le_target;
 
 /* The likelihood constraint of nested sampling: the density is zero unless the chunk's
@@ -36,6 +37,7 @@ typedef struct le_target {
   size_t d;
   le_context *context;
   const le_store *store;
+  const struct le_past *past; /* represents rows that are not in the store any more */
   size_t seen, chunk;
   double lambda;
   struct le_gradient *gradient; /* NULL: gradients from all data */
@@ -85,7 +87,9 @@ void le_target_alloc(le_target *target, const le_model_ops *ops, const void *mod
  * be NULL. */
 le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const double *theta,
                          double *value, double *grad);
-/* Overwrites value[m] with the log-likelihood of rows [from, to). */
+/* Overwrites value[m] with the log-likelihood of rows [from, to). Here and below: if rows are gone,
+ * `from` is 0 and `to` the number of rows seen, and the result is that of core/past.h, or the rows
+ * are later ones. */
 le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m,
                             const double *theta, double *value);
 /* The same with gradients; if `value` is NULL, gradients only. */

@@ -64,6 +64,7 @@ void le_walk_archive(void *self, le_archive *archive)
     if (settings->kernel)
       settings->kernel->ops->archive(w->kernel[s], settings->particles, archive);
   }
+  le_walk_past_archive(w, archive);
   le_genealogy_archive(&w->genealogy, archive);
   if (le_walk_renews(w)) le_renewal_archive(&w->renewal, m, archive);
   if (w->settings.search) le_search_archive(&w->search, archive);

@@ -109,14 +109,17 @@ le_status le_walk_close_chunk(void *self, le_progress *progress)
                              w->theta, w->chunk_value));
     LE_TRY(le_walk_add_moments(w, 0));
   }
-  w->target.seen += w->target.chunk;
+  const size_t chunk = w->target.chunk;
+  w->target.seen += chunk;
   w->target.chunk = 0;
   w->target.lambda = 0;
   w->target.proposal = NULL;
   /* after this shuffle a contiguous block of rows is a mini-batch, whatever their original order */
-  if (stage->gradient == LE_GRADIENT_BATCH && w->machine.store.mixed < w->target.seen)
+  if (stage->gradient == LE_GRADIENT_BATCH && !w->machine.store.gone &&
+      w->machine.store.mixed < w->target.seen)
     LE_TRY(le_store_shuffle(&w->machine.store, w->machine.store.mixed, w->target.seen,
                             w->machine.streams.order));
+  LE_TRY(le_walk_let_rows_go(w, chunk));
   if (!stage->whole && w->target.seen >= w->restart_rows)
     LE_TRY(le_walk_add_trace(w, (double)w->target.seen, 1, (double)w->chunk_steps));
   if (w->settings.mean_weights) {

@@ -92,10 +92,11 @@ static void scale_by_particles(walk *w)
 static void start_audit(walk *w)
 {
   const size_t d = w->d;
+  le_walk_begin_audit_of_past(w);
   if (w->check == CHECK_FIRST) {
     le_search_climbs(&w->search, &w->audit, 0);
   } else if (w->settings.search || w->model->traits & LE_MODEL_MULTIMODAL) {
-    le_walk_relabel_to_heaviest(w);
+    le_walk_relabel_to_past(w);
     const size_t starts = w->m < le_walk_particle_climbs(w) ? w->m : le_walk_particle_climbs(w),
                  found = w->search.found;
     double *start = w->audit.start;
@@ -111,7 +112,8 @@ static void start_audit(walk *w)
     w->audit.native = starts;
     if (found && w->search.few.n)
       w->audit.near = SEARCH_NEAR * (double)w->target.seen / (double)w->search.few.n;
-    if (w->m > 2 * d) {
+    /* the wide component reaches where sums over rows that are gone are wrong */
+    if (w->m > 2 * d && !w->machine.store.gone) {
       /* a temporary copy of the metric: its memory is free now, and holds the particles'
        * covariance */
       le_metric wide = w->metric[w->stage][0];
@@ -196,8 +198,10 @@ static le_status end_interim_check(walk *w)
    * this one */
   if (!w->settings.shuffle) le_search_start(&w->search);
   if (first) return end_first_check(w);
-  if (a->failed || !(a->effective_size > CHECK_EVEN * a->ideal_size) ||
-      !(a->log_evidence - le_walk_current_log_evidence(w) > chance))
+  /* after a change of the distribution the particles cannot follow */
+  const int changed = w->machine.store.gone && w->restart_rows == w->target.seen;
+  if (a->failed || (!changed && (!(a->effective_size > CHECK_EVEN * a->ideal_size) ||
+                                 !(a->log_evidence - le_walk_current_log_evidence(w) > chance))))
     return LE_OK;
   take_draws_of_check(w, 1);
   w->restarts++;
@@ -224,8 +228,12 @@ le_status le_walk_audit(void *self, le_progress *progress)
   if (w->step++ == 0) start_audit(w);
   const int climbing = w->audit.phase == LE_AUDIT_CLIMB;
   LE_TRY(le_audit_step(&w->audit, &w->target, w->machine.streams.rng[0]));
-  if (climbing && w->audit.phase == LE_AUDIT_DRAW) LE_TRY(cover_particles(w));
-  if (w->audit.phase != LE_AUDIT_DONE) return LE_OK;
+  const int rose = climbing && w->audit.phase != LE_AUDIT_CLIMB;
+  if (rose && w->machine.store.gone) LE_TRY(le_walk_next_round(w));
+  else if (rose && w->audit.phase == LE_AUDIT_DRAW) LE_TRY(cover_particles(w));
+  if (w->audit.phase != LE_AUDIT_DONE || w->machine.phase != AUDIT) return LE_OK;
+  if (w->machine.store.gone && w->settings.search) w->audit.unreached = w->unreached;
+  LE_TRY(le_walk_past_error(w));
   w->machine.phase = FINISHED;
   return w->check ? end_interim_check(w) : LE_OK;
 }

@@ -6,6 +6,7 @@
 #include "core/bridging.h"
 #include "core/genealogy.h"
 #include "core/machine.h"
+#include "core/past.h"
 #include "core/path.h"
 #include "core/renewal.h"
 #include "core/schedule.h"
@@ -24,6 +25,7 @@ typedef enum walk_phase {
   BRIDGE,      /* bridge sampling from these draws */
   SEARCH,      /* search for posterior modes without particles */
   AUDIT,       /* importance sampling around the posterior modes */
+  AGAIN,       /* a second pass through rows that are no longer in memory */
   FINISHED
 } walk_phase;
 
@@ -33,6 +35,11 @@ enum { TRACE_COLUMNS = 18 };
 /* When a check (mode search and importance sampling of the rows seen) is made: at the end of the
  * run, before any particle has moved, or between two chunks. */
 typedef enum walk_check { CHECK_FINAL, CHECK_FIRST, CHECK_INTERIM } walk_check;
+
+/* Rounds of the check of a run whose rows are gone (past.c). */
+typedef enum audit_round { ROUND_AROUND, ROUND_ANCHORED, ROUND_EXACT } audit_round;
+/* The second pass: to be asked for, under way, or all rows have come. */
+typedef enum again_state { AGAIN_ASKED, AGAIN_OPEN, AGAIN_CLOSED } again_state;
 
 typedef struct walk {
   le_machine machine; /* random streams 1 ... most belong to the particles */
@@ -107,6 +114,18 @@ typedef struct walk {
   size_t *ancestor;
 
   double *draw_theta, *draw_value; /* posterior draws of COLLECT, rounds x m */
+
+  /* Rows that are no longer in memory (past.c). */
+  le_past past;
+  audit_round audit_round;
+  again_state again_state;
+  le_store again;      /* rows of the second pass that are not yet summed */
+  size_t again_rows;   /* rows summed */
+  double again_value, *again_grad, *again_hess, *again_work; /* sums at `centre` */
+  double *error_work;
+  double past_se;      /* what the carried sums add to the standard error */
+  double unreached;    /* found by the search among all modes of the sample */
+  double changed;      /* restarts from the sample */
 
   le_path path; /* the recorded path to follow; without points if there is none */
   size_t at;    /* points passed; in a reverse run, points left, with the present one */
@@ -191,6 +210,28 @@ le_status le_walk_close_chunk(void *self, le_progress *progress);
 
 /* Opens a chunk of a stage with control variates, or leaves that stage if they do not work. */
 le_status le_walk_open_controlled_chunk(walk *w);
+
+/* ---- past.c ---- */
+
+/* Allocates what a run with bounded memory needs; without a limit nothing. */
+le_status le_walk_past_alloc(walk *w);
+/* Relabels the particles to match the anchor of the rows that are gone, or the heaviest one. */
+void le_walk_relabel_to_past(walk *w);
+/* After a chunk was added to the rows seen: keeps only a sample of them if they are too many. */
+le_status le_walk_let_rows_go(walk *w, size_t chunk);
+/* The restart of a run whose rows are gone. */
+le_status le_walk_restart_from_sample(walk *w);
+/* Before the first climb of a check. */
+void le_walk_begin_audit_of_past(walk *w);
+/* After the climbs of a check: whether it goes on, starts another round or reads the rows again. */
+le_status le_walk_next_round(walk *w);
+/* Takes rows, or those of the second pass. */
+le_status le_walk_feed(void *self, const le_rows *rows, le_feed feed);
+/* Phase AGAIN: sums at the mode over all rows, which are read once more. */
+le_status le_walk_read_again(void *self, le_progress *progress);
+/* The error that the carried sums add to log Z. */
+le_status le_walk_past_error(walk *w);
+void le_walk_past_archive(walk *w, le_archive *archive);
 
 /* ---- increment.c ---- */
 

@@ -54,6 +54,14 @@ le_status le_walk_result(void *self, le_result *result)
   if (w->settings.record)
     le_result_table(result, "path", LE_PATH_LABELLED, le_path_names, w->recorded.columns,
                     w->recorded.rows, w->recorded.values);
+  if (w->machine.store.gone) {
+    const le_rows sample = le_store_rows(&w->machine.store, 0, w->target.seen);
+    s[13] = (double)(w->audit_round == ROUND_EXACT);
+    le_result_figure(result, "past_se", &w->past_se);
+    le_result_figure(result, "past_changed", &w->changed);
+    le_result_figure(result, "past_exact", &s[13]);
+    le_result_array(result, "sample", sample.width, sample.n, sample.values);
+  }
   if (w->settings.audit && w->machine.phase == FINISHED && w->target.seen > 0) {
     const le_audit *a = &w->audit;
     s[7] = (double)a->failed;

@@ -61,6 +61,8 @@ typedef struct le_walk_settings {
   size_t audit_part, audit_least; /* rows that may stand for all in weights, 0 all; fewest draws if
                                    * they cannot */
   double audit_work; /* up to so many draws x rows all rows are used */
+  size_t keep;       /* most rows kept in memory after they were used; 0 all */
+  int again;         /* the rows can be read a second time */
   size_t search;     /* climbs that do not start at particles, for modes these have missed */
   int first_look;    /* mode search and importance sampling before the first particle moves: may
                       * make the first stage unnecessary */

@@ -23,6 +23,7 @@ static void walk_free(void *self)
   walk *w = self;
   if (!w) return;
   le_machine_free(&w->machine);
+  le_store_free(&w->again);
   le_search_free(&w->search);
   le_trace_free(&w->trace);
   le_trace_free(&w->moments);
@@ -85,7 +86,7 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   }
   if (w->arena.failed) return LE_NO_MEMORY;
   for (size_t s = 0; s < settings->stages; s++) LE_TRY(alloc_stage(w, s));
-  return LE_OK;
+  return le_walk_past_alloc(w);
 }
 
 static le_status take_path(walk *w)
@@ -144,6 +145,7 @@ static const le_phase phases[] = {
   [BRIDGE] = {"bridge", le_walk_bridge, 0},
   [SEARCH] = {"search", le_walk_search, 0},
   [AUDIT] = {"audit", le_walk_audit, 0},
+  [AGAIN] = {"second pass", le_walk_read_again, 0},
   [FINISHED] = {"finished", NULL, 0}};
 
 static le_status walk_alloc(const le_problem *problem, le_context *context, void **self)
@@ -179,5 +181,5 @@ static le_status walk_alloc(const le_problem *problem, le_context *context, void
 
 const le_estimator_ops le_walk_estimator = {
   LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "walk", {{le_walk_table}, le_stage_table},
-  walk_alloc, walk_free, walk_start, le_machine_feed, le_machine_advance, walk_progress,
+  walk_alloc, walk_free, walk_start, le_walk_feed, le_machine_advance, walk_progress,
   le_walk_result, le_walk_archive, 0, NULL, walk_take_over};
