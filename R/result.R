@@ -68,6 +68,8 @@ one_run <- function(out, method, modes = "one", model = NULL) {
     log_evidence = out$log_evidence, se = out$se, draws = t(out$draws),
     log_weights = normalise(log_weights)
   )
+  # after a restart from a sample of the rows the particles' estimate has no known error
+  if (isTRUE(drop(out$past_changed) > 0)) sampler$se <- Inf
   sampler$heating <- if (!is.null(out$heated)) step_heating(out, trace)
   else if (!is.null(trace$temperature)) heating(trace, ncol(sampler$draws))
   nested <- nested_of(out, trace, method$settings$live)

@@ -134,7 +134,7 @@ static void take_draws_of_check(walk *w, double doubt)
   const le_audit *a = &w->audit;
   le_normalise(a->log_weight, a->draws, a->work);
   le_walk_draw_particles(w);
-  const double variance = pow(doubt * a->se, 2);
+  const double variance = pow(doubt * a->se, 2) + w->past_se * w->past_se;
   le_walk_begin_from(w, a->log_evidence - (w->settings.correct ? 0.5 * variance : 0), variance);
 }
 
@@ -233,7 +233,8 @@ le_status le_walk_audit(void *self, le_progress *progress)
   else if (rose && w->audit.phase == LE_AUDIT_DRAW) LE_TRY(cover_particles(w));
   if (w->audit.phase != LE_AUDIT_DONE || w->machine.phase != AUDIT) return LE_OK;
   if (w->machine.store.gone && w->settings.search) w->audit.unreached = w->unreached;
-  LE_TRY(le_walk_past_error(w));
+  LE_TRY(le_walk_check_passes(w));
+  if (w->machine.phase == AGAIN) return LE_OK;
   w->machine.phase = FINISHED;
   return w->check ? end_interim_check(w) : LE_OK;
 }

@@ -121,6 +121,7 @@ typedef struct walk {
   again_state again_state;
   le_store again;      /* rows of the second pass that are not yet summed */
   size_t again_rows;   /* rows summed */
+  size_t passes;       /* further passes so far */
   double again_value, *again_grad, *again_hess, *again_work; /* sums at `centre` */
   double *error_work;
   double past_se;      /* what the carried sums add to the standard error */
@@ -229,8 +230,9 @@ le_status le_walk_next_round(walk *w);
 le_status le_walk_feed(void *self, const le_rows *rows, le_feed feed);
 /* Phase AGAIN: sums at the mode over all rows, which are read once more. */
 le_status le_walk_read_again(void *self, le_progress *progress);
-/* The error that the carried sums add to log Z. */
-le_status le_walk_past_error(walk *w);
+/* At the end of a check: the error that the carried sums add to log Z, and whether this asks for
+ * another pass. */
+le_status le_walk_check_passes(walk *w);
 void le_walk_past_archive(walk *w, le_archive *archive);
 
 /* ---- increment.c ---- */

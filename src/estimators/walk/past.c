@@ -14,6 +14,10 @@
 static const double NEAR_SDS = 4;
 /* Rows of which the second pass adds up sums at a time, whatever the size of the blocks read. */
 enum { PORTION = 16384 };
+/* Another pass is made if the sample adds more than PASS_AGAIN nats to the standard error, and more
+ * than the check has itself: the first pass was then around a point too far from the mode. */
+static const double PASS_AGAIN = 0.02;
+enum { PASSES_MOST = 3 };
 /* Posterior draws from which the error of the carried sums is computed. */
 enum { ERROR_DRAWS = 64 };
 
@@ -85,6 +89,31 @@ le_status le_walk_restart_from_sample(walk *w)
   return le_walk_begin_check(w, CHECK_INTERIM);
 }
 
+/* ---- the error of the carried sums ---- */
+
+static le_status past_error(walk *w)
+{
+  const le_audit *a = &w->audit;
+  const int by_audit = le_walk_samples_importance(w) && a->phase == LE_AUDIT_DONE && !a->failed;
+  const size_t most = w->m < ERROR_DRAWS ? w->m : ERROR_DRAWS;
+  double *level = w->error_work + (LE_PAST_GROUPS + 1) * ERROR_DRAWS;
+  w->past_se = 0;
+  if (!w->machine.store.gone || !w->past.sums) return LE_OK;
+  /* draws of about equal weight */
+  const size_t n = by_audit ? a->draws : w->m;
+  const double *log_weight = by_audit ? a->log_weight : w->log_weight,
+               *theta = by_audit ? a->theta : w->theta;
+  double *weight = by_audit ? a->work : w->weight;
+  le_normalise(log_weight, n, weight);
+  le_resample(LE_SYSTEMATIC, n, weight, most, w->machine.streams.rng[0],
+              w->work, w->ancestor);
+  for (size_t i = 0; i < most; i++) {
+    memcpy(w->swap + i * w->d, theta + w->ancestor[i] * w->d, w->d * sizeof(double));
+    level[i] = 0;
+  }
+  return le_past_error(&w->past, &w->target, most, w->swap, level, w->error_work, &w->past_se);
+}
+
 /* ---- the check of a run whose rows are gone ---- */
 
 /* First among all modes of the sample, without the polynomial, which is wrong far from the anchor;
@@ -124,6 +153,7 @@ static le_status begin_second_pass(walk *w, const double *anchor)
   memset(w->again_grad, 0, w->d * sizeof(double));
   memset(w->again_hess, 0, w->d * w->d * sizeof(double));
   w->again_rows = 0;
+  w->passes++;
   w->again_state = AGAIN_ASKED;
   w->machine.phase = AGAIN;
   return LE_OK;
@@ -154,6 +184,15 @@ le_status le_walk_next_round(walk *w)
   }
   if (can_repeat) return begin_second_pass(w, a->failed ? w->past.anchor : a->mode[0].theta);
   return LE_OK;
+}
+
+/* At the end of the check. */
+le_status le_walk_check_passes(walk *w)
+{
+  LE_TRY(past_error(w));
+  if (w->audit_round != ROUND_EXACT || !w->machine.store.gone || w->audit.failed) return LE_OK;
+  if (w->passes >= PASSES_MOST || !(w->past_se > fmax(PASS_AGAIN, w->audit.se))) return LE_OK;
+  return begin_second_pass(w, w->audit.mode[0].theta);
 }
 
 /* ---- the second pass ---- */
@@ -218,31 +257,6 @@ le_status le_walk_read_again(void *self, le_progress *progress)
   return LE_OK;
 }
 
-/* ---- the error of the carried sums ---- */
-
-le_status le_walk_past_error(walk *w)
-{
-  const le_audit *a = &w->audit;
-  const int by_audit = le_walk_samples_importance(w) && a->phase == LE_AUDIT_DONE && !a->failed;
-  const size_t most = w->m < ERROR_DRAWS ? w->m : ERROR_DRAWS;
-  double *level = w->error_work + (LE_PAST_GROUPS + 1) * ERROR_DRAWS;
-  w->past_se = 0;
-  if (!w->machine.store.gone || !w->past.sums) return LE_OK;
-  /* draws of about equal weight */
-  const size_t n = by_audit ? a->draws : w->m;
-  const double *log_weight = by_audit ? a->log_weight : w->log_weight,
-               *theta = by_audit ? a->theta : w->theta;
-  double *weight = by_audit ? a->work : w->weight;
-  le_normalise(log_weight, n, weight);
-  le_resample(LE_SYSTEMATIC, n, weight, most, w->machine.streams.rng[0],
-              w->work, w->ancestor);
-  for (size_t i = 0; i < most; i++) {
-    memcpy(w->swap + i * w->d, theta + w->ancestor[i] * w->d, w->d * sizeof(double));
-    level[i] = 0;
-  }
-  return le_past_error(&w->past, &w->target, most, w->swap, level, w->error_work, &w->past_se);
-}
-
 void le_walk_past_archive(walk *w, le_archive *archive)
 {
   int round = (int)w->audit_round, state = (int)w->again_state;
@@ -256,6 +270,7 @@ void le_walk_past_archive(walk *w, le_archive *archive)
   w->audit_round = (audit_round)round;
   w->again_state = (again_state)state;
   le_archive_size(archive, &w->again_rows);
+  le_archive_size(archive, &w->passes);
   le_archive_double(archive, &w->again_value);
   le_archive_doubles(archive, w->again_grad, w->d);
   le_archive_doubles(archive, w->again_hess, w->d * w->d);
