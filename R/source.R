@@ -221,7 +221,7 @@ close_feed <- function(feed) {
 #' @noRd
 encoded_by <- function(feed, sample = NULL) {
   encoded <- feed$encoded
-  encoded$n <- feed$n
+  encoded$n <- if (feed$n <= .Machine$integer.max) as.integer(feed$n) else feed$n
   rows <- kept_rows(feed)
   encoded$sampled <- is.null(rows)
   if (is.null(rows)) rows <- sample

@@ -41,6 +41,7 @@ void le_nested_archive(void *self, le_archive *archive)
       archive->status = LE_CORRUPT;
   if (archive->status != LE_OK) return;
   le_gradient_archive(&s->gradient, &s->target, archive);
+  le_past_archive(&s->past, archive);
   for (int half = 0; half < 2; half++) le_metric_archive(&s->metric[half], archive);
   s->spec->ops->archive(s->kernel, s->most, archive);
   if (!s->keeps) le_varopt_archive(&s->reservoir, archive);

@@ -34,6 +34,33 @@ static le_status take_up(nested *s)
   return LE_OK;
 }
 
+static void mean_of_points(const nested *s, size_t n, double *mean)
+{
+  memset(mean, 0, s->d * sizeof(double));
+  for (size_t i = 0; i < n; i++)
+    for (size_t j = 0; j < s->d; j++) mean[j] += s->theta[i * s->d + j] / (double)n;
+}
+
+/* After a chunk was added to the rows seen: keeps only a sample of them if they are too many. */
+static le_status let_rows_go(nested *s, size_t chunk, size_t points)
+{
+  le_store *store = &s->machine.store;
+  const gsl_rng *rng = s->machine.streams.order;
+  const le_model_ops *ops = s->target.ops;
+  if (!le_past_due(&s->past, &s->target)) return LE_OK;
+  if (ops->log_symmetry && ops->log_symmetry(s->target.model) > 0)
+    return le_fail(&s->machine.context->error, LE_UNSUPPORTED,
+                   "The model's components can be exchanged, and this method then needs all rows "
+                   "in memory: use sgais(), or a larger `keep`.");
+  const int anchored = s->gradient.rule == LE_GRADIENT_CONTROL && s->gradient.anchored;
+  mean_of_points(s, points, s->work);
+  if (!store->gone)
+    return le_past_begin(&s->past, &s->target, store, anchored ? s->gradient.anchor : s->work, rng);
+  LE_TRY(le_past_add(&s->past, &s->target, store, chunk, rng));
+  if (anchored || s->target.seen < 2 * s->past.anchored_rows) return LE_OK;
+  return le_past_move(&s->past, &s->target, s->work);
+}
+
 le_status le_nested_open_chunk(void *self, le_progress *progress)
 {
   nested *s = self;
@@ -56,9 +83,8 @@ le_status le_nested_open_chunk(void *self, le_progress *progress)
   if (!s->keeps) le_varopt_clear(&s->reservoir);
   if (s->gradient.rule == LE_GRADIENT_CONTROL && s->target.seen > 0) {
     if (!s->gradient.anchored || s->target.seen >= 2 * s->gradient.anchored_rows) {
-      memset(s->work, 0, s->d * sizeof(double));
-      for (size_t i = 0; i < s->live; i++)
-        for (size_t j = 0; j < s->d; j++) s->work[j] += s->theta[i * s->d + j] / (double)s->live;
+      mean_of_points(s, s->live, s->work);
+      if (s->machine.store.gone) LE_TRY(le_past_move(&s->past, &s->target, s->work));
       LE_TRY(le_gradient_set_anchor(&s->gradient, &s->target, s->work));
     }
     LE_TRY(le_gradient_open_chunk(&s->gradient, &s->target));
@@ -88,7 +114,8 @@ le_status le_nested_close_chunk(void *self, le_progress *progress)
   s->target.floor = NULL;
   if (s->gradient.rule == LE_GRADIENT_CONTROL && s->gradient.anchored)
     le_gradient_close_chunk(&s->gradient, &s->target);
-  s->target.seen += s->target.chunk;
+  const size_t chunk = s->target.chunk;
+  s->target.seen += chunk;
   s->target.chunk = 0;
   if (s->whole) {
     s->machine.phase = FINISHED;
@@ -109,6 +136,7 @@ le_status le_nested_close_chunk(void *self, le_progress *progress)
               s->ancestor);
   for (size_t i = 0; i < next; i++)
     memcpy(s->theta + i * s->d, s->reservoir.theta + s->ancestor[i] * s->d, s->d * sizeof(double));
+  LE_TRY(let_rows_go(s, chunk, next));
   s->rounds = 0;
   s->step = 0;
   s->machine.phase = FRESHEN;

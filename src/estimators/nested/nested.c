@@ -30,6 +30,8 @@ const le_setting le_nested_table[] = {
   LE_REAL_SETTING("chunk_most", HUGE_VAL, 0, HUGE_VAL),
   LE_WORD_SETTING("gradient", "full batch control"),
   LE_COUNT_SETTING("gradient_batch", 500, 1),
+  LE_COUNT_SETTING("keep", 0, 0),
+  LE_FLAG_SETTING("again", 0),
   LE_WORD_SETTING("mass", "default identity diagonal dense"),
   /* and levels: the points of an earlier run of the same problem, which is continued */
   LE_NUMBERS_SETTING("from_theta"),
@@ -131,6 +133,9 @@ static le_status alloc_all(nested *s, const le_problem *problem)
   const size_t rows = le_setting_count(&problem->settings, le_nested_table, "gradient_batch");
   le_gradient_alloc(&s->gradient, rule, rule == LE_GRADIENT_FULL ? 1 : rows, &s->target, &s->arena);
   s->target.gradient = &s->gradient;
+  le_past_alloc(&s->past, &s->target,
+                le_setting_count(&problem->settings, le_nested_table, "keep"), &s->arena);
+  s->target.past = &s->past;
   for (int half = 0; half < 2; half++) {
     le_metric_alloc(&s->metric[half], d, s->metric_kind, &s->arena);
     s->target.metric[half] = &s->metric[half];

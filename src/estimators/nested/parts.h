@@ -4,6 +4,7 @@
 
 #include "core/clusters.h"
 #include "core/gradient.h"
+#include "core/past.h"
 #include "core/machine.h"
 #include "core/states.h"
 #include "core/trace.h"
@@ -44,6 +45,7 @@ typedef struct nested {
   size_t most;
   le_target target;
   le_gradient gradient;
+  le_past past; /* rows that are no longer in memory */
   le_metric metric[2];  /* for each half of the points, made from the other half */
   le_clusters clusters; /* clusters of the live points */
   void *kernel;

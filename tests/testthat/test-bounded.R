@@ -1,0 +1,127 @@
+# Rows that are no longer in memory: sums and a sample of them stand for all (core/past.h).
+
+in_blocks <- function(data, size, rewind = TRUE) {
+  at <- 0
+  rows_function(function(reset) {
+    if (reset) at <<- 0
+    else if (at < nrow(data)) {
+      rows <- (at + 1):min(at + size, nrow(data))
+      at <<- at + size
+      data[rows, , drop = FALSE]
+    }
+  }, rewind)
+}
+
+bounded <- with_own_seed(21, {
+  n <- 12000
+  data <- data.frame(x = rnorm(n), z = rnorm(n))
+  data$y <- 1 + 2 * data$x + rnorm(n)
+  data$class <- factor(rbinom(n, 1, stats::plogis(data$x)))
+  data
+})
+line <- linear_regression(y ~ x + z, sigma = 1, prior_sd = 2)
+classes <- softmax_regression(class ~ x + z)
+blobs <- gaussian_mixture(~ x + y, components = 2)
+
+cases <- list(
+  list(line, sgais()), list(classes, sgais()), list(blobs, sgais()),
+  list(classes, sgais(early = list(particles = 50, rows = 300), audit = FALSE)),
+  list(line, sgais(preset = "paper")), list(classes, smc("data", 100, chunk = 100)),
+  list(classes, smc("data", 50, chunk = 500, kernel = rwm())), list(classes, sequential()),
+  list(line, hybrid()), list(line, online_nested(20, steps = 5)),
+  list(classes, online_nested(20, sghmc(0.01), 5, batch = 30))
+)
+
+test_that("the size of blocks does not matter when rows are gone", {
+  for (case in cases) {
+    fits <- lapply(c(61, 1e5), function(size)
+      quiet_fit(case[[1]], in_blocks(bounded, size), case[[2]], seed = 2, keep = 2000))
+    for (part in c("log_evidence", "se", "draws", "n", "data_id", "warnings"))
+      expect_identical(fits[[1]][[part]], fits[[2]][[part]], info = case[[2]]$name)
+  }
+})
+
+test_that("the estimate and its error are right, with one pass and with two", {
+  exact <- model_functions(line, bounded)$exact()
+  reference <- evidence(classes, bounded, sgais(audit_draws = 20000), seed = 1)
+  two <- evidence(blobs, bounded, sgais(audit_draws = 20000), seed = 1)
+  truths <- list(list(line, exact, 0), list(classes, reference$log_evidence, reference$se),
+                 list(blobs, two$log_evidence, two$se))
+  for (truth in truths) for (rewind in c(FALSE, TRUE)) {
+    fits <- lapply(1:6, function(seed)
+      quiet_fit(truth[[1]], in_blocks(bounded[sample(nrow(bounded)), ], 5000, rewind),
+                seed = test_seed(seed), keep = 3000))
+    se <- vapply(fits, `[[`, 0, "se")
+    z <- (vapply(fits, `[[`, 0, "log_evidence") - truth[[2]]) / sqrt(se^2 + truth[[3]]^2)
+    expect_lt(max(abs(z)), 4.5)
+    expect_lt(max(se), if (rewind) 0.02 else 0.1)
+    expect_true(all(vapply(fits, `[[`, "", "source") == "audit"))
+  }
+})
+
+# All slices of a run, with the blocks of a matrix; saved and restored after the slice `at`.
+by_slices <- function(problem, rows, size, at = Inf) {
+  run <- .Call(ffi_run_new, problem)
+  fed <- slices <- 0
+  repeat {
+    answer <- .Call(ffi_run_advance, run, 0)
+    slices <- slices + 1
+    if (answer == "done") break
+    if (answer == "again") fed <- 0
+    if (answer %in% c("rows", "again")) {
+      to <- min(fed + size, ncol(rows))
+      .Call(ffi_run_feed, run, rows[, (fed + 1):to, drop = FALSE],
+            if (to == ncol(rows)) "last" else "some")
+      fed <- to
+    }
+    if (slices != at) next
+    state <- .Call(ffi_run_save, run)
+    .Call(ffi_run_free, run)
+    run <- .Call(ffi_run_new, replace(problem, "restore", TRUE))
+    .Call(ffi_run_restore, run, state)
+  }
+  list(result = timeless(run_result(run)), slices = slices)
+}
+
+test_that("a run whose rows are gone is restored to the same bits at any moment", {
+  for (case in cases) {
+    method <- by_blocks(case[[2]], case[[1]], list(rewinds = TRUE), 2000)
+    problem <- new_problem(case[[1]], encode(case[[1]], bounded), method, words(2))
+    rows <- encode(case[[1]], bounded)$rows
+    whole <- by_slices(problem, rows, 1500)
+    for (at in round(whole$slices * c(0.2, 0.5, 0.8, 0.97))) {
+      other <- by_slices(problem, rows, 1500, max(1, at))
+      expect_identical(other$result, whole$result, info = paste(case[[2]]$name, at))
+    }
+  }
+})
+
+test_that("a change of the rows' distribution is said, and a second pass mends it", {
+  shifted <- with_own_seed(5, {
+    k <- c(sample(c(-6, 0), 8000, TRUE), sample(c(-6, 0, 6), 8000, TRUE))
+    data.frame(a = rnorm(16000, k), b = rnorm(16000, -k))
+  })
+  three <- gaussian_mixture(components = 3)
+  truth <- evidence(three, shifted, seed = 1)
+  once <- quiet_fit(three, in_blocks(shifted, 1000, FALSE), seed = 3, keep = 3000)
+  expect_gt(max(once$trace$restarts), 0)
+  expect_match(once$failed, "distribution of the rows changed", all = FALSE)
+  expect_lt(abs(once$log_evidence - truth$log_evidence), 4 * once$se)
+  again <- quiet_fit(three, in_blocks(shifted, 1000), seed = 3, keep = 3000)
+  expect_lt(abs(again$log_evidence - truth$log_evidence), 0.05)
+  expect_identical(again$source, "audit")
+})
+
+test_that("a source that has other rows the second time is an error", {
+  blocks <- 0
+  rows <- rows_function(function(reset) {
+    if (reset) blocks <<- if (blocks) 3 else 1
+    else if ((blocks <<- blocks + 1) <= 8) bounded[1:1000, ]
+  })
+  refused(evidence(classes, rows, keep = 2000, seed = 1), "the second time")
+})
+
+test_that("nested sampling of exchangeable components says that it needs all rows", {
+  refused(evidence(blobs, in_blocks(bounded, 1000), online_nested(20), keep = 2000, seed = 1),
+          "all rows in memory")
+})
