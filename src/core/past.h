@@ -20,7 +20,7 @@
 #ifndef LE_CORE_PAST_H
 #define LE_CORE_PAST_H
 
-#include "core/sums.h"
+#include "core/rows.h"
 
 enum { LE_PAST_GROUPS = 10 };
 
@@ -41,31 +41,16 @@ typedef struct le_past {
   double *uniform;
 } le_past;
 
-void le_past_alloc(le_past *past, const le_target *target, size_t keep, le_arena *arena);
-/* Whether the rows seen are more than may stay in memory. */
-int le_past_due(const le_past *past, const le_target *target);
-/* The first time that rows must go: sums at this anchor over all rows seen, and a sample of them. */
-le_status le_past_begin(le_past *past, le_target *target, le_store *store, const double *anchor,
-                        const gsl_rng *rng);
-/* Adds the last `chunk` of the rows seen, which are still in memory, to the sums and the sample. */
-le_status le_past_add(le_past *past, le_target *target, le_store *store, size_t chunk,
-                      const gsl_rng *rng);
-/* Carries the sums to another anchor. */
-le_status le_past_move(le_past *past, le_target *target, const double *anchor);
-/* Replaces the anchor and the sums there by exact ones, computed elsewhere. */
-le_status le_past_replace(le_past *past, le_target *target, const double *anchor, double value,
-                          const double *grad, const double *hess);
-/* Standard error that the sample and the carried sums add to log Z, from weighted posterior draws;
- * `work` holds (LE_PAST_GROUPS + 1) x m numbers. */
-le_status le_past_error(const le_past *past, le_target *target, size_t m, const double *theta,
-                        const double *log_weight, double *work, double *se);
-
+/* How many rows each row of the sample represents. */
+double le_past_weight(const le_store *store);
+/* Sets the polynomial from the sums. */
+void le_past_set_polynomial(le_past *past, const le_store *store);
 /* Completes sums over the sample to sums over the rows that it represents, for m points (value or
- * grad may be NULL), or at one point. */
-void le_past_complete(const le_past *past, const le_target *target, size_t m, const double *theta,
-                      double *value, double *grad);
-void le_past_complete_hess(const le_past *past, const le_target *target, const double *theta,
-                           double *grad, double *hess);
+ * grad may be NULL), or at one point. `work` holds 2 d numbers. */
+void le_past_complete(const le_past *past, const le_store *store, size_t m, const double *theta,
+                      double *value, double *grad, double *work);
+void le_past_complete_hess(const le_past *past, const le_store *store, const double *theta,
+                           double *grad, double *hess, double *work);
 void le_past_archive(le_past *past, le_archive *archive);
 
 #endif

@@ -234,7 +234,8 @@ le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size
 {
   const le_rows rows = le_store_rows(target->store, from, to);
   LE_TRY(le_target_sums(target, &rows, m, theta, value, grad));
-  if (is_sampled(target, from)) le_past_complete(target->past, target, m, theta, value, grad);
+  if (is_sampled(target, from))
+    le_past_complete(target->past, target->store, m, theta, value, grad, target->relabelled);
   return LE_OK;
 }
 
@@ -314,7 +315,8 @@ le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, cons
 {
   const le_rows rows = le_store_rows(target->store, from, to);
   LE_TRY(le_target_curvature(target, &rows, theta, grad, hess));
-  if (is_sampled(target, from)) le_past_complete_hess(target->past, target, theta, grad, hess);
+  if (is_sampled(target, from))
+    le_past_complete_hess(target->past, target->store, theta, grad, hess, target->relabelled);
   return LE_OK;
 }
 

@@ -96,12 +96,13 @@ test_that("a run whose rows are gone is restored to the same bits at any moment"
   }
 })
 
+shifted <- with_own_seed(5, {
+  k <- c(sample(c(-6, 0), 8000, TRUE), sample(c(-6, 0, 6), 8000, TRUE))
+  data.frame(a = rnorm(16000, k), b = rnorm(16000, -k))
+})
+three <- gaussian_mixture(components = 3)
+
 test_that("a change of the rows' distribution is said, and a second pass mends it", {
-  shifted <- with_own_seed(5, {
-    k <- c(sample(c(-6, 0), 8000, TRUE), sample(c(-6, 0, 6), 8000, TRUE))
-    data.frame(a = rnorm(16000, k), b = rnorm(16000, -k))
-  })
-  three <- gaussian_mixture(components = 3)
   truth <- evidence(three, shifted, seed = 1)
   once <- quiet_fit(three, in_blocks(shifted, 1000, FALSE), seed = 3, keep = 3000)
   expect_gt(max(once$trace$restarts), 0)
@@ -113,12 +114,13 @@ test_that("a change of the rows' distribution is said, and a second pass mends i
 })
 
 test_that("a source that has other rows the second time is an error", {
-  blocks <- 0
+  starts <- at <- 0
   rows <- rows_function(function(reset) {
-    if (reset) blocks <<- if (blocks) 3 else 1
-    else if ((blocks <<- blocks + 1) <= 8) bounded[1:1000, ]
+    if (reset) starts <<- starts + 1
+    if (reset) at <<- if (starts > 1) 1000 else 0
+    else if ((at <<- at + 1000) <= 16000) shifted[(at - 999):at, ]
   })
-  refused(evidence(classes, rows, keep = 2000, seed = 1), "the second time")
+  refused(evidence(three, rows, keep = 3000, seed = 3), "the second time")
 })
 
 test_that("nested sampling of exchangeable components says that it needs all rows", {

@@ -4,7 +4,7 @@
 
 #include "core/clusters.h"
 #include "core/gradient.h"
-#include "core/past.h"
+#include "core/reservoir.h"
 #include "core/machine.h"
 #include "core/states.h"
 #include "core/trace.h"

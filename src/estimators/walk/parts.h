@@ -6,9 +6,9 @@
 #include "core/bridging.h"
 #include "core/genealogy.h"
 #include "core/machine.h"
-#include "core/past.h"
 #include "core/path.h"
 #include "core/renewal.h"
+#include "core/reservoir.h"
 #include "core/schedule.h"
 #include "core/search.h"
 #include "core/trace.h"
@@ -36,7 +36,7 @@ enum { TRACE_COLUMNS = 18 };
  * run, before any particle has moved, or between two chunks. */
 typedef enum walk_check { CHECK_FINAL, CHECK_FIRST, CHECK_INTERIM } walk_check;
 
-/* Rounds of the check of a run whose rows are gone (past.c). */
+/* Rounds of the check of a run whose rows are gone (passes.c). */
 typedef enum audit_round { ROUND_AROUND, ROUND_ANCHORED, ROUND_EXACT } audit_round;
 /* The second pass: to be asked for, under way, or all rows have come. */
 typedef enum again_state { AGAIN_ASKED, AGAIN_OPEN, AGAIN_CLOSED } again_state;
@@ -115,7 +115,7 @@ typedef struct walk {
 
   double *draw_theta, *draw_value; /* posterior draws of COLLECT, rounds x m */
 
-  /* Rows that are no longer in memory (past.c). */
+  /* Rows that are no longer in memory (past.c, passes.c). */
   le_past past;
   audit_round audit_round;
   again_state again_state;
@@ -191,6 +191,8 @@ size_t le_walk_heaviest(const walk *w);
 void le_walk_relabel_to(walk *w, const double *reference);
 /* The same with the particle of largest weight as reference. */
 void le_walk_relabel_to_heaviest(walk *w);
+/* The same with the anchor of the rows that are gone, if some are. */
+void le_walk_relabel_to_past(walk *w);
 /* Weighted mean of the particles. */
 void le_walk_weighted_mean(const walk *w, double *mean);
 /* Replaces the particles by m equally weighted offspring of the same total weight. */
@@ -214,25 +216,26 @@ le_status le_walk_open_controlled_chunk(walk *w);
 
 /* ---- past.c ---- */
 
-/* Allocates what a run with bounded memory needs; without a limit nothing. */
-le_status le_walk_past_alloc(walk *w);
-/* Relabels the particles to match the anchor of the rows that are gone, or the heaviest one. */
-void le_walk_relabel_to_past(walk *w);
 /* After a chunk was added to the rows seen: keeps only a sample of them if they are too many. */
 le_status le_walk_let_rows_go(walk *w, size_t chunk);
 /* The restart of a run whose rows are gone. */
 le_status le_walk_restart_from_sample(walk *w);
+
+/* ---- passes.c ---- */
+
+/* Allocates what a run with bounded memory needs; without a limit nothing. */
+le_status le_walk_past_alloc(walk *w);
 /* Before the first climb of a check. */
 void le_walk_begin_audit_of_past(walk *w);
 /* After the climbs of a check: whether it goes on, starts another round or reads the rows again. */
 le_status le_walk_next_round(walk *w);
-/* Takes rows, or those of the second pass. */
-le_status le_walk_feed(void *self, const le_rows *rows, le_feed feed);
-/* Phase AGAIN: sums at the mode over all rows, which are read once more. */
-le_status le_walk_read_again(void *self, le_progress *progress);
 /* At the end of a check: the error that the carried sums add to log Z, and whether this asks for
  * another pass. */
 le_status le_walk_check_passes(walk *w);
+/* Takes rows, or those of a further pass. */
+le_status le_walk_feed(void *self, const le_rows *rows, le_feed feed);
+/* Phase AGAIN: sums at the mode over all rows, which are read once more. */
+le_status le_walk_read_again(void *self, le_progress *progress);
 void le_walk_past_archive(walk *w, le_archive *archive);
 
 /* ---- increment.c ---- */

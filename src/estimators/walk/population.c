@@ -59,6 +59,13 @@ void le_walk_relabel_to_heaviest(walk *w)
   le_walk_relabel_to(w, w->work);
 }
 
+/* The labels of the particles are those of the anchor, if there is one. */
+void le_walk_relabel_to_past(walk *w)
+{
+  if (w->machine.store.gone && w->past.sums) le_walk_relabel_to(w, w->past.anchor);
+  else le_walk_relabel_to_heaviest(w);
+}
+
 void le_walk_weighted_mean(const walk *w, double *mean)
 {
   memset(mean, 0, w->d * sizeof(double));

@@ -1,0 +1,29 @@
+/* Lets rows go: keeps the sums and the sample of core/past.h up to date. */
+#ifndef LE_CORE_RESERVOIR_H
+#define LE_CORE_RESERVOIR_H
+
+#include "core/gradient.h"
+#include "core/past.h"
+
+void le_past_alloc(le_past *past, const le_target *target, size_t keep, le_arena *arena);
+/* Whether the rows seen are more than may stay in memory. */
+int le_past_due(const le_past *past, const le_target *target);
+/* The first time that rows must go: sums at this anchor over all rows seen, and a sample of them. */
+le_status le_past_begin(le_past *past, le_target *target, le_store *store, const double *anchor,
+                        const gsl_rng *rng);
+/* Adds the last `chunk` of the rows seen, which are still in memory, to the sums and the sample. If
+ * `gradient` has sums over the chunk at the same anchor they are not computed again; it may be
+ * NULL. */
+le_status le_past_add(le_past *past, le_target *target, le_store *store, size_t chunk,
+                      const le_gradient *gradient, const gsl_rng *rng);
+/* Carries the sums to another anchor. */
+le_status le_past_move(le_past *past, le_target *target, const double *anchor);
+/* Replaces the anchor and the sums there by exact ones, computed elsewhere. */
+le_status le_past_replace(le_past *past, le_target *target, const double *anchor, double value,
+                          const double *grad, const double *hess);
+/* Standard error that the sample and the carried sums add to log Z, from weighted posterior draws;
+ * `work` holds (LE_PAST_GROUPS + 1) x m numbers. */
+le_status le_past_error(const le_past *past, le_target *target, size_t m, const double *theta,
+                        const double *log_weight, double *work, double *se);
+
+#endif
