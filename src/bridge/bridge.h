@@ -89,6 +89,7 @@ SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed);
 SEXP ffi_run_advance(SEXP runs, SEXP seconds);
 SEXP ffi_threads(SEXP requested);
 SEXP ffi_run_progress(SEXP run);
+SEXP ffi_run_reopen(SEXP run);
 SEXP ffi_run_result(SEXP run);
 SEXP ffi_run_save(SEXP run);
 SEXP ffi_run_restore(SEXP run, SEXP state);

@@ -312,6 +312,21 @@ static SEXP run_result(void *data)
   return list;
 }
 
+static SEXP run_reopen(void *data)
+{
+  run_handle *run = data;
+  if (!run->ops->reopen) Rf_error("This method cannot take further rows.");
+  const le_status status = run->ops->reopen(run->self);
+  if (status != LE_OK) raise_failure(run, status);
+  return R_NilValue;
+}
+
+/* Makes a run that has ended ready for further rows. */
+SEXP ffi_run_reopen(SEXP run)
+{
+  return guarded(run_reopen, run_get(run));
+}
+
 SEXP ffi_run_result(SEXP run)
 {
   return guarded(run_result, run_get(run));

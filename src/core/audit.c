@@ -585,6 +585,14 @@ static double expand(le_audit *audit, const le_target *target, size_t part)
   return mode->log_density - prior;
 }
 
+double le_audit_sums(le_audit *audit, const le_target *target, double **grad, double **hess)
+{
+  const double value = expand(audit, target, 0);
+  *grad = audit->lik_grad;
+  *hess = audit->lik_hess;
+  return value;
+}
+
 /* Log-likelihoods of draws from one component, minus `level`; sets rest = NaN for draws that
  * need all rows. */
 static le_status weigh_by_part(le_audit *audit, le_target *target, size_t part, size_t n,

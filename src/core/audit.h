@@ -96,6 +96,9 @@ le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, 
  * or if relabellings leave the mode as it is. */
 int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral,
                     double *variance);
+/* Sums over the rows seen at the heaviest mode, from its climb: the log-likelihood, and pointers to
+ * its gradient and second derivatives. For audits by part (le_audit_by_part). */
+double le_audit_sums(le_audit *audit, const le_target *target, double **grad, double **hess);
 /* Saves or restores the state. */
 void le_audit_archive(le_audit *audit, le_archive *archive);
 

@@ -80,6 +80,9 @@ typedef struct le_estimator_ops {
   void (*hand_over)(const void *self, le_population *population);
   /* OPTIONAL.  Instead of draws from the prior, before the first advance; rows are fed already. */
   le_status (*take_over)(void *self, const le_population *population);
+  /* OPTIONAL.  After the end: makes the run ready for further rows, with all that it needs of the
+   * earlier ones in bounded memory. */
+  le_status (*reopen)(void *self);
 } le_estimator_ops;
 
 #endif

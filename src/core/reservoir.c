@@ -44,13 +44,9 @@ int le_past_due(const le_past *past, const le_target *target)
 
 /* ---- sums at one point over rows in memory ---- */
 
-typedef struct point_sums {
-  double value, *grad, *hess;
-} point_sums;
-
-/* Overwrites the sums; grad and hess need not exist if the model has no derivatives. */
+/* Overwrites the sums. */
 static le_status sums_at(const le_past *past, le_target *target, const le_rows *rows,
-                         const double *theta, point_sums *sums)
+                         const double *theta, le_point_sums *sums)
 {
   LE_TRY(le_target_sums(target, rows, 1, theta, &sums->value, NULL));
   if (past->order == 2) return le_target_curvature(target, rows, theta, sums->grad, sums->hess);
@@ -58,7 +54,7 @@ static le_status sums_at(const le_past *past, le_target *target, const le_rows *
   return LE_OK;
 }
 
-static void add_sums(const le_past *past, double times, const point_sums *sums, double *value,
+static void add_sums(const le_past *past, double times, const le_point_sums *sums, double *value,
                      double *grad, double *hess)
 {
   *value += times * sums->value;
@@ -66,17 +62,17 @@ static void add_sums(const le_past *past, double times, const point_sums *sums, 
   if (past->order == 2) le_add_scaled(past->d * past->d, times, sums->hess, hess);
 }
 
-static point_sums scratch_sums(const le_past *past, size_t which)
+static le_point_sums scratch_sums(const le_past *past, size_t which)
 {
   const size_t d = past->d, square = past->order == 2 ? d * d : 0;
   double *at = past->work + which * (square + d);
-  return (point_sums){0, at, at + d};
+  return (le_point_sums){0, at, at + d};
 }
 
 static le_status set_sample_sums(le_past *past, le_target *target)
 {
   const le_rows rows = le_store_rows(target->store, 0, target->seen);
-  point_sums sums = {0, past->sample_grad, past->sample_hess};
+  le_point_sums sums = {0, past->sample_grad, past->sample_hess};
   LE_TRY(sums_at(past, target, &rows, past->anchor, &sums));
   past->sample_value = sums.value;
   le_past_set_polynomial(past, target->store);
@@ -86,15 +82,16 @@ static le_status set_sample_sums(le_past *past, le_target *target)
 /* ---- adding rows ---- */
 
 le_status le_past_begin(le_past *past, le_target *target, le_store *store, const double *anchor,
-                        const gsl_rng *rng)
+                        const le_point_sums *known, const gsl_rng *rng)
 {
   const size_t d = past->d, square = past->order == 2 ? d * d : 0;
   const le_rows rows = le_store_rows(store, 0, target->seen);
   memcpy(past->anchor, anchor, d * sizeof(double));
   past->anchored_rows = target->seen;
   if (past->sums) {
-    point_sums sums = scratch_sums(past, 0);
-    LE_TRY(sums_at(past, target, &rows, anchor, &sums));
+    le_point_sums sums = scratch_sums(past, 0);
+    if (known) sums = *known;
+    else LE_TRY(sums_at(past, target, &rows, anchor, &sums));
     for (size_t g = 0; g < GROUPS; g++) {
       past->value[g] = 0;
       memset(past->grad + g * d, 0, d * sizeof(double));
@@ -103,7 +100,7 @@ le_status le_past_begin(le_past *past, le_target *target, le_store *store, const
     }
   }
   const size_t mixed = store->mixed < target->seen ? store->mixed : target->seen;
-  LE_TRY(le_store_shuffle(store, mixed, target->seen, rng));
+  if (mixed < target->seen) LE_TRY(le_store_shuffle(store, mixed, target->seen, rng));
   LE_TRY(le_store_forget(store, past->keep, target->seen));
   return past->sums ? set_sample_sums(past, target) : LE_OK;
 }
@@ -135,7 +132,7 @@ static le_status exchange_rows(le_past *past, le_target *target, le_store *store
 {
   const size_t width = store->width;
   const le_rows rows = {changed, width, past->rows};
-  point_sums sums = scratch_sums(past, 0);
+  le_point_sums sums = scratch_sums(past, 0);
   const int afresh = 2 * changed > store->kept;
   if (changed == 0) return LE_OK;
   if (past->sums && !afresh) {
@@ -157,7 +154,7 @@ static le_status exchange_rows(le_past *past, le_target *target, le_store *store
 
 /* Sums at the anchor over a chunk. */
 static le_status chunk_sums(const le_past *past, le_target *target, const le_rows *rows,
-                            const le_gradient *gradient, point_sums *sums)
+                            const le_gradient *gradient, le_point_sums *sums)
 {
   const int known = gradient && past->order == 2 &&
                     memcmp(gradient->anchor, past->anchor, past->d * sizeof(double)) == 0;
@@ -173,7 +170,7 @@ le_status le_past_add(le_past *past, le_target *target, le_store *store, size_t 
   const size_t d = past->d, square = past->order == 2 ? d * d : 0, seen = target->seen;
   if (past->sums) {
     const le_rows rows = le_store_rows(store, seen - chunk, seen);
-    point_sums sums = scratch_sums(past, 0);
+    le_point_sums sums = scratch_sums(past, 0);
     LE_TRY(chunk_sums(past, target, &rows, gradient, &sums));
     for (size_t g = 0; g < GROUPS; g++)
       add_sums(past, 1, &sums, &past->value[g], past->grad + g * d, past->hess + g * square);
@@ -215,7 +212,7 @@ static void shrink(double *change, size_t n, double factor)
 /* The sample's estimate for one group of the terms beyond second order: from `here`, the group's
  * sums at the old anchor, and `there`, those at the new one. */
 static void remainder_of(const le_past *past, const double *shift, double weight,
-                         const point_sums *here, const point_sums *there, double *value,
+                         const le_point_sums *here, const le_point_sums *there, double *value,
                          double *grad, double *hess, double *product)
 {
   const size_t d = past->d;
@@ -242,7 +239,7 @@ le_status le_past_move(le_past *past, le_target *target, const double *anchor)
   double *grads = change + GROUPS, *hesses = grads + GROUPS * d;
   memset(change, 0, GROUPS * (1 + d + square) * sizeof(double));
   for (size_t j = 0; j < d; j++) shift[j] = anchor[j] - past->anchor[j];
-  point_sums here = scratch_sums(past, 0), there = scratch_sums(past, 1);
+  le_point_sums here = scratch_sums(past, 0), there = scratch_sums(past, 1);
   le_status status = LE_OK;
   for (size_t g = 0; g < GROUPS && status == LE_OK; g++) {
     const le_rows rows = group_rows(store, g);
@@ -300,7 +297,7 @@ static le_status group_values(const le_past *past, le_target *target, size_t g, 
   const le_rows rows = group_rows(store, g);
   const double weight = (double)(store->kept + store->gone) / (double)rows.n;
   double *shift = past->work + 2 * (square + d), *product = shift + d;
-  point_sums here = scratch_sums(past, 0);
+  le_point_sums here = scratch_sums(past, 0);
   LE_TRY(sums_at(past, target, &rows, past->anchor, &here));
   LE_TRY(le_target_sums(target, &rows, m, theta, value, NULL));
   for (size_t i = 0; i < m; i++) {

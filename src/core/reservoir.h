@@ -8,9 +8,15 @@
 void le_past_alloc(le_past *past, const le_target *target, size_t keep, le_arena *arena);
 /* Whether the rows seen are more than may stay in memory. */
 int le_past_due(const le_past *past, const le_target *target);
-/* The first time that rows must go: sums at this anchor over all rows seen, and a sample of them. */
+/* Sums at one point over rows; grad and hess need not exist if the model has no derivatives. */
+typedef struct le_point_sums {
+  double value, *grad, *hess;
+} le_point_sums;
+
+/* The first time that rows must go: sums at this anchor over all rows seen, which are computed unless
+ * they are known, and a sample of the rows. */
 le_status le_past_begin(le_past *past, le_target *target, le_store *store, const double *anchor,
-                        const gsl_rng *rng);
+                        const le_point_sums *known, const gsl_rng *rng);
 /* Adds the last `chunk` of the rows seen, which are still in memory, to the sums and the sample. If
  * `gradient` has sums over the chunk at the same anchor they are not computed again; it may be
  * NULL. */

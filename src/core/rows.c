@@ -182,10 +182,17 @@ le_rows le_store_rows(const le_store *store, size_t from, size_t to)
 
 le_status le_store_forget(le_store *store, size_t kept, size_t seen)
 {
-  const size_t first = le_store_place(store, seen), after = store->n - seen;
-  if (store->borrowed) LE_TRY(reserve(store, le_store_held(store)));
-  memmove(store->values + kept * store->width, store->values + first * store->width,
-          after * store->width * sizeof(double));
+  const size_t first = le_store_place(store, seen), after = store->n - seen, width = store->width;
+  double *to = store->values;
+  if (store->borrowed) {
+    to = le_resize(NULL, (kept + after) * width * sizeof(double));
+    if (!to) return LE_NO_MEMORY;
+    memcpy(to, store->values, kept * width * sizeof(double));
+    store->capacity = kept + after;
+  }
+  memmove(to + kept * width, store->values + first * width, after * width * sizeof(double));
+  store->values = to;
+  store->borrowed = 0;
   store->kept = kept;
   store->gone = seen - kept;
   store->mixed = kept;

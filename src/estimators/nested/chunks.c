@@ -55,7 +55,8 @@ static le_status let_rows_go(nested *s, size_t chunk, size_t points)
   const int anchored = s->gradient.rule == LE_GRADIENT_CONTROL && s->gradient.anchored;
   mean_of_points(s, points, s->work);
   if (!store->gone)
-    return le_past_begin(&s->past, &s->target, store, anchored ? s->gradient.anchor : s->work, rng);
+    return le_past_begin(&s->past, &s->target, store, anchored ? s->gradient.anchor : s->work, NULL,
+                         rng);
   LE_TRY(le_past_add(&s->past, &s->target, store, chunk, anchored ? &s->gradient : NULL, rng));
   if (anchored || s->target.seen < 2 * s->past.anchored_rows) return LE_OK;
   return le_past_move(&s->past, &s->target, s->work);

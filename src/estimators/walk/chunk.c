@@ -73,6 +73,7 @@ le_status le_walk_open_chunk(void *self, le_progress *progress)
   double wanted = floor(stage->chunk_fraction * (double)seen);
   wanted = fmin(fmax(wanted, stage->chunk_least), stage->chunk_most);
   if (stage->whole) wanted = INFINITY;
+  if (w->machine.store.gone) wanted = fmin(wanted, (double)w->settings.keep);
   if (seen < w->restart_rows) wanted = fmin(wanted, (double)(w->restart_rows - seen));
   /* one row more, so that it is known whether this is the last chunk: the size of the blocks in
    * which rows come must not matter */

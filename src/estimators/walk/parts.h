@@ -126,6 +126,7 @@ typedef struct walk {
   double *error_work;
   double past_se;      /* what the carried sums add to the standard error */
   double unreached;    /* found by the search among all modes of the sample */
+  int reopened;        /* further rows came after the end */
   double changed;      /* restarts from the sample */
 
   le_path path; /* the recorded path to follow; without points if there is none */
@@ -218,6 +219,8 @@ le_status le_walk_open_controlled_chunk(walk *w);
 
 /* After a chunk was added to the rows seen: keeps only a sample of them if they are too many. */
 le_status le_walk_let_rows_go(walk *w, size_t chunk);
+/* Makes a run that has ended ready for further rows. */
+le_status le_walk_reopen(void *self);
 /* The restart of a run whose rows are gone. */
 le_status le_walk_restart_from_sample(walk *w);
 

@@ -219,6 +219,8 @@ void le_walk_past_archive(walk *w, le_archive *archive)
     archive->status = LE_CORRUPT;
   w->audit_round = (audit_round)round;
   w->again_state = (again_state)state;
+  le_archive_int(archive, &w->reopened);
+  if (w->reopened) w->machine.shuffle = 0;
   le_archive_size(archive, &w->again_rows);
   le_archive_size(archive, &w->passes);
   le_archive_double(archive, &w->again_value);

@@ -13,12 +13,12 @@ le_status le_walk_let_rows_go(walk *w, size_t chunk)
   le_past *past = &w->past;
   le_store *store = &w->machine.store;
   const gsl_rng *rng = w->machine.streams.order;
-  if (!le_past_due(past, &w->target)) return LE_OK;
+  if (!le_past_due(past, &w->target) || (w->settings.keep_all && !w->reopened)) return LE_OK;
   const le_gradient *g = anchored_gradient(w);
   if (!store->gone) {
     if (!g) le_walk_relabel_to_heaviest(w);
     if (!g) le_walk_weighted_mean(w, w->centre);
-    return le_past_begin(past, &w->target, store, g ? g->anchor : w->centre, rng);
+    return le_past_begin(past, &w->target, store, g ? g->anchor : w->centre, NULL, rng);
   }
   LE_TRY(le_past_add(past, &w->target, store, chunk, g, rng));
   /* with control variates the anchor moves when their anchor does */
@@ -45,4 +45,45 @@ le_status le_walk_restart_from_sample(walk *w)
   for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].anchored = 0;
   if (w->settings.search) le_search_start(&w->search);
   return le_walk_begin_check(w, CHECK_INTERIM);
+}
+
+/* At the end of a run whose rows are all in memory: only a sample of them stays, with sums at the
+ * mode that the check has found, or at the mean of the particles. */
+static le_status condense(walk *w)
+{
+  const le_audit *a = &w->audit;
+  const int known = w->settings.audit && a->phase == LE_AUDIT_DONE && !a->failed &&
+                    w->past.order == 2 && a->part > 0;
+  if (w->machine.store.gone || !le_past_due(&w->past, &w->target)) return LE_OK;
+  if (!known) {
+    le_walk_relabel_to_heaviest(w);
+    le_walk_weighted_mean(w, w->centre);
+    return le_past_begin(&w->past, &w->target, &w->machine.store, w->centre, NULL,
+                         w->machine.streams.order);
+  }
+  le_walk_relabel_to(w, a->mode[0].theta);
+  le_point_sums sums;
+  sums.value = le_audit_sums(&w->audit, &w->target, &sums.grad, &sums.hess);
+  return le_past_begin(&w->past, &w->target, &w->machine.store, a->mode[0].theta, &sums,
+                       w->machine.streams.order);
+}
+
+le_status le_walk_reopen(void *self)
+{
+  walk *w = self;
+  if (w->machine.phase != FINISHED || !w->machine.closed || follows(w) || w->settings.rounds ||
+      stage_of(w)->whole)
+    return le_fail(&w->machine.context->error, LE_UNSUPPORTED,
+                   "This run cannot take further rows.");
+  LE_TRY(condense(w));
+  for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].anchored = 0;
+  w->noise_measured_at = w->retry_control_at = 0;
+  w->past.plain = 0;
+  w->passes = 0;
+  w->reopened = 1;
+  w->machine.shuffle = 0;
+  w->machine.closed = 0;
+  w->machine.phase = OPEN_CHUNK;
+  if (w->settings.search) le_search_start(&w->search);
+  return LE_OK;
 }

@@ -22,6 +22,7 @@ const le_setting le_walk_table[] = {LE_COUNT_SETTING("stages", 1, 1),
                                     LE_REAL_SETTING("audit_work", 0, 0, HUGE_VAL),
                                     LE_COUNT_SETTING("audit_least", NAN, 0),
                                     LE_COUNT_SETTING("keep", 0, 0),
+                                    LE_FLAG_SETTING("keep_all", 0),
                                     LE_FLAG_SETTING("again", 0),
                                     LE_COUNT_SETTING("search", 0, 0),
                                     LE_FLAG_SETTING("first_look", 1),
@@ -234,6 +235,7 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
   const double least = own_number(problem, "audit_least");
   settings->audit_least = isnan(least) ? settings->audit_draws : (size_t)least;
   settings->keep = (size_t)own_number(problem, "keep");
+  settings->keep_all = own_flag(problem, "keep_all");
   settings->again = own_flag(problem, "again");
   settings->search = search_starts(problem);
   settings->first_look = own_flag(problem, "first_look");

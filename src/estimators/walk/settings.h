@@ -62,6 +62,7 @@ typedef struct le_walk_settings {
                                    * they cannot */
   double audit_work; /* up to so many draws x rows all rows are used */
   size_t keep;       /* most rows kept in memory after they were used; 0 all */
+  int keep_all;      /* rows go only when the run is reopened after its end */
   int again;         /* the rows can be read a second time */
   size_t search;     /* climbs that do not start at particles, for modes these have missed */
   int first_look;    /* mode search and importance sampling before the first particle moves: may

@@ -182,4 +182,4 @@ static le_status walk_alloc(const le_problem *problem, le_context *context, void
 const le_estimator_ops le_walk_estimator = {
   LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "walk", {{le_walk_table}, le_stage_table},
   walk_alloc, walk_free, walk_start, le_walk_feed, le_machine_advance, walk_progress,
-  le_walk_result, le_walk_archive, 0, NULL, walk_take_over};
+  le_walk_result, le_walk_archive, 0, NULL, walk_take_over, le_walk_reopen};
