@@ -99,8 +99,8 @@ contract_defaults <- function() {
     modes = function(model) "one",
     # the reason why data cannot be simulated
     simulates = nothing,
-    # function(model, design): if numeric columns of the data are the rows for C as they stand, these
-    # columns, whether an intercept comes first, and the names of the rows; see R/source.R
+    # function(model, design): if numeric columns of the data are the rows for C as they stand, a
+    # list of these `columns`, whether there is an `intercept`, and `names`; see R/source.R
     plain = nothing,
     no_data = function(model) fail("`data` must be given."), # if `data` are missing
     gradients = function(model) TRUE,

@@ -61,7 +61,8 @@ describe_arrow <- function(x) {
 }
 
 arrow_types <- function(schema) {
-  types <- vapply(schema$children, function(child) nanoarrow::nanoarrow_schema_parse(child)$type, "")
+  type <- function(child) nanoarrow::nanoarrow_schema_parse(child)$type
+  types <- vapply(schema$children, type, "")
   paste0(names(schema$children), " (", types, ")", collapse = ", ")
 }
 
@@ -70,15 +71,12 @@ arrow_reader <- function(x, levels) {
   schema <- stream$get_schema()
   if (!identical(schema$format, "+s"))
     fail("`x` must be a stream of batches with columns, not of single values.")
-  rows <- 0
   read <- function() {
     array <- nanoarrow::nanoarrow_allocate_array()
     n <- .Call(ffi_arrow_next, stream, array)
     if (is.null(n)) return(NULL)
-    block <- structure(list(array = array, schema = schema, n = n, levels = levels),
+    structure(list(array = array, schema = schema, n = n, levels = levels),
                        class = "arrow_block")
-    rows <<- rows + n
-    block
   }
   list(read = read, close = function() quietly(nanoarrow::nanoarrow_pointer_release(stream)))
 }

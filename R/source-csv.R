@@ -3,11 +3,11 @@
 
 #' Rows from a text file
 #'
-#' A source of rows for [evidence()]: a CSV file or another file with separated values. It is read in
-#' blocks, so it need not fit in memory.
+#' A source of rows for [evidence()]: a CSV file or another file with separated values. It is read
+#' in blocks, so it need not fit in memory.
 #'
-#' @param file Path of a file, which may be compressed (gzip, bzip2 or xz), a URL, or a connection. A
-#'   path or a URL is opened when a run begins and closed when it ends, also by an error or an
+#' @param file Path of a file, which may be compressed (gzip, bzip2 or xz), a URL, or a connection.
+#'   A path or a URL is opened when a run begins and closed when it ends, also by an error or an
 #'   interrupt. A connection that is not open is opened and then closed in the same way; one that is
 #'   already open is read from where it is, and is not closed.
 #' @param header Whether the first line has the names of the columns. Otherwise they are `V1`, `V2`,

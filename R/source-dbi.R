@@ -25,9 +25,9 @@
 #' `rows_arrow(function() duckdb::duckdb_fetch_record_batch(DBI::dbSendQuery(con, query, arrow =
 #' TRUE)))`, which needs the package arrow.
 #'
-#' The columns of an SQLite table may have values of several types. If numbers of different kinds, or
-#' text and numbers, come in one column, RSQLite would change some values, and this is an error: use
-#' `CAST(x AS REAL)` in the query.
+#' The columns of an SQLite table may have values of several types. If numbers of different kinds,
+#' or text and numbers, come in one column, RSQLite would change some values, and this is an error:
+#' use `CAST(x AS REAL)` in the query.
 #'
 #' @inherit rows_function return
 #'
@@ -93,7 +93,8 @@ table_counter <- function(con, table) {
 }
 
 dbi_reader <- function(con, sql, levels, block) {
-  from <- if (inherits(con, "PostgreSQLConnection")) cursor_rows(con, sql) else result_rows(con, sql)
+  by_cursor <- inherits(con, "PostgreSQLConnection")
+  from <- if (by_cursor) cursor_rows(con, sql) else result_rows(con, sql)
   rows <- 0
   read <- function() {
     frame <- refuse_mixed(from$fetch(block), rows)

@@ -3,7 +3,8 @@
 # A source is a specification, as models and methods are. `open()` makes a reader of it: `read()`
 # returns the next block, a data frame or what else the model accepts as data, or NULL at the end,
 # and `close()` ends it. A feed (open_feed()) binds a reader to a model and gives rows of numbers to
-# the runs. The size of the source's blocks does not matter: runs take rows in portions of their own.
+# the runs. The size of the source's blocks does not matter: runs take rows in portions of their
+# own. Sources are in R/source-*.R.
 
 #' A source of rows
 #'
@@ -110,12 +111,11 @@ bind_blocks <- function(blocks) {
 # with the same levels, are bound one by one.
 bind_frames <- function(blocks) {
   names <- names(blocks[[1]])
-  if (!all(vapply(blocks, function(block) identical(names(block), names), NA))) {
-    absent <- lapply(blocks, function(block) setdiff(names, names(block)))
-    lacking <- which(lengths(absent) > 0)
-    if (length(lacking)) refuse_missing_column(absent[[lacking[1]]][1], blocks[[lacking[1]]], "data")
-    blocks <- lapply(blocks, function(block) block[names])
-  }
+  blocks <- lapply(blocks, function(block) {
+    if (identical(names(block), names)) return(block)
+    for (name in setdiff(names, names(block))) refuse_missing_column(name, block, "data")
+    block[names]
+  })
   columns <- lapply(seq_along(names), function(j) bind_columns(lapply(blocks, .subset2, j)))
   if (any(vapply(columns, is.null, NA))) return(do.call(rbind, lapply(blocks, as.data.frame)))
   structure(columns, names = names, class = "data.frame",
@@ -128,12 +128,11 @@ bind_columns <- function(parts) {
   if (length(kinds) > 1) return(NULL)
   if (is.null(kinds[[1]])) return(unlist(parts))
   if (is.factor(parts[[1]]))
-    structure(unlist(lapply(parts, unclass)), levels = levels(parts[[1]]), class = class(parts[[1]]))
+    structure(unlist(lapply(parts, unclass)), levels = levels(parts[[1]]),
+              class = class(parts[[1]]))
 }
 
 # Readers -----------------------------------------------------------------------------------------
-
-# Errors that name a row -----
 
 #' Evaluate `expr`, whose first row comes after `before` other rows of the source
 #'
@@ -210,8 +209,8 @@ check_still_numbers <- function(rows, block) {
 }
 
 refuse_text <- function(name, text, row) {
-  fail_in_row(row, "`data` must have numbers in the column `", name, "`, as in its first rows, not ",
-              dQuote(text, FALSE), " in row ")
+  fail_in_row(row, "`data` must have numbers in the column `", name,
+              "`, as in its first rows, not ", dQuote(text, FALSE), " in row ")
 }
 
 #' All rows of a source, in memory
@@ -239,14 +238,15 @@ GATHER_ROWS <- 1000
 #'
 #' @param keep All rows are kept in memory up to this number.
 #' @return A feed, an environment: `encoded` (what encode() returns for the first rows, without
-#'   these), `pull()`, and the number of rows `n` pulled so far. `waiting` are the next rows, or the
-#'   error that the source has raised instead of them, or NULL at the end.
+#'   these), `pull()`, and the number of rows `n` pulled so far, and `at` in this pass over the
+#'   source. `waiting` are the next rows, or the error that the source has raised instead of them,
+#'   or NULL at the end.
 #' @noRd
 open_feed <- function(model, source, keep = Inf) {
   feed <- open_reader(source)
   feed$model <- model
   feed$keep <- keep
-  feed$n <- 0
+  feed$n <- feed$at <- 0
   feed$kept <- list()
   open <- FALSE
   on.exit(if (!open) close_feed(feed))
@@ -331,8 +331,10 @@ pull <- function(feed) {
   block <- feed$waiting
   if (is_failure(block)) stop(block)
   feed$waiting <- gather(feed, GATHER_ROWS)
-  added <- within_rows(feed$n, block_rows(block), encode_block(feed, block))
+  added <- within_rows(feed$at, block_rows(block), encode_block(feed, block))
   rows <- added$rows
+  feed$at <- feed$at + ncol(rows)
+  if (isTRUE(feed$again)) return(list(rows = rows, last = is.null(feed$waiting)))
   id <- block_id(added, feed$identified)
   feed$id <- if (feed$n == 0) id else join_ids(feed$id, id)
   feed$n <- feed$n + ncol(rows)
@@ -366,6 +368,16 @@ plain_rows <- function(block, plain) {
   rows
 }
 
+# For a second pass: back to the first row.
+rewind_feed <- function(feed) {
+  close_feed(feed)
+  feed$again <- TRUE
+  feed$at <- feed$read <- 0
+  feed$failure <- NULL
+  feed$reader <- feed$source$open()
+  feed$waiting <- gather(feed, GATHER_ROWS)
+}
+
 # All rows pulled so far, or NULL if they are too many to be kept.
 kept_rows <- function(feed) if (length(feed$kept)) do.call(cbind, feed$kept)
 
@@ -375,7 +387,7 @@ close_feed <- function(feed) close_reader(feed)
 #' @noRd
 encoded_by <- function(feed) {
   encoded <- feed$encoded
-  encoded$n <- feed$n
+  encoded$n <- if (feed$n <= .Machine$integer.max) as.integer(feed$n) else feed$n
   rows <- kept_rows(feed)
   encoded$sampled <- is.null(rows)
   if (!is.null(rows)) encoded$rows <- rows

@@ -27,7 +27,8 @@ typedef struct column {
 } column;
 
 /* A matrix with an observation in each column, with a leading 1 if `intercept`. If a number is
- * missing or infinite, a vector instead: row and column (from 1) of the first one, and its value. */
+ * missing or infinite, a vector instead: row and column (from 1) of the first one, and its
+ * value. */
 SEXP rows_from_columns(size_t n, size_t p, const column *columns, int intercept);
 
 #endif
