@@ -12,6 +12,20 @@ fail <- function(...) {
   ))
 }
 
+#' The same with the number of a row at the end of the sentence
+#'
+#' A source of rows counts the rows before those that it has just read (after_rows() in R/source.R).
+#' @param ... Pieces of the sentence up to the number.
+#' @noRd
+fail_in_row <- function(row, ...) {
+  start <- paste0(..., collapse = "")
+  stop(structure(
+    class = c("logevidence_row_error", "logevidence_error", "error", "condition"),
+    list(message = paste0(start, format(row, scientific = FALSE), "."), call = NULL, row = row,
+         start = start)
+  ))
+}
+
 #' Refuse `x`: "`name` must be <rule>, not <value>."
 #' @noRd
 refuse <- function(x, name, rule) fail("`", name, "` must be ", rule, ", not ", show_value(x), ".")

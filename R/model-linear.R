@@ -63,7 +63,7 @@ linear_regression <- function(formula = NULL, sigma = 1, prior_sd = 1, prior_mea
     prior_sd = check_numbers(prior_sd, "prior_sd", positive = TRUE),
     prior_mean = check_numbers(prior_mean, "prior_mean")
   ), encode_linear, encode_new_linear, describe_linear, decode = decode_linear,
-  template = template_linear,
+  template = template_linear, plain = plain_regression,
   predictions = list(response = predictive_mean), fitted = predictive_mean, one_number = TRUE,
   noise_sd = function(fit) fit$model$sigma, prior_moments = prior_moments_linear,
   advice = function(model) "Use scale() on the columns, or set `prior_mean` and `prior_sd`.")

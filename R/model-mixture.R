@@ -73,7 +73,7 @@ gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scal
     rate = check_positive(rate, "rate"),
     concentration = check_positive(concentration, "concentration")
   ), encode_enough, encode_new_mixture, describe_mixture,
-  decode = decode_mixture, template = template_mixture,
+  decode = decode_mixture, template = template_mixture, plain = plain_mixture,
   modes = function(model) if (model$components > 1) "several" else "one",
   variational = TRUE, bound = function(model, args) args$components > 1,
   parts = function(model, args) args$components,
@@ -151,6 +151,13 @@ encode_new_mixture <- function(model, design, newdata, response = TRUE, argument
   x <- if (is.null(design$terms)) mixture_new_columns(design, newdata, argument)
   else mixture_new_frame(design, newdata, argument)
   list(rows = bind_rows(x, design$columns), n = nrow(x), offset = NULL)
+}
+
+plain_mixture <- function(model, design) {
+  columns <- if (!is.null(design$terms)) plain_variables(design$terms)
+  else if (design$named) design$columns
+  if (identical(columns, design$columns))
+    list(columns = columns, intercept = FALSE, names = columns)
 }
 
 #' The columns of a mixture, a matrix with a row per observation

@@ -210,8 +210,8 @@ all_finite <- function(x) .Call(ffi_all_finite, x)
 
 refuse_not_finite <- function(value, column, row, argument) {
   rule <- if (is.na(value)) "no missing values" else "only finite values"
-  fail("`", argument, "` must have ", rule, ", not ", value, " in column `", column, "`, row ", row,
-       ".")
+  fail_in_row(row, "`", argument, "` must have ", rule, ", not ", value, " in column `", column,
+              "`, row ")
 }
 
 check_finite_matrix <- function(x, argument = "data", names = colnames(x)) {
@@ -330,7 +330,7 @@ new_from_formula <- function(design, newdata, response, argument) {
   }
   for (name in names(design$levels_of))
     frame[[name]] <- match_levels(frame[[name]], design$levels_of[[name]], name, argument)
-  x <- stats::model.matrix(terms, frame, contrasts.arg = design$contrasts)
+  x <- frame_matrix(terms, frame, contrasts.arg = design$contrasts)
   list(
     x = plain_matrix(x, design$covariates),
     argument = argument,
@@ -364,13 +364,14 @@ frame_levels <- function(frame) {
 }
 
 match_levels <- function(x, known, name, argument) {
-  labels <- as.character(x)
-  unknown <- which(!labels %in% known$levels)
+  codes <- if (is.factor(x)) match(levels(x), known$levels)[x]
+  else match(as.character(x), known$levels)
+  unknown <- which(is.na(codes))
   if (length(unknown))
-    fail("`", argument, "` must have only known levels in `", name, "` (",
-         show_levels(known$levels), "), not ",
-         dQuote(labels[unknown[1]], FALSE), " in row ", unknown[1], ".")
-  factor(labels, levels = known$levels, ordered = known$ordered, exclude = NULL)
+    fail_in_row(unknown[1], "`", argument, "` must have only known levels in `", name, "` (",
+                show_levels(known$levels), "), not ",
+                dQuote(as.character(x[unknown[1]]), FALSE), " in row ")
+  structure(codes, levels = known$levels, class = c(if (known$ordered) "ordered", "factor"))
 }
 
 show_levels <- function(levels) {
@@ -437,6 +438,27 @@ check_same_length <- function(data, x, argument) {
   if (NROW(data$y) != nrow(x))
     fail("`", argument, "$y` must have a value for each row of `", argument, "$x` (", nrow(x),
          "), not ", NROW(data$y), ".")
+}
+
+#' The columns of a regression whose formula only names numeric columns, so that they are the
+#' covariates and the response as they stand (`plain` in R/model-contract.R); else NULL
+#' @noRd
+plain_regression <- function(model, design) {
+  terms <- design$terms
+  if (is.null(terms) || !all(c(design$kinds, attr(terms, "order")) %in% c("numeric", 1))) return()
+  variables <- plain_variables(terms)
+  intercept <- attr(terms, "intercept") == 1
+  covariates <- variables[-1]
+  if (is.null(variables) || attr(terms, "response") != 1 || !is.null(attr(terms, "offset")) ||
+      !identical(c(if (intercept) INTERCEPT, covariates), design$covariates)) return()
+  list(columns = c(covariates, variables[1]), intercept = intercept,
+       names = c(design$covariates, design$response))
+}
+
+# The names of the variables of a formula, NULL if one of them is not only a name.
+plain_variables <- function(terms) {
+  variables <- as.list(attr(terms, "variables"))[-1]
+  if (all(vapply(variables, is.name, NA))) vapply(variables, as.character, "")
 }
 
 #' Rows for C, with an observation in each column: an intercept first if `x` has none, the

@@ -3,7 +3,8 @@
 # A source is a specification, as models and methods are. `open()` makes a reader of it: `read()`
 # returns the next block, a data frame or what else the model accepts as data, or NULL at the end,
 # and `close()` ends it. A feed (open_feed()) binds a reader to a model and gives rows of numbers to
-# the runs. The size of the source's blocks does not matter: runs take rows in portions of their own.
+# the runs. The size of the source's blocks does not matter: runs take rows in portions of their
+# own. Sources are in R/source-*.R.
 
 #' A source of rows
 #'
@@ -81,8 +82,13 @@ rows_in_memory <- function(data) {
 # Blocks ------------------------------------------------------------------------------------------
 
 block_rows <- function(block) {
+  if (is_arrow_block(block)) return(block$n)
   NROW(if (is.list(block) && !is.data.frame(block)) block$x else block)
 }
+
+#' A block in a form that models accept as data
+#' @noRd
+block_data <- function(block) if (is_arrow_block(block)) arrow_frame(block) else block
 
 block_part <- function(block, which) {
   if (is.data.frame(block) || is.matrix(block)) block[which, , drop = FALSE]
@@ -92,11 +98,132 @@ block_part <- function(block, which) {
 
 bind_blocks <- function(blocks) {
   if (length(blocks) == 1) return(blocks[[1]])
+  blocks <- lapply(blocks, block_data)
   first <- blocks[[1]]
-  if (is.data.frame(first) || is.matrix(first)) do.call(rbind, blocks)
+  if (is.data.frame(first)) bind_frames(blocks)
+  else if (is.matrix(first)) do.call(rbind, blocks)
   else if (is.list(first))
     list(x = bind_blocks(lapply(blocks, `[[`, "x")), y = unlist(lapply(blocks, `[[`, "y")))
   else unlist(blocks)
+}
+
+# rbind() takes seconds for thousands of small data frames, so columns of plain values, and factors
+# with the same levels, are bound one by one.
+bind_frames <- function(blocks) {
+  names <- names(blocks[[1]])
+  blocks <- lapply(blocks, function(block) {
+    if (identical(names(block), names)) return(block)
+    for (name in setdiff(names, names(block))) refuse_missing_column(name, block, "data")
+    block[names]
+  })
+  columns <- lapply(seq_along(names), function(j) bind_columns(lapply(blocks, .subset2, j)))
+  if (any(vapply(columns, is.null, NA))) return(do.call(rbind, lapply(blocks, as.data.frame)))
+  structure(columns, names = names, class = "data.frame",
+            row.names = .set_row_names(sum(vapply(blocks, nrow, 1L))))
+}
+
+# NULL if only rbind() knows how.
+bind_columns <- function(parts) {
+  kinds <- unique(lapply(parts, attributes))
+  if (length(kinds) > 1) return(NULL)
+  if (is.null(kinds[[1]])) return(unlist(parts))
+  if (is.factor(parts[[1]]))
+    structure(unlist(lapply(parts, unclass)), levels = levels(parts[[1]]),
+              class = class(parts[[1]]))
+}
+
+# Readers -----------------------------------------------------------------------------------------
+
+#' Evaluate `expr`, whose first row comes after `before` other rows of the source
+#'
+#' Errors that name a row (fail_in_row()) then count it from the first row of the source.
+#' @noRd
+after_rows <- function(before, expr) {
+  tryCatch(expr, logevidence_row_error = function(e) fail_in_row(before + e$row, e$start))
+}
+
+# Other errors name the rows of the block.
+within_rows <- function(before, n, expr) {
+  tryCatch(after_rows(before, expr), logevidence_error = function(e) {
+    if (before == 0 || inherits(e, "logevidence_row_error")) stop(e)
+    fail(conditionMessage(e), " (This is in the rows from ", plain_number(before + 1), " to ",
+         plain_number(before + n), ".)")
+  })
+}
+
+plain_number <- function(x) format(x, scientific = FALSE)
+
+#' Open a source
+#'
+#' @return An environment: the `reader` of the source and how many rows have been `read`. A feed
+#'   (below) has more members.
+#' @noRd
+open_reader <- function(source) {
+  rows <- new.env(parent = emptyenv())
+  rows$source <- source
+  rows$read <- 0
+  rows$numeric <- NULL
+  rows$reader <- source$open()
+  rows
+}
+
+close_reader <- function(rows) {
+  reader <- rows$reader
+  rows$reader <- NULL
+  if (!is.null(reader)) reader$close()
+}
+
+# The next block that is not empty, or NULL at the end.
+read_block <- function(rows) {
+  repeat {
+    block <- tryCatch(rows$reader$read(), error = function(e) stop(reading_error(e, rows$read)))
+    if (is.null(block)) return(NULL)
+    n <- block_rows(block)
+    if (n > 0) break
+  }
+  if (is.data.frame(block)) check_still_numbers(rows, block)
+  rows$read <- rows$read + n
+  block
+}
+
+reading_error <- function(e, n) {
+  if (inherits(e, "logevidence_error")) return(e)
+  said <- sub("[.]?\n*$", "", conditionMessage(e))
+  tryCatch(fail("The rows could not be read after row ", plain_number(n), ": ", said, "."),
+           error = identity)
+}
+
+# The first block decides which columns have numbers. Text there would otherwise only be found to be
+# of another type, without its row.
+check_still_numbers <- function(rows, block) {
+  if (is.null(rows$numeric))
+    rows$numeric <- names(block)[vapply(block, is_plain_numeric, NA)]
+  for (name in intersect(rows$numeric, names(block))) {
+    x <- block[[name]]
+    if (is.numeric(x) || !(is.character(x) || is.factor(x))) next
+    text <- as.character(x)
+    bad <- which(!is.na(text) & is.na(suppressWarnings(as.numeric(text))))
+    row <- c(bad, which(!is.na(text)), 1)[1]
+    refuse_text(name, text[row], rows$read + row)
+  }
+}
+
+refuse_text <- function(name, text, row) {
+  fail_in_row(row, "`data` must have numbers in the column `", name,
+              "`, as in its first rows, not ", dQuote(text, FALSE), " in row ")
+}
+
+#' All rows of a source, in memory
+#'
+#' @return A data frame; a matrix or a list if the blocks of the source are such.
+#' @noRd
+collect_rows <- function(source) {
+  rows <- open_reader(source)
+  on.exit(close_reader(rows))
+  blocks <- list()
+  while (!is.null(block <- read_block(rows))) blocks[[length(blocks) + 1]] <- block_data(block)
+  if (rows$read == 0) fail("`data` must have at least one row, not 0.")
+  bind_blocks(blocks)
 }
 
 # Feeds -------------------------------------------------------------------------------------------
@@ -104,44 +231,64 @@ bind_blocks <- function(blocks) {
 # From these first rows the levels of factors and the types of columns are taken.
 HEAD_ROWS <- 10000
 
+# Smaller blocks of the source are put together, because each call of C and R takes some time.
+GATHER_ROWS <- 1000
+
 #' Bind a source to a model
 #'
 #' @param keep All rows are kept in memory up to this number.
 #' @return A feed, an environment: `encoded` (what encode() returns for the first rows, without
-#'   these), `pull()`, and the number of rows `n` pulled so far.
+#'   these), `pull()`, and the number of rows `n` pulled so far, and `at` in this pass over the
+#'   source. `waiting` are the next rows, or the error that the source has raised instead of them,
+#'   or NULL at the end.
 #' @noRd
 open_feed <- function(model, source, keep = Inf) {
-  feed <- new.env(parent = emptyenv())
-  feed$source <- source
+  feed <- open_reader(source)
   feed$model <- model
   feed$keep <- keep
-  feed$n <- 0
+  feed$n <- feed$at <- 0
   feed$kept <- list()
-  feed$reader <- source$open()
-  tryCatch(begin_feed(feed), error = function(e) {
-    close_feed(feed)
-    stop(e)
-  })
+  open <- FALSE
+  on.exit(if (!open) close_feed(feed))
+  begin_feed(feed)
+  open <- TRUE
   feed
 }
 
 begin_feed <- function(feed) {
-  blocks <- list()
-  n <- 0
-  while (n < HEAD_ROWS && !is.null(block <- read_block(feed))) {
-    blocks <- c(blocks, list(block))
-    n <- n + block_rows(block)
-  }
-  if (n == 0) fail("`data` must have at least one row, not 0.")
-  head <- bind_blocks(blocks)
-  feed$waiting <- head
-  first <- encode(feed$model, if (n > HEAD_ROWS) block_part(head, seq_len(HEAD_ROWS)) else head)
+  feed$waiting <- gather(feed, HEAD_ROWS)
+  if (is.null(feed$waiting)) fail("`data` must have at least one row, not 0.")
+  if (is_failure(feed$waiting)) stop(feed$waiting)
+  head <- block_data(feed$waiting)
+  if (block_rows(head) > HEAD_ROWS) head <- block_part(head, seq_len(HEAD_ROWS))
+  first <- encode(feed$model, head)
+  feed$plain <- part_of(feed$model, "plain")(feed$model, first$design)
   feed$identified <- identified_by(first)
   first$n <- NA_real_
   first$rows <- first$rows[, 0, drop = FALSE]
   first[c("observed", "in_order", "pairing", "offset")] <- NULL
   feed$encoded <- first
 }
+
+# At least so many rows as a block, or fewer at the end. An error of the source is kept until the
+# rows before it have been used.
+gather <- function(feed, least) {
+  blocks <- list()
+  n <- 0
+  while (n < least && is.null(feed$failure)) {
+    block <- tryCatch(read_block(feed), error = function(e) {
+      feed$failure <- e
+      NULL
+    })
+    if (is.null(block)) break
+    blocks[[length(blocks) + 1]] <- block
+    n <- n + block_rows(block)
+  }
+  if (n == 0) feed$failure
+  else within_rows(feed$read - n, n, bind_blocks(blocks))
+}
+
+is_failure <- function(block) inherits(block, "condition")
 
 # What identifies the data of a fit (R/fingerprint.R): "rows", their "response", or "nothing" if it
 # is neither.
@@ -175,12 +322,6 @@ join_ids <- function(one, other) {
 # Do the rows come from a source, and not from an object in memory?
 is_streamed <- function(encoded) !is.null(encoded$sampled)
 
-# The next block that is not empty.
-read_block <- function(feed) {
-  while (!is.null(block <- feed$reader$read())) if (block_rows(block) > 0) return(block)
-  NULL
-}
-
 #' The next rows for C
 #'
 #' Reads one block ahead, so that the last rows are known to be the last.
@@ -188,10 +329,12 @@ read_block <- function(feed) {
 #' @noRd
 pull <- function(feed) {
   block <- feed$waiting
-  feed$waiting <- read_block(feed)
-  added <- encode_new(feed$model, feed$encoded$design, block, TRUE, "data")
+  if (is_failure(block)) stop(block)
+  feed$waiting <- gather(feed, GATHER_ROWS)
+  added <- within_rows(feed$at, block_rows(block), encode_block(feed, block))
   rows <- added$rows
-  if (isTRUE(feed$again)) return(list(rows = rows, last = is.null(feed$waiting)))
+  feed$at <- feed$at + ncol(rows)
+  if (isTRUE(feed$passed)) return(list(rows = rows, last = is.null(feed$waiting)))
   id <- block_id(added, feed$identified)
   feed$id <- if (feed$n == 0) id else join_ids(feed$id, id)
   feed$n <- feed$n + ncol(rows)
@@ -199,22 +342,46 @@ pull <- function(feed) {
   list(rows = rows, last = is.null(feed$waiting))
 }
 
+encode_block <- function(feed, block) {
+  rows <- if (!is.null(feed$plain)) plain_rows(block, feed$plain)
+  if (!is.null(rows)) return(list(rows = rows, n = ncol(rows), offset = NULL))
+  encode_new(feed$model, feed$encoded$design, block_data(block), TRUE, "data")
+}
+
+#' Rows for C from a block whose columns need no change
+#'
+#' @param plain From the model's contract: the `columns`, whether there is an `intercept`, and
+#'   `names` for the rows.
+#' @return The rows, or NULL if the block has other columns than plain numbers.
+#' @noRd
+plain_rows <- function(block, plain) {
+  rows <- if (is_arrow_block(block)) {
+    .Call(ffi_arrow_rows, block$array, block$schema, plain$columns, plain$intercept)
+  } else if (is.data.frame(block) && all(plain$columns %in% names(block))) {
+    columns <- lapply(plain$columns, function(name) block[[name]])
+    plain_vector <- function(x) is.numeric(x) && !is.object(x) && is.null(dim(x))
+    if (all(vapply(columns, plain_vector, NA))) .Call(ffi_vector_rows, columns, plain$intercept)
+  }
+  if (is.null(rows)) return(NULL)
+  if (!is.matrix(rows)) refuse_not_finite(rows[3], plain$columns[rows[2]], rows[1], "data")
+  dimnames(rows) <- list(plain$names, NULL)
+  rows
+}
+
 # For a second pass: back to the first row.
 rewind_feed <- function(feed) {
   close_feed(feed)
-  feed$again <- TRUE
+  feed$passed <- TRUE
+  feed$at <- feed$read <- 0
+  feed$failure <- NULL
   feed$reader <- feed$source$open()
-  feed$waiting <- read_block(feed)
+  feed$waiting <- gather(feed, GATHER_ROWS)
 }
 
 # All rows pulled so far, or NULL if they are too many to be kept.
 kept_rows <- function(feed) if (length(feed$kept)) do.call(cbind, feed$kept)
 
-close_feed <- function(feed) {
-  reader <- feed$reader
-  feed$reader <- NULL
-  if (!is.null(reader)) reader$close()
-}
+close_feed <- function(feed) close_reader(feed)
 
 #' What encode() returns, after all rows have been pulled: with the rows if they were kept, or with
 #' the sample that a run has kept

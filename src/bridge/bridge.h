@@ -97,6 +97,11 @@ SEXP ffi_run_free(SEXP run);
 SEXP ffi_fingerprint(SEXP observations, SEXP threads);
 SEXP ffi_all_finite(SEXP x);
 SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed);
+SEXP ffi_vector_rows(SEXP vectors, SEXP intercept);
+SEXP ffi_arrow_next(SEXP stream, SEXP array);
+SEXP ffi_arrow_rows(SEXP array, SEXP schema, SEXP names, SEXP intercept);
+SEXP ffi_csv(SEXP lines, SEXP kinds, SEXP format, SEXP na);
+SEXP ffi_csv_fields(SEXP lines, SEXP format);
 SEXP ffi_volumes(SEXP log_lik, SEXP live, SEXP rest, SEXP simulations, SEXP seed);
 SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, SEXP theta,
                       SEXP settings, SEXP seed);

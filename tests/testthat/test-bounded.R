@@ -49,12 +49,12 @@ test_that("the estimate and its error are right, with one pass and with two", {
                  list(blobs, two$log_evidence, two$se))
   for (truth in truths) for (rewind in c(FALSE, TRUE)) {
     fits <- lapply(1:6, function(seed)
-      quiet_fit(truth[[1]], in_blocks(bounded[sample(nrow(bounded)), ], 5000, rewind),
-                seed = test_seed(seed), keep = 3000))
+      quiet_fit(truth[[1]], in_blocks(bounded[with_own_seed(seed, sample(nrow(bounded))), ], 5000,
+                                      rewind), seed = test_seed(seed), keep = 3000))
     se <- vapply(fits, `[[`, 0, "se")
     z <- (vapply(fits, `[[`, 0, "log_evidence") - truth[[2]]) / sqrt(se^2 + truth[[3]]^2)
     expect_lt(max(abs(z)), 4.5)
-    expect_lt(max(se), if (rewind) 0.02 else 0.1)
+    expect_lt(max(se), if (rewind) 0.03 else 0.1)
     expect_true(all(vapply(fits, `[[`, "", "source") == "audit"))
   }
 })
