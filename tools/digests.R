@@ -280,7 +280,8 @@ if (task == "show") {
   gone <- setdiff(recorded, lines)
   new <- setdiff(lines, recorded)
   if (length(gone) + length(new)) {
-    writeLines(c(sprintf("- %s", gone), sprintf("+ %s", new))[order(c(gone, new), method = "radix")])
+    writeLines(c(sprintf("- %s", gone),
+                 sprintf("+ %s", new))[order(c(gone, new), method = "radix")])
     names <- vapply(words_of(c(gone, new)), function(words) paste(words[1:2], collapse = " "), "")
     cat(length(unique(names)), "digests differ from", FILE, "\n")
     quit(status = 1)
