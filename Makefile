@@ -9,7 +9,7 @@ help:
 	@echo 'make demo       install what is missing, then run the demonstration'
 	@echo 'make test       install what is missing, then run every test'
 	@echo 'make slow       the same with the slow statistical tests'
-	@echo 'make lint       do the C files include only what lies below them?'
+	@echo 'make lint       layers, circles, state, names, width of lines (tools/lint-layers.R)'
 	@echo 'make digests    do runs still give the bits that were recorded? (tools/digests.R)'
 	@echo 'make compilers  gcc and clang, all warnings as errors, with and without OpenMP'
 	@echo 'make check      R CMD check --as-cran; any error, warning or note fails'

@@ -1,4 +1,4 @@
-# lint-layers.R [folder]: holds the C code to the rules of the house and prints each breach as
+# lint-layers.R [folder]: holds the code to the rules of the house and prints each breach as
 # "file:line: sentence".  The folder is the checkout, "." unless told.
 #
 #   layers     base <- core <- {models | kernels | estimators} <- registry <- bridge.  A file
@@ -11,6 +11,8 @@
 #   state      no variable outlives a call.  One that is set while the library loads says so in a
 #              comment with the words "filled at load" on its line.
 #   contents   OBJECTS in src/Makevars.in and the files in src/ are the same list.
+#   names      no name is defined by two files of R/, as the second would replace the first.
+#   width      lines of code have at most 100 columns.
 
 root <- c(commandArgs(trailingOnly = TRUE), ".")[[1]]
 breaches <- character()
@@ -271,6 +273,42 @@ check_contents <- function(sources) {
   }
 }
 
+# ---- R, and all code
+
+# What a file defines at its top level, with lines.
+definitions_in <- function(file) {
+  code <- parse(file.path(root, file), keep.source = TRUE)
+  is_definition <- function(x) is.call(x) && identical(x[[1]], as.name("<-")) && is.name(x[[2]])
+  own <- vapply(code, is_definition, NA)
+  data.frame(name = vapply(code[own], function(x) as.character(x[[2]]), ""),
+             file = rep(file, sum(own)),
+             line = vapply(attr(code, "srcref")[own], function(at) at[[1]], 0L))
+}
+
+check_names <- function(files) {
+  defined <- do.call(rbind, lapply(files, definitions_in))
+  for (i in which(duplicated(defined$name))) {
+    first <- defined[match(defined$name[i], defined$name), ]
+    breach(defined$file[i], defined$line[i], "`", defined$name[i], "` is defined in ", first$file,
+           ":", first$line, " too.")
+  }
+}
+
+check_width <- function(files) {
+  for (file in files) {
+    lines <- readLines(file.path(root, file), warn = FALSE, encoding = "UTF-8")
+    width <- nchar(lines, "width", allowNA = TRUE)
+    for (i in which(width > 100)) breach(file, i, "the line has ", width[i], " columns, not 100.")
+  }
+}
+
+files_in <- function(folders, pattern) {
+  unlist(lapply(folders, function(folder) {
+    files <- list.files(file.path(root, folder), pattern, recursive = TRUE)
+    if (length(files)) file.path(folder, files)
+  }))
+}
+
 # ----
 
 sources <- c(
@@ -297,8 +335,14 @@ for (file in sources) {
 check_contents(sources)
 check_circles(bodies)
 
+of_r <- files_in("R", "\\.R$")
+check_names(of_r)
+code <- c(of_r, files_in(c("src", "inst", "tests", "tools", "bench"), "\\.(R|c|h|def|inc|sh)$"),
+          Filter(function(file) file.exists(file.path(root, file)), c("Makefile", "configure")))
+check_width(code)
+
 if (length(breaches)) {
   writeLines(breaches)
   quit(status = 1)
 }
-cat(length(sources), "C files keep the rules of the house\n")
+cat(length(sources), "C files and", length(of_r), "R files keep the rules of the house\n")

@@ -27,8 +27,8 @@ clean <- list(
     "/* printf( and exit( in a comment, malloc( too */", "#include \"base/status.h\"",
     "static const char *const words[] = { \"abort(\", \"b;{\" };",
     "static int (*exp_block)(double *, int); /* filled at load */",
-    paste("int le_fail(void (*tell)(int))",
-          "{ for (int i = 0; i < 2; i++) { tell(words[0][i]); } return exp_block != 0; }")
+    "int le_fail(void (*tell)(int))",
+    "{ for (int i = 0; i < 2; i++) { tell(words[0][i]); } return exp_block != 0; }"
   ),
   "src/base/simd.c" = c("#include <stdlib.h>", "#include \"status.h\"",
                         "void *le_get(size_t n) { return malloc(n); }"),
@@ -52,6 +52,8 @@ clean <- list(
   "src/kernels/rwm.h" = "int le_move(void);",
   "src/estimators/walk.c" = c("#include \"core/target.h\"",
                               "const le_ops le_walk = { .free = 0, .size = sizeof(le_ops) };"),
+  "R/draws.R" = c("draws <- function(x) {", "  inner <- function() x", "  inner()", "}"),
+  "R/plot.R" = c("plot_draws <- function(x) {", "  inner <- function() draws(x)", "  inner()", "}"),
   "src/registry.h" = "const le_ops *le_find(const char *name);",
   "src/registry.c" = c("#include \"kernels/rwm.h\"", "#include \"registry.h\"",
                        "static const le_ops *const table[] = { 0 };",
@@ -109,7 +111,10 @@ bad <- list(
   list("src/Makevars.in", "more = base/ghost.o", "base/ghost.o, which has no source"),
   list("src/Makevars.in", "more = base/simd.o", "base/simd.o is listed twice"),
   list("src/base/orphan.c", "int le_k(void);", "the file is not in OBJECTS"),
-  list("src/helpers/more.c", "int le_l(void);", "not `helpers`")
+  list("src/helpers/more.c", "int le_l(void);", "not `helpers`"),
+  list("R/plot.R", "draws <- function(y) y", "`draws` is defined in R/draws.R:1 too"),
+  list("R/plot.R", strrep("#", 101), "the line has 101 columns"),
+  list("src/base/simd.c", paste0("/*", strrep("x", 97), "*/"), "the line has 101 columns")
 )
 
 run_lint <- function(folder) {

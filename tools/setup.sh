@@ -10,8 +10,8 @@ packages=()
 for group in "$@"; do
   case $group in
     run) packages+=(r-base-dev libgsl-dev) ;;
-    test) packages+=(r-base-dev libgsl-dev r-cran-testthat r-cran-ggplot2 r-cran-posterior r-cran-knitr
-      r-cran-rmarkdown r-cran-bridgesampling r-cran-bayestestr r-cran-loo pandoc) ;;
+    test) packages+=(r-base-dev libgsl-dev r-cran-testthat r-cran-ggplot2 r-cran-posterior
+      r-cran-knitr r-cran-rmarkdown r-cran-bridgesampling r-cran-bayestestr r-cran-loo pandoc) ;;
     ci) packages+=(clang libomp-dev qpdf tidy devscripts r-cran-roxygen2) ;;
     docs) packages+=(r-cran-roxygen2) ;;
     sanitize) packages+=(valgrind libc6-dbg) ;;
