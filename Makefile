@@ -1,19 +1,21 @@
 # What a checkout can do.  Each target is one script in tools/, which says at its top what it does;
-# what a target needs and this machine lacks is installed first where apt can do it (tools/setup.sh).
+# what a target needs and this machine lacks is installed first where apt can do it
+# (tools/setup.sh).
 
-.PHONY: help demo test slow lint digests digests-record compilers check sanitize docs bench install ci-deps clean
+.PHONY: help demo test slow lint digests digests-record compilers check sanitize docs bench \
+  install ci-deps clean
 
 help:
 	@echo 'make demo       install what is missing, then run the demonstration'
 	@echo 'make test       install what is missing, then run every test'
 	@echo 'make slow       the same with the slow statistical tests'
-	@echo 'make lint       do the C files include only what lies below them?'
+	@echo 'make lint       layers, circles, state, names, width of lines (tools/lint-layers.R)'
 	@echo 'make digests    do runs still give the bits that were recorded? (tools/digests.R)'
 	@echo 'make compilers  gcc and clang, all warnings as errors, with and without OpenMP'
 	@echo 'make check      R CMD check --as-cran; any error, warning or note fails'
 	@echo 'make sanitize   the tests under ASan and UBSan, a short script under valgrind'
 	@echo 'make docs       man/ and NAMESPACE from the comments in R/'
-	@echo 'make bench      a million rows by every method, half an hour; the other benchmarks are in bench/README.md'
+	@echo 'make bench      a million rows by every method, half an hour (others: bench/README.md)'
 	@echo 'make install    the package into the private library .lib'
 	@echo 'make ci-deps    install what continuous integration needs beyond the tests'
 	@echo 'make clean      remove everything built here'

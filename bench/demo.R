@@ -1,4 +1,5 @@
-# The demonstration: two questions to data that come with R, each answered by the evidence of several models.
+# The demonstration: two questions to data that come with R, each answered by the evidence of
+# several models.
 #
 #   make demo
 #
@@ -19,8 +20,8 @@ timed_fit <- function(model, data) {
   fit
 }
 
-# The sampler and the audit are two estimates of the same number.  Five joint standard errors apart, and more than a
-# nat, they contradict each other, whichever of them is reported.
+# The sampler and the audit are two estimates of the same number. Five joint standard errors apart,
+# and more than a nat, they contradict each other, whichever of them is reported.
 contradicted <- function(fit) {
   if (is.null(fit$audit) || !is.finite(fit$audit$log_evidence)) return(FALSE)
   gap <- abs(fit$sampler$log_evidence - fit$audit$log_evidence)
@@ -34,7 +35,8 @@ comparison <- function(fits) {
     model = names(fits),
     `log evidence` = sprintf("%.2f", log_evidence),
     se = sprintf("%.3f", vapply(fits, `[[`, 0, "se")),
-    source = paste0(vapply(fits, `[[`, "", "source"), ifelse(vapply(fits, contradicted, TRUE), " (!)", "")),
+    source = paste0(vapply(fits, `[[`, "", "source"),
+                    ifelse(vapply(fits, contradicted, TRUE), " (!)", "")),
     `log BF` = sprintf("%.2f", against_best),
     probability = format.pval(exp(against_best) / sum(exp(against_best)), digits = 2, eps = 1e-4),
     seconds = sprintf("%.2f", vapply(fits, `[[`, 0, "wall")),
@@ -42,7 +44,8 @@ comparison <- function(fits) {
   )
 }
 
-# log BF: log Bayes factor against the best model.  Probabilities are for models of equal prior probability.
+# log BF: log Bayes factor against the best model. Probabilities are for models of equal prior
+# probability.
 print_comparison <- function(table) print(table, row.names = FALSE, right = TRUE)
 
 # The best model, the runner-up, and in words how far apart they are (after Kass and Raftery, 1995).
@@ -63,9 +66,9 @@ warn_of_contradictions <- function(fits) {
     "%s %.1f by the sampler and %.1f by the audit", name, bad[[name]]$sampler$log_evidence,
     bad[[name]]$audit$log_evidence
   ), "")
-  say("(!) The sampler and the audit contradict each other: ", paste(each, collapse = "; "), ". Neither number, nor ",
-      "its standard error, is to be trusted there; more moves, as in sgais(early = list(steps = 4)), bring them ",
-      "closer together at a price in time.")
+  say("(!) The sampler and the audit contradict each other: ", paste(each, collapse = "; "),
+      ". Neither number, nor its standard error, is to be trusted there; more moves, as in ",
+      "sgais(early = list(steps = 4)), bring them closer together at a price in time.")
 }
 
 picture <- function(name, draw, width = 1400, height = 1000) {
@@ -75,16 +78,18 @@ picture <- function(name, draw, width = 1400, height = 1000) {
   path
 }
 
-# How many kinds of eruption has Old Faithful? -------------------------------------------------------------------------
+# How many kinds of eruption has Old Faithful? -----------------------------------------------------
 
 say("HOW MANY KINDS OF ERUPTION HAS OLD FAITHFUL?")
-say("272 eruptions: how long they lasted and how long the wait for the next was (data set faithful, both columns ",
-    "standardised). The models are mixtures of 1 to 6 Gaussians with diagonal covariances; log BF is the log Bayes ",
-    "factor against the best, and the probabilities take the models for equally probable beforehand.")
+say("272 eruptions: how long they lasted and how long the wait for the next was (data set ",
+    "faithful, both columns standardised). The models are mixtures of 1 to 6 Gaussians with ",
+    "diagonal covariances; log BF is the log Bayes factor against the best, and the probabilities ",
+    "take the models for equally probable beforehand.")
 cat("\n")
 
 eruptions <- as.data.frame(scale(faithful))
-mixtures <- lapply(1:6, function(k) timed_fit(gaussian_mixture(~ eruptions + waiting, components = k), eruptions))
+mixtures <- lapply(1:6, function(k)
+                     timed_fit(gaussian_mixture(~ eruptions + waiting, components = k), eruptions))
 names(mixtures) <- paste(1:6, ifelse(1:6 == 1, "component", "components"))
 
 print_comparison(comparison(mixtures))
@@ -98,23 +103,28 @@ draw_by_components <- function() {
   k <- seq_along(mixtures)
   reported <- vapply(mixtures, logml, 0)
   se <- vapply(mixtures, `[[`, 0, "se")
-  other <- vapply(mixtures, function(f) f[[if (f$source == "audit") "sampler" else "audit"]]$log_evidence, 0)
+  other <- vapply(mixtures, function(f)
+                    f[[if (f$source == "audit") "sampler" else "audit"]]$log_evidence, 0)
   # One component is so far below that it would flatten all the rest.
   floor <- min(reported[-1], other[-1]) - 6
   graphics::par(mar = c(4.2, 5.2, 3.2, 1), las = 1)
   graphics::plot(k, reported, type = "n", ylim = c(floor, max(reported + 2 * se, other) + 4),
-                 xlab = "Components", ylab = "", main = "Old Faithful: evidence by number of components")
+                 xlab = "Components", ylab = "",
+                 main = "Old Faithful: evidence by number of components")
   graphics::title(ylab = "Log evidence", line = 4)
   graphics::grid(nx = NA, ny = NULL, col = "grey90", lty = 1)
   graphics::lines(k, reported, col = "#8FC1DE", lwd = 2)
   inside <- reported > floor
-  graphics::arrows(k[inside], (reported - 2 * se)[inside], k[inside], (reported + 2 * se)[inside], code = 3, angle = 90,
-                   length = 0.04, col = "#0072B2", lwd = 2)
+  graphics::arrows(k[inside], (reported - 2 * se)[inside], k[inside], (reported + 2 * se)[inside],
+                   code = 3, angle = 90, length = 0.04, col = "#0072B2", lwd = 2)
   graphics::points(k, other, pch = 1, col = "#D55E00", cex = 1.3, lwd = 2)
   graphics::points(k, reported, pch = 19, col = "#0072B2")
-  graphics::text(1, floor + 2, sprintf("%.0f\n(far below)", reported[1]), adj = c(0.2, 0), cex = 0.8, col = "#0072B2")
-  graphics::legend("bottomleft", inset = c(0.22, 0.04), bty = "n", pch = c(19, 1), col = c("#0072B2", "#D55E00"),
-                   legend = c("reported, with two standard errors", "the other of sampler and audit"))
+  graphics::text(1, floor + 2, sprintf("%.0f\n(far below)", reported[1]), adj = c(0.2, 0),
+                 cex = 0.8, col = "#0072B2")
+  graphics::legend("bottomleft", inset = c(0.22, 0.04), bty = "n", pch = c(19, 1),
+                   col = c("#0072B2", "#D55E00"),
+                   legend = c("reported, with two standard errors",
+                              "the other of sampler and audit"))
 }
 
 draw_clusters <- function() {
@@ -123,10 +133,14 @@ draw_clusters <- function() {
   axes <- lapply(eruptions, side)
   density <- matrix(predict(best_mixture, expand.grid(axes), type = "density"), 80)
   graphics::par(mar = c(4.2, 4.5, 3.2, 1), las = 1)
-  graphics::plot(eruptions, type = "n", xlab = "Length of eruption, standardised", ylab = "Wait, standardised",
-                 main = paste0("Old Faithful: predictive density, ", best_mixture$model$components, " components"))
-  graphics::contour(axes[[1]], axes[[2]], exp(density), nlevels = 9, add = TRUE, col = "grey70", drawlabels = FALSE)
-  graphics::points(eruptions, pch = member, col = c("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")[member],
+  graphics::plot(eruptions, type = "n", xlab = "Length of eruption, standardised",
+                 ylab = "Wait, standardised",
+                 main = paste0("Old Faithful: predictive density, ", best_mixture$model$components,
+                               " components"))
+  graphics::contour(axes[[1]], axes[[2]], exp(density), nlevels = 9, add = TRUE, col = "grey70",
+                    drawlabels = FALSE)
+  graphics::points(eruptions, pch = member, col = c("#0072B2", "#D55E00", "#009E73", "#CC79A7",
+                                                    "#E69F00", "#56B4E9")[member],
                    cex = 0.9, lwd = 1.5)
 }
 
@@ -136,13 +150,13 @@ pictures <- c(
   picture("faithful-fit.png", function() plot(best_mixture), 1600, 1200)
 )
 
-# What decides how far a car goes on a gallon? --------------------------------------------------------------------------
+# What decides how far a car goes on a gallon? -----------------------------------------------------
 
 cat("\n")
 say("WHAT DECIDES HOW FAR A CAR GOES ON A GALLON?")
-say("32 cars (data set mtcars, all columns standardised). Linear regressions with known noise of 0.4 and standard ",
-    "normal coefficients, on weight; weight and power; these, gears and axle ratio; and all ten columns. Here the exact ",
-    "evidence is known.")
+say("32 cars (data set mtcars, all columns standardised). Linear regressions with known noise of ",
+    "0.4 and standard normal coefficients, on weight; weight and power; these, gears and axle ",
+    "ratio; and all ten columns. Here the exact evidence is known.")
 cat("\n")
 
 cars32 <- as.data.frame(scale(mtcars))
@@ -156,7 +170,8 @@ table <- comparison(regressions)
 print_comparison(cbind(table[1:2], exact = sprintf("%.2f", exact), table[-(1:2)]))
 cat("\n")
 verdict(regressions)
-say("A wider model can always fit better; the evidence asks whether its prior led one to expect these data.")
+say("A wider model can always fit better; the evidence asks whether its prior led one to expect ",
+    "these data.")
 warn_of_contradictions(regressions)
 
 best_regression <- regressions[[which.max(vapply(regressions, logml, 0))]]

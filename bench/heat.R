@@ -2,16 +2,18 @@
 #
 #   Rscript bench/heat.R [data sets of each size = 10]
 #
-# Every data set is simulated anew: an intercept and five covariates, coefficients and noise from the prior and the
-# likelihood.  For each there is the default sgais() and the published algorithm, sgais(preset = "paper").  A run tells
+# Every data set is simulated anew: an intercept and five covariates, coefficients and noise from
+# the prior and the likelihood. For each there is the default sgais() and the published algorithm,
+# sgais(preset = "paper"). A run tells
 #
-#   sampler, audit   their log evidence less the exact one, in nats, and the standard errors they report;
-#   T                how wide the particles lie: the weighted mean of (theta - m)' P (theta - m) / d, where the exact
-#                    posterior has mean m and precision P.  One when right;
+#   sampler, audit   their log evidence less the exact one, in nats, and the standard errors they
+#                    report;
+#   T                how wide the particles lie: the weighted mean of (theta - m)' P (theta - m) /
+#                    d, where the exact posterior has mean m and precision P.  One when right;
 #   T_plain          the same with equal weights: where the particles are, whatever they weigh.
 #
-# For the published settings (rate 0.1, friction 0.2, mini-batches of 500 rows) the noise of the gradient is expected to
-# heat the particles to T = 1 + 5e-4 n, which costs (d/2) (T - 1) nats.
+# For the published settings (rate 0.1, friction 0.2, mini-batches of 500 rows) the noise of the
+# gradient is expected to heat the particles to T = 1 + 5e-4 n, which costs (d/2) (T - 1) nats.
 #
 # Writes bench/results/heat.csv.
 
@@ -89,7 +91,8 @@ row_of <- function(group, default) {
     se = sprintf("%.2f", mean(group$sampler_se)),
     audit = if (default) mean_sd(group$audit_error, 3) else "",
     `audit se` = if (default) sprintf("%.3f", mean(group$audit_se)) else "",
-    T = mean_sd(group$T, if (default) 2 else 1), `T plain` = mean_sd(group$T_plain, if (default) 2 else 1),
+    T = mean_sd(group$T, if (default) 2 else 1),
+    `T plain` = mean_sd(group$T_plain, if (default) 2 else 1),
     `T expected` = if (default) "1" else sprintf("%.1f", 1 + HEAT * n),
     `loss expected` = if (default) "0" else sprintf("%.1f", -DIMENSIONS / 2 * HEAT * n),
     seconds = sprintf("%.2f", stats::median(group$seconds)),
@@ -97,7 +100,9 @@ row_of <- function(group, default) {
   )
 }
 for (settings in c("default", "paper")) {
-  cat("\n", settings, " settings, ", most, " data sets each; errors in nats, mean (sd); median seconds of the run\n", sep = "")
+  cat("\n", settings, " settings, ", most,
+      " data sets each; errors in nats, mean (sd); median seconds of the run\n", sep = "")
   chosen <- runs[runs$settings == settings, ]
-  print(do.call(rbind, lapply(split(chosen, chosen$n), row_of, default = settings == "default")), row.names = FALSE)
+  print(do.call(rbind, lapply(split(chosen, chosen$n), row_of, default = settings == "default")),
+        row.names = FALSE)
 }

@@ -1,5 +1,6 @@
-/* Two integrals over a uniform prior on a box, for bench/nested.R: a correlated normal density and two shells. As
- * compiled_model() wants them; settings: d, half (of the box), and the density's own. */
+/* Two integrals over a uniform prior on a box, for bench/nested.R: a correlated normal density and
+ * two shells. As compiled_model() wants them; settings: d, half (of the box), and the density's
+ * own. */
 #define HAVE_INLINE
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@ static le_status create_normal(const le_args *args, void **self, char *message)
   const double d = (double)it->d, correlation = le_args_number(args, "correlation", 0.95);
   it->a = correlation / (1 + (d - 1) * correlation);
   it->b = 1 / (1 - correlation);
-  it->constant = -d * half_log_2pi - 0.5 * ((d - 1) * log(1 - correlation) + log(1 + (d - 1) * correlation));
+  it->constant =
+      -d * half_log_2pi - 0.5 * ((d - 1) * log(1 - correlation) + log(1 + (d - 1) * correlation));
   return LE_OK;
 }
 
@@ -99,7 +101,8 @@ static double shells(const integral *it, const double *theta, double *grad)
     z[s] = (distance[s] - it->a) / it->b;
     log_density[s] = it->constant - 0.5 * z[s] * z[s];
   }
-  const double top = fmax(log_density[0], log_density[1]), low = fmin(log_density[0], log_density[1]);
+  const double top = fmax(log_density[0], log_density[1]),
+               low = fmin(log_density[0], log_density[1]);
   const double value = top + log1p(exp(low - top));
   for (int s = 0; grad && s < 2; s++) {
     const double slope = -exp(log_density[s] - value) * z[s] / it->b / distance[s];
@@ -109,45 +112,47 @@ static double shells(const integral *it, const double *theta, double *grad)
   return value;
 }
 
-#define LIKELIHOODS(which)                                                                                          \
-  static le_status which##_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,             \
-                                  double *value, double *scratch)                                                   \
-  {                                                                                                                 \
-    (void)rows;                                                                                                     \
-    (void)scratch;                                                                                                  \
-    for (size_t i = 0; i < m; i++) value[i] += which(self, theta + i * dim(self), NULL);                             \
-    return LE_OK;                                                                                                   \
-  }                                                                                                                 \
-  static le_status which##_log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,        \
-                                       double *value, double *grad, double *scratch)                                \
-  {                                                                                                                 \
-    (void)rows;                                                                                                     \
-    (void)scratch;                                                                                                  \
-    for (size_t i = 0; i < m; i++) value[i] += which(self, theta + i * dim(self), grad + i * dim(self));             \
-    return LE_OK;                                                                                                   \
-  }                                                                                                                 \
-  static le_status which##_log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,        \
-                                       double *value, double *scratch)                                              \
-  {                                                                                                                 \
-    memset(value, 0, m * sizeof(double));                                                                           \
-    return which##_log_lik(self, m, theta, rows, value, scratch);                                                    \
-  }                                                                                                                 \
-  static const le_model_ops which##_ops = {                                                                          \
-    .version = LE_CONTRACT_VERSION,                                                                                 \
-    .size = sizeof(le_model_ops),                                                                                   \
-    .name = #which,                                                                                                  \
-    .create = create_##which,                                                                                        \
-    .destroy = destroy,                                                                                             \
-    .dim = dim,                                                                                                     \
-    .width = none,                                                                                                  \
-    .log_prior = log_prior,                                                                                         \
-    .log_prior_grad = log_prior_grad,                                                                               \
-    .draw_prior = draw_prior,                                                                                       \
-    .log_lik = which##_log_lik,                                                                                      \
-    .log_lik_grad = which##_log_lik_grad,                                                                            \
-    .log_lik_each = which##_log_lik_each,                                                                            \
-  };                                                                                                                \
-  const le_model_ops *which##_table(void);                                                                           \
+#define LIKELIHOODS(which)                                                                         \
+  static le_status which##_log_lik(const void *self, size_t m, const double *theta,                \
+                                   const le_rows *rows, double *value, double *scratch)            \
+  {                                                                                                \
+    (void)rows;                                                                                    \
+    (void)scratch;                                                                                 \
+    for (size_t i = 0; i < m; i++) value[i] += which(self, theta + i * dim(self), NULL);           \
+    return LE_OK;                                                                                  \
+  }                                                                                                \
+  static le_status which##_log_lik_grad(const void *self, size_t m, const double *theta,           \
+                                        const le_rows *rows, double *value, double *grad,          \
+                                        double *scratch)                                           \
+  {                                                                                                \
+    (void)rows;                                                                                    \
+    (void)scratch;                                                                                 \
+    for (size_t i = 0; i < m; i++)                                                                 \
+      value[i] += which(self, theta + i * dim(self), grad + i * dim(self));                        \
+    return LE_OK;                                                                                  \
+  }                                                                                                \
+  static le_status which##_log_lik_each(const void *self, size_t m, const double *theta,           \
+                                        const le_rows *rows, double *value, double *scratch)       \
+  {                                                                                                \
+    memset(value, 0, m * sizeof(double));                                                          \
+    return which##_log_lik(self, m, theta, rows, value, scratch);                                  \
+  }                                                                                                \
+  static const le_model_ops which##_ops = {                                                        \
+      .version = LE_CONTRACT_VERSION,                                                              \
+      .size = sizeof(le_model_ops),                                                                \
+      .name = #which,                                                                              \
+      .create = create_##which,                                                                    \
+      .destroy = destroy,                                                                          \
+      .dim = dim,                                                                                  \
+      .width = none,                                                                               \
+      .log_prior = log_prior,                                                                      \
+      .log_prior_grad = log_prior_grad,                                                            \
+      .draw_prior = draw_prior,                                                                    \
+      .log_lik = which##_log_lik,                                                                  \
+      .log_lik_grad = which##_log_lik_grad,                                                        \
+      .log_lik_each = which##_log_lik_each,                                                        \
+  };                                                                                               \
+  const le_model_ops *which##_table(void);                                                         \
   const le_model_ops *which##_table(void) { return &which##_ops; }
 
 LIKELIHOODS(normal)

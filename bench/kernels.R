@@ -1,14 +1,17 @@
-# What one row costs one particle, by model and by the vector instructions used, with the data in cache.
+# What one row costs one particle, by model and by the vector instructions used, with the data in
+# cache.
 #
 #   Rscript bench/kernels.R [seconds for each figure = 0.3]
 #
-# Nanoseconds of CPU time per row and particle of the log-likelihood, of its gradient (which comes with it) for a block of
-# 512 rows and for a mini-batch of 100, 500 particles, of the gradient without its value (`alone`) for the block; and
-# nanoseconds per row of the second derivatives at one point; the best of repeated runs.  In the same run: the greatest speed of
-# multiply-adds by the same instructions, and the share of it that the gradient with its value reaches, counting only the
-# multiply-adds of its products (linear 2 p + 1, softmax 2 p K, mixture 5 K p), and also what it cannot do without: an exp as
-# 18 operations (with AVX-512 as 14, near 0 as 11) and a log as 25, a division as 8.
-# Sums are compared with those of the plain variant: the last column is the greatest relative difference.
+# Nanoseconds of CPU time per row and particle of the log-likelihood, of its gradient (which comes
+# with it) for a block of 512 rows and for a mini-batch of 100, 500 particles, of the gradient
+# without its value (`alone`) for the block; and nanoseconds per row of the second derivatives at
+# one point; the best of repeated runs. In the same run: the greatest speed of multiply-adds by the
+# same instructions, and the share of it that the gradient with its value reaches, counting only the
+# multiply-adds of its products (linear 2 p + 1, softmax 2 p K, mixture 5 K p), and also what it
+# cannot do without: an exp as 18 operations (with AVX-512 as 14, near 0 as 11) and a log as 25, a
+# division as 8. Sums are compared with those of the plain variant: the last column is the greatest
+# relative difference.
 
 suppressPackageStartupMessages(library(logevidence))
 asked <- commandArgs(trailingOnly = TRUE)
@@ -22,11 +25,12 @@ variants <- c("plain", "avx2", "avx512")
 variants <- variants[seq_len(match(best, variants))]
 
 models <- list(
-  linear = list(type = "linear_regression", args = list(covariates = 6, sigma = 1), d = 6, width = 7, products = 13,
-                operations = 13, exps = 0, short_exp = 0),
-  softmax = list(type = "softmax_regression", args = list(covariates = 11, classes = 4), d = 44, width = 12, products = 88,
-                 operations = 88 + 8 + 4 * 5, exps = 4, short_exp = 14),
-  mixture = list(type = "gaussian_mixture", args = list(components = 5, dimensions = 2), d = 24, width = 2, products = 50,
+  linear = list(type = "linear_regression", args = list(covariates = 6, sigma = 1), d = 6,
+                width = 7, products = 13, operations = 13, exps = 0, short_exp = 0),
+  softmax = list(type = "softmax_regression", args = list(covariates = 11, classes = 4), d = 44,
+                 width = 12, products = 88, operations = 88 + 8 + 4 * 5, exps = 4, short_exp = 14),
+  mixture = list(type = "gaussian_mixture", args = list(components = 5, dimensions = 2), d = 24,
+                 width = 2, products = 50,
                  operations = 20 + 8 + 5 * 3 + 45, exps = 5, short_exp = 11)
 )
 
@@ -62,7 +66,8 @@ for (variant in variants) {
     block <- rows[, 1:512]
     batch <- rows[, 1:100]
     one <- theta[, 1, drop = FALSE]
-    per <- function(what, theta, rows) seconds(function() ask(model, variant, what, theta, rows)) / ncol(theta) / ncol(rows) * 1e9
+    per <- function(what, theta, rows)
+      seconds(function() ask(model, variant, what, theta, rows)) / ncol(theta) / ncol(rows) * 1e9
     grad <- per("log_lik_grad", theta, block)
     found <- ask(model, variant, "log_lik_grad", theta, block)
     plain <- ask(model, "plain", "log_lik_grad", theta, block)
@@ -71,14 +76,16 @@ for (variant in variants) {
       model = name, variant = variant, likelihood = per("log_lik", theta, block), gradient = grad,
       batch = per("log_lik_grad", theta, batch),
       alone = per(if (name == "linear") "log_lik_grad" else "log_lik_grad_alone", theta, block),
-      curvature = per("log_lik_hess", one, rows), products = model$products / grad / peak, all = operations / grad / peak,
+      curvature = per("log_lik_hess", one, rows), products = model$products / grad / peak,
+      all = operations / grad / peak,
       apart = max(apart(found$value, plain$value), apart(found$gradient, plain$gradient))
     )))
   }
 }
 table <- do.call(rbind, table)
 shown <- table
-for (column in c("likelihood", "gradient", "batch", "alone", "curvature")) shown[[column]] <- sprintf("%.2f", shown[[column]])
+for (column in c("likelihood", "gradient", "batch", "alone", "curvature"))
+  shown[[column]] <- sprintf("%.2f", shown[[column]])
 for (column in c("products", "all")) shown[[column]] <- sprintf("%.0f%%", 100 * shown[[column]])
 shown$apart <- sprintf("%.0e", shown$apart)
 print(shown[order(match(shown$model, names(models))), ], row.names = FALSE)

@@ -1,24 +1,27 @@
-# Computes anew the constants of tests/testthat/helper-truth.R, and checks the code that does against what is exact.
+# Computes anew the constants of tests/testthat/helper-truth.R, and checks the code that does
+# against what is exact.
 #
 #   Rscript bench/truth.R [names of constants, comma-separated]
 #
-# The package supplies only the specifications of the models (R_LIBS says where it is); every number comes from plain R.
-# Softmax regressions, and mixtures whose posterior has one mode and its copies: importance sampling.  Other mixtures:
-# sequential Monte Carlo over allocations, all parameters integrated out, which no code of the package does; its mean
-# over independent runs, with their spread.  About ten minutes on one core in all.
+# The package supplies only the specifications of the models (R_LIBS says where it is); every number
+# comes from plain R. Softmax regressions, and mixtures whose posterior has one mode and its copies:
+# importance sampling. Other mixtures: sequential Monte Carlo over allocations, all parameters
+# integrated out, which no code of the package does; its mean over independent runs, with their
+# spread. About ten minutes on one core in all.
 
 suppressPackageStartupMessages(library(logevidence))
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE)[1]))
 source(file.path(here, "..", "tests", "testthat", "helper-truth.R"))
 
-# Mixtures ------------------------------------------------------------------------------------------------------------
+# Mixtures -----------------------------------------------------------------------------------------
 
 #' One estimate of the log evidence of a mixture
 #'
-#' Particles are allocations z, distributed as p(z) times the integral of prior x likelihood^lambda.  A normal likelihood
-#' to the power lambda counts each point lambda times, so cluster_marginal() serves at every lambda.  lambda rises so
-#' that the weights of a step keep 90% of their effective sample size; particles are resampled at every step and moved
-#' by collapsed Gibbs sweeps.  All particles are swept together, site by site.
+#' Particles are allocations z, distributed as p(z) times the integral of prior x likelihood^lambda.
+#' A normal likelihood to the power lambda counts each point lambda times, so cluster_marginal()
+#' serves at every lambda. lambda rises so that the weights of a step keep 90% of their effective
+#' sample size; particles are resampled at every step and moved by collapsed Gibbs sweeps. All
+#' particles are swept together, site by site.
 allocation_smc <- function(y, components, particles, sweeps = 1, keep = 0.9, r = 2, a = 1, b = 1) {
   y <- as.matrix(y)
   n <- nrow(y)
@@ -35,7 +38,8 @@ allocation_smc <- function(y, components, particles, sweeps = 1, keep = 0.9, r =
 
   log_likelihood <- function(lambda) {
     Reduce(`+`, lapply(seq_len(d), function(j) {
-      rowSums(cluster_marginal(lambda * count, lambda * totals[[j]], lambda * squares[[j]], r, a, b))
+      rowSums(cluster_marginal(lambda * count, lambda * totals[[j]], lambda * squares[[j]], r, a,
+                               b))
     }))
   }
   lambda <- 0
@@ -64,7 +68,8 @@ allocation_smc <- function(y, components, particles, sweeps = 1, keep = 0.9, r =
     # What depends on a whole count is looked up.
     whole <- lambda * (0:n)
     precision <- 1 / r^2 + whole
-    constant <- -whole / 2 * LOG_2PI - 0.5 * log(r^2 * precision) + a * log(b) - lgamma(a) + lgamma(a + whole / 2)
+    constant <- -whole / 2 * LOG_2PI - 0.5 * log(r^2 * precision) + a * log(b) - lgamma(a) +
+      lgamma(a + whole / 2)
     power <- a + whole / 2
     share <- 0.5 * lambda^2 / precision
     value <- function(count, total, square) {
@@ -114,28 +119,34 @@ allocation_truth <- function(y, components, particles, runs, sweeps = 1, seed = 
        spread = sd(estimates), shift = mean(estimates) - max(estimates) - log(mean(ratio)))
 }
 
-#' Two components that are well apart: one mode and its mirror image, by importance sampling in all parameters
+#' Two components that are well apart: one mode and its mirror image, by importance sampling in all
+#' parameters
 two_component_importance <- function(y, draws, df = 8, rounds = 4) {
   y <- as.matrix(y)
   d <- ncol(y)
   swap <- function(points) {
     points[, 1] <- -points[, 1]
-    for (j in seq_len(d)) points[, 1 + (j - 1) * 4 + 1:4] <- points[, 1 + (j - 1) * 4 + c(2, 1, 4, 3)]
+    for (j in seq_len(d))
+      points[, 1 + (j - 1) * 4 + 1:4] <- points[, 1 + (j - 1) * 4 + c(2, 1, 4, 3)]
     points
   }
   upper <- y[, 1] > (max(y[, 1]) + min(y[, 1])) / 2
   start <- c(log(mean(!upper) / mean(upper)),
-             unlist(lapply(seq_len(d), function(j) c(tapply(y[, j], upper, mean), log(tapply(y[, j], upper, var))))))
+             unlist(lapply(seq_len(d), function(j)
+                             c(tapply(y[, j], upper, mean), log(tapply(y[, j], upper, var))))))
   joint <- function(points) mixture_joint(points, y, 2)
-  peak <- optim(start, function(v) -joint(matrix(v, 1)), method = "BFGS", hessian = TRUE, control = list(maxit = 500))
-  t_importance(joint, peak$par, solve(peak$hessian), draws, df, rounds, images = list(identity, swap))
+  peak <- optim(start, function(v) -joint(matrix(v, 1)), method = "BFGS", hessian = TRUE,
+                control = list(maxit = 500))
+  t_importance(joint, peak$par, solve(peak$hessian), draws, df, rounds,
+               images = list(identity, swap))
 }
 
-# Checks --------------------------------------------------------------------------------------------------------------
+# Checks -------------------------------------------------------------------------------------------
 
 agree <- function(what, value, reference, tolerance) {
   gap <- value - reference
-  cat(sprintf("%-58s %13.6f against %13.6f %s\n", what, value, reference, if (abs(gap) <= tolerance) "ok" else "DIFFERS"))
+  cat(sprintf("%-58s %13.6f against %13.6f %s\n", what, value, reference,
+              if (abs(gap) <= tolerance) "ok" else "DIFFERS"))
 }
 
 check_truths <- function() {
@@ -146,17 +157,20 @@ check_truths <- function() {
   }
   tiny <- truth_problem("softmax_tiny")
   by_importance <- softmax_importance(tiny$x, tiny$class, 2, 2e5, df = 5)
-  agree("softmax, importance sampling, quadrature", by_importance$log_evidence, tiny$log_evidence, 4 * by_importance$se)
+  agree("softmax, importance sampling, quadrature", by_importance$log_evidence, tiny$log_evidence,
+        4 * by_importance$se)
   full <- four_dimensional(tiny$x, tiny$class)
   agree("softmax, four dimensions, two", full, tiny$log_evidence, 1e-4)
   for (name in c("mix2_dozen", "mix3_dozen", "mix2_dozen_2d", "mix3_dozen_2d")) {
     p <- truth_problem(name)
     by_smc <- allocation_truth(p$data, p$model$components, 1000, 10)
-    agree(paste("mixture", name, "by SMC, by enumeration"), by_smc$log_evidence, p$log_evidence, 4 * by_smc$se + 1e-3)
+    agree(paste("mixture", name, "by SMC, by enumeration"), by_smc$log_evidence, p$log_evidence,
+          4 * by_smc$se + 1e-3)
   }
   apart <- c(-1.3, -1.2, -1.1, -1, -0.9, 0.8, 0.9, 1, 1.1, 1.2, 1.3) * 4
   swapped <- two_component_importance(apart, 2e5, df = 4)
-  agree("mixture of two, importance sampling, enumeration", swapped$log_evidence, mixture_truth(apart, 2), 4 * swapped$se)
+  agree("mixture of two, importance sampling, enumeration", swapped$log_evidence,
+        mixture_truth(apart, 2), 4 * swapped$se)
   one <- single_component_truth(dozen())
   agree("mixture of one, closed form, enumeration", one, mixture_truth(dozen(), 1), 1e-9)
 }
@@ -175,7 +189,7 @@ four_dimensional <- function(x, class, reach = 5, nodes = 41) {
   log_sum_exp(total) + 4 * log(at[2] - at[1])
 }
 
-# Constants -----------------------------------------------------------------------------------------------------------
+# Constants ----------------------------------------------------------------------------------------
 
 softmax_constant <- function(name, draws, df, rounds = 0) function() {
   p <- truth_problem(name)

@@ -1,6 +1,9 @@
 library(testthat)
 library(logevidence)
-# Whether estimates are right over many seeds does not depend on the machine, and takes long: `make test` shows that. Elsewhere what may
-# depend on it.
-quick <- "^(bad-input-models|clusters|compare|compiled|interop|model-specs|models|plots|resample|results|rng|run|schedule|simd|state|threads)$"
+# Whether estimates are right over many seeds does not depend on the machine, and takes long: `make
+# test` shows that. Elsewhere what may depend on it.
+quick <- c("bad-input-models", "clusters", "compare", "compiled", "interop", "model-specs",
+           "models", "plots", "resample", "results", "rng", "run", "schedule", "simd", "state",
+           "threads")
+quick <- paste0("^(", paste(quick, collapse = "|"), ")$")
 test_check("logevidence", filter = if (!identical(Sys.getenv("NOT_CRAN"), "true")) quick)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # R CMD build and R CMD check --as-cran in a scratch folder.  Fails on every error, warning and note
-# but the one that a package new to CRAN cannot avoid.  The tests run as CRAN runs them: those of what may
-# depend on the machine (tests/testthat.R), `make test` has all.
+# but the one that a package new to CRAN cannot avoid. The tests run as CRAN runs them: those of
+# what may depend on the machine (tests/testthat.R), `make test` has all.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
@@ -12,7 +12,8 @@ export _R_CHECK_XREFS_USE_ALIASES_FROM_CRAN_=false
 has() { command -v "$1" > /dev/null 2>&1; }
 has tidy || export _R_CHECK_RD_VALIDATE_RD2HTML_=false
 has checkbashisms || export _R_CHECK_BASHISMS_=false
-Rscript -e 'quit(status = !requireNamespace("V8", quietly = TRUE))' > /dev/null 2>&1 || export _R_CHECK_RD_MATH_RENDERING_=false
+Rscript -e 'quit(status = !requireNamespace("V8", quietly = TRUE))' > /dev/null 2>&1 ||
+  export _R_CHECK_RD_MATH_RENDERING_=false
 manual=()
 has pdflatex || manual=(--no-manual)
 
@@ -32,8 +33,8 @@ if [ ! -f "$log" ]; then
   exit 1
 fi
 
-# An item of the log runs from its "* checking" line to the next.  Those that are not clean are printed;
-# the log's own count at its end must agree that there is nothing else.
+# An item of the log runs from its "* checking" line to the next. Those that are not clean are
+# printed; the log's own count at its end must agree that there is nothing else.
 awk '
   function finish() {
     if (item ~ /(ERROR|WARNING|NOTE)$/) {

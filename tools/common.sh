@@ -1,10 +1,12 @@
-# Sourced by the other scripts: where the checkout is, and a scratch folder that goes away by itself.
+# Sourced by the other scripts: where the checkout is, and a scratch folder that goes away by
+# itself.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 library=$root/.lib
 
 cores=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
-export MAKEFLAGS="-j$cores" # compilations run side by side; a parent make's own flags are not theirs
+# Compilations run side by side; a parent make's own flags are not theirs.
+export MAKEFLAGS="-j$cores"
 unset MAKELEVEL MFLAGS || true
 
 scratch=$(mktemp -d)
@@ -13,7 +15,8 @@ trap 'rm -rf "$scratch"' EXIT
 # The source package as a user would get it, without vignettes: prints the path of the tarball.
 build_tarball() {
   mkdir -p "$scratch/tarball"
-  if ! (cd "$scratch/tarball" && R CMD build --no-build-vignettes "$root") > "$scratch/build.log" 2>&1; then
+  if ! (cd "$scratch/tarball" && R CMD build --no-build-vignettes "$root") \
+    > "$scratch/build.log" 2>&1; then
     cat "$scratch/build.log" >&2
     return 1
   fi
@@ -26,7 +29,8 @@ install_tarball() {
   shift 2
   mkdir -p "$into"
   if ! R CMD INSTALL --library="$into" "$@" "$tarball" > "$scratch/install.log" 2>&1; then
-    grep -vE '^(gcc|cc|clang)[ -]' "$scratch/install.log" >&2 # the compiler's words, not its command lines
+    # the compiler's words, not its command lines
+    grep -vE '^(gcc|cc|clang)[ -]' "$scratch/install.log" >&2
     return 1
   fi
 }

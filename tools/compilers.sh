@@ -4,7 +4,8 @@
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
-flags="-std=gnu11 -O2 -fPIC -Wall -Wextra -Werror -I$root/src -I$root/inst/include $(gsl-config --cflags)"
+flags="-std=gnu11 -O2 -fPIC -Wall -Wextra -Werror -I$root/src -I$root/inst/include"
+flags+=" $(gsl-config --cflags)"
 flags+=" $(R CMD config --cppflags | sed 's/-I/-isystem /g')"
 
 compile_one() {
@@ -17,13 +18,15 @@ export -f compile_one
 export root flags compiler objects
 
 status=0
-for build in "gcc -fopenmp" "gcc -Wno-unknown-pragmas" "clang -fopenmp" "clang -Wno-unknown-pragmas"; do
+for build in "gcc -fopenmp" "gcc -Wno-unknown-pragmas" "clang -fopenmp" \
+  "clang -Wno-unknown-pragmas"; do
   compiler=$build
   objects=$(mktemp -d "$scratch/objects.XXXXXX")
   if ! command -v "${build%% *}" > /dev/null 2>&1; then
     echo "FAILED  $build: not installed (make ci-deps)"
     status=1
-  elif find "$root/src" -name '*.c' -print0 | sort -z | xargs -0 -n 1 -P "$cores" bash -c 'compile_one "$1"' compile; then
+  elif find "$root/src" -name '*.c' -print0 | sort -z |
+    xargs -0 -n 1 -P "$cores" bash -c 'compile_one "$1"' compile; then
     echo "ok      $build: $(find "$objects" -name '*.o' | wc -l | tr -d ' ') files"
   else
     echo "FAILED  $build"

@@ -93,7 +93,8 @@ line_of <- function(name, variant, log_evidence, result) {
 # test-state.R's setups: all that stands there besides the tests.
 setups_of_test_state <- function() {
   here <- new.env(parent = asNamespace("logevidence"))
-  for (code in c(parse("tests/testthat/helper-machinery.R"), parse("tests/testthat/helper-truth.R"), parse("tests/testthat/test-state.R")))
+  files <- paste0("tests/testthat/", c("helper-machinery.R", "helper-truth.R", "test-state.R"))
+  for (code in do.call(c, lapply(files, parse)))
     if (!is.call(code) || !identical(code[[1]], as.name("test_that"))) eval(code, here)
   list(setups = here$setups(), finish = function(setup) here$finish_run(here$start_run(setup)))
 }
@@ -269,11 +270,20 @@ if (task == "show") {
   cat(length(lines), "digests recorded in", FILE, "\n")
 } else {
   recorded <- recorded[!startsWith(recorded, "#")]
+  words_of <- function(lines) strsplit(lines, " +")
+  variant_of <- function(lines) vapply(words_of(lines), `[[`, "", 2)
+  unknown <- setdiff(variant_of(lines), variant_of(recorded))
+  if (length(unknown))
+    message("Not compared, as there are no records of it: ", paste(unknown, collapse = ", "))
+  lines <- lines[!variant_of(lines) %in% unknown]
+  recorded <- recorded[variant_of(recorded) %in% variant_of(lines)]
   gone <- setdiff(recorded, lines)
   new <- setdiff(lines, recorded)
   if (length(gone) + length(new)) {
-    writeLines(c(paste("-", gone), paste("+", new))[order(c(gone, new), method = "radix")])
-    cat(length(unique(substr(c(gone, new), 1, 49))), "digests differ from", FILE, "\n")
+    writeLines(c(sprintf("- %s", gone),
+                 sprintf("+ %s", new))[order(c(gone, new), method = "radix")])
+    names <- vapply(words_of(c(gone, new)), function(words) paste(words[1:2], collapse = " "), "")
+    cat(length(unique(names)), "digests differ from", FILE, "\n")
     quit(status = 1)
   }
   cat(length(lines), "digests are as recorded\n")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes NAMESPACE and man/ from the roxygen comments.  NAMESPACE comes first, from the sources alone,
-# because the package must install before the examples and links can be looked at.
+# Writes NAMESPACE and man/ from the roxygen comments. NAMESPACE comes first, from the sources
+# alone, because the package must install before the examples and links can be looked at.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Installs the package into the checkout's private library, .lib, unless it is there already as the
-# sources are now.  It is built elsewhere: nothing is left among the sources, and no object is stale.
+# sources are now. It is built elsewhere: nothing is left among the sources, and no object is
+# stale.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
 cd "$root"
 state=$({ find DESCRIPTION NAMESPACE configure cleanup R src inst -type f \
-  ! -name '*.o' ! -name '*.so' ! -name Makevars 2> /dev/null || true; } | LC_ALL=C sort | tr '\n' '\0' | xargs -0 cksum | cksum)
+  ! -name '*.o' ! -name '*.so' ! -name Makevars 2> /dev/null || true; } |
+  LC_ALL=C sort | tr '\n' '\0' | xargs -0 cksum | cksum)
 state="$state, $(R --version | head -n 1)"
 if [ -d "$library/logevidence" ] && [ "$(cat "$library/state" 2> /dev/null)" = "$state" ]; then
   exit 0

@@ -1,9 +1,9 @@
-# lint-layers.R [folder]: holds the C code to the rules of the house and prints each breach as
+# lint-layers.R [folder]: holds the code to the rules of the house and prints each breach as
 # "file:line: sentence".  The folder is the checkout, "." unless told.
 #
-#   layers     base <- core <- {models | kernels | estimators} <- registry <- bridge.  A file includes
-#              its own folder and those to the left; the three siblings never include one another.
-#              logevidence.h lies below everything.  R's headers are for the bridge alone.
+#   layers     base <- core <- {models | kernels | estimators} <- registry <- bridge.  A file
+#              includes its own folder and those to the left; the three siblings never include one
+#              another. logevidence.h lies below everything.  R's headers are for the bridge alone.
 #   circles    no file needs one that needs it: a file is a .c with its .h, and needs what either
 #              includes and whose functions or tables the .c names.
 #   memory     core, kernels and estimators take memory from base/arena, never from malloc.
@@ -11,6 +11,8 @@
 #   state      no variable outlives a call.  One that is set while the library loads says so in a
 #              comment with the words "filled at load" on its line.
 #   contents   OBJECTS in src/Makevars.in and the files in src/ are the same list.
+#   names      no name is defined by two files of R/, as the second would replace the first.
+#   width      lines of code have at most 100 columns.
 
 root <- c(commandArgs(trailingOnly = TRUE), ".")[[1]]
 breaches <- character()
@@ -64,7 +66,9 @@ check_includes <- function(file, lines) {
   from <- layer_of(file)
   public <- startsWith(file, "inst/")
   if (!public && !from %in% names(rank)) {
-    breach(file, 1L, "src/ holds base, core, models, kernels, estimators, bridge and registry, not `", from, "`.")
+    breach(file, 1L,
+           "src/ holds base, core, models, kernels, estimators, bridge and registry, not `", from,
+           "`.")
     return()
   }
   pattern <- "^\\s*#\\s*include\\s*([<\"])([^>\"]+)[>\"].*"
@@ -72,14 +76,16 @@ check_includes <- function(file, lines) {
     quote <- sub(pattern, "\\1", lines[line])
     name <- sub(pattern, "\\2", lines[line])
     if (grepl(r_header, name)) {
-      if (public || from != "bridge") breach(file, line, "R's header `", name, "` belongs in src/bridge only.")
+      if (public || from != "bridge")
+        breach(file, line, "R's header `", name, "` belongs in src/bridge only.")
       next
     }
     if (quote == "<" || basename(name) == "logevidence.h") next
     candidates <- c(tidy_path(file.path(dirname(file), name)), file.path("src", tidy_path(name)))
     candidates <- candidates[file.exists(file.path(root, candidates))]
     if (!length(candidates)) {
-      breach(file, line, "`", name, "` is no file of src/; write it from src/, as \"base/status.h\".")
+      breach(file, line, "`", name,
+             "` is no file of src/; write it from src/, as \"base/status.h\".")
     } else if (public) {
       breach(file, line, "the public header must stand alone, without `", name, "`.")
     } else {
@@ -110,16 +116,22 @@ report_matches <- function(file, lines, pattern, sentence) {
 
 check_calls <- function(file, lines) {
   if (layer_of(file) %in% c("core", "kernels", "estimators")) {
-    memory <- c("malloc", "calloc", "realloc", "free", "alloca", "aligned_alloc", "posix_memalign", "strdup", "strndup")
-    report_matches(file, lines, call_of(memory), "is not for this folder: memory comes from base/arena.")
+    memory <- c("malloc", "calloc", "realloc", "free", "alloca", "aligned_alloc", "posix_memalign",
+                "strdup", "strndup")
+    report_matches(file, lines, call_of(memory),
+                   "is not for this folder: memory comes from base/arena.")
   }
-  printing <- c("printf", "fprintf", "vprintf", "vfprintf", "puts", "fputs", "putchar", "perror", "sprintf", "vsprintf")
-  report_matches(file, lines, call_of(printing), "has no place here: text for the user travels in a status.")
-  report_matches(file, lines, "(?<![\\w.>])(stdout|stderr)\\b", "has no place here: text for the user travels in a status.")
+  printing <- c("printf", "fprintf", "vprintf", "vfprintf", "puts", "fputs", "putchar", "perror",
+                "sprintf", "vsprintf")
+  report_matches(file, lines, call_of(printing),
+                 "has no place here: text for the user travels in a status.")
+  report_matches(file, lines, "(?<![\\w.>])(stdout|stderr)\\b",
+                 "has no place here: text for the user travels in a status.")
   ending <- c("exit", "_exit", "_Exit", "quick_exit", "abort", "assert")
   report_matches(file, lines, call_of(ending), "would end the user's session: return a status.")
   jumping <- c("longjmp", "_longjmp", "siglongjmp", "setjmp", "_setjmp", "sigsetjmp")
-  report_matches(file, lines, call_of(jumping), "would jump over frames that hold memory: return a status.")
+  report_matches(file, lines, call_of(jumping),
+                 "would jump over frames that hold memory: return a status.")
   chance <- c("rand", "srand", "rand_r", "random", "srandom", "drand48")
   report_matches(file, lines, call_of(chance), "is not reproducible: draw from base/rng.")
 }
@@ -128,15 +140,19 @@ check_calls <- function(file, lines) {
 
 # A statement's text with braces emptied; is it a variable that can change?
 is_mutable <- function(statement, inside_function) {
-  statement <- gsub("__attribute__\\s*\\(\\((?:[^()]|\\([^()]*\\))*\\)\\)|_Alignas\\s*\\([^)]*\\)", " ", statement, perl = TRUE)
+  statement <- gsub("__attribute__\\s*\\(\\((?:[^()]|\\([^()]*\\))*\\)\\)|_Alignas\\s*\\([^)]*\\)",
+                    " ", statement, perl = TRUE)
   statement <- trimws(gsub("\\s+", " ", statement))
   if (!grepl("\\w", statement) || grepl("\\bconst\\b", statement)) return(FALSE)
-  if (inside_function) return(grepl("^(static|_Thread_local|__thread)\\b", statement) && !grepl("\\binline\\b", statement))
+  if (inside_function) return(grepl("^(static|_Thread_local|__thread)\\b", statement) &&
+                              !grepl("\\binline\\b", statement))
   if (grepl("^(typedef|extern|_Static_assert|static_assert)\\b", statement)) return(FALSE)
   if (grepl("^(static )?(struct|union|enum)( \\w+)?( ?\\{\\})?$", statement)) return(FALSE)
   declarator <- sub("=.*", "", statement)
-  if (grepl("^[^(]*\\w ?\\(", declarator) && !grepl("^[^(]*\\( ?\\*", declarator)) return(FALSE) # a prototype or a macro
-  grepl("^[A-Za-z_][\\w ]*[ *]+\\(?[ *]*[A-Za-z_]", declarator, perl = TRUE) || grepl("\\}", declarator)
+  # a prototype or a macro
+  if (grepl("^[^(]*\\w ?\\(", declarator) && !grepl("^[^(]*\\( ?\\*", declarator)) return(FALSE)
+  grepl("^[A-Za-z_][\\w ]*[ *]+\\(?[ *]*[A-Za-z_]", declarator, perl = TRUE) ||
+    grepl("\\}", declarator)
 }
 
 check_state <- function(file, text, original) {
@@ -169,19 +185,23 @@ check_state <- function(file, text, original) {
     if (marks[i] == "{") {
       body <- length(in_body) && all(in_body)
       head <- statement
-      opens_body <- !inner && if (body) !grepl("=|\\b(struct|union|enum)\\b", head) else grepl("\\(", head) && !grepl("=", head)
+      opens_body <- !inner && if (body) !grepl("=|\\b(struct|union|enum)\\b", head) else
+        grepl("\\(", head) && !grepl("=", head)
       in_body <- c(in_body, opens_body)
       if (opens_body) statement <- ""
     } else if (marks[i] == "}") {
       closed_body <- length(in_body) && utils::tail(in_body, 1)
       in_body <- utils::head(in_body, -1)
-      if (closed_body) statement <- "" else if (!length(in_body) || all(in_body)) statement <- paste0(statement, "{}")
+      if (closed_body) statement <- ""
+      else if (!length(in_body) || all(in_body)) statement <- paste0(statement, "{}")
     } else if (!inner) {
       inside <- length(in_body) > 0
-      said <- any(grepl("filled at load", original[started:min(line_at[i], length(original))], fixed = TRUE))
+      said <- any(grepl("filled at load", original[started:min(line_at[i], length(original))],
+                        fixed = TRUE))
       if (!said && is_mutable(statement, inside)) {
         shown <- trimws(gsub("\\s+", " ", sub("=.*", "", statement)))
-        breach(file, started, "`", shown, "` is a variable that outlives a call: make it const or part of the run.")
+        breach(file, started, "`", shown,
+               "` is a variable that outlives a call: make it const or part of the run.")
       }
       statement <- ""
     }
@@ -192,8 +212,9 @@ check_state <- function(file, text, original) {
 
 # Functions and tables that a .c file defines for others: at the margin, and not static.
 globals_of <- function(text) {
-  pattern <- paste0("(?m)^(?!static|typedef|extern|#)[A-Za-z_][\\w *]*?\\b(\\w+)(?:\\[\\w*\\])*\\s*",
-                    "(?:=|\\([^;{}]*\\)\\s*\\{)")
+  pattern <-
+    paste0("(?m)^(?!static|typedef|extern|#)[A-Za-z_][\\w *]*?\\b(\\w+)(?:\\[\\w*\\])*\\s*",
+           "(?:=|\\([^;{}]*\\)\\s*\\{)")
   found <- gregexpr(pattern, text, perl = TRUE)[[1]]
   if (found[1] == -1) return(character())
   start <- attr(found, "capture.start")[, 1]
@@ -217,7 +238,8 @@ check_circles <- function(bodies) {
   for (i in circular) {
     need <- needs[i, ]
     if (is.na(need$line))
-      need$line <- grep(paste0("\\b", need$by, "\\b"), as_lines(bodies[[need$file]]), perl = TRUE)[[1]]
+      need$line <- grep(paste0("\\b", need$by, "\\b"), as_lines(bodies[[need$file]]),
+                        perl = TRUE)[[1]]
     breach(need$file, need$line, "`", need$from, "` and `", need$to, "` need each other, here by `",
            need$by, "`: what both need belongs in a third file.")
   }
@@ -239,20 +261,59 @@ objects_of <- function(makefile) {
 check_contents <- function(sources) {
   makefile <- "src/Makevars.in"
   listed <- objects_of(makefile)
-  for (i in which(duplicated(names(listed)))) breach(makefile, listed[[i]], names(listed)[i], " is listed twice.")
+  for (i in which(duplicated(names(listed))))
+    breach(makefile, listed[[i]], names(listed)[i], " is listed twice.")
   there <- sub("\\.c$", ".o", sub("^src/", "", grep("\\.c$", sources, value = TRUE)))
   for (i in which(!names(listed) %in% there)) {
     breach(makefile, listed[[i]], "OBJECTS lists ", names(listed)[i], ", which has no source.")
   }
   for (object in setdiff(there, names(listed))) {
-    breach(file.path("src", sub("\\.o$", ".c", object)), 1L, "the file is not in OBJECTS of ", makefile, ".")
+    breach(file.path("src", sub("\\.o$", ".c", object)), 1L, "the file is not in OBJECTS of ",
+           makefile, ".")
   }
+}
+
+# ---- R, and all code
+
+# What a file defines at its top level, with lines.
+definitions_in <- function(file) {
+  code <- parse(file.path(root, file), keep.source = TRUE)
+  is_definition <- function(x) is.call(x) && identical(x[[1]], as.name("<-")) && is.name(x[[2]])
+  own <- vapply(code, is_definition, NA)
+  data.frame(name = vapply(code[own], function(x) as.character(x[[2]]), ""),
+             file = rep(file, sum(own)),
+             line = vapply(attr(code, "srcref")[own], function(at) at[[1]], 0L))
+}
+
+check_names <- function(files) {
+  defined <- do.call(rbind, lapply(files, definitions_in))
+  for (i in which(duplicated(defined$name))) {
+    first <- defined[match(defined$name[i], defined$name), ]
+    breach(defined$file[i], defined$line[i], "`", defined$name[i], "` is defined in ", first$file,
+           ":", first$line, " too.")
+  }
+}
+
+check_width <- function(files) {
+  for (file in files) {
+    lines <- readLines(file.path(root, file), warn = FALSE, encoding = "UTF-8")
+    width <- nchar(lines, "width", allowNA = TRUE)
+    for (i in which(width > 100)) breach(file, i, "the line has ", width[i], " columns, not 100.")
+  }
+}
+
+files_in <- function(folders, pattern) {
+  unlist(lapply(folders, function(folder) {
+    files <- list.files(file.path(root, folder), pattern, recursive = TRUE)
+    if (length(files)) file.path(folder, files)
+  }))
 }
 
 # ----
 
 sources <- c(
-  file.path("src", list.files(file.path(root, "src"), pattern = "\\.(c|h|def|inc)$", recursive = TRUE)),
+  file.path("src", list.files(file.path(root, "src"), pattern = "\\.(c|h|def|inc)$",
+                              recursive = TRUE)),
   file.path("inst/include", list.files(file.path(root, "inst/include"), pattern = "\\.h$"))
 )
 if (!any(grepl("\\.c$", sources))) breach("src", 1L, "there is no C file to look at.")
@@ -262,7 +323,8 @@ for (file in sources) {
   original <- readLines(file.path(root, file), warn = FALSE, encoding = "UTF-8")
   text <- paste(original, collapse = "\n")
   bare <- without_comments(text)
-  # An include's name looks like a literal: it is read where the comments are blank and the rest is not.
+  # An include's name looks like a literal: it is read where the comments are blank and the rest is
+  # not.
   visible <- as_lines(bare)
   visible <- ifelse(grepl("^\\s*#\\s*include", visible), original[seq_along(visible)], visible)
   check_includes(file, visible)
@@ -273,8 +335,14 @@ for (file in sources) {
 check_contents(sources)
 check_circles(bodies)
 
+of_r <- files_in("R", "\\.R$")
+check_names(of_r)
+code <- c(of_r, files_in(c("src", "inst", "tests", "tools", "bench"), "\\.(R|c|h|def|inc|sh)$"),
+          Filter(function(file) file.exists(file.path(root, file)), c("Makefile", "configure")))
+check_width(code)
+
 if (length(breaches)) {
   writeLines(breaches)
   quit(status = 1)
 }
-cat(length(sources), "C files keep the rules of the house\n")
+cat(length(sources), "C files and", length(of_r), "R files keep the rules of the house\n")

@@ -1,5 +1,5 @@
-# Feeds the layer lint a small clean tree, which it must pass, and the same tree with one bad line at
-# a time, which it must refuse at the right place.  A lint that cannot fail proves nothing.
+# Feeds the layer lint a small clean tree, which it must pass, and the same tree with one bad line
+# at a time, which it must refuse at the right place. A lint that cannot fail proves nothing.
 #
 # Then it adds the toy model, kernel and method of ARCHITECTURE.md to a copy of the checkout, which
 # the lint must pass and the compiler accept, and removes them again (tools/toys.R runs them).
@@ -11,7 +11,8 @@ clean <- list(
   "src/Makevars.in" = c(
     "# base/old.o is gone",
     "base = base/status.o \\", "  base/simd.o",
-    "OBJECTS = $(base) core/target.o core/rows.o models/linear.o kernels/rwm.o estimators/walk.o registry.o bridge/init.o"
+    paste("OBJECTS = $(base) core/target.o core/rows.o models/linear.o kernels/rwm.o",
+          "estimators/walk.o registry.o bridge/init.o")
   ),
   "inst/include/logevidence.h" = c(
     "#include <stddef.h>", "#ifdef __cplusplus", "extern \"C\" {", "#endif",
@@ -20,32 +21,45 @@ clean <- list(
     "static inline int le_twice(int x) { return 2 * x; }",
     "#ifdef __cplusplus", "}", "#endif"
   ),
-  "src/base/status.h" = c("#include \"logevidence.h\"", "struct arena;", "int le_fail(void (*tell)(int));", "extern int le_level;"),
+  "src/base/status.h" = c("#include \"logevidence.h\"", "struct arena;",
+                          "int le_fail(void (*tell)(int));", "extern int le_level;"),
   "src/base/status.c" = c(
     "/* printf( and exit( in a comment, malloc( too */", "#include \"base/status.h\"",
     "static const char *const words[] = { \"abort(\", \"b;{\" };",
     "static int (*exp_block)(double *, int); /* filled at load */",
-    "int le_fail(void (*tell)(int)) { for (int i = 0; i < 2; i++) { tell(words[0][i]); } return exp_block != 0; }"
+    "int le_fail(void (*tell)(int))",
+    "{ for (int i = 0; i < 2; i++) { tell(words[0][i]); } return exp_block != 0; }"
   ),
-  "src/base/simd.c" = c("#include <stdlib.h>", "#include \"status.h\"", "void *le_get(size_t n) { return malloc(n); }"),
+  "src/base/simd.c" = c("#include <stdlib.h>", "#include \"status.h\"",
+                        "void *le_get(size_t n) { return malloc(n); }"),
   "src/core/target.h" = c("#include \"base/status.h\"", "typedef struct { int a; } le_target;"),
   "src/core/target.c" = c(
-    "#include \"core/target.h\"", "__attribute__((unused)) static int twice(int x)", "{", "  static const int two = 2;",
-    "  struct { int y; } local = { x };", "  int table[] = { 1, 2 };", "  return two * local.y * table[0];", "}",
+    "#include \"core/target.h\"", "__attribute__((unused)) static int twice(int x)", "{",
+    "  static const int two = 2;",
+    "  struct { int y; } local = { x };", "  int table[] = { 1, 2 };",
+    "  return two * local.y * table[0];", "}",
     "void le_close(const le_ops *ops, void *p) { ops->free(p); }"
   ),
   "src/core/rows.h" = "#include \"core/target.h\"",
-  "src/core/rows.c" = c("#include \"core/rows.h\"", "void *le_ends(le_target *t)", "{", "  le_close(0, t);", "  return t;", "}",
+  "src/core/rows.c" = c("#include \"core/rows.h\"", "void *le_ends(le_target *t)", "{",
+                        "  le_close(0, t);", "  return t;", "}",
                         "const int le_sizes[] = { 1, 2 };"),
-  "src/models/linear.c" = c("#include <stdlib.h>", "#include \"../core/target.h\"", "void *le_mine(void) { return calloc(1, 8); }"),
-  "src/kernels/rwm.c" = c("#include \"core/target.h\"", "static int draw(le_target *t);", "static int draw(le_target *t) { return t->a; }",
+  "src/models/linear.c" = c("#include <stdlib.h>", "#include \"../core/target.h\"",
+                            "void *le_mine(void) { return calloc(1, 8); }"),
+  "src/kernels/rwm.c" = c("#include \"core/target.h\"", "static int draw(le_target *t);",
+                          "static int draw(le_target *t) { return t->a; }",
                           "int le_draw(le_target *t) { return draw(t); }"),
   "src/kernels/rwm.h" = "int le_move(void);",
-  "src/estimators/walk.c" = c("#include \"core/target.h\"", "const le_ops le_walk = { .free = 0, .size = sizeof(le_ops) };"),
+  "src/estimators/walk.c" = c("#include \"core/target.h\"",
+                              "const le_ops le_walk = { .free = 0, .size = sizeof(le_ops) };"),
+  "R/draws.R" = c("draws <- function(x) {", "  inner <- function() x", "  inner()", "}"),
+  "R/plot.R" = c("plot_draws <- function(x) {", "  inner <- function() draws(x)", "  inner()", "}"),
   "src/registry.h" = "const le_ops *le_find(const char *name);",
-  "src/registry.c" = c("#include \"kernels/rwm.h\"", "#include \"registry.h\"", "static const le_ops *const table[] = { 0 };",
+  "src/registry.c" = c("#include \"kernels/rwm.h\"", "#include \"registry.h\"",
+                       "static const le_ops *const table[] = { 0 };",
                        "const le_ops *le_find(const char *name) { return table[name[0] == 'a']; }"),
-  "src/bridge/init.c" = c("#include <R.h>", "#include <R_ext/Rdynload.h>", "#include \"registry.h\"", "#include \"base/status.h\"",
+  "src/bridge/init.c" = c("#include <R.h>", "#include <R_ext/Rdynload.h>",
+                          "#include \"registry.h\"", "#include \"base/status.h\"",
                           "void R_init_x(DllInfo *dll) { Rprintf(\"hello\"); }")
 )
 
@@ -54,18 +68,25 @@ bad <- list(
   list("src/base/status.c", "#include \"core/target.h\"", "base must not include core"),
   list("src/base/simd.c", "#include \"../core/target.h\"", "base must not include core"),
   list("src/core/target.c", "#include \"kernels/rwm.h\"", "core must not include kernels"),
-  list("src/models/linear.c", "#include \"kernels/rwm.h\"", "models must not include its sibling kernels"),
-  list("src/estimators/walk.c", "#include \"kernels/rwm.h\"", "estimators must not include its sibling kernels"),
+  list("src/models/linear.c", "#include \"kernels/rwm.h\"",
+       "models must not include its sibling kernels"),
+  list("src/estimators/walk.c", "#include \"kernels/rwm.h\"",
+       "estimators must not include its sibling kernels"),
   list("src/estimators/walk.c", "#include \"registry.h\"", "estimators must not include registry"),
-  list("src/core/target.h", "#include \"core/rows.h\"", "`core/target` and `core/rows` need each other"),
-  list("src/core/target.c", "#include \"core/rows.h\"", "`core/target` and `core/rows` need each other"),
-  list("src/core/target.c", "void le_k(le_target *t) { le_ends(t); }", "need each other, here by `le_ends`"),
-  list("src/core/target.c", "int le_l(int k) { return le_sizes[k]; }", "need each other, here by `le_sizes`"),
+  list("src/core/target.h", "#include \"core/rows.h\"",
+       "`core/target` and `core/rows` need each other"),
+  list("src/core/target.c", "#include \"core/rows.h\"",
+       "`core/target` and `core/rows` need each other"),
+  list("src/core/target.c", "void le_k(le_target *t) { le_ends(t); }",
+       "need each other, here by `le_ends`"),
+  list("src/core/target.c", "int le_l(int k) { return le_sizes[k]; }",
+       "need each other, here by `le_sizes`"),
   list("src/core/target.c", "  #  include \"core/nowhere.h\"", "is no file of src/"),
   list("src/core/target.c", "#include <Rinternals.h>", "belongs in src/bridge only"),
   list("src/registry.c", "#include <R_ext/Utils.h>", "belongs in src/bridge only"),
   list("inst/include/logevidence.h", "#include <Rmath.h>", "belongs in src/bridge only"),
-  list("src/core/target.c", "void *le_a(void) { return malloc(8); }", "`malloc` is not for this folder"),
+  list("src/core/target.c", "void *le_a(void) { return malloc(8); }",
+       "`malloc` is not for this folder"),
   list("src/kernels/rwm.c", "void le_b(void *p) { free (p); }", "`free` is not for this folder"),
   list("src/estimators/walk.c", "#define GET(n) calloc(n, 8)", "`calloc` is not for this folder"),
   list("src/models/linear.c", "void le_c(void) { printf(\"x\"); }", "`printf` has no place"),
@@ -76,20 +97,29 @@ bad <- list(
   list("src/bridge/init.c", "void le_h(void) { longjmp(buf, 1); }", "`longjmp` would jump"),
   list("src/base/simd.c", "static int counter;", "`static int counter` is a variable"),
   list("src/base/simd.c", "int counter = 3;", "`int counter` is a variable"),
-  list("src/base/simd.c", "static double cache[10] = { 1, 2 };", "`static double cache[10]` is a variable"),
+  list("src/base/simd.c", "static double cache[10] = { 1, 2 };",
+       "`static double cache[10]` is a variable"),
   list("src/base/simd.c", "static struct state { int a; } now;", "is a variable"),
   list("src/base/simd.c", "static void (*hook)(int);", "is a variable"),
   list("src/base/simd.c", "static gsl_rng *stream;", "is a variable"),
-  list("src/core/target.c", "int le_i(void) { static int calls; if (1) { return ++calls; } return 0; }", "`static int calls` is a variable"),
-  list("src/core/target.c", "int le_j(void) { if (1) { static int deep = 0; return ++deep; } return 0; }", "`static int deep` is a variable"),
+  list("src/core/target.c",
+       "int le_i(void) { static int calls; if (1) { return ++calls; } return 0; }",
+       "`static int calls` is a variable"),
+  list("src/core/target.c",
+       "int le_j(void) { if (1) { static int deep = 0; return ++deep; } return 0; }",
+       "`static int deep` is a variable"),
   list("src/Makevars.in", "more = base/ghost.o", "base/ghost.o, which has no source"),
   list("src/Makevars.in", "more = base/simd.o", "base/simd.o is listed twice"),
   list("src/base/orphan.c", "int le_k(void);", "the file is not in OBJECTS"),
-  list("src/helpers/more.c", "int le_l(void);", "not `helpers`")
+  list("src/helpers/more.c", "int le_l(void);", "not `helpers`"),
+  list("R/plot.R", "draws <- function(y) y", "`draws` is defined in R/draws.R:1 too"),
+  list("R/plot.R", strrep("#", 101), "the line has 101 columns"),
+  list("src/base/simd.c", paste0("/*", strrep("x", 97), "*/"), "the line has 101 columns")
 )
 
 run_lint <- function(folder) {
-  output <- suppressWarnings(system2(rscript, c(file.path(here, "lint-layers.R"), folder), stdout = TRUE, stderr = TRUE))
+  output <- suppressWarnings(system2(rscript, c(file.path(here, "lint-layers.R"), folder),
+                                     stdout = TRUE, stderr = TRUE))
   list(output = output, failed = !is.null(attr(output, "status")))
 }
 
@@ -113,7 +143,8 @@ for (case in bad) {
   result <- lint(tree)
   seen <- startsWith(result$output, place) & grepl(case[[3]], result$output, fixed = TRUE)
   if (!result$failed || !any(seen)) {
-    wrong <- c(wrong, sprintf("not seen: %s %s  [%s]", place, case[[2]], case[[3]]), paste0("  ", result$output))
+    wrong <- c(wrong, sprintf("not seen: %s %s  [%s]", place, case[[2]], case[[3]]),
+               paste0("  ", result$output))
   }
 }
 
@@ -121,7 +152,8 @@ for (case in bad) {
 
 source(file.path(here, "toys.R"))
 root <- dirname(here)
-config <- function(what) system2(file.path(R.home("bin"), "R"), c("CMD", "config", what), stdout = TRUE)
+config <- function(what) system2(file.path(R.home("bin"), "R"), c("CMD", "config", what),
+                                 stdout = TRUE)
 
 compiles <- function(copy, file) {
   flags <- c("-fsyntax-only", "-Wall", "-Wextra", "-Werror", paste0("-I", copy, "/src"),
@@ -137,14 +169,16 @@ for (diff in diffs) {
   wrong <- c(wrong, promise_broken(diff))
   add_toy(diff, root, copy)
   result <- run_lint(copy)
-  if (result$failed) wrong <- c(wrong, "the copy with a toy was refused:", paste0("  ", result$output))
+  if (result$failed) wrong <- c(wrong, "the copy with a toy was refused:",
+                                paste0("  ", result$output))
   for (file in c(grep("\\.c$", diff$new, value = TRUE), "src/registry.c"))
     if (!compiles(copy, file)) wrong <- c(wrong, paste(file, "does not compile with a toy"))
   for (file in grep("\\.R$", diff$new, value = TRUE)) parse(file.path(copy, file))
   # without its line in OBJECTS the new file would be left out
   listed <- grepl("Makevars", diff$edits$file)
   remove_toy(list(new = character(), edits = diff$edits[listed, ]), copy)
-  if (!run_lint(copy)$failed) wrong <- c(wrong, paste("not seen:", diff$new[1], "is not in OBJECTS"))
+  if (!run_lint(copy)$failed)
+    wrong <- c(wrong, paste("not seen:", diff$new[1], "is not in OBJECTS"))
   remove_toy(list(new = diff$new, edits = diff$edits[!listed, ]), copy)
   if (!identical(contents_of(copy), before)) wrong <- c(wrong, paste("not removed:", diff$new[1]))
 }
@@ -154,4 +188,5 @@ if (length(wrong)) {
   writeLines(wrong)
   quit(status = 1)
 }
-cat("the lint passes a clean tree, refuses", length(bad), "bad ones, and takes", length(diffs), "toys\n")
+cat("the lint passes a clean tree, refuses", length(bad), "bad ones, and takes", length(diffs),
+    "toys\n")

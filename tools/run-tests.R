@@ -8,9 +8,9 @@ wanted <- commandArgs(trailingOnly = TRUE)
 files <- sub("^test-(.*)[.]R$", "\\1", list.files("tests/testthat", "^test-.*[.]R$"))
 if (length(wanted)) files <- grep(wanted[[1]], files, value = TRUE)
 
-# Files know nothing of one another, so cores share them, as many as MC_CORES says: each file in a process of its own, which speaks when
-# it has finished. It loads the package itself, as threads are for the process that has loaded them; those that wait leave their core to
-# other files.
+# Files know nothing of one another, so cores share them, as many as MC_CORES says: each file in a
+# process of its own, which speaks when it has finished. It loads the package itself, as threads are
+# for the process that has loaded them; those that wait leave their core to other files.
 run_file <- function(file) {
   Sys.setenv(OMP_WAIT_POLICY = "passive")
   library(logevidence)
@@ -39,7 +39,8 @@ if (any(failed)) {
   cat("\nFailed:\n", sprintf("  %s: %s\n", results$file[failed], results$test[failed]), sep = "")
 }
 slowest <- utils::head(order(-results$real), 5)
-cat("\nSlowest:\n", sprintf("  %6.1f s  %s: %s\n", results$real[slowest], results$file[slowest], results$test[slowest]), sep = "")
+cat("\nSlowest:\n", sprintf("  %6.1f s  %s: %s\n", results$real[slowest], results$file[slowest],
+                            results$test[slowest]), sep = "")
 cat(sum(results$nb), "expectations in", nrow(results), "tests\n")
 
 totals <- c(sum(passed), sum(failed) + sum(!ended), sum(skipped))

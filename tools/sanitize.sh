@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The C code under two watchers: all tests with AddressSanitizer and UndefinedBehaviorSanitizer, then
-# tools/valgrind.R under valgrind, where only what involves our own library counts.
+# The C code under two watchers: all tests with AddressSanitizer and UndefinedBehaviorSanitizer,
+# then tools/valgrind.R under valgrind, where only what involves our own library counts.
 # An argument picks the test files whose names match it.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
@@ -9,19 +9,23 @@ tarball=$(build_tarball)
 
 # build_with <library> <flags>: our own library with these flags, for compiler and linker.
 build_with() {
-  printf 'CC = gcc\nCFLAGS = -g -O1 -fno-omit-frame-pointer %s\nLDFLAGS = %s\n' "$2" "$2" > "$scratch/Makevars"
-  LOGEVIDENCE_DEBUG=1 R_MAKEVARS_USER=$scratch/Makevars install_tarball "$tarball" "$1" --no-docs --no-test-load
+  printf 'CC = gcc\nCFLAGS = -g -O1 -fno-omit-frame-pointer %s\nLDFLAGS = %s\n' "$2" "$2" \
+    > "$scratch/Makevars"
+  LOGEVIDENCE_DEBUG=1 R_MAKEVARS_USER=$scratch/Makevars \
+    install_tarball "$tarball" "$1" --no-docs --no-test-load
 }
 
 status=0
 
 echo "AddressSanitizer and UndefinedBehaviorSanitizer"
-build_with "$scratch/asan" "-fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=undefined,float-cast-overflow"
-# R itself is not built with the sanitizers, so their library must come first by preloading.  R never
+flags="-fsanitize=address,undefined,float-cast-overflow"
+build_with "$scratch/asan" "$flags -fno-sanitize-recover=undefined,float-cast-overflow"
+# R itself is not built with the sanitizers, so their library must come first by preloading. R never
 # frees its own heap at exit: leaks are valgrind's to find.
 preload="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)"
 if (cd "$root" && env LD_PRELOAD="$preload" ASAN_OPTIONS=detect_leaks=0:strict_string_checks=1 \
-  UBSAN_OPTIONS=print_stacktrace=1 NOT_CRAN=true LOGEVIDENCE_PATIENCE=30 R_LIBS="$scratch/asan${R_LIBS:+:$R_LIBS}" \
+  UBSAN_OPTIONS=print_stacktrace=1 NOT_CRAN=true LOGEVIDENCE_PATIENCE=30 \
+  R_LIBS="$scratch/asan${R_LIBS:+:$R_LIBS}" \
   R --no-echo --no-restore --no-save --file=tools/run-tests.R --args "$@"); then
   echo "ok      sanitizers"
 else
@@ -31,9 +35,10 @@ fi
 
 echo "valgrind"
 build_with "$scratch/valgrind" ""
+valgrind="valgrind --quiet --leak-check=full --show-leak-kinds=definite --num-callers=30"
 if ! (cd "$scratch" && env R_LIBS="$scratch/valgrind${R_LIBS:+:$R_LIBS}" OMP_NUM_THREADS=2 \
   R --no-restore --no-save --no-echo --file="$root/tools/valgrind.R" \
-  -d "valgrind --quiet --leak-check=full --show-leak-kinds=definite --num-callers=30 --xml=yes --xml-file=$scratch/valgrind.xml"); then
+  -d "$valgrind --xml=yes --xml-file=$scratch/valgrind.xml"); then
   echo "FAILED  valgrind: the script stopped"
   status=1
 elif Rscript "$root/tools/valgrind-report.R" "$scratch/valgrind.xml"; then

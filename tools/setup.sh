@@ -10,8 +10,8 @@ packages=()
 for group in "$@"; do
   case $group in
     run) packages+=(r-base-dev libgsl-dev) ;;
-    test) packages+=(r-base-dev libgsl-dev r-cran-testthat r-cran-ggplot2 r-cran-posterior r-cran-knitr
-      r-cran-rmarkdown r-cran-bridgesampling r-cran-bayestestr r-cran-loo pandoc) ;;
+    test) packages+=(r-base-dev libgsl-dev r-cran-testthat r-cran-ggplot2 r-cran-posterior
+      r-cran-knitr r-cran-rmarkdown r-cran-bridgesampling r-cran-bayestestr r-cran-loo pandoc) ;;
     ci) packages+=(clang libomp-dev qpdf tidy devscripts r-cran-roxygen2) ;;
     docs) packages+=(r-cran-roxygen2) ;;
     sanitize) packages+=(valgrind libc6-dbg) ;;
@@ -25,15 +25,22 @@ done
 on_path() { command -v "$1" > /dev/null 2>&1; }
 
 by_dpkg() {
-  on_path dpkg-query && [ "$(dpkg-query -W -f='${Status}' "$1" 2> /dev/null)" = "install ok installed" ]
+  on_path dpkg-query &&
+    [ "$(dpkg-query -W -f='${Status}' "$1" 2> /dev/null)" = "install ok installed" ]
 }
 
 # The same thing may have come another way than through dpkg.
 by_other_means() {
   case $1 in
-    r-base-dev) on_path R && on_path make && on_path "$(R CMD config CC 2> /dev/null | cut -d' ' -f1)" ;;
+    r-base-dev)
+      on_path R && on_path make && on_path "$(R CMD config CC 2> /dev/null | cut -d' ' -f1)"
+      ;;
     libgsl-dev) on_path "${GSL_CONFIG:-gsl-config}" ;;
-    r-cran-*) on_path Rscript && Rscript -e "quit(status = !requireNamespace('${1#r-cran-}', quietly = TRUE))" > /dev/null 2>&1 ;;
+    r-cran-*)
+      on_path Rscript &&
+        Rscript -e "quit(status = !requireNamespace('${1#r-cran-}', quietly = TRUE))" \
+          > /dev/null 2>&1
+      ;;
     libomp-dev) on_path clang && echo '#include <omp.h>' | clang -fopenmp -E - > /dev/null 2>&1 ;;
     devscripts) on_path checkbashisms ;;
     libc6-dbg) ! on_path dpkg-query ;;
@@ -86,5 +93,6 @@ names=""
 for package in "${missing[@]}"; do
   names+="${names:+, }$(common_name "$package")"
 done
-echo "Please install $names first (on Debian or Ubuntu, as root: apt-get install ${missing[*]})." >&2
+echo "Please install $names first" \
+  "(on Debian or Ubuntu, as root: apt-get install ${missing[*]})." >&2
 exit 1

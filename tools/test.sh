@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every test: those of the tools, then those of tests/testthat on the freshly installed package, some of them once more for each
-# of the slower variants of the vectorised kernels.
+# Every test: those of the tools, then those of tests/testthat on the freshly installed package,
+# some of them once more for each of the slower variants of the vectorised kernels.
 # The last line gives the totals; LOGEVIDENCE_TOTALS names a file that gets the three numbers too.
 set -uo pipefail
 source "$(dirname "$0")/common.sh"
@@ -31,7 +31,8 @@ scripts_parse() {
 run_tests() {
   local totals=$scratch/totals
   rm -f "$totals"
-  MC_CORES=$cores NOT_CRAN=true LOGEVIDENCE_TOTALS=$totals "$root/tools/with-lib.sh" Rscript tools/run-tests.R "$@"
+  MC_CORES=$cores NOT_CRAN=true LOGEVIDENCE_TOTALS=$totals \
+    "$root/tools/with-lib.sh" Rscript tools/run-tests.R "$@"
   if read -r p f s 2> /dev/null < "$totals"; then
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
   else
@@ -42,7 +43,8 @@ run_tests() {
 
 one_check "shell scripts parse" scripts_parse
 one_check "the layer lint sees every kind of violation" Rscript "$root/tools/lint-selftest.R"
-one_check "a toy model, kernel and method run as ARCHITECTURE.md adds them" Rscript "$root/tools/toys.R"
+one_check "a toy model, kernel and method run as ARCHITECTURE.md adds them" \
+  Rscript "$root/tools/toys.R"
 
 if "$root/tools/install.sh"; then
   run_tests
@@ -56,6 +58,8 @@ else
   failed=$((failed + 1))
 fi
 
-if [ -n "${LOGEVIDENCE_TOTALS:-}" ]; then echo "$passed $failed $skipped" > "$LOGEVIDENCE_TOTALS"; fi
+if [ -n "${LOGEVIDENCE_TOTALS:-}" ]; then
+  echo "$passed $failed $skipped" > "$LOGEVIDENCE_TOTALS"
+fi
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

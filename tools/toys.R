@@ -1,5 +1,5 @@
-# toys.R: adds the toy model, kernel and method of ARCHITECTURE.md to a copy of the checkout, installs
-# the copy and runs all three against a known evidence.
+# toys.R: adds the toy model, kernel and method of ARCHITECTURE.md to a copy of the checkout,
+# installs the copy and runs all three against a known evidence.
 #
 # ARCHITECTURE.md shows by three short diffs what a new model, kernel or method takes. The new files
 # are in tools/toys, under the paths that they get. tools/lint-selftest.R reads this file for its
@@ -7,8 +7,8 @@
 
 # ---- the diffs of ARCHITECTURE.md
 
-# A list with an entry for each block: `new`, the paths of new files; `edits`, a data frame of `file`,
-# `after` (how the line begins below which the new one goes) and `line`.
+# A list with an entry for each block: `new`, the paths of new files; `edits`, a data frame of
+# `file`, `after` (how the line begins below which the new one goes) and `line`.
 toy_diffs <- function(root) {
   text <- readLines(file.path(root, "ARCHITECTURE.md"), encoding = "UTF-8")
   from <- which(text == "```diff")
@@ -22,7 +22,8 @@ toy_diffs <- function(root) {
       else if (startsWith(line, "+") && !startsWith(line, "+++"))
         edits[nrow(edits) + 1, ] <- list(file, after, substring(line, 2))
     }
-    list(new = sub("^\\+\\+\\+ (\\S+).*", "\\1", grep("^\\+\\+\\+ ", block, value = TRUE)), edits = edits)
+    list(new = sub("^\\+\\+\\+ (\\S+).*", "\\1", grep("^\\+\\+\\+ ", block, value = TRUE)),
+         edits = edits)
   })
 }
 
@@ -32,7 +33,8 @@ promise_broken <- function(diff) {
   new_r <- sum(grepl("^R/.*\\.R$", diff$new))
   if (new_c > 1 || new_r > 1 || new_c + new_r != length(diff$new) || nrow(diff$edits) > 2 ||
       !all(startsWith(diff$edits$file, "src/")))
-    paste("more than a new file of C, two lines and a new file of R:", paste(diff$new, collapse = ", "))
+    paste("more than a new file of C, two lines and a new file of R:",
+          paste(diff$new, collapse = ", "))
 }
 
 # ---- a copy of the checkout
@@ -42,7 +44,8 @@ checkout_copy <- function(root) {
   dir.create(copy)
   parts <- c("DESCRIPTION", "NAMESPACE", "configure", "cleanup", "R", "src", "inst")
   file.copy(file.path(root, parts), copy, recursive = TRUE)
-  made <- list.files(file.path(copy, "src"), "\\.(o|so|dll|dylib)$", recursive = TRUE, full.names = TRUE)
+  made <- list.files(file.path(copy, "src"), "\\.(o|so|dll|dylib)$", recursive = TRUE,
+                     full.names = TRUE)
   unlink(c(made, file.path(copy, "src", "Makevars")))
   copy
 }
@@ -64,7 +67,8 @@ add_toy <- function(diff, root, copy) {
     path <- file.path(copy, edit$file)
     text <- readLines(path)
     at <- which(startsWith(text, edit$after))
-    if (length(at) != 1) stop("`", edit$after, "` is not the beginning of one line of ", edit$file, ".")
+    if (length(at) != 1) stop("`", edit$after, "` is not the beginning of one line of ", edit$file,
+                              ".")
     writeLines(append(text, edit$line, at), path)
   }
 }
@@ -89,7 +93,8 @@ run_toys <- function(root) {
   dir.create(library)
   writeLines("CFLAGS = -O1", flags) # compiled fast, not to run fast
   said <- suppressWarnings(system2(
-    file.path(R.home("bin"), "R"), c("CMD", "INSTALL", "--no-docs", paste0("--library=", library), copy),
+    file.path(R.home("bin"), "R"),
+    c("CMD", "INSTALL", "--no-docs", paste0("--library=", library), copy),
     env = paste0("R_MAKEVARS_USER=", flags), stdout = TRUE, stderr = TRUE
   ))
   if (!is.null(attr(said, "status"))) {
@@ -107,17 +112,21 @@ run_toys <- function(root) {
   }, -10, 10, rel.tol = 1e-10)$value)
   fits <- list(
     `toy_model() by the default method` = package$evidence(model, waits, seed = 1),
-    `toy_kernel() in smc()` = package$evidence(model, waits, package$smc(kernel = package$toy_kernel()), seed = 1),
+    `toy_kernel() in smc()` =
+      package$evidence(model, waits, package$smc(kernel = package$toy_kernel()), seed = 1),
     `toy_method()` = package$evidence(model, waits, package$toy_method(5000), seed = 1)
   )
   wrong <- FALSE
   for (name in names(fits)) {
     fit <- fits[[name]]
     z <- (fit$log_evidence - truth) / fit$se
-    cat(sprintf("%-34s %.4f, standard error %.4f, truth %.4f\n", name, fit$log_evidence, fit$se, truth))
+    cat(sprintf("%-34s %.4f, standard error %.4f, truth %.4f\n", name, fit$log_evidence, fit$se,
+                truth))
     wrong <- wrong || !isTRUE(abs(z) < 5) || fit$se > 0.5
   }
-  refused <- tryCatch(package$evidence(model, waits, replace(package$toy_method(), "settings", list(list(drawz = 9)))),
+  refused <- tryCatch(package$evidence(model, waits,
+                                       replace(package$toy_method(), "settings",
+                                               list(list(drawz = 9)))),
                       error = conditionMessage)
   cat("a misspelt setting: ", refused, "\n", sep = "")
   !wrong && is.character(refused) && grepl("drawz", refused, fixed = TRUE)

@@ -14,10 +14,12 @@ field <- function(text, name) {
 }
 
 for (error in ours) {
-  cat(field(error, "kind")[1], ": ", c(field(error, "what"), field(error, "text"))[1], "\n", sep = "")
+  cat(field(error, "kind")[1], ": ", c(field(error, "what"), field(error, "text"))[1], "\n",
+      sep = "")
   frames <- regmatches(error, gregexpr("(?s)<frame>.*?</frame>", error, perl = TRUE))[[1]]
   for (frame in utils::head(frames[grepl("logevidence.so", frames, fixed = TRUE)], 8)) {
-    cat("    ", field(frame, "fn")[1], " (", field(frame, "file")[1], ":", field(frame, "line")[1], ")\n", sep = "")
+    cat("    ", field(frame, "fn")[1], " (", field(frame, "file")[1], ":", field(frame, "line")[1],
+        ")\n", sep = "")
   }
 }
 cat(length(errors), "reports by valgrind,", length(ours), "of them ours\n")

@@ -1,5 +1,6 @@
-# What `make sanitize` runs under valgrind: every method once on a few rows of every model.  The models
-# must all work with the default method; another pair may be refused, which must leave nothing behind.
+# What `make sanitize` runs under valgrind: every method once on a few rows of every model. The
+# models must all work with the default method; another pair may be refused, which must leave
+# nothing behind.
 
 library(logevidence)
 
@@ -15,8 +16,8 @@ models <- list(
   mixture = gaussian_mixture(~ y, components = 2)
 )
 methods <- intersect(
-  c("ais", "smc", "sequential", "hybrid", "nested", "online_nested", "likelihood_weighting", "harmonic_mean",
-    "laplace", "bic", "bridge", "power_posterior", "chib", "variational", "exact"),
+  c("ais", "smc", "sequential", "hybrid", "nested", "online_nested", "likelihood_weighting",
+    "harmonic_mean", "laplace", "bic", "bridge", "power_posterior", "chib", "variational", "exact"),
   getNamespaceExports("logevidence")
 )
 

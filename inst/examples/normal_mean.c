@@ -1,10 +1,11 @@
 /* A normal mean with known sd and a standard normal prior, as compiled_model() wants it:
  *
  *   PKG_CPPFLAGS="-I<include folder of logevidence>" R CMD SHLIB normal_mean.c
- *   dyn.load("normal_mean.so"); compiled_model("normal_mean_table", "mean", sigma = 2, PACKAGE = "normal_mean")
+ *   dyn.load("normal_mean.so")
+ *   compiled_model("normal_mean_table", "mean", sigma = 2, PACKAGE = "normal_mean")
  *
- * logevidence.h says what every function gets and must do. Nothing of GSL is linked: with HAVE_INLINE, uniform numbers
- * come from its header. */
+ * logevidence.h says what every function gets and must do. Nothing of GSL is linked: with
+ * HAVE_INLINE, uniform numbers come from its header. */
 #define HAVE_INLINE
 #include <math.h>
 #include <stdio.h>
@@ -68,15 +69,16 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 }
 
 /* For simulate() and bdmc(). */
-static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n, double *rows)
+static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n,
+                     double *rows)
 {
   const normal_mean *model = self;
   for (size_t r = 0; r < n; r++) rows[r] = theta[0] + model->sigma * draw_normal(rng);
 }
 
 /* Likelihoods add to what is there. */
-static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                         double *scratch)
+static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                         double *value, double *scratch)
 {
   const normal_mean *model = self;
   (void)scratch;
@@ -86,24 +88,26 @@ static le_status log_lik(const void *self, size_t m, const double *theta, const 
   return LE_OK;
 }
 
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *grad, double *scratch)
+static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *grad, double *scratch)
 {
   const normal_mean *model = self;
   for (size_t i = 0; i < m; i++)
-    for (size_t r = 0; r < rows->n; r++) grad[i] += (rows->values[r] - theta[i]) / model->sigma / model->sigma;
+    for (size_t r = 0; r < rows->n; r++)
+      grad[i] += (rows->values[r] - theta[i]) / model->sigma / model->sigma;
   return log_lik(self, m, theta, rows, value, scratch);
 }
 
 /* But the value of each row by itself is written. */
-static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *scratch)
+static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *scratch)
 {
   const normal_mean *model = self;
   (void)scratch;
   for (size_t i = 0; i < m; i++)
     for (size_t r = 0; r < rows->n; r++)
-      value[i * rows->n + r] = log_normal((rows->values[r] - theta[i]) / model->sigma) - log(model->sigma);
+      value[i * rows->n + r] =
+          log_normal((rows->values[r] - theta[i]) / model->sigma) - log(model->sigma);
   return LE_OK;
 }
 

@@ -1,10 +1,12 @@
-# Doors into the machinery, and the models on which it is tested.  Everything here is deterministic given a seed;
-# LOGEVIDENCE_TEST_SEED moves all seeds at once, LOGEVIDENCE_SLOW=true turns on the long variants.
+# Doors into the machinery, and the models on which it is tested. Everything here is deterministic
+# given a seed; LOGEVIDENCE_TEST_SEED moves all seeds at once, LOGEVIDENCE_SLOW=true turns on the
+# long variants.
 
 test_seed <- function(k = 1) k + as.numeric(Sys.getenv("LOGEVIDENCE_TEST_SEED", "0"))
 
 skip_unless_slow <- function() {
-  testthat::skip_if_not(identical(Sys.getenv("LOGEVIDENCE_SLOW"), "true"), "Long variant, LOGEVIDENCE_SLOW is not true")
+  testthat::skip_if_not(identical(Sys.getenv("LOGEVIDENCE_SLOW"), "true"),
+                        "Long variant, LOGEVIDENCE_SLOW is not true")
 }
 
 # One sentence, without a call, of the package's class.
@@ -26,7 +28,8 @@ said <- function(x) gsub("[ \n]+", " ", printed(x))
 # A seed as the two words C takes.
 words <- function(k = 1) c(0, test_seed(k))
 
-# Statistical claims: how many standard errors the mean of `x` (a column for each quantity) is from `expected`.
+# Statistical claims: how many standard errors the mean of `x` (a column for each quantity) is from
+# `expected`.
 z_score <- function(x, expected = 0) {
   x <- as.matrix(x)
   (colMeans(x) - expected) / (apply(x, 2, stats::sd) / sqrt(nrow(x)))
@@ -54,9 +57,11 @@ softmax_model <- function(p, classes, prior_sd = 1) {
   list(type = "softmax_regression", dim = p * classes, width = p + 1,
        args = list(covariates = p, classes = classes, prior_sd = prior_sd))
 }
-mixture_model <- function(components, p, location = 0, mean_scale = 2, shape = 1, rate = 1, concentration = 1) {
+mixture_model <- function(components, p, location = 0, mean_scale = 2, shape = 1, rate = 1,
+                          concentration = 1) {
   list(type = "gaussian_mixture", dim = components - 1 + 2 * components * p, width = p,
-       args = list(components = components, dimensions = p, location = location, mean_scale = mean_scale,
+       args = list(components = components, dimensions = p, location = location,
+                   mean_scale = mean_scale,
                    shape = shape, rate = rate, concentration = concentration))
 }
 
@@ -67,7 +72,8 @@ some_rows <- function(model, n, theta, seed = 1) {
   ask(model, "simulate", theta, rows, list(seed = words(seed)))
 }
 
-prior_draws <- function(model, n, seed = 1) ask(model, "draw_prior", extra = list(n = n, seed = words(seed)))
+prior_draws <- function(model, n, seed = 1)
+  ask(model, "draw_prior", extra = list(n = n, seed = words(seed)))
 
 # Moves of a kernel; a point in each column.
 run_kernel <- function(kernel, model, rows, theta, seed = 1, ..., words = c(0, test_seed(seed))) {
@@ -76,15 +82,18 @@ run_kernel <- function(kernel, model, rows, theta, seed = 1, ..., words = c(0, t
   .Call(ffi_kernel_moves, model$type, model$args, kernel, rows, theta, settings, words)
 }
 
-# Mean and precision of a quadratic model's posterior where the first `seen` rows count fully, the others lambda times.
+# Mean and precision of a quadratic model's posterior where the first `seen` rows count fully, the
+# others lambda times.
 gaussian_posterior <- function(model, rows, seen = ncol(rows), lambda = 0) {
   p <- model$dim
-  x <- if (model$type == "gaussian_mean") matrix(1, ncol(rows), 1) else t(rows[seq_len(p), , drop = FALSE])
+  x <- if (model$type == "gaussian_mean") matrix(1, ncol(rows), 1) else
+    t(rows[seq_len(p), , drop = FALSE])
   y <- rows[model$width, ]
   weight <- ifelse(seq_len(ncol(rows)) <= seen, 1, lambda) / model$args$sigma^2
   prior <- rep(1 / model$args$prior_sd^2, length.out = p)
   precision <- crossprod(x, weight * x) + diag(prior, p)
-  list(mean = drop(solve(precision, crossprod(x, weight * y) + prior * model$args$prior_mean)), precision = precision)
+  list(mean = drop(solve(precision, crossprod(x, weight * y) + prior * model$args$prior_mean)),
+       precision = precision)
 }
 
 # m points, `spread` standard deviations wide and `shift` of them away.
@@ -121,8 +130,10 @@ finish_run <- function(run) {
 new_session <- function(...) {
   script <- tempfile(fileext = ".R")
   on.exit(unlink(script))
-  writeLines(c(sprintf(".libPaths(%s)", deparse1(.libPaths())), "library(logevidence)", ...), script)
-  paste(suppressWarnings(system2(file.path(R.home("bin"), "Rscript"), script, stdout = TRUE, stderr = TRUE)), collapse = "\n")
+  writeLines(c(sprintf(".libPaths(%s)", deparse1(.libPaths())), "library(logevidence)", ...),
+             script)
+  paste(suppressWarnings(system2(file.path(R.home("bin"), "Rscript"), script, stdout = TRUE,
+                                 stderr = TRUE)), collapse = "\n")
 }
 timeless <- function(result) {
   result$seconds <- result$trace$seconds <- NULL
@@ -140,25 +151,29 @@ essence <- function(fit) {
 seed_base <- as.integer(Sys.getenv("LOGEVIDENCE_TEST_SEED", "0"))
 
 fits_of <- function(problem, method, seeds) {
-  lapply(seed_base + seeds, function(seed) quiet_fit(problem$model, problem$data, method, seed = seed, progress = FALSE))
+  lapply(seed_base + seeds, function(seed)
+           quiet_fit(problem$model, problem$data, method, seed = seed, progress = FALSE))
 }
 
-#' Every estimate within 4 standard errors of the truth, its own and the reference's together, and no drift of the mean
+#' Every estimate within 4 standard errors of the truth, its own and the reference's together, and
+#' no drift of the mean
 #'
-#' @param drift Largest mean error in nats that is forgiven besides the spread: the logarithm of an unbiased estimate is
-#'   low by half its variance.
+#' @param drift Largest mean error in nats that is forgiven besides the spread: the logarithm of
+#'   an unbiased estimate is low by half its variance.
 expect_truth <- function(problem, method, seeds = 1:10, drift = 0.02) {
   fits <- fits_of(problem, method, seeds)
   of <- function(what) vapply(fits, what, 0)
   sources <- list(
     reported = list(value = of(function(f) f$log_evidence), se = of(function(f) f$se)),
-    sampler = list(value = of(function(f) f$sampler$log_evidence), se = of(function(f) f$sampler$se))
+    sampler = list(value = of(function(f) f$sampler$log_evidence),
+                   se = of(function(f) f$sampler$se))
   )
   for (source in names(sources)) {
     value <- sources[[source]]$value
     se <- sources[[source]]$se
     label <- paste0(problem$name, ", ", method$name, ", ", source)
-    expect_true(all(is.finite(value) & is.finite(se) & se > 0), label = paste("finite estimates of", label))
+    expect_true(all(is.finite(value) & is.finite(se) & se > 0),
+                label = paste("finite estimates of", label))
     z <- (value - problem$log_evidence) / sqrt(se^2 + problem$se^2)
     expect_lt(max(abs(z)), 4, label = paste("largest |z| of", label))
     error <- mean(value) - problem$log_evidence

@@ -1,8 +1,10 @@
-# Models with latent variables on five rows, and their evidence without the package: by enumeration and quadrature.
+# Models with latent variables on five rows, and their evidence without the package: by enumeration
+# and quadrature.
 
 few_rows <- with_own_seed(test_seed(1), cbind(a = rnorm(5, sd = 1.5), b = rnorm(5)))
 
-#' Evidence given each row's features, summed over all of them: latent rows of Z, their log probabilities
+#' Evidence given each row's features, summed over all of them: latent rows of Z, their log
+#' probabilities
 enumerated <- function(data, choices, log_probability, prior_sd, noise_sd) {
   n <- nrow(data)
   picks <- as.matrix(expand.grid(rep(list(seq_len(nrow(choices))), n)))
@@ -10,29 +12,34 @@ enumerated <- function(data, choices, log_probability, prior_sd, noise_sd) {
     z <- choices[pick, , drop = FALSE]
     root <- chol(prior_sd^2 * tcrossprod(z) + diag(noise_sd^2, n))
     sum(log_probability[pick]) + sum(apply(data, 2, function(y)
-      -n / 2 * log(2 * pi) - sum(log(diag(root))) - sum(backsolve(root, y, transpose = TRUE)^2) / 2))
+      -n / 2 * log(2 * pi) - sum(log(diag(root))) -
+      sum(backsolve(root, y, transpose = TRUE)^2) / 2))
   }))
 }
 
 CASES <- list(
   clustering = list(
-    model = clustering(components = 3, proportions = c(0.5, 0.3, 0.2), prior_sd = 1.3, noise_sd = 0.8),
+    model = clustering(components = 3, proportions = c(0.5, 0.3, 0.2), prior_sd = 1.3,
+                       noise_sd = 0.8),
     truth = enumerated(few_rows, diag(3), log(c(0.5, 0.3, 0.2)), 1.3, 0.8)
   ),
   binary = list(
-    model = binary_attributes(attributes = 2, probabilities = c(0.3, 0.6), prior_sd = 1.3, noise_sd = 0.8),
+    model = binary_attributes(attributes = 2, probabilities = c(0.3, 0.6), prior_sd = 1.3,
+                              noise_sd = 0.8),
     truth = enumerated(few_rows, as.matrix(expand.grid(0:1, 0:1)),
                        log(as.vector(outer(c(0.7, 0.3), c(0.4, 0.6)))), 1.3, 0.8)
   ),
   low_rank = list(
     model = low_rank(rank = 1, row_sd = 0.9, column_sd = 1.1, noise_sd = 0.8),
-    # given V a row's covariance is noise + row_sd^2 V'V: an integral over the two numbers of V, by quadrature
+    # given V a row's covariance is noise + row_sd^2 V'V: an integral over the two numbers of V, by
+    # quadrature
     truth = {
       v <- seq(-8, 8, length.out = 401)
       log_lik <- outer(v, v, Vectorize(function(x, y) {
         root <- chol(diag(0.64, 2) + 0.81 * tcrossprod(c(x, y)))
         sum(dnorm(c(x, y), 0, 1.1, log = TRUE)) +
-          sum(-log(2 * pi) - sum(log(diag(root))) - colSums(backsolve(root, t(few_rows), transpose = TRUE)^2) / 2)
+          sum(-log(2 * pi) - sum(log(diag(root))) -
+              colSums(backsolve(root, t(few_rows), transpose = TRUE)^2) / 2)
       }))
       log_sum_exp(log_lik) + 2 * log(v[2] - v[1])
     }

@@ -19,9 +19,11 @@ test_that("files that ARCHITECTURE.md names exist", {
   root <- checkout()
   files <- named_files(text_of(root))
   expect_gt(length(files), 50)
-  there <- vapply(files, function(file) length(Sys.glob(file.path(root, sub("/$", "", file)))) > 0, TRUE)
+  there <- vapply(files, function(file) length(Sys.glob(file.path(root, sub("/$", "", file)))) > 0,
+                  TRUE)
   expect_identical(files[!there], character())
-  expect_identical(named_files(c("`src/core/none.c`, R/x.R.", "+++ src/new.c")), c("src/core/none.c", "R/x.R"))
+  expect_identical(named_files(c("`src/core/none.c`, R/x.R.", "+++ src/new.c")),
+                   c("src/core/none.c", "R/x.R"))
 })
 
 test_that("ARCHITECTURE.md answers twenty questions, each by a file", {

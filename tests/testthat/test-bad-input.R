@@ -1,7 +1,8 @@
-# Bad input to evidence() and to the methods: one sentence that names the argument, or the right finite answer.
+# Bad input to evidence() and to the methods: one sentence that names the argument, or the right
+# finite answer.
 
-numbers <- data.frame(y = c(1.2, 0.3, 2.2, 1.9, -0.4, 0.8), x = c(0.5, -1, 1.3, 0.7, -0.2, 0.1), class = factor(c("a", "b")),
-                      word = letters[1:6])
+numbers <- data.frame(y = c(1.2, 0.3, 2.2, 1.9, -0.4, 0.8), x = c(0.5, -1, 1.3, 0.7, -0.2, 0.1),
+                      class = factor(c("a", "b")), word = letters[1:6])
 line <- linear_regression(y ~ x)
 run <- function(model, data, ...) quiet_fit(model, data, ..., seed = 1, progress = FALSE)
 
@@ -39,9 +40,10 @@ within_seconds <- function(limit, code) {
 
 # `careful` methods look before they leap, the others may be lost in a wide prior.
 careful <- list(sgais(), ais(), smc())
-all_methods <- c(careful, list(smc("data"), likelihood_weighting(), sequential(), harmonic_mean(), sgais(preset = "paper")))
+all_methods <- c(careful, list(smc("data"), likelihood_weighting(), sequential(), harmonic_mean(),
+                               sgais(preset = "paper")))
 
-# Data ---------------------------------------------------------------------------------------------------------------
+# Data ---------------------------------------------------------------------------------------------
 
 test_that("missing and infinite values are refused, with column and row", {
   for (value in c(NA, NaN, Inf, -Inf)) {
@@ -74,8 +76,10 @@ test_that("data without rows or columns, or of the wrong kind, are refused", {
   refused(run(gaussian_mean(), letters), "data", "numeric")
   refused(run(linear_regression(word ~ x), numbers), "data", "`word`")
   refused(run(gaussian_mixture(components = 1), numbers), "data", "`class`")
-  refused(run(linear_regression(y ~ f), cbind(numbers, f = factor("a"))), "data", "at least two levels")
-  refused(run(softmax_regression(class ~ x), droplevels(numbers[numbers$class == "a", ])), "data", "at least two classes")
+  refused(run(linear_regression(y ~ f), cbind(numbers, f = factor("a"))), "data",
+          "at least two levels")
+  refused(run(softmax_regression(class ~ x), droplevels(numbers[numbers$class == "a", ])), "data",
+          "at least two classes")
 })
 
 test_that("missing arguments are refused by name", {
@@ -84,9 +88,11 @@ test_that("missing arguments are refused by name", {
 })
 
 test_that("a model or a method that is none is refused", {
-  for (model in list(y ~ x, linear_regression, lm(y ~ x, numbers), NULL, "linear")) refused(run(model, numbers), "model")
+  for (model in list(y ~ x, linear_regression, lm(y ~ x, numbers), NULL, "linear"))
+    refused(run(model, numbers), "model")
   refused(run(line, numbers, sgais), "method", "add parentheses")
-  for (method in list("sgais", NULL, list(), hmc(), NA)) refused(run(line, numbers, method), "method")
+  for (method in list("sgais", NULL, list(), hmc(), NA))
+    refused(run(line, numbers, method), "method")
 })
 
 test_that("settings of models are refused at once", {
@@ -100,15 +106,17 @@ test_that("settings of models are refused at once", {
     refused(softmax_regression(class ~ x, prior_sd = value), "prior_sd", "positive")
   }
   refused(run(linear_regression(y ~ x, prior_sd = 1:3), numbers), "prior_sd")
-  for (value in list(0, 1.5, -1, NA, "2", 65, 1e12)) refused(gaussian_mixture(components = value), "components")
+  for (value in list(0, 1.5, -1, NA, "2", 65, 1e12))
+    refused(gaussian_mixture(components = value), "components")
   refused(run(gaussian_mixture(components = 7), numbers[1:2]), "components", "number of rows")
 })
 
-# Methods ------------------------------------------------------------------------------------------------------------
+# Methods ------------------------------------------------------------------------------------------
 
 test_that("numbers of particles, steps and draws are whole and in range", {
   for (method in list(sgais, ais, smc, likelihood_weighting, sequential, harmonic_mean))
-    for (value in list(0, 1, 1.5, -3, 1e12, Inf, NA, NaN, "10", NULL, c(10, 20))) refused(method(particles = value), "particles")
+    for (value in list(0, 1, 1.5, -3, 1e12, Inf, NA, NaN, "10", NULL, c(10, 20)))
+      refused(method(particles = value), "particles")
   for (method in list(sgais, ais, smc, sequential, harmonic_mean))
     for (value in list(0, -1, 1.5, NA, 1e12, "a")) refused(method(steps = value), "steps")
   for (value in list(0, -1, 1.5, NA, 1e12, "a")) {
@@ -175,10 +183,11 @@ test_that("seed, replicates, threads and progress are checked", {
     refused(run(line, numbers, threads = value), "threads")
     refused(run(line, numbers, replicates = value), "replicates")
   }
-  for (value in list(NA, 1, "a", NULL)) refused(evidence(line, numbers, seed = 1, progress = value), "progress")
+  for (value in list(NA, 1, "a", NULL))
+    refused(evidence(line, numbers, seed = 1, progress = value), "progress")
 })
 
-# Strange but legal data -----------------------------------------------------------------------------------------------
+# Strange but legal data ---------------------------------------------------------------------------
 
 test_that("one row is enough", {
   x <- cbind(1, numbers$x[1])
@@ -199,9 +208,11 @@ test_that("constant columns, equal rows and more coefficients than rows have the
   equal <- numbers[rep(1, 30), ]
   wide <- with_own_seed(1, data.frame(y = rnorm(5), matrix(rnorm(5 * 30), 5)))
   for (method in c(careful, list(smc("data")))) {
-    right(run(linear_regression(y ~ x + z), with_constant, method), linear_truth(cbind(1, numbers$x, 1), numbers$y, 1, c(1, 1, 1)))
+    right(run(linear_regression(y ~ x + z), with_constant, method),
+          linear_truth(cbind(1, numbers$x, 1), numbers$y, 1, c(1, 1, 1)))
     right(run(line, equal, method), linear_truth(cbind(1, equal$x), equal$y, 1, c(1, 1)))
-    right(run(linear_regression(y ~ .), wide, method), linear_truth(cbind(1, as.matrix(wide[-1])), wide$y, 1, rep(1, 31)))
+    right(run(linear_regression(y ~ .), wide, method),
+          linear_truth(cbind(1, as.matrix(wide[-1])), wide$y, 1, rep(1, 31)))
     sound(run(softmax_regression(class ~ x), equal, method))
   }
 })
@@ -209,7 +220,8 @@ test_that("constant columns, equal rows and more coefficients than rows have the
 #' n equal points in K = 2: only the sizes of the two sets matter
 equal_points_truth <- function(point, n) {
   size <- 0:n
-  value <- function(m) lgamma(1 + m) + Reduce(`+`, lapply(point, function(y) cluster_marginal(m, m * y, m * y^2)))
+  value <- function(m) lgamma(1 + m) +
+    Reduce(`+`, lapply(point, function(y) cluster_marginal(m, m * y, m * y^2)))
   log_sum_exp(lchoose(n, size) + value(size) + value(n - size)) - lgamma(n + 2)
 }
 
@@ -228,7 +240,8 @@ test_that("covariates on a scale of a million have the right evidence", {
   shifted <- transform(numbers, x = x + 1e6)
   for (method in careful) {
     right(run(line, far, method), linear_truth(cbind(1, far$x), far$y, 1, c(1, 1)))
-    right(run(linear_regression(y ~ x, prior_sd = c(1, 1e-6)), far, method), linear_truth(cbind(1, far$x), far$y, 1, c(1, 1e-6)))
+    right(run(linear_regression(y ~ x, prior_sd = c(1, 1e-6)), far, method),
+          linear_truth(cbind(1, far$x), far$y, 1, c(1, 1e-6)))
     right(run(line, shifted, method), linear_truth(cbind(1, shifted$x), shifted$y, 1, c(1, 1)))
     sound(run(softmax_regression(class ~ x), far, method))
     sound(run(gaussian_mixture(components = 2), far[1:2], method))
@@ -242,7 +255,8 @@ test_that("methods that cannot cope warn, or have a standard error that covers t
     fit <- tryCatch(run(line, far, method), logevidence_error = identity)
     if (inherits(fit, "error")) next
     sound(fit)
-    honest <- abs(fit$log_evidence - truth) < 5 * fit$se || any(grepl("particle|draw|effective", setdiff(fit$warnings, method$note)))
+    honest <- abs(fit$log_evidence - truth) < 5 * fit$se ||
+      any(grepl("particle|draw|effective", setdiff(fit$warnings, method$note)))
     expect_true(honest, label = paste(method$name, "on covariates of a million is honest"))
   }
 })
@@ -250,9 +264,11 @@ test_that("methods that cannot cope warn, or have a standard error that covers t
 test_that("no draw is ever infinite or NaN, or the run says why", {
   far <- transform(numbers, x = x * 1e6)
   for (method in all_methods) {
-    fit <- tryCatch(run(gaussian_mixture(components = 2), far[1:2], method), logevidence_error = identity)
+    fit <- tryCatch(run(gaussian_mixture(components = 2), far[1:2], method),
+                    logevidence_error = identity)
     if (inherits(fit, "error")) next
-    if (all(is.finite(fit$draws))) sound(fit) else expect_match(fit$warnings, "draws are infinite", all = FALSE)
+    if (all(is.finite(fit$draws))) sound(fit)
+    else expect_match(fit$warnings, "draws are infinite", all = FALSE)
   }
 })
 
@@ -283,6 +299,7 @@ test_that("what would take for ever is refused or stopped, not begun", {
   outcome <- within_seconds(5 * patience(), tryCatch(run(line, huge), error = identity))
   if (inherits(outcome, "error")) expect_s3_class(outcome, "logevidence_error") else sound(outcome)
   # a step that keeps every particle's weight equal has no length
-  outcome <- within_seconds(5 * patience(), tryCatch(run(line, numbers, smc(ess = 500)), error = identity))
+  outcome <- within_seconds(5 * patience(),
+                            tryCatch(run(line, numbers, smc(ess = 500)), error = identity))
   if (inherits(outcome, "error")) expect_s3_class(outcome, "logevidence_error") else sound(outcome)
 })

@@ -10,7 +10,8 @@ clustering_truth <- function(data) {
   values <- apply(picks, 1, function(pick) {
     root <- chol(4 * outer(pick, pick, `==`) + diag(0.64, n))
     sum(log(c(0.7, 0.3)[pick])) + sum(apply(data, 2, function(y)
-      -n / 2 * log(2 * pi) - sum(log(diag(root))) - sum(backsolve(root, y, transpose = TRUE)^2) / 2))
+      -n / 2 * log(2 * pi) - sum(log(diag(root))) -
+      sum(backsolve(root, y, transpose = TRUE)^2) / 2))
   })
   max(values) + log(sum(exp(values - max(values))))
 }
@@ -18,7 +19,8 @@ clustering_truth <- function(data) {
 test_that("bounds hold and close on data of known evidence", {
   for (method in list(ais(schedule = sigmoidal(100)), smc("data", particles = 30),
                       smc("data", particles = 30, proposal = "prior", steps = 2))) {
-    runs <- lapply(1:12, function(seed) sandwich(small, 6, 2, method, chains = 5, budgets = c(0.1, 1), seed = seed))
+    runs <- lapply(1:12, function(seed)
+                     sandwich(small, 6, 2, method, chains = 5, budgets = c(0.1, 1), seed = seed))
     truth <- vapply(runs, function(s) clustering_truth(s$data), 0)
     lower <- vapply(runs, function(s) s$bounds$lower, c(0, 0))
     upper <- vapply(runs, function(s) s$bounds$upper, c(0, 0))
@@ -26,15 +28,18 @@ test_that("bounds hold and close on data of known evidence", {
     expect_lt(mean(lower[1, ] > truth + 3), 0.2)
     expect_lt(mean(upper[1, ] < truth - 3), 0.2)
     expect_lt(mean(abs(lower[2, ] - truth)), 0.35)
-    # row by row, particles that all start from one draw may stay in its mode for long: the bound is loose, not wrong
+    # row by row, particles that all start from one draw may stay in its mode for long: the bound is
+    # loose, not wrong
     expect_lt(mean(abs(upper[2, ] - truth)), if (method$name == "ais") 0.35 else 2)
     expect_lt(mean(upper[2, ] - lower[2, ]), mean(upper[1, ] - lower[1, ]) + 0.1)
   }
 })
 
 test_that("the bounds meet for all three models, with schedules that adapt as well", {
-  models <- list(clustering(components = 3, prior_sd = 2), low_rank(rank = 1), binary_attributes(attributes = 3))
-  for (model in models) for (method in list(ais(schedule = sigmoidal(500)), ais(schedule = adaptive(0.98)))) {
+  models <- list(clustering(components = 3, prior_sd = 2), low_rank(rank = 1),
+                 binary_attributes(attributes = 3))
+  for (model in models)
+    for (method in list(ais(schedule = sigmoidal(500)), ais(schedule = adaptive(0.98)))) {
     s <- sandwich(model, 15, 4, method, chains = 20)
     last <- s$bounds[nrow(s$bounds), ]
     expect_lt(abs(last$gap), 1, label = paste(model$name, deparse1(method$call)))
@@ -51,14 +56,16 @@ test_that("chains combine to arithmetic means forwards and harmonic means backwa
   expect_equal(last$upper, s$reverse[1] - log(mean(exp(s$reverse[1] - s$reverse))))
   expect_equal(last$gap, last$upper - last$lower)
   expect_equal(last$kl, mean(s$reverse) - mean(s$forward))
-  expect_true(with(s$bounds, all(lower_low <= lower & lower <= lower_high & upper_low <= upper & upper <= upper_high)))
+  expect_true(with(s$bounds, all(lower_low <= lower & lower <= lower_high & upper_low <= upper &
+                                 upper <= upper_high)))
   expect_identical(s$bounds$budget, c(0.01, 0.1, 1))
   expect_identical(dim(s$data), c(8L, 3L))
   expect_length(s$state, 2 + 2 + 8)
 })
 
 test_that("a sandwich is reproducible, and columns may be named by a formula", {
-  same <- function(...) sandwich(clustering(~ height + weight, components = 2), 5, method = ais(schedule = linear(10)), ...)
+  same <- function(...) sandwich(clustering(~ height + weight, components = 2), 5,
+                                 method = ais(schedule = linear(10)), ...)
   expect_identical(same()$bounds[-10], same()$bounds[-10])
   expect_false(identical(same()$data, same(seed = 2)$data))
   expect_named(same()$data, c("height", "weight"))
@@ -70,7 +77,8 @@ test_that("a sandwich is reproducible, and columns may be named by a formula", {
 
 test_that("data have the spread of the model", {
   spread <- vapply(1:40, function(seed) stats::var(unlist(
-    simulate_latent(clustering(components = 50, prior_sd = 3, noise_sd = 1), 60, 5, seed_words(test_seed(seed)))$data)), 0)
+    simulate_latent(clustering(components = 50, prior_sd = 3, noise_sd = 1), 60, 5,
+                    seed_words(test_seed(seed)))$data)), 0)
   expect_lt(abs(mean(spread) - 10), 4.5 * sd(spread) / sqrt(40) + 0.3)
 })
 
@@ -95,7 +103,8 @@ test_that("a sandwich prints and plots", {
   expect_match(text, "10 chains each way", fixed = TRUE)
   expect_match(gsub(" +", " ", text), "The log evidence of these data lies between", fixed = TRUE)
   s$bounds$gap[3] <- 5
-  expect_match(gsub(" +", " ", paste(utils::capture.output(print(s)), collapse = " ")), "have not met")
+  expect_match(gsub(" +", " ", paste(utils::capture.output(print(s)), collapse = " ")),
+               "have not met")
   file <- tempfile(fileext = ".png")
   grDevices::png(file)
   expect_invisible(plot(s))
@@ -104,28 +113,34 @@ test_that("a sandwich prints and plots", {
 })
 
 test_that("a fit is checked on data like its own", {
-  data <- with_own_seed(test_seed(1), data.frame(a = rnorm(12), b = rnorm(12) + 5 * (1:12 > 6), c = 0))
-  for (model in list(clustering(~ a + b, components = 2), clustering(~ a + b, components = 2, infer = TRUE),
-                     binary_attributes(~ a + b, attributes = 2, infer = TRUE), low_rank(rank = 1, infer = TRUE))) {
+  data <- with_own_seed(test_seed(1),
+                        data.frame(a = rnorm(12), b = rnorm(12) + 5 * (1:12 > 6), c = 0))
+  for (model in list(clustering(~ a + b, components = 2),
+                     clustering(~ a + b, components = 2, infer = TRUE),
+                     binary_attributes(~ a + b, attributes = 2, infer = TRUE),
+                     low_rank(rank = 1, infer = TRUE))) {
     for (method in list(ais(particles = 6, sigmoidal(100)), smc("data", particles = 10))) {
       fit <- evidence(model, data, method, seed = test_seed(1), progress = FALSE)
       check <- sandwich_check(fit, 2, seed = test_seed(2), progress = FALSE)
       expect_identical(dim(check), c(2L, 5L))
       expect_true(all(is.finite(check$gap)))
       expect_identical(attr(check, "chains"), if (method$name == "ais") 6 else 5)
-      expect_identical(check$lower, sandwich_check(fit, 2, seed = test_seed(2), progress = FALSE)$lower)
+      expect_identical(check$lower,
+                       sandwich_check(fit, 2, seed = test_seed(2), progress = FALSE)$lower)
     }
   }
   text <- gsub("[ \n]+", " ", paste(utils::capture.output(print(check)), collapse = " "))
-  expect_match(text, "2 data sets of 12 rows simulated from the fit, 5 chains each way", fixed = TRUE)
+  expect_match(text, "2 data sets of 12 rows simulated from the fit, 5 chains each way",
+               fixed = TRUE)
   expect_match(text, "This is advice, not a guarantee", fixed = TRUE)
   expect_output(print(check["gap"]), "gap")
 })
 
-test_that("inferred variances are inferred again in the check, so that its gaps tell coarse settings from fine ones", {
+test_that("the check infers variances again, so its gaps tell coarse settings from fine ones", {
   data <- with_own_seed(test_seed(5), matrix(rnorm(160, rep(c(-2, 0, 2, 2), 40)), 40))
   gaps <- function(steps) {
-    fit <- evidence(clustering(components = 3, infer = TRUE), data, ais(particles = 10, sigmoidal(steps)), seed = test_seed(1),
+    fit <- evidence(clustering(components = 3, infer = TRUE), data,
+                    ais(particles = 10, sigmoidal(steps)), seed = test_seed(1),
                     progress = FALSE)
     mean(sandwich_check(fit, 8, seed = test_seed(2), progress = FALSE)$gap)
   }
@@ -135,7 +150,8 @@ test_that("inferred variances are inferred again in the check, so that its gaps 
 })
 
 test_that("a settled model has the state's own settings", {
-  state <- c(prior_sd = 4, noise_sd = 0.25, `proportion[1]` = 0.7, `proportion[2]` = 0.3, `label[1]` = 0)
+  state <- c(prior_sd = 4, noise_sd = 0.25, `proportion[1]` = 0.7, `proportion[2]` = 0.3,
+             `label[1]` = 0)
   settled <- settled_model(clustering(components = 2, infer = TRUE), state)
   expect_identical(settled$args[c("infer", "prior_sd", "noise_sd", "proportions")],
                    list(infer = 0, prior_sd = 2, noise_sd = 0.5, proportions = c(0.7, 0.3)))
@@ -146,9 +162,12 @@ test_that("a settled model has the state's own settings", {
 
 test_that("columns that a formula makes cannot be simulated", {
   for (formula in list(~ I(a^2), ~ log(a) + b, ~ .))
-    refused(bdmc(clustering(formula, components = 2), n = 10, method = ais(schedule = linear(5))), "must name plain columns to simulate data")
-  expect_identical(names(bdmc(clustering(~ b + a, components = 2), n = 10, method = ais(schedule = linear(5)), seed = 1, progress = FALSE)$data),
+    refused(bdmc(clustering(formula, components = 2), n = 10, method = ais(schedule = linear(5))),
+            "must name plain columns to simulate data")
+  expect_identical(names(bdmc(clustering(~ b + a, components = 2), n = 10,
+                              method = ais(schedule = linear(5)), seed = 1, progress = FALSE)$data),
                    c("b", "a"))
   fit <- evidence(small, cbind(1:4, 4:1), ais(particles = 3, linear(5)), seed = 1)
-  refused(sandwich_check(fit, data = iris), "`data` must be left out for a model with latent variables")
+  refused(sandwich_check(fit, data = iris),
+          "`data` must be left out for a model with latent variables")
 })

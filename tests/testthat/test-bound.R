@@ -1,6 +1,7 @@
 # Estimates that lie below what is surely there, and the default of models with latent variables.
 
-fit_of <- function(model, data, ..., seed = 1) evidence(model, data, ..., seed = test_seed(seed), progress = FALSE)
+fit_of <- function(model, data, ..., seed = 1)
+  evidence(model, data, ..., seed = test_seed(seed), progress = FALSE)
 
 # Three clusters far apart; to anneal them with unknown variances is to miss them.
 apart <- with_own_seed(test_seed(45), local({
@@ -38,7 +39,8 @@ test_that("bounds are for mixtures and latent variables, and take no numbers fro
   expect_null(fit_of(gaussian_mean(), 1:3, laplace())$bound)
   expect_null(fit_of(clustering(components = 2), few_rows, variational())$bound)
   one <- fit_of(clustering(components = 2), few_rows, smc("data", particles = 20))
-  expect_identical(one$bound, fit_of(clustering(components = 2), few_rows, smc("data", particles = 20))$bound)
+  expect_identical(one$bound,
+                   fit_of(clustering(components = 2), few_rows, smc("data", particles = 20))$bound)
   expect_null(one$second_look)
 })
 
@@ -65,23 +67,27 @@ test_that("the default agrees with enumeration and quadrature, its errors are th
 })
 
 test_that("rows are shuffled, and states are of the user's rows all the same", {
-  fit <- fit_of(clustering(components = 3, prior_sd = 4, noise_sd = 0.5), apart, smc("data", particles = 50))
+  fit <- fit_of(clustering(components = 3, prior_sd = 4, noise_sd = 0.5), apart,
+                smc("data", particles = 50))
   cluster <- rep(1:3, each = 15)
   for (draw in 1:50) expect_identical(length(unique(paste(fit$draws[draw, ], cluster))), 3L)
   # as bits and factors: what a draw says of the rows is near them
-  low <- fit_of(low_rank(rank = 1, column_sd = 3, noise_sd = 0.3), outer(-4:4, c(a = 3, b = -2, c = 1)), smc("data", particles = 200))
+  low <- fit_of(low_rank(rank = 1, column_sd = 3, noise_sd = 0.3),
+                outer(-4:4, c(a = 3, b = -2, c = 1)), smc("data", particles = 200))
   u <- low$draws[1, grepl("^u", colnames(low$draws))]
   expect_gt(abs(cor(u, -4:4)), 0.95)
   expect_gt(abs(cor(predict(low, outer(-4:4, c(a = 3, b = -2, c = 1))), abs(-4:4))), 0.5)
   # sorted rows, in their own order, are another walk
-  given <- fit_of(clustering(components = 3, prior_sd = 4, noise_sd = 0.5), apart, smc("data", particles = 50, order = "given"))
+  given <- fit_of(clustering(components = 3, prior_sd = 4, noise_sd = 0.5), apart,
+                  smc("data", particles = 50, order = "given"))
   expect_false(identical(given$log_evidence, fit$log_evidence))
   expect_identical(given$method$settings$shuffle, 0)
   refused(smc(order = "given"), "`order` is for smc(\"data\")")
 })
 
 test_that("shuffled walks can be saved between any two steps", {
-  for (model in list(clustering(components = 2), low_rank(rank = 1), binary_attributes(attributes = 2))) {
+  for (model in list(clustering(components = 2), low_rank(rank = 1),
+                     binary_attributes(attributes = 2))) {
     encoded <- encode(model, few_rows)
     problem <- new_problem(model, encoded, smc("data", particles = 20), c(1, 2))
     whole <- conduct(problem, encoded$rows)
@@ -109,7 +115,8 @@ test_that("states that are none are refused, and rows beyond all numbers are imp
     fit$parameters[1, name] <- value
     predict(fit, few_rows)
   }
-  for (value in list(1e9, 2, -1, 0.5, NaN, Inf)) expect_error(broken("label[1]", value), "Draw 1 is not a state of this model")
+  for (value in list(1e9, 2, -1, 0.5, NaN, Inf))
+    expect_error(broken("label[1]", value), "Draw 1 is not a state of this model")
   expect_error(broken("noise_sd", 0), "Draw 1 is not a state of this model")
   bits <- fit_of(binary_attributes(attributes = 2), few_rows, smc("data", particles = 10))
   bits$parameters[3, "z[1,1]"] <- 2

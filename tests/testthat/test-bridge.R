@@ -1,11 +1,12 @@
-# bridge() and power_posterior(): right on problems of known evidence, and the same as other code makes of their draws.
+# bridge() and power_posterior(): right on problems of known evidence, and the same as other code
+# makes of their draws.
 
 run <- function(problem, method = bridge(), seed = 1, ...) {
   quiet_fit(problem$model, problem$data, method, seed = test_seed(seed), progress = FALSE, ...)
 }
 line <- truth_problem("cars")
 
-# The bridge ---------------------------------------------------------------------------------------------------------
+# The bridge ---------------------------------------------------------------------------------------
 
 # The errors are as small as a thousandth, and known from fifty chains: their tails are those of t.
 expect_right <- function(problem, method, seeds, label = deparse1(method$call)) {
@@ -13,20 +14,24 @@ expect_right <- function(problem, method, seeds, label = deparse1(method$call)) 
   value <- vapply(fits, `[[`, 0, "log_evidence")
   se <- vapply(fits, `[[`, 0, "se")
   expect_lt(max(abs(value - problem$log_evidence) / sqrt(se^2 + problem$se^2)), 5.5, label = label)
-  expect_lt(abs(mean(value) - problem$log_evidence), 5 * sqrt(mean(se^2) / length(fits) + problem$se^2) + 1e-3,
+  expect_lt(abs(mean(value) - problem$log_evidence),
+            5 * sqrt(mean(se^2) / length(fits) + problem$se^2) + 1e-3,
             label = label)
-  expect_lt(abs(log(stats::sd(value) / mean(se))), log(1.6) + 2 / sqrt(2 * length(fits)), label = label)
+  expect_lt(abs(log(stats::sd(value) / mean(se))), log(1.6) + 2 / sqrt(2 * length(fits)),
+            label = label)
   expect_null(unlist(lapply(fits, `[[`, "failed")))
 }
 
 test_that("bridge() is right, and its standard error is the spread over seeds", {
-  seeds <- c(mean100 = 60, cars = 60, mtcars = 40, softmax_tiny = 30, iris_petal = 12, mix2_dozen = 12)
-  for (name in names(seeds)) expect_right(truth_problem(name), bridge(), seq_len(seeds[[name]]), name)
+  seeds <- c(mean100 = 60, cars = 60, mtcars = 40, softmax_tiny = 30, iris_petal = 12,
+             mix2_dozen = 12)
+  for (name in names(seeds))
+    expect_right(truth_problem(name), bridge(), seq_len(seeds[[name]]), name)
 })
 
 test_that("bridge() is right with other kernels and numbers of draws", {
-  for (method in list(bridge(kernel = rwm(), steps = 10), bridge(kernel = slice()), bridge(10, 400), bridge(300, 20),
-                      bridge(kernel = mala(), steps = 5)))
+  for (method in list(bridge(kernel = rwm(), steps = 10), bridge(kernel = slice()), bridge(10, 400),
+                      bridge(300, 20), bridge(kernel = mala(), steps = 5)))
     expect_right(line, method, 1:20)
   expect_right(truth_problem("mix2_galaxies"), bridge(draws = 60), 1:4)
 })
@@ -53,7 +58,8 @@ test_that("bridgesampling makes the same of the same draws", {
     bound <- function(at) stats::setNames(rep(at, f$dim), colnames(draws))
     # at a random order, as it fits to the first half and bridges to the second
     other <- with_own_seed(test_seed(), bridgesampling::bridge_sampler(
-      draws[sample(nrow(draws)), ], log_posterior = function(theta, data) f$log_prior(theta) + f$log_lik(theta),
+      draws[sample(nrow(draws)), ], log_posterior = function(theta, data)
+        f$log_prior(theta) + f$log_lik(theta),
       data = NULL, lb = bound(-Inf), ub = bound(Inf), silent = TRUE
     ))
     error <- sqrt(bridgesampling::error_measures(other)$re2)
@@ -63,22 +69,28 @@ test_that("bridgesampling makes the same of the same draws", {
 })
 
 test_that("too few draws for a normal density are told", {
-  refused(run(truth_problem("mtcars"), bridge(2, 2)), "The draws are too few, or too much alike, for fitting a normal density")
-  refused(run(truth_problem("mtcars"), bridge(4, 4, kernel = hmc(step_size = 1e6))), "or another kernel")
+  refused(run(truth_problem("mtcars"), bridge(2, 2)),
+          "The draws are too few, or too much alike, for fitting a normal density")
+  refused(run(truth_problem("mtcars"), bridge(4, 4, kernel = hmc(step_size = 1e6))),
+          "or another kernel")
 })
 
 test_that("bad settings of bridge() are refused before the run", {
-  for (particles in list(1, 0, 2.5, NA, "many", 2:3)) refused(bridge(particles), "`particles` must be a whole number")
-  for (draws in list(1, 0, 2.5, NA, "many", NULL)) refused(bridge(draws = draws), "`draws` must be a whole number")
-  for (steps in list(0, -1, 1.5, NA)) refused(bridge(steps = steps), "`steps` must be a whole number")
+  for (particles in list(1, 0, 2.5, NA, "many", 2:3))
+    refused(bridge(particles), "`particles` must be a whole number")
+  for (draws in list(1, 0, 2.5, NA, "many", NULL))
+    refused(bridge(draws = draws), "`draws` must be a whole number")
+  for (steps in list(0, -1, 1.5, NA))
+    refused(bridge(steps = steps), "`steps` must be a whole number")
   for (kernel in list(sghmc(), sgld(), baoab()))
     refused(bridge(kernel = kernel),
-            paste0("`kernel` must have an accept step, hmc(), mala() or rwm(), not ", kernel$name, "()."))
+            paste0("`kernel` must have an accept step, hmc(), mala() or rwm(), not ", kernel$name,
+                   "()."))
   refused(bridge(kernel = hmc), "`kernel` must be a kernel")
   refused(bridge(kernel = logevidence::prior_draws()), "prior_draws() is for nested()")
 })
 
-# Power posteriors ---------------------------------------------------------------------------------------------------
+# Power posteriors ---------------------------------------------------------------------------------
 
 test_that("power_posterior() is right by either rule", {
   for (rule in c("stepping", "thermodynamic")) {
@@ -91,7 +103,8 @@ test_that("power_posterior() is right by either rule", {
 
 test_that("stepping stones are the walk's own estimate", {
   for (problem in list(line, truth_problem("softmax_tiny"))) {
-    for (walk in list(smc(), smc(ess = 0.95), smc(resampling = "none"), ais(), ais(50, linear(20)))) {
+    for (walk in list(smc(), smc(ess = 0.95), smc(resampling = "none"), ais(),
+                      ais(50, linear(20)))) {
       alone <- run(problem, walk)
       fit <- run(problem, power_posterior(run = walk))
       expect_identical(fit$log_evidence, alone$log_evidence)
@@ -117,13 +130,15 @@ test_that("the integral is that of plain R", {
     plain <- correction <- 0
     for (k in seq_along(at)[-1]) {
       plain <- plain + (at[k] - at[k - 1]) * (power$path$mean[k] + power$path$mean[k - 1]) / 2
-      correction <- correction - (at[k] - at[k - 1])^2 * (power$path$variance[k] - power$path$variance[k - 1]) / 12
+      correction <- correction -
+        (at[k] - at[k - 1])^2 * (power$path$variance[k] - power$path$variance[k - 1]) / 12
     }
     expect_equal(power$thermodynamic, plain)
     expect_equal(power$corrected, plain + correction)
     expect_equal(power$stepping, sum(utils::head(power$path$log_ratio, -1)))
     alone <- run(line, walk)
-    expect_equal(power$se, sqrt(alone$se^2 + (correction / 4)^2 + (power$corrected - power$stepping)^2))
+    expect_equal(power$se,
+                 sqrt(alone$se^2 + (correction / 4)^2 + (power$corrected - power$stepping)^2))
     expect_gt(fit$se, alone$se)
   }
 })
@@ -136,7 +151,8 @@ closed_power <- function(lambda) {
   centre <- drop(covariance %*% crossprod(line$x, line$y)) * lambda / line$sigma^2
   slope <- drop(crossprod(line$x, line$y)) / line$sigma^2 - drop(information %*% centre)
   spread <- information %*% covariance
-  c(mean = sum(stats::dnorm(line$y, drop(line$x %*% centre), line$sigma, TRUE)) - sum(diag(spread)) / 2,
+  c(mean = sum(stats::dnorm(line$y, drop(line$x %*% centre), line$sigma, TRUE)) -
+      sum(diag(spread)) / 2,
     variance = sum(diag(spread %*% spread)) / 2 + drop(slope %*% covariance %*% slope))
 }
 
@@ -149,7 +165,8 @@ test_that("moments along the path are those of the power posteriors", {
     expect_lt(abs(log(mean(found("variance")) / truth[["variance"]])), 0.35)
   }
   prior <- closed_power(0)
-  first <- vapply(fits, function(f) c(f$power$path$mean[1], f$power$path$variance[1], f$power$path$ess[1]), numeric(3))
+  first <- vapply(fits, function(f) c(f$power$path$mean[1], f$power$path$variance[1],
+                                      f$power$path$ess[1]), numeric(3))
   expect_z(z_score(t(first[1:2, ]), prior))
   expect_equal(first[3, ], rep(400, 20))
 })
@@ -161,12 +178,15 @@ test_that("the correction makes up for wide steps", {
 })
 
 test_that("power_posterior() refuses what does not walk along powers", {
-  refused(power_posterior("simpson"), "`rule` must be \"stepping\" or \"thermodynamic\", not \"simpson\".")
+  refused(power_posterior("simpson"),
+          "`rule` must be \"stepping\" or \"thermodynamic\", not \"simpson\".")
   refused(power_posterior(NULL), "`rule` must be")
-  for (walk in list(smc("data"), nested(), sgais(), sequential(), likelihood_weighting(), harmonic_mean(), bridge(),
+  for (walk in list(smc("data"), nested(), sgais(), sequential(), likelihood_weighting(),
+                    harmonic_mean(), bridge(),
                     laplace(), power_posterior(), hybrid(), online_nested()))
     refused(power_posterior(run = walk), paste0(
-      "`run` must anneal by powers of the likelihood of all data: ais() or smc(\"thermal\"), not ", walk$name, "()."
+      "`run` must anneal by powers of the likelihood of all data: ais() or smc(\"thermal\"), not ",
+      walk$name, "()."
     ))
   refused(power_posterior(run = smc), "`run` must be a method")
   refused(power_posterior(run = "smc"), "`run` must be a method")

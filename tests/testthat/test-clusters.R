@@ -8,12 +8,16 @@ clusters_of <- function(points) {
 test_that("points of one part are one cluster, whatever its shape", {
   with_own_seed(test_seed(1), {
     shapes <- list(
-      normal = matrix(rnorm(400 * 10), 400), few = matrix(rnorm(60), 30), flat = cbind(rnorm(300), 0),
-      ring = { a <- runif(400, 0, 2 * pi); cbind(cos(a), sin(a)) }, heavy = matrix(rt(400 * 3, 2), 400),
-      curved = { x <- rnorm(400); cbind(x, x^2 + 0.1 * rnorm(400)) }, many = matrix(runif(5000), 2500)
+      normal = matrix(rnorm(400 * 10), 400), few = matrix(rnorm(60), 30),
+      flat = cbind(rnorm(300), 0),
+      ring = { a <- runif(400, 0, 2 * pi); cbind(cos(a), sin(a)) },
+      heavy = matrix(rt(400 * 3, 2), 400),
+      curved = { x <- rnorm(400); cbind(x, x^2 + 0.1 * rnorm(400)) },
+      many = matrix(runif(5000), 2500)
     )
   })
-  for (name in names(shapes)) expect_identical(unique(clusters_of(shapes[[name]])$label), 0, label = name)
+  for (name in names(shapes))
+    expect_identical(unique(clusters_of(shapes[[name]])$label), 0, label = name)
 })
 
 test_that("parts that lie apart are clusters", {
@@ -29,9 +33,11 @@ test_that("parts that lie apart are clusters", {
   # what is left when each cluster's own mean is taken away, and the variance of each
   for (cluster in unique(found$label)) {
     own <- points[found$label == cluster, ]
-    expect_equal(found$variance[cluster + 1, ], apply(own, 2, function(x) mean((x - mean(x))^2)), tolerance = 1e-12)
+    expect_equal(found$variance[cluster + 1, ], apply(own, 2, function(x) mean((x - mean(x))^2)),
+                 tolerance = 1e-12)
     expect_equal(found$residuals[found$label == cluster, ],
-                 sweep(own, 2, colMeans(own)) * sqrt(nrow(own) / (nrow(own) - 1)), tolerance = 1e-12)
+                 sweep(own, 2, colMeans(own)) * sqrt(nrow(own) / (nrow(own) - 1)),
+                 tolerance = 1e-12)
   }
   # beyond a thousand points the rest follow their nearest
   found <- clusters_of(more)

@@ -9,7 +9,8 @@ flat <- run(regression(dist ~ 1), seed = 2)
 square <- run(regression(dist ~ speed + I(speed^2)), seed = 3)
 harmonic <- run(regression(dist ~ speed), method = harmonic_mean())
 errorless <- run(regression(dist ~ 1), method = laplace())
-collapsed <- run(linear_regression(dist ~ speed, sigma = 1, prior_sd = 1000), method = ais(2, linear(2)))
+collapsed <- run(linear_regression(dist ~ speed, sigma = 1, prior_sd = 1000),
+                 method = ais(2, linear(2)))
 
 # A fit that says what we want it to say.
 pretend <- function(log_evidence, se = 0, fit = line) {
@@ -24,7 +25,8 @@ test_that("the table holds plain formulas, the best model first", {
   fits <- Map(pretend, evidences, c(0.1, 0.2, 0.3))
   table <- compare_models(fits)
   expect_s3_class(table, c("model_comparison", "data.frame"), exact = TRUE)
-  expect_named(table, c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable", "doubt"))
+  expect_named(table, c("model", "log_evidence", "se", "log_bf", "posterior", "against", "reliable",
+                        "doubt"))
   expect_identical(table$model, c("b", "c", "a"))
   expect_equal(table$log_evidence, c(-10, -10.7, -12))
   expect_identical(table$se, c(0.2, 0.3, 0.1))
@@ -49,15 +51,18 @@ test_that("prior weights count, in order or by name", {
   expect_equal(posterior(1, 0), c(a = 1, b = 0))
   expect_equal(attr(compare_models(a, b, prior = c(6, 2)), "prior"), c(0.25, 0.75))
   refused(posterior(1), "`prior` must be a weight for each of the 2 fits, not 1.")
-  refused(compare_models(a, b, prior = "a"), "`prior` must be a weight for each of the 2 fits, not \"a\".")
+  refused(compare_models(a, b, prior = "a"),
+          "`prior` must be a weight for each of the 2 fits, not \"a\".")
   for (bad in list(c(1, -1), c(0, 0), c(1, NA), c(1, Inf)))
     refused(posterior(bad), "`prior` must hold weights of at least 0 that are not all 0.")
   refused(posterior(a = 1, c = 1), "`prior` must be named by the fits (`a`, `b`), or not at all.")
-  refused(compare_models(a, harmonic, prior = c(0, 1)), "`prior` must give a positive weight to a fit that passed")
+  refused(compare_models(a, harmonic, prior = c(0, 1)),
+          "`prior` must give a positive weight to a fit that passed")
 })
 
 test_that("the words are those of Kass and Raftery, from their boundaries on", {
-  word <- function(log10_bf) compare_models(a = pretend(0), b = pretend(-log10_bf * log(10)))$against[2]
+  word <- function(log10_bf)
+    compare_models(a = pretend(0), b = pretend(-log10_bf * log(10)))$against[2]
   words <- c("not worth more than a mention", "substantial", "strong", "decisive")
   for (i in 1:3) {
     expect_identical(word(c(0.5, 1, 2)[i] - 1e-9), words[i])
@@ -80,7 +85,8 @@ test_that("certainty is the probability under independent normal errors", {
   se <- c(0.4, 0.1, 0.3)
   draws <- matrix(rnorm(3e5, rep(means, each = 1e5), rep(se, each = 1e5)), ncol = 3)
   truth <- c(mean(max.col(draws) == 1), mean(draws[, 1] > draws[, 2] & draws[, 2] > draws[, 3]))
-  got <- certain(c = pretend(means[3], se[3]), a = pretend(means[1], se[1]), b = pretend(means[2], se[2]))
+  got <- certain(c = pretend(means[3], se[3]), a = pretend(means[1], se[1]),
+                 b = pretend(means[2], se[2]))
   expect_lt(max(abs(got - truth)), 4.5 * 0.5 * sqrt(1 / 20000 + 1 / 1e5))
 })
 
@@ -105,13 +111,17 @@ test_that("only fits to the same data are compared", {
   other$dist[1] <- 3
   refused(compare_models(line, b = run(regression(dist ~ speed), other)),
     "`line` has 50 observations, `b` as many, but with other values.")
-  refused(compare_models(line, b = run(regression(dist ~ speed), cars[1:40, ])), "`line` has 50 observations, `b` 40.")
-  refused(compare_models(line, b = run(regression(speed ~ dist))), "as many, but with other values.")
+  refused(compare_models(line, b = run(regression(dist ~ speed), cars[1:40, ])),
+          "`line` has 50 observations, `b` 40.")
+  refused(compare_models(line, b = run(regression(speed ~ dist))),
+          "as many, but with other values.")
   set.seed(1)
-  expect_identical(compare_models(line, b = run(regression(dist ~ 1), cars[sample(50), ]))$model, c("line", "b"))
+  expect_identical(compare_models(line, b = run(regression(dist ~ 1), cars[sample(50), ]))$model,
+                   c("line", "b"))
   other$speed <- rev(other$speed)
   other$dist <- cars$dist
-  refused(compare_models(line, b = run(regression(dist ~ speed), other)), "the values of `speed` belong to different responses")
+  refused(compare_models(line, b = run(regression(dist ~ speed), other)),
+          "the values of `speed` belong to different responses")
 })
 
 test_that("fits that failed their checks are marked and left out", {
@@ -125,21 +135,26 @@ test_that("fits that failed their checks are marked and left out", {
   expect_identical(table$against[3:4], rep("failed its checks", 2))
   expect_equal(table[1:2, ], compare_models(line, flat), ignore_attr = TRUE)
   expect_match(said(table),
-    "Left out of the probabilities: harmonic, collapsed, which failed their own checks. Their", fixed = TRUE)
-  refused(compare_models(harmonic, collapsed), "None of the fits passed its own checks")
-  expect_match(said(compare_models(line, harmonic)), "harmonic, which failed its own checks. Its warnings say why.",
+    "Left out of the probabilities: harmonic, collapsed, which failed their own checks. Their",
     fixed = TRUE)
-  expect_identical(compare_models(line, b = pretend(-Inf))$reliable, c(TRUE, TRUE)[c(1, 2)] & c(TRUE, FALSE))
+  refused(compare_models(harmonic, collapsed), "None of the fits passed its own checks")
+  expect_match(said(compare_models(line, harmonic)),
+               "harmonic, which failed its own checks. Its warnings say why.",
+    fixed = TRUE)
+  expect_identical(compare_models(line, b = pretend(-Inf))$reliable,
+                   c(TRUE, TRUE)[c(1, 2)] & c(TRUE, FALSE))
 })
 
 test_that("a fit without a standard error takes part", {
   table <- compare_models(line, errorless)
   expect_identical(table$se[2], NA_real_)
   expect_true(all(table$reliable))
-  expect_match(said(table), "errorless has no standard error, which is taken as 0 here.", fixed = TRUE)
+  expect_match(said(table), "errorless has no standard error, which is taken as 0 here.",
+               fixed = TRUE)
   again <- compare_models(line, errorless, twin = errorless)
   expect_match(said(again), "errorless, twin have no standard error", fixed = TRUE)
-  expect_identical(attr(compare_models(a = errorless, b = pretend(-300, NA)), "certainty"), c(best = 1, order = 1))
+  expect_identical(attr(compare_models(a = errorless, b = pretend(-300, NA)), "certainty"),
+                   c(best = 1, order = 1))
 })
 
 test_that("a comparison prints as a table with its certainty", {
@@ -155,11 +170,14 @@ test_that("a comparison prints as a table with its certainty", {
     "Monte Carlo error is too small to change this ranking.", fixed = TRUE)
   expect_no_match(said(compare_models(line, flat)), "whole order")
   close <- compare_models(a = pretend(-10, 0.02), b = pretend(-11.5, 0.3), c = pretend(-11.6, 0.3))
-  expect_match(said(close), "too small to change which model is first; probability 0.[56][0-9]+ that the whole order is right.")
+  expect_match(said(close),
+               paste("too small to change which model is first; probability 0.[56][0-9]+ that the",
+                     "whole order is right."))
 })
 
 test_that("parts of a comparison print sanely", {
-  table <- compare_models(a = pretend(-10, 0.02), b = pretend(-11.5, 1), c = pretend(-11.5, 1), h = harmonic)
+  table <- compare_models(a = pretend(-10, 0.02), b = pretend(-11.5, 1), c = pretend(-11.5, 1),
+                          h = harmonic)
   part <- table[2:3, ]
   expect_match(said(part), "Comparison of 2 models", fixed = TRUE)
   expect_match(said(part), "could change which model is first: probability 0[.](49|50)")
@@ -185,7 +203,8 @@ test_that("a fit that warns is marked in its row, and so is a prior that contrad
   text <- utils::capture.output(print(table))
   expect_match(grep("^b  ", text, value = TRUE), "has warnings$")
   expect_match(grep("^c  ", text, value = TRUE), "prior conflict$")
-  expect_match(said(table), "b has warnings: the log evidence may be off by more than its standard error")
+  expect_match(said(table),
+               "b has warnings: the log evidence may be off by more than its standard error")
   expect_match(said(table), "The prior of c contradicts the data")
   expect_no_match(said(compare_models(line, square)), "warnings|prior")
 })
@@ -240,7 +259,7 @@ test_that("R's generator is left alone", {
   set.seed(7)
 })
 
-# Predictions --------------------------------------------------------------------------------------------------------
+# Predictions --------------------------------------------------------------------------------------
 
 test_that("predictions are averaged by the models' probabilities", {
   a <- pretend(-1, fit = line)
@@ -250,7 +269,8 @@ test_that("predictions are averaged by the models' probabilities", {
   new <- data.frame(speed = c(5, 25, 12), dist = c(10, 80, 1000))
   expect_equal(predict(both, new), p[1] * predict(line, new) + p[2] * predict(flat, new))
   expect_equal(exp(predict(both, new, type = "density")),
-               p[1] * exp(predict(line, new, type = "density")) + p[2] * exp(predict(flat, new, type = "density")))
+               p[1] * exp(predict(line, new, type = "density")) +
+                 p[2] * exp(predict(flat, new, type = "density")))
   far <- data.frame(speed = 5, dist = 1e4)
   each <- c(predict(line, far, type = "density"), predict(flat, far, type = "density"))
   expect_equal(predict(both, far, type = "density"), log_sum_exp(log(p) + each))
@@ -271,9 +291,11 @@ test_that("class probabilities are averaged, and differing classes refused", {
   average <- p[1] * predict(petal, new) + p[2] * predict(sepal, new)
   expect_equal(predict(both, new), average)
   expect_equal(unname(rowSums(predict(both, new))), rep(1, 4))
-  expect_identical(predict(both, new, type = "class"), factor(levels(iris$Species)[max.col(average)],
-    levels(iris$Species)))
-  density <- p[1] * exp(predict(petal, new, type = "density")) + p[2] * exp(predict(sepal, new, type = "density"))
+  expect_identical(predict(both, new, type = "class"),
+                   factor(levels(iris$Species)[max.col(average)],
+levels(iris$Species)))
+  density <- p[1] * exp(predict(petal, new, type = "density")) +
+    p[2] * exp(predict(sepal, new, type = "density"))
   expect_equal(predict(both, new, type = "density"), log(density))
   other <- pretend(-1, fit = sepal)
   other$design$levels <- c("x", "y", "z")
@@ -283,16 +305,18 @@ test_that("class probabilities are averaged, and differing classes refused", {
   refused(predict(mixed, new), "their classes or components differ.")
 })
 
-# Several methods ----------------------------------------------------------------------------------------------------
+# Several methods ----------------------------------------------------------------------------------
 
 test_that("crosscheck() holds each method's figures and their distances", {
   model <- regression(dist ~ speed)
   methods <- list(laplace(importance = 200), ladder = smc(particles = 100), nested(40), laplace())
   check <- crosscheck(model, cars, methods, seed = 3)
   expect_s3_class(check, c("crosscheck", "data.frame"), exact = TRUE)
-  expect_named(check, c("method", "log_evidence", "se", "z", "seconds", "reliable", "error", "wide_se", "bound",
+  expect_named(check, c("method", "log_evidence", "se", "z", "seconds", "reliable", "error",
+                        "wide_se", "bound",
     "doubt"))
-  expect_identical(check$method, c("laplace(importance = 200)", "ladder", "nested(live = 40)", "laplace()"))
+  expect_identical(check$method,
+                   c("laplace(importance = 200)", "ladder", "nested(live = 40)", "laplace()"))
   expect_identical(check$error, rep("", 4))
   fits <- attr(check, "fits")
   expect_identical(names(fits), check$method)
@@ -300,7 +324,8 @@ test_that("crosscheck() holds each method's figures and their distances", {
   expect_identical(essence(fits[[1]]), essence(evidence(model, cars, methods[[1]], seed = 3)))
   apart <- attr(check, "disagreement")
   for (i in 1:3) for (j in setdiff(1:3, i))
-    expect_equal(apart[i, j], (check$log_evidence[i] - check$log_evidence[j]) / sqrt(check$wide_se[i]^2 + check$wide_se[j]^2))
+    expect_equal(apart[i, j], (check$log_evidence[i] - check$log_evidence[j]) /
+                                sqrt(check$wide_se[i]^2 + check$wide_se[j]^2))
   expect_identical(unname(diag(apart)), numeric(4))
   expect_true(all(is.na(apart[4, 1:3])))
   w <- 1 / check$wide_se[2:3]^2
@@ -311,7 +336,8 @@ test_that("crosscheck() holds each method's figures and their distances", {
   text <- said(check)
   expect_match(text, "Linear regression, known noise: dist ~ speed, n = 50", fixed = TRUE)
   expect_match(text, "The methods agree. The largest difference: ", fixed = TRUE)
-  expect_match(said(check[c(1, 3), ]), "(laplace\\(importance = 200\\) and nested|nested\\(live = 40\\) and laplace)")
+  expect_match(said(check[c(1, 3), ]),
+               "(laplace\\(importance = 200\\) and nested|nested\\(live = 40\\) and laplace)")
   expect_match(said(check[c(1, 4), ]), "nothing to compare")
   expect_no_error(printed(check["se"]))
 })
@@ -345,7 +371,8 @@ test_that("a method that fails is listed and the others go on", {
 
 test_that("methods that disagree are said to disagree", {
   problem <- truth_problem("linear1000")
-  check <- crosscheck(problem$model, problem$data, list(laplace(importance = 100), harmonic_mean()), seed = 1)
+  check <- crosscheck(problem$model, problem$data, list(laplace(importance = 100), harmonic_mean()),
+                      seed = 1)
   expect_match(said(check), "failed its own checks", fixed = TRUE)
   expect_match(said(check), "nothing to compare", fixed = TRUE)
   expect_true(all(is.na(check$z)))
@@ -354,30 +381,40 @@ test_that("methods that disagree are said to disagree", {
 })
 
 test_that("estimates below a lower bound do not agree, however close together they are", {
-  check <- crosscheck(gaussian_mean(), c(1, 2, 3), list(exact(), smc(particles = 50), laplace()), seed = 1)
+  check <- crosscheck(gaussian_mean(), c(1, 2, 3), list(exact(), smc(particles = 50), laplace()),
+                      seed = 1)
   expect_match(said(check), "The methods agree")
   check$bound[3] <- check$log_evidence[1] + 2
-  expect_match(said(check), "log evidence is at least .* \\(laplace\\(\\)\\), and exact\\(\\), smc.* lie below that")
-  expect_match(grep("^exact.* se ", utils::capture.output(print(check)), value = TRUE), "below a lower bound$")
+  expect_match(said(check), paste("log evidence is at least .* \\(laplace\\(\\)\\), and",
+                                  "exact\\(\\), smc.* lie below that"))
+  expect_match(grep("^exact.* se ", utils::capture.output(print(check)), value = TRUE),
+               "below a lower bound$")
   # the cheap bound of variational Bayes is among the methods
-  mixture <- crosscheck(gaussian_mixture(components = 2), dozen(), list(laplace(importance = 200), variational()), seed = 1)
+  mixture <- crosscheck(gaussian_mixture(components = 2), dozen(),
+                        list(laplace(importance = 200), variational()), seed = 1)
   expect_identical(mixture$bound[2], mixture$log_evidence[2])
-  expect_equal(mixture$bound[1], mixture$bound[2], tolerance = 0.01) # that of the fit, by another start
-  expect_match(grep("^variational", utils::capture.output(print(mixture)), value = TRUE), "a lower bound$")
+  # that of the fit, by another start
+  expect_equal(mixture$bound[1], mixture$bound[2], tolerance = 0.01)
+  expect_match(grep("^variational", utils::capture.output(print(mixture)), value = TRUE),
+               "a lower bound$")
   expect_identical(lower_bound(list(source = "sampler", bound = -3)), -3)
   expect_identical(lower_bound(list(source = "sampler", bound = list(log_evidence = -4))), -4)
   expect_identical(lower_bound(list(source = "sampler")), -Inf)
 })
 
 test_that("agreement is not said where a method warns or hardly moves", {
-  check <- crosscheck(gaussian_mean(), c(1, 2, 3), list(exact(), smc(particles = 50), sequential(particles = 500)), seed = 1)
+  check <- crosscheck(gaussian_mean(), c(1, 2, 3),
+                      list(exact(), smc(particles = 50), sequential(particles = 500)), seed = 1)
   expect_match(said(check), "The methods agree") # a note on a method is no warning
   warns <- check
   warns$doubt[2] <- "warns"
-  expect_match(said(warns), "does not show that they are right: smc(particles = 50) has warnings.", fixed = TRUE)
+  expect_match(said(warns), "does not show that they are right: smc(particles = 50) has warnings.",
+               fixed = TRUE)
   expect_match(grep("^smc", utils::capture.output(print(warns)), value = TRUE), "has warnings$")
   warns$doubt[3] <- "failed"
-  expect_match(said(warns), "sequential(particles = 500) failed its own checks; smc(particles = 50) has", fixed = TRUE)
+  expect_match(said(warns),
+               "sequential(particles = 500) failed its own checks; smc(particles = 50) has",
+               fixed = TRUE)
   check$doubt[2] <- "prior conflict"
   expect_match(said(check), "The methods agree")
   fit <- attr(check, "fits")[[2]]
@@ -387,7 +424,8 @@ test_that("agreement is not said where a method warns or hardly moves", {
 })
 
 test_that("standard errors from few effective draws are widened", {
-  fit <- attr(crosscheck(gaussian_mean(), c(1, 2, 3), list(exact(), smc(particles = 50)), seed = 1), "fits")[[2]]
+  fit <- attr(crosscheck(gaussian_mean(), c(1, 2, 3), list(exact(), smc(particles = 50)), seed = 1),
+              "fits")[[2]]
   fit$trace$ess <- 4
   expect_equal(wide_se(fit), fit$se * qt(pnorm(3), 3) / 3)
   fit$trace$ess <- 1e6
@@ -404,14 +442,16 @@ test_that("an error in a user's function does not lose what other methods found"
     sum(dnorm(y, theta, log = TRUE))
   }
   model <- custom_model("m", failing, function(m) dnorm(m, log = TRUE), rnorm)
-  check <- crosscheck(model, c(1, 2, 3), list(laplace(importance = 100), nested(50, slice())), seed = 1)
+  check <- crosscheck(model, c(1, 2, 3), list(laplace(importance = 100), nested(50, slice())),
+                      seed = 1)
   expect_match(check$error[2], "out of calls")
   expect_lt(abs(check$log_evidence[1] - logml(evidence(gaussian_mean(), c(1, 2, 3), exact()))), 0.1)
   expect_error(crosscheck(model, c(1, 2, 3), seed = 1), "out of calls", class = "simpleError")
 })
 
 test_that("a crosscheck can be drawn", {
-  check <- crosscheck(gaussian_mean(), c(1, 2, 3), list(exact(), smc(particles = 50), laplace(), harmonic_mean()),
+  check <- crosscheck(gaussian_mean(), c(1, 2, 3),
+                      list(exact(), smc(particles = 50), laplace(), harmonic_mean()),
     seed = 1)
   pdf(NULL)
   on.exit(dev.off())
@@ -427,8 +467,10 @@ test_that("crosscheck() refuses what it cannot check", {
   methods <- list(laplace(), exact())
   refused(crosscheck(1, cars, methods), "`model` must be a model")
   refused(crosscheck(regression(dist ~ speed), methods = methods), "`data` must be given.")
-  refused(crosscheck(regression(dist ~ speed), cars, exact()), "`methods` must be a list of at least two methods.")
-  refused(crosscheck(regression(dist ~ speed), cars, list(exact(), 1)), "`methods` must be a method")
+  refused(crosscheck(regression(dist ~ speed), cars, exact()),
+          "`methods` must be a list of at least two methods.")
+  refused(crosscheck(regression(dist ~ speed), cars, list(exact(), 1)),
+          "`methods` must be a method")
   refused(crosscheck(regression(dist ~ speed), cars, list(exact, smc)), "add parentheses")
   refused(crosscheck(regression(dist ~ hops), cars, methods), "hops")
   refused(crosscheck(regression(dist ~ speed), cars, methods, seed = -1), "`seed`")

@@ -1,28 +1,34 @@
-# Models in C: the package's own example, compiled here, against the built-in model and its closed form.
+# Models in C: the package's own example, compiled here, against the built-in model and its closed
+# form.
 
 compiler_works <- FALSE
 local({
   source <- file.path(tempdir(), "normal_mean.c")
-  file.copy(system.file("examples", "normal_mean.c", package = "logevidence"), source, overwrite = TRUE)
+  file.copy(system.file("examples", "normal_mean.c", package = "logevidence"), source,
+            overwrite = TRUE)
   # an integral without data, and tables that are not right, from the same file
   cat(
     'static size_t none(const void *self) { (void)self; return 0; }',
-    'static le_status still(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,',
-    '  double *scratch) { (void)rows; (void)scratch; log_prior(self, m, theta, value); return LE_OK; }',
-    'const le_model_ops *square_table(void) { static le_model_ops t; t = ops; t.width = none; t.log_lik = still;',
-    '  t.log_lik_each = still; t.log_lik_grad = NULL; t.traits = LE_MODEL_MULTIMODAL; return &t; }',
-    'const le_model_ops *old_table(void) { static le_model_ops t; t = ops; t.version = 0; return &t; }',
-    'const le_model_ops *short_table(void) { static le_model_ops t; t = ops; t.size = offsetof(le_model_ops, exact);',
-    '  return &t; }',
-    'const le_model_ops *empty_table(void) { static le_model_ops t; t = ops; t.draw_prior = NULL; return &t; }',
-    'const le_model_ops *mute_table(void) { static le_model_ops t; t = ops; t.simulate = NULL; return &t; }',
-    'static le_status hollow(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,',
-    '  double *scratch) { le_status s = log_lik(self, m, theta, rows, value, scratch);',
+    'static le_status still(const void *self, size_t m, const double *theta, const le_rows *rows,',
+    '                       double *value, double *scratch)',
+    '{ (void)rows; (void)scratch; log_prior(self, m, theta, value); return LE_OK; }',
+    'static le_status hollow(const void *self, size_t m, const double *theta, const le_rows *rows,',
+    '                        double *value, double *scratch)',
+    '{ le_status s = log_lik(self, m, theta, rows, value, scratch);',
     '  for (size_t i = 0; i < m; i++) if (theta[i] > 0.5) value[i] = NAN; return s; }',
-    'const le_model_ops *hollow_table(void) { static le_model_ops t; t = ops; t.log_lik = hollow; return &t; }',
-    'static void unsure(const void *self, size_t m, const double *theta, double *value) { log_prior(self, m, theta, value);',
+    'static void unsure(const void *self, size_t m, const double *theta, double *value)',
+    '{ log_prior(self, m, theta, value);',
     '  for (size_t i = 0; i < m; i++) if (theta[i] > 0.5) value[i] = NAN; }',
-    'const le_model_ops *unsure_table(void) { static le_model_ops t; t = ops; t.log_prior = unsure; return &t; }',
+    '#define TABLE(name, changes) const le_model_ops *name(void) \\',
+    '{ static le_model_ops t; t = ops; changes return &t; }',
+    'TABLE(square_table, t.width = none; t.log_lik = still; t.log_lik_each = still;',
+    '      t.log_lik_grad = NULL; t.traits = LE_MODEL_MULTIMODAL;)',
+    'TABLE(old_table, t.version = 0;)',
+    'TABLE(short_table, t.size = offsetof(le_model_ops, exact);)',
+    'TABLE(empty_table, t.draw_prior = NULL;)',
+    'TABLE(mute_table, t.simulate = NULL;)',
+    'TABLE(hollow_table, t.log_lik = hollow;)',
+    'TABLE(unsure_table, t.log_prior = unsure;)',
     'const le_model_ops *no_table(void) { return NULL; }',
     file = source, sep = "\n", append = TRUE
   )
@@ -30,8 +36,8 @@ local({
   old <- setwd(tempdir())
   on.exit(setwd(old))
   flags <- paste0("PKG_CPPFLAGS=-I", system.file("include", package = "logevidence"))
-  made <- tryCatch(system2(file.path(R.home("bin"), "R"), c("CMD", "SHLIB", "-o", library, source), stdout = FALSE,
-                           stderr = FALSE, env = flags), error = function(e) 1)
+  made <- tryCatch(system2(file.path(R.home("bin"), "R"), c("CMD", "SHLIB", "-o", library, source),
+                           stdout = FALSE, stderr = FALSE, env = flags), error = function(e) 1)
   compiler_works <<- made == 0 && file.exists(library)
   if (compiler_works) dyn.load(library)
 })
@@ -39,7 +45,8 @@ needs_compiler <- function() {
   skip_on_cran()
   skip_if_not(compiler_works, "a C compiler and the headers of GSL")
 }
-normal_mean <- function(...) compiled_model("normal_mean_table", "mean", ..., PACKAGE = "normal_mean")
+normal_mean <- function(...)
+  compiled_model("normal_mean_table", "mean", ..., PACKAGE = "normal_mean")
 few <- c(1.2, 0.4, 2.1)
 
 test_that("a model in C has the densities of the built-in one", {
@@ -56,8 +63,8 @@ test_that("a model in C has the densities of the built-in one", {
 test_that("every kind of method takes a model in C", {
   needs_compiler()
   truth <- logml(evidence(gaussian_mean(sigma = 2, prior_sd = 1), few, exact()))
-  for (method in list(sgais(), smc(), ais(), nested(100), laplace(importance = 200), bridge(), likelihood_weighting(1e4),
-                      online_nested(60), hybrid(2, 50))) {
+  for (method in list(sgais(), smc(), ais(), nested(100), laplace(importance = 200), bridge(),
+                      likelihood_weighting(1e4), online_nested(60), hybrid(2, 50))) {
     fit <- evidence(normal_mean(sigma = 2), few, method, seed = test_seed(3), progress = FALSE)
     expect_lt(abs(logml(fit) - truth), 4 * fit$se, label = paste("error of", method$name))
   }
@@ -67,7 +74,8 @@ test_that("every kind of method takes a model in C", {
 
 test_that("a model in C that simulates can be sandwiched", {
   needs_compiler()
-  s <- bdmc(normal_mean(sigma = 2), 10, method = smc(particles = 50), chains = 5, seed = test_seed(1), progress = FALSE)
+  s <- bdmc(normal_mean(sigma = 2), 10, method = smc(particles = 50), chains = 5,
+            seed = test_seed(1), progress = FALSE)
   truth <- model_functions(gaussian_mean(sigma = 2), s$data)$exact()
   expect_lt(abs(s$bounds$lower[3] - truth), 0.3)
   expect_lt(abs(s$bounds$upper[3] - truth), 0.3)
@@ -79,7 +87,8 @@ test_that("a model in C that simulates can be sandwiched", {
 
 test_that("threads change nothing", {
   needs_compiler()
-  run <- function(threads) logml(evidence(normal_mean(), sin(1:2000), smc(), seed = 1, threads = threads, progress = FALSE))
+  run <- function(threads) logml(evidence(normal_mean(), sin(1:2000), smc(), seed = 1,
+                                          threads = threads, progress = FALSE))
   expect_identical(run(1), run(2))
 })
 
@@ -97,13 +106,16 @@ test_that("a table of an earlier header still works", {
   needs_compiler()
   short <- compiled_model("short_table", "mean", sigma = 2, PACKAGE = "normal_mean")
   for (method in list(smc(), nested(50)))
-    expect_identical(logml(evidence(short, few, method, seed = 1)), logml(evidence(normal_mean(sigma = 2), few, method, seed = 1)))
+    expect_identical(logml(evidence(short, few, method, seed = 1)),
+                     logml(evidence(normal_mean(sigma = 2), few, method, seed = 1)))
 })
 
 test_that("what is wrong with a model in C is said at once", {
   needs_compiler()
-  wrong <- function(code, sentence) expect_error(code, sentence, fixed = TRUE, class = "logevidence_error")
-  from <- function(symbol, parameters = "mean", ...) compiled_model(symbol, parameters, ..., PACKAGE = "normal_mean")
+  wrong <- function(code, sentence)
+    expect_error(code, sentence, fixed = TRUE, class = "logevidence_error")
+  from <- function(symbol, parameters = "mean", ...)
+    compiled_model(symbol, parameters, ..., PACKAGE = "normal_mean")
   wrong(from("old_table"), "compile it again")
   wrong(from("no_table"), "compile it again")
   wrong(from("empty_table"), "`draw_prior`")
@@ -121,16 +133,19 @@ test_that("what is wrong with a model in C is said at once", {
 })
 
 test_that("a symbol that is not loaded is named", {
-  expect_error(compiled_model("no_such_symbol_anywhere", "a"), "no_such_symbol_anywhere", class = "logevidence_error")
+  expect_error(compiled_model("no_such_symbol_anywhere", "a"), "no_such_symbol_anywhere",
+               class = "logevidence_error")
 })
 
 test_that("NaN from a model in C is an error, as from functions of R", {
   needs_compiler()
   bad <- function(table) compiled_model(table, "mean", sigma = 2, PACKAGE = "normal_mean")
   for (method in list(smc(), nested(50), likelihood_weighting(100), smc(kernel = rwm()), sgais()))
-    expect_error(evidence(bad("hollow_table"), few, method, seed = 1), "`log_lik` of the model in C must give finite numbers or -Inf, not NaN, at ",
+    expect_error(evidence(bad("hollow_table"), few, method, seed = 1),
+                 "`log_lik` of the model in C must give finite numbers or -Inf, not NaN, at ",
                  class = "logevidence_error", label = method$name)
-  expect_error(evidence(bad("unsure_table"), few, smc(kernel = rwm()), seed = 1), "`log_prior` of the model in C must give finite numbers",
+  expect_error(evidence(bad("unsure_table"), few, smc(kernel = rwm()), seed = 1),
+               "`log_prior` of the model in C must give finite numbers",
                class = "logevidence_error")
 })
 
@@ -140,5 +155,6 @@ test_that("a library may be unloaded after its runs", {
   evidence(model, few, smc(), seed = 1)
   dyn.unload(file.path(tempdir(), paste0("normal_mean", .Platform$dynlib.ext)))
   gc()
-  expect_error(evidence(model, few), "use dyn.load() first", fixed = TRUE, class = "logevidence_error")
+  expect_error(evidence(model, few), "use dyn.load() first", fixed = TRUE,
+               class = "logevidence_error")
 })

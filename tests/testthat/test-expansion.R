@@ -1,7 +1,8 @@
 # Log-likelihoods by part of the rows around an anchor: of chunks, and of the audit's draws.
 
 weigh <- function(model, rows, theta, part, seen, ..., seed = 1)
-  run_kernel(sgld(), model, rows, theta, seed, gradient = "control", seen = seen, answer = "log_lik", part = part, ...)
+  run_kernel(sgld(), model, rows, theta, seed, gradient = "control", seen = seen,
+             answer = "log_lik", part = part, ...)
 
 weighed_case <- function(model, truth, spread, seed, n = 3000, m = 40) {
   set.seed(test_seed(seed))
@@ -9,7 +10,8 @@ weighed_case <- function(model, truth, spread, seed, n = 3000, m = 40) {
        theta = truth + matrix(spread * stats::rnorm(length(truth) * m), length(truth)))
 }
 
-chunk_sums <- function(case, seen) ask(case$model, "log_lik", case$theta, case$rows[, -seq_len(seen), drop = FALSE])
+chunk_sums <- function(case, seen)
+  ask(case$model, "log_lik", case$theta, case$rows[, -seq_len(seen), drop = FALSE])
 
 test_that("of a quadratic likelihood the anchor's sums tell a chunk's value, from any distance", {
   model <- linear_model(3)
@@ -19,12 +21,13 @@ test_that("of a quadratic likelihood the anchor's sums tell a chunk's value, fro
   expect_equal(attr(found, "likelihoods"), 2000)
 })
 
-test_that("a chunk weighed by part of its rows is right in the mean, exact for the farthest particles, and less work", {
+test_that("weights of a chunk from part of its rows: unbiased, exact far away, and less work", {
   cases <- list(weighed_case(softmax_model(2, 3), c(1, 0, -1, 0.5, 0, -0.5), 0.03, 72),
                 weighed_case(mixture_model(2, 1), c(0.3, 1, -1, 0, 0.4), 0.02, 73))
   for (case in cases) {
     exact <- chunk_sums(case, 1000)
-    runs <- lapply(1:400, function(s) weigh(case$model, case$rows, case$theta, 200, 1000, anchor = case$truth, seed = s))
+    runs <- lapply(1:400, function(s) weigh(case$model, case$rows, case$theta, 200, 1000,
+                                            anchor = case$truth, seed = s))
     error <- t(vapply(runs, as.vector, exact)) - rep(exact, each = 400)
     same <- colSums(abs(error) > 1e-9) == 0
     expect_equal(sum(same), 4)
@@ -38,19 +41,23 @@ test_that("a chunk weighed by part of its rows is right in the mean, exact for t
 test_that("where part of the rows does not tell a chunk's value all rows are asked", {
   case <- weighed_case(softmax_model(2, 3), c(1, 0, -1, 0.5, 0, -0.5), 0.03, 74)
   exact <- chunk_sums(case, 1000)
-  expect_identical(as.vector(weigh(case$model, case$rows, case$theta, 0, 1000, anchor = case$truth)), exact)
-  expect_identical(as.vector(weigh(case$model, case$rows, case$theta, 1001, 1000, anchor = case$truth)), exact)
+  expect_identical(as.vector(weigh(case$model, case$rows, case$theta, 0, 1000,
+                                   anchor = case$truth)), exact)
+  expect_identical(as.vector(weigh(case$model, case$rows, case$theta, 1001, 1000,
+                                   anchor = case$truth)), exact)
   expect_identical(as.vector(weigh(case$model, case$rows, case$theta, 200, 1000)), exact)
 
   far <- case
   far$theta[1, 7] <- far$theta[1, 7] + 3
-  expect_identical(as.vector(weigh(far$model, far$rows, far$theta, 200, 1000, anchor = far$truth)), chunk_sums(far, 1000))
+  expect_identical(as.vector(weigh(far$model, far$rows, far$theta, 200, 1000, anchor = far$truth)),
+                   chunk_sums(far, 1000))
 
   # a row that says more than all others, which the part has in one of ten times
   odd <- case
   odd$rows[1:2, 2000] <- c(20, 80)
   for (seed in 1:10)
-    expect_identical(as.vector(weigh(odd$model, odd$rows, odd$theta, 200, 1000, anchor = odd$truth, seed = seed)), chunk_sums(odd, 1000))
+    expect_identical(as.vector(weigh(odd$model, odd$rows, odd$theta, 200, 1000, anchor = odd$truth,
+                                     seed = seed)), chunk_sums(odd, 1000))
 
   # a particle that is nowhere does not hide among the others
   lost <- case
@@ -63,7 +70,8 @@ test_that("where part of the rows does not tell a chunk's value all rows are ask
 test_that("where part of the rows tells a chunk's value badly four times as many do, before all", {
   case <- weighed_case(softmax_model(2, 3), c(1, 0, -1, 0.5, 0, -0.5), 0.06, 76)
   exact <- chunk_sums(case, 1000)
-  runs <- lapply(1:60, function(s) weigh(case$model, case$rows, case$theta, 100, 1000, anchor = case$truth, seed = s))
+  runs <- lapply(1:60, function(s) weigh(case$model, case$rows, case$theta, 100, 1000,
+                                         anchor = case$truth, seed = s))
   error <- vapply(runs, function(r) max(abs(as.vector(r) - exact)), 0)
   # what asks rows: 41 points part of them, and all of them five, or in the end all
   first <- 100 * 41 + 2000 * 5
@@ -78,7 +86,8 @@ test_that("where part of the rows tells a chunk's value badly four times as many
 # Three classes, 20,000 rows.
 many_rows <- function(odd = FALSE) with_own_seed(test_seed(75), {
   x <- matrix(stats::rnorm(40000), 20000)
-  utility <- cbind(x, 1) %*% matrix(c(1, -1, 0.5, -0.5, 0.3, 0, 0, 0, 0), 3) - log(-log(matrix(stats::runif(60000), 20000)))
+  utility <- cbind(x, 1) %*% matrix(c(1, -1, 0.5, -0.5, 0.3, 0, 0, 0, 0), 3) -
+    log(-log(matrix(stats::runif(60000), 20000)))
   # a row that makes up its mind within the width of the posterior
   if (odd) x[77, ] <- c(400, 800)
   list(x = x, y = factor(max.col(utility)))
@@ -93,9 +102,10 @@ audits <- function(data, seeds, model = softmax_regression(prior_sd = 1)) {
   }, numeric(4))
 }
 
-test_that("an audit by part of the rows is as good as its standard error says, and has the draws that it was asked for", {
+test_that("an audit by part of the rows has the draws asked for and an honest standard error", {
   data <- many_rows()
-  truth <- evidence(softmax_regression(prior_sd = 1), data, laplace(importance = 10000), seed = test_seed(1), progress = FALSE)
+  truth <- evidence(softmax_regression(prior_sd = 1), data, laplace(importance = 10000),
+                    seed = test_seed(1), progress = FALSE)
   found <- audits(data, 1:25)
   expect_true(all(found["draws", ] == 1000))
   z <- (found["error", ] - truth$log_evidence) / found["se", ]
@@ -106,21 +116,25 @@ test_that("an audit by part of the rows is as good as its standard error says, a
 
 test_that("where one row is not like the others the audit asks all rows, of fewer draws", {
   data <- many_rows(odd = TRUE)
-  truth <- evidence(softmax_regression(prior_sd = 1), data, laplace(importance = 4000), seed = test_seed(1), progress = FALSE)
+  truth <- evidence(softmax_regression(prior_sd = 1), data, laplace(importance = 4000),
+                    seed = test_seed(1), progress = FALSE)
   found <- audits(data, 1:4)
   expect_true(all(found["draws", ] == 100))
   expect_lt(max(abs(found["error", ] - truth$log_evidence)), 4 * max(found["se", ]))
 })
 
 test_that("an audit by part of the rows is right for a mixture", {
-  data <- with_own_seed(test_seed(77), stats::rnorm(12000, sample(c(-4, 0, 5), 12000, replace = TRUE), 1))
+  data <- with_own_seed(test_seed(77),
+                        stats::rnorm(12000, sample(c(-4, 0, 5), 12000, replace = TRUE), 1))
   model <- gaussian_mixture(components = 3)
   truth <- evidence(model, data, laplace(importance = 4000), seed = test_seed(1), progress = FALSE)
   found <- audits(data, 1:8, model)
-  # a trial that misses has all rows asked, of a tenth of the draws; where some draws need all rows there are fewer too
+  # a trial that misses has all rows asked, of a tenth of the draws; where some draws need all rows
+  # there are fewer too
   expect_true(all(found["draws", ] >= 100 & found["draws", ] <= 1000))
   expect_gt(sum(found["draws", ] == 1000), 2)
   expect_lt(max(abs(found["error", ] - truth$log_evidence) / sqrt(found["se", ]^2 + truth$se^2)), 4)
   # climbs end a little below the top, and say by how much
-  expect_lt(max(abs(found["laplace", ] - evidence(model, data, laplace(), progress = FALSE)$log_evidence)), 0.005)
+  expect_lt(max(abs(found["laplace", ] -
+                    evidence(model, data, laplace(), progress = FALSE)$log_evidence)), 0.005)
 })

@@ -1,5 +1,5 @@
-# The standard error of a run: the relative variance of the weights where nothing is resampled, the spread of
-# repeated runs where there is.
+# The standard error of a run: the relative variance of the weights where nothing is resampled, the
+# spread of repeated runs where there is.
 
 set.seed(2)
 sample_y <- rnorm(25, 1)
@@ -16,7 +16,8 @@ relative_variance <- function(log_weights) {
 
 test_that("without resampling the error is the relative variance of the weights, exactly", {
   for (method in list(likelihood_weighting(300), ais(50, linear(30)),
-                      smc("data", 50, chunk = 3, resampling = "none"), sgais(preset = "paper", chunk = 10))) {
+                      smc("data", 50, chunk = 3, resampling = "none"),
+                      sgais(preset = "paper", chunk = 10))) {
     for (data in list(sample_y, pairs)) {
       fit <- quiet_fit(if (is.data.frame(data)) line else centre, data, method, seed = test_seed())
       expect_equal(fit$sampler$se^2, relative_variance(fit$sampler$log_weights), tolerance = 1e-9)
@@ -25,7 +26,8 @@ test_that("without resampling the error is the relative variance of the weights,
 })
 
 test_that("steps that particles have chosen for themselves add to the error", {
-  for (method in list(ais(50, adaptive(0.7)), ais(preset = "paper"))) for (data in list(sample_y, pairs)) {
+  for (method in list(ais(50, adaptive(0.7)), ais(preset = "paper")))
+    for (data in list(sample_y, pairs)) {
     fit <- quiet_fit(if (is.data.frame(data)) line else centre, data, method, seed = test_seed())
     ratio <- fit$sampler$se^2 / relative_variance(fit$sampler$log_weights)
     expect_gt(ratio, 1)

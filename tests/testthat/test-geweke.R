@@ -1,5 +1,5 @@
-# Geweke's joint distribution test of kernels, see helper-geweke.R: chains are short, many and independent, so that the
-# change of each test function has a plain z-score.
+# Geweke's joint distribution test of kernels, see helper-geweke.R: chains are short, many and
+# independent, so that the change of each test function has a plain z-score.
 
 joint_cases <- kernel_cases()
 joint_test <- function(...) {
@@ -7,12 +7,13 @@ joint_test <- function(...) {
   z_score(chains$after - chains$before)
 }
 
-# The momenta that sghmc() draws anew for each distribution cost it a bias that falls only with the number of moves made
-# before the next draw: it gets more of them.
+# The momenta that sghmc() draws anew for each distribution cost it a bias that falls only with the
+# number of moves made before the next draw: it gets more of them.
 test_joint <- function(chains, moves, turns = 2, sghmc_moves = moves) {
   for (case in joint_cases) for (k in seq_along(case$kernels)) {
     kernel <- case$kernels[[k]]
-    expect_z(joint_test(kernel, case$model, case$n, chains, turns, if (kernel$name == "sghmc") sghmc_moves else moves,
+    expect_z(joint_test(kernel, case$model, case$n, chains, turns,
+                        if (kernel$name == "sghmc") sghmc_moves else moves,
                         seed = 80 + k, functions = case$functions))
   }
 }
@@ -29,14 +30,15 @@ test_that("it does so on longer runs", {
 test_that("rows count the same whether seen or in a chunk at lambda = 1", {
   case <- joint_cases$linear
   for (kernel in case$kernels[c(1, 2, 4)])
-    expect_z(joint_test(kernel, case$model, case$n, 700, turns = 2, seed = 91, seen = 2, functions = case$functions))
+    expect_z(joint_test(kernel, case$model, case$n, 700, turns = 2, seed = 91, seen = 2,
+                        functions = case$functions))
 })
 
 test_that("mini-batches are left alone too, by small steps", {
   case <- joint_cases$softmax
   for (kernel in list(baoab(0.05), sghmc(0.002, 0.1), sgld(0.002)))
-    expect_z(joint_test(kernel, case$model, case$n, 700, turns = 2, seed = 92, moves = 10, gradient = "batch",
-                        batch = 2, functions = case$functions))
+    expect_z(joint_test(kernel, case$model, case$n, 700, turns = 2, seed = 92, moves = 10,
+                        gradient = "batch", batch = 2, functions = case$functions))
 })
 
 test_that("a wrong target is found out", {

@@ -27,10 +27,12 @@ test_that("bayes_factor() is the ratio of the evidences, with its error", {
   expect_equal(factor$se, sqrt(line$se^2 + flat$se^2))
   expect_equal(bayes_factor(flat, line)$log_bf, -gap)
   expect_equal(bayes_factor(line, flat, log = TRUE)$bf, gap)
-  expect_match(said(factor), "^Bayes factor of line over flat: .*\\(log 51.4.*\\) Evidence against flat: decisive$")
+  expect_match(said(factor), paste("^Bayes factor of line over flat: .*\\(log 51.4.*\\)",
+                                   "Evidence against flat: decisive$"))
   expect_match(said(bayes_factor(flat, line, log = TRUE)),
     "^Log Bayes factor of flat over line: -51.4.* Evidence against flat")
-  expect_identical(said(bayes_factor(3, 3)), paste0("Bayes factor of 3 over 3: 1 (log 0.000 ", plus_minus(), " ?)"))
+  expect_identical(said(bayes_factor(3, 3)),
+                   paste0("Bayes factor of 3 over 3: 1 (log 0.000 ", plus_minus(), " ?)"))
   expect_equal(bayes_factor(line, flat$log_evidence)$log_bf, gap)
   expect_identical(bayes_factor(line, flat$log_evidence)$se, NA_real_)
   refused(bayes_factor(line, shorter), "`line` has 50 observations, `shorter` 40.")
@@ -44,14 +46,17 @@ test_that("post_prob() weighs the models", {
   near <- flat
   near$log_evidence <- line$log_evidence - 1
   expect_equal(post_prob(line, near), c(line = 1, near = exp(-1)) / (1 + exp(-1)))
-  expect_equal(post_prob(line, near, prior_prob = c(1, 3)), c(line = 1, near = 3 * exp(-1)) / (1 + 3 * exp(-1)))
-  expect_identical(post_prob(line, near, prior_prob = c(near = 3, line = 1)), post_prob(line, near, prior_prob = c(1,
-    3)))
+  expect_equal(post_prob(line, near, prior_prob = c(1, 3)),
+               c(line = 1, near = 3 * exp(-1)) / (1 + 3 * exp(-1)))
+  expect_identical(post_prob(line, near, prior_prob = c(near = 3, line = 1)),
+                   post_prob(line, near, prior_prob = c(1,
+3)))
   expect_named(post_prob(line, near, model_names = c("a", "b")), c("a", "b"))
   expect_equal(sum(post_prob(line, near, flat)), 1)
   expect_equal(post_prob(-1, -2), c("-1" = 1, "-2" = exp(-1)) / (1 + exp(-1)))
   refused(post_prob(line), "`...` must hold more models")
-  refused(post_prob(line, flat, model_names = "a"), "`model_names` must have a name for each of the 2 models.")
+  refused(post_prob(line, flat, model_names = "a"),
+          "`model_names` must have a name for each of the 2 models.")
   refused(post_prob(line, shorter), "different data")
   refused(post_prob(line, lm(dist ~ speed, cars)), "must be a fit from")
 })
@@ -61,7 +66,8 @@ test_that("error_measures() turns the standard error into that of the evidence",
   expect_equal(errors$re2, expm1(line$se^2))
   expect_equal(errors$cv, sqrt(errors$re2))
   expect_match(errors$percentage, "^[0-9.]+%$")
-  expect_identical(error_measures(run(regression(dist ~ 1), method = laplace()))$percentage, NA_character_)
+  expect_identical(error_measures(run(regression(dist ~ 1), method = laplace()))$percentage,
+                   NA_character_)
   refused(error_measures(3), "`x` must be a fit from `evidence()`, not 3.")
 })
 
@@ -75,7 +81,8 @@ test_that("logml() is the log evidence", {
 test_that("there is no likelihood at an estimate, nor a criterion made from it", {
   for (verb in c("logLik", "BIC", "AIC"))
     for (class in c("evidence", "model_comparison", "crosscheck", "evidence_model"))
-      expect_null(utils::getS3method(verb, class, optional = TRUE, envir = asNamespace("logevidence")))
+      expect_null(utils::getS3method(verb, class, optional = TRUE,
+                                     envir = asNamespace("logevidence")))
   for (f in list(stats::logLik, stats::BIC, stats::AIC)) expect_error(f(line))
 })
 
@@ -86,7 +93,8 @@ test_that("bridges and fits go together in our verbs", {
   expect_equal(bayes_factor(line, bridge)$log_bf, gap)
   expect_equal(bayes_factor(bridge, line)$log_bf, -gap)
   expect_equal(bayes_factor(bridge, as_bridge(line))$log_bf, -gap)
-  list_of <- structure(list(logml = flat$log_evidence + c(-1, 0, 2), niter = rep(1, 3), method = "normal",
+  list_of <- structure(list(logml = flat$log_evidence + c(-1, 0, 2), niter = rep(1, 3),
+                            method = "normal",
     repetitions = 3),
                        class = "bridge_list")
   expect_equal(bayes_factor(line, list_of)$log_bf, gap)
@@ -109,19 +117,23 @@ test_that("bridgesampling's verbs take fits first, and bridges made of fits anyw
   expect_equal(bridgesampling::post_prob(line, flat), post_prob(line, flat))
   expect_equal(bridgesampling::post_prob(line, bridge, model_names = c("a", "b")), c(a = 1,
     b = exp(-gap)) / (1 + exp(-gap)))
-  expect_equal(unname(bridgesampling::post_prob(bridge, as_bridge(line))), unname(post_prob(bridge, line)))
+  expect_equal(unname(bridgesampling::post_prob(bridge, as_bridge(line))),
+               unname(post_prob(bridge, line)))
   expect_identical(bridgesampling::logml(line), line$log_evidence)
   expect_identical(bridgesampling::error_measures(line), error_measures(line))
   expect_identical(bridgesampling::error_measures(bridge), error_measures(flat))
   expect_equal(summary(bridge)$Coefficient_of_Variation, error_measures(flat)$cv)
-  expect_match(said(bridge), "Bridge sampling estimate of the log marginal likelihood: -264.07", fixed = TRUE)
+  expect_match(said(bridge), "Bridge sampling estimate of the log marginal likelihood: -264.07",
+               fixed = TRUE)
 })
 
 test_that("it does not matter which package is attached first", {
   skip_if_not_installed("bridgesampling")
-  use <- c("stopifnot(identical(logml(line), line$log_evidence), identical(logml(as_bridge(flat)), flat$log_evidence))",
-           "print(bayes_factor(line, flat))", "print(names(post_prob(line, as_bridge(flat))))",
-           "stopifnot(identical(error_measures(line)$re2, expm1(line$se^2)))")
+  use <-
+    c("stopifnot(identical(logml(line), line$log_evidence))",
+      "stopifnot(identical(logml(as_bridge(flat)), flat$log_evidence))",
+      "print(bayes_factor(line, flat))", "print(names(post_prob(line, as_bridge(flat))))",
+      "stopifnot(identical(error_measures(line)$re2, expm1(line$se^2)))")
   ours <- "shh(library(logevidence))"
   theirs <- "shh(library(bridgesampling))"
   for (script in list(c(ours, theirs, use), c(theirs, ours, use), c(ours, use))) {
@@ -141,11 +153,13 @@ test_that("bayesfactor_models() takes fits", {
   expect_equal(models(line, flat, denominator = 2)$log_BF, c(gap, 0))
   expect_equal(models(line, flat, denominator = flat), models(line, flat, denominator = 2))
   expect_identical(models(a = line, b = flat)$Model, c("a", "b"))
-  expect_match(said(table), "Bayes Factors for Model Comparison .*flat.* Against Denominator: .*line")
+  expect_match(said(table),
+               "Bayes Factors for Model Comparison .*flat.* Against Denominator: .*line")
   expect_equal(as.matrix(table)[1, 2], -gap, ignore_attr = TRUE)
   expect_equal(stats::update(table, reference = 2)$log_BF, c(gap, 0))
   refused(models(line, shorter), "different data")
-  refused(models(line, flat, denominator = 3), "`denominator` must be a whole number between 1 and 2, not 3.")
+  refused(models(line, flat, denominator = 3),
+          "`denominator` must be a whole number between 1 and 2, not 3.")
   refused(models(line, flat, denominator = lm(dist ~ 1, cars)), "`denominator` must be")
   skip_if_not_installed("bridgesampling")
   expect_equal(models(line, as_bridge(flat))$log_BF, c(0, -gap))

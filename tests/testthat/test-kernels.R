@@ -8,22 +8,28 @@ gaussian_cases <- function() {
   linear_rows[2, ] <- linear_rows[1, ] + 0.3 * linear_rows[2, ] # correlated covariates
   list(list(model = mean, rows = mean_rows), list(model = linear, rows = linear_rows))
 }
-splits <- function(n) list(c(seen = n, lambda = 0), c(seen = round(0.6 * n), lambda = 0.5), c(seen = 0, lambda = 0.5))
+splits <- function(n) list(c(seen = n, lambda = 0), c(seen = round(0.6 * n), lambda = 0.5),
+                           c(seen = 0, lambda = 0.5))
 
 invariance <- function(kernel, case, split, moves, m = 3000, seed = 1, metric = TRUE, ...) {
   target <- gaussian_posterior(case$model, case$rows, split[["seen"]], split[["lambda"]])
   start <- gaussian_draws(target, m, seed, ...)
   precision <- if (metric) target$precision else diag(diag(target$precision), case$model$dim)
-  end <- run_kernel(kernel, case$model, case$rows, start, seed, moves = moves, seen = split[["seen"]],
-                    lambda = split[["lambda"]], precision = precision)
-  list(start = whitened_moments(start, target), end = whitened_moments(end, target), moved = mean(end != start))
+  end <- run_kernel(kernel, case$model, case$rows, start, seed, moves = moves,
+                    seen = split[["seen"]], lambda = split[["lambda"]], precision = precision)
+  list(start = whitened_moments(start, target), end = whitened_moments(end, target),
+       moved = mean(end != start))
 }
 
-exact_kernels <- list(slice = slice(), slice_wide = slice(width = 30), rwm = rwm(), rwm_large = rwm(step_size = 4), hmc = hmc(), hmc_wild = hmc(3, 1.5), mala = mala(),
-                      mala_large = mala(step_size = 1.5), baoab = baoab(), baoab_large = baoab(step_size = 1.2))
+exact_kernels <- list(slice = slice(), slice_wide = slice(width = 30), rwm = rwm(),
+                      rwm_large = rwm(step_size = 4), hmc = hmc(), hmc_wild = hmc(3, 1.5),
+                      mala = mala(),
+                      mala_large = mala(step_size = 1.5), baoab = baoab(),
+                      baoab_large = baoab(step_size = 1.2))
 
 test_that("exact kernels keep posterior draws posterior draws", {
-  for (case in gaussian_cases()) for (split in splits(ncol(case$rows))) for (name in names(exact_kernels)) {
+  for (case in gaussian_cases()) for (split in splits(ncol(case$rows)))
+    for (name in names(exact_kernels)) {
     found <- invariance(exact_kernels[[name]], case, split, 6, seed = nchar(name))
     expect_z(z_score(found$end))
     # what is left of the start's own randomness cancels in the difference: a sharper look
@@ -47,11 +53,12 @@ test_that("exact kernels bring scattered particles to the target", {
   }
 })
 
-test_that("Langevin dynamics sample a normal target without step size error, from the first move on", {
+test_that("Langevin dynamics sample a normal target without step-size error, from the first move", {
   case <- gaussian_cases()[[2]]
   split <- c(seen = 20, lambda = 0.5)
   for (h in c(0.3, 1, 1.7)) for (friction in c(0.2, 2)) for (moves in c(1, 2, 3, 10)) {
-    found <- invariance(baoab(step_size = h, friction = friction, clip = 100), case, split, moves, 6000, seed = moves)
+    found <- invariance(baoab(step_size = h, friction = friction, clip = 100), case, split, moves,
+                        6000, seed = moves)
     expect_z(z_score(found$end - found$start))
     expect_z(z_score(found$end))
   }
@@ -65,8 +72,8 @@ test_that("known noise of the gradients is made up for by less noise of the mome
   # a batch of its own for each particle: each is a run
   temperature <- function(noise) {
     ends <- vapply(1:3000, function(s) {
-      drop(run_kernel(baoab(), model, rows, exact$mean + scale * cos(s), s, gradient = "batch", batch = 200, noise = noise,
-                      precision = exact$precision, moves = 30))
+      drop(run_kernel(baoab(), model, rows, exact$mean + scale * cos(s), s, gradient = "batch",
+                      batch = 200, noise = noise, precision = exact$precision, moves = 30))
     }, 0)
     mean((ends - exact$mean)^2) / scale^2
   }
@@ -86,13 +93,17 @@ test_that("stochastic gradient kernels are right up to their step size", {
     size <- split[["seen"]] + split[["lambda"]] * (n - split[["seen"]])
     target <- gaussian_posterior(case$model, case$rows, split[["seen"]], split[["lambda"]])
     largest <- max(eigen(target$precision, TRUE, TRUE)$values)
-    for (kernel in list(sgld(rate = 0.02 * size / largest), sghmc(rate = 0.002 * size / largest, friction = 0.1),
+    for (kernel in list(sgld(rate = 0.02 * size / largest),
+                        sghmc(rate = 0.002 * size / largest, friction = 0.1),
                         sghmc(rate = 0.01 * size / largest, friction = 0.1, refresh = TRUE))) {
       found <- invariance(kernel, case, split, 30, 2000)
-      # Euler's error in a variance is half of eta times the precision, 1%, less the part not yet reached
+      # Euler's error in a variance is half of eta times the precision, 1%, less the part not yet
+      # reached
       bias <- colMeans(found$end - found$start)
-      expect_true(all(abs(bias) < 0.015 + 4.5 * apply(found$end - found$start, 2, stats::sd) / sqrt(2000)))
-      expect_true(all(abs(colMeans(found$end)) < 0.015 + 4.5 * apply(found$end, 2, stats::sd) / sqrt(2000)))
+      expect_true(all(abs(bias) < 0.015 +
+                      4.5 * apply(found$end - found$start, 2, stats::sd) / sqrt(2000)))
+      expect_true(all(abs(colMeans(found$end)) < 0.015 +
+                      4.5 * apply(found$end, 2, stats::sd) / sqrt(2000)))
     }
   }
 })
@@ -114,7 +125,8 @@ test_that("SGLD has exactly the stationary variance of Euler's scheme", {
 test_that("a rate is per observation, the chunk counted lambda times or in full", {
   case <- gaussian_cases()[[1]]
   eta <- function(kernel, seen, lambda)
-    attr(run_kernel(kernel, case$model, case$rows, 0, moves = 1, seen = seen, lambda = lambda), "step_size")
+    attr(run_kernel(kernel, case$model, case$rows, 0, moves = 1, seen = seen, lambda = lambda),
+         "step_size")
   for (make in list(sgld, sghmc)) {
     expect_equal(eta(make(rate = 0.6), 10, 0.5), 0.6 / 11)
     expect_equal(eta(make(rate = 0.6, tempered = FALSE), 10, 0.5), 0.6 / 12)
@@ -139,23 +151,25 @@ test_that("kernels with an accept step find the step size for their goal", {
   rows <- some_rows(model, 40, rep(0.2, 20), 73)
   target <- gaussian_posterior(model, rows)
   start <- gaussian_draws(target, 200)
-  for (case in list(list(hmc(), 0.8), list(hmc(accept = 0.6), 0.6), list(mala(), 0.65), list(mala(accept = 0.9), 0.9),
-                    list(rwm(), 0.234))) {
-    found <- run_kernel(case[[1]], model, rows, start, moves = 10, distributions = 40, precision = target$precision)
+  for (case in list(list(hmc(), 0.8), list(hmc(accept = 0.6), 0.6), list(mala(), 0.65),
+                    list(mala(accept = 0.9), 0.9), list(rwm(), 0.234))) {
+    found <- run_kernel(case[[1]], model, rows, start, moves = 10, distributions = 40,
+                        precision = target$precision)
     expect_lt(abs(attr(found, "acceptance") - case[[2]]), 0.08)
     expect_gt(attr(found, "step_size"), 0)
   }
   one <- gaussian_cases()[[1]]
   target <- gaussian_posterior(one$model, one$rows)
-  found <- run_kernel(rwm(), one$model, one$rows, gaussian_draws(target, 400), moves = 2, distributions = 40,
-                      precision = target$precision)
+  found <- run_kernel(rwm(), one$model, one$rows, gaussian_draws(target, 400), moves = 2,
+                      distributions = 40, precision = target$precision)
   expect_lt(abs(attr(found, "acceptance") - 0.44), 0.08)
 })
 
 test_that("a step size given is kept, and not tuned", {
   case <- gaussian_cases()[[1]]
   for (kernel in list(rwm(0.123), mala(0.123), hmc(4, 0.123))) {
-    found <- run_kernel(kernel, case$model, case$rows, matrix(0, 1, 10), moves = 2, distributions = 5)
+    found <- run_kernel(kernel, case$model, case$rows, matrix(0, 1, 10), moves = 2,
+                        distributions = 5)
     expect_identical(attr(found, "step_size"), 0.123)
   }
 })
@@ -184,12 +198,15 @@ test_that("hmc() that comes from another distribution moves as one that begins t
   expect_false(isTRUE(all.equal(as.vector(fresh), as.vector(move(seen = 100, lambda = 0.2)))))
   # another exponent, upwards and downwards; the same again
   for (before in c(0.2, 1, 0.7))
-    expect_equal(move(seen = 100, lambda = c(before, 0.7), moves = c(0, 1), distributions = 2), fresh, tolerance = 1e-12)
+    expect_equal(move(seen = 100, lambda = c(before, 0.7), moves = c(0, 1), distributions = 2),
+                 fresh, tolerance = 1e-12)
   # the chunk joins the rows seen; other rows seen
   whole <- move(seen = 300)
-  expect_equal(move(seen = c(100, 300), lambda = c(1, 0), moves = c(0, 1), distributions = 2), whole, tolerance = 1e-12)
+  expect_equal(move(seen = c(100, 300), lambda = c(1, 0), moves = c(0, 1), distributions = 2),
+               whole, tolerance = 1e-12)
   for (before in c(50, 200))
-    expect_equal(move(seen = c(before, 100), lambda = c(0.5, 0.7), moves = c(0, 1), distributions = 2), fresh, tolerance = 1e-12)
+    expect_equal(move(seen = c(before, 100), lambda = c(0.5, 0.7), moves = c(0, 1),
+                      distributions = 2), fresh, tolerance = 1e-12)
 })
 
 test_that("moves are reproducible by seed and leave the start alone", {
@@ -199,7 +216,8 @@ test_that("moves are reproducible by seed and leave the start alone", {
   for (kernel in list(rwm(0.1), hmc(3, 0.1), baoab(0.1), sghmc(), sgld())) {
     first <- run_kernel(kernel, case$model, case$rows, start, 5, moves = 3)
     expect_identical(run_kernel(kernel, case$model, case$rows, start, 5, moves = 3), first)
-    expect_false(identical(as.vector(run_kernel(kernel, case$model, case$rows, start, 6, moves = 3)), as.vector(first)))
+    expect_false(identical(as.vector(run_kernel(kernel, case$model, case$rows, start, 6,
+                                                moves = 3)), as.vector(first)))
     expect_identical(start, kept)
   }
 })
@@ -208,9 +226,10 @@ test_that("no kernel is led to what is not a number", {
   model <- mixture_model(3, 2)
   rows <- some_rows(model, 50, prior_draws(model, 1, 74)[, 1], 74)
   set.seed(test_seed(75))
-  wild <- matrix(sample(c(-1, 1), model$dim * 40, TRUE) * 10^stats::runif(model$dim * 40, -2, 6), model$dim)
-  for (kernel in list(rwm(), hmc(), mala(), baoab(), sghmc(), sgld(), sgld(rate = 1e6), hmc(10, 100),
-                      baoab(clip = 1e5))) {
+  wild <- matrix(sample(c(-1, 1), model$dim * 40, TRUE) * 10^stats::runif(model$dim * 40, -2, 6),
+                 model$dim)
+  for (kernel in list(rwm(), hmc(), mala(), baoab(), sghmc(), sgld(), sgld(rate = 1e6),
+                      hmc(10, 100), baoab(clip = 1e5))) {
     found <- run_kernel(kernel, model, rows, wild, moves = 5)
     expect_false(anyNA(found))
   }
@@ -222,7 +241,8 @@ test_that("a wild start comes home", {
   target <- gaussian_posterior(case$model, case$rows)
   for (kernel in list(hmc(), baoab())) {
     start <- target$mean + matrix(if (kernel$name == "hmc") 1e4 else 30, 3, 200)
-    end <- run_kernel(kernel, case$model, case$rows, start, moves = 400, precision = target$precision)
+    end <- run_kernel(kernel, case$model, case$rows, start, moves = 400,
+                      precision = target$precision)
     expect_z(z_score(whitened_moments(end, target)))
   }
 })
@@ -237,10 +257,14 @@ test_that("kernels sample a posterior that is not normal", {
   grid <- as.matrix(expand.grid(seq(-12, 12, 0.1), seq(-12, 12, 0.1)))
   density <- exp(ask(model, "log_prior", t(grid)) + ask(model, "log_lik", t(grid), rows))
   density <- density / sum(density)
-  expected <- c(sum(density * grid[, 1]), sum(density * grid[, 1]^2), sum(density * grid[, 1] * grid[, 2]))
-  for (kernel in list(rwm(1.5), hmc(5, 0.7), mala(1), baoab(step_size = 0.05), sghmc(0.005, 0.1), sgld(0.005))) {
-    end <- run_kernel(kernel, model, rows, prior_draws(model, 4000, 76), moves = 3000, precision = diag(2) / 4)
+  expected <- c(sum(density * grid[, 1]), sum(density * grid[, 1]^2),
+                sum(density * grid[, 1] * grid[, 2]))
+  for (kernel in list(rwm(1.5), hmc(5, 0.7), mala(1), baoab(step_size = 0.05), sghmc(0.005, 0.1),
+                      sgld(0.005))) {
+    end <- run_kernel(kernel, model, rows, prior_draws(model, 4000, 76), moves = 3000,
+                      precision = diag(2) / 4)
     expect_z((c(mean(end[1, ]), mean(end[1, ]^2), mean(end[1, ] * end[2, ])) - expected) /
-               c(stats::sd(end[1, ]), stats::sd(end[1, ]^2), stats::sd(end[1, ] * end[2, ])) * sqrt(4000))
+               c(stats::sd(end[1, ]), stats::sd(end[1, ]^2), stats::sd(end[1, ] * end[2, ])) *
+               sqrt(4000))
   }
 })

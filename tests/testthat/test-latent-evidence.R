@@ -1,17 +1,23 @@
-# The evidence of models with latent variables: against enumeration, closed forms and long importance sampling, forwards and back.
+# The evidence of models with latent variables: against enumeration, closed forms and long
+# importance sampling, forwards and back.
 
-run <- function(model, data, method, seed = 1, ...) quiet_fit(model, data, method, seed = test_seed(seed), progress = FALSE, ...)
+run <- function(model, data, method, seed = 1, ...)
+  quiet_fit(model, data, method, seed = test_seed(seed), progress = FALSE, ...)
 
 METHODS <- list(
-  likelihood_weighting(20000), ais(particles = 400, sigmoidal(20)), ais(particles = 400, adaptive(0.7)),
-  smc(particles = 400), smc(particles = 400, threshold = 1, resampling = "multinomial"), smc("data", particles = 400),
-  smc("data", particles = 400, proposal = "prior", steps = 3), smc("data", particles = 400, threshold = 0)
+  likelihood_weighting(20000), ais(particles = 400, sigmoidal(20)),
+  ais(particles = 400, adaptive(0.7)),
+  smc(particles = 400), smc(particles = 400, threshold = 1, resampling = "multinomial"),
+  smc("data", particles = 400),
+  smc("data", particles = 400, proposal = "prior", steps = 3),
+  smc("data", particles = 400, threshold = 0)
 )
 
 test_that("every method agrees with enumeration and quadrature", {
   for (case in CASES) for (method in METHODS) {
     fit <- run(case$model, few_rows, method)
-    expect_lt(abs(fit$log_evidence - case$truth) / fit$se, 4, label = paste(case$model$name, deparse1(method$call)))
+    expect_lt(abs(fit$log_evidence - case$truth) / fit$se, 4,
+              label = paste(case$model$name, deparse1(method$call)))
     expect_null(fit$failed)
   }
 })
@@ -27,7 +33,8 @@ reverse_run <- function(model, data, method, state, seed) {
 }
 
 test_that("estimates of Z are unbiased, and those of 1 / Z from an exact draw", {
-  methods <- list(ais(particles = 2, sigmoidal(6)), smc("data", particles = 3), smc("data", particles = 4, proposal = "prior"),
+  methods <- list(ais(particles = 2, sigmoidal(6)), smc("data", particles = 3),
+                  smc("data", particles = 4, proposal = "prior"),
                   smc(particles = 4, ess = 0.6, threshold = 1))
   # first rows that come together do so by an adaptive schedule, and cannot be taken away one by one
   methods <- lapply(methods, function(method) {
@@ -37,7 +44,8 @@ test_that("estimates of Z are unbiased, and those of 1 / Z from an exact draw", 
   for (case in CASES[1:2]) {
     pool <- run(case$model, few_rows, smc("data", particles = 4000, steps = 20), 77)
     for (method in methods) {
-      ratio <- vapply(1:400, function(seed) exp(run(case$model, few_rows, method, seed)$log_evidence - case$truth), 0)
+      ratio <- vapply(1:400, function(seed)
+                        exp(run(case$model, few_rows, method, seed)$log_evidence - case$truth), 0)
       # an adaptive schedule looks at the particles it weighs: a little bias is its price
       drift <- if (identical(method$name, "smc") && identical(method$path, "thermal")) 0.05 else 0
       expect_lt(abs(mean(ratio) - 1), 4 * sd(ratio) / 20 + drift)
@@ -46,7 +54,8 @@ test_that("estimates of Z are unbiased, and those of 1 / Z from an exact draw", 
       states <- t(pool$parameters[sample.int(4000, 400, TRUE, exp(pool$log_weights)), ])
       inverse <- vapply(1:400, function(seed)
         exp(reverse_run(case$model, few_rows, method, states[, seed], seed)[1] + case$truth), 0)
-      expect_lt(abs(mean(inverse) - 1), 4 * sd(inverse) / 20, label = paste(case$model$name, deparse1(method$call)))
+      expect_lt(abs(mean(inverse) - 1), 4 * sd(inverse) / 20,
+                label = paste(case$model$name, deparse1(method$call)))
     }
   }
 })
@@ -54,12 +63,15 @@ test_that("estimates of Z are unbiased, and those of 1 / Z from an exact draw", 
 test_that("a reverse walk needs its temperatures beforehand, and a state", {
   case <- CASES$clustering
   state <- run(case$model, few_rows, smc("data", particles = 10))$parameters[1, ]
-  refused(reverse_run(case$model, few_rows, smc(particles = 10), state, 1), "An adaptive schedule cannot be run in reverse")
-  refused(reverse_run(case$model, few_rows, ais(particles = 10, linear(3)), state[-1], 1), "must have")
+  refused(reverse_run(case$model, few_rows, smc(particles = 10), state, 1),
+          "An adaptive schedule cannot be run in reverse")
+  refused(reverse_run(case$model, few_rows, ais(particles = 10, linear(3)), state[-1], 1),
+          "must have")
 })
 
 test_that("standard errors are the errors", {
-  for (case in CASES) for (method in list(ais(particles = 50, sigmoidal(10)), smc("data", particles = 50))) {
+  for (case in CASES)
+    for (method in list(ais(particles = 50, sigmoidal(10)), smc("data", particles = 50))) {
     runs <- t(vapply(1:100, function(seed) {
       fit <- run(case$model, few_rows, method, seed)
       c(fit$log_evidence - case$truth, fit$se)
@@ -86,8 +98,10 @@ test_that("draws are named, on the user's scale, and of the posterior", {
   })
   expect_lt(abs(together(1, 2) - exact), 4.5 * sqrt(exact * (1 - exact) / 1000))
   unknown <- run(low_rank(rank = 1, infer = TRUE), few_rows, ais(particles = 10, linear(10)))
-  expect_identical(colnames(unknown$draws)[1:5], c("row_sd", "column_sd", "noise_sd", "v[1,a]", "v[1,b]"))
-  expect_identical(ncol(run(binary_attributes(attributes = 2), few_rows, smc(particles = 10))$draws), 10L)
+  expect_identical(colnames(unknown$draws)[1:5],
+                   c("row_sd", "column_sd", "noise_sd", "v[1,a]", "v[1,b]"))
+  expect_identical(ncol(run(binary_attributes(attributes = 2), few_rows,
+                            smc(particles = 10))$draws), 10L)
 })
 
 test_that("unknown variances and proportions integrate to a proper evidence", {
@@ -96,11 +110,13 @@ test_that("unknown variances and proportions integrate to a proper evidence", {
   density <- function(x) dgamma(1 / x, 3, rate = 3) / x^2
   truth <- log(integrate(Vectorize(function(s) density(s) * integrate(Vectorize(function(n) {
     root <- chol(s + diag(n, 2))
-    density(n) * exp(-log(2 * pi) - sum(log(diag(root))) - sum(backsolve(root, y, transpose = TRUE)^2) / 2)
+    density(n) * exp(-log(2 * pi) - sum(log(diag(root))) -
+                     sum(backsolve(root, y, transpose = TRUE)^2) / 2)
   }), 0, Inf)$value), 0, Inf)$value)
   models <- list(clustering(components = 1, infer = TRUE, shape = 3, scale = 3))
-  for (model in models) for (method in list(likelihood_weighting(20000), ais(particles = 400, sigmoidal(20)),
-                                            smc("data", particles = 1000, steps = 3))) {
+  for (model in models)
+    for (method in list(likelihood_weighting(20000), ais(particles = 400, sigmoidal(20)),
+                        smc("data", particles = 1000, steps = 3))) {
     fit <- run(model, y, method)
     expect_lt(abs(fit$log_evidence - truth) / fit$se, 4)
   }
@@ -108,7 +124,8 @@ test_that("unknown variances and proportions integrate to a proper evidence", {
 
 test_that("runs are reproducible, and can be saved between any two steps", {
   case <- CASES$binary
-  expect_identical(run(case$model, few_rows, smc(particles = 20))$log_evidence, run(case$model, few_rows, smc(particles = 20))$log_evidence)
+  expect_identical(run(case$model, few_rows, smc(particles = 20))$log_evidence,
+                   run(case$model, few_rows, smc(particles = 20))$log_evidence)
   encoded <- encode(case$model, few_rows)
   problem <- new_problem(case$model, encoded, smc("data", particles = 20), c(1, 2))
   whole <- conduct(problem, encoded$rows)
@@ -117,7 +134,8 @@ test_that("runs are reproducible, and can be saved between any two steps", {
 
 test_that("chib() agrees with enumeration and quadrature where sweeps mix", {
   for (case in CASES) for (plain in c(FALSE, TRUE)) {
-    fits <- lapply(1:4, function(seed) run(case$model, few_rows, chib(draws = 4000, search = 100, plain = plain), seed))
+    fits <- lapply(1:4, function(seed) run(case$model, few_rows,
+                                           chib(draws = 4000, search = 100, plain = plain), seed))
     z <- vapply(fits, function(fit) (fit$log_evidence - case$truth) / fit$se, 0)
     # a heavy-tailed mean of densities where states are continuous
     expect_lt(max(abs(z)), if (case$model$name == "low_rank") 6 else 4.5, label = case$model$name)
@@ -127,7 +145,8 @@ test_that("chib() agrees with enumeration and quadrature where sweeps mix", {
 test_that("chib() is unbiased for Z from any state, plainly it is not", {
   case <- CASES$clustering
   ratio <- function(plain) vapply(1:400, function(seed)
-    exp(run(case$model, few_rows, chib(draws = 4, search = 6, plain = plain), seed)$log_evidence - case$truth), 0)
+    exp(run(case$model, few_rows, chib(draws = 4, search = 6, plain = plain), seed)$log_evidence -
+        case$truth), 0)
   honest <- ratio(FALSE)
   expect_lt(abs(mean(honest) - 1), 4 * sd(honest) / 20)
   plain <- ratio(TRUE)
@@ -135,12 +154,14 @@ test_that("chib() is unbiased for Z from any state, plainly it is not", {
 })
 
 test_that("chib() knows that signs of a product of two matrices do not tell its halves apart", {
-  # given v the rows are independent and normal; sweeps hardly ever come from v to -v, which cost the log of two
+  # given v the rows are independent and normal; sweeps hardly ever come from v to -v, which cost
+  # the log of two
   set.seed(1)
   y <- matrix(stats::rnorm(30), 30) %*% c(1.5, -2) + stats::rnorm(60, sd = 0.5)
   v <- as.matrix(expand.grid(seq(-6, 6, 0.03), seq(-6, 6, 0.03)))
   long <- 0.25 + rowSums(v^2)
-  each <- -30 * log(2 * pi) - 15 * log(0.25 * long) - (sum(y^2) - rowSums((v %*% crossprod(y)) * v) / long) / 0.5 +
+  each <- -30 * log(2 * pi) - 15 * log(0.25 * long) -
+    (sum(y^2) - rowSums((v %*% crossprod(y)) * v) / long) / 0.5 +
     rowSums(stats::dnorm(v, log = TRUE))
   truth <- max(each) + log(sum(exp(each - max(each))) * 0.03^2)
   model <- low_rank(rank = 1, row_sd = 1, column_sd = 1, noise_sd = 0.5)
@@ -153,29 +174,38 @@ test_that("chib() sees one of K! labellings where sweeps do not exchange them", 
   data <- matrix(c(-6, -5, 6, 7), dimnames = list(NULL, "a"))
   truth <- enumerated(data, diag(2), log(c(0.5, 0.5)), 6, 0.7)
   for (plain in c(FALSE, TRUE))
-    expect_equal(run(model, data, chib(draws = 500, plain = plain))$log_evidence, truth - log(2), tolerance = 0.02)
+    expect_equal(run(model, data, chib(draws = 500, plain = plain))$log_evidence, truth - log(2),
+                 tolerance = 0.02)
 })
 
 test_that("bad input is refused before anything runs", {
-  refused(clustering(components = 2, proportions = c(0.5, 0.6)), "`proportions` must sum to one, not to 1.1")
+  refused(clustering(components = 2, proportions = c(0.5, 0.6)),
+          "`proportions` must sum to one, not to 1.1")
   refused(clustering(components = 2, proportions = 1), "one value for each of the 2 components")
-  refused(clustering(components = 2, proportions = c(1, 0)), "`proportions` must hold only positive numbers")
+  refused(clustering(components = 2, proportions = c(1, 0)),
+          "`proportions` must hold only positive numbers")
   refused(clustering(components = 0), "`components` must be a whole number")
   refused(clustering(components = 2, noise_sd = 0), "`noise_sd` must be a positive number")
   refused(clustering(components = 2, infer = NA), "`infer` must be TRUE or FALSE")
   refused(low_rank(rank = 1.5), "`rank` must be a whole number")
   refused(low_rank(rank = 1, column_sd = -1), "`column_sd` must be a positive number")
-  refused(binary_attributes(attributes = 17), "`attributes` must be a whole number between 1 and 16")
-  refused(binary_attributes(attributes = 2, probabilities = c(0.5, 1)), "`probabilities` must lie between 0 and 1")
-  refused(binary_attributes(attributes = 3, probabilities = c(0.5, 0.1)), "one for each of the 3 attributes")
-  refused(run(clustering(components = 6), few_rows, smc()), "`components` must be at most the number of rows (5), not 6.")
-  refused(run(low_rank(rank = 2), few_rows, smc()), "`rank` must be less than the number of rows and of columns")
+  refused(binary_attributes(attributes = 17),
+          "`attributes` must be a whole number between 1 and 16")
+  refused(binary_attributes(attributes = 2, probabilities = c(0.5, 1)),
+          "`probabilities` must lie between 0 and 1")
+  refused(binary_attributes(attributes = 3, probabilities = c(0.5, 0.1)),
+          "one for each of the 3 attributes")
+  refused(run(clustering(components = 6), few_rows, smc()),
+          "`components` must be at most the number of rows (5), not 6.")
+  refused(run(low_rank(rank = 2), few_rows, smc()),
+          "`rank` must be less than the number of rows and of columns")
   refused(run(clustering(components = 2), replace(few_rows, 3, NA), smc()), "NA")
   refused(run(clustering(components = 2), data.frame(a = letters), smc()), "`a`")
   refused(run(clustering(~ c, components = 2), few_rows, smc()), "`c`")
   model <- clustering(components = 2)
   for (method in list(sgais(), online_nested(), laplace(), bridge(), exact()))
-    refused(run(model, few_rows, method), paste0(" for a model with latent variables, not ", method$name, "()."))
+    refused(run(model, few_rows, method),
+            paste0(" for a model with latent variables, not ", method$name, "()."))
   refused(run(model, few_rows, smc(kernel = hmc())), "it is moved by Gibbs sweeps")
   refused(run(model, few_rows, smc("data", chunk = 2)), "`chunk` must be 1")
   refused(model_functions(model, few_rows), "latent variables")
@@ -184,8 +214,10 @@ test_that("bad input is refused before anything runs", {
   refused(predict(fit), "`newdata` must be given")
   refused(predict(fit, few_rows[, "a", drop = FALSE]), "`b`")
   refused(predict(fit, few_rows, type = "class"), "`type` must be")
-  refused(run(gaussian_mean(), 1:3, chib()), "chib() is for models with latent variables, such as clustering()")
-  refused(run(clustering(components = 2, infer = TRUE), few_rows, chib()), "needs known variances and probabilities")
+  refused(run(gaussian_mean(), 1:3, chib()),
+          "chib() is for models with latent variables, such as clustering()")
+  refused(run(clustering(components = 2, infer = TRUE), few_rows, chib()),
+          "needs known variances and probabilities")
   refused(chib(draws = 1), "`draws` must be")
   refused(chib(search = 0), "`search` must be")
   refused(chib(plain = 2), "`plain` must be TRUE or FALSE")
@@ -194,9 +226,13 @@ test_that("bad input is refused before anything runs", {
 })
 
 test_that("a summary says that equal parts are numbered arbitrarily", {
-  printed <- function(model) paste(utils::capture.output(print(summary(run(model, few_rows, smc(particles = 10))))), collapse = " ")
-  expect_match(printed(clustering(components = 2)), "Components are numbered arbitrarily.", fixed = TRUE)
-  expect_match(printed(clustering(components = 2, infer = TRUE)), "Components are numbered arbitrarily.", fixed = TRUE)
+  printed <- function(model)
+    paste(utils::capture.output(print(summary(run(model, few_rows, smc(particles = 10))))),
+          collapse = " ")
+  expect_match(printed(clustering(components = 2)), "Components are numbered arbitrarily.",
+               fixed = TRUE)
+  expect_match(printed(clustering(components = 2, infer = TRUE)),
+               "Components are numbered arbitrarily.", fixed = TRUE)
   for (model in list(CASES$clustering$model, CASES$binary$model, CASES$low_rank$model))
     expect_false(grepl("arbitrarily", printed(model)))
 })
@@ -208,13 +244,14 @@ test_that("models and their fits print in words", {
   expect_snapshot(print(low_rank(rank = 2, infer = TRUE)))
 })
 
-# Predictions -------------------------------------------------------------------------------------------------------------
+# Predictions --------------------------------------------------------------------------------------
 
 new_rows <- cbind(a = c(-0.7, 1.5, 9), b = c(0.4, -2, 0))
 
-test_that("predictive densities are p(new row, rows) / p(rows): exactly so where the draws are all states", {
+test_that("predictive densities are p(new row, rows) / p(rows), exactly if draws are all states", {
   choices <- list(clustering = diag(3), binary = as.matrix(expand.grid(0:1, 0:1)))
-  log_probability <- list(clustering = log(c(0.5, 0.3, 0.2)), binary = log(as.vector(outer(c(0.7, 0.3), c(0.4, 0.6)))))
+  log_probability <- list(clustering = log(c(0.5, 0.3, 0.2)),
+                          binary = log(as.vector(outer(c(0.7, 0.3), c(0.4, 0.6)))))
   rows <- few_rows[1:3, ]
   for (name in names(choices)) {
     model <- CASES[[name]]$model
@@ -228,7 +265,8 @@ test_that("predictive densities are p(new row, rows) / p(rows): exactly so where
     log_joint <- apply(picks, 1, function(pick) {
       z <- choices[[name]][pick, , drop = FALSE]
       root <- chol(1.69 * tcrossprod(z) + diag(0.64, 3))
-      sum(log_probability[[name]][pick]) - 2 * sum(log(diag(root))) - sum(backsolve(root, rows, transpose = TRUE)^2) / 2
+      sum(log_probability[[name]][pick]) - 2 * sum(log(diag(root))) -
+        sum(backsolve(root, rows, transpose = TRUE)^2) / 2
     })
     fit$log_weights <- log_joint - log_sum_exp(log_joint)
     truth <- vapply(1:3, function(i) of(rbind(rows, new_rows[i, ])), 0) - of(rows)
@@ -242,18 +280,21 @@ test_that("predictive densities of fits are near the truth", {
     log_lik <- outer(v, v, Vectorize(function(x, y) {
       root <- chol(diag(0.64, 2) + 0.81 * tcrossprod(c(x, y)))
       sum(dnorm(c(x, y), 0, 1.1, log = TRUE)) +
-        sum(-log(2 * pi) - sum(log(diag(root))) - colSums(backsolve(root, t(data), transpose = TRUE)^2) / 2)
+        sum(-log(2 * pi) - sum(log(diag(root))) -
+            colSums(backsolve(root, t(data), transpose = TRUE)^2) / 2)
     }))
     log_sum_exp(log_lik) + 2 * log(v[2] - v[1])
   }
-  truth <- vapply(1:2, function(i) low_rank_truth(rbind(few_rows, new_rows[i, ])), 0) - CASES$low_rank$truth
-  for (method in list(smc(particles = 4000), smc("data", particles = 4000), ais(particles = 4000, sigmoidal(50)))) {
+  truth <- vapply(1:2, function(i) low_rank_truth(rbind(few_rows, new_rows[i, ])), 0) -
+    CASES$low_rank$truth
+  for (method in list(smc(particles = 4000), smc("data", particles = 4000),
+                      ais(particles = 4000, sigmoidal(50)))) {
     fit <- run(CASES$low_rank$model, few_rows, method)
     expect_lt(max(abs(predict(fit, new_rows[1:2, ], type = "density") - truth)), 0.12)
   }
 })
 
-test_that("with unknown settings, predictive densities of rows in turn multiply to the evidence of all", {
+test_that("with unknown settings, predictive densities of rows in turn multiply to the evidence", {
   for (model in list(clustering(components = 2, infer = TRUE, shape = 3, scale = 2),
                      low_rank(rank = 1, infer = TRUE, shape = 3, scale = 2),
                      binary_attributes(attributes = 2, infer = TRUE, shape = 3, scale = 2))) {
@@ -263,7 +304,8 @@ test_that("with unknown settings, predictive densities of rows in turn multiply 
     expect_lt(abs(step - (all$log_evidence - less$log_evidence)), 0.15)
   }
   # draws of any method; rows by name, and each by itself
-  expect_true(all(is.finite(predict(run(CASES$clustering$model, few_rows, chib(draws = 20)), new_rows))))
+  expect_true(all(is.finite(predict(run(CASES$clustering$model, few_rows, chib(draws = 20)),
+                                    new_rows))))
   named <- data.frame(c = "x", b = few_rows[1:2, "b"], a = few_rows[1:2, "a"])
   expect_equal(predict(all, named[, 3:2]), predict(all, few_rows[1:2, ]))
   expect_equal(predict(all, few_rows[2, , drop = FALSE]), predict(all, few_rows[1:2, ])[2])
@@ -275,19 +317,24 @@ test_that("what goes wrong without a trace in the standard error is said", {
   sorted <- run(model, iris4, smc("data", order = "given", particles = 200))
   expect_match(sorted$warnings, "is very improbable|on one or two particles", all = FALSE)
   spread <- run(model, iris4[seq(1, 150, 3), ], ais(particles = 20, sigmoidal(30)))
-  expect_match(spread$warnings, "The chains' log weights have a standard deviation|on one or two particles", all = FALSE)
-  expect_match(run(model, few_rows, chib(draws = 50))$warnings, "too low by up to the log of the number of their orders", all = FALSE)
+  expect_match(spread$warnings,
+               "The chains' log weights have a standard deviation|on one or two particles",
+               all = FALSE)
+  expect_match(run(model, few_rows, chib(draws = 50))$warnings,
+               "too low by up to the log of the number of their orders", all = FALSE)
   fine <- run(CASES$clustering$model, few_rows, ais(particles = 50, sigmoidal(50)))
   expect_length(fine$warnings, 0)
 })
 
 test_that("attributes whose features dwarf the noise keep their digits", {
-  model <- binary_attributes(attributes = 2, probabilities = c(0.3, 0.6), prior_sd = 1e5, noise_sd = 1)
+  model <- binary_attributes(attributes = 2, probabilities = c(0.3, 0.6), prior_sd = 1e5,
+                             noise_sd = 1)
   data <- with_own_seed(test_seed(8), {
     features <- matrix(rnorm(4, sd = 1e5), 2)
     `colnames<-`(rbind(c(1, 0), c(1, 1), c(0, 1), c(1, 0)) %*% features + rnorm(8), c("a", "b"))
   })
-  truth <- enumerated(data, as.matrix(expand.grid(0:1, 0:1)), log(as.vector(outer(c(0.7, 0.3), c(0.4, 0.6)))), 1e5, 1)
+  truth <- enumerated(data, as.matrix(expand.grid(0:1, 0:1)),
+                      log(as.vector(outer(c(0.7, 0.3), c(0.4, 0.6)))), 1e5, 1)
   fit <- run(model, data, likelihood_weighting(20000))
   expect_lt(abs(fit$log_evidence - truth), 4 * fit$se + 0.01)
 })
@@ -297,6 +344,7 @@ test_that("a model with latent variables has a default method, and a crosscheck"
   expect_identical(fit$method$name, "smc")
   check <- crosscheck(CASES$clustering$model, few_rows, seed = 1, progress = FALSE)
   expect_true(all(check$error == ""))
-  expect_match(paste(utils::capture.output(print(summary(run(CASES$clustering$model, few_rows, ais(particles = 5, linear(7)))))), collapse = " "),
+  expect_match(paste(utils::capture.output(print(summary(
+    run(CASES$clustering$model, few_rows, ais(particles = 5, linear(7)))))), collapse = " "),
                "7 annealing steps", fixed = TRUE)
 })

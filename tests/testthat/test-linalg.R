@@ -1,6 +1,7 @@
 # Small matrices, against R's own.
 
-test_that("the factor of a matrix is that of chol(), of any size, and only the lower half is read", {
+test_that("the factor of a matrix is that of chol(), of any size, and only the lower half is read",
+          {
   set.seed(test_seed())
   for (d in c(1:20, 31:33, 44, 100)) {
     x <- matrix(rnorm(d * (d + 3)), d)
@@ -19,7 +20,9 @@ test_that("a matrix that is not positive, or not finite, has no factor", {
   for (d in c(1, 2, 9, 17)) {
     a <- diag(d) + 0.1
     expect_false(is.null(.Call(ffi_cholesky, a)))
-    for (bad in c(-1, 0, NaN, Inf, -Inf)) for (k in unique(c(1, d))) expect_null(.Call(ffi_cholesky, replace(a, cbind(k, k), bad)))
-    if (d > 1) for (bad in c(2, NaN, Inf)) expect_null(.Call(ffi_cholesky, replace(a, rbind(c(1, d), c(d, 1)), bad)))
+    for (bad in c(-1, 0, NaN, Inf, -Inf)) for (k in unique(c(1, d)))
+      expect_null(.Call(ffi_cholesky, replace(a, cbind(k, k), bad)))
+    if (d > 1) for (bad in c(2, NaN, Inf))
+      expect_null(.Call(ffi_cholesky, replace(a, rbind(c(1, d), c(d, 1)), bad)))
   }
 })

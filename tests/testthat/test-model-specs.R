@@ -27,7 +27,8 @@ test_that("specifications are plain lists of what was given", {
 
 test_that("specifications print likelihood and prior", {
   expect_output(print(gaussian_mean(~dist, sigma = 2)), "dist normal around mean, sd 2")
-  expect_output(print(linear_regression(y ~ x, prior_sd = c(a = 1, b = 2))), "sd (a 1, b 2)", fixed = TRUE)
+  expect_output(print(linear_regression(y ~ x, prior_sd = c(a = 1, b = 2))), "sd (a 1, b 2)",
+                fixed = TRUE)
   expect_output(print(softmax_regression(y ~ x)), "y ~ x", fixed = TRUE)
   expect_output(print(gaussian_mixture(components = 1)), "1 component,", fixed = TRUE)
   expect_invisible(expect_output(print(gaussian_mean())))
@@ -40,13 +41,15 @@ test_that("a gaussian mean takes vectors, single columns and formulas", {
     expect_identical(encoded$args, list(sigma = 2, prior_mean = 1, prior_sd = 3))
     expect_identical(encoded$theta_names, "mean")
   }
-  expect_equal(observations(encode(gaussian_mean(log(y) ~ 1), covariates)), cbind(log(covariates$y)))
+  expect_equal(observations(encode(gaussian_mean(log(y) ~ 1), covariates)),
+               cbind(log(covariates$y)))
   expect_equal(observations(encode(gaussian_mean(~y), covariates)), cbind(covariates$y))
   expect_identical(encode(gaussian_mean(), 7)$n, 1L)
 })
 
 test_that("a regression is encoded as lm() has it", {
-  for (formula in list(y ~ x, y ~ 1, y ~ 0 + x, y ~ f * x + l, y ~ . - o, log(y) ~ poly(x, 2) + I(z^2), y ~ f:z - 1)) {
+  for (formula in list(y ~ x, y ~ 1, y ~ 0 + x, y ~ f * x + l, y ~ . - o,
+                       log(y) ~ poly(x, 2) + I(z^2), y ~ f:z - 1)) {
     encoded <- linear_x(formula)
     frame <- model.frame(formula, covariates)
     x <- model.matrix(formula, frame)
@@ -72,8 +75,10 @@ test_that("matrices, lists and data frames say the same", {
   encoded <- encode(linear_regression(), xy)
   expect_identical(observations(encoded), expected)
   expect_identical(encoded$theta_names, c("(Intercept)", "x", "z"))
-  expect_identical(encode(linear_regression(), list(x = unname(xy$x), y = xy$y))$theta_names, c("(Intercept)", "x1", "x2"))
-  expect_identical(observations(encode(linear_regression(), list(x = covariates$x, y = covariates$y))), expected[, -3])
+  expect_identical(encode(linear_regression(), list(x = unname(xy$x), y = xy$y))$theta_names,
+                   c("(Intercept)", "x1", "x2"))
+  expect_identical(observations(encode(linear_regression(),
+                                       list(x = covariates$x, y = covariates$y))), expected[, -3])
 })
 
 test_that("an intercept is added to a matrix unless it has one by name", {
@@ -95,8 +100,10 @@ test_that("awkward but legal data are taken", {
   expect_identical(linear_x(y ~ x, data.frame(y = 1, x = 2))$n, 1L)
   expect_identical(linear_x(y ~ ., data.frame(y = 1:2, a = 1:2, b = 2, c = 0, d = 4:5))$n, 2L)
   expect_identical(linear_x(y ~ x, data.frame(y = c(1, 1), x = c(3, 3)))$n, 2L)
-  expect_identical(linear_x(y ~ `a b`, data.frame(y = 1:2, `a b` = 1:2, check.names = FALSE))$theta_names[2], "`a b`")
-  expect_identical(linear_x(y ~ . - day, data.frame(y = 1:2, x = 1:2, day = Sys.Date() + 1:2))$theta_names,
+  expect_identical(linear_x(y ~ `a b`, data.frame(y = 1:2, `a b` = 1:2,
+                                                  check.names = FALSE))$theta_names[2], "`a b`")
+  expect_identical(linear_x(y ~ . - day,
+                            data.frame(y = 1:2, x = 1:2, day = Sys.Date() + 1:2))$theta_names,
                    c("(Intercept)", "x"))
   expect_identical(linear_x(y ~ x, data.frame(y = c(1e300, 1e300), x = c(1e308, 1e308)))$n, 2L)
 })
@@ -113,18 +120,24 @@ test_that("constants of a formula may come from its environment, columns may not
   degree <- 2
   expect_length(linear_x(y ~ poly(x, degree))$theta_names, 3)
   elsewhere <- rnorm(6)
-  expect_error(linear_x(y ~ elsewhere), "must have the column `elsewhere`", class = "logevidence_error")
-  expect_error(linear_x(y ~ log(elsewhere)), "must have the column `elsewhere`", class = "logevidence_error")
+  expect_error(linear_x(y ~ elsewhere), "must have the column `elsewhere`",
+               class = "logevidence_error")
+  expect_error(linear_x(y ~ log(elsewhere)), "must have the column `elsewhere`",
+               class = "logevidence_error")
 })
 
 test_that("classes are counted from zero and weights go class by class", {
   encoded <- encode(softmax_regression(f ~ x, prior_sd = c(1, 2)), covariates)
   expect_identical(encoded$rows["f", ], c(0, 1, 0, 2, 1, 2))
-  expect_identical(encoded$theta_names, c("a:(Intercept)", "a:x", "b:(Intercept)", "b:x", "c:(Intercept)", "c:x"))
+  expect_identical(encoded$theta_names,
+                   c("a:(Intercept)", "a:x", "b:(Intercept)", "b:x", "c:(Intercept)", "c:x"))
   expect_identical(encoded$args, list(covariates = 2, classes = 3, prior_sd = c(1, 2)))
-  labels <- list(c("u", "v", "u"), factor(c("u", "v", "u")), c(FALSE, TRUE, FALSE), c(3L, 10L, 3L), c(3, 10, 3))
-  for (y in labels) expect_identical(encode(softmax_regression(), list(x = 1:3, y = y))$rows["y", ], c(0, 1, 0))
-  expect_identical(encode(softmax_regression(), list(x = 1, y = TRUE))$design$levels, c("FALSE", "TRUE"))
+  labels <- list(c("u", "v", "u"), factor(c("u", "v", "u")), c(FALSE, TRUE, FALSE), c(3L, 10L, 3L),
+                 c(3, 10, 3))
+  for (y in labels) expect_identical(encode(softmax_regression(), list(x = 1:3, y = y))$rows["y", ],
+                                     c(0, 1, 0))
+  expect_identical(encode(softmax_regression(), list(x = 1, y = TRUE))$design$levels,
+                   c("FALSE", "TRUE"))
 })
 
 test_that("mixtures take columns, and number their parameters component by component", {
@@ -133,8 +146,10 @@ test_that("mixtures take columns, and number their parameters component by compo
   for (data in list(two, as.matrix(two), unname(as.matrix(two))))
     expect_identical(observations(encode(gaussian_mixture(components = 2), data)), expected)
   expect_identical(observations(encode(gaussian_mixture(~ x + z, 2), covariates)), expected)
-  expect_identical(observations(encode(gaussian_mixture(~ . - y - f - l - o, 2), covariates)), expected)
-  expect_equal(observations(encode(gaussian_mixture(~ log(x) + z, 2), covariates)), cbind(log(covariates$x), 1:6))
+  expect_identical(observations(encode(gaussian_mixture(~ . - y - f - l - o, 2), covariates)),
+                   expected)
+  expect_equal(observations(encode(gaussian_mixture(~ log(x) + z, 2), covariates)),
+               cbind(log(covariates$x), 1:6))
   encoded <- encode(gaussian_mixture(components = 2, location = c(z = 5, x = 1)), two)
   expect_identical(encoded$args$location, c(1, 5))
   expect_identical(encoded$args$dimensions, 2)
@@ -217,7 +232,8 @@ test_that("templates for simulation need no responses", {
   expect_identical(template(gaussian_mean(~ log(y)), NULL, 4)$encoded$n, 4L)
   # One observation of a mixture of two is a simulation like any other.
   expect_identical(template(gaussian_mixture(~ a + b, 2), NULL, 1)$encoded$n, 1L)
-  expect_identical(template(gaussian_mixture(components = 2, location = c(a = 0, b = 1)), NULL, 3)$encoded$args$dimensions, 2)
+  expect_identical(template(gaussian_mixture(components = 2, location = c(a = 0, b = 1)), NULL,
+                            3)$encoded$args$dimensions, 2)
 })
 
 test_that("a seed is two words of 32 bits", {
@@ -240,6 +256,7 @@ test_that("points are vectors, or rows of a matrix", {
   expect_identical(as_points(1:3, 3)$points, cbind(c(1, 2, 3)))
   expect_identical(as_points(matrix(1:6, 2), 3)$points, t(matrix(c(1, 2, 3, 4, 5, 6), 2)))
   expect_identical(as_points(1:3, 1)$points, t(c(1, 2, 3)))
-  expect_identical(per_point(matrix(1:6, 3), c("a", "b", "c"), FALSE), rbind(c(a = 1L, b = 2L, c = 3L), 4:6))
+  expect_identical(per_point(matrix(1:6, 3), c("a", "b", "c"), FALSE),
+                   rbind(c(a = 1L, b = 2L, c = 3L), 4:6))
   expect_identical(per_point(matrix(1:2, 2), c("a", "b"), TRUE), c(a = 1L, b = 2L))
 })

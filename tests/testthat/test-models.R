@@ -1,4 +1,5 @@
-# Densities, derivatives, draws and symmetries of the four models against plain R and numerical differences.
+# Densities, derivatives, draws and symmetries of the four models against plain R and numerical
+# differences.
 
 # ---- the same models in R, written from their textbook definitions ----
 
@@ -35,7 +36,8 @@ mixture_parts <- function(a, theta) {
 
 plain_prior <- list(
   gaussian_mean = function(a, theta) stats::dnorm(theta, a$prior_mean, a$prior_sd, log = TRUE),
-  linear_regression = function(a, theta) sum(stats::dnorm(theta, a$prior_mean, a$prior_sd, log = TRUE)),
+  linear_regression = function(a, theta)
+    sum(stats::dnorm(theta, a$prior_mean, a$prior_sd, log = TRUE)),
   softmax_regression = function(a, theta) {
     sum(stats::dnorm(theta, 0, rep(a$prior_sd, length.out = a$covariates), log = TRUE))
   },
@@ -44,10 +46,12 @@ plain_prior <- list(
     K <- a$components
     c <- a$concentration
     # Dirichlet times the Jacobian of the log-ratios, which is the product of all weights
-    dirichlet <- lgamma(K * c) - K * lgamma(c) + sum((c - 1) * log(m$weight)) + if (K > 1) sum(log(m$weight)) else 0
+    dirichlet <- lgamma(K * c) - K * lgamma(c) + sum((c - 1) * log(m$weight)) + if (K > 1)
+      sum(log(m$weight)) else 0
     variance <- m$sd^2
     inverse_gamma <- stats::dgamma(1 / variance, a$shape, a$rate, log = TRUE) - 2 * log(variance)
-    mean <- stats::dnorm(m$mean, rep(a$location, length.out = a$dimensions), a$mean_scale * m$sd, log = TRUE)
+    mean <- stats::dnorm(m$mean, rep(a$location, length.out = a$dimensions), a$mean_scale * m$sd,
+                         log = TRUE)
     # from (mean, variance) to (t, u): d mean / d t = mean_scale sd, d variance / d u = variance
     dirichlet + sum(inverse_gamma + log(variance) + mean + log(a$mean_scale * m$sd))
   }
@@ -72,7 +76,8 @@ cases <- list(
 for (name in names(cases)) {
   model <- cases[[name]]
   theta <- prior_draws(model, 4, nchar(name))
-  cases[[name]] <- list(model = model, theta = theta, rows = some_rows(model, 1300, theta[, 1], nchar(name)))
+  cases[[name]] <- list(model = model, theta = theta,
+                        rows = some_rows(model, 1300, theta[, 1], nchar(name)))
 }
 each_case <- function(check) for (name in names(cases)) do.call(check, c(cases[[name]], name))
 
@@ -103,7 +108,8 @@ test_that("densities are those of plain R, at any number of rows", {
     for (n in c(1, 2, 63, 64, 65, 511, 512, 513, 1024, 1025, 1300)) {
       part <- rows[, seq_len(n), drop = FALSE]
       expected <- apply(theta, 2, function(x) sum(each(model$args, x, part)))
-      expect_equal(ask(model, "log_lik", theta, part), expected, tolerance = 1e-10, info = paste(name, n))
+      expect_equal(ask(model, "log_lik", theta, part), expected, tolerance = 1e-10,
+                   info = paste(name, n))
     }
     expect_identical(ask(model, "log_lik", theta, rows[, 0, drop = FALSE]), rep(0, ncol(theta)))
   })
@@ -114,9 +120,11 @@ test_that("log_lik_each has the rows' own values, and they sum to log_lik", {
     for (n in c(1, 64, 700)) {
       part <- rows[, seq_len(n), drop = FALSE]
       found <- ask(model, "log_lik_each", theta, part)
-      expect_equal(found, matrix(apply(theta, 2, function(x) plain_each[[model$type]](model$args, x, part)), n),
+      expect_equal(found, matrix(apply(theta, 2, function(x)
+                                         plain_each[[model$type]](model$args, x, part)), n),
                    tolerance = 1e-10, info = name)
-      expect_equal(colSums(found), ask(model, "log_lik", theta, part), tolerance = 1e-11, info = name)
+      expect_equal(colSums(found), ask(model, "log_lik", theta, part), tolerance = 1e-11,
+                   info = name)
     }
   })
 })
@@ -134,7 +142,8 @@ test_that("a point's values do not depend on the points beside it, to the bit", 
     expect_identical(as.vector(together$gradient), as.vector(slopes), info = name)
     expect_identical(together$value, alone("log_lik_grad", function(x) x$value), info = name)
     expect_identical(together$value, ask(model, "log_lik", many, rows), info = name)
-    expect_identical(as.vector(ask(model, "log_prior_grad", many)), as.vector(alone("log_prior_grad")), info = name)
+    expect_identical(as.vector(ask(model, "log_prior_grad", many)),
+                     as.vector(alone("log_prior_grad")), info = name)
   })
 })
 
@@ -144,14 +153,16 @@ test_that("gradients are the slopes of the densities", {
     for (i in 1:2) {
       x <- theta[, i]
       lik <- drop(differences(function(x) ask(model, "log_lik", x, part), x))
-      expect_equal(drop(ask(model, "log_lik_grad", x, part)$gradient), lik, tolerance = 1e-7, info = name)
+      expect_equal(drop(ask(model, "log_lik_grad", x, part)$gradient), lik, tolerance = 1e-7,
+                   info = name)
       prior <- drop(differences(function(x) ask(model, "log_prior", x), x))
       expect_equal(drop(ask(model, "log_prior_grad", x)), prior, tolerance = 1e-7, info = name)
     }
     blocks <- lapply(list(1:512, 513:1024, 1025:1300), function(r) {
       ask(model, "log_lik_grad", theta, rows[, r, drop = FALSE])$gradient
     })
-    expect_equal(ask(model, "log_lik_grad", theta, rows)$gradient, Reduce(`+`, blocks), tolerance = 1e-11, info = name)
+    expect_equal(ask(model, "log_lik_grad", theta, rows)$gradient, Reduce(`+`, blocks),
+                 tolerance = 1e-11, info = name)
   })
 })
 
@@ -161,13 +172,15 @@ test_that("second derivatives are the slopes of the gradients, and symmetric", {
     for (i in 1:2) {
       x <- theta[, i]
       found <- ask(model, "log_lik_hess", x, part)
-      expect_equal(found$hessian, differences(function(x) ask(model, "log_lik_grad", x, part)$gradient[, 1], x),
+      expect_equal(found$hessian,
+                   differences(function(x) ask(model, "log_lik_grad", x, part)$gradient[, 1], x),
                    tolerance = 1e-6, info = name)
-      expect_equal(found$gradient, drop(ask(model, "log_lik_grad", x, part)$gradient), tolerance = 1e-10, info = name)
+      expect_equal(found$gradient, drop(ask(model, "log_lik_grad", x, part)$gradient),
+                   tolerance = 1e-10, info = name)
       expect_identical(found$hessian, t(found$hessian), info = name)
       prior <- ask(model, "log_prior_hess", x)
-      expect_equal(prior, differences(function(x) ask(model, "log_prior_grad", x)[, 1], x), tolerance = 1e-7,
-                   info = name)
+      expect_equal(prior, differences(function(x) ask(model, "log_prior_grad", x)[, 1], x),
+                   tolerance = 1e-7, info = name)
       expect_identical(prior, t(prior), info = name)
     }
     long <- ask(model, "log_lik_hess", theta[, 1], rows)$hessian
@@ -205,10 +218,12 @@ test_that("the information of a mixture is that of its completed data", {
       }
       for (k in seq_len(K)) for (j in seq_len(p)) {
         sd <- m$sd[j, k]
-        # (mean, variance) by (t, u), and the Fisher information of a normal sample in mean and variance
+        # (mean, variance) by (t, u), and the Fisher information of a normal sample in mean and
+        # variance
         jacobian <- rbind(c(a$mean_scale * sd, a$mean_scale * sd * m$t[j, k] / 2), c(0, sd^2))
         at <- K - 1 + (k - 1) * p + j + c(0, K * p)
-        expected[at, at] <- share[k] * t(jacobian) %*% diag(c(1 / sd^2, 1 / (2 * sd^4))) %*% jacobian
+        expected[at, at] <- share[k] * t(jacobian) %*% diag(c(1 / sd^2, 1 / (2 * sd^4))) %*%
+          jacobian
       }
       found <- ask(model, "information", theta, part)
       expect_equal(found, expected, tolerance = 1e-9)
@@ -236,7 +251,8 @@ test_that("exact evidences are those of the multivariate normal distribution", {
       rows <- case$rows[, seq_len(n), drop = FALSE]
       p <- model$dim
       x <- if (p < model$width) t(rows[1:p, , drop = FALSE]) else matrix(1, n, 1)
-      covariance <- diag(model$args$sigma^2, n) + x %*% (rep(model$args$prior_sd^2, length.out = p) * t(x))
+      covariance <- diag(model$args$sigma^2, n) +
+        x %*% (rep(model$args$prior_sd^2, length.out = p) * t(x))
       factor <- chol(covariance)
       offset <- rows[model$width, ] - x %*% rep(model$args$prior_mean, length.out = p)
       residual <- backsolve(factor, offset, transpose = TRUE)
@@ -244,10 +260,11 @@ test_that("exact evidences are those of the multivariate normal distribution", {
       expect_equal(ask(model, "exact", rows = rows), expected, tolerance = 1e-10)
     }
   }
-  expect_error(ask(cases[["softmax, 1 x 2"]]$model, "exact", rows = cases[["softmax, 1 x 2"]]$rows), "exact")
+  expect_error(ask(cases[["softmax, 1 x 2"]]$model, "exact", rows = cases[["softmax, 1 x 2"]]$rows),
+               "exact")
 })
 
-test_that("the exact evidence keeps its digits for collinear covariates, shifted data and many rows", {
+test_that("the exact evidence keeps its digits for collinear columns, shifted data and many rows", {
   set.seed(test_seed(9))
   x <- stats::rnorm(50)
   rows <- rbind(1, x, x + 1e-9 * stats::rnorm(50), x + stats::rnorm(50))
@@ -256,15 +273,16 @@ test_that("the exact evidence keeps its digits for collinear covariates, shifted
   once <- ask(linear_model(2, prior_sd = c(1, sqrt(2))), "exact", rows = rows[-3, ])
   expect_equal(twice, once, tolerance = 1e-8)
   y <- matrix(1e6 + stats::rnorm(5000), 1)
-  expect_equal(ask(mean_model(prior_mean = 1e6), "exact", rows = y), ask(mean_model(), "exact", rows = y - 1e6),
-               tolerance = 1e-7)
+  expect_equal(ask(mean_model(prior_mean = 1e6), "exact", rows = y),
+               ask(mean_model(), "exact", rows = y - 1e6), tolerance = 1e-7)
 })
 
 test_that("the exact evidence is the integral of the densities", {
   model <- mean_model(0.7, 1, 2)
   rows <- some_rows(model, 6, 0.4)
   f <- function(x) exp(ask(model, "log_prior", t(x)) + ask(model, "log_lik", t(x), rows))
-  expect_equal(ask(model, "exact", rows = rows), log(stats::integrate(f, -3, 4, rel.tol = 1e-10)$value),
+  expect_equal(ask(model, "exact", rows = rows),
+               log(stats::integrate(f, -3, 4, rel.tol = 1e-10)$value),
                tolerance = 1e-8)
 })
 
@@ -301,7 +319,8 @@ test_that("far but possible points keep their value", {
   rows <- rbind(1, c(0, 1, 2))
   expect_equal(ask(model, "log_lik_each", c(1000, 0, -1000), rows)[, 1], c(0, -1000, -2000))
   mixture <- mixture_model(2, 1)
-  expect_equal(ask(mixture, "log_lik", c(800, 0, 0, 0, 0), matrix(0.5)), stats::dnorm(0.5, log = TRUE))
+  expect_equal(ask(mixture, "log_lik", c(800, 0, 0, 0, 0), matrix(0.5)),
+               stats::dnorm(0.5, log = TRUE))
   expect_equal(ask(mixture, "log_lik", c(0, 0, 0, 0, 0), matrix(1e8)), -log(2 * pi) / 2 - 1e16 / 2)
 })
 
@@ -310,7 +329,8 @@ test_that("far but possible points keep their value", {
 test_that("draws from the prior follow the prior", {
   normal <- function(model, sd, mean = 0) {
     draws <- prior_draws(model, 4000, 21)
-    p <- mapply(function(j, m, s) stats::ks.test(draws[j, ], "pnorm", m, s)$p.value, seq_len(model$dim),
+    p <- mapply(function(j, m, s) stats::ks.test(draws[j, ], "pnorm", m, s)$p.value,
+                seq_len(model$dim),
                 rep(mean, length.out = model$dim), rep(sd, length.out = model$dim))
     expect_gt(min(p), 1e-5)
     if (model$dim > 1) expect_z(stats::cor(t(draws))[upper.tri(diag(model$dim))] * sqrt(4000))
@@ -318,7 +338,8 @@ test_that("draws from the prior follow the prior", {
   normal(mean_model(1, 3, 0.2), 0.2, 3)
   normal(linear_model(3, 1, c(0, 1, -2), c(1, 0.1, 10)), c(1, 0.1, 10), c(0, 1, -2))
   normal(softmax_model(3, 4, c(2, 1, 0.5)), c(2, 1, 0.5))
-  for (a in list(c(K = 1, p = 2, c = 1), c(K = 3, p = 1, c = 0.3), c(K = 2, p = 1, c = 4), c(K = 5, p = 2, c = 1))) {
+  for (a in list(c(K = 1, p = 2, c = 1), c(K = 3, p = 1, c = 0.3), c(K = 2, p = 1, c = 4),
+                 c(K = 5, p = 2, c = 1))) {
     model <- mixture_model(a[["K"]], a[["p"]], concentration = a[["c"]], shape = 1.7, rate = 0.4)
     draws <- prior_draws(model, 4000, 22)
     parts <- apply(draws, 2, function(x) mixture_parts(model$args, x), simplify = FALSE)
@@ -326,7 +347,8 @@ test_that("draws from the prior follow the prior", {
     values <- c()
     for (k in seq_len(a[["K"]])) {
       if (a[["K"]] > 1)
-        values <- c(values, p(vapply(parts, function(m) m$weight[k], 0), "pbeta", a[["c"]], (a[["K"]] - 1) * a[["c"]]))
+        values <- c(values, p(vapply(parts, function(m) m$weight[k], 0), "pbeta", a[["c"]],
+                              (a[["K"]] - 1) * a[["c"]]))
       values <- c(values, p(vapply(parts, function(m) m$t[1, k], 0), "pnorm"),
                   p(vapply(parts, function(m) exp(-m$u[1, k]), 0), "pgamma", 1.7, 0.4))
     }
@@ -374,7 +396,8 @@ test_that("simulated data have the model's moments", {
   moments <- cbind(t(rows), t(rows^2), rows[1, ] * rows[2, ])
   expect_z(z_score(moments, c(mean, second, product)))
   # and the density agrees: the mean score at the true point is zero
-  score <- vapply(seq_len(2000), function(i) ask(model, "log_lik_grad", theta, rows[, i, drop = FALSE])$gradient[, 1],
+  score <- vapply(seq_len(2000), function(i)
+                    ask(model, "log_lik_grad", theta, rows[, i, drop = FALSE])$gradient[, 1],
                   numeric(model$dim))
   expect_z(z_score(t(score)))
 })
@@ -383,7 +406,8 @@ test_that("simulated data have the model's moments", {
 
 permutations <- function(n) {
   if (n == 1) return(list(1))
-  unlist(lapply(permutations(n - 1), function(p) lapply(0:(n - 1), function(at) append(p, n, at))), recursive = FALSE)
+  unlist(lapply(permutations(n - 1), function(p) lapply(0:(n - 1), function(at) append(p, n, at))),
+         recursive = FALSE)
 }
 permute <- function(a, theta, order) {
   K <- a$components
@@ -399,13 +423,15 @@ test_that("relabelling changes no density", {
     case <- cases[[name]]
     rows <- case$rows[, 1:100, drop = FALSE]
     orders <- permutations(case$model$args$components)
-    points <- vapply(orders, function(o) permute(case$model$args, case$theta[, 2], o), case$theta[, 2])
+    points <- vapply(orders, function(o) permute(case$model$args, case$theta[, 2], o),
+                     case$theta[, 2])
     for (what in c("log_lik", "log_prior")) {
       value <- ask(case$model, what, points, rows)
       expect_equal(value, rep(value[1], length(orders)), tolerance = 1e-10, info = name)
     }
     user <- ask(case$model, "to_user", points)
-    expect_equal(apply(user, 2, sort), apply(user[, rep(1, ncol(user))], 2, sort), tolerance = 1e-10)
+    expect_equal(apply(user, 2, sort), apply(user[, rep(1, ncol(user))], 2, sort),
+                 tolerance = 1e-10)
   }
 })
 
@@ -417,16 +443,19 @@ test_that("all labellings of a point are relabelled to one and the same, which i
     targets <- prior_draws(case$model, 10, 42)
     for (r in seq_len(ncol(references))) {
       sound <- vapply(seq_len(ncol(targets)), function(i) {
-        points <- vapply(orders, function(o) permute(case$model$args, targets[, i], o), targets[, i])
+        points <- vapply(orders, function(o) permute(case$model$args, targets[, i], o),
+                         targets[, i])
         found <- ask(case$model, "relabel", points, extra = list(reference = references[, r]))
-        c(same = max(abs(found - found[, 1])) < 1e-10, member = min(colSums(abs(points - found[, 1]))) < 1e-9,
+        c(same = max(abs(found - found[, 1])) < 1e-10,
+          member = min(colSums(abs(points - found[, 1]))) < 1e-9,
           # the domain: one of the labellings alone stays as it is, to the bit
           domain = sum(colSums(found != points) == 0) == 1)
       }, c(same = TRUE, member = TRUE, domain = TRUE))
       expect_identical(rowSums(!sound), c(same = 0, member = 0, domain = 0), info = name)
     }
     again <- ask(case$model, "relabel", references, extra = list(reference = references[, 2]))
-    expect_identical(ask(case$model, "relabel", again, extra = list(reference = references[, 2])), again)
+    expect_identical(ask(case$model, "relabel", again, extra = list(reference = references[, 2])),
+                     again)
     expect_identical(again[, 2], references[, 2])
   }
 })
@@ -447,7 +476,8 @@ test_that("a share 1 / K! of the prior lies in the domain", {
 test_that("relabelling survives wild points", {
   model <- mixture_model(4, 2)
   set.seed(test_seed(45))
-  wild <- matrix(sample(c(-1, 1), model$dim * 60, TRUE) * 10^stats::runif(model$dim * 60, -300, 300), model$dim)
+  wild <- matrix(sample(c(-1, 1), model$dim * 60, TRUE) *
+                 10^stats::runif(model$dim * 60, -300, 300), model$dim)
   for (i in 1:5) {
     found <- ask(model, "relabel", wild, extra = list(reference = wild[, i]))
     expect_false(anyNA(found[-(1:3), ]))
@@ -465,8 +495,10 @@ test_that("model_functions() gives what C gives", {
   rows <- rbind(1, data$x, data$y)
   theta <- rbind(c(0.3, -1), c(2, 0.1))
   expect_identical(f$log_lik(theta), ask(model, "log_lik", t(theta), rows))
-  expect_identical(unname(f$gradient(theta)), t(ask(model, "log_lik_grad", t(theta), rows)$gradient))
-  expect_identical(unname(f$hessian(theta[1, ])), ask(model, "log_lik_hess", theta[1, ], rows)$hessian)
+  expect_identical(unname(f$gradient(theta)),
+                   t(ask(model, "log_lik_grad", t(theta), rows)$gradient))
+  expect_identical(unname(f$hessian(theta[1, ])),
+                   ask(model, "log_lik_hess", theta[1, ], rows)$hessian)
   expect_identical(f$exact(), ask(model, "exact", rows = rows))
   expect_equal(f$log_lik_each(theta), t(ask(model, "log_lik_each", t(theta), rows)))
 })
@@ -475,11 +507,17 @@ test_that("what a model does not offer is an error", {
   model <- softmax_model(1, 2)
   expect_error(ask(model, "information", c(0, 0), rbind(1, 0)), "offers no `information`")
   expect_error(ask(model, "nonsense"), "has no `nonsense`")
-  expect_error(ask(model, "log_lik", c(0, 0, 0), rbind(1, 0)), "`theta` must be a numeric matrix of 2 rows")
-  expect_error(ask(model, "log_lik", c(0, 0), rbind(1, 0, 0)), "Rows must be a numeric matrix of 2 rows")
-  expect_error(ask(model, "log_lik", c(0, 0), rbind(1, 2)), "out of range", class = "logevidence_error")
-  expect_error(ask(model, "log_lik", c(0, 0), rbind(1, 0.5)), "out of range", class = "logevidence_error")
+  expect_error(ask(model, "log_lik", c(0, 0, 0), rbind(1, 0)),
+               "`theta` must be a numeric matrix of 2 rows")
+  expect_error(ask(model, "log_lik", c(0, 0), rbind(1, 0, 0)),
+               "Rows must be a numeric matrix of 2 rows")
+  expect_error(ask(model, "log_lik", c(0, 0), rbind(1, 2)), "out of range",
+               class = "logevidence_error")
+  expect_error(ask(model, "log_lik", c(0, 0), rbind(1, 0.5)), "out of range",
+               class = "logevidence_error")
   expect_error(ask(list(type = "nothing", args = list(), width = 1), "dim"), "no model called")
-  expect_error(ask(list(type = "gaussian_mixture", args = list(components = 70, dimensions = 1), width = 1), "dim"),
-               "`components` must be a whole number from 1 to 64, not 70", class = "logevidence_error")
+  expect_error(ask(list(type = "gaussian_mixture", args = list(components = 70, dimensions = 1),
+                        width = 1), "dim"),
+               "`components` must be a whole number from 1 to 64, not 70",
+               class = "logevidence_error")
 })

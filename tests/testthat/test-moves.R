@@ -13,14 +13,16 @@ wide_normal <- function(d, r) {
       function(theta) -0.5 * rowSums(theta^2) / 100 - d * log(10) - d / 2 * log(2 * pi),
       function(n) matrix(rnorm(n * d, 0, 10), n), vectorised = TRUE
     ),
-    truth = 0.5 * as.numeric(determinant(covariance)$modulus) - 0.5 * as.numeric(determinant(total)$modulus) -
+    truth = 0.5 * as.numeric(determinant(covariance)$modulus) -
+      0.5 * as.numeric(determinant(total)$modulus) -
       0.5 * sum(solve(total, rep(1, d)))
   )
 }
 
 test_that("random walks in twenty dimensions are long enough to be right", {
   problem <- wide_normal(20, 0.9)
-  fits <- lapply(test_seed(1), function(seed) quietly(problem$model, method = smc(kernel = rwm()), seed = seed))
+  fits <- lapply(test_seed(1), function(seed)
+                   quietly(problem$model, method = smc(kernel = rwm()), seed = seed))
   error <- vapply(fits, function(fit) (fit$log_evidence - problem$truth) / fit$se, 0)
   expect_lt(max(abs(error)), 4)
   moves <- vapply(fits, function(fit) mean(fit$trace$moves), 0)
@@ -44,7 +46,8 @@ test_that("a path that is recorded has the moves that were made", {
 
 test_that("kernels that do not move, or without an accept step go astray, are told", {
   model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
-  told <- function(method, sentence) expect_match(quietly(model, cars, method, seed = test_seed())$failed, sentence, all = FALSE)
+  told <- function(method, sentence)
+    expect_match(quietly(model, cars, method, seed = test_seed())$failed, sentence, all = FALSE)
   told(smc(kernel = hmc(step_size = 1e6)), "The particles hardly move")
   told(smc(kernel = baoab(mass = "identity")), "steps of baoab\\(\\) are too long")
   told(smc("data", kernel = baoab(mass = "identity")), "steps of baoab\\(\\) are too long")
@@ -54,11 +57,13 @@ test_that("kernels that do not move, or without an accept step go astray, are to
 
 # exp(3 x - exp(3 x)) in each of four dimensions, under a standard normal prior
 skewed <- custom_model(
-  paste0("x", 1:4), function(x) rowSums(3 * x - exp(3 * x)), function(x) rowSums(dnorm(x, log = TRUE)),
+  paste0("x", 1:4), function(x) rowSums(3 * x - exp(3 * x)),
+  function(x) rowSums(dnorm(x, log = TRUE)),
   function(n) matrix(rnorm(4 * n), n), gradient = function(x) unname(3 - 3 * exp(3 * x)),
   prior_gradient = function(x) unname(-x), vectorised = TRUE
 )
-skewed_truth <- 4 * log(stats::integrate(function(x) exp(3 * x - exp(3 * x)) * dnorm(x), -9, 4, rel.tol = 1e-10)$value)
+skewed_truth <- 4 * log(stats::integrate(function(x) exp(3 * x - exp(3 * x)) * dnorm(x), -9, 4,
+                                         rel.tol = 1e-10)$value)
 
 test_that("what steps without acceptance cost is measured in nats", {
   for (kernel in list(sgld(), sghmc())) {
@@ -66,7 +71,8 @@ test_that("what steps without acceptance cost is measured in nats", {
     error <- fit$log_evidence - skewed_truth
     expect_lt(error, -0.6)
     expect_lt(abs(fit$sampler$heating$bias - error), 0.3 * abs(error) + 4 * fit$se)
-    expect_match(fit$failed, paste0("steps of ", kernel$name, "\\(\\) are too long.*nats too low"), all = FALSE)
+    expect_match(fit$failed, paste0("steps of ", kernel$name, "\\(\\) are too long.*nats too low"),
+                 all = FALSE)
   }
 })
 
@@ -84,8 +90,8 @@ test_that("steps that cost a tenth of a nat are no reason to warn", {
 test_that("a walk that its kernel's steps bring to a stop says so", {
   narrow <- custom_model(
     paste0("x", 1:4), function(x) -50 * rowSums(x^2), function(x) rowSums(dnorm(x, log = TRUE)),
-    function(n) matrix(rnorm(4 * n), n), gradient = function(x) unname(-100 * x), prior_gradient = function(x) unname(-x),
-    vectorised = TRUE
+    function(n) matrix(rnorm(4 * n), n), gradient = function(x) unname(-100 * x),
+    prior_gradient = function(x) unname(-x), vectorised = TRUE
   )
   expect_error(quietly(narrow, method = smc(kernel = sgld(), particles = 100), seed = test_seed()),
                "stopped at lambda = .* because the steps of sgld\\(\\) are too long")
@@ -103,22 +109,29 @@ test_that("step sizes recover from a distribution that was hard", {
 
 test_that("a gradient that is not the density's is told", {
   with_gradient <- function(factor) {
-    custom_model("a", function(theta, data) dnorm(data, theta, 1, log = TRUE), function(theta) dnorm(theta, 0, 2, log = TRUE),
-                 function(n) rnorm(n, 0, 2), gradient = function(theta, data) factor * sum(data - theta),
+    custom_model("a", function(theta, data) dnorm(data, theta, 1, log = TRUE),
+                 function(theta) dnorm(theta, 0, 2, log = TRUE),
+                 function(n) rnorm(n, 0, 2), gradient = function(theta, data)
+                   factor * sum(data - theta),
                  prior_gradient = function(theta) -theta / 4)
   }
-  off <- quietly(with_gradient(10), c(0.4, 1.1, 0.2), smc(particles = 50, kernel = baoab()), seed = test_seed())
+  off <- quietly(with_gradient(10), c(0.4, 1.1, 0.2), smc(particles = 50, kernel = baoab()),
+                 seed = test_seed())
   expect_match(off$failed, "`gradient` is not the gradient of `log_likelihood`", all = FALSE)
-  right <- quietly(with_gradient(1), c(0.4, 1.1, 0.2), smc(particles = 50, kernel = baoab()), seed = test_seed())
+  right <- quietly(with_gradient(1), c(0.4, 1.1, 0.2), smc(particles = 50, kernel = baoab()),
+                   seed = test_seed())
   expect_equal(right$failed, NULL)
 })
 
 test_that("chains that keep to their modes are told", {
   density <- function(theta) log(0.5 * dnorm(theta, -6, 0.3) + 0.5 * dnorm(theta, 6, 0.3))
   slope <- function(theta) -(theta - 6 * sign(theta)) / 0.09
-  modes <- custom_model("a", density, function(theta) dnorm(theta, 0, 6, log = TRUE), function(n) rnorm(n, 0, 6),
-                        gradient = slope, prior_gradient = function(theta) -theta / 36, vectorised = TRUE)
-  fit <- quietly(modes, method = bridge(20, 20, kernel = hmc(3, 0.02), steps = 2), seed = test_seed())
+  modes <- custom_model("a", density, function(theta) dnorm(theta, 0, 6, log = TRUE),
+                        function(n) rnorm(n, 0, 6),
+                        gradient = slope, prior_gradient = function(theta) -theta / 36,
+                        vectorised = TRUE)
+  fit <- quietly(modes, method = bridge(20, 20, kernel = hmc(3, 0.02), steps = 2),
+                 seed = test_seed())
   expect_match(fit$failed, "chains do not agree", all = FALSE)
   set.seed(test_seed())
   alike <- matrix(rnorm(2 * 50 * 100), 2)
@@ -129,7 +142,8 @@ test_that("chains that keep to their modes are told", {
 
 test_that("a thermodynamic integral that its stepping stones contradict is told", {
   model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
-  fit <- quietly(model, cars, power_posterior("thermodynamic", ais(50, linear(20))), seed = test_seed())
+  fit <- quietly(model, cars, power_posterior("thermodynamic", ais(50, linear(20))),
+                 seed = test_seed())
   gap <- abs(fit$power$corrected - fit$power$stepping)
   expect_gt(gap, 10)
   expect_gte(fit$se, gap)

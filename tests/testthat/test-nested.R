@@ -1,5 +1,5 @@
-# Nested sampling: right against known evidence, its sums and live counts against plain R, runs that merge and go
-# on, and kernels inside a wall of the likelihood.
+# Nested sampling: right against known evidence, its sums and live counts against plain R, runs that
+# merge and go on, and kernels inside a wall of the likelihood.
 
 from_prior <- logevidence::prior_draws # the helpers have another function of this name
 
@@ -9,7 +9,7 @@ run <- function(problem, method = nested(100), seed = 1, ...) {
 three <- c(list(name = "mean of three"), mean_problem(c(1.2, 0.4, 2.1)))
 line <- truth_problem("cars")
 
-# Known evidence -----------------------------------------------------------------------------------------------------
+# Known evidence -----------------------------------------------------------------------------------
 
 test_that("nested() is right on problems of known evidence", {
   for (name in c("cars", "mtcars", "longley", "softmax_tiny", "mix2_dozen"))
@@ -51,10 +51,11 @@ test_that("the information is that of the closed form", {
   expect_z(z_score(vapply(fits, function(f) f$nested$information, 0), truth))
   # posterior draws as well
   expect_z(z_score(vapply(fits, function(f) sum(exp(f$log_weights) * f$draws), 0), posterior$mean))
-  expect_z(z_score(vapply(fits, function(f) sum(exp(f$log_weights) * f$draws^2), 0), variance + posterior$mean^2))
+  expect_z(z_score(vapply(fits, function(f) sum(exp(f$log_weights) * f$draws^2), 0),
+                   variance + posterior$mean^2))
 })
 
-# Sums ---------------------------------------------------------------------------------------------------------------
+# Sums ---------------------------------------------------------------------------------------------
 
 #' The sums over points of which the last `rest` were live at the end, in plain numbers
 plain_sums <- function(log_lik, live, rest) {
@@ -71,7 +72,8 @@ plain_sums <- function(log_lik, live, rest) {
   dead <- seq_len(n - rest)
   list(log_volume = log(volume), log_weights = log_weights,
        information = sum(exp(log_weights - total) * (log_lik - total)),
-       sums = c(trapezoid = total, lower = top + log(sum(lik * (volume - after))), upper = top + log(sum(lik * shell)),
+       sums = c(trapezoid = total, lower = top + log(sum(lik * (volume - after))),
+                upper = top + log(sum(lik * shell)),
                 published = top + log(sum((lik * (volume - after))[dead]))))
 }
 
@@ -89,7 +91,8 @@ test_that("the sums are those of plain R", {
     expect_lt(nested$sums[["lower"]], nested$sums[["trapezoid"]])
     expect_lt(nested$sums[["trapezoid"]], nested$sums[["upper"]])
     expect_lt(nested$sums[["published"]], nested$sums[["lower"]])
-    volumes <- .Call(ffi_volumes, nested$levels$log_lik, nested$levels$live, nested$live, 10, words())
+    volumes <- .Call(ffi_volumes, nested$levels$log_lik, nested$levels$live, nested$live, 10,
+                     words())
     expect_lt(max(abs(volumes$log_weights - plain$log_weights)), 1e-10)
     expect_equal(log_sum_exp(volumes$log_weights), volumes$sums[1])
     expect_equal(volumes$sums[c(1, 4:6)], unname(plain$sums))
@@ -99,7 +102,8 @@ test_that("the sums are those of plain R", {
 test_that("the points are where their likelihood says", {
   for (problem in list(line, truth_problem("mix2_dozen"))) {
     fit <- run(problem)
-    expect_equal(model_functions(problem$model, problem$data)$log_lik(fit$parameters), fit$nested$levels$log_lik)
+    expect_equal(model_functions(problem$model, problem$data)$log_lik(fit$parameters),
+                 fit$nested$levels$log_lik)
   }
 })
 
@@ -111,7 +115,8 @@ test_that("the simulated volumes spread as those of plain R do", {
   set.seed(test_seed())
   plain <- replicate(draws, {
     volume <- cumprod(stats::runif(n)^(1 / levels$live))
-    width <- (c(1, volume[-n]) - c(volume[-1], 0)) / 2 + c((1 - volume[1]) / 2, numeric(n - 2), volume[n] / 2)
+    width <- (c(1, volume[-n]) - c(volume[-1], 0)) / 2 +
+      c((1 - volume[1]) / 2, numeric(n - 2), volume[n] / 2)
     log_sum_exp(levels$log_lik + log(width))
   })
   sums <- .Call(ffi_volumes, levels$log_lik, levels$live, 40, draws, words())$sums
@@ -120,11 +125,12 @@ test_that("the simulated volumes spread as those of plain R do", {
   expect_lt(abs(fit$se / stats::sd(plain) - 1), 4.5 / sqrt(2 * 200))
 })
 
-# Merging ------------------------------------------------------------------------------------------------------------
+# Merging ------------------------------------------------------------------------------------------
 
 #' Born before the k-th died, and not dead before it
 plain_counts <- function(levels) {
-  before <- function(value, tie, k) value < levels$log_lik[k] | value == levels$log_lik[k] & tie < levels$tie[k]
+  before <- function(value, tie, k)
+    value < levels$log_lik[k] | value == levels$log_lik[k] & tie < levels$tie[k]
   vapply(seq_len(nrow(levels)), function(k) {
     sum(before(levels$birth, levels$birth_tie, k) & !before(levels$log_lik, levels$tie, k))
   }, 0)
@@ -169,8 +175,10 @@ test_that("merged runs are the run of all their points", {
   expect_equal(merged$log_evidence, plain$sums[["trapezoid"]])
   expect_equal(merged$nested$information, plain$information)
   expect_equal(sum(exp(merged$log_weights)), 1)
-  expect_equal(summary(merged)$parameters$mean, unname(colSums(exp(merged$log_weights) * merged$draws)))
-  expect_equal(merged$work[["likelihoods"]], sum(vapply(fits, function(f) f$work[["likelihoods"]], 0)))
+  expect_equal(summary(merged)$parameters$mean,
+               unname(colSums(exp(merged$log_weights) * merged$draws)))
+  expect_equal(merged$work[["likelihoods"]],
+               sum(vapply(fits, function(f) f$work[["likelihoods"]], 0)))
   stepwise <- c(c(fits[[3]], fits[[1]]), fits[[2]])
   expect_equal(stepwise$nested$levels, levels)
   expect_equal(stepwise$log_evidence, merged$log_evidence)
@@ -179,7 +187,8 @@ test_that("merged runs are the run of all their points", {
 })
 
 test_that("merged runs are right, and surer by the square root of two", {
-  pairs <- lapply(1:25, function(k) list(run(line, nested(60), 2 * k), run(line, nested(60), 2 * k + 1)))
+  pairs <- lapply(1:25, function(k)
+                    list(run(line, nested(60), 2 * k), run(line, nested(60), 2 * k + 1)))
   merged <- lapply(pairs, function(pair) c(pair[[1]], pair[[2]]))
   se <- vapply(merged, `[[`, 0, "se")
   z <- (vapply(merged, `[[`, 0, "log_evidence") - line$log_evidence) / se
@@ -209,7 +218,7 @@ test_that("runs that do not belong together are not merged", {
   refused(c(fit, 1), "`...`")
 })
 
-# Going on -----------------------------------------------------------------------------------------------------------
+# Going on -----------------------------------------------------------------------------------------
 
 test_that("a run goes on from where it ended", {
   for (problem in list(line, truth_problem("mix2_dozen"))) {
@@ -246,7 +255,8 @@ test_that("a run that has nothing left to do stays as it is", {
 })
 
 test_that("runs that went on are right", {
-  fits <- lapply(1:40, function(seed) update(run(three, nested(100, tol = 0.9), seed), tol = 0.01, data = three$data))
+  fits <- lapply(1:40, function(seed)
+                   update(run(three, nested(100, tol = 0.9), seed), tol = 0.01, data = three$data))
   z <- vapply(fits, function(f) (f$log_evidence - three$log_evidence) / f$se, 0)
   expect_lt(max(abs(z)), 4)
   expect_lt(abs(mean(z)), 4.5 / sqrt(40))
@@ -259,17 +269,18 @@ test_that("update() refuses what is no continuation", {
   for (tol in list(0.01, 0.5, 0, -1, NA, "small"))
     refused(update(fit, tol = tol), "`tol` must be a number above 0 and below 0.01")
   refused(update(fit, tol = 1e-3, data = cars[-1, ]), "`data` must be those of the fit")
-  refused(update(fit, tol = 1e-3, data = transform(cars, speed = speed + 1)), "`data` must be those of the fit")
+  refused(update(fit, tol = 1e-3, data = transform(cars, speed = speed + 1)),
+          "`data` must be those of the fit")
   refused(update(c(fit, run(line, nested(50), 7)), tol = 1e-3), "A merged fit cannot be continued")
   refused(update(run(line, smc()), tol = 1e-3), "Only fits of nested()")
   refused(update(run(line, nested(20), replicates = 2), tol = 1e-3), "several replicates")
   refused(update(fit, tol = 1e-3, live = 10), "`live`")
 })
 
-# Walls --------------------------------------------------------------------------------------------------------------
+# Walls --------------------------------------------------------------------------------------------
 
-# A normal mean inside a wall: the log-likelihood of the rows from `seen` on exceeds that at `reach` from their mean, a
-# truncated normal.
+# A normal mean inside a wall: the log-likelihood of the rows from `seen` on exceeds that at `reach`
+# from their mean, a truncated normal.
 walled <- function(seen, reach, prior_sd = 0.7) {
   model <- mean_model(1.5, 0.5, prior_sd)
   rows <- some_rows(model, 12, 1, 71)
@@ -278,8 +289,8 @@ walled <- function(seen, reach, prior_sd = 0.7) {
   before <- gaussian_posterior(model, inner)
   sd <- 1 / sqrt(drop(before$precision))
   ends <- (mean(chunk) + c(-1, 1) * reach - before$mean) / sd
-  list(model = model, rows = rows, seen = seen, chunk = chunk, mean = before$mean, sd = sd, ends = ends,
-       floor = c(ask(model, "log_lik", mean(chunk) + reach, chunk), 0.3))
+  list(model = model, rows = rows, seen = seen, chunk = chunk, mean = before$mean, sd = sd,
+       ends = ends, floor = c(ask(model, "log_lik", mean(chunk) + reach, chunk), 0.3))
 }
 draw_walled <- function(wall, m, seed = 1) {
   set.seed(test_seed(seed))
@@ -287,7 +298,8 @@ draw_walled <- function(wall, m, seed = 1) {
   matrix(wall$mean + wall$sd * stats::qnorm(share[1] + diff(share) * stats::runif(m)), 1)
 }
 # All at one end.
-cornered <- function(wall, m) matrix(wall$mean + wall$sd * (wall$ends[1] + diff(wall$ends) * stats::ppoints(m) / 20), 1)
+cornered <- function(wall, m)
+  matrix(wall$mean + wall$sd * (wall$ends[1] + diff(wall$ends) * stats::ppoints(m) / 20), 1)
 # Moments less their closed forms, and the probability integral less those of a uniform number.
 walled_moments <- function(theta, wall) {
   z <- (drop(theta) - wall$mean) / wall$sd
@@ -297,13 +309,15 @@ walled_moments <- function(theta, wall) {
   u <- (stats::pnorm(z) - stats::pnorm(wall$ends[1])) / share - 0.5
   cbind(z - mean, z^2 - square, u, u^2 - 1 / 12)
 }
-inside <- function(theta, wall) all(ask(wall$model, "log_lik", matrix(theta, 1), wall$chunk) > wall$floor[1])
+inside <- function(theta, wall)
+  all(ask(wall$model, "log_lik", matrix(theta, 1), wall$chunk) > wall$floor[1])
 move_walled <- function(kernel, wall, start, moves, seed = 1, precision = 1 / wall$sd^2, ...) {
-  run_kernel(kernel, wall$model, wall$rows, start, seed, moves = moves, seen = wall$seen, floor = wall$floor,
-             precision = precision, ...)
+  run_kernel(kernel, wall$model, wall$rows, start, seed, moves = moves, seen = wall$seen,
+             floor = wall$floor, precision = precision, ...)
 }
 walls <- function(seen = c(0, 5)) {
-  unlist(lapply(seen, function(s) lapply(c(0.3, 1, 3), function(reach) walled(s, reach))), recursive = FALSE)
+  unlist(lapply(seen, function(s) lapply(c(0.3, 1, 3), function(reach) walled(s, reach))),
+         recursive = FALSE)
 }
 
 test_that("the closed forms of a normal mean inside a wall are right", {
@@ -317,7 +331,8 @@ test_that("the closed forms of a normal mean inside a wall are right", {
 })
 
 test_that("exact kernels keep draws inside a wall draws inside a wall", {
-  for (wall in walls()) for (kernel in list(slice(), slice(width = 0.5), rwm(step_size = 0.3), rwm(step_size = 3))) {
+  for (wall in walls())
+    for (kernel in list(slice(), slice(width = 0.5), rwm(step_size = 0.3), rwm(step_size = 3))) {
     start <- draw_walled(wall, 3000, 2)
     for (moves in c(1, 6)) {
       end <- move_walled(kernel, wall, start, moves, 3)
@@ -355,9 +370,11 @@ test_that("exact kernels keep to a wall in several dimensions", {
   log_lik <- ask(model, "log_lik", theta, rows)
   floor <- c(stats::quantile(log_lik, 0.9, names = FALSE), 0.3)
   start <- theta[, log_lik > floor[1]]
-  moments <- function(x) t(rbind(x, x^2, x[1, ] * x[2, ], x[2, ] * x[3, ], ask(model, "log_lik", matrix(x, 3), rows)))
+  moments <- function(x)
+    t(rbind(x, x^2, x[1, ] * x[2, ], x[2, ] * x[3, ], ask(model, "log_lik", matrix(x, 3), rows)))
   for (kernel in list(slice(), rwm(step_size = 0.5), from_prior())) {
-    end <- run_kernel(kernel, model, rows, start, 5, moves = 4, seen = 0, floor = floor, precision = diag(1, 3))
+    end <- run_kernel(kernel, model, rows, start, 5, moves = 4, seen = 0, floor = floor,
+                      precision = diag(1, 3))
     expect_true(all(ask(model, "log_lik", matrix(end, 3), rows) > floor[1]))
     expect_z(z_score(moments(end) - moments(start)))
   }
@@ -394,13 +411,15 @@ test_that("points outside a wall come in, or stay where they are", {
 })
 
 test_that("a plateau at the wall's own height is crossed by chance, and nothing else", {
-  # no rows in the chunk: all likelihoods are one, and all that is left is the posterior of the rows seen
+  # no rows in the chunk: all likelihoods are one, and all that is left is the posterior of the rows
+  # seen
   model <- mean_model(1.5, 0.5, 2)
   rows <- some_rows(model, 12, 1, 71)
   target <- gaussian_posterior(model, rows)
   start <- gaussian_draws(target, 5000, 5)
   moved <- function(kernel, floor, moves) {
-    end <- run_kernel(kernel, model, rows, start, 6, moves = moves, floor = floor, precision = target$precision)
+    end <- run_kernel(kernel, model, rows, start, 6, moves = moves, floor = floor,
+                      precision = target$precision)
     expect_z(z_score(whitened_moments(end, target)))
     expect_z(z_score(whitened_moments(end, target) - whitened_moments(start, target)))
     mean(end != start)
@@ -408,19 +427,21 @@ test_that("a plateau at the wall's own height is crossed by chance, and nothing 
   for (moves in c(1, 4)) for (tie in c(0.1, 0.9)) moved(slice(), c(0, tie), moves)
   free <- moved(rwm(step_size = 1), c(-1, 0), 1)
   for (tie in c(0.1, 0.5, 0.9))
-    expect_lt(abs(moved(rwm(step_size = 1), c(0, tie), 1) - free * (1 - tie)), 4.5 * sqrt(2 / 4 / 5000))
+    expect_lt(abs(moved(rwm(step_size = 1), c(0, tie), 1) - free * (1 - tie)),
+              4.5 * sqrt(2 / 4 / 5000))
   # below the wall there is nowhere to go
-  expect_equal(run_kernel(rwm(step_size = 1), model, rows, start, 6, moves = 5, floor = c(1e-9, 0)), start,
-               ignore_attr = TRUE)
+  expect_equal(run_kernel(rwm(step_size = 1), model, rows, start, 6, moves = 5, floor = c(1e-9, 0)),
+               start, ignore_attr = TRUE)
 })
 
-# Looking out for trouble --------------------------------------------------------------------------------------------
+# Looking out for trouble --------------------------------------------------------------------------
 
 test_that("a kernel that does not move gets a warning, one that does gets none", {
   fit <- run(line, nested(100, rwm(step_size = 1e-5), steps = 1))
   expect_match(fit$warnings, "hardly moves the points", all = FALSE)
   expect_lt(fit$nested$renewal, 0.01)
-  expect_match(update(fit, tol = 1e-3, data = cars)$warnings, "hardly moves the points", all = FALSE)
+  expect_match(update(fit, tol = 1e-3, data = cars)$warnings, "hardly moves the points",
+               all = FALSE)
   for (problem in list(line, three, truth_problem("softmax_tiny")))
     for (f in fits_of(problem, nested(100), 1:20)) expect_null(f$warnings)
 })
@@ -431,12 +452,14 @@ test_that("uneven ranks get a warning", {
   expect_null(nested_warnings(utils::modifyList(nested, list(rank_gap = 0.01))))
   expect_null(nested_warnings(utils::modifyList(nested, list(rank_p = 0.01))))
   expect_null(nested_warnings(list(renewal = NA, rank_p = NA_real_, rank_gap = NA_real_)))
-  expect_match(nested_warnings(utils::modifyList(nested, list(renewal = 0.01))), "hardly moves|do not rank")
+  expect_match(nested_warnings(utils::modifyList(nested, list(renewal = 0.01))),
+               "hardly moves|do not rank")
 })
 
 test_that("the test of ranks is Kolmogorov's", {
   set.seed(test_seed())
-  for (rank in list(stats::runif(20), stats::runif(500), stats::rbeta(300, 1.2, 1), stats::runif(200) / 2)) {
+  for (rank in list(stats::runif(20), stats::runif(500), stats::rbeta(300, 1.2, 1),
+                    stats::runif(200) / 2)) {
     known <- suppressWarnings(stats::ks.test(rank, "punif", exact = FALSE))
     found <- rank_test(c(NaN, rank, NA))
     expect_equal(found[["gap"]], unname(known$statistic))
@@ -453,7 +476,7 @@ test_that("ranks of new points are even", {
   expect_identical(sum(is.finite(ranks)), length(ranks) - 100L)
 })
 
-# Settings -----------------------------------------------------------------------------------------------------------
+# Settings -----------------------------------------------------------------------------------------
 
 test_that("preset = \"paper\" has the published settings and reports the published sum", {
   paper <- nested(preset = "paper")
@@ -486,15 +509,20 @@ test_that("steps follow the kernel and the number of parameters", {
 })
 
 test_that("bad settings are refused before the run", {
-  for (live in list(1, 0, -5, 2.5, NA, Inf, "many", 2:3, NULL)) refused(nested(live), "`live` must be a whole number")
+  for (live in list(1, 0, -5, 2.5, NA, Inf, "many", 2:3, NULL))
+    refused(nested(live), "`live` must be a whole number")
   for (tol in list(0, 1, -0.1, 2, NA, NULL, "small"))
     refused(nested(tol = tol), "`tol` must be a number above 0 and below 1")
-  for (steps in list(0, -1, 1.5, NA, "few")) refused(nested(steps = steps), "`steps` must be a whole number")
-  for (batch in list(0, -1, 1.5, NA)) refused(nested(batch = batch), "`batch` must be a whole number")
+  for (steps in list(0, -1, 1.5, NA, "few"))
+    refused(nested(steps = steps), "`steps` must be a whole number")
+  for (batch in list(0, -1, 1.5, NA))
+    refused(nested(batch = batch), "`batch` must be a whole number")
   for (batch in c(10, 11))
-    refused(nested(10, batch = batch), paste0("`batch` must be less than `live`, 10, but is ", batch))
+    refused(nested(10, batch = batch),
+            paste0("`batch` must be less than `live`, 10, but is ", batch))
   for (kernel in list(hmc(), mala(), baoab(), sgld()))
-    refused(nested(kernel = kernel), paste0("slice(), rwm(), sghmc() or prior_draws(), not ", kernel$name, "()."))
+    refused(nested(kernel = kernel),
+            paste0("slice(), rwm(), sghmc() or prior_draws(), not ", kernel$name, "()."))
   refused(nested(kernel = "slice"), "`kernel` must be a kernel")
   refused(nested(kernel = slice), "`kernel` must be a kernel")
   refused(nested(preset = "article"), "`preset` must be")
@@ -509,7 +537,8 @@ test_that("draws from the prior are for nested sampling alone", {
   refused(harmonic_mean(kernel = from_prior()), alone)
   refused(sequential(kernel = from_prior(), batch = Inf), alone)
   refused(sgais(kernel = from_prior(), batch = Inf), alone)
-  refused(sgais(early = list(kernel = from_prior())), "`early$kernel` prior_draws() is for nested()")
+  refused(sgais(early = list(kernel = from_prior())),
+          "`early$kernel` prior_draws() is for nested()")
   # the C code refuses as well
   method <- ais()
   method$kernels[[1]] <- from_prior()
@@ -519,13 +548,15 @@ test_that("draws from the prior are for nested sampling alone", {
 test_that("fits are printed with their live points", {
   fit <- run(line, nested(120))
   expect_output(print(fit), "120 live points, error from simulated volumes")
-  expect_output(print(summary(fit)), "120 live points.*information [0-9.]+ nats.*trapezoid.*ranks of new points")
+  expect_output(print(summary(fit)),
+                "120 live points.*information [0-9.]+ nats.*trapezoid.*ranks of new points")
   expect_output(print(run(three, nested(50), replicates = 3)), "3 replicates")
 })
 
-# Reservoir ----------------------------------------------------------------------------------------------------------
+# Reservoir ----------------------------------------------------------------------------------------
 
-reservoir <- function(log_weight, most, k = 1) .Call(ffi_varopt, log_weight, most, c(k, test_seed()))
+reservoir <- function(log_weight, most, k = 1)
+  .Call(ffi_varopt, log_weight, most, c(k, test_seed()))
 
 test_that("a reservoir carries every point's weight on average, and all weight always", {
   set.seed(test_seed())
@@ -542,7 +573,8 @@ test_that("a reservoir carries every point's weight on average, and all weight a
     threshold <- shares[match(TRUE, shares <= c(sort(weight), Inf)[16 - most + seq_len(most)])]
     heavy <- weight >= threshold
     expect_equal(sum(pmin(1, weight / threshold)), most)
-    expect_equal(carried[, heavy, drop = FALSE], matrix(weight[heavy], 8000, sum(heavy), byrow = TRUE))
+    expect_equal(carried[, heavy, drop = FALSE],
+                 matrix(weight[heavy], 8000, sum(heavy), byrow = TRUE))
     light_part <- carried[, !heavy, drop = FALSE]
     expect_true(all(light_part == 0 | abs(light_part - threshold) < 1e-9))
     expect_z(z_score(light_part, weight[!heavy]))

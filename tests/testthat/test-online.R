@@ -9,11 +9,13 @@ small <- c(list(name = "linear200"), simulated_linear(200, 2))
 hundred <- c(list(name = "hundred"), with_own_seed(5, mean_problem(sample(hundred_around_two()))))
 
 first_rows <- function(problem, n) {
-  linear_truth(problem$x[seq_len(n), , drop = FALSE], problem$y[seq_len(n)], problem$sigma, problem$prior_sd)
+  linear_truth(problem$x[seq_len(n), , drop = FALSE], problem$y[seq_len(n)], problem$sigma,
+               problem$prior_sd)
 }
 linear_posterior <- function(problem) {
   precision <- crossprod(problem$x) / problem$sigma^2 + diag(1 / problem$prior_sd^2)
-  list(mean = drop(solve(precision, crossprod(problem$x, problem$y))) / problem$sigma^2, precision = precision)
+  list(mean = drop(solve(precision, crossprod(problem$x, problem$y))) / problem$sigma^2,
+       precision = precision)
 }
 
 #' On the way as at the end: after every chunk the estimate is near the evidence of the rows so far
@@ -34,7 +36,7 @@ expect_right_throughout <- function(problem, method, seeds) {
   invisible(z)
 }
 
-# Nested sampling, chunk by chunk ------------------------------------------------------------------------------------
+# Nested sampling, chunk by chunk ------------------------------------------------------------------
 
 test_that("online_nested() is right after every chunk", {
   expect_right_throughout(line, online_nested(), 1:30)
@@ -44,7 +46,8 @@ test_that("online_nested() is right after every chunk", {
 })
 
 test_that("online_nested() is right with other settings", {
-  for (method in list(online_nested(order = "shuffled"), online_nested(50, chunk = 5), online_nested(chunk = 1000),
+  for (method in list(online_nested(order = "shuffled"), online_nested(50, chunk = 5),
+                      online_nested(chunk = 1000),
                       online_nested(kernel = rwm(), steps = 40), online_nested(200, tol = 0.001)))
     expect_truth(line, method, 1:6, drift = 0.05)
   expect_truth(truth_problem("softmax_tiny"), online_nested(chunk = 2), 1:6, drift = 0.05)
@@ -71,7 +74,8 @@ test_that("the reservoir's points are the posterior, and no more than are live",
     posterior <- linear_posterior(problem)
     fits <- fits_of(problem, online_nested(), 1:20)
     d <- length(posterior$mean)
-    moments <- t(vapply(fits, function(f) colMeans(whitened_moments(t(f$draws), posterior)), numeric(3 * d - 1)))
+    moments <- t(vapply(fits, function(f) colMeans(whitened_moments(t(f$draws), posterior)),
+                        numeric(3 * d - 1)))
     expect_z(z_score(moments))
     expect_identical(nrow(fits[[1]]$draws), 100L)
     expect_identical(fits[[1]]$log_weights, rep(-log(100), 100))
@@ -91,7 +95,8 @@ test_that("moves by stochastic gradients are near the truth where their rate is 
 
 test_that("every gradient runs, and control variates are closer than plain mini-batches", {
   sgd <- sghmc(rate = 0.02)
-  methods <- list(control = online_nested(kernel = sgd, batch = 20), full = online_nested(kernel = sgd, batch = Inf),
+  methods <- list(control = online_nested(kernel = sgd, batch = 20),
+                  full = online_nested(kernel = sgd, batch = Inf),
                   plain = online_nested(kernel = sgd, batch = 20, gradient = "plain"))
   expect_identical(vapply(methods, function(m) m$settings$gradient, ""),
                    c(control = "control", full = "full", plain = "batch"))
@@ -108,7 +113,8 @@ test_that("every gradient runs, and control variates are closer than plain mini-
 test_that("models without gradients walk online by their densities", {
   y <- hundred$data[1:40]
   model <- custom_model("mean", function(theta, data) stats::dnorm(data, theta[["mean"]], 1, TRUE),
-                        function(theta) stats::dnorm(theta[["mean"]], log = TRUE), function(n) stats::rnorm(n))
+                        function(theta) stats::dnorm(theta[["mean"]], log = TRUE),
+                        function(n) stats::rnorm(n))
   fit <- run(list(model = model, data = y), online_nested(50, steps = 8))
   expect_identical(fit$trace$n, c(20, 40))
   expect_lt(abs(fit$log_evidence - mean_problem(y)$log_evidence), 4 * fit$se)
@@ -116,28 +122,35 @@ test_that("models without gradients walk online by their densities", {
 })
 
 test_that("bad settings of online_nested() are refused before the run", {
-  for (live in list(1, 0, 2.5, NA, Inf, "many", NULL)) refused(online_nested(live), "`live` must be a whole number")
-  for (steps in list(0, -1, 1.5, NA, NULL)) refused(online_nested(steps = steps), "`steps` must be a whole number")
-  for (tol in list(0, 1, NA, "small")) refused(online_nested(tol = tol), "`tol` must be a number above 0 and below 1")
-  for (chunk in list(0, 1.5, NA, Inf)) refused(online_nested(chunk = chunk), "`chunk` must be a whole number")
+  for (live in list(1, 0, 2.5, NA, Inf, "many", NULL))
+    refused(online_nested(live), "`live` must be a whole number")
+  for (steps in list(0, -1, 1.5, NA, NULL))
+    refused(online_nested(steps = steps), "`steps` must be a whole number")
+  for (tol in list(0, 1, NA, "small"))
+    refused(online_nested(tol = tol), "`tol` must be a number above 0 and below 1")
+  for (chunk in list(0, 1.5, NA, Inf))
+    refused(online_nested(chunk = chunk), "`chunk` must be a whole number")
   for (kernel in list(slice(), sghmc())) for (batch in list(0, 1.5, NA, "some", NULL))
     refused(online_nested(kernel = kernel, batch = batch), "`batch` must be a whole number")
   refused(online_nested(order = "sorted"), "`order` must be \"shuffled\" or \"given\"")
   refused(online_nested(gradient = "exact"), "`gradient` must be \"control\" or \"plain\"")
   refused(online_nested(kernel = "slice"), "`kernel` must be a kernel")
-  refused(online_nested(kernel = logevidence::prior_draws()), "correct only when all rows are used at once.")
+  refused(online_nested(kernel = logevidence::prior_draws()),
+          "correct only when all rows are used at once.")
   for (kernel in list(hmc(), mala(), baoab(), sgld()))
     refused(online_nested(kernel = kernel),
-            paste0("`kernel` must keep points above a likelihood threshold: slice(), rwm(), sghmc() or ",
+            paste0(
+              "`kernel` must keep points above a likelihood threshold: slice(), rwm(), sghmc() or ",
                                                    "prior_draws(), not ", kernel$name, "()."))
 })
 
-# Nested sampling first ----------------------------------------------------------------------------------------------
+# Nested sampling first ----------------------------------------------------------------------------
 
 test_that("hybrid() is right with many particles", {
   expect_truth(hundred, hybrid(first = 20, particles = 200), drift = 0.05)
   expect_truth(hundred, hybrid(first = 20, particles = 200, batch = Inf), drift = 0.05)
-  expect_truth(hundred, hybrid(first = 20, particles = 200, kernel = hmc(), steps = 4, batch = Inf), drift = 0.05)
+  expect_truth(hundred, hybrid(first = 20, particles = 200, kernel = hmc(), steps = 4, batch = Inf),
+               drift = 0.05)
   expect_truth(hundred, hybrid(first = 20, particles = 200, start = rwm()), drift = 0.05)
 })
 
@@ -183,14 +196,18 @@ test_that("hybrid() is better than sequential()", {
 })
 
 test_that("bad settings of hybrid() are refused before the run", {
-  for (first in list(0, 1.5, NA, Inf, "few", NULL)) refused(hybrid(first), "`first` must be a whole number")
+  for (first in list(0, 1.5, NA, Inf, "few", NULL))
+    refused(hybrid(first), "`first` must be a whole number")
   for (live in list(1, 2.5, NA)) refused(hybrid(live = live), "`live` must be a whole number")
-  for (tol in list(0, 1, NA)) refused(hybrid(tol = tol), "`tol` must be a number above 0 and below 1")
-  for (particles in list(1, NA, "many")) refused(hybrid(particles = particles), "`particles` must be a whole number")
+  for (tol in list(0, 1, NA))
+    refused(hybrid(tol = tol), "`tol` must be a number above 0 and below 1")
+  for (particles in list(1, NA, "many"))
+    refused(hybrid(particles = particles), "`particles` must be a whole number")
   for (steps in list(0, 1.5)) refused(hybrid(steps = steps), "`steps` must be a whole number")
   for (batch in list(0, 1.5, NA)) refused(hybrid(batch = batch), "`batch` must be a whole number")
   refused(hybrid(start = hmc()), "`start` must keep points above a likelihood")
-  refused(hybrid(start = logevidence::prior_draws()), "`start` must be slice() or rwm(), not prior_draws().")
+  refused(hybrid(start = logevidence::prior_draws()),
+          "`start` must be slice() or rwm(), not prior_draws().")
   refused(hybrid(start = slice), "`start` must be a kernel")
   refused(hybrid(kernel = hmc()), "`kernel` hmc() accepts or rejects on the exact density")
   refused(hybrid(kernel = "sghmc"), "`kernel` must be a kernel")
@@ -198,7 +215,8 @@ test_that("bad settings of hybrid() are refused before the run", {
 
 test_that("fits say what they are", {
   expect_output(print(run(line)), "100 particles, error from simulated volumes")
-  expect_output(print(run(line, hybrid(first = 20))), "10 particles, error from volumes and predictions")
+  expect_output(print(run(line, hybrid(first = 20))),
+                "10 particles, error from volumes and predictions")
   for (method in list(online_nested(), hybrid(first = 20), online_nested(kernel = sghmc(1e-3)))) {
     expect_output(print(summary(run(line, method))), "weighted draws")
     expect_output(print(run(line, method, replicates = 2)), "2 replicates")

@@ -1,4 +1,5 @@
-# Plots are drawn without error on any fit, leave the device as it was, and show the numbers that they should.
+# Plots are drawn without error on any fit, leave the device as it was, and show the numbers that
+# they should.
 
 regression <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
 run <- function(model, data, method = sgais(), ...) {
@@ -26,7 +27,8 @@ fits <- list(
   hybrid = run(regression, cars, hybrid(20, 50, steps = 5)),
   nested = run(regression, cars, nested(100)),
   nested_paper = run(gaussian_mean(), c(1.2, 0.4, 2.1), nested(preset = "paper")),
-  nested_replicates = run(gaussian_mixture(components = 2), scale(faithful)[1:10, ], nested(50), replicates = 2),
+  nested_replicates = run(gaussian_mixture(components = 2), scale(faithful)[1:10, ], nested(50),
+                          replicates = 2),
   nested_merged = c(run(regression, cars, nested(50)),
                     evidence(regression, cars, nested(50), seed = 2, progress = FALSE))
 )
@@ -88,7 +90,8 @@ test_that("figures of nested sampling hold its points", {
   for (fit in fits[c("nested", "nested_merged")]) {
     points <- fit$nested$points
     climb <- figure_of(fit, "climb")
-    expect_true(all(paste(climb$data$x, climb$data$y) %in% paste(points$log_volume, points$log_lik)))
+    expect_true(all(paste(climb$data$x, climb$data$y) %in%
+                    paste(points$log_volume, points$log_lik)))
     expect_true(climb$reversed)
     figure <- figure_of(fit, "evidence")
     expect_false(is.unsorted(figure$data$y))
@@ -136,8 +139,10 @@ test_that("axis labels are written out up to a million", {
 test_that("misuse of plot() gets a sentence", {
   refused <- function(..., sentence) expect_error(plot(...), sentence, fixed = TRUE)
   refused(fits$linear, "hist",
-          sentence = "`type` must be \"evidence\", \"steps\", \"ess\" or \"posterior\", not \"hist\"")
-  refused(fits$nested, "steps", sentence = "`type` must be \"evidence\", \"climb\", \"weight\" or \"posterior\", not")
+          sentence =
+            "`type` must be \"evidence\", \"steps\", \"ess\" or \"posterior\", not \"hist\"")
+  refused(fits$nested, "steps",
+          sentence = "`type` must be \"evidence\", \"climb\", \"weight\" or \"posterior\", not")
   refused(fits$linear, "posterior", "slope",
           sentence = "`parameters` must be among `(Intercept)`, `speed`, not \"slope\"")
   refused(fits$linear, "posterior", 3, sentence = "`parameters` must be among 1 to 2, not 3")
@@ -147,11 +152,16 @@ test_that("misuse of plot() gets a sentence", {
 
 test_that("autoplot() draws the same with ggplot2", {
   skip_if_not_installed("ggplot2")
-  for (fit in fits) for (type in plot_types(fit)) expect_s3_class(ggplot2::autoplot(fit, type), "ggplot")
-  drawn <- list(c("linear", "evidence"), c("ais", "steps"), c("one", "evidence"), c("stream", "ess"),
-                c("ais", "posterior"), c("nested", "evidence"), c("nested", "climb"), c("nested", "weight"))
+  for (fit in fits) for (type in plot_types(fit))
+    expect_s3_class(ggplot2::autoplot(fit, type), "ggplot")
+  drawn <- list(c("linear", "evidence"), c("ais", "steps"), c("one", "evidence"),
+                c("stream", "ess"),
+                c("ais", "posterior"), c("nested", "evidence"), c("nested", "climb"),
+                c("nested", "weight"))
   for (pair in drawn) on_device(expect_silent(print(ggplot2::autoplot(fits[[pair[1]]], pair[2]))))
   expect_identical(ggplot2::autoplot(fits$linear)$data, figure_of(fits$linear, "evidence")$data)
-  expect_error(ggplot2::autoplot(fits$linear, "hist"), "`type` must be", class = "logevidence_error")
-  expect_error(ggplot2::autoplot(fits$linear, colour = 1), "not `colour`", class = "logevidence_error")
+  expect_error(ggplot2::autoplot(fits$linear, "hist"), "`type` must be",
+               class = "logevidence_error")
+  expect_error(ggplot2::autoplot(fits$linear, colour = 1), "not `colour`",
+               class = "logevidence_error")
 })

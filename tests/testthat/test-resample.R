@@ -1,12 +1,16 @@
-# Resampling: unbiased, in order, and for the schemes that promise it with counts close to what is expected.
+# Resampling: unbiased, in order, and for the schemes that promise it with counts close to what is
+# expected.
 
 schemes <- c("systematic", "stratified", "multinomial", "residual")
-resample <- function(scheme, weight, m, seed = 1) .Call(ffi_resample, scheme, weight, m, c(3, test_seed(seed)))
-offspring <- function(scheme, weight, m, seed) tabulate(resample(scheme, weight, m, seed), length(weight))
+resample <- function(scheme, weight, m, seed = 1)
+  .Call(ffi_resample, scheme, weight, m, c(3, test_seed(seed)))
+offspring <- function(scheme, weight, m, seed)
+  tabulate(resample(scheme, weight, m, seed), length(weight))
 normalised <- function(x) x / sum(x)
 
 test_that("every scheme is unbiased, also for another number of offspring", {
-  weights <- list(normalised(c(5, 1, 0, 3, 0.5, 0.02)), normalised(1:7), rep(1 / 4, 4), normalised(c(1e-6, 1, 2)))
+  weights <- list(normalised(c(5, 1, 0, 3, 0.5, 0.02)), normalised(1:7), rep(1 / 4, 4),
+                  normalised(c(1e-6, 1, 2)))
   for (scheme in schemes) for (w in weights) for (m in c(length(w), 3, 11)) {
     counts <- t(vapply(1:1500, function(s) offspring(scheme, w, m, s), numeric(length(w))))
     expect_true(all(rowSums(counts) == m))
@@ -14,8 +18,10 @@ test_that("every scheme is unbiased, also for another number of offspring", {
     exact <- apply(counts, 2, function(x) all(x == x[1]))
     expect_equal(counts[1, exact], (m * w)[exact], tolerance = 1e-4)
     if (any(!exact)) {
-      variance <- pmin(m * w * (1 - w), 1) # never more than multinomial; small counts need it rather than the sample's
-      se <- pmax(apply(counts, 2, stats::sd), sqrt(m * w * (1 - w)) * (w < 0.01)) / sqrt(nrow(counts))
+      # never more than multinomial; small counts need it rather than the sample's
+      variance <- pmin(m * w * (1 - w), 1)
+      se <- pmax(apply(counts, 2, stats::sd), sqrt(m * w * (1 - w)) * (w < 0.01)) /
+        sqrt(nrow(counts))
       expect_z(((colMeans(counts) - m * w) / se)[!exact], 5)
     }
   }
@@ -39,7 +45,8 @@ test_that("counts stay as close to expectation as each scheme promises", {
     w <- normalised(stats::rexp(sample(2:30, 1))^2)
     m <- sample(1:60, 1)
     off <- function(scheme) offspring(scheme, w, m, s) - m * w
-    c(systematic = all(abs(off("systematic")) < 1 + 1e-9), stratified = all(abs(off("stratified")) < 2 + 1e-9),
+    c(systematic = all(abs(off("systematic")) < 1 + 1e-9),
+      stratified = all(abs(off("stratified")) < 2 + 1e-9),
       residual = all(offspring("residual", w, m, s) >= floor(m * w - 1e-9)))
   }, c(systematic = TRUE, stratified = TRUE, residual = TRUE))
   expect_identical(rowSums(!fine), c(systematic = 0, stratified = 0, residual = 0))
@@ -53,7 +60,8 @@ test_that("equal weights are kept as they are by all but the multinomial scheme"
 
 test_that("degenerate weights have one ancestor", {
   for (scheme in schemes) {
-    for (k in c(1, 4, 6)) expect_identical(resample(scheme, as.double(1:6 == k), 9), rep(as.double(k), 9))
+    for (k in c(1, 4, 6)) expect_identical(resample(scheme, as.double(1:6 == k), 9),
+                                           rep(as.double(k), 9))
     expect_identical(resample(scheme, 1, 5), rep(1, 5))
     expect_identical(resample(scheme, c(0, 0.5, 0, 0.5, 0), 1) %in% c(2, 4), TRUE)
     # weights that miss one by rounding, with nothing at the end
@@ -72,13 +80,14 @@ test_that("the schemes are ordered by variance", {
   expect_true(all(spread[c("systematic", "stratified", "residual")] < 0.7 * multinomial))
 })
 
-test_that("a step that was chosen to keep just the threshold's share does not resample, however large the likelihoods", {
+test_that("a step that keeps just the threshold's share does not resample", {
   set.seed(test_seed(1))
   for (n in c(50, 1e5)) {
     d <- data.frame(x = stats::rnorm(n))
     d$y <- 1e3 + d$x + stats::rnorm(n)
     model <- linear_regression(y ~ x, sigma = 1, prior_sd = 1e4)
-    ess <- evidence(model, d, smc(particles = 64, ess = 0.5, threshold = 0.5, steps = 1), seed = test_seed(n))$trace$ess
+    ess <- evidence(model, d, smc(particles = 64, ess = 0.5, threshold = 0.5, steps = 1),
+                    seed = test_seed(n))$trace$ess
     kept <- ess[-length(ess)] > 32 * (1 - 1e-6)
     expect_gt(length(kept), 10)
     expect_identical(kept, rep_len(c(TRUE, FALSE), length(kept)))

@@ -54,13 +54,16 @@ test_that("a fit without audit, a warning and replicates print as such", {
   failed$audit$passed <- FALSE
   failed$source <- "sampler"
   expect_match(printed(failed), "no peak found", fixed = TRUE)
-  wide <- unlist(lapply(list(linear_fit, mixture_fit, failed), function(f) utils::capture.output(print(f))))
+  wide <- unlist(lapply(list(linear_fit, mixture_fit, failed),
+                        function(f) utils::capture.output(print(f))))
   expect_lte(max(nchar(wide)), 80)
 })
 
-test_that("importance sampling counts where it is far ahead of the particles, however uneven its weights", {
-  figures <- lapply(list(audit_failed = 0, audit_log_evidence = -100, audit_se = 0.05, audit_laplace = -100, audit_modes = 1,
-                         audit_unreached = 0, audit_ess = 500, audit_ideal = 700, audit_pareto_k = 0.9), matrix)
+test_that("importance sampling far above the particles is used, however uneven its weights", {
+  figures <- lapply(list(audit_failed = 0, audit_log_evidence = -100, audit_se = 0.05,
+                         audit_laplace = -100, audit_modes = 1,
+                         audit_unreached = 0, audit_ess = 500, audit_ideal = 700,
+                         audit_pareto_k = 0.9), matrix)
   figures$audit_draws <- matrix(0, 2, 1000)
   told <- function(value, se, ...) audit_of(figures, list(log_evidence = value, se = se), 0.6, ...)
   ahead <- told(-110, 1)
@@ -81,12 +84,14 @@ test_that("weighted quantiles are those of the weighted distribution", {
   x <- c(3, 1, 2)
   w <- c(0.5, 0.2, 0.3)
   # half weights below: 1 at 0.1, 2 at 0.35, 3 at 0.75
-  expect_equal(weighted_quantile(x, w, c(0.05, 0.1, 0.225, 0.35, 0.55, 0.75, 0.95)), c(1, 1, 1.5, 2, 2.5, 3, 3))
+  expect_equal(weighted_quantile(x, w, c(0.05, 0.1, 0.225, 0.35, 0.55, 0.75, 0.95)),
+               c(1, 1, 1.5, 2, 2.5, 3, 3))
   set.seed(1)
   y <- rnorm(101)
   p <- c(0.05, 0.37, 0.5, 0.95)
   expect_equal(weighted_quantile(y, rep(1 / 101, 101), p), plain(quantile(y, p, type = 5)))
-  expect_equal(weighted_quantile(c(y, 1e9), c(rep(1 / 101, 101), 0), p), plain(quantile(y, p, type = 5)))
+  expect_equal(weighted_quantile(c(y, 1e9), c(rep(1 / 101, 101), 0), p),
+               plain(quantile(y, p, type = 5)))
   expect_equal(weighted_quantile(7, 1, p), rep(7, 4))
   expect_equal(weighted_quantile(c(2, 2, 2), w, p), rep(2, 4))
   expect_equal(weighted_sd(y, rep(1 / 101, 101)), sd(y))
@@ -130,7 +135,8 @@ test_that("summaries print for every kind of fit", {
   expect_match(printed(summary(mixture_fit)), "numbered arbitrarily", fixed = TRUE)
   expect_match(printed(summary(mixture_fit), most = 3), "... and 7 more", fixed = TRUE)
   expect_error(print(summary(linear_fit), most = 0), "`most` must be", class = "logevidence_error")
-  for (method in list(ais(), smc("data"), sequential(), likelihood_weighting(1000), harmonic_mean())) {
+  for (method in list(ais(), smc("data"), sequential(), likelihood_weighting(1000),
+                      harmonic_mean())) {
     s <- summary(run(regression, cars, method))
     expect_no_match(printed(s), "The importance-sampling check")
     expect_true(all(is.finite(as.matrix(s$parameters))))
@@ -138,7 +144,8 @@ test_that("summaries print for every kind of fit", {
   one <- summary(run(gaussian_mean(), 1.2))
   expect_identical(dim(one$parameters), c(1L, 5L))
   expect_match(printed(one), "n = 1;", fixed = TRUE)
-  expect_match(printed(summary(run(regression, cars, replicates = 2))), "The run (first replicate)", fixed = TRUE)
+  expect_match(printed(summary(run(regression, cars, replicates = 2))), "The run (first replicate)",
+               fixed = TRUE)
 })
 
 test_that("draws come weighted or resampled", {
@@ -160,9 +167,12 @@ test_that("draws come weighted or resampled", {
   expect_identical(resample(1, 3), rep(1L, 3))
   expect_identical(dim(posterior_draws(run(gaussian_mean(), 1.2), FALSE, 1)), c(1L, 1L))
   expect_error(posterior_draws(1), "`fit` must be a fit from `evidence()`, not 1.", fixed = TRUE)
-  expect_error(posterior_draws(linear_fit, n = 5), "`n` must be given only with `weighted = FALSE`", fixed = TRUE)
-  expect_error(posterior_draws(linear_fit, FALSE, 0), "`n` must be a whole number", class = "logevidence_error")
-  expect_error(posterior_draws(linear_fit, NA), "`weighted` must be TRUE or FALSE", class = "logevidence_error")
+  expect_error(posterior_draws(linear_fit, n = 5), "`n` must be given only with `weighted = FALSE`",
+               fixed = TRUE)
+  expect_error(posterior_draws(linear_fit, FALSE, 0), "`n` must be a whole number",
+               class = "logevidence_error")
+  expect_error(posterior_draws(linear_fit, NA), "`weighted` must be TRUE or FALSE",
+               class = "logevidence_error")
 })
 
 test_that("package posterior gets weighted draws", {
@@ -172,7 +182,8 @@ test_that("package posterior gets weighted draws", {
     expect_s3_class(draws, "draws_matrix")
     expect_equal(plain(weights(draws)), exp(fit$log_weights))
     expect_identical(posterior::variables(draws), colnames(fit$draws))
-    expect_equal(plain(posterior::as_draws_df(fit)[[colnames(fit$draws)[2]]]), plain(fit$draws[, 2]))
+    expect_equal(plain(posterior::as_draws_df(fit)[[colnames(fit$draws)[2]]]),
+                 plain(fit$draws[, 2]))
   }
   expect_s3_class(posterior::as_draws_array(linear_fit), "draws_array")
   expect_s3_class(posterior::as_draws_list(linear_fit), "draws_list")
@@ -189,7 +200,8 @@ test_that("logml() serves both generics", {
 })
 
 test_that("a regression predicts means with factors and offsets", {
-  data <- data.frame(y = c(1, 4, 2, 6, 3, 8), x = 1:6, f = factor(c("a", "b", "c", "a", "b", "c")), o = (1:6) / 10)
+  data <- data.frame(y = c(1, 4, 2, 6, 3, 8), x = 1:6, f = factor(c("a", "b", "c", "a", "b", "c")),
+                     o = (1:6) / 10)
   fit <- run(linear_regression(y ~ f * x + offset(o), sigma = 2, prior_sd = 3), data)
   new <- data.frame(f = c("c", "a"), x = c(2.5, 0), o = c(7, -7))
   x <- model.matrix(~ f * x, data.frame(f = factor(new$f, levels = c("a", "b", "c")), x = new$x))
@@ -197,10 +209,13 @@ test_that("a regression predicts means with factors and offsets", {
   w <- exp(attr(draws, "log_weights"))
   expect_equal(predict(fit, new), plain(x %*% t(draws) %*% w) + new$o)
   new$y <- c(5, 50)
-  density <- sapply(1:2, function(i) log(sum(w * dnorm(new$y[i], x[i, ] %*% t(draws) + new$o[i], 2))))
+  density <- sapply(1:2, function(i)
+                      log(sum(w * dnorm(new$y[i], x[i, ] %*% t(draws) + new$o[i], 2))))
   expect_equal(predict(fit, new, type = "density"), density)
-  expect_error(predict(fit, data.frame(f = "d", x = 1, o = 0)), "only known levels in `f`", class = "logevidence_error")
-  expect_error(predict(fit, new[c("x", "o")]), "must have the column `f`", class = "logevidence_error")
+  expect_error(predict(fit, data.frame(f = "d", x = 1, o = 0)), "only known levels in `f`",
+               class = "logevidence_error")
+  expect_error(predict(fit, new[c("x", "o")]), "must have the column `f`",
+               class = "logevidence_error")
   expect_error(predict(fit, new[c("x", "o", "f")], type = "density"), "must have the column `y`",
                class = "logevidence_error")
 })
@@ -216,7 +231,8 @@ test_that("a mean predicts itself and its density", {
 test_that("a density far from all draws of weight stays exact", {
   fit <- with_draws(run(gaussian_mean(), c(1, 2)), cbind(mean = c(0, 1000, 5)), c(0, -2000, -Inf))
   expect_equal(predict(fit, c(0, 1000, 1e6), type = "density"),
-               c(dnorm(0, log = TRUE), -2000 + dnorm(0, log = TRUE), -2000 + dnorm(1e6, 1000, log = TRUE)))
+               c(dnorm(0, log = TRUE), -2000 + dnorm(0, log = TRUE),
+                 -2000 + dnorm(1e6, 1000, log = TRUE)))
 })
 
 test_that("classes have the probabilities of the softmax, averaged", {
@@ -234,7 +250,8 @@ test_that("classes have the probabilities of the softmax, averaged", {
   expect_equal(rowSums(probability), rep(1, 4))
   expect_identical(predict(fit, new, type = "class"),
                    factor(levels(iris$Species)[max.col(expected)], levels = levels(iris$Species)))
-  expect_equal(predict(fit, new, type = "density"), log(expected[cbind(1:4, as.integer(new$Species))]))
+  expect_equal(predict(fit, new, type = "density"),
+               log(expected[cbind(1:4, as.integer(new$Species))]))
 })
 
 test_that("a mixture predicts densities and memberships", {
@@ -274,7 +291,8 @@ test_that("predictions do not depend on how rows are blocked", {
   new <- data.frame(speed = runif(400, 0, 30), dist = runif(400, 0, 120))
   whole <- predict(linear_fit, new, type = "density")
   parts <- list(new[1:7, ], new[8:400, ])
-  expect_equal(unlist(lapply(parts, function(part) predict(linear_fit, part, type = "density"))), whole)
+  expect_equal(unlist(lapply(parts, function(part) predict(linear_fit, part, type = "density"))),
+               whole)
   expect_identical(by_blocks(rbind(1:7), 2^17, function(rows) 2 * rows[1, ]), 2 * (1:7))
   expect_identical(by_blocks(rbind(1:5), 2^16, function(rows) cbind(rows[1, ])), cbind(1:5))
 })
@@ -286,10 +304,12 @@ test_that("replicates predict from all draws together", {
 })
 
 test_that("misuse of predict() gets a sentence", {
-  expect_error(predict(linear_fit), "`newdata` must be given: a fit does not keep its data.", fixed = TRUE)
+  expect_error(predict(linear_fit), "`newdata` must be given: a fit does not keep its data.",
+               fixed = TRUE)
   expect_error(predict(linear_fit, cars, type = "class"),
                "`type` must be \"response\" or \"density\", not \"class\"", fixed = TRUE)
   expect_error(predict(linear_fit, cars[0, ]), "at least one row", class = "logevidence_error")
-  expect_error(predict(linear_fit, data.frame(speed = NA_real_)), "no missing values", class = "logevidence_error")
+  expect_error(predict(linear_fit, data.frame(speed = NA_real_)), "no missing values",
+               class = "logevidence_error")
   expect_error(predict(linear_fit, cars, se = TRUE), "not `se`", class = "logevidence_error")
 })

@@ -10,7 +10,8 @@ hidden <- function(gradient = TRUE) {
   )
 }
 hidden_truth <- function() {
-  log(integrate(function(x) exp(-80 * log1p((x - 40)^2 / 0.01) + dnorm(x, log = TRUE) + 800), 39.5, 40.5, rel.tol = 1e-10)$value) - 800
+  log(integrate(function(x) exp(-80 * log1p((x - 40)^2 / 0.01) + dnorm(x, log = TRUE) + 800), 39.5,
+                40.5, rel.tol = 1e-10)$value) - 800
 }
 missed <- function(fit) any(grepl("missed a part of the posterior", fit$failed))
 
@@ -21,7 +22,8 @@ test_that("a peak that tempered particles miss and climbs find is said", {
     expect_true(missed(fit), info = method$name)
     expect_true(all(fit$failed %in% fit$warnings))
   }
-  expect_true(missed(suppressWarnings(evidence(hidden(FALSE), method = smc(kernel = slice()), seed = 1))))
+  expect_true(missed(suppressWarnings(evidence(hidden(FALSE), method = smc(kernel = slice()),
+                                               seed = 1))))
 })
 
 test_that("mixtures far from their prior are said to be missed", {
@@ -41,7 +43,8 @@ test_that("where nothing is missed nothing is said", {
   set.seed(1)
   clusters <- scale(rbind(matrix(rnorm(80), 40), matrix(rnorm(80, 3), 40)))
   for (seed in 1:3) for (method in list(smc(), ais(), bridge())) {
-    expect_false(missed(evidence(linear_regression(mpg ~ wt + hp, sigma = 0.5), cars, method, seed = seed)))
+    expect_false(missed(evidence(linear_regression(mpg ~ wt + hp, sigma = 0.5), cars, method,
+                                 seed = seed)))
     expect_false(missed(evidence(gaussian_mixture(components = 2), clusters, method, seed = seed)))
   }
 })
@@ -59,17 +62,19 @@ test_that("recording a path does not change a run", {
   }
 })
 
-test_that("a walk back from a peak agrees with the run that knows it, and is far above one that does not", {
+test_that("a reverse run agrees with a run that knows the peak, and is far above one without it", {
   walk_back <- function(model, data, method, peak, seed) {
     encoded <- logevidence:::encode(model, data)
-    problem <- logevidence:::recorded(logevidence:::new_problem(model, encoded, method, c(0, seed)), method, encoded)
+    problem <- logevidence:::recorded(logevidence:::new_problem(model, encoded, method, c(0, seed)),
+                                      method, encoded)
     run <- logevidence:::conduct(problem, encoded$rows)
     logevidence:::walked_back(problem, encoded, run$path, peak) - drop(run$log_evidence)
   }
   cars <- as.data.frame(scale(mtcars))
   model <- linear_regression(mpg ~ wt + hp, sigma = 0.5)
   peak <- coef(lm(mpg ~ wt + hp, cars))
-  gaps <- sapply(1:6, function(seed) sapply(list(smc(), bridge(), ais()), function(m) walk_back(model, cars, m, peak, seed)))
+  gaps <- sapply(1:6, function(seed) sapply(list(smc(), bridge(), ais()),
+                                            function(m) walk_back(model, cars, m, peak, seed)))
   expect_lt(max(abs(gaps)), 5)
   set.seed(1)
   expect_gt(walk_back(hidden(), NULL, smc(), 40, 1), 100)

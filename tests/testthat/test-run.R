@@ -37,20 +37,24 @@ test_that("a row that nobody can explain is named by its place in the data, wher
   setup <- run_problem(linear_regression(y ~ x), data, sgais(20, audit = FALSE))
   ends <- function(parts) {
     run <- .Call(ffi_run_new, setup$problem)
-    for (k in seq_along(parts)) .Call(ffi_run_feed, run, setup$rows[, parts[[k]], drop = FALSE], if (k == length(parts)) "last" else "some")
+    for (k in seq_along(parts)) .Call(ffi_run_feed, run, setup$rows[, parts[[k]], drop = FALSE],
+                                      if (k == length(parts)) "last" else "some")
     expect_error(finish_run(run), class = "logevidence_error")$message
   }
   expect_match(ends(list(1:40)), "Observation 25 has zero likelihood")
   expect_match(ends(list(1:20, 21:40)), "An observation has zero likelihood")
-  for (seed in 1:3) expect_error(evidence(linear_regression(y ~ x), data, sgais(20), seed = seed), "Observation 25 has zero likelihood")
+  for (seed in 1:3) expect_error(evidence(linear_regression(y ~ x), data, sgais(20), seed = seed),
+                                 "Observation 25 has zero likelihood")
 })
 
 test_that("data and what a run needs take less than 2.5 times the memory of the data", {
   skip_on_cran()
-  skip_if_not(file.access("/proc/self/clear_refs", 2) == 0, "the system does not tell how much memory was held")
+  skip_if_not(file.access("/proc/self/clear_refs", 2) == 0,
+              "the system does not tell how much memory was held")
   skip_if(nzchar(Sys.getenv("ASAN_OPTIONS")), "a sanitizer has memory of its own")
   told <- new_session(
-    "held <- function(what) as.numeric(gsub('[^0-9]', '', grep(what, readLines('/proc/self/status'), value = TRUE))) * 1024",
+    "status <- function(what) grep(what, readLines('/proc/self/status'), value = TRUE)",
+    "held <- function(what) as.numeric(gsub('[^0-9]', '', status(what))) * 1024",
     "data <- matrix(rnorm(2e6) + 8 * (runif(1e6) < 0.4), ncol = 2)",
     "invisible(evidence(gaussian_mixture(components = 2), data[1:1000, ], sgais(20), seed = 1))",
     "invisible(gc())",
@@ -74,12 +78,13 @@ test_that("an interrupt ends a run at once and leaves R usable", {
     "child <- Sys.getpid()",
     "system(paste('(sleep 2; kill -INT', child, ') &'))",
     "started <- proc.time()[['elapsed']]",
-    "result <- tryCatch(evidence(softmax_regression(), data, ais(), seed = 1), interrupt = function(i) 'interrupted')",
+    "fit <- function(...) evidence(softmax_regression(), data, ais(), seed = 1, ...)",
+    "result <- tryCatch(fit(), interrupt = function(i) 'interrupted')",
     "spent <- proc.time()[['elapsed']] - started",
     "stopifnot(identical(result, 'interrupted'), spent < 20)",
     "system(paste('(sleep 2; kill -INT', child, ') &'))",
     "started <- proc.time()[['elapsed']]",
-    "result <- tryCatch(evidence(softmax_regression(), data, ais(), seed = 1, replicates = 2, threads = 2), interrupt = function(i) 'interrupted')",
+    "result <- tryCatch(fit(replicates = 2, threads = 2), interrupt = function(i) 'interrupted')",
     "spent <- proc.time()[['elapsed']] - started",
     "stopifnot(identical(result, 'interrupted'), spent < 20)",
     "again <- evidence(gaussian_mean(), 1:5, seed = 1)",
@@ -109,7 +114,8 @@ test_that("what is not finite is found, and what only adds up to it is not", {
   for (n in c(1:20, 1000)) {
     x <- rep(1e308, n)
     expect_true(all_finite(x))
-    for (bad in c(NA, NaN, Inf, -Inf)) for (at in unique(c(1, n %/% 2 + 1, n))) expect_false(all_finite(replace(x, at, bad)))
+    for (bad in c(NA, NaN, Inf, -Inf)) for (at in unique(c(1, n %/% 2 + 1, n)))
+      expect_false(all_finite(replace(x, at, bad)))
   }
   expect_true(all_finite(numeric()))
   whole <- c(1:9, .Machine$integer.max, -.Machine$integer.max)
@@ -122,12 +128,14 @@ test_that("what is not finite is found, and what only adds up to it is not", {
 test_that("a run that would need more rows is an error, not an estimate of a part", {
   setup <- run_problem(linear_regression(dist ~ speed, sigma = 15), cars, sequential(steps = 1))
   fed_in_parts <- function(problem) conduct_together(list(problem), setup$rows, feed = "some")
-  expect_error(fed_in_parts(setup$problem), "more rows than the data have", class = "logevidence_error")
+  expect_error(fed_in_parts(setup$problem), "more rows than the data have",
+               class = "logevidence_error")
 })
 
 test_that("draws from the prior that never succeed do not hold R", {
   model <- gaussian_mean(prior_sd = 100, sigma = 1e-3)
-  setup <- run_problem(model, c(0, 0.001, 0.002), nested(live = 20, kernel = logevidence::prior_draws()))
+  setup <- run_problem(model, c(0, 0.001, 0.002),
+                       nested(live = 20, kernel = logevidence::prior_draws()))
   run <- start_run(setup)
   longest <- 0
   for (slice in 1:40) {
@@ -139,9 +147,10 @@ test_that("draws from the prior that never succeed do not hold R", {
 })
 
 test_that("a user's function may leave by a restart of its own", {
-  jumping <- custom_model("a", function(theta) invokeRestart("enough", "left"), function(theta) dnorm(theta, log = TRUE),
-                          function(n) rnorm(n))
-  left <- withRestarts(evidence(jumping, method = smc(kernel = rwm()), seed = 1), enough = function(x) x)
+  jumping <- custom_model("a", function(theta) invokeRestart("enough", "left"),
+                          function(theta) dnorm(theta, log = TRUE), function(n) rnorm(n))
+  left <- withRestarts(evidence(jumping, method = smc(kernel = rwm()), seed = 1),
+                       enough = function(x) x)
   expect_identical(left, "left")
   gc()
   expect_true(is.finite(evidence(gaussian_mean(), c(1, 2), seed = 1)$log_evidence))

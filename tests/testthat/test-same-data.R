@@ -1,7 +1,8 @@
 # Which fits are of the same data, and which are told apart.
 
 quick <- laplace(importance = 50)
-run <- function(model, data, method = quick, seed = 1) quiet_fit(model, data, method, seed = seed, progress = FALSE)
+run <- function(model, data, method = quick, seed = 1)
+  quiet_fit(model, data, method, seed = seed, progress = FALSE)
 regression <- function(formula, ...) linear_regression(formula, sigma = 15, prior_sd = 20, ...)
 line <- run(regression(dist ~ speed), cars)
 
@@ -11,28 +12,33 @@ test_that("responses that were permuted against their covariates are other data"
   refused(compare_models(line, b = run(regression(dist ~ speed + I(speed^2)), turned)),
           "in `line` and `b`, the values of `speed` belong to different responses.")
   mixed <- cars[c(50:1), ]
-  expect_s3_class(compare_models(line, b = run(regression(dist ~ speed + I(speed^2)), mixed)), "model_comparison")
+  expect_s3_class(compare_models(line, b = run(regression(dist ~ speed + I(speed^2)), mixed)),
+                  "model_comparison")
   expect_s3_class(compare_models(line, b = run(regression(dist ~ 1), turned)), "model_comparison")
   # small whole numbers, whose plain sums of products agree
   small <- function(y) data.frame(x = c(1, 2, 3), y = y)
   refused(compare_models(run(regression(y ~ x), small(c(1, 3, 2))),
-                         b = run(regression(y ~ I(x + 0) + x), small(c(2, 1, 3)))), "belong to different responses")
+                         b = run(regression(y ~ I(x + 0) + x), small(c(2, 1, 3)))),
+                         "belong to different responses")
   swapped <- iris
   swapped$Species <- rev(swapped$Species)
   refused(compare_models(a = run(softmax_regression(Species ~ Petal.Length), iris),
-                         b = run(softmax_regression(Species ~ Petal.Length), swapped)), "belong to different responses")
+                         b = run(softmax_regression(Species ~ Petal.Length), swapped)),
+                         "belong to different responses")
 })
 
 test_that("fits without a covariate in common need the same order of rows", {
   some <- transform(cars, other = sin(seq_along(dist)))
   expect_s3_class(compare_models(line, b = run(regression(dist ~ other), some)), "model_comparison")
-  refused(compare_models(line, b = run(regression(dist ~ other), some[50:1, ])), "the rows must be in the same order.")
+  refused(compare_models(line, b = run(regression(dist ~ other), some[50:1, ])),
+          "the rows must be in the same order.")
 })
 
 test_that("of very many rows the order matters too", {
   many <- data.frame(x = sin(1:150000), z = cos(1:150000))
   many$y <- many$x + sin((1:150000)^2)
-  pairing <- function(data, formula) list(pairing = encode(linear_regression(formula), data)$pairing, n = 150000)
+  pairing <- function(data, formula)
+    list(pairing = encode(linear_regression(formula), data)$pairing, n = 150000)
   one <- pairing(many, y ~ x)
   expect_null(pairings_differ(list(one, pairing(many, y ~ x + z), pairing(many, y ~ z))))
   turned <- pairings_differ(list(one, one, pairing(many[c(2:150000, 1), ], y ~ x)))
@@ -41,7 +47,8 @@ test_that("of very many rows the order matters too", {
 })
 
 mean_of <- function(parameter = "m") {
-  custom_model(parameter, function(m, d) sum(dnorm(if (is.data.frame(d)) d$y else d, m, log = TRUE)),
+  custom_model(parameter, function(m, d)
+                 sum(dnorm(if (is.data.frame(d)) d$y else d, m, log = TRUE)),
                function(m) dnorm(m, log = TRUE), rnorm)
 }
 
@@ -55,31 +62,40 @@ test_that("custom models know other data of the same size", {
   refused(update(one, 1e-4, data = pairs(3:1, 3:1)), "`data` must be those of the fit")
   refused(update(one, 1e-4, data = pairs(1:3, c(1, 3, 2))), "`data` must be those of the fit")
   expect_s3_class(update(one, 1e-4, data = pairs(1:3, 1:3)), "evidence")
-  refused(compare_models(one, b = run(mean_of(), pairs(1:3, 4:6))), "as many, but with other values")
-  refused(compare_models(one, b = run(mean_of(), pairs(1:3, 3:1))), "as many, but with other values")
+  refused(compare_models(one, b = run(mean_of(), pairs(1:3, 4:6))),
+          "as many, but with other values")
+  refused(compare_models(one, b = run(mean_of(), pairs(1:3, 3:1))),
+          "as many, but with other values")
   expect_s3_class(compare_models(one, b = run(mean_of(), pairs(3:1, 3:1))), "model_comparison")
   expect_s3_class(compare_models(one, b = run(mean_of(), c(1, 2, 3))), "model_comparison")
   expect_s3_class(compare_models(one, b = run(gaussian_mean(), c(1, 2, 3))), "model_comparison")
-  refused(compare_models(one, b = run(gaussian_mean(), c(1, 2, 4))), "as many, but with other values")
+  refused(compare_models(one, b = run(gaussian_mean(), c(1, 2, 4))),
+          "as many, but with other values")
 })
 
 test_that("any kind of column of a custom model has a fingerprint", {
-  data <- data.frame(a = 1:2, b = c("u", "v"), c = factor(c("p", "q")), d = c(TRUE, FALSE), e = c(1i, 2))
+  data <- data.frame(a = 1:2, b = c("u", "v"), c = factor(c("p", "q")), d = c(TRUE, FALSE),
+                     e = c(1i, 2))
   data$f <- list(1:3, "x")
   data$g <- as.Date("2026-01-01") + 0:1
   expect_identical(dim(numbers_of(data)), c(8L, 2L))
   expect_false(identical(custom_prints(data)$observed, custom_prints(data[2:1, ])$observed))
   expect_identical(data_id(custom_prints(data)), data_id(custom_prints(data[2:1, ])))
-  expect_identical(numbers_of(array(1:24, c(2, 3, 4)))[, 1], as.double(array(1:24, c(2, 3, 4))[1, , ]))
+  expect_identical(numbers_of(array(1:24, c(2, 3, 4)))[, 1],
+                   as.double(array(1:24, c(2, 3, 4))[1, , ]))
 })
 
 test_that("a response among the covariates and group-level terms are refused", {
-  refused(linear_regression(mpg ~ mpg + wt), "must not have the response `mpg` among its covariates")
+  refused(linear_regression(mpg ~ mpg + wt),
+          "must not have the response `mpg` among its covariates")
   refused(linear_regression(mpg ~ mpg:wt), "must not have the response `mpg`")
   refused(softmax_regression(cyl ~ cyl), "must not have the response `cyl`")
-  refused(linear_regression(mpg ~ wt + (1 | cyl)), "Group-level terms are not supported: `formula` must have no `|`")
-  refused(run(linear_regression(mpg ~ . + (1 | cyl)), mtcars), "Group-level terms are not supported")
-  refused(run(gaussian_mixture(~ mpg + (1 | cyl), components = 2), mtcars), "Group-level terms are not supported")
+  refused(linear_regression(mpg ~ wt + (1 | cyl)),
+          "Group-level terms are not supported: `formula` must have no `|`")
+  refused(run(linear_regression(mpg ~ . + (1 | cyl)), mtcars),
+          "Group-level terms are not supported")
+  refused(run(gaussian_mixture(~ mpg + (1 | cyl), components = 2), mtcars),
+          "Group-level terms are not supported")
   expect_s3_class(linear_regression(mpg ~ wt + I(cyl == 4 | cyl == 6)), "evidence_model")
   expect_s3_class(linear_regression(mpg ~ log(mpg)), "evidence_model")
 })

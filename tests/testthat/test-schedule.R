@@ -13,10 +13,12 @@ test_that("linear and sigmoidal schedules follow their formulas", {
     expect_equal(lambdas("linear", n), (0:n) / n, tolerance = 1e-15)
     for (delta in c(0.1, 4, 20)) {
       s <- stats::plogis(delta * (2 * (0:n) / n - 1))
-      expect_equal(lambdas("sigmoidal", n, delta), (s - s[1]) / (s[n + 1] - s[1]), tolerance = 1e-12)
+      expect_equal(lambdas("sigmoidal", n, delta), (s - s[1]) / (s[n + 1] - s[1]),
+                   tolerance = 1e-12)
     }
   }
-  for (found in list(lambdas("linear", 13), lambdas("sigmoidal", 13), lambdas("sigmoidal", 500, 30))) {
+  for (found in list(lambdas("linear", 13), lambdas("sigmoidal", 13),
+                     lambdas("sigmoidal", 500, 30))) {
     expect_identical(range(found), c(0, 1))
     expect_false(is.unsorted(found))
   }
@@ -86,7 +88,8 @@ test_that("impossible particles do not count", {
 })
 
 test_that("an increment that would not move lambda is an error", {
-  expect_error(step(c(0, -1e20), 1.9, 0.5), "increment became too small", class = "logevidence_error")
+  expect_error(step(c(0, -1e20), 1.9, 0.5), "increment became too small",
+               class = "logevidence_error")
   expect_gt(step(c(0, -1e20), 1.9, 0), 0)
 })
 
@@ -115,7 +118,8 @@ test_that("Pareto k finds the shape of known tails", {
   for (k in c(0.2, 0.5, 0.7, 1)) {
     found <- vapply(1:20, function(s) pareto_k(tailed(20000, k, s)), 0)
     tail <- 3 * sqrt(20000)
-    expect_lt(abs(mean(found) - (k * tail + 5) / (tail + 10)), 4.5 * (1 + k) / sqrt(tail * 20) + 0.03)
+    expect_lt(abs(mean(found) - (k * tail + 5) / (tail + 10)),
+              4.5 * (1 + k) / sqrt(tail * 20) + 0.03)
   }
   expect_lt(pareto_k(log(stats::qunif(stats::ppoints(5000)))), 0.1) # bounded weights
 })

@@ -1,7 +1,8 @@
 # Settings by name: what engines and kernels know, and what happens to the rest.
 
 set_to <- function(...) {
-  setup <- run_problem(linear_regression(y ~ x), data.frame(x = 1:20, y = rep(1:2, 10)), smc(particles = 20))
+  setup <- run_problem(linear_regression(y ~ x), data.frame(x = 1:20, y = rep(1:2, 10)),
+                       smc(particles = 20))
   setup$problem$settings <- utils::modifyList(setup$problem$settings, list(...))
   setup
 }
@@ -11,7 +12,8 @@ refusal <- function(setup) {
 }
 
 test_that("a setting that an engine does not know is an error", {
-  expect_match(refusal(set_to(serach = 1)), "There is no setting `serach` of the engine walk.", fixed = TRUE)
+  expect_match(refusal(set_to(serach = 1)), "There is no setting `serach` of the engine walk.",
+               fixed = TRUE)
   expect_match(refusal(set_to(`2.stepz` = 1)), "no setting `2.stepz`", fixed = TRUE)
   expect_match(refusal(set_to(`4.steps` = 1)), "no setting `4.steps`", fixed = TRUE)
   expect_match(refusal(set_to(particles = 20)), "no setting `particles`", fixed = TRUE)
@@ -20,11 +22,13 @@ test_that("a setting that an engine does not know is an error", {
 })
 
 test_that("a setting of another kind or out of range is an error", {
-  expect_match(refusal(set_to(shuffle = 2)), "`shuffle` of the engine walk must be a whole number from 0 to 1, not 2")
+  expect_match(refusal(set_to(shuffle = 2)),
+               "`shuffle` of the engine walk must be a whole number from 0 to 1, not 2")
   expect_match(refusal(set_to(`1.particles` = 20.5)), "must be a whole number")
   expect_match(refusal(set_to(`1.particles` = NaN)), "must be a whole number")
   expect_match(refusal(set_to(`1.threshold` = 1.5)), "must be a number from 0 to 1, not 1.5")
-  expect_match(refusal(set_to(`1.schedule` = "adaptiv")), "must be one of one fixed adaptive curvature, not adaptiv")
+  expect_match(refusal(set_to(`1.schedule` = "adaptiv")),
+               "must be one of one fixed adaptive curvature, not adaptiv")
   expect_match(refusal(set_to(`1.schedule` = 1)), "must be one of .* not a number")
   expect_match(refusal(set_to(lag = "two")), "must be a number, not \"two\"")
   expect_match(refusal(set_to(lag = c(1, 2))), "must be one number, not 2")
@@ -45,8 +49,10 @@ test_that("what R offers is what C knows", {
   stage <- known$engines$walk$stage
   for (scheme in words(stage, "resampling")) expect_identical(check_resampling(scheme), scheme)
   for (mass in setdiff(words(stage, "mass"), "default")) expect_identical(check_mass(mass), mass)
-  for (kernel in list(hmc(), mala(), rwm(), slice(), sgld(), sghmc(), baoab(), logevidence::prior_draws()))
-    expect_true(all(names(kernel$args) %in% known$kernels[[kernel$name]]$settings$name), info = kernel$name)
+  for (kernel in list(hmc(), mala(), rwm(), slice(), sgld(), sghmc(), baoab(),
+                      logevidence::prior_draws()))
+    expect_true(all(names(kernel$args) %in% known$kernels[[kernel$name]]$settings$name),
+                info = kernel$name)
   for (engine in known$engines) for (table in engine[c("settings", "stage")]) {
     expect_true(all(tapply(table$kind, table$name, function(kinds) length(unique(kinds))) == 1))
     inside <- is.na(table$default) | (table$default >= table$least & table$default <= table$most)

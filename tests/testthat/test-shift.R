@@ -1,6 +1,8 @@
-# Streams whose law changes on the way: the walk starts again, and the audit searches for what it left behind.
+# Streams whose law changes on the way: the walk starts again, and the audit searches for what it
+# left behind.
 
-stream <- with_own_seed(test_seed(1), c(rnorm(200, rep(c(0, 6), 100)), rnorm(600, rep(c(0, 30, 36), 200))))
+stream <- with_own_seed(test_seed(1),
+                        c(rnorm(200, rep(c(0, 6), 100)), rnorm(600, rep(c(0, 30, 36), 200))))
 two <- gaussian_mixture(components = 2)
 quick <- function(...) sgais(particles = 30, order = "given", early = list(particles = 50), ...)
 # the walk from the prior, which a look at the first rows would make unnecessary
@@ -8,10 +10,12 @@ from_prior <- function(method, ...) {
   method$settings[c("first_look", ...)] <- 0
   method
 }
-run <- function(method, seed = 1) quiet_fit(two, stream, method, seed = test_seed(seed), progress = FALSE)
-truth <- evidence(two, stream, laplace(importance = 2000), seed = test_seed(1), progress = FALSE)$log_evidence
+run <- function(method, seed = 1)
+  quiet_fit(two, stream, method, seed = test_seed(seed), progress = FALSE)
+truth <- evidence(two, stream, laplace(importance = 2000), seed = test_seed(1),
+                  progress = FALSE)$log_evidence
 
-test_that("a walk that is led from one law to another ends far too low, one that starts again does not", {
+test_that("a run that follows a change of law ends far too low, one that starts again does not", {
   kept <- run(quick(restart = FALSE))
   expect_lt(kept$log_evidence, truth - 100)
   # the change is noticed by nine walks in ten, and each fit knows where its walk has ended
@@ -38,12 +42,14 @@ test_that("nothing starts again where nothing changes", {
   expect_equal(max(fit$trace$restarts), 0)
   line <- data.frame(x = with_own_seed(test_seed(3), rnorm(2000)))
   line$y <- with_own_seed(test_seed(4), 1 + line$x + rnorm(2000))
-  expect_equal(max(evidence(linear_regression(y ~ x), line, sgais(order = "given"), seed = 1, progress = FALSE)$trace$restarts), 0)
+  expect_equal(max(evidence(linear_regression(y ~ x), line, sgais(order = "given"), seed = 1,
+                            progress = FALSE)$trace$restarts), 0)
 })
 
-test_that("a stream's trace goes on every 20,000 rows at least, where shuffled rows have no such bound", {
+test_that("the trace of a stream has an entry per 20,000 rows at least, of shuffled rows fewer", {
   line <- with_own_seed(test_seed(5), data.frame(x = rnorm(150000), y = rnorm(150000)))
-  largest <- function(method) max(diff(evidence(linear_regression(y ~ x), line, method, seed = 1, progress = FALSE)$trace$n))
+  largest <- function(method)
+    max(diff(evidence(linear_regression(y ~ x), line, method, seed = 1, progress = FALSE)$trace$n))
   expect_equal(largest(sgais(order = "given")), 20000)
   expect_gt(largest(sgais()), 20000)
 })
@@ -62,19 +68,22 @@ test_that("the audit finds the mode that a walk has left behind, and the fit say
 
 # What second runs make of the results of first ones, when `walk` is who runs them.
 challenged_runs <- function(first, problems, walk) {
-  plan <- list(first = Map(function(problem, result) list(problem = problem, result = result), problems, first))
+  plan <- list(first = Map(function(problem, result) list(problem = problem, result = result),
+                           problems, first))
   plan$second <- lapply(plan$first, second_job)
   open <- which(vapply(plan$second, is_open, NA))
   work <- function(jobs) {
-    Map(function(job, result) list(problem = job$problem, result = result), jobs, walk(lapply(jobs, `[[`, "problem")))
+    Map(function(job, result) list(problem = job$problem, result = result), jobs,
+        walk(lapply(jobs, `[[`, "problem")))
   }
   if (length(open)) plan$second[open] <- attempted(plan$second[open], work)
   plan_results(plan)
 }
 
-challenged <- function(first, problem, walk) challenged_runs(list(first), list(problem), function(problems) lapply(problems, walk))[[1]]
+challenged <- function(first, problem, walk)
+  challenged_runs(list(first), list(problem), function(problems) lapply(problems, walk))[[1]]
 
-test_that("where importance sampling around better modes fails, the rows are walked again in random order", {
+test_that("if importance sampling around better modes fails, rows are run again in random order", {
   encoded <- encode(two, stream)
   method <- from_prior(quick(), "restarts")
   problem <- new_problem(two, encoded, method, seed_words(test_seed(1)))
@@ -106,24 +115,29 @@ test_that("where importance sampling around better modes fails, the rows are wal
   second <- again
   for (several in list(1:2, 2:1)) {
     problems <- list(problem, replace(problem, "replicate", list(7)))[several]
-    some <- function(problems) lapply(problems, function(p) if (p$replicate == CHALLENGED + 7) fail("No walk.") else second)
-    walks <- vapply(challenged_runs(list(first, first), problems, some), function(out) attr(out, "challenge")$walks, 0)
+    some <- function(problems)
+      lapply(problems, function(p) if (p$replicate == CHALLENGED + 7) fail("No walk.") else second)
+    walks <- vapply(challenged_runs(list(first, first), problems, some),
+                    function(out) attr(out, "challenge")$walks, 0)
     expect_equal(walks, c(2, 1)[several])
   }
 })
 
-test_that("a walk of rows in their own order that may be done again leaves them alone, others may shuffle them", {
+test_that("a run in given order that may be repeated leaves rows alone, others may shuffle them", {
   after <- function(method, seed = 1) {
     encoded <- encode(two, stream)
     problem <- new_problem(two, encoded, method, seed_words(test_seed(seed)))
     before <- encoded$rows + 0
-    out <- conduct_together(list(problem), encoded$rows, feed = if (order_is_free(problem$settings)) "own" else "last")[[1]]
+    out <- conduct_together(list(problem), encoded$rows,
+                            feed = if (order_is_free(problem$settings)) "own" else "last")[[1]]
     list(before = before, rows = encoded$rows, restarts = max(out$trace$restarts))
   }
   given <- lapply(1:3, function(seed) after(from_prior(quick()), seed))
   expect_gte(max(vapply(given, `[[`, 0, "restarts")), 1)
   for (one in given) expect_identical(one$rows, one$before)
-  for (method in list(sgais(preset = "paper"), replace(quick(), "settings", list(utils::modifyList(quick()$settings, list(shuffle = 1)))))) {
+  for (method in list(sgais(preset = "paper"),
+                      replace(quick(), "settings",
+                              list(utils::modifyList(quick()$settings, list(shuffle = 1)))))) {
     free <- after(method)
     expect_false(identical(free$rows, free$before))
     in_order <- function(rows) rows[, do.call(order, as.data.frame(t(rows))), drop = FALSE]
@@ -131,13 +145,14 @@ test_that("a walk of rows in their own order that may be done again leaves them 
   }
 })
 
-test_that("where no audit helps the walk is done again with more effort, and asked-for effort is left alone", {
+test_that("without help by an audit the run is repeated with more effort, if none was asked for", {
   crowd <- with_own_seed(test_seed(6), matrix(rnorm(400, rep(c(-4, 4), 200)), ncol = 1))
   model <- gaussian_mixture(components = 4)
   walks <- function(method) {
     encoded <- encode(model, crowd)
     problem <- new_problem(model, encoded, method, seed_words(test_seed(1)))
-    attr(challenged(conduct(problem, encoded$rows), problem, function(p) conduct(p, encoded$rows)), "challenge")
+    attr(challenged(conduct(problem, encoded$rows), problem, function(p) conduct(p, encoded$rows)),
+         "challenge")
   }
   twice <- walks(sgais(particles = 20))
   expect_equal(twice$walks, 2)
@@ -150,7 +165,8 @@ test_that("the search finds modes that are hard to come by, and leaves alone wha
   # five bumps, two components: which pairs are taken together is decided early
   bumps <- with_own_seed(test_seed(5), matrix(rnorm(2000, rep(c(-9, -4, 0, 5, 9), 400)), ncol = 1))
   f <- model_functions(two, bumps)
-  best <- max(vapply(1:5, function(s) evidence(two, bumps, laplace(starts = 200), seed = s)$log_evidence, 0))
+  best <- max(vapply(1:5, function(s)
+                       evidence(two, bumps, laplace(starts = 200), seed = s)$log_evidence, 0))
   for (seed in 1:5) {
     fit <- evidence(two, bumps, sgais(), seed = test_seed(seed), progress = FALSE)
     expect_lt(abs(fit$audit$log_evidence - best), 0.5)
@@ -161,9 +177,11 @@ test_that("the search finds modes that are hard to come by, and leaves alone wha
 
 test_that("a walk that is in none of the best modes goes on from where the search leads", {
   # five clusters far from where the prior expects them
-  far <- with_own_seed(test_seed(7), vapply(1:2, function(j) rnorm(6000, 3 * rep(1:5, 1200)), numeric(6000)))
+  far <- with_own_seed(test_seed(7),
+                       vapply(1:2, function(j) rnorm(6000, 3 * rep(1:5, 1200)), numeric(6000)))
   five <- gaussian_mixture(components = 5)
-  best <- evidence(five, far, laplace(importance = 1000), seed = test_seed(1), progress = FALSE)$log_evidence
+  best <- evidence(five, far, laplace(importance = 1000), seed = test_seed(1),
+                   progress = FALSE)$log_evidence
   for (seed in 1:2) {
     fit <- evidence(five, far, from_prior(sgais()), seed = test_seed(seed), progress = FALSE)
     expect_lt(abs(fit$sampler$log_evidence - best), 6)
@@ -183,7 +201,8 @@ test_that("a walk that is in none of the best modes goes on from where the searc
   expect_lt(alone$sampler$log_evidence, best - 100)
   # one that is where it should be stays there
   near <- with_own_seed(test_seed(8), rnorm(3000, rep(c(-4, 0, 4), 1000)))
-  fit <- evidence(gaussian_mixture(components = 3), near, sgais(), seed = test_seed(1), progress = FALSE)
+  fit <- evidence(gaussian_mixture(components = 3), near, sgais(), seed = test_seed(1),
+                  progress = FALSE)
   expect_equal(max(fit$trace$restarts), 0)
   expect_lt(abs(fit$sampler$log_evidence - fit$audit$log_evidence), 4)
 })
@@ -192,7 +211,8 @@ test_that("particles that have not kept up are told of", {
   line <- with_own_seed(test_seed(9), data.frame(x = rnorm(20000)))
   line$y <- with_own_seed(test_seed(10), 1 + line$x + rnorm(20000))
   model <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
-  hot <- evidence(model, line, sgais(preset = "paper", rate = 1, steps = 2, audit = TRUE), seed = test_seed(1), progress = FALSE)
+  hot <- evidence(model, line, sgais(preset = "paper", rate = 1, steps = 2, audit = TRUE),
+                  seed = test_seed(1), progress = FALSE)
   expect_identical(hot$source, "audit")
   expect_lt(hot$sampler$log_evidence, hot$audit$log_evidence - 10)
   expect_match(hot$warnings, "nats lower than the reported one", all = FALSE)

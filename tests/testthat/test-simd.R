@@ -1,4 +1,5 @@
-# Kernels compiled for several instruction sets: exp and log against 60-digit arithmetic, and the variants against one another.
+# Kernels compiled for several instruction sets: exp and log against 60-digit arithmetic, and the
+# variants against one another.
 
 variants <- c("plain", "avx2", "avx512")
 best <- .Call(ffi_simd)$best
@@ -45,7 +46,8 @@ test_that("exp and log have nearly all digits over the whole range", {
   set.seed(test_seed())
   wide <- c(stats::runif(1e5, -745, 709.7), stats::runif(1e5, -2, 2), (-2000:2000) * log(2) / 2)
   wide <- wide[abs(wide) < 709]
-  positive <- c(exp(stats::runif(1e5, -700, 700)), stats::runif(1e5, 0.3, 3), 2^(-1022:1023), 1 + (-999:999) * 2^-50)
+  positive <- c(exp(stats::runif(1e5, -700, 700)), stats::runif(1e5, 0.3, 3), 2^(-1022:1023),
+                1 + (-999:999) * 2^-50)
   each_variant(function(variant) {
     expect_lt(furthest(vector_exp(exact_exp[1, ], variant), exact_exp[2, ]), 2e-15)
     expect_lt(furthest(vector_log(exact_log[1, ], variant), exact_log[2, ]), 1e-15)
@@ -57,10 +59,13 @@ test_that("exp and log have nearly all digits over the whole range", {
 test_that("exp and log know the ends of the range, wherever in a vector they stand", {
   each_variant(function(variant) {
     for (shift in 0:8) {
-      from <- c(rep(1, shift), -Inf, -1e300, -746, 0, -0, 5e-324, 709.78, 709.79, 1e300, Inf, NaN, NA)
+      from <- c(rep(1, shift), -Inf, -1e300, -746, 0, -0, 5e-324, 709.78, 709.79, 1e300, Inf, NaN,
+                NA)
       expect_equal(vector_exp(from, variant), exp(from), tolerance = 2e-15, info = variant)
-      from <- c(rep(1, shift), 0, -0, -5e-324, -1, -Inf, 5e-324, 1e-308, 1, .Machine$double.xmax, Inf, NaN, NA)
-      expect_equal(vector_log(from, variant), suppressWarnings(log(from)), tolerance = 1e-15, info = variant)
+      from <- c(rep(1, shift), 0, -0, -5e-324, -1, -Inf, 5e-324, 1e-308, 1, .Machine$double.xmax,
+                Inf, NaN, NA)
+      expect_equal(vector_log(from, variant), suppressWarnings(log(from)), tolerance = 1e-15,
+                   info = variant)
     }
     expect_identical(vector_exp(c(0, -0, -746, -Inf), variant), c(1, 1, 0, 0))
     expect_identical(vector_log(c(1, 0), variant), c(0, -Inf))
@@ -81,14 +86,18 @@ expect_alike <- function(found, expected, info) {
   expected <- unlist(expected)
   finite <- is.finite(expected)
   expect_identical(found[!finite], expected[!finite], info = info)
-  expect_lt(max(0, abs(found - expected)[finite]) / max(1e-300, abs(expected[finite])), 1e-12, label = info)
+  expect_lt(max(0, abs(found - expected)[finite]) / max(1e-300, abs(expected[finite])), 1e-12,
+            label = info)
 }
 
 cases <- list(
-  linear_model(1, 0.8, -1, 3), linear_model(2), linear_model(3, 2), linear_model(6), linear_model(9, 1.1), linear_model(17),
-  softmax_model(1, 2, 1.5), softmax_model(3, 4), softmax_model(11, 4), softmax_model(6, 3), softmax_model(5, 9),
+  linear_model(1, 0.8, -1, 3), linear_model(2), linear_model(3, 2), linear_model(6),
+  linear_model(9, 1.1), linear_model(17),
+  softmax_model(1, 2, 1.5), softmax_model(3, 4), softmax_model(11, 4), softmax_model(6, 3),
+  softmax_model(5, 9),
   softmax_model(2, 70), mixture_model(1, 1), mixture_model(1, 3), mixture_model(2, 1, 0.5),
-  mixture_model(3, 2, c(-1, 4), 1.5, 1.5, 2, 0.7), mixture_model(5, 2), mixture_model(4, 5), mixture_model(64, 1)
+  mixture_model(3, 2, c(-1, 4), 1.5, 1.5, 2, 0.7), mixture_model(5, 2), mixture_model(4, 5),
+  mixture_model(64, 1)
 )
 
 test_that("variants agree on every block, to twelve digits", {
@@ -102,12 +111,14 @@ test_that("variants agree on every block, to twelve digits", {
         part <- rows[, seq_len(n), drop = FALSE]
         info <- paste(model$type, model$dim, variant, n)
         for (what in c("log_lik", "log_lik_grad", "log_lik_each"))
-          expect_alike(ask(other, what, theta, part), ask(plain, what, theta, part), paste(info, what))
-        expect_alike(ask(other, "log_lik_hess", theta[, 1], part), ask(plain, "log_lik_hess", theta[, 1], part),
+          expect_alike(ask(other, what, theta, part), ask(plain, what, theta, part),
+                       paste(info, what))
+        expect_alike(ask(other, "log_lik_hess", theta[, 1], part),
+                     ask(plain, "log_lik_hess", theta[, 1], part),
                      paste(info, "log_lik_hess"))
         if (model$type == "gaussian_mixture")
-          expect_alike(ask(other, "information", theta[, 1], part), ask(plain, "information", theta[, 1], part),
-                       paste(info, "information"))
+          expect_alike(ask(other, "information", theta[, 1], part),
+                       ask(plain, "information", theta[, 1], part), paste(info, "information"))
       }
     }
   }
@@ -130,8 +141,9 @@ test_that("variants agree where points are wild, and nothing becomes not a numbe
   }
 })
 
-test_that("gradients without values are those that come with them to single precision, under every variant, wild points too", {
-  each_variant(function(variant) for (model in Filter(function(model) model$type != "linear_regression", cases)) {
+test_that("gradients alone equal those with values to single precision, under every variant", {
+  each_variant(function(variant)
+                 for (model in Filter(function(model) model$type != "linear_regression", cases)) {
     model <- with_variant(model, variant)
     rows <- some_rows(model, 700, prior_draws(model, 1, 5), 4)
     for (n in c(1, 7, 33, 64, 100, 700)) for (size in c(1, 30, 1000, 1e8, 1e155)) {
@@ -152,7 +164,8 @@ test_that("gradients alone are exact where differences of logits are beyond all 
   each_variant(function(variant) for (size in c(800, 1e13, 1e100, 1e300)) for (best in 1:4) {
     theta <- -size * ((1:4) != best) * (1:4 / 4)
     found <- ask(with_variant(model, variant), "log_lik_grad_alone", matrix(theta), rows)
-    expect_lt(max(abs(found - (40 - 160 * (1:4 == best)))), 1e-12, label = paste(variant, size, best))
+    expect_lt(max(abs(found - (40 - 160 * (1:4 == best)))), 1e-12,
+              label = paste(variant, size, best))
   })
 })
 
@@ -161,16 +174,19 @@ test_that("exponentials of single precision keep six digits, from the smallest t
   logit <- c(seq(-63.9, 68, by = 0.37), -1e-3, 0, 1e-9)
   each_variant(function(variant) {
     model <- with_variant(model, variant)
-    alone <- function(label) ask(model, "log_lik_grad_alone", rbind(0, logit), matrix(c(1, label)))[2, ]
-    expect_lt(max(abs(alone(0) / stats::plogis(logit) + 1) / (5 + abs(logit))), 1e-7, label = variant)
+    alone <- function(label) ask(model, "log_lik_grad_alone", rbind(0, logit),
+                                 matrix(c(1, label)))[2, ]
+    expect_lt(max(abs(alone(0) / stats::plogis(logit) + 1) / (5 + abs(logit))), 1e-7,
+              label = variant)
     expect_lt(max(abs(alone(1) - stats::plogis(-logit))), 5e-7, label = variant)
   })
 })
 
-test_that("gradients alone are as exact as others where columns lie far from 0, or are of sizes that floats have not", {
+test_that("gradients alone keep their digits for columns far from 0 and of extreme sizes", {
   weights <- matrix(c(0.2, 1, 0.3, -0.5, -0.4, 0.7, 0, 0.1, -1), 3)
   rows <- rbind(1, some_rows(softmax_model(2, 3), 200, as.vector(weights[2:3, ]), 6))
-  for (scale in list(c(1, 1, 1), c(1e3, 1, 1e-3), c(1e-40, 1, 1), c(1, 1e60, 1), c(1, 1e-60, 1e60))) for (offset in c(0, 1e6)) {
+  for (scale in list(c(1, 1, 1), c(1e3, 1, 1e-3), c(1e-40, 1, 1), c(1, 1e60, 1), c(1, 1e-60, 1e60)))
+    for (offset in c(0, 1e6)) {
     moved <- rows
     moved[2, ] <- moved[2, ] + offset
     moved[1:3, ] <- scale * moved[1:3, ]
@@ -180,9 +196,10 @@ test_that("gradients alone are as exact as others where columns lie far from 0, 
     far <- offset > 0 || any(abs(log10(scale)) > 35)
     each_variant(function(variant) {
       model <- with_variant(softmax_model(3, 3), variant)
-      apart <- ask(model, "log_lik_grad_alone", theta, moved) - ask(model, "log_lik_grad", theta, moved)$gradient
-      expect_lt(max(abs(apart) / rep(scale * c(200, 200 * (offset + 1), 200), 3)), if (far) 1e-15 else 1e-6,
-                label = paste(variant, deparse(scale), offset))
+      apart <- ask(model, "log_lik_grad_alone", theta, moved) -
+        ask(model, "log_lik_grad", theta, moved)$gradient
+      expect_lt(max(abs(apart) / rep(scale * c(200, 200 * (offset + 1), 200), 3)),
+                if (far) 1e-15 else 1e-6, label = paste(variant, deparse(scale), offset))
     })
   }
 })
@@ -193,20 +210,24 @@ test_that("values and gradients are right of rows that are far from all componen
   rows <- some_rows(model, 130, theta[, 1], 4)
   # row by row the largest density is taken off first, always
   row_sums <- function(model, theta, rows) colSums(ask(model, "log_lik_each", theta, rows))
-  each_variant(function(variant) for (far in list(1, 1e2, 1e6, 1e100, c(1, 1e4), c(rep(1, 60), 1e200))) {
+  each_variant(function(variant)
+                 for (far in list(1, 1e2, 1e6, 1e100, c(1, 1e4), c(rep(1, 60), 1e200))) {
     model <- with_variant(model, variant)
     away <- rows * rep(rep_len(far, 130), each = 2)
-    expect_equal(ask(model, "log_lik", theta, away), row_sums(model, theta, away), tolerance = 1e-13, info = variant)
+    expect_equal(ask(model, "log_lik", theta, away), row_sums(model, theta, away),
+                 tolerance = 1e-13, info = variant)
     with_value <- ask(model, "log_lik_grad", theta, away)$gradient
     alone <- ask(model, "log_lik_grad_alone", theta, away)
     expect_lt(max(abs(alone - with_value)), 3e-6 * max(abs(with_value)), label = variant)
-    if (min(far) >= 1e6) expect_lt(max(abs(alone - with_value)), 1e-12 * max(abs(with_value)), label = variant)
+    if (min(far) >= 1e6) expect_lt(max(abs(alone - with_value)), 1e-12 * max(abs(with_value)),
+                                   label = variant)
     if (max(far) > 1e150) next
     slopes <- vapply(seq_len(nrow(theta)), function(a) {
       step <- 1e-5 * (seq_len(nrow(theta)) == a)
       (row_sums(model, theta + step, away) - row_sums(model, theta - step, away)) / 2e-5
     }, numeric(4))
-    for (i in 1:4) expect_lt(max(abs(with_value[, i] - slopes[i, ])), 1e-6 * max(abs(slopes[i, ])), label = paste(variant, max(far)))
+    for (i in 1:4) expect_lt(max(abs(with_value[, i] - slopes[i, ])), 1e-6 * max(abs(slopes[i, ])),
+                             label = paste(variant, max(far)))
   })
 })
 
@@ -214,10 +235,12 @@ test_that("LOGEVIDENCE_SIMD lowers the variant, and says so where it cannot", {
   skip_on_cran()
   used <- function(wish) {
     code <- paste("warned <- ''; invisible(withCallingHandlers(loadNamespace('logevidence'),",
-                  "warning = function(w) {warned <<- conditionMessage(w); invokeRestart('muffleWarning')}));",
+                  "warning = function(w) {warned <<- conditionMessage(w);",
+                  "invokeRestart('muffleWarning')}));",
                   "cat(.Call(logevidence:::ffi_simd)$used, warned, sep = '|')")
     path <- paste(.libPaths(), collapse = .Platform$path.sep)
-    output <- system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", "-e", shQuote(code)), stdout = TRUE, stderr = FALSE,
+    output <- system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", "-e", shQuote(code)),
+                      stdout = TRUE, stderr = FALSE,
                       env = c(paste0("LOGEVIDENCE_SIMD=", wish), paste0("R_LIBS=", shQuote(path))))
     strsplit(paste0(output, " "), "|", fixed = TRUE)[[1]]
   }

@@ -5,17 +5,22 @@ run <- function(...) quiet_fit(..., seed = 1, progress = FALSE)
 test_that("sentences name what was given, and no other function", {
   three <- array(1:24, c(2, 3, 4))
   refused(run(gaussian_mean(), three), "an array of 2 x 3 x 4 (integer)")
-  refused(run(clustering(~ a:b, components = 2), data.frame(a = 1:3, b = 2:4)), "must have no interactions, not `a:b`.")
+  refused(run(clustering(~ a:b, components = 2), data.frame(a = 1:3, b = 2:4)),
+          "must have no interactions, not `a:b`.")
   refused(smc(chunk = 0), "`chunk` must be a whole number between 1 and 1000000000, not 0.")
   alone <- custom_model("m", function(m) -m^2, function(m) dnorm(m, log = TRUE), rnorm)
-  refused(run(alone, 1:3, nested(20, slice())), "`data` must be left out: `log_likelihood` takes the parameters only")
-  whole <- custom_model("m", function(m) structure(1, class = "integer64"), function(m) dnorm(m, log = TRUE), rnorm)
-  refused(run(whole, method = nested(20, slice())), "`log_likelihood` must return a number, not an object of class integer64")
+  refused(run(alone, 1:3, nested(20, slice())),
+          "`data` must be left out: `log_likelihood` takes the parameters only")
+  whole <- custom_model("m", function(m) structure(1, class = "integer64"),
+                        function(m) dnorm(m, log = TRUE), rnorm)
+  refused(run(whole, method = nested(20, slice())),
+          "`log_likelihood` must return a number, not an object of class integer64")
 })
 
 test_that("the limit of a flat sigmoid is linear", {
   expect_equal(schedule_settings(sigmoidal(10, delta = 1e-16), 10)$lambda, (1:10) / 10)
-  expect_equal(schedule_settings(sigmoidal(10, delta = 1.1e-6), 10)$lambda, (1:10) / 10, tolerance = 1e-6)
+  expect_equal(schedule_settings(sigmoidal(10, delta = 1.1e-6), 10)$lambda, (1:10) / 10,
+               tolerance = 1e-6)
 })
 
 test_that("memberships are probabilities however far out a row is", {

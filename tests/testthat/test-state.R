@@ -23,49 +23,65 @@ following <- function(setup, path, from = NULL) {
 }
 two <- gaussian_mixture(components = 2)
 few_blobs <- blobs[c(1:20, 701:720), , drop = FALSE]
-line_path <- finish_run(start_run(recording(run_problem(line, few, smc("data", 40, chunk = 7), 1))))$path
-two_path <- finish_run(start_run(recording(run_problem(two, few_blobs, smc(particles = 20, kernel = rwm()), 1))))$path
+line_path <-
+  finish_run(start_run(recording(run_problem(line, few, smc("data", 40, chunk = 7), 1))))$path
+two_path <- finish_run(start_run(
+  recording(run_problem(two, few_blobs, smc(particles = 20, kernel = rwm()), 1))))$path
 
 setups <- function() {
   light <- list(rows = 200, particles = 40)
   list(
     sgais = run_problem(line, many, sgais(audit_draws = 100), test_seed()),
-    sgais_mixture = run_problem(gaussian_mixture(components = 2), blobs, sgais(20, early = light, audit_draws = 64),
-                                test_seed()),
-    sgais_led = run_problem(gaussian_mixture(components = 2), close, sgais(20, early = light, audit = FALSE), test_seed()),
-    sgais_weighed = run_problem(softmax_regression(y ~ x), long, sgais(20, chunk = 2500, early = light, audit = FALSE), test_seed()),
-    sgais_sghmc = run_problem(line, many, sgais(20, kernel = sghmc(), early = light, audit = FALSE), test_seed()),
+    sgais_mixture = run_problem(gaussian_mixture(components = 2), blobs,
+                                sgais(20, early = light, audit_draws = 64), test_seed()),
+    sgais_led = run_problem(gaussian_mixture(components = 2), close,
+                            sgais(20, early = light, audit = FALSE), test_seed()),
+    sgais_weighed = run_problem(softmax_regression(y ~ x), long,
+                                sgais(20, chunk = 2500, early = light, audit = FALSE), test_seed()),
+    sgais_sghmc = run_problem(line, many, sgais(20, kernel = sghmc(), early = light, audit = FALSE),
+                              test_seed()),
     paper = run_problem(line, many, sgais(preset = "paper", steps = 3), test_seed()),
     ais = run_problem(line, few, ais(20, linear(10)), test_seed()),
     ais_sgld = run_problem(line, few, ais(20, linear(10), kernel = sgld(), steps = 3), test_seed()),
     smc_thermal = run_problem(line, few, smc(particles = 40), test_seed()),
-    smc_rwm = run_problem(line, few, smc(particles = 40, kernel = rwm(), resampling = "residual"), test_seed()),
+    smc_rwm = run_problem(line, few, smc(particles = 40, kernel = rwm(), resampling = "residual"),
+                          test_seed()),
     smc_data = run_problem(line, few, smc("data", 40, chunk = 7), test_seed()),
     sequential = run_problem(line, many, sequential(steps = 3), test_seed()),
-    sequential_baoab = run_problem(line, many, sequential(steps = 3, kernel = baoab()), test_seed()),
+    sequential_baoab = run_problem(line, many, sequential(steps = 3, kernel = baoab()),
+                                   test_seed()),
     harmonic_mean = run_problem(line, few, harmonic_mean(10, 20), test_seed()),
     nested = run_problem(line, few, nested(live = 30), test_seed()),
-    nested_mixture = run_problem(gaussian_mixture(components = 2), blobs[1:30, , drop = FALSE], nested(live = 40, slice(), steps = 5),
-                                 test_seed()),
+    nested_mixture = run_problem(gaussian_mixture(components = 2), blobs[1:30, , drop = FALSE],
+                                 nested(live = 40, slice(), steps = 5), test_seed()),
     nested_paper = run_problem(line, few, nested(preset = "paper"), test_seed()),
     laplace = run_problem(line, many, laplace(importance = 200), test_seed()),
-    laplace_mixture = run_problem(gaussian_mixture(components = 2), blobs, laplace(importance = 64), test_seed()),
+    laplace_mixture = run_problem(gaussian_mixture(components = 2), blobs, laplace(importance = 64),
+                                  test_seed()),
     bic = run_problem(line, few, bic(), test_seed()),
     bridge = run_problem(line, few, bridge(10, 20), test_seed()),
-    power_posterior = run_problem(line, few, power_posterior(run = smc(particles = 40)), test_seed()),
+    power_posterior = run_problem(line, few, power_posterior(run = smc(particles = 40)),
+                                  test_seed()),
     online_nested = run_problem(line, few, online_nested(30, steps = 5), test_seed()),
     online_nested_control = run_problem(line, many[1:300, ],
                                         online_nested(20, sghmc(0.01), 5, batch = 30), test_seed()),
     hybrid = run_problem(line, many, hybrid(60, 30, steps = 3), test_seed()),
-    variational = run_problem(binary_attributes(attributes = 2, infer = TRUE), blobs[1:30, , drop = FALSE],
+    variational = run_problem(binary_attributes(attributes = 2, infer = TRUE),
+                              blobs[1:30, , drop = FALSE],
                               variational(3, sweeps = 5, draws = 20), test_seed()),
-    variational_mixture = run_problem(gaussian_mixture(components = 2), blobs, variational(3, draws = 20), test_seed()),
+    variational_mixture = run_problem(gaussian_mixture(components = 2), blobs,
+                                      variational(3, draws = 20), test_seed()),
     likelihood_weighting = run_problem(line, few, likelihood_weighting(100), test_seed()),
-    recording = recording(run_problem(two, few_blobs, smc(particles = 20, kernel = slice()), test_seed())),
-    following = following(run_problem(line, few, smc("data", 20, chunk = 7), test_seed()), line_path),
-    following_mixture = following(run_problem(two, few_blobs, smc(particles = 20, kernel = rwm()), test_seed()), two_path),
-    reverse = following(run_problem(line, few, smc("data", 20, chunk = 7), test_seed()), line_path, c(1, 2)),
-    reverse_mixture = following(run_problem(two, few_blobs, smc(particles = 20, kernel = rwm()), test_seed()), two_path,
+    recording = recording(run_problem(two, few_blobs, smc(particles = 20, kernel = slice()),
+                                      test_seed())),
+    following = following(run_problem(line, few, smc("data", 20, chunk = 7), test_seed()),
+                          line_path),
+    following_mixture = following(run_problem(two, few_blobs, smc(particles = 20, kernel = rwm()),
+                                              test_seed()), two_path),
+    reverse = following(run_problem(line, few, smc("data", 20, chunk = 7), test_seed()), line_path,
+                        c(1, 2)),
+    reverse_mixture = following(run_problem(two, few_blobs, smc(particles = 20, kernel = rwm()),
+                                            test_seed()), two_path,
                                 c(0, -1, 1, 0, 0))
   )
 }
@@ -131,7 +147,8 @@ test_that("a state may be restored with another number of threads, and twice", {
 test_that("a stream that is fed in parts can be saved between them", {
   setup <- setups()$sequential
   parts <- list(1:500, 501:1900, 1901:3000)
-  feed <- function(run, k) .Call(ffi_run_feed, run, setup$rows[, parts[[k]]], if (k == 3) "last" else "some")
+  feed <- function(run, k) .Call(ffi_run_feed, run, setup$rows[, parts[[k]]],
+                                 if (k == 3) "last" else "some")
   exhaust <- function(run) while (.Call(ffi_run_advance, run, 0.05) == "more") NULL
   run <- .Call(ffi_run_new, setup$problem)
   for (k in 1:3) {
@@ -157,19 +174,23 @@ damaged <- function(setup, state) {
   list(run = run, refused = refused)
 }
 
-test_that("rows that are the run's own are shuffled where they are, or come shuffled, to the same result, and the user's never", {
+test_that("a run shuffles its own rows in place, with the same result, and never the user's", {
   for (problem in list(list(model = linear_regression(dist ~ speed, sigma = 15), data = cars),
                        list(model = softmax_regression(Species ~ Petal.Width), data = iris),
-                       list(model = gaussian_mixture(components = 2), data = as.matrix(faithful)))) {
+                       list(model = gaussian_mixture(components = 2),
+                            data = as.matrix(faithful)))) {
     before <- unserialize(serialize(problem$data, NULL))
     fit <- evidence(problem$model, problem$data, seed = 1, progress = FALSE)
     expect_identical(problem$data, before)
     copied <- run_problem(problem$model, problem$data, sgais())
     own <- run_problem(problem$model, problem$data, sgais())
-    told <- function(run, feed) timeless(conduct_together(list(run$problem), run$rows, feed = feed)[[1]])
+    told <- function(run, feed)
+      timeless(conduct_together(list(run$problem), run$rows, feed = feed)[[1]])
     expected <- told(copied, "last")
     expect_identical(told(own, "own"), expected)
-    mixed <- replace(copied, "rows", list(encode(problem$model, problem$data, list(threads = 1, seed = copied$problem$seed))$rows))
+    mixed <- replace(copied, "rows",
+                     list(encode(problem$model, problem$data,
+                                 list(threads = 1, seed = copied$problem$seed))$rows))
     expect_identical(mixed$rows, own$rows)
     expect_identical(told(mixed, "mixed"), expected)
     expect_identical(copied$rows, encode(problem$model, problem$data)$rows)
@@ -181,13 +202,15 @@ test_that("rows that are the run's own are shuffled where they are, or come shuf
 })
 
 test_that("truncated and lengthened states are errors", {
-  for (name in c("sgais", "harmonic_mean", "smc_data", "laplace", "bridge", "online_nested", "hybrid")) {
+  for (name in c("sgais", "harmonic_mean", "smc_data", "laplace", "bridge", "online_nested",
+                 "hybrid")) {
     setup <- setups()[[name]]
     state <- utils::tail(states_at(setup, 30), 1)[[1]]
     n <- length(state)
     set.seed(test_seed())
     lengths <- unique(c(0:40, 8 * (1:20), round(n * seq(0.01, 0.99, 0.02)), n - 9:1))
-    refused <- vapply(lengths, function(length) damaged(setup, state[seq_len(length)])$refused, TRUE)
+    refused <- vapply(lengths, function(length) damaged(setup, state[seq_len(length)])$refused,
+                      TRUE)
     expect_true(all(refused), info = name)
     expect_true(damaged(setup, c(state, as.raw(0)))$refused)
     expect_error(.Call(ffi_run_restore, .Call(ffi_run_new, setup$problem), state[1:20]),
@@ -196,8 +219,8 @@ test_that("truncated and lengthened states are errors", {
 })
 
 test_that("damaged states are errors", {
-  for (name in c("sgais", "sgais_mixture", "harmonic_mean", "smc_data", "laplace_mixture", "power_posterior", "reverse_mixture",
-                 "online_nested_control", "hybrid")) {
+  for (name in c("sgais", "sgais_mixture", "harmonic_mean", "smc_data", "laplace_mixture",
+                 "power_posterior", "reverse_mixture", "online_nested_control", "hybrid")) {
     setup <- setups()[[name]]
     for (state in states_at(setup, c(2, 25, 60))) {
       n <- length(state)
@@ -230,7 +253,8 @@ test_that("states of other problems are errors", {
   expect_true(damaged(other(linear_regression(y ~ 1)), state)$refused)
   expect_true(damaged(other(linear_regression(y ~ x + I(x^2))), state)$refused)
   expect_true(damaged(other(gaussian_mean(~y)), state)$refused)
-  for (name in setdiff(names(setups()), "ais")) expect_true(damaged(setups()[[name]], state)$refused, info = name)
+  for (name in setdiff(names(setups()), "ais"))
+    expect_true(damaged(setups()[[name]], state)$refused, info = name)
   set.seed(4)
   noise <- as.raw(sample(0:255, 1000, TRUE))
   for (bytes in list(raw(), as.raw(0), serialize(1:100, NULL), noise, rep(as.raw(255), 5000)))
@@ -246,9 +270,12 @@ test_that("what a state belongs to is told when it is refused", {
     run <- .Call(ffi_run_new, replace(setup$problem, "restore", list(TRUE)))
     tryCatch(.Call(ffi_run_restore, run, bytes), logevidence_error = conditionMessage)
   }
-  other <- function(model = line, method = ais(20, linear(10)), seed = test_seed()) run_problem(model, few, method, seed)
-  expect_match(told(other(linear_regression(y ~ x, prior_sd = 3))), "belongs to another model, or to other priors")
-  expect_match(told(other(method = ais(20, linear(11)))), "belongs to another method, other settings")
+  other <- function(model = line, method = ais(20, linear(10)), seed = test_seed())
+    run_problem(model, few, method, seed)
+  expect_match(told(other(linear_regression(y ~ x, prior_sd = 3))),
+               "belongs to another model, or to other priors")
+  expect_match(told(other(method = ais(20, linear(11)))),
+               "belongs to another method, other settings")
   expect_match(told(other(seed = test_seed(9))), "a run with another seed")
   again <- setup
   again$problem$replicate <- 3
@@ -260,8 +287,8 @@ test_that("what a state belongs to is told when it is refused", {
 })
 
 test_that("a state of a model of R functions has R's random numbers with it", {
-  model <- custom_model("a", function(theta) dnorm(2, theta, log = TRUE), function(theta) dnorm(theta, log = TRUE),
-                        function(n) rnorm(n))
+  model <- custom_model("a", function(theta) dnorm(2, theta, log = TRUE),
+                        function(theta) dnorm(theta, log = TRUE), function(n) rnorm(n))
   encoded <- encode(model, NULL)
   problem <- new_problem(model, encoded, smc(particles = 20, kernel = rwm()), seed_words(1))
   started <- function(problem) {
@@ -284,7 +311,8 @@ test_that("a state of a model of R functions has R's random numbers with it", {
   other <- model
   other$log_prior <- function(theta) dnorm(theta, 0, 2, log = TRUE)
   encoded <- encode(other, NULL)
-  run <- .Call(ffi_run_new, replace(new_problem(other, encoded, smc(particles = 20, kernel = rwm()), seed_words(1)), "restore",
+  run <- .Call(ffi_run_new, replace(new_problem(other, encoded, smc(particles = 20, kernel = rwm()),
+                                                seed_words(1)), "restore",
                                     list(TRUE)))
   expect_error(.Call(ffi_run_restore, run, state), "another model", class = "logevidence_error")
 })
@@ -304,7 +332,8 @@ test_that("a plan of several runs, second ones among them, goes on from wherever
   model <- gaussian_mixture(components = 4)
   encoded <- encode(model, crowd)
   light <- list(rows = 60, particles = 40, work = 0)
-  problem <- new_problem(model, encoded, sgais(20, early = light, audit_draws = 64), seed_words(test_seed(1)))
+  problem <- new_problem(model, encoded, sgais(20, early = light, audit_draws = 64),
+                         seed_words(test_seed(1)))
   # a check that is never believed asks for a second run
   problem$thorough <- problem$settings
   problem$settings$audit_draws <- problem$settings$audit_least <- 8

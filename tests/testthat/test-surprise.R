@@ -10,7 +10,8 @@ model <- linear_regression(y ~ x, sigma = 1, prior_sd = 1)
 test_that("smc(\"data\") keeps up with a row that moves the posterior", {
   data <- outlier(1000)
   truth <- evidence(model, data, exact())$log_evidence
-  fits <- lapply(1:5, function(seed) suppressWarnings(evidence(model, data, smc("data"), seed = seed)))
+  fits <- lapply(1:5, function(seed)
+                   suppressWarnings(evidence(model, data, smc("data"), seed = seed)))
   errors <- vapply(fits, function(fit) fit$log_evidence - truth, 0)
   expect_lt(abs(mean(errors)), 3)
   expect_lt(max(abs(errors)), 5)
@@ -28,7 +29,8 @@ test_that("smc(\"data\") says that particles did not move", {
   set.seed(2)
   data <- data.frame(x = rnorm(60))
   data$y <- 1 + data$x + rnorm(60)
-  fit <- suppressWarnings(evidence(model, data, smc("data", kernel = hmc(step_size = 1e-4)), seed = 1))
+  fit <- suppressWarnings(evidence(model, data, smc("data", kernel = hmc(step_size = 1e-4)),
+                                   seed = 1))
   expect_match(fit$failed, "hardly moved", all = FALSE)
 })
 
@@ -43,9 +45,10 @@ test_that("online_nested() says that a row was a surprise", {
   expect_null(evidence(model, outlier(2), online_nested(live = 100), seed = 1)$failed)
 })
 
-test_that("nested sampling ends where the likelihood is a huge constant, and says that it has no digits", {
+test_that("nested sampling ends on a huge constant likelihood, and says that it has no digits", {
   for (value in c(1e20, -1e20)) {
-    flat <- custom_model("a", function(theta) value, function(theta) dnorm(theta, log = TRUE), function(n) rnorm(n))
+    flat <- custom_model("a", function(theta) value, function(theta) dnorm(theta, log = TRUE),
+                         function(n) rnorm(n))
     fit <- suppressWarnings(evidence(flat, method = nested(live = 50), seed = 1))
     expect_equal(fit$log_evidence, value)
     expect_match(fit$failed, "rounding error", all = FALSE)
@@ -56,14 +59,16 @@ test_that("hybrid() and sequential() fail beyond 10^70", {
   data <- outlier(1, 60)
   data$y <- data$y * 1e75
   for (method in list(hybrid(), sequential()))
-    expect_match(suppressWarnings(evidence(model, data, method, seed = 1))$failed, "rounding error|on one or two particles|left the region", all = FALSE)
+    expect_match(suppressWarnings(evidence(model, data, method, seed = 1))$failed,
+                 "rounding error|on one or two particles|left the region", all = FALSE)
 })
 
 test_that("thin rings are no reason to warn, copies that hardly move are", {
   ring <- custom_model(
     c("a", "b"), vectorised = TRUE,
     log_likelihood = function(theta) dnorm(sqrt(rowSums(theta^2)), 3, 0.03, log = TRUE),
-    log_prior = function(theta) rowSums(dunif(theta, -6, 6, log = TRUE)), draw_prior = function(n) matrix(runif(2 * n, -6, 6), n)
+    log_prior = function(theta) rowSums(dunif(theta, -6, 6, log = TRUE)),
+    draw_prior = function(n) matrix(runif(2 * n, -6, 6), n)
   )
   truth <- log(2 * pi * 3 / 144)
   for (seed in 1:2) {
@@ -81,5 +86,6 @@ test_that("a run that gives up names exact() where there is a closed form", {
   set.seed(1)
   data <- data.frame(x = rnorm(100))
   data$y <- 1e4 + data$x + rnorm(100)
-  expect_error(evidence(model, data, smc(particles = 100), seed = 1), "exact\\(\\) needs no annealing")
+  expect_error(evidence(model, data, smc(particles = 100), seed = 1),
+               "exact\\(\\) needs no annealing")
 })

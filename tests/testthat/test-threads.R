@@ -1,5 +1,6 @@
-# Seeds govern everything and threads nothing.  Threads are only used where particles x rows x parameters are 100,000 at the
-# least, so most runs here have 1,000 rows, 60 particles and two parameters.
+# Seeds govern everything and threads nothing. Threads are only used where particles x rows x
+# parameters are 100,000 at the least, so most runs here have 1,000 rows, 60 particles and two
+# parameters.
 
 set.seed(1)
 straight <- data.frame(x = rnorm(1000))
@@ -13,8 +14,8 @@ methods <- list(
   sgais = sgais(60, early = list(rows = 250), audit_draws = 100),
   sgais_paper = sgais(preset = "paper", steps = 2, chunk = 150),
   ais = ais(60, linear(20)), ais_paper = ais(preset = "paper", steps = 2),
-  smc_thermal = smc(particles = 60), smc_data = smc("data", 60, chunk = 100), sequential = sequential(steps = 3),
-  harmonic_mean = harmonic_mean(60, 4), bridge = bridge(60, 4),
+  smc_thermal = smc(particles = 60), smc_data = smc("data", 60, chunk = 100),
+  sequential = sequential(steps = 3), harmonic_mean = harmonic_mean(60, 4), bridge = bridge(60, 4),
   power_posterior = power_posterior(run = smc(particles = 60)),
   nested = nested(100, batch = 60), online_nested = online_nested(100, steps = 5),
   online_control = online_nested(60, sghmc(0.01), steps = 3, batch = 50),
@@ -24,28 +25,36 @@ methods <- list(
 
 test_that("the number of threads changes nothing, to the bit", {
   for (name in names(methods)) {
-    fit <- function(threads) essence(evidence(line, straight, methods[[name]], seed = test_seed(), threads = threads))
+    fit <- function(threads)
+      essence(evidence(line, straight, methods[[name]], seed = test_seed(), threads = threads))
     expect_identical(fit(2), fit(1), info = name)
   }
-  fit <- function(threads) essence(evidence(line, straight, smc(particles = 65), seed = test_seed(), threads = threads))
+  fit <- function(threads)
+    essence(evidence(line, straight, smc(particles = 65), seed = test_seed(), threads = threads))
   for (threads in c(2, 3, 64)) expect_identical(fit(threads), fit(1))
-  # so many rows that those of a few particles could be shared out, of which each thread has fewer than there are
+  # so many rows that those of a few particles could be shared out, of which each thread has fewer
+  # than there are
   long <- with_own_seed(8, data.frame(x = rnorm(10000)))
   long$y <- with_own_seed(9, 1 + 2 * long$x + rnorm(10000))
   for (particles in c(12, 20)) {
-    fit <- function(threads) essence(evidence(line, long, smc(particles = particles), seed = test_seed(), threads = threads))
+    fit <- function(threads) essence(evidence(line, long, smc(particles = particles),
+                                              seed = test_seed(), threads = threads))
     for (threads in c(2, 2, 3)) expect_identical(fit(threads), fit(1))
   }
   mixed <- function(threads) {
-    essence(evidence(gaussian_mixture(components = 2), clusters, methods$sgais, seed = test_seed(2), threads = threads))
+    essence(evidence(gaussian_mixture(components = 2), clusters, methods$sgais, seed = test_seed(2),
+                     threads = threads))
   }
   expect_identical(mixed(2), mixed(1))
 })
 
 test_that("the work of a run is done by threads that are there already", {
-  cases <- with_own_seed(7, data.frame(matrix(rnorm(6 * 3000), 3000), class = factor(sample(4, 3000, TRUE))))
-  fit <- function() evidence(softmax_regression(class ~ .), cases, sgais(100, audit = FALSE), seed = test_seed(), threads = 2)
-  seconds <- function(task) scan(file.path("/proc/self/task", task, "schedstat"), quiet = TRUE)[1] / 1e9
+  cases <- with_own_seed(7, data.frame(matrix(rnorm(6 * 3000), 3000),
+                                       class = factor(sample(4, 3000, TRUE))))
+  fit <- function() evidence(softmax_regression(class ~ .), cases, sgais(100, audit = FALSE),
+                             seed = test_seed(), threads = 2)
+  seconds <- function(task)
+    scan(file.path("/proc/self/task", task, "schedstat"), quiet = TRUE)[1] / 1e9
   skip_if(.Call(ffi_threads, 2) < 2, "one thread")
   fit()
   others <- setdiff(list.files("/proc/self/task"), Sys.getpid())
@@ -56,11 +65,12 @@ test_that("the work of a run is done by threads that are there already", {
     for (i in 1:3) fit()
     (sum(vapply(others, seconds, 0)) - before) / (sum(proc.time()[1:2]) - own)
   }
-  # half; less where other programs need the cores, so that threads rest; nothing where they are made for each piece of work
+  # half; less where other programs need the cores, so that threads rest; nothing where they are
+  # made for each piece of work
   expect_gt(max(replicate(5, share())), 0.03)
 })
 
-test_that("threads that are waited for longer than they help rest, for longer each time, until they help again", {
+test_that("threads that cost more than they help are left out for a growing time", {
   watched <- function(...) {
     rounds <- do.call(cbind, list(...))
     .Call(ffi_pace, matrix(50, 2, ncol(rounds)), rounds)
@@ -86,8 +96,10 @@ test_that("threads that share a mini-batch, or put the rows together, change not
   n <- 6000
   many <- data.frame(matrix(rnorm(3 * n), n), class = factor(sample(4, n, TRUE)))
   classes <- softmax_regression(class ~ .)
-  for (method in list(sgais(60, batch = 400, early = list(rows = 250), audit = FALSE), sgais(20, preset = "paper", steps = 2))) {
-    fit <- function(threads) essence(evidence(classes, many, method, seed = test_seed(3), threads = threads))
+  for (method in list(sgais(60, batch = 400, early = list(rows = 250), audit = FALSE),
+                      sgais(20, preset = "paper", steps = 2))) {
+    fit <- function(threads)
+      essence(evidence(classes, many, method, seed = test_seed(3), threads = threads))
     expect_identical(fit(2), fit(1))
   }
   n <- 40000
@@ -95,22 +107,27 @@ test_that("threads that share a mini-batch, or put the rows together, change not
   rows <- encode(linear_regression(), long)$rows
   expect_identical(rows, rbind(1, t(long$x), long$y), ignore_attr = TRUE)
   for (seed in list(NULL, seed_words(8))) {
-    bound <- lapply(1:3, function(threads) encode(linear_regression(), long, list(threads = threads, seed = seed))$rows)
+    bound <- lapply(1:3, function(threads)
+                      encode(linear_regression(), long, list(threads = threads, seed = seed))$rows)
     expect_identical(bound[[1]][, order(bound[[1]][2, ])], rows[, order(rows[2, ])])
     for (threads in 2:3) expect_identical(bound[[threads]], bound[[1]])
   }
 })
 
 test_that("threads that share what kernels do with a metric, labels and normals change nothing", {
-  wide <- with_own_seed(5, data.frame(matrix(rnorm(9 * 700), 700), class = factor(sample(4, 700, TRUE))))
+  wide <- with_own_seed(5, data.frame(matrix(rnorm(9 * 700), 700),
+                                      class = factor(sample(4, 700, TRUE))))
   pairs <- with_own_seed(6, matrix(rnorm(1800, c(-4, 0, 4, 8, 12)), ncol = 2))
   early <- list(rows = 300, particles = 200, steps = 2, work = 0)
-  # 110 x 40 normals, 200 x 24 x 24 multiplications: above the thresholds of src/base/rng.c and src/core/target.h
+  # 110 x 40 normals, 200 x 24 x 24 multiplications: above the thresholds of src/base/rng.c and
+  # src/core/target.h
   for (case in list(
-    list(softmax_regression(class ~ .), wide, sgais(110, early = replace(early, "particles", 110), audit = FALSE)),
+    list(softmax_regression(class ~ .), wide,
+         sgais(110, early = replace(early, "particles", 110), audit = FALSE)),
     list(gaussian_mixture(components = 5), pairs, sgais(200, early = early, audit = FALSE))
   )) {
-    fit <- function(threads) essence(evidence(case[[1]], case[[2]], case[[3]], seed = test_seed(6), threads = threads))
+    fit <- function(threads)
+      essence(evidence(case[[1]], case[[2]], case[[3]], seed = test_seed(6), threads = threads))
     one <- fit(1)
     for (threads in 2:3) expect_identical(fit(threads), one)
   }
@@ -121,17 +138,21 @@ test_that("threads that share the rows of one point change nothing either", {
   set.seed(2)
   long <- data.frame(x = rnorm(n), class = factor(sample(3, n, TRUE)))
   classes <- softmax_regression(class ~ x)
-  fit <- function(threads, method) essence(evidence(classes, long, method, seed = test_seed(6), threads = threads))
-  for (method in list(sgais(audit_draws = 20), laplace())) for (threads in c(2, 3)) expect_identical(fit(threads, method), fit(1, method))
+  fit <- function(threads, method)
+    essence(evidence(classes, long, method, seed = test_seed(6), threads = threads))
+  for (method in list(sgais(audit_draws = 20), laplace())) for (threads in c(2, 3))
+    expect_identical(fit(threads, method), fit(1, method))
   # parts of the rows add up to the same second derivatives
   model <- linear_regression(y ~ x, sigma = 2, prior_sd = 3)
   flat <- data.frame(x = long$x, y = 1 + long$x + rnorm(n))
-  expect_equal(evidence(model, flat, laplace(), seed = 1)$log_evidence, model_functions(model, flat)$exact(), tolerance = 1e-10)
+  expect_equal(evidence(model, flat, laplace(), seed = 1)$log_evidence,
+               model_functions(model, flat)$exact(), tolerance = 1e-10)
 })
 
 test_that("a forked child of a process that has used threads goes on alone, with the same result", {
   skip_on_os("windows")
-  fit <- function() evidence(line, straight, smc(particles = 65), seed = test_seed(), threads = 2)[c("log_evidence", "se", "draws")]
+  fit <- function() evidence(line, straight, smc(particles = 65), seed = test_seed(),
+                             threads = 2)[c("log_evidence", "se", "draws")]
   here <- fit()
   job <- parallel::mcparallel(list(fit(), fit()))
   there <- parallel::mccollect(job, wait = FALSE, timeout = 60)
@@ -162,7 +183,8 @@ test_that("replicates differ, and the first is the run without any", {
 
 test_that("replicates side by side are those one after another", {
   same <- function(model, data, method, replicates = 2, threads = 2) {
-    fit <- function(threads) essence(evidence(model, data, method, seed = test_seed(8), replicates = replicates, threads = threads))
+    fit <- function(threads) essence(evidence(model, data, method, seed = test_seed(8),
+                                              replicates = replicates, threads = threads))
     one <- fit(1)
     for (several in threads) expect_identical(fit(several), one)
     one
@@ -173,16 +195,19 @@ test_that("replicates side by side are those one after another", {
   expect_gt(nrow(thorough$draws), 2 * 200)
   same(line, straight, methods$sgais, 5, c(2, 3, 64))
   same(line, straight, sgais(60, order = "given", early = list(rows = 250)))
-  for (name in c("sgais_paper", "ais", "nested", "hybrid", "laplace", "bridge")) same(line, few, methods[[name]])
+  for (name in c("sgais_paper", "ais", "nested", "hybrid", "laplace", "bridge"))
+    same(line, few, methods[[name]])
   same(clustering(components = 2), clusters, smc(particles = 20))
-  asked <- custom_model("mean", function(theta, data) dnorm(data, theta, log = TRUE), function(theta) dnorm(theta, log = TRUE), rnorm)
+  asked <- custom_model("mean", function(theta, data) dnorm(data, theta, log = TRUE),
+                        function(theta) dnorm(theta, log = TRUE), rnorm)
   same(asked, few$y, smc(particles = 20, kernel = rwm()))
 })
 
 test_that("one of several replicates that fails ends them all, in a sentence", {
   data <- data.frame(x = c(1, 2, 3), y = c(1e160, 2e160, 3e160))
   for (threads in 1:2)
-    expect_error(evidence(line, data, sgais(20), seed = 1, replicates = 3, threads = threads), "zero likelihood", class = "logevidence_error")
+    expect_error(evidence(line, data, sgais(20), seed = 1, replicates = 3, threads = threads),
+                 "zero likelihood", class = "logevidence_error")
 })
 
 test_that("without a seed R's own generator governs, and moves on", {

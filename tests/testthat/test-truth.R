@@ -1,16 +1,18 @@
 # End to end: evidence() against references that none of its code took part in.
 
-# What is exact by itself --------------------------------------------------------------------------------------------
+# What is exact by itself --------------------------------------------------------------------------
 
 test_that("the references agree with one another", {
   for (name in c("cars", "mtcars", "swiss", "airquality")) {
     p <- truth_problem(name)
-    expect_equal(p$log_evidence, linear_truth_dense(p$x, p$y, p$sigma, p$prior_sd), tolerance = 1e-10)
+    expect_equal(p$log_evidence, linear_truth_dense(p$x, p$y, p$sigma, p$prior_sd),
+                 tolerance = 1e-10)
   }
   tiny <- truth_problem("softmax_tiny")
   by_importance <- softmax_importance(tiny$x, tiny$class, 2, 2e4, df = 5)
   expect_lt(abs(by_importance$log_evidence - tiny$log_evidence), 4 * by_importance$se)
-  expect_equal(softmax_quadrature(tiny$x, tiny$class, nodes = 301), tiny$log_evidence, tolerance = 1e-9)
+  expect_equal(softmax_quadrature(tiny$x, tiny$class, nodes = 301), tiny$log_evidence,
+               tolerance = 1e-9)
   iris <- truth_problem("iris_petal")
   by_importance <- softmax_importance(iris$x, iris$class, 3, 1e4, df = 8)
   expect_lt(abs(by_importance$log_evidence - iris$log_evidence), 4 * by_importance$se)
@@ -20,7 +22,8 @@ test_that("the references agree with one another", {
 test_that("the C code has the same closed forms and densities", {
   for (name in c("mean100", "cars", "mtcars", "swiss", "longley", "airquality", "linear1000")) {
     p <- truth_problem(name)
-    expect_equal(model_functions(p$model, p$data)$exact(), p$log_evidence, tolerance = 1e-8, label = name)
+    expect_equal(model_functions(p$model, p$data)$exact(), p$log_evidence, tolerance = 1e-8,
+                 label = name)
   }
   p <- truth_problem("iris")
   f <- model_functions(p$model, p$data)
@@ -32,15 +35,16 @@ test_that("the C code has the same closed forms and densities", {
                softmax_joint(matrix(reduced, 1), p$x, p$class, 3) + sum(dnorm(common, log = TRUE)))
 })
 
-test_that("a mixture of one has the evidence of its closed form by quadrature over the package's density", {
+test_that("a mixture of one: closed form and quadrature over the package's density agree", {
   y <- dozen()[, 1]
   f <- model_functions(gaussian_mixture(components = 1), y)
   at <- as.matrix(expand.grid(seq(-6, 6, length.out = 241), seq(-4, 6, length.out = 401)))
   log_cell <- log(12 / 240) + log(10 / 400)
-  expect_equal(log_sum_exp(f$log_prior(at) + f$log_lik(at)) + log_cell, single_component_truth(y), tolerance = 1e-5)
+  expect_equal(log_sum_exp(f$log_prior(at) + f$log_lik(at)) + log_cell, single_component_truth(y),
+               tolerance = 1e-5)
 })
 
-# Methods x problems --------------------------------------------------------------------------------------------------
+# Methods x problems -------------------------------------------------------------------------------
 
 linear_names <- c("mean100", "cars", "mtcars", "swiss", "longley", "airquality")
 
@@ -75,20 +79,24 @@ test_that("thermal SMC is right", {
 })
 
 test_that("SMC that adds observations is right where each says little", {
-  # longley is left out: on its raw scale the first row alone moves the posterior by thousands of standard deviations
+  # longley is left out: on its raw scale the first row alone moves the posterior by thousands of
+  # standard deviations
   for (name in c(setdiff(linear_names, "longley"), "softmax_tiny", "iris_petal", "mix2_dozen"))
     expect_truth(truth_problem(name), smc("data"), drift = 0.1)
   expect_truth(truth_problem("mix3_dozen_2d"), smc("data"), 1:3, drift = 0.1)
 })
 
 test_that("AIS is right, on average, and its error bars hold in few dimensions", {
-  for (name in c("mean100", "cars", "softmax_tiny", "mix2_dozen")) expect_truth(truth_problem(name), ais(), drift = 0.05)
+  for (name in c("mean100", "cars", "softmax_tiny", "mix2_dozen"))
+    expect_truth(truth_problem(name), ais(), drift = 0.05)
   fixed <- ais(schedule = sigmoidal(200))
-  for (name in c("mean100", "cars", "softmax_tiny")) expect_truth(truth_problem(name), fixed, drift = 0.05)
+  for (name in c("mean100", "cars", "softmax_tiny"))
+    expect_truth(truth_problem(name), fixed, drift = 0.05)
 })
 
 test_that("likelihood weighting is right on tiny problems", {
-  for (name in c("mean100", "cars", "softmax_tiny")) expect_truth(truth_problem(name), likelihood_weighting(), drift = 0.05)
+  for (name in c("mean100", "cars", "softmax_tiny"))
+    expect_truth(truth_problem(name), likelihood_weighting(), drift = 0.05)
   three <- mean_problem(c(1.2, 0.4, 2.1))
   expect_truth(c(list(name = "mean of three"), three), likelihood_weighting())
 })

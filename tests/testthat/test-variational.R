@@ -17,20 +17,26 @@ factors_of <- function(model, data) {
 
 #' Each part of q: its shape, what kind of numbers it holds, which factor it belongs to
 layout <- function(model, n, d) {
-  part <- function(rows, columns, kind, factor) list(dim = c(rows, columns), kind = kind, factor = factor)
-  k <- switch(model$name, gaussian_mixture = model$components, low_rank = model$args$rank, clustering = model$args$components,
-              binary_attributes = model$args$attributes)
+  part <- function(rows, columns, kind, factor)
+    list(dim = c(rows, columns), kind = kind, factor = factor)
+  k <- switch(model$name, gaussian_mixture = model$components, low_rank = model$args$rank,
+              clustering = model$args$components, binary_attributes = model$args$attributes)
   infer <- identical(model$args$infer, 1)
   parts <- switch(model$name,
-    clustering = list(share = part(k, n, "simplex", 0), mean = part(d, k, "real", 1), variance = part(k, 1, "positive", 1),
-                      spread = part(2, 1, "positive", 2), noise = part(2, 1, "positive", 3), alpha = part(k, 1, "positive", 4)),
-    low_rank = list(u = part(k, n, "real", 0), u_cov = part(k, k, "covariance", 0), v = part(d, k, "real", 1),
-                    v_cov = part(k, k, "covariance", 1), row = part(2, 1, "positive", 2), column = part(2, 1, "positive", 3),
-                    noise = part(2, 1, "positive", 4)),
-    binary_attributes = list(on = part(k, n, "bits", 0), mean = part(d, k, "real", 1), cov = part(k, k, "covariance", 1),
+    clustering = list(share = part(k, n, "simplex", 0), mean = part(d, k, "real", 1),
+                      variance = part(k, 1, "positive", 1),
+                      spread = part(2, 1, "positive", 2), noise = part(2, 1, "positive", 3),
+                      alpha = part(k, 1, "positive", 4)),
+    low_rank = list(u = part(k, n, "real", 0), u_cov = part(k, k, "covariance", 0),
+                    v = part(d, k, "real", 1),
+                    v_cov = part(k, k, "covariance", 1), row = part(2, 1, "positive", 2),
+                    column = part(2, 1, "positive", 3), noise = part(2, 1, "positive", 4)),
+    binary_attributes = list(on = part(k, n, "bits", 0), mean = part(d, k, "real", 1),
+                             cov = part(k, k, "covariance", 1),
                              spread = part(2, 1, "positive", 2), noise = part(2, 1, "positive", 3),
                              beta = part(2, k, "positive", 4)),
-    gaussian_mixture = list(share = part(k, n, "simplex", 0), alpha = part(k, 1, "positive", 1), centre = part(d, k, "real", 2),
+    gaussian_mixture = list(share = part(k, n, "simplex", 0), alpha = part(k, 1, "positive", 1),
+                            centre = part(d, k, "real", 2),
                             count = part(d, k, "positive", 2), shape = part(d, k, "positive", 2),
                             scale = part(d, k, "positive", 2))
   )
@@ -62,10 +68,11 @@ step_along <- function(q, parts, direction, size, which) {
 
 # Cases -------------------------------------------------------------------------------------------
 
-mixture <- function(k) gaussian_mixture(components = k, location = 0.2, mean_scale = 1.5, shape = 2, rate = 1.2,
-                                        concentration = 0.7)
+mixture <- function(k) gaussian_mixture(components = k, location = 0.2, mean_scale = 1.5, shape = 2,
+                                        rate = 1.2, concentration = 0.7)
 known <- list(
-  clustering = CASES$clustering$model, low_rank = low_rank(rank = 1, row_sd = 0.9, column_sd = 1.1, noise_sd = 0.8),
+  clustering = CASES$clustering$model,
+  low_rank = low_rank(rank = 1, row_sd = 0.9, column_sd = 1.1, noise_sd = 0.8),
   binary = CASES$binary$model
 )
 unknown <- list(
@@ -74,7 +81,8 @@ unknown <- list(
   binary_unknown = binary_attributes(attributes = 2, infer = TRUE, shape = 3, scale = 2)
 )
 models <- c(known, unknown, list(mixture = mixture(2)))
-larger <- with_own_seed(test_seed(3), cbind(a = rnorm(12, sd = 2), b = rnorm(12), c = rnorm(12, sd = 1.5)))
+larger <- with_own_seed(test_seed(3),
+                        cbind(a = rnorm(12, sd = 2), b = rnorm(12), c = rnorm(12, sd = 1.5)))
 of_rank_two <- c(models, list(low_rank_two = low_rank(rank = 2, infer = TRUE, noise_sd = 0.5)))
 
 climb_to_rest <- function(ask, rounds = 3000, seed = 1) {
@@ -89,9 +97,12 @@ climb_to_rest <- function(ask, rounds = 3000, seed = 1) {
 
 # Plain R -----------------------------------------------------------------------------------------
 
-log_inverse_gamma <- function(x, shape, scale) dgamma(1 / x, shape, rate = scale, log = TRUE) - 2 * log(x)
-draw_inverse_gamma <- function(q) 1 / rgamma(length(q) / 2, q[seq(1, length(q), 2)], rate = q[seq(2, length(q), 2)])
-log_dirichlet <- function(x, alpha) sum((alpha - 1) * log(x)) + lgamma(sum(alpha)) - sum(lgamma(alpha))
+log_inverse_gamma <- function(x, shape, scale)
+  dgamma(1 / x, shape, rate = scale, log = TRUE) - 2 * log(x)
+draw_inverse_gamma <- function(q)
+  1 / rgamma(length(q) / 2, q[seq(1, length(q), 2)], rate = q[seq(2, length(q), 2)])
+log_dirichlet <- function(x, alpha)
+  sum((alpha - 1) * log(x)) + lgamma(sum(alpha)) - sum(lgamma(alpha))
 draw_dirichlet <- function(alpha) { x <- rgamma(length(alpha), alpha); x / sum(x) }
 draw_vector <- function(mean, covariance) mean + drop(t(chol(covariance)) %*% rnorm(length(mean)))
 log_vector <- function(x, mean, covariance) {
@@ -111,7 +122,8 @@ ratio_at_draw <- list(
     spread <- if (infer) draw_inverse_gamma(q$spread) else model$args$prior_sd^2
     noise <- if (infer) draw_inverse_gamma(q$noise) else model$args$noise_sd^2
     p <- if (infer) draw_dirichlet(q$alpha) else model$args$proportions
-    sum(log(p[z])) + sum(dnorm(y, theta[, z], sqrt(noise), log = TRUE)) + sum(dnorm(theta, 0, sqrt(spread), log = TRUE)) -
+    sum(log(p[z])) + sum(dnorm(y, theta[, z], sqrt(noise), log = TRUE)) +
+      sum(dnorm(theta, 0, sqrt(spread), log = TRUE)) -
       sum(log(q$share[cbind(z, seq_along(z))])) -
       sum(dnorm(theta, q$mean, rep(sqrt(q$variance), each = nrow(q$mean)), log = TRUE)) +
       if (infer) variance_ratio(spread, q$spread, model) + variance_ratio(noise, q$noise, model) +
@@ -123,7 +135,8 @@ ratio_at_draw <- list(
     v <- apply(q$v, 1, draw_vector, q$v_cov)
     u <- matrix(u, nrow(q$u))
     v <- matrix(v, ncol(q$v))
-    s <- if (infer) c(draw_inverse_gamma(q$row), draw_inverse_gamma(q$column), draw_inverse_gamma(q$noise))
+    s <- if (infer) c(draw_inverse_gamma(q$row), draw_inverse_gamma(q$column),
+                      draw_inverse_gamma(q$noise))
     else c(model$args$row_sd, model$args$prior_sd, model$args$noise_sd)^2
     sum(dnorm(y, t(v) %*% u, sqrt(s[3]), log = TRUE)) + sum(dnorm(u, 0, sqrt(s[1]), log = TRUE)) +
       sum(dnorm(v, 0, sqrt(s[2]), log = TRUE)) -
@@ -140,7 +153,8 @@ ratio_at_draw <- list(
     spread <- if (infer) draw_inverse_gamma(q$spread) else model$args$prior_sd^2
     noise <- if (infer) draw_inverse_gamma(q$noise) else model$args$noise_sd^2
     p <- if (infer) rbeta(k, q$beta[1, ], q$beta[2, ]) else model$args$probabilities
-    sum(dnorm(y, t(a) %*% z, sqrt(noise), log = TRUE)) + sum(dnorm(a, 0, sqrt(spread), log = TRUE)) +
+    sum(dnorm(y, t(a) %*% z, sqrt(noise), log = TRUE)) +
+      sum(dnorm(a, 0, sqrt(spread), log = TRUE)) +
       sum(dbinom(z, 1, p, log = TRUE)) - sum(dbinom(z, 1, q$on, log = TRUE)) -
       sum(vapply(seq_len(ncol(a)), function(j) log_vector(a[, j], q$mean[j, ], q$cov), 0)) +
       if (infer) variance_ratio(spread, q$spread, model) + variance_ratio(noise, q$noise, model) -
@@ -153,10 +167,13 @@ ratio_at_draw <- list(
     s2 <- 1 / rgamma(length(q$shape), q$shape, rate = q$scale)
     mu <- q$centre + sqrt(s2 / q$count) * rnorm(length(s2))
     dim(s2) <- dim(mu)
-    sum(log(w[z])) + sum(dnorm(y, mu[, z], sqrt(s2[, z]), log = TRUE)) - sum(log(q$share[cbind(z, seq_along(z))])) +
+    sum(log(w[z])) + sum(dnorm(y, mu[, z], sqrt(s2[, z]), log = TRUE)) -
+      sum(log(q$share[cbind(z, seq_along(z))])) +
       log_dirichlet(w, rep(model$concentration, k)) - log_dirichlet(w, q$alpha) +
-      sum(dnorm(mu, model$location, model$mean_scale * sqrt(s2), log = TRUE) + log_inverse_gamma(s2, model$shape, model$rate)) -
-      sum(dnorm(mu, q$centre, sqrt(s2 / q$count), log = TRUE) + log_inverse_gamma(s2, q$shape, q$scale))
+      sum(dnorm(mu, model$location, model$mean_scale * sqrt(s2), log = TRUE) +
+          log_inverse_gamma(s2, model$shape, model$rate)) -
+      sum(dnorm(mu, q$centre, sqrt(s2 / q$count), log = TRUE) +
+          log_inverse_gamma(s2, q$shape, q$scale))
   }
 )
 
@@ -192,7 +209,8 @@ test_that("no update lowers the bound, and each leaves its factor at the best th
       own <- names(Filter(function(p) p$factor == factor, parts))
       direction <- rnorm(length(q))
       for (size in c(1, 0.1, 0.01))
-        expect_lt(ask("bound", step_along(q, parts, direction, size, own))$value, after, label = paste(name, factor, size))
+        expect_lt(ask("bound", step_along(q, parts, direction, size, own))$value, after,
+                  label = paste(name, factor, size))
       slope <- (ask("bound", step_along(q, parts, direction, 1e-4, own))$value -
                   ask("bound", step_along(q, parts, direction, -1e-4, own))$value) / 2e-4
       expect_lt(abs(slope), 1e-4, label = paste("slope", name, factor))
@@ -213,7 +231,8 @@ test_that("climbs end at local maxima of all factors together", {
       direction <- rnorm(length(q))
       at <- function(size) ask("bound", step_along(q, parts, direction, size, which))$value
       # shares of 0 or 1 to the last digit do not move
-      for (size in c(0.3, 0.03, 0.003)) expect_lte(at(size), top + 1e-11 * abs(top), label = paste(name, which[1], size))
+      for (size in c(0.3, 0.03, 0.003))
+        expect_lte(at(size), top + 1e-11 * abs(top), label = paste(name, which[1], size))
       expect_lt(abs(at(1e-4) - at(-1e-4)) / 2e-4, 1e-4, label = paste("slope", name, which[1]))
     }
     expect_lt(at(0.3), top - 0.01)
@@ -222,11 +241,13 @@ test_that("climbs end at local maxima of all factors together", {
 
 # Truths ------------------------------------------------------------------------------------------
 
-#' Evidence with unknown variances by a grid over their logs; latents are enumerated with proportions integrated out
+#' Evidence with unknown variances by a grid over their logs; latents are enumerated with
+#' proportions integrated out
 unknown_truth <- function(data, designs, log_prior, shape, scale) {
   x <- seq(-5, 6, length.out = 120)
   grid <- expand.grid(spread = exp(x), noise = exp(x))
-  prior <- log_inverse_gamma(grid$spread, shape, scale) + log(grid$spread) + log_inverse_gamma(grid$noise, shape, scale) +
+  prior <- log_inverse_gamma(grid$spread, shape, scale) + log(grid$spread) +
+    log_inverse_gamma(grid$noise, shape, scale) +
     log(grid$noise) + 2 * log(x[2] - x[1])
   log_sum_exp(mapply(function(z, lp) {
     e <- eigen(tcrossprod(z), symmetric = TRUE)
@@ -248,7 +269,8 @@ truths <- list(
     picks <- as.matrix(expand.grid(rep(list(1:2), 4)))
     # Dirichlet(1, 1): counts of n things in two places are equally likely
     log_prior <- apply(picks, 1, function(z) sum(lgamma(tabulate(z, 2) + 1)) - lgamma(6))
-    unknown_truth(four, lapply(seq_len(nrow(picks)), function(i) diag(2)[picks[i, ], ]), log_prior, 3, 2)
+    unknown_truth(four, lapply(seq_len(nrow(picks)), function(i) diag(2)[picks[i, ], ]), log_prior,
+                  3, 2)
   },
   binary_unknown = function() {
     picks <- as.matrix(expand.grid(rep(list(0:1), 8)))
@@ -277,7 +299,8 @@ mixture_truth <- function(data, k) {
     # normal-inverse-gamma, by the textbook
     kappa <- 1 / 1.5^2
     rate <- 1.2 + 0.5 * sum((y - mean(y))^2) + 0.5 * kappa * n * (mean(y) - 0.2)^2 / (kappa + n)
-    lgamma(2 + n / 2) - lgamma(2) + 2 * log(1.2) - (2 + n / 2) * log(rate) + 0.5 * log(kappa / (kappa + n)) -
+    lgamma(2 + n / 2) - lgamma(2) + 2 * log(1.2) - (2 + n / 2) * log(rate) +
+      0.5 * log(kappa / (kappa + n)) -
       n / 2 * log(2 * pi)
   }
   picks <- as.matrix(expand.grid(rep(list(seq_len(k)), nrow(data))))
@@ -304,9 +327,12 @@ test_that("bounds lie below the evidence, with all their relabellings too, and n
 
 test_that("bounds are exact where q holds the posterior", {
   one <- clustering(components = 1, prior_sd = 1.3, noise_sd = 0.8)
-  expect_equal(bound_of(one, few_rows)$log_evidence, enumerated(few_rows, diag(1), 0, 1.3, 0.8), tolerance = 1e-10)
-  expect_equal(bound_of(mixture(1), few_rows)$log_evidence, mixture_truth(few_rows, 1), tolerance = 1e-10)
-  expect_equal(bound_of(mixture(1), few_rows)$log_evidence, evidence(mixture(1), few_rows, exact())$log_evidence,
+  expect_equal(bound_of(one, few_rows)$log_evidence, enumerated(few_rows, diag(1), 0, 1.3, 0.8),
+               tolerance = 1e-10)
+  expect_equal(bound_of(mixture(1), few_rows)$log_evidence, mixture_truth(few_rows, 1),
+               tolerance = 1e-10)
+  expect_equal(bound_of(mixture(1), few_rows)$log_evidence,
+               evidence(mixture(1), few_rows, exact())$log_evidence,
                tolerance = 1e-10)
 })
 
@@ -317,7 +343,8 @@ test_that("bounds are exact but for the labelling where clusters are far apart",
   truth <- enumerated(data, diag(2), log(c(0.5, 0.5)), 60, 0.7)
   expect_equal(fit$log_evidence, truth, tolerance = 1e-8)
   expect_equal(fit$variational$symmetry, log(2))
-  expect_equal(bound_of(model, data, variational(symmetry = FALSE))$log_evidence, truth - log(2), tolerance = 1e-8)
+  expect_equal(bound_of(model, data, variational(symmetry = FALSE))$log_evidence, truth - log(2),
+               tolerance = 1e-8)
 })
 
 # Relabellings ------------------------------------------------------------------------------------
@@ -356,12 +383,16 @@ test_that("what relabellings add is their mutual information with the latents", 
   for (spread in c(0.5, 2)) {
     share <- matrix(rexp(12)^spread, 3)
     share <- sweep(share, 2, colSums(share), "/")
-    expect_lt(abs(gain_of(clustering(components = 3), share) - plain_gain(share, FALSE, c(1, 1, 1))), 0.06)
+    expect_lt(abs(gain_of(clustering(components = 3), share) -
+                  plain_gain(share, FALSE, c(1, 1, 1))), 0.06)
     unlike <- c(0.3, 0.3, 0.4)
-    expect_lt(abs(gain_of(clustering(components = 3, proportions = unlike), share) - plain_gain(share, FALSE, unlike)), 0.06)
+    expect_lt(abs(gain_of(clustering(components = 3, proportions = unlike), share) -
+                  plain_gain(share, FALSE, unlike)), 0.06)
     on <- matrix(rbeta(9, 0.5, 0.5), 3)
-    expect_lt(abs(gain_of(binary_attributes(attributes = 3), on) - plain_gain(on, TRUE, c(1, 1, 1))), 0.06)
-    expect_lt(abs(gain_of(binary_attributes(attributes = 3, probabilities = unlike), on) - plain_gain(on, TRUE, unlike)), 0.06)
+    expect_lt(abs(gain_of(binary_attributes(attributes = 3), on) -
+                  plain_gain(on, TRUE, c(1, 1, 1))), 0.06)
+    expect_lt(abs(gain_of(binary_attributes(attributes = 3, probabilities = unlike), on) -
+                  plain_gain(on, TRUE, unlike)), 0.06)
   }
 })
 
@@ -374,7 +405,8 @@ test_that("relabellings that do not overlap count in full, those that coincide n
   expect_identical(gain_of(clustering(components = 1), matrix(1, 1, 3)), 0)
   expect_identical(gain_of(clustering(components = 2, proportions = c(0.4, 0.6)), sure(2, 6)), 0)
   # ten of sixteen components are empty, and exchanging those does nothing
-  empty <- function(k) rbind(sure(6, 18), matrix(0, k - 6, 18))[, rep(1:18, length.out = max(18, k))]
+  empty <- function(k) rbind(sure(6, 18),
+                             matrix(0, k - 6, 18))[, rep(1:18, length.out = max(18, k))]
   expect_equal(gain_of(clustering(components = 16), empty(16)), lfactorial(16) - lfactorial(10))
   # of more than twelve a cautious part
   expect_lt(gain_of(clustering(components = 20), empty(20)), lfactorial(20) - lfactorial(14))
@@ -382,7 +414,7 @@ test_that("relabellings that do not overlap count in full, those that coincide n
   expect_identical(gain_of(clustering(components = 201), rbind(1, matrix(0, 200, 201))), 0)
 })
 
-# Draws, starts, runs -------------------------------------------------------------------------------
+# Draws, starts, runs ------------------------------------------------------------------------------
 
 test_that("draws have the moments of q", {
   for (name in names(of_rank_two)) {
@@ -399,24 +431,28 @@ test_that("draws have the moments of q", {
     # inverse gamma and Dirichlet by the logs, which have all moments
     log_mean <- function(part) log(part[2]) - digamma(part[1])
     if (infer) {
-      expect_z(z_score(log(pick("^prior_sd|^column_sd")), log_mean(if (model$name == "low_rank") own$column else own$spread)))
+      expect_z(z_score(log(pick("^prior_sd|^column_sd")),
+                       log_mean(if (model$name == "low_rank") own$column else own$spread)))
       expect_z(z_score(log(pick("^noise_sd")), log_mean(own$noise)))
     } else if (model$name != "gaussian_mixture") {
       expect_equal(unique(drop(pick("^noise_sd"))), model$args$noise_sd^2)
     }
     switch(model$name,
       clustering = {
-        together <- do.call(cbind, lapply(0:(nrow(own$share) - 1), function(k) pick("^label") == k)) * 1
+        together <- do.call(cbind,
+                            lapply(0:(nrow(own$share) - 1), function(k) pick("^label") == k)) * 1
         moves <- apply(together, 2, sd) > 0.05
         expect_z(z_score(together, as.vector(t(own$share)))[moves])
-        if (infer) expect_z(z_score(log(pick("^proportion")), drop(digamma(own$alpha) - digamma(sum(own$alpha)))))
+        if (infer) expect_z(z_score(log(pick("^proportion")),
+                                    drop(digamma(own$alpha) - digamma(sum(own$alpha)))))
       },
       low_rank = {
         expect_z(z_score(pick("^u\\["), as.vector(own$u)))
         expect_z(z_score(pick("^v\\["), as.vector(own$v)))
         expect_z(z_score(pick("^u\\[2,")[, 1]^2, own$u[1, 2]^2 + own$u_cov[1, 1]))
         k <- nrow(own$u)
-        expect_z(z_score(pick("^v\\[1,b")[, 1] * pick(sprintf("^v\\[%d,b", k))[, 1], own$v[2, 1] * own$v[2, k] + own$v_cov[1, k]))
+        expect_z(z_score(pick("^v\\[1,b")[, 1] * pick(sprintf("^v\\[%d,b", k))[, 1],
+                         own$v[2, 1] * own$v[2, k] + own$v_cov[1, k]))
       },
       binary_attributes = {
         bits <- pick("^z")
@@ -430,7 +466,8 @@ test_that("draws have the moments of q", {
         user <- t(user)
         expect_z(z_score(user[, 1:2], drop(own$alpha) / sum(own$alpha)))
         expect_z(z_score(user[, grepl("^mean", colnames(user))], as.vector(own$centre)))
-        expect_z(z_score(log(user[, grepl("^sd", colnames(user))]^2), as.vector(log(own$scale) - digamma(own$shape))))
+        expect_z(z_score(log(user[, grepl("^sd", colnames(user))]^2),
+                         as.vector(log(own$scale) - digamma(own$shape))))
         # what is left of the mean in standard deviations has variance one over the count
         standard <- (user[, "mean[1,a]"] - own$centre[1, 1]) / user[, "sd[1,a]"]
         expect_z(z_score(standard^2, 1 / own$count[1, 1]))
@@ -450,7 +487,8 @@ test_that("climbs may start from a state, or from theta", {
     own <- unpack(near, layout(model, 12, 3))
     names(point) <- encode(model, larger)$theta_names
     labels <- point[grepl("^label|^z", names(point))]
-    if (model$name == "clustering") expect_identical(own$share, outer(seq_len(nrow(own$share)) - 1, unname(labels), `==`) * 1)
+    if (model$name == "clustering")
+      expect_identical(own$share, outer(seq_len(nrow(own$share)) - 1, unname(labels), `==`) * 1)
     if (model$name == "binary_attributes") expect_identical(as.vector(own$on), unname(labels))
     if (model$name == "low_rank") {
       v <- grepl("^v\\[", names(point))
@@ -461,7 +499,8 @@ test_that("climbs may start from a state, or from theta", {
   }
   ask <- factors_of(gaussian_mixture(components = 2), cbind(a = c(-9, -10, -11, 9, 10, 11)))
   # log ratio, standard means, log variances: the second component is the one at -10
-  q <- unpack(ask("start", hint = c(0, 5, -5, 0, 0))$q, layout(gaussian_mixture(components = 2), 6, 1))
+  q <- unpack(ask("start", hint = c(0, 5, -5, 0, 0))$q,
+              layout(gaussian_mixture(components = 2), 6, 1))
   expect_equal(q$share[1, ], rep(0:1, each = 3))
   encoded <- encode(known$clustering, few_rows)
   problem <- new_problem(known$clustering, encoded, variational(1), words())
@@ -488,7 +527,8 @@ test_that("the best of the climbs counts, and more climbs are never worse", {
 test_that("a climb ends by the rule", {
   model <- unknown$binary_unknown
   ask <- factors_of(model, larger)
-  restarts <- bound_of(model, larger, variational(3, sweeps = 0, tolerance = 1e-9))$variational$restarts
+  restarts <- bound_of(model, larger,
+                       variational(3, sweeps = 0, tolerance = 1e-9))$variational$restarts
   expect_true(all(restarts$converged & restarts$iterations >= 50 & restarts$iterations %% 10 == 0))
   fit <- bound_of(model, larger, variational(1, sweeps = 0, iterations = 3))
   expect_match(fit$warnings, "The best start reached the limit", fixed = TRUE)
@@ -500,11 +540,13 @@ test_that("a climb ends by the rule", {
     for (round in seq_len(rounds)) for (factor in 0:4) q <<- ask("update", q, factor)$q
     ask("bound", q)$value
   }
-  same <- .Call(ffi_variational, model$name, lapply(encode(model, larger)$args, as.double), encode(model, larger)$rows, "start",
+  same <- .Call(ffi_variational, model$name, lapply(encode(model, larger)$args, as.double),
+                encode(model, larger)$rows, "start",
                 NULL, list(factor = 0, hint = NULL, seed = fit$seed))
   q <- same$q
   expect_equal(by_hand(3), fit$variational$bound)
-  long <- bound_of(model, larger, variational(1, sweeps = 0, tolerance = 0.01))$variational$restarts$iterations
+  long <- bound_of(model, larger,
+                   variational(1, sweeps = 0, tolerance = 0.01))$variational$restarts$iterations
   q <- same$q
   climbed <- c(ask("bound", q)$value, vapply(1:(long / 10), function(i) by_hand(10), 0))
   grown <- utils::tail(climbed, -5) - utils::head(climbed, -5)
@@ -516,7 +558,8 @@ test_that("sweeps find better starts", {
   z <- matrix(rbinom(200, 1, 0.4), 40)
   data <- z %*% matrix(rnorm(40), 5) + rnorm(320, sd = 0.4)
   model <- binary_attributes(attributes = 5, probabilities = 0.4, noise_sd = 0.4)
-  mean_of <- function(sweeps) mean(bound_of(model, data, variational(8, sweeps = sweeps))$variational$restarts$bound)
+  mean_of <- function(sweeps)
+    mean(bound_of(model, data, variational(8, sweeps = sweeps))$variational$restarts$bound)
   expect_gt(mean_of(60), mean_of(0) + 10)
 })
 
@@ -530,7 +573,8 @@ test_that("fits say that they are bounds, and can be used like others", {
   expect_match(said(one), "lower bound, one labelling", fixed = TRUE)
   expect_match(said(one), "all labellings", fixed = TRUE)
   expect_identical(one$log_evidence, one$variational$bound)
-  expect_match(said(bound_of(mixture(1), larger, variational(1))), "lower bound, best of 1 start$|lower bound, best of 1 start ")
+  expect_match(said(bound_of(mixture(1), larger, variational(1))),
+               "lower bound, best of 1 start$|lower bound, best of 1 start ")
   expect_true(is.na(fit$se))
   expect_identical(nrow(fit$draws), 1000L)
   expect_match(said(summary(fit)), "Components are numbered arbitrarily.", fixed = TRUE)
@@ -538,7 +582,8 @@ test_that("fits say that they are bounds, and can be used like others", {
   expect_equal(rowSums(predict(fit, larger, "probability")), rep(1, 12))
   expect_match(said(variational(3)), "Method variational(restarts = 3)", fixed = TRUE)
   # a number that never changes has no spread
-  expect_match(said(summary(bound_of(clustering(components = 2, prior_sd = 60), cbind(a = c(-60, -59, 60, 61))))),
+  expect_match(said(summary(bound_of(clustering(components = 2, prior_sd = 60),
+                                     cbind(a = c(-60, -59, 60, 61))))),
                "label\\[1\\] [12] +0 +[12] +[12] +[12]")
   labels <- bound_of(unknown$clustering_unknown, larger, variational(2, draws = 50))
   expect_identical(dim(labels$draws), c(50L, 16L))
@@ -552,9 +597,11 @@ test_that("bad input is refused before anything runs", {
   refused(variational(iterations = 0), "`iterations` must be a whole number")
   refused(variational(symmetry = NA), "`symmetry` must be TRUE or FALSE")
   refused(variational(draws = 1), "`draws` must be a whole number")
-  for (model in list(gaussian_mean(~a), linear_regression(a ~ b), softmax_regression(factor(a > 0) ~ b)))
-    refused(bound_of(model, larger), paste0("variational() is for clustering(), low_rank(), binary_attributes() and ",
-                                            "gaussian_mixture(), not ", model$name, "()."))
+  for (model in list(gaussian_mean(~a), linear_regression(a ~ b),
+                     softmax_regression(factor(a > 0) ~ b)))
+    refused(bound_of(model, larger),
+            paste0("variational() is for clustering(), low_rank(), binary_attributes() and ",
+                   "gaussian_mixture(), not ", model$name, "()."))
   refused(bound_of(clustering(components = 2), larger * 1e200, variational(sweeps = 0)),
           "The variational bound became infinite or not a number: scale the columns of the data.")
 })

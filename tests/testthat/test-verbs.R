@@ -33,12 +33,14 @@ test_that("weights of draws count", {
   w <- exp(weighted$log_weights)
   expect_equal(coef(weighted), colSums(w * fit$draws))
   expect_equal(vcov(weighted), stats::cov.wt(fit$draws, w)$cov)
-  expect_equal(unname(confint(weighted)["wt", ]), weighted_quantile(fit$draws[, "wt"], w, c(0.025, 0.975)))
+  expect_equal(unname(confint(weighted)["wt", ]),
+               weighted_quantile(fit$draws[, "wt"], w, c(0.025, 0.975)))
 })
 
 test_that("the data are those of the call, or given, and no others", {
   expect_identical(fitted(fit, data = mtcars), fitted(fit))
-  refused(fitted(fit, data = mtcars[1:20, ]), "`data` must be those of the fit; for others use predict().")
+  refused(fitted(fit, data = mtcars[1:20, ]),
+          "`data` must be those of the fit; for others use predict().")
   turned <- transform(mtcars, mpg = rev(mpg))
   refused(residuals(fit, data = turned), "`data` must be those of the fit")
   lost <- fit
@@ -47,28 +49,34 @@ test_that("the data are those of the call, or given, and no others", {
 })
 
 test_that("classes have probabilities and residuals of ones and zeros", {
-  classes <- evidence(softmax_regression(Species ~ Petal.Length, prior_sd = 5), iris, laplace(importance = 100), seed = 1)
+  classes <- evidence(softmax_regression(Species ~ Petal.Length, prior_sd = 5), iris,
+                      laplace(importance = 100), seed = 1)
   p <- fitted(classes)
   expect_identical(p, predict(classes, iris))
   r <- residuals(classes)
   expect_identical(colnames(r), levels(iris$Species))
-  expect_equal(r + p, outer(as.character(iris$Species), levels(iris$Species), `==`) + 0, ignore_attr = TRUE)
+  expect_equal(r + p, outer(as.character(iris$Species), levels(iris$Species), `==`) + 0,
+               ignore_attr = TRUE)
   expect_identical(names(coef(classes)), colnames(classes$draws))
   expect_lt(deviance(classes), 2 * 150 * log(3))
-  refused(sigma(classes), "sigma() has nothing to return: this softmax_regression() has no single standard deviation")
+  refused(sigma(classes), paste("sigma() has nothing to return: this softmax_regression() has no",
+                                "single standard deviation"))
 })
 
 test_that("where a model has no such number there is an error, not NULL", {
-  mixture <- quiet_fit(gaussian_mixture(components = 2), scale(faithful), laplace(), seed = 1, progress = FALSE)
+  mixture <- quiet_fit(gaussian_mixture(components = 2), scale(faithful), laplace(), seed = 1,
+                       progress = FALSE)
   for (verb in list(coef, vcov, confint, fitted, residuals, deviance, sigma, formula))
     expect_error(verb(mixture), "has nothing to return", class = "logevidence_error")
   expect_identical(nobs(mixture), 272L)
   groups <- clustering(~ a, components = 2, noise_sd = 0.7)
-  latent <- quiet_fit(groups, data.frame(a = c(-1, 1, 2)), smc(particles = 20), seed = 1, progress = FALSE)
+  latent <- quiet_fit(groups, data.frame(a = c(-1, 1, 2)), smc(particles = 20), seed = 1,
+                      progress = FALSE)
   expect_identical(sigma(latent), 0.7)
   expect_identical(formula(latent), ~ a, ignore_attr = TRUE)
   refused(coef(latent), "coef() has nothing to return")
-  unknown <- quiet_fit(clustering(components = 2, infer = TRUE), c(-1, 1, 2), smc(particles = 20), seed = 1, progress = FALSE)
+  unknown <- quiet_fit(clustering(components = 2, infer = TRUE), c(-1, 1, 2), smc(particles = 20),
+                       seed = 1, progress = FALSE)
   expect_equal(sigma(unknown), sum(exp(unknown$log_weights) * unknown$draws[, "noise_sd"]))
   mean_fit <- evidence(gaussian_mean(), c(1, 2, 0), exact())
   expect_lt(abs(coef(mean_fit) - 0.75), 5 * 0.5 / sqrt(nrow(mean_fit$draws)))

@@ -1,7 +1,8 @@
 # What is suspect about a fit is raised as one R warning when the fit is made; printing raises none.
 
 line <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
-run <- function(model, method = sgais(), seed = 1) evidence(model, cars, method, seed = seed, progress = FALSE)
+run <- function(model, method = sgais(), seed = 1)
+  evidence(model, cars, method, seed = seed, progress = FALSE)
 hurried <- ais(particles = 5, schedule = linear(2))
 
 test_that("a fit raises its warnings once, as one condition with a line for each sentence", {

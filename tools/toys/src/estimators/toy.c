@@ -81,7 +81,10 @@ static void toy_archive(void *self, le_archive *archive)
   le_archive_doubles(archive, t->log_weight, t->draws);
 }
 
-static const le_phase phases[] = {[WEIGH] = {"weigh", weigh, 1}, [FINISHED] = {"finished", NULL, 0}};
+static const le_phase phases[] = {
+    [WEIGH] = {"weigh", weigh, 1},
+    [FINISHED] = {"finished", NULL, 0},
+};
 
 static le_status toy_alloc(const le_problem *problem, le_context *context, void **self)
 {

@@ -25,13 +25,15 @@ static le_status toy_alloc(const le_args *args, size_t d, size_t m, le_arena *ar
   return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
-static le_status toy_begin(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status toy_begin(void *self, le_target *target, size_t m, double *theta,
+                           const le_streams *streams)
 {
   (void)streams;
   return le_target_density(target, m, theta, ((toy *)self)->value);
 }
 
-static le_status toy_move(void *self, le_target *target, size_t m, double *theta, const le_streams *streams)
+static le_status toy_move(void *self, le_target *target, size_t m, double *theta,
+                          const le_streams *streams)
 {
   toy *k = self;
   const size_t d = k->d;

@@ -45,8 +45,8 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
   theta[0] = gsl_ran_gaussian_ziggurat(rng, 1);
 }
 
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *grad, double *scratch)
+static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *grad, double *scratch)
 {
   (void)self, (void)scratch;
   double sum = 0;
@@ -59,18 +59,19 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
   return LE_OK;
 }
 
-static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                         double *scratch)
+static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                         double *value, double *scratch)
 {
   return log_lik_grad(self, m, theta, rows, value, NULL, scratch);
 }
 
-static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows, double *value,
-                              double *scratch)
+static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *scratch)
 {
   (void)self, (void)scratch;
   for (size_t i = 0; i < m; i++)
-    for (size_t r = 0; r < rows->n; r++) value[i * rows->n + r] = theta[i] - exp(theta[i]) * rows->values[r];
+    for (size_t r = 0; r < rows->n; r++)
+      value[i * rows->n + r] = theta[i] - exp(theta[i]) * rows->values[r];
   return LE_OK;
 }
 
