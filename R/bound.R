@@ -4,7 +4,9 @@
 #'
 #' @noRd
 with_bound <- function(fit, encoded, words) {
-  if (isTRUE(encoded$sampled) || fit$method$name %in% UNBOUNDED || !has_bound(fit$model, encoded$args)) return(fit)
+  # a bound needs all rows
+  if (isTRUE(encoded$sampled) || fit$method$name %in% UNBOUNDED ||
+      !has_bound(fit$model, encoded$args)) return(fit)
   fit$bound <- cheap_bound(fit$model, encoded, words, sum(fit$work[c("likelihoods", "gradients")]))
   if (is_latent(fit$model)) fit$second_look <- second_look(fit, encoded, words)
   sentence <- c(bound_warning(fit), second_warning(fit))

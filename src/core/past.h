@@ -14,9 +14,9 @@
  * polynomial out except its constant.
  *
  * New rows are added to the sums exactly, at the anchor of their time. When the anchor moves to b,
- * the sums are carried there with the sample's estimate of the terms beyond second order. The sample
- * is divided into LE_PAST_GROUPS groups of rows, and each carries sums of its own with its own rows;
- * V, G and H are their means, and their spread gives the error of the result. */
+ * the sums are carried there with the sample's estimate of the terms beyond second order. The
+ * sample is divided into LE_PAST_GROUPS groups of rows, and each carries sums of its own with its
+ * own rows; V, G and H are their means, and their spread gives the error of the result. */
 #ifndef LE_CORE_PAST_H
 #define LE_CORE_PAST_H
 

@@ -13,8 +13,8 @@ typedef struct le_point_sums {
   double value, *grad, *hess;
 } le_point_sums;
 
-/* The first time that rows must go: sums at this anchor over all rows seen, which are computed unless
- * they are known, and a sample of the rows. */
+/* The first time that rows must go: sums at this anchor over all rows seen, which are computed
+ * unless they are known, and a sample of the rows. */
 le_status le_past_begin(le_past *past, le_target *target, le_store *store, const double *anchor,
                         const le_point_sums *known, const gsl_rng *rng);
 /* Adds the last `chunk` of the rows seen, which are still in memory, to the sums and the sample. If

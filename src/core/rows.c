@@ -216,8 +216,8 @@ void le_store_archive(le_store *store, le_archive *archive)
   if (archive->status != LE_OK) return;
   if (!archive->writing) {
     store->n = store->gone;
-    if (store->kept > n) archive->status = LE_CORRUPT;
-    else if (store->width && n > (archive->size - archive->position) / sizeof(double) / store->width)
+    const size_t room = (archive->size - archive->position) / sizeof(double);
+    if (store->kept > n || (store->width && n > room / store->width))
       archive->status = LE_CORRUPT;
     else
       archive->status = reserve(store, n);

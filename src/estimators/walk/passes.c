@@ -1,5 +1,5 @@
-/* The check at the end of a run whose rows are gone (core/past.h): its rounds, further passes through
- * rows that can be read again, and the error of what was carried. */
+/* The check at the end of a run whose rows are gone (core/past.h): its rounds, further passes
+ * through rows that can be read again, and the error of what was carried. */
 #include "estimators/walk/parts.h"
 
 #include "base/linalg.h"

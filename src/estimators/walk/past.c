@@ -1,5 +1,5 @@
-/* When rows leave the memory during the walk, and what the run does if their distribution has changed
- * since. */
+/* When rows leave the memory during the walk, and what the run does if their distribution has
+ * changed since. */
 #include "estimators/walk/parts.h"
 
 static le_gradient *anchored_gradient(walk *w)
