@@ -7,6 +7,7 @@
 #include "base/arrays.h"
 #include "base/linalg.h"
 #include "base/rng.h"
+#include "core/past.h"
 
 #include <math.h>
 #include <string.h>
@@ -218,6 +219,7 @@ static le_status plain_estimate(const le_gradient *gradient, size_t draw, le_tar
   const double scale = (double)target->seen / (double)gradient->batch;
   LE_TRY(le_target_sums(target, &gradient->drawn[draw], m, theta, NULL, target->grad));
   le_add_scaled(m * d, scale, target->grad, grad);
+  if (target->store->gone) le_past_add_slope(target->past, m, theta, grad, target->relabelled);
   return LE_OK;
 }
 

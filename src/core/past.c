@@ -20,11 +20,22 @@ void le_past_set_polynomial(le_past *past, const le_store *store)
   for (size_t g = 0; g < GROUPS; g++) past->constant += past->value[g] / GROUPS;
   memset(past->slope, 0, d * sizeof(double));
   memset(past->curve, 0, square * sizeof(double));
-  if (past->order >= 1) le_add_scaled(d, -weight, past->sample_grad, past->slope);
+  le_add_scaled(d, -weight, past->sample_grad, past->slope);
   le_add_scaled(square, -weight, past->sample_hess, past->curve);
   for (size_t g = 0; g < GROUPS; g++) {
     le_add_scaled(d, 1.0 / GROUPS, past->grad + g * d, past->slope);
     le_add_scaled(square, 1.0 / GROUPS, past->hess + g * square, past->curve);
+  }
+}
+
+void le_past_add_slope(const le_past *past, size_t m, const double *theta, double *grad,
+                       double *work)
+{
+  const size_t d = past->d;
+  for (size_t i = 0; i < m; i++) {
+    for (size_t j = 0; j < d; j++) work[j] = theta[i * d + j] - past->anchor[j];
+    if (past->order == 2) le_add_symmetric_matvec(past->curve, d, work, grad + i * d);
+    le_add_scaled(d, 1, past->slope, grad + i * d);
   }
 }
 
@@ -45,10 +56,8 @@ void le_past_complete(const le_past *past, const le_store *store, size_t m, cons
     }
     if (!grad) continue;
     for (size_t j = 0; j < d; j++) grad[i * d + j] *= weight;
-    if (past->plain) continue;
-    le_add_scaled(d, 1, past->slope, grad + i * d);
-    le_add_scaled(d, 1, product, grad + i * d);
   }
+  if (grad && !past->plain) le_past_add_slope(past, m, theta, grad, work);
 }
 
 void le_past_complete_hess(const le_past *past, const le_store *store, const double *theta,

@@ -26,8 +26,7 @@ enum { LE_PAST_GROUPS = 10 };
 
 typedef struct le_past {
   size_t d, keep;   /* largest number of rows in the sample; 0: all rows stay in memory */
-  int order;        /* 2 with second derivatives, 1 with gradients, else 0 */
-  int sums;         /* 0: only the sample is kept, since nobody asks for sums over all rows */
+  int order;        /* 2 with second derivatives, 1 with gradients, 0: rows cannot go */
   int plain;
   size_t anchored_rows; /* rows seen when the anchor was set */
   double *anchor;       /* a */
@@ -51,6 +50,9 @@ void le_past_complete(const le_past *past, const le_store *store, size_t m, cons
                       double *value, double *grad, double *work);
 void le_past_complete_hess(const le_past *past, const le_store *store, const double *theta,
                            double *grad, double *hess, double *work);
+/* Adds the gradient of the polynomial: what the sample lacks. */
+void le_past_add_slope(const le_past *past, size_t m, const double *theta, double *grad,
+                       double *work);
 void le_past_archive(le_past *past, le_archive *archive);
 
 #endif

@@ -20,7 +20,6 @@ void le_past_alloc(le_past *past, const le_target *target, size_t keep, le_arena
   past->keep = keep;
   if (!keep) return;
   past->order = target->ops->log_lik_hess ? 2 : target->ops->log_lik_grad ? 1 : 0;
-  past->sums = 1;
   const size_t square = past->order == 2 ? d * d : 0;
   past->anchor = le_arena_doubles(arena, d);
   past->value = le_arena_doubles(arena, GROUPS);
@@ -50,15 +49,14 @@ static le_status sums_at(const le_past *past, le_target *target, const le_rows *
 {
   LE_TRY(le_target_sums(target, rows, 1, theta, &sums->value, NULL));
   if (past->order == 2) return le_target_curvature(target, rows, theta, sums->grad, sums->hess);
-  if (past->order == 1) return le_target_sums(target, rows, 1, theta, NULL, sums->grad);
-  return LE_OK;
+  return le_target_sums(target, rows, 1, theta, NULL, sums->grad);
 }
 
 static void add_sums(const le_past *past, double times, const le_point_sums *sums, double *value,
                      double *grad, double *hess)
 {
   *value += times * sums->value;
-  if (past->order >= 1) le_add_scaled(past->d, times, sums->grad, grad);
+  le_add_scaled(past->d, times, sums->grad, grad);
   if (past->order == 2) le_add_scaled(past->d * past->d, times, sums->hess, hess);
 }
 
@@ -88,21 +86,23 @@ le_status le_past_begin(le_past *past, le_target *target, le_store *store, const
   const le_rows rows = le_store_rows(store, 0, target->seen);
   memcpy(past->anchor, anchor, d * sizeof(double));
   past->anchored_rows = target->seen;
-  if (past->sums) {
-    le_point_sums sums = scratch_sums(past, 0);
-    if (known) sums = *known;
-    else LE_TRY(sums_at(past, target, &rows, anchor, &sums));
-    for (size_t g = 0; g < GROUPS; g++) {
-      past->value[g] = 0;
-      memset(past->grad + g * d, 0, d * sizeof(double));
-      memset(past->hess + g * square, 0, square * sizeof(double));
-      add_sums(past, 1, &sums, &past->value[g], past->grad + g * d, past->hess + g * square);
-    }
+  le_point_sums sums = scratch_sums(past, 0);
+  if (past->order == 0)
+    return le_fail(&target->context->error, LE_UNSUPPORTED,
+                   "A model without gradients needs all rows in memory: use a `keep` that is as "
+                   "large as the number of rows.");
+  if (known) sums = *known;
+  else LE_TRY(sums_at(past, target, &rows, anchor, &sums));
+  for (size_t g = 0; g < GROUPS; g++) {
+    past->value[g] = 0;
+    memset(past->grad + g * d, 0, d * sizeof(double));
+    memset(past->hess + g * square, 0, square * sizeof(double));
+    add_sums(past, 1, &sums, &past->value[g], past->grad + g * d, past->hess + g * square);
   }
   const size_t mixed = store->mixed < target->seen ? store->mixed : target->seen;
   if (mixed < target->seen) LE_TRY(le_store_shuffle(store, mixed, target->seen, rng));
   LE_TRY(le_store_forget(store, past->keep, target->seen));
-  return past->sums ? set_sample_sums(past, target) : LE_OK;
+  return set_sample_sums(past, target);
 }
 
 /* For each row of the chunk a place in the sample, or none: the row number r of all rows goes to
@@ -135,7 +135,7 @@ static le_status exchange_rows(le_past *past, le_target *target, le_store *store
   le_point_sums sums = scratch_sums(past, 0);
   const int afresh = 2 * changed > store->kept;
   if (changed == 0) return LE_OK;
-  if (past->sums && !afresh) {
+  if (!afresh) {
     le_vector_gather(changed, width, le_store_held(store), store->values, past->places, past->rows);
     LE_TRY(sums_at(past, target, &rows, past->anchor, &sums));
     add_sums(past, -1, &sums, &past->sample_value, past->sample_grad, past->sample_hess);
@@ -145,7 +145,7 @@ static le_status exchange_rows(le_past *past, le_target *target, le_store *store
     memcpy(to, store->values + past->last[past->places[c]] * width, width * sizeof(double));
     memcpy(past->rows + c * width, to, width * sizeof(double));
   }
-  if (past->sums && !afresh) {
+  if (!afresh) {
     LE_TRY(sums_at(past, target, &rows, past->anchor, &sums));
     add_sums(past, 1, &sums, &past->sample_value, past->sample_grad, past->sample_hess);
   }
@@ -168,17 +168,14 @@ le_status le_past_add(le_past *past, le_target *target, le_store *store, size_t 
                       const le_gradient *gradient, const gsl_rng *rng)
 {
   const size_t d = past->d, square = past->order == 2 ? d * d : 0, seen = target->seen;
-  if (past->sums) {
-    const le_rows rows = le_store_rows(store, seen - chunk, seen);
-    le_point_sums sums = scratch_sums(past, 0);
-    LE_TRY(chunk_sums(past, target, &rows, gradient, &sums));
-    for (size_t g = 0; g < GROUPS; g++)
-      add_sums(past, 1, &sums, &past->value[g], past->grad + g * d, past->hess + g * square);
-  }
+  const le_rows rows = le_store_rows(store, seen - chunk, seen);
+  le_point_sums sums = scratch_sums(past, 0);
+  LE_TRY(chunk_sums(past, target, &rows, gradient, &sums));
+  for (size_t g = 0; g < GROUPS; g++)
+    add_sums(past, 1, &sums, &past->value[g], past->grad + g * d, past->hess + g * square);
   const size_t changed = choose_places(past, store, seen, chunk, rng);
   LE_TRY(exchange_rows(past, target, store, changed));
   LE_TRY(le_store_forget(store, store->kept, seen));
-  if (!past->sums) return LE_OK;
   if (2 * changed > store->kept) return set_sample_sums(past, target);
   le_past_set_polynomial(past, target->store);
   return LE_OK;
@@ -217,7 +214,6 @@ static void remainder_of(const le_past *past, const double *shift, double weight
 {
   const size_t d = past->d;
   *value = weight * (there->value - here->value);
-  if (past->order == 0) return;
   memset(product, 0, d * sizeof(double));
   if (past->order == 2) le_add_symmetric_matvec(here->hess, d, shift, product);
   *value -= weight * (le_dot(here->grad, shift, d) + 0.5 * le_dot(product, shift, d));
@@ -233,7 +229,6 @@ le_status le_past_move(le_past *past, le_target *target, const double *anchor)
   const double all = (double)(store->kept + store->gone);
   double *shift = past->work + 2 * (square + d), *product = shift + d;
   past->anchored_rows = target->seen;
-  if (!past->sums) return LE_OK;
   double *change = le_resize(NULL, GROUPS * (1 + d + square) * sizeof(double));
   if (!change) return LE_NO_MEMORY;
   double *grads = change + GROUPS, *hesses = grads + GROUPS * d;
@@ -258,8 +253,7 @@ le_status le_past_move(le_past *past, le_target *target, const double *anchor)
       double *grad = past->grad + g * d, *hess = past->hess + g * square;
       memset(product, 0, d * sizeof(double));
       if (past->order == 2) le_add_symmetric_matvec(hess, d, shift, product);
-      if (past->order >= 1)
-        past->value[g] += le_dot(grad, shift, d) + 0.5 * le_dot(product, shift, d);
+      past->value[g] += le_dot(grad, shift, d) + 0.5 * le_dot(product, shift, d);
       past->value[g] += change[g];
       le_add_scaled(d, 1, product, grad);
       le_add_scaled(d, 1, grads + g * d, grad);
@@ -305,7 +299,7 @@ static le_status group_values(const le_past *past, le_target *target, size_t g, 
     value[i] = weight * (value[i] - here.value);
     if (past->order == 2)
       value[i] -= 0.5 * weight * le_quadratic_form(here.hess, d, shift, product);
-    if (past->order >= 1) value[i] -= weight * le_dot(here.grad, shift, d);
+    value[i] -= weight * le_dot(here.grad, shift, d);
   }
   return LE_OK;
 }
@@ -317,7 +311,7 @@ le_status le_past_error(const le_past *past, le_target *target, size_t m, const 
   double *of_group = work + m, mean[GROUPS], sum = 0, squares = 0;
   double *shift = past->work + 2 * (square + d), *product = shift + d;
   *se = 0;
-  if (!past->sums || !target->store->gone) return LE_OK;
+  if (!target->store->gone) return LE_OK;
   memset(work, 0, m * sizeof(double));
   for (size_t g = 0; g < GROUPS; g++)
     LE_TRY(group_values(past, target, g, m, theta, of_group + g * m));
@@ -327,7 +321,7 @@ le_status le_past_error(const le_past *past, le_target *target, size_t m, const 
       for (size_t j = 0; j < d; j++) shift[j] = theta[i * d + j] - past->anchor[j];
       double *value = &of_group[g * m + i];
       *value += past->value[g];
-      if (past->order >= 1) *value += le_dot(past->grad + g * d, shift, d);
+      *value += le_dot(past->grad + g * d, shift, d);
       if (past->order == 2)
         *value += 0.5 * le_quadratic_form(past->hess + g * square, d, shift, product);
       work[i] += *value / GROUPS;

@@ -23,11 +23,7 @@ enum { ERROR_DRAWS = 64 };
 
 le_status le_walk_past_alloc(walk *w)
 {
-  int sums = le_walk_samples_importance(w);
-  for (size_t s = 0; s < w->settings.stages; s++)
-    sums |= w->settings.stage[s].gradient != LE_GRADIENT_BATCH && w->settings.stage[s].kernel;
   le_past_alloc(&w->past, &w->target, w->settings.keep, &w->arena);
-  w->past.sums = sums;
   w->target.past = &w->past;
   if (!w->settings.keep) return LE_OK;
   w->again.width = w->machine.store.width;
@@ -47,7 +43,7 @@ static le_status past_error(walk *w)
   const size_t most = w->m < ERROR_DRAWS ? w->m : ERROR_DRAWS;
   double *level = w->error_work + (LE_PAST_GROUPS + 1) * ERROR_DRAWS;
   w->past_se = 0;
-  if (!w->machine.store.gone || !w->past.sums) return LE_OK;
+  if (!w->machine.store.gone) return LE_OK;
   /* draws of about equal weight */
   const size_t n = by_audit ? a->draws : w->m;
   const double *log_weight = by_audit ? a->log_weight : w->log_weight,

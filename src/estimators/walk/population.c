@@ -62,7 +62,7 @@ void le_walk_relabel_to_heaviest(walk *w)
 /* The labels of the particles are those of the anchor, if there is one. */
 void le_walk_relabel_to_past(walk *w)
 {
-  if (w->machine.store.gone && w->past.sums) le_walk_relabel_to(w, w->past.anchor);
+  if (w->machine.store.gone) le_walk_relabel_to(w, w->past.anchor);
   else le_walk_relabel_to_heaviest(w);
 }
 
