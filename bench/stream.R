@@ -199,7 +199,7 @@ tables <- function(directory = "bench/results") {
   }
   for (name in c("stream-memory.csv", "stream-sqlite.csv")) {
     table <- read_table(directory, name)
-    for (part in split(table, table$n))
+    for (part in if (!is.null(table)) split(table, table$n))
       line(sprintf("10^%.1f", log10(part$n[1])), sprintf("%.2f", stats::median(part$read)),
            sprintf("%.2f", stats::median(part$run)), sprintf("%.2f", stats::median(part$ratio)),
            sprintf("%.0f", max(part$megabytes)))

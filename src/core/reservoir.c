@@ -266,6 +266,31 @@ le_status le_past_move(le_past *past, le_target *target, const double *anchor)
   return status;
 }
 
+le_status le_past_jump(le_past *past, le_target *target, const double *anchor)
+{
+  const size_t d = past->d, square = past->order == 2 ? d * d : 0;
+  const le_store *store = target->store;
+  const double all = (double)(store->kept + store->gone);
+  double change[GROUPS];
+  le_point_sums here = scratch_sums(past, 0), there = scratch_sums(past, 1);
+  for (size_t g = 0; g < GROUPS; g++) {
+    const le_rows rows = group_rows(store, g);
+    const double weight = all / (double)rows.n;
+    LE_TRY(le_target_sums(target, &rows, 1, past->anchor, &here.value, NULL));
+    LE_TRY(sums_at(past, target, &rows, anchor, &there));
+    change[g] = weight * (there.value - here.value);
+    memset(past->grad + g * d, 0, d * sizeof(double));
+    memset(past->hess + g * square, 0, square * sizeof(double));
+    le_add_scaled(d, weight, there.grad, past->grad + g * d);
+    le_add_scaled(square, weight, there.hess, past->hess + g * square);
+  }
+  shrink(change, 1, spread_factor(store));
+  for (size_t g = 0; g < GROUPS; g++) past->value[g] += change[g];
+  memcpy(past->anchor, anchor, d * sizeof(double));
+  past->anchored_rows = target->seen;
+  return set_sample_sums(past, target);
+}
+
 le_status le_past_replace(le_past *past, le_target *target, const double *anchor, double value,
                           const double *grad, const double *hess)
 {

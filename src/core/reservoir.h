@@ -24,6 +24,8 @@ le_status le_past_add(le_past *past, le_target *target, le_store *store, size_t 
                       const le_gradient *gradient, const gsl_rng *rng);
 /* Carries the sums to another anchor. */
 le_status le_past_move(le_past *past, le_target *target, const double *anchor);
+/* The same to a point so far away that the sums say nothing about it: only the sample does. */
+le_status le_past_jump(le_past *past, le_target *target, const double *anchor);
 /* Replaces the anchor and the sums there by exact ones, computed elsewhere. */
 le_status le_past_replace(le_past *past, le_target *target, const double *anchor, double value,
                           const double *grad, const double *hess);

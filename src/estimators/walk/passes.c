@@ -125,7 +125,7 @@ le_status le_walk_next_round(walk *w)
   if (can_pass_again(w)) return begin_second_pass(w, a->mode[0].theta);
   memcpy(w->centre, a->mode[0].theta, w->d * sizeof(double));
   w->past.plain = 0;
-  LE_TRY(le_past_move(&w->past, &w->target, w->centre));
+  LE_TRY(le_past_jump(&w->past, &w->target, w->centre));
   audit_from(w, w->past.anchor, ROUND_ANCHORED);
   return LE_OK;
 }
