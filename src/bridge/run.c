@@ -124,13 +124,13 @@ typedef struct run_call {
 } run_call;
 
 /* In the order of le_feed. */
-static const char *const feeds[] = {"some", "last", "own", "mixed"};
+static const char *const feeds[] = {"some", "last", "own", "mixed", "once"};
 
 static le_feed feed_named(const char *word)
 {
-  for (int kind = LE_ROWS; kind <= LE_MIXED_ROWS; kind++)
+  for (int kind = LE_ROWS; kind <= LE_ONCE_ROWS; kind++)
     if (strcmp(word, feeds[kind]) == 0) return (le_feed)kind;
-  Rf_error("`feed` must be \"some\", \"last\", \"own\" or \"mixed\", not \"%s\".", word);
+  Rf_error("`feed` must be \"some\", \"last\", \"own\", \"mixed\" or \"once\", not \"%s\".", word);
   return LE_ROWS;
 }
 
@@ -143,15 +143,15 @@ static SEXP run_feed(void *data)
   return R_NilValue;
 }
 
-/* `feed`: "some" rows of a stream, or its "last"; or all rows at once, as the run's "own" to
- * reorder, or already "mixed". */
+/* `feed`: "some" rows of a stream, or its "last"; "once": some, and those so far cannot be read
+ * again; or all rows at once, as the run's "own" to reorder, or already "mixed". */
 SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed)
 {
   run_handle *handle = run_get(run);
   const le_feed kind = feed_named(one_string(feed, "feed"));
   run_call call = {handle, rows, kind};
   /* the last rows may be borrowed, so they must exist as long as the run */
-  if (kind != LE_ROWS) {
+  if (!le_feed_goes_on(kind)) {
     SEXP keep = PROTECT(Rf_cons(rows, R_ExternalPtrProtected(run)));
     R_SetExternalPtrProtected(run, keep);
     UNPROTECT(1);

@@ -26,7 +26,7 @@ le_status le_machine_feed(void *self, const le_rows *rows, le_feed feed)
     return le_fail(&m->context->error, LE_BAD_ARGUMENT,
                    "Rows cannot be added: the data were declared complete.");
   m->feeds++;
-  if (feed != LE_ROWS) m->closed = 1;
+  if (!le_feed_goes_on(feed)) m->closed = 1;
   if (rows->n == 0) return LE_OK;
   return le_store_take(&m->store, rows, m->shuffle ? m->streams.order : NULL, feed);
 }

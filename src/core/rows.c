@@ -147,7 +147,7 @@ le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *s
 
 le_status le_store_take(le_store *store, const le_rows *rows, const gsl_rng *shuffle, le_feed feed)
 {
-  if (feed == LE_ROWS || (shuffle && feed < LE_OWN_ROWS) || store->n > 0)
+  if (le_feed_goes_on(feed) || (shuffle && feed < LE_OWN_ROWS) || store->n > 0)
     return le_store_append(store, rows, shuffle);
   if (!store->borrowed) le_release(store->values);
   /* written to only if the rows belong to the run */

@@ -24,9 +24,21 @@ typedef struct le_store {
 } le_store;
 
 /* How rows are added: a block of a stream, its last block, or all rows at once in memory that
- * the run may reorder (LE_MIXED_ROWS: already in the random order of the run's stream). LE_ROWS
- * is 0. */
-typedef enum le_feed { LE_ROWS, LE_LAST_ROWS, LE_OWN_ROWS, LE_MIXED_ROWS } le_feed;
+ * the run may reorder (LE_MIXED_ROWS: already in the random order of the run's stream); or a block
+ * of a stream whose rows so far cannot be read again (LE_ONCE_ROWS). LE_ROWS is 0. */
+typedef enum le_feed {
+  LE_ROWS,
+  LE_LAST_ROWS,
+  LE_OWN_ROWS,
+  LE_MIXED_ROWS,
+  LE_ONCE_ROWS
+} le_feed;
+
+/* Whether further rows may follow. */
+static inline int le_feed_goes_on(le_feed feed)
+{
+  return feed == LE_ROWS || feed == LE_ONCE_ROWS;
+}
 
 /* Appends a block; if `shuffle` is not NULL, the rows of this block are put in random order. */
 le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *shuffle);

@@ -67,7 +67,8 @@ static le_status pipeline_feed(void *self, const le_rows *rows, le_feed feed)
     const size_t room = p->first - p->fed, taken = rows->n < room ? rows->n : room;
     const le_rows some = {taken, rows->width, rows->values}, none = {0, rows->width, rows->values};
     LE_TRY(p->ops[0]->feed(p->part[0], &some, LE_ROWS));
-    if (feed != LE_ROWS || taken == room) LE_TRY(p->ops[0]->feed(p->part[0], &none, LE_LAST_ROWS));
+    if (!le_feed_goes_on(feed) || taken == room)
+      LE_TRY(p->ops[0]->feed(p->part[0], &none, LE_LAST_ROWS));
     p->fed += taken;
   }
   return p->ops[1]->feed(p->part[1], rows, feed);

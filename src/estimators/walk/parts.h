@@ -126,6 +126,7 @@ typedef struct walk {
   double *error_work;
   double past_se;      /* what the carried sums add to the standard error */
   double unreached;    /* found by the search among all modes of the sample */
+  int once;            /* some of the rows cannot be read again */
   int reopened;        /* further rows came after the end */
   double changed;      /* restarts from the sample */
 

@@ -106,7 +106,7 @@ static le_status begin_second_pass(walk *w, const double *anchor)
 
 static int can_pass_again(const walk *w)
 {
-  return w->settings.again && w->past.order == 2 && w->check == CHECK_FINAL &&
+  return w->settings.again && !w->once && w->past.order == 2 && w->check == CHECK_FINAL &&
          w->passes < PASSES_MOST;
 }
 
@@ -146,8 +146,9 @@ le_status le_walk_check_passes(walk *w)
 le_status le_walk_feed(void *self, const le_rows *rows, le_feed feed)
 {
   walk *w = self;
+  if (feed == LE_ONCE_ROWS) w->once = 1;
   if (w->machine.phase != AGAIN) return le_machine_feed(self, rows, feed);
-  if (feed != LE_ROWS) w->again_state = AGAIN_CLOSED;
+  if (!le_feed_goes_on(feed)) w->again_state = AGAIN_CLOSED;
   return rows->n ? le_store_append(&w->again, rows, NULL) : LE_OK;
 }
 
@@ -216,6 +217,7 @@ void le_walk_past_archive(walk *w, le_archive *archive)
   w->audit_round = (audit_round)round;
   w->again_state = (again_state)state;
   le_archive_int(archive, &w->reopened);
+  le_archive_int(archive, &w->once);
   if (w->reopened) w->machine.shuffle = 0;
   le_archive_size(archive, &w->again_rows);
   le_archive_size(archive, &w->passes);

@@ -80,7 +80,7 @@ le_status le_walk_reopen(void *self)
   w->noise_measured_at = w->retry_control_at = 0;
   w->past.plain = 0;
   w->passes = 0;
-  w->reopened = 1;
+  w->reopened = w->once = 1;
   w->machine.shuffle = 0;
   w->machine.closed = 0;
   w->machine.phase = OPEN_CHUNK;
