@@ -75,19 +75,35 @@ arrow_reader <- function(x, levels) {
     array <- nanoarrow::nanoarrow_allocate_array()
     n <- .Call(ffi_arrow_next, stream, array)
     if (is.null(n)) return(NULL)
-    structure(list(array = array, schema = schema, n = n, levels = levels),
-                       class = "arrow_block")
+    nanoarrow::nanoarrow_array_set_schema(array, schema, validate = FALSE)
+    structure(list(array = array, schema = schema, n = n, levels = levels), class = "arrow_block")
   }
   list(read = read, close = function() quietly(nanoarrow::nanoarrow_pointer_release(stream)))
 }
 
 is_arrow_block <- function(block) inherits(block, "arrow_block")
 
-#' A batch as a data frame
+#' Batches as one data frame
+#'
+#' Columns with a dictionary are factors with its values as levels.
 #' @noRd
-arrow_frame <- function(block) {
-  array <- nanoarrow::nanoarrow_array_set_schema(block$array, block$schema)
-  frame <- as.data.frame(nanoarrow::convert_array(array))
-  frame[] <- lapply(frame, function(x) if (inherits(x, "integer64")) as.double(x) else x)
-  with_levels(frame, block$levels, 0)
+arrow_frame <- function(blocks) {
+  first <- blocks[[1]]
+  arrays <- lapply(blocks, `[[`, "array")
+  stream <- nanoarrow::basic_array_stream(arrays, first$schema, validate = FALSE)
+  frame <- as.data.frame(nanoarrow::convert_array_stream(stream))
+  columns <- first$schema$children
+  for (name in names(columns)) {
+    x <- frame[[name]]
+    if (inherits(x, "integer64")) frame[[name]] <- as.double(x)
+    else if (!is.null(columns[[name]]$dictionary) && is.character(x))
+      frame[[name]] <- factor(x, dictionary_values(arrays, name))
+  }
+  with_levels(frame, first$levels, 0)
+}
+
+dictionary_values <- function(arrays, name) {
+  values <- lapply(arrays, function(array)
+    nanoarrow::convert_array(array$children[[name]]$dictionary))
+  unique(unlist(values))
 }

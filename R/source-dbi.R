@@ -47,7 +47,8 @@ rows_dbi <- function(con, query, levels = NULL, block = 10000) {
   need_package("DBI", "rows_dbi()")
   if (!inherits(con, "DBIConnection"))
     refuse(con, "con", "a connection made by `DBI::dbConnect()`")
-  if (!DBI::dbIsValid(con)) fail("`con` must be an open connection, not one that is closed.")
+  # RPostgreSQL has no dbIsValid()
+  if (!tryCatch(DBI::dbIsValid(con), error = function(e) TRUE)) fail("`con` must be an open connection, not one that is closed.")
   if (!is_one_string(query) && !inherits(query, "Id"))
     refuse(query, "query", "a query in SQL or the name of a table")
   levels <- check_source_levels(levels)
@@ -117,7 +118,7 @@ result_rows <- function(con, sql) {
 }
 
 cursor_rows <- function(con, sql) {
-  name <- paste0("logevidence_", Sys.getpid(), "_", as.integer(stats::runif(1) * 1e9))
+  name <- paste0("logevidence_", Sys.getpid(), "_", sub("[.]", "", proc.time()[["elapsed"]]))
   DBI::dbExecute(con, paste("DECLARE", name, "NO SCROLL CURSOR WITH HOLD FOR", sql))
   list(fetch = function(n) DBI::dbGetQuery(con, paste("FETCH", plain_number(n), "FROM", name)),
        close = function() quietly(DBI::dbExecute(con, paste("CLOSE", name))))

@@ -88,7 +88,7 @@ block_rows <- function(block) {
 
 #' A block in a form that models accept as data
 #' @noRd
-block_data <- function(block) if (is_arrow_block(block)) arrow_frame(block) else block
+block_data <- function(block) if (is_arrow_block(block)) arrow_frame(list(block)) else block
 
 block_part <- function(block, which) {
   if (is.data.frame(block) || is.matrix(block)) block[which, , drop = FALSE]
@@ -98,8 +98,8 @@ block_part <- function(block, which) {
 
 bind_blocks <- function(blocks) {
   if (length(blocks) == 1) return(blocks[[1]])
-  blocks <- lapply(blocks, block_data)
   first <- blocks[[1]]
+  if (is_arrow_block(first)) return(arrow_frame(blocks))
   if (is.data.frame(first)) bind_frames(blocks)
   else if (is.matrix(first)) do.call(rbind, blocks)
   else if (is.list(first))
@@ -221,9 +221,9 @@ collect_rows <- function(source) {
   rows <- open_reader(source)
   on.exit(close_reader(rows))
   blocks <- list()
-  while (!is.null(block <- read_block(rows))) blocks[[length(blocks) + 1]] <- block_data(block)
+  while (!is.null(block <- read_block(rows))) blocks[[length(blocks) + 1]] <- block
   if (rows$read == 0) fail("`data` must have at least one row, not 0.")
-  bind_blocks(blocks)
+  block_data(bind_blocks(blocks))
 }
 
 # Feeds -------------------------------------------------------------------------------------------

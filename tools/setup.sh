@@ -11,7 +11,8 @@ for group in "$@"; do
   case $group in
     run) packages+=(r-base-dev libgsl-dev) ;;
     test) packages+=(r-base-dev libgsl-dev r-cran-testthat r-cran-ggplot2 r-cran-posterior
-      r-cran-knitr r-cran-rmarkdown r-cran-bridgesampling r-cran-bayestestr r-cran-loo pandoc) ;;
+      r-cran-knitr r-cran-rmarkdown r-cran-bridgesampling r-cran-bayestestr r-cran-loo pandoc
+      r-cran-dbi r-cran-rsqlite r-cran-rpostgresql postgresql cran-nanoarrow) ;;
     ci) packages+=(clang libomp-dev qpdf tidy devscripts r-cran-roxygen2) ;;
     docs) packages+=(r-cran-roxygen2) ;;
     sanitize) packages+=(valgrind libc6-dbg) ;;
@@ -29,6 +30,13 @@ by_dpkg() {
     [ "$(dpkg-query -W -f='${Status}' "$1" 2> /dev/null)" = "install ok installed" ]
 }
 
+# Debian writes the names of R packages in lower case. The names of packages that come from CRAN,
+# because Debian does not have them, begin with cran-.
+has_r_package() {
+  on_path Rscript &&
+    Rscript -e "quit(status = !'$1' %in% tolower(.packages(all.available = TRUE)))" > /dev/null 2>&1
+}
+
 # The same thing may have come another way than through dpkg.
 by_other_means() {
   case $1 in
@@ -36,11 +44,9 @@ by_other_means() {
       on_path R && on_path make && on_path "$(R CMD config CC 2> /dev/null | cut -d' ' -f1)"
       ;;
     libgsl-dev) on_path "${GSL_CONFIG:-gsl-config}" ;;
-    r-cran-*)
-      on_path Rscript &&
-        Rscript -e "quit(status = !requireNamespace('${1#r-cran-}', quietly = TRUE))" \
-          > /dev/null 2>&1
-      ;;
+    r-cran-*) has_r_package "${1#r-cran-}" ;;
+    cran-*) has_r_package "${1#cran-}" ;;
+    postgresql) on_path initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' > /dev/null ;;
     libomp-dev) on_path clang && echo '#include <omp.h>' | clang -fopenmp -E - > /dev/null 2>&1 ;;
     devscripts) on_path checkbashisms ;;
     libc6-dbg) ! on_path dpkg-query ;;
@@ -53,6 +59,7 @@ common_name() {
     r-base-dev) echo "R (4.1 or later) with a C compiler" ;;
     libgsl-dev) echo "GSL (2.5 or later)" ;;
     r-cran-*) echo "the R package ${1#r-cran-}" ;;
+    cran-*) echo "the R package ${1#cran-} (from CRAN)" ;;
     libomp-dev) echo "OpenMP for clang" ;;
     devscripts) echo "checkbashisms" ;;
     libc6-dbg) echo "the C library's debugging symbols" ;;
@@ -60,11 +67,14 @@ common_name() {
   esac
 }
 
-missing=()
+missing=() from_cran=()
 for package in "${packages[@]}"; do
-  by_dpkg "$package" || by_other_means "$package" || missing+=("$package")
+  by_dpkg "$package" || by_other_means "$package" || case $package in
+    cran-*) from_cran+=("$package") ;;
+    *) missing+=("$package") ;;
+  esac
 done
-[ ${#missing[@]} -eq 0 ] && exit 0
+[ ${#missing[@]} -eq 0 ] && [ ${#from_cran[@]} -eq 0 ] && exit 0
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
@@ -75,19 +85,47 @@ if [ "$(id -u)" -ne 0 ]; then
   fi
 fi
 
-if on_path apt-get && [ "${as_root[*]:-}" != false ]; then
-  echo "Installing ${missing[*]}"
+can_install() { on_path apt-get && [ "${as_root[*]:-}" != false ]; }
+root_run() { ${as_root[@]+"${as_root[@]}"} "$@"; }
+
+by_apt() {
+  root_run apt-get update && root_run env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y --no-install-recommends "$@"
+}
+
+# install.packages() only warns where it fails.
+by_cran() {
+  local package
+  for package in "$@"; do
+    root_run Rscript -e "install.packages('${package#cran-}', repos = 'https://cloud.r-project.org')"
+    has_r_package "${package#cran-}" || return 1
+  done
+}
+
+# install <how> <packages>...
+install() {
+  local how=$1
+  shift
+  echo "Installing $*"
   log=$(mktemp)
   trap 'rm -f "$log"' EXIT
-  if ${as_root[@]+"${as_root[@]}"} apt-get update > "$log" 2>&1 &&
-    ${as_root[@]+"${as_root[@]}"} env DEBIAN_FRONTEND=noninteractive \
-      apt-get install -y --no-install-recommends "${missing[@]}" >> "$log" 2>&1; then
-    exit 0
-  fi
+  if "by_$how" "$@" > "$log" 2>&1; then return 0; fi
   tail -n 20 "$log" >&2
-  echo "apt could not install ${missing[*]}; what it said is above." >&2
-  exit 1
+  return 1
+}
+
+if can_install; then
+  if [ ${#missing[@]} -gt 0 ] && ! install apt "${missing[@]}"; then
+    echo "apt could not install ${missing[*]}; what it said is above." >&2
+    exit 1
+  fi
+  # What comes from CRAN is optional: tests that need it are skipped without it.
+  if [ ${#from_cran[@]} -gt 0 ] && ! install cran "${from_cran[@]}"; then
+    echo "${from_cran[*]#cran-} could not be installed from CRAN; tests that need it are skipped." >&2
+  fi
+  exit 0
 fi
+[ ${#missing[@]} -eq 0 ] && exit 0
 
 names=""
 for package in "${missing[@]}"; do

@@ -1,18 +1,5 @@
 # Rows from a source give the same results as rows in memory, whatever the size of their blocks.
 
-# A source of the rows of `data` in blocks of `size`.
-in_blocks <- function(data, size, rewind = TRUE) {
-  at <- 0
-  rows_function(function(reset) {
-    if (reset) at <<- 0
-    else if (at < NROW(data)) {
-      rows <- (at + 1):min(at + size, nrow(data))
-      at <<- at + size
-      data[rows, , drop = FALSE]
-    }
-  }, rewind)
-}
-
 set.seed(11)
 points <- data.frame(x = rnorm(4000), z = rnorm(4000), g = factor(rep(c("a", "b", "c", "d"), 1000)))
 points$y <- 1 + 2 * points$x + rnorm(4000)
@@ -48,4 +35,158 @@ test_that("what cannot be done by blocks is refused", {
   expect_error(evidence(line, in_blocks(points, 100), nested()), "all rows at once")
   expect_error(evidence(clustering(components = 2), in_blocks(points, 100)), "all rows at once")
   expect_error(evidence(line, in_blocks(points[0, ], 100)), "at least one row")
+})
+
+# Bad rows ----------------------------------------------------------------------------------------
+
+slope <- linear_regression(y ~ x, sigma = 1, prior_sd = 2)
+first <- points[1:1500, ]
+second <- points[1501:3000, ]
+with_bad <- function(row, column, value) {
+  bad <- second
+  bad[[column]][row] <- value
+  these_blocks(first, bad)
+}
+
+test_that("an error names the row of the source, not of the block", {
+  run <- function(model, rows) evidence(model, rows, seed = 1)
+  expect_error(run(slope, with_bad(7, "x", NA)), "not NA in column `x`, row 1507.", fixed = TRUE)
+  expect_error(run(slope, with_bad(7, "y", Inf)), "not Inf in column `y`, row 1507.", fixed = TRUE)
+  expect_error(run(linear_regression(y ~ x + z:x, sigma = 1), with_bad(7, "z", NA)),
+               "not NA in column `z`, row 1507.", fixed = TRUE)
+  expect_error(run(gaussian_mixture(~ x + z, components = 2), with_bad(7, "z", NaN)),
+               "not NaN in column `z`, row 1507.", fixed = TRUE)
+  expect_error(run(gaussian_mixture(~ x + log(z^2), components = 2), with_bad(7, "z", 0)),
+               "not -Inf in column `log(z^2)`, row 1507.", fixed = TRUE)
+  expect_error(run(gaussian_mean(~ y), with_bad(7, "y", NA)), "column `y`, row 1507.", fixed = TRUE)
+  # the first block is larger than the head, from which levels are taken
+  many <- points[rep(1:4000, 4), ]
+  many$x[12345] <- NA
+  expect_error(run(slope, in_blocks(many, 1e5)), "row 12345.", fixed = TRUE)
+})
+
+test_that("text where numbers were names the column, the row and the value", {
+  expect_error(evidence(slope, with_bad(7, "x", "oops"), seed = 1),
+               "numbers in the column `x`, as in its first rows, not \"oops\" in row 1507.",
+               fixed = TRUE)
+  # also within the rows that are put together
+  bad <- points[1:20, ]
+  bad$y[13] <- "?"
+  expect_error(evidence(slope, these_blocks(points[1:20, ], bad)), "not \"?\" in row 33.",
+               fixed = TRUE)
+})
+
+test_that("whole numbers first and others later are numbers", {
+  whole <- points[1:10, ]
+  whole$x <- 1:10
+  mixed <- rbind(whole, points[11:3000, ])
+  one <- evidence(slope, mixed, sgais(order = "given"), seed = 1)
+  other <- evidence(slope, these_blocks(whole, points[11:1500, ], points[1501:3000, ]), seed = 1)
+  expect_identical(other$log_evidence, one$log_evidence)
+})
+
+test_that("a level that was not seen names its column and row", {
+  group <- linear_regression(y ~ g, sigma = 1)
+  late <- points[rep(1:4000, 3), ]
+  late$g <- as.character(late$g)
+  late$g[11111] <- "new"
+  expect_error(evidence(group, in_blocks(late, 3000), seed = 1),
+               "known levels in `g` (\"a\", \"b\", \"c\", \"d\"), not \"new\" in row 11111.",
+               fixed = TRUE)
+  class <- softmax_regression(g ~ x)
+  expect_error(evidence(class, in_blocks(late, 3000), seed = 1), "not \"new\" in row 11111.",
+               fixed = TRUE)
+})
+
+test_that("other bad blocks are refused with their rows", {
+  expect_error(evidence(slope, these_blocks(first[rep(1:1500, 7), ], second[c("y", "z")])),
+               "must have the column `x`, .* rows from 10501 to 12000")
+  expect_error(evidence(slope, these_blocks(first[rep(1:1500, 7), ],
+                                            transform(second, x = as.Date("2020-01-01")))),
+               "`x` of type numeric, as in the first data, not Date. .*rows from 10501 to 12000")
+  expect_error(evidence(slope, these_blocks(first, second[c("y", "z")])), "the column `x`")
+})
+
+test_that("a reader that fails is quoted, with the rows before it", {
+  failing <- these_blocks(first, second, function() stop("the server went away."))
+  expect_error(evidence(slope, failing, seed = 1),
+               "could not be read after row 3000: the server went away.", fixed = TRUE)
+  expect_error(evidence(slope, these_blocks(function() stop("no file"))), "after row 0: no file.")
+  expect_error(collect_rows(failing), "after row 3000", class = "logevidence_error")
+})
+
+test_that("rows before a failure are used before it is raised", {
+  feed <- logevidence:::open_feed(slope, these_blocks(points[rep(1:4000, 3), ], second, function()
+    stop("lost")))
+  on.exit(logevidence:::close_feed(feed))
+  expect_false(logevidence:::pull(feed)$last)
+  expect_false(logevidence:::pull(feed)$last)
+  expect_identical(feed$n, 13500)
+  expect_error(logevidence:::pull(feed), "after row 13500: lost.", fixed = TRUE)
+})
+
+test_that("empty blocks are skipped, and no rows at all are an error", {
+  empty <- points[0, ]
+  some <- these_blocks(empty, first, empty, empty, second, empty)
+  expect_identical(evidence(slope, some, seed = 1)$log_evidence,
+                   evidence(slope, in_blocks(points[1:3000, ], 800), seed = 1)$log_evidence)
+  expect_error(evidence(slope, these_blocks(empty, empty)), "at least one row, not 0.", fixed = TRUE)
+  expect_error(collect_rows(these_blocks()), "at least one row, not 0.", fixed = TRUE)
+})
+
+# All rows ----------------------------------------------------------------------------------------
+
+test_that("collect_rows() gives all rows as a data frame", {
+  plain <- points
+  attr(plain, "row.names") <- seq_len(nrow(points))
+  for (size in c(1, 7, 1e5)) expect_identical(collect_rows(in_blocks(points, size)), plain)
+  xy <- list(x = as.matrix(points[c("x", "z")]), y = points$y)
+  parts <- lapply(split(1:4000, rep(1:4, each = 1000)), function(i) list(x = xy$x[i, ], y = xy$y[i]))
+  expect_equal(collect_rows(do.call(these_blocks, unname(parts))), xy, ignore_attr = TRUE)
+  # factors whose levels differ, and text, are bound as rbind() does
+  halves <- list(data.frame(g = factor("a")), data.frame(g = factor(c("b", "a"))))
+  expect_identical(collect_rows(do.call(these_blocks, halves)), do.call(rbind, halves))
+})
+
+test_that("a second pass over a source begins at its first row", {
+  feed <- logevidence:::open_feed(slope, in_blocks(points, 300))
+  on.exit(logevidence:::close_feed(feed))
+  pass <- function() {
+    rows <- list()
+    repeat {
+      block <- logevidence:::pull(feed)
+      rows <- c(rows, list(block$rows))
+      if (block$last) return(do.call(cbind, rows))
+    }
+  }
+  once <- pass()
+  logevidence:::rewind_feed(feed)
+  expect_identical(pass(), once)
+  expect_identical(unname(once["x", ]), points$x)
+})
+
+test_that("a source is closed when a run ends, fails or is interrupted", {
+  closed <- 0
+  source_of <- function(read) logevidence:::new_source("rows_test", function() list("Test"),
+    function() list(read = read, close = function() closed <<- closed + 1))
+  left <- 3
+  evidence(slope, source_of(function() if ((left <<- left - 1) >= 0) first), seed = 1)
+  expect_identical(closed, 1)
+  expect_error(evidence(slope, source_of(function() stop("lost")), seed = 1), "lost")
+  expect_identical(closed, 2)
+  expect_error(evidence(slope, source_of(function() "text"), seed = 1))
+  expect_identical(closed, 3)
+  interrupt <- function() rlang::interrupt()
+  calls <- 0
+  reached <- tryCatch(evidence(slope, source_of(function() {
+    calls <<- calls + 1
+    if (calls < 20) first else interrupt()
+  }), seed = 1), interrupt = function(e) "interrupted")
+  expect_identical(reached, "interrupted")
+  expect_identical(closed, 4)
+})
+
+test_that("a source says what it is", {
+  expect_output(print(in_blocks(points, 10)), "Rows from a function\\n.*not known.*again from")
+  expect_output(print(in_blocks(points, 10, rewind = FALSE)), "only once")
 })
