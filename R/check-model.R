@@ -51,6 +51,14 @@
 #'     `log_orbit` say.}
 #'   \item{`user scale`, `simulate`, `start`}{Parameters on the user's scale, simulated rows and
 #'     starts are finite.}
+#'   \item{`coordinates`}{`to_normal` and `from_normal` are the inverse of each other, leave the
+#'     mode where it is and agree with the parameters to first order there; the log determinant
+#'     agrees with differences (for up to 40 parameters).}
+#'   \item{`bound start`, `bound updates`, `bound`, `bound draws`}{For variational Bayes: starts
+#'     have a finite bound, no update lowers it, and it is not above the evidence, which is
+#'     estimated by importance sampling for few rows. Draws are possible, and relabelling adds at
+#'     most `log_symmetry`. `maximum updates`: no step of EM lowers the likelihood. `bound calls`
+#'     and `maximum calls` are as `repeated calls` and `two threads`.}
 #' }
 #'
 #' For models with latent variables, which have no densities in unconstrained space, the checks are
@@ -272,9 +280,26 @@ check_densities <- function(bench, model) {
     symmetry = function() check_symmetry(bench, draws),
     `user scale` = function() check_user_scale(bench, draws),
     simulate = function() check_simulate(bench, draws),
-    start = function() check_start(bench)
+    start = function() check_start(bench),
+    coordinates = function() check_coordinates(bench, draws)
   )
-  run_checks(checks)
+  run_checks(c(checks, bound_of_points(bench, draws)))
+}
+
+#' The checks of the bound for a model without latent variables: likelihoods at draws from the prior
+#' are weights
+#' @noRd
+bound_of_points <- function(bench, draws) {
+  bound_checks(
+    bench,
+    evidence_of = function(rows) {
+      more <- bench$ask("draw_prior", m = BOUND$draws, seed = a_seed())$first
+      weighted_mean(bench$get("log_lik", matrix(more, bench$d), rows))
+    },
+    possible = function(theta)
+      all(is.finite(c(bench$get("log_prior", theta), bench$get("log_lik", theta)))),
+    point = function() draws[, 1]
+  )
 }
 
 #' What later checks go by: points, functions of rows, and sizes of sums
@@ -804,6 +829,57 @@ check_start <- function(bench) {
   holding(holds, sum(!is.finite(starts)), "starts of climbs are finite and possible")
 }
 
+MOST_COORDINATES <- 40 # whose matrix of derivatives is made by differences
+
+check_coordinates <- function(bench, draws) {
+  if (!bench$has("to_normal")) return(not_checked("not offered"))
+  if (!bench$has("from_normal")) return(failing("there is no `from_normal`"))
+  spread <- prior_spread(draws)
+  peaks <- bench$points[, -seq_len(CHECK$points %/% 2), drop = FALSE]
+  off <- lapply(seq_len(ncol(peaks)), function(k) {
+    peak <- peaks[, k]
+    around <- peak + spread * rep(c(0.03, 0.3, 1), each = bench$d) *
+      matrix(stats::rnorm(6 * bench$d), bench$d)
+    c(check_inverse(bench, peak, around, spread),
+      if (bench$d <= MOST_COORDINATES) check_determinant(bench, peak, around[, 1:3], spread))
+  })
+  against(off, CHECK$sums, "coordinates are the inverse of each other, with this log determinant",
+          names(unlist(off)))
+}
+
+#' From points to coordinates and back, and from coordinates to points and back
+#' @noRd
+check_inverse <- function(bench, peak, around, spread) {
+  size <- pmax(abs(around), abs(peak), spread)
+  there <- bench$ask("to_normal", around, extra = peak)
+  back <- bench$ask("from_normal", there$first, extra = peak)
+  points <- bench$ask("from_normal", around, extra = peak)
+  legal <- points$first == 1
+  again <- bench$ask("to_normal", points$theta, extra = peak)$first
+  kept <- rep(legal, each = bench$d)
+  at_peak <- bench$ask("to_normal", peak, extra = peak)
+  c(`from_normal(to_normal())` = if (all(back$first == 1)) difference(back$theta, c(around), size)
+    else Inf,
+    `to_normal(from_normal())` = if (any(legal)) difference(again[kept], around[kept], size[kept])
+    else Inf,
+    `the mode` = max(difference(at_peak$first, peak, pmax(abs(peak), spread)),
+                     abs(at_peak$second)))
+}
+
+check_determinant <- function(bench, peak, around, spread) {
+  f <- function(at) matrix(bench$ask("to_normal", at, extra = peak)$first, bench$d)
+  derivatives <- function(point) {
+    slopes <- differences_of(f, point, seq_len(bench$d), spread)
+    vapply(slopes, function(x) x$slope, numeric(bench$d)) * outer(1 / spread, spread)
+  }
+  given <- bench$ask("to_normal", around, extra = peak)$second
+  log_det <- function(point) determinant(matrix(derivatives(point), bench$d))$modulus
+  found <- apply(around, 2, log_det)
+  c(`the log determinant` = max(abs(given - found) / pmax(1, abs(given))),
+    `derivatives at the mode` = max(abs(derivatives(peak) - diag(bench$d)))) *
+    CHECK$sums / CHECK$slopes
+}
+
 # ---- models with latent variables
 
 check_states <- function(bench, model) {
@@ -827,7 +903,14 @@ check_states <- function(bench, model) {
                                 call(state, seed = 7, soil = NaN, behind = NaN, ...)))
     difference(c(answers[[1]]$theta, answers[[1]]$value), c(answers[[3]]$theta, answers[[3]]$value))
   }
-  run_checks(list(
+  bounds <- bound_checks(
+    bench, evidence_of = function(rows) sequential_evidence(bench, rows),
+    possible = function(state)
+      on_state("state_possible", state)$value != 0 &&
+        all(is.finite(c(log_prior(state), log_lik(state)))),
+    point = function() states[[1]]
+  )
+  run_checks(c(list(
     states = function() {
       possible <- vapply(states, function(s) on_state("state_possible", s)$value, 0)
       densities <- lapply(states, function(s) c(log_prior(s), log_lik(s), log_lik(s, 0.3)))
@@ -879,5 +962,20 @@ check_states <- function(bench, model) {
       }, 0)
       against(below, 1e-9, "sweeps above a wall of the likelihood stay there", NULL)
     }
-  ))
+  ), bounds))
+}
+
+#' The evidence of few rows: states are drawn row by row, given the row, and the weight of each is
+#' the product of the rows' predictive densities
+#' @noRd
+sequential_evidence <- function(bench, rows) {
+  call <- function(what, state = NULL, seen = 0)
+    a_call(bench, what, state, rows, seen = seen, seed = a_seed())
+  answers <- bench$calls(lapply(seq_len(BOUND$particles), function(i) call("state_start")))
+  log_weights <- numeric(BOUND$particles)
+  for (seen in seq_len(ncol(rows)) - 1) {
+    answers <- bench$calls(lapply(answers, function(x) call("state_extend", x$theta, seen)))
+    log_weights <- log_weights + vapply(answers, function(x) x$value, 0)
+  }
+  weighted_mean(log_weights)
 }

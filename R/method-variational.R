@@ -70,7 +70,7 @@ variational <- function(restarts = 10, sweeps = 100, tolerance = 0.01, iteration
 
 check_for_variational <- function(model) {
   if (!has_variational(model))
-    fail("variational() is for clustering(), low_rank(), binary_attributes() and ",
+    fail("variational() needs a model with a lower bound, such as clustering() or ",
          "gaussian_mixture(), not ", model$name, "().")
 }
 

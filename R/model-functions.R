@@ -112,8 +112,8 @@ model_functions <- function(model, data) {
     exact = function() {
       value <- as.vector(call("exact"))
       if (is.na(value))
-        fail("`model` must have an evidence in closed form for exact(), not be a ", model$name,
-             "().")
+        fail("exact() needs a model whose evidence has a closed form, such as gaussian_mean() or ",
+             "linear_regression(); ", model$name, "() has none.")
       value
     },
     relabel = function(reference, theta) {

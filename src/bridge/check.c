@@ -66,14 +66,20 @@ typedef struct prepared {
   double prefill, soil; /* what is in outputs and in scratch before */
   double lambda, floor;
   int backwards, forced;
+  const le_variational_ops *variational; /* or the table `maximum` */
+  size_t factor;
   le_streams streams;
   le_status status;
   double value;
 } prepared;
 
+/* What theta is: a point; a state, of a model with latent variables; or the numbers of q, of
+ * variational Bayes. */
+enum kind { OF_POINT, OF_STATE, OF_FACTORS };
+
 typedef struct function {
   const char *name;
-  int latent;  /* of a model with latent variables: theta is a state */
+  enum kind kind;
   int rows;    /* does it get rows? */
   int changes; /* 1: theta, which it may change, is its answer */
   void (*sizes)(const prepared *p, size_t *first, size_t *second, size_t *scratch);
@@ -180,6 +186,24 @@ static void size_state(const prepared *p, size_t *first, size_t *second, size_t 
 {
   *first = *second = 0;
   *scratch = p->ops->latent->scratch(p->self, p->n);
+}
+/* The coordinates, and the log determinants. */
+static void size_to_normal(const prepared *p, size_t *first, size_t *second, size_t *scratch)
+{
+  *first = p->m * p->d;
+  *second = p->m;
+  *scratch = 0;
+}
+static void size_factors(const prepared *p, size_t *first, size_t *second, size_t *scratch)
+{
+  *first = *second = 0;
+  *scratch = p->variational->scratch(p->self, p->n);
+}
+/* A draw from q: a state or a point. */
+static void size_q_draw(const prepared *p, size_t *first, size_t *second, size_t *scratch)
+{
+  size_factors(p, first, second, scratch);
+  *first = p->ops->latent ? p->ops->latent->size(p->self, p->n) : p->ops->dim(p->self);
 }
 
 /* ---- the calls */
@@ -315,6 +339,51 @@ static void call_state_possible(prepared *p)
   p->value = p->ops->latent->possible ? p->ops->latent->possible(p->self, p->seen, STATE) : 1;
 }
 
+/* Around one peak, or around one for each point. */
+static const double *peak_of(const prepared *p, size_t i)
+{
+  return p->extra.values + (p->extra.n > p->d ? i * p->d : 0);
+}
+static void call_to_normal(prepared *p)
+{
+  for (size_t i = 0; i < p->m; i++)
+    p->second.values[i] =
+      p->ops->to_normal(p->self, peak_of(p, i), p->theta.values + i * p->d, OUT + i * p->d);
+}
+static void call_from_normal(prepared *p)
+{
+  for (size_t i = 0; i < p->m; i++)
+    OUT[i] = p->ops->from_normal(p->self, peak_of(p, i), p->theta.values + i * p->d);
+}
+
+#define Q p->theta.values
+static void call_q_start(prepared *p)
+{
+  const le_rows rows = rows_of(p);
+  p->status = p->variational->start(p->self, &rows, p->forced ? p->extra.values : NULL, RNG, Q,
+                                    p->scratch.values);
+}
+static void call_q_update(prepared *p)
+{
+  const le_rows rows = rows_of(p);
+  p->status = p->variational->update(p->self, &rows, p->factor, Q, p->scratch.values);
+}
+static void call_q_bound(prepared *p)
+{
+  const le_rows rows = rows_of(p);
+  p->value = p->variational->bound(p->self, &rows, Q, p->scratch.values);
+}
+static void call_q_draw(prepared *p)
+{
+  p->variational->draw(p->self, p->n, Q, RNG, OUT, p->scratch.values);
+}
+static void call_q_symmetry(prepared *p)
+{
+  p->value = p->variational->symmetry
+               ? p->variational->symmetry(p->self, p->n, Q, RNG, p->scratch.values)
+               : 0;
+}
+
 static int always(const le_model_ops *ops)
 {
   (void)ops;
@@ -331,33 +400,44 @@ OFFERED(information)
 OFFERED(simulate)
 OFFERED(relabel)
 OFFERED(start)
+OFFERED(to_normal)
+OFFERED(from_normal)
+static int has_bound(const le_model_ops *ops) { return ops->variational || ops->maximum; }
 
 static const function functions[] = {
-    {"log_prior", 0, 0, 0, size_prior, always, call_log_prior},
-    {"log_prior_grad", 0, 0, 0, size_points, has_log_prior_grad, call_log_prior_grad},
-    {"log_prior_hess", 0, 0, 0, size_matrix, has_log_prior_hess, call_log_prior_hess},
-    {"draw_prior", 0, 0, 0, size_points, always, call_draw_prior},
-    {"log_lik", 0, 1, 0, size_lik, always, call_log_lik},
-    {"log_lik_grad", 0, 1, 0, size_lik_grad, has_log_lik_grad, call_log_lik_grad},
-    {"log_lik_grad_alone", 0, 1, 0, size_grad, has_log_lik_grad_alone, call_log_lik_grad_alone},
-    {"log_lik_hess", 0, 1, 0, size_hess, has_log_lik_hess, call_log_lik_hess},
-    {"information", 0, 1, 0, size_information, has_information, call_information},
-    {"log_lik_each", 0, 1, 0, size_each, always, call_log_lik_each},
-    {"to_user", 0, 0, 0, size_user, always, call_to_user},
-    {"simulate", 0, 1, 0, size_rows, has_simulate, call_simulate},
-    {"relabel", 0, 0, 1, size_codes, has_relabel, call_relabel},
-    {"log_orbit", 0, 0, 0, size_prior, always, call_log_orbit},
-    {"start", 0, 1, 0, size_start, has_start, call_start},
-    {"state_start", 1, 0, 1, no_size, always, call_state_start},
-    {"state_extend_blind", 1, 1, 1, size_state, always, call_state_extend_blind},
-    {"state_extend", 1, 1, 1, size_state, always, call_state_extend},
-    {"state_log_prior", 1, 0, 0, no_size, always, call_state_log_prior},
-    {"state_log_lik", 1, 1, 0, size_state, always, call_state_log_lik},
-    {"state_sweep", 1, 1, 1, size_state, always, call_state_sweep},
-    {"state_sweep_above", 1, 1, 1, size_state, always, call_state_sweep_above},
-    {"state_last_given_latent", 1, 1, 1, size_state, always, call_state_last_given_latent},
-    {"state_last_given_rest", 1, 1, 1, size_state, always, call_state_last_given_rest},
-    {"state_possible", 1, 0, 0, no_size, always, call_state_possible},
+    {"log_prior", OF_POINT, 0, 0, size_prior, always, call_log_prior},
+    {"log_prior_grad", OF_POINT, 0, 0, size_points, has_log_prior_grad, call_log_prior_grad},
+    {"log_prior_hess", OF_POINT, 0, 0, size_matrix, has_log_prior_hess, call_log_prior_hess},
+    {"draw_prior", OF_POINT, 0, 0, size_points, always, call_draw_prior},
+    {"log_lik", OF_POINT, 1, 0, size_lik, always, call_log_lik},
+    {"log_lik_grad", OF_POINT, 1, 0, size_lik_grad, has_log_lik_grad, call_log_lik_grad},
+    {"log_lik_grad_alone", OF_POINT, 1, 0, size_grad, has_log_lik_grad_alone,
+     call_log_lik_grad_alone},
+    {"log_lik_hess", OF_POINT, 1, 0, size_hess, has_log_lik_hess, call_log_lik_hess},
+    {"information", OF_POINT, 1, 0, size_information, has_information, call_information},
+    {"log_lik_each", OF_POINT, 1, 0, size_each, always, call_log_lik_each},
+    {"to_user", OF_POINT, 0, 0, size_user, always, call_to_user},
+    {"simulate", OF_POINT, 1, 0, size_rows, has_simulate, call_simulate},
+    {"relabel", OF_POINT, 0, 1, size_codes, has_relabel, call_relabel},
+    {"log_orbit", OF_POINT, 0, 0, size_prior, always, call_log_orbit},
+    {"start", OF_POINT, 1, 0, size_start, has_start, call_start},
+    {"state_start", OF_STATE, 0, 1, no_size, always, call_state_start},
+    {"state_extend_blind", OF_STATE, 1, 1, size_state, always, call_state_extend_blind},
+    {"state_extend", OF_STATE, 1, 1, size_state, always, call_state_extend},
+    {"state_log_prior", OF_STATE, 0, 0, no_size, always, call_state_log_prior},
+    {"state_log_lik", OF_STATE, 1, 0, size_state, always, call_state_log_lik},
+    {"state_sweep", OF_STATE, 1, 1, size_state, always, call_state_sweep},
+    {"state_sweep_above", OF_STATE, 1, 1, size_state, always, call_state_sweep_above},
+    {"state_last_given_latent", OF_STATE, 1, 1, size_state, always, call_state_last_given_latent},
+    {"state_last_given_rest", OF_STATE, 1, 1, size_state, always, call_state_last_given_rest},
+    {"state_possible", OF_STATE, 0, 0, no_size, always, call_state_possible},
+    {"to_normal", OF_POINT, 0, 0, size_to_normal, has_to_normal, call_to_normal},
+    {"from_normal", OF_POINT, 0, 1, size_codes, has_from_normal, call_from_normal},
+    {"q_start", OF_FACTORS, 1, 1, size_factors, has_bound, call_q_start},
+    {"q_update", OF_FACTORS, 1, 1, size_factors, has_bound, call_q_update},
+    {"q_bound", OF_FACTORS, 1, 0, size_factors, has_bound, call_q_bound},
+    {"q_draw", OF_FACTORS, 1, 0, size_q_draw, has_bound, call_q_draw},
+    {"q_symmetry", OF_FACTORS, 1, 0, size_factors, has_bound, call_q_symmetry},
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
@@ -378,6 +458,20 @@ static double number(SEXP list, const char *name, double otherwise)
   return Rf_isNull(value) ? otherwise : Rf_asReal(value);
 }
 
+/* Does a model have this function, given what its points are? */
+static int fits(const function *f, const le_model_ops *ops)
+{
+  return f->offered(ops) &&
+         (f->kind == OF_FACTORS || (f->kind == OF_STATE) == (ops->latent != NULL));
+}
+
+/* How many numbers one theta has. */
+static size_t theta_size(const prepared *p)
+{
+  if (p->function->kind == OF_FACTORS) return p->variational->size(p->self, p->n);
+  return p->function->kind == OF_STATE ? p->ops->latent->size(p->self, p->n) : p->ops->dim(p->self);
+}
+
 static prepared prepare(const model_handle *handle, SEXP call)
 {
   prepared p;
@@ -387,7 +481,10 @@ static prepared prepare(const model_handle *handle, SEXP call)
   const char *name = one_string(list_element(call, "what"), "what");
   for (size_t f = 0; f < FUNCTIONS; f++)
     if (strcmp(functions[f].name, name) == 0) p.function = &functions[f];
-  if (!p.function || !p.function->offered(p.ops) || p.function->latent != (p.ops->latent != NULL))
+  p.variational = number(call, "maximum", 0) != 0 ? p.ops->maximum : p.ops->variational;
+  if (!p.function || !fits(p.function, p.ops) ||
+      (p.function->kind == OF_FACTORS && !p.variational) ||
+      (p.function->call == call_q_draw && !p.variational->draw))
     Rf_error("This model offers no `%s`.", name);
   SEXP rows = maybe(call, "rows"), theta = maybe(call, "theta"), extra = maybe(call, "extra");
   if (!Rf_isNull(rows)) {
@@ -395,8 +492,8 @@ static prepared prepare(const model_handle *handle, SEXP call)
     p.n = given.n;
     p.given_rows = given.values;
   }
-  p.d = p.function->latent ? p.ops->latent->size(p.self, p.n) : p.ops->dim(p.self);
-  p.m = p.function->latent ? 1 : (size_t)number(call, "m", 1);
+  p.d = theta_size(&p);
+  p.m = p.function->kind == OF_POINT ? (size_t)number(call, "m", 1) : 1;
   if (!Rf_isNull(theta)) {
     if (TYPEOF(theta) != REALSXP || p.d == 0 || (size_t)XLENGTH(theta) % p.d)
       Rf_error("Points must have %d numbers.", (int)p.d);
@@ -406,6 +503,7 @@ static prepared prepare(const model_handle *handle, SEXP call)
   p.seen = (size_t)number(call, "seen", (double)p.n);
   p.lambda = number(call, "lambda", 1);
   p.floor = number(call, "floor", 0);
+  p.factor = (size_t)number(call, "factor", 0);
   p.backwards = number(call, "backwards", 0) != 0;
   p.prefill = number(call, "prefill", 0);
   p.soil = number(call, "soil", 0);
@@ -428,7 +526,7 @@ static void perform(prepared *p)
   if (p->given_theta)
     memcpy(p->theta.values, p->given_theta, p->theta.n * sizeof(double));
   else
-    fill(&p->theta, 0);
+    fill(&p->theta, p->function->kind == OF_FACTORS ? p->soil : 0);
   if (p->rows.n) memcpy(p->rows.values, p->given_rows, p->rows.n * sizeof(double));
   fill(&p->first, p->prefill);
   fill(&p->second, p->prefill);
@@ -451,7 +549,7 @@ static SEXP broken_in(const prepared *p)
 {
   const char *words[MOST_WORDS];
   size_t n = 0;
-  if (!whole(&p->theta)) words[n++] = p->function->latent ? "state" : "theta";
+  if (!whole(&p->theta)) words[n++] = p->function->kind == OF_POINT ? "theta" : "state";
   if (!p->function->changes && p->given_theta && !same(p->theta.values, p->given_theta, p->theta.n))
     words[n++] = "theta";
   if (!whole(&p->rows) || (p->rows.n && !same(p->rows.values, p->given_rows, p->rows.n)))
@@ -505,15 +603,22 @@ static SEXP what_there_is(const model_handle *handle)
   size_t n = 0;
   SEXP offered = PROTECT(Rf_allocVector(STRSXP, FUNCTIONS));
   for (size_t f = 0; f < FUNCTIONS; f++)
-    if (functions[f].latent == (ops->latent != NULL) && functions[f].offered(ops))
+    if (fits(&functions[f], ops))
       SET_STRING_ELT(offered, (R_xlen_t)n++, Rf_mkChar(functions[f].name));
   offered = PROTECT(Rf_lengthgets(offered, (R_xlen_t)n));
-  static const char *const names[] = {"offered", "width", "reads_data", "threads"};
-  SEXP values[4] = {offered, PROTECT(Rf_ScalarReal((double)ops->width(handle->self))),
+  const le_variational_ops *const table[] = {ops->variational, ops->maximum};
+  SEXP factors = PROTECT(Rf_allocVector(REALSXP, 2));
+  for (int t = 0; t < 2; t++)
+    REAL(factors)[t] = !table[t]            ? 0
+                       : table[t]->factors ? (double)table[t]->factors(handle->self)
+                                           : 1;
+  static const char *const names[] = {"offered", "width", "reads_data", "threads", "factors"};
+  SEXP values[5] = {offered, PROTECT(Rf_ScalarReal((double)ops->width(handle->self))),
                     PROTECT(Rf_ScalarLogical(!(ops->traits & LE_MODEL_NO_DATA))),
-                    PROTECT(Rf_ScalarReal(user_model_made(handle) ? 1 : le_threads_usable(2)))};
-  SEXP list = named_list(4, names, values);
-  UNPROTECT(5);
+                    PROTECT(Rf_ScalarReal(user_model_made(handle) ? 1 : le_threads_usable(2))),
+                    factors};
+  SEXP list = named_list(5, names, values);
+  UNPROTECT(6);
   return list;
 }
 

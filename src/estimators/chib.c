@@ -247,7 +247,8 @@ static le_status chib_alloc(const le_problem *problem, le_context *context, void
 {
   *self = NULL;
   if (!problem->ops->latent)
-    return le_fail(&context->error, LE_UNSUPPORTED, "The model %s has no latent variables.",
+    return le_fail(&context->error, LE_UNSUPPORTED,
+                   "chib() is for models with latent variables, such as clustering(), not %s().",
                    problem->ops->name);
   chib *c = le_resize(NULL, sizeof *c);
   if (!c) return LE_NO_MEMORY;

@@ -244,8 +244,7 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   if (status == LE_OK && s->wants_exact && (!problem->ops->exact || several))
     status = le_fail(&context->error, LE_UNSUPPORTED,
                      "exact() needs a model whose evidence has a closed form, such as "
-                     "gaussian_mean() or linear_regression(); "
-                     "%s() has none.",
+                     "gaussian_mean() or linear_regression(); %s() has none.",
                      problem->ops->name);
   if (status == LE_OK) status = alloc_all(s, problem);
   if (status != LE_OK) {

@@ -283,7 +283,8 @@ static le_status variational_alloc(const le_problem *problem, le_context *contex
   const int maximum = le_setting_flag(&problem->settings, settings, "maximum");
   if (!(maximum ? problem->ops->maximum : problem->ops->variational))
     return le_fail(&context->error, LE_UNSUPPORTED,
-                   "The model %s does not support variational Bayes.",
+                   "variational() needs a model with a lower bound, such as clustering() or "
+                   "gaussian_mixture(), not %s().",
                    problem->ops->name);
   variational *v = le_resize(NULL, sizeof *v);
   if (!v) return LE_NO_MEMORY;

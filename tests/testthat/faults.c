@@ -12,7 +12,7 @@ static const char *const faults[] = {
     "none",          "gradient sign", "missing Jacobian", "overwrites", "scratch overrun",
     "hidden global", "NaN",           "prior draw",       "symmetry",   "relabel",
     "width",         "block",         "two threads",      "curvature",  "fast gradient",
-    "unread column", "particles"};
+    "unread column", "particles",     "log determinant",  "way back",   "mode"};
 enum fault {
   NONE,
   GRADIENT_SIGN,
@@ -31,6 +31,9 @@ enum fault {
   FAST_GRADIENT,
   UNREAD_COLUMN,
   PARTICLES,
+  LOG_DETERMINANT,
+  WAY_BACK,
+  MODE,
   FAULTS
 };
 
@@ -236,6 +239,24 @@ static int relabel(const void *self, const double *reference, double *theta)
   return 1;
 }
 
+/* log_sd becomes the cube root of the variance, up to a scale; the mode stays where it is. */
+static double to_normal(const void *self, const double *peak, const double *theta, double *out)
+{
+  const double off = theta[2] - peak[2], moved = fault_of(self) == MODE ? 0.1 : 0;
+  out[0] = theta[0];
+  out[1] = theta[1];
+  out[2] = peak[2] + 1.5 * expm1(off / 1.5) + moved;
+  return fault_of(self) == LOG_DETERMINANT ? -off / 1.5 : off / 1.5;
+}
+
+static int from_normal(const void *self, const double *peak, double *point)
+{
+  const double moved = fault_of(self) == MODE ? 0.1 : 0, w = (point[2] - peak[2] - moved) / 1.5;
+  if (!(w > -1)) return 0;
+  point[2] = peak[2] + (fault_of(self) == WAY_BACK ? 1 : 1.5) * log1p(w);
+  return 1;
+}
+
 static const le_model_ops ops = {
     .version = LE_CONTRACT_VERSION,
     .size = sizeof(le_model_ops),
@@ -257,6 +278,8 @@ static const le_model_ops ops = {
     .simulate = simulate,
     .log_symmetry = log_symmetry,
     .relabel = relabel,
+    .to_normal = to_normal,
+    .from_normal = from_normal,
 };
 
 const le_model_ops *faults_table(void);

@@ -63,23 +63,8 @@ test_that("an error in a model's R function is a failed check", {
   expect_match(said(found), "`gradient` must return 2 numbers")
 })
 
-compiler_works <- FALSE
-local({
-  source <- file.path(tempdir(), "faults.c")
-  file.copy(test_path("faults.c"), source, overwrite = TRUE)
-  library <- file.path(tempdir(), paste0("faults", .Platform$dynlib.ext))
-  old <- setwd(tempdir())
-  on.exit(setwd(old))
-  flags <- paste0("PKG_CPPFLAGS=-I", system.file("include", package = "logevidence"))
-  made <- tryCatch(system2(file.path(R.home("bin"), "R"), c("CMD", "SHLIB", "-o", library, source),
-                           stdout = FALSE, stderr = FALSE, env = flags), error = function(e) 1)
-  compiler_works <<- made == 0 && file.exists(library)
-  if (compiler_works) dyn.load(library)
-})
-needs_compiler <- function() {
-  skip_on_cran()
-  skip_if_not(compiler_works, "a C compiler and the headers of GSL")
-}
+compiler_works <- compile_model(test_path("faults.c"), "faults") &&
+  compile_model(test_path("faults-bound.c"), "faults_bound")
 faulty <- function(fault) {
   compiled_model("faults_table", c("mean1", "mean2", "log_sd"), fault = fault, PACKAGE = "faults")
 }
@@ -89,7 +74,7 @@ rows_of_pair <- function() with_own_seed(test_seed(5), {
 })
 
 test_that("a model in C without a fault holds", {
-  needs_compiler()
+  needs_compiler(compiler_works)
   for (seed in 1:5) passes(faulty("none"), rows_of_pair(), test_seed(seed))
 })
 
@@ -100,11 +85,12 @@ FAULTS <- c(
   "prior draw" = "prior draws", "symmetry" = "symmetry", "relabel" = "relabelling",
   "width" = "width", "block" = "blocks", "two threads" = "two threads",
   "curvature" = "prior second derivatives", "fast gradient" = "fast gradient",
-  "unread column" = "width", "particles" = "particles"
+  "unread column" = "width", "particles" = "particles", "log determinant" = "coordinates",
+  "way back" = "coordinates", "mode" = "coordinates"
 )
 
 test_that("each planted fault is found by the check that is there for it", {
-  needs_compiler()
+  needs_compiler(compiler_works)
   for (fault in names(FAULTS)) for (seed in 1:2) {
     found <- check_model(faulty(fault), rows_of_pair(), seed = test_seed(seed))
     failed <- found$check[which(!found$holds)]
@@ -114,6 +100,30 @@ test_that("each planted fault is found by the check that is there for it", {
     if (!fault %in% c("hidden global", "NaN", "prior draw", "missing Jacobian", "relabel", "width",
                       "block", "particles"))
       expect_length(failed, 1)
+  }
+})
+
+faulty_bound <- function(fault)
+  compiled_model("faults_bound_table", "mean", fault = fault, PACKAGE = "faults_bound")
+
+FAULTS_OF_BOUNDS <- c(
+  "bound too high" = "bound", "update" = "bound updates", "start" = "bound start",
+  "unwritten" = "bound calls", "draw" = "bound draws", "relabelling" = "bound draws",
+  "step of EM" = "maximum updates", "scratch of q" = "scratch"
+)
+
+test_that("each planted fault of a variational bound is found", {
+  needs_compiler(compiler_works)
+  y <- c(0.4, 1.3, -0.2, 2.2, 0.9, 1.1, 0.3)
+  for (seed in 1:5) {
+    found <- passes(faulty_bound("none"), y, test_seed(seed))
+    expect_true(all(found$holds[grep("^(bound|maximum)", found$check)]))
+  }
+  for (fault in names(FAULTS_OF_BOUNDS)) for (seed in 1:2) {
+    found <- check_model(faulty_bound(fault), y, seed = test_seed(seed))
+    failed <- found$check[which(!found$holds)]
+    expect_identical(failed[1], FAULTS_OF_BOUNDS[[fault]],
+                     label = paste(fault, shown(found), sep = "\n"))
   }
 })
 
@@ -135,10 +145,13 @@ test_that("what is wrong with a model with latent variables is found", {
   fails(character(), "nothing", identity)
   # one label's probability is not what sweeps draw by
   fails("reversal", "state_log_prior", function(answer, theta, ...) off(answer, 0.01 * sum(theta)))
-  fails("states", "state_possible", function(answer, ...) replace(answer, "value", 0))
+  fails(c("states", "bound draws"), "state_possible",
+        function(answer, ...) replace(answer, "value", 0))
   fails("temperature", "state_log_lik", function(answer, ..., lambda = 1)
     off(answer, if (lambda == 0) 0.1 else 0))
   fails("prediction", "state_last_given_rest", function(answer, ...) off(answer, 0.1))
+  # a likelihood that is taken for a bound is above the evidence
+  fails("bound", "q_bound", function(answer, ..., maximum = 0) off(answer, 3 * (maximum == 0)))
   fails("wall", "state_sweep_above", function(answer, theta, ...) {
     poor <- theta
     poor[-(1:5)] <- rev(theta[-(1:5)])

@@ -1,13 +1,10 @@
 # Models in C: the package's own example, compiled here, against the built-in model and its closed
 # form.
 
-compiler_works <- FALSE
-local({
-  source <- file.path(tempdir(), "normal_mean.c")
-  file.copy(system.file("examples", "normal_mean.c", package = "logevidence"), source,
-            overwrite = TRUE)
-  # an integral without data, and tables that are not right, from the same file
-  cat(
+# Also an integral without data, and tables that are not right, in the same file.
+compiler_works <- compile_model(
+  system.file("examples", "normal_mean.c", package = "logevidence"), "normal_mean",
+  more = c(
     'static size_t none(const void *self) { (void)self; return 0; }',
     'static le_status still(const void *self, size_t m, const double *theta, const le_rows *rows,',
     '                       double *value, double *scratch)',
@@ -29,28 +26,15 @@ local({
     'TABLE(mute_table, t.simulate = NULL;)',
     'TABLE(hollow_table, t.log_lik = hollow;)',
     'TABLE(unsure_table, t.log_prior = unsure;)',
-    'const le_model_ops *no_table(void) { return NULL; }',
-    file = source, sep = "\n", append = TRUE
+    'const le_model_ops *no_table(void) { return NULL; }'
   )
-  library <- file.path(tempdir(), paste0("normal_mean", .Platform$dynlib.ext))
-  old <- setwd(tempdir())
-  on.exit(setwd(old))
-  flags <- paste0("PKG_CPPFLAGS=-I", system.file("include", package = "logevidence"))
-  made <- tryCatch(system2(file.path(R.home("bin"), "R"), c("CMD", "SHLIB", "-o", library, source),
-                           stdout = FALSE, stderr = FALSE, env = flags), error = function(e) 1)
-  compiler_works <<- made == 0 && file.exists(library)
-  if (compiler_works) dyn.load(library)
-})
-needs_compiler <- function() {
-  skip_on_cran()
-  skip_if_not(compiler_works, "a C compiler and the headers of GSL")
-}
+)
 normal_mean <- function(...)
   compiled_model("normal_mean_table", "mean", ..., PACKAGE = "normal_mean")
 few <- c(1.2, 0.4, 2.1)
 
 test_that("a model in C has the densities of the built-in one", {
-  needs_compiler()
+  needs_compiler(compiler_works)
   ours <- model_functions(normal_mean(sigma = 2), few)
   theirs <- model_functions(gaussian_mean(sigma = 2, prior_sd = 1), few)
   at <- c(-3, 0.1, 5)
@@ -61,7 +45,7 @@ test_that("a model in C has the densities of the built-in one", {
 })
 
 test_that("every kind of method takes a model in C", {
-  needs_compiler()
+  needs_compiler(compiler_works)
   truth <- logml(evidence(gaussian_mean(sigma = 2, prior_sd = 1), few, exact()))
   for (method in list(sgais(), smc(), ais(), nested(100), laplace(importance = 200), bridge(),
                       likelihood_weighting(1e4), online_nested(60), hybrid(2, 50))) {
@@ -73,7 +57,7 @@ test_that("every kind of method takes a model in C", {
 })
 
 test_that("a model in C that simulates can be sandwiched", {
-  needs_compiler()
+  needs_compiler(compiler_works)
   s <- bdmc(normal_mean(sigma = 2), 10, method = smc(particles = 50), chains = 5,
             seed = test_seed(1), progress = FALSE)
   truth <- model_functions(gaussian_mean(sigma = 2), s$data)$exact()
@@ -86,14 +70,14 @@ test_that("a model in C that simulates can be sandwiched", {
 })
 
 test_that("threads change nothing", {
-  needs_compiler()
+  needs_compiler(compiler_works)
   run <- function(threads) logml(evidence(normal_mean(), sin(1:2000), smc(), seed = 1,
                                           threads = threads, progress = FALSE))
   expect_identical(run(1), run(2))
 })
 
 test_that("an integral in C has no data, and methods may look for its modes", {
-  needs_compiler()
+  needs_compiler(compiler_works)
   square <- compiled_model("square_table", "x", PACKAGE = "normal_mean")
   expect_true(may_have_modes(square))
   fit <- evidence(square, method = nested(), seed = test_seed(1), progress = FALSE)
@@ -103,7 +87,7 @@ test_that("an integral in C has no data, and methods may look for its modes", {
 })
 
 test_that("a table of an earlier header still works", {
-  needs_compiler()
+  needs_compiler(compiler_works)
   short <- compiled_model("short_table", "mean", sigma = 2, PACKAGE = "normal_mean")
   for (method in list(smc(), nested(50)))
     expect_identical(logml(evidence(short, few, method, seed = 1)),
@@ -111,7 +95,7 @@ test_that("a table of an earlier header still works", {
 })
 
 test_that("what is wrong with a model in C is said at once", {
-  needs_compiler()
+  needs_compiler(compiler_works)
   wrong <- function(code, sentence)
     expect_error(code, sentence, fixed = TRUE, class = "logevidence_error")
   from <- function(symbol, parameters = "mean", ...)
@@ -138,7 +122,7 @@ test_that("a symbol that is not loaded is named", {
 })
 
 test_that("NaN from a model in C is an error, as from functions of R", {
-  needs_compiler()
+  needs_compiler(compiler_works)
   bad <- function(table) compiled_model(table, "mean", sigma = 2, PACKAGE = "normal_mean")
   for (method in list(smc(), nested(50), likelihood_weighting(100), smc(kernel = rwm()), sgais()))
     expect_error(evidence(bad("hollow_table"), few, method, seed = 1),
@@ -150,7 +134,7 @@ test_that("NaN from a model in C is an error, as from functions of R", {
 })
 
 test_that("a library may be unloaded after its runs", {
-  needs_compiler()
+  needs_compiler(compiler_works)
   model <- normal_mean()
   evidence(model, few, smc(), seed = 1)
   dyn.unload(file.path(tempdir(), paste0("normal_mean", .Platform$dynlib.ext)))

@@ -43,6 +43,35 @@ test_that("kernels' settings are checked too", {
   expect_match(refusal(setup), "`step_size`.* must be a number from 0")
 })
 
+test_that("what R refuses, C refuses in the same words", {
+  line <- linear_regression(y ~ x)
+  data <- data.frame(x = 1:20, y = rep(1:2, 10))
+  own <- function(call) tryCatch(call, logevidence_error = conditionMessage)
+  # a problem that R accepts, with the parts of another one
+  same <- function(sentence, method, model = line, kernel = NULL, ...) {
+    problem <- run_problem(model, data, method)$problem
+    if (!is.null(kernel)) problem$kernels <- list(kernel[c("name", "args")])
+    problem <- utils::modifyList(problem, list(...))
+    expect_identical(refusal(list(problem = problem)), sentence)
+  }
+  draws <- logevidence::prior_draws()
+  same(own(smc(kernel = draws)), smc(particles = 20), kernel = draws)
+  same(own(online_nested(kernel = draws)), online_nested(20), kernel = draws)
+  same(own(nested(kernel = hmc())), nested(20), kernel = hmc())
+  same(own(sequential(20, kernel = hmc())), sequential(20), kernel = hmc())
+  same(own(bdmc(line, 20, method = smc(kernel = baoab()))), smc(particles = 20), kernel = baoab(),
+       settings = list(record = 1))
+  for (engine in list(chib(), variational(), exact())) {
+    model <- softmax_regression(factor(y) ~ x)
+    problem <- run_problem(model, data, laplace())$problem
+    problem$estimator <- engine$estimator
+    problem$settings <- lapply(for_engine(engine$settings), as.double)
+    expect_identical(refusal(list(problem = problem)), own(evidence(model, data, engine)))
+  }
+  mixture <- gaussian_mixture(~ x, components = 2)
+  refused(model_functions(mixture, data)$exact(), own(evidence(mixture, data, exact())))
+})
+
 test_that("what R offers is what C knows", {
   known <- tables()
   words <- function(table, name) strsplit(table$words[table$name == name], " ")[[1]]

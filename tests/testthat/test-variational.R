@@ -600,7 +600,7 @@ test_that("bad input is refused before anything runs", {
   for (model in list(gaussian_mean(~a), linear_regression(a ~ b),
                      softmax_regression(factor(a > 0) ~ b)))
     refused(bound_of(model, larger),
-            paste0("variational() is for clustering(), low_rank(), binary_attributes() and ",
+            paste0("variational() needs a model with a lower bound, such as clustering() or ",
                    "gaussian_mixture(), not ", model$name, "()."))
   refused(bound_of(clustering(components = 2), larger * 1e200, variational(sweeps = 0)),
           "The variational bound became infinite or not a number: scale the columns of the data.")

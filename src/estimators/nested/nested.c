@@ -93,18 +93,19 @@ static le_status read_settings(nested *s, const le_problem *problem)
   s->spec = &problem->kernel[0];
   const le_kernel_ops *kernel = s->spec->ops;
   if (!(kernel->needs & LE_KEEPS_FLOOR))
-    return le_fail(
-      error, LE_UNSUPPORTED,
-      "`kernel` %s() cannot sample under a likelihood constraint: use slice(), rwm(), sghmc() "
-      "or prior_draws().",
-      kernel->name);
+    return le_fail(error, LE_UNSUPPORTED,
+                   "`kernel` must keep points above a likelihood threshold: slice(), rwm(), "
+                   "sghmc() or prior_draws(), not %s().",
+                   kernel->name);
   if ((kernel->needs & LE_NEEDS_GRADIENT) && !(model->log_lik_grad && model->log_prior_grad))
     return le_fail(error, LE_UNSUPPORTED,
-                   "`kernel` %s() needs gradients, which the model %s does not offer.",
+                   "`kernel` %s() needs gradients, which %s() does not offer: use rwm() or "
+                   "slice().",
                    kernel->name, model->name);
   if ((kernel->needs & LE_NEEDS_FLOOR) && !s->whole)
     return le_fail(error, LE_UNSUPPORTED,
-                   "`kernel` %s() draws from the prior, which is only right for all rows at once.",
+                   "`kernel` %s() draws from the prior, which is correct only when all rows are "
+                   "used at once.",
                    kernel->name);
   s->first_steps =
     (size_t)ceil(le_setting_number(args, le_nested_table, "steps_per_dimension") * (double)s->d);

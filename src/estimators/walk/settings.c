@@ -88,19 +88,18 @@ static le_status match_kernel(const le_problem *problem, const le_stage *stage, 
   const int has_gradient = model->log_lik_grad && model->log_prior_grad;
   if ((kernel->needs & LE_NEEDS_GRADIENT) && !has_gradient)
     return le_fail(error, LE_UNSUPPORTED,
-                   "`kernel` %s() needs gradients, which %s() does not offer here: use rwm() or "
-                   "slice(), or nested().",
+                   "`kernel` %s() needs gradients, which %s() does not offer: use rwm() or "
+                   "slice().",
                    kernel->name, model->name);
   if ((kernel->needs & LE_NEEDS_DENSITY) && stage->gradient != LE_GRADIENT_FULL)
     return le_fail(error, LE_UNSUPPORTED,
                    "`kernel` %s() accepts or rejects on the exact density, which mini-batches do "
-                   "not give: use "
-                   "baoab(), sghmc() or sgld(), or `batch = Inf`.",
+                   "not give: use baoab(), sghmc() or sgld(), or `batch = Inf`.",
                    kernel->name);
   if (kernel->needs & LE_NEEDS_FLOOR)
     return le_fail(error, LE_UNSUPPORTED,
-                   "`kernel` %s() is for nested() alone: it draws from the prior, wherever the "
-                   "particles are.",
+                   "`kernel` %s() is for nested() only: it draws from the prior and ignores the "
+                   "particles.",
                    kernel->name);
   return LE_OK;
 }
@@ -178,8 +177,8 @@ static le_status read_path(const le_problem *problem, le_walk_settings *settings
                    "This method has no path that could be followed or reversed.");
   if (!stage->kernel->ops->fix)
     return le_fail(error, LE_UNSUPPORTED,
-                   "`kernel` must be hmc(), mala(), rwm() or slice() for reverse runs, not %s(), "
-                   "which does not leave its target distribution exactly invariant.",
+                   "`kernel` must be hmc(), mala(), rwm() or slice(), which leave the posterior "
+                   "exactly invariant, not %s(): a kernel with a step-size error gives no bounds.",
                    stage->kernel->ops->name);
   if (!settings->follow) return LE_OK;
   settings->reverse = own_flag(problem, "reverse");

@@ -1,0 +1,24 @@
+# Models in C for tests: compiled in the session's folder, with the package's public header.
+
+#' Compile a file and load it; afterwards PACKAGE = `name` finds its functions
+#'
+#' @param more Lines of C that are added to the file.
+#' @return Whether that worked.
+compile_model <- function(file, name, more = NULL) {
+  source <- file.path(tempdir(), paste0(name, ".c"))
+  writeLines(c(readLines(file), more), source)
+  library <- file.path(tempdir(), paste0(name, .Platform$dynlib.ext))
+  old <- setwd(tempdir())
+  on.exit(setwd(old))
+  flags <- paste0("PKG_CPPFLAGS=-I", system.file("include", package = "logevidence"))
+  made <- tryCatch(system2(file.path(R.home("bin"), "R"), c("CMD", "SHLIB", "-o", library, source),
+                           stdout = FALSE, stderr = FALSE, env = flags), error = function(e) 1)
+  works <- made == 0 && file.exists(library)
+  if (works) dyn.load(library)
+  works
+}
+
+needs_compiler <- function(works) {
+  skip_on_cran()
+  skip_if_not(works, "a C compiler and the headers of GSL")
+}
