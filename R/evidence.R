@@ -105,7 +105,9 @@
 #'
 #' @export
 evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1, threads = 1,
-                     progress = interactive(), keep = NULL) {
+                     progress = interactive(), keep = NULL, checkpoint = NULL, every = 60,
+                     time_limit = NULL, target_se = NULL, on_chunk = NULL, keep_state = NULL,
+                     collect = FALSE) {
   call <- match.call()
   if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
   check_is_model(model)
@@ -115,34 +117,38 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   check_is_method(method)
   replicates <- check_count(replicates, "replicates", 1, 1e4)
   threads <- check_count(threads, "threads", 1, 1024)
-  progress <- check_flag(progress, "progress")
+  options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
+  if (!is.null(target_se)) check_target(target_se, options, data)
   words <- seed_words(seed)
+  if (check_flag(collect, "collect") && is_source(data)) data <- collect_rows(data)
   if (!is.null(keep)) keep <- check_count(keep, "keep", 100, 1e9)
   if (!is.null(keep) && !is_source(data)) data <- rows_in_memory(data)
-  if (is_source(data)) method <- by_blocks(method, model)
+  spec <- list(call = call, model = model, method = method, words = words, seeded = !is.null(seed),
+               replicates = replicates, threads = threads, keep = keep)
+  work <- if (is_source(data)) work_on_source(spec, data) else work_in_memory(spec, data)
+  if (is.null(target_se)) run_work(work, options) else reach_target(work, options, target_se, data)
+}
+
+work_on_source <- function(spec, source) {
+  spec$method <- by_blocks(spec$method, spec$model)
+  if (is.null(spec$keep)) spec$keep <- KEEP
+  feed <- open_feed(spec$model, source, spec$keep)
+  work <- tryCatch(new_work(spec, feed$encoded, feed, "stream"), error = function(e) {
+    close_feed(feed)
+    stop(e)
+  })
+  work$source <- source_bytes(source)
+  work$total <- source$count()
+  work
+}
+
+work_in_memory <- function(spec, data) {
   # a single run gets its rows in its own random order; several runs have different orders
-  binding <- list(threads = threads,
-                  seed = if (replicates == 1 && isTRUE(method$settings$shuffle > 0)) words)
-  feed <- NULL
-  if (is_source(data)) {
-    feed <- open_feed(model, data, if (is.null(keep)) KEEP else keep)
-    on.exit(close_feed(feed))
-    encoded <- feed$encoded
-  } else encoded <- encode(model, data, binding)
-  if (asks_r(model)) {
-    restore <- own_generator(words, keep = is.null(seed))
-    on.exit(restore(), add = TRUE)
-  }
-  problem <- recorded(new_problem(model, encoded, method, words, threads), method, encoded)
-  bar <- progress_bar(progress, encoded$n)
-  on.exit(bar$close(), add = TRUE)
-  runs <- replicated_runs(problem, encoded, replicates, alone = asks_r(model), bar,
-                          mixed = !is.null(binding$seed), feed)
-  if (!is.null(feed)) encoded <- encoded_by(feed)
-  other_end <- from_other_end(problem, encoded, runs, model, method)
-  settled <- tryCatch(settled(problem, encoded, runs[[1]], model), error = function(e) NULL)
-  fit <- new_evidence(runs, call, model, method, encoded, words, threads, other_end, settled)
-  raise_warnings(with_bound(fit, encoded, words))
+  mixed <- spec$replicates == 1 && isTRUE(spec$method$settings$shuffle > 0)
+  encoded <- encode(spec$model, data,
+                    list(threads = spec$threads, seed = if (mixed) spec$words))
+  spec$keep <- Inf
+  new_work(spec, encoded, feeding = feeding_of(spec$model, spec$method, encoded, mixed))
 }
 
 # When rows are added one by one, all particles of a run may follow the first rows into a poor part
@@ -161,30 +167,6 @@ default_method <- function(model, replicates = 1) {
 # Largest size of the data (numbers) for runs at the same time. With larger data, copies need too
 # much memory for the tenth of the time that they save.
 SIDE_BY_SIDE <- 2e7
-
-#' Run replicates, as many at a time as there are threads; each of the last ones uses several
-#' threads
-#'
-#' @param alone Whether the model calls R functions, so that only one run at a time is possible.
-#' @param mixed Whether `encoded$rows` is in the random order of the first run.
-#' @noRd
-replicated_runs <- function(problem, encoded, replicates, alone, bar, mixed, stream = NULL) {
-  threads <- .Call(ffi_threads, problem$threads)
-  together <- if (!is.null(stream)) replicates
-  else if (alone || length(encoded$rows) > SIDE_BY_SIDE) 1 else min(threads, replicates)
-  # with several replicates, the last run to finish depends on the threads
-  own <- isTRUE(encoded$own) && replicates == 1 && order_is_free(problem$settings)
-  problems <- lapply(seq_len(replicates), function(r) replace(problem, "replicate", list(r - 1)))
-  feed <- function(job) if (!own) "last"
-  else if (mixed && job$problem$replicate == 0) "mixed" else "own"
-  rows <- if (is.null(stream)) encoded$rows else stream
-  plan <- work_on(new_plan(problems), rows, together, threads, bar$show, feed)
-  plan_results(plan)
-}
-
-# May this run change the order of the rows? Not if the rows have a given order and the run may be
-# repeated (challenge()).
-order_is_free <- function(settings) isTRUE(settings$shuffle > 0) || !isTRUE(settings$search > 0)
 
 #' All that C needs to start a run, except the rows
 #' @noRd

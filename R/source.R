@@ -78,6 +78,17 @@ rows_in_memory <- function(data) {
   }, rewinds = TRUE, count = function() as.double(NROW(data)))
 }
 
+#' All rows of a source as one object in memory
+#' @noRd
+collect_rows <- function(source) {
+  reader <- source$open()
+  on.exit(reader$close())
+  blocks <- list()
+  while (!is.null(block <- reader$read())) if (block_rows(block)) blocks <- c(blocks, list(block))
+  if (length(blocks) == 0) fail("`data` must have at least one row, not 0.")
+  bind_blocks(blocks)
+}
+
 # Blocks ------------------------------------------------------------------------------------------
 
 block_rows <- function(block) {
@@ -111,17 +122,28 @@ HEAD_ROWS <- 10000
 #'   these), `pull()`, and the number of rows `n` pulled so far.
 #' @noRd
 open_feed <- function(model, source, keep = Inf) {
+  feed <- new_feed(model, source, keep)
+  feed$reader <- source$open()
+  tryCatch(begin_feed(feed), error = function(e) {
+    close_feed(feed)
+    stop(e)
+  })
+  feed
+}
+
+# `tracks`: whether the blocks since the last saved state are kept (`since`; `cells` counts their
+# numbers), because a state that is older than the last block needs them (R/work.R).
+new_feed <- function(model, source, keep) {
   feed <- new.env(parent = emptyenv())
   feed$source <- source
   feed$model <- model
   feed$keep <- keep
   feed$n <- 0
   feed$kept <- list()
-  feed$reader <- source$open()
-  tryCatch(begin_feed(feed), error = function(e) {
-    close_feed(feed)
-    stop(e)
-  })
+  feed$argument <- "data"
+  feed$ended <- feed$tracks <- FALSE
+  feed$since <- feed$again <- list()
+  feed$cells <- 0
   feed
 }
 
@@ -175,6 +197,13 @@ join_ids <- function(one, other) {
 # Do the rows come from a source, and not from an object in memory?
 is_streamed <- function(encoded) !is.null(encoded$sampled)
 
+# Sources are not joined, because their columns and levels may differ.
+#' @export
+c.rows_source <- function(...) {
+  fail("Sources of rows cannot be joined by c(): fit the first with evidence(), and add the rows ",
+       "of the others with update().")
+}
+
 # The next block that is not empty.
 read_block <- function(feed) {
   while (!is.null(block <- feed$reader$read())) if (block_rows(block) > 0) return(block)
@@ -183,19 +212,39 @@ read_block <- function(feed) {
 
 #' The next rows for C
 #'
-#' Reads one block ahead, so that the last rows are known to be the last.
-#' @return A list: `rows`, a matrix with an observation in each column, and `last`.
+#' @return A list: `rows`, a matrix with an observation in each column, and `last`: whether the
+#'   source has ended; then there are no rows.
 #' @noRd
 pull <- function(feed) {
-  block <- feed$waiting
-  feed$waiting <- read_block(feed)
-  added <- encode_new(feed$model, feed$encoded$design, block, TRUE, "data")
-  rows <- added$rows
+  if (length(feed$again)) {
+    # rows that were pulled before the run was saved, but after its states were
+    rows <- feed$again[[1]]
+    feed$again <- feed$again[-1]
+    track(feed, rows)
+    return(list(rows = rows, last = FALSE))
+  }
+  block <- if (!is.null(feed$waiting)) feed$waiting else if (!feed$ended) read_block(feed)
+  feed$waiting <- NULL
+  if (is.null(block)) {
+    feed$ended <- TRUE
+    return(list(rows = feed$encoded$rows, last = TRUE))
+  }
+  added <- encode_new(feed$model, feed$encoded$design, block, TRUE, feed$argument)
   id <- block_id(added, feed$identified)
-  feed$id <- if (feed$n == 0) id else join_ids(feed$id, id)
-  feed$n <- feed$n + ncol(rows)
-  feed$kept <- if (feed$n <= feed$keep) c(feed$kept, list(rows))
-  list(rows = rows, last = is.null(feed$waiting))
+  # all of it or nothing, so that a run can be saved whenever it is interrupted
+  suspendInterrupts({
+    feed$id <- if (feed$n == 0) id else join_ids(feed$id, id)
+    feed$n <- feed$n + ncol(added$rows)
+    feed$kept <- if (feed$n <= feed$keep) c(feed$kept, list(added$rows))
+    track(feed, added$rows)
+  })
+  list(rows = added$rows, last = FALSE)
+}
+
+track <- function(feed, rows) {
+  if (!feed$tracks) return(invisible())
+  feed$since <- c(feed$since, list(rows))
+  feed$cells <- feed$cells + length(rows)
 }
 
 # All rows pulled so far, or NULL if they are too many to be kept.
@@ -211,7 +260,8 @@ close_feed <- function(feed) {
 #' @noRd
 encoded_by <- function(feed) {
   encoded <- feed$encoded
-  encoded$n <- feed$n
+  # whole numbers are integers, as for data in memory
+  encoded$n <- if (feed$n <= .Machine$integer.max) as.integer(feed$n) else feed$n
   rows <- kept_rows(feed)
   encoded$sampled <- is.null(rows)
   if (!is.null(rows)) encoded$rows <- rows
@@ -229,14 +279,17 @@ KEEP <- 20000
 by_blocks <- function(method, model) {
   if (is_latent(model) || asks_r(model))
     fail("A ", model$name, "() needs all rows at once: give it a data frame.")
-  sequential <- method$name %in% c("sgais", "sequential", "hybrid", "online_nested") ||
-    identical(method$path, "data")
-  if (!sequential)
+  if (!takes_blocks(method))
     fail("`method` ", method$name, "() needs all rows at once: use sgais(), smc(\"data\"), ",
          "sequential(), hybrid() or online_nested(), or give it a data frame.")
   method$settings <- in_given_order(method$settings)
   if (!is.null(method$thorough)) method$thorough <- in_given_order(method$thorough)
   method
+}
+
+takes_blocks <- function(method) {
+  method$name %in% c("sgais", "sequential", "hybrid", "online_nested") ||
+    identical(method$path, "data")
 }
 
 in_given_order <- function(settings) {
