@@ -177,7 +177,10 @@ reopen <- function(work, saved, data, skip) {
     feed$reader <- source$open()
     work$total <- source$count()
     if (skip) skip_rows(work, feed)
-    else work$total <- work$total + feed$n
+    else {
+      feed$from <- feed$n
+      work$total <- work$total + feed$n
+    }
   }, error = function(e) {
     close_feed(feed)
     if (inherits(e, "logevidence_error") || !is.null(data)) stop(e)

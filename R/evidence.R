@@ -26,11 +26,41 @@
 #'   threads synchronise about a thousand times, so use no more threads than there are idle cores.
 #'   On a busy machine extra threads mostly wait, and the run takes about a third longer than with
 #'   one.
-#' @param progress Whether to show a progress bar.
+#' @param progress Whether to show a progress bar: from 0 to 100% over all runs of the call, with
+#'   the time left; for a source whose number of rows is not known the rows and rows per second.
+#'   Methods that add rows one chunk after another also show the log evidence per row.
+#' @param keep Most rows of a source that are kept in memory, a whole number of at least 100; 20,000
+#'   by default. With a data frame: uses its rows as a source would give them.
+#' @param checkpoint `NULL`, or the name of a file to which the run is saved every `every` seconds,
+#'   when it is interrupted or fails, and when it has ended. [resume()] continues from this file,
+#'   also in another session, and gives the same bits as a run that was never stopped. The file is
+#'   replaced only when a new one is complete; if that fails (a full disk), there is a warning, and
+#'   the run goes on. With data in memory of at most 20 million numbers the file has the data in it.
+#' @param every Seconds between two checkpoints.
+#' @param time_limit `NULL`, or a number of seconds after which the run stops at a whole step. The
+#'   result is then an incomplete fit, of class `"incomplete_evidence"`, from which [resume()]
+#'   continues. Its `log_evidence`, `se` and `n` are the estimate of the rows so far and their
+#'   number; `NA` if the method has none before its end. The checks after a run are not included.
+#' @param target_se `NULL`, or the standard error to reach by further replicates. The spread of the
+#'   first runs gives a forecast of how many are needed; a message says how many runs and how much
+#'   time, then all of them are run and averaged. More than 1,000 runs are not tried.
+#' @param on_chunk `NULL`, or a function that is called with a list at most about three times a
+#'   second, and at the end, for a display of your own: `rows` (that the run has passed), `share`
+#'   (of the work, `NA` if not known), `seconds`, and of the last entry of the trace `n`,
+#'   `log_evidence`, `se`, `ess`, `lambda`. An error in it stops the run.
+#' @param keep_state Whether the fit keeps the state of its run, so that [update.evidence()] can add
+#'   rows. `NULL`, the default, keeps it if it takes at most 50 MB.
+#' @param collect Whether all rows of a source are read into memory first, for methods that need
+#'   all rows at once.
 #'
 #' @details
 #' All numbers are natural logarithms; a difference of 1 in log evidence is a factor of 2.7 between
 #' the models. The run can be interrupted at any time.
+#'
+#' **Stopped runs.** If a run on a source of rows, or one with a `checkpoint`, is stopped by an error
+#' or an interrupt, the condition has an element `fit`: an incomplete fit of the rows so far, as
+#' after a `time_limit`. `tryCatch(evidence(...), error = function(e) e$fit)` returns it, and
+#' [resume()] or [update.evidence()] continues it.
 #'
 #' **Warnings.** Doubts about a fit are raised once, when the fit is made, as one R warning of class
 #' `"logevidence_warning"` with one line for each sentence. The sentences are kept in
@@ -94,6 +124,7 @@
 #'   \item{`prior_conflict`}{The warning that data and prior contradict each other, or `NULL`.}
 #'   \item{`work`}{Evaluations of likelihoods and gradients of one observation, annealing steps,
 #'     seconds.}
+#'   \item{`state`}{What [update.evidence()] needs to add rows, or `NULL`.}
 #'   \item{`call`, `model`, `method`, `seed`, `design`}{The call and its arguments.}
 #' }
 #'

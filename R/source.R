@@ -69,6 +69,7 @@ rows_function <- function(f, rewind = TRUE) {
 
 # Data in memory as a source: one block.
 rows_in_memory <- function(data) {
+  force(data)
   new_source("rows_in_memory", function() list("Rows in memory"), function() {
     left <- TRUE
     list(read = function() if (left) {
@@ -138,7 +139,7 @@ new_feed <- function(model, source, keep) {
   feed$source <- source
   feed$model <- model
   feed$keep <- keep
-  feed$n <- 0
+  feed$n <- feed$from <- 0
   feed$kept <- list()
   feed$argument <- "data"
   feed$ended <- feed$tracks <- FALSE
@@ -229,7 +230,8 @@ pull <- function(feed) {
     feed$ended <- TRUE
     return(list(rows = feed$encoded$rows, last = TRUE))
   }
-  added <- encode_new(feed$model, feed$encoded$design, block, TRUE, feed$argument)
+  added <- tryCatch(encode_new(feed$model, feed$encoded$design, block, TRUE, feed$argument),
+                    logevidence_error = function(e) stop(row_of_source(e, feed)))
   id <- block_id(added, feed$identified)
   # all of it or nothing, so that a run can be saved whenever it is interrupted
   suspendInterrupts({
@@ -239,6 +241,16 @@ pull <- function(feed) {
     track(feed, added$rows)
   })
   list(rows = added$rows, last = FALSE)
+}
+
+# A check counts rows from the start of the block, the user from the start of the source (`from`: the
+# rows of a fit to which the source adds).
+row_of_source <- function(e, feed) {
+  place <- regexpr("row [0-9][0-9,]*", e$message)
+  if (place < 0) return(e)
+  row <- as.numeric(gsub("[^0-9]", "", regmatches(e$message, place)))
+  regmatches(e$message, place) <- paste("row", big(feed$n - feed$from + row))
+  e
 }
 
 track <- function(feed, rows) {

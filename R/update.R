@@ -91,6 +91,7 @@ add_rows <- function(state, rows, threads, options, known) {
   work <- work_from(state, threads)
   feed <- work$feed
   feed$argument <- "rows"
+  feed$from <- feed$n
   source <- as_source(rows)
   work$total <- feed$n + source$count()
   work$source <- NULL

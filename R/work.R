@@ -97,7 +97,7 @@ fit_of <- function(work, known) {
   on.exit(display$close())
   if (!is.null(options$checkpoint)) write_first(work)
   advance_plan(work, display)
-  if (!is_finished(work)) return(incomplete_fit(work, "the time limit was reached"))
+  if (!is_finished(work)) return(incomplete_fit(work, "the time limit"))
   if (!is.null(options$checkpoint)) write_work(work)
   fit <- finished_fit(work)
   if (!is.null(options$on_chunk)) report_end(fit, options$on_chunk, now() - work$started)
@@ -298,7 +298,7 @@ feed_at <- function(work, stream) {
 #' @noRd
 stopped_by <- function(work, cnd) {
   if (!is.null(work$taken) && is.null(cnd$fit)) {
-    reason <- if (inherits(cnd, "interrupt")) "it was interrupted" else conditionMessage(cnd)
+    reason <- if (inherits(cnd, "interrupt")) "an interrupt" else conditionMessage(cnd)
     cnd$fit <- tryCatch(incomplete_fit(work, reason), error = function(e) NULL)
     if (!is.null(work$options$checkpoint)) write_work(work)
   }
@@ -355,9 +355,8 @@ print.incomplete_evidence <- function(x, ...) {
   estimate <- if (is.na(x$log_evidence)) "No estimate yet."
   else sprintf("Log evidence of the first %s rows: %.2f (standard error %.2g)", count(x$n),
                x$log_evidence, x$se)
-  cat_wrapped(c(paste0("Incomplete: the run has not reached its end, because ",
-                       sub("[.]$", "", x$reason), "."),
-                estimate, "resume() continues it."), exdent = 2)
+  cat_wrapped(c("Incomplete: the run was stopped before its end. resume() continues it.",
+                paste0("Stopped by: ", x$reason), estimate), exdent = 2)
   invisible(x)
 }
 
