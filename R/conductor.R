@@ -38,20 +38,23 @@ conduct_jobs <- function(jobs, rows, show = function(done, rows, report) NULL, f
   for (k in team$at) team$runs <- c(team$runs, list(begin_job(jobs[[k]], rows, feed)))
   team$going <- rep(TRUE, length(team$runs))
   ready <- team$going
-  stopped <- FALSE
+  stopped <- moved <- FALSE
   while (any(team$going) && !stopped) {
     if (!any(ready)) {
       give_rows(team, rows, feed, watch, keep_open)
       ready <- team$going
+      moved <- TRUE
     }
     answers <- advance_runs(team$runs[ready], side)
+    # a run that was restored may only have said that it waits for rows
+    moved <- moved || any(answers != "rows")
     team$going[ready] <- answers %in% c("more", "rows")
     ready[ready] <- answers == "more"
     collect_results(team)
     if (!is.null(watch)) watch$whole(function() saved_jobs(team))
     progress <- rowMeans(vapply(team$runs, function(run) .Call(ffi_run_progress, run), numeric(2)))
     show(progress[2], progress[1], function() report_of(team$runs[[1]]))
-    stopped <- stop()
+    stopped <- moved && stop()
   }
   saved_jobs(team)
 }

@@ -156,7 +156,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (!is.null(keep) && !is_source(data)) data <- rows_in_memory(data)
   spec <- list(call = call, model = model, method = method, words = words, seeded = !is.null(seed),
                replicates = replicates, threads = threads, keep = keep)
-  work <- if (is_source(data)) work_on_source(spec, data) else work_in_memory(spec, data)
+  work <- if (is_source(data)) work_on_source(spec, data)
+  else work_in_memory(spec, data, alone = replicates == 1 && is.null(target_se))
   if (is.null(target_se)) run_work(work, options) else reach_target(work, options, target_se, data)
 }
 
@@ -173,9 +174,11 @@ work_on_source <- function(spec, source) {
   work
 }
 
-work_in_memory <- function(spec, data) {
-  # a single run gets its rows in its own random order; several runs have different orders
-  mixed <- spec$replicates == 1 && isTRUE(spec$method$settings$shuffle > 0)
+#' @param alone Whether there will be a single run: it gets its rows in its own random order;
+#'   several runs have different orders.
+#' @noRd
+work_in_memory <- function(spec, data, alone) {
+  mixed <- alone && isTRUE(spec$method$settings$shuffle > 0)
   encoded <- encode(spec$model, data,
                     list(threads = spec$threads, seed = if (mixed) spec$words))
   spec$keep <- Inf

@@ -103,7 +103,7 @@ test_that("a process that is killed leaves a checkpoint that another one resumes
   on.exit(unlink(c(data, file)))
   saveRDS(points, data)
   model <- linear_regression(y ~ x + z, sigma = 1, prior_sd = 2)
-  calls <- list(sgais = sgais(steps = 5000), nested = nested(1000))
+  calls <- list(sgais = sgais(steps = 1000), nested = nested(300))
   for (name in names(calls)) {
     unlink(file)
     rows <- if (name == "nested") few else points
@@ -211,8 +211,8 @@ test_that("an interrupt leaves a checkpoint and a fit", {
   skip_on_cran()
   file <- tempfile()
   on.exit(unlink(file))
-  long <- sgais(steps = 20000)
-  system(sprintf("(sleep 1; kill -INT %d) &", Sys.getpid()))
+  long <- sgais(steps = 5000)
+  system(sprintf("(sleep 0.3; kill -INT %d) &", Sys.getpid()))
   cnd <- tryCatch({
     evidence(line, points, long, seed = 1, checkpoint = file)
     Sys.sleep(1) # the signal must not hit what comes after

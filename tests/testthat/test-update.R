@@ -44,7 +44,7 @@ test_that("a source and a data frame can be mixed, and blocks have any size", {
   expect_same(fit, evidence(line, points, given, seed = 3))
 })
 
-test_that("many small updates equal one run, and the last costs no more than the second", {
+test_that("many small updates equal one run", {
   slow <- identical(Sys.getenv("LOGEVIDENCE_SLOW"), "true")
   each <- if (slow) 2000 else 200
   n <- 50 * each
@@ -53,11 +53,7 @@ test_that("many small updates equal one run, and the last costs no more than the
   many$y <- many$x + rnorm(n)
   model <- linear_regression(y ~ x, sigma = 1)
   fit <- evidence(model, many[1:each, ], given, seed = 1)
-  evaluations <- numeric()
-  for (k in 2:50) {
-    before <- fit$sampler
-    fit <- update(fit, many[((k - 1) * each + 1):(k * each), ])
-  }
+  for (k in 2:50) fit <- update(fit, many[((k - 1) * each + 1):(k * each), ])
   expect_same(fit, evidence(model, many, given, seed = 1))
 })
 
@@ -110,7 +106,7 @@ test_that("an error in the rows of a stream comes with the fit up to the last go
     rows_function(function(reset) {
       if (reset) at <<- 0
       else if (at < 13000) {
-        if (is.null(data) || at == 12000 && identical(data, "gone")) stop("the server is gone")
+        if (at == 12000 && identical(data, "gone")) stop("the server is gone")
         at <<- at + 1000
         if (identical(data, "gone")) many[(at - 999):at, ] else data[(at - 999):at, ]
       }
@@ -120,7 +116,7 @@ test_that("an error in the rows of a stream comes with the fit up to the last go
   bad <- many
   bad$x[12345] <- NA
   new <- many
-  levels(new$g) <- c("a", "b", "c")
+  new$g <- as.character(new$g)
   new$g[12002] <- "c"
   for (data in list(bad, new, "gone")) {
     cnd <- expect_error(evidence(model, blocks(data), given, seed = 2))
