@@ -71,7 +71,7 @@ weighted_points <- function(fit) {
 
 #' Apply `f(rows)` to blocks of rows (columns of `rows`); a row of the result for each
 #' @noRd
-by_blocks <- function(rows, draws, f) {
+over_blocks <- function(rows, draws, f) {
   size <- max(1, PREDICT_BLOCK %/% draws)
   starts <- seq(1, ncol(rows), by = size)
   pieces <- lapply(starts,
@@ -86,7 +86,7 @@ log_lik_rows <- function(name, args, rows, theta) {
 log_predictive_density <- function(fit, rows) {
   at <- weighted_points(fit)
   weights <- exp(at$log_weights)
-  by_blocks(rows, length(weights), function(block) {
+  over_blocks(rows, length(weights), function(block) {
     each <- if (is_latent(fit$model)) .Call(ffi_latent_density, model_type(fit$model), fit$args,
                                             fit$design$rows, at$theta, block)
     else log_lik_rows(model_type(fit$model), fit$args, block, at$theta)
@@ -152,7 +152,7 @@ memberships <- function(fit, rows) {
   prior <- exp(log_ratio - rep(log_sum_rows(t(log_ratio)), each = components))
   own <- lapply(seq_len(components),
                 function(k) theta[component_rows(k, components, one$dimensions), , drop = FALSE])
-  share <- by_blocks(rows, ncol(theta), function(block) {
+  share <- over_blocks(rows, ncol(theta), function(block) {
     total <- log_lik_rows("gaussian_mixture", fit$args, block, theta)
     each <- lapply(seq_len(components), function(k) {
       ratio <- exp(log_lik_rows("gaussian_mixture", one, block, own[[k]]) - total)

@@ -58,7 +58,7 @@ progress_bar <- function(wanted, n) {
   show <- function(done, rows, report = NULL) {
     spent <- now() - started
     # a run that is resumed does not begin at zero
-    if (most == 0) begun <<- max(0, done)
+    if (most == 0 && spent < 0.5) begun <<- max(0, done)
     # the bar never goes back, whichever of several runs reports
     most <<- done <- max(most, min(done, 1))
     if (spent < 0.5) return()
