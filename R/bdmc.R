@@ -291,7 +291,7 @@ walk_chains <- function(model, encoded, method, chains, words, index, sign, show
   walk <- function(chain, part) {
     problem <- new_problem(model, encoded, method, words)
     problem$replicate <- index * 1e5 + chain
-    conduct(problem, encoded$rows, function(done, rows) show(part(done)))
+    conduct(problem, encoded$rows, function(done, rows, report) show(part(done)))
   }
   if (method$name == "ais") {
     out <- walk(1, identity)

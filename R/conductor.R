@@ -2,9 +2,10 @@
 # between any two slices of work and continued from there, whatever the number of replicates, and
 # whether first or second runs were under way.
 #
-# A job is a list: its `problem`; once it has begun, its `state`; at its end, its `result` instead.
-# A plan has the `first` jobs, one for each replicate, and, once these are done, `second`: for each
-# of them the job that challenge() asks for, or NULL.
+# A job is a list: its `problem`; once it has begun, its `state`; at its end, its `result` instead,
+# and, if so asked, the state before its rows were declared complete (`open`), to which rows can
+# be added.  A plan has the `first` jobs, one for each replicate, and, once these are done,
+# `second`: for each of them the job that challenge() asks for, or NULL.
 
 #' @noRd
 new_plan <- function(problems) {
@@ -15,58 +16,114 @@ new_plan <- function(problems) {
 #'
 #' @param rows A matrix with an observation in each column, or a feed (R/source.R).  All runs that
 #'   are under way get the same blocks of a feed.
-#' @param show A function of the share of the work that is done and the number of rows walked.
+#' @param show A function of the share of the work that is done, the number of rows walked, and a
+#'   function that reports on the first run.
 #' @param feed "last": the run copies the rows. "own": it may put them in another order instead.
-#'   "mixed": they are in the random order that the run would make.
+#'   "mixed": they are in the random order that the run would make. "open": all rows are there, but
+#'   their end is declared only when the run asks for more, so that its state before can be kept.
 #' @param stop Called after each slice of work; when `TRUE`, unfinished jobs come back with their
 #'   states.
+#' @param watch NULL, or a list of functions that are called with a function that saves the jobs:
+#'   `whole` after each slice, and `broken` if the next rows cannot be read.
+#' @param keep_open Most bytes of the `open` state of a job; 0 for none.
+#' @param side How many runs may work at the same time.
 #' @return The jobs.
 #' @noRd
-conduct_jobs <- function(jobs, rows, show = function(done, rows) NULL, feed = "last",
-                         stop = function() FALSE) {
-  open <- which(vapply(jobs, function(job) is.null(job$result), NA))
-  runs <- list()
-  on.exit(for (run in runs) .Call(ffi_run_free, run))
-  for (k in open) runs <- c(runs, list(begin_job(jobs[[k]], rows, feed)))
-  going <- rep(TRUE, length(runs))
-  ready <- going
-  again <- stopped <- FALSE
-  while (any(going) && !stopped) {
+conduct_jobs <- function(jobs, rows, show = function(done, rows, report) NULL, feed = "last",
+                         stop = function() FALSE, watch = NULL, keep_open = 0, side = Inf) {
+  team <- new.env(parent = emptyenv())
+  team$jobs <- jobs
+  team$at <- which(vapply(jobs, function(job) is.null(job$result), NA))
+  on.exit(for (run in team$runs) .Call(ffi_run_free, run))
+  for (k in team$at) team$runs <- c(team$runs, list(begin_job(jobs[[k]], rows, feed)))
+  team$going <- rep(TRUE, length(team$runs))
+  ready <- team$going
+  stopped <- moved <- again <- FALSE
+  while (any(team$going) && !stopped) {
     if (!any(ready)) {
       if (again) rewind_feed(rows)
-      feed_block(runs[going], rows)
-      ready <- going
+      give_rows(team, rows, feed, watch, keep_open)
+      ready <- team$going
       again <- FALSE
+      moved <- TRUE
     }
-    answers <- .Call(ffi_run_advance, runs[ready], if (sum(ready) > 1) SLICE_TOGETHER else SLICE)
-    going[ready] <- answers != "done"
+    answers <- advance_runs(team$runs[ready], side)
+    # a run that was restored may only have said that it waits for rows
+    moved <- moved || any(answers != "rows")
+    team$going[ready] <- answers != "done"
     again <- again || any(answers == "again")
     ready[ready] <- answers == "more"
-    progress <- rowMeans(vapply(runs, function(run) .Call(ffi_run_progress, run), numeric(2)))
-    show(progress[2], progress[1])
-    stopped <- stop()
+    collect_results(team)
+    if (!is.null(watch)) watch$whole(function() saved_jobs(team))
+    progress <- rowMeans(vapply(team$runs, function(run) .Call(ffi_run_progress, run), numeric(2)))
+    show(progress[2], progress[1], function() report_of(team$runs[[1]]))
+    stopped <- moved && stop()
   }
-  for (i in seq_along(open)) {
-    job <- jobs[[open[i]]]
-    jobs[[open[i]]] <- if (!going[i]) list(problem = job$problem, result = run_result(runs[[i]]))
-    else list(problem = job$problem, state = .Call(ffi_run_save, runs[[i]]))
+  saved_jobs(team)
+}
+
+# Not more runs at the same time than there are threads.
+advance_runs <- function(runs, side) {
+  answers <- lapply(split(runs, (seq_along(runs) - 1) %/% side), function(some)
+    .Call(ffi_run_advance, some, if (length(some) > 1) SLICE_TOGETHER else SLICE))
+  unlist(answers, use.names = FALSE)
+}
+
+# Runs that have ended report at once: a saved plan then need not ask them again.
+collect_results <- function(team) {
+  for (i in which(!team$going)) {
+    k <- team$at[i]
+    if (!is.null(team$jobs[[k]]$result)) next
+    team$jobs[[k]]$state <- NULL
+    team$jobs[[k]]$result <- run_result(team$runs[[i]])
   }
+}
+
+saved_jobs <- function(team) {
+  jobs <- team$jobs
+  for (i in which(team$going)) jobs[[team$at[i]]]$state <- .Call(ffi_run_save, team$runs[[i]])
   jobs
 }
 
 # When there are no more rows, an estimate from a part of them must not be reported as one from all.
-feed_block <- function(runs, feed) {
-  if (!is.environment(feed) || is.null(feed$waiting))
-    fail("A run needs more rows than the data have.")
-  block <- pull(feed)
-  for (run in runs) .Call(ffi_run_feed, run, block$rows, if (block$last) "last" else "some")
+give_rows <- function(team, rows, feed, watch, keep_open) {
+  streamed <- is.environment(rows)
+  if (!streamed && feed != "open") fail("A run needs more rows than the data have.")
+  block <- if (streamed) pull_or_save(rows, watch, team)
+  else list(rows = rows[, 0, drop = FALSE], last = TRUE)
+  first_pass <- !streamed || !rows$passed
+  if (block$last && first_pass && keep_open > 0) keep_open_states(team, keep_open)
+  for (run in team$runs[team$going])
+    .Call(ffi_run_feed, run, block$rows, if (block$last) "last" else "some")
 }
 
-# A state holds its rows.
+# All runs wait for rows, so their states are whole if reading fails.
+pull_or_save <- function(feed, watch, team) {
+  good <- FALSE
+  on.exit(if (!good && !is.null(watch)) watch$broken(function() saved_jobs(team)))
+  block <- pull(feed)
+  good <- TRUE
+  block
+}
+
+# Either all runs keep their states or none does.
+keep_open_states <- function(team, most) {
+  if (!all(team$going)) return(invisible())
+  states <- list()
+  for (run in team$runs) {
+    states <- c(states, list(.Call(ffi_run_save, run)))
+    if (length(states[[1]]) > most) return(invisible())
+  }
+  for (i in seq_along(states)) team$jobs[[team$at[i]]]$open <- states[[i]]
+}
+
+# A state holds its rows, or what it needs of them.
 begin_job <- function(job, rows, feed) {
   run <- .Call(ffi_run_new, replace(job$problem, "restore", list(!is.null(job$state))))
   if (!is.null(job$state)) .Call(ffi_run_restore, run, job$state)
-  else if (!is.environment(rows)) .Call(ffi_run_feed, run, rows, feed)
+  else if (!is.environment(rows))
+    .Call(ffi_run_feed, run, rows, if (feed == "open") "some" else feed)
+  if (is.environment(rows) && rows$once) .Call(ffi_run_feed, run, rows$encoded$rows, "once")
   run
 }
 
@@ -79,13 +136,15 @@ is_open <- function(job) !is.null(job) && is.null(job$result) && is.null(job$fai
 
 #' Work on a plan until it is done, or until `stop()` says so
 #'
-#' @param together How many runs work at the same time, each with one thread; a run alone has
-#'   `threads`.
+#' @param together How many runs are under way at the same time, each with one thread; a run alone
+#'   has `threads`.
 #' @param feed A function of a job: how it is given its rows.
+#' @param watch As in conduct_jobs(), but with functions that save the plan.
 #' @return The plan; is_done() says whether anything is left.
 #' @noRd
-work_on <- function(plan, rows, together = 1, threads = 1, show = function(done, rows) NULL,
-                    feed = function(job) "last", stop = function() FALSE) {
+work_on <- function(plan, rows, together = 1, threads = 1, show = function(done, rows, report) NULL,
+                    feed = function(job) "last", stop = function() FALSE, watch = NULL,
+                    keep_open = 0) {
   stopped <- FALSE
   ask <- function() {
     stopped <<- stopped || stop()
@@ -104,13 +163,28 @@ work_on <- function(plan, rows, together = 1, threads = 1, show = function(done,
       own <- if (length(group) > 1) 1 else threads
       plan[[round]][group] <- lapply(plan[[round]][group], with_threads, own)
       share <- share_of_plan(plan, round, group, show)
-      work <- function(jobs) conduct_jobs(jobs, rows, share, feed(jobs[[1]]), ask)
+      within <- function(save) function() {
+        plan[[round]][group] <- save()
+        plan
+      }
+      seen <- watch_plan(watch, within)
+      work <- function(jobs) {
+        how <- if (round == "second") "last" else feed(jobs[[1]])
+        conduct_jobs(jobs, rows, share, how, ask, if (length(jobs) == length(group)) seen,
+                     if (round == "first") keep_open else 0, max(threads, 1))
+      }
       plan[[round]][group] <- if (round == "first") work(plan$first[group])
       else attempted(plan$second[group], work)
       if (stopped) return(plan)
     }
   }
   plan
+}
+
+watch_plan <- function(watch, within) {
+  if (is.null(watch)) return(NULL)
+  list(whole = function(save) watch$whole(within(save)),
+       broken = function(save) watch$broken(within(save)))
 }
 
 is_done <- function(plan) {
@@ -131,12 +205,17 @@ attempted <- function(jobs, work) {
   tryCatch(work(jobs), logevidence_error = alone)
 }
 
-# First runs are most of the work, and second ones rare.
+# The share of all work that first runs are taken for, where second ones may follow.
+FIRST_SHARE <- 0.8
+
 share_of_plan <- function(plan, round, group, show) {
   all <- length(plan[[round]])
   before <- group[1] - 1
-  function(done, rows) {
-    show(if (round == "first") (before + length(group) * done) / all else 1, rows)
+  second <- any(vapply(plan$first, function(job) isTRUE(job$problem$settings$search > 0), NA))
+  first <- if (second) FIRST_SHARE else 1
+  function(done, rows, report) {
+    done <- (before + length(group) * done) / all
+    show(if (round == "first") first * done else first + (1 - first) * done, rows, report)
   }
 }
 

@@ -26,11 +26,41 @@
 #'   threads synchronise about a thousand times, so use no more threads than there are idle cores.
 #'   On a busy machine extra threads mostly wait, and the run takes about a third longer than with
 #'   one.
-#' @param progress Whether to show a progress bar.
+#' @param progress Whether to show a progress bar: from 0 to 100% over all runs of the call, with
+#'   the time left; for a source whose number of rows is not known the rows and rows per second.
+#'   Methods that add rows one chunk after another also show the log evidence per row.
+#' @param keep Most rows of a source that are kept in memory, a whole number of at least 100; 20,000
+#'   by default. With a data frame: uses its rows as a source would give them.
+#' @param checkpoint `NULL`, or the name of a file to which the run is saved every `every` seconds,
+#'   when it is interrupted or fails, and when it has ended. [resume()] continues from this file,
+#'   also in another session, and gives the same bits as a run that was never stopped. The file is
+#'   replaced only when a new one is complete; if that fails (a full disk), there is a warning, and
+#'   the run goes on. With data in memory of at most 20 million numbers the file has the data in it.
+#' @param every Seconds between two checkpoints.
+#' @param time_limit `NULL`, or a number of seconds after which the run stops at a whole step. The
+#'   result is then an incomplete fit, of class `"incomplete_evidence"`, from which [resume()]
+#'   continues. Its `log_evidence`, `se` and `n` are the estimate of the rows so far and their
+#'   number; `NA` if the method has none before its end. The checks after a run are not included.
+#' @param target_se `NULL`, or the standard error to reach by further replicates. The spread of the
+#'   first runs gives a forecast of how many are needed; a message says how many runs and how much
+#'   time, then all of them are run and averaged. More than 1,000 runs are not tried.
+#' @param on_chunk `NULL`, or a function that is called with a list at most about three times a
+#'   second, and at the end, for a display of your own: `rows` (that the run has passed), `share`
+#'   (of the work, `NA` if not known), `seconds`, and of the last entry of the trace `n`,
+#'   `log_evidence`, `se`, `ess`, `lambda`. An error in it stops the run.
+#' @param keep_state Whether the fit keeps the state of its run, so that [update.evidence()] can add
+#'   rows. `NULL`, the default, keeps it if it takes at most 50 MB.
+#' @param collect Whether all rows of a source are read into memory first, for methods that need
+#'   all rows at once.
 #'
 #' @details
 #' All numbers are natural logarithms; a difference of 1 in log evidence is a factor of 2.7 between
 #' the models. The run can be interrupted at any time.
+#'
+#' **Stopped runs.** If a run on a source of rows, or one with a `checkpoint`, is stopped by an error
+#' or an interrupt, the condition has an element `fit`: an incomplete fit of the rows so far, as
+#' after a `time_limit`. `tryCatch(evidence(...), error = function(e) e$fit)` returns it, and
+#' [resume()] or [update.evidence()] continues it.
 #'
 #' **Warnings.** Doubts about a fit are raised once, when the fit is made, as one R warning of class
 #' `"logevidence_warning"` with one line for each sentence. The sentences are kept in
@@ -94,6 +124,7 @@
 #'   \item{`prior_conflict`}{The warning that data and prior contradict each other, or `NULL`.}
 #'   \item{`work`}{Evaluations of likelihoods and gradients of one observation, annealing steps,
 #'     seconds.}
+#'   \item{`state`}{What [update.evidence()] needs to add rows, or `NULL`.}
 #'   \item{`call`, `model`, `method`, `seed`, `design`}{The call and its arguments.}
 #' }
 #'
@@ -105,7 +136,9 @@
 #'
 #' @export
 evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1, threads = 1,
-                     progress = interactive(), keep = NULL) {
+                     progress = interactive(), keep = NULL, checkpoint = NULL, every = 60,
+                     time_limit = NULL, target_se = NULL, on_chunk = NULL, keep_state = NULL,
+                     collect = FALSE) {
   call <- match.call()
   if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
   check_is_model(model)
@@ -115,35 +148,41 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   check_is_method(method)
   replicates <- check_count(replicates, "replicates", 1, 1e4)
   threads <- check_count(threads, "threads", 1, 1024)
-  progress <- check_flag(progress, "progress")
+  options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
+  if (!is.null(target_se)) check_target(target_se, options, data)
   words <- seed_words(seed)
+  if (check_flag(collect, "collect") && is_source(data)) data <- collect_rows(data)
   if (!is.null(keep)) keep <- check_count(keep, "keep", 100, 1e9)
   if (!is.null(keep) && !is_source(data)) data <- rows_in_memory(data)
-  if (is.null(keep)) keep <- KEEP
-  if (is_source(data)) method <- by_blocks(method, model, data, keep)
-  # a single run gets its rows in its own random order; several runs have different orders
-  binding <- list(threads = threads,
-                  seed = if (replicates == 1 && isTRUE(method$settings$shuffle > 0)) words)
-  feed <- NULL
-  if (is_source(data)) {
-    feed <- open_feed(model, data, keep)
-    on.exit(close_feed(feed))
-    encoded <- feed$encoded
-  } else encoded <- encode(model, data, binding)
-  if (asks_r(model)) {
-    restore <- own_generator(words, keep = is.null(seed))
-    on.exit(restore(), add = TRUE)
-  }
-  problem <- recorded(new_problem(model, encoded, method, words, threads), method, encoded)
-  bar <- progress_bar(progress, encoded$n)
-  on.exit(bar$close(), add = TRUE)
-  runs <- replicated_runs(problem, encoded, replicates, alone = asks_r(model), bar,
-                          mixed = !is.null(binding$seed), feed)
-  if (!is.null(feed)) encoded <- encoded_by(feed, runs[[1]]$sample)
-  other_end <- from_other_end(problem, encoded, runs, model, method)
-  settled <- tryCatch(settled(problem, encoded, runs[[1]], model), error = function(e) NULL)
-  fit <- new_evidence(runs, call, model, method, encoded, words, threads, other_end, settled)
-  raise_warnings(with_bound(fit, encoded, words))
+  spec <- list(call = call, model = model, method = method, words = words, seeded = !is.null(seed),
+               replicates = replicates, threads = threads, keep = keep)
+  work <- if (is_source(data)) work_on_source(spec, data)
+  else work_in_memory(spec, data, alone = replicates == 1 && is.null(target_se))
+  if (is.null(target_se)) run_work(work, options) else reach_target(work, options, target_se, data)
+}
+
+work_on_source <- function(spec, source) {
+  if (is.null(spec$keep)) spec$keep <- KEEP
+  spec$method <- by_blocks(spec$method, spec$model, source, spec$keep)
+  feed <- open_feed(spec$model, source, spec$keep)
+  work <- tryCatch(new_work(spec, feed$encoded, feed, "stream"), error = function(e) {
+    close_feed(feed)
+    stop(e)
+  })
+  work$source <- source_bytes(source)
+  work$total <- source$count()
+  work
+}
+
+#' @param alone Whether there will be a single run: it gets its rows in its own random order;
+#'   several runs have different orders.
+#' @noRd
+work_in_memory <- function(spec, data, alone) {
+  mixed <- alone && isTRUE(spec$method$settings$shuffle > 0)
+  encoded <- encode(spec$model, data,
+                    list(threads = spec$threads, seed = if (mixed) spec$words))
+  spec$keep <- Inf
+  new_work(spec, encoded, feeding = feeding_of(spec$model, spec$method, encoded, mixed))
 }
 
 # When rows are added one by one, all particles of a run may follow the first rows into a poor part
@@ -162,30 +201,6 @@ default_method <- function(model, replicates = 1) {
 # Largest size of the data (numbers) for runs at the same time. With larger data, copies need too
 # much memory for the tenth of the time that they save.
 SIDE_BY_SIDE <- 2e7
-
-#' Run replicates, as many at a time as there are threads; each of the last ones uses several
-#' threads
-#'
-#' @param alone Whether the model calls R functions, so that only one run at a time is possible.
-#' @param mixed Whether `encoded$rows` is in the random order of the first run.
-#' @noRd
-replicated_runs <- function(problem, encoded, replicates, alone, bar, mixed, stream = NULL) {
-  threads <- .Call(ffi_threads, problem$threads)
-  together <- if (!is.null(stream)) replicates
-  else if (alone || length(encoded$rows) > SIDE_BY_SIDE) 1 else min(threads, replicates)
-  # with several replicates, the last run to finish depends on the threads
-  own <- isTRUE(encoded$own) && replicates == 1 && order_is_free(problem$settings)
-  problems <- lapply(seq_len(replicates), function(r) replace(problem, "replicate", list(r - 1)))
-  feed <- function(job) if (!own) "last"
-  else if (mixed && job$problem$replicate == 0) "mixed" else "own"
-  rows <- if (is.null(stream)) encoded$rows else stream
-  plan <- work_on(new_plan(problems), rows, together, threads, bar$show, feed)
-  plan_results(plan)
-}
-
-# May this run change the order of the rows? Not if the rows have a given order and the run may be
-# repeated (challenge()).
-order_is_free <- function(settings) isTRUE(settings$shuffle > 0) || !isTRUE(settings$search > 0)
 
 #' All that C needs to start a run, except the rows
 #' @noRd

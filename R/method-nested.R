@@ -264,13 +264,11 @@ nested_warnings <- function(nested) {
 #' Merge or continue nested sampling
 #'
 #' `c()` merges independent fits by [nested()] of the same model and data. The result is the fit
-#' that one run with as many live points as all of them together would give. `update()` continues a
-#' fit to a smaller tolerance.
+#' that one run with as many live points as all of them together would give. `update(fit, tol = )`
+#' continues a fit to a tolerance that is smaller than before; its argument `data` has the data of
+#' the fit, by default those of its call.
 #'
 #' @param ... Fits from [evidence()] with [nested()].
-#' @param object A fit from [evidence()] with [nested()].
-#' @param tol The new tolerance, smaller than before.
-#' @param data The data of the fit; by default those of its call.
 #'
 #' @return A fit, of class `"evidence"`.
 #'
@@ -323,17 +321,16 @@ check_is_nested <- function(fit, name = "...") {
   fit
 }
 
-#' @rdname nested_runs
-#' @export
-update.evidence <- function(object, tol, data = NULL, ...) {
-  check_no_dots(...)
+#' @param frame Where the data of the fit's call are looked for.
+#' @noRd
+update_nested <- function(object, tol, data, frame) {
   check_is_nested(object, "object")
-  if (missing(tol))
+  if (is.null(tol))
     fail("`tol` must be given: the new tolerance, smaller than ", object$method$settings$tol, ".")
   tol <- check_number(tol, "tol", 0, object$method$settings$tol, TRUE, TRUE)
   if (object$nested$live != object$method$settings$live)
     fail("A merged fit cannot be continued: continue its parts, then merge them.")
-  if (is.null(data)) data <- eval(object$call$data, parent.frame())
+  if (is.null(data)) data <- eval(object$call$data, frame)
   encoded <- encode(object$model, data)
   if (!identical(rows_id(encoded), object$rows_id))
     fail("`data` must be those of the fit, so that its run can be continued.")

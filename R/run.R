@@ -12,13 +12,13 @@ SLICE_TOGETHER <- 0.3 # for several runs, of which those that finish early wait 
 #'   random order of the run.
 #' @return What the estimator reports, a list.
 #' @noRd
-conduct <- function(problem, rows, show = function(done, rows) NULL) {
+conduct <- function(problem, rows, show = function(done, rows, report) NULL) {
   conduct_together(list(problem), rows, show)[[1]]
 }
 
 #' Run several problems on the same rows at the same time, each in its own thread
 #' @noRd
-conduct_together <- function(problems, rows, show = function(done, rows) NULL, feed = "last") {
+conduct_together <- function(problems, rows, show = function(done, rows, report) NULL, feed = "last") {
   lapply(conduct_jobs(new_plan(problems)$first, rows, show, feed), `[[`, "result")
 }
 
@@ -51,27 +51,88 @@ raise_condition <- function(condition) {
 #'   far is shown.
 #' @noRd
 progress_bar <- function(wanted, n) {
-  if (!wanted) return(list(show = function(done, rows) NULL, close = function() NULL))
-  started <- proc.time()[["elapsed"]]
-  drawn <- FALSE
+  if (!wanted) return(list(show = function(done, rows, report) NULL, close = function() NULL))
+  started <- now()
+  drawn <- begun <- most <- 0
   width <- 30
-  show <- function(done, rows) {
-    spent <- proc.time()[["elapsed"]] - started
+  show <- function(done, rows, report = NULL) {
+    spent <- now() - started
+    # a run that is resumed does not begin at zero
+    if (most == 0 && spent < 0.5) begun <<- max(0, done)
+    # the bar never goes back, whichever of several runs reports
+    most <<- done <- max(most, min(done, 1))
     if (spent < 0.5) return()
-    drawn <<- TRUE
-    if (is.na(n)) {
-      cat("\r", format(rows, big.mark = ",", scientific = FALSE), " rows, ", format_seconds(spent),
-          "   ", sep = "", file = stderr())
-      return()
-    }
-    filled <- round(width * min(max(done, 0), 1))
-    left <- if (done > 0.02) paste0("ETA ", format_seconds(spent * (1 - done) / done)) else "ETA ?"
-    cat(sprintf("\r|%s%s| %3.0f%%  %s   ", strrep("=", filled), strrep(" ", width - filled),
-                100 * done, left),
-        file = stderr())
+    line <- if (is.na(n)) paste0(rows_so_far(rows, spent), ", ", format_seconds(spent))
+    else paste0(bar_line(done, width), "  ", time_left(done - begun, 1 - done, spent))
+    line <- paste0(line, per_row(report), "   ")
+    # what a longer line has left is overwritten
+    cat("\r", formatC(line, width = -drawn), sep = "", file = stderr())
+    drawn <<- nchar(line)
   }
-  close <- function() if (drawn) cat("\r", strrep(" ", width + 30), "\r", sep = "", file = stderr())
+  close <- function() if (drawn) cat("\r", strrep(" ", drawn), "\r", sep = "", file = stderr())
   list(show = show, close = close)
+}
+
+now <- function() proc.time()[["elapsed"]]
+
+bar_line <- function(done, width) {
+  filled <- round(width * done)
+  sprintf("|%s%s| %3.0f%%", strrep("=", filled), strrep(" ", width - filled), 100 * done)
+}
+
+time_left <- function(done, left, spent)
+  if (done > 0.02) paste0("ETA ", format_seconds(spent * left / done)) else "ETA ?"
+
+rows_so_far <- function(rows, spent) paste0(count(round(rows)), " rows, ",
+                                            count(round(rows / spent)), " rows/s")
+
+# What the run has found so far, for engines that report it row by row.
+per_row <- function(report) {
+  if (is.null(report) || !isTRUE(report$n > 0)) return("")
+  sprintf(", %.4g nats per row", report$log_evidence / report$n)
+}
+
+# Seconds between two calls of a user's function, or two reports of a run.
+REPORT_EVERY <- 0.3
+# A report that takes long, because the trace has many rows, is made more rarely.
+REPORT_COST <- 50
+
+#' What the user sees of a run: the bar, and calls of their own function
+#'
+#' @param rows Number of all rows; NA if it is not known.
+#' @param streamed Whether the rows come from a source: then the share of the rows is shown, because
+#'   the engine does not know how many there are.
+#' @param by_rows Whether the engine's estimate so far is the evidence of the rows so far.
+#' @noRd
+new_display <- function(progress, on_chunk, rows, streamed, by_rows) {
+  bar <- progress_bar(progress, rows)
+  started <- now()
+  wait <- REPORT_EVERY
+  last <- -Inf
+  known <- NULL
+  tell <- function(done, walked, report) {
+    begun <- now()
+    if (by_rows || !is.null(on_chunk)) known <<- report()
+    wait <<- max(REPORT_EVERY, REPORT_COST * (now() - begun))
+    last <<- now()
+    if (!is.null(on_chunk))
+      on_chunk(c(list(rows = walked, share = done, seconds = now() - started), known))
+  }
+  show <- function(done, walked, report) {
+    if (streamed) done <- if (is.na(rows)) NA_real_ else walked / rows
+    if ((progress || !is.null(on_chunk)) && now() - last >= wait) tell(done, walked, report)
+    bar$show(if (is.na(done)) 0 else done, walked, if (by_rows) known)
+  }
+  list(show = show, close = bar$close, active = progress || !is.null(on_chunk), tell = tell)
+}
+
+#' The last entry of a run's trace, or nothing before there is one
+#' @noRd
+report_of <- function(run) {
+  trace <- .Call(ffi_run_result, run)$trace
+  last <- function(name) if (length(trace[[name]])) utils::tail(trace[[name]], 1) else NA_real_
+  names <- c("n", "log_evidence", "se", "ess", "lambda")
+  stats::setNames(lapply(names, last), names)
 }
 
 format_seconds <- function(seconds) {

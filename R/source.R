@@ -33,6 +33,13 @@ print.rows_source <- function(x, ...) {
   invisible(x)
 }
 
+# Sources are not joined, because their columns and levels may differ.
+#' @export
+c.rows_source <- function(...) {
+  fail("Sources of rows cannot be joined by c(): fit the first with evidence(), and add the rows ",
+       "of the others with update().")
+}
+
 #' Rows from a function
 #'
 #' A source of rows for [evidence()]: a function that returns one block of rows after another. Rows
@@ -70,6 +77,7 @@ rows_function <- function(f, rewind = TRUE) {
 
 # Data in memory as a source: one block.
 rows_in_memory <- function(data) {
+  force(data)
   new_source("rows_in_memory", function() list("Rows in memory"), function() {
     left <- TRUE
     list(read = function() if (left) {
@@ -77,6 +85,17 @@ rows_in_memory <- function(data) {
       data
     }, close = function() NULL)
   }, rewinds = TRUE, count = function() as.double(NROW(data)))
+}
+
+#' All rows of a source as one object in memory
+#' @noRd
+collect_rows <- function(source) {
+  reader <- source$open()
+  on.exit(reader$close())
+  blocks <- list()
+  while (!is.null(block <- reader$read())) if (block_rows(block)) blocks <- c(blocks, list(block))
+  if (length(blocks) == 0) fail("`data` must have at least one row, not 0.")
+  bind_blocks(blocks)
 }
 
 # Blocks ------------------------------------------------------------------------------------------
@@ -224,222 +243,4 @@ collect_rows <- function(source) {
   while (!is.null(block <- read_block(rows))) blocks[[length(blocks) + 1]] <- block
   if (rows$read == 0) fail("`data` must have at least one row, not 0.")
   block_data(bind_blocks(blocks))
-}
-
-# Feeds -------------------------------------------------------------------------------------------
-
-# From these first rows the levels of factors and the types of columns are taken.
-HEAD_ROWS <- 10000
-
-# Smaller blocks of the source are put together, because each call of C and R takes some time.
-GATHER_ROWS <- 1000
-
-#' Bind a source to a model
-#'
-#' @param keep All rows are kept in memory up to this number.
-#' @return A feed, an environment: `encoded` (what encode() returns for the first rows, without
-#'   these), `pull()`, and the number of rows `n` pulled so far, and `at` in this pass over the
-#'   source. `waiting` are the next rows, or the error that the source has raised instead of them,
-#'   or NULL at the end.
-#' @noRd
-open_feed <- function(model, source, keep = Inf) {
-  feed <- open_reader(source)
-  feed$model <- model
-  feed$keep <- keep
-  feed$n <- feed$at <- 0
-  feed$kept <- list()
-  open <- FALSE
-  on.exit(if (!open) close_feed(feed))
-  begin_feed(feed)
-  open <- TRUE
-  feed
-}
-
-begin_feed <- function(feed) {
-  feed$waiting <- gather(feed, HEAD_ROWS)
-  if (is.null(feed$waiting)) fail("`data` must have at least one row, not 0.")
-  if (is_failure(feed$waiting)) stop(feed$waiting)
-  head <- block_data(feed$waiting)
-  if (block_rows(head) > HEAD_ROWS) head <- block_part(head, seq_len(HEAD_ROWS))
-  first <- encode(feed$model, head)
-  feed$plain <- part_of(feed$model, "plain")(feed$model, first$design)
-  feed$identified <- identified_by(first)
-  first$n <- NA_real_
-  first$rows <- first$rows[, 0, drop = FALSE]
-  first[c("observed", "in_order", "pairing", "offset")] <- NULL
-  feed$encoded <- first
-}
-
-# At least so many rows as a block, or fewer at the end. An error of the source is kept until the
-# rows before it have been used.
-gather <- function(feed, least) {
-  blocks <- list()
-  n <- 0
-  while (n < least && is.null(feed$failure)) {
-    block <- tryCatch(read_block(feed), error = function(e) {
-      feed$failure <- e
-      NULL
-    })
-    if (is.null(block)) break
-    blocks[[length(blocks) + 1]] <- block
-    n <- n + block_rows(block)
-  }
-  if (n == 0) feed$failure
-  else within_rows(feed$read - n, n, bind_blocks(blocks))
-}
-
-is_failure <- function(block) inherits(block, "condition")
-
-# What identifies the data of a fit (R/fingerprint.R): "rows", their "response", or "nothing" if it
-# is neither.
-identified_by <- function(encoded) {
-  if (is.null(encoded$observed)) return("rows")
-  if (identical(data_id(encoded), block_id(encoded, "response"))) "response" else "nothing"
-}
-
-block_id <- function(encoded, by) {
-  if (by == "nothing") return(NULL)
-  response <- encoded$rows[nrow(encoded$rows), ]
-  if (!is.null(encoded$offset)) response <- response + encoded$offset
-  .Call(ffi_fingerprint, if (by == "rows") encoded$rows else response, 1)
-}
-
-#' The fingerprint of two parts of the data together: numbers of rows and sums of hashes
-#' @noRd
-join_ids <- function(one, other) {
-  if (is.null(one) || is.null(other)) return(NULL)
-  half <- function(id, from, to) as.numeric(paste0("0x", substr(sub(".*-", "", id), from, to)))
-  low <- half(one, 9, 16) + half(other, 9, 16)
-  high <- half(one, 1, 8) + half(other, 1, 8) + (low >= 2^32)
-  hex <- function(x) {
-    x <- x %% 2^32
-    sprintf("%04x%04x", as.integer(x %/% 2^16), as.integer(x %% 2^16))
-  }
-  n <- as.numeric(sub("-.*", "", one)) + as.numeric(sub("-.*", "", other))
-  paste0(format(n, scientific = FALSE), "-", hex(high), hex(low))
-}
-
-# Do the rows come from a source, and not from an object in memory?
-is_streamed <- function(encoded) !is.null(encoded$sampled)
-
-#' The next rows for C
-#'
-#' Reads one block ahead, so that the last rows are known to be the last.
-#' @return A list: `rows`, a matrix with an observation in each column, and `last`.
-#' @noRd
-pull <- function(feed) {
-  block <- feed$waiting
-  if (is_failure(block)) stop(block)
-  feed$waiting <- gather(feed, GATHER_ROWS)
-  added <- within_rows(feed$at, block_rows(block), encode_block(feed, block))
-  rows <- added$rows
-  feed$at <- feed$at + ncol(rows)
-  if (isTRUE(feed$passed)) return(list(rows = rows, last = is.null(feed$waiting)))
-  id <- block_id(added, feed$identified)
-  feed$id <- if (feed$n == 0) id else join_ids(feed$id, id)
-  feed$n <- feed$n + ncol(rows)
-  feed$kept <- if (feed$n <= feed$keep) c(feed$kept, list(rows))
-  list(rows = rows, last = is.null(feed$waiting))
-}
-
-encode_block <- function(feed, block) {
-  rows <- if (!is.null(feed$plain)) plain_rows(block, feed$plain)
-  if (!is.null(rows)) return(list(rows = rows, n = ncol(rows), offset = NULL))
-  encode_new(feed$model, feed$encoded$design, block_data(block), TRUE, "data")
-}
-
-#' Rows for C from a block whose columns need no change
-#'
-#' @param plain From the model's contract: the `columns`, whether there is an `intercept`, and
-#'   `names` for the rows.
-#' @return The rows, or NULL if the block has other columns than plain numbers.
-#' @noRd
-plain_rows <- function(block, plain) {
-  rows <- if (is_arrow_block(block)) {
-    .Call(ffi_arrow_rows, block$array, block$schema, plain$columns, plain$intercept)
-  } else if (is.data.frame(block) && all(plain$columns %in% names(block))) {
-    columns <- lapply(plain$columns, function(name) block[[name]])
-    plain_vector <- function(x) is.numeric(x) && !is.object(x) && is.null(dim(x))
-    if (all(vapply(columns, plain_vector, NA))) .Call(ffi_vector_rows, columns, plain$intercept)
-  }
-  if (is.null(rows)) return(NULL)
-  if (!is.matrix(rows)) refuse_not_finite(rows[3], plain$columns[rows[2]], rows[1], "data")
-  dimnames(rows) <- list(plain$names, NULL)
-  rows
-}
-
-# For a second pass: back to the first row.
-rewind_feed <- function(feed) {
-  close_feed(feed)
-  feed$passed <- TRUE
-  feed$at <- feed$read <- 0
-  feed$failure <- NULL
-  feed$reader <- feed$source$open()
-  feed$waiting <- gather(feed, GATHER_ROWS)
-}
-
-# All rows pulled so far, or NULL if they are too many to be kept.
-kept_rows <- function(feed) if (length(feed$kept)) do.call(cbind, feed$kept)
-
-close_feed <- function(feed) close_reader(feed)
-
-#' What encode() returns, after all rows have been pulled: with the rows if they were kept, or with
-#' the sample that a run has kept
-#' @noRd
-encoded_by <- function(feed, sample = NULL) {
-  encoded <- feed$encoded
-  encoded$n <- if (feed$n <= .Machine$integer.max) as.integer(feed$n) else feed$n
-  rows <- kept_rows(feed)
-  encoded$sampled <- is.null(rows)
-  if (is.null(rows)) rows <- sample
-  if (!is.null(rows)) encoded$rows <- rows
-  encoded$data_id <- feed$id
-  encoded
-}
-
-# Methods ------------------------------------------------------------------------------------------
-
-# A run keeps so many rows in memory: all of them, or a uniform sample.
-KEEP <- 20000
-
-#' A method for rows that come in blocks: in their order, in chunks of bounded size
-#' @noRd
-by_blocks <- function(method, model, source, keep = KEEP) {
-  if (is_latent(model) || asks_r(model))
-    fail("A ", model$name, "() needs all rows at once: give it a data frame.")
-  sequential <- method$name %in% c("sgais", "sequential", "hybrid", "online_nested") ||
-    identical(method$path, "data")
-  if (!sequential)
-    fail("`method` ", method$name, "() needs all rows at once: use sgais(), smc(\"data\"), ",
-         "sequential(), hybrid() or online_nested(), or give it a data frame.")
-  method$settings <- in_given_order(method$settings, keep, source$rewinds)
-  if (!is.null(method$thorough))
-    method$thorough <- in_given_order(method$thorough, keep, source$rewinds)
-  method
-}
-
-in_given_order <- function(settings, keep, again) {
-  settings[c("keep", "again")] <- list(keep, as.double(again))
-  if (isTRUE(settings$shuffle > 0) && isTRUE(settings$search > 0)) settings$restarts <- 1
-  settings$shuffle <- 0
-  for (name in grep("[.]chunk_most$", names(settings), value = TRUE))
-    settings[[name]] <- min(settings[[name]], STREAM_CHUNK)
-  settings
-}
-
-# The rows of a run whose memory is bounded: the standard error includes what the sample adds, but a
-# large one must be explained.
-PAST_MOST <- 1 # nats
-
-past_warnings <- function(out) {
-  if (is.null(out$past_se)) return(NULL)
-  advice <- paste("Use a source that can be read again, or a larger `keep`.")
-  changed <- drop(out$past_changed) > 0 && drop(out$past_exact) == 0
-  c(if (changed)
-      paste("The distribution of the rows changed when earlier rows were no longer in memory, and",
-            "the run went on from a sample of them.", advice),
-    if (drop(out$past_se) > PAST_MOST)
-      sprintf(paste("Only a sample of the rows was kept in memory. This adds a standard error of",
-                    "%s nats to the estimate. %s"),
-              format(signif(drop(out$past_se), 2), scientific = FALSE), advice))
 }

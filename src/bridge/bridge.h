@@ -94,6 +94,8 @@ SEXP ffi_run_result(SEXP run);
 SEXP ffi_run_save(SEXP run);
 SEXP ffi_run_restore(SEXP run, SEXP state);
 SEXP ffi_run_free(SEXP run);
+SEXP ffi_checkpoint_write(SEXP path, SEXP directory, SEXP bytes);
+SEXP ffi_checkpoint_intact(SEXP bytes);
 SEXP ffi_fingerprint(SEXP observations, SEXP threads);
 SEXP ffi_all_finite(SEXP x);
 SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed);

@@ -22,6 +22,7 @@ void le_machine_free(le_machine *machine)
 le_status le_machine_feed(void *self, const le_rows *rows, le_feed feed)
 {
   le_machine *m = self;
+  if (feed == LE_ONCE_ROWS && rows->n == 0) return LE_OK;
   if (m->closed)
     return le_fail(&m->context->error, LE_BAD_ARGUMENT,
                    "Rows cannot be added: the data were declared complete.");

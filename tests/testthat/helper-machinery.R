@@ -140,9 +140,9 @@ timeless <- function(result) {
   result
 }
 
-# A fit without what may differ between equal fits.
+# A fit without what may differ between equal fits: times, also in the state of the run.
 essence <- function(fit) {
-  fit$trace$seconds <- NULL
+  fit$trace$seconds <- fit$state <- NULL
   fit$work <- fit$work[names(fit$work) != "seconds"]
   unclass(fit[names(fit) != "call"])
 }

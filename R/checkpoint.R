@@ -1,0 +1,230 @@
+# Checkpoints: files from which a run goes on, and resume().
+#
+# A file has a head (a magic word, the format, the version of the package), the saved work
+# (R/work.R) as R serialises it, and a checksum of both (src/bridge/checkpoint.c).
+
+CHECKPOINT_MAGIC <- charToRaw("logevidence run\n")
+CHECKPOINT_FORMAT <- 1L
+VERSION_BYTES <- 24
+
+# Data in memory with at most so many numbers are saved with the run; others are given to resume()
+# again. The states of the runs hold their rows in any case.
+CHECKPOINT_ROWS <- 2e7
+# The same for a source, in bytes.
+CHECKPOINT_SOURCE <- 1e7
+
+check_checkpoint <- function(file) {
+  file <- path.expand(check_word(file, "checkpoint", "NULL or the name of a file"))
+  if (!dir.exists(dirname(file)))
+    fail("`checkpoint` must be in a directory that exists, not in ", dQuote(dirname(file), FALSE),
+         ".")
+  if (dir.exists(file) || (file.exists(file) && !utils::file_test("-f", file)))
+    fail("`checkpoint` must be the name of a file, not of a directory or a device.")
+  # the working directory may change during the run
+  file.path(normalizePath(dirname(file)), basename(file))
+}
+
+# Writing -----------------------------------------------------------------------------------------
+
+write_is_due <- function(work) {
+  !is.null(work$options$checkpoint) && now() - work$written >= work$options$every
+}
+
+# At once, so that a file that cannot be written is known before hours of work.
+write_first <- function(work) {
+  work$warned <- FALSE
+  write_work(work)
+}
+
+#' Write a checkpoint; if that fails, warn once and go on
+#' @noRd
+write_work <- function(work) {
+  file <- work$options$checkpoint
+  reason <- tryCatch(.Call(ffi_checkpoint_write, file, dirname(file), checkpoint_bytes(work)),
+                     error = conditionMessage)
+  work$written <- now()
+  if (is.null(reason)) work$warned <- FALSE
+  else if (!isTRUE(work$warned)) {
+    work$warned <- TRUE
+    warning(new_warning(paste0("The checkpoint ", dQuote(file, FALSE), " could not be written (",
+                               reason, "); the run goes on, and an older checkpoint is unchanged.")))
+  }
+}
+
+checkpoint_bytes <- function(work) {
+  saved <- saved_work(work)
+  if (!is_stream(work) && length(work$encoded$rows) > CHECKPOINT_ROWS)
+    saved$encoded$rows <- NULL
+  c(checkpoint_head(), serialize(saved, NULL, xdr = FALSE))
+}
+
+checkpoint_head <- function() {
+  version <- charToRaw(package_version_text())
+  c(CHECKPOINT_MAGIC, writeBin(CHECKPOINT_FORMAT, raw(), endian = "little"),
+    version, raw(VERSION_BYTES - length(version)))
+}
+
+package_version_text <- function() as.character(getNamespaceVersion("logevidence"))
+
+# The source as bytes, if it can be read again and is not the data themselves. Objects that only
+# this process has, as connections, do not survive; then resume() asks for the source.
+source_bytes <- function(source) {
+  if (!source$rewinds) return(NULL)
+  bytes <- tryCatch(serialize(source, NULL, xdr = FALSE), error = function(e) NULL)
+  if (length(bytes) <= CHECKPOINT_SOURCE) bytes
+}
+
+# Reading -----------------------------------------------------------------------------------------
+
+#' The saved work of a file
+#' @noRd
+read_checkpoint <- function(file) {
+  if (!file.exists(file) || dir.exists(file))
+    fail("`from` must be a checkpoint or an incomplete fit: there is no file ",
+         dQuote(file, FALSE), ".")
+  bytes <- readBin(file, "raw", file.size(file))
+  head <- checkpoint_head()
+  magic <- length(CHECKPOINT_MAGIC)
+  if (length(bytes) < magic || !identical(bytes[seq_len(magic)], CHECKPOINT_MAGIC))
+    fail("The file ", dQuote(file, FALSE), " is not a checkpoint of evidence().")
+  if (!.Call(ffi_checkpoint_intact, bytes))
+    fail("The checkpoint ", dQuote(file, FALSE), " is damaged or was cut short.")
+  if (!identical(bytes[seq_along(head)], head)) refuse_version(bytes, magic)
+  unserialize(bytes[(length(head) + 1):(length(bytes) - 8)])
+}
+
+refuse_version <- function(bytes, magic) {
+  text <- bytes[magic + 4 + seq_len(VERSION_BYTES)]
+  fail("The checkpoint was written by version ", rawToChar(text[text != 0]),
+       " of the package and cannot be read by version ", package_version_text(), ".")
+}
+
+#' Continue a run from a checkpoint
+#'
+#' Continues a run that was stopped: by a time limit, an interrupt, an error, or the end of its
+#' process. The result is the same, to the last bit, as that of a run that was never stopped.
+#'
+#' @param from The file that was given to [evidence()] as `checkpoint`, or an incomplete fit: what
+#'   `evidence()` returns after its `time_limit`, or the element `fit` of the condition of an error
+#'   or an interrupt.
+#' @param data The data again. Not needed for data in memory with at most 20 million numbers, and
+#'   for sources that can be read again and opened by another process, such as a file. A source that
+#'   can be read only once must be given again, and so must a function whose variables are in the
+#'   global environment of a session that has ended.
+#' @param skip Whether a source begins with the rows that were already used: they are read, compared
+#'   with the fingerprint of the rows that were used, and skipped. `FALSE` if it begins with the
+#'   first row that has not been used (`from$rows_read` rows were).
+#' @param threads Number of threads; by default as before.
+#' @param checkpoint,every As in [evidence()]. By default the run goes on to write its file.
+#' @param progress,time_limit,on_chunk,keep_state As in [evidence()].
+#'
+#' @return A fit, or again an incomplete one, as from [evidence()].
+#'
+#' @examples
+#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+#' fit <- evidence(model, cars, smc(), seed = 1, time_limit = 0.001)
+#' fit
+#' if (inherits(fit, "incomplete_evidence")) resume(fit)
+#'
+#' file <- tempfile()
+#' evidence(model, cars, seed = 1, checkpoint = file)
+#' resume(file)
+#'
+#' @seealso [evidence()], [update.evidence()]
+#' @export
+resume <- function(from, data = NULL, skip = TRUE, threads = NULL, progress = interactive(),
+                   checkpoint = if (is.character(from)) from, every = 60, time_limit = NULL,
+                   on_chunk = NULL, keep_state = NULL) {
+  if (!inherits(from, "incomplete_evidence") && !is_one_string(from))
+    refuse(from, "from", "a checkpoint file or an incomplete fit")
+  skip <- check_flag(skip, "skip")
+  options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
+  saved <- if (is.character(from)) read_checkpoint(path.expand(from)) else from$state
+  work <- work_from(saved, threads)
+  if (is_stream(work)) reopen(work, saved, data, skip) else work$encoded <- again_encoded(work, data)
+  run_work(work, options)
+}
+
+#' The data of a run in memory, from its checkpoint or given again
+#' @noRd
+again_encoded <- function(work, data) {
+  if (is.null(data)) {
+    if (is.null(work$encoded$rows))
+      fail("`data` must be given again: these data are too large to be in the checkpoint.")
+    return(work$encoded)
+  }
+  mixed <- work$feeding == "mixed"
+  given <- encode(work$model, data, list(threads = work$threads, seed = if (mixed) work$words))
+  same <- list(given$args, data_id(given), given$pairing)
+  old <- work$encoded
+  if (is.null(old$rows)) old$rows <- given$rows
+  if (!identical(same, list(old$args, data_id(old), old$pairing)) ||
+      !identical(given$rows, old$rows))
+    fail("`data` must be the data of the run that is resumed, in the same order.")
+  given
+}
+
+#' Open the source of a stream where the run has stopped reading
+#' @noRd
+reopen <- function(work, saved, data, skip) {
+  feed <- work$feed
+  work$total <- NA_real_
+  if (feed$ended && is.null(data) && is.null(saved$source)) return(invisible())
+  source <- if (!is.null(data)) as_source(data) else stored_source(saved)
+  work$source <- source_bytes(source)
+  feed$source <- source
+  if (!source$rewinds || !skip) feed$once <- TRUE
+  # only a further pass would read the rows of a source that has ended
+  if (feed$ended) return(invisible())
+  tryCatch({
+    begin_reading(feed)
+    work$total <- source$count()
+    if (skip) skip_rows(work, feed)
+    else {
+      work$total <- work$total + feed$n
+      feed$at <- 0
+      feed$before <- feed$id
+    }
+  }, error = function(e) {
+    close_feed(feed)
+    if (inherits(e, "logevidence_error") || !is.null(data)) stop(e)
+    fail("The source of the rows cannot be read again (", sub("[.]?\n*$", "", conditionMessage(e)),
+         "): give it as `data`.")
+  })
+}
+
+as_source <- function(data) if (is_source(data)) data else rows_in_memory(data)
+
+stored_source <- function(saved) {
+  if (is.null(saved$source))
+    fail("`data` must be given again: the source of the rows is not in the saved run.")
+  unserialize(saved$source)
+}
+
+#' Read the rows that were used already; their fingerprint must be the stored one
+#' @noRd
+skip_rows <- function(work, feed) {
+  # these are read again
+  feed$waiting <- NULL
+  left <- feed$at
+  id <- feed$before
+  while (left > 0) {
+    block <- read_block(feed)
+    if (is.null(block))
+      fail("`data` must have the ", count(feed$at), " rows that were used already, not only ",
+           count(feed$at - left), ".")
+    size <- block_rows(block)
+    if (size > left) {
+      block <- block_data(block)
+      feed$waiting <- block_part(block, (left + 1):size)
+      block <- block_part(block, seq_len(left))
+      size <- left
+    }
+    one <- block_id(within_rows(feed$at - left, size, encode_block(feed, block)), feed$identified)
+    id <- if (is.null(id)) one else join_ids(id, one)
+    left <- left - size
+  }
+  # of a further pass the fingerprint so far is not known
+  if (feed$at > 0 && !feed$passed && !identical(id, feed$id))
+    fail("`data` must begin with the ", count(feed$at), " rows that were used already.")
+}

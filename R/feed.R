@@ -1,0 +1,281 @@
+# Feeds: a source of rows bound to a model, for the runs (R/conductor.R).
+#
+# A feed is an environment. It has a reader (R/source.R), `encoded` (what encode() returns for the
+# first rows, without these), the number of rows `n` and their fingerprint `id`, with those of an
+# earlier fit that is updated (`before` is their fingerprint alone), and `at`, the rows pulled from
+# this source in this pass. `once` says that some rows cannot be read again. `waiting` is
+# the next block, or the error that the source has raised instead. `passed` says that all rows were
+# read before, and this is a further pass.
+#
+# If a feed `tracks`, the blocks since the last saved state are kept (`since`; `cells` counts their
+# numbers), because a state that is older than the last block needs them again (R/work.R).
+
+# From these first rows the levels of factors and the types of columns are taken.
+HEAD_ROWS <- 10000
+
+# Smaller blocks of the source are put together, because each call of C and R takes some time.
+GATHER_ROWS <- 1000
+
+#' Bind a source to a model
+#'
+#' @param keep All rows are kept in memory up to this number.
+#' @noRd
+open_feed <- function(model, source, keep = Inf) {
+  feed <- new_feed(model, source, keep)
+  begin_reading(feed)
+  open <- FALSE
+  on.exit(if (!open) close_feed(feed))
+  begin_feed(feed)
+  open <- TRUE
+  feed
+}
+
+new_feed <- function(model, source, keep) {
+  feed <- new.env(parent = emptyenv())
+  feed$source <- source
+  feed$model <- model
+  feed$keep <- keep
+  feed$argument <- "data"
+  feed$n <- feed$at <- 0
+  feed$kept <- list()
+  feed$ended <- feed$tracks <- feed$passed <- feed$once <- FALSE
+  feed$since <- feed$again <- list()
+  feed$cells <- 0
+  feed
+}
+
+#' Open the feed's source at its first row
+#' @noRd
+begin_reading <- function(feed) {
+  reading <- open_reader(feed$source)
+  for (name in ls(reading)) assign(name, get(name, reading), feed)
+  feed$failure <- NULL
+}
+
+begin_feed <- function(feed) {
+  feed$waiting <- gather(feed, HEAD_ROWS)
+  if (is.null(feed$waiting)) fail("`data` must have at least one row, not 0.")
+  if (is_failure(feed$waiting)) stop(feed$waiting)
+  head <- block_data(feed$waiting)
+  if (block_rows(head) > HEAD_ROWS) head <- block_part(head, seq_len(HEAD_ROWS))
+  first <- encode(feed$model, head)
+  feed$plain <- part_of(feed$model, "plain")(feed$model, first$design)
+  feed$identified <- identified_by(first)
+  first$n <- NA_real_
+  first$rows <- first$rows[, 0, drop = FALSE]
+  first[c("observed", "in_order", "pairing", "offset")] <- NULL
+  feed$encoded <- first
+}
+
+# At least so many rows as a block, or fewer at the end. An error of the source is kept until the
+# rows before it have been used.
+gather <- function(feed, least) {
+  blocks <- list()
+  n <- 0
+  while (n < least && is.null(feed$failure)) {
+    block <- tryCatch(read_block(feed), error = function(e) {
+      feed$failure <- e
+      NULL
+    })
+    if (is.null(block)) break
+    blocks[[length(blocks) + 1]] <- block
+    n <- n + block_rows(block)
+  }
+  if (n == 0) feed$failure
+  else within_rows(feed$read - n, n, bind_blocks(blocks))
+}
+
+is_failure <- function(block) inherits(block, "condition")
+
+# What identifies the data of a fit (R/fingerprint.R): "rows", their "response", or "nothing" if it
+# is neither.
+identified_by <- function(encoded) {
+  if (is.null(encoded$observed)) return("rows")
+  if (identical(data_id(encoded), block_id(encoded, "response"))) "response" else "nothing"
+}
+
+block_id <- function(encoded, by) {
+  if (by == "nothing") return(NULL)
+  response <- encoded$rows[nrow(encoded$rows), ]
+  if (!is.null(encoded$offset)) response <- response + encoded$offset
+  .Call(ffi_fingerprint, if (by == "rows") encoded$rows else response, 1)
+}
+
+#' The fingerprint of two parts of the data together: numbers of rows and sums of hashes
+#' @noRd
+join_ids <- function(one, other) {
+  if (is.null(one) || is.null(other)) return(NULL)
+  half <- function(id, from, to) as.numeric(paste0("0x", substr(sub(".*-", "", id), from, to)))
+  low <- half(one, 9, 16) + half(other, 9, 16)
+  high <- half(one, 1, 8) + half(other, 1, 8) + (low >= 2^32)
+  hex <- function(x) {
+    x <- x %% 2^32
+    sprintf("%04x%04x", as.integer(x %/% 2^16), as.integer(x %% 2^16))
+  }
+  n <- as.numeric(sub("-.*", "", one)) + as.numeric(sub("-.*", "", other))
+  paste0(format(n, scientific = FALSE), "-", hex(high), hex(low))
+}
+
+# Do the rows come from a source, and not from an object in memory?
+is_streamed <- function(encoded) !is.null(encoded$sampled)
+
+#' The next rows for C
+#'
+#' @return A list: `rows`, a matrix with an observation in each column, and `last`: whether the
+#'   source has ended; then there are no rows.
+#' @noRd
+pull <- function(feed) {
+  if (length(feed$again)) {
+    # rows that were pulled before the run was saved, but after its states were
+    rows <- feed$again[[1]]
+    feed$again <- feed$again[-1]
+    track(feed, rows)
+    return(list(rows = rows, last = FALSE))
+  }
+  block <- if (!is.null(feed$waiting)) feed$waiting else if (!feed$ended) gather(feed, GATHER_ROWS)
+  feed$waiting <- NULL
+  if (is_failure(block)) stop(block)
+  if (is.null(block)) {
+    feed$ended <- TRUE
+    return(list(rows = feed$encoded$rows, last = TRUE))
+  }
+  added <- encoded_rows(feed, block)
+  id <- if (!feed$passed) block_id(added, feed$identified)
+  # all of it or nothing, so that a run can be saved whenever it is interrupted
+  suspendInterrupts({
+    feed$at <- feed$at + ncol(added$rows)
+    if (!feed$passed) {
+      feed$id <- if (feed$n == 0) id else join_ids(feed$id, id)
+      feed$n <- feed$n + ncol(added$rows)
+      feed$kept <- if (feed$n <= feed$keep) c(feed$kept, list(added$rows))
+    }
+    track(feed, added$rows)
+  })
+  list(rows = added$rows, last = FALSE)
+}
+
+# A bad row stops the run when the rows before it have been used.
+encoded_rows <- function(feed, block) {
+  size <- block_rows(block)
+  code <- function(block) within_rows(feed$at, size, encode_block(feed, block))
+  tryCatch(code(block), logevidence_row_error = function(e) {
+    before <- e$row - feed$at - 1
+    if (before < 1) stop(e)
+    feed$waiting <- e
+    code(block_part(block_data(block), seq_len(before)))
+  })
+}
+
+track <- function(feed, rows) {
+  if (!feed$tracks) return(invisible())
+  feed$since <- c(feed$since, list(rows))
+  feed$cells <- feed$cells + length(rows)
+}
+
+encode_block <- function(feed, block) {
+  rows <- if (!is.null(feed$plain)) plain_rows(block, feed$plain, feed$argument)
+  if (!is.null(rows)) return(list(rows = rows, n = ncol(rows), offset = NULL))
+  encode_new(feed$model, feed$encoded$design, block_data(block), TRUE, feed$argument)
+}
+
+#' Rows for C from a block whose columns need no change
+#'
+#' @param plain From the model's contract: the `columns`, whether there is an `intercept`, and
+#'   `names` for the rows.
+#' @return The rows, or NULL if the block has other columns than plain numbers.
+#' @noRd
+plain_rows <- function(block, plain, argument = "data") {
+  rows <- if (is_arrow_block(block)) {
+    .Call(ffi_arrow_rows, block$array, block$schema, plain$columns, plain$intercept)
+  } else if (is.data.frame(block) && all(plain$columns %in% names(block))) {
+    columns <- lapply(plain$columns, function(name) block[[name]])
+    plain_vector <- function(x) is.numeric(x) && !is.object(x) && is.null(dim(x))
+    if (all(vapply(columns, plain_vector, NA))) .Call(ffi_vector_rows, columns, plain$intercept)
+  }
+  if (is.null(rows)) return(NULL)
+  if (!is.matrix(rows)) refuse_not_finite(rows[3], plain$columns[rows[2]], rows[1], argument)
+  dimnames(rows) <- list(plain$names, NULL)
+  rows
+}
+
+# For a further pass: back to the first row.
+rewind_feed <- function(feed) {
+  if (is.null(feed$source))
+    fail("`data` must be given again: the check at the end of the run reads its rows once more.")
+  close_feed(feed)
+  begin_reading(feed)
+  feed$passed <- TRUE
+  feed$ended <- FALSE
+  feed$at <- 0
+  feed$since <- feed$again <- list()
+  feed$cells <- 0
+}
+
+# All rows pulled so far, or NULL if they are too many to be kept.
+kept_rows <- function(feed) if (length(feed$kept)) do.call(cbind, feed$kept)
+
+close_feed <- function(feed) close_reader(feed)
+
+#' What encode() returns, after all rows have been pulled: with the rows if they were kept, or with
+#' the sample that a run has kept
+#' @noRd
+encoded_by <- function(feed, sample = NULL) {
+  encoded <- feed$encoded
+  encoded$n <- if (feed$n <= .Machine$integer.max) as.integer(feed$n) else feed$n
+  rows <- kept_rows(feed)
+  encoded$sampled <- is.null(rows)
+  if (is.null(rows)) rows <- sample
+  if (!is.null(rows)) encoded$rows <- rows
+  encoded$data_id <- feed$id
+  encoded
+}
+
+# Methods ------------------------------------------------------------------------------------------
+
+# A run keeps so many rows in memory: all of them, or a uniform sample.
+KEEP <- 20000
+
+#' A method for rows that come in blocks: in their order, in chunks of bounded size
+#' @noRd
+by_blocks <- function(method, model, source, keep = KEEP) {
+  if (is_latent(model) || asks_r(model))
+    fail("A ", model$name, "() needs all rows at once: give it a data frame.")
+  if (!takes_blocks(method))
+    fail("`method` ", method$name, "() needs all rows at once: use sgais(), smc(\"data\"), ",
+         "sequential(), hybrid() or online_nested(), or give it a data frame.")
+  method$settings <- in_given_order(method$settings, keep, source$rewinds)
+  if (!is.null(method$thorough))
+    method$thorough <- in_given_order(method$thorough, keep, source$rewinds)
+  method
+}
+
+takes_blocks <- function(method) {
+  method$name %in% c("sgais", "sequential", "hybrid", "online_nested") ||
+    identical(method$path, "data")
+}
+
+in_given_order <- function(settings, keep, again) {
+  settings[c("keep", "again")] <- list(keep, as.double(again))
+  if (isTRUE(settings$shuffle > 0) && isTRUE(settings$search > 0)) settings$restarts <- 1
+  settings$shuffle <- 0
+  for (name in grep("[.]chunk_most$", names(settings), value = TRUE))
+    settings[[name]] <- min(settings[[name]], STREAM_CHUNK)
+  settings
+}
+
+# The rows of a run whose memory is bounded: the standard error includes what the sample adds, but a
+# large one must be explained.
+PAST_MOST <- 1 # nats
+
+past_warnings <- function(out) {
+  if (is.null(out$past_se)) return(NULL)
+  advice <- paste("Use a source that can be read again, or a larger `keep`.")
+  changed <- drop(out$past_changed) > 0 && drop(out$past_exact) == 0
+  c(if (changed)
+      paste("The distribution of the rows changed when earlier rows were no longer in memory, and",
+            "the run went on from a sample of them.", advice),
+    if (drop(out$past_se) > PAST_MOST)
+      sprintf(paste("Only a sample of the rows was kept in memory. This adds a standard error of",
+                    "%s nats to the estimate. %s"),
+              format(signif(drop(out$past_se), 2), scientific = FALSE), advice))
+}

@@ -1,0 +1,103 @@
+# update() of fits: further rows for fits that keep the state of their run, and for fits of nested()
+# a smaller tolerance (R/method-nested.R).
+
+#' Add rows to a fit
+#'
+#' Continues the run of a fit with further rows. The result is the same, to the last bit, as that of
+#' one run on all rows in this order, and costs only what the new rows cost; the old rows are not
+#' needed. Works also for a fit that was saved by [saveRDS()] and read in another session.
+#'
+#' @param object A fit from [evidence()]. Rows can be added if they were used in their given order:
+#'   if they came from a source, or from a data frame with `order = "given"`, by [sgais()],
+#'   [smc()] with `path = "data"`, [sequential()], [hybrid()] or [online_nested()]. Also an
+#'   incomplete fit of a source, whose run then goes on with these rows.
+#' @param rows Further rows: a data frame (or other data that the model accepts), or a source such
+#'   as [rows_function()]. Columns and levels of factors must be those of the fit.
+#' @param tol,data For fits of [nested()]: see [nested_runs].
+#' @param threads Number of threads; by default as before.
+#' @param progress,time_limit,on_chunk,keep_state,checkpoint,every As in [evidence()].
+#' @param ... Unused.
+#'
+#' @details
+#' A fit keeps the state of its run, in `fit$state`, if it takes at most 50 MB. `keep_state = TRUE`
+#' keeps it whatever its size, `FALSE` drops it. Columns that a formula transforms by the data, as
+#' `scale(x)` does, keep the transformation of the first rows: up to 10,000 rows of a source, or all
+#' rows of a data frame.
+#'
+#' @return A fit of all rows, of class `"evidence"`.
+#'
+#' @examples
+#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+#' fit <- evidence(model, cars[1:30, ], sgais(order = "given"), seed = 1)
+#' update(fit, cars[31:50, ])
+#'
+#' @seealso [resume()], [nested_runs]
+#' @export
+update.evidence <- function(object, rows, ..., tol = NULL, data = NULL, threads = NULL,
+                            progress = interactive(), time_limit = NULL, on_chunk = NULL,
+                            keep_state = NULL, checkpoint = NULL, every = 60) {
+  check_no_dots(...)
+  if (missing(rows)) {
+    if (is.null(tol) && !is.null(object$state))
+      fail("`rows` must be given: the rows to add to the fit.")
+    return(update_nested(object, tol, data, parent.frame()))
+  }
+  # `tol` used to be the second argument
+  if (!is.null(object$nested) && is.null(object$state) && is_one_number(rows))
+    return(update_nested(object, rows, data, parent.frame()))
+  check_updates(object, rows)
+  if (!is.null(tol)) fail("`tol` and `rows` cannot both be given: add rows, or go on to `tol`.")
+  options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
+  add_rows(object$state, rows, threads, options, object$warnings)
+}
+
+#' @rdname update.evidence
+#' @export
+update.incomplete_evidence <- function(object, rows, ..., threads = NULL, progress = interactive(),
+                                       time_limit = NULL, on_chunk = NULL, keep_state = NULL,
+                                       checkpoint = NULL, every = 60) {
+  check_no_dots(...)
+  if (missing(rows)) fail("`rows` must be given: the rows to add, or call resume().")
+  refuse_formula(rows)
+  if (is.null(object$state$stream) || object$state$stream$ended)
+    fail("This fit has all its rows: continue it by resume().")
+  options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
+  add_rows(object$state, rows, threads, options, NULL)
+}
+
+#' Can rows be added to this fit? If not, an error that says what to do
+#' @noRd
+check_updates <- function(fit, rows) {
+  refuse_formula(rows)
+  if (!is.null(fit$state)) return(invisible())
+  if (is_latent(fit$model) || asks_r(fit$model) || !takes_blocks(fit$method))
+    fail("Rows cannot be added to a fit of ", fit$method$name, "() of a ", fit$model$name,
+         "(), which needs all rows at once: fit all rows with evidence().")
+  if (isTRUE(fit$method$settings$shuffle > 0))
+    fail("Rows cannot be added to a fit whose rows were shuffled: fit with `order = \"given\"`, ",
+         "or from a source of rows.")
+  fail("Rows cannot be added to this fit, because it has no state: fit with `keep_state = TRUE`.")
+}
+
+refuse_formula <- function(rows) {
+  if (inherits(rows, "formula"))
+    fail("update() adds rows to a fit and does not change its formula: fit the new model with ",
+         "evidence() on all rows.")
+}
+
+#' Continue the open state of a fit with further rows
+#' @noRd
+add_rows <- function(state, rows, threads, options, known) {
+  work <- work_from(state, threads)
+  feed <- work$feed
+  feed$argument <- "rows"
+  feed$at <- 0
+  feed$before <- feed$id
+  feed$once <- TRUE
+  source <- as_source(rows)
+  work$total <- feed$n + source$count()
+  work$source <- NULL
+  feed$source <- source
+  begin_reading(feed)
+  run_work(work, options, known)
+}

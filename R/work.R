@@ -1,0 +1,369 @@
+# The work of evidence(), update() and resume(): a plan of runs and all that is needed to go on with
+# it, so that it can be stopped at any time, saved, and continued to the same bits.
+#
+# Work is an environment: what was asked for (`model`, `method`, ...), the data (`encoded`, and for a
+# source a `feed`), and the `plan`. saved_work() makes a plain list of it that can be written to a
+# file; work_from() is its inverse.
+#
+# A run whose phase is interrupted or fails cannot be saved any more, so guarded work takes a
+# snapshot of its plan from time to time. Rows that are pulled after the last snapshot are kept until
+# the next one (`since` of a feed), so that nothing must be read again.
+
+# A fit keeps a state for update() if it takes at most so many bytes.
+STATE_MOST <- 50e6
+# Time between two snapshots: so many times what a snapshot costs; and the most numbers that are
+# kept between them.
+SNAPSHOT_COST <- 50
+SNAPSHOT_LEAST <- 0.2
+SNAPSHOT_CELLS <- 5e6
+
+#' @param spec A list: `call`, `model`, `method`, `words` (the seed), `seeded` (whether the user gave
+#'   one), `replicates`, `threads`, `keep`.
+#' @param feeding How runs get their rows: "stream", "open", "mixed" or "last" (conduct_jobs()).
+#' @noRd
+new_work <- function(spec, encoded, feed = NULL, feeding = "last") {
+  work <- list2env(spec, parent = emptyenv())
+  work$encoded <- encoded
+  work$feed <- feed
+  work$feeding <- feeding
+  work$elapsed <- 0
+  problem <- recorded(new_problem(spec$model, encoded, spec$method, spec$words, spec$threads),
+                      spec$method, encoded)
+  # to a run that can be given further rows, the number of rows so far means nothing
+  if (feeding == "open") problem$total <- 0
+  work$problem <- problem
+  problems <- lapply(seq_len(spec$replicates),
+                     function(r) replace(problem, "replicate", list(r - 1)))
+  work$plan <- new_plan(problems)
+  work
+}
+
+#' How runs on data in memory get their rows
+#'
+#' In their given order as a stream would give them, if the method can: then rows can be added
+#' later. A single run that shuffles has its rows in its own random order already.
+#' @noRd
+feeding_of <- function(model, method, encoded, mixed) {
+  if (is_open_ended(model, method)) return("open")
+  if (mixed && isTRUE(encoded$own)) "mixed" else "last"
+}
+
+is_open_ended <- function(model, method) {
+  !is_latent(model) && !asks_r(model) && takes_blocks(method) && !isTRUE(method$settings$shuffle > 0)
+}
+
+is_stream <- function(work) !is.null(work$feed)
+
+#' The options of a call, apart from what decides the result
+#' @noRd
+check_options <- function(progress, checkpoint, every, time_limit, on_chunk, keep_state) {
+  if (!is.null(checkpoint)) checkpoint <- check_checkpoint(checkpoint)
+  if (!is.null(time_limit)) time_limit <- check_positive(time_limit, "time_limit")
+  if (!is.null(on_chunk) && !is.function(on_chunk))
+    refuse(on_chunk, "on_chunk", "NULL or a function of a list")
+  list(progress = check_flag(progress, "progress"), checkpoint = checkpoint,
+       every = check_number(every, "every", 0), time_limit = time_limit, on_chunk = on_chunk,
+       keep_state = if (!is.null(keep_state)) check_flag(keep_state, "keep_state"))
+}
+
+# Running -----------------------------------------------------------------------------------------
+
+#' Work until there is a fit, or an incomplete one
+#'
+#' @param options From check_options().
+#' @param known Warnings that were raised before.
+#' @noRd
+run_work <- function(work, options, known = NULL) {
+  work$options <- options
+  work$started <- now()
+  work$guarded <- is_stream(work) || !is.null(options$checkpoint)
+  on.exit(if (is_stream(work)) close_feed(work$feed))
+  if (asks_r(work$model)) {
+    restore <- own_generator(work$words, keep = !work$seeded)
+    on.exit(restore(), add = TRUE)
+    if (!is.null(work$rng)) assign(".Random.seed", work$rng, globalenv())
+  }
+  if (!work$guarded) return(fit_of(work, known))
+  tryCatch(fit_of(work, known),
+           interrupt = function(cnd) stopped_by(work, cnd),
+           error = function(cnd) stopped_by(work, cnd))
+}
+
+fit_of <- function(work, known) {
+  options <- work$options
+  n <- if (!is_stream(work)) work$encoded$n else work$total
+  display <- new_display(options$progress, options$on_chunk, n, is_stream(work),
+                         takes_blocks(work$method))
+  on.exit(display$close())
+  if (!is.null(options$checkpoint)) write_first(work)
+  advance_plan(work, display)
+  if (!is_finished(work)) return(incomplete_fit(work, "the time limit"))
+  if (!is.null(options$checkpoint)) write_work(work)
+  fit <- finished_fit(work)
+  if (!is.null(options$on_chunk)) report_end(fit, options$on_chunk, now() - work$started)
+  raise_warnings(fit, known)
+}
+
+# The hook is called at the end, too.
+report_end <- function(fit, on_chunk, seconds) {
+  on_chunk(list(rows = fit$n, share = 1, seconds = seconds, n = fit$n,
+                log_evidence = fit$sampler$log_evidence, se = fit$sampler$se,
+                ess = if (length(fit$trace$ess)) utils::tail(fit$trace$ess, 1) else NA_real_,
+                lambda = 1))
+}
+
+advance_plan <- function(work, display) {
+  options <- work$options
+  threads <- .Call(ffi_threads, work$threads)
+  # replicates of a stream share its blocks
+  together <- if (is_stream(work)) length(work$plan$first)
+  else if (asks_r(work$model) || length(work$encoded$rows) > SIDE_BY_SIDE) 1
+  else min(threads, length(work$plan$first))
+  if (is_stream(work)) work$feed$tracks <- TRUE
+  feed <- function(job)
+    if (work$feeding != "mixed" || job$problem$replicate == 0) work$feeding else "last"
+  limit <- if (is.null(options$time_limit)) Inf else work$started + options$time_limit
+  work$plan <- work_on(work$plan, if (is_stream(work)) work$feed else work$encoded$rows, together,
+                       threads, display$show, feed, function() now() >= limit, watch_of(work),
+                       state_bytes(work))
+  forget_since(work)
+}
+
+# Second runs of a stream whose rows are no longer in memory are left out, and not open.
+is_finished <- function(work) {
+  if (is_done(work$plan)) return(TRUE)
+  no_rows <- is_stream(work) && is.null(kept_rows(work$feed))
+  no_rows && !any(vapply(work$plan$first, is_open, NA))
+}
+
+#' The most bytes that the state of each run may take for update()
+#' @noRd
+state_bytes <- function(work) {
+  wanted <- work$options$keep_state
+  if (isFALSE(wanted) || !work$feeding %in% c("stream", "open")) return(0)
+  if (isTRUE(wanted)) return(Inf)
+  most <- STATE_MOST / length(work$plan$first)
+  if (!is_stream(work) && 8 * length(work$encoded$rows) > most) 0 else most
+}
+
+finished_fit <- function(work) {
+  runs <- plan_results(work$plan)
+  encoded <- if (is_stream(work)) encoded_by(work$feed, runs[[1]]$sample) else work$encoded
+  other_end <- from_other_end(work$problem, encoded, runs, work$model, work$method)
+  settled <- tryCatch(settled(work$problem, encoded, runs[[1]], work$model),
+                      error = function(e) NULL)
+  fit <- new_evidence(runs, work$call, work$model, work$method, encoded, work$words, work$threads,
+                      other_end, settled)
+  fit <- with_bound(fit, encoded, work$words)
+  fit$state <- open_state(work, encoded)
+  fit
+}
+
+#' What update() needs to add rows, or NULL if the states were not kept
+#' @noRd
+open_state <- function(work, encoded) {
+  jobs <- lapply(work$plan$first, function(job) list(problem = job$problem, state = job$open))
+  if (any(vapply(jobs, function(job) is.null(job$state), NA))) return(NULL)
+  kept <- if (is_stream(work)) kept_rows(work$feed) else encoded$rows
+  saved_work(work, list(first = jobs, second = NULL),
+             stream = list(n = encoded$n, at = 0, id = data_id(encoded), kept = list(kept),
+                           identified = identified_in(work), ended = FALSE, passed = FALSE,
+                           once = TRUE, again = list()))
+}
+
+identified_in <- function(work)
+  if (is_stream(work)) work$feed$identified else identified_by(work$encoded)
+
+# Snapshots ---------------------------------------------------------------------------------------
+
+watch_of <- function(work) {
+  if (!work$guarded) return(NULL)
+  list(
+    whole = function(save) {
+      due <- write_is_due(work)
+      if (due || snapshot_is_due(work)) take_snapshot(work, save)
+      if (due) write_work(work)
+    },
+    broken = function(save) take_snapshot(work, save)
+  )
+}
+
+snapshot_is_due <- function(work) {
+  if (is.null(work$taken)) return(TRUE)
+  full <- is_stream(work) && work$feed$cells > SNAPSHOT_CELLS
+  full || now() - work$taken > max(SNAPSHOT_LEAST, SNAPSHOT_COST * work$cost)
+}
+
+take_snapshot <- function(work, save) {
+  begun <- now()
+  plan <- save()
+  suspendInterrupts({
+    work$plan <- plan
+    forget_since(work)
+    if (asks_r(work$model)) work$rng <- get0(".Random.seed", globalenv(), inherits = FALSE)
+  })
+  work$taken <- now()
+  work$cost <- work$taken - begun
+}
+
+forget_since <- function(work) {
+  if (!is_stream(work)) return(invisible())
+  work$feed$since <- list()
+  work$feed$cells <- 0
+}
+
+# Saving ------------------------------------------------------------------------------------------
+
+#' The work as a plain list
+#'
+#' @param stream Where a feed is, by default that of the work; for data in memory NULL.
+#' @noRd
+saved_work <- function(work, plan = work$plan, stream = feed_position(work)) {
+  encoded <- work$encoded
+  # further rows go the way of a stream, which keeps its rows elsewhere
+  if (!is_stream(work) && !is.null(stream)) encoded <- without_rows(encoded)
+  list(spec = mget(c("call", "model", "method", "words", "seeded", "replicates", "threads", "keep"),
+                   envir = work),
+       encoded = encoded, problem = work$problem,
+       plan = list(first = packed(plan$first, work$problem),
+                   second = if (!is.null(plan$second)) packed(plan$second, work$problem)),
+       feeding = if (is.null(stream)) work$feeding else "stream", stream = stream,
+       source = if (is_stream(work)) work$source, rng = work$rng,
+       elapsed = work$elapsed + if (is.null(work$started)) 0 else now() - work$started)
+}
+
+without_rows <- function(encoded) {
+  encoded$n <- NA_real_
+  encoded$rows <- encoded$rows[, 0, drop = FALSE]
+  encoded[c("observed", "in_order", "pairing", "offset")] <- NULL
+  encoded
+}
+
+feed_position <- function(work) {
+  if (!is_stream(work)) return(NULL)
+  position <- mget(c("n", "at", "id", "before", "kept", "identified", "ended", "passed", "once"),
+                   envir = work$feed, ifnotfound = list(NULL))
+  # what no run has been given, or only after the states were saved
+  c(position, list(again = c(work$feed$since, work$feed$again), waiting = work$feed$waiting))
+}
+
+# A problem has the model in it; jobs differ in few parts, and only these are saved.
+packed <- function(jobs, problem) {
+  lapply(jobs, function(job) {
+    if (is.null(job)) return(NULL)
+    same <- vapply(names(problem), function(name) identical(job$problem[[name]], problem[[name]]),
+                   NA)
+    replace(job, "problem", list(job$problem[!same]))
+  })
+}
+
+unpacked <- function(jobs, problem) {
+  lapply(jobs, function(job) {
+    if (is.null(job)) return(NULL)
+    own <- problem
+    own[names(job$problem)] <- job$problem
+    replace(job, "problem", list(own))
+  })
+}
+
+#' Work from a saved list; for a stream with a feed that is not yet open
+#' @noRd
+work_from <- function(saved, threads = NULL) {
+  work <- list2env(saved$spec, parent = emptyenv())
+  if (!is.null(threads)) work$threads <- check_count(threads, "threads", 1, 1024)
+  work$encoded <- saved$encoded
+  work$problem <- saved$problem
+  second <- saved$plan$second
+  work$plan <- list(first = unpacked(saved$plan$first, saved$problem),
+                    second = if (!is.null(second)) unpacked(second, saved$problem))
+  work$feeding <- saved$feeding
+  work$elapsed <- saved$elapsed
+  work$rng <- saved$rng
+  if (!is.null(saved$stream)) work$feed <- feed_at(work, saved$stream)
+  work
+}
+
+#' A feed at a position, still without a reader
+#' @noRd
+feed_at <- function(work, stream) {
+  feed <- new_feed(work$model, NULL, work$keep)
+  feed$encoded <- work$encoded
+  feed$plain <- part_of(work$model, "plain")(work$model, work$encoded$design)
+  for (name in names(stream)) assign(name, stream[[name]], feed)
+  if (feed$n > feed$keep) feed$kept <- NULL
+  feed
+}
+
+# Stopping ----------------------------------------------------------------------------------------
+
+#' Raise the condition again that has stopped the work, with what there is in `fit`
+#' @noRd
+stopped_by <- function(work, cnd) {
+  if (!is.null(work$taken) && is.null(cnd$fit)) {
+    reason <- if (inherits(cnd, "interrupt")) "an interrupt" else conditionMessage(cnd)
+    cnd$fit <- tryCatch(incomplete_fit(work, reason), error = function(e) NULL)
+    if (!is.null(work$options$checkpoint)) write_work(work)
+  }
+  if (!inherits(cnd, "interrupt")) stop(cnd)
+  signalCondition(cnd)
+  invokeRestart("abort")
+}
+
+#' A fit whose run has not reached its end
+#' @noRd
+incomplete_fit <- function(work, reason) {
+  so_far <- if (takes_blocks(work$method)) results_so_far(work$plan)
+  n <- if (is_stream(work)) work$feed$n else work$encoded$n
+  structure(
+    list(log_evidence = if (is.null(so_far)) NA_real_ else so_far$log_evidence,
+         se = if (is.null(so_far)) NA_real_ else so_far$se,
+         n = if (is.null(so_far)) 0 else so_far$n, rows_read = n, reason = reason,
+         trace = so_far$trace, call = work$call, model = work$model, method = work$method,
+         seed = work$words, state = saved_work(work)),
+    class = "incomplete_evidence"
+  )
+}
+
+#' The estimate from the rows that all first runs have passed, or NULL
+#' @noRd
+results_so_far <- function(plan) {
+  traces <- lapply(plan$first, function(job) if (!is.null(job$result)) job$result$trace
+                   else if (!is.null(job$state)) trace_of_state(job))
+  if (any(vapply(traces, function(trace) is.null(trace$n) || nrow(trace) == 0, NA))) return(NULL)
+  common <- Reduce(intersect, lapply(traces, function(trace) trace$n[complete_rows(trace)]))
+  if (length(common) == 0) return(NULL)
+  n <- max(common)
+  at <- lapply(traces, function(trace) trace[max(which(trace$n == n & complete_rows(trace))), ])
+  estimate <- vapply(at, `[[`, 0, "log_evidence")
+  ratio <- exp(estimate - max(estimate))
+  se <- sqrt(sum((ratio * vapply(at, `[[`, 0, "se"))^2)) / sum(ratio)
+  if (length(at) > 1) se <- max(se, stats::sd(ratio) / mean(ratio) / sqrt(length(at)))
+  list(n = n, log_evidence = max(estimate) + log(mean(ratio)), se = se, trace = traces[[1]])
+}
+
+# Entries of the trace at which a chunk was complete.
+complete_rows <- function(trace) {
+  if (is.null(trace$lambda)) rep(TRUE, nrow(trace)) else trace$lambda >= 1
+}
+
+trace_of_state <- function(job) {
+  run <- begin_job(job, NULL, "last")
+  on.exit(.Call(ffi_run_free, run))
+  run_result(run)$trace
+}
+
+#' @export
+print.incomplete_evidence <- function(x, ...) {
+  estimate <- if (is.na(x$log_evidence)) "No estimate yet."
+  else sprintf("Log evidence of the first %s rows: %.2f (standard error %.2g)", count(x$n),
+               x$log_evidence, x$se)
+  cat_wrapped(c("Incomplete: the run was stopped before its end. resume() continues it.",
+                paste0("Stopped by: ", x$reason), estimate), exdent = 2)
+  invisible(x)
+}
+
+#' @export
+logml.incomplete_evidence <- function(x, ...) {
+  fail("The fit is incomplete: continue it by resume(), or read `log_evidence` for its first `n` ",
+       "rows.")
+}

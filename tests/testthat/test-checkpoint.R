@@ -1,0 +1,285 @@
+# Runs that are stopped, saved and continued: the same bits as runs that were never stopped.
+
+set.seed(31)
+points <- data.frame(x = rnorm(6000), z = rnorm(6000))
+points$y <- 1 + 2 * points$x + rnorm(6000)
+line <- linear_regression(y ~ x + z, sigma = 1, prior_sd = 2)
+few <- points[1:60, ]
+
+expect_same <- function(one, other, info = NULL) {
+  for (part in c("log_evidence", "se", "draws", "log_weights", "n", "data_id", "pairing",
+                 "warnings", "sampler", "audit", "bound", "nested", "replicates"))
+    testthat::expect_identical(one[[part]], other[[part]], info = paste(info, part))
+}
+
+in_blocks <- function(data, size, rewind = TRUE) {
+  at <- 0
+  rows_function(function(reset) {
+    if (reset) at <<- 0
+    else if (at < nrow(data)) {
+      rows <- (at + 1):min(at + size, nrow(data))
+      at <<- at + size
+      data[rows, , drop = FALSE]
+    }
+  }, rewind)
+}
+
+# Stops after every slice until the fit is complete; returns it and the number of stops.
+in_slices <- function(...) {
+  fit <- quiet_fit(..., time_limit = 1e-9)
+  stops <- 0
+  while (inherits(fit, "incomplete_evidence")) {
+    stops <- stops + 1
+    fit <- muffled(resume(unserialize(serialize(fit, NULL)), time_limit = 1e-9))
+  }
+  list(fit = fit, stops = stops)
+}
+
+test_that("a run that is stopped by its time limit after every slice gives the same bits", {
+  blobs <- matrix(rnorm(200, rep(c(-3, 3), 50)), ncol = 2)
+  user <- custom_model("a", function(theta, data) sum(dnorm(data$y, theta, log = TRUE)),
+                       function(theta) dnorm(theta, log = TRUE), function(n) rnorm(n))
+  calls <- list(
+    list(line, points, sgais(steps = 100), seed = 1),
+    list(line, points, sgais(steps = 100, order = "given"), seed = 1),
+    list(line, in_blocks(points, 500), sgais(steps = 100), seed = 1),
+    list(line, in_blocks(points, 500), sgais(), seed = 1, replicates = 2),
+    list(line, points[1:1000, ], sgais(preset = "paper"), seed = 1, replicates = 2),
+    list(line, few, nested(50), seed = 1), list(line, few, smc(particles = 300), seed = 1),
+    list(line, few, ais(50), seed = 1), list(line, few, bridge(20, 50), seed = 1),
+    list(line, few, hybrid(40, 20), seed = 1), list(line, few, online_nested(30), seed = 1),
+    list(line, few, laplace(importance = 200), seed = 1), list(line, few, exact(), seed = 1),
+    list(gaussian_mixture(components = 2), blobs, sgais(), seed = 1),
+    list(gaussian_mixture(components = 2), blobs, variational(3, draws = 50), seed = 1),
+    list(clustering(components = 2), blobs, smc("data", 20), seed = 1),
+    list(clustering(components = 2), blobs, chib(draws = 50), seed = 1),
+    list(user, few, smc(particles = 20, kernel = rwm()), seed = 1)
+  )
+  stops <- 0
+  for (call in calls) {
+    sliced <- do.call(in_slices, call, quote = TRUE)
+    stops <- stops + sliced$stops
+    expect_same(sliced$fit, do.call(quiet_fit, call, quote = TRUE), deparse1(call[[3]]$call))
+  }
+  expect_gt(stops, length(calls))
+})
+
+test_that("an incomplete fit has the estimate of the rows so far, where there is one", {
+  n <- 0
+  # stops at the first slice that has passed some rows
+  fit <- evidence(line, points, sgais(steps = 100, order = "given"), seed = 1, time_limit = 1e-9)
+  while (inherits(fit, "incomplete_evidence") && is.na(fit$log_evidence))
+    fit <- resume(fit, time_limit = 1e-9)
+  if (inherits(fit, "incomplete_evidence")) {
+    expect_lte(fit$n, 6000)
+    truth <- evidence(line, points[seq_len(fit$n), ], exact())$log_evidence
+    expect_lt(abs(fit$log_evidence - truth), 5 * fit$se + 0.5)
+    expect_match(printed(fit), "Log evidence of the first [0-9,]+ rows")
+  }
+  fit <- evidence(line, few, nested(400), seed = 1, time_limit = 1e-9)
+  expect_true(is.na(fit$log_evidence))
+  expect_match(printed(fit), "No estimate yet")
+})
+
+killed_child <- function(file, call) {
+  script <- tempfile(fileext = ".R")
+  pid <- tempfile()
+  on.exit(unlink(c(script, pid)))
+  writeLines(c(sprintf(".libPaths(%s)", deparse1(.libPaths())), "library(logevidence)",
+               sprintf("writeLines(as.character(Sys.getpid()), '%s')", pid), call), script)
+  system2(file.path(R.home("bin"), "Rscript"), script, wait = FALSE, stdout = FALSE, stderr = FALSE)
+  for (i in 1:600) {
+    if (file.exists(file)) break
+    Sys.sleep(0.05)
+  }
+  Sys.sleep(stats::runif(1, 0, 0.5))
+  tools::pskill(as.integer(readLines(pid)), tools::SIGKILL)
+}
+
+test_that("a process that is killed leaves a checkpoint that another one resumes to the same bits", {
+  skip_on_os("windows")
+  data <- tempfile(fileext = ".rds")
+  file <- tempfile()
+  on.exit(unlink(c(data, file)))
+  saveRDS(points, data)
+  model <- linear_regression(y ~ x + z, sigma = 1, prior_sd = 2)
+  calls <- list(sgais = sgais(steps = 1000), nested = nested(300))
+  for (name in names(calls)) {
+    unlink(file)
+    rows <- if (name == "nested") few else points
+    killed_child(file, sprintf(
+      "evidence(linear_regression(y ~ x + z, sigma = 1, prior_sd = 2), readRDS('%s')[1:%d, ], %s,
+       seed = 1, checkpoint = '%s', every = 0)", data, nrow(rows), deparse1(calls[[name]]$call), file))
+    expect_same(muffled(resume(file)), quiet_fit(model, rows, calls[[name]], seed = 1), name)
+  }
+})
+
+test_that("a source in a checkpoint is opened again, or must be given again", {
+  file <- tempfile()
+  on.exit(unlink(file))
+  stop_at <- function(source, times) {
+    calls <- 0
+    expect_error(evidence(line, source, sgais(steps = 2000), seed = 1, checkpoint = file, every = 0,
+                          on_chunk = function(state) if ((calls <<- calls + 1) > times) stop("stop")),
+                 "stop")
+  }
+  whole <- evidence(line, points, sgais(steps = 2000, order = "given"), seed = 1)
+  stop_at(in_blocks(points, 700), 1)
+  expect_same(resume(file)[c("log_evidence", "draws")], whole[c("log_evidence", "draws")])
+  at <- new_session(sprintf("cat(format(resume('%s')$log_evidence, digits = 17))", file))
+  expect_identical(at, format(whole$log_evidence, digits = 17))
+  stop_at(in_blocks(points, 700, rewind = FALSE), 1)
+  saved <- read_checkpoint(file)
+  if (!saved$stream$ended) refused(resume(file), "`data` must be given again")
+  expect_same(resume(file, in_blocks(points, 13, rewind = FALSE))["draws"], whole["draws"])
+})
+
+test_that("damaged, foreign and other files are refused in a sentence", {
+  file <- tempfile()
+  other <- tempfile()
+  on.exit(unlink(c(file, other)))
+  evidence(line, few, seed = 1, checkpoint = file)
+  expect_s3_class(resume(file), "evidence")
+  bytes <- readBin(file, "raw", file.size(file))
+  with <- function(bytes) {
+    writeBin(bytes, other)
+    resume(other)
+  }
+  set.seed(1)
+  magic <- length(CHECKPOINT_MAGIC)
+  for (n in c(magic, magic + 1:60, sample(length(bytes) - 1, 20), length(bytes) - 1:9))
+    if (n >= magic) refused(with(bytes[seq_len(n)]), "is damaged or was cut short")
+  for (at in c(magic + 1:60, sample((magic + 1):length(bytes), 100), length(bytes) - 0:9)) {
+    flipped <- bytes
+    flipped[at] <- xor(flipped[at], as.raw(2^sample(0:7, 1)))
+    refused(with(flipped), "is damaged or was cut short")
+  }
+  refused(with(c(bytes, as.raw(0))), "is damaged")
+  refused(with(raw()), "is not a checkpoint")
+  refused(with(serialize(1, NULL)), "is not a checkpoint")
+  refused(resume(tempfile()), "there is no file")
+  for (value in list(1, NULL, NA, c("a", "b"), few))
+    refused(resume(value), "`from` must be a checkpoint file or an incomplete fit")
+  version <- bytes[seq_len(length(bytes) - 8)]
+  version[magic + 4 + 1] <- charToRaw("9")
+  expect_null(.Call(ffi_checkpoint_write, other, dirname(other), version))
+  refused(resume(other), "was written by version 9")
+})
+
+test_that("other data than those of the run are refused", {
+  fit <- evidence(line, points, smc(particles = 300), seed = 1, time_limit = 1e-9)
+  expect_s3_class(fit, "incomplete_evidence")
+  refused(resume(fit, points[6000:1, ]), "`data` must be the data of the run")
+  refused(resume(fit, points[-1, ]), "`data` must be the data of the run")
+})
+
+test_that("a checkpoint that cannot be written is a warning, and an older one stays", {
+  skip_on_os("windows")
+  file <- tempfile()
+  on.exit(unlink(file))
+  evidence(line, few, seed = 1, checkpoint = file)
+  old <- readBin(file, "raw", file.size(file))
+  # no file may be longer than 16 KB, as on a disk that is full
+  script <- tempfile(fileext = ".R")
+  writeLines(c(sprintf(".libPaths(%s)", deparse1(.libPaths())), "library(logevidence)",
+               sprintf("fit <- evidence(linear_regression(dist ~ speed), cars, sgais(500), seed = 1,
+                        checkpoint = '%s', every = 0)", file), "cat(class(fit), fit$n)"), script)
+  said <- suppressWarnings(system2("bash", c("-c", shQuote(paste(
+    "trap '' XFSZ; ulimit -f 16;", shQuote(file.path(R.home("bin"), "Rscript")), shQuote(script)))),
+    stdout = TRUE, stderr = TRUE))
+  said <- paste(said, collapse = " ")
+  expect_match(said, "could not be written")
+  expect_length(gregexpr("could not be written", said)[[1]], 1)
+  expect_match(said, "evidence 50")
+  expect_identical(readBin(file, "raw", file.size(file)), old)
+  expect_false(file.exists(paste0(file, ".new")))
+})
+
+test_that("a file name that cannot be one is refused before any work", {
+  refused(evidence(line, few, checkpoint = file.path(tempfile(), "run")), "directory that exists")
+  refused(evidence(line, few, checkpoint = tempdir()), "not of a directory or a device")
+  refused(evidence(line, few, checkpoint = 1), "`checkpoint` must be NULL or the name of a file")
+  refused(evidence(line, few, checkpoint = tempfile(), every = -1), "`every`")
+  refused(evidence(line, few, time_limit = 0), "`time_limit` must be a positive number")
+  refused(evidence(line, few, on_chunk = 3), "`on_chunk` must be NULL or a function")
+  refused(evidence(line, few, keep_state = 3), "`keep_state` must be TRUE or FALSE")
+  refused(evidence(line, few, collect = NA), "`collect` must be TRUE or FALSE")
+})
+
+test_that("an interrupt leaves a checkpoint and a fit", {
+  skip_on_os("windows")
+  skip_on_cran()
+  file <- tempfile()
+  on.exit(unlink(file))
+  long <- sgais(steps = 5000)
+  system(sprintf("(sleep 0.3; kill -INT %d) &", Sys.getpid()))
+  cnd <- tryCatch({
+    evidence(line, points, long, seed = 1, checkpoint = file)
+    Sys.sleep(1) # the signal must not hit what comes after
+    NULL
+  }, interrupt = identity)
+  skip_if(is.null(cnd), "the run was over before the interrupt")
+  expect_s3_class(cnd$fit, "incomplete_evidence")
+  whole <- evidence(line, points, long, seed = 1)
+  expect_same(resume(cnd$fit), whole)
+  expect_same(resume(file), whole)
+})
+
+test_that("a function of the user sees the run, and its error stops it", {
+  seen <- list()
+  fit <- evidence(line, points, sgais(steps = 5000), seed = 1,
+                  on_chunk = function(state) seen <<- c(seen, list(state)))
+  expect_same(fit, evidence(line, points, sgais(steps = 5000), seed = 1))
+  share <- vapply(seen, `[[`, 0, "share")
+  expect_true(all(diff(share) >= 0))
+  last <- seen[[length(seen)]]
+  expect_identical(last$share, 1)
+  expect_identical(last$n, 6000L)
+  expect_true(is.finite(last$log_evidence))
+  expect_error(evidence(line, points, seed = 1, on_chunk = function(state) stop("mine")), "mine")
+})
+
+test_that("the bar never goes back", {
+  drawn <- character()
+  bar <- progress_bar(TRUE, 100)
+  file <- tempfile()
+  connection <- file(file, "w")
+  sink(connection, type = "message")
+  Sys.sleep(0.6)
+  for (done in c(0.1, 0.5, 0.3, 0.7, 0.2, 1.5)) bar$show(done, 50)
+  sink(type = "message")
+  close(connection)
+  text <- readChar(file, 1e4)
+  shown <- as.numeric(sub("%", "", regmatches(text, gregexpr("[0-9]+%", text))[[1]]))
+  expect_identical(shown, c(10, 50, 50, 70, 70, 100))
+})
+
+test_that("replicates are added until the standard error is reached", {
+  noisy <- sgais(particles = 20, audit = FALSE)
+  said <- testthat::capture_messages(
+    fit <- quiet_fit(line, few, noisy, seed = 1, target_se = 0.05))
+  expect_match(said, "runs .*about", all = FALSE)
+  expect_lt(fit$se, 0.05)
+  expect_identical(fit$log_evidence, quiet_fit(line, few, noisy, seed = 1,
+                                               replicates = nrow(fit$replicates))$log_evidence)
+  streamed <- suppressMessages(quiet_fit(line, in_blocks(few, 7), noisy, seed = 1, target_se = 0.05))
+  expect_identical(streamed$log_evidence,
+                   quiet_fit(line, in_blocks(few, 60), noisy, seed = 1,
+                             replicates = nrow(streamed$replicates))$log_evidence)
+  far <- suppressMessages(quiet_fit(line, few, noisy, seed = 1, target_se = 1e-5))
+  expect_match(far$warnings, "more than 1,000", all = FALSE)
+  refused(evidence(line, in_blocks(few, 7, rewind = FALSE), noisy, target_se = 0.1), "read again")
+  refused(evidence(line, few, noisy, target_se = 0), "`target_se` must be a positive number")
+  refused(evidence(line, few, noisy, target_se = 0.1, time_limit = 1), "cannot be combined")
+  expect_no_message(evidence(line, few, exact(), target_se = 0.1))
+})
+
+test_that("the rows of a source can be collected for methods that need all of them", {
+  one <- evidence(line, in_blocks(few, 7), nested(50), seed = 1, collect = TRUE)
+  expect_same(one, evidence(line, few, nested(50), seed = 1))
+})
+
+test_that("a data frame can be used as a source would be", {
+  one <- evidence(line, points, seed = 1, keep = 1000)
+  expect_same(one, evidence(line, in_blocks(points, 600), seed = 1, keep = 1000))
+})
