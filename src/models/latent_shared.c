@@ -4,6 +4,7 @@
 #include <gsl/gsl_randist.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 int le_gaussian_prior_read(const le_args *args, le_gaussian_prior *prior, char *message)
 {
@@ -13,6 +14,39 @@ int le_gaussian_prior_read(const le_args *args, le_gaussian_prior *prior, char *
          le_read_numbers(args, "noise_sd", 1, 0, 1, &prior->noise_sd, message) &&
          le_read_numbers(args, "shape", 1, 0, 1, &prior->shape, message) &&
          le_read_numbers(args, "scale", 1, 0, 1, &prior->scale, message);
+}
+
+size_t le_gaussian_width(const void *self) { return ((const le_gaussian_prior *)self)->width; }
+
+le_status le_grouped_create(const le_group_settings *names, const le_args *args, void **self,
+                            char *message)
+{
+  size_t k;
+  *self = NULL;
+  if (!le_read_count(args, names->count, 1, names->most, &k, message)) return LE_BAD_ARGUMENT;
+  le_grouped *model = calloc(1, sizeof *model + k * sizeof(double));
+  if (!model) return LE_NO_MEMORY;
+  model->k = k;
+  const double even = names->exclusive ? 1 / (double)k : 0.5;
+  if (!le_gaussian_prior_read(args, &model->gaussian, message) ||
+      !le_read_numbers(args, names->probabilities, even, 0, k, model->probability, message)) {
+    free(model);
+    return LE_BAD_ARGUMENT;
+  }
+  *self = model;
+  return LE_OK;
+}
+
+double le_grouped_symmetry(const void *self)
+{
+  const le_grouped *model = self;
+  return model->gaussian.infer ? lgamma((double)model->k + 1)
+                               : le_log_exchanges(model->k, model->probability);
+}
+
+double le_start_variance(const le_gaussian_prior *prior, double sd, const gsl_rng *rng)
+{
+  return prior->infer ? le_draw_variance(prior, rng, 0, 0) : sd * sd;
 }
 
 double le_draw_variance(const le_gaussian_prior *prior, const gsl_rng *rng, double n,
@@ -96,6 +130,18 @@ le_inverse_gamma le_variance_prior(const le_gaussian_prior *prior)
 le_expected_variance le_q_variance(const le_gaussian_prior *prior, double sd, const double *q)
 {
   return prior->infer ? le_expect_variance(q) : le_known_variance(sd);
+}
+
+void le_q_start_variance(const le_gaussian_prior *prior, double n, const double *value, double *q)
+{
+  le_point_variance(le_variance_prior(prior), value ? n : 0,
+                    value ? *value : prior->scale / prior->shape, q);
+}
+
+double le_q_draw_variance(const le_gaussian_prior *prior, double sd, const double *q,
+                          const gsl_rng *rng)
+{
+  return prior->infer ? le_draw_inverse_gamma(q, rng) : sd * sd;
 }
 
 double le_draw_category(const gsl_rng *rng, size_t n, double *log_weight, size_t forced,

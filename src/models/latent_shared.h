@@ -15,9 +15,32 @@ typedef struct le_gaussian_prior {
   double shape, scale;       /* of the inverse-gamma priors of both variances */
 } le_gaussian_prior;
 
+/* A model with k components or attributes, each of which has a known prior probability, unless
+ * variances and probabilities are inferred. */
+typedef struct le_grouped {
+  le_gaussian_prior gaussian;
+  size_t k;
+  double probability[];
+} le_grouped;
+
+/* How the settings of such a model are called. */
+typedef struct le_group_settings {
+  const char *count, *probabilities;
+  size_t most;   /* groups */
+  int exclusive; /* a row has one group: probabilities sum to one */
+} le_group_settings;
+
 /* Reads the settings `width`, `infer`, `prior_sd`, `noise_sd`, `shape` and `scale`; if one is
  * wrong, returns 0 and writes a message. */
 int le_gaussian_prior_read(const le_args *args, le_gaussian_prior *prior, char *message);
+/* The column count of any model that begins with a le_gaussian_prior. */
+size_t le_gaussian_width(const void *self);
+le_status le_grouped_create(const le_group_settings *names, const le_args *args, void **self,
+                            char *message);
+/* log of the number of exchanges of groups with equal probabilities. */
+double le_grouped_symmetry(const void *self);
+/* The variance of a state for zero rows: drawn from the prior, or known. */
+double le_start_variance(const le_gaussian_prior *prior, double sd, const gsl_rng *rng);
 /* Draws a variance given `n` (not necessarily whole) normal numbers around known means with this
  * sum of squares. */
 double le_draw_variance(const le_gaussian_prior *prior, const gsl_rng *rng, double n,
@@ -43,6 +66,10 @@ double le_log_variance_prior(const le_gaussian_prior *prior, double variance);
  * or has a factor in q. */
 le_inverse_gamma le_variance_prior(const le_gaussian_prior *prior);
 le_expected_variance le_q_variance(const le_gaussian_prior *prior, double sd, const double *q);
+/* A factor to start from: centred on `*value`, as after n observations, or on the prior if NULL. */
+void le_q_start_variance(const le_gaussian_prior *prior, double n, const double *value, double *q);
+double le_q_draw_variance(const le_gaussian_prior *prior, double sd, const double *q,
+                          const gsl_rng *rng);
 /* Whether n numbers are all finite and positive; whether all are whole numbers from 0 to k - 1. */
 int le_all_positive(const double *x, size_t n);
 int le_all_codes(const double *x, size_t n, size_t k);

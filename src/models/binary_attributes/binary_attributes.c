@@ -11,22 +11,9 @@
 
 static le_status create(const le_args *args, void **self, char *message)
 {
-  size_t k;
-  *self = NULL;
-  if (!le_read_count(args, "attributes", 1, MOST_ENUMERATED, &k, message)) return LE_BAD_ARGUMENT;
-  binary *model = calloc(1, sizeof *model + k * sizeof(double));
-  if (!model) return LE_NO_MEMORY;
-  model->k = k;
-  if (!le_gaussian_prior_read(args, &model->gaussian, message) ||
-      !le_read_numbers(args, "probabilities", 0.5, 0, k, model->probability, message)) {
-    free(model);
-    return LE_BAD_ARGUMENT;
-  }
-  *self = model;
-  return LE_OK;
+  static const le_group_settings names = {"attributes", "probabilities", MOST_ENUMERATED, 0};
+  return le_grouped_create(&names, args, self, message);
 }
-
-static size_t width(const void *self) { return ((const binary *)self)->gaussian.width; }
 
 const le_model_ops le_binary_attributes_model = {
   .version = LE_CONTRACT_VERSION,
@@ -35,7 +22,7 @@ const le_model_ops le_binary_attributes_model = {
   .traits = LE_MODEL_MULTIMODAL,
   .create = create,
   .destroy = free,
-  .width = width,
+  .width = le_gaussian_width,
   .latent = &le_binary_attributes_states,
   .variational = &le_binary_attributes_variational,
   .maximum = &le_binary_attributes_maximum,

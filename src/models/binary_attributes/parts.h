@@ -7,11 +7,7 @@
 enum { FEATURES, NOISE, PROBABILITIES };
 enum { MOST_ENUMERATED = 16 };
 
-typedef struct binary {
-  le_gaussian_prior gaussian;
-  size_t k;
-  double probability[];
-} binary;
+typedef le_grouped binary;
 
 static inline size_t size(const void *self, size_t n)
 {

@@ -169,8 +169,8 @@ static void start(const void *self, const gsl_rng *rng, double *state)
 {
   const binary *model = self;
   const le_gaussian_prior *g = &model->gaussian;
-  state[FEATURES] = g->infer ? le_draw_variance(g, rng, 0, 0) : g->prior_sd * g->prior_sd;
-  state[NOISE] = g->infer ? le_draw_variance(g, rng, 0, 0) : g->noise_sd * g->noise_sd;
+  state[FEATURES] = le_start_variance(g, g->prior_sd, rng);
+  state[NOISE] = le_start_variance(g, g->noise_sd, rng);
   for (size_t a = 0; a < model->k; a++)
     state[PROBABILITIES + a] = g->infer ? gsl_rng_uniform_pos(rng) : model->probability[a];
 }
@@ -363,13 +363,6 @@ static void simulate(const void *self, size_t n, const double *state, const gsl_
     }
 }
 
-static double log_symmetry(const void *self)
-{
-  const binary *model = self;
-  return model->gaussian.infer ? lgamma((double)model->k + 1)
-                               : le_log_exchanges(model->k, model->probability);
-}
-
 static int possible(const void *self, size_t seen, const double *state)
 {
   const binary *model = self;
@@ -392,6 +385,6 @@ const le_latent_ops le_binary_attributes_states = {
   .sweep = sweep,
   .sweep_above = sweep_above,
   .simulate = simulate,
-  .log_symmetry = log_symmetry,
+  .log_symmetry = le_grouped_symmetry,
   .possible = possible,
 };

@@ -180,16 +180,13 @@ static le_status q_start(const void *self, const le_rows *rows, const double *hi
 {
   const binary *model = self;
   const le_gaussian_prior *g = &model->gaussian;
-  const le_inverse_gamma prior = le_variance_prior(g);
   memset(q, 0, q_size(self, rows->n) * sizeof(double));
   factors f = divide(model, rows->n, q);
   for (size_t i = 0; i < f.n * f.k; i++)
     f.on[i] = hint ? hint[PROBABILITIES + f.k + i]
                    : gsl_rng_uniform(rng) < (g->infer ? 0.5 : model->probability[i % f.k]);
-  le_point_variance(prior, hint ? (double)(f.k * f.d) : 0,
-                    hint ? hint[FEATURES] : g->scale / g->shape, f.spread);
-  le_point_variance(prior, hint ? (double)(f.n * f.d) : 0, hint ? hint[NOISE] : g->scale / g->shape,
-                    f.noise);
+  le_q_start_variance(g, (double)(f.k * f.d), hint ? &hint[FEATURES] : NULL, f.spread);
+  le_q_start_variance(g, (double)(f.n * f.d), hint ? &hint[NOISE] : NULL, f.noise);
   le_status status = LE_OK;
   for (size_t factor = Q_FEATURES; factor < q_factors(self) && status == LE_OK; factor++)
     status = q_update(self, rows, factor, q, scratch);
@@ -228,8 +225,8 @@ static void q_draw(const void *self, size_t n, const double *q, const gsl_rng *r
   const le_gaussian_prior *g = &model->gaussian;
   const factors f = divide(model, n, q);
   (void)scratch;
-  point[FEATURES] = g->infer ? le_draw_inverse_gamma(f.spread, rng) : g->prior_sd * g->prior_sd;
-  point[NOISE] = g->infer ? le_draw_inverse_gamma(f.noise, rng) : g->noise_sd * g->noise_sd;
+  point[FEATURES] = le_q_draw_variance(g, g->prior_sd, f.spread, rng);
+  point[NOISE] = le_q_draw_variance(g, g->noise_sd, f.noise, rng);
   for (size_t a = 0; a < f.k; a++)
     point[PROBABILITIES + a] = g->infer ? gsl_ran_beta(rng, f.beta[2 * a], f.beta[2 * a + 1])
                                         : model->probability[a];

@@ -11,22 +11,9 @@
 
 static le_status create(const le_args *args, void **self, char *message)
 {
-  size_t k;
-  *self = NULL;
-  if (!le_read_count(args, "components", 1, 10000, &k, message)) return LE_BAD_ARGUMENT;
-  clustering *model = calloc(1, sizeof *model + k * sizeof(double));
-  if (!model) return LE_NO_MEMORY;
-  model->k = k;
-  if (!le_gaussian_prior_read(args, &model->gaussian, message) ||
-      !le_read_numbers(args, "proportions", 1 / (double)k, 0, k, model->proportions, message)) {
-    free(model);
-    return LE_BAD_ARGUMENT;
-  }
-  *self = model;
-  return LE_OK;
+  static const le_group_settings names = {"components", "proportions", 10000, 1};
+  return le_grouped_create(&names, args, self, message);
 }
-
-static size_t width(const void *self) { return ((const clustering *)self)->gaussian.width; }
 
 const le_model_ops le_clustering_model = {
   .version = LE_CONTRACT_VERSION,
@@ -35,7 +22,7 @@ const le_model_ops le_clustering_model = {
   .traits = LE_MODEL_MULTIMODAL,
   .create = create,
   .destroy = free,
-  .width = width,
+  .width = le_gaussian_width,
   .latent = &le_clustering_states,
   .variational = &le_clustering_variational,
   .maximum = &le_clustering_maximum,

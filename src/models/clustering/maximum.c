@@ -69,7 +69,7 @@ static le_status m_start(const void *self, const le_rows *rows, const double *hi
 {
   const clustering *model = self;
   q[M_NOISE] = model->gaussian.noise_sd * model->gaussian.noise_sd;
-  memcpy(q + M_PROPORTIONS, model->proportions, model->k * sizeof(double));
+  memcpy(q + M_PROPORTIONS, model->probability, model->k * sizeof(double));
   if (hint) le_label_shares(rows->n, model->k, hint + PROPORTIONS + model->k, scratch);
   else le_start_shares(rows, model->k, NULL, rng, scratch, scratch + rows->n * model->k);
   m_maximise(model, rows, scratch, q);

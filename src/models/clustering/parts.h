@@ -6,11 +6,7 @@
 
 enum { CENTRES, NOISE, PROPORTIONS };
 
-typedef struct clustering {
-  le_gaussian_prior gaussian;
-  size_t k;
-  double proportions[];
-} clustering;
+typedef le_grouped clustering;
 
 static inline size_t size(const void *self, size_t n)
 {

@@ -87,11 +87,11 @@ static void start(const void *self, const gsl_rng *rng, double *state)
 {
   const clustering *model = self;
   const le_gaussian_prior *g = &model->gaussian;
-  state[CENTRES] = g->infer ? le_draw_variance(g, rng, 0, 0) : g->prior_sd * g->prior_sd;
-  state[NOISE] = g->infer ? le_draw_variance(g, rng, 0, 0) : g->noise_sd * g->noise_sd;
+  state[CENTRES] = le_start_variance(g, g->prior_sd, rng);
+  state[NOISE] = le_start_variance(g, g->noise_sd, rng);
   double sum = 0;
   for (size_t c = 0; c < model->k; c++)
-    sum += state[PROPORTIONS + c] = g->infer ? gsl_ran_gamma(rng, 1, 1) : model->proportions[c];
+    sum += state[PROPORTIONS + c] = g->infer ? gsl_ran_gamma(rng, 1, 1) : model->probability[c];
   for (size_t c = 0; c < model->k; c++) state[PROPORTIONS + c] /= sum;
 }
 
@@ -249,13 +249,6 @@ static void simulate(const void *self, size_t n, const double *state, const gsl_
                         gsl_ran_gaussian_ziggurat(rng, sqrt(state[NOISE]));
 }
 
-static double log_symmetry(const void *self)
-{
-  const clustering *model = self;
-  return model->gaussian.infer ? lgamma((double)model->k + 1)
-                               : le_log_exchanges(model->k, model->proportions);
-}
-
 /* A proportion may underflow to zero if its component has no rows. */
 static int possible(const void *self, size_t seen, const double *state)
 {
@@ -279,6 +272,6 @@ const le_latent_ops le_clustering_states = {
   .sweep = sweep,
   .sweep_above = sweep_above,
   .simulate = simulate,
-  .log_symmetry = log_symmetry,
+  .log_symmetry = le_grouped_symmetry,
   .possible = possible,
 };

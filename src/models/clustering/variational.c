@@ -52,7 +52,7 @@ static void expect_log_proportions(const clustering *model, const factors *f, do
     le_expect_log_proportions(f->k, f->alpha, out);
     return;
   }
-  for (size_t c = 0; c < f->k; c++) out[c] = log(model->proportions[c]);
+  for (size_t c = 0; c < f->k; c++) out[c] = log(model->probability[c]);
 }
 
 /* The expected squared distance of a row to a centre. */
@@ -142,15 +142,12 @@ static le_status q_start(const void *self, const le_rows *rows, const double *hi
 {
   const clustering *model = self;
   const le_gaussian_prior *g = &model->gaussian;
-  const le_inverse_gamma prior = le_variance_prior(g);
   memset(q, 0, q_size(self, rows->n) * sizeof(double));
   factors f = divide(model, rows->n, q);
   if (hint) le_label_shares(f.n, f.k, hint + PROPORTIONS + f.k, f.share);
   else le_start_shares(rows, f.k, NULL, rng, f.share, scratch);
-  le_point_variance(prior, hint ? (double)(f.k * f.d) : 0,
-                    hint ? hint[CENTRES] : g->scale / g->shape, f.spread);
-  le_point_variance(prior, hint ? (double)(f.n * f.d) : 0, hint ? hint[NOISE] : g->scale / g->shape,
-                    f.noise);
+  le_q_start_variance(g, (double)(f.k * f.d), hint ? &hint[CENTRES] : NULL, f.spread);
+  le_q_start_variance(g, (double)(f.n * f.d), hint ? &hint[NOISE] : NULL, f.noise);
   for (size_t factor = Q_CENTRES; factor < q_factors(self); factor++)
     q_update(self, rows, factor, q, scratch);
   return LE_OK;
@@ -181,10 +178,10 @@ static void q_draw(const void *self, size_t n, const double *q, const gsl_rng *r
   const le_gaussian_prior *g = &model->gaussian;
   const factors f = divide(model, n, q);
   (void)scratch;
-  point[CENTRES] = g->infer ? le_draw_inverse_gamma(f.spread, rng) : g->prior_sd * g->prior_sd;
-  point[NOISE] = g->infer ? le_draw_inverse_gamma(f.noise, rng) : g->noise_sd * g->noise_sd;
+  point[CENTRES] = le_q_draw_variance(g, g->prior_sd, f.spread, rng);
+  point[NOISE] = le_q_draw_variance(g, g->noise_sd, f.noise, rng);
   if (g->infer) le_draw_proportions(f.k, f.alpha, rng, point + PROPORTIONS);
-  else memcpy(point + PROPORTIONS, model->proportions, f.k * sizeof(double));
+  else memcpy(point + PROPORTIONS, model->probability, f.k * sizeof(double));
   for (size_t i = 0; i < n; i++)
     labels_of(model, point)[i] = (double)le_draw_share(f.k, f.share + i * f.k, rng);
 }
@@ -194,7 +191,7 @@ static double q_symmetry(const void *self, size_t n, const double *q, const gsl_
 {
   const clustering *model = self;
   return le_relabelling_gain(n, model->k, divide(model, n, q).share, 0,
-                             model->gaussian.infer ? NULL : model->proportions, rng, scratch);
+                             model->gaussian.infer ? NULL : model->probability, rng, scratch);
 }
 
 const le_variational_ops le_clustering_variational = {

@@ -24,8 +24,6 @@ static le_status create(const le_args *args, void **self, char *message)
   return LE_OK;
 }
 
-static size_t width(const void *self) { return ((const low_rank *)self)->gaussian.width; }
-
 const le_model_ops le_low_rank_model = {
   .version = LE_CONTRACT_VERSION,
   .size = sizeof(le_model_ops),
@@ -33,7 +31,7 @@ const le_model_ops le_low_rank_model = {
   .traits = LE_MODEL_MULTIMODAL,
   .create = create,
   .destroy = free,
-  .width = width,
+  .width = le_gaussian_width,
   .latent = &le_low_rank_states,
   .variational = &le_low_rank_variational,
   .maximum = &le_low_rank_maximum,

@@ -218,8 +218,7 @@ void le_low_rank_start(const void *self, const gsl_rng *rng, double *state)
   const low_rank *model = self;
   const le_gaussian_prior *g = &model->gaussian;
   const double sd[3] = {model->row_sd, g->prior_sd, g->noise_sd};
-  for (size_t v = 0; v < 3; v++)
-    state[v] = g->infer ? le_draw_variance(g, rng, 0, 0) : sd[v] * sd[v];
+  for (size_t v = 0; v < 3; v++) state[v] = le_start_variance(g, sd[v], rng);
   for (size_t c = 0; c < model->k * g->width; c++)
     columns_of(state)[c] = gsl_ran_gaussian_ziggurat(rng, sqrt(state[COLUMNS]));
 }

@@ -170,8 +170,7 @@ static le_status q_start(const void *self, const le_rows *rows, const double *hi
   factors f = divide(model, rows->n, q);
   const double count[3] = {(double)(f.n * k), (double)(k * d), (double)(f.n * d)};
   for (size_t v = 0; v < 3; v++)
-    le_point_variance(le_variance_prior(g), hint ? count[v] : 0,
-                      hint ? hint[v] : g->scale / g->shape, f.variance + 2 * v);
+    le_q_start_variance(g, count[v], hint ? &hint[v] : NULL, f.variance + 2 * v);
   const double sd = g->infer ? sqrt(g->scale / g->shape) : g->prior_sd;
   for (size_t c = 0; c < k * d; c++)
     f.v[c] = hint ? hint[FACTORS + c] : gsl_ran_gaussian_ziggurat(rng, sd);
@@ -226,7 +225,7 @@ static void q_draw(const void *self, size_t n, const double *q, const gsl_rng *r
   const factors f = divide(model, n, q);
   const double sd[3] = {model->row_sd, g->prior_sd, g->noise_sd};
   for (size_t v = 0; v < 3; v++)
-    point[v] = g->infer ? le_draw_inverse_gamma(f.variance + 2 * v, rng) : sd[v] * sd[v];
+    point[v] = le_q_draw_variance(g, sd[v], f.variance + 2 * v, rng);
   draw_vectors(f.k, f.d, f.v, f.d, 1, f.v_covariance, rng, columns_of(point), scratch);
   draw_vectors(f.k, n, f.u, 1, f.k, f.u_covariance, rng, rows_of(model, point), scratch);
 }
