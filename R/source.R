@@ -243,8 +243,8 @@ pull <- function(feed) {
   list(rows = added$rows, last = FALSE)
 }
 
-# A check counts rows from the start of the block, the user from the start of the source (`from`: the
-# rows of a fit to which the source adds).
+# A check counts rows from the start of the block, the user from the start of the source (`from`:
+# the rows of a fit to which the source adds).
 row_of_source <- function(e, feed) {
   place <- regexpr("row [0-9][0-9,]*", e$message)
   if (place < 0) return(e)
