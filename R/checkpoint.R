@@ -46,8 +46,9 @@ write_work <- function(work) {
   if (is.null(reason)) work$warned <- FALSE
   else if (!isTRUE(work$warned)) {
     work$warned <- TRUE
-    warning(new_warning(paste0("The checkpoint ", dQuote(file, FALSE), " could not be written (",
-                               reason, "); the run goes on, and an older checkpoint is unchanged.")))
+    warning(new_warning(paste0(
+      "The checkpoint ", dQuote(file, FALSE), " could not be written (", reason,
+      "); the run goes on, and an older checkpoint is unchanged.")))
   }
 }
 
@@ -141,7 +142,8 @@ resume <- function(from, data = NULL, skip = TRUE, threads = NULL, progress = in
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
   saved <- if (is.character(from)) read_checkpoint(path.expand(from)) else from$state
   work <- work_from(saved, threads)
-  if (is_stream(work)) reopen(work, saved, data, skip) else work$encoded <- again_encoded(work, data)
+  if (is_stream(work)) reopen(work, saved, data, skip)
+  else work$encoded <- again_encoded(work, data)
   run_work(work, options)
 }
 

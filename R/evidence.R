@@ -57,9 +57,9 @@
 #' All numbers are natural logarithms; a difference of 1 in log evidence is a factor of 2.7 between
 #' the models. The run can be interrupted at any time.
 #'
-#' **Stopped runs.** If a run on a source of rows, or one with a `checkpoint`, is stopped by an error
-#' or an interrupt, the condition has an element `fit`: an incomplete fit of the rows so far, as
-#' after a `time_limit`. `tryCatch(evidence(...), error = function(e) e$fit)` returns it, and
+#' **Stopped runs.** If a run on a source of rows, or one with a `checkpoint`, is stopped by an
+#' error or an interrupt, the condition has an element `fit`: an incomplete fit of the rows so far,
+#' as after a `time_limit`. `tryCatch(evidence(...), error = function(e) e$fit)` returns it, and
 #' [resume()] or [update.evidence()] continues it.
 #'
 #' **Warnings.** Doubts about a fit are raised once, when the fit is made, as one R warning of class

@@ -18,7 +18,8 @@ conduct <- function(problem, rows, show = function(done, rows, report) NULL) {
 
 #' Run several problems on the same rows at the same time, each in its own thread
 #' @noRd
-conduct_together <- function(problems, rows, show = function(done, rows, report) NULL, feed = "last") {
+conduct_together <- function(problems, rows, show = function(done, rows, report) NULL,
+                             feed = "last") {
   lapply(conduct_jobs(new_plan(problems)$first, rows, show, feed), `[[`, "result")
 }
 

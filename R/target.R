@@ -111,9 +111,9 @@ unreachable <- function(fit, work, needed, target) {
 }
 
 missed <- function(fit, target) {
-  with_warning(fit, sprintf(paste("The standard error is %.2g and not %.2g, because the first runs",
-                                  "were closer together than the later ones. Use more `replicates`."),
-                            fit$se, target))
+  sentence <- paste("The standard error is %.2g and not %.2g, because the first runs were closer",
+                    "together than the later ones. Use more `replicates`.")
+  with_warning(fit, sprintf(sentence, fit$se, target))
 }
 
 with_warning <- function(fit, sentence) {

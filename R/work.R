@@ -1,13 +1,13 @@
 # The work of evidence(), update() and resume(): a plan of runs and all that is needed to go on with
 # it, so that it can be stopped at any time, saved, and continued to the same bits.
 #
-# Work is an environment: what was asked for (`model`, `method`, ...), the data (`encoded`, and for a
-# source a `feed`), and the `plan`. saved_work() makes a plain list of it that can be written to a
+# Work is an environment: what was asked for (`model`, `method`, ...), the data (`encoded`, and for
+# a source a `feed`), and the `plan`. saved_work() makes a plain list of it that can be written to a
 # file; work_from() is its inverse.
 #
 # A run whose phase is interrupted or fails cannot be saved any more, so guarded work takes a
-# snapshot of its plan from time to time. Rows that are pulled after the last snapshot are kept until
-# the next one (`since` of a feed), so that nothing must be read again.
+# snapshot of its plan from time to time. Rows that are pulled after the last snapshot are kept
+# until the next one (`since` of a feed), so that nothing must be read again.
 
 # A fit keeps a state for update() if it takes at most so many bytes.
 STATE_MOST <- 50e6
@@ -17,8 +17,8 @@ SNAPSHOT_COST <- 50
 SNAPSHOT_LEAST <- 0.2
 SNAPSHOT_CELLS <- 5e6
 
-#' @param spec A list: `call`, `model`, `method`, `words` (the seed), `seeded` (whether the user gave
-#'   one), `replicates`, `threads`, `keep`.
+#' @param spec A list: `call`, `model`, `method`, `words` (the seed), `seeded` (whether the user
+#'   gave one), `replicates`, `threads`, `keep`.
 #' @param feeding How runs get their rows: "stream", "open", "mixed" or "last" (conduct_jobs()).
 #' @noRd
 new_work <- function(spec, encoded, feed = NULL, feeding = "last") {
@@ -49,7 +49,8 @@ feeding_of <- function(model, method, encoded, mixed) {
 }
 
 is_open_ended <- function(model, method) {
-  !is_latent(model) && !asks_r(model) && takes_blocks(method) && !isTRUE(method$settings$shuffle > 0)
+  !is_latent(model) && !asks_r(model) && takes_blocks(method) &&
+    !isTRUE(method$settings$shuffle > 0)
 }
 
 is_stream <- function(work) !is.null(work$feed)

@@ -69,7 +69,8 @@ kinds <- list(
 essence <- function(fit) {
   fit$trace$seconds <- fit$variational$restarts$seconds <- NULL
   parts <- c("log_evidence", "se", "n", "draws", "log_weights", "parameters", "sampler", "audit",
-             "bound", "nested", "replicates", "warnings", "data_id", "trace", "variational", "power")
+             "bound", "nested", "replicates", "warnings", "data_id", "trace", "variational",
+             "power")
   unclass(fit)[parts]
 }
 

@@ -96,7 +96,7 @@ killed_child <- function(file, call) {
   tools::pskill(as.integer(readLines(pid)), tools::SIGKILL)
 }
 
-test_that("a process that is killed leaves a checkpoint that another one resumes to the same bits", {
+test_that("a killed process leaves a checkpoint that another one resumes to the same bits", {
   skip_on_os("windows")
   data <- tempfile(fileext = ".rds")
   file <- tempfile()
@@ -109,7 +109,8 @@ test_that("a process that is killed leaves a checkpoint that another one resumes
     rows <- if (name == "nested") few else points
     killed_child(file, sprintf(
       "evidence(linear_regression(y ~ x + z, sigma = 1, prior_sd = 2), readRDS('%s')[1:%d, ], %s,
-       seed = 1, checkpoint = '%s', every = 0)", data, nrow(rows), deparse1(calls[[name]]$call), file))
+       seed = 1, checkpoint = '%s', every = 0)",
+      data, nrow(rows), deparse1(calls[[name]]$call), file))
     expect_same(muffled(resume(file)), quiet_fit(model, rows, calls[[name]], seed = 1), name)
   }
 })
@@ -119,9 +120,9 @@ test_that("a source in a checkpoint is opened again, or must be given again", {
   on.exit(unlink(file))
   stop_at <- function(source, times) {
     calls <- 0
+    hook <- function(state) if ((calls <<- calls + 1) > times) stop("stop")
     expect_error(evidence(line, source, sgais(steps = 2000), seed = 1, checkpoint = file, every = 0,
-                          on_chunk = function(state) if ((calls <<- calls + 1) > times) stop("stop")),
-                 "stop")
+                          on_chunk = hook), "stop")
   }
   whole <- evidence(line, points, sgais(steps = 2000, order = "given"), seed = 1)
   stop_at(in_blocks(points, 700), 1)
@@ -262,7 +263,8 @@ test_that("replicates are added until the standard error is reached", {
   expect_lt(fit$se, 0.05)
   expect_identical(fit$log_evidence, quiet_fit(line, few, noisy, seed = 1,
                                                replicates = nrow(fit$replicates))$log_evidence)
-  streamed <- suppressMessages(quiet_fit(line, in_blocks(few, 7), noisy, seed = 1, target_se = 0.05))
+  streamed <- suppressMessages(quiet_fit(line, in_blocks(few, 7), noisy, seed = 1,
+                                         target_se = 0.05))
   expect_identical(streamed$log_evidence,
                    quiet_fit(line, in_blocks(few, 60), noisy, seed = 1,
                              replicates = nrow(streamed$replicates))$log_evidence)
