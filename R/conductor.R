@@ -53,7 +53,7 @@ conduct_jobs <- function(jobs, rows, show = function(done, rows, report) NULL, f
     team$going[ready] <- answers != "done"
     again <- again || any(answers == "again")
     ready[ready] <- answers == "more"
-    collect_results(team)
+    collect_results(team, if (is.environment(rows) || feed == "open") 0 else keep_open)
     if (!is.null(watch)) watch$whole(function() saved_jobs(team))
     progress <- rowMeans(vapply(team$runs, function(run) .Call(ffi_run_progress, run), numeric(2)))
     show(progress[2], progress[1], function() report_of(team$runs[[1]]))
@@ -69,13 +69,15 @@ advance_runs <- function(runs, side) {
   unlist(answers, use.names = FALSE)
 }
 
-# Runs that have ended report at once: a saved plan then need not ask them again.
-collect_results <- function(team) {
+# Runs that have ended report at once: a saved plan then need not ask them again. Runs that had all
+# their rows from the start are made ready for further ones, if their states are wanted.
+collect_results <- function(team, keep_open) {
   for (i in which(!team$going)) {
     k <- team$at[i]
     if (!is.null(team$jobs[[k]]$result)) next
     team$jobs[[k]]$state <- NULL
     team$jobs[[k]]$result <- run_result(team$runs[[i]])
+    if (keep_open > 0) team$jobs[[k]]$open <- reopened_state(team$runs[[i]], keep_open)
   }
 }
 
@@ -117,6 +119,15 @@ keep_open_states <- function(team, most) {
   for (i in seq_along(states)) team$jobs[[team$at[i]]]$open <- states[[i]]
 }
 
+# Methods that cannot go on have no such state.
+reopened_state <- function(run, most) {
+  state <- tryCatch({
+    .Call(ffi_run_reopen, run)
+    .Call(ffi_run_save, run)
+  }, error = function(e) NULL)
+  if (length(state) <= most) state
+}
+
 # A state holds its rows, or what it needs of them.
 begin_job <- function(job, rows, feed) {
   run <- .Call(ffi_run_new, replace(job$problem, "restore", list(!is.null(job$state))))
@@ -145,6 +156,8 @@ is_open <- function(job) !is.null(job) && is.null(job$result) && is.null(job$fai
 work_on <- function(plan, rows, together = 1, threads = 1, show = function(done, rows, report) NULL,
                     feed = function(job) "last", stop = function() FALSE, watch = NULL,
                     keep_open = 0) {
+  # a second run is not the continuation of a stream
+  in_memory <- !is.environment(rows) && feed(plan$first[[1]]) != "open"
   stopped <- FALSE
   ask <- function() {
     stopped <<- stopped || stop()
@@ -171,7 +184,7 @@ work_on <- function(plan, rows, together = 1, threads = 1, show = function(done,
       work <- function(jobs) {
         how <- if (round == "second") "last" else feed(jobs[[1]])
         conduct_jobs(jobs, rows, share, how, ask, if (length(jobs) == length(group)) seen,
-                     if (round == "first") keep_open else 0, max(threads, 1))
+                     if (round == "first" || in_memory) keep_open else 0, max(threads, 1))
       }
       plan[[round]][group] <- if (round == "first") work(plan$first[group])
       else attempted(plan$second[group], work)
@@ -224,4 +237,13 @@ share_of_plan <- function(plan, round, group, show) {
 plan_results <- function(plan) {
   better <- function(job, second) better_run(job$result, second$result, job$problem)
   Map(better, plan$first, plan$second)
+}
+
+#' The jobs that these results come from
+#' @noRd
+better_jobs <- function(plan) {
+  Map(function(job, second, result) {
+    its <- !is.null(second$open) && identical(result$draws, second$result$draws)
+    if (its) second else job
+  }, plan$first, plan$second, plan_results(plan))
 }

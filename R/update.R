@@ -73,9 +73,6 @@ check_updates <- function(fit, rows) {
   if (is_latent(fit$model) || asks_r(fit$model) || !takes_blocks(fit$method))
     fail("Rows cannot be added to a fit of ", fit$method$name, "() of a ", fit$model$name,
          "(), which needs all rows at once: fit all rows with evidence().")
-  if (isTRUE(fit$method$settings$shuffle > 0))
-    fail("Rows cannot be added to a fit whose rows were shuffled: fit with `order = \"given\"`, ",
-         "or from a source of rows.")
   fail("Rows cannot be added to this fit, because it has no state: fit with `keep_state = TRUE`.")
 }
 

@@ -31,6 +31,7 @@ new_work <- function(spec, encoded, feed = NULL, feeding = "last") {
                       spec$method, encoded)
   # to a run that can be given further rows, the number of rows so far means nothing
   if (feeding == "open") problem$total <- 0
+  if (is.null(feed) && can_go_on(spec$model, spec$method)) problem <- bounded(problem, feeding)
   work$problem <- problem
   problems <- lapply(seq_len(spec$replicates),
                      function(r) replace(problem, "replicate", list(r - 1)))
@@ -44,13 +45,22 @@ new_work <- function(spec, encoded, feed = NULL, feeding = "last") {
 #' later. A single run that shuffles has its rows in its own random order already.
 #' @noRd
 feeding_of <- function(model, method, encoded, mixed) {
-  if (is_open_ended(model, method)) return("open")
-  if (mixed && isTRUE(encoded$own)) "mixed" else "last"
+  open <- can_go_on(model, method) && !isTRUE(method$settings$shuffle > 0) && encoded$n <= KEEP
+  if (open) "open" else if (mixed && isTRUE(encoded$own)) "mixed" else "last"
 }
 
-is_open_ended <- function(model, method) {
-  !is_latent(model) && !asks_r(model) && takes_blocks(method) &&
-    !isTRUE(method$settings$shuffle > 0)
+# Can rows be added to a fit?
+can_go_on <- function(model, method) !is_latent(model) && !asks_r(model) && takes_blocks(method)
+
+# Rows go when there are more than KEEP of them: those of update(), or, if all rows were in memory
+# and used at once, when the run has ended.
+bounded <- function(problem, feeding) {
+  own <- list(keep = KEEP)
+  if (problem$estimator == "walk") own$keep_all <- as.double(feeding != "open")
+  else if (feeding != "open") return(problem)
+  problem$settings <- utils::modifyList(problem$settings, own)
+  if (!is.null(problem$thorough)) problem$thorough <- utils::modifyList(problem$thorough, own)
+  problem
 }
 
 is_stream <- function(work) !is.null(work$feed)
@@ -141,10 +151,8 @@ is_finished <- function(work) {
 #' @noRd
 state_bytes <- function(work) {
   wanted <- work$options$keep_state
-  if (isFALSE(wanted) || !work$feeding %in% c("stream", "open")) return(0)
-  if (isTRUE(wanted)) return(Inf)
-  most <- STATE_MOST / length(work$plan$first)
-  if (!is_stream(work) && 8 * length(work$encoded$rows) > most) 0 else most
+  if (isFALSE(wanted) || !can_go_on(work$model, work$method)) return(0)
+  if (isTRUE(wanted)) Inf else STATE_MOST / length(work$plan$first)
 }
 
 finished_fit <- function(work) {
@@ -163,9 +171,11 @@ finished_fit <- function(work) {
 #' What update() needs to add rows, or NULL if the states were not kept
 #' @noRd
 open_state <- function(work, encoded) {
-  jobs <- lapply(work$plan$first, function(job) list(problem = job$problem, state = job$open))
+  jobs <- lapply(better_jobs(work$plan),
+                 function(job) list(problem = job$problem, state = job$open))
   if (any(vapply(jobs, function(job) is.null(job$state), NA))) return(NULL)
-  kept <- if (is_stream(work)) kept_rows(work$feed) else encoded$rows
+  kept <- if (is_stream(work)) kept_rows(work$feed) else if (encoded$n <= KEEP) encoded$rows
+  work$keep <- min(work$keep, KEEP)
   saved_work(work, list(first = jobs, second = NULL),
              stream = list(n = encoded$n, at = 0, id = data_id(encoded), kept = list(kept),
                            identified = identified_in(work), ended = FALSE, passed = FALSE,

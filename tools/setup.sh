@@ -97,7 +97,8 @@ by_apt() {
 by_cran() {
   local package
   for package in "$@"; do
-    root_run Rscript -e "install.packages('${package#cran-}', repos = 'https://cloud.r-project.org')"
+    root_run Rscript -e \
+      "install.packages('${package#cran-}', repos = 'https://cloud.r-project.org')"
     has_r_package "${package#cran-}" || return 1
   done
 }
@@ -121,7 +122,8 @@ if can_install; then
   fi
   # What comes from CRAN is optional: tests that need it are skipped without it.
   if [ ${#from_cran[@]} -gt 0 ] && ! install cran "${from_cran[@]}"; then
-    echo "${from_cran[*]#cran-} could not be installed from CRAN; tests that need it are skipped." >&2
+    echo "${from_cran[*]#cran-} could not be installed from CRAN;" \
+      "tests that need it are skipped." >&2
   fi
   exit 0
 fi

@@ -293,8 +293,8 @@ test_that("predictions do not depend on how rows are blocked", {
   parts <- list(new[1:7, ], new[8:400, ])
   expect_equal(unlist(lapply(parts, function(part) predict(linear_fit, part, type = "density"))),
                whole)
-  expect_identical(by_blocks(rbind(1:7), 2^17, function(rows) 2 * rows[1, ]), 2 * (1:7))
-  expect_identical(by_blocks(rbind(1:5), 2^16, function(rows) cbind(rows[1, ])), cbind(1:5))
+  expect_identical(over_blocks(rbind(1:7), 2^17, function(rows) 2 * rows[1, ]), 2 * (1:7))
+  expect_identical(over_blocks(rbind(1:5), 2^16, function(rows) cbind(rows[1, ])), cbind(1:5))
 })
 
 test_that("replicates predict from all draws together", {

@@ -73,7 +73,6 @@ test_that("update() refuses what cannot be continued, and says what to do", {
   refused(update(fit, . ~ . + z), "fit the new model with evidence() on all rows")
   refused(update(fit, points[1:5, ], tol = 0.1), "`tol` and `rows` cannot both be given")
   refused(update(fit, points[1:5, ], live = 3), "`live`")
-  refused(update(evidence(line, points[1:500, ], seed = 3), points), "order = \"given\"")
   dropped <- evidence(line, points[1:500, ], given, seed = 3, keep_state = FALSE)
   expect_null(dropped$state)
   refused(update(dropped, points), "keep_state = TRUE")
@@ -89,6 +88,33 @@ test_that("rows that do not fit the model are refused, and the fit is as it was"
   refused(update(fit, transform(points[501:510, ], x = NA_real_)), "`rows`")
   refused(update(fit, "text"), "`rows`")
   expect_same(update(fit, points[501:3000, ]), evidence(line, points, given, seed = 3))
+})
+
+test_that("a fit whose rows were shuffled, and are too many to be kept, takes further rows", {
+  many <- with_own_seed(9, {
+    data <- data.frame(x = rnorm(45000))
+    data$y <- 1 + data$x + rnorm(45000)
+    data$class <- factor(rbinom(45000, 1, stats::plogis(data$x)))
+    data$w <- data$y + 8 * (data$class == 1)
+    data
+  })
+  models <- list(linear_regression(y ~ x, sigma = 1), softmax_regression(class ~ x),
+                 gaussian_mixture(~ w, components = 2))
+  for (model in models) {
+    fit <- quiet_fit(model, many[1:30000, ], seed = 3)
+    expect_lt(as.numeric(object.size(fit$state)), 2e6)
+    expect_same(quiet_fit(model, many[1:30000, ], seed = 3, keep_state = FALSE), fit)
+    further <- muffled(update(fit, many[30001:45000, ]))
+    whole <- quiet_fit(model, many, seed = 4)
+    expect_identical(further$n, whole$n)
+    expect_identical(further$data_id, whole$data_id)
+    expect_lt(abs(further$log_evidence - whole$log_evidence),
+              4.5 * sqrt(further$se^2 + whole$se^2) + 0.01)
+    expect_lt(further$se, 0.2)
+    # and again, whatever the size of the parts
+    parts <- muffled(update(update(fit, many[30001:30007, ]), many[30008:45000, ]))
+    expect_same(parts, further)
+  }
 })
 
 test_that("no rows change nothing but the order of the checks", {
