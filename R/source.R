@@ -87,17 +87,6 @@ rows_in_memory <- function(data) {
   }, rewinds = TRUE, count = function() as.double(NROW(data)))
 }
 
-#' All rows of a source as one object in memory
-#' @noRd
-collect_rows <- function(source) {
-  reader <- source$open()
-  on.exit(reader$close())
-  blocks <- list()
-  while (!is.null(block <- reader$read())) if (block_rows(block)) blocks <- c(blocks, list(block))
-  if (length(blocks) == 0) fail("`data` must have at least one row, not 0.")
-  bind_blocks(blocks)
-}
-
 # Blocks ------------------------------------------------------------------------------------------
 
 block_rows <- function(block) {
