@@ -120,7 +120,13 @@ result_rows <- function(con, sql) {
 cursor_rows <- function(con, sql) {
   name <- paste0("logevidence_", Sys.getpid(), "_", sub("[.]", "", proc.time()[["elapsed"]]))
   DBI::dbExecute(con, paste("DECLARE", name, "NO SCROLL CURSOR WITH HOLD FOR", sql))
-  list(fetch = function(n) DBI::dbGetQuery(con, paste("FETCH", plain_number(n), "FROM", name)),
+  # where the server does not answer, RPostgreSQL only warns
+  fetch <- function(n) {
+    rows <- DBI::dbGetQuery(con, paste("FETCH", plain_number(n), "FROM", name))
+    if (is.null(rows)) stop(DBI::dbGetException(con)$errorMsg)
+    rows
+  }
+  list(fetch = fetch,
        close = function() quietly(DBI::dbExecute(con, paste("CLOSE", name))))
 }
 
