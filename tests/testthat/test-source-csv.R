@@ -24,7 +24,8 @@ write_quoted <- function(table, file, sep = ",", dec = ".") {
 test_that("fields are read back exactly, whatever the block, separator and compression", {
   plain <- tempfile()
   write_quoted(table, plain)
-  for (block in c(1, 3, 7, 1000)) expect_identical(collect_rows(rows_csv(plain, block = block)), table)
+  for (block in c(1, 3, 7, 1000)) expect_identical(collect_rows(rows_csv(plain, block = block)),
+                                                   table)
   other <- tempfile()
   write_quoted(table, other, ";", ",")
   expect_identical(collect_rows(rows_csv(other, sep = ";", dec = ",")), table)
@@ -52,9 +53,11 @@ test_that("numbers are those of R", {
 })
 
 test_that("names, missing values, empty lines and connections", {
-  expect_identical(read_text(c("1,a", "2,b"), header = FALSE), data.frame(V1 = c(1, 2), V2 = c("a", "b")))
+  expect_identical(read_text(c("1,a", "2,b"), header = FALSE), data.frame(V1 = c(1, 2), V2 = c("a",
+                                                                                               "b")))
   expect_named(read_text(c(",my name,x", "1,2,3")), c("V1", "my name", "x"))
-  got <- read_text(c("", "# a comment", "a,b,c", "1,NA,T", "", ",-,", "3,x,F"), na = c("NA", "-"), skip = 2)
+  got <- read_text(c("", "# a comment", "a,b,c", "1,NA,T", "", ",-,", "3,x,F"), na = c("NA", "-"),
+                   skip = 2)
   expect_identical(got, data.frame(a = c(1, NA, 3), b = c(NA, NA, "x"), c = c(TRUE, NA, FALSE)))
   # a column without values in its first rows has a type once it has values
   late <- c("a,b", sprintf("%d,", 1:10100), "10101,word")
@@ -71,7 +74,8 @@ test_that("names, missing values, empty lines and connections", {
 
 test_that("types and levels can be given, and print() says what they are", {
   file <- text_file("zip,colour,x", "01234,red,1", "98765,blue,2")
-  source <- rows_csv(file, types = c(zip = "text"), levels = list(colour = c("red", "blue", "green")))
+  source <- rows_csv(file, types = c(zip = "text"), levels = list(colour = c("red", "blue",
+                                                                             "green")))
   expect_output(print(source), "when they have been read\n.*number not known")
   got <- collect_rows(source)
   expect_identical(got$zip, c("01234", "98765"))
@@ -84,16 +88,19 @@ test_that("types and levels can be given, and print() says what they are", {
 test_that("a bad value names its column, its row and itself", {
   refused <- function(message, lines, ...) {
     for (block in c(1, 10000))
-      expect_error(read_text(lines, block = block, ...), message, fixed = TRUE, class = "logevidence_error")
+      expect_error(read_text(lines, block = block, ...), message, fixed = TRUE,
+                   class = "logevidence_error")
   }
   many <- sprintf("%d,%s", 1:12000, rep(c("u", "v"), 6000))
   number <- replace(many, 11000, "\"1.5 m\",u")
-  refused("numbers in the column `a`, as in its first rows, not \"1.5 m\" in row 11000.", c("a,b", number))
+  refused("numbers in the column `a`, as in its first rows, not \"1.5 m\" in row 11000.", c("a,b",
+                                                                                            number))
   refused("numbers in the column `a`, as in its first rows, not \"1,5\" in row 2.",
           c("a;b", "1.5;2", "1,5;2"), sep = ";", types = c(a = "number"))
   refused("known levels in `b` (\"u\", \"v\"), not \"w\" in row 11000.",
           c("a,b", replace(many, 11000, "1,w")), levels = list(b = c("u", "v")))
-  refused("not NA in column `b`, row 3.", c("a,b", "1,u", "2,v", "3,NA"), levels = list(b = c("u", "v")))
+  refused("not NA in column `b`, row 3.", c("a,b", "1,u", "2,v", "3,NA"), levels = list(b = c("u",
+                                                                                              "v")))
   refused("TRUE or FALSE in the column `b`, as in its first rows, not \"maybe\" in row 10500.",
           c("a,b", replace(rep("1,T", 11000), 10500, "1,maybe")))
   refused("2 fields in each row, not 1 in row 11000.", c("a,b", replace(many, 11000, "7")))
@@ -114,7 +121,8 @@ test_that("arguments are checked at once", {
   expect_error(rows_csv(file, sep = "::"), "`sep` must be one character")
   expect_error(rows_csv(file, dec = ","), "`dec` must be another character than `sep`")
   expect_error(rows_csv(file, types = c(a = "date")), "`types` must be a vector of")
-  expect_error(rows_csv(file, levels = list(b = "u")), "`levels\\$b` must be at least two distinct texts")
+  expect_error(rows_csv(file, levels = list(b = "u")),
+               "`levels\\$b` must be at least two distinct texts")
   expect_error(rows_csv(file, block = 0), "`block` must be a whole number between 1 and")
 })
 

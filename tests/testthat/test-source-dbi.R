@@ -12,12 +12,14 @@ model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
 test_that("a table, a query and Id() give their rows again and again", {
   with_sqlite(function(con) {
     DBI::dbWriteTable(con, "cars", cars)
-    for (query in list("cars", DBI::Id(table = "cars"), "SELECT * FROM cars", DBI::SQL("SELECT * FROM cars")))
+    for (query in list("cars", DBI::Id(table = "cars"), "SELECT * FROM cars",
+                       DBI::SQL("SELECT * FROM cars")))
       for (block in c(1, 7, 1000)) {
         source <- rows_dbi(con, query, block = block)
         for (pass in 1:2) expect_identical(collect_rows(source), cars)
       }
-    expect_output(print(rows_dbi(con, "cars")), "table `cars`\n.*SQLite\n.* 50\n.*again from the start")
+    expect_output(print(rows_dbi(con, "cars")),
+                  "table `cars`\n.*SQLite\n.* 50\n.*again from the start")
     expect_output(print(rows_dbi(con, "SELECT * FROM cars")), "query: .*SELECT .*not known before")
     DBI::dbWriteTable(con, "labels", data.frame(y = c(1, 2, 3, 4), g = c("u", "v", "u", "w")))
     got <- collect_rows(rows_dbi(con, "labels", levels = list(g = c("w", "v", "u")), block = 3))
@@ -49,7 +51,8 @@ test_that("the result is cleared when a run ends, fails or is interrupted", {
       list(read = function() if ((calls <<- calls + 1) > 150) rlang::interrupt() else reader$read(),
            close = reader$close)
     }
-    expect_identical(tryCatch(evidence(model, source, seed = 1), interrupt = function(e) "stopped"), "stopped")
+    expect_identical(tryCatch(evidence(model, source, seed = 1),
+                              interrupt = function(e) "stopped"), "stopped")
     expect_closed(con)
   })
 })
@@ -73,7 +76,8 @@ test_that("arguments are checked at once, errors of the database are quoted", {
     expect_error(rows_dbi(con, 1), "`query` must be a query in SQL or the name of a table, not 1")
     expect_error(evidence(model, rows_dbi(con, "SELECT * FROM nowhere")), "no such table: nowhere")
     DBI::dbWriteTable(con, "cars", cars)
-    expect_error(evidence(model, rows_dbi(con, "SELECT * FROM cars WHERE speed < 0")), "at least one row")
+    expect_error(evidence(model, rows_dbi(con, "SELECT * FROM cars WHERE speed < 0")),
+                 "at least one row")
   })
   closed <- DBI::dbConnect(RSQLite::SQLite(), ":memory:")
   DBI::dbDisconnect(closed)
@@ -92,7 +96,8 @@ test_that("PostgreSQL: a cursor that is closed, and a server that goes away", {
   source <- rows_dbi(con, "SELECT * FROM cars", block = 500)
   expect_equal(evidence(model, source, seed = 1)$n, 30000)
   expect_equal(cursors(), 0)
-  expect_error(evidence(gaussian_mean(~ log(speed)), source), "-Inf in column `log(speed)`, row 20.",
+  expect_error(evidence(gaussian_mean(~ log(speed)), source),
+               "-Inf in column `log(speed)`, row 20.",
                fixed = TRUE)
   expect_equal(cursors(), 0)
   expect_output(print(rows_dbi(con, "cars")), "PostgreSQL\n.*30,000")
@@ -106,5 +111,6 @@ test_that("PostgreSQL: a cursor that is closed, and a server that goes away", {
       reader$read()
     }, close = reader$close)
   }
-  expect_error(suppressWarnings(evidence(model, source, seed = 1)), "could not be read after row 20000: server closed")
+  expect_error(suppressWarnings(evidence(model, source, seed = 1)),
+               "could not be read after row 20000: server closed")
 })
