@@ -3,8 +3,8 @@
 skip_if_not_installed("nanoarrow")
 
 set.seed(14)
-numbers <- data.frame(y = rnorm(40), x = rnorm(40), k = sample(-100:100, 40), b = rep(c(TRUE,
-                                                                                        FALSE), 20))
+numbers <- data.frame(y = rnorm(40), x = rnorm(40), k = sample(-100:100, 40),
+                      b = rep(c(TRUE, FALSE), 20))
 feed_rows <- function(model, source) {
   feed <- logevidence:::open_feed(model, source)
   on.exit(logevidence:::close_feed(feed))
@@ -39,7 +39,7 @@ test_that("columns of all numeric types become rows without R's vectors", {
   types <- list(nanoarrow::na_double(), nanoarrow::na_int64(), nanoarrow::na_int32(),
                 nanoarrow::na_int16(), nanoarrow::na_int8(), nanoarrow::na_float(),
                 nanoarrow::na_uint64(), nanoarrow::na_uint32(), nanoarrow::na_uint16(),
-  nanoarrow::na_uint8())
+                nanoarrow::na_uint8())
   for (type in types) {
     data <- numbers
     if (grepl("^[CSIL]$", type$format)) data$k <- abs(data$k)
@@ -61,8 +61,8 @@ test_that("slices, bits and missing values are where their offsets say", {
   block <- structure(list(array = part, schema = nanoarrow::infer_nanoarrow_schema(array), n = 20),
                      class = "arrow_block")
   plain <- list(columns = c("b", "y"), intercept = FALSE, names = c("b", "y"))
-  expect_identical(unname(logevidence:::plain_rows(block, plain)), rbind(numbers$b + 0,
-                                                                         numbers$y)[, 14:33])
+  expect_identical(unname(logevidence:::plain_rows(block, plain)),
+                   rbind(numbers$b + 0, numbers$y)[, 14:33])
   missing <- numbers
   missing$x[29] <- NA
   array <- nanoarrow::as_nanoarrow_array(missing)

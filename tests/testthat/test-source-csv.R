@@ -53,8 +53,8 @@ test_that("numbers are those of R", {
 })
 
 test_that("names, missing values, empty lines and connections", {
-  expect_identical(read_text(c("1,a", "2,b"), header = FALSE), data.frame(V1 = c(1, 2), V2 = c("a",
-                                                                                               "b")))
+  expect_identical(read_text(c("1,a", "2,b"), header = FALSE),
+                   data.frame(V1 = c(1, 2), V2 = c("a", "b")))
   expect_named(read_text(c(",my name,x", "1,2,3")), c("V1", "my name", "x"))
   got <- read_text(c("", "# a comment", "a,b,c", "1,NA,T", "", ",-,", "3,x,F"), na = c("NA", "-"),
                    skip = 2)
@@ -74,8 +74,8 @@ test_that("names, missing values, empty lines and connections", {
 
 test_that("types and levels can be given, and print() says what they are", {
   file <- text_file("zip,colour,x", "01234,red,1", "98765,blue,2")
-  source <- rows_csv(file, types = c(zip = "text"), levels = list(colour = c("red", "blue",
-                                                                             "green")))
+  source <- rows_csv(file, types = c(zip = "text"),
+                     levels = list(colour = c("red", "blue", "green")))
   expect_output(print(source), "when they have been read\n.*number not known")
   got <- collect_rows(source)
   expect_identical(got$zip, c("01234", "98765"))
@@ -93,14 +93,14 @@ test_that("a bad value names its column, its row and itself", {
   }
   many <- sprintf("%d,%s", 1:12000, rep(c("u", "v"), 6000))
   number <- replace(many, 11000, "\"1.5 m\",u")
-  refused("numbers in the column `a`, as in its first rows, not \"1.5 m\" in row 11000.", c("a,b",
-                                                                                            number))
+  refused("numbers in the column `a`, as in its first rows, not \"1.5 m\" in row 11000.",
+          c("a,b", number))
   refused("numbers in the column `a`, as in its first rows, not \"1,5\" in row 2.",
           c("a;b", "1.5;2", "1,5;2"), sep = ";", types = c(a = "number"))
   refused("known levels in `b` (\"u\", \"v\"), not \"w\" in row 11000.",
           c("a,b", replace(many, 11000, "1,w")), levels = list(b = c("u", "v")))
-  refused("not NA in column `b`, row 3.", c("a,b", "1,u", "2,v", "3,NA"), levels = list(b = c("u",
-                                                                                              "v")))
+  refused("not NA in column `b`, row 3.", c("a,b", "1,u", "2,v", "3,NA"),
+          levels = list(b = c("u", "v")))
   refused("TRUE or FALSE in the column `b`, as in its first rows, not \"maybe\" in row 10500.",
           c("a,b", replace(rep("1,T", 11000), 10500, "1,maybe")))
   refused("2 fields in each row, not 1 in row 11000.", c("a,b", replace(many, 11000, "7")))

@@ -142,8 +142,8 @@ test_that("collect_rows() gives all rows as a data frame", {
   attr(plain, "row.names") <- seq_len(nrow(points))
   for (size in c(1, 7, 1e5)) expect_identical(collect_rows(in_blocks(points, size)), plain)
   xy <- list(x = as.matrix(points[c("x", "z")]), y = points$y)
-  parts <- lapply(split(1:4000, rep(1:4, each = 1000)), function(i) list(x = xy$x[i, ],
-                                                                         y = xy$y[i]))
+  parts <- lapply(split(1:4000, rep(1:4, each = 1000)),
+                  function(i) list(x = xy$x[i, ], y = xy$y[i]))
   expect_equal(collect_rows(do.call(these_blocks, unname(parts))), xy, ignore_attr = TRUE)
   # factors whose levels differ, and text, are bound as rbind() does
   halves <- list(data.frame(g = factor("a")), data.frame(g = factor(c("b", "a"))))
