@@ -179,8 +179,8 @@ reopen <- function(work, saved, data, skip) {
   # only a further pass would read the rows of a source that has ended
   if (feed$ended) return(invisible())
   tryCatch({
-    begin_reading(feed)
     work$total <- source$count()
+    begin_reading(feed)
     if (skip) skip_rows(work, feed)
     else {
       work$total <- work$total + feed$n

