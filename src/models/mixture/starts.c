@@ -1,15 +1,16 @@
 /* Starting points from the rows, for finding posterior modes.
  *
  * Rows are divided into cells around seeds, chosen by k-means++ on columns of equal variance. One
- * third of the starts makes each cell a component. One third has fewer cells than components,
- * because with more components than clusters there are posterior modes with empty components. One
- * third has more cells and joins some at random, because one component may have to cover several
- * clusters. A few EM steps then move towards the mode. */
+ * quarter of the starts makes each cell a component. One quarter has fewer cells than components,
+ * because with more components than clusters there are posterior modes with empty components. Half
+ * have more cells and join some, because one component may have to cover several clusters: at
+ * random, or cells that are close to each other. A few EM steps then move towards the mode. */
 #include "models/mixture/parts.h"
 
 #include "models/variational_shared.h"
 
-enum { EM_STEPS = 15, CELLS_MOST = 2 * MOST_COMPONENTS + 1 };
+static const double JOIN_NOISE = 0.5;
+enum { EM_STEPS = 15, CELLS_MOST = 2 * MOST_COMPONENTS + 1, MOST_COLUMNS = 32 };
 
 size_t le_mixture_start_scratch(const void *self, size_t n)
 {
@@ -51,10 +52,13 @@ static void set_weights(const mixture *model, const double *count, double *theta
     theta[k] = log((count[k] + model->concentration) / (count[last] + model->concentration));
 }
 
-/* Chooses the number of cells, and the component that each belongs to. */
-static size_t choose_cells(const mixture *model, size_t n, const gsl_rng *rng, size_t *owner)
+/* Chooses the number of cells, the component that each belongs to, and whether close cells are
+ * joined instead. */
+static size_t choose_cells(const mixture *model, size_t n, const gsl_rng *rng, size_t *owner,
+                           int *close)
 {
-  const size_t K = model->components, kind = gsl_rng_uniform_int(rng, 3);
+  const size_t K = model->components, kind = gsl_rng_uniform_int(rng, 4);
+  *close = kind == 3;
   size_t cells = kind == 0   ? K
                  : kind == 1 ? 1 + gsl_rng_uniform_int(rng, K)
                              : K + 1 + gsl_rng_uniform_int(rng, K + 1);
@@ -63,15 +67,74 @@ static size_t choose_cells(const mixture *model, size_t n, const gsl_rng *rng, s
   return cells;
 }
 
+/* Joins cells until there are as many as components. The cost of joining two is the increase of the
+ * sum of squares, times a random factor, so that starts differ. Cell c becomes component
+ * owner[c]. */
+static void join_cells(const mixture *model, size_t cells, const double *weight, double *count,
+                       double *centre, const gsl_rng *rng, size_t *owner)
+{
+  const size_t p = model->dimensions;
+  for (size_t c = 0; c < cells; c++) owner[c] = c;
+  for (size_t left = cells; left > model->components; left--) {
+    double least = INFINITY;
+    size_t one = 0, other = 1;
+    for (size_t a = 0; a < cells; a++)
+      for (size_t b = 0; b < a && owner[a] == a; b++) {
+        if (owner[b] != b) continue;
+        double cost = 0;
+        for (size_t j = 0; j < p; j++)
+          cost += weight[j] * pow(centre[a * p + j] - centre[b * p + j], 2);
+        cost *= count[a] * count[b] / (count[a] + count[b] + 1e-300) *
+                exp(JOIN_NOISE * gsl_ran_gaussian_ziggurat(rng, 1));
+        if (!(cost < least)) continue;
+        least = cost;
+        one = b;
+        other = a;
+      }
+    const double total = count[one] + count[other];
+    for (size_t j = 0; j < p && total > 0; j++)
+      centre[one * p + j] = (count[one] * centre[one * p + j] +
+                             count[other] * centre[other * p + j]) / total;
+    count[one] = total;
+    for (size_t c = 0; c < cells; c++)
+      if (owner[c] == other) owner[c] = one;
+  }
+  size_t number[CELLS_MOST], next = 0;
+  for (size_t c = 0; c < cells; c++)
+    if (owner[c] == c) number[c] = next++;
+  for (size_t c = 0; c < cells; c++) owner[c] = number[owner[c]];
+}
+
+/* The same for cells given by the shares of the rows. */
+static void join_cells_of(const mixture *model, const le_rows *rows, size_t cells,
+                          const double *weight, const double *share, const gsl_rng *rng,
+                          size_t *owner)
+{
+  const size_t p = model->dimensions;
+  double count[CELLS_MOST] = {0}, centre[CELLS_MOST * MOST_COLUMNS] = {0};
+  if (p > MOST_COLUMNS) return;
+  for (size_t i = 0; i < rows->n; i++) {
+    size_t c = 0;
+    while (c + 1 < cells && share[i * cells + c] == 0) c++;
+    count[c]++;
+    for (size_t j = 0; j < p; j++) centre[c * p + j] += rows->values[i * p + j];
+  }
+  for (size_t k = 0; k < cells * p; k++) centre[k] /= count[k / p] > 0 ? count[k / p] : 1;
+  join_cells(model, cells, weight, count, centre, rng, owner);
+}
+
 static void seed_components(const mixture *model, const le_rows *rows, const gsl_rng *rng,
                             double *theta, double *scratch)
 {
   const size_t n = rows->n, p = model->dimensions;
   size_t owner[CELLS_MOST];
-  const size_t cells = choose_cells(model, n, rng, owner);
+  int close;
+  const size_t cells = choose_cells(model, n, rng, owner, &close);
   double *share = scratch, *weight = share + n * cells, count[MOST_COMPONENTS] = {0};
   le_mixture_column_weights(rows, weight);
   le_start_shares(rows, cells, weight, rng, share, weight + p);
+  if (close && cells > model->components)
+    join_cells_of(model, rows, cells, weight, share, rng, owner);
   for (size_t i = 0; i < n; i++) { /* replace the cell of each row by its component */
     size_t c = 0;
     while (c + 1 < cells && share[i * cells + c] == 0) c++;
