@@ -151,8 +151,15 @@ check_kernel <- function(kernel, name = "kernel", walled = FALSE) {
   kernel
 }
 
-# The tables of engines and kernels, from C.
-tables <- function() .Call(ffi_tables)
+# The tables of engines and kernels, from C. They never change, and are asked for many times in a
+# fit.
+tables <- local({
+  known <- NULL
+  function() {
+    if (is.null(known)) known <<- .Call(ffi_tables)
+    known
+  }
+})
 
 # The allowed words of a setting of a stage.
 setting_words <- function(name) {

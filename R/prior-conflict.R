@@ -64,13 +64,14 @@ moments_table <- function(row, mean, sd, subject,
 
 prior_moments_linear <- function(model, encoded, words) {
   args <- encoded$args
-  moments_table(seq_along(encoded$theta_names), args$prior_mean, args$prior_sd, encoded$theta_names)
+  list(row = seq_along(encoded$theta_names), mean = args$prior_mean, sd = args$prior_sd,
+       subject = encoded$theta_names)
 }
 
 prior_moments_softmax <- function(model, encoded, words) {
   args <- encoded$args
   sds <- rep(rep_len(args$prior_sd, args$covariates), args$classes)
-  moments_table(seq_along(encoded$theta_names), 0, sds, encoded$theta_names)
+  list(row = seq_along(encoded$theta_names), mean = 0, sd = sds, subject = encoded$theta_names)
 }
 
 # Standardised means are standard normal, variances inverse gamma; their logarithms have these

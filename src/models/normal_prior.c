@@ -31,11 +31,21 @@ void le_normal_prior_log(const le_normal_prior *prior, size_t m, const double *t
   }
 }
 
+/* Gradients are needed at every step of a trajectory, so divisions are made once per call and not
+ * once per particle. */
 void le_normal_prior_grad(const le_normal_prior *prior, size_t m, const double *theta, double *grad)
 {
-  for (size_t i = 0; i < m * prior->d; i += prior->p)
-    for (size_t j = 0; j < prior->p; j++)
-      grad[i + j] = (mean_of(prior, j) - theta[i + j]) / prior->sd[j] / prior->sd[j];
+  enum { TOGETHER = 64 };
+  double mean[TOGETHER], precision[TOGETHER];
+  for (size_t from = 0; from < prior->p; from += TOGETHER) {
+    const size_t n = prior->p - from < TOGETHER ? prior->p - from : TOGETHER;
+    for (size_t j = 0; j < n; j++) {
+      mean[j] = mean_of(prior, from + j);
+      precision[j] = 1 / prior->sd[from + j] / prior->sd[from + j];
+    }
+    for (size_t i = from; i < m * prior->d; i += prior->p)
+      for (size_t j = 0; j < n; j++) grad[i + j] = (mean[j] - theta[i + j]) * precision[j];
+  }
 }
 
 void le_normal_prior_hess(const le_normal_prior *prior, double *hess)
