@@ -41,7 +41,7 @@ conduct_jobs <- function(jobs, rows, show = function(done, rows, report) NULL, f
   stopped <- moved <- again <- FALSE
   while (any(team$going) && !stopped) {
     if (!any(ready)) {
-      if (again) rewind_feed(rows)
+      if (again) begin_pass(team, rows, watch)
       give_rows(team, rows, feed, watch, keep_open)
       ready <- team$going
       again <- FALSE
@@ -97,6 +97,12 @@ give_rows <- function(team, rows, feed, watch, keep_open) {
   if (block$last && first_pass && keep_open > 0) keep_open_states(team, keep_open)
   for (run in team$runs[team$going])
     .Call(ffi_run_feed, run, block$rows, if (block$last) "last" else "some")
+}
+
+# The rows of the pass before are forgotten, so the states must be newer than these.
+begin_pass <- function(team, feed, watch) {
+  if (!is.null(watch)) watch$broken(function() saved_jobs(team))
+  rewind_feed(feed)
 }
 
 # All runs wait for rows, so their states are whole if reading fails.

@@ -16,9 +16,13 @@ limit <- if (length(arguments) > 1) arguments[2] else 170
 set.seed(1)
 points <- data.frame(x = rnorm(20000), z = rnorm(20000))
 points$y <- 1 + 2 * points$x + rnorm(20000)
+points$class <- factor(rbinom(20000, 1, plogis(points$x)))
+points$w <- points$x + 1.5 * rnorm(20000, sample(c(-1, 1), 20000, TRUE))
 few <- points[1:60, ]
 blobs <- matrix(rnorm(400, rep(c(-3, 3), 100)), ncol = 2)
 line <- linear_regression(y ~ x + z, sigma = 1, prior_sd = 2)
+two_classes <- softmax_regression(class ~ x + z)
+overlapping <- gaussian_mixture(~ w, components = 2)
 classes <- softmax_regression(Species ~ Petal.Width + Sepal.Width)
 user <- custom_model(
   c("a", "b"), function(theta, data) sum(dnorm(data$y, theta[1] + theta[2] * data$x, log = TRUE)),
@@ -48,6 +52,13 @@ kinds <- list(
   replicates = kind(line, points[1:4000, ], sgais(), replicates = 3),
   stream = kind(line, in_blocks(points, 700), sgais(steps = 20), again = TRUE),
   stream_replicates = kind(line, in_blocks(points, 700), sgais(), replicates = 3, again = TRUE),
+  rows_gone = kind(two_classes, in_blocks(points, 700), sgais(steps = 20), keep = 2000,
+                   again = TRUE),
+  second_pass = kind(overlapping, in_blocks(points, 3000), sgais(), keep = 4000, again = TRUE),
+  smc_data_gone = kind(two_classes, in_blocks(points[1:6000, ], 700), smc("data", 200, chunk = 50),
+                       keep = 2000, again = TRUE),
+  online_nested_gone = kind(line, in_blocks(points[1:4000, ], 300), online_nested(30),
+                            keep = 2000, again = TRUE),
   ais = kind(line, few, ais(400)),
   smc = kind(line, few, smc(particles = 2000)),
   smc_data = kind(line, few, smc("data", 2000)),

@@ -41,6 +41,17 @@ test_that("the size of blocks does not matter when rows are gone", {
   }
 })
 
+test_that("waiting for rows when control variates are tried again changes nothing", {
+  data <- with_own_seed(1, {
+    x <- rnorm(20000)
+    data.frame(w = x + 1.5 * rnorm(20000, sample(c(-1, 1), 20000, TRUE)))
+  })
+  fits <- lapply(c(700, 3000, 1e5), function(size)
+    quiet_fit(gaussian_mixture(components = 2), in_blocks(data, size), seed = 2, keep = 4000))
+  expect_true(any(is.na(fits[[1]]$trace$acceptance[-1]))) # control variates are used again
+  for (fit in fits[-1]) expect_identical(fit$sampler, fits[[1]]$sampler)
+})
+
 test_that("the estimate and its error are right, with one pass and with two", {
   exact <- model_functions(line, bounded)$exact()
   reference <- evidence(classes, bounded, sgais(audit_draws = 20000), seed = 1)

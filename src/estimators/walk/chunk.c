@@ -40,7 +40,8 @@ le_status le_walk_open_chunk(void *self, le_progress *progress)
   }
   const size_t seen = w->target.seen, there = w->machine.store.n - seen;
   while (w->stage + 1 < w->settings.stages && (double)seen >= stage_of(w)->until) next_stage(w);
-  if (w->retry_control_at && seen >= w->retry_control_at) {
+  /* once only: this function may be called again when more rows are there */
+  if (w->retry_control_at && seen >= w->retry_control_at && w->stage + 1 == w->settings.stages) {
     /* the number of particles stays until control variates have been tested again */
     const size_t m = w->m;
     le_walk_enter_stage(w, w->stage - 1);

@@ -148,7 +148,7 @@ le_status le_walk_feed(void *self, const le_rows *rows, le_feed feed)
   walk *w = self;
   if (feed == LE_ONCE_ROWS) w->once = 1;
   if (w->machine.phase != AGAIN) return le_machine_feed(self, rows, feed);
-  if (!le_feed_goes_on(feed)) w->again_state = AGAIN_CLOSED;
+  if (feed != LE_ONCE_ROWS) w->again_state = le_feed_goes_on(feed) ? AGAIN_OPEN : AGAIN_CLOSED;
   return rows->n ? le_store_append(&w->again, rows, NULL) : LE_OK;
 }
 
@@ -186,7 +186,6 @@ le_status le_walk_read_again(void *self, le_progress *progress)
 {
   walk *w = self;
   if (w->again_state == AGAIN_ASKED) {
-    w->again_state = AGAIN_OPEN;
     *progress = LE_NEEDS_AGAIN;
     return LE_OK;
   }
