@@ -153,7 +153,7 @@ measured <- function(what, n, file = "") {
 pairs_of <- function(sizes, repeats, directory, name, file = function(n) "") {
   table <- NULL
   for (n in sizes) for (k in seq_len(if (n > 1e7) 1 else repeats)) {
-    reading <- measured("read", n, file(n))
+    reading <- suppressWarnings(measured("read", n, file(n)))
     run <- measured("run", n, file(n))
     table <- rbind(table, data.frame(n = n, pair = k, read = reading[1], run = run[1],
                                      ratio = run[1] / reading[1], megabytes = run[2],
@@ -218,12 +218,17 @@ draw <- function(directory = "bench/results") {
   table <- table[order(match(table$model, names(million$PROBLEMS)), table$again, table$stream), ]
   colour <- ifelse(table$again, "#2166ac", "#b2182b")
   at <- seq_len(nrow(table)) + 2 * (cumsum(!duplicated(paste(table$model, table$again))) - 1)
-  reach <- max(abs(table$error) + 2 * table$se)
-  graphics::plot(at, table$error, pch = 16, col = colour, ylim = c(-reach, reach), xaxt = "n",
+  reach <- min(0.6, max(abs(table$error) + 2 * table$se))
+  outside <- abs(table$error) > reach
+  shown <- pmax(pmin(table$error, 0.97 * reach), -0.97 * reach)
+  graphics::plot(at, shown, pch = ifelse(outside, 6, 16), col = colour, ylim = c(-reach, reach), xaxt = "n",
                  xlab = "", ylab = "error of the log evidence (nats)",
                  main = "A million rows as a stream, 20,000 rows kept: ten streams of each kind")
   graphics::abline(h = 0, col = "grey")
   graphics::segments(at, table$error - 2 * table$se, at, table$error + 2 * table$se, col = colour)
+  if (any(outside))
+    graphics::text(at[outside], shown[outside], pos = 4, cex = 0.8,
+                   sprintf("%.1f \u00b1 %.1f", table$error[outside], table$se[outside]))
   graphics::axis(1, tapply(at, table$model, mean), names(tapply(at, table$model, mean)))
   graphics::legend("topleft", c("read once", "read twice"), pch = 16, bty = "n",
                    col = c("#b2182b", "#2166ac"))

@@ -10,12 +10,14 @@
 #include "models/variational_shared.h"
 
 static const double JOIN_NOISE = 0.5;
-enum { EM_STEPS = 15, CELLS_MOST = 2 * MOST_COMPONENTS + 1, MOST_COLUMNS = 32 };
+enum { EM_STEPS = 15, CELLS_MOST = 2 * MOST_COMPONENTS + 2, MOST_COLUMNS = 32 };
 
 size_t le_mixture_start_scratch(const void *self, size_t n)
 {
   const mixture *model = self;
-  const size_t seeds = n * (2 * model->components + 2) + model->dimensions,
+  const size_t most = 4 * model->components + 1,
+               cells = most < CELLS_MOST ? most : CELLS_MOST,
+               seeds = n * (cells + 1) + model->dimensions,
                em = le_mixture_scratch(self, 1, n);
   return seeds > em ? seeds : em;
 }
@@ -61,7 +63,8 @@ static size_t choose_cells(const mixture *model, size_t n, const gsl_rng *rng, s
   *close = kind == 3;
   size_t cells = kind == 0   ? K
                  : kind == 1 ? 1 + gsl_rng_uniform_int(rng, K)
-                             : K + 1 + gsl_rng_uniform_int(rng, K + 1);
+                             : K + 1 + gsl_rng_uniform_int(rng, kind == 2 ? K + 1 : 3 * K + 1);
+  if (cells > CELLS_MOST) cells = CELLS_MOST;
   if (cells > n) cells = n;
   for (size_t c = 0; c < cells; c++) owner[c] = c < K ? c : gsl_rng_uniform_int(rng, K);
   return cells;
