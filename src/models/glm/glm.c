@@ -13,7 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const glm_family *const families[] = {&le_glm_poisson};
+static const glm_family *const families[] = {
+  &le_glm_poisson, &le_glm_binomial, &le_glm_probit, &le_glm_gaussian, &le_glm_negative_binomial,
+  &le_glm_gamma, &le_glm_student, &le_glm_student_fixed, &le_glm_weibull};
 
 /* ---- settings ---- */
 
@@ -66,7 +68,8 @@ static le_status create(const le_args *args, void **self, char *message)
   model->covariates = p;
   model->d = d;
   model->offset = read_flag(args, "offset");
-  model->extra = read_flag(args, "extra");
+  model->extra = read_flag(args, "extra") && family->extra;
+  for (size_t r = 0; r < TILE; r++) model->ones[r] = 1;
   model->terms = p + (size_t)model->offset;
   model->width = model->terms + (size_t)model->extra + 1;
   *self = model;
@@ -168,10 +171,16 @@ static const double *response_of(const glm *model, const workspace *w, size_t t)
   return w->x + (t * model->width + model->width - 1) * TILE;
 }
 
+/* The second column of the response, one tile before the first. */
+static const double *second_of(const glm *model, const double *y)
+{
+  return model->extra ? y - TILE : model->ones;
+}
+
 static glm_tile tile_of(const glm *model, const workspace *w, size_t t)
 {
   const double *y = response_of(model, w, t);
-  return (glm_tile){rows_in_tile(w->n, t), y, model->extra ? y - TILE : y};
+  return (glm_tile){rows_in_tile(w->n, t), y, second_of(model, y)};
 }
 
 static double *columns_of(const workspace *w, size_t t)
@@ -192,7 +201,7 @@ static workspace prepare(const glm *model, const le_rows *rows, int constants, d
   fill_tiles(model->simd, rows, model->width, w.x);
   for (size_t t = 0; t < tiles; t++) {
     double *y = w.x + (t * model->width + model->width - 1) * TILE;
-    kernels_of(model)->responses(rows_in_tile(rows->n, t), model->extra ? y - TILE : y, y,
+    kernels_of(model)->responses(rows_in_tile(rows->n, t), second_of(model, y), y,
                                  constants ? w.constant + t * TILE : NULL);
   }
   return w;

@@ -24,7 +24,7 @@ typedef struct glm_point {
 /* What kernels work on: up to TILE rows. */
 typedef struct glm_tile {
   size_t n;
-  const double *y, *extra;  /* responses as `responses` left them, and the second column if any */
+  const double *y, *extra; /* responses as `responses` left them, and the second column */
 } glm_tile;
 
 /* `column` holds eta of the rows and is replaced by the slopes (derivatives of the log density by
@@ -55,7 +55,7 @@ typedef struct glm_guess {
 typedef struct glm_family {
   const char *name;
   size_t further; /* number of further parameters */
-  int extra;      /* whether rows have a second column for the response */
+  int extra;      /* whether rows may have a second column for the response; without it, it is 1 */
   const glm_kernels *kernels;
   /* REQUIRED with further parameters. From their values (not logarithms); with `curves` including
    * the second derivatives. */
@@ -68,8 +68,5 @@ typedef struct glm_family {
 
 extern const glm_family le_glm_poisson, le_glm_binomial, le_glm_probit, le_glm_gaussian,
   le_glm_negative_binomial, le_glm_gamma, le_glm_student, le_glm_student_fixed, le_glm_weibull;
-
-/* log Gamma(z + x) - log Gamma(z), for x >= 0, without cancellation for large z. */
-double le_glm_log_gamma_ratio(double z, double x);
 
 #endif
