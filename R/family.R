@@ -103,7 +103,7 @@ check_family <- function(family) {
   if (!family$link %in% links)
     fail("`family` must have the link ", either(dQuote(links, FALSE)), " for ", family$family,
          "(), not ", dQuote(family$link, FALSE), ".",
-         if (name == "gamma") " (Write `Gamma(link = \"log\")`.)")
+         if (name == "gamma") " Write `Gamma(link = \"log\")`.")
   new_family(name, family$link)
 }
 
@@ -150,7 +150,7 @@ print.regression_family <- function(x, ...) {
 #'
 #' @param y As formula and data give it; NULL if there is none.
 #' @param name Its name in messages.
-#' @param design From the first data, or NULL: has `levels` of a factor, and whether there is a
+#' @param design From the first data, or NULL: has `classes`, the levels of a factor,, and whether there is a
 #'   second column (`extra`).
 #' @return A list: `y`, `extra` (numbers or NULL) and `levels` (of a factor, or NULL).
 #' @noRd
@@ -205,10 +205,10 @@ trials_response <- function(y, name, argument) {
 
 factor_response <- function(y, name, argument, design) {
   check_finite_columns(stats::setNames(list(y), name), argument)
-  levels <- if (is.null(design)) levels(as.factor(y)) else design$levels
+  levels <- if (is.null(design)) levels(as.factor(y)) else design$classes
   if (length(levels) != 2)
     fail("`", argument, "` must have two levels in the response `", name, "`, not ",
-         length(levels), ". (For more classes see softmax_regression().)")
+         length(levels), "; for more classes see softmax_regression().")
   known <- list(levels = levels, ordered = FALSE)
   list(y = as.double(match_levels(y, known, name, argument)) - 1, extra = NULL, levels = levels)
 }

@@ -119,7 +119,7 @@ encode_regression <- function(model, data, binding = AS_GIVEN) {
   input <- regression_input(model, data)
   design <- input$design
   response <- family_response(model$family, input$y, design$response)
-  design$levels <- response$levels
+  design$classes <- response$levels
   design$extra <- !is.null(response$extra)
   design$offset <- !is.null(input$offset)
   further <- further_names(model$family)
@@ -171,7 +171,7 @@ family_rows <- function(input, response, design, binding = AS_GIVEN) {
 
 decode_regression <- function(model, encoded, rows, data) {
   y <- rows[nrow(rows), ]
-  levels <- encoded$design$levels
+  levels <- encoded$design$classes
   if (!is.null(levels)) return(fill_response(model, data, factor(levels[y + 1], levels = levels)))
   if (!encoded$design$extra) return(fill_response(model, data, y))
   columns <- two_columns(model$formula)

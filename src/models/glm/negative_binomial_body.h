@@ -19,7 +19,7 @@ V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, const double *se
     const vec rest = (farther - v_set(0.5)) * longer - y + (V(stirling)(farther) -
                                                             v_set(setting[5]));
     const vec g = y * v_set(setting[3]) + rest - v_log(V(eight_factors)(z) / v_set(setting[4]));
-    t.value = y * x - z * soft + g;
+    t.value = v_if_less(x, v_set(0), y, v_set(0) - a) * x - z * V(log_1p)(e) + g;
   }
   const vec slope = y - z * sigma;
   const vec first = longer + v_set(0.5) * y / (far * farther) +
