@@ -81,9 +81,12 @@ regression <- function(formula = NULL, family = gaussian(), prior = normal(0, 2.
   predictions = list(response = regression_mean), fitted = regression_mean, one_number = TRUE,
   noise_sd = if (type == "gaussian")
     function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
-  prior_moments = prior_moments_regression,
+  prior_moments = prior_moments_regression, starts = REGRESSION_STARTS,
   advice = function(model) "Use scale() on the columns, or set `prior` and `auxiliary`.")
 }
+
+# Three optimisation runs start at weighted least-squares fits of the rows, one at a prior draw.
+REGRESSION_STARTS <- 4
 
 # Priors of the further parameters, by name.
 check_auxiliary <- function(auxiliary, family) {
