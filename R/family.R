@@ -150,8 +150,8 @@ print.regression_family <- function(x, ...) {
 #'
 #' @param y As formula and data give it; NULL if there is none.
 #' @param name Its name in messages.
-#' @param design From the first data, or NULL: has `classes`, the levels of a factor,, and whether there is a
-#'   second column (`extra`).
+#' @param design From the first data, or NULL: has `classes`, the levels of a factor, and whether
+#'   there is a second column (`extra`).
 #' @return A list: `y`, `extra` (numbers or NULL) and `levels` (of a factor, or NULL).
 #' @noRd
 family_response <- function(family, y, name, argument = "data", design = NULL) {

@@ -4,14 +4,15 @@
 #' Regression with a choice of family
 #'
 #' Regressions as in [glm()], with a prior on every parameter: the response has a distribution of
-#' the given family, which depends on a linear function of the covariates (the linear predictor) and,
-#' in some families, on a further unknown parameter such as the standard deviation of the noise.
+#' the given family, which depends on a linear function of the covariates (the linear predictor)
+#' and, in some families, on a further unknown parameter such as the standard deviation of the
+#' noise.
 #'
 #' @param formula A formula as in [glm()]: factors, interactions, `.`, transformations and
 #'   `offset()` are understood. `NULL`, the default, when the data are `list(x =, y =)`.
 #' @param family A family of R: [gaussian()], [poisson()], [binomial()] (links `"logit"` and
-#'   `"probit"`) or `Gamma(link = "log")`; one of this package: [student()], [negative_binomial()] or
-#'   [weibull()]; or the name of one: `"gaussian"`, `"poisson"`, `"binomial"`, `"gamma"`,
+#'   `"probit"`) or `Gamma(link = "log")`; one of this package: [student()], [negative_binomial()]
+#'   or [weibull()]; or the name of one: `"gaussian"`, `"poisson"`, `"binomial"`, `"gamma"`,
 #'   `"student"`, `"negative_binomial"` or `"weibull"`.
 #' @param prior Prior of the coefficients: one for all, as `normal(0, 2.5)`, or a list with names of
 #'   coefficients, in which one prior without a name is that of all others:
@@ -26,8 +27,8 @@
 #'   \item{[poisson()], [negative_binomial()]}{non-negative whole numbers. Exposure is
 #'     `offset(log(exposure))`, as in [glm()];}
 #'   \item{[binomial()]}{`cbind(successes, failures)`; or a factor of two levels, of which the first
-#'     is failure; or a logical or 0/1 vector. For two classes this has one coefficient vector, unlike
-#'     [softmax_regression()];}
+#'     is failure; or a logical or 0/1 vector. For two classes this has one coefficient vector,
+#'     unlike [softmax_regression()];}
 #'   \item{[Gamma()]}{positive numbers;}
 #'   \item{[weibull()]}{positive times, or `survival::Surv(time, status)`, right-censored;}
 #'   \item{[gaussian()], [student()]}{finite numbers.}
@@ -37,10 +38,16 @@
 #'
 #' **Parameters**: the coefficients, with the names of [glm()], then `sigma` (of `gaussian()` and
 #' `student()`), `size` (of `negative_binomial()`), `shape` (of `Gamma()` and `weibull()`) and `df`
-#' (of `student()` with a prior). In unconstrained space they are logarithms, `log(sigma)` and so on.
+#' (of `student()` with a prior). In unconstrained space they are logarithms, `log(sigma)` and so
+#' on.
 #'
 #' All densities have their constants, so that families can be compared on the same response: a
 #' Poisson regression with a negative binomial one, or a gamma with a Weibull regression.
+#'
+#' **Runs.** [sgais()] first looks for the posterior mode, from a weighted least-squares fit of the
+#' rows, and replaces the annealing of the first rows by importance sampling around it where its
+#' weights are even. This matters for counts and times: under a wide prior the likelihoods of draws
+#' from the prior differ so much that annealing takes thousands of steps.
 #'
 #' [predict()] and `fitted()` give the mean of the response, for `cbind(successes, failures)` the
 #' mean number of successes. `simulate()` of censored times simulates the times of events, without
@@ -198,8 +205,8 @@ two_columns <- function(formula) {
 template_regression <- function(model, data, n) {
   require_data(data)
   needed <- model$family$family == "binomial" || is_pair(model$formula)
-  if (!needed || !has_response(model, data)) data <- fill_response(model, blank_response(model, data),
-                                                                   1)
+  if (!needed || !has_response(model, data))
+    data <- fill_response(model, blank_response(model, data), 1)
   list(data = data, encoded = encode(model, data))
 }
 

@@ -1,8 +1,8 @@
 # The evidence of regressions with two parameters, against integrals in plain R.
 
-# log of the integral of exp(f) over a line, by the trapezoidal rule, which converges fast for smooth
-# functions that fall off on both sides: from where f is 32 below its peak, near `start`, on one side
-# to where it is on the other. The value has the peak as an attribute.
+# log of the integral of exp(f) over a line, by the trapezoidal rule, which converges fast for
+# smooth functions that fall off on both sides: from where f is 32 below its peak, near `start`, on
+# one side to where it is on the other. The value has the peak as an attribute.
 line_integral <- function(f, start, n) {
   peak <- stats::optimise(f, start + c(-3, 3), maximum = TRUE, tol = 1e-3)
   reach <- function(side) {
@@ -33,8 +33,8 @@ plane_integral <- function(f, n = c(41, 57)) {
 # Models with two parameters, the logarithm of the prior's density (with the Jacobian) and of the
 # likelihood, in plain R.
 sd2 <- function(x) sum(stats::dnorm(x, 0, 2.5, log = TRUE))
-with_shape <- function(x) stats::dnorm(x[1], 0, 2.5, log = TRUE) + stats::dexp(exp(x[2]), log = TRUE) +
-  x[2]
+with_shape <- function(x) stats::dnorm(x[1], 0, 2.5, log = TRUE) +
+  stats::dexp(exp(x[2]), log = TRUE) + x[2]
 with_sigma <- function(x) stats::dnorm(x[1], 0, 2.5, log = TRUE) +
   log(2 * stats::dt(exp(x[2]) / 2.5, 3) / 2.5) + x[2]
 problems <- list(

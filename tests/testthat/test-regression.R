@@ -37,7 +37,8 @@ test_that("densities far in the tails are those of plain R", {
       theta <- ifelse(own, size, 0)
       theta[1] <- far
       plain <- unname(case$each(data, predictor_of(case$model, data, theta), further_of(f, theta)))
-      expect_equal(drop(f$log_lik_each(theta)), plain, tolerance = 1e-9, info = paste(name, size, far))
+      expect_equal(drop(f$log_lik_each(theta)), plain, tolerance = 1e-9,
+                   info = paste(name, size, far))
     }
   }
 })
@@ -107,7 +108,7 @@ test_that("bad responses are named with their row", {
   bad(count ~ x, poisson(), "count", 1.5, "not 1.5 in row 7")
   bad(wide ~ x, negative_binomial(), "wide", -2, "not -2 in row 7")
   bad(cbind(hits, misses) ~ x, binomial(), "misses", -3,
-      "whole numbers of failures (trials minus successes) as response `cbind(hits, misses)`, not -3")
+      "numbers of failures (trials minus successes) as response `cbind(hits, misses)`, not -3")
   bad(cbind(hits, misses) ~ x, binomial(), "hits", 0.5, "of successes")
   bad(one ~ x, binomial(), "one", 2, "must have 0 or 1")
   bad(positive ~ x, Gamma("log"), "positive", 0, "must have positive numbers")
@@ -205,4 +206,75 @@ test_that("means of many simulated responses are fitted values", {
     found <- matrix(response[nrow(response), ], 4)
     expect_z(z_score(t(found), mean))
   }
+})
+
+test_that("predictions and the usual verbs agree with glm() on many rows", {
+  data <- regression_data(5000, 3)
+  fit <- quiet_fit(regression(count ~ x + offset(log(e)), family = poisson()), data,
+                   seed = test_seed())
+  reference <- glm(count ~ x + offset(log(e)), poisson, data)
+  expect_equal(fitted(fit, data), unname(fitted(reference)), tolerance = 0.02)
+  expect_equal(predict(fit, data[1:9, c("x", "e")]),
+               unname(predict(reference, data[1:9, ], type = "response")), tolerance = 0.02)
+  expect_equal(fitted(fit, data) + residuals(fit, data), as.double(data$count), tolerance = 1e-12)
+  expect_lt(deviance(fit, data), -2 * as.numeric(logLik(reference)) + 5)
+
+  fit <- quiet_fit(regression(y ~ x + z), data, seed = test_seed())
+  expect_equal(sigma(fit), sigma(lm(y ~ x + z, data)), tolerance = 0.02)
+  expect_named(coef(fit), c("(Intercept)", "x", "z", "sigma"))
+
+  fit <- quiet_fit(regression(cbind(hits, misses) ~ x, family = binomial()), data,
+                   seed = test_seed())
+  expect_equal(predict(fit, data[1:9, ], type = "density"),
+               dbinom(data$hits, data$trials,
+                      predict(glm(cbind(hits, misses) ~ x, binomial, data), type = "response"),
+                      log = TRUE)[1:9], tolerance = 0.02)
+  expect_error(sigma(fit), class = "logevidence_error")
+})
+
+test_that("new data must be of the same kind", {
+  data$class <- factor(data$one, labels = c("no", "yes"))
+  fit <- quiet_fit(regression(class ~ x, family = binomial()), data, seed = test_seed())
+  other <- data.frame(x = 1:2, class = factor(c("no", "perhaps")))
+  refused(predict(fit, other, type = "density"), "not \"perhaps\" in row 2")
+  expect_length(predict(fit, data.frame(x = 1:2)), 2)
+})
+
+test_that("rows from a source give what a data frame gives", {
+  blocks <- function() {
+    at <- 0
+    rows_function(function(reset) {
+      if (reset) at <<- 0
+      else if (at < nrow(data)) data[(at <<- at + 40) - 39:0, ]
+    })
+  }
+  for (name in c("poisson", "binomial, trials", "gaussian", "gamma")) {
+    model <- regression_cases()[[name]]$model
+    one <- quiet_fit(model, data, sgais(order = "given"), seed = 3)
+    other <- quiet_fit(model, blocks(), sgais(order = "given"), seed = 3)
+    for (part in c("log_evidence", "se", "draws", "n"))
+      expect_identical(other[[part]], one[[part]], info = paste(name, part))
+  }
+  data$count[150] <- -1
+  refused(evidence(regression(count ~ x, family = poisson()), blocks()), "not -1 in row 150")
+})
+
+test_that("families are compared on the same response", {
+  counts <- list(poisson = poisson(), wide = negative_binomial())
+  fits <- lapply(counts, function(family)
+    quiet_fit(regression(wide ~ x + z + offset(log(e)), family = family), data, seed = test_seed()))
+  table <- compare_models(fits$poisson, fits$wide)
+  expect_gt(fits$wide$log_evidence, fits$poisson$log_evidence + 10)
+  expect_identical(nrow(as.data.frame(table)), 2L)
+})
+
+test_that("a coefficient far from its prior is named", {
+  data <- regression_data(5000)
+  data$tiny <- data$x / 50
+  fit <- quiet_fit(regression(count ~ tiny, family = poisson()), data, seed = test_seed())
+  expect_match(fit$warnings, "`tiny`", all = FALSE)
+  # not under heavy tails
+  fit <- quiet_fit(regression(count ~ tiny, family = poisson(), prior = cauchy(0, 2.5)), data,
+                   seed = test_seed())
+  expect_null(fit$prior_conflict)
 })

@@ -1,5 +1,5 @@
 /* Successes in trials: y ~ Binomial(trials, 1 / (1 + exp(-eta))). */
-#include "models/glm/glm.h"
+#include "models/glm/family.h"
 
 #include "models/glm/draws.h"
 

@@ -1,7 +1,7 @@
 /* Functions of vectors that families share: the logistic function, log Gamma and its derivatives.
  * A family's body includes this file first. */
 
-/* What V(row) returns: the log density of a row, and its derivatives by eta, a and b (glm.h). */
+/* What V(row) returns: the log density of a row, and its derivatives by eta, a and b (family.h). */
 typedef struct V(terms) {
   vec value, slope, a, b, curve, eta_a, eta_b, aa, ab, bb;
 } V(terms);

@@ -1,5 +1,5 @@
 /* Positive numbers: gamma distributed with mean exp(eta) and unknown shape a. */
-#include "models/glm/glm.h"
+#include "models/glm/family.h"
 
 #include "models/glm/draws.h"
 

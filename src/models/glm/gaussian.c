@@ -1,5 +1,5 @@
 /* Numbers: y ~ N(eta, a^2), a unknown. */
-#include "models/glm/glm.h"
+#include "models/glm/family.h"
 
 #include <gsl/gsl_randist.h>
 

@@ -3,9 +3,8 @@
  * A row is x_1 .. x_p, then an offset if there is one, then a second number of the response (the
  * trials of a binomial response; whether an event was observed) if the family has one, then the
  * response. eta = x'w + offset. theta is w and the logarithms of the family's further parameters
- * (glm.h), whose values are on the user's scale. */
-#include "models/glm/glm.h"
-
+ * (family.h), whose values are on the user's scale. */
+#include "models/glm/families.h"
 #include "models/glm/priors.h"
 #include "models/glm/start.h"
 

@@ -1,5 +1,5 @@
 /* Counts with mean m = exp(eta) and variance m + m^2 / a; the size a is unknown. */
-#include "models/glm/glm.h"
+#include "models/glm/family.h"
 
 #include "models/glm/draws.h"
 #include "models/glm/special.h"

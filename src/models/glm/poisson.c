@@ -1,5 +1,5 @@
 /* Counts: y ~ Poisson(exp(eta)). */
-#include "models/glm/glm.h"
+#include "models/glm/family.h"
 
 #include "models/glm/draws.h"
 

@@ -1,5 +1,5 @@
 /* Successes in trials: y ~ Binomial(trials, Phi(eta)), Phi the normal distribution function. */
-#include "models/glm/glm.h"
+#include "models/glm/family.h"
 
 #include "models/glm/draws.h"
 

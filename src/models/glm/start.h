@@ -2,7 +2,7 @@
 #ifndef LE_MODELS_GLM_START_H
 #define LE_MODELS_GLM_START_H
 
-#include "models/glm/glm.h"
+#include "models/glm/family.h"
 #include "models/glm/priors.h"
 
 typedef struct glm {

@@ -2,7 +2,7 @@
 #ifndef LE_MODELS_GLM_STUDENT_H
 #define LE_MODELS_GLM_STUDENT_H
 
-#include "models/glm/glm.h"
+#include "models/glm/family.h"
 
 void glm_student_point(const double *further, int curves, glm_point *point);
 double glm_student_draw(const gsl_rng *rng, double eta, const double *further, double *extra);

@@ -1,5 +1,5 @@
 /* Times, some of them lower limits: Weibull with scale exp(eta) and unknown shape a. */
-#include "models/glm/glm.h"
+#include "models/glm/family.h"
 
 #include "models/glm/draws.h"
 

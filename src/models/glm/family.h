@@ -4,8 +4,8 @@
  *
  * A family is two files: its kernels (for base/variants.h) are made from one function of a vector
  * of rows, V(row), by models/glm/family_body.h; the rest is this table. */
-#ifndef LE_MODELS_GLM_GLM_H
-#define LE_MODELS_GLM_GLM_H
+#ifndef LE_MODELS_GLM_FAMILY_H
+#define LE_MODELS_GLM_FAMILY_H
 
 #include "models/shared.h"
 
@@ -65,8 +65,5 @@ typedef struct glm_family {
   /* REQUIRED with further parameters. Values for the variance of the residuals of guesses. */
   void (*guess_further)(double variance, double *further);
 } glm_family;
-
-extern const glm_family le_glm_poisson, le_glm_binomial, le_glm_probit, le_glm_gaussian,
-  le_glm_negative_binomial, le_glm_gamma, le_glm_student, le_glm_student_fixed, le_glm_weibull;
 
 #endif
