@@ -278,3 +278,51 @@ test_that("a coefficient far from its prior is named", {
                    seed = test_seed())
   expect_null(fit$prior_conflict)
 })
+
+# The model as C has it, for ask().
+raw_model <- function(model, data) {
+  encoded <- encode(model, data)
+  list(type = "regression", dim = length(encoded$theta_names), width = nrow(encoded$rows),
+       args = encoded$args, rows = encoded$rows)
+}
+
+test_that("no point, however wild, gives a number that is not one", {
+  wild <- c(0, 1e-300, 40, 750, 1500, 1e5, 1e10, 1e100, 1e155, 1e300, .Machine$double.xmax)
+  legal <- function(x) !anyNA(x) && all(x < Inf)
+  for (name in names(regression_cases())) {
+    raw <- raw_model(regression_cases()[[name]]$model, data[1:130, ])
+    points <- with_own_seed(test_seed(10), cbind(
+      outer(rep(1, raw$dim), c(wild, -wild)),
+      matrix(sample(c(wild, -wild), 100 * raw$dim, TRUE), raw$dim)))
+    for (what in c("log_lik", "log_prior", "log_lik_each"))
+      expect_true(legal(ask(raw, what, points, raw$rows)), info = paste(name, what))
+    both <- ask(raw, "log_lik_grad", points, raw$rows)
+    expect_true(legal(both$value), info = name)
+    expect_true(all(is.finite(both$gradient)), info = name)
+    expect_false(anyNA(ask(raw, "log_prior_grad", points)), info = name)
+    for (i in 1:40) {
+      answer <- tryCatch(ask(raw, "log_lik_hess", points[, i], raw$rows),
+                         logevidence_error = function(e) NULL)
+      expect_true(is.null(answer) || all(is.finite(unlist(answer))), info = paste(name, i))
+    }
+  }
+})
+
+test_that("all vector instructions give the same densities and derivatives", {
+  for (name in names(regression_cases())) {
+    raw <- raw_model(regression_cases()[[name]]$model, data)
+    theta <- prior_draws(raw, 3) / 4
+    with_simd <- function(simd, what, theta) {
+      raw$args$simd <- simd
+      ask(raw, what, theta, raw$rows)
+    }
+    for (simd in c("avx2", "avx512")) {
+      for (what in c("log_lik", "log_lik_grad", "log_lik_each"))
+        expect_equal(with_simd(simd, what, theta), with_simd("plain", what, theta),
+                     tolerance = 1e-12, info = paste(name, simd, what))
+      expect_equal(with_simd(simd, "log_lik_hess", theta[, 1]),
+                   with_simd("plain", "log_lik_hess", theta[, 1]), tolerance = 1e-12,
+                   info = paste(name, simd))
+    }
+  }
+})
