@@ -83,7 +83,7 @@ evidence_errors <- function(problem, rows, seeds) {
 test_that("evidences agree with integrals within their errors", {
   skip_if_not_installed("survival")
   all <- do.call(rbind, lapply(names(problems), function(name) {
-    do.call(rbind, lapply(c(5, 20, 300), function(rows) {
+    do.call(rbind, lapply(c(12, 60, 300), function(rows) {
       found <- evidence_errors(problems[[name]], rows, 1:2)
       expect_true(all(abs(found$z) < 4.5), info = paste(name, rows, show_z(found$z)))
       cbind(problem = name, rows = rows, found)
@@ -98,7 +98,7 @@ show_z <- function(z) paste(format(z, digits = 3), collapse = " ")
 
 test_that("and over many seeds", {
   skip_unless_slow()
-  for (name in names(problems)) for (rows in c(5, 20, 300)) {
+  for (name in names(problems)) for (rows in c(12, 60, 300)) {
     z <- evidence_errors(problems[[name]], rows, 1:40)$z
     expect_lt(max(abs(z)), 5)
     expect_lt(mean(z^2), 2)

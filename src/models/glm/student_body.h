@@ -19,7 +19,7 @@ V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, const double *se
     t.b = half * (more * qu - nu * log_q);
   }
   if (wanted & WANT_CURVE) {
-    t.curve = more / nu * rate * rate * (qu - u) * u;
+    t.curve = more / nu * (qu - u) * (u * rate * rate);
     t.eta_a = v_set(-2) * more / nu * zu * u;
     t.eta_b = zu / nu * (more * qu - v_set(1));
     t.aa = v_set(-2) * more * qu * u;
