@@ -5,9 +5,9 @@
 #' Estimates the evidence (marginal likelihood) of a model on data, with a standard error, and
 #' returns posterior draws along with it.
 #'
-#' @param model A model, such as [linear_regression()], [softmax_regression()],
-#'   [gaussian_mixture()], [gaussian_mean()], [clustering()], [low_rank()], [binary_attributes()],
-#'   [custom_model()] or [compiled_model()].
+#' @param model A model, such as [linear_regression()], [regression()],
+#'   [softmax_regression()], [gaussian_mixture()], [gaussian_mean()], [clustering()], [low_rank()],
+#'   [binary_attributes()], [custom_model()] or [compiled_model()].
 #' @param data The data: a data frame, or another form that the model's help page describes. A
 #'   [custom_model()] may have no data.
 #' @param method How to estimate: [sgais()], the default (`smc("data", particles = 200)`, the mean

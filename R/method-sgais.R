@@ -242,7 +242,7 @@ settle <- function(method, model) {
     if (isTRUE(method$settings$search > 0))
       method$settings[c("search", "first_look")] <- list(SEARCH_UNKNOWN, 0)
   } else if (!may_have_modes(model) || is.null(model$components)) {
-    method$settings$search <- NULL
+    method$settings$search <- if (isTRUE(method$settings$search > 0)) part_of(model, "starts")
   }
   if (length(method$open) == 0 || !may_have_modes(model) || is.null(model$components))
     return(method)

@@ -122,6 +122,9 @@ contract_defaults <- function() {
     free_parameters = function(model, peak, args) length(peak),
     prior_moments = nothing,
     far_columns = nothing,     # function(model, args, x): columns that the prior rules out
+    # number of optimisation runs before the first particle moves, if the model has one mode and
+    # makes starting points from the rows (`start` in logevidence.h)
+    starts = NULL,
     advice = function(model) "Check the units of the data and the scale of the prior."
   )
 }

@@ -11,6 +11,7 @@
 #' @param type What to predict; `NULL`, the default, is the first type of the model:
 #'   * [linear_regression()], [gaussian_mean()]: `"response"`, the predictive mean of the response,
 #'     offset included; or `"density"`.
+#'   * [regression()]: `"response"`, the predictive mean of the response; or `"density"`.
 #'   * [softmax_regression()]: `"probability"`, the probability of each class; `"class"`, the most
 #'     probable class; or `"density"`.
 #'   * [gaussian_mixture()]: `"density"`; or `"probability"`, the probability that a row belongs to

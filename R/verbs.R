@@ -15,21 +15,22 @@
 #' @param ... Must be empty.
 #'
 #' @details `coef()` is the posterior mean and `vcov()` the posterior covariance matrix of the
-#' coefficients of [linear_regression()], [softmax_regression()] and [gaussian_mean()], and of the
-#' parameters of a [custom_model()] or [compiled_model()]; `confint()` has their central credible
-#' intervals, from weighted quantiles. All are computed from the draws of the fit and have their
-#' Monte Carlo error. The components of a mixture and latent variables are numbered arbitrarily, so
-#' their means have no meaning: use [summary()][summary.evidence] or [predict()][predict.evidence].
+#' coefficients of [linear_regression()], [regression()] (with the family's further parameters),
+#' [softmax_regression()] and [gaussian_mean()], and of the parameters of a [custom_model()] or
+#' [compiled_model()]; `confint()` has their central credible intervals, from weighted quantiles.
+#' All are computed from the draws of the fit and have their Monte Carlo error. The components of a
+#' mixture and latent variables are numbered arbitrarily, so their means have no meaning: use
+#' [summary()][summary.evidence] or [predict()][predict.evidence].
 #'
 #' `fitted()` is the posterior mean of the response, offset included, or a matrix of class
 #' probabilities, and `residuals()` the response minus that (for classes, the response is one or
 #' zero). `deviance()` is minus twice the log likelihood at the posterior mean of the coefficients.
-#' Unlike that of [lm()] it is not the residual sum of squares, because the noise is known and
-#' constants are included. These three need the data of the fit; other data are an error.
+#' Unlike that of [lm()] it is not the residual sum of squares, because constants are included.
+#' These three need the data of the fit; other data are an error.
 #'
-#' `sigma()` is the standard deviation of the noise: the known one, or its posterior mean for models
-#' with latent variables and unknown noise. `nobs()` is the number of observations, `formula()` the
-#' formula of the model.
+#' `sigma()` is the standard deviation of the noise: the known one, or its posterior mean for
+#' `regression(family = gaussian())` and for models with latent variables and unknown noise.
+#' `nobs()` is the number of observations, `formula()` the formula of the model.
 #'
 #' @return `coef()` a named vector, `vcov()` and `confint()` matrices, `fitted()` and `residuals()`
 #'   a vector, or a matrix with a column for each class, `sigma()`, `nobs()` and `deviance()` a

@@ -5,6 +5,7 @@
   TABLE(le_gaussian_mean_model)                                                         \
   TABLE(le_linear_model)                                                                \
   TABLE(le_softmax_model)                                                               \
+  TABLE(le_glm_model)                                                                   \
   TABLE(le_mixture_model)                                                               \
   TABLE(le_clustering_model)                                                            \
   TABLE(le_low_rank_model)                                                              \

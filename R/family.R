@@ -1,0 +1,253 @@
+# Families of regression(): what R knows of each. C has the densities (src/models/glm/).
+
+#' Families of regressions
+#'
+#' Families for [regression()] besides [poisson()], [binomial()], [gaussian()] and [Gamma()] of R.
+#'
+#' @param df Degrees of freedom of the t distribution: a positive number if they are known, or a
+#'   prior, as `inverse_gamma(2, 10)`, if they are a parameter.
+#'
+#' @details
+#' With linear predictor \eqn{\eta}{eta}:
+#' \describe{
+#'   \item{`student()`}{The response has a t distribution around \eqn{\eta}{eta} with scale `sigma`:
+#'     a linear regression in which single responses may lie far away.}
+#'   \item{`negative_binomial()`}{Counts with mean \eqn{\mu = e^\eta}{mu = exp(eta)} and variance
+#'     \eqn{\mu + \mu^2 / }{mu + mu^2 / }`size`, as in `MASS::glm.nb()`, which calls it `theta`.}
+#'   \item{`weibull()`}{Times with scale \eqn{e^\eta}{exp(eta)} and exponent `shape`, as in
+#'     `survival::survreg()`, whose `scale` is one over `shape`. The response is a vector of times
+#'     or a right-censored `survival::Surv()` object.}
+#' }
+#'
+#' The brms package has functions `student()` and `weibull()`, too. If it is attached after this
+#' one, write `logevidence::student()`, or give the name of the family to [regression()].
+#'
+#' @return An object of class `"regression_family"`.
+#'
+#' @examples
+#' student(df = 4)
+#' regression(dist ~ speed, family = student(df = inverse_gamma(2, 10)))
+#'
+#' @seealso [regression()], [priors]
+#' @name families
+NULL
+
+#' @rdname families
+#' @export
+student <- function(df = 4) {
+  if (is_prior(df)) return(new_family("student", "identity", df = check_prior(df, "df", FALSE)))
+  if (!is_one_number(df) || df <= 0) refuse(df, "df", "a positive number or a prior")
+  new_family("student", "identity", df = as.double(df))
+}
+
+#' @rdname families
+#' @export
+negative_binomial <- function() new_family("negative_binomial", "log")
+
+#' @rdname families
+#' @export
+weibull <- function() new_family("weibull", "log")
+
+# Name, type in C, names and default priors of the further parameters, and the response: what it is
+# called in messages, and which of the rules of check_response() it must obey.
+FAMILIES <- list(
+  poisson = list(title = "Poisson regression", links = c(log = "poisson"),
+                 likelihood = "counts with mean exp(linear predictor)", response = "counts"),
+  binomial = list(title = "Binomial regression", links = c(logit = "binomial", probit = "probit"),
+                  likelihood = "successes with probability given by the linear predictor",
+                  response = "successes"),
+  gaussian = list(title = "Linear regression, unknown noise", links = c(identity = "gaussian"),
+                  likelihood = "response normal around the linear predictor, sd `sigma`",
+                  response = "numbers", further = "sigma"),
+  student = list(title = "Student t regression", links = c(identity = "student"),
+                 likelihood = "response t distributed around the linear predictor, scale `sigma`",
+                 response = "numbers", further = "sigma"),
+  negative_binomial = list(title = "Negative binomial regression",
+                           links = c(log = "negative_binomial"),
+                           likelihood = paste("counts with mean m = exp(linear predictor) and",
+                                              "variance m + m^2 / `size`"),
+                           response = "counts", further = "size"),
+  gamma = list(title = "Gamma regression", links = c(log = "gamma"),
+               likelihood = "response gamma with mean exp(linear predictor) and `shape`",
+               response = "positive", further = "shape"),
+  weibull = list(title = "Weibull regression", links = c(log = "weibull"),
+                 likelihood = "times Weibull with scale exp(linear predictor) and `shape`",
+                 response = "times", further = "shape")
+)
+
+# A function, because it uses functions of files that R reads later.
+further_priors <- function()
+  list(sigma = half_student(3, 2.5), size = exponential(1), shape = exponential(1))
+
+new_family <- function(name, link, df = NULL) {
+  structure(list(family = name, link = link, df = df), class = "regression_family")
+}
+
+#' A family of this package from what the user gave
+#' @noRd
+check_family <- function(family) {
+  given <- family
+  if (is.function(family)) family <- tryCatch(family(), error = function(e) NULL)
+  if (is_one_string(family)) family <- family_named(family)
+  if (inherits(family, "regression_family")) return(family)
+  if (inherits(family, "brmsfamily"))
+    fail("`family` must be a family of R or of this package, not one of brms, whose parameters ",
+         "may mean something else: give the name \"", family$family, "\" instead.")
+  if (!inherits(family, "family"))
+    refuse(given, "family", paste0("a family such as `poisson()`, or one of ",
+                                   either(dQuote(names(FAMILIES), FALSE))))
+  name <- tolower(family$family)
+  if (!name %in% names(FAMILIES) || name %in% c("student", "negative_binomial", "weibull"))
+    fail("`family` must be one of ", show_names(names(FAMILIES), 9), ", not ", family$family, ".")
+  links <- names(FAMILIES[[name]]$links)
+  if (!family$link %in% links)
+    fail("`family` must have the link ", either(dQuote(links, FALSE)), " for ", family$family,
+         "(), not ", dQuote(family$link, FALSE), ".",
+         if (name == "gamma") " Write `Gamma(link = \"log\")`.")
+  new_family(name, family$link)
+}
+
+family_named <- function(name) {
+  switch(tolower(name),
+         poisson = new_family("poisson", "log"), binomial = new_family("binomial", "logit"),
+         gaussian = new_family("gaussian", "identity"), gamma = new_family("gamma", "log"),
+         student = student(), negative_binomial = negative_binomial(), weibull = weibull(),
+         fail("`family` must be one of ", show_names(names(FAMILIES), 9), ", not \"", name, "\"."))
+}
+
+family_facts <- function(family) FAMILIES[[family$family]]
+
+# The name of the family in C.
+family_type <- function(family) {
+  type <- family_facts(family)$links[[family$link]]
+  if (type == "student" && !is_prior(family$df)) "student_fixed" else type
+}
+
+# The names of the parameters besides the coefficients.
+further_names <- function(family) c(family_facts(family)$further, if (is_prior(family$df)) "df")
+
+# Their priors if the user gives none.
+further_defaults <- function(family) {
+  c(further_priors(), if (is_prior(family$df)) list(df = family$df))[further_names(family)]
+}
+
+#' @export
+format.regression_family <- function(x, ...) {
+  paste0(x$family, "(", if (is_prior(x$df)) paste0("df = ", format(x$df))
+         else if (!is.null(x$df)) paste0("df = ", format_each(x$df))
+         else if (x$family == "binomial") paste0("link = \"", x$link, "\""), ")")
+}
+
+#' @export
+print.regression_family <- function(x, ...) {
+  cat("Family: ", format(x), "\n", sep = "")
+  invisible(x)
+}
+
+# Responses ---------------------------------------------------------------------------------------
+
+#' The response of a regression as one or two columns of numbers
+#'
+#' @param y As formula and data give it; NULL if there is none.
+#' @param name Its name in messages.
+#' @param design From the first data, or NULL: has `classes`, the levels of a factor, and whether
+#'   there is a second column (`extra`).
+#' @return A list: `y`, `extra` (numbers or NULL) and `levels` (of a factor, or NULL).
+#' @noRd
+family_response <- function(family, y, name, argument = "data", design = NULL) {
+  rule <- family_facts(family)$response
+  if (rule == "successes") return(binomial_response(y, name, argument, design))
+  if (rule == "times") return(times_response(y, name, argument, design))
+  y <- numeric_response(y, name, argument)
+  if (rule == "counts")
+    refuse_responses(y, y < 0 | y != round(y) | y > MOST_COUNT, name, argument,
+                     "non-negative whole numbers")
+  if (rule == "positive") refuse_responses(y, y <= 0, name, argument, "positive numbers")
+  list(y = y, extra = NULL, levels = NULL)
+}
+
+# Doubles hold whole numbers up to 2^53.
+MOST_COUNT <- 1e15
+
+refuse_responses <- function(y, bad, name, argument, rule) {
+  row <- which(bad)[1]
+  if (is.na(row)) return(invisible())
+  fail_in_row(row, "`", argument, "` must have ", rule, " as response `", name, "`, not ",
+              format(y[row], digits = 7), " in row ")
+}
+
+# cbind(successes, failures), or a factor, logical or 0/1 response; the first level of a factor is
+# the failure, as in glm().
+binomial_response <- function(y, name, argument, design) {
+  two <- is.matrix(y) && ncol(y) == 2
+  if (!is.null(design) && two != design$extra)
+    fail("`", argument, "` must have a response of ", if (two) "one column" else "two columns",
+         " in `", name, "`, as in the first data, not ", NCOL(y), ".")
+  if (two) return(trials_response(y, name, argument))
+  if (is.factor(y) || is.character(y)) return(factor_response(y, name, argument, design))
+  if (is.logical(y)) y <- as.double(y)
+  y <- numeric_response(y, name, argument)
+  refuse_responses(y, y != 0 & y != 1, name, argument,
+                   "0 or 1 (or a factor, or cbind(successes, failures))")
+  list(y = y, extra = NULL, levels = NULL)
+}
+
+trials_response <- function(y, name, argument) {
+  if (!is.numeric(y)) fail("`", argument, "` must have numbers in `", name, "`, not ",
+                           show_kind(y), ".")
+  check_finite_columns(stats::setNames(list(unclass(y)), name), argument)
+  for (k in 1:2)
+    refuse_responses(y[, k], y[, k] < 0 | y[, k] != round(y[, k]) | y[, k] > MOST_COUNT, name,
+                     argument, paste0("non-negative whole numbers of ",
+                                      c("successes", "failures (trials minus successes)")[k]))
+  list(y = as.double(y[, 1]), extra = as.double(y[, 1] + y[, 2]), levels = NULL)
+}
+
+factor_response <- function(y, name, argument, design) {
+  check_finite_columns(stats::setNames(list(y), name), argument)
+  levels <- if (is.null(design)) levels(as.factor(y)) else design$classes
+  if (length(levels) != 2)
+    fail("`", argument, "` must have two levels in the response `", name, "`, not ",
+         length(levels), "; for more classes see softmax_regression().")
+  known <- list(levels = levels, ordered = FALSE)
+  list(y = as.double(match_levels(y, known, name, argument)) - 1, extra = NULL, levels = levels)
+}
+
+# Times, and whether an event was observed (1) or the time is a lower limit (0).
+times_response <- function(y, name, argument, design) {
+  censored <- inherits(y, "Surv")
+  if (!is.null(design) && censored != design$extra)
+    fail("`", argument, "` must have ", if (censored) "numbers" else "a `Surv` object",
+         " as response `", name, "`, as in the first data.")
+  if (censored) {
+    if (!identical(attr(y, "type"), "right"))
+      fail("`", argument, "` must have right-censored times in `", name, "`, not ",
+           attr(y, "type"), "-censored ones.")
+    y <- unclass(y)
+    extra <- as.double(y[, "status"])
+    y <- as.double(y[, "time"])
+  } else {
+    extra <- NULL
+    y <- numeric_response(y, name, argument)
+  }
+  check_finite_columns(stats::setNames(list(y), name), argument)
+  if (!is.null(extra)) check_finite_columns(stats::setNames(list(extra), name), argument)
+  refuse_responses(y, y <= 0, name, argument, "positive times")
+  list(y = y, extra = extra, levels = NULL)
+}
+
+# Means -------------------------------------------------------------------------------------------
+
+#' The mean of the response
+#' @param eta A matrix of linear predictors, a column for each draw.
+#' @param extra The second column of the response, or NULL.
+#' @param further A matrix of further parameters, a row for each draw.
+#' @noRd
+family_mean <- function(family, eta, extra, further) {
+  switch(family_type(family),
+         gaussian = , student = , student_fixed = eta,
+         binomial = (if (is.null(extra)) 1 else extra) * stats::plogis(eta),
+         probit = (if (is.null(extra)) 1 else extra) * stats::pnorm(eta),
+         weibull = exp(eta) * rep(gamma(1 + 1 / further[, "shape"]), each = nrow(eta)),
+         exp(eta))
+}

@@ -1,0 +1,185 @@
+# Priors as objects: a kind and its numbers, which C reads (src/models/glm/priors.h).
+
+# In the order of le_prior_kind.
+PRIOR_KINDS <- c("normal", "student_t", "half_normal", "half_student", "inverse_gamma",
+                 "exponential")
+REAL_PRIORS <- c("normal", "student_t")
+
+#' Prior distributions
+#'
+#' Prior distributions of the parameters of [regression()].
+#'
+#' @param mean,location Centre of the distribution.
+#' @param sd,scale Standard deviation or scale, positive. For half distributions it is that of the
+#'   distribution of which they are the positive half.
+#' @param df Degrees of freedom, positive.
+#' @param shape,rate Shape or rate, positive.
+#'
+#' @details
+#' **Coefficients** are real numbers and have `normal()`, `student_t()` or `cauchy()` priors:
+#' `cauchy()` is `student_t()` with one degree of freedom. The unit of a coefficient is that of the
+#' linear predictor per unit of the covariate.
+#'
+#' **Further parameters** (`sigma`, `size`, `shape`, `df`) are positive and have one of the others.
+#' Each is the prior of the parameter itself: `inverse_gamma()` of a standard deviation is not the
+#' inverse gamma distribution of a variance. Its density is proportional to `x^(-shape - 1) *
+#' exp(-scale / x)`.
+#'
+#' The evidence depends on these distributions however many data there are, so choose them for the
+#' units of the data.
+#'
+#' **Names.** Other packages have functions of some of these names (rstanarm: `normal()`,
+#' `student_t()`, `cauchy()`, `exponential()`). If such a package is attached after this one, write
+#' `logevidence::normal()`. No function of base R or stats is masked.
+#'
+#' @return An object of class `"evidence_prior"`.
+#'
+#' @examples
+#' normal(0, 2.5)
+#' half_student(3, 10)
+#'
+#' # one coefficient with a prior of its own
+#' model <- regression(dist ~ speed, prior = list(normal(0, 5), "(Intercept)" = normal(0, 50)),
+#'                     auxiliary = half_student(3, 15))
+#' model
+#' model_functions(model, cars)$names
+#'
+#' @seealso [regression()]
+#' @name priors
+NULL
+
+#' @rdname priors
+#' @export
+normal <- function(mean = 0, sd = 1) {
+  new_prior("normal", list(mean = check_number(mean, "mean"), sd = check_positive(sd, "sd")),
+            location = mean, scale = sd)
+}
+
+#' @rdname priors
+#' @export
+student_t <- function(df = 3, location = 0, scale = 1) {
+  new_prior("student_t",
+            list(df = check_positive(df, "df"), location = check_number(location, "location"),
+                 scale = check_positive(scale, "scale")),
+            location = location, scale = scale, shape = df)
+}
+
+#' @rdname priors
+#' @export
+cauchy <- function(location = 0, scale = 1) {
+  check_number(location, "location")
+  student_t(1, location, check_positive(scale, "scale"))
+}
+
+#' @rdname priors
+#' @export
+half_normal <- function(sd = 1) {
+  new_prior("half_normal", list(sd = check_positive(sd, "sd")), scale = sd)
+}
+
+#' @rdname priors
+#' @export
+half_student <- function(df = 3, scale = 1) {
+  new_prior("half_student",
+            list(df = check_positive(df, "df"), scale = check_positive(scale, "scale")),
+            scale = scale, shape = df)
+}
+
+#' @rdname priors
+#' @export
+inverse_gamma <- function(shape = 1, scale = 1) {
+  new_prior("inverse_gamma",
+            list(shape = check_positive(shape, "shape"), scale = check_positive(scale, "scale")),
+            scale = scale, shape = shape)
+}
+
+#' @rdname priors
+#' @export
+exponential <- function(rate = 1) {
+  new_prior("exponential", list(rate = check_positive(rate, "rate")), scale = 1 / rate)
+}
+
+# `shown` are the numbers as the user gave them; the others are those that C reads.
+new_prior <- function(kind, shown, location = 0, scale = 1, shape = 1) {
+  structure(list(kind = kind, shown = shown, location = as.double(location),
+                 scale = as.double(scale), shape = as.double(shape)),
+            class = "evidence_prior")
+}
+
+#' @export
+format.evidence_prior <- function(x, ...) {
+  paste0(x$kind, "(", paste(names(x$shown), "=", format_each(unlist(x$shown)), collapse = ", "),
+         ")")
+}
+
+#' @export
+print.evidence_prior <- function(x, ...) {
+  cat("Prior: ", format(x), "\n", sep = "")
+  invisible(x)
+}
+
+is_prior <- function(x) inherits(x, "evidence_prior")
+
+#' One prior of the right kind
+#' @noRd
+check_prior <- function(x, name, real) {
+  rule <- if (real) "a prior of a real number, such as `normal(0, 2.5)`"
+  else "a prior of a positive number, such as `half_student(3, 2.5)`"
+  if (!is_prior(x)) refuse(x, name, rule)
+  if (real != x$kind %in% REAL_PRIORS) fail("`", name, "` must be ", rule, ", not ", format(x), ".")
+  x
+}
+
+#' A prior for all parameters, or a list of them, named but for at most one (that of all others)
+#' @noRd
+check_priors <- function(x, name, real) {
+  if (is_prior(x)) return(list(check_prior(x, name, real)))
+  if (!is.list(x) || length(x) == 0 || is.object(x))
+    refuse(x, name, "a prior or a list of priors")
+  names <- if (is.null(names(x))) rep("", length(x)) else names(x)
+  if (sum(names == "") > 1)
+    fail("`", name, "` must have names for all priors but one, not ", sum(names == ""),
+         " without.")
+  if (anyDuplicated(names))
+    fail("`", name, "` must have one prior for each parameter, not several for `",
+         names[anyDuplicated(names)], "`.")
+  for (k in seq_along(x))
+    check_prior(x[[k]], paste0(name, if (names[k] != "") paste0("$", names[k])), real)
+  x
+}
+
+#' The prior of each of the parameters called `labels`
+#'
+#' @param priors From check_priors().
+#' @param fallback Named priors of parameters that `priors` does not name.
+#' @noRd
+match_priors <- function(priors, name, labels, fallback = list()) {
+  names <- if (is.null(names(priors))) rep("", length(priors)) else names(priors)
+  unknown <- setdiff(names[names != ""], labels)
+  if (length(unknown))
+    fail("`", name, "` must be named by parameters (", show_names(labels), "), not by `",
+         unknown[1], "`.")
+  for (label in setdiff(labels, c(names, names(fallback))))
+    if (!"" %in% names)
+      fail("`", name, "` must have a prior for each parameter, or one without a name for the ",
+           "others, not none for `", label, "`.")
+  lapply(stats::setNames(labels, labels), function(label)
+    if (label %in% names) priors[[match(label, names)]]
+    else if ("" %in% names) priors[[match("", names)]]
+    else fallback[[label]])
+}
+
+#' Priors as C reads them
+#' @noRd
+prior_args <- function(priors) {
+  each <- function(part) vapply(unname(priors), `[[`, 0, part)
+  list(prior_kind = match(vapply(priors, `[[`, "", "kind"), PRIOR_KINDS) - 1,
+       prior_location = each("location"), prior_scale = each("scale"),
+       prior_shape = each("shape"))
+}
+
+show_priors <- function(priors) {
+  texts <- vapply(priors, format, "")
+  names <- names(priors)
+  if (is.null(names)) texts else paste0(ifelse(names == "", "", paste0(names, " ~ ")), texts)
+}

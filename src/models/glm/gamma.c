@@ -1,0 +1,49 @@
+/* Positive numbers: gamma distributed with mean exp(eta) and unknown shape a. */
+#include "models/glm/family.h"
+
+#include "models/glm/draws.h"
+
+#include <gsl/gsl_sf_gamma.h>
+#include <gsl/gsl_sf_psi.h>
+
+#define VECTOR_BODY "models/glm/gamma_body.h"
+#include "base/variants.h"
+
+/* Where a has left the range of doubles the density is zero. */
+static void point(const double *further, int curves, glm_point *point)
+{
+  const double a = further[0];
+  point->setting[0] = a;
+  if (!(a > 1e-300 && a < 1e100)) {
+    point->row[SUM_VALUE] = -INFINITY;
+    return;
+  }
+  const double first = a * (log(a) + 1 - gsl_sf_psi(a));
+  point->row[SUM_VALUE] = a * log(a) - gsl_sf_lngamma(a);
+  point->row[SUM_A] = first;
+  if (curves) point->row[SUM_AA] = first + a - a * a * gsl_sf_psi_1(a);
+}
+
+static double draw(const gsl_rng *rng, double eta, const double *further, double *extra)
+{
+  (void)extra;
+  return glm_positive(gsl_ran_gamma(rng, further[0], exp(eta) / further[0]));
+}
+
+static glm_guess guess(double y, double extra)
+{
+  (void)extra;
+  return (glm_guess){log(y), 1};
+}
+
+static void guess_further(double variance, double *further) { further[0] = 1 / variance; }
+
+static const glm_kernels kernels[] = TABLES(GLM_KERNELS);
+
+const glm_family le_glm_gamma = {.name = "gamma",
+                                 .further = 1,
+                                 .kernels = kernels,
+                                 .point = point,
+                                 .draw = draw,
+                                 .guess = guess,
+                                 .guess_further = guess_further};

@@ -1,0 +1,33 @@
+/* Gamma with mean exp(eta) and shape a = setting[0]. V(row) gets the log of the response. */
+#include "models/glm/functions_body.h"
+#define FAMILY_FURTHER 1
+
+/* With r = y exp(-eta) the density is a (log r - r), but for terms without eta. */
+V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, const double *setting)
+{
+  V(terms) t;
+  const vec a = v_set(setting[0]), log_r = y - eta, r = v_exp(log_r), value = a * (log_r - r);
+  (void)extra;
+  if (wanted & WANT_VALUE) t.value = value;
+  if (wanted & WANT_SLOPE) {
+    t.slope = a * (r - v_set(1));
+    t.a = value;
+  }
+  if (wanted & WANT_CURVE) {
+    t.curve = v_set(0) - a * r;
+    t.eta_a = a * (r - v_set(1));
+    t.aa = value;
+  }
+  return t;
+}
+
+V_INLINE vec V(response)(vec extra, vec *y, int constant)
+{
+  (void)extra;
+  (void)constant;
+  *y = v_log(*y);
+  return v_set(0) - *y;
+}
+
+#include "models/glm/family_body.h"
+#undef FAMILY_FURTHER

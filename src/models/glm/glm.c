@@ -1,0 +1,435 @@
+/* Regressions with a linear predictor: what all families share.
+ *
+ * A row is x_1 .. x_p, then an offset if there is one, then a second number of the response (the
+ * trials of a binomial response; whether an event was observed) if the family has one, then the
+ * response. eta = x'w + offset. theta is w and the logarithms of the family's further parameters
+ * (family.h), whose values are on the user's scale. */
+#include "models/glm/families.h"
+#include "models/glm/priors.h"
+#include "models/glm/start.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const glm_family *const families[] = {
+  &le_glm_poisson, &le_glm_binomial, &le_glm_probit, &le_glm_gaussian, &le_glm_negative_binomial,
+  &le_glm_gamma, &le_glm_student, &le_glm_student_fixed, &le_glm_weibull};
+
+/* ---- settings ---- */
+
+static const glm_family *family_named(const char *name)
+{
+  for (size_t k = 0; k < sizeof families / sizeof *families; k++)
+    if (strcmp(families[k]->name, name) == 0) return families[k];
+  return NULL;
+}
+
+static size_t dim(const void *self) { return ((const glm *)self)->d; }
+
+static size_t width(const void *self) { return ((const glm *)self)->width; }
+
+static int read_flag(const le_args *args, const char *name)
+{
+  return le_args_number(args, name, 0) != 0;
+}
+
+/* For families whose last further parameter may be a known number. */
+static int read_known(const le_args *args, glm *model, char *message)
+{
+  return le_read_numbers(args, "df", 1, 0, 1, &model->known, message);
+}
+
+static le_status create(const le_args *args, void **self, char *message)
+{
+  *self = NULL;
+  size_t p;
+  const char *word = le_args_word(args, "family", "");
+  const glm_family *family = family_named(word);
+  if (!family) {
+    snprintf(message, LE_MESSAGE_SIZE, "`family` must be a known family, not \"%s\".", word);
+    return LE_BAD_ARGUMENT;
+  }
+  if (!le_read_count(args, "covariates", 1, MOST_COVARIATES, &p, message)) return LE_BAD_ARGUMENT;
+  const size_t d = p + family->further;
+  glm *model = malloc(sizeof *model + d * sizeof(le_prior));
+  double *numbers = malloc(d * sizeof *numbers);
+  const int read = model && numbers && read_known(args, model, message) &&
+                   le_priors_read(args, d, p, model->prior, numbers, message);
+  const le_status status = !model || !numbers ? LE_NO_MEMORY : read ? LE_OK : LE_BAD_ARGUMENT;
+  free(numbers);
+  if (status != LE_OK) {
+    free(model);
+    return status;
+  }
+  model->family = family;
+  model->simd = le_simd_for(args);
+  model->covariates = p;
+  model->d = d;
+  model->offset = read_flag(args, "offset");
+  model->extra = read_flag(args, "extra") && family->extra;
+  for (size_t r = 0; r < TILE; r++) model->ones[r] = 1;
+  model->terms = p + (size_t)model->offset;
+  model->width = model->terms + (size_t)model->extra + 1;
+  *self = model;
+  return LE_OK;
+}
+
+static void destroy(void *self) { free(self); }
+
+/* ---- prior ---- */
+
+static void log_prior(const void *self, size_t m, const double *theta, double *value)
+{
+  const glm *model = self;
+  for (size_t i = 0; i < m; i++) {
+    double density = 0;
+    for (size_t j = 0; j < model->d; j++)
+      density += le_prior_log(&model->prior[j], theta[i * model->d + j]);
+    value[i] = isnan(density) ? -INFINITY : density;
+  }
+}
+
+static void log_prior_grad(const void *self, size_t m, const double *theta, double *grad)
+{
+  const glm *model = self;
+  for (size_t a = 0; a < m * model->d; a++)
+    grad[a] = le_prior_slope(&model->prior[a % model->d], theta[a]);
+}
+
+static void log_prior_hess(const void *self, const double *theta, double *hess)
+{
+  const glm *model = self;
+  for (size_t j = 0; j < model->d; j++)
+    hess[j * model->d + j] += le_prior_curvature(&model->prior[j], theta[j]);
+}
+
+static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
+{
+  const glm *model = self;
+  for (size_t j = 0; j < model->d; j++) theta[j] = le_prior_draw(&model->prior[j], rng);
+}
+
+static size_t user_dim(const void *self) { return ((const glm *)self)->d; }
+
+static void to_user(const void *self, const double *theta, double *user)
+{
+  const glm *model = self;
+  for (size_t j = 0; j < model->d; j++)
+    user[j] = j < model->covariates ? theta[j] : exp(theta[j]);
+}
+
+/* ---- likelihood ---- */
+
+typedef struct workspace {
+  size_t n;
+  double *x;        /* tiles of all columns, the response last; zeros fill the last tile */
+  double *constant; /* the part of each row's log density that depends on the response only */
+  double *column;   /* tiles of COLUMNS_TOGETHER columns: eta, then what the kernels make of it */
+  double *weighted; /* a tile of covariates times weights */
+  double *weight;   /* coefficients of COLUMNS_TOGETHER particles, each with 1 for the offset */
+  double *sums;     /* of products with the covariates */
+} workspace;
+
+#define VECTOR_BODY "models/glm/glm_body.h"
+#include "base/variants.h"
+
+typedef struct shared_kernels {
+  void (*predictors)(size_t n, size_t columns, size_t terms, const double *weight, const double *x,
+                     double *eta);
+  void (*squares)(size_t n, size_t p, const double *weight, const double *x, double *weighted,
+                  double *sums);
+  void (*slopes)(size_t n, size_t columns, const double *column, size_t p, const double *x,
+                 size_t x_step, double *sums);
+} shared_kernels;
+
+#define SHARED_KERNELS(variant) {predictors_##variant, squares_##variant, slopes_##variant}
+
+static const shared_kernels *shared_of(const glm *model)
+{
+  static const shared_kernels table[] = TABLES(SHARED_KERNELS);
+  return &table[model->simd];
+}
+
+static const glm_kernels *kernels_of(const glm *model)
+{
+  return &model->family->kernels[model->simd];
+}
+
+static size_t scratch_size(const void *self, size_t particles, size_t rows)
+{
+  const glm *model = self;
+  const size_t p = model->covariates, most = p > COLUMNS_TOGETHER ? p : COLUMNS_TOGETHER;
+  (void)particles;
+  return LE_ALIGN_MORE + tiles_of(rows) * (model->width + 1 + COLUMNS_TOGETHER) * TILE + p * TILE +
+         COLUMNS_TOGETHER * model->terms + p * most;
+}
+
+static const double *response_of(const glm *model, const workspace *w, size_t t)
+{
+  return w->x + (t * model->width + model->width - 1) * TILE;
+}
+
+/* The second column of the response, one tile before the first. */
+static const double *second_of(const glm *model, const double *y)
+{
+  return model->extra ? y - TILE : model->ones;
+}
+
+static glm_tile tile_of(const glm *model, const workspace *w, size_t t)
+{
+  const double *y = response_of(model, w, t);
+  return (glm_tile){rows_in_tile(w->n, t), y, second_of(model, y)};
+}
+
+static double *columns_of(const workspace *w, size_t t)
+{
+  return w->column + t * COLUMNS_TOGETHER * TILE;
+}
+
+/* Without `constants` these are not computed. */
+static workspace prepare(const glm *model, const le_rows *rows, int constants, double *scratch)
+{
+  const size_t tiles = tiles_of(rows->n);
+  workspace w = {.n = rows->n, .x = le_aligned(scratch)};
+  w.constant = w.x + tiles * model->width * TILE;
+  w.column = w.constant + tiles * TILE;
+  w.weighted = w.column + tiles * COLUMNS_TOGETHER * TILE;
+  w.weight = w.weighted + model->covariates * TILE;
+  w.sums = w.weight + COLUMNS_TOGETHER * model->terms;
+  fill_tiles(model->simd, rows, model->width, w.x);
+  for (size_t t = 0; t < tiles; t++) {
+    double *y = w.x + (t * model->width + model->width - 1) * TILE;
+    kernels_of(model)->responses(rows_in_tile(rows->n, t), second_of(model, y), y,
+                                 constants ? w.constant + t * TILE : NULL);
+  }
+  return w;
+}
+
+static double sum_of_constants(const workspace *w)
+{
+  double sum = 0;
+  for (size_t t = 0; t < tiles_of(w->n); t++)
+    for (size_t r = 0; r < rows_in_tile(w->n, t); r++) sum += w->constant[t * TILE + r];
+  return sum;
+}
+
+static glm_point point_at(const glm *model, const double *theta, int curves)
+{
+  glm_point point = {{0}, {0}};
+  double further[GLM_FURTHER] = {0};
+  for (size_t a = 0; a < model->family->further; a++)
+    further[a] = exp(theta[model->covariates + a]);
+  if (model->family->further < GLM_FURTHER) further[model->family->further] = model->known;
+  if (model->family->further) model->family->point(further, curves, &point);
+  return point;
+}
+
+static void copy_weights(const glm *model, size_t particles, const double *theta, workspace *w)
+{
+  for (size_t q = 0; q < particles; q++) {
+    double *weight = w->weight + q * model->terms;
+    memcpy(weight, theta + q * model->d, model->covariates * sizeof(double));
+    if (model->offset) weight[model->covariates] = 1;
+  }
+}
+
+static void predict_tile(const glm *model, const workspace *w, size_t particles, size_t t)
+{
+  shared_of(model)->predictors(rows_in_tile(w->n, t), particles, model->terms, w->weight,
+                               w->x + t * model->width * TILE, columns_of(w, t));
+}
+
+/* The sums of one particle, from partial sums and from what all rows have in common. */
+static void finish_sums(const workspace *w, const glm_point *point, const double *lanes,
+                        double *sum)
+{
+  for (size_t s = 0; s < GLM_SUMS; s++)
+    sum[s] = sum_lanes(lanes + s * LANES) + (double)w->n * point->row[s];
+}
+
+/* Passes all rows to one kernel of the family, for up to COLUMNS_TOGETHER particles; sum[q] are the
+ * sums of particle q. */
+static void run_kernel(const glm *model, glm_kernel kernel, size_t particles, const double *theta,
+                       int curves, workspace *w, double sum[][GLM_SUMS])
+{
+  glm_point point[COLUMNS_TOGETHER];
+  double lanes[COLUMNS_TOGETHER][GLM_SUMS * LANES] = {{0}};
+  copy_weights(model, particles, theta, w);
+  for (size_t q = 0; q < particles; q++) point[q] = point_at(model, theta + q * model->d, curves);
+  for (size_t t = 0; t < tiles_of(w->n); t++) {
+    const glm_tile tile = tile_of(model, w, t);
+    predict_tile(model, w, particles, t);
+    for (size_t q = 0; q < particles; q++)
+      kernel(&tile, point[q].setting, columns_of(w, t) + q * TILE, lanes[q]);
+  }
+  for (size_t q = 0; q < particles; q++) finish_sums(w, &point[q], lanes[q], sum[q]);
+}
+
+/* Adds the gradients of particles whose slopes are in w->column. */
+static void add_gradients(const glm *model, size_t particles, const workspace *w,
+                          double sum[][GLM_SUMS], double *grad)
+{
+  const size_t p = model->covariates;
+  memset(w->sums, 0, particles * p * sizeof(double));
+  shared_of(model)->slopes(w->n, particles, w->column, p, w->x, model->width * TILE, w->sums);
+  for (size_t q = 0; q < particles; q++, grad += model->d) {
+    for (size_t j = 0; j < p; j++) add_finite(w->sums[q * p + j], &grad[j]);
+    for (size_t a = 0; a < model->family->further; a++) add_finite(sum[q][SUM_A + a], &grad[p + a]);
+  }
+}
+
+/* `value` and `grad` may be NULL. */
+static le_status evaluate(const glm *model, size_t m, const double *theta, const le_rows *rows,
+                          double *value, double *grad, double *scratch)
+{
+  const glm_kernels *k = kernels_of(model);
+  const glm_kernel kernel = !grad ? k->values : value ? k->values_and_slopes : k->slopes;
+  workspace w = prepare(model, rows, value != NULL, scratch);
+  const double constant = value ? sum_of_constants(&w) : 0;
+  for (size_t i = 0, together; i < m; i += together) {
+    double sum[COLUMNS_TOGETHER][GLM_SUMS];
+    together = m - i < COLUMNS_TOGETHER ? m - i : COLUMNS_TOGETHER;
+    run_kernel(model, kernel, together, theta + i * model->d, 0, &w, sum);
+    for (size_t q = 0; value && q < together; q++)
+      add_value(sum[q][SUM_VALUE] + constant, &value[i + q]);
+    if (grad) add_gradients(model, together, &w, sum, grad + i * model->d);
+  }
+  return LE_OK;
+}
+
+static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                         double *value, double *scratch)
+{
+  return evaluate(self, m, theta, rows, value, NULL, scratch);
+}
+
+static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *grad, double *scratch)
+{
+  return evaluate(self, m, theta, rows, value, grad, scratch);
+}
+
+static le_status log_lik_grad_alone(const void *self, size_t m, const double *theta,
+                                    const le_rows *rows, double *grad, double *scratch)
+{
+  return evaluate(self, m, theta, rows, NULL, grad, scratch);
+}
+
+/* ---- second derivatives ---- */
+
+/* Adds to both triangles. Sums that overflow are left out: a climb may pass through points whose
+ * density is practically zero, and the run must go on. */
+static void add_entry(double *hess, size_t d, size_t j, size_t k, double x)
+{
+  add_finite(x, &hess[j * d + k]);
+  if (j != k) add_finite(x, &hess[k * d + j]);
+}
+
+/* The part of the coefficients. */
+static void add_squares(const glm *model, const workspace *w, double *hess)
+{
+  const size_t p = model->covariates;
+  memset(w->sums, 0, p * p * sizeof(double));
+  for (size_t t = 0; t < tiles_of(w->n); t++)
+    shared_of(model)->squares(rows_in_tile(w->n, t), p, columns_of(w, t) + TILE,
+                              w->x + t * model->width * TILE, w->weighted, w->sums);
+  for (size_t j = 0; j < p; j++)
+    for (size_t k = 0; k <= j; k++) add_entry(hess, model->d, j, k, w->sums[j * p + k]);
+}
+
+/* The parts with the further parameters. */
+static void add_further(const glm *model, const workspace *w, const double *sum, double *hess)
+{
+  const size_t p = model->covariates, d = model->d, further = model->family->further;
+  memset(w->sums, 0, further * p * sizeof(double));
+  shared_of(model)->slopes(w->n, further, w->column + 2 * TILE, p, w->x, model->width * TILE,
+                           w->sums);
+  for (size_t a = 0; a < further; a++)
+    for (size_t j = 0; j < p; j++) add_entry(hess, d, p + a, j, w->sums[a * p + j]);
+  if (further > 0) add_entry(hess, d, p, p, sum[SUM_AA]);
+  if (further > 1) {
+    add_entry(hess, d, p + 1, p, sum[SUM_AB]);
+    add_entry(hess, d, p + 1, p + 1, sum[SUM_BB]);
+  }
+}
+
+static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows,
+                              double *grad, double *hess, double *scratch)
+{
+  const glm *model = self;
+  double sum[1][GLM_SUMS];
+  workspace w = prepare(model, rows, 0, scratch);
+  run_kernel(model, kernels_of(model)->curves, 1, theta, 1, &w, sum);
+  add_gradients(model, 1, &w, sum, grad);
+  add_squares(model, &w, hess);
+  if (model->family->further) add_further(model, &w, sum[0], hess);
+  return LE_OK;
+}
+
+static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *scratch)
+{
+  const glm *model = self;
+  const size_t n = rows->n;
+  workspace w = prepare(model, rows, 1, scratch);
+  for (size_t i = 0; i < m; i++) {
+    const glm_point point = point_at(model, theta + i * model->d, 0);
+    copy_weights(model, 1, theta + i * model->d, &w);
+    for (size_t t = 0; t < tiles_of(n); t++) {
+      const glm_tile tile = tile_of(model, &w, t);
+      double *column = columns_of(&w, t);
+      predict_tile(model, &w, 1, t);
+      kernels_of(model)->each(&tile, point.setting, column, NULL);
+      for (size_t r = 0; r < tile.n; r++) {
+        const double density = column[r] + w.constant[t * TILE + r] + point.row[SUM_VALUE];
+        value[i * n + t * TILE + r] = density < INFINITY ? density : -INFINITY;
+      }
+    }
+  }
+  return LE_OK;
+}
+
+/* ---- simulation ---- */
+
+static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n,
+                     double *rows)
+{
+  const glm *model = self;
+  const size_t p = model->covariates;
+  double further[GLM_FURTHER] = {0};
+  for (size_t a = 0; a < model->family->further; a++) further[a] = exp(theta[p + a]);
+  if (model->family->further < GLM_FURTHER) further[model->family->further] = model->known;
+  for (size_t r = 0; r < n; r++) {
+    double *row = rows + r * model->width, *y = row + model->width - 1;
+    double eta = model->offset ? row[p] : 0;
+    for (size_t j = 0; j < p; j++) eta += theta[j] * row[j];
+    *y = model->family->draw(rng, eta, further, model->extra ? y - 1 : NULL);
+  }
+}
+
+const le_model_ops le_glm_model = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_model_ops),
+  .name = "regression",
+  .traits = 0,
+  .create = create,
+  .destroy = destroy,
+  .dim = dim,
+  .width = width,
+  .scratch = scratch_size,
+  .log_prior = log_prior,
+  .log_prior_grad = log_prior_grad,
+  .log_prior_hess = log_prior_hess,
+  .draw_prior = draw_prior,
+  .log_lik = log_lik,
+  .log_lik_grad = log_lik_grad,
+  .log_lik_grad_alone = log_lik_grad_alone,
+  .log_lik_hess = log_lik_hess,
+  .log_lik_each = log_lik_each,
+  .simulate = simulate,
+  .user_dim = user_dim,
+  .to_user = to_user,
+  .start = le_glm_start,
+  .start_scratch = le_glm_start_scratch,
+};

@@ -1,0 +1,61 @@
+/* Numbers with outliers: y = eta + a t, where t has Student's distribution with b degrees of
+ * freedom; a and b are unknown. */
+#include "models/glm/student.h"
+
+#include "models/glm/special.h"
+
+#include <gsl/gsl_randist.h>
+#include <gsl/gsl_sf_psi.h>
+
+#define STUDENT_FURTHER 2
+#define VECTOR_BODY "models/glm/student_body.h"
+#include "base/variants.h"
+
+/* Where the parameters have left the range of doubles the density is zero. */
+void glm_student_point(const double *further, int curves, glm_point *point)
+{
+  const double a = further[0], nu = further[1];
+  point->setting[0] = 1 / a;
+  point->setting[1] = nu;
+  if (!(nu > 1e-100 && nu < 1e100)) {
+    point->row[SUM_VALUE] = -INFINITY;
+    return;
+  }
+  const double first = 0.5 * nu * (gsl_sf_psi(0.5 * nu + 0.5) - gsl_sf_psi(0.5 * nu));
+  point->row[SUM_VALUE] = glm_log_gamma_ratio(0.5 * nu, 0.5) - 0.5 * log(nu * M_PI) - log(a);
+  point->row[SUM_A] = -1;
+  point->row[SUM_B] = first - 0.5;
+  if (!curves) return;
+  const double second = gsl_sf_psi_1(0.5 * nu + 0.5) - gsl_sf_psi_1(0.5 * nu);
+  point->row[SUM_BB] = first + 0.25 * nu * nu * second;
+}
+
+double glm_student_draw(const gsl_rng *rng, double eta, const double *further, double *extra)
+{
+  (void)extra;
+  const double y = eta + further[0] * gsl_ran_tdist(rng, further[1]);
+  return fmin(fmax(y, -1e300), 1e300);
+}
+
+glm_guess glm_student_guess(double y, double extra)
+{
+  (void)extra;
+  return (glm_guess){y, 1};
+}
+
+/* Outliers are part of the variance, so the scale is smaller. */
+void glm_student_guess_further(double variance, double *further)
+{
+  further[0] = 0.7 * sqrt(variance);
+  further[1] = 5;
+}
+
+static const glm_kernels kernels[] = TABLES(GLM_KERNELS);
+
+const glm_family le_glm_student = {.name = "student",
+                                   .further = 2,
+                                   .kernels = kernels,
+                                   .point = glm_student_point,
+                                   .draw = glm_student_draw,
+                                   .guess = glm_student_guess,
+                                   .guess_further = glm_student_guess_further};

@@ -1,0 +1,16 @@
+/* Numbers with outliers: as models/glm/student.c, but the degrees of freedom are known. */
+#include "models/glm/student.h"
+
+#define STUDENT_FURTHER 1
+#define VECTOR_BODY "models/glm/student_body.h"
+#include "base/variants.h"
+
+static const glm_kernels kernels[] = TABLES(GLM_KERNELS);
+
+const glm_family le_glm_student_fixed = {.name = "student_fixed",
+                                         .further = 1,
+                                         .kernels = kernels,
+                                         .point = glm_student_point,
+                                         .draw = glm_student_draw,
+                                         .guess = glm_student_guess,
+                                         .guess_further = glm_student_guess_further};

@@ -1,0 +1,138 @@
+# The evidence of regressions with two parameters, against integrals in plain R.
+
+# log of the integral of exp(f) over a line, by the trapezoidal rule, which converges fast for
+# smooth functions that fall off on both sides: from where f is 32 below its peak, near `start`, on
+# one side to where it is on the other. The value has the peak as an attribute.
+line_integral <- function(f, start, n) {
+  peak <- stats::optimise(f, start + c(-3, 3), maximum = TRUE, tol = 1e-3)
+  reach <- function(side) {
+    far <- 1e-3
+    while (f(peak$maximum + side * far) > peak$objective - 32) far <- 1.3 * far
+    peak$maximum + side * far
+  }
+  grid <- seq(reach(-1), reach(1), length.out = n)
+  structure(log_sum_exp(vapply(grid, f, 0)) + log(diff(grid[1:2])), peak = peak$maximum)
+}
+
+# The same over the plane: along the first coordinate for each value of the second.
+plane_integral <- function(f, n = c(41, 57)) {
+  start <- 0
+  over_first <- function(b, n) {
+    found <- line_integral(function(a) f(c(a, b)), start, n)
+    start <<- attr(found, "peak")
+    as.vector(found)
+  }
+  value <- vapply(n, function(n) {
+    start <<- 0
+    as.vector(line_integral(function(b) over_first(b, n), 0, 2 * n))
+  }, 0)
+  stopifnot(abs(diff(value)) < 1e-4)
+  value[2]
+}
+
+# Models with two parameters, the logarithm of the prior's density (with the Jacobian) and of the
+# likelihood, in plain R.
+sd2 <- function(x) sum(stats::dnorm(x, 0, 2.5, log = TRUE))
+with_shape <- function(x) stats::dnorm(x[1], 0, 2.5, log = TRUE) +
+  stats::dexp(exp(x[2]), log = TRUE) + x[2]
+with_sigma <- function(x) stats::dnorm(x[1], 0, 2.5, log = TRUE) +
+  log(2 * stats::dt(exp(x[2]) / 2.5, 3) / 2.5) + x[2]
+problems <- list(
+  poisson = list(
+    model = function() regression(count ~ x + offset(log(e)), family = poisson()), prior = sd2,
+    lik = function(d, t) stats::dpois(d$count, exp(t[1] + t[2] * d$x) * d$e, log = TRUE)),
+  binomial = list(
+    model = function() regression(cbind(hits, misses) ~ x, family = binomial()), prior = sd2,
+    lik = function(d, t)
+      stats::dbinom(d$hits, d$trials, stats::plogis(t[1] + t[2] * d$x), log = TRUE)),
+  probit = list(
+    model = function() regression(one ~ x, family = binomial("probit")), prior = sd2,
+    lik = function(d, t)
+      stats::pnorm((2 * d$one - 1) * (t[1] + t[2] * d$x), log.p = TRUE)),
+  gaussian = list(
+    model = function() regression(y ~ 1), prior = with_sigma,
+    lik = function(d, t) stats::dnorm(d$y, t[1], exp(t[2]), log = TRUE)),
+  student = list(
+    model = function() regression(t ~ 0 + x, family = student(4)), prior = with_sigma,
+    lik = function(d, t) stats::dt((d$t - t[1] * d$x) / exp(t[2]), 4, log = TRUE) - t[2]),
+  "negative binomial" = list(
+    model = function() regression(wide ~ 1, family = negative_binomial()), prior = with_shape,
+    lik = function(d, t) stats::dnbinom(d$wide, exp(t[2]), mu = exp(t[1]), log = TRUE)),
+  gamma = list(
+    model = function() regression(positive ~ 1, family = Gamma("log")), prior = with_shape,
+    lik = function(d, t) stats::dgamma(d$positive, exp(t[2]), exp(t[2] - t[1]), log = TRUE)),
+  weibull = list(
+    model = function() regression(survival::Surv(time, status) ~ 1, family = weibull()),
+    prior = with_shape,
+    lik = function(d, t) ifelse(
+      d$status == 1, stats::dweibull(d$time, exp(t[2]), exp(t[1]), log = TRUE),
+      stats::pweibull(d$time, exp(t[2]), exp(t[1]), lower.tail = FALSE, log.p = TRUE)))
+)
+
+evidence_errors <- function(problem, rows, seeds) {
+  model <- problem$model()
+  found <- vapply(seeds, function(k) {
+    data <- regression_data(rows, 100 + k)
+    truth <- plane_integral(function(t) problem$prior(t) + sum(problem$lik(data, t)))
+    fit <- quiet_fit(model, data, seed = test_seed(k))
+    c(error = fit$log_evidence - truth, se = fit$se)
+  }, c(error = 0, se = 0))
+  data.frame(t(found), z = found["error", ] / found["se", ])
+}
+
+test_that("evidences agree with integrals within their errors", {
+  skip_if_not_installed("survival")
+  all <- do.call(rbind, lapply(names(problems), function(name) {
+    do.call(rbind, lapply(c(12, 60, 300), function(rows) {
+      found <- evidence_errors(problems[[name]], rows, 1:2)
+      expect_true(all(abs(found$z) < 4.5), info = paste(name, rows, show_z(found$z)))
+      cbind(problem = name, rows = rows, found)
+    }))
+  }))
+  expect_lt(abs(mean(all$z)), 4 / sqrt(nrow(all)))
+  # the importance-sampling check makes errors small
+  expect_lt(median(all$se), 0.02)
+})
+
+show_z <- function(z) paste(format(z, digits = 3), collapse = " ")
+
+test_that("and over many seeds", {
+  skip_unless_slow()
+  for (name in names(problems)) for (rows in c(12, 60, 300)) {
+    z <- evidence_errors(problems[[name]], rows, 1:40)$z
+    expect_lt(max(abs(z)), 5)
+    expect_lt(mean(z^2), 2)
+    expect_gt(mean(abs(z) < 2), 0.85)
+  }
+})
+
+test_that("posterior means of many rows are the maximum likelihood estimates", {
+  data <- regression_data(20000, 7)
+  fit <- quiet_fit(regression(count ~ x + z + offset(log(e)), family = poisson()), data,
+                   seed = test_seed())
+  reference <- stats::glm(count ~ x + z + offset(log(e)), poisson, data)
+  expect_lt(max(abs(coef(fit) - coef(reference)) / sqrt(diag(vcov(reference)))), 0.25)
+  expect_equal(unname(sqrt(diag(vcov(fit)))), unname(sqrt(diag(vcov(reference)))), tolerance = 0.15)
+})
+
+test_that("no run on counts stalls, whatever the seed and the width of the prior", {
+  skip_if_not_installed("MASS")
+  for (sd in c(2.5, 100)) {
+    model <- regression(Days ~ Eth + Sex + Age + Lrn, family = poisson(), prior = normal(0, sd))
+    found <- vapply(1:15, function(k) {
+      fit <- quiet_fit(model, MASS::quine, seed = test_seed(k))
+      c(fit$log_evidence, sum(fit$trace$lambda_steps))
+    }, c(0, 0))
+    expect_lt(max(found[2, ]), 1000)
+    expect_lt(diff(range(found[1, ])), 0.1)
+  }
+})
+
+test_that("a gaussian regression with almost known noise has the closed form of a known one", {
+  data <- regression_data(60)
+  known <- model_functions(linear_regression(y ~ x + z, sigma = 0.7, prior_sd = 2.5), data)$exact()
+  # the inverse gamma density with a large shape is a spike at scale / shape
+  narrow <- quiet_fit(regression(y ~ x + z, auxiliary = inverse_gamma(1e8, 0.7e8)), data,
+                      seed = test_seed())
+  expect_lt(abs(narrow$log_evidence - known), 4 * narrow$se + 1e-4)
+})
