@@ -8,7 +8,8 @@ test_that("each family passes the conformance suite", {
     check <- check_model(regression_cases()[[name]]$model, data, seed = test_seed())
     expect_identical(check$check[which(!check$holds)], character(), info = name)
     # nothing of the contract is missing
-    expect_setequal(check$check[is.na(check$holds)], c("coordinates", "information", "relabelling", "symmetry"))
+    expect_setequal(check$check[is.na(check$holds)],
+                    c("coordinates", "information", "relabelling", "symmetry"))
   }
 })
 
