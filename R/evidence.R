@@ -29,8 +29,8 @@
 #' @param progress Whether to show a progress bar: from 0 to 100% over all runs of the call, with
 #'   the time left; for a source whose number of rows is not known the rows and rows per second.
 #'   Methods that add rows one chunk after another also show the log evidence per row.
-#' @param keep Most rows of a source that are kept in memory, a whole number of at least 100; 20,000
-#'   by default. With a data frame: uses its rows as a source would give them.
+#' @param keep Most rows of a source that are kept in memory, a whole number of at least 1,000;
+#'   20,000 by default. With a data frame: uses its rows as a source would give them.
 #' @param checkpoint `NULL`, or the name of a file to which the run is saved every `every` seconds,
 #'   when it is interrupted or fails, and when it has ended. [resume()] continues from this file,
 #'   also in another session, and gives the same bits as a run that was never stopped. The file is
@@ -49,13 +49,22 @@
 #'   (of the work, `NA` if not known), `seconds`, and of the last entry of the trace `n`,
 #'   `log_evidence`, `se`, `ess`, `lambda`. An error in it stops the run.
 #' @param keep_state Whether the fit keeps the state of its run, so that [update.evidence()] can add
-#'   rows. `NULL`, the default, keeps it if it takes at most 50 MB.
+#'   rows. `NULL`, the default, keeps it if it takes at most 20 MB.
 #' @param collect Whether all rows of a source are read into memory first, for methods that need
 #'   all rows at once.
 #'
 #' @details
 #' All numbers are natural logarithms; a difference of 1 in log evidence is a factor of 2.7 between
 #' the models. The run can be interrupted at any time.
+#'
+#' **Rows of a source** need not fit in memory. When there are more than `keep` rows, the run keeps
+#' a uniform sample of them, and sums of the log-likelihood and its derivatives over all rows at a
+#' point near the posterior mode. The sample corrects these sums away from that point. What this
+#' adds to the standard error is measured from parts of the sample, and is included in `se`. If it
+#' is more than 0.01 nats and the source can be read again, the rows are read once more for the
+#' importance-sampling check. If the distribution of the rows changes after rows have left the
+#' memory, the run goes on from the sample, and a warning says so. Models without gradients, and
+#' nested sampling of mixtures, need all rows in memory.
 #'
 #' **Stopped runs.** If a run on a source of rows, or one with a `checkpoint`, is stopped by an
 #' error or an interrupt, the condition has an element `fit`: an incomplete fit of the rows so far,
@@ -152,7 +161,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (!is.null(target_se)) check_target(target_se, options, data)
   words <- seed_words(seed)
   if (check_flag(collect, "collect") && is_source(data)) data <- collect_rows(data)
-  if (!is.null(keep)) keep <- check_count(keep, "keep", 100, 1e9)
+  if (!is.null(keep)) keep <- check_count(keep, "keep", 1000, 1e9)
   if (!is.null(keep) && !is_source(data)) data <- rows_in_memory(data)
   spec <- list(call = call, model = model, method = method, words = words, seeded = !is.null(seed),
                replicates = replicates, threads = threads, keep = keep)

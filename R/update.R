@@ -19,7 +19,7 @@
 #' @param ... Unused.
 #'
 #' @details
-#' A fit keeps the state of its run, in `fit$state`, if it takes at most 50 MB. `keep_state = TRUE`
+#' A fit keeps the state of its run, in `fit$state`, if it takes at most 20 MB. `keep_state = TRUE`
 #' keeps it whatever its size, `FALSE` drops it. Columns that a formula transforms by the data, as
 #' `scale(x)` does, keep the transformation of the first rows: up to 10,000 rows of a source, or all
 #' rows of a data frame.

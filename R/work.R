@@ -10,7 +10,9 @@
 # until the next one (`since` of a feed), so that nothing must be read again.
 
 # A fit keeps a state for update() if it takes at most so many bytes.
-STATE_MOST <- 50e6
+STATE_MOST <- 20e6
+# When rows in memory are condensed for it, at most so many numbers of them stay.
+CONDENSED <- 1e6
 # Time between two snapshots: so many times what a snapshot costs; and the most numbers that are
 # kept between them.
 SNAPSHOT_COST <- 50
@@ -31,7 +33,8 @@ new_work <- function(spec, encoded, feed = NULL, feeding = "last") {
                       spec$method, encoded)
   # to a run that can be given further rows, the number of rows so far means nothing
   if (feeding == "open") problem$total <- 0
-  if (is.null(feed) && can_go_on(spec$model, spec$method)) problem <- bounded(problem, feeding)
+  if (is.null(feed) && can_go_on(spec$model, spec$method))
+    problem <- bounded(problem, feeding, nrow(encoded$rows))
   work$problem <- problem
   problems <- lapply(seq_len(spec$replicates),
                      function(r) replace(problem, "replicate", list(r - 1)))
@@ -45,17 +48,20 @@ new_work <- function(spec, encoded, feed = NULL, feeding = "last") {
 #' later. A single run that shuffles has its rows in its own random order already.
 #' @noRd
 feeding_of <- function(model, method, encoded, mixed) {
-  open <- can_go_on(model, method) && !isTRUE(method$settings$shuffle > 0) && encoded$n <= KEEP
+  few <- encoded$n <= condensed_rows(nrow(encoded$rows))
+  open <- can_go_on(model, method) && !isTRUE(method$settings$shuffle > 0) && few
   if (open) "open" else if (mixed && isTRUE(encoded$own)) "mixed" else "last"
 }
 
 # Can rows be added to a fit?
 can_go_on <- function(model, method) !is_latent(model) && !asks_r(model) && takes_blocks(method)
 
-# Rows go when there are more than KEEP of them: those of update(), or, if all rows were in memory
-# and used at once, when the run has ended.
-bounded <- function(problem, feeding) {
-  own <- list(keep = KEEP)
+condensed_rows <- function(width) max(1000, min(KEEP, floor(CONDENSED / width)))
+
+# Rows go when there are too many of them: those of update(), or, if all rows were in memory and
+# used at once, when the run has ended.
+bounded <- function(problem, feeding, width) {
+  own <- list(keep = condensed_rows(width))
   if (problem$estimator == "walk") own$keep_all <- as.double(feeding != "open")
   else if (feeding != "open") return(problem)
   problem$settings <- utils::modifyList(problem$settings, own)
@@ -174,8 +180,10 @@ open_state <- function(work, encoded) {
   jobs <- lapply(better_jobs(work$plan),
                  function(job) list(problem = job$problem, state = job$open))
   if (any(vapply(jobs, function(job) is.null(job$state), NA))) return(NULL)
-  kept <- if (is_stream(work)) kept_rows(work$feed) else if (encoded$n <= KEEP) encoded$rows
-  work$keep <- min(work$keep, KEEP)
+  if (!is_stream(work)) work$keep <- condensed_rows(nrow(encoded$rows))
+  kept <- if (is_stream(work)) kept_rows(work$feed)
+  else if (encoded$n <= work$keep) encoded$rows
+  if (8 * length(kept) > state_bytes(work)) return(NULL)
   saved_work(work, list(first = jobs, second = NULL),
              stream = list(n = encoded$n, at = 0, id = data_id(encoded), kept = list(kept),
                            identified = identified_in(work), ended = FALSE, passed = FALSE,
