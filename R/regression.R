@@ -72,7 +72,7 @@
 #' @seealso [priors], [families]
 #' @family models
 #' @export
-regression <- function(formula = NULL, family = gaussian(), prior = normal(0, 2.5),
+regression <- function(formula = NULL, family = stats::gaussian(), prior = normal(0, 2.5),
                        auxiliary = NULL) {
   formula <- check_formula(formula, 2)
   check_has_terms(formula)

@@ -113,4 +113,4 @@ const le_estimator_ops le_hybrid_estimator = {
   LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "hybrid",
   {{settings, le_nested_table, le_walk_table}, le_stage_table}, hybrid_alloc, pipeline_free,
   pipeline_start, pipeline_feed, pipeline_advance, pipeline_progress, pipeline_result,
-  pipeline_archive, 0, NULL, NULL};
+  pipeline_archive, 0, NULL, NULL, NULL};

@@ -91,3 +91,9 @@ start_postgres <- function() {
                            user = "tester")
   list(connect = connect, stop = stop)
 }
+
+# As if the user had pressed the key for it.
+an_interrupt <- function() {
+  signalCondition(structure(list(message = "", call = NULL), class = c("interrupt", "condition")))
+  stop("An interrupt that nothing has caught.")
+}

@@ -48,7 +48,7 @@ test_that("the result is cleared when a run ends, fails or is interrupted", {
     source$open <- function() {
       reader <- open()
       calls <- 0
-      list(read = function() if ((calls <<- calls + 1) > 150) rlang::interrupt() else reader$read(),
+      list(read = function() if ((calls <<- calls + 1) > 150) an_interrupt() else reader$read(),
            close = reader$close)
     }
     expect_identical(tryCatch(evidence(model, source, seed = 1),

@@ -178,7 +178,7 @@ test_that("a source is closed when a run ends, fails or is interrupted", {
   expect_identical(closed, 2)
   expect_error(evidence(slope, source_of(function() "text"), seed = 1))
   expect_identical(closed, 3)
-  interrupt <- function() rlang::interrupt()
+  interrupt <- function() an_interrupt()
   calls <- 0
   reached <- tryCatch(evidence(slope, source_of(function() {
     calls <<- calls + 1

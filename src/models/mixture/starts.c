@@ -9,6 +9,8 @@
 
 #include "models/variational_shared.h"
 
+#include <gsl/gsl_randist.h>
+
 static const double JOIN_NOISE = 0.5;
 enum { EM_STEPS = 15, CELLS_MOST = 2 * MOST_COMPONENTS + 2, MOST_COLUMNS = 32 };
 
