@@ -11,7 +11,7 @@
 
 #include <gsl/gsl_randist.h>
 
-static const double JOIN_NOISE = 0.5;
+static const double JOIN_NOISE = 2;
 enum { EM_STEPS = 15, CELLS_MOST = 2 * MOST_COMPONENTS + 2, MOST_COLUMNS = 32 };
 
 size_t le_mixture_start_scratch(const void *self, size_t n)
