@@ -14,7 +14,7 @@ new_plan <- function(problems) {
 
 #' Work on jobs until all have a result, or until `stop()` says so
 #'
-#' @param rows A matrix with an observation in each column, or a feed (R/source.R).  All runs that
+#' @param rows A matrix with an observation in each column, or a feed (R/feed.R).  All runs that
 #'   are under way get the same blocks of a feed.
 #' @param show A function of the share of the work that is done, the number of rows walked, and a
 #'   function that reports on the first run.

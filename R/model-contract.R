@@ -100,7 +100,7 @@ contract_defaults <- function() {
     # the reason why data cannot be simulated
     simulates = nothing,
     # function(model, design): if numeric columns of the data are the rows for C as they stand, a
-    # list of these `columns`, whether there is an `intercept`, and `names`; see R/source.R
+    # list of these `columns`, whether there is an `intercept`, and `names`; see R/feed.R
     plain = nothing,
     no_data = function(model) fail("`data` must be given."), # if `data` are missing
     gradients = function(model) TRUE,

@@ -1,17 +1,5 @@
 # Rows that are no longer in memory: sums and a sample of them stand for all (core/past.h).
 
-in_blocks <- function(data, size, rewind = TRUE) {
-  at <- 0
-  rows_function(function(reset) {
-    if (reset) at <<- 0
-    else if (at < nrow(data)) {
-      rows <- (at + 1):min(at + size, nrow(data))
-      at <<- at + size
-      data[rows, , drop = FALSE]
-    }
-  }, rewind)
-}
-
 bounded <- with_own_seed(21, {
   n <- 12000
   data <- data.frame(x = rnorm(n), z = rnorm(n))

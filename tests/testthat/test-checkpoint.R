@@ -12,18 +12,6 @@ expect_same <- function(one, other, info = NULL) {
     testthat::expect_identical(one[[part]], other[[part]], info = paste(info, part))
 }
 
-in_blocks <- function(data, size, rewind = TRUE) {
-  at <- 0
-  rows_function(function(reset) {
-    if (reset) at <<- 0
-    else if (at < nrow(data)) {
-      rows <- (at + 1):min(at + size, nrow(data))
-      at <<- at + size
-      data[rows, , drop = FALSE]
-    }
-  }, rewind)
-}
-
 # Stops after every slice until the fit is complete; returns it and the number of stops.
 in_slices <- function(...) {
   fit <- quiet_fit(..., time_limit = 1e-9)

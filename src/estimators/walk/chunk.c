@@ -69,7 +69,7 @@ le_status le_walk_open_chunk(void *self, le_progress *progress)
     w->step = 0;
     w->target.chunk = 0;
     w->target.lambda = 0;
-    return LE_OK;
+    return w->machine.phase == FINISHED ? le_walk_past_error(w) : LE_OK;
   }
   double wanted = floor(stage->chunk_fraction * (double)seen);
   wanted = fmin(fmax(wanted, stage->chunk_least), stage->chunk_most);

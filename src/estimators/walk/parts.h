@@ -233,6 +233,9 @@ le_status le_walk_past_alloc(walk *w);
 void le_walk_begin_audit_of_past(walk *w);
 /* After the climbs of a check: whether it goes on, starts another round or reads the rows again. */
 le_status le_walk_next_round(walk *w);
+/* The standard error that the sample and the carried sums add to log Z; zero if no rows are
+ * gone. */
+le_status le_walk_past_error(walk *w);
 /* At the end of a check: the error that the carried sums add to log Z, and whether this asks for
  * another pass. */
 le_status le_walk_check_passes(walk *w);

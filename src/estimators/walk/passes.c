@@ -36,7 +36,7 @@ le_status le_walk_past_alloc(walk *w)
 
 /* ---- the error of the carried sums ---- */
 
-static le_status past_error(walk *w)
+le_status le_walk_past_error(walk *w)
 {
   const le_audit *a = &w->audit;
   const int by_audit = le_walk_samples_importance(w) && a->phase == LE_AUDIT_DONE && !a->failed;
@@ -133,7 +133,7 @@ le_status le_walk_next_round(walk *w)
 /* At the end of the check. */
 le_status le_walk_check_passes(walk *w)
 {
-  LE_TRY(past_error(w));
+  LE_TRY(le_walk_past_error(w));
   const le_audit *a = &w->audit;
   const int exact = w->audit_round == ROUND_EXACT;
   if (!w->machine.store.gone || !can_pass_again(w) || (exact && a->failed)) return LE_OK;
