@@ -95,6 +95,9 @@ run_work <- function(work, options, known = NULL) {
   work$options <- options
   work$started <- now()
   work$guarded <- is_stream(work) || !is.null(options$checkpoint)
+  # the plan as it is now is the first snapshot
+  work$taken <- now()
+  work$cost <- 0
   on.exit(if (is_stream(work)) close_feed(work$feed))
   if (asks_r(work$model)) {
     restore <- own_generator(work$words, keep = !work$seeded)
@@ -212,7 +215,6 @@ watch_of <- function(work) {
 }
 
 snapshot_is_due <- function(work) {
-  if (is.null(work$taken)) return(TRUE)
   full <- is_stream(work) && work$feed$cells > SNAPSHOT_CELLS
   full || now() - work$taken > max(SNAPSHOT_LEAST, SNAPSHOT_COST * work$cost)
 }
@@ -329,7 +331,7 @@ feed_at <- function(work, stream) {
 #' Raise the condition again that has stopped the work, with what there is in `fit`
 #' @noRd
 stopped_by <- function(work, cnd) {
-  if (!is.null(work$taken) && is.null(cnd$fit)) {
+  if (is.null(cnd$fit)) {
     reason <- if (inherits(cnd, "interrupt")) "an interrupt" else conditionMessage(cnd)
     cnd$fit <- tryCatch(incomplete_fit(work, reason), error = function(e) NULL)
     if (!is.null(work$options$checkpoint)) write_work(work)

@@ -1,54 +1,36 @@
-/* A growing buffer of native-endian bytes. A saved state can be read on the same type of machine by
- * the same version of the package. */
+/* Native-endian bytes. A saved state can be read on the same type of machine by the same version of
+ * the package. */
 #include "base/archive.h"
-
-#include "base/arena.h"
 
 #include <string.h>
 
-void le_archive_write(le_archive *archive)
+static le_archive archive_of(int writing, unsigned char *bytes, size_t size)
 {
-  memset(archive, 0, sizeof *archive);
-  archive->writing = 1;
+  return (le_archive){.writing = writing, .bytes = bytes, .size = size};
+}
+
+void le_archive_count(le_archive *archive) { *archive = archive_of(1, NULL, SIZE_MAX); }
+
+void le_archive_write(le_archive *archive, unsigned char *bytes, size_t size)
+{
+  *archive = archive_of(1, bytes, size);
 }
 
 void le_archive_read(le_archive *archive, const unsigned char *bytes, size_t size)
 {
-  memset(archive, 0, sizeof *archive);
-  archive->bytes = (unsigned char *)bytes;
-  archive->size = size;
-}
-
-void le_archive_free(le_archive *archive)
-{
-  if (archive->writing) le_release(archive->bytes);
-  archive->bytes = NULL;
+  *archive = archive_of(0, (unsigned char *)bytes, size);
 }
 
 void le_archive_bytes(le_archive *archive, void *data, size_t size)
 {
   if (archive->status != LE_OK || size == 0) return;
-  if (!archive->writing) {
-    if (archive->size - archive->position < size) {
-      archive->status = LE_CORRUPT;
-      return;
-    }
-    memcpy(data, archive->bytes + archive->position, size);
-    archive->position += size;
+  if (archive->size - archive->position < size) {
+    archive->status = LE_CORRUPT;
     return;
   }
-  if (archive->capacity - archive->size < size) {
-    size_t capacity = 2 * archive->capacity + size + 1024;
-    unsigned char *grown = le_resize(archive->bytes, capacity);
-    if (!grown) {
-      archive->status = LE_NO_MEMORY;
-      return;
-    }
-    archive->bytes = grown;
-    archive->capacity = capacity;
-  }
-  memcpy(archive->bytes + archive->size, data, size);
-  archive->size += size;
+  if (!archive->writing) memcpy(data, archive->bytes + archive->position, size);
+  else if (archive->bytes) memcpy(archive->bytes + archive->position, data, size);
+  archive->position += size;
 }
 
 void le_archive_double(le_archive *archive, double *value)
@@ -85,4 +67,18 @@ void le_archive_expect(le_archive *archive, uint64_t value)
   uint64_t seen = value;
   le_archive_bytes(archive, &seen, sizeof seen);
   if (archive->status == LE_OK && seen != value) archive->status = LE_CORRUPT;
+}
+
+/* For every word the step is one-to-one in the sum and in the word, so that no change of a single
+ * word goes unnoticed. */
+uint64_t le_checksum(uint64_t sum, const void *data, size_t size)
+{
+  const unsigned char *bytes = data;
+  for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    memcpy(&word, bytes + i, size - i < sizeof word ? size - i : sizeof word);
+    sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
+    sum ^= sum >> 29;
+  }
+  return sum;
 }

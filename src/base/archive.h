@@ -1,5 +1,5 @@
 /* Saves state as bytes. One function per piece of state both writes and reads it, depending on the
- * direction of the archive, so the two cannot disagree. After a failure (no memory, damaged bytes)
+ * direction of the archive, so the two cannot disagree. After a failure (too few or damaged bytes)
  * every later call does nothing: check `status` once at the end. */
 #ifndef LE_BASE_ARCHIVE_H
 #define LE_BASE_ARCHIVE_H
@@ -10,16 +10,16 @@
 
 typedef struct le_archive {
   int writing;
-  unsigned char *bytes; /* owned if writing */
-  size_t size;          /* bytes written, or bytes available to read */
-  size_t capacity;
-  size_t position; /* when reading */
+  unsigned char *bytes; /* NULL if the bytes are only counted */
+  size_t size;          /* of `bytes` */
+  size_t position;      /* bytes written, counted or read so far */
   le_status status;
 } le_archive;
 
-void le_archive_write(le_archive *archive);
+/* Counts the bytes that would be written. */
+void le_archive_count(le_archive *archive);
+void le_archive_write(le_archive *archive, unsigned char *bytes, size_t size);
 void le_archive_read(le_archive *archive, const unsigned char *bytes, size_t size);
-void le_archive_free(le_archive *archive);
 
 void le_archive_bytes(le_archive *archive, void *data, size_t size);
 void le_archive_double(le_archive *archive, double *value);
@@ -30,5 +30,8 @@ void le_archive_int(le_archive *archive, int *value);
 /* Writes a number; fails if the number read is different. Detects states of another version or
  * problem. */
 void le_archive_expect(le_archive *archive, uint64_t value);
+
+/* A checksum of bytes that continues `sum`. */
+uint64_t le_checksum(uint64_t sum, const void *data, size_t size);
 
 #endif

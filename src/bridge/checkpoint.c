@@ -3,6 +3,8 @@
  * are a checksum of all bytes before. */
 #include "bridge/bridge.h"
 
+#include "base/archive.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,22 +17,9 @@
 #include <unistd.h>
 #endif
 
-/* For every word the step is one-to-one in the sum and in the word, so that no change of a single
- * word goes unnoticed. */
-static uint64_t mixed(uint64_t sum, const unsigned char *bytes, size_t size)
-{
-  for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
-    uint64_t word = 0;
-    memcpy(&word, bytes + i, size - i < sizeof word ? size - i : sizeof word);
-    sum = (sum ^ word) * 0x9e3779b97f4a7c15u;
-    sum ^= sum >> 29;
-  }
-  return sum;
-}
-
 static uint64_t checksum(const unsigned char *bytes, size_t size)
 {
-  return mixed(size, bytes, size);
+  return le_checksum(size, bytes, size);
 }
 
 static int synchronise(FILE *file)

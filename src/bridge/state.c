@@ -6,16 +6,8 @@
  * which it is read is refused with an error. */
 #include "bridge/run.h"
 
-enum { STATE_FORMAT = 2, VERSION_SIZE = 24 };
+enum { STATE_FORMAT = 3, VERSION_SIZE = 24 };
 static const uint64_t MAGIC = 0x6c6f676576696421u; /* "logevid!" */
-
-/* FNV-1a. */
-static uint64_t hashed(uint64_t sum, const void *data, size_t size)
-{
-  const unsigned char *bytes = data;
-  for (size_t i = 0; i < size; i++) sum = (sum ^ bytes[i]) * 1099511628211u;
-  return sum;
-}
 
 static const uint64_t EMPTY = 14695981039346656037u;
 
@@ -25,16 +17,18 @@ static uint64_t hash_value(uint64_t sum, SEXP value)
 {
   const int type = TYPEOF(value);
   const double n = (double)Rf_xlength(value);
-  sum = hashed(sum, &type, sizeof type);
+  sum = le_checksum(sum, &type, sizeof type);
   switch (type) {
   case REALSXP:
-    return hashed(hashed(sum, &n, sizeof n), REAL(value), (size_t)XLENGTH(value) * sizeof(double));
+    sum = le_checksum(sum, &n, sizeof n);
+    return le_checksum(sum, REAL(value), (size_t)XLENGTH(value) * sizeof(double));
   case INTSXP:
   case LGLSXP:
-    return hashed(hashed(sum, &n, sizeof n), INTEGER(value), (size_t)XLENGTH(value) * sizeof(int));
+    sum = le_checksum(sum, &n, sizeof n);
+    return le_checksum(sum, INTEGER(value), (size_t)XLENGTH(value) * sizeof(int));
   case STRSXP:
     for (R_xlen_t i = 0; i < XLENGTH(value); i++)
-      sum = hashed(sum, CHAR(STRING_ELT(value, i)), strlen(CHAR(STRING_ELT(value, i))) + 1);
+      sum = le_checksum(sum, CHAR(STRING_ELT(value, i)), strlen(CHAR(STRING_ELT(value, i))) + 1);
     return sum;
   case VECSXP:
     sum = hash_value(sum, Rf_getAttrib(value, R_NamesSymbol));
@@ -95,32 +89,26 @@ static void archive_header(header *h, le_archive *archive)
     le_archive_bytes(archive, word[i], sizeof *word[i]);
 }
 
-/* Called twice, so that a failed allocation in R leaks nothing: the first pass finds the size, the
- * second writes into R's memory. */
-static size_t write_state(const run_handle *run, header *h, SEXP into)
+static void archive_run(const run_handle *run, header *h, le_archive *archive)
 {
-  le_archive archive;
-  le_archive_write(&archive);
-  archive_header(h, &archive);
-  run->ops->archive(run->self, &archive);
-  user_model_archive(run->model, &archive);
-  const size_t size = archive.size;
-  const le_status status = archive.status;
-  const int fits = into != R_NilValue && (size_t)XLENGTH(into) == size + sizeof(uint64_t);
-  if (status == LE_OK && fits) memcpy(RAW(into), archive.bytes, size);
-  le_archive_free(&archive);
-  if (status != LE_OK) raise_status(status, NULL);
-  return size;
+  archive_header(h, archive);
+  run->ops->archive(run->self, archive);
+  user_model_archive(run->model, archive);
+  if (archive->status != LE_OK) raise_status(archive->status, NULL);
 }
 
 SEXP ffi_run_save(SEXP pointer)
 {
   const run_handle *run = run_get(pointer);
   header h = header_of(run);
-  const size_t size = write_state(run, &h, R_NilValue);
+  le_archive archive;
+  le_archive_count(&archive);
+  archive_run(run, &h, &archive);
+  const size_t size = archive.position;
   SEXP state = PROTECT(Rf_allocVector(RAWSXP, (R_xlen_t)(size + sizeof(uint64_t))));
-  write_state(run, &h, state);
-  const uint64_t sum = hashed(EMPTY, RAW(state), size);
+  le_archive_write(&archive, RAW(state), size);
+  archive_run(run, &h, &archive);
+  const uint64_t sum = le_checksum(EMPTY, RAW(state), size);
   memcpy(RAW(state) + size, &sum, sizeof sum);
   UNPROTECT(1);
   return state;
@@ -163,7 +151,7 @@ SEXP ffi_run_restore(SEXP pointer, SEXP state)
   archive_header(&read, &archive);
   le_error error = {""};
   le_status status = archive.status;
-  if (status == LE_OK && (read.magic != MAGIC || sum != hashed(EMPTY, RAW(state), size)))
+  if (status == LE_OK && (read.magic != MAGIC || sum != le_checksum(EMPTY, RAW(state), size)))
     status = LE_CORRUPT;
   if (status == LE_OK) status = refuse(&own, &read, &error);
   if (status == LE_OK) {
