@@ -59,13 +59,23 @@ begin_feed <- function(feed) {
   if (is_failure(feed$waiting)) stop(feed$waiting)
   head <- block_data(feed$waiting)
   if (block_rows(head) > HEAD_ROWS) head <- block_part(head, seq_len(HEAD_ROWS))
-  first <- encode(feed$model, head)
+  first <- encode_head(feed$model, head)
   feed$plain <- part_of(feed$model, "plain")(feed$model, first$design)
   feed$identified <- identified_by(first)
   first$n <- NA_real_
   first$rows <- first$rows[, 0, drop = FALSE]
   first[c("observed", "in_order", "pairing", "offset")] <- NULL
   feed$encoded <- first
+}
+
+# The rows before a bad one are used, and it is met again when the run comes to it.
+encode_head <- function(model, head) {
+  tryCatch(encode(model, head), logevidence_row_error = function(e) {
+    before <- seq_len(e$row - 1)
+    if (length(before)) tryCatch(encode(model, block_part(head, before)),
+                                 error = function(...) stop(e))
+    else stop(e)
+  })
 }
 
 # At least so many rows as a block, or fewer at the end. An error of the source is kept until the

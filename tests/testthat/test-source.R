@@ -125,6 +125,20 @@ test_that("rows before a failure are used before it is raised", {
   expect_error(logevidence:::pull(feed), "after row 13500: lost.", fixed = TRUE)
 })
 
+test_that("a bad row among the first ones leaves a fit of the rows before", {
+  bad <- points[1:500, ]
+  bad$y[333] <- NA
+  stopped <- tryCatch(evidence(slope, these_blocks(bad), seed = 1), error = identity)
+  expect_match(conditionMessage(stopped), "row 333.", fixed = TRUE)
+  expect_identical(stopped$fit$rows_read, 332)
+  expect_identical(update(stopped$fit, points[333:500, ])$log_evidence,
+                   evidence(slope, in_blocks(points[1:500, ], 500), seed = 1)$log_evidence)
+  bad$y[1] <- NA
+  none <- tryCatch(evidence(slope, these_blocks(bad), seed = 1), error = identity)
+  expect_match(conditionMessage(none), "row 1.", fixed = TRUE)
+  expect_null(none$fit)
+})
+
 test_that("empty blocks are skipped, and no rows at all are an error", {
   empty <- points[0, ]
   some <- these_blocks(empty, first, empty, empty, second, empty)
