@@ -95,33 +95,32 @@ static le_status climb_likelihood(le_search *search, le_audit *audit, le_target 
 }
 
 /* Climbs stop when they agree, so those from the best starts come first: a mode with a small basin
- * is reached if any of the starts is in it. Every second start keeps its place in random order,
- * since the best starts may all be in one mode. With three components on seven clusters and 10^5
- * rows, two of six runs were 2,500 nats too low without this order. */
+ * is reached if any of the starts is in it. Of starts whose log densities differ by less than SAME,
+ * which are probably near the same mode, only one comes first. Every second start keeps its place
+ * in random order. */
+static const double SAME = 0.5;
+
 static le_status put_best_first(le_search *search, le_target *target)
 {
   const size_t d = search->d, n = search->starts;
-  double *copy = search->candidate;
-  size_t taken = 0, next = 0, best = 0;
+  double *copy = search->candidate, *value = search->value, last = -INFINITY;
+  size_t next = 0, best = 0;
   for (size_t from = 0; from < n; from += target->m) {
     const size_t some = n - from < target->m ? n - from : target->m;
-    LE_TRY(le_target_density(target, some, search->start + from * d, search->value + from));
+    LE_TRY(le_target_density(target, some, search->start + from * d, value + from));
   }
-  for (size_t k = 0; k < n; k++) search->value[k] = -search->value[k];
-  gsl_sort_index(search->order, search->value, 1, n);
+  for (size_t k = 0; k < n; k++) value[k] = -value[k];
+  gsl_sort_index(search->order, value, 1, n);
   memcpy(copy, search->start, n * d * sizeof(double));
-  for (size_t k = 0; k < n; k++) search->value[k] = 0; /* 1: has its place */
-  while (taken < n) {
-    size_t k;
-    if (taken % 2) {
-      while (search->value[next] != 0) next++;
-      k = next;
-    } else {
-      while (search->value[search->order[best]] != 0) best++;
-      k = search->order[best];
-    }
-    search->value[k] = 1;
-    memcpy(search->start + taken++ * d, copy + k * d, d * sizeof(double));
+  for (size_t taken = 0; taken < n; taken++) { /* those that have their place are set to NaN */
+    while (best < n && (isnan(value[search->order[best]]) ||
+                        value[search->order[best]] - last < SAME)) best++;
+    while (next < n && isnan(value[next])) next++;
+    const int in_order = taken % 2 || best == n;
+    const size_t k = in_order ? next : search->order[best];
+    if (!in_order) last = value[k];
+    value[k] = NAN;
+    memcpy(search->start + taken * d, copy + k * d, d * sizeof(double));
   }
   return LE_OK;
 }
@@ -164,16 +163,45 @@ static le_status scatter(le_search *search, le_audit *audit, le_target *target, 
   return LE_OK;
 }
 
-/* The error of the difference of two modes' masses on n rows grows like sqrt(n). */
-static void choose(le_search *search, const le_audit *audit)
+/* Among more rows a mode can overtake the heaviest one by a few times the standard error that the
+ * difference of their log-likelihoods has among these rows. It follows from groups of the rows. */
+enum { GROUPS = 20 };
+static const double OVERTAKES = 3, BEHIND = 10;
+
+static le_status difference_errors(le_search *search, const le_audit *audit, le_target *target,
+                                   double *error)
+{
+  const size_t d = search->d, found = audit->found, n = search->few.n;
+  double value[LE_AUDIT_MODES_MOST], sum[LE_AUDIT_MODES_MOST] = {0},
+    square[LE_AUDIT_MODES_MOST] = {0};
+  for (size_t k = 0; k < found; k++)
+    memcpy(search->candidate + k * d, audit->mode[k].theta, d * sizeof(double));
+  for (size_t g = 0; g < GROUPS; g++) {
+    const le_rows rows = le_store_rows(&search->few, g * n / GROUPS, (g + 1) * n / GROUPS);
+    LE_TRY(le_target_sums(target, &rows, found, search->candidate, value, NULL));
+    for (size_t k = 0; k < found; k++) {
+      sum[k] += value[k] - value[0];
+      square[k] += pow(value[k] - value[0], 2);
+    }
+  }
+  for (size_t k = 0; k < found; k++)
+    error[k] = sqrt(fmax(square[k] - sum[k] * sum[k] / GROUPS, 0) * GROUPS / (GROUPS - 1));
+  return LE_OK;
+}
+
+static le_status choose(le_search *search, const le_audit *audit, le_target *target)
 {
   const size_t d = search->d;
-  if (audit->found == 0) return;
-  const double least = le_mode_mass(&audit->mode[0], d) - 10 - sqrt((double)search->few.n);
+  double error[LE_AUDIT_MODES_MOST];
   size_t kept = 0;
-  for (; kept < audit->found && (kept == 0 || le_mode_mass(&audit->mode[kept], d) > least); kept++)
-    memcpy(search->start + kept * d, audit->mode[kept].theta, d * sizeof(double));
+  if (audit->found == 0) return LE_OK;
+  LE_TRY(difference_errors(search, audit, target, error));
+  const double most = le_mode_mass(&audit->mode[0], d);
+  for (size_t k = 0; k < audit->found; k++)
+    if (!(most - le_mode_mass(&audit->mode[k], d) > BEHIND + OVERTAKES * error[k]))
+      memcpy(search->start + kept++ * d, audit->mode[k].theta, d * sizeof(double));
   search->found = kept;
+  return LE_OK;
 }
 
 void le_search_climbs(const le_search *search, le_audit *audit, size_t others)
@@ -194,9 +222,8 @@ static le_status search_few(le_search *search, le_audit *audit, le_target *targe
     return LE_OK;
   }
   if (audit->phase == LE_AUDIT_CLIMB) return le_audit_step(audit, target, rng);
-  choose(search, audit);
   *climbed = 1;
-  return LE_OK;
+  return choose(search, audit, target);
 }
 
 /* Continues with ten times as many rows. With one mode there is nothing left to choose, and a step

@@ -4,14 +4,27 @@
  * quarter of the starts makes each cell a component. One quarter has fewer cells than components,
  * because with more components than clusters there are posterior modes with empty components. Half
  * have more cells and join some, because one component may have to cover several clusters: at
- * random, or cells that are close to each other. A few EM steps then move towards the mode. */
+ * random, or cells that are close to each other. A few EM steps then move towards the mode.
+ *
+ * With fewer components than clusters there is a mode for each way of joining clusters, and their
+ * masses differ by thousands of nats. Some starts are therefore improved: two components are
+ * joined and a third is split, again and again, by a random walk among modes. */
 #include "models/mixture/parts.h"
 
 #include "models/variational_shared.h"
 
 #include <gsl/gsl_randist.h>
 
+#include <string.h>
+
 static const double JOIN_NOISE = 2;
+/* One start of IMPROVED is improved, by ATTEMPTS times the number of components. A step down is
+ * accepted with probability exp(-step / heat), where the heat is HEAT times the square root of the
+ * number of rows: the order of these modes among more rows may differ by such amounts. */
+enum { IMPROVED = 8, ATTEMPTS = 8 };
+/* A component is split at so many standard deviations from its mean, into two of this share of its
+ * variance. */
+static const double HEAT = 0.25, SPLIT_AT = 0.8, SPLIT_VARIANCE = 0.4;
 enum { EM_STEPS = 15, CELLS_MOST = 2 * MOST_COMPONENTS + 2, MOST_COLUMNS = 32 };
 
 size_t le_mixture_start_scratch(const void *self, size_t n)
@@ -21,7 +34,7 @@ size_t le_mixture_start_scratch(const void *self, size_t n)
                cells = most < CELLS_MOST ? most : CELLS_MOST,
                seeds = n * (cells + 1) + model->dimensions,
                em = le_mixture_scratch(self, 1, n);
-  return seeds > em ? seeds : em;
+  return (seeds > em ? seeds : em) + dim(self);
 }
 
 void le_mixture_column_weights(const le_rows *rows, double *weight)
@@ -158,26 +171,105 @@ static void seed_components(const mixture *model, const le_rows *rows, const gsl
   set_weights(model, count, theta);
 }
 
+/* Sets theta by EM steps; returns the log-likelihood before the last of them. */
+static double em(const mixture *model, workspace *w, double *theta)
+{
+  const size_t K = model->components, p = model->dimensions;
+  double log_lik = -INFINITY;
+  for (int step = 0; step < EM_STEPS; step++) {
+    double count[MOST_COMPONENTS];
+    le_mixture_prepare(model, theta, 1, w);
+    le_mixture_clear_moments(model, w);
+    log_lik = le_mixture_kernels(model)->log_lik_moments(w);
+    if (!isfinite(log_lik)) return -INFINITY;
+    le_mixture_finish_moments(model, w);
+    for (size_t k = 0; k < K; k++) count[k] = w->moments[k * moments_of(model)];
+    for (size_t a = 0; a < K * p; a++) {
+      const double *moments = w->moments + a / p * moments_of(model) + 1 + 2 * (a % p),
+                   sd = exp(0.5 * theta[scales_at(model) + a]);
+      set_component(model, a, model->location[a % p] + w->st[a] * sd, count[a / p],
+                    sd * moments[0], sd * sd * moments[1], theta);
+    }
+    set_weights(model, count, theta);
+  }
+  return log_lik;
+}
+
+typedef struct normal {
+  double mean, variance;
+} normal;
+
+static normal column_of(const mixture *model, const double *theta, size_t k, size_t j)
+{
+  const size_t a = k * model->dimensions + j;
+  const double variance = exp(theta[scales_at(model) + a]);
+  return (normal){model->location[j] +
+                    theta[offsets_at(model) + a] * model->mean_scale * sqrt(variance),
+                  variance};
+}
+
+static void set_column(const mixture *model, size_t k, size_t j, normal column, double *theta)
+{
+  const size_t a = k * model->dimensions + j;
+  theta[scales_at(model) + a] = log(column.variance);
+  theta[offsets_at(model) + a] =
+    (column.mean - model->location[j]) / (model->mean_scale * sqrt(column.variance));
+}
+
+/* Two components become one, and another becomes two. */
+static void join_and_split(const mixture *model, const gsl_rng *rng, double *theta)
+{
+  const size_t K = model->components;
+  const size_t one = gsl_rng_uniform_int(rng, K),
+               other = (one + 1 + gsl_rng_uniform_int(rng, K - 1)) % K;
+  size_t split = gsl_rng_uniform_int(rng, K);
+  while (split == one || split == other) split = (split + 1) % K;
+  double weight[MOST_COMPONENTS];
+  le_mixture_weights(model, theta, weight);
+  const double sum = weight[one] + weight[other], share = sum > 0 ? weight[one] / sum : 0.5;
+  for (size_t j = 0; j < model->dimensions; j++) {
+    const normal a = column_of(model, theta, one, j), b = column_of(model, theta, other, j),
+                 whole = column_of(model, theta, split, j);
+    const double away = a.mean - b.mean,
+                 step = SPLIT_AT * sqrt(whole.variance) * (gsl_rng_uniform(rng) < 0.5 ? -1 : 1);
+    set_column(model, one, j,
+               (normal){share * a.mean + (1 - share) * b.mean,
+                        share * a.variance + (1 - share) * b.variance +
+                          share * (1 - share) * away * away},
+               theta);
+    set_column(model, split, j, (normal){whole.mean + step, SPLIT_VARIANCE * whole.variance},
+               theta);
+    set_column(model, other, j, (normal){whole.mean - step, SPLIT_VARIANCE * whole.variance},
+               theta);
+  }
+  weight[one] = sum;
+  weight[split] /= 2;
+  weight[other] = weight[split];
+  for (size_t k = 0; k + 1 < K; k++)
+    theta[k] = log((weight[k] + 1e-6) / (weight[K - 1] + 1e-6));
+}
+
+static void improve(const mixture *model, workspace *w, const gsl_rng *rng, double level,
+                    double *theta, double *trial)
+{
+  const double heat = HEAT * sqrt((double)w->n);
+  for (size_t attempt = 0; attempt < ATTEMPTS * model->components; attempt++) {
+    memcpy(trial, theta, dim(model) * sizeof(double));
+    join_and_split(model, rng, trial);
+    const double log_lik = em(model, w, trial);
+    if (!(log_lik > level + heat * log(gsl_rng_uniform_pos(rng)))) continue;
+    level = log_lik;
+    memcpy(theta, trial, dim(model) * sizeof(double));
+  }
+}
+
 void le_mixture_start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta,
                       double *scratch)
 {
   const mixture *model = self;
-  const size_t K = model->components, p = model->dimensions;
-  seed_components(model, rows, rng, theta, scratch);
-  workspace w = le_mixture_divide(model, rows, scratch);
-  for (int step = 0; step < EM_STEPS; step++) {
-    double count[MOST_COMPONENTS];
-    le_mixture_prepare(model, theta, 1, &w);
-    le_mixture_clear_moments(model, &w);
-    if (!isfinite(le_mixture_kernels(model)->log_lik_moments(&w))) return;
-    le_mixture_finish_moments(model, &w);
-    for (size_t k = 0; k < K; k++) count[k] = w.moments[k * moments_of(model)];
-    for (size_t a = 0; a < K * p; a++) {
-      const double *moments = w.moments + a / p * moments_of(model) + 1 + 2 * (a % p),
-                   sd = exp(0.5 * theta[scales_at(model) + a]);
-      set_component(model, a, model->location[a % p] + w.st[a] * sd, count[a / p], sd * moments[0],
-                    sd * sd * moments[1], theta);
-    }
-    set_weights(model, count, theta);
-  }
+  const int improved = model->components > 2 && gsl_rng_uniform_int(rng, IMPROVED) == 0;
+  seed_components(model, rows, rng, theta, scratch + dim(model));
+  workspace w = le_mixture_divide(model, rows, scratch + dim(model));
+  const double log_lik = em(model, &w, theta);
+  if (improved) improve(model, &w, rng, log_lik, theta, scratch);
 }
