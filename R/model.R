@@ -282,6 +282,8 @@ input_from_formula <- function(formula, data) {
   check_covariates(frame[covariates])
   x <- frame_matrix(terms, frame)
   contrasts <- attr(x, "contrasts")
+  kinds <- vapply(frame[covariates], column_kind, "")
+  categorical <- categorical_columns(x, terms, kinds)
   covariates_named <- make.unique(colnames(x))
   list(
     x = plain_matrix(x, covariates_named),
@@ -291,7 +293,8 @@ input_from_formula <- function(formula, data) {
     design = list(
       terms = terms,
       columns = columns,
-      kinds = vapply(frame[covariates], column_kind, ""),
+      kinds = kinds,
+      categorical = categorical,
       levels_of = frame_levels(frame[covariates]),
       contrasts = contrasts,
       covariates = covariates_named,
@@ -314,6 +317,16 @@ frame_matrix <- function(terms, frame, ...) {
               dimnames = list(NULL, c(if (intercept) "(Intercept)", labels)))
   for (j in seq_along(labels)) x[, j + intercept] <- frame[[labels[j]]]
   x
+}
+
+# Which columns of the model matrix come from terms of factors and logical covariates only.
+categorical_columns <- function(x, terms, kinds) {
+  term <- attr(x, "assign")
+  if (is.null(term)) return(NULL)
+  in_term <- attr(terms, "factors")
+  if (length(in_term) == 0) return(rep(FALSE, length(term)))
+  number <- !(kinds[rownames(in_term)] %in% c("factor", "logical"))
+  c(FALSE, colSums(in_term[number, , drop = FALSE]) == 0)[term + 1]
 }
 
 new_from_formula <- function(design, newdata, response, argument) {
@@ -445,6 +458,7 @@ check_same_length <- function(data, x, argument) {
 #' @noRd
 plain_regression <- function(model, design) {
   terms <- design$terms
+  if (!is.null(design$scaling) || length(design$further)) return()
   if (is.null(terms) || !all(c(design$kinds, attr(terms, "order")) %in% c("numeric", 1))) return()
   variables <- plain_variables(terms)
   intercept <- attr(terms, "intercept") == 1

@@ -20,6 +20,7 @@
 #' @param auxiliary Prior of the family's further parameters: one prior, or a list named by them.
 #'   `NULL`, the default, is `half_student(3, 2.5)` for `sigma` and `exponential(1)` for `size` and
 #'   `shape`; the prior of `df` is given in `student(df =)`.
+#' @param scale Whether the priors are those of coefficients of standardised columns; see below.
 #'
 #' @details
 #' **Data** are as for [linear_regression()], but for the response:
@@ -40,6 +41,18 @@
 #' `student()`), `size` (of `negative_binomial()`), `shape` (of `Gamma()` and `weibull()`) and `df`
 #' (of `student()` with a prior). In unconstrained space they are logarithms, `log(sigma)` and so
 #' on.
+#'
+#' **Standardised columns.** With `scale = TRUE` columns of the model matrix, interactions among them,
+#' are centred and divided by their standard deviations, so that `prior` is that of the change of the
+#' linear predictor per standard deviation of the column, and the intercept is that of an average
+#' row. Columns stay as they are if they come from factors and logical covariates only, or if their
+#' only values are 0 and 1: their coefficients are differences between groups in any case. In a model
+#' without an intercept columns are only divided by their standard deviations. The response is never
+#' scaled. The evidence is that of the same model fitted to `scale()`d columns. Coefficients of the
+#' fit (`coef()`, `fit$draws`) are those of the columns as given, as in [glm()]; `fit$parameters`
+#' and [model_functions()] are in unconstrained space and have those of standardised columns. The
+#' constants are those of the first data: up to 10,000 rows of a source, or all rows of a data frame.
+#' They are kept for [predict()], [update()] and further blocks of a stream.
 #'
 #' All densities have their constants, so that families can be compared on the same response: a
 #' Poisson regression with a negative binomial one, or a gamma with a Weibull regression.
@@ -73,14 +86,15 @@
 #' @family models
 #' @export
 regression <- function(formula = NULL, family = stats::gaussian(), prior = normal(0, 2.5),
-                       auxiliary = NULL) {
+                       auxiliary = NULL, scale = FALSE) {
   formula <- check_formula(formula, 2)
   check_has_terms(formula)
   family <- check_family(family)
   auxiliary <- check_auxiliary(auxiliary, family)
   type <- family_type(family)
   new_model("regression", formula, list(
-    family = family, prior = check_priors(prior, "prior", TRUE), auxiliary = auxiliary
+    family = family, prior = check_priors(prior, "prior", TRUE), auxiliary = auxiliary,
+    scale = check_flag(scale, "scale")
   ), encode_regression, encode_new_regression, describe_family_regression,
   decode = decode_regression, template = template_regression,
   plain = if (family_facts(family)$response == "numbers") plain_regression
@@ -119,7 +133,8 @@ describe_family_regression <- function(model) {
     else deparse1(model$formula),
     likelihood = paste0(facts$likelihood, if (model$family$link == "probit") " (probit)",
                         if (is.numeric(known)) paste0(", df ", show_setting(known))),
-    prior = paste("coefficients", show_priors(model$prior))
+    prior = paste0("coefficients ", if (model$scale) "of standardised columns ",
+                   show_priors(model$prior))
   ), if (length(model$auxiliary)) list(auxiliary = show_priors(model$auxiliary)))
 }
 
@@ -130,6 +145,7 @@ encode_regression <- function(model, data, binding = AS_GIVEN) {
   design <- input$design
   response <- family_response(model$family, input$y, design$response)
   design$classes <- response$levels
+  design$scaling <- if (model$scale) column_scaling(input, design)
   design$extra <- !is.null(response$extra)
   design$offset <- !is.null(input$offset)
   further <- further_names(model$family)
@@ -139,7 +155,7 @@ encode_regression <- function(model, data, binding = AS_GIVEN) {
          clash[1], "`.")
   priors <- c(match_priors(model$prior, "prior", design$covariates), model$auxiliary[further])
   list(
-    rows = family_rows(input, response, design, binding),
+    rows = family_rows(scale_input(input, design$scaling), response, design, binding),
     own = TRUE,
     pairing = pairing_of(input$x, response$y, design$covariates),
     n = nrow(input$x),
@@ -148,7 +164,8 @@ encode_regression <- function(model, data, binding = AS_GIVEN) {
       covariates = as.double(length(design$covariates)),
       offset = as.double(design$offset),
       extra = as.double(design$extra)
-    ), if (is.numeric(model$family$df)) list(df = model$family$df), prior_args(priors)),
+    ), if (is.numeric(model$family$df)) list(df = model$family$df), prior_args(priors),
+    scaling_args(c(list(design$scaling), rep(list(NULL), length(further))))),
     theta_names = c(design$covariates, if (length(further)) paste0("log(", further, ")")),
     user_names = c(design$covariates, further),
     offset = NULL,
@@ -163,7 +180,8 @@ encode_new_regression <- function(model, design, newdata, response = TRUE, argum
   found <- if (response) family_response(model$family, input$y, design$response, argument, design)
   else list(y = rep(NA_real_, n), extra = if (design$extra) rep(1, n))
   if (is.null(input$offset) && design$offset) input$offset <- rep(0, n)
-  list(rows = family_rows(input, found, design), n = n, offset = NULL)
+  list(rows = family_rows(scale_input(input, design$scaling), found, design), n = n,
+       offset = NULL)
 }
 
 # Covariates, offset, the second column of the response, and the response.

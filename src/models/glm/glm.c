@@ -40,6 +40,35 @@ static int read_known(const le_args *args, glm *model, char *message)
   return le_read_numbers(args, "df", 1, 0, 1, &model->known, message);
 }
 
+/* From coefficients of standardised columns to those of the columns as given: 3 d numbers, or NULL
+ * if they are the same. Returns 0 if a setting is invalid or memory is exhausted. */
+static int read_user(const le_args *args, size_t d, double **user, char *message)
+{
+  *user = NULL;
+  if (!le_args_find(args, "user_scale")) return 1;
+  double *numbers = malloc(3 * d * sizeof *numbers);
+  if (!numbers) return 0;
+  *user = numbers;
+  if (!le_read_numbers(args, "user_scale", 1, 0, d, numbers, message) ||
+      !le_read_numbers(args, "user_centre", 0, -INFINITY, d, numbers + d, message) ||
+      !le_read_numbers(args, "user_intercept", -1, -2, d, numbers + 2 * d, message))
+    return 0;
+  for (size_t j = 0; j < d; j++) {
+    const double at = numbers[2 * d + j];
+    if (at < (double)d && at == floor(at)) continue;
+    snprintf(message, LE_MESSAGE_SIZE, "`user_intercept` must be a whole number below %zu, not %g.",
+             d, at);
+    return 0;
+  }
+  return 1;
+}
+
+static void destroy(void *self)
+{
+  if (self) free(((glm *)self)->user);
+  free(self);
+}
+
 static le_status create(const le_args *args, void **self, char *message)
 {
   *self = NULL;
@@ -54,12 +83,14 @@ static le_status create(const le_args *args, void **self, char *message)
   const size_t d = p + family->further;
   glm *model = malloc(sizeof *model + d * sizeof(le_prior));
   double *numbers = malloc(d * sizeof *numbers);
+  if (model) model->user = NULL;
   const int read = model && numbers && read_known(args, model, message) &&
-                   le_priors_read(args, d, p, model->prior, numbers, message);
+                   le_priors_read(args, d, p, model->prior, numbers, message) &&
+                   read_user(args, d, &model->user, message);
   const le_status status = !model || !numbers ? LE_NO_MEMORY : read ? LE_OK : LE_BAD_ARGUMENT;
   free(numbers);
   if (status != LE_OK) {
-    free(model);
+    destroy(model);
     return status;
   }
   model->family = family;
@@ -74,8 +105,6 @@ static le_status create(const le_args *args, void **self, char *message)
   *self = model;
   return LE_OK;
 }
-
-static void destroy(void *self) { free(self); }
 
 /* ---- prior ---- */
 
@@ -115,8 +144,13 @@ static size_t user_dim(const void *self) { return ((const glm *)self)->d; }
 static void to_user(const void *self, const double *theta, double *user)
 {
   const glm *model = self;
-  for (size_t j = 0; j < model->d; j++)
-    user[j] = j < model->covariates ? theta[j] : exp(theta[j]);
+  const size_t d = model->d;
+  for (size_t j = 0; j < d; j++) user[j] = j < model->covariates ? theta[j] : exp(theta[j]);
+  if (!model->user) return;
+  const double *scale = model->user, *centre = scale + d, *intercept = centre + d;
+  for (size_t j = 0; j < d; j++) user[j] /= scale[j];
+  for (size_t j = 0; j < d; j++)
+    if (intercept[j] >= 0) user[(size_t)intercept[j]] -= centre[j] * user[j];
 }
 
 /* ---- likelihood ---- */

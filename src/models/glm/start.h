@@ -12,6 +12,7 @@ typedef struct glm {
   size_t terms;      /* covariates and the offset */
   int offset, extra; /* whether rows have these columns */
   double known;      /* the value of a further parameter that is not unknown */
+  double *user;      /* scale, centre and intercept of each parameter (glm.c), or NULL */
   double ones[TILE]; /* in place of `extra` if rows do not have it */
   le_prior prior[];  /* d */
 } glm;
