@@ -8,7 +8,8 @@
 # read before, and this is a further pass.
 #
 # If a feed `tracks`, the blocks since the last saved state are kept (`since`; `cells` counts their
-# numbers), because a state that is older than the last block needs them again (R/work.R).
+# numbers), because a state that is older than the last block needs them again (R/work.R), and the
+# source cannot be read again.
 
 # From these first rows the levels of factors and the types of columns are taken.
 HEAD_ROWS <- 10000

@@ -91,6 +91,8 @@ add_rows <- function(state, rows, threads, options, known) {
   feed$at <- 0
   feed$before <- feed$id
   feed$once <- TRUE
+  # read, but not used
+  feed$waiting <- NULL
   source <- as_source(rows)
   work$total <- feed$n + source$count()
   work$source <- NULL

@@ -6,8 +6,9 @@
 # file; work_from() is its inverse.
 #
 # A run whose phase is interrupted or fails cannot be saved any more, so guarded work takes a
-# snapshot of its plan from time to time. Rows that are pulled after the last snapshot are kept
-# until the next one (`since` of a feed), so that nothing must be read again.
+# snapshot of its plan from time to time, with the position in the source. Rows that are pulled
+# later are read again if the source can be read again. If not, they are kept until the next
+# snapshot (`since` of a feed).
 
 # A fit keeps a state for update() if it takes at most so many bytes.
 STATE_MOST <- 20e6
@@ -136,14 +137,17 @@ advance_plan <- function(work, display) {
   together <- if (is_stream(work)) length(work$plan$first)
   else if (asks_r(work$model) || length(work$encoded$rows) > SIDE_BY_SIDE) 1
   else min(threads, length(work$plan$first))
-  if (is_stream(work)) work$feed$tracks <- TRUE
+  if (is_stream(work)) {
+    work$feed$tracks <- !isTRUE(work$feed$source$rewinds)
+    work$position <- feed_position(work)
+  }
   feed <- function(job)
     if (work$feeding != "mixed" || job$problem$replicate == 0) work$feeding else "last"
   limit <- if (is.null(options$time_limit)) Inf else work$started + options$time_limit
   work$plan <- work_on(work$plan, if (is_stream(work)) work$feed else work$encoded$rows, together,
                        threads, display$show, feed, function() now() >= limit, watch_of(work),
                        state_bytes(work))
-  forget_since(work)
+  plan_is_saved(work)
 }
 
 # Second runs of a stream whose rows are no longer in memory are left out, and not open.
@@ -218,17 +222,19 @@ take_snapshot <- function(work, save) {
   plan <- save()
   suspendInterrupts({
     work$plan <- plan
-    forget_since(work)
+    plan_is_saved(work)
     if (asks_r(work$model)) work$rng <- get0(".Random.seed", globalenv(), inherits = FALSE)
   })
   work$taken <- now()
   work$cost <- work$taken - begun
 }
 
-forget_since <- function(work) {
+# The states of the plan have all rows pulled so far.
+plan_is_saved <- function(work) {
   if (!is_stream(work)) return(invisible())
   work$feed$since <- list()
   work$feed$cells <- 0
+  work$position <- feed_position(work)
 }
 
 # Saving ------------------------------------------------------------------------------------------
@@ -237,7 +243,7 @@ forget_since <- function(work) {
 #'
 #' @param stream Where a feed is, by default that of the work; for data in memory NULL.
 #' @noRd
-saved_work <- function(work, plan = work$plan, stream = feed_position(work)) {
+saved_work <- function(work, plan = work$plan, stream = plan_position(work)) {
   encoded <- work$encoded
   # further rows go the way of a stream, which keeps its rows elsewhere
   if (!is_stream(work) && !is.null(stream)) encoded <- without_rows(encoded)
@@ -256,6 +262,11 @@ without_rows <- function(encoded) {
   encoded$rows <- encoded$rows[, 0, drop = FALSE]
   encoded[c("observed", "in_order", "pairing", "offset")] <- NULL
   encoded
+}
+
+# Where the source is to be read on for the states of the plan.
+plan_position <- function(work) {
+  if (is.null(work$position) || work$feed$tracks) feed_position(work) else work$position
 }
 
 feed_position <- function(work) {
@@ -332,7 +343,7 @@ stopped_by <- function(work, cnd) {
 #' @noRd
 incomplete_fit <- function(work, reason) {
   so_far <- if (takes_blocks(work$method)) results_so_far(work$plan)
-  n <- if (is_stream(work)) work$feed$n else work$encoded$n
+  n <- if (is_stream(work)) plan_position(work)$n else work$encoded$n
   structure(
     list(log_evidence = if (is.null(so_far)) NA_real_ else so_far$log_evidence,
          se = if (is.null(so_far)) NA_real_ else so_far$se,

@@ -13,24 +13,47 @@ static double mean_log1m(const double *x, size_t n, double b)
   return sum / (double)n;
 }
 
+/* The mean of the weights above the quantile 1 - 1/n, times 1/n, over the mean of all weights. The
+ * tail has `tail` weights above the threshold; `sum` is that of all weights. A shape near one or
+ * above, where the mean is infinite, is taken for SHAPE_MOST. */
+static double unseen_part(double k, double scale, double tail, double threshold, double sum,
+                          double n)
+{
+  static const double SHAPE_MOST = 0.95, SHAPE_LEAST = 1e-6;
+  if (k > SHAPE_MOST) k = SHAPE_MOST;
+  const double excess = fabs(k) < SHAPE_LEAST ? scale * log(tail)
+                                              : scale / k * (pow(tail, k) - 1),
+               beyond = threshold + excess + (scale + k * excess) / (1 - k),
+               part = (beyond - sum / n) / sum;
+  return part > 0 ? part : 0;
+}
+
 double le_pareto_k(const double *log_weight, size_t n, double *work)
+{
+  return le_pareto_tail(log_weight, n, work).k;
+}
+
+le_pareto le_pareto_tail(const double *log_weight, size_t n, double *work)
 {
   for (size_t i = 0; i < n; i++) work[i] = log_weight[i];
   gsl_sort(work, 1, n);
   double tail_size = 3 * sqrt((double)n);
   if (tail_size > (double)n / 5) tail_size = (double)n / 5;
   const size_t tail = (size_t)ceil(tail_size);
-  if (tail < 5 || tail >= n) return NAN;
+  if (tail < 5 || tail >= n) return (le_pareto){NAN, 0};
 
   const double top = work[n - 1], threshold = exp(work[n - tail - 1] - top);
+  double sum = 0;
+  for (size_t i = 0; i < n; i++) sum += exp(work[i] - top);
   double *x = work + n - tail;
   for (size_t i = 0; i < tail; i++) x[i] = exp(x[i] - top) - threshold;
   const double quarter = x[(size_t)floor((double)tail / 4 + 0.5) - 1], largest = x[tail - 1];
-  if (!(largest > 0) || !(quarter > 0)) return largest > 0 ? INFINITY : -INFINITY;
+  if (!(largest > 0) || !(quarter > 0))
+    return (le_pareto){largest > 0 ? INFINITY : -INFINITY, 0};
 
   enum { PRIOR = 3, GRID = 30 };
   const size_t grid = GRID + (size_t)floor(sqrt((double)tail));
-  double best = -INFINITY, total = 0, mean = 0;
+  double best = -INFINITY, total = 0, b_mean = 0;
   /* two passes: first the largest profile log-likelihood, then the weighted mean of b */
   for (int pass = 0; pass < 2; pass++)
     for (size_t j = 1; j <= grid; j++) {
@@ -44,10 +67,12 @@ double le_pareto_k(const double *log_weight, size_t n, double *work)
       } else {
         const double weight = exp(profile - best);
         total += weight;
-        mean += weight * b;
+        b_mean += weight * b;
       }
     }
-  if (!(total > 0)) return INFINITY;
-  const double k = mean_log1m(x, tail, mean / total), m = (double)tail;
-  return (k * m + 5) / (m + 10); /* prior: ten pseudo-observations at 0.5 */
+  if (!(total > 0)) return (le_pareto){INFINITY, 0};
+  b_mean /= total;
+  const double shape = mean_log1m(x, tail, b_mean), m = (double)tail,
+               k = (shape * m + 5) / (m + 10); /* prior: ten pseudo-observations at 0.5 */
+  return (le_pareto){k, unseen_part(k, -shape / b_mean, m, threshold, sum, (double)n)};
 }

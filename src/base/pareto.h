@@ -1,4 +1,4 @@
-/* The shape of a generalised Pareto distribution fitted to the largest importance weights. */
+/* A generalised Pareto distribution fitted to the largest importance weights. */
 #ifndef LE_BASE_PARETO_H
 #define LE_BASE_PARETO_H
 
@@ -9,5 +9,16 @@
  * finite variance; above 0.7 their mean is unreliable. `work` holds n doubles. NaN if there are
  * fewer than five tail weights. */
 double le_pareto_k(const double *log_weight, size_t n, double *work);
+
+typedef struct le_pareto {
+  double k;
+  /* The part of the mean weight, relative to it, that lies in weights above the quantile
+   * 1 - 1/n of the fitted distribution: too few draws have met these weights to show how much
+   * they contribute. Each counts by its difference from the mean. 0 where there is no fit. */
+  double unseen;
+} le_pareto;
+
+/* The same with the unseen part. */
+le_pareto le_pareto_tail(const double *log_weight, size_t n, double *work);
 
 #endif

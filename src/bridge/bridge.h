@@ -118,7 +118,7 @@ SEXP ffi_clusters(SEXP points);
 SEXP ffi_latent(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP state, SEXP settings);
 SEXP ffi_variational(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP q, SEXP settings);
 SEXP ffi_latent_density(SEXP type, SEXP args, SEXP rows, SEXP states, SEXP fresh);
-SEXP ffi_schedule(SEXP log_lik, SEXP target, SEXP lambda);
+SEXP ffi_schedule(SEXP log_lik, SEXP weight, SEXP target, SEXP lambda);
 SEXP ffi_lambdas(SEXP kind, SEXP steps, SEXP delta);
 SEXP ffi_pareto_k(SEXP log_weight);
 SEXP ffi_simd(void);

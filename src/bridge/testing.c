@@ -311,11 +311,12 @@ SEXP ffi_clusters(SEXP points)
   return list;
 }
 
-SEXP ffi_schedule(SEXP log_lik, SEXP target, SEXP lambda)
+SEXP ffi_schedule(SEXP log_lik, SEXP weight, SEXP target, SEXP lambda)
 {
   double increment = NAN;
-  check_status(le_schedule_adaptive(REAL(log_lik), (size_t)XLENGTH(log_lik), Rf_asReal(target),
-                                    Rf_asReal(lambda), &increment));
+  check_status(le_schedule_adaptive(REAL(log_lik), Rf_isNull(weight) ? NULL : REAL(weight),
+                                    (size_t)XLENGTH(log_lik), Rf_asReal(target), Rf_asReal(lambda),
+                                    &increment));
   return Rf_ScalarReal(increment);
 }
 

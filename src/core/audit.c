@@ -527,8 +527,9 @@ static void finish(le_audit *audit, const le_target *target)
   /* relative variance of the mean weight; half of it is the mean error of its logarithm */
   const double relative = fmax(square - 1 / (double)n, 0) * (double)n / ((double)n - 1);
   audit->log_evidence += 0.5 * relative;
-  audit->se = sqrt(relative);
-  audit->pareto_k = le_pareto_k(audit->log_weight, n, audit->work);
+  const le_pareto tail = le_pareto_tail(audit->log_weight, n, audit->work);
+  audit->pareto_k = tail.k;
+  audit->se = hypot(sqrt(relative), tail.unseen);
 }
 
 /* Largest power of the weights, so that some annealing remains if weights are even but for a
@@ -544,7 +545,8 @@ int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, do
    * proposal */
   const double images_of_first = audit->failed ? 0 : images(target, &audit->mode[0]);
   if (audit->failed || audit->modes > 1 || images_of_first != symmetry(target)) return 0;
-  if (le_schedule_adaptive(audit->log_weight, n, UNEVEN * audit->ideal_size, 0, lambda) != LE_OK)
+  if (le_schedule_adaptive(audit->log_weight, NULL, n, UNEVEN * audit->ideal_size, 0, lambda) !=
+      LE_OK)
     return 0;
   *lambda = fmin(*lambda, TEMPERED_MOST);
   for (size_t i = 0; i < n; i++) weight[i] = *lambda * audit->log_weight[i];

@@ -24,16 +24,20 @@ void le_schedule_sigmoidal(size_t steps, double delta, double *lambda)
   lambda[steps] = 1;
 }
 
-le_status le_schedule_adaptive(const double *log_lik, size_t n, double target, double lambda,
-                               double *increment)
+le_status le_schedule_adaptive(const double *log_lik, const double *weight, size_t n,
+                               double target, double lambda, double *increment)
 {
   const double rest = 1 - lambda;
-  size_t possible = 0;
-  for (size_t i = 0; i < n; i++) possible += log_lik[i] > -INFINITY;
-  if (possible == 0) return LE_ALL_IMPOSSIBLE;
+  double possible = 0, total = 0;
+  for (size_t i = 0; i < n; i++) {
+    const double w = weight ? weight[i] : 1;
+    total += w;
+    if (log_lik[i] > -INFINITY) possible += w;
+  }
+  if (!(possible > 0)) return LE_ALL_IMPOSSIBLE;
   /* reduce a target that particles of positive likelihood are too few to reach */
-  if (target >= (double)possible) target *= (double)possible / (double)n;
-  if (le_effective_size(log_lik, n, rest) >= target) {
+  if (target >= (double)n * possible / total) target *= possible / total;
+  if (le_conditional_size(log_lik, weight, n, rest) >= target) {
     *increment = rest;
     return LE_OK;
   }
@@ -45,7 +49,8 @@ le_status le_schedule_adaptive(const double *log_lik, size_t n, double target, d
     double middle = low < -60 && i < 1 ? -60 : 0.5 * (low + high);
     if (high - low < NEAR && over > 0 && under < 0)
       middle = low + (high - low) * over / (over - under);
-    const double beyond = le_effective_size(log_lik, n, exp(middle)) / target - (1 + EXACT);
+    const double size = le_conditional_size(log_lik, weight, n, exp(middle)),
+                 beyond = size / target - (1 + EXACT);
     if (beyond >= 0) {
       if (side > 0) under /= 2;
       low = middle;

@@ -265,12 +265,12 @@ static le_status log_liks(latent *w, double lambda, double *value)
   return LE_OK;
 }
 
-/* The effective sample size of this step's own weights. */
+/* The conditional effective sample size of this step. */
 static le_status effective_size(latent *w, double lambda, double *size)
 {
   LE_TRY(log_liks(w, lambda, w->after));
   for (size_t i = 0; i < w->m; i++) w->spare[i] = w->after[i] - w->before[i];
-  *size = le_effective_size(w->spare, w->m, 1);
+  *size = le_conditional_size(w->spare, w->weight, w->m, 1);
   return LE_OK;
 }
 

@@ -1,6 +1,8 @@
 # Annealing schedules, and the shape of the weights' tail.
 
-step <- function(log_lik, target, lambda = 0) .Call(ffi_schedule, log_lik, target, lambda)
+step <- function(log_lik, target, lambda = 0, weight = NULL) {
+  .Call(ffi_schedule, log_lik, weight, target, lambda)
+}
 effective_size <- function(log_lik, increment) {
   w <- exp(increment * (log_lik - max(log_lik)))
   sum(w)^2 / sum(w^2)
@@ -35,6 +37,33 @@ test_that("an adaptive step brings the effective size to its target", {
       else
         expect_equal(effective_size(log_lik, found), target, tolerance = 1e-6)
     }
+  }
+})
+
+test_that("particles of small weight have little influence on the step", {
+  conditional_size <- function(log_lik, weight, increment) {
+    w <- exp(increment * (log_lik - max(log_lik[weight > 0])))
+    length(w) * sum(weight * w)^2 / (sum(weight * w^2) * sum(weight))
+  }
+  for (i in 1:50) {
+    set.seed(test_seed(i))
+    n <- 50
+    log_lik <- 10^stats::runif(1, -2, 6) * stats::rnorm(n)
+    weight <- exp(stats::rnorm(n, sd = 2))
+    target <- n * stats::runif(1, 0.05, 0.95)
+    found <- step(log_lik, target, weight = weight)
+    if (found == 1) expect_gte(conditional_size(log_lik, weight, 1), target)
+    else expect_equal(conditional_size(log_lik, weight, found), target, tolerance = 1e-6)
+    expect_equal(step(log_lik, target, weight = 1e5 * weight), found, tolerance = 1e-8)
+    # equal weights are no weights
+    expect_equal(step(log_lik, target, weight = rep(0.02, n)), step(log_lik, target),
+                 tolerance = 1e-8)
+    # particles whose weight is practically zero, far above or below the others
+    far <- c(log_lik, 1e9, -1e9)
+    expect_equal(step(far, target * (n + 2) / n, weight = c(weight, 0, 0)), found,
+                 tolerance = 1e-8)
+    expect_equal(step(c(log_lik, -1e9), target * (n + 1) / n, weight = c(weight, 1e-30)), found,
+                 tolerance = 1e-8)
   }
 })
 

@@ -96,10 +96,10 @@ static le_status adaptive_step(walk *w, double *increment)
 {
   const le_stage *stage = stage_of(w);
   const double lambda = w->target.lambda, rest = 1 - lambda;
-  LE_TRY(le_schedule_adaptive(w->chunk_value, w->m, stage->ess, lambda, increment));
+  LE_TRY(le_schedule_adaptive(w->chunk_value, w->weight, w->m, stage->ess, lambda, increment));
   /* the chunk needs several steps: shorter ones, since the particles must follow the posterior */
   if (stage->anneal > stage->ess && (lambda > 0 || *increment < rest))
-    return le_schedule_adaptive(w->chunk_value, w->m, stage->anneal, lambda, increment);
+    return le_schedule_adaptive(w->chunk_value, w->weight, w->m, stage->anneal, lambda, increment);
   if (stage->whole && *increment < rest) w->step_bias += step_bias(w, *increment);
   return LE_OK;
 }
@@ -116,7 +116,7 @@ static le_status curved_step(walk *w, double *increment)
   LE_TRY(le_walk_anchored_precision(w, w->precision));
   double step = curvature_step(w), seen;
   if (!(isfinite(step) && step > 0)) return adaptive_step(w, increment);
-  if (le_schedule_adaptive(w->chunk_value, w->m, stage->ess, lambda, &seen) == LE_OK)
+  if (le_schedule_adaptive(w->chunk_value, w->weight, w->m, stage->ess, lambda, &seen) == LE_OK)
     step = fmin(fmax(step, seen / CURVATURE_OFF), seen * CURVATURE_OFF);
   /* equal steps, so that the last one is not much shorter than the others */
   *increment = rest / ceil(rest / step);
