@@ -6,8 +6,8 @@
 #
 # A run adds what is missing in the file and can be stopped at any time. The reference is importance
 # sampling with densities in plain R. The proposal is Student's t distribution; its centre and scale
-# are those of the posterior's peak at first and then, in three rounds, the mean and covariance of
-# the weighted draws. Further parameters are integrated on a grid if there is one and the weights
+# are those of the posterior's peak at first and then, with few rows, in three rounds the mean and
+# covariance of the weighted draws. Further parameters are integrated on a grid if there is one and the weights
 # are uneven. With unknown normal noise the reference is an integral over one parameter.
 
 suppressPackageStartupMessages(library(logevidence))
@@ -136,10 +136,11 @@ newton_peak <- function(f, theta, free = seq_along(theta)) {
 
 by_t <- function(family, data, f, draws) {
   target <- function(theta) log_posterior(family, data, theta)
-  df <- if (nrow(data$x) > 1e5) 60 else 8
+  many <- nrow(data$x) > 500
+  df <- if (nrow(data$x) > 1e5) 60 else if (many) 20 else 8
   start <- c(rep(0, ncol(data$x)), rep(0, length(family$further)))
   peak <- newton_peak(f, start)
-  if (nrow(data$x) > 1e5) {
+  if (many) {
     now <- t_sampling(target, peak$theta, peak$root, draws, df)
     return(list(truth = now$value, truth_se = now$se, truth_ess = now$ess / draws))
   }
@@ -227,12 +228,13 @@ reference <- function(name, data, f) {
   if (name == "gaussian") return(by_noise(data))
   family <- FAMILIES[[name]]
   n <- nrow(data$x)
-  if (startsWith(name, "student") && n <= ncol(data$x)) return(by_scales(name, data, 50000))
-  draws <- if (n > 1e5) 300 else if (n > 100) 3000 else 30000
+  if (startsWith(name, "student") && n <= ncol(data$x)) return(by_scales(name, data, 10000))
+  draws <- if (n > 1e5) 300 else if (n > 100) 2000 else 10000
   found <- by_t(family, data, f, draws)
-  if (found$truth_se > 0.02 && n <= 100) found <- by_t(family, data, f, 15 * draws)
-  if (found$truth_se > 0.02 && length(family$further) == 1 && n <= 1000)
-    found <- by_grid(family, data, f, draws)
+  if (found$truth_se > 0.03 && n <= 100 && length(family$further) != 1)
+    found <- by_t(family, data, f, 20 * draws)
+  if (found$truth_se > 0.03 && length(family$further) == 1 && n <= 1000)
+    found <- by_grid(family, data, f, draws / 2)
   found
 }
 
