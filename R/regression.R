@@ -37,33 +37,35 @@
 #'   \item{[weibull()]}{positive times, or `survival::Surv(time, status)`, right-censored;}
 #'   \item{[gaussian()], [student()]}{finite numbers.}
 #' }
-#' Offsets are part of the linear predictor. Rows with missing values are errors; there are no
-#' `weights`.
+#' Offsets are part of the linear predictor. Rows with missing values are errors, never
+#' dropped: see [na.omit()] (there is no `na.action`). There are no `weights`.
 #'
 #' **Parameters**: the coefficients, with the names of [glm()], then `sigma` (of `gaussian()` and
 #' `student()`), `size` (of `negative_binomial()`), `shape` (of `Gamma()` and `weibull()`) and `df`
 #' (of `student()` with a prior). In unconstrained space they are logarithms, `log(sigma)` and so
 #' on.
 #'
-#' **Formulas of further parameters.** With `sigma ~ z` the logarithm of `sigma` is a linear function
-#' of `z` in each row. Its coefficients are called `sigma_(Intercept)`, `sigma_z` and so on, and are
-#' real numbers. Their priors are `student_t(3, 0, 2.5)` for the intercept and `normal(0, 1)` for the
-#' others, or those of `auxiliary`, by the name of a coefficient or of the parameter, for all its
-#' coefficients: `list(sigma = normal(0, 0.5), "sigma_(Intercept)" = normal(0, 2))`. `scale = TRUE`
-#' standardises these columns, too. `sigma`, `size` and `shape` can have formulas. An offset is added
-#' to the logarithm: a mean of `k` values has `sigma ~ offset(-log(k) / 2)`.
+#' **Formulas of further parameters.** With `sigma ~ z` the logarithm of `sigma` is a linear
+#' function of `z` in each row. Its coefficients are called `sigma_(Intercept)`, `sigma_z` and so
+#' on, and are real numbers. Their priors are `student_t(3, 0, 2.5)` for the intercept and
+#' `normal(0, 1)` for the others, or those of `auxiliary`, by the name of a coefficient or of the
+#' parameter, for all its coefficients: `list(sigma = normal(0, 0.5), "sigma_(Intercept)" =
+#' normal(0, 2))`. `scale = TRUE` standardises these columns, too. `sigma`, `size` and `shape` can
+#' have formulas. An offset is added to the logarithm: a mean of `k` values has `sigma ~
+#' offset(-log(k) / 2)`.
 #'
-#' **Standardised columns.** With `scale = TRUE` columns of the model matrix, interactions among them,
-#' are centred and divided by their standard deviations, so that `prior` is that of the change of the
-#' linear predictor per standard deviation of the column, and the intercept is that of an average
-#' row. Columns stay as they are if they come from factors and logical covariates only, or if their
-#' only values are 0 and 1: their coefficients are differences between groups in any case. In a model
-#' without an intercept columns are only divided by their standard deviations. The response is never
-#' scaled. The evidence is that of the same model fitted to `scale()`d columns. Coefficients of the
-#' fit (`coef()`, `fit$draws`) are those of the columns as given, as in [glm()]; `fit$parameters`
-#' and [model_functions()] are in unconstrained space and have those of standardised columns. The
-#' constants are those of the first data: up to 10,000 rows of a source, or all rows of a data frame.
-#' They are kept for [predict()], [update()] and further blocks of a stream.
+#' **Standardised columns.** With `scale = TRUE` columns of the model matrix, interactions among
+#' them, are centred and divided by their standard deviations, so that `prior` is that of the change
+#' of the linear predictor per standard deviation of the column, and the intercept is that of an
+#' average row. Columns stay as they are if they come from factors and logical covariates only, or
+#' if their only values are 0 and 1: their coefficients are differences between groups in any case.
+#' In a model without an intercept columns are only divided by their standard deviations. The
+#' response is never scaled. The evidence is that of the same model fitted to `scale()`d columns.
+#' Coefficients of the fit (`coef()`, `fit$draws`) are those of the columns as given, as in [glm()];
+#' `fit$parameters` and [model_functions()] are in unconstrained space and have those of
+#' standardised columns. The constants are those of the first data: up to 10,000 rows of a source,
+#' or all rows of a data frame. They are kept for [predict()], [update()] and further blocks of a
+#' stream.
 #'
 #' All densities have their constants, so that families can be compared on the same response: a
 #' Poisson regression with a negative binomial one, or a gamma with a Weibull regression.
@@ -133,7 +135,7 @@ regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = 
 # Three optimisation runs start at weighted least-squares fits of the rows, one at a prior draw.
 REGRESSION_STARTS <- 4
 
-# Further formulas and the priors of further parameters ---------------------------------------------
+# Further formulas and the priors of further parameters --------------------------------------------
 
 # Arguments in dots are without names.
 refuse_arguments <- function(names) {

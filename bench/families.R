@@ -7,8 +7,9 @@
 # A run adds what is missing in the file and can be stopped at any time. The reference is importance
 # sampling with densities in plain R. The proposal is Student's t distribution; its centre and scale
 # are those of the posterior's peak at first and then, with few rows, in three rounds the mean and
-# covariance of the weighted draws. Further parameters are integrated on a grid if there is one and the weights
-# are uneven. With unknown normal noise the reference is an integral over one parameter.
+# covariance of the weighted draws. If the weights are uneven and there is one further parameter,
+# it is integrated on a grid. With unknown normal noise the reference is an integral over one
+# parameter, and t regressions with as many coefficients as rows are mixtures of normal ones.
 
 suppressPackageStartupMessages(library(logevidence))
 
@@ -289,7 +290,8 @@ report <- function(file) {
   table <- table[order(table$rows, table$family, table$coefficients), ]
   options(width = 200)
   print(format(table, digits = 2, scientific = FALSE), row.names = FALSE)
-  cat("\nAll: ", nrow(all), " runs and ", sum(stopped), " errors; within 2 errors ", format(mean(abs(all$z) < 2), digits = 3),
+  cat("\nAll: ", nrow(all), " runs and ", sum(stopped), " errors; within 2 errors ",
+      format(mean(abs(all$z) < 2), digits = 3),
       ", within 4 ", format(mean(abs(all$z) < 4), digits = 4), ", mean square of z ",
       format(mean(all$z^2), digits = 3), "\n", sep = "")
   invisible(table)

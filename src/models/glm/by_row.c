@@ -1,6 +1,6 @@
-/* Regressions in which a further parameter has a linear predictor of its own: the family's functions
- * of the further parameters are computed for each row. A parameter without a formula has a single
- * covariate, one. Particles are processed one after another. */
+/* Regressions in which a further parameter has a linear predictor of its own: the family's
+ * functions of the further parameters are computed for each row. A parameter without a formula has
+ * a single covariate, one. Particles are processed one after another. */
 #include "models/glm/by_row.h"
 
 /* ---- room ---- */

@@ -102,8 +102,9 @@ static int read_parts(const le_args *args, const glm_family *family, glm_part *p
     return 0;
   for (size_t a = 0; a < family->further; a++) {
     if (columns[a] > MOST_COVARIATES || columns[a] != floor(columns[a])) {
-      snprintf(message, LE_MESSAGE_SIZE, "`further_columns` must be whole numbers up to %d, not %g.",
-               MOST_COVARIATES, columns[a]);
+      snprintf(message, LE_MESSAGE_SIZE,
+               "`further_columns` must be whole numbers up to %d, not %g.", MOST_COVARIATES,
+               columns[a]);
       return 0;
     }
     part[a] = (glm_part){.formula = columns[a] > 0, .offset = columns[a] > 0 && offset[a] > 0};

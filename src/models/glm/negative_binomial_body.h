@@ -10,15 +10,16 @@
 V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) setting)
 {
   V(terms) t;
-  const vec a = V(given)(setting, 0), x = eta - V(given)(setting, 1), z = y + a, far = V(given)(setting, 2),
-            farther = far + y;
+  const vec a = V(given)(setting, 0), x = eta - V(given)(setting, 1), z = y + a,
+            far = V(given)(setting, 2), farther = far + y;
   const vec e = v_exp_down(v_set(0) - V(size_of)(x)), sigma = V(logistic)(x, e),
             soft = V(log_1p_exp)(x, e), longer = V(log_1p)(y / far);
   (void)extra;
   if (wanted & WANT_VALUE) {
     const vec rest = (farther - v_set(0.5)) * longer - y + (V(stirling)(farther) -
                                                             V(given)(setting, 5));
-    const vec g = y * V(given)(setting, 3) + rest - v_log(V(eight_factors)(z) / V(given)(setting, 4));
+    const vec g = y * V(given)(setting, 3) + rest -
+                  v_log(V(eight_factors)(z) / V(given)(setting, 4));
     t.value = v_if_less(x, v_set(0), y, v_set(0) - a) * x - z * V(log_1p)(e) + g;
   }
   const vec slope = y - z * sigma;
