@@ -209,7 +209,8 @@ check_finite_columns <- function(frame, argument = "data") {
 all_finite <- function(x) .Call(ffi_all_finite, x)
 
 refuse_not_finite <- function(value, column, row, argument) {
-  rule <- if (is.na(value)) "no missing values" else "only finite values"
+  rule <- if (is.na(value)) "no missing values (rows are never dropped, see na.omit())"
+  else "only finite values"
   fail_in_row(row, "`", argument, "` must have ", rule, ", not ", value, " in column `", column,
               "`, row ")
 }
@@ -283,7 +284,7 @@ input_from_formula <- function(formula, data) {
   x <- frame_matrix(terms, frame)
   contrasts <- attr(x, "contrasts")
   kinds <- vapply(frame[covariates], column_kind, "")
-  categorical <- categorical_columns(x, terms, kinds)
+  columns_of <- kinds_of_columns(x, terms, kinds)
   covariates_named <- make.unique(colnames(x))
   list(
     x = plain_matrix(x, covariates_named),
@@ -294,7 +295,8 @@ input_from_formula <- function(formula, data) {
       terms = terms,
       columns = columns,
       kinds = kinds,
-      categorical = categorical,
+      categorical = columns_of$categorical,
+      levelled = columns_of$levelled,
       levels_of = frame_levels(frame[covariates]),
       contrasts = contrasts,
       covariates = covariates_named,
@@ -319,14 +321,15 @@ frame_matrix <- function(terms, frame, ...) {
   x
 }
 
-# Which columns of the model matrix come from terms of factors and logical covariates only.
-categorical_columns <- function(x, terms, kinds) {
+# Which columns of the model matrix come from terms of factors and logical covariates only
+# (`categorical`), and which from terms with such a covariate (`levelled`)? NULL if all are numbers.
+kinds_of_columns <- function(x, terms, kinds) {
   term <- attr(x, "assign")
-  if (is.null(term)) return(NULL)
   in_term <- attr(terms, "factors")
-  if (length(in_term) == 0) return(rep(FALSE, length(term)))
+  if (is.null(term) || length(in_term) == 0) return(NULL)
   number <- !(kinds[rownames(in_term)] %in% c("factor", "logical"))
-  c(FALSE, colSums(in_term[number, , drop = FALSE]) == 0)[term + 1]
+  count <- function(which) c(0, colSums(in_term[which, , drop = FALSE] > 0))[term + 1]
+  list(categorical = count(number) == 0 & term > 0, levelled = count(!number) > 0)
 }
 
 new_from_formula <- function(design, newdata, response, argument) {

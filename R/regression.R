@@ -104,7 +104,7 @@
 #' @export
 regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = normal(0, 2.5),
                        auxiliary = NULL, scale = FALSE) {
-  refuse_arguments(...names())
+  refuse_named(...names())
   formulas <- list(...)
   # as in regression(y ~ x, sigma ~ z)
   if (inherits(family, "formula")) {
@@ -137,12 +137,17 @@ REGRESSION_STARTS <- 4
 
 # Further formulas and the priors of further parameters --------------------------------------------
 
-# Arguments in dots are without names.
-refuse_arguments <- function(names) {
+# Arguments of lm() and glm() that a regression does not have.
+refuse_arguments <- function(...) {
+  refuse_named(...names())
+  check_no_dots(...)
+}
+
+refuse_named <- function(names) {
   names <- names[!is.na(names) & nzchar(names)]
   if ("weights" %in% names)
     fail("`weights` are not supported: give repeated rows, binomial trials by `cbind()`, an ",
-         "offset, or in a gaussian regression `sigma ~ offset(-log(w) / 2)`.")
+         "offset, or for known precisions `regression(y ~ x, sigma ~ offset(-log(w) / 2))`.")
   if ("na.action" %in% names)
     fail("`na.action` is not supported: missing values are errors. See na.omit().")
   if (length(names)) fail("Arguments must be among those of the help page, not `", names[1], "`.")
@@ -290,6 +295,9 @@ encode_regression <- function(model, data, binding = AS_GIVEN) {
                 if (is.null(design$further[[name]])) return(model$auxiliary[name])
                 further_coefficient_priors(model, name, names$user[[name]])
               }), recursive = FALSE))
+  design$hint <- if (!model$scale)
+    scale_hint(input, design, vapply(priors[design$covariates], `[[`, 0, "scale"),
+               response_unit(model$family, response$y))
   sizes <- function(part) vapply(further, function(name)
     as.double(part(design$further[[name]])), 0, USE.NAMES = FALSE)
   list(
@@ -314,6 +322,15 @@ encode_regression <- function(model, data, binding = AS_GIVEN) {
     observed = c(response$y, response$extra),
     design = design
   )
+}
+
+# Families whose linear predictor has the unit of the response.
+UNIT_OF_RESPONSE <- c("gaussian", "student", "student_fixed")
+
+response_unit <- function(family, y) {
+  if (!family_type(family) %in% UNIT_OF_RESPONSE) return(1)
+  sd <- stats::sd(y)
+  if (is.finite(sd) && sd > 0) sd else 1
 }
 
 #' Names of the further parameters, or of the coefficients of their formulas
