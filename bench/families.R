@@ -2,6 +2,7 @@
 # each seed: is the evidence right, and is the stated error?
 #
 #   Rscript bench/families.R run [seeds = 100] [rows = 20,1000] [file = bench/results/families.csv]
+#     [families, comma-separated]
 #   Rscript bench/families.R report [file]
 #
 # A run adds what is missing in the file and can be stopped at any time. The reference is importance
@@ -257,17 +258,17 @@ cell <- function(name, p, n, seed) {
              warnings = length(setdiff(fit$warnings, fit$prior_conflict)), seconds = seconds)
 }
 
-run <- function(seeds, sizes, file) {
+run <- function(seeds, sizes, file, families) {
   done <- if (file.exists(file)) read.csv(file)
   key <- function(d) paste(d$family, d$coefficients, d$rows, d$seed)
   # seeds last, so that all cells have about as many whenever it is stopped
-  todo <- expand.grid(coefficients = COEFFICIENTS, family = names(FAMILIES), rows = sizes,
+  todo <- expand.grid(coefficients = COEFFICIENTS, family = families, rows = sizes,
                       seed = seq_len(seeds), stringsAsFactors = FALSE)
   todo <- todo[!key(todo) %in% key(done), ]
   for (k in seq_len(nrow(todo))) {
     found <- cell(todo$family[k], todo$coefficients[k], todo$rows[k], todo$seed[k])
     new <- !file.exists(file)
-    write.table(format(found, digits = 8), file, append = !new, sep = ",", row.names = FALSE,
+    write.table(format(found, digits = 12), file, append = !new, sep = ",", row.names = FALSE,
                 col.names = new, quote = FALSE)
   }
 }
@@ -302,7 +303,8 @@ argument <- function(k, default) if (length(given) >= k) given[k] else default
 what <- argument(1, "report")
 if (what == "run") {
   run(as.integer(argument(2, "100")), as.numeric(strsplit(argument(3, "20,1000"), ",")[[1]]),
-      argument(4, "bench/results/families.csv"))
+      argument(4, "bench/results/families.csv"),
+      strsplit(argument(5, paste(names(FAMILIES), collapse = ",")), ",")[[1]])
 } else if (what == "report") {
   report(argument(2, "bench/results/families.csv"))
 } else {
