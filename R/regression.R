@@ -129,7 +129,8 @@ regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = 
   noise_sd = if (type == "gaussian" && !length(formulas))
     function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
   prior_moments = prior_moments_regression, starts = REGRESSION_STARTS,
-  advice = function(model) "Use `scale = TRUE`, or set `prior` and `auxiliary`.")
+  advice = function(model) paste0(if (!model$scale) "Use `scale = TRUE`, or set" else "Set",
+                                  " `prior` and `auxiliary`."))
 }
 
 # Three optimisation runs start at weighted least-squares fits of the rows, one at a prior draw.
