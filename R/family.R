@@ -241,13 +241,13 @@ times_response <- function(y, name, argument, design) {
 #' The mean of the response
 #' @param eta A matrix of linear predictors, a column for each draw.
 #' @param extra The second column of the response, or NULL.
-#' @param further A matrix of further parameters, a row for each draw.
+#' @param further A list of the further parameters, each a value for each number of `eta`.
 #' @noRd
 family_mean <- function(family, eta, extra, further) {
   switch(family_type(family),
          gaussian = , student = , student_fixed = eta,
          binomial = (if (is.null(extra)) 1 else extra) * stats::plogis(eta),
          probit = (if (is.null(extra)) 1 else extra) * stats::pnorm(eta),
-         weibull = exp(eta) * rep(gamma(1 + 1 / further[, "shape"]), each = nrow(eta)),
+         weibull = exp(eta) * as.vector(gamma(1 + 1 / further$shape)),
          exp(eta))
 }

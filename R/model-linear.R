@@ -18,6 +18,7 @@
 #'   1)`). The unit is that of the response per unit of the covariate, so scale covariates of very
 #'   different scales, or give each its own value.
 #' @param prior_mean Prior mean of the coefficients, as `prior_sd`.
+#' @param ... Must be empty. There are no `weights` and no `na.action`.
 #'
 #' @details
 #' **Data** for a model with a formula are a data frame, or a numeric matrix with column names. All
@@ -55,7 +56,8 @@
 #' @seealso [model_functions()]
 #' @family models
 #' @export
-linear_regression <- function(formula = NULL, sigma = 1, prior_sd = 1, prior_mean = 0) {
+linear_regression <- function(formula = NULL, sigma = 1, prior_sd = 1, prior_mean = 0, ...) {
+  refuse_arguments(...)
   formula <- check_formula(formula, 2)
   check_has_terms(formula)
   new_model("linear_regression", formula, list(

@@ -13,6 +13,7 @@
 #' @param prior_sd Prior standard deviation of the weights, positive, in units of log odds per unit
 #'   of the covariate: one for all, or one for each covariate (shared by the classes), in the order
 #'   of the covariates or named by them (`c("(Intercept)" = 10, x = 1)`).
+#' @param ... Must be empty. There are no `weights` and no `na.action`.
 #'
 #' @details
 #' **Data** are as for [linear_regression()], but for the response: a factor, or character, logical
@@ -40,7 +41,8 @@
 #' @seealso [model_functions()]
 #' @family models
 #' @export
-softmax_regression <- function(formula = NULL, prior_sd = 1) {
+softmax_regression <- function(formula = NULL, prior_sd = 1, ...) {
+  refuse_arguments(...)
   formula <- check_formula(formula, 2)
   check_has_terms(formula)
   if (!is.null(formula) && !"." %in% all.vars(formula))

@@ -209,7 +209,8 @@ check_finite_columns <- function(frame, argument = "data") {
 all_finite <- function(x) .Call(ffi_all_finite, x)
 
 refuse_not_finite <- function(value, column, row, argument) {
-  rule <- if (is.na(value)) "no missing values" else "only finite values"
+  rule <- if (is.na(value)) "no missing values (rows are never dropped, see na.omit())"
+  else "only finite values"
   fail_in_row(row, "`", argument, "` must have ", rule, ", not ", value, " in column `", column,
               "`, row ")
 }
@@ -282,6 +283,8 @@ input_from_formula <- function(formula, data) {
   check_covariates(frame[covariates])
   x <- frame_matrix(terms, frame)
   contrasts <- attr(x, "contrasts")
+  kinds <- vapply(frame[covariates], column_kind, "")
+  columns_of <- kinds_of_columns(x, terms, kinds)
   covariates_named <- make.unique(colnames(x))
   list(
     x = plain_matrix(x, covariates_named),
@@ -291,7 +294,9 @@ input_from_formula <- function(formula, data) {
     design = list(
       terms = terms,
       columns = columns,
-      kinds = vapply(frame[covariates], column_kind, ""),
+      kinds = kinds,
+      categorical = columns_of$categorical,
+      levelled = columns_of$levelled,
       levels_of = frame_levels(frame[covariates]),
       contrasts = contrasts,
       covariates = covariates_named,
@@ -314,6 +319,17 @@ frame_matrix <- function(terms, frame, ...) {
               dimnames = list(NULL, c(if (intercept) "(Intercept)", labels)))
   for (j in seq_along(labels)) x[, j + intercept] <- frame[[labels[j]]]
   x
+}
+
+# Which columns of the model matrix come from terms of factors and logical covariates only
+# (`categorical`), and which from terms with such a covariate (`levelled`)? NULL if all are numbers.
+kinds_of_columns <- function(x, terms, kinds) {
+  term <- attr(x, "assign")
+  in_term <- attr(terms, "factors")
+  if (is.null(term) || length(in_term) == 0) return(NULL)
+  number <- !(kinds[rownames(in_term)] %in% c("factor", "logical"))
+  count <- function(which) c(0, colSums(in_term[which, , drop = FALSE] > 0))[term + 1]
+  list(categorical = count(number) == 0 & term > 0, levelled = count(!number) > 0)
 }
 
 new_from_formula <- function(design, newdata, response, argument) {
@@ -445,6 +461,7 @@ check_same_length <- function(data, x, argument) {
 #' @noRd
 plain_regression <- function(model, design) {
   terms <- design$terms
+  if (!is.null(design$scaling) || length(design$further)) return()
   if (is.null(terms) || !all(c(design$kinds, attr(terms, "order")) %in% c("numeric", 1))) return()
   variables <- plain_variables(terms)
   intercept <- attr(terms, "intercept") == 1

@@ -49,6 +49,7 @@ print.evidence <- function(x, ...) {
   cat_wrapped(c(headline_lines(x), cost_line(x)), exdent = 4)
   for (warning in fit_warnings(x)) cat_wrapped(paste0("Warning: ", warning), exdent = 2)
   for (note in intersect(x$method$note, x$warnings)) cat_wrapped(paste0("Note: ", note), exdent = 2)
+  if (!is.null(x$design$hint)) cat_wrapped(paste0("Note: ", x$design$hint), exdent = 2)
   invisible(x)
 }
 

@@ -14,12 +14,16 @@
 #'   `"probit"`) or `Gamma(link = "log")`; one of this package: [student()], [negative_binomial()]
 #'   or [weibull()]; or the name of one: `"gaussian"`, `"poisson"`, `"binomial"`, `"gamma"`,
 #'   `"student"`, `"negative_binomial"` or `"weibull"`.
+#' @param ... Formulas of further parameters, whose left side is the parameter: `sigma ~ z`,
+#'   `size ~ g`, `shape ~ x + offset(o)`. See below.
 #' @param prior Prior of the coefficients: one for all, as `normal(0, 2.5)`, or a list with names of
 #'   coefficients, in which one prior without a name is that of all others:
 #'   `list(normal(0, 1), "(Intercept)" = normal(0, 10))`. See [priors].
 #' @param auxiliary Prior of the family's further parameters: one prior, or a list named by them.
+#'   For a parameter with a formula see below.
 #'   `NULL`, the default, is `half_student(3, 2.5)` for `sigma` and `exponential(1)` for `size` and
 #'   `shape`; the prior of `df` is given in `student(df =)`.
+#' @param scale Whether the priors are those of coefficients of standardised columns; see below.
 #'
 #' @details
 #' **Data** are as for [linear_regression()], but for the response:
@@ -33,13 +37,35 @@
 #'   \item{[weibull()]}{positive times, or `survival::Surv(time, status)`, right-censored;}
 #'   \item{[gaussian()], [student()]}{finite numbers.}
 #' }
-#' Offsets are part of the linear predictor. Rows with missing values are errors; there are no
-#' `weights`.
+#' Offsets are part of the linear predictor. Rows with missing values are errors, never
+#' dropped: see [na.omit()] (there is no `na.action`). There are no `weights`.
 #'
 #' **Parameters**: the coefficients, with the names of [glm()], then `sigma` (of `gaussian()` and
 #' `student()`), `size` (of `negative_binomial()`), `shape` (of `Gamma()` and `weibull()`) and `df`
 #' (of `student()` with a prior). In unconstrained space they are logarithms, `log(sigma)` and so
 #' on.
+#'
+#' **Formulas of further parameters.** With `sigma ~ z` the logarithm of `sigma` is a linear
+#' function of `z` in each row. Its coefficients are called `sigma_(Intercept)`, `sigma_z` and so
+#' on, and are real numbers. Their priors are `student_t(3, 0, 2.5)` for the intercept and
+#' `normal(0, 1)` for the others, or those of `auxiliary`, by the name of a coefficient or of the
+#' parameter, for all its coefficients: `list(sigma = normal(0, 0.5), "sigma_(Intercept)" =
+#' normal(0, 2))`. `scale = TRUE` standardises these columns, too. `sigma`, `size` and `shape` can
+#' have formulas. An offset is added to the logarithm: a mean of `k` values has `sigma ~
+#' offset(-log(k) / 2)`.
+#'
+#' **Standardised columns.** With `scale = TRUE` columns of the model matrix, interactions among
+#' them, are centred and divided by their standard deviations, so that `prior` is that of the change
+#' of the linear predictor per standard deviation of the column, and the intercept is that of an
+#' average row. Columns stay as they are if they come from factors and logical covariates only, or
+#' if their only values are 0 and 1: their coefficients are differences between groups in any case.
+#' In a model without an intercept columns are only divided by their standard deviations. The
+#' response is never scaled. The evidence is that of the same model fitted to `scale()`d columns.
+#' Coefficients of the fit (`coef()`, `fit$draws`) are those of the columns as given, as in [glm()];
+#' `fit$parameters` and [model_functions()] are in unconstrained space and have those of
+#' standardised columns. The constants are those of the first data: up to 10,000 rows of a source,
+#' or all rows of a data frame. They are kept for [predict()], [update()] and further blocks of a
+#' stream.
 #'
 #' All densities have their constants, so that families can be compared on the same response: a
 #' Poisson regression with a negative binomial one, or a gamma with a Weibull regression.
@@ -69,46 +95,149 @@
 #' wide <- evidence(regression(count ~ spray, family = negative_binomial()), InsectSprays, seed = 1)
 #' compare_models(poisson = fit, negative_binomial = wide)
 #'
+#' # does the noise depend on the speed?
+#' noisy <- regression(dist ~ speed, sigma ~ speed, prior = normal(0, 20), scale = TRUE)
+#' coef(evidence(noisy, cars, seed = 1))
+#'
 #' @seealso [priors], [families]
 #' @family models
 #' @export
-regression <- function(formula = NULL, family = stats::gaussian(), prior = normal(0, 2.5),
-                       auxiliary = NULL) {
+regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = normal(0, 2.5),
+                       auxiliary = NULL, scale = FALSE) {
+  refuse_named(...names())
+  formulas <- list(...)
+  # as in regression(y ~ x, sigma ~ z)
+  if (inherits(family, "formula")) {
+    formulas <- c(list(family), formulas)
+    family <- stats::gaussian()
+  }
   formula <- check_formula(formula, 2)
   check_has_terms(formula)
   family <- check_family(family)
-  auxiliary <- check_auxiliary(auxiliary, family)
+  formulas <- check_further_formulas(formulas, formula, family)
+  auxiliary <- check_auxiliary(auxiliary, family, names(formulas))
   type <- family_type(family)
   new_model("regression", formula, list(
-    family = family, prior = check_priors(prior, "prior", TRUE), auxiliary = auxiliary
+    family = family, formulas = formulas, prior = check_priors(prior, "prior", TRUE),
+    auxiliary = auxiliary$numbers, further_prior = auxiliary$coefficients,
+    scale = check_flag(scale, "scale")
   ), encode_regression, encode_new_regression, describe_family_regression,
   decode = decode_regression, template = template_regression,
   plain = if (family_facts(family)$response == "numbers") plain_regression
           else function(model, design) NULL,
   predictions = list(response = regression_mean), fitted = regression_mean, one_number = TRUE,
-  noise_sd = if (type == "gaussian")
+  noise_sd = if (type == "gaussian" && !length(formulas))
     function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
   prior_moments = prior_moments_regression, starts = REGRESSION_STARTS,
-  advice = function(model) "Use scale() on the columns, or set `prior` and `auxiliary`.")
+  advice = function(model) paste0(if (!model$scale) "Use `scale = TRUE`, or set" else "Set",
+                                  " `prior` and `auxiliary`."))
 }
 
 # Three optimisation runs start at weighted least-squares fits of the rows, one at a prior draw.
 REGRESSION_STARTS <- 4
 
-# Priors of the further parameters, by name.
-check_auxiliary <- function(auxiliary, family) {
+# Further formulas and the priors of further parameters --------------------------------------------
+
+# Arguments of lm() and glm() that a regression does not have.
+refuse_arguments <- function(...) {
+  refuse_named(...names())
+  check_no_dots(...)
+}
+
+refuse_named <- function(names) {
+  names <- names[!is.na(names) & nzchar(names)]
+  if ("weights" %in% names)
+    fail("`weights` are not supported: give repeated rows, binomial trials by `cbind()`, an ",
+         "offset, or for known precisions `regression(y ~ x, sigma ~ offset(-log(w) / 2))`.")
+  if ("na.action" %in% names)
+    fail("`na.action` is not supported: missing values are errors. See na.omit().")
+  if (length(names)) fail("Arguments must be among those of the help page, not `", names[1], "`.")
+}
+
+#' Formulas as `sigma ~ z`, by the name of the parameter
+#'
+#' Their left sides are replaced by the response, so that `.` means the same in all formulas.
+#' @noRd
+check_further_formulas <- function(formulas, formula, family) {
+  known <- setdiff(further_names(family), "df")
+  found <- list()
+  for (one in formulas) {
+    if (!inherits(one, "formula") || length(one) != 3 || !is.name(one[[2]]))
+      refuse(one, "...", "formulas of further parameters, such as `sigma ~ z`")
+    name <- as.character(one[[2]])
+    if (name == "df") fail("`df` cannot have a formula: give it a prior by `student(df = )`.")
+    if (!length(known))
+      fail("`", deparse1(one), "` cannot be used: the family ", family$family,
+           " has no parameter that can have a formula.")
+    if (!name %in% known)
+      fail("`...` must be formulas of ", either(paste0("`", known, "`")), ", as in `", known[1],
+           " ~ z`, not `", deparse1(one), "`.")
+    if (name %in% names(found)) fail("`", name, "` must have one formula, not several.")
+    if (is.null(formula)) fail("`formula` must be given when `", name, "` has a formula, not NULL.")
+    one[[2]] <- formula[[2]]
+    check_has_terms(one)
+    found[[name]] <- one
+  }
+  found
+}
+
+#' Priors of the further parameters
+#'
+#' @param modelled The parameters with a formula, whose priors are those of coefficients.
+#' @return A list: `numbers`, the prior of each parameter without a formula, by name, and
+#'   `coefficients`, priors of coefficients by name, of a parameter or of a coefficient.
+#' @noRd
+check_auxiliary <- function(auxiliary, family, modelled) {
   names <- further_names(family)
-  given <- if (is.null(auxiliary)) list() else check_priors(auxiliary, "auxiliary", FALSE)
-  if (length(given) && !length(names))
+  if (!is.null(auxiliary) && !length(names))
     fail("`auxiliary` must be NULL for the family ", family$family,
          ", which has no further parameters.")
+  plain <- setdiff(names, modelled)
+  given <- if (is.null(auxiliary)) list() else if (is_prior(auxiliary)) list(auxiliary)
+  else auxiliary
+  own <- if (length(modelled)) of_modelled(given, modelled, plain) else rep(FALSE, length(given))
+  coefficients <- if (any(own)) check_priors(given[own], "auxiliary", TRUE) else list()
+  given <- if (all(own) && length(given)) list()
+  else if (length(given) || !is.null(auxiliary)) check_priors(given[!own], "auxiliary", FALSE)
+  else list()
+  list(numbers = plain_auxiliary(given, family, plain), coefficients = coefficients)
+}
+
+# Which priors are those of coefficients? One without a name is, if all parameters have formulas.
+of_modelled <- function(given, modelled, plain) {
+  if (!is.list(given) || is.object(given)) return(FALSE)
+  names <- if (is.null(names(given))) rep("", length(given)) else names(given)
+  begins <- vapply(names, function(name) any(startsWith(name, paste0(modelled, "_"))), NA)
+  names %in% modelled | begins | (names == "" & !length(plain))
+}
+
+plain_auxiliary <- function(given, family, names) {
   # one prior for all is not for `df`, whose prior is in the family
   if ("df" %in% names && !"df" %in% names(given)) given$df <- family$df
   if (!length(names)) return(list())
   if (!is_prior(family$df) && "df" %in% names(given))
     fail("`auxiliary` must have no prior for `df`: write `student(df = )`.")
-  match_priors(given, "auxiliary", names, further_defaults(family))
+  match_priors(given, "auxiliary", names, further_defaults(family)[names])
 }
+
+#' The prior of each coefficient of the formula of a further parameter
+#' @noRd
+further_coefficient_priors <- function(model, name, labels) {
+  given <- model$further_prior
+  words <- if (is.null(names(given))) rep("", length(given)) else names(given)
+  unknown <- setdiff(words[startsWith(words, paste0(name, "_"))], labels)
+  if (length(unknown))
+    fail("`auxiliary` must be named by parameters (", show_names(labels), "), not by `",
+         unknown[1], "`.")
+  lapply(stats::setNames(labels, labels), function(label) {
+    at <- match(c(label, name, ""), words)
+    at <- at[!is.na(at)]
+    if (length(at)) given[[at[1]]] else further_coefficient_default(name, label)
+  })
+}
+
+further_coefficient_default <- function(name, label)
+  if (label == paste0(name, "_", INTERCEPT)) student_t(3, 0, 2.5) else normal(0, 1)
 
 describe_family_regression <- function(model) {
   facts <- family_facts(model$family)
@@ -116,11 +245,29 @@ describe_family_regression <- function(model) {
   c(list(
     facts$title,
     formula = if (is.null(model$formula)) "none: y on an intercept and all columns of x"
-    else deparse1(model$formula),
+    else c(deparse1(model$formula), show_further_formulas(model)),
     likelihood = paste0(facts$likelihood, if (model$family$link == "probit") " (probit)",
                         if (is.numeric(known)) paste0(", df ", show_setting(known))),
-    prior = paste("coefficients", show_priors(model$prior))
-  ), if (length(model$auxiliary)) list(auxiliary = show_priors(model$auxiliary)))
+    prior = paste0("coefficients ", if (model$scale) "of standardised columns ",
+                   show_priors(model$prior))
+  ), if (length(model$auxiliary)) list(auxiliary = show_priors(model$auxiliary)),
+  if (length(model$formulas)) list(further = show_further_priors(model)))
+}
+
+show_further_formulas <- function(model) {
+  vapply(names(model$formulas), function(name)
+    paste(name, "~", deparse1(model$formulas[[name]][[3]])), "")
+}
+
+show_further_priors <- function(model) {
+  given <- model$further_prior
+  names <- if (is.null(names(given))) rep("", length(given)) else names(given)
+  own <- paste0(ifelse(names == "", "coefficients", names), " ~ ", vapply(given, format, ""))
+  if (length(given) && any(names == "")) return(own)
+  rest <- setdiff(names(model$formulas), names)
+  c(if (length(given)) own, if (length(rest)) paste0(
+    rest, "_", INTERCEPT, " ~ ", format(further_coefficient_default("", paste0("_", INTERCEPT))),
+    ", others ~ ", format(further_coefficient_default("", ""))))
 }
 
 # Data --------------------------------------------------------------------------------------------
@@ -132,14 +279,30 @@ encode_regression <- function(model, data, binding = AS_GIVEN) {
   design$classes <- response$levels
   design$extra <- !is.null(response$extra)
   design$offset <- !is.null(input$offset)
+  design$scaling <- if (model$scale) column_scaling(input, design)
+  parts <- lapply(model$formulas, function(formula)
+    regression_input(list(formula = formula), data))
+  design$further <- lapply(parts, function(part) {
+    own <- part$design
+    own$offset <- !is.null(part$offset)
+    own$scaling <- if (model$scale) column_scaling(part, own)
+    own
+  })
   further <- further_names(model$family)
-  clash <- intersect(design$covariates, further)
-  if (length(clash))
-    fail("`data` must have no covariate with the name of a parameter of the family, not `",
-         clash[1], "`.")
-  priors <- c(match_priors(model$prior, "prior", design$covariates), model$auxiliary[further])
+  names <- further_labels(further, design$further)
+  check_clash(design$covariates, unlist(names$user))
+  priors <- c(match_priors(model$prior, "prior", design$covariates),
+              unlist(lapply(further, function(name) {
+                if (is.null(design$further[[name]])) return(model$auxiliary[name])
+                further_coefficient_priors(model, name, names$user[[name]])
+              }), recursive = FALSE))
+  design$hint <- if (!model$scale)
+    scale_hint(input, design, vapply(priors[design$covariates], `[[`, 0, "scale"),
+               response_unit(model$family, response$y))
+  sizes <- function(part) vapply(further, function(name)
+    as.double(part(design$further[[name]])), 0, USE.NAMES = FALSE)
   list(
-    rows = family_rows(input, response, design, binding),
+    rows = family_rows(input, parts, response, design, binding),
     own = TRUE,
     pairing = pairing_of(input$x, response$y, design$covariates),
     n = nrow(input$x),
@@ -148,33 +311,82 @@ encode_regression <- function(model, data, binding = AS_GIVEN) {
       covariates = as.double(length(design$covariates)),
       offset = as.double(design$offset),
       extra = as.double(design$extra)
-    ), if (is.numeric(model$family$df)) list(df = model$family$df), prior_args(priors)),
-    theta_names = c(design$covariates, if (length(further)) paste0("log(", further, ")")),
-    user_names = c(design$covariates, further),
+    ), if (is.numeric(model$family$df)) list(df = model$family$df),
+    if (length(parts)) list(further_columns = sizes(function(own) length(own$covariates)),
+                            further_offset = sizes(function(own) isTRUE(own$offset))),
+    prior_args(priors),
+    scaling_args(c(list(design$scaling), lapply(further, function(name)
+      design$further[[name]]$scaling)))),
+    theta_names = c(design$covariates, unlist(names$theta, use.names = FALSE)),
+    user_names = c(design$covariates, unlist(names$user, use.names = FALSE)),
     offset = NULL,
     observed = c(response$y, response$extra),
     design = design
   )
 }
 
+# Families whose linear predictor has the unit of the response.
+UNIT_OF_RESPONSE <- c("gaussian", "student", "student_fixed")
+
+response_unit <- function(family, y) {
+  if (!family_type(family) %in% UNIT_OF_RESPONSE) return(1)
+  sd <- stats::sd(y)
+  if (is.finite(sd) && sd > 0) sd else 1
+}
+
+#' Names of the further parameters, or of the coefficients of their formulas
+#' @noRd
+further_labels <- function(further, designs) {
+  label <- function(one) lapply(stats::setNames(further, further), function(name)
+    if (is.null(designs[[name]])) one(name) else paste0(name, "_", designs[[name]]$covariates))
+  list(theta = label(function(name) paste0("log(", name, ")")), user = label(identity))
+}
+
+check_clash <- function(covariates, further) {
+  clash <- intersect(covariates, further)
+  if (length(clash))
+    fail("`data` must have no covariate with the name of a parameter of the family, not `",
+         clash[1], "`.")
+}
+
 encode_new_regression <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   input <- regression_new(design, newdata, response, argument)
+  parts <- lapply(design$further, regression_new, newdata, FALSE, argument)
   n <- nrow(input$x)
   found <- if (response) family_response(model$family, input$y, design$response, argument, design)
   else list(y = rep(NA_real_, n), extra = if (design$extra) rep(1, n))
-  if (is.null(input$offset) && design$offset) input$offset <- rep(0, n)
-  list(rows = family_rows(input, found, design), n = n, offset = NULL)
+  list(rows = family_rows(input, parts, found, design), n = n, offset = NULL)
 }
 
-# Covariates, offset, the second column of the response, and the response.
-family_rows <- function(input, response, design, binding = AS_GIVEN) {
+# Covariates, offset, the same of further parameters with a formula, the second column of the
+# response, and the response.
+family_rows <- function(input, parts, response, design, binding = AS_GIVEN) {
+  input <- scale_input(input, design$scaling)
   x <- input$x
+  n <- nrow(x)
   intercept <- ncol(x) < length(design$covariates)
-  more <- cbind(`(offset)` = if (design$offset) input$offset, `(extra)` = response$extra)
+  offset_of <- function(input, design)
+    if (design$offset) cbind(if (is.null(input$offset)) rep(0, n) else input$offset)
+  more <- c(list(offset_of(input, design)), unlist(lapply(names(parts), function(name) {
+    own <- design$further[[name]]
+    part <- scale_input(parts[[name]], own$scaling)
+    check_finite_matrix(part$x, part$argument, own$covariates)
+    list(part$x, offset_of(part, own))
+  }), recursive = FALSE), list(if (!is.null(response$extra)) cbind(response$extra)))
+  more <- do.call(cbind, more)
   if (is.null(more)) return(regression_rows(input, response$y, design, binding))
   check_finite_matrix(x, input$argument, utils::tail(design$covariates, ncol(x)))
-  bind_rows(cbind(x, more), c(design$covariates, colnames(more), design$response), binding,
+  bind_rows(cbind(x, more), row_names(design, !is.null(response$extra)), binding,
             response$y, intercept = intercept)
+}
+
+row_names <- function(design, extra) {
+  own <- lapply(names(design$further), function(name) {
+    part <- design$further[[name]]
+    paste0(name, "_", c(part$covariates, if (part$offset) "(offset)"))
+  })
+  c(design$covariates, if (design$offset) "(offset)", unlist(own), if (extra) "(extra)",
+    design$response)
 }
 
 # Simulation --------------------------------------------------------------------------------------
@@ -226,27 +438,52 @@ regression_mean <- function(fit, encoded) {
   design <- fit$design
   p <- length(design$covariates)
   weights <- exp(fit$log_weights)
-  further <- exp(fit$parameters[, -seq_len(p), drop = FALSE])
-  colnames(further) <- further_names(fit$model$family)
   over_blocks(encoded$rows, length(weights), function(rows) {
-    eta <- t(rows[seq_len(p), , drop = FALSE]) %*% t(fit$parameters[, seq_len(p), drop = FALSE])
-    if (design$offset) eta <- eta + rows[p + 1, ]
+    eta <- predictor_at(fit, rows, seq_len(p), 1, p, design$offset)
     extra <- if (design$extra) rows[nrow(rows) - 1, ]
-    as.vector(family_mean(fit$model$family, eta, extra, further) %*% weights)
+    as.vector(family_mean(fit$model$family, eta, extra, further_at(fit, rows)) %*% weights)
   })
+}
+
+# A linear predictor: a matrix of rows x draws, from `count` rows of `rows` that begin at `at`.
+predictor_at <- function(fit, rows, parameters, at, count, offset) {
+  eta <- crossprod(rows[at - 1 + seq_len(count), , drop = FALSE],
+                   t(fit$parameters[, parameters, drop = FALSE]))
+  if (offset) eta + rows[at + count, ] else eta
+}
+
+# The further parameters by name, each a matrix of rows x draws.
+further_at <- function(fit, rows) {
+  design <- fit$design
+  first <- length(design$covariates)
+  at <- first + design$offset + 1
+  found <- list()
+  for (name in further_names(fit$model$family)) {
+    own <- design$further[[name]]
+    if (is.null(own)) {
+      found[[name]] <- rep(exp(fit$parameters[, first + 1]), each = ncol(rows))
+      first <- first + 1
+    } else {
+      count <- length(own$covariates)
+      found[[name]] <- exp(predictor_at(fit, rows, first + seq_len(count), at, count, own$offset))
+      first <- first + count
+      at <- at + count + own$offset
+    }
+  }
+  found
 }
 
 # Conflicts of prior and data ---------------------------------------------------------------------
 
-# Coefficients only. Under a prior with heavy tails a distant value is no contradiction unless it is
-# beyond the quantiles of CONFLICT_PROBABILITY.
+# Coefficients, further ones too. Under a prior with heavy tails a distant value is no contradiction
+# unless it is beyond the quantiles of CONFLICT_PROBABILITY.
 prior_moments_regression <- function(model, encoded, words) {
-  p <- length(encoded$design$covariates)
   args <- encoded$args
-  use <- seq_len(p)
+  kinds <- PRIOR_KINDS[args$prior_kind + 1]
+  use <- which(kinds %in% REAL_PRIORS)
   location <- args$prior_location[use]
   scale <- args$prior_scale[use]
-  heavy <- args$prior_kind[use] == match("student_t", PRIOR_KINDS) - 1
+  heavy <- kinds[use] == "student_t"
   reach <- ifelse(heavy, stats::qt(1 - CONFLICT_PROBABILITY / 2, args$prior_shape[use]), 0) * scale
   moments_table(use, location, scale, encoded$theta_names[use],
                 least = ifelse(heavy, location - reach, Inf),

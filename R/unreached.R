@@ -8,7 +8,8 @@
 is_searched <- function(out, problem) isTRUE(problem$settings$search > 0) &&
   !is.null(out$audit_unreached)
 
-is_lost <- function(out) out$audit_unreached > out$audit_chance
+# not if the search found no peak
+is_lost <- function(out) isTRUE(drop(out$audit_unreached > out$audit_chance))
 
 #' The problem of a repeated run, or NULL if the result needs none
 #' @noRd
@@ -23,7 +24,8 @@ challenge <- function(out, problem) {
 better_run <- function(out, second, problem) {
   if (!is_searched(out, problem)) return(out)
   # less is missing, or both miss too little to matter
-  better <- !is.null(second) && second$audit_unreached < max(out$audit_unreached, out$audit_chance)
+  better <- !is.null(second) &&
+    isTRUE(drop(second$audit_unreached < max(out$audit_unreached, out$audit_chance)))
   chosen <- if (!better) out
   else if (is_lost(out)) after(out, second, given = problem$settings$shuffle == 0) else second
   structure(chosen,

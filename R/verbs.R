@@ -175,6 +175,10 @@ own_data <- function(fit, data, envir) {
     !is.null(fit$pairing) &&
       !is.null(pairings_differ(list(fit, list(pairing = encoded$pairing, n = encoded$n))))
   if (other) fail("`data` must be those of the fit; for others use predict().")
+  # columns that depend on the data, as those of scale(), are those of the fit's first rows
+  if (!is.null(fit$design$terms) || !is.null(fit$design$scaling))
+    encoded[c("rows", "offset")] <-
+      encode_new(fit$model, fit$design, data, argument = "data")[c("rows", "offset")]
   encoded
 }
 

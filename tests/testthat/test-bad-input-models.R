@@ -127,7 +127,8 @@ test_that("formulas are checked against the data", {
 
 test_that("missing and infinite values are named by column and row", {
   for (bad in c(NA, NaN, Inf, -Inf)) {
-    rule <- if (is.na(bad)) "no missing values" else "only finite values"
+    rule <- if (is.na(bad)) "no missing values (rows are never dropped, see na.omit())"
+    else "only finite values"
     sentence <- function(column)
       paste0("`data` must have ", rule, ", not ", bad, " in column `", column, "`, row 3.")
     x <- c(1, 2, bad, 4)
@@ -278,7 +279,8 @@ test_that("new data must be like the first", {
   expect_refusal(new(transform(first, x = "q")),
                  "`newdata` must have `x` of type numeric, as in the first data, not character.")
   expect_refusal(new(transform(first, x = NA)),
-                 "`newdata` must have no missing values, not NA in column `x`, row 1.")
+                 paste("`newdata` must have no missing values (rows are never dropped, see",
+                       "na.omit()), not NA in column `x`, row 1."))
   expect_refusal(new(transform(first, f = 1)),
                  "`newdata` must have `f` of type factor, as in the first data, not numeric.")
   expect_refusal(new(1:3), "`newdata` must be a data frame")

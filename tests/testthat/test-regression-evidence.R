@@ -136,3 +136,13 @@ test_that("a gaussian regression with almost known noise has the closed form of 
                       seed = test_seed())
   expect_lt(abs(narrow$log_evidence - known), 4 * narrow$se + 1e-4)
 })
+
+test_that("as many coefficients as rows: the joint density has no mode, which is said", {
+  wide <- with_own_seed(4, data.frame(y = rnorm(20), matrix(rnorm(380), 20)))
+  for (family in list(gaussian(), student(4))) {
+    fit <- quiet_fit(regression(y ~ ., family), wide, seed = test_seed())
+    expect_true(is.finite(fit$log_evidence))
+    expect_identical(fit$source, "sampler")
+    expect_match(fit$warnings, "importance-sampling check was inconclusive", all = FALSE)
+  }
+})

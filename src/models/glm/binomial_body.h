@@ -2,7 +2,7 @@
 #include "models/glm/functions_body.h"
 #define FAMILY_FURTHER 0
 
-V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, const double *setting)
+V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) setting)
 {
   V(terms) t;
   const vec e = v_exp_down(v_set(0) - V(size_of)(eta));

@@ -47,6 +47,30 @@ typedef struct glm_kernels {
       each_##variant, responses_##variant                                                          \
   }
 
+/* The same where a and b have linear predictors of their own. For each row of a tile: its point, as
+ * GLM_SETTINGS and GLM_SUMS columns. */
+typedef struct glm_tile_points {
+  const double *setting, *row;
+} glm_tile_points;
+
+/* What kernels write: `column` as above; `first` has the derivatives by a and b, `second` those by
+ * aa, ab and bb. Rows that only fill the tile get zeros. */
+typedef struct glm_tile_terms {
+  double *column, *first, *second;
+} glm_tile_terms;
+
+typedef void (*glm_row_kernel)(const glm_tile *tile, const glm_tile_points *points,
+                               const glm_tile_terms *out, double *lanes);
+
+typedef struct glm_row_kernels {
+  glm_row_kernel values, slopes, curves, each; /* `slopes` adds the values, too */
+} glm_row_kernels;
+
+#define GLM_ROW_KERNELS(variant)                                                                   \
+  {                                                                                                \
+    row_values_##variant, row_slopes_##variant, row_curves_##variant, row_each_##variant           \
+  }
+
 /* A guess from the response alone: eta and the weight of the row in least squares. */
 typedef struct glm_guess {
   double eta, weight;
@@ -57,6 +81,7 @@ typedef struct glm_family {
   size_t further; /* number of further parameters */
   int extra;      /* whether rows may have a second column for the response; without it, it is 1 */
   const glm_kernels *kernels;
+  const glm_row_kernels *row_kernels; /* REQUIRED with further parameters */
   /* REQUIRED with further parameters. From their values (not logarithms); with `curves` including
    * the second derivatives. */
   void (*point)(const double *further, int curves, glm_point *point);

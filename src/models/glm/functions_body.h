@@ -6,6 +6,17 @@ typedef struct V(terms) {
   vec value, slope, a, b, curve, eta_a, eta_b, aa, ab, bb;
 } V(terms);
 
+/* Functions of a and b (family.h): the same for all rows, or, with a step, vectors of the rows. */
+typedef struct V(settings) {
+  const double *at;
+  size_t step;
+} V(settings);
+
+V_INLINE vec V(given)(V(settings) s, size_t k)
+{
+  return s.step ? v_load(s.at + k * s.step) : v_set(s.at[k]);
+}
+
 /* Which of them a kernel needs. */
 #ifndef WANT_VALUE
 #define WANT_VALUE 1

@@ -3,10 +3,10 @@
 #define FAMILY_FURTHER 1
 
 /* With r = y exp(-eta) the density is a (log r - r), but for terms without eta. */
-V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, const double *setting)
+V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) setting)
 {
   V(terms) t;
-  const vec a = v_set(setting[0]), log_r = y - eta, r = v_exp(log_r), value = a * (log_r - r);
+  const vec a = V(given)(setting, 0), log_r = y - eta, r = v_exp(log_r), value = a * (log_r - r);
   (void)extra;
   if (wanted & WANT_VALUE) t.value = value;
   if (wanted & WANT_SLOPE) {

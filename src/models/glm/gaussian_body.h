@@ -2,10 +2,10 @@
 #include "models/glm/functions_body.h"
 #define FAMILY_FURTHER 1
 
-V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, const double *setting)
+V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) setting)
 {
   V(terms) t;
-  const vec rate = v_set(setting[0]), z = (y - eta) * rate, square = z * z;
+  const vec rate = V(given)(setting, 0), z = (y - eta) * rate, square = z * z;
   (void)extra;
   if (wanted & WANT_VALUE) t.value = v_set(-0.5) * square;
   if (wanted & WANT_SLOPE) {

@@ -1,9 +1,11 @@
 /* Regressions with a linear predictor: what all families share.
  *
- * A row is x_1 .. x_p, then an offset if there is one, then a second number of the response (the
- * trials of a binomial response; whether an event was observed) if the family has one, then the
- * response. eta = x'w + offset. theta is w and the logarithms of the family's further parameters
- * (family.h), whose values are on the user's scale. */
+ * A row is x_1 .. x_p, then an offset if there is one, then the covariates and the offset of each
+ * further parameter that has a formula, then a second number of the response (the trials of a
+ * binomial response; whether an event was observed) if the family has one, then the response. eta =
+ * x'w + offset. theta is w and, for each further parameter of the family (family.h), its logarithm,
+ * whose value is on the user's scale, or the coefficients of its logarithm (by_row.c). */
+#include "models/glm/by_row.h"
 #include "models/glm/families.h"
 #include "models/glm/priors.h"
 #include "models/glm/start.h"
@@ -15,6 +17,22 @@
 static const glm_family *const families[] = {
   &le_glm_poisson, &le_glm_binomial, &le_glm_probit, &le_glm_gaussian, &le_glm_negative_binomial,
   &le_glm_gamma, &le_glm_student, &le_glm_student_fixed, &le_glm_weibull};
+
+/* ---- kernels ---- */
+
+#define VECTOR_BODY "models/glm/glm_body.h"
+#include "base/variants.h"
+
+#define SHARED_KERNELS(variant)                                                                    \
+  {                                                                                                \
+    predictors_##variant, squares_##variant, products_##variant, slopes_##variant                  \
+  }
+
+static const shared_kernels *shared_for(le_simd simd)
+{
+  static const shared_kernels table[] = TABLES(SHARED_KERNELS);
+  return &table[simd];
+}
 
 /* ---- settings ---- */
 
@@ -40,6 +58,81 @@ static int read_known(const le_args *args, glm *model, char *message)
   return le_read_numbers(args, "df", 1, 0, 1, &model->known, message);
 }
 
+/* From coefficients of standardised columns to those of the columns as given: 3 d numbers, or NULL
+ * if they are the same. */
+static le_status read_user(const le_args *args, size_t d, double **user, char *message)
+{
+  *user = NULL;
+  if (!le_args_find(args, "user_scale")) return LE_OK;
+  double *numbers = malloc(3 * d * sizeof *numbers);
+  if (!numbers) return LE_NO_MEMORY;
+  *user = numbers;
+  if (!le_read_numbers(args, "user_scale", 1, 0, d, numbers, message) ||
+      !le_read_numbers(args, "user_centre", 0, -INFINITY, d, numbers + d, message) ||
+      !le_read_numbers(args, "user_intercept", -1, -2, d, numbers + 2 * d, message))
+    return LE_BAD_ARGUMENT;
+  for (size_t j = 0; j < d; j++) {
+    const double at = numbers[2 * d + j];
+    if (at < (double)d && at == floor(at)) continue;
+    snprintf(message, LE_MESSAGE_SIZE, "`user_intercept` must be a whole number below %zu, not %g.",
+             d, at);
+    return LE_BAD_ARGUMENT;
+  }
+  return LE_OK;
+}
+
+static void destroy(void *self)
+{
+  glm *model = self;
+  if (!model) return;
+  free(model->user);
+  free(model->is_coefficient);
+  free(model);
+}
+
+/* Number of columns and the offset of each further parameter; no columns if it has no formula.
+ * Returns 0 if a setting is invalid. */
+static int read_parts(const le_args *args, const glm_family *family, glm_part *part, char *message)
+{
+  double columns[GLM_FURTHER] = {0}, offset[GLM_FURTHER] = {0};
+  if (family->further && (!le_read_numbers(args, "further_columns", 0, -1, family->further,
+                                           columns, message) ||
+                          !le_read_numbers(args, "further_offset", 0, -1, family->further, offset,
+                                           message)))
+    return 0;
+  for (size_t a = 0; a < family->further; a++) {
+    if (columns[a] > MOST_COVARIATES || columns[a] != floor(columns[a])) {
+      snprintf(message, LE_MESSAGE_SIZE,
+               "`further_columns` must be whole numbers up to %d, not %g.", MOST_COVARIATES,
+               columns[a]);
+      return 0;
+    }
+    part[a] = (glm_part){.formula = columns[a] > 0, .offset = columns[a] > 0 && offset[a] > 0};
+    part[a].columns = part[a].formula ? (size_t)columns[a] : 1;
+    part[a].terms = part[a].columns + (size_t)part[a].offset;
+  }
+  return 1;
+}
+
+/* Where each part is in theta and in a row, from the `covariates` and the offset on. */
+static void place_parts(glm *model)
+{
+  size_t first = model->covariates, at = model->terms;
+  model->most_terms = model->terms;
+  for (size_t a = 0; a < model->family->further; a++) {
+    glm_part *part = &model->part[a];
+    part->first = first;
+    part->at = at;
+    first += part->columns;
+    if (!part->formula) continue;
+    model->by_row = 1;
+    memset(model->is_coefficient + part->first, 1, part->columns);
+    at += part->terms;
+    if (part->terms > model->most_terms) model->most_terms = part->terms;
+  }
+  model->width = at + (size_t)model->extra + 1;
+}
+
 static le_status create(const le_args *args, void **self, char *message)
 {
   *self = NULL;
@@ -51,31 +144,39 @@ static le_status create(const le_args *args, void **self, char *message)
     return LE_BAD_ARGUMENT;
   }
   if (!le_read_count(args, "covariates", 1, MOST_COVARIATES, &p, message)) return LE_BAD_ARGUMENT;
-  const size_t d = p + family->further;
+  glm_part part[GLM_FURTHER];
+  if (!read_parts(args, family, part, message)) return LE_BAD_ARGUMENT;
+  size_t d = p;
+  for (size_t a = 0; a < family->further; a++) d += part[a].columns;
   glm *model = malloc(sizeof *model + d * sizeof(le_prior));
-  double *numbers = malloc(d * sizeof *numbers);
-  const int read = model && numbers && read_known(args, model, message) &&
-                   le_priors_read(args, d, p, model->prior, numbers, message);
-  const le_status status = !model || !numbers ? LE_NO_MEMORY : read ? LE_OK : LE_BAD_ARGUMENT;
-  free(numbers);
-  if (status != LE_OK) {
-    free(model);
-    return status;
-  }
-  model->family = family;
-  model->simd = le_simd_for(args);
-  model->covariates = p;
-  model->d = d;
+  if (!model) return LE_NO_MEMORY;
+  *model = (glm){.family = family, .simd = le_simd_for(args), .covariates = p, .d = d};
+  model->shared = shared_for(model->simd);
   model->offset = read_flag(args, "offset");
   model->extra = read_flag(args, "extra") && family->extra;
-  for (size_t r = 0; r < TILE; r++) model->ones[r] = 1;
   model->terms = p + (size_t)model->offset;
-  model->width = model->terms + (size_t)model->extra + 1;
+  for (size_t r = 0; r < TILE; r++) model->ones[r] = 1;
+  for (size_t a = 0; a < family->further; a++) model->part[a] = part[a];
+  model->is_coefficient = calloc(d, 1);
+  double *numbers = malloc(d * sizeof *numbers);
+  le_status status = model->is_coefficient && numbers ? LE_OK : LE_NO_MEMORY;
+  if (status == LE_OK) {
+    memset(model->is_coefficient, 1, p);
+    place_parts(model);
+    if (!read_known(args, model, message) ||
+        !le_priors_read(args, d, model->is_coefficient, model->prior, numbers, message))
+      status = LE_BAD_ARGUMENT;
+    else
+      status = read_user(args, d, &model->user, message);
+  }
+  free(numbers);
+  if (status != LE_OK) {
+    destroy(model);
+    return status;
+  }
   *self = model;
   return LE_OK;
 }
-
-static void destroy(void *self) { free(self); }
 
 /* ---- prior ---- */
 
@@ -115,41 +216,16 @@ static size_t user_dim(const void *self) { return ((const glm *)self)->d; }
 static void to_user(const void *self, const double *theta, double *user)
 {
   const glm *model = self;
-  for (size_t j = 0; j < model->d; j++)
-    user[j] = j < model->covariates ? theta[j] : exp(theta[j]);
+  const size_t d = model->d;
+  for (size_t j = 0; j < d; j++) user[j] = model->is_coefficient[j] ? theta[j] : exp(theta[j]);
+  if (!model->user) return;
+  const double *scale = model->user, *centre = scale + d, *intercept = centre + d;
+  for (size_t j = 0; j < d; j++) user[j] /= scale[j];
+  for (size_t j = 0; j < d; j++)
+    if (intercept[j] >= 0) user[(size_t)intercept[j]] -= centre[j] * user[j];
 }
 
 /* ---- likelihood ---- */
-
-typedef struct workspace {
-  size_t n;
-  double *x;        /* tiles of all columns, the response last; zeros fill the last tile */
-  double *constant; /* the part of each row's log density that depends on the response only */
-  double *column;   /* tiles of COLUMNS_TOGETHER columns: eta, then what the kernels make of it */
-  double *weighted; /* a tile of covariates times weights */
-  double *weight;   /* coefficients of COLUMNS_TOGETHER particles, each with 1 for the offset */
-  double *sums;     /* of products with the covariates */
-} workspace;
-
-#define VECTOR_BODY "models/glm/glm_body.h"
-#include "base/variants.h"
-
-typedef struct shared_kernels {
-  void (*predictors)(size_t n, size_t columns, size_t terms, const double *weight, const double *x,
-                     double *eta);
-  void (*squares)(size_t n, size_t p, const double *weight, const double *x, double *weighted,
-                  double *sums);
-  void (*slopes)(size_t n, size_t columns, const double *column, size_t p, const double *x,
-                 size_t x_step, double *sums);
-} shared_kernels;
-
-#define SHARED_KERNELS(variant) {predictors_##variant, squares_##variant, slopes_##variant}
-
-static const shared_kernels *shared_of(const glm *model)
-{
-  static const shared_kernels table[] = TABLES(SHARED_KERNELS);
-  return &table[model->simd];
-}
 
 static const glm_kernels *kernels_of(const glm *model)
 {
@@ -159,32 +235,10 @@ static const glm_kernels *kernels_of(const glm *model)
 static size_t scratch_size(const void *self, size_t particles, size_t rows)
 {
   const glm *model = self;
-  const size_t p = model->covariates, most = p > COLUMNS_TOGETHER ? p : COLUMNS_TOGETHER;
+  const size_t p = model->most_terms, most = p > COLUMNS_TOGETHER ? p : COLUMNS_TOGETHER;
   (void)particles;
   return LE_ALIGN_MORE + tiles_of(rows) * (model->width + 1 + COLUMNS_TOGETHER) * TILE + p * TILE +
-         COLUMNS_TOGETHER * model->terms + p * most;
-}
-
-static const double *response_of(const glm *model, const workspace *w, size_t t)
-{
-  return w->x + (t * model->width + model->width - 1) * TILE;
-}
-
-/* The second column of the response, one tile before the first. */
-static const double *second_of(const glm *model, const double *y)
-{
-  return model->extra ? y - TILE : model->ones;
-}
-
-static glm_tile tile_of(const glm *model, const workspace *w, size_t t)
-{
-  const double *y = response_of(model, w, t);
-  return (glm_tile){rows_in_tile(w->n, t), y, second_of(model, y)};
-}
-
-static double *columns_of(const workspace *w, size_t t)
-{
-  return w->column + t * COLUMNS_TOGETHER * TILE;
+         COLUMNS_TOGETHER * p + p * most + le_glm_row_scratch(model, rows);
 }
 
 /* Without `constants` these are not computed. */
@@ -195,12 +249,13 @@ static workspace prepare(const glm *model, const le_rows *rows, int constants, d
   w.constant = w.x + tiles * model->width * TILE;
   w.column = w.constant + tiles * TILE;
   w.weighted = w.column + tiles * COLUMNS_TOGETHER * TILE;
-  w.weight = w.weighted + model->covariates * TILE;
-  w.sums = w.weight + COLUMNS_TOGETHER * model->terms;
+  w.weight = w.weighted + model->most_terms * TILE;
+  w.by_row = w.weight + COLUMNS_TOGETHER * model->most_terms;
+  w.sums = w.by_row + le_glm_row_scratch(model, rows->n);
   fill_tiles(model->simd, rows, model->width, w.x);
   for (size_t t = 0; t < tiles; t++) {
     double *y = w.x + (t * model->width + model->width - 1) * TILE;
-    kernels_of(model)->responses(rows_in_tile(rows->n, t), second_of(model, y), y,
+    kernels_of(model)->responses(rows_in_tile(rows->n, t), glm_second(model, y), y,
                                  constants ? w.constant + t * TILE : NULL);
   }
   return w;
@@ -218,9 +273,7 @@ static glm_point point_at(const glm *model, const double *theta, int curves)
 {
   glm_point point = {{0}, {0}};
   double further[GLM_FURTHER] = {0};
-  for (size_t a = 0; a < model->family->further; a++)
-    further[a] = exp(theta[model->covariates + a]);
-  if (model->family->further < GLM_FURTHER) further[model->family->further] = model->known;
+  glm_further(model, theta, further);
   if (model->family->further) model->family->point(further, curves, &point);
   return point;
 }
@@ -236,8 +289,8 @@ static void copy_weights(const glm *model, size_t particles, const double *theta
 
 static void predict_tile(const glm *model, const workspace *w, size_t particles, size_t t)
 {
-  shared_of(model)->predictors(rows_in_tile(w->n, t), particles, model->terms, w->weight,
-                               w->x + t * model->width * TILE, columns_of(w, t));
+  model->shared->predictors(rows_in_tile(w->n, t), particles, model->terms, w->weight,
+                               w->x + t * model->width * TILE, glm_columns(w, t));
 }
 
 /* The sums of one particle, from partial sums and from what all rows have in common. */
@@ -258,10 +311,10 @@ static void run_kernel(const glm *model, glm_kernel kernel, size_t particles, co
   copy_weights(model, particles, theta, w);
   for (size_t q = 0; q < particles; q++) point[q] = point_at(model, theta + q * model->d, curves);
   for (size_t t = 0; t < tiles_of(w->n); t++) {
-    const glm_tile tile = tile_of(model, w, t);
+    const glm_tile tile = glm_tile_of(model, w, t);
     predict_tile(model, w, particles, t);
     for (size_t q = 0; q < particles; q++)
-      kernel(&tile, point[q].setting, columns_of(w, t) + q * TILE, lanes[q]);
+      kernel(&tile, point[q].setting, glm_columns(w, t) + q * TILE, lanes[q]);
   }
   for (size_t q = 0; q < particles; q++) finish_sums(w, &point[q], lanes[q], sum[q]);
 }
@@ -272,7 +325,7 @@ static void add_gradients(const glm *model, size_t particles, const workspace *w
 {
   const size_t p = model->covariates;
   memset(w->sums, 0, particles * p * sizeof(double));
-  shared_of(model)->slopes(w->n, particles, w->column, p, w->x, model->width * TILE, w->sums);
+  model->shared->slopes(w->n, particles, w->column, p, w->x, model->width * TILE, w->sums);
   for (size_t q = 0; q < particles; q++, grad += model->d) {
     for (size_t j = 0; j < p; j++) add_finite(w->sums[q * p + j], &grad[j]);
     for (size_t a = 0; a < model->family->further; a++) add_finite(sum[q][SUM_A + a], &grad[p + a]);
@@ -287,6 +340,14 @@ static le_status evaluate(const glm *model, size_t m, const double *theta, const
   const glm_kernel kernel = !grad ? k->values : value ? k->values_and_slopes : k->slopes;
   workspace w = prepare(model, rows, value != NULL, scratch);
   const double constant = value ? sum_of_constants(&w) : 0;
+  if (model->by_row) {
+    for (size_t i = 0; i < m; i++) {
+      le_glm_row_evaluate(model, theta + i * model->d, &w, value ? &value[i] : NULL,
+                          grad ? grad + i * model->d : NULL);
+      if (value) add_value(constant, &value[i]);
+    }
+    return LE_OK;
+  }
   for (size_t i = 0, together; i < m; i += together) {
     double sum[COLUMNS_TOGETHER][GLM_SUMS];
     together = m - i < COLUMNS_TOGETHER ? m - i : COLUMNS_TOGETHER;
@@ -318,24 +379,16 @@ static le_status log_lik_grad_alone(const void *self, size_t m, const double *th
 
 /* ---- second derivatives ---- */
 
-/* Adds to both triangles. Sums that overflow are left out: a climb may pass through points whose
- * density is practically zero, and the run must go on. */
-static void add_entry(double *hess, size_t d, size_t j, size_t k, double x)
-{
-  add_finite(x, &hess[j * d + k]);
-  if (j != k) add_finite(x, &hess[k * d + j]);
-}
-
 /* The part of the coefficients. */
 static void add_squares(const glm *model, const workspace *w, double *hess)
 {
   const size_t p = model->covariates;
   memset(w->sums, 0, p * p * sizeof(double));
   for (size_t t = 0; t < tiles_of(w->n); t++)
-    shared_of(model)->squares(rows_in_tile(w->n, t), p, columns_of(w, t) + TILE,
+    model->shared->squares(rows_in_tile(w->n, t), p, glm_columns(w, t) + TILE,
                               w->x + t * model->width * TILE, w->weighted, w->sums);
   for (size_t j = 0; j < p; j++)
-    for (size_t k = 0; k <= j; k++) add_entry(hess, model->d, j, k, w->sums[j * p + k]);
+    for (size_t k = 0; k <= j; k++) glm_add_entry(hess, model->d, j, k, w->sums[j * p + k]);
 }
 
 /* The parts with the further parameters. */
@@ -343,14 +396,14 @@ static void add_further(const glm *model, const workspace *w, const double *sum,
 {
   const size_t p = model->covariates, d = model->d, further = model->family->further;
   memset(w->sums, 0, further * p * sizeof(double));
-  shared_of(model)->slopes(w->n, further, w->column + 2 * TILE, p, w->x, model->width * TILE,
+  model->shared->slopes(w->n, further, w->column + 2 * TILE, p, w->x, model->width * TILE,
                            w->sums);
   for (size_t a = 0; a < further; a++)
-    for (size_t j = 0; j < p; j++) add_entry(hess, d, p + a, j, w->sums[a * p + j]);
-  if (further > 0) add_entry(hess, d, p, p, sum[SUM_AA]);
+    for (size_t j = 0; j < p; j++) glm_add_entry(hess, d, p + a, j, w->sums[a * p + j]);
+  if (further > 0) glm_add_entry(hess, d, p, p, sum[SUM_AA]);
   if (further > 1) {
-    add_entry(hess, d, p + 1, p, sum[SUM_AB]);
-    add_entry(hess, d, p + 1, p + 1, sum[SUM_BB]);
+    glm_add_entry(hess, d, p + 1, p, sum[SUM_AB]);
+    glm_add_entry(hess, d, p + 1, p + 1, sum[SUM_BB]);
   }
 }
 
@@ -360,11 +413,33 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
   const glm *model = self;
   double sum[1][GLM_SUMS];
   workspace w = prepare(model, rows, 0, scratch);
+  if (model->by_row) {
+    le_glm_row_hess(model, theta, &w, grad, hess);
+    return LE_OK;
+  }
   run_kernel(model, kernels_of(model)->curves, 1, theta, 1, &w, sum);
   add_gradients(model, 1, &w, sum, grad);
   add_squares(model, &w, hess);
   if (model->family->further) add_further(model, &w, sum[0], hess);
   return LE_OK;
+}
+
+/* Leaves the log density of each row in w->column, without the constants of the rows' responses;
+ * returns what all rows have in common. */
+static double densities(const glm *model, const double *theta, workspace *w)
+{
+  if (model->by_row) {
+    le_glm_row_each(model, theta, w);
+    return 0;
+  }
+  const glm_point point = point_at(model, theta, 0);
+  copy_weights(model, 1, theta, w);
+  for (size_t t = 0; t < tiles_of(w->n); t++) {
+    const glm_tile tile = glm_tile_of(model, w, t);
+    predict_tile(model, w, 1, t);
+    kernels_of(model)->each(&tile, point.setting, glm_columns(w, t), NULL);
+  }
+  return point.row[SUM_VALUE];
 }
 
 static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
@@ -374,17 +449,10 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
   const size_t n = rows->n;
   workspace w = prepare(model, rows, 1, scratch);
   for (size_t i = 0; i < m; i++) {
-    const glm_point point = point_at(model, theta + i * model->d, 0);
-    copy_weights(model, 1, theta + i * model->d, &w);
-    for (size_t t = 0; t < tiles_of(n); t++) {
-      const glm_tile tile = tile_of(model, &w, t);
-      double *column = columns_of(&w, t);
-      predict_tile(model, &w, 1, t);
-      kernels_of(model)->each(&tile, point.setting, column, NULL);
-      for (size_t r = 0; r < tile.n; r++) {
-        const double density = column[r] + w.constant[t * TILE + r] + point.row[SUM_VALUE];
-        value[i * n + t * TILE + r] = density < INFINITY ? density : -INFINITY;
-      }
+    const double common = densities(model, theta + i * model->d, &w);
+    for (size_t r = 0; r < n; r++) {
+      const double density = glm_columns(&w, r / TILE)[r % TILE] + w.constant[r] + common;
+      value[i * n + r] = density < INFINITY ? density : -INFINITY;
     }
   }
   return LE_OK;
@@ -396,14 +464,11 @@ static void simulate(const void *self, const double *theta, const gsl_rng *rng, 
                      double *rows)
 {
   const glm *model = self;
-  const size_t p = model->covariates;
   double further[GLM_FURTHER] = {0};
-  for (size_t a = 0; a < model->family->further; a++) further[a] = exp(theta[p + a]);
-  if (model->family->further < GLM_FURTHER) further[model->family->further] = model->known;
   for (size_t r = 0; r < n; r++) {
     double *row = rows + r * model->width, *y = row + model->width - 1;
-    double eta = model->offset ? row[p] : 0;
-    for (size_t j = 0; j < p; j++) eta += theta[j] * row[j];
+    const double eta = glm_predictor(row, model->covariates, model->offset, theta);
+    glm_further_of_row(model, row, theta, further);
     *y = model->family->draw(rng, eta, further, model->extra ? y - 1 : NULL);
   }
 }

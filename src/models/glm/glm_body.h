@@ -25,6 +25,19 @@ V_KERNEL void V(squares)(size_t n, size_t p, const double *weight, const double 
   }
 }
 
+/* Adds to sums[j * others + k] the products of covariate j of x, times the weights of a tile, with
+ * covariate k of z. */
+V_KERNEL void V(products)(size_t n, size_t p, const double *weight, const double *x, size_t others,
+                          const double *z, double *weighted, double *sums)
+{
+  for (size_t at = 0; at < n; at += V_LANES) {
+    const vec w = v_load(weight + at);
+    for (size_t j = 0; j < p; j++)
+      v_store(weighted + j * TILE + at, w * v_load(x + j * TILE + at));
+  }
+  V(le_cross)(n, p, weighted, p * TILE, others, z, 0, sums, others);
+}
+
 /* Adds to sums[q * p + j] column q (of COLUMNS_TOGETHER in each tile) times covariate j. */
 V_KERNEL void V(slopes)(size_t n, size_t columns, const double *column, size_t p, const double *x,
                         size_t x_step, double *sums)

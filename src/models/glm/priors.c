@@ -41,14 +41,14 @@ static int kind_fits(double kind, int real)
          is_real((le_prior_kind)kind) == real;
 }
 
-int le_priors_read(const le_args *args, size_t n, size_t real, le_prior *prior, double *numbers,
-                   char *message)
+int le_priors_read(const le_args *args, size_t n, const unsigned char *real, le_prior *prior,
+                   double *numbers, char *message)
 {
   if (!le_read_numbers(args, "prior_kind", 0, -INFINITY, n, numbers, message)) return 0;
   for (size_t j = 0; j < n; j++) {
-    if (!kind_fits(numbers[j], j < real)) {
+    if (!kind_fits(numbers[j], real[j])) {
       snprintf(message, LE_MESSAGE_SIZE, "`prior_kind` of parameter %zu must be that of a %s.",
-               j + 1, j < real ? "real number" : "positive number");
+               j + 1, real[j] ? "real number" : "positive number");
       return 0;
     }
     prior[j].kind = (le_prior_kind)numbers[j];

@@ -24,11 +24,11 @@ typedef struct le_prior {
   double constant; /* of the log density */
 } le_prior;
 
-/* Reads `prior_kind`, `prior_location`, `prior_scale` and `prior_shape`: n numbers each. The first
- * `real` parameters must have priors on the real line, the others on positive numbers. `numbers` is
- * room for n doubles. Returns 0 and writes a message if a setting is invalid. */
-int le_priors_read(const le_args *args, size_t n, size_t real, le_prior *prior, double *numbers,
-                   char *message);
+/* Reads `prior_kind`, `prior_location`, `prior_scale` and `prior_shape`: n numbers each. Parameters
+ * with `real` must have priors on the real line, the others on positive numbers. `numbers` is room
+ * for n doubles. Returns 0 and writes a message if a setting is invalid. */
+int le_priors_read(const le_args *args, size_t n, const unsigned char *real, le_prior *prior,
+                   double *numbers, char *message);
 
 double le_prior_log(const le_prior *prior, double theta);
 double le_prior_slope(const le_prior *prior, double theta);

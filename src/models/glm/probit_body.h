@@ -22,7 +22,7 @@ V_INLINE vec V(mills)(vec x)
 }
 
 /* With x = |eta|: tail = Phi(-x), head = Phi(x). */
-V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, const double *setting)
+V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) setting)
 {
   V(terms) t;
   const vec zero = v_set(0), x = v_min(v_set(1e150), V(size_of)(eta)), ratio = V(mills)(x);

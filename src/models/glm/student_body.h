@@ -3,10 +3,10 @@
 #include "models/glm/functions_body.h"
 #define FAMILY_FURTHER STUDENT_FURTHER
 
-V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, const double *setting)
+V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) setting)
 {
   V(terms) t;
-  const vec rate = v_set(setting[0]), nu = v_set(setting[1]), more = nu + v_set(1);
+  const vec rate = V(given)(setting, 0), nu = V(given)(setting, 1), more = nu + v_set(1);
   /* a limit, so that q u is 1 and not NaN where z^2 overflows */
   const vec z = (y - eta) * rate, q = v_min(v_set(1e300), z * z / nu),
             u = v_set(1) / (v_set(1) + q), qu = q * u, zu = z * u * rate;

@@ -3,11 +3,11 @@
 #include "models/glm/functions_body.h"
 #define FAMILY_FURTHER 1
 
-V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, const double *setting)
+V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) setting)
 {
   V(terms) t;
-  const vec a = v_set(setting[0]), z = a * (y - eta), e = v_exp(z);
-  if (wanted & WANT_VALUE) t.value = extra * (z + v_set(setting[1])) - e;
+  const vec a = V(given)(setting, 0), z = a * (y - eta), e = v_exp(z);
+  if (wanted & WANT_VALUE) t.value = extra * (z + V(given)(setting, 1)) - e;
   if (wanted & WANT_SLOPE) {
     t.slope = a * (e - extra);
     t.a = extra + z * (extra - e);

@@ -1,0 +1,134 @@
+# What is unusual about the columns of a regression: covariates that are zero or combinations of
+# others, responses that do not vary, and scales far from those of the prior. With proper priors the
+# evidence is well defined, so these are warnings and hints, not errors.
+
+COLUMN_ROWS <- 2000      # rows to look for such columns; what is found is verified on all rows
+COLUMN_WORK <- 2e7       # rows x columns^2 of the decomposition
+COLUMN_MOST <- 500       # more covariates are not checked for combinations
+COLUMN_TOLERANCE <- 1e-8 # of residuals, relative to the column
+
+#' Warnings about covariates and the response of a regression, or NULL
+#' @noRd
+column_warnings <- function(model, encoded) {
+  design <- encoded$design
+  rows <- encoded$rows
+  if (is.null(design$covariates) || is.null(rows) || ncol(rows) < 2) return(NULL)
+  at <- length(design$covariates) + isTRUE(design$offset)
+  found <- covariate_warnings(rows[seq_along(design$covariates), , drop = FALSE], design)
+  for (name in names(design$further)) {
+    own <- design$further[[name]]
+    block <- rows[at + seq_along(own$covariates), , drop = FALSE]
+    found <- c(found, covariate_warnings(block, own, paste("in the formula of", name)))
+    at <- at + length(own$covariates) + own$offset
+  }
+  c(found, response_warning(model, encoded))
+}
+
+covariate_warnings <- function(rows, design, where = NULL) {
+  some <- t(rows[, evenly(ncol(rows), COLUMN_ROWS), drop = FALSE])
+  names <- design$covariates
+  levelled <- if (is.null(design$levelled)) rep(FALSE, length(names)) else design$levelled
+  zero <- which(colSums(some != 0) == 0)
+  zero <- zero[vapply(zero, function(j) all(rows[j, ] == 0), NA)]
+  # levels without rows may get rows later
+  said <- zero[!levelled[zero]]
+  aliased <- aliased_columns(rows, some, setdiff(seq_along(names), zero), INTERCEPT %in% names)
+  where <- if (!is.null(where)) paste0(" (", where, ")")
+  c(if (length(said)) paste0(
+      count_names(names[said]), where, if (length(said) > 1) " are" else " is",
+      " zero in all rows, so the data say nothing about ",
+      if (length(said) > 1) "their coefficients." else "its coefficient."),
+    if (length(aliased)) paste0(
+      count_names(names[aliased]), where, if (length(aliased) > 1) " are" else " is",
+      if (length(aliased) > 1) " linear combinations" else " a linear combination",
+      " of other columns, so only the prior tells their coefficients apart. The evidence is that ",
+      "of the model as it stands; without ", if (length(aliased) > 1) "them" else "it",
+      " it would be another one."))
+}
+
+count_names <- function(names)
+  paste0(if (length(names) > 1) "The columns " else "The column ", show_names(names, 10))
+
+evenly <- function(n, most) if (n <= most) seq_len(n) else round(seq(1, n, length.out = most))
+
+#' Which columns are linear combinations of those before them?
+#'
+#' @param rows All rows, an observation in each column; `some` of them, one in each row.
+#' @param use The columns to compare, without columns of zeros.
+#' @noRd
+aliased_columns <- function(rows, some, use, intercept) {
+  p <- length(use)
+  if (p < 2 || p > COLUMN_MOST || ncol(rows) <= p) return(NULL)
+  least <- min(nrow(some), max(2 * p, floor(COLUMN_WORK / p^2)))
+  some <- some[evenly(nrow(some), least), use, drop = FALSE]
+  x <- unit_columns(some, intercept)
+  parts <- qr(x, tol = 1e-9)
+  if (parts$rank == p) return(NULL)
+  kept <- sort(parts$pivot[seq_len(parts$rank)])
+  found <- sort(parts$pivot[-seq_len(parts$rank)])
+  all <- unit_columns(t(rows[use, , drop = FALSE]), intercept)
+  weights <- qr.coef(qr(all[, kept, drop = FALSE]), all[, found, drop = FALSE])
+  weights[is.na(weights)] <- 0
+  away <- all[, found, drop = FALSE] - all[, kept, drop = FALSE] %*% weights
+  use[found[apply(abs(away), 2, max) <= COLUMN_TOLERANCE * apply(abs(all[, found, drop = FALSE]),
+                                                                2, max)]]
+}
+
+# Around their means, if there is an intercept, so that a large mean hides no differences; of length
+# one. Constant columns keep their values.
+unit_columns <- function(x, intercept) {
+  if (intercept) {
+    constant <- apply(x, 2, function(column) all(column == column[1]))
+    x[, !constant] <- x[, !constant] - rep(colMeans(x[, !constant, drop = FALSE]), each = nrow(x))
+  }
+  size <- apply(abs(x), 2, max)
+  size[size == 0] <- 1
+  x <- x / rep(size, each = nrow(x))
+  length <- sqrt(colSums(x^2))
+  length[length == 0] <- 1
+  x / rep(length, each = nrow(x))
+}
+
+response_warning <- function(model, encoded) {
+  y <- encoded$rows[nrow(encoded$rows), ]
+  name <- encoded$design$response
+  if (length(y) > 2 && all(y == y[1]))
+    return(paste0("The response `", name, "` is ", response_word(encoded, y[1]), " in all rows."))
+}
+
+response_word <- function(encoded, y) {
+  levels <- c(encoded$design[["classes"]], encoded$design[["levels"]])
+  if (is.null(levels)) format(y, digits = 7) else dQuote(levels[y + 1], FALSE)
+}
+
+# Scales ------------------------------------------------------------------------------------------
+
+# Outside of this range a column's effect under the prior is far from the scale of the response.
+USUAL_EFFECT <- c(0.01, 100)
+
+#' A hint for print() if, under the prior, a standard deviation of a column changes the linear
+#' predictor by far more or less than usual; or NULL
+#'
+#' @param prior_sd Of each covariate.
+#' @param unit What is usual: the standard deviation of the response, or 1 for other links.
+#' @noRd
+scale_hint <- function(input, design, prior_sd, unit) {
+  x <- input$x[evenly(nrow(input$x), COLUMN_ROWS), , drop = FALSE]
+  if (nrow(x) < 2 || !ncol(x)) return(NULL)
+  names <- utils::tail(design$covariates, ncol(x))
+  effect <- vapply(seq_along(names), function(j) {
+    if (isTRUE(design$categorical[j]) || !all(is.finite(x[, j])) || stays_unscaled(x[, j]))
+      return(NA_real_)
+    standard_constants(x[, j])$scale
+  }, 0) * utils::tail(prior_sd, ncol(x)) / unit
+  far <- which(effect < USUAL_EFFECT[1] | effect > USUAL_EFFECT[2])
+  if (!length(far)) return(NULL)
+  far <- far[order(-abs(log(effect[far])))]
+  one <- far[1]
+  paste0("Under the prior a standard deviation of `", names[one], "` changes the linear predictor ",
+         "by about ", format(signif(effect[one] * unit, 1), big.mark = ","),
+         if (unit != 1) paste0(", that of the response is ", format(signif(unit, 2),
+                                                                    big.mark = ",")),
+         if (length(far) > 1) paste0(" (likewise ", show_names(names[far[-1]], 5), ")"),
+         ". With `scale = TRUE` priors are those of standardised columns.")
+}

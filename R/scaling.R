@@ -1,0 +1,74 @@
+# Regressions on standardised columns (`scale = TRUE`): the constants of each column, which are kept
+# for later data, and the way back to coefficients of the columns as they were given.
+
+#' Centre and standard deviation of each covariate
+#'
+#' Columns stay as they are (centre 0, scale 1) if they are constant, as the intercept, or come from
+#' factors and logical covariates alone, or have no other values than 0 and 1. Without an intercept
+#' columns are not centred, because the model would be another one.
+#'
+#' @param input From regression_input().
+#' @return A list of `centre` and `scale`, named by the covariates.
+#' @noRd
+column_scaling <- function(input, design) {
+  x <- input$x
+  names <- design$covariates
+  own <- utils::tail(names, ncol(x))
+  check_finite_matrix(x, input$argument, own)
+  centred <- INTERCEPT %in% names
+  found <- list(centre = stats::setNames(numeric(length(names)), names),
+                scale = stats::setNames(rep(1, length(names)), names))
+  for (j in seq_along(own)) {
+    if (isTRUE(design$categorical[j]) || stays_unscaled(x[, j])) next
+    constants <- standard_constants(x[, j])
+    if (centred) found$centre[[own[j]]] <- constants$centre
+    found$scale[[own[j]]] <- constants$scale
+  }
+  found
+}
+
+stays_unscaled <- function(x) all(x == x[1]) || all(x == 0 | x == 1)
+
+# Squares of deviations from the mean, divided by the largest, do not overflow.
+standard_constants <- function(x) {
+  centre <- mean(x)
+  most <- max(abs(x - centre))
+  list(centre = centre,
+       scale = most * sqrt(sum(((x - centre) / most)^2) / (length(x) - 1)))
+}
+
+#' Columns on the scale of `scaling`, or as they are if it is NULL
+#' @noRd
+scale_input <- function(input, scaling) {
+  if (is.null(scaling)) return(input)
+  own <- utils::tail(seq_along(scaling$scale), ncol(input$x))
+  check_finite_matrix(input$x, input$argument, names(scaling$scale)[own])
+  for (j in seq_along(own)) {
+    centre <- scaling$centre[[own[j]]]
+    scale <- scaling$scale[[own[j]]]
+    if (centre != 0 || scale != 1) input$x[, j] <- (input$x[, j] - centre) / scale
+  }
+  input
+}
+
+#' For C: coefficients of the columns as given are those of standardised columns divided by
+#' `user_scale`; `user_intercept` counts the parameter from which the centres are taken, from zero,
+#' or is -1
+#'
+#' @param scalings For each linear predictor what column_scaling() gave; NULL for a parameter that
+#'   has none.
+#' @noRd
+scaling_args <- function(scalings) {
+  if (all(vapply(scalings, is.null, NA))) return(NULL)
+  sizes <- vapply(scalings, function(s) max(length(s$scale), 1L), 1L)
+  first <- cumsum(c(0, sizes))[seq_along(sizes)]
+  each <- lapply(seq_along(scalings), function(k) {
+    one <- scalings[[k]]
+    if (is.null(one)) return(data.frame(centre = 0, scale = 1, intercept = -1))
+    at <- match(INTERCEPT, names(one$scale))
+    data.frame(centre = unname(one$centre), scale = unname(one$scale),
+               intercept = if (is.na(at)) -1 else first[k] + at - 1)
+  })
+  table <- do.call(rbind, each)
+  list(user_centre = table$centre, user_scale = table$scale, user_intercept = table$intercept)
+}

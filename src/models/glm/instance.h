@@ -1,0 +1,117 @@
+/* The instance of a regression, what it works on, and the kernels that all families share. */
+#ifndef LE_MODELS_GLM_INSTANCE_H
+#define LE_MODELS_GLM_INSTANCE_H
+
+#include "models/glm/family.h"
+#include "models/glm/priors.h"
+#include "models/products.h"
+
+/* A further parameter: one number, or with `formula` a linear predictor of its logarithm. */
+typedef struct glm_part {
+  int formula, offset;
+  size_t first;   /* its first number in theta */
+  size_t columns; /* its numbers in theta */
+  size_t terms;   /* columns and offset */
+  size_t at;      /* the first of its terms in a row, if it has a formula */
+} glm_part;
+
+/* A linear function of the columns of each row. */
+typedef struct shared_kernels {
+  void (*predictors)(size_t n, size_t columns, size_t terms, const double *weight, const double *x,
+                     double *eta);
+  void (*squares)(size_t n, size_t p, const double *weight, const double *x, double *weighted,
+                  double *sums);
+  void (*products)(size_t n, size_t p, const double *weight, const double *x, size_t others,
+                   const double *z, double *weighted, double *sums);
+  void (*slopes)(size_t n, size_t columns, const double *column, size_t p, const double *x,
+                 size_t x_step, double *sums);
+} shared_kernels;
+
+typedef struct glm {
+  const glm_family *family;
+  const shared_kernels *shared;
+  le_simd simd;
+  size_t covariates, d, width;
+  size_t terms;                /* covariates and the offset */
+  size_t most_terms;           /* of any linear predictor */
+  int offset, extra;           /* whether rows have these columns */
+  int by_row;                  /* whether a further parameter has a formula */
+  glm_part part[GLM_FURTHER];  /* further parameters */
+  double known;                /* the value of a further parameter that is not unknown */
+  double *user;                /* scale, centre and intercept of each parameter, or NULL */
+  unsigned char *is_coefficient; /* of each parameter */
+  double ones[TILE];           /* in place of `extra` if rows do not have it */
+  le_prior prior[];            /* d */
+} glm;
+
+typedef struct workspace {
+  size_t n;
+  double *x;        /* tiles of all columns, the response last; zeros fill the last tile */
+  double *constant; /* the part of each row's log density that depends on the response only */
+  double *column;   /* tiles of COLUMNS_TOGETHER columns: eta, then what the kernels make of it */
+  double *weighted; /* a tile of covariates times weights */
+  double *weight;   /* coefficients of COLUMNS_TOGETHER particles, each with 1 for the offset */
+  double *sums;     /* of products with the covariates */
+  double *by_row;   /* further room if a further parameter has a formula (by_row.c) */
+} workspace;
+
+/* The values of the further parameters where they are the same for all rows. */
+static inline void glm_further(const glm *model, const double *theta, double *further)
+{
+  for (size_t a = 0; a < model->family->further; a++) further[a] = exp(theta[model->part[a].first]);
+  if (model->family->further < GLM_FURTHER) further[model->family->further] = model->known;
+}
+
+/* eta of a row, or of a further parameter. */
+static inline double glm_predictor(const double *row, size_t columns, int offset,
+                                   const double *theta)
+{
+  double eta = offset ? row[columns] : 0;
+  for (size_t j = 0; j < columns; j++) eta += theta[j] * row[j];
+  return eta;
+}
+
+/* The same of one row. */
+static inline void glm_further_of_row(const glm *model, const double *row, const double *theta,
+                                      double *further)
+{
+  glm_further(model, theta, further);
+  for (size_t a = 0; a < model->family->further; a++) {
+    const glm_part *part = &model->part[a];
+    if (part->formula)
+      further[a] = exp(glm_predictor(row + part->at, part->columns, part->offset,
+                                     theta + part->first));
+  }
+}
+
+static inline const double *glm_response(const glm *model, const workspace *w, size_t t)
+{
+  return w->x + (t * model->width + model->width - 1) * TILE;
+}
+
+/* The second column of the response, one tile before the first. */
+static inline const double *glm_second(const glm *model, const double *y)
+{
+  return model->extra ? y - TILE : model->ones;
+}
+
+static inline glm_tile glm_tile_of(const glm *model, const workspace *w, size_t t)
+{
+  const double *y = glm_response(model, w, t);
+  return (glm_tile){rows_in_tile(w->n, t), y, glm_second(model, y)};
+}
+
+static inline double *glm_columns(const workspace *w, size_t t)
+{
+  return w->column + t * COLUMNS_TOGETHER * TILE;
+}
+
+/* Adds to both triangles. Sums that overflow are left out: a climb may pass through points whose
+ * density is practically zero, and the run must go on. */
+static inline void glm_add_entry(double *hess, size_t d, size_t j, size_t k, double x)
+{
+  add_finite(x, &hess[j * d + k]);
+  if (j != k) add_finite(x, &hess[k * d + j]);
+}
+
+#endif

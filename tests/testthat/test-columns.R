@@ -1,0 +1,97 @@
+# Columns of regressions that are zero, aliased or far from the prior's scale are named.
+
+column_data <- function(n = 60) with_own_seed(3, {
+  d <- data.frame(x = rnorm(n), b = rnorm(n), time = 1.7e9 + runif(n), wide = rnorm(n, 0, 2e4),
+                  g = factor(rep_len(1:3, n), levels = 1:4))
+  d$zero <- 0
+  d$same <- 3
+  d$mix <- 2 * d$x - d$b + 1
+  d$y <- d$x - d$b + rnorm(n)
+  d$count <- rpois(n, exp(0.3 * d$x))
+  d$none <- 0
+  d
+})
+
+warned_columns <- function(model, data = column_data())
+  column_warnings(model, encode(model, data))
+
+test_that("zero and aliased columns are named, after a fit too", {
+  data <- column_data()
+  model <- regression(y ~ x + b + mix + zero + same, sigma ~ x + b + mix)
+  found <- warned_columns(model)
+  expect_length(found, 3)
+  expect_match(found[1], "The column `zero` is zero in all rows")
+  expect_match(found[2], "The columns `mix`, `same` are linear combinations of other columns")
+  expect_match(found[3], "The column `mix` (in the formula of sigma) is", fixed = TRUE)
+  fit <- quiet_fit(model, data, laplace(), seed = test_seed())
+  expect_true(all(found %in% fit$warnings))
+  expect_length(intersect(found, fit$failed), 0)
+  for (other in list(linear_regression(y ~ x + mix + b, sigma = 1),
+                     softmax_regression(g ~ x + mix + b)))
+    expect_match(warned_columns(other), "The column `b` is a linear combination")
+  expect_match(warned_columns(linear_regression(sigma = 1),
+                              list(x = cbind(a = data$x, b = -data$x), y = data$y)),
+               "The column `b` is a linear combination")
+})
+
+test_that("columns that only look alike are not named, nor levels without rows", {
+  data <- column_data()
+  data$near <- data$x + 1e-4 * data$b
+  data$later <- data$time + 1e-3 * data$x
+  for (formula in list(y ~ x + b + g, y ~ time + x, y ~ x + near, y ~ 0 + same + x, y ~ poly(x, 3),
+                       y ~ time + later, y ~ g * x, y ~ 1))
+    expect_null(warned_columns(regression(formula), data), info = deparse1(formula))
+  # different in a few rows of many only
+  many <- data.frame(x = with_own_seed(1, rnorm(1e5)))
+  many$z <- replace(many$x, 77777, 3)
+  many$y <- many$x + cos(seq_len(1e5))
+  expect_null(warned_columns(regression(y ~ x + z), many))
+  expect_match(warned_columns(regression(y ~ x + I(2 * x)), many), "`I(2 * x)` is", fixed = TRUE)
+  # with more coefficients than rows every column is a combination of others
+  expect_null(warned_columns(regression(y ~ x + mix + b), data[1:4, ]))
+})
+
+test_that("responses that do not vary are named", {
+  expect_match(warned_columns(regression(none ~ x, poisson())),
+               "The response `none` is 0 in all rows.", fixed = TRUE)
+  data <- transform(column_data(), g = factor("b", levels = c("a", "b")))
+  for (model in list(softmax_regression(g ~ x), regression(g ~ x, binomial())))
+    expect_match(warned_columns(model, data), "The response `g` is \"b\" in all rows", fixed = TRUE)
+  expect_null(warned_columns(regression(count ~ x, poisson())))
+})
+
+test_that("scales far from the prior's are a hint of print()", {
+  data <- column_data()
+  fit <- quiet_fit(regression(y ~ x + wide + g), data, laplace(), seed = test_seed())
+  expect_output(print(fit), "Note: Under the prior a standard deviation of `wide` changes")
+  for (model in list(regression(y ~ x + wide + g, scale = TRUE), regression(y ~ x + b + g),
+                     regression(y ~ x + wide, prior = list(normal(0, 2.5),
+                                                           wide = normal(0, 1e-4)))))
+    expect_no_match(capture.output(print(quiet_fit(model, data, laplace(), seed = test_seed()))),
+                    "Note:")
+  # the same model in other units of the response
+  small <- transform(data, y = y / 1e6)
+  fit <- quiet_fit(regression(y ~ x), small, laplace(), seed = test_seed())
+  expect_output(print(fit), "that of the response is")
+})
+
+test_that("every coefficient far from its prior is named", {
+  data <- with_own_seed(5, data.frame(matrix(rnorm(4000), 400)))
+  data$y <- with_own_seed(6, as.matrix(data) %*% rep(30, 10) + rnorm(400))[, 1]
+  fit <- quiet_fit(linear_regression(y ~ ., sigma = 1), data, laplace(), seed = test_seed())
+  for (name in paste0("X", 1:10)) expect_match(fit$prior_conflict, paste0("`", name, "`"))
+  # coefficients of further parameters too
+  data$y <- with_own_seed(7, exp(12 * data$X1) * rnorm(400))
+  fit <- quiet_fit(regression(y ~ 1, sigma ~ X1), data, seed = test_seed())
+  expect_match(fit$prior_conflict, "`sigma_X1`")
+})
+
+test_that("weights and na.action are refused in a sentence, missing values with advice", {
+  for (model in list(linear_regression, softmax_regression, regression)) {
+    refused(model(y ~ x, weights = w), "`weights` are not supported")
+    refused(model(y ~ x, na.action = na.omit), "`na.action` is not supported")
+  }
+  refused(linear_regression(y ~ x, 1, 1, 0, 3), "an unnamed further one")
+  data <- replace(column_data(), "x", NA)
+  refused(evidence(regression(y ~ x), data), "rows are never dropped, see na.omit()")
+})
