@@ -4,6 +4,7 @@
  * trials of a binomial response; whether an event was observed) if the family has one, then the
  * response. eta = x'w + offset. theta is w and the logarithms of the family's further parameters
  * (family.h), whose values are on the user's scale. */
+#include "models/glm/exact.h"
 #include "models/glm/families.h"
 #include "models/glm/priors.h"
 #include "models/glm/start.h"
@@ -50,7 +51,8 @@ static le_status create(const le_args *args, void **self, char *message)
     snprintf(message, LE_MESSAGE_SIZE, "`family` must be a known family, not \"%s\".", word);
     return LE_BAD_ARGUMENT;
   }
-  if (!le_read_count(args, "covariates", 1, MOST_COVARIATES, &p, message)) return LE_BAD_ARGUMENT;
+  if (!le_read_count(args, "covariates", family->further == 0, MOST_COVARIATES, &p, message))
+    return LE_BAD_ARGUMENT;
   const size_t d = p + family->further;
   glm *model = malloc(sizeof *model + d * sizeof(le_prior));
   double *numbers = malloc(d * sizeof *numbers);
@@ -428,6 +430,8 @@ const le_model_ops le_glm_model = {
   .log_lik_hess = log_lik_hess,
   .log_lik_each = log_lik_each,
   .simulate = simulate,
+  .exact = le_glm_exact,
+  .exact_draws = le_glm_exact_draws,
   .user_dim = user_dim,
   .to_user = to_user,
   .start = le_glm_start,
