@@ -88,11 +88,11 @@ linear_regression <- function(formula = NULL, sigma = half_student(3, 2.5), prio
     return(jzs_regression(formula, prior))
   }
   check_has_terms(formula)
-  known <- !is_prior(sigma)
-  if (known && !is_one_number(sigma))
-    refuse(sigma, "sigma", "a positive number, or a prior such as `half_student(3, 2.5)`")
+  known <- is_one_number(sigma) && sigma > 0
+  if (!known && !is_prior(sigma))
+    refuse(sigma, "sigma", "a positive number or a prior, such as `half_student(3, 2.5)`")
   settings <- list(
-    sigma = if (known) check_positive(sigma, "sigma") else check_prior(sigma, "sigma", FALSE),
+    sigma = if (known) as.double(sigma) else check_prior(sigma, "sigma", FALSE),
     prior_sd = check_numbers(prior_sd, "prior_sd", positive = TRUE),
     prior_mean = check_numbers(prior_mean, "prior_mean")
   )

@@ -284,7 +284,7 @@ input_from_formula <- function(formula, data, empty = FALSE) {
   check_covariates(frame[covariates])
   x <- frame_matrix(terms, frame)
   contrasts <- attr(x, "contrasts")
-  covariates_named <- make.unique(colnames(x))
+  covariates_named <- make.unique(as.character(colnames(x)))
   list(
     x = plain_matrix(x, covariates_named),
     argument = "data",

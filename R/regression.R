@@ -226,7 +226,7 @@ regression_mean <- function(fit, encoded) {
   design <- fit$design
   p <- length(design$covariates)
   weights <- exp(fit$log_weights)
-  further <- exp(fit$parameters[, -seq_len(p), drop = FALSE])
+  further <- exp(fit$parameters[, seq_len(ncol(fit$parameters)) > p, drop = FALSE])
   colnames(further) <- further_names(fit$model$family)
   over_blocks(encoded$rows, length(weights), function(rows) {
     eta <- t(rows[seq_len(p), , drop = FALSE]) %*% t(fit$parameters[, seq_len(p), drop = FALSE])
