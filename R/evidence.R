@@ -192,6 +192,8 @@ work_in_memory <- function(spec, data, alone) {
   mixed <- alone && isTRUE(spec$method$settings$shuffle > 0)
   encoded <- encode(spec$model, data,
                     list(threads = spec$threads, seed = if (mixed) spec$words))
+  reason <- part_of(spec$model, "refuses")(spec$model, encoded)
+  if (!is.null(reason)) fail(reason)
   spec$keep <- Inf
   new_work(spec, encoded, feeding = feeding_of(spec$model, spec$method, encoded, mixed))
 }

@@ -121,8 +121,7 @@ peak_run <- function(out, method, model, args) {
          "() gives no estimate. smc() and nested() do not need such a mode.")
   }
   if (method$name == "exact" && figures$exact == Inf)
-    fail("The coefficients fit the response exactly, so its evidence is infinite: give the noise ",
-         "a known `sigma`, or the prior inverse_gamma(), which excludes small values.")
+    fail(EXACT_FIT)
   weighted <- method$settings$importance > 0
   source <- if (isTRUE(weighted)) "importance" else method$name
   headline <- list(

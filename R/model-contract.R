@@ -125,6 +125,8 @@ contract_defaults <- function() {
     free_parameters = function(model, peak, args) length(peak),
     prior_moments = nothing,
     improper = nothing,
+    # function(model, encoded): why all rows together have no evidence, a sentence
+    refuses = nothing,
     far_columns = nothing,     # function(model, args, x): columns that the prior rules out
     # number of optimisation runs before the first particle moves, if the model has one mode and
     # makes starting points from the rows (`start` in logevidence.h)

@@ -1,5 +1,5 @@
-# Linear regression with normal priors and unknown or known noise, or with a Zellner-Siow prior. With
-# unknown noise C has it as the gaussian family of regression().
+# Linear regression with normal priors and unknown or known noise, or with a Zellner-Siow prior. If
+# the noise is unknown, the likelihood is that of the gaussian family of regression().
 
 #' Linear regression
 #'
@@ -113,6 +113,7 @@ known_noise <- function(formula, settings) {
 unknown_noise <- function(formula, settings) {
   gaussian_model(formula, settings, type = "regression", encode = encode_unknown_noise,
                  describe = describe_linear, starts = REGRESSION_STARTS,
+                 refuses = function(model, encoded) exact_fit(model$sigma, encoded),
                  prior_moments = prior_moments_regression, advice = function(model) ADVICE_LINEAR)
 }
 
@@ -163,6 +164,28 @@ encode_unknown_noise <- function(model, data, binding = AS_GIVEN) {
 encode_gaussian <- function(model, data, binding, sigma) {
   model[c("prior", "auxiliary")] <- list(list(normal(0, 1)), list(sigma = sigma))
   encode_regression(model, data, binding)
+}
+
+EXACT_FIT <- paste("The coefficients fit the response exactly, so its evidence is infinite: give",
+                   "the noise a known `sigma`, or the prior inverse_gamma(), which excludes small",
+                   "values.")
+
+#' Why rows have no finite evidence under a prior of sigma whose density at zero is positive
+#'
+#' All rows are looked at only if the first ones fit exactly.
+#' @noRd
+exact_fit <- function(prior, encoded) {
+  if (is.null(prior) || prior$kind == "inverse_gamma") return(NULL)
+  use <- seq_along(encoded$design$covariates)
+  rows <- encoded$rows
+  fits <- function(n) {
+    some <- rows[, seq_len(n), drop = FALSE]
+    y <- some[nrow(some), ]
+    offset <- if (encoded$design$offset) some[length(use) + 1, ] else 0
+    least <- qr(t(some[use, , drop = FALSE]), tol = 1e-12)
+    least$rank < n && sum(qr.resid(least, y - offset)^2) <= 1e-26 * sum(y^2)
+  }
+  if (fits(min(ncol(rows), 2 * length(use) + 10)) && fits(ncol(rows))) EXACT_FIT
 }
 
 # Zellner-Siow prior ------------------------------------------------------------------------------

@@ -88,6 +88,7 @@ regression <- function(formula = NULL, family = stats::gaussian(), prior = norma
   predictions = list(response = regression_mean), fitted = regression_mean, one_number = TRUE,
   noise_sd = if (type == "gaussian")
     function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
+  refuses = function(model, encoded) exact_fit(model$auxiliary$sigma, encoded),
   prior_moments = prior_moments_regression, starts = REGRESSION_STARTS,
   advice = function(model) "Use scale() on the columns, or set `prior` and `auxiliary`.")
 }

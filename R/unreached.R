@@ -8,7 +8,7 @@
 is_searched <- function(out, problem) isTRUE(problem$settings$search > 0) &&
   !is.null(out$audit_unreached)
 
-is_lost <- function(out) out$audit_unreached > out$audit_chance
+is_lost <- function(out) isTRUE(drop(out$audit_unreached > out$audit_chance))
 
 #' The problem of a repeated run, or NULL if the result needs none
 #' @noRd

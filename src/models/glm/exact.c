@@ -1,4 +1,4 @@
-/* The exact evidence of y ~ N(Xw + offset, sigma^2) with w_j ~ N(m_j, s_j^2) and any prior of sigma.
+/* The exact evidence of y ~ N(Xw + offset, sigma^2), w_j ~ N(m_j, s_j^2), with any prior of sigma.
  *
  * With A = X diag(s), b = y - offset - X m and the singular value decomposition A = U D V',
  *

@@ -1,5 +1,5 @@
-/* Linear regression with the prior of Zellner and Siow (1980), as in Liang et al. (2008), Journal of
- * the American Statistical Association 103, 410-423: given g and sigma the q coefficients are
+/* Linear regression with the prior of Zellner and Siow (1980), as in Liang et al. (2008), Journal
+ * of the American Statistical Association 103, 410-423: given g and sigma the q coefficients are
  * N(0, g sigma^2 (X'X)^-1), g is inverse gamma(1/2, n scale^2 / 2), and the density of sigma^2 is
  * 1 / sigma^2. With `flat`, the first covariate is an intercept whose density is one, and X are the
  * other covariates minus their means.
