@@ -40,7 +40,7 @@
 #'   \item{`to_user(theta)`}{Parameters on the user's scale: a vector for a vector, a matrix for a
 #'     matrix.}
 #'   \item{`simulate(theta, seed = NULL)`}{Data like `data`, with responses drawn given one point.}
-#'   \item{`exact()`}{The exact log evidence; an error if it has no closed form.}
+#'   \item{`exact()`}{The exact log evidence, as by [exact()]; an error if it is not known.}
 #'   \item{`relabel(reference, theta)`}{Each point with its exchangeable parts, such as mixture
 #'     components, in the order that is nearest to the point `reference`; unchanged points if
 #'     nothing is exchangeable.}
