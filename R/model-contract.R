@@ -128,6 +128,8 @@ contract_defaults <- function() {
     # function(model, encoded): why all rows together have no evidence, a sentence
     refuses = nothing,
     far_columns = nothing,     # function(model, args, x): columns that the prior rules out
+    # function(model, encoded, points, log_weights): parameters, as conflicting_draws()
+    far_fit = nothing,
     # number of optimisation runs before the first particle moves, if the model has one mode and
     # makes starting points from the rows (`start` in logevidence.h)
     starts = NULL,

@@ -114,6 +114,7 @@ unknown_noise <- function(formula, settings) {
   gaussian_model(formula, settings, type = "regression", encode = encode_unknown_noise,
                  describe = describe_linear, starts = REGRESSION_STARTS,
                  refuses = function(model, encoded) exact_fit(model$sigma, encoded),
+                 far_fit = far_fit_regression,
                  prior_moments = prior_moments_regression, advice = function(model) ADVICE_LINEAR)
 }
 

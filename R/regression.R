@@ -89,6 +89,7 @@ regression <- function(formula = NULL, family = stats::gaussian(), prior = norma
   noise_sd = if (type == "gaussian")
     function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
   refuses = function(model, encoded) exact_fit(model$auxiliary$sigma, encoded),
+  far_fit = if (type == "gaussian") far_fit_regression else function(...) NULL,
   prior_moments = prior_moments_regression, starts = REGRESSION_STARTS,
   advice = function(model) "Use scale() on the columns, or set `prior` and `auxiliary`.")
 }
