@@ -154,9 +154,9 @@ pictures <- c(
 
 cat("\n")
 say("WHAT DECIDES HOW FAR A CAR GOES ON A GALLON?")
-say("32 cars (data set mtcars, all columns standardised). Linear regressions with unknown noise and ",
-    "standard normal coefficients, on weight; weight and power; these, gears and axle ratio; and ",
-    "all ten columns. Here the exact evidence is known.")
+say("32 cars (data set mtcars, all columns standardised). Linear regressions with unknown noise ",
+    "and standard normal coefficients, on weight; weight and power; these, gears and axle ratio; ",
+    "and all ten columns. Here the exact evidence is known.")
 cat("\n")
 
 cars32 <- as.data.frame(scale(mtcars))
