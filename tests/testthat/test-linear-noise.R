@@ -146,17 +146,6 @@ test_that("draws of exact() are independent draws from the posterior", {
   expect_output(print(fit), "Linear regression, unknown noise: dist ~ speed")
 })
 
-rows_in_blocks <- function(data, size) {
-  at <- 0
-  rows_function(function(reset) {
-    if (reset) return(at <<- 0)
-    if (at >= nrow(data)) return(NULL)
-    use <- seq(at + 1, min(nrow(data), at + size))
-    at <<- max(use)
-    data[use, ]
-  })
-}
-
 test_that("sgais(), streams and update() agree with exact() within their errors", {
   scaled_cars <- scaled(mtcars)
   many <- regression_data(2500, 3)
