@@ -239,15 +239,6 @@ static le_status alloc_all(laplace *s, const le_problem *problem)
   return s->arena.failed ? LE_NO_MEMORY : LE_OK;
 }
 
-/* Settings without a closed form have none for zero rows either. */
-static int has_exact(const le_problem *problem)
-{
-  const le_rows none = {0, problem->ops->width(problem->model), NULL};
-  double value = NAN;
-  if (!problem->ops->exact) return 0;
-  return problem->ops->exact(problem->model, &none, &value) != LE_OK || !isnan(value);
-}
-
 static le_status laplace_alloc(const le_problem *problem, le_context *context, void **self)
 {
   *self = NULL;
@@ -273,7 +264,7 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   s->exact = s->maximum = NAN;
   /* stream 1 chooses the sample of rows */
   le_status status = le_machine_alloc(&s->machine, phases, FINISHED + 1, problem, 2, context);
-  if (status == LE_OK && s->wants_exact && (several || !has_exact(problem)))
+  if (status == LE_OK && s->wants_exact && (several || !le_target_has_exact(problem->ops, problem->model)))
     status = le_fail(&context->error, LE_UNSUPPORTED,
                      "exact() needs a model whose evidence has a closed form, such as "
                      "gaussian_mean() or linear_regression(); %s() has none.",

@@ -97,15 +97,3 @@ an_interrupt <- function() {
   signalCondition(structure(list(message = "", call = NULL), class = c("interrupt", "condition")))
   stop("An interrupt that nothing has caught.")
 }
-
-# The rows of a data frame, `size` at a time.
-rows_in_blocks <- function(data, size) {
-  at <- 0
-  rows_function(function(reset) {
-    if (reset) return(at <<- 0)
-    if (at >= nrow(data)) return(NULL)
-    use <- seq(at + 1, min(nrow(data), at + size))
-    at <<- max(use)
-    data[use, ]
-  })
-}

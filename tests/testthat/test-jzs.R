@@ -119,7 +119,7 @@ test_that("improper priors are refused where they mean nothing", {
   fails(linear_regression(mpg ~ wt, prior_sd = 1, prior = jzs()), "`prior_sd` must not be given")
   fails(jzs(0), "`scale` must be a positive number, not 0.")
   fails(jzs(flat_intercept = NA), "`flat_intercept` must be TRUE or FALSE")
-  blocks <- rows_in_blocks(mtcars, 10)
+  blocks <- in_blocks(mtcars, 10)
   fails(evidence(model, blocks), "use `collect = TRUE`")
   expect_equal(evidence(model, blocks, collect = TRUE)$log_evidence,
                evidence(model, mtcars)$log_evidence)

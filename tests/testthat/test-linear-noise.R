@@ -159,7 +159,7 @@ test_that("sgais(), streams and update() agree with exact() within their errors"
     memory = vapply(seeds, function(k)
       stated(quiet_fit(line, scaled_cars, seed = test_seed(k)), narrow), 0),
     stream = vapply(seeds, function(k)
-      stated(quiet_fit(model, rows_in_blocks(many, 400), seed = test_seed(k)), truth), 0),
+      stated(quiet_fit(model, in_blocks(many, 400), seed = test_seed(k)), truth), 0),
     update = vapply(seeds, function(k) {
       half <- evidence(model, many[1:1500, ], sgais(order = "given"), seed = test_seed(k),
                        progress = FALSE, keep_state = TRUE)
@@ -171,4 +171,18 @@ test_that("sgais(), streams and update() agree with exact() within their errors"
     expect_lt(abs(mean(z[[case]])), 4.5 / sqrt(length(seeds)))
     if (noise_slow) expect_gte(mean(abs(z[[case]]) < 2), 0.88)
   }
+})
+
+test_that("the stated error of smc() does not depend on draws of the prior that keep no weight", {
+  # log-likelihoods of draws with little noise are far below all others
+  line <- linear_regression(mpg ~ wt)
+  data <- scaled(mtcars)
+  truth <- model_functions(line, data)$exact()
+  fits <- vapply(seq_len(if (noise_slow) 100 else 10), function(k) {
+    fit <- quiet_fit(line, data, smc(), seed = test_seed(k))
+    c(fit$log_evidence - truth, fit$se)
+  }, c(0, 0))
+  expect_lt(max(fits[2, ]), 0.15)
+  expect_lt(max(abs(fits[1, ] / fits[2, ])), 4.5)
+  expect_gt(mean(abs(fits[1, ] / fits[2, ]) < 2), 0.8)
 })
