@@ -264,7 +264,8 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   s->exact = s->maximum = NAN;
   /* stream 1 chooses the sample of rows */
   le_status status = le_machine_alloc(&s->machine, phases, FINISHED + 1, problem, 2, context);
-  if (status == LE_OK && s->wants_exact && (several || !le_target_has_exact(problem->ops, problem->model)))
+  if (status == LE_OK && s->wants_exact &&
+      (several || !le_target_has_exact(problem->ops, problem->model)))
     status = le_fail(&context->error, LE_UNSUPPORTED,
                      "exact() needs a model whose evidence has a closed form, such as "
                      "gaussian_mean() or linear_regression(); %s() has none.",
