@@ -153,9 +153,9 @@ print.evidence_prior <- function(x, ...) {
 #'
 #' **Tests of means.** One sample against zero: `y ~ 1` with `flat_intercept = FALSE` and `scale =
 #' sqrt(2)/2`, against `y ~ 0` with the same prior. Two groups of \eqn{n_1}{n1} and \eqn{n_2}{n2}
-#' observations: `y ~ group` against `y ~ 1`; `rscale` of `ttestBF()` corresponds to `scale = rscale
-#' * sqrt(n1 * n2) / (n1 + n2)`, half of it for groups of the same size. A factor is its columns
-#' here, as for `lm()`; `lmBF()` has another prior for factors.
+#' observations: `y ~ group` against `y ~ 1`; for `rscale` of `ttestBF()` give
+#' `scale = rscale * sqrt(n1 * n2) / (n1 + n2)`, half of it for groups of the same size. A factor is
+#' its columns here, as for `lm()`; `lmBF()` has another prior for factors.
 #'
 #' @return An object of class `"evidence_jzs"`.
 #'
