@@ -90,6 +90,7 @@
 #' @export
 check_model <- function(model, data, seed = NULL) {
   check_is_model(model)
+  require_proper(model, "No check is possible")
   if (missing(data)) data <- part_of(model, "no_data")(model)
   words <- seed_words(seed)
   encoded <- encode(model, data)

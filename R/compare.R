@@ -120,8 +120,20 @@ check_same_data <- function(fits, names) {
              if (fits[[i]]$n == first$n) "as many, but with other values" else fits[[i]]$n, ".")
   }
   pair <- pairings_differ(fits)
+  check_same_improper(fits, names)
   if (!is.null(pair))
     differ("in `", names[pair$of[1]], "` and `", names[pair$of[2]], "`, ", pair$reason, ".")
+}
+
+# The arbitrary factor of an improper prior cancels between models that have it in common.
+check_same_improper <- function(fits, names) {
+  parts <- lapply(fits, function(fit) improper_parts(fit$model, fit$design))
+  other <- which(!vapply(parts, identical, NA, parts[[1]]))[1]
+  if (is.na(other)) return(invisible())
+  words <- function(i) paste0("`", names[i], "` has ", if (is.null(parts[[i]])) "a proper prior"
+                              else paste("improper priors of", either(parts[[i]])))
+  fail("Fits with improper priors can be compared only if the same parameters have them: ",
+       words(1), ", ", words(other), ".")
 }
 
 # A custom model does not say which part of its data it explains, so the two must have a column in

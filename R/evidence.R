@@ -83,7 +83,7 @@
 #'   \item{`log_evidence`, `se`}{The estimate and its standard error.}
 #'   \item{`source`}{Which estimate they are: `"sampler"`, `"audit"` (the importance-sampling
 #'     check), `"replicates"`, or, for [laplace()], [bic()], [exact()] and [variational()],
-#'     `"laplace"`, `"importance"`, `"bic"`, `"exact"` and `"variational"`.}
+#'     `"laplace"`, `"importance"`, `"bic"`, `"exact"`, `"quadrature"` and `"variational"`.}
 #'   \item{`n`}{Number of observations.}
 #'   \item{`trace`}{A data frame with a row for each chunk (or, if all data are annealed together,
 #'     each step): `n`, `lambda`, `log_evidence`, `se`, `lambda_steps`, `shortest` (annealing step),
@@ -192,6 +192,8 @@ work_in_memory <- function(spec, data, alone) {
   mixed <- alone && isTRUE(spec$method$settings$shuffle > 0)
   encoded <- encode(spec$model, data,
                     list(threads = spec$threads, seed = if (mixed) spec$words))
+  reason <- part_of(spec$model, "refuses")(spec$model, encoded)
+  if (!is.null(reason)) fail(reason)
   spec$keep <- Inf
   new_work(spec, encoded, feeding = feeding_of(spec$model, spec$method, encoded, mixed))
 }
@@ -204,7 +206,8 @@ LATENT_RUNS <- 8
 default_replicates <- function(model) if (is_latent(model)) LATENT_RUNS else 1
 
 default_method <- function(model, replicates = 1) {
-  if (!is_latent(model)) sgais()
+  if (is_improper(model)) exact()
+  else if (!is_latent(model)) sgais()
   else if (replicates == LATENT_RUNS) smc("data", particles = 200)
   else smc("data", particles = 1000)
 }
@@ -217,6 +220,7 @@ SIDE_BY_SIDE <- 2e7
 #' @noRd
 new_problem <- function(model, encoded, method, words, threads = 1) {
   check_gradients(model, method)
+  if (method$name != "exact") require_proper(model, "`method` must be exact()", method$name)
   if (method$estimator == "chib") check_for_chib(model)
   if (method$estimator == "variational") check_for_variational(model)
   method <- if (is_latent(model)) latent_method(method, model) else settle(method, model)
@@ -240,6 +244,14 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
 CHOSEN_IN_R <- c("published", "symmetry")
 
 for_engine <- function(settings) settings[!names(settings) %in% CHOSEN_IN_R]
+
+#' Refuse a model with an improper prior
+#' @noRd
+require_proper <- function(model, rule, given = NULL) {
+  if (!is_improper(model)) return(invisible())
+  fail(rule, " for this model, whose prior is improper and cannot be drawn from",
+       if (!is.null(given)) paste0(", not ", given, "()"), ".")
+}
 
 # An error in terms of the user's arguments; C checks the same again.
 check_gradients <- function(model, method) {

@@ -251,6 +251,9 @@ KEEP <- 20000
 by_blocks <- function(method, model, source, keep = KEEP) {
   if (is_latent(model) || asks_r(model))
     fail("A ", model$name, "() needs all rows at once: give it a data frame.")
+  if (is_improper(model))
+    fail("This model needs all rows at once, because its prior is improper: use `collect = TRUE`, ",
+         "or give it a data frame.")
   if (!takes_blocks(method))
     fail("`method` ", method$name, "() needs all rows at once: use sgais(), smc(\"data\"), ",
          "sequential(), hybrid() or online_nested(), or give it a data frame.")

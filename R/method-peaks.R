@@ -80,17 +80,31 @@ bic <- function() {
              note = "BIC ignores the prior, so it does not estimate this model's evidence.")
 }
 
-#' The exact evidence The evidence in closed form, for models that have one: [gaussian_mean()],
-#' [linear_regression()], and [gaussian_mixture()] with one component.
+#' The exact evidence
+#'
+#' The evidence without Monte Carlo error, for models that have it: [linear_regression()],
+#' [regression()] of the gaussian family with normal priors of the coefficients, [gaussian_mean()],
+#' and [gaussian_mixture()] with one component.
 #'
 #' @details
-#' Draws are from the normal density at the posterior mode. This is the posterior itself for the
-#' first two models, and close to it for a mixture of one component on more than a few observations.
+#' With unknown noise, or with [jzs()], all other parameters are integrated out in closed form, and
+#' the rest is a one-dimensional integral over the standard deviation of the noise, or over `g`, by
+#' Gauss-Legendre rules around all its peaks, with a relative error below 1e-9. Draws are
+#' independent draws from the posterior.
+#'
+#' Otherwise the evidence is in closed form, and draws are from the normal density at the posterior
+#' mode. This is the posterior itself for linear regression with known noise and for
+#' [gaussian_mean()], and close to it for a mixture of one component on more than a few
+#' observations.
+#'
+#' All rows are needed at once: collect those of a source first (`collect = TRUE` in
+#' [evidence()]).
 #'
 #' @inherit likelihood_weighting return
 #'
 #' @examples
-#' evidence(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, exact())
+#' model <- linear_regression(dist ~ speed, sigma = half_student(3, 20), prior_sd = 10)
+#' evidence(model, cars, exact(), seed = 1)
 #'
 #' @family methods
 #' @export
@@ -106,6 +120,8 @@ peak_run <- function(out, method, model, args) {
     fail("No posterior mode with positive definite curvature was found, so ", method$name,
          "() gives no estimate. smc() and nested() do not need such a mode.")
   }
+  if (method$name == "exact" && figures$exact == Inf)
+    fail(EXACT_FIT)
   weighted <- method$settings$importance > 0
   source <- if (isTRUE(weighted)) "importance" else method$name
   headline <- list(
@@ -115,7 +131,7 @@ peak_run <- function(out, method, model, args) {
                           part_of(model, "free_parameters")(model, figures$peak, args) *
                           log(figures$n)),
     se = switch(source, importance = figures$se, exact = 0, NA_real_),
-    source = source,
+    source = if (isTRUE(figures$drawn == 1)) "quadrature" else source,
     points = if (source == "importance") out$draws else out$normal_draws
   )
   headline$log_weights <-

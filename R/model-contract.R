@@ -55,6 +55,9 @@
 #'     \item{`prior_moments`}{`function(model, encoded, words)`: means and standard deviations of
 #'       the prior, to check whether data and prior contradict each other: a list of `row` (which of
 #'       `theta_names`), `mean`, `sd` and `subject` (what a sentence calls them);}
+#'     \item{`improper`}{`function(model, design)`: which parameters have improper priors, so that
+#'       only ratios of evidences have a meaning and only [exact()] applies; words, or `NULL` for
+#'       none;}
 #'     \item{`advice`}{`function(model)`: a sentence with advice for this case.}
 #'   }
 #'
@@ -121,7 +124,12 @@ contract_defaults <- function() {
     coefficients = TRUE, fitted = NULL, noise_sd = NULL,
     free_parameters = function(model, peak, args) length(peak),
     prior_moments = nothing,
+    improper = nothing,
+    # function(model, encoded): why all rows together have no evidence, a sentence
+    refuses = nothing,
     far_columns = nothing,     # function(model, args, x): columns that the prior rules out
+    # function(model, encoded, points, log_weights): parameters, as conflicting_draws()
+    far_fit = nothing,
     # number of optimisation runs before the first particle moves, if the model has one mode and
     # makes starting points from the rows (`start` in logevidence.h)
     starts = NULL,
@@ -138,6 +146,9 @@ model_type <- function(model) part_of(model, "type")
 
 is_latent <- function(model) !is.null(part_of(model, "latent"))
 may_have_modes <- function(model) part_of(model, "modes")(model) == "several"
+# The parameters without a proper prior, in words.
+improper_parts <- function(model, design = NULL) part_of(model, "improper")(model, design)
+is_improper <- function(model) !is.null(improper_parts(model))
 asks_r <- function(model) isTRUE(part_of(model, "asks_r"))
 has_gradients <- function(model) part_of(model, "gradients")(model)
 has_variational <- function(model) isTRUE(part_of(model, "variational"))

@@ -40,7 +40,7 @@
 #'   \item{`to_user(theta)`}{Parameters on the user's scale: a vector for a vector, a matrix for a
 #'     matrix.}
 #'   \item{`simulate(theta, seed = NULL)`}{Data like `data`, with responses drawn given one point.}
-#'   \item{`exact()`}{The exact log evidence; an error if it has no closed form.}
+#'   \item{`exact()`}{The exact log evidence, as by [exact()]; an error if it is not known.}
 #'   \item{`relabel(reference, theta)`}{Each point with its exchangeable parts, such as mixture
 #'     components, in the order that is nearest to the point `reference`; unchanged points if
 #'     nothing is exchangeable.}
@@ -64,6 +64,8 @@ model_functions <- function(model, data) {
     fail("A model with latent variables has no densities in unconstrained space.")
   encoded <- encode(model, data)
   call <- model_caller(model, encoded)
+  proper <- function(use) if (is_improper(model)) function(...)
+    fail("The prior of this model is improper: it has no density and no draws.") else use
   names <- encoded$theta_names
   user_names <- encoded$user_names
   dim <- length(names)
@@ -86,9 +88,9 @@ model_functions <- function(model, data) {
     dim = dim,
     names = names,
     user_names = user_names,
-    log_prior = value_at("log_prior"),
-    log_prior_gradient = rows_at("log_prior_grad", names),
-    log_prior_hessian = matrix_at("log_prior_hess"),
+    log_prior = proper(value_at("log_prior")),
+    log_prior_gradient = proper(rows_at("log_prior_grad", names)),
+    log_prior_hessian = proper(matrix_at("log_prior_hess")),
     log_lik = value_at("log_lik"),
     log_lik_each = function(theta) {
       at <- as_points(theta, dim)
@@ -97,10 +99,10 @@ model_functions <- function(model, data) {
     gradient = rows_at("log_lik_grad", names, function(result) result$gradient),
     hessian = matrix_at("log_lik_hess", function(result) result$hessian),
     information = matrix_at("information"),
-    draw_prior = function(n, seed = NULL) {
+    draw_prior = proper(function(n, seed = NULL) {
       n <- check_count(n, "n")
       per_point(call("draw_prior", extra = list(n = n, seed = seed_words(seed))), names, FALSE)
-    },
+    }),
     to_user = rows_at("to_user", user_names),
     simulate = function(theta, seed = NULL) {
       point <- one_point(theta, dim)

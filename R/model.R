@@ -263,7 +263,8 @@ as_numeric_matrix <- function(x, argument, stem = "x") {
 #' `argument` that it comes from, `y` (as given by the user), `offset` and `design`.
 #' @noRd
 regression_input <- function(model, data) {
-  if (is.null(model$formula)) input_from_list(data) else input_from_formula(model$formula, data)
+  if (is.null(model$formula)) return(input_from_list(data))
+  input_from_formula(model$formula, data, empty = is_improper(model))
 }
 
 regression_new <- function(design, newdata, response, argument) {
@@ -271,10 +272,11 @@ regression_new <- function(design, newdata, response, argument) {
   else new_from_formula(design, newdata, response, argument)
 }
 
-input_from_formula <- function(formula, data) {
+# `empty`: a model without coefficients has a meaning, as the noise is a parameter.
+input_from_formula <- function(formula, data, empty = FALSE) {
   data <- as_frame(data)
   terms <- formula_terms(formula, data)
-  require_terms(terms, formula)
+  if (!empty) require_terms(terms, formula)
   columns <- formula_columns(terms, data)
   frame <- build_frame(terms, data, columns)
   terms <- attr(frame, "terms")
@@ -285,7 +287,7 @@ input_from_formula <- function(formula, data) {
   contrasts <- attr(x, "contrasts")
   kinds <- vapply(frame[covariates], column_kind, "")
   columns_of <- kinds_of_columns(x, terms, kinds)
-  covariates_named <- make.unique(colnames(x))
+  covariates_named <- make.unique(as.character(colnames(x)))
   list(
     x = plain_matrix(x, covariates_named),
     argument = "data",
@@ -599,6 +601,7 @@ simulate.evidence_model <- function(object, nsim = 1, seed = NULL, data = NULL, 
     fail("Exactly one of `data` and `n` must be given, not ", if (is.null(n)) "neither" else "both",
          ".")
   words <- seed_words(seed)
+  if (is.null(parameters)) require_proper(object, "`parameters` must be given")
   blank <- template(object, data, n)
   call <- model_caller(object, blank$encoded)
   names <- blank$encoded$theta_names

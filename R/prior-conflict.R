@@ -16,7 +16,8 @@ CONFLICT_ROWS <- 20000        # number of rows for the locations and scales of c
 #' @noRd
 prior_conflict <- function(model, encoded, points, log_weights, words) {
   found <- rbind(conflicting_draws(model, encoded, points, log_weights, words),
-                 conflicting_columns(model, encoded))
+                 conflicting_columns(model, encoded),
+                 part_of(model, "far_fit")(model, encoded, points, log_weights))
   if (is.null(found) || nrow(found) == 0) return(NULL)
   found <- found[order(-found$distance), ]
   found <- found[!duplicated(found$subject), ]
@@ -123,6 +124,38 @@ sampled_moments <- function(encoded, draw) {
   if (!length(use)) return(NULL)
   moments_table(use, rowMeans(draws)[use], sd[use], encoded$theta_names[use],
                 least = apply(draws, 1, min)[use], most = apply(draws, 1, max)[use])
+}
+
+# If the noise is unknown, a fit that the prior of the coefficients rules out may be given up for
+# noise, and the posterior of the coefficients then lies close to their prior.
+CONFLICT_NOISE <- 1.5 # ratio of the noise to that of the least-squares fit
+CONFLICT_NATS <- 10   # and what the rows lose by it
+
+#' Coefficients whose least-squares estimates the prior rules out, where noise takes their place
+#' @noRd
+far_fit_regression <- function(model, encoded, points, log_weights) {
+  rows <- encoded$rows
+  p <- length(encoded$design$covariates)
+  n <- min(ncol(rows), CONFLICT_ROWS)
+  if (p == 0 || n < 2 * p + 10) return(NULL)
+  rows <- rows[, round(seq(1, ncol(rows), length.out = n)), drop = FALSE]
+  y <- rows[nrow(rows), ] - if (encoded$design$offset) rows[p + 1, ] else 0
+  least <- stats::.lm.fit(t(rows[seq_len(p), , drop = FALSE]), y)
+  noise <- sqrt(sum(least$residuals^2) / (n - least$rank))
+  own <- exp(sum(exp(log_weights) * points[p + 1, ]))
+  ratio <- own / max(noise, 1e-12 * own)
+  if (!isTRUE(ratio > CONFLICT_NOISE && encoded$n * log(ratio) > CONFLICT_NATS)) return(NULL)
+  estimate <- rep(NA_real_, p)
+  estimate[least$pivot[seq_len(least$rank)]] <- least$coefficients[seq_len(least$rank)]
+  distance <- abs(estimate - encoded$args$prior_location[seq_len(p)]) /
+    encoded$args$prior_scale[seq_len(p)]
+  far <- which(distance > CONFLICT_SDS)
+  if (!length(far)) return(NULL)
+  data.frame(subject = encoded$design$covariates[far], distance = distance[far],
+             text = sprintf(paste("the least-squares estimate of `%s` lies %s prior standard",
+                                  "deviations from its prior mean, and the fit has %s times the",
+                                  "noise of least squares"), encoded$design$covariates[far],
+                            format_each(signif(distance[far], 2)), format(signif(ratio, 2))))
 }
 
 # Columns of the data ----------------------------------------------------------------------------

@@ -7,7 +7,8 @@ REAL_PRIORS <- c("normal", "student_t")
 
 #' Prior distributions
 #'
-#' Prior distributions of the parameters of [regression()].
+#' Prior distributions of the parameters of [regression()], and of the noise of
+#' [linear_regression()].
 #'
 #' @param mean,location Centre of the distribution.
 #' @param sd,scale Standard deviation or scale, positive. For half distributions it is that of the
@@ -118,6 +119,88 @@ print.evidence_prior <- function(x, ...) {
   invisible(x)
 }
 
+#' The default prior of Jeffreys, Zellner and Siow
+#'
+#' A prior for [linear_regression()] that has no units: it does not change if the response or a
+#' covariate is measured in other units. It gives the Bayes factors of the functions
+#' `regressionBF()`, `lmBF()` (for numeric covariates) and `ttestBF()` of package \pkg{BayesFactor}.
+#'
+#' @param scale Scale of the coefficients, positive: the prior of standardised effects is a Cauchy
+#'   distribution of this scale. The default is "medium" for regressions in \pkg{BayesFactor};
+#'   "wide" is `1/2` and "ultrawide" is `sqrt(2)/2`.
+#' @param flat_intercept Whether the intercept has a flat density and is common to all models that
+#'   are compared. With `FALSE` it has a prior as the other coefficients, so that its evidence can
+#'   be asked for.
+#'
+#' @details
+#' With \eqn{n} rows, an intercept and covariates \eqn{X} minus their means,
+#' \deqn{w \sim N(0, g \sigma^2 n (X'X)^{-1}), \qquad g \sim \textrm{inverse gamma}(1/2,
+#' \textrm{scale}^2 / 2),}{w ~ N(0, g sigma^2 n (X'X)^-1), g ~ inverse gamma(1/2, scale^2 / 2),}
+#' the density of the intercept is 1, and that of \eqn{\sigma^2}{sigma^2} is
+#' \eqn{1 / \sigma^2}{1 / sigma^2}. Without an intercept, or with `flat_intercept = FALSE`, means
+#' are not subtracted and \eqn{X} has all covariates.
+#'
+#' **Only ratios have a meaning.** The densities of intercept and noise are improper, and therefore
+#' the evidence has an arbitrary factor. It is the same in all models of the same response with the
+#' same improper parts, and cancels in their ratios. [compare_models()] and [bayes_factor()] refuse
+#' to compare such a fit with one that has a proper prior, or with one that has a flat intercept if
+#' the other has none.
+#'
+#' **Method.** The evidence is an integral over `g`, which [exact()] computes. There is nothing to
+#' anneal from, because the prior cannot be drawn from: [evidence()] uses `exact()` unless told
+#' otherwise, and other methods are refused. All rows must be in memory. Linearly dependent
+#' covariates, and as many coefficients as rows, are errors.
+#'
+#' **Tests of means.** One sample against zero: `y ~ 1` with `flat_intercept = FALSE` and `scale =
+#' sqrt(2)/2`, against `y ~ 0` with the same prior. Two groups of \eqn{n_1}{n1} and \eqn{n_2}{n2}
+#' observations: `y ~ group` against `y ~ 1`; for `rscale` of `ttestBF()` give
+#' `scale = rscale * sqrt(n1 * n2) / (n1 + n2)`, half of it for groups of the same size. A factor is
+#' its columns here, as for `lm()`; `lmBF()` has another prior for factors.
+#'
+#' @return An object of class `"evidence_jzs"`.
+#'
+#' @references
+#' Liang, F., Paulo, R., Molina, G., Clyde, M. A. and Berger, J. O. (2008). Mixtures of g priors for
+#' Bayesian variable selection. *Journal of the American Statistical Association* 103, 410-423.
+#'
+#' Rouder, J. N. and Morey, R. D. (2012). Default Bayes factors for model selection in regression.
+#' *Multivariate Behavioral Research* 47, 877-903.
+#'
+#' Zellner, A. and Siow, A. (1980). Posterior odds ratios for selected regression hypotheses.
+#' *Trabajos de Estadistica y de Investigacion Operativa* 31, 585-603.
+#'
+#' @examples
+#' fit <- function(formula) evidence(linear_regression(formula, prior = jzs()), attitude, seed = 1)
+#' compare_models(none = fit(rating ~ 1), complaints = fit(rating ~ complaints),
+#'                both = fit(rating ~ complaints + learning))
+#'
+#' # the t-test of two groups of ten
+#' test <- function(formula)
+#'   evidence(linear_regression(formula, prior = jzs(sqrt(2) / 4)), sleep, seed = 1)
+#' bayes_factor(test(extra ~ group), test(extra ~ 1))
+#'
+#' @seealso [linear_regression()], [priors]
+#' @export
+jzs <- function(scale = sqrt(2) / 4, flat_intercept = TRUE) {
+  structure(list(scale = check_positive(scale, "scale"),
+                 flat_intercept = check_flag(flat_intercept, "flat_intercept")),
+            class = "evidence_jzs")
+}
+
+is_jzs <- function(x) inherits(x, "evidence_jzs")
+
+#' @export
+format.evidence_jzs <- function(x, ...) {
+  paste0("jzs(scale = ", format_each(x$scale), if (!x$flat_intercept) ", flat_intercept = FALSE",
+         ")")
+}
+
+#' @export
+print.evidence_jzs <- function(x, ...) {
+  cat("Prior: ", format(x), "\n", sep = "")
+  invisible(x)
+}
+
 is_prior <- function(x) inherits(x, "evidence_prior")
 
 #' One prior of the right kind
@@ -134,6 +217,7 @@ check_prior <- function(x, name, real) {
 #' @noRd
 check_priors <- function(x, name, real) {
   if (is_prior(x)) return(list(check_prior(x, name, real)))
+  if (is_jzs(x)) fail("`", name, "` must not be `jzs()`, which is for linear_regression().")
   if (!is.list(x) || length(x) == 0 || is.object(x))
     refuse(x, name, "a prior or a list of priors")
   names <- if (is.null(names(x))) rep("", length(x)) else names(x)

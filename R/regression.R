@@ -128,6 +128,8 @@ regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = 
   predictions = list(response = regression_mean), fitted = regression_mean, one_number = TRUE,
   noise_sd = if (type == "gaussian" && !length(formulas))
     function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
+  refuses = function(model, encoded) exact_fit(model$auxiliary$sigma, encoded),
+  far_fit = if (type == "gaussian") far_fit_regression else function(...) NULL,
   prior_moments = prior_moments_regression, starts = REGRESSION_STARTS,
   advice = function(model) paste0(if (!model$scale) "Use `scale = TRUE`, or set" else "Set",
                                   " `prior` and `auxiliary`."))

@@ -154,15 +154,15 @@ pictures <- c(
 
 cat("\n")
 say("WHAT DECIDES HOW FAR A CAR GOES ON A GALLON?")
-say("32 cars (data set mtcars, all columns standardised). Linear regressions with known noise of ",
-    "0.4 and standard normal coefficients, on weight; weight and power; these, gears and axle ",
-    "ratio; and all ten columns. Here the exact evidence is known.")
+say("32 cars (data set mtcars, all columns standardised). Linear regressions with unknown noise ",
+    "and standard normal coefficients, on weight; weight and power; these, gears and axle ratio; ",
+    "and all ten columns. Here the exact evidence is known.")
 cat("\n")
 
 cars32 <- as.data.frame(scale(mtcars))
 formulas <- list(`weight` = mpg ~ wt, `weight, power` = mpg ~ wt + hp,
                  `four columns` = mpg ~ wt + hp + gear + drat, `all ten columns` = mpg ~ .)
-models <- lapply(formulas, linear_regression, sigma = 0.4, prior_sd = 1)
+models <- lapply(formulas, linear_regression)
 regressions <- lapply(models, timed_fit, cars32)
 exact <- vapply(models, function(model) model_functions(model, cars32)$exact(), 0)
 

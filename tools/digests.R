@@ -126,7 +126,7 @@ models <- function() {
   )
   list(
     gaussian_mean = list(gaussian_mean(sigma = 2), line$y),
-    linear_regression = list(linear_regression(y ~ x), line),
+    linear_regression = list(linear_regression(y ~ x, sigma = 1), line),
     softmax_regression = list(softmax_regression(y ~ x), classes),
     gaussian_mixture = list(gaussian_mixture(components = 2), blobs),
     clustering = list(clustering(components = 2), blobs[1:20, ]),
@@ -181,7 +181,7 @@ many_rows <- function() {
   frame <- data.frame(points, class = factor(rep(1:4, 500)))
   list(mixture = list(gaussian_mixture(components = 4), points),
        softmax = list(softmax_regression(class ~ X1 + X2 + X3), frame),
-       linear = list(linear_regression(X1 ~ X2 + X3), frame))
+       linear = list(linear_regression(X1 ~ X2 + X3, sigma = 1), frame))
 }
 
 # Methods that do not apply say so, and give no line.

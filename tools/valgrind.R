@@ -11,7 +11,9 @@ data$y <- 1 + data$x + rnorm(n)
 
 models <- list(
   mean = gaussian_mean(~ y),
-  linear = linear_regression(y ~ x),
+  linear = linear_regression(y ~ x, sigma = 1),
+  noise = linear_regression(y ~ x),
+  jzs = linear_regression(y ~ x, prior = jzs()),
   softmax = softmax_regression(kind ~ x),
   mixture = gaussian_mixture(~ y, components = 2)
 )

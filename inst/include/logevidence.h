@@ -258,7 +258,8 @@ typedef struct le_model_ops {
    * theta. */
   void (*simulate)(const void *self, const double *theta, const gsl_rng *rng, size_t n,
                    double *rows);
-  /* OPTIONAL. The exact log evidence of the rows; NaN if these settings have no closed form. */
+  /* OPTIONAL. The exact log evidence of the rows; NaN if these settings have no closed form (also
+   * for no rows), infinite if the rows determine parameters without error. */
   le_status (*exact)(const void *self, const le_rows *rows, double *log_evidence);
 
   /* OPTIONAL (0). log of the number of relabellings that leave every density unchanged. */
@@ -303,6 +304,11 @@ typedef struct le_model_ops {
   /* REQUIRED with `to_normal`. Its inverse, in place; returns 0 if no theta has these coordinates,
    * else 1. */
   int (*from_normal)(const void *self, const double *peak, double *point);
+
+  /* OPTIONAL (the normal density at the mode). With `exact`: m independent draws from the
+   * posterior, theta[m * dim]. */
+  le_status (*exact_draws)(const void *self, const le_rows *rows, const gsl_rng *rng, size_t m,
+                           double *theta);
 } le_model_ops;
 
 #endif

@@ -190,3 +190,11 @@ le_status le_target_share(le_target *target, size_t m, double rows, le_target_jo
   target->gradients += gradients;
   return (le_status)worst;
 }
+
+int le_target_has_exact(const le_model_ops *ops, const void *model)
+{
+  const le_rows none = {0, ops->width(model), NULL};
+  double value = NAN;
+  if (!ops->exact) return 0;
+  return ops->exact(model, &none, &value) != LE_OK || !isnan(value);
+}

@@ -55,4 +55,8 @@ static inline double le_target_count(const le_target *target, int tempered)
   return n > 1 ? n : 1;
 }
 
+/* Whether exact() can compute the evidence: settings without a closed form have none for zero rows
+ * either. */
+int le_target_has_exact(const le_model_ops *ops, const void *model);
+
 #endif

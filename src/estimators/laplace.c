@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-typedef enum laplace_phase { WAIT, SEARCH, CLIMB, MAXIMUM, FINISHED } laplace_phase;
+typedef enum laplace_phase { WAIT, SEARCH, CLIMB, MAXIMUM, EXACT, FINISHED } laplace_phase;
 
 /* Climbs by numerical differences are expensive, so fewer are made. */
 enum { BATCH = 32, LEAST_BY_DIFFERENCES = 16 };
@@ -45,6 +45,8 @@ static int may_have_several(const le_model_ops *ops, const void *model)
          !(ops->log_symmetry && ops->log_symmetry(model) == 0);
 }
 
+static int has_exact_draws(const laplace *s) { return s->wants_exact && s->model->exact_draws; }
+
 static size_t starts_by_differences(size_t d)
 {
   return (size_t)fmax(LEAST_BY_DIFFERENCES,
@@ -66,8 +68,26 @@ static le_status begin(void *self, le_progress *progress)
   laplace *s = self;
   (void)progress;
   s->target.seen = s->machine.store.n;
+  if (has_exact_draws(s)) {
+    s->machine.phase = EXACT;
+    return LE_OK;
+  }
   le_search_start(&s->search);
   s->machine.phase = SEARCH;
+  return LE_OK;
+}
+
+/* Without a search for modes, because draws do not need them. */
+static le_status exact(void *self, le_progress *progress)
+{
+  laplace *s = self;
+  (void)progress;
+  const le_rows rows = le_store_rows(&s->machine.store, 0, s->machine.store.n);
+  LE_TRY(s->model->exact(s->target.model, &rows, &s->exact));
+  if (isfinite(s->exact))
+    LE_TRY(s->model->exact_draws(s->target.model, &rows, s->machine.streams.rng[0], s->draws,
+                                 s->normal));
+  s->machine.phase = FINISHED;
   return LE_OK;
 }
 
@@ -142,7 +162,7 @@ static le_status laplace_result(void *self, le_result *result)
                                       "failed",  "modes",       "laplace",   "importance",
                                       "se",      "ess",         "pareto_k",  "exact",
                                       "maximum", "top_found",   "log_peak",  "climbs",
-                                      "ideal",   "once",        "refused"};
+                                      "ideal",   "once",        "refused",   "drawn"};
   const double figures[] = {(double)s->machine.store.n,
                             s->target.likelihoods,
                             s->target.gradients,
@@ -163,12 +183,14 @@ static le_status laplace_result(void *self, le_result *result)
                             /* on all rows there is only one climb from each mode found on fewer
                              * rows */
                             s->search.few.n ? 0 : le_audit_once(a),
-                            le_audit_refused(a)};
+                            le_audit_refused(a),
+                            (double)has_exact_draws(s)};
   memcpy(s->summary, figures, sizeof figures);
   le_result_figures(result, sizeof names / sizeof *names, names, s->summary);
+  if (a->modes > 0 || has_exact_draws(s))
+    le_result_array(result, "normal_draws", s->d, s->draws, s->normal);
   if (a->modes == 0) return LE_OK;
   le_result_array(result, "peak", s->d, 1, a->mode[0].theta);
-  le_result_array(result, "normal_draws", s->d, s->draws, s->normal);
   if (s->importance && !a->failed) {
     le_result_array(result, "draws", s->d, a->draws, a->theta);
     le_result_array(result, "log_weights", 1, a->draws, a->log_weight);
@@ -199,6 +221,7 @@ static const le_phase phases[] = {
   [SEARCH] = {"search", search, 0},
   [CLIMB] = {"climb", climb, 0},
   [MAXIMUM] = {"maximum", maximum, 0},
+  [EXACT] = {"exact", exact, 0},
   [FINISHED] = {"finished", NULL, 0}};
 
 static le_status alloc_all(laplace *s, const le_problem *problem)
@@ -241,7 +264,8 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   s->exact = s->maximum = NAN;
   /* stream 1 chooses the sample of rows */
   le_status status = le_machine_alloc(&s->machine, phases, FINISHED + 1, problem, 2, context);
-  if (status == LE_OK && s->wants_exact && (!problem->ops->exact || several))
+  if (status == LE_OK && s->wants_exact &&
+      (several || !le_target_has_exact(problem->ops, problem->model)))
     status = le_fail(&context->error, LE_UNSUPPORTED,
                      "exact() needs a model whose evidence has a closed form, such as "
                      "gaussian_mean() or linear_regression(); %s() has none.",

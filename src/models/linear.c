@@ -5,7 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <gsl/gsl_randist.h>
+#include "base/status.h"
 #include "models/normal_prior.h"
+#include "models/reflections.h"
 #include "models/shared.h"
 
 typedef struct linear {
@@ -217,16 +219,6 @@ static void simulate(const void *self, const double *theta, const gsl_rng *rng, 
   }
 }
 
-static double dot(size_t n, const double *a, const double *b)
-{
-  double lanes[LANES] = {0};
-  size_t r = 0;
-  for (; r + LANES <= n; r += LANES)
-    for (size_t l = 0; l < LANES; l++) lanes[l] += a[r + l] * b[r + l];
-  for (size_t l = 0; r < n; r++, l++) lanes[l] += a[r] * b[r];
-  return sum_lanes(lanes);
-}
-
 /* A block of rows on the scale on which prior and noise are standard normal: columns x_j prior_sd_j
  * / sigma, then (y - x'prior_mean) / sigma, each of length `n`. */
 static void standardise(const linear *model, size_t n, const double *rows, double *columns)
@@ -243,66 +235,29 @@ static void standardise(const linear *model, size_t n, const double *rows, doubl
   }
 }
 
-/* Adds the rows of a block to the triangular factor by one Householder reflection per covariate,
- * which uses row j of the factor and the whole block. factor[j * (p + 1) + k] is row j; its last
- * entry belongs to the response. The rest of the response column is the part that no weights
- * explain. */
-static void absorb(size_t p, double *factor, size_t n, double *columns)
-{
-  for (size_t j = 0; j < p; j++) {
-    double *row = factor + j * (p + 1), *pivot = columns + j * n;
-    double length = sqrt(dot(n, pivot, pivot));
-    if (length == 0) continue; /* the block has no component in this direction */
-    double norm = hypot(row[j], length);
-    double diagonal = row[j] > 0 ? -norm : norm, head = row[j] - diagonal;
-    for (size_t k = j + 1; k <= p; k++) {
-      double *column = columns + k * n;
-      double along = -(head * row[k] + dot(n, pivot, column)) / diagonal; /* times head */
-      row[k] -= along;
-      double step = along / head;
-      for (size_t r = 0; r < n; r++) column[r] -= step * pivot[r];
-    }
-    row[j] = diagonal;
-  }
-}
-
 /* With A = X diag(prior_sd) / sigma and b the centred response over sigma, b ~ N(0, I + A A'), so
  * that
  *
  *     log Z = -n log sigma - n/2 log 2 pi - 1/2 log |I + A'A| - 1/2 min_w (|b - A w|^2 + |w|^2).
  *
- * The factor R of the stacked matrix [I; A] is the Cholesky factor of I + A'A. A'A itself is never
- * formed, because its condition number is the square of that of A and collinear covariates would
- * lose all digits. The minimum is the part of b that remains after the reflections: a sum of
- * squares without cancellation. */
+ * The factor R of the stacked matrix [I; A] is the Cholesky factor of I + A'A, and the minimum is
+ * the part of b that remains after the reflections. */
 static le_status exact(const void *self, const le_rows *rows, double *log_evidence)
 {
-  enum { BLOCK = 512 };
   const linear *model = self;
-  size_t p = model->covariates;
-  double *factor = calloc(p * (p + 1), sizeof *factor);
-  double *columns = malloc((p + 1) * BLOCK * sizeof *columns);
-  if (!factor || !columns) {
-    free(factor);
-    free(columns);
-    return LE_NO_MEMORY;
-  }
-  for (size_t j = 0; j < p; j++) factor[j * (p + 1) + j] = 1;
-
-  double squares = 0, lost = 0; /* Kahan's summation, because a stream may have very many blocks */
-  for (size_t first = 0; first < rows->n; first += BLOCK) {
-    size_t n = rows->n - first < BLOCK ? rows->n - first : BLOCK;
-    standardise(model, n, rows->values + first * (p + 1), columns);
-    absorb(p, factor, n, columns);
-    double term = dot(n, columns + p * n, columns + p * n) - lost, next = squares + term;
-    lost = (next - squares) - term;
-    squares = next;
+  const size_t p = model->covariates;
+  le_reflections fit;
+  LE_TRY(le_reflections_alloc(&fit, p));
+  for (size_t j = 0; j < p; j++) fit.factor[j * (p + 1) + j] = 1;
+  for (size_t first = 0; first < rows->n; first += LE_REFLECTED) {
+    const size_t n = rows->n - first < LE_REFLECTED ? rows->n - first : LE_REFLECTED;
+    standardise(model, n, rows->values + first * (p + 1), fit.columns);
+    le_reflect(&fit, n);
   }
   double log_diagonal = 0;
-  for (size_t j = 0; j < p; j++) log_diagonal += log(fabs(factor[j * (p + 1) + j]));
-  *log_evidence = (double)rows->n * model->row_constant - log_diagonal - 0.5 * squares;
-  free(factor);
-  free(columns);
+  for (size_t j = 0; j < p; j++) log_diagonal += log(fabs(fit.factor[j * (p + 1) + j]));
+  *log_evidence = (double)rows->n * model->row_constant - log_diagonal - 0.5 * fit.squares;
+  le_reflections_free(&fit);
   return isfinite(*log_evidence) ? LE_OK : LE_NOT_FINITE;
 }
 

@@ -3,7 +3,7 @@
 
 numbers <- data.frame(y = c(1.2, 0.3, 2.2, 1.9, -0.4, 0.8), x = c(0.5, -1, 1.3, 0.7, -0.2, 0.1),
                       class = factor(c("a", "b")), word = letters[1:6])
-line <- linear_regression(y ~ x)
+line <- linear_regression(y ~ x, sigma = 1)
 run <- function(model, data, ...) quiet_fit(model, data, ..., seed = 1, progress = FALSE)
 
 #' One sentence, in backticks the argument, without a call, of the package's class
@@ -68,15 +68,15 @@ test_that("data without rows or columns, or of the wrong kind, are refused", {
   refused(run(gaussian_mean(), numeric()), "data", "at least one row")
   refused(run(gaussian_mixture(components = 1), numbers[0, 1:2]), "data", "at least one row")
   refused(run(gaussian_mixture(components = 1), numbers[, 0]), "data", "at least one column")
-  refused(linear_regression(y ~ 0), "formula", "a covariate or an intercept")
+  refused(linear_regression(y ~ 0, sigma = 1), "formula", "a covariate or an intercept")
   refused(run(line, NULL), "data")
   refused(run(line, "cars"), "data")
   refused(run(line, numbers["y"]), "data", "`x`")
-  refused(run(linear_regression(), list(x = 1:3, y = 1:2)), "data$y")
+  refused(run(linear_regression(sigma = 1), list(x = 1:3, y = 1:2)), "data$y")
   refused(run(gaussian_mean(), letters), "data", "numeric")
-  refused(run(linear_regression(word ~ x), numbers), "data", "`word`")
+  refused(run(linear_regression(word ~ x, sigma = 1), numbers), "data", "`word`")
   refused(run(gaussian_mixture(components = 1), numbers), "data", "`class`")
-  refused(run(linear_regression(y ~ f), cbind(numbers, f = factor("a"))), "data",
+  refused(run(linear_regression(y ~ f, sigma = 1), cbind(numbers, f = factor("a"))), "data",
           "at least two levels")
   refused(run(softmax_regression(class ~ x), droplevels(numbers[numbers$class == "a", ])), "data",
           "at least two classes")
@@ -102,10 +102,10 @@ test_that("settings of models are refused at once", {
     refused(gaussian_mean(prior_sd = value), "prior_sd", "positive")
   }
   for (value in list(0, -1, NA, Inf, "a", NULL)) {
-    refused(linear_regression(y ~ x, prior_sd = value), "prior_sd", "positive")
+    refused(linear_regression(y ~ x, prior_sd = value, sigma = 1), "prior_sd", "positive")
     refused(softmax_regression(class ~ x, prior_sd = value), "prior_sd", "positive")
   }
-  refused(run(linear_regression(y ~ x, prior_sd = 1:3), numbers), "prior_sd")
+  refused(run(linear_regression(y ~ x, prior_sd = 1:3, sigma = 1), numbers), "prior_sd")
   for (value in list(0, 1.5, -1, NA, "2", 65, 1e12))
     refused(gaussian_mixture(components = value), "components")
   refused(run(gaussian_mixture(components = 7), numbers[1:2]), "components", "number of rows")
@@ -208,10 +208,10 @@ test_that("constant columns, equal rows and more coefficients than rows have the
   equal <- numbers[rep(1, 30), ]
   wide <- with_own_seed(1, data.frame(y = rnorm(5), matrix(rnorm(5 * 30), 5)))
   for (method in c(careful, list(smc("data")))) {
-    right(run(linear_regression(y ~ x + z), with_constant, method),
+    right(run(linear_regression(y ~ x + z, sigma = 1), with_constant, method),
           linear_truth(cbind(1, numbers$x, 1), numbers$y, 1, c(1, 1, 1)))
     right(run(line, equal, method), linear_truth(cbind(1, equal$x), equal$y, 1, c(1, 1)))
-    right(run(linear_regression(y ~ .), wide, method),
+    right(run(linear_regression(y ~ ., sigma = 1), wide, method),
           linear_truth(cbind(1, as.matrix(wide[-1])), wide$y, 1, rep(1, 31)))
     sound(run(softmax_regression(class ~ x), equal, method))
   }
@@ -240,7 +240,7 @@ test_that("covariates on a scale of a million have the right evidence", {
   shifted <- transform(numbers, x = x + 1e6)
   for (method in careful) {
     right(run(line, far, method), linear_truth(cbind(1, far$x), far$y, 1, c(1, 1)))
-    right(run(linear_regression(y ~ x, prior_sd = c(1, 1e-6)), far, method),
+    right(run(linear_regression(y ~ x, prior_sd = c(1, 1e-6), sigma = 1), far, method),
           linear_truth(cbind(1, far$x), far$y, 1, c(1, 1e-6)))
     right(run(line, shifted, method), linear_truth(cbind(1, shifted$x), shifted$y, 1, c(1, 1)))
     sound(run(softmax_regression(class ~ x), far, method))
@@ -283,7 +283,7 @@ test_that("values near the end of what a double holds are an error or a number",
 
 test_that("narrow and wide priors are right", {
   for (method in careful) for (prior_sd in c(1e-8, 1e4)) {
-    fit <- run(linear_regression(y ~ x, prior_sd = prior_sd), numbers, method)
+    fit <- run(linear_regression(y ~ x, prior_sd = prior_sd, sigma = 1), numbers, method)
     truth <- linear_truth(cbind(1, numbers$x), numbers$y, 1, rep(prior_sd, 2))
     # a prior that is as good as a point leaves next to no error to report
     expect_lt(abs(fit$log_evidence - truth), 5 * fit$se + 1e-6)

@@ -11,7 +11,7 @@ waited <- function(method, data, after) {
   before <- proc.time()[["elapsed"]]
   system(sprintf("(sleep %g; kill -INT %d) &", after, Sys.getpid()))
   stopped <- tryCatch({
-    evidence(linear_regression(), data, method, seed = 1, progress = FALSE)
+    evidence(linear_regression(sigma = 1), data, method, seed = 1, progress = FALSE)
     Sys.sleep(after) # the signal must not hit what comes after
     FALSE
   }, interrupt = function(i) TRUE)

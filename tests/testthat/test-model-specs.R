@@ -11,7 +11,7 @@ covariates <- data.frame(
 
 # What C gets, as a matrix with a row for each observation and without names.
 observations <- function(encoded) unname(t(encoded$rows))
-linear_x <- function(formula, data = covariates) encode(linear_regression(formula), data)
+linear_x <- function(formula, data = covariates) encode(linear_regression(formula, sigma = 1), data)
 
 test_that("specifications are plain lists of what was given", {
   model <- linear_regression(y ~ x, sigma = 2, prior_sd = c(1, 3))
@@ -72,24 +72,26 @@ test_that("matrices, lists and data frames say the same", {
   expected <- observations(linear_x(y ~ x + z))
   expect_identical(observations(linear_x(y ~ x + z, numbers)), expected)
   xy <- list(x = numbers[, c("x", "z")], y = numbers[, "y"])
-  encoded <- encode(linear_regression(), xy)
+  linear <- linear_regression(sigma = 1)
+  encoded <- encode(linear, xy)
   expect_identical(observations(encoded), expected)
   expect_identical(encoded$theta_names, c("(Intercept)", "x", "z"))
-  expect_identical(encode(linear_regression(), list(x = unname(xy$x), y = xy$y))$theta_names,
+  expect_identical(encode(linear, list(x = unname(xy$x), y = xy$y))$theta_names,
                    c("(Intercept)", "x1", "x2"))
-  expect_identical(observations(encode(linear_regression(),
+  expect_identical(observations(encode(linear,
                                        list(x = covariates$x, y = covariates$y))), expected[, -3])
 })
 
 test_that("an intercept is added to a matrix unless it has one by name", {
+  linear <- linear_regression(sigma = 1)
   own <- list(x = cbind("(Intercept)" = 1, a = 1:3), y = 4:6)
-  expect_identical(encode(linear_regression(), own)$theta_names, c("(Intercept)", "a"))
+  expect_identical(encode(linear, own)$theta_names, c("(Intercept)", "a"))
   constant <- list(x = cbind(one = c(1, 1, 1)), y = 4:6)
-  expect_identical(encode(linear_regression(), constant)$theta_names, c("(Intercept)", "one"))
+  expect_identical(encode(linear, constant)$theta_names, c("(Intercept)", "one"))
 })
 
 test_that("priors are one for all, one for each, or by name", {
-  prior <- function(...) encode(linear_regression(y ~ x, ...), covariates)$args
+  prior <- function(...) encode(linear_regression(y ~ x, ..., sigma = 1), covariates)$args
   expect_identical(prior(prior_sd = 2)$prior_sd, 2)
   expect_identical(prior(prior_sd = c(2, 3))$prior_sd, c(2, 3))
   expect_identical(prior(prior_sd = c(x = 3, "(Intercept)" = 2))$prior_sd, c(2, 3))
@@ -166,8 +168,8 @@ test_that("mixtures take columns, and number their parameters component by compo
 
 test_that("the same data encode to the same rows later, all at once or in part", {
   cases <- list(
-    list(linear_regression(log(y) ~ poly(x, 2) + f * l + offset(o)), covariates),
-    list(linear_regression(y ~ scale(x) + factor(z %% 2)), covariates),
+    list(linear_regression(log(y) ~ poly(x, 2) + f * l + offset(o), sigma = 1), covariates),
+    list(linear_regression(y ~ scale(x) + factor(z %% 2), sigma = 1), covariates),
     list(softmax_regression(f ~ x + l), covariates),
     list(gaussian_mixture(~ log(x) + z, 2), covariates),
     list(gaussian_mixture(components = 2), covariates[c("x", "z")]),
@@ -184,7 +186,7 @@ test_that("the same data encode to the same rows later, all at once or in part",
 })
 
 test_that("new data need no response for prediction", {
-  model <- linear_regression(log(y) ~ x + offset(o))
+  model <- linear_regression(log(y) ~ x + offset(o), sigma = 1)
   encoded <- encode(model, covariates)
   new <- encode_new(model, encoded$design, covariates[2:3, c("x", "o")], response = FALSE)
   expect_identical(new$rows[1:2, ], encoded$rows[1:2, 2:3])
@@ -199,7 +201,7 @@ test_that("new data need no response for prediction", {
 })
 
 test_that("contrasts stay those of the first data", {
-  model <- linear_regression(y ~ f)
+  model <- linear_regression(y ~ f, sigma = 1)
   old <- options(contrasts = c("contr.sum", "contr.poly"))
   encoded <- encode(model, covariates)
   options(old)
@@ -212,7 +214,7 @@ test_that("simulated rows return to the shape of the data", {
     encoded <- encode(model, data)
     decode(model, encoded, encoded$rows, data)
   }
-  expect_equal(back(linear_regression(log(y) ~ x + offset(o)), covariates), covariates)
+  expect_equal(back(linear_regression(log(y) ~ x + offset(o), sigma = 1), covariates), covariates)
   expect_equal(back(gaussian_mean(~y), covariates), covariates)
   expect_identical(back(gaussian_mean(), c(1, 2)), c(1, 2))
   expect_identical(back(gaussian_mean(), data.frame(q = c(1, 2))), data.frame(q = c(1, 2)))
@@ -222,13 +224,14 @@ test_that("simulated rows return to the shape of the data", {
   expect_identical(back(gaussian_mixture(components = 2), as.data.frame(two)), as.data.frame(two))
   expect_identical(back(softmax_regression(f ~ x), covariates)$f, factor(covariates$f))
   xy <- list(x = 1:2, y = c(3, 4))
-  expect_identical(back(linear_regression(), xy), xy)
+  expect_identical(back(linear_regression(sigma = 1), xy), xy)
 })
 
 test_that("templates for simulation need no responses", {
-  blank <- template(linear_regression(log(y) ~ x + offset(o)), covariates[c("x", "o")], NULL)
+  model <- linear_regression(log(y) ~ x + offset(o), sigma = 1)
+  blank <- template(model, covariates[c("x", "o")], NULL)
   expect_equal(unname(blank$encoded$rows["log(y)", ]), -covariates$o)
-  expect_identical(template(linear_regression(), list(x = 1:3), NULL)$encoded$n, 3L)
+  expect_identical(template(linear_regression(sigma = 1), list(x = 1:3), NULL)$encoded$n, 3L)
   expect_identical(template(gaussian_mean(~ log(y)), NULL, 4)$encoded$n, 4L)
   # One observation of a mixture of two is a simulation like any other.
   expect_identical(template(gaussian_mixture(~ a + b, 2), NULL, 1)$encoded$n, 1L)

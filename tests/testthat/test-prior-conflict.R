@@ -25,6 +25,29 @@ test_that("coefficients far from their prior are named, in print() and as a warn
   expect_null(conflict(model, days, bic()))
 })
 
+test_that("a fit that is given up for noise is named", {
+  raw <- conflict(linear_regression(mpg ~ wt + hp), mtcars)
+  expect_match(raw, paste("least-squares estimate of `\\(Intercept\\)` lies 37 prior standard",
+                          "deviations from its prior mean, and the fit has [0-9.]+ times"))
+  expect_match(raw, "Use scale\\(\\) on the columns")
+  expect_match(conflict(linear_regression(mpg ~ wt + hp), mtcars, exact()), "37 prior")
+  expect_match(conflict(regression(mpg ~ wt + hp, prior = normal(0, 1)), mtcars), "37 prior")
+  units <- linear_regression(mpg ~ wt + hp, prior_sd = c(20, 5, 0.1))
+  expect_null(conflict(units, mtcars))
+  scaled <- scaled(mtcars)
+  for (sd in c(0.3, 1, 10))
+    for (model in list(linear_regression(mpg ~ ., prior_sd = sd),
+                       linear_regression(mpg ~ wt * hp + offset(qsec), prior_sd = sd)))
+      expect_null(conflict(model, scaled, exact()))
+  # noise alone, and data from the prior
+  for (seed in 1:20) {
+    data <- simulate(linear_regression(mpg ~ wt + hp), data = scaled, seed = seed)
+    expect_null(conflict(linear_regression(mpg ~ wt + hp), data, exact()))
+    data$mpg <- with_own_seed(seed, rnorm(32))
+    expect_null(conflict(linear_regression(mpg ~ ., prior_sd = 0.1), data, exact()))
+  }
+})
+
 test_that("columns that a mixture does not expect are named, whether clusters were found or not", {
   two <- gaussian_mixture(components = 2)
   expect_match(conflict(two, faithful),

@@ -26,15 +26,16 @@ test_that("nothing is printed when no progress is wanted", {
 })
 
 test_that("a run that fails is freed and raises one sentence", {
-  line <- linear_regression(y ~ x)
+  line <- linear_regression(y ~ x, sigma = 1)
   data <- data.frame(x = c(1, 2, 3), y = c(1e160, 2e160, 3e160))
   expect_error(evidence(line, data, seed = 1), class = "logevidence_error")
   expect_s3_class(evidence(line, data.frame(x = 1:3, y = 1:3), seed = 1), "evidence")
 })
 
 test_that("a row that nobody can explain is named by its place in the data, where that is known", {
+  line <- linear_regression(y ~ x, sigma = 1)
   data <- data.frame(x = 1:40 / 10, y = c(rnorm(24), 1e160, rnorm(15)))
-  setup <- run_problem(linear_regression(y ~ x), data, sgais(20, audit = FALSE))
+  setup <- run_problem(line, data, sgais(20, audit = FALSE))
   ends <- function(parts) {
     run <- .Call(ffi_run_new, setup$problem)
     for (k in seq_along(parts)) .Call(ffi_run_feed, run, setup$rows[, parts[[k]], drop = FALSE],
@@ -43,7 +44,7 @@ test_that("a row that nobody can explain is named by its place in the data, wher
   }
   expect_match(ends(list(1:40)), "Observation 25 has zero likelihood")
   expect_match(ends(list(1:20, 21:40)), "An observation has zero likelihood")
-  for (seed in 1:3) expect_error(evidence(linear_regression(y ~ x), data, sgais(20), seed = seed),
+  for (seed in 1:3) expect_error(evidence(line, data, sgais(20), seed = seed),
                                  "Observation 25 has zero likelihood")
 })
 

@@ -1,7 +1,7 @@
 # Settings by name: what engines and kernels know, and what happens to the rest.
 
 set_to <- function(...) {
-  setup <- run_problem(linear_regression(y ~ x), data.frame(x = 1:20, y = rep(1:2, 10)),
+  setup <- run_problem(linear_regression(y ~ x, sigma = 1), data.frame(x = 1:20, y = rep(1:2, 10)),
                        smc(particles = 20))
   setup$problem$settings <- utils::modifyList(setup$problem$settings, list(...))
   setup
@@ -44,7 +44,7 @@ test_that("kernels' settings are checked too", {
 })
 
 test_that("what R refuses, C refuses in the same words", {
-  line <- linear_regression(y ~ x)
+  line <- linear_regression(y ~ x, sigma = 1)
   data <- data.frame(x = 1:20, y = rep(1:2, 10))
   own <- function(call) tryCatch(call, logevidence_error = conditionMessage)
   # a problem that R accepts, with the parts of another one

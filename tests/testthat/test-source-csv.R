@@ -81,7 +81,7 @@ test_that("types and levels can be given, and print() says what they are", {
   expect_identical(got$zip, c("01234", "98765"))
   expect_identical(got$colour, factor(c("red", "blue"), c("red", "blue", "green")))
   expect_output(print(source), "zip (text), colour (text), x (number)", fixed = TRUE)
-  fit <- evidence(linear_regression(x ~ colour), source, seed = 1)
+  fit <- evidence(linear_regression(x ~ colour, sigma = 1), source, seed = 1)
   expect_true("colourgreen" %in% colnames(fit$draws))
 })
 
@@ -128,7 +128,7 @@ test_that("arguments are checked at once", {
 
 test_that("the file is closed when a run ends or fails", {
   before <- nrow(showConnections())
-  line <- linear_regression(a ~ b)
+  line <- linear_regression(a ~ b, sigma = 1)
   evidence(line, rows_csv(text_file("a,b", "1,2", "2,3")), seed = 1)
   expect_error(evidence(line, rows_csv(text_file("a,b", "1,2", "2,NA")), seed = 1))
   expect_error(evidence(line, rows_csv(text_file("a,a", "1,2")), seed = 1))

@@ -250,8 +250,8 @@ test_that("states of other problems are errors", {
   }
   expect_true(damaged(other(seed = test_seed(9)), state)$refused)
   expect_true(damaged(other(method = ais(21, linear(10))), state)$refused)
-  expect_true(damaged(other(linear_regression(y ~ 1)), state)$refused)
-  expect_true(damaged(other(linear_regression(y ~ x + I(x^2))), state)$refused)
+  expect_true(damaged(other(linear_regression(y ~ 1, sigma = 1)), state)$refused)
+  expect_true(damaged(other(linear_regression(y ~ x + I(x^2), sigma = 1)), state)$refused)
   expect_true(damaged(other(gaussian_mean(~y)), state)$refused)
   for (name in setdiff(names(setups()), "ais"))
     expect_true(damaged(setups()[[name]], state)$refused, info = name)
@@ -272,7 +272,7 @@ test_that("what a state belongs to is told when it is refused", {
   }
   other <- function(model = line, method = ais(20, linear(10)), seed = test_seed())
     run_problem(model, few, method, seed)
-  expect_match(told(other(linear_regression(y ~ x, prior_sd = 3))),
+  expect_match(told(other(linear_regression(y ~ x, prior_sd = 3, sigma = 1))),
                "belongs to another model, or to other priors")
   expect_match(told(other(method = ais(20, linear(11)))),
                "belongs to another method, other settings")
@@ -320,7 +320,8 @@ test_that("a state of a model of R functions has R's random numbers with it", {
 test_that("kernels without a metric need no square matrices", {
   d <- 400
   data <- list(x = matrix(0, 2, d), y = c(0, 0))
-  setup <- run_problem(linear_regression(), data, smc(particles = 4, kernel = sghmc()), test_seed())
+  setup <- run_problem(linear_regression(sigma = 1), data, smc(particles = 4, kernel = sghmc()),
+                       test_seed())
   run <- start_run(setup)
   .Call(ffi_run_advance, run, 0)
   # before there were three matrices more for each half of the particles

@@ -38,11 +38,10 @@ static le_status impossible_row(walk *w)
       (double)found + 1);
 }
 
-/* Whether exact() can compute this evidence. */
 static int has_closed_form(const walk *w)
 {
   const int several = w->model->log_symmetry && w->model->log_symmetry(w->target.model) > 0;
-  return w->model->exact != NULL && !several;
+  return !several && le_target_has_exact(w->model, w->target.model);
 }
 
 /* Replaces the error of a run that cannot continue if a kernel without an accept-reject step is

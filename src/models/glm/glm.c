@@ -6,6 +6,7 @@
  * x'w + offset. theta is w and, for each further parameter of the family (family.h), its logarithm,
  * whose value is on the user's scale, or the coefficients of its logarithm (by_row.c). */
 #include "models/glm/by_row.h"
+#include "models/glm/exact.h"
 #include "models/glm/families.h"
 #include "models/glm/priors.h"
 #include "models/glm/start.h"
@@ -143,7 +144,8 @@ static le_status create(const le_args *args, void **self, char *message)
     snprintf(message, LE_MESSAGE_SIZE, "`family` must be a known family, not \"%s\".", word);
     return LE_BAD_ARGUMENT;
   }
-  if (!le_read_count(args, "covariates", 1, MOST_COVARIATES, &p, message)) return LE_BAD_ARGUMENT;
+  if (!le_read_count(args, "covariates", family->further == 0, MOST_COVARIATES, &p, message))
+    return LE_BAD_ARGUMENT;
   glm_part part[GLM_FURTHER];
   if (!read_parts(args, family, part, message)) return LE_BAD_ARGUMENT;
   size_t d = p;
@@ -493,6 +495,8 @@ const le_model_ops le_glm_model = {
   .log_lik_hess = log_lik_hess,
   .log_lik_each = log_lik_each,
   .simulate = simulate,
+  .exact = le_glm_exact,
+  .exact_draws = le_glm_exact_draws,
   .user_dim = user_dim,
   .to_user = to_user,
   .start = le_glm_start,

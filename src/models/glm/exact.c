@@ -1,0 +1,231 @@
+/* The exact evidence of y ~ N(Xw + offset, sigma^2), w_j ~ N(m_j, s_j^2), with any prior of sigma.
+ *
+ * With A = X diag(s), b = y - offset - X m and the singular value decomposition A = U D V',
+ *
+ *     log p(y | sigma) = -n log sigma - n/2 log 2 pi - 1/2 sum_j log(1 + d_j^2 / sigma^2)
+ *                        - 1/2 sum_j c_j^2 / (sigma^2 + d_j^2) - rest / (2 sigma^2),
+ *
+ * where c = U'b and `rest` is the sum of squares of b outside of U. The evidence is the integral of
+ * this times the prior of log sigma. Given sigma, V'(w - m) / s has independent normal entries. */
+#include "models/glm/exact.h"
+
+#include "base/linalg.h"
+#include "base/quadrature.h"
+#include "models/glm/start.h"
+
+#include <gsl/gsl_linalg.h>
+#include <gsl/gsl_randist.h>
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct noise {
+  const glm *model;
+  size_t p, n;
+  double rest, least, largest; /* sum of squares; singular values above rounding error */
+  double *values, *c;          /* d and U'b */
+  double *v;                   /* row-major; the columns are directions */
+  le_quadrature quadrature;
+} noise;
+
+/* A singular value below this share of the largest is rounding error. */
+static const double ROUNDING = 1e-14;
+/* Logarithms of scales between which the density is not negligible, beyond those of the data. */
+static const double BEYOND = 120;
+
+int le_fits_exactly(const le_reflections *fit)
+{
+  return fit->squares <= 1e-26 * fit->total;
+}
+
+/* ---- sufficient statistics ---- */
+
+static void standardise(const glm *model, size_t n, const double *rows, double *columns)
+{
+  const size_t p = model->covariates;
+  for (size_t r = 0; r < n; r++) {
+    const double *row = rows + r * model->width;
+    double response = row[model->width - 1] - (model->offset ? row[p] : 0);
+    for (size_t j = 0; j < p; j++) {
+      columns[j * n + r] = row[j] * model->prior[j].scale;
+      response -= row[j] * model->prior[j].location;
+    }
+    columns[p * n + r] = response;
+  }
+}
+
+static le_status reflect_rows(const glm *model, const le_rows *rows, le_reflections *fit)
+{
+  LE_TRY(le_reflections_alloc(fit, model->covariates));
+  for (size_t first = 0; first < rows->n; first += LE_REFLECTED) {
+    const size_t n = rows->n - first < LE_REFLECTED ? rows->n - first : LE_REFLECTED;
+    standardise(model, n, rows->values + first * rows->width, fit->columns);
+    le_reflect(fit, n);
+  }
+  return LE_OK;
+}
+
+/* The triangular factor becomes U; `work` has p numbers. */
+static void decompose(noise *s, const double *factor, double *u, double *work)
+{
+  const size_t p = s->p;
+  for (size_t j = 0; j < p; j++)
+    for (size_t k = 0; k < p; k++) u[j * p + k] = k < j ? 0 : factor[j * (p + 1) + k];
+  gsl_matrix_view left = gsl_matrix_view_array(u, p, p), right = gsl_matrix_view_array(s->v, p, p);
+  gsl_vector_view values = gsl_vector_view_array(s->values, p),
+                  room = gsl_vector_view_array(work, p);
+  gsl_linalg_SV_decomp(&left.matrix, &right.matrix, &values.vector, &room.vector);
+  memset(s->c, 0, p * sizeof(double));
+  for (size_t j = 0; j < p; j++)
+    for (size_t k = 0; k < p; k++) s->c[k] += u[j * p + k] * factor[j * (p + 1) + p];
+}
+
+/* The factor ends in the parts of b along the rows of the triangle; directions without covariates
+ * belong to the rest. */
+static void take_statistics(noise *s, const le_reflections *fit)
+{
+  const size_t p = s->p;
+  s->largest = 0;
+  for (size_t j = 0; j < p; j++) s->largest = fmax(s->largest, s->values[j]);
+  s->least = s->largest;
+  s->rest = le_fits_exactly(fit) ? 0 : fit->squares;
+  for (size_t j = 0; j < p; j++) {
+    if (s->values[j] > ROUNDING * s->largest) {
+      s->least = fmin(s->least, s->values[j]);
+      continue;
+    }
+    s->rest += s->c[j] * s->c[j] > 1e-26 * fit->total ? s->c[j] * s->c[j] : 0;
+    s->values[j] = s->c[j] = 0;
+  }
+}
+
+/* ---- the density of log sigma ---- */
+
+static double log_joint(const void *self, double t)
+{
+  const noise *s = self;
+  const double variance = exp(2 * t);
+  double value = le_prior_log(&s->model->prior[s->p], t) - (double)s->n * (t + HALF_LOG_2PI);
+  if (s->rest > 0) value -= 0.5 * s->rest / variance;
+  for (size_t j = 0; j < s->p; j++) {
+    const double square = s->values[j] * s->values[j];
+    if (square == 0) continue;
+    value -= 0.5 * (log1p(square / variance) + s->c[j] * s->c[j] / (variance + square));
+  }
+  return value;
+}
+
+/* Rows that some coefficients fit exactly: the density of log sigma does not fall as sigma goes to
+ * zero, unless its prior excludes small values. */
+static int is_infinite(const noise *s)
+{
+  size_t rank = 0;
+  for (size_t j = 0; j < s->p; j++) rank += s->values[j] > 0;
+  return s->rest == 0 && s->n > rank && s->model->prior[s->p].kind != LE_PRIOR_INVERSE_GAMMA;
+}
+
+static void widen(double scale, double *from, double *to)
+{
+  if (!(scale > 0)) return;
+  *from = fmin(*from, log(scale));
+  *to = fmax(*to, log(scale));
+}
+
+static le_status integrate(noise *s, double total)
+{
+  const le_prior *prior = &s->model->prior[s->p];
+  double from = log(prior->scale), to = from;
+  widen(sqrt(s->rest / (double)s->n), &from, &to);
+  widen(sqrt(total), &from, &to);
+  widen(s->least, &from, &to);
+  widen(s->largest, &from, &to);
+  s->quadrature = (le_quadrature){.log_density = log_joint, .self = s};
+  return le_quadrature_run(&s->quadrature, fmax(from - BEYOND, -345), fmin(to + BEYOND, 345));
+}
+
+/* ---- the two functions of the contract ---- */
+
+static int has_closed_form(const glm *model)
+{
+  if (strcmp(model->family->name, "gaussian") != 0 || model->by_row) return 0;
+  for (size_t j = 0; j < model->covariates; j++)
+    if (model->prior[j].kind != LE_PRIOR_NORMAL) return 0;
+  return 1;
+}
+
+static void noise_free(noise *s)
+{
+  free(s->values);
+  le_quadrature_free(&s->quadrature);
+}
+
+static le_status noise_alloc(const glm *model, const le_rows *rows, noise *s, le_reflections *fit)
+{
+  const size_t p = model->covariates;
+  *s = (noise){.model = model, .p = p, .n = rows->n};
+  LE_TRY(reflect_rows(model, rows, fit));
+  s->values = malloc((2 * p + 2 * p * p + p) * sizeof *s->values);
+  if (!s->values) return LE_NO_MEMORY;
+  s->c = s->values + p;
+  s->v = s->c + p;
+  double *u = s->v + p * p;
+  for (size_t i = 0; i < p * (p + 1); i++)
+    if (!isfinite(fit->factor[i])) return LE_NOT_FINITE; /* the decomposition would not end */
+  decompose(s, fit->factor, u, u + p * p);
+  take_statistics(s, fit);
+  return LE_OK;
+}
+
+/* `infinite` is set instead of an integral that does not exist. */
+static le_status noise_run(const glm *model, const le_rows *rows, noise *s, int *infinite)
+{
+  le_reflections fit = {0};
+  le_status status = noise_alloc(model, rows, s, &fit);
+  *infinite = status == LE_OK && is_infinite(s);
+  if (status == LE_OK && !*infinite) status = integrate(s, fit.total);
+  le_reflections_free(&fit);
+  return status;
+}
+
+le_status le_glm_exact(const void *self, const le_rows *rows, double *log_evidence)
+{
+  const glm *model = self;
+  *log_evidence = has_closed_form(model) ? 0 : NAN;
+  if (!has_closed_form(model) || rows->n == 0) return LE_OK;
+  noise s;
+  int infinite;
+  const le_status status = noise_run(model, rows, &s, &infinite);
+  *log_evidence = infinite ? INFINITY : s.quadrature.log_integral;
+  noise_free(&s);
+  return status;
+}
+
+static void draw_point(const noise *s, const gsl_rng *rng, double *work, double *theta)
+{
+  const size_t p = s->p;
+  const double t = le_quadrature_draw(&s->quadrature, rng), variance = exp(2 * t);
+  for (size_t k = 0; k < p; k++) {
+    const double precision = s->values[k] * s->values[k] + variance;
+    work[k] = s->values[k] * s->c[k] / precision +
+              gsl_ran_gaussian_ziggurat(rng, sqrt(variance / precision));
+  }
+  for (size_t j = 0; j < p; j++)
+    theta[j] = s->model->prior[j].location +
+               s->model->prior[j].scale * le_dot(s->v + j * p, work, p);
+  theta[p] = t;
+}
+
+le_status le_glm_exact_draws(const void *self, const le_rows *rows, const gsl_rng *rng, size_t m,
+                             double *theta)
+{
+  const glm *model = self;
+  noise s;
+  int infinite;
+  le_status status = noise_run(model, rows, &s, &infinite);
+  double *work = malloc((model->covariates + 1) * sizeof *work);
+  if (status == LE_OK && infinite) status = LE_NOT_FINITE;
+  if (status == LE_OK && !work) status = LE_NO_MEMORY;
+  for (size_t i = 0; status == LE_OK && i < m; i++) draw_point(&s, rng, work, theta + i * model->d);
+  free(work);
+  noise_free(&s);
+  return status;
+}
