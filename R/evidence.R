@@ -216,7 +216,6 @@ SIDE_BY_SIDE <- 2e7
 #' All that C needs to start a run, except the rows
 #' @noRd
 new_problem <- function(model, encoded, method, words, threads = 1) {
-  check_gradients(model, method)
   if (method$estimator == "chib") check_for_chib(model)
   if (method$estimator == "variational") check_for_variational(model)
   method <- if (is_latent(model)) latent_method(method, model) else settle(method, model)
@@ -240,16 +239,6 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
 CHOSEN_IN_R <- c("published", "symmetry")
 
 for_engine <- function(settings) settings[!names(settings) %in% CHOSEN_IN_R]
-
-# An error in terms of the user's arguments; C checks the same again.
-check_gradients <- function(model, method) {
-  if (has_gradients(model)) return(invisible())
-  needy <- Filter(function(kernel) kernel_needs(kernel, "gradient"), method$kernels)
-  if (length(needy))
-    fail("`method` ", method$name, "() moves particles by ", needy[[1]]$name,
-         "(), which needs gradients, and this model has none: use nested(), or smc(kernel = ",
-         "slice()), or give custom_model() its `gradient` and `prior_gradient`.")
-}
 
 # Draws of the importance-sampling check: more if weights may be uneven. If each draw must use all
 # rows, only so many draws that they take little time (AUDIT_WORK evaluations), at least 100.

@@ -103,7 +103,7 @@ contract_defaults <- function() {
     # list of these `columns`, whether there is an `intercept`, and `names`; see R/feed.R
     plain = nothing,
     no_data = function(model) fail("`data` must be given."), # if `data` are missing
-    gradients = function(model) TRUE,
+    gradients = function(model) TRUE, # or are they differences of densities?
     derivatives = TRUE,        # second derivatives in closed form
     user_gradient = FALSE,     # is the gradient written by the user, and so to be checked?
     # does it call R functions? Then one run at a time, with R's generator

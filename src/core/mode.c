@@ -168,7 +168,7 @@ static le_status curvature(le_target *target, const double *theta, const double 
   const le_model_ops *ops = target->ops;
   if (ops->log_lik_hess && ops->log_prior_hess && ops->log_prior_grad)
     return exact_curvature(target, theta, grad, precision, work);
-  if (!ops->log_lik_grad || !ops->log_prior_grad)
+  if (!ops->log_lik_grad || !ops->log_prior_grad || ops->traits & LE_MODEL_DIFFERENCES)
     return differences_of_density(target, theta, scale, grad, precision, work);
   double value;
   LE_TRY(le_target_density_grad(target, 1, theta, &value, grad));
