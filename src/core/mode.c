@@ -236,7 +236,7 @@ le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double 
     const double decrement = le_dot(step, grad, d);
     mode->rise = 0.5 * decrement;
     if (definite && decrement < enough && (!target->flat || is_short(step, mode->scale, d))) {
-      mode->converged = 1;
+      mode->converged = mode->log_density > -INFINITY; /* within the support of the prior */
       return LE_OK;
     }
     if (definite && le_mode_mass(mode, d) + mode->rise < least) return LE_OK;
