@@ -216,6 +216,7 @@ SIDE_BY_SIDE <- 2e7
 #' All that C needs to start a run, except the rows
 #' @noRd
 new_problem <- function(model, encoded, method, words, threads = 1) {
+  if (isTRUE(encoded$without_rows)) check_for_no_rows(method)
   if (method$estimator == "chib") check_for_chib(model)
   if (method$estimator == "variational") check_for_variational(model)
   method <- if (is_latent(model)) latent_method(method, model) else settle(method, model)
@@ -239,6 +240,18 @@ new_problem <- function(model, encoded, method, words, threads = 1) {
 CHOSEN_IN_R <- c("published", "symmetry")
 
 for_engine <- function(settings) settings[!names(settings) %in% CHOSEN_IN_R]
+
+#' Refuse methods that use the rows one after another, or their number, for a model without rows
+#' @noRd
+check_for_no_rows <- function(method) {
+  use <- if (method$name == "bic") "the number of rows"
+  else if (method$name %in% c("sequential", "online_nested", "hybrid") ||
+           identical(method$path, "data"))
+    "rows chunk by chunk"
+  if (!is.null(use))
+    fail("`method` ", method$name, "(", if (identical(method$path, "data")) "\"data\"", ") uses ",
+         use, ", and this model has no rows: use sgais(), smc(), nested() or laplace().")
+}
 
 # Draws of the importance-sampling check: more if weights may be uneven. If each draw must use all
 # rows, only so many draws that they take little time (AUDIT_WORK evaluations), at least 100.

@@ -121,6 +121,8 @@ contract_defaults <- function() {
     coefficients = TRUE, fitted = NULL, noise_sd = NULL,
     free_parameters = function(model, peak, args) length(peak),
     prior_moments = nothing,
+    # function(model, points, log_weights): sentences about a fit that has failed
+    doubts = nothing,
     far_columns = nothing,     # function(model, args, x): columns that the prior rules out
     # number of optimisation runs before the first particle moves, if the model has one mode and
     # makes starting points from the rows (`start` in logevidence.h)

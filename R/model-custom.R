@@ -123,6 +123,7 @@ encode_custom <- function(model, data, binding = AS_GIVEN) {
   list(
     rows = matrix(as.double(seq_len(n)), 1),
     n = n,
+    without_rows = is.null(data),
     args = list(dim = as.double(length(model$parameters)), gradients = !is.null(model$gradient),
                 several = model$modes == "several", answer = custom_answer(model, data, n)),
     observed = prints$observed,
