@@ -88,7 +88,7 @@ tmb_model <- function(object, prior, logs = NULL, draw_prior = NULL, joint = FAL
     evaluate$gradient(theta) - if (joint) prior$prior_gradient(theta) else 0
   object_model("tmb_model", "TMB object", names, log_likelihood, prior, gradient, observed,
                lost$doubts,
-               list(`random effects` = random_effects(object), prior = prior$shown))
+               list(random = random_effects(object), prior = prior$shown))
 }
 
 random_effects <- function(object) {
@@ -204,8 +204,8 @@ tmb_prior <- function(prior, names, base, logs, draw_prior) {
                          "prior", names)
   for (j in seq_along(names)) check_object_prior(priors[[j]], names[j], is_log[j])
   c(prior_functions(priors, is_log),
-    shown = shorten(paste0(ifelse(is_log, paste0("exp(", names, ")"), names), " ~ ",
-                           vapply(priors, format, ""), collapse = ", "), 200))
+    list(shown = paste0(ifelse(is_log, paste0("exp(", names, ")"), names), " ~ ",
+                        vapply(priors, format, ""))))
 }
 
 #' A prior under the name of several parameters becomes one for each of them

@@ -1,7 +1,7 @@
 # Prior objects as R functions of an unconstrained parameter: log density, its slope, draws. A prior
 # of a positive number is one of exp(parameter), with the Jacobian.
 
-#' Log density of a prior at values of its own number
+#' Log density of a prior at a value of its own number
 #' @noRd
 prior_log_density <- function(prior, x) {
   z <- (x - prior$location) / prior$scale
@@ -10,8 +10,10 @@ prior_log_density <- function(prior, x) {
     student_t = stats::dt(z, prior$shape, log = TRUE) - log(prior$scale),
     half_normal = log(2) + stats::dnorm(z, log = TRUE) - log(prior$scale),
     half_student = log(2) + stats::dt(z, prior$shape, log = TRUE) - log(prior$scale),
-    inverse_gamma = prior$shape * log(prior$scale) - lgamma(prior$shape) -
-      (prior$shape + 1) * log(x) - prior$scale / x,
+    # exp() of a parameter far below zero is zero
+    inverse_gamma = if (x == 0) -Inf
+    else prior$shape * log(prior$scale) - lgamma(prior$shape) - (prior$shape + 1) * log(x) -
+      prior$scale / x,
     exponential = -z - log(prior$scale)
   )
 }
