@@ -241,16 +241,13 @@ CHOSEN_IN_R <- c("published", "symmetry")
 
 for_engine <- function(settings) settings[!names(settings) %in% CHOSEN_IN_R]
 
-#' Refuse methods that use the rows one after another, or their number, for a model without rows
+#' Refuse methods that use the rows one after another for a model without rows
 #' @noRd
 check_for_no_rows <- function(method) {
-  use <- if (method$name == "bic") "the number of rows"
-  else if (method$name %in% c("sequential", "online_nested", "hybrid") ||
-           identical(method$path, "data"))
-    "rows chunk by chunk"
-  if (!is.null(use))
-    fail("`method` ", method$name, "(", if (identical(method$path, "data")) "\"data\"", ") uses ",
-         use, ", and this model has no rows: use sgais(), smc(), nested() or laplace().")
+  by_data <- identical(method$path, "data")
+  if (by_data || method$name %in% c("sequential", "online_nested", "hybrid"))
+    fail("`method` ", method$name, "(", if (by_data) "\"data\"", ") uses rows chunk by chunk, and ",
+         "this model has no rows: use sgais(), smc(), nested() or laplace().")
 }
 
 # Draws of the importance-sampling check: more if weights may be uneven. If each draw must use all

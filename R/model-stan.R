@@ -158,7 +158,8 @@ unconstrained_draws <- function(fit) {
   parameters <- setdiff(names(draws), "lp__")
   n <- length(draws$lp__)
   effective <- rstan::summary(fit, probs = 0.5)$summary[, "n_eff"]
-  keep <- unique(round(seq(1, n, length.out = min(n, max(2, floor(min(effective, n, na.rm = TRUE)))))))
+  independent <- max(2, floor(min(effective, n, na.rm = TRUE)))
+  keep <- round(seq(1, n, length.out = independent))
   one <- function(x, i) {
     shape <- dim(x)[-1]
     if (length(shape) == 0) return(as.double(x[i]))

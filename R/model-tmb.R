@@ -8,9 +8,9 @@
 #' (`random =` of `MakeADFun()`) are integrated out by the object itself, by Laplace's
 #' approximation; only its fixed parameters are parameters of the model.
 #'
-#' @param object An object from `MakeADFun()`: a list with `par`, `fn`, `gr` and `env`. Its objective
-#'   must be minus the log-likelihood with *all constants* (densities such as `dnorm(..., true)`),
-#'   and the densities of the random effects must be part of it.
+#' @param object An object from `MakeADFun()`: a list with `par`, `fn`, `gr` and `env`. Its
+#'   objective must be minus the log-likelihood with *all constants* (densities such as `dnorm(...,
+#'   true)`), and the densities of the random effects must be part of it.
 #' @param prior The prior of the fixed parameters, one of
 #'   \itemize{
 #'     \item prior objects such as [normal()]: one for all parameters, or a list named by
@@ -31,9 +31,9 @@
 #'   with other observations. Without it, it does not check that two objects have the same data.
 #'
 #' @details
-#' **The evidence** is the integral of the marginal likelihood over the fixed parameters. The error of
-#' the Laplace approximation of the random effects is part of the estimate and not of its standard
-#' error; it is zero if they are normal given the data, as in linear mixed models.
+#' **The evidence** is the integral of the marginal likelihood over the fixed parameters. The error
+#' of the Laplace approximation of the random effects is part of the estimate and not of its
+#' standard error; it is zero if they are normal given the data, as in linear mixed models.
 #'
 #' **Data** are in the object, so `data` is left out of [evidence()], and methods that add rows
 #' chunk by chunk, such as `smc("data")`, do not apply. [sgais()] with its importance-sampling

@@ -33,7 +33,7 @@ prior_slope <- function(prior, x) {
 
 #' Draws of the prior's own number
 #' @noRd
-prior_draws <- function(prior, n) {
+draws_of_prior <- function(prior, n) {
   switch(prior$kind,
     normal = stats::rnorm(n, prior$location, prior$scale),
     student_t = prior$location + prior$scale * stats::rt(n, prior$shape),
@@ -61,7 +61,7 @@ prior_functions <- function(priors, logs) {
       if (logs[j]) 1 + x * prior_slope(priors[[j]], x) else prior_slope(priors[[j]], x)
     }),
     draw_prior = function(n) {
-      draws <- vapply(priors, prior_draws, numeric(n), n = n)
+      draws <- vapply(priors, draws_of_prior, numeric(n), n = n)
       draws <- matrix(draws, n)
       draws[, logs] <- log(draws[, logs])
       draws

@@ -1,7 +1,7 @@
 # One model of the data sleepstudy (lme4) by four ways that share no code: tmb_model(),
 # stanfit_model(), bridge sampling of a Stan fit by the package bridgesampling, and importance
 # sampling with the random effects integrated out in closed form. Needs TMB, rstan, lme4 and
-# bridgesampling; compiling takes two minutes. Results are in bench/sleepstudy.md.
+# bridgesampling; compiling takes two minutes. Results are in bench/README.md.
 
 library(logevidence)
 
@@ -106,7 +106,8 @@ by_hand <- custom_model(by_tmb$parameters, closed_form, by_tmb$log_prior, by_tmb
 data <- list(n = nrow(sleep), subjects = 18, y = sleep$Reaction, days = sleep$Days,
              subject = subject, prior_only = 0)
 # Debian has the headers of Boost there
-if (!nzchar(system.file("include", package = "BH"))) rstan::rstan_options(boost_lib = "/usr/include")
+if (!nzchar(system.file("include", package = "BH")))
+  rstan::rstan_options(boost_lib = "/usr/include")
 program <- rstan::stan_model(model_code = stan_program)
 draws <- rstan::sampling(program, data, iter = 12000, warmup = 2000, seed = 1, refresh = 0,
                          control = list(adapt_delta = 0.95))
