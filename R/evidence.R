@@ -219,7 +219,7 @@ SIDE_BY_SIDE <- 2e7
 #' All that C needs to start a run, except the rows
 #' @noRd
 new_problem <- function(model, encoded, method, words, threads = 1) {
-  check_gradients(model, method)
+  if (isTRUE(encoded$without_rows)) check_for_no_rows(method)
   if (method$name != "exact") require_proper(model, "`method` must be exact()", method$name)
   if (method$estimator == "chib") check_for_chib(model)
   if (method$estimator == "variational") check_for_variational(model)
@@ -253,14 +253,13 @@ require_proper <- function(model, rule, given = NULL) {
        if (!is.null(given)) paste0(", not ", given, "()"), ".")
 }
 
-# An error in terms of the user's arguments; C checks the same again.
-check_gradients <- function(model, method) {
-  if (has_gradients(model)) return(invisible())
-  needy <- Filter(function(kernel) kernel_needs(kernel, "gradient"), method$kernels)
-  if (length(needy))
-    fail("`method` ", method$name, "() moves particles by ", needy[[1]]$name,
-         "(), which needs gradients, and this model has none: use nested(), or smc(kernel = ",
-         "slice()), or give custom_model() its `gradient` and `prior_gradient`.")
+#' Refuse methods that use the rows one after another for a model without rows
+#' @noRd
+check_for_no_rows <- function(method) {
+  by_data <- identical(method$path, "data")
+  if (by_data || method$name %in% c("sequential", "online_nested", "hybrid"))
+    fail("`method` ", method$name, "(", if (by_data) "\"data\"", ") uses rows chunk by chunk, and ",
+         "this model has no rows: use sgais(), smc(), nested() or laplace().")
 }
 
 # Draws of the importance-sampling check: more if weights may be uneven. If each draw must use all

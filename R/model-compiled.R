@@ -113,7 +113,7 @@ encode_compiled <- function(model, data, binding = AS_GIVEN) {
   rows <- compiled_rows(model, data, "data")
   dim <- says("dim")
   list(
-    rows = rows, n = ncol(rows), args = model$args,
+    rows = rows, n = ncol(rows), without_rows = is.null(data), args = model$args,
     theta_names = if (dim == length(model$parameters)) model$parameters
     else paste0("theta", seq_len(dim)),
     user_names = model$parameters, offset = NULL, design = list()

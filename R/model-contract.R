@@ -106,7 +106,7 @@ contract_defaults <- function() {
     # list of these `columns`, whether there is an `intercept`, and `names`; see R/feed.R
     plain = nothing,
     no_data = function(model) fail("`data` must be given."), # if `data` are missing
-    gradients = function(model) TRUE,
+    gradients = function(model) TRUE, # or are they differences of densities?
     derivatives = TRUE,        # second derivatives in closed form
     user_gradient = FALSE,     # is the gradient written by the user, and so to be checked?
     # does it call R functions? Then one run at a time, with R's generator
@@ -124,6 +124,8 @@ contract_defaults <- function() {
     coefficients = TRUE, fitted = NULL, noise_sd = NULL,
     free_parameters = function(model, peak, args) length(peak),
     prior_moments = nothing,
+    # function(model, points, log_weights): sentences about a fit that has failed
+    doubts = nothing,
     improper = nothing,
     # function(model, encoded): why all rows together have no evidence, a sentence
     refuses = nothing,

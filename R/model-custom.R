@@ -2,9 +2,8 @@
 
 #' A model of your own
 #'
-#' A likelihood and a prior as R functions. Methods that need only densities work with any such
-#' model ([nested()], [smc()] and [ais()] with `kernel = slice()` or [rwm()],
-#' [likelihood_weighting()], [laplace()]); with gradients, all methods do.
+#' A likelihood and a prior as R functions. All methods work with such a model, [sgais()] and its
+#' importance-sampling check among them; gradients that are not given are made by differences.
 #'
 #' @param parameters Names of the parameters. Parameters are real numbers without bounds: transform
 #'   those with bounds, and give the prior of the transformed parameters.
@@ -16,7 +15,8 @@
 #' @param draw_prior `function(n)`: `n` draws from that prior, a matrix with a row for each (a
 #'   vector if there is one parameter).
 #' @param gradient,prior_gradient Gradients of the log-likelihood and of the log prior density with
-#'   respect to `theta`, functions of the same arguments; both or neither.
+#'   respect to `theta`, functions of the same arguments; both or neither. Without them, methods
+#'   that need gradients use central differences of the two functions.
 #' @param vectorised Whether the functions take a matrix with a point in each row and return a value
 #'   (or a row of the gradient) for each point. This is much faster.
 #' @param modes `"one"`, or `"several"` if the posterior may have several modes: methods then look
@@ -27,6 +27,14 @@
 #' mini-batches, such as [sgais()], pass parts of the data to `log_likelihood`, so it must be a sum
 #' over rows. A model without data is any integral of `exp(log_likelihood(theta))` over the prior;
 #' leave `data` out of [evidence()].
+#'
+#' **Gradients by differences** cost two evaluations for each parameter, so with ten parameters a
+#' gradient costs as much as twenty densities; [nested()], and [smc()] with `kernel = slice()`, need
+#' no gradients. The steps are 1e-5 of the prior's spread (or of `1 + abs(theta)` if this is less).
+#' The density must be smooth at this scale: an integral or a differential equation that is solved
+#' inside `log_likelihood` needs small tolerances. The modes and curvatures of the
+#' importance-sampling check and of [laplace()] come from differences of densities with steps that
+#' fit the posterior.
 #'
 #' The functions run in R, one call after another, for any number of `threads`. An error in one of
 #' them, or an interrupt, stops the run. Random numbers drawn by them are determined by the `seed`
@@ -98,7 +106,9 @@ describe_custom <- function(model) {
   list(
     paste0("Custom model of ", count_of(length(model$parameters), "parameter")),
     parameters = shorten(paste(model$parameters, collapse = ", "), 60),
-    gradients = if (is.null(model$gradient)) "none" else "given",
+    gradients = if (is.null(model$gradient))
+      paste0("central differences, ", 2 * length(model$parameters), " evaluations each")
+    else "given",
     functions = if (model$vectorised) "vectorised" else "one point at a time"
   )
 }
@@ -113,6 +123,7 @@ encode_custom <- function(model, data, binding = AS_GIVEN) {
   list(
     rows = matrix(as.double(seq_len(n)), 1),
     n = n,
+    without_rows = is.null(data),
     args = list(dim = as.double(length(model$parameters)), gradients = !is.null(model$gradient),
                 several = model$modes == "several", answer = custom_answer(model, data, n)),
     observed = prints$observed,
@@ -237,6 +248,26 @@ custom_answer <- function(model, data, n) {
       fail("`draw_prior` must return finite numbers, not ", values[!is.finite(values)][1], ".")
     as.double(t(matrix(values, m)))
   }
+  step <- NULL
+  # central differences of a function that returns a value for each point, for some coordinates at
+  # a time if there are many points and rows
+  slopes <- function(values_at, theta, rows = 1) {
+    if (is.null(step)) step <<- difference_steps(model)
+    m <- ncol(theta)
+    some <- max(1, min(d, DIFFERENCES_AT_ONCE %/% (2 * m * rows)))
+    found <- matrix(0, d, m)
+    for (first in seq(1, d, some)) {
+      coordinate <- first:min(d, first + some - 1)
+      sides <- apart(theta, coordinate, step)
+      change <- values_at(sides$above) - values_at(sides$below)
+      found[coordinate, ] <- matrix(change / sides$width, length(coordinate), m)
+    }
+    # next to a point of density zero there is no slope
+    as.double(ifelse(is.finite(found), found, 0))
+  }
+  log_lik <- function(theta, rows)
+    one_each(at_points(model$log_likelihood, theta, rows), "log_likelihood", theta, length(rows))
+  log_prior <- function(theta) one_each(at_points(model$log_prior, theta), "log_prior", theta)
   each_row <- function(theta, rows) {
     values <- at_points(model$log_likelihood, theta, rows)
     if (!model$vectorised) values <- do.call(rbind, values)
@@ -246,15 +277,46 @@ custom_answer <- function(model, data, n) {
   }
   function(what, theta, rows) {
     switch(what,
-      log_lik = one_each(at_points(model$log_likelihood, theta, rows), "log_likelihood", theta,
-                         length(rows)),
-      log_prior = one_each(at_points(model$log_prior, theta), "log_prior", theta),
-      gradient = gradients(at_points(model$gradient, theta, rows), "gradient", theta),
-      prior_gradient = gradients(at_points(model$prior_gradient, theta), "prior_gradient", theta),
+      log_lik = log_lik(theta, rows),
+      log_prior = log_prior(theta),
+      gradient = if (is.null(model$gradient))
+        slopes(function(at) log_lik(at, rows), theta, length(rows))
+      else gradients(at_points(model$gradient, theta, rows), "gradient", theta),
+      prior_gradient = if (is.null(model$prior_gradient)) slopes(log_prior, theta)
+      else gradients(at_points(model$prior_gradient, theta), "prior_gradient", theta),
       draw_prior = draws(ncol(theta)),
       log_lik_each = each_row(theta, rows)
     )
   }
+}
+
+# Points times rows in one call for differences, which limits the memory of vectorised functions.
+DIFFERENCES_AT_ONCE <- 4e6
+# Steps of the differences relative to the spread of the prior. With a prior that is far wider than
+# the posterior they are relative to the parameter itself.
+DIFFERENCE_STEP <- 1e-5
+
+#' The points below and above each point (column) in each of some coordinates
+#' @noRd
+apart <- function(theta, coordinate, step) {
+  m <- ncol(theta)
+  k <- length(coordinate)
+  above <- below <- theta[, rep(seq_len(m), each = k), drop = FALSE]
+  at <- cbind(rep(coordinate, m), seq_len(m * k))
+  h <- DIFFERENCE_STEP * pmin(step[at[, 1]], 1 + abs(above[at]))
+  above[at] <- above[at] + h
+  below[at] <- below[at] - h
+  list(above = above, below = below, width = above[at] - below[at])
+}
+
+#' The spread of the prior of each parameter, from draws that are always the same
+#' @noRd
+difference_steps <- function(model) {
+  restore <- own_generator(c(0, 1), keep = FALSE)
+  on.exit(restore())
+  draws <- matrix(model$draw_prior(200), 200)
+  spread <- apply(draws, 2, stats::mad)
+  ifelse(is.finite(spread) & spread > 0, spread, 1)
 }
 
 #' Seed R's generator for a run; returns a function that restores its state

@@ -22,7 +22,8 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   else .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE], "to_user",
              points, list())
   astray <- sum(rowSums(!is.finite(t(user))) > 0)
-  failed <- c(headline$warnings, gradient, if (astray) astray_warning(astray, ncol(user)),
+  doubts <- part_of(model, "doubts")(model, points, log_weights)
+  failed <- c(headline$warnings, gradient, doubts, if (astray) astray_warning(astray, ncol(user)),
               other_end_warning(other_end, headline), settled_warning(settled))
   # BIC does not use the prior
   conflict <- if (method$name != "bic") prior_conflict(model, encoded, points, log_weights, words)

@@ -94,7 +94,9 @@ enum {
   LE_MODEL_ONE_THREAD = 1u << 2, /* no two calls at the same time */
   /* the likelihood depends on theta alone: there is one row, which has no information */
   LE_MODEL_NO_DATA = 1u << 3,
-  LE_MODEL_CHECKED = 1u << 4 /* values are checked: NaN or +Inf at a point is an error */
+  LE_MODEL_CHECKED = 1u << 4, /* values are checked: NaN or +Inf at a point is an error */
+  /* gradients are differences of densities; second derivatives are then made from densities, too */
+  LE_MODEL_DIFFERENCES = 1u << 5
 };
 
 #define LE_MESSAGE_SIZE 512

@@ -17,9 +17,10 @@ static SEXP names_of_flags(unsigned flags, size_t n, const unsigned *flag, const
 SEXP traits_of(const le_model_ops *ops)
 {
   static const unsigned flag[] = {LE_MODEL_MULTIMODAL, LE_MODEL_QUADRATIC, LE_MODEL_ONE_THREAD,
-                                  LE_MODEL_NO_DATA, LE_MODEL_CHECKED};
-  static const char *const name[] = {"multimodal", "quadratic", "one_thread", "no_data", "checked"};
-  return names_of_flags(ops->traits, 5, flag, name);
+                                  LE_MODEL_NO_DATA, LE_MODEL_CHECKED, LE_MODEL_DIFFERENCES};
+  static const char *const name[] = {"multimodal", "quadratic", "one_thread", "no_data", "checked",
+                                     "differences"};
+  return names_of_flags(ops->traits, sizeof flag / sizeof *flag, flag, name);
 }
 
 static size_t length_of(const le_setting *table)

@@ -224,11 +224,7 @@ void user_model_create(model_handle *handle, SEXP args, SEXP kept)
   model->next = DRAWS_AHEAD;
   model->ahead = le_resize(NULL, DRAWS_AHEAD * model->d * sizeof(double));
   if (!model->ahead) raise_status(LE_NO_MEMORY, NULL);
-  if (!Rf_asLogical(list_element(args, "gradients"))) {
-    handle->own.log_prior_grad = NULL;
-    handle->own.log_lik_grad = NULL;
-    handle->own.log_lik_grad_alone = NULL;
-  }
+  if (!Rf_asLogical(list_element(args, "gradients"))) handle->own.traits |= LE_MODEL_DIFFERENCES;
   if (Rf_asLogical(list_element(args, "several"))) handle->own.traits |= LE_MODEL_MULTIMODAL;
 }
 

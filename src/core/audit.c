@@ -185,6 +185,13 @@ static void place_centre(le_audit *audit, const le_target *target, size_t part)
   for (size_t j = 0; j < d; j++) centre[j] += step[j];
 }
 
+static void fail_without_modes(le_audit *audit)
+{
+  audit->failed = 1;
+  audit->unreached = 0; /* no mode is known to be missed */
+  audit->phase = LE_AUDIT_DONE;
+}
+
 /* After the climbs: sorts modes by mass and sets shares from the Laplace masses; modes with a
  * share below 1e-4 get no draws. */
 static void weigh_modes(le_audit *audit, const le_target *target)
@@ -214,8 +221,7 @@ static void weigh_modes(le_audit *audit, const le_target *target)
     }
   audit->modes = audit->parts = kept;
   if (kept == 0) { /* no mode has a finite mass */
-    audit->failed = 1;
-    audit->phase = LE_AUDIT_DONE;
+    fail_without_modes(audit);
     return;
   }
   for (size_t k = 0; k < kept; k++) audit->share[k] *= (audit->has_wide ? 1 - wide_share : 1) / sum;
@@ -305,8 +311,7 @@ static le_status climb(le_audit *audit, le_target *target)
   LE_TRY(climb_from(audit, target));
   if (audit->climbed < audit->starts && !climbs_agree(audit, target)) return LE_OK;
   if (audit->modes == 0) {
-    audit->failed = 1;
-    audit->phase = LE_AUDIT_DONE;
+    fail_without_modes(audit);
     return LE_OK;
   }
   audit->phase = audit->draws ? LE_AUDIT_DRAW : LE_AUDIT_DONE;

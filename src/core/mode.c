@@ -168,7 +168,7 @@ static le_status curvature(le_target *target, const double *theta, const double 
   const le_model_ops *ops = target->ops;
   if (ops->log_lik_hess && ops->log_prior_hess && ops->log_prior_grad)
     return exact_curvature(target, theta, grad, precision, work);
-  if (!ops->log_lik_grad || !ops->log_prior_grad)
+  if (!ops->log_lik_grad || !ops->log_prior_grad || ops->traits & LE_MODEL_DIFFERENCES)
     return differences_of_density(target, theta, scale, grad, precision, work);
   double value;
   LE_TRY(le_target_density_grad(target, 1, theta, &value, grad));
@@ -236,7 +236,7 @@ le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double 
     const double decrement = le_dot(step, grad, d);
     mode->rise = 0.5 * decrement;
     if (definite && decrement < enough && (!target->flat || is_short(step, mode->scale, d))) {
-      mode->converged = 1;
+      mode->converged = mode->log_density > -INFINITY; /* within the support of the prior */
       return LE_OK;
     }
     if (definite && le_mode_mass(mode, d) + mode->rise < least) return LE_OK;

@@ -93,9 +93,12 @@ test_that("the mean of a few numbers comes out as from the built-in model", {
   expect_equal(run(sums, three)$log_evidence, run(mean_custom(), three)$log_evidence)
 })
 
-test_that("methods that need gradients say so", {
-  for (method in list(sgais(), smc(), ais(), bridge(), sequential()))
-    refused(run(mean_custom(), three, method), "needs gradients")
+test_that("methods that need gradients make them by differences", {
+  truth <- mean_problem(three)$log_evidence
+  for (method in list(sgais(), smc(), ais(), bridge())) {
+    fit <- run(mean_custom(), three, method)
+    expect_lt(abs(fit$log_evidence - truth), 4 * fit$se, label = method$name)
+  }
   refused(run(mean_custom(), three, exact()), "closed form")
 })
 
