@@ -87,7 +87,7 @@ density.formula <- function(x, ..., prior = normal(0, 2.5), mean = NULL) {
   ), encode_density, encode_new_density, describe_density, type = "density",
   predictions = if (!is.null(mean)) list(response = density_mean) else list(),
   simulates = function(model) "it is known by its density only",
-  one_number = TRUE, prior_moments = prior_moments_regression,
+  one_number = TRUE, prior_moments = prior_moments_regression, starts = REGRESSION_STARTS,
   advice = function(model) "Use scale() on the columns, or set `prior`.")
   # all that can be checked without data
   density_program(model, function(name) TRUE)
@@ -255,6 +255,7 @@ encode_density <- function(model, data, binding = AS_GIVEN) {
     design = design
   )
   check_density_values(model, encoded, parts, columns, "data")
+  encoded$design$args <- args
   encoded
 }
 
@@ -263,7 +264,11 @@ encode_new_density <- function(model, design, newdata, response = TRUE, argument
   parts <- lapply(design$predictors, function(predictor)
     new_from_formula(predictor, newdata, TRUE, argument))
   columns <- expression_columns(newdata, design, argument, response)
-  list(rows = density_rows(parts, columns, design), n = nrow(newdata), offset = NULL)
+  encoded <- list(rows = density_rows(parts, columns, design), n = nrow(newdata), offset = NULL)
+  if (response)
+    check_density_values(model, c(encoded, list(design = design, args = design$args)), parts,
+                         columns, argument, FALSE)
+  encoded
 }
 
 varying_predictors <- function(model) Filter(function(f) !is_one_number_formula(f),
@@ -360,7 +365,8 @@ density_rows <- function(parts, columns, design, binding = AS_GIVEN) {
     if (is.null(part$offset)) part$x else cbind(part$x, `(offset)` = part$offset))
   x <- do.call(cbind, c(unname(pieces), list(as.matrix(columns))))
   if (length(parts)) check_finite_matrix(x[, seq_len(ncol(x) - ncol(columns)), drop = FALSE])
-  bind_rows(x, make.unique(colnames(x)), binding)
+  rows <- bind_rows(x, make.unique(colnames(x)), binding)
+  if (is.null(rows)) t(x) else rows # without a response its column is NA
 }
 
 # So that fits can be compared with those of regressions on the same response.
@@ -378,13 +384,16 @@ CHECKED_ROWS <- 500
 # Predictors of such a size do not overflow.
 CHECKED_REACH <- 30
 
-#' Is the density a number at every row, and is the program what R computes?
+#' Is the density a number at every row, and, for some rows and points, what R computes?
+#'
+#' @param compare Whether it is compared with R.
 #' @noRd
-check_density_values <- function(model, encoded, parts, columns, argument) {
+check_density_values <- function(model, encoded, parts, columns, argument, compare = TRUE) {
   args <- encoded$args
   theta <- checked_points(args)
   strict <- c(args, strict = 1)
   centre <- log_lik_rows("density", strict, encoded$rows, theta[, 1, drop = FALSE])
+  if (!compare && !anyNA(centre)) return(invisible())
   some <- unique(c(seq_len(min(nrow(columns), CHECKED_ROWS)),
                    utils::head(which(is.nan(centre)), CHECKED_ROWS)))
   few <- columns[some, , drop = FALSE]

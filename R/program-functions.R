@@ -193,7 +193,10 @@ read_density <- function(defaults, log_density, rule = NULL) function(reader, e)
   args <- read_args(reader, e, defaults, list(log = FALSE))
   g <- reader$graph
   given <- args[intersect(names(defaults), names(args))]
-  if (!is.null(rule)) require_data_rule(reader, e, given[[1]], RULES[[rule]])
+  if (!is.null(rule)) {
+    first <- if (is.null(e$x)) e[[2]] else e$x
+    require_data_rule(reader, as.call(list(e[[1]], first)), given[[1]], RULES[[rule]])
+  }
   value <- do.call(log_density, c(list(g), given))
   if (args$log) value else make(g, "exp", value)
 }
@@ -201,6 +204,7 @@ read_density <- function(defaults, log_density, rule = NULL) function(reader, e)
 # Observations with a restricted range must be functions of the data alone, so that they can be
 # checked.
 require_data_rule <- function(reader, e, node, rule) {
+  force(node) # it may be made here
   level <- reader$graph$nodes[[node]]$level
   if (level > LEVEL["data"])
     refuse_part(e, "must have a first argument that depends on columns of the data only")
@@ -291,15 +295,14 @@ read_dbinom <- function(reader, e) {
   args <- read_args(reader, e, list(x = "needed", size = "needed", prob = "needed"),
                     list(log = FALSE))
   g <- reader$graph
-  require_data_rule(reader, e, args$x, RULES$count)
-  rest <- e
-  rest[[2]] <- call("-", argument_of(e, "size", 3), argument_of(e, "x", 2))
-  require_data_rule(reader, rest, make(g, "sub", args$size, args$x), RULES$count)
+  given <- match.call(function(x, size, prob, log = FALSE) NULL, e)
+  require_data_rule(reader, as.call(list(e[[1]], given$x)), args$x, RULES$count)
+  failures <- call("dbinom", call("-", given$size, given$x))
+  require_data_rule(reader, failures, make(g, "sub", args$size, args$x), RULES$count)
   value <- log_dbinom(g, args$x, args$size, args$prob)
   if (args$log) value else make(g, "exp", value)
 }
 
-argument_of <- function(e, name, position) if (is.null(e[[name]])) e[[position]] else e[[name]]
 
 UNDERSTOOD <- list(
   `+` = operator(binary("add"), function(g, a) a),

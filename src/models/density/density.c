@@ -11,6 +11,7 @@
 #include "models/density/density.h"
 
 #include "base/arrays.h"
+#include "base/linalg.h"
 #include "base/status.h"
 
 #include <math.h>
@@ -570,6 +571,86 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
   return LE_OK;
 }
 
+/* ---- starting points ---- */
+
+/* Rows that a start reads. */
+enum { START_ROWS = 2000, START_STEPS = 30 };
+
+static size_t start_rows(size_t rows) { return rows < START_ROWS ? rows : START_ROWS; }
+
+static size_t start_scratch(const void *self, size_t rows)
+{
+  const size_t d = ((const density *)self)->d;
+  return 2 * d * d + 3 * d + scratch_size(self, 1, start_rows(rows));
+}
+
+/* The log density of the posterior, and its derivatives if `grad` is not NULL. */
+static double posterior(const density *model, const double *theta, const le_rows *rows,
+                        double *grad, double *hess, double *scratch)
+{
+  const size_t d = model->d;
+  double value, likelihood = 0;
+  log_prior(model, 1, theta, &value);
+  log_lik(model, 1, theta, rows, &likelihood, scratch);
+  if (!grad) return value + likelihood;
+  log_prior_grad(model, 1, theta, grad);
+  memset(hess, 0, d * d * sizeof *hess);
+  log_prior_hess(model, theta, hess);
+  log_lik_hess(model, theta, rows, grad, hess, scratch);
+  return value + likelihood;
+}
+
+/* The step of Newton's method with a ridge, relative to the diagonal; 0 if there is none. */
+static int ridge_step(size_t d, double ridge, const double *grad, const double *hess,
+                      double *factor, double *step)
+{
+  for (size_t a = 0; a < d * d; a++) factor[a] = -hess[a];
+  for (size_t j = 0; j < d; j++) {
+    factor[j * d + j] += ridge * (fabs(hess[j * d + j]) + 1e-8);
+    step[j] = grad[j];
+  }
+  if (le_cholesky(factor, d) != LE_OK) return 0;
+  le_cholesky_solve(factor, d, step);
+  return 1;
+}
+
+/* Climbs from the centre of the prior, moved by a part of a prior draw, by Newton's method with a
+ * ridge that adapts (Levenberg and Marquardt). Iterations end when the gain is small: a search goes
+ * on from here. */
+static void start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta,
+                  double *scratch)
+{
+  const density *model = self;
+  const size_t d = model->d;
+  double *grad = scratch, *step = grad + d, *next = step + d, *hess = next + d,
+         *factor = hess + d * d, *rest = factor + d * d;
+  const le_rows some = {start_rows(rows->n), rows->width, rows->values};
+  draw_prior(self, rng, theta);
+  for (size_t j = 0; j < d; j++) {
+    const le_prior *prior = &model->prior[j];
+    const double centre = j < model->real ? prior->location : log(prior->scale);
+    const double away = fmax(-1, fmin(1, theta[j] - centre));
+    theta[j] = centre + 0.1 * (isfinite(away) ? away : 0);
+  }
+  double ridge = 0.1, value = posterior(model, theta, &some, grad, hess, rest);
+  for (int k = 0; k < START_STEPS && ridge < 1e8; k++) {
+    double better = -INFINITY;
+    if (ridge_step(d, ridge, grad, hess, factor, step)) {
+      for (size_t j = 0; j < d; j++) next[j] = theta[j] + step[j];
+      better = posterior(model, next, &some, NULL, NULL, rest);
+    }
+    if (!(better > value || (value == -INFINITY && better > -INFINITY))) {
+      ridge *= 8;
+      continue;
+    }
+    const double gain = better - value;
+    memcpy(theta, next, d * sizeof *theta);
+    value = posterior(model, theta, &some, grad, hess, rest);
+    ridge = fmax(ridge / 8, 1e-6);
+    if (gain < 1e-3) break;
+  }
+}
+
 const le_model_ops le_density_model = {
   .version = LE_CONTRACT_VERSION,
   .size = sizeof(le_model_ops),
@@ -591,4 +672,6 @@ const le_model_ops le_density_model = {
   .log_lik_each = log_lik_each,
   .user_dim = dim,
   .to_user = to_user,
+  .start = start,
+  .start_scratch = start_scratch,
 };
