@@ -127,6 +127,8 @@ check_one_sided_predictor <- function(part, name) {
     refuse(part, name, "a formula such as `~ x`, or a prior such as `half_normal(1)`")
   if ("." %in% all.vars(part))
     fail("`", name, "` must name its covariates, not `", deparse1(part), "`.")
+  if (formula_lag(part) > 0)
+    fail("`", name, "` must have no lags(), not `", deparse1(part), "`: make columns first.")
   require_terms(formula_terms(part, NULL), part)
 }
 
