@@ -289,7 +289,8 @@ predictor_input <- function(formula, data) {
   x <- frame_matrix(terms, frame)
   named <- make.unique(colnames(x))
   list(x = plain_matrix(x, named), offset = frame_offset(frame), design = list(
-    terms = terms, columns = columns, kinds = vapply(frame[covariates], column_kind, ""),
+    terms = terms, columns = columns, lag = 0,
+    kinds = vapply(frame[covariates], column_kind, ""),
     levels_of = frame_levels(frame[covariates]), contrasts = attr(x, "contrasts"),
     covariates = named))
 }
