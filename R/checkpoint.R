@@ -186,6 +186,7 @@ reopen <- function(work, saved, data, skip) {
       work$total <- work$total + feed$n
       feed$at <- 0
       feed$before <- feed$id
+      feed$carry_before <- feed$carry
     }
   }, error = function(e) {
     close_feed(feed)
@@ -210,6 +211,7 @@ skip_rows <- function(work, feed) {
   feed$waiting <- NULL
   left <- feed$at
   id <- feed$before
+  feed$carry <- feed$carry_before
   while (left > 0) {
     block <- read_block(feed)
     if (is.null(block))
@@ -222,7 +224,9 @@ skip_rows <- function(work, feed) {
       block <- block_part(block, seq_len(left))
       size <- left
     }
-    one <- block_id(within_rows(feed$at - left, size, encode_block(feed, block)), feed$identified)
+    added <- within_rows(feed$at - left, size, encode_block(feed, block))
+    feed$carry <- added$carry
+    one <- block_id(added, feed$identified)
     id <- if (is.null(id)) one else join_ids(id, one)
     left <- left - size
   }

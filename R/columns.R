@@ -12,7 +12,8 @@ COLUMN_TOLERANCE <- 1e-8 # of residuals, relative to the column
 column_warnings <- function(model, encoded) {
   design <- encoded$design
   rows <- encoded$rows
-  if (is.null(design$covariates) || is.null(rows) || ncol(rows) < 2) return(NULL)
+  if (is.null(design$covariates) || is.null(design$response) || is.null(rows) || ncol(rows) < 2)
+    return(NULL)
   at <- length(design$covariates) + isTRUE(design$offset)
   found <- covariate_warnings(rows[seq_along(design$covariates), , drop = FALSE], design)
   for (name in names(design$further)) {

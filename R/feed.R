@@ -7,6 +7,9 @@
 # the next block, or the error that the source has raised instead. `passed` says that all rows were
 # read before, and this is a further pass.
 #
+# `carry` holds the last rows before the next block, for lagged columns (R/lags.R), and
+# `carry_before` those before the first row of this source.
+#
 # If a feed `tracks`, the blocks since the last saved state are kept (`since`; `cells` counts their
 # numbers), because a state that is older than the last block needs them again (R/work.R), and the
 # source cannot be read again.
@@ -62,6 +65,7 @@ begin_feed <- function(feed) {
   first <- encode_head(feed$model, head)
   feed$plain <- part_of(feed$model, "plain")(feed$model, first$design)
   feed$identified <- identified_by(first)
+  first$design$carry <- NULL
   first$n <- NA_real_
   first$rows <- first$rows[, 0, drop = FALSE]
   first[c("observed", "in_order", "pairing", "offset")] <- NULL
@@ -154,7 +158,8 @@ pull <- function(feed) {
   id <- if (!feed$passed) block_id(added, feed$identified)
   # all of it or nothing, so that a run can be saved whenever it is interrupted
   suspendInterrupts({
-    feed$at <- feed$at + ncol(added$rows)
+    feed$at <- feed$at + added$size
+    feed$carry <- added$carry
     if (!feed$passed) {
       feed$id <- if (feed$n == 0) id else join_ids(feed$id, id)
       feed$n <- feed$n + ncol(added$rows)
@@ -185,8 +190,16 @@ track <- function(feed, rows) {
 
 encode_block <- function(feed, block) {
   rows <- if (!is.null(feed$plain)) plain_rows(block, feed$plain, feed$argument)
-  if (!is.null(rows)) return(list(rows = rows, n = ncol(rows), offset = NULL))
-  encode_new(feed$model, feed$encoded$design, block_data(block), TRUE, feed$argument)
+  if (!is.null(rows)) return(list(rows = rows, n = ncol(rows), offset = NULL, size = ncol(rows)))
+  data <- block_data(block)
+  design <- feed$encoded$design
+  design$carry <- feed$carry
+  added <- encode_new(feed$model, design, data, TRUE, feed$argument)
+  added$size <- block_rows(data)
+  if (isTRUE(design$lag > 0))
+    added$carry <- carry_of(with_carry(data, design$carry, design$columns), design$columns,
+                            design$lag)
+  added
 }
 
 #' Rows for C from a block whose columns need no change
@@ -216,6 +229,7 @@ rewind_feed <- function(feed) {
   close_feed(feed)
   begin_reading(feed)
   feed$passed <- TRUE
+  feed$carry <- feed$carry_before
   feed$ended <- FALSE
   feed$at <- 0
   feed$since <- feed$again <- list()
@@ -235,6 +249,7 @@ encoded_by <- function(feed, sample = NULL) {
   encoded$n <- if (feed$n <= .Machine$integer.max) as.integer(feed$n) else feed$n
   rows <- kept_rows(feed)
   encoded$sampled <- is.null(rows)
+  encoded$design$carry <- feed$carry
   if (is.null(rows)) rows <- sample
   if (!is.null(rows)) encoded$rows <- rows
   encoded$data_id <- feed$id

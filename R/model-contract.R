@@ -163,7 +163,8 @@ has_variational <- function(model) isTRUE(part_of(model, "variational"))
 #' change their order in memory.
 #' @noRd
 encode <- function(model, data, binding = AS_GIVEN) {
-  with_library(model, part_of(model, "encode")(model, data, binding))
+  with_library(model, after_rows(unlagged_rows(model),
+                                 part_of(model, "encode")(model, data, binding)))
 }
 
 # Of a model of another package C must know where its functions are.
@@ -181,7 +182,8 @@ AS_GIVEN <- list(threads = 1, seed = NULL)
 #' @return A list: `rows`, `n`, `offset`.
 #' @noRd
 encode_new <- function(model, design, newdata, response = TRUE, argument = "newdata") {
-  part_of(model, "encode_new")(model, design, newdata, response, argument)
+  after_rows(unlagged_rows(model, design$carry),
+             part_of(model, "encode_new")(model, design, newdata, response, argument))
 }
 
 #' Simulated rows in the form of the user's data

@@ -35,6 +35,9 @@ check_formula <- function(formula, sides) {
   else "a formula with a response, such as `y ~ x`"
   if (!inherits(formula, "formula") || length(formula) != sides + 1)
     refuse(formula, "formula", rule)
+  if (sides == 1 && formula_lag(formula) > 0)
+    fail("`formula` must have no lags(), which are for regressions, not `", deparse1(formula),
+         "`.")
   formula
 }
 
@@ -278,7 +281,8 @@ input_from_formula <- function(formula, data, empty = FALSE) {
   terms <- formula_terms(formula, data)
   if (!empty) require_terms(terms, formula)
   columns <- formula_columns(terms, data)
-  frame <- build_frame(terms, data, columns)
+  lag <- formula_lag(terms)
+  frame <- without_first(build_frame(terms, data, columns), lag, "data")
   terms <- attr(frame, "terms")
   covariates <- frame_covariates(frame, terms)
   check_finite_columns(frame)
@@ -296,6 +300,8 @@ input_from_formula <- function(formula, data, empty = FALSE) {
     design = list(
       terms = terms,
       columns = columns,
+      lag = lag,
+      carry = carry_of(data, columns, lag),
       kinds = kinds,
       categorical = columns_of$categorical,
       levelled = columns_of$levelled,
@@ -339,7 +345,8 @@ new_from_formula <- function(design, newdata, response, argument) {
   terms <- if (response) design$terms else stats::delete.response(design$terms)
   needed <- intersect(design$columns, all.vars(attr(terms, "variables")))
   for (name in setdiff(needed, names(newdata))) refuse_missing_column(name, newdata, argument)
-  frame <- build_frame(terms, newdata, needed, argument)
+  newdata <- with_carry(newdata, design$carry, needed)
+  frame <- without_first(build_frame(terms, newdata, needed, argument), design$lag, argument)
   check_finite_columns(frame, argument)
   for (name in names(design$kinds)) {
     if (column_kind(frame[[name]]) != design$kinds[[name]])
@@ -600,6 +607,8 @@ simulate.evidence_model <- function(object, nsim = 1, seed = NULL, data = NULL, 
   if (is.null(data) == is.null(n))
     fail("Exactly one of `data` and `n` must be given, not ", if (is.null(n)) "neither" else "both",
          ".")
+  if (formula_lag(object$formula) > 0)
+    fail("A model with lags() cannot be simulated, because a row depends on those before it.")
   words <- seed_words(seed)
   if (is.null(parameters)) require_proper(object, "`parameters` must be given")
   blank <- template(object, data, n)

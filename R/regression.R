@@ -115,6 +115,8 @@ regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = 
   check_has_terms(formula)
   family <- check_family(family)
   formulas <- check_further_formulas(formulas, formula, family)
+  if (length(formulas) && any(vapply(c(list(formula), formulas), formula_lag, 0) > 0))
+    fail("lags() cannot be used together with formulas of further parameters.")
   auxiliary <- check_auxiliary(auxiliary, family, names(formulas))
   type <- family_type(family)
   new_model("regression", formula, list(
@@ -282,8 +284,7 @@ encode_regression <- function(model, data, binding = AS_GIVEN) {
   design$extra <- !is.null(response$extra)
   design$offset <- !is.null(input$offset)
   design$scaling <- if (model$scale) column_scaling(input, design)
-  parts <- lapply(model$formulas, function(formula)
-    regression_input(list(formula = formula), data))
+  parts <- lapply(model$formulas, function(formula) input_from_formula(formula, data))
   design$further <- lapply(parts, function(part) {
     own <- part$design
     own$offset <- !is.null(part$offset)

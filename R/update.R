@@ -90,6 +90,7 @@ add_rows <- function(state, rows, threads, options, known) {
   feed$argument <- "rows"
   feed$at <- 0
   feed$before <- feed$id
+  feed$carry_before <- feed$carry
   feed$once <- TRUE
   # read, but not used
   feed$waiting <- NULL

@@ -194,7 +194,7 @@ open_state <- function(work, encoded) {
   saved_work(work, list(first = jobs, second = NULL),
              stream = list(n = encoded$n, at = 0, id = data_id(encoded), kept = list(kept),
                            identified = identified_in(work), ended = FALSE, passed = FALSE,
-                           once = TRUE, again = list()))
+                           once = TRUE, again = list(), carry = encoded$design$carry))
 }
 
 identified_in <- function(work)
@@ -273,8 +273,8 @@ plan_position <- function(work) {
 
 feed_position <- function(work) {
   if (!is_stream(work)) return(NULL)
-  position <- mget(c("n", "at", "id", "before", "kept", "identified", "ended", "passed", "once"),
-                   envir = work$feed, ifnotfound = list(NULL))
+  position <- mget(c("n", "at", "id", "before", "kept", "identified", "ended", "passed", "once",
+                     "carry", "carry_before"), envir = work$feed, ifnotfound = list(NULL))
   # what no run has been given, or only after the states were saved
   c(position, list(again = c(work$feed$since, work$feed$again), waiting = work$feed$waiting))
 }

@@ -7,6 +7,7 @@
   TABLE(le_softmax_model)                                                               \
   TABLE(le_glm_model)                                                                   \
   TABLE(le_zellner_siow_model)                                                          \
+  TABLE(le_density_model)                                                               \
   TABLE(le_mixture_model)                                                               \
   TABLE(le_clustering_model)                                                            \
   TABLE(le_low_rank_model)                                                              \

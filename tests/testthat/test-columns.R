@@ -91,7 +91,7 @@ test_that("weights and na.action are refused in a sentence, missing values with 
     refused(model(y ~ x, weights = w), "`weights` are not supported")
     refused(model(y ~ x, na.action = na.omit), "`na.action` is not supported")
   }
-  refused(linear_regression(y ~ x, 1, 1, 0, 3), "an unnamed further one")
+  refused(linear_regression(y ~ x, 1, 1, 0, NULL, 3), "an unnamed further one")
   data <- replace(column_data(), "x", NA)
   refused(evidence(regression(y ~ x), data), "rows are never dropped, see na.omit()")
 })

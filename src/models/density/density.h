@@ -1,0 +1,41 @@
+/* A model whose log density of a row is a program; see models/density/density.c. */
+#ifndef LE_MODELS_DENSITY_DENSITY_H
+#define LE_MODELS_DENSITY_DENSITY_H
+
+#include "models/density/program.h"
+#include "models/glm/priors.h"
+#include "models/products.h"
+
+enum { DENSITY_PREDICTORS = 8, DENSITY_REGISTERS = 2048 };
+enum { DENSITY_OUTPUTS = DENSITY_PREDICTORS + DENSITY_PREDICTORS * (DENSITY_PREDICTORS + 1) / 2 };
+
+typedef struct density_predictor {
+  size_t first;      /* of its coefficients in theta */
+  size_t covariates; /* number of coefficients */
+  size_t terms;      /* with the offset */
+  size_t column;     /* its first covariate in a row */
+  int offset;
+  int single; /* one parameter, the same for all rows */
+} density_predictor;
+
+/* Programs for one purpose: `point` runs once for each particle, `row` for each tile of rows. */
+typedef struct density_goal {
+  program point, row;
+  size_t outputs, out[DENSITY_OUTPUTS];
+} density_goal;
+
+typedef struct density {
+  le_simd simd;
+  int strict; /* log densities that are NaN are returned as such, for checks */
+  size_t width, columns, predictors, d, real, most;
+  density_predictor predictor[DENSITY_PREDICTORS];
+  /* numbers of registers of each kind, and the first of each */
+  size_t constants, hoisted, points, temporary, registers;
+  size_t first_data, first_hoisted, first_predictor, first_point, first_free;
+  double *constant;
+  le_prior *prior;
+  program data;
+  density_goal value, slope, both, curve;
+} density;
+
+#endif

@@ -1,0 +1,129 @@
+/* Reads and runs programs, see models/density/program.h. */
+#include "models/density/program.h"
+
+#include <gsl/gsl_sf_erf.h>
+#include <gsl/gsl_sf_psi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { NUMBERS_OF_STEP = 5 };
+
+/* ---- operations on single numbers ---- */
+
+static double tetragamma(double x)
+{
+  gsl_sf_result result;
+  if (!(x > 0) || gsl_sf_psi_n_e(2, x, &result)) return NAN;
+  return result.val;
+}
+
+static double normal_probability(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
+
+static double log_normal_probability(double x)
+{
+  gsl_sf_result result;
+  if (x > 0) return log1p(-0.5 * erfc(x * M_SQRT1_2));
+  if (x > -1) return log(normal_probability(x));
+  /* from 1e6 the series of log erfc has one term */
+  if (x < -1e6) return -0.5 * x * x - log(-x) - HALF_LOG_2PI;
+  if (gsl_sf_log_erfc_e(-x * M_SQRT1_2, &result)) return NAN;
+  return result.val - M_LN2;
+}
+
+#define VECTOR_BODY "models/density/program_body.h"
+#include "base/variants.h"
+
+/* ---- steps ---- */
+
+static le_status refuse_step(const char *name, char *message)
+{
+  snprintf(message, LE_MESSAGE_SIZE, "`%s` must hold steps of a program.", name);
+  return LE_BAD_ARGUMENT;
+}
+
+static int is_index(double x, size_t from, size_t end)
+{
+  return x >= (double)from && x < (double)end && x == floor(x);
+}
+
+static int read_step(const double *number, size_t first, size_t registers, program_step *step)
+{
+  if (!is_index(number[0], 0, OPERATIONS) || !is_index(number[1], first, registers)) return 0;
+  step->operation = (operation)number[0];
+  step->out = (size_t)number[1];
+  for (size_t k = 0; k < 3; k++) {
+    if (!is_index(number[2 + k], 0, registers)) return 0;
+    step->in[k] = (size_t)number[2 + k];
+  }
+  return 1;
+}
+
+le_status le_program_read(const le_args *args, const char *name, size_t first, size_t registers,
+                          program *out, char *message)
+{
+  const le_arg *arg = le_args_find(args, name);
+  *out = (program){0, NULL};
+  if (!arg || arg->word || arg->n % NUMBERS_OF_STEP) return refuse_step(name, message);
+  const size_t n = arg->n / NUMBERS_OF_STEP;
+  out->step = malloc((n + 1) * sizeof *out->step);
+  if (!out->step) return LE_NO_MEMORY;
+  for (; out->n < n; out->n++)
+    if (!read_step(arg->values + out->n * NUMBERS_OF_STEP, first, registers, &out->step[out->n]))
+      return refuse_step(name, message);
+  return LE_OK;
+}
+
+void le_program_free(program *p)
+{
+  free(p->step);
+  *p = (program){0, NULL};
+}
+
+/* ---- tiles ---- */
+
+typedef struct kernels {
+  void (*run)(const program *p, size_t n, double *const *reg);
+  void (*predict)(size_t n, size_t columns, size_t terms, const double *weight, const double *x,
+                  double *eta);
+  void (*products)(size_t n, size_t columns, const double *a, size_t a_step, size_t others,
+                   const double *b, size_t b_step, double *out, size_t stride);
+} kernels;
+
+#define KERNELS(variant) {run_##variant, predict_##variant, products_##variant}
+
+static const kernels *kernels_of(le_simd simd)
+{
+  static const kernels table[] = TABLES(KERNELS);
+  return &table[simd];
+}
+
+void le_program_run(le_simd simd, const program *p, size_t n, double *const *reg)
+{
+  kernels_of(simd)->run(p, n, reg);
+}
+
+void le_tile_copy(size_t n, const double *from, double *to)
+{
+  if (from != to) memcpy(to, from, n * sizeof *to);
+  memset(to + n, 0, (TILE - n) * sizeof *to);
+}
+
+void le_tile_sum(size_t n, const double *from, double *lanes)
+{
+  size_t r = 0;
+  for (; r + LANES <= n; r += LANES)
+    for (size_t lane = 0; lane < LANES; lane++) lanes[lane] += from[r + lane];
+  for (size_t lane = 0; r + lane < n; lane++) lanes[lane] += from[r + lane];
+}
+
+void le_tile_predict(le_simd simd, size_t n, size_t columns, size_t terms, const double *weight,
+                     const double *x, double *eta)
+{
+  kernels_of(simd)->predict(n, columns, terms, weight, x, eta);
+}
+
+void le_tile_products(le_simd simd, size_t n, size_t columns, const double *a, size_t a_step,
+                      size_t others, const double *b, size_t b_step, double *out, size_t stride)
+{
+  kernels_of(simd)->products(n, columns, a, a_step, others, b, b_step, out, stride);
+}

@@ -1,0 +1,54 @@
+/* Programs: an expression as a list of steps, each an operation on tiles of rows (models/shared.h).
+ *
+ * R/program.R writes programs and lists the operations in the same order. Registers are tiles; they
+ * are numbered in one sequence: constants, columns of the data, results that depend on the data
+ * alone, predictors, results that depend on the parameters alone, and temporary ones. */
+#ifndef LE_MODELS_DENSITY_PROGRAM_H
+#define LE_MODELS_DENSITY_PROGRAM_H
+
+#include "models/shared.h"
+
+#define PROGRAM_OPERATIONS(X)                                                                      \
+  X(ADD) X(SUB) X(MUL) X(DIV) X(NEG) X(EXP) X(LOG) X(LOG1P) X(EXPM1) X(SQRT) X(ABS) X(LOGISTIC)    \
+  X(SOFTPLUS) X(LGAMMA) X(DIGAMMA) X(TRIGAMMA) X(TETRAGAMMA) X(LGAMMA_RATIO) X(PNORM)              \
+  X(LOG_PNORM) X(SIN) X(COS) X(TANH) X(ATAN) X(POW) X(LESS) X(AT_MOST) X(EQUAL) X(SELECT)
+
+typedef enum operation {
+#define OPERATION(name) OPERATION_##name,
+  PROGRAM_OPERATIONS(OPERATION)
+#undef OPERATION
+    OPERATIONS
+} operation;
+
+/* out = operation(in[0], in[1], in[2]), with numbers of registers. */
+typedef struct program_step {
+  operation operation;
+  size_t out, in[3];
+} program_step;
+
+typedef struct program {
+  size_t n;
+  program_step *step;
+} program;
+
+/* Reads the setting `name`: five numbers for each step. Registers must be below `registers`, and
+ * results at least `first`. Returns LE_OK, or a failure with a message. */
+le_status le_program_read(const le_args *args, const char *name, size_t first, size_t registers,
+                          program *out, char *message);
+void le_program_free(program *p);
+
+/* Runs all steps for the first n rows of the tiles (rounded up to whole vectors). */
+void le_program_run(le_simd simd, const program *p, size_t n, double *const *reg);
+
+/* Copies n rows of a tile, zeros after them; adds n rows of a tile to LANES partial sums. */
+void le_tile_copy(size_t n, const double *from, double *to);
+void le_tile_sum(size_t n, const double *from, double *lanes);
+
+/* eta_q = x'weight_q for up to COLUMNS_TOGETHER particles, and sums of products of columns with
+ * columns (models/products.h). */
+void le_tile_predict(le_simd simd, size_t n, size_t columns, size_t terms, const double *weight,
+                     const double *x, double *eta);
+void le_tile_products(le_simd simd, size_t n, size_t columns, const double *a, size_t a_step,
+                      size_t others, const double *b, size_t b_step, double *out, size_t stride);
+
+#endif

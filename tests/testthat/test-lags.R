@@ -1,0 +1,151 @@
+# lags() in formulas: columns made by hand give the same numbers, in a data frame, in a stream of
+# blocks of any size, after update() and after a run that was stopped.
+
+series <- with_own_seed(5, {
+  n <- 400
+  x <- rnorm(n)
+  y <- numeric(n)
+  for (i in 3:n) y[i] <- 0.5 * y[i - 1] - 0.3 * y[i - 2] + 0.4 * x[i - 1] + rnorm(1)
+  data.frame(y = y, x = x, count = rpois(n, exp(0.3 + 0.2 * c(0, x[-n]))),
+             state = factor(sample(c("a", "b"), n, TRUE)))
+})
+
+by_hand <- function(d) {
+  n <- nrow(d)
+  from <- 3:n
+  data.frame(y = d$y[from], y1 = d$y[from - 1], y2 = d$y[from - 2], x1 = d$x[from - 1])
+}
+
+lagged <- regression(y ~ lags(y, 1:2) + lags(x, 1))
+hand <- regression(y ~ y1 + y2 + x1)
+
+blocks_of <- function(d, size) {
+  starts <- seq(1, nrow(d), by = size)
+  at <- 0
+  rows_function(function(reset) {
+    at <<- if (reset) 0 else at + 1
+    if (at >= 1 && at <= length(starts)) d[starts[at]:min(starts[at] + size - 1, nrow(d)), ]
+  })
+}
+
+test_that("lags() are the values of rows before", {
+  expect_identical(lags(1:4, 1), c(NA, 1L, 2L, 3L))
+  expect_identical(lags(c(5, 6, 7), c(1, 3)),
+                   matrix(c(NA, 5, 6, NA, NA, NA), 3, dimnames = list(NULL, c("1", "3"))))
+  expect_identical(lags(factor(c("a", "b")), 1), factor(c(NA, "a"), levels = c("a", "b")))
+  expect_identical(lags(1:2, 5), c(NA_integer_, NA_integer_))
+  expect_error(lags(1:4, 0), "`k` must be distinct whole numbers")
+  expect_error(lags(1:4, c(1, 1)), "`k` must be distinct whole numbers")
+  expect_error(lags(letters, 1:2), "`k` must be one number for a factor")
+})
+
+test_that("the model is that of columns made by hand", {
+  f <- model_functions(lagged, series)
+  g <- model_functions(hand, by_hand(series))
+  expect_identical(f$n, 398L)
+  expect_identical(f$names, c("(Intercept)", "lags(y, 1:2)1", "lags(y, 1:2)2", "lags(x, 1)",
+                              "log(sigma)"))
+  theta <- c(0.1, 0.5, -0.3, 0.4, 0.05)
+  expect_identical(unname(f$log_lik_each(theta)), unname(g$log_lik_each(theta)))
+  for (method in list(sgais(), smc(), sgais(order = "given"))) {
+    one <- evidence(lagged, series, method, seed = 3, progress = FALSE)
+    other <- evidence(hand, by_hand(series), method, seed = 3, progress = FALSE)
+    expect_identical(logml(one), logml(other))
+  }
+  linear <- linear_regression(y ~ lags(y, 1:2) + logevidence::lags(x))
+  expect_equal(logml(evidence(linear, series, exact())),
+               logml(evidence(linear_regression(y ~ y1 + y2 + x1), by_hand(series), exact())))
+  k <- 1:2
+  expect_identical(model_functions(regression(y ~ lags(y, k)), series)$dim, 4L)
+  functions <- regression(y ~ lags(y, 1) * lags(log(x + 9), 2) + exp(-lags(y, 2)^2))
+  expect_identical(model_functions(functions, series)$n, 398L)
+})
+
+test_that("classes may depend on the class before", {
+  chain <- softmax_regression(state ~ lags(state, 1))
+  pairs <- data.frame(now = series$state[-1], before = series$state[-400])
+  one <- evidence(chain, series, seed = 1, progress = FALSE)
+  other <- evidence(softmax_regression(now ~ before), pairs, seed = 1, progress = FALSE)
+  expect_identical(logml(one), logml(other))
+})
+
+test_that("blocks of a stream and added rows give the bits of one data frame", {
+  whole <- evidence(lagged, series, sgais(order = "given"), seed = 3, progress = FALSE)
+  for (size in c(1, 7, 150)) {
+    rows <- do.call(rbind, rep(list(series), if (size == 150) 6 else 1))
+    stream <- evidence(lagged, blocks_of(rows, size), seed = 3, progress = FALSE)
+    frame <- evidence(lagged, rows, sgais(order = "given"), seed = 3, progress = FALSE)
+    expect_identical(stream$n, frame$n)
+    expect_identical(logml(stream), logml(frame), label = paste("blocks of", size))
+    expect_identical(stream$data_id, frame$data_id)
+    later <- data.frame(y = 0, x = 0)
+    expect_equal(predict(stream, later), predict(frame, later))
+  }
+  parts <- evidence(lagged, series[1:150, ], sgais(order = "given"), seed = 3, progress = FALSE)
+  for (some in list(151:151, 152:300, 301:400))
+    parts <- update(parts, series[some, ], progress = FALSE)
+  expect_identical(logml(parts), logml(whole))
+  expect_identical(parts$n, whole$n)
+  stream <- evidence(lagged, blocks_of(series[1:200, ], 60), seed = 3, progress = FALSE)
+  stream <- update(stream, blocks_of(series[201:400, ], 60), progress = FALSE)
+  expect_identical(logml(stream), logml(whole))
+})
+
+test_that("a run that is stopped goes on to the same bits", {
+  rows <- do.call(rbind, rep(list(series), 20))
+  file <- tempfile()
+  on.exit(unlink(file))
+  stops <- 0
+  failing <- rows_function(local({
+    at <- 0
+    function(reset) {
+      at <<- if (reset) 0 else at + 1
+      if (at == 5 && stops == 0) {
+        stops <<- 1
+        stop("no connection")
+      }
+      if (at >= 1 && at <= 8) rows[(at - 1) * 1000 + 1:1000, ]
+    }
+  }))
+  expect_error(evidence(lagged, failing, seed = 3, progress = FALSE, checkpoint = file),
+               "no connection")
+  resumed <- resume(file, failing, progress = FALSE)
+  whole <- evidence(lagged, rows, sgais(order = "given"), seed = 3, progress = FALSE)
+  expect_identical(logml(resumed), logml(whole))
+})
+
+test_that("predict() goes on from the last rows of the data", {
+  fit <- evidence(lagged, series[1:350, ], seed = 1, progress = FALSE)
+  twin <- evidence(hand, by_hand(series[1:350, ]), seed = 1, progress = FALSE)
+  expect_equal(predict(fit, series[351:400, ]), predict(twin, by_hand(series[349:400, ])))
+  expect_equal(predict(fit, series[351:400, ], "density"),
+               predict(twin, by_hand(series[349:400, ]), "density"))
+  expect_length(predict(fit, data.frame(y = NA_real_, x = 0)), 1)
+  expect_error(predict(fit, data.frame(y = c(NA, 1), x = 0)), "`lags\\(y, 1:2\\)`, row 2")
+})
+
+test_that("errors name the row of the data", {
+  broken <- series
+  broken$y[30] <- NA
+  expect_error(evidence(lagged, broken, progress = FALSE), "column `y`, row 30")
+  expect_error(evidence(lagged, blocks_of(broken, 7), progress = FALSE), "column `y`, row 30")
+  long <- do.call(rbind, rep(list(series), 40))
+  long$y[12345] <- Inf
+  expect_error(evidence(lagged, blocks_of(long, 1500), seed = 1, progress = FALSE),
+               "column `y`, row 12345")
+  broken <- series
+  broken$x[50] <- NA
+  expect_error(evidence(lagged, broken, progress = FALSE), "column `lags\\(x, 1\\)`, row 51")
+  counts <- regression(count ~ lags(x, 3), poisson())
+  broken <- series
+  broken$count[9] <- 0.5
+  expect_error(evidence(counts, broken, progress = FALSE), "row 9")
+  expect_error(evidence(lagged, series[1:2, ], progress = FALSE),
+               "more rows than the longest lag \\(2\\), not 2")
+  expect_error(evidence(regression(lags(y, 1) ~ x), series), "no lags\\(\\) on its left-hand side")
+  expect_error(evidence(regression(y ~ lags(y, 0)), series), "`k` must be distinct")
+  expect_error(evidence(regression(y ~ lags(y, unknown)), series), "column `unknown`")
+  expect_error(gaussian_mixture(~ y + lags(y, 1)), "no lags\\(\\), which are for regressions")
+  expect_error(simulate(lagged, data = series), "cannot be simulated")
+  expect_error(density(~ dnorm(y, mu, 1, log = TRUE), mu = ~ lags(y, 1)), "must have no lags")
+})
