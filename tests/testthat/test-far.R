@@ -208,3 +208,16 @@ test_that("importance sampling knows the modes in which particles lie", {
     expect_identical(fit$audit$modes, 2)
   }
 })
+
+test_that("likelihoods that differ by 10^100 nats leave a standard error", {
+  set.seed(test_seed())
+  data <- data.frame(x = stats::rnorm(146))
+  data$y <- stats::rpois(146, exp(1 + data$x / 2))
+  model <- regression(y ~ x, family = poisson(), prior = normal(0, 100))
+  truth <- evidence(model, data, laplace(importance = 20000), seed = 1)$log_evidence
+  for (kernel in list(slice(), hmc(), rwm())) for (seed in 1:3) {
+    fit <- evidence(model, data, smc(kernel = kernel), seed = seed)
+    expect_true(all(fit$trace$se > 0) && fit$se > 0.05 && fit$se < 1)
+    expect_lt(abs(fit$log_evidence - truth), 4 * fit$se)
+  }
+})

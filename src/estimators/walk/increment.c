@@ -51,35 +51,27 @@ static double curvature_step(walk *w)
 /* Bias of log Z because the particles that are weighed also choose the step: if by chance their
  * log-likelihoods have a high mean and a small standard deviation s, the step c / s is longer.
  * This adds -c cov(mean, s) / s to log Z, with cov(mean, s) = third central moment / (2 s m).
- * Particles that keep no weight do not choose the step, however small their likelihoods are: values
- * more than SATURATED / step below the largest count as if they were there. */
+ * Particles that keep no weight do not choose the step, however small their likelihoods are: log
+ * weights of the step count from -SATURATED, relative to the largest. */
 static const double SATURATED = 10;
-
-static double least_that_counts(const walk *w, double increment)
-{
-  double largest = -INFINITY;
-  for (size_t i = 0; i < w->m; i++)
-    if (w->weight[i] > 0) largest = fmax(largest, w->chunk_value[i]);
-  return largest - SATURATED / increment;
-}
 
 static double step_bias(const walk *w, double increment)
 {
-  const double least = least_that_counts(w, increment);
-  double mean = 0, square = 0, cube = 0, squares = 0;
+  double largest = -INFINITY, mean = 0, square = 0, cube = 0, squares = 0;
+  for (size_t i = 0; i < w->m; i++)
+    if (w->weight[i] > 0) largest = fmax(largest, w->chunk_value[i]);
   for (size_t i = 0; i < w->m; i++) {
     if (!(w->weight[i] > 0)) continue;
-    if (!isfinite(w->chunk_value[i])) return 0;
-    mean += w->weight[i] * fmax(w->chunk_value[i], least);
+    mean += w->weight[i] * fmax(increment * (w->chunk_value[i] - largest), -SATURATED);
     squares += w->weight[i] * w->weight[i];
   }
   for (size_t i = 0; i < w->m; i++) {
     if (!(w->weight[i] > 0)) continue;
-    const double away = fmax(w->chunk_value[i], least) - mean;
+    const double away = fmax(increment * (w->chunk_value[i] - largest), -SATURATED) - mean;
     square += w->weight[i] * away * away;
     cube += w->weight[i] * away * away * away;
   }
-  return square > 0 ? -increment * cube / (2 * square) * squares : 0;
+  return square > 0 ? -cube / (2 * square) * squares : 0;
 }
 
 /* ---- the rules ---- */

@@ -176,6 +176,7 @@ le_status le_walk_anchored_precision(walk *w, double *precision);
 double le_walk_unseen(const walk *w);
 /* Variance of log Z at present. */
 double le_walk_current_variance(const walk *w);
+double le_walk_current_se(const walk *w);
 /* log Z of the rows seen and of the chunk to the power lambda. */
 double le_walk_current_log_evidence(const walk *w);
 /* Variance of the particles relative to the curvature at the anchor, NaN without an anchor. */

@@ -17,7 +17,7 @@ le_status le_walk_result(void *self, le_result *result)
   walk *w = self;
   double *s = w->summary;
   s[0] = le_walk_current_log_evidence(w);
-  s[1] = sqrt(fmax(le_walk_current_variance(w), 0));
+  s[1] = le_walk_current_se(w);
   if (w->settings.rounds && w->machine.phase == FINISHED) {
     if (w->settings.bridge) {
       s[0] = w->bridging.log_evidence;

@@ -25,6 +25,13 @@ double le_walk_current_variance(const walk *w)
          w->step_bias * w->step_bias;
 }
 
+/* Infinite if an overflow has made the variance unknown. */
+double le_walk_current_se(const walk *w)
+{
+  const double variance = le_walk_current_variance(w);
+  return isnan(variance) ? INFINITY : sqrt(fmax(variance, 0));
+}
+
 double le_walk_current_log_evidence(const walk *w)
 {
   const double plain = w->log_z_before + le_logmeanexp(w->log_weight, w->m);
@@ -62,7 +69,7 @@ le_status le_walk_add_trace(walk *w, double n, double lambda, double steps)
   const double row[TRACE_COLUMNS] = {n,
                                      lambda,
                                      le_walk_current_log_evidence(w),
-                                     sqrt(fmax(le_walk_current_variance(w), 0)),
+                                     le_walk_current_se(w),
                                      steps,
                                      w->shortest,
                                      w->chunk_ess * (double)w->m,
