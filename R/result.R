@@ -255,7 +255,8 @@ audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
   doubted <- isTRUE(audit$ess < least_ess * audit$ideal &&
                     audit$ess >= AUDIT_DOUBTED_ESS * audit$ideal)
   audit$uneven <- isTRUE(audit$ess < AUDIT_UNEVEN_ESS * audit$ideal)
-  if (doubted) audit$se <- AUDIT_DOUBT * audit$se
+  # what the tail adds to the error says this already
+  if (doubted) audit$se <- max(audit$se, AUDIT_DOUBT * plain_error(figures))
   # if the particles were drawn by the check, they are no independent estimate
   if (doubted && (audit$se < sampler$se || audit$first)) least_ess <- AUDIT_DOUBTED_ESS
   failed <- drop(figures$audit_failed) != 0
@@ -272,6 +273,11 @@ audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
   }
   audit$passed <- is.null(audit$reason)
   audit
+}
+
+plain_error <- function(figures) {
+  unseen <- if (is.null(figures$audit_unseen)) 0 else figures$audit_unseen
+  sqrt(max(drop(figures$audit_se^2 - unseen^2), 0) + sum(figures$past_se^2))
 }
 
 audit_reason <- function(audit, sampler, failed, least_ess) {

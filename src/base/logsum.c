@@ -36,30 +36,28 @@ double le_normalise(const double *x, size_t n, double *weight)
 
 double le_effective_size(const double *x, size_t n, double scale)
 {
-  return le_conditional_size(x, NULL, n, scale);
+  return le_effective_size_of(x, NULL, 0, n, scale);
 }
 
-/* The largest x of positive weight is subtracted. */
-double le_conditional_size(const double *x, const double *weight, size_t n, double scale)
+double le_effective_size_of(const double *x, const double *weight, double least, size_t n,
+                            double scale)
 {
   enum { TOGETHER = 64 };
-  double top = -INFINITY, value[TOGETHER], sum = 0, square = 0, total = 0;
+  double top = -INFINITY, value[TOGETHER], sum = 0, square = 0;
   for (size_t i = 0; i < n; i++)
-    if (x[i] > top && (!weight || weight[i] > 0)) top = x[i];
+    if (x[i] > top && (!weight || weight[i] >= least)) top = x[i];
   if (!isfinite(top)) return 0;
   for (size_t first = 0; first < n; first += TOGETHER) {
     const size_t here = n - first < TOGETHER ? n - first : TOGETHER;
     for (size_t i = 0; i < here; i++) value[i] = fmin(x[first + i] - top, 0);
     le_vector_exp(le_simd_level(), here, scale, 0, value, value);
     for (size_t i = 0; i < here; i++) {
-      const double w = weight ? weight[first + i] : 1;
-      total += w;
-      if (x[first + i] == -INFINITY) continue;
-      sum += w * value[i];
-      square += w * value[i] * value[i];
+      if (x[first + i] == -INFINITY || (weight && weight[first + i] < least)) continue;
+      sum += value[i];
+      square += value[i] * value[i];
     }
   }
-  return weight ? (double)n * sum * sum / (square * total) : sum * sum / square;
+  return sum * sum / square;
 }
 
 double le_logharmonic(const double *x, size_t chains, size_t rounds, double *se)

@@ -13,10 +13,9 @@ double le_normalise(const double *x, size_t n, double *weight);
 /* (sum w)^2 / sum w^2 with w_i = exp(scale * x_i). Entries of -Inf have weight zero; 0 if all are
  * -Inf. */
 double le_effective_size(const double *x, size_t n, double scale);
-/* The same of particles that have weights already: n (sum w v)^2 / (sum w v^2 sum w), where w are
- * their weights and v_i = exp(scale * x_i). Equal weights, or `weight` NULL: as
- * le_effective_size(). */
-double le_conditional_size(const double *x, const double *weight, size_t n, double scale);
+/* The same of the entries whose weight is at least `least`; of all if `weight` is NULL. */
+double le_effective_size_of(const double *x, const double *weight, double least, size_t n,
+                            double scale);
 /* log of the harmonic mean of exp(x); each round has one value per chain. *se is the standard error
  * of the log, from the spread of the chains' means. */
 double le_logharmonic(const double *x, size_t chains, size_t rounds, double *se);

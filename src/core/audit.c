@@ -85,7 +85,7 @@ void le_audit_start(le_audit *audit, size_t starts, const double *start)
   audit->refused = -INFINITY;
   audit->phase = LE_AUDIT_CLIMB;
   audit->unreached = audit->log_evidence = audit->se = audit->laplace = audit->effective_size =
-      audit->ideal_size = audit->pareto_k = NAN;
+      audit->ideal_size = audit->pareto_k = audit->unseen = NAN;
 }
 
 void le_audit_widen(le_audit *audit, const double *centre, const double *factor)
@@ -534,6 +534,7 @@ static void finish(le_audit *audit, const le_target *target)
   audit->log_evidence += 0.5 * relative;
   const le_pareto tail = le_pareto_tail(audit->log_weight, n, audit->work);
   audit->pareto_k = tail.k;
+  audit->unseen = tail.unseen;
   audit->se = hypot(sqrt(relative), tail.unseen);
 }
 
@@ -808,7 +809,7 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   le_archive_doubles(archive, audit->log_weight, audit->draws);
   double *const figure[] = {&audit->log_evidence, &audit->se,
                             &audit->laplace, &audit->effective_size,
-                            &audit->pareto_k, &audit->ideal_sum,
+                            &audit->pareto_k, &audit->unseen, &audit->ideal_sum,
                             &audit->ideal_squares, &audit->ideal_size,
                             &audit->unreached};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);

@@ -58,6 +58,7 @@ typedef struct le_audit {
   double ideal_sum, ideal_squares; /* of weights if the posterior were normal around its modes */
   double unreached;   /* increase of log Z (Laplace) by modes not reached from a particle */
   double log_evidence, se, laplace, effective_size, ideal_size, pareto_k;
+  double unseen; /* the part of `se` from the tail of the weights (le_pareto) */
 } le_audit;
 
 /* Allocates for at most `starts` climbs (the LE_AUDIT_MODES_MOST heaviest modes are kept) and

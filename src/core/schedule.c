@@ -24,20 +24,22 @@ void le_schedule_sigmoidal(size_t steps, double delta, double *lambda)
   lambda[steps] = 1;
 }
 
+/* A particle has lost its weight if it is below this share of the mean weight. Such particles may
+ * be far from all others, and would hold the steps near zero. */
+static const double LOST = 1e-3;
+
 le_status le_schedule_adaptive(const double *log_lik, const double *weight, size_t n,
                                double target, double lambda, double *increment)
 {
   const double rest = 1 - lambda;
-  double possible = 0, total = 0;
-  for (size_t i = 0; i < n; i++) {
-    const double w = weight ? weight[i] : 1;
-    total += w;
-    if (log_lik[i] > -INFINITY) possible += w;
-  }
-  if (!(possible > 0)) return LE_ALL_IMPOSSIBLE;
-  /* reduce a target that particles of positive likelihood are too few to reach */
-  if (target >= (double)n * possible / total) target *= possible / total;
-  if (le_conditional_size(log_lik, weight, n, rest) >= target) {
+  double least = 0;
+  size_t count = 0;
+  for (size_t i = 0; weight && i < n; i++) least += LOST * weight[i] / (double)n;
+  for (size_t i = 0; i < n; i++)
+    count += log_lik[i] > -INFINITY && (!weight || weight[i] >= least);
+  if (count == 0) return LE_ALL_IMPOSSIBLE;
+  target *= (double)count / (double)n;
+  if (le_effective_size_of(log_lik, weight, least, n, rest) >= target) {
     *increment = rest;
     return LE_OK;
   }
@@ -49,7 +51,7 @@ le_status le_schedule_adaptive(const double *log_lik, const double *weight, size
     double middle = low < -60 && i < 1 ? -60 : 0.5 * (low + high);
     if (high - low < NEAR && over > 0 && under < 0)
       middle = low + (high - low) * over / (over - under);
-    const double size = le_conditional_size(log_lik, weight, n, exp(middle)),
+    const double size = le_effective_size_of(log_lik, weight, least, n, exp(middle)),
                  beyond = size / target - (1 + EXACT);
     if (beyond >= 0) {
       if (side > 0) under /= 2;

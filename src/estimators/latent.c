@@ -265,12 +265,12 @@ static le_status log_liks(latent *w, double lambda, double *value)
   return LE_OK;
 }
 
-/* The conditional effective sample size of this step. */
+/* The effective sample size of this step's own weights. */
 static le_status effective_size(latent *w, double lambda, double *size)
 {
   LE_TRY(log_liks(w, lambda, w->after));
   for (size_t i = 0; i < w->m; i++) w->spare[i] = w->after[i] - w->before[i];
-  *size = le_conditional_size(w->spare, w->weight, w->m, 1);
+  *size = le_effective_size(w->spare, w->m, 1);
   return LE_OK;
 }
 

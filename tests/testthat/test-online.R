@@ -118,7 +118,6 @@ test_that("models without gradients walk online by their densities", {
   fit <- run(list(model = model, data = y), online_nested(50, steps = 8))
   expect_identical(fit$trace$n, c(20, 40))
   expect_lt(abs(fit$log_evidence - mean_problem(y)$log_evidence), 4 * fit$se)
-  refused(run(list(model = model, data = y), online_nested(kernel = sghmc())), "needs gradients")
 })
 
 test_that("bad settings of online_nested() are refused before the run", {

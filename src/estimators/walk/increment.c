@@ -96,15 +96,21 @@ static le_status fixed_step(walk *w, double *increment)
   return LE_OK;
 }
 
+/* Chains that are never resampled count equally, since most of them may lose their weight. */
+static const double *weights(const walk *w)
+{
+  return stage_of(w)->threshold > 0 ? w->weight : NULL;
+}
+
 /* The step at which the effective sample size of the incremental weights falls to the goal. */
 static le_status adaptive_step(walk *w, double *increment)
 {
   const le_stage *stage = stage_of(w);
   const double lambda = w->target.lambda, rest = 1 - lambda;
-  LE_TRY(le_schedule_adaptive(w->chunk_value, w->weight, w->m, stage->ess, lambda, increment));
+  LE_TRY(le_schedule_adaptive(w->chunk_value, weights(w), w->m, stage->ess, lambda, increment));
   /* the chunk needs several steps: shorter ones, since the particles must follow the posterior */
   if (stage->anneal > stage->ess && (lambda > 0 || *increment < rest))
-    return le_schedule_adaptive(w->chunk_value, w->weight, w->m, stage->anneal, lambda, increment);
+    return le_schedule_adaptive(w->chunk_value, weights(w), w->m, stage->anneal, lambda, increment);
   if (stage->whole && *increment < rest) w->step_bias += step_bias(w, *increment);
   return LE_OK;
 }
@@ -121,7 +127,7 @@ static le_status curved_step(walk *w, double *increment)
   LE_TRY(le_walk_anchored_precision(w, w->precision));
   double step = curvature_step(w), seen;
   if (!(isfinite(step) && step > 0)) return adaptive_step(w, increment);
-  if (le_schedule_adaptive(w->chunk_value, w->weight, w->m, stage->ess, lambda, &seen) == LE_OK)
+  if (le_schedule_adaptive(w->chunk_value, weights(w), w->m, stage->ess, lambda, &seen) == LE_OK)
     step = fmin(fmax(step, seen / CURVATURE_OFF), seen * CURVATURE_OFF);
   /* equal steps, so that the last one is not much shorter than the others */
   *increment = rest / ceil(rest / step);
