@@ -31,8 +31,8 @@
 #' **Many parameters.** Programs often have latent variables, whose posterior is far from normal.
 #' Prefer [smc()] for them, which moves its particles until they have changed enough: on a mixed
 #' model with 42 parameters [sgais()] was one nat too low with a standard error of 0.4, and its
-#' importance-sampling check was inconclusive. With random effects integrated out ([tmb_model()]) the same
-#' model has six parameters, and the error is 0.02.
+#' importance-sampling check was inconclusive. With random effects integrated out ([tmb_model()])
+#' the same model has six parameters, and the error is 0.02.
 #'
 #' **Draws from the prior** are those of `prior_fit` in random order, thinned to their effective
 #' number, without replacement in a call of [evidence()]. A method that needs more of them stops

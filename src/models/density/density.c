@@ -216,32 +216,25 @@ static size_t width(const void *self) { return ((const density *)self)->width; }
 static void log_prior(const void *self, size_t m, const double *theta, double *value)
 {
   const density *model = self;
-  for (size_t i = 0; i < m; i++) {
-    double sum = 0;
-    for (size_t j = 0; j < model->d; j++)
-      sum += le_prior_log(&model->prior[j], theta[i * model->d + j]);
-    value[i] = isnan(sum) ? -INFINITY : sum;
-  }
+  le_priors_log(model->prior, model->d, m, theta, value);
 }
 
 static void log_prior_grad(const void *self, size_t m, const double *theta, double *grad)
 {
   const density *model = self;
-  for (size_t a = 0; a < m * model->d; a++)
-    grad[a] = le_prior_slope(&model->prior[a % model->d], theta[a]);
+  le_priors_grad(model->prior, model->d, m, theta, grad);
 }
 
 static void log_prior_hess(const void *self, const double *theta, double *hess)
 {
   const density *model = self;
-  for (size_t j = 0; j < model->d; j++)
-    hess[j * model->d + j] += le_prior_curvature(&model->prior[j], theta[j]);
+  le_priors_hess(model->prior, model->d, theta, hess);
 }
 
 static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
 {
   const density *model = self;
-  for (size_t j = 0; j < model->d; j++) theta[j] = le_prior_draw(&model->prior[j], rng);
+  le_priors_draw(model->prior, model->d, rng, theta);
 }
 
 static void to_user(const void *self, const double *theta, double *user)

@@ -93,7 +93,7 @@ double le_prior_log(const le_prior *prior, double theta)
   }
 }
 
-double le_prior_slope(const le_prior *prior, double theta)
+static double prior_slope(const le_prior *prior, double theta)
 {
   const double z = standardised(prior, theta), nu = prior->shape, s = prior->scale;
   switch (prior->kind) {
@@ -112,7 +112,7 @@ double le_prior_slope(const le_prior *prior, double theta)
   }
 }
 
-double le_prior_curvature(const le_prior *prior, double theta)
+static double prior_curvature(const le_prior *prior, double theta)
 {
   const double z = standardised(prior, theta), nu = prior->shape, s = prior->scale;
   switch (prior->kind) {
@@ -136,7 +136,7 @@ double le_prior_curvature(const le_prior *prior, double theta)
 /* Draws so near to zero that their logarithm is not finite become the smallest positive number. */
 static double log_of_positive(double x) { return log(fmax(x, 2.2250738585072014e-308)); }
 
-double le_prior_draw(const le_prior *prior, const gsl_rng *rng)
+static double prior_draw(const le_prior *prior, const gsl_rng *rng)
 {
   const double s = prior->scale;
   switch (prior->kind) {
@@ -153,4 +153,30 @@ double le_prior_draw(const le_prior *prior, const gsl_rng *rng)
   default:
     return log_of_positive(gsl_ran_exponential(rng, s));
   }
+}
+
+/* ---- of all parameters ---- */
+
+void le_priors_log(const le_prior *prior, size_t d, size_t m, const double *theta, double *value)
+{
+  for (size_t i = 0; i < m; i++) {
+    double sum = 0;
+    for (size_t j = 0; j < d; j++) sum += le_prior_log(&prior[j], theta[i * d + j]);
+    value[i] = isnan(sum) ? -INFINITY : sum;
+  }
+}
+
+void le_priors_grad(const le_prior *prior, size_t d, size_t m, const double *theta, double *grad)
+{
+  for (size_t a = 0; a < m * d; a++) grad[a] = prior_slope(&prior[a % d], theta[a]);
+}
+
+void le_priors_hess(const le_prior *prior, size_t d, const double *theta, double *hess)
+{
+  for (size_t j = 0; j < d; j++) hess[j * d + j] += prior_curvature(&prior[j], theta[j]);
+}
+
+void le_priors_draw(const le_prior *prior, size_t d, const gsl_rng *rng, double *theta)
+{
+  for (size_t j = 0; j < d; j++) theta[j] = prior_draw(&prior[j], rng);
 }

@@ -30,9 +30,12 @@ typedef struct le_prior {
 int le_priors_read(const le_args *args, size_t n, const unsigned char *real, le_prior *prior,
                    double *numbers, char *message);
 
+/* The log density of one parameter. */
 double le_prior_log(const le_prior *prior, double theta);
-double le_prior_slope(const le_prior *prior, double theta);
-double le_prior_curvature(const le_prior *prior, double theta);
-double le_prior_draw(const le_prior *prior, const gsl_rng *rng);
+/* The operations of a model whose d parameters have these priors. */
+void le_priors_log(const le_prior *prior, size_t d, size_t m, const double *theta, double *value);
+void le_priors_grad(const le_prior *prior, size_t d, size_t m, const double *theta, double *grad);
+void le_priors_hess(const le_prior *prior, size_t d, const double *theta, double *hess);
+void le_priors_draw(const le_prior *prior, size_t d, const gsl_rng *rng, double *theta);
 
 #endif
