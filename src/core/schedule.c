@@ -33,12 +33,17 @@ le_status le_schedule_adaptive(const double *log_lik, const double *weight, size
 {
   const double rest = 1 - lambda;
   double least = 0;
-  size_t count = 0;
+  size_t count = 0, possible = 0;
   for (size_t i = 0; weight && i < n; i++) least += LOST * weight[i] / (double)n;
-  for (size_t i = 0; i < n; i++)
-    count += log_lik[i] > -INFINITY && (!weight || weight[i] >= least);
-  if (count == 0) return LE_ALL_IMPOSSIBLE;
+  for (size_t i = 0; i < n; i++) {
+    if (weight && weight[i] < least) continue;
+    count++;
+    possible += log_lik[i] > -INFINITY;
+  }
+  if (possible == 0) return LE_ALL_IMPOSSIBLE;
   target *= (double)count / (double)n;
+  /* reduce a target that particles of positive likelihood are too few to reach */
+  if (target >= (double)possible) target *= (double)possible / (double)count;
   if (le_effective_size_of(log_lik, weight, least, n, rest) >= target) {
     *increment = rest;
     return LE_OK;

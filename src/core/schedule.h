@@ -9,9 +9,10 @@ void le_schedule_linear(size_t steps, double *lambda);
 void le_schedule_sigmoidal(size_t steps, double delta, double *lambda);
 
 /* The largest increment in (0, 1 - lambda] for which the effective sample size of the weights
- * exp(increment * log_lik) is at least `target`. Particles of zero likelihood, and those that have
- * lost their `weight` (unless this is NULL), do not count; the target is reduced in proportion.
- * LE_ALL_IMPOSSIBLE if no particle counts; LE_STALLED if the increment is too small to change
+ * exp(increment * log_lik) is at least `target`. Particles of zero likelihood have weight zero; if
+ * the others are too few for the target, it is reduced in proportion. Particles that have lost their
+ * `weight` (unless this is NULL) do not count, and reduce the target in proportion.
+ * LE_ALL_IMPOSSIBLE if no particle is left; LE_STALLED if the increment is too small to change
  * lambda. */
 le_status le_schedule_adaptive(const double *log_lik, const double *weight, size_t n,
                                double target, double lambda, double *increment);
