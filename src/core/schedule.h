@@ -10,8 +10,8 @@ void le_schedule_sigmoidal(size_t steps, double delta, double *lambda);
 
 /* The largest increment in (0, 1 - lambda] for which the effective sample size of the weights
  * exp(increment * log_lik) is at least `target`. Particles of zero likelihood have weight zero; if
- * the others are too few for the target, it is reduced in proportion. Particles that have lost their
- * `weight` (unless this is NULL) do not count, and reduce the target in proportion.
+ * the others are too few for the target, it is reduced in proportion. Particles that have lost
+ * their `weight` (unless this is NULL) do not count, and reduce the target in proportion.
  * LE_ALL_IMPOSSIBLE if no particle is left; LE_STALLED if the increment is too small to change
  * lambda. */
 le_status le_schedule_adaptive(const double *log_lik, const double *weight, size_t n,
