@@ -324,7 +324,12 @@ SEXP ffi_pareto_k(SEXP log_weight)
 {
   const size_t n = (size_t)XLENGTH(log_weight);
   double *work = (double *)R_alloc(n + 1, sizeof(double));
-  return Rf_ScalarReal(le_pareto_k(REAL(log_weight), n, work));
+  const le_pareto tail = le_pareto_tail(REAL(log_weight), n, work);
+  SEXP both = PROTECT(Rf_allocVector(REALSXP, 2));
+  REAL(both)[0] = tail.k;
+  REAL(both)[1] = tail.unseen;
+  UNPROTECT(1);
+  return both;
 }
 
 /* exp or log of numbers by one variant; or the seconds for this many rounds of multiply-adds. */

@@ -188,7 +188,7 @@ static void place_centre(le_audit *audit, const le_target *target, size_t part)
 static void fail_without_modes(le_audit *audit)
 {
   audit->failed = 1;
-  audit->unreached = 0; /* no mode is known to be missed */
+  audit->unreached = 0; /* without modes the particles can have missed none */
   audit->phase = LE_AUDIT_DONE;
 }
 

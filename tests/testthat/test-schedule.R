@@ -8,7 +8,8 @@ effective_size <- function(log_lik, increment) {
   sum(w)^2 / sum(w^2)
 }
 lambdas <- function(kind, steps, delta = 4) .Call(ffi_lambdas, kind, steps, delta)
-pareto_k <- function(x) .Call(ffi_pareto_k, x)
+pareto_tail <- function(x) .Call(ffi_pareto_k, x)
+pareto_k <- function(x) pareto_tail(x)[1]
 
 test_that("linear and sigmoidal schedules follow their formulas", {
   for (n in c(1, 2, 7, 1000)) {
@@ -169,4 +170,19 @@ test_that("Pareto k is that of the loo package", {
     theirs <- suppressWarnings(loo::psis(x, r_eff = 1)$diagnostics$pareto_k)
     expect_equal(pareto_k(x), theirs, tolerance = 1e-8)
   }
+})
+
+test_that("the unseen part of the mean weight is that of a Pareto distribution", {
+  # the mean of w = u^-k above its quantile 1 - 1/n, less the mean of all, times 1/n, over the mean
+  n <- 4000
+  for (k in c(0.3, 0.5, 0.7)) {
+    unseen <- vapply(1:40, function(seed) {
+      set.seed(test_seed(seed))
+      pareto_tail(-k * log(stats::runif(n)))[2]
+    }, 0)
+    expect_equal(stats::median(unseen) / (n^(k - 1) - 1 / n), 1, tolerance = 0.3)
+  }
+  # even weights have nothing unseen
+  set.seed(test_seed(1))
+  expect_lt(pareto_tail(1e-3 * stats::rnorm(n))[2], 1e-5)
 })
