@@ -81,7 +81,8 @@ climbed_by_engine <- function(problem, encoded, model, budget) {
   other <- new_problem(model, encoded, method, words, problem$threads)
   other$replicate <- OTHER_END
   out <- lapply(conduct(other, encoded$rows), drop)
-  if (out$failed) return(NULL)
+  # draws in two steps need no mode
+  if (out$failed && !is.finite(out$importance)) return(NULL)
   list(log_evidence = out$importance, se = out$se, mass = out$laplace, share = out$ess / out$ideal,
        even = isTRUE(out$ess >= END_EVEN * out$ideal) && !isTRUE(out$pareto_k > AUDIT_MOST_K),
        peak = out$peak)

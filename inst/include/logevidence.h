@@ -311,6 +311,11 @@ typedef struct le_model_ops {
    * posterior, theta[m * dim]. */
   le_status (*exact_draws)(const void *self, const le_rows *rows, const gsl_rng *rng, size_t m,
                            double *theta);
+
+  /* OPTIONAL. Says that, given so many of the last coordinates (logarithms of scales or shapes, or
+   * none), the posterior of the others has one mode. Importance sampling then draws these first
+   * where the posterior is far from normal. Needs first and second derivatives. */
+  size_t (*scales)(const void *self);
 } le_model_ops;
 
 #endif

@@ -71,6 +71,11 @@ void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *ex
   audit->prior = le_arena_doubles(arena, audit->batch);
 }
 
+void le_audit_in_two_steps(le_audit *audit, const le_target *target, le_arena *arena)
+{
+  le_twostep_alloc(&audit->two, target, audit->batch, arena);
+}
+
 void le_audit_start(le_audit *audit, size_t starts, const double *start)
 {
   audit->starts = audit->native = starts > audit->starts_most ? audit->starts_most : starts;
@@ -80,7 +85,7 @@ void le_audit_start(le_audit *audit, size_t starts, const double *start)
   audit->enough = fmin(ROUGHLY * (double)audit->d, AT_MOST);
   if (start != audit->start) memcpy(audit->start, start, audit->starts * audit->d * sizeof(double));
   audit->climbed = audit->modes = audit->found = audit->parts = audit->drawn = 0;
-  audit->failed = audit->has_wide = audit->by_part = audit->planned = 0;
+  audit->failed = audit->has_wide = audit->by_part = audit->planned = audit->in_two_steps = 0;
   audit->ideal_sum = audit->ideal_squares = 0;
   audit->refused = -INFINITY;
   audit->phase = LE_AUDIT_CLIMB;
@@ -520,10 +525,8 @@ static void finish(le_audit *audit, const le_target *target)
   double *weight = audit->work;
   const double total = le_normalise(audit->log_weight, n, weight);
   audit->phase = LE_AUDIT_DONE;
-  if (!isfinite(total)) {
-    audit->failed = 1;
-    return;
-  }
+  audit->failed = !isfinite(total);
+  if (audit->failed) return;
   audit->log_evidence = total - log((double)n) + images(target, &audit->mode[0]);
   double square = 0;
   for (size_t i = 0; i < n; i++) square += weight[i] * weight[i];
@@ -550,7 +553,7 @@ int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, do
   /* if some components of the mode are equal, relabelled draws have other densities under the
    * proposal */
   const double images_of_first = audit->failed ? 0 : images(target, &audit->mode[0]);
-  if (audit->failed || audit->modes > 1 || images_of_first != symmetry(target)) return 0;
+  if (audit->failed || audit->in_two_steps || audit->modes > 1 || images_of_first != symmetry(target)) return 0;
   if (le_schedule_adaptive(audit->log_weight, NULL, n, UNEVEN * audit->ideal_size, 0, lambda) !=
       LE_OK)
     return 0;
@@ -678,15 +681,15 @@ static le_status plan_lot(le_audit *audit, le_target *target, const gsl_rng *rng
 {
   const double n = (double)le_store_sample(target->store, target->seen),
                room = (double)audit->lot;
+  /* an update with few rows must not weigh every draw by the whole sample of the stream */
+  const int cheap = !target->store->gone && room * n <= audit->work_least;
   double all = 0;
   int possible = 1;
   audit->planned = 1;
   if (audit->least > 0)
     audit->draws =
         (size_t)fmin((double)audit->lot, fmax((double)audit->least, ceil(audit->work_least / n)));
-  if (audit->part == 0 || room * n <= audit->work_least || target->chunk > 0 ||
-      audit->room < COMPARED)
-    return LE_OK;
+  if (audit->part == 0 || cheap || target->chunk > 0 || audit->room < COMPARED) return LE_OK;
   audit->taken = audit->part;
   for (size_t k = 0; k < audit->parts && possible; k++)
     LE_TRY(try_part(audit, target, k, rng, &possible, &all));
@@ -755,11 +758,79 @@ static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
   return LE_OK;
 }
 
-le_status le_audit_step(le_audit *audit, le_target *target, const gsl_rng *rng)
+/* ---- draws in two steps ---- */
+
+/* Numbers of annealing steps, each STEPS_MORE times the one before, until the effective sample size
+ * is a quarter of the draws. */
+enum { STEPS_LEAST = 8, STEPS_MORE = 4, STEPS_MOST = 512 };
+static const double ANNEALED = 0.25;
+
+/* The draws have been made, and are of little use. */
+static int is_uneven(const le_audit *audit)
+{
+  return audit->failed || !(audit->effective_size >= UNEVEN * audit->ideal_size);
+}
+
+static void start_two_steps(le_audit *audit, const le_target *target)
+{
+  const size_t draws = audit->first_lot < audit->room ? audit->first_lot : audit->room;
+  if (draws == 0 || audit->found > 1 || !le_twostep_affordable(&audit->two, target, draws, STEPS_LEAST))
+    return;
+  audit->draws = audit->lot = draws;
+  audit->drawn = 0;
+  audit->by_part = 0;
+  audit->in_two_steps = 1;
+  audit->phase = LE_AUDIT_SCALES;
+  le_twostep_start(&audit->two, audit->modes ? audit->mode[0].theta : audit->start, STEPS_LEAST);
+}
+
+static le_status fit_scales(le_audit *audit, le_target *target, const gsl_rng *rng)
+{
+  LE_TRY(le_twostep_fit(&audit->two, target, audit->enough, rng));
+  if (!audit->two.fitted) return LE_OK;
+  audit->phase = audit->two.failed ? LE_AUDIT_DONE : LE_AUDIT_DRAW;
+  audit->failed = audit->two.failed;
+  audit->ideal_sum = audit->ideal_squares = 0;
+  return LE_OK;
+}
+
+static le_status draw_in_two_steps(le_audit *audit, le_target *target, const gsl_rng *rng)
+{
+  const size_t from = audit->drawn, rest = audit->draws - from,
+               n = rest < audit->batch ? rest : audit->batch;
+  LE_TRY(le_twostep_draw(&audit->two, target, audit->enough, rng, n, audit->theta + from * audit->d,
+                         audit->log_weight + from));
+  for (size_t i = from; i < from + n; i++)
+    if (isnan(audit->log_weight[i])) audit->log_weight[i] = -INFINITY;
+  audit->drawn += n;
+  if (audit->drawn < audit->draws) return LE_OK;
+  audit->ideal_sum = audit->ideal_squares = (double)audit->draws;
+  finish(audit, target);
+  const size_t steps = STEPS_MORE * audit->two.steps;
+  if (!(audit->effective_size >= ANNEALED * audit->ideal_size) && steps <= STEPS_MOST &&
+      le_twostep_affordable(&audit->two, target, audit->draws, steps)) {
+    audit->two.steps = steps;
+    audit->drawn = 0;
+    audit->phase = LE_AUDIT_DRAW;
+  }
+  return LE_OK;
+}
+
+static le_status take_step(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   if (audit->phase == LE_AUDIT_CLIMB) return climb(audit, target);
+  if (audit->phase == LE_AUDIT_SCALES) return fit_scales(audit, target, rng);
   if (audit->phase != LE_AUDIT_DRAW) return LE_OK;
+  if (audit->in_two_steps) return draw_in_two_steps(audit, target, rng);
   return audit->planned ? draw(audit, target, rng) : plan(audit, target, rng);
+}
+
+le_status le_audit_step(le_audit *audit, le_target *target, const gsl_rng *rng)
+{
+  LE_TRY(take_step(audit, target, rng));
+  if (audit->phase == LE_AUDIT_DONE && !audit->in_two_steps && audit->first_lot && is_uneven(audit))
+    start_two_steps(audit, target);
+  return LE_OK;
 }
 
 void le_audit_archive(le_audit *audit, le_archive *archive)
@@ -772,6 +843,8 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   le_archive_size(archive, &audit->taken);
   le_archive_int(archive, &audit->by_part);
   le_archive_int(archive, &audit->planned);
+  le_archive_int(archive, &audit->in_two_steps);
+  le_twostep_archive(&audit->two, archive);
   if (audit->draws > audit->room || audit->lot > audit->room) archive->status = LE_CORRUPT;
   if (archive->status != LE_OK) return;
   le_archive_size(archive, &audit->starts);

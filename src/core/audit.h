@@ -8,17 +8,25 @@
  * Where a model has label symmetry, only draws inside the fundamental domain of the first mode
  * have weight (also those under other labellings that leave this mode as it is, as with empty
  * components). The result is multiplied by the number of the other labellings, which is exact
- * even where the relabelled modes overlap. */
+ * even where the relabelled modes overlap.
+ *
+ * If the weights are uneven, or there is no mode, draws are made in two steps where the model allows
+ * it (core/twostep.h). */
 #ifndef LE_CORE_AUDIT_H
 #define LE_CORE_AUDIT_H
 
 #include "base/rng.h"
 #include "core/expansion.h"
-#include "core/mode.h"
+#include "core/twostep.h"
 
 enum { LE_AUDIT_MODES_MOST = 16 };
 
-typedef enum le_audit_phase { LE_AUDIT_CLIMB, LE_AUDIT_DRAW, LE_AUDIT_DONE } le_audit_phase;
+typedef enum le_audit_phase {
+  LE_AUDIT_CLIMB,
+  LE_AUDIT_DRAW,
+  LE_AUDIT_DONE,
+  LE_AUDIT_SCALES /* before draws in two steps */
+} le_audit_phase;
 
 typedef struct le_audit {
   size_t d, draws, batch; /* dimension; draws in all, and per call of the likelihood */
@@ -27,9 +35,11 @@ typedef struct le_audit {
   size_t lot;             /* draws made at a time; another lot follows if weights are uneven */
   size_t part, least;     /* rows that may stand for all, 0 all; fewest draws if they cannot */
   size_t taken;           /* rows that do stand for all */
-  double work_least;      /* up to so many draws x rows all rows are used */
+  double work_least;      /* up to so many draws x rows all rows are used, if none is gone */
   le_expansion *expansion;
   int by_part, planned;   /* weights use part of the rows; the number of draws is chosen */
+  int in_two_steps;       /* the draws are those of `two` */
+  le_twostep two;         /* only if le_audit_in_two_steps was called */
   double *lik_grad, *lik_hess, *prior; /* at a mode: d and d x d; log prior of the batch */
   size_t most, starts_most; /* most distinct modes kept, most climbs */
   size_t starts;            /* climbs to make */
@@ -70,6 +80,8 @@ void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, siz
  * agrees with all rows in a trial, otherwise makes fewer draws, at least `least`. */
 void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion,
                       size_t part, size_t least, double work, le_arena *arena);
+/* Draws are made in two steps if weights are uneven. */
+void le_audit_in_two_steps(le_audit *audit, const le_target *target, le_arena *arena);
 /* Starts an audit; copies the starting points (unless they are audit->start), the first being the
  * most important. */
 void le_audit_start(le_audit *audit, size_t starts, const double *start);

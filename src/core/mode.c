@@ -19,6 +19,7 @@ void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena)
   mode->precision = le_arena_doubles(arena, d * d);
   mode->factor = le_arena_doubles(arena, d * d);
   mode->scale = le_arena_doubles(arena, d);
+  mode->free = d;
   if (arena->failed) return;
   for (size_t j = 0; j < d; j++) mode->scale[j] = 1;
 }
@@ -218,12 +219,15 @@ double le_mode_mass(const le_mode *mode, size_t d)
 
 le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double least, double *work)
 {
-  const size_t d = target->d;
-  double *grad = mode->grad, *step = work, *trial = work + d, *rest = work + 2 * d;
+  const size_t all = target->d, d = mode->free;
+  double *grad = mode->grad, *step = work, *trial = work + all, *rest = work + 2 * all;
   mode->converged = 0;
   LE_TRY(le_target_density(target, 1, mode->theta, &mode->log_density));
+  memcpy(trial + d, mode->theta + d, (all - d) * sizeof(double));
   for (mode->iterations = 0; mode->iterations < ITERATIONS_MOST; mode->iterations++) {
     LE_TRY(curvature(target, mode->theta, mode->scale, grad, mode->precision, rest));
+    for (size_t j = 1; j < d && d < all; j++)
+      memmove(mode->precision + j * d, mode->precision + j * all, d * sizeof(double));
     for (size_t j = 0; j < d; j++)
       if (!isfinite(grad[j])) return LE_OK;
     int definite;

@@ -8,8 +8,8 @@
 typedef struct le_mode {
   double *theta;     /* d: the start, then the mode */
   double *grad;      /* d: gradient of the log density there, close to zero */
-  double *precision; /* d x d: minus the second derivatives there */
-  double *factor;    /* d x d: its Cholesky factor */
+  double *precision; /* d x d (free x free): minus the second derivatives there */
+  double *factor;    /* the same: its Cholesky factor */
   /* d: rough standard deviations for numerical differences; any positive numbers are valid */
   double *scale;
   double log_density;
@@ -17,6 +17,7 @@ typedef struct le_mode {
   double rise;
   int converged;
   int iterations;
+  size_t free;  /* the first `free` parameters move; all by default */
   size_t start; /* for the caller: index of the start, and the number of climbs that ended here */
   size_t hits;
 } le_mode;

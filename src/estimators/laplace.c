@@ -231,6 +231,7 @@ static le_status alloc_all(laplace *s, const le_problem *problem)
   s->target.store = &s->machine.store;
   s->target.rng = s->machine.streams.rng[0];
   le_audit_alloc(&s->audit, &s->target, s->starts, s->importance, 1, BATCH, &s->arena);
+  le_audit_in_two_steps(&s->audit, &s->target, &s->arena);
   le_mode_alloc(&s->top, d, &s->arena);
   le_search_alloc(&s->search, &s->target, s->starts, s->rows, &s->arena);
   s->search.every = s->every;

@@ -53,7 +53,7 @@ static le_status condense(walk *w)
 {
   const le_audit *a = &w->audit;
   const int known = w->settings.audit && a->phase == LE_AUDIT_DONE && !a->failed &&
-                    w->past.order == 2 && a->part > 0;
+                    w->past.order == 2 && a->part > 0 && !a->in_two_steps;
   if (w->machine.store.gone || !le_past_due(&w->past, &w->target)) return LE_OK;
   if (!known) {
     le_walk_relabel_to_heaviest(w);

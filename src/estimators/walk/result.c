@@ -65,7 +65,7 @@ le_status le_walk_result(void *self, le_result *result)
   if (w->settings.audit && w->machine.phase == FINISHED && w->target.seen > 0) {
     const le_audit *a = &w->audit;
     s[7] = (double)a->failed;
-    s[8] = (double)a->modes;
+    s[8] = (double)(a->modes + (a->modes == 0 && a->in_two_steps && !a->failed));
     s[9] = (double)w->from_importance;
     s[12] = le_walk_chance_of(w->d);
     le_result_figure(result, "audit_chance", &s[12]);

@@ -74,6 +74,7 @@ static le_status alloc_all(walk *w, const le_problem *problem)
                    settings->audit_draws, settings->audit_lots, AUDIT_BATCH, &w->arena);
     le_audit_by_part(&w->audit, &w->target, &w->expansion, settings->audit_part,
                      settings->audit_least, settings->audit_work, &w->arena);
+    le_audit_in_two_steps(&w->audit, &w->target, &w->arena);
   }
   if (settings->search)
     le_search_alloc(&w->search, &w->target, settings->search, SEARCH_ROWS, &w->arena);

@@ -48,6 +48,12 @@ static size_t dim(const void *self) { return ((const glm *)self)->d; }
 
 static size_t width(const void *self) { return ((const glm *)self)->width; }
 
+static size_t scales(const void *self)
+{
+  const glm *model = self;
+  return model->d - model->covariates;
+}
+
 static int read_flag(const le_args *args, const char *name)
 {
   return le_args_number(args, name, 0) != 0;
@@ -494,4 +500,5 @@ const le_model_ops le_glm_model = {
   .to_user = to_user,
   .start = le_glm_start,
   .start_scratch = le_glm_start_scratch,
+  .scales = scales,
 };

@@ -1,0 +1,43 @@
+/* Importance sampling in two steps, for posteriors that are near normal only given a few scales or
+ * shapes (`scales` of the model), as in a regression with about as many coefficients as rows.
+ *
+ * First the scales b are drawn from a t distribution. Its centre and covariance come from rounds of
+ * importance sampling in which the mass of the other parameters w given b is Laplace's
+ * approximation. Then w is drawn from a t distribution around its mode given b, with the curvature
+ * there, and annealed to its posterior given b by Hamiltonian Monte Carlo. The mean weight is
+ * unbiased whatever the number of annealing steps. */
+#ifndef LE_CORE_TWOSTEP_H
+#define LE_CORE_TWOSTEP_H
+
+#include "base/rng.h"
+#include "core/mode.h"
+
+typedef struct le_twostep {
+  size_t d, few, rest; /* few scales come after the rest of theta */
+  size_t batch;        /* most draws at a time */
+  size_t round, steps; /* rounds for the scales so far; annealing steps of w */
+  int possible;        /* the model has what is needed */
+  int failed;          /* no mode of w was found for any scales */
+  int fitted;          /* the rounds have ended */
+  double *centre, *root; /* of the scales: few, and the Cholesky factor of their covariance */
+  double *start;         /* d: climbs start here, with other scales */
+  le_mode mode;          /* the mode of w given the scales */
+  double *scales, *mass; /* of each draw of a round */
+  double *peak, *factor, *half_log_det; /* of each draw of a batch: mode, factor of its precision */
+  double *z, *next, *momentum, *point, *grad, *slope, *now, *before, *base, *weight, *work;
+} le_twostep;
+
+void le_twostep_alloc(le_twostep *two, const le_target *target, size_t batch, le_arena *arena);
+/* Whether so many draws with so many annealing steps take a moderate amount of work. */
+int le_twostep_affordable(const le_twostep *two, const le_target *target, size_t draws,
+                          size_t steps);
+/* theta: the first guess; steps: annealing steps of w, 1 for none. */
+void le_twostep_start(le_twostep *two, const double *theta, size_t steps);
+/* One round for the scales. */
+le_status le_twostep_fit(le_twostep *two, le_target *target, double enough, const gsl_rng *rng);
+/* n <= batch draws and their log weights. */
+le_status le_twostep_draw(le_twostep *two, le_target *target, double enough, const gsl_rng *rng,
+                          size_t n, double *theta, double *log_weight);
+void le_twostep_archive(le_twostep *two, le_archive *archive);
+
+#endif
