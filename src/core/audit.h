@@ -10,8 +10,8 @@
  * components). The result is multiplied by the number of the other labellings, which is exact
  * even where the relabelled modes overlap.
  *
- * If the weights are uneven, or there is no mode, draws are made in two steps where the model allows
- * it (core/twostep.h). */
+ * If the weights are uneven, or there is no mode, draws are made in two steps where the model
+ * allows it (core/twostep.h). */
 #ifndef LE_CORE_AUDIT_H
 #define LE_CORE_AUDIT_H
 

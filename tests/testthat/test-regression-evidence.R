@@ -162,7 +162,8 @@ one_level_each <- list(
     family = student(4), draw = function(eta) eta + rt(length(eta), 4), prior = half_t_of_log,
     lik = function(y, eta, a) stats::dt((y - eta) / a, 4, log = TRUE) - log(a)),
   "negative binomial" = list(
-    family = negative_binomial(), draw = function(eta) rnbinom(length(eta), mu = exp(eta), size = 2),
+    family = negative_binomial(),
+    draw = function(eta) rnbinom(length(eta), mu = exp(eta), size = 2),
     prior = exponential_of_log,
     lik = function(y, eta, a) stats::dnbinom(y, a, mu = exp(eta), log = TRUE)),
   gamma = list(
