@@ -201,9 +201,7 @@ prior_draw <- function(model, blank, words) {
 #' Data simulated at a point in parameter space
 #' @noRd
 simulate_from <- function(model, blank, theta, words) {
-  rows <- model_caller(model, blank$encoded)("simulate", matrix(theta, ncol = 1),
-                                             list(seed = next_seed(words, 2)))
-  data <- decode(model, blank$encoded, rows, blank$data)
+  data <- simulated(model, blank, theta, next_seed(words, 2))
   list(data = data, encoded = encode(model, data), state = theta,
        named = stats::setNames(theta, blank$encoded$theta_names))
 }

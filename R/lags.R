@@ -28,8 +28,10 @@
 #' it, so `newdata` needs the lagged columns for all rows but the last.
 #'
 #' There may be several `lags()`, also with functions of them, as in `log(lags(y, 1))` or `lags(x,
-#' 2) * z`. Responses cannot be lagged on the left-hand side. Data of models with lags cannot be
-#' simulated.
+#' 2) * z`. Responses cannot be lagged on the left-hand side.
+#'
+#' [simulate()][simulate.evidence_model] goes forward in time. If the response is lagged, its first
+#' values, as many as the longest lag, must be in `data`. A row takes about a millisecond.
 #'
 #' @return For one lag a vector like `x`, for several a matrix with a column for each, named by the
 #'   lag. In a formula the coefficients are called `lags(y, 1)`, or `lags(y, 1:2)1` and `lags(y,
@@ -129,4 +131,78 @@ carry_of <- function(data, columns, lag) {
 # Rows that a model leaves out at the beginning of its data, for the numbers of rows in errors.
 unlagged_rows <- function(model, carry = NULL) {
   if (is.null(model$formula) || !is.null(carry)) 0 else formula_lag(model$formula)
+}
+
+# Simulation --------------------------------------------------------------------------------------
+
+is_lagged <- function(model) formula_lag(model$formula) > 0
+
+#' The shortest lag of the response: so many rows can be drawn at a time; Inf if it is not lagged
+#' @noRd
+response_lag <- function(model) {
+  response <- all.vars(model$formula[[2]])
+  shortest <- function(e) {
+    if (!is.call(e)) return(Inf)
+    if (is_lags(e) && any(response %in% all.vars(e))) {
+      e <- match.call(lags, e)
+      return(min(if (is.null(e$k)) 1 else eval(e$k, environment(model$formula))))
+    }
+    min(Inf, vapply(as.list(e)[-1], shortest, 0))
+  }
+  shortest(model$formula[[3]])
+}
+
+#' Data before their responses are simulated: as `template()`
+#' @noRd
+template_lagged <- function(model, data, n) {
+  lag <- formula_lag(model$formula)
+  if (is.finite(response_lag(model))) {
+    data <- as_frame(data)
+    if (isTRUE(model$scale))
+      fail("A model with `scale = TRUE` and lags of its response cannot be simulated: its scale is ",
+           "that of the response.")
+    if (nrow(data) <= lag)
+      fail("`data` must have more rows than the longest lag (", lag, "), not ", nrow(data), ".")
+    for (name in all.vars(model$formula[[2]])) {
+      first <- data[[name]][seq_len(lag)]
+      if (is.null(first) || anyNA(first))
+        fail("`data` must have `", name, "` in ",
+             if (lag == 1) "its first row" else paste("its first", lag, "rows"),
+             ", because the formula has lags of it.")
+      # legal values until others are drawn
+      data[[name]] <- rep_len(first, nrow(data))
+    }
+    return(list(data = data, encoded = encode(model, data)))
+  }
+  found <- part_of(model, "template")(model, data, n)
+  for (name in all.vars(model$formula[[2]])) {
+    first <- as_frame(data)[[name]][seq_len(lag)]
+    found$data[[name]][seq_len(lag)] <- if (is.null(first)) NA else first
+  }
+  found
+}
+
+#' Responses drawn from the first row to the last, each given those before it
+#' @noRd
+simulated_forward <- function(model, blank, theta, seed) {
+  design <- blank$encoded$design
+  data <- blank$data
+  columns <- all.vars(model$formula[[2]])
+  n <- nrow(data)
+  at <- design$lag
+  step <- 0
+  while (at < n) {
+    rows <- at + seq_len(min(response_lag(model), n - at))
+    design$carry <- carry_of(data[seq.int(at - design$lag + 1, at), , drop = FALSE],
+                             design$columns, design$lag)
+    part <- data[rows, , drop = FALSE]
+    encoded <- blank$encoded
+    encoded$rows <- encode_new(model, design, part, TRUE, "data")$rows
+    drawn <- simulated(model, list(data = part, encoded = encoded), theta, next_seed(seed, step),
+                       at_once = TRUE)
+    for (name in columns) data[[name]][rows] <- drawn[[name]]
+    at <- at + length(rows)
+    step <- step + 1
+  }
+  data
 }

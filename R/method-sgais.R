@@ -89,10 +89,9 @@
 #' sampling can overlook a mode, so it may be too low, but it exceeds the truth by 5 nats with
 #' probability at most \eqn{e^{-5}}. For the same reason, if the check finds much more evidence than
 #' the particles, its estimate is reported even with uneven weights, and its standard error is
-#' tripled. Otherwise the run is repeated with more moves and its sampler's estimate is reported, and
-#' a warning says why. Both estimates are
-#' always in the result. If the search or the check contradicts the reported estimate, `fit$failed`
-#' says so.
+#' tripled. Otherwise the run is repeated with more moves, its sampler's estimate is reported, and a
+#' warning says why. Both estimates are always in the result. If the search or the check contradicts
+#' the reported estimate, `fit$failed` says so.
 #'
 #' **Mixtures often need no annealing.** If importance sampling around the modes works well on the
 #' first 1,500 rows (at least five for each parameter), its draws are the particles with which the

@@ -108,8 +108,8 @@ model_functions <- function(model, data) {
       point <- one_point(theta, dim)
       # Another stream than that of draw_prior() with the same seed, so that data and parameters
       # have independent random numbers.
-      decode(model, encoded, call("simulate", point, list(seed = next_seed(seed_words(seed), 1))),
-             data)
+      blank <- list(data = data, encoded = encoded)
+      simulated(model, blank, as.vector(point), next_seed(seed_words(seed), 1))
     },
     exact = function() {
       value <- as.vector(call("exact"))

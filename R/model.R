@@ -577,8 +577,9 @@ blank_response <- function(model, data) {
 #'   generator; `NULL`, the default, takes the seed from R's generator, so that [set.seed()] works.
 #' @param data The data that are not simulated, in the form for [model_functions()]. For a
 #'   regression these are the covariates (a response is ignored and may be absent, except for
-#'   [softmax_regression()], where it defines the classes). For other models only the number of rows
-#'   and the names of the columns are used, and `n` may be given instead.
+#'   [softmax_regression()], where it defines the classes, and its first values for [lags()]). For
+#'   other models only the number of rows and the names of the columns are used, and `n` may be
+#'   given instead.
 #' @param n Number of observations, for models without covariates.
 #' @param parameters Parameters in unconstrained space, as in [model_functions()]: a vector for all
 #'   data sets or a matrix with a row for each. `NULL`, the default, draws new ones from the prior
@@ -607,8 +608,6 @@ simulate.evidence_model <- function(object, nsim = 1, seed = NULL, data = NULL, 
   if (is.null(data) == is.null(n))
     fail("Exactly one of `data` and `n` must be given, not ", if (is.null(n)) "neither" else "both",
          ".")
-  if (formula_lag(object$formula) > 0)
-    fail("A model with lags() cannot be simulated, because a row depends on those before it.")
   words <- seed_words(seed)
   if (is.null(parameters)) require_proper(object, "`parameters` must be given")
   blank <- template(object, data, n)
@@ -624,11 +623,21 @@ simulate.evidence_model <- function(object, nsim = 1, seed = NULL, data = NULL, 
          ncol(points), ".")
   drawn <- lapply(seq_len(nsim), function(i) {
     theta <- points[, if (ncol(points) == 1) 1 else i]
-    rows <- call("simulate", matrix(theta, ncol = 1), list(seed = next_seed(words, i)))
-    structure(decode(object, blank$encoded, rows, blank$data),
+    structure(simulated(object, blank, theta, next_seed(words, i)),
               parameters = stats::setNames(theta, names))
   })
   if (nsim == 1) drawn[[1]] else drawn
+}
+
+#' Data with simulated responses
+#'
+#' @param blank A result of `template()`.
+#' @noRd
+simulated <- function(model, blank, theta, seed, at_once = !is_lagged(model)) {
+  if (!at_once) return(simulated_forward(model, blank, theta, seed))
+  rows <- model_caller(model, blank$encoded)("simulate", matrix(theta, ncol = 1),
+                                             list(seed = seed))
+  decode(model, blank$encoded, rows, blank$data)
 }
 
 # The template of a regression needs covariates.

@@ -85,7 +85,8 @@ void le_audit_start(le_audit *audit, size_t starts, const double *start)
   audit->enough = fmin(ROUGHLY * (double)audit->d, AT_MOST);
   if (start != audit->start) memcpy(audit->start, start, audit->starts * audit->d * sizeof(double));
   audit->climbed = audit->modes = audit->found = audit->parts = audit->drawn = 0;
-  audit->failed = audit->has_wide = audit->by_part = audit->planned = audit->in_two_steps = 0;
+  audit->failed = audit->has_wide = audit->by_part = audit->planned = 0;
+  audit->in_two_steps = 0;
   audit->ideal_sum = audit->ideal_squares = 0;
   audit->refused = -INFINITY;
   audit->phase = LE_AUDIT_CLIMB;
@@ -552,14 +553,15 @@ int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, do
   double *weight = audit->work, square = 0;
   /* if some components of the mode are equal, relabelled draws have other densities under the
    * proposal */
-  const double images_of_first = audit->failed ? 0 : images(target, &audit->mode[0]);
-  if (audit->failed || audit->in_two_steps || audit->modes > 1 || images_of_first != symmetry(target)) return 0;
+  if (audit->failed || audit->in_two_steps || audit->modes > 1 ||
+      images(target, &audit->mode[0]) != symmetry(target))
+    return 0;
   if (le_schedule_adaptive(audit->log_weight, NULL, n, UNEVEN * audit->ideal_size, 0, lambda) !=
       LE_OK)
     return 0;
   *lambda = fmin(*lambda, TEMPERED_MOST);
   for (size_t i = 0; i < n; i++) weight[i] = *lambda * audit->log_weight[i];
-  *log_integral = le_normalise(weight, n, weight) - log((double)n) + images_of_first;
+  *log_integral = le_normalise(weight, n, weight) - log((double)n) + symmetry(target);
   for (size_t i = 0; i < n; i++) square += weight[i] * weight[i];
   *variance = fmax(square - 1 / (double)n, 0) * (double)n / ((double)n - 1);
   return isfinite(*log_integral);
@@ -774,7 +776,8 @@ static int is_uneven(const le_audit *audit)
 static void start_two_steps(le_audit *audit, const le_target *target)
 {
   const size_t draws = audit->first_lot < audit->room ? audit->first_lot : audit->room;
-  if (draws == 0 || audit->found > 1 || !le_twostep_affordable(&audit->two, target, draws, STEPS_LEAST))
+  if (draws == 0 || audit->found > 1 ||
+      !le_twostep_affordable(&audit->two, target, draws, STEPS_LEAST))
     return;
   audit->draws = audit->lot = draws;
   audit->drawn = 0;

@@ -146,6 +146,44 @@ test_that("errors name the row of the data", {
   expect_error(evidence(regression(y ~ lags(y, 0)), series), "`k` must be distinct")
   expect_error(evidence(regression(y ~ lags(y, unknown)), series), "column `unknown`")
   expect_error(gaussian_mixture(~ y + lags(y, 1)), "no lags\\(\\), which are for regressions")
-  expect_error(simulate(lagged, data = series), "cannot be simulated")
+  expect_error(simulate(lagged, data = series["x"]), "`y` in its first 2 rows")
+  expect_error(simulate(lagged, data = transform(series, y = c(NA, y[-1]))), "`y` in its first 2")
+  expect_error(simulate(lagged, data = series[1:2, ]), "more rows than the longest lag")
+  scaled <- regression(y ~ lags(y, 1), scale = TRUE)
+  expect_error(simulate(scaled, data = series), "`scale = TRUE`")
   expect_error(density(~ dnorm(y, mu, 1, log = TRUE), mu = ~ lags(y, 1)), "must have no lags")
+})
+
+test_that("simulate() goes forward in time", {
+  # with almost no noise the recursion itself comes out
+  point <- c(0.2, 0.5, -0.3, 0.4, log(1e-9))
+  drawn <- simulate(lagged, data = transform(series, y = c(y[1:2], rep(NA, 398))), seed = 1,
+                    parameters = point)
+  y <- series$y
+  for (i in 3:400) y[i] <- 0.2 + 0.5 * y[i - 1] - 0.3 * y[i - 2] + 0.4 * series$x[i - 1]
+  expect_equal(drawn$y, y, tolerance = 1e-6)
+  # with noise: each row has noise of its own, and its law is that of the model
+  point[5] <- log(2)
+  drawn <- simulate(lagged, data = series, seed = 1, parameters = point)
+  noise <- with(by_hand(drawn), y - (0.2 + 0.5 * y1 - 0.3 * y2 + 0.4 * x1)) / 2
+  expect_gt(stats::ks.test(noise, "pnorm")$p.value, 1e-3)
+  expect_lt(abs(stats::acf(noise, plot = FALSE)$acf[2]), 0.2)
+  expect_identical(drawn, simulate(lagged, data = series, seed = 1, parameters = point))
+  expect_identical(drawn[1:2, ], series[1:2, ], ignore_attr = TRUE)
+  # several rows at a time if the lag allows it, all if only covariates are lagged, and classes
+  far <- simulate(regression(y ~ lags(y, 3)), data = series, seed = 2,
+                  parameters = c(0, 1, log(1e-9)))
+  expect_equal(far$y, rep(series$y[1:3], length.out = 400), tolerance = 1e-5)
+  counts <- simulate(regression(count ~ lags(x, 3), poisson()), data = series["x"], seed = 1)
+  expect_identical(which(is.na(counts$count)), 1:3)
+  expect_true(is.finite(evidence(regression(count ~ lags(x, 3), poisson()), counts,
+                                 seed = 1)$log_evidence))
+  chain <- simulate(softmax_regression(state ~ lags(state, 1)), data = series, seed = 1,
+                    parameters = c(-40, 80, 40, -80))
+  expect_true(all(diff(as.integer(chain$state)) != 0))
+})
+
+test_that("the bounds of simulated data hold with lags", {
+  found <- bdmc(regression(y ~ lags(y, 1)), data = series[1:40, ], seed = 1)
+  expect_true(all(found$lower <= found$upper + 0.5))
 })
