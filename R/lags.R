@@ -159,8 +159,8 @@ template_lagged <- function(model, data, n) {
   if (is.finite(response_lag(model))) {
     data <- as_frame(data)
     if (isTRUE(model$scale))
-      fail("A model with `scale = TRUE` and lags of its response cannot be simulated: its scale is ",
-           "that of the response.")
+      fail("A model with `scale = TRUE` and lags of its response cannot be simulated, because the ",
+           "scale is that of the response.")
     if (nrow(data) <= lag)
       fail("`data` must have more rows than the longest lag (", lag, "), not ", nrow(data), ".")
     for (name in all.vars(model$formula[[2]])) {
