@@ -197,7 +197,7 @@ encode_block <- function(feed, block) {
   added <- encode_new(feed$model, design, data, TRUE, feed$argument)
   added$size <- block_rows(data)
   if (isTRUE(design$lag > 0))
-    added$carry <- carry_of(with_carry(data, design$carry, design$columns), design$columns,
+    added$carry <- carry_of(with_carry(data, design$carry, design$carried), design$carried,
                             design$lag)
   added
 }

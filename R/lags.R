@@ -6,7 +6,7 @@
 
 #' Lagged values in a formula
 #'
-#' In the formula of [regression()], [linear_regression()] or [softmax_regression()], `lags(y, 1:2)`
+#' In a formula of [regression()], [linear_regression()] or [softmax_regression()], `lags(y, 1:2)`
 #' is the value of `y` one row and two rows before. The rows must be in order of time. So the
 #' response may depend on its own past, and on the past of covariates.
 #'
@@ -106,6 +106,12 @@ with_carry <- function(data, carry, columns) {
   rbind(carry[columns], data[columns])
 }
 
+#' The longest lag of a model, in any of its formulas
+#' @noRd
+model_lag <- function(model) max(vapply(model_formulas(model), formula_lag, 0))
+
+model_formulas <- function(model) c(list(model$formula), model$formulas)
+
 #' A model frame without the rows whose lagged values are not known
 #' @noRd
 without_first <- function(frame, lag, argument) {
@@ -130,12 +136,12 @@ carry_of <- function(data, columns, lag) {
 
 # Rows that a model leaves out at the beginning of its data, for the numbers of rows in errors.
 unlagged_rows <- function(model, carry = NULL) {
-  if (is.null(model$formula) || !is.null(carry)) 0 else formula_lag(model$formula)
+  if (!is.null(carry)) 0 else model_lag(model)
 }
 
 # Simulation --------------------------------------------------------------------------------------
 
-is_lagged <- function(model) formula_lag(model$formula) > 0
+is_lagged <- function(model) model_lag(model) > 0
 
 #' The shortest lag of the response: so many rows can be drawn at a time; Inf if it is not lagged
 #' @noRd
@@ -149,13 +155,13 @@ response_lag <- function(model) {
     }
     min(Inf, vapply(as.list(e)[-1], shortest, 0))
   }
-  shortest(model$formula[[3]])
+  min(vapply(model_formulas(model), function(formula) shortest(formula[[3]]), 0))
 }
 
 #' Data before their responses are simulated: as `template()`
 #' @noRd
 template_lagged <- function(model, data, n) {
-  lag <- formula_lag(model$formula)
+  lag <- model_lag(model)
   if (is.finite(response_lag(model))) {
     data <- as_frame(data)
     if (isTRUE(model$scale))
@@ -194,7 +200,7 @@ simulated_forward <- function(model, blank, theta, seed) {
   while (at < n) {
     rows <- at + seq_len(min(response_lag(model), n - at))
     design$carry <- carry_of(data[seq.int(at - design$lag + 1, at), , drop = FALSE],
-                             design$columns, design$lag)
+                             design$carried, design$lag)
     part <- data[rows, , drop = FALSE]
     encoded <- blank$encoded
     encoded$rows <- encode_new(model, design, part, TRUE, "data")$rows

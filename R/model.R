@@ -267,7 +267,7 @@ as_numeric_matrix <- function(x, argument, stem = "x") {
 #' @noRd
 regression_input <- function(model, data) {
   if (is.null(model$formula)) return(input_from_list(data))
-  input_from_formula(model$formula, data, empty = is_improper(model))
+  input_from_formula(model$formula, data, empty = is_improper(model), lag = model_lag(model))
 }
 
 regression_new <- function(design, newdata, response, argument) {
@@ -276,12 +276,11 @@ regression_new <- function(design, newdata, response, argument) {
 }
 
 # `empty`: a model without coefficients has a meaning, as the noise is a parameter.
-input_from_formula <- function(formula, data, empty = FALSE) {
+input_from_formula <- function(formula, data, empty = FALSE, lag = 0) {
   data <- as_frame(data)
   terms <- formula_terms(formula, data)
   if (!empty) require_terms(terms, formula)
   columns <- formula_columns(terms, data)
-  lag <- formula_lag(terms)
   frame <- without_first(build_frame(terms, data, columns), lag, "data")
   terms <- attr(frame, "terms")
   covariates <- frame_covariates(frame, terms)
@@ -301,6 +300,7 @@ input_from_formula <- function(formula, data, empty = FALSE) {
       terms = terms,
       columns = columns,
       lag = lag,
+      carried = columns,
       carry = carry_of(data, columns, lag),
       kinds = kinds,
       categorical = columns_of$categorical,

@@ -115,8 +115,6 @@ regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = 
   check_has_terms(formula)
   family <- check_family(family)
   formulas <- check_further_formulas(formulas, formula, family)
-  if (length(formulas) && any(vapply(c(list(formula), formulas), formula_lag, 0) > 0))
-    fail("lags() cannot be used together with formulas of further parameters.")
   auxiliary <- check_auxiliary(auxiliary, family, names(formulas))
   type <- family_type(family)
   new_model("regression", formula, list(
@@ -284,13 +282,18 @@ encode_regression <- function(model, data, binding = AS_GIVEN) {
   design$extra <- !is.null(response$extra)
   design$offset <- !is.null(input$offset)
   design$scaling <- if (model$scale) column_scaling(input, design)
-  parts <- lapply(model$formulas, function(formula) input_from_formula(formula, data))
+  lag <- model_lag(model)
+  parts <- lapply(model$formulas, function(formula) input_from_formula(formula, data, lag = lag))
   design$further <- lapply(parts, function(part) {
     own <- part$design
     own$offset <- !is.null(part$offset)
     own$scaling <- if (model$scale) column_scaling(part, own)
     own
   })
+  if (lag > 0 && length(parts)) {
+    design$carried <- unique(unlist(lapply(c(list(design), design$further), `[[`, "columns")))
+    design$carry <- carry_of(as_frame(data), design$carried, lag)
+  }
   further <- further_names(model$family)
   names <- further_labels(further, design$further)
   check_clash(design$covariates, unlist(names$user))
@@ -354,7 +357,10 @@ check_clash <- function(covariates, further) {
 
 encode_new_regression <- function(model, design, newdata, response = TRUE, argument = "newdata") {
   input <- regression_new(design, newdata, response, argument)
-  parts <- lapply(design$further, regression_new, newdata, FALSE, argument)
+  parts <- lapply(design$further, function(own) {
+    own$carry <- design$carry
+    regression_new(own, newdata, FALSE, argument)
+  })
   n <- nrow(input$x)
   found <- if (response) family_response(model$family, input$y, design$response, argument, design)
   else list(y = rep(NA_real_, n), extra = if (design$extra) rep(1, n))

@@ -187,3 +187,23 @@ test_that("the bounds of simulated data hold with lags", {
   found <- bdmc(regression(y ~ lags(y, 1)), data = series[1:40, ], seed = 1)
   expect_true(all(found$lower <= found$upper + 0.5))
 })
+
+test_that("lags() may be in formulas of further parameters, with other lags", {
+  model <- regression(y ~ lags(y, 1), sigma ~ tanh(lags(y, 2)) + x)
+  from <- 3:400
+  columns <- data.frame(y = series$y[from], y1 = series$y[from - 1],
+                        t2 = tanh(series$y[from - 2]), x = series$x[from])
+  given <- sgais(order = "given")
+  whole <- evidence(model, series, given, seed = 3)
+  expect_identical(whole$log_evidence,
+                   evidence(regression(y ~ y1, sigma ~ t2 + x), columns, given,
+                            seed = 3)$log_evidence)
+  expect_identical(evidence(model, blocks_of(series, 7), seed = 3)$log_evidence,
+                   whole$log_evidence)
+  begun <- evidence(model, series[1:150, ], given, seed = 3)
+  expect_identical(update(begun, series[151:400, ])$log_evidence, whole$log_evidence)
+  expect_equal(predict(whole, data.frame(y = NA_real_, x = 0)),
+               sum(c(1, series$y[400]) * coef(whole)[1:2]), tolerance = 1e-6)
+  drawn <- simulate(model, data = series, parameters = c(0, 0.5, log(1e-8), 0, 0), seed = 1)
+  expect_equal(drawn$y[-(1:2)], 0.5 * drawn$y[2:399], tolerance = 1e-5)
+})
