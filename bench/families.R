@@ -112,6 +112,20 @@ t_sampling <- function(target, centre, root, draws, df) {
        se = sd(weight) / mean(weight) / sqrt(draws), theta = theta, weight = weight / sum(weight))
 }
 
+# With a proposal that is adapted in rounds, the first ones with flattened weights, so that no single
+# draw decides.
+adapted_t_sampling <- function(target, centre, root, draws, df) {
+  now <- t_sampling(target, centre, 1.2 * root, draws, df)
+  for (power in c(0.3, 0.6, 1, 1)) {
+    weight <- now$weight^power / sum(now$weight^power)
+    centre <- colSums(weight * now$theta)
+    away <- now$theta - rep(centre, each = draws)
+    root <- tryCatch(chol(crossprod(away * sqrt(weight))), error = function(e) root)
+    now <- t_sampling(target, centre, root, draws, df)
+  }
+  now
+}
+
 newton_peak <- function(f, theta, free = seq_along(theta)) {
   value <- function(t) f$log_prior(t) + f$log_lik(t)
   now <- value(theta)
@@ -147,15 +161,7 @@ by_t <- function(family, data, f, draws) {
     now <- t_sampling(target, peak$theta, peak$root, draws, df)
     return(list(truth = now$value, truth_se = now$se, truth_ess = now$ess / draws))
   }
-  # first rounds with flattened weights, so that no single draw decides
-  now <- t_sampling(target, peak$theta, 1.2 * peak$root, draws, df)
-  for (power in c(0.3, 0.6, 1)) {
-    weight <- now$weight^power / sum(now$weight^power)
-    centre <- colSums(weight * now$theta)
-    away <- now$theta - rep(centre, each = draws)
-    root <- tryCatch(chol(crossprod(away * sqrt(weight))), error = function(e) peak$root)
-    now <- t_sampling(target, centre, root, draws, df)
-  }
+  now <- adapted_t_sampling(target, peak$theta, peak$root, draws, df)
   list(truth = now$value, truth_se = now$se, truth_ess = now$ess / draws)
 }
 
@@ -166,7 +172,7 @@ by_grid <- function(family, data, f, draws) {
   at_point <- function(a, start) {
     peak <- newton_peak(f, c(start, a), seq_len(p))
     target <- function(w) log_posterior(family, data, cbind(w, a))
-    found <- t_sampling(target, peak$theta[seq_len(p)], peak$root, draws, 8)
+    found <- adapted_t_sampling(target, peak$theta[seq_len(p)], peak$root, draws, 8)
     c(list(start = peak$theta[seq_len(p)]), found[c("value", "se", "ess")])
   }
   centre <- newton_peak(f, rep(0, p + 1))$theta
@@ -232,7 +238,7 @@ reference <- function(name, data, f) {
   family <- FAMILIES[[name]]
   n <- nrow(data$x)
   if (startsWith(name, "student") && n <= ncol(data$x)) return(by_scales(name, data, 10000))
-  draws <- if (n > 1e5) 60 else if (n > 100) 2000 else 10000
+  draws <- if (n > 1e5) 60 else if (n > 100) 2000 else if (name == "student") 40000 else 10000
   found <- by_t(family, data, f, draws)
   if (found$truth_se > 0.03 && n <= 100 && length(family$further) != 1)
     found <- by_t(family, data, f, 20 * draws)

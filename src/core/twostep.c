@@ -20,7 +20,7 @@ static const double scales_freedom = 5, rest_freedom = 20;
 enum { LEAPFROG = 3 };
 static const double STEP_LEAST = 0.2, STEP_MOST = 0.7;
 /* Most draws x rows x parameters^2 for climbs, and draws x steps x rows x parameters for moves. */
-static const double CLIMBS_WORK = 2e8, MOVES_WORK = 5e8;
+static const double CLIMBS_WORK = 2e8, MOVES_WORK = 1.1e8;
 
 void le_twostep_alloc(le_twostep *two, const le_target *target, size_t batch, le_arena *arena)
 {
@@ -117,22 +117,29 @@ static le_status climb_given(le_twostep *two, le_target *target, double enough, 
   return le_mode_climb(mode, target, enough, -INFINITY, two->work);
 }
 
-/* The scales' mean and covariance under these weights; 0 if it is not positive definite. */
-static int take_moments(le_twostep *two, size_t n)
+/* Mean and covariance under these weights of scales that are `stride` numbers apart; 0 if the
+ * covariance is not positive definite. */
+static int take_moments(le_twostep *two, size_t n, size_t stride, const double *scales,
+                        const double *weight)
 {
   const size_t few = two->few;
   double *root = two->root;
   memset(two->centre, 0, few * sizeof(double));
   memset(root, 0, few * few * sizeof(double));
   for (size_t i = 0; i < n; i++)
-    le_add_scaled(few, two->weight[i], two->scales + i * few, two->centre);
+    le_add_scaled(few, weight[i], scales + i * stride, two->centre);
   for (size_t i = 0; i < n; i++)
     for (size_t j = 0; j < few; j++)
       for (size_t k = 0; k < few; k++)
-        root[j * few + k] += WIDER * two->weight[i] * (two->scales[i * few + j] - two->centre[j]) *
-                             (two->scales[i * few + k] - two->centre[k]);
+        root[j * few + k] += WIDER * weight[i] * (scales[i * stride + j] - two->centre[j]) *
+                             (scales[i * stride + k] - two->centre[k]);
   for (size_t k = 0; k < few; k++) root[k * few + k] += 1e-6;
   return le_cholesky(root, few) == LE_OK;
+}
+
+int le_twostep_refit(le_twostep *two, size_t n, const double *theta, const double *weight)
+{
+  return take_moments(two, n, two->d, theta + two->rest, weight);
 }
 
 le_status le_twostep_fit(le_twostep *two, le_target *target, double enough, const gsl_rng *rng)
@@ -159,7 +166,7 @@ le_status le_twostep_fit(le_twostep *two, le_target *target, double enough, cons
   le_normalise(two->mass, n, two->weight);
   double square = 0;
   for (size_t i = 0; i < n; i++) square += two->weight[i] * two->weight[i];
-  two->failed = !take_moments(two, n);
+  two->failed = !take_moments(two, n, few, two->scales, two->weight);
   two->fitted = two->failed || (power == 1 && 1 / square > EVEN * (double)n) ||
                 ++two->round == ROUNDS_MOST;
   return LE_OK;

@@ -35,6 +35,8 @@ int le_twostep_affordable(const le_twostep *two, const le_target *target, size_t
 void le_twostep_start(le_twostep *two, const double *theta, size_t steps);
 /* One round for the scales. */
 le_status le_twostep_fit(le_twostep *two, le_target *target, double enough, const gsl_rng *rng);
+/* The scales' proposal from weighted draws; 0 if they have no positive definite covariance. */
+int le_twostep_refit(le_twostep *two, size_t n, const double *theta, const double *weight);
 /* n <= batch draws and their log weights. */
 le_status le_twostep_draw(le_twostep *two, le_target *target, double enough, const gsl_rng *rng,
                           size_t n, double *theta, double *log_weight);
