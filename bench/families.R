@@ -112,8 +112,8 @@ t_sampling <- function(target, centre, root, draws, df) {
        se = sd(weight) / mean(weight) / sqrt(draws), theta = theta, weight = weight / sum(weight))
 }
 
-# With a proposal that is adapted in rounds, the first ones with flattened weights, so that no single
-# draw decides.
+# With a proposal that is adapted in rounds, the first ones with flattened weights, so that no
+# single draw decides.
 adapted_t_sampling <- function(target, centre, root, draws, df) {
   now <- t_sampling(target, centre, 1.2 * root, draws, df)
   for (power in c(0.3, 0.6, 1, 1)) {
