@@ -227,7 +227,8 @@ draw <- function(directory = "bench/results") {
   reach <- min(0.6, max(abs(table$error) + 2 * table$se))
   outside <- abs(table$error) > reach
   shown <- pmax(pmin(table$error, 0.97 * reach), -0.97 * reach)
-  graphics::plot(at, shown, pch = ifelse(outside, 6, 16), col = colour, ylim = c(-reach, reach),
+  marks <- ifelse(outside, ifelse(shown > 0, 2, 6), 16)
+  graphics::plot(at, shown, pch = marks, col = colour, ylim = c(-reach, reach),
                  xaxt = "n",
                  xlab = "", ylab = "error of the log evidence (nats)",
                  main = "A million rows as a stream, 20,000 rows kept: ten streams of each kind")
