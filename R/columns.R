@@ -15,25 +15,28 @@ column_warnings <- function(model, encoded) {
   if (is.null(design$covariates) || is.null(design$response) || is.null(rows) || ncol(rows) < 2)
     return(NULL)
   at <- length(design$covariates) + isTRUE(design$offset)
-  found <- covariate_warnings(rows[seq_along(design$covariates), , drop = FALSE], design)
+  found <- covariate_warnings(rows, 0, design)
   for (name in names(design$further)) {
     own <- design$further[[name]]
-    block <- rows[at + seq_along(own$covariates), , drop = FALSE]
-    found <- c(found, covariate_warnings(block, own, paste("in the formula of", name)))
+    found <- c(found, covariate_warnings(rows, at, own, paste("in the formula of", name)))
     at <- at + length(own$covariates) + own$offset
   }
   c(found, response_warning(model, encoded))
 }
 
-covariate_warnings <- function(rows, design, where = NULL) {
-  some <- t(rows[, evenly(ncol(rows), COLUMN_ROWS), drop = FALSE])
+# The covariates of this design are the rows after the first `before`. All of them are copied only
+# if a part of the observations gives a reason to.
+covariate_warnings <- function(rows, before, design, where = NULL) {
   names <- design$covariates
+  own <- before + seq_along(names)
+  some <- t(rows[own, evenly(ncol(rows), COLUMN_ROWS), drop = FALSE])
   levelled <- if (is.null(design$levelled)) rep(FALSE, length(names)) else design$levelled
   zero <- which(colSums(some != 0) == 0)
-  zero <- zero[vapply(zero, function(j) all(rows[j, ] == 0), NA)]
+  zero <- zero[vapply(zero, function(j) all(rows[own[j], ] == 0), NA)]
   # levels without rows may get rows later
   said <- zero[!levelled[zero]]
-  aliased <- aliased_columns(rows, some, setdiff(seq_along(names), zero), INTERCEPT %in% names)
+  aliased <- aliased_columns(rows, own, some, setdiff(seq_along(names), zero),
+                             INTERCEPT %in% names)
   where <- if (!is.null(where)) paste0(" (", where, ")")
   c(if (length(said)) paste0(
       count_names(names[said]), where, if (length(said) > 1) " are" else " is",
@@ -54,10 +57,11 @@ evenly <- function(n, most) if (n <= most) seq_len(n) else round(seq(1, n, lengt
 
 #' Which columns are linear combinations of those before them?
 #'
-#' @param rows All rows, an observation in each column; `some` of them, one in each row.
+#' @param rows All rows, an observation in each column, of which `own` are the covariates.
+#' @param some Covariates of some observations, one in each row.
 #' @param use The columns to compare, without columns of zeros.
 #' @noRd
-aliased_columns <- function(rows, some, use, intercept) {
+aliased_columns <- function(rows, own, some, use, intercept) {
   p <- length(use)
   if (p < 2 || p > COLUMN_MOST || ncol(rows) <= p) return(NULL)
   least <- min(nrow(some), max(2 * p, floor(COLUMN_WORK / p^2)))
@@ -67,7 +71,7 @@ aliased_columns <- function(rows, some, use, intercept) {
   if (parts$rank == p) return(NULL)
   kept <- sort(parts$pivot[seq_len(parts$rank)])
   found <- sort(parts$pivot[-seq_len(parts$rank)])
-  all <- unit_columns(t(rows[use, , drop = FALSE]), intercept)
+  all <- unit_columns(t(rows[own[use], , drop = FALSE]), intercept)
   weights <- qr.coef(qr(all[, kept, drop = FALSE]), all[, found, drop = FALSE])
   weights[is.na(weights)] <- 0
   away <- all[, found, drop = FALSE] - all[, kept, drop = FALSE] %*% weights
@@ -91,10 +95,12 @@ unit_columns <- function(x, intercept) {
 }
 
 response_warning <- function(model, encoded) {
-  y <- encoded$rows[nrow(encoded$rows), ]
-  name <- encoded$design$response
-  if (length(y) > 2 && all(y == y[1]))
-    return(paste0("The response `", name, "` is ", response_word(encoded, y[1]), " in all rows."))
+  rows <- encoded$rows
+  at <- nrow(rows)
+  alike <- function(y) all(y == y[1])
+  if (ncol(rows) > 2 && alike(rows[at, evenly(ncol(rows), COLUMN_ROWS)]) && alike(rows[at, ]))
+    return(paste0("The response `", encoded$design$response, "` is ",
+                  response_word(encoded, rows[at, 1]), " in all rows."))
 }
 
 response_word <- function(encoded, y) {

@@ -104,16 +104,17 @@ is_failure <- function(block) inherits(block, "condition")
 
 # What identifies the data of a fit (R/fingerprint.R): "rows", their "response", or "nothing" if it
 # is neither.
-identified_by <- function(encoded) {
+identified_by <- function(encoded, id = data_id(encoded), threads = 1) {
   if (is.null(encoded$observed)) return("rows")
-  if (identical(data_id(encoded), block_id(encoded, "response"))) "response" else "nothing"
+  if (identical(id, block_id(encoded, "response", threads))) "response" else "nothing"
 }
 
-block_id <- function(encoded, by) {
+block_id <- function(encoded, by, threads = 1) {
   if (by == "nothing") return(NULL)
-  response <- encoded$rows[nrow(encoded$rows), ]
-  if (!is.null(encoded$offset)) response <- response + encoded$offset
-  .Call(ffi_fingerprint, if (by == "rows") encoded$rows else response, 1)
+  rows <- encoded$rows
+  moved <- by == "response" && !is.null(encoded$offset)
+  if (moved) rows <- rows[nrow(rows), ] + encoded$offset
+  fingerprint(rows, threads, last = by == "response" && !moved)
 }
 
 #' The fingerprint of two parts of the data together: numbers of rows and sums of hashes

@@ -15,11 +15,15 @@
 #' @noRd
 data_id <- function(encoded, threads = 1) {
   if (is_streamed(encoded)) return(encoded$data_id)
-  .Call(ffi_fingerprint, if (is.null(encoded$observed)) encoded$rows else encoded$observed, threads)
+  fingerprint(if (is.null(encoded$observed)) encoded$rows else encoded$observed, threads)
 }
 
 rows_id <- function(encoded)
-  .Call(ffi_fingerprint, if (is.null(encoded$in_order)) encoded$rows else encoded$in_order, 1)
+  fingerprint(if (is.null(encoded$in_order)) encoded$rows else encoded$in_order)
+
+# Of the columns of a matrix, or of their last numbers alone.
+fingerprint <- function(observations, threads = 1, last = FALSE)
+  .Call(ffi_fingerprint, observations, threads, last)
 
 # Pairing of a response with covariates -----------------------------------------------------------
 
@@ -101,7 +105,7 @@ numbers_of <- function(data) {
     if (inherits(x, "integer64")) x <- as.character(x)
     if (is.character(x)) x <- factor(x, sort(unique(x)))
     if (is.complex(x)) x <- cbind(Re(x), Im(x))
-    if (is.list(x)) x <- vapply(x, function(item) .Call(ffi_fingerprint, bytes_of(item), 1), "")
+    if (is.list(x)) x <- vapply(x, function(item) fingerprint(bytes_of(item)), "")
     if (is.character(x)) x <- factor(x)
     matrix(as.double(x), NROW(x))
   })
@@ -119,6 +123,5 @@ bytes_of <- function(x) {
 custom_prints <- function(data) {
   rows <- numbers_of(data)
   list(observed = rows, in_order = rbind(rows, as.double(seq_len(ncol(rows)))),
-       columns = if (!is.null(data)) vapply(seq_len(nrow(rows)),
-                                            function(j) .Call(ffi_fingerprint, rows[j, ], 1), ""))
+       columns = if (!is.null(data)) vapply(seq_len(nrow(rows)), function(j) fingerprint(rows[j, ]), ""))
 }

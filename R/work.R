@@ -177,13 +177,13 @@ finished_fit <- function(work) {
   fit <- new_evidence(runs, work$call, work$model, work$method, encoded, work$words, work$threads,
                       other_end, settled)
   fit <- with_bound(fit, encoded, work$words)
-  fit$state <- open_state(work, encoded)
+  fit$state <- open_state(work, encoded, fit$data_id)
   fit
 }
 
 #' What update() needs to add rows, or NULL if the states were not kept
 #' @noRd
-open_state <- function(work, encoded) {
+open_state <- function(work, encoded, id) {
   jobs <- lapply(better_jobs(work$plan),
                  function(job) list(problem = job$problem, state = job$open))
   if (any(vapply(jobs, function(job) is.null(job$state), NA))) return(NULL)
@@ -192,13 +192,15 @@ open_state <- function(work, encoded) {
   else if (encoded$n <= work$keep) encoded$rows
   if (8 * length(kept) > state_bytes(work)) return(NULL)
   saved_work(work, list(first = jobs, second = NULL),
-             stream = list(n = encoded$n, at = 0, id = data_id(encoded), kept = list(kept),
-                           identified = identified_in(work), ended = FALSE, passed = FALSE,
+             stream = list(n = encoded$n, at = 0, id = id, kept = list(kept),
+                           identified = identified_in(work, id), ended = FALSE, passed = FALSE,
                            once = TRUE, again = list(), carry = encoded$design$carry))
 }
 
-identified_in <- function(work)
-  if (is_stream(work)) work$feed$identified else identified_by(work$encoded)
+identified_in <- function(work, id) {
+  if (is_stream(work)) work$feed$identified
+  else identified_by(work$encoded, id, work$threads)
+}
 
 # Snapshots ---------------------------------------------------------------------------------------
 

@@ -96,7 +96,7 @@ SEXP ffi_run_restore(SEXP run, SEXP state);
 SEXP ffi_run_free(SEXP run);
 SEXP ffi_checkpoint_write(SEXP path, SEXP directory, SEXP bytes);
 SEXP ffi_checkpoint_intact(SEXP bytes);
-SEXP ffi_fingerprint(SEXP observations, SEXP threads);
+SEXP ffi_fingerprint(SEXP observations, SEXP threads, SEXP last);
 SEXP ffi_all_finite(SEXP x);
 SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed);
 SEXP ffi_vector_rows(SEXP vectors, SEXP intercept);

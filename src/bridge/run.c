@@ -342,25 +342,27 @@ static uint64_t scrambled(uint64_t word)
 }
 
 /* A fingerprint of n observations that does not depend on their order: their number and the sum of
- * their hashes, as text. Observations are the columns of a matrix, numbers, or a factor. */
-SEXP ffi_fingerprint(SEXP observations, SEXP threads)
+ * their hashes, as text. Observations are the columns of a matrix (with `last`, only the last
+ * number of each), numbers, or a factor. */
+SEXP ffi_fingerprint(SEXP observations, SEXP threads, SEXP last)
 {
   const int coded = Rf_isFactor(observations);
   if (TYPEOF(observations) != REALSXP && !coded) Rf_error("`observations` must be numeric.");
-  const size_t width = Rf_isMatrix(observations) ? (size_t)Rf_nrows(observations) : 1;
-  const size_t n = width ? (size_t)XLENGTH(observations) / width : 0;
+  const size_t stride = Rf_isMatrix(observations) ? (size_t)Rf_nrows(observations) : 1;
+  const size_t n = stride ? (size_t)XLENGTH(observations) / stride : 0;
+  const size_t from = Rf_asLogical(last) == TRUE && stride ? stride - 1 : 0, width = stride - from;
   const double *value = coded ? NULL : REAL(observations);
   const int *code = coded ? INTEGER(observations) : NULL;
   const int usable = le_threads_usable(Rf_asInteger(threads));
   uint64_t sum = 0;
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(usable) schedule(static) reduction(+ : sum)                   \
-  if (usable > 1 && n * width > 100000)
+  if (usable > 1 && n * stride > 100000)
 #endif
   for (size_t r = 0; r < n; r++) {
     uint64_t print = width;
-    for (size_t j = 0; j < width; j++) {
-      const double number = coded ? (double)code[r] - 1 : value[r * width + j];
+    for (size_t j = from; j < stride; j++) {
+      const double number = coded ? (double)code[r] - 1 : value[r * stride + j];
       uint64_t word;
       memcpy(&word, &number, sizeof word);
       print = scrambled(print + word);

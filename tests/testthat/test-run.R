@@ -95,7 +95,7 @@ test_that("an interrupt ends a run at once and leaves R usable", {
 })
 
 test_that("fingerprints tell observations apart, in whatever order", {
-  fingerprint <- function(x) .Call(ffi_fingerprint, x, 2)
+  fingerprint <- function(x) logevidence:::fingerprint(x, threads = 2)
   x <- with_own_seed(test_seed(3), matrix(stats::rnorm(60), 6))
   expect_identical(fingerprint(x), fingerprint(x[, 10:1]))
   classes <- factor(c("b", "a", "c", "b"))
@@ -108,7 +108,7 @@ test_that("fingerprints tell observations apart, in whatever order", {
   expect_identical(anyDuplicated(vapply(c(list(x), others), fingerprint, "")), 0L)
   expect_error(fingerprint("a"), "must be numeric")
   many <- matrix(seq_len(3e5) / 7, 3)
-  expect_identical(fingerprint(many), .Call(ffi_fingerprint, many[, rev(seq_len(1e5))], 1))
+  expect_identical(fingerprint(many), logevidence:::fingerprint(many[, rev(seq_len(1e5))]))
 })
 
 test_that("what is not finite is found, and what only adds up to it is not", {
