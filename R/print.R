@@ -126,8 +126,11 @@ headline_lines <- function(fit) {
 }
 
 model_line <- function(model) {
-  title <- describe(model)[[1]]
-  if (is.null(model$formula)) title else shorten(paste0(title, ": ", deparse1(model$formula)), 78)
+  words <- describe(model)
+  if (is.null(model$formula)) return(words[[1]])
+  # with the formulas of further parameters
+  formulas <- if (is.null(words$formula)) deparse1(model$formula) else words$formula
+  shorten(paste0(words[[1]], ": ", paste(formulas, collapse = ", ")), 78)
 }
 
 # The source of the reported estimate and its standard error.
