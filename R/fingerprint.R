@@ -123,5 +123,6 @@ bytes_of <- function(x) {
 custom_prints <- function(data) {
   rows <- numbers_of(data)
   list(observed = rows, in_order = rbind(rows, as.double(seq_len(ncol(rows)))),
-       columns = if (!is.null(data)) vapply(seq_len(nrow(rows)), function(j) fingerprint(rows[j, ]), ""))
+       columns = if (!is.null(data))
+         vapply(seq_len(nrow(rows)), function(j) fingerprint(rows[j, ]), ""))
 }
