@@ -152,6 +152,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (missing(model)) fail("`model` must be given, such as `linear_regression(y ~ x)`.")
   check_is_model(model)
   if (missing(data)) data <- part_of(model, "no_data")(model)
+  if (inherits(data, "evidence_method"))
+    fail("`data` must not be a method: give it by its name, `method = ", deparse1(data$call), "`.")
   if (missing(method) && missing(replicates)) replicates <- default_replicates(model)
   if (missing(method)) method <- default_method(model, replicates)
   check_is_method(method)

@@ -1,4 +1,4 @@
-# Messages, limits and settings of the session that once led astray.
+# Messages, limits and settings of the session that once gave wrong answers.
 
 run <- function(...) quiet_fit(..., seed = 1, progress = FALSE)
 
@@ -11,6 +11,8 @@ test_that("sentences name what was given, and no other function", {
   alone <- custom_model("m", function(m) -m^2, function(m) dnorm(m, log = TRUE), rnorm)
   refused(run(alone, 1:3, nested(20, slice())),
           "`data` must be left out: `log_likelihood` takes the parameters only")
+  refused(run(alone, nested(20)),
+          "`data` must not be a method: give it by its name, `method = nested(20)`.")
   whole <- custom_model("m", function(m) structure(1, class = "integer64"),
                         function(m) dnorm(m, log = TRUE), rnorm)
   refused(run(whole, method = nested(20, slice())),
