@@ -24,6 +24,17 @@ check_checkpoint <- function(file) {
   file.path(normalizePath(dirname(file)), basename(file))
 }
 
+#' Refuse to replace the checkpoint of a run that has not ended
+#' @noRd
+refuse_unfinished <- function(file) {
+  saved <- if (file.exists(file)) tryCatch(read_checkpoint(file), error = function(e) NULL)
+  jobs <- saved$plan$first
+  begun <- any(vapply(jobs, function(job) !is.null(job$state) || !is.null(job$result), NA))
+  if (!begun || isTRUE(saved$ended)) return(invisible())
+  fail("`checkpoint` is the file of a run that has not ended: continue it by resume(",
+       dQuote(file, FALSE), "), delete the file, or use another one.")
+}
+
 # Writing -----------------------------------------------------------------------------------------
 
 write_is_due <- function(work) {
@@ -54,6 +65,7 @@ write_work <- function(work) {
 
 checkpoint_bytes <- function(work) {
   saved <- saved_work(work)
+  saved$ended <- is_finished(work)
   if (!is_stream(work) && length(work$encoded$rows) > CHECKPOINT_ROWS)
     saved$encoded$rows <- NULL
   c(checkpoint_head(), serialize(saved, NULL, xdr = FALSE))
@@ -67,10 +79,10 @@ checkpoint_head <- function() {
 
 package_version_text <- function() as.character(getNamespaceVersion("logevidence"))
 
-# The source as bytes, if it can be read again and is not the data themselves. Objects that only
-# this process has, as connections, do not survive; then resume() asks for the source.
+# The source as bytes, if it can be read again and is not the data themselves. Otherwise resume()
+# asks for the source.
 source_bytes <- function(source) {
-  if (!source$rewinds) return(NULL)
+  if (!source$lasts) return(NULL)
   bytes <- tryCatch(serialize(source, NULL, xdr = FALSE), error = function(e) NULL)
   if (length(bytes) <= CHECKPOINT_SOURCE) bytes
 }
@@ -139,7 +151,8 @@ resume <- function(from, data = NULL, skip = TRUE, threads = NULL, progress = in
   if (!inherits(from, "incomplete_evidence") && !is_one_string(from))
     refuse(from, "from", "a checkpoint file or an incomplete fit")
   skip <- check_flag(skip, "skip")
-  options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
+  options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state,
+                           begins = FALSE)
   saved <- if (is.character(from)) read_checkpoint(path.expand(from)) else from$state
   work <- work_from(saved, threads)
   if (is_stream(work)) reopen(work, saved, data, skip)
@@ -208,7 +221,7 @@ stored_source <- function(saved) {
 #' @noRd
 skip_rows <- function(work, feed) {
   # these are read again
-  feed$waiting <- NULL
+  feed$waiting <- feed$other <- NULL
   left <- feed$at
   id <- feed$before
   feed$carry <- feed$carry_before

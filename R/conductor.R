@@ -242,8 +242,12 @@ share_of_plan <- function(plan, round, group, show) {
 #' @noRd
 plan_results <- function(plan) {
   better <- function(job, second) better_run(job$result, second$result, job$problem)
-  Map(better, plan$first, plan$second)
+  Map(better, plan$first, second_jobs(plan))
 }
+
+# There are none yet if the work was stopped when the first ones ended.
+second_jobs <- function(plan)
+  if (is.null(plan$second)) vector("list", length(plan$first)) else plan$second
 
 #' The jobs that these results come from
 #' @noRd
@@ -251,5 +255,5 @@ better_jobs <- function(plan) {
   Map(function(job, second, result) {
     its <- !is.null(second$open) && identical(result$draws, second$result$draws)
     if (its) second else job
-  }, plan$first, plan$second, plan_results(plan))
+  }, plan$first, second_jobs(plan), plan_results(plan))
 }

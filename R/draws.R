@@ -45,6 +45,8 @@ posterior_draws <- function(fit, weighted = TRUE, n = NULL) {
 }
 
 check_is_fit <- function(x, name = "fit") {
+  if (inherits(x, "incomplete_evidence"))
+    fail("`", name, "` must be a whole fit: continue the incomplete one by resume().")
   if (!inherits(x, "evidence")) refuse(x, name, "a fit from `evidence()`")
   x
 }

@@ -40,6 +40,7 @@ new_feed <- function(model, source, keep) {
   feed$model <- model
   feed$keep <- keep
   feed$argument <- "data"
+  feed$used <- columns_read(model)
   feed$n <- feed$at <- 0
   feed$kept <- list()
   feed$ended <- feed$tracks <- feed$passed <- feed$once <- FALSE
@@ -87,17 +88,35 @@ encode_head <- function(model, head) {
 gather <- function(feed, least) {
   blocks <- list()
   n <- 0
+  kinds <- NULL
   while (n < least && is.null(feed$failure)) {
-    block <- tryCatch(read_block(feed), error = function(e) {
-      feed$failure <- e
-      NULL
-    })
+    block <- next_block(feed)
     if (is.null(block)) break
+    if (length(blocks)) {
+      if (is.null(kinds)) kinds <- block_kinds(blocks[[1]], feed$used)
+      if (!identical(block_kinds(block, feed$used), kinds)) {
+        feed$other <- block
+        break
+      }
+    }
     blocks[[length(blocks) + 1]] <- block
     n <- n + block_rows(block)
   }
   if (n == 0) feed$failure
-  else within_rows(feed$read - n, n, bind_blocks(blocks))
+  else within_rows(feed$at, n, bind_blocks(blocks, feed$used))
+}
+
+# The block that was read last but has other types than those before it, or the next one.
+next_block <- function(feed) {
+  if (!is.null(feed$other)) {
+    block <- feed$other
+    feed$other <- NULL
+    return(block)
+  }
+  tryCatch(read_block(feed), error = function(e) {
+    feed$failure <- e
+    NULL
+  })
 }
 
 is_failure <- function(block) inherits(block, "condition")
@@ -266,13 +285,17 @@ KEEP <- 20000
 #' @noRd
 by_blocks <- function(method, model, source, keep = KEEP) {
   if (is_latent(model) || asks_r(model))
-    fail("A ", model$name, "() needs all rows at once: give it a data frame.")
+    fail("A ", model$name, "() needs all rows at once: ",
+         if (inherits(source, "rows_in_memory")) "leave out `keep`."
+         else "use `collect = TRUE`, or give it a data frame.")
   if (is_improper(model))
     fail("This model needs all rows at once, because its prior is improper: use `collect = TRUE`, ",
          "or give it a data frame.")
   if (!takes_blocks(method))
     fail("`method` ", method$name, "() needs all rows at once: use sgais(), smc(\"data\"), ",
-         "sequential(), hybrid() or online_nested(), or give it a data frame.")
+         "sequential(), hybrid() or online_nested(), or ",
+         if (inherits(source, "rows_in_memory")) "leave out `keep`."
+         else "`collect = TRUE` if the rows fit in memory.")
   method$settings <- in_given_order(method$settings, keep, source$rewinds)
   if (!is.null(method$thorough))
     method$thorough <- in_given_order(method$thorough, keep, source$rewinds)

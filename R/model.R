@@ -104,6 +104,13 @@ formula_columns <- function(terms, data, argument = "data") {
   intersect(used, names(data))
 }
 
+#' The names in all formulas of a model: the columns that it may use. NULL if it uses all.
+#' @noRd
+columns_read <- function(model) {
+  names <- unique(rapply(unclass(model), all.vars, "formula", how = "unlist"))
+  if (length(names) && !"." %in% names) unname(names)
+}
+
 refuse_missing_column <- function(name, data, argument) {
   fail("`", argument, "` must have the column `", name, "`, not only ", show_names(colnames(data)),
        ".")

@@ -4,6 +4,7 @@
 # model. Most often the columns need scaling.
 
 CONFLICT_SDS <- 4             # prior standard deviations
+CONFLICT_RUNAWAY <- 1e9       # prior standard deviations that are not believed of a failed run
 # of a column's location or scale under its prior, which has heavy tails
 CONFLICT_PROBABILITY <- 0.001
 # draws from the prior, for models without a closed form of its moments
@@ -13,9 +14,10 @@ CONFLICT_ROWS <- 20000        # number of rows for the locations and scales of c
 #' A warning that names what contradicts the prior, with advice, or NULL
 #'
 #' @param points Posterior draws in unconstrained space, one in each column, with their log weights.
+#' @param failed Whether the run has failed, so that the draws may be far from the posterior.
 #' @noRd
-prior_conflict <- function(model, encoded, points, log_weights, words) {
-  found <- rbind(conflicting_draws(model, encoded, points, log_weights, words),
+prior_conflict <- function(model, encoded, points, log_weights, words, failed = FALSE) {
+  found <- rbind(conflicting_draws(model, encoded, points, log_weights, words, failed),
                  conflicting_columns(model, encoded),
                  part_of(model, "far_fit")(model, encoded, points, log_weights))
   if (is.null(found) || nrow(found) == 0) return(NULL)
@@ -31,7 +33,7 @@ prior_conflict <- function(model, encoded, points, log_weights, words) {
 
 #' Parameters whose posterior mean lies too many prior standard deviations from the prior mean
 #' @noRd
-conflicting_draws <- function(model, encoded, points, log_weights, words) {
+conflicting_draws <- function(model, encoded, points, log_weights, words, failed) {
   prior <- prior_moments(model, encoded, words)
   if (is.null(prior)) return(NULL)
   weights <- exp(log_weights)
@@ -39,6 +41,7 @@ conflicting_draws <- function(model, encoded, points, log_weights, words) {
   distance <- abs(posterior - prior$mean) / prior$sd
   outside <- posterior < prior$least | posterior > prior$most
   far <- which(is.finite(distance) & distance > CONFLICT_SDS & outside)
+  if (failed) far <- far[distance[far] < CONFLICT_RUNAWAY]
   if (!length(far)) return(NULL)
   data.frame(subject = prior$subject[far], distance = distance[far],
              text = sprintf("%s lies %s prior standard deviations from %s", prior$text[far],

@@ -26,7 +26,10 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   failed <- c(headline$warnings, gradient, doubts, if (astray) astray_warning(astray, ncol(user)),
               other_end_warning(other_end, headline), settled_warning(settled))
   # BIC does not use the prior
-  conflict <- if (method$name != "bic") prior_conflict(model, encoded, points, log_weights, words)
+  # nor is it said of particles that have run away
+  conflict <- if (method$name != "bic")
+    prior_conflict(model, encoded, points, log_weights, words,
+                   length(c(failed, said_by_runs(fits, "failed"))) > 0)
   structure(
     list(
       log_evidence = headline$log_evidence, se = headline$se, source = headline$source,
@@ -61,6 +64,14 @@ named_draws <- function(columns, names) {
   draws
 }
 
+# The standard deviation of log weights, from those above the median. A few chains that are stuck
+# far from the posterior have no weight, and leave the estimate as it is.
+upper_spread <- function(log_weights) {
+  middle <- stats::median(log_weights)
+  above <- log_weights[log_weights > middle] - middle
+  if (length(above)) sqrt(mean(above^2)) else 0
+}
+
 #' The estimates of one run, and which of them is reported
 #' @noRd
 one_run <- function(out, method, modes = "one", model = NULL) {
@@ -89,8 +100,7 @@ one_run <- function(out, method, modes = "one", model = NULL) {
          points = out$draws, log_weights = sampler$log_weights)
   }
   collapsed <- headline$source == "sampler" && min(trace$ess, Inf, na.rm = TRUE) < COLLAPSED_ESS
-  spread <- if (identical(method$name, "ais") && length(log_weights) > 1) stats::sd(log_weights)
-  else 0
+  spread <- if (identical(method$name, "ais")) upper_spread(log_weights) else 0
   failed <- c(
     nested_warnings(nested), chib_warnings(out, method, model),
     if (!collapsed && headline$source == "sampler" && is.finite(spread) &&

@@ -134,7 +134,9 @@ describe_csv <- function(file, known) {
   shown <- if (is.character(file)) file else summary(file)$description
   lines <- list(paste0("Rows from ", if (is.character(file)) "" else "the connection ", shown))
   if (is.character(file) && !is_url(file))
-    lines$size <- format(structure(file.size(file), class = "object_size"), units = "auto")
+    lines$size <- if (file.exists(file))
+      format(structure(file.size(file), class = "object_size"), units = "auto")
+    else "the file is not there"
   lines$columns <- if (is.null(known$types)) "their types are known when they have been read"
   else shorten(paste0(known$names, " (", known$types, ")", collapse = ", "), 200)
   lines

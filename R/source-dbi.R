@@ -58,7 +58,7 @@ rows_dbi <- function(con, query, levels = NULL, block = 10000) {
   sql <- if (is.null(table)) as.character(query) else paste("SELECT * FROM", table)
   new_source("rows_dbi", function() describe_dbi(con, table, sql),
              function() dbi_reader(con, sql, levels, block), rewinds = TRUE,
-             count = table_counter(con, table))
+             count = table_counter(con, table), lasts = FALSE)
 }
 
 #' An error if a suggested package is not installed

@@ -12,10 +12,12 @@
 #' @param describe `function()`: what it is, a list of a title and then named texts.
 #' @param open `function()`: a reader, a list of `read` and `close`.
 #' @param rewinds Whether `open()` can be called again, for the same rows in the same order.
+#' @param lasts Whether the source can be saved and used by another process.
 #' @param count `function()`: the number of rows where that is cheap, else NA.
 #' @noRd
-new_source <- function(kind, describe, open, rewinds = FALSE, count = function() NA_real_) {
-  structure(list(describe = describe, open = open, rewinds = rewinds, count = count),
+new_source <- function(kind, describe, open, rewinds = FALSE, count = function() NA_real_,
+                       lasts = rewinds) {
+  structure(list(describe = describe, open = open, rewinds = rewinds, count = count, lasts = lasts),
             class = c(kind, "rows_source"))
 }
 
@@ -64,7 +66,8 @@ c.rows_source <- function(...) {
 #' @family sources of rows
 #' @export
 rows_function <- function(f, rewind = TRUE) {
-  if (!is.function(f)) refuse(f, "f", "a function of `reset`")
+  if (!is.function(f) || !is.primitive(f) && length(formals(f)) == 0)
+    refuse(f, "f", "a function of `reset`")
   rewind <- check_flag(rewind, "rewind")
   opened <- FALSE
   new_source("rows_function", function() list("Rows from a function"), function() {
@@ -104,40 +107,68 @@ block_part <- function(block, which) {
   else block[which]
 }
 
-bind_blocks <- function(blocks) {
+#' What blocks that are put together must have in common: the type of each column that is used
+#'
+#' Blocks of different types are given to the model one by one, so that its checks find the
+#' difference, and name the rows, whatever the size of the blocks.
+#'
+#' @param used Names of columns, or NULL for all.
+#' @noRd
+block_kinds <- function(block, used = NULL) {
+  if (is_arrow_block(block)) return("arrow")
+  if (is.data.frame(block)) {
+    names <- if (is.null(used)) sort(names(block)) else used[used %in% names(block)]
+    return(vapply(.subset(block, names), column_kind, ""))
+  }
+  if (is.matrix(block) || !is.list(block)) return(column_kind(block))
+  c(column_kind(block$x), column_kind(block$y))
+}
+
+#' @param used As in block_kinds(), which must be equal for all blocks.
+#' @noRd
+bind_blocks <- function(blocks, used = NULL) {
   if (length(blocks) == 1) return(blocks[[1]])
   first <- blocks[[1]]
   if (is_arrow_block(first)) return(arrow_frame(blocks))
-  if (is.data.frame(first)) bind_frames(blocks)
+  if (is.data.frame(first)) bind_frames(blocks, used)
   else if (is.matrix(first)) do.call(rbind, blocks)
   else if (is.list(first))
-    list(x = bind_blocks(lapply(blocks, `[[`, "x")), y = unlist(lapply(blocks, `[[`, "y")))
+    list(x = bind_blocks(lapply(blocks, `[[`, "x")), y = bind_column(lapply(blocks, `[[`, "y")))
   else unlist(blocks)
 }
 
-# rbind() takes seconds for thousands of small data frames, so columns of plain values, and factors
-# with the same levels, are bound one by one.
-bind_frames <- function(blocks) {
+# rbind() takes seconds for thousands of small data frames, so columns are bound one by one. Columns
+# that are not used are left out if they change.
+bind_frames <- function(blocks, used) {
   names <- names(blocks[[1]])
-  blocks <- lapply(blocks, function(block) {
-    if (identical(names(block), names)) return(block)
-    for (name in setdiff(names, names(block))) refuse_missing_column(name, block, "data")
-    block[names]
+  alike <- vapply(blocks, function(block) identical(names(block), names), NA)
+  columns <- lapply(seq_along(names), function(j) {
+    parts <- lapply(blocks, .subset2, if (all(alike)) j else names[j])
+    if (is.null(used) || names[j] %in% used) bind_column(parts)
+    else if (all(lengths(parts) > 0))
+      tryCatch(suppressWarnings(bind_column(parts)), error = function(e) NULL)
   })
-  columns <- lapply(seq_along(names), function(j) bind_columns(lapply(blocks, .subset2, j)))
-  if (any(vapply(columns, is.null, NA))) return(do.call(rbind, lapply(blocks, as.data.frame)))
-  structure(columns, names = names, class = "data.frame",
+  names(columns) <- names
+  structure(Filter(Negate(is.null), columns), class = "data.frame",
             row.names = .set_row_names(sum(vapply(blocks, nrow, 1L))))
 }
 
-# NULL if only rbind() knows how.
-bind_columns <- function(parts) {
+# Parts of a column whose types are the same.
+bind_column <- function(parts) {
   kinds <- unique(lapply(parts, attributes))
-  if (length(kinds) > 1) return(NULL)
-  if (is.null(kinds[[1]])) return(unlist(parts))
-  if (is.factor(parts[[1]]))
-    structure(unlist(lapply(parts, unclass)), levels = levels(parts[[1]]),
-              class = class(parts[[1]]))
+  first <- parts[[1]]
+  plain <- length(kinds) == 1 && is.atomic(first) && is.null(dim(first)) && is.null(names(first))
+  if (plain) {
+    all <- unlist(lapply(parts, unclass))
+    attributes(all) <- kinds[[1]]
+    return(all)
+  }
+  # only rbind() knows how
+  do.call(rbind, lapply(parts, function(part) {
+    frame <- data.frame(row.names = seq_len(NROW(part)))
+    frame$it <- part
+    frame
+  }))$it
 }
 
 # Readers -----------------------------------------------------------------------------------------
@@ -170,7 +201,7 @@ open_reader <- function(source) {
   rows <- new.env(parent = emptyenv())
   rows$source <- source
   rows$read <- 0
-  rows$numeric <- NULL
+  rows$numeric <- rows$form <- NULL
   rows$reader <- source$open()
   rows
 }
@@ -186,12 +217,27 @@ read_block <- function(rows) {
   repeat {
     block <- tryCatch(rows$reader$read(), error = function(e) stop(reading_error(e, rows$read)))
     if (is.null(block)) return(NULL)
+    check_same_form(rows, block)
     n <- block_rows(block)
     if (n > 0) break
   }
   if (is.data.frame(block)) check_still_numbers(rows, block)
   rows$read <- rows$read + n
   block
+}
+
+check_same_form <- function(rows, block) {
+  form <- if (is_arrow_block(block)) "an Arrow batch"
+  else if (is.data.frame(block)) "a data frame"
+  else if (is.matrix(block)) "a matrix"
+  else if (is.list(block)) "a list"
+  else "a vector"
+  if (form == "a list" && is.null(block$x))
+    fail("A block must be a data frame, a matrix, or a list of `x` and `y`, not another list.")
+  if (is.null(rows$form)) rows$form <- form
+  if (form != rows$form)
+    fail("The blocks of a source must have the same form, ", rows$form, " as the first, not ", form,
+         " after row ", plain_number(rows$read), ".")
 }
 
 reading_error <- function(e, n) {
@@ -229,7 +275,29 @@ collect_rows <- function(source) {
   rows <- open_reader(source)
   on.exit(close_reader(rows))
   blocks <- list()
-  while (!is.null(block <- read_block(rows))) blocks[[length(blocks) + 1]] <- block
+  while (!is.null(block <- read_block(rows))) {
+    if (length(blocks)) check_kinds(blocks[[1]], block, rows$read - block_rows(block))
+    blocks[[length(blocks) + 1]] <- block
+  }
   if (rows$read == 0) fail("`data` must have at least one row, not 0.")
   block_data(bind_blocks(blocks))
+}
+
+# Columns must keep their types; of one without values the type is not known.
+check_kinds <- function(first, block, before) {
+  old <- block_kinds(first)
+  new <- block_kinds(block)
+  if (identical(old, new)) return(invisible())
+  empty <- function(name) all(is.na(first[[name]])) || all(is.na(block[[name]]))
+  for (name in intersect(names(old), names(new)))
+    if (old[[name]] != new[[name]] && empty(name)) old[[name]] <- new[[name]]
+  if (identical(old, new)) return(invisible())
+  within_rows(before, block_rows(block), {
+    for (name in setdiff(names(old), names(new))) refuse_missing_column(name, block, "data")
+    for (name in setdiff(names(new), names(old)))
+      fail("`data` must have the columns of its first rows, and no column `", name, "`.")
+    name <- names(old)[old != new]
+    fail("`data` must have ", if (length(name)) paste0("`", name[1], "` of"), " type ",
+         old[old != new][1], ", as in the first data, not ", new[old != new][1], ".")
+  })
 }

@@ -29,12 +29,13 @@ reach_target <- function(work, options, target, data) {
   options$keep_state <- FALSE
   fit <- muffled(run_work(work, options))
   if (!isTRUE(fit$se > target) && is.finite(fit$se)) return(raise_warnings(fit))
-  if (nrow_of(fit) < TARGET_FIRST && can_repeat(work)) {
+  if (nrow_of(fit) < TARGET_FIRST && can_repeat(work) && !is.na(fit$se)) {
     each <- (now() - began) / nrow_of(fit)
     tell_cost(TARGET_FIRST, each, fit$se, target, "for a forecast")
     fit <- with_more(work, options, TARGET_FIRST, data)
   }
   if (isTRUE(fit$se <= target)) return(raise_warnings(fit))
+  if (is.na(fit$se)) return(raise_warnings(unreachable(fit, work, NA, target)))
   needed <- replicates_needed(fit, target)
   each <- (now() - began) / nrow_of(fit)
   if (!can_repeat(work) || is.na(needed) || needed > TARGET_MOST)
@@ -103,7 +104,8 @@ with_own_generator <- function(work, code) {
 }
 
 unreachable <- function(fit, work, needed, target) {
-  why <- if (!can_repeat(work)) paste0(work$method$name, "() gives the same result each time")
+  why <- if (is.na(fit$se)) paste0(work$method$name, "() states no standard error")
+  else if (!can_repeat(work)) paste0(work$method$name, "() gives the same result each time")
   else if (is.na(needed)) "the error of the first runs is not known"
   else paste0("about ", count(needed), " runs would be needed, more than ", count(TARGET_MOST))
   with_warning(fit, sprintf(paste("The standard error of %.2g is not reached: %s. Use more",

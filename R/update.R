@@ -3,14 +3,13 @@
 
 #' Add rows to a fit
 #'
-#' Continues the run of a fit with further rows. The result is the same, to the last bit, as that of
-#' one run on all rows in this order, and costs only what the new rows cost; the old rows are not
-#' needed. Works also for a fit that was saved by [saveRDS()] and read in another session.
+#' Continues the run of a fit with further rows. This costs only what the new rows cost; the old
+#' rows are not needed. Works also for a fit that was saved by [saveRDS()] and read in another
+#' session.
 #'
-#' @param object A fit from [evidence()]. Rows can be added if they were used in their given order:
-#'   if they came from a source, or from a data frame with `order = "given"`, by [sgais()],
-#'   [smc()] with `path = "data"`, [sequential()], [hybrid()] or [online_nested()]. Also an
-#'   incomplete fit of a source, whose run then goes on with these rows.
+#' @param object A fit from [evidence()] by [sgais()], [smc()] with `path = "data"`, [sequential()],
+#'   [hybrid()] or [online_nested()]. Also an incomplete fit of a source, whose run then goes on with
+#'   these rows.
 #' @param rows Further rows: a data frame (or other data that the model accepts), or a source such
 #'   as [rows_function()]. Columns and levels of factors must be those of the fit.
 #' @param tol,data For fits of [nested()]: see [nested_runs].
@@ -19,6 +18,11 @@
 #' @param ... Unused.
 #'
 #' @details
+#' If the rows so far were used in their given order (they came from a source, or from a data frame
+#' with `order = "given"`), the result is the same, to the last bit, as that of one run on all rows
+#' in this order. If they were shuffled, as [sgais()] does with a data frame, it is another estimate
+#' of the same number, within the standard errors.
+#'
 #' A fit keeps the state of its run, in `fit$state`, if it takes at most 20 MB. `keep_state = TRUE`
 #' keeps it whatever its size, `FALSE` drops it. Columns that a formula transforms by the data, as
 #' `scale(x)` does, keep the transformation of the first rows: up to 10,000 rows of a source, or all
@@ -61,7 +65,8 @@ update.incomplete_evidence <- function(object, rows, ..., threads = NULL, progre
   refuse_formula(rows)
   if (is.null(object$state$stream) || object$state$stream$ended)
     fail("This fit has all its rows: continue it by resume().")
-  options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
+  options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state,
+                           begins = FALSE)
   add_rows(object$state, rows, threads, options, NULL)
 }
 
@@ -93,7 +98,7 @@ add_rows <- function(state, rows, threads, options, known) {
   feed$carry_before <- feed$carry
   feed$once <- TRUE
   # read, but not used
-  feed$waiting <- NULL
+  feed$waiting <- feed$other <- NULL
   source <- as_source(rows)
   work$total <- feed$n + source$count()
   work$source <- NULL

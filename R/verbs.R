@@ -167,9 +167,12 @@ require_response <- function(fit, verb) {
 #' The data of a fit, encoded again
 #' @noRd
 own_data <- function(fit, data, envir) {
-  if (is.null(data)) data <- tryCatch(eval(fit$call$data, envir), error = function(e) NULL)
-  if (is.null(data))
-    fail("`data` must be given: the data in the call of the fit were not found.")
+  if (is.null(data)) {
+    data <- tryCatch(eval(fit$call$data, envir), error = function(e) NULL)
+    if (is_source(data)) fail("`data` must be given: the rows of a source are not kept by the fit.")
+    if (is.null(data))
+      fail("`data` must be given: the data in the call of the fit were not found.")
+  }
   encoded <- encode(fit$model, data)
   other <- !identical(data_id(encoded), fit$data_id) ||
     !is.null(fit$pairing) &&

@@ -73,9 +73,13 @@ bounded <- function(problem, feeding, width) {
 is_stream <- function(work) !is.null(work$feed)
 
 #' The options of a call, apart from what decides the result
+#'
+#' @param begins Whether the call begins a run, and does not continue one.
 #' @noRd
-check_options <- function(progress, checkpoint, every, time_limit, on_chunk, keep_state) {
+check_options <- function(progress, checkpoint, every, time_limit, on_chunk, keep_state,
+                          begins = TRUE) {
   if (!is.null(checkpoint)) checkpoint <- check_checkpoint(checkpoint)
+  if (begins && !is.null(checkpoint)) refuse_unfinished(checkpoint)
   if (!is.null(time_limit)) time_limit <- check_positive(time_limit, "time_limit")
   if (!is.null(on_chunk) && !is.function(on_chunk))
     refuse(on_chunk, "on_chunk", "NULL or a function of a list")
@@ -118,8 +122,8 @@ fit_of <- function(work, known) {
   on.exit(display$close())
   if (!is.null(options$checkpoint)) write_first(work)
   advance_plan(work, display)
-  if (!is_finished(work)) return(incomplete_fit(work, "the time limit"))
   if (!is.null(options$checkpoint)) write_work(work)
+  if (!is_finished(work)) return(incomplete_fit(work, "the time limit"))
   fit <- finished_fit(work)
   if (!is.null(options$on_chunk)) report_end(fit, options$on_chunk, now() - work$started)
   raise_warnings(fit, known)
@@ -191,6 +195,8 @@ open_state <- function(work, encoded, id) {
   kept <- if (is_stream(work)) kept_rows(work$feed)
   else if (encoded$n <= work$keep) encoded$rows
   if (8 * length(kept) > state_bytes(work)) return(NULL)
+  # the rows of the source are not needed any more
+  work$source <- NULL
   saved_work(work, list(first = jobs, second = NULL),
              stream = list(n = encoded$n, at = 0, id = id, kept = list(kept),
                            identified = identified_in(work, id), ended = FALSE, passed = FALSE,
@@ -278,7 +284,8 @@ feed_position <- function(work) {
   position <- mget(c("n", "at", "id", "before", "kept", "identified", "ended", "passed", "once",
                      "carry", "carry_before"), envir = work$feed, ifnotfound = list(NULL))
   # what no run has been given, or only after the states were saved
-  c(position, list(again = c(work$feed$since, work$feed$again), waiting = work$feed$waiting))
+  c(position, list(again = c(work$feed$since, work$feed$again), waiting = work$feed$waiting,
+                   other = work$feed$other))
 }
 
 # A problem has the model in it; jobs differ in few parts, and only these are saved.
@@ -347,7 +354,7 @@ stopped_by <- function(work, cnd) {
 #' @noRd
 incomplete_fit <- function(work, reason) {
   so_far <- if (takes_blocks(work$method)) results_so_far(work$plan)
-  n <- if (is_stream(work)) plan_position(work)$n else work$encoded$n
+  n <- if (is_stream(work)) rows_read(work, plan_position(work)$n) else work$encoded$n
   structure(
     list(log_evidence = if (is.null(so_far)) NA_real_ else so_far$log_evidence,
          se = if (is.null(so_far)) NA_real_ else so_far$se,
@@ -356,6 +363,12 @@ incomplete_fit <- function(work, reason) {
          seed = work$words, state = saved_work(work)),
     class = "incomplete_evidence"
   )
+}
+
+# Lagged columns need rows before the first one that counts.
+rows_read <- function(work, n) {
+  lag <- work$encoded$design$lag
+  if (n > 0 && !is.null(lag)) n + lag else n
 }
 
 #' The estimate from the rows that all first runs have passed, or NULL
@@ -396,8 +409,35 @@ print.incomplete_evidence <- function(x, ...) {
   invisible(x)
 }
 
-#' @export
-logml.incomplete_evidence <- function(x, ...) {
-  fail("The fit is incomplete: continue it by resume(), or read `log_evidence` for its first `n` ",
-       "rows.")
+# What the default methods of these generics would give for an incomplete fit has no meaning.
+whole_fit <- function(verb) {
+  fail("The fit is incomplete: continue it by resume() before ", verb, "(), or read ",
+       "`log_evidence` for its first `n` rows.")
 }
+
+#' @export
+logml.incomplete_evidence <- function(x, ...) whole_fit("logml")
+#' @export
+plot.incomplete_evidence <- function(x, ...) whole_fit("plot")
+#' @export
+predict.incomplete_evidence <- function(object, ...) whole_fit("predict")
+#' @export
+summary.incomplete_evidence <- function(object, ...) whole_fit("summary")
+#' @export
+coef.incomplete_evidence <- function(object, ...) whole_fit("coef")
+#' @export
+vcov.incomplete_evidence <- function(object, ...) whole_fit("vcov")
+#' @export
+confint.incomplete_evidence <- function(object, ...) whole_fit("confint")
+#' @export
+fitted.incomplete_evidence <- function(object, ...) whole_fit("fitted")
+#' @export
+residuals.incomplete_evidence <- function(object, ...) whole_fit("residuals")
+#' @export
+deviance.incomplete_evidence <- function(object, ...) whole_fit("deviance")
+#' @export
+sigma.incomplete_evidence <- function(object, ...) whole_fit("sigma")
+#' @export
+nobs.incomplete_evidence <- function(object, ...) whole_fit("nobs")
+#' @export
+formula.incomplete_evidence <- function(x, ...) whole_fit("formula")

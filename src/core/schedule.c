@@ -24,17 +24,13 @@ void le_schedule_sigmoidal(size_t steps, double delta, double *lambda)
   lambda[steps] = 1;
 }
 
-/* A particle has lost its weight if it is below this share of the mean weight. Such particles may
- * be far from all others, and would hold the steps near zero. */
-static const double LOST = 1e-3;
-
 le_status le_schedule_adaptive(const double *log_lik, const double *weight, size_t n,
                                double target, double lambda, double *increment)
 {
   const double rest = 1 - lambda;
   double least = 0;
   size_t count = 0, possible = 0;
-  for (size_t i = 0; weight && i < n; i++) least += LOST * weight[i] / (double)n;
+  for (size_t i = 0; weight && i < n; i++) least += LE_WEIGHT_LOST * weight[i] / (double)n;
   for (size_t i = 0; i < n; i++) {
     if (weight && weight[i] < least) continue;
     count++;

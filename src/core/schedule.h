@@ -4,6 +4,9 @@
 
 #include "base/status.h"
 
+/* A particle has lost its weight if it is below this share of the mean weight. */
+#define LE_WEIGHT_LOST 1e-3
+
 /* lambda_0 = 0 ... lambda_steps = 1, equally spaced or along a sigmoid of steepness delta. */
 void le_schedule_linear(size_t steps, double *lambda);
 void le_schedule_sigmoidal(size_t steps, double delta, double *lambda);
@@ -11,7 +14,8 @@ void le_schedule_sigmoidal(size_t steps, double delta, double *lambda);
 /* The largest increment in (0, 1 - lambda] for which the effective sample size of the weights
  * exp(increment * log_lik) is at least `target`. Particles of zero likelihood have weight zero; if
  * the others are too few for the target, it is reduced in proportion. Particles that have lost
- * their `weight` (unless this is NULL) do not count, and reduce the target in proportion.
+ * their `weight` (unless this is NULL) do not count, and reduce the target in proportion: they may
+ * be far from all others, and would hold the steps near zero.
  * LE_ALL_IMPOSSIBLE if no particle is left; LE_STALLED if the increment is too small to change
  * lambda. */
 le_status le_schedule_adaptive(const double *log_lik, const double *weight, size_t n,

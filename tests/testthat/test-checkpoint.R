@@ -273,3 +273,55 @@ test_that("a data frame can be used as a source would be", {
   one <- evidence(line, points, seed = 1, keep = 1000)
   expect_same(one, evidence(line, in_blocks(points, 600), seed = 1, keep = 1000))
 })
+
+test_that("a stop by the time limit writes the checkpoint, and a new run does not replace it", {
+  file <- tempfile()
+  long <- points[rep(1:6000, 5), ]
+  source <- function() {
+    rows <- in_blocks(long, 1000)
+    reader <- rows$open
+    rows$open <- function() {
+      one <- reader()
+      list(read = function() {
+        Sys.sleep(0.02)
+        one$read()
+      }, close = one$close)
+    }
+    rows
+  }
+  part <- evidence(line, source(), seed = 1, checkpoint = file, time_limit = 0.3, every = 1e6)
+  expect_s3_class(part, "incomplete_evidence")
+  saved <- logevidence:::read_checkpoint(file)
+  expect_identical(saved$stream$n, part$rows_read)
+  expect_gt(saved$stream$n, 0)
+  refused(evidence(line, source(), seed = 1, checkpoint = file), "of a run that has not ended")
+  fit <- resume(file, data = source())
+  expect_same(evidence(line, in_blocks(long, 1000), seed = 1), fit)
+  # the run has ended now
+  expect_s3_class(evidence(line, few, seed = 1, checkpoint = file), "evidence")
+})
+
+test_that("a time limit that strikes when the last rows are used leaves a fit", {
+  long <- points[rep(1:6000, 4), ]
+  slow <- in_blocks(long, 1000)
+  reader <- slow$open
+  slow$open <- function() {
+    one <- reader()
+    list(read = function() {
+      block <- one$read()
+      if (is.null(block)) Sys.sleep(1)
+      block
+    }, close = one$close)
+  }
+  fit <- evidence(line, slow, seed = 1, time_limit = 0.9, keep_state = TRUE)
+  expect_s3_class(fit, "evidence")
+  expect_same(evidence(line, in_blocks(long, 1000), seed = 1), fit)
+})
+
+test_that("an incomplete fit refuses what only a whole one has", {
+  part <- evidence(line, points, smc("data"), seed = 1, time_limit = 1e-9)
+  for (verb in list(plot, summary, predict, coef, vcov, confint, fitted, residuals, deviance, sigma,
+                    nobs, formula, logml))
+    refused(verb(part), "The fit is incomplete: continue it by resume()")
+  refused(compare_models(part, part), "continue the incomplete one by resume()")
+})

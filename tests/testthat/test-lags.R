@@ -107,11 +107,16 @@ test_that("a run that is stopped goes on to the same bits", {
       if (at >= 1 && at <= 8) rows[(at - 1) * 1000 + 1:1000, ]
     }
   }))
-  expect_error(evidence(lagged, failing, seed = 3, progress = FALSE, checkpoint = file),
-               "no connection")
+  stopped <- tryCatch(evidence(lagged, failing, seed = 3, progress = FALSE, checkpoint = file),
+                      error = identity)
+  expect_match(conditionMessage(stopped), "no connection")
+  # the first rows are read, too
+  expect_identical(stopped$fit$rows_read, 4000)
+  goes_on <- resume(stopped$fit, rows[4001:8000, ], skip = FALSE, progress = FALSE)
   resumed <- resume(file, failing, progress = FALSE)
   whole <- evidence(lagged, rows, sgais(order = "given"), seed = 3, progress = FALSE)
   expect_identical(logml(resumed), logml(whole))
+  expect_identical(logml(goes_on), logml(whole))
 })
 
 test_that("predict() goes on from the last rows of the data", {

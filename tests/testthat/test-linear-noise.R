@@ -186,3 +186,15 @@ test_that("the stated error of smc() does not depend on draws of the prior that 
   expect_lt(max(abs(fits[1, ] / fits[2, ])), 4.5)
   expect_gt(mean(abs(fits[1, ] / fits[2, ]) < 2), 0.8)
 })
+
+test_that("ais() is not held up, nor refused, for a few chains that are stuck at a tiny noise", {
+  cars32 <- as.data.frame(scale(mtcars))
+  model <- linear_regression(mpg ~ wt)
+  truth <- evidence(model, cars32, exact())$log_evidence
+  for (seed in 1:6) {
+    fit <- quiet_fit(model, cars32, ais(), seed = test_seed(seed))
+    expect_length(fit$failed, 0)
+    expect_lt(nrow(fit$trace), 300)
+    expect_lt(abs(fit$log_evidence - truth), 4.5 * fit$se)
+  }
+})

@@ -12,7 +12,7 @@ test_that("sentences name what was given, and no other function", {
   refused(run(alone, 1:3, nested(20, slice())),
           "`data` must be left out: `log_likelihood` takes the parameters only")
   refused(run(alone, nested(20)),
-          "`data` must not be a method: give it by its name, `method = nested(20)`.")
+          "`data` must not be a method: give it by its name, `method = nested(live = 20)`.")
   whole <- custom_model("m", function(m) structure(1, class = "integer64"),
                         function(m) dnorm(m, log = TRUE), rnorm)
   refused(run(whole, method = nested(20, slice())),

@@ -206,3 +206,58 @@ test_that("a source says what it is", {
   expect_output(print(in_blocks(points, 10)), "Rows from a function\\n.*not known.*again from")
   expect_output(print(in_blocks(points, 10, rewind = FALSE)), "only once")
 })
+
+test_that("columns that change their type are errors with rows, whatever the size of blocks", {
+  some <- points[1:3000, c("x", "y", "z")]
+  slope <- linear_regression(y ~ x, sigma = 1)
+  changes <- list(Date = function(x) as.Date(x, origin = "1970-01-01"), logical = function(x) x > 0,
+                  "numeric with 2 columns" = function(x) cbind(x, 1e3),
+                  "date-time" = function(x) as.POSIXct(x, origin = "1970-01-01"))
+  for (size in c(100, 500, 1500)) for (late in c(FALSE, TRUE)) for (kind in names(changes)) {
+    blocks <- unname(split(some, (seq_len(3000) - 1) %/% size))
+    k <- if (late) length(blocks) else 2
+    blocks[[k]]$x <- changes[[kind]](blocks[[k]]$x)
+    said <- sprintf("`x` of type numeric, as in the first data, not %s. (This is in the rows from %d",
+                    kind, (k - 1) * size + 1)
+    source <- do.call(these_blocks, blocks)
+    expect_error(evidence(slope, source, seed = 1), said, fixed = TRUE)
+    expect_error(collect_rows(source), said, fixed = TRUE)
+  }
+})
+
+test_that("columns that the model does not use may change or be missing", {
+  some <- points[1:3000, c("x", "y", "z")]
+  slope <- linear_regression(y ~ x, sigma = 1)
+  whole <- evidence(slope, these_blocks(some), seed = 1)
+  for (size in c(100, 1000)) {
+    blocks <- unname(split(some, (seq_len(3000) - 1) %/% size))
+    blocks[[3]]$z <- NULL
+    blocks[[2]]$z <- as.Date(blocks[[2]]$z, origin = "1970-01-01")
+    fit <- evidence(slope, do.call(these_blocks, blocks), seed = 1)
+    expect_identical(fit$log_evidence, whole$log_evidence)
+    # but those of y ~ . are all used
+    expect_error(evidence(linear_regression(y ~ ., sigma = 1), do.call(these_blocks, blocks)),
+                 "`z` of type numeric, as in the first data, not Date")
+  }
+})
+
+test_that("blocks of another form are refused, and none is skipped", {
+  slope <- linear_regression(y ~ x, sigma = 1)
+  some <- points[1:1000, c("x", "y")]
+  expect_error(evidence(slope, these_blocks(some, as.matrix(some))),
+               "must have the same form, a data frame as the first, not a matrix after row 1000.")
+  expect_error(evidence(slope, these_blocks(list(1, 2), some)), "not another list")
+  expect_error(rows_function(function() NULL), "`f` must be a function of `reset`")
+  expect_error(evidence(slope, some, nested(), keep = 2000), "leave out `keep`")
+  expect_error(evidence(slope, these_blocks(some), nested()), "`collect = TRUE`")
+})
+
+test_that("numbers of class integer64 keep their class when small blocks are put together", {
+  whole <- structure(c(1e-320, 2e-320), class = "integer64")
+  block <- data.frame(y = c(1, 2))
+  block$x <- whole
+  both <- logevidence:::bind_blocks(list(block, block))
+  expect_s3_class(both$x, "integer64")
+  expect_error(evidence(linear_regression(y ~ x, sigma = 1), these_blocks(block, block)),
+               "integer64")
+})

@@ -96,10 +96,15 @@ static le_status fixed_step(walk *w, double *increment)
   return LE_OK;
 }
 
-/* Chains that are never resampled count equally, since most of them may lose their weight. */
+/* The weights by which the schedule leaves out particles. If particles are never resampled, most of
+ * them may have lost their weight, and then all count; else a few that are stuck far from all
+ * others would hold the steps near zero. */
 static const double *weights(const walk *w)
 {
-  return stage_of(w)->threshold > 0 ? w->weight : NULL;
+  size_t lost = 0;
+  if (stage_of(w)->threshold > 0) return w->weight;
+  for (size_t i = 0; i < w->m; i++) lost += w->weight[i] < LE_WEIGHT_LOST / (double)w->m;
+  return 2 * lost <= w->m ? w->weight : NULL;
 }
 
 /* The step at which the effective sample size of the incremental weights falls to the goal. */
