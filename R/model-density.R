@@ -87,7 +87,7 @@ density.formula <- function(x, ..., prior = normal(0, 2.5), mean = NULL) {
   ), encode_density, encode_new_density, describe_density, type = "density",
   predictions = if (!is.null(mean)) list(response = density_mean) else list(),
   simulates = function(model) "it is known by its density only",
-  one_number = TRUE, prior_moments = prior_moments_regression, starts = REGRESSION_STARTS,
+  one_number = TRUE, prior_moments = prior_moments_regression, starts = MODES_STARTS,
   advice = function(model) "Use scale() on the columns, or set `prior`.")
   # all that can be checked without data
   density_program(model, function(name) TRUE)

@@ -117,8 +117,9 @@ regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = 
   formulas <- check_further_formulas(formulas, formula, family)
   auxiliary <- check_auxiliary(auxiliary, family, names(formulas))
   type <- family_type(family)
+  prior <- check_priors(prior, "prior", TRUE)
   new_model("regression", formula, list(
-    family = family, formulas = formulas, prior = check_priors(prior, "prior", TRUE),
+    family = family, formulas = formulas, prior = prior,
     auxiliary = auxiliary$numbers, further_prior = auxiliary$coefficients,
     scale = check_flag(scale, "scale")
   ), encode_regression, encode_new_regression, describe_family_regression,
@@ -128,15 +129,92 @@ regression <- function(formula = NULL, family = stats::gaussian(), ..., prior = 
   predictions = list(response = regression_mean), fitted = regression_mean, one_number = TRUE,
   noise_sd = if (type == "gaussian" && !length(formulas))
     function(fit) sum(exp(fit$log_weights) * fit$draws[, "sigma"]),
-  refuses = function(model, encoded) exact_fit(model$auxiliary$sigma, encoded),
+  refuses = function(model, encoded) infinite_evidence(model, type, encoded),
   far_fit = if (type == "gaussian") far_fit_regression else function(...) NULL,
-  prior_moments = prior_moments_regression, starts = REGRESSION_STARTS,
+  prior_moments = prior_moments_regression,
+  starts = regression_starts(type, prior),
   advice = function(model) paste0(if (!model$scale) "Use `scale = TRUE`, or set" else "Set",
                                   " `prior` and `auxiliary`."))
 }
 
-# Three optimisation runs start at weighted least-squares fits of the rows, one at a prior draw.
-REGRESSION_STARTS <- 4
+# Infinite evidences ------------------------------------------------------------------------------
+
+EXACT_SHAPE <- paste("The coefficients fit the response exactly, so its evidence is infinite under",
+                     "this prior of `shape`: use one with light tails, such as exponential().")
+
+#' Why rows have no finite evidence, or NULL
+#'
+#' As the noise goes to zero, or a shape to infinity, rows that are fitted exactly have densities
+#' that grow faster than the prior falls.
+#' @noRd
+infinite_evidence <- function(model, type, encoded) {
+  if (type %in% c("gamma", "weibull")) {
+    shape <- model$auxiliary$shape
+    if (is.null(shape) || shape$kind != "half_student") return(NULL)
+    rank <- exact_rank(encoded, log)
+    spare <- if (is.null(rank)) 0 else ncol(encoded$rows) - rank
+    # the power of the shape in the integral over it
+    return(if ((if (type == "gamma") spare / 2 else spare) >= shape$shape) EXACT_SHAPE)
+  }
+  sigma <- model$auxiliary$sigma
+  # with a formula for it, it is the intercept of log(sigma) that must not go far
+  if (!is.null(model$formulas$sigma)) {
+    label <- paste0("sigma_", INTERCEPT)
+    sigma <- further_coefficient_priors(model, "sigma", label)[[1]]
+    if (sigma$kind != "student_t") return(NULL)
+  }
+  reason <- exact_fit(sigma, encoded)
+  if (is.null(reason) && startsWith(type, "student")) tied_responses(model, sigma, encoded)
+  else reason
+}
+
+#' Many equal responses and a t distribution
+#'
+#' If k of n rows are fitted exactly by coefficients of rank r, the likelihood, integrated over the
+#' coefficients, goes as sigma^(r - k + df (n - k)) for small sigma.
+#' @noRd
+tied_responses <- function(model, sigma, encoded) {
+  if (is.null(sigma) || sigma$kind == "inverse_gamma" || encoded$design$offset ||
+      !INTERCEPT %in% encoded$design$covariates) return(NULL)
+  rows <- encoded$rows
+  n <- ncol(rows)
+  y <- rows[nrow(rows), ]
+  some <- tabulate(match(y[evenly(n, COLUMN_ROWS)], y[evenly(n, COLUMN_ROWS)]))
+  if (max(some) < 3) return(NULL)
+  value <- y[evenly(n, COLUMN_ROWS)][which.max(some)]
+  tied <- which(y == value)
+  k <- length(tied)
+  use <- seq_along(encoded$design$covariates)
+  rank <- qr(t(rows[use, tied, drop = FALSE]), tol = 1e-12)$rank
+  # the largest df for which the integral over sigma diverges
+  most <- if (k == n) Inf else (k - rank - 1) / (n - k)
+  df <- model$family$df
+  infinite <- if (is.numeric(df)) df <= most
+  else most > 0 && probability_below(df, most) > 0.01
+  if (infinite)
+    paste0(count(k), " of ", count(n), " responses are ", format(value, digits = 7),
+           ", and with the heavy tails of this family the evidence of so many equal numbers is ",
+           "infinite: use the prior inverse_gamma() for `sigma`, which excludes small values, or ",
+           "a model for such responses.")
+}
+
+probability_below <- function(prior, most) {
+  density <- function(x) vapply(x, function(one) exp(prior_log_density(prior, one)), 0)
+  stats::integrate(density, 0, min(most, 1e3), stop.on.error = FALSE)$value
+}
+
+# Starts ------------------------------------------------------------------------------------------
+
+# Of four optimisation runs three start at weighted least-squares fits of the rows, one at a prior
+# draw. More if the likelihood may have several modes.
+REGRESSION_STARTS <- 12
+MODES_STARTS <- 48
+
+regression_starts <- function(type, prior) {
+  priors <- if (is_prior(prior)) list(prior) else prior
+  heavy <- any(vapply(priors, function(one) identical(one$kind, "student_t"), NA))
+  if (heavy || startsWith(type, "student")) MODES_STARTS else REGRESSION_STARTS
+}
 
 # Further formulas and the priors of further parameters --------------------------------------------
 

@@ -316,6 +316,11 @@ typedef struct le_model_ops {
    * none), the posterior of the others has one mode. Importance sampling then draws these first
    * where the posterior is far from normal. Needs first and second derivatives. */
   size_t (*scales)(const void *self);
+
+  /* OPTIONAL (0). The smallest degrees of freedom of Student t priors of coordinates, if there are
+   * any: where the rows say little the posterior has such tails, and so have some of the draws of
+   * importance sampling. */
+  double (*tails)(const void *self);
 } le_model_ops;
 
 #endif

@@ -25,6 +25,8 @@ static const double KNOWN = 0.01, ROUGHLY = 0.002, AT_MOST = 0.02;
 static const double ROOM_MOST = 2e7, UNEVEN = 0.5;
 /* Degrees of freedom of the components, and the share of the wide one. */
 static const double peak_freedom = 20, wide_freedom = 5, wide_share = 0.3;
+/* The share of draws with the tails of the model, if they are heavier than those of a peak. */
+static const double tails_share = 0.3;
 static const double log_two_pi = 1.8378770664093454836;
 
 static double log_density(const void *self, const le_target *target, const double *theta,
@@ -36,6 +38,8 @@ void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, siz
   const size_t d = target->d;
   memset(audit, 0, sizeof *audit);
   audit->d = d;
+  audit->tails = target->ops->tails ? target->ops->tails(target->model) : 0;
+  if (audit->tails >= peak_freedom) audit->tails = 0;
   audit->density = (le_proposal){log_density, audit};
   audit->starts_most = starts;
   audit->most = starts < LE_AUDIT_MODES_MOST ? starts : LE_AUDIT_MODES_MOST;
@@ -345,6 +349,12 @@ static double freedom(const le_audit *audit, size_t part)
   return part < audit->modes ? peak_freedom : wide_freedom;
 }
 
+static double freedom_of_draw(const le_audit *audit, size_t part, const gsl_rng *rng)
+{
+  const int heavy = audit->tails > 0 && part < audit->modes && gsl_rng_uniform(rng) < tails_share;
+  return heavy ? audit->tails : freedom(audit, part);
+}
+
 /* Squared Mahalanobis distance of a point from the centre of a component: around a mode in the
  * model's own coordinates if it has them; their log determinant is then returned in `log_det`. */
 static double distance(const le_audit *audit, const le_target *target, size_t part,
@@ -374,6 +384,16 @@ static double log_t_density(const le_mode *mode, size_t d, double nu, double q)
          le_cholesky_half_log_det(mode->factor, d) - 0.5 * (nu + (double)d) * log1p(q / nu);
 }
 
+static double log_component(const le_audit *audit, size_t part, double q)
+{
+  const le_mode *mode = &audit->mode[part];
+  const double value = log_t_density(mode, audit->d, freedom(audit, part), q);
+  if (audit->tails == 0 || part >= audit->modes) return value;
+  const double both[2] = {log(1 - tails_share) + value,
+                          log(tails_share) + log_t_density(mode, audit->d, audit->tails, q)};
+  return le_logsumexp(both, 2);
+}
+
 /* Log density of the proposal; and in `normal`, that of the posterior if it were normal around
  * its modes. */
 static double log_proposal(const le_audit *audit, const le_target *target, const double *theta,
@@ -385,7 +405,7 @@ static double log_proposal(const le_audit *audit, const le_target *target, const
     double share;
     const double q = distance(audit, target, k, theta, work, &share);
     share += log(audit->share[k]);
-    part[k] = share + log_t_density(&audit->mode[k], d, freedom(audit, k), q);
+    part[k] = share + log_component(audit, k, q);
     if (k < modes) peak[k] = share + log_normal_density(&audit->mode[k], d, q);
   }
   *normal = le_logsumexp(peak, modes) - log(audit->parts > modes ? 1 - wide_share : 1);
@@ -654,7 +674,7 @@ static le_status try_part(le_audit *audit, le_target *target, size_t part, const
   const size_t d = audit->d, trial = audit->batch < audit->room ? audit->batch : audit->room;
   le_expansion *expansion = audit->expansion;
   for (size_t i = 0; i < trial; i++)
-    draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + i * d);
+    draw_from(audit, target, part, freedom_of_draw(audit, part, rng), rng, audit->theta + i * d);
   const size_t all_rows = le_store_sample(target->store, target->seen);
   for (; audit->taken <= PART_MOST * audit->part && 4 * audit->taken <= all_rows;
        audit->taken *= 4) {
@@ -729,7 +749,8 @@ static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
     const size_t part = stratum(audit, to % audit->lot, audit->lot);
     if (audit->by_part && part != first) break;
     audit->log_weight[to] =
-        draw_from(audit, target, part, freedom(audit, part), rng, audit->theta + to * d)
+        draw_from(audit, target, part, freedom_of_draw(audit, part, rng), rng,
+                  audit->theta + to * d)
             ? 0
             : -INFINITY;
   }
@@ -778,6 +799,8 @@ static int is_uneven(const le_audit *audit, double share)
 static void start_two_steps(le_audit *audit, const le_target *target)
 {
   const size_t draws = audit->first_lot < audit->room ? audit->first_lot : audit->room;
+  /* given the scales there is one mode, and the others would be lost */
+  if (audit->modes > 1) return;
   if (draws == 0 || !le_twostep_affordable(&audit->two, target, draws, 1)) return;
   audit->draws = audit->lot = draws;
   audit->drawn = 0;

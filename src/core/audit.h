@@ -55,6 +55,7 @@ typedef struct le_audit {
   int failed;               /* no mode with definite curvature was found */
   le_mode mode[LE_AUDIT_MODES_MOST + 1], trial, wide; /* one more for the wide component */
   int has_wide;
+  double tails;       /* degrees of freedom of heavy tails that the posterior may have, or 0 */
   double *start;      /* starts x d */
   double *share;      /* weight of each component of the proposal */
   double *centre;     /* of each component: the mode, or its place in the model's own coordinates

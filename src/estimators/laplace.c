@@ -38,6 +38,10 @@ typedef struct laplace {
   double summary[20];
 } laplace;
 
+/* Most climbs for a model with starts of its own, such as a regression, whose posterior may have
+ * several modes; they end when they agree. */
+enum { OWN_STARTS = 48 };
+
 /* A mixture of one component has one mode. */
 static int may_have_several(const le_model_ops *ops, const void *model)
 {
@@ -254,7 +258,8 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   s->starts = le_setting_count(args, settings, "starts");
   s->every = s->starts > 0;
   if (s->starts == 0)
-    s->starts = !several                     ? 2
+    s->starts = !several && !problem->ops->start ? 2
+                : !several                       ? OWN_STARTS
                 : problem->ops->log_lik_hess ? le_search_starts(s->d)
                                              : starts_by_differences(s->d);
   s->importance = le_setting_count(args, settings, "importance");

@@ -237,6 +237,12 @@ static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
   le_priors_draw(model->prior, model->d, rng, theta);
 }
 
+static double tails(const void *self)
+{
+  const density *model = self;
+  return le_priors_tails(model->prior, model->d);
+}
+
 static void to_user(const void *self, const double *theta, double *user)
 {
   const density *model = self;
@@ -610,8 +616,8 @@ static int ridge_step(size_t d, double ridge, const double *grad, const double *
   return 1;
 }
 
-/* Climbs from the centre of the prior, moved by a part of a prior draw, by Newton's method with a
- * ridge that adapts (Levenberg and Marquardt). Iterations end when the gain is small: a search goes
+/* Climbs from a draw of the prior, or from the centre of the prior moved by a part of a draw, by
+ * Newton's method with a ridge that adapts (Levenberg and Marquardt). Iterations end when the gain is small: a search goes
  * on from here. */
 static void start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta,
                   double *scratch)
@@ -621,8 +627,9 @@ static void start(const void *self, const le_rows *rows, const gsl_rng *rng, dou
   double *grad = scratch, *step = grad + d, *next = step + d, *hess = next + d,
          *factor = hess + d * d, *rest = factor + d * d;
   const le_rows some = {start_rows(rows->n), rows->width, rows->values};
+  const int near = gsl_rng_uniform(rng) < 0.5;
   draw_prior(self, rng, theta);
-  for (size_t j = 0; j < d; j++) {
+  for (size_t j = 0; j < d && near; j++) {
     const le_prior *prior = &model->prior[j];
     const double centre = j < model->real ? prior->location : log(prior->scale);
     const double away = fmax(-1, fmin(1, theta[j] - centre));
@@ -668,6 +675,7 @@ const le_model_ops le_density_model = {
   .log_lik_each = log_lik_each,
   .user_dim = dim,
   .to_user = to_user,
+  .tails = tails,
   .start = start,
   .start_scratch = start_scratch,
 };

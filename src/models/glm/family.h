@@ -79,6 +79,7 @@ typedef struct glm_guess {
 typedef struct glm_family {
   const char *name;
   size_t further; /* number of further parameters */
+  int several;    /* whether the likelihood may have several modes in the coefficients */
   int extra;      /* whether rows may have a second column for the response; without it, it is 1 */
   const glm_kernels *kernels;
   const glm_row_kernels *row_kernels; /* REQUIRED with further parameters */

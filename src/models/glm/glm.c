@@ -48,10 +48,17 @@ static size_t dim(const void *self) { return ((const glm *)self)->d; }
 
 static size_t width(const void *self) { return ((const glm *)self)->width; }
 
+static double tails(const void *self)
+{
+  const glm *model = self;
+  return le_priors_tails(model->prior, model->d);
+}
+
+/* With heavy-tailed priors the coefficients have several modes given the scales. */
 static size_t scales(const void *self)
 {
   const glm *model = self;
-  return model->d - model->covariates;
+  return tails(self) > 0 ? model->d : model->d - model->covariates;
 }
 
 static int read_flag(const le_args *args, const char *name)
@@ -501,4 +508,5 @@ const le_model_ops le_glm_model = {
   .start = le_glm_start,
   .start_scratch = le_glm_start_scratch,
   .scales = scales,
+  .tails = tails,
 };

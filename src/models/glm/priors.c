@@ -180,3 +180,12 @@ void le_priors_draw(const le_prior *prior, size_t d, const gsl_rng *rng, double 
 {
   for (size_t j = 0; j < d; j++) theta[j] = prior_draw(&prior[j], rng);
 }
+
+double le_priors_tails(const le_prior *prior, size_t d)
+{
+  double least = 0;
+  for (size_t j = 0; j < d; j++)
+    if (prior[j].kind == LE_PRIOR_STUDENT && (least == 0 || prior[j].shape < least))
+      least = prior[j].shape;
+  return least;
+}

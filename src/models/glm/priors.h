@@ -38,4 +38,7 @@ void le_priors_grad(const le_prior *prior, size_t d, size_t m, const double *the
 void le_priors_hess(const le_prior *prior, size_t d, const double *theta, double *hess);
 void le_priors_draw(const le_prior *prior, size_t d, const gsl_rng *rng, double *theta);
 
+/* The smallest degrees of freedom of Student t priors among them, or 0. */
+double le_priors_tails(const le_prior *prior, size_t d);
+
 #endif

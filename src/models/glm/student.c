@@ -55,6 +55,7 @@ static const glm_row_kernels row_kernels[] = TABLES(GLM_ROW_KERNELS);
 
 const glm_family le_glm_student = {.name = "student",
                                    .further = 2,
+                                   .several = 1,
                                    .kernels = kernels,
                                    .row_kernels = row_kernels,
                                    .point = glm_student_point,

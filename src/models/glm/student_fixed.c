@@ -10,6 +10,7 @@ static const glm_row_kernels row_kernels[] = TABLES(GLM_ROW_KERNELS);
 
 const glm_family le_glm_student_fixed = {.name = "student_fixed",
                                          .further = 1,
+                                         .several = 1,
                                          .kernels = kernels,
                                          .row_kernels = row_kernels,
                                          .point = glm_student_point,

@@ -1,0 +1,104 @@
+# Posteriors with several modes and heavy tails in regressions: coefficients whose priors have heavy
+# tails, responses in two places, unknown noise against a narrow prior. And evidences that are
+# infinite. References are integrals on grids.
+
+# The log of the integral of exp(f) over a grid of equal steps.
+grid_integral <- function(values, step) max(values) + log(sum(exp(values - max(values)))) + log(step)
+half_t <- function(log_sigma, df = 3, scale = 2.5)
+  log(2) + dt(exp(log_sigma) / scale, df, log = TRUE) - log(scale) + log_sigma
+
+expect_right <- function(model, data, truth, seeds = 6, least = 0.05) {
+  for (seed in seq_len(seeds)) {
+    fit <- quiet_fit(model, data, seed = test_seed(seed))
+    expect_lt(abs(fit$log_evidence - truth), max(4.5 * fit$se, least))
+  }
+}
+
+test_that("a mode far out in the tails of the prior is found", {
+  # by a grid in three dimensions, and importance sampling in plain R: -99.3577 and -99.3568
+  expect_right(regression(mpg ~ wt, prior = cauchy(0, 2.5)), transform(mtcars, wt = wt / 1000),
+               -99.3577)
+  steep <- with_own_seed(c(1L, 2L), {
+    x <- runif(50, 0.5, 1.5) * 1e-3
+    data.frame(x = x, y = 3e3 * x + rnorm(50))
+  })
+  # the noise on a grid within one over the slope
+  slope <- c(seq(-60, 60, 0.05), seq(2000, 4000, 2))
+  width <- rep(c(0.05, 2), c(2401, 1001))
+  log_sigma <- seq(-3, 4, 0.01)
+  square <- vapply(slope, function(b) sum((steep$y - b * steep$x)^2), 0)
+  inner <- vapply(seq_along(slope), function(k)
+    grid_integral(half_t(log_sigma) - 25 * log(2 * pi) - 50 * log_sigma -
+                    square[k] / 2 / exp(2 * log_sigma), 0.01), 0)
+  # between the two parts there is practically nothing
+  for (df in c(1, 3))
+    expect_right(regression(y ~ 0 + x, prior = student_t(df, 0, 2.5)), steep,
+                 grid_integral(inner + dt(slope / 2.5, df, log = TRUE) - log(2.5) + log(width), 1))
+})
+
+test_that("both of two modes are found, near the prior and near the rows", {
+  for (n in c(10, 30)) {
+    scale <- if (n == 10) 10.42 else 6.02
+    y <- 100 + scale(with_own_seed(c(1L, n), rnorm(n)))[, 1]
+    log_sigma <- seq(-4, 9, length.out = 20001)
+    spread <- exp(2 * log_sigma) + n * scale^2
+    value <- half_t(log_sigma) - n / 2 * log(2 * pi) - (n - 1) * log_sigma - log(spread) / 2 -
+      (sum((y - mean(y))^2) / exp(2 * log_sigma) + n * mean(y)^2 / spread) / 2
+    expect_right(linear_regression(y ~ 1, prior_sd = scale), data.frame(y),
+                 grid_integral(value, diff(log_sigma[1:2])))
+  }
+})
+
+test_that("both of two groups of responses are found", {
+  y <- c(0, 0.1, -0.1, 20, 20.1, 19.9)
+  grid <- expand.grid(m = c(seq(-3, 3, 0.01), seq(17, 23, 0.01)), s = seq(-5, 0.5, 0.01))
+  for (df in c(1, 2)) {
+    value <- dnorm(grid$m, 0, 500, log = TRUE) + log(2) + dnorm(exp(grid$s), 0, 0.1, log = TRUE) +
+      grid$s
+    for (one in y) value <- value + dt((one - grid$m) / exp(grid$s), df, log = TRUE) - grid$s
+    expect_right(regression(y ~ 1, student(df), prior = normal(0, 500),
+                            auxiliary = half_normal(0.1)),
+                 data.frame(y), grid_integral(value, 1e-4), least = 0.1)
+  }
+  y <- c(0, 0.1, 0.2, 0.05, -0.1, 30, 30.1, 29.9, 30.05, 30.02, 30.01)
+  m <- seq(-20, 50, 0.001)
+  value <- dnorm(m, 0, 100, log = TRUE)
+  for (one in y) value <- value + dt((one - m) / 0.1, 2, log = TRUE) - log(0.1)
+  expect_right(density(~ dt((y - m) / 0.1, 2, log = TRUE) - log(0.1), m = ~ 1,
+                       prior = normal(0, 100)), data.frame(y), grid_integral(value, 0.001), 10)
+})
+
+test_that("rows that say little leave the tails of the prior", {
+  expect_right(regression(y ~ 1, binomial(), prior = cauchy(0, 2.5)), data.frame(y = 0), log(0.5),
+               10)
+  parted <- data.frame(x = c(-3, -2, -1, -0.5, 0.5, 1, 2, 3))
+  parted$y <- as.numeric(parted$x > 0)
+  # on a grid that widens outwards
+  u <- seq(-9, 9, 0.02)
+  axis <- 2.5 * sinh(u)
+  prior <- dt(sinh(u), 1, log = TRUE) + log(cosh(u))
+  value <- outer(prior, prior, `+`)
+  for (i in seq_len(8))
+    value <- value + plogis((2 * parted$y[i] - 1) * outer(axis, axis * parted$x[i], `+`),
+                            log.p = TRUE)
+  expect_right(regression(y ~ x, binomial(), prior = cauchy(0, 2.5)), parted,
+               grid_integral(value, 0.02^2), 10)
+})
+
+test_that("infinite evidences are refused with what to do", {
+  tied <- data.frame(x = sin(1:36), y = c(rep(0, 30), -5, -3, -1, 1, 3, 5))
+  for (model in list(regression(y ~ x, student(4)), regression(y ~ 1, student()),
+                     regression(y ~ 1, student(2))))
+    refused(evidence(model, tied), "30 of 36 responses are 0")
+  # 30 - 6 df - 1 >= 1 no more
+  expect_s3_class(quiet_fit(regression(y ~ 1, student(6)), tied, seed = 1), "evidence")
+  expect_s3_class(quiet_fit(regression(y ~ x, student(4), auxiliary = inverse_gamma(2, 1)), tied,
+                            seed = 1), "evidence")
+  same <- data.frame(y = rep(2, 10))
+  refused(evidence(regression(y ~ 1, sigma ~ 1), same), "fit the response exactly")
+  refused(evidence(regression(y ~ 1, Gamma("log"), auxiliary = half_student(1, 10)), same),
+          "light tails, such as exponential()")
+  refused(evidence(regression(y ~ 1, weibull(), auxiliary = half_student(3, 1)), same),
+          "light tails, such as exponential()")
+  expect_s3_class(quiet_fit(regression(y ~ 1, weibull()), same, seed = 1), "evidence")
+})
