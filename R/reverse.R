@@ -37,6 +37,9 @@ is_tempered <- function(method) {
     identical(settings$`1.gradient`, "full") && length(method$kernels) == 1
 }
 
+# Estimates by predictions have no check of their own.
+is_checked <- function(method) is_tempered(method) || method$name %in% c("sequential", "hybrid")
+
 #' Let a run record its path if a reverse run is possible
 #' @noRd
 recorded <- function(problem, method, encoded) {
@@ -53,7 +56,7 @@ recorded <- function(problem, method, encoded) {
 #' weights are), `mass` (Laplace) and `upper` (the reverse run).
 #' @noRd
 from_other_end <- function(problem, encoded, runs, model, method) {
-  if (!is_tempered(method) || is_latent(model)) return(NULL)
+  if (is_latent(model) || isTRUE(encoded$sampled) || !is_checked(method)) return(NULL)
   attempted <- function(expr) tryCatch(expr, error = function(e) NULL)
   run <- runs[[1]]
   forward <- log_mean(vapply(runs, function(out) drop(out$log_evidence), 0))
@@ -74,7 +77,7 @@ from_other_end <- function(problem, encoded, runs, model, method) {
 #' @noRd
 climbed_by_engine <- function(problem, encoded, model, budget) {
   kind <- if (may_have_modes(model)) "several" else "one"
-  starts <- min(END_STARTS[[kind]], budget)
+  starts <- min(max(END_STARTS[[kind]], part_of(model, "starts")), budget)
   if (starts < 1) return(NULL)
   method <- laplace(starts = starts, importance = END_DRAWS)
   words <- problem$seed
