@@ -32,9 +32,10 @@
 #' average, and by Markov's inequality too high by \eqn{b} nats with probability less than
 #' \eqn{e^{-b}}. They are combined by their mean over chains. Reverse estimates of \eqn{1/Z} are
 #' unbiased as well; their combination is a harmonic mean, which is an upper bound in the same
-#' sense. The 95% intervals come from bootstrapping the chains. The mean gap between single forward
-#' and reverse chains is a bound on the Kullback-Leibler divergence of the sampler's draws from the
-#' posterior.
+#' sense. Each bound has a Monte Carlo error: where both are near the truth, the lower one can be
+#' above the upper one by chance, and the gap is then negative. The 95% intervals come from
+#' bootstrapping the chains. The mean gap between single forward and reverse chains is a bound on
+#' the Kullback-Leibler divergence of the sampler's draws from the posterior.
 #'
 #' **Adaptation is fixed beforehand**, because an adaptive run cannot be reversed. A pilot run on
 #' the same data, with all settings of the method, chooses the temperatures, the step size and mass

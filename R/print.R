@@ -187,7 +187,10 @@ cost_line <- function(fit) {
     else if (isTRUE(work["lambda_steps"] > 0)) count_of(work[["lambda_steps"]], "annealing step"),
     if (evaluations > 0) paste(large(evaluations), "evaluations")
   )
-  paste0("n = ", count(fit$n), "; ", shorten(deparse1(fit$method$call), 50), "; ",
+  # models without data have no number of rows
+  no_data <- !is.null(fit$call) && is.null(fit$call$data)
+  paste0(if (!no_data) paste0("n = ", count(fit$n), "; "), shorten(deparse1(fit$method$call), 50),
+         "; ",
          paste(pieces, collapse = ", "))
 }
 

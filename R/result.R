@@ -30,6 +30,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   conflict <- if (method$name != "bic")
     prior_conflict(model, encoded, points, log_weights, words,
                    length(c(failed, said_by_runs(fits, "failed"))) > 0)
+  if (!is.null(first$sampler$draws)) colnames(first$sampler$draws) <- encoded$theta_names
   structure(
     list(
       log_evidence = headline$log_evidence, se = headline$se, source = headline$source,
