@@ -10,15 +10,15 @@
 #   ... crosscheck [--seeds 5] [--problems regex]    do its verdicts say what its methods could?
 #   ... report [--file results/zoo.csv]
 #
-# The problems are in zoo/problems.R and zoo/functions.R, how reference values are found in
-# zoo/truths.R, what counts as silent and as a false alarm in zoo/report.R.
+# The problems are in zoo/problems.R, zoo/functions.R and zoo/regressions.R, how reference values
+# are found in zoo/truths.R, what counts as silent and as a false alarm in zoo/report.R.
 
 suppressPackageStartupMessages(library(logevidence))
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 HERE <- dirname(normalizePath(script))
 ZOO <- file.path(HERE, "zoo")
 RESULTS <- file.path(HERE, "results")
-parts <- c("truths", "problems", "functions", "runner", "report")
+parts <- c("truths", "problems", "functions", "regressions", "runner", "report")
 for (part in parts) source(file.path(ZOO, paste0(part, ".R")))
 
 arguments <- commandArgs(TRUE)

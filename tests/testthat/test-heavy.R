@@ -3,7 +3,8 @@
 # infinite. References are integrals on grids.
 
 # The log of the integral of exp(f) over a grid of equal steps.
-grid_integral <- function(values, step) max(values) + log(sum(exp(values - max(values)))) + log(step)
+grid_integral <- function(values, step)
+  max(values) + log(sum(exp(values - max(values)))) + log(step)
 half_t <- function(log_sigma, df = 3, scale = 2.5)
   log(2) + dt(exp(log_sigma) / scale, df, log = TRUE) - log(scale) + log_sigma
 

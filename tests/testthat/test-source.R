@@ -217,8 +217,9 @@ test_that("columns that change their type are errors with rows, whatever the siz
     blocks <- unname(split(some, (seq_len(3000) - 1) %/% size))
     k <- if (late) length(blocks) else 2
     blocks[[k]]$x <- changes[[kind]](blocks[[k]]$x)
-    said <- sprintf("`x` of type numeric, as in the first data, not %s. (This is in the rows from %d",
-                    kind, (k - 1) * size + 1)
+    said <- sprintf("`x` of type numeric, as in the first data, not %s. (This is in the rows from",
+                    kind)
+    said <- paste(said, (k - 1) * size + 1)
     source <- do.call(these_blocks, blocks)
     expect_error(evidence(slope, source, seed = 1), said, fixed = TRUE)
     expect_error(collect_rows(source), said, fixed = TRUE)

@@ -617,8 +617,8 @@ static int ridge_step(size_t d, double ridge, const double *grad, const double *
 }
 
 /* Climbs from a draw of the prior, or from the centre of the prior moved by a part of a draw, by
- * Newton's method with a ridge that adapts (Levenberg and Marquardt). Iterations end when the gain is small: a search goes
- * on from here. */
+ * Newton's method with a ridge that adapts (Levenberg and Marquardt). Iterations end when the gain
+ * is small: a search goes on from here. */
 static void start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta,
                   double *scratch)
 {
