@@ -98,11 +98,12 @@ static le_status fixed_step(walk *w, double *increment)
 
 /* The weights by which the schedule leaves out particles. If particles are never resampled, most of
  * them may have lost their weight, and then all count; else a few that are stuck far from all
- * others would hold the steps near zero. */
+ * others would hold the steps near zero. As published, all count if rows come in chunks. */
 static const double *weights(const walk *w)
 {
   size_t lost = 0;
   if (stage_of(w)->threshold > 0) return w->weight;
+  if (!stage_of(w)->whole) return NULL;
   for (size_t i = 0; i < w->m; i++) lost += w->weight[i] < LE_WEIGHT_LOST / (double)w->m;
   return 2 * lost <= w->m ? w->weight : NULL;
 }
