@@ -164,8 +164,10 @@ infinite_evidence <- function(model, type, encoded) {
     if (sigma$kind != "student_t") return(NULL)
   }
   reason <- exact_fit(sigma, encoded)
-  if (is.null(reason) && startsWith(type, "student")) tied_responses(model, sigma, encoded)
-  else reason
+  if (is.null(reason) && startsWith(type, "student"))
+    reason <- tied_responses(model, sigma, encoded)
+  if (is.null(reason) || is.null(model$formulas$sigma)) return(reason)
+  sub(": .*", paste0(": give `", label, "` a normal prior in `auxiliary`."), reason)
 }
 
 #' Many equal responses and a t distribution
