@@ -32,10 +32,11 @@
 #' @param keep Most rows of a source that are kept in memory, a whole number of at least 1,000;
 #'   20,000 by default. With a data frame: uses its rows as a source would give them.
 #' @param checkpoint `NULL`, or the name of a file to which the run is saved every `every` seconds,
-#'   when it is interrupted or fails, and when it has ended. [resume()] continues from this file,
-#'   also in another session, and gives the same bits as a run that was never stopped. The file is
-#'   replaced only when a new one is complete; if that fails (a full disk), there is a warning, and
-#'   the run goes on. With data in memory of at most 20 million numbers the file has the data in it.
+#'   when it is interrupted, fails or reaches its `time_limit`, and when it has ended. [resume()]
+#'   continues from this file, also in another session, and gives the same bits as a run that was
+#'   never stopped. The file of a run that has not ended is refused. A file is replaced only when a
+#'   new one is complete; if that fails (a full disk), there is a warning, and the run goes on. With
+#'   data in memory of at most 20 million numbers the file has the data in it.
 #' @param every Seconds between two checkpoints.
 #' @param time_limit `NULL`, or a number of seconds after which the run stops at a whole step. The
 #'   result is then an incomplete fit, of class `"incomplete_evidence"`, from which [resume()]

@@ -25,8 +25,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   doubts <- part_of(model, "doubts")(model, points, log_weights)
   failed <- c(headline$warnings, gradient, doubts, if (astray) astray_warning(astray, ncol(user)),
               other_end_warning(other_end, headline), settled_warning(settled))
-  # BIC does not use the prior
-  # nor is it said of particles that have run away
+  # BIC does not use the prior; and what particles that have run away say of it is left out
   conflict <- if (method$name != "bic")
     prior_conflict(model, encoded, points, log_weights, words,
                    length(c(failed, said_by_runs(fits, "failed"))) > 0)

@@ -238,7 +238,7 @@ reference <- function(name, data, f) {
   family <- FAMILIES[[name]]
   n <- nrow(data$x)
   if (startsWith(name, "student") && n <= ncol(data$x)) return(by_scales(name, data, 10000))
-  draws <- if (n > 1e5) 60 else if (n > 100) 2000 else if (name == "student") 40000 else 10000
+  draws <- if (n > 1e5) 24 else if (n > 100) 2000 else if (name == "student") 40000 else 10000
   found <- by_t(family, data, f, draws)
   if (found$truth_se > 0.03 && n <= 100 && length(family$further) != 1)
     found <- by_t(family, data, f, 20 * draws)
