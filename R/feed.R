@@ -5,8 +5,8 @@
 # earlier fit that is updated (`before` is their fingerprint alone), and `at`, the rows pulled from
 # this source in this pass. `once` says that some rows cannot be read again. `waiting` is
 # the next block, or the error that the source has raised instead, and `other` is a block that was
-# read but has columns of other types; `used` are the names of the columns that matter. `passed` says
-# that all rows were read before, and this is a further pass.
+# read but has columns of other types; `used` are the names of the columns that matter. `passed` is
+# true if all rows were read before, and this is a further pass.
 #
 # `carry` holds the last rows before the next block, for lagged columns (R/lags.R), and
 # `carry_before` those before the first row of this source.
