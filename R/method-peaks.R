@@ -9,7 +9,7 @@
 #' @param starts Number of starting points of the optimisation, at most 512. `NULL`, the default,
 #'   is 2, and 16 to 48 for regressions. For models that may have several modes it is 48 to 512,
 #'   more for fewer parameters (16 to 512 if derivatives are finite differences). The search ends
-#'   earlier if the optimisation runs agree. The 16 modes with the largest mass are kept; if further
+#'   earlier if the optimisation runs agree. The 32 modes with the largest mass are kept; if further
 #'   modes matter, the fit has a warning.
 #' @param importance Number of importance sampling draws, or 0, the default, for none.
 #'

@@ -280,7 +280,7 @@ THOROUGH <- list(`1.particles` = 500, `1.ess` = 450, `1.steps` = 2, `1.renew` = 
 
 # Optimisation runs of a search if the model offers no starting points: finite differences are
 # expensive.
-SEARCH_UNKNOWN <- 8
+SEARCH_UNKNOWN <- 48
 
 early_settings <- function(early) {
   defaults <- list(rows = NULL, particles = NULL, ess = NULL, chunk = 0.2, first = 10,

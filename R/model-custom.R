@@ -190,12 +190,25 @@ custom_answer <- function(model, data, n) {
                 collapse = ", "),
          if (d > 4) ", ..."), ".")
   }
+  # In climbs (`lenient`) and at points of which the prior has none, numbers that are not finite
+  # count as -Inf: diverging moves go to such points.
+  lenient <- FALSE
+  least <- NULL
+  is_hopeless <- function(theta) {
+    if (is.null(least)) least <<- least_log_prior(model)
+    prior <- suppressWarnings(log_prior(theta))
+    prior < least
+  }
   # numbers that may be -Inf
   check_values <- function(values, what, theta) {
     bad <- which(is.na(values) | values == Inf)
-    if (length(bad))
-      refuse_value(what, theta, (bad[1] - 1) %% ncol(theta) + 1, "finite numbers or -Inf",
-                   values[bad[1]])
+    if (length(bad) && !lenient) {
+      wrong <- if (what == "log_prior") bad
+      else bad[!is_hopeless(theta[, bad, drop = FALSE])]
+      if (length(wrong))
+        refuse_value(what, theta, wrong[1], "finite numbers or -Inf", values[wrong[1]])
+    }
+    values[bad] <- -Inf
     as.double(values)
   }
   # one number for each point; a vectorised function may return a column for each row of the data
@@ -275,7 +288,7 @@ custom_answer <- function(model, data, n) {
       fail("`log_likelihood` must return a value for each row of the data for this, not their sum.")
     as.double(t(matrix(values, ncol(theta))))
   }
-  function(what, theta, rows) {
+  values_of <- function(what, theta, rows)
     switch(what,
       log_lik = log_lik(theta, rows),
       log_prior = log_prior(theta),
@@ -287,6 +300,10 @@ custom_answer <- function(model, data, n) {
       draw_prior = draws(ncol(theta)),
       log_lik_each = each_row(theta, rows)
     )
+  function(what, theta, rows, forgive = FALSE) {
+    lenient <<- forgive
+    if (forgive) suppressWarnings(values_of(what, theta, rows))
+    else values_of(what, theta, rows)
   }
 }
 
@@ -317,6 +334,21 @@ difference_steps <- function(model) {
   draws <- matrix(model$draw_prior(200), 200)
   spread <- apply(draws, 2, stats::mad)
   ifelse(is.finite(spread) & spread > 0, spread, 1)
+}
+
+# Densities that are smaller by this many nats than at draws from the prior count as zero: they are
+# zero for R, which computes without logarithms.
+HOPELESS <- 700
+
+least_log_prior <- function(model) {
+  restore <- own_generator(c(0, 1), keep = FALSE)
+  on.exit(restore())
+  draws <- matrix(model$draw_prior(200), 200, dimnames = list(NULL, model$parameters))
+  values <- if (model$vectorised) model$log_prior(draws)
+  else apply(draws, 1, model$log_prior)
+  # -Inf, below which is nothing, if no value is finite
+  possible <- values[is.finite(values)]
+  if (length(possible)) min(possible) - HOPELESS else -Inf
 }
 
 #' Seed R's generator for a run; returns a function that restores its state

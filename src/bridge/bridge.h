@@ -41,6 +41,8 @@ model_handle *model_get(SEXP pointer);
 int user_model_is(SEXP type);
 void user_model_create(model_handle *handle, SEXP args, SEXP kept);
 int user_model_made(const model_handle *handle);
+/* The context of the run that uses the model. */
+void user_model_watch(const model_handle *handle, const le_context *context);
 void user_model_archive(const model_handle *handle, le_archive *archive);
 /* Models compiled in other libraries (compiled_model.c). */
 int compiled_model_is(SEXP type);

@@ -79,6 +79,7 @@ static SEXP run_new(void *data)
   if (handle->ops->traits & LE_MODEL_ONE_THREAD) run->context.threads = 1;
   if (handle->ops->latent && !run->ops->latent)
     Rf_error("This method does not support models with latent variables.");
+  user_model_watch(handle, &run->context);
   run->width = handle->ops->width(handle->self);
   SEXP kernels = list_element(problem, "kernels");
   le_kernel_spec *kernel = le_arena_bytes(&run->arena, (size_t)XLENGTH(kernels), sizeof *kernel);

@@ -17,6 +17,7 @@ typedef struct user_model {
   int failed;
   size_t next; /* number of prior draws used of those fetched in advance */
   double *ahead;
+  const le_context *context; /* of the run, or NULL */
 } user_model;
 
 typedef struct user_call {
@@ -39,14 +40,15 @@ static SEXP ask(void *data)
   else
     memset(REAL(theta), 0, c->model->d * c->m * sizeof(double));
   if (c->rows) memcpy(REAL(rows), c->row, c->rows * sizeof(double));
-  SEXP call = PROTECT(Rf_lang4(c->model->answer, what, theta, rows));
+  SEXP lenient = PROTECT(Rf_ScalarLogical(c->model->context && c->model->context->lenient));
+  SEXP call = PROTECT(Rf_lang5(c->model->answer, what, theta, rows, lenient));
   SEXP value = PROTECT(Rf_eval(call, R_GlobalEnv));
   if (TYPEOF(value) != REALSXP || (size_t)XLENGTH(value) != c->wanted)
     Rf_error("A custom model returned %.0f values instead of %.0f.", (double)XLENGTH(value),
              (double)c->wanted);
   const double *values = REAL(value);
   for (size_t i = 0; i < c->wanted; i++) c->out[i] = c->add ? c->out[i] + values[i] : values[i];
-  UNPROTECT(5);
+  UNPROTECT(6);
   return R_NilValue;
 }
 
@@ -226,6 +228,11 @@ void user_model_create(model_handle *handle, SEXP args, SEXP kept)
   if (!model->ahead) raise_status(LE_NO_MEMORY, NULL);
   if (!Rf_asLogical(list_element(args, "gradients"))) handle->own.traits |= LE_MODEL_DIFFERENCES;
   if (Rf_asLogical(list_element(args, "several"))) handle->own.traits |= LE_MODEL_MULTIMODAL;
+}
+
+void user_model_watch(const model_handle *handle, const le_context *context)
+{
+  if (user_model_made(handle)) ((user_model *)handle->self)->context = context;
 }
 
 /* Raises the stored error of a user's function, if any. */

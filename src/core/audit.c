@@ -51,6 +51,7 @@ void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, siz
   le_mode_alloc(&audit->wide, d, arena);
   le_mode_alloc(&audit->trial, d, arena);
   audit->start = le_arena_doubles(arena, starts * d);
+  audit->crossing = le_arena_doubles(arena, LE_AUDIT_CROSSINGS_MOST * d);
   audit->share = le_arena_doubles(arena, audit->most + 1);
   audit->centre = le_arena_doubles(arena, (audit->most + 1) * d);
   audit->theta = le_arena_doubles(arena, audit->room * d);
@@ -88,6 +89,7 @@ void le_audit_start(le_audit *audit, size_t starts, const double *start)
   audit->draws = audit->lot = audit->first_lot;
   audit->enough = fmin(ROUGHLY * (double)audit->d, AT_MOST);
   if (start != audit->start) memcpy(audit->start, start, audit->starts * audit->d * sizeof(double));
+  audit->crossings = audit->crossed = audit->rounds = 0;
   audit->climbed = audit->modes = audit->found = audit->parts = audit->drawn = 0;
   audit->failed = audit->has_wide = audit->by_part = audit->planned = 0;
   audit->in_two_steps = 0;
@@ -313,13 +315,111 @@ static le_status climb_from(le_audit *audit, le_target *target)
   return LE_OK;
 }
 
+/* ---- crossings ---- */
+
+/* If coordinates have several modes each, independently of the others, few climbs reach most of
+ * the combinations. So a mode with one coordinate of another mode is a start, too, if its density
+ * is high enough. Its mass is judged by the wider of both modes. It is done ROUNDS_MOST times, and
+ * costs up to CROSSING_WORK rows visited. */
+enum { ROUNDS_MOST = 6, CROSSINGS_AT_ONCE = 64 };
+static const double CROSSING_WORK = 2e7, APART = 2;
+
+static double log_volume(const le_mode *mode, size_t d)
+{
+  return le_mode_mass(mode, d) - mode->log_density;
+}
+
+/* Keeps the crossings of largest mass, the largest first; `mass` is that of those kept. */
+static void keep_crossing(le_audit *audit, const double *theta, double value, double *mass)
+{
+  const size_t d = audit->d, most = LE_AUDIT_CROSSINGS_MOST;
+  if (audit->crossings == most && mass[most - 1] >= value) return;
+  size_t place = audit->crossings < most ? audit->crossings++ : most - 1;
+  for (; place > 0 && mass[place - 1] < value; place--) {
+    mass[place] = mass[place - 1];
+    memcpy(audit->crossing + place * d, audit->crossing + (place - 1) * d, d * sizeof(double));
+  }
+  mass[place] = value;
+  memcpy(audit->crossing + place * d, theta, d * sizeof(double));
+}
+
+/* Densities of n crossings in target->packed; `volume` is that of the wider parent. */
+static le_status weigh_crossings(le_audit *audit, le_target *target, size_t n,
+                                 const double *volume, double least, double *mass)
+{
+  const size_t d = audit->d;
+  const int before = target->context->lenient;
+  target->context->lenient = 1;
+  const le_status status = le_target_density(target, n, target->packed, audit->value);
+  target->context->lenient = before;
+  LE_TRY(status);
+  for (size_t i = 0; i < n; i++) {
+    const double *theta = target->packed + i * d;
+    if (!(audit->value[i] + volume[i] > least)) continue;
+    memcpy(audit->trial.theta, theta, d * sizeof(double));
+    if (!known(audit, &audit->trial, particle_near))
+      keep_crossing(audit, theta, audit->value[i] + volume[i], mass);
+  }
+  return LE_OK;
+}
+
+static le_status choose_crossings(le_audit *audit, le_target *target)
+{
+  const size_t d = audit->d, modes = audit->modes;
+  const double rows = (double)le_store_sample(target->store, target->seen);
+  double best = -INFINITY, mass[LE_AUDIT_CROSSINGS_MOST], volume[CROSSINGS_AT_ONCE];
+  size_t n = 0;
+  audit->rounds++;
+  audit->crossings = audit->crossed = 0;
+  if (target->ops->relabel || d == 1 || modes < 2 ||
+      (double)(modes * (modes - 1) * d) * (rows + 1) > CROSSING_WORK)
+    return LE_OK;
+  for (size_t k = 0; k < modes; k++) best = fmax(best, le_mode_mass(&audit->mode[k], d));
+  const size_t most = audit->batch < CROSSINGS_AT_ONCE ? audit->batch : CROSSINGS_AT_ONCE;
+  for (size_t pair = 0; pair < modes * modes; pair++) {
+    const le_mode *a = &audit->mode[pair / modes], *b = &audit->mode[pair % modes];
+    const double wider = fmax(log_volume(a, d), log_volume(b, d));
+    for (size_t j = 0; j < d; j++) {
+      if (!(fabs(a->theta[j] - b->theta[j]) > APART * fmin(a->scale[j], b->scale[j]))) continue;
+      double *theta = target->packed + n * d;
+      memcpy(theta, a->theta, d * sizeof(double));
+      theta[j] = b->theta[j];
+      volume[n++] = wider;
+      if (n < most) continue;
+      LE_TRY(weigh_crossings(audit, target, n, volume, best - MAY_MATTER, mass));
+      n = 0;
+    }
+  }
+  return n ? weigh_crossings(audit, target, n, volume, best - MAY_MATTER, mass) : LE_OK;
+}
+
+/* The same combination often follows from several pairs of modes. */
+static le_status climb_from_crossing(le_audit *audit, le_target *target)
+{
+  const size_t d = audit->d;
+  le_mode *trial = &audit->trial;
+  memcpy(trial->theta, audit->crossing + audit->crossed++ * d, d * sizeof(double));
+  trial->start = audit->starts_most; /* not from a particle */
+  le_mode *there = known(audit, trial, particle_near);
+  if (!there) return climb_from(audit, target);
+  there->hits++;
+  return LE_OK;
+}
+
 static le_status climb(le_audit *audit, le_target *target)
 {
   const size_t d = audit->d;
-  memcpy(audit->trial.theta, audit->start + audit->climbed * d, d * sizeof(double));
-  audit->trial.start = audit->climbed++;
-  LE_TRY(climb_from(audit, target));
-  if (audit->climbed < audit->starts && !climbs_agree(audit, target)) return LE_OK;
+  if (audit->rounds == 0) {
+    memcpy(audit->trial.theta, audit->start + audit->climbed * d, d * sizeof(double));
+    audit->trial.start = audit->climbed++;
+    LE_TRY(climb_from(audit, target));
+    if (audit->climbed < audit->starts && !climbs_agree(audit, target)) return LE_OK;
+  } else {
+    LE_TRY(climb_from_crossing(audit, target));
+  }
+  if (audit->crossed == audit->crossings && audit->rounds < ROUNDS_MOST)
+    LE_TRY(choose_crossings(audit, target));
+  if (audit->crossed < audit->crossings) return LE_OK;
   if (audit->modes == 0) {
     fail_without_modes(audit);
     return LE_OK;
@@ -887,6 +987,11 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   le_archive_double(archive, &audit->refused);
   le_archive_double(archive, &audit->enough);
   le_archive_size(archive, &audit->climbed);
+  le_archive_size(archive, &audit->crossings);
+  le_archive_size(archive, &audit->crossed);
+  le_archive_size(archive, &audit->rounds);
+  if (audit->crossings > LE_AUDIT_CROSSINGS_MOST || audit->crossed > audit->crossings)
+    archive->status = LE_CORRUPT;
   le_archive_size(archive, &audit->modes);
   le_archive_size(archive, &audit->found);
   le_archive_size(archive, &audit->parts);
@@ -909,6 +1014,7 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   }
   le_archive_doubles(archive, audit->trial.scale, d);
   le_archive_doubles(archive, audit->start, audit->starts_most * d);
+  le_archive_doubles(archive, audit->crossing, LE_AUDIT_CROSSINGS_MOST * d);
   le_archive_doubles(archive, audit->share, audit->most + 1);
   le_archive_doubles(archive, audit->centre, (audit->most + 1) * d);
   le_archive_doubles(archive, audit->theta, audit->draws * d);

@@ -19,7 +19,7 @@
 #include "core/expansion.h"
 #include "core/twostep.h"
 
-enum { LE_AUDIT_MODES_MOST = 16 };
+enum { LE_AUDIT_MODES_MOST = 32, LE_AUDIT_CROSSINGS_MOST = 32 };
 
 typedef enum le_audit_phase {
   LE_AUDIT_CLIMB,
@@ -50,6 +50,10 @@ typedef struct le_audit {
   double near;              /* with very many rows, a start closer than this to a known mode
                              * (squared Mahalanobis distance / d) is taken to lead to it */
   size_t climbed, modes, drawn; /* climbs, modes and draws so far */
+  /* starts that combine the coordinates of two modes: how many, how many were climbed from, and how
+   * often they were chosen */
+  size_t crossings, crossed, rounds;
+  double *crossing;         /* crossings x d */
   size_t found;             /* distinct modes, heaviest first, also those not in the proposal */
   le_audit_phase phase;
   int failed;               /* no mode with definite curvature was found */

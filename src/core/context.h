@@ -9,6 +9,9 @@ typedef struct le_context {
   int threads;
   int (*interrupted)(void *payload); /* NULL: interrupts are not tested */
   void *payload;
+  /* 1: a log density that is NaN or Inf counts as -Inf, without an error (climbs go to points of
+   * which the prior has none) */
+  int lenient;
   le_error error;
 } le_context;
 

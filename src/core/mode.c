@@ -217,7 +217,7 @@ double le_mode_mass(const le_mode *mode, size_t d)
          le_cholesky_half_log_det(mode->factor, d);
 }
 
-le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double least, double *work)
+static le_status climb(le_mode *mode, le_target *target, double enough, double least, double *work)
 {
   const size_t all = target->d, d = mode->free;
   double *grad = mode->grad, *step = work, *trial = work + all, *rest = work + 2 * all;
@@ -261,4 +261,14 @@ le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double 
     mode->log_density = value;
   }
   return LE_OK;
+}
+
+le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double least, double *work)
+{
+  le_context *context = target->context;
+  const int before = context->lenient;
+  context->lenient = 1;
+  const le_status status = climb(mode, target, enough, least, work);
+  context->lenient = before;
+  return status;
 }

@@ -1,11 +1,17 @@
 /* The search for posterior modes from starts that do not depend on particles. */
 #include "core/search.h"
 
+#include "core/optima.h"
+
 #include <gsl/gsl_sort.h>
 #include <math.h>
 #include <string.h>
 
 enum { MORE = 10, STARTS_LEAST = 48 };
+/* Draws from the prior among which starts are chosen if the model has none of its own; fewer if
+ * to compare all pairs takes longer than about a tenth of a second. */
+enum { CANDIDATES = 4000, FEW_STARTS = 16 };
+static const double PAIRS_MOST = 1e8;
 /* How near to its top a climb of the likelihood alone ends. */
 static const double LIKELIHOOD_TOP = 0.1;
 /* Climbs to make before agreement may end the search: more if climbs are cheap. */
@@ -27,11 +33,15 @@ void le_search_alloc(le_search *search, const le_target *target, size_t starts, 
   search->d = d;
   search->starts = starts < LE_SEARCH_STARTS_MOST ? starts : LE_SEARCH_STARTS_MOST;
   search->rows = rows;
-  search->candidates = starts > 250 ? 2 * search->starts : starts > 16 ? 500 : 200;
+  search->candidates = starts <= FEW_STARTS ? 200
+                       : target->ops->start ? (starts > 250 ? 2 * search->starts : 500)
+                                            : (size_t)fmin(CANDIDATES, sqrt(PAIRS_MOST / (double)d));
+  if (search->candidates < search->starts) search->candidates = search->starts;
   search->few.width = target->ops->width(target->model);
   search->candidate = le_arena_doubles(arena, search->candidates * d);
   search->value = le_arena_doubles(arena, search->candidates);
   search->order = le_arena_indices(arena, search->candidates);
+  search->rest = le_arena_indices(arena, search->candidates);
   search->scale = le_arena_doubles(arena, d);
   search->start = le_arena_doubles(arena, search->starts * d);
   if (target->ops->start)
@@ -125,27 +135,36 @@ static le_status put_best_first(le_search *search, le_target *target)
   return LE_OK;
 }
 
+/* The standard deviation of coordinate j among the candidates, from quartiles: the prior may have
+ * heavy tails. */
+static double spread(le_search *search, size_t j)
+{
+  const size_t n = search->candidates, d = search->d;
+  for (size_t i = 0; i < n; i++) search->value[i] = search->candidate[i * d + j];
+  gsl_sort(search->value, 1, n);
+  const double middle = (search->value[3 * n / 4] - search->value[n / 4]) / 1.349,
+               whole = search->value[n - 1] - search->value[0];
+  return middle > 0 && isfinite(middle) ? middle : whole > 0 && isfinite(whole) ? whole : 1;
+}
+
 /* Of the starts from the prior, half are the most probable of the draws, and half are the first
- * draws, because the most probable ones may all be in the widest mode. */
+ * draws, because the most probable ones may all be in the widest mode. If the model has no starts
+ * of its own, draws that are more probable than their neighbours come first. */
 static le_status scatter(le_search *search, le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   const size_t d = search->d;
   for (size_t i = 0; i < search->candidates; i++)
     target->ops->draw_prior(target->model, rng, search->candidate + i * d);
-  for (size_t j = 0; j < d; j++) {
-    double mean = 0, square = 0;
-    for (size_t i = 0; i < search->candidates; i++)
-      mean += search->candidate[i * d + j] / search->candidates;
-    for (size_t i = 0; i < search->candidates; i++)
-      square += pow(search->candidate[i * d + j] - mean, 2) / search->candidates;
-    search->scale[j] = square > 0 && isfinite(square) ? sqrt(square) : 1;
-  }
+  for (size_t j = 0; j < d; j++) search->scale[j] = spread(search, j);
   for (size_t from = 0; from < search->candidates; from += target->m) {
     const size_t n = search->candidates - from < target->m ? search->candidates - from : target->m;
     LE_TRY(le_target_density(target, n, search->candidate + from * d, search->value + from));
   }
   for (size_t i = 0; i < search->candidates; i++) search->value[i] = -search->value[i];
   gsl_sort_index(search->order, search->value, 1, search->candidates);
+  if (!target->ops->start)
+    le_optima(search->candidates, d, search->candidate, search->scale, search->order,
+              search->rest);
   const le_rows rows = le_store_rows(target->store, 0, target->seen);
   for (size_t k = 0, draw = 0; k < search->starts; k++)
     if (is_from_rows(target, k)) {

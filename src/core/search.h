@@ -1,7 +1,8 @@
 /* A search for the modes of a posterior that does not depend on particles.
  *
  * Three of four starts come from the rows if the model offers this (`start` in its contract); the
- * others come from the prior: the most probable ones of many draws, and some at random. Climbs
+ * others come from the prior: the most probable ones of many draws (for models without `start`,
+ * those that are more probable than their neighbours), and some at random. Climbs
  * begin on a small random sample of the rows. The distinct modes found there are the starts for a
  * sample ten times as large, and so on; modes with far too little mass are dropped. The caller
  * makes the climbs on all rows, so that only a few climbs read all data. */
@@ -21,7 +22,7 @@ typedef struct le_search {
   le_store few;
   double *candidate, *value, *scale;
   double *scratch; /* for starts from the rows; NULL if the model has none */
-  size_t *order;
+  size_t *order, *rest;
   int scattered, done;
   int every;     /* 1: make all climbs, even after they agree */
   size_t found;  /* number of points to climb from on all rows */

@@ -182,7 +182,7 @@ static int is_point(const double *theta, size_t d)
 le_status le_target_check(const le_target *target, const char *what, size_t m, const double *theta,
                           const double *value)
 {
-  if (!(target->ops->traits & LE_MODEL_CHECKED)) return LE_OK;
+  if (!(target->ops->traits & LE_MODEL_CHECKED) || target->context->lenient) return LE_OK;
   for (size_t i = 0; i < m; i++) {
     const double *point = theta + i * target->d;
     if (!(isnan(value[i]) || value[i] == INFINITY) || !is_point(point, target->d)) continue;

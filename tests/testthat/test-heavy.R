@@ -103,3 +103,54 @@ test_that("infinite evidences are refused with what to do", {
           "light tails, such as exponential()")
   expect_s3_class(quiet_fit(regression(y ~ 1, weibull()), same, seed = 1), "evidence")
 })
+
+# Models of R functions have no starts of their own.
+mode_pair <- function(theta, centre, sd) {
+  a <- dnorm(theta, centre[1], sd[1], log = TRUE)
+  b <- dnorm(theta, centre[2], sd[2], log = TRUE)
+  pmax(a, b) + log1p(exp(-abs(a - b)))
+}
+
+test_that("a heavy mode with a small basin is found without starts of the model", {
+  model <- custom_model("x", function(theta) mode_pair(theta, c(50, -30), c(1, 0.1)),
+                        function(theta) dcauchy(theta, log = TRUE), function(n) rcauchy(n))
+  part <- function(m, s)
+    integrate(function(x) dcauchy(x) * dnorm(x, m, s), m - 9 * s, m + 9 * s)$value
+  for (seed in c(5, 10, 15)) {
+    fit <- quiet_fit(model, NULL, seed = test_seed(seed))
+    expect_lt(abs(fit$log_evidence - log(part(50, 1) + part(-30, 0.1))), 4.5 * fit$se)
+  }
+})
+
+test_that("combinations of the modes of several coordinates are found", {
+  # eight modes, of which few climbs reach more than four
+  model <- custom_model(c("a", "b", "c"),
+                        function(theta) sum(log(0.5) + mode_pair(theta, c(3, -1), c(0.01, 0.5))),
+                        function(theta) sum(dnorm(theta, 0, 2, log = TRUE)),
+                        function(n) matrix(rnorm(3 * n, 0, 2), n))
+  truth <- 3 * log(0.5 * dnorm(3, 0, sqrt(4 + 1e-4)) + 0.5 * dnorm(-1, 0, sqrt(4.25)))
+  for (seed in 4:8) {
+    fit <- quiet_fit(model, NULL, seed = test_seed(seed))
+    expect_lt(abs(fit$log_evidence - truth), 4.5 * fit$se)
+    expect_identical(fit$source, "audit")
+  }
+})
+
+test_that("a likelihood without value where the prior has nothing is no error", {
+  y <- c(0, 1e-6)
+  model <- function(extra = function(theta) 0) custom_model(
+    "log_sd", function(theta, data) sum(dnorm(data, 0, exp(theta), log = TRUE)) + extra(theta),
+    function(theta) log(2) + dnorm(exp(theta), log = TRUE) + theta,
+    function(n) log(abs(rnorm(n))))
+  posterior <- function(s) vapply(s, function(x) exp(sum(dnorm(y, 0, exp(x), log = TRUE)) + x), 0)
+  truth <- log(integrate(posterior, -20, 3, subdivisions = 2000, rel.tol = 1e-9)$value *
+                 2 * dnorm(0))
+  for (seed in 1:3) {
+    fit <- quiet_fit(model(), y, seed = test_seed(seed))
+    expect_lt(abs(fit$log_evidence - truth), 4.5 * fit$se)
+  }
+  # where the prior has draws it still is
+  expect_error(evidence(model(function(theta) suppressWarnings(sqrt(theta + 1))), y, seed = 1),
+               "`log_likelihood` must return finite numbers or -Inf, not NaN, at log_sd = -",
+               class = "logevidence_error")
+})

@@ -214,7 +214,7 @@ test_that("climbs by differences go on until they agree", {
 
 test_that("peaks for which there is no room are said", {
   for (method in list(laplace(), laplace(importance = 400)))
-    expect_match(run(corners(6), method)$failed, "more modes than the 16 that are kept",
+    expect_match(run(corners(6), method)$failed, "more modes than the 32 that are kept",
                  all = FALSE)
 })
 
