@@ -75,9 +75,11 @@
 #' particles' mean and covariance). For mixtures and models of unknown form it also starts from the
 #' results of a separate search. That search starts from the rows (for mixtures from k-means++ seeds
 #' and a few steps of EM, wherever the columns are located) and from the prior, first on a part of
-#' the rows. With many rows, a thousand of them and the derivatives at the modes give the weights,
-#' as in (7), unless a test shows an error of more than a tenth of a nat even with sixteen thousand
-#' rows.
+#' the rows. For models of unknown form it starts from those of 4,000 prior draws (fewer from 7
+#' parameters on) that are more probable than their neighbours. If modes differ, points that combine
+#' their coordinates are starts, too. With many rows, a thousand of them and the derivatives at the
+#' modes give the weights, as in (7), unless a test shows an error of more than a tenth of a nat even
+#' with sixteen thousand rows.
 #'
 #' A regression with about as many coefficients as rows is far from normal, and its density may have
 #' no mode. If the weights are uneven there, draws are made in two steps: first the scale or shape

@@ -9,7 +9,9 @@
 #'   those with bounds, and give the prior of the transformed parameters.
 #' @param log_likelihood `function(theta, data)`, or `function(theta)` for a model without data: the
 #'   log-likelihood at the named vector `theta`, as one number, or as one for each row of `data`.
-#'   `-Inf` is allowed, `NaN` and `Inf` are errors.
+#'   `-Inf` is allowed. `NaN` and `Inf` are errors, except where the prior has practically nothing
+#'   (its log density is lower by 700 than at draws) and in searches for posterior modes: there they
+#'   count as `-Inf`.
 #' @param log_prior `function(theta)`: the log density of the prior, normalised. If it integrates to
 #'   another number than one, the evidence is multiplied by that number.
 #' @param draw_prior `function(n)`: `n` draws from that prior, a matrix with a row for each (a

@@ -64,6 +64,32 @@ bump_problem("hidden-spike-8d", rbind(rep(1, 8), rep(0, 8)), c(0.03, 1), c(0.99,
 bump_problem("far-bump-3d", rbind(rep(8, 3)), 0.5, 1, 1, "one")
 bump_problem("bump-2d", rbind(c(1, 0)), 0.5, 1, 1, "one", benign = TRUE)
 
+# A narrow and a wide bump in each coordinate, independently: 2^d modes. No gradients are given.
+each_coordinate <- function(x) {
+  log(0.5 * dnorm(x, 3, 0.01) + 0.5 * dnorm(x, -1, 0.5))
+}
+for (d in c(3, 5)) local({
+  d <- d
+  model <- custom_model(
+    paste0("x", seq_len(d)), vectorised = TRUE,
+    log_likelihood = function(x) rowSums(matrix(each_coordinate(x), nrow(x))),
+    log_prior = function(x) rowSums(matrix(dnorm(x, 0, 2, log = TRUE), nrow(x))),
+    draw_prior = function(n) matrix(rnorm(n * d, 0, 2), n))
+  add(paste0("narrow-and-wide-", d, "d"), "custom", model, truth = function() truth_of(
+    d * log(0.5 * dnorm(3, 0, sqrt(4 + 1e-4)) + 0.5 * dnorm(-1, 0, sqrt(4.25))),
+    way = "closed form"))
+})
+cauchy_bumps <- cbind(centre = c(50, -30), sd = c(1, 0.1))
+add("far-in-cauchy-1d", "custom", custom_model(
+  "x", vectorised = TRUE,
+  log_likelihood = function(x) mix_log(cbind(dnorm(x[, 1], 50, 1, log = TRUE),
+                                             dnorm(x[, 1], -30, 0.1, log = TRUE))),
+  log_prior = function(x) dcauchy(x[, 1], log = TRUE),
+  draw_prior = function(n) matrix(rcauchy(n), n)),
+  truth = function() truth_of(log(sum(apply(cauchy_bumps, 1, function(bump) integrate(
+    function(x) dcauchy(x) * dnorm(x, bump[1], bump[2]), bump[1] - 9 * bump[2],
+    bump[1] + 9 * bump[2], rel.tol = 1e-9)$value))), way = "quadrature"))
+
 # ---- one dimension decides about the others ----
 
 rest <- function(x) x[, -1, drop = FALSE]

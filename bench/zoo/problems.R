@@ -88,6 +88,16 @@ mixture("overlapping-2", made(11, around(rbind(c(-0.7, 0), c(0.7, 0)), 50, 0.8))
 mixture("6-of-4-clusters", made(12, around(4 * rbind(c(1, 1), c(1, -1), c(-1, 1), c(-1, -1)),
                                            40, 0.7)), 6)
 
+# Few distinct rows, which are symmetric: modes lie at the edges of fundamental domains.
+distinct <- function(name, data, components) {
+  add(name, "mixture", gaussian_mixture(components = components, rate = 0.1), data,
+      function() enumerate_mixture(data, components, 0.1))
+}
+corners_of_square <- as.matrix(expand.grid(a = 0:1, b = 0:1))
+distinct("square-2", corners_of_square[rep(1:4, each = 7), ], 2)
+distinct("square-3", corners_of_square[rep(1:4, each = 7), ], 3)
+distinct("binary-2", made(15, cbind(a = rbinom(40, 1, 0.5), b = rbinom(40, 1, 0.3))), 2)
+
 # ---- regressions ----
 
 line <- function(name, formula, data, sigma, prior_sd = 1, benign = FALSE) {

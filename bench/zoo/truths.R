@@ -370,3 +370,32 @@ write_truths <- function(problems, file) {
     write.csv(old, file, row.names = FALSE)
   }
 }
+
+# A mixture on rows of which few are distinct: by enumeration of how many rows of each distinct
+# kind every component has.
+enumerate_mixture <- function(data, components, rate, mean_scale = 2) {
+  kinds <- unique(data)
+  copies <- apply(kinds, 1, function(kind) sum(colSums(t(data) == kind) == ncol(data)))
+  splits <- lapply(copies, function(n) {
+    all <- as.matrix(expand.grid(rep(list(0:n), components - 1)))
+    all <- all[rowSums(all) <= n, , drop = FALSE]
+    cbind(all, n - rowSums(all), deparse.level = 0)
+  })
+  at <- as.matrix(expand.grid(lapply(splits, function(x) seq_len(nrow(x)))))
+  counts <- lapply(seq_along(splits), function(g) splits[[g]][at[, g], , drop = FALSE])
+  n <- Reduce(`+`, counts)
+  # the uniform prior of the weights
+  value <- rowSums(lgamma(n + 1)) + lgamma(components) - lgamma(components + nrow(data))
+  for (g in seq_along(copies))
+    value <- value + lgamma(copies[g] + 1) - rowSums(lgamma(counts[[g]] + 1))
+  for (j in seq_len(ncol(data))) {
+    sums <- Reduce(`+`, Map(`*`, counts, kinds[, j]))
+    squares <- Reduce(`+`, Map(`*`, counts, kinds[, j]^2))
+    precision <- n + 1 / mean_scale^2
+    rest <- rate + (squares - sums^2 / precision) / 2
+    value <- value + rowSums(
+      -n / 2 * log(2 * pi) - log(precision * mean_scale^2) / 2 + log(rate) +
+        lgamma(1 + n / 2) - (1 + n / 2) * log(rest))
+  }
+  truth_of(log_sum_exp(value), way = "enumeration of counts")
+}

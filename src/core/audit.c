@@ -91,7 +91,7 @@ void le_audit_start(le_audit *audit, size_t starts, const double *start)
   if (start != audit->start) memcpy(audit->start, start, audit->starts * audit->d * sizeof(double));
   audit->crossings = audit->crossed = audit->rounds = 0;
   audit->climbed = audit->modes = audit->found = audit->parts = audit->drawn = 0;
-  audit->failed = audit->has_wide = audit->by_part = audit->planned = 0;
+  audit->failed = audit->has_wide = audit->by_part = audit->planned = audit->anchored = 0;
   audit->in_two_steps = 0;
   audit->ideal_sum = audit->ideal_squares = 0;
   audit->refused = -INFINITY;
@@ -210,10 +210,12 @@ static void weigh_modes(le_audit *audit, const le_target *target)
 {
   const size_t d = audit->d;
   double mass[LE_AUDIT_MODES_MOST];
+  /* images are those in the domain of the first mode */
+  const size_t first = audit->anchored ? 1 : 0;
   audit->found = audit->modes;
   for (size_t k = 1; k < audit->modes; k++)
     for (size_t j = k;
-         j > 0 && le_mode_mass(&audit->mode[j], d) > le_mode_mass(&audit->mode[j - 1], d); j--)
+         j > first && le_mode_mass(&audit->mode[j], d) > le_mode_mass(&audit->mode[j - 1], d); j--)
       swap_modes(&audit->mode[j], &audit->mode[j - 1]);
   for (size_t k = 0; k < audit->modes; k++)
     mass[k] = le_mode_mass(&audit->mode[k], d) + images(target, &audit->mode[k]);
@@ -406,28 +408,6 @@ static le_status climb_from_crossing(le_audit *audit, le_target *target)
   return LE_OK;
 }
 
-static le_status climb(le_audit *audit, le_target *target)
-{
-  const size_t d = audit->d;
-  if (audit->rounds == 0) {
-    memcpy(audit->trial.theta, audit->start + audit->climbed * d, d * sizeof(double));
-    audit->trial.start = audit->climbed++;
-    LE_TRY(climb_from(audit, target));
-    if (audit->climbed < audit->starts && !climbs_agree(audit, target)) return LE_OK;
-  } else {
-    LE_TRY(climb_from_crossing(audit, target));
-  }
-  if (audit->crossed == audit->crossings && audit->rounds < ROUNDS_MOST)
-    LE_TRY(choose_crossings(audit, target));
-  if (audit->crossed < audit->crossings) return LE_OK;
-  if (audit->modes == 0) {
-    fail_without_modes(audit);
-    return LE_OK;
-  }
-  audit->phase = audit->draws ? LE_AUDIT_DRAW : LE_AUDIT_DONE;
-  weigh_modes(audit, target);
-  return LE_OK;
-}
 
 double le_audit_once(const le_audit *audit)
 {
@@ -948,9 +928,122 @@ static le_status draw_in_two_steps(le_audit *audit, le_target *target, const gsl
   return LE_OK;
 }
 
+/* ---- images at the edge of the fundamental domain ---- */
+
+/* Only draws in the fundamental domain of the first mode have weight. If a mode is at its edge, as
+ * happens with symmetric data and with empty components, part of the mode's mass is outside. The
+ * same part lies inside at another place of the edge: around an image of the mode, under other
+ * labels. Draws show this if their place in the domain is PROPOSED_LESS nats less probable under
+ * the proposal than they are where they were drawn. Then the image is a mode of the proposal, too,
+ * and each has the share of the mass that is inside (at least INSIDE_LEAST). */
+enum { TRIED = 200 };
+static const double PROPOSED_LESS = 2, SHARE_LEAST = 1e-3, INSIDE_LEAST = 0.02;
+
+static double proposed(const le_audit *audit, const le_target *target, const double *theta)
+{
+  double normal;
+  return log_proposal(audit, target, theta, &normal, audit->work);
+}
+
+/* Whether a draw from this mode, `theta`, shows an image that the proposal lacks; then the image is
+ * audit->trial.theta. */
+static int shows_image(le_audit *audit, const le_target *target, size_t part, double *theta)
+{
+  double *image = audit->trial.theta;
+  const double here = proposed(audit, target, theta);
+  if (target->ops->relabel(target->model, audit->mode[0].theta, theta) != 1) return 0;
+  if (!(proposed(audit, target, theta) < here - PROPOSED_LESS)) return 0;
+  memcpy(image, audit->mode[part].theta, audit->d * sizeof(double));
+  target->ops->relabel(target->model, theta, image);
+  return !known(audit, &audit->trial, KNOWN);
+}
+
+static le_status add_image(le_audit *audit, le_target *target, size_t part)
+{
+  le_mode *trial = &audit->trial, *mode = &audit->mode[part];
+  LE_TRY(le_mode_climb(trial, target, audit->enough, -INFINITY, audit->work));
+  if (!trial->converged || known(audit, trial, KNOWN)) return LE_OK;
+  trial->start = mode->start;
+  trial->hits = mode->hits;
+  mode->images = trial->images = log(2); /* for now */
+  audit->anchored = 1;
+  unweigh_modes(audit);
+  keep_mode(audit, trial);
+  weigh_modes(audit, target);
+  return LE_OK;
+}
+
+static double inside(const le_audit *audit, const le_target *target, size_t part,
+                     const gsl_rng *rng)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < TRIED; i++) {
+    draw_from(audit, target, part, INFINITY, rng, audit->theta);
+    n += target->ops->relabel(target->model, audit->mode[0].theta, audit->theta) != 1;
+  }
+  return fmax((double)n / TRIED, INSIDE_LEAST);
+}
+
+static le_status find_images(le_audit *audit, le_target *target, const gsl_rng *rng)
+{
+  size_t before = 0;
+  /* images may have images */
+  while (audit->found > before) {
+    before = audit->found;
+    for (size_t k = 0; k < audit->modes; k++)
+      for (size_t i = 0; i < TRIED && audit->found < audit->most; i++) {
+        if (!(audit->share[k] > SHARE_LEAST)) break;
+        draw_from(audit, target, k, INFINITY, rng, audit->theta);
+        if (shows_image(audit, target, k, audit->theta)) LE_TRY(add_image(audit, target, k));
+      }
+  }
+  if (!audit->anchored) return LE_OK;
+  for (size_t k = 0; k < audit->modes; k++)
+    if (audit->mode[k].images > 0) audit->mode[k].images = -log(inside(audit, target, k, rng));
+  unweigh_modes(audit);
+  weigh_modes(audit, target);
+  return LE_OK;
+}
+
+static le_status add_images(le_audit *audit, le_target *target, const gsl_rng *rng)
+{
+  if (!target->ops->relabel || audit->failed || audit->phase != LE_AUDIT_DRAW ||
+      audit->room == 0 || !(symmetry(target) > 0))
+    return LE_OK;
+  /* the draws are those of a copy of the generator, so that it stays as it is */
+  gsl_rng *own = gsl_rng_clone(rng);
+  if (!own) return LE_NO_MEMORY;
+  const le_status status = find_images(audit, target, own);
+  gsl_rng_free(own);
+  return status;
+}
+
+static le_status climb(le_audit *audit, le_target *target, const gsl_rng *rng)
+{
+  const size_t d = audit->d;
+  if (audit->rounds == 0) {
+    memcpy(audit->trial.theta, audit->start + audit->climbed * d, d * sizeof(double));
+    audit->trial.start = audit->climbed++;
+    LE_TRY(climb_from(audit, target));
+    if (audit->climbed < audit->starts && !climbs_agree(audit, target)) return LE_OK;
+  } else {
+    LE_TRY(climb_from_crossing(audit, target));
+  }
+  if (audit->crossed == audit->crossings && audit->rounds < ROUNDS_MOST)
+    LE_TRY(choose_crossings(audit, target));
+  if (audit->crossed < audit->crossings) return LE_OK;
+  if (audit->modes == 0) {
+    fail_without_modes(audit);
+    return LE_OK;
+  }
+  audit->phase = audit->draws ? LE_AUDIT_DRAW : LE_AUDIT_DONE;
+  weigh_modes(audit, target);
+  return add_images(audit, target, rng);
+}
+
 static le_status take_step(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
-  if (audit->phase == LE_AUDIT_CLIMB) return climb(audit, target);
+  if (audit->phase == LE_AUDIT_CLIMB) return climb(audit, target, rng);
   if (audit->phase == LE_AUDIT_SCALES) return fit_scales(audit, target, rng);
   if (audit->phase != LE_AUDIT_DRAW) return LE_OK;
   if (audit->in_two_steps) return draw_in_two_steps(audit, target, rng);
@@ -1009,6 +1102,7 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
     le_archive_doubles(archive, mode->scale, d);
     le_archive_double(archive, &mode->log_density);
     le_archive_double(archive, &mode->rise);
+    le_archive_double(archive, &mode->images);
     le_archive_size(archive, &mode->start);
     le_archive_size(archive, &mode->hits);
   }

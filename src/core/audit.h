@@ -56,6 +56,7 @@ typedef struct le_audit {
   double *crossing;         /* crossings x d */
   size_t found;             /* distinct modes, heaviest first, also those not in the proposal */
   le_audit_phase phase;
+  int anchored;             /* the first mode stays the first: the proposal has images */
   int failed;               /* no mode with definite curvature was found */
   le_mode mode[LE_AUDIT_MODES_MOST + 1], trial, wide; /* one more for the wide component */
   int has_wide;

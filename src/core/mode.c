@@ -213,7 +213,7 @@ static int is_short(const double *step, const double *scale, size_t d)
 
 double le_mode_mass(const le_mode *mode, size_t d)
 {
-  return mode->log_density + mode->rise + 0.5 * (double)d * log_two_pi -
+  return mode->log_density + mode->rise - mode->images + 0.5 * (double)d * log_two_pi -
          le_cholesky_half_log_det(mode->factor, d);
 }
 
@@ -222,6 +222,7 @@ static le_status climb(le_mode *mode, le_target *target, double enough, double l
   const size_t all = target->d, d = mode->free;
   double *grad = mode->grad, *step = work, *trial = work + all, *rest = work + 2 * all;
   mode->converged = 0;
+  mode->images = 0;
   LE_TRY(le_target_density(target, 1, mode->theta, &mode->log_density));
   memcpy(trial + d, mode->theta + d, (all - d) * sizeof(double));
   for (mode->iterations = 0; mode->iterations < ITERATIONS_MOST; mode->iterations++) {

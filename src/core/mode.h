@@ -20,6 +20,7 @@ typedef struct le_mode {
   size_t free;  /* the first `free` parameters move; all by default */
   size_t start; /* for the caller: index of the start, and the number of climbs that ended here */
   size_t hits;
+  double images; /* nats by which its mass is less, because images of it have the rest */
 } le_mode;
 
 void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena);

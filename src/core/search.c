@@ -33,9 +33,9 @@ void le_search_alloc(le_search *search, const le_target *target, size_t starts, 
   search->d = d;
   search->starts = starts < LE_SEARCH_STARTS_MOST ? starts : LE_SEARCH_STARTS_MOST;
   search->rows = rows;
-  search->candidates = starts <= FEW_STARTS ? 200
-                       : target->ops->start ? (starts > 250 ? 2 * search->starts : 500)
-                                            : (size_t)fmin(CANDIDATES, sqrt(PAIRS_MOST / (double)d));
+  if (starts <= FEW_STARTS) search->candidates = 200;
+  else if (target->ops->start) search->candidates = starts > 250 ? 2 * search->starts : 500;
+  else search->candidates = (size_t)fmin(CANDIDATES, sqrt(PAIRS_MOST / (double)d));
   if (search->candidates < search->starts) search->candidates = search->starts;
   search->few.width = target->ops->width(target->model);
   search->candidate = le_arena_doubles(arena, search->candidates * d);

@@ -61,12 +61,13 @@ le_status le_target_density_above(le_target *target, size_t m, const double *the
                        : le_target_density(target, m, theta, value);
 }
 
-/* Converts log f to log [q^(1 - lambda) f^lambda] if there is a proposal q; NaN becomes -Inf, and in
- * climbs Inf does, too. */
+/* Converts log f to log [q^(1 - lambda) f^lambda] if there is a proposal q; NaN becomes -Inf, and
+ * in climbs Inf does, too. */
 static void between(const le_target *target, size_t m, const double *theta, double *value)
 {
+  const int lenient = target->context->lenient;
   for (size_t i = 0; i < m; i++) {
-    if (isnan(value[i]) || (target->context->lenient && value[i] == INFINITY)) value[i] = -INFINITY;
+    if (isnan(value[i]) || (lenient && value[i] == INFINITY)) value[i] = -INFINITY;
     if (!target->proposal || value[i] == -INFINITY) continue;
     const double proposed = target->proposal->log_density(target->proposal->self, target,
                                                           theta + i * target->d,
