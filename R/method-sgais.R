@@ -78,8 +78,8 @@
 #' the rows. For models of unknown form it starts from those of 4,000 prior draws (fewer from 7
 #' parameters on) that are more probable than their neighbours. If modes differ, points that combine
 #' their coordinates are starts, too. With many rows, a thousand of them and the derivatives at the
-#' modes give the weights, as in (7), unless a test shows an error of more than a tenth of a nat even
-#' with sixteen thousand rows.
+#' modes give the weights, as in (7), unless a test shows an error of more than a tenth of a nat
+#' even with sixteen thousand rows.
 #'
 #' A regression with about as many coefficients as rows is far from normal, and its density may have
 #' no mode. If the weights are uneven there, draws are made in two steps: first the scale or shape
