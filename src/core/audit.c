@@ -89,7 +89,7 @@ void le_audit_start(le_audit *audit, size_t starts, const double *start)
   audit->draws = audit->lot = audit->first_lot;
   audit->enough = fmin(ROUGHLY * (double)audit->d, AT_MOST);
   if (start != audit->start) memcpy(audit->start, start, audit->starts * audit->d * sizeof(double));
-  audit->crossings = audit->crossed = audit->rounds = 0;
+  audit->crossings = audit->crossed = audit->rounds = audit->barren = 0;
   audit->climbed = audit->modes = audit->found = audit->parts = audit->drawn = 0;
   audit->failed = audit->has_wide = audit->by_part = audit->planned = audit->anchored = 0;
   audit->in_two_steps = 0;
@@ -321,9 +321,10 @@ static le_status climb_from(le_audit *audit, le_target *target)
 
 /* If coordinates have several modes each, independently of the others, few climbs reach most of
  * the combinations. So a mode with one coordinate of another mode is a start, too, if its density
- * is high enough. Its mass is judged by the wider of both modes. It is done ROUNDS_MOST times, and
- * costs up to CROSSING_WORK rows visited. */
-enum { ROUNDS_MOST = 6, CROSSINGS_AT_ONCE = 64 };
+ * is high enough. Its mass is judged by the wider of both modes. It is done ROUNDS_MOST times,
+ * until BARREN_MOST climbs in succession find no other mode, and costs up to CROSSING_WORK rows
+ * visited. */
+enum { ROUNDS_MOST = 6, CROSSINGS_AT_ONCE = 64, BARREN_MOST = 4 };
 static const double CROSSING_WORK = 2e7, APART = 2;
 
 static double log_volume(const le_mode *mode, size_t d)
@@ -377,6 +378,8 @@ static le_status choose_crossings(le_audit *audit, le_target *target)
       (double)(modes * (modes - 1) * d) * (rows + 1) > CROSSING_WORK)
     return LE_OK;
   for (size_t k = 0; k < modes; k++) best = fmax(best, le_mode_mass(&audit->mode[k], d));
+  /* as on a ridge, where every climb ends at another point */
+  if (audit->refused > best - HEAVY) return LE_OK;
   const size_t most = audit->batch < CROSSINGS_AT_ONCE ? audit->batch : CROSSINGS_AT_ONCE;
   for (size_t pair = 0; pair < modes * modes; pair++) {
     const le_mode *a = &audit->mode[pair / modes], *b = &audit->mode[pair % modes];
@@ -403,8 +406,16 @@ static le_status climb_from_crossing(le_audit *audit, le_target *target)
   memcpy(trial->theta, audit->crossing + audit->crossed++ * d, d * sizeof(double));
   trial->start = audit->starts_most; /* not from a particle */
   le_mode *there = known(audit, trial, particle_near);
-  if (!there) return climb_from(audit, target);
-  there->hits++;
+  if (there) {
+    there->hits++;
+    return LE_OK;
+  }
+  const size_t before = audit->modes;
+  LE_TRY(climb_from(audit, target));
+  audit->barren = audit->modes > before ? 0 : audit->barren + 1;
+  if (audit->barren < BARREN_MOST) return LE_OK;
+  audit->crossed = audit->crossings;
+  audit->rounds = ROUNDS_MOST;
   return LE_OK;
 }
 
@@ -1083,6 +1094,7 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   le_archive_size(archive, &audit->crossings);
   le_archive_size(archive, &audit->crossed);
   le_archive_size(archive, &audit->rounds);
+  le_archive_size(archive, &audit->barren);
   if (audit->crossings > LE_AUDIT_CROSSINGS_MOST || audit->crossed > audit->crossings)
     archive->status = LE_CORRUPT;
   le_archive_size(archive, &audit->modes);

@@ -50,9 +50,9 @@ typedef struct le_audit {
   double near;              /* with very many rows, a start closer than this to a known mode
                              * (squared Mahalanobis distance / d) is taken to lead to it */
   size_t climbed, modes, drawn; /* climbs, modes and draws so far */
-  /* starts that combine the coordinates of two modes: how many, how many were climbed from, and how
-   * often they were chosen */
-  size_t crossings, crossed, rounds;
+  /* starts that combine the coordinates of two modes: how many, how many were climbed from, how
+   * often they were chosen, and how many of the last climbs found no other mode */
+  size_t crossings, crossed, rounds, barren;
   double *crossing;         /* crossings x d */
   size_t found;             /* distinct modes, heaviest first, also those not in the proposal */
   le_audit_phase phase;
