@@ -24,8 +24,9 @@ static le_status impossible_row(walk *w)
   }
   le_streams again;
   if (w->machine.store.n == 1)
-    return le_fail(&w->machine.context->error, LE_ALL_IMPOSSIBLE,
-                   "The model has zero likelihood (or one that is not a number) under every particle.");
+    return le_fail(
+        &w->machine.context->error, LE_ALL_IMPOSSIBLE,
+        "The model has zero likelihood (or one that is not a number) under every particle.");
   if (w->restart_rows || (w->settings.shuffle && w->machine.feeds > 1))
     return le_fail(
         &w->machine.context->error, LE_ALL_IMPOSSIBLE,
