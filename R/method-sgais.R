@@ -280,8 +280,8 @@ settle <- function(method, model) {
 # at each distribution it was up to 3.8 nats too low.
 THOROUGH <- list(`1.particles` = 500, `1.ess` = 450, `1.steps` = 2, `1.renew` = 0.6)
 
-# Optimisation runs of a search if the model offers no starting points: finite differences are
-# expensive.
+# Most optimisation runs of a search if the model offers no starting points. From 13 parameters on
+# there are fewer (src/estimators/walk/settings.c), because finite differences are expensive.
 SEARCH_UNKNOWN <- 48
 
 early_settings <- function(early) {

@@ -197,9 +197,8 @@ custom_answer <- function(model, data, n) {
   lenient <- FALSE
   least <- NULL
   is_hopeless <- function(theta) {
-    if (is.null(least)) least <<- least_log_prior(model)
-    prior <- suppressWarnings(log_prior(theta))
-    prior < least
+    if (is.null(least)) least <<- least_log_prior(log_prior(t(fixed_draws(model))))
+    suppressWarnings(log_prior(theta)) < least
   }
   # numbers that may be -Inf
   check_values <- function(values, what, theta) {
@@ -328,13 +327,18 @@ apart <- function(theta, coordinate, step) {
   list(above = above, below = below, width = above[at] - below[at])
 }
 
-#' The spread of the prior of each parameter, from draws that are always the same
+#' Draws from the prior, a row each, that are always the same
 #' @noRd
-difference_steps <- function(model) {
+fixed_draws <- function(model) {
   restore <- own_generator(c(0, 1), keep = FALSE)
   on.exit(restore())
-  draws <- matrix(model$draw_prior(200), 200)
-  spread <- apply(draws, 2, stats::mad)
+  matrix(model$draw_prior(200), 200)
+}
+
+#' The spread of the prior of each parameter
+#' @noRd
+difference_steps <- function(model) {
+  spread <- apply(fixed_draws(model), 2, stats::mad)
   ifelse(is.finite(spread) & spread > 0, spread, 1)
 }
 
@@ -342,12 +346,7 @@ difference_steps <- function(model) {
 # zero for R, which computes without logarithms.
 HOPELESS <- 700
 
-least_log_prior <- function(model) {
-  restore <- own_generator(c(0, 1), keep = FALSE)
-  on.exit(restore())
-  draws <- matrix(model$draw_prior(200), 200, dimnames = list(NULL, model$parameters))
-  values <- if (model$vectorised) model$log_prior(draws)
-  else apply(draws, 1, model$log_prior)
+least_log_prior <- function(values) {
   # -Inf, below which is nothing, if no value is finite
   possible <- values[is.finite(values)]
   if (length(possible)) min(possible) - HOPELESS else -Inf

@@ -76,7 +76,7 @@ static SEXP kernel_body(void *data)
   check_status(le_store_append(&run->store, &rows, NULL));
   run->store.mixed = le_args_number(&settings, "mixed", 0) != 0 ? rows.n : 0;
 
-  le_context context = {1, user_interrupts, NULL, {""}};
+  le_context context = {.threads = 1, .interrupted = user_interrupts};
   le_target target;
   le_metric metric;
   le_gradient gradient;

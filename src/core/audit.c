@@ -958,14 +958,15 @@ static double proposed(const le_audit *audit, const le_target *target, const dou
 
 /* Whether a draw from this mode, `theta`, shows an image that the proposal lacks; then the image is
  * audit->trial.theta. */
-static int shows_image(le_audit *audit, const le_target *target, size_t part, double *theta)
+static int shows_image(le_audit *audit, const le_target *target, size_t part, const double *theta)
 {
-  double *image = audit->trial.theta;
-  const double here = proposed(audit, target, theta);
-  if (target->ops->relabel(target->model, audit->mode[0].theta, theta) != 1) return 0;
-  if (!(proposed(audit, target, theta) < here - PROPOSED_LESS)) return 0;
-  memcpy(image, audit->mode[part].theta, audit->d * sizeof(double));
-  target->ops->relabel(target->model, theta, image);
+  const size_t d = audit->d;
+  double *image = audit->trial.theta, *place = audit->theta + d;
+  memcpy(place, theta, d * sizeof(double));
+  if (target->ops->relabel(target->model, audit->mode[0].theta, place) != 1) return 0;
+  if (!(proposed(audit, target, place) < proposed(audit, target, theta) - PROPOSED_LESS)) return 0;
+  memcpy(image, audit->mode[part].theta, d * sizeof(double));
+  target->ops->relabel(target->model, place, image);
   return !known(audit, &audit->trial, KNOWN);
 }
 
@@ -976,7 +977,7 @@ static le_status add_image(le_audit *audit, le_target *target, size_t part)
   if (!trial->converged || known(audit, trial, KNOWN)) return LE_OK;
   trial->start = mode->start;
   trial->hits = mode->hits;
-  mode->images = trial->images = log(2); /* for now */
+  mode->images = trial->images = log(2); /* until the shares inside are measured */
   audit->anchored = 1;
   unweigh_modes(audit);
   keep_mode(audit, trial);
@@ -1004,6 +1005,7 @@ static le_status find_images(le_audit *audit, le_target *target, const gsl_rng *
     for (size_t k = 0; k < audit->modes; k++)
       for (size_t i = 0; i < TRIED && audit->found < audit->most; i++) {
         if (!(audit->share[k] > SHARE_LEAST)) break;
+        if (le_interrupted(target->context)) return LE_INTERRUPTED;
         draw_from(audit, target, k, INFINITY, rng, audit->theta);
         if (shows_image(audit, target, k, audit->theta)) LE_TRY(add_image(audit, target, k));
       }
@@ -1019,7 +1021,7 @@ static le_status find_images(le_audit *audit, le_target *target, const gsl_rng *
 static le_status add_images(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   if (!target->ops->relabel || audit->failed || audit->phase != LE_AUDIT_DRAW ||
-      audit->room == 0 || !(symmetry(target) > 0))
+      audit->room < 2 || !(symmetry(target) > 0))
     return LE_OK;
   /* the draws are those of a copy of the generator, so that it stays as it is */
   gsl_rng *own = gsl_rng_clone(rng);

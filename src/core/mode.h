@@ -27,8 +27,8 @@ void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena);
 /* Climbs from mode->theta. It has converged if the squared distance to the top in standard
  * deviations (Newton decrement) is below `enough`. Sets converged = 0 if the curvature is not
  * positive definite, or if the mass of the mode in Laplace's approximation would be below `least`
- * even with twice the expected further rise; then the climb stops. `work` holds le_mode_work(d)
- * doubles. */
+ * even with twice the expected further rise; then the climb stops. Points where the density is NaN
+ * or Inf count as impossible. `work` holds le_mode_work(d) doubles. */
 le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double least,
                         double *work);
 /* The accuracy that sums over very many rows allow. */

@@ -34,7 +34,7 @@ size_t le_optima(size_t n, size_t d, const double *theta, const double *scale, s
 {
   size_t found = 0, others = 0;
   for (size_t k = 0; k < n; k++) rest[k] = (size_t)is_optimum(n, d, theta, scale, order, k);
-  /* entry k of `rest` is read before a smaller or equal number of entries are written */
+  /* the others overwrite entries of `rest` that have been read */
   for (size_t k = 0; k < n; k++) {
     const size_t point = order[k];
     if (rest[k]) order[found++] = point;

@@ -2,10 +2,10 @@
  *
  * Three of four starts come from the rows if the model offers this (`start` in its contract); the
  * others come from the prior: the most probable ones of many draws (for models without `start`,
- * those that are more probable than their neighbours), and some at random. Climbs
- * begin on a small random sample of the rows. The distinct modes found there are the starts for a
- * sample ten times as large, and so on; modes with far too little mass are dropped. The caller
- * makes the climbs on all rows, so that only a few climbs read all data. */
+ * those that are more probable than their neighbours), and some at random. Climbs begin on a small
+ * random sample of the rows. The distinct modes found there are the starts for a sample ten times
+ * as large, and so on; modes with far too little mass are dropped. The caller makes the climbs on
+ * all rows, so that only a few climbs read all data. */
 #ifndef LE_CORE_SEARCH_H
 #define LE_CORE_SEARCH_H
 
