@@ -9,6 +9,10 @@
 #include <string.h>
 
 enum { ITERATIONS_MOST = 60, HALVINGS_MOST = 30 };
+/* A climb ends where STILL steps in succession would raise the density by less than NOTHING and
+ * the curvature is not positive definite: on a level ridge, or at a saddle point. */
+enum { STILL = 8 };
+static const double NOTHING = 1e-12;
 static const double log_two_pi = 1.8378770664093454836;
 
 void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena)
@@ -223,6 +227,7 @@ static le_status climb(le_mode *mode, le_target *target, double enough, double l
   double *grad = mode->grad, *step = work, *trial = work + all, *rest = work + 2 * all;
   mode->converged = 0;
   mode->images = 0;
+  int still = 0;
   LE_TRY(le_target_density(target, 1, mode->theta, &mode->log_density));
   memcpy(trial + d, mode->theta + d, (all - d) * sizeof(double));
   for (mode->iterations = 0; mode->iterations < ITERATIONS_MOST; mode->iterations++) {
@@ -245,6 +250,8 @@ static le_status climb(le_mode *mode, le_target *target, double enough, double l
       return LE_OK;
     }
     if (definite && le_mode_mass(mode, d) + mode->rise < least) return LE_OK;
+    still = !definite && decrement < NOTHING ? still + 1 : 0;
+    if (still == STILL) return LE_OK;
     double length = 1, value = -INFINITY;
     int halvings = 0;
     for (; halvings < HALVINGS_MOST; halvings++, length *= 0.5) {
