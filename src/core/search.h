@@ -13,7 +13,7 @@
 
 enum { LE_SEARCH_STARTS_MOST = 512 };
 
-/* The number of starts that costs about the same in any dimension. */
+/* The most starts in this dimension; fewer are used where climbs are expensive. */
 size_t le_search_starts(size_t d);
 
 typedef struct le_search {
