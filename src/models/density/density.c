@@ -577,6 +577,8 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
 
 /* Rows that a start reads. */
 enum { START_ROWS = 2000, START_STEPS = 30 };
+/* Draws of the prior of which the best becomes a start. */
+enum { BEST_OF = 32 };
 
 static size_t start_rows(size_t rows) { return rows < START_ROWS ? rows : START_ROWS; }
 
@@ -616,9 +618,26 @@ static int ridge_step(size_t d, double ridge, const double *grad, const double *
   return 1;
 }
 
-/* Climbs from a draw of the prior, or from the centre of the prior moved by a part of a draw, by
- * Newton's method with a ridge that adapts (Levenberg and Marquardt). Iterations end when the gain
- * is small: a search goes on from here. */
+/* The draw of the prior with the highest posterior density: `next` holds the others. */
+static void best_draw(const density *model, const le_rows *rows, const gsl_rng *rng, size_t draws,
+                      double *theta, double *next, double *scratch)
+{
+  double best = -INFINITY;
+  draw_prior(model, rng, theta);
+  if (draws == 1) return;
+  best = posterior(model, theta, rows, NULL, NULL, scratch);
+  for (size_t k = 1; k < draws; k++) {
+    draw_prior(model, rng, next);
+    const double value = posterior(model, next, rows, NULL, NULL, scratch);
+    if (!(value > best || (isnan(best) && !isnan(value)))) continue;
+    best = value;
+    memcpy(theta, next, model->d * sizeof *theta);
+  }
+}
+
+/* Climbs from a draw of the prior, from the best of several, or from the centre of the prior moved
+ * by a part of a draw, by Newton's method with a ridge that adapts (Levenberg and Marquardt).
+ * Iterations end when the gain is small: a search goes on from here. */
 static void start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta,
                   double *scratch)
 {
@@ -627,8 +646,9 @@ static void start(const void *self, const le_rows *rows, const gsl_rng *rng, dou
   double *grad = scratch, *step = grad + d, *next = step + d, *hess = next + d,
          *factor = hess + d * d, *rest = factor + d * d;
   const le_rows some = {start_rows(rows->n), rows->width, rows->values};
-  const int near = gsl_rng_uniform(rng) < 0.5;
-  draw_prior(self, rng, theta);
+  const double kind = gsl_rng_uniform(rng);
+  const int near = kind < 0.5;
+  best_draw(model, &some, rng, kind > 0.75 ? BEST_OF : 1, theta, next, rest);
   for (size_t j = 0; j < d && near; j++) {
     const le_prior *prior = &model->prior[j];
     const double centre = j < model->real ? prior->location : log(prior->scale);
