@@ -577,8 +577,9 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
 
 /* Rows that a start reads. */
 enum { START_ROWS = 2000, START_STEPS = 30 };
-/* Draws of the prior of which the best becomes a start. */
-enum { BEST_OF = 32 };
+/* A start is the best of up to BEST_OF draws of the prior, and of more, up to BEST_OF_FEW_ROWS, if
+ * they read fewer than BEST_ROWS rows in all. */
+enum { BEST_OF = 32, BEST_OF_FEW_ROWS = 1000, BEST_ROWS = 40000 };
 
 static size_t start_rows(size_t rows) { return rows < START_ROWS ? rows : START_ROWS; }
 
@@ -618,13 +619,16 @@ static int ridge_step(size_t d, double ridge, const double *grad, const double *
   return 1;
 }
 
-/* The draw of the prior with the highest posterior density: `next` holds the others. */
-static void best_draw(const density *model, const le_rows *rows, const gsl_rng *rng, size_t draws,
+/* The most probable a posteriori of some draws of the prior; `next` holds the others. Their number
+ * is random, each order of magnitude as probable as another: the best of many are near the main
+ * mode of a jagged density, and the best of few are near many modes. */
+static void best_draw(const density *model, const le_rows *rows, const gsl_rng *rng,
                       double *theta, double *next, double *scratch)
 {
+  const double most = fmax(BEST_OF, fmin(BEST_OF_FEW_ROWS, BEST_ROWS / (double)(rows->n + 1)));
+  const size_t draws = (size_t)pow(most, gsl_rng_uniform(rng));
   double best = -INFINITY;
   draw_prior(model, rng, theta);
-  if (draws == 1) return;
   best = posterior(model, theta, rows, NULL, NULL, scratch);
   for (size_t k = 1; k < draws; k++) {
     draw_prior(model, rng, next);
@@ -635,9 +639,9 @@ static void best_draw(const density *model, const le_rows *rows, const gsl_rng *
   }
 }
 
-/* Climbs from a draw of the prior, from the best of several, or from the centre of the prior moved
- * by a part of a draw, by Newton's method with a ridge that adapts (Levenberg and Marquardt).
- * Iterations end when the gain is small: a search goes on from here. */
+/* Climbs from the best of some draws of the prior, or from the centre of the prior moved by a part
+ * of a draw, by Newton's method with a ridge that adapts (Levenberg and Marquardt). Iterations end
+ * when the gain is small: a search goes on from here. */
 static void start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta,
                   double *scratch)
 {
@@ -646,9 +650,9 @@ static void start(const void *self, const le_rows *rows, const gsl_rng *rng, dou
   double *grad = scratch, *step = grad + d, *next = step + d, *hess = next + d,
          *factor = hess + d * d, *rest = factor + d * d;
   const le_rows some = {start_rows(rows->n), rows->width, rows->values};
-  const double kind = gsl_rng_uniform(rng);
-  const int near = kind < 0.5;
-  best_draw(model, &some, rng, kind > 0.75 ? BEST_OF : 1, theta, next, rest);
+  const int near = gsl_rng_uniform(rng) < 0.5;
+  if (near) draw_prior(self, rng, theta);
+  else best_draw(model, &some, rng, theta, next, rest);
   for (size_t j = 0; j < d && near; j++) {
     const le_prior *prior = &model->prior[j];
     const double centre = j < model->real ? prior->location : log(prior->scale);
