@@ -1,7 +1,8 @@
-# A check of tempered runs by optimisation. All particles of a run from the prior may end in one of
-# several modes and agree with each other. Optimisation does not depend on the path: it starts from
-# points all over the prior (if the model has better starting points, from the data) and ends at
-# posterior modes. Two estimates then show whether the run has missed some of these:
+# A check of runs from the prior by optimisation. All particles of such a run, and all live points
+# of nested sampling, may end in one of several modes and agree with each other. Optimisation does
+# not depend on the path: it starts from points all over the prior (if the model has better starting
+# points, from the data) and ends at posterior modes. Two estimates then show whether the run has
+# missed some of these:
 #
 # * Importance sampling around the modes. Its mean weight is unbiased, so it exceeds the evidence by
 #   a factor of e^5 with probability at most e^-5. A run far below it has missed something.
@@ -29,6 +30,10 @@ END_CLIMBED <- 20      # typical iterations of an optimisation run
 END_CLIMBS <- 4        # optimisation runs for the likelihood alone
 END_CALL <- 50         # number of points in a call that cost as much as the call itself
 END_CLIMB_DEAR <- 4    # their cost in units of a run of Newton's method
+# rows (or parameters) times entries of the curvature up to which the optimisation runs take about a
+# tenth of a second with derivatives of the model, and need no budget: hybrid() does not count the
+# evaluations of its first stage
+END_CHEAP <- 2e5
 
 # Runs of one stage along powers of the likelihood of all data.
 is_tempered <- function(method) {
@@ -37,8 +42,12 @@ is_tempered <- function(method) {
     identical(settings$`1.gradient`, "full") && length(method$kernels) == 1
 }
 
-# Estimates by predictions have no check of their own.
-is_checked <- function(method) is_tempered(method) || method$name %in% c("sequential", "hybrid")
+# Estimates by predictions or volumes have no check of their own.
+is_checked <- function(method) {
+  is_tempered(method) || uses_live_points(method) || method$name %in% c("smc", "sequential")
+}
+
+uses_live_points <- function(method) method$name %in% c("nested", "online_nested", "hybrid")
 
 #' Let a run record its path if a reverse run is possible
 #' @noRd
@@ -49,7 +58,7 @@ recorded <- function(problem, method, encoded) {
   problem
 }
 
-#' Check a tempered run by optimisation and, if necessary, by a reverse run
+#' Check a run by optimisation and, if it is tempered and if necessary, by a reverse run
 #'
 #' @param runs The results of the runs; the path of the first is followed.
 #' @return NULL, or a list of `log_evidence` and `se` (importance sampling), `even` (whether its
@@ -60,13 +69,15 @@ from_other_end <- function(problem, encoded, runs, model, method) {
   attempted <- function(expr) tryCatch(expr, error = function(e) NULL)
   run <- runs[[1]]
   forward <- log_mean(vapply(runs, function(out) drop(out$log_evidence), 0))
-  budget <- climbs_affordable(work_of(run), model, encoded, method$settings$`1.particles`)
+  budget <- climbs_affordable(work_of(run), model, encoded,
+                              min(method$settings$`1.particles`, END_CALL))
   found <- list(attempted(climbed_by_engine(problem, encoded, model, budget)),
                 attempted(climbed_by_likelihood(model, encoded, budget)))
   found <- Filter(Negate(is.null), found)
   if (length(found) == 0) return(NULL)
   ahead <- vapply(found, function(one) max(one$log_evidence, one$mass, -Inf, na.rm = TRUE), 0)
   best <- found[[which.max(ahead)]]
+  best$who <- if (uses_live_points(method)) "live points" else "particles"
   if (is.null(run$path) || best$share >= END_SURE || !isTRUE(best$mass > forward + END_AHEAD))
     return(best)
   best$upper <- attempted(walked_back(problem, encoded, run$path, best$peak))
@@ -99,7 +110,9 @@ climbed_by_engine <- function(problem, encoded, model, budget) {
 climbs_affordable <- function(work, model, encoded, particles) {
   d <- length(encoded$theta_names)
   evaluations <- END_SHARE * sum(work[c("likelihoods", "gradients")]) / encoded$n
-  if (isTRUE(model$vectorised)) return(floor(evaluations / min(particles, END_CALL) / END_CLIMBED))
+  if (isTRUE(model$vectorised)) return(floor(evaluations / particles / END_CLIMBED))
+  if (part_of(model, "derivatives") && max(encoded$n, d) * d^2 <= END_CHEAP)
+    return(END_STARTS[["several"]])
   each <- if (part_of(model, "derivatives")) d else if (has_gradients(model)) 2 * d else 2 * d^2
   floor(evaluations / END_CLIMBED / each)
 }
@@ -266,14 +279,15 @@ other_end_warning <- function(found, headline) {
   gap <- found$log_evidence - headline$log_evidence
   se <- if (is.finite(headline$se)) headline$se else 0
   least <- if (found$even) max(1, AUDIT_MOST_Z * sqrt(se^2 + found$se^2)) else END_AHEAD + 2 * se
-  advice <- paste("Use nested(), sgais(), or laplace() with `importance`, and scale the columns",
-                  "if their means are far from the prior means.")
+  others <- if (found$who == "particles") "nested(), sgais()," else "sgais()"
+  advice <- paste("Use", others, "or laplace() with `importance`, and scale the columns if their",
+                  "means are far from the prior means.")
   if (isTRUE(gap > least)) {
     return(paste(sprintf(
-      paste("The particles have missed a part of the posterior: importance sampling around a",
+      paste("The %s have missed a part of the posterior: importance sampling around a",
             "posterior mode found by optimisation gives a log evidence of at least %s, which is",
             "%s nats more than the estimate."),
-            show_nats(found$log_evidence), show_nats(gap, 2)),
+            found$who, show_nats(found$log_evidence), show_nats(gap, 2)),
       advice))
   }
   above <- min(found$upper, found$mass) - headline$log_evidence

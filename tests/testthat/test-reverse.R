@@ -79,3 +79,26 @@ test_that("a reverse run agrees with a run that knows the peak, and is far above
   set.seed(1)
   expect_gt(walk_back(hidden(), NULL, smc(), 40, 1), 100)
 })
+
+test_that("methods without a check of their own are compared with optimisation", {
+  # One mode is near the prior and has much noise; the other is 16 prior standard deviations away.
+  y <- as.vector(100 + scale(qnorm((1:30 - 0.5) / 30)))
+  model <- linear_regression(y ~ 1, prior_sd = 6.02)
+  log_sigma <- seq(-2, 8, 0.005)
+  # the mean has an integral in closed form
+  value <- vapply(log_sigma, function(s) {
+    v <- exp(2 * s)
+    -15 * log(2 * pi) - 29 * s - log(v + 30 * 6.02^2) / 2 -
+      (sum((y - mean(y))^2) / v + 30 * mean(y)^2 / (v + 30 * 6.02^2)) / 2 +
+      log(2) + dt(exp(s) / 2.5, 3, log = TRUE) - log(2.5) + s
+  }, 0)
+  truth <- max(value) + log(sum(exp(value - max(value)))) + log(0.005)
+  for (method in list(nested(), hybrid(), smc("data"))) {
+    fit <- quiet_fit(model, data.frame(y), method, seed = test_seed())
+    expect_true(missed(fit) || abs(fit$log_evidence - truth) < 4 * fit$se)
+    expect_gt(abs(fit$log_evidence - truth), 1)
+    # nothing is missed where the prior is at the rows
+    near <- quiet_fit(model, data.frame(y = y - 100), method, seed = test_seed())
+    expect_false(missed(near))
+  }
+})
