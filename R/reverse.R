@@ -30,9 +30,9 @@ END_CLIMBED <- 20      # typical iterations of an optimisation run
 END_CLIMBS <- 4        # optimisation runs for the likelihood alone
 END_CALL <- 50         # number of points in a call that cost as much as the call itself
 END_CLIMB_DEAR <- 4    # their cost in units of a run of Newton's method
-# rows (or parameters) times entries of the curvature up to which the optimisation runs take about a
-# tenth of a second with derivatives of the model, and need no budget: hybrid() does not count the
-# evaluations of its first stage
+# Rows times squared parameters up to which all optimisation runs are made, whatever the run has
+# cost: with derivatives of the model they take about a tenth of a second. The cost of hybrid() is
+# not known, because its first stage does not count evaluations.
 END_CHEAP <- 2e5
 
 # Runs of one stage along powers of the likelihood of all data.
@@ -69,8 +69,7 @@ from_other_end <- function(problem, encoded, runs, model, method) {
   attempted <- function(expr) tryCatch(expr, error = function(e) NULL)
   run <- runs[[1]]
   forward <- log_mean(vapply(runs, function(out) drop(out$log_evidence), 0))
-  budget <- climbs_affordable(work_of(run), model, encoded,
-                              min(method$settings$`1.particles`, END_CALL))
+  budget <- climbs_affordable(work_of(run), model, encoded, method$settings$`1.particles`)
   found <- list(attempted(climbed_by_engine(problem, encoded, model, budget)),
                 attempted(climbed_by_likelihood(model, encoded, budget)))
   found <- Filter(Negate(is.null), found)
@@ -106,11 +105,13 @@ climbed_by_engine <- function(problem, encoded, model, budget) {
 #'
 #' An iteration of Newton's method needs derivatives: those of the model, or differences, evaluated
 #' in one call. R functions that take many points in a call cost little more than for one point.
+#'
+#' @param particles Number of particles, or NULL for a method without.
 #' @noRd
 climbs_affordable <- function(work, model, encoded, particles) {
   d <- length(encoded$theta_names)
   evaluations <- END_SHARE * sum(work[c("likelihoods", "gradients")]) / encoded$n
-  if (isTRUE(model$vectorised)) return(floor(evaluations / particles / END_CLIMBED))
+  if (isTRUE(model$vectorised)) return(floor(evaluations / min(particles, END_CALL) / END_CLIMBED))
   if (part_of(model, "derivatives") && max(encoded$n, d) * d^2 <= END_CHEAP)
     return(END_STARTS[["several"]])
   each <- if (part_of(model, "derivatives")) d else if (has_gradients(model)) 2 * d else 2 * d^2

@@ -8,9 +8,9 @@
 #include <string.h>
 
 enum { MORE = 10, STARTS_LEAST = 48, STARTS_FEW_ROWS = 192 };
-/* Starts in high dimension: at least STARTS_LEAST, and STARTS_FEW_ROWS if all climbs together visit
- * so few rows (and columns of the curvature) times entries of the curvature. With five components
- * on 32 rows of four columns (44 parameters), 48 climbs missed the main mode in 15 of 100 runs. */
+/* The cost of a climb grows as d^2 (rows + d). In high dimension there are as many starts as cost
+ * STARTS_WORK, at least STARTS_LEAST and at most STARTS_FEW_ROWS. With five components on 32 rows
+ * of four columns (44 parameters), 48 climbs missed the main mode in 15 of 100 runs. */
 static const double STARTS_WORK = 3e7;
 /* Draws from the prior among which starts are chosen if the model has none of its own; fewer if
  * to compare all pairs takes longer than about a tenth of a second. */

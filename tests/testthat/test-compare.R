@@ -125,7 +125,9 @@ test_that("only fits to the same data are compared", {
 })
 
 test_that("fits that failed their checks are marked and left out", {
-  expect_gt(length(collapsed$failed), 0)
+  expect_length(collapsed$failed, 2)
+  expect_match(collapsed$failed[1], "almost all weight was on one or two particles")
+  expect_match(collapsed$failed[2], "missed a part of the posterior")
   table <- compare_models(harmonic, flat, collapsed, line)
   expect_identical(table$model[1:2], c("line", "flat"))
   expect_identical(table$reliable, c(TRUE, TRUE, FALSE, FALSE))

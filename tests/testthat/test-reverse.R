@@ -95,8 +95,8 @@ test_that("methods without a check of their own are compared with optimisation",
   truth <- max(value) + log(sum(exp(value - max(value)))) + log(0.005)
   for (method in list(nested(), hybrid(), smc("data"))) {
     fit <- quiet_fit(model, data.frame(y), method, seed = test_seed())
-    expect_true(missed(fit) || abs(fit$log_evidence - truth) < 4 * fit$se)
-    expect_gt(abs(fit$log_evidence - truth), 1)
+    expect_true(missed(fit))
+    expect_gt(truth - fit$log_evidence, 1)
     # nothing is missed where the prior is at the rows
     near <- quiet_fit(model, data.frame(y = y - 100), method, seed = test_seed())
     expect_false(missed(near))

@@ -577,8 +577,8 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
 
 /* Rows that a start reads. */
 enum { START_ROWS = 2000, START_STEPS = 30 };
-/* A start is the best of up to BEST_OF draws of the prior, and of more, up to BEST_OF_FEW_ROWS, if
- * they read fewer than BEST_ROWS rows in all. */
+/* A start is the best of up to BEST_OF draws of the prior; with few rows of up to BEST_OF_FEW_ROWS,
+ * as long as the draws read at most BEST_ROWS rows together. */
 enum { BEST_OF = 32, BEST_OF_FEW_ROWS = 1000, BEST_ROWS = 40000 };
 
 static size_t start_rows(size_t rows) { return rows < START_ROWS ? rows : START_ROWS; }
@@ -619,17 +619,16 @@ static int ridge_step(size_t d, double ridge, const double *grad, const double *
   return 1;
 }
 
-/* The most probable a posteriori of some draws of the prior; `next` holds the others. Their number
- * is random, each order of magnitude as probable as another: the best of many are near the main
- * mode of a jagged density, and the best of few are near many modes. */
+/* The draw of highest posterior density among some draws of the prior; `next` holds the others.
+ * Their number is random, with a uniform logarithm: among many draws the best is near the main
+ * mode, and among few draws it may be near any mode. */
 static void best_draw(const density *model, const le_rows *rows, const gsl_rng *rng,
                       double *theta, double *next, double *scratch)
 {
   const double most = fmax(BEST_OF, fmin(BEST_OF_FEW_ROWS, BEST_ROWS / (double)(rows->n + 1)));
   const size_t draws = (size_t)pow(most, gsl_rng_uniform(rng));
-  double best = -INFINITY;
   draw_prior(model, rng, theta);
-  best = posterior(model, theta, rows, NULL, NULL, scratch);
+  double best = posterior(model, theta, rows, NULL, NULL, scratch);
   for (size_t k = 1; k < draws; k++) {
     draw_prior(model, rng, next);
     const double value = posterior(model, next, rows, NULL, NULL, scratch);
