@@ -548,6 +548,12 @@ static size_t stratum(const le_audit *audit, size_t draw, size_t draws)
   return audit->parts - 1;
 }
 
+/* The component of a draw: all lots have the same strata. Draws in two steps have none. */
+static size_t part_of_draw(const le_audit *audit, size_t draw)
+{
+  return audit->in_two_steps ? 0 : stratum(audit, draw % audit->lot, audit->lot);
+}
+
 /* Largest log weight of a particle, in nats above the average weight of draws, that counts as
  * covered. */
 static const double COVERED_MOST = 3;
@@ -631,6 +637,27 @@ le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, 
   return LE_OK;
 }
 
+/* Relative variance of the mean of normalised weights. Draws are stratified over the components, so
+ * only differences within a component count: with a wide component the variance of all weights
+ * together is up to four times as large. A component with one draw is compared with all draws. */
+static double variance_of_mean(const le_audit *audit, const double *weight)
+{
+  const size_t n = audit->draws;
+  double sum[LE_AUDIT_MODES_MOST + 1] = {0}, variance = 0;
+  size_t size[LE_AUDIT_MODES_MOST + 1] = {0};
+  for (size_t i = 0; i < n; i++) {
+    const size_t k = part_of_draw(audit, i);
+    size[k]++;
+    sum[k] += weight[i];
+  }
+  for (size_t i = 0; i < n; i++) {
+    const size_t k = part_of_draw(audit, i);
+    const double m = (double)size[k], away = weight[i] - (m > 1 ? sum[k] / m : 1 / (double)n);
+    variance += away * away * (m > 1 ? m / (m - 1) : 1);
+  }
+  return variance;
+}
+
 static void finish(le_audit *audit, const le_target *target)
 {
   const size_t n = audit->draws;
@@ -644,8 +671,8 @@ static void finish(le_audit *audit, const le_target *target)
   for (size_t i = 0; i < n; i++) square += weight[i] * weight[i];
   audit->effective_size = 1 / square;
   audit->ideal_size = audit->ideal_sum * audit->ideal_sum / audit->ideal_squares;
-  /* relative variance of the mean weight; half of it is the mean error of its logarithm */
-  const double relative = fmax(square - 1 / (double)n, 0) * (double)n / ((double)n - 1);
+  /* half of the relative variance of the mean weight is the mean error of its logarithm */
+  const double relative = variance_of_mean(audit, weight);
   audit->log_evidence += 0.5 * relative;
   const le_pareto tail = le_pareto_tail(audit->log_weight, n, audit->work);
   audit->pareto_k = tail.k;
@@ -661,7 +688,7 @@ int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, do
                     double *variance)
 {
   const size_t n = audit->draws;
-  double *weight = audit->work, square = 0;
+  double *weight = audit->work;
   /* if some components of the mode are equal, relabelled draws have other densities under the
    * proposal */
   if (audit->failed || audit->in_two_steps || audit->modes > 1 ||
@@ -673,8 +700,7 @@ int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, do
   *lambda = fmin(*lambda, TEMPERED_MOST);
   for (size_t i = 0; i < n; i++) weight[i] = *lambda * audit->log_weight[i];
   *log_integral = le_normalise(weight, n, weight) - log((double)n) + symmetry(target);
-  for (size_t i = 0; i < n; i++) square += weight[i] * weight[i];
-  *variance = fmax(square - 1 / (double)n, 0) * (double)n / ((double)n - 1);
+  *variance = variance_of_mean(audit, weight);
   return isfinite(*log_integral);
 }
 
@@ -834,10 +860,10 @@ static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   const size_t d = audit->d, from = audit->drawn,
                most = from + audit->batch < audit->draws ? from + audit->batch : audit->draws;
-  const size_t first = stratum(audit, from % audit->lot, audit->lot);
+  const size_t first = part_of_draw(audit, from);
   size_t to = from;
   for (; to < most; to++) {
-    const size_t part = stratum(audit, to % audit->lot, audit->lot);
+    const size_t part = part_of_draw(audit, to);
     if (audit->by_part && part != first) break;
     audit->log_weight[to] =
         draw_from(audit, target, part, freedom_of_draw(audit, part, rng), rng,

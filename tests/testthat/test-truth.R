@@ -107,3 +107,18 @@ test_that("replicates narrow the error around the truth", {
   expect_lt(abs(fit$log_evidence - p$log_evidence), 4 * fit$se)
   expect_lt(fit$se, 0.06)
 })
+
+test_that("the stated error of many rows is as large as the spread of the estimates", {
+  skip_on_cran()
+  data <- with_own_seed(1, {
+    x <- matrix(rnorm(1.5e6), ncol = 5)
+    data.frame(y = rpois(3e5, exp(0.3 * x[, 1] + 0.2 * x[, 2])), x)
+  })
+  model <- regression(y ~ ., family = poisson())
+  fits <- lapply(1:40, function(seed) evidence(model, data, seed = seed))
+  spread <- sd(vapply(fits, `[[`, 0, "log_evidence"))
+  stated <- median(vapply(fits, `[[`, 0, "se"))
+  # 1.42 when draws around the peak and wide draws counted as one sample
+  expect_gt(stated / spread, 0.75)
+  expect_lt(stated / spread, 1.3)
+})
