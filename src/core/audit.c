@@ -903,9 +903,11 @@ static le_status draw(le_audit *audit, le_target *target, const gsl_rng *rng)
 /* Numbers of annealing steps, each STEPS_MORE times the one before, until the effective sample size
  * is ANNEALED of the draws, or ENOUGH and more steps hardly help. Weights with a Pareto tail above
  * TAIL are uneven, too: with 20 rows, estimates of t regressions were too low by more than twice
- * their errors in a quarter of runs. */
-enum { STEPS_MORE = 4, STEPS_MOST = 256 };
-static const double ANNEALED = 0.6, ENOUGH = 0.25, HELPS = 1.2, TAIL = 0.4;
+ * their errors in a quarter of runs. This choice is made with one PILOT-th of the draws, and the
+ * estimate with others: if draws with a heavy tail were always made again, it would be too low on
+ * average. Only draws with a Pareto tail above USELESS are made again. */
+enum { STEPS_MORE = 4, STEPS_MOST = 256, PILOT = 4 };
+static const double ANNEALED = 0.6, ENOUGH = 0.25, HELPS = 1.2, TAIL = 0.4, USELESS = 0.7;
 
 static int is_uneven(const le_audit *audit, double share)
 {
@@ -913,13 +915,18 @@ static int is_uneven(const le_audit *audit, double share)
          audit->pareto_k > TAIL;
 }
 
+static size_t draws_in_two_steps(const le_audit *audit)
+{
+  return audit->first_lot < audit->room ? audit->first_lot : audit->room;
+}
+
 static void start_two_steps(le_audit *audit, const le_target *target)
 {
-  const size_t draws = audit->first_lot < audit->room ? audit->first_lot : audit->room;
+  const size_t draws = draws_in_two_steps(audit);
   /* given the scales there is one mode, and the others would be lost */
   if (audit->modes > 1) return;
   if (draws == 0 || !le_twostep_affordable(&audit->two, target, draws, 1)) return;
-  audit->draws = audit->lot = draws;
+  audit->draws = draws > PILOT ? draws / PILOT : draws;
   audit->drawn = 0;
   audit->by_part = 0;
   audit->in_two_steps = 1;
@@ -948,18 +955,28 @@ static le_status draw_in_two_steps(le_audit *audit, le_target *target, const gsl
   audit->drawn += n;
   if (audit->drawn < audit->draws) return LE_OK;
   audit->ideal_sum = audit->ideal_squares = (double)audit->draws;
-  const double before = audit->two.steps > 1 ? audit->effective_size : 0;
+  const double before = audit->two.steps > 1 ? audit->effective_size / audit->ideal_size : 0;
   finish(audit, target);
-  const size_t steps = STEPS_MORE * audit->two.steps;
-  const int helps = is_uneven(audit, ENOUGH) || audit->effective_size > HELPS * before;
-  if (!is_uneven(audit, ANNEALED) || !helps || steps > STEPS_MOST ||
-      !le_twostep_affordable(&audit->two, target, audit->draws, steps))
-    return LE_OK;
-  if (!audit->failed) {
-    le_normalise(audit->log_weight, audit->draws, audit->work);
-    if (!le_twostep_refit(&audit->two, audit->draws, audit->theta, audit->work)) return LE_OK;
+  const size_t all = draws_in_two_steps(audit), steps = STEPS_MORE * audit->two.steps;
+  const int pilot = audit->draws < all,
+            helps = is_uneven(audit, ENOUGH) ||
+                    audit->effective_size > HELPS * before * audit->ideal_size,
+            uneven = pilot ? is_uneven(audit, ANNEALED)
+                           : audit->failed || audit->pareto_k > USELESS,
+            more = uneven && helps && steps <= STEPS_MOST &&
+                   le_twostep_affordable(&audit->two, target, all, steps);
+  if (!pilot && !more) return LE_OK;
+  if (more) {
+    if (!audit->failed) {
+      le_normalise(audit->log_weight, audit->draws, audit->work);
+      if (!le_twostep_refit(&audit->two, audit->draws, audit->theta, audit->work)) {
+        audit->failed = 1;
+        return LE_OK;
+      }
+    }
+    audit->two.steps = steps;
   }
-  audit->two.steps = steps;
+  audit->draws = more && all > PILOT ? all / PILOT : all;
   audit->drawn = 0;
   audit->phase = LE_AUDIT_DRAW;
   return LE_OK;

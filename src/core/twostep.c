@@ -14,8 +14,11 @@
  * this share of effective draws; the covariance of a round is widened by WIDER. */
 enum { OF_ROUND = 50, ROUNDS_MOST = 12, FEW_MOST = 6, DIM_MOST = 100 };
 static const double EVEN = 0.5, TEMPERED = 0.25, WIDER = 1.2;
-/* Degrees of freedom of the proposals of scales and of the others. */
-static const double scales_freedom = 5, rest_freedom = 20;
+/* Proposals are mixtures of two t distributions: one near normal, one with heavy tails. Given a
+ * small scale the posterior of coefficients may have many modes, of which a climb finds one. */
+static const double normal_freedom = 20, heavy_freedom = 3, heavy_share = 0.3;
+/* Steps along the scales between climbs. */
+static const double STRIDE = 1, STRIDES_MOST = 20;
 /* Leapfrog steps of a move; their length in standard deviations is uniform between two numbers. */
 enum { LEAPFROG = 3 };
 static const double STEP_LEAST = 0.2, STEP_MOST = 0.7;
@@ -87,8 +90,20 @@ static double log_t(size_t d, double nu, double q)
          0.5 * (nu + (double)d) * log1p(q / nu);
 }
 
-static void draw_spherical_t(size_t d, double nu, const gsl_rng *rng, double *z)
+/* The log density of the spherical proposal at squared distance q; its gradient at z is -pull z. */
+static double log_proposal(size_t d, double q, double *pull)
 {
+  const double both[2] = {log(1 - heavy_share) + log_t(d, normal_freedom, q),
+                          log(heavy_share) + log_t(d, heavy_freedom, q)},
+               value = le_logsumexp(both, 2), heavy = exp(both[1] - value);
+  *pull = (1 - heavy) * (normal_freedom + (double)d) / (normal_freedom + q) +
+          heavy * (heavy_freedom + (double)d) / (heavy_freedom + q);
+  return value;
+}
+
+static void draw_spherical(size_t d, const gsl_rng *rng, double *z)
+{
+  const double nu = gsl_rng_uniform(rng) < heavy_share ? heavy_freedom : normal_freedom;
   for (size_t j = 0; j < d; j++) z[j] = gsl_ran_gaussian_ziggurat(rng, 1);
   const double stretch = sqrt(nu / gsl_ran_chisq(rng, nu));
   for (size_t j = 0; j < d; j++) z[j] *= stretch;
@@ -100,21 +115,32 @@ static void draw_spherical_t(size_t d, double nu, const gsl_rng *rng, double *z)
 static double draw_scales(const le_twostep *two, const gsl_rng *rng, double *b)
 {
   const size_t few = two->few;
-  double e[FEW_MOST], moved[FEW_MOST] = {0};
+  double e[FEW_MOST], moved[FEW_MOST] = {0}, pull;
   if (few == 0) return 0;
-  draw_spherical_t(few, scales_freedom, rng, e);
+  draw_spherical(few, rng, e);
   le_lower_matvec(two->root, few, e, moved);
   for (size_t k = 0; k < few; k++) b[k] = two->centre[k] + moved[k];
-  return log_t(few, scales_freedom, le_dot(e, e, few)) -
+  return log_proposal(few, le_dot(e, e, few), &pull) -
          le_cholesky_half_log_det(two->root, few);
 }
 
+/* The mode of the others given scales b. There may be many if scales are small: the climb follows
+ * the mode from the first guess along a path of scales, with steps of at most STRIDE. */
 static le_status climb_given(le_twostep *two, le_target *target, double enough, const double *b)
 {
   le_mode *mode = &two->mode;
+  const double *from = two->start + two->rest;
+  double farthest = 0;
+  for (size_t k = 0; k < two->few; k++) farthest = fmax(farthest, fabs(b[k] - from[k]));
+  const size_t steps = (size_t)fmin(STRIDES_MOST, fmax(1, ceil(farthest / STRIDE)));
   memcpy(mode->theta, two->start, two->rest * sizeof(double));
-  memcpy(mode->theta + two->rest, b, two->few * sizeof(double));
-  return le_mode_climb(mode, target, enough, -INFINITY, two->work);
+  for (size_t step = 1; step <= steps; step++) {
+    const double share = (double)step / (double)steps;
+    for (size_t k = 0; k < two->few; k++)
+      mode->theta[two->rest + k] = step < steps ? from[k] + share * (b[k] - from[k]) : b[k];
+    LE_TRY(le_mode_climb(mode, target, enough, -INFINITY, two->work));
+  }
+  return LE_OK;
 }
 
 /* Mean and covariance under these weights of scales that are `stride` numbers apart; 0 if the
@@ -200,15 +226,14 @@ static le_status evaluate(le_twostep *two, le_target *target, size_t n, double l
   LE_TRY(le_target_density_grad(target, n, two->point, value, two->grad));
   for (size_t i = 0; i < n; i++) {
     const double *at = z + i * rest, *factor = two->factor + i * rest * rest,
-                 q = le_dot(at, at, rest),
-                 pull = (1 - lambda) * (rest_freedom + (double)rest) / (rest_freedom + q);
-    double *slope = two->slope + i * rest;
-    base[i] = log_t(rest, rest_freedom, q);
+                 q = le_dot(at, at, rest);
+    double *slope = two->slope + i * rest, pull;
+    base[i] = log_proposal(rest, q, &pull);
     value[i] -= two->half_log_det[i];
     for (size_t j = 0; j < rest; j++)
       slope[j] = (two->grad[i * d + j] - le_dot(factor + j * rest, slope, j)) /
                  factor[j * rest + j];
-    for (size_t j = 0; j < rest; j++) slope[j] = lambda * slope[j] - pull * at[j];
+    for (size_t j = 0; j < rest; j++) slope[j] = lambda * slope[j] - (1 - lambda) * pull * at[j];
   }
   return LE_OK;
 }
@@ -256,7 +281,7 @@ le_status le_twostep_draw(le_twostep *two, le_target *target, double enough, con
     memcpy(two->peak + i * rest, two->mode.theta, rest * sizeof(double));
     memcpy(two->factor + i * rest * rest, two->mode.factor, rest * rest * sizeof(double));
     two->half_log_det[i] = le_cholesky_half_log_det(two->mode.factor, rest);
-    draw_spherical_t(rest, rest_freedom, rng, two->z + i * rest);
+    draw_spherical(rest, rng, two->z + i * rest);
   }
   for (size_t t = 1; t <= two->steps; t++) {
     const double lambda = (double)t / (double)two->steps;

@@ -1,11 +1,11 @@
 /* Importance sampling in two steps, for posteriors that are near normal only given a few scales or
  * shapes (`scales` of the model), as in a regression with about as many coefficients as rows.
  *
- * First the scales b are drawn from a t distribution. Its centre and covariance come from rounds of
- * importance sampling in which the mass of the other parameters w given b is Laplace's
- * approximation. Then w is drawn from a t distribution around its mode given b, with the curvature
- * there, and annealed to its posterior given b by Hamiltonian Monte Carlo. The mean weight is
- * unbiased whatever the number of annealing steps. */
+ * First the scales b are drawn from a mixture of t distributions. Its centre and covariance come
+ * from rounds of importance sampling in which the mass of the other parameters w given b is
+ * Laplace's approximation. Then w is drawn from such a mixture around its mode given b, with the
+ * curvature there, and annealed to its posterior given b by Hamiltonian Monte Carlo. The mean
+ * weight is unbiased whatever the number of annealing steps. */
 #ifndef LE_CORE_TWOSTEP_H
 #define LE_CORE_TWOSTEP_H
 
