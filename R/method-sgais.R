@@ -83,7 +83,7 @@
 #'
 #' A regression with about as many coefficients as rows is far from normal, and its density may have
 #' no mode. If the weights are uneven there, draws are made in two steps: first the scale or shape
-#' parameters, then the coefficients given these, annealed from a t distribution around their mode.
+#' parameters, then the coefficients given these, annealed from t distributions around their mode.
 #'
 #' `fit$audit$unreached` is the number of nats by which the modes that the particles have missed
 #' raise the log evidence. If the weights of the check are even, its estimate is reported, because

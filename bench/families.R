@@ -217,19 +217,28 @@ by_noise <- function(data) {
 }
 
 # Student's t distribution is normal given a scale for each row, so that the coefficients have an
-# integral in closed form; the scales and further parameters are drawn from the prior.
+# integral in closed form; the scales and further parameters are drawn from the prior. The Cholesky
+# factors of all draws are made together, column by column.
 by_scales <- function(name, data, draws) {
   n <- length(data$y)
   square <- PRIOR_SD^2 * tcrossprod(data$x)
-  value <- replicate(draws, {
-    sigma <- abs(2.5 * rt(1, 3))
-    df <- if (name == "student") 10 / rgamma(1, 2) else 4
-    root <- tryCatch(chol(square + diag(sigma^2 / (rchisq(n, df) / df))),
-                     error = function(e) NULL)
-    if (is.null(root)) -Inf
-    else -n / 2 * log(2 * pi) - sum(log(diag(root))) -
-      sum(backsolve(root, data$y, transpose = TRUE)^2) / 2
-  })
+  sigma <- abs(2.5 * rt(draws, 3))
+  df <- if (name == "student") 10 / rgamma(draws, 2) else 4
+  root <- z <- vector("list", n)
+  value <- rep(-n / 2 * log(2 * pi), draws)
+  for (j in seq_len(n)) {
+    root[[j]] <- vector("list", n)
+    for (i in j:n) {
+      rest <- square[i, j] + if (i == j) sigma^2 * df / rchisq(draws, df) else 0
+      for (k in seq_len(j - 1)) rest <- rest - root[[k]][[i]] * root[[k]][[j]]
+      root[[j]][[i]] <- if (i == j) sqrt(rest) else rest / root[[j]][[j]]
+    }
+    rest <- data$y[j]
+    for (k in seq_len(j - 1)) rest <- rest - root[[k]][[j]] * z[[k]]
+    z[[j]] <- rest / root[[j]][[j]]
+    value <- value - log(root[[j]][[j]]) - z[[j]]^2 / 2
+  }
+  value[is.nan(value)] <- -Inf
   weight <- exp(value - max(value))
   list(truth = log_sum(value) - log(draws), truth_se = sd(weight) / mean(weight) / sqrt(draws),
        truth_ess = sum(weight)^2 / sum(weight^2) / draws)
@@ -239,7 +248,7 @@ reference <- function(name, data, f) {
   if (name == "gaussian") return(by_noise(data))
   family <- FAMILIES[[name]]
   n <- nrow(data$x)
-  if (startsWith(name, "student") && n <= ncol(data$x)) return(by_scales(name, data, 10000))
+  if (startsWith(name, "student") && n <= ncol(data$x)) return(by_scales(name, data, 1e5))
   draws <- if (n > 1e5) 24 else if (n > 100) 2000 else if (name == "student") 40000 else 10000
   found <- by_t(family, data, f, draws)
   if (found$truth_se > 0.03 && n <= 100 && length(family$further) != 1)

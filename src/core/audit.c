@@ -639,7 +639,7 @@ le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, 
 
 /* Relative variance of the mean of normalised weights. Draws are stratified over the components, so
  * only differences within a component count: with a wide component the variance of all weights
- * together is up to four times as large. A component with one draw is compared with all draws. */
+ * together is up to eight times as large. A component with one draw is compared with all draws. */
 static double variance_of_mean(const le_audit *audit, const double *weight)
 {
   const size_t n = audit->draws;
@@ -970,7 +970,7 @@ static le_status draw_in_two_steps(le_audit *audit, le_target *target, const gsl
     if (!audit->failed) {
       le_normalise(audit->log_weight, audit->draws, audit->work);
       if (!le_twostep_refit(&audit->two, audit->draws, audit->theta, audit->work)) {
-        audit->failed = 1;
+        audit->failed = pilot; /* other draws are an estimate */
         return LE_OK;
       }
     }

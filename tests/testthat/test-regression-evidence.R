@@ -242,7 +242,8 @@ test_that("as many coefficients as rows and heavy tails: the mean error is far b
     error <- c(error, vapply(fits, `[[`, 0, "log_evidence") - p$truth)
     stated <- c(stated, vapply(fits, `[[`, 0, "se"))
   }
-  # -0.014 when draws were made again until their weights had no heavy tail
+  # -0.012 and 1.65 when climbs lost the mode at small scales, and draws were made again until their
+  # weights had no heavy tail
   expect_lt(abs(mean(error)), 0.009)
   expect_lt(mean(error^2 / stated^2), 1.6)
 })
