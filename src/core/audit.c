@@ -25,10 +25,9 @@ static const double KNOWN = 0.01, ROUGHLY = 0.002, AT_MOST = 0.02;
  * proposal's below which there is another lot. */
 static const double ROOM_MOST = 2e7, UNEVEN = 0.5;
 /* Degrees of freedom of the components, and the share of the wide one. */
-static const double peak_freedom = 20, wide_freedom = 5, wide_share = 0.3;
+static const double peak_freedom = 20, wide_freedom = LE_REFIT_FREEDOM, wide_share = 0.3;
 /* The share of draws with the tails of the model, if they are heavier than those of a peak. */
 static const double tails_share = 0.3;
-static const double log_two_pi = 1.8378770664093454836;
 
 /* Images of a mode whose densities are computed in one call. */
 enum { IMAGES_AT_ONCE = 64 };
@@ -73,6 +72,7 @@ void le_audit_free(le_audit *audit)
   /* climbs exchange modes with these two */
   le_mode_release(&audit->trial);
   le_mode_release(&audit->wide);
+  le_refit_free(&audit->refit);
   le_release(audit->mode);
   le_release(audit->term);
   audit->mode = NULL;
@@ -144,7 +144,8 @@ void le_audit_start(le_audit *audit, size_t starts, const double *start)
   memcpy(audit->trial.scale, audit->scale, audit->d * sizeof(double));
   audit->climbed = audit->modes = audit->found = audit->parts = audit->drawn = 0;
   audit->failed = audit->has_wide = audit->by_part = audit->planned = audit->anchored = 0;
-  audit->in_two_steps = 0;
+  audit->in_two_steps = audit->refitted = 0;
+  audit->may_refit = 1;
   audit->ideal_sum = audit->ideal_squares = 0;
   audit->refused = -INFINITY;
   audit->phase = LE_AUDIT_CLIMB;
@@ -341,12 +342,17 @@ static int climbs_agree(const le_audit *audit)
   return hits >= HITS_LEAST && audit->climbed >= CLIMBS_EACH * heavy;
 }
 
-/* Multiplications of a climb, roughly: each iteration needs the second derivatives of all rows. */
+/* Multiplications of a climb, roughly. Each iteration needs the second derivatives of all rows, or
+ * differences; an R function takes as long as R_CALL multiplications for each point. */
+static const double R_CALL = 3e5;
+
 static double work_of_climb(const le_audit *audit, const le_target *target, int iterations)
 {
-  const double d = (double)audit->d,
-               rows = (double)le_store_sample(target->store, target->seen);
-  return (double)(iterations + 1) * (rows + d + CLIMB_OVERHEAD) * (d * d + d);
+  const le_model_ops *ops = target->ops;
+  const double d = (double)audit->d, rows = (double)le_store_sample(target->store, target->seen),
+               points = ops->log_lik_hess ? d + 1 : ops->log_lik_grad ? 2 * d : 2 * d * d,
+               call = ops->traits & LE_MODEL_ONE_THREAD ? R_CALL : 0;
+  return (double)(iterations + 1) * points * ((rows + d + CLIMB_OVERHEAD) * d + call);
 }
 
 /* Climbs from audit->trial.theta; the caller has set audit->trial.start. */
@@ -382,6 +388,22 @@ static le_status climb_from(le_audit *audit, le_target *target)
 }
 
 /* ---- modes that climbs have not found ---- */
+
+/* On a ridge every climb ends at another point of it, and more climbs find nothing else. So climbs
+ * end, whatever they find, when they have taken CLIMBS_WORK multiplications and have found more than
+ * RIDGE heavy modes. */
+enum { RIDGE = 32 };
+static const double CLIMBS_WORK = 3e8;
+
+static int climbs_are_spent(const le_audit *audit)
+{
+  return audit->climbed_work > CLIMBS_WORK;
+}
+
+static int is_ridge(const le_audit *audit)
+{
+  return climbs_are_spent(audit) && audit->modes > RIDGE && audit->climbed >= audit->climbs_least;
+}
 
 /* Share of the mass (Laplace) of modes that only one climb has reached. Good and Turing: it
  * estimates the mass of the modes that no climb has reached, relative to what was found. */
@@ -424,7 +446,7 @@ static le_status climb_from_images(le_audit *audit, le_target *target, size_t n,
   const le_status status = le_target_density(target, n, copy, value);
   target->context->lenient = before;
   LE_TRY(status);
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n && !climbs_are_spent(audit); i++) {
     if (!(value[i] + volume > least)) continue;
     memcpy(audit->trial.theta, copy + i * d, d * sizeof(double));
     le_mode *there = known(audit, &audit->trial, particle_near);
@@ -472,7 +494,8 @@ static le_status climb_images(le_audit *audit, le_target *target)
   double best = -INFINITY;
   for (size_t k = 0; k < audit->modes; k++)
     best = fmax(best, le_mode_mass(&audit->mode[k], audit->d));
-  for (; audit->imaged < audit->modes && barren < BARREN_MOST; audit->imaged++) {
+  for (; audit->imaged < audit->modes && barren < BARREN_MOST && !climbs_are_spent(audit);
+       audit->imaged++) {
     const size_t images = le_images_count(audit->modes, audit->d);
     if (!images_affordable(audit, target, images)) return LE_OK;
     if (le_interrupted(target->context)) return LE_INTERRUPTED;
@@ -487,17 +510,16 @@ static le_status climb_images(le_audit *audit, le_target *target)
 }
 
 /* After the starts given, climbs from further ones go on while modes that only one climb has reached
- * have a share of the mass above UNSEEN, up to FURTHER_WORK multiplications, and only on few rows:
+ * have a share of the mass above UNSEEN, up to the work of climbs, and only on few rows:
  * with many rows the modes come from climbs on few. */
 enum { FURTHER_ROWS = 2000, FURTHER_EACH = 8 };
-static const double UNSEEN = 0.002, FURTHER_WORK = 3e8;
+static const double UNSEEN = 0.002;
 
 static int wants_further(const le_audit *audit, const le_target *target)
 {
   if (!audit->another || audit->most == 1 || audit->modes == 0) return 0;
   if (le_store_sample(target->store, target->seen) > FURTHER_ROWS || target->store->gone) return 0;
-  if (!target->ops->log_lik_hess || audit->modes == audit->most) return 0;
-  if (audit->climbed_work > FURTHER_WORK) return 0;
+  if (climbs_are_spent(audit) || audit->modes == audit->most) return 0;
   return once(audit) > UNSEEN;
 }
 
@@ -553,25 +575,13 @@ static double distance(const le_audit *audit, const le_target *target, size_t pa
   return le_quadratic_form(mode->precision, d, shift, product);
 }
 
-static double log_normal_density(const le_mode *mode, size_t d, double q)
-{
-  return le_cholesky_half_log_det(mode->factor, d) - 0.5 * ((double)d * log_two_pi + q);
-}
-
-static double log_t_density(const le_mode *mode, size_t d, double nu, double q)
-{
-  return gsl_sf_lngamma(0.5 * (nu + (double)d)) - gsl_sf_lngamma(0.5 * nu) -
-         0.5 * (double)d * log(nu * 3.14159265358979323846) +
-         le_cholesky_half_log_det(mode->factor, d) - 0.5 * (nu + (double)d) * log1p(q / nu);
-}
-
 static double log_component(const le_audit *audit, size_t part, double q)
 {
   const le_mode *mode = &audit->mode[part];
-  const double value = log_t_density(mode, audit->d, freedom(audit, part), q);
+  const double value = le_component_log_t(mode, audit->d, freedom(audit, part), q);
   if (audit->tails == 0 || part >= audit->modes) return value;
   const double both[2] = {log(1 - tails_share) + value,
-                          log(tails_share) + log_t_density(mode, audit->d, audit->tails, q)};
+                          log(tails_share) + le_component_log_t(mode, audit->d, audit->tails, q)};
   return le_logsumexp(both, 2);
 }
 
@@ -607,7 +617,7 @@ static double log_proposal(const le_audit *audit, const le_target *target, const
     share += log(audit->mode[k].share);
     add_term(&all, share + log_component(audit, k, q));
     if (k >= modes) continue;
-    add_term(&peaks, share + log_normal_density(&audit->mode[k], d, q));
+    add_term(&peaks, share + le_component_log_normal(&audit->mode[k], d, q));
     of_modes += audit->mode[k].share;
   }
   *normal = log_of(&peaks) - log(audit->parts > modes ? of_modes : 1);
@@ -621,20 +631,6 @@ static double log_density(const void *self, const le_target *target, const doubl
   return log_proposal(self, target, theta, &normal, work);
 }
 
-/* centre + L^-T z sqrt(nu / chi2), by back substitution; a normal draw for infinite nu. */
-static void draw_t(const le_mode *mode, size_t d, const double *centre, double nu,
-                   const gsl_rng *rng, double *theta)
-{
-  for (size_t j = 0; j < d; j++) theta[j] = gsl_ran_gaussian_ziggurat(rng, 1);
-  const double stretch = isfinite(nu) ? sqrt(nu / gsl_ran_chisq(rng, nu)) : 1;
-  for (size_t i = d; i-- > 0;) {
-    double sum = theta[i];
-    for (size_t k = i + 1; k < d; k++) sum -= mode->factor[k * d + i] * theta[k];
-    theta[i] = sum / mode->factor[i * d + i];
-  }
-  for (size_t j = 0; j < d; j++) theta[j] = centre[j] + stretch * theta[j];
-}
-
 /* Returns 0 and the mode itself if the draw has coordinates that belong to no theta: the
  * posterior is zero there. */
 static int draw_from(const le_audit *audit, const le_target *target, size_t part, double nu,
@@ -642,7 +638,7 @@ static int draw_from(const le_audit *audit, const le_target *target, size_t part
 {
   const size_t d = audit->d;
   const le_mode *mode = &audit->mode[part];
-  draw_t(mode, d, mode->centre, nu, rng, theta);
+  le_component_draw(mode, d, nu, rng, theta);
   if (part >= audit->modes || !target->ops->from_normal ||
       target->ops->from_normal(target->model, mode->theta, theta))
     return 1;
@@ -771,6 +767,8 @@ static double variance_of_mean(const le_audit *audit, const double *weight)
   return variance;
 }
 
+static const double REFIT_IDEAL = 0.5;
+
 static void finish(le_audit *audit, const le_target *target)
 {
   const size_t n = audit->draws;
@@ -783,7 +781,9 @@ static void finish(le_audit *audit, const le_target *target)
   double square = 0;
   for (size_t i = 0; i < n; i++) square += weight[i] * weight[i];
   audit->effective_size = 1 / square;
-  audit->ideal_size = audit->ideal_sum * audit->ideal_sum / audit->ideal_squares;
+  /* what a refitted proposal of t distributions reaches on posteriors that are not normal */
+  audit->ideal_size = audit->refitted ? REFIT_IDEAL * (double)n
+                                      : audit->ideal_sum * audit->ideal_sum / audit->ideal_squares;
   /* half of the relative variance of the mean weight is the mean error of its logarithm */
   const double relative = variance_of_mean(audit, weight);
   audit->log_evidence += 0.5 * relative;
@@ -1095,6 +1095,100 @@ static le_status draw_in_two_steps(le_audit *audit, le_target *target, const gsl
   return LE_OK;
 }
 
+/* ---- a refitted proposal ---- */
+
+/* In few dimensions the proposal is refitted to its draws if their weights are uneven, with up to
+ * REFIT_WORK rows visited. */
+enum { REFIT_DIMENSIONS = 20, REFIT_DRAWS = 1000 };
+static const double REFIT_WORK = 2e7;
+
+static int wants_refit(const le_audit *audit, const le_target *target)
+{
+  const double rows = (double)le_store_sample(target->store, target->seen),
+               draws = (double)audit->first_lot * (LE_REFIT_PARTS_MOST + 1);
+  return audit->may_refit && !audit->refitted && !audit->in_two_steps && !audit->failed &&
+         audit->modes > 0 && audit->d <= REFIT_DIMENSIONS && target->chunk == 0 &&
+         draws * (rows + 1) <= REFIT_WORK;
+}
+
+static le_status start_refit(le_audit *audit)
+{
+  const size_t lot = audit->first_lot < REFIT_DRAWS ? audit->first_lot : REFIT_DRAWS;
+  audit->refitted = 1;
+  audit->by_part = 0;
+  audit->phase = LE_AUDIT_REFIT;
+  return le_refit_start(&audit->refit, audit->d, lot);
+}
+
+/* Log densities of draws, -Inf outside the fundamental domain. */
+static le_status value_of(const le_audit *audit, le_target *target, size_t n, double *theta,
+                          double *value)
+{
+  LE_TRY(le_target_density(target, n, theta, value));
+  for (size_t i = 0; i < n && target->ops->relabel; i++) {
+    double *copy = audit->image;
+    memcpy(copy, theta + i * audit->d, audit->d * sizeof(double));
+    if (target->ops->relabel(target->model, audit->mode[0].theta, copy) == 1)
+      value[i] = -INFINITY;
+  }
+  return LE_OK;
+}
+
+/* The refitted mixture becomes the proposal, and fresh draws of it give the estimate. */
+static le_status use_refitted(le_audit *audit)
+{
+  const le_refit *r = &audit->refit;
+  const size_t first = audit->parts, d = audit->d;
+  audit->phase = LE_AUDIT_DONE;
+  if (r->parts > 0 && r->best * (double)audit->draws > audit->effective_size) {
+    LE_TRY(reserve(audit, first + r->parts + 1));
+    for (size_t k = 0; k < first; k++) audit->mode[k].share *= r->share[0];
+    for (size_t j = 0; j < r->parts; j++) {
+      le_mode *part = &audit->mode[first + j];
+      memcpy(part->theta, r->part[j].centre, d * sizeof(double));
+      memcpy(part->centre, r->part[j].centre, d * sizeof(double));
+      memcpy(part->precision, r->part[j].precision, d * d * sizeof(double));
+      memcpy(part->factor, r->part[j].factor, d * d * sizeof(double));
+      part->share = r->share[j + 1];
+    }
+    audit->parts = first + r->parts;
+    audit->draws = audit->lot = audit->first_lot;
+    audit->drawn = 0;
+    audit->planned = 1;
+    audit->ideal_sum = audit->ideal_squares = 0;
+    audit->phase = LE_AUDIT_DRAW;
+  }
+  le_refit_free(&audit->refit);
+  return LE_OK;
+}
+
+/* One round: a lot of draws, weights, a further component. */
+static le_status refit(le_audit *audit, le_target *target, const gsl_rng *rng)
+{
+  le_refit *r = &audit->refit;
+  const size_t d = audit->d;
+  double *theta = le_refit_lot(r), *value = r->value + r->n, normal;
+  for (size_t k = 0; k < r->lot; k++) {
+    const size_t part = le_refit_component(r, k);
+    if (part > 0) {
+      le_component_draw(&r->part[part - 1], d, LE_REFIT_FREEDOM, rng, theta + k * d);
+      continue;
+    }
+    /* the first proposal is a mixture itself */
+    const size_t own = stratum(audit, (size_t)(gsl_rng_uniform(rng) * 1e6), 1000000);
+    draw_from(audit, target, own, freedom_of_draw(audit, own, rng), rng, theta + k * d);
+  }
+  for (size_t from = 0; from < r->lot; from += audit->batch) {
+    const size_t n = r->lot - from < audit->batch ? r->lot - from : audit->batch;
+    LE_TRY(value_of(audit, target, n, theta + from * d, value + from));
+  }
+  for (size_t k = 0; k < r->lot; k++)
+    le_refit_column(r, r->n + k)[0] =
+        log_proposal(audit, target, theta + k * d, &normal, audit->work);
+  LE_TRY(le_refit_round(r));
+  return r->done ? use_refitted(audit) : LE_OK;
+}
+
 /* ---- images at the edge of the fundamental domain ---- */
 
 /* Only draws in the fundamental domain of the first mode have weight. If a mode is at its edge, as
@@ -1188,11 +1282,12 @@ static le_status add_images(le_audit *audit, le_target *target, const gsl_rng *r
 static le_status climb(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   const size_t d = audit->d;
-  if (audit->climbed < audit->starts && !climbs_agree(audit)) {
+  if (audit->climbed < audit->starts) {
     memcpy(audit->trial.theta, audit->start + audit->climbed * d, d * sizeof(double));
     audit->trial.start = audit->climbed++;
     LE_TRY(climb_from(audit, target));
-    if (audit->climbed < audit->starts && !climbs_agree(audit)) return LE_OK;
+    if (audit->climbed < audit->starts && !climbs_agree(audit) && !is_ridge(audit)) return LE_OK;
+    audit->starts = audit->climbed;
   }
   LE_TRY(climb_images(audit, target));
   if (wants_further(audit, target)) return climb_further(audit, target, rng);
@@ -1209,6 +1304,7 @@ static le_status take_step(le_audit *audit, le_target *target, const gsl_rng *rn
 {
   if (audit->phase == LE_AUDIT_CLIMB) return climb(audit, target, rng);
   if (audit->phase == LE_AUDIT_SCALES) return fit_scales(audit, target, rng);
+  if (audit->phase == LE_AUDIT_REFIT) return refit(audit, target, rng);
   if (audit->phase != LE_AUDIT_DRAW) return LE_OK;
   if (audit->in_two_steps) return draw_in_two_steps(audit, target, rng);
   return audit->planned ? draw(audit, target, rng) : plan(audit, target, rng);
@@ -1218,8 +1314,10 @@ le_status le_audit_step(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   LE_TRY(take_step(audit, target, rng));
   if (audit->phase == LE_AUDIT_DONE && !audit->in_two_steps && audit->first_lot &&
-      is_uneven(audit, UNEVEN))
+      is_uneven(audit, UNEVEN)) {
     start_two_steps(audit, target);
+    if (wants_refit(audit, target)) return start_refit(audit);
+  }
   return LE_OK;
 }
 
@@ -1252,6 +1350,10 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   le_archive_size(archive, &audit->parts);
   le_archive_int(archive, &audit->has_wide);
   le_archive_int(archive, &audit->anchored);
+  le_archive_int(archive, &audit->refitted);
+  le_archive_int(archive, &audit->may_refit);
+  le_refit_archive(&audit->refit, archive);
+  if (archive->status != LE_OK) return;
   le_archive_size(archive, &audit->drawn);
   le_archive_int(archive, &phase);
   audit->phase = (le_audit_phase)phase;
@@ -1260,7 +1362,7 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   if (audit->parts > used) used = audit->parts;
   if (used > audit->most + 1 || audit->starts > audit->starts_most ||
       audit->climbed > audit->starts + audit->further || audit->drawn > audit->draws ||
-      phase < 0 || phase > LE_AUDIT_SCALES)
+      phase < 0 || phase > LE_AUDIT_REFIT)
     archive->status = LE_CORRUPT;
   if (archive->status != LE_OK) return;
   le_archive_doubles(archive, audit->scale, d);

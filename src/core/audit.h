@@ -17,6 +17,7 @@
 
 #include "base/rng.h"
 #include "core/expansion.h"
+#include "core/refit.h"
 #include "core/twostep.h"
 
 /* Draws a further start for a climb. */
@@ -27,7 +28,8 @@ typedef enum le_audit_phase {
   LE_AUDIT_CLIMB,
   LE_AUDIT_DRAW,
   LE_AUDIT_DONE,
-  LE_AUDIT_SCALES /* before draws in two steps */
+  LE_AUDIT_SCALES, /* before draws in two steps */
+  LE_AUDIT_REFIT   /* before draws from a refitted proposal */
 } le_audit_phase;
 
 typedef struct le_audit {
@@ -42,6 +44,8 @@ typedef struct le_audit {
   int by_part, planned;   /* weights use part of the rows; the number of draws is chosen */
   int in_two_steps;       /* the draws are those of `two` */
   le_twostep two;         /* only if le_audit_in_two_steps was called */
+  int may_refit, refitted; /* the proposal may be refitted; it was, or this was tried */
+  le_refit refit;
   double *lik_grad, *lik_hess, *prior; /* at a mode: d and d x d; log prior of the batch */
   size_t most, room_of_modes; /* most distinct modes kept, for which there is memory now */
   size_t starts_most;         /* most starts given */

@@ -124,6 +124,9 @@ static void start_audit(walk *w)
     le_audit_start(&w->audit, 1, w->centre);
   }
   if (!w->model->log_lik_hess) scale_by_particles(w);
+  /* before any particle has moved, uneven weights are a reason to let them: they are another
+   * opinion, which a proposal that fits its own draws is not */
+  w->audit.may_refit = w->check == CHECK_FINAL;
 }
 
 static void take_draws_of_check(walk *w, double doubt)

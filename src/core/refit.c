@@ -1,0 +1,315 @@
+/* Rounds of the refitted proposal: weights, a further component, shares. */
+#include "core/refit.h"
+
+#include "base/linalg.h"
+#include "base/logsum.h"
+
+#include <gsl/gsl_sort.h>
+#include <math.h>
+#include <string.h>
+
+/* Rounds end at GOOD effective draws of a draw, or after POOR_MOST rounds that gain less than
+ * GAIN. */
+static const double GOOD = 0.7, GAIN = 1.05;
+enum { POOR_MOST = 4, SHARE_ROUNDS = 20, SHAPE_ROUNDS = 2 };
+/* Least share of the first proposal, which reaches where the others do not, and of any part. */
+static const double FIRST_LEAST = 0.05, PART_LEAST = 1e-4;
+/* The first shape of a component is that of the nearest draws: so many for each parameter, and at
+ * least this share of a lot. It is made wider by WIDER. */
+static const double NEAREST_SHARE = 0.15, WIDER = 1.1, SHRINK = 0.3;
+enum { NEAREST_EACH = 4 };
+
+enum { COLUMNS = LE_REFIT_PARTS_MOST + 1 };
+
+static le_status take_memory(le_refit *r)
+{
+  const size_t d = r->d, n = r->room, work = 2 * n + 3 * d * d + 4 * d;
+  r->theta = le_resize(NULL, n * d * sizeof(double));
+  r->value = le_resize(NULL, n * sizeof(double));
+  r->column = le_resize(NULL, n * COLUMNS * sizeof(double));
+  r->weight = le_resize(NULL, n * sizeof(double));
+  r->work = le_resize(NULL, work * sizeof(double));
+  if (!r->theta || !r->value || !r->column || !r->weight || !r->work) return LE_NO_MEMORY;
+  for (size_t j = 0; j < LE_REFIT_PARTS_MOST; j++) LE_TRY(le_mode_make(&r->part[j], d));
+  return LE_OK;
+}
+
+le_status le_refit_start(le_refit *r, size_t d, size_t lot)
+{
+  le_refit_free(r);
+  r->d = d;
+  r->lot = lot;
+  r->room = lot * (LE_REFIT_PARTS_MOST + 1);
+  r->share[0] = 1;
+  return take_memory(r);
+}
+
+void le_refit_free(le_refit *r)
+{
+  for (size_t j = 0; j < LE_REFIT_PARTS_MOST; j++) le_mode_release(&r->part[j]);
+  le_release(r->theta);
+  le_release(r->value);
+  le_release(r->column);
+  le_release(r->weight);
+  le_release(r->work);
+  memset(r, 0, sizeof *r);
+}
+
+size_t le_refit_component(const le_refit *r, size_t k)
+{
+  const double point = ((double)k + 0.5) / (double)r->lot;
+  double sum = 0;
+  for (size_t j = 0; j < r->parts; j++)
+    if ((sum += r->share[j]) > point) return j;
+  return r->parts;
+}
+
+/* Log density of a draw under a mixture with these shares of the components. */
+static double mixed(const double *column, const double *share, size_t parts)
+{
+  double most = -INFINITY, sum = 0;
+  for (size_t j = 0; j <= parts; j++)
+    if (share[j] > 0) most = fmax(most, column[j]);
+  if (most == -INFINITY) return most;
+  for (size_t j = 0; j <= parts; j++)
+    if (share[j] > 0) sum += share[j] * exp(column[j] - most);
+  return most + log(sum);
+}
+
+/* Normalised weights of all draws, by the mixture of the proposals that they came from; returns the
+ * log of the mean weight. */
+static double weigh(le_refit *r)
+{
+  double share[COLUMNS], *log_weight = r->work;
+  for (size_t j = 0; j <= r->parts; j++) share[j] = r->drawn[j] / (double)r->n;
+  for (size_t i = 0; i < r->n; i++) {
+    log_weight[i] = r->value[i] - mixed(le_refit_column(r, i), share, r->parts);
+    if (!(log_weight[i] < INFINITY)) log_weight[i] = -INFINITY; /* also NaN */
+  }
+  return le_normalise(log_weight, r->n, r->weight) - log((double)r->n);
+}
+
+/* Effective draws of a draw from the present mixture, from the draws so far. */
+static double effective_share(const le_refit *r, double log_evidence)
+{
+  double sum = 0;
+  for (size_t i = 0; i < r->n; i++) {
+    if (!(r->weight[i] > 0)) continue;
+    const double q = mixed(le_refit_column(r, i), r->share, r->parts);
+    sum += r->weight[i] * exp(r->value[i] - q - log_evidence);
+  }
+  return 1 / sum;
+}
+
+/* Mean and covariance of weighted draws. */
+static double moments(const le_refit *r, const double *weight, double *mean, double *covariance)
+{
+  const size_t d = r->d;
+  double total = 0, squares = 0;
+  memset(mean, 0, d * sizeof(double));
+  memset(covariance, 0, d * d * sizeof(double));
+  for (size_t i = 0; i < r->n; i++) {
+    total += weight[i];
+    squares += weight[i] * weight[i];
+    le_add_scaled(d, weight[i], r->theta + i * d, mean);
+  }
+  if (!(total > 0)) return 0;
+  for (size_t j = 0; j < d; j++) mean[j] /= total;
+  for (size_t i = 0; i < r->n; i++) {
+    if (!(weight[i] > 0)) continue;
+    for (size_t j = 0; j < d; j++) {
+      const double away = weight[i] / total * (r->theta[i * d + j] - mean[j]);
+      for (size_t k = 0; k <= j; k++)
+        covariance[j * d + k] += away * (r->theta[i * d + k] - mean[k]);
+    }
+  }
+  for (size_t j = 0; j < d; j++)
+    for (size_t k = 0; k < j; k++) covariance[k * d + j] = covariance[j * d + k];
+  return total * total / squares;
+}
+
+/* Sets precision and factor of a component from its covariance, which is overwritten. */
+static int set_shape(le_mode *part, size_t d, double *covariance, double *inverse)
+{
+  for (size_t j = 0; j < d; j++)
+    if (!(covariance[j * d + j] > 0) || !isfinite(covariance[j * d + j])) return 0;
+  for (size_t j = 0; j < d; j++) covariance[j * d + j] *= 1 + 1e-9;
+  if (le_cholesky(covariance, d) != LE_OK) return 0;
+  le_lower_inverse(covariance, d, inverse);
+  memset(part->precision, 0, d * d * sizeof(double));
+  for (size_t i = 0; i < d; i++)
+    for (size_t j = 0; j <= i; j++)
+      le_add_scaled(j + 1, inverse[i * d + j], inverse + i * d, part->precision + j * d);
+  for (size_t j = 0; j < d; j++)
+    for (size_t k = 0; k < j; k++) part->precision[k * d + j] = part->precision[j * d + k];
+  memcpy(part->factor, part->precision, d * d * sizeof(double));
+  return le_cholesky(part->factor, d) == LE_OK;
+}
+
+/* The first shape: that of the draws nearest to the centre, on the scale of all weighted draws. */
+static int first_shape(le_refit *r, le_mode *part)
+{
+  const size_t d = r->d, n = r->n;
+  double *distance = r->work, *local = distance + n, *covariance = local + n,
+         *inverse = covariance + d * d, *mean = inverse + 2 * d * d, *work = mean + d;
+  if (moments(r, r->weight, mean, covariance) == 0) return 0;
+  if (!set_shape(part, d, covariance, inverse)) {
+    for (size_t j = 0; j < d * d; j++) part->precision[j] = 0;
+    for (size_t j = 0; j < d; j++) part->precision[j * d + j] = 1;
+  }
+  for (size_t i = 0; i < n; i++)
+    distance[i] = le_component_distance(part, d, r->theta + i * d, work);
+  const size_t wanted = (size_t)fmax((double)(NEAREST_EACH * (d + 1)),
+                                     NEAREST_SHARE * (double)r->lot),
+               nearest = wanted < n ? wanted : n;
+  memcpy(local, distance, n * sizeof(double));
+  gsl_sort(local, 1, n);
+  const double within = local[nearest - 1];
+  for (size_t i = 0; i < n; i++)
+    local[i] = distance[i] <= within ? 0.5 * (r->weight[i] + 1 / (double)n) : 0;
+  moments(r, local, mean, covariance);
+  return set_shape(part, d, covariance, inverse);
+}
+
+static void fill_column(le_refit *r, size_t number, size_t from)
+{
+  const le_mode *part = &r->part[number - 1];
+  for (size_t i = from; i < r->n; i++)
+    le_refit_column(r, i)[number] =
+        le_component_log_t(part, r->d, LE_REFIT_FREEDOM,
+                           le_component_distance(part, r->d, r->theta + i * r->d, r->work));
+}
+
+/* EM for the shares, with the densities as they are. */
+static void fit_shares(le_refit *r)
+{
+  double sum[COLUMNS];
+  for (size_t round = 0; round < SHARE_ROUNDS; round++) {
+    memset(sum, 0, sizeof sum);
+    for (size_t i = 0; i < r->n; i++) {
+      if (!(r->weight[i] > 0)) continue;
+      const double *column = le_refit_column(r, i), all = mixed(column, r->share, r->parts);
+      for (size_t j = 0; j <= r->parts; j++)
+        if (r->share[j] > 0) sum[j] += r->weight[i] * r->share[j] * exp(column[j] - all);
+    }
+    double total = 0;
+    for (size_t j = 0; j <= r->parts; j++)
+      total += sum[j] = fmax(sum[j], j ? PART_LEAST : FIRST_LEAST);
+    for (size_t j = 0; j <= r->parts; j++) r->share[j] = sum[j] / total;
+  }
+}
+
+/* A component at the draw of largest weight, moved and shaped by the draws that it explains. */
+static int add_part(le_refit *r)
+{
+  const size_t d = r->d, number = r->parts + 1;
+  le_mode *part = &r->part[r->parts];
+  size_t top = 0;
+  for (size_t i = 1; i < r->n; i++)
+    if (r->weight[i] > r->weight[top]) top = i;
+  memcpy(part->centre, r->theta + top * d, d * sizeof(double));
+  if (!first_shape(r, part)) return 0;
+  r->parts = number;
+  fill_column(r, number, 0);
+  for (size_t j = 0; j < number; j++) r->share[j] *= 0.8;
+  r->share[number] = 0.2;
+  for (size_t round = 0; round < SHAPE_ROUNDS; round++) {
+    double *own = r->work + r->n, *covariance = own + r->n, *inverse = covariance + d * d,
+           *mean = inverse + 2 * d * d;
+    for (size_t i = 0; i < r->n; i++) {
+      const double *column = le_refit_column(r, i);
+      own[i] = r->weight[i] > 0 ? r->weight[i] * r->share[number] *
+                                      exp(column[number] - mixed(column, r->share, number))
+                                : 0;
+    }
+    const double effective = moments(r, own, mean, covariance);
+    if (effective < 2 * (double)(d + 1)) break;
+    /* few effective draws: part of the old shape stays */
+    const double old = SHRINK * fmin(1, 3 * (double)d / effective);
+    double *before = inverse + d * d;
+    memcpy(before, part->precision, d * d * sizeof(double));
+    if (le_cholesky(before, d) != LE_OK) break;
+    le_lower_inverse(before, d, inverse);
+    for (size_t j = 0; j < d; j++)
+      for (size_t k = 0; k < d; k++) {
+        double was = 0;
+        for (size_t i = j > k ? j : k; i < d; i++) was += inverse[i * d + j] * inverse[i * d + k];
+        covariance[j * d + k] = (1 - old) * WIDER * covariance[j * d + k] + old * was;
+      }
+    memcpy(part->centre, mean, d * sizeof(double));
+    if (!set_shape(part, d, covariance, inverse)) return 0;
+    fill_column(r, number, 0);
+  }
+  return 1;
+}
+
+le_status le_refit_round(le_refit *r)
+{
+  const size_t from = r->n;
+  r->n += r->lot;
+  for (size_t j = 0; j <= r->parts; j++) r->drawn[j] += (double)r->lot * r->share[j];
+  for (size_t j = 1; j <= r->parts; j++) fill_column(r, j, from);
+  weigh(r);
+  const size_t before = r->parts;
+  const int room = r->parts < LE_REFIT_PARTS_MOST && r->n + r->lot <= r->room;
+  if (room && !add_part(r)) r->parts = before;
+  if (r->parts == before && room) {
+    r->done = 1;
+  } else {
+    const double log_evidence = weigh(r);
+    fit_shares(r);
+    const double share = effective_share(r, log_evidence);
+    if (share > GAIN * r->best) {
+      r->poor = 0;
+    } else {
+      r->poor++;
+    }
+    if (share > r->best) {
+      r->best = share;
+      r->best_parts = r->parts;
+      memcpy(r->best_share, r->share, sizeof r->share);
+    }
+    r->done = !room || r->best > GOOD || r->poor >= POOR_MOST;
+  }
+  if (r->done && r->best > 0) {
+    r->parts = r->best_parts;
+    memcpy(r->share, r->best_share, sizeof r->share);
+  }
+  return LE_OK;
+}
+
+void le_refit_archive(le_refit *r, le_archive *archive)
+{
+  int under_way = r->theta != NULL;
+  le_archive_int(archive, &under_way);
+  if (!under_way || archive->status != LE_OK) return;
+  size_t d = r->d, lot = r->lot;
+  le_archive_size(archive, &d);
+  le_archive_size(archive, &lot);
+  if (archive->status != LE_OK) return;
+  if (!archive->writing) {
+    if (d != r->d && r->d != 0) archive->status = LE_CORRUPT;
+    else archive->status = le_refit_start(r, d, lot);
+    if (archive->status != LE_OK) return;
+  }
+  le_archive_size(archive, &r->n);
+  le_archive_size(archive, &r->parts);
+  le_archive_size(archive, &r->poor);
+  le_archive_size(archive, &r->best_parts);
+  le_archive_int(archive, &r->done);
+  if (r->n > r->room || r->parts > LE_REFIT_PARTS_MOST || r->best_parts > LE_REFIT_PARTS_MOST)
+    archive->status = LE_CORRUPT;
+  if (archive->status != LE_OK) return;
+  le_archive_double(archive, &r->best);
+  le_archive_doubles(archive, r->share, COLUMNS);
+  le_archive_doubles(archive, r->drawn, COLUMNS);
+  le_archive_doubles(archive, r->best_share, COLUMNS);
+  le_archive_doubles(archive, r->theta, r->n * d);
+  le_archive_doubles(archive, r->value, r->n);
+  le_archive_doubles(archive, r->column, r->n * COLUMNS);
+  for (size_t j = 0; j < LE_REFIT_PARTS_MOST; j++) {
+    le_archive_doubles(archive, r->part[j].centre, d);
+    le_archive_doubles(archive, r->part[j].precision, d * d);
+    le_archive_doubles(archive, r->part[j].factor, d * d);
+  }
+}

@@ -1,0 +1,56 @@
+/* A proposal that is refitted to its own weighted draws (adaptive mixture importance sampling).
+ *
+ * The first proposal is one component of a mixture. In each round draws of the present mixture are
+ * weighted by the density over the mixture of all rounds' proposals; a t distribution is added where
+ * the weights are largest, with the shape of the weighted draws around that place; and the shares of
+ * all components are fitted to the weighted draws by EM. Components do not change once they are
+ * there, so the density of a draw under each of them is computed once. The rounds end when the
+ * effective sample size that the new proposal would have is large, or does not grow any more. The
+ * estimate comes from fresh draws.
+ *
+ * Close to incremental mixture importance sampling (Raftery and Bao 2010, Biometrics 66), with the
+ * weights of the deterministic mixture (Cornuet et al. 2012, Scandinavian Journal of Statistics 39).
+ */
+#ifndef LE_CORE_REFIT_H
+#define LE_CORE_REFIT_H
+
+#include "base/archive.h"
+#include "core/component.h"
+
+/* Degrees of freedom of the components added. */
+#define LE_REFIT_FREEDOM 5.0
+enum { LE_REFIT_PARTS_MOST = 16 };
+
+typedef struct le_refit {
+  size_t d, lot, room;    /* draws of a round, and in all */
+  size_t n, parts, poor;  /* draws and components added so far; rounds without a gain */
+  int done;
+  le_mode part[LE_REFIT_PARTS_MOST];
+  double share[LE_REFIT_PARTS_MOST + 1]; /* the first is that of the first proposal */
+  double drawn[LE_REFIT_PARTS_MOST + 1]; /* sums of the shares over all draws */
+  double best, best_share[LE_REFIT_PARTS_MOST + 1]; /* the best proposal so far: its share of
+                                                     * effective draws, its shares and parts */
+  size_t best_parts;
+  double *theta, *value;  /* draws, and the log density there */
+  double *column;         /* room x (LE_REFIT_PARTS_MOST + 1): log densities of the components */
+  double *weight, *work;
+} le_refit;
+
+/* Starts with lots of this size. The memory is released by le_refit_free(). */
+le_status le_refit_start(le_refit *refit, size_t d, size_t lot);
+void le_refit_free(le_refit *refit);
+/* The component of draw k of a lot: 0 is the first proposal. */
+size_t le_refit_component(const le_refit *refit, size_t k);
+/* After the caller has put a lot into `theta` and `value`, and its log density under the first
+ * proposal into the first column: one round. Sets `done` after the last. */
+le_status le_refit_round(le_refit *refit);
+void le_refit_archive(le_refit *refit, le_archive *archive);
+
+/* Where the draws of the present lot, their values and columns begin. */
+static inline double *le_refit_lot(const le_refit *refit) { return refit->theta + refit->n * refit->d; }
+static inline double *le_refit_column(const le_refit *refit, size_t draw)
+{
+  return refit->column + draw * (LE_REFIT_PARTS_MOST + 1);
+}
+
+#endif
