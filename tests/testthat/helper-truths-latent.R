@@ -17,6 +17,19 @@ enumerated <- function(data, choices, log_probability, prior_sd, noise_sd) {
   }))
 }
 
+#' Evidence of low_rank(rank = 1, row_sd = 0.9, column_sd = 1.1, noise_sd = 0.8)
+#'
+#' Given v, the two numbers of the matrix V, rows are normal with covariance 0.8^2 I + 0.9^2 v v',
+#' whose eigenvalues are 0.64 and 0.64 + 0.81 |v|^2: an integral over v by quadrature.
+low_rank_truth <- function(data, v = seq(-8, 8, length.out = 401)) {
+  at <- as.matrix(expand.grid(v, v))
+  large <- 0.64 + 0.81 * rowSums(at^2)
+  along <- rowSums((at %*% t(data))^2)
+  log_lik <- rowSums(dnorm(at, 0, 1.1, log = TRUE)) - nrow(data) * log(2 * pi) -
+    nrow(data) / 2 * (log(0.64) + log(large)) - (sum(data^2) - 0.81 * along / large) / 0.64 / 2
+  log_sum_exp(log_lik) + 2 * log(v[2] - v[1])
+}
+
 # Computed when a test first asks for it: every test file reads this one.
 delayedAssign("CASES", list(
   clustering = list(
@@ -32,18 +45,6 @@ delayedAssign("CASES", list(
   ),
   low_rank = list(
     model = low_rank(rank = 1, row_sd = 0.9, column_sd = 1.1, noise_sd = 0.8),
-    # given V a row's covariance is noise + row_sd^2 V'V: an integral over the two numbers of V, by
-    # quadrature
-    truth = {
-      v <- seq(-8, 8, length.out = 401)
-      at <- expand.grid(v, v)
-      # of the 2 x 2 covariance s^2 I + r^2 v v', by its eigenvalues s^2 + r^2 |v|^2 and s^2
-      large <- 0.64 + 0.81 * rowSums(at^2)
-      along <- rowSums((as.matrix(at) %*% t(few_rows))^2)
-      log_lik <- rowSums(dnorm(as.matrix(at), 0, 1.1, log = TRUE)) -
-        5 * log(2 * pi) - 5 / 2 * (log(0.64) + log(large)) -
-        (sum(few_rows^2) - 0.81 * along / large) / 0.64 / 2
-      log_sum_exp(log_lik) + 2 * log(v[2] - v[1])
-    }
+    truth = low_rank_truth(few_rows)
   )
 ))

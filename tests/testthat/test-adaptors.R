@@ -21,7 +21,7 @@ counts_model <- function(gradients) {
     vectorised = TRUE
   )
 }
-counts <- with_own_seed(7, {
+counts <- with_own_seed(test_seed(7), {
   x <- cbind(1, matrix(rnorm(400), 200))
   data.frame(y = rpois(200, exp(drop(x %*% c(0.5, 0.3, -0.4)))), x)
 })
@@ -36,7 +36,7 @@ test_that("differences agree with gradients, for many points and for one", {
     expect_equal(by_differences$log_prior_gradient(theta), exact$log_prior_gradient(theta),
                  tolerance = 1e-7)
   }
-  expect_true(all(check_model(counts_model(FALSE), counts, seed = 1)$holds, na.rm = TRUE))
+  expect_true(all(check_model(counts_model(FALSE), counts, seed = test_seed())$holds, na.rm = TRUE))
 })
 
 test_that("differences are taken for some coordinates at a time if there are many rows", {
@@ -61,8 +61,8 @@ test_that("differences are taken for some coordinates at a time if there are man
 
 test_that("the default method and its check need no gradient of a custom model", {
   truth <- evidence(regression(y ~ . - 1, family = "poisson", prior = normal(0, 0.7)), counts,
-                    laplace(importance = 20000), seed = 1)$log_evidence
-  for (seed in 1:3) {
+                    laplace(importance = 20000), seed = test_seed())$log_evidence
+  for (seed in fast_or_slow(3, 1:3)) {
     fit <- fit_of(counts_model(FALSE), counts, seed = seed)
     expect_identical(fit$source, "audit")
     expect_null(fit$failed)
@@ -75,7 +75,7 @@ test_that("the default method and its check need no gradient of a custom model",
 })
 
 test_that("a posterior at the edge of its prior has no mode, and the fit says that alone", {
-  y <- with_own_seed(3, rnorm(40, 1.15))
+  y <- 1.15 + stats::qnorm(stats::ppoints(fast_or_slow(20, 40)))
   for (gradients in c(TRUE, FALSE)) {
     model <- custom_model(
       "m", function(theta, data) outer(theta[, 1], data, function(m, y) dnorm(y, m, log = TRUE)),
@@ -85,7 +85,7 @@ test_that("a posterior at the edge of its prior has no mode, and the fit says th
     )
     density <- function(m) vapply(m, function(m) prod(dnorm(y, m) / dnorm(y, 1)) / 2, 0)
     truth <- log(integrate(density, -1, 1, rel.tol = 1e-9)$value) + sum(dnorm(y, 1, log = TRUE))
-    for (seed in 1:2) {
+    for (seed in fast_or_slow(1, 1:2)) {
       fit <- fit_of(model, y, seed = seed)
       expect_lt(abs(fit$log_evidence - truth), 4 * fit$se)
       expect_identical(fit$source, "sampler")
@@ -131,7 +131,7 @@ test_that("priors as R functions are those of C, integrate to one and agree with
 #' normal(0, 3) of the mean and half_normal(2) of both standard deviations on a grid
 groups <- local({
   group <- rep(1:8, each = 5)
-  y <- with_own_seed(11, 1 + rnorm(8, 0, 0.8)[group] + rnorm(40, 0, 0.6))
+  y <- with_own_seed(test_seed(11), 1 + rnorm(8, 0, 0.8)[group] + rnorm(40, 0, 0.6))
   covariance <- function(theta)
     exp(2 * theta[2]) * outer(group, group, `==`) + exp(2 * theta[3]) * diag(40)
   normal_density <- function(y, covariance) {
@@ -150,8 +150,13 @@ groups <- local({
   log_prior <- function(x) log(2) + dnorm(exp(x), 0, 2, log = TRUE) + x
   side <- seq(-5, 2, length.out = 71)
   at <- as.matrix(expand.grid(0, side, side))
-  values <- apply(at, 1, function(theta)
-    normal_density(y, covariance(theta) + 9) + log_prior(theta[2]) + log_prior(theta[3]))
+  # with the common mean integrated out one eigenvalue of the groups' means is 40 times 9 larger
+  of_mean <- 5 * exp(2 * at[, 2]) + exp(2 * at[, 3])
+  over_mean <- -(5 * sum((means - mean(means))^2) / of_mean +
+                   40 * mean(means)^2 / (of_mean + 360) + within / exp(2 * at[, 3])) / 2 -
+    3.5 * log(of_mean) - log(of_mean + 360) / 2 - 32 * at[, 3] - 20 * log(2 * pi)
+  stopifnot(all.equal(over_mean[3000], normal_density(y, covariance(at[3000, ]) + 9)))
+  values <- over_mean + log_prior(at[, 2]) + log_prior(at[, 3])
   list(y = y, group = group, log_lik = log_lik,
        by_covariance = function(theta) normal_density(y - theta[[1]], covariance(theta)),
        truth = log_sum_exp(values) + 2 * log(side[2] - side[1]))
@@ -194,7 +199,7 @@ test_that("an object with an objective and priors has the evidence of the closed
   expect_identical(as.list(object$env)[names(before)], before)
   point <- c(beta = 0.2, log_tau = -1, log_sigma = 0.4)
   expect_equal(groups$log_lik(point), groups$by_covariance(point))
-  expect_true(all(check_model(model, seed = 1)$holds, na.rm = TRUE))
+  expect_true(all(check_model(model, seed = test_seed())$holds, na.rm = TRUE))
 })
 
 test_that("the prior may be a function or an object, and be part of the objective", {
@@ -333,7 +338,7 @@ test_that("sampling statements are found outside of comments", {
 test_that("prior draws of a fit are used once, in any order", {
   pool <- matrix(1:20, 10)
   draw <- pool_of_draws(pool, "prior_fit")
-  drawn <- with_own_seed(1, rbind(draw(3), draw(7)))
+  drawn <- with_own_seed(test_seed(), rbind(draw(3), draw(7)))
   expect_identical(drawn[order(drawn[, 1]), ], pool)
   refused(draw(1), "`prior_fit` must have more than 10 independent draws")
   attr(draw, "restart")()
@@ -369,7 +374,8 @@ test_that("a Stan program has the evidence of quadrature, and lost constants are
   truth <- log(integrate(over_mu, 0.02, 40, rel.tol = 1e-7)$value)
   program <- stan_mean("target += normal_lpdf(mu | 0, 1);", "target += normal_lpdf(y | mu, sigma);")
   fit <- suppressWarnings(rstan::sampling(program, data, chains = 0, refresh = 0))
-  prior_fit <- rstan::sampling(program, replace(data, "prior_only", 1), refresh = 0, seed = 1,
+  prior_fit <- rstan::sampling(program, replace(data, "prior_only", 1), refresh = 0,
+                               seed = test_seed(),
                                iter = 4000)
   model <- stanfit_model(fit, prior_fit)
   expect_identical(model$parameters, c("mu", "sigma"))
@@ -380,12 +386,13 @@ test_that("a Stan program has the evidence of quadrature, and lost constants are
   theta <- c(0.3, -0.2)
   expect_equal(model$log_likelihood(theta), sum(dnorm(y, 0.3, exp(-0.2), log = TRUE)))
   expect_equal(model$log_prior(theta), dnorm(0.3, log = TRUE) - exp(-0.2) - 0.2)
-  expect_true(all(check_model(model, seed = 1)$holds, na.rm = TRUE))
+  expect_true(all(check_model(model, seed = test_seed())$holds, na.rm = TRUE))
   refused(fit_of(model, method = likelihood_weighting(1e5)), "independent draws")
   refused(stanfit_model(fit, fit), "`prior_fit` must have draws")
   dropping <- stan_mean("mu ~ normal(0, 1);", "y ~ normal(mu, sigma);")
   fits <- lapply(0:1, function(prior_only)
-    rstan::sampling(dropping, replace(data, "prior_only", prior_only), refresh = 0, seed = 1))
+    rstan::sampling(dropping, replace(data, "prior_only", prior_only), refresh = 0,
+                    seed = test_seed()))
   expect_warning(lossy <- stanfit_model(fits[[1]], fits[[2]]), "has sampling statements")
   expect_equal(model$log_likelihood(theta) - lossy$log_likelihood(theta), -2 * log(2 * pi))
   expect_match(fit_of(lossy)$failed, "wrong by an unknown number", all = FALSE)

@@ -49,7 +49,7 @@ test_that("draws of bridge() are the posterior's", {
 
 test_that("bridgesampling makes the same of the same draws", {
   skip_if_not_installed("bridgesampling")
-  for (name in c("cars", "softmax_tiny", "iris_petal")) {
+  for (name in fast_or_slow("cars", c("cars", "softmax_tiny", "iris_petal"))) {
     problem <- truth_problem(name)
     fit <- run(problem, bridge(draws = 60))
     f <- model_functions(problem$model, problem$data)

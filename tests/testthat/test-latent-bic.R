@@ -15,9 +15,11 @@ starts <- function(n, count = 12)
 
 #' Rows' log-likelihoods summed over features of each row, `choices` x columns of means
 summed <- function(data, choices, log_probability, sd) {
-  sum(apply(data, 1, function(y)
-              log_sum_exp(log_probability +
-                          apply(choices, 1, function(m) sum(dnorm(y, m, sd, log = TRUE))))))
+  square <- outer(rowSums(data^2), rowSums(choices^2), `+`) - 2 * tcrossprod(data, choices)
+  each <- rep(as.vector(log_probability), each = nrow(data)) - square / 2 / sd^2 -
+    ncol(data) * log(sd * sqrt(2 * pi))
+  top <- do.call(pmax, as.data.frame(each))
+  sum(top + log(rowSums(exp(each - top))))
 }
 
 test_that("clustering: the highest likelihood of centres, and of unknown proportions and noise", {

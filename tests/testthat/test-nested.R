@@ -37,7 +37,7 @@ test_that("the standard error is the spread over seeds", {
     fits <- fits_of(three, nested(100, kernel), seeds)
     value <- vapply(fits, `[[`, 0, "log_evidence")
     se <- vapply(fits, `[[`, 0, "se")
-    expect_lt(abs(log(stats::sd(value) / sqrt(mean(se^2)))), 4.5 / sqrt(2 * length(seeds)))
+    expect_lt(abs(log(stats::sd(value) / sqrt(mean(se^2)))), 4.5 / sqrt(2 * length(fits)))
     information <- vapply(fits, function(f) f$nested$information, 0)
     expect_lt(abs(log(mean(se) / sqrt(mean(information) / 100))), 0.15)
   }
@@ -263,7 +263,7 @@ test_that("runs that went on are right", {
 })
 
 test_that("update() refuses what is no continuation", {
-  fit <- evidence(line$model, cars, nested(50), seed = 1, progress = FALSE)
+  fit <- evidence(line$model, cars, nested(50), seed = test_seed(), progress = FALSE)
   expect_s3_class(update(fit, tol = 1e-3), "evidence")
   refused(update(fit), "`tol` must be given: the new tolerance, smaller than 0.01.")
   for (tol in list(0.01, 0.5, 0, -1, NA, "small"))

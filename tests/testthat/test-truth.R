@@ -28,7 +28,7 @@ test_that("the C code has the same closed forms and densities", {
   p <- truth_problem("iris")
   f <- model_functions(p$model, p$data)
   # weights class by class; without their common part they are the coordinates of the reference
-  theta <- with_own_seed(1, rnorm(f$dim))
+  theta <- with_own_seed(test_seed(), rnorm(f$dim))
   reduced <- as.vector(matrix(theta, ncol(p$x)) %*% class_contrasts(3))
   common <- rowSums(matrix(theta, ncol(p$x))) / sqrt(3)
   expect_equal(f$log_lik(theta) + f$log_prior(theta),
@@ -55,7 +55,7 @@ test_that("sgais() is right on regressions of known evidence", {
 
 test_that("sgais() is right without its audit, past the rows of its early phase", {
   expect_truth(truth_problem("linear5000"), sgais(audit = FALSE))
-  expect_truth(truth_problem("softmax3000"), sgais(audit = FALSE), 1:3)
+  expect_truth(truth_problem("softmax3000"), sgais(audit = FALSE), fast_or_slow(1, 1:3))
 })
 
 test_that("sgais() is right on a softmax regression of 44 parameters", {
@@ -103,19 +103,19 @@ test_that("likelihood weighting is right on tiny problems", {
 
 test_that("replicates narrow the error around the truth", {
   p <- truth_problem("cars")
-  fit <- evidence(p$model, p$data, smc(), seed = seed_base + 1, replicates = 10, progress = FALSE)
+  fit <- evidence(p$model, p$data, smc(), seed = test_seed(), replicates = 10, progress = FALSE)
   expect_lt(abs(fit$log_evidence - p$log_evidence), 4 * fit$se)
   expect_lt(fit$se, 0.06)
 })
 
 test_that("the stated error of many rows is as large as the spread of the estimates", {
-  skip_on_cran()
-  data <- with_own_seed(1, {
+  skip_unless_slow()
+  data <- with_own_seed(test_seed(), {
     x <- matrix(rnorm(1.5e6), ncol = 5)
     data.frame(y = rpois(3e5, exp(0.3 * x[, 1] + 0.2 * x[, 2])), x)
   })
   model <- regression(y ~ ., family = poisson())
-  fits <- lapply(1:40, function(seed) evidence(model, data, seed = seed))
+  fits <- lapply(test_seed(1:100), function(seed) evidence(model, data, seed = seed))
   spread <- sd(vapply(fits, `[[`, 0, "log_evidence"))
   stated <- median(vapply(fits, `[[`, 0, "se"))
   # 1.42 when draws around the peak and wide draws counted as one sample
