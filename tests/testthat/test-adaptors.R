@@ -191,7 +191,8 @@ test_that("an object with an objective and priors has the evidence of the closed
   model <- tmb_model(object, group_priors, group_logs)
   expect_match(said(model), "exp(log_tau) ~ half_normal(sd = 2)", fixed = TRUE)
   before <- as.list(object$env)
-  for (method in list(sgais(), laplace(importance = 2000), nested(60, slice(), steps = 10))) {
+  methods <- list(laplace(importance = 2000), sgais(), nested(60, slice(), steps = 10))
+  for (method in fast_or_slow(methods[1], methods)) {
     fit <- fit_of(model, method = method)
     expect_lt(abs(fit$log_evidence - groups$truth), 4 * fit$se)
     expect_null(fit$failed)
@@ -228,11 +229,12 @@ test_that("the prior may be a function or an object, and be part of the objectiv
 test_that("points without a value are a warning only where the posterior is", {
   broken <- function(where) object_like_tmb(function(theta)
     if (where(theta)) NaN else -groups$log_lik(theta))
-  far <- fit_of(tmb_model(broken(function(theta) theta[2] < -6), group_priors, group_logs))
+  far <- fit_of(tmb_model(broken(function(theta) theta[2] < -6), group_priors, group_logs),
+                method = laplace(importance = 500))
   expect_null(far$failed)
   expect_lt(abs(far$log_evidence - groups$truth), 4 * far$se)
   near <- fit_of(tmb_model(broken(function(theta) theta[1] > 1), group_priors, group_logs),
-                 method = smc(particles = 100, kernel = slice()))
+                 method = smc(particles = 40, kernel = slice()))
   expect_match(near$failed, "where the posterior is, the object of the model had no value",
                all = FALSE)
 })
@@ -286,7 +288,7 @@ test_that("fits of objects are compared if their observations are the same", {
 })
 
 test_that("TMB integrates random effects out, and its objects have the right evidence", {
-  skip_on_cran()
+  skip_unless_slow() # its compilation alone takes 7 seconds
   skip_if_not_installed("TMB")
   folder <- tempfile("tmb")
   dir.create(folder)

@@ -133,7 +133,7 @@ test_that("each planted fault of a variational bound is found", {
 test_that("what is wrong with a model with latent variables is found", {
   model <- clustering(components = 3)
   fails <- function(check, what, lie) {
-    encoded <- encode(model, scale(faithful)[1:fast_or_slow(60, 272), ])
+    encoded <- encode(model, scale(faithful))
     bench <- with_own_seed(test_seed(2), check_bench(model, encoded))
     honest <- bench$ask
     bench$ask <- function(asked, theta = NULL, ...) {

@@ -103,7 +103,7 @@ audits <- function(data, seeds, model = softmax_regression(prior_sd = 1)) {
   }, numeric(4))
 }
 
-test_that("an audit by part of the rows has the draws asked for and an honest standard error", {
+test_that("a check by part of the rows has the draws asked for and a right standard error", {
   data <- many_rows()
   truth <- evidence(softmax_regression(prior_sd = 1), data, laplace(importance = 10000),
                     seed = test_seed(1), progress = FALSE)
@@ -116,7 +116,7 @@ test_that("an audit by part of the rows has the draws asked for and an honest st
   expect_lt(stats::sd(z), 1.5)
 })
 
-test_that("where one row is not like the others the audit asks all rows, of fewer draws", {
+test_that("with one unusual row the check uses all rows and fewer draws", {
   data <- many_rows(odd = TRUE)
   truth <- evidence(softmax_regression(prior_sd = 1), data, laplace(importance = 4000),
                     seed = test_seed(1), progress = FALSE)
@@ -125,7 +125,7 @@ test_that("where one row is not like the others the audit asks all rows, of fewe
   expect_lt(max(abs(found["error", ] - truth$log_evidence)), 4 * max(found["se", ]))
 })
 
-test_that("an audit by part of the rows is right for a mixture", {
+test_that("a check by part of the rows is right for a mixture", {
   data <- with_own_seed(test_seed(77),
                         stats::rnorm(12000, sample(c(-4, 0, 5), 12000, replace = TRUE), 1))
   model <- gaussian_mixture(components = 3)

@@ -69,7 +69,7 @@ test_that("both of two groups of responses are found", {
                        prior = normal(0, 100)), data.frame(y), grid_integral(value, 0.001), 10)
 })
 
-test_that("rows that say little leave the tails of the prior", {
+test_that("with rows of little information the posterior keeps the tails of the prior", {
   expect_right(regression(y ~ 1, binomial(), prior = cauchy(0, 2.5)), data.frame(y = 0), log(0.5),
                10)
   parted <- data.frame(x = c(-3, -2, -1, -0.5, 0.5, 1, 2, 3))

@@ -128,7 +128,7 @@ test_that("bridgesampling's verbs take fits first, and bridges made of fits anyw
                fixed = TRUE)
 })
 
-test_that("it does not matter which package is attached first", {
+test_that("our verbs work whichever package is attached first", {
   skip_if_not_installed("bridgesampling")
   use <-
     c("stopifnot(identical(logml(line), line$log_evidence))",

@@ -356,7 +356,7 @@ expect_settings_left <- function(ask, from, density, which, label) {
     expect_lt(settings_left(ask, from, at(1), FALSE, 0.2, which), 1e-6, label = label)
 }
 
-test_that("variances given the latents keep their law, centres and features integrated out", {
+test_that("variances keep their law given the latents, with centres and features integrated out", {
   rows <- some_data(6, 3, 11)
   for (model in UNKNOWN) {
     ask <- latent(model$type, model$args, rows)

@@ -240,7 +240,7 @@ test_that("data, draw and walks have random numbers of their own", {
   expect_gt(stats::ks.test(prior / 0.7, "pnorm")$p.value, 1e-4)
 })
 
-test_that("what cannot be sandwiched is refused", {
+test_that("models and methods without bounds are refused", {
   refused(bread(gaussian_mean(), 5, method = sgais()),
           "`method` must be ais() or smc(), whose runs can be reversed, not sgais().")
   refused(bread(gaussian_mean(), 5, method = nested()), "whose runs can be reversed")
@@ -264,7 +264,7 @@ test_that("what cannot be sandwiched is refused", {
   refused(bread(gaussian_mean(), 5, method = ais(kernel = hmc)), "`kernel` must be")
 })
 
-test_that("a sandwich of any model prints and plots", {
+test_that("bounds of any model print and plot", {
   s <- bread(line, data = covariates, method = ais(20, linear(20)))
   expect_match(said(s),
                "Linear regression, known noise: y ~ x, 8 simulated rows ais(particles = 20",

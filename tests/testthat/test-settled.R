@@ -20,7 +20,7 @@ funnel <- function() {
 }
 unsettled <- function(fit) any(grepl("The particles do not represent", fit$failed))
 
-test_that("particles that moves at the end still lead elsewhere are said", {
+test_that("a warning says that the particles still change when moved at the end", {
   density <- function(v) dnorm(v, 0, 3)^2 * dnorm(0, 0, sqrt(exp(v) + 9))^9
   truth <- log(integrate(function(v) 1e9 * density(v), -40, 40, rel.tol = 1e-10)$value) - log(1e9)
   quiet <- function(...) suppressWarnings(evidence(...))
@@ -31,7 +31,7 @@ test_that("particles that moves at the end still lead elsewhere are said", {
   for (fit in fits) expect_true(all(fit$failed %in% fit$warnings))
 })
 
-test_that("particles that have settled are left in peace", {
+test_that("there is no warning where the particles no longer change", {
   cars <- as.data.frame(scale(mtcars))
   set.seed(test_seed())
   clusters <- scale(rbind(matrix(rnorm(80), 40), matrix(rnorm(80, 3), 40)))

@@ -176,7 +176,7 @@ test_that("the search finds modes that are hard to come by, and leaves alone wha
   expect_equal(run(quick(restart = FALSE))$audit$unreached, 0)
 })
 
-test_that("a walk that is in none of the best modes goes on from where the search leads", {
+test_that("a run in none of the best modes starts again at the modes of the search", {
   # five clusters far from where the prior expects them
   far <- with_own_seed(test_seed(7),
                        vapply(1:2, function(j) rnorm(6000, 3 * rep(1:5, 1200)), numeric(6000)))

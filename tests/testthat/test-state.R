@@ -339,7 +339,7 @@ test_that("kernels without a metric need no square matrices", {
   expect_lt(length(.Call(ffi_run_save, run)), 6 * 8 * d^2)
 })
 
-test_that("a plan of several runs, second ones among them, goes on from wherever it was saved", {
+test_that("a plan of several runs, second runs included, can be saved at any moment", {
   crowd <- with_own_seed(test_seed(6), matrix(rnorm(200, rep(c(-4, 4), 100)), ncol = 1))
   model <- gaussian_mixture(components = 4)
   encoded <- encode(model, crowd)

@@ -25,7 +25,7 @@ test_that("rows like those before are no surprise to smc(\"data\")", {
   for (seed in test_seed(1:5)) expect_null(evidence(model, data, smc("data"), seed = seed)$failed)
 })
 
-test_that("smc(\"data\") says that particles did not move", {
+test_that("smc(\"data\") warns of particles that do not move", {
   set.seed(test_seed(2))
   data <- data.frame(x = rnorm(60))
   data$y <- 1 + data$x + rnorm(60)
@@ -64,7 +64,7 @@ test_that("hybrid() and sequential() fail beyond 10^70", {
                  "rounding error|on one or two particles|left the region", all = FALSE)
 })
 
-test_that("thin rings are no reason to warn, copies that hardly move are", {
+test_that("nested() warns of copies that hardly move, and not of thin rings", {
   ring <- custom_model(
     c("a", "b"), vectorised = TRUE,
     log_likelihood = function(theta) dnorm(sqrt(rowSums(theta^2)), 3, 0.03, log = TRUE),

@@ -64,15 +64,16 @@ test_that("sgais() is right on a softmax regression of 44 parameters", {
 })
 
 test_that("sgais() is right on mixtures", {
-  for (name in c("mix1_faithful", "mix2_dozen", "mix3_dozen", "mix2_dozen_2d", "mix3_dozen_2d"))
-    expect_truth(truth_problem(name), sgais())
+  names <- c("mix2_dozen", "mix3_dozen_2d", "mix1_faithful", "mix3_dozen", "mix2_dozen_2d")
+  for (name in fast_or_slow(names[1:2], names)) expect_truth(truth_problem(name), sgais())
   expect_truth(truth_problem("mix2_galaxies"), sgais(), 1:5)
   expect_truth(truth_problem("mix2_eruptions"), sgais(), 1:5)
   expect_truth(truth_problem("mix2_faithful"), sgais(), 1:5)
 })
 
 test_that("thermal SMC is right", {
-  for (name in c(linear_names, "softmax_tiny", "mix1_faithful", "mix2_dozen", "mix3_dozen_2d"))
+  names <- c("cars", "longley", "softmax_tiny", "mix3_dozen_2d")
+  for (name in fast_or_slow(names, c(linear_names, names[3:4], "mix1_faithful", "mix2_dozen")))
     expect_truth(truth_problem(name), smc())
   expect_truth(truth_problem("iris_petal"), smc(), 1:5)
   expect_truth(truth_problem("mix2_galaxies"), smc(), 1:3)
@@ -81,8 +82,11 @@ test_that("thermal SMC is right", {
 test_that("SMC that adds observations is right where each says little", {
   # longley is left out: on its raw scale the first row alone moves the posterior by thousands of
   # standard deviations
-  for (name in c(setdiff(linear_names, "longley"), "softmax_tiny", "iris_petal", "mix2_dozen"))
+  names <- c("cars", "mtcars", "softmax_tiny", "mix2_dozen")
+  all <- union(names, c(setdiff(linear_names, "longley"), "iris_petal"))
+  for (name in fast_or_slow(names, all))
     expect_truth(truth_problem(name), smc("data"), drift = 0.1)
+  skip_unless_slow()
   expect_truth(truth_problem("mix3_dozen_2d"), smc("data"), 1:3, drift = 0.1)
 })
 
