@@ -124,7 +124,8 @@ test_that("bridgesampling's verbs take fits first, and bridges made of fits anyw
   expect_identical(bridgesampling::error_measures(line), error_measures(line))
   expect_identical(bridgesampling::error_measures(bridge), error_measures(flat))
   expect_equal(summary(bridge)$Coefficient_of_Variation, error_measures(flat)$cv)
-  expect_match(said(bridge), "Bridge sampling estimate of the log marginal likelihood: -264.07",
+  estimate <- sprintf("likelihood: %.2f", trunc(100 * flat$log_evidence) / 100)
+  expect_match(said(bridge), paste("Bridge sampling estimate of the log marginal", estimate),
                fixed = TRUE)
 })
 

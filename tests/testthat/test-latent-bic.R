@@ -71,8 +71,13 @@ test_that("binary attributes: the highest likelihood of features, and of probabi
 })
 
 test_that("a likelihood without a maximum is reported, and replicates take the highest", {
-  refused(run(clustering(components = 3, infer = TRUE), few_rows[1:3, ]),
-          "The likelihood has no maximum")
+  # a climb may end at a local maximum, as about half of them do
+  ends <- vapply(1:10, function(seed) tryCatch({
+    quiet_fit(clustering(components = 3, infer = TRUE), few_rows[1:3, ], bic(),
+              seed = test_seed(seed))
+    "a number"
+  }, logevidence_error = conditionMessage), "")
+  expect_true(any(grepl("The likelihood has no maximum", ends)))
   model <- clustering(components = 4)
   expect_gte(run(model, few_rows, replicates = 5)$log_evidence, run(model, few_rows)$log_evidence)
   expect_true(is.na(run(model, few_rows)$se))

@@ -148,13 +148,13 @@ test_that("chib() agrees with enumeration and quadrature where sweeps mix", {
 test_that("chib() is unbiased for Z from any state, with plain = TRUE it is not", {
   case <- CASES$clustering
   runs <- fast_or_slow(150, 400)
-  ratio <- function(plain) vapply(seq_len(runs), function(seed)
-    exp(run(case$model, few_rows, chib(draws = 4, search = 6, plain = plain), seed)$log_evidence -
-        case$truth), 0)
-  honest <- ratio(FALSE)
+  ratio <- function(plain, draws) vapply(seq_len(runs), function(seed)
+    exp(run(case$model, few_rows, chib(draws = draws, search = 6, plain = plain),
+            seed)$log_evidence - case$truth), 0)
+  honest <- ratio(FALSE, 30) # with fewer the tail is heavy
   expect_lt(abs(mean(honest) - 1), 4 * sd(honest) / sqrt(runs))
   skip_unless_slow()
-  plain <- ratio(TRUE)
+  plain <- ratio(TRUE, 4)
   expect_gt(abs(mean(plain) - 1), 4 * sd(plain) / sqrt(runs))
 })
 
@@ -311,7 +311,8 @@ test_that("what goes wrong without a trace in the standard error is said", {
   iris4 <- scale(iris[1:4])
   model <- clustering(components = 3, prior_sd = 3, noise_sd = 0.3)
   sorted <- run(model, iris4, smc("data", order = "given", particles = 200))
-  expect_match(sorted$warnings, "is very improbable|on one or two particles", all = FALSE)
+  expect_match(sorted$warnings, "is very improbable|on one or two particles|is below a lower bound",
+               all = FALSE)
   spread <- run(model, iris4[seq(1, 150, 3), ], ais(particles = 20, sigmoidal(30)))
   expect_match(spread$warnings,
                "The chains' log weights have a standard deviation|on one or two particles",
