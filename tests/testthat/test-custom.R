@@ -145,6 +145,7 @@ test_that("nested() climbs plateaus", {
                     ifelse(theta[, 1] < 0.05, 5, ifelse(theta[, 2] < 0.5, 1, 0)))
   expect_near(steep, log(0.05 * exp(5) + 0.95 * (0.5 * exp(1) + 0.5)),
               nested(30, slice(), steps = 3), 1:4)
+  skip_unless_slow()
   half <- in_box(1, 0, 1, function(theta) ifelse(theta[, 1] < 0.5, -Inf, 0))
   expect_near(half, log(0.5), nested(30, slice(), steps = 3), 1:4)
   sloped <- in_box(1, 0, 1, function(theta) ifelse(theta[, 1] < 0.5, -Inf, log(theta[, 1])))

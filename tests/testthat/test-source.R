@@ -16,10 +16,10 @@ expect_same_fit <- function(model, data, method, sizes) {
 
 test_that("the size of blocks does not matter, whatever the method", {
   most <- points[seq_len(fast_or_slow(600, 4000)), ]
-  expect_same_fit(line, most, sgais(order = "given"), c(1, 7, 250, 1e5))
+  expect_same_fit(line, most, sgais(order = "given"), fast_or_slow(c(7, 250), c(1, 7, 250, 1e5)))
   expect_same_fit(gaussian_mixture(~ x + z, components = 2), most, sgais(order = "given"),
-                  c(7, 400, 1e5))
-  expect_same_fit(line, most, sgais(preset = "paper"), c(7, 250))
+                  fast_or_slow(c(30, 1e5), c(7, 400, 1e5)))
+  expect_same_fit(line, most, sgais(preset = "paper"), fast_or_slow(30, c(7, 250)))
   expect_same_fit(line, points[1:300, ], smc("data", order = "given"), c(1, 100))
   expect_same_fit(line, most[1:500, ], sequential(), c(7, 300))
   expect_same_fit(line, most[1:500, ], hybrid(), c(7, 100))
