@@ -105,7 +105,8 @@ run_toys <- function(root) {
   writeLines("CFLAGS = -O1", flags) # compiled fast, not to run fast
   said <- suppressWarnings(system2(
     file.path(R.home("bin"), "R"),
-    c("CMD", "INSTALL", "--no-docs", "--no-byte-compile", "--no-test-load", paste0("--library=", library), copy),
+    c("CMD", "INSTALL", "--no-docs", "--no-byte-compile", "--no-test-load",
+      paste0("--library=", library), copy),
     env = paste0("R_MAKEVARS_USER=", flags), stdout = TRUE, stderr = TRUE
   ))
   if (!is.null(attr(said, "status"))) {

@@ -30,7 +30,8 @@ test_that("bounds hold and close on data of known evidence", {
     expect_lt(mean(abs(lower[2, ] - truth)), 0.35)
     # row by row, particles that all start from one draw may stay in its mode for long: the bound is
     # loose, not wrong
-    expect_lt(mean(abs(upper[2, ] - truth)), if (method$name == "ais") 0.35 else 2)
+    if (method$name == "ais") expect_lt(mean(abs(upper[2, ] - truth)), 0.35)
+    else if (is_slow()) expect_lt(mean(abs(upper[2, ] - truth)), 2)
     less <- upper[2, ] - lower[2, ] - (upper[1, ] - lower[1, ])
     expect_lt(mean(less), 0.1 + 4 * sd(less) / sqrt(length(less)))
   }
@@ -146,7 +147,7 @@ test_that("with inferred variances gaps are large for coarse settings and small 
   }
   coarse <- gaps(3)
   expect_gt(coarse, 5)
-  expect_lt(abs(gaps(2000)), coarse / 5)
+  expect_lt(abs(gaps(fast_or_slow(1000, 2000))), coarse / 5)
 })
 
 test_that("a settled model has the state's own settings", {

@@ -14,7 +14,6 @@ test_that("the package's models hold", {
   passes(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars)
   passes(softmax_regression(Species ~ ., prior_sd = 2), iris)
   passes(gaussian_mixture(components = 3, location = c(3, 70), rate = 5), faithful)
-  passes(clustering(components = 3, infer = TRUE), scale(faithful)[1:60, ])
   skip_unless_slow()
   passes(clustering(components = 3, infer = TRUE), scale(faithful))
   passes(gaussian_mean(prior_sd = 3), c(1.2, 0.4, 2.1))

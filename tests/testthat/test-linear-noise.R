@@ -56,7 +56,7 @@ noisy_problem <- function(seed) with_own_seed(seed, {
 noise_slow <- identical(Sys.getenv("LOGEVIDENCE_SLOW"), "true")
 
 test_that("the exact evidence is the integral over sigma", {
-  for (seed in test_seed(seq_len(if (noise_slow) 300 else 24))) {
+  for (seed in test_seed(seq_len(if (noise_slow) 300 else 12))) {
     problem <- noisy_problem(seed)
     value <- model_functions(problem$model, problem$data)$exact()
     expect_lt(abs(value - problem$truth) / max(1, abs(problem$truth)), 1e-9)

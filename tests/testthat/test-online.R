@@ -104,7 +104,7 @@ test_that("every gradient runs, and control variates are closer than plain mini-
   expect_identical(vapply(methods, function(m) m$settings$gradient, ""),
                    c(control = "control", full = "full", plain = "batch"))
   off <- vapply(methods, function(m) {
-    fits <- fits_of(small, m, 1:6, 3)
+    fits <- fits_of(small, m, 1:6)
     expect_true(all(is.finite(unlist(lapply(fits, function(f) c(f$log_evidence, f$se, f$draws))))))
     mean(abs(vapply(fits, `[[`, 0, "log_evidence") - small$log_evidence))
   }, 0)

@@ -139,7 +139,7 @@ test_that("draws from the prior that never succeed do not hold R", {
                        nested(live = 20, kernel = logevidence::prior_draws()))
   run <- start_run(setup)
   longest <- 0
-  for (slice in 1:40) {
+  for (slice in 1:15) {
     started <- proc.time()[[3]]
     if (.Call(ffi_run_advance, run, 0.05) != "more") break
     longest <- max(longest, proc.time()[[3]] - started)

@@ -40,7 +40,7 @@ test_that("Z forwards and 1/Z in reverse are unbiased, for every kernel along bo
   truth <- model_functions(line, line_data)$exact()
   draw <- normal_draws(line, line_data)
   kernels <- list(hmc(), rwm(mass = "identity"), mala(mass = "diagonal"), slice())
-  for (kernel in fast_or_slow(kernels[1:2], kernels)) {
+  for (kernel in fast_or_slow(kernels[2], kernels)) {
     methods <- list(ais(20, linear(4), kernel, 1),
                     smc(particles = 10, kernel = kernel, steps = 1, threshold = 1),
                     smc("data", 10, kernel = kernel, steps = 1),
@@ -215,7 +215,7 @@ test_that("bounds meet for every model", {
                 list(gaussian_mixture(components = 2), n = 15, columns = 1),
                 list(gaussian_mixture(~ a + b, components = 2), n = 15))
   methods <- list(ais(schedule = adaptive(0.99)), smc(particles = 200, steps = 4))
-  if (!is_slow()) cases <- cases[c(1, 3, 5, 7)]
+  if (!is_slow()) cases <- cases[c(3, 5, 7)]
   for (case in cases) for (method in fast_or_slow(methods[2], methods)) {
     s <- do.call(bread, c(case, method = list(method), budgets = 1, chains = fast_or_slow(30, 100)))
     expect_lt(abs(s$bounds$gap), 1, label = paste(case[[1]]$name, method$name))
@@ -282,13 +282,14 @@ test_that("a fit is checked on data like its own, or like the prior's", {
   # data far from the prior are harder than those that the prior makes
   far <- data.frame(x = line_data$x, y = 4 + 4 * line_data$x + line_data$y)
   fit <- evidence(line, far, ais(40, linear(4), steps = 1), seed = test_seed(1), progress = FALSE)
-  check <- function(...) sandwich_check(fit, 8, 10, data = far, ..., seed = test_seed(1),
+  sets <- fast_or_slow(4, 8)
+  check <- function(...) sandwich_check(fit, sets, 10, data = far, ..., seed = test_seed(1),
                                         progress = FALSE)
   like_fit <- check()
   like_prior <- check(from = "prior")
-  expect_identical(dim(like_fit), c(8L, 5L))
+  expect_identical(dim(like_fit), c(as.integer(sets), 5L))
   expect_gt(mean(like_fit$gap), 2 * mean(like_prior$gap))
-  expect_match(said(like_fit), "8 data sets of 8 rows simulated from the fit, 10 chains each way",
+  expect_match(said(like_fit), paste(sets, "data sets of 8 rows simulated from the fit, 10 chains"),
                fixed = TRUE)
   expect_match(said(like_prior), "simulated from the prior, 10 chains", fixed = TRUE)
   expect_identical(check()$upper, like_fit$upper)

@@ -198,6 +198,7 @@ test_that("a run in none of the best modes starts again at the modes of the sear
     expect_identical(again$draws, whole$draws)
     expect_identical(again$audit_log_evidence, whole$audit_log_evidence)
   }
+  skip_unless_slow()
   alone <- evidence(five, far, sgais(restart = FALSE), seed = test_seed(1), progress = FALSE)
   expect_lt(alone$sampler$log_evidence, best - 100)
   # one that is where it should be stays there

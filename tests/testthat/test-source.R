@@ -21,8 +21,8 @@ test_that("the size of blocks does not matter, whatever the method", {
                   fast_or_slow(c(30, 1e5), c(7, 400, 1e5)))
   expect_same_fit(line, most, sgais(preset = "paper"), fast_or_slow(30, c(7, 250)))
   expect_same_fit(line, points[1:300, ], smc("data", order = "given"), c(1, 100))
-  expect_same_fit(line, most[1:500, ], sequential(), c(7, 300))
-  expect_same_fit(line, most[1:500, ], hybrid(), c(7, 100))
+  expect_same_fit(line, most[1:500, ], sequential(), fast_or_slow(30, c(7, 300)))
+  expect_same_fit(line, most[1:500, ], hybrid(), fast_or_slow(30, c(7, 100)))
   expect_same_fit(line, points[1:200, ], online_nested(), c(7, 20))
 })
 

@@ -24,7 +24,9 @@ methods <- list(
 )
 
 test_that("the number of threads changes nothing, to the bit", {
-  for (name in names(methods)) {
+  # the others are in the test of replicates below
+  some <- c("sgais", "sgais_paper", "smc_data", "bridge", "nested", "online_control", "laplace")
+  for (name in fast_or_slow(some, names(methods))) {
     fit <- function(threads)
       essence(evidence(line, straight, methods[[name]], seed = test_seed(), threads = threads))
     expect_identical(fit(2), fit(1), info = name)

@@ -185,7 +185,7 @@ test_that("the bound is the expectation that plain R finds, wherever q is", {
     set.seed(test_seed(5))
     q <- ask("start")$q
     q <- step_along(q, parts, rnorm(length(q)), 0.2, names(parts))
-    n <- fast_or_slow(1000, 3000)
+    n <- fast_or_slow(500, 3000)
     ratio <- replicate(n, ratio_at_draw[[model$name]](unpack(q, parts), model, t(larger[1:6, ])))
     expect_lt(abs(mean(ratio) - ask("bound", q)$value) * sqrt(n) / sd(ratio), 4.5, label = name)
     expect_lt(sd(ratio) / sqrt(n), 0.5)
