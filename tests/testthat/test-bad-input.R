@@ -238,7 +238,7 @@ test_that("mixtures of equal points have the right evidence", {
 test_that("covariates on a scale of a million have the right evidence", {
   far <- transform(numbers, x = x * 1e6)
   shifted <- transform(numbers, x = x + 1e6)
-  for (method in fast_or_slow(careful[1:2], careful)) {
+  for (method in fast_or_slow(careful[1], careful)) {
     right(run(line, far, method), linear_truth(cbind(1, far$x), far$y, 1, c(1, 1)))
     right(run(linear_regression(y ~ x, prior_sd = c(1, 1e-6), sigma = 1), far, method),
           linear_truth(cbind(1, far$x), far$y, 1, c(1, 1e-6)))
@@ -263,7 +263,7 @@ test_that("methods that cannot cope warn, or have a standard error that covers t
 
 test_that("no draw is ever infinite or NaN, or the run says why", {
   far <- transform(numbers, x = x * 1e6)
-  for (method in all_methods[fast_or_slow(c(1, 4, 5), seq_along(all_methods))]) {
+  for (method in all_methods[fast_or_slow(c(4, 5), seq_along(all_methods))]) {
     fit <- tryCatch(run(gaussian_mixture(components = 2), far[1:2], method),
                     logevidence_error = identity)
     if (inherits(fit, "error")) next

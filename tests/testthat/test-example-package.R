@@ -44,7 +44,7 @@ quadrature <- function(data, prior_sd, slope = TRUE) {
 
 test_that("its model holds", {
   needs_package()
-  for (seed in 1:3) {
+  for (seed in seq_len(fast_or_slow(1, 3))) {
     found <- check_model(poisson_rate(y ~ x), counts, seed = test_seed(seed))
     expect_equal(found$what[which(!found$holds)], character())
     must <- c("gradient", "second derivatives", "simulate", "width")

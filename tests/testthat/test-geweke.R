@@ -20,7 +20,7 @@ test_joint <- function(chains, moves, turns = 2, sghmc_moves = moves) {
 }
 
 test_that("no kernel changes a model's joint distribution of parameters and data", {
-  test_joint(fast_or_slow(250, 1000), 5, sghmc_moves = 20)
+  test_joint(fast_or_slow(150, 1000), 5, sghmc_moves = 20)
 })
 
 test_that("kernels leave the joint distribution as it is on longer runs, too", {

@@ -216,6 +216,7 @@ test_that("exact densities take over where mini-batch gradients are noise, and o
 })
 
 test_that("a run that has gone over to exact densities can be saved at any moment", {
+  skip_unless_slow()
   crowd <- with_own_seed(test_seed(8),
                          matrix(rnorm(1600, rep(c(-4, 0, 5), c(900, 400, 300))), ncol = 1))
   model <- gaussian_mixture(components = 6)
@@ -226,7 +227,7 @@ test_that("a run that has gone over to exact densities can be saved at any momen
                          seed_words(test_seed(1)))
   whole <- conduct(problem, encoded$rows)
   expect_true(100 %in% whole$trace$particles)
-  for (slices in fast_or_slow(40, c(5, 40, 150))) {
+  for (slices in c(5, 40, 150)) {
     again <- resumed(problem, encoded$rows, slices, 0.002)
     expect_identical(again$draws, whole$draws)
     expect_identical(again$noise, whole$noise)

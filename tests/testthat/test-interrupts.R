@@ -25,8 +25,8 @@ test_that("factorisations, draws and moves of many parameters hear the interrupt
   skip_on_os("windows")
   skip_on_cran()
   # while the curvature is factorised, and while particles move
-  expect_lt(waited(exact(), wide(30, 3000), 1), 2)
-  expect_lt(waited(sgais(), wide(30, 1200), fast_or_slow(2.5, 4)), 2)
+  expect_lt(waited(exact(), wide(30, 3000), 0.8), 2)
+  expect_lt(waited(sgais(), wide(30, 1200), fast_or_slow(1.5, 4)), 2)
 })
 
 test_that("a factor that is made in bands is the same", {

@@ -41,7 +41,7 @@ test_that("estimates of Z are unbiased, and those of 1 / Z from an exact draw", 
     method$settings$first <- 0
     method
   })
-  runs <- fast_or_slow(60, 400)
+  runs <- fast_or_slow(40, 400)
   size <- fast_or_slow(1000, 4000)
   for (case in CASES[1:2]) {
     pool <- run(case$model, few_rows, smc("data", particles = size, steps = 20), 77)

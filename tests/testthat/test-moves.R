@@ -21,7 +21,7 @@ wide_normal <- function(d, r) {
 
 test_that("random walks in twenty dimensions are long enough to be right", {
   problem <- wide_normal(20, 0.9)
-  walk <- smc(particles = fast_or_slow(80, 500), kernel = rwm())
+  walk <- smc(particles = fast_or_slow(60, 500), kernel = rwm())
   fits <- list(quietly(problem$model, method = walk, seed = test_seed()))
   error <- vapply(fits, function(fit) (fit$log_evidence - problem$truth) / fit$se, 0)
   expect_lt(max(abs(error)), 4)
@@ -31,7 +31,7 @@ test_that("random walks in twenty dimensions are long enough to be right", {
     expect_equal(fit$failed, NULL)
     expect_gt(stats::median(fit$trace$renewal, na.rm = TRUE), 0.55)
   }
-  few <- quietly(problem$model, method = smc(particles = 80, kernel = rwm(), steps = 5),
+  few <- quietly(problem$model, method = smc(particles = 60, kernel = rwm(), steps = 5),
                  seed = test_seed())
   expect_true(all(few$trace$moves == 5))
   expect_match(few$failed, "move too little", all = FALSE)

@@ -44,7 +44,7 @@ expect_right_throughout <- function(problem, method, seeds) {
 test_that("online_nested() is right after every chunk", {
   expect_right_throughout(line, online_nested(), 1:30)
   expect_right_throughout(truth_problem("mtcars"), online_nested(), 1:15)
-  expect_right_throughout(truth_problem("swiss"), online_nested(), 1:15)
+  if (is_slow()) expect_right_throughout(truth_problem("swiss"), online_nested(), 1:15)
   expect_right_throughout(line500, online_nested(), 1:6)
 })
 
@@ -73,9 +73,9 @@ test_that("chunks are those that were asked for", {
 })
 
 test_that("the reservoir's points are the posterior, and no more than are live", {
-  for (problem in list(line, small)) {
+  for (problem in fast_or_slow(list(line), list(line, small))) {
     posterior <- linear_posterior(problem)
-    fits <- fits_of(problem, online_nested(), 1:20)
+    fits <- fits_of(problem, online_nested(), 1:20, 10)
     d <- length(posterior$mean)
     moments <- t(vapply(fits, function(f) colMeans(whitened_moments(t(f$draws), posterior)),
                         numeric(3 * d - 1)))

@@ -15,14 +15,14 @@ expect_same_fit <- function(model, data, method, sizes) {
 }
 
 test_that("the size of blocks does not matter, whatever the method", {
-  most <- points[seq_len(fast_or_slow(600, 4000)), ]
+  most <- points[seq_len(fast_or_slow(400, 4000)), ]
   expect_same_fit(line, most, sgais(order = "given"), fast_or_slow(c(7, 250), c(1, 7, 250, 1e5)))
   expect_same_fit(gaussian_mixture(~ x + z, components = 2), most, sgais(order = "given"),
                   fast_or_slow(c(30, 1e5), c(7, 400, 1e5)))
   expect_same_fit(line, most, sgais(preset = "paper"), fast_or_slow(30, c(7, 250)))
   expect_same_fit(line, points[1:300, ], smc("data", order = "given"), c(1, 100))
-  expect_same_fit(line, most[1:500, ], sequential(), fast_or_slow(30, c(7, 300)))
-  expect_same_fit(line, most[1:500, ], hybrid(), fast_or_slow(30, c(7, 100)))
+  expect_same_fit(line, most[1:300, ], sequential(), fast_or_slow(30, c(7, 300)))
+  expect_same_fit(line, most[1:300, ], hybrid(), fast_or_slow(30, c(7, 100)))
   expect_same_fit(line, points[1:200, ], online_nested(), c(7, 20))
 })
 

@@ -120,7 +120,7 @@ test_that("restored runs end as those that were never interrupted, to the bit", 
     setup <- setups()[[name]]
     whole <- finish_run(start_run(setup))
     n <- slices_of(setup)
-    at <- fast_or_slow(c(2, n * c(0.3, 0.7)), c(0, 1, 2, 3, n * seq(0.05, 0.95, 0.15), n - 3:1))
+    at <- fast_or_slow(n * 0.4, c(0, 1, 2, 3, n * seq(0.05, 0.95, 0.15), n - 3:1))
     at <- unique(round(at))
     for (state in states_at(setup, at)) {
       run <- restored(setup, state)

@@ -40,7 +40,7 @@ test_that("nested sampling gives up on an outlier at 10^6 standard deviations", 
 })
 
 test_that("online_nested() says that a row was a surprise", {
-  fit <- suppressWarnings(evidence(model, outlier(200), online_nested(live = 100),
+  fit <- suppressWarnings(evidence(model, outlier(200), online_nested(live = 50),
                                    seed = test_seed()))
   expect_match(fit$failed, "contradicts the rows before it", all = FALSE)
   expect_null(evidence(model, outlier(2), online_nested(live = 100), seed = test_seed())$failed)
@@ -88,6 +88,6 @@ test_that("a run that gives up names exact() where there is a closed form", {
   set.seed(test_seed())
   data <- data.frame(x = rnorm(100))
   data$y <- 1e4 + data$x + rnorm(100)
-  expect_error(evidence(model, data, smc(particles = 100), seed = test_seed()),
+  expect_error(evidence(model, data, smc(particles = 40), seed = test_seed()),
                "exact\\(\\) needs no annealing")
 })

@@ -25,7 +25,7 @@ methods <- list(
 
 test_that("the number of threads changes nothing, to the bit", {
   # the others are in the test of replicates below
-  some <- c("sgais", "sgais_paper", "smc_data", "bridge", "nested", "online_control", "laplace")
+  some <- c("sgais", "sgais_paper", "bridge", "online_control")
   for (name in fast_or_slow(some, names(methods))) {
     fit <- function(threads)
       essence(evidence(line, straight, methods[[name]], seed = test_seed(), threads = threads))
