@@ -2,13 +2,15 @@
 # what a target needs and this machine lacks is installed first where apt can do it
 # (tools/setup.sh).
 
-.PHONY: help demo test slow lint digests digests-record compilers check sanitize docs bench \
-  install ci-deps clean
+.PHONY: help demo test slow seeds speed lint digests digests-record compilers check sanitize docs \
+  bench install ci-deps clean
 
 help:
 	@echo 'make demo       install what is missing, then run the demonstration'
 	@echo 'make test       install what is missing, then run every test'
 	@echo 'make slow       the same with the slow statistical tests'
+	@echo 'make seeds      the tests of the package with three other seeds (SEEDS="1000 2000 3000")'
+	@echo 'make speed      ten fits against an earlier commit, HEAD^ (BASE=<commit>)'
 	@echo 'make lint       layers, circles, state, names, width of lines (tools/lint-layers.R)'
 	@echo 'make digests    do runs still give the bits that were recorded? (tools/digests.R)'
 	@echo 'make compilers  gcc and clang, all warnings as errors, with and without OpenMP'
@@ -32,6 +34,14 @@ test:
 slow:
 	@tools/setup.sh test
 	@LOGEVIDENCE_SLOW=true tools/test.sh
+
+seeds:
+	@tools/setup.sh test
+	@tools/seeds.sh
+
+speed:
+	@tools/setup.sh run
+	@BASE='$(BASE)' PAIRS='$(PAIRS)' FITS='$(FITS)' tools/speed.sh
 
 lint:
 	@Rscript tools/lint-layers.R

@@ -82,7 +82,7 @@ check_bound_calls <- function(q) {
   }, 0)
   if (bench$is$threads > 1) {
     at_once <- bench$calls(list(c(call("q_update", one), list(with = call("q_update", other),
-                                                              seconds = 0.04))))[[1]]$value
+                                                              seconds = CHECK$threads))))[[1]]$value
     off <- c(off, `two threads` = at_once)
   }
   against(off, 0, "the same call gives the same, whatever was called and is in scratch memory")

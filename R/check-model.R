@@ -150,7 +150,8 @@ CHECK <- list(
   single = 1e-4,        # of single precision
   slopes = 1e-4,        # of differences
   level = 1e-5,         # of the tests of the prior's draws
-  z = 6                 # standard errors, of the prior's constant
+  z = 6,                # standard errors, of the prior's constant
+  threads = 0.04        # seconds for which two threads call each function at once
 )
 
 ROW_FUNCTIONS <- c("log_lik", "log_lik_grad", "log_lik_grad_alone", "log_lik_hess", "information",
@@ -476,7 +477,7 @@ check_threads <- function(bench) {
       if (what == "draw_prior") return(a_call(bench, what, m = 20, seed = i))
       a_call(bench, what, bench$points[, at[[i]]])
     }
-    bench$calls(list(c(call(1), list(with = call(2), seconds = 0.04))))[[1]]$value
+    bench$calls(list(c(call(1), list(with = call(2), seconds = CHECK$threads))))[[1]]$value
   }, 0)
   worst <- which.max(off)
   holding(max(off) == 0, max(off), "two threads at once give what one gives alone",

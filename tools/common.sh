@@ -23,7 +23,7 @@ build_tarball() {
   ls "$scratch"/tarball/logevidence_*.tar.gz
 }
 
-# install_tarball <tarball> <library> [options of R CMD INSTALL]: quiet unless it fails.
+# install_tarball <tarball or folder> <library> [options of R CMD INSTALL]: quiet unless it fails.
 install_tarball() {
   local tarball=$1 into=$2
   shift 2

@@ -5,7 +5,6 @@
 # the lint must pass and the compiler accept, and removes them again (tools/toys.R runs them).
 
 here <- dirname(normalizePath(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))))
-rscript <- file.path(R.home("bin"), "Rscript")
 
 clean <- list(
   "src/Makevars.in" = c(
@@ -117,10 +116,17 @@ bad <- list(
   list("src/base/simd.c", paste0("/*", strrep("x", 97), "*/"), "the line has 101 columns")
 )
 
+# The lint as in a process of its own: it is told the folder, prints and quits.
+LINT <- parse(file.path(here, "lint-layers.R"), keep.source = FALSE)
 run_lint <- function(folder) {
-  output <- suppressWarnings(system2(rscript, c(file.path(here, "lint-layers.R"), folder),
-                                     stdout = TRUE, stderr = TRUE))
-  list(output = output, failed = !is.null(attr(output, "status")))
+  process <- new.env(parent = globalenv())
+  process$commandArgs <- function(...) folder
+  process$quit <- function(status) stop(errorCondition("it quits", class = "quit"))
+  output <- utils::capture.output(failed <- tryCatch({
+    for (step in LINT) eval(step, process)
+    FALSE
+  }, quit = function(condition) TRUE))
+  list(output = output, failed = failed)
 }
 
 lint <- function(tree) {
@@ -168,20 +174,25 @@ before <- contents_of(copy)
 for (diff in diffs) {
   wrong <- c(wrong, promise_broken(diff))
   add_toy(diff, root, copy)
-  result <- run_lint(copy)
-  if (result$failed) wrong <- c(wrong, "the copy with a toy was refused:",
-                                paste0("  ", result$output))
   for (file in c(grep("\\.c$", diff$new, value = TRUE), "src/registry.c"))
     if (!compiles(copy, file)) wrong <- c(wrong, paste(file, "does not compile with a toy"))
   for (file in grep("\\.R$", diff$new, value = TRUE)) parse(file.path(copy, file))
-  # without its line in OBJECTS the new file would be left out
+}
+result <- run_lint(copy)
+if (result$failed)
+  wrong <- c(wrong, "the copy with the toys was refused:", paste0("  ", result$output))
+# without its line in OBJECTS a new file would be left out
+for (diff in diffs) {
   listed <- grepl("Makevars", diff$edits$file)
   remove_toy(list(new = character(), edits = diff$edits[listed, ]), copy)
-  if (!run_lint(copy)$failed)
-    wrong <- c(wrong, paste("not seen:", diff$new[1], "is not in OBJECTS"))
-  remove_toy(list(new = diff$new, edits = diff$edits[!listed, ]), copy)
-  if (!identical(contents_of(copy), before)) wrong <- c(wrong, paste("not removed:", diff$new[1]))
 }
+output <- run_lint(copy)$output
+for (diff in diffs) {
+  if (!any(startsWith(output, paste0(grep("\\.c$", diff$new, value = TRUE), ":1:"))))
+    wrong <- c(wrong, paste("not seen:", diff$new[1], "is not in OBJECTS"))
+  remove_toy(diff, copy)
+}
+if (!identical(contents_of(copy), before)) wrong <- c(wrong, "the toys were not removed")
 unlink(copy, recursive = TRUE)
 
 if (length(wrong)) {

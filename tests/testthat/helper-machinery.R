@@ -4,10 +4,19 @@
 
 test_seed <- function(k = 1) k + as.numeric(Sys.getenv("LOGEVIDENCE_TEST_SEED", "0"))
 
-skip_unless_slow <- function() {
-  testthat::skip_if_not(identical(Sys.getenv("LOGEVIDENCE_SLOW"), "true"),
-                        "Long variant, LOGEVIDENCE_SLOW is not true")
+is_slow <- function() identical(Sys.getenv("LOGEVIDENCE_SLOW"), "true")
+skip_unless_slow <- function()
+  testthat::skip_if_not(is_slow(), "Long variant, LOGEVIDENCE_SLOW is not true")
+# The slow suite does more of the same: more seeds, more draws, more cases.
+fast_or_slow <- function(fast, slow) if (is_slow()) slow else fast
+
+# check_model() has two threads call each function of a model for 40 ms. That is half of its time, and
+# of use only where threads are the point.
+seconds_of_threads <- function(seconds) {
+  check <- utils::getFromNamespace("CHECK", "logevidence")
+  utils::assignInNamespace("CHECK", replace(check, "threads", list(seconds)), "logevidence")
 }
+seconds_of_threads(fast_or_slow(0.004, 0.04))
 
 # One sentence, without a call, of the package's class.
 refused <- function(code, sentence) {
@@ -24,6 +33,19 @@ quiet_fit <- function(...) muffled(evidence(...))
 # What print shows, as it stands and with the lines run together.
 printed <- function(x, ...) paste(utils::capture.output(print(x, ...)), collapse = "\n")
 said <- function(x) gsub("[ \n]+", " ", printed(x))
+
+# The x and y of each series of points and lines that `code` draws with R's graphics.
+drawn_series <- function(code) {
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  grDevices::dev.control("enable")
+  force(code)
+  calls <- lapply(grDevices::recordPlot()[[1]], `[[`, 2)
+  series <- Filter(function(call) {
+    inherits(call[[1]], "NativeSymbolInfo") && identical(call[[1]]$name, "C_plotXY")
+  }, calls)
+  lapply(series, function(call) as.data.frame(call[[2]][c("x", "y")]))
+}
 
 # A seed as the two words C takes.
 words <- function(k = 1) c(0, test_seed(k))
@@ -148,10 +170,13 @@ essence <- function(fit) {
 }
 
 # End to end.
-seed_base <- as.integer(Sys.getenv("LOGEVIDENCE_TEST_SEED", "0"))
 
-fits_of <- function(problem, method, seeds) {
-  lapply(seed_base + seeds, function(seed)
+# The fast suite takes a quarter of the seeds, or as many as `least`.
+fast_seeds <- function(seeds, least = 6)
+  if (is_slow()) seeds else utils::head(seeds, max(least, ceiling(length(seeds) / 4)))
+
+fits_of <- function(problem, method, seeds, least = 6) {
+  lapply(test_seed(fast_seeds(seeds, least)), function(seed)
            quiet_fit(problem$model, problem$data, method, seed = seed, progress = FALSE))
 }
 
@@ -161,7 +186,7 @@ fits_of <- function(problem, method, seeds) {
 #' @param drift Largest mean error in nats that is forgiven besides the spread: the logarithm of
 #'   an unbiased estimate is low by half its variance.
 expect_truth <- function(problem, method, seeds = 1:10, drift = 0.02) {
-  fits <- fits_of(problem, method, seeds)
+  fits <- fits_of(problem, method, seeds, least = 2)
   of <- function(what) vapply(fits, what, 0)
   sources <- list(
     reported = list(value = of(function(f) f$log_evidence), se = of(function(f) f$se)),

@@ -1,6 +1,6 @@
 # Data for each family of regression(), and the same densities in plain R.
 
-regression_data <- function(n = 200, seed = 1) with_own_seed(seed, {
+regression_data <- function(n = 200, seed = 1) with_own_seed(test_seed(seed), {
   d <- data.frame(x = rnorm(n), z = runif(n), g = factor(sample(letters[1:3], n, TRUE)),
                   e = runif(n, 0.5, 2), trials = sample(1:20, n, TRUE))
   eta <- 0.5 + 0.4 * d$x - 0.6 * d$z

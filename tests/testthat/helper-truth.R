@@ -395,6 +395,12 @@ constant_mixture <- function(name, y, components) {
   mixture_problem(y, components, known[1], known[2])
 }
 
+made_problems <- new.env()
+
 #' A problem by name, a list: `model`, `data`, `log_evidence`, `se` and what its truth was computed
-#' from
-truth_problem <- function(name) c(list(name = name), TRUTH_PROBLEMS[[name]]())
+#' from; made once
+truth_problem <- function(name) {
+  if (is.null(made_problems[[name]]))
+    assign(name, c(list(name = name), TRUTH_PROBLEMS[[name]]()), made_problems)
+  made_problems[[name]]
+}

@@ -21,7 +21,7 @@ counts_model <- function(gradients) {
     vectorised = TRUE
   )
 }
-counts <- with_own_seed(7, {
+counts <- with_own_seed(test_seed(7), {
   x <- cbind(1, matrix(rnorm(400), 200))
   data.frame(y = rpois(200, exp(drop(x %*% c(0.5, 0.3, -0.4)))), x)
 })
@@ -36,7 +36,7 @@ test_that("differences agree with gradients, for many points and for one", {
     expect_equal(by_differences$log_prior_gradient(theta), exact$log_prior_gradient(theta),
                  tolerance = 1e-7)
   }
-  expect_true(all(check_model(counts_model(FALSE), counts, seed = 1)$holds, na.rm = TRUE))
+  expect_true(all(check_model(counts_model(FALSE), counts, seed = test_seed())$holds, na.rm = TRUE))
 })
 
 test_that("differences are taken for some coordinates at a time if there are many rows", {
@@ -61,8 +61,8 @@ test_that("differences are taken for some coordinates at a time if there are man
 
 test_that("the default method and its check need no gradient of a custom model", {
   truth <- evidence(regression(y ~ . - 1, family = "poisson", prior = normal(0, 0.7)), counts,
-                    laplace(importance = 20000), seed = 1)$log_evidence
-  for (seed in 1:3) {
+                    laplace(importance = 20000), seed = test_seed())$log_evidence
+  for (seed in fast_or_slow(3, 1:3)) {
     fit <- fit_of(counts_model(FALSE), counts, seed = seed)
     expect_identical(fit$source, "audit")
     expect_null(fit$failed)
@@ -75,8 +75,8 @@ test_that("the default method and its check need no gradient of a custom model",
 })
 
 test_that("a posterior at the edge of its prior has no mode, and the fit says that alone", {
-  y <- with_own_seed(3, rnorm(40, 1.15))
-  for (gradients in c(TRUE, FALSE)) {
+  y <- 1.15 + stats::qnorm(stats::ppoints(fast_or_slow(20, 40)))
+  for (gradients in fast_or_slow(FALSE, c(TRUE, FALSE))) {
     model <- custom_model(
       "m", function(theta, data) outer(theta[, 1], data, function(m, y) dnorm(y, m, log = TRUE)),
       function(theta) ifelse(abs(theta[, 1]) > 1, -Inf, -log(2)), function(n) runif(n, -1, 1),
@@ -85,7 +85,7 @@ test_that("a posterior at the edge of its prior has no mode, and the fit says th
     )
     density <- function(m) vapply(m, function(m) prod(dnorm(y, m) / dnorm(y, 1)) / 2, 0)
     truth <- log(integrate(density, -1, 1, rel.tol = 1e-9)$value) + sum(dnorm(y, 1, log = TRUE))
-    for (seed in 1:2) {
+    for (seed in fast_or_slow(1, 1:2)) {
       fit <- fit_of(model, y, seed = seed)
       expect_lt(abs(fit$log_evidence - truth), 4 * fit$se)
       expect_identical(fit$source, "sampler")
@@ -131,7 +131,7 @@ test_that("priors as R functions are those of C, integrate to one and agree with
 #' normal(0, 3) of the mean and half_normal(2) of both standard deviations on a grid
 groups <- local({
   group <- rep(1:8, each = 5)
-  y <- with_own_seed(11, 1 + rnorm(8, 0, 0.8)[group] + rnorm(40, 0, 0.6))
+  y <- with_own_seed(test_seed(11), 1 + rnorm(8, 0, 0.8)[group] + rnorm(40, 0, 0.6))
   covariance <- function(theta)
     exp(2 * theta[2]) * outer(group, group, `==`) + exp(2 * theta[3]) * diag(40)
   normal_density <- function(y, covariance) {
@@ -150,8 +150,13 @@ groups <- local({
   log_prior <- function(x) log(2) + dnorm(exp(x), 0, 2, log = TRUE) + x
   side <- seq(-5, 2, length.out = 71)
   at <- as.matrix(expand.grid(0, side, side))
-  values <- apply(at, 1, function(theta)
-    normal_density(y, covariance(theta) + 9) + log_prior(theta[2]) + log_prior(theta[3]))
+  # with the common mean integrated out one eigenvalue of the groups' means is 40 times 9 larger
+  of_mean <- 5 * exp(2 * at[, 2]) + exp(2 * at[, 3])
+  over_mean <- -(5 * sum((means - mean(means))^2) / of_mean +
+                   40 * mean(means)^2 / (of_mean + 360) + within / exp(2 * at[, 3])) / 2 -
+    3.5 * log(of_mean) - log(of_mean + 360) / 2 - 32 * at[, 3] - 20 * log(2 * pi)
+  stopifnot(all.equal(over_mean[3000], normal_density(y, covariance(at[3000, ]) + 9)))
+  values <- over_mean + log_prior(at[, 2]) + log_prior(at[, 3])
   list(y = y, group = group, log_lik = log_lik,
        by_covariance = function(theta) normal_density(y - theta[[1]], covariance(theta)),
        truth = log_sum_exp(values) + 2 * log(side[2] - side[1]))
@@ -186,7 +191,8 @@ test_that("an object with an objective and priors has the evidence of the closed
   model <- tmb_model(object, group_priors, group_logs)
   expect_match(said(model), "exp(log_tau) ~ half_normal(sd = 2)", fixed = TRUE)
   before <- as.list(object$env)
-  for (method in list(sgais(), laplace(importance = 2000), nested(60, slice(), steps = 10))) {
+  methods <- list(laplace(importance = 2000), sgais(), nested(60, slice(), steps = 10))
+  for (method in fast_or_slow(methods[1], methods)) {
     fit <- fit_of(model, method = method)
     expect_lt(abs(fit$log_evidence - groups$truth), 4 * fit$se)
     expect_null(fit$failed)
@@ -194,7 +200,7 @@ test_that("an object with an objective and priors has the evidence of the closed
   expect_identical(as.list(object$env)[names(before)], before)
   point <- c(beta = 0.2, log_tau = -1, log_sigma = 0.4)
   expect_equal(groups$log_lik(point), groups$by_covariance(point))
-  expect_true(all(check_model(model, seed = 1)$holds, na.rm = TRUE))
+  expect_true(all(check_model(model, seed = test_seed())$holds, na.rm = TRUE))
 })
 
 test_that("the prior may be a function or an object, and be part of the objective", {
@@ -223,11 +229,12 @@ test_that("the prior may be a function or an object, and be part of the objectiv
 test_that("points without a value are a warning only where the posterior is", {
   broken <- function(where) object_like_tmb(function(theta)
     if (where(theta)) NaN else -groups$log_lik(theta))
-  far <- fit_of(tmb_model(broken(function(theta) theta[2] < -6), group_priors, group_logs))
+  far <- fit_of(tmb_model(broken(function(theta) theta[2] < -6), group_priors, group_logs),
+                method = laplace(importance = 500))
   expect_null(far$failed)
   expect_lt(abs(far$log_evidence - groups$truth), 4 * far$se)
   near <- fit_of(tmb_model(broken(function(theta) theta[1] > 1), group_priors, group_logs),
-                 method = smc(particles = 100, kernel = slice()))
+                 method = smc(particles = 40, kernel = slice()))
   expect_match(near$failed, "where the posterior is, the object of the model had no value",
                all = FALSE)
 })
@@ -281,7 +288,7 @@ test_that("fits of objects are compared if their observations are the same", {
 })
 
 test_that("TMB integrates random effects out, and its objects have the right evidence", {
-  skip_on_cran()
+  skip_unless_slow() # its compilation alone takes 7 seconds
   skip_if_not_installed("TMB")
   folder <- tempfile("tmb")
   dir.create(folder)
@@ -333,7 +340,7 @@ test_that("sampling statements are found outside of comments", {
 test_that("prior draws of a fit are used once, in any order", {
   pool <- matrix(1:20, 10)
   draw <- pool_of_draws(pool, "prior_fit")
-  drawn <- with_own_seed(1, rbind(draw(3), draw(7)))
+  drawn <- with_own_seed(test_seed(), rbind(draw(3), draw(7)))
   expect_identical(drawn[order(drawn[, 1]), ], pool)
   refused(draw(1), "`prior_fit` must have more than 10 independent draws")
   attr(draw, "restart")()
@@ -369,7 +376,8 @@ test_that("a Stan program has the evidence of quadrature, and lost constants are
   truth <- log(integrate(over_mu, 0.02, 40, rel.tol = 1e-7)$value)
   program <- stan_mean("target += normal_lpdf(mu | 0, 1);", "target += normal_lpdf(y | mu, sigma);")
   fit <- suppressWarnings(rstan::sampling(program, data, chains = 0, refresh = 0))
-  prior_fit <- rstan::sampling(program, replace(data, "prior_only", 1), refresh = 0, seed = 1,
+  prior_fit <- rstan::sampling(program, replace(data, "prior_only", 1), refresh = 0,
+                               seed = test_seed(),
                                iter = 4000)
   model <- stanfit_model(fit, prior_fit)
   expect_identical(model$parameters, c("mu", "sigma"))
@@ -380,12 +388,13 @@ test_that("a Stan program has the evidence of quadrature, and lost constants are
   theta <- c(0.3, -0.2)
   expect_equal(model$log_likelihood(theta), sum(dnorm(y, 0.3, exp(-0.2), log = TRUE)))
   expect_equal(model$log_prior(theta), dnorm(0.3, log = TRUE) - exp(-0.2) - 0.2)
-  expect_true(all(check_model(model, seed = 1)$holds, na.rm = TRUE))
+  expect_true(all(check_model(model, seed = test_seed())$holds, na.rm = TRUE))
   refused(fit_of(model, method = likelihood_weighting(1e5)), "independent draws")
   refused(stanfit_model(fit, fit), "`prior_fit` must have draws")
   dropping <- stan_mean("mu ~ normal(0, 1);", "y ~ normal(mu, sigma);")
   fits <- lapply(0:1, function(prior_only)
-    rstan::sampling(dropping, replace(data, "prior_only", prior_only), refresh = 0, seed = 1))
+    rstan::sampling(dropping, replace(data, "prior_only", prior_only), refresh = 0,
+                    seed = test_seed()))
   expect_warning(lossy <- stanfit_model(fits[[1]], fits[[2]]), "has sampling statements")
   expect_equal(model$log_likelihood(theta) - lossy$log_likelihood(theta), -2 * log(2 * pi))
   expect_match(fit_of(lossy)$failed, "wrong by an unknown number", all = FALSE)

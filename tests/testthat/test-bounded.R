@@ -1,6 +1,6 @@
 # Rows that are no longer in memory: sums and a sample of them stand for all (core/past.h).
 
-bounded <- with_own_seed(21, {
+bounded <- with_own_seed(test_seed(21), {
   n <- 12000
   data <- data.frame(x = rnorm(n), z = rnorm(n))
   data$y <- 1 + 2 * data$x + rnorm(n)
@@ -23,32 +23,33 @@ cases <- list(
 test_that("the size of blocks does not matter when rows are gone", {
   for (case in cases) {
     fits <- lapply(c(61, 1e5), function(size)
-      quiet_fit(case[[1]], in_blocks(bounded, size), case[[2]], seed = 2, keep = 2000))
+      quiet_fit(case[[1]], in_blocks(bounded, size), case[[2]], seed = test_seed(2), keep = 2000))
     for (part in c("log_evidence", "se", "draws", "n", "data_id", "warnings"))
       expect_identical(fits[[1]][[part]], fits[[2]][[part]], info = case[[2]]$name)
   }
 })
 
 test_that("waiting for rows when control variates are tried again changes nothing", {
-  data <- with_own_seed(1, {
+  data <- with_own_seed(test_seed(), {
     x <- rnorm(20000)
     data.frame(w = x + 1.5 * rnorm(20000, sample(c(-1, 1), 20000, TRUE)))
   })
   fits <- lapply(c(700, 3000, 1e5), function(size)
-    quiet_fit(gaussian_mixture(components = 2), in_blocks(data, size), seed = 2, keep = 4000))
+    quiet_fit(gaussian_mixture(components = 2), in_blocks(data, size), seed = test_seed(2),
+              keep = 4000))
   for (fit in fits[-1]) expect_identical(fit$sampler, fits[[1]]$sampler)
 })
 
 test_that("the estimate and its error are right, with one pass and with two", {
   exact <- model_functions(line, bounded)$exact()
-  reference <- evidence(classes, bounded, sgais(audit_draws = 20000), seed = 1)
-  two <- evidence(blobs, bounded, sgais(audit_draws = 20000), seed = 1)
+  reference <- evidence(classes, bounded, sgais(audit_draws = 20000), seed = test_seed())
+  two <- evidence(blobs, bounded, sgais(audit_draws = 20000), seed = test_seed())
   truths <- list(list(line, exact, 0), list(classes, reference$log_evidence, reference$se),
                  list(blobs, two$log_evidence, two$se))
   for (truth in truths) for (rewind in c(FALSE, TRUE)) {
-    fits <- lapply(1:6, function(seed)
+    fits <- lapply(test_seed(seq_len(fast_or_slow(2, 6))), function(seed)
       quiet_fit(truth[[1]], in_blocks(bounded[with_own_seed(seed, sample(nrow(bounded))), ], 5000,
-                                      rewind), seed = test_seed(seed), keep = 3000))
+                                      rewind), seed = seed, keep = 3000))
     se <- vapply(fits, `[[`, 0, "se")
     z <- (vapply(fits, `[[`, 0, "log_evidence") - truth[[2]]) / sqrt(se^2 + truth[[3]]^2)
     expect_lt(max(abs(z)), 4.5)
@@ -82,31 +83,31 @@ by_slices <- function(problem, rows, size, at = Inf) {
 }
 
 test_that("a run whose rows are gone is restored to the same bits at any moment", {
-  for (case in cases) {
+  for (case in cases[fast_or_slow(c(1, 3, 4, 6, 9, 11), seq_along(cases))]) {
     method <- by_blocks(case[[2]], case[[1]], list(rewinds = TRUE), 2000)
     problem <- new_problem(case[[1]], encode(case[[1]], bounded), method, words(2))
     rows <- encode(case[[1]], bounded)$rows
     whole <- by_slices(problem, rows, 1500)
-    for (at in round(whole$slices * c(0.2, 0.5, 0.8, 0.97))) {
+    for (at in round(whole$slices * fast_or_slow(c(0.5, 0.97), c(0.2, 0.5, 0.8, 0.97)))) {
       other <- by_slices(problem, rows, 1500, max(1, at))
       expect_identical(other$result, whole$result, info = paste(case[[2]]$name, at))
     }
   }
 })
 
-shifted <- with_own_seed(5, {
+shifted <- with_own_seed(test_seed(5), {
   k <- c(sample(c(-6, 0), 8000, TRUE), sample(c(-6, 0, 6), 8000, TRUE))
   data.frame(a = rnorm(16000, k), b = rnorm(16000, -k))
 })
 three <- gaussian_mixture(components = 3)
 
 test_that("a change of the rows' distribution is said, and a second pass mends it", {
-  truth <- evidence(three, shifted, seed = 1)
-  once <- quiet_fit(three, in_blocks(shifted, 1000, FALSE), seed = 3, keep = 3000)
+  truth <- evidence(three, shifted, seed = test_seed())
+  once <- quiet_fit(three, in_blocks(shifted, 1000, FALSE), seed = test_seed(3), keep = 3000)
   expect_gt(max(once$trace$restarts), 0)
   expect_match(once$failed, "distribution of the rows changed", all = FALSE)
   expect_lt(abs(once$log_evidence - truth$log_evidence), 4 * once$se)
-  again <- quiet_fit(three, in_blocks(shifted, 1000), seed = 3, keep = 3000)
+  again <- quiet_fit(three, in_blocks(shifted, 1000), seed = test_seed(3), keep = 3000)
   expect_lt(abs(again$log_evidence - truth$log_evidence), 0.05)
   expect_identical(again$source, "audit")
 })
@@ -118,10 +119,11 @@ test_that("a source that has other rows the second time is an error", {
     if (reset) at <<- if (starts > 1) 1000 else 0
     else if ((at <<- at + 1000) <= 16000) shifted[(at - 999):at, ]
   })
-  refused(evidence(three, rows, keep = 3000, seed = 3), "the second time")
+  refused(evidence(three, rows, keep = 3000, seed = test_seed(3)), "the second time")
 })
 
 test_that("nested sampling of exchangeable components says that it needs all rows", {
-  refused(evidence(blobs, in_blocks(bounded, 1000), online_nested(20), keep = 2000, seed = 1),
+  refused(evidence(blobs, in_blocks(bounded, 1000), online_nested(20), keep = 2000,
+                   seed = test_seed()),
           "all rows in memory")
 })

@@ -1,6 +1,6 @@
 # Runs that are stopped, saved and continued: the same bits as runs that were never stopped.
 
-set.seed(31)
+set.seed(test_seed(31))
 points <- data.frame(x = rnorm(6000), z = rnorm(6000))
 points$y <- 1 + 2 * points$x + rnorm(6000)
 line <- linear_regression(y ~ x + z, sigma = 1, prior_sd = 2)
@@ -28,21 +28,26 @@ test_that("a run that is stopped by its time limit after every slice gives the s
   user <- custom_model("a", function(theta, data) sum(dnorm(data$y, theta, log = TRUE)),
                        function(theta) dnorm(theta, log = TRUE), function(n) rnorm(n))
   calls <- list(
-    list(line, points, sgais(steps = 100), seed = 1),
-    list(line, points, sgais(steps = 100, order = "given"), seed = 1),
-    list(line, in_blocks(points, 500), sgais(steps = 100), seed = 1),
-    list(line, in_blocks(points, 500), sgais(), seed = 1, replicates = 2),
-    list(line, points[1:1000, ], sgais(preset = "paper"), seed = 1, replicates = 2),
-    list(line, few, nested(50), seed = 1), list(line, few, smc(particles = 300), seed = 1),
-    list(line, few, ais(50), seed = 1), list(line, few, bridge(20, 50), seed = 1),
-    list(line, few, hybrid(40, 20), seed = 1), list(line, few, online_nested(30), seed = 1),
-    list(line, few, laplace(importance = 200), seed = 1), list(line, few, exact(), seed = 1),
-    list(gaussian_mixture(components = 2), blobs, sgais(), seed = 1),
-    list(gaussian_mixture(components = 2), blobs, variational(3, draws = 50), seed = 1),
-    list(clustering(components = 2), blobs, smc("data", 20), seed = 1),
-    list(clustering(components = 2), blobs, chib(draws = 50), seed = 1),
-    list(user, few, smc(particles = 20, kernel = rwm()), seed = 1)
+    list(line, points, sgais(steps = 100), seed = test_seed()),
+    list(line, points, sgais(steps = 100, order = "given"), seed = test_seed()),
+    list(line, in_blocks(points, 500), sgais(steps = 100), seed = test_seed()),
+    list(line, in_blocks(points, 500), sgais(), seed = test_seed(), replicates = 2),
+    list(line, points[1:1000, ], sgais(preset = "paper"), seed = test_seed(), replicates = 2),
+    list(line, few, nested(50), seed = test_seed()),
+    list(line, few, smc(particles = 300), seed = test_seed()),
+    list(line, few, ais(50), seed = test_seed()),
+    list(line, few, bridge(20, 50), seed = test_seed()),
+    list(line, few, hybrid(40, 20), seed = test_seed()),
+    list(line, few, online_nested(30), seed = test_seed()),
+    list(line, few, laplace(importance = 200), seed = test_seed()),
+    list(line, few, exact(), seed = test_seed()),
+    list(gaussian_mixture(components = 2), blobs, sgais(), seed = test_seed()),
+    list(gaussian_mixture(components = 2), blobs, variational(3, draws = 50), seed = test_seed()),
+    list(clustering(components = 2), blobs, smc("data", 20), seed = test_seed()),
+    list(clustering(components = 2), blobs, chib(draws = 50), seed = test_seed()),
+    list(user, few, smc(particles = 20, kernel = rwm()), seed = test_seed())
   )
+  if (!is_slow()) calls <- calls[c(2, 4, 6, 9, 14, 16, 18)]
   stops <- 0
   for (call in calls) {
     sliced <- do.call(in_slices, call, quote = TRUE)
@@ -55,7 +60,8 @@ test_that("a run that is stopped by its time limit after every slice gives the s
 test_that("an incomplete fit has the estimate of the rows so far, where there is one", {
   n <- 0
   # stops at the first slice that has passed some rows
-  fit <- evidence(line, points, sgais(steps = 100, order = "given"), seed = 1, time_limit = 1e-9)
+  fit <- evidence(line, points, sgais(steps = 100, order = "given"), seed = test_seed(),
+                  time_limit = 1e-9)
   while (inherits(fit, "incomplete_evidence") && is.na(fit$log_evidence))
     fit <- resume(fit, time_limit = 1e-9)
   if (inherits(fit, "incomplete_evidence")) {
@@ -64,7 +70,7 @@ test_that("an incomplete fit has the estimate of the rows so far, where there is
     expect_lt(abs(fit$log_evidence - truth), 5 * fit$se + 0.5)
     expect_match(printed(fit), "Log evidence of the first [0-9,]+ rows")
   }
-  fit <- evidence(line, few, nested(400), seed = 1, time_limit = 1e-9)
+  fit <- evidence(line, few, nested(400), seed = test_seed(), time_limit = 1e-9)
   expect_true(is.na(fit$log_evidence))
   expect_match(printed(fit), "No estimate yet")
 })
@@ -97,9 +103,10 @@ test_that("a killed process leaves a checkpoint that another one resumes to the 
     rows <- if (name == "nested") few else points
     killed_child(file, sprintf(
       "evidence(linear_regression(y ~ x + z, sigma = 1, prior_sd = 2), readRDS('%s')[1:%d, ], %s,
-       seed = 1, checkpoint = '%s', every = 0)",
-      data, nrow(rows), deparse1(calls[[name]]$call), file))
-    expect_same(muffled(resume(file)), quiet_fit(model, rows, calls[[name]], seed = 1), name)
+       seed = %d, checkpoint = '%s', every = 0)",
+      data, nrow(rows), deparse1(calls[[name]]$call), test_seed(), file))
+    expect_same(muffled(resume(file)), quiet_fit(model, rows, calls[[name]], seed = test_seed()),
+                name)
   }
 })
 
@@ -109,10 +116,11 @@ test_that("a source in a checkpoint is opened again, or must be given again", {
   stop_at <- function(source, times) {
     calls <- 0
     hook <- function(state) if ((calls <<- calls + 1) > times) stop("stop")
-    expect_error(evidence(line, source, sgais(steps = 2000), seed = 1, checkpoint = file, every = 0,
+    expect_error(evidence(line, source, sgais(steps = 2000), seed = test_seed(), checkpoint = file,
+                          every = 0,
                           on_chunk = hook), "stop")
   }
-  whole <- evidence(line, points, sgais(steps = 2000, order = "given"), seed = 1)
+  whole <- evidence(line, points, sgais(steps = 2000, order = "given"), seed = test_seed())
   stop_at(in_blocks(points, 700), 1)
   expect_same(resume(file)[c("log_evidence", "draws")], whole[c("log_evidence", "draws")])
   at <- new_session(sprintf("cat(format(resume('%s')$log_evidence, digits = 17))", file))
@@ -127,18 +135,20 @@ test_that("damaged, foreign and other files are refused in a sentence", {
   file <- tempfile()
   other <- tempfile()
   on.exit(unlink(c(file, other)))
-  evidence(line, few, seed = 1, checkpoint = file)
+  evidence(line, few, seed = test_seed(), checkpoint = file)
   expect_s3_class(resume(file), "evidence")
   bytes <- readBin(file, "raw", file.size(file))
   with <- function(bytes) {
     writeBin(bytes, other)
     resume(other)
   }
-  set.seed(1)
+  set.seed(test_seed())
   magic <- length(CHECKPOINT_MAGIC)
-  for (n in c(magic, magic + 1:60, sample(length(bytes) - 1, 20), length(bytes) - 1:9))
+  for (n in c(magic, magic + fast_or_slow(1:10, 1:60), sample(length(bytes) - 1, 20),
+              length(bytes) - 1:9))
     if (n >= magic) refused(with(bytes[seq_len(n)]), "is damaged or was cut short")
-  for (at in c(magic + 1:60, sample((magic + 1):length(bytes), 100), length(bytes) - 0:9)) {
+  for (at in c(magic + fast_or_slow(1:10, 1:60),
+               sample((magic + 1):length(bytes), fast_or_slow(30, 100)), length(bytes) - 0:9)) {
     flipped <- bytes
     flipped[at] <- xor(flipped[at], as.raw(2^sample(0:7, 1)))
     refused(with(flipped), "is damaged or was cut short")
@@ -156,7 +166,7 @@ test_that("damaged, foreign and other files are refused in a sentence", {
 })
 
 test_that("other data than those of the run are refused", {
-  fit <- evidence(line, points, smc(particles = 300), seed = 1, time_limit = 1e-9)
+  fit <- evidence(line, points, smc(particles = 300), seed = test_seed(), time_limit = 1e-9)
   expect_s3_class(fit, "incomplete_evidence")
   refused(resume(fit, points[6000:1, ]), "`data` must be the data of the run")
   refused(resume(fit, points[-1, ]), "`data` must be the data of the run")
@@ -166,7 +176,7 @@ test_that("a checkpoint that cannot be written is a warning, and an older one st
   skip_on_os("windows")
   file <- tempfile()
   on.exit(unlink(file))
-  evidence(line, few, seed = 1, checkpoint = file)
+  evidence(line, few, seed = test_seed(), checkpoint = file)
   old <- readBin(file, "raw", file.size(file))
   # no file may be longer than 16 KB, as on a disk that is full
   script <- tempfile(fileext = ".R")
@@ -203,29 +213,30 @@ test_that("an interrupt leaves a checkpoint and a fit", {
   long <- sgais(steps = 5000)
   system(sprintf("(sleep 0.3; kill -INT %d) &", Sys.getpid()))
   cnd <- tryCatch({
-    evidence(line, points, long, seed = 1, checkpoint = file)
+    evidence(line, points, long, seed = test_seed(), checkpoint = file)
     Sys.sleep(1) # the signal must not hit what comes after
     NULL
   }, interrupt = identity)
   skip_if(is.null(cnd), "the run was over before the interrupt")
   expect_s3_class(cnd$fit, "incomplete_evidence")
-  whole <- evidence(line, points, long, seed = 1)
+  whole <- evidence(line, points, long, seed = test_seed())
   expect_same(resume(cnd$fit), whole)
   expect_same(resume(file), whole)
 })
 
 test_that("a function of the user sees the run, and its error stops it", {
   seen <- list()
-  fit <- evidence(line, points, sgais(steps = 5000), seed = 1,
+  fit <- evidence(line, points, sgais(steps = 5000), seed = test_seed(),
                   on_chunk = function(state) seen <<- c(seen, list(state)))
-  expect_same(fit, evidence(line, points, sgais(steps = 5000), seed = 1))
+  expect_same(fit, evidence(line, points, sgais(steps = 5000), seed = test_seed()))
   share <- vapply(seen, `[[`, 0, "share")
   expect_true(all(diff(share) >= 0))
   last <- seen[[length(seen)]]
   expect_identical(last$share, 1)
   expect_identical(last$n, 6000L)
   expect_true(is.finite(last$log_evidence))
-  expect_error(evidence(line, points, seed = 1, on_chunk = function(state) stop("mine")), "mine")
+  expect_error(evidence(line, points, seed = test_seed(), on_chunk = function(state) stop("mine")),
+               "mine")
 })
 
 test_that("the bar never goes back", {
@@ -246,17 +257,17 @@ test_that("the bar never goes back", {
 test_that("replicates are added until the standard error is reached", {
   noisy <- sgais(particles = 20, audit = FALSE)
   said <- testthat::capture_messages(
-    fit <- quiet_fit(line, few, noisy, seed = 1, target_se = 0.05))
+    fit <- quiet_fit(line, few, noisy, seed = test_seed(), target_se = 0.05))
   expect_match(said, "runs .*about", all = FALSE)
   expect_lt(fit$se, 0.05)
-  expect_identical(fit$log_evidence, quiet_fit(line, few, noisy, seed = 1,
+  expect_identical(fit$log_evidence, quiet_fit(line, few, noisy, seed = test_seed(),
                                                replicates = nrow(fit$replicates))$log_evidence)
-  streamed <- suppressMessages(quiet_fit(line, in_blocks(few, 7), noisy, seed = 1,
+  streamed <- suppressMessages(quiet_fit(line, in_blocks(few, 7), noisy, seed = test_seed(),
                                          target_se = 0.05))
   expect_identical(streamed$log_evidence,
-                   quiet_fit(line, in_blocks(few, 60), noisy, seed = 1,
+                   quiet_fit(line, in_blocks(few, 60), noisy, seed = test_seed(),
                              replicates = nrow(streamed$replicates))$log_evidence)
-  far <- suppressMessages(quiet_fit(line, few, noisy, seed = 1, target_se = 1e-5))
+  far <- suppressMessages(quiet_fit(line, few, noisy, seed = test_seed(), target_se = 1e-5))
   expect_match(far$warnings, "more than 1,000", all = FALSE)
   refused(evidence(line, in_blocks(few, 7, rewind = FALSE), noisy, target_se = 0.1), "read again")
   refused(evidence(line, few, noisy, target_se = 0), "`target_se` must be a positive number")
@@ -265,13 +276,13 @@ test_that("replicates are added until the standard error is reached", {
 })
 
 test_that("the rows of a source can be collected for methods that need all of them", {
-  one <- evidence(line, in_blocks(few, 7), nested(50), seed = 1, collect = TRUE)
-  expect_same(one, evidence(line, few, nested(50), seed = 1))
+  one <- evidence(line, in_blocks(few, 7), nested(50), seed = test_seed(), collect = TRUE)
+  expect_same(one, evidence(line, few, nested(50), seed = test_seed()))
 })
 
 test_that("a data frame can be used as a source would be", {
-  one <- evidence(line, points, seed = 1, keep = 1000)
-  expect_same(one, evidence(line, in_blocks(points, 600), seed = 1, keep = 1000))
+  one <- evidence(line, points, seed = test_seed(), keep = 1000)
+  expect_same(one, evidence(line, in_blocks(points, 600), seed = test_seed(), keep = 1000))
 })
 
 test_that("a stop by the time limit writes the checkpoint, and a new run does not replace it", {
@@ -289,16 +300,18 @@ test_that("a stop by the time limit writes the checkpoint, and a new run does no
     }
     rows
   }
-  part <- evidence(line, source(), seed = 1, checkpoint = file, time_limit = 0.3, every = 1e6)
+  part <- evidence(line, source(), seed = test_seed(), checkpoint = file, time_limit = 0.3,
+                   every = 1e6)
   expect_s3_class(part, "incomplete_evidence")
   saved <- logevidence:::read_checkpoint(file)
   expect_identical(saved$stream$n, part$rows_read)
   expect_gt(saved$stream$n, 0)
-  refused(evidence(line, source(), seed = 1, checkpoint = file), "of a run that has not ended")
+  refused(evidence(line, source(), seed = test_seed(), checkpoint = file),
+          "of a run that has not ended")
   fit <- resume(file, data = source())
-  expect_same(evidence(line, in_blocks(long, 1000), seed = 1), fit)
+  expect_same(evidence(line, in_blocks(long, 1000), seed = test_seed()), fit)
   # the run has ended now
-  expect_s3_class(evidence(line, few, seed = 1, checkpoint = file), "evidence")
+  expect_s3_class(evidence(line, few, seed = test_seed(), checkpoint = file), "evidence")
 })
 
 test_that("a time limit that strikes when the last rows are used leaves a fit", {
@@ -313,13 +326,13 @@ test_that("a time limit that strikes when the last rows are used leaves a fit", 
       block
     }, close = one$close)
   }
-  fit <- evidence(line, slow, seed = 1, time_limit = 0.9, keep_state = TRUE)
+  fit <- evidence(line, slow, seed = test_seed(), time_limit = 0.9, keep_state = TRUE)
   expect_s3_class(fit, "evidence")
-  expect_same(evidence(line, in_blocks(long, 1000), seed = 1), fit)
+  expect_same(evidence(line, in_blocks(long, 1000), seed = test_seed()), fit)
 })
 
 test_that("an incomplete fit refuses what only a whole one has", {
-  part <- evidence(line, points, smc("data"), seed = 1, time_limit = 1e-9)
+  part <- evidence(line, points, smc("data"), seed = test_seed(), time_limit = 1e-9)
   for (verb in list(plot, summary, predict, coef, vcov, confint, fitted, residuals, deviance, sigma,
                     nobs, formula, logml))
     refused(verb(part), "The fit is incomplete: continue it by resume()")

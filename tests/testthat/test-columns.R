@@ -1,6 +1,6 @@
 # Columns of regressions that are zero, aliased or far from the prior's scale are named.
 
-column_data <- function(n = 60) with_own_seed(3, {
+column_data <- function(n = 60) with_own_seed(test_seed(3), {
   d <- data.frame(x = rnorm(n), b = rnorm(n), time = 1.7e9 + runif(n), wide = rnorm(n, 0, 2e4),
                   g = factor(rep_len(1:3, n), levels = 1:4))
   d$zero <- 0
@@ -42,7 +42,7 @@ test_that("columns that only look alike are not named, nor levels without rows",
                        y ~ time + later, y ~ g * x, y ~ 1))
     expect_null(warned_columns(regression(formula), data), info = deparse1(formula))
   # different in a few rows of many only
-  many <- data.frame(x = with_own_seed(1, rnorm(1e5)))
+  many <- data.frame(x = with_own_seed(test_seed(), rnorm(1e5)))
   many$z <- replace(many$x, 77777, 3)
   many$y <- many$x + cos(seq_len(1e5))
   expect_null(warned_columns(regression(y ~ x + z), many))
@@ -76,12 +76,12 @@ test_that("scales far from the prior's are a hint of print()", {
 })
 
 test_that("every coefficient far from its prior is named", {
-  data <- with_own_seed(5, data.frame(matrix(rnorm(4000), 400)))
-  data$y <- with_own_seed(6, as.matrix(data) %*% rep(30, 10) + rnorm(400))[, 1]
+  data <- with_own_seed(test_seed(5), data.frame(matrix(rnorm(4000), 400)))
+  data$y <- with_own_seed(test_seed(6), as.matrix(data) %*% rep(30, 10) + rnorm(400))[, 1]
   fit <- quiet_fit(linear_regression(y ~ ., sigma = 1), data, laplace(), seed = test_seed())
   for (name in paste0("X", 1:10)) expect_match(fit$prior_conflict, paste0("`", name, "`"))
   # coefficients of further parameters too
-  data$y <- with_own_seed(7, exp(12 * data$X1) * rnorm(400))
+  data$y <- with_own_seed(test_seed(7), exp(12 * data$X1) * rnorm(400))
   fit <- quiet_fit(regression(y ~ 1, sigma ~ X1), data, seed = test_seed())
   expect_match(fit$prior_conflict, "`sigma_X1`")
 })

@@ -71,7 +71,7 @@ test_that("a model in C that simulates can be sandwiched", {
 
 test_that("threads change nothing", {
   needs_compiler(compiler_works)
-  run <- function(threads) logml(evidence(normal_mean(), sin(1:2000), smc(), seed = 1,
+  run <- function(threads) logml(evidence(normal_mean(), sin(1:2000), smc(), seed = test_seed(),
                                           threads = threads, progress = FALSE))
   expect_identical(run(1), run(2))
 })
@@ -90,8 +90,8 @@ test_that("a table of an earlier header still works", {
   needs_compiler(compiler_works)
   short <- compiled_model("short_table", "mean", sigma = 2, PACKAGE = "normal_mean")
   for (method in list(smc(), nested(50)))
-    expect_identical(logml(evidence(short, few, method, seed = 1)),
-                     logml(evidence(normal_mean(sigma = 2), few, method, seed = 1)))
+    expect_identical(logml(evidence(short, few, method, seed = test_seed())),
+                     logml(evidence(normal_mean(sigma = 2), few, method, seed = test_seed())))
 })
 
 test_that("what is wrong with a model in C is said at once", {
@@ -125,10 +125,10 @@ test_that("NaN from a model in C is an error, as from functions of R", {
   needs_compiler(compiler_works)
   bad <- function(table) compiled_model(table, "mean", sigma = 2, PACKAGE = "normal_mean")
   for (method in list(smc(), nested(50), likelihood_weighting(100), smc(kernel = rwm()), sgais()))
-    expect_error(evidence(bad("hollow_table"), few, method, seed = 1),
+    expect_error(evidence(bad("hollow_table"), few, method, seed = test_seed()),
                  "`log_lik` of the model in C must give finite numbers or -Inf, not NaN, at ",
                  class = "logevidence_error", label = method$name)
-  expect_error(evidence(bad("unsure_table"), few, smc(kernel = rwm()), seed = 1),
+  expect_error(evidence(bad("unsure_table"), few, smc(kernel = rwm()), seed = test_seed()),
                "`log_prior` of the model in C must give finite numbers",
                class = "logevidence_error")
 })
@@ -136,7 +136,7 @@ test_that("NaN from a model in C is an error, as from functions of R", {
 test_that("a library may be unloaded after its runs", {
   needs_compiler(compiler_works)
   model <- normal_mean()
-  evidence(model, few, smc(), seed = 1)
+  evidence(model, few, smc(), seed = test_seed())
   dyn.unload(file.path(tempdir(), paste0("normal_mean", .Platform$dynlib.ext)))
   gc()
   expect_error(evidence(model, few), "use dyn.load() first", fixed = TRUE,

@@ -1,7 +1,7 @@
 # density(~ expression): the program in C against R's own functions, the families of regression(),
 # and quadrature.
 
-rows <- with_own_seed(3, {
+rows <- with_own_seed(test_seed(3), {
   n <- 90
   d <- data.frame(x = rnorm(n), z = runif(n), g = factor(sample(letters[1:3], n, TRUE)),
                   e = runif(n, 0.5, 2), trials = sample(5:20, n, TRUE))
@@ -76,7 +76,7 @@ test_that("a density agrees with the family of regression()", {
   for (pair in pairs) {
     f <- model_functions(pair[[1]], rows)
     g <- model_functions(pair[[2]], rows)
-    theta <- f$draw_prior(5, seed = 1) / 5
+    theta <- f$draw_prior(5, seed = test_seed()) / 5
     for (what in c("log_prior", "log_lik", "gradient", "log_lik_each"))
       expect_equal(unname(f[[what]](theta)), unname(g[[what]](theta)), tolerance = 1e-11)
     expect_equal(unname(f$hessian(theta[1, ])), unname(g$hessian(theta[1, ])), tolerance = 1e-9)
@@ -99,7 +99,7 @@ test_that("the evidence is that of quadrature, within its standard error", {
     expect_lt(abs(logml(fit) - truth), 4.5 * fit$se, label = method$name)
   }
   if (Sys.getenv("LOGEVIDENCE_SLOW") != "") {
-    z <- vapply(1:100, function(seed) {
+    z <- vapply(test_seed(1:100), function(seed) {
       fit <- evidence(model, data.frame(y = y), seed = seed, progress = FALSE)
       (logml(fit) - truth) / fit$se
     }, 0)
@@ -116,8 +116,8 @@ test_that("check_model() holds for densities with shared covariates", {
 
 test_that("predict() averages the mean over the posterior", {
   model <- density(~ dpois(count, e * exp(eta), log = TRUE), eta = ~ x + g, mean = ~ e * exp(eta))
-  fit <- evidence(model, rows, seed = 1, progress = FALSE)
-  twin <- evidence(regression(count ~ x + g + offset(log(e)), poisson()), rows, seed = 1,
+  fit <- evidence(model, rows, seed = test_seed(), progress = FALSE)
+  twin <- evidence(regression(count ~ x + g + offset(log(e)), poisson()), rows, seed = test_seed(),
                    progress = FALSE)
   expect_equal(predict(fit, rows), predict(twin, rows), tolerance = 0.05)
   expect_length(predict(fit, rows, "density"), nrow(rows))
@@ -126,8 +126,8 @@ test_that("predict() averages the mean over the posterior", {
 
 test_that("streams and added rows give the same likelihood", {
   model <- density(~ dnorm(y, mu, s, log = TRUE), mu = ~ x + g, s = half_normal(2))
-  whole <- evidence(model, rows, seed = 1, progress = FALSE)
-  parts <- evidence(model, rows[1:50, ], seed = 1, progress = FALSE)
+  whole <- evidence(model, rows, seed = test_seed(), progress = FALSE)
+  parts <- evidence(model, rows[1:50, ], seed = test_seed(), progress = FALSE)
   parts <- update(parts, rows[51:90, ], progress = FALSE)
   expect_lt(abs(logml(whole) - logml(parts)), 4.5 * sqrt(whole$se^2 + parts$se^2))
   at <- 0
@@ -135,7 +135,7 @@ test_that("streams and added rows give the same likelihood", {
     at <<- if (reset) 0 else at + 1
     if (at %in% 1:3) rows[(at - 1) * 30 + 1:30, ]
   })
-  stream <- evidence(model, source, seed = 1, progress = FALSE)
+  stream <- evidence(model, source, seed = test_seed(), progress = FALSE)
   expect_lt(abs(logml(whole) - logml(stream)), 4.5 * sqrt(whole$se^2 + stream$se^2))
 })
 

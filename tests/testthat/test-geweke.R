@@ -1,5 +1,6 @@
 # Geweke's joint distribution test of kernels, see helper-geweke.R: chains are short, many and
-# independent, so that the change of each test function has a plain z-score.
+# independent, so that the change of each test function has a plain z-score. kernel_chains() moves
+# the seeds.
 
 joint_cases <- kernel_cases()
 joint_test <- function(...) {
@@ -18,30 +19,30 @@ test_joint <- function(chains, moves, turns = 2, sghmc_moves = moves) {
   }
 }
 
-test_that("every kernel leaves every model's joint distribution of parameters and data alone", {
-  test_joint(1000, 5, sghmc_moves = 20)
+test_that("no kernel changes a model's joint distribution of parameters and data", {
+  test_joint(fast_or_slow(150, 1000), 5, sghmc_moves = 20)
 })
 
-test_that("it does so on longer runs", {
+test_that("kernels leave the joint distribution as it is on longer runs, too", {
   skip_unless_slow()
   test_joint(15000, 10, 4, sghmc_moves = 60)
 })
 
-test_that("rows count the same whether seen or in a chunk at lambda = 1", {
+test_that("rows seen before and rows of a chunk at lambda = 1 have the same weight", {
   case <- joint_cases$linear
   for (kernel in case$kernels[c(1, 2, 4)])
     expect_z(joint_test(kernel, case$model, case$n, 700, turns = 2, seed = 91, seen = 2,
                         functions = case$functions))
 })
 
-test_that("mini-batches are left alone too, by small steps", {
+test_that("with mini-batches and small steps the joint distribution stays as it is, too", {
   case <- joint_cases$softmax
   for (kernel in list(baoab(0.05), sghmc(0.002, 0.1), sgld(0.002)))
     expect_z(joint_test(kernel, case$model, case$n, 700, turns = 2, seed = 92, moves = 10,
                         gradient = "batch", batch = 2, functions = case$functions))
 })
 
-test_that("a wrong target is found out", {
+test_that("the joint distribution test detects a wrong target", {
   largest <- function(case, kernel, ..., moves = 15) {
     max(abs(joint_test(kernel, case$model, case$n, 1000, turns = 3, moves = moves, seed = 93, ...,
                        functions = case$functions)))
@@ -50,7 +51,8 @@ test_that("a wrong target is found out", {
     model$args[[setting]] <- factor * model$args[[setting]]
     model
   }
-  for (kernel in list(rwm(0.8), hmc(3, 0.5), baoab(0.15))) {
+  kernels <- list(rwm(0.8), hmc(3, 0.5), baoab(0.15))
+  for (kernel in fast_or_slow(list(), kernels)) {
     case <- joint_cases$mean
     expect_gt(largest(case, kernel, seen = 0, lambda = 0.5), 6)
     expect_gt(largest(case, kernel, believed = changed(case$model, "sigma", 1.5)), 6)

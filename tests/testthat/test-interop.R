@@ -1,11 +1,12 @@
 # Verbs that other packages have too: Bayes factors, probabilities and errors of two models.
 
 regression <- function(formula) linear_regression(formula, sigma = 15, prior_sd = 10)
-run <- function(model, data = cars, method = laplace(importance = 200), seed = 1) {
+run <- function(model, data = cars, method = laplace(importance = 200),
+                seed = test_seed()) {
   quiet_fit(model, data, method, seed = seed, progress = FALSE)
 }
 line <- run(regression(dist ~ speed))
-flat <- run(regression(dist ~ 1), seed = 2)
+flat <- run(regression(dist ~ 1), seed = test_seed(2))
 gap <- line$log_evidence - flat$log_evidence
 shorter <- run(regression(dist ~ 1), cars[1:40, ])
 
@@ -123,11 +124,12 @@ test_that("bridgesampling's verbs take fits first, and bridges made of fits anyw
   expect_identical(bridgesampling::error_measures(line), error_measures(line))
   expect_identical(bridgesampling::error_measures(bridge), error_measures(flat))
   expect_equal(summary(bridge)$Coefficient_of_Variation, error_measures(flat)$cv)
-  expect_match(said(bridge), "Bridge sampling estimate of the log marginal likelihood: -264.07",
+  estimate <- sprintf("likelihood: %.2f", trunc(100 * flat$log_evidence) / 100)
+  expect_match(said(bridge), paste("Bridge sampling estimate of the log marginal", estimate),
                fixed = TRUE)
 })
 
-test_that("it does not matter which package is attached first", {
+test_that("our verbs work whichever package is attached first", {
   skip_if_not_installed("bridgesampling")
   use <-
     c("stopifnot(identical(logml(line), line$log_evidence))",
@@ -136,7 +138,8 @@ test_that("it does not matter which package is attached first", {
       "stopifnot(identical(error_measures(line)$re2, expm1(line$se^2)))")
   ours <- "shh(library(logevidence))"
   theirs <- "shh(library(bridgesampling))"
-  for (script in list(c(ours, theirs, use), c(theirs, ours, use), c(ours, use))) {
+  scripts <- list(c(ours, theirs, use), c(theirs, ours, use), c(ours, use))
+  for (script in fast_or_slow(scripts[1], scripts)) {
     text <- fresh(script)
     expect_match(text[1], "^Bayes factor of line over flat", info = text)
     expect_match(text[length(text)], "\"line\"", fixed = TRUE)

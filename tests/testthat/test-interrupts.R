@@ -2,20 +2,22 @@
 # few.
 
 wide <- function(n, d) {
-  set.seed(1)
+  set.seed(test_seed())
   list(x = matrix(rnorm(n * d), n), y = rnorm(n))
 }
 
-#' Seconds from a signal to the end of a run, or NA if the run was over before
+#' Seconds from a signal to the end of a run, or NA if the run was over before; of the processor if
+#' they are fewer, as on a busy machine
 waited <- function(method, data, after) {
-  before <- proc.time()[["elapsed"]]
+  before <- proc.time()
   system(sprintf("(sleep %g; kill -INT %d) &", after, Sys.getpid()))
   stopped <- tryCatch({
-    evidence(linear_regression(sigma = 1), data, method, seed = 1, progress = FALSE)
+    evidence(linear_regression(sigma = 1), data, method, seed = test_seed(), progress = FALSE)
     Sys.sleep(after) # the signal must not hit what comes after
     FALSE
   }, interrupt = function(i) TRUE)
-  spent <- proc.time()[["elapsed"]] - before - after
+  spent <- proc.time() - before
+  spent <- min(spent[["elapsed"]], spent[["user.self"]] + spent[["sys.self"]]) - after
   if (stopped) spent else NA
 }
 
@@ -23,12 +25,12 @@ test_that("factorisations, draws and moves of many parameters hear the interrupt
   skip_on_os("windows")
   skip_on_cran()
   # while the curvature is factorised, and while particles move
-  expect_lt(waited(exact(), wide(30, 3000), 2), 2)
-  expect_lt(waited(sgais(), wide(30, 1200), 4), 2)
+  expect_lt(waited(exact(), wide(30, 3000), 0.8), 2)
+  expect_lt(waited(sgais(), wide(30, 1200), fast_or_slow(1.5, 4)), 2)
 })
 
 test_that("a factor that is made in bands is the same", {
-  set.seed(2)
+  set.seed(test_seed(2))
   a <- crossprod(matrix(rnorm(600 * 620), 620))
   factor <- matrix(.Call(ffi_cholesky, a), 600)
   if (max(abs(factor[upper.tri(factor)])) > 0) factor <- t(factor)

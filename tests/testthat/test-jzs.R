@@ -2,7 +2,8 @@
 # against integrals in plain R.
 
 jzs_evidence <- function(formula, data, ...)
-  evidence(linear_regression(formula, prior = jzs(...)), data, exact(), seed = 1)$log_evidence
+  evidence(linear_regression(formula, prior = jzs(...)), data, exact(),
+           seed = test_seed())$log_evidence
 
 test_that("Bayes factors of regressions are those of regressionBF()", {
   # regressionBF(mpg ~ wt + hp + qsec, mtcars, rscaleCont = "wide")@bayesFactor$bf
@@ -107,11 +108,13 @@ test_that("improper priors are refused where they mean nothing", {
   model <- linear_regression(mpg ~ wt, prior = jzs())
   fails <- function(code, words) expect_error(code, words, class = "logevidence_error")
   for (method in list(sgais(), smc(), nested(), laplace(), bic()))
-    fails(evidence(model, mtcars, method, seed = 1), "`method` must be exact\\(\\) for this model")
+    fails(evidence(model, mtcars, method, seed = test_seed()),
+          "`method` must be exact\\(\\) for this model")
   fails(model_functions(model, mtcars)$log_prior(c(0, 0, 0)), "improper")
   fails(model_functions(model, mtcars)$draw_prior(2), "improper")
   fails(simulate(model, data = mtcars), "`parameters` must be given")
-  expect_length(simulate(model, data = mtcars, parameters = c(30, -5, 1), seed = 1)$mpg, 32)
+  expect_length(simulate(model, data = mtcars, parameters = c(30, -5, 1), seed = test_seed())$mpg,
+                32)
   fails(check_model(model, mtcars), "improper")
   fails(regression(mpg ~ wt, prior = jzs()), "jzs\\(\\)` *, which is for linear_regression")
   fails(linear_regression(mpg ~ wt, prior = normal(0, 1)), "`prior` must be NULL or `jzs\\(\\)`")
@@ -132,7 +135,8 @@ test_that("improper priors are refused where they mean nothing", {
 })
 
 test_that("fits can be compared only if the same parameters have improper priors", {
-  fit <- function(formula, ...) evidence(linear_regression(formula, ...), sleep, exact(), seed = 1)
+  fit <- function(formula, ...) evidence(linear_regression(formula, ...), sleep, exact(),
+                                         seed = test_seed())
   flat <- fit(extra ~ group, prior = jzs())
   null <- fit(extra ~ 1, prior = jzs())
   expect_equal(compare_models(flat, null)$model, c("flat", "null"))

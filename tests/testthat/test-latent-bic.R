@@ -15,9 +15,11 @@ starts <- function(n, count = 12)
 
 #' Rows' log-likelihoods summed over features of each row, `choices` x columns of means
 summed <- function(data, choices, log_probability, sd) {
-  sum(apply(data, 1, function(y)
-              log_sum_exp(log_probability +
-                          apply(choices, 1, function(m) sum(dnorm(y, m, sd, log = TRUE))))))
+  square <- outer(rowSums(data^2), rowSums(choices^2), `+`) - 2 * tcrossprod(data, choices)
+  each <- rep(as.vector(log_probability), each = nrow(data)) - square / 2 / sd^2 -
+    ncol(data) * log(sd * sqrt(2 * pi))
+  top <- do.call(pmax, as.data.frame(each))
+  sum(top + log(rowSums(exp(each - top))))
 }
 
 test_that("clustering: the highest likelihood of centres, and of unknown proportions and noise", {
@@ -69,8 +71,13 @@ test_that("binary attributes: the highest likelihood of features, and of probabi
 })
 
 test_that("a likelihood without a maximum is reported, and replicates take the highest", {
-  refused(run(clustering(components = 3, infer = TRUE), few_rows[1:3, ]),
-          "The likelihood has no maximum")
+  # a climb may end at a local maximum, as about half of them do
+  ends <- vapply(1:10, function(seed) tryCatch({
+    quiet_fit(clustering(components = 3, infer = TRUE), few_rows[1:3, ], bic(),
+              seed = test_seed(seed))
+    "a number"
+  }, logevidence_error = conditionMessage), "")
+  expect_true(any(grepl("The likelihood has no maximum", ends)))
   model <- clustering(components = 4)
   expect_gte(run(model, few_rows, replicates = 5)$log_evidence, run(model, few_rows)$log_evidence)
   expect_true(is.na(run(model, few_rows)$se))

@@ -56,7 +56,7 @@ noisy_problem <- function(seed) with_own_seed(seed, {
 noise_slow <- identical(Sys.getenv("LOGEVIDENCE_SLOW"), "true")
 
 test_that("the exact evidence is the integral over sigma", {
-  for (seed in seq_len(if (noise_slow) 300 else 24)) {
+  for (seed in test_seed(seq_len(if (noise_slow) 300 else 12))) {
     problem <- noisy_problem(seed)
     value <- model_functions(problem$model, problem$data)$exact()
     expect_lt(abs(value - problem$truth) / max(1, abs(problem$truth)), 1e-9)
@@ -101,7 +101,7 @@ test_that("exact() refuses regressions without a closed form, and says when it i
   for (model in list(regression(y ~ x, prior = student_t(3, 0, 1)), regression(t ~ x, student()),
                      regression(count ~ x, poisson())))
     expect_error(evidence(model, data, exact()), "closed form", class = "logevidence_error")
-  expect_error(evidence(regression(count ~ x, poisson()), data, bic(), seed = 1), NA)
+  expect_error(evidence(regression(count ~ x, poisson()), data, bic(), seed = test_seed()), NA)
   fitting <- data.frame(x = 1:4, y = 2 * (1:4) + 1)
   expect_error(evidence(linear_regression(y ~ x), fitting, exact()), "fit the response exactly",
                class = "logevidence_error")
@@ -110,7 +110,7 @@ test_that("exact() refuses regressions without a closed form, and says when it i
   # by other methods, too
   for (model in list(linear_regression(y ~ x), regression(y ~ x), regression(y ~ x, student())))
     for (method in list(sgais(), nested()))
-      expect_error(evidence(model, fitting, method, seed = 1), "fit the response exactly",
+      expect_error(evidence(model, fitting, method, seed = test_seed()), "fit the response exactly",
                    class = "logevidence_error")
   # as many coefficients as rows: the evidence is finite
   expect_true(is.finite(evidence(linear_regression(y ~ x), fitting[1:2, ], exact())$log_evidence))

@@ -242,13 +242,13 @@ test_that("templates for simulation need no responses", {
 test_that("a seed is two words of 32 bits", {
   expect_identical(seed_words(5), c(0, 5))
   expect_identical(seed_words(2^40 + 3), c(2^8, 3))
-  set.seed(1)
+  set.seed(test_seed())
   words <- seed_words()
-  set.seed(1)
+  set.seed(test_seed())
   expect_identical(seed_words(NULL), words)
   expect_true(all(words == floor(words) & words >= 0 & words < 2^32))
   before <- .Random.seed
-  seed_words(7)
+  seed_words(test_seed(7))
   expect_identical(.Random.seed, before)
   streams <- vapply(0:1000, function(i) next_seed(c(2^32 - 1, 9), i)[1], 0)
   expect_identical(anyDuplicated(streams), 0L)

@@ -21,8 +21,8 @@ wide_normal <- function(d, r) {
 
 test_that("random walks in twenty dimensions are long enough to be right", {
   problem <- wide_normal(20, 0.9)
-  fits <- lapply(test_seed(1), function(seed)
-                   quietly(problem$model, method = smc(kernel = rwm()), seed = seed))
+  walk <- smc(particles = fast_or_slow(60, 500), kernel = rwm())
+  fits <- list(quietly(problem$model, method = walk, seed = test_seed()))
   error <- vapply(fits, function(fit) (fit$log_evidence - problem$truth) / fit$se, 0)
   expect_lt(max(abs(error)), 4)
   moves <- vapply(fits, function(fit) mean(fit$trace$moves), 0)
@@ -31,7 +31,8 @@ test_that("random walks in twenty dimensions are long enough to be right", {
     expect_equal(fit$failed, NULL)
     expect_gt(stats::median(fit$trace$renewal, na.rm = TRUE), 0.55)
   }
-  few <- quietly(problem$model, method = smc(kernel = rwm(), steps = 5), seed = test_seed())
+  few <- quietly(problem$model, method = smc(particles = 60, kernel = rwm(), steps = 5),
+                 seed = test_seed())
   expect_true(all(few$trace$moves == 5))
   expect_match(few$failed, "move too little", all = FALSE)
 })
@@ -69,7 +70,7 @@ test_that("what steps without acceptance cost is measured in nats", {
   for (kernel in list(sgld(), sghmc())) {
     fit <- quietly(skewed, method = smc(kernel = kernel), seed = test_seed())
     error <- fit$log_evidence - skewed_truth
-    expect_lt(error, -0.6)
+    expect_lt(error, -0.6 + 4 * fit$se)
     expect_lt(abs(fit$sampler$heating$bias - error), 0.3 * abs(error) + 4 * fit$se)
     expect_match(fit$failed, paste0("steps of ", kernel$name, "\\(\\) are too long.*nats too low"),
                  all = FALSE)
@@ -99,11 +100,14 @@ test_that("a walk that its kernel's steps bring to a stop says so", {
 
 test_that("step sizes recover from a distribution that was hard", {
   # with four rows the posterior is a wedge whose edge is 1 / 30,000 wide, later it is nearly normal
-  set.seed(1)
+  set.seed(test_seed())
   data <- data.frame(income = rnorm(100, 30000, 8000), z = rnorm(100))
   data$y <- factor(rbinom(100, 1, plogis((data$income - 30000) / 8000)))
-  fit <- quietly(softmax_regression(y ~ income + z), data, smc("data", particles = 100), seed = 1)
-  expect_lt(abs(fit$log_evidence + 81.65), 4 * fit$se)
+  fit <- quietly(softmax_regression(y ~ income + z), data, smc("data", particles = 100),
+                 seed = test_seed())
+  truth <- evidence(softmax_regression(y ~ income + z), data, laplace(importance = 5000),
+                    seed = test_seed())
+  expect_lt(abs(fit$log_evidence - truth$log_evidence), 4 * sqrt(fit$se^2 + truth$se^2))
   expect_gt(utils::tail(fit$trace$step_size, 1), 0.1)
 })
 

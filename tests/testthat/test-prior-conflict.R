@@ -11,7 +11,7 @@ test_that("coefficients far from their prior are named, in print() and as a warn
   days <- data.frame(Days = rep(0:9, 18))
   days$Reaction <- 251 + 10.5 * days$Days + 40 * sin(1:180)
   model <- linear_regression(Reaction ~ Days, sigma = 30)
-  expect_warning(fit <- evidence(model, days, seed = 1, progress = FALSE),
+  expect_warning(fit <- evidence(model, days, seed = test_seed(), progress = FALSE),
                  paste("contradict the prior: the posterior mean of `Days` lies .* standard",
                        "deviations from its prior mean"))
   expect_match(said(fit), "(likewise `(Intercept)`)", fixed = TRUE)
@@ -40,7 +40,7 @@ test_that("a fit that is given up for noise is named", {
                        linear_regression(mpg ~ wt * hp + offset(qsec), prior_sd = sd)))
       expect_null(conflict(model, scaled, exact()))
   # noise alone, and data from the prior
-  for (seed in 1:20) {
+  for (seed in test_seed(1:20)) {
     data <- simulate(linear_regression(mpg ~ wt + hp), data = scaled, seed = seed)
     expect_null(conflict(linear_regression(mpg ~ wt + hp), data, exact()))
     data$mpg <- with_own_seed(seed, rnorm(32))
@@ -81,7 +81,7 @@ test_that("models of one's own are compared with draws of their prior", {
   centred <- function(draw, log_prior)
     custom_model("m", function(m, y) sum(dnorm(y, m, log = TRUE)), log_prior, draw)
   normal <- centred(rnorm, function(m) dnorm(m, log = TRUE))
-  set.seed(3)
+  set.seed(test_seed(3))
   before <- .Random.seed
   expect_match(conflict(normal, c(10, 11, 12)),
                "`m` lies 8.* prior standard deviations.*units of the data")

@@ -1,7 +1,7 @@
 # regression(scale = TRUE): priors of standardised columns, coefficients of columns as given.
 
 # `year` is far from zero, `income` is wide; `b` and `g` must stay as they are.
-scale_data <- function(n = 80, seed = 2) with_own_seed(seed, {
+scale_data <- function(n = 80, seed = 2) with_own_seed(test_seed(seed), {
   d <- data.frame(year = 1990 + sample(0:29, n, TRUE), income = exp(rnorm(n, 10)),
                   b = rbinom(n, 1, 0.3), g = factor(rep_len(letters[1:4], n)),
                   l = rep_len(c(TRUE, FALSE, FALSE), n))

@@ -2,7 +2,7 @@
 
 regression <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
 run <- function(model, data, method = sgais(), ...) {
-  quiet_fit(model, data, method, seed = 1, progress = FALSE, ...)
+  quiet_fit(model, data, method, seed = test_seed(), progress = FALSE, ...)
 }
 linear_fit <- run(regression, cars)
 mixture_fit <- run(gaussian_mixture(components = 2), scale(faithful))
@@ -86,7 +86,7 @@ test_that("weighted quantiles are those of the weighted distribution", {
   # half weights below: 1 at 0.1, 2 at 0.35, 3 at 0.75
   expect_equal(weighted_quantile(x, w, c(0.05, 0.1, 0.225, 0.35, 0.55, 0.75, 0.95)),
                c(1, 1, 1.5, 2, 2.5, 3, 3))
-  set.seed(1)
+  set.seed(test_seed())
   y <- rnorm(101)
   p <- c(0.05, 0.37, 0.5, 0.95)
   expect_equal(weighted_quantile(y, rep(1 / 101, 101), p), plain(quantile(y, p, type = 5)))
@@ -155,10 +155,10 @@ test_that("draws come weighted or resampled", {
   few <- linear_fit
   few$draws <- few$draws[1:4, ]
   few$log_weights <- log(c(0.5, 0, 0.25, 0.25))
-  set.seed(3)
+  set.seed(test_seed(3))
   equal <- posterior_draws(few, weighted = FALSE, n = 8)
   expect_identical(equal, few$draws[c(1, 1, 1, 1, 3, 3, 4, 4), ])
-  set.seed(3)
+  set.seed(test_seed(3))
   expect_identical(posterior_draws(few, FALSE, 8), equal)
   expect_identical(dim(posterior_draws(linear_fit, FALSE)), dim(linear_fit$draws))
   # uneven weights on average
@@ -287,7 +287,7 @@ test_that("a mixture predicts densities and memberships", {
 })
 
 test_that("predictions do not depend on how rows are blocked", {
-  set.seed(5)
+  set.seed(test_seed(5))
   new <- data.frame(speed = runif(400, 0, 30), dist = runif(400, 0, 120))
   whole <- predict(linear_fit, new, type = "density")
   parts <- list(new[1:7, ], new[8:400, ])

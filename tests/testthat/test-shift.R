@@ -43,7 +43,7 @@ test_that("nothing starts again where nothing changes", {
   line <- data.frame(x = with_own_seed(test_seed(3), rnorm(2000)))
   line$y <- with_own_seed(test_seed(4), 1 + line$x + rnorm(2000))
   model <- linear_regression(y ~ x, sigma = 1)
-  expect_equal(max(evidence(model, line, sgais(order = "given"), seed = 1,
+  expect_equal(max(evidence(model, line, sgais(order = "given"), seed = test_seed(),
                             progress = FALSE)$trace$restarts), 0)
 })
 
@@ -51,7 +51,7 @@ test_that("the trace of a stream has an entry per 20,000 rows at least, of shuff
   line <- with_own_seed(test_seed(5), data.frame(x = rnorm(150000), y = rnorm(150000)))
   model <- linear_regression(y ~ x, sigma = 1)
   largest <- function(method)
-    max(diff(evidence(model, line, method, seed = 1, progress = FALSE)$trace$n))
+    max(diff(evidence(model, line, method, seed = test_seed(), progress = FALSE)$trace$n))
   expect_equal(largest(sgais(order = "given")), 20000)
   expect_gt(largest(sgais()), 20000)
 })
@@ -166,7 +166,7 @@ test_that("the search finds modes that are hard to come by, and leaves alone wha
   # five bumps, two components: which pairs are taken together is decided early
   bumps <- with_own_seed(test_seed(5), matrix(rnorm(2000, rep(c(-9, -4, 0, 5, 9), 400)), ncol = 1))
   f <- model_functions(two, bumps)
-  best <- max(vapply(1:5, function(s)
+  best <- max(vapply(test_seed(1:5), function(s)
                        evidence(two, bumps, laplace(starts = 200), seed = s)$log_evidence, 0))
   for (seed in 1:5) {
     fit <- evidence(two, bumps, sgais(), seed = test_seed(seed), progress = FALSE)
@@ -176,14 +176,14 @@ test_that("the search finds modes that are hard to come by, and leaves alone wha
   expect_equal(run(quick(restart = FALSE))$audit$unreached, 0)
 })
 
-test_that("a walk that is in none of the best modes goes on from where the search leads", {
+test_that("a run in none of the best modes starts again at the modes of the search", {
   # five clusters far from where the prior expects them
   far <- with_own_seed(test_seed(7),
                        vapply(1:2, function(j) rnorm(6000, 3 * rep(1:5, 1200)), numeric(6000)))
   five <- gaussian_mixture(components = 5)
   best <- evidence(five, far, laplace(importance = 1000), seed = test_seed(1),
                    progress = FALSE)$log_evidence
-  for (seed in 1:2) {
+  for (seed in seq_len(fast_or_slow(1, 2))) {
     fit <- evidence(five, far, from_prior(sgais()), seed = test_seed(seed), progress = FALSE)
     expect_lt(abs(fit$sampler$log_evidence - best), 6)
     expect_equal(max(fit$trace$restarts), 1)
@@ -193,11 +193,12 @@ test_that("a walk that is in none of the best modes goes on from where the searc
   encoded <- encode(five, far)
   problem <- new_problem(five, encoded, from_prior(sgais()), seed_words(test_seed(1)))
   whole <- conduct(problem, encoded$rows)
-  for (slices in c(100, 200, 300)) {
+  for (slices in fast_or_slow(200, c(100, 200, 300))) {
     again <- resumed(problem, encoded$rows, slices, 0.001)
     expect_identical(again$draws, whole$draws)
     expect_identical(again$audit_log_evidence, whole$audit_log_evidence)
   }
+  skip_unless_slow()
   alone <- evidence(five, far, sgais(restart = FALSE), seed = test_seed(1), progress = FALSE)
   expect_lt(alone$sampler$log_evidence, best - 100)
   # one that is where it should be stays there

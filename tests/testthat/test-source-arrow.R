@@ -2,7 +2,7 @@
 
 skip_if_not_installed("nanoarrow")
 
-set.seed(14)
+set.seed(test_seed(14))
 numbers <- data.frame(y = rnorm(40), x = rnorm(40), k = sample(-100:100, 40),
                       b = rep(c(TRUE, FALSE), 20))
 feed_rows <- function(model, source) {
@@ -76,10 +76,11 @@ test_that("slices, bits and missing values are where their offsets say", {
   many <- numbers[rep(1:40, 500), ]
   many$k[12345] <- NA
   expect_error(evidence(line, rows_arrow(function() nanoarrow::as_nanoarrow_array_stream(many)),
-                        seed = 1),
+                        seed = test_seed()),
                "not NA in column `k`, row 12345.", fixed = TRUE)
   infinite <- transform(many, k = 1, y = replace(y, 12346, Inf))
-  expect_error(evidence(line, rows_arrow(infinite), seed = 1), "not Inf in column `y`, row 12346.",
+  expect_error(evidence(line, rows_arrow(infinite), seed = test_seed()),
+               "not Inf in column `y`, row 12346.",
                fixed = TRUE)
 })
 
@@ -88,14 +89,15 @@ test_that("text and dictionaries are factors", {
   coded <- transform(numbers, g = factor(rep(c("v", "u"), 20), c("v", "u", "w")))
   group <- linear_regression(y ~ g, sigma = 1)
   same <- function(source, data) expect_identical(
-    evidence(group, source, sgais(order = "given"), seed = 1)$draws,
-    evidence(group, data, sgais(order = "given"), seed = 1)$draws)
+    evidence(group, source, sgais(order = "given"), seed = test_seed())$draws,
+    evidence(group, data, sgais(order = "given"), seed = test_seed())$draws)
   same(rows_arrow(data), data)
   same(rows_arrow(coded), coded)
   same(rows_arrow(data, levels = list(g = c("v", "u", "w"))), coded)
   expect_identical(collect_rows(rows_arrow(coded))$g, coded$g)
   late <- transform(data[rep(1:40, 300), ], g = replace(g, 11111, "new"))
-  expect_error(evidence(group, rows_arrow(late), seed = 1), "not \"new\" in row 1", fixed = TRUE)
+  expect_error(evidence(group, rows_arrow(late), seed = test_seed()), "not \"new\" in row 1",
+               fixed = TRUE)
 })
 
 test_that("streams say what they are, fail in words and are released", {

@@ -36,11 +36,12 @@ test_that("the result is cleared when a run ends, fails or is interrupted", {
   with_sqlite(function(con) {
     many <- cars[rep(1:50, 400), ]
     DBI::dbWriteTable(con, "cars", many)
-    evidence(model, rows_dbi(con, "cars"), seed = 1)
+    evidence(model, rows_dbi(con, "cars"), seed = test_seed())
     expect_closed(con)
     many$speed[15000] <- NA
     DBI::dbWriteTable(con, "missing", many)
-    expect_error(evidence(model, rows_dbi(con, "missing"), seed = 1), "column `speed`, row 15000.",
+    expect_error(evidence(model, rows_dbi(con, "missing"), seed = test_seed()),
+                 "column `speed`, row 15000.",
                  fixed = TRUE)
     expect_closed(con)
     source <- rows_dbi(con, "cars", block = 100)
@@ -51,7 +52,7 @@ test_that("the result is cleared when a run ends, fails or is interrupted", {
       list(read = function() if ((calls <<- calls + 1) > 150) an_interrupt() else reader$read(),
            close = reader$close)
     }
-    expect_identical(tryCatch(evidence(model, source, seed = 1),
+    expect_identical(tryCatch(evidence(model, source, seed = test_seed()),
                               interrupt = function(e) "stopped"), "stopped")
     expect_closed(con)
   })
@@ -94,7 +95,7 @@ test_that("PostgreSQL: a cursor that is closed, and a server that goes away", {
                              "FROM generate_series(1, 30000) AS i"))
   cursors <- function() DBI::dbGetQuery(con, "SELECT count(*) FROM pg_cursors")[[1]]
   source <- rows_dbi(con, "SELECT * FROM cars", block = 500)
-  expect_equal(evidence(model, source, seed = 1)$n, 30000)
+  expect_equal(evidence(model, source, seed = test_seed())$n, 30000)
   expect_equal(cursors(), 0)
   expect_error(evidence(gaussian_mean(~ log(speed)), source),
                "-Inf in column `log(speed)`, row 20.",
@@ -111,6 +112,6 @@ test_that("PostgreSQL: a cursor that is closed, and a server that goes away", {
       reader$read()
     }, close = reader$close)
   }
-  expect_error(suppressWarnings(evidence(model, source, seed = 1)),
+  expect_error(suppressWarnings(evidence(model, source, seed = test_seed())),
                "could not be read after row 20000: server closed")
 })

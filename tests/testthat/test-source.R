@@ -1,33 +1,35 @@
 # Rows from a source give the same results as rows in memory, whatever the size of their blocks.
 
-set.seed(11)
+set.seed(test_seed(11))
 points <- data.frame(x = rnorm(4000), z = rnorm(4000), g = factor(rep(c("a", "b", "c", "d"), 1000)))
 points$y <- 1 + 2 * points$x + rnorm(4000)
 line <- linear_regression(y ~ x + g, sigma = 1, prior_sd = 2)
 
 expect_same_fit <- function(model, data, method, sizes) {
-  one <- evidence(model, data, method, seed = 3)
+  one <- evidence(model, data, method, seed = test_seed(3))
   for (size in sizes) {
-    other <- evidence(model, in_blocks(data, size), method, seed = 3)
+    other <- evidence(model, in_blocks(data, size), method, seed = test_seed(3))
     for (part in c("log_evidence", "se", "draws", "n", "data_id", "warnings", "sampler"))
       expect_identical(other[[part]], one[[part]], info = paste(size, part))
   }
 }
 
 test_that("the size of blocks does not matter, whatever the method", {
-  expect_same_fit(line, points, sgais(order = "given"), c(1, 7, 1000, 1e5))
-  expect_same_fit(gaussian_mixture(~ x + z, components = 2), points, sgais(order = "given"),
-                  c(7, 1500, 1e5))
-  expect_same_fit(line, points, sgais(preset = "paper"), c(7, 500))
+  most <- points[seq_len(fast_or_slow(400, 4000)), ]
+  expect_same_fit(line, most, sgais(order = "given"), fast_or_slow(c(7, 250), c(1, 7, 250, 1e5)))
+  expect_same_fit(gaussian_mixture(~ x + z, components = 2), most, sgais(order = "given"),
+                  fast_or_slow(c(30, 1e5), c(7, 400, 1e5)))
+  expect_same_fit(line, most, sgais(preset = "paper"), fast_or_slow(30, c(7, 250)))
   expect_same_fit(line, points[1:300, ], smc("data", order = "given"), c(1, 100))
-  expect_same_fit(line, points[1:1000, ], sequential(), c(7, 500))
-  expect_same_fit(line, points[1:1000, ], hybrid(), c(7, 100))
+  expect_same_fit(line, most[1:300, ], sequential(), fast_or_slow(30, c(7, 300)))
+  expect_same_fit(line, most[1:300, ], hybrid(), fast_or_slow(30, c(7, 100)))
   expect_same_fit(line, points[1:200, ], online_nested(), c(7, 20))
 })
 
 test_that("replicates use the same blocks", {
-  one <- evidence(line, points, sgais(order = "given"), seed = 3, replicates = 3)
-  other <- evidence(line, in_blocks(points, 700), sgais(order = "given"), seed = 3, replicates = 3)
+  one <- evidence(line, points, sgais(order = "given"), seed = test_seed(3), replicates = 3)
+  other <- evidence(line, in_blocks(points, 700), sgais(order = "given"), seed = test_seed(3),
+                    replicates = 3)
   expect_identical(other$replicates, one$replicates)
 })
 
@@ -49,7 +51,7 @@ with_bad <- function(row, column, value) {
 }
 
 test_that("an error names the row of the source, not of the block", {
-  run <- function(model, rows) evidence(model, rows, seed = 1)
+  run <- function(model, rows) evidence(model, rows, seed = test_seed())
   expect_error(run(slope, with_bad(7, "x", NA)), "not NA in column `x`, row 1507.", fixed = TRUE)
   expect_error(run(slope, with_bad(7, "y", Inf)), "not Inf in column `y`, row 1507.", fixed = TRUE)
   expect_error(run(linear_regression(y ~ x + z:x, sigma = 1), with_bad(7, "z", NA)),
@@ -66,7 +68,7 @@ test_that("an error names the row of the source, not of the block", {
 })
 
 test_that("text where numbers were names the column, the row and the value", {
-  expect_error(evidence(slope, with_bad(7, "x", "oops"), seed = 1),
+  expect_error(evidence(slope, with_bad(7, "x", "oops"), seed = test_seed()),
                "numbers in the column `x`, as in its first rows, not \"oops\" in row 1507.",
                fixed = TRUE)
   # also within the rows that are put together
@@ -80,8 +82,9 @@ test_that("whole numbers first and others later are numbers", {
   whole <- points[1:10, ]
   whole$x <- 1:10
   mixed <- rbind(whole, points[11:3000, ])
-  one <- evidence(slope, mixed, sgais(order = "given"), seed = 1)
-  other <- evidence(slope, these_blocks(whole, points[11:1500, ], points[1501:3000, ]), seed = 1)
+  one <- evidence(slope, mixed, sgais(order = "given"), seed = test_seed())
+  other <- evidence(slope, these_blocks(whole, points[11:1500, ], points[1501:3000, ]),
+                    seed = test_seed())
   expect_identical(other$log_evidence, one$log_evidence)
 })
 
@@ -90,11 +93,12 @@ test_that("a level that was not seen names its column and row", {
   late <- points[rep(1:4000, 3), ]
   late$g <- as.character(late$g)
   late$g[11111] <- "new"
-  expect_error(evidence(group, in_blocks(late, 3000), seed = 1),
+  expect_error(evidence(group, in_blocks(late, 3000), seed = test_seed()),
                "known levels in `g` (\"a\", \"b\", \"c\", \"d\"), not \"new\" in row 11111.",
                fixed = TRUE)
   class <- softmax_regression(g ~ x)
-  expect_error(evidence(class, in_blocks(late, 3000), seed = 1), "not \"new\" in row 11111.",
+  expect_error(evidence(class, in_blocks(late, 3000), seed = test_seed()),
+               "not \"new\" in row 11111.",
                fixed = TRUE)
 })
 
@@ -109,7 +113,7 @@ test_that("other bad blocks are refused with their rows", {
 
 test_that("a reader that fails is quoted, with the rows before it", {
   failing <- these_blocks(first, second, function() stop("the server went away."))
-  expect_error(evidence(slope, failing, seed = 1),
+  expect_error(evidence(slope, failing, seed = test_seed()),
                "could not be read after row 3000: the server went away.", fixed = TRUE)
   expect_error(evidence(slope, these_blocks(function() stop("no file"))), "after row 0: no file.")
   expect_error(collect_rows(failing), "after row 3000", class = "logevidence_error")
@@ -128,13 +132,14 @@ test_that("rows before a failure are used before it is raised", {
 test_that("a bad row among the first ones leaves a fit of the rows before", {
   bad <- points[1:500, ]
   bad$y[333] <- NA
-  stopped <- tryCatch(evidence(slope, these_blocks(bad), seed = 1), error = identity)
+  stopped <- tryCatch(evidence(slope, these_blocks(bad), seed = test_seed()), error = identity)
   expect_match(conditionMessage(stopped), "row 333.", fixed = TRUE)
   expect_identical(stopped$fit$rows_read, 332)
   expect_identical(update(stopped$fit, points[333:500, ])$log_evidence,
-                   evidence(slope, in_blocks(points[1:500, ], 500), seed = 1)$log_evidence)
+                   evidence(slope, in_blocks(points[1:500, ], 500),
+                            seed = test_seed())$log_evidence)
   bad$y[1] <- NA
-  none <- tryCatch(evidence(slope, these_blocks(bad), seed = 1), error = identity)
+  none <- tryCatch(evidence(slope, these_blocks(bad), seed = test_seed()), error = identity)
   expect_match(conditionMessage(none), "row 1.", fixed = TRUE)
   expect_null(none$fit)
 })
@@ -142,8 +147,9 @@ test_that("a bad row among the first ones leaves a fit of the rows before", {
 test_that("empty blocks are skipped, and no rows at all are an error", {
   empty <- points[0, ]
   some <- these_blocks(empty, first, empty, empty, second, empty)
-  expect_identical(evidence(slope, some, seed = 1)$log_evidence,
-                   evidence(slope, in_blocks(points[1:3000, ], 800), seed = 1)$log_evidence)
+  expect_identical(evidence(slope, some, seed = test_seed())$log_evidence,
+                   evidence(slope, in_blocks(points[1:3000, ], 800),
+                            seed = test_seed())$log_evidence)
   expect_error(evidence(slope, these_blocks(empty, empty)), "at least one row, not 0.",
                fixed = TRUE)
   expect_error(collect_rows(these_blocks()), "at least one row, not 0.", fixed = TRUE)
@@ -186,18 +192,18 @@ test_that("a source is closed when a run ends, fails or is interrupted", {
   source_of <- function(read) logevidence:::new_source("rows_test", function() list("Test"),
     function() list(read = read, close = function() closed <<- closed + 1))
   left <- 3
-  evidence(slope, source_of(function() if ((left <<- left - 1) >= 0) first), seed = 1)
+  evidence(slope, source_of(function() if ((left <<- left - 1) >= 0) first), seed = test_seed())
   expect_identical(closed, 1)
-  expect_error(evidence(slope, source_of(function() stop("lost")), seed = 1), "lost")
+  expect_error(evidence(slope, source_of(function() stop("lost")), seed = test_seed()), "lost")
   expect_identical(closed, 2)
-  expect_error(evidence(slope, source_of(function() "text"), seed = 1))
+  expect_error(evidence(slope, source_of(function() "text"), seed = test_seed()))
   expect_identical(closed, 3)
   interrupt <- function() an_interrupt()
   calls <- 0
   reached <- tryCatch(evidence(slope, source_of(function() {
     calls <<- calls + 1
     if (calls < 20) first else interrupt()
-  }), seed = 1), interrupt = function(e) "interrupted")
+  }), seed = test_seed()), interrupt = function(e) "interrupted")
   expect_identical(reached, "interrupted")
   expect_identical(closed, 4)
 })
@@ -221,7 +227,7 @@ test_that("columns that change their type are errors with rows, whatever the siz
                     kind)
     said <- paste(said, (k - 1) * size + 1)
     source <- do.call(these_blocks, blocks)
-    expect_error(evidence(slope, source, seed = 1), said, fixed = TRUE)
+    expect_error(evidence(slope, source, seed = test_seed()), said, fixed = TRUE)
     expect_error(collect_rows(source), said, fixed = TRUE)
   }
 })
@@ -229,12 +235,12 @@ test_that("columns that change their type are errors with rows, whatever the siz
 test_that("columns that the model does not use may change or be missing", {
   some <- points[1:3000, c("x", "y", "z")]
   slope <- linear_regression(y ~ x, sigma = 1)
-  whole <- evidence(slope, these_blocks(some), seed = 1)
+  whole <- evidence(slope, these_blocks(some), seed = test_seed())
   for (size in c(100, 1000)) {
     blocks <- unname(split(some, (seq_len(3000) - 1) %/% size))
     blocks[[3]]$z <- NULL
     blocks[[2]]$z <- as.Date(blocks[[2]]$z, origin = "1970-01-01")
-    fit <- evidence(slope, do.call(these_blocks, blocks), seed = 1)
+    fit <- evidence(slope, do.call(these_blocks, blocks), seed = test_seed())
     expect_identical(fit$log_evidence, whole$log_evidence)
     # but those of y ~ . are all used
     expect_error(evidence(linear_regression(y ~ ., sigma = 1), do.call(these_blocks, blocks)),

@@ -1,6 +1,6 @@
 # A run that was saved and restored is the run that was not.
 
-set.seed(3)
+set.seed(test_seed(3))
 many <- data.frame(x = rnorm(3000))
 many$y <- 1 + 2 * many$x + rnorm(3000)
 line <- linear_regression(y ~ x, sigma = 1, prior_sd = 2)
@@ -8,7 +8,7 @@ few <- many[1:60, ]
 long <- data.frame(x = rnorm(8000))
 long$y <- factor(rbinom(8000, 1, plogis(1 + long$x)))
 blobs <- data.frame(a = c(rnorm(700, -2), rnorm(700, 2)))
-close <- data.frame(a = with_own_seed(1, c(rnorm(150), rnorm(150, 2))))
+close <- data.frame(a = with_own_seed(test_seed(), c(rnorm(150), rnorm(150, 2))))
 
 # Walks that follow a path, there and back.
 recording <- function(setup) {
@@ -28,7 +28,12 @@ line_path <-
 two_path <- finish_run(start_run(
   recording(run_problem(two, few_blobs, smc(particles = 20, kernel = rwm()), 1))))$path
 
+made_setups <- NULL
 setups <- function() {
+  if (is.null(made_setups)) made_setups <<- make_setups()
+  made_setups
+}
+make_setups <- function() {
   light <- list(rows = 200, particles = 40)
   list(
     sgais = run_problem(line, many, sgais(audit_draws = 100), test_seed()),
@@ -115,7 +120,8 @@ test_that("restored runs end as those that were never interrupted, to the bit", 
     setup <- setups()[[name]]
     whole <- finish_run(start_run(setup))
     n <- slices_of(setup)
-    at <- unique(round(c(0, 1, 2, 3, n * seq(0.05, 0.95, 0.15), n - 3:1)))
+    at <- fast_or_slow(n * 0.4, c(0, 1, 2, 3, n * seq(0.05, 0.95, 0.15), n - 3:1))
+    at <- unique(round(at))
     for (state in states_at(setup, at)) {
       run <- restored(setup, state)
       expect_identical(.Call(ffi_run_save, run), state, info = name)
@@ -180,7 +186,7 @@ test_that("a run shuffles its own rows in place, with the same result, and never
                        list(model = gaussian_mixture(components = 2),
                             data = as.matrix(faithful)))) {
     before <- unserialize(serialize(problem$data, NULL))
-    fit <- evidence(problem$model, problem$data, seed = 1, progress = FALSE)
+    fit <- evidence(problem$model, problem$data, seed = test_seed(), progress = FALSE)
     expect_identical(problem$data, before)
     copied <- run_problem(problem$model, problem$data, sgais())
     own <- run_problem(problem$model, problem$data, sgais())
@@ -208,7 +214,9 @@ test_that("truncated and lengthened states are errors", {
     state <- utils::tail(states_at(setup, 30), 1)[[1]]
     n <- length(state)
     set.seed(test_seed())
-    lengths <- unique(c(0:40, 8 * (1:20), round(n * seq(0.01, 0.99, 0.02)), n - 9:1))
+    lengths <- fast_or_slow(c(0, 9, 40, 8 * (3:8), round(n * seq(0.1, 0.9, 0.2)), n - 2:1),
+                            c(0:40, 8 * (1:20), round(n * seq(0.01, 0.99, 0.02)), n - 9:1))
+    lengths <- unique(lengths)
     refused <- vapply(lengths, function(length) damaged(setup, state[seq_len(length)])$refused,
                       TRUE)
     expect_true(all(refused), info = name)
@@ -222,10 +230,12 @@ test_that("damaged states are errors", {
   for (name in c("sgais", "sgais_mixture", "harmonic_mean", "smc_data", "laplace_mixture",
                  "power_posterior", "reverse_mixture", "online_nested_control", "hybrid")) {
     setup <- setups()[[name]]
-    for (state in states_at(setup, c(2, 25, 60))) {
+    for (state in states_at(setup, fast_or_slow(25, c(2, 25, 60)))) {
       n <- length(state)
       set.seed(test_seed(2))
-      refused <- vapply(c(1:100, sample(n, 60), n - 0:50), function(at) {
+      places <- fast_or_slow(c(sample(100, 10), sample(n, 20), n - sample(0:50, 10)),
+                             c(1:100, sample(n, 60), n - 0:50))
+      refused <- vapply(places, function(at) {
         state[at] <- xor(state[at], as.raw(sample(1:255, 1)))
         damaged(setup, state)$refused
       }, TRUE)
@@ -255,7 +265,7 @@ test_that("states of other problems are errors", {
   expect_true(damaged(other(gaussian_mean(~y)), state)$refused)
   for (name in setdiff(names(setups()), "ais"))
     expect_true(damaged(setups()[[name]], state)$refused, info = name)
-  set.seed(4)
+  set.seed(test_seed(4))
   noise <- as.raw(sample(0:255, 1000, TRUE))
   for (bytes in list(raw(), as.raw(0), serialize(1:100, NULL), noise, rep(as.raw(255), 5000)))
     expect_true(damaged(setup, bytes)$refused)
@@ -290,20 +300,21 @@ test_that("a state of a model of R functions has R's random numbers with it", {
   model <- custom_model("a", function(theta) dnorm(2, theta, log = TRUE),
                         function(theta) dnorm(theta, log = TRUE), function(n) rnorm(n))
   encoded <- encode(model, NULL)
-  problem <- new_problem(model, encoded, smc(particles = 20, kernel = rwm()), seed_words(1))
+  problem <- new_problem(model, encoded, smc(particles = 20, kernel = rwm()),
+                         seed_words(test_seed()))
   started <- function(problem) {
     run <- .Call(ffi_run_new, problem)
     .Call(ffi_run_feed, run, encoded$rows, "last")
     run
   }
-  set.seed(5)
+  set.seed(test_seed(5))
   whole <- finish_run(started(problem))
-  set.seed(5)
+  set.seed(test_seed(5))
   run <- started(problem)
   for (i in 1:3) .Call(ffi_run_advance, run, 0)
   state <- .Call(ffi_run_save, run)
   seed <- .Random.seed
-  set.seed(6)
+  set.seed(test_seed(6))
   run <- .Call(ffi_run_new, replace(problem, "restore", list(TRUE)))
   .Call(ffi_run_restore, run, state)
   expect_identical(.Random.seed, seed)
@@ -312,7 +323,7 @@ test_that("a state of a model of R functions has R's random numbers with it", {
   other$log_prior <- function(theta) dnorm(theta, 0, 2, log = TRUE)
   encoded <- encode(other, NULL)
   run <- .Call(ffi_run_new, replace(new_problem(other, encoded, smc(particles = 20, kernel = rwm()),
-                                                seed_words(1)), "restore",
+                                                seed_words(test_seed())), "restore",
                                     list(TRUE)))
   expect_error(.Call(ffi_run_restore, run, state), "another model", class = "logevidence_error")
 })
@@ -328,7 +339,7 @@ test_that("kernels without a metric need no square matrices", {
   expect_lt(length(.Call(ffi_run_save, run)), 6 * 8 * d^2)
 })
 
-test_that("a plan of several runs, second ones among them, goes on from wherever it was saved", {
+test_that("a plan of several runs, second runs included, can be saved at any moment", {
   crowd <- with_own_seed(test_seed(6), matrix(rnorm(200, rep(c(-4, 4), 100)), ncol = 1))
   model <- gaussian_mixture(components = 4)
   encoded <- encode(model, crowd)
@@ -350,7 +361,7 @@ test_that("a plan of several runs, second ones among them, goes on from wherever
   whole <- work_on(new_plan(problems), encoded$rows)
   expect_true(is_done(whole))
   expect_true(any(lengths(whole$second) > 0))
-  for (n in c(1, 2, 4)) for (together in c(1, 3)) {
+  for (n in fast_or_slow(1, c(1, 2, 4))) for (together in fast_or_slow(3, c(1, 3))) {
     plan <- new_plan(problems)
     rounds <- 0
     while (!is_done(plan)) {

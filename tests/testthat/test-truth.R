@@ -28,7 +28,7 @@ test_that("the C code has the same closed forms and densities", {
   p <- truth_problem("iris")
   f <- model_functions(p$model, p$data)
   # weights class by class; without their common part they are the coordinates of the reference
-  theta <- with_own_seed(1, rnorm(f$dim))
+  theta <- with_own_seed(test_seed(), rnorm(f$dim))
   reduced <- as.vector(matrix(theta, ncol(p$x)) %*% class_contrasts(3))
   common <- rowSums(matrix(theta, ncol(p$x))) / sqrt(3)
   expect_equal(f$log_lik(theta) + f$log_prior(theta),
@@ -55,7 +55,7 @@ test_that("sgais() is right on regressions of known evidence", {
 
 test_that("sgais() is right without its audit, past the rows of its early phase", {
   expect_truth(truth_problem("linear5000"), sgais(audit = FALSE))
-  expect_truth(truth_problem("softmax3000"), sgais(audit = FALSE), 1:3)
+  expect_truth(truth_problem("softmax3000"), sgais(audit = FALSE), fast_or_slow(1, 1:3))
 })
 
 test_that("sgais() is right on a softmax regression of 44 parameters", {
@@ -64,15 +64,17 @@ test_that("sgais() is right on a softmax regression of 44 parameters", {
 })
 
 test_that("sgais() is right on mixtures", {
-  for (name in c("mix1_faithful", "mix2_dozen", "mix3_dozen", "mix2_dozen_2d", "mix3_dozen_2d"))
-    expect_truth(truth_problem(name), sgais())
+  names <- c("mix2_dozen", "mix3_dozen_2d", "mix1_faithful", "mix3_dozen", "mix2_dozen_2d")
+  for (name in fast_or_slow(names[1:2], names)) expect_truth(truth_problem(name), sgais())
   expect_truth(truth_problem("mix2_galaxies"), sgais(), 1:5)
+  skip_unless_slow()
   expect_truth(truth_problem("mix2_eruptions"), sgais(), 1:5)
   expect_truth(truth_problem("mix2_faithful"), sgais(), 1:5)
 })
 
 test_that("thermal SMC is right", {
-  for (name in c(linear_names, "softmax_tiny", "mix1_faithful", "mix2_dozen", "mix3_dozen_2d"))
+  names <- c("cars", "longley", "softmax_tiny", "mix2_dozen")
+  for (name in fast_or_slow(names, c(linear_names, names[3:4], "mix1_faithful", "mix3_dozen_2d")))
     expect_truth(truth_problem(name), smc())
   expect_truth(truth_problem("iris_petal"), smc(), 1:5)
   expect_truth(truth_problem("mix2_galaxies"), smc(), 1:3)
@@ -81,8 +83,11 @@ test_that("thermal SMC is right", {
 test_that("SMC that adds observations is right where each says little", {
   # longley is left out: on its raw scale the first row alone moves the posterior by thousands of
   # standard deviations
-  for (name in c(setdiff(linear_names, "longley"), "softmax_tiny", "iris_petal", "mix2_dozen"))
+  names <- c("cars", "mtcars", "softmax_tiny", "mix2_dozen")
+  all <- union(names, c(setdiff(linear_names, "longley"), "iris_petal"))
+  for (name in fast_or_slow(names, all))
     expect_truth(truth_problem(name), smc("data"), drift = 0.1)
+  skip_unless_slow()
   expect_truth(truth_problem("mix3_dozen_2d"), smc("data"), 1:3, drift = 0.1)
 })
 
@@ -90,7 +95,7 @@ test_that("AIS is right, on average, and its error bars hold in few dimensions",
   for (name in c("mean100", "cars", "softmax_tiny", "mix2_dozen"))
     expect_truth(truth_problem(name), ais(), drift = 0.05)
   fixed <- ais(schedule = sigmoidal(200))
-  for (name in c("mean100", "cars", "softmax_tiny"))
+  for (name in fast_or_slow("cars", c("mean100", "cars", "softmax_tiny")))
     expect_truth(truth_problem(name), fixed, drift = 0.05)
 })
 
@@ -103,19 +108,19 @@ test_that("likelihood weighting is right on tiny problems", {
 
 test_that("replicates narrow the error around the truth", {
   p <- truth_problem("cars")
-  fit <- evidence(p$model, p$data, smc(), seed = seed_base + 1, replicates = 10, progress = FALSE)
+  fit <- evidence(p$model, p$data, smc(), seed = test_seed(), replicates = 10, progress = FALSE)
   expect_lt(abs(fit$log_evidence - p$log_evidence), 4 * fit$se)
   expect_lt(fit$se, 0.06)
 })
 
 test_that("the stated error of many rows is as large as the spread of the estimates", {
-  skip_on_cran()
-  data <- with_own_seed(1, {
+  skip_unless_slow()
+  data <- with_own_seed(test_seed(), {
     x <- matrix(rnorm(1.5e6), ncol = 5)
     data.frame(y = rpois(3e5, exp(0.3 * x[, 1] + 0.2 * x[, 2])), x)
   })
   model <- regression(y ~ ., family = poisson())
-  fits <- lapply(1:40, function(seed) evidence(model, data, seed = seed))
+  fits <- lapply(test_seed(1:100), function(seed) evidence(model, data, seed = seed))
   spread <- sd(vapply(fits, `[[`, 0, "log_evidence"))
   stated <- median(vapply(fits, `[[`, 0, "se"))
   # 1.42 when draws around the peak and wide draws counted as one sample

@@ -185,9 +185,10 @@ test_that("the bound is the expectation that plain R finds, wherever q is", {
     set.seed(test_seed(5))
     q <- ask("start")$q
     q <- step_along(q, parts, rnorm(length(q)), 0.2, names(parts))
-    ratio <- replicate(3000, ratio_at_draw[[model$name]](unpack(q, parts), model, t(larger[1:6, ])))
-    expect_lt(abs(mean(ratio) - ask("bound", q)$value) * sqrt(3000) / sd(ratio), 4.5, label = name)
-    expect_lt(sd(ratio) / sqrt(3000), 0.5)
+    n <- fast_or_slow(500, 3000)
+    ratio <- replicate(n, ratio_at_draw[[model$name]](unpack(q, parts), model, t(larger[1:6, ])))
+    expect_lt(abs(mean(ratio) - ask("bound", q)$value) * sqrt(n) / sd(ratio), 4.5, label = name)
+    expect_lt(sd(ratio) / sqrt(n), 0.5)
   }
 })
 
@@ -423,7 +424,8 @@ test_that("draws have the moments of q", {
     parts <- layout(model, 12, 3)
     q <- climb_to_rest(ask, 5)
     own <- unpack(q, parts)
-    draws <- vapply(1:1500, function(seed) ask("draw", q, seed = seed)$point, ask("draw", q)$point)
+    draws <- vapply(seq_len(fast_or_slow(500, 1500)), function(seed)
+      ask("draw", q, seed = seed)$point, ask("draw", q)$point)
     encoded <- encode(model, larger)
     rownames(draws) <- encoded$theta_names
     pick <- function(pattern) t(draws[grepl(pattern, rownames(draws)), , drop = FALSE])

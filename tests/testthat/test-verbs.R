@@ -1,7 +1,7 @@
 # coef(), fitted() and their like, against lm() and closed forms.
 
 model <- linear_regression(mpg ~ wt + offset(hp / 100), sigma = 3, prior_sd = 1e4)
-fit <- evidence(model, mtcars, exact(), seed = 1)
+fit <- evidence(model, mtcars, exact(), seed = test_seed())
 least <- lm(mpg ~ wt + offset(hp / 100), mtcars)
 draws <- nrow(fit$draws)
 
@@ -50,7 +50,7 @@ test_that("the data are those of the call, or given, and no others", {
 
 test_that("classes have probabilities and residuals of ones and zeros", {
   classes <- evidence(softmax_regression(Species ~ Petal.Length, prior_sd = 5), iris,
-                      laplace(importance = 100), seed = 1)
+                      laplace(importance = 100), seed = test_seed())
   p <- fitted(classes)
   expect_identical(p, predict(classes, iris))
   r <- residuals(classes)
@@ -64,19 +64,20 @@ test_that("classes have probabilities and residuals of ones and zeros", {
 })
 
 test_that("where a model has no such number there is an error, not NULL", {
-  mixture <- quiet_fit(gaussian_mixture(components = 2), scale(faithful), laplace(), seed = 1,
+  mixture <- quiet_fit(gaussian_mixture(components = 2), scale(faithful), laplace(),
+                       seed = test_seed(),
                        progress = FALSE)
   for (verb in list(coef, vcov, confint, fitted, residuals, deviance, sigma, formula))
     expect_error(verb(mixture), "has nothing to return", class = "logevidence_error")
   expect_identical(nobs(mixture), 272L)
   groups <- clustering(~ a, components = 2, noise_sd = 0.7)
-  latent <- quiet_fit(groups, data.frame(a = c(-1, 1, 2)), smc(particles = 20), seed = 1,
+  latent <- quiet_fit(groups, data.frame(a = c(-1, 1, 2)), smc(particles = 20), seed = test_seed(),
                       progress = FALSE)
   expect_identical(sigma(latent), 0.7)
   expect_identical(formula(latent), ~ a, ignore_attr = TRUE)
   refused(coef(latent), "coef() has nothing to return")
   unknown <- quiet_fit(clustering(components = 2, infer = TRUE), c(-1, 1, 2), smc(particles = 20),
-                       seed = 1, progress = FALSE)
+                       seed = test_seed(), progress = FALSE)
   expect_equal(sigma(unknown), sum(exp(unknown$log_weights) * unknown$draws[, "noise_sd"]))
   mean_fit <- evidence(gaussian_mean(), c(1, 2, 0), exact())
   expect_lt(abs(coef(mean_fit) - 0.75), 5 * 0.5 / sqrt(nrow(mean_fit$draws)))

@@ -1,7 +1,7 @@
 # What is suspect about a fit is raised as one R warning when the fit is made; printing raises none.
 
 line <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
-run <- function(model, method = sgais(), seed = 1)
+run <- function(model, method = sgais(), seed = test_seed())
   evidence(model, cars, method, seed = seed, progress = FALSE)
 hurried <- ais(particles = 5, schedule = linear(2))
 
@@ -34,11 +34,11 @@ test_that("a fit without warnings raises none, and a note on the method is none"
 
 test_that("fits inside others raise nothing, or nothing anew", {
   methods <- list(hurried, laplace(importance = 200))
-  expect_no_warning(check <- crosscheck(line, cars, methods, seed = 1, progress = FALSE))
+  expect_no_warning(check <- crosscheck(line, cars, methods, seed = test_seed(), progress = FALSE))
   expect_gt(length(attr(check, "fits")[[1]]$warnings), 0)
   stuck <- nested(50, rwm(step_size = 1e-5), steps = 1)
   expect_warning(one <- run(line, stuck), "hardly moves", class = "logevidence_warning")
-  two <- muffled(run(line, stuck, seed = 2))
+  two <- muffled(run(line, stuck, seed = test_seed(2)))
   flat <- run(linear_regression(dist ~ 1, sigma = 15, prior_sd = 20), exact())
   expect_no_warning(compare_models(two, flat))
   expect_no_warning(further <- update(one, tol = 1e-3, data = cars))
