@@ -33,9 +33,8 @@
 #include <string.h>
 
 enum { TRACE_COLUMNS = 7, STEPS_MOST = 100000, TRIALS = 60 };
-/* The first trial of a step's length, and the least share of the allowed variance that a step
- * uses. */
-static const double FIRST_LENGTH = 1e-3, LEAST_USED = 0.75;
+/* The first trial of a step's length; how many times the allowed variance a step may have. */
+static const double FIRST_LENGTH = 1e-3, RETRY = 3;
 static const char *const trace_names[TRACE_COLUMNS] = {"n",   "lambda",      "log_evidence", "se",
                                                        "ess", "evaluations", "seconds"};
 
@@ -68,7 +67,7 @@ typedef struct latent {
   size_t still, still_most;
 
   size_t step, swept, seen;
-  double lambda, length, work; /* length: of the last step of lambda */
+  double lambda, length, work; /* length: of the next step of lambda */
   double *value;                  /* rounds x m log-likelihoods */
   double *state, *swap, *scratch; /* allocated once the number of rows is known */
   double *log_weight, *weight, *before, *after, *spare;
@@ -297,35 +296,31 @@ static le_status too_short(latent *w)
                  "likelihoods differ too much. More `particles` or a smaller `ess` may help.");
 }
 
-/* The longest step whose weights have at most the relative variance that `ess` allows, or one with
- * at least LEAST_USED of this variance; leaves log f there in `after`. log f is not linear in
- * lambda, so each trial costs a pass over the rows, as much as a sweep. The first trial is the
- * length of the step before, and each trial gives the length of the next one, so that two or three
- * are enough. */
+/* A step of lambda whose weights have about the relative variance that `ess` allows; leaves log f
+ * there in `after`. Its length follows from the length and the variance of the step before. If the
+ * weights of this step itself chose it, a step would be the longer the more of the upper tail of its
+ * weights the particles happen to miss, and few particles would give too low an evidence. Only if
+ * the variance is far too large (and at the first step, whose length is a guess, if it is far from
+ * what is allowed) a step is tried again with another length. log f is not linear in lambda, so a
+ * trial costs a pass over the rows, as much as a sweep. */
 static le_status adapt_lambda(latent *w, double *next)
 {
   const double most = (double)w->m / stage_of(w)->ess - 1, rest = 1 - w->lambda;
-  double low = 0, high = INFINITY, length = w->length > 0 ? w->length : FIRST_LENGTH;
+  const int first = !(w->length > 0);
+  double length = first ? FIRST_LENGTH : w->length, variance = 0, ratio = 1;
   if (w->step > STEPS_MOST) return too_short(w);
   for (int trial = 0; trial < TRIALS; trial++) {
-    if (length >= rest * (1 - 1e-9)) length = rest;
+    if (length > rest * (1 - 1e-9)) length = rest;
     *next = length == rest ? 1 : w->lambda + length;
     if (!(*next > w->lambda)) return too_short(w);
-    double variance;
     LE_TRY(step_variance(w, *next, &variance));
-    const int fits = variance <= most;
-    *(fits ? &low : &high) = length;
-    if (fits && (length == rest || variance >= LEAST_USED * most)) break;
-    const double ratio = sqrt(0.5 * (1 + LEAST_USED) * most / fmax(variance, 1e-12));
-    length *= fmin(fmax(isfinite(ratio) ? ratio : 0.1, 0.1), 10);
-    if (length >= high || (length <= low && low > 0)) length = 0.5 * (low + high);
-    if (low > 0 && high - low < 1e-3 * low) break;
+    ratio = sqrt(most / fmax(variance, 1e-12));
+    if (!isfinite(ratio)) ratio = 0.1;
+    if (variance <= RETRY * most && (!first || ratio < 2 || length == rest)) break;
+    length *= fmin(fmax(ratio, 0.1), 10);
   }
-  if (low == 0) return too_short(w);
-  w->length = low;
-  if (length == low) return LE_OK;
-  *next = w->lambda + low;
-  return log_liks(w, *next, w->after);
+  w->length = length * fmin(fmax(sqrt(ratio), 0.5), 2);
+  return LE_OK;
 }
 
 static le_status choose_lambda(latent *w, double *next)
