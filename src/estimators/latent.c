@@ -35,6 +35,8 @@
 enum { TRACE_COLUMNS = 7, STEPS_MOST = 100000, TRIALS = 60 };
 /* The first trial of a step's length; how many times the allowed variance a step may have. */
 static const double FIRST_LENGTH = 1e-3, RETRY = 3;
+/* Resampling from a smaller effective sample size than this share makes copies of few particles. */
+static const double FEW = 0.6;
 static const char *const trace_names[TRACE_COLUMNS] = {"n",   "lambda",      "log_evidence", "se",
                                                        "ess", "evaluations", "seconds"};
 
@@ -63,7 +65,8 @@ typedef struct latent {
   size_t m, sweeps, warm, size, n, first, often;
   int by_rows, blind, reverse, shuffle;
   int copied; /* whether the last step has resampled, and sweeps follow */
-  /* Resamplings since sweeps last changed the latents of any particle, and their largest number. */
+  /* Resamplings of few particles since sweeps last changed the latents of any, and their largest
+   * number. */
   size_t still, still_most;
 
   size_t step, swept, seen;
@@ -405,7 +408,7 @@ static le_status step(void *self, le_progress *progress)
   if (le_resampling_due(share, stage_of(w)->threshold) && !(w->reverse && done(w))) {
     resample(w);
     w->copied = !w->reverse;
-    if (++w->still > w->still_most) w->still_most = w->still;
+    if (share < FEW && ++w->still > w->still_most) w->still_most = w->still;
   }
   w->swept = 0;
   w->machine.phase = SWEEPING;
