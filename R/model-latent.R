@@ -144,8 +144,11 @@ binary_attributes <- function(formula = NULL, attributes, probabilities = 0.5, p
 # * state(args, rows, columns, each): names of the numbers of a state, in the order of C
 # * first: number of rows that are added together by annealing, see first_rows()
 # * anneals: does the default anneal all rows together, for so many rows and columns?
-# * cost: nanoseconds for each row of a sweep (`sweep`); to draw the latents of the n-th row
-#   (`extend`)
+# * length: of the path from prior to posterior, in standard deviations of the log weights: for each
+#   normal factor the log of how much its variance shrinks, over the root of two; as measured within
+#   a quarter
+# * cost: nanoseconds for each row of a sweep (`sweep`), to draw the latents of the last of n rows
+#   (`extend`); the number of rows up to which a row tells much of factors or features (`telling`)
 # * free(args, width): number of free parameters for bic()
 # * parts, spread: components or attributes, for the cost of the bound; squares of a row in units of
 #   the prior variance
@@ -313,8 +316,7 @@ DEFAULT_SECONDS <- 5
 #' Nanoseconds that a particle needs for all rows, if these are annealed together
 #' @noRd
 annealed_cost <- function(model, n, width, ess) {
-  # the length of the path in standard deviations of the log weights, as measured
-  steps <- 1.5 * sqrt(n * width / 2) / sqrt(1 / ess - 1)
+  steps <- part_of(model, "latent")$length(model$args, n, width) / sqrt(1 / ess - 1)
   steps * n * row_cost(model, n, width)$sweep
 }
 
@@ -324,6 +326,8 @@ by_rows_cost <- function(model, n, width) {
   first <- min(first_rows(model), n)
   each <- row_cost(model, n, width)
   swept <- if (n <= SWEPT_OFTEN) n^2 / 2 else SWEPT_OFTEN^2 / 2 + SWEPT_OFTEN * (n - SWEPT_OFTEN)
+  # after each resampling, which follows nearly each row while rows tell much of the features
+  swept <- max(swept, min(each$telling, n)^2 / 2)
   (if (first > 0) annealed_cost(model, first, width, FIRST_ESS) else 0) + swept * each$sweep +
     (n - first) * each$extend
 }
@@ -415,8 +419,10 @@ CLUSTERING <- list(
   first = function(args, known) 0,
   anneals = function(args, n, width) FALSE,
   cost = function(args, n, width, known) list(
-    sweep = (2 * args$components + if (known) 0 else 20) * (width + 2), extend = n / 2 * (width + 2)
+    sweep = (2 * args$components + if (known) 0 else 20) * (width + 2),
+    extend = n / 2 * (width + 2), telling = 0
   ),
+  length = function(args, n, width) 0,
   free = function(args, width) args$components * width + args$infer * args$components,
   parts = function(args) args$components,
   spread = function(args) 1,
@@ -441,7 +447,11 @@ LOW_RANK <- list(
   anneals = function(args, n, width) n <= ANNEALED_ROWS * args$rank * width,
   cost = function(args, n, width, known) {
     size <- args$rank * (args$rank + width) + 20
-    list(sweep = 3.5 * size, extend = args$rank * size)
+    list(sweep = 3.5 * size, extend = args$rank * size, telling = 2 * args$rank * width)
+  },
+  length = function(args, n, width) {
+    signal <- (args$row_sd * args$prior_sd / args$noise_sd)^2
+    sqrt(args$rank * (n * log1p(width * signal)^2 + width * log1p(n * signal)^2) / 2)
   },
   free = function(args, width) args$rank * width - args$rank * (args$rank - 1) / 2 + args$infer,
   parts = function(args) args$rank,
@@ -466,7 +476,12 @@ BINARY_ATTRIBUTES <- list(
   cost = function(args, n, width, known) {
     size <- args$attributes * (args$attributes + width) + 20
     list(sweep = (if (known) 3 else 12) * size,
-         extend = 2 * 2^args$attributes * (args$attributes + width + 10) + n / 4 * size)
+         extend = 2 * 2^args$attributes * (args$attributes + width + 10) + n / 4 * size,
+         telling = 2 * args$attributes * width)
+  },
+  length = function(args, n, width) {
+    signal <- n * mean(args$probabilities) * (args$prior_sd / args$noise_sd)^2
+    sqrt(args$attributes * (width * log1p(signal)^2 + 1.5 * n) / 2)
   },
   free = function(args, width) args$attributes * width + args$infer * (args$attributes + 1),
   parts = function(args) args$attributes,

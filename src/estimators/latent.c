@@ -408,7 +408,8 @@ static le_status step(void *self, le_progress *progress)
   if (le_resampling_due(share, stage_of(w)->threshold) && !(w->reverse && done(w))) {
     resample(w);
     w->copied = !w->reverse;
-    if (share < FEW && ++w->still > w->still_most) w->still_most = w->still;
+    /* latents from the prior leave one state where the rows determine it: that is no fault */
+    if (share < FEW && !w->blind && ++w->still > w->still_most) w->still_most = w->still;
   }
   w->swept = 0;
   w->machine.phase = SWEEPING;
