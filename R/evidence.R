@@ -10,8 +10,8 @@
 #'   [binary_attributes()], [custom_model()] or [compiled_model()].
 #' @param data The data: a data frame, or another form that the model's help page describes. A
 #'   [custom_model()] may have no data.
-#' @param method How to estimate: [sgais()], the default (`smc("data", particles = 200)`, the mean
-#'   of 8 runs, for models with latent variables), [ais()], [smc()], [nested()], [online_nested()],
+#' @param method How to estimate: [sgais()], the default (for models with latent variables the mean
+#'   of 8 runs of [smc()], see [clustering()]), [ais()], [smc()], [nested()], [online_nested()],
 #'   [sequential()], [hybrid()], [laplace()], [bridge()], [power_posterior()], [exact()], [bic()],
 #'   [likelihood_weighting()], [harmonic_mean()], [chib()] or [variational()].
 #' @param seed A whole number that makes the run reproducible, whatever the number of `threads`.

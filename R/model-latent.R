@@ -27,13 +27,22 @@
 #' its likelihood threshold. Unknown variances are sampled with the centres, the features or the row
 #' factors integrated out.
 #'
-#' The default is `smc("data", particles = 200)`, the mean of eight runs through different orders of
-#' the rows. Rows are added one by one. Particles are swept after each of the first 20 rows, and
-#' later once each time the number of rows has grown by a twentieth; if `steps` is given, that many
-#' times after every row. Rows are in random order unless `order = "given"`; with sorted rows, such
-#' as those of `iris`, the given order fails. Draws always have the order of the data. The settings
-#' `ess` and `move` of [smc()] are for other models. The first few rows of [low_rank()], and of
-#' [binary_attributes()] with known variances, are added together, by annealing.
+#' The default is the mean of eight runs, by one of two paths.
+#'
+#' * [low_rank()] and [binary_attributes()] with known variances, while the number of rows is at
+#'   most four times that of all factors or features (columns times rank or attributes): all rows
+#'   are annealed together, `smc(particles = 16, ess = 0.98)`.
+#' * Else `smc("data")` with 50 to 200 particles, fewer for larger data. Rows are added one by one.
+#'   Particles are swept after each of the first 20 rows, later once each time the number of rows
+#'   has grown by a twentieth, and after each resampling; if `steps` is given, that many times after
+#'   every row. Rows are in random order unless `order = "given"`; with sorted rows, such as those
+#'   of `iris`, the given order fails. Draws always have the order of the data.
+#'
+#' If the default needs more than ten seconds, a message says how long, and which settings take less
+#' time. The settings `ess` and `move` of [smc()] along `"data"` are for other models. The first few
+#' rows of [low_rank()], and of [binary_attributes()] with known variances, are added together, by
+#' annealing. With [adaptive()], and along temperatures, the length of a step follows from the
+#' weights of the step before, so its effective sample size is near `ess`, but not equal to it.
 #'
 #' With unknown variances the posterior changes abruptly along the temperatures. `smc()` along
 #' temperatures and [ais()] then miss most of the evidence, by 20 to 100 nats for data with separate
@@ -276,7 +285,7 @@ FIRST_ESS <- 0.9
 # the number of rows has grown by a twentieth, and after each resampling.
 SWEPT_OFTEN <- 20
 
-# The default method --------------------------------------------------------------------------------
+# The default method -----------------------------------------------------------------------------
 
 # When rows are added one by one, all particles of a run may follow the first rows into a poor part
 # of the posterior of latent variables (one run in ten, if the model does not fit). Runs through
@@ -305,8 +314,8 @@ latent_default <- function(model, n, width, replicates) {
 anneals_together <- function(model, n, width)
   model$args$infer == 0 && part_of(model, "latent")$anneals(model$args, n, width)
 
-# Particles of each of LATENT_RUNS runs. With 16 particles and this effective sample size eight runs together
-# are .4 to .6 nats off on problems of 50 rows, 25 columns, and 10 attributes or rank 5.
+# Particles of each of LATENT_RUNS runs, and the effective sample size of a step. Eight runs
+# together are .4 to .5 nats off on problems of 50 rows, 25 columns, and 10 attributes or rank 5.
 ANNEALED_PARTICLES <- 16
 ANNEALED_TOGETHER <- 0.98
 BY_ROWS_PARTICLES <- c(50, 200)
@@ -343,10 +352,10 @@ say_if_slow <- function(method, model, n, width, replicates) {
   else by_rows_cost(model, n, width)
   seconds <- cost * method$settings$`1.particles` * replicates / 1e9
   if (seconds <= 2 * DEFAULT_SECONDS) return(invisible())
+  shorter <- if (thermal) "smc(particles = 8, ess = 0.9)" else "smc(\"data\", particles = 50)"
   message("The default method needs about ", show_time(signif(seconds, 1)), " for ",
-          count_of(n, "row"), " and ", tolower(part_of(model, "latent")$title(model$args)),
-          ". ", if (thermal) "`smc(particles = 8, ess = 0.9)`" else "`smc(\"data\", particles = 50)`",
-          " takes less time, with a larger error.")
+          count_of(n, "row"), " and ", count_of(width, "column"), ". `", shorter,
+          "` takes less time, with a larger error.")
 }
 
 # Number of rows that are added together by annealing. Factors and features drawn from the prior

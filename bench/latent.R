@@ -8,8 +8,8 @@
 #   Rscript bench/latent.R table [directory = bench/results]
 #
 # `run` adds to latent.csv: problem `first` and so many after it, each from its own seed; with
-# `methods` "all" also by the other methods. The truth is enumerated where the latents have at most
-# 4,096 values; elsewhere it lies between forward runs and reverse runs from the exact draw (bdmc()),
+# `methods` "all" also by the other methods. The truth is enumerated if the latents have at most
+# 4,096 values; else it lies between forward runs and reverse runs from the exact draw (bdmc()),
 # along temperatures and row by row: the best lower and the best upper bound, and `truth_se` is half
 # their distance, or their bootstrapped error if this is larger. `check` has the sizes at which no
 # particle was moved until November 2026. Runs the installed package (R_LIBS says which).

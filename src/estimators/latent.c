@@ -20,8 +20,8 @@
  * integrated out, draws from the prior would all have negligible likelihood. With `often`,
  * particles are swept after every row up to that number of rows, then each time the rows have grown
  * by one part in `often`, and after every resampling. But for the last, when to sweep depends only
- * on the number of rows, so a reverse run follows the same path. With `shuffle` rows are processed in random order; states are read and
- * returned in the order of the caller. */
+ * on the number of rows, so a reverse run follows the same path. With `shuffle` rows are processed
+ * in random order; states are read and returned in the order of the caller. */
 #include "base/logsum.h"
 #include "core/genealogy.h"
 #include "core/machine.h"
@@ -301,11 +301,11 @@ static le_status too_short(latent *w)
 
 /* A step of lambda whose weights have about the relative variance that `ess` allows; leaves log f
  * there in `after`. Its length follows from the length and the variance of the step before. If the
- * weights of this step itself chose it, a step would be the longer the more of the upper tail of its
- * weights the particles happen to miss, and few particles would give too low an evidence. Only if
- * the variance is far too large (and at the first step, whose length is a guess, if it is far from
- * what is allowed) a step is tried again with another length. log f is not linear in lambda, so a
- * trial costs a pass over the rows, as much as a sweep. */
+ * weights of this step itself chose it, a step would be the longer the more of the upper tail of
+ * its weights the particles happen to miss, and few particles would give too low an evidence. Only
+ * if the variance is far too large (and at the first step, whose length is a guess, if it is far
+ * from what is allowed) a step is tried again with another length. log f is not linear in lambda,
+ * so a trial costs a pass over the rows, as much as a sweep. */
 static le_status adapt_lambda(latent *w, double *next)
 {
   const double most = (double)w->m / stage_of(w)->ess - 1, rest = 1 - w->lambda;

@@ -16,16 +16,13 @@ sandwiched <- function(model, n, columns, seed, method = NULL, steps = 400) {
 }
 
 test_that("particles are swept whatever the number of rows that are annealed together", {
-  # of 4 k rows each: with 10, 11, 13 and 14 attributes no particle was ever moved
-  for (rows in seq(4, 64, 4)) {
-    x <- with_own_seed(test_seed(rows), matrix(rnorm(rows), rows, dimnames = list(NULL, "a")))
-    method <- smc("data", particles = 4)
-    method$settings$first <- rows
-    model <- binary_attributes(attributes = 2, noise_sd = 0.3)
-    fit <- muffled(evidence(model, x, method, seed = test_seed(1), progress = FALSE))
-    # a sweep passes all rows, as each of the two log-likelihoods of a step does
-    steps <- nrow(fit$trace)
-    expect_gte(fit$work[["likelihoods"]], 3 * 4 * rows * steps, label = paste(rows, "rows"))
+  # four for each attribute: with 40, 44, 52 and 56 no particle was ever moved, and the evidence was
+  # hundreds of nats too low
+  for (attributes in 9:14) {
+    rows <- 4 * attributes
+    case <- sandwiched(binary_attributes(attributes = attributes, probabilities = 0.3), rows + 2, 12,
+                       seed = attributes, method = smc("data", particles = 20), steps = 100)
+    expect_gt(case$error, -30, label = paste(rows, "rows together"))
   }
 })
 
@@ -40,19 +37,6 @@ test_that("sweeps follow the growth of the rows beyond 400 of them", {
   gaps <- diff(c(which(swept), n)) / which(swept)
   expect_lt(max(gaps[which(swept) > 20]), 0.08)
   expect_true(all(swept[1:20]))
-})
-
-test_that("the default is right where no particle was moved before", {
-  for (attributes in c(10, 14)) {
-    case <- sandwiched(binary_attributes(attributes = attributes, probabilities = 0.3),
-                       n = 4 * attributes, columns = 2, seed = attributes)
-    expect_lt(abs(case$error), 5 * case$se, label = paste(attributes, "attributes"))
-    expect_lt(case$fit$se, 1)
-  }
-  # by rows, which anneals the first 40 of them together
-  case <- sandwiched(binary_attributes(attributes = 10, probabilities = 0.3), n = 40, columns = 3,
-                     seed = 3, method = smc("data", particles = 50))
-  expect_lt(abs(case$error), 5 * case$se)
 })
 
 test_that("the default is within two nats on the attributes of bidirectional Monte Carlo", {
