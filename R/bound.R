@@ -88,10 +88,10 @@ second_look <- function(fit, encoded, words) {
   if (!(fit$method$name %in% c("chib", "ais") || identical(fit$method$path, "thermal")))
     return(NULL)
   n <- encoded$n
-  distributions <- if (n <= SWEPT_OFTEN) n / 2
-  else SWEPT_OFTEN / n * SWEPT_OFTEN / 2 + SWEPT_OFTEN * (1 - SWEPT_OFTEN / n)
-  most <- max(SECOND_SHARE * fit$work[["likelihoods"]], SECOND_LEAST)
-  particles <- min(SECOND_PARTICLES, floor(most / (n * distributions)))
+  width <- nrow(encoded$rows)
+  most <- max(SECOND_SHARE * fit$work[["likelihoods"]], SECOND_LEAST) *
+    row_cost(fit$model, n, width)$sweep
+  particles <- min(SECOND_PARTICLES, floor(most / by_rows_cost(fit$model, n, width)))
   if (particles < 20) return(NULL)
   problem <- new_problem(fit$model, encoded, smc("data", particles), words)
   problem$replicate <- BOUND_STREAM + 1

@@ -50,14 +50,15 @@ crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1,
   call <- match.call()
   check_is_model(model)
   if (missing(data)) data <- part_of(model, "no_data")(model)
-  if (is.null(methods)) methods <- methods_to_check(model)
+  encoded <- encode(model, data) # errors in the data come before any run
+  if (is.null(methods)) methods <- methods_to_check(model, encoded)
   if (inherits(methods, "evidence_method")) methods <- list(methods)
   if (!is.list(methods) || length(methods) < 2)
     fail("`methods` must be a list of at least two methods.")
   for (method in methods) check_is_method(method, "methods")
   names <- argument_names(lapply(methods, `[[`, "call"), names(methods))
   names <- make.unique(names, " ")
-  n <- encode(model, data)$n # errors in the data come before any run
+  n <- encoded$n
   words <- seed_words(seed)
   fits <- lapply(seq_along(methods), function(i) {
     tryCatch(muffled(evidence(model, data, methods[[i]], seed = method_seed(words, i),
@@ -88,9 +89,9 @@ crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1,
 
 #' Methods that fail in different ways
 #' @noRd
-methods_to_check <- function(model) {
+methods_to_check <- function(model, encoded) {
   if (is_latent(model))
-    return(list(default_method(model), ais(), nested(live = 100), variational()))
+    return(list(default_method(model, 1, encoded), ais(), nested(live = 100), variational()))
   c(if (has_gradients(model)) list(sgais(), smc()) else list(smc(kernel = slice())),
     list(nested(), laplace(importance = 400)), if (has_variational(model)) list(variational()))
 }

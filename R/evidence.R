@@ -10,8 +10,8 @@
 #'   [binary_attributes()], [custom_model()] or [compiled_model()].
 #' @param data The data: a data frame, or another form that the model's help page describes. A
 #'   [custom_model()] may have no data.
-#' @param method How to estimate: [sgais()], the default (`smc("data", particles = 200)`, the mean
-#'   of 8 runs, for models with latent variables), [ais()], [smc()], [nested()], [online_nested()],
+#' @param method How to estimate: [sgais()], the default (for models with latent variables the mean
+#'   of 8 runs of [smc()], see [clustering()]), [ais()], [smc()], [nested()], [online_nested()],
 #'   [sequential()], [hybrid()], [laplace()], [bridge()], [power_posterior()], [exact()], [bic()],
 #'   [likelihood_weighting()], [harmonic_mean()], [chib()] or [variational()].
 #' @param seed A whole number that makes the run reproducible, whatever the number of `threads`.
@@ -156,7 +156,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (inherits(data, "evidence_method"))
     fail("`data` must not be a method: give it by its name, `method = ", deparse1(data$call), "`.")
   if (missing(method) && missing(replicates)) replicates <- default_replicates(model)
-  if (missing(method)) method <- default_method(model, replicates)
+  chosen <- missing(method)
+  if (chosen) method <- default_method(model, replicates)
   check_is_method(method)
   replicates <- check_count(replicates, "replicates", 1, 1e4)
   threads <- check_count(threads, "threads", 1, 1024)
@@ -169,7 +170,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   spec <- list(call = call, model = model, method = method, words = words, seeded = !is.null(seed),
                replicates = replicates, threads = threads, keep = keep)
   work <- if (is_source(data)) work_on_source(spec, data)
-  else work_in_memory(spec, data, alone = replicates == 1 && is.null(target_se))
+  else work_in_memory(spec, data, alone = replicates == 1 && is.null(target_se), chosen)
   if (is.null(target_se)) run_work(work, options) else reach_target(work, options, target_se, data)
 }
 
@@ -190,29 +191,32 @@ work_on_source <- function(spec, source) {
 
 #' @param alone Whether there will be a single run: it gets its rows in its own random order;
 #'   several runs have different orders.
+#' @param chosen Whether the method is the default, and not the user's.
 #' @noRd
-work_in_memory <- function(spec, data, alone) {
+work_in_memory <- function(spec, data, alone, chosen = FALSE) {
   mixed <- alone && isTRUE(spec$method$settings$shuffle > 0)
   encoded <- encode(spec$model, data,
                     list(threads = spec$threads, seed = if (mixed) spec$words))
   reason <- part_of(spec$model, "refuses")(spec$model, encoded)
   if (!is.null(reason)) fail(reason)
+  if (chosen && is_latent(spec$model)) {
+    spec$method <- default_method(spec$model, spec$replicates, encoded)
+    say_if_slow(spec$method, spec$model, encoded$n, nrow(encoded$rows), spec$replicates)
+  }
   spec$keep <- Inf
   new_work(spec, encoded, feeding = feeding_of(spec$model, spec$method, encoded, mixed))
 }
 
-# When rows are added one by one, all particles of a run may follow the first rows into a poor part
-# of the posterior of latent variables (one run in ten, if the model does not fit). Runs through
-# different orders of the rows rarely all do so, and the mean of the evidence is close to the best.
-LATENT_RUNS <- 8
-
 default_replicates <- function(model) if (is_latent(model)) LATENT_RUNS else 1
 
-default_method <- function(model, replicates = 1) {
+#' @param encoded The data, from encode(): the default of models with latent variables depends on
+#'   their size.
+#' @noRd
+default_method <- function(model, replicates = 1, encoded = NULL) {
   if (is_improper(model)) exact()
   else if (!is_latent(model)) sgais()
-  else if (replicates == LATENT_RUNS) smc("data", particles = 200)
-  else smc("data", particles = 1000)
+  else if (is.null(encoded)) smc("data") # of a source, which latent variables refuse
+  else latent_default(model, encoded$n, nrow(encoded$rows), replicates)
 }
 
 # Largest size of the data (numbers) for runs at the same time. With larger data, copies need too

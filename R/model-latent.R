@@ -27,13 +27,22 @@
 #' its likelihood threshold. Unknown variances are sampled with the centres, the features or the row
 #' factors integrated out.
 #'
-#' The default is `smc("data", particles = 200)`, the mean of eight runs through different orders of
-#' the rows. Rows are added one by one. Particles are swept after each of the first 20 rows, and
-#' later once each time the number of rows has grown by a twentieth; if `steps` is given, that many
-#' times after every row. Rows are in random order unless `order = "given"`; with sorted rows, such
-#' as those of `iris`, the given order fails. Draws always have the order of the data. The settings
-#' `ess` and `move` of [smc()] are for other models. The first few rows of [low_rank()], and of
-#' [binary_attributes()] with known variances, are added together, by annealing.
+#' The default is the mean of eight runs, by one of two paths.
+#'
+#' * [low_rank()] and [binary_attributes()] with known variances, while the number of rows is at
+#'   most four times that of all factors or features (columns times rank or attributes): all rows
+#'   are annealed together, `smc(particles = 16, ess = 0.98)`.
+#' * Else `smc("data")` with 50 to 200 particles, fewer for larger data. Rows are added one by one.
+#'   Particles are swept after each of the first 20 rows, later once each time the number of rows
+#'   has grown by a twentieth, and after each resampling; if `steps` is given, that many times after
+#'   every row. Rows are in random order unless `order = "given"`; with sorted rows, such as those
+#'   of `iris`, the given order fails. Draws always have the order of the data.
+#'
+#' If the default needs more than ten seconds, a message says how long, and which settings take less
+#' time. The settings `ess` and `move` of [smc()] along `"data"` are for other models. The first few
+#' rows of [low_rank()], and of [binary_attributes()] with known variances, are added together, by
+#' annealing. With [adaptive()], and along temperatures, the length of a step follows from the
+#' weights of the step before, so its effective sample size is near `ess`, but not equal to it.
 #'
 #' With unknown variances the posterior changes abruptly along the temperatures. `smc()` along
 #' temperatures and [ais()] then miss most of the evidence, by 20 to 100 nats for data with separate
@@ -143,6 +152,12 @@ binary_attributes <- function(formula = NULL, attributes, probabilities = 0.5, p
 # * check(args, n, width): errors
 # * state(args, rows, columns, each): names of the numbers of a state, in the order of C
 # * first: number of rows that are added together by annealing, see first_rows()
+# * anneals: does the default anneal all rows together, for so many rows and columns?
+# * length: of the path from prior to posterior, in standard deviations of the log weights: for each
+#   normal factor the log of how much its variance shrinks, over the root of two; as measured within
+#   a quarter
+# * cost: nanoseconds for each row of a sweep (`sweep`), to draw the latents of the last of n rows
+#   (`extend`); the number of rows up to which a row tells much of factors or features (`telling`)
 # * free(args, width): number of free parameters for bic()
 # * parts, spread: components or attributes, for the cost of the bound; squares of a row in units of
 #   the prior variance
@@ -267,8 +282,81 @@ latent_method <- function(method, model) {
 # Effective sample size, as a share of the particles, at each temperature of the first rows.
 FIRST_ESS <- 0.9
 # Number of first rows after each of which particles are swept; later they are swept once each time
-# the number of rows has grown by a twentieth.
+# the number of rows has grown by a twentieth, and after each resampling.
 SWEPT_OFTEN <- 20
+
+# The default method -----------------------------------------------------------------------------
+
+# When rows are added one by one, all particles of a run may follow the first rows into a poor part
+# of the posterior of latent variables (one run in ten, if the model does not fit). Runs through
+# different orders of the rows rarely all do so, and the mean of the evidence is close to the best.
+LATENT_RUNS <- 8
+
+#' The default method, whose path and number of particles depend on the size of the data
+#'
+#' One more row tells of as many factors or features as there are columns for each of them. While
+#' rows are few against these, each row makes the weights very uneven, and a population that takes
+#' them one by one would need thousands of particles. Annealing all rows together takes smaller
+#' steps, with few particles that are swept often. Where the centres are integrated out, or
+#' variances are unknown (the posterior changes abruptly along temperatures then), rows are better
+#' taken one by one.
+#' @noRd
+latent_default <- function(model, n, width, replicates) {
+  runs <- LATENT_RUNS / replicates
+  if (anneals_together(model, n, width))
+    return(do.call("smc", list(particles = ceiling(ANNEALED_PARTICLES * max(runs, 1)),
+                               ess = ANNEALED_TOGETHER)))
+  affordable <- 1e9 * DEFAULT_SECONDS / by_rows_cost(model, n, width) / LATENT_RUNS
+  particles <- min(max(affordable, BY_ROWS_PARTICLES[1]), BY_ROWS_PARTICLES[2])
+  do.call("smc", list("data", particles = 10 * round(min(particles * max(runs, 1), 1000) / 10)))
+}
+
+anneals_together <- function(model, n, width)
+  model$args$infer == 0 && part_of(model, "latent")$anneals(model$args, n, width)
+
+# Particles of each of LATENT_RUNS runs, and the effective sample size of a step. Eight runs
+# together are .4 to .5 nats off on problems of 50 rows, 25 columns, and 10 attributes or rank 5.
+ANNEALED_PARTICLES <- 16
+ANNEALED_TOGETHER <- 0.98
+BY_ROWS_PARTICLES <- c(50, 200)
+# What the default may take without a message.
+DEFAULT_SECONDS <- 5
+
+#' Nanoseconds that a particle needs for all rows, if these are annealed together
+#' @noRd
+annealed_cost <- function(model, n, width, ess) {
+  steps <- part_of(model, "latent")$length(model$args, n, width) / sqrt(1 / ess - 1)
+  steps * n * row_cost(model, n, width)$sweep
+}
+
+#' The same, if rows are added one by one
+#' @noRd
+by_rows_cost <- function(model, n, width) {
+  first <- min(first_rows(model), n)
+  each <- row_cost(model, n, width)
+  swept <- if (n <= SWEPT_OFTEN) n^2 / 2 else SWEPT_OFTEN^2 / 2 + SWEPT_OFTEN * (n - SWEPT_OFTEN)
+  # after each resampling, which follows nearly each row while rows tell much of the features
+  swept <- max(swept, min(each$telling, n)^2 / 2)
+  (if (first > 0) annealed_cost(model, first, width, FIRST_ESS) else 0) + swept * each$sweep +
+    (n - first) * each$extend
+}
+
+row_cost <- function(model, n, width)
+  part_of(model, "latent")$cost(model$args, n, width, known = model$args$infer == 0)
+
+#' Says how long the default will take if that is long
+#' @noRd
+say_if_slow <- function(method, model, n, width, replicates) {
+  thermal <- identical(method$path, "thermal")
+  cost <- if (thermal) annealed_cost(model, n, width, ANNEALED_TOGETHER)
+  else by_rows_cost(model, n, width)
+  seconds <- cost * method$settings$`1.particles` * replicates / 1e9
+  if (seconds <= 2 * DEFAULT_SECONDS) return(invisible())
+  shorter <- if (thermal) "smc(particles = 8, ess = 0.9)" else "smc(\"data\", particles = 50)"
+  message("The default method needs about ", show_time(signif(seconds, 1)), " for ",
+          count_of(n, "row"), " and ", count_of(width, "column"), ". `", shorter,
+          "` takes less time, with a larger error.")
+}
 
 # Number of rows that are added together by annealing. Factors and features drawn from the prior
 # would fit the first rows badly if these were added one by one. Clustering needs no such rows,
@@ -312,6 +400,20 @@ latent_bic_run <- function(out, method, model, encoded) {
   run
 }
 
+#' Were the particles resampled again and again while sweeps left all latent variables as they were?
+#' @noRd
+unmoved_warning <- function(out) {
+  if (is.null(out$unmoved) || out$unmoved < UNMOVED) return(NULL)
+  sprintf(paste("The particles were resampled %.0f times in a row while sweeps changed the latent",
+                "variables of none of them, so they are copies of a few: the evidence is probably",
+                "too low, and its standard error is unreliable. Use more `particles`, or another",
+                "method."), out$unmoved)
+}
+UNMOVED <- 2
+
+# Up to this multiple of the number of factors or features, the default anneals rows together.
+ANNEALED_ROWS <- 4
+
 # Differences between the three models, see new_latent() ------------------------------------------
 
 CLUSTERING <- list(
@@ -324,6 +426,12 @@ CLUSTERING <- list(
   state = function(args, rows, columns, each)
     c("prior_sd", "noise_sd", numbered("proportion", args$components), sprintf("label[%d]", rows)),
   first = function(args, known) 0,
+  anneals = function(args, n, width) FALSE,
+  cost = function(args, n, width, known) list(
+    sweep = (2 * args$components + if (known) 0 else 20) * (width + 2),
+    extend = n / 2 * (width + 2), telling = 0
+  ),
+  length = function(args, n, width) 0,
   free = function(args, width) args$components * width + args$infer * args$components,
   parts = function(args) args$components,
   spread = function(args) 1,
@@ -345,6 +453,15 @@ LOW_RANK <- list(
     c("row_sd", "column_sd", "noise_sd", each("v", seq_len(args$rank), columns),
       each("u", rows, seq_len(args$rank))),
   first = function(args, known) if (known) 4 + 4 * args$rank else 2 + args$rank,
+  anneals = function(args, n, width) n <= ANNEALED_ROWS * args$rank * width,
+  cost = function(args, n, width, known) {
+    size <- args$rank * (args$rank + width) + 20
+    list(sweep = 3.5 * size, extend = args$rank * size, telling = 2 * args$rank * width)
+  },
+  length = function(args, n, width) {
+    signal <- (args$row_sd * args$prior_sd / args$noise_sd)^2
+    sqrt(args$rank * (n * log1p(width * signal)^2 + width * log1p(n * signal)^2) / 2)
+  },
   free = function(args, width) args$rank * width - args$rank * (args$rank - 1) / 2 + args$infer,
   parts = function(args) args$rank,
   spread = function(args) args$rank * args$row_sd^2,
@@ -364,6 +481,17 @@ BINARY_ATTRIBUTES <- list(
     c("prior_sd", "noise_sd", numbered("probability", args$attributes),
       each("z", rows, seq_len(args$attributes))),
   first = function(args, known) if (known) 4 * args$attributes else 0,
+  anneals = function(args, n, width) n <= ANNEALED_ROWS * args$attributes * width,
+  cost = function(args, n, width, known) {
+    size <- args$attributes * (args$attributes + width) + 20
+    list(sweep = (if (known) 3 else 12) * size,
+         extend = 2 * 2^args$attributes * (args$attributes + width + 10) + n / 4 * size,
+         telling = 2 * args$attributes * width)
+  },
+  length = function(args, n, width) {
+    signal <- n * mean(args$probabilities) * (args$prior_sd / args$noise_sd)^2
+    sqrt(args$attributes * (width * log1p(signal)^2 + 1.5 * n) / 2)
+  },
   free = function(args, width) args$attributes * width + args$infer * (args$attributes + 1),
   parts = function(args) args$attributes,
   spread = function(args) sum(rep_len(args$probabilities, args$attributes)),

@@ -102,7 +102,7 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   collapsed <- headline$source == "sampler" && min(trace$ess, Inf, na.rm = TRUE) < COLLAPSED_ESS
   spread <- if (identical(method$name, "ais")) upper_spread(log_weights) else 0
   failed <- c(
-    nested_warnings(nested), chib_warnings(out, method, model),
+    nested_warnings(nested), chib_warnings(out, method, model), unmoved_warning(out),
     if (!collapsed && headline$source == "sampler" && is.finite(spread) &&
         spread^2 > log(length(log_weights))) sprintf(
       paste("The chains' log weights have a standard deviation of %.1f nats, so a few chains",

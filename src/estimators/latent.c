@@ -18,10 +18,10 @@
  *
  * By rows, the first few (`first`) may be added together by temperature: if parameters are not
  * integrated out, draws from the prior would all have negligible likelihood. With `often`,
- * particles are swept after every row up to that number of rows, and then each time the rows have
- * grown by one part in `often`. When to sweep depends only on the number of rows, so a reverse run
- * follows the same path. With `shuffle` rows are processed in random order; states are read and
- * returned in the order of the caller. */
+ * particles are swept after every row up to that number of rows, then each time the rows have grown
+ * by one part in `often`, and after every resampling. But for the last, when to sweep depends only
+ * on the number of rows, so a reverse run follows the same path. With `shuffle` rows are processed
+ * in random order; states are read and returned in the order of the caller. */
 #include "base/logsum.h"
 #include "core/genealogy.h"
 #include "core/machine.h"
@@ -32,7 +32,11 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { TRACE_COLUMNS = 7, STEPS_MOST = 100000, BISECTIONS = 60 };
+enum { TRACE_COLUMNS = 7, STEPS_MOST = 100000, TRIALS = 60 };
+/* The first trial of a step's length; how many times the allowed variance a step may have. */
+static const double FIRST_LENGTH = 1e-3, RETRY = 3;
+/* Resampling from a smaller effective sample size than this share makes copies of few particles. */
+static const double FEW = 0.6;
 static const char *const trace_names[TRACE_COLUMNS] = {"n",   "lambda",      "log_evidence", "se",
                                                        "ess", "evaluations", "seconds"};
 
@@ -60,9 +64,13 @@ typedef struct latent {
   const le_arg *from;
   size_t m, sweeps, warm, size, n, first, often;
   int by_rows, blind, reverse, shuffle;
+  int copied; /* whether the last step has resampled, and sweeps follow */
+  /* Resamplings of few particles since sweeps last changed the latents of any, and their largest
+   * number. */
+  size_t still, still_most;
 
   size_t step, swept, seen;
-  double lambda, work;
+  double lambda, length, work; /* length: of the next step of lambda */
   double *value;                  /* rounds x m log-likelihoods */
   double *state, *swap, *scratch; /* allocated once the number of rows is known */
   double *log_weight, *weight, *before, *after, *spare;
@@ -70,7 +78,7 @@ typedef struct latent {
   /* the position of each row in the order of processing; NULL if rows keep their order */
   uint32_t *place;
   le_trace trace;
-  double summary[7];
+  double summary[8];
 } latent;
 
 static const le_stage *stage_of(const latent *w) { return &w->settings.stage[0]; }
@@ -274,29 +282,56 @@ static le_status effective_size(latent *w, double lambda, double *size)
   return LE_OK;
 }
 
-/* Chooses the next lambda and leaves log f there in `after`. log f is not linear in lambda, so each
- * trial costs a pass over the rows. */
+/* 1 / ESS - 1 per particle of a step to this lambda: the relative variance of the step's weights.
+ * For short steps it is proportional to the square of their length. */
+static le_status step_variance(latent *w, double lambda, double *variance)
+{
+  double size;
+  LE_TRY(effective_size(w, lambda, &size));
+  *variance = (double)w->m / size - 1;
+  return LE_OK;
+}
+
+static le_status too_short(latent *w)
+{
+  return le_fail(&w->machine.context->error, LE_STALLED,
+                 "The annealing increment became too small: the particles' "
+                 "likelihoods differ too much. More `particles` or a smaller `ess` may help.");
+}
+
+/* A step of lambda whose weights have about the relative variance that `ess` allows; leaves log f
+ * there in `after`. Its length follows from the length and the variance of the step before. If the
+ * weights of this step itself chose it, a step would be the longer the more of the upper tail of
+ * its weights the particles happen to miss, and few particles would give too low an evidence. Only
+ * if the variance is far too large (and at the first step, whose length is a guess, if it is far
+ * from what is allowed) a step is tried again with another length. log f is not linear in lambda,
+ * so a trial costs a pass over the rows, as much as a sweep. */
+static le_status adapt_lambda(latent *w, double *next)
+{
+  const double most = (double)w->m / stage_of(w)->ess - 1, rest = 1 - w->lambda;
+  const int first = !(w->length > 0);
+  double length = first ? FIRST_LENGTH : w->length, variance = 0, ratio = 1;
+  if (w->step > STEPS_MOST) return too_short(w);
+  for (int trial = 0; trial < TRIALS; trial++) {
+    if (length > rest * (1 - 1e-9)) length = rest;
+    *next = length == rest ? 1 : w->lambda + length;
+    if (!(*next > w->lambda)) return too_short(w);
+    LE_TRY(step_variance(w, *next, &variance));
+    ratio = sqrt(most / fmax(variance, 1e-12));
+    if (!isfinite(ratio)) ratio = 0.1;
+    if (variance <= RETRY * most && (!first || ratio < 2 || length == rest)) break;
+    length *= fmin(fmax(ratio, 0.1), 10);
+  }
+  w->length = length * fmin(fmax(sqrt(ratio), 0.5), 2);
+  return LE_OK;
+}
+
 static le_status choose_lambda(latent *w, double *next)
 {
   const le_stage *stage = stage_of(w);
-  double size = INFINITY;
   *next = 1;
-  if (stage->schedule == LE_ADAPTIVE_STEPS) LE_TRY(effective_size(w, 1, &size));
-  if (stage->schedule == LE_FIXED_STEPS) {
-    *next = stage->lambda[w->step];
-  } else if (size < stage->ess) {
-    double low = w->lambda, high = 1;
-    for (int b = 0; b < BISECTIONS && high - low > 1e-3 * (low - w->lambda); b++) {
-      const double middle = low == w->lambda ? low + 0.1 * (high - low) : 0.5 * (low + high);
-      LE_TRY(effective_size(w, middle, &size));
-      *(size < stage->ess ? &high : &low) = middle;
-    }
-    *next = low > w->lambda ? low : high;
-    if (*next <= w->lambda || w->step > STEPS_MOST)
-      return le_fail(&w->machine.context->error, LE_STALLED,
-                     "The annealing increment became too small: the particles' "
-                     "likelihoods differ too much. More `particles` or a smaller `ess` may help.");
-  }
+  if (stage->schedule == LE_ADAPTIVE_STEPS) return adapt_lambda(w, next);
+  if (stage->schedule == LE_FIXED_STEPS) *next = stage->lambda[w->step];
   return log_liks(w, *next, w->after);
 }
 
@@ -369,27 +404,48 @@ static le_status step(void *self, le_progress *progress)
   w->step++;
   LE_TRY(add_trace(w));
   const double share = le_effective_size(w->log_weight, w->m, 1) / (double)w->m;
-  if (le_resampling_due(share, stage_of(w)->threshold) && !(w->reverse && done(w))) resample(w);
+  w->copied = 0;
+  if (le_resampling_due(share, stage_of(w)->threshold) && !(w->reverse && done(w))) {
+    resample(w);
+    w->copied = !w->reverse;
+    /* latents from the prior leave one state where the rows determine it: that is no fault */
+    if (share < FEW && !w->blind && ++w->still > w->still_most) w->still_most = w->still;
+  }
   w->swept = 0;
   w->machine.phase = SWEEPING;
   if (w->reverse && done(w)) w->machine.phase = FINISHED;
   return LE_OK;
 }
 
-/* Whether particles are swept at this distribution. */
+/* Whether particles are swept at this distribution: weights that change without sweeps in between
+ * leave only copies of a few particles. So particles are swept
+ *
+ *   at every temperature, because a temperature changes the weights by all rows seen so far;
+ *   after every resampling, because it makes copies (in reverse no: the path must not depend on the
+ *   particles);
+ *   by rows each time that often * log(rows seen) passes a whole number, thus after each of the
+ *   first `often` rows, and later whenever the rows have grown by one part in `often`, whatever
+ *   their number. A rule that looks at the number of rows alone, such as a remainder, could skip
+ *   all of some stretch. */
 static int sweep_is_due(const latent *w)
 {
-  if (!w->by_rows || !w->often || w->seen <= w->often || w->seen == w->n) return 1;
-  return w->seen % (w->seen / w->often + 1) == 0;
+  if (!w->by_rows || !w->often || w->seen <= w->first || w->seen == w->n || w->copied) return 1;
+  const double often = (double)w->often, seen = (double)w->seen;
+  return w->seen <= w->often || floor(often * log(seen)) > floor(often * log(seen - 1));
 }
 
 static le_status sweep_all(latent *w)
 {
   const le_rows rows = rows_of(w);
+  const size_t head = w->ops->size(w->self, 0), end = w->ops->size(w->self, w->seen);
   for (size_t i = 0; i < w->m; i++) {
     if (le_interrupted(w->machine.context)) return LE_INTERRUPTED;
+    double *state = state_of(w, i);
+    if (w->still) memcpy(w->swap, state, end * sizeof(double));
     w->ops->sweep(w->self, w->seen, &rows, w->lambda, w->reverse, NULL,
-                  w->machine.streams.rng[i + 1], state_of(w, i), w->scratch);
+                  w->machine.streams.rng[i + 1], state, w->scratch);
+    if (w->still && memcmp(w->swap + head, state + head, (end - head) * sizeof(double)))
+      w->still = 0;
   }
   w->work += (double)(w->m * w->seen);
   return LE_OK;
@@ -456,8 +512,9 @@ static le_status latent_result(void *self, le_result *result)
   s[4] = w->work;
   s[5] = 0;
   s[6] = w->machine.seconds;
-  static const char *const names[] = {"log_evidence", "se",        "n",      "lambda_steps",
-                                      "likelihoods",  "gradients", "seconds"};
+  s[7] = (double)w->still_most;
+  static const char *const names[] = {"log_evidence", "se",        "n",       "lambda_steps",
+                                      "likelihoods",  "gradients", "seconds", "unmoved"};
   le_result_figures(result, sizeof names / sizeof *names, names, s);
   if (w->place)
     for (size_t i = 0; i < w->m; i++) reorder(w, state_of(w, i), w->swap + i * w->size, 1);
@@ -475,9 +532,11 @@ static void latent_archive(void *self, le_archive *archive)
   const int there = w->machine.phase != WAITING;
   if (archive->status == LE_OK && there && !archive->writing) archive->status = allocate(w);
   if (archive->status != LE_OK) return;
-  size_t *const count[] = {&w->step, &w->swept, &w->seen};
+  size_t copied = (size_t)w->copied;
+  size_t *const count[] = {&w->step, &w->swept, &w->seen, &w->still, &w->still_most, &copied};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
-  double *const figure[] = {&w->lambda, &w->work};
+  w->copied = copied != 0;
+  double *const figure[] = {&w->lambda, &w->length, &w->work};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   if (there) le_archive_doubles(archive, w->state, w->m * w->size);
   for (size_t r = 0; there && w->place && r < w->n && archive->status == LE_OK; r++) {

@@ -134,12 +134,18 @@ static void take_out(posterior *p, const binary *model, size_t i, size_t seen, c
   look_at(p, z, y);
 }
 
+/* The part of a row's log density at lambda that depends on its attributes. */
+static double fit(const posterior *p, double spread, double distance)
+{
+  const double inflation = 1 + p->weight * spread;
+  return -0.5 * ((double)p->d * log(inflation) + p->weight * distance / inflation);
+}
+
 /* log density at lambda of a row with this spread and distance. */
 static double density(const posterior *p, double spread, double distance)
 {
-  const double d = (double)p->d, inflation = 1 + p->weight * spread;
-  return -p->lambda * d * (HALF_LOG_2PI + 0.5 * log(p->noise)) - 0.5 * d * log(inflation) -
-         0.5 * p->weight * distance / inflation;
+  return fit(p, spread, distance) -
+         p->lambda * (double)p->d * (HALF_LOG_2PI + 0.5 * log(p->noise));
 }
 
 /* The spread and distance of the row if attribute a were flipped. */
@@ -294,23 +300,26 @@ static double sweep(const void *self, size_t seen, const le_rows *rows, double l
   if (model->gaussian.infer && backwards) sweep_settings(model, &view, rng);
   posterior p = gather(model, seen, rows, lambda, state, scratch);
   solve(&p);
-  double log_density = 0;
+  double log_density = 0, logit[MOST_ENUMERATED];
+  for (size_t a = 0; a < k; a++) logit[a] = log_bit(state, a, 1) - log_bit(state, a, 0);
   for (size_t step = 0; step < seen; step++) {
     const size_t i = backwards ? seen - 1 - step : step;
     double *z = bits_of(model, state) + i * k;
     take_out(&p, model, i, seen, rows, state, scratch);
+    double here = fit(&p, p.spread, p.distance);
     for (size_t turn = 0; turn < k; turn++) {
       const size_t a = backwards ? k - 1 - turn : turn;
       double spread, distance;
       flipped(&p, z, a, &spread, &distance);
-      const double stay = log_bit(state, a, z[a]) + density(&p, p.spread, p.distance),
-                   go = log_bit(state, a, 1 - z[a]) + density(&p, spread, distance),
-                   odds = go - stay;
+      const double there = fit(&p, spread, distance),
+                   odds = there - here + (z[a] == 0 ? logit[a] : -logit[a]);
       const double *wanted = to ? to + (z - state) : NULL;
       const int moves = wanted ? wanted[a] != z[a] : gsl_rng_uniform(rng) < 1 / (1 + exp(-odds));
       /* log of 1 / (1 + exp(-odds)), or of its complement */
       if (to) log_density -= moves ? log1p(exp(-odds)) : log1p(exp(odds));
-      if (moves) flip(&p, z, a, spread, distance);
+      if (!moves) continue;
+      flip(&p, z, a, spread, distance);
+      here = there;
     }
     update(&p, 1);
   }
