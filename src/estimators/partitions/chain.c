@@ -9,9 +9,8 @@ static size_t slots_of(const partition_space *space) { return space->most + 1; }
 void le_partition_space_alloc(partition_space *space, size_t n, le_arena *arena)
 {
   space->stride = space->ops->size(space->self);
-  /* and the scales of the columns, for starts */
-  space->tables =
-    le_arena_doubles(arena, space->ops->tables(space->self, n) + space->rows.width);
+  space->tables = le_arena_doubles(arena, space->ops->tables(space->self, n));
+  space->scale = le_arena_doubles(arena, space->rows.width);
   space->alone = le_arena_doubles(arena, n);
   space->size = le_arena_doubles(arena, n + 2);
   space->join = le_arena_doubles(arena, n + 1);
@@ -64,10 +63,23 @@ static double log_factor(const partition_space *space, size_t rows, const double
   return space->size[rows] + space->ops->log_evidence(space->self, space->tables, block);
 }
 
+/* The reciprocals of the variances of the columns. */
+static void scale_columns(partition_space *space)
+{
+  const size_t n = space->rows.n, p = space->rows.width;
+  for (size_t j = 0; j < p; j++) {
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < n; i++) mean += row_at(space, i)[j] / (double)n;
+    for (size_t i = 0; i < n; i++) square += pow(row_at(space, i)[j] - mean, 2) / (double)n;
+    space->scale[j] = square > 0 ? 1 / square : 0;
+  }
+}
+
 void le_partition_space_prepare(partition_space *space)
 {
   const size_t n = space->rows.n;
   space->ops->prepare(space->self, &space->rows, space->tables);
+  scale_columns(space);
   for (size_t c = 0; c < n + 2; c++) space->size[c] = space->ops->log_size(space->self, c);
   for (size_t c = 0; c < n + 1; c++) space->join[c] = space->size[c + 1] - space->size[c];
 }
@@ -118,25 +130,14 @@ double le_partition_density(const partition_chain *chain, const partition_space 
 
 /* ---- starts ---- */
 
-/* Squared distance of two rows, with columns divided by their standard deviations. */
-static double apart(const partition_space *space, const double *scale, size_t a, size_t b)
+/* The squared distance of two rows, with columns divided by their standard deviations. */
+static double apart(const partition_space *space, size_t a, size_t b)
 {
   const double *one = row_at(space, a), *other = row_at(space, b);
   double sum = 0;
   for (size_t j = 0; j < space->rows.width; j++)
-    sum += scale[j] * (one[j] - other[j]) * (one[j] - other[j]);
+    sum += space->scale[j] * (one[j] - other[j]) * (one[j] - other[j]);
   return sum;
-}
-
-static void scale_columns(const partition_space *space, double *scale)
-{
-  const size_t n = space->rows.n, p = space->rows.width;
-  for (size_t j = 0; j < p; j++) {
-    double mean = 0, square = 0;
-    for (size_t i = 0; i < n; i++) mean += row_at(space, i)[j] / (double)n;
-    for (size_t i = 0; i < n; i++) square += pow(row_at(space, i)[j] - mean, 2) / (double)n;
-    scale[j] = square > 0 ? 1 / square : 0;
-  }
 }
 
 /* Each row joins the nearest of some seed rows; a row far from the seeds so far is more likely to be
@@ -144,8 +145,7 @@ static void scale_columns(const partition_space *space, double *scale)
 void le_partition_start(partition_chain *chain, const partition_space *space, size_t clusters)
 {
   const size_t n = space->rows.n;
-  double *near = space->alone, *scale = space->tables + space->ops->tables(space->self, n);
-  scale_columns(space, scale);
+  double *near = space->alone;
   for (size_t a = 0; a < slots_of(space); a++) set_place(chain, a, a);
   chain->t = 0;
   for (size_t i = 0; i < n; i++) near[i] = 1;
@@ -159,7 +159,7 @@ void le_partition_start(partition_chain *chain, const partition_space *space, si
     if (near[seed] == 0) continue;
     const size_t slot = open_block(chain);
     for (size_t i = 0; i < n; i++) {
-      const double square = apart(space, scale, i, seed);
+      const double square = apart(space, i, seed);
       if (c > 0 && square >= near[i] && i != seed) continue;
       near[i] = square;
       chain->label[i] = slot;
@@ -279,39 +279,18 @@ static double place_row(partition_chain *chain, const partition_space *space, ha
   return forced ? -log1p(exp(-odds)) : -log1p(exp(odds));
 }
 
-static void take_row(partition_chain *chain, const partition_space *space, halves *h, size_t k)
-{
-  const unsigned char s = chain->side[k];
-  h->count[s]--;
-  add_row(space, chain->list[k], -1, h->block[s]);
-}
-
-/* Makes two halves in random steps. The last step gives the log probability of its result: drawn,
- * or the halves as they are now (the blocks of i and of j). */
+/* Divides the rows one after another. Returns the log probability of the result: drawn, or the
+ * halves as they are now (`other` is the block of the second row). */
 static double divide(partition_chain *chain, const partition_space *space, halves *h, int drawn,
                      size_t other)
 {
   double log_probability = 0;
-  for (size_t k = 0; k < h->n; k++) (void)place_row(chain, space, h, k, 2);
-  for (int scan = 0; scan <= (int)space->scans; scan++) {
-    const int last = scan == (int)space->scans;
-    for (size_t k = 0; k < h->n; k++) {
-      take_row(chain, space, h, k);
-      const unsigned char forced =
-        last && !drawn ? chain->label[chain->list[k]] == other : 2;
-      const double log_share = place_row(chain, space, h, k, forced);
-      if (last) log_probability += log_share;
-    }
+  for (size_t k = 0; k < h->n; k++) {
+    const unsigned char forced = drawn ? 2 : chain->label[chain->list[k]] == other;
+    log_probability += place_row(chain, space, h, k, forced);
   }
-  chain->evaluations += (double)(2 * (space->scans + 2) * h->n);
+  chain->evaluations += (double)(2 * h->n);
   return log_probability;
-}
-
-static int accept(partition_chain *chain, double log_ratio)
-{
-  const int yes = log(gsl_rng_uniform_pos(chain->rng)) < log_ratio;
-  chain->accepted += yes;
-  return yes;
 }
 
 static double halves_factor(const partition_space *space, const halves *h)
@@ -319,14 +298,17 @@ static double halves_factor(const partition_space *space, const halves *h)
   return log_factor(space, h->count[0], h->block[0]) + log_factor(space, h->count[1], h->block[1]);
 }
 
-static void split(partition_chain *chain, const partition_space *space, size_t j, halves *h)
+/* `lot` is the log of a uniform number: the ratio of densities must exceed it. */
+static void split(partition_chain *chain, const partition_space *space, size_t j, double lot,
+                  halves *h)
 {
   const size_t old = chain->label[j], t = chain->t;
   double *whole = block_at(chain, space, old);
   const double log_probability = divide(chain, space, h, 1, 0);
-  const double log_ratio = space->level[t + 1] - space->level[t] + halves_factor(space, h) -
-                           log_factor(space, chain->count[old], whole) - log_probability;
-  if (!accept(chain, log_ratio)) return;
+  if (!(space->level[t + 1] - space->level[t] + halves_factor(space, h) -
+          log_factor(space, chain->count[old], whole) - log_probability > lot))
+    return;
+  chain->accepted++;
   const size_t fresh = open_block(chain);
   chain->label[j] = fresh;
   for (size_t k = 0; k < h->n; k++)
@@ -337,20 +319,25 @@ static void split(partition_chain *chain, const partition_space *space, size_t j
   memcpy(block_at(chain, space, fresh), h->block[1], space->stride * sizeof(double));
 }
 
+/* The probability of the halves is at most one, so most merges of blocks that are far apart are
+ * refused before it is computed. */
 static void merge(partition_chain *chain, const partition_space *space, size_t i, size_t j,
-                  halves *h)
+                  double lot, halves *h)
 {
-  const size_t kept = chain->label[i], gone = chain->label[j], t = chain->t;
+  const size_t kept = chain->label[i], gone = chain->label[j], t = chain->t,
+               few = chain->count[kept] < chain->count[gone] ? kept : gone;
   double *whole = block_at(chain, space, slots_of(space));
-  const double log_probability = divide(chain, space, h, 0, gone);
-  memcpy(whole, h->block[0], space->stride * sizeof(double));
-  add_row(space, j, 1, whole);
+  memcpy(whole, block_at(chain, space, few == kept ? gone : kept), space->stride * sizeof(double));
   for (size_t k = 0; k < h->n; k++)
-    if (chain->side[k]) add_row(space, chain->list[k], 1, whole);
-  const double log_ratio = space->level[t - 1] - space->level[t] +
-                           log_factor(space, h->n + 2, whole) - halves_factor(space, h) +
-                           log_probability;
-  if (!accept(chain, log_ratio)) return;
+    if (chain->label[chain->list[k]] == few) add_row(space, chain->list[k], 1, whole);
+  add_row(space, few == kept ? i : j, 1, whole);
+  double log_ratio = space->level[t - 1] - space->level[t] + log_factor(space, h->n + 2, whole);
+  for (int s = 0; s < 2; s++) {
+    const size_t slot = s ? gone : kept;
+    log_ratio -= log_factor(space, chain->count[slot], block_at(chain, space, slot));
+  }
+  if (!(log_ratio > lot) || !(log_ratio + divide(chain, space, h, 0, gone) > lot)) return;
+  chain->accepted++;
   chain->label[j] = kept;
   for (size_t k = 0; k < h->n; k++) chain->label[chain->list[k]] = kept;
   chain->count[kept] = h->n + 2;
@@ -358,17 +345,35 @@ static void merge(partition_chain *chain, const partition_space *space, size_t i
   close_block(chain, gone);
 }
 
+/* Another row, half of the time the nearest of some: how pairs are chosen does not depend on the
+ * partition, so it cancels between a split and its merge. */
+static size_t choose_partner(partition_chain *chain, const partition_space *space, size_t i)
+{
+  const size_t n = space->rows.n,
+               candidates = gsl_rng_uniform(chain->rng) < 0.5 ? 1 : space->most;
+  size_t best = i;
+  double least = INFINITY;
+  for (size_t c = 0; c < candidates; c++) {
+    const size_t j = (i + 1 + gsl_rng_uniform_int(chain->rng, n - 1)) % n;
+    const double square = candidates > 1 ? apart(space, i, j) : 0;
+    if (!(square < least)) continue;
+    least = square;
+    best = j;
+  }
+  return best;
+}
+
 void le_partition_split_or_merge(partition_chain *chain, const partition_space *space)
 {
   const size_t n = space->rows.n;
   if (n < 2) return;
-  const size_t i = gsl_rng_uniform_int(chain->rng, n),
-               j = (i + 1 + gsl_rng_uniform_int(chain->rng, n - 1)) % n;
+  const size_t i = gsl_rng_uniform_int(chain->rng, n), j = choose_partner(chain, space, i);
+  const double lot = log(gsl_rng_uniform_pos(chain->rng));
   const int together = chain->label[i] == chain->label[j];
   chain->proposed++;
   if (together ? chain->t >= space->most : chain->t < 2) return;
   halves h;
   gather(chain, space, i, j, &h);
-  if (together) split(chain, space, j, &h);
-  else merge(chain, space, i, j, &h);
+  if (together) split(chain, space, j, lot, &h);
+  else merge(chain, space, i, j, lot, &h);
 }

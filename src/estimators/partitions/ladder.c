@@ -31,15 +31,23 @@ void le_ladder_levels(const partition_ladder *ladder, const partition_space *spa
                                       log_labellings(ladder, space, ladder->last, t - 1);
 }
 
+/* The share of the visits that a number of blocks should have, those up to `first` together: the
+ * first step up is the one for which whole clusters must change, and gets most. */
+static double fair_share(const partition_ladder *ladder, size_t t)
+{
+  double sum = 0;
+  for (size_t k = ladder->first; k <= ladder->last; k++) sum += 1 / (1 + (double)(k - ladder->first));
+  return 1 / (1 + (double)(t - ladder->first)) / sum;
+}
+
 void le_ladder_adapt(const partition_ladder *ladder, const double *share, double rate,
                      double *level)
 {
-  const double fair = 1 / (double)(ladder->last - ladder->first + 1);
-  double low = 0;
+  double low = -fair_share(ladder, ladder->first);
   for (size_t t = 1; t <= ladder->first; t++) low += share[t];
   /* only differences of levels matter: those up to `first` stay */
   for (size_t t = ladder->first + 1; t <= ladder->last; t++)
-    level[t] -= rate * ((share[t] - fair) - (low - fair));
+    level[t] -= rate * (share[t] - fair_share(ladder, t) - low);
 }
 
 static double *batch_at(const partition_ladder *ladder, size_t batch, size_t chain)

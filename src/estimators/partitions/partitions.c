@@ -18,7 +18,6 @@ static const le_setting settings[] = {
   LE_COUNT_SETTING("chains", 8, 2),
   LE_COUNT_SETTING("adapt", 1000, 0),    /* sweeps that choose the levels */
   LE_COUNT_SETTING("splits", 1, 0),      /* proposals to split or merge after each sweep */
-  LE_COUNT_SETTING("scans", 2, 0),       /* updates of a proposal before its last one */
   LE_REAL_SETTING("work", 4e7, 0, HUGE_VAL), /* largest number of densities of a row in a block */
   LE_REAL_SETTING("target", 0.01, 0, HUGE_VAL),
   LE_COUNT_SETTING("draws", 1000, 1),
@@ -465,7 +464,6 @@ static le_status read_settings(const le_problem *problem, partitions *p)
   p->draws_from = le_setting_count(args, settings, "draws_from");
   p->adapt = le_setting_count(args, settings, "adapt");
   p->splits = le_setting_count(args, settings, "splits");
-  p->space.scans = le_setting_count(args, settings, "scans");
   p->budget = le_setting_number(args, settings, "work");
   p->target = le_setting_number(args, settings, "target");
   p->draws = le_setting_count(args, settings, "draws");

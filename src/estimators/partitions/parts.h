@@ -17,9 +17,9 @@ typedef struct partition_space {
   const void *self;
   le_rows rows;
   size_t most;   /* blocks */
-  size_t scans;  /* restricted updates of a proposal before the one whose probability counts */
   size_t stride; /* doubles of a block */
   double *tables;
+  double *scale; /* [column]: 1 / variance */
   double *alone; /* [row]: log s(1) m(row) */
   double *size;  /* [number of rows]: log s */
   double *join;  /* [number of rows]: log s(n + 1) / s(n) */
