@@ -197,6 +197,7 @@ work_in_memory <- function(spec, data, alone) {
                     list(threads = spec$threads, seed = if (mixed) spec$words))
   reason <- part_of(spec$model, "refuses")(spec$model, encoded)
   if (!is.null(reason)) fail(reason)
+  spec$method <- method_for_rows(spec$model, spec$method, encoded, spec$words)
   spec$keep <- Inf
   new_work(spec, encoded, feeding = feeding_of(spec$model, spec$method, encoded, mixed))
 }

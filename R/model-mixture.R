@@ -75,7 +75,7 @@ gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scal
   ), encode_enough, encode_new_mixture, describe_mixture,
   decode = decode_mixture, template = template_mixture, plain = plain_mixture,
   modes = function(model) if (model$components > 1) "several" else "one",
-  variational = TRUE, bound = function(model, args) args$components > 1,
+  variational = TRUE, partitions = TRUE, bound = function(model, args) args$components > 1,
   parts = function(model, args) args$components,
   open_columns = function(model) is.null(model$formula) && is.null(names(model$location)) &&
   length(model$location) == 1, like_columns = TRUE,
