@@ -149,6 +149,7 @@ known_evidence <- function(components, model, encoded, words) {
 # PARTITION_MOST is not calibrated.
 PARTITION_APART <- 4
 PARTITION_MOST <- 0.5
+PARTITION_TRIPS <- 10
 
 #' One run of partitions(): as one_run() in result.R, for the number of components of the model
 #' @noRd
@@ -164,12 +165,12 @@ partition_run <- function(out, method, model, encoded) {
   points <- partition_draws(out, method, model, encoded)
   headline <- list(log_evidence = rung$log_evidence, se = rung$se, source = "partitions",
                    points = points, log_weights = normalise(rep(0, ncol(points))))
-  failed <- partition_warnings(rung)
+  failed <- partition_warnings(rung, if (anchor$components < method$settings$components) drop(out$trips) else Inf)
   list(
     headline = headline, trace = data.frame(), failed = failed, warnings = failed,
     partitions = list(anchor = anchor, ladder = rungs[rungs$components <= k, ],
                       occupied = occupied_groups(out, method, k, encoded),
-                      sweeps = drop(out$sweeps), accepted = drop(out$accepted)),
+                      sweeps = drop(out$sweeps), trips = drop(out$trips), accepted = drop(out$accepted)),
     sampler = list(log_evidence = rung$log_evidence, se = rung$se, draws = t(points),
                    log_weights = headline$log_weights),
     work = work_of(out)
@@ -200,11 +201,15 @@ occupied_groups <- function(out, method, components, encoded) {
   stats::setNames(share / sum(share), t)
 }
 
-partition_warnings <- function(rung) {
+partition_warnings <- function(rung, trips) {
   advice <- " Use more `work`, or compare with nested()."
   if (!is.finite(rung$se))
     return(paste0("The chains over partitions have not gone from the anchor to all numbers of ",
                   "groups and back, so there is no estimate.", advice))
+  if (trips < PARTITION_TRIPS)
+    return(sprintf(paste0("The chains over partitions have gone from the anchor to all numbers of ",
+                          "groups and back only %.0f times, so the estimate is unreliable.", advice),
+                   trips))
   c(if (isTRUE(abs(rung$apart) > PARTITION_APART))
       sprintf(paste0("Chains that began with few groups and with many differ by %.1f standard ",
                      "errors, so they have not mixed.", advice), abs(rung$apart)),

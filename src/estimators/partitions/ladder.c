@@ -8,6 +8,9 @@
  * of blocks are visited equally often. */
 #include "estimators/partitions/parts.h"
 
+/* Numbers of blocks are visited too rarely below this part of their fair share. */
+static const double LEAST_SHARE = 0.3;
+
 static size_t numbers(const partition_ladder *ladder) { return ladder->last + 1; }
 
 void le_ladder_alloc(partition_ladder *ladder, le_arena *arena)
@@ -53,6 +56,35 @@ void le_ladder_adapt(const partition_ladder *ladder, const double *share, double
 static double *batch_at(const partition_ladder *ladder, size_t batch, size_t chain)
 {
   return ladder->occupied + (batch * ladder->chains + chain) * numbers(ladder);
+}
+
+/* The visits of a number of blocks relative to its fair share; those up to `first` are together. */
+static double relative_visits(const partition_ladder *ladder, const double *visits, size_t t)
+{
+  double sum = 0, own = t > ladder->first ? visits[t] : 0;
+  for (size_t k = 1; k <= ladder->last; k++) sum += visits[k];
+  for (size_t k = 1; k <= ladder->first && t <= ladder->first; k++) own += visits[k];
+  return own / sum / fair_share(ladder, t);
+}
+
+int le_ladder_is_even(const partition_ladder *ladder, const double *visits)
+{
+  for (size_t t = ladder->first; t <= ladder->last; t++)
+    if (!(relative_visits(ladder, visits, t) >= LEAST_SHARE)) return 0;
+  return 1;
+}
+
+int le_ladder_correct(const partition_ladder *ladder, double *visits, double *level)
+{
+  const size_t t = numbers(ladder), all = ladder->batches * ladder->chains;
+  memset(visits, 0, t * sizeof(double));
+  for (size_t k = 0; k < all * t; k++) visits[k % t] += ladder->occupied[k];
+  if (le_ladder_is_even(ladder, visits)) return 0;
+  const double least = LEAST_SHARE / 10,
+               low = fmax(relative_visits(ladder, visits, ladder->first), least);
+  for (size_t k = ladder->first + 1; k < t; k++)
+    level[k] -= log(fmax(relative_visits(ladder, visits, k), least) / low);
+  return 1;
 }
 
 void le_ladder_halve(partition_ladder *ladder)

@@ -9,6 +9,13 @@
 
 #include <limits.h>
 
+/* Levels are chosen in the first part of the work, and corrected until the second. They are known
+ * well enough when they change by less than STEP_LEAST. */
+static const double ADAPT_MOST = 0.4, CORRECT_MOST = 0.6, STEP_LEAST = 0.02;
+/* So much must the log density of partitions grow with a block more to be taken as a sign of a
+ * further cluster; if it grows less, their number may make up for it. */
+static const double CLUSTER_GAIN = 5;
+
 typedef enum partitions_phase { WAITING, ADAPTING, RUNNING, DRAWING, FINISHED } partitions_phase;
 
 static const le_setting settings[] = {
@@ -16,18 +23,17 @@ static const le_setting settings[] = {
   LE_COUNT_SETTING("anchor", 1, 1),      /* the number whose evidence is known */
   LE_COUNT_SETTING("draws_from", 1, 1),  /* the smallest number for which parameters are drawn */
   LE_COUNT_SETTING("chains", 8, 2),
-  LE_COUNT_SETTING("adapt", 1000, 0),    /* sweeps that choose the levels */
   LE_COUNT_SETTING("splits", 1, 0),      /* proposals to split or merge after each sweep */
   LE_REAL_SETTING("work", 4e7, 0, HUGE_VAL), /* largest number of densities of a row in a block */
   LE_REAL_SETTING("target", 0.01, 0, HUGE_VAL),
   LE_COUNT_SETTING("draws", 1000, 1),
   {0}};
 
-/* Sweeps between two changes of the levels; the step of a change falls from ADAPT_FULL times that
- * on. Sweeps in a batch at first, and partitions that are kept of each chain. */
+/* Sweeps between two changes of the levels, and least number of changes with one step. Short chains
+ * for the first levels. Sweeps in a batch at first, and partitions that are kept of each chain. */
 enum {
   ADAPT_EACH = 5,
-  ADAPT_FULL = 100,
+  ADAPT_LEAST = 5,
   GUESSES = 4,
   GUESS_SWEEPS = 5,
   LENGTH_MOST = 8,
@@ -50,9 +56,9 @@ typedef struct partitions {
   partition_ladder ladder;
   partition_chain *chain;
   kept *kept;
-  size_t adapt, splits, draws, draws_from, adapted, length, drawn;
-  double budget, target;
-  double *share, *work, *weight, *point, *centre, *rung;
+  size_t splits, draws, draws_from, adapted, length, drawn;
+  double budget, target, step;
+  double *share, *visits, *work, *weight, *point, *centre, *rung;
   size_t *chosen;
   double summary[12];
 } partitions;
@@ -87,6 +93,7 @@ static le_status allocate(partitions *p)
   p->chain = le_arena_bytes(arena, chains, sizeof *p->chain);
   p->kept = le_arena_bytes(arena, chains, sizeof *p->kept);
   p->share = le_arena_doubles(arena, t);
+  p->visits = le_arena_doubles(arena, t);
   p->work = le_arena_doubles(arena, LADDER_BATCHES * chains + p->ladder.last + 2);
   p->weight = le_arena_doubles(arena, chains * KEPT);
   p->chosen = le_arena_indices(arena, p->draws);
@@ -133,7 +140,7 @@ static void guess_levels(partitions *p)
   }
   memcpy(level, kept_level, (ladder->last + 2) * sizeof(double));
   for (size_t t = ladder->first + 1; t <= ladder->last; t++)
-    level[t] = level[ladder->first] + guess[ladder->first] - guess[t];
+    level[t] = level[t - 1] - fmax(0, guess[t] - guess[t - 1] - CLUSTER_GAIN);
 }
 
 static le_status begin(void *self, le_progress *progress)
@@ -148,11 +155,12 @@ static le_status begin(void *self, le_progress *progress)
                        (double)p->ladder.chains;
   const double length = p->budget / (4 * LADDER_BATCHES * sweep);
   p->length = length < 1 ? 1 : length > LENGTH_MOST ? LENGTH_MOST : (size_t)length;
+  p->step = 1;
   le_ladder_levels(&p->ladder, &p->space);
   guess_levels(p);
   for (size_t c = 0; c < p->ladder.chains; c++)
     le_partition_start(&p->chain[c], &p->space, c % 2 ? p->ladder.last : p->ladder.first);
-  p->machine.phase = p->adapt && p->ladder.last > p->ladder.first ? ADAPTING : RUNNING;
+  p->machine.phase = p->ladder.last > p->ladder.first ? ADAPTING : RUNNING;
   return LE_OK;
 }
 
@@ -189,6 +197,10 @@ static void move_chain(partitions *p, size_t c, size_t sweeps, int keeps)
     le_partition_sweep(chain, &p->space);
     for (size_t k = 0; k < p->splits; k++) le_partition_split_or_merge(chain, &p->space);
     if (keeps) keep(p, c);
+    if (chain->t == p->ladder.last) chain->high = 1;
+    if (!chain->high || chain->t > p->ladder.first) continue;
+    chain->high = 0;
+    chain->trips++;
   }
 }
 
@@ -212,6 +224,8 @@ static double work_done(const partitions *p)
 
 /* ---- phases ---- */
 
+/* As in Wang and Landau (2001): the step of the levels is halved when all numbers of blocks have had
+ * a part of their fair share of the visits since it was halved last. */
 static le_status adapt(void *self, le_progress *progress)
 {
   partitions *p = self;
@@ -222,9 +236,14 @@ static le_status adapt(void *self, le_progress *progress)
   const double all = (double)(ADAPT_EACH * p->space.rows.n * p->ladder.chains);
   for (size_t c = 0; c < p->ladder.chains; c++)
     for (size_t k = 0; k < t; k++) p->share[k] += p->chain[c].occupied[k] / all;
-  const double step = (double)++p->adapted;
-  le_ladder_adapt(&p->ladder, p->share, step > ADAPT_FULL ? ADAPT_FULL / step : 1, p->space.level);
-  if (p->adapted * ADAPT_EACH >= p->adapt) p->machine.phase = RUNNING;
+  le_ladder_adapt(&p->ladder, p->share, p->step, p->space.level);
+  for (size_t k = 0; k < t; k++) p->visits[k] += p->share[k];
+  if (++p->adapted >= ADAPT_LEAST && le_ladder_is_even(&p->ladder, p->visits)) {
+    p->step /= 2;
+    p->adapted = 0;
+    memset(p->visits, 0, t * sizeof(double));
+  }
+  if (p->step < STEP_LEAST || work_done(p) > ADAPT_MOST * p->budget) p->machine.phase = RUNNING;
   return LE_OK;
 }
 
@@ -246,6 +265,19 @@ static void set_rungs(partitions *p)
   }
 }
 
+/* If numbers of blocks are visited too rarely, the levels change by what the visits say, and the
+ * batches so far do not count. */
+static void correct_levels(partitions *p)
+{
+  if (!le_ladder_correct(&p->ladder, p->share, p->space.level)) return;
+  p->ladder.batches = 0;
+  for (size_t c = 0; c < p->ladder.chains; c++) {
+    p->kept[c].n = p->kept[c].since = 0;
+    p->kept[c].every = 1;
+    p->chain[c].trips = p->chain[c].high = 0;
+  }
+}
+
 static le_status run(void *self, le_progress *progress)
 {
   partitions *p = self;
@@ -263,7 +295,9 @@ static le_status run(void *self, le_progress *progress)
       batch[c * t + k] = p->chain[c].occupied[k] / (double)p->space.rows.n;
   if (++ladder->batches < LADDER_BATCHES) return LE_OK;
   set_rungs(p);
-  if (is_precise(p) || work_done(p) > p->budget) p->machine.phase = DRAWING;
+  const int spent = work_done(p) > p->budget;
+  if (is_precise(p) || spent) p->machine.phase = DRAWING;
+  else if (work_done(p) < CORRECT_MOST * p->budget) correct_levels(p);
   return LE_OK;
 }
 
@@ -352,14 +386,15 @@ static le_status partitions_result(void *self, le_result *result)
   const partition_ladder *ladder = &p->ladder;
   const int there = p->machine.phase != WAITING;
   const double *last = there ? p->rung + ladder->last * RUNG : NULL;
-  double proposed = 0, accepted = 0;
+  double proposed = 0, accepted = 0, trips = 0;
   for (size_t c = 0; there && c < ladder->chains; c++) {
     proposed += p->chain[c].proposed;
     accepted += p->chain[c].accepted;
+    trips += p->chain[c].trips;
   }
   static const char *const names[] = {"log_ratio",    "se",          "apart",     "n",
                                       "lambda_steps", "likelihoods", "gradients", "seconds",
-                                      "sweeps",       "accepted"};
+                                      "sweeps",       "accepted",    "trips"};
   const double figures[] = {there ? last[0] : NAN,
                             there ? last[1] : INFINITY,
                             there ? last[2] : NAN,
@@ -369,7 +404,8 @@ static le_status partitions_result(void *self, le_result *result)
                             0,
                             p->machine.seconds,
                             (double)(p->length * ladder->batches * ladder->chains),
-                            proposed > 0 ? accepted / proposed : 0};
+                            proposed > 0 ? accepted / proposed : 0,
+                            trips};
   memcpy(p->summary, figures, sizeof figures);
   le_result_figures(result, sizeof names / sizeof *names, names, p->summary);
   if (!there) return LE_OK;
@@ -392,7 +428,9 @@ static void archive_chain(partitions *p, size_t c, le_archive *archive)
   le_archive_sizes(archive, chain->label, n);
   le_archive_sizes(archive, chain->slot, slots);
   le_archive_sizes(archive, chain->place, slots);
-  double *const figure[] = {&chain->proposed, &chain->accepted, &chain->evaluations};
+  double *const figure[] = {&chain->proposed, &chain->accepted, &chain->evaluations,
+                            &chain->trips};
+  le_archive_int(archive, &chain->high);
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   size_t *const count[] = {&k->n, &k->every, &k->since};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
@@ -438,6 +476,8 @@ static void partitions_archive(void *self, le_archive *archive)
   const size_t t = ladder->last + 1;
   size_t *const count[] = {&p->adapted, &p->length, &p->drawn, &ladder->batches};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
+  le_archive_double(archive, &p->step);
+  le_archive_doubles(archive, p->visits, t);
   le_archive_doubles(archive, p->space.level, t + 1);
   le_archive_doubles(archive, p->space.alone, p->space.rows.n);
   le_archive_doubles(archive, p->rung, t * RUNG);
@@ -462,7 +502,6 @@ static le_status read_settings(const le_problem *problem, partitions *p)
   p->ladder.first = le_setting_count(args, settings, "anchor");
   p->ladder.chains = le_setting_count(args, settings, "chains");
   p->draws_from = le_setting_count(args, settings, "draws_from");
-  p->adapt = le_setting_count(args, settings, "adapt");
   p->splits = le_setting_count(args, settings, "splits");
   p->budget = le_setting_number(args, settings, "work");
   p->target = le_setting_number(args, settings, "target");

@@ -40,6 +40,8 @@ typedef struct partition_chain {
   size_t *list;         /* rows of a proposal */
   unsigned char *side;  /* which half of the proposal each is in */
   double proposed, accepted, evaluations;
+  double trips; /* from few blocks to the most and back */
+  int high;     /* whether the most blocks were reached since there were few */
 } partition_chain;
 
 void le_partition_space_alloc(partition_space *space, size_t n, le_arena *arena);
@@ -79,6 +81,11 @@ void le_ladder_levels(const partition_ladder *ladder, const partition_space *spa
 /* Lowers the levels of numbers of blocks that are visited often; `rate` says how much. */
 void le_ladder_adapt(const partition_ladder *ladder, const double *share, double rate,
                      double *level);
+/* Whether no number of blocks was visited too rarely. */
+int le_ladder_is_even(const partition_ladder *ladder, const double *visits);
+/* Corrects the levels by all batches, if some numbers of blocks were visited too rarely; returns
+ * whether they were. `visits` is work. */
+int le_ladder_correct(const partition_ladder *ladder, double *visits, double *level);
 /* Joins pairs of batches, so that there is place for as many again. */
 void le_ladder_halve(partition_ladder *ladder);
 /* work: chains * batches doubles. */
