@@ -56,7 +56,7 @@
 #' @seealso [gaussian_mixture()], whose `components` may be several numbers
 #' @family methods
 #' @export
-partitions <- function(anchor = NULL, chains = 8, work = 2e7, draws = 1000) {
+partitions <- function(anchor = NULL, chains = 8, work = 3e7, draws = 1000) {
   if (!is.null(anchor)) anchor <- check_count(anchor, "anchor", 1, 64)
   chains <- check_count(chains, "chains", 4, 1000)
   if (chains %% 2) refuse(chains, "chains", "an even number")
@@ -77,7 +77,8 @@ PARTITION_ROWS <- 5000
 PARTITION_EVEN <- 0.35
 PARTITION_ANCHOR <- 0.25
 PARTITION_DOUBTED <- 0.6
-PARTITION_DRAWS <- 4000
+PARTITION_DRAWS <- c(2000, 16000)
+PARTITION_CELLS <- 2e7 # draws x rows x columns x components
 PARTITION_STREAM <- 2^28 + 2^27 # random number streams that no replicate of evidence() uses
 
 has_partitions <- function(model) isTRUE(part_of(model, "partitions"))
@@ -91,12 +92,21 @@ method_for_rows <- function(model, method, encoded, words) {
            "gaussian_mixture(), not ", model$name, "().")
     return(anchored(method, model, encoded, words))
   }
-  default <- method$name == "sgais" && length(method$call) == 1
-  if (!default || !has_partitions(model) || model$components == 1 ||
+  if (!is_default(method) || !has_partitions(model) || model$components == 1 ||
       encoded$n > PARTITION_ROWS) return(method)
   own <- known_evidence(model$components, model, encoded, words)
   if (own$share >= PARTITION_EVEN) return(method)
-  anchored(partitions(), model, encoded, words, own)
+  anchored(instead_of(method), model, encoded, words, own)
+}
+
+is_default <- function(method) method$name == "sgais" && length(method$call) == 1
+
+#' partitions() in the place of a method that was asked for
+#' @noRd
+instead_of <- function(method) {
+  chosen <- partitions()
+  chosen$asked <- method
+  chosen
 }
 
 #' The method with its anchor
@@ -134,7 +144,9 @@ known_evidence <- function(components, model, encoded, words) {
     return(list(components = 1, log_evidence = .Call(ffi_model, model_type(model), encoded$args,
                                                      encoded$rows, "exact", NULL, list()),
                 se = 0, share = 1))
-  problem <- new_problem(model, encoded, laplace(importance = PARTITION_DRAWS), words)
+  draws <- round(PARTITION_CELLS / (length(encoded$rows) * components))
+  draws <- min(max(draws, PARTITION_DRAWS[1]), PARTITION_DRAWS[2])
+  problem <- new_problem(model, encoded, laplace(importance = draws), words)
   problem$replicate <- PARTITION_STREAM + components
   out <- tryCatch(lapply(conduct(problem, encoded$rows), drop), logevidence_error = function(e) NULL)
   share <- if (is.null(out) || !is.finite(out$importance)) 0 else out$ess / out$ideal
@@ -165,7 +177,8 @@ partition_run <- function(out, method, model, encoded) {
   points <- partition_draws(out, method, model, encoded)
   headline <- list(log_evidence = rung$log_evidence, se = rung$se, source = "partitions",
                    points = points, log_weights = normalise(rep(0, ncol(points))))
-  failed <- partition_warnings(rung, if (anchor$components < method$settings$components) drop(out$trips) else Inf)
+  alone <- anchor$components == method$settings$components
+  failed <- partition_warnings(rung, if (alone) Inf else drop(out$trips))
   list(
     headline = headline, trace = data.frame(), failed = failed, warnings = failed,
     partitions = list(anchor = anchor, ladder = rungs[rungs$components <= k, ],
@@ -183,9 +196,13 @@ partition_draws <- function(out, method, model, encoded) {
   each <- method$settings$draws
   at <- model$components - method$settings$draws_from
   d <- seq_along(encoded$theta_names)
-  .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE], "relabel",
+  centre <- out$centre[d, at + 1]
+  draws <- .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE], "relabel",
         out$draws[d, at * each + seq_len(each), drop = FALSE],
-        list(reference = out$centre[d, at + 1]))
+        list(reference = centre))
+  # predict() numbers the components as in the first draw
+  nearest <- which.min(colSums((draws - centre)^2))
+  cbind(draws[, nearest], draws[, -nearest, drop = FALSE], deparse.level = 0)
 }
 
 #' Posterior probabilities of the number of groups with rows
@@ -224,4 +241,27 @@ partition_words <- function(fit) {
   anchor <- fit$partitions$anchor
   paste0("from partitions of the rows, relative to ", count_of(anchor$components, "component"),
          sprintf(" (%s)", align_estimates(anchor$log_evidence, anchor$se)))
+}
+
+#' The work of a walk that has its rows and has not begun: to a fit by partitions() in its place rows
+#' can be added like to any other
+#' @noRd
+work_asked_for <- function(work, encoded) {
+  asked <- work$method$asked
+  if (is.null(asked)) return(work)
+  other <- list2env(as.list(work), parent = emptyenv())
+  other$method <- asked
+  problem <- new_problem(work$model, encoded, asked, work$words, work$threads)
+  problem$total <- 0
+  problem <- bounded(problem, "open", nrow(encoded$rows))
+  other$problem <- problem
+  job <- list(problem = problem, result = list())
+  if (state_bytes(other) > 0) {
+    run <- begin_job(list(problem = problem), encoded$rows, "open")
+    on.exit(.Call(ffi_run_free, run))
+    job$open <- .Call(ffi_run_save, run)
+    if (length(job$open) > state_bytes(other)) job$open <- NULL
+  }
+  other$plan <- list(first = list(job), second = list(NULL))
+  other
 }

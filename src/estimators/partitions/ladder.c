@@ -80,7 +80,7 @@ int le_ladder_correct(const partition_ladder *ladder, double *visits, double *le
   memset(visits, 0, t * sizeof(double));
   for (size_t k = 0; k < all * t; k++) visits[k % t] += ladder->occupied[k];
   if (le_ladder_is_even(ladder, visits)) return 0;
-  const double least = LEAST_SHARE / 10,
+  const double least = LEAST_SHARE / 100,
                low = fmax(relative_visits(ladder, visits, ladder->first), least);
   for (size_t k = ladder->first + 1; k < t; k++)
     level[k] -= log(fmax(relative_visits(ladder, visits, k), least) / low);

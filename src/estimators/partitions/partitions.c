@@ -139,8 +139,11 @@ static void guess_levels(partitions *p)
     }
   }
   memcpy(level, kept_level, (ladder->last + 2) * sizeof(double));
-  for (size_t t = ladder->first + 1; t <= ladder->last; t++)
-    level[t] = level[t - 1] - fmax(0, guess[t] - guess[t - 1] - CLUSTER_GAIN);
+  double most = guess[ladder->first];
+  for (size_t t = ladder->first + 1; t <= ladder->last; t++) {
+    level[t] = level[t - 1] - fmax(0, guess[t] - most - CLUSTER_GAIN);
+    most = fmax(most, guess[t]);
+  }
 }
 
 static le_status begin(void *self, le_progress *progress)
@@ -155,7 +158,7 @@ static le_status begin(void *self, le_progress *progress)
                        (double)p->ladder.chains;
   const double length = p->budget / (4 * LADDER_BATCHES * sweep);
   p->length = length < 1 ? 1 : length > LENGTH_MOST ? LENGTH_MOST : (size_t)length;
-  p->step = 1;
+  p->step = (double)(p->ladder.last - p->ladder.first + 1);
   le_ladder_levels(&p->ladder, &p->space);
   guess_levels(p);
   for (size_t c = 0; c < p->ladder.chains; c++)
