@@ -54,28 +54,24 @@ component_plans <- function(model, method, encoded, words) {
     known[[at]]
   }
   of_its_own <- function(k) !wanted && (k == 1 || know(k)$share >= PARTITION_EVEN)
-  anchor_of <- function(k) {
-    if (!is.null(method$wanted)) return(method$wanted)
-    while (know(k)$share < PARTITION_ANCHOR) k <- k - 1
-    k
-  }
   single <- vapply(numbers, of_its_own, NA)
   together <- numbers[!single]
-  if (!is.null(method$wanted) && min(numbers) < method$wanted)
-    fail("`anchor` must be at most the number of components (", min(numbers), "), not ",
-         method$wanted, ".")
-  anchors <- vapply(together, anchor_of, 0)
+  if (!length(together)) return(alone[single])
   chosen <- if (wanted) method else instead_of(method)
-  c(alone[single], lapply(split(together, anchors), function(some) {
-    anchor <- know(anchor_of(some[1]))
-    list(components = some, method = with_anchor(chosen, anchor, max(some), min(some)))
+  anchors <- lapply(together, function(k) anchors_below(chosen, k, know))
+  # numbers whose ladders begin at the same one have it in common
+  begins <- vapply(anchors, function(found) found[[1]]$components, 0)
+  c(alone[single], lapply(split(seq_along(together), begins), function(at) {
+    last <- at[length(at)]
+    list(components = together[at],
+         method = with_anchors(chosen, anchors[[last]], together[last], together[at[1]]))
   }))
 }
 
 fit_alone <- function(model, components, data, method, words, threads, options, call) {
-  fit <- muffled(evidence(with_components(model, components), data, method, seed = method_seed(words, 1),
-                          threads = threads, progress = options$progress,
-                          keep_state = options$keep_state))
+  fit <- muffled(evidence(with_components(model, components), data, method,
+                          seed = method_seed(words, 1), threads = threads,
+                          progress = options$progress, keep_state = options$keep_state))
   fit$call <- call_of(call, components)
   fit
 }
@@ -222,8 +218,8 @@ draw_component_evidence <- function(table) {
   se <- ifelse(is.finite(table$se), table$se, 0)
   lower <- table$log_evidence - 2 * se
   upper <- table$log_evidence + 2 * se
-  floor <- max(min(lower), max(upper) - SHOWN_BELOW)
-  inside <- table$log_evidence >= floor
+  inside <- table$log_evidence >= max(upper) - SHOWN_BELOW
+  floor <- min(lower[inside])
   graphics::plot.default(NA, NA, xlim = range(table$components), axes = FALSE,
                          ylim = range(floor, upper), xlab = "Components", ylab = "")
   graphics::title(main = "Log evidence", adj = 0, line = 1.55, font.main = 2, cex.main = 1.05)

@@ -164,7 +164,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (!is.null(target_se)) check_target(target_se, options, data)
   words <- seed_words(seed)
   if (length(model$components) > 1)
-    return(evidence_of_components(model, data, method, words, threads, options, call, environment()))
+    return(evidence_of_components(model, data, method, words, threads, options, call,
+                                  environment()))
   if (check_flag(collect, "collect") && is_source(data)) data <- collect_rows(data)
   if (!is.null(keep)) keep <- check_count(keep, "keep", 1000, 1e9)
   if (!is.null(keep) && !is_source(data)) data <- rows_in_memory(data)

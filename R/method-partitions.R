@@ -10,8 +10,8 @@
 #' where importance sampling around the modes fails.
 #'
 #' @param anchor `NULL`, or the number of components whose evidence the others are compared with, at
-#'   most that of the model. `NULL`, the default, takes the largest number at which importance
-#'   sampling around the modes has even weights; 1 is in closed form.
+#'   most that of the model; 1 is in closed form. `NULL`, the default, takes numbers at which
+#'   importance sampling around the modes has even weights.
 #' @param chains Number of independent chains, an even number of at least 4.
 #' @param work Largest number of evaluations: of the density of one row in one group. The chains end
 #'   earlier if the standard error is below 0.01.
@@ -23,10 +23,14 @@
 #' components \eqn{K}, up to a factor \eqn{c(K, t)} that is known: the number of ways to give the
 #' groups \eqn{K} labels, and the prior of the labels. So
 #' \deqn{Z_K = \sum_t c(K, t) S_t,}{Z[K] = sum_t c(K, t) S[t],}
-#' with the same sums \eqn{S_t} for all \eqn{K}. Chains over divisions (Gibbs updates of single rows,
-#' and proposals that split a group or merge two) visit all numbers of groups \eqn{t} about equally
-#' often, by levels that are found first and then stay. Their visits estimate all \eqn{S_t} relative
-#' to the evidence of the anchor.
+#' with the same sums \eqn{S_t} for all \eqn{K}. Chains over divisions (Gibbs updates of single
+#' rows, and proposals that split a group or merge two) visit all numbers of groups \eqn{t}, by
+#' weights that are found first and then stay. Their visits estimate all \eqn{S_t} relative to the
+#' evidence of the anchor.
+#'
+#' Without `anchor` the chains begin at the largest number of components whose evidence is known
+#' well. Larger numbers whose weights are less even are further anchors, and the one that makes the
+#' standard error smallest is used. If two of them contradict each other, the fit has failed.
 #'
 #' Half of the chains begin with few groups and half with many. If they do not agree, or if no chain
 #' has gone from few groups to many and back, the fit has a warning and has failed. The standard
@@ -34,9 +38,11 @@
 #' anchor. Draws of the parameters are exact draws given divisions from the chains.
 #'
 #' @return An object of class `"evidence_method"` for [evidence()]. Its fits have `partitions`, a
-#'   list: `anchor` (`components`, `log_evidence`, `se`), `ladder` (a data frame with `components`
-#'   from the anchor to that of the model, `log_evidence`, `se`, and `apart`, the difference between
-#'   chains that began with few and with many groups in standard errors), `occupied` (the posterior
+#'   list: `anchor` (the one used: `components`, `log_evidence`, `se`), `ladder` (a data frame with `components`
+#'   up to that of the model: `log_evidence`, `se`, the `anchor` that is used, `apart`, the difference
+#'   between chains that began with few and with many groups, `disagree`, the largest difference
+#'   from another anchor, both in standard errors, and `trips`, how often chains went from the most
+#'   groups to those of the anchor), `occupied` (the posterior
 #'   probabilities of the numbers of groups that have rows), `sweeps`, and `accepted`, the share of
 #'   proposals to split or merge that were accepted.
 #'
@@ -48,8 +54,8 @@
 #' Dirichlet process mixture models. Technical report, Texas A&M University.
 #'
 #' @examples
-#' fit <- evidence(gaussian_mixture(components = 3), scale(faithful$waiting), partitions(work = 1e6),
-#'                 seed = 1)
+#' fit <- evidence(gaussian_mixture(components = 3), scale(faithful$waiting),
+#'                 partitions(work = 1e6), seed = 1)
 #' fit
 #' fit$partitions$ladder
 #'
@@ -71,12 +77,12 @@ partitions <- function(anchor = NULL, chains = 8, work = 3e7, draws = 1000) {
 
 # Rows up to which the default uses partitions. With more rows modes are sharp, and sweeps long.
 PARTITION_ROWS <- 5000
-# Importance sampling around the modes is even enough for a report of its own above this share of
-# the ideal effective sample size, and for an anchor above the second; below DOUBTED its standard
-# error is doubled.
+# Importance sampling around the modes is reported above the first share of the ideal effective
+# sample size, and can be an anchor above the second; below the third its standard error is doubled.
 PARTITION_EVEN <- 0.35
 PARTITION_ANCHOR <- 0.25
-PARTITION_DOUBTED <- 0.6
+PARTITION_SURE <- 0.6
+PARTITION_SE <- 0.06 # of an anchor that is known well
 PARTITION_DRAWS <- c(2000, 16000)
 PARTITION_CELLS <- 2e7 # draws x rows x columns x components
 PARTITION_STREAM <- 2^28 + 2^27 # random number streams that no replicate of evidence() uses
@@ -109,26 +115,42 @@ instead_of <- function(method) {
   chosen
 }
 
-#' The method with its anchor
+#' The method with its anchors: numbers of components whose evidence is known
 #'
+#' The ladder begins at the largest number that is known well, and the further ones up to that of the
+#' model are alternatives.
 #' @param own What is known of the model's own number of components, if it is.
 #' @noRd
 anchored <- function(method, model, encoded, words, own = NULL) {
-  k <- model$components
-  wanted <- method$wanted
-  if (!is.null(wanted) && wanted > k)
-    fail("`anchor` must be at most the number of components (", k, "), not ", wanted, ".")
-  at <- if (is.null(wanted)) k else wanted
-  anchor <- if (!is.null(own) && at == k) own else known_evidence(at, model, encoded, words)
-  while (is.null(wanted) && anchor$share < PARTITION_ANCHOR)
-    anchor <- known_evidence(anchor$components - 1, model, encoded, words)
-  with_anchor(method, anchor, k)
+  know <- function(k) if (!is.null(own) && k == own$components) own
+  else known_evidence(k, model, encoded, words)
+  with_anchors(method, anchors_below(method, model$components, know), model$components)
 }
 
-with_anchor <- function(method, anchor, components, draws_from = components) {
-  method$anchor <- anchor[c("components", "log_evidence", "se")]
+#' @param know A function of a number of components, as known_evidence().
+#' @noRd
+anchors_below <- function(method, components, know) {
+  wanted <- method$wanted
+  if (!is.null(wanted)) {
+    if (wanted > components)
+      fail("`anchor` must be at most the number of components (", components, "), not ", wanted,
+           ".")
+    return(list(know(wanted)))
+  }
+  found <- list()
+  for (k in as.double(components:1)) {
+    known <- know(k)
+    if (known$share >= PARTITION_ANCHOR) found <- c(list(known), found)
+    if (known$share >= PARTITION_ANCHOR && known$se <= PARTITION_SE) break
+  }
+  found
+}
+
+with_anchors <- function(method, anchors, components, draws_from = components) {
+  method$anchors <- do.call(rbind, lapply(anchors, function(known)
+    data.frame(known[c("components", "log_evidence", "se")])))
   method$settings[c("anchor", "components", "draws_from")] <-
-    list(anchor$components, components, draws_from)
+    list(method$anchors$components[1], components, draws_from)
   method
 }
 
@@ -148,10 +170,11 @@ known_evidence <- function(components, model, encoded, words) {
   draws <- min(max(draws, PARTITION_DRAWS[1]), PARTITION_DRAWS[2])
   problem <- new_problem(model, encoded, laplace(importance = draws), words)
   problem$replicate <- PARTITION_STREAM + components
-  out <- tryCatch(lapply(conduct(problem, encoded$rows), drop), logevidence_error = function(e) NULL)
+  out <- tryCatch(lapply(conduct(problem, encoded$rows), drop),
+                  logevidence_error = function(e) NULL)
   share <- if (is.null(out) || !is.finite(out$importance)) 0 else out$ess / out$ideal
   if (!is.finite(share) || isTRUE(out$pareto_k > AUDIT_MOST_K)) share <- 0
-  doubt <- if (share < PARTITION_DOUBTED) 2 else 1
+  doubt <- if (share < PARTITION_SURE) 2 else 1
   list(components = components, log_evidence = out$importance, se = doubt * out$se, share = share)
 }
 
@@ -167,27 +190,50 @@ PARTITION_TRIPS <- 10
 #' @noRd
 partition_run <- function(out, method, model, encoded) {
   k <- model$components
-  anchor <- method$anchor
-  rungs <- data.frame(
-    components = anchor$components:method$settings$components,
-    log_evidence = anchor$log_evidence + out$rungs[1, ],
-    se = sqrt(anchor$se^2 + out$rungs[2, ]^2), apart = out$rungs[3, ]
-  )
-  rung <- rungs[rungs$components == k, ]
+  ladder <- partition_ladder(out, method, k)
+  rung <- ladder[ladder$components == k, ]
   points <- partition_draws(out, method, model, encoded)
   headline <- list(log_evidence = rung$log_evidence, se = rung$se, source = "partitions",
                    points = points, log_weights = normalise(rep(0, ncol(points))))
-  alone <- anchor$components == method$settings$components
-  failed <- partition_warnings(rung, if (alone) Inf else drop(out$trips))
+  # one number of components alone needs no chain
+  alone <- rung$anchor == method$settings$components
+  failed <- partition_warnings(rung, if (alone) Inf else rung$trips)
   list(
     headline = headline, trace = data.frame(), failed = failed, warnings = failed,
-    partitions = list(anchor = anchor, ladder = rungs[rungs$components <= k, ],
-                      occupied = occupied_groups(out, method, k, encoded),
-                      sweeps = drop(out$sweeps), trips = drop(out$trips), accepted = drop(out$accepted)),
+    partitions = list(anchor = as.list(method$anchors[method$anchors$components == rung$anchor, ]),
+                      ladder = ladder, occupied = occupied_groups(out, method, k, encoded),
+                      sweeps = drop(out$sweeps),
+                      accepted = drop(out$accepted)),
     sampler = list(log_evidence = rung$log_evidence, se = rung$se, draws = t(points),
                    log_weights = headline$log_weights),
     work = work_of(out)
   )
+}
+
+#' The estimates for all numbers of components, each with the anchor that makes its error smallest
+#' @noRd
+partition_ladder <- function(out, method, components) {
+  anchors <- method$anchors
+  first <- anchors$components[1]
+  numbers <- as.double(first:method$settings$components)
+  # a number, its base, and log ratio, se, apart
+  pairs <- array(out$rungs, c(3, length(numbers), length(numbers)))
+  rows <- lapply(numbers[numbers <= components], function(k) {
+    usable <- anchors[anchors$components <= k, ]
+    at <- usable$components - first + 1
+    ratio <- pairs[, at, k - first + 1]
+    ratio <- matrix(ratio, 3)
+    estimate <- usable$log_evidence + ratio[1, ]
+    se <- sqrt(usable$se^2 + ratio[2, ]^2)
+    trips <- drop(out$trips)[at]
+    trips[usable$components == method$settings$components] <- Inf # needs none
+    best <- order(trips < PARTITION_TRIPS, se)[1]
+    joint <- sqrt(se^2 + se[best]^2)
+    data.frame(components = k, log_evidence = estimate[best], se = se[best],
+               apart = ratio[3, best], anchor = usable$components[best], trips = trips[best],
+               disagree = max(0, (abs(estimate - estimate[best]) / joint)[-best], na.rm = TRUE))
+  })
+  do.call(rbind, rows)
 }
 
 #' Draws for this number of components, with equal numbering
@@ -197,9 +243,9 @@ partition_draws <- function(out, method, model, encoded) {
   at <- model$components - method$settings$draws_from
   d <- seq_along(encoded$theta_names)
   centre <- out$centre[d, at + 1]
-  draws <- .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE], "relabel",
-        out$draws[d, at * each + seq_len(each), drop = FALSE],
-        list(reference = centre))
+  draws <- .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE],
+                 "relabel", out$draws[d, at * each + seq_len(each), drop = FALSE],
+                 list(reference = centre))
   # predict() numbers the components as in the first draw
   nearest <- which.min(colSums((draws - centre)^2))
   cbind(draws[, nearest], draws[, -nearest, drop = FALSE], deparse.level = 0)
@@ -221,13 +267,15 @@ occupied_groups <- function(out, method, components, encoded) {
 partition_warnings <- function(rung, trips) {
   advice <- " Use more `work`, or compare with nested()."
   if (!is.finite(rung$se))
-    return(paste0("The chains over partitions have not gone from the anchor to all numbers of ",
-                  "groups and back, so there is no estimate.", advice))
+    return(paste0("The chains over partitions have not reached the anchor or all numbers of ",
+                  "groups, so there is no estimate.", advice))
   if (trips < PARTITION_TRIPS)
-    return(sprintf(paste0("The chains over partitions have gone from the anchor to all numbers of ",
-                          "groups and back only %.0f times, so the estimate is unreliable.", advice),
-                   trips))
-  c(if (isTRUE(abs(rung$apart) > PARTITION_APART))
+    return(sprintf(paste0("The chains over partitions have gone from few groups to the most and ",
+                          "back only %.0f times, so the estimate is unreliable.", advice), trips))
+  c(if (isTRUE(rung$disagree > PARTITION_APART))
+      sprintf(paste0("Estimates relative to different numbers of components differ by %.1f ",
+                     "standard errors.", advice), rung$disagree),
+    if (isTRUE(abs(rung$apart) > PARTITION_APART))
       sprintf(paste0("Chains that began with few groups and with many differ by %.1f standard ",
                      "errors, so they have not mixed.", advice), abs(rung$apart)),
     if (rung$se > PARTITION_MOST)
@@ -243,8 +291,8 @@ partition_words <- function(fit) {
          sprintf(" (%s)", align_estimates(anchor$log_evidence, anchor$se)))
 }
 
-#' The work of a walk that has its rows and has not begun: to a fit by partitions() in its place rows
-#' can be added like to any other
+#' The work of a walk that has its rows and has not begun: with it, rows can be added to a fit by
+#' partitions() that took its place
 #' @noRd
 work_asked_for <- function(work, encoded) {
   asked <- work$method$asked

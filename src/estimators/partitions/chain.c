@@ -1,5 +1,5 @@
-/* A Markov chain over partitions of the rows: Gibbs updates of single rows, and proposals to split a
- * block or merge two (Jain and Neal 2004), which change many rows at once. */
+/* A Markov chain over partitions of the rows: Gibbs updates of single rows, and proposals to split
+ * a block or merge two (Jain and Neal 2004), which change many rows at once. */
 #include "estimators/partitions/parts.h"
 
 /* ---- memory and blocks ---- */
@@ -28,6 +28,8 @@ void le_partition_chain_alloc(partition_chain *chain, const partition_space *spa
   chain->block = le_arena_doubles(arena, (slots + 3) * space->stride);
   chain->weight = le_arena_doubles(arena, slots + 1);
   chain->occupied = le_arena_doubles(arena, space->most + 1);
+  chain->trips = le_arena_doubles(arena, space->most + 1);
+  chain->high = le_arena_indices(arena, space->most + 1);
   chain->list = le_arena_indices(arena, n);
   chain->side = le_arena_bytes(arena, n, 1);
 }
@@ -140,8 +142,8 @@ static double apart(const partition_space *space, size_t a, size_t b)
   return sum;
 }
 
-/* Each row joins the nearest of some seed rows; a row far from the seeds so far is more likely to be
- * the next seed. `alone` is used as work and is set here at the end. */
+/* Each row joins the nearest of some seed rows; a row far from the seeds so far is more likely to
+ * be the next seed. `alone` is used as work and is set here at the end. */
 void le_partition_start(partition_chain *chain, const partition_space *space, size_t clusters)
 {
   const size_t n = space->rows.n;

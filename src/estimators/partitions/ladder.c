@@ -1,7 +1,7 @@
 /* The evidence of all numbers of components from the numbers of blocks that chains visit.
  *
- * With S_t the sum of prod_b s(n_b) m(rows of b) over the partitions into t blocks, the evidence of K
- * components is Z_K = sum_t c(K, t) S_t. Chains visit t with probability proportional to
+ * With S_t the sum of prod_b s(n_b) m(rows of b) over the partitions into t blocks, the evidence
+ * of K components is Z_K = sum_t c(K, t) S_t. Chains visit t with probability proportional to
  * exp(level[t]) S_t, so their visits, divided by exp(level[t]), estimate all S_t up to one factor,
  * and Z_K / Z_first for every K. Up to `first` blocks the levels are log c(first, t): then these
  * partitions together have the weight of Z_first. Above, the levels are chosen so that all numbers
@@ -39,7 +39,8 @@ void le_ladder_levels(const partition_ladder *ladder, const partition_space *spa
 static double fair_share(const partition_ladder *ladder, size_t t)
 {
   double sum = 0;
-  for (size_t k = ladder->first; k <= ladder->last; k++) sum += 1 / (1 + (double)(k - ladder->first));
+  for (size_t k = ladder->first; k <= ladder->last; k++)
+    sum += 1 / (1 + (double)(k - ladder->first));
   return 1 / (1 + (double)(t - ladder->first)) / sum;
 }
 
@@ -162,23 +163,23 @@ static double apart(size_t batches, size_t chains, const double *value, double s
 }
 
 partition_rung le_ladder_rung(const partition_ladder *ladder, const partition_space *space,
-                              size_t components, double *work)
+                              size_t components, size_t base, double *work)
 {
   const size_t chains = ladder->chains, batches = ladder->batches, all = chains * batches;
   const double top = largest_weight(ladder, space, components),
-               low = largest_weight(ladder, space, ladder->first);
-  double own = 0, anchor = 0;
+               low = largest_weight(ladder, space, base);
+  double own = 0, other = 0;
   for (size_t k = 0; k < all; k++) {
     const double *occupied = batch_at(ladder, k / chains, k % chains);
     own += batch_weight(ladder, space, components, top, occupied) / (double)all;
-    anchor += batch_weight(ladder, space, ladder->first, low, occupied) / (double)all;
+    other += batch_weight(ladder, space, base, low, occupied) / (double)all;
   }
-  partition_rung rung = {top - low + log(own / anchor), INFINITY, INFINITY};
-  if (!(own > 0 && anchor > 0)) return rung;
+  partition_rung rung = {top - low + log(own / other), INFINITY, INFINITY};
+  if (!(own > 0 && other > 0)) return rung;
   for (size_t k = 0; k < all; k++) {
     const double *occupied = batch_at(ladder, k / chains, k % chains);
     work[k] = batch_weight(ladder, space, components, top, occupied) / own -
-              batch_weight(ladder, space, ladder->first, low, occupied) / anchor;
+              batch_weight(ladder, space, base, low, occupied) / other;
   }
   rung.se = sqrt(fmax(variance_of_mean(batches, chains, work),
                       variance_between(batches, chains, work)));

@@ -1,10 +1,10 @@
-/* The evidence of a mixture for all numbers of components from one run over partitions of the rows,
- * relative to the number whose evidence is known (the anchor; one component at least).
+/* The evidence of a mixture for all numbers of components from one run over partitions of the
+ * rows, relative to the number whose evidence is known (the anchor; one component at least).
  *
- * Several independent chains, half of which begin with few blocks and half with many, first find the
- * levels at which all numbers of blocks are visited equally often. Then the levels stay, and batches
- * of sweeps are added until the standard error is small enough or the work is spent. From some of
- * the partitions parameters are drawn, which are draws from the posterior. */
+ * Several independent chains, half of which begin with few blocks and half with many, first find
+ * the levels at which all numbers of blocks are visited equally often. Then the levels stay, and
+ * batches of sweeps are added until the standard error is small enough or the work is spent. From
+ * some of the partitions parameters are drawn, which are draws from the posterior. */
 #include "estimators/partitions/parts.h"
 
 #include <limits.h>
@@ -15,6 +15,8 @@ static const double ADAPT_MOST = 0.4, CORRECT_MOST = 0.6, STEP_LEAST = 0.02;
 /* So much must the log density of partitions grow with a block more to be taken as a sign of a
  * further cluster; if it grows less, their number may make up for it. */
 static const double CLUSTER_GAIN = 5;
+/* A run may end before its work is spent if there were so many trips over all numbers of blocks. */
+static const double TRIPS_LEAST = 50;
 
 typedef enum partitions_phase { WAITING, ADAPTING, RUNNING, DRAWING, FINISHED } partitions_phase;
 
@@ -58,12 +60,13 @@ typedef struct partitions {
   kept *kept;
   size_t splits, draws, draws_from, adapted, length, drawn;
   double budget, target, step;
-  double *share, *visits, *work, *weight, *point, *centre, *rung;
+  double *share, *visits, *trips, *work, *weight, *point, *centre, *rung;
   size_t *chosen;
   double summary[12];
 } partitions;
 
-enum { RUNG = 3 }; /* log_ratio, se, apart */
+/* Of a pair of numbers of components: log_ratio, se, apart. */
+enum { RUNG = 3 };
 
 static void partitions_free(void *self)
 {
@@ -73,6 +76,9 @@ static void partitions_free(void *self)
   le_arena_free(&p->arena);
   le_release(p);
 }
+
+/* Of components, from the anchor on. */
+static size_t numbers_known(const partitions *p) { return p->ladder.last - p->ladder.first + 1; }
 
 static size_t numbers_drawn(const partitions *p) { return p->ladder.last - p->draws_from + 1; }
 
@@ -94,10 +100,11 @@ static le_status allocate(partitions *p)
   p->kept = le_arena_bytes(arena, chains, sizeof *p->kept);
   p->share = le_arena_doubles(arena, t);
   p->visits = le_arena_doubles(arena, t);
+  p->trips = le_arena_doubles(arena, t);
   p->work = le_arena_doubles(arena, LADDER_BATCHES * chains + p->ladder.last + 2);
   p->weight = le_arena_doubles(arena, chains * KEPT);
   p->chosen = le_arena_indices(arena, p->draws);
-  p->rung = le_arena_doubles(arena, t * RUNG);
+  p->rung = le_arena_doubles(arena, numbers_known(p) * numbers_known(p) * RUNG);
   p->centre = le_arena_doubles(arena, numbers_drawn(p) * dim_most(p));
   p->point = le_arena_doubles(arena, numbers_drawn(p) * dim_most(p) * p->draws);
   if (arena->failed) return LE_NO_MEMORY;
@@ -191,6 +198,16 @@ static void keep(partitions *p, size_t c)
   k->density[k->n++] = le_partition_density(chain, &p->space);
 }
 
+static void count_trips(const partitions *p, partition_chain *chain)
+{
+  for (size_t t = p->ladder.first; t < p->ladder.last; t++) {
+    if (chain->t == p->ladder.last) chain->high[t] = 1;
+    if (!chain->high[t] || chain->t > t) continue;
+    chain->high[t] = 0;
+    chain->trips[t]++;
+  }
+}
+
 static void move_chain(partitions *p, size_t c, size_t sweeps, int keeps)
 {
   partition_chain *chain = &p->chain[c];
@@ -200,10 +217,7 @@ static void move_chain(partitions *p, size_t c, size_t sweeps, int keeps)
     le_partition_sweep(chain, &p->space);
     for (size_t k = 0; k < p->splits; k++) le_partition_split_or_merge(chain, &p->space);
     if (keeps) keep(p, c);
-    if (chain->t == p->ladder.last) chain->high = 1;
-    if (!chain->high || chain->t > p->ladder.first) continue;
-    chain->high = 0;
-    chain->trips++;
+    count_trips(p, chain);
   }
 }
 
@@ -227,8 +241,8 @@ static double work_done(const partitions *p)
 
 /* ---- phases ---- */
 
-/* As in Wang and Landau (2001): the step of the levels is halved when all numbers of blocks have had
- * a part of their fair share of the visits since it was halved last. */
+/* As in Wang and Landau (2001): the step of the levels is halved when all numbers of blocks have
+ * had a part of their fair share of the visits since it was halved last. */
 static le_status adapt(void *self, le_progress *progress)
 {
   partitions *p = self;
@@ -250,35 +264,55 @@ static le_status adapt(void *self, le_progress *progress)
   return LE_OK;
 }
 
+static double *pair_at(const partitions *p, size_t components, size_t base)
+{
+  const size_t first = p->ladder.first;
+  return p->rung + ((components - first) * numbers_known(p) + base - first) * RUNG;
+}
+
+/* Of all chains, down to each number of components. */
+static void sum_trips(partitions *p)
+{
+  for (size_t k = 0; k < numbers_known(p); k++) {
+    p->trips[k] = 0;
+    for (size_t c = 0; c < p->ladder.chains; c++)
+      p->trips[k] += p->chain[c].trips[p->ladder.first + k];
+  }
+}
+
 static int is_precise(const partitions *p)
 {
+  if (numbers_known(p) > 1 && p->trips[0] < TRIPS_LEAST) return 0;
   for (size_t k = p->ladder.first; k <= p->ladder.last; k++)
-    if (!(p->rung[k * RUNG + 1] < p->target)) return 0;
+    if (!(pair_at(p, k, p->ladder.first)[1] < p->target)) return 0;
   return 1;
 }
 
 static void set_rungs(partitions *p)
 {
-  for (size_t k = p->ladder.first; k <= p->ladder.last; k++) {
-    const partition_rung rung = le_ladder_rung(&p->ladder, &p->space, k, p->work);
-    double *out = p->rung + k * RUNG;
-    out[0] = rung.log_ratio;
-    out[1] = rung.se;
-    out[2] = rung.apart;
-  }
+  for (size_t k = p->ladder.first; k <= p->ladder.last; k++)
+    for (size_t base = p->ladder.first; base <= p->ladder.last; base++) {
+      const partition_rung rung = le_ladder_rung(&p->ladder, &p->space, k, base, p->work);
+      double *out = pair_at(p, k, base);
+      out[0] = rung.log_ratio;
+      out[1] = rung.se;
+      out[2] = rung.apart;
+    }
 }
 
 /* If numbers of blocks are visited too rarely, the levels change by what the visits say, and the
  * batches so far do not count. */
-static void correct_levels(partitions *p)
+static int correct_levels(partitions *p)
 {
-  if (!le_ladder_correct(&p->ladder, p->share, p->space.level)) return;
+  if (!le_ladder_correct(&p->ladder, p->share, p->space.level)) return 0;
   p->ladder.batches = 0;
   for (size_t c = 0; c < p->ladder.chains; c++) {
     p->kept[c].n = p->kept[c].since = 0;
     p->kept[c].every = 1;
-    p->chain[c].trips = p->chain[c].high = 0;
+    memset(p->chain[c].trips, 0, (p->space.most + 1) * sizeof(double));
+    memset(p->chain[c].high, 0, (p->space.most + 1) * sizeof(size_t));
   }
+  return 1;
 }
 
 static le_status run(void *self, le_progress *progress)
@@ -298,9 +332,9 @@ static le_status run(void *self, le_progress *progress)
       batch[c * t + k] = p->chain[c].occupied[k] / (double)p->space.rows.n;
   if (++ladder->batches < LADDER_BATCHES) return LE_OK;
   set_rungs(p);
-  const int spent = work_done(p) > p->budget;
-  if (is_precise(p) || spent) p->machine.phase = DRAWING;
-  else if (work_done(p) < CORRECT_MOST * p->budget) correct_levels(p);
+  sum_trips(p);
+  if (work_done(p) < CORRECT_MOST * p->budget && correct_levels(p)) return LE_OK;
+  if (is_precise(p) || work_done(p) > p->budget) p->machine.phase = DRAWING;
   return LE_OK;
 }
 
@@ -388,32 +422,25 @@ static le_status partitions_result(void *self, le_result *result)
   partitions *p = self;
   const partition_ladder *ladder = &p->ladder;
   const int there = p->machine.phase != WAITING;
-  const double *last = there ? p->rung + ladder->last * RUNG : NULL;
-  double proposed = 0, accepted = 0, trips = 0;
+  double proposed = 0, accepted = 0;
   for (size_t c = 0; there && c < ladder->chains; c++) {
     proposed += p->chain[c].proposed;
     accepted += p->chain[c].accepted;
-    trips += p->chain[c].trips;
   }
-  static const char *const names[] = {"log_ratio",    "se",          "apart",     "n",
-                                      "lambda_steps", "likelihoods", "gradients", "seconds",
-                                      "sweeps",       "accepted",    "trips"};
-  const double figures[] = {there ? last[0] : NAN,
-                            there ? last[1] : INFINITY,
-                            there ? last[2] : NAN,
-                            (double)p->machine.store.n,
+  static const char *const names[] = {"n",       "lambda_steps", "likelihoods", "gradients",
+                                      "seconds", "sweeps",       "accepted"};
+  const double figures[] = {(double)p->machine.store.n,
                             0,
                             there ? work_done(p) / (double)ladder->last : 0,
                             0,
                             p->machine.seconds,
                             (double)(p->length * ladder->batches * ladder->chains),
-                            proposed > 0 ? accepted / proposed : 0,
-                            trips};
+                            proposed > 0 ? accepted / proposed : 0};
   memcpy(p->summary, figures, sizeof figures);
   le_result_figures(result, sizeof names / sizeof *names, names, p->summary);
   if (!there) return LE_OK;
-  le_result_array(result, "rungs", RUNG, ladder->last - ladder->first + 1,
-                  p->rung + ladder->first * RUNG);
+  le_result_array(result, "trips", numbers_known(p), 1, p->trips);
+  le_result_array(result, "rungs", RUNG * numbers_known(p), numbers_known(p), p->rung);
   le_result_array(result, "levels", ladder->last, 1, p->space.level + 1);
   le_result_array(result, "occupied", ladder->last + 1, ladder->chains * ladder->batches,
                   ladder->occupied);
@@ -431,9 +458,9 @@ static void archive_chain(partitions *p, size_t c, le_archive *archive)
   le_archive_sizes(archive, chain->label, n);
   le_archive_sizes(archive, chain->slot, slots);
   le_archive_sizes(archive, chain->place, slots);
-  double *const figure[] = {&chain->proposed, &chain->accepted, &chain->evaluations,
-                            &chain->trips};
-  le_archive_int(archive, &chain->high);
+  double *const figure[] = {&chain->proposed, &chain->accepted, &chain->evaluations};
+  le_archive_doubles(archive, chain->trips, p->space.most + 1);
+  le_archive_sizes(archive, chain->high, p->space.most + 1);
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   size_t *const count[] = {&k->n, &k->every, &k->since};
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
@@ -481,9 +508,10 @@ static void partitions_archive(void *self, le_archive *archive)
   for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
   le_archive_double(archive, &p->step);
   le_archive_doubles(archive, p->visits, t);
+  le_archive_doubles(archive, p->trips, t);
   le_archive_doubles(archive, p->space.level, t + 1);
   le_archive_doubles(archive, p->space.alone, p->space.rows.n);
-  le_archive_doubles(archive, p->rung, t * RUNG);
+  le_archive_doubles(archive, p->rung, numbers_known(p) * numbers_known(p) * RUNG);
   le_archive_doubles(archive, ladder->occupied, LADDER_BATCHES * ladder->chains * t);
   for (size_t c = 0; c < ladder->chains; c++) archive_chain(p, c, archive);
   le_archive_doubles(archive, p->centre, numbers_drawn(p) * dim_most(p));

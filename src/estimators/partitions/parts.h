@@ -40,8 +40,8 @@ typedef struct partition_chain {
   size_t *list;         /* rows of a proposal */
   unsigned char *side;  /* which half of the proposal each is in */
   double proposed, accepted, evaluations;
-  double trips; /* from few blocks to the most and back */
-  int high;     /* whether the most blocks were reached since there were few */
+  double *trips; /* [t]: how often it went from the most blocks to at most t */
+  size_t *high;  /* [t]: whether the most were reached since there were at most t */
 } partition_chain;
 
 void le_partition_space_alloc(partition_space *space, size_t n, le_arena *arena);
@@ -68,9 +68,9 @@ typedef struct partition_ladder {
 
 enum { LADDER_BATCHES = 64 };
 
-/* What is known of one number of components, relative to the anchor. */
+/* What is known of one number of components, relative to another. */
 typedef struct partition_rung {
-  double log_ratio, se; /* of its evidence to that of the anchor */
+  double log_ratio, se; /* of their evidences */
   double apart;         /* joint standard errors between chains that began low and high */
 } partition_rung;
 
@@ -90,7 +90,7 @@ int le_ladder_correct(const partition_ladder *ladder, double *visits, double *le
 void le_ladder_halve(partition_ladder *ladder);
 /* work: chains * batches doubles. */
 partition_rung le_ladder_rung(const partition_ladder *ladder, const partition_space *space,
-                              size_t components, double *work);
+                              size_t components, size_t base, double *work);
 /* log of the weight that a partition into t blocks has given this number of components. */
 double le_ladder_weight(const partition_ladder *ladder, const partition_space *space,
                         size_t components, size_t t);

@@ -1,19 +1,19 @@
 /* A mixture as partitions of the rows: the evidence of a block, and draws of the parameters given
  * the blocks.
  *
- * A block of n rows has in each column a normal-inverse-gamma posterior. With k = 1/mean_scale^2 + n
- * and a = shape + n/2 for all columns, and a rate b and a centre for each,
+ * A block of n rows has in each column a normal-inverse-gamma posterior. With k = 1/mean_scale^2 +
+ * n and a = shape + n/2 for all columns, and a rate b and a centre for each,
  *
  *   m = prod over columns of (k_0 / k)^(1/2) rate^shape Gamma(a) / Gamma(shape) b^-a
  *       (2 pi)^(-n/2),
  *
- * and a further row has Student's t density, prod of (1 + x)^-(a + 1/2) with x = (y - centre)^2
- * k / (2 b (k + 1)). All columns have the same exponent, so one logarithm of a product is enough.
+ * and a further row has Student's t density, prod of (1 + x)^-(a + 1/2) with x = (y - centre)^2 k
+ * / (2 b (k + 1)). All columns have the same exponent, so one logarithm of a product is enough.
  *
- * Columns are taken relative to their means, so that sums of squares lose no digits. A block: number
- * of rows, sum of the logs of the rates, and for each column sum, sum of squares, centre, and the
- * factor of (y - centre)^2 in x. Tables: means of the columns, locations relative to them, and for
- * each number of rows the parts of log m and of the log density that depend on it alone,
+ * Columns are taken relative to their means, so that sums of squares lose no digits. A block:
+ * number of rows, sum of the logs of the rates, and for each column sum, sum of squares, centre,
+ * and the factor of (y - centre)^2 in x. Tables: means of the columns, locations relative to them,
+ * and for each number of rows the parts of log m and of the log density that depend on it alone,
  * side by side. */
 #include "models/mixture/parts.h"
 
