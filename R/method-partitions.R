@@ -14,7 +14,8 @@
 #'   importance sampling around the modes has even weights.
 #' @param chains Number of independent chains, an even number of at least 4.
 #' @param work Largest number of evaluations: of the density of one row in one group. The chains end
-#'   earlier if the standard error is below 0.01.
+#'   earlier if the standard error is below 0.01, and go on for up to three times this work if it is
+#'   above 0.1.
 #' @param draws Number of posterior draws.
 #'
 #' @details

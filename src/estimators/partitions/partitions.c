@@ -17,6 +17,8 @@ static const double ADAPT_MOST = 0.4, CORRECT_MOST = 0.6, STEP_LEAST = 0.02;
 static const double CLUSTER_GAIN = 5;
 /* A run may end before its work is spent if there were so many trips over all numbers of blocks. */
 static const double TRIPS_LEAST = 50;
+/* With a standard error above ROUGH it goes on for WORK_ROUGH times the work. */
+static const double ROUGH = 0.1, WORK_ROUGH = 3;
 
 typedef enum partitions_phase { WAITING, ADAPTING, RUNNING, DRAWING, FINISHED } partitions_phase;
 
@@ -25,7 +27,7 @@ static const le_setting settings[] = {
   LE_COUNT_SETTING("anchor", 1, 1),      /* the number whose evidence is known */
   LE_COUNT_SETTING("draws_from", 1, 1),  /* the smallest number for which parameters are drawn */
   LE_COUNT_SETTING("chains", 8, 2),
-  LE_COUNT_SETTING("splits", 1, 0),      /* proposals to split or merge after each sweep */
+  LE_COUNT_SETTING("splits", 5, 0),      /* proposals to split or merge after each sweep */
   LE_REAL_SETTING("work", 4e7, 0, HUGE_VAL), /* largest number of densities of a row in a block */
   LE_REAL_SETTING("target", 0.01, 0, HUGE_VAL),
   LE_COUNT_SETTING("draws", 1000, 1),
@@ -280,11 +282,11 @@ static void sum_trips(partitions *p)
   }
 }
 
-static int is_precise(const partitions *p)
+static int is_precise(const partitions *p, double target)
 {
   if (numbers_known(p) > 1 && p->trips[0] < TRIPS_LEAST) return 0;
   for (size_t k = p->ladder.first; k <= p->ladder.last; k++)
-    if (!(pair_at(p, k, p->ladder.first)[1] < p->target)) return 0;
+    if (!(pair_at(p, k, p->ladder.first)[1] < target)) return 0;
   return 1;
 }
 
@@ -334,7 +336,9 @@ static le_status run(void *self, le_progress *progress)
   set_rungs(p);
   sum_trips(p);
   if (work_done(p) < CORRECT_MOST * p->budget && correct_levels(p)) return LE_OK;
-  if (is_precise(p) || work_done(p) > p->budget) p->machine.phase = DRAWING;
+  const double work = work_done(p) / p->budget;
+  if (is_precise(p, p->target) || (work > 1 && is_precise(p, ROUGH)) || work > WORK_ROUGH)
+    p->machine.phase = DRAWING;
   return LE_OK;
 }
 
