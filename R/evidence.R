@@ -13,7 +13,7 @@
 #' @param method How to estimate: [sgais()], the default (`smc("data", particles = 200)`, the mean
 #'   of 8 runs, for models with latent variables), [ais()], [smc()], [nested()], [online_nested()],
 #'   [sequential()], [hybrid()], [laplace()], [bridge()], [power_posterior()], [exact()], [bic()],
-#'   [likelihood_weighting()], [harmonic_mean()], [chib()] or [variational()].
+#'   [likelihood_weighting()], [harmonic_mean()], [chib()], [partitions()] or [variational()].
 #' @param seed A whole number that makes the run reproducible, whatever the number of `threads`.
 #'   `NULL`, the default, draws one from R's generator, so that [set.seed()] makes the run
 #'   reproducible.
@@ -79,7 +79,8 @@
 #' not depend on the data. Fits inside [crosscheck()] raise no warnings; its table shows which fits
 #' have some.
 #'
-#' @return An object of class `"evidence"`, a list:
+#' @return For a [gaussian_mixture()] with several numbers of components a comparison, see there.
+#'   Otherwise an object of class `"evidence"`, a list:
 #' \describe{
 #'   \item{`log_evidence`, `se`}{The estimate and its standard error.}
 #'   \item{`source`}{Which estimate they are: `"sampler"`, `"audit"` (the importance-sampling
@@ -116,6 +117,7 @@
 #'   \item{`nested`}{Further results of nested sampling, see [nested()]; `NULL` for other methods.}
 #'   \item{`peaks`}{The posterior modes found by [laplace()] and [bic()]; `NULL` for other methods.}
 #'   \item{`variational`}{Further results of [variational()]; `NULL` for other methods.}
+#'   \item{`partitions`}{Further results of [partitions()]; `NULL` for other methods.}
 #'   \item{`power`}{Further results of [power_posterior()]; `NULL` for other methods.}
 #'   \item{`bound`}{For [gaussian_mixture()] and models with latent variables a lower bound of the
 #'     log evidence from a short run of [variational()]: `log_evidence`, the sum of `bound` (for one
