@@ -39,13 +39,13 @@
 #' anchor. Draws of the parameters are exact draws given divisions from the chains.
 #'
 #' @return An object of class `"evidence_method"` for [evidence()]. Its fits have `partitions`, a
-#'   list: `anchor` (the one used: `components`, `log_evidence`, `se`), `ladder` (a data frame with `components`
-#'   up to that of the model: `log_evidence`, `se`, the `anchor` that is used, `apart`, the difference
-#'   between chains that began with few and with many groups, `disagree`, the largest difference
-#'   from another anchor, both in standard errors, and `trips`, how often chains went from the most
-#'   groups to those of the anchor), `occupied` (the posterior
-#'   probabilities of the numbers of groups that have rows), `sweeps`, and `accepted`, the share of
-#'   proposals to split or merge that were accepted.
+#'   list: `anchor` (the one used: `components`, `log_evidence`, `se`); `ladder`, a data frame with a
+#'   row for each number of `components` up to that of the model: `log_evidence`, `se`, `apart` (the
+#'   difference between chains that began with few and with many groups, in standard errors),
+#'   `anchor` (the one used), `trips` (how often chains went from the most groups to those of the
+#'   anchor) and `disagree` (the largest difference from another anchor, in standard errors);
+#'   `occupied`, the posterior probabilities of the numbers of groups that have rows; `sweeps`; and
+#'   `accepted`, the share of proposals to split or merge that were accepted.
 #'
 #' @references
 #' Nobile, A. (2004). On the posterior distribution of the number of components in a finite mixture.
@@ -118,8 +118,8 @@ instead_of <- function(method) {
 
 #' The method with its anchors: numbers of components whose evidence is known
 #'
-#' The ladder begins at the largest number that is known well, and the further ones up to that of the
-#' model are alternatives.
+#' The ladder begins at the largest number that is known well. Larger ones, up to that of the model,
+#' are alternatives.
 #' @param own What is known of the model's own number of components, if it is.
 #' @noRd
 anchored <- function(method, model, encoded, words, own = NULL) {

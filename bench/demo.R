@@ -83,8 +83,8 @@ picture <- function(name, draw, width = 1400, height = 1000) {
 say("HOW MANY KINDS OF ERUPTION HAS OLD FAITHFUL?")
 say("272 eruptions: how long they lasted and how long the wait for the next was (data set ",
     "faithful, both columns standardised). The models are mixtures of 1 to 6 Gaussians with ",
-    "diagonal covariances, all from one call; log BF is the log Bayes factor against the best, and ",
-    "the probabilities take the models for equally probable beforehand.")
+    "diagonal covariances, all from one call; log BF is the log Bayes factor against the best, ",
+    "and the probabilities take the models for equally probable beforehand.")
 cat("\n")
 
 eruptions <- as.data.frame(scale(faithful))

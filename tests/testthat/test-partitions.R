@@ -41,7 +41,8 @@ by_enumeration <- function(rows, model, components) {
                                    default = 0)) / sum(exp(terms - max(terms))))
 }
 
-few <- with_own_seed(4, cbind(a = rnorm(6, c(-2, -2, 0, 0, 2, 5)), b = rnorm(6, c(1, 1, 0, 0, 3, 9))))
+few <- with_own_seed(4, cbind(a = rnorm(6, c(-2, -2, 0, 0, 2, 5)),
+                              b = rnorm(6, c(1, 1, 0, 0, 3, 9))))
 priors <- list(
   list(location = c(0, 0), mean_scale = 2, shape = 1, rate = 1, concentration = 1),
   list(location = c(1, -1), mean_scale = 3, shape = 2, rate = 0.5, concentration = 0.4)
