@@ -13,7 +13,7 @@
 #' @param method How to estimate: [sgais()], the default (for models with latent variables the mean
 #'   of 8 runs of [smc()], see [clustering()]), [ais()], [smc()], [nested()], [online_nested()],
 #'   [sequential()], [hybrid()], [laplace()], [bridge()], [power_posterior()], [exact()], [bic()],
-#'   [likelihood_weighting()], [harmonic_mean()], [chib()] or [variational()].
+#'   [likelihood_weighting()], [harmonic_mean()], [chib()], [partitions()] or [variational()].
 #' @param seed A whole number that makes the run reproducible, whatever the number of `threads`.
 #'   `NULL`, the default, draws one from R's generator, so that [set.seed()] makes the run
 #'   reproducible.
@@ -79,7 +79,8 @@
 #' not depend on the data. Fits inside [crosscheck()] raise no warnings; its table shows which fits
 #' have some.
 #'
-#' @return An object of class `"evidence"`, a list:
+#' @return For a [gaussian_mixture()] with several numbers of components a comparison, see there.
+#'   Otherwise an object of class `"evidence"`, a list:
 #' \describe{
 #'   \item{`log_evidence`, `se`}{The estimate and its standard error.}
 #'   \item{`source`}{Which estimate they are: `"sampler"`, `"audit"` (the importance-sampling
@@ -116,6 +117,7 @@
 #'   \item{`nested`}{Further results of nested sampling, see [nested()]; `NULL` for other methods.}
 #'   \item{`peaks`}{The posterior modes found by [laplace()] and [bic()]; `NULL` for other methods.}
 #'   \item{`variational`}{Further results of [variational()]; `NULL` for other methods.}
+#'   \item{`partitions`}{Further results of [partitions()]; `NULL` for other methods.}
 #'   \item{`power`}{Further results of [power_posterior()]; `NULL` for other methods.}
 #'   \item{`bound`}{For [gaussian_mixture()] and models with latent variables a lower bound of the
 #'     log evidence from a short run of [variational()]: `log_evidence`, the sum of `bound` (for one
@@ -164,6 +166,9 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
   if (!is.null(target_se)) check_target(target_se, options, data)
   words <- seed_words(seed)
+  if (length(model$components) > 1)
+    return(evidence_of_components(model, data, method, words, threads, options, call,
+                                  environment()))
   if (check_flag(collect, "collect") && is_source(data)) data <- collect_rows(data)
   if (!is.null(keep)) keep <- check_count(keep, "keep", 1000, 1e9)
   if (!is.null(keep) && !is_source(data)) data <- rows_in_memory(data)
@@ -203,6 +208,7 @@ work_in_memory <- function(spec, data, alone, chosen = FALSE) {
     spec$method <- default_method(spec$model, spec$replicates, encoded)
     say_if_slow(spec$method, spec$model, encoded$n, nrow(encoded$rows), spec$replicates)
   }
+  spec$method <- method_for_rows(spec$model, spec$method, encoded, spec$words)
   spec$keep <- Inf
   new_work(spec, encoded, feeding = feeding_of(spec$model, spec$method, encoded, mixed))
 }

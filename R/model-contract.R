@@ -112,6 +112,7 @@ contract_defaults <- function() {
     # does it call R functions? Then one run at a time, with R's generator
     asks_r = FALSE,
     variational = FALSE,
+    partitions = FALSE,        # does partitions() apply? Then the model has `components`
     bound = function(model, args) FALSE, # is there a variational bound?
     # components or attributes, for the cost of the bound
     parts = function(model, args) 1,

@@ -14,11 +14,12 @@
 #' mu[kj] | sigma[kj]^2 ~ N(m[j], r^2 sigma[kj]^2),}
 #' with \eqn{c} the `concentration`, \eqn{a} and \eqn{b} the `shape` and `rate`, \eqn{m_j} the
 #' `location` and \eqn{r} the `mean_scale`. To find the number of clusters, fit the model with
-#' several numbers of components and compare the evidence.
+#' several numbers of components, see the details.
 #'
 #' @param formula A one-sided formula that names the columns, `~ a + b`, or transformations of them,
 #'   `~ log(a) + b`; `~ .` or `NULL`, the default, for all columns, which must then be numeric.
-#' @param components Number of components \eqn{K}, a whole number from 1 to 64.
+#' @param components Number of components \eqn{K}, a whole number from 1 to 64. Or several, such as
+#'   `1:10`: [evidence()] then compares them, see the details.
 #' @param location Prior location of the component means, in units of the data: one for all columns,
 #'   or one for each, in their order or named by them.
 #' @param mean_scale Prior standard deviation of a component mean, positive, in standard deviations
@@ -40,6 +41,13 @@
 #' deviation, which is standard normal a priori; and `log_variance[k,column]`. **On the user's
 #' scale** they are `weight[k]`, `mean[k,column]` and `sd[k,column]`.
 #'
+#' **How many clusters?** With several numbers of components [evidence()] returns a comparison, as
+#' [compare_models()] does, of a fit for each number. By the default method, fits whose posterior
+#' modes are not close to normal come from one run of [partitions()]. The comparison prints, plots
+#' and returns (`attr(x, "occupied")`) also the posterior probabilities of the number of clusters
+#' that have rows, which may be smaller than the number of components. `as.data.frame()` gives a row
+#' for each number of components; `attr(x, "fits")` are the fits. Equal prior weights are assumed.
+#'
 #' Exchanging components does not change any density, so the posterior has \eqn{K!} copies of each
 #' mode. The evidence includes all copies.
 #'
@@ -58,6 +66,12 @@
 #' model
 #' model_functions(model, faithful)$names
 #'
+#' # how many clusters?
+#' several <- gaussian_mixture(components = 1:3)
+#' how_many <- evidence(several, scale(faithful$waiting[1:80]), seed = 1)
+#' how_many
+#' plot(how_many)
+#'
 #' @seealso [model_functions()]
 #' @family models
 #' @export
@@ -66,7 +80,7 @@ gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scal
   formula <- check_formula(formula, 1)
   if (missing(components)) fail("`components` must be given, a whole number between 1 and 64.")
   new_model("gaussian_mixture", formula, list(
-    components = check_count(components, "components", 1, 64),
+    components = check_components(components),
     location = check_numbers(location, "location"),
     mean_scale = check_positive(mean_scale, "mean_scale"),
     shape = check_positive(shape, "shape"),
@@ -74,8 +88,8 @@ gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scal
     concentration = check_positive(concentration, "concentration")
   ), encode_enough, encode_new_mixture, describe_mixture,
   decode = decode_mixture, template = template_mixture, plain = plain_mixture,
-  modes = function(model) if (model$components > 1) "several" else "one",
-  variational = TRUE, bound = function(model, args) args$components > 1,
+  modes = function(model) if (any(model$components > 1)) "several" else "one",
+  variational = TRUE, partitions = TRUE, bound = function(model, args) args$components > 1,
   parts = function(model, args) args$components,
   open_columns = function(model) is.null(model$formula) && is.null(names(model$location)) &&
   length(model$location) == 1, like_columns = TRUE,
@@ -87,11 +101,23 @@ gaussian_mixture <- function(formula = NULL, components, location = 0, mean_scal
                                  "and `rate`."))
 }
 
+check_components <- function(components) {
+  if (length(components) < 2) return(check_count(components, "components", 1, 64))
+  whole <- is_plain_numeric(components) && all(components %in% 1:64)
+  if (!whole || anyDuplicated(components))
+    refuse(components, "components", "a whole number between 1 and 64, or several that differ")
+  sort(as.double(components))
+}
+
 describe_mixture <- function(model) {
   components <- model$components
+  several <- length(components) > 1
+  range <- if (!several) components
+  else if (all(diff(components) == 1)) paste(components[1], "to", components[length(components)])
+  else paste(components, collapse = ", ")
   list(
-    paste0("Gaussian mixture of ", components, if (components == 1) " component" else " components",
-           ", diagonal covariances"),
+    paste0("Gaussian mixture of ", range, if (identical(components, 1)) " component"
+           else " components", ", diagonal covariances"),
     columns = if (is.null(model$formula)) "all" else deparse1(model$formula[[2]]),
     likelihood = "columns normal and independent within a component",
     prior = c(
@@ -113,6 +139,8 @@ encode_enough <- function(model, data, binding = AS_GIVEN) {
 }
 
 encode_mixture <- function(model, data, binding = AS_GIVEN) {
+  if (length(model$components) > 1)
+    fail("`components` must be one number here: only evidence() takes a model with several.")
   input <- mixture_columns(model$formula, data, "data")
   x <- input$x
   columns <- input$names

@@ -145,6 +145,7 @@ origin_of <- function(fit) {
                         audit_words(fit$peaks)),
     bic = "BIC, error unknown",
     exact = "in closed form",
+    partitions = partition_words(fit),
     quadrature = "by a one-dimensional integral, error below 1e-9",
     if (is.null(fit$audit)) sampler_words(fit) else "from the sampler"
   )

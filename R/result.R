@@ -8,6 +8,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
     if (climbs_em) latent_bic_run(out, method, model, encoded)
     else if (method$estimator == "laplace") peak_run(out, method, model, encoded$args)
     else if (method$estimator == "variational") variational_run(out, method)
+    else if (method$estimator == "partitions") partition_run(out, method, model, encoded)
     else one_run(out, method, modes = if (may_have_modes(model)) "several" else "one", model)
   })
   bounds <- method$estimator == "variational" || climbs_em
@@ -36,6 +37,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
       n = encoded$n,
       trace = first$trace, sampler = first$sampler, audit = first$audit, nested = first$nested,
       peaks = first$peaks, power = first$power, variational = first$variational,
+      partitions = first$partitions,
       draws = named_draws(user, encoded$user_names), log_weights = log_weights,
       parameters = named_draws(points, encoded$theta_names),
       replicates = if (length(fits) > 1) replicate_table(fits),

@@ -181,7 +181,7 @@ finished_fit <- function(work) {
   fit <- new_evidence(runs, work$call, work$model, work$method, encoded, work$words, work$threads,
                       other_end, settled)
   fit <- with_bound(fit, encoded, work$words)
-  fit$state <- open_state(work, encoded, fit$data_id)
+  fit$state <- open_state(work_asked_for(work, encoded), encoded, fit$data_id)
   fit
 }
 

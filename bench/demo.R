@@ -83,49 +83,20 @@ picture <- function(name, draw, width = 1400, height = 1000) {
 say("HOW MANY KINDS OF ERUPTION HAS OLD FAITHFUL?")
 say("272 eruptions: how long they lasted and how long the wait for the next was (data set ",
     "faithful, both columns standardised). The models are mixtures of 1 to 6 Gaussians with ",
-    "diagonal covariances; log BF is the log Bayes factor against the best, and the probabilities ",
-    "take the models for equally probable beforehand.")
+    "diagonal covariances, all from one call; log BF is the log Bayes factor against the best, ",
+    "and the probabilities take the models for equally probable beforehand.")
 cat("\n")
 
 eruptions <- as.data.frame(scale(faithful))
-mixtures <- lapply(1:6, function(k)
-                     timed_fit(gaussian_mixture(~ eruptions + waiting, components = k), eruptions))
-names(mixtures) <- paste(1:6, ifelse(1:6 == 1, "component", "components"))
-
-print_comparison(comparison(mixtures))
+time <- system.time(
+  mixtures <- evidence(gaussian_mixture(~ eruptions + waiting, components = 1:6), eruptions,
+                       seed = 1, progress = FALSE)
+)
+print(mixtures)
 cat("\n")
-verdict(mixtures)
-warn_of_contradictions(mixtures)
+say(sprintf("%.1f seconds in all.", time[["elapsed"]]))
 
-best_mixture <- mixtures[[which.max(vapply(mixtures, logml, 0))]]
-
-draw_by_components <- function() {
-  k <- seq_along(mixtures)
-  reported <- vapply(mixtures, logml, 0)
-  se <- vapply(mixtures, `[[`, 0, "se")
-  other <- vapply(mixtures, function(f)
-                    f[[if (f$source == "audit") "sampler" else "audit"]]$log_evidence, 0)
-  # One component is so far below that it would flatten all the rest.
-  floor <- min(reported[-1], other[-1]) - 6
-  graphics::par(mar = c(4.2, 5.2, 3.2, 1), las = 1)
-  graphics::plot(k, reported, type = "n", ylim = c(floor, max(reported + 2 * se, other) + 4),
-                 xlab = "Components", ylab = "",
-                 main = "Old Faithful: evidence by number of components")
-  graphics::title(ylab = "Log evidence", line = 4)
-  graphics::grid(nx = NA, ny = NULL, col = "grey90", lty = 1)
-  graphics::lines(k, reported, col = "#8FC1DE", lwd = 2)
-  inside <- reported > floor
-  graphics::arrows(k[inside], (reported - 2 * se)[inside], k[inside], (reported + 2 * se)[inside],
-                   code = 3, angle = 90, length = 0.04, col = "#0072B2", lwd = 2)
-  graphics::points(k, other, pch = 1, col = "#D55E00", cex = 1.3, lwd = 2)
-  graphics::points(k, reported, pch = 19, col = "#0072B2")
-  graphics::text(1, floor + 2, sprintf("%.0f\n(far below)", reported[1]), adj = c(0.2, 0),
-                 cex = 0.8, col = "#0072B2")
-  graphics::legend("bottomleft", inset = c(0.22, 0.04), bty = "n", pch = c(19, 1),
-                   col = c("#0072B2", "#D55E00"),
-                   legend = c("reported, with two standard errors",
-                              "the other of sampler and audit"))
-}
+best_mixture <- attr(mixtures, "fits")[[1]]
 
 draw_clusters <- function() {
   member <- max.col(predict(best_mixture, eruptions, type = "probability"), "first")
@@ -145,7 +116,7 @@ draw_clusters <- function() {
 }
 
 pictures <- c(
-  picture("faithful-components.png", draw_by_components),
+  picture("faithful-components.png", function() plot(mixtures), 1600, 800),
   picture("faithful-clusters.png", draw_clusters),
   picture("faithful-fit.png", function() plot(best_mixture), 1600, 1200)
 )

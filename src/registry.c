@@ -30,7 +30,8 @@
   TABLE(le_hybrid_estimator)                                                            \
   TABLE(le_latent_estimator)                                                            \
   TABLE(le_chib_estimator)                                                              \
-  TABLE(le_variational_estimator)
+  TABLE(le_variational_estimator)                                                       \
+  TABLE(le_partitions_estimator)
 
 #define DECLARE_MODEL(table) extern const le_model_ops table;
 #define DECLARE_KERNEL(table) extern const le_kernel_ops table;

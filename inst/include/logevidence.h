@@ -198,6 +198,42 @@ typedef struct le_variational_ops {
                      double *scratch);
 } le_variational_ops;
 
+/* Partitions of the rows, for a mixture of K exchangeable components with conjugate priors. Weights
+ * and parameters are integrated out: n rows whose labels divide them into t blocks have the joint
+ * density
+ *
+ *     prod_b s(n_b) m(rows of b),     summed over labellings  c(K, t) prod_b s(n_b) m(rows of b),
+ *
+ * where m is the evidence of one block alone, s(n_b) its factor in the prior of the labels, and
+ * c(K, t) the number of ways to give t blocks K labels, times what is left of that prior. Neither s
+ * nor m depends on K.
+ *
+ * A block is an array of `size(self)` doubles that stands for its rows in any order; zeros are
+ * replaced by `clear`. Members are REQUIRED. */
+typedef struct le_partition_ops {
+  size_t (*size)(const void *self);
+  /* Numbers that all blocks of these rows share, `tables(self, rows->n)` doubles. */
+  size_t (*tables)(const void *self, size_t n);
+  void (*prepare)(const void *self, const le_rows *rows, double *tables);
+  /* The block without rows; with one row more (sign 1) or less (sign -1). */
+  void (*clear)(const void *self, const double *tables, double *block);
+  void (*add)(const void *self, const double *tables, const double *row, double sign,
+              double *block);
+  /* log m; and the log density of a further row given the rows of the block. */
+  double (*log_evidence)(const void *self, const double *tables, const double *block);
+  double (*log_density)(const void *self, const double *tables, const double *row,
+                        const double *block);
+  /* log s of a block of that many rows, and log c: -Inf if t exceeds K. */
+  double (*log_size)(const void *self, size_t rows);
+  double (*log_labellings)(const void *self, size_t components, size_t n, size_t t);
+  /* Number of unconstrained parameters of a mixture of so many components. */
+  size_t (*dim)(const void *self, size_t components);
+  /* Draws its parameters given the blocks, one for each of the first t components; the others have
+   * no rows. `scratch` has a double for each component. With rng = NULL a typical point instead. */
+  void (*draw)(const void *self, const double *tables, size_t components, size_t t,
+               const double *const *block, const gsl_rng *rng, double *theta, double *scratch);
+} le_partition_ops;
+
 typedef struct le_model_ops {
   unsigned version; /* LE_CONTRACT_VERSION */
   size_t size;      /* sizeof(le_model_ops) */
@@ -321,6 +357,9 @@ typedef struct le_model_ops {
    * any: where the rows say little the posterior has such tails, and so have some of the draws of
    * importance sampling. */
   double (*tails)(const void *self);
+
+  /* OPTIONAL. For partitions(), which finds the evidence for all numbers of components. */
+  const le_partition_ops *partitions;
 } le_model_ops;
 
 #endif

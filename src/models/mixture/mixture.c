@@ -159,4 +159,5 @@ const le_model_ops le_mixture_model = {
   .start_scratch = le_mixture_start_scratch,
   .to_normal = le_mixture_to_normal,
   .from_normal = le_mixture_from_normal,
+  .partitions = &le_mixture_partitions,
 };

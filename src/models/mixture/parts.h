@@ -148,5 +148,6 @@ size_t le_mixture_start_scratch(const void *self, size_t n);
 double le_mixture_to_normal(const void *self, const double *peak, const double *theta, double *out);
 int le_mixture_from_normal(const void *self, const double *peak, double *point);
 extern const le_variational_ops le_mixture_variational;
+extern const le_partition_ops le_mixture_partitions;
 
 #endif

@@ -1,0 +1,258 @@
+# evidence() of a mixture with several numbers of components: a comparison of their fits, most of
+# them from one run of partitions(), and the posterior of the number of clusters.
+
+#' @param options From check_options().
+#' @param given The frame of evidence(), whose arguments may not all be used here.
+#' @noRd
+evidence_of_components <- function(model, data, method, words, threads, options, call, given) {
+  refuse_for_components(data, options, given)
+  numbers <- model$components
+  encoded <- encode(with_components(model, max(numbers)), data)
+  fits <- stats::setNames(vector("list", length(numbers)), numbers)
+  plans <- component_plans(model, method, encoded, words)
+  for (plan in plans) {
+    chosen <- as.character(plan$components)
+    fits[chosen] <- if (is.null(plan$method))
+      list(fit_alone(model, plan$components, data, method, words, threads, options, call))
+    else fits_together(model, plan, data, words, threads, options, call)
+  }
+  names(fits) <- vapply(numbers, count_of, "", "component")
+  raise_named(fits)
+  new_component_comparison(fits, numbers, encoded)
+}
+
+refuse_for_components <- function(data, options, given) {
+  if (is_source(data) || !is.null(given$keep))
+    fail("`data` must be in memory for several `components`: give one number at a time.")
+  used <- c(checkpoint = !is.null(options$checkpoint), time_limit = !is.null(options$time_limit),
+            on_chunk = !is.null(options$on_chunk), target_se = !is.null(given$target_se),
+            replicates = given$replicates > 1)
+  if (any(used))
+    fail("`", names(which(used))[1], "` cannot be used with several `components`: give one number ",
+         "at a time.")
+}
+
+with_components <- function(model, components) {
+  model$components <- as.double(components)
+  model
+}
+
+#' Which numbers of components are fitted together, and how
+#'
+#' @return A list of lists with `components`, and `method` if they have a run of partitions() in
+#'   common.
+#' @noRd
+component_plans <- function(model, method, encoded, words) {
+  numbers <- model$components
+  alone <- lapply(numbers, function(k) list(components = k))
+  wanted <- method$name == "partitions"
+  if (!wanted && (!is_default(method) || encoded$n > PARTITION_ROWS)) return(alone)
+  known <- list()
+  know <- function(k) {
+    at <- as.character(k)
+    if (is.null(known[[at]])) known[[at]] <<- known_evidence(k, model, encoded, words)
+    known[[at]]
+  }
+  of_its_own <- function(k) !wanted && (k == 1 || know(k)$share >= PARTITION_EVEN)
+  single <- vapply(numbers, of_its_own, NA)
+  together <- numbers[!single]
+  if (!length(together)) return(alone[single])
+  chosen <- if (wanted) method else instead_of(method)
+  anchors <- lapply(together, function(k) anchors_below(chosen, k, know))
+  # numbers whose ladders begin at the same one have it in common
+  begins <- vapply(anchors, function(found) found[[1]]$components, 0)
+  c(alone[single], lapply(split(seq_along(together), begins), function(at) {
+    last <- at[length(at)]
+    list(components = together[at],
+         method = with_anchors(chosen, anchors[[last]], together[last], together[at[1]]))
+  }))
+}
+
+fit_alone <- function(model, components, data, method, words, threads, options, call) {
+  fit <- muffled(evidence(with_components(model, components), data, method,
+                          seed = method_seed(words, 1), threads = threads,
+                          progress = options$progress, keep_state = options$keep_state))
+  fit$call <- call_of(call, components)
+  fit
+}
+
+#' Fits of several numbers of components from one run, each made as that of a single call
+#' @noRd
+fits_together <- function(model, plan, data, words, threads, options, call) {
+  encoded <- lapply(plan$components, function(k) encode(with_components(model, k), data))
+  last <- length(encoded)
+  problem <- new_problem(with_components(model, plan$components[last]), encoded[[last]],
+                         plan$method, words, threads)
+  out <- conduct(problem, encoded[[last]]$rows)
+  Map(function(k, bound) {
+    spec <- list(call = call_of(call, k), model = with_components(model, k), method = plan$method,
+                 words = words, seeded = TRUE, replicates = 1, threads = threads, keep = Inf)
+    work <- new_work(spec, bound)
+    work$options <- options
+    work$plan$first[[1]]$result <- out
+    work$plan$second <- list(NULL)
+    finished_fit(work)
+  }, plan$components, encoded)
+}
+
+# The call that gives one of the fits alone.
+call_of <- function(call, components) {
+  if (is.call(call$model) && !is.null(call$model$components)) call$model$components <- components
+  call
+}
+
+raise_named <- function(fits) {
+  sentences <- unlist(lapply(names(fits), function(name) {
+    own <- fit_warnings(fits[[name]])
+    if (length(own)) paste0(name, ": ", own)
+  }))
+  if (length(sentences)) warning(new_warning(sentences))
+}
+
+# The comparison ----------------------------------------------------------------------------------
+
+new_component_comparison <- function(fits, numbers, encoded) {
+  comparison <- compare_models(fits)
+  occupied <- matrix(0, length(fits), max(numbers),
+                     dimnames = list(components = numbers, clusters = seq_len(max(numbers))))
+  for (i in seq_along(fits)) {
+    own <- if (is.null(fits[[i]]$partitions)) occupied_by_draws(fits[[i]], encoded$rows)
+    else fits[[i]]$partitions$occupied
+    occupied[i, seq_along(own)] <- own
+  }
+  comparison$components <- numbers[match(comparison$model, names(fits))]
+  attr(comparison, "occupied") <- occupied
+  class(comparison) <- c("component_comparison", class(comparison))
+  comparison
+}
+
+OCCUPIED_DRAWS <- 100
+
+#' Posterior probabilities of the number of components with rows, from draws of the parameters
+#'
+#' Given the parameters, a component has no rows with probability \eqn{\prod_i (1 - r_{ik})}, where
+#' \eqn{r_{ik}} is the probability that row \eqn{i} belongs to it. These events are taken as
+#' independent.
+#' @noRd
+occupied_by_draws <- function(fit, rows) {
+  k <- fit$args$components
+  if (k == 1) return(c(`1` = 1))
+  # in proportion to the weights
+  at <- findInterval((seq_len(OCCUPIED_DRAWS) - 0.5) / OCCUPIED_DRAWS,
+                     cumsum(exp(fit$log_weights))) + 1
+  at <- pmin(at, nrow(fit$draws))
+  share <- vapply(at, function(s) occupied_given(fit$draws[s, ], k, rows), numeric(k))
+  stats::setNames(rowMeans(share), seq_len(k))
+}
+
+occupied_given <- function(draw, k, rows) {
+  p <- nrow(rows)
+  mean <- matrix(draw[k + seq_len(k * p)], p)
+  sd <- matrix(draw[k + k * p + seq_len(k * p)], p)
+  log_density <- vapply(seq_len(k), function(c)
+    log(draw[c]) - sum(log(sd[, c])) - 0.5 * colSums(((rows - mean[, c]) / sd[, c])^2),
+    numeric(ncol(rows)))
+  log_density <- matrix(log_density, ncol(rows))
+  log_share <- log_density - log_sum_rows(log_density)
+  empty <- exp(colSums(log1p(-pmin(exp(log_share), 1))))
+  # the distribution of the number that are not empty
+  number <- 1
+  for (e in empty) number <- c(number * e, 0) + c(0, number * (1 - e))
+  number[-1] / sum(number[-1])
+}
+
+#' Posterior probabilities of the number of clusters with rows, over all numbers of components
+#' @noRd
+occupied_overall <- function(x) {
+  occupied <- attr(x, "occupied")
+  posterior <- x$posterior[match(as.numeric(rownames(occupied)), x$components)]
+  posterior[is.na(posterior)] <- 0
+  drop(posterior %*% occupied) / sum(posterior)
+}
+
+#' @export
+print.component_comparison <- function(x, n = 10, ...) {
+  NextMethod()
+  if (!all(c(COMPARISON, "components") %in% names(x)) || nrow(x) == 0) return(invisible(x))
+  share <- occupied_overall(x)
+  shown <- share >= 0.0005
+  cat("\nNumber of clusters that have rows, over all numbers of components:\n")
+  lines <- format(rbind(c("clusters", names(share)[shown]),
+                        c("posterior", show_probability(share[shown]))))
+  cat(paste0(apply(lines, 1, paste, collapse = "  "), "\n"), sep = "")
+  invisible(x)
+}
+
+#' @export
+as.data.frame.component_comparison <- function(x, ...) {
+  sorted <- order(x$components)
+  occupied <- attr(x, "occupied")
+  shares <- occupied[match(x$components, as.numeric(rownames(occupied))), , drop = FALSE]
+  plain <- as.data.frame(unclass(x)[c("components", "log_evidence", "se", "log_bf", "posterior",
+                                      "reliable", "doubt")])
+  plain$all_occupied <- shares[cbind(seq_len(nrow(x)), x$components)]
+  plain$occupied <- drop(shares %*% seq_len(ncol(shares)))
+  plain <- plain[sorted, ]
+  rownames(plain) <- NULL
+  plain
+}
+
+#' @export
+plot.component_comparison <- function(x, ...) {
+  check_no_dots(...)
+  table <- as.data.frame(x)
+  table <- table[is.finite(table$log_evidence), ]
+  if (nrow(table) == 0) fail("No fit has a finite log evidence: there is nothing to plot.")
+  old <- graphics::par(mfrow = c(1, 2), mar = c(3.6, 4.2, 3, 1), mgp = c(2.6, 0.6, 0), tcl = -0.3,
+                       las = 1)
+  on.exit(graphics::par(old))
+  draw_component_evidence(table)
+  draw_component_probabilities(table, occupied_overall(x))
+  invisible(x)
+}
+
+# Numbers far below the best would flatten the rest.
+SHOWN_BELOW <- 40
+
+draw_component_evidence <- function(table) {
+  se <- ifelse(is.finite(table$se), table$se, 0)
+  lower <- table$log_evidence - 2 * se
+  upper <- table$log_evidence + 2 * se
+  inside <- table$log_evidence >= max(upper) - SHOWN_BELOW
+  floor <- min(lower[inside])
+  graphics::plot.default(NA, NA, xlim = range(table$components), axes = FALSE,
+                         ylim = range(floor, upper), xlab = "Components", ylab = "")
+  graphics::title(main = "Log evidence", adj = 0, line = 1.55, font.main = 2, cex.main = 1.05)
+  below <- table$components[!inside]
+  graphics::mtext(paste0("bars: 2 standard errors", if (length(below)) paste0(
+    "; far below: ", paste(below, collapse = ", "))), side = 3, line = 0.35, adj = 0, cex = 0.8,
+    col = "grey35")
+  graphics::abline(h = graphics::axTicks(2), col = FAINT, lwd = 0.8)
+  graphics::axis(1, table$components, lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
+  graphics::axis(2, lwd = 0)
+  table <- table[inside, ]
+  graphics::lines(table$components, table$log_evidence, col = BLUE)
+  graphics::segments(table$components, lower[inside], table$components, upper[inside], col = BLUE,
+                     lwd = 2.5)
+  graphics::points(table$components, table$log_evidence, col = ORANGE, cex = 1.2,
+                   pch = ifelse(table$doubt %in% c("failed", "warns"), 1, 16))
+}
+
+draw_component_probabilities <- function(table, occupied) {
+  at <- seq_len(max(table$components))
+  components <- rep(0, length(at))
+  components[table$components] <- ifelse(is.na(table$posterior), 0, table$posterior)
+  graphics::plot.default(NA, NA, xlim = range(at) + c(-0.4, 0.4), axes = FALSE,
+                         ylim = c(0, max(components, occupied)), xlab = "Number", ylab = "")
+  graphics::title(main = "Posterior probability", adj = 0, line = 1.55, font.main = 2,
+                  cex.main = 1.05)
+  graphics::abline(h = graphics::axTicks(2), col = FAINT, lwd = 0.8)
+  graphics::axis(1, at, lwd = 0, lwd.ticks = 0.8, col.ticks = "grey50")
+  graphics::axis(2, lwd = 0)
+  bar <- function(from, height, colour)
+    graphics::rect(at + from, 0, at + from + 0.36, height, col = colour, border = NA)
+  bar(-0.38, components, BLUE)
+  bar(0.02, occupied[at], ORANGE)
+  graphics::mtext(c("components", "clusters with rows"), side = 3, line = 0.35, adj = c(0, 0.55),
+                  cex = 0.8, col = c(BLUE, ORANGE))
+}

@@ -1,0 +1,316 @@
+# partitions(): the evidence of a mixture for all numbers of components, from chains over partitions
+# of the rows (src/estimators/partitions/), and its use as the default where importance sampling
+# around the modes fails.
+
+#' The evidence of mixtures from partitions of the rows
+#'
+#' For [gaussian_mixture()] on data in memory, of up to some thousands of rows. A mixture with more
+#' components than the data have clusters has no posterior modes that a normal density fits, but its
+#' evidence follows from that with fewer components. The default of [evidence()] uses this method
+#' where importance sampling around the modes fails.
+#'
+#' @param anchor `NULL`, or the number of components whose evidence the others are compared with, at
+#'   most that of the model; 1 is in closed form. `NULL`, the default, takes numbers at which
+#'   importance sampling around the modes has even weights.
+#' @param chains Number of independent chains, an even number of at least 4.
+#' @param work Largest number of evaluations: of the density of one row in one group. The chains end
+#'   earlier if the standard error is below 0.01, and go on for up to three times this work if it is
+#'   above 0.1.
+#' @param draws Number of posterior draws.
+#'
+#' @details
+#' Weights, means and variances are integrated out. What is left are the labels of the rows, which
+#' divide them into groups. A division into \eqn{t} groups has the same density for every number of
+#' components \eqn{K}, up to a factor \eqn{c(K, t)} that is known: the number of ways to give the
+#' groups \eqn{K} labels, and the prior of the labels. So
+#' \deqn{Z_K = \sum_t c(K, t) S_t,}{Z[K] = sum_t c(K, t) S[t],}
+#' with the same sums \eqn{S_t} for all \eqn{K}. Chains over divisions (Gibbs updates of single
+#' rows, and proposals that split a group or merge two) visit all numbers of groups \eqn{t}, by
+#' weights that are found first and then stay. Their visits estimate all \eqn{S_t} relative to the
+#' evidence of the anchor.
+#'
+#' Without `anchor` the chains begin at the largest number of components whose evidence is known
+#' well. Larger numbers whose weights are less even are further anchors, and the one that makes the
+#' standard error smallest is used. If two of them contradict each other, the fit has failed.
+#'
+#' Half of the chains begin with few groups and half with many. If they do not agree, or if no chain
+#' has gone from few groups to many and back, the fit has a warning and has failed. The standard
+#' error is from the autocorrelations of the chains and from their spread, together with that of the
+#' anchor. Draws of the parameters are exact draws given divisions from the chains.
+#'
+#' @return An object of class `"evidence_method"` for [evidence()]. Its fits have `partitions`, a
+#'   list: `anchor` (the one used: `components`, `log_evidence`, `se`); `ladder`, a data frame with a
+#'   row for each number of `components` up to that of the model: `log_evidence`, `se`, `apart` (the
+#'   difference between chains that began with few and with many groups, in standard errors),
+#'   `anchor` (the one used), `trips` (how often chains went from the most groups to those of the
+#'   anchor) and `disagree` (the largest difference from another anchor, in standard errors);
+#'   `occupied`, the posterior probabilities of the numbers of groups that have rows; `sweeps`; and
+#'   `accepted`, the share of proposals to split or merge that were accepted.
+#'
+#' @references
+#' Nobile, A. (2004). On the posterior distribution of the number of components in a finite mixture.
+#' *Annals of Statistics* 32, 2044-2073.
+#'
+#' Dahl, D. B. (2005). Sequentially-allocated merge-split sampler for conjugate and nonconjugate
+#' Dirichlet process mixture models. Technical report, Texas A&M University.
+#'
+#' @examples
+#' fit <- evidence(gaussian_mixture(components = 3), scale(faithful$waiting),
+#'                 partitions(work = 1e6), seed = 1)
+#' fit
+#' fit$partitions$ladder
+#'
+#' @seealso [gaussian_mixture()], whose `components` may be several numbers
+#' @family methods
+#' @export
+partitions <- function(anchor = NULL, chains = 8, work = 3e7, draws = 1000) {
+  if (!is.null(anchor)) anchor <- check_count(anchor, "anchor", 1, 64)
+  chains <- check_count(chains, "chains", 4, 1000)
+  if (chains %% 2) refuse(chains, "chains", "an even number")
+  method <- new_method("partitions", match.call(), estimator = "partitions", chains = chains,
+                       work = check_number(work, "work", 1),
+                       draws = check_count(draws, "draws", 2, 1e5))
+  method$wanted <- anchor
+  method
+}
+
+# Anchors -----------------------------------------------------------------------------------------
+
+# Rows up to which the default uses partitions. With more rows modes are sharp, and sweeps long.
+PARTITION_ROWS <- 5000
+# Importance sampling around the modes is reported above the first share of the ideal effective
+# sample size, and can be an anchor above the second; below the third its standard error is doubled.
+PARTITION_EVEN <- 0.35
+PARTITION_ANCHOR <- 0.25
+PARTITION_SURE <- 0.6
+PARTITION_SE <- 0.06 # of an anchor that is known well
+PARTITION_DRAWS <- c(2000, 16000)
+PARTITION_CELLS <- 2e7 # draws x rows x columns x components
+PARTITION_STREAM <- 2^28 + 2^27 # random number streams that no replicate of evidence() uses
+
+has_partitions <- function(model) isTRUE(part_of(model, "partitions"))
+
+#' The method of a call on data in memory: where the default would fail, partitions()
+#' @noRd
+method_for_rows <- function(model, method, encoded, words) {
+  if (method$name == "partitions") {
+    if (!has_partitions(model))
+      fail("partitions() needs a mixture whose parameters can be integrated out, such as ",
+           "gaussian_mixture(), not ", model$name, "().")
+    return(anchored(method, model, encoded, words))
+  }
+  if (!is_default(method) || !has_partitions(model) || model$components == 1 ||
+      encoded$n > PARTITION_ROWS) return(method)
+  own <- known_evidence(model$components, model, encoded, words)
+  if (own$share >= PARTITION_EVEN) return(method)
+  anchored(instead_of(method), model, encoded, words, own)
+}
+
+is_default <- function(method) method$name == "sgais" && length(method$call) == 1
+
+#' partitions() in the place of a method that was asked for
+#' @noRd
+instead_of <- function(method) {
+  chosen <- partitions()
+  chosen$asked <- method
+  chosen
+}
+
+#' The method with its anchors: numbers of components whose evidence is known
+#'
+#' The ladder begins at the largest number that is known well. Larger ones, up to that of the model,
+#' are alternatives.
+#' @param own What is known of the model's own number of components, if it is.
+#' @noRd
+anchored <- function(method, model, encoded, words, own = NULL) {
+  know <- function(k) if (!is.null(own) && k == own$components) own
+  else known_evidence(k, model, encoded, words)
+  with_anchors(method, anchors_below(method, model$components, know), model$components)
+}
+
+#' @param know A function of a number of components, as known_evidence().
+#' @noRd
+anchors_below <- function(method, components, know) {
+  wanted <- method$wanted
+  if (!is.null(wanted)) {
+    if (wanted > components)
+      fail("`anchor` must be at most the number of components (", components, "), not ", wanted,
+           ".")
+    return(list(know(wanted)))
+  }
+  found <- list()
+  for (k in as.double(components:1)) {
+    known <- know(k)
+    if (known$share >= PARTITION_ANCHOR) found <- c(list(known), found)
+    if (known$share >= PARTITION_ANCHOR && known$se <= PARTITION_SE) break
+  }
+  found
+}
+
+with_anchors <- function(method, anchors, components, draws_from = components) {
+  method$anchors <- do.call(rbind, lapply(anchors, function(known)
+    data.frame(known[c("components", "log_evidence", "se")])))
+  method$settings[c("anchor", "components", "draws_from")] <-
+    list(method$anchors$components[1], components, draws_from)
+  method
+}
+
+#' The evidence of a number of components: in closed form, or by importance sampling
+#'
+#' @return A list: `components`, `log_evidence`, `se`, and `share` (the effective sample size as a
+#'   share of the ideal one, or 0 if the estimate cannot be used).
+#' @noRd
+known_evidence <- function(components, model, encoded, words) {
+  encoded$args$components <- components
+  model$components <- components
+  if (components == 1)
+    return(list(components = 1, log_evidence = .Call(ffi_model, model_type(model), encoded$args,
+                                                     encoded$rows, "exact", NULL, list()),
+                se = 0, share = 1))
+  draws <- round(PARTITION_CELLS / (length(encoded$rows) * components))
+  draws <- min(max(draws, PARTITION_DRAWS[1]), PARTITION_DRAWS[2])
+  problem <- new_problem(model, encoded, laplace(importance = draws), words)
+  problem$replicate <- PARTITION_STREAM + components
+  out <- tryCatch(lapply(conduct(problem, encoded$rows), drop),
+                  logevidence_error = function(e) NULL)
+  share <- if (is.null(out) || !is.finite(out$importance)) 0 else out$ess / out$ideal
+  if (!is.finite(share) || isTRUE(out$pareto_k > AUDIT_MOST_K)) share <- 0
+  doubt <- if (share < PARTITION_SURE) 2 else 1
+  list(components = components, log_evidence = out$importance, se = doubt * out$se, share = share)
+}
+
+# Results -----------------------------------------------------------------------------------------
+
+# Chains that began low and high may differ by so many joint standard errors; a standard error above
+# PARTITION_MOST is not calibrated.
+PARTITION_APART <- 4
+PARTITION_MOST <- 0.5
+PARTITION_TRIPS <- 10
+
+#' One run of partitions(): as one_run() in result.R, for the number of components of the model
+#' @noRd
+partition_run <- function(out, method, model, encoded) {
+  k <- model$components
+  ladder <- partition_ladder(out, method, k)
+  rung <- ladder[ladder$components == k, ]
+  points <- partition_draws(out, method, model, encoded)
+  headline <- list(log_evidence = rung$log_evidence, se = rung$se, source = "partitions",
+                   points = points, log_weights = normalise(rep(0, ncol(points))))
+  # one number of components alone needs no chain
+  alone <- rung$anchor == method$settings$components
+  failed <- partition_warnings(rung, if (alone) Inf else rung$trips)
+  list(
+    headline = headline, trace = data.frame(), failed = failed, warnings = failed,
+    partitions = list(anchor = as.list(method$anchors[method$anchors$components == rung$anchor, ]),
+                      ladder = ladder, occupied = occupied_groups(out, method, k, encoded),
+                      sweeps = drop(out$sweeps),
+                      accepted = drop(out$accepted)),
+    sampler = list(log_evidence = rung$log_evidence, se = rung$se, draws = t(points),
+                   log_weights = headline$log_weights),
+    work = work_of(out)
+  )
+}
+
+#' The estimates for all numbers of components, each with the anchor that makes its error smallest
+#' @noRd
+partition_ladder <- function(out, method, components) {
+  anchors <- method$anchors
+  first <- anchors$components[1]
+  numbers <- as.double(first:method$settings$components)
+  # a number, its base, and log ratio, se, apart
+  pairs <- array(out$rungs, c(3, length(numbers), length(numbers)))
+  rows <- lapply(numbers[numbers <= components], function(k) {
+    usable <- anchors[anchors$components <= k, ]
+    at <- usable$components - first + 1
+    ratio <- pairs[, at, k - first + 1]
+    ratio <- matrix(ratio, 3)
+    estimate <- usable$log_evidence + ratio[1, ]
+    se <- sqrt(usable$se^2 + ratio[2, ]^2)
+    trips <- drop(out$trips)[at]
+    trips[usable$components == method$settings$components] <- Inf # needs none
+    best <- order(trips < PARTITION_TRIPS, se)[1]
+    joint <- sqrt(se^2 + se[best]^2)
+    data.frame(components = k, log_evidence = estimate[best], se = se[best],
+               apart = ratio[3, best], anchor = usable$components[best], trips = trips[best],
+               disagree = max(0, (abs(estimate - estimate[best]) / joint)[-best], na.rm = TRUE))
+  })
+  do.call(rbind, rows)
+}
+
+#' Draws for this number of components, with equal numbering
+#' @noRd
+partition_draws <- function(out, method, model, encoded) {
+  each <- method$settings$draws
+  at <- model$components - method$settings$draws_from
+  d <- seq_along(encoded$theta_names)
+  centre <- out$centre[d, at + 1]
+  draws <- .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE],
+                 "relabel", out$draws[d, at * each + seq_len(each), drop = FALSE],
+                 list(reference = centre))
+  # predict() numbers the components as in the first draw
+  nearest <- which.min(colSums((draws - centre)^2))
+  cbind(draws[, nearest], draws[, -nearest, drop = FALSE], deparse.level = 0)
+}
+
+#' Posterior probabilities of the number of groups with rows
+#' @noRd
+occupied_groups <- function(out, method, components, encoded) {
+  t <- seq_len(components)
+  k <- components
+  alpha <- encoded$args$concentration
+  visits <- rowSums(out$occupied)[t + 1]
+  # what depends on the number of components alone cancels
+  log_weight <- lgamma(k + 1) - lgamma(k - t + 1) - drop(out$levels)[t] + log(visits)
+  share <- exp(log_weight - max(log_weight))
+  stats::setNames(share / sum(share), t)
+}
+
+partition_warnings <- function(rung, trips) {
+  advice <- " Use more `work`, or compare with nested()."
+  if (!is.finite(rung$se))
+    return(paste0("The chains over partitions have not reached the anchor or all numbers of ",
+                  "groups, so there is no estimate.", advice))
+  if (trips < PARTITION_TRIPS)
+    return(sprintf(paste0("The chains over partitions have gone from few groups to the most and ",
+                          "back only %.0f times, so the estimate is unreliable.", advice), trips))
+  c(if (isTRUE(rung$disagree > PARTITION_APART))
+      sprintf(paste0("Estimates relative to different numbers of components differ by %.1f ",
+                     "standard errors.", advice), rung$disagree),
+    if (isTRUE(abs(rung$apart) > PARTITION_APART))
+      sprintf(paste0("Chains that began with few groups and with many differ by %.1f standard ",
+                     "errors, so they have not mixed.", advice), abs(rung$apart)),
+    if (rung$se > PARTITION_MOST)
+      sprintf(paste0("The chains over partitions move slowly between numbers of groups: the ",
+                     "standard error of %.1f nats is itself uncertain.", advice), rung$se))
+}
+
+#' Words of print() on the source of the estimate
+#' @noRd
+partition_words <- function(fit) {
+  anchor <- fit$partitions$anchor
+  paste0("from partitions of the rows, relative to ", count_of(anchor$components, "component"),
+         sprintf(" (%s)", align_estimates(anchor$log_evidence, anchor$se)))
+}
+
+#' The work of a walk that has its rows and has not begun: with it, rows can be added to a fit by
+#' partitions() that took its place
+#' @noRd
+work_asked_for <- function(work, encoded) {
+  asked <- work$method$asked
+  if (is.null(asked)) return(work)
+  other <- list2env(as.list(work), parent = emptyenv())
+  other$method <- asked
+  problem <- new_problem(work$model, encoded, asked, work$words, work$threads)
+  problem$total <- 0
+  problem <- bounded(problem, "open", nrow(encoded$rows))
+  other$problem <- problem
+  job <- list(problem = problem, result = list())
+  if (state_bytes(other) > 0) {
+    run <- begin_job(list(problem = problem), encoded$rows, "open")
+    on.exit(.Call(ffi_run_free, run))
+    job$open <- .Call(ffi_run_save, run)
+    if (length(job$open) > state_bytes(other)) job$open <- NULL
+  }
+  other$plan <- list(first = list(job), second = list(NULL))
+  other
+}

@@ -1,0 +1,221 @@
+# How good is the evidence of mixtures with more components than clusters? Five data sets, as they
+# come and scaled, with one to eight components, against references of another kind.
+#
+#   Rscript bench/components.R reference   # writes results/components-reference.csv, 15 min
+#   Rscript bench/components.R run [seeds] # writes results/components.csv, 10 min
+#   Rscript bench/components.R published   # the galaxies with a published prior
+#
+# References: a label sampler in plain R and dual importance sampling (Lee and Robert 2016) for two
+# and three components, which share no code with the package; and from three components on long
+# runs of partitions(), added to these. They are compared with long runs that begin at the closed
+# form for one component.
+
+suppressPackageStartupMessages(library(logevidence))
+results <- "bench/results"
+
+acidity_like <- function() {
+  set.seed(155)
+  high <- runif(155) < 0.4
+  matrix(rnorm(155, ifelse(high, 6.25, 4.33), ifelse(high, 0.54, 0.38)))
+}
+
+data_sets <- function() {
+  raw <- list(galaxies = matrix(MASS::galaxies / 1000), faithful = as.matrix(faithful),
+              iris = as.matrix(iris[1:4]), precip = matrix(precip), acidity = acidity_like())
+  plain <- function(x) matrix(as.numeric(x), nrow(x))
+  c(lapply(raw, plain), setNames(lapply(raw, function(x) plain(scale(x))),
+                                 paste(names(raw), "scaled")))
+}
+
+model_of <- function(x, components)
+  gaussian_mixture(components = components, location = colMeans(x))
+
+# Dual importance sampling -------------------------------------------------------------------------
+
+PRIOR <- list(count = 1 / 4, shape = 1, rate = 1) # mean_scale 2
+
+block_of <- function(y, location) {
+  n <- nrow(y)
+  count <- PRIOR$count + n
+  sums <- colSums(y)
+  centre <- (PRIOR$count * location + sums) / count
+  rate <- PRIOR$rate + 0.5 * (colSums(y^2) + PRIOR$count * location^2 - count * centre^2)
+  list(n = n, count = count, centre = centre, shape = PRIOR$shape + n / 2, rate = rate)
+}
+
+draw_block <- function(b) {
+  variance <- b$rate / rgamma(length(b$rate), b$shape)
+  list(mean = rnorm(length(b$rate), b$centre, sqrt(variance / b$count)), variance = variance)
+}
+
+# Parameters of all components: lists of matrices, a column for each component.
+draw_given <- function(y, z, k, location) {
+  blocks <- lapply(seq_len(k), function(c) block_of(y[z == c, , drop = FALSE], location))
+  drawn <- lapply(blocks, draw_block)
+  w <- rgamma(k, 1 + vapply(blocks, `[[`, 0, "n"))
+  list(blocks = blocks, mean = vapply(drawn, `[[`, location, "mean"),
+       variance = vapply(drawn, `[[`, location, "variance"), w = w / sum(w))
+}
+
+log_components <- function(y, theta, k) {
+  mean <- matrix(theta$mean, ncol(y))
+  variance <- matrix(theta$variance, ncol(y))
+  vapply(seq_len(k), function(c) log(theta$w[c]) - 0.5 * sum(log(2 * pi * variance[, c])) -
+           0.5 * colSums((t(y) - mean[, c])^2 / variance[, c]), numeric(nrow(y)))
+}
+
+log_sum <- function(x) {
+  top <- do.call(pmax, as.data.frame(x))
+  top + log(rowSums(exp(x - top)))
+}
+
+permutations <- function(k) {
+  if (k == 1) return(matrix(1, 1, 1))
+  smaller <- permutations(k - 1)
+  do.call(rbind, lapply(seq_len(k), function(i) cbind(i, smaller + (smaller >= i))))
+}
+
+dual <- function(y, k, location, chain = 4000, kept = 500, draws = 6000) {
+  y <- sweep(y, 2, location)
+  location <- rep(0, ncol(y))
+  z <- kmeans(y, k, nstart = 5)$cluster
+  blocks <- list()
+  for (s in seq_len(chain)) {
+    theta <- draw_given(y, z, k, location)
+    each <- log_components(y, theta, k)
+    z <- max.col(each - log(-log(matrix(runif(length(each)), nrow(each)))), "first")
+    if (s > chain / 5 && s %% ((4 * chain) %/% (5 * kept)) == 0)
+      blocks <- c(blocks, list(draw_given(y, z, k, location)$blocks))
+  }
+  from <- sample(length(blocks), draws, TRUE)
+  points <- lapply(from, function(j) {
+    drawn <- lapply(blocks[[j]], draw_block)
+    w <- rgamma(k, 1 + vapply(blocks[[j]], `[[`, 0, "n"))
+    list(mean = vapply(drawn, `[[`, location, "mean"),
+         variance = vapply(drawn, `[[`, location, "variance"), w = w / sum(w))
+  })
+  part <- function(name, c, j) vapply(points, function(p) matrix(p[[name]], ncol(y))[j, c], 0)
+  # log density of component c of each point given block l of each kept division
+  pairs <- lapply(seq_len(k), function(c) lapply(seq_len(k), function(l) {
+    own <- function(name, j = 1) vapply(blocks, function(b) b[[l]][[name]][j], 0)
+    weight <- vapply(points, function(p) log(p$w[c]), 0)
+    value <- outer(weight, own("n"))
+    for (j in seq_len(ncol(y))) {
+      m <- part("mean", c, j)
+      v <- part("variance", c, j)
+      shape <- own("shape")
+      rate <- own("rate", j)
+      count <- own("count")
+      value <- value - outer(log(v), shape + 1.5) - outer(1 / v, rate) -
+        0.5 * outer(m^2 / v, count) + outer(m / v, count * own("centre", j)) -
+        0.5 * outer(1 / v, count * own("centre", j)^2) +
+        rep(shape * log(rate) - lgamma(shape) + 0.5 * log(count / (2 * pi)), each = draws)
+    }
+    value
+  }))
+  n <- nrow(y)
+  constant <- vapply(blocks, function(b) lgamma(n + k) - sum(lgamma(vapply(b, `[[`, 0, "n") + 1)),
+                     0)
+  over <- apply(permutations(k), 1, function(order)
+    log_sum(Reduce(`+`, lapply(seq_len(k), function(c) pairs[[c]][[order[c]]])) +
+              rep(constant, each = draws)))
+  log_q <- log_sum(matrix(over, draws)) - log(length(blocks)) - lfactorial(k)
+  log_p <- vapply(points, function(p) {
+    prior <- lgamma(k) + sum(dnorm(p$mean, 0, sqrt(p$variance / PRIOR$count), log = TRUE) +
+                               PRIOR$shape * log(PRIOR$rate) - lgamma(PRIOR$shape) -
+                               (PRIOR$shape + 1) * log(p$variance) - PRIOR$rate / p$variance)
+    prior + sum(log_sum(log_components(y, p, k)))
+  }, 0)
+  ratio <- log_p - log_q
+  top <- max(ratio)
+  weight <- exp(ratio - top)
+  c(top + log(mean(weight)), sd(weight) / mean(weight) / sqrt(draws))
+}
+
+reference <- function() {
+  table <- do.call(rbind, lapply(names(data_sets()), function(name) {
+    x <- data_sets()[[name]]
+    set.seed(1)
+    own <- vapply(2:3, function(k) dual(x, k, colMeans(x)), numeric(2))
+    long <- function(anchor, seed)
+      evidence(model_of(x, 8), x, partitions(anchor, chains = 16, work = 1.5e8), seed = seed)
+    from <- function(anchor, seed) suppressWarnings(long(anchor, seed))$partitions$ladder
+    closed <- from(1, 101)
+    above <- from(3, 103)
+    rise <- above$log_evidence - above$log_evidence[1]
+    rise_se <- sqrt(pmax(above$se^2 - above$se[1]^2, 0))
+    one <- logml(evidence(model_of(x, 1), x, exact()))
+    row <- data.frame(data = name, components = 1:8,
+                      log_evidence = c(one, own[1, 1], own[1, 2] + rise),
+                      se = c(0, own[2, 1], sqrt(own[2, 2]^2 + rise_se^2)),
+                      from_one = closed$log_evidence, from_one_se = closed$se,
+                      trips = c(NA, NA, above$trips))
+    row$apart <- (row$from_one - row$log_evidence) / sqrt(row$se^2 + row$from_one_se^2)
+    print(row, digits = 6)
+    row
+  }))
+  write.csv(format(table, digits = 8), file.path(results, "components-reference.csv"),
+            row.names = FALSE, quote = FALSE)
+}
+
+run <- function(seeds) {
+  known <- read.csv(file.path(results, "components-reference.csv"), strip.white = TRUE)
+  # of the two references the more precise one
+  other <- known$from_one_se < known$se
+  known$log_evidence[other] <- known$from_one[other]
+  known$se[other] <- known$from_one_se[other]
+  table <- do.call(rbind, lapply(names(data_sets()), function(name) {
+    x <- data_sets()[[name]]
+    own <- known[known$data == name, ]
+    do.call(rbind, lapply(seq_len(seeds), function(seed) do.call(rbind, lapply(2:8, function(k) {
+      said <- character()
+      began <- proc.time()
+      fit <- withCallingHandlers(evidence(model_of(x, k), x, seed = seed),
+                                 warning = function(w) {
+                                   said <<- c(said, conditionMessage(w))
+                                   invokeRestart("muffleWarning")
+                                 })
+      cpu <- sum((proc.time() - began)[1:2])
+      data.frame(data = name, components = k, seed = seed, log_evidence = fit$log_evidence,
+                 se = fit$se, source = fit$source,
+                 anchor = if (is.null(fit$partitions)) NA else fit$partitions$anchor$components,
+                 error = fit$log_evidence - own$log_evidence[k], reference_se = own$se[k],
+                 warned = length(said), prior = length(fit$prior_conflict),
+                 failed = length(fit$failed), cpu = round(cpu, 2))
+    }))))
+  }))
+  write.csv(format(table, digits = 6), file.path(results, "components.csv"), row.names = FALSE,
+            quote = FALSE)
+  report(table)
+}
+
+report <- function(table) {
+  table$z2 <- table$error^2 / (table$se^2 + table$reference_se^2)
+  line <- function(t, name) data.frame(
+    data = name, runs = nrow(t), mean_error = mean(t$error), largest = max(abs(t$error)),
+    within_tenth = mean(abs(t$error) < 0.1), stated = median(t$se), z2 = mean(t$z2),
+    within_2 = mean(t$z2 < 4), warned = sum(t$warned > t$prior), cpu = median(t$cpu),
+    slowest = max(t$cpu))
+  ladder <- table[table$source == "partitions", ]
+  parts <- split(ladder, factor(ladder$data, unique(ladder$data)))
+  print(rbind(do.call(rbind, Map(line, parts, names(parts))), line(ladder, "all partitions"),
+              line(table[table$source != "partitions", ], "others")), digits = 2,
+        row.names = FALSE)
+}
+
+published <- function() {
+  y <- MASS::galaxies
+  y[y == 26960] <- 26690 # a known error of the data set
+  y <- y / 1000
+  model <- gaussian_mixture(components = c(3, 5, 6, 8), location = mean(y), shape = 1.28,
+                            mean_scale = sqrt(diff(range(y)) / 2.6), rate = 0.36 * var(y))
+  for (seed in 1:8)
+    print(as.data.frame(evidence(model, y, seed = seed))[c("components", "log_evidence", "se")],
+          digits = 6)
+}
+
+arguments <- commandArgs(TRUE)
+switch(arguments[1], reference = reference(),
+       run = run(if (length(arguments) > 1) as.numeric(arguments[2]) else 6),
+       report = report(read.csv(file.path(results, "components.csv"), strip.white = TRUE)),
+       published = published())

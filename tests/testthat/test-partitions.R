@@ -1,0 +1,210 @@
+# partitions(): against the sum over all partitions of a few rows, and its use as the default.
+
+# All partitions of n rows as restricted growth strings, a column for each.
+all_partitions <- function(n) {
+  labels <- matrix(1L, 1, 1)
+  for (i in seq_len(n - 1)) {
+    top <- apply(labels, 2, max)
+    labels <- do.call(cbind, lapply(seq_len(max(top) + 1), function(k)
+      rbind(labels[, top + 1 >= k, drop = FALSE], k)))
+  }
+  labels
+}
+
+# The log evidence of one block, column by column, with a normal-inverse-gamma prior.
+log_block <- function(rows, model) {
+  n <- nrow(rows)
+  before <- 1 / model$mean_scale^2
+  shape <- model$shape + n / 2
+  rate <- vapply(seq_len(ncol(rows)), function(j) {
+    y <- rows[, j]
+    model$rate + 0.5 * (sum((y - mean(y))^2) + before * n / (before + n) *
+                          (mean(y) - model$location[j])^2)
+  }, 0)
+  sum(model$shape * log(model$rate) - lgamma(model$shape) + lgamma(shape) - shape * log(rate) +
+        0.5 * log(before / (before + n)) - n / 2 * log(2 * pi))
+}
+
+# Joint densities of the rows and of the numbers of occupied components.
+by_enumeration <- function(rows, model, components) {
+  n <- nrow(rows)
+  alpha <- model$concentration
+  labels <- all_partitions(n)
+  t <- apply(labels, 2, max)
+  density <- apply(labels, 2, function(z) sum(vapply(split(seq_len(n), z), function(b)
+    lgamma(length(b) + alpha) - lgamma(alpha) + log_block(rows[b, , drop = FALSE], model), 0)))
+  ways <- lgamma(components + 1) - lgamma(pmax(components - t, 0) + 1) +
+    lgamma(components * alpha) - lgamma(n + components * alpha)
+  terms <- ifelse(t <= components, density + ways, -Inf)
+  list(log_evidence = max(terms) + log(sum(exp(terms - max(terms)))),
+       occupied = as.vector(tapply(exp(terms - max(terms)), factor(t, seq_len(components)), sum,
+                                   default = 0)) / sum(exp(terms - max(terms))))
+}
+
+few <- with_own_seed(4, cbind(a = rnorm(6, c(-2, -2, 0, 0, 2, 5)),
+                              b = rnorm(6, c(1, 1, 0, 0, 3, 9))))
+priors <- list(
+  list(location = c(0, 0), mean_scale = 2, shape = 1, rate = 1, concentration = 1),
+  list(location = c(1, -1), mean_scale = 3, shape = 2, rate = 0.5, concentration = 0.4)
+)
+mixture_of <- function(components, prior)
+  do.call(gaussian_mixture, c(list(components = components), prior))
+
+test_that("the evidence of each number of components is the sum over all partitions", {
+  z <- c()
+  for (prior in priors) for (k in 1:6) {
+    exact <- by_enumeration(few, prior, k)
+    fit <- quiet_fit(mixture_of(k, prior), few, partitions(anchor = 1, work = 1e6),
+                     seed = test_seed(k))
+    expect_identical(fit$failed, NULL)
+    expect_lt(fit$se, 0.05)
+    z <- c(z, if (k > 1) (fit$log_evidence - exact$log_evidence) / fit$se)
+    if (k == 1) expect_equal(fit$log_evidence, exact$log_evidence)
+    expect_lt(max(abs(fit$partitions$occupied - exact$occupied)), 0.03)
+    expect_identical(fit$source, "partitions")
+  }
+  expect_lt(max(abs(z)), 4.5)
+  # a mean of ten squares
+  expect_lt(mean(z^2), 4)
+})
+
+test_that("draws are from the posterior: predictive densities are ratios of evidences", {
+  prior <- priors[[2]]
+  new <- rbind(c(0, 0), c(2, 3), c(-2, 1))
+  for (k in c(2, 4)) {
+    fit <- quiet_fit(mixture_of(k, prior), few, partitions(anchor = 1, work = 1e6, draws = 4000),
+                     seed = test_seed(20))
+    own <- by_enumeration(few, prior, k)$log_evidence
+    exact <- apply(new, 1, function(y)
+      by_enumeration(rbind(few, y), prior, k)$log_evidence - own)
+    expect_lt(max(abs(predict(fit, as.data.frame(`colnames<-`(new, c("a", "b"))),
+                              type = "density") - exact)), 0.15)
+  }
+})
+
+galaxies <- c(9172, 9350, 9483, 9558, 9775, 10227, 10406, 16084, 16170, 18419, 18552, 18600, 18927,
+              19052, 19070, 19330, 19343, 19349, 19440, 19473, 19529, 19541, 19547, 19663, 19846,
+              19856, 19863, 19914, 19918, 19973, 19989, 20166, 20175, 20179, 20196, 20215, 20221,
+              20415, 20629, 20795, 20821, 20846, 20875, 20986, 21137, 21492, 21701, 21814, 21921,
+              21960, 22185, 22209, 22242, 22249, 22314, 22374, 22495, 22746, 22747, 22888, 22914,
+              23206, 23241, 23263, 23484, 23538, 23542, 23666, 23706, 23711, 24129, 24285, 24289,
+              24366, 24717, 24990, 25633, 26690, 26995, 32065, 32789, 34279) / 1000
+
+test_that("published evidences of the galaxies are found for all numbers of components", {
+  prior <- list(location = mean(galaxies), mean_scale = sqrt(diff(range(galaxies)) / 2.6),
+                shape = 1.28, rate = 0.36 * var(galaxies))
+  fits <- evidence(mixture_of(c(3, 5, 6, 8), prior), galaxies, seed = test_seed())
+  table <- as.data.frame(fits)
+  published <- c(-227.06, -226.26, -226.31, -226.8)
+  expect_lt(max(abs(table$log_evidence - published) / (table$se + 0.02)), 4.5)
+  expect_true(all(table$reliable & table$se < 0.15))
+  expect_identical(unique(table$doubt), "")
+})
+
+scaled <- as.data.frame(scale(faithful))
+
+test_that("mixtures with superfluous components use partitions by default, without a warning", {
+  # from long runs of an independent program, anchored at three components
+  expected <- c(`4` = -453.041, `6` = -459.079)
+  for (k in c(4, 6)) {
+    fit <- expect_silent(evidence(gaussian_mixture(components = k), scaled, seed = test_seed(k)))
+    expect_identical(fit$source, "partitions")
+    expect_length(fit$warnings, 0)
+    expect_lt(fit$se, 0.2)
+    expect_lt(abs(fit$log_evidence - expected[[as.character(k)]]) / sqrt(fit$se^2 + 0.02^2), 4.5)
+    expect_match(said(fit), "from partitions of the rows, relative to")
+  }
+  # where importance sampling is even, and where another method is asked for, nothing changes
+  two <- evidence(gaussian_mixture(components = 2), scaled, seed = test_seed())
+  expect_identical(two$source, "audit")
+  expect_null(two$partitions)
+  expect_null(quiet_fit(gaussian_mixture(components = 4), scaled[1:60, ],
+                        sgais(early = list(particles = 30)), seed = test_seed())$partitions)
+})
+
+test_that("anchors agree with each other", {
+  at <- lapply(c(1, 2), function(k)
+    evidence(gaussian_mixture(components = 4, location = 20), galaxies, partitions(anchor = k),
+             seed = test_seed(k)))
+  apart <- at[[1]]$log_evidence - at[[2]]$log_evidence
+  expect_lt(abs(apart) / sqrt(at[[1]]$se^2 + at[[2]]$se^2), 4.5)
+  expect_equal(at[[1]]$partitions$anchor$components, 1)
+  expect_equal(at[[2]]$partitions$ladder$components, 2:4)
+  expect_equal(at[[2]]$partitions$ladder$disagree, c(0, 0, 0))
+})
+
+test_that("a run that is too short says that it has failed", {
+  fit <- quiet_fit(gaussian_mixture(components = 6), scaled, partitions(anchor = 1, work = 1e4),
+                   seed = test_seed())
+  expect_gt(length(fit$failed), 0)
+  expect_match(fit$failed[1], "partitions")
+})
+
+test_that("threads and stops change nothing", {
+  model <- gaussian_mixture(components = 3)
+  method <- partitions(anchor = 1, work = 1e5)
+  fit <- function(...) essence(quiet_fit(model, scaled[1:80, ], method, seed = test_seed(), ...))
+  whole <- fit()
+  expect_identical(fit(threads = 2), whole)
+  stopped <- quiet_fit(model, scaled[1:80, ], method, seed = test_seed(), time_limit = 1e-9)
+  expect_s3_class(stopped, "incomplete_evidence")
+  expect_identical(essence(muffled(resume(stopped))), whole)
+})
+
+test_that("rows can be added to a fit that partitions() has made by default", {
+  fit <- evidence(gaussian_mixture(components = 4), scaled[1:80, ], seed = test_seed())
+  expect_identical(fit$source, "partitions")
+  more <- muffled(update(fit, scaled[81:100, ]))
+  expect_equal(more$n, 100)
+  other <- evidence(gaussian_mixture(components = 4), scaled[1:100, ], seed = test_seed(2))
+  expect_lt(abs(more$log_evidence - other$log_evidence), 5 * sqrt(more$se^2 + other$se^2))
+})
+
+test_that("several numbers of components give a comparison", {
+  several <- evidence(gaussian_mixture(~ eruptions + waiting, components = c(4, 1:3)),
+                      scaled[1:100, ], seed = test_seed())
+  expect_s3_class(several, c("component_comparison", "model_comparison"))
+  table <- as.data.frame(several)
+  expect_equal(table$components, 1:4)
+  expect_equal(sum(table$posterior), 1)
+  fits <- attr(several, "fits")
+  expect_setequal(names(fits), c("1 component", paste(2:4, "components")))
+  single <- evidence(gaussian_mixture(~ eruptions + waiting, components = 2), scaled[1:100, ],
+                     seed = test_seed())
+  same <- c("log_evidence", "se", "draws", "source", "warnings", "args")
+  expect_identical(fits[["2 components"]][same], single[same])
+  four <- fits[["4 components"]]
+  expect_identical(four$source, "partitions")
+  expect_identical(four$call$model$components, 4)
+  expect_equal(dim(four$parameters), c(1000, 19))
+  occupied <- attr(several, "occupied")
+  expect_equal(unname(rowSums(occupied)), rep(1, 4))
+  expect_gt(occupied["2", "2"], 0.99)
+  expect_match(said(several), "Number of clusters that have rows")
+  file <- tempfile(fileext = ".pdf")
+  grDevices::pdf(file)
+  on.exit(unlink(file))
+  expect_identical(plot(several), several)
+  grDevices::dev.off()
+  expect_length(predict(several, scaled[1:3, ]), 3)
+})
+
+test_that("what cannot be done is said", {
+  two <- gaussian_mixture(components = 2)
+  refused(partitions(chains = 5), "`chains` must be an even number, not 5")
+  refused(partitions(anchor = 0), "`anchor` must be a whole number between 1 and 64, not 0")
+  refused(partitions(draws = 1), "`draws` must be a whole number between 2 and")
+  refused(evidence(two, scaled, partitions(anchor = 3)),
+          "`anchor` must be at most the number of components (2), not 3")
+  refused(evidence(linear_regression(eruptions ~ waiting), faithful, partitions()),
+          "partitions() needs a mixture")
+  refused(evidence(clustering(components = 2), scaled, partitions()), "partitions() needs")
+  refused(evidence(two, scaled, partitions(), keep = 1000), "needs all rows at once")
+  refused(gaussian_mixture(components = c(2, 2)), "`components` must be a whole number")
+  several <- gaussian_mixture(components = 1:3)
+  expect_match(said(several), "1 to 3 components")
+  refused(evidence(several, scaled, time_limit = 1), "`time_limit` cannot be used with several")
+  refused(evidence(several, scaled, keep = 1000), "must be in memory")
+  refused(evidence(several, scaled[1:2, ]), "at most the number of rows (2), not 3")
+  refused(model_functions(several, scaled), "`components` must be one number here")
+})
