@@ -48,6 +48,7 @@ find_constructors <- function(class) {
 # Streams have more rows than the least `keep`; data in memory are every fifth row less.
 STREAM_ROWS <- 1500
 MEMORY_ROWS <- 1200
+FEW_ROWS <- 2 # for kernels that draw from the prior
 CROSSING_BLOCK <- 150
 CROSSING_KEEP <- 1000
 
@@ -101,15 +102,15 @@ crossing_models <- function() {
                     full = TRUE),
     density_modes = entry(quote(density(~ log(0.5 * dnorm(a, m) + 0.5 * dnorm(a, -m)), m = ~ 1))),
     mixture = entry(quote(gaussian_mixture(~ a + b, components = 2)), full = TRUE),
-    clustering = entry(quote(clustering(~ a + b, components = 2, prior_sd = 2)), 40, TRUE),
+    clustering = entry(quote(clustering(~ a + b, components = 2, prior_sd = 2)), 40),
     clustering_unknown = entry(quote(clustering(~ a + b, components = 2, infer = TRUE)), 40),
-    low_rank = entry(quote(low_rank(~ a + b + x, rank = 1)), 40, TRUE),
+    low_rank = entry(quote(low_rank(~ a + b + x, rank = 1)), 40),
     low_rank_unknown = entry(quote(low_rank(~ a + b + x, rank = 1, infer = TRUE)), 40),
-    attributes = entry(quote(binary_attributes(~ a + b + x, attributes = 2)), 40, TRUE),
+    attributes = entry(quote(binary_attributes(~ a + b + x, attributes = 2)), 40),
     attributes_unknown =
       entry(quote(binary_attributes(~ a + b + x, attributes = 2, infer = TRUE)), 40),
-    custom = entry(quote(crossing_custom()), 60, TRUE, "y"),
-    custom_plain = entry(quote(crossing_custom(gradient = FALSE)), 60, FALSE, "y"),
+    custom = entry(quote(crossing_custom()), 30, TRUE, "y"),
+    custom_plain = entry(quote(crossing_custom(gradient = FALSE)), 30, FALSE, "y"),
     tmb = entry(quote(crossing_tmb()), 0),
     compiled = entry(quote(compiled_model("normal_mean_table", "mean", sigma = 1,
                                           PACKAGE = "normal_mean")), columns = "y")
@@ -170,10 +171,10 @@ remembered <- function(f) {
 
 crossing_model <- remembered(function(name) eval(crossing_models()[[name]]$call))
 
-crossing_data <- remembered(function(name, law = "steady", way = "memory") {
+crossing_data <- remembered(function(name, law = "steady", way = "memory", few = FALSE) {
   entry <- crossing_models()[[name]]
   if (entry$n == 0) return(NULL)
-  d <- crossing_rows(law, if (way == "memory") entry$n else STREAM_ROWS)
+  d <- crossing_rows(law, if (way != "memory") STREAM_ROWS else if (few) FEW_ROWS else entry$n)
   if (is.null(entry$columns)) d else d[[entry$columns]]
 })
 
@@ -181,9 +182,10 @@ crossing_data <- remembered(function(name, law = "steady", way = "memory") {
 
 # Cheap values of arguments, whatever method has them.
 CHEAP <- alist(
-  particles = 20, steps = 2, draws = 20, live = 20, search = 20, restarts = 2, sweeps = 5,
-  iterations = 50, importance = 64, first = 200, audit_draws = 64,
-  schedule = linear(20), early = list(rows = 300, particles = 20, work = 0, steps = 1), ess = 0.5
+  particles = 12, steps = 2, draws = 10, live = 10, tol = 0.3, search = 20, restarts = 2, sweeps = 5,
+  iterations = 50, importance = 64, first = 100, audit_draws = 64,
+  schedule = linear(20), run = smc(particles = 12, ess = 0.5, steps = 2),
+  early = list(rows = 300, particles = 12, work = 0, steps = 1), ess = 0.5
 )
 
 # The places of kernels in a method: arguments whose default is a kernel, or a method that has one.
@@ -252,11 +254,13 @@ method_call <- function(cell, variety = 1, batch = NULL) {
     else if (is.call(defaults[[cell$place]]) &&
              as.character(defaults[[cell$place]][[1]]) %in% constructors_of("evidence_kernel"))
       args[[cell$place]] <- kernel
-    else args[[cell$place]] <- call("smc", particles = 20, ess = 0.5, steps = 2, kernel = kernel)
+    else args[[cell$place]]$kernel <- kernel
   }
   args$batch <- batch
   as.call(c(list(as.name(constructor)), args))
 }
+
+is_blind <- function(kernel) kernel != "" && kernel_needs(exported(kernel)(), "floor")
 
 # `prior_draws` of the tests is another function.
 eval_method <- function(call) eval(call, list(prior_draws = exported("prior_draws")))
@@ -350,7 +354,7 @@ INTERNAL <- paste(c("subscript", "out of bounds", "object '", "could not find", 
 crossing_cells <- function(pairs) {
   methods <- crossing_methods()
   models <- crossing_models()
-  full <- names(models)[vapply(models, `[[`, NA, "full")]
+  full <- names(Filter(function(model) model$full, models))
   legal <- pairs[pairs$legal, ]
   plain <- legal$model == PLAIN_MODEL
   whole <- legal$way == "memory"
@@ -387,7 +391,7 @@ PLAIN_METHOD <- "smc:thermal"
 
 # Kernels that PLAIN_METHOD takes: of these it is known which models refuse them.
 kernel_needs_tried <- function(kernels)
-  vapply(kernels, function(name) name != "" && !kernel_needs(exported(name)(), "floor"), NA)
+  vapply(kernels, function(name) name != "" && !is_blind(name), NA)
 
 #' Few cells that cover every combination of values of some columns: the greedy choice
 #'
@@ -418,8 +422,8 @@ covering <- function(cells, columns, seed) {
   sort(chosen)
 }
 
-CROSSED <- list(c("method", "kernel", "mass"), c("method", "model"), c("method", "way", "law"),
-                c("model", "way", "law"), c("kernel", "mass", "way"))
+CROSSED <- list(c("method", "kernel"), c("method", "model"), c("kernel", "mass"),
+                c("method", "way", "law"), c("model", "way"))
 
 # One cell -------------------------------------------------------------------------------------------
 
@@ -428,7 +432,7 @@ begin_crossing <- function(cell, threads = 1) {
   variety <- sum(utf8ToInt(paste(unlist(cell), collapse = " ")))
   method <- crossing_method(cell, variety)
   model <- crossing_model(cell$model)
-  data <- crossing_data(cell$model, cell$law, cell$way)
+  data <- crossing_data(cell$model, cell$law, cell$way, is_blind(cell$kernel))
   words <- seed_words(test_seed(variety))
   spec <- list(call = quote(evidence()), model = model, method = method$method, words = words,
                seeded = TRUE, replicates = 1, threads = threads, keep = NULL)
@@ -449,46 +453,52 @@ begin_crossing <- function(cell, threads = 1) {
     blocks <- c(unname(blocks), list(list(rows[, 0, drop = FALSE], "last")))
   }
   list(problem = work$problem, blocks = blocks, method = method, model = model, data = data,
-       variety = variety, words = words, streamed = cell$way != "memory")
+       variety = variety, words = words, streamed = cell$way != "memory", asks_r = asks_r(model))
 }
 
 #' A run by hand, one phase at a time, as in R/conductor.R
 #'
-#' @param at Numbers of phases after which the run is saved.
-#' @param from One of the states that were saved: the run goes on from there.
-#' @return A list: `phases`, their number, `states`, and `result`.
-drive <- function(begun, threads = 1, at = integer(), from = NULL, limit = Inf) {
-  problem <- begun$problem
-  problem$threads <- threads
-  problem$restore <- !is.null(from)
-  run <- .Call(ffi_run_new, problem)
-  on.exit(.Call(ffi_run_free, run))
+#' @param saved Numbers of phases after which the run is saved, freed and restored into a new one.
+#' @param threads Numbers of threads: of the first run, of the second ... and so on in turn.
+#' @return A list: `phases`, their number, and `result`.
+drive <- function(begun, threads = 1, saved = integer(), limit = Inf) {
+  runs <- 0
+  fresh <- function(restore) {
+    runs <<- runs + 1
+    problem <- begun$problem
+    problem$threads <- threads[1 + (runs - 1) %% length(threads)]
+    problem$restore <- restore
+    .Call(ffi_run_new, problem)
+  }
   give <- function(block) .Call(ffi_run_feed, run, begun$blocks[[block]][[1]],
                                 begun$blocks[[block]][[2]])
-  given <- phases <- 0
-  states <- list()
+  restore <- own_generator(begun$words, keep = FALSE) # models of R functions draw from it
+  on.exit(restore())
+  run <- fresh(FALSE)
+  on.exit(.Call(ffi_run_free, run), add = TRUE)
+  given <- if (begun$streamed) 0 else 1
+  if (given) give(1)
+  phases <- 0
   ends <- proc.time()[["elapsed"]] + limit
-  if (!is.null(from)) {
-    .Call(ffi_run_restore, run, from$state)
-    given <- from$given
-  } else if (!begun$streamed) {
-    give(1)
-    given <- 1
-  }
   repeat {
     answer <- .Call(ffi_run_advance, run, 0)
     phases <- phases + 1
-    if (phases %in% at) states <- c(states, list(list(state = .Call(ffi_run_save, run), given = given,
-                                                      phase = phases)))
+    if (phases %in% saved) {
+      state <- .Call(ffi_run_save, run)
+      .Call(ffi_run_free, run)
+      if (begun$asks_r) stats::runif(1) # the state has the generator with it
+      run <- fresh(TRUE)
+      .Call(ffi_run_restore, run, state)
+    }
     if (answer == "done") break
     if (answer == "again") given <- 0
     if (answer %in% c("rows", "again")) {
       given <- given + 1
       give(given)
     }
-    if (proc.time()[["elapsed"]] > ends) stop("over the limit of time")
+    if (proc.time()[["elapsed"]] > ends) return(NULL)
   }
-  list(phases = phases, states = states, result = timeless(run_result(run)))
+  list(phases = phases, result = timeless(run_result(run)))
 }
 
 #' What must hold of a cell
@@ -502,7 +512,7 @@ cross <- function(cell, slow = 3) {
   status <- "ran"
   finding <- said <- character()
   note <- function(...) finding <<- c(finding, paste0(...))
-  times <- c(evidence = NA_real_, runs = NA_real_)
+  times <- c(evidence = NA_real_)
   part <- function(expr) withCallingHandlers(expr, warning = function(w) {
     if (!inherits(w, "logevidence_warning")) note("warning not ours: ", conditionMessage(w))
     invokeRestart("muffleWarning")
@@ -513,11 +523,11 @@ cross <- function(cell, slow = 3) {
     from <- proc.time()
     fit <- crossing_fit(cell, begun, limit)
     times["evidence"] <- (proc.time() - from)[["elapsed"]]
-    if (inherits(fit, "incomplete_evidence")) note("evidence() over ", limit, " s")
-    else finite_or_said(fit, note)
-    from <- proc.time()
-    same_bits(begun, note, limit)
-    times["runs"] <- (proc.time() - from)[["elapsed"]]
+    if (inherits(fit, "incomplete_evidence")) note("slow: evidence() over ", limit, " s")
+    else {
+      finite_or_said(fit, note)
+      same_bits(begun, fit, note, limit)
+    }
   }), error = identity)
   if (inherits(outcome, "error")) {
     said <- refusal_of(outcome)
@@ -536,14 +546,15 @@ cross <- function(cell, slow = 3) {
 
 crossing_fit <- function(cell, begun, limit) {
   args <- list(begun$model, crossing_source(begun$data, cell$way), begun$method$method,
-               seed = test_seed(begun$variety), progress = FALSE, time_limit = limit)
+               seed = test_seed(begun$variety), threads = 2, progress = FALSE, time_limit = limit)
   if (cell$way != "memory") args$keep <- CROSSING_KEEP
   do.call(evidence, args)
 }
 
 # The call to type, with the helpers of this file.
 crossing_call <- function(cell, begun) {
-  rows <- sprintf("crossing_data(\"%s\", \"%s\", \"%s\")", cell$model, cell$law, cell$way)
+  rows <- sprintf("crossing_data(\"%s\", \"%s\", \"%s\"%s)", cell$model, cell$law, cell$way,
+                  if (is_blind(cell$kernel)) ", few = TRUE" else "")
   if (cell$way %in% c("once", "again"))
     rows <- sprintf("crossing_source(%s, \"%s\")", rows, cell$way)
   sprintf("evidence(%s, %s, %s, seed = %s%s)", deparse1(crossing_models()[[cell$model]]$call),
@@ -564,22 +575,35 @@ finite_or_said <- function(fit, note) {
   if (any(!is.finite(fit$log_weights) & fit$log_weights != -Inf)) note("log weights not finite")
 }
 
-same_bits <- function(begun, note, limit) {
-  # models of R functions draw from R's generator
-  starting <- function() set.seed(begun$variety)
-  starting()
-  whole <- drive(begun, 1, limit = limit)
-  at <- with_own_seed(begun$variety, sort(unique(sample(whole$phases, min(3, whole$phases)))))
-  starting()
-  other <- drive(begun, 2, at, limit = limit)
-  if (!identical(other$result, whole$result))
-    note("2 threads differ: ", differing(other$result, whole$result))
-  for (state in other$states) {
-    restored <- drive(begun, 1, from = state, limit = limit)
-    if (!identical(restored$result, whole$result))
-      note("restored after phase ", state$phase, " of ", whole$phases, " differs: ",
-           differing(restored$result, whole$result))
+# Most phases at which a run is saved and restored: at least three, and others while it is cheap.
+SAVED_MOST <- 40
+
+#' The fit had two threads, and blocks of another size: by hand with one thread the trace is the
+#' same. A run that is saved and restored many times, with one thread or two in turn, is the whole
+#' run.
+same_bits <- function(begun, fit, note, limit) {
+  whole <- drive(begun, limit = limit)
+  if (is.null(whole)) return(note("slow: the run over ", limit, " s"))
+  compare <- function(other, what) {
+    same <- identical(other$result, whole$result)
+    if (!same) note(what, " differs: ", differing(other$result, whole$result))
+    same
   }
+  traced <- nrow(fit$trace) > 0 && is.null(challenge(whole$result, begun$problem))
+  trace <- fit$trace[names(fit$trace) != "seconds"]
+  if (traced && !identical(trace, whole$result$trace))
+    note("evidence() with 2 threads differs from the run by hand: ",
+         differing(list(trace = trace), whole$result["trace"]))
+  points <- with_own_seed(begun$variety,
+                          sort(sample(whole$phases, min(SAVED_MOST, whole$phases))))
+  restored <- drive(begun, 2:1, points, limit)
+  if (identical(restored$result, whole$result)) return(invisible())
+  compare(drive(begun, 2, limit = limit), "2 threads: the result")
+  # which phase it is
+  for (point in points)
+    if (!compare(drive(begun, 1, point, limit), paste("restored after phase", point, "of",
+                                                      whole$phases))) return(invisible())
+  compare(restored, "restored many times")
 }
 
 # Names of the parts that differ, of the trace by column.
