@@ -425,6 +425,14 @@ covering <- function(cells, columns, seed) {
 CROSSED <- list(c("method", "kernel"), c("method", "model"), c("kernel", "mass"),
                 c("method", "way", "law"), c("model", "way"))
 
+#' The complete matrix: every cell, of each with a kernel one law, drawn at random
+complete_crossings <- function(cells, seed) {
+  order <- with_own_seed(seed, sample(nrow(cells)))
+  same <- do.call(paste, unname(as.list(cells[c("method", "kernel", "mass", "model", "way")])))
+  drawn <- order[!duplicated(same[order])]
+  cells[sort(union(drawn, which(cells$kernel == ""))), ]
+}
+
 # One cell -------------------------------------------------------------------------------------------
 
 #' The problem of a cell, and its rows in blocks, as evidence() would give them to C
@@ -505,7 +513,7 @@ drive <- function(begun, threads = 1, saved = integer(), limit = Inf) {
 #'
 #' @return A list of one row: the cell's call, how it ended (`status`), what is wrong (`finding`,
 #'   "" if nothing), seconds, and what the package has said.
-cross <- function(cell, slow = 3) {
+cross <- function(cell, slow = crossing_patience()) {
   begun <- NULL
   started <- proc.time()
   warned <- character()
@@ -522,7 +530,7 @@ cross <- function(cell, slow = 3) {
     limit <- 20 * slow
     from <- proc.time()
     fit <- crossing_fit(cell, begun, limit)
-    times["evidence"] <- (proc.time() - from)[["elapsed"]]
+    times["evidence"] <- sum((proc.time() - from)[c("user.self", "sys.self")])
     if (inherits(fit, "incomplete_evidence")) note("slow: evidence() over ", limit, " s")
     else {
       finite_or_said(fit, note)
@@ -537,7 +545,8 @@ cross <- function(cell, slow = 3) {
       note(said)
     }
   }
-  if (isTRUE(times[["evidence"]] > slow)) note(sprintf("slow: evidence() took %.1f s", times[["evidence"]]))
+  if (isTRUE(times[["evidence"]] > slow))
+    note(sprintf("slow: evidence() took %.1f s", times[["evidence"]]))
   list(status = status, finding = paste(finding, collapse = "; "), said = paste(said, collapse = " "),
        seconds = (proc.time() - started)[["elapsed"]], evidence = times[["evidence"]],
        cpu = sum((proc.time() - started)[c("user.self", "sys.self")]),
@@ -684,20 +693,31 @@ last_words <- function(said) {
 child_process <- function(folder, cells, which, seconds) {
   unlink(file.path(folder, "begun"))
   input <- file.path(folder, "cells.rds")
-  saveRDS(list(cells = cells, which = which, helper = crossing_helper(), model = compiled_file()),
-          input)
+  saveRDS(list(cells = cells, which = which), input)
+  fresh_process(folder, seconds, c(
+    sprintf("input <- readRDS(%s)", deparse1(input)),
+    sprintf("setwd(%s)", deparse1(folder)),
+    "for (k in input$which) {",
+    "  cat(k, '\\n', file = 'begun', append = TRUE)",
+    "  saveRDS(place$cross(input$cells[k, ]), paste0(k, '.rds'))",
+    "}"
+  ))
+}
+
+#' What a fresh R says, with the package and the functions of this file in `place`
+#'
+#' A fork of this process would have one thread, and would not survive a crash in the same way.
+fresh_process <- function(folder, seconds, lines) {
   script <- file.path(folder, "run.R")
+  model <- file.path(tempdir(), paste0("normal_mean", .Platform$dynlib.ext))
+  helpers <- testthat::test_path(paste0("helper-", c("machinery", "truth", "crossings"), ".R"))
   writeLines(c(
     sprintf(".libPaths(%s)", deparse1(.libPaths())),
     "library(logevidence)",
-    sprintf("input <- readRDS(%s)", deparse1(input)),
-    "if (!is.null(input$model)) dyn.load(input$model)",
     "place <- new.env(parent = asNamespace('logevidence'))",
-    "for (file in input$helper) sys.source(file, place)",
-    "for (k in input$which) {",
-    sprintf("  cat(k, '\\n', file = file.path(%s, 'begun'), append = TRUE)", deparse1(folder)),
-    sprintf("  saveRDS(place$cross(input$cells[k, ], place$crossing_patience()), file.path(%s, paste0(k, '.rds')))", deparse1(folder)),
-    "}"
+    sprintf("sys.source(%s, place)", vapply(normalizePath(helpers), deparse1, "")),
+    if (file.exists(model)) sprintf("dyn.load(%s)", deparse1(model)),
+    lines
   ), script)
   log <- file.path(folder, "log")
   suppressWarnings(system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", script),
@@ -706,13 +726,16 @@ child_process <- function(folder, cells, which, seconds) {
   readLines(log, warn = FALSE)
 }
 
-# Under sanitizers everything takes longer.
-crossing_patience <- function() 3 * as.numeric(Sys.getenv("LOGEVIDENCE_PATIENCE", "1"))
-
-crossing_helper <- function()
-  normalizePath(testthat::test_path(paste0("helper-", c("machinery", "truth", "crossings"), ".R")))
-
-compiled_file <- function() {
-  file <- file.path(tempdir(), paste0("normal_mean", .Platform$dynlib.ext))
-  if (file.exists(file)) file
+#' legal_pairs(), in a process of its own
+pairs_in_process <- function() {
+  folder <- tempfile("pairs")
+  dir.create(folder)
+  on.exit(unlink(folder, recursive = TRUE))
+  file <- file.path(folder, "pairs.rds")
+  said <- fresh_process(folder, 600, sprintf("saveRDS(place$legal_pairs(), %s)", deparse1(file)))
+  if (!file.exists(file)) stop("The process died: ", last_words(said))
+  readRDS(file)
 }
+
+# Seconds of processor time that evidence() may take in a cell; under sanitizers more.
+crossing_patience <- function() 3 * as.numeric(Sys.getenv("LOGEVIDENCE_PATIENCE", "1"))

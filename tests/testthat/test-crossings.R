@@ -27,3 +27,47 @@ test_that("each exported model, method and kernel is in the matrix", {
   expect_identical(setdiff(direct("new_method"), constructors_of("evidence_method")), character())
   expect_identical(setdiff(direct("new_kernel"), constructors_of("evidence_kernel")), character())
 })
+
+compile_model(system.file("examples", "normal_mean.c", package = "logevidence"), "normal_mean")
+pairs <- if (identical(Sys.getenv("NOT_CRAN"), "true")) pairs_in_process()
+
+test_that("what cannot be combined is refused in a sentence", {
+  skip_on_cran()
+  expect_identical(unique(grep("NOT A SENTENCE", pairs$said, value = TRUE)), character())
+})
+
+test_that("all that C knows is run by some cell", {
+  skip_on_cran()
+  legal <- pairs[pairs$legal, ]
+  known <- tables()
+  expect_setequal(unique(unlist(strsplit(legal$kernels, " "))), names(known$kernels))
+  expect_setequal(unique(legal$estimator), names(known$engines))
+  expect_identical(setdiff(names(known$models), legal$type), character())
+  expect_setequal(unique(legal$method), crossing_methods()$method)
+  expect_setequal(unique(legal$model), names(crossing_models()))
+  expect_setequal(unique(legal$way), CROSSING_WAYS)
+})
+
+#' What was found in these cells, a line for each
+findings_of <- function(cells) {
+  done <- run_crossings(cells)
+  # combinations whose pairs are legal hardly ever turn out to be refused
+  expect_gt(mean(done$status == "ran"), 0.9)
+  wrong <- done[nzchar(done$finding), ]
+  sprintf("%s: %s", wrong$call, wrong$finding)
+}
+
+test_that("cells that cover all pairs run, are finite, and have the same bits", {
+  skip_on_cran()
+  cells <- crossing_cells(pairs)
+  few <- covering(cells, CROSSED, test_seed(1))
+  for (some in CROSSED)
+    expect_identical(nrow(unique(cells[few, some])), nrow(unique(cells[some])))
+  expect_identical(findings_of(cells[few, ]), character())
+})
+
+test_that("all cells run, are finite, and have the same bits", {
+  skip_unless_slow()
+  expect_identical(findings_of(complete_crossings(crossing_cells(pairs), test_seed(1))),
+                   character())
+})
