@@ -16,6 +16,7 @@ void le_past_set_polynomial(le_past *past, const le_store *store)
 {
   const size_t d = past->d, square = past->order == 2 ? d * d : 0;
   const double weight = le_past_weight(store);
+  past->revision++;
   past->constant = -weight * past->sample_value;
   for (size_t g = 0; g < GROUPS; g++) past->constant += past->value[g] / GROUPS;
   memset(past->slope, 0, d * sizeof(double));
@@ -76,6 +77,7 @@ void le_past_archive(le_past *past, le_archive *archive)
   le_archive_expect(archive, past->keep);
   if (!past->keep) return;
   le_archive_int(archive, &past->plain);
+  le_archive_size(archive, &past->revision);
   le_archive_size(archive, &past->anchored_rows);
   le_archive_doubles(archive, past->anchor, d);
   le_archive_doubles(archive, past->value, GROUPS);

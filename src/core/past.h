@@ -28,6 +28,7 @@ typedef struct le_past {
   size_t d, keep;   /* largest number of rows in the sample; 0: all rows stay in memory */
   int order;        /* 2 with second derivatives, 1 with gradients, 0: rows cannot go */
   int plain;
+  size_t revision;      /* counts changes of the function */
   size_t anchored_rows; /* rows seen when the anchor was set */
   double *anchor;       /* a */
   double *value, *grad, *hess; /* V, G and H of each group */

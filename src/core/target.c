@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/linalg.h"
 #include "core/gradient.h"
+#include "core/past.h"
 
 #include <math.h>
 #include <string.h>
@@ -132,6 +133,11 @@ le_status le_target_gradient(le_target *target, size_t draw, size_t m, const dou
   return le_target_density_grad(target, m, theta, NULL, grad);
 }
 
+size_t le_target_revision(const le_target *target)
+{
+  return target->past ? target->past->revision : 0;
+}
+
 size_t le_target_rows(const le_target *target)
 {
   return is_estimated(target) ? le_gradient_rows(target->gradient, target)
@@ -163,6 +169,7 @@ le_status le_target_share(le_target *target, size_t m, double rows, le_target_jo
     return status;
   }
   int worst = LE_OK;
+  size_t first_failed = threads; /* its sentence is reported, whatever thread failed first */
   le_pace_begin(pace, m);
   double likelihoods = 0, gradients = 0;
 #ifdef _OPENMP
@@ -171,7 +178,7 @@ le_status le_target_share(le_target *target, size_t m, double rows, le_target_jo
 #endif
   for (size_t t = 0; t < threads; t++) {
     const size_t first = pace->first[t], last = pace->first[t + 1];
-    le_context alone = {.threads = 1};
+    le_context alone = {.threads = 1, .lenient = target->context->lenient};
     le_target own = *target;
     own.context = &alone;
     own.scratch += t * target->scratch_size;
@@ -185,6 +192,15 @@ le_status le_target_share(le_target *target, size_t m, double rows, le_target_jo
     likelihoods += own.likelihoods;
     gradients += own.gradients;
     if ((int)status > worst) worst = (int)status;
+    if (status != LE_OK && alone.error.message[0]) {
+#ifdef _OPENMP
+#pragma omp critical(le_share_error)
+#endif
+      if (t < first_failed) {
+        first_failed = t;
+        target->context->error = alone.error;
+      }
+    }
     pace->ended[t] = le_now();
   }
   le_pace_end(pace);

@@ -28,6 +28,9 @@ size_t le_target_ahead(const le_target *target, size_t m);
 le_status le_target_draw(le_target *target, size_t n);
 le_status le_target_gradient(le_target *target, size_t draw, size_t m, const double *theta,
                              double *grad);
+/* Changes when the density of the rows seen is replaced by another one, as when rows leave the
+ * memory: values computed before then belong to another density. */
+size_t le_target_revision(const le_target *target);
 /* How many rows a gradient visits per particle. */
 size_t le_target_rows(const le_target *target);
 

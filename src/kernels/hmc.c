@@ -20,7 +20,7 @@ typedef struct hmc {
   le_adapt adapt;
   /* the points to which the stored values and gradients belong, their number, and lambda */
   double *at, lambda;
-  size_t known, seen, chunk;
+  size_t known, seen, chunk, revision;
   /* at the current points and at the ends of the trajectories */
   double *value, *grad, *end, *end_value, *end_grad, *velocity, *kinetic, *displacement, *chance;
 } hmc;
@@ -63,8 +63,9 @@ static le_status hmc_begin(void *self, le_target *target, size_t m, double *thet
   const int same = target->seen == k->seen && target->chunk == k->chunk,
             next = target->seen == k->seen + k->chunk && k->lambda == 1;
   const int stayed = m <= k->known && memcmp(theta, k->at, m * d * sizeof(double)) == 0;
+  const size_t revision = le_target_revision(target);
   (void)streams;
-  if (stayed && (same || next) && target->seen > 0) {
+  if (stayed && revision == k->revision && (same || next) && target->seen > 0) {
     const double more = target->lambda - (same ? k->lambda : 0);
     if (more != 0 && target->chunk > 0) {
       LE_TRY(le_target_log_lik_grad(target, target->seen, target->seen + target->chunk, m, theta,
@@ -82,6 +83,7 @@ static le_status hmc_begin(void *self, le_target *target, size_t m, double *thet
   k->seen = target->seen;
   k->chunk = target->chunk;
   k->lambda = target->lambda;
+  k->revision = revision;
   /* under a constraint the chunk is not part of the density, and with a proposal the density
    * depends on lambda in another way */
   k->known = target->floor || target->proposal ? 0 : m;
@@ -200,6 +202,7 @@ static void hmc_archive(void *self, size_t m, le_archive *archive)
   le_archive_size(archive, &k->known);
   le_archive_size(archive, &k->seen);
   le_archive_size(archive, &k->chunk);
+  le_archive_size(archive, &k->revision);
   le_archive_double(archive, &k->lambda);
   le_archive_doubles(archive, k->at, m * k->d);
   le_archive_doubles(archive, k->value, m);

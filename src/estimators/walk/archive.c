@@ -39,7 +39,7 @@ void le_walk_archive(void *self, le_archive *archive)
                             &w->lambda_steps, &w->restarts, &w->target.noise, &w->drift,
                             &w->shortest, &w->tried_renewal, &w->renewed, &w->step_bias,
                             &w->bias_rate, &w->bias_rate_variance, &w->bias_total,
-                            &w->bias_total_variance};
+                            &w->bias_total_variance, &w->temperature};
   for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
   le_archive_doubles(archive, w->theta, m * w->d);
   le_archive_doubles(archive, w->log_weight, m);

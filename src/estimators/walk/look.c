@@ -52,13 +52,13 @@ int le_walk_may_check_first(const walk *w)
 
 le_status le_walk_begin_check(walk *w, walk_check kind)
 {
-  if (w->rows_at_check) le_search_start(&w->search);
+  if (w->rows_at_check && w->settings.search) le_search_start(&w->search);
   w->rows_at_check = w->target.seen;
   w->check = kind;
   w->first_checked = 1;
   w->target.chunk = 0;
   w->step = 0;
-  w->machine.phase = SEARCH;
+  w->machine.phase = w->settings.search ? SEARCH : AUDIT;
   return LE_OK;
 }
 
@@ -114,13 +114,10 @@ static void start_audit(walk *w)
       w->audit.near = SEARCH_NEAR * (double)w->target.seen / (double)w->search.few.n;
     /* the wide component reaches where sums over rows that are gone are wrong */
     if (w->m > 2 * d && !w->machine.store.gone) {
-      /* a temporary copy of the metric: its memory is free now, and holds the particles'
-       * covariance */
-      le_metric wide = w->metric[w->stage][0];
-      wide.kind = LE_METRIC_DENSE;
       le_walk_weighted_mean(w, w->centre);
-      if (le_metric_set_particles(&wide, w->m, w->theta, w->weight, w->prior_variance) == LE_OK)
-        le_audit_widen(&w->audit, w->centre, wide.factor);
+      if (le_metric_set_particles(&w->wide, w->m, w->theta, w->weight, w->prior_variance) ==
+          LE_OK)
+        le_audit_widen(&w->audit, w->centre, w->wide.factor);
     }
   } else {
     le_walk_weighted_mean(w, w->centre);

@@ -54,6 +54,9 @@ typedef struct walk {
   le_gradient gradient[LE_STAGES_MOST];
   le_expansion expansion;
   le_metric metric[LE_STAGES_MOST][2]; /* one for each half of the particles */
+  /* The covariance of the particles for the check. It is dense whatever the kernel's metric is,
+   * and it is made anew for each check. */
+  le_metric wide;
   void *kernel[LE_STAGES_MOST];
   le_genealogy genealogy;
   le_audit audit;

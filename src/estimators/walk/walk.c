@@ -75,6 +75,7 @@ static le_status alloc_all(walk *w, const le_problem *problem)
     le_audit_by_part(&w->audit, &w->target, &w->expansion, settings->audit_part,
                      settings->audit_least, settings->audit_work, &w->arena);
     le_audit_in_two_steps(&w->audit, &w->target, &w->arena);
+    le_metric_alloc(&w->wide, d, LE_METRIC_DENSE, &w->arena);
   }
   if (settings->search)
     le_search_alloc(&w->search, &w->target, settings->search, SEARCH_ROWS, &w->arena);
