@@ -1,10 +1,10 @@
-# The matrix of crossings: every method x kernel x mass matrix x model x way of the rows x law of the
-# rows, on small data.  Methods, kernels and masses are those that the package exports and C knows;
-# models need data, so each has an entry in crossing_models(), and test-crossings.R fails if one is
-# missing.  Each cell is run whole, with two threads, and saved and restored at three phases, in
-# processes of their own, so that a crash is found and belongs to its cell.
+# The matrix of crossings: every method x kernel x mass matrix x model x way of the rows x law of
+# the rows, on small data. Methods, kernels and mass matrices are those that the package exports
+# and C knows. Models need data, so each has an entry in crossing_models(); test-crossings.R fails
+# if one is missing. Each cell is run by evidence() with two threads, by hand with one, saved and
+# restored at many phases, in other processes, so that a crash is found and belongs to its cell.
 
-# Functions of the package --------------------------------------------------------------------------
+# Functions of the package -------------------------------------------------------------------------
 
 exported <- function(name) getExportedValue("logevidence", name)
 
@@ -43,9 +43,10 @@ find_constructors <- function(class) {
   sort(Filter(makes, complete))
 }
 
-# Data -----------------------------------------------------------------------------------------------
+# Data ---------------------------------------------------------------------------------------------
 
-# Streams have more rows than the least `keep`; data in memory are every fifth row less.
+# A stream has more rows than are kept in memory, the least `keep`. Data in memory are a part of
+# these rows, evenly spaced, so that they have the same change of law.
 STREAM_ROWS <- 1500
 MEMORY_ROWS <- 1200
 FEW_ROWS <- 2 # for kernels that draw from the prior
@@ -78,7 +79,7 @@ crossing_rows <- function(law, n = STREAM_ROWS) {
   d[round(seq(1, STREAM_ROWS, length.out = n)), ]
 }
 
-# Models ---------------------------------------------------------------------------------------------
+# Models -------------------------------------------------------------------------------------------
 
 #' The models as calls, by name
 #'
@@ -178,12 +179,12 @@ crossing_data <- remembered(function(name, law = "steady", way = "memory", few =
   if (is.null(entry$columns)) d else d[[entry$columns]]
 })
 
-# Methods --------------------------------------------------------------------------------------------
+# Methods ------------------------------------------------------------------------------------------
 
 # Cheap values of arguments, whatever method has them.
 CHEAP <- alist(
-  particles = 12, steps = 2, draws = 10, live = 10, tol = 0.3, search = 20, restarts = 2, sweeps = 5,
-  iterations = 50, importance = 64, first = 100, audit_draws = 64,
+  particles = 12, steps = 2, draws = 10, live = 10, tol = 0.3, search = 20, restarts = 2,
+  sweeps = 5, iterations = 50, importance = 64, first = 100, audit_draws = 64,
   schedule = linear(20), run = smc(particles = 12, ess = 0.5, steps = 2),
   early = list(rows = 300, particles = 12, work = 0, steps = 1), ess = 0.5
 )
@@ -192,7 +193,7 @@ CHEAP <- alist(
 kernel_places <- function(method, kernels = constructors_of("evidence_kernel"),
                           methods = constructors_of("evidence_method")) {
   defaults <- as.list(formals(exported(method)))
-  is_call <- function(default, of) is.call(default) && as.character(default[[1]])[1] %in% of
+  is_call <- function(default, of) is.call(default) && deparse1(default[[1]]) %in% of
   c(names(Filter(function(default) is_call(default, c(kernels, methods)), defaults)),
     if ("early" %in% names(defaults)) "early")
 }
@@ -271,11 +272,12 @@ crossing_method <- function(cell, variety = 1) {
   tryCatch(list(call = call, method = eval_method(call)), logevidence_error = function(e) {
     if (!"batch" %in% names(formals(exported(cell$constructor)))) stop(e)
     call <- method_call(cell, variety, batch = Inf)
-    list(call = call, method = tryCatch(eval_method(call), logevidence_error = function(...) stop(e)))
+    method <- tryCatch(eval_method(call), logevidence_error = function(...) stop(e))
+    list(call = call, method = method)
   })
 }
 
-# Rows -----------------------------------------------------------------------------------------------
+# Rows ---------------------------------------------------------------------------------------------
 
 CROSSING_WAYS <- c("memory", "keep", "once", "again")
 
@@ -295,7 +297,7 @@ crossing_source <- function(data, way) {
   }, rewind = way == "again")
 }
 
-# Cells ----------------------------------------------------------------------------------------------
+# Cells --------------------------------------------------------------------------------------------
 
 #' Which pairs of values are legal: all combinations of the others are cells
 #'
@@ -331,7 +333,8 @@ legal_pairs <- function() {
   for (model in models) {
     try_all(lapply(CROSSING_WAYS, function(way) cell("sgais", model = model, way = way)))
     if (crossing_models()[[model]]$full)
-      try_all(lapply(unique(kernels$kernel), function(kernel) cell(PLAIN_METHOD, kernel, "", model)))
+      try_all(lapply(unique(kernels$kernel),
+                     function(kernel) cell(PLAIN_METHOD, kernel, "", model)))
   }
   do.call(rbind, rows)
 }
@@ -405,7 +408,6 @@ covering <- function(cells, columns, seed) {
     paste(toString(some), do.call(paste, unname(as.list(cells[some])))), character(nrow(cells)))
   keys <- matrix(match(keys, unique(c(keys))), nrow(cells))
   count <- integer(max(keys))
-  gain <- numeric(nrow(cells))
   chosen <- integer()
   repeat {
     fresh <- matrix(count[keys] == 0, nrow(keys))
@@ -433,7 +435,7 @@ complete_crossings <- function(cells, seed) {
   cells[sort(union(drawn, which(cells$kernel == ""))), ]
 }
 
-# One cell -------------------------------------------------------------------------------------------
+# One cell -----------------------------------------------------------------------------------------
 
 #' The problem of a cell, and its rows in blocks, as evidence() would give them to C
 begin_crossing <- function(cell, threads = 1) {
@@ -468,7 +470,8 @@ begin_crossing <- function(cell, threads = 1) {
 #'
 #' @param saved Numbers of phases after which the run is saved, freed and restored into a new one.
 #' @param threads Numbers of threads: of the first run, of the second ... and so on in turn.
-#' @return A list: `phases`, their number, and `result`.
+#' @return A list: `phases`, their number, `passes`, how often the rows were asked for once more,
+#'   and `result`. NULL if it takes more than `limit` seconds.
 drive <- function(begun, threads = 1, saved = integer(), limit = Inf) {
   runs <- 0
   fresh <- function(restore) {
@@ -486,7 +489,7 @@ drive <- function(begun, threads = 1, saved = integer(), limit = Inf) {
   on.exit(.Call(ffi_run_free, run), add = TRUE)
   given <- if (begun$streamed) 0 else 1
   if (given) give(1)
-  phases <- 0
+  phases <- passes <- 0
   ends <- proc.time()[["elapsed"]] + limit
   repeat {
     answer <- .Call(ffi_run_advance, run, 0)
@@ -499,28 +502,32 @@ drive <- function(begun, threads = 1, saved = integer(), limit = Inf) {
       .Call(ffi_run_restore, run, state)
     }
     if (answer == "done") break
-    if (answer == "again") given <- 0
+    if (answer == "again") {
+      given <- 0
+      passes <- passes + 1
+    }
     if (answer %in% c("rows", "again")) {
       given <- given + 1
       give(given)
     }
     if (proc.time()[["elapsed"]] > ends) return(NULL)
   }
-  list(phases = phases, result = timeless(run_result(run)))
+  list(phases = phases, passes = passes, result = timeless(run_result(run)))
 }
 
 #' What must hold of a cell
 #'
-#' @return A list of one row: the cell's call, how it ended (`status`), what is wrong (`finding`,
-#'   "" if nothing), seconds, and what the package has said.
+#' @return A list: how it ended (`status`), what is wrong (`finding`, "" if nothing), the error in
+#'   which it was refused (`said`), further `passes` through the rows, seconds of processor time of
+#'   evidence() and of everything, and the `call`.
 cross <- function(cell, slow = crossing_patience()) {
   begun <- NULL
   started <- proc.time()
-  warned <- character()
   status <- "ran"
   finding <- said <- character()
   note <- function(...) finding <<- c(finding, paste0(...))
-  times <- c(evidence = NA_real_)
+  spent <- NA_real_
+  passes <- 0
   part <- function(expr) withCallingHandlers(expr, warning = function(w) {
     if (!inherits(w, "logevidence_warning")) note("warning not ours: ", conditionMessage(w))
     invokeRestart("muffleWarning")
@@ -530,11 +537,11 @@ cross <- function(cell, slow = crossing_patience()) {
     limit <- 20 * slow
     from <- proc.time()
     fit <- crossing_fit(cell, begun, limit)
-    times["evidence"] <- sum((proc.time() - from)[c("user.self", "sys.self")])
+    spent <- sum((proc.time() - from)[c("user.self", "sys.self")])
     if (inherits(fit, "incomplete_evidence")) note("slow: evidence() over ", limit, " s")
     else {
       finite_or_said(fit, note)
-      same_bits(begun, fit, note, limit)
+      passes <- same_bits(begun, fit, note, limit)
     }
   }), error = identity)
   if (inherits(outcome, "error")) {
@@ -545,10 +552,9 @@ cross <- function(cell, slow = crossing_patience()) {
       note(said)
     }
   }
-  if (isTRUE(times[["evidence"]] > slow))
-    note(sprintf("slow: evidence() took %.1f s", times[["evidence"]]))
-  list(status = status, finding = paste(finding, collapse = "; "), said = paste(said, collapse = " "),
-       seconds = (proc.time() - started)[["elapsed"]], evidence = times[["evidence"]],
+  if (isTRUE(spent > slow)) note(sprintf("slow: evidence() took %.1f s", spent))
+  list(status = status, finding = paste(finding, collapse = "; "),
+       said = paste(said, collapse = " "), passes = passes, evidence = spent,
        cpu = sum((proc.time() - started)[c("user.self", "sys.self")]),
        call = if (is.null(begun)) "" else crossing_call(cell, begun))
 }
@@ -585,14 +591,17 @@ finite_or_said <- function(fit, note) {
 }
 
 # Most phases at which a run is saved and restored: at least three, and others while it is cheap.
-SAVED_MOST <- 40
+SAVED_MOST <- 25
 
 #' The fit had two threads, and blocks of another size: by hand with one thread the trace is the
 #' same. A run that is saved and restored many times, with one thread or two in turn, is the whole
 #' run.
 same_bits <- function(begun, fit, note, limit) {
   whole <- drive(begun, limit = limit)
-  if (is.null(whole)) return(note("slow: the run over ", limit, " s"))
+  if (is.null(whole)) {
+    note("slow: the run over ", limit, " s")
+    return(0)
+  }
   compare <- function(other, what) {
     same <- identical(other$result, whole$result)
     if (!same) note(what, " differs: ", differing(other$result, whole$result))
@@ -606,13 +615,14 @@ same_bits <- function(begun, fit, note, limit) {
   points <- with_own_seed(begun$variety,
                           sort(sample(whole$phases, min(SAVED_MOST, whole$phases))))
   restored <- drive(begun, 2:1, points, limit)
-  if (identical(restored$result, whole$result)) return(invisible())
+  if (identical(restored$result, whole$result)) return(whole$passes)
   compare(drive(begun, 2, limit = limit), "2 threads: the result")
   # which phase it is
   for (point in points)
-    if (!compare(drive(begun, 1, point, limit), paste("restored after phase", point, "of",
-                                                      whole$phases))) return(invisible())
+    if (!compare(drive(begun, 1, point, limit),
+                 paste("restored after phase", point, "of", whole$phases))) return(whole$passes)
   compare(restored, "restored many times")
+  whole$passes
 }
 
 # Names of the parts that differ, of the trace by column.
@@ -630,58 +640,56 @@ differing <- function(one, two) {
   paste(unlist(lapply(names, columns)), collapse = ", ")
 }
 
-# Processes ------------------------------------------------------------------------------------------
+# Processes ----------------------------------------------------------------------------------------
 
-#' Evaluate the body of `f` in fresh processes, for each cell
+#' cross() for each cell, in fresh processes
 #'
-#' A process works through cells, one after the other, and writes down what it begins.  When it has
-#' died, the cell that it was at is tried alone, and another process goes on with the next.
+#' A process works through cells, one after the other, and writes down what it begins. If it dies,
+#' the cell that it was at is tried alone, and another process goes on.
+#'
+#' @param seconds Most seconds of a process; then another one goes on.
 #' @return The cells, with the columns that cross() returns.
-run_crossings <- function(cells, seconds = 600, show = NULL) {
+run_crossings <- function(cells, seconds = 600) {
   folder <- tempfile("crossings")
   dir.create(folder)
   on.exit(unlink(folder, recursive = TRUE))
   results <- vector("list", nrow(cells))
-  left <- seq_len(nrow(cells))
-  alone <- integer()
-  while (length(left)) {
-    batch <- if (length(alone)) alone else left
-    said <- child_process(folder, cells, batch, seconds)
-    begun <- integer()
-    for (k in batch) {
-      file <- file.path(folder, paste0(k, ".rds"))
-      if (!file.exists(file)) next
-      results[[k]] <- readRDS(file)
-      left <- setdiff(left, k)
-    }
-    at <- suppressWarnings(readLines(file.path(folder, "begun")))
-    at <- if (length(at)) as.integer(utils::tail(at, 1))
-    died <- length(at) && is.null(results[[at]])
-    if (died && length(alone)) {
-      results[[at]] <- died_in(said, tryCatch(crossing_call(cells[at, ], begin_crossing(cells[at, ])),
-                                              error = function(e) ""))
-      left <- setdiff(left, at)
-      alone <- integer()
-    } else if (died) {
-      alone <- at
-    } else if (length(alone)) {
-      # it needs the cells before it
-      if (!nzchar(results[[alone]]$finding))
-        results[[alone]]$finding <- paste("the process died here, but not with this cell alone:",
-                                          last_words(said))
-      alone <- integer()
-    } else if (length(left) && !length(at)) {
-      stop("A process for cells could not be started: ", last_words(said))
-    }
-    if (!is.null(show)) show(results)
+  ended <- function() lengths(results) > 0
+  while (!all(ended())) {
+    before <- sum(ended())
+    child <- child_process(folder, cells, which(!ended()), seconds)
+    results <- results_in(folder, results)
+    at <- last_begun(folder)
+    if (!length(at)) stop("A process for cells could not be started: ", last_words(child$said))
+    # of a process that was only too slow another one goes on, unless it has ended no cell
+    if (ended()[at] || child$late && sum(ended()) > before) next
+    alone <- child_process(folder, cells, at, seconds)
+    results <- results_in(folder, results)
+    if (!ended()[at]) results[[at]] <- died_in(cells[at, ], alone)
+    else if (!nzchar(results[[at]]$finding)) results[[at]]$finding <-
+      paste("the process died here, but not with this cell alone:", last_words(child$said))
   }
-  frame <- do.call(rbind, lapply(results, as.data.frame, stringsAsFactors = FALSE))
-  cbind(cells, frame)
+  cbind(cells, do.call(rbind, lapply(results, as.data.frame, stringsAsFactors = FALSE)))
 }
 
-died_in <- function(said, call) {
-  list(status = "crash", finding = paste("the process died:", last_words(said)), said = "",
-       seconds = NA_real_, evidence = NA_real_, cpu = NA_real_, call = call)
+results_in <- function(folder, results) {
+  for (k in which(lengths(results) == 0)) {
+    file <- file.path(folder, paste0(k, ".rds"))
+    if (file.exists(file)) results[[k]] <- readRDS(file)
+  }
+  results
+}
+
+last_begun <- function(folder) {
+  file <- file.path(folder, "begun")
+  if (file.exists(file)) as.integer(utils::tail(readLines(file), 1))
+}
+
+died_in <- function(cell, child) {
+  call <- tryCatch(crossing_call(cell, begin_crossing(cell)), error = function(e) "")
+  how <- if (child$late) "the process did not end:" else "the process died:"
+  list(status = "crash", finding = paste(how, last_words(child$said)), said = "", passes = 0,
+       evidence = NA_real_, cpu = NA_real_, call = call)
 }
 
 # The line that says why a process died, of R's or of a sanitizer.
@@ -704,9 +712,10 @@ child_process <- function(folder, cells, which, seconds) {
   ))
 }
 
-#' What a fresh R says, with the package and the functions of this file in `place`
+#' Lines of R in a fresh process, with the functions of this file in `place`
 #'
-#' A fork of this process would have one thread, and would not survive a crash in the same way.
+#' A fork of this process would have one thread only.
+#' @return A list: what it `said`, and whether it took more than so many seconds (`late`).
 fresh_process <- function(folder, seconds, lines) {
   script <- file.path(folder, "run.R")
   model <- file.path(tempdir(), paste0("normal_mean", .Platform$dynlib.ext))
@@ -720,10 +729,10 @@ fresh_process <- function(folder, seconds, lines) {
     lines
   ), script)
   log <- file.path(folder, "log")
-  suppressWarnings(system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", script),
-                           stdout = log, stderr = log, timeout = seconds,
-                           env = "OMP_WAIT_POLICY=passive"))
-  readLines(log, warn = FALSE)
+  status <- suppressWarnings(system2(file.path(R.home("bin"), "Rscript"), c("--vanilla", script),
+                                     stdout = log, stderr = log, timeout = seconds,
+                                     env = "OMP_WAIT_POLICY=passive"))
+  list(said = readLines(log, warn = FALSE), late = identical(as.integer(status), 124L))
 }
 
 #' legal_pairs(), in a process of its own
@@ -732,8 +741,8 @@ pairs_in_process <- function() {
   dir.create(folder)
   on.exit(unlink(folder, recursive = TRUE))
   file <- file.path(folder, "pairs.rds")
-  said <- fresh_process(folder, 600, sprintf("saveRDS(place$legal_pairs(), %s)", deparse1(file)))
-  if (!file.exists(file)) stop("The process died: ", last_words(said))
+  child <- fresh_process(folder, 600, sprintf("saveRDS(place$legal_pairs(), %s)", deparse1(file)))
+  if (!file.exists(file)) stop("The process died: ", last_words(child$said))
   readRDS(file)
 }
 
