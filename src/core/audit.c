@@ -8,6 +8,7 @@
 #include "base/linalg.h"
 #include "base/logsum.h"
 #include "base/pareto.h"
+#include "core/images.h"
 #include "core/schedule.h"
 
 #include <gsl/gsl_randist.h>
@@ -29,6 +30,56 @@ static const double peak_freedom = 20, wide_freedom = 5, wide_share = 0.3;
 static const double tails_share = 0.3;
 static const double log_two_pi = 1.8378770664093454836;
 
+/* Images of a mode whose densities are computed in one call. */
+enum { IMAGES_AT_ONCE = 64 };
+
+/* ---- memory of the modes ---- */
+
+/* As many modes are kept as fit in MODES_MEMORY numbers, at least MODES_LEAST and at most
+ * MODES_MOST; beyond them the proposal would take longer than the likelihood. */
+static const double MODES_MEMORY = 3e7;
+enum { MODES_LEAST = 32, MODES_MOST = 4096 };
+
+static size_t modes_most(size_t d)
+{
+  const double each = 2 * (double)d * (double)d + 4 * (double)d;
+  return (size_t)fmin(fmax(MODES_MEMORY / each, MODES_LEAST), MODES_MOST);
+}
+
+/* Sees to it that there is memory for n modes. The number of modes is not known before the climbs,
+ * so this memory grows as they are found. */
+static le_status reserve(le_audit *audit, size_t n)
+{
+  const size_t had = audit->room_of_modes, wanted = had + had / 2 < n ? n : had + had / 2,
+               most = audit->most + 1, room = wanted > most ? most : wanted;
+  if (n <= had) return LE_OK;
+  le_mode *mode = le_resize(audit->mode, room * sizeof *mode);
+  if (!mode) return LE_NO_MEMORY;
+  audit->mode = mode;
+  double *term = le_resize(audit->term, 2 * (room + 1) * sizeof *term);
+  if (!term) return LE_NO_MEMORY;
+  audit->term = term;
+  for (; audit->room_of_modes < room; audit->room_of_modes++) {
+    le_mode *fresh = &audit->mode[audit->room_of_modes];
+    LE_TRY(le_mode_make(fresh, audit->d));
+    memcpy(fresh->scale, audit->scale, audit->d * sizeof(double));
+  }
+  return LE_OK;
+}
+
+void le_audit_free(le_audit *audit)
+{
+  for (size_t k = 0; k < audit->room_of_modes; k++) le_mode_release(&audit->mode[k]);
+  /* climbs exchange modes with these two */
+  le_mode_release(&audit->trial);
+  le_mode_release(&audit->wide);
+  le_release(audit->mode);
+  le_release(audit->term);
+  audit->mode = NULL;
+  audit->term = NULL;
+  audit->room_of_modes = 0;
+}
+
 static double log_density(const void *self, const le_target *target, const double *theta,
                           double *work);
 
@@ -42,22 +93,21 @@ void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, siz
   if (audit->tails >= peak_freedom) audit->tails = 0;
   audit->density = (le_proposal){log_density, audit};
   audit->starts_most = starts;
-  audit->most = starts < LE_AUDIT_MODES_MOST ? starts : LE_AUDIT_MODES_MOST;
+  audit->most = starts == 1 ? 1 : modes_most(d);
   audit->draws = audit->lot = audit->first_lot = draws;
   audit->room =
       draws * (size_t)fmax(1, fmin((double)lots, ROOM_MOST / ((double)draws * (double)d + 1)));
   audit->batch = batch < 1 ? 1 : batch > target->m ? target->m : batch;
-  for (size_t k = 0; k <= audit->most; k++) le_mode_alloc(&audit->mode[k], d, arena);
   le_mode_alloc(&audit->wide, d, arena);
   le_mode_alloc(&audit->trial, d, arena);
   audit->start = le_arena_doubles(arena, starts * d);
-  audit->crossing = le_arena_doubles(arena, LE_AUDIT_CROSSINGS_MOST * d);
-  audit->share = le_arena_doubles(arena, audit->most + 1);
-  audit->centre = le_arena_doubles(arena, (audit->most + 1) * d);
+  audit->scale = le_arena_doubles(arena, d);
+  audit->image = le_arena_doubles(arena, IMAGES_AT_ONCE * d);
   audit->theta = le_arena_doubles(arena, audit->room * d);
   audit->log_weight = le_arena_doubles(arena, audit->room);
   audit->value = le_arena_doubles(arena, audit->batch);
   audit->work = le_arena_doubles(arena, le_mode_work(d) + audit->room);
+  for (size_t j = 0; j < d && !arena->failed; j++) audit->scale[j] = 1;
 }
 
 void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion,
@@ -89,7 +139,9 @@ void le_audit_start(le_audit *audit, size_t starts, const double *start)
   audit->draws = audit->lot = audit->first_lot;
   audit->enough = fmin(ROUGHLY * (double)audit->d, AT_MOST);
   if (start != audit->start) memcpy(audit->start, start, audit->starts * audit->d * sizeof(double));
-  audit->crossings = audit->crossed = audit->rounds = audit->barren = 0;
+  audit->further = audit->imaged = 0;
+  audit->climbed_work = 0;
+  memcpy(audit->trial.scale, audit->scale, audit->d * sizeof(double));
   audit->climbed = audit->modes = audit->found = audit->parts = audit->drawn = 0;
   audit->failed = audit->has_wide = audit->by_part = audit->planned = audit->anchored = 0;
   audit->in_two_steps = 0;
@@ -114,8 +166,9 @@ void le_audit_widen(le_audit *audit, const double *centre, const double *factor)
 
 void le_audit_scale(le_audit *audit, const double *scale)
 {
+  memcpy(audit->scale, scale, audit->d * sizeof(double));
   memcpy(audit->trial.scale, scale, audit->d * sizeof(double));
-  for (size_t k = 0; k <= audit->most; k++)
+  for (size_t k = 0; k < audit->room_of_modes; k++)
     memcpy(audit->mode[k].scale, scale, audit->d * sizeof(double));
 }
 
@@ -158,11 +211,12 @@ static void swap_modes(le_mode *a, le_mode *b)
 }
 
 /* Adds a mode, or replaces the lightest one if there is no room. */
-static void keep_mode(le_audit *audit, le_mode *found)
+static le_status keep_mode(le_audit *audit, le_mode *found)
 {
   const size_t d = audit->d;
   size_t place = audit->modes;
   if (place < audit->most) {
+    LE_TRY(reserve(audit, place + 1));
     audit->modes++;
   } else {
     /* the first mode stays: the labels of the others refer to it */
@@ -171,9 +225,11 @@ static void keep_mode(le_audit *audit, le_mode *found)
       if (le_mode_mass(&audit->mode[k], d) < le_mode_mass(&audit->mode[place], d)) place = k;
     const double lightest = le_mode_mass(&audit->mode[place], d), mass = le_mode_mass(found, d);
     audit->refused = fmax(audit->refused, fmin(lightest, mass));
-    if (mass <= lightest) return;
+    if (mass <= lightest) return LE_OK;
   }
   swap_modes(found, &audit->mode[place]);
+  memcpy(found->scale, audit->scale, d * sizeof(double));
+  return LE_OK;
 }
 
 /* The density in the model's own coordinates has its maximum where the log determinant of the
@@ -182,8 +238,7 @@ static void place_centre(le_audit *audit, const le_target *target, size_t part)
 {
   const size_t d = audit->d;
   const le_mode *mode = &audit->mode[part];
-  double *centre = audit->centre + part * d, *step = audit->work, *point = step + d,
-         *out = point + d;
+  double *centre = mode->centre, *step = audit->work, *point = step + d, *out = point + d;
   const double h = 1e-4;
   memcpy(centre, mode->theta, d * sizeof(double));
   if (part >= audit->modes || !target->ops->to_normal) return;
@@ -206,10 +261,11 @@ static void fail_without_modes(le_audit *audit)
 
 /* After the climbs: sorts modes by mass and sets shares from the Laplace masses; modes with a
  * share below 1e-4 get no draws. */
-static void weigh_modes(le_audit *audit, const le_target *target)
+static le_status weigh_modes(le_audit *audit, const le_target *target)
 {
   const size_t d = audit->d;
-  double mass[LE_AUDIT_MODES_MOST];
+  LE_TRY(reserve(audit, audit->modes + 1));
+  double *mass = audit->term;
   /* images are those in the domain of the first mode */
   const size_t first = audit->anchored ? 1 : 0;
   audit->found = audit->modes;
@@ -230,21 +286,23 @@ static void weigh_modes(le_audit *audit, const le_target *target)
   double sum = 0;
   for (size_t k = 0; k < audit->modes; k++)
     if (mass[k] - total > -9.2) {
-      audit->share[kept] = exp(mass[k] - total);
-      sum += audit->share[kept++];
+      audit->mode[kept].share = exp(mass[k] - total);
+      sum += audit->mode[kept++].share;
     }
   audit->modes = audit->parts = kept;
   if (kept == 0) { /* no mode has a finite mass */
     fail_without_modes(audit);
-    return;
+    return LE_OK;
   }
-  for (size_t k = 0; k < kept; k++) audit->share[k] *= (audit->has_wide ? 1 - wide_share : 1) / sum;
+  for (size_t k = 0; k < kept; k++)
+    audit->mode[k].share *= (audit->has_wide ? 1 - wide_share : 1) / sum;
   if (audit->has_wide) {
-    audit->share[kept] = wide_share;
     swap_modes(&audit->mode[kept], &audit->wide);
+    audit->mode[kept].share = wide_share;
     audit->parts = kept + 1;
   }
   for (size_t k = 0; k < audit->parts; k++) place_centre(audit, target, k);
+  return LE_OK;
 }
 
 /* Climbs to a mode with less log mass stop early. The margin is wide because the mass is
@@ -262,30 +320,33 @@ static double least_of_interest(const le_audit *audit, const le_target *target)
  * reached more than once, and the heaviest several times (the share of modes reached once
  * estimates the share of modes not reached, as in Good and Turing). With many heavy modes one
  * may be missed even so: the number of climbs is a multiple of theirs. */
-enum { HITS_LEAST = 4, CLIMBS_EACH = 8 };
+enum { HITS_LEAST = 4, CLIMBS_EACH = 8, CLIMB_OVERHEAD = 20 };
 static const double MAY_MATTER = 15, HEAVY = 5;
 
-static int climbs_agree(const le_audit *audit, const le_target *target)
+static int climbs_agree(const le_audit *audit)
 {
   double best = -INFINITY;
   size_t hits = 0, heavy = 0;
+  if (audit->climbed < audit->climbs_least) return 0;
   for (size_t k = 0; k < audit->modes; k++) {
     const double mass = le_mode_mass(&audit->mode[k], audit->d);
     if (mass > best) hits = audit->mode[k].hits;
     best = fmax(best, mass);
   }
-  /* if not all heavy modes fit, more climbs do not help, and with numerical differences they are
-   * expensive */
-  if (!target->ops->log_lik_hess && audit->climbs_least < audit->starts &&
-      audit->refused > best - HEAVY)
-    return 1;
-  if (audit->climbed < audit->climbs_least) return 0;
   for (size_t k = 0; k < audit->modes; k++) {
     const double mass = le_mode_mass(&audit->mode[k], audit->d);
     if (audit->mode[k].hits == 1 && mass > best - MAY_MATTER) return 0;
     heavy += mass > best - HEAVY;
   }
   return hits >= HITS_LEAST && audit->climbed >= CLIMBS_EACH * heavy;
+}
+
+/* Multiplications of a climb, roughly: each iteration needs the second derivatives of all rows. */
+static double work_of_climb(const le_audit *audit, const le_target *target, int iterations)
+{
+  const double d = (double)audit->d,
+               rows = (double)le_store_sample(target->store, target->seen);
+  return (double)(iterations + 1) * (rows + d + CLIMB_OVERHEAD) * (d * d + d);
 }
 
 /* Climbs from audit->trial.theta; the caller has set audit->trial.start. */
@@ -301,7 +362,10 @@ static le_status climb_from(le_audit *audit, le_target *target)
       target->ops->relabel(target->model, audit->mode[0].theta, trial->theta);
     there = known(audit, trial, near);
   }
-  if (!there) LE_TRY(le_mode_climb(trial, target, audit->enough, least, audit->work));
+  if (!there) {
+    LE_TRY(le_mode_climb(trial, target, audit->enough, least, audit->work));
+    audit->climbed_work += work_of_climb(audit, target, trial->iterations);
+  }
   if (trial->converged) {
     if (audit->modes > 0 && target->ops->relabel) {
       /* the same mode under other labels is not another mode; its curvature must be in the new
@@ -311,128 +375,154 @@ static le_status climb_from(le_audit *audit, le_target *target)
     }
     there = known(audit, trial, KNOWN);
     trial->hits = 1;
-    if (!there) keep_mode(audit, trial);
+    if (!there) LE_TRY(keep_mode(audit, trial));
   }
   if (there) there->hits++;
   return LE_OK;
 }
 
-/* ---- crossings ---- */
+/* ---- modes that climbs have not found ---- */
 
-/* If coordinates have several modes each, independently of the others, few climbs reach most of
- * the combinations. So a mode with one coordinate of another mode is a start, too, if its density
- * is high enough. Its mass is judged by the wider of both modes. It is done ROUNDS_MOST times,
- * until BARREN_MOST climbs in succession find no other mode, and costs up to CROSSING_WORK rows
- * visited. */
-enum { ROUNDS_MOST = 6, CROSSINGS_AT_ONCE = 64, BARREN_MOST = 4 };
-static const double CROSSING_WORK = 2e7, APART = 2;
+/* Share of the mass (Laplace) of modes that only one climb has reached. Good and Turing: it
+ * estimates the mass of the modes that no climb has reached, relative to what was found. */
+static double once(const le_audit *audit)
+{
+  double best = -INFINITY, all = 0, single = 0;
+  for (size_t k = 0; k < audit->modes; k++)
+    best = fmax(best, le_mode_mass(&audit->mode[k], audit->d));
+  for (size_t k = 0; k < audit->modes; k++) {
+    const double mass = exp(le_mode_mass(&audit->mode[k], audit->d) - best);
+    all += mass;
+    if (audit->mode[k].hits == 1) single += mass;
+  }
+  return all > 0 ? single / all : 0;
+}
+
+/* Images of the modes found are weighed by the rows, and climbed from if the mass there may matter:
+ * the density is judged with the volume of the mode that the image is made from. All images of a
+ * mode cost up to IMAGES_WORK rows visited, those of all modes IMAGES_MOST. Climbs from BARREN_MOST
+ * images of different modes that lead to no other mode end this, as on a ridge, where every climb
+ * ends at another point of it. */
+enum { BARREN_MOST = 8 };
+static const double IMAGES_WORK = 1e6, IMAGES_MOST = 5e7;
 
 static double log_volume(const le_mode *mode, size_t d)
 {
   return le_mode_mass(mode, d) - mode->log_density;
 }
 
-/* Keeps the crossings of largest mass, the largest first; `mass` is that of those kept. */
-static void keep_crossing(le_audit *audit, const double *theta, double value, double *mass)
-{
-  const size_t d = audit->d, most = LE_AUDIT_CROSSINGS_MOST;
-  if (audit->crossings == most && mass[most - 1] >= value) return;
-  size_t place = audit->crossings < most ? audit->crossings++ : most - 1;
-  for (; place > 0 && mass[place - 1] < value; place--) {
-    mass[place] = mass[place - 1];
-    memcpy(audit->crossing + place * d, audit->crossing + (place - 1) * d, d * sizeof(double));
-  }
-  mass[place] = value;
-  memcpy(audit->crossing + place * d, theta, d * sizeof(double));
-}
-
-/* Densities of n crossings in target->packed; `volume` is that of the wider parent. */
-static le_status weigh_crossings(le_audit *audit, le_target *target, size_t n,
-                                 const double *volume, double least, double *mass)
+/* Climbs from those of n images in target->packed that may have mass; sets `found` if one leads to
+ * another mode. */
+static le_status climb_from_images(le_audit *audit, le_target *target, size_t n, double volume,
+                                   double least, int *climbed, int *found)
 {
   const size_t d = audit->d;
+  double value[IMAGES_AT_ONCE], *copy = audit->image;
   const int before = target->context->lenient;
+  memcpy(copy, target->packed, n * d * sizeof(double));
   target->context->lenient = 1;
-  const le_status status = le_target_density(target, n, target->packed, audit->value);
+  const le_status status = le_target_density(target, n, copy, value);
   target->context->lenient = before;
   LE_TRY(status);
   for (size_t i = 0; i < n; i++) {
-    const double *theta = target->packed + i * d;
-    if (!(audit->value[i] + volume[i] > least)) continue;
-    memcpy(audit->trial.theta, theta, d * sizeof(double));
-    if (!known(audit, &audit->trial, particle_near))
-      keep_crossing(audit, theta, audit->value[i] + volume[i], mass);
-  }
-  return LE_OK;
-}
-
-static le_status choose_crossings(le_audit *audit, le_target *target)
-{
-  const size_t d = audit->d, modes = audit->modes;
-  const double rows = (double)le_store_sample(target->store, target->seen);
-  double best = -INFINITY, mass[LE_AUDIT_CROSSINGS_MOST], volume[CROSSINGS_AT_ONCE];
-  size_t n = 0;
-  audit->rounds++;
-  audit->crossings = audit->crossed = 0;
-  if (target->ops->relabel || d == 1 || modes < 2 ||
-      (double)(modes * (modes - 1) * d) * (rows + 1) > CROSSING_WORK)
-    return LE_OK;
-  for (size_t k = 0; k < modes; k++) best = fmax(best, le_mode_mass(&audit->mode[k], d));
-  /* as on a ridge, where every climb ends at another point */
-  if (audit->refused > best - HEAVY) return LE_OK;
-  const size_t most = audit->batch < CROSSINGS_AT_ONCE ? audit->batch : CROSSINGS_AT_ONCE;
-  for (size_t pair = 0; pair < modes * modes; pair++) {
-    const le_mode *a = &audit->mode[pair / modes], *b = &audit->mode[pair % modes];
-    const double wider = fmax(log_volume(a, d), log_volume(b, d));
-    for (size_t j = 0; j < d; j++) {
-      if (!(fabs(a->theta[j] - b->theta[j]) > APART * fmin(a->scale[j], b->scale[j]))) continue;
-      double *theta = target->packed + n * d;
-      memcpy(theta, a->theta, d * sizeof(double));
-      theta[j] = b->theta[j];
-      volume[n++] = wider;
-      if (n < most) continue;
-      LE_TRY(weigh_crossings(audit, target, n, volume, best - MAY_MATTER, mass));
-      n = 0;
+    if (!(value[i] + volume > least)) continue;
+    memcpy(audit->trial.theta, copy + i * d, d * sizeof(double));
+    le_mode *there = known(audit, &audit->trial, particle_near);
+    if (there) {
+      there->hits++;
+      continue;
     }
+    const size_t modes = audit->modes;
+    audit->trial.start = audit->starts_most; /* not from a particle */
+    LE_TRY(climb_from(audit, target));
+    *climbed = 1;
+    if (audit->modes > modes) *found = 1;
   }
-  return n ? weigh_crossings(audit, target, n, volume, best - MAY_MATTER, mass) : LE_OK;
-}
-
-/* The same combination often follows from several pairs of modes. */
-static le_status climb_from_crossing(le_audit *audit, le_target *target)
-{
-  const size_t d = audit->d;
-  le_mode *trial = &audit->trial;
-  memcpy(trial->theta, audit->crossing + audit->crossed++ * d, d * sizeof(double));
-  trial->start = audit->starts_most; /* not from a particle */
-  le_mode *there = known(audit, trial, particle_near);
-  if (there) {
-    there->hits++;
-    return LE_OK;
-  }
-  const size_t before = audit->modes;
-  LE_TRY(climb_from(audit, target));
-  audit->barren = audit->modes > before ? 0 : audit->barren + 1;
-  if (audit->barren < BARREN_MOST) return LE_OK;
-  audit->crossed = audit->crossings;
-  audit->rounds = ROUNDS_MOST;
   return LE_OK;
 }
 
+static int images_affordable(const le_audit *audit, const le_target *target, size_t images)
+{
+  const double rows = (double)le_store_sample(target->store, target->seen) + 1,
+               each = (double)images * rows;
+  return !target->ops->relabel && audit->most > 1 && each <= IMAGES_WORK &&
+         (double)(audit->imaged + 1) * each <= IMAGES_MOST;
+}
+
+/* The images of one mode. */
+static le_status climb_images_of(le_audit *audit, le_target *target, size_t k, size_t images,
+                                 double best, int *climbed, int *found)
+{
+  const size_t d = audit->d, known_modes = audit->modes,
+               at_once = audit->batch < IMAGES_AT_ONCE ? audit->batch : IMAGES_AT_ONCE;
+  const double volume = log_volume(&audit->mode[k], d);
+  size_t n = 0;
+  for (size_t image = 0; image < images; image++) {
+    if (le_images_make(audit->mode, known_modes, d, k, image, target->packed + n * d)) n++;
+    if (n == 0 || (n < at_once && image + 1 < images)) continue;
+    LE_TRY(climb_from_images(audit, target, n, volume, best - MAY_MATTER, climbed, found));
+    n = 0;
+  }
+  return LE_OK;
+}
+
+static le_status climb_images(le_audit *audit, le_target *target)
+{
+  size_t barren = 0;
+  double best = -INFINITY;
+  for (size_t k = 0; k < audit->modes; k++)
+    best = fmax(best, le_mode_mass(&audit->mode[k], audit->d));
+  for (; audit->imaged < audit->modes && barren < BARREN_MOST; audit->imaged++) {
+    const size_t images = le_images_count(audit->modes, audit->d);
+    if (!images_affordable(audit, target, images)) return LE_OK;
+    if (le_interrupted(target->context)) return LE_INTERRUPTED;
+    /* if not all heavy modes fit, there is no room for others */
+    if (audit->refused > best - HEAVY) return LE_OK;
+    int climbed = 0, found = 0;
+    LE_TRY(climb_images_of(audit, target, audit->imaged, images, best, &climbed, &found));
+    barren = found ? 0 : barren + (size_t)climbed;
+  }
+  audit->imaged = audit->modes;
+  return LE_OK;
+}
+
+/* After the starts given, climbs from further ones go on while modes that only one climb has reached
+ * have a share of the mass above UNSEEN, up to FURTHER_WORK multiplications, and only on few rows:
+ * with many rows the modes come from climbs on few. */
+enum { FURTHER_ROWS = 2000, FURTHER_EACH = 8 };
+static const double UNSEEN = 0.002, FURTHER_WORK = 3e8;
+
+static int wants_further(const le_audit *audit, const le_target *target)
+{
+  if (!audit->another || audit->most == 1 || audit->modes == 0) return 0;
+  if (le_store_sample(target->store, target->seen) > FURTHER_ROWS || target->store->gone) return 0;
+  if (!target->ops->log_lik_hess || audit->modes == audit->most) return 0;
+  if (audit->climbed_work > FURTHER_WORK) return 0;
+  return once(audit) > UNSEEN;
+}
+
+static le_status climb_further(le_audit *audit, le_target *target, const gsl_rng *rng)
+{
+  for (size_t i = 0; i < FURTHER_EACH; i++) {
+    LE_TRY(audit->another(audit->source, target, rng, audit->trial.theta));
+    audit->trial.start = audit->starts_most;
+    audit->climbed++;
+    audit->further++;
+    LE_TRY(climb_from(audit, target));
+  }
+  return LE_OK;
+}
 
 double le_audit_once(const le_audit *audit)
 {
-  double sum = 0;
-  for (size_t k = 0; k < audit->modes; k++)
-    if (audit->mode[k].hits == 1) sum += audit->share[k];
-  return sum;
+  return once(audit);
 }
 
 double le_audit_refused(const le_audit *audit)
 {
   if (audit->modes == 0) return 0;
   /* shares are proportional to the masses */
-  return exp(audit->refused - le_mode_mass(&audit->mode[0], audit->d)) * audit->share[0];
+  return exp(audit->refused - le_mode_mass(&audit->mode[0], audit->d)) * audit->mode[0].share;
 }
 
 static double freedom(const le_audit *audit, size_t part)
@@ -459,7 +549,7 @@ static double distance(const le_audit *audit, const le_target *target, size_t pa
     *log_det = target->ops->to_normal(target->model, mode->theta, theta, shift);
   else
     memcpy(shift, theta, d * sizeof(double));
-  for (size_t j = 0; j < d; j++) shift[j] -= audit->centre[part * d + j];
+  for (size_t j = 0; j < d; j++) shift[j] -= mode->centre[j];
   return le_quadratic_form(mode->precision, d, shift, product);
 }
 
@@ -485,22 +575,43 @@ static double log_component(const le_audit *audit, size_t part, double q)
   return le_logsumexp(both, 2);
 }
 
+/* The log of a sum of exponentials, term by term: the number of components has no limit. */
+typedef struct running_sum {
+  double most, sum;
+} running_sum;
+
+static void add_term(running_sum *all, double term)
+{
+  if (term == -INFINITY) return;
+  if (term <= all->most) {
+    all->sum += exp(term - all->most);
+    return;
+  }
+  all->sum = 1 + (all->sum > 0 ? all->sum * exp(all->most - term) : 0);
+  all->most = term;
+}
+
+static double log_of(const running_sum *all) { return all->most + log(all->sum); }
+
 /* Log density of the proposal; and in `normal`, that of the posterior if it were normal around
  * its modes. */
 static double log_proposal(const le_audit *audit, const le_target *target, const double *theta,
                            double *normal, double *work)
 {
-  double part[LE_AUDIT_MODES_MOST + 1], peak[LE_AUDIT_MODES_MOST + 1];
+  running_sum all = {-INFINITY, 0}, peaks = {-INFINITY, 0};
   const size_t d = audit->d, modes = audit->modes;
+  double of_modes = 0;
   for (size_t k = 0; k < audit->parts; k++) {
     double share;
     const double q = distance(audit, target, k, theta, work, &share);
-    share += log(audit->share[k]);
-    part[k] = share + log_component(audit, k, q);
-    if (k < modes) peak[k] = share + log_normal_density(&audit->mode[k], d, q);
+    share += log(audit->mode[k].share);
+    add_term(&all, share + log_component(audit, k, q));
+    if (k >= modes) continue;
+    add_term(&peaks, share + log_normal_density(&audit->mode[k], d, q));
+    of_modes += audit->mode[k].share;
   }
-  *normal = le_logsumexp(peak, modes) - log(audit->parts > modes ? 1 - wide_share : 1);
-  return le_logsumexp(part, audit->parts);
+  *normal = log_of(&peaks) - log(audit->parts > modes ? of_modes : 1);
+  return log_of(&all);
 }
 
 static double log_density(const void *self, const le_target *target, const double *theta,
@@ -531,7 +642,7 @@ static int draw_from(const le_audit *audit, const le_target *target, size_t part
 {
   const size_t d = audit->d;
   const le_mode *mode = &audit->mode[part];
-  draw_t(mode, d, audit->centre + part * d, nu, rng, theta);
+  draw_t(mode, d, mode->centre, nu, rng, theta);
   if (part >= audit->modes || !target->ops->from_normal ||
       target->ops->from_normal(target->model, mode->theta, theta))
     return 1;
@@ -544,7 +655,7 @@ static size_t stratum(const le_audit *audit, size_t draw, size_t draws)
   const double point = ((double)draw + 0.5) / (double)draws;
   double sum = 0;
   for (size_t k = 0; k + 1 < audit->parts; k++)
-    if ((sum += audit->share[k]) > point) return k;
+    if ((sum += audit->mode[k].share) > point) return k;
   return audit->parts - 1;
 }
 
@@ -557,6 +668,7 @@ static size_t part_of_draw(const le_audit *audit, size_t draw)
 /* Largest log weight of a particle, in nats above the average weight of draws, that counts as
  * covered. */
 static const double COVERED_MOST = 3;
+enum { COVERS_MOST = 64 };
 
 /* The particle with the largest importance weight; `most` is its log weight minus Laplace log Z. */
 static le_status worst_covered(le_audit *audit, le_target *target, size_t n, const double *theta,
@@ -604,8 +716,8 @@ le_status le_audit_cover(le_audit *audit, le_target *target, size_t n, double *t
   const size_t d = audit->d;
   unweigh_modes(audit);
   mark_reached(audit, n, theta);
-  weigh_modes(audit, target);
-  for (size_t round = 0; round < LE_AUDIT_MODES_MOST && n > 0 && !audit->failed; round++) {
+  LE_TRY(weigh_modes(audit, target));
+  for (size_t round = 0; round < COVERS_MOST && n > 0 && !audit->failed; round++) {
     size_t worst = 0;
     double most;
     LE_TRY(worst_covered(audit, target, n, theta, &worst, &most));
@@ -616,7 +728,7 @@ le_status le_audit_cover(le_audit *audit, le_target *target, size_t n, double *t
     unweigh_modes(audit);
     audit->trial.start = 0;
     LE_TRY(climb_from(audit, target));
-    weigh_modes(audit, target);
+    LE_TRY(weigh_modes(audit, target));
   }
   return LE_OK;
 }
@@ -643,8 +755,9 @@ le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, 
 static double variance_of_mean(const le_audit *audit, const double *weight)
 {
   const size_t n = audit->draws;
-  double sum[LE_AUDIT_MODES_MOST + 1] = {0}, variance = 0;
-  size_t size[LE_AUDIT_MODES_MOST + 1] = {0};
+  const size_t parts = audit->parts > 0 ? audit->parts : 1;
+  double *sum = audit->term, *size = sum + parts, variance = 0;
+  memset(sum, 0, 2 * parts * sizeof(double));
   for (size_t i = 0; i < n; i++) {
     const size_t k = part_of_draw(audit, i);
     size[k]++;
@@ -652,7 +765,7 @@ static double variance_of_mean(const le_audit *audit, const double *weight)
   }
   for (size_t i = 0; i < n; i++) {
     const size_t k = part_of_draw(audit, i);
-    const double m = (double)size[k], away = weight[i] - (m > 1 ? sum[k] / m : 1 / (double)n);
+    const double m = size[k], away = weight[i] - (m > 1 ? sum[k] / m : 1 / (double)n);
     variance += away * away * (m > 1 ? m / (m - 1) : 1);
   }
   return variance;
@@ -806,7 +919,7 @@ static le_status try_part(le_audit *audit, le_target *target, size_t part, const
     LE_TRY(le_expansion_missed(expansion, target, 0, target->seen, trial, audit->theta,
                                audit->value, &level, &missed, &farthest));
     if (missed > MISSED_MOST) continue;
-    *all += audit->share[part] * (double)need_all / (double)trial;
+    *all += audit->mode[part].share * (double)need_all / (double)trial;
     *possible = 1;
     return LE_OK;
   }
@@ -1023,9 +1136,8 @@ static le_status add_image(le_audit *audit, le_target *target, size_t part)
   mode->images = trial->images = log(2); /* until the shares inside are measured */
   audit->anchored = 1;
   unweigh_modes(audit);
-  keep_mode(audit, trial);
-  weigh_modes(audit, target);
-  return LE_OK;
+  LE_TRY(keep_mode(audit, trial));
+  return weigh_modes(audit, target);
 }
 
 static double inside(const le_audit *audit, const le_target *target, size_t part,
@@ -1047,7 +1159,7 @@ static le_status find_images(le_audit *audit, le_target *target, const gsl_rng *
     before = audit->found;
     for (size_t k = 0; k < audit->modes; k++)
       for (size_t i = 0; i < TRIED && audit->found < audit->most; i++) {
-        if (!(audit->share[k] > SHARE_LEAST)) break;
+        if (!(audit->mode[k].share > SHARE_LEAST)) break;
         if (le_interrupted(target->context)) return LE_INTERRUPTED;
         draw_from(audit, target, k, INFINITY, rng, audit->theta);
         if (shows_image(audit, target, k, audit->theta)) LE_TRY(add_image(audit, target, k));
@@ -1057,8 +1169,7 @@ static le_status find_images(le_audit *audit, le_target *target, const gsl_rng *
   for (size_t k = 0; k < audit->modes; k++)
     if (audit->mode[k].images > 0) audit->mode[k].images = -log(inside(audit, target, k, rng));
   unweigh_modes(audit);
-  weigh_modes(audit, target);
-  return LE_OK;
+  return weigh_modes(audit, target);
 }
 
 static le_status add_images(le_audit *audit, le_target *target, const gsl_rng *rng)
@@ -1077,23 +1188,20 @@ static le_status add_images(le_audit *audit, le_target *target, const gsl_rng *r
 static le_status climb(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   const size_t d = audit->d;
-  if (audit->rounds == 0) {
+  if (audit->climbed < audit->starts && !climbs_agree(audit)) {
     memcpy(audit->trial.theta, audit->start + audit->climbed * d, d * sizeof(double));
     audit->trial.start = audit->climbed++;
     LE_TRY(climb_from(audit, target));
-    if (audit->climbed < audit->starts && !climbs_agree(audit, target)) return LE_OK;
-  } else {
-    LE_TRY(climb_from_crossing(audit, target));
+    if (audit->climbed < audit->starts && !climbs_agree(audit)) return LE_OK;
   }
-  if (audit->crossed == audit->crossings && audit->rounds < ROUNDS_MOST)
-    LE_TRY(choose_crossings(audit, target));
-  if (audit->crossed < audit->crossings) return LE_OK;
+  LE_TRY(climb_images(audit, target));
+  if (wants_further(audit, target)) return climb_further(audit, target, rng);
   if (audit->modes == 0) {
     fail_without_modes(audit);
     return LE_OK;
   }
   audit->phase = audit->draws ? LE_AUDIT_DRAW : LE_AUDIT_DONE;
-  weigh_modes(audit, target);
+  LE_TRY(weigh_modes(audit, target));
   return add_images(audit, target, rng);
 }
 
@@ -1136,38 +1244,46 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   le_archive_double(archive, &audit->refused);
   le_archive_double(archive, &audit->enough);
   le_archive_size(archive, &audit->climbed);
-  le_archive_size(archive, &audit->crossings);
-  le_archive_size(archive, &audit->crossed);
-  le_archive_size(archive, &audit->rounds);
-  le_archive_size(archive, &audit->barren);
-  if (audit->crossings > LE_AUDIT_CROSSINGS_MOST || audit->crossed > audit->crossings)
-    archive->status = LE_CORRUPT;
+  le_archive_size(archive, &audit->further);
+  le_archive_size(archive, &audit->imaged);
+  le_archive_double(archive, &audit->climbed_work);
   le_archive_size(archive, &audit->modes);
   le_archive_size(archive, &audit->found);
   le_archive_size(archive, &audit->parts);
   le_archive_int(archive, &audit->has_wide);
+  le_archive_int(archive, &audit->anchored);
   le_archive_size(archive, &audit->drawn);
   le_archive_int(archive, &phase);
   audit->phase = (le_audit_phase)phase;
   le_archive_int(archive, &audit->failed);
-  for (size_t k = 0; k <= audit->most + 1; k++) {
-    le_mode *mode = k <= audit->most ? &audit->mode[k] : &audit->wide;
+  size_t used = audit->found > audit->modes ? audit->found : audit->modes;
+  if (audit->parts > used) used = audit->parts;
+  if (used > audit->most + 1 || audit->starts > audit->starts_most ||
+      audit->climbed > audit->starts + audit->further || audit->drawn > audit->draws ||
+      phase < 0 || phase > LE_AUDIT_SCALES)
+    archive->status = LE_CORRUPT;
+  if (archive->status != LE_OK) return;
+  le_archive_doubles(archive, audit->scale, d);
+  const le_status room = archive->writing ? LE_OK : reserve(audit, used > 0 ? used + 1 : 1);
+  if (room != LE_OK) archive->status = room;
+  if (archive->status != LE_OK) return;
+  for (size_t k = 0; k <= used; k++) {
+    le_mode *mode = k < used ? &audit->mode[k] : &audit->wide;
     le_archive_doubles(archive, mode->theta, d);
     le_archive_doubles(archive, mode->grad, d);
     le_archive_doubles(archive, mode->precision, d * d);
     le_archive_doubles(archive, mode->factor, d * d);
     le_archive_doubles(archive, mode->scale, d);
+    le_archive_doubles(archive, mode->centre, d);
     le_archive_double(archive, &mode->log_density);
     le_archive_double(archive, &mode->rise);
     le_archive_double(archive, &mode->images);
+    le_archive_double(archive, &mode->share);
     le_archive_size(archive, &mode->start);
     le_archive_size(archive, &mode->hits);
   }
   le_archive_doubles(archive, audit->trial.scale, d);
-  le_archive_doubles(archive, audit->start, audit->starts_most * d);
-  le_archive_doubles(archive, audit->crossing, LE_AUDIT_CROSSINGS_MOST * d);
-  le_archive_doubles(archive, audit->share, audit->most + 1);
-  le_archive_doubles(archive, audit->centre, (audit->most + 1) * d);
+  le_archive_doubles(archive, audit->start, audit->starts * d);
   le_archive_doubles(archive, audit->theta, audit->draws * d);
   le_archive_doubles(archive, audit->log_weight, audit->draws);
   double *const figure[] = {&audit->log_evidence, &audit->se,

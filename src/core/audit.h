@@ -19,7 +19,9 @@
 #include "core/expansion.h"
 #include "core/twostep.h"
 
-enum { LE_AUDIT_MODES_MOST = 32, LE_AUDIT_CROSSINGS_MOST = 32 };
+/* Draws a further start for a climb. */
+typedef le_status (*le_audit_another)(void *self, le_target *target, const gsl_rng *rng,
+                                      double *theta);
 
 typedef enum le_audit_phase {
   LE_AUDIT_CLIMB,
@@ -41,7 +43,8 @@ typedef struct le_audit {
   int in_two_steps;       /* the draws are those of `two` */
   le_twostep two;         /* only if le_audit_in_two_steps was called */
   double *lik_grad, *lik_hess, *prior; /* at a mode: d and d x d; log prior of the batch */
-  size_t most, starts_most; /* most distinct modes kept, most climbs */
+  size_t most, room_of_modes; /* most distinct modes kept, for which there is memory now */
+  size_t starts_most;         /* most starts given */
   size_t starts;            /* climbs to make */
   size_t native;            /* the first `native` climbs start at particles: all by default */
   size_t climbs_least;      /* after so many, climbs stop once they agree: all by default */
@@ -50,21 +53,24 @@ typedef struct le_audit {
   double near;              /* with very many rows, a start closer than this to a known mode
                              * (squared Mahalanobis distance / d) is taken to lead to it */
   size_t climbed, modes, drawn; /* climbs, modes and draws so far */
-  /* starts that combine the coordinates of two modes: how many, how many were climbed from, how
-   * often they were chosen, and how many of the last climbs found no other mode */
-  size_t crossings, crossed, rounds, barren;
-  double *crossing;         /* crossings x d */
+  /* Further starts after those given: their source, how many were climbed from, and the work of all
+   * climbs. */
+  le_audit_another another;
+  void *source;
+  size_t further;
+  double climbed_work;
+  size_t imaged; /* modes whose images (core/images.h) were climbed from */
+  double *image; /* images of a mode */
   size_t found;             /* distinct modes, heaviest first, also those not in the proposal */
   le_audit_phase phase;
   int anchored;             /* the first mode stays the first: the proposal has images */
   int failed;               /* no mode with definite curvature was found */
-  le_mode mode[LE_AUDIT_MODES_MOST + 1], trial, wide; /* one more for the wide component */
+  le_mode *mode, trial, wide; /* room for most + 1: one more for the wide component */
+  double *term;       /* 2 (room + 1) */
   int has_wide;
   double tails;       /* degrees of freedom of heavy tails that the posterior may have, or 0 */
   double *start;      /* starts x d */
-  double *share;      /* weight of each component of the proposal */
-  double *centre;     /* of each component: the mode, or its place in the model's own coordinates
-                       * around it (`to_normal`) */
+  double *scale;      /* d: rough standard deviations with which climbs begin */
   le_proposal density; /* density of the proposal */
   size_t parts;       /* components of the proposal: the modes, and the wide one if there is one */
   double *theta;      /* draws x d */
@@ -77,11 +83,12 @@ typedef struct le_audit {
   double unseen; /* the part of `se` from the tail of the weights (le_pareto) */
 } le_audit;
 
-/* Allocates for at most `starts` climbs (the LE_AUDIT_MODES_MOST heaviest modes are kept) and
- * `draws` draws, up to `lots` times as many if weights are uneven. Without draws the audit ends
- * with the Laplace approximation. */
+/* Allocates for at most `starts` starts and `draws` draws, up to `lots` times as many if weights are
+ * uneven. As many modes are kept as fit in the memory allowed. Without draws the audit ends with
+ * the Laplace approximation. */
 void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws,
                     size_t lots, size_t batch, le_arena *arena);
+void le_audit_free(le_audit *audit);
 /* If draws x rows are more than `work`: weighs draws by `part` of the rows around the modes if this
  * agrees with all rows in a trial, otherwise makes fewer draws, at least `least`. */
 void le_audit_by_part(le_audit *audit, const le_target *target, le_expansion *expansion,

@@ -15,17 +15,41 @@ enum { STILL = 8 };
 static const double NOTHING = 1e-12;
 static const double log_two_pi = 1.8378770664093454836;
 
-void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena)
+static size_t mode_size(size_t d) { return 4 * d + 2 * d * d; }
+
+static void set_up(le_mode *mode, size_t d, double *block)
 {
   memset(mode, 0, sizeof *mode);
-  mode->theta = le_arena_doubles(arena, d);
-  mode->grad = le_arena_doubles(arena, d);
-  mode->precision = le_arena_doubles(arena, d * d);
-  mode->factor = le_arena_doubles(arena, d * d);
-  mode->scale = le_arena_doubles(arena, d);
+  mode->theta = block;
+  mode->grad = block + d;
+  mode->scale = block + 2 * d;
+  mode->centre = block + 3 * d;
+  mode->precision = block + 4 * d;
+  mode->factor = block + 4 * d + d * d;
   mode->free = d;
-  if (arena->failed) return;
   for (size_t j = 0; j < d; j++) mode->scale[j] = 1;
+}
+
+void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena)
+{
+  double *block = le_arena_doubles(arena, mode_size(d));
+  if (block) set_up(mode, d, block);
+}
+
+le_status le_mode_make(le_mode *mode, size_t d)
+{
+  double *block = le_resize(NULL, mode_size(d) * sizeof(double));
+  if (!block) return LE_NO_MEMORY;
+  memset(block, 0, mode_size(d) * sizeof(double));
+  set_up(mode, d, block);
+  mode->block = block;
+  return LE_OK;
+}
+
+void le_mode_release(le_mode *mode)
+{
+  le_release(mode->block);
+  mode->block = NULL;
 }
 
 enum { POINTS_MOST = 64 }; /* of a call for numerical differences */

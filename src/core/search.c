@@ -71,8 +71,9 @@ void le_search_free(le_search *search)
 
 void le_search_start(le_search *search)
 {
-  search->scattered = search->done = 0;
+  search->scattered = search->done = search->wider = 0;
   search->found = search->few.n = 0;
+  search->unseen = 0;
 }
 
 /* A random sample of the rows: one from each of `wanted` segments of equal length. */
@@ -200,20 +201,24 @@ static le_status scatter(le_search *search, le_audit *audit, le_target *target, 
 
 /* Among more rows a mode can overtake the heaviest one by a few times the standard error that the
  * difference of their log-likelihoods has among these rows. It follows from groups of the rows. */
-enum { GROUPS = 20 };
+enum { GROUPS = 20, TYPICAL_ITERATIONS = 5, AFFORDABLE_LEAST = 32 };
 static const double OVERTAKES = 3, BEHIND = 10;
 
-static le_status difference_errors(le_search *search, const le_audit *audit, le_target *target,
-                                   double *error)
+/* `error` holds a number for each mode, `work` (d + 3) times as many. */
+static le_status difference_errors(const le_search *search, const le_audit *audit,
+                                   le_target *target, double *error, double *work)
 {
   const size_t d = search->d, found = audit->found, n = search->few.n;
-  double value[LE_AUDIT_MODES_MOST], sum[LE_AUDIT_MODES_MOST] = {0},
-    square[LE_AUDIT_MODES_MOST] = {0};
+  double *value = work, *sum = value + found, *square = sum + found, *theta = square + found;
+  memset(sum, 0, 2 * found * sizeof(double));
   for (size_t k = 0; k < found; k++)
-    memcpy(search->candidate + k * d, audit->mode[k].theta, d * sizeof(double));
+    memcpy(theta + k * d, audit->mode[k].theta, d * sizeof(double));
   for (size_t g = 0; g < GROUPS; g++) {
     const le_rows rows = le_store_rows(&search->few, g * n / GROUPS, (g + 1) * n / GROUPS);
-    LE_TRY(le_target_sums(target, &rows, found, search->candidate, value, NULL));
+    for (size_t from = 0; from < found; from += target->m) {
+      const size_t some = found - from < target->m ? found - from : target->m;
+      LE_TRY(le_target_sums(target, &rows, some, theta + from * d, value + from, NULL));
+    }
     for (size_t k = 0; k < found; k++) {
       sum[k] += value[k] - value[0];
       square[k] += pow(value[k] - value[0], 2);
@@ -224,19 +229,76 @@ static le_status difference_errors(le_search *search, const le_audit *audit, le_
   return LE_OK;
 }
 
+/* Modes from which climbs go on among ten times as many rows: those that may still matter there,
+ * the heaviest first, as many as are affordable. `left` is the mass of the others, relative to that
+ * of all. */
+static const double WIDEN_WORK = 1e10;
+
 static le_status choose(le_search *search, const le_audit *audit, le_target *target)
 {
-  const size_t d = search->d;
-  double error[LE_AUDIT_MODES_MOST];
+  const size_t d = search->d, found = audit->found;
+  if (found == 0) return LE_OK;
+  double *error = le_resize(NULL, found * (d + 4) * sizeof(double));
+  if (!error) return LE_NO_MEMORY;
+  const le_status status = difference_errors(search, audit, target, error, error + found);
+  const double most = le_mode_mass(&audit->mode[0], d),
+               each = (double)(MORE * search->few.n) * (double)(d * d) * TYPICAL_ITERATIONS,
+               affordable = fmax(WIDEN_WORK / each, AFFORDABLE_LEAST);
+  const size_t room = affordable < (double)search->starts ? (size_t)affordable : search->starts;
+  double kept_mass = 0, left = 0;
   size_t kept = 0;
-  if (audit->found == 0) return LE_OK;
-  LE_TRY(difference_errors(search, audit, target, error));
-  const double most = le_mode_mass(&audit->mode[0], d);
-  for (size_t k = 0; k < audit->found; k++)
-    if (!(most - le_mode_mass(&audit->mode[k], d) > BEHIND + OVERTAKES * error[k]))
+  for (size_t k = 0; k < found && status == LE_OK; k++) {
+    const double mass = le_mode_mass(&audit->mode[k], d) - most;
+    if (-mass > BEHIND + OVERTAKES * error[k]) continue;
+    if (kept < room) {
       memcpy(search->start + kept++ * d, audit->mode[k].theta, d * sizeof(double));
+      kept_mass += exp(mass);
+    } else {
+      left += exp(mass);
+    }
+  }
+  le_release(error);
+  LE_TRY(status);
   search->found = kept;
+  search->unseen += left / (left + kept_mass) + (search->wider ? 0 : le_audit_once(audit));
+  search->wider = 1;
   return LE_OK;
+}
+
+double le_search_unseen(const le_search *search, const le_audit *audit)
+{
+  const double refused = le_audit_refused(audit);
+  return refused + (search->wider ? search->unseen : le_audit_once(audit));
+}
+
+/* A further start, of the same kinds as the others: from the rows, or a prior draw, every second one
+ * the most probable of a few. */
+enum { BEST_OF = 16 };
+
+static le_status another(void *self, le_target *target, const gsl_rng *rng, double *theta)
+{
+  le_search *search = self;
+  const size_t d = search->d, k = search->drawn++;
+  const le_rows rows = le_store_rows(target->store, 0, target->seen);
+  if (is_from_rows(target, k)) {
+    target->ops->start(target->model, &rows, rng, theta, search->scratch);
+    return LE_OK;
+  }
+  const size_t n = k % 2 && target->m >= BEST_OF ? BEST_OF : 1;
+  for (size_t i = 0; i < n; i++)
+    target->ops->draw_prior(target->model, rng, search->candidate + i * d);
+  size_t best = 0;
+  if (n > 1) LE_TRY(le_target_density(target, n, search->candidate, search->value));
+  for (size_t i = 1; i < n; i++)
+    if (search->value[i] > search->value[best]) best = i;
+  memcpy(theta, search->candidate + best * d, d * sizeof(double));
+  return LE_OK;
+}
+
+void le_search_attach(le_search *search, le_audit *audit)
+{
+  audit->another = another;
+  audit->source = search;
 }
 
 void le_search_climbs(const le_search *search, le_audit *audit, size_t others)
@@ -303,6 +365,9 @@ void le_search_archive(le_search *search, le_archive *archive)
   le_store_archive(&search->few, archive);
   le_archive_int(archive, &search->scattered);
   le_archive_int(archive, &search->done);
+  le_archive_int(archive, &search->wider);
+  le_archive_double(archive, &search->unseen);
+  le_archive_size(archive, &search->drawn);
   le_archive_size(archive, &search->found);
   le_archive_doubles(archive, search->scale, search->d);
   le_archive_doubles(archive, search->start, search->starts * search->d);

@@ -24,6 +24,10 @@ typedef struct le_search {
   double *scratch; /* for starts from the rows; NULL if the model has none */
   size_t *order, *rest;
   int scattered, done;
+  int wider;     /* 1: modes were chosen among few rows and climbed from among more */
+  double unseen; /* mass of modes that these climbs have not found, or that were too many for more
+                  * rows, relative to what was found */
+  size_t drawn;  /* further starts so far */
   int every;     /* 1: make all climbs, even after they agree */
   size_t found;  /* number of points to climb from on all rows */
   double *start; /* starts x d; after a climb the points found come first, heaviest first */
@@ -41,6 +45,11 @@ le_status le_search_step(le_search *search, le_audit *audit, le_target *target, 
 /* Starts the audit's climbs from the points found, after `others` starts that are already in its
  * memory. */
 void le_search_climbs(const le_search *search, le_audit *audit, size_t others);
+/* Lets the audit ask for further starts. */
+void le_search_attach(le_search *search, le_audit *audit);
+/* Mass (Laplace) of modes that were not found or not kept, relative to those found, after the climbs
+ * of the audit on all rows. */
+double le_search_unseen(const le_search *search, const le_audit *audit);
 void le_search_archive(le_search *search, le_archive *archive);
 
 #endif

@@ -63,6 +63,7 @@ static void laplace_free(void *self)
   if (!s) return;
   le_machine_free(&s->machine);
   le_search_free(&s->search);
+  le_audit_free(&s->audit);
   le_arena_free(&s->arena);
   le_release(s);
 }
@@ -239,6 +240,7 @@ static le_status alloc_all(laplace *s, const le_problem *problem)
   le_mode_alloc(&s->top, d, &s->arena);
   le_search_alloc(&s->search, &s->target, s->starts, s->rows, &s->arena);
   s->search.every = s->every;
+  if (!s->every && s->starts > 2) le_search_attach(&s->search, &s->audit);
   s->normal = le_arena_doubles(&s->arena, s->draws * d);
   s->work = le_arena_doubles(&s->arena, le_mode_work(d));
   return s->arena.failed ? LE_NO_MEMORY : LE_OK;

@@ -25,6 +25,7 @@ static void walk_free(void *self)
   le_machine_free(&w->machine);
   le_store_free(&w->again);
   le_search_free(&w->search);
+  le_audit_free(&w->audit);
   le_trace_free(&w->trace);
   le_trace_free(&w->moments);
   le_trace_free(&w->recorded);
@@ -77,8 +78,10 @@ static le_status alloc_all(walk *w, const le_problem *problem)
     le_audit_in_two_steps(&w->audit, &w->target, &w->arena);
     le_metric_alloc(&w->wide, d, LE_METRIC_DENSE, &w->arena);
   }
-  if (settings->search)
+  if (settings->search) {
     le_search_alloc(&w->search, &w->target, settings->search, SEARCH_ROWS, &w->arena);
+    le_search_attach(&w->search, &w->audit);
+  }
   if (settings->rounds) {
     const size_t m = settings->stage[settings->stages - 1].particles;
     w->draw_theta = le_arena_doubles(&w->arena, settings->rounds * m * d);
