@@ -116,6 +116,8 @@ crossing_models <- function() {
     compiled = entry(quote(compiled_model("normal_mean_table", "mean", sigma = 1,
                                           PACKAGE = "normal_mean")), columns = "y")
   )
+  # where there is no compiler
+  if (!is.loaded("normal_mean_table")) models$compiled <- NULL
   c(models, family_models(entry))
 }
 
