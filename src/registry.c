@@ -45,6 +45,11 @@ static const le_model_ops *const models[] = {MODELS(ADDRESS)};
 static const le_kernel_ops *const kernels[] = {KERNELS(ADDRESS)};
 static const le_estimator_ops *const estimators[] = {ESTIMATORS(ADDRESS)};
 
+const le_model_ops *le_model_at(size_t i)
+{
+  return i < sizeof models / sizeof *models ? models[i] : NULL;
+}
+
 const le_kernel_ops *le_kernel_at(size_t i)
 {
   return i < sizeof kernels / sizeof *kernels ? kernels[i] : NULL;

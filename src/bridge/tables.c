@@ -82,25 +82,38 @@ static SEXP kernel_table(const le_kernel_ops *ops)
   return list;
 }
 
-/* A list of two lists, engines and kernels, with their names. */
+static SEXP model_table(const le_model_ops *ops)
+{
+  static const char *const names[] = {"traits"};
+  SEXP values[1] = {PROTECT(traits_of(ops))};
+  SEXP list = named_list(1, names, values);
+  UNPROTECT(1);
+  return list;
+}
+
+/* A list of three lists, engines, kernels and models, with their names. */
 SEXP ffi_tables(void)
 {
-  static const char *const names[] = {"engines", "kernels"};
+  static const char *const names[] = {"engines", "kernels", "models"};
   const char *name[64];
-  SEXP values[64], halves[2];
-  size_t n = 0;
+  SEXP values[64], parts[3];
+  size_t n = 0, m = 0, k = 0;
   for (; n < 64 && le_estimator_at(n); n++) {
     name[n] = le_estimator_at(n)->name;
     values[n] = PROTECT(engine_table(le_estimator_at(n)));
   }
-  halves[0] = PROTECT(named_list(n, name, values));
-  size_t m = 0;
+  parts[0] = PROTECT(named_list(n, name, values));
   for (; m < 64 && le_kernel_at(m); m++) {
     name[m] = le_kernel_at(m)->name;
     values[m] = PROTECT(kernel_table(le_kernel_at(m)));
   }
-  halves[1] = PROTECT(named_list(m, name, values));
-  SEXP list = named_list(2, names, halves);
-  UNPROTECT((int)(n + m) + 2);
+  parts[1] = PROTECT(named_list(m, name, values));
+  for (; k < 64 && le_model_at(k); k++) {
+    name[k] = le_model_at(k)->name;
+    values[k] = PROTECT(model_table(le_model_at(k)));
+  }
+  parts[2] = PROTECT(named_list(k, name, values));
+  SEXP list = named_list(3, names, parts);
+  UNPROTECT((int)(n + m + k) + 3);
   return list;
 }
