@@ -69,6 +69,7 @@ begin_feed <- function(feed) {
   feed$identified <- identified_by(first)
   first$design$carry <- NULL
   first$n <- NA_real_
+  first$head_id <- fingerprint(first$rows)
   first$rows <- first$rows[, 0, drop = FALSE]
   first[c("observed", "in_order", "pairing", "offset")] <- NULL
   feed$encoded <- first
