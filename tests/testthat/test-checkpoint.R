@@ -183,6 +183,33 @@ test_that("other data than those of the run are refused", {
   refused(resume(fit, points[-1, ]), "`data` must be the data of the run")
 })
 
+test_that("a source whose covariates have changed is refused, in the first pass and the second", {
+  many <- rows_for_two_passes()
+  changed <- many
+  changed$a[1] <- changed$a[1] + 1e-9
+  # fails at this block, counted over all passes
+  failing <- function(at) {
+    rows <- in_blocks(many, 2000)
+    open <- rows$open
+    rows$open <- function() {
+      reader <- open()
+      list(read = function() if ((at <<- at - 1) == 0) stop("broken") else reader$read(),
+           close = reader$close)
+    }
+    rows
+  }
+  run <- function(rows)
+    evidence(regression(y ~ ., binomial()), rows, seed = 1, keep = 1000)
+  whole <- run(in_blocks(many, 2000))
+  for (at in c(6, 10)) {
+    fit <- tryCatch(run(failing(at)), error = function(e) e$fit)
+    expect_identical(fit$state$stream$passed, at == 10)
+    expect_gt(fit$state$stream$at, 0)
+    refused(resume(fit, in_blocks(changed, 2000)), "rows that were used already")
+    expect_same(resume(fit, in_blocks(many, 2000)), whole)
+  }
+})
+
 test_that("a checkpoint that cannot be written is a warning, and an older one stays", {
   skip_on_os("windows")
   file <- tempfile()
