@@ -13,26 +13,121 @@ CHECKPOINT_ROWS <- 2e7
 # The same for a source, in bytes.
 CHECKPOINT_SOURCE <- 1e7
 
-check_checkpoint <- function(file) {
-  file <- path.expand(check_word(file, "checkpoint", "NULL or the name of a file"))
-  if (!dir.exists(dirname(file)))
-    fail("`checkpoint` must be in a directory that exists, not in ", dQuote(dirname(file), FALSE),
+# The file of a run ---------------------------------------------------------------------------------
+
+#' What a name of a file stands for, without opening anything
+#'
+#' Links are followed, so that the file itself is replaced, and the link stays.
+#' @return The full name of a file that exists or can be made.
+#' @noRd
+file_place <- function(file, argument) {
+  file <- path.expand(file)
+  kind <- path_kind(file, argument)
+  if (kind == "link") {
+    target <- suppressWarnings(normalizePath(file))
+    if (path_kind(target, argument) %in% c("link", "none"))
+      fail("`", argument, "` must be the name of a file, not of a link to a file that does not ",
+           "exist: ", dQuote(file, FALSE), ".")
+    return(file_place(target, argument))
+  }
+  if (!kind %in% c("none", "file"))
+    fail("`", argument, "` must be the name of a file, not of a ", kind, ": ", dQuote(file, FALSE),
          ".")
-  if (dir.exists(file) || (file.exists(file) && !utils::file_test("-f", file)))
-    fail("`checkpoint` must be the name of a file, not of a directory or a device.")
+  if (!dir.exists(dirname(file)))
+    fail("`", argument, "` must be in a directory that exists, not in ",
+         dQuote(dirname(file), FALSE), ".")
   # the working directory may change during the run
   file.path(normalizePath(dirname(file)), basename(file))
 }
 
-#' Refuse to replace the checkpoint of a run that has not ended
+path_kind <- function(file, argument) {
+  kind <- .Call(ffi_path_kind, file)
+  if (kind[1] == "error")
+    fail("`", argument, "` must be the name of a file that can be read or made, not ",
+         dQuote(file, FALSE), " (", kind[2], ").")
+  kind
+}
+
+# A process that has just been killed may have its lock for a moment.
+LOCK_WAIT <- 1 # seconds
+
+#' The file of a run, locked against other processes
+#'
+#' A file that exists must be a checkpoint: the user's own files are not replaced.
+#'
+#' @param begins Whether a run begins: then the file must not be of a run that has not ended.
+#' @return An environment: `file`; `place`, which holds the lock until close_checkpoint(); `old`, what
+#' is saved in the file, NULL if there is no file.
 #' @noRd
-refuse_unfinished <- function(file) {
-  saved <- if (file.exists(file)) tryCatch(read_checkpoint(file), error = function(e) NULL)
-  jobs <- saved$plan$first
-  begun <- any(vapply(jobs, function(job) !is.null(job$state) || !is.null(job$result), NA))
-  if (!begun || isTRUE(saved$ended)) return(invisible())
-  fail("`checkpoint` is the file of a run that has not ended: continue it by resume(",
-       dQuote(file, FALSE), "), delete the file, or use another one.")
+open_checkpoint <- function(file, begins) {
+  file <- file_place(check_word(file, "checkpoint", "NULL or the name of a file"), "checkpoint")
+  place <- locked_place(file)
+  done <- FALSE
+  on.exit(if (!done) .Call(ffi_checkpoint_close, place))
+  old <- tryCatch(read_work(.Call(ffi_checkpoint_read, place), file), error = function(e) {
+    fail(conditionMessage(e), " `checkpoint` must be the name of a new file, or the file of this ",
+         "run.")
+  })
+  if (begins && has_begun(old) && !isTRUE(old$ended))
+    fail("`checkpoint` is the file of a run that has not ended: continue it by resume(",
+         dQuote(file, FALSE), "), delete the file, or use another one.")
+  done <- TRUE
+  list2env(list(file = file, place = place, old = old), parent = emptyenv())
+}
+
+locked_place <- function(file) {
+  until <- now() + LOCK_WAIT
+  repeat {
+    place <- .Call(ffi_checkpoint_open, file, dirname(file))
+    if (!identical(place, "locked") || now() > until) break
+    Sys.sleep(0.05)
+  }
+  if (identical(place, "locked"))
+    fail("`checkpoint` must be a file that no other run writes to now, not ", dQuote(file, FALSE),
+         ".")
+  if (is.character(place)) refuse_unreadable(file, place)
+  place
+}
+
+close_checkpoint <- function(options) {
+  if (!is.null(options$checkpoint)) .Call(ffi_checkpoint_close, options$checkpoint$place)
+}
+
+has_begun <- function(saved) {
+  any(vapply(saved$plan$first, function(job) !is.null(job$state) || !is.null(job$result), NA))
+}
+
+#' What is the same for a run as long as it goes on: model, method, seed and the data with which it
+#' began
+#'
+#' Of a source that has not been read yet these are its first rows.
+#' @noRd
+run_id <- function(work) {
+  data <- if (!is_stream(work)) rows_id(work$encoded)
+  else if (work$feed$n == 0) work$encoded$head_id
+  else c(work$feed$n, work$feed$id)
+  # the number of rows is also in the problem, so the data are compared first
+  list(data = data, seed = as.double(work$words), replicates = as.double(work$replicates),
+       problem = .Call(ffi_problem_id, work$problem))
+}
+
+#' Refuse to replace the checkpoint of another run
+#' @noRd
+check_same_run <- function(work) {
+  checkpoint <- work$options$checkpoint
+  if (is.null(checkpoint)) return(invisible())
+  # a run that is continued keeps it
+  if (is.null(work$origin)) work$origin <- run_id(work)
+  old <- checkpoint$old
+  # it is large
+  checkpoint$old <- NULL
+  if (is.null(old) || identical(old$spec$origin, work$origin)) return(invisible())
+  other <- Filter(function(name) !identical(old$spec$origin[[name]], work$origin[[name]]),
+                  names(work$origin))
+  words <- c(data = "other data", seed = "another seed", replicates = "another number of runs",
+             problem = "another model, prior or method")
+  fail("`checkpoint` is the file of another run (with ", words[[other[1]]], "): delete the file ",
+       dQuote(checkpoint$file, FALSE), ", or use another one.")
 }
 
 # Writing -----------------------------------------------------------------------------------------
@@ -44,23 +139,30 @@ write_is_due <- function(work) {
 # At once, so that a file that cannot be written is known before hours of work.
 write_first <- function(work) {
   work$warned <- FALSE
-  write_work(work)
+  reason <- write_work(work)
+  # made by another process after this one has looked
+  if (length(reason) > 1)
+    fail("`checkpoint` must be a file that no other run writes to: ",
+         dQuote(work$options$checkpoint$file, FALSE), " (", reason[1], ").")
 }
 
 #' Write a checkpoint; if that fails, warn once and go on
+#'
+#' @return NULL, or the reason; with a second element if the file belongs to another program.
 #' @noRd
 write_work <- function(work) {
-  file <- work$options$checkpoint
-  reason <- tryCatch(.Call(ffi_checkpoint_write, file, dirname(file), checkpoint_bytes(work)),
+  checkpoint <- work$options$checkpoint
+  reason <- tryCatch(.Call(ffi_checkpoint_write, checkpoint$place, checkpoint_bytes(work)),
                      error = conditionMessage)
   work$written <- now()
   if (is.null(reason)) work$warned <- FALSE
   else if (!isTRUE(work$warned)) {
     work$warned <- TRUE
     warning(new_warning(paste0(
-      "The checkpoint ", dQuote(file, FALSE), " could not be written (", reason,
+      "The checkpoint ", dQuote(checkpoint$file, FALSE), " could not be written (", reason[1],
       "); the run goes on, and an older checkpoint is unchanged.")))
   }
+  reason
 }
 
 checkpoint_bytes <- function(work) {
@@ -92,10 +194,20 @@ source_bytes <- function(source) {
 #' The saved work of a file
 #' @noRd
 read_checkpoint <- function(file) {
-  if (!file.exists(file) || dir.exists(file))
+  file <- file_place(file, "from")
+  saved <- read_work(.Call(ffi_file_read, file), file)
+  if (is.null(saved))
     fail("`from` must be a checkpoint or an incomplete fit: there is no file ",
          dQuote(file, FALSE), ".")
-  bytes <- readBin(file, "raw", file.size(file))
+  saved
+}
+
+#' @param bytes All bytes of the file, NULL if there is none, or a text that says why they could not
+#'   be read.
+#' @noRd
+read_work <- function(bytes, file) {
+  if (is.null(bytes)) return(NULL)
+  if (is.character(bytes)) refuse_unreadable(file, bytes)
   head <- checkpoint_head()
   magic <- length(CHECKPOINT_MAGIC)
   if (length(bytes) < magic || !identical(bytes[seq_len(magic)], CHECKPOINT_MAGIC))
@@ -103,8 +215,15 @@ read_checkpoint <- function(file) {
   if (!.Call(ffi_checkpoint_intact, bytes))
     fail("The checkpoint ", dQuote(file, FALSE), " is damaged or was cut short.")
   if (!identical(bytes[seq_along(head)], head)) refuse_version(bytes, magic)
-  unserialize(bytes[(length(head) + 1):(length(bytes) - 8)])
+  saved <- tryCatch(unserialize(bytes[(length(head) + 1):(length(bytes) - 8)]),
+                    error = function(e) NULL)
+  if (!is.list(saved) || !all(c("spec", "plan", "problem") %in% names(saved)))
+    fail("The checkpoint ", dQuote(file, FALSE), " has no run.")
+  saved
 }
+
+refuse_unreadable <- function(file, reason)
+  fail("The file ", dQuote(file, FALSE), " could not be read (", reason, ").")
 
 refuse_version <- function(bytes, magic) {
   text <- bytes[magic + 4 + seq_len(VERSION_BYTES)]
@@ -151,9 +270,13 @@ resume <- function(from, data = NULL, skip = TRUE, threads = NULL, progress = in
   if (!inherits(from, "incomplete_evidence") && !is_one_string(from))
     refuse(from, "from", "a checkpoint file or an incomplete fit")
   skip <- check_flag(skip, "skip")
+  saved <- if (is.character(from)) read_checkpoint(from) else from$state
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state,
                            begins = FALSE)
-  saved <- if (is.character(from)) read_checkpoint(path.expand(from)) else from$state
+  on.exit(close_checkpoint(options))
+  # what has the lock is what goes on
+  if (is.character(from) && identical(options$checkpoint$file, file_place(from, "from")))
+    saved <- options$checkpoint$old
   work <- work_from(saved, threads)
   if (is_stream(work)) reopen(work, saved, data, skip)
   else work$encoded <- again_encoded(work, data)
@@ -224,6 +347,7 @@ skip_rows <- function(work, feed) {
   feed$waiting <- feed$other <- NULL
   left <- feed$at
   id <- feed$before
+  print <- NULL
   feed$carry <- feed$carry_before
   while (left > 0) {
     block <- read_block(feed)
@@ -241,9 +365,15 @@ skip_rows <- function(work, feed) {
     feed$carry <- added$carry
     one <- block_id(added, feed$identified)
     id <- if (is.null(id)) one else join_ids(id, one)
+    if (!is.null(feed$print)) {
+      own <- fingerprint(added$rows)
+      print <- if (is.null(print)) own else join_ids(print, own)
+    }
     left <- left - size
   }
-  # of a further pass the fingerprint so far is not known
-  if (feed$at > 0 && !feed$passed && !identical(id, feed$id))
+  # `id` is of the first pass, and maybe of the responses alone
+  same <- if (!is.null(feed$print)) identical(print, feed$print)
+  else feed$passed || identical(id, feed$id)
+  if (feed$at > 0 && !same)
     fail("`data` must begin with the ", count(feed$at), " rows that were used already.")
 }

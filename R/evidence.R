@@ -164,6 +164,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   replicates <- check_count(replicates, "replicates", 1, 1e4)
   threads <- check_count(threads, "threads", 1, 1024)
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
+  on.exit(close_checkpoint(options))
   if (!is.null(target_se)) check_target(target_se, options, data)
   words <- seed_words(seed)
   if (length(model$components) > 1)

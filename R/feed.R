@@ -8,6 +8,10 @@
 # read but has columns of other types; `used` are the names of the columns that matter. `passed` is
 # true if all rows were read before, and this is a further pass.
 #
+# Of a source that can be read again, `print` is the fingerprint of all numbers of the rows of this
+# pass, and `first_print` that of the first pass: a further pass must give the same rows. (`id` may be
+# one of the responses alone.)
+#
 # `carry` holds the last rows before the next block, for lagged columns (R/lags.R), and
 # `carry_before` those before the first row of this source.
 #
@@ -69,6 +73,7 @@ begin_feed <- function(feed) {
   feed$identified <- identified_by(first)
   first$design$carry <- NULL
   first$n <- NA_real_
+  first$head_id <- fingerprint(first$rows)
   first$rows <- first$rows[, 0, drop = FALSE]
   first[c("observed", "in_order", "pairing", "offset")] <- NULL
   feed$encoded <- first
@@ -172,15 +177,18 @@ pull <- function(feed) {
   feed$waiting <- NULL
   if (is_failure(block)) stop(block)
   if (is.null(block)) {
+    if (feed$passed) check_same_rows(feed$first_print, feed$print)
     feed$ended <- TRUE
     return(list(rows = feed$encoded$rows, last = TRUE))
   }
   added <- encoded_rows(feed, block)
   id <- if (!feed$passed) block_id(added, feed$identified)
+  print <- print_with(feed, added, id)
   # all of it or nothing, so that a run can be saved whenever it is interrupted
   suspendInterrupts({
     feed$at <- feed$at + added$size
     feed$carry <- added$carry
+    feed$print <- print
     if (!feed$passed) {
       feed$id <- if (feed$n == 0) id else join_ids(feed$id, id)
       feed$n <- feed$n + ncol(added$rows)
@@ -190,6 +198,30 @@ pull <- function(feed) {
   })
   list(rows = added$rows, last = FALSE)
 }
+
+# The fingerprint of this pass with these rows; `id` is their own, and NULL in a further pass.
+print_with <- function(feed, added, id) {
+  if (feed$once) return(NULL)
+  own <- if (!is.null(id) && feed$identified == "rows") id else fingerprint(added$rows)
+  if (feed$at == 0) own else join_ids(feed$print, own)
+}
+
+#' Refuse a source whose rows are others when it is read again
+#'
+#' @param first,again Fingerprints of two passes; NULL of one without rows.
+#' @noRd
+check_same_rows <- function(first, again) {
+  if (is.null(first) || identical(again, first)) return(invisible())
+  rows_of <- function(print) if (is.null(print)) 0 else as.numeric(sub("-.*", "", print))
+  fail("`data` must give the same rows each time it is read. It gave ", count(rows_of(first)),
+       " rows first, and ", if (rows_of(first) == rows_of(again)) "rows with other values"
+       else count_of(rows_of(again), "row"), " the second time. Use a source that does not change ",
+       "during the run, one that is read only once (as rows_function(rewind = FALSE) is), or a ",
+       "larger `keep`.")
+}
+
+# Of the first pass.
+print_of <- function(feed) if (feed$passed) feed$first_print else feed$print
 
 # A bad row stops the run when the rows before it have been used.
 encoded_rows <- function(feed, block) {
@@ -249,6 +281,8 @@ rewind_feed <- function(feed) {
     fail("`data` must be given again: the check at the end of the run reads its rows once more.")
   close_feed(feed)
   begin_reading(feed)
+  if (!feed$passed) feed$first_print <- feed$print
+  feed$print <- NULL
   feed$passed <- TRUE
   feed$carry <- feed$carry_before
   feed$ended <- FALSE

@@ -76,8 +76,11 @@ with_more <- function(work, options, n, data) {
     run_part(part, options)
     work$plan$first <- c(work$plan$first, part$plan$first)
     work$plan$second <- c(work$plan$second, part$plan$second)
-    # the rows that were kept, for the checks of the whole fit
-    if (is_stream(work)) work$feed <- part$feed
+    if (is_stream(work)) {
+      check_same_rows(print_of(work$feed), print_of(part$feed))
+      # the rows that were kept, for the checks of the whole fit
+      work$feed <- part$feed
+    }
   }
   work$replicates <- n
   with_own_generator(work, muffled(finished_fit(work)))

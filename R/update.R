@@ -52,6 +52,7 @@ update.evidence <- function(object, rows, ..., tol = NULL, data = NULL, threads 
   check_updates(object, rows)
   if (!is.null(tol)) fail("`tol` and `rows` cannot both be given: add rows, or go on to `tol`.")
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state)
+  on.exit(close_checkpoint(options))
   add_rows(object$state, rows, threads, options, object$warnings)
 }
 
@@ -67,6 +68,7 @@ update.incomplete_evidence <- function(object, rows, ..., threads = NULL, progre
     fail("This fit has all its rows: continue it by resume().")
   options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state,
                            begins = FALSE)
+  on.exit(close_checkpoint(options))
   add_rows(object$state, rows, threads, options, NULL)
 }
 

@@ -78,14 +78,16 @@ is_stream <- function(work) !is.null(work$feed)
 #' @noRd
 check_options <- function(progress, checkpoint, every, time_limit, on_chunk, keep_state,
                           begins = TRUE) {
-  if (!is.null(checkpoint)) checkpoint <- check_checkpoint(checkpoint)
-  if (begins && !is.null(checkpoint)) refuse_unfinished(checkpoint)
   if (!is.null(time_limit)) time_limit <- check_positive(time_limit, "time_limit")
   if (!is.null(on_chunk) && !is.function(on_chunk))
     refuse(on_chunk, "on_chunk", "NULL or a function of a list")
-  list(progress = check_flag(progress, "progress"), checkpoint = checkpoint,
-       every = check_number(every, "every", 0), time_limit = time_limit, on_chunk = on_chunk,
-       keep_state = if (!is.null(keep_state)) check_flag(keep_state, "keep_state"))
+  options <- list(progress = check_flag(progress, "progress"),
+                  every = check_number(every, "every", 0), time_limit = time_limit,
+                  on_chunk = on_chunk,
+                  keep_state = if (!is.null(keep_state)) check_flag(keep_state, "keep_state"))
+  # last, because it takes a lock, which the caller ends by close_checkpoint()
+  if (!is.null(checkpoint)) options$checkpoint <- open_checkpoint(checkpoint, begins)
+  options
 }
 
 # Running -----------------------------------------------------------------------------------------
@@ -103,6 +105,7 @@ run_work <- function(work, options, known = NULL) {
   work$taken <- now()
   work$cost <- 0
   on.exit(if (is_stream(work)) close_feed(work$feed))
+  check_same_run(work)
   if (asks_r(work$model)) {
     restore <- own_generator(work$words, keep = !work$seeded)
     on.exit(restore(), add = TRUE)
@@ -257,8 +260,8 @@ saved_work <- function(work, plan = work$plan, stream = plan_position(work)) {
   encoded <- work$encoded
   # further rows go the way of a stream, which keeps its rows elsewhere
   if (!is_stream(work) && !is.null(stream)) encoded <- without_rows(encoded)
-  list(spec = mget(c("call", "model", "method", "words", "seeded", "replicates", "threads", "keep"),
-                   envir = work),
+  list(spec = mget(c("call", "model", "method", "words", "seeded", "replicates", "threads", "keep",
+                     "origin"), envir = work, ifnotfound = list(NULL)),
        encoded = encoded, problem = work$problem,
        plan = list(first = packed(plan$first, work$problem),
                    second = if (!is.null(plan$second)) packed(plan$second, work$problem)),
@@ -282,7 +285,8 @@ plan_position <- function(work) {
 feed_position <- function(work) {
   if (!is_stream(work)) return(NULL)
   position <- mget(c("n", "at", "id", "before", "kept", "identified", "ended", "passed", "once",
-                     "carry", "carry_before"), envir = work$feed, ifnotfound = list(NULL))
+                     "carry", "carry_before", "print", "first_print"), envir = work$feed,
+                   ifnotfound = list(NULL))
   # what no run has been given, or only after the states were saved
   c(position, list(again = c(work$feed$since, work$feed$again), waiting = work$feed$waiting,
                    other = work$feed$other))

@@ -60,15 +60,35 @@ typedef struct header {
   uint64_t model, method, seed, replicate;
 } header;
 
+static uint64_t model_hash(SEXP problem)
+{
+  static const char *const parts[] = {"model_type", "model_args", "model"};
+  return hash_of(problem, parts, 3);
+}
+
+static uint64_t method_hash(SEXP problem)
+{
+  static const char *const parts[] = {"estimator", "settings", "kernels", "total"};
+  return hash_of(problem, parts, 4);
+}
+
+/* The model and the method of a problem, as text that is the same in every session. */
+SEXP ffi_problem_id(SEXP problem)
+{
+  const uint64_t model = model_hash(problem), method = method_hash(problem);
+  char text[64];
+  snprintf(text, sizeof text, "%08x%08x-%08x%08x", (unsigned)(model >> 32), (unsigned)model,
+           (unsigned)(method >> 32), (unsigned)method);
+  return Rf_mkString(text);
+}
+
 static header header_of(const run_handle *run)
 {
-  static const char *const model[] = {"model_type", "model_args", "model"},
-                           *const method[] = {"estimator", "settings", "kernels", "total"};
   header h = {MAGIC,
               STATE_FORMAT,
               "",
-              hash_of(run->problem, model, 3),
-              hash_of(run->problem, method, 4),
+              model_hash(run->problem),
+              method_hash(run->problem),
               run->seed,
               run->replicate};
   SEXP call =

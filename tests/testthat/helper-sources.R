@@ -13,6 +13,14 @@ in_blocks <- function(data, size, rewind = TRUE) {
   }, rewind)
 }
 
+# Rows of which a logit regression on all columns, with `keep = 1000`, makes a second pass.
+rows_for_two_passes <- function() {
+  set.seed(test_seed(8))
+  data <- as.data.frame(matrix(stats::rnorm(48000), 12000, dimnames = list(NULL, letters[1:4])))
+  data$y <- stats::rbinom(12000, 1, stats::plogis(as.matrix(data) %*% 4:1))
+  data
+}
+
 # These blocks one after another; a function among them is called in its turn.
 these_blocks <- function(...) {
   blocks <- list(...)

@@ -12,6 +12,17 @@ expect_same <- function(one, other, info = NULL) {
     testthat::expect_identical(one[[part]], other[[part]], info = paste(info, part))
 }
 
+files_beside <- function(file)
+  list.files(dirname(file), paste0("^", basename(file)), all.files = TRUE)
+
+bytes_in <- function(file) readBin(file, "raw", file.size(file))
+
+saved_few <- function() {
+  file <- tempfile(fileext = ".rds")
+  saveRDS(few, file)
+  file
+}
+
 # Stops after every slice until the fit is complete; returns it and the number of stops.
 in_slices <- function(...) {
   fit <- quiet_fit(..., time_limit = 1e-9)
@@ -125,11 +136,19 @@ test_that("a source in a checkpoint is opened again, or must be given again", {
   expect_same(resume(file)[c("log_evidence", "draws")], whole[c("log_evidence", "draws")])
   at <- new_session(sprintf("cat(format(resume('%s')$log_evidence, digits = 17))", file))
   expect_identical(at, format(whole$log_evidence, digits = 17))
+  unlink(file)
   stop_at(in_blocks(points, 700, rewind = FALSE), 1)
   saved <- read_checkpoint(file)
   if (!saved$stream$ended) refused(resume(file), "`data` must be given again")
   expect_same(resume(file, in_blocks(points, 13, rewind = FALSE))["draws"], whole["draws"])
 })
+
+# A file with a right checksum.
+write_raw <- function(file, bytes) {
+  place <- locked_place(file)
+  testthat::expect_null(.Call(ffi_checkpoint_write, place, bytes))
+  .Call(ffi_checkpoint_close, place)
+}
 
 test_that("damaged, foreign and other files are refused in a sentence", {
   file <- tempfile()
@@ -161,8 +180,10 @@ test_that("damaged, foreign and other files are refused in a sentence", {
     refused(resume(value), "`from` must be a checkpoint file or an incomplete fit")
   version <- bytes[seq_len(length(bytes) - 8)]
   version[magic + 4 + 1] <- charToRaw("9")
-  expect_null(.Call(ffi_checkpoint_write, other, dirname(other), version))
+  unlink(other)
+  write_raw(other, version)
   refused(resume(other), "was written by version 9")
+  refused(evidence(line, few, seed = 1, checkpoint = other), "was written by version 9")
 })
 
 test_that("other data than those of the run are refused", {
@@ -172,11 +193,38 @@ test_that("other data than those of the run are refused", {
   refused(resume(fit, points[-1, ]), "`data` must be the data of the run")
 })
 
+test_that("a source whose covariates have changed is refused, in the first pass and the second", {
+  many <- rows_for_two_passes()
+  changed <- many
+  changed$a[1] <- changed$a[1] + 1e-9
+  # fails at this block, counted over all passes
+  failing <- function(at) {
+    rows <- in_blocks(many, 2000)
+    open <- rows$open
+    rows$open <- function() {
+      reader <- open()
+      list(read = function() if ((at <<- at - 1) == 0) stop("broken") else reader$read(),
+           close = reader$close)
+    }
+    rows
+  }
+  run <- function(rows)
+    evidence(regression(y ~ ., binomial()), rows, seed = 1, keep = 1000)
+  whole <- run(in_blocks(many, 2000))
+  for (at in c(6, 10)) {
+    fit <- tryCatch(run(failing(at)), error = function(e) e$fit)
+    expect_identical(fit$state$stream$passed, at == 10)
+    expect_gt(fit$state$stream$at, 0)
+    refused(resume(fit, in_blocks(changed, 2000)), "rows that were used already")
+    expect_same(resume(fit, in_blocks(many, 2000)), whole)
+  }
+})
+
 test_that("a checkpoint that cannot be written is a warning, and an older one stays", {
   skip_on_os("windows")
   file <- tempfile()
   on.exit(unlink(file))
-  evidence(line, few, seed = test_seed(), checkpoint = file)
+  evidence(linear_regression(dist ~ speed), cars, sgais(500), seed = 1, checkpoint = file)
   old <- readBin(file, "raw", file.size(file))
   # no file may be longer than 16 KB, as on a disk that is full
   script <- tempfile(fileext = ".R")
@@ -191,12 +239,12 @@ test_that("a checkpoint that cannot be written is a warning, and an older one st
   expect_length(gregexpr("could not be written", said)[[1]], 1)
   expect_match(said, "evidence 50")
   expect_identical(readBin(file, "raw", file.size(file)), old)
-  expect_false(file.exists(paste0(file, ".new")))
+  expect_length(files_beside(file), 1)
 })
 
 test_that("a file name that cannot be one is refused before any work", {
   refused(evidence(line, few, checkpoint = file.path(tempfile(), "run")), "directory that exists")
-  refused(evidence(line, few, checkpoint = tempdir()), "not of a directory or a device")
+  refused(evidence(line, few, checkpoint = tempdir()), "not of a directory")
   refused(evidence(line, few, checkpoint = 1), "`checkpoint` must be NULL or the name of a file")
   refused(evidence(line, few, checkpoint = tempfile(), every = -1), "`every`")
   refused(evidence(line, few, time_limit = 0), "`time_limit` must be a positive number")
@@ -311,7 +359,198 @@ test_that("a stop by the time limit writes the checkpoint, and a new run does no
   fit <- resume(file, data = source())
   expect_same(evidence(line, in_blocks(long, 1000), seed = test_seed()), fit)
   # the run has ended now
-  expect_s3_class(evidence(line, few, seed = test_seed(), checkpoint = file), "evidence")
+  expect_same(evidence(line, in_blocks(long, 1000), seed = test_seed(), checkpoint = file), fit)
+})
+
+# Whose file it is ---------------------------------------------------------------------------------
+
+test_that("a checkpoint replaces only the file of the same run that has ended", {
+  file <- tempfile()
+  on.exit(unlink(file))
+  run <- function(model = line, data = few, method = laplace(), seed = 1, ...)
+    evidence(model, data, method, seed = seed, checkpoint = file, ...)
+  fit <- run()
+  expect_same(run(), fit)
+  old <- bytes_in(file)
+  kept <- function(code, sentence) {
+    refused(code, sentence)
+    expect_identical(bytes_in(file), old)
+    expect_length(files_beside(file), 1)
+  }
+  kept(run(seed = 2), "the file of another run (with another seed)")
+  changed <- few
+  changed$x[3] <- changed$x[3] + 1e-9
+  kept(run(data = changed), "the file of another run (with other data)")
+  kept(run(data = in_blocks(few, 7), method = sgais()), "the file of another run")
+  kept(run(replicates = 2), "the file of another run (with another number of runs)")
+  kept(run(linear_regression(y ~ x + z, sigma = 1, prior_sd = 3)),
+       "the file of another run (with another model, prior or method)")
+  kept(run(method = laplace(importance = 200)), "(with another model, prior or method)")
+  other <- evidence(line, few, smc(particles = 300), seed = 1, time_limit = 1e-9)
+  kept(resume(other, checkpoint = file), "(with another model, prior or method)")
+  # the identity does not depend on the session
+  again <- new_session(sprintf(
+    "d <- readRDS('%s'); cat(format(evidence(linear_regression(y ~ x + z, sigma = 1, prior_sd = 2),
+     d, laplace(), seed = 1, checkpoint = '%s')$log_evidence, digits = 17))", saved_few(), file))
+  expect_identical(again, format(fit$log_evidence, digits = 17))
+})
+
+test_that("a run that is updated goes on to write its file", {
+  file <- tempfile()
+  on.exit(unlink(file))
+  fit <- evidence(line, in_blocks(few[1:30, ], 7), seed = 1, checkpoint = file)
+  more <- update(fit, few[31:60, ], checkpoint = file)
+  expect_same(resume(file), more)
+  stranger <- evidence(line, in_blocks(few[2:31, ], 7), seed = 1)
+  refused(update(stranger, few[31:60, ], checkpoint = file), "(with other data)")
+})
+
+test_that("files of the user are never replaced", {
+  file <- tempfile(fileext = ".csv")
+  on.exit(unlink(file))
+  for (write in list(function() utils::write.csv(few, file), function() saveRDS(few, file),
+                     function() file.create(file), function() writeBin(CHECKPOINT_MAGIC, file))) {
+    write()
+    old <- bytes_in(file)
+    refused(evidence(line, few, seed = 1, checkpoint = file), "`checkpoint` must be the name of a")
+    expect_identical(bytes_in(file), old)
+    expect_length(files_beside(file), 1)
+  }
+  # of a run that has not ended, and cannot be read any more
+  unlink(file)
+  evidence(line, points, seed = 1, checkpoint = file, time_limit = 1e-9)
+  bytes <- bytes_in(file)
+  bytes[500] <- xor(bytes[500], as.raw(1))
+  writeBin(bytes, file)
+  refused(evidence(line, points, seed = 1, checkpoint = file), "damaged or was cut short")
+  expect_identical(bytes_in(file), bytes)
+  write_raw(other <- tempfile(), c(checkpoint_head(), serialize(list(1), NULL)))
+  refused(resume(other), "has no run")
+})
+
+test_that("a file of the user beside the checkpoint stays, and the checkpoint is private", {
+  skip_on_os("windows")
+  file <- tempfile()
+  new <- paste0(file, ".new")
+  on.exit(unlink(c(file, new)))
+  writeLines("mine", new)
+  before <- Sys.umask("0")
+  on.exit(Sys.umask(before), add = TRUE)
+  evidence(line, few, laplace(), seed = 1, checkpoint = file)
+  expect_identical(readLines(new), "mine")
+  expect_identical(format(file.mode(file)), "600")
+  expect_length(files_beside(file), 2)
+})
+
+test_that("a file that another program writes during a run is not replaced", {
+  file <- tempfile()
+  on.exit(unlink(file))
+  spoil <- function(write) {
+    unlink(file)
+    spoilt <- FALSE
+    expect_warning(fit <- evidence(line, points, sgais(steps = 2000), seed = 1, checkpoint = file,
+                                   every = 1e6, on_chunk = function(state) {
+                                     if (!spoilt) write()
+                                     spoilt <<- TRUE
+                                   }),
+                   "another program has made or changed this file", class = "logevidence_warning")
+    expect_s3_class(fit, "evidence")
+  }
+  spoil(function() {
+    unlink(file)
+    writeLines("a,b", file)
+  })
+  expect_identical(readLines(file), "a,b")
+  spoil(function() writeLines("a,c", file))
+  expect_identical(readLines(file), "a,c")
+})
+
+test_that("two runs do not write to the same file", {
+  skip_on_os("windows")
+  file <- tempfile()
+  on.exit(unlink(file))
+  # within a run, and in another process, which ends like any other
+  said <- NULL
+  fit <- evidence(line, points, sgais(steps = 2000), seed = 1, checkpoint = file, every = 0,
+                  on_chunk = function(state) {
+    if (length(said)) return()
+    said <<- c(tryCatch(resume(file), error = conditionMessage),
+               new_session(sprintf("cat(tryCatch(resume('%s'), error = conditionMessage))", file)))
+  })
+  expect_match(said, "`checkpoint` must be a file that no other run writes to now", fixed = TRUE)
+  expect_same(resume(file), fit)
+  # both have seen that there is no file
+  one <- locked_place(file2 <- tempfile())
+  two <- locked_place(file2)
+  expect_null(.Call(ffi_checkpoint_write, one, raw(5)))
+  expect_identical(.Call(ffi_checkpoint_write, two, raw(6))[2], "conflict")
+  expect_identical(file.size(file2), 13)
+  for (place in list(one, two)) .Call(ffi_checkpoint_close, place)
+})
+
+test_that("what is not a file is refused before it is opened", {
+  skip_on_os("windows")
+  fifo <- tempfile()
+  skip_if(system2("mkfifo", fifo) != 0, "no FIFOs")
+  link <- tempfile()
+  file.symlink(fifo, link)
+  nowhere <- tempfile()
+  file.symlink(tempfile(), nowhere)
+  on.exit(unlink(c(fifo, link, nowhere)))
+  for (name in c(fifo, link)) {
+    refused(evidence(line, few, seed = 1, checkpoint = name), "not of a FIFO")
+    refused(resume(name), "not of a FIFO")
+  }
+  refused(evidence(line, few, seed = 1, checkpoint = nowhere), "a link to a file that does not")
+  expect_identical(path_kind(fifo, "file"), "FIFO")
+  expect_identical(path_kind(link, "file"), "link")
+  expect_identical(path_kind(tempdir(), "file"), "directory")
+  # this only looks at it
+  expect_identical(path_kind("/dev/null", "file"), "device")
+  expect_identical(path_kind(tempfile(), "file"), "none")
+})
+
+test_that("a link stays, and the file behind it is replaced", {
+  skip_on_os("windows")
+  folder <- tempfile()
+  dir.create(folder)
+  link <- tempfile()
+  file <- file.path(folder, "run")
+  on.exit(unlink(c(folder, link), recursive = TRUE))
+  evidence(line, few, laplace(), seed = 1, checkpoint = file)
+  file.symlink(file, link)
+  fit <- evidence(line, few, laplace(), seed = 1, checkpoint = link)
+  expect_identical(Sys.readlink(link), file)
+  expect_same(resume(link), fit)
+  expect_identical(list.files(folder), "run")
+})
+
+test_that("a file that cannot be read is an error and is not replaced", {
+  skip_on_os("windows")
+  skip_if(Sys.which("setpriv") == "" && Sys.info()[["effective_user"]] == "root",
+          "root can read every file, and there is no setpriv")
+  # other users cannot enter R's temporary folder
+  folder <- tempfile("checkpoint", "/tmp")
+  dir.create(folder)
+  on.exit(unlink(folder, recursive = TRUE))
+  Sys.chmod(folder, "0777", use_umask = FALSE)
+  file <- file.path(folder, "run")
+  evidence(linear_regression(dist ~ speed), cars, laplace(), seed = 1, checkpoint = file)
+  old <- bytes_in(file)
+  Sys.chmod(file, "0000")
+  script <- file.path(folder, "script.R")
+  writeLines(c(sprintf(".libPaths(%s)", deparse1(.libPaths())), "library(logevidence)", sprintf(
+    "cat(tryCatch({evidence(linear_regression(dist ~ speed), cars, laplace(), seed = 1,
+     checkpoint = '%s'); 'no error'}, error = conditionMessage))", file)), script)
+  command <- paste("TMPDIR=/tmp", shQuote(file.path(R.home("bin"), "Rscript")), shQuote(script))
+  if (Sys.info()[["effective_user"]] == "root")
+    command <- paste("setpriv --reuid=65534 --regid=65534 --clear-groups env", command)
+  said <- suppressWarnings(system(paste(command, "2>&1"), intern = TRUE))
+  skip_if(any(grepl("there is no package|cannot open file '.*script", said)),
+          "another user cannot read the library")
+  expect_match(paste(said, collapse = " "), "could not be read (Permission denied)", fixed = TRUE)
+  Sys.chmod(file, "0600")
+  expect_identical(bytes_in(file), old)
 })
 
 test_that("a time limit that strikes when the last rows are used leaves a fit", {

@@ -187,6 +187,41 @@ test_that("a second pass over a source begins at its first row", {
   expect_identical(unname(once["x", ]), points$x)
 })
 
+# A source whose rows are changed from its second reading on.
+changing <- function(data, size, change) {
+  rows <- in_blocks(data, size)
+  opened <- 0
+  open <- rows$open
+  rows$open <- function() {
+    reader <- open()
+    if ((opened <<- opened + 1) == 1) return(reader)
+    list(read = function() {
+      block <- reader$read()
+      if (!is.null(block)) change(block)
+    }, close = reader$close)
+  }
+  rows
+}
+
+test_that("a source that gives other rows when it is read again is refused", {
+  many <- rows_for_two_passes()
+  logit <- regression(y ~ ., binomial())
+  fit <- function(change, ...)
+    evidence(logit, changing(many, 2000, change), seed = 1, keep = 1000, ...)
+  expect_s3_class(fit(identity), "evidence")
+  # the order does not matter
+  expect_s3_class(fit(function(block) block[rev(seq_len(nrow(block))), ]), "evidence")
+  said <- "`data` must give the same rows each time it is read. It gave 12,000 rows first, and "
+  refused(fit(function(block) transform(block, y = 1 - y)), paste0(said, "rows with other values"))
+  refused(fit(function(block) transform(block, a = a + 1e-6)), paste0(said, "rows with other"))
+  refused(fit(function(block) block[-1, ]), paste0(said, "11,994 rows the second time"))
+  refused(fit(function(block) NULL), paste0(said, "0 rows the second time"))
+  # further replicates read it again, too
+  refused(suppressMessages(evidence(
+    linear_regression(y ~ a, sigma = 1), changing(many, 2000, function(block) block * 2),
+    sgais(particles = 20, audit = FALSE), seed = 1, target_se = 1e-3)), "rows with other values")
+})
+
 test_that("a source is closed when a run ends, fails or is interrupted", {
   closed <- 0
   source_of <- function(read) logevidence:::new_source("rows_test", function() list("Test"),
