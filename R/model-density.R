@@ -147,8 +147,14 @@ check_log_terms <- function(e) {
   if (name %in% c("+", "-", "(")) for (part in as.list(e)[-1]) check_log_terms(part)
   if (name == "ifelse") for (part in as.list(e)[-(1:2)]) check_log_terms(part)
   if (startsWith(name, "d") && name %in% names(UNDERSTOOD) && name != "digamma" &&
-      is.null(e$log))
+      !has_log_argument(name, e))
     fail("`x` must be a log density: `", deparse1(e), "` is a density. Write `log = TRUE`.")
+}
+
+# Arguments that do not match are refused when the expression is read.
+has_log_argument <- function(name, e) {
+  tryCatch("log" %in% names(match.call(getExportedValue("stats", name), e)),
+           error = function(problem) TRUE)
 }
 
 describe_density <- function(model) {
@@ -166,18 +172,18 @@ describe_density <- function(model) {
 #' The expression as a program, and the columns of the data that it reads
 #'
 #' @param is_column `function(name)`: whether a name is a column of the data.
-#' @return A list: `settings` for C, `columns`, and `rules` for the data.
+#' @return A list: `settings` for C, `columns`, `constants`, and `rules` for the data.
 #' @noRd
 density_program <- function(model, is_column) {
   reader <- density_reader(model, is_column)
   g <- reader$graph
-  inputs <- unlist(reader$inputs)
+  inputs <- unlist(reader$inputs, use.names = FALSE)
   value <- read_expression(reader, model$expression[[2]])
   slopes <- vapply(inputs, function(by) differentiate(g, value, by), 0L)
   idle <- slopes == constant_node(g, 0)
   if (any(idle))
     fail("`x` must be a function of all predictors, and does not depend on `",
-         names(inputs)[idle][1], "`.")
+         names(reader$inputs)[idle][1], "`.")
   if (!length(reader$columns))
     fail("`x` must depend on the data, and `", shorten(deparse1(model$expression[[2]]), 60),
          "` has only predictors.")
@@ -187,7 +193,7 @@ density_program <- function(model, is_column) {
     settings = write_programs(g, unlist(reader$names[reader$columns]), inputs,
                               list(value = value, slope = slopes, both = c(value, slopes),
                                    curve = c(slopes, pairs))),
-    columns = reader$columns, rules = reader$rules
+    columns = reader$columns, constants = reader$constants, rules = reader$rules
   )
 }
 
@@ -205,6 +211,7 @@ density_reader <- function(model, is_column) {
   reader$names <- reader$inputs
   for (name in positive) reader$names[[name]] <- make(g, "exp", reader$inputs[[name]])
   reader$columns <- character()
+  reader$constants <- list()
   reader$rules <- reader$when <- list()
   reader$constant <- function(name) if (!is_column(name)) density_constant(model, name)
   reader
@@ -230,7 +237,7 @@ encode_density <- function(model, data, binding = AS_GIVEN) {
   data <- as_frame(data)
   program <- density_program(model, function(name) name %in% names(data))
   parts <- lapply(varying_predictors(model), predictor_input, data = data)
-  design <- list(columns = program$columns, rules = program$rules,
+  design <- list(columns = program$columns, constants = program$constants, rules = program$rules,
                  predictors = lapply(parts, `[[`, "design"))
   columns <- expression_columns(data, design, "data")
   coefficients <- unlist(lapply(names(model$predictors), function(name)
@@ -311,28 +318,26 @@ expression_columns <- function(data, design, argument, response = TRUE) {
     as.double(x)
   })
   columns <- structure(columns, class = "data.frame", row.names = .set_row_names(nrow(data)))
-  if (response) check_rules(columns, design$rules, argument)
+  if (response) check_rules(columns, design, argument)
   columns
 }
 
 # Which values the densities of the expression allow.
-check_rules <- function(columns, rules, argument) {
-  for (rule in rules) {
-    values <- eval_columns(rule$expression, columns)
+check_rules <- function(columns, design, argument) {
+  known <- c(columns, design$constants)
+  eval_rows <- function(e) rep_len(suppressWarnings(eval(e, known, asNamespace("stats"))),
+                                   nrow(columns))
+  for (rule in design$rules) {
+    values <- eval_rows(rule$expression)
     applies <- rep(TRUE, nrow(columns))
     for (test in rule$when)
-      if (all(all.vars(test) %in% names(columns)))
-        applies <- applies & as.logical(eval_columns(test, columns))
+      if (all(all.vars(test) %in% names(known))) applies <- applies & as.logical(eval_rows(test))
     bad <- which(applies & !(rule$ok(values) %in% TRUE))
     if (length(bad))
       fail_in_row(bad[1], "`", argument, "` must have ", rule$rule, " as `",
                   deparse1(rule$expression), "` in ", rule$name, "(), not ",
                   format(values[bad[1]], digits = 7), " in row ")
   }
-}
-
-eval_columns <- function(e, columns) {
-  rep_len(suppressWarnings(eval(e, columns, asNamespace("stats"))), nrow(columns))
 }
 
 # Predictors with the same covariates and offset share columns of the rows.

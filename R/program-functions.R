@@ -4,8 +4,9 @@
 num <- function(g, x) constant_node(g, x)
 
 # A reader keeps the graph, the nodes of known names, the columns of the data that the expression
-# reads, and rules for the data that densities have: lists of `expression`, `rule`, `ok`, a function
-# of its values, and `when`, the conditions under which the rule holds.
+# reads, the numbers it found for other names, and rules for the data that densities have: lists of
+# `expression`, `rule`, `ok`, a function of its values, and `when`, the conditions under which the
+# rule holds.
 
 #' Turn an expression into a node
 #' @noRd
@@ -40,24 +41,39 @@ refuse_part <- function(e, why) fail("`x` must be an expression of known functio
 read_name <- function(reader, name) {
   known <- reader$names[[name]]
   if (!is.null(known)) return(known)
-  if (name == "pi") return(num(reader$graph, pi))
-  value <- reader$constant(name)
-  if (!is.null(value)) return(num(reader$graph, value))
+  value <- if (name == "pi") pi else reader$constant(name)
+  if (!is.null(value)) {
+    reader$constants[[name]] <- value
+    return(num(reader$graph, value))
+  }
   reader$columns <- c(reader$columns, name)
   node <- input_node(reader$graph, paste0("column ", name), LEVEL[["data"]])
   reader$names[[name]] <- node
   node
 }
 
-# Arguments by name, as R matches them; defaults are numbers. Flags are kept as they are.
-read_args <- function(reader, e, defaults, flags = list()) {
-  shape <- as.function(c(stats::setNames(rep(list(quote(expr = )), length(defaults)),
-                                         names(defaults)), flags, list(NULL)))
-  matched <- tryCatch(as.list(match.call(shape, e))[-1], error = function(problem)
+#' The arguments of a call by name, as R matches them: in any order, and named in part
+#'
+#' @param names The names of a function's arguments, in its order.
+#' @noRd
+match_args <- function(e, names) {
+  shape <- as.function(c(stats::setNames(rep(list(quote(expr = )), length(names)), names),
+                         list(NULL)))
+  tryCatch(as.list(match.call(shape, e))[-1], error = function(problem)
     refuse_part(e, paste0("has arguments that are not understood (", conditionMessage(problem),
                           ")")))
+}
+
+#' Arguments of a call as nodes; defaults are numbers, "needed", "none" or "refused"
+#'
+#' @param flags Arguments that are TRUE or FALSE, with their defaults; they are not read.
+#' @noRd
+read_args <- function(reader, e, defaults, flags = list()) {
+  matched <- match_args(e, c(names(defaults), names(flags)))
   out <- list()
   for (name in names(defaults)) {
+    if (!is.null(matched[[name]]) && identical(defaults[[name]], "refused"))
+      refuse_part(e, paste0("has the argument `", name, "`, which is not understood"))
     if (!is.null(matched[[name]])) out[[name]] <- read_expression(reader, matched[[name]])
     else if (is.numeric(defaults[[name]])) out[[name]] <- num(reader$graph, defaults[[name]])
     else if (identical(defaults[[name]], "needed"))
@@ -66,6 +82,7 @@ read_args <- function(reader, e, defaults, flags = list()) {
   for (name in names(flags)) {
     flag <- if (is.null(matched[[name]])) flags[[name]] else matched[[name]]
     if (identical(flag, quote(T))) flag <- TRUE
+    if (identical(flag, quote(F))) flag <- FALSE
     if (!isTRUE(flag) && !isFALSE(flag))
       refuse_part(e, paste0("must have TRUE or FALSE as `", name, "`"))
     out[[name]] <- flag
@@ -82,9 +99,21 @@ operator <- function(two, one = NULL) function(reader, e) {
   two(reader$graph, args[[1]], args[[2]])
 }
 
-of_one <- function(operation) function(reader, e) {
-  if (length(e) != 2) refuse_part(e, "must have one argument")
-  make(reader$graph, operation, read_expression(reader, e[[2]]))
+# A function of some arguments that must all be given, by place or by name.
+of_args <- function(names, value) function(reader, e) {
+  args <- read_args(reader, e, stats::setNames(rep(list("needed"), length(names)), names))
+  do.call(value, c(list(reader$graph), unname(args)))
+}
+
+of_one <- function(operation) of_args("x", function(g, x) make(g, operation, x))
+
+# pmin() and pmax() of two or more arguments, whose names mean nothing.
+of_many <- function(two) function(reader, e) {
+  given <- as.list(e)[-1]
+  if (length(given) < 2 || "na.rm" %in% names(given))
+    refuse_part(e, "must have two arguments or more, without `na.rm`")
+  Reduce(function(a, b) two(reader$graph, a, b),
+         lapply(unname(given), function(a) read_expression(reader, a)))
 }
 
 binary <- function(operation) function(g, a, b) make(g, operation, a, b)
@@ -98,14 +127,19 @@ power <- function(g, a, b) {
 
 read_choice <- function(reader, e) {
   if (length(e) != 4) refuse_part(e, "must have three arguments")
-  test <- read_expression(reader, e[[2]])
+  given <- match_args(e, c("test", "yes", "no"))
+  test <- read_expression(reader, given$test)
   outside <- reader$when
   on.exit(reader$when <- outside)
-  reader$when <- c(outside, list(e[[2]]))
-  yes <- read_expression(reader, e[[3]])
-  reader$when <- c(outside, list(call("!", e[[2]])))
-  no <- read_expression(reader, e[[4]])
-  make(reader$graph, "select", test, yes, no)
+  reader$when <- c(outside, list(given$test))
+  yes <- read_expression(reader, given$yes)
+  reader$when <- c(outside, list(call("!", given$test)))
+  no <- read_expression(reader, given$no)
+  made <- make(reader$graph, "select", test, yes, no)
+  # R's ifelse() has the length of its test
+  if (is_constant(reader$graph, test) && !is_constant(reader$graph, made))
+    refuse_part(e, "has a test that is the same for all rows: write if and else outside `x`")
+  made
 }
 
 read_log <- function(reader, e) {
@@ -194,8 +228,8 @@ read_density <- function(defaults, log_density, rule = NULL) function(reader, e)
   g <- reader$graph
   given <- args[intersect(names(defaults), names(args))]
   if (!is.null(rule)) {
-    first <- if (is.null(e$x)) e[[2]] else e$x
-    require_data_rule(reader, as.call(list(e[[1]], first)), given[[1]], RULES[[rule]])
+    first <- match_args(e, c(names(defaults), "log"))[["x"]]
+    require_data_rule(reader, as.call(list(e[[1]], first)), given[["x"]], RULES[[rule]])
   }
   value <- do.call(log_density, c(list(g), given))
   if (args$log) value else make(g, "exp", value)
@@ -256,6 +290,8 @@ log_dnbinom <- function(g, x, size, prob = NULL, mu = NULL) {
 }
 
 log_dgamma <- function(g, x, shape, rate = NULL, scale = NULL) {
+  if (!is.null(rate) && !is.null(scale))
+    fail("`dgamma()` must have at most one of `rate` and `scale`.")
   if (is.null(rate)) rate <- if (is.null(scale)) num(g, 1) else make(g, "div", num(g, 1), scale)
   power <- make(g, "mul", make(g, "sub", shape, num(g, 1)), make(g, "log", x))
   make(g, "sub", make(g, "sub", make(g, "add", make(g, "mul", shape, make(g, "log", rate)), power),
@@ -295,7 +331,7 @@ read_dbinom <- function(reader, e) {
   args <- read_args(reader, e, list(x = "needed", size = "needed", prob = "needed"),
                     list(log = FALSE))
   g <- reader$graph
-  given <- match.call(function(x, size, prob, log = FALSE) NULL, e)
+  given <- match_args(e, c("x", "size", "prob", "log"))
   require_data_rule(reader, as.call(list(e[[1]], given$x)), args$x, RULES$count)
   failures <- call("dbinom", call("-", given$size, given$x))
   require_data_rule(reader, failures, make(g, "sub", args$size, args$x), RULES$count)
@@ -320,11 +356,9 @@ UNDERSTOOD <- list(
   log1p = of_one("log1p"), expm1 = of_one("expm1"), sqrt = of_one("sqrt"), abs = of_one("abs"),
   sin = of_one("sin"), cos = of_one("cos"), tanh = of_one("tanh"), atan = of_one("atan"),
   lgamma = of_one("lgamma"), digamma = of_one("digamma"),
-  lfactorial = function(reader, e)
-    make(reader$graph, "lgamma", make(reader$graph, "add", read_expression(reader, e[[2]]),
-                                      num(reader$graph, 1))),
-  lbeta = operator(log_beta), lchoose = operator(log_choose),
-  pmin = operator(smaller), pmax = operator(larger), ifelse = read_choice,
+  lfactorial = of_args("x", function(g, x) make(g, "lgamma", make(g, "add", x, num(g, 1)))),
+  lbeta = of_args(c("a", "b"), log_beta), lchoose = of_args(c("n", "k"), log_choose),
+  pmin = of_many(smaller), pmax = of_many(larger), ifelse = read_choice,
   pnorm = read_simple_tail("pnorm", read_tail(list(q = "needed", mean = 0, sd = 1), normal_tails)),
   plogis = read_simple_tail("logistic", read_tail(list(q = "needed", location = 0, scale = 1),
                                                   logistic_tails)),
@@ -336,7 +370,7 @@ UNDERSTOOD <- list(
                           y <- make(g, "log", x)
                           make(g, "sub", log_dnorm(g, y, meanlog, sdlog), y)
                         }, "positive"),
-  dt = read_density(list(x = "needed", df = "needed"), log_dt),
+  dt = read_density(list(x = "needed", df = "needed", ncp = "refused"), log_dt),
   dcauchy = read_density(list(x = "needed", location = 0, scale = 1), log_dcauchy),
   dlogis = read_density(list(x = "needed", location = 0, scale = 1), log_dlogis),
   dexp = read_density(list(x = "needed", rate = 1), function(g, x, rate)
@@ -345,8 +379,8 @@ UNDERSTOOD <- list(
                         log_dgamma, "positive"),
   dweibull = read_density(list(x = "needed", shape = "needed", scale = 1), log_dweibull,
                           "positive"),
-  dbeta = read_density(list(x = "needed", shape1 = "needed", shape2 = "needed"), log_dbeta,
-                       "proportion"),
+  dbeta = read_density(list(x = "needed", shape1 = "needed", shape2 = "needed", ncp = "refused"),
+                       log_dbeta, "proportion"),
   dpois = read_density(list(x = "needed", lambda = "needed"), log_dpois, "count"),
   dgeom = read_density(list(x = "needed", prob = "needed"), function(g, x, prob)
     make(g, "add", make(g, "log", prob),

@@ -64,7 +64,7 @@ IN_R <- list(
 #' An operation on nodes, in the form that loses fewest digits
 #' @noRd
 make <- function(graph, operation, ...) {
-  args <- c(...)
+  args <- c(..., use.names = FALSE) # names, such as those of inputs, would be matched as arguments
   if (all(vapply(args, is_constant, NA, graph = graph)))
     return(constant_node(graph, suppressWarnings(
       do.call(IN_R[[operation]], lapply(args, value_of, graph = graph)))))
@@ -295,12 +295,13 @@ write_programs <- function(g, inputs, predictors, goals) {
   put(of_point)
   first_free <- at
   temporary <- 0
-  allot <- function(nodes, outputs) {
-    given <- allot_registers(g, nodes, outputs, first_free)
-    place[nodes] <<- given$place
+  allot <- function(nodes, outputs, placed = integer()) {
+    given <- allot_registers(g, nodes, outputs, placed, first_free)
+    free <- !nodes %in% placed
+    place[nodes[free]] <<- given$place[free]
     temporary <<- max(temporary, given$count)
   }
-  allot(setdiff(of_data, hoisted), hoisted)
+  allot(of_data, hoisted, hoisted)
   settings <- list(data = steps_of(g, of_data, place))
   for (goal in names(goals)) {
     rows <- needed[[goal]][level[needed[[goal]]] == LEVEL["row"]]
@@ -316,8 +317,12 @@ write_programs <- function(g, inputs, predictors, goals) {
 }
 
 #' Registers for results that are needed for some steps only
+#'
+#' @param nodes All steps, in their order.
+#' @param outputs Nodes that are needed after the last step.
+#' @param placed Outputs that have registers already.
 #' @noRd
-allot_registers <- function(g, nodes, outputs, first) {
+allot_registers <- function(g, nodes, outputs, placed, first) {
   last <- rep(0L, length(g$nodes))
   for (k in seq_along(nodes)) last[args_of(g, nodes[k])] <- k
   last[outputs] <- length(nodes) + 1L
@@ -325,7 +330,9 @@ allot_registers <- function(g, nodes, outputs, first) {
   free <- numeric()
   count <- 0
   for (k in seq_along(nodes)) {
-    if (length(free)) {
+    if (nodes[k] %in% placed) {
+      place[k] <- NA
+    } else if (length(free)) {
       place[k] <- free[1]
       free <- free[-1]
     } else {

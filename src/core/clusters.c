@@ -84,6 +84,10 @@ void le_clusters_find(le_clusters *c, size_t n, const double *z)
   c->count = 0;
   for (size_t i = 0; i < looked; i++)
     if (c->size[i] == i) c->number[i] = (double)c->count++;
+  if (c->count == 1) {
+    le_clusters_join(c, n);
+    return;
+  }
   for (size_t i = 0; i < looked; i++) c->label[i] = (size_t)c->number[c->size[i]];
   for (size_t i = looked; i < n; i++) {
     nearest(c, looked, z, z + i * d, n, 1);

@@ -54,7 +54,8 @@ static le_status hybrid_alloc(const le_problem *problem, le_context *context, vo
 static le_status pipeline_start(void *self)
 {
   pipeline *p = self;
-  for (int k = 0; k < PARTS; k++) LE_TRY(p->ops[k]->start(p->part[k]));
+  for (int k = 0; k < PARTS; k++)
+    if (p->ops[k]->start) LE_TRY(p->ops[k]->start(p->part[k]));
   return LE_OK;
 }
 

@@ -510,6 +510,27 @@ test_that("steps follow the kernel and the number of parameters", {
   expect_identical(nested(kernel = from_prior())$settings$steps, 1)
 })
 
+test_that("a run with very many points stops at its time limit, also while it draws them", {
+  rows <- with_own_seed(test_seed(1), data.frame(x = rnorm(100), y = rnorm(100)))
+  model <- linear_regression(y ~ x)
+  spent <- system.time(fit <- quiet_fit(model, rows, nested(3e5), seed = 1, time_limit = 0.2))
+  expect_s3_class(fit, "incomplete_evidence")
+  expect_lt(spent[["user.self"]], 3)
+  # points are drawn in parts, between which a run can be saved
+  setup <- run_problem(model, rows, nested(25000))
+  slices <- function(run, n) for (i in seq_len(n))
+    expect_identical(.Call(ffi_run_advance, run, 0), "more")
+  whole <- start_run(setup)
+  slices(whole, 6)
+  saved <- start_run(setup)
+  slices(saved, 2)
+  state <- .Call(ffi_run_save, saved)
+  again <- .Call(ffi_run_new, replace(setup$problem, "restore", list(TRUE)))
+  .Call(ffi_run_restore, again, state)
+  slices(again, 4)
+  expect_identical(timeless(run_result(again)), timeless(run_result(whole)))
+})
+
 test_that("bad settings are refused before the run", {
   for (live in list(1, 0, -5, 2.5, NA, Inf, "many", 2:3, NULL))
     refused(nested(live), "`live` must be a whole number")

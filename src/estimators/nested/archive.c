@@ -18,6 +18,7 @@ void le_nested_archive(void *self, le_archive *archive)
   le_archive_double(archive, &s->target.gradients);
   le_archive_size(archive, &s->step);
   le_archive_size(archive, &s->steps);
+  le_archive_size(archive, &s->filled);
   double *const figure[] = {&s->floor.value, &s->floor.tie,       &s->log_volume,  &s->log_sum,
                             &s->banked,      &s->banked_variance, &s->information, &s->renewal,
                             &s->echo,        &s->rounds};
@@ -39,6 +40,7 @@ void le_nested_archive(void *self, le_archive *archive)
   for (size_t i = 0; i < s->live; i++)
     if (s->order[i] >= s->live || s->clusters.label[i] >= s->clusters.count)
       archive->status = LE_CORRUPT;
+  if (s->filled > s->live) archive->status = LE_CORRUPT;
   if (archive->status != LE_OK) return;
   le_gradient_archive(&s->gradient, &s->target, archive);
   le_past_archive(&s->past, archive);

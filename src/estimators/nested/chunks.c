@@ -90,17 +90,38 @@ le_status le_nested_open_chunk(void *self, le_progress *progress)
     }
     LE_TRY(le_gradient_open_chunk(&s->gradient, &s->target));
   }
+  s->filled = 0;
   if (s->keeps && s->from_levels && s->from_theta) {
     LE_TRY(take_up(s));
-  } else {
-    LE_TRY(le_target_log_lik(&s->target, s->target.seen, s->target.seen + s->target.chunk, s->live,
-                             s->theta, s->value));
-    for (size_t i = 0; i < s->live; i++) le_nested_set_level(s, i, s->value[i], -INFINITY, 0);
+    s->filled = s->live;
   }
-  for (size_t i = 0; i < s->live; i++) {
-    s->order[i] = i;
-    le_nested_sink(s, i);
-  }
+  s->machine.phase = FILL;
+  return LE_OK;
+}
+
+/* A part takes some tenths of a second, so that a run with very many points can be stopped. */
+static const double PART_COST = 2e7; /* points x rows */
+enum { PART_LEAST = 100, PART_MOST = 10000 };
+
+le_status le_nested_fill(void *self, le_progress *progress)
+{
+  nested *s = self;
+  (void)progress;
+  const double part = PART_COST / (double)s->target.chunk;
+  const size_t left = s->live - s->filled, first = s->filled, from = s->target.seen;
+  size_t n = part < PART_LEAST ? PART_LEAST : part > PART_MOST ? PART_MOST : (size_t)part;
+  if (n > left) n = left;
+  double *theta = s->theta + first * s->d;
+  for (size_t i = 0; i < n && from == 0; i++)
+    s->model->draw_prior(s->target.model, s->machine.streams.rng[first + i + 1], theta + i * s->d);
+  if (n > 0)
+    LE_TRY(le_target_log_lik(&s->target, from, from + s->target.chunk, n, theta, s->value));
+  for (size_t i = 0; i < n; i++)
+    le_nested_set_level(s, first + i, s->value[i], -INFINITY, 0);
+  s->filled += n;
+  if (s->filled < s->live) return LE_OK;
+  for (size_t i = 0; i < s->live; i++) s->order[i] = i;
+  le_nested_sort(s, s->live, s->order, s->source);
   s->machine.phase = CHOOSE;
   return LE_OK;
 }

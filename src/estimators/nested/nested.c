@@ -41,6 +41,7 @@ const le_setting le_nested_table[] = {
 
 static const le_phase phases[] = {
   [OPEN_CHUNK] = {"open chunk", le_nested_open_chunk, 0},
+  [FILL] = {"fill", le_nested_fill, 0},
   [CHOOSE] = {"choose", le_nested_choose, 0},
   [MOVE] = {"move", le_nested_move, 0},
   [REPLACE] = {"replace", le_nested_replace, 0},
@@ -202,14 +203,6 @@ static le_status nested_alloc(const le_problem *problem, le_context *context, vo
   return LE_OK;
 }
 
-static le_status nested_start(void *self)
-{
-  nested *s = self;
-  for (size_t i = 0; i < s->live; i++)
-    s->model->draw_prior(s->target.model, s->machine.streams.rng[i + 1], s->theta + i * s->d);
-  return LE_OK;
-}
-
 static void nested_hand_over(const void *self, le_population *population)
 {
   const nested *s = self;
@@ -245,7 +238,6 @@ const le_estimator_ops le_nested_estimator = {
   .knows = {{le_nested_table}, NULL},
   .alloc = nested_alloc,
   .free = nested_free,
-  .start = nested_start,
   .feed = le_machine_feed,
   .advance = le_machine_advance,
   .progress = nested_progress,

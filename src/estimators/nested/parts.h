@@ -14,6 +14,7 @@
 
 typedef enum nested_phase {
   OPEN_CHUNK,
+  FILL,
   CHOOSE,
   MOVE,
   REPLACE,
@@ -52,6 +53,7 @@ typedef struct nested {
   const le_arg *from_theta, *from_levels;
 
   size_t step;
+  size_t filled; /* live points whose likelihood of the chunk is known */
   le_floor floor;
   size_t *order;         /* live points in increasing order of likelihood */
   double *theta, *level; /* live: x d and x LEVEL_COLUMNS */
@@ -78,8 +80,11 @@ static inline double *level_of(const nested *s, size_t i)
 
 /* ---- points.c ---- */
 
-/* Moves entry `at` of the order down to its place among the entries before it. */
-void le_nested_sink(nested *s, size_t at);
+/* Sorts n indices of points by likelihood; `spare` has room for n more. */
+void le_nested_sort(const nested *s, size_t n, size_t *order, size_t *spare);
+/* The last `batch` entries of the order become the points `fresh`, in their places among the others,
+ * which are sorted. Sorts `fresh`. */
+void le_nested_insert(nested *s, size_t *fresh);
 void le_nested_set_level(nested *s, size_t i, double log_lik, double birth, double birth_tie);
 /* The number of survivors below `level`, in order from entry `from` on. */
 size_t le_nested_count_below(const nested *s, const double *level, size_t from);
@@ -110,6 +115,8 @@ le_status le_nested_replace(void *self, le_progress *progress);
 /* ---- chunks.c ---- */
 
 le_status le_nested_open_chunk(void *self, le_progress *progress);
+/* Draws live points if they are from the prior, and computes their likelihoods: a part of them. */
+le_status le_nested_fill(void *self, le_progress *progress);
 /* Removes all points that are still live, in order, with a decreasing number of live points. */
 le_status le_nested_close_chunk(void *self, le_progress *progress);
 /* Moves points that were copied, so that copies differ before the next chunk begins. */

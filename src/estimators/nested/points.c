@@ -12,12 +12,37 @@ static int below(const double *a, const double *b)
   return a[LOG_LIK] != b[LOG_LIK] ? a[LOG_LIK] < b[LOG_LIK] : a[TIE] < b[TIE];
 }
 
-void le_nested_sink(nested *s, size_t at)
+/* Merges [0, half) and [half, n), which are sorted. */
+static void merge(const nested *s, size_t half, size_t n, const size_t *from, size_t *to)
 {
-  const size_t moving = s->order[at];
-  for (; at > 0 && below(level_of(s, moving), level_of(s, s->order[at - 1])); at--)
-    s->order[at] = s->order[at - 1];
-  s->order[at] = moving;
+  size_t a = 0, b = half;
+  for (size_t k = 0; k < n; k++) {
+    const int second =
+      a == half || (b < n && below(level_of(s, from[b]), level_of(s, from[a])));
+    to[k] = second ? from[b++] : from[a++];
+  }
+}
+
+void le_nested_sort(const nested *s, size_t n, size_t *order, size_t *spare)
+{
+  for (size_t run = 1; run < n; run *= 2) {
+    for (size_t at = 0; at < n; at += 2 * run) {
+      const size_t size = n - at < 2 * run ? n - at : 2 * run;
+      merge(s, size < run ? size : run, size, order + at, spare + at);
+    }
+    memcpy(order, spare, n * sizeof *order);
+  }
+}
+
+void le_nested_insert(nested *s, size_t *fresh)
+{
+  size_t old = s->live - s->batch, left = s->batch;
+  le_nested_sort(s, left, fresh, s->order + old);
+  for (size_t k = s->live; left > 0; k--) {
+    const int higher =
+      old == 0 || !below(level_of(s, fresh[left - 1]), level_of(s, s->order[old - 1]));
+    s->order[k - 1] = higher ? fresh[--left] : s->order[--old];
+  }
 }
 
 void le_nested_set_level(nested *s, size_t i, double log_lik, double birth, double birth_tie)

@@ -191,13 +191,9 @@ le_status le_nested_replace(void *self, le_progress *progress)
     echo += 12 * (source - 0.5) * (level_of(s, i)[RANK] - 0.5) / (double)s->batch;
   }
   s->echo = s->rounds == 0 ? echo : s->echo + 0.2 * (echo - s->echo);
-  /* the survivors are in order: insert the new points one by one from the end */
   memcpy(s->source, s->order, s->batch * sizeof *s->source);
   memmove(s->order, s->order + s->batch, (s->live - s->batch) * sizeof *s->order);
-  for (size_t b = 0; b < s->batch; b++) {
-    s->order[s->live - s->batch + b] = s->source[b];
-    le_nested_sink(s, s->live - s->batch + b);
-  }
+  le_nested_insert(s, s->source);
   s->rounds++;
   if (s->whole) LE_TRY(le_nested_add_trace(s));
   s->machine.phase = CHOOSE;
