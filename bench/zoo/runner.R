@@ -40,8 +40,8 @@ FAMILIES <- list(
 # data contradict each other.
 named_problems <- function(fit) setdiff(fit$warnings, c(fit$method$note, fit$prior_conflict))
 
-# The commit of the package that R found: of the checkout whose library it is in, or else of this
-# one. A plus says that files of the package differ from the commit.
+# The last commit that changed the package that R found: of the checkout whose library it is in, or
+# else of this one. A plus says that files of the package differ from the commit.
 package_commit <- local({
   known <- NULL
   function() {
@@ -50,8 +50,9 @@ package_commit <- local({
     root <- if (basename(library) == ".lib") dirname(library) else dirname(HERE)
     git <- function(...) suppressWarnings(system2("git", c("-C", shQuote(root), ...), stdout = TRUE,
                                                   stderr = FALSE))
-    hash <- git("rev-parse", "--short", "HEAD")
-    changed <- git("status", "--porcelain", "--", "R", "src", "DESCRIPTION", "NAMESPACE")
+    package <- c("--", "R", "src", "DESCRIPTION", "NAMESPACE")
+    hash <- git("log", "-1", "--format=%h", package)
+    changed <- git("status", "--porcelain", package)
     known <<- if (length(hash)) paste0(hash, if (length(changed)) "+") else "unknown"
     known
   }
