@@ -143,6 +143,18 @@ for (g in GROUPS[grepl(asked, names(GROUPS))]) {
   message(sprintf("%-14s %5.0f s, %5.0f s of CPU", g$name, spent[["elapsed"]],
                   sum(spent[c("user.self", "sys.self", "user.child", "sys.child")])))
 }
+# Sections with a table and no claim.
+if (asked == ".") for (document in c("README.md", "bench/README.md")) {
+  lines <- document_lines(document)
+  heads <- which(startsWith(lines, "## "))
+  for (i in seq_along(heads)) {
+    own <- lines[heads[i]:min(c(heads[i + 1] - 1, length(lines)), na.rm = TRUE)]
+    figures <- any(startsWith(own, "|") & grepl("[|] *-?[0-9.]+ *[|]", own))
+    title <- sub("^## ", "", own[1])
+    if (figures && !any(startsWith(title, CLAIMS$section)))
+      add_claim(document, title, "its table", "a claim", "none", "", "FAILS")
+  }
+}
 cat("\n")
 print_claims(data.frame(section = "claim", figure = "figure", stated = "stated", now = "now",
                         tolerance = "", verdict = "verdict"))

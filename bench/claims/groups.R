@@ -46,6 +46,26 @@ group("stream", BENCH, "Rscript bench/stream.R accuracy 24; ... tables", "15 min
   }
 })
 
+group("stream-text", BENCH, "Rscript bench/stream.R tables", "1 s", function() {
+  section <- "How far can the evidence of a stream be trusted"
+  all <- result("stream.csv")
+  all$error <- all$log_evidence - all$reference
+  says(BENCH, section, "Of all 192 runs 92% are within two errors.")
+  near(BENCH, section, "runs", 192, nrow(all), 0)
+  near(BENCH, section, "within two errors, %, recorded", 92, 100 * mean(abs(z_of(all)) < 2), 0.5)
+  says(BENCH, section, "is 2.8 nats off. It states 1.9 and warns; the other 23 are within 0.19.")
+  once <- all[all$model == "overlapping" & !all$again, ]
+  once <- once[order(-abs(once$error)), ]
+  near(BENCH, section, "the worst, recorded", 2.8, abs(once$error[1]), 0.05)
+  near(BENCH, section, "its stated error, recorded", 1.9, once$se[1], 0.05)
+  near(BENCH, section, "the next, recorded", 0.19, abs(once$error[2]), 0.005)
+  shift <- result("stream-shift.csv")
+  says(BENCH, section, "All other runs that read twice are within 0.02.")
+  apart <- sort(with(shift[shift$again, ], abs(log_evidence - reference)))
+  at_most(BENCH, section, "read twice, the last but one, recorded", 0.02,
+          apart[length(apart) - 1])
+})
+
 group("stream-shift", BENCH, "Rscript bench/stream.R shift 5", "8 min", function() {
   section <- "How far can the evidence of a stream be trusted"
   recorded(BENCH, section, 3:7, stream_shift_rows(), 2)
@@ -101,7 +121,7 @@ group("updates", BENCH, "the small form is the big one", "5 s", function() {
 group("kill", BENCH, "tools/with-lib.sh Rscript bench/kill.R 5 165", "3 min", function() {
   section <- "Killed and resumed"
   says(BENCH, section, "| from a checkpoint, twice killed by SIGKILL at random moments | 25 | 149 | 0 |")
-  lines <- in_process("kill.R", c(1, 30))
+  lines <- in_process("kill.R", c(2, 20, shQuote("^(sgais_mixture|stream|rows_gone|smc|replicates)$")))
   last <- numbers_of(utils::tail(lines, 1))$value
   near(BENCH, section, "results that differ", 0, last[2], 0)
   reported(BENCH, section, "kills", 149, last[1])
@@ -125,6 +145,15 @@ group("families", BENCH, "Rscript bench/families.R run 100 20,1000,1e6", "hours"
   says(BENCH, section, "In each of the 108 cells 91 to 99")
   near(BENCH, section, "lowest cell, recorded", 91, 100 * min(share), 0.5)
   near(BENCH, section, "highest but one, recorded", 99, 100 * sort(share, TRUE)[2], 0.5)
+  says(BENCH, section, paste("have a mean error of -0.011 (stated 0.025), and 93% are within two",
+                             "errors; with fixed df 0.000 and 97%."))
+  for (family in c("student", "student_fixed")) {
+    part <- all[all$family == family & all$rows == 20 & all$coefficients == 20, ]
+    near(BENCH, section, paste0(family, ", mean error, recorded"),
+         if (family == "student") -0.011 else 0, mean(part$error), 0.0006)
+    near(BENCH, section, paste0(family, ", within two errors, recorded"),
+         if (family == "student") 93 else 97, 100 * mean(abs(part$z) < 2), 0.5)
+  }
   own <- definitions_of("families")
   some <- all[all$seed <= 2 & all$rows <= 1000 | all$seed == 1 & all$rows == 1e6 &
                 all$coefficients == 2 & all$family %in% c("poisson", "gaussian", "weibull"), ]
@@ -160,6 +189,18 @@ group("zoo", c(BENCH, FRONT), "zoo.R run --seeds 100; zoo.R report", "15 min to 
     done <- part[part$answered & is.finite(part$error), ]
     c(nrow(part), mean(done$error), sd(done$error), mean(done$se))
   }), 2)
+  front <- "How far to trust a number"
+  says(BENCH, ZOO_SECTION, "85 problems have 100 seeds")
+  says(FRONT, front, "85 problems with 100 seeds")
+  near(FRONT, front, "problems with 100 seeds, recorded", 85, sum(table(rows$problem) >= 100), 0)
+  says(BENCH, ZOO_SECTION, "There are 118 problems")
+  says(FRONT, front, "`bench/zoo.R` measures this on 118 problems")
+  near(FRONT, front, "problems", 118, length(zoo()$PROBLEMS), 0)
+  says(BENCH, ZOO_SECTION, "Four runs are wrong, each with a warning; none is silent.")
+  near(BENCH, ZOO_SECTION, "wrong, recorded", 4, sum(rows$wrong & !rows$hidden), 0)
+  near(BENCH, ZOO_SECTION, "silent, recorded", 0, sum(rows$silent & !rows$hidden), 0)
+  says(FRONT, front, "three components on the corners of a square are 0.1 nats too low")
+  near(FRONT, front, "square-3, recorded", -0.1, mean(by[["square-3"]]$error), 0.05)
   # one seed of each problem that is quick, where its spread over seeds is known
   quick <- Filter(function(part) nrow(part) >= 10 && mean(part$seconds) < 0.7 && all(part$answered),
                   by)
@@ -192,12 +233,38 @@ group("zoo-others", BENCH, "zoo.R run --methods all --seeds 100 --file bench/res
     line <- zoo_line(rows[rows$method == m, ])
     line[c(1, 2, 3, 4, 5, 6)]
   }), 2)
+  front <- "How far to trust a number"
+  says(FRONT, front, "Other methods had 48,000 runs on these problems")
+  near(FRONT, front, "runs of other methods, recorded", 48000, nrow(rows), 500)
+  says(FRONT, front, "0.1% of them were wrong without a warning: 39 of the 65 on the spike above")
+  silent <- rows[rows$silent, ]
+  near(FRONT, front, "silent, recorded", 65, nrow(silent), 0)
+  near(FRONT, front, "of them on the spike, recorded", 39, sum(silent$hidden), 0)
+  says(FRONT, front, paste("`smc()` on a clustering (10 of 100), a single run of `smc(\"data\")` on",
+                           "latent variables (3 and 4 of 100 on two problems) and `nested()` in a",
+                           "regression (2 of 100)"))
+  count <- function(method, problem) sum(silent$method == method & silent$problem == problem)
+  near(FRONT, front, "smc() on near-3-unknown, recorded", 10, count("smc", "near-3-unknown"), 0)
+  near(BENCH, ZOO_SECTION, "smc(\"data\") on rank-1-known", 4, count("smc_data", "rank-1-known"), 0)
+  near(BENCH, ZOO_SECTION, "on attributes-1-known", 3, count("smc_data", "attributes-1-known"), 0)
+  near(FRONT, front, "nested() on mtcars-grams-cauchy", 2, count("nested", "mtcars-grams-cauchy"), 0)
+  says(FRONT, front, "wrong in 23, 15 and 7% of their runs")
+  of_mixtures <- rows[vapply(rows$problem, function(p) own$PROBLEMS[[p]]$family, "") == "mixture", ]
+  for (m in c("smc", "bridge", "stepping"))
+    near(FRONT, front, paste0(m, " on mixtures, wrong, %, recorded"),
+         c(smc = 23, bridge = 15, stepping = 7)[[m]],
+         100 * mean(of_mixtures$wrong[of_mixtures$method == m]), 0.55)
+  says(BENCH, ZOO_SECTION, "it says \"agree\" on 37")
+  checks <- result("zoo-crosscheck.csv")
+  near(BENCH, ZOO_SECTION, "crosscheck() agrees, recorded", 37,
+       sum(tapply(checks$agree, checks$problem, function(x) x[1])), 0)
+  near(BENCH, ZOO_SECTION, "of problems, recorded", 60, length(unique(checks$problem)), 0)
   # two quick problems of each method
   for (m in METHOD) {
     part <- split(rows[rows$method == m, ], rows$problem[rows$method == m])
     part <- Filter(function(p) nrow(p) >= 5 && all(p$answered) && !p$hidden[1] &&
                      mean(p$wrong) == 0, part)
-    part <- part[order(vapply(part, function(p) mean(p$seconds), 0))][1:2]
+    part <- utils::head(part[order(vapply(part, function(p) mean(p$seconds), 0))], 2)
     for (p in part) {
       one <- fit_of_zoo(p[1, ])
       near(BENCH, ZOO_SECTION, paste(m, p$problem[1]), mean(p$error),
@@ -219,6 +286,23 @@ group("million", BENCH, "make bench (million.R compare; ... tables)", "15 min", 
   parts <- split(printed[nzchar(printed)], cumsum(!nzchar(printed))[nzchar(printed)])
   for (k in 1:4) recorded_lines(BENCH, MILLION_TABLES[k], parts[[k]])
   rows <- result("million.csv")
+  says(FRONT, "Measured", paste("the published settings are too low by 1,537, 791 and 4,594 nats, in",
+                                "0.6, 1.9 and 1.3 seconds"))
+  says(FRONT, "Measured", "algorithm in PyTorch takes 13 and 30 seconds for the first two")
+  at <- function(name, method, what) rows[rows$model == name & rows$n == 1e6 &
+                                            rows$method == method, what]
+  for (name in c("linear", "softmax", "mixture")) {
+    near(FRONT, "Measured", paste0(name, ", published, recorded"),
+         -c(linear = 1537, softmax = 791, mixture = 4594)[[name]], at(name, "sgais, published",
+                                                                    "error"), 0.5)
+    near(FRONT, "Measured", paste0(name, ", its seconds, recorded"),
+         c(linear = 0.6, softmax = 1.9, mixture = 1.3)[[name]], at(name, "sgais, published", "cpu"),
+         0.05)
+  }
+  near(FRONT, "Measured", "PyTorch, linear, s, recorded", 13, at("linear", "sgais, PyTorch", "cpu"),
+       0.5)
+  near(FRONT, "Measured", "PyTorch, softmax, s, recorded", 30,
+       at("softmax", "sgais, PyTorch", "cpu"), 0.5)
   rows <- rows[rows$method %in% names(own$METHODS) & rows$cpu < 1.2 & rows$n <= 1e5 &
                  is.finite(rows$log_evidence), ]
   for (name in unique(rows$model)) {
@@ -249,6 +333,35 @@ group("fresh", c(BENCH, FRONT), "Rscript bench/million.R fresh", "13 min", funct
       part <- rows[rows$model == name & rows$n == n & rows$method == "sgais", ]
       c(mean(part$error), sd(part$error))
     }))))
+  says(FRONT, "Measured", "at a million rows -0.4 \u00b1 0.8, -0.3 \u00b1 1.2, 0.0 \u00b1 0.9 and 0.0 \u00b1 2.0 nats")
+  alone <- rows[rows$method != "sgais" & rows$n == 1e6, ]
+  stated <- list(linear = c(-0.4, 0.8), softmax = c(-0.3, 1.2), mixture = c(0, 0.9),
+                 overlapping = c(0, 2))
+  for (name in names(stated)) {
+    error <- alone$error[alone$model == name]
+    near(FRONT, "Measured", paste0(name, ", sampler, mean, recorded"), stated[[name]][1],
+         mean(error), 0.051)
+    near(FRONT, "Measured", paste0(name, ", sampler, sd, recorded"), stated[[name]][2], sd(error),
+         0.051)
+  }
+  says(BENCH, section, "no measurable time (linear), 25% (softmax), 32% (mixture) and 40%")
+  both <- rows[rows$n == 1e6, ]
+  for (name in c("softmax", "mixture", "overlapping")) {
+    spent <- tapply(both$cpu[both$model == name], both$method[both$model == name], mean)
+    near(BENCH, section, paste0(name, ": time of the audit, %, recorded"),
+         c(softmax = 25, mixture = 32, overlapping = 40)[[name]], 100 * (spent[1] / spent[2] - 1),
+         1)
+  }
+  later <- result("million-fresh-now.csv")
+  z <- z_of(later)
+  with_audit <- later$method == "sgais"
+  says(BENCH, section, "audit all twelve errors at 10^6 rows are within 0.023, and 46 of 48 over all sizes")
+  at_most(BENCH, section, "errors at 10^6 rows, recorded", 0.0235,
+          max(abs(later$error[with_audit & later$n == 1e6])))
+  near(BENCH, section, "within 2 of 48, recorded", 46, sum(abs(z[with_audit]) < 2), 0)
+  says(BENCH, section, "Without the audit 44 of 48 are within 2 standard errors, the worst is 2.6 of them")
+  near(BENCH, section, "without audit, within 2, recorded", 44, sum(abs(z[!with_audit]) < 2), 0)
+  near(BENCH, section, "the worst, recorded", 2.6, max(abs(z[!with_audit])), 0.05)
   rows <- rows[rows$set <= 2 & rows$n <= 1e5 & rows$method == "sgais" |
                  rows$set == 1 & rows$n == 1e6 & rows$method == "sgais", ]
   found <- NULL
@@ -286,6 +399,11 @@ group("robust", BENCH, "Rscript bench/robust.R", "15 min", function() {
   recorded(BENCH, section, 2:8, robust_rows())
   own <- definitions_of("robust")
   rows <- result("robust.csv")
+  says(BENCH, section, "One reported number is more than three standard errors off (-4.0, standard error 1.1")
+  off <- rows[abs(rows$error) >= 3 * sqrt(rows$se^2 + rows$reference_se^2), ]
+  near(BENCH, section, "more than three errors off, recorded", 1, nrow(off), 0)
+  near(BENCH, section, "its error, recorded", -4, off$error[1], 0.05)
+  near(BENCH, section, "its standard error, recorded", 1.1, off$se[1], 0.05)
   rows <- rows[rows$set == 1 & rows$cpu < 2, ]
   rows$log_evidence <- rows$reference + rows$error
   found <- rerun(rows, function(row) {
@@ -401,7 +519,35 @@ group("runs", BENCH, "Rscript bench/machine.R simd; ... threads; ... replicates;
     if (variant == "plain") "LOGEVIDENCE_SIMD=plain" else character()), 1)), 0)
   reported(BENCH, section, "softmax, plain / best (here 10^5 rows)",
            as.numeric(stated[2, 2]) / as.numeric(stated[2, 4]), spent[1] / spent[2])
+  # a busy machine says nothing of two threads: these are for machine.R on an idle one
+  reported(BENCH, "What do threads bring?", "softmax, one thread / two", 1.77, "machine.R threads")
+  reported(BENCH, "What do replicates side by side bring?", "softmax", 1.78, "machine.R replicates")
+  memory <- as.numeric(utils::tail(in_process("machine.R", c("peak", "linear", 1e6)), 1))
+  stated <- as.numeric(document_table(BENCH, "How much memory does a run take?")[1, 1])
+  near(BENCH, "How much memory does a run take?", "linear, beside the data, by the data", stated,
+       memory, 0.75)
 })
+
+group("reference", BENCH, "Rscript bench/reference.R 1e3,1e4", "1 min", function() {
+  section <- "How do methods compare up to a million rows?"
+  table <- document_table(BENCH, section, 2)
+  found <- lapply(strsplit(in_process("reference.R", c("1e3", 400)), "|", fixed = TRUE),
+                  function(row) numbers_of(row[5])$value)
+  for (k in 1:2) {
+    row <- table[table[, 2] == "1,000", ][k, ]
+    stated <- numbers_of(row[4])$value
+    near(BENCH, section, paste0(row[1], ", 1,000 rows, in plain R"), stated[1], found[[k]][1],
+         4.5 * sqrt(stated[2]^2 + found[[k]][2]^2))
+    reference <- numbers_of(row[3])$value
+    near(BENCH, section, paste0(row[1], ", the reference less plain R"), reference[1], stated[1],
+         4.5 * sqrt(stated[2]^2 + reference[2]^2))
+  }
+})
+
+group("sleepstudy", BENCH, "Rscript bench/sleepstudy.R (needs lme4, TMB, rstan, bridgesampling)",
+      "10 min", function()
+  reported(BENCH, "Do TMB, Stan, bridge sampling and a closed form agree on one model?",
+           "closed form", -887.61, "compiles for minutes: run the script"))
 
 # ---- nested sampling and latent variables ----
 
@@ -449,8 +595,10 @@ group("bdmc", BENCH, "Rscript bench/bdmc.R one", "30 min", function() {
     for (pair in pairs[grepl(" in ", pairs)]) {
       x <- numbers_of(pair)
       cells <- cells + 1
-      hit <- any(abs(part$rms - x$value[1]) < 1.2 * x$half[1] &
-                   abs(part$seconds - x$value[2]) < 1.2 * x$half[2])
+      # two digits are printed
+      half <- pmax(x$half, 0.5 * 10^(floor(log10(x$value)) - 1))
+      hit <- any(abs(part$rms - x$value[1]) < 1.2 * half[1] &
+                   abs(part$seconds - x$value[2]) < 1.2 * half[2])
       if (!hit) missing <- c(missing, paste(table[i, 1], model, pair))
     }
   }
@@ -504,7 +652,7 @@ group("geweke", BENCH, "Rscript bench/geweke.R", "6 min", function() {
   for (name in names(own$TITLES)) {
     panels <- own$latent_panels(name)
     whole <- c(which(vapply(panels, function(p) !length(p$broken), NA))[1],
-               which(vapply(panels, function(p) length(p$broken) > 0, NA))[2])
+               which(vapply(panels, function(p) length(p$broken) > 0, NA))[1])
     for (k in whole) {
       own_panel <- panels[[k]]
       table <- own$run_panel(own_panel, 1500, 100 * k)$table
