@@ -306,7 +306,7 @@ generator("heavy-prior", function() {
   df <- pick(1, 1, 3)
   scale <- signif(between(0.5, 5), 2)
   far <- sample(c(-1, 1), 1) * between(2, 1000) * scale
-  y <- far + drop(x %*% rnorm(p, 0, far / 5)) + between(0.05, 5) * rnorm(n)
+  y <- far + drop(x %*% rnorm(p, 0, abs(far) / 5)) + between(0.05, 5) * rnorm(n)
   sigma <- positive_prior()
   design <- with_intercept(x)
   square <- crossprod(design)

@@ -27,14 +27,16 @@ generated_problems <- function(indices, draw, truths, families = ".") {
   Map(function(index, attempt) generate_problem(index, draw, attempt), rows$index, rows$attempt)
 }
 
-# Runs of a commit that are in the file are not made again, unless the package had changes.
+# Runs of a commit that are in the file are not made again, unless the package had changes. Seeds
+# of fits differ between problems: with the same ones, errors of problems with as many parameters
+# would be alike.
 run_generated <- function(problems, methods, seeds, file, limit = 30) {
   key <- function(rows) with(rows, paste(draw, problem, method, seed, commit))
   seen <- if (file.exists(file)) key(read.csv(file))
   if (grepl("[+]$|^unknown", package_commit())) seen <- NULL
   for (problem in problems) for (method in intersect(methods, FAMILIES[[problem$kind]])) {
     rows <- list()
-    for (seed in seeds) {
+    for (seed in 100 * problem$index + seeds) {
       this <- list(draw = problem$draw, problem = problem$name, method = method, seed = seed,
                    commit = package_commit())
       if (key(this) %in% seen) next
