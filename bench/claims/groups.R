@@ -274,6 +274,46 @@ group("zoo-others", BENCH, "zoo.R run --methods all --seeds 100 --file bench/res
   }
 })
 
+group("generated", BENCH, "zoo.R generated truths; ... run --seeds 1:3; ... report", "20 min",
+      function() {
+  section <- "The same on problems that nothing was tuned to"
+  own <- zoo()
+  truths <- file.path(RESULTS, "zoo-generated-truths.csv")
+  rows <- own$judged_generated(file.path(RESULTS, "zoo-generated.csv"), truths)
+  commit <- "b135660"
+  says(BENCH, section, paste0("commit ", commit))
+  rows <- rows[rows$commit == commit & rows$method == "default", ]
+  recorded_lines(BENCH, section, own$kind_lines(rows)[-(1:2)])
+  says(BENCH, section, "this was so 13 times.")
+  near(BENCH, section, "replaced, recorded", 13, sum(result("zoo-generated-truths.csv")$attempt), 0)
+  says(BENCH, section, "The largest silent errors are -0.71 (`peaks-113`")
+  silent <- rows[rows$silent_any, ]
+  near(BENCH, section, "largest silent error, recorded", -0.71,
+       silent$error[which.max(abs(silent$error))], 0.005)
+  near(BENCH, section, "silent and wrong, recorded", 0, sum(rows$silent), 0)
+  # one fit of every other problem with the seed of the first run
+  quick <- tapply(rows$seconds, rows$problem, mean)
+  some <- own$generated_problems(seq(1, own$GENERATED, 2), own$ZOO_SEED, truths)
+  some <- Filter(function(problem) quick[problem$name] < 1.5, some)
+  now <- do.call(rbind, lapply(some, function(problem)
+    own$one_fit(problem, "default", 100 * problem$index + 1, 30)))
+  file <- tempfile(fileext = ".csv")
+  utils::write.csv(cbind(draw = own$ZOO_SEED, family = vapply(some, `[[`, "", "family"), now), file)
+  now <- own$judged_generated(file, truths)
+  then <- rows[rows$problem %in% now$problem, ]
+  m <- nrow(now)
+  share <- function(what, name) {
+    before <- mean(then[[what]])
+    near(BENCH, section, sprintf("%s, %% of %d", name, m), 100 * before, 100 * mean(now[[what]]),
+         450 * sqrt((before * (1 - before) + 1 / m) / m))
+  }
+  share("silent_tenth", "silent > .1")
+  share("silent_any", "silent")
+  share("beyond", "beyond 4 se")
+  share("wrong", "wrong")
+  share("doubted", "doubted")
+})
+
 # ---- a million rows ----
 
 MILLION_TABLES <- c("How do methods compare up to a million rows?", "What does a gradient cost",

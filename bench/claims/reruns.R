@@ -22,7 +22,8 @@ zoo <- local({
       loaded <<- new.env(parent = globalenv())
       loaded$ZOO <- file.path(HERE, "zoo")
       loaded$HERE <- HERE
-      for (part in c("truths", "problems", "functions", "regressions", "runner", "report"))
+      for (part in c("truths", "integrals", "problems", "functions", "regressions", "generate",
+                     "runner", "report", "generated"))
         sys.source(file.path(HERE, "zoo", paste0(part, ".R")), loaded)
     }
     loaded

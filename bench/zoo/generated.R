@@ -51,7 +51,47 @@ run_generated <- function(problems, methods, seeds, file, limit = 30) {
   }
 }
 
+# Kinds of families, for the table of bench/README.md.
+KINDS_OF_FAMILIES <- list(
+  "regressions, also collinear and p > n" = c(
+    "linear", "linear-noise", "collinear", "wide-linear", "counts", "binary", "wide-binary",
+    "times", "outliers", "softmax"),
+  "heavy priors, noise by group, clusters under a t" = c("heavy-prior", "noise-groups",
+                                                         "clusters-t"),
+  "sines of unknown phase or frequency" = c("phase", "frequency"),
+  "products of unknown numbers" = "products",
+  "skew, contaminated and zero-inflated rows" = c("skew-rows", "contaminated", "zeros"),
+  "up to 256 peaks, heavy priors" = c("peaks", "corners", "heavy-peaks"),
+  "shells, bananas, funnels" = "shapes",
+  "skewed and normal densities" = c("skew-product", "normal"),
+  "mixtures" = c("mixture-few", "mixture-ties", "mixture"),
+  "latent variables, few rows" = c("clustering", "attributes", "rank-one"))
+
+kind_line <- function(part, name) c(
+  name, length(unique(part$problem)), nrow(part), percent(part$silent_tenth),
+  percent(part$silent_any), percent(part$beyond), percent(part$wrong), percent(part$doubted),
+  percent(abs(part$z[is.finite(part$z)]) < 2), number(mean(part$seconds)))
+KIND <- c("families of problems", "problems", "runs", "silent > .1", "silent", "beyond 4 se",
+          "wrong", "doubted", "within 2 se", "s")
+kind_lines <- function(part) table_lines(KIND, c(
+  lapply(names(KINDS_OF_FAMILIES), function(name)
+    kind_line(part[part$family %in% KINDS_OF_FAMILIES[[name]], ], name)),
+  list(kind_line(part, "all"))))
+
 report_generated <- function(file, truths) {
+  rows <- judged_generated(file, truths)
+  for (part in split(rows, list(rows$method, rows$commit), drop = TRUE)) {
+    cat(sprintf("\n## %s, commit %s\n\n", part$method[1], part$commit[1]))
+    writeLines(kind_lines(part))
+    cat("\n")
+    lines <- lapply(split(part, factor(part$family, intersect(names(GENERATORS), part$family))),
+                    function(own) honest_line(own, own$family[1]))
+    writeLines(table_lines(HONEST, c(lines, list(honest_line(part, "**all**")))))
+    worst_lines(part)
+  }
+}
+
+judged_generated <- function(file, truths) {
   rows <- read.csv(file)
   # of runs made twice with changed code the last counts
   rows <- rows[!duplicated(rows[c("draw", "problem", "method", "seed", "commit")],
@@ -67,11 +107,5 @@ report_generated <- function(file, truths) {
                                  se = truths$error), paste(rows$draw, rows$problem))
   rows$benign <- benign[paste(rows$draw, rows$problem)]
   rows$hidden <- FALSE
-  for (part in split(rows, list(rows$method, rows$commit), drop = TRUE)) {
-    cat(sprintf("\n## %s, commit %s\n\n", part$method[1], part$commit[1]))
-    lines <- lapply(split(part, factor(part$family, intersect(names(GENERATORS), part$family))),
-                    function(own) honest_line(own, own$family[1]))
-    writeLines(table_lines(HONEST, c(lines, list(honest_line(part, "**all**")))))
-    worst_lines(part)
-  }
+  rows
 }
