@@ -16,7 +16,7 @@ help:
 	@echo 'make sanitize   the tests under ASan and UBSan, a short script under valgrind'
 	@echo 'make docs       man/ and NAMESPACE from the comments in R/'
 	@echo 'make bench      a million rows by every method, half an hour (others: bench/README.md)'
-	@echo 'make claims     do the figures of README.md and bench/README.md hold? ten minutes'
+	@echo 'make claims     do the figures of README.md and bench/README.md hold? four minutes'
 	@echo 'make zoo        the default on 300 problems drawn from a seed, and a report; ten minutes'
 	@echo 'make install    the package into the private library .lib'
 	@echo 'make ci-deps    install what continuous integration needs beyond the tests'

@@ -4,7 +4,7 @@
 #
 #   Rscript bench/machine.R simd       [rows = 1e6]  medians of three seeds, by LOGEVIDENCE_SIMD
 #   Rscript bench/machine.R threads    [rows = 1e6]  twelve pairs of one thread and two, in turns
-#   Rscript bench/machine.R replicates [rows = 1e6]  six pairs of four replicates on one thread and two
+#   Rscript bench/machine.R replicates [rows = 1e6]  six pairs: replicates on one thread and two
 #   Rscript bench/machine.R memory     [rows = 1e6]  greatest memory less that before, by the data
 #   Rscript bench/machine.R one <model> [rows]       CPU seconds of sgais(audit = FALSE), median of
 #                                                    three seeds

@@ -120,8 +120,9 @@ group("updates", BENCH, "the small form is the big one", "5 s", function() {
 
 group("kill", BENCH, "tools/with-lib.sh Rscript bench/kill.R 5 165", "3 min", function() {
   section <- "Killed and resumed"
-  says(BENCH, section, "| from a checkpoint, twice killed by SIGKILL at random moments | 25 | 149 | 0 |")
-  lines <- in_process("kill.R", c(2, 20, shQuote("^(sgais_mixture|stream|rows_gone|smc|replicates)$")))
+  says(BENCH, section, "twice killed by SIGKILL at random moments | 25 | 149 | 0 |")
+  kinds <- "^(sgais_mixture|stream|rows_gone|smc|replicates)$"
+  lines <- in_process("kill.R", c(2, 20, shQuote(kinds)))
   last <- numbers_of(utils::tail(lines, 1))$value
   near(BENCH, section, "results that differ", 0, last[2], 0)
   reported(BENCH, section, "kills", 149, last[1])
@@ -135,7 +136,7 @@ group("families", BENCH, "Rscript bench/families.R run 100 20,1000,1e6", "hours"
   all <- result("families.csv")
   all$error <- all$log_evidence - all$truth
   all$z <- all$error / sqrt(all$se^2 + all$truth_se^2)
-  says(BENCH, section, "Of all 10,800 runs 95.7% are within two errors and all but three within four")
+  says(BENCH, section, "10,800 runs 95.7% are within two errors and all but three within four")
   near(BENCH, section, "runs", 10800, nrow(all), 0)
   near(BENCH, section, "within two errors, recorded", 95.7, 100 * mean(abs(all$z) < 2), 0.05)
   near(BENCH, section, "outside four, recorded", 3, sum(abs(all$z) >= 4), 0)
@@ -201,6 +202,14 @@ group("zoo", c(BENCH, FRONT), "zoo.R run --seeds 100; zoo.R report", "15 min to 
   near(BENCH, ZOO_SECTION, "silent, recorded", 0, sum(rows$silent & !rows$hidden), 0)
   says(FRONT, front, "three components on the corners of a square are 0.1 nats too low")
   near(FRONT, front, "square-3, recorded", -0.1, mean(by[["square-3"]]$error), 0.05)
+  counted <- rows[!rows$hidden, ]
+  says(BENCH, ZOO_SECTION, paste("0.8% of the runs are beyond four standard errors, 0.3% silently",
+                                 "and 0.2% silently by more than 0.1 nats; 94.6% are within two"))
+  for (what in list(list("beyond", 0.8), list("silent_any", 0.3), list("silent_tenth", 0.2)))
+    near(BENCH, ZOO_SECTION, paste0(what[[1]], ", %, recorded"), what[[2]],
+         100 * mean(counted[[what[[1]]]]), 0.05)
+  near(BENCH, ZOO_SECTION, "within two, %, recorded", 94.6,
+       100 * mean(abs(counted$z[counted$answered & is.finite(counted$z)]) < 2), 0.05)
   # one seed of each problem that is quick, where its spread over seeds is known
   quick <- Filter(function(part) nrow(part) >= 10 && mean(part$seconds) < 0.7 && all(part$answered),
                   by)
@@ -222,7 +231,7 @@ group("zoo", c(BENCH, FRONT), "zoo.R run --seeds 100; zoo.R report", "15 min to 
        450 * sqrt(0.008 / nrow(benign)))
 })
 
-group("zoo-others", BENCH, "zoo.R run --methods all --seeds 100 --file bench/results/zoo-others.csv",
+group("zoo-others", BENCH, "zoo.R run --methods all --seeds 100 --file results/zoo-others.csv",
       "days", function() {
   rows <- zoo_rows("zoo-others.csv")
   own <- zoo()
@@ -240,20 +249,23 @@ group("zoo-others", BENCH, "zoo.R run --methods all --seeds 100 --file bench/res
   silent <- rows[rows$silent, ]
   near(FRONT, front, "silent, recorded", 65, nrow(silent), 0)
   near(FRONT, front, "of them on the spike, recorded", 39, sum(silent$hidden), 0)
-  says(FRONT, front, paste("`smc()` on a clustering (10 of 100), a single run of `smc(\"data\")` on",
-                           "latent variables (3 and 4 of 100 on two problems) and `nested()` in a",
-                           "regression (2 of 100)"))
+  says(FRONT, front, paste("`smc()` on a clustering (10 of 100), a single run of `smc(\"data\")`",
+                           "on latent variables (3 and 4 of 100 on two problems) and `nested()`",
+                           "in a regression (2 of 100)"))
   count <- function(method, problem) sum(silent$method == method & silent$problem == problem)
   near(FRONT, front, "smc() on near-3-unknown, recorded", 10, count("smc", "near-3-unknown"), 0)
   near(BENCH, ZOO_SECTION, "smc(\"data\") on rank-1-known", 4, count("smc_data", "rank-1-known"), 0)
   near(BENCH, ZOO_SECTION, "on attributes-1-known", 3, count("smc_data", "attributes-1-known"), 0)
-  near(FRONT, front, "nested() on mtcars-grams-cauchy", 2, count("nested", "mtcars-grams-cauchy"), 0)
-  says(FRONT, front, "wrong in 23, 15 and 7% of their runs")
+  near(FRONT, front, "nested() on mtcars-grams-cauchy", 2,
+       count("nested", "mtcars-grams-cauchy"), 0)
+  says(FRONT, front, "were wrong in 8, 14 and 7% of their runs, each time with a warning")
   of_mixtures <- rows[vapply(rows$problem, function(p) own$PROBLEMS[[p]]$family, "") == "mixture", ]
   for (m in c("smc", "bridge", "stepping"))
     near(FRONT, front, paste0(m, " on mixtures, wrong, %, recorded"),
-         c(smc = 23, bridge = 15, stepping = 7)[[m]],
+         c(smc = 8, bridge = 14, stepping = 7)[[m]],
          100 * mean(of_mixtures$wrong[of_mixtures$method == m]), 0.55)
+  near(FRONT, front, "these methods on mixtures, silent, recorded", 0,
+       sum(of_mixtures$silent[of_mixtures$method %in% c("smc", "bridge", "stepping")]), 0)
   says(BENCH, ZOO_SECTION, "it says \"agree\" on 37")
   checks <- result("zoo-crosscheck.csv")
   near(BENCH, ZOO_SECTION, "crosscheck() agrees, recorded", 37,
@@ -291,6 +303,13 @@ group("generated", BENCH, "zoo.R generated truths; ... run --seeds 1:3; ... repo
   near(BENCH, section, "largest silent error, recorded", -0.71,
        silent$error[which.max(abs(silent$error))], 0.005)
   near(BENCH, section, "silent and wrong, recorded", 0, sum(rows$silent), 0)
+  front <- "How far to trust a number"
+  says(FRONT, front, paste("0.4% are wrong, none of them silently; 2.3% are more than four",
+                           "standard errors off without a warning, 1.8% by more than 0.1 nats and at most",
+                           "0.71"))
+  for (what in list(list("wrong", 0.4), list("silent_any", 2.3), list("silent_tenth", 1.8)))
+    near(FRONT, front, paste0("generated, ", what[[1]], ", %, recorded"), what[[2]],
+         100 * mean(rows[[what[[1]]]]), 0.05)
   # one fit of every other problem with the seed of the first run
   quick <- tapply(rows$seconds, rows$problem, mean)
   some <- own$generated_problems(seq(1, own$GENERATED, 2), own$ZOO_SEED, truths)
@@ -326,8 +345,8 @@ group("million", BENCH, "make bench (million.R compare; ... tables)", "15 min", 
   parts <- split(printed[nzchar(printed)], cumsum(!nzchar(printed))[nzchar(printed)])
   for (k in 1:4) recorded_lines(BENCH, MILLION_TABLES[k], parts[[k]])
   rows <- result("million.csv")
-  says(FRONT, "Measured", paste("the published settings are too low by 1,537, 791 and 4,594 nats, in",
-                                "0.6, 1.9 and 1.3 seconds"))
+  says(FRONT, "Measured", paste("the published settings are too low by 1,537, 791 and 4,594",
+                                "nats, in 0.6, 1.9 and 1.3 seconds"))
   says(FRONT, "Measured", "algorithm in PyTorch takes 13 and 30 seconds for the first two")
   at <- function(name, method, what) rows[rows$model == name & rows$n == 1e6 &
                                             rows$method == method, what]
@@ -373,7 +392,8 @@ group("fresh", c(BENCH, FRONT), "Rscript bench/million.R fresh", "13 min", funct
       part <- rows[rows$model == name & rows$n == n & rows$method == "sgais", ]
       c(mean(part$error), sd(part$error))
     }))))
-  says(FRONT, "Measured", "at a million rows -0.4 \u00b1 0.8, -0.3 \u00b1 1.2, 0.0 \u00b1 0.9 and 0.0 \u00b1 2.0 nats")
+  says(FRONT, "Measured", paste("at a million rows -0.4 \u00b1 0.8, -0.3 \u00b1 1.2, 0.0",
+                                "\u00b1 0.9 and 0.0 \u00b1 2.0 nats"))
   alone <- rows[rows$method != "sgais" & rows$n == 1e6, ]
   stated <- list(linear = c(-0.4, 0.8), softmax = c(-0.3, 1.2), mixture = c(0, 0.9),
                  overlapping = c(0, 2))
@@ -395,11 +415,11 @@ group("fresh", c(BENCH, FRONT), "Rscript bench/million.R fresh", "13 min", funct
   later <- result("million-fresh-now.csv")
   z <- z_of(later)
   with_audit <- later$method == "sgais"
-  says(BENCH, section, "audit all twelve errors at 10^6 rows are within 0.023, and 46 of 48 over all sizes")
+  says(BENCH, section, "all twelve errors at 10^6 rows are within 0.023, and 46 of 48 over all")
   at_most(BENCH, section, "errors at 10^6 rows, recorded", 0.0235,
           max(abs(later$error[with_audit & later$n == 1e6])))
   near(BENCH, section, "within 2 of 48, recorded", 46, sum(abs(z[with_audit]) < 2), 0)
-  says(BENCH, section, "Without the audit 44 of 48 are within 2 standard errors, the worst is 2.6 of them")
+  says(BENCH, section, "44 of 48 are within 2 standard errors, the worst is 2.6 of them")
   near(BENCH, section, "without audit, within 2, recorded", 44, sum(abs(z[!with_audit]) < 2), 0)
   near(BENCH, section, "the worst, recorded", 2.6, max(abs(z[!with_audit])), 0.05)
   rows <- rows[rows$set <= 2 & rows$n <= 1e5 & rows$method == "sgais" |
@@ -439,7 +459,7 @@ group("robust", BENCH, "Rscript bench/robust.R", "15 min", function() {
   recorded(BENCH, section, 2:8, robust_rows())
   own <- definitions_of("robust")
   rows <- result("robust.csv")
-  says(BENCH, section, "One reported number is more than three standard errors off (-4.0, standard error 1.1")
+  says(BENCH, section, "is more than three standard errors off (-4.0, standard error 1.1")
   off <- rows[abs(rows$error) >= 3 * sqrt(rows$se^2 + rows$reference_se^2), ]
   near(BENCH, section, "more than three errors off, recorded", 1, nrow(off), 0)
   near(BENCH, section, "its error, recorded", -4, off$error[1], 0.05)
@@ -525,33 +545,35 @@ group("sensitivity", BENCH, "Rscript bench/sensitivity.R run", "2 min", function
 
 # ---- speed of the inner loops: ratios ----
 
-group("kernels", BENCH, "LOGEVIDENCE_SIMD is not needed: Rscript bench/kernels.R", "30 s", function() {
+group("kernels", BENCH, "Rscript bench/kernels.R", "30 s", function() {
   section <- "What do vector instructions bring to a kernel?"
   lines <- in_process("kernels.R", 0.02)
   rows <- strsplit(trimws(grep("^ *(linear|softmax|mixture) ", lines, value = TRUE)), " +")
-  stated <- document_table(BENCH, section)
-  stated[stated[, 1] == "", 1] <- NA
-  for (i in which(is.na(stated[, 1]))) stated[i, 1] <- stated[i - 1, 1]
+  table <- document_table(BENCH, section)
+  for (i in which(table[, 1] == "")) table[i, 1] <- table[i - 1, 1]
   time <- function(model, variant) {
     row <- Filter(function(r) r[1] == model && r[2] == variant, rows)
     if (length(row)) as.numeric(row[[1]][4]) else NA
   }
   for (model in c("linear", "softmax", "mixture")) for (variant in c("avx2", "avx512")) {
-    then <- as.numeric(stated[stated[, 1] == model, 4])
+    then <- as.numeric(table[table[, 1] == model, 4])
     ratio <- time(model, "plain") / time(model, variant)
-    if (is.finite(ratio))
-      factor_of(BENCH, section, sprintf("%s, gradient, plain / %s", model, variant),
-                then[1] / then[if (variant == "avx2") 2 else 3], ratio, 1.8)
+    stated <- then[1] / then[if (variant == "avx2") 2 else 3]
+    figure <- sprintf("%s, gradient, plain / %s", model, variant)
+    # a gradient of linear regression takes under a nanosecond: the ratio is of the machine
+    if (model == "linear") reported(BENCH, section, figure, stated, ratio)
+    else if (is.finite(ratio)) factor_of(BENCH, section, figure, stated, ratio, 1.8)
   }
   section <- "What does a gradient without its value cost?"
   best <- utils::tail(Filter(function(r) r[1] == "softmax", rows), 1)[[1]]
-  says(BENCH, section, "3.4 ns (softmax regression) and 2.8 ns (mixture) where those with values took 10.3 and 5.6")
+  says(BENCH, section, paste("3.4 ns (softmax regression) and 2.8 ns (mixture) where those with",
+                             "values took 10.3 and 5.6"))
   factor_of(BENCH, section, "softmax, with its value / alone", 10.3 / 3.4,
             as.numeric(best[4]) / as.numeric(best[6]), 2)
 })
 
-group("runs", BENCH, "Rscript bench/machine.R simd; ... threads; ... replicates; ... memory", "15 min",
-      function() {
+group("runs", BENCH, "Rscript bench/machine.R simd; ... threads; ... replicates; ... memory",
+      "15 min", function() {
   section <- "What do vector instructions bring to a whole run?"
   stated <- document_table(BENCH, section)
   spent <- vapply(c("plain", "best"), function(variant) as.numeric(utils::tail(in_process(

@@ -100,8 +100,8 @@ heat_rows <- function(settings) {
     if (settings == "default")
       c(both(part$sampler_error), mean(part$sampler_se), both(part$audit_error),
         mean(part$audit_se), both(part$T), 1, 0, median(part$seconds))
-    else c(both(part$sampler_error), mean(part$sampler_se), both(part$T), 1 + 5e-4 * n, -3 * 5e-4 * n,
-           median(part$seconds))
+    else c(both(part$sampler_error), mean(part$sampler_se), both(part$T), 1 + 5e-4 * n,
+           -3 * 5e-4 * n, median(part$seconds))
   })
 }
 

@@ -6,7 +6,8 @@ definitions_of <- function(name) {
   into <- new.env(parent = globalenv())
   into$here <- into$bench <- HERE
   # a script finds its own folder by --file=, which here is another one's
-  skip <- c("here", "bench", "script", "HERE", "million", "shifting", "verb", "folder", "asked", "arguments")
+  skip <- c("here", "bench", "script", "HERE", "million", "shifting", "verb", "folder", "asked",
+            "arguments")
   for (line in parse(file.path(HERE, paste0(name, ".R"))))
     if (is.call(line) && identical(line[[1]], quote(`<-`)) && !as.character(line[[2]])[1] %in% skip)
       eval(line, into)

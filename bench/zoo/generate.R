@@ -3,9 +3,10 @@
 # with each release, so that what was seen once is not what counts next time.
 #
 # generate_problem(index, seed) gives the same problem each time. The 31 families take turns, so
-# that 300 problems have nine or ten of each. The reference is found by other code (integrals.R, truths.R). Where its
-# error is not below 0.03 nats another problem of the same family is drawn in its place; this is
-# decided from the reference alone, and results/zoo-generated-truths.csv says how often (`attempt`).
+# that 300 problems have nine or ten of each. The reference is found by other code (integrals.R,
+# truths.R). Where its error is not below 0.03 nats another problem of the same family is drawn in
+# its place; this is decided from the reference alone, and results/zoo-generated-truths.csv says how
+# often (`attempt`).
 
 ZOO_SEED <- 1
 GENERATED <- 300
@@ -23,6 +24,9 @@ generate_problem <- function(index, seed = ZOO_SEED, attempt = 0) {
   c(list(name = sprintf("%s-%03d", family, index), family = family, index = index, draw = seed,
          attempt = attempt), problem)
 }
+
+# problems.R has a function normal() of its own
+centred <- function(sd) logevidence::normal(0, sd)
 
 # ---- what is drawn ----
 
@@ -163,11 +167,11 @@ generator("counts", function() {
   benign <- attr(x, "kind") && prior_sd == 2.5 && n > 5 * p
   start <- c(log(mean(y) + 0.1), rep(0, p))
   if (chance(0.5)) {
-    return(rows_problem(regression(y ~ ., poisson(), prior = logevidence::normal(0, prior_sd)), frame_of(y, x),
+    return(rows_problem(regression(y ~ ., poisson(), prior = centred(prior_sd)), frame_of(y, x),
                         with_intercept(x), function(eta, more) dpois(y, exp(eta), log = TRUE),
                         prior_sd, start = start, benign = benign))
   }
-  rows_problem(regression(y ~ ., negative_binomial(), prior = logevidence::normal(0, prior_sd)), frame_of(y, x),
+  rows_problem(regression(y ~ ., negative_binomial(), prior = centred(prior_sd)), frame_of(y, x),
                with_intercept(x), function(eta, more)
                  dnbinom(y, per_row(exp(more[, 1]), eta), mu = exp(eta), log = TRUE),
                prior_sd, list(exponential_1), c(start, 0), benign)
@@ -185,7 +189,7 @@ generator("binary", function() {
   prior_sd <- signif(pick(2.5, 2.5, between(0.1, 50)), 3)
   data <- frame_of(y, x)
   data$miss <- trials - y
-  model <- regression(cbind(y, miss) ~ ., binomial(link), prior = logevidence::normal(0, prior_sd))
+  model <- regression(cbind(y, miss) ~ ., binomial(link), prior = centred(prior_sd))
   rows_problem(model, data, with_intercept(x), function(eta, more) {
     lchoose(trials, y) + y * probability(eta, log.p = TRUE) +
       (trials - y) * probability(-eta, log.p = TRUE)
@@ -205,7 +209,7 @@ generator("wide-binary", function() {
   prior_sd <- signif(pick(2.5, 1, between(0.1, 20)), 3)
   design <- with_intercept(x)
   list(kind = "glm", data = frame_of(y, x), benign = attr(x, "kind"),
-       model = regression(y ~ ., binomial(link), prior = logevidence::normal(0, prior_sd)), truth = function() {
+       model = regression(y ~ ., binomial(link), prior = centred(prior_sd)), truth = function() {
     root <- prior_sd * t(chol(tcrossprod(design)))
     density <- function(z) {
       eta <- root %*% t(z)
@@ -225,7 +229,7 @@ generator("times", function() {
   benign <- attr(x, "kind") && prior_sd == 2.5 && n > 5 * p
   if (chance(0.5)) {
     y <- pmax(rgamma(n, shape, shape / exp(eta)), 1e-6)
-    return(rows_problem(regression(y ~ ., Gamma("log"), prior = logevidence::normal(0, prior_sd)),
+    return(rows_problem(regression(y ~ ., Gamma("log"), prior = centred(prior_sd)),
                         frame_of(y, x), with_intercept(x), function(eta, more) {
                           a <- per_row(exp(more[, 1]), eta)
                           dgamma(y, a, a / exp(eta), log = TRUE)
@@ -237,7 +241,7 @@ generator("times", function() {
   y <- pmin(y, end)
   data <- frame_of(y, x)
   data$status <- status
-  rows_problem(regression(survival::Surv(y, status) ~ ., weibull(), prior = logevidence::normal(0, prior_sd)),
+  rows_problem(regression(survival::Surv(y, status) ~ ., weibull(), prior = centred(prior_sd)),
                data, with_intercept(x), function(eta, more) {
                  a <- per_row(exp(more[, 1]), eta)
                  rate <- a * (log(y) - eta)
@@ -254,7 +258,7 @@ generator("outliers", function() {
   prior_sd <- signif(pick(2.5, 2.5, between(0.1, 50)), 3)
   sigma <- positive_prior()
   start <- c(median(y), rep(0, p), log(mad(y) + 0.01))
-  rows_problem(regression(y ~ ., student(df), prior = logevidence::normal(0, prior_sd), auxiliary = sigma$prior),
+  rows_problem(regression(y ~ ., student(df), prior = centred(prior_sd), auxiliary = sigma$prior),
                frame_of(y, x), with_intercept(x), function(eta, more) {
                  s <- per_row(exp(more[, 1]), eta)
                  dt((y - eta) / s, df, log = TRUE) - log(s)
@@ -289,7 +293,7 @@ generator("softmax", function() {
        truth = function() importance_truth(density, list(rep(0, k * width)), n * k))
 })
 
-# ---- posteriors with several modes, ridges and long tails: integrals in up to three dimensions ----
+# ---- several modes, ridges and long tails: integrals in up to three dimensions ----
 
 # Climbs start at draws from the prior and at places that the rows suggest.
 integral_truth <- function(f, lower, upper, draw, hints = list(), climbs = 20, ...) {
@@ -367,8 +371,8 @@ generator("noise-groups", function() {
   }
   formula <- if (means) y ~ g else y ~ 1
   list(kind = "glm", data = data.frame(y = y, g = g),
-       model = regression(formula, sigma ~ g, prior = logevidence::normal(0, prior_sd),
-                          auxiliary = list(sigma = logevidence::normal(0, spread),
+       model = regression(formula, sigma ~ g, prior = centred(prior_sd),
+                          auxiliary = list(sigma = centred(spread),
                                            "sigma_(Intercept)" = student_t(3, 0, 2.5))),
        truth = function() {
          starts <- log(sqrt(vapply(sums, function(s) (s$rest + 1e-12) / s$n, 0)))
@@ -416,7 +420,7 @@ generator("clusters-t", function() {
   }
   wide <- 9 * prior_sd
   list(kind = "glm", data = data.frame(y = y),
-       model = regression(y ~ 1, student(df), prior = logevidence::normal(0, prior_sd),
+       model = regression(y ~ 1, student(df), prior = centred(prior_sd),
                           auxiliary = sigma$prior),
        truth = function() integral_truth(f, c(-wide, -20), c(wide, 15),
                                          function() c(pick(y), rnorm(1)),
@@ -448,7 +452,7 @@ generator("phase", function() {
   }
   wide <- 9 * prior_sd
   model <- waves_of(quote(sin(x + p)), free, known, a_known, s_known, sigma$prior, p = ~ 1,
-                    prior = logevidence::normal(0, prior_sd))
+                    prior = centred(prior_sd))
   list(kind = "glm", data = data.frame(x = x, y = y), model = model, truth = function() {
     cells <- max(8, ceiling(2 * wide / 0.4))
     if (known) cubature(f, -wide, wide, first = cells)
@@ -467,7 +471,7 @@ waves_of <- function(signal, free, known, amplitude, noise, sigma, ..., prior) {
   mean <- if (free) bquote(a * .(signal)) else bquote(.(amplitude) * .(signal))
   expression <- bquote(dnorm(y, .(mean), .(if (known) noise else quote(s)), log = TRUE))
   formula <- eval(bquote(~ .(expression)))
-  more <- c(list(...), if (free) list(a = logevidence::normal(0, 2)),
+  more <- c(list(...), if (free) list(a = centred(2)),
             if (!known) list(s = sigma))
   do.call(density, c(list(formula), more, list(prior = prior)))
 }
@@ -487,7 +491,7 @@ generator("frequency", function() {
   s_known <- signif(noise, 2)
   a_known <- signif(amplitude, 2)
   model <- waves_of(quote(sin(w)), free, known, a_known, s_known, sigma$prior, w = ~ 0 + x,
-                    prior = logevidence::normal(0, prior_sd))
+                    prior = centred(prior_sd))
   list(kind = "glm", data = data.frame(x = x, y = y), model = model, truth = function() {
     log_s <- if (known) log(s_known) else seq(-9, 6, 0.05)
     weight <- if (known) 0 else sigma$log(log_s) + log(0.05)
@@ -540,7 +544,7 @@ generator("products", function() {
   formula <- eval(bquote(~ dnorm(y, .(mean), .(if (known) s_known else quote(s)), log = TRUE)))
   factors <- lapply(setNames(nm = letters[seq_len(many)]), function(name) ~ 1)
   model <- do.call(density, c(list(formula), factors, if (!known) list(s = sigma$prior),
-                              list(prior = logevidence::normal(0, prior_sd))))
+                              list(prior = centred(prior_sd))))
   # symmetric in each sign
   list(kind = "glm", data = data.frame(x = x, y = y), model = model, truth = function() {
     sides <- many - 1
@@ -559,7 +563,7 @@ generator("skew-rows", function() {
   sigma <- positive_prior()
   model <- density(~ log(2) + dnorm(y, m, s, log = TRUE) +
                      pnorm(a * (y - m) / s, log.p = TRUE), m = ~ 1, a = ~ 1, s = sigma$prior,
-                   prior = logevidence::normal(0, prior_sd))
+                   prior = centred(prior_sd))
   f <- function(at) {
     s <- exp(at[, 3])
     value <- sigma$log(at[, 3]) + rowSums(dnorm(at[, 1:2, drop = FALSE], 0, prior_sd, log = TRUE)) +
@@ -585,7 +589,7 @@ generator("contaminated", function() {
   prior_sd <- signif(between(1, 10), 2)
   sigma <- positive_prior()
   model <- density(~ log(plogis(p) * dnorm(y, m, s) + plogis(-p) * dnorm(y, m, 10 * s)),
-                   m = ~ 1, p = ~ 1, s = sigma$prior, prior = logevidence::normal(0, prior_sd))
+                   m = ~ 1, p = ~ 1, s = sigma$prior, prior = centred(prior_sd))
   f <- function(at) {
     s <- exp(at[, 3])
     value <- sigma$log(at[, 3]) + rowSums(dnorm(at[, 1:2, drop = FALSE], 0, prior_sd, log = TRUE))
@@ -611,7 +615,7 @@ generator("zeros", function() {
   prior_sd <- signif(pick(2.5, between(0.5, 20)), 2)
   model <- density(~ ifelse(y == 0, log(plogis(p) + plogis(-p) * exp(-exp(mu))),
                             plogis(-p, log.p = TRUE) + dpois(y, exp(mu), log = TRUE)),
-                   mu = if (slope) ~ x else ~ 1, p = ~ 1, prior = logevidence::normal(0, prior_sd))
+                   mu = if (slope) ~ x else ~ 1, p = ~ 1, prior = centred(prior_sd))
   kinds <- unique(data.frame(x, y))
   copies <- apply(kinds, 1, function(k) sum(x == k[1] & y == k[2]))
   f <- function(at) {
@@ -662,7 +666,8 @@ generator("corners", function() {
   d <- whole(1, 8)
   prior_sd <- signif(between(1, 4), 2)
   at <- cbind(runif(d, -2, -0.5), runif(d, 0.5, 2)) * prior_sd / 2
-  sds <- matrix(if (chance(0.5)) between(0.05, 0.4) else exp(runif(2 * d, log(0.05), log(0.4))), d, 2)
+  sds <- if (chance(0.5)) between(0.05, 0.4) else exp(runif(2 * d, log(0.05), log(0.4)))
+  sds <- matrix(sds, d, 2)
   share <- cbind(runif(d, 0.1, 0.9))
   share <- if (chance(0.5)) matrix(0.5, d, 2) else cbind(share, 1 - share)
   each <- function(x, j) matrix(vapply(1:2, function(k)
@@ -881,7 +886,8 @@ generator("mixture", function() {
 both_ways <- function(y, k, rate, concentration) {
   if (k == 1) return(exact_component(y, rate = rate))
   dual <- dual_importance(y, k, 1 / 4, 1, rate, concentration, draws = if (k > 4) 1e4 else 2e4)
-  filter <- filter_rows(y, "mixture", k, concentration, 1, rate, 1 / 4, particles = 1000, orders = 4)
+  filter <- filter_rows(y, "mixture", k, concentration, 1, rate, 1 / 4, particles = 1000,
+                        orders = 4)
   apart <- filter$value - dual$value
   joint <- sqrt(filter$se^2 + dual$se^2)
   note <- sprintf("%s (particle filter: %+.2f +- %.2f)", dual$way, apart, filter$se)

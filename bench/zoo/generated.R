@@ -1,5 +1,5 @@
-# References and runs of generated problems (generate.R). Rows have `draw`, the seed of the problems,
-# beside `seed`, that of the fit.
+# References and runs of generated problems (generate.R). Rows have `draw`, the seed of the
+# problems, beside `seed`, that of the fit.
 
 # References of the problems that have none yet, each written as soon as it is found.
 write_generated_truths <- function(indices, draw, file) {

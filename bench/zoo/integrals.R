@@ -102,7 +102,8 @@ peaks_of <- function(f, starts, worst = 40) {
   }
   found <- list()
   for (start in starts) {
-    climb <- tryCatch(optim(start, one, method = "BFGS", control = list(maxit = 300, reltol = 1e-10)),
+    climb <- tryCatch(optim(start, one, method = "BFGS",
+                            control = list(maxit = 300, reltol = 1e-10)),
                       error = function(e) NULL)
     if (is.null(climb)) next
     # in steps of a conditional standard deviation, of which the size is found first
@@ -119,7 +120,8 @@ peaks_of <- function(f, starts, worst = 40) {
     }
     sd <- unit
     spread <- tryCatch({
-      scaled <- optimHess(climb$par, one, control = list(parscale = sd, ndeps = rep(0.1, length(sd))))
+      scaled <- optimHess(climb$par, one,
+                          control = list(parscale = sd, ndeps = rep(0.1, length(sd))))
       pmin(pmax(sqrt(diag(solve(scaled))), sd), 30 * sd)
     }, error = function(e) sd, warning = function(w) sd)
     new <- !any(vapply(found, function(p) all(abs(p$centre - climb$par) < 0.2 * p$sd), NA))

@@ -113,7 +113,7 @@ report <- function(file, truths) {
     part <- part[!part$hidden, ]
     cat(sprintf("\n%s\n\n", part$method[1]))
     family <- vapply(part$problem, function(p) PROBLEMS[[p]]$family, "")
-    lines <- lapply(split(part, family), function(own) honest_line(own, PROBLEMS[[own$problem[1]]]$family))
+    lines <- Map(honest_line, split(part, family), sort(unique(family)))
     writeLines(table_lines(HONEST, c(lines, list(honest_line(part, "**all**")))))
     worst_lines(part)
   }
