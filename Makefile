@@ -3,7 +3,7 @@
 # (tools/setup.sh).
 
 .PHONY: help demo test slow seeds speed lint digests digests-record compilers check sanitize docs \
-  bench install ci-deps clean
+  bench claims zoo install ci-deps clean
 
 help:
 	@echo 'make demo       install what is missing, then run the demonstration'
@@ -18,6 +18,8 @@ help:
 	@echo 'make sanitize   the tests under ASan and UBSan, a short script under valgrind'
 	@echo 'make docs       man/ and NAMESPACE from the comments in R/'
 	@echo 'make bench      a million rows by every method, half an hour (others: bench/README.md)'
+	@echo 'make claims     do the figures of README.md and bench/README.md hold? four minutes'
+	@echo 'make zoo        the default on 300 problems drawn from a seed, and a report; ten minutes'
 	@echo 'make install    the package into the private library .lib'
 	@echo 'make ci-deps    install what continuous integration needs beyond the tests'
 	@echo 'make clean      remove everything built here'
@@ -77,6 +79,17 @@ bench:
 	@tools/install.sh
 	@tools/with-lib.sh Rscript bench/million.R compare
 	@tools/with-lib.sh Rscript bench/million.R draw
+
+claims:
+	@tools/setup.sh run
+	@tools/install.sh
+	@tools/with-lib.sh Rscript bench/claims.R
+
+zoo:
+	@tools/setup.sh run
+	@tools/install.sh
+	@tools/with-lib.sh Rscript bench/zoo.R generated run --seeds 1
+	@tools/with-lib.sh Rscript bench/zoo.R generated report
 
 install:
 	@tools/setup.sh run

@@ -1,7 +1,7 @@
 # Runs that are killed (SIGKILL) at random moments and resumed from their checkpoint: does each give
 # the bits of the run that was never stopped?
 #
-#   tools/with-lib.sh Rscript bench/kill.R [kills of each kind] [seconds at most]
+#   tools/with-lib.sh Rscript bench/kill.R [kills of each kind] [seconds at most] [kinds, a regex]
 #
 # Each run is a child process that writes checkpoints as often as it can, so that many are killed
 # while they write. The parent resumes what the child has left, in another child, and kills that one
@@ -9,9 +9,10 @@
 
 library(logevidence)
 
-arguments <- as.numeric(commandArgs(trailingOnly = TRUE))
-kills <- if (length(arguments) > 0) arguments[1] else 5
-limit <- if (length(arguments) > 1) arguments[2] else 170
+arguments <- commandArgs(trailingOnly = TRUE)
+kills <- if (length(arguments) > 0) as.numeric(arguments[1]) else 5
+limit <- if (length(arguments) > 1) as.numeric(arguments[2]) else 170
+wanted <- if (length(arguments) > 2) arguments[3] else "."
 
 set.seed(1)
 points <- data.frame(x = rnorm(20000), z = rnorm(20000))
@@ -107,7 +108,7 @@ in_child <- function(work) suppressWarnings(parallel::mccollect(parallel::mcpara
 
 began <- proc.time()[["elapsed"]]
 total <- different <- 0
-for (name in names(kinds)) {
+for (name in grep(wanted, names(kinds), value = TRUE)) {
   one <- kinds[[name]]
   whole <- in_child(function() essence(first(one, NULL)))
   spent <- system.time(in_child(function() first(one, tempfile())))[["elapsed"]]

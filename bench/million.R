@@ -4,7 +4,7 @@
 #   Rscript bench/million.R compare   [directory = bench/results] [rows = 1e6] [models,
 #                                     comma-separated, the others' rows kept]
 #   Rscript bench/million.R fresh     [data sets = 10] [directory] [rows]
-#   Rscript bench/million.R calibrate [runs = 200] [directory] [rows = 1e5]
+#   Rscript bench/million.R calibrate [runs = 200] [directory] [rows = 1e5] [models, as above]
 #   Rscript bench/million.R cost      [directory] [rows = 1e6] [models, as above]
 #   Rscript bench/million.R draw      [directory]
 #   Rscript bench/million.R tables    [directory]
@@ -256,9 +256,12 @@ summarised <- function(table) {
   }))
 }
 
-calibrate <- function(runs = "200", directory = "bench/results", most = "1e5") {
-  table <- NULL
-  for (n in sizes(most)) for (name in c("linear", "softmax", "mixture")) {
+calibrate <- function(runs = "200", directory = "bench/results", most = "1e5",
+                      models = "linear,softmax,mixture") {
+  models <- strsplit(models, ",")[[1]]
+  file <- file.path(directory, "million-calibrate.csv")
+  table <- if (file.exists(file)) subset(utils::read.csv(file), !model %in% models)
+  for (n in sizes(most)) for (name in models) {
     problem <- simulated(name, n, 1)
     reference <- reference_of(name, problem, n)
     for (seed in seq_len(as.integer(runs))) {
@@ -268,7 +271,7 @@ calibrate <- function(runs = "200", directory = "bench/results", most = "1e5") {
                                   reference_se = reference[2],
                                   error = run$log_evidence - reference[1]))
     }
-    utils::write.csv(table, file.path(directory, "million-calibrate.csv"), row.names = FALSE)
+    utils::write.csv(table, file, row.names = FALSE)
   }
   print(summarised(table), row.names = FALSE)
 }

@@ -10,6 +10,16 @@
 #   ... crosscheck [--seeds 5] [--problems regex]    do its verdicts say what its methods could?
 #   ... report [--file results/zoo.csv]
 #
+# Generated problems, which nothing is tuned to (zoo/generate.R):
+#
+#   ... generated truths [--indices 1:300] [--draw seed]
+#           references that are missing, into results/zoo-generated-truths.csv
+#   ... generated run [--indices 1:300] [--families regex] [--seeds 1:3] [--methods default]
+#           [--limit 30] [--draw seed] [--file results/zoo-generated.csv]
+#   ... generated report [--file results/zoo-generated.csv]
+#
+# Rows have the commit of the package that R found. R_LIBS=<a library> chooses another one.
+#
 # The problems are in zoo/problems.R, zoo/functions.R and zoo/regressions.R, how reference values
 # are found in zoo/truths.R, what counts as silent and as a false alarm in zoo/report.R.
 
@@ -18,7 +28,8 @@ script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)
 HERE <- dirname(normalizePath(script))
 ZOO <- file.path(HERE, "zoo")
 RESULTS <- file.path(HERE, "results")
-parts <- c("truths", "problems", "functions", "regressions", "runner", "report")
+parts <- c("truths", "integrals", "problems", "functions", "regressions", "generate", "runner",
+           "report", "generated")
 for (part in parts) source(file.path(ZOO, paste0(part, ".R")))
 
 arguments <- commandArgs(TRUE)
@@ -52,4 +63,20 @@ if (verb == "list") {
   crosscheck_zoo(wanted, option("seeds", 5), file.path(RESULTS, "zoo-crosscheck.csv"))
 } else if (verb == "report") {
   report(file, file.path(RESULTS, "zoo-truths.csv"))
+} else if (verb == "generated") {
+  range_of <- function(text) as.integer(unlist(lapply(strsplit(text, ",")[[1]], function(one)
+    eval(parse(text = one)))))
+  what <- if (length(arguments) > 1) arguments[2] else "report"
+  draw <- option("draw", ZOO_SEED)
+  indices <- range_of(option("indices", paste0("1:", GENERATED)))
+  truths <- file.path(RESULTS, "zoo-generated-truths.csv")
+  file <- option("file", file.path(RESULTS, "zoo-generated.csv"))
+  if (what == "truths") {
+    write_generated_truths(indices, draw, truths)
+  } else if (what == "run") {
+    run_generated(generated_problems(indices, draw, truths, option("families", ".")), methods,
+                  range_of(option("seeds", "1:3")), file, option("limit", 30))
+  } else if (what == "report") {
+    report_generated(file, truths)
+  } else stop("unknown: generated ", what)
 } else stop("unknown: ", verb)

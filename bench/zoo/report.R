@@ -5,9 +5,16 @@
 # false alarm:  a warning that names a problem of an estimate that is not wrong; counted on benign
 #               problems only, where there is nothing to warn about
 # no answer:    an error, or stopped at the time limit
+#
+# The rule of one nat hides small errors that are stated to be smaller still. So a second set:
+#
+# beyond:       |error| above 4 standard errors, however small
+# silent > .1:  beyond, above 0.1 nats, and no warning and nothing in `failed`
+# doubted:      a warning or `failed` although the error is within 2 standard errors
+# z:            error over the standard error (stated and reference's together)
 
-judge <- function(rows, truths) {
-  at <- match(rows$problem, truths$problem)
+judge <- function(rows, truths, problem = rows$problem) {
+  at <- match(problem, truths$problem)
   rows <- rows[!is.na(at), ]
   at <- at[!is.na(at)]
   rows$truth <- truths$truth[at]
@@ -18,6 +25,13 @@ judge <- function(rows, truths) {
   right <- is.finite(rows$error) & (abs(rows$error) <= 1 | abs(rows$error) <= 4 * joint)
   rows$wrong <- rows$answered & !right
   rows$silent <- rows$wrong & !rows$warned
+  rows$z <- rows$error / joint
+  told <- rows$warned | rows$failed
+  beyond <- rows$answered & (!is.finite(rows$error) | abs(rows$error) > 4 * joint)
+  rows$beyond <- beyond
+  rows$silent_any <- beyond & !told
+  rows$silent_tenth <- beyond & !told & (!is.finite(rows$error) | abs(rows$error) > 0.1)
+  rows$doubted <- rows$answered & is.finite(rows$error) & abs(rows$error) <= 2 * joint & told
   flag <- function(name) vapply(rows$problem, function(p) isTRUE(PROBLEMS[[p]][[name]]), NA)
   rows$benign <- flag("benign")
   rows$hidden <- flag("hidden")
@@ -60,6 +74,33 @@ method_line <- function(part) {
 TOTAL <- c("method", "problems", "runs", "wrong", "silent", "problems over 2% silent", "worst",
            "false alarms", "no answer")
 
+# One line of figures without the rule of one nat.
+honest_line <- function(part, name) {
+  done <- part[part$answered & is.finite(part$z), ]
+  quiet <- done[!done$warned & !done$failed, ]
+  benign <- part[part$benign & part$answered, ]
+  c(name, length(unique(part$problem)), nrow(part), percent(part$silent_tenth),
+    percent(part$silent_any), percent(part$silent), percent(part$beyond), percent(part$wrong),
+    percent(part$doubted), percent(benign$alarm), percent(abs(done$z) < 2), number(mean(done$z^2)),
+    percent(abs(quiet$z) < 2), number(mean(quiet$z^2)), percent(!part$answered),
+    number(mean(part$seconds)))
+}
+HONEST <- c("family", "problems", "runs", "silent > .1", "silent", "silent > 1", "beyond 4 se",
+            "wrong (> 1)", "doubted", "false alarms", "z < 2", "mean z^2", "quiet: z < 2",
+            "mean z^2", "no answer", "s")
+
+# Problems with silent errors above 0.1 nats, the worst first.
+worst_lines <- function(rows) {
+  bad <- rows[rows$silent_tenth, ]
+  if (!nrow(bad)) return(invisible())
+  parts <- split(bad, bad$problem)
+  size <- vapply(parts, function(p) max(abs(p$error)), 0)
+  cat("\nSilent errors above 0.1 nats:\n\n")
+  writeLines(table_lines(c("problem", "seeds", "mean error", "mean se", "truth"),
+    lapply(parts[order(-size)], function(p) c(p$problem[1], nrow(p), number(mean(p$error)),
+                                              number(mean(p$se)), sprintf("%.3f", p$truth[1])))))
+}
+
 report <- function(file, truths) {
   rows <- judge(read.csv(file), read.csv(truths))
   order_of <- function(names, all) factor(names, intersect(all, names))
@@ -67,6 +108,15 @@ report <- function(file, truths) {
   cat("Totals. Goals: silent under 1% over all runs of the default, at most 2% on any problem;",
       "false alarms under 5% of runs on benign problems.\n\n")
   writeLines(table_lines(TOTAL, lapply(by_method, method_line)))
+  cat("\nThe same without the rule of one nat, by family.\n")
+  for (part in by_method) {
+    part <- part[!part$hidden, ]
+    cat(sprintf("\n%s\n\n", part$method[1]))
+    family <- vapply(part$problem, function(p) PROBLEMS[[p]]$family, "")
+    lines <- Map(honest_line, split(part, family), sort(unique(family)))
+    writeLines(table_lines(HONEST, c(lines, list(honest_line(part, "**all**")))))
+    worst_lines(part)
+  }
   cat("\nBy problem. A reference not known to 0.1 nat has its standard error.\n\n")
   parts <- split(rows, list(order_of(rows$method, names(METHODS)),
                             order_of(rows$problem, names(PROBLEMS))), drop = TRUE)

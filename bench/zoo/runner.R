@@ -40,6 +40,24 @@ FAMILIES <- list(
 # data contradict each other.
 named_problems <- function(fit) setdiff(fit$warnings, c(fit$method$note, fit$prior_conflict))
 
+# The last commit that changed the package that R found: of the checkout whose library it is in, or
+# else of this one. A plus says that files of the package differ from the commit.
+package_commit <- local({
+  known <- NULL
+  function() {
+    if (!is.null(known)) return(known)
+    library <- dirname(find.package("logevidence"))
+    root <- if (basename(library) == ".lib") dirname(library) else dirname(HERE)
+    git <- function(...) suppressWarnings(system2("git", c("-C", shQuote(root), ...), stdout = TRUE,
+                                                  stderr = FALSE))
+    package <- c("--", "R", "src", "DESCRIPTION", "NAMESPACE")
+    hash <- git("log", "-1", "--format=%h", package)
+    changed <- git("status", "--porcelain", package)
+    known <<- if (length(hash)) paste0(hash, if (length(changed)) "+") else "unknown"
+    known
+  }
+})
+
 # A fit is stopped after `limit` seconds.  R looks at its time limit whenever C asks for interrupts.
 one_fit <- function(problem, method, seed, limit) {
   call <- list(problem$model, problem$data, seed = seed, progress = FALSE)
@@ -55,7 +73,8 @@ one_fit <- function(problem, method, seed, limit) {
   }, error = conditionMessage, finally = setTimeLimit()), abort = function() "time limit")
   seconds <- proc.time()[[3]] - started
   row <- data.frame(problem = problem$name, method = method, seed = seed, log_evidence = NA_real_,
-                    se = NA_real_, warned = NA, failed = NA, seconds = round(seconds, 3), text = "")
+                    se = NA_real_, warned = NA, failed = NA, seconds = round(seconds, 3),
+                    commit = package_commit(), text = "")
   short <- function(x) substr(gsub("[\",\n]", " ", x), 1, 70)
   if (is.character(fit)) {
     row$text <- if (grepl("time limit", fit)) "stopped: time limit" else short(paste("error:", fit))

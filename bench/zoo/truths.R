@@ -45,7 +45,8 @@ quadrature <- function(f, from, to, points = 2e5, way = "quadrature") {
 # Importance sampling with a mixture of t distributions (5 degrees of freedom) around the peaks
 # reached from `starts`, whose centres, scales and weights are fitted to weighted draws twice
 # before the draws that count.  `log_density` takes a matrix with a point in each row.
-t_importance <- function(log_density, starts, draws = 1e5, repeats = 10, rounds = 4) {
+t_importance <- function(log_density, starts, draws = 1e5, repeats = 10, rounds = 4,
+                         fit = max(2e4, draws / 5)) {
   one <- function(x) log_density(matrix(x, 1))
   parts <- lapply(starts, function(start) {
     climb <- optim(start, function(x) -max(one(x), -1e300), method = "BFGS",
@@ -84,7 +85,7 @@ t_importance <- function(log_density, starts, draws = 1e5, repeats = 10, rounds 
     list(x = x, weight = log_density(x) - proposal, of = exp(each - proposal))
   }
   for (round in seq_len(rounds)) {
-    now <- draw(max(2e4, draws / 5))
+    now <- draw(fit)
     weight <- exp(now$weight - max(now$weight))
     weight <- weight / sum(weight)
     parts <- lapply(seq_along(parts), function(k) {
