@@ -9,8 +9,8 @@
 # true if all rows were read before, and this is a further pass.
 #
 # Of a source that can be read again, `print` is the fingerprint of all numbers of the rows of this
-# pass, and `first_print` that of the first pass: a further pass must give the same rows. (`id` may be
-# one of the responses alone.)
+# pass, and `first_print` that of the first pass: a further pass must give the same rows. (`id` may
+# be one of the responses alone.)
 #
 # `carry` holds the last rows before the next block, for lagged columns (R/lags.R), and
 # `carry_before` those before the first row of this source.

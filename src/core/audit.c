@@ -390,8 +390,8 @@ static le_status climb_from(le_audit *audit, le_target *target)
 /* ---- modes that climbs have not found ---- */
 
 /* On a ridge every climb ends at another point of it, and more climbs find nothing else. So climbs
- * end, whatever they find, when they have taken CLIMBS_WORK multiplications and have found more than
- * RIDGE heavy modes. */
+ * end, whatever they find, when they have taken CLIMBS_WORK multiplications and have found more
+ * than RIDGE heavy modes. */
 enum { RIDGE = 32 };
 static const double CLIMBS_WORK = 3e8;
 
@@ -509,8 +509,8 @@ static le_status climb_images(le_audit *audit, le_target *target)
   return LE_OK;
 }
 
-/* After the starts given, climbs from further ones go on while modes that only one climb has reached
- * have a share of the mass above UNSEEN, up to the work of climbs, and only on few rows:
+/* After the starts given, climbs from further ones go on while modes that only one climb has
+ * reached have a share of the mass above UNSEEN, up to the work of climbs, and only on few rows:
  * with many rows the modes come from climbs on few. */
 enum { FURTHER_ROWS = 2000, FURTHER_EACH = 8 };
 static const double UNSEEN = 0.002;

@@ -87,7 +87,8 @@ typedef struct le_audit {
   double unseen; /* the part of `se` from the tail of the weights (le_pareto) */
 } le_audit;
 
-/* Allocates for at most `starts` starts and `draws` draws, up to `lots` times as many if weights are
+/* Allocates for at most `starts` starts and `draws` draws, up to `lots` times as many if weights
+ * are
  * uneven. As many modes are kept as fit in the memory allowed. Without draws the audit ends with
  * the Laplace approximation. */
 void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws,

@@ -4,8 +4,8 @@
  * a coordinate or two change their sign, when all do, or when two coordinates change places; it is
  * periodic, so that the step from a mode to its neighbour leads on to further modes; or coordinates
  * have several modes each, independently of the others, so that a mode with one coordinate of
- * another mode is near a third one. None of this needs to hold exactly: images are starts of climbs,
- * and a climb finds the mode itself. */
+ * another mode is near a third one. None of this needs to hold exactly: images are starts of
+ * climbs, and a climb finds the mode itself. */
 #ifndef LE_CORE_IMAGES_H
 #define LE_CORE_IMAGES_H
 

@@ -1,15 +1,17 @@
 /* A proposal that is refitted to its own weighted draws (adaptive mixture importance sampling).
  *
  * The first proposal is one component of a mixture. In each round draws of the present mixture are
- * weighted by the density over the mixture of all rounds' proposals; a t distribution is added where
- * the weights are largest, with the shape of the weighted draws around that place; and the shares of
- * all components are fitted to the weighted draws by EM. Components do not change once they are
+ * weighted by the density over the mixture of all rounds' proposals; a t distribution is added
+ * where
+ * the weights are largest, with the shape of the weighted draws around that place; and the shares
+ * of all components are fitted to the weighted draws by EM. Components do not change once they are
  * there, so the density of a draw under each of them is computed once. The rounds end when the
  * effective sample size that the new proposal would have is large, or does not grow any more. The
  * estimate comes from fresh draws.
  *
  * Close to incremental mixture importance sampling (Raftery and Bao 2010, Biometrics 66), with the
- * weights of the deterministic mixture (Cornuet et al. 2012, Scandinavian Journal of Statistics 39).
+ * weights of the deterministic mixture (Cornuet et al. 2012, Scandinavian Journal of Statistics
+ * 39).
  */
 #ifndef LE_CORE_REFIT_H
 #define LE_CORE_REFIT_H
@@ -47,7 +49,10 @@ le_status le_refit_round(le_refit *refit);
 void le_refit_archive(le_refit *refit, le_archive *archive);
 
 /* Where the draws of the present lot, their values and columns begin. */
-static inline double *le_refit_lot(const le_refit *refit) { return refit->theta + refit->n * refit->d; }
+static inline double *le_refit_lot(const le_refit *refit)
+{
+  return refit->theta + refit->n * refit->d;
+}
 static inline double *le_refit_column(const le_refit *refit, size_t draw)
 {
   return refit->column + draw * (LE_REFIT_PARTS_MOST + 1);

@@ -271,8 +271,8 @@ double le_search_unseen(const le_search *search, const le_audit *audit)
   return refused + (search->wider ? search->unseen : le_audit_once(audit));
 }
 
-/* A further start, of the same kinds as the others: from the rows, or a prior draw, every second one
- * the most probable of a few. */
+/* A further start, of the same kinds as the others: from the rows, or a prior draw, every second
+ * one the most probable of a few. */
 enum { BEST_OF = 16 };
 
 static le_status another(void *self, le_target *target, const gsl_rng *rng, double *theta)
