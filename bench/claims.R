@@ -15,8 +15,8 @@
 #             allowed 4.5 standard errors of both, or what is said under `tolerance`
 #
 # Times are compared as ratios, or reported only. A run of all groups writes results/claims.csv.
-# Exits with status 1 if a claim fails. `GROUPS` at the end is the table of what is measured, and by which command the big
-# form is made.
+# Exits with status 1 if a claim fails. claims/groups.R is the table of what is measured, and of the
+# command that makes the big form.
 
 suppressPackageStartupMessages(library(logevidence))
 script <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
