@@ -13,7 +13,7 @@ CHECKPOINT_ROWS <- 2e7
 # The same for a source, in bytes.
 CHECKPOINT_SOURCE <- 1e7
 
-# The file of a run ---------------------------------------------------------------------------------
+# The file of a run -------------------------------------------------------------------------------
 
 #' What a name of a file stands for, without opening anything
 #'
@@ -56,8 +56,8 @@ LOCK_WAIT <- 1 # seconds
 #' A file that exists must be a checkpoint: the user's own files are not replaced.
 #'
 #' @param begins Whether a run begins: then the file must not be of a run that has not ended.
-#' @return An environment: `file`; `place`, which holds the lock until close_checkpoint(); `old`, what
-#' is saved in the file, NULL if there is no file.
+#' @return An environment: `file`; `place`, which holds the lock until close_checkpoint(); `old`,
+#' what is saved in the file, NULL if there is no file.
 #' @noRd
 open_checkpoint <- function(file, begins) {
   file <- file_place(check_word(file, "checkpoint", "NULL or the name of a file"), "checkpoint")

@@ -9,8 +9,8 @@
 # true if all rows were read before, and this is a further pass.
 #
 # Of a source that can be read again, `print` is the fingerprint of all numbers of the rows of this
-# pass, and `first_print` that of the first pass: a further pass must give the same rows. (`id` may be
-# one of the responses alone.)
+# pass, and `first_print` that of the first pass: a further pass must give the same rows. (`id` may
+# be one of the responses alone.)
 #
 # `carry` holds the last rows before the next block, for lagged columns (R/lags.R), and
 # `carry_before` those before the first row of this source.
@@ -63,6 +63,7 @@ begin_reading <- function(feed) {
 }
 
 begin_feed <- function(feed) {
+  check_columns(feed, feed$used)
   feed$waiting <- gather(feed, HEAD_ROWS)
   if (is.null(feed$waiting)) fail("`data` must have at least one row, not 0.")
   if (is_failure(feed$waiting)) stop(feed$waiting)
