@@ -47,10 +47,22 @@ show_value <- function(x) {
   if (length(x) == 0) return(paste("an empty", kind))
   if (length(x) > 1)
     return(paste(if (startsWith(kind, "integer")) "an" else "a", kind, "of length", length(x)))
-  if (is.factor(x)) return(paste0("a factor, ", dQuote(as.character(x), FALSE)))
-  if (is.character(x) && !is.na(x)) return(dQuote(x, FALSE))
+  if (is.factor(x)) return(paste0("a factor, ", show_text(as.character(x))))
+  if (is.character(x) && !is.na(x)) return(show_text(x))
   format(unname(x), digits = 7)
 }
+
+# Characters of a text in a sentence.
+TEXT_SHOWN <- 40
+
+shorten_text <- function(text) {
+  text <- iconv(enc2utf8(text), "UTF-8", "UTF-8", sub = "byte")
+  ifelse(nchar(text) > TEXT_SHOWN, paste0(substr(text, 1, TEXT_SHOWN), "..."), text)
+}
+
+#' Texts in quotes; the beginning of a long one
+#' @noRd
+show_text <- function(text) dQuote(shorten_text(text), FALSE)
 
 #' Names in backticks, for sentences; at most `most` of them
 #' @noRd

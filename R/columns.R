@@ -105,7 +105,7 @@ response_warning <- function(model, encoded) {
 
 response_word <- function(encoded, y) {
   levels <- c(encoded$design[["classes"]], encoded$design[["levels"]])
-  if (is.null(levels)) format(y, digits = 7) else dQuote(levels[y + 1], FALSE)
+  if (is.null(levels)) format(y, digits = 7) else show_text(levels[y + 1])
 }
 
 # Scales ------------------------------------------------------------------------------------------

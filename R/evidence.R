@@ -170,7 +170,8 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   if (length(model$components) > 1)
     return(evidence_of_components(model, data, method, words, threads, options, call,
                                   environment()))
-  if (check_flag(collect, "collect") && is_source(data)) data <- collect_rows(data)
+  if (check_flag(collect, "collect") && is_source(data))
+    data <- collect_rows(data, columns_read(model))
   if (!is.null(keep)) keep <- check_count(keep, "keep", 1000, 1e9)
   if (!is.null(keep) && !is_source(data)) data <- rows_in_memory(data)
   spec <- list(call = call, model = model, method = method, words = words, seeded = !is.null(seed),

@@ -63,6 +63,7 @@ begin_reading <- function(feed) {
 }
 
 begin_feed <- function(feed) {
+  check_columns(feed, feed$used)
   feed$waiting <- gather(feed, HEAD_ROWS)
   if (is.null(feed$waiting)) fail("`data` must have at least one row, not 0.")
   if (is_failure(feed$waiting)) stop(feed$waiting)

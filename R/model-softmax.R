@@ -125,7 +125,7 @@ class_levels <- function(y, name) {
   else if (is.logical(y)) c("FALSE", "TRUE")
   else as.character(sort(unique(if (is.numeric(y)) as.vector(y) else as.character(y))))
   if (length(levels) < 2)
-    fail("`data` must have at least two classes in `", name, "`, not only ", dQuote(levels, FALSE),
+    fail("`data` must have at least two classes in `", name, "`, not only ", show_text(levels),
          ".")
   if (is.numeric(y) && length(levels) > MOST_NUMERIC_CLASSES)
     fail("`data` must have at most ", MOST_NUMERIC_CLASSES, " whole-number labels in `", name,

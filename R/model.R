@@ -197,7 +197,7 @@ check_covariates <- function(frame, argument = "data") {
       labels <- unique(levels(as.factor(frame[[name]])))
       if (length(labels) < 2)
         fail("`", argument, "` must have at least two levels in the factor `", name, "`, not ",
-             if (length(labels)) paste0("only ", dQuote(labels, FALSE)) else "none", ".")
+             if (length(labels)) paste0("only ", show_text(labels)) else "none", ".")
     }
   }
 }
@@ -402,12 +402,12 @@ match_levels <- function(x, known, name, argument) {
   if (length(unknown))
     fail_in_row(unknown[1], "`", argument, "` must have only known levels in `", name, "` (",
                 show_levels(known$levels), "), not ",
-                dQuote(as.character(x[unknown[1]]), FALSE), " in row ")
+                show_text(as.character(x[unknown[1]])), " in row ")
   structure(codes, levels = known$levels, class = c(if (known$ordered) "ordered", "factor"))
 }
 
 show_levels <- function(levels) {
-  paste(c(dQuote(utils::head(levels, 5), FALSE), if (length(levels) > 5) "..."), collapse = ", ")
+  paste(c(show_text(utils::head(levels, 5)), if (length(levels) > 5) "..."), collapse = ", ")
 }
 
 INTERCEPT <- "(Intercept)"

@@ -10,7 +10,9 @@
 #'
 #' @param kind Class of the source, such as "rows_function".
 #' @param describe `function()`: what it is, a list of a title and then named texts.
-#' @param open `function()`: a reader, a list of `read` and `close`.
+#' @param open `function()`: a reader, a list of `read` and `close`, and maybe `check`, a function
+#'   of the names of the columns that are used (NULL for all), which refuses columns before rows are
+#'   read.
 #' @param rewinds Whether `open()` can be called again, for the same rows in the same order.
 #' @param lasts Whether the source can be saved and used by another process.
 #' @param count `function()`: the number of rows where that is cheap, else NA.
@@ -212,6 +214,10 @@ close_reader <- function(rows) {
   if (!is.null(reader)) reader$close()
 }
 
+check_columns <- function(rows, used) {
+  if (!is.null(rows$reader$check)) rows$reader$check(used)
+}
+
 # The next block that is not empty, or NULL at the end.
 read_block <- function(rows) {
   repeat {
@@ -252,9 +258,11 @@ reading_error <- function(e, n) {
 check_still_numbers <- function(rows, block) {
   if (is.null(rows$numeric))
     rows$numeric <- names(block)[vapply(block, is_plain_numeric, NA)]
-  for (name in intersect(rows$numeric, names(block))) {
-    x <- block[[name]]
+  # by number, because to find each of very many columns by its name takes long
+  for (j in which(names(block) %in% rows$numeric)) {
+    x <- .subset2(block, j)
     if (is.numeric(x) || !(is.character(x) || is.factor(x))) next
+    name <- names(block)[j]
     text <- as.character(x)
     bad <- which(!is.na(text) & is.na(suppressWarnings(as.numeric(text))))
     row <- c(bad, which(!is.na(text)), 1)[1]
@@ -264,16 +272,18 @@ check_still_numbers <- function(rows, block) {
 
 refuse_text <- function(name, text, row) {
   fail_in_row(row, "`data` must have numbers in the column `", name,
-              "`, as in its first rows, not ", dQuote(text, FALSE), " in row ")
+              "`, as in its first rows, not ", show_text(text), " in row ")
 }
 
 #' All rows of a source, in memory
 #'
+#' @param used Names of the columns that are used, or NULL for all.
 #' @return A data frame; a matrix or a list if the blocks of the source are such.
 #' @noRd
-collect_rows <- function(source) {
+collect_rows <- function(source, used = NULL) {
   rows <- open_reader(source)
   on.exit(close_reader(rows))
+  check_columns(rows, used)
   blocks <- list()
   while (!is.null(block <- read_block(rows))) {
     if (length(blocks)) check_kinds(blocks[[1]], block, rows$read - block_rows(block))

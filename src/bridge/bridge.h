@@ -112,6 +112,9 @@ SEXP ffi_arrow_next(SEXP stream, SEXP array);
 SEXP ffi_arrow_rows(SEXP array, SEXP schema, SEXP names, SEXP intercept);
 SEXP ffi_csv(SEXP lines, SEXP kinds, SEXP format, SEXP na);
 SEXP ffi_csv_fields(SEXP lines, SEXP format);
+SEXP ffi_csv_kinds(SEXP lines, SEXP columns, SEXP format, SEXP na);
+SEXP ffi_csv_lines(SEXP raw, SEXP ended);
+SEXP ffi_crc32(SEXP raw, SEXP before);
 SEXP ffi_volumes(SEXP log_lik, SEXP live, SEXP rest, SEXP simulations, SEXP seed);
 SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, SEXP theta,
                       SEXP settings, SEXP seed);

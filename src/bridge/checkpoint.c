@@ -1,9 +1,8 @@
 /* The file of a checkpoint.
  *
  * A checkpoint is written to a temporary file in the same directory, synchronised with the disk,
- * and
- * renamed, so that a file with this name is always complete. The temporary file has a name that no
- * other file has, and only its owner can read it, because the data of the user may be in it. The
+ * and renamed, so that a file with this name is always complete. The temporary file has a name that
+ * no other file has, and only its owner can read it, because the data of the user may be in it. The
  * last 8 bytes are a checksum of all bytes before.
  *
  * A run holds a lock of its file (flock(), where the system has it), so that two processes cannot

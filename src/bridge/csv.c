@@ -1,8 +1,10 @@
-/* Text with separated values to columns. Records are lines, or several lines if a quoted field
- * contains line ends; a quote within a quoted field is doubled (RFC 4180). Numbers are those of
- * strtod(), which rounds correctly, so that 17 significant digits give back the same double. */
+/* Bytes to lines, and text with separated values to columns. Records are lines, or several lines if
+ * a quoted field contains line ends; a quote within a quoted field is doubled (RFC 4180). Numbers
+ * are those of strtod(), which rounds correctly, so that 17 significant digits give back the same
+ * double. */
 #include "bridge/bridge.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -256,21 +258,140 @@ SEXP ffi_csv_fields(SEXP lines, SEXP format)
 {
   csv c = csv_of(lines, format, lines);
   if (c.n == 0) return R_NilValue;
-  SEXP fields = PROTECT(Rf_allocVector(VECSXP, 0));
+  SEXP fields = PROTECT(Rf_allocVector(STRSXP, 64));
+  R_xlen_t n = 0;
   int more = 1, whole = 1;
   begin_line(&c);
   while (more && (whole = next_field(&c))) {
-    const R_xlen_t k = XLENGTH(fields);
-    SEXP longer = Rf_xlengthgets(fields, k + 1);
-    UNPROTECT(1);
-    fields = PROTECT(longer);
-    SET_VECTOR_ELT(fields, k, Rf_ScalarString(text_of(&c)));
+    if (n == XLENGTH(fields)) {
+      SEXP longer = Rf_xlengthgets(fields, 2 * n);
+      UNPROTECT(1);
+      fields = PROTECT(longer);
+    }
+    SET_STRING_ELT(fields, n++, text_of(&c));
     more = *c.at == c.sep;
     c.at += more;
   }
   SEXP count = PROTECT(Rf_ScalarReal((double)c.line + 1));
-  static const char *const names[] = {"fields", "used"};
-  SEXP result = whole ? named_list(2, names, (SEXP[]){fields, count}) : R_NilValue;
-  UNPROTECT(2);
+  SEXP names = PROTECT(Rf_xlengthgets(fields, n));
+  static const char *const parts[] = {"fields", "used"};
+  SEXP result = whole ? named_list(2, parts, (SEXP[]){names, count}) : R_NilValue;
+  UNPROTECT(3);
   return result;
+}
+
+/* Kinds of values of a column, counted to find its type. */
+enum { NO_VALUE, A_NUMBER, A_LOGICAL, A_TEXT, KINDS };
+
+static int kind_of_field(csv *c)
+{
+  double number;
+  int logical;
+  if (is_na(c) || is_blank(c)) return NO_VALUE;
+  if (take_number(c, &number) == FINE) return A_NUMBER;
+  return take_logical(c, &logical) == FINE ? A_LOGICAL : A_TEXT;
+}
+
+/* Counts the values of one record. The first that is no number is kept, with its line. */
+static void count_record(csv *c, SEXP count, SEXP value, SEXP line)
+{
+  const R_xlen_t p = XLENGTH(value), begin = c->line;
+  begin_line(c);
+  for (R_xlen_t j = 0; j < p; j++) {
+    if (!next_field(c)) return;
+    const int kind = kind_of_field(c);
+    INTEGER(count)[KINDS * j + kind]++;
+    if (kind > A_NUMBER && INTEGER(line)[j] == 0) {
+      SET_STRING_ELT(value, j, text_of(c));
+      INTEGER(line)[j] = (int)begin + 1;
+    }
+    if (*c->at != c->sep) return;
+    c->at++;
+  }
+}
+
+/* The values of `columns` columns by kind (missing, numbers, logical, text): `count`, a row for
+ * each kind; and of each column the first `value` that is no number, and its `line`, or 0. Records
+ * that are not whole are counted as far as they go. */
+SEXP ffi_csv_kinds(SEXP lines, SEXP columns, SEXP format, SEXP na)
+{
+  csv c = csv_of(lines, format, na);
+  const int p = (int)one_count(columns, "columns");
+  SEXP count = PROTECT(Rf_allocMatrix(INTSXP, KINDS, p)),
+       value = PROTECT(Rf_allocVector(STRSXP, p)), line = PROTECT(Rf_allocVector(INTSXP, p));
+  memset(INTEGER(count), 0, (size_t)XLENGTH(count) * sizeof(int));
+  memset(INTEGER(line), 0, (size_t)p * sizeof(int));
+  for (; c.line < c.n; c.line++)
+    if (CHAR(STRING_ELT(lines, c.line))[0]) count_record(&c, count, value, line);
+  static const char *const names[] = {"count", "value", "line"};
+  SEXP result = named_list(3, names, (SEXP[]){count, value, line});
+  UNPROTECT(3);
+  return result;
+}
+
+/* Lines -------------------------------------------------------------------------------------- */
+
+/* The number of lines that end in the bytes. */
+static size_t lines_in(const unsigned char *bytes, size_t size)
+{
+  size_t n = 0;
+  for (const unsigned char *at = bytes; (at = memchr(at, '\n', (size_t)(bytes + size - at))); at++)
+    n++;
+  return n;
+}
+
+static int has_high(const char *text, size_t length)
+{
+  for (size_t i = 0; i < length; i++)
+    if ((unsigned char)text[i] > 127) return 1;
+  return 0;
+}
+
+/* Bytes as `lines`, whose ends are \n or \r\n, and the number of bytes `used`: a last line without
+ * an end is taken only if `ended`. `nul` is the first line with a byte of zero, or 0; the lines end
+ * before it. `high` says whether there are bytes that are not ASCII. */
+SEXP ffi_csv_lines(SEXP raw, SEXP ended)
+{
+  if (TYPEOF(raw) != RAWSXP) Rf_error("Lines must be bytes.");
+  const unsigned char *bytes = RAW(raw);
+  const size_t size = (size_t)XLENGTH(raw);
+  size_t n = lines_in(bytes, size), used = 0, line = 0, nul = 0;
+  if (Rf_asLogical(ended) == TRUE && size && bytes[size - 1] != '\n') n++;
+  SEXP lines = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)n));
+  int high = 0;
+  for (; line < n; line++) {
+    const unsigned char *end = memchr(bytes + used, '\n', size - used);
+    const char *text = (const char *)bytes + used;
+    const size_t all = (end ? (size_t)(end - bytes) : size) - used;
+    const size_t length = all && text[all - 1] == '\r' ? all - 1 : all;
+    if (length > INT_MAX || memchr(text, 0, length)) break;
+    const int own = has_high(text, length);
+    high |= own;
+    SET_STRING_ELT(lines, (R_xlen_t)line,
+                   Rf_mkCharLenCE(text, (int)length, own ? CE_UTF8 : CE_NATIVE));
+    used += all + (end != NULL);
+  }
+  if (line < n) nul = line + 1;
+  SEXP whole = PROTECT(Rf_xlengthgets(lines, (R_xlen_t)line)),
+       values[] = {whole, PROTECT(Rf_ScalarReal((double)used)), PROTECT(Rf_ScalarLogical(high)),
+                   PROTECT(Rf_ScalarReal((double)nul))};
+  static const char *const names[] = {"lines", "used", "high", "nul"};
+  SEXP result = named_list(4, names, values);
+  UNPROTECT(5);
+  return result;
+}
+
+/* The checksum of gzip (CRC-32) of bytes that come after others, whose checksum is `before`. */
+SEXP ffi_crc32(SEXP raw, SEXP before)
+{
+  if (TYPEOF(raw) != RAWSXP) Rf_error("A checksum is one of bytes.");
+  uint32_t table[256], sum = ~(uint32_t)Rf_asReal(before);
+  for (uint32_t k = 0; k < 256; k++) {
+    uint32_t word = k;
+    for (int bit = 0; bit < 8; bit++) word = word >> 1 ^ (word & 1 ? 0xedb88320u : 0);
+    table[k] = word;
+  }
+  const unsigned char *bytes = RAW(raw);
+  for (R_xlen_t i = 0; i < XLENGTH(raw); i++) sum = sum >> 8 ^ table[(sum ^ bytes[i]) & 255];
+  return Rf_ScalarReal((double)(uint32_t)~sum);
 }

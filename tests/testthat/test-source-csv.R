@@ -93,18 +93,19 @@ test_that("a bad value names its column, its row and itself", {
   }
   many <- sprintf("%d,%s", 1:12000, rep(c("u", "v"), 6000))
   number <- replace(many, 11000, "\"1.5 m\",u")
-  refused("numbers in the column `a`, as in its first rows, not \"1.5 m\" in row 11000.",
+  refused("or other `types`), not \"1.5 m\" in line 11001, row 11000.",
           c("a,b", number))
-  refused("numbers in the column `a`, as in its first rows, not \"1,5\" in row 2.",
+  refused("as in its first rows (or a text of `na`, or other `types`), not \"1,5\" in line 3",
           c("a;b", "1.5;2", "1,5;2"), sep = ";", types = c(a = "number"))
   refused("known levels in `b` (\"u\", \"v\"), not \"w\" in row 11000.",
           c("a,b", replace(many, 11000, "1,w")), levels = list(b = c("u", "v")))
   refused("not NA in column `b`, row 3.", c("a,b", "1,u", "2,v", "3,NA"),
           levels = list(b = c("u", "v")))
-  refused("TRUE or FALSE in the column `b`, as in its first rows, not \"maybe\" in row 10500.",
+  refused("or other `types`), not \"maybe\" in line 10501, row 10500.",
           c("a,b", replace(rep("1,T", 11000), 10500, "1,maybe")))
-  refused("2 fields in each row, not 1 in row 11000.", c("a,b", replace(many, 11000, "7")))
-  refused("2 fields in each row, not 3 in row 2.", c("a,b", "1,2", "1,2,3"))
+  refused("2 fields in each row, not 1 in line 11001, row 11000.",
+          c("a,b", replace(many, 11000, "7")))
+  refused("2 fields in each row, not 3 in line 3, row 2.", c("a,b", "1,2", "1,2,3"))
   refused("an end of each quote, not one in the column `b`", c("a,b", "1,2", "2,\"x", "3,4"))
   refused("must have the column `c`", c("a,b", "1,2"), levels = list(c = c("u", "v")))
   refused("at least one row", c("a,b"))
@@ -133,4 +134,168 @@ test_that("the file is closed when a run ends or fails", {
   expect_error(evidence(line, rows_csv(text_file("a,b", "1,2", "2,NA")), seed = test_seed()))
   expect_error(evidence(line, rows_csv(text_file("a,a", "1,2")), seed = test_seed()))
   expect_identical(nrow(showConnections()), before)
+})
+
+# Files that are not what they seem ----------------------------------------------------------------
+
+cars_of <- function(n = 3000) {
+  set.seed(test_seed(5))
+  data.frame(speed = round(runif(n, 4, 25), 6), dist = round(rnorm(n, 40, 25), 6))
+}
+
+packed_with <- function(open, data) {
+  file <- tempfile(fileext = ".csv")
+  con <- open(file, "w")
+  utils::write.csv(data, con, row.names = FALSE)
+  close(con)
+  readBin(file, "raw", file.size(file))
+}
+
+write_bytes <- function(...) {
+  file <- tempfile(fileext = ".csv")
+  writeBin(c(...), file)
+  file
+}
+
+test_that("a compressed file that was cut short or is damaged is an error", {
+  data <- cars_of()
+  line <- linear_regression(dist ~ speed)
+  for (open in list(gzfile, bzfile, xzfile)) {
+    bytes <- packed_with(open, data)
+    n <- length(bytes)
+    expect_equal(collect_rows(rows_csv(write_bytes(bytes))), data)
+    # two parts are one file
+    both <- write_bytes(bytes, packed_with(open, data))
+    expect_identical(nrow(collect_rows(rows_csv(both, types = c(speed = "text", dist = "text")))),
+                     2L * nrow(data) + 1L)
+    broken <- bytes
+    broken[n %/% 2] <- xor(broken[n %/% 2], as.raw(16))
+    cut <- lapply(c(n - 1, n - 9, n %/% 2, n %/% 3), function(k) write_bytes(bytes[seq_len(k)]))
+    files <- c(cut, write_bytes(broken), write_bytes(bytes, bytes[1:(n %/% 2)]))
+    for (file in files) {
+      rows <- function() rows_csv(file, types = c(speed = "text", dist = "text"))
+      refused(collect_rows(rows()), "`file` must be whole")
+      refused(collect_rows(rows()), file)
+    }
+    refused(evidence(line, rows_csv(files[[3]]), seed = 1), "after line ")
+    con <- base::file(files[[3]])
+    refused(collect_rows(rows_csv(con)), "`file` must be whole")
+    close(con)
+  }
+  # what was read before the end of the file can be used
+  cut <- write_bytes(packed_with(gzfile, data)[1:20000])
+  e <- tryCatch(evidence(line, rows_csv(cut), seed = 1), error = identity)
+  expect_s3_class(e$fit, "incomplete_evidence")
+})
+
+test_that("a zero byte is an error that names its line", {
+  text <- charToRaw("a,b\n1,2\n3,4\n5,6\n")
+  text[14] <- as.raw(0)
+  file <- write_bytes(text)
+  refused(collect_rows(rows_csv(file)), "line 4 of")
+  con <- base::file(file, "rt")
+  refused(collect_rows(rows_csv(con)), "line 4 of")
+  close(con)
+})
+
+test_that("text in other encodings is read, or is an error that names the line", {
+  text <- "a,b\n1,caf\u00e9\n2,na\u00efve \U0001F600\n3,b\n"
+  latin <- iconv("a,b\n1,caf\u00e9\n2,na\u00efve\n3,b\n", "UTF-8", "latin1", toRaw = TRUE)[[1]]
+  file <- write_bytes(latin)
+  refused(collect_rows(rows_csv(file)), "`file` must be text in UTF-8, and line 2 of")
+  refused(collect_rows(rows_csv(file)), "`encoding = \"latin1\"`")
+  words <- c("caf\u00e9", "na\u00efve", "b")
+  expect_identical(collect_rows(rows_csv(file, encoding = "latin1"))$b, words)
+  if (l10n_info()$`UTF-8`)
+    expect_identical(collect_rows(rows_csv(base::file(file, encoding = "latin1")))$b, words)
+  words[2] <- "na\u00efve \U0001F600"
+  for (to in c("UTF-16LE", "UTF-16BE", "UTF-32LE", "UTF-32BE")) {
+    bytes <- iconv(text, "UTF-8", to, toRaw = TRUE)[[1]]
+    read <- function(...) collect_rows(rows_csv(...))
+    mark <- BYTE_ORDER_MARKS[[to]]
+    expect_identical(read(write_bytes(mark, bytes))$b, words)
+    expect_identical(read(write_bytes(bytes), encoding = to)$b, words)
+    expect_identical(read(write_bytes(bytes), encoding = substr(to, 1, 6))$b, words)
+    refused(read(write_bytes(bytes)), "`encoding = \"UTF-16\"`")
+    refused(read(write_bytes(mark, bytes[1:21])), "must be text")
+  }
+  # letters that lie in two blocks of bytes
+  long <- paste0("a,b\n", strrep("1,\U0001F600\U0001F600\n", 90000))
+  bytes <- iconv(long, "UTF-8", "UTF-16LE", toRaw = TRUE)[[1]]
+  got <- collect_rows(rows_csv(write_bytes(BYTE_ORDER_MARKS[["UTF-16LE"]], bytes)))
+  expect_identical(unique(got$b), "\U0001F600\U0001F600")
+  expect_identical(nrow(got), 90000L)
+  refused(rows_csv(file, encoding = "no such"), "`encoding` must be an encoding that iconv() knows")
+  refused(rows_csv(con <- base::file(file), encoding = "latin1"), "must be that of the connection")
+  close(con)
+})
+
+test_that("texts in a column of numbers are not levels of a factor", {
+  data <- cars_of(500)
+  spoilt <- function(text, at, ...) {
+    data$speed[at] <- text
+    file <- tempfile(fileext = ".csv")
+    utils::write.csv(data, file, row.names = FALSE, quote = FALSE)
+    rows_csv(file, ...)
+  }
+  line <- linear_regression(dist ~ speed, sigma = 25)
+  for (text in c("N/A", "-", "?", "n.a.")) {
+    refused(evidence(line, spoilt(text, 7)),
+            paste0("`speed`, as in most of its rows, not \"", text, "\" in line 8 of the file"))
+    refused(evidence(line, spoilt(text, 7)), paste0("`na = c(\"NA\", \"", text, "\")`"))
+    # many of them, too
+    refused(evidence(line, spoilt(text, 7:200)), "in line 8 of the file")
+  }
+  # what the sentence says helps: then it is a missing value
+  refused(evidence(line, spoilt("N/A", 7, na = c("NA", "N/A"))), "no missing values")
+  expect_identical(collect_rows(spoilt("x", 7, types = c(speed = "text")))$speed[7], "x")
+  # other columns may have what they want
+  mean_alone <- linear_regression(dist ~ 1, sigma = 25, prior_sd = 50)
+  expect_s3_class(evidence(mean_alone, spoilt("x", 7), seed = 1), "evidence")
+  # in later rows
+  refused(read_text(c("speed,dist", rep("1,2", 10500), "-,3")),
+          "(or a text of `na`, or other `types`), not \"-\" in line 10502, row 10501.")
+})
+
+test_that("a column of text with a level for each row is refused", {
+  id <- sprintf("%d,%s", 1:60, paste0("id", 1:60))
+  file <- text_file("y,id", id)
+  line <- function(formula) linear_regression(formula, sigma = 20, prior_sd = 30)
+  refused(evidence(line(y ~ id), rows_csv(file)),
+          "not `id` with 60 of them in the first 60 rows")
+  expect_s3_class(evidence(line(y ~ 1), rows_csv(file), seed = 1), "evidence")
+  expect_identical(nrow(collect_rows(rows_csv(file, types = c(id = "text")))), 60L)
+  expect_identical(nrow(collect_rows(rows_csv(file, levels = list(id = paste0("id", 1:60))))), 60L)
+  few <- text_file("y,id", rep(id[1:20], 2))
+  expect_s3_class(evidence(line(y ~ id), rows_csv(few), seed = 1), "evidence")
+})
+
+test_that("long values are not printed whole", {
+  long <- strrep("x", 1e5)
+  for (lines in list(c("a,b", "1,2", paste0(long, ",2"), "3,4"),
+                     c("a,b", rep("1,2", 11000), paste0(long, ",2")))) {
+    e <- tryCatch(read_text(lines), error = identity)
+    expect_match(conditionMessage(e), "not \"x{40}[.]{3}\"")
+    expect_lt(nchar(conditionMessage(e)), 500)
+  }
+  e <- tryCatch(read_text(c("a,b", "1,u", paste0("2,", long)), levels = list(b = c("u", "v"))),
+                error = identity)
+  expect_lt(nchar(conditionMessage(e)), 200)
+  expect_identical(show_text(paste0(strrep("\u00e9", 50))),
+                   paste0("\"", strrep("\u00e9", 40), "...\""))
+  expect_no_error(show_text("caf\xe9"))
+})
+
+test_that("very many columns are opened soon", {
+  wide <- function(p) {
+    set.seed(test_seed(6))
+    body <- vapply(1:5, function(i) paste(round(rnorm(p), 3), collapse = ","), "")
+    text_file(paste0("v", seq_len(p), collapse = ","), body)
+  }
+  few <- wide(2e4)
+  many <- wide(1e5)
+  # the time of five times as many columns, not 25 times
+  seconds <- function(file) system.time(got <- collect_rows(rows_csv(file)))[["user.self"]]
+  one <- max(seconds(few), 0.2)
+  expect_lt(seconds(many), 15 * one)
 })
