@@ -105,11 +105,13 @@
 #'     [baoab()] did not correct for it (`batches`).}
 #'   \item{`audit`}{The importance-sampling check: `log_evidence`, `se`, `laplace` (the Laplace
 #'     approximation), `modes`, `ess` (effective sample size as a share of the draws), `ideal` (this
-#'     share if the posterior were normal around its modes), `pareto_k`, `unreached` (by how many
-#'     nats the modes that the particles have missed raise the log evidence), `first` (whether the
-#'     particles are draws of the check itself, so that no annealing was needed), `uneven` (whether
-#'     `ess` is far below `ideal`), `below` (whether the check is clearly lower than the sampler's
-#'     estimate), `passed` (whether the check's estimate is reported), `reason` (if not, why);
+#'     share if the posterior were normal around its modes), `pareto_k`, `missing` (nats that modes
+#'     which no climb has found could add, from those that one climb alone has reached; part of
+#'     `se`), `unreached` (by how many nats the modes that the particles have missed raise the log
+#'     evidence), `first` (whether the particles are draws of the check itself, so that no annealing
+#'     was needed), `uneven` (whether `ess` is far below `ideal`), `below` (whether the check is
+#'     clearly lower than the sampler's estimate), `passed` (whether the check's estimate is
+#'     reported), `reason` (if not, why);
 #'     `NULL` if there was no check.}
 #'   \item{`draws`, `log_weights`}{Posterior draws on the user's scale, a matrix with a row for
 #'     each, and their log weights, which sum to one on the natural scale.}

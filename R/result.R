@@ -125,7 +125,7 @@ one_run <- function(out, method, modes = "one", model = NULL) {
     if (headline$source == "sampler") labour_warning(trace, method),
     past_warnings(out),
     sequential_warnings(trace, method, headline),
-    contradicted(audit),
+    contradicted(audit), missing_warning(audit),
     if (!is.finite(headline$log_evidence)) "The estimate is not finite."
   )
   list(
@@ -256,9 +256,10 @@ AUDIT_AHEAD <- 5
 audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
   if (is.null(figures$audit_failed)) return(NULL)
   draws <- if (is.null(figures$audit_draws)) 0 else ncol(figures$audit_draws)
+  missing <- if (is.null(figures$audit_missing)) 0 else log1p(drop(figures$audit_missing))
   audit <- c(
     list(log_evidence = drop(figures$audit_log_evidence),
-         se = sqrt(sum(c(figures$audit_se, figures$past_se)^2)),
+         se = sqrt(sum(c(figures$audit_se, figures$past_se, missing)^2)), missing = missing,
          laplace = drop(figures$audit_laplace), modes = drop(figures$audit_modes), draws = draws),
     audit_weights(figures),
     list(unreached = drop(figures$audit_unreached), chance = drop(figures$audit_chance),
@@ -325,6 +326,18 @@ uneven_warning <- function(audit) {
   if (is.null(audit) || !audit$passed || !audit$uneven) return(NULL)
   paste0("The weights of importance sampling are uneven: the ", effective_share(audit),
          ". Its standard error was multiplied by ", AUDIT_DOUBT, ".")
+}
+
+# Modes that only one climb reached estimate the mass of those that none did (Good and Turing). What
+# they could add is part of the standard error of the check.
+MISSING_MOST <- 0.1 # nats
+
+missing_warning <- function(audit) {
+  if (is.null(audit) || !audit$passed || !isTRUE(audit$missing > MISSING_MOST)) return(NULL)
+  sprintf(paste("The search for posterior modes has not found all of them: those that it has missed",
+                "raise the log evidence by about %s nats (an estimate from the modes that only one",
+                "of its climbs has reached). Compare with nested() or smc()."),
+          format(signif(audit$missing, 2)))
 }
 
 # The sampler's estimate is reported, and the search or the check contradicts it.

@@ -138,7 +138,7 @@ typedef struct walk {
 
   le_trace trace, moments, recorded;
   double lambda_steps;
-  double summary[14];
+  double summary[15];
 } walk;
 
 /* The settings of the present stage. */
