@@ -38,10 +38,10 @@
 #'   every row. Rows are in random order unless `order = "given"`; with sorted rows, such as those
 #'   of `iris`, the given order fails. Draws always have the order of the data.
 #'
-#' If the default needs more than five seconds, a message says how long, and which settings take less
-#' time. The settings `ess` and `move` of [smc()] along `"data"` are for other models. The first few
-#' rows of [low_rank()], and of [binary_attributes()] with known variances, are added together, by
-#' annealing. With [adaptive()], and along temperatures, the length of a step follows from the
+#' If the default needs more than five seconds, a message says how long, and which settings take
+#' less time. The settings `ess` and `move` of [smc()] along `"data"` are for other models. The first
+#' few rows of [low_rank()], and of [binary_attributes()] with known variances, are added together,
+#' by annealing. With [adaptive()], and along temperatures, the length of a step follows from the
 #' weights of the step before, so its effective sample size is near `ess`, but not equal to it.
 #'
 #' With unknown variances the posterior changes abruptly along the temperatures. `smc()` along
@@ -404,9 +404,10 @@ latent_bic_run <- function(out, method, model, encoded) {
 #' @noRd
 unmoved_warning <- function(out) {
   if (is.null(out$unmoved) || out$unmoved < UNMOVED) return(NULL)
-  sprintf(paste("The particles were resampled %.0f times in a row while sweeps changed none of them,",
-                "so they are copies of a few: the evidence is probably too low, and its standard",
-                "error is unreliable. Use more `particles`, or another method."), out$unmoved)
+  sprintf(paste("The particles were resampled %.0f times in a row while sweeps changed none of",
+                "them, so they are copies of a few: the evidence is probably too low, and its",
+                "standard error is unreliable. Use more `particles`, or another method."),
+          out$unmoved)
 }
 UNMOVED <- 2
 
