@@ -39,10 +39,11 @@
 #'   of `iris`, the given order fails. Draws always have the order of the data.
 #'
 #' If the default needs more than five seconds, a message says how long, and which settings take
-#' less time. The settings `ess` and `move` of [smc()] along `"data"` are for other models. The first
-#' few rows of [low_rank()], and of [binary_attributes()] with known variances, are added together,
-#' by annealing. With [adaptive()], and along temperatures, the length of a step follows from the
-#' weights of the step before, so its effective sample size is near `ess`, but not equal to it.
+#' less time. The settings `ess` and `move` of [smc()] along `"data"` are for other models. The
+#' first few rows of [low_rank()], and of [binary_attributes()] with known variances, are added
+#' together, by annealing. With [adaptive()], and along temperatures, the length of a step follows
+#' from the weights of the step before, so its effective sample size is near `ess`, but not equal
+#' to it.
 #'
 #' With unknown variances the posterior changes abruptly along the temperatures. `smc()` along
 #' temperatures and [ais()] then miss most of the evidence, by 20 to 100 nats for data with separate
