@@ -38,11 +38,12 @@
 #'   every row. Rows are in random order unless `order = "given"`; with sorted rows, such as those
 #'   of `iris`, the given order fails. Draws always have the order of the data.
 #'
-#' If the default needs more than ten seconds, a message says how long, and which settings take less
-#' time. The settings `ess` and `move` of [smc()] along `"data"` are for other models. The first few
-#' rows of [low_rank()], and of [binary_attributes()] with known variances, are added together, by
-#' annealing. With [adaptive()], and along temperatures, the length of a step follows from the
-#' weights of the step before, so its effective sample size is near `ess`, but not equal to it.
+#' If the default needs more than five seconds, a message says how long, and which settings take
+#' less time. The settings `ess` and `move` of [smc()] along `"data"` are for other models. The
+#' first few rows of [low_rank()], and of [binary_attributes()] with known variances, are added
+#' together, by annealing. With [adaptive()], and along temperatures, the length of a step follows
+#' from the weights of the step before, so its effective sample size is near `ess`, but not equal
+#' to it.
 #'
 #' With unknown variances the posterior changes abruptly along the temperatures. `smc()` along
 #' temperatures and [ais()] then miss most of the evidence, by 20 to 100 nats for data with separate
@@ -351,7 +352,7 @@ say_if_slow <- function(method, model, n, width, replicates) {
   cost <- if (thermal) annealed_cost(model, n, width, ANNEALED_TOGETHER)
   else by_rows_cost(model, n, width)
   seconds <- cost * method$settings$`1.particles` * replicates / 1e9
-  if (seconds <= 2 * DEFAULT_SECONDS) return(invisible())
+  if (seconds <= 1.1 * DEFAULT_SECONDS) return(invisible())
   shorter <- if (thermal) "smc(particles = 8, ess = 0.9)" else "smc(\"data\", particles = 50)"
   message("The default method needs about ", show_time(signif(seconds, 1)), " for ",
           count_of(n, "row"), " and ", count_of(width, "column"), ". `", shorter,
@@ -400,14 +401,14 @@ latent_bic_run <- function(out, method, model, encoded) {
   run
 }
 
-#' Were the particles resampled again and again while sweeps left all latent variables as they were?
+#' Were the particles resampled again and again while sweeps left all of them as they were?
 #' @noRd
 unmoved_warning <- function(out) {
   if (is.null(out$unmoved) || out$unmoved < UNMOVED) return(NULL)
-  sprintf(paste("The particles were resampled %.0f times in a row while sweeps changed the latent",
-                "variables of none of them, so they are copies of a few: the evidence is probably",
-                "too low, and its standard error is unreliable. Use more `particles`, or another",
-                "method."), out$unmoved)
+  sprintf(paste("The particles were resampled %.0f times in a row while sweeps changed none of",
+                "them, so they are copies of a few: the evidence is probably too low, and its",
+                "standard error is unreliable. Use more `particles`, or another method."),
+          out$unmoved)
 }
 UNMOVED <- 2
 
@@ -484,7 +485,7 @@ BINARY_ATTRIBUTES <- list(
   anneals = function(args, n, width) n <= ANNEALED_ROWS * args$attributes * width,
   cost = function(args, n, width, known) {
     size <- args$attributes * (args$attributes + width) + 20
-    list(sweep = (if (known) 3 else 12) * size,
+    list(sweep = (if (known) 5 else 15) * size,
          extend = 2 * 2^args$attributes * (args$attributes + width + 10) + n / 4 * size,
          telling = 2 * args$attributes * width)
   },

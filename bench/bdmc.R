@@ -4,14 +4,17 @@
 #
 #   Rscript bench/bdmc.R one    [trials = 25] [directory = bench/results] [models =
 #                               clustering,low_rank,binary_attributes]
+#   Rscript bench/bdmc.R again  [trials = 25] [directory] [models] [estimators, by semicolons]
 #   Rscript bench/bdmc.R many   [datasets = 25] [directory] [models]
 #   Rscript bench/bdmc.R table  [datasets = 3] [directory]
 #   Rscript bench/bdmc.R draw   [directory]
 #
 # `one` is the paper's own: independent trials of every estimator on one data set for each model, so
-# that trials can also be combined (figures 2 to 5). `many` has one trial on each of many data sets,
+# that trials can also be combined (figures 2 to 5). `again` replaces some estimators of `one`, on
+# the same data. `many` has one trial on each of many data sets,
 # since one may be easy or hard. `table` fits each model, hyper-parameters unknown, to data of each
-# (table 1). Seconds are those of one estimate on one core. Estimates by AIS are of one chain. Runs
+# (table 1). Seconds are those of one estimate on one core (of `again`: without the time that other
+# processes had the core). Estimates by AIS are of one chain. Runs
 # the installed package (R_LIBS says which).
 
 suppressPackageStartupMessages(library(logevidence))
@@ -35,6 +38,7 @@ lone <- function(method) { # one particle, whose error nobody can tell
   method
 }
 ESTIMATORS <- list(
+  default = list("default"),
   BIC = list(bic()),
   `likelihood weighting` = each(c(100, 1000, 10000), likelihood_weighting),
   AIS = each(c(10, 30, 100, 300, 1000, 3000), function(t) lone(ais(particles = 2, sigmoidal(t)))),
@@ -58,6 +62,7 @@ COMBINE <- c(BIC = "max", `variational Bayes` = "max", `variational Bayes, all l
              `reverse AIS` = "harmonic", `sequential harmonic mean` = "harmonic")
 
 LOOKS <- rbind( # colour, line, point: forwards blue, backwards orange
+  default = c("#000000", 1, 8),
   BIC = c("#555555", 1, 15), `likelihood weighting` = c("#999999", 1, 16),
   `harmonic mean` = c("#111111", 2, 17),
   AIS = c("#1f4fa3", 1, 16), `SMC, one particle` = c("#7fb2e5", 3, 1),
@@ -75,11 +80,16 @@ row_of <- function(estimator, size, log_evidence, seconds)
   data.frame(estimator = estimator, size = size, log_evidence = log_evidence, seconds = seconds)
 
 # Every estimator once, on data whose exact draw is known.
-trial <- function(model, truth, seed) {
-  forward <- lapply(names(ESTIMATORS), function(name) {
+trial <- function(model, truth, seed, wanted = NULL) {
+  asked <- function(names) if (is.null(wanted)) names else intersect(names, wanted)
+  forward <- lapply(asked(names(ESTIMATORS)), function(name) {
     do.call(rbind, lapply(seq_along(ESTIMATORS[[name]]), function(size) {
-      fit <- evidence(model, truth$data, ESTIMATORS[[name]][[size]], seed = seed, progress = FALSE)
-      seconds <- fit$work[["seconds"]]
+      started <- proc.time()
+      method <- ESTIMATORS[[name]][[size]]
+      fit <- suppressMessages(
+        if (name == "default") evidence(model, truth$data, seed = seed, progress = FALSE)
+        else evidence(model, truth$data, method, seed = seed, progress = FALSE))
+      seconds <- fit$work[["seconds"]] * if (is.null(wanted)) 1 else share_of_core(started)
       if (name != "variational Bayes") return(row_of(name, size, fit$log_evidence, seconds))
       rbind(row_of(name, size, fit$variational$bound, seconds),
             row_of("variational Bayes, all labellings", size, fit$log_evidence, seconds))
@@ -88,7 +98,7 @@ trial <- function(model, truth, seed) {
   # from the exact draw
   encoded <- logevidence:::encode(model, truth$data)
   words <- logevidence:::seed_words(seed)
-  harmonic <- lapply(1:3, function(size) {
+  harmonic <- lapply(if (length(asked("harmonic mean"))) 1:3, function(size) {
     problem <- logevidence:::new_problem(model, encoded,
                                          lone(harmonic_mean(particles = 2, draws = 10^(size + 1))),
                                          words)
@@ -96,17 +106,43 @@ trial <- function(model, truth, seed) {
     out <- logevidence:::conduct(problem, encoded$rows)
     row_of("harmonic mean", size, drop(out$log_evidence), drop(out$seconds))
   })
-  reverse <- lapply(names(REVERSE), function(name) {
+  reverse <- lapply(asked(names(REVERSE)), function(name) {
     own <- REVERSE[[name]]
     freeze <- logevidence:::frozen_latent(model, encoded, own$method, words, 1, 1)
     do.call(rbind, lapply(seq_along(own$budgets), function(size) {
+      started <- proc.time()
       walked <- logevidence:::walk_chains(model, encoded,
                                           freeze(own$budgets[size], unname(truth$state)), 1, words,
                                           2 * size, -1, function(share) NULL)
-      row_of(name, size, walked$log_evidence, walked$seconds)
+      row_of(name, size, walked$log_evidence,
+             walked$seconds * if (is.null(wanted)) 1 else share_of_core(started))
     }))
   })
   do.call(rbind, c(forward, harmonic, reverse))
+}
+
+share_of_core <- function(started) {
+  spent <- proc.time() - started
+  min(1, (spent[["user.self"]] + spent[["sys.self"]]) / max(spent[["elapsed"]], 1e-3))
+}
+
+# The data set of `one`, and the truth that its file has.
+again <- function(trials, directory, models, estimators) {
+  wanted <- strsplit(estimators, ";")[[1]]
+  for (name in strsplit(models, ",")[[1]]) {
+    file <- file.path(directory, sprintf("bdmc-%s-one.csv", name))
+    old <- read.csv(file)
+    made <- bdmc(MODELS[[name]]$model, 50, 25, ais(schedule = sigmoidal(2)), chains = 2,
+                 budgets = 1, seed = 1, progress = FALSE)
+    truth <- list(data = made$data, state = made$state)
+    runs <- do.call(rbind, lapply(seq_len(trials), function(t) cbind(
+      trial = t, trial(MODELS[[name]]$model, truth, 1000 + t, wanted))))
+    runs <- cbind(model = name, dataset = 1, truth = old$truth[1], gap = old$gap[1], runs,
+                  error = runs$log_evidence - old$truth[1])
+    number <- vapply(runs, is.double, NA)
+    runs[number] <- lapply(runs[number], signif, 8)
+    write.csv(rbind(old[!old$estimator %in% wanted, ], runs), file, row.names = FALSE)
+  }
 }
 
 true_evidence <- function(own, seed) {
@@ -239,9 +275,11 @@ cross_table <- function(datasets, directory) {
 }
 
 main <- function(what = "one", count = NULL, directory = "bench/results",
-                 models = paste(names(MODELS), collapse = ",")) {
+                 models = paste(names(MODELS), collapse = ","), estimators = "default") {
   if (what == "draw" && !is.null(count)) directory <- count
   dir.create(directory, showWarnings = FALSE, recursive = TRUE)
+  if (what == "again")
+    return(again(as.integer(count), directory, models, estimators))
   if (what == "table") return(cross_table(as.integer(if (is.null(count)) 3 else count), directory))
   if (what != "draw")
     return(comparison(what, as.integer(if (is.null(count)) 25 else count), directory, models))

@@ -65,8 +65,8 @@ typedef struct latent {
   size_t m, sweeps, warm, size, n, first, often;
   int by_rows, blind, reverse, shuffle;
   int copied; /* whether the last step has resampled, and sweeps follow */
-  /* Resamplings of few particles since sweeps last changed the latents of any, and their largest
-   * number. */
+  /* Resamplings of few particles since sweeps last changed any, and their largest number. Where
+   * variances are unknown they count: labels may be certain while variances differ. */
   size_t still, still_most;
 
   size_t step, swept, seen;
@@ -437,15 +437,14 @@ static int sweep_is_due(const latent *w)
 static le_status sweep_all(latent *w)
 {
   const le_rows rows = rows_of(w);
-  const size_t head = w->ops->size(w->self, 0), end = w->ops->size(w->self, w->seen);
+  const size_t bytes = w->ops->size(w->self, w->seen) * sizeof(double);
   for (size_t i = 0; i < w->m; i++) {
     if (le_interrupted(w->machine.context)) return LE_INTERRUPTED;
     double *state = state_of(w, i);
-    if (w->still) memcpy(w->swap, state, end * sizeof(double));
+    if (w->still) memcpy(w->swap, state, bytes);
     w->ops->sweep(w->self, w->seen, &rows, w->lambda, w->reverse, NULL,
                   w->machine.streams.rng[i + 1], state, w->scratch);
-    if (w->still && memcmp(w->swap + head, state + head, (end - head) * sizeof(double)))
-      w->still = 0;
+    if (w->still && memcmp(w->swap, state, bytes)) w->still = 0;
   }
   w->work += (double)(w->m * w->seen);
   return LE_OK;
