@@ -250,6 +250,11 @@ refuse_version <- function(bytes, magic) {
 #' @param checkpoint,every As in [evidence()]. By default the run goes on to write its file.
 #' @param progress,time_limit,on_chunk,keep_state As in [evidence()].
 #'
+#' @section Files of others:
+#' A checkpoint, and a fit that was saved by [saveRDS()], may contain R functions: in the model, in
+#' its formulas, and in the source of the rows. `resume()` runs them, and they can do whatever you
+#' can do. The checksum of a checkpoint finds damage, not forgery. Open only files that you trust.
+#'
 #' @return A fit, or again an incomplete one, as from [evidence()].
 #'
 #' @examples

@@ -34,9 +34,7 @@
 #' @param checkpoint `NULL`, or the name of a file to which the run is saved every `every` seconds,
 #'   when it is interrupted, fails or reaches its `time_limit`, and when it has ended. [resume()]
 #'   continues from this file, also in another session, and gives the same bits as a run that was
-#'   never stopped. The file of a run that has not ended is refused. A file is replaced only when a
-#'   new one is complete; if that fails (a full disk), there is a warning, and the run goes on. With
-#'   data in memory of at most 20 million numbers the file has the data in it.
+#'   never stopped. See the section on checkpoints below.
 #' @param every Seconds between two checkpoints.
 #' @param time_limit `NULL`, or a number of seconds after which the run stops at a whole step. The
 #'   result is then an incomplete fit, of class `"incomplete_evidence"`, from which [resume()]
@@ -71,6 +69,22 @@
 #' error or an interrupt, the condition has an element `fit`: an incomplete fit of the rows so far,
 #' as after a `time_limit`. `tryCatch(evidence(...), error = function(e) e$fit)` returns it, and
 #' [resume()] or [update.evidence()] continues it.
+#'
+#' **Checkpoints.** With data in memory of at most 20 million numbers the file has the data in it,
+#' so only its owner can read it. A file that exists is replaced only if it is a checkpoint of the
+#' same run (model, priors, method, seed and data; of a source, its first 10,000 rows) and this run
+#' has ended. Every other file is refused before the run begins: a file of the user, a checkpoint of
+#' another run, of another version of the package, of a run that has not ended, or one that is
+#' damaged or cannot be read. A link is followed: the file behind it is replaced, and the link
+#' stays. Directories, devices, FIFOs and sockets are refused. While a run works, other runs that
+#' are given its file are refused (not on Windows, and not on file systems without locks; there a
+#' run does not replace a file that another one has written in the meantime). A file is replaced
+#' only when a new one is complete, under a name of its own in the same directory (the name of the
+#' checkpoint, eight digits or letters, and `.new`), which stays only if the process is killed while
+#' it writes. If writing fails (a full disk), or if another program has changed the file during the
+#' run, there is a warning, the run goes on, and the file stays as it is. [resume()] and
+#' [update.evidence()] run functions that are in the file or the fit: open only files that you
+#' trust.
 #'
 #' **Warnings.** Doubts about a fit are raised once, when the fit is made, as one R warning of class
 #' `"logevidence_warning"` with one line for each sentence. The sentences are kept in

@@ -33,6 +33,11 @@
 #'
 #' The numbering of a mixture's components is arbitrary: only the grouping of rows has a meaning.
 #'
+#' @section Files of others:
+#' A fit may contain R functions, in its model and its formulas, and `predict()` runs them. They can
+#' do whatever you can do: if you read a fit by [readRDS()] or [load()], use only files that you
+#' trust.
+#'
 #' @return For `"probability"` a matrix with a row for each row of `newdata` and a named column for
 #'   each class or component; for `"class"` a factor; else a numeric vector.
 #'

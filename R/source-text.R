@@ -60,10 +60,10 @@ read_text <- function(text, before, known) {
   whole <- !ended || !text$packed || is_whole(text, known)
   bytes <- in_utf8(text, bytes, ended)
   if (is.null(bytes)) return(no_lines(other_encoding(text, before + 1)))
-  bytes <- c(text$rest, bytes)
+  if (length(text$rest)) bytes <- c(text$rest, bytes)
   # the last line of a file that was cut short was cut short, too
   got <- .Call(ffi_csv_lines, bytes, ended && whole)
-  text$rest <- if (got$used > 0) bytes[-seq_len(got$used)] else bytes
+  text$rest <- if (got$used < length(bytes)) bytes[(got$used + 1):length(bytes)] else raw()
   found <- valid_lines(text, got, before)
   if (!whole) found$failure <- cut_short(text$file, before + length(found$lines))
   c(found, list(ended = ended))

@@ -28,6 +28,11 @@
 #' `scale(x)` does, keep the transformation of the first rows: up to 10,000 rows of a source, or all
 #' rows of a data frame.
 #'
+#' @section Files of others:
+#' A fit may contain R functions, in its model and its formulas, and `update()`, [resume()] and
+#' [predict()][predict.evidence] run them. They can do whatever you can do: if you read a fit by
+#' [readRDS()] or [load()], use only files that you trust.
+#'
 #' @return A fit of all rows, of class `"evidence"`.
 #'
 #' @examples

@@ -342,9 +342,9 @@ static size_t lines_in(const unsigned char *bytes, size_t size)
 
 static int has_high(const char *text, size_t length)
 {
-  for (size_t i = 0; i < length; i++)
-    if ((unsigned char)text[i] > 127) return 1;
-  return 0;
+  unsigned char all = 0;
+  for (size_t i = 0; i < length; i++) all |= (unsigned char)text[i];
+  return all > 127;
 }
 
 /* Bytes as `lines`, whose ends are \n or \r\n, and the number of bytes `used`: a last line without
