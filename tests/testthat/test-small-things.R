@@ -69,3 +69,23 @@ test_that("the order of text levels does not depend on the language settings", {
   expect_identical(names(coef(quiet_fit(models[[1]], text, laplace(), seed = 1))),
                    c("(Intercept)", paste0("g", levels(text$g)[-1])))
 })
+
+test_that("format() of a fit is a short string", {
+  fit <- run(linear_regression(dist ~ speed), cars)
+  expect_match(format(fit), "^log evidence -[0-9.]+ (\u00b1|\\+/-) [0-9.]+ by sgais\\(\\)$")
+  part <- run(linear_regression(dist ~ speed), cars, nested(5000), time_limit = 1e-9)
+  expect_match(format(part), "^incomplete fit by nested\\(\\), 0 rows so far$")
+  expect_length(utils::capture.output(print(data.frame(a = 1, b = I(list(fit))))), 2)
+})
+
+test_that("a run through sorted rows that will take long says so, once", {
+  work <- function(method) list2env(list(method = method, encoded = list(n = 4000)))
+  notice <- slow_rows_notice(work(smc("data")))
+  expect_silent(notice(0, 30))
+  expect_silent(notice(200, 19))
+  expect_message(notice(200, 21), "data\"\\) has added 200 of 4,000 rows in 21 s, .*shuffled")
+  expect_silent(notice(300, 40))
+  expect_silent(slow_rows_notice(work(smc("data")))(3000, 21))
+  expect_silent(slow_rows_notice(work(smc("data", order = "shuffled")))(10, 60))
+  expect_silent(slow_rows_notice(work(smc()))(10, 60))
+})
