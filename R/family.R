@@ -205,7 +205,7 @@ trials_response <- function(y, name, argument) {
 
 factor_response <- function(y, name, argument, design) {
   check_finite_columns(stats::setNames(list(y), name), argument)
-  levels <- if (is.null(design)) levels(as.factor(y)) else design$classes
+  levels <- if (is.null(design)) levels_of_column(y) else design$classes
   if (length(levels) != 2)
     fail("`", argument, "` must have two levels in the response `", name, "`, not ",
          length(levels), "; for more classes see softmax_regression().")

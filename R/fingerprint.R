@@ -103,10 +103,10 @@ numbers_of <- function(data) {
   columns <- if (is.data.frame(data)) as.list(data) else list(data)
   values <- lapply(columns, function(x) {
     if (inherits(x, "integer64")) x <- as.character(x)
-    if (is.character(x)) x <- factor(x, sort(unique(x)))
+    if (is.character(x)) x <- factor(x, levels_of_column(x))
     if (is.complex(x)) x <- cbind(Re(x), Im(x))
     if (is.list(x)) x <- vapply(x, function(item) fingerprint(bytes_of(item)), "")
-    if (is.character(x)) x <- factor(x)
+    if (is.character(x)) x <- factor(x, levels_of_column(x))
     matrix(as.double(x), NROW(x))
   })
   t(do.call(cbind, values))

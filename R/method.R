@@ -295,7 +295,8 @@ ANNEALED_ESS <- 0.9
 #'   row, or from its prior.
 #' @param order For the data path: `"shuffled"` takes the rows in random order, `"given"` keeps
 #'   their order, which the trace then follows. `NULL`, the default, is `"shuffled"` for models with
-#'   latent variables and `"given"` for others.
+#'   latent variables and `"given"` for others. Sorted rows can make the path very slow: a run
+#'   that needs much time for its first rows says so in a message.
 #'
 #' @details
 #' A single run of `smc("data")` on a model with latent variables may be a few nats too low without

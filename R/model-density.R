@@ -293,6 +293,7 @@ predictor_input <- function(formula, data) {
   covariates <- names(frame)[setdiff(seq_along(frame), attr(terms, "offset"))]
   check_finite_columns(frame)
   check_covariates(frame[covariates])
+  frame <- text_as_factors(frame, covariates)
   x <- frame_matrix(terms, frame)
   named <- make.unique(colnames(x))
   list(x = plain_matrix(x, named), offset = frame_offset(frame), design = list(

@@ -121,9 +121,9 @@ MOST_CLASSES <- 10000
 
 class_levels <- function(y, name) {
   check_classes(y, name, "data")
-  levels <- if (is.factor(y)) levels(y)
-  else if (is.logical(y)) c("FALSE", "TRUE")
-  else as.character(sort(unique(if (is.numeric(y)) as.vector(y) else as.character(y))))
+  levels <- if (is.logical(y)) c("FALSE", "TRUE")
+  else if (is.numeric(y)) as.character(sort(unique(as.vector(y))))
+  else levels_of_column(y)
   if (length(levels) < 2)
     fail("`data` must have at least two classes in `", name, "`, not only ", show_text(levels),
          ".")

@@ -194,7 +194,7 @@ check_covariates <- function(frame, argument = "data") {
       fail("`", argument, "` must have numeric, logical, character or factor covariates, not `",
            name, "` of type ", kind, ".")
     if (kind == "factor") {
-      labels <- unique(levels(as.factor(frame[[name]])))
+      labels <- levels_of_column(frame[[name]])
       if (length(labels) < 2)
         fail("`", argument, "` must have at least two levels in the factor `", name, "`, not ",
              if (length(labels)) paste0("only ", show_text(labels)) else "none", ".")
@@ -293,6 +293,7 @@ input_from_formula <- function(formula, data, empty = FALSE, lag = 0) {
   covariates <- frame_covariates(frame, terms)
   check_finite_columns(frame)
   check_covariates(frame[covariates])
+  frame <- text_as_factors(frame, covariates)
   x <- frame_matrix(terms, frame)
   contrasts <- attr(x, "contrasts")
   kinds <- vapply(frame[covariates], column_kind, "")
@@ -392,7 +393,20 @@ frame_offset <- function(frame) {
 # without data does not change the evidence.
 frame_levels <- function(frame) {
   factors <- Filter(function(x) column_kind(x) == "factor", frame)
-  lapply(as.list(factors), function(x) list(levels = levels(as.factor(x)), ordered = is.ordered(x)))
+  lapply(as.list(factors), function(x) list(levels = levels_of_column(x), ordered = is.ordered(x)))
+}
+
+# The first level is the reference, so that the evidence depends on the order of the levels. That of
+# a factor is the user's; that of text must not depend on the language of the computer, as it does
+# in as.factor().
+levels_of_column <- function(x) {
+  if (is.factor(x)) levels(x) else sort(unique(enc2utf8(as.character(x))), method = "radix")
+}
+
+text_as_factors <- function(frame, columns) {
+  for (name in columns[vapply(frame[columns], is.character, NA)])
+    frame[[name]] <- factor(as.character(frame[[name]]), levels_of_column(frame[[name]]))
+  frame
 }
 
 match_levels <- function(x, known, name, argument) {

@@ -53,6 +53,12 @@ print.evidence <- function(x, ...) {
   invisible(x)
 }
 
+# The default method would write out all draws and the model, which takes many seconds.
+#' @export
+format.evidence <- function(x, ...) {
+  paste0("log evidence ", align_estimates(x$log_evidence, x$se), " by ", x$method$name, "()")
+}
+
 #' @rdname summary.evidence
 #' @export
 summary.evidence <- function(object, ...) {

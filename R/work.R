@@ -154,10 +154,40 @@ advance_plan <- function(work, display) {
   feed <- function(job)
     if (work$feeding != "mixed" || job$problem$replicate == 0) work$feeding else "last"
   limit <- if (is.null(options$time_limit)) Inf else work$started + options$time_limit
+  notice <- slow_rows_notice(work)
+  show <- function(done, rows, report) {
+    notice(rows, now() - work$started)
+    display$show(done, rows, report)
+  }
   work$plan <- work_on(work$plan, if (is_stream(work)) work$feed else work$encoded$rows, together,
-                       threads, display$show, feed, function() now() >= limit, watch_of(work),
+                       threads, show, feed, function() now() >= limit, watch_of(work),
                        state_bytes(work))
   plan_is_saved(work)
+}
+
+# Seconds after which a run that adds row by row is looked at, and the shortest rest that is said.
+SLOW_AFTER <- 20
+SLOW_REST <- 120
+
+#' A function of the rows added and the seconds so far, which says once that a run will take long
+#'
+#' Rows in an order, such as that of the clusters of a mixture, make the posterior of the first rows
+#' wide in some directions and narrow in others, and moves are then hundreds of times as expensive.
+#' @noRd
+slow_rows_notice <- function(work) {
+  said <- is_stream(work) || !identical(work$method$path, "data") ||
+    isTRUE(work$method$settings$shuffle > 0)
+  function(rows, seconds) {
+    if (said || seconds < SLOW_AFTER || rows < 1) return(invisible())
+    # a move costs as much as there are rows: the time grows with their square
+    rest <- seconds * ((work$encoded$n / rows)^2 - 1)
+    said <<- TRUE
+    if (rest < SLOW_REST) return(invisible())
+    message(work$method$name, "(\"data\") has added ", count(rows), " of ", count(work$encoded$n),
+            " rows in ", format_seconds(seconds), ", and may need ", format_seconds(rest),
+            " for the others. If the rows are sorted, use `order = \"shuffled\"`, which can be ",
+            "many times as fast, or another method; `time_limit` stops a run.")
+  }
 }
 
 # Second runs of a stream whose rows are no longer in memory are left out, and not open.
@@ -401,6 +431,11 @@ trace_of_state <- function(job) {
   run <- begin_job(job, NULL, "last")
   on.exit(.Call(ffi_run_free, run))
   run_result(run)$trace
+}
+
+#' @export
+format.incomplete_evidence <- function(x, ...) {
+  paste0("incomplete fit by ", x$method$name, "(), ", count(x$n), " rows so far")
 }
 
 #' @export

@@ -39,3 +39,53 @@ test_that("a comma for the decimal point leaves the tables in line", {
   expect_identical(regexpr(".", aligned, fixed = TRUE)[1], regexpr(".", aligned, fixed = TRUE)[2])
   expect_no_warning(expect_identical(count(12345), "12,345"))
 })
+
+test_that("the order of text levels does not depend on the language settings", {
+  text <- with_own_seed(1, data.frame(g = rep(c("b", "A", "a", "B"), 10), y = rnorm(40),
+                                      z = rep(c("no", "Yes"), 20)))
+  models <- list(linear_regression(y ~ g, sigma = 1), regression(z ~ g, binomial()),
+                 density(~ dnorm(y, m, 1, log = TRUE), m = ~ g), softmax_regression(g ~ y))
+  fits <- function() lapply(models, function(model) {
+    fit <- quiet_fit(model, text, laplace(), seed = 1)
+    list(names(coef(fit)), fit$log_evidence, predict(fit, text[1:5, ]))
+  })
+  skip_if_not(capabilities("ICU"), "orders of other languages")
+  old <- Sys.getlocale("LC_COLLATE")
+  on.exit({
+    icuSetCollate(locale = "default")
+    Sys.setlocale("LC_COLLATE", old)
+  })
+  Sys.setlocale("LC_COLLATE", "C")
+  in_c <- fits()
+  expect_identical(in_c[[1]][[1]], c("(Intercept)", "gB", "ga", "gb"))
+  for (locale in c("en_US.UTF-8", "C.UTF-8"))
+    if (suppressWarnings(Sys.setlocale("LC_COLLATE", locale)) != "") break
+  icuSetCollate(locale = "en")
+  skip_if(identical(sort(c("b", "A")), c("A", "b")) && identical(sort(c("B", "a")), c("B", "a")),
+          "no locale has another order than C")
+  expect_identical(fits(), in_c)
+  # a factor has the order that its user gave
+  text$g <- factor(text$g)
+  expect_identical(names(coef(quiet_fit(models[[1]], text, laplace(), seed = 1))),
+                   c("(Intercept)", paste0("g", levels(text$g)[-1])))
+})
+
+test_that("format() of a fit is a short string", {
+  fit <- run(linear_regression(dist ~ speed), cars)
+  expect_match(format(fit), "^log evidence -[0-9.]+ (\u00b1|\\+/-) [0-9.]+ by sgais\\(\\)$")
+  part <- run(linear_regression(dist ~ speed), cars, nested(5000), time_limit = 1e-9)
+  expect_match(format(part), "^incomplete fit by nested\\(\\), 0 rows so far$")
+  expect_length(utils::capture.output(print(data.frame(a = 1, b = I(list(fit))))), 2)
+})
+
+test_that("a run through sorted rows that will take long says so, once", {
+  work <- function(method) list2env(list(method = method, encoded = list(n = 4000)))
+  notice <- slow_rows_notice(work(smc("data")))
+  expect_silent(notice(0, 30))
+  expect_silent(notice(200, 19))
+  expect_message(notice(200, 21), "data\"\\) has added 200 of 4,000 rows in 21 s, .*shuffled")
+  expect_silent(notice(300, 40))
+  expect_silent(slow_rows_notice(work(smc("data")))(3000, 21))
+  expect_silent(slow_rows_notice(work(smc("data", order = "shuffled")))(10, 60))
+  expect_silent(slow_rows_notice(work(smc()))(10, 60))
+})
