@@ -166,6 +166,7 @@ run <- function(seeds) {
   known$se[other] <- known$from_one_se[other]
   table <- do.call(rbind, lapply(names(data_sets()), function(name) {
     x <- data_sets()[[name]]
+    message(name)
     own <- known[known$data == name, ]
     do.call(rbind, lapply(seq_len(seeds), function(seed) do.call(rbind, lapply(2:8, function(k) {
       said <- character()
