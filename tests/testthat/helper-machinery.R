@@ -10,8 +10,8 @@ skip_unless_slow <- function()
 # The slow suite does more of the same: more seeds, more draws, more cases.
 fast_or_slow <- function(fast, slow) if (is_slow()) slow else fast
 
-# check_model() has two threads call each function of a model for 40 ms. That is half of its time, and
-# of use only where threads are the point.
+# check_model() has two threads call each function of a model for 40 ms. That is half of its time,
+# and of use only where threads are the point.
 seconds_of_threads <- function(seconds) {
   check <- utils::getFromNamespace("CHECK", "logevidence")
   utils::assignInNamespace("CHECK", replace(check, "threads", list(seconds)), "logevidence")
