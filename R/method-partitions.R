@@ -40,14 +40,8 @@
 #'
 #' @return An object of class `"evidence_method"` for [evidence()]. Its fits have `partitions`, a
 #'   list: `anchor` (the one used: `components`, `log_evidence`, `se`); `ladder`, a data frame with
-<<<<<<< HEAD
-#'   a
-#'   row for each number of `components` up to that of the model: `log_evidence`, `se`, `apart` (the
-#'   difference between chains that began with few and with many groups, in standard errors),
-=======
 #'   a row for each number of `components` up to that of the model: `log_evidence`, `se`, `apart`
 #'   (the difference between chains that began with few and with many groups, in standard errors),
->>>>>>> w-ladder
 #'   `anchor` (the one used), `trips` (how often chains went from the most groups to those of the
 #'   anchor) and `disagree` (the largest difference from another anchor, in standard errors);
 #'   `occupied`, the posterior probabilities of the numbers of groups that have rows; `sweeps`; and

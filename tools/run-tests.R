@@ -25,6 +25,11 @@ run_file <- function(file) {
   cat(paste0(said[nzchar(said)], "\n"), sprintf("%s: %.0f s\n", file, sum(results$real)), sep = "")
   results
 }
+# Those that take longest first, so that no core is idle at the end.
+longest <- c("custom", "check-model", "sandwich", "shift", "heavy", "bad-input", "checkpoint",
+             "bounded", "truth", "adaptors", "threads", "latent-evidence", "nested", "online",
+             "regression", "bridge", "latent", "run", "surprise")
+files <- c(intersect(longest, files), setdiff(files, longest))
 results <- parallel::mclapply(files, run_file, mc.preschedule = FALSE)
 
 ended <- vapply(results, is.data.frame, TRUE)

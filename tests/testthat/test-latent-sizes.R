@@ -20,14 +20,9 @@ test_that("particles are swept whatever the number of rows that are annealed tog
   # hundreds of nats too low
   for (attributes in 9:14) {
     rows <- 4 * attributes
-<<<<<<< HEAD
-    case <- sandwiched(binary_attributes(attributes = attributes, probabilities = 0.3), rows + 2,
-                       12, seed = attributes, method = smc("data", particles = 20), steps = 100)
-=======
     model <- binary_attributes(attributes = attributes, probabilities = 0.3)
     case <- sandwiched(model, rows + 2, 12, seed = attributes,
                        method = smc("data", particles = 20), steps = 100)
->>>>>>> w-latent
     expect_gt(case$error, -30, label = paste(rows, "rows together"))
   }
 })

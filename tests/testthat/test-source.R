@@ -23,7 +23,7 @@ test_that("the size of blocks does not matter, whatever the method", {
   expect_same_fit(line, points[1:300, ], smc("data", order = "given"), c(1, 100))
   expect_same_fit(line, most[1:300, ], sequential(), fast_or_slow(30, c(7, 300)))
   expect_same_fit(line, most[1:300, ], hybrid(), fast_or_slow(30, c(7, 100)))
-  expect_same_fit(line, points[1:200, ], online_nested(), c(7, 20))
+  if (is_slow()) expect_same_fit(line, points[1:200, ], online_nested(), c(7, 20))
 })
 
 test_that("replicates use the same blocks", {

@@ -82,13 +82,8 @@ static inline double *level_of(const nested *s, size_t i)
 
 /* Sorts n indices of points by likelihood; `spare` has room for n more. */
 void le_nested_sort(const nested *s, size_t n, size_t *order, size_t *spare);
-<<<<<<< HEAD
-/* The last `batch` entries of the order become the points `fresh`, in their places among the
- * others, which are sorted. Sorts `fresh`. */
-=======
 /* Inserts the `batch` points `fresh` into the order, whose last `batch` entries are free and whose
  * others are sorted. Sorts `fresh`. */
->>>>>>> w-inputs
 void le_nested_insert(nested *s, size_t *fresh);
 void le_nested_set_level(nested *s, size_t i, double log_lik, double birth, double birth_tie);
 /* The number of survivors below `level`, in order from entry `from` on. */
