@@ -363,7 +363,10 @@ past_warnings <- function(out) {
   c(if (changed)
       paste("The distribution of the rows changed when earlier rows were no longer in memory, and",
             "the run went on from a sample of them.", advice),
-    if (drop(out$past_se) > PAST_MOST)
+    if (!is.finite(out$past_se))
+      paste("The error of keeping only a sample of the rows could not be computed, because the",
+            "particles have left the posterior: the estimate cannot be trusted.", advice)
+    else if (drop(out$past_se) > PAST_MOST)
       sprintf(paste("Only a sample of the rows was kept in memory. This adds a standard error of",
                     "%s nats to the estimate. %s"),
               format(signif(drop(out$past_se), 2), scientific = FALSE), advice))

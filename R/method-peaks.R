@@ -182,9 +182,9 @@ PEAKS_ONCE <- 0.05    # share of the evidence at modes that only one optimisatio
 # Importance sampling misses modes for which it has no proposal.
 more_peaks <- function(peaks) {
   if (isTRUE(peaks$refused > PEAKS_REFUSED)) {
-    return(sprintf(paste("The posterior has more modes than the %d that are kept, and the others",
-                         "hold a relevant part of the evidence: the estimate is too low. Use",
-                         "smc() or nested()."),
+    return(sprintf(paste("The posterior has more modes than the %d for which there is memory, and",
+                         "the others hold a relevant part of the evidence: the estimate is too",
+                         "low. Use smc() or nested()."),
                          peaks$modes))
   }
   if (isTRUE(peaks$climbs > 1 && peaks$once > PEAKS_ONCE)) {

@@ -83,6 +83,8 @@ one_run <- function(out, method, modes = "one", model = NULL) {
     log_evidence = out$log_evidence, se = out$se, draws = t(out$draws),
     log_weights = normalise(log_weights)
   )
+  # the particles saw the rows that are gone through the same sample as the check
+  if (!is.null(out$past_se)) sampler$se <- sqrt(sampler$se^2 + drop(out$past_se)^2)
   # after a restart from a sample of the rows the particles' estimate has no known error
   if (isTRUE(drop(out$past_changed) > 0)) sampler$se <- Inf
   sampler$heating <- if (!is.null(out$heated)) step_heating(out, trace)
@@ -334,9 +336,9 @@ MISSING_MOST <- 0.1 # nats
 
 missing_warning <- function(audit) {
   if (is.null(audit) || !audit$passed || !isTRUE(audit$missing > MISSING_MOST)) return(NULL)
-  sprintf(paste("The search for posterior modes has not found all of them: those that it has missed",
-                "raise the log evidence by about %s nats (an estimate from the modes that only one",
-                "of its climbs has reached). Compare with nested() or smc()."),
+  sprintf(paste("The search for posterior modes has not found all of them: those that it has",
+                "missed raise the log evidence by about %s nats (an estimate from the modes that",
+                "only one of its climbs has reached). Compare with nested() or smc()."),
           format(signif(audit$missing, 2)))
 }
 

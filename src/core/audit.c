@@ -422,11 +422,12 @@ static double once(const le_audit *audit)
 
 /* Images of the modes found are weighed by the rows, and climbed from if the mass there may matter:
  * the density is judged with the volume of the mode that the image is made from. All images of a
- * mode cost up to IMAGES_WORK rows visited, those of all modes IMAGES_MOST. Climbs from BARREN_MOST
+ * mode cost up to IMAGES_WORK rows visited (of the only mode IMAGES_OF_ONE), those of all modes
+ * IMAGES_MOST. Climbs from BARREN_MOST
  * images of different modes that lead to no other mode end this, as on a ridge, where every climb
  * ends at another point of it. */
 enum { BARREN_MOST = 8 };
-static const double IMAGES_WORK = 1e6, IMAGES_MOST = 5e7;
+static const double IMAGES_WORK = 1e6, IMAGES_MOST = 5e7, IMAGES_OF_ONE = 1e5;
 
 static double log_volume(const le_mode *mode, size_t d)
 {
@@ -467,7 +468,8 @@ static int images_affordable(const le_audit *audit, const le_target *target, siz
 {
   const double rows = (double)le_store_sample(target->store, target->seen) + 1,
                each = (double)images * rows;
-  return !target->ops->relabel && audit->most > 1 && each <= IMAGES_WORK &&
+  return !target->ops->relabel && audit->most > 1 &&
+         each <= (audit->modes > 1 ? IMAGES_WORK : IMAGES_OF_ONE) &&
          (double)(audit->imaged + 1) * each <= IMAGES_MOST;
 }
 

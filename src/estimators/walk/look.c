@@ -17,8 +17,9 @@ static const double CHECK_GROWTH = 4, CHECK_EVEN = 0.1;
  * error is multiplied by FIRST_DOUBT. These two are AUDIT_LEAST_ESS (several modes) and
  * AUDIT_DOUBT of R/result.R. */
 static const double FIRST_EVEN = 0.1, FIRST_TAIL = 0.7, FIRST_DOUBTED = 0.6, FIRST_DOUBT = 3;
-/* Draws that lack modes with more than this share of the mass do not become the particles: particles
- * from the prior are another opinion on these modes. */
+
+/* Draws that lack modes with more than this share of the mass do not become the particles, which
+ * then come from the prior and are another opinion on these modes. */
 static const double FIRST_MISSING = 0.02;
 /* Draws are annealed from the proposal to the posterior if a power of at least TEMPERED_LEAST of
  * their weights is even enough. */
