@@ -79,12 +79,13 @@ hot_warning <- function(heating, se, kernel) {
 #' @noRd
 thermodynamic_warning <- function(power, se) {
   gap <- power$corrected - power$stepping
-  if (is.finite(gap) && abs(gap) <= max(0.5, 3 * se)) return(NULL)
+  # an estimate that is not finite has a warning of its own
+  if (!is.finite(gap) || abs(gap) <= max(0.5, 3 * se, na.rm = TRUE)) return(NULL)
   sprintf(paste("The thermodynamic integral is %s nats %s than the stepping-stone estimate from",
                 "the same particles: the mean log-likelihood changes too much from one power to",
                 "the next. Use `rule = \"stepping\"`, or more steps."),
           format(signif(abs(gap), 2), big.mark = ",", scientific = FALSE),
-          if (isTRUE(gap < 0)) "lower" else "higher")
+          if (gap < 0) "lower" else "higher")
 }
 
 CHAINS_APART <- 1.2 # root of the variance of all draws over that within chains

@@ -155,3 +155,10 @@ test_that("a thermodynamic integral that its stepping stones contradict is told"
   fine <- quietly(model, cars, power_posterior("thermodynamic"), seed = test_seed())
   expect_equal(fine$failed, NULL)
 })
+
+test_that("a thermodynamic integral without a standard error or a value is no error", {
+  power <- function(corrected) list(corrected = corrected, stepping = -10)
+  expect_null(thermodynamic_warning(power(-10.1), NaN))
+  expect_match(thermodynamic_warning(power(-12), NaN), "2 nats lower")
+  for (value in c(NaN, NA, -Inf)) expect_null(thermodynamic_warning(power(value), 0.1))
+})
