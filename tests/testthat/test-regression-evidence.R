@@ -206,7 +206,8 @@ test_that("a coefficient for each row: draws in two steps are right where one st
   }))
   expect_lt(max(abs(all$z)), 4.5)
   expect_lt(mean(all$z^2), 2)
-  expect_lt(stats::median(all$se), 0.1)
+  # of one seed it may be 0.2
+  expect_lt(stats::median(all$se), fast_or_slow(0.3, 0.1))
 })
 
 # Student's t distribution is normal given a scale for each row: a mean over scales of normal
