@@ -203,13 +203,26 @@ work_on_source <- function(spec, source) {
   # some databases end a query when another one is sent
   total <- source$count()
   feed <- open_feed(spec$model, source, spec$keep)
-  work <- tryCatch(new_work(spec, feed$encoded, feed, "stream"), error = function(e) {
+  work <- tryCatch({
+    needs_all <- exchangeable_warning(spec$method, spec$model, feed$encoded, total, spec$keep)
+    if (!is.null(needs_all)) warning(new_warning(needs_all))
+    new_work(spec, feed$encoded, feed, "stream")
+  }, error = function(e) {
     close_feed(feed)
     stop(e)
   })
   work$source <- source_bytes(source)
   work$total <- total
   work
+}
+
+# Rows that are gone are known around one anchor, and the points of nested sampling go to all
+# labellings of the components.
+exchangeable_warning <- function(method, model, encoded, total, keep) {
+  if (method$name != "online_nested" || isTRUE(total <= keep) ||
+      model_caller(model, encoded)("log_symmetry") == 0) return(NULL)
+  paste0("online_nested() needs all rows of a model with exchangeable components in memory, and ",
+         "stops with an error after ", count(keep), " rows: use sgais(), or a larger `keep`.")
 }
 
 #' @param alone Whether there will be a single run: it gets its rows in its own random order;

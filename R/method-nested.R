@@ -126,6 +126,15 @@ check_batch <- function(batch, live) {
 #' The standard error combines those of the chunks, from simulated volumes. It does not include
 #' errors of moves by stochastic gradients, nor the error of the reservoir; compare with [sgais()].
 #'
+#' All points use the same mini-batches. The noise of `gradient = "plain"` therefore moves them
+#' together: their spread stays right, but their centre leaves the posterior, and the estimate can
+#' be tens of nats off. A warning says so when the mean gradient of the points over all rows is far
+#' from zero, for rows that are in memory. `"control"` does not have this error.
+#'
+#' **Streams.** Models whose components can be exchanged, such as [gaussian_mixture()], need all
+#' rows in memory: a run stops with an error after `keep` rows (see [evidence()]), and a warning
+#' says this at its start. Use [sgais()], or a larger `keep`.
+#'
 #' @inherit likelihood_weighting return
 #'
 #' @references

@@ -157,6 +157,36 @@ gradient_warning <- function(model, encoded, method, points) {
                 format(signif(seen[known][1], 3)), format(signif(said[known][1], 3)))
 }
 
+# A displacement in nats (half of its squared length in posterior standard deviations), which must
+# also be more than chance explains.
+DISPLACED_NATS <- 0.5
+DISPLACED_CHANCE <- 4
+
+#' Have stochastic gradients moved the points of online_nested() away from the posterior together?
+#'
+#' The points share their mini-batches, whose noise moves all of them: neither their spread nor the
+#' standard error shows it. At draws of a density the mean of its gradient g is zero, and near a
+#' normal density with precision P a displacement u gives g = -P u, where P is the covariance of the
+#' gradients of the points; u'Pu / 2 = g' P^-1 g / 2 is the displacement in nats.
+#' @noRd
+displaced_warning <- function(model, encoded, method, points) {
+  d <- nrow(points)
+  n <- ncol(points)
+  if (method$name != "online_nested" || method$settings$gradient == "full" || n < 4 * d ||
+      isTRUE(encoded$sampled) || !all(is.finite(points))) return(NULL)
+  call <- model_caller(model, encoded)
+  gradient <- matrix(call("log_lik_grad", points)$gradient + call("log_prior_grad", points), d)
+  mean <- rowMeans(gradient)
+  nats <- tryCatch(drop(mean %*% solve(stats::cov(t(gradient)), mean)) / 2,
+                   error = function(e) NA_real_)
+  if (!isTRUE(nats > max(DISPLACED_NATS, DISPLACED_CHANCE * d / n))) return(NULL)
+  sprintf(paste("The noise of the mini-batches has moved all points away from the posterior, by",
+                "%s nats at the end, and the estimate may be wrong by several times as much: the",
+                "standard error does not include this. Use %slarger batches, a smaller `rate`,",
+                "or slice()."), format(signif(nats, 2), big.mark = ",", scientific = FALSE),
+          if (method$settings$gradient == "batch") "`gradient = \"control\"`, " else "")
+}
+
 moves_by_gradient <- function(method) {
   any(vapply(method$kernels, kernel_needs, TRUE, "gradient"))
 }

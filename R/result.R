@@ -18,7 +18,8 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   points <- do.call(cbind, lapply(chosen, `[[`, "points"))
   log_weights <- pool_weights(chosen)
   work <- Reduce(`+`, lapply(fits, `[[`, "work"))
-  gradient <- gradient_warning(model, encoded, method, points)
+  gradient <- c(gradient_warning(model, encoded, method, points),
+                displaced_warning(model, encoded, method, points))
   user <- if (is_latent(model)) user_state(model, encoded, points)
   else .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE], "to_user",
              points, list())

@@ -113,6 +113,18 @@ test_that("every gradient runs, and control variates are closer than plain mini-
   expect_identical(online_nested(batch = 5)$settings$gradient, "full")
 })
 
+test_that("points that the noise of mini-batches has displaced together are told", {
+  long <- with_own_seed(test_seed(1), data.frame(x = rnorm(2000), y = rnorm(2000)))
+  model <- linear_regression(y ~ x, sigma = 1)
+  told <- function(gradient, seeds) vapply(seeds, function(seed) {
+    fit <- quiet_fit(model, long, online_nested(kernel = sghmc(), gradient = gradient, batch = 50),
+                     seed = test_seed(seed))
+    any(grepl("moved all points away", fit$failed))
+  }, NA)
+  expect_gte(sum(told("plain", 1:6)), 5)
+  expect_false(any(told("control", 1:6)))
+})
+
 test_that("models without gradients walk online by their densities", {
   y <- hundred$data[1:40]
   model <- custom_model("mean", function(theta, data) stats::dnorm(data, theta[["mean"]], 1, TRUE),
