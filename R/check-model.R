@@ -723,23 +723,38 @@ ks_p <- function(x, y) {
   suppressWarnings(stats::ks.test(z[seq_along(x)], z[-seq_along(x)], exact = FALSE)$p.value)
 }
 
-#' The average of q / p over draws from p, for a normal q cut off where its density is low
-#' @noRd
 check_prior_constant <- function(bench, draws) {
-  d <- bench$d
-  if (d > 8) return(not_checked("only for up to 8 parameters"))
   half <- ncol(draws) %/% 2
-  pilot <- draws[, seq_len(half), drop = FALSE]
-  rest <- draws[, -seq_len(half), drop = FALSE]
-  more <- matrix(bench$ask("draw_prior", m = 2 * half, seed = a_seed())$first, d)
-  rest <- cbind(rest, more)
+  more <- matrix(bench$ask("draw_prior", m = 2 * half, seed = a_seed())$first, bench$d)
+  found <- prior_integral(draws[, seq_len(half), drop = FALSE],
+                          cbind(draws[, -seq_len(half), drop = FALSE], more),
+                          function(theta) bench$get("log_prior", theta))
+  if (!is.null(found$not_known)) return(not_checked(found$not_known))
+  if (!is.null(found$impossible)) return(failing("the density of a draw is zero"))
+  holding(found$holds, found$integral, "the density integrates to one",
+          paste0("to ", format(found$integral, digits = 3), ", se ",
+                 format(found$se, digits = 2)))
+}
+
+#' The integral of a density p up to a constant from draws: the average of q / p over draws from p,
+#' for a normal q cut off where its density is low
+#'
+#' @param pilot,rest Draws, in columns: those that q is fitted to, and others.
+#' @param log_p `function(theta)` of points in columns.
+#' @return A list: `integral`, its `se`, and whether it is one within its error (`holds`); or
+#'   `not_known`, why there is none; or `impossible`, if the density of a draw is zero.
+#' @noRd
+prior_integral <- function(pilot, rest, log_p) {
+  d <- nrow(pilot)
+  half <- ncol(pilot)
+  if (d > 8) return(list(not_known = "only for up to 8 parameters"))
   centre <- apply(pilot, 1, stats::median)
   spread <- prior_spread(pilot)
   # correlated where the draws are; heavy tails must not widen it
   inner <- t((pilot - centre) / spread)
   inner <- inner[rowSums(inner^2) <= stats::quantile(rowSums(inner^2), 0.9), , drop = FALSE]
   root <- tryCatch(chol(stats::cov(inner) + diag(1e-12, d)), error = function(e) NULL)
-  if (is.null(root)) return(not_checked("the draws have no covariance matrix"))
+  if (is.null(root)) return(list(not_known = "the draws have no covariance matrix"))
   root <- 0.6 * root * rep(spread, each = d)
   log_root <- sum(log(diag(root)))
   edge <- stats::qchisq(0.95, d)
@@ -748,19 +763,18 @@ check_prior_constant <- function(bench, draws) {
     square <- colSums(z^2)
     ifelse(square <= edge, -square / 2 - d / 2 * log(2 * pi) - log_root - log(0.95), -Inf)
   }
-  ratio <- exp(log_q(rest) - bench$get("log_prior", rest))
-  if (!all(is.finite(ratio))) return(failing("the density of a draw is zero"))
+  ratio <- exp(log_q(rest) - log_p(rest))
+  if (!all(is.finite(ratio))) return(list(impossible = TRUE))
   # where the density is zero q has no part
   z <- matrix(stats::rnorm(d * half), d)
   z <- z[, colSums(z^2) <= edge, drop = FALSE]
-  inside <- mean(is.finite(bench$get("log_prior", centre + t(root) %*% z)))
-  if (sum(ratio)^2 / sum(ratio^2) < 100) return(not_checked("too few draws are where the test is"))
+  inside <- mean(is.finite(log_p(centre + t(root) %*% z)))
+  if (sum(ratio)^2 / sum(ratio^2) < 100)
+    return(list(not_known = "too few draws are where the test is"))
   se <- sqrt(stats::var(ratio) / length(ratio) + inside * (1 - inside) / ncol(z))
   integral <- inside / mean(ratio)
-  holds <- abs(mean(ratio) - inside) <= CHECK$z * se + 0.01
-  holding(holds, integral, "the density integrates to one",
-          paste0("to ", format(integral, digits = 3), ", se ",
-                 format(se * integral / mean(ratio), digits = 2)))
+  list(integral = integral, se = se * integral / mean(ratio),
+       holds = abs(mean(ratio) - inside) <= CHECK$z * se + 0.01)
 }
 
 # ---- labels and what users see

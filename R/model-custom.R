@@ -13,7 +13,9 @@
 #'   (its log density is lower by 700 than at draws) and in searches for posterior modes: there they
 #'   count as `-Inf`.
 #' @param log_prior `function(theta)`: the log density of the prior, normalised. If it integrates to
-#'   another number than one, the evidence is multiplied by that number.
+#'   another number than one, the evidence is multiplied by that number. With up to eight
+#'   parameters a fit has a warning if the density and the draws of `draw_prior` contradict each
+#'   other; see also [check_model()].
 #' @param draw_prior `function(n)`: `n` draws from that prior, a matrix with a row for each (a
 #'   vector if there is one parameter).
 #' @param gradient,prior_gradient Gradients of the log-likelihood and of the log prior density with
@@ -88,7 +90,8 @@ custom_model <- function(parameters, log_likelihood, log_prior, draw_prior, grad
   modes = function(model) model$modes, simulates = function(model) "not a custom_model()",
   no_data = no_data_custom,
   gradients = function(model) !is.null(model$gradient), derivatives = FALSE,
-  user_gradient = !is.null(gradient), asks_r = TRUE, prior_moments = prior_moments_custom)
+  user_gradient = !is.null(gradient), asks_r = TRUE, prior_moments = prior_moments_custom,
+  doubts = prior_doubts)
   model$gradient <- gradient
   model$prior_gradient <- prior_gradient
   model
@@ -333,6 +336,43 @@ fixed_draws <- function(model) {
   restore <- own_generator(c(0, 1), keep = FALSE)
   on.exit(restore())
   matrix(model$draw_prior(200), 200)
+}
+
+# A third is for the normal density of prior_integral(); the second number confirms a contradiction,
+# as the error of few draws can be underestimated.
+PRIOR_DRAWS <- c(1500, 6000)
+
+#' Is the prior normalised, and are its draws from it? A sentence, or NULL if nothing speaks against
+#' it or it cannot be known
+#'
+#' Estimates that use draws of the prior alone are right without the constant, others are not.
+#' @noRd
+prior_doubts <- function(model, points, log_weights) {
+  restore <- own_generator(c(0, 2), keep = FALSE)
+  on.exit(restore())
+  for (m in PRIOR_DRAWS) {
+    found <- tryCatch(suppressWarnings({
+      draws <- t(matrix(model$draw_prior(m), m))
+      pilot <- seq_len(m / 3)
+      prior_integral(draws[, pilot, drop = FALSE], draws[, -pilot, drop = FALSE],
+                     function(theta) prior_at(model, theta))
+    }), error = function(e) NULL)
+    if (!isFALSE(found$holds)) return(NULL)
+  }
+  size <- log(found$integral)
+  number <- sprintf("%.3g", size)
+  paste0("`log_prior` and `draw_prior` of ", model$name, "() do not belong together: from its ",
+         "draws the prior integrates to exp(", number, ") and not to 1 (standard error of the ",
+         "exponent ", format(signif(found$se / found$integral, 1)), "). If the density is not normalised, the ",
+         "log evidence of methods that use it is wrong by ", number, ", and that of others, such ",
+         "as nested(), is not; if the draws are from another distribution, all are wrong.")
+}
+
+# Of points in columns; as in custom_answer(), where values are checked.
+prior_at <- function(model, theta) {
+  rownames(theta) <- model$parameters
+  if (model$vectorised) return(as.double(model$log_prior(t(theta))))
+  vapply(seq_len(ncol(theta)), function(i) sum(model$log_prior(theta[, i])), 0)
 }
 
 #' The spread of the prior of each parameter

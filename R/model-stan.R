@@ -80,6 +80,7 @@ stanfit_model <- function(fit, prior_fit, draw_prior = NULL, observed = NULL) {
   lost <- lost_points()
   prior <- stan_functions(prior_fit)
   whole <- stan_functions(fit)
+  refuse_no_likelihood(whole$value, prior$value, d)
   log_likelihood <- function(theta) {
     value <- without_prior(whole$value(theta), prior$value(theta))
     if (!is.na(value)) return(value)
@@ -106,6 +107,20 @@ check_stanfit <- function(fit, name) {
   })
   if (d == 0) fail("`", name, "` must have at least one parameter, not 0.")
   d
+}
+
+#' Refuse a prior that is the posterior: the likelihood would be one everywhere
+#'
+#' @param whole,prior Log densities; they are compared at a few points around zero.
+#' @noRd
+refuse_no_likelihood <- function(whole, prior, d) {
+  points <- outer(seq_len(d), seq_len(8), function(j, k) 1.5 * sin(3 * j + 7 * k))
+  both <- cbind(apply(points, 2, whole), apply(points, 2, prior))
+  both <- both[rowSums(!is.finite(both)) == 0, , drop = FALSE]
+  if (nrow(both) > 0 && all(abs(both[, 1] - both[, 2]) <= 1e-9 * (1 + abs(both[, 1]))))
+    fail("`prior_fit` must have the log density of the prior alone, but it has that of `fit`, so ",
+         "that nothing is left for the likelihood: sample from the program without its ",
+         "likelihood, as in the example.")
 }
 
 stan_names <- function(fit, d) {

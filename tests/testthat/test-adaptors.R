@@ -97,6 +97,13 @@ test_that("a posterior at the edge of its prior has no mode, and the fit says th
 
 # Priors ------------------------------------------------------------------------------------------
 
+test_that("a prior that is the posterior is refused", {
+  posterior <- function(theta) sum(dnorm(theta, 1, log = TRUE))
+  refused(refuse_no_likelihood(posterior, posterior, 3), "the log density of the prior alone")
+  expect_silent(refuse_no_likelihood(posterior, function(theta) sum(dnorm(theta, log = TRUE)), 3))
+  expect_silent(refuse_no_likelihood(function(theta) NaN, function(theta) NaN, 3))
+})
+
 test_that("priors as R functions are those of C, integrate to one and agree with their draws", {
   real <- list(normal(1, 2), student_t(4, -1, 0.5), cauchy(2, 3))
   positive <- list(half_normal(2), half_student(3, 1.5), inverse_gamma(2.5, 3), exponential(0.7))

@@ -498,3 +498,30 @@ test_that("gradients without second derivatives are enough for sgais(), past its
   expect_lt(abs(fit$log_evidence - exact), 4 * fit$se)
   expect_true(all(is.na(fit$trace$temperature)))
 })
+
+test_that("a prior density and prior draws that contradict each other are told", {
+  y <- c(1.2, 0.4, 2.1)
+  model <- function(log_prior, draw_prior = function(n) rnorm(n), ...)
+    custom_model("m", function(m, y) sum(dnorm(y, m, 1, log = TRUE)), log_prior, draw_prior, ...)
+  told <- function(model, data = y, method = laplace())
+    grep("do not belong together", quiet_fit(model, data, method, seed = test_seed(1))$failed,
+         value = TRUE)
+  proper <- function(m) dnorm(m, log = TRUE)
+  expect_length(told(model(proper)), 0)
+  found <- told(model(function(m) -m^2 / 2))
+  expect_match(found, "`log_prior` and `draw_prior` of custom_model() do not belong", fixed = TRUE)
+  number <- as.numeric(sub(".*exp[(](-?[0-9.]+)[)].*", "\\1", found))
+  expect_lt(abs(number - log(2 * pi) / 2), 0.2)
+  expect_length(told(model(proper, function(n) rnorm(n, 0, 0.5))), 1)
+  wide <- custom_model(c("a", "b", "c"), function(theta) -sum((theta - 0.3)^2),
+                       function(theta) if (all(abs(theta) < 1)) -3 * log(2) else -Inf,
+                       function(n) matrix(runif(3 * n, -1, 1), n))
+  expect_length(told(wide, NULL), 0)
+  wide$log_prior <- function(theta) if (all(abs(theta) < 1)) 0 else -Inf
+  expect_length(told(wide, NULL), 1)
+  # the generator of the user is left alone
+  set.seed(1)
+  before <- .Random.seed
+  prior_doubts(model(proper), NULL, NULL)
+  expect_identical(.Random.seed, before)
+})
