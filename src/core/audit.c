@@ -1314,6 +1314,8 @@ static le_status take_step(le_audit *audit, le_target *target, const gsl_rng *rn
 
 le_status le_audit_step(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
+  /* also where no mode is found there is a place for one */
+  LE_TRY(reserve(audit, 1));
   LE_TRY(take_step(audit, target, rng));
   if (audit->phase == LE_AUDIT_DONE && !audit->in_two_steps && audit->first_lot &&
       is_uneven(audit, UNEVEN)) {
