@@ -279,8 +279,10 @@ static le_status another(void *self, le_target *target, const gsl_rng *rng, doub
 {
   le_search *search = self;
   const size_t d = search->d, k = search->drawn++;
-  const le_rows rows = le_store_rows(target->store, 0, target->seen);
   if (is_from_rows(target, k)) {
+    /* the scratch memory is for so many rows */
+    const size_t n = target->seen < search->rows ? target->seen : search->rows;
+    const le_rows rows = le_store_rows(target->store, 0, n);
     target->ops->start(target->model, &rows, rng, theta, search->scratch);
     return LE_OK;
   }
