@@ -38,16 +38,15 @@ covariate_warnings <- function(rows, before, design, where = NULL) {
   aliased <- aliased_columns(rows, own, some, setdiff(seq_along(names), zero),
                              INTERCEPT %in% names)
   where <- if (!is.null(where)) paste0(" (", where, ")")
-  c(if (length(said)) paste0(
-      count_names(names[said]), where, if (length(said) > 1) " are" else " is",
-      " zero in all rows, so the data say nothing about ",
-      if (length(said) > 1) "their coefficients." else "its coefficient."),
-    if (length(aliased)) paste0(
-      count_names(names[aliased]), where, if (length(aliased) > 1) " are" else " is",
-      if (length(aliased) > 1) " linear combinations" else " a linear combination",
-      " of other columns, so only the prior tells their coefficients apart. The evidence is that ",
-      "of the model as it stands; without ", if (length(aliased) > 1) "them" else "it",
-      " it would be another one."))
+  several <- function(names, yes, no) if (length(names) > 1) yes else no
+  c(if (length(said))
+      say("zero_columns", paste0(count_names(names[said]), where, several(said, " are", " is")),
+          several(said, "their coefficients", "its coefficient")),
+    if (length(aliased))
+      say("aliased_columns",
+          paste0(count_names(names[aliased]), where,
+                 several(aliased, " are linear combinations", " is a linear combination")),
+          several(aliased, "them", "it")))
 }
 
 count_names <- function(names)
@@ -99,8 +98,7 @@ response_warning <- function(model, encoded) {
   at <- nrow(rows)
   alike <- function(y) all(y == y[1])
   if (ncol(rows) > 2 && alike(rows[at, evenly(ncol(rows), COLUMN_ROWS)]) && alike(rows[at, ]))
-    return(paste0("The response `", encoded$design$response, "` is ",
-                  response_word(encoded, rows[at, 1]), " in all rows."))
+    return(say("same_response", encoded$design$response, response_word(encoded, rows[at, 1])))
 }
 
 response_word <- function(encoded, y) {

@@ -236,13 +236,13 @@ verdict <- function(all_rows) {
 }
 
 verdict_doubts <- function(x) {
-  say <- function(doubt, one, several) {
+  told <- function(doubt, one, several) {
     names <- x$method[x$doubt == doubt & x$error == ""]
     if (length(names)) paste(show_models(names), if (length(names) == 1) one else several)
   }
-  c(say("failed", "failed its own checks", "failed their own checks"),
-    say("warns", "has warnings", "have warnings"),
-    say("hardly moves", "hardly moves its particles", "hardly move their particles"))
+  c(told("failed", "failed its own checks", "failed their own checks"),
+    told("warns", "has warnings", "have warnings"),
+    told("hardly moves", "hardly moves its particles", "hardly move their particles"))
 }
 
 #' @rdname crosscheck

@@ -221,8 +221,7 @@ work_on_source <- function(spec, source) {
 exchangeable_warning <- function(method, model, encoded, total, keep) {
   if (method$name != "online_nested" || isTRUE(total <= keep) ||
       model_caller(model, encoded)("log_symmetry") == 0) return(NULL)
-  paste0("online_nested() needs all rows of a model with exchangeable components in memory, and ",
-         "stops with an error after ", count(keep), " rows: use sgais(), or a larger `keep`.")
+  say("needs_all_rows", count(keep))
 }
 
 #' @param alone Whether there will be a single run: it gets its rows in its own random order;

@@ -358,16 +358,10 @@ PAST_MOST <- 1 # nats
 
 past_warnings <- function(out) {
   if (is.null(out$past_se)) return(NULL)
-  advice <- paste("Use a source that can be read again, or a larger `keep`.")
+  advice <- "Use a source that can be read again, or a larger `keep`."
   changed <- drop(out$past_changed) > 0 && drop(out$past_exact) == 0
-  c(if (changed)
-      paste("The distribution of the rows changed when earlier rows were no longer in memory, and",
-            "the run went on from a sample of them.", advice),
-    if (!is.finite(out$past_se))
-      paste("The error of keeping only a sample of the rows could not be computed, because the",
-            "particles have left the posterior: the estimate cannot be trusted.", advice)
+  c(if (changed) say("rows_changed", advice),
+    if (!is.finite(out$past_se)) say("sample_error_unknown", advice)
     else if (drop(out$past_se) > PAST_MOST)
-      sprintf(paste("Only a sample of the rows was kept in memory. This adds a standard error of",
-                    "%s nats to the estimate. %s"),
-              format(signif(drop(out$past_se), 2), scientific = FALSE), advice))
+      say("sample_error", format(signif(drop(out$past_se), 2), scientific = FALSE), advice))
 }

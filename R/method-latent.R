@@ -53,15 +53,9 @@ chib_warnings <- function(figures, method, model) {
   k <- if (part_of(model, "latent")$tail) drop(figures$pareto_k)
   moved <- drop(figures$moved)
   c(
-    if (!isTRUE(met >= CHIB_LEAST_MET) || isTRUE(k > AUDIT_MOST_K)) sprintf(
-      paste("Few draws have an appreciable transition density to the chosen state: the average",
-            "rests on %.0f of them%s. The estimate may be wrong by several nats, and its",
-            "standard error does not show it. Use more `draws`, or compare with smc(\"data\")."),
-      met, if (isTRUE(k > AUDIT_MOST_K)) sprintf(" (Pareto k %.2f)", k) else ""),
-    if (isTRUE(moved < CHIB_LEAST_MOVED)) paste(
-      "The sweeps hardly leave one state, so the standard error ignores other parts of the",
-      "posterior, and the estimate may be several nats too low. Compare with smc(\"data\") or",
-      "nested().")
+    if (!isTRUE(met >= CHIB_LEAST_MET) || isTRUE(k > AUDIT_MOST_K))
+      say("few_met", met, if (isTRUE(k > AUDIT_MOST_K)) sprintf(" (Pareto k %.2f)", k) else ""),
+    if (isTRUE(moved < CHIB_LEAST_MOVED)) say("one_state")
   )
 }
 

@@ -257,16 +257,8 @@ nested_warnings <- function(nested) {
   uneven <- isTRUE(nested$rank_p < LEAST_RANK_P && nested$rank_gap > MOST_RANK_GAP)
   c(
     if (isTRUE(nested$renewal < LEAST_RENEWAL && !(nested$echo < MOST_ECHO)))
-      sprintf(paste("The kernel hardly moves the points it copies (renewal %.0f%%, independent",
-                    "draws: 100%%), so the live points are near copies of each other and the",
-                    "evidence cannot be trusted. Use more `steps`, or slice()."),
-              100 * nested$renewal),
-    if (uneven)
-      sprintf(paste("The likelihoods of new points do not rank uniformly among the live points",
-                    "(largest deviation %.2f): the kernel does not reach the whole region above",
-                    "the likelihood threshold. Use more `steps`, or more `live` points if there",
-                    "are several modes."),
-              nested$rank_gap)
+      say("near_copies", 100 * nested$renewal),
+    if (uneven) say("uneven_ranks", nested$rank_gap)
   )
 }
 
@@ -348,7 +340,7 @@ update_nested <- function(object, tol, data, frame) {
   method$settings$from_levels <- as.double(t(as.matrix(object$nested$levels)))
   method$settings$from_theta <- as.double(t(object$parameters))
   problem <- new_problem(object$model, encoded, method, object$seed)
-  problem$replicate <- as.double(CONTINUED + nrow(object$nested$levels))
+  problem$replicate <- as.double(STREAMS[["continued"]] + nrow(object$nested$levels))
   if (asks_r(object$model)) {
     restore <- own_generator(c(problem$replicate, object$seed[2]), keep = FALSE)
     on.exit(restore())
@@ -356,8 +348,9 @@ update_nested <- function(object, tol, data, frame) {
   out <- conduct(problem, encoded$rows)
   method$settings[c("from_levels", "from_theta")] <- NULL
   method$call$tol <- tol
-  fit <- with_bound(new_evidence(list(out), object$call, object$model, method, encoded,
-                                 object$seed), encoded, object$seed)
+  checks <- further_checks(problem, encoded, list(out), object$model, method, object$seed)
+  fit <- new_evidence(list(out), object$call, object$model, method, encoded, object$seed,
+                      checks = checks)
   fit$call$method <- method$call
   for (name in c("evaluations", "seconds"))
     fit$trace[[name]] <- fit$trace[[name]] + utils::tail(object$trace[[name]], 1)
@@ -365,11 +358,8 @@ update_nested <- function(object, tol, data, frame) {
   fit$work <- fit$work + object$work
   # of the whole run; the new part may be short or empty
   fit$nested$renewal <- stats::median(fit$trace$renewal)
-  fit$warnings <- unique(c(fit$warnings, nested_warnings(fit$nested)))
-  raise_warnings(fit, known = object$warnings)
+  raise_warnings(with_doubts(fit, nested_warnings(fit$nested)), known = object$warnings)
 }
-
-CONTINUED <- 2^30 # random number streams that no replicate of evidence() uses
 
 #' The fit of all points of some fits
 #' @noRd
@@ -402,9 +392,21 @@ together <- function(fits) {
   fit$se <- sums[["se"]]
   fit$sampler <- list(log_evidence = fit$log_evidence, se = fit$se, draws = fit$parameters,
                       log_weights = fit$log_weights)
-  fit$warnings <- unique(c(unlist(lapply(fits, `[[`, "warnings")), nested_warnings(fit$nested)))
-  fit$failed <- unique(c(unlist(lapply(fits, `[[`, "failed")), nested_warnings(fit$nested)))
-  raise_warnings(fit, known = unlist(lapply(fits, `[[`, "warnings")))
+  known <- unlist(lapply(fits, `[[`, "warnings"))
+  fit$warnings <- fit$failed <- NULL
+  fit <- with_doubts(fit, c(known, nested_warnings(fit$nested)))
+  fit$verdict <- merged_verdict(fit, fits)
+  raise_warnings(fit, known = known)
+}
+
+# The merged points are reported; the estimates of the single fits stand beside.
+merged_verdict <- function(fit, fits) {
+  ledger <- new_entry("live points", "approximate", fit$log_evidence, fit$se, reportable = TRUE,
+                      cost = sum(fit$work[c("likelihoods", "gradients")]))
+  for (i in seq_along(fits))
+    ledger <- rbind(ledger, new_entry(paste("fit", i), "approximate", fits[[i]]$log_evidence,
+                                      fits[[i]]$se, uneven = TRUE))
+  verdict_of(ledger, 1)
 }
 
 #' Number of live points when each of the sorted `levels` was removed: those drawn before and not

@@ -195,12 +195,16 @@ partition_run <- function(out, method, model, encoded) {
   rung <- ladder[ladder$components == k, ]
   points <- partition_draws(out, method, model, encoded)
   headline <- list(log_evidence = rung$log_evidence, se = rung$se, source = "partitions",
+                   entry = "partitions of the rows",
                    points = points, log_weights = normalise(rep(0, ncol(points))))
   # one number of components alone needs no chain
   alone <- rung$anchor == method$settings$components
-  failed <- partition_warnings(rung, if (alone) Inf else rung$trips)
+  said <- partition_warnings(rung, if (alone) Inf else rung$trips)
   list(
-    headline = headline, trace = data.frame(), failed = failed, warnings = failed,
+    headline = headline, trace = data.frame(), said = said,
+    ledger = new_entry(headline$entry, "approximate", rung$log_evidence, rung$se,
+                       error = if (length(said)) Inf else rung$se, cost = evaluations_of(out),
+                       reportable = TRUE, doubt = if (length(said)) FAILED_OWN else ""),
     partitions = list(anchor = as.list(method$anchors[method$anchors$components == rung$anchor, ]),
                       ladder = ladder, occupied = occupied_groups(out, method, k, encoded),
                       sweeps = drop(out$sweeps),
@@ -266,22 +270,11 @@ occupied_groups <- function(out, method, components, encoded) {
 }
 
 partition_warnings <- function(rung, trips) {
-  advice <- " Use more `work`, or compare with nested()."
-  if (!is.finite(rung$se))
-    return(paste0("The chains over partitions have not reached the anchor or all numbers of ",
-                  "groups, so there is no estimate.", advice))
-  if (trips < PARTITION_TRIPS)
-    return(sprintf(paste0("The chains over partitions have gone from few groups to the most and ",
-                          "back only %.0f times, so the estimate is unreliable.", advice), trips))
-  c(if (isTRUE(rung$disagree > PARTITION_APART))
-      sprintf(paste0("Estimates relative to different numbers of components differ by %.1f ",
-                     "standard errors.", advice), rung$disagree),
-    if (isTRUE(abs(rung$apart) > PARTITION_APART))
-      sprintf(paste0("Chains that began with few groups and with many differ by %.1f standard ",
-                     "errors, so they have not mixed.", advice), abs(rung$apart)),
-    if (rung$se > PARTITION_MOST)
-      sprintf(paste0("The chains over partitions move slowly between numbers of groups: the ",
-                     "standard error of %.1f nats is itself uncertain.", advice), rung$se))
+  if (!is.finite(rung$se)) return(say("no_partitions"))
+  if (trips < PARTITION_TRIPS) return(say("few_trips", trips))
+  c(if (isTRUE(rung$disagree > PARTITION_APART)) say("anchors_apart", rung$disagree),
+    if (isTRUE(abs(rung$apart) > PARTITION_APART)) say("groups_apart", abs(rung$apart)),
+    if (rung$se > PARTITION_MOST) say("slow_partitions", rung$se))
 }
 
 #' Words of print() on the source of the estimate

@@ -134,6 +134,7 @@ peak_run <- function(out, method, model, args) {
     source = if (isTRUE(figures$drawn == 1)) "quadrature" else source,
     points = if (source == "importance") out$draws else out$normal_draws
   )
+  headline$entry <- peak_entry(headline$source)
   headline$log_weights <-
     normalise(if (source == "importance") figures$log_weights else rep(0, ncol(headline$points)))
   peaks <- list(modes = figures$modes, log_density = figures$log_peak, parameters = figures$peak,
@@ -143,25 +144,39 @@ peak_run <- function(out, method, model, args) {
                 pareto_k = figures$pareto_k, once = figures$once, refused = figures$refused,
                 climbs = figures$climbs)
   several <- may_have_modes(model)
-  failed <- c(
+  said <- c(
     if (source == "importance") uneven_weights(peaks,
                                                AUDIT_LEAST_ESS[[if (several) "several"
                                                                 else "one"]]),
-    if (source %in% c("importance", "laplace") && several) more_peaks(peaks)
+    if (source %in% c("importance", "laplace") && several) more_peaks(peaks),
+    if (source == "bic" && !figures$top_found) say("no_maximum")
   )
   list(
-    headline = headline, peaks = peaks, trace = data.frame(), failed = failed,
+    headline = headline, peaks = peaks, trace = data.frame(), said = said,
+    ledger = peak_entries(headline, figures, said),
     sampler = list(log_evidence = headline$log_evidence, se = headline$se,
                    draws = t(headline$points), log_weights = headline$log_weights),
-    warnings = c(
-      failed,
-      if (source == "bic" && !figures$top_found)
-        paste("No maximum of the likelihood was found; the likelihood at the posterior mode is",
-              "used instead.")
-    ),
     work = c(lambda_steps = 0, likelihoods = figures$likelihoods, gradients = figures$gradients,
              seconds = figures$seconds)
   )
+}
+
+peak_entry <- function(source)
+  switch(source, importance = AUDIT_ENTRY, laplace = "Laplace approximation", bic = "bic()",
+         "exact()")
+
+#' The reported entry, and Laplace's approximation beside importance sampling
+#' @noRd
+peak_entries <- function(headline, figures, said) {
+  sampled <- headline$source == "importance"
+  kind <- switch(headline$source, importance = "unbiased", exact = , quadrature = "exact",
+                 "approximate")
+  rbind(new_entry(headline$entry, kind, headline$log_evidence, headline$se,
+                  error = if (length(said)) Inf else headline$se,
+                  ess = if (sampled) figures$ess else NA_real_, cost = evaluations_of(figures),
+                  reportable = TRUE, doubt = if (length(said)) FAILED_OWN else ""),
+        if (sampled && is.finite(figures$laplace))
+          new_entry("Laplace approximation", "approximate", figures$laplace))
 }
 
 uneven_weights <- function(peaks, least_ess) {
@@ -170,10 +185,7 @@ uneven_weights <- function(peaks, least_ess) {
   } else if (isTRUE(peaks$pareto_k > AUDIT_MOST_K)) {
     sprintf("the weights have a heavy tail (Pareto k %.2f)", peaks$pareto_k)
   }
-  if (!is.null(reason))
-    paste0("The posterior is not close to normal around its modes: ", reason,
-           ". The estimate and its standard error cannot be trusted; use sgais(), smc() or ",
-           "nested().")
+  if (!is.null(reason)) say("not_normal", reason)
 }
 
 PEAKS_REFUSED <- 0.01 # a mode that is left out matters if it has this share of the evidence
@@ -181,16 +193,7 @@ PEAKS_ONCE <- 0.05    # share of the evidence at modes that only one optimisatio
 
 # Importance sampling misses modes for which it has no proposal.
 more_peaks <- function(peaks) {
-  if (isTRUE(peaks$refused > PEAKS_REFUSED)) {
-    return(sprintf(paste("The posterior has more modes than the %d for which there is memory, and",
-                         "the others hold a relevant part of the evidence: the estimate is too",
-                         "low. Use smc() or nested()."),
-                         peaks$modes))
-  }
-  if (isTRUE(peaks$climbs > 1 && peaks$once > PEAKS_ONCE)) {
-    sprintf(paste("%.0f%% of the estimate comes from modes that only one of %d optimisation runs",
-                  "has found, so there are probably more modes and the estimate is too low. Use",
-                  "more `starts`, or smc() or nested()."),
-                  100 * peaks$once, as.integer(peaks$climbs))
-  }
+  if (isTRUE(peaks$refused > PEAKS_REFUSED)) say("modes_refused", as.integer(peaks$modes))
+  else if (isTRUE(peaks$climbs > 1 && peaks$once > PEAKS_ONCE))
+    say("modes_once", 100 * peaks$once, as.integer(peaks$climbs))
 }

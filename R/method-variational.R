@@ -81,14 +81,16 @@ variational_run <- function(out, method) {
   climbs$converged <- climbs$converged == 1
   log_evidence <- out$bound + if (identical(method$settings$symmetry, 1)) out$symmetry else 0
   headline <- list(log_evidence = log_evidence, se = NA_real_, source = "variational",
-                   points = out$draws, log_weights = normalise(rep(0, ncol(out$draws))))
+                   entry = "variational Bayes", points = out$draws,
+                   log_weights = normalise(rep(0, ncol(out$draws))))
   list(
-    headline = headline, trace = data.frame(), failed = NULL,
+    headline = headline, trace = data.frame(),
+    ledger = new_entry("variational Bayes", "lower bound", log_evidence,
+                       cost = evaluations_of(out), reportable = TRUE),
     variational = c(out[c("bound", "symmetry", "relabellings")], list(restarts = climbs)),
     sampler = list(log_evidence = log_evidence, se = NA_real_, draws = t(out$draws),
                    log_weights = headline$log_weights),
-    warnings = if (!climbs$converged[which.max(climbs$bound)])
-      "The best start reached the limit of `iterations`: more would raise the bound.",
+    said = if (!climbs$converged[which.max(climbs$bound)]) say("bound_can_rise"),
     work = c(lambda_steps = 0, likelihoods = out$likelihoods, gradients = 0, seconds = out$seconds)
   )
 }

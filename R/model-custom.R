@@ -361,12 +361,7 @@ prior_doubts <- function(model, points, log_weights) {
   }
   size <- log(found$integral)
   number <- sprintf("%.3g", size)
-  paste0("`log_prior` and `draw_prior` of ", model$name, "() do not belong together: from its ",
-         "draws the prior integrates to exp(", number, ") and not to 1 (standard error of the ",
-         "exponent ", format(signif(found$se / found$integral, 1)), "). If the density is not ",
-         "normalised, the log evidence of methods that use it is wrong by ", number,
-         ", and that of others, such as nested(), is not; if the draws are from another ",
-         "distribution, all are wrong.")
+  say("prior_apart", model$name, number, format(signif(found$se / found$integral, 1)), number)
 }
 
 # Of points in columns; as in custom_answer(), where values are checked.

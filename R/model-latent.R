@@ -395,6 +395,9 @@ latent_bic_run <- function(out, method, model, encoded) {
   run$headline$log_evidence <- maximum - 0.5 *
     part_of(model, "latent")$free(model$args, nrow(encoded$rows)) * log(encoded$n)
   run$headline$source <- "bic"
+  run$headline$entry <- "bic()"
+  run$ledger <- new_entry("bic()", "approximate", run$headline$log_evidence,
+                          cost = evaluations_of(out), reportable = TRUE)
   run$sampler$log_evidence <- run$headline$log_evidence
   run$peaks <- list(maximum = maximum, climbs = run$variational$restarts)
   run$variational <- NULL
@@ -405,10 +408,7 @@ latent_bic_run <- function(out, method, model, encoded) {
 #' @noRd
 unmoved_warning <- function(out) {
   if (is.null(out$unmoved) || out$unmoved < UNMOVED) return(NULL)
-  sprintf(paste("The particles were resampled %.0f times in a row while sweeps changed none of",
-                "them, so they are copies of a few: the evidence is probably too low, and its",
-                "standard error is unreliable. Use more `particles`, or another method."),
-          out$unmoved)
+  say("copies", out$unmoved)
 }
 UNMOVED <- 2
 

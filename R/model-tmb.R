@@ -285,11 +285,7 @@ lost_points <- function(most = 2000) {
       count <<- 0
       if (!length(lost)) return(NULL)
       near <- sum(near_draws(do.call(cbind, lost), draws, log_weights))
-      if (near) paste0(
-        "At ", count_of(near, "point"), " where the posterior is, the object of the model had no ",
-        "value, and they were taken as impossible: the evidence may be too low. Use other ",
-        "starting values, or a prior without extreme values."
-      )
+      if (near) say("no_value", count_of(near, "point"))
     }
   )
 }

@@ -26,23 +26,17 @@ often <- function(is) {
 
 still_warning <- function(made, method, modes) {
   kernel <- method$kernels[[1]]$name
-  if (often(made$acceptance < LOW_ACCEPTANCE)) return(sprintf(paste(
-    "The particles hardly move: at %.0f%% of the distributions less than 1%% of the proposals",
-    "are accepted, and the estimate may be wrong by several nats. Use a smaller `step_size` of",
-    "%s(), or leave it out, so that it is tuned."),
-    100 * mean(made$acceptance < LOW_ACCEPTANCE, na.rm = TRUE), kernel))
+  if (often(made$acceptance < LOW_ACCEPTANCE)) return(say(
+    "hardly_move", 100 * mean(made$acceptance < LOW_ACCEPTANCE, na.rm = TRUE), kernel))
   # with a given number of moves, separate modes cannot be distinguished from slow moves
   if (isTRUE(method$settings$`1.renew` < 0) && modes != "one") return(NULL)
   if (!often(made$renewal < POOR_RENEWAL)) return(NULL)
   given <- isTRUE(method$settings$`1.renew` < 0)
-  sprintf(paste("The particles move too little: after %s at each distribution, their renewal in",
-                "the slowest direction is only %.0f%% (independent draws: 100%%), and the",
-                "estimate may be wrong by several nats. %s"),
-          if (stats::median(made$moves) == 1) "one move"
-          else paste(count(stats::median(made$moves)), "moves"),
-          100 * stats::median(made$renewal[made$renewal < POOR_RENEWAL], na.rm = TRUE),
-          if (given) "Use more `steps`, or leave their number out."
-          else "Use hmc(), scaled columns, more `steps`, or nested().")
+  say("slow_moves", if (stats::median(made$moves) == 1) "one move"
+      else paste(count(stats::median(made$moves)), "moves"),
+      100 * stats::median(made$renewal[made$renewal < POOR_RENEWAL], na.rm = TRUE),
+      if (given) "Use more `steps`, or leave their number out."
+      else "Use hmc(), scaled columns, more `steps`, or nested().")
 }
 
 #' The error in nats caused by the step size, summed over distributions in C
@@ -65,10 +59,8 @@ hot_warning <- function(heating, se, kernel) {
   size <- format(signif(abs(heating$bias), 2), big.mark = ",", scientific = FALSE)
   cure <- if (low) sprintf("a smaller %s, or scaled columns",
                            if (kernel$name == "baoab") "`step_size`" else "`rate`")
-  sprintf(
-    paste("The steps of %s() are too %s: its particles are spread too %s (temperature %s instead",
-          "of 1), and the estimate is probably %s %s. Use hmc(), which has an accept step, or %s."),
-    kernel$name, if (low) "long" else "few", if (low) "widely" else "narrowly",
+  say(
+    "wrong_steps", kernel$name, if (low) "long" else "few", if (low) "widely" else "narrowly",
     format(signif(heating$temperature, 3)),
     if (is.finite(heating$bias)) sprintf("about %s nats too", size) else "far too",
     if (low) "low" else "high", if (low) cure else "more `steps`"
@@ -81,11 +73,8 @@ thermodynamic_warning <- function(power, se) {
   gap <- power$corrected - power$stepping
   # an estimate that is not finite has a warning of its own
   if (!is.finite(gap) || abs(gap) <= max(0.5, 3 * se, na.rm = TRUE)) return(NULL)
-  sprintf(paste("The thermodynamic integral is %s nats %s than the stepping-stone estimate from",
-                "the same particles: the mean log-likelihood changes too much from one power to",
-                "the next. Use `rule = \"stepping\"`, or more steps."),
-          format(signif(abs(gap), 2), big.mark = ",", scientific = FALSE),
-          if (gap < 0) "lower" else "higher")
+  say("rules_apart", format(signif(abs(gap), 2), big.mark = ",", scientific = FALSE),
+      if (gap < 0) "lower" else "higher")
 }
 
 CHAINS_APART <- 1.2 # root of the variance of all draws over that within chains
@@ -108,13 +97,10 @@ chains_warning <- function(draws, chains) {
   # the mean of a few rounds varies by chance
   most <- CHAINS_APART * sqrt(1 + 1 / rounds)
   if (still <= CHAINS_STILL && isTRUE(max(apart) <= most)) return(NULL)
-  paste0(
+  say("chains_apart",
     if (still > CHAINS_STILL) sprintf("%.0f%% of the chains never moved", 100 * still)
     else sprintf(paste("The chains do not agree with each other (potential scale reduction",
-                       "factor up to %.2f)"), max(apart)),
-    ": the draws do not represent the posterior, and the estimate may be wrong by several nats. ",
-    "Use more `steps`, smc() or nested()."
-  )
+                       "factor up to %.2f)"), max(apart)))
 }
 
 no_bridge <- function() {
@@ -151,10 +137,7 @@ gradient_warning <- function(model, encoded, method, points) {
   known <- is.finite(said) & is.finite(seen) & size > 1e-9 * (1 + abs(drop(above$value)))
   if (sum(known) < 2 || mean(abs(said - seen)[known] > GRADIENT_OFF * size[known]) <= 0.5)
     return(NULL)
-  sprintf(paste("`gradient` is not the gradient of `log_likelihood`: between two points the",
-                "log-likelihood changes by %s, but by %s according to `gradient`. The estimate",
-                "cannot be trusted."),
-                format(signif(seen[known][1], 3)), format(signif(said[known][1], 3)))
+  say("wrong_gradient", format(signif(seen[known][1], 3)), format(signif(said[known][1], 3)))
 }
 
 # A displacement in nats (half of its squared length in posterior standard deviations), which must
@@ -180,10 +163,7 @@ displaced_warning <- function(model, encoded, method, points) {
   nats <- tryCatch(drop(mean %*% solve(stats::cov(t(gradient)), mean)) / 2,
                    error = function(e) NA_real_)
   if (!isTRUE(nats > max(DISPLACED_NATS, DISPLACED_CHANCE * d / n))) return(NULL)
-  sprintf(paste("The noise of the mini-batches has moved all points away from the posterior, by",
-                "%s nats at the end, and the estimate may be wrong by several times as much: the",
-                "standard error does not include this. Use %slarger batches, a smaller `rate`,",
-                "or slice()."), format(signif(nats, 2), big.mark = ",", scientific = FALSE),
+  say("displaced", format(signif(nats, 2), big.mark = ",", scientific = FALSE),
           if (method$settings$gradient == "batch") "`gradient = \"control\"`, " else "")
 }
 

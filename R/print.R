@@ -102,6 +102,8 @@ print.summary.evidence <- function(x, most = 20, ...) {
     cat("... and ", hidden, " more: print(summary(fit), most = ", nrow(x$parameters), ")\n",
         sep = "")
   if (x$exchangeable) cat_wrapped("Components are numbered arbitrarily.")
+  cat("\nEstimates of the log evidence:\n")
+  print(fit$verdict)
   if (ncol(fit$trace) == 0) return(invisible(x))
   cat("\nThe run", if (!is.null(fit$replicates)) " (first replicate)", ":\n", sep = "")
   cat(paste0("  ", walk_lines(x), "\n"), sep = "")
@@ -124,11 +126,18 @@ headline_lines <- function(fit) {
   if (is.null(fit$replicates) && !is.null(fit$audit)) {
     estimates <- list(fit, fit$sampler, fit$audit)
     labels <- c(labels, "  sampler", "  check")
-    words <- c(words, sampler_words(fit), audit_words(fit$audit))
+    words <- c(words, beside(fit, 1, sampler_words(fit)),
+               beside(fit, match(AUDIT_ENTRY, fit$verdict$entry), audit_words(fit$audit)))
   }
   numbers <- align_estimates(vapply(estimates, `[[`, 0, "log_evidence"),
                              vapply(estimates, `[[`, 0, "se"))
   c(model_line(fit$model), sub(" +$", "", paste0(format(labels), "  ", numbers, "  ", words)))
+}
+
+# An estimate that differs from the reported one is never shown without a word.
+beside <- function(fit, at, words) {
+  says <- fit$verdict$says[at]
+  if (isTRUE(grepl("nats", says))) paste0(words, "; ", sub(",.*|:.*", "", says)) else words
 }
 
 model_line <- function(model) {
@@ -251,9 +260,7 @@ climb_lines <- function(x) {
 
 audit_lines <- function(audit) {
   c("The importance-sampling check:",
-    paste0("  ", audit_words(audit), ", ", count_of(audit$modes, "mode"),
-           ", Laplace approximation ", format_number(audit$laplace, 3)),
-    if (!audit$passed) "  not reported, see the warning")
+    paste0("  ", audit_words(audit), ", ", count_of(audit$modes, "mode")))
 }
 
 # Figures from the trace --------------------------------------------------------------------------

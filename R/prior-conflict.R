@@ -24,9 +24,7 @@ prior_conflict <- function(model, encoded, points, log_weights, words, failed = 
   found <- found[order(-found$distance), ]
   found <- found[!duplicated(found$subject), ]
   others <- if (nrow(found) > 1) paste0(" (likewise ", show_names(found$subject[-1], Inf), ")")
-  paste0("The data contradict the prior: ", found$text[1], others,
-         ". The evidence may be right, but it mostly says how badly the prior fits. ",
-         part_of(model, "advice")(model))
+  say("prior_conflict", paste0(found$text[1], others), part_of(model, "advice")(model))
 }
 
 # Posterior draws --------------------------------------------------------------------

@@ -1,8 +1,8 @@
 # From the results of C to a fit: which estimate is reported (the headline), warnings, and draws.
 
+#' @param checks From further_checks(): entries of the ledger, and sentences.
 #' @noRd
-new_evidence <- function(runs, call, model, method, encoded, words, threads = 1, other_end = NULL,
-                         settled = NULL) {
+new_evidence <- function(runs, call, model, method, encoded, words, threads = 1, checks = NULL) {
   climbs_em <- method$name == "bic" && is_latent(model)
   fits <- lapply(runs, function(out) {
     if (climbs_em) latent_bic_run(out, method, model, encoded)
@@ -14,51 +14,47 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   bounds <- method$estimator == "variational" || climbs_em
   first <- if (bounds) best_run(fits) else fits[[1]]
   headline <- if (length(fits) > 1 && !bounds) combine_runs(fits) else first$headline
+  ledger <- rbind(if (headline$source == "replicates") run_entries(fits, headline)
+                  else first$ledger, checks$entries)
   chosen <- lapply(fits, `[[`, "headline")
   points <- do.call(cbind, lapply(chosen, `[[`, "points"))
   log_weights <- pool_weights(chosen)
-  work <- Reduce(`+`, lapply(fits, `[[`, "work"))
-  gradient <- c(gradient_warning(model, encoded, method, points),
-                displaced_warning(model, encoded, method, points))
   user <- if (is_latent(model)) user_state(model, encoded, points)
   else .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE], "to_user",
              points, list())
   astray <- sum(rowSums(!is.finite(t(user))) > 0)
-  doubts <- part_of(model, "doubts")(model, points, log_weights)
-  failed <- c(headline$warnings, gradient, doubts, if (astray) astray_warning(astray, ncol(user)),
-              other_end_warning(other_end, headline), settled_warning(settled))
+  at <- which(ledger$entry == headline$entry)[1]
+  said <- c(said_by_runs(fits), headline$said,
+            gradient_warning(model, encoded, method, points),
+            displaced_warning(model, encoded, method, points),
+            part_of(model, "doubts")(model, points, log_weights),
+            if (astray) say("astray", astray, ncol(user)),
+            contradictions(ledger, at, advice_for(model, method)),
+            if (!is.null(checks)) checks$said(headline))
   # BIC does not use the prior; and what particles that have run away say of it is left out
   conflict <- if (method$name != "bic")
-    prior_conflict(model, encoded, points, log_weights, words,
-                   length(c(failed, said_by_runs(fits, "failed"))) > 0)
+    prior_conflict(model, encoded, points, log_weights, words, length(at_level(said, "failed")) > 0)
   if (!is.null(first$sampler$draws)) colnames(first$sampler$draws) <- encoded$theta_names
   structure(
-    list(
-      log_evidence = headline$log_evidence, se = headline$se, source = headline$source,
-      n = encoded$n,
-      trace = first$trace, sampler = first$sampler, audit = first$audit, nested = first$nested,
-      peaks = first$peaks, power = first$power, variational = first$variational,
-      partitions = first$partitions,
-      draws = named_draws(user, encoded$user_names), log_weights = log_weights,
-      parameters = named_draws(points, encoded$theta_names),
-      replicates = if (length(fits) > 1) replicate_table(fits),
-      warnings = unique(c(said_by_runs(fits, "warnings"), failed, conflict,
-                          column_warnings(model, encoded), method$note)),
-      failed = unique(c(said_by_runs(fits, "failed"), failed,
-                        if (method$name == "harmonic_mean") method$note)),
-      prior_conflict = conflict, work = work, call = call, model = model, method = method,
-      seed = words, design = encoded$design, args = encoded$args,
-      data_id = data_id(encoded, threads), pairing = encoded$pairing,
-      rows_id = if (!is.null(first$nested)) rows_id(encoded)
-    ),
+    c(list(log_evidence = headline$log_evidence, se = headline$se, source = headline$source,
+           n = encoded$n, verdict = verdict_of(ledger, at)),
+      first[c("trace", "sampler", "audit", "nested", "peaks", "power", "variational",
+              "partitions")],
+      checks$parts,
+      list(
+        draws = named_draws(user, encoded$user_names), log_weights = log_weights,
+        parameters = named_draws(points, encoded$theta_names),
+        replicates = if (length(fits) > 1) replicate_table(fits),
+        warnings = distinct(c(said, conflict, column_warnings(model, encoded), method$note)),
+        failed = distinct(c(at_level(said, "failed"),
+                            if (method$name == "harmonic_mean") method$note)),
+        prior_conflict = conflict, work = Reduce(`+`, lapply(fits, `[[`, "work")), call = call,
+        model = model, method = method, seed = words, design = encoded$design, args = encoded$args,
+        data_id = data_id(encoded, threads), pairing = encoded$pairing,
+        rows_id = if (!is.null(first$nested)) rows_id(encoded)
+      )),
     class = "evidence"
   )
-}
-
-astray_warning <- function(astray, n) {
-  paste0(astray, " of ", n,
-         " draws are infinite because the kernel's steps are too long for these data, so the ",
-         "evidence cannot be trusted. Scale the columns, lower the rate, or use another kernel.")
 }
 
 named_draws <- function(columns, names) {
@@ -86,6 +82,8 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   )
   # the particles saw the rows that are gone through the same sample as the check
   if (!is.null(out$past_se)) sampler$se <- sqrt(sampler$se^2 + drop(out$past_se)^2)
+  # nor have they found modes that no climb has
+  if (!is.null(out$audit_missing)) sampler$se <- sqrt(sampler$se^2 + log1p(drop(out$audit_missing))^2)
   # after a restart from a sample of the rows the particles' estimate has no known error
   if (isTRUE(drop(out$past_changed) > 0)) sampler$se <- Inf
   sampler$heating <- if (!is.null(out$heated)) step_heating(out, trace)
@@ -96,49 +94,82 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   if (identical(method$name, "bridge") && !is.finite(sampler$log_evidence)) no_bridge()
   if (identical(method$rule, "thermodynamic"))
     sampler[c("log_evidence", "se")] <- power[c("corrected", "se")]
-  audit <- audit_of(out, sampler, AUDIT_LEAST_ESS[[modes]])
-  headline <- if (!is.null(audit) && audit$passed) {
-    list(log_evidence = audit$log_evidence, se = audit$se, source = "audit",
+  flaws <- sampler_flaws(out, method, sampler, power, nested, log_weights, modes, model)
+  audit <- audit_of(out, AUDIT_LEAST_ESS[[modes]])
+  ledger <- rbind(sampler_entry(out, sampler, method, flaws, isTRUE(audit$first)),
+                  audit_entries(audit, sampler), attr(out, "challenge")$entry)
+  at <- headline(ledger)
+  if (!is.null(audit)) {
+    audit$passed <- ledger$entry[at] == AUDIT_ENTRY
+    audit$reason <- if (!audit$passed) inconclusive(audit, ledger[at, ])
+  }
+  headline <- if (isTRUE(audit$passed)) {
+    list(log_evidence = audit$log_evidence, se = ledger$se[at], source = "audit",
          points = out$audit_draws, log_weights = normalise(drop(out$audit_log_weights)))
   } else {
     list(log_evidence = sampler$log_evidence, se = sampler$se, source = "sampler",
          points = out$draws, log_weights = sampler$log_weights)
   }
-  collapsed <- headline$source == "sampler" && min(trace$ess, Inf, na.rm = TRUE) < COLLAPSED_ESS
-  spread <- if (identical(method$name, "ais")) upper_spread(log_weights) else 0
-  failed <- c(
-    nested_warnings(nested), chib_warnings(out, method, model), unmoved_warning(out),
-    if (!collapsed && headline$source == "sampler" && is.finite(spread) &&
-        spread^2 > log(length(log_weights))) sprintf(
-      paste("The chains' log weights have a standard deviation of %.1f nats, so a few chains",
-            "dominate the estimate: the evidence is probably too low, and its standard error is",
-            "unreliable. Use more annealing steps."), spread),
-    if (collapsed) paste0(
-      "At some step almost all weight was on one or two particles: the evidence is probably far ",
-      if (identical(method$rule, "thermodynamic")) "off" else "too low",
-      ", and its standard error is unreliable. Use more annealing steps, more particles, or ",
-      "another method."
-    ),
-    if (headline$source == "sampler") move_warnings(trace, method, sampler, modes),
-    if (identical(method$rule, "thermodynamic")) thermodynamic_warning(power, out$se),
-    if (identical(method$name, "bridge")) chains_warning(out$draws, method$settings$`1.particles`),
-    if (!collapsed) sudden_row(trace, method),
-    if (headline$source == "sampler" && is.null(out$heated)) heating_warning(sampler$heating),
-    if (headline$source == "sampler") runaway_warning(trace),
-    if (headline$source == "sampler") labour_warning(trace, method),
-    past_warnings(out),
-    sequential_warnings(trace, method, headline),
-    contradicted(audit), missing_warning(audit),
-    if (!is.finite(headline$log_evidence)) "The estimate is not finite."
-  )
+  headline$entry <- ledger$entry[at]
   list(
     headline = headline, sampler = sampler, audit = audit, nested = nested, power = power,
-    trace = trace, failed = failed,
-    warnings = unique(c(if (!is.null(audit) && !audit$passed) audit$reason,
-                        unreached_warning(audit),
-                        behind_warning(audit, sampler), uneven_warning(audit), failed)),
+    trace = trace, ledger = ledger,
+    said = c(if (!isTRUE(audit$passed)) flaws, audit_sentences(audit, ledger[at, ]),
+             past_warnings(out), if (!is.finite(headline$log_evidence)) say("not_finite")),
     work = if (is.null(attr(out, "challenge"))) work_of(out) else attr(out, "challenge")$work
   )
+}
+
+#' What is wrong with the estimate of the particles
+#' @noRd
+sampler_flaws <- function(out, method, sampler, power, nested, log_weights, modes, model) {
+  trace <- out$trace
+  collapsed <- min(trace$ess, Inf, na.rm = TRUE) < COLLAPSED_ESS
+  spread <- if (identical(method$name, "ais")) upper_spread(log_weights) else 0
+  thermodynamic <- identical(method$rule, "thermodynamic")
+  c(
+    nested_warnings(nested), chib_warnings(out, method, model), unmoved_warning(out),
+    if (collapsed) say("collapsed", if (thermodynamic) "off" else "too low")
+    else if (is.finite(spread) && spread^2 > log(length(log_weights))) say("few_chains", spread),
+    move_warnings(trace, method, sampler, modes),
+    if (thermodynamic) thermodynamic_warning(power, out$se),
+    if (identical(method$name, "bridge")) chains_warning(out$draws, method$settings$`1.particles`),
+    if (!collapsed) sudden_row(trace, method),
+    if (is.null(out$heated)) heating_warning(sampler$heating),
+    runaway_warning(trace), labour_warning(trace, method),
+    sequential_warnings(trace, method, sampler$log_evidence)
+  )
+}
+
+#' The entry of a method's own estimate
+#' @noRd
+sampler_entry <- function(out, sampler, method, flaws, first) {
+  # particles that are draws of the check are no estimate of their own
+  unknown <- first || length(flaws) || !is.finite(sampler$se)
+  kind <- if (method$name == "harmonic_mean") "upper bound"
+  else if (keeps_law(method)) "unbiased" else "approximate"
+  new_entry(own_entry(method), kind, sampler$log_evidence, sampler$se,
+            error = if (unknown) Inf else if (kind == "unbiased") sampler$se
+            else DOUBTED * sampler$se,
+            ess = if (!is.null(out$trace$ess)) utils::tail(out$trace$ess, 1) else NA_real_,
+            cost = evaluations_of(out) - if (is.null(out$audit_cost)) 0 else drop(out$audit_cost),
+            reportable = TRUE, doubt = if (first) "drawn by the check" else if (length(flaws)) FAILED_OWN else "")
+}
+
+FAILED_OWN <- "failed its own checks"
+
+own_entry <- function(method) {
+  if (uses_live_points(method) && method$name != "hybrid") "live points"
+  else if (method$estimator == "walk") "particles" else paste0(method$name, "()")
+}
+
+# Annealing with moves that leave their target as it is gives unbiased weights; with steps of
+# stochastic gradients, or volumes of nested sampling, there is no such property.
+keeps_law <- function(method) {
+  method$estimator %in% c("walk", "latent") && !isTRUE(method$settings$bridge > 0) &&
+    !identical(method$rule, "thermodynamic") &&
+    all(vapply(method$kernels, is_reversible, NA)) &&
+    !any(unlist(method$settings[grep("[.]gradient$", names(method$settings))]) != "full")
 }
 
 # If the particles have temperature T during the whole run, the estimate is in error by (d/2)(T-1)
@@ -160,10 +191,7 @@ NOISE_HEATS <- 0.2
 
 heating_warning <- function(heating) {
   if (is.null(heating) || heating$bias > -1 || heating$bias > -4 * heating$se) return(NULL)
-  sprintf(paste("The particles are spread too widely (temperature %.2f instead of 1), and the",
-                "estimate is probably about %s nats too low. Use shorter or more steps of the",
-                "kernel, or larger batches."), heating$temperature,
-                format(signif(-heating$bias, 2), scientific = FALSE))
+  say("heated", heating$temperature, format(signif(-heating$bias, 2), scientific = FALSE))
 }
 
 # In a good run the drift in a chunk is less than ten posterior variances per dimension. In runs
@@ -173,10 +201,7 @@ DRIFT_MOST <- 30
 runaway_warning <- function(trace) {
   away <- which(trace$drift > DRIFT_MOST)[1]
   if (is.na(away)) return(NULL)
-  sprintf(paste("Before row %s the particles left the region where their gradients are accurate:",
-                "the evidence is probably far too low, and its standard error is unreliable. Use",
-                "`audit = TRUE`, larger batches, or another method."),
-                format(trace$n[away], big.mark = ",", scientific = FALSE))
+  say("ran_away", format(trace$n[away], big.mark = ",", scientific = FALSE))
 }
 
 # More annealing steps than a chunk ever needs if its rows are like those before.
@@ -185,9 +210,7 @@ labour_warning <- function(trace, method) {
       isTRUE(method$settings$`1.whole` == 1)) return(NULL)
   hard <- trace$n >= HARD_FROM & trace$lambda_steps > HARD_STEPS
   if (!any(hard)) return(NULL)
-  sprintf(paste("The chunk that ends at row %s needed %s annealing steps (normally under %d),",
-                "and the estimate may be too low. Are the rows sorted?"),
-          count(trace$n[hard][1]), count(trace$lambda_steps[hard][1]), HARD_STEPS)
+  say("laborious", count(trace$n[hard][1]), count(trace$lambda_steps[hard][1]), HARD_STEPS)
 }
 HARD_FROM <- 500
 HARD_STEPS <- 25
@@ -200,9 +223,7 @@ sudden_row <- function(trace, method) {
   if (!is.null(trace$particles)) return(NULL)
   if (!identical(method$settings$shuffle, 0)) return(sudden_shuffled(trace))
   if (min(trace$ess) > SUDDEN_SHARE * method$settings$`1.particles`) return(NULL)
-  sprintf(paste("Row %s is very improbable under almost all particles: the evidence may be far",
-                "too low. Are the rows sorted? Shuffle them."),
-                count(trace$n[which.min(trace$ess)]))
+  say("sudden", count(trace$n[which.min(trace$ess)]))
 }
 SUDDEN_SHARE <- 0.03
 
@@ -210,10 +231,7 @@ SUDDEN_SHARE <- 0.03
 # renew the others.
 sudden_shuffled <- function(trace) {
   if (min(trace$ess) > SUDDEN_LEAST) return(NULL)
-  sprintf(paste("After row %s of the run the effective sample size was only %.0f particles: the",
-                "evidence may be wrong by several nats. Use more `particles`, or compare with",
-                "nested()."),
-                count(trace$n[which.min(trace$ess)]), min(trace$ess))
+  say("sudden_shuffled", count(trace$n[which.min(trace$ess)]), min(trace$ess))
 }
 SUDDEN_LEAST <- 4
 
@@ -241,22 +259,16 @@ COLLAPSED_ESS <- 1.5  # smallest effective sample size of the run
 # posterior that is normal around its modes). With several modes the proposal may miss a part of the
 # posterior, which the weights show only if a draw happens to fall there, so the limit is stricter.
 AUDIT_LEAST_ESS <- c(one = 0.25, several = 0.6)
-# Between this share and AUDIT_LEAST_ESS the standard error is unreliable: it is multiplied by
-# AUDIT_DOUBT, and the check is reported only if its error is still smaller than the sampler's.
+# Between this share and AUDIT_LEAST_ESS the error is in doubt (DOUBTED); below it is not known.
 AUDIT_DOUBTED_ESS <- 0.1
-AUDIT_DOUBT <- 3
 AUDIT_UNEVEN_ESS <- 0.15 # below this share the fit has a warning
 AUDIT_MOST_K <- 0.7     # Pareto shape of its weights
-AUDIT_MOST_Z <- 4       # joint standard errors between check and sampler
-# The check is reported in spite of uneven weights if it exceeds the sampler by so many nats and two
-# standard errors: an unbiased estimate is e^5 times the truth with probability at most e^-5.
-AUDIT_AHEAD <- 5
 
-#' The results of the importance-sampling check, and whether it is reported
-#'
-#' @param strict Whether the weights must be even also if the check is far above the sampler.
+AUDIT_ENTRY <- "importance sampling"
+
+#' The results of the importance-sampling check
 #' @noRd
-audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
+audit_of <- function(figures, least_ess) {
   if (is.null(figures$audit_failed)) return(NULL)
   draws <- if (is.null(figures$audit_draws)) 0 else ncol(figures$audit_draws)
   missing <- if (is.null(figures$audit_missing)) 0 else log1p(drop(figures$audit_missing))
@@ -266,28 +278,16 @@ audit_of <- function(figures, sampler, least_ess, strict = FALSE) {
          laplace = drop(figures$audit_laplace), modes = drop(figures$audit_modes), draws = draws),
     audit_weights(figures),
     list(unreached = drop(figures$audit_unreached), chance = drop(figures$audit_chance),
-                                first = isTRUE(drop(figures$audit_first) == 1))
+         first = isTRUE(drop(figures$audit_first) == 1),
+         cost = if (is.null(figures$audit_cost)) NA_real_ else drop(figures$audit_cost))
   )
-  doubted <- isTRUE(audit$ess < least_ess * audit$ideal &&
-                    audit$ess >= AUDIT_DOUBTED_ESS * audit$ideal)
+  audit$no_mode <- drop(figures$audit_failed) != 0
   audit$uneven <- isTRUE(audit$ess < AUDIT_UNEVEN_ESS * audit$ideal)
+  doubted <- isTRUE(audit$ess < least_ess * audit$ideal)
+  audit$known <- !audit$no_mode && is.finite(audit$log_evidence) &&
+    isTRUE(audit$ess >= AUDIT_DOUBTED_ESS * audit$ideal) && !isTRUE(audit$pareto_k > AUDIT_MOST_K)
   # what the tail adds to the error says this already
-  if (doubted) audit$se <- max(audit$se, AUDIT_DOUBT * plain_error(figures))
-  # if the particles were drawn by the check, they are no independent estimate
-  if (doubted && (audit$se < sampler$se || audit$first)) least_ess <- AUDIT_DOUBTED_ESS
-  failed <- drop(figures$audit_failed) != 0
-  # importance sampling can miss a part of the posterior but cannot add one, so only a higher
-  # estimate of the sampler contradicts it
-  joint <- sqrt(audit$se^2 + sampler$se^2)
-  audit$below <- !failed && isTRUE(sampler$log_evidence - audit$log_evidence > AUDIT_MOST_Z * joint)
-  audit$reason <- audit_reason(audit, sampler, failed, least_ess)
-  ahead <- !strict && !failed &&
-    isTRUE(audit$log_evidence - sampler$log_evidence > AUDIT_AHEAD + 2 * sampler$se)
-  if (!is.null(audit$reason) && ahead) {
-    if (!doubted) audit$se <- AUDIT_DOUBT * audit$se
-    audit["reason"] <- list(NULL)
-  }
-  audit$passed <- is.null(audit$reason)
+  if (doubted || !audit$known) audit$se <- max(audit$se, DOUBTED * plain_error(figures))
   audit
 }
 
@@ -296,24 +296,32 @@ plain_error <- function(figures) {
   sqrt(max(drop(figures$audit_se^2 - unseen^2), 0) + sum(figures$past_se^2))
 }
 
-audit_reason <- function(audit, sampler, failed, least_ess) {
-  prefix <- paste0("The importance-sampling check was inconclusive, and the sampler's own ",
-                   "estimate is reported: ")
-  if (failed)
-    return(paste0(prefix, "no posterior mode with positive definite curvature was found."))
-  if (!is.finite(audit$log_evidence)) return(paste0(prefix, "its weights are not finite."))
-  reason <- if (audit$ess < least_ess * audit$ideal) {
-    paste0("its ", effective_share(audit))
-  } else if (!is.na(audit$pareto_k) && audit$pareto_k > AUDIT_MOST_K) {
-    sprintf("its weights have a heavy tail (Pareto k %.2f)", audit$pareto_k)
-  }
-  if (is.null(reason) && !audit$below) return(NULL)
-  gap <- sampler$log_evidence - audit$log_evidence
-  distance <- sprintf("the check is %.1f nats lower than the sampler (%.0f joint standard errors)",
-                      gap, gap / sqrt(audit$se^2 + sampler$se^2))
-  paste0(prefix, paste(c(reason, if (audit$below) distance), collapse = ", and "), ".",
-         if (audit$below) paste0(" Compare with another method, such as `nested()`, or give the ",
-                                 "early phase more moves."))
+#' The entries of the check: its estimate, and what its search says of modes that were missed
+#' @noRd
+audit_entries <- function(audit, sampler) {
+  if (is.null(audit)) return(NULL)
+  lost <- isTRUE(audit$unreached > audit$chance)
+  rbind(
+    if (!audit$no_mode && is.finite(audit$log_evidence))
+      new_entry(AUDIT_ENTRY, "unbiased", audit$log_evidence, audit$se,
+                error = if (audit$known) audit$se else Inf, ess = audit$ess * audit$draws,
+                cost = audit$cost, reportable = TRUE, uneven = !audit$known,
+                doubt = if (audit$known) "" else "uneven weights"),
+    if (!audit$no_mode) new_entry("Laplace approximation", "approximate", audit$laplace),
+    if (lost) new_entry("particles and missed modes", "approximate",
+                        sampler$log_evidence + audit$unreached)
+  )
+}
+
+#' Why the check is not reported, or NULL if it agrees with what is
+#' @noRd
+inconclusive <- function(audit, own) {
+  if (audit$no_mode) return("no posterior mode with positive definite curvature was found")
+  if (!is.finite(audit$log_evidence)) return("its weights are not finite")
+  if (audit$known) return(NULL)
+  if (isTRUE(audit$pareto_k > AUDIT_MOST_K))
+    return(sprintf("its weights have a heavy tail (Pareto k %.2f)", audit$pareto_k))
+  paste0("its ", effective_share(audit))
 }
 
 effective_share <- function(audit) {
@@ -324,29 +332,28 @@ effective_share <- function(audit) {
 show_share <- function(share)
   if (isTRUE(share < 0.01)) "under 1%" else sprintf("%.0f%%", 100 * share)
 
-# The check is reported although its weights are uneven.
-uneven_warning <- function(audit) {
-  if (is.null(audit) || !audit$passed || !audit$uneven) return(NULL)
-  paste0("The weights of importance sampling are uneven: the ", effective_share(audit),
-         ". Its standard error was multiplied by ", AUDIT_DOUBT, ".")
-}
-
 # Modes that only one climb reached estimate the mass of those that none did (Good and Turing). What
-# they could add is part of the standard error of the check.
-MISSING_MOST <- 0.1 # nats
+# they could add is part of the standard error of the check; above so many nats it is said.
+MISSING_MOST <- 0.1
 
-missing_warning <- function(audit) {
-  if (is.null(audit) || !audit$passed || !isTRUE(audit$missing > MISSING_MOST)) return(NULL)
-  sprintf(paste("The search for posterior modes has not found all of them: those that it has",
-                "missed raise the log evidence by about %s nats (an estimate from the modes that",
-                "only one of its climbs has reached). Compare with nested() or smc()."),
-          format(signif(audit$missing, 2)))
-}
-
-# The sampler's estimate is reported, and the search or the check contradicts it.
-contradicted <- function(audit) {
-  if (is.null(audit) || audit$passed) return(NULL)
-  c(if (audit$below) audit$reason, unreached_warning(audit))
+#' What the check says of the reported estimate
+#' @noRd
+audit_sentences <- function(audit, own) {
+  if (is.null(audit)) return(NULL)
+  if (audit$passed) return(c(
+    if (audit$missing > MISSING_MOST) say("missing", format(signif(audit$missing, 2))),
+    if (audit$uneven) say("uneven", effective_share(audit), DOUBTED)
+  ))
+  joint <- sqrt(audit$se^2 + own$se^2)
+  gap <- own$log_evidence - audit$log_evidence
+  c(
+    if (!is.null(audit$reason)) say("inconclusive", audit$reason),
+    if (audit$known && isTRUE(gap > max(GAP_LEAST, ERRORS_APART * joint)))
+      say("check_below", show_nats(gap, 2), gap / joint),
+    if (isTRUE(audit$unreached > audit$chance))
+      say("unreached", if (audit$unreached >= 1e4) "more than 10,000 nats"
+          else paste("about", show_nats(audit$unreached, 2), "nats"))
+  )
 }
 
 #' Warnings of single runs
@@ -354,10 +361,10 @@ contradicted <- function(audit) {
 #' If fewer than half of the runs have failed, their warnings are left out: the mean of several runs
 #' is close to the best run, and their spread shows that others are lower.
 #' @noRd
-said_by_runs <- function(fits, what) {
-  failed <- vapply(fits, function(fit) length(fit$failed) > 0, NA)
+said_by_runs <- function(fits) {
+  failed <- vapply(fits, function(fit) length(at_level(fit$said, "failed")) > 0, NA)
   counted <- if (any(failed) && mean(failed) < 0.5) fits[!failed] else fits
-  unlist(lapply(counted, `[[`, what))
+  unlist(lapply(counted, `[[`, "said"))
 }
 
 #' Several runs: the mean of the evidence, with a standard error from their spread
@@ -373,9 +380,24 @@ combine_runs <- function(fits) {
   dominated <- max(ratio) / sum(ratio) > max(0.5, 2 / length(ratio))
   list(
     log_evidence = top + log(mean(ratio)), se = se, source = "replicates",
-    warnings = if (dominated)
-      "One replicate dominates the mean of the evidence, so its standard error is unreliable."
+    entry = paste("mean of", count_of(length(fits), "run")),
+    said = if (dominated) say("one_dominates")
   )
+}
+
+#' The entries of several runs: each, and their mean
+#' @noRd
+run_entries <- function(fits, headline) {
+  own <- lapply(fits, function(fit) fit$ledger[fit$ledger$entry == fit$headline$entry, ][1, ])
+  entries <- do.call(rbind, own)
+  entries$entry <- paste0("run ", seq_along(fits), ", ", entries$entry)
+  entries$reportable <- FALSE
+  # the spread of the runs is the error; that of a single one may be too small
+  entries$uneven <- TRUE
+  kinds <- unique(entries$kind)
+  rbind(new_entry(headline$entry, if (length(kinds) == 1) kinds else "approximate",
+                  headline$log_evidence, headline$se, cost = sum(entries$cost),
+                  reportable = TRUE), entries)
 }
 
 replicate_table <- function(fits) {

@@ -16,15 +16,12 @@
 # See Grosse, Ghahramani and Adams (2015), "Sandwiching the marginal likelihood using bidirectional
 # Monte Carlo", arXiv:1511.02543.
 
-OTHER_END <- 2^28      # random number streams that no replicate of evidence() uses
 END_DRAWS <- 400       # number of draws of importance sampling
 END_STARTS <- c(one = 2, several = 48)
-END_SHARE <- 0.3       # share of the run's evaluations for optimisation
 END_RECORDED <- 60     # largest dimension, because a path has a metric for each distribution
 # weights are even above this share of the ideal effective sample size
 END_EVEN <- 0.25
 END_SURE <- 0.1        # above this share a reverse run is not needed
-END_AHEAD <- 5         # nats by which an estimate with uneven weights must be larger
 END_PARTICLES <- 0.05  # particles of the reverse run, as a share of those of the run
 END_CLIMBED <- 20      # typical iterations of an optimisation run
 END_CLIMBS <- 4        # optimisation runs for the likelihood alone
@@ -64,20 +61,20 @@ recorded <- function(problem, method, encoded) {
 #' @return NULL, or a list of `log_evidence` and `se` (importance sampling), `even` (whether its
 #' weights are), `mass` (Laplace) and `upper` (the reverse run).
 #' @noRd
-from_other_end <- function(problem, encoded, runs, model, method) {
+from_other_end <- function(problem, encoded, runs, model, method, budget) {
   if (is_latent(model) || isTRUE(encoded$sampled) || !is_checked(method)) return(NULL)
   attempted <- function(expr) tryCatch(expr, error = function(e) NULL)
   run <- runs[[1]]
   forward <- log_mean(vapply(runs, function(out) drop(out$log_evidence), 0))
-  budget <- climbs_affordable(work_of(run), model, encoded, method$settings$`1.particles`)
-  found <- list(attempted(climbed_by_engine(problem, encoded, model, budget)),
-                attempted(climbed_by_likelihood(model, encoded, budget)))
+  climbs <- climbs_affordable(granted(budget, "climbs"), model, encoded,
+                              method$settings$`1.particles`)
+  found <- list(attempted(climbed_by_engine(problem, encoded, model, climbs)),
+                attempted(climbed_by_likelihood(model, encoded, climbs)))
   found <- Filter(Negate(is.null), found)
   if (length(found) == 0) return(NULL)
   ahead <- vapply(found, function(one) max(one$log_evidence, one$mass, -Inf, na.rm = TRUE), 0)
   best <- found[[which.max(ahead)]]
-  best$who <- if (uses_live_points(method)) "live points" else "particles"
-  if (is.null(run$path) || best$share >= END_SURE || !isTRUE(best$mass > forward + END_AHEAD))
+  if (is.null(run$path) || best$share >= END_SURE || !isTRUE(best$mass > forward + AHEAD))
     return(best)
   best$upper <- attempted(walked_back(problem, encoded, run$path, best$peak))
   best
@@ -85,32 +82,32 @@ from_other_end <- function(problem, encoded, runs, model, method) {
 
 #' The search and optimisation of laplace(), with importance sampling around the modes
 #' @noRd
-climbed_by_engine <- function(problem, encoded, model, budget) {
+climbed_by_engine <- function(problem, encoded, model, climbs) {
   kind <- if (may_have_modes(model)) "several" else "one"
-  starts <- min(max(END_STARTS[[kind]], part_of(model, "starts")), budget)
+  starts <- min(max(END_STARTS[[kind]], part_of(model, "starts")), climbs)
   if (starts < 1) return(NULL)
   method <- laplace(starts = starts, importance = END_DRAWS)
   words <- problem$seed
   other <- new_problem(model, encoded, method, words, problem$threads)
-  other$replicate <- OTHER_END
+  other$replicate <- STREAMS[["climbs"]]
   out <- lapply(conduct(other, encoded$rows), drop)
   # draws in two steps need no mode
   if (out$failed && !is.finite(out$importance)) return(NULL)
   list(log_evidence = out$importance, se = out$se, mass = out$laplace, share = out$ess / out$ideal,
        even = isTRUE(out$ess >= END_EVEN * out$ideal) && !isTRUE(out$pareto_k > AUDIT_MOST_K),
-       peak = out$peak)
+       peak = out$peak, draws = out$ess, cost = evaluations_of(out))
 }
 
-#' Number of optimisation runs for a share of the run's work
+#' Number of optimisation runs for so many evaluations
 #'
 #' An iteration of Newton's method needs derivatives: those of the model, or differences, evaluated
 #' in one call. R functions that take many points in a call cost little more than for one point.
 #'
 #' @param particles Number of particles, or NULL for a method without.
 #' @noRd
-climbs_affordable <- function(work, model, encoded, particles) {
+climbs_affordable <- function(evaluations, model, encoded, particles) {
   d <- length(encoded$theta_names)
-  evaluations <- END_SHARE * sum(work[c("likelihoods", "gradients")]) / encoded$n
+  evaluations <- evaluations / encoded$n
   if (isTRUE(model$vectorised)) return(floor(evaluations / min(particles, END_CALL) / END_CLIMBED))
   if (part_of(model, "derivatives") && max(encoded$n, d) * d^2 <= END_CHEAP)
     return(END_STARTS[["several"]])
@@ -121,10 +118,10 @@ climbs_affordable <- function(work, model, encoded, particles) {
 #' Optimise the likelihood alone, and from there the posterior, to find a narrow mode that the prior
 #' hides
 #' @noRd
-climbed_by_likelihood <- function(model, encoded, budget, draws = 200) {
+climbed_by_likelihood <- function(model, encoded, climbs, draws = 200) {
   if (!asks_r(model)) return(NULL)
   d <- length(encoded$theta_names)
-  climbs <- min(END_CLIMBS, floor(budget / END_CLIMB_DEAR))
+  climbs <- min(END_CLIMBS, floor(climbs / END_CLIMB_DEAR))
   if (climbs < 1) return(NULL)
   ask <- model_caller(model, encoded)
   lik <- function(theta) as.vector(ask("log_lik", theta))
@@ -177,7 +174,7 @@ sampled_around <- function(peak, d, density, n = END_DRAWS) {
   ideal <- exp(normalise(-colSums(z^2) / 2 - log_q))
   share <- sum(ideal^2) / sum(weight^2)
   list(log_evidence = log_mean(log_weight), se = sqrt(max(sum(weight^2) - 1 / n, 0)), share = share,
-       even = share >= END_EVEN)
+       even = share >= END_EVEN, draws = 1 / sum(weight^2), cost = NA_real_)
 }
 
 #' Minus the log mean reciprocal weight of a reverse run from a mode to the prior
@@ -185,7 +182,7 @@ sampled_around <- function(peak, d, density, n = END_DRAWS) {
 walked_back <- function(problem, encoded, path, peak) {
   path["moves", ncol(path)] <- WARM * path["moves", ncol(path)]
   particles <- max(10, round(END_PARTICLES * problem$settings$`1.particles`))
-  drop(reversed(problem, encoded, path, peak, particles, OTHER_END + 1)$log_evidence)
+  drop(reversed(problem, encoded, path, peak, particles, STREAMS[["reverse run"]])$log_evidence)
 }
 
 #' A reverse run of so many particles along a path
@@ -213,7 +210,6 @@ reversed <- function(problem, encoded, path, from, particles, replicate) {
 
 SETTLED_PARTICLES <- 300
 SETTLED_LEAST <- 60    # with fewer, the mean is too uncertain
-SETTLED_SHARE <- 0.4   # share of the run's evaluations for these moves
 SETTLED_STEP <- 0.25   # share of the last step size of the run
 SETTLED_MOVES <- 3     # factor for the number of moves at the last distribution
 SETTLED_ERRORS <- 4
@@ -226,12 +222,12 @@ SETTLED_NATS <- 0.3
 #'
 #' @return NULL, or a list of `change` and `se`.
 #' @noRd
-settled <- function(problem, encoded, run, model) {
+settled <- function(problem, encoded, run, model, budget) {
   if (is.null(run$path) || is_latent(model) || nrow(run$draws) < 2) return(NULL)
   path <- run$path[, ncol(run$path), drop = FALSE]
   path["moves", ] <- SETTLED_MOVES * max(path["moves", ], problem$settings$`1.steps`)
   path["step", ] <- SETTLED_STEP * path["step", ]
-  particles <- settled_affordable(problem, run, path, encoded$n)
+  particles <- settled_affordable(problem, granted(budget, "short moves"), path, encoded$n)
   weight <- if (is.null(run$log_weights)) rep(1, ncol(run$draws))
   else exp(normalise(drop(run$log_weights)))
   if (particles < SETTLED_LEAST) return(NULL)
@@ -240,7 +236,7 @@ settled <- function(problem, encoded, run, model) {
   chosen <- which(times > 0)
   if (length(chosen) < SETTLED_LEAST) return(NULL)
   before <- run$draws[, chosen, drop = FALSE]
-  after <- reversed(problem, encoded, path, before, length(chosen), OTHER_END + 2)$draws
+  after <- reversed(problem, encoded, path, before, length(chosen), STREAMS[["short moves"]])$draws
   log_lik <- function(theta) as.vector(model_caller(model, encoded)("log_lik", theta))
   change <- log_lik(after) - log_lik(before)
   share <- times[chosen] / particles
@@ -248,57 +244,47 @@ settled <- function(problem, encoded, run, model) {
   list(change = mean, se = sqrt(sum(share^2 * (change - mean)^2)))
 }
 
-#' Number of particles whose moves cost at most a share of the run
+#' Number of particles whose moves cost at most so many evaluations
 #' @noRd
-settled_affordable <- function(problem, run, path, n) {
+settled_affordable <- function(problem, evaluations, path, n) {
   kernel <- problem$kernels[[1]]
   # trajectories keep their length, with more steps (src/kernels/hmc.c)
   leapfrog <- if (kernel$name != "hmc") 1
   else if (isTRUE(kernel$args$leapfrog > 0)) kernel$args$leapfrog
   else min(LEAPFROG_MOST, ceiling(1.5 / path["step", ]))
-  affordable <- SETTLED_SHARE * sum(work_of(run)[c("likelihoods", "gradients")]) / n /
-    (path["moves", ] * leapfrog)
-  min(SETTLED_PARTICLES, floor(affordable))
+  min(SETTLED_PARTICLES, floor(evaluations / n / (path["moves", ] * leapfrog)))
 }
 
 settled_warning <- function(found) {
   if (is.null(found) || !isTRUE(abs(found$change) > max(SETTLED_NATS, SETTLED_ERRORS * found$se)))
     return(NULL)
-  sprintf(paste("The particles do not represent the posterior: shorter moves at the end %s their",
-                "mean log-likelihood by %s (%.0f standard errors). A narrow part of the",
-                "posterior has too %s particles, and the estimate is probably too %s. Use",
-                "smc(kernel = slice()), hmc(accept = 0.95) with more `steps`, or nested()."),
-          if (found$change > 0) "raise" else "lower", format(signif(abs(found$change), 2)),
-          abs(found$change) / found$se,
-          if (found$change > 0) "few" else "many", if (found$change > 0) "low" else "high")
+  say("not_settled", if (found$change > 0) "raise" else "lower",
+      format(signif(abs(found$change), 2)), abs(found$change) / found$se,
+      if (found$change > 0) "few" else "many", if (found$change > 0) "low" else "high")
 }
 
-#' A warning if an estimate is below that from optimisation
+#' What these checks say, as entries of the ledger
 #' @noRd
-other_end_warning <- function(found, headline) {
+end_entries <- function(found) {
   if (is.null(found)) return(NULL)
-  gap <- found$log_evidence - headline$log_evidence
-  se <- if (is.finite(headline$se)) headline$se else 0
-  least <- if (found$even) max(1, AUDIT_MOST_Z * sqrt(se^2 + found$se^2)) else END_AHEAD + 2 * se
-  others <- if (found$who == "particles") "nested(), sgais()," else "sgais()"
-  advice <- paste("Use", others, "or laplace() with `importance`, and scale the columns if their",
-                  "means are far from the prior means.")
-  if (isTRUE(gap > least)) {
-    return(paste(sprintf(
-      paste("The %s have missed a part of the posterior: importance sampling around a",
-            "posterior mode found by optimisation gives a log evidence of at least %s, which is",
-            "%s nats more than the estimate."),
-            found$who, show_nats(found$log_evidence), show_nats(gap, 2)),
-      advice))
-  }
-  above <- min(found$upper, found$mass) - headline$log_evidence
-  if (is.null(found$upper) || !isTRUE(above > END_AHEAD + 2 * se)) return(NULL)
-  paste(sprintf(
-    paste("The particles have probably missed a part of the posterior: optimisation has found a",
-          "posterior mode. By Laplace's approximation its mass is %s nats more than the",
-          "estimate, and a reverse run from the mode to the prior gives %s nats more."),
-    show_nats(found$mass - headline$log_evidence, 2),
-    show_nats(found$upper - headline$log_evidence, 2)), advice)
+  stream <- STREAMS[["climbs"]]
+  rbind(new_entry("sampling around modes", "unbiased", found$log_evidence,
+                  found$se, error = if (found$even) found$se else Inf, ess = found$draws,
+                  cost = found$cost, stream = stream, uneven = !found$even,
+                  doubt = if (found$even) "" else "uneven weights"),
+        if (isTRUE(is.finite(found$mass)))
+          new_entry("Laplace approximation", "approximate", found$mass, stream = stream),
+        if (!is.null(found$upper))
+          new_entry("reverse run from a mode", "upper bound", found$upper,
+                    stream = STREAMS[["reverse run"]]))
 }
 
-show_nats <- function(x, digits = 6) format(signif(x, digits), big.mark = ",", scientific = FALSE)
+# A mode behind a path that enters it too late: see the top of this file.
+mode_behind <- function(found, headline, advice) {
+  if (is.null(found$upper)) return(NULL)
+  se <- if (is.finite(headline$se)) headline$se else 0
+  above <- min(found$upper, found$mass) - headline$log_evidence
+  if (!isTRUE(above > AHEAD + 2 * se)) return(NULL)
+  say("mode_behind", show_nats(found$mass - headline$log_evidence, 2),
+      show_nats(found$upper - headline$log_evidence, 2), advice)
+}

@@ -18,21 +18,17 @@ SURPRISE_NATS <- 50
 # of more than a nat.
 DIGITS_MOST <- 1e12
 
-sequential_warnings <- function(trace, method, headline) {
-  if (headline$source != "sampler") return(NULL)
+sequential_warnings <- function(trace, method, log_evidence) {
   c(if (identical(method$path, "data")) c(annealed_warning(trace),
                                           short_steps_warning(trace, method)),
-    compressed_warning(trace), digits_warning(headline$log_evidence))
+    compressed_warning(trace), digits_warning(log_evidence))
 }
 
 annealed_warning <- function(trace) {
   if (is.null(trace$lambda_steps) || is.null(trace$particles)) return(NULL)
   hard <- which(trace$n > SURPRISE_FROM & trace$lambda_steps > SURPRISE_STEPS)
   if (length(hard) == 0) return(NULL)
-  sprintf(paste("The chunk that ends at row %s needed %s annealing steps (normally one or two),",
-                "and the estimate may be several nats too low. Is the row an outlier, or are the",
-                "rows sorted? Compare with smc()."),
-                count(trace$n[hard[1]]), count(trace$lambda_steps[hard[1]]))
+  say("hard_chunk", count(trace$n[hard[1]]), count(trace$lambda_steps[hard[1]]))
 }
 
 short_steps_warning <- function(trace, method) {
@@ -43,10 +39,7 @@ short_steps_warning <- function(trace, method) {
   steps <- if (isTRUE(leapfrog > 0)) leapfrog else LEAPFROG_MOST
   still <- moved & (steps * trace$step_size < STILL_LENGTH | trace$acceptance < STILL_ACCEPTED)
   if (!any(still) || mean(still[moved]) < STILL_SHARE) return(NULL)
-  sprintf(paste("Particles hardly moved in %s of %s chunks, first at row %s, because the steps",
-                "of hmc() were too short or not accepted: the evidence may be far too low. Scale",
-                "the columns, or use smc() or sgais()."),
-          count(sum(still)), count(length(still)), count(trace$n[which(still)[1]]))
+  say("still", count(sum(still)), count(length(still)), count(trace$n[which(still)[1]]))
 }
 STILL_ACCEPTED <- 0.02
 
@@ -54,15 +47,10 @@ compressed_warning <- function(trace) {
   if (is.null(trace$log_volume) || is.null(trace$n) || length(unique(trace$n)) < 2) return(NULL)
   hard <- which(trace$n > trace$n[1] & -trace$log_volume > SURPRISE_NATS)
   if (length(hard) == 0) return(NULL)
-  sprintf(paste("The chunk that ends at row %s contradicts the rows before it: it leaves only a",
-                "share of e^-%.0f of their posterior, and the estimate may be wrong by many",
-                "nats. Is a row an outlier, or are the rows sorted? Compare with nested() or",
-                "smc()."),
-          count(trace$n[hard[1]]), -trace$log_volume[hard[1]])
+  say("contradicting_chunk", count(trace$n[hard[1]]), -trace$log_volume[hard[1]])
 }
 
 digits_warning <- function(log_evidence) {
   if (!is.finite(log_evidence) || abs(log_evidence) < DIGITS_MOST) return(NULL)
-  sprintf(paste("The log evidence is about %.0e in size, so its rounding error exceeds one nat",
-                "and it cannot be compared with others. Scale the columns."), abs(log_evidence))
+  say("digits", abs(log_evidence))
 }

@@ -111,17 +111,7 @@ unreachable <- function(fit, work, needed, target) {
   else if (!can_repeat(work)) paste0(work$method$name, "() gives the same result each time")
   else if (is.na(needed)) "the error of the first runs is not known"
   else paste0("about ", count(needed), " runs would be needed, more than ", count(TARGET_MOST))
-  with_warning(fit, sprintf(paste("The standard error of %.2g is not reached: %s. Use more",
-                                  "particles or another method."), target, why))
+  with_doubts(fit, say("target_not_reached", target, why))
 }
 
-missed <- function(fit, target) {
-  sentence <- paste("The standard error is %.2g and not %.2g, because the first runs were closer",
-                    "together than the later ones. Use more `replicates`.")
-  with_warning(fit, sprintf(sentence, fit$se, target))
-}
-
-with_warning <- function(fit, sentence) {
-  fit$warnings <- unique(c(fit$warnings, sentence))
-  fit
-}
+missed <- function(fit, target) with_doubts(fit, say("target_missed", fit$se, target))

@@ -18,7 +18,7 @@ challenge <- function(out, problem) {
     return(NULL)
   if (!is.null(problem$thorough)) problem$settings <- problem$thorough
   if (is_lost(out)) problem$settings[c("shuffle", "restarts")] <- list(1, 0)
-  replace(problem, "replicate", list(CHALLENGED + problem$replicate))
+  replace(problem, "replicate", list(STREAMS[["second run"]] + problem$replicate))
 }
 
 better_run <- function(out, second, problem) {
@@ -28,13 +28,24 @@ better_run <- function(out, second, problem) {
     isTRUE(drop(second$audit_unreached < max(out$audit_unreached, out$audit_chance)))
   chosen <- if (!better) out
   else if (is_lost(out)) after(out, second, given = problem$settings$shuffle == 0) else second
+  # the error of the other particles is not known, because they may lack a mode
+  entry <- function(other, name, stream)
+    new_entry(name, "approximate", other$log_evidence, other$se, error = Inf,
+              cost = evaluations_of(other), stream = stream)
+  other <- if (better) entry(out, "particles of the first run", 0)
+  else if (!is.null(second)) entry(second, "particles of a second run", STREAMS[["second run"]])
   structure(chosen,
-            challenge = list(walks = 1 + !is.null(second), work = work_of(out) + work_of(second)))
+            challenge = list(walks = 1 + !is.null(second), work = work_of(out) + work_of(second),
+                             entry = other))
 }
 
+# The error of the check is known, and smaller than that of the particles.
 believed <- function(out) {
-  isTRUE(audit_of(out, list(log_evidence = out$log_evidence, se = out$se),
-                  AUDIT_LEAST_ESS[["several"]], strict = TRUE)$passed)
+  audit <- audit_of(out, AUDIT_LEAST_ESS[["several"]])
+  ledger <- rbind(new_entry("particles", "approximate", out$log_evidence, out$se,
+                            error = DOUBTED * drop(out$se), reportable = TRUE),
+                  audit_entries(audit, out))
+  isTRUE(audit$known) && ledger$entry[headline(ledger)] == AUDIT_ENTRY
 }
 
 audit_weights <- function(figures) {
@@ -50,8 +61,7 @@ work_of <- function(out) {
          function(name) if (is.null(out[[name]])) 0 else out[[name]], 0)
 }
 
-
-CHALLENGED <- 2^29 # random number streams that no replicate of evidence() uses
+evaluations_of <- function(out) sum(work_of(out)[c("likelihoods", "gradients")])
 
 #' The result of the repeated run; if the rows have a given order, with the trace of the first run
 #' and its last entry replaced
@@ -65,38 +75,4 @@ after <- function(first, second, given) {
   trace[nrow(trace), ] <- last
   second$trace <- trace
   second
-}
-
-# A warning is given above this many nats; if the check is not reported, Laplace's approximation is
-# rough, too.
-UNREACHED_LEAST <- 0.2
-
-unreached_warning <- function(audit) {
-  if (is.null(audit) ||
-      !isTRUE(audit$unreached > if (audit$passed) UNREACHED_LEAST else audit$chance)) return(NULL)
-  paste0(
-    "A search has found posterior modes that the particles have missed. They raise the log ",
-    "evidence by ",
-    if (audit$unreached < 1e4) sprintf("about %s nats",
-                                       format(signif(audit$unreached, 2), big.mark = ",",
-                                              scientific = FALSE))
-    else "more than 10,000 nats",
-    if (audit$passed) paste0(". The reported estimate is from importance sampling, which ",
-                             "includes them; the particles' own estimate is too low.")
-    else paste0(" (a rough estimate), and the reported estimate does not include them. Use more ",
-                "particles in the early phase, or compare with smc() or nested().")
-  )
-}
-
-# A warning is given if the particles' own estimate is lower by at least so many nats, for another
-# reason than a missed mode.
-BEHIND_LEAST <- 5
-
-behind_warning <- function(audit, sampler) {
-  if (is.null(audit) || !audit$passed || isTRUE(audit$unreached > UNREACHED_LEAST)) return(NULL)
-  gap <- audit$log_evidence - sampler$log_evidence
-  if (!isTRUE(gap > max(BEHIND_LEAST, AUDIT_MOST_Z * sqrt(audit$se^2 + sampler$se^2)))) return(NULL)
-  sprintf(paste("The particles' own estimate is %s nats lower than the reported one, which comes",
-                "from importance sampling and does not depend on the particles."),
-          format(signif(gap, 2), big.mark = ",", scientific = FALSE))
 }

@@ -22,7 +22,15 @@ new_warning <- function(sentences) {
 
 #' The sentences of a fit that depend on the data
 #' @noRd
-fit_warnings <- function(fit) setdiff(fit$warnings, fit$method$note)
+fit_warnings <- function(fit) fit$warnings[!fit$warnings %in% fit$method$note]
+
+#' A fit with further sentences
+#' @noRd
+with_doubts <- function(fit, sentences) {
+  fit$warnings <- distinct(c(fit$warnings, sentences))
+  fit$failed <- distinct(c(fit$failed, at_level(sentences, "failed")))
+  fit
+}
 
 #' Evaluate code without raising the warnings of fits
 #' @noRd

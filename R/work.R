@@ -208,12 +208,9 @@ state_bytes <- function(work) {
 finished_fit <- function(work) {
   runs <- plan_results(work$plan)
   encoded <- if (is_stream(work)) encoded_by(work$feed, runs[[1]]$sample) else work$encoded
-  other_end <- from_other_end(work$problem, encoded, runs, work$model, work$method)
-  settled <- tryCatch(settled(work$problem, encoded, runs[[1]], work$model),
-                      error = function(e) NULL)
+  checks <- further_checks(work$problem, encoded, runs, work$model, work$method, work$words)
   fit <- new_evidence(runs, work$call, work$model, work$method, encoded, work$words, work$threads,
-                      other_end, settled)
-  fit <- with_bound(fit, encoded, work$words)
+                      checks)
   fit$state <- open_state(work_asked_for(work, encoded), encoded, fit$data_id)
   fit
 }

@@ -59,21 +59,7 @@ test_that("a fit without audit, a warning and replicates print as such", {
   expect_lte(max(nchar(wide)), 80)
 })
 
-test_that("importance sampling far above the particles is used, however uneven its weights", {
-  figures <- lapply(list(audit_failed = 0, audit_log_evidence = -100, audit_se = 0.05,
-                         audit_laplace = -100, audit_modes = 1,
-                         audit_unreached = 0, audit_ess = 500, audit_ideal = 700,
-                         audit_pareto_k = 0.9), matrix)
-  figures$audit_draws <- matrix(0, 2, 1000)
-  told <- function(value, se, ...) audit_of(figures, list(log_evidence = value, se = se), 0.6, ...)
-  ahead <- told(-110, 1)
-  expect_true(ahead$passed)
-  expect_equal(ahead$se, 0.15)
-  expect_match(behind_warning(ahead, list(log_evidence = -110, se = 1)), "10 nats lower")
-  expect_false(told(-110, 1, strict = TRUE)$passed)
-  for (no in list(told(-104, 1), told(-110, 4), told(-90, 1))) expect_match(no$reason, "heavy tail")
-  figures$audit_failed[] <- 1
-  expect_false(told(-110, 1)$passed)
+test_that("particles that left the region of their gradients are told", {
   trace <- data.frame(n = c(100, 1200, 2000), drift = c(NA, 5, 8))
   expect_null(runaway_warning(trace))
   trace$drift[2] <- 105
@@ -131,7 +117,7 @@ test_that("summaries print for every kind of fit", {
   expect_match(text, "Posterior, 1,000 weighted draws, effective sample size", fixed = TRUE)
   expect_match(text, "mean +sd +5% +50% +95%")
   expect_match(text, "in 5 chunks, at most", fixed = TRUE)
-  expect_match(text, "1 mode, Laplace approximation", fixed = TRUE)
+  expect_match(text, "Laplace approximation  approximate  -212.66", fixed = TRUE)
   expect_match(printed(summary(mixture_fit)), "numbered arbitrarily", fixed = TRUE)
   expect_match(printed(summary(mixture_fit), most = 3), "... and 7 more", fixed = TRUE)
   expect_error(print(summary(linear_fit), most = 0), "`most` must be", class = "logevidence_error")

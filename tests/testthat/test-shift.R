@@ -27,7 +27,7 @@ test_that("a run that follows a change of law ends far too low, one that starts 
     fit <- fits[[i]]
     counted <- fit$trace$restarts
     expect_lt(abs(fit$log_evidence - truth), 1)
-    expect_equal(any(grepl("the particles have missed", fit$warnings)), off[i] > 100)
+    expect_equal(grepl("nats lower", fit$verdict$says[1]), off[i] > 100)
     expect_equal(counted[1], 0)
     expect_true(all(diff(counted) >= 0) && all(diff(fit$trace$n) > 0))
     expect_equal(utils::tail(fit$trace$n, 1), length(stream))
@@ -64,8 +64,10 @@ test_that("the audit finds the mode that a walk has left behind, and the fit say
   expect_identical(fit$source, "audit")
   # what the particles have missed is what their estimate lacks
   expect_lt(abs(fit$sampler$log_evidence + fit$audit$unreached - truth), 6)
-  expect_match(fit$warnings, "modes that the particles have missed", all = FALSE)
-  expect_match(fit$warnings, "the particles' own estimate is too low", all = FALSE)
+  # the reported estimate has them: said beside the particles' own, and no reason to warn
+  expect_match(fit$verdict$says[fit$verdict$entry == "particles"], "nats lower$")
+  expect_match(printed(fit), "; [0-9]+ nats lower")
+  expect_null(fit$failed)
 })
 
 # What second runs make of the results of first ones, when `walk` is who runs them.
@@ -118,7 +120,7 @@ test_that("if importance sampling around better modes fails, rows are run again 
   for (several in list(1:2, 2:1)) {
     problems <- list(problem, replace(problem, "replicate", list(7)))[several]
     some <- function(problems)
-      lapply(problems, function(p) if (p$replicate == CHALLENGED + 7) fail("No walk.") else second)
+      lapply(problems, function(p) if (p$replicate == STREAMS[["second run"]] + 7) fail("No walk.") else second)
     walks <- vapply(challenged_runs(list(first, first), problems, some),
                     function(out) attr(out, "challenge")$walks, 0)
     expect_equal(walks, c(2, 1)[several])
@@ -217,7 +219,8 @@ test_that("particles that have not kept up are told of", {
                   seed = test_seed(1), progress = FALSE)
   expect_identical(hot$source, "audit")
   expect_lt(hot$sampler$log_evidence, hot$audit$log_evidence - 10)
-  expect_match(hot$warnings, "nats lower than the reported one", all = FALSE)
+  expect_match(hot$verdict$says[1], "nats lower")
+  expect_match(printed(hot), "nats lower")
   expect_null(evidence(model, line, sgais(), seed = test_seed(1), progress = FALSE)$warnings)
 })
 

@@ -22,6 +22,7 @@ void le_walk_archive(void *self, le_archive *archive)
   le_archive_size(archive, &w->target.seen);
   le_archive_size(archive, &w->target.chunk);
   le_archive_double(archive, &w->target.lambda);
+  le_archive_double(archive, &w->check_cost);
   le_archive_double(archive, &w->target.likelihoods);
   le_archive_double(archive, &w->target.gradients);
   le_archive_int(archive, &w->skip_moves);

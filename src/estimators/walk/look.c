@@ -70,8 +70,10 @@ le_status le_walk_search(void *self, le_progress *progress)
 {
   walk *w = self;
   (void)progress;
+  const double before = w->target.likelihoods + w->target.gradients;
   LE_TRY(le_search_step(&w->search, &w->audit, &w->target, w->machine.streams.rng[0],
                         w->machine.streams.order));
+  w->check_cost += w->target.likelihoods + w->target.gradients - before;
   if (w->search.done) w->machine.phase = AUDIT;
   return LE_OK;
 }
@@ -232,7 +234,9 @@ le_status le_walk_audit(void *self, le_progress *progress)
   (void)progress;
   if (w->step++ == 0) start_audit(w);
   const int climbing = w->audit.phase == LE_AUDIT_CLIMB;
+  const double before = w->target.likelihoods + w->target.gradients;
   LE_TRY(le_audit_step(&w->audit, &w->target, w->machine.streams.rng[0]));
+  w->check_cost += w->target.likelihoods + w->target.gradients - before;
   const int rose = climbing && w->audit.phase != LE_AUDIT_CLIMB;
   if (rose && w->machine.store.gone) LE_TRY(le_walk_next_round(w));
   else if (rose && w->audit.phase == LE_AUDIT_DRAW) LE_TRY(cover_particles(w));

@@ -127,6 +127,7 @@ typedef struct walk {
   size_t passes;       /* further passes so far */
   double again_value, *again_grad, *again_hess, *again_work; /* sums at `centre` */
   double *error_work;
+  double check_cost;   /* evaluations of searches and importance sampling */
   double past_se;      /* what the carried sums add to the standard error */
   double unreached;    /* found by the search among all modes of the sample */
   int once;            /* some of the rows cannot be read again */

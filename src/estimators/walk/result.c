@@ -82,6 +82,7 @@ le_status le_walk_result(void *self, le_result *result)
     le_result_figure(result, "audit_ideal", &a->ideal_size);
     le_result_figure(result, "audit_pareto_k", &a->pareto_k);
     le_result_figure(result, "audit_unseen", &a->unseen);
+    le_result_figure(result, "audit_cost", &w->check_cost);
     if (!a->failed) {
       le_result_array(result, "audit_draws", w->d, a->draws, a->theta);
       le_result_array(result, "audit_log_weights", 1, a->draws, a->log_weight);

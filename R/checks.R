@@ -1,0 +1,44 @@
+# The checks that follow a run, within one budget: entries of the ledger of the fit.
+
+#' Check runs by optimisation, a reverse run, short moves, a lower bound and a run row by row
+#'
+#' @param runs The results of the runs.
+#' @return A list: `entries` of the ledger, `said`, a function of the reported estimate that gives
+#'   sentences, and `parts` of the fit.
+#' @noRd
+further_checks <- function(problem, encoded, runs, model, method, words) {
+  budget <- new_budget(sum(vapply(runs, evaluations_of, 0)))
+  own <- new_budget(evaluations_of(runs[[1]]))
+  found <- from_other_end(problem, encoded, runs, model, method, own)
+  moved <- tryCatch(settled(problem, encoded, runs[[1]], model, own), error = function(e) NULL)
+  # a bound needs all rows
+  bounded <- !isTRUE(encoded$sampled) && !method$name %in% UNBOUNDED &&
+    has_bound(model, encoded$args)
+  second <- if (bounded && is_latent(model)) second_look(model, method, encoded, words, budget)
+  bound <- if (bounded) cheap_bound(model, encoded, words, budget)
+  entries <- rbind(end_entries(found), second_entry(second, method), bound_entry(bound))
+  list(entries = entries, parts = list(bound = bound, second_look = second),
+       said = function(headline) c(settled_warning(moved),
+                                   mode_behind(found, headline, advice_for(model, method))))
+}
+
+bound_entry <- function(bound) {
+  if (!is.null(bound))
+    new_entry("variational Bayes", "lower bound", bound$log_evidence, cost = bound$cost,
+              stream = STREAMS[["lower bound"]])
+}
+
+second_entry <- function(second, method) {
+  if (!is.null(second))
+    new_entry(sprintf("smc(\"data\") with %.0f particles", second$particles),
+              "unbiased", second$log_evidence, second$se, cost = second$cost,
+              stream = STREAMS[["run by rows"]])
+}
+
+# What to do about an estimate that has missed a part of the posterior.
+advice_for <- function(model, method) {
+  if (is_latent(model)) return("Use smc(\"data\") or nested() with more particles.")
+  others <- setdiff(c("nested()", "sgais()"), paste0(method$name, "()"))
+  paste0("Use ", paste(others, collapse = ", "), ", or laplace() with `importance`, and scale the ",
+         "columns if their means are far from the prior means.")
+}

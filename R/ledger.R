@@ -1,0 +1,168 @@
+# The ledger of a fit: all estimates and checks of its log evidence, one in each row, and the one
+# rule that decides between them. Nothing else in the package compares two estimates of one number.
+#
+# An entry has a kind, which says what can be wrong with it:
+#
+# unbiased      the mean of exp(value) is the evidence. It exceeds the log evidence by `a` nats with
+#               a probability of at most e^-a, so it is also a lower limit, whatever its error is
+# approximate   without this property, such as particles moved by stochastic gradients
+# lower bound, upper bound     of the log evidence
+# exact
+#
+# and an `error` by which it is ranked: its standard error if its own checks passed, more if these
+# leave a doubt, and Inf if they failed. headline() takes the entry of the smallest error that no
+# other entry overtakes. What overtakes the reported estimate in spite of this is said
+# (contradictions()).
+
+# An unbiased estimate from uneven weights is a lower limit less so many nats.
+AHEAD <- 5
+# Other estimates contradict each other by so many joint standard errors, if these are
+# also more nats than numerical errors explain.
+ERRORS_APART <- 4
+GAP_LEAST <- 0.2
+# The error of an estimate in doubt, in units of its standard error: of importance sampling with
+# uneven weights, and of particles whose standard error does not include the bias of their moves.
+DOUBTED <- 3
+
+#' An entry of the ledger
+#'
+#' @param error The error by which the entry is ranked, see above.
+#' @param uneven Whether its standard error is not known because its weights are uneven.
+#' @param reportable Whether it can be the result of the fit: it has draws.
+#' @param cost Evaluations of the likelihood or the gradient of one row.
+#' @param stream The random numbers that it used: 0, or the name of a stream (STREAMS).
+#' @param doubt What its own checks say against it, in a few words, or "".
+#' @noRd
+new_entry <- function(entry, kind, log_evidence, se = NA_real_, error = se, ess = NA_real_,
+                      cost = NA_real_, stream = 0, reportable = FALSE, uneven = FALSE,
+                      doubt = "") {
+  data.frame(entry = entry, kind = kind, log_evidence = drop(log_evidence), se = drop(se),
+             ess = drop(ess), cost = drop(cost), stream = stream,
+             error = if (is.na(error)) Inf else drop(error), reportable = reportable,
+             uneven = uneven, doubt = doubt)
+}
+
+# By how many nats entry j lies above entry i, if one of the two must be wrong; otherwise 0.
+overtakes <- function(ledger, j, i) {
+  gap <- ledger$log_evidence[j] - ledger$log_evidence[i]
+  se <- ledger$se[c(i, j)]
+  se[!is.finite(se)] <- 0
+  least <- if (ledger$kind[j] == "upper bound") Inf
+  else if (ledger$kind[j] %in% c("exact", "lower bound")) max(GAP_LEAST, ERRORS_APART * se[1])
+  else if (ledger$uneven[j]) if (ledger$kind[j] == "unbiased") AHEAD + 2 * se[1] else Inf
+  else if (is.finite(ledger$se[j])) max(GAP_LEAST, ERRORS_APART * sqrt(sum(se^2)))
+  else Inf
+  if (i != j && isTRUE(gap > least)) gap else 0
+}
+
+overtaken <- function(ledger, i)
+  vapply(seq_len(nrow(ledger)), function(j) overtakes(ledger, j, i), 0)
+
+#' Which entry is reported
+#' @noRd
+headline <- function(ledger) {
+  stands <- vapply(seq_len(nrow(ledger)), function(i)
+    ledger$reportable[i] && !is.nan(ledger$log_evidence[i]) && all(overtaken(ledger, i) == 0), NA)
+  # bounds and other entries without draws may contradict all that can be reported
+  if (!any(stands)) stands <- ledger$reportable
+  which(stands)[order(ledger$error[stands])[1]]
+}
+
+#' What each entry says of the reported one, in a few words
+#' @noRd
+with_words <- function(ledger, at) {
+  own <- ledger[at, ]
+  ledger$says <- vapply(seq_len(nrow(ledger)), function(i) {
+    one <- ledger[i, ]
+    gap <- one$log_evidence - own$log_evidence
+    joint <- sqrt(sum(c(one$se, own$se)^2, na.rm = TRUE))
+    words <- if (i == at) "reported"
+    else if (is.na(gap)) "no estimate"
+    else if (overtakes(ledger, i, at) > 0) paste(show_nats(gap, 2), "nats higher: a contradiction")
+    else if (one$kind == "lower bound") "holds"
+    else if (is.na(one$se)) "error not known"
+    else if (gap < -max(GAP_LEAST, ERRORS_APART * joint)) paste(show_nats(-gap, 2), "nats lower")
+    else if (gap > max(GAP_LEAST, ERRORS_APART * joint)) paste(show_nats(gap, 2), "nats higher")
+    else "agrees"
+    paste(c(words, if (nzchar(one$doubt)) one$doubt), collapse = ", ")
+  }, "")
+  ledger
+}
+
+#' Sentences about entries that contradict the reported one
+#'
+#' @param advice What to do about it.
+#' @noRd
+contradictions <- function(ledger, at, advice) {
+  own <- ledger[at, ]
+  found <- lapply(which(overtaken(ledger, at) > 0), function(j) {
+    other <- ledger[j, ]
+    gap <- other$log_evidence - own$log_evidence
+    value <- format_number(other$log_evidence, 2)
+    if (other$kind == "lower bound")
+      return(say("under_bound", format_number(own$log_evidence, 2), value, other$entry,
+                 show_nats(gap, 2), advice))
+    say("missed_part", other$entry, paste0(value, if (is.finite(other$se)) sprintf(
+      " (se %s)", format_number(other$se, decimals_for(other$se)))), show_nats(gap, 2), advice)
+  })
+  unlist(found)
+}
+
+show_nats <- function(x, digits = 6) {
+  if (!is.finite(x) || abs(x) >= 1e9) return("more than 1e9")
+  format(signif(x, digits), big.mark = ",", scientific = FALSE)
+}
+
+#' The ledger as `fit$verdict`
+#' @noRd
+verdict_of <- function(ledger, at) {
+  shown <- c("entry", "kind", "log_evidence", "se", "ess", "cost", "stream", "says")
+  table <- with_words(ledger, at)[shown]
+  rownames(table) <- NULL
+  structure(table, class = c("verdict", "data.frame"))
+}
+
+VERDICT <- c("entry", "kind", "log_evidence", "se", "ess", "cost", "says")
+
+#' @export
+print.verdict <- function(x, ...) {
+  if (!all(VERDICT %in% names(x)) || nrow(x) == 0) return(print.data.frame(x, ...))
+  number <- function(value, show)
+    vapply(value, function(one) if (is.na(one)) "" else show(one), "")
+  shown <- cbind(
+    format(c("entry", x$entry)), format(c("kind", x$kind)),
+    format(c("log evidence", align_estimates(x$log_evidence, x$se)), justify = "right"),
+    format(c("effective", number(x$ess, count)), justify = "right"),
+    format(c("evaluations", number(x$cost, large)), justify = "right"), c("", x$says))
+  cat(paste0(sub(" +$", "", apply(shown, 1, paste, collapse = "  ")), "\n"), sep = "")
+  invisible(x)
+}
+
+# Random numbers and costs of checks --------------------------------------------------------------
+
+# Streams of random numbers that no replicate of evidence() uses.
+STREAMS <- c(climbs = 2^28, `reverse run` = 2^28 + 1, `short moves` = 2^28 + 2,
+             `lower bound` = 2^29 + 2^28, `run by rows` = 2^29 + 2^28 + 1,
+             `second run` = 2^29, continued = 2^30)
+
+# What checks of a run may cost, as shares of its own evaluations of the likelihood and the
+# gradient. Together they take at most CHECKS_MOST of them; those listed first go first.
+CHECKS_MOST <- 0.7
+CHECK_SHARES <- c(climbs = 0.3, `short moves` = 0.4, `run by rows` = 0.2, `lower bound` = 0.1,
+                  `bound of a mixture` = 0.01)
+
+#' The budget of all checks of a fit
+#'
+#' @param work Evaluations that the runs have made.
+#' @noRd
+new_budget <- function(work) list2env(list(work = work, left = CHECKS_MOST * work))
+
+#' What a check may cost; taken from the budget
+#'
+#' @param least Evaluations that are always allowed, because they take some milliseconds.
+#' @noRd
+granted <- function(budget, check, least = 0) {
+  share <- min(CHECK_SHARES[[check]] * budget$work, budget$left)
+  budget$left <- budget$left - share
+  max(share, least)
+}

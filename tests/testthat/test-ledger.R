@@ -1,0 +1,114 @@
+# The rule that decides between estimates of one number, and the sentences about a fit.
+
+entry <- function(value, se, kind = "unbiased", error = se, name = "a", reportable = TRUE, ...)
+  new_entry(name, kind, value, se, error = error, reportable = reportable, ...)
+uneven <- function(value, se, ...) entry(value, se, error = Inf, uneven = TRUE, ...)
+reported <- function(...) headline(rbind(...))
+
+test_that("the reported estimate has the smallest error of those that none overtakes", {
+  expect_equal(reported(entry(-100, 0.1), entry(-100.1, 0.05)), 2)
+  # particles whose error does not include their bias
+  expect_equal(reported(entry(-100, 0.1, "approximate", 0.3), entry(-100.1, 0.2)), 2)
+  # 30 joint standard errors lower
+  expect_equal(reported(entry(-100, 0.1), entry(-104, 0.05)), 1)
+  # numerical errors are not a contradiction
+  expect_equal(reported(entry(-100, 1e-4), entry(-100.1, 1e-5)), 2)
+  # an unknown error: reported only if it exceeds what an unbiased estimate can by chance
+  expect_equal(reported(entry(-110, 1), uneven(-100, 0.1)), 2)
+  expect_equal(reported(entry(-104, 1), uneven(-100, 0.1)), 1)
+  expect_equal(reported(entry(-110, 4), uneven(-100, 0.1)), 1)
+  expect_equal(reported(entry(-90, 1), uneven(-100, 0.1)), 1)
+  # particles that failed their own checks, but are far above
+  expect_equal(reported(entry(-98, 0.1, error = Inf), entry(-100, 0.1)), 1)
+  # of two unknown ones the first
+  expect_equal(reported(uneven(-100, 1), uneven(-99, 0.1)), 1)
+  # estimates that are not finite
+  expect_equal(reported(entry(-Inf, 0), entry(-100, 0.1)), 2)
+  expect_equal(reported(entry(NaN, NaN), entry(-100, 0.1)), 2)
+  expect_equal(reported(entry(NaN, NaN)), 1)
+  # entries without draws are never reported
+  expect_equal(reported(entry(-110, 1), entry(-100, 0.1, reportable = FALSE)), 1)
+})
+
+test_that("whatever overtakes the reported estimate is said, and nothing else", {
+  told <- function(...) contradictions(rbind(entry(-100, 0.1), ...), 1, "Do more.")
+  other <- function(...) entry(..., reportable = FALSE, name = "another run")
+  expect_match(told(other(-99, 0.1)), "missed a part of the posterior: another run gives .* -99.0")
+  expect_match(told(other(-99, 0, "lower bound")), "below a lower bound of the log evidence, -99.00")
+  expect_match(told(other(-94, 0.1, uneven = TRUE)), "which is 6 nats more. Do more.")
+  for (quiet in list(other(-99.6, 0.1), other(-101, 0.1), other(-96, 0.1, uneven = TRUE),
+                     other(-90, NA, "approximate"), other(-90, 0.1, "upper bound"),
+                     other(-99.7, NA, "lower bound"), other(NaN, NaN)))
+    expect_null(told(quiet))
+  expect_length(told(other(-99, 0.1), other(-98, 0, "lower bound")), 2)
+})
+
+test_that("the table has a word for each difference", {
+  table <- verdict_of(rbind(
+    entry(-100, 0.1), entry(-100.2, 0.1), entry(-105, 0.1), entry(-98, 0.1, error = 0.1),
+    entry(-101, NA, "lower bound"), entry(-99, NA, "approximate"), entry(NaN, NaN)), 1)
+  expect_identical(table$says, c("reported", "agrees", "5 nats lower",
+                                 "2 nats higher: a contradiction", "holds", "error not known",
+                                 "no estimate"))
+  expect_output(print(table), "kind +log evidence +effective +evaluations")
+  expect_output(print(table[0, ]), "0 rows")
+  expect_output(print(table["entry"]), "a")
+})
+
+test_that("a fit has the estimates that it prints in its table, and exactly one is reported", {
+  rows <- scale(faithful)[1:80, ]
+  fits <- list(
+    evidence(linear_regression(dist ~ speed, sigma = 15), cars, seed = test_seed()),
+    evidence(linear_regression(dist ~ speed, sigma = 15), cars, smc(), seed = test_seed()),
+    evidence(linear_regression(dist ~ speed, sigma = 15), cars, seed = test_seed(),
+             replicates = 3),
+    evidence(linear_regression(dist ~ speed), cars, exact(), seed = test_seed()),
+    evidence(gaussian_mixture(components = 2), rows, nested(50), seed = test_seed()),
+    evidence(gaussian_mixture(components = 2), rows, laplace(importance = 400),
+             seed = test_seed()),
+    evidence(gaussian_mixture(components = 2), rows, variational(), seed = test_seed(),
+             replicates = 2),
+    evidence(gaussian_mixture(components = 4), rows, partitions(), seed = test_seed()),
+    suppressWarnings(evidence(clustering(components = 2), rows[1:20, ], chib(),
+                              seed = test_seed())),
+    evidence(clustering(components = 2, infer = TRUE), rows[1:20, ], bic(), seed = test_seed())
+  )
+  for (fit in fits) {
+    own <- fit$verdict[fit$verdict$says == "reported" | grepl("^reported,", fit$verdict$says), ]
+    expect_equal(nrow(own), 1)
+    expect_identical(c(own$log_evidence, own$se), as.numeric(c(fit$log_evidence, fit$se)))
+    expect_false(anyDuplicated(fit$verdict$entry) > 0)
+    if (!is.null(fit$audit)) expect_true(fit$audit$log_evidence %in% fit$verdict$log_evidence)
+    if (!is.null(fit$bound)) expect_true(fit$bound$log_evidence %in% fit$verdict$log_evidence)
+    expect_output(print(summary(fit)), "Estimates of the log evidence")
+  }
+})
+
+test_that("checks share one budget, and the first are served first", {
+  budget <- new_budget(1000)
+  expect_equal(granted(budget, "climbs"), 300)
+  expect_equal(granted(budget, "short moves"), 400)
+  expect_equal(granted(budget, "run by rows"), 0)
+  expect_equal(granted(budget, "run by rows", least = 50), 50)
+})
+
+test_that("each sentence has a level and is used, and only these are", {
+  levels <- vapply(SENTENCES, `[[`, "", "level")
+  expect_true(all(levels %in% c("failed", "doubt")))
+  space <- asNamespace("logevidence")
+  names_in <- function(code) {
+    if (is.call(code) && identical(code[[1]], quote(say)) && is.character(code[[2]]))
+      return(c(code[[2]], unlist(lapply(as.list(code)[-(1:2)], names_in))))
+    if (is.recursive(code)) unlist(lapply(as.list(code), names_in))
+  }
+  used <- unlist(lapply(ls(space), function(name) {
+    f <- get(name, space)
+    if (is.function(f)) names_in(body(f))
+  }))
+  expect_setequal(used, names(SENTENCES))
+  # a sentence has one line, ends with a point, and names its numbers
+  for (name in names(SENTENCES)) expect_match(SENTENCES[[name]][["text"]], "([.?]|%s)$", info = name)
+  expect_identical(names(say("not_finite")), "not_finite")
+  expect_identical(unname(levels_of(c(say("uneven", "x", 3), other = "From elsewhere."))),
+                   c("doubt", "failed"))
+})
