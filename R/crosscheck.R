@@ -36,7 +36,8 @@
 #'   precision), `seconds`, `reliable` (whether it passed its own checks), `error`, `wide_se`,
 #'   `bound` (a lower bound on the log evidence from the fit, or `-Inf`) and `doubt` (`"failed"`,
 #'   `"warns"`, `"hardly moves"`, `"prior conflict"` or `""`). Attributes: `"disagreement"`, a
-#'   matrix for all pairs, and `"fits"`.
+#'   matrix for all pairs, `"verdict"`, the estimates and checks of all fits (`verdict` in
+#'   [evidence()]) with a column `method`, and `"fits"`.
 #'
 #' @examples
 #' check <- crosscheck(linear_regression(dist ~ speed, sigma = 15, prior_sd = 10), cars, seed = 1)
@@ -84,7 +85,8 @@ crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1,
   )
   for (i in which(judged(table))) table$z[i] <- against_others(table, i)
   structure(table, class = c("crosscheck", "data.frame"), disagreement = disagreement(table),
-            fits = stats::setNames(fits, names), model = model, n = n)
+            fits = stats::setNames(fits, names), verdict = all_entries(fits, names),
+            model = model, n = n)
 }
 
 #' Methods that fail in different ways
@@ -108,10 +110,15 @@ wide_se <- function(fit) {
 }
 
 # The best lower bound of the log evidence in a fit.
-lower_bound <- function(fit) {
-  known <- c(if (fit$source == "variational") fit$log_evidence,
-             if (is.list(fit$bound)) fit$bound$log_evidence else fit$bound)
-  max(-Inf, as.numeric(known), na.rm = TRUE)
+lower_bound <- function(fit)
+  max(-Inf, fit$verdict$log_evidence[fit$verdict$kind == "lower bound"], na.rm = TRUE)
+
+# The entries of all fits; their words are about the fit that they come from.
+all_entries <- function(fits, names) {
+  own <- lapply(seq_along(fits), function(i) {
+    if (inherits(fits[[i]], "evidence")) cbind(method = names[i], fits[[i]]$verdict)
+  })
+  do.call(rbind, own)
 }
 
 check_doubt <- function(fit) {

@@ -100,6 +100,15 @@
 #'   \item{`source`}{Which estimate they are: `"sampler"`, `"audit"` (the importance-sampling
 #'     check), `"replicates"`, or, for [laplace()], [bic()], [exact()] and [variational()],
 #'     `"laplace"`, `"importance"`, `"bic"`, `"exact"`, `"quadrature"` and `"variational"`.}
+#'   \item{`verdict`}{All estimates and checks of the log evidence, a data frame of class `"verdict"`
+#'     that `summary()` prints: `entry`, `kind` (`"unbiased"`: the mean of the estimated evidence is
+#'     the evidence, so that it is far too high only rarely; `"approximate"`, `"lower bound"`,
+#'     `"upper bound"` or `"exact"`), `log_evidence`, `se`, `ess` (effective number of draws),
+#'     `cost` (evaluations of the likelihood or gradient of one row), `stream` (of random numbers)
+#'     and `says`: `"reported"`, or what the entry says of the reported one. Reported is the entry
+#'     of the smallest error that no other one contradicts: an unbiased estimate from uneven weights
+#'     by at least 5 nats and 2 standard errors, others by at least 4 joint standard errors and 0.2
+#'     nats. If one contradicts it all the same, `failed` says so.}
 #'   \item{`n`}{Number of observations.}
 #'   \item{`trace`}{A data frame with a row for each chunk (or, if all data are annealed together,
 #'     each step): `n`, `lambda`, `log_evidence`, `se`, `lambda_steps`, `shortest` (annealing step),
@@ -123,10 +132,10 @@
 #'     which no climb has found could add, from those that one climb alone has reached; part of
 #'     `se`), `unreached` (by how many nats the modes that the particles have missed raise the log
 #'     evidence), `first` (whether the particles are draws of the check itself, so that no annealing
-#'     was needed), `uneven` (whether `ess` is far below `ideal`), `below` (whether the check is
-#'     clearly lower than the sampler's estimate), `passed` (whether the check's estimate is
-#'     reported), `reason` (if not, why);
-#'     `NULL` if there was no check.}
+#'     was needed), `no_mode` (whether no peak was found), `uneven` (whether `ess` is far below
+#'     `ideal`), `known` (whether its weights are even enough for its standard error to be
+#'     believed), `cost` (evaluations), `passed` (whether its estimate is reported), `reason` (why
+#'     it was inconclusive); `NULL` if there was no check.}
 #'   \item{`draws`, `log_weights`}{Posterior draws on the user's scale, a matrix with a row for
 #'     each, and their log weights, which sum to one on the natural scale.}
 #'   \item{`parameters`}{The same draws in unconstrained space.}
@@ -146,7 +155,8 @@
 #'   \item{`data_id`}{A text that is equal for fits to the same observations.}
 #'   \item{`rows_id`}{For nested sampling, the same for observations together with covariates.}
 #'   \item{`replicates`}{A data frame of the single runs' estimates, if there are several.}
-#'   \item{`warnings`}{Doubts about the result, and notes on the method, one sentence each.}
+#'   \item{`warnings`}{Doubts about the result, and notes on the method, one sentence each; their
+#'     names, such as `missed_part`, say which doubt it is.}
 #'   \item{`failed`}{Those `warnings` that say that the estimate failed a check; [compare_models()]
 #'     leaves such a fit out.}
 #'   \item{`prior_conflict`}{The warning that data and prior contradict each other, or `NULL`.}

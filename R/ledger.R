@@ -68,6 +68,17 @@ headline <- function(ledger) {
   which(stands)[order(ledger$error[stands])[1]]
 }
 
+#' The standard error of the reported entry
+#'
+#' An unbiased estimate from uneven weights is more often too low than too high. If it lies above the
+#' reported one, but not by enough to contradict it, the error includes the distance.
+#' @noRd
+widened <- function(ledger, at) {
+  above <- ledger$log_evidence - ledger$log_evidence[at]
+  above <- above[ledger$uneven & ledger$kind == "unbiased" & seq_along(above) != at]
+  sqrt(sum(c(ledger$se[at], max(above, 0, na.rm = TRUE))^2))
+}
+
 #' What each entry says of the reported one, in a few words
 #' @noRd
 with_words <- function(ledger, at) {

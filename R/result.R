@@ -22,7 +22,7 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   user <- if (is_latent(model)) user_state(model, encoded, points)
   else .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE], "to_user",
              points, list())
-  astray <- sum(rowSums(!is.finite(t(user))) > 0)
+  astray <- sum(colSums(!is.finite(user)) > 0 & log_weights > NO_WEIGHT)
   at <- which(ledger$entry == headline$entry)[1]
   said <- c(said_by_runs(fits), headline$said,
             gradient_warning(model, encoded, method, points),
@@ -57,6 +57,9 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   )
 }
 
+# Draws with a smaller log weight are not looked at.
+NO_WEIGHT <- -20
+
 named_draws <- function(columns, names) {
   draws <- t(columns)
   colnames(draws) <- names
@@ -82,8 +85,6 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   )
   # the particles saw the rows that are gone through the same sample as the check
   if (!is.null(out$past_se)) sampler$se <- sqrt(sampler$se^2 + drop(out$past_se)^2)
-  # nor have they found modes that no climb has
-  if (!is.null(out$audit_missing)) sampler$se <- sqrt(sampler$se^2 + log1p(drop(out$audit_missing))^2)
   # after a restart from a sample of the rows the particles' estimate has no known error
   if (isTRUE(drop(out$past_changed) > 0)) sampler$se <- Inf
   sampler$heating <- if (!is.null(out$heated)) step_heating(out, trace)
@@ -96,6 +97,8 @@ one_run <- function(out, method, modes = "one", model = NULL) {
     sampler[c("log_evidence", "se")] <- power[c("corrected", "se")]
   flaws <- sampler_flaws(out, method, sampler, power, nested, log_weights, modes, model)
   audit <- audit_of(out, AUDIT_LEAST_ESS[[modes]])
+  # where the posterior has separate modes, particles too may lack those that no climb has found
+  if (isTRUE(audit$known)) sampler$se <- sqrt(sampler$se^2 + audit$missing^2)
   ledger <- rbind(sampler_entry(out, sampler, method, flaws, isTRUE(audit$first)),
                   audit_entries(audit, sampler), attr(out, "challenge")$entry)
   at <- headline(ledger)
@@ -103,11 +106,12 @@ one_run <- function(out, method, modes = "one", model = NULL) {
     audit$passed <- ledger$entry[at] == AUDIT_ENTRY
     audit$reason <- if (!audit$passed) inconclusive(audit, ledger[at, ])
   }
+  ledger$se[at] <- widened(ledger, at)
   headline <- if (isTRUE(audit$passed)) {
     list(log_evidence = audit$log_evidence, se = ledger$se[at], source = "audit",
          points = out$audit_draws, log_weights = normalise(drop(out$audit_log_weights)))
   } else {
-    list(log_evidence = sampler$log_evidence, se = sampler$se, source = "sampler",
+    list(log_evidence = sampler$log_evidence, se = ledger$se[at], source = "sampler",
          points = out$draws, log_weights = sampler$log_weights)
   }
   headline$entry <- ledger$entry[at]

@@ -30,7 +30,7 @@ better_run <- function(out, second, problem) {
   else if (is_lost(out)) after(out, second, given = problem$settings$shuffle == 0) else second
   # the error of the other particles is not known, because they may lack a mode
   entry <- function(other, name, stream)
-    new_entry(name, "approximate", other$log_evidence, other$se, error = Inf,
+    new_entry(name, "approximate", other$log_evidence, other$se, uneven = TRUE,
               cost = evaluations_of(other), stream = stream)
   other <- if (better) entry(out, "particles of the first run", 0)
   else if (!is.null(second)) entry(second, "particles of a second run", STREAMS[["second run"]])

@@ -145,7 +145,7 @@ void le_audit_start(le_audit *audit, size_t starts, const double *start)
   audit->climbed = audit->modes = audit->found = audit->parts = audit->drawn = 0;
   audit->failed = audit->has_wide = audit->by_part = audit->planned = audit->anchored = 0;
   audit->in_two_steps = audit->refitted = 0;
-  audit->may_refit = 1;
+  audit->refit_from = 0;
   audit->ideal_sum = audit->ideal_squares = 0;
   audit->refused = -INFINITY;
   audit->phase = LE_AUDIT_CLIMB;
@@ -1100,17 +1100,22 @@ static le_status draw_in_two_steps(le_audit *audit, le_target *target, const gsl
 /* ---- a refitted proposal ---- */
 
 /* In few dimensions the proposal is refitted to its draws if their weights are uneven, with up to
- * REFIT_WORK rows visited. */
+ * REFIT_WORK rows visited. Draws that will be used anyway are refitted if that is cheap
+ * (REFIT_CHEAP) and they are not all but even (EVEN): with 16 to 52 rows, half of the draws
+ * effective, estimates were 0.2 to 0.3 nats too low at four to seven stated errors. */
 enum { REFIT_DIMENSIONS = 20, REFIT_DRAWS = 1000 };
-static const double REFIT_WORK = 2e7;
+static const double REFIT_WORK = 2e7, REFIT_CHEAP = 2e6, EVEN = 0.85;
 
 static int wants_refit(const le_audit *audit, const le_target *target)
 {
   const double rows = (double)le_store_sample(target->store, target->seen),
-               draws = (double)audit->first_lot * (LE_REFIT_PARTS_MOST + 1);
-  return audit->may_refit && !audit->refitted && !audit->in_two_steps && !audit->failed &&
-         audit->modes > 0 && audit->d <= REFIT_DIMENSIONS && target->chunk == 0 &&
-         draws * (rows + 1) <= REFIT_WORK;
+               work = (double)audit->first_lot * (LE_REFIT_PARTS_MOST + 1) * (rows + 1);
+  if (audit->refitted || audit->in_two_steps || audit->failed ||
+      audit->modes == 0 || audit->d > REFIT_DIMENSIONS || target->chunk > 0 ||
+      !(audit->effective_size > audit->refit_from * audit->ideal_size))
+    return 0;
+  return (work <= REFIT_CHEAP && is_uneven(audit, EVEN)) ||
+         (audit->refit_from == 0 && work <= REFIT_WORK && is_uneven(audit, UNEVEN));
 }
 
 static le_status start_refit(le_audit *audit)
@@ -1317,9 +1322,8 @@ le_status le_audit_step(le_audit *audit, le_target *target, const gsl_rng *rng)
   /* also where no mode is found there is a place for one */
   LE_TRY(reserve(audit, 1));
   LE_TRY(take_step(audit, target, rng));
-  if (audit->phase == LE_AUDIT_DONE && !audit->in_two_steps && audit->first_lot &&
-      is_uneven(audit, UNEVEN)) {
-    start_two_steps(audit, target);
+  if (audit->phase == LE_AUDIT_DONE && !audit->in_two_steps && audit->first_lot) {
+    if (is_uneven(audit, UNEVEN)) start_two_steps(audit, target);
     if (wants_refit(audit, target)) return start_refit(audit);
   }
   return LE_OK;
@@ -1355,7 +1359,7 @@ void le_audit_archive(le_audit *audit, le_archive *archive)
   le_archive_int(archive, &audit->has_wide);
   le_archive_int(archive, &audit->anchored);
   le_archive_int(archive, &audit->refitted);
-  le_archive_int(archive, &audit->may_refit);
+  le_archive_double(archive, &audit->refit_from);
   le_refit_archive(&audit->refit, archive);
   if (archive->status != LE_OK) return;
   le_archive_size(archive, &audit->drawn);

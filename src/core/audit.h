@@ -44,7 +44,8 @@ typedef struct le_audit {
   int by_part, planned;   /* weights use part of the rows; the number of draws is chosen */
   int in_two_steps;       /* the draws are those of `two` */
   le_twostep two;         /* only if le_audit_in_two_steps was called */
-  int may_refit, refitted; /* the proposal may be refitted; it was, or this was tried */
+  double refit_from; /* share of the ideal effective size above which a refit is allowed */
+  int refitted;      /* the proposal was refitted, or this was tried */
   le_refit refit;
   double *lik_grad, *lik_hess, *prior; /* at a mode: d and d x d; log prior of the batch */
   size_t most, room_of_modes; /* most distinct modes kept, for which there is memory now */
