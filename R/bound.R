@@ -9,8 +9,8 @@ has_bound <- function(model, args) part_of(model, "bound")(model, args)
 #' A lower bound, `NULL` if the budget is too small for one
 #'
 #' The limit is a number of evaluations and not a time, so that a seed gives the same bound on every
-#' machine. One row in a sweep costs as much as in an iteration of the ascent; in the likelihood of a
-#' mixture it costs a tenth.
+#' machine. One row in a sweep costs as much as in an iteration of the ascent; in the likelihood of
+#' a mixture it costs a tenth.
 #' @noRd
 cheap_bound <- function(model, encoded, words, budget) {
   cells <- encoded$n * nrow(encoded$rows) * part_of(model, "parts")(model, encoded$args)

@@ -100,15 +100,17 @@
 #'   \item{`source`}{Which estimate they are: `"sampler"`, `"audit"` (the importance-sampling
 #'     check), `"replicates"`, or, for [laplace()], [bic()], [exact()] and [variational()],
 #'     `"laplace"`, `"importance"`, `"bic"`, `"exact"`, `"quadrature"` and `"variational"`.}
-#'   \item{`verdict`}{All estimates and checks of the log evidence, a data frame of class `"verdict"`
-#'     that `summary()` prints: `entry`, `kind` (`"unbiased"`: the mean of the estimated evidence is
-#'     the evidence, so that it is far too high only rarely; `"approximate"`, `"lower bound"`,
-#'     `"upper bound"` or `"exact"`), `log_evidence`, `se`, `ess` (effective number of draws),
-#'     `cost` (evaluations of the likelihood or gradient of one row), `stream` (of random numbers)
-#'     and `says`: `"reported"`, or what the entry says of the reported one. Reported is the entry
-#'     of the smallest error that no other one contradicts: an unbiased estimate from uneven weights
-#'     by at least 5 nats and 2 standard errors, others by at least 4 joint standard errors and 0.2
-#'     nats. If one contradicts it all the same, `failed` says so.}
+#'   \item{`verdict`}{All estimates and checks of the log evidence, a data frame of class
+#'     `"verdict"` that `summary()` prints: `entry`, `kind` (`"unbiased"`: the mean of the estimated
+#'     evidence is the evidence, so that it is far too high only rarely; `"approximate"`,
+#'     `"lower bound"`, `"upper bound"` or `"exact"`), `log_evidence`, `se`, `ess` (effective number
+#'     of draws), `cost` (evaluations of the likelihood or gradient of one row), `stream` (of random
+#'     numbers) and `says`: `"reported"`, or what the entry says of the reported one. Reported is
+#'     the entry of the smallest error that no other one contradicts. An entry contradicts another
+#'     one if it lies above it by at least 4 joint standard errors and 0.2 nats, or, if it is from
+#'     uneven weights, by 5 nats and 2 standard errors. What contradicts the reported one all the
+#'     same is said in `failed`. If an estimate from uneven weights lies above it by less, `se`
+#'     includes the distance.}
 #'   \item{`n`}{Number of observations.}
 #'   \item{`trace`}{A data frame with a row for each chunk (or, if all data are annealed together,
 #'     each step): `n`, `lambda`, `log_evidence`, `se`, `lambda_steps`, `shortest` (annealing step),

@@ -70,8 +70,8 @@ headline <- function(ledger) {
 
 #' The standard error of the reported entry
 #'
-#' An unbiased estimate from uneven weights is more often too low than too high. If it lies above the
-#' reported one, but not by enough to contradict it, the error includes the distance.
+#' An unbiased estimate from uneven weights is more often too low than too high. If it lies above
+#' the reported one, but not by enough to contradict it, the error includes the distance.
 #' @noRd
 widened <- function(ledger, at) {
   above <- ledger$log_evidence - ledger$log_evidence[at]

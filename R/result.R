@@ -157,7 +157,8 @@ sampler_entry <- function(out, sampler, method, flaws, first) {
             else DOUBTED * sampler$se,
             ess = if (!is.null(out$trace$ess)) utils::tail(out$trace$ess, 1) else NA_real_,
             cost = evaluations_of(out) - if (is.null(out$audit_cost)) 0 else drop(out$audit_cost),
-            reportable = TRUE, doubt = if (first) "drawn by the check" else if (length(flaws)) FAILED_OWN else "")
+            reportable = TRUE,
+            doubt = if (first) "drawn by the check" else if (length(flaws)) FAILED_OWN else "")
 }
 
 FAILED_OWN <- "failed its own checks"

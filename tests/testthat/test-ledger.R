@@ -34,7 +34,8 @@ test_that("whatever overtakes the reported estimate is said, and nothing else", 
   told <- function(...) contradictions(rbind(entry(-100, 0.1), ...), 1, "Do more.")
   other <- function(...) entry(..., reportable = FALSE, name = "another run")
   expect_match(told(other(-99, 0.1)), "missed a part of the posterior: another run gives .* -99.0")
-  expect_match(told(other(-99, 0, "lower bound")), "below a lower bound of the log evidence, -99.00")
+  expect_match(told(other(-99, 0, "lower bound")),
+               "below a lower bound of the log evidence, -99.00")
   expect_match(told(other(-94, 0.1, uneven = TRUE)), "which is 6 nats more. Do more.")
   for (quiet in list(other(-99.6, 0.1), other(-101, 0.1), other(-96, 0.1, uneven = TRUE),
                      other(-90, NA, "approximate"), other(-90, 0.1, "upper bound"),
@@ -107,7 +108,8 @@ test_that("each sentence has a level and is used, and only these are", {
   }))
   expect_setequal(used, names(SENTENCES))
   # a sentence has one line, ends with a point, and names its numbers
-  for (name in names(SENTENCES)) expect_match(SENTENCES[[name]][["text"]], "([.?]|%s)$", info = name)
+  for (name in names(SENTENCES))
+    expect_match(SENTENCES[[name]][["text"]], "([.?]|%s)$", info = name)
   expect_identical(names(say("not_finite")), "not_finite")
   expect_identical(unname(levels_of(c(say("uneven", "x", 3), other = "From elsewhere."))),
                    c("doubt", "failed"))

@@ -120,7 +120,8 @@ test_that("if importance sampling around better modes fails, rows are run again 
   for (several in list(1:2, 2:1)) {
     problems <- list(problem, replace(problem, "replicate", list(7)))[several]
     some <- function(problems)
-      lapply(problems, function(p) if (p$replicate == STREAMS[["second run"]] + 7) fail("No walk.") else second)
+      lapply(problems, function(p)
+        if (p$replicate == STREAMS[["second run"]] + 7) fail("No walk.") else second)
     walks <- vapply(challenged_runs(list(first, first), problems, some),
                     function(out) attr(out, "challenge")$walks, 0)
     expect_equal(walks, c(2, 1)[several])

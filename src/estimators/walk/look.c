@@ -131,7 +131,8 @@ static void start_audit(walk *w)
   }
   if (!w->model->log_lik_hess) scale_by_particles(w);
   /* before any particle has moved, uneven weights are a reason to let them: they are another
-   * opinion, which a proposal that fits its own draws is not. Draws that will be used are refitted */
+   * opinion, which a proposal that fits its own draws is not. Draws that will be used are
+   * refitted. */
   w->audit.refit_from = w->check == CHECK_FINAL   ? 0
                         : w->check == CHECK_FIRST ? FIRST_EVEN
                                                   : INFINITY;
