@@ -355,12 +355,16 @@ in_given_order <- function(settings, keep, again) {
 # The rows of a run whose memory is bounded: the standard error includes what the sample adds, but a
 # large one must be explained.
 PAST_MOST <- 1 # nats
+PAST_SMALL <- 0.1 # below this the sample of the rows did not matter
 
-past_warnings <- function(out) {
+past_warnings <- function(out, audit = NULL) {
   if (is.null(out$past_se)) return(NULL)
   advice <- "Use a source that can be read again, or a larger `keep`."
-  changed <- drop(out$past_changed) > 0 && drop(out$past_exact) == 0
-  c(if (changed) say("rows_changed", advice),
+  changed <- drop(out$past_changed) > 0
+  # the check has seen all rows, in a further pass or by exact sums
+  whole <- isTRUE(audit$passed && audit$known) && is.finite(out$past_se) &&
+    drop(out$past_se) < PAST_SMALL
+  c(if (changed) if (whole) say("rows_changed") else say("lost_rows", advice),
     if (!is.finite(out$past_se)) say("sample_error_unknown", advice)
     else if (drop(out$past_se) > PAST_MOST)
       say("sample_error", format(signif(drop(out$past_se), 2), scientific = FALSE), advice))

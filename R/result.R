@@ -119,7 +119,7 @@ one_run <- function(out, method, modes = "one", model = NULL) {
     headline = headline, sampler = sampler, audit = audit, nested = nested, power = power,
     trace = trace, ledger = ledger,
     said = c(if (!isTRUE(audit$passed)) flaws, audit_sentences(audit, ledger[at, ]),
-             past_warnings(out), if (!is.finite(headline$log_evidence)) say("not_finite")),
+             past_warnings(out, audit), if (!is.finite(headline$log_evidence)) say("not_finite")),
     work = if (is.null(attr(out, "challenge"))) work_of(out) else attr(out, "challenge")$work
   )
 }

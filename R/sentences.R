@@ -136,7 +136,10 @@ SENTENCES <- list(
   digits = failed(
     "The log evidence is about %.0e in size, so its rounding error exceeds one nat and it cannot",
     "be compared with others. Scale the columns."),
-  rows_changed = failed(
+  rows_changed = doubt(
+    "The distribution of the rows changed when earlier rows were no longer in memory. The reported",
+    "estimate is of all rows."),
+  lost_rows = failed(
     "The distribution of the rows changed when earlier rows were no longer in memory, and the run",
     "went on from a sample of them. %s"),
   sample_error_unknown = failed(

@@ -513,16 +513,26 @@ static le_status climb_images(le_audit *audit, le_target *target)
 
 /* After the starts given, climbs from further ones go on while modes that only one climb has
  * reached have a share of the mass above UNSEEN, up to the work of climbs, and only on few rows:
- * with many rows the modes come from climbs on few. */
-enum { FURTHER_ROWS = 2000, FURTHER_EACH = 8 };
-static const double UNSEEN = 0.002;
+ * with many rows the modes come from climbs on few. A mode can have a tenth of the mass and a basin
+ * that one climb in fifty finds: so there are AGREED climbs, also if they agree, as long as they
+ * cost little. */
+enum { FURTHER_ROWS = 2000, FURTHER_EACH = 8, AGREED = 200 };
+static const double UNSEEN = 0.002, AGREED_WORK = 1e6, AGREED_CALLS = 2e9;
+
+static int agreed_too_early(const le_audit *audit, const le_target *target)
+{
+  const double most =
+    target->ops->traits & LE_MODEL_ONE_THREAD ? AGREED_CALLS : AGREED_WORK;
+  return audit->climbed < AGREED && audit->climbed_work < most;
+}
 
 static int wants_further(const le_audit *audit, const le_target *target)
 {
   if (!audit->another || audit->most == 1 || audit->modes == 0) return 0;
   if (le_store_sample(target->store, target->seen) > FURTHER_ROWS || target->store->gone) return 0;
-  if (climbs_are_spent(audit) || audit->modes == audit->most) return 0;
-  return once(audit) > UNSEEN;
+  if (audit->modes == audit->most) return 0;
+  if (agreed_too_early(audit, target)) return 1;
+  return !climbs_are_spent(audit) && once(audit) > UNSEEN;
 }
 
 static le_status climb_further(le_audit *audit, le_target *target, const gsl_rng *rng)
