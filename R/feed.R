@@ -362,7 +362,7 @@ past_warnings <- function(out, audit = NULL) {
   advice <- "Use a source that can be read again, or a larger `keep`."
   changed <- drop(out$past_changed) > 0
   # the check has seen all rows, in a further pass or by exact sums
-  whole <- isTRUE(audit$passed && audit$known) && is.finite(out$past_se) &&
+  whole <- isTRUE(audit$passed) && isTRUE(audit$known) && is.finite(out$past_se) &&
     drop(out$past_se) < PAST_SMALL
   c(if (changed) if (whole) say("rows_changed") else say("lost_rows", advice),
     if (!is.finite(out$past_se)) say("sample_error_unknown", advice)

@@ -155,7 +155,7 @@ sampler_entry <- function(out, sampler, method, flaws, first) {
   new_entry(own_entry(method), kind, sampler$log_evidence, sampler$se,
             error = if (unknown) Inf else if (kind == "unbiased") sampler$se
             else DOUBTED * sampler$se,
-            ess = if (!is.null(out$trace$ess)) utils::tail(out$trace$ess, 1) else NA_real_,
+            ess = if (length(out$trace$ess)) utils::tail(out$trace$ess, 1) else NA_real_,
             cost = evaluations_of(out) - if (is.null(out$audit_cost)) 0 else drop(out$audit_cost),
             reportable = TRUE,
             doubt = if (first) "drawn by the check" else if (length(flaws)) FAILED_OWN else "")

@@ -16,7 +16,8 @@ levels_of <- function(sentences) {
 }
 
 at_level <- function(sentences, level) {
-  sentences[levels_of(sentences) %in% level]
+  found <- sentences[levels_of(sentences) %in% level]
+  if (length(found)) found
 }
 
 # unique() would drop the names.

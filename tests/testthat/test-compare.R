@@ -401,9 +401,9 @@ test_that("estimates below a lower bound do not agree, however close together th
   expect_equal(mixture$bound[1], mixture$bound[2], tolerance = 0.01)
   expect_match(grep("^variational", utils::capture.output(print(mixture)), value = TRUE),
                "a lower bound$")
-  expect_identical(lower_bound(list(source = "sampler", bound = -3)), -3)
-  expect_identical(lower_bound(list(source = "sampler", bound = list(log_evidence = -4))), -4)
-  expect_identical(lower_bound(list(source = "sampler")), -Inf)
+  expect_identical(lower_bound(attr(mixture, "fits")[[2]]), mixture$log_evidence[2])
+  expect_identical(lower_bound(list(verdict = new_entry("particles", "unbiased", -4, 0.1))), -Inf)
+  expect_setequal(attr(mixture, "verdict")$method, mixture$method)
 })
 
 test_that("agreement is not said where a method warns or hardly moves", {

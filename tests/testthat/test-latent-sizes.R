@@ -69,7 +69,7 @@ test_that("particles that are resampled and never moved are said", {
     expect_null(unmoved_warning(conduct(problem, encoded$rows)))
     problem$settings$sweeps <- 0
     out <- conduct(problem, encoded$rows)
-    expect_match(one_run(out, method, "several", model)$failed,
+    expect_match(one_run(out, method, "several", model)$said,
                  "sweeps changed none of them", all = FALSE)
   }
 })
