@@ -155,8 +155,10 @@ advance_plan <- function(work, display) {
     if (work$feeding != "mixed" || job$problem$replicate == 0) work$feeding else "last"
   limit <- if (is.null(options$time_limit)) Inf else work$started + options$time_limit
   notice <- slow_rows_notice(work)
+  reason <- slow_fit_notice(work)
   show <- function(done, rows, report) {
     notice(rows, now() - work$started)
+    reason(done, now() - work$started)
     display$show(done, rows, report)
   }
   work$plan <- work_on(work$plan, if (is_stream(work)) work$feed else work$encoded$rows, together,
@@ -188,6 +190,37 @@ slow_rows_notice <- function(work) {
             " for the others. If the rows are sorted, use `order = \"shuffled\"`, which can be ",
             "many times as fast, or another method; `time_limit` stops a run.")
   }
+}
+
+# Seconds after which a default fit of few rows says why it is slow.
+SLOW_FIT <- 5
+SLOW_FIT_ROWS <- 10000
+
+#' A function of the share of the work that is done and the seconds so far, which says once why a
+#' fit by the default method takes long
+#' @noRd
+slow_fit_notice <- function(work) {
+  said <- is_stream(work) || work$method$name != "sgais" || work$encoded$n > SLOW_FIT_ROWS
+  function(done, seconds) {
+    if (said || seconds < SLOW_FIT) return(invisible())
+    said <<- TRUE
+    second <- done >= FIRST_SHARE && done < 1
+    message("sgais() has worked for ", format_seconds(seconds), ". ",
+            if (asks_r(work$model)) slow_functions(work$model),
+            if (second) paste("A second run with more effort is under way, because importance",
+                              "sampling could not confirm the first one. ")
+            else if (!asks_r(work$model))
+              "The posterior is far from normal, so that its particles need many moves. ",
+            "`time_limit` stops a run.")
+  }
+}
+
+# What would make the functions of a custom model faster.
+slow_functions <- function(model) {
+  cures <- c(if (!isTRUE(model$vectorised)) "take many points in a call (`vectorised = TRUE`)",
+             if (!has_gradients(model)) "have a `gradient`", "are written as density()")
+  paste0("Most of this time goes to R functions of the model, which are faster if they ",
+         paste(cures, collapse = ", or "), ". ")
 }
 
 # Second runs of a stream whose rows are no longer in memory are left out, and not open.

@@ -78,6 +78,21 @@ test_that("format() of a fit is a short string", {
   expect_length(utils::capture.output(print(data.frame(a = 1, b = I(list(fit))))), 2)
 })
 
+test_that("a default fit of few rows that takes long says why, once", {
+  work <- function(model, method = sgais(), n = 300)
+    list2env(list(method = method, model = model, encoded = list(n = n)))
+  line <- linear_regression(y ~ x)
+  notice <- slow_fit_notice(work(line))
+  expect_silent(notice(0.1, 4))
+  expect_message(notice(0.1, 6), "worked for 6.0 s. The posterior is far from normal.*time_limit")
+  expect_silent(notice(0.2, 7))
+  expect_message(slow_fit_notice(work(line))(0.9, 6), "A second run with more effort")
+  own <- custom_model("a", function(theta) 0, function(theta) 0, function(n) matrix(0, n))
+  expect_message(slow_fit_notice(work(own))(0.1, 6), "vectorised = TRUE.*`gradient`.*density")
+  expect_silent(slow_fit_notice(work(line, smc()))(0.1, 60))
+  expect_silent(slow_fit_notice(work(line, n = 1e6))(0.1, 60))
+})
+
 test_that("a run through sorted rows that will take long says so, once", {
   work <- function(method) list2env(list(method = method, encoded = list(n = 4000)))
   notice <- slow_rows_notice(work(smc("data")))
