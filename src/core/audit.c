@@ -390,34 +390,51 @@ static le_status climb_from(le_audit *audit, le_target *target)
 /* ---- modes that climbs have not found ---- */
 
 /* On a ridge every climb ends at another point of it, and more climbs find nothing else. So climbs
- * end, whatever they find, when they have taken CLIMBS_WORK multiplications and have found more
- * than RIDGE heavy modes. */
+ * end, whatever they find, when they have taken CLIMBS_WORK multiplications (with calls of R
+ * functions CLIMBS_CALLS) and have found more than RIDGE heavy modes. */
 enum { RIDGE = 32 };
-static const double CLIMBS_WORK = 3e8;
+static const double CLIMBS_WORK = 3e8, CLIMBS_CALLS = 4e9;
 
-static int climbs_are_spent(const le_audit *audit)
+/* The work that climbs may take: `most`, or for R functions `calls`. */
+static double of_work(const le_target *target, double most, double calls)
 {
-  return audit->climbed_work > CLIMBS_WORK;
+  return target->ops->traits & LE_MODEL_ONE_THREAD ? calls : most;
 }
 
-static int is_ridge(const le_audit *audit)
+static int climbs_are_spent(const le_audit *audit, const le_target *target)
 {
-  return climbs_are_spent(audit) && audit->modes > RIDGE && audit->climbed >= audit->climbs_least;
+  return audit->climbed_work > of_work(target, CLIMBS_WORK, CLIMBS_CALLS);
 }
 
-/* Share of the mass (Laplace) of modes that only one climb has reached. Good and Turing: it
- * estimates the mass of the modes that no climb has reached, relative to what was found. */
-static double once(const le_audit *audit)
+static int is_ridge(const le_audit *audit, const le_target *target)
 {
-  double best = -INFINITY, all = 0, single = 0;
-  for (size_t k = 0; k < audit->modes; k++)
-    best = fmax(best, le_mode_mass(&audit->mode[k], audit->d));
+  return climbs_are_spent(audit, target) && audit->modes > RIDGE && audit->climbed >= audit->climbs_least;
+}
+
+/* Share of the mass (Laplace) of modes that few climbs have reached. Good and Turing: those that
+ * only one has reached estimate the mass of the modes that none has, relative to what was found.
+ * But climbs end when this share is small, and then it says nothing: so modes reached up to
+ * FEW_HITS times count. And if some have far smaller basins than most (RARE of their hits), there
+ * may be others with still smaller ones, of which no climb knows: they count up to RARE_HITS. */
+enum { FEW_HITS = 3, RARE_HITS = 10 };
+static const double RARE = 0.2;
+
+static double rarely(const le_audit *audit)
+{
+  const size_t d = audit->d;
+  double best = -INFINITY, all = 0, hits = 0, rare = 0;
+  for (size_t k = 0; k < audit->modes; k++) best = fmax(best, le_mode_mass(&audit->mode[k], d));
   for (size_t k = 0; k < audit->modes; k++) {
-    const double mass = exp(le_mode_mass(&audit->mode[k], audit->d) - best);
+    const double mass = exp(le_mode_mass(&audit->mode[k], d) - best);
     all += mass;
-    if (audit->mode[k].hits == 1) single += mass;
+    hits += mass * (double)audit->mode[k].hits;
   }
-  return all > 0 ? single / all : 0;
+  for (size_t k = 0; k < audit->modes; k++) {
+    const double own = (double)audit->mode[k].hits;
+    if (own <= FEW_HITS || (own <= RARE_HITS && own < RARE * hits / all))
+      rare += exp(le_mode_mass(&audit->mode[k], d) - best);
+  }
+  return all > 0 ? rare / all : 0;
 }
 
 /* Images of the modes found are weighed by the rows, and climbed from if the mass there may matter:
@@ -447,7 +464,7 @@ static le_status climb_from_images(le_audit *audit, le_target *target, size_t n,
   const le_status status = le_target_density(target, n, copy, value);
   target->context->lenient = before;
   LE_TRY(status);
-  for (size_t i = 0; i < n && !climbs_are_spent(audit); i++) {
+  for (size_t i = 0; i < n && !climbs_are_spent(audit, target); i++) {
     if (!(value[i] + volume > least)) continue;
     memcpy(audit->trial.theta, copy + i * d, d * sizeof(double));
     le_mode *there = known(audit, &audit->trial, particle_near);
@@ -496,7 +513,7 @@ static le_status climb_images(le_audit *audit, le_target *target)
   double best = -INFINITY;
   for (size_t k = 0; k < audit->modes; k++)
     best = fmax(best, le_mode_mass(&audit->mode[k], audit->d));
-  for (; audit->imaged < audit->modes && barren < BARREN_MOST && !climbs_are_spent(audit);
+  for (; audit->imaged < audit->modes && barren < BARREN_MOST && !climbs_are_spent(audit, target);
        audit->imaged++) {
     const size_t images = le_images_count(audit->modes, audit->d);
     if (!images_affordable(audit, target, images)) return LE_OK;
@@ -521,9 +538,8 @@ static const double UNSEEN = 0.002, AGREED_WORK = 1e6, AGREED_CALLS = 2e9;
 
 static int agreed_too_early(const le_audit *audit, const le_target *target)
 {
-  const double most =
-    target->ops->traits & LE_MODEL_ONE_THREAD ? AGREED_CALLS : AGREED_WORK;
-  return audit->climbed < AGREED && audit->climbed_work < most;
+  return audit->climbed < AGREED &&
+         audit->climbed_work < of_work(target, AGREED_WORK, AGREED_CALLS);
 }
 
 static int wants_further(const le_audit *audit, const le_target *target)
@@ -532,7 +548,7 @@ static int wants_further(const le_audit *audit, const le_target *target)
   if (le_store_sample(target->store, target->seen) > FURTHER_ROWS || target->store->gone) return 0;
   if (audit->modes == audit->most) return 0;
   if (agreed_too_early(audit, target)) return 1;
-  return !climbs_are_spent(audit) && once(audit) > UNSEEN;
+  return !climbs_are_spent(audit, target) && rarely(audit) > UNSEEN;
 }
 
 static le_status climb_further(le_audit *audit, le_target *target, const gsl_rng *rng)
@@ -549,7 +565,7 @@ static le_status climb_further(le_audit *audit, le_target *target, const gsl_rng
 
 double le_audit_once(const le_audit *audit)
 {
-  return once(audit);
+  return rarely(audit);
 }
 
 double le_audit_refused(const le_audit *audit)
@@ -1303,7 +1319,7 @@ static le_status climb(le_audit *audit, le_target *target, const gsl_rng *rng)
     memcpy(audit->trial.theta, audit->start + audit->climbed * d, d * sizeof(double));
     audit->trial.start = audit->climbed++;
     LE_TRY(climb_from(audit, target));
-    if (audit->climbed < audit->starts && !climbs_agree(audit) && !is_ridge(audit)) return LE_OK;
+    if (audit->climbed < audit->starts && !climbs_agree(audit) && !is_ridge(audit, target)) return LE_OK;
     audit->starts = audit->climbed;
   }
   LE_TRY(climb_images(audit, target));
