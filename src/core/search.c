@@ -164,6 +164,14 @@ static double spread(le_search *search, size_t j)
   return middle > 0 && isfinite(middle) ? middle : whole > 0 && isfinite(whole) ? whole : 1;
 }
 
+/* A start of the model's own, from these rows. */
+static void start_from(const le_search *search, le_target *target, const le_rows *rows,
+                       const gsl_rng *rng, double *theta)
+{
+  target->ops->start(target->model, rows, rng, theta, search->scratch);
+  target->likelihoods += (double)rows->n;
+}
+
 /* Of the starts from the prior, half are the most probable of the draws, and half are the first
  * draws, because the most probable ones may all be in the widest mode. If the model has no starts
  * of its own, draws that are more probable than their neighbours come first. */
@@ -186,7 +194,7 @@ static le_status scatter(le_search *search, le_audit *audit, le_target *target, 
   const le_rows rows = le_store_rows(target->store, 0, target->seen);
   for (size_t k = 0, draw = 0; k < search->found; k++)
     if (is_from_rows(target, k)) {
-      target->ops->start(target->model, &rows, rng, search->start + k * d, search->scratch);
+      start_from(search, target, &rows, rng, search->start + k * d);
     } else {
       memcpy(search->start + k * d,
              search->candidate + (draw % 2 ? draw / 2 : search->order[draw / 2]) * d,
@@ -283,7 +291,7 @@ static le_status another(void *self, le_target *target, const gsl_rng *rng, doub
     /* the scratch memory is for so many rows */
     const size_t n = target->seen < search->rows ? target->seen : search->rows;
     const le_rows rows = le_store_rows(target->store, 0, n);
-    target->ops->start(target->model, &rows, rng, theta, search->scratch);
+    start_from(search, target, &rows, rng, theta);
     return LE_OK;
   }
   const size_t n = k % 2 && target->m >= BEST_OF ? BEST_OF : 1;

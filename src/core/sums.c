@@ -328,6 +328,7 @@ le_status le_target_information(le_target *target, size_t from, size_t to, doubl
   if (weight == 0 || to <= from) return LE_OK;
   const int own = target->ops->information != NULL;
   const le_rows rows = le_store_rows(target->store, from, to);
+  if (own) target->gradients += (double)rows.n;
   if (own && is_sampled(target, from)) weight *= (double)(to - from) / (double)rows.n;
   LE_TRY(own ? curvature_sums(target, &rows, theta, NULL, sum)
              : le_target_log_lik_hess(target, from, to, theta, unused, sum));
