@@ -393,7 +393,7 @@ static le_status climb_from(le_audit *audit, le_target *target)
  * end, whatever they find, when they have taken CLIMBS_WORK multiplications (with calls of R
  * functions CLIMBS_CALLS) and have found more than RIDGE heavy modes. */
 enum { RIDGE = 32 };
-static const double CLIMBS_WORK = 3e8, CLIMBS_CALLS = 4e9;
+static const double CLIMBS_WORK = 3e8, CLIMBS_CALLS = 2e9;
 
 /* The work that climbs may take: `most`, or for R functions `calls`. */
 static double of_work(const le_target *target, double most, double calls)
@@ -534,7 +534,7 @@ static le_status climb_images(le_audit *audit, le_target *target)
  * that one climb in fifty finds: so there are AGREED climbs, also if they agree, as long as they
  * cost little. */
 enum { FURTHER_ROWS = 2000, FURTHER_EACH = 8, AGREED = 1000 };
-static const double UNSEEN = 0.002, AGREED_WORK = 1e6, AGREED_CALLS = 2e9;
+static const double UNSEEN = 0.002, AGREED_WORK = 1e6, AGREED_CALLS = 1e9;
 
 static int agreed_too_early(const le_audit *audit, const le_target *target)
 {
