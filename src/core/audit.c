@@ -1127,10 +1127,10 @@ static le_status draw_in_two_steps(le_audit *audit, le_target *target, const gsl
 
 /* In few dimensions the proposal is refitted to its draws if their weights are uneven, with up to
  * REFIT_WORK rows visited. Draws that will be used anyway are refitted if that is cheap
- * (REFIT_CHEAP) and they are not all but even (EVEN): with 16 to 52 rows, half of the draws
+ * (REFIT_CHEAP) and they are less than EVEN: with 16 to 52 rows and half of the draws
  * effective, estimates were 0.2 to 0.3 nats too low at four to seven stated errors. */
 enum { REFIT_DIMENSIONS = 20, REFIT_DRAWS = 1000 };
-static const double REFIT_WORK = 2e7, REFIT_CHEAP = 2e6, EVEN = 0.85;
+static const double REFIT_WORK = 2e7, REFIT_CHEAP = 2e6, EVEN = 0.7;
 
 static int wants_refit(const le_audit *audit, const le_target *target)
 {
