@@ -135,10 +135,12 @@ headline_lines <- function(fit) {
   c(model_line(fit$model), sub(" +$", "", paste0(format(labels), "  ", numbers, "  ", words)))
 }
 
-# An estimate that differs from the reported one is never shown without a word.
+# An estimate that differs from the reported one is never shown without a word, in a line that is
+# not too long.
 beside <- function(fit, at, words) {
   says <- fit$verdict$says[at]
-  if (isTRUE(grepl("nats", says))) paste0(words, "; ", sub(",.*|:.*", "", says)) else words
+  if (!isTRUE(grepl("nats", says))) return(words)
+  paste0(sub(", (error|Pareto).*", "", words), "; ", sub(",.*|:.*", "", says))
 }
 
 model_line <- function(model) {

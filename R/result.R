@@ -104,7 +104,7 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   at <- headline(ledger)
   if (!is.null(audit)) {
     audit$passed <- ledger$entry[at] == AUDIT_ENTRY
-    audit$reason <- if (!audit$passed) inconclusive(audit, ledger[at, ])
+    audit$reason <- if (!audit$passed) inconclusive(audit)
   }
   ledger$se[at] <- widened(ledger, at)
   headline <- if (isTRUE(audit$passed)) {
@@ -318,9 +318,9 @@ audit_entries <- function(audit, sampler) {
   )
 }
 
-#' Why the check is not reported, or NULL if it agrees with what is
+#' Why the error of the check is not known, or NULL if it is
 #' @noRd
-inconclusive <- function(audit, own) {
+inconclusive <- function(audit) {
   if (audit$no_mode) return("no posterior mode with positive definite curvature was found")
   if (!is.finite(audit$log_evidence)) return("its weights are not finite")
   if (audit$known) return(NULL)
