@@ -143,8 +143,8 @@ print.verdict <- function(x, ...) {
   shown <- cbind(
     format(c("entry", x$entry)), format(c("kind", x$kind)),
     format(c("log evidence", align_estimates(x$log_evidence, x$se)), justify = "right"),
-    format(c("effective", number(x$ess, count)), justify = "right"),
-    format(c("evaluations", number(x$cost, large)), justify = "right"), c("", x$says))
+    format(c("draws", number(x$ess, count)), justify = "right"),
+    format(c("cost", number(x$cost, large)), justify = "right"), c("", x$says))
   cat(paste0(sub(" +$", "", apply(shown, 1, paste, collapse = "  ")), "\n"), sep = "")
   invisible(x)
 }

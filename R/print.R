@@ -4,8 +4,8 @@
 #'
 #' `print()` shows the log evidence with its standard error and its source, the estimates of the
 #' sampler and of the importance-sampling check (`check`), the cost, and warnings. `summary()` adds
-#' the posterior, a table of all estimates and checks (`verdict`, see [evidence()]) and the
-#' diagnostics of the run.
+#' the posterior, a table of all estimates and checks (`verdict`, see [evidence()]; `draws` is their
+#' effective number, `cost` counts evaluations) and the diagnostics of the run.
 #'
 #' @param object,x A fit from [evidence()], or a summary of one.
 #' @param ... Unused.

@@ -51,7 +51,7 @@ test_that("the table has a word for each difference", {
   expect_identical(table$says, c("reported", "agrees", "5 nats lower",
                                  "2 nats higher: a contradiction", "holds", "error not known",
                                  "no estimate"))
-  expect_output(print(table), "kind +log evidence +effective +evaluations")
+  expect_output(print(table), "kind +log evidence +draws +cost")
   expect_output(print(table[0, ]), "0 rows")
   expect_output(print(table["entry"]), "a")
 })
