@@ -131,7 +131,7 @@
 #'   \item{`audit`}{The importance-sampling check: `log_evidence`, `se`, `laplace` (the Laplace
 #'     approximation), `modes`, `ess` (effective sample size as a share of the draws), `ideal` (this
 #'     share if the posterior were normal around its modes), `pareto_k`, `missing` (nats that modes
-#'     which no climb has found could add, from those that one climb alone has reached; part of
+#'     which no climb has found could add, from those that few climbs have reached; part of
 #'     `se`), `unreached` (by how many nats the modes that the particles have missed raise the log
 #'     evidence), `first` (whether the particles are draws of the check itself, so that no annealing
 #'     was needed), `no_mode` (whether no peak was found), `uneven` (whether `ess` is far below

@@ -118,10 +118,21 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   list(
     headline = headline, sampler = sampler, audit = audit, nested = nested, power = power,
     trace = trace, ledger = ledger,
-    said = c(if (!isTRUE(audit$passed)) flaws, audit_sentences(audit, ledger[at, ]),
+    said = c(if (!isTRUE(audit$passed)) c(flaws, runs_apart(ledger, at)),
+             audit_sentences(audit, ledger[at, ]),
              past_warnings(out, audit), if (!is.finite(headline$log_evidence)) say("not_finite")),
     work = if (is.null(attr(out, "challenge"))) work_of(out) else attr(out, "challenge")$work
   )
+}
+
+# The particles of both runs have known errors, which do not explain their difference.
+runs_apart <- function(ledger, at) {
+  other <- grep("^particles of", ledger$entry)
+  if (!length(other)) return(NULL)
+  gap <- abs(ledger$log_evidence[other] - ledger$log_evidence[at])
+  joint <- sqrt(sum(ledger$se[c(other, at)]^2))
+  if (isTRUE(gap > max(GAP_LEAST, ERRORS_APART * joint)))
+    say("runs_apart", show_nats(gap, 2), gap / joint)
 }
 
 #' What is wrong with the estimate of the particles
@@ -337,7 +348,7 @@ effective_share <- function(audit) {
 show_share <- function(share)
   if (isTRUE(share < 0.01)) "under 1%" else sprintf("%.0f%%", 100 * share)
 
-# Modes that only one climb reached estimate the mass of those that none did (Good and Turing). What
+# Modes that few climbs reached estimate the mass of those that none did (Good and Turing). What
 # they could add is part of the standard error of the check; above so many nats it is said.
 MISSING_MOST <- 0.1
 

@@ -45,6 +45,10 @@ SENTENCES <- list(
     "standard errors), although it could only be too low by chance or by missing a part of the",
     "posterior: one of the two is wrong. Compare with another method, such as nested(), or give",
     "the early phase more moves."),
+  runs_apart = failed(
+    "A second run of the particles differs from the first by %s nats (%.0f joint standard errors),",
+    "and importance sampling cannot say which of the two is right. Compare with nested(), or use",
+    "several `replicates`."),
   inconclusive = doubt(
     "The importance-sampling check was inconclusive, and the sampler's own estimate is reported:",
     "%s."),
@@ -54,7 +58,7 @@ SENTENCES <- list(
     "particles in the early phase, or compare with smc() or nested()."),
   missing = failed(
     "The search for posterior modes has not found all of them: those that it has missed raise the",
-    "log evidence by about %s nats (an estimate from the modes that only one of its climbs has",
+    "log evidence by about %s nats (an estimate from the modes that few of its climbs have",
     "reached). Compare with nested() or smc()."),
   uneven = doubt(
     "The weights of importance sampling are uneven: the %s. Its standard error was multiplied by",
@@ -181,8 +185,8 @@ SENTENCES <- list(
     "The posterior has more modes than the %d for which there is memory, and the others hold a",
     "relevant part of the evidence: the estimate is too low. Use smc() or nested()."),
   modes_once = failed(
-    "%.0f%% of the estimate comes from modes that only one of %d optimisation runs has found, so",
-    "there are probably more modes and the estimate is too low. Use more `starts`, or smc() or",
+    "%.0f%% of the estimate comes from modes that few of %d optimisation runs have found, so there",
+    "are probably more modes and the estimate is too low. Use more `starts`, or smc() or",
     "nested()."),
   no_maximum = doubt(
     "No maximum of the likelihood was found; the likelihood at the posterior mode is used",

@@ -414,12 +414,12 @@ static int is_ridge(const le_audit *audit, const le_target *target)
 /* Share of the mass (Laplace) of modes that few climbs have reached. Good and Turing: those that
  * only one has reached estimate the mass of the modes that none has, relative to what was found.
  * But climbs end when this share is small, and then it says nothing: so modes reached up to
- * FEW_HITS times count. And if some have far smaller basins than most (RARE of their hits), there
+ * LE_FEW_HITS times count. And if some have far smaller basins than most (RARE of their hits), there
  * may be others with still smaller ones, of which no climb knows: they count up to RARE_HITS. */
-enum { FEW_HITS = 3, RARE_HITS = 10 };
+enum { RARE_HITS = 10 };
 static const double RARE = 0.2;
 
-static double rarely(const le_audit *audit)
+double le_audit_rarely(const le_audit *audit, size_t few)
 {
   const size_t d = audit->d;
   double best = -INFINITY, all = 0, hits = 0, rare = 0;
@@ -431,7 +431,7 @@ static double rarely(const le_audit *audit)
   }
   for (size_t k = 0; k < audit->modes; k++) {
     const double own = (double)audit->mode[k].hits;
-    if (own <= FEW_HITS || (own <= RARE_HITS && own < RARE * hits / all))
+    if (own <= (double)few || (few > 1 && own <= RARE_HITS && own < RARE * hits / all))
       rare += exp(le_mode_mass(&audit->mode[k], d) - best);
   }
   return all > 0 ? rare / all : 0;
@@ -528,12 +528,12 @@ static le_status climb_images(le_audit *audit, le_target *target)
   return LE_OK;
 }
 
-/* After the starts given, climbs from further ones go on while modes that only one climb has
- * reached have a share of the mass above UNSEEN, up to the work of climbs, and only on few rows:
- * with many rows the modes come from climbs on few. A mode can have a tenth of the mass and a basin
- * that one climb in fifty finds: so there are AGREED climbs, also if they agree, as long as they
- * cost little. */
-enum { FURTHER_ROWS = 2000, FURTHER_EACH = 8, AGREED = 1000 };
+/* After the starts given, climbs from further ones go on while modes that few climbs have reached
+ * have a share of the mass above UNSEEN, up to the work of climbs and MODE_CLIMBS for each mode,
+ * and only on few rows: with many rows the modes come from climbs on few. A mode can have a tenth
+ * of the mass and a basin that one climb in fifty finds: so there are AGREED climbs, also if they
+ * agree, as long as they cost little. */
+enum { FURTHER_ROWS = 2000, FURTHER_EACH = 8, AGREED = 1000, MODE_CLIMBS = 20 };
 static const double UNSEEN = 0.002, AGREED_WORK = 1e6, AGREED_CALLS = 1e9;
 
 static int agreed_too_early(const le_audit *audit, const le_target *target)
@@ -548,7 +548,8 @@ static int wants_further(const le_audit *audit, const le_target *target)
   if (le_store_sample(target->store, target->seen) > FURTHER_ROWS || target->store->gone) return 0;
   if (audit->modes == audit->most) return 0;
   if (agreed_too_early(audit, target)) return 1;
-  return !climbs_are_spent(audit, target) && rarely(audit) > UNSEEN;
+  if (audit->climbed > AGREED + MODE_CLIMBS * audit->modes) return 0;
+  return !climbs_are_spent(audit, target) && le_audit_rarely(audit, LE_FEW_HITS) > UNSEEN;
 }
 
 static le_status climb_further(le_audit *audit, le_target *target, const gsl_rng *rng)
@@ -561,11 +562,6 @@ static le_status climb_further(le_audit *audit, le_target *target, const gsl_rng
     LE_TRY(climb_from(audit, target));
   }
   return LE_OK;
-}
-
-double le_audit_once(const le_audit *audit)
-{
-  return rarely(audit);
 }
 
 double le_audit_refused(const le_audit *audit)

@@ -268,15 +268,15 @@ static le_status choose(le_search *search, const le_audit *audit, le_target *tar
   le_release(error);
   LE_TRY(status);
   search->found = kept;
-  search->unseen += left / (left + kept_mass) + (search->wider ? 0 : le_audit_once(audit));
+  search->unseen += left / (left + kept_mass) + (search->wider ? 0 : le_audit_rarely(audit, LE_FEW_HITS));
   search->wider = 1;
   return LE_OK;
 }
 
-double le_search_unseen(const le_search *search, const le_audit *audit)
+double le_search_unseen(const le_search *search, const le_audit *audit, size_t few)
 {
   const double refused = le_audit_refused(audit);
-  return refused + (search->wider ? search->unseen : le_audit_once(audit));
+  return refused + (search->wider ? search->unseen : le_audit_rarely(audit, few));
 }
 
 /* A further start, of the same kinds as the others: from the rows, or a prior draw, every second

@@ -48,8 +48,8 @@ void le_search_climbs(const le_search *search, le_audit *audit, size_t others);
 /* Lets the audit ask for further starts. */
 void le_search_attach(le_search *search, le_audit *audit);
 /* Mass (Laplace) of modes that were not found or not kept, relative to those found, after the
- * climbs of the audit on all rows. */
-double le_search_unseen(const le_search *search, const le_audit *audit);
+ * climbs of the audit on all rows; `few` as in le_audit_rarely(). */
+double le_search_unseen(const le_search *search, const le_audit *audit, size_t few);
 void le_search_archive(le_search *search, le_archive *archive);
 
 #endif

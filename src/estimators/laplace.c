@@ -187,7 +187,7 @@ static le_status laplace_result(void *self, le_result *result)
                             a->ideal_size,
                             /* on all rows there is only one climb from each mode found on fewer
                              * rows */
-                            s->search.few.n ? 0 : le_audit_once(a),
+                            s->search.few.n ? 0 : le_audit_rarely(a, LE_FEW_HITS),
                             le_audit_refused(a),
                             (double)has_exact_draws(s)};
   memcpy(s->summary, figures, sizeof figures);

@@ -184,7 +184,7 @@ static le_status end_first_check(walk *w)
   w->uneven = !a->failed && a->effective_size < FIRST_DOUBTED * a->ideal_size;
   if (a->failed || !(a->effective_size > FIRST_EVEN * a->ideal_size) ||
       !(a->pareto_k < (a->refitted ? REFITTED_TAIL : FIRST_TAIL)) ||
-      (w->settings.search && le_search_unseen(&w->search, a) > FIRST_MISSING)) {
+      (w->settings.search && le_search_unseen(&w->search, a, 1) > FIRST_MISSING)) {
     if (anneal_from_proposal(w)) return LE_OK;
     w->target.seen = w->rows_at_check = 0;
     w->uneven = 0;

@@ -74,7 +74,7 @@ le_status le_walk_result(void *self, le_result *result)
     le_result_figure(result, "audit_modes", &s[8]);
     le_result_figure(result, "audit_log_evidence", &a->log_evidence);
     le_result_figure(result, "audit_se", &a->se);
-    s[14] = w->settings.search ? le_search_unseen(&w->search, a) : 0;
+    s[14] = w->settings.search ? le_search_unseen(&w->search, a, LE_FEW_HITS) : 0;
     le_result_figure(result, "audit_missing", &s[14]);
     le_result_figure(result, "audit_unreached", &a->unreached);
     le_result_figure(result, "audit_laplace", &a->laplace);
