@@ -209,8 +209,8 @@ test_that("climbs by differences go on until they agree", {
     expect_lt(abs(fit$log_evidence - corners(4)$log_evidence), 4 * fit$se)
     expect_null(fit$failed)
   }
-  # and end where they do
-  expect_lt(run(corners(1), laplace(importance = 400))$peaks$climbs, 200)
+  # and end where they do, with two modes after a thousand at most
+  expect_lt(run(corners(1), laplace(importance = 400))$peaks$climbs, 1100)
 })
 
 test_that("modes that climbs have not found are said", {
