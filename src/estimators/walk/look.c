@@ -17,9 +17,9 @@ static const double CHECK_GROWTH = 4, CHECK_EVEN = 0.1;
  * error is multiplied by FIRST_DOUBT. These two are AUDIT_LEAST_ESS (several modes) and
  * AUDIT_DOUBT of R/result.R. */
 static const double FIRST_EVEN = 0.1, FIRST_TAIL = 0.7, FIRST_DOUBTED = 0.6, FIRST_DOUBT = 3;
-/* The same for draws of a refitted proposal: if refitting leaves a heavy tail, particles are to say
- * what is there. */
-static const double REFITTED_TAIL = 0.5;
+/* The same for draws of a refitted proposal: if refitting leaves uneven weights, particles are to
+ * say what is there. */
+static const double REFITTED_EVEN = 0.5, REFITTED_TAIL = 0.5;
 
 /* Draws that lack modes with more than this share of the mass do not become the particles, which
  * then come from the prior and are another opinion on these modes. */
@@ -182,7 +182,8 @@ static le_status end_first_check(walk *w)
 {
   le_audit *a = &w->audit;
   w->uneven = !a->failed && a->effective_size < FIRST_DOUBTED * a->ideal_size;
-  if (a->failed || !(a->effective_size > FIRST_EVEN * a->ideal_size) ||
+  if (a->failed ||
+      !(a->effective_size > (a->refitted ? REFITTED_EVEN : FIRST_EVEN) * a->ideal_size) ||
       !(a->pareto_k < (a->refitted ? REFITTED_TAIL : FIRST_TAIL)) ||
       (w->settings.search && le_search_unseen(&w->search, a, 1) > FIRST_MISSING)) {
     if (anneal_from_proposal(w)) return LE_OK;
