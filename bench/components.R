@@ -190,19 +190,22 @@ run <- function(seeds) {
   report(table)
 }
 
-report <- function(table) {
+# The lines of the table of bench/README.md.
+report_lines <- function(table) {
   table$z2 <- table$error^2 / (table$se^2 + table$reference_se^2)
-  line <- function(t, name) data.frame(
-    data = name, runs = nrow(t), mean_error = mean(t$error), largest = max(abs(t$error)),
-    within_tenth = mean(abs(t$error) < 0.1), stated = median(t$se), z2 = mean(t$z2),
-    within_2 = mean(t$z2 < 4), warned = sum(t$warned > t$prior), cpu = median(t$cpu),
-    slowest = max(t$cpu))
-  ladder <- table[table$source == "partitions", ]
-  parts <- split(ladder, factor(ladder$data, unique(ladder$data)))
-  print(rbind(do.call(rbind, Map(line, parts, names(parts))), line(ladder, "all partitions"),
-              line(table[table$source != "partitions", ], "others")), digits = 2,
-        row.names = FALSE)
+  line <- function(t, name) sprintf(
+    "| %s | %d | %.3f | %.3f | %.0f%% | %.3f | %.2f | %.0f%% | %d | %.2f | %.1f |", name, nrow(t),
+    mean(t$error), max(abs(t$error)), 100 * mean(abs(t$error) < 0.1), stats::median(t$se),
+    mean(t$z2), 100 * mean(t$z2 < 4), sum(t$warned > t$prior), stats::median(t$cpu), max(t$cpu))
+  parts <- split(table, factor(table$data, unique(table$data)))
+  ladder <- table$source == "partitions"
+  c(paste("| data | runs | mean error | largest | below 0.1 | stated | z^2 | within 2 | warned |",
+          "s | most |"),
+    "|---|---|---|---|---|---|---|---|---|---|---|", unlist(Map(line, parts, names(parts))),
+    line(table[ladder, ], "all by partitions"), line(table[!ladder, ], "all others"))
 }
+
+report <- function(table) writeLines(report_lines(table))
 
 published <- function() {
   y <- MASS::galaxies

@@ -333,6 +333,75 @@ group("generated", BENCH, "zoo.R generated truths; ... run --seeds 1:3; ... repo
   share("doubted", "doubted")
 })
 
+# ---- modes, components, sizes of latent models ----
+
+group("modes", BENCH, "Rscript bench/modes.R run 20", "6 min", function() {
+  section <- "Are many modes found?"
+  own <- definitions_of("modes")
+  rows <- result("modes.csv")
+  recorded_lines(BENCH, section, own$report_lines(rows)[-(1:2)])
+  some <- own$problems()[c("signs: 8", "signs: 64", "phase, prior sd 20",
+                           "signs: 16, heavy prior, far", "tied pair, 1e-3")]
+  for (name in names(some)) {
+    problem <- some[[name]]()
+    then <- rows[rows$problem == name & rows$seed <= 3, ]
+    found <- rerun(cbind(then, log_evidence = then$error, reference = 0), function(row) {
+      fit <- own$one_fit(problem, row$seed)
+      list(log_evidence = fit$error, se = fit$se)
+    })
+    again(BENCH, section, name, found)
+  }
+})
+
+group("components", BENCH, "components.R reference; ... run 3; ... published", "20 min",
+      function() {
+  section <- "How good is the evidence of mixtures with superfluous components?"
+  own <- definitions_of("components")
+  known <- result("components-reference.csv")
+  parts <- split(known, factor(known$data, unique(known$data)))
+  recorded(BENCH, section, 3:6, lapply(parts, function(part) {
+    some <- part[part$components > 1, ]
+    c(max(abs(some$from_one - some$log_evidence)), max(abs(some$apart)),
+      part$se[part$components == 8], part$from_one_se[part$components == 8])
+  }))
+  rows <- result("components.csv")
+  recorded_lines(BENCH, section, own$report_lines(rows)[-(1:2)])
+  then <- rows[rows$seed == 1 & rows$components %in% c(3, 5) &
+                 rows$data %in% c("galaxies", "faithful scaled", "precip"), ]
+  then$reference <- then$log_evidence - then$error
+  found <- rerun(then, function(row) {
+    x <- own$data_sets()[[row$data]]
+    fitted_again(own$model_of(x, row$components), x, seed = row$seed)
+  })
+  again(BENCH, section, "one seed", found)
+})
+
+group("latent", BENCH, "latent.R run 60 1; ... table", "10 min", function() {
+  section <- "Is the default of models with latent variables right for any size?"
+  own <- definitions_of("latent")
+  rows <- result("latent.csv")
+  rows$failed[is.na(rows$failed)] <- ""
+  rows <- rows[rows$method == "default", ]
+  of <- function(part) {
+    line <- own$judged(part)
+    c(line$runs, line$silent, line$wrong, line$warned, line$`false alarms`,
+      100 * line$`within 2`, line$`z^2`)
+  }
+  kinds <- c("binary_attributes", "clustering", "low_rank")
+  parts <- c(lapply(kinds, function(kind) rows[rows$kind == kind & !rows$infer, ]),
+             lapply(kinds, function(kind) rows[rows$kind == kind & rows$infer, ]), list(rows))
+  recorded(BENCH, section, 2:8, lapply(parts, of))
+  small <- rows[rows$cpu < 0.5 & rows$truth_se < 0.3, ][1:8, ]
+  small$reference <- small$truth
+  small$reference_se <- small$truth_se
+  found <- rerun(small, function(row) {
+    problem <- own$draw_problem(row$problem)
+    made <- own$truth_of(problem)
+    fitted_again(problem$model, made$data, seed = problem$seed)
+  })
+  again(BENCH, section, "eight small problems", found)
+})
+
 # ---- a million rows ----
 
 MILLION_TABLES <- c("How do methods compare up to a million rows?", "What does a gradient cost",

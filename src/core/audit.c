@@ -408,14 +408,16 @@ static int climbs_are_spent(const le_audit *audit, const le_target *target)
 
 static int is_ridge(const le_audit *audit, const le_target *target)
 {
-  return climbs_are_spent(audit, target) && audit->modes > RIDGE && audit->climbed >= audit->climbs_least;
+  return climbs_are_spent(audit, target) && audit->modes > RIDGE &&
+         audit->climbed >= audit->climbs_least;
 }
 
 /* Share of the mass (Laplace) of modes that few climbs have reached. Good and Turing: those that
  * only one has reached estimate the mass of the modes that none has, relative to what was found.
  * But climbs end when this share is small, and then it says nothing: so modes reached up to
- * LE_FEW_HITS times count. And if some have far smaller basins than most (RARE of their hits), there
- * may be others with still smaller ones, of which no climb knows: they count up to RARE_HITS. */
+ * LE_FEW_HITS times count. And if some have far smaller basins than most (RARE of their hits),
+ * there may be others with still smaller ones, of which no climb knows: they count up to
+ * RARE_HITS. */
 enum { RARE_HITS = 10 };
 static const double RARE = 0.2;
 
@@ -1315,7 +1317,8 @@ static le_status climb(le_audit *audit, le_target *target, const gsl_rng *rng)
     memcpy(audit->trial.theta, audit->start + audit->climbed * d, d * sizeof(double));
     audit->trial.start = audit->climbed++;
     LE_TRY(climb_from(audit, target));
-    if (audit->climbed < audit->starts && !climbs_agree(audit) && !is_ridge(audit, target)) return LE_OK;
+    if (audit->climbed < audit->starts && !climbs_agree(audit) && !is_ridge(audit, target))
+      return LE_OK;
     audit->starts = audit->climbed;
   }
   LE_TRY(climb_images(audit, target));

@@ -113,8 +113,8 @@ le_status le_audit_step(le_audit *audit, le_target *target, const gsl_rng *rng);
 /* After the climbs: climbs from the particle whose posterior density is highest relative to the
  * proposal, until no particle is far above.  Changes the order of theta. */
 le_status le_audit_cover(le_audit *audit, le_target *target, size_t n, double *theta);
-/* Share of the evidence (Laplace) in modes that at most `few` climbs have reached; if more than one,
- * also in those that far fewer have reached than others. */
+/* Share of the evidence (Laplace) in modes that at most `few` climbs have reached; if more than
+ * one, also in those that far fewer have reached than others. */
 enum { LE_FEW_HITS = 3 };
 double le_audit_rarely(const le_audit *audit, size_t few);
 /* Evidence (Laplace) of the heaviest mode dropped for lack of room, relative to all modes kept. */

@@ -268,7 +268,8 @@ static le_status choose(le_search *search, const le_audit *audit, le_target *tar
   le_release(error);
   LE_TRY(status);
   search->found = kept;
-  search->unseen += left / (left + kept_mass) + (search->wider ? 0 : le_audit_rarely(audit, LE_FEW_HITS));
+  search->unseen += left / (left + kept_mass);
+  if (!search->wider) search->unseen += le_audit_rarely(audit, LE_FEW_HITS);
   search->wider = 1;
   return LE_OK;
 }
