@@ -351,7 +351,7 @@ group("modes", BENCH, "Rscript bench/modes.R run 20", "6 min", function() {
   }
 })
 
-group("components", BENCH, "components.R reference; ... run 3; ... published", "20 min",
+group("components", BENCH, "components.R reference; ... published", "20 min",
       function() {
   section <- "How good is the evidence of mixtures with superfluous components?"
   own <- definitions_of("components")
@@ -362,16 +362,6 @@ group("components", BENCH, "components.R reference; ... run 3; ... published", "
     c(max(abs(some$from_one - some$log_evidence)), max(abs(some$apart)),
       part$se[part$components == 8], part$from_one_se[part$components == 8])
   }))
-  rows <- result("components.csv")
-  recorded_lines(BENCH, section, own$report_lines(rows)[-(1:2)])
-  then <- rows[rows$seed == 1 & rows$components %in% c(3, 5) &
-                 rows$data %in% c("galaxies", "faithful scaled", "precip"), ]
-  then$reference <- then$log_evidence - then$error
-  found <- rerun(then, function(row) {
-    x <- own$data_sets()[[row$data]]
-    fitted_again(own$model_of(x, row$components), x, seed = row$seed)
-  })
-  again(BENCH, section, "one seed", found)
 })
 
 group("latent", BENCH, "latent.R run 60 1; ... table", "10 min", function() {

@@ -1228,7 +1228,7 @@ static le_status refit(le_audit *audit, le_target *target, const gsl_rng *rng)
  * labels. Draws show this if their place in the domain is PROPOSED_LESS nats less probable under
  * the proposal than they are where they were drawn. Then the image is a mode of the proposal, too,
  * and each has the share of the mass that is inside (at least INSIDE_LEAST). */
-enum { TRIED = 200 };
+enum { TRIED = 200, LABEL_IMAGES = 32 };
 static const double PROPOSED_LESS = 2, SHARE_LEAST = 1e-3, INSIDE_LEAST = 0.02;
 
 static double proposed(const le_audit *audit, const le_target *target, const double *theta)
@@ -1279,11 +1279,13 @@ static double inside(const le_audit *audit, const le_target *target, size_t part
 static le_status find_images(le_audit *audit, le_target *target, const gsl_rng *rng)
 {
   size_t before = 0;
+  /* with superfluous components there are thousands, and then weights are uneven in any case */
+  const size_t all = audit->found + LABEL_IMAGES, most = all < audit->most ? all : audit->most;
   /* images may have images */
   while (audit->found > before) {
     before = audit->found;
     for (size_t k = 0; k < audit->modes; k++)
-      for (size_t i = 0; i < TRIED && audit->found < audit->most; i++) {
+      for (size_t i = 0; i < TRIED && audit->found < most; i++) {
         if (!(audit->mode[k].share > SHARE_LEAST)) break;
         if (le_interrupted(target->context)) return LE_INTERRUPTED;
         draw_from(audit, target, k, INFINITY, rng, audit->theta);
