@@ -77,7 +77,7 @@ partitions <- function(anchor = NULL, chains = 8, work = 3e7, draws = 1000) {
 # Anchors -----------------------------------------------------------------------------------------
 
 # Rows up to which the default uses partitions. With more rows modes are sharp, and sweeps long.
-PARTITION_ROWS <- 5000
+PARTITION_ROWS <- 1000
 # Importance sampling around the modes is reported above the first share of the ideal effective
 # sample size, and can be an anchor above the second; below the third its standard error is doubled.
 PARTITION_EVEN <- 0.35
