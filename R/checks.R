@@ -8,15 +8,14 @@
 #' @noRd
 further_checks <- function(problem, encoded, runs, model, method, words) {
   budget <- new_budget(sum(vapply(runs, evaluations_of, 0)))
-  own <- new_budget(evaluations_of(runs[[1]]))
-  found <- from_other_end(problem, encoded, runs, model, method, own)
-  moved <- tryCatch(settled(problem, encoded, runs[[1]], model, own), error = function(e) NULL)
+  found <- from_other_end(problem, encoded, runs, model, method, budget)
+  moved <- tryCatch(settled(problem, encoded, runs[[1]], model, budget), error = function(e) NULL)
   # a bound needs all rows
   bounded <- !isTRUE(encoded$sampled) && !method$name %in% UNBOUNDED &&
     has_bound(model, encoded$args)
   second <- if (bounded && is_latent(model)) second_look(model, method, encoded, words, budget)
   bound <- if (bounded) cheap_bound(model, encoded, words, budget)
-  entries <- rbind(end_entries(found), second_entry(second, method), bound_entry(bound))
+  entries <- rbind(end_entries(found), second_entry(second), bound_entry(bound))
   list(entries = entries, parts = list(bound = bound, second_look = second),
        said = function(headline) c(settled_warning(moved),
                                    mode_behind(found, headline, advice_for(model, method))))
@@ -28,7 +27,7 @@ bound_entry <- function(bound) {
               stream = STREAMS[["lower bound"]])
 }
 
-second_entry <- function(second, method) {
+second_entry <- function(second) {
   if (!is.null(second))
     new_entry(sprintf("smc(\"data\") with %.0f particles", second$particles),
               "unbiased", second$log_evidence, second$se, cost = second$cost,

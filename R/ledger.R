@@ -1,5 +1,5 @@
 # The ledger of a fit: all estimates and checks of its log evidence, one in each row, and the one
-# rule that decides between them. Nothing else in the package compares two estimates of one number.
+# rule that decides between them. crosscheck() compares fits by a rule of its own (R/crosscheck.R).
 #
 # An entry has a kind, which says what can be wrong with it:
 #
@@ -42,17 +42,21 @@ new_entry <- function(entry, kind, log_evidence, se = NA_real_, error = se, ess 
              uneven = uneven, doubt = doubt)
 }
 
+# Do these standard errors not explain the distance of two estimates?
+are_apart <- function(gap, ...) {
+  isTRUE(abs(gap) > max(GAP_LEAST, ERRORS_APART * sqrt(sum(c(...)^2, na.rm = TRUE))))
+}
+
 # By how many nats entry j lies above entry i, if one of the two must be wrong; otherwise 0.
 overtakes <- function(ledger, j, i) {
   gap <- ledger$log_evidence[j] - ledger$log_evidence[i]
   se <- ledger$se[c(i, j)]
-  se[!is.finite(se)] <- 0
-  least <- if (ledger$kind[j] == "upper bound") Inf
-  else if (ledger$kind[j] %in% c("exact", "lower bound")) max(GAP_LEAST, ERRORS_APART * se[1])
-  else if (ledger$uneven[j]) if (ledger$kind[j] == "unbiased") AHEAD + 2 * se[1] else Inf
-  else if (is.finite(ledger$se[j])) max(GAP_LEAST, ERRORS_APART * sqrt(sum(se^2)))
-  else Inf
-  if (i != j && isTRUE(gap > least)) gap else 0
+  own <- if (is.finite(se[1])) se[1] else 0
+  above <- if (i == j || !isTRUE(gap > 0) || ledger$kind[j] == "upper bound") FALSE
+  else if (ledger$kind[j] %in% c("exact", "lower bound")) are_apart(gap, own)
+  else if (ledger$uneven[j]) ledger$kind[j] == "unbiased" && gap > AHEAD + 2 * own
+  else is.finite(se[2]) && are_apart(gap, own, se[2])
+  if (above) gap else 0
 }
 
 overtaken <- function(ledger, i)
@@ -86,14 +90,13 @@ with_words <- function(ledger, at) {
   ledger$says <- vapply(seq_len(nrow(ledger)), function(i) {
     one <- ledger[i, ]
     gap <- one$log_evidence - own$log_evidence
-    joint <- sqrt(sum(c(one$se, own$se)^2, na.rm = TRUE))
     words <- if (i == at) "reported"
     else if (is.na(gap)) "no estimate"
     else if (overtakes(ledger, i, at) > 0) paste(show_nats(gap, 2), "nats higher: a contradiction")
     else if (one$kind == "lower bound") "holds"
     else if (is.na(one$se)) "error not known"
-    else if (gap < -max(GAP_LEAST, ERRORS_APART * joint)) paste(show_nats(-gap, 2), "nats lower")
-    else if (gap > max(GAP_LEAST, ERRORS_APART * joint)) paste(show_nats(gap, 2), "nats higher")
+    else if (are_apart(gap, one$se, own$se))
+      paste(show_nats(abs(gap), 2), if (gap < 0) "nats lower" else "nats higher")
     else "agrees"
     paste(c(words, if (nzchar(one$doubt)) one$doubt), collapse = ", ")
   }, "")
@@ -156,9 +159,9 @@ STREAMS <- c(climbs = 2^28, `reverse run` = 2^28 + 1, `short moves` = 2^28 + 2,
              `lower bound` = 2^29 + 2^28, `run by rows` = 2^29 + 2^28 + 1,
              `second run` = 2^29, continued = 2^30)
 
-# What checks of a run may cost, as shares of its own evaluations of the likelihood and the
-# gradient. Together they take at most CHECKS_MOST of them; those listed first go first.
-CHECKS_MOST <- 0.7
+# What checks may cost, as shares of the evaluations of the likelihood and the gradient that the
+# runs have made. Together they take at most CHECKS_MOST of them; the first are served first.
+CHECKS_MOST <- 0.71
 CHECK_SHARES <- c(climbs = 0.3, `short moves` = 0.4, `run by rows` = 0.2, `lower bound` = 0.1,
                   `bound of a mixture` = 0.01)
 

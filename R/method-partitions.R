@@ -7,7 +7,7 @@
 #' For [gaussian_mixture()] on data in memory, of up to some thousands of rows. A mixture with more
 #' components than the data have clusters has no posterior modes that a normal density fits, but its
 #' evidence follows from that with fewer components. The default of [evidence()] uses this method
-#' where importance sampling around the modes fails.
+#' where importance sampling around the modes fails, on up to 1,000 rows.
 #'
 #' @param anchor `NULL`, or the number of components whose evidence the others are compared with, at
 #'   most that of the model; 1 is in closed form. `NULL`, the default, takes numbers at which

@@ -189,7 +189,7 @@ uneven_weights <- function(peaks, least_ess) {
 }
 
 PEAKS_REFUSED <- 0.01 # a mode that is left out matters if it has this share of the evidence
-PEAKS_ONCE <- 0.05    # share of the evidence at modes that only one optimisation run has found
+PEAKS_ONCE <- 0.05    # share of the evidence at modes that few optimisation runs have found
 
 # Importance sampling misses modes for which it has no proposal.
 more_peaks <- function(peaks) {

@@ -1,4 +1,4 @@
-# From the results of C to a fit: which estimate is reported (the headline), warnings, and draws.
+# From the results of C to a fit: entries of the ledger, what is wrong with an estimate, and draws.
 
 #' @param checks From further_checks(): entries of the ledger, and sentences.
 #' @noRd
@@ -130,9 +130,9 @@ runs_apart <- function(ledger, at) {
   other <- grep("^particles of", ledger$entry)
   if (!length(other)) return(NULL)
   gap <- abs(ledger$log_evidence[other] - ledger$log_evidence[at])
-  joint <- sqrt(sum(ledger$se[c(other, at)]^2))
-  if (isTRUE(gap > max(GAP_LEAST, ERRORS_APART * joint)))
-    say("runs_apart", show_nats(gap, 2), gap / joint)
+  se <- ledger$se[c(other, at)]
+  if (are_apart(gap, se))
+    say("runs_apart", show_nats(gap, 2), gap / sqrt(sum(se^2)))
 }
 
 #' What is wrong with the estimate of the particles
@@ -312,11 +312,13 @@ plain_error <- function(figures) {
   sqrt(max(drop(figures$audit_se^2 - unseen^2), 0) + sum(figures$past_se^2))
 }
 
+# Do modes that the search has found raise the evidence of the particles by more than chance does?
+lacks_modes <- function(audit) isTRUE(audit$unreached > audit$chance)
+
 #' The entries of the check: its estimate, and what its search says of modes that were missed
 #' @noRd
 audit_entries <- function(audit, sampler) {
   if (is.null(audit)) return(NULL)
-  lost <- isTRUE(audit$unreached > audit$chance)
   rbind(
     if (!audit$no_mode && is.finite(audit$log_evidence))
       new_entry(AUDIT_ENTRY, "unbiased", audit$log_evidence, audit$se,
@@ -324,7 +326,7 @@ audit_entries <- function(audit, sampler) {
                 cost = audit$cost, reportable = TRUE, uneven = !audit$known,
                 doubt = if (audit$known) "" else "uneven weights"),
     if (!audit$no_mode) new_entry("Laplace approximation", "approximate", audit$laplace),
-    if (lost) new_entry("particles and missed modes", "approximate",
+    if (lacks_modes(audit)) new_entry("particles and missed modes", "approximate",
                         sampler$log_evidence + audit$unreached)
   )
 }
@@ -360,14 +362,13 @@ audit_sentences <- function(audit, own) {
     if (audit$missing > MISSING_MOST) say("missing", format(signif(audit$missing, 2))),
     if (audit$uneven) say("uneven", effective_share(audit), DOUBTED)
   ))
-  joint <- sqrt(audit$se^2 + own$se^2)
   gap <- own$log_evidence - audit$log_evidence
   c(
     if (!is.null(audit$reason)) say("inconclusive", audit$reason),
-    if (audit$known && isTRUE(gap > max(GAP_LEAST, ERRORS_APART * joint)))
-      say("check_below", show_nats(gap, 2), gap / joint),
-    if (isTRUE(audit$unreached > audit$chance))
-      say("unreached", if (audit$unreached >= 1e4) "more than 10,000 nats"
+    if (audit$known && isTRUE(gap > 0) && are_apart(gap, audit$se, own$se))
+      say("check_below", show_nats(gap, 2), gap / sqrt(audit$se^2 + own$se^2)),
+    if (lacks_modes(audit))
+      say("missed_modes", if (audit$unreached >= 1e4) "more than 10,000 nats"
           else paste("about", show_nats(audit$unreached, 2), "nats"))
   )
 }

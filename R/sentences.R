@@ -52,7 +52,7 @@ SENTENCES <- list(
   inconclusive = doubt(
     "The importance-sampling check was inconclusive, and the sampler's own estimate is reported:",
     "%s."),
-  unreached = failed(
+  missed_modes = failed(
     "A search has found posterior modes that the particles have missed. They raise the log",
     "evidence by %s (a rough estimate), and the reported estimate does not include them. Use more",
     "particles in the early phase, or compare with smc() or nested()."),

@@ -21,7 +21,6 @@ squares <- function(p, at = 1, sd = 0.1, prior = "normal(0, 2.5)",
   y <- if (at == 1) rep(1 + runif(p), each = 3) else rep((at + runif(p))^2, each = 3)
   y <- y + rnorm(3 * p, 0, sd)
   b <- seq(-at - 3, at + 3, 2e-4)
-  b <- b[abs(b) > 0.02]
   truth <- sum(vapply(seq_len(p), function(k) {
     z <- y[group == k]
     log_sum(-1.5 * log(2 * pi * sd^2) -

@@ -2,12 +2,11 @@
  *
  * The first proposal is one component of a mixture. In each round draws of the present mixture are
  * weighted by the density over the mixture of all rounds' proposals; a t distribution is added
- * where
- * the weights are largest, with the shape of the weighted draws around that place; and the shares
- * of all components are fitted to the weighted draws by EM. Components do not change once they are
- * there, so the density of a draw under each of them is computed once. The rounds end when the
- * effective sample size that the new proposal would have is large, or does not grow any more. The
- * estimate comes from fresh draws.
+ * where the weights are largest, with the shape of the weighted draws around that place; and the
+ * shares of all components are fitted to the weighted draws by EM. Components do not change once
+ * they are there, so the density of a draw under each of them is computed once. The rounds end when
+ * the effective sample size that the new proposal would have is large, or does not grow any more.
+ * The estimate comes from fresh draws.
  *
  * Close to incremental mixture importance sampling (Raftery and Bao 2010, Biometrics 66), with the
  * weights of the deterministic mixture (Cornuet et al. 2012, Scandinavian Journal of Statistics

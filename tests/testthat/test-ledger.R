@@ -89,7 +89,8 @@ test_that("checks share one budget, and the first are served first", {
   budget <- new_budget(1000)
   expect_equal(granted(budget, "climbs"), 300)
   expect_equal(granted(budget, "short moves"), 400)
-  expect_equal(granted(budget, "run by rows"), 0)
+  expect_equal(granted(budget, "run by rows"), 10)
+  expect_equal(granted(budget, "lower bound"), 0)
   expect_equal(granted(budget, "run by rows", least = 50), 50)
 })
 
