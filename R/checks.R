@@ -15,7 +15,7 @@ further_checks <- function(problem, encoded, runs, model, method, words) {
     has_bound(model, encoded$args)
   second <- if (bounded && is_latent(model)) second_look(model, method, encoded, words, budget)
   bound <- if (bounded) cheap_bound(model, encoded, words, budget)
-  entries <- rbind(end_entries(found), second_entry(second), bound_entry(bound))
+  entries <- ledger_of(end_entries(found), second_entry(second), bound_entry(bound))
   list(entries = entries, parts = list(bound = bound, second_look = second),
        said = function(headline) c(settled_warning(moved),
                                    mode_behind(found, headline, advice_for(model, method))))

@@ -53,7 +53,8 @@ component_plans <- function(model, method, encoded, words) {
     if (is.null(known[[at]])) known[[at]] <<- known_evidence(k, model, encoded, words)
     known[[at]]
   }
-  of_its_own <- function(k) !wanted && (k == 1 || know(k)$share >= PARTITION_EVEN)
+  of_its_own <- function(k)
+    !wanted && (k == 1 || has_even_weights(with_components(model, k), encoded, words))
   single <- vapply(numbers, of_its_own, NA)
   together <- numbers[!single]
   if (!length(together)) return(alone[single])

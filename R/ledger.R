@@ -36,37 +36,50 @@ DOUBTED <- 3
 new_entry <- function(entry, kind, log_evidence, se = NA_real_, error = se, ess = NA_real_,
                       cost = NA_real_, stream = 0, reportable = FALSE, uneven = FALSE,
                       doubt = "") {
-  data.frame(entry = entry, kind = kind, log_evidence = drop(log_evidence), se = drop(se),
-             ess = drop(ess), cost = drop(cost), stream = stream,
-             error = if (is.na(error)) Inf else drop(error), reportable = reportable,
-             uneven = uneven, doubt = doubt)
+  as_ledger(list(entry = entry, kind = kind, log_evidence = drop(log_evidence), se = drop(se),
+                 ess = drop(ess), cost = drop(cost), stream = stream,
+                 error = if (is.na(error)) Inf else drop(error), reportable = reportable,
+                 uneven = uneven, doubt = doubt))
 }
+
+#' Entries below one another
+#'
+#' Each fit makes some of them, and data.frame() and rbind() would take most of its time in R.
+#' @param ... Entries, ledgers, or NULL.
+#' @noRd
+ledger_of <- function(...) {
+  parts <- lapply(list(...), unclass)
+  parts <- parts[lengths(parts) > 0]
+  if (length(parts)) as_ledger(do.call(Map, c(list(c), parts)))
+}
+
+as_ledger <- function(columns)
+  structure(columns, class = "data.frame", row.names = .set_row_names(length(columns$entry)))
+
+entry_at <- function(ledger, i) lapply(ledger, `[`, i)
 
 # Do these standard errors not explain the distance of two estimates?
 are_apart <- function(gap, ...) {
   isTRUE(abs(gap) > max(GAP_LEAST, ERRORS_APART * sqrt(sum(c(...)^2, na.rm = TRUE))))
 }
 
-# By how many nats entry j lies above entry i, if one of the two must be wrong; otherwise 0.
-overtakes <- function(ledger, j, i) {
-  gap <- ledger$log_evidence[j] - ledger$log_evidence[i]
-  se <- ledger$se[c(i, j)]
-  own <- if (is.finite(se[1])) se[1] else 0
-  above <- if (i == j || !isTRUE(gap > 0) || ledger$kind[j] == "upper bound") FALSE
-  else if (ledger$kind[j] %in% c("exact", "lower bound")) are_apart(gap, own)
-  else if (ledger$uneven[j]) ledger$kind[j] == "unbiased" && gap > AHEAD + 2 * own
-  else is.finite(se[2]) && are_apart(gap, own, se[2])
-  if (above) gap else 0
+# By how many nats each entry lies above entry i, if one of the two must be wrong; otherwise 0.
+overtaken <- function(ledger, i) {
+  gap <- ledger$log_evidence - ledger$log_evidence[i]
+  own <- if (is.finite(ledger$se[i])) ledger$se[i] else 0
+  sure <- ledger$kind %in% c("exact", "lower bound")
+  least <- pmax(GAP_LEAST, ERRORS_APART * sqrt(own^2 + replace(ledger$se, sure, 0)^2))
+  least[ledger$uneven & !sure] <- Inf
+  least[ledger$uneven & ledger$kind == "unbiased"] <- AHEAD + 2 * own
+  above <- !is.na(gap) & gap > 0 & is.finite(least) & gap > least & ledger$kind != "upper bound"
+  replace(gap, !above | seq_along(gap) == i, 0)
 }
-
-overtaken <- function(ledger, i)
-  vapply(seq_len(nrow(ledger)), function(j) overtakes(ledger, j, i), 0)
 
 #' Which entry is reported
 #' @noRd
 headline <- function(ledger) {
-  stands <- vapply(seq_len(nrow(ledger)), function(i)
-    ledger$reportable[i] && !is.nan(ledger$log_evidence[i]) && all(overtaken(ledger, i) == 0), NA)
+  stands <- ledger$reportable & !is.nan(ledger$log_evidence)
+  for (i in which(stands)) stands[i] <- all(overtaken(ledger, i) == 0)
   # bounds and other entries without draws may contradict all that can be reported
   if (!any(stands)) stands <- ledger$reportable
   which(stands)[order(ledger$error[stands])[1]]
@@ -86,13 +99,14 @@ widened <- function(ledger, at) {
 #' What each entry says of the reported one, in a few words
 #' @noRd
 with_words <- function(ledger, at) {
-  own <- ledger[at, ]
+  own <- entry_at(ledger, at)
+  above <- overtaken(ledger, at) > 0
   ledger$says <- vapply(seq_len(nrow(ledger)), function(i) {
-    one <- ledger[i, ]
+    one <- entry_at(ledger, i)
     gap <- one$log_evidence - own$log_evidence
     words <- if (i == at) "reported"
     else if (is.na(gap)) "no estimate"
-    else if (overtakes(ledger, i, at) > 0) paste(show_nats(gap, 2), "nats higher: a contradiction")
+    else if (above[i]) paste(show_nats(gap, 2), "nats higher: a contradiction")
     else if (one$kind == "lower bound") "holds"
     else if (is.na(one$se)) "error not known"
     else if (are_apart(gap, one$se, own$se))
@@ -108,9 +122,9 @@ with_words <- function(ledger, at) {
 #' @param advice What to do about it.
 #' @noRd
 contradictions <- function(ledger, at, advice) {
-  own <- ledger[at, ]
+  own <- entry_at(ledger, at)
   found <- lapply(which(overtaken(ledger, at) > 0), function(j) {
-    other <- ledger[j, ]
+    other <- entry_at(ledger, j)
     gap <- other$log_evidence - own$log_evidence
     value <- format_number(other$log_evidence, 2)
     if (other$kind == "lower bound")
@@ -131,9 +145,7 @@ show_nats <- function(x, digits = 6) {
 #' @noRd
 verdict_of <- function(ledger, at) {
   shown <- c("entry", "kind", "log_evidence", "se", "ess", "cost", "stream", "says")
-  table <- with_words(ledger, at)[shown]
-  rownames(table) <- NULL
-  structure(table, class = c("verdict", "data.frame"))
+  structure(with_words(ledger, at)[shown], class = c("verdict", "data.frame"))
 }
 
 VERDICT <- c("entry", "kind", "log_evidence", "se", "ess", "cost", "says")

@@ -404,8 +404,8 @@ merged_verdict <- function(fit, fits) {
   ledger <- new_entry("live points", "approximate", fit$log_evidence, fit$se, reportable = TRUE,
                       cost = sum(fit$work[c("likelihoods", "gradients")]))
   for (i in seq_along(fits))
-    ledger <- rbind(ledger, new_entry(paste("fit", i), "approximate", fits[[i]]$log_evidence,
-                                      fits[[i]]$se, uneven = TRUE))
+    ledger <- ledger_of(ledger, new_entry(paste("fit", i), "approximate", fits[[i]]$log_evidence,
+                                          fits[[i]]$se, uneven = TRUE))
   verdict_of(ledger, 1)
 }
 

@@ -85,6 +85,7 @@ PARTITION_ANCHOR <- 0.25
 PARTITION_SURE <- 0.6
 PARTITION_SE <- 0.06 # of an anchor that is known well
 PARTITION_DRAWS <- c(2000, 16000)
+PARTITION_ROUGH <- 8 # climbs where a rough answer is enough
 PARTITION_CELLS <- 2e7 # draws x rows x columns x components
 PARTITION_STREAM <- 2^28 + 2^27 # random number streams that no replicate of evidence() uses
 
@@ -101,10 +102,14 @@ method_for_rows <- function(model, method, encoded, words) {
   }
   if (!is_default(method) || !has_partitions(model) || model$components == 1 ||
       encoded$n > PARTITION_ROWS) return(method)
-  own <- known_evidence(model$components, model, encoded, words)
-  if (own$share >= PARTITION_EVEN) return(method)
-  anchored(instead_of(method), model, encoded, words, own)
+  if (has_even_weights(model, encoded, words)) return(method)
+  anchored(instead_of(method), model, encoded, words)
 }
+
+#' Does importance sampling around the modes suit this mixture? A rough answer, from few draws
+#' @noRd
+has_even_weights <- function(model, encoded, words)
+  known_evidence(model$components, model, encoded, words, rough = TRUE)$share >= PARTITION_EVEN
 
 is_default <- function(method) method$name == "sgais" && length(method$call) == 1
 
@@ -120,11 +125,9 @@ instead_of <- function(method) {
 #'
 #' The ladder begins at the largest number that is known well. Larger ones, up to that of the model,
 #' are alternatives.
-#' @param own What is known of the model's own number of components, if it is.
 #' @noRd
-anchored <- function(method, model, encoded, words, own = NULL) {
-  know <- function(k) if (!is.null(own) && k == own$components) own
-  else known_evidence(k, model, encoded, words)
+anchored <- function(method, model, encoded, words) {
+  know <- function(k) known_evidence(k, model, encoded, words)
   with_anchors(method, anchors_below(method, model$components, know), model$components)
 }
 
@@ -157,19 +160,21 @@ with_anchors <- function(method, anchors, components, draws_from = components) {
 
 #' The evidence of a number of components: in closed form, or by importance sampling
 #'
+#' @param rough With few starts and draws, in some milliseconds.
 #' @return A list: `components`, `log_evidence`, `se`, and `share` (the effective sample size as a
 #'   share of the ideal one, or 0 if the estimate cannot be used).
 #' @noRd
-known_evidence <- function(components, model, encoded, words) {
+known_evidence <- function(components, model, encoded, words, rough = FALSE) {
   encoded$args$components <- components
   model$components <- components
   if (components == 1)
     return(list(components = 1, log_evidence = .Call(ffi_model, model_type(model), encoded$args,
                                                      encoded$rows, "exact", NULL, list()),
                 se = 0, share = 1))
-  draws <- round(PARTITION_CELLS / (length(encoded$rows) * components))
+  draws <- if (rough) 0 else round(PARTITION_CELLS / (length(encoded$rows) * components))
   draws <- min(max(draws, PARTITION_DRAWS[1]), PARTITION_DRAWS[2])
-  problem <- new_problem(model, encoded, laplace(importance = draws), words)
+  search <- laplace(starts = if (rough) PARTITION_ROUGH, importance = draws)
+  problem <- new_problem(model, encoded, search, words)
   problem$replicate <- PARTITION_STREAM + components
   out <- tryCatch(lapply(conduct(problem, encoded$rows), drop),
                   logevidence_error = function(e) NULL)

@@ -171,12 +171,13 @@ peak_entries <- function(headline, figures, said) {
   sampled <- headline$source == "importance"
   kind <- switch(headline$source, importance = "unbiased", exact = , quadrature = "exact",
                  "approximate")
-  rbind(new_entry(headline$entry, kind, headline$log_evidence, headline$se,
-                  error = if (length(said)) Inf else headline$se,
-                  ess = if (sampled) figures$ess else NA_real_, cost = evaluations_of(figures),
-                  reportable = TRUE, doubt = if (length(said)) FAILED_OWN else ""),
-        if (sampled && is.finite(figures$laplace))
-          new_entry("Laplace approximation", "approximate", figures$laplace))
+  ledger_of(
+    new_entry(headline$entry, kind, headline$log_evidence, headline$se,
+              error = if (length(said)) Inf else headline$se,
+              ess = if (sampled) figures$ess else NA_real_, cost = evaluations_of(figures),
+              reportable = TRUE, doubt = if (length(said)) FAILED_OWN else ""),
+    if (sampled && is.finite(figures$laplace))
+      new_entry("Laplace approximation", "approximate", figures$laplace))
 }
 
 uneven_weights <- function(peaks, least_ess) {

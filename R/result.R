@@ -14,8 +14,8 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   bounds <- method$estimator == "variational" || climbs_em
   first <- if (bounds) best_run(fits) else fits[[1]]
   headline <- if (length(fits) > 1 && !bounds) combine_runs(fits) else first$headline
-  ledger <- rbind(if (headline$source == "replicates") run_entries(fits, headline)
-                  else first$ledger, checks$entries)
+  own <- if (headline$source == "replicates") run_entries(fits, headline) else first$ledger
+  ledger <- ledger_of(own, checks$entries)
   chosen <- lapply(fits, `[[`, "headline")
   points <- do.call(cbind, lapply(chosen, `[[`, "points"))
   log_weights <- pool_weights(chosen)
@@ -99,8 +99,8 @@ one_run <- function(out, method, modes = "one", model = NULL) {
   audit <- audit_of(out, AUDIT_LEAST_ESS[[modes]])
   # where the posterior has separate modes, particles too may lack those that no climb has found
   if (isTRUE(audit$known)) sampler$se <- sqrt(sampler$se^2 + audit$missing^2)
-  ledger <- rbind(sampler_entry(out, sampler, method, flaws, isTRUE(audit$first)),
-                  audit_entries(audit, sampler), attr(out, "challenge")$entry)
+  ledger <- ledger_of(sampler_entry(out, sampler, method, flaws, isTRUE(audit$first)),
+                      audit_entries(audit, sampler), attr(out, "challenge")$entry)
   at <- headline(ledger)
   if (!is.null(audit)) {
     audit$passed <- ledger$entry[at] == AUDIT_ENTRY
@@ -119,7 +119,7 @@ one_run <- function(out, method, modes = "one", model = NULL) {
     headline = headline, sampler = sampler, audit = audit, nested = nested, power = power,
     trace = trace, ledger = ledger,
     said = c(if (!isTRUE(audit$passed)) c(flaws, runs_apart(ledger, at)),
-             audit_sentences(audit, ledger[at, ]),
+             audit_sentences(audit, entry_at(ledger, at)),
              past_warnings(out, audit), if (!is.finite(headline$log_evidence)) say("not_finite")),
     work = if (is.null(attr(out, "challenge"))) work_of(out) else attr(out, "challenge")$work
   )
@@ -319,15 +319,16 @@ lacks_modes <- function(audit) isTRUE(audit$unreached > audit$chance)
 #' @noRd
 audit_entries <- function(audit, sampler) {
   if (is.null(audit)) return(NULL)
-  rbind(
+  ledger_of(
     if (!audit$no_mode && is.finite(audit$log_evidence))
       new_entry(AUDIT_ENTRY, "unbiased", audit$log_evidence, audit$se,
                 error = if (audit$known) audit$se else Inf, ess = audit$ess * audit$draws,
                 cost = audit$cost, reportable = TRUE, uneven = !audit$known,
                 doubt = if (audit$known) "" else "uneven weights"),
     if (!audit$no_mode) new_entry("Laplace approximation", "approximate", audit$laplace),
-    if (lacks_modes(audit)) new_entry("particles and missed modes", "approximate",
-                        sampler$log_evidence + audit$unreached)
+    if (lacks_modes(audit))
+      new_entry("particles and missed modes", "approximate",
+                sampler$log_evidence + audit$unreached)
   )
 }
 
@@ -405,16 +406,18 @@ combine_runs <- function(fits) {
 #' The entries of several runs: each, and their mean
 #' @noRd
 run_entries <- function(fits, headline) {
-  own <- lapply(fits, function(fit) fit$ledger[fit$ledger$entry == fit$headline$entry, ][1, ])
-  entries <- do.call(rbind, own)
+  own <- lapply(fits, function(fit)
+    entry_at(fit$ledger, match(fit$headline$entry, fit$ledger$entry)))
+  entries <- do.call(ledger_of, own)
   entries$entry <- paste0("run ", seq_along(fits), ", ", entries$entry)
   entries$reportable <- FALSE
   # the spread of the runs is the error; that of a single one may be too small
   entries$uneven <- TRUE
   kinds <- unique(entries$kind)
-  rbind(new_entry(headline$entry, if (length(kinds) == 1) kinds else "approximate",
-                  headline$log_evidence, headline$se, cost = sum(entries$cost),
-                  reportable = TRUE), entries)
+  ledger_of(
+    new_entry(headline$entry, if (length(kinds) == 1) kinds else "approximate",
+              headline$log_evidence, headline$se, cost = sum(entries$cost), reportable = TRUE),
+    entries)
 }
 
 replicate_table <- function(fits) {

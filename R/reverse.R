@@ -268,15 +268,16 @@ settled_warning <- function(found) {
 end_entries <- function(found) {
   if (is.null(found)) return(NULL)
   stream <- STREAMS[["climbs"]]
-  rbind(new_entry("sampling around modes", "unbiased", found$log_evidence,
-                  found$se, error = if (found$even) found$se else Inf, ess = found$draws,
-                  cost = found$cost, stream = stream, uneven = !found$even,
-                  doubt = if (found$even) "" else "uneven weights"),
-        if (isTRUE(is.finite(found$mass)))
-          new_entry("Laplace approximation", "approximate", found$mass, stream = stream),
-        if (!is.null(found$upper))
-          new_entry("reverse run from a mode", "upper bound", found$upper,
-                    stream = STREAMS[["reverse run"]]))
+  ledger_of(
+    new_entry("sampling around modes", "unbiased", found$log_evidence, found$se,
+              error = if (found$even) found$se else Inf, ess = found$draws, cost = found$cost,
+              stream = stream, uneven = !found$even,
+              doubt = if (found$even) "" else "uneven weights"),
+    if (isTRUE(is.finite(found$mass)))
+      new_entry("Laplace approximation", "approximate", found$mass, stream = stream),
+    if (!is.null(found$upper))
+      new_entry("reverse run from a mode", "upper bound", found$upper,
+                stream = STREAMS[["reverse run"]]))
 }
 
 # A mode behind a path that enters it too late: see the top of this file.

@@ -536,7 +536,7 @@ static le_status climb_images(le_audit *audit, le_target *target)
  * of the mass and a basin that one climb in fifty finds: so there are AGREED climbs, also if they
  * agree, as long as they cost little. */
 enum { FURTHER_ROWS = 2000, FURTHER_EACH = 8, AGREED = 1000, MODE_CLIMBS = 20 };
-static const double UNSEEN = 0.002, AGREED_WORK = 1e6, AGREED_CALLS = 1e9;
+static const double UNSEEN = 0.002, AGREED_WORK = 2e5, AGREED_CALLS = 1e9;
 
 static int agreed_too_early(const le_audit *audit, const le_target *target)
 {
