@@ -48,13 +48,13 @@ component_plans <- function(model, method, encoded, words) {
   wanted <- method$name == "partitions"
   if (!wanted && (!is_default(method) || encoded$n > PARTITION_ROWS)) return(alone)
   known <- list()
-  know <- function(k) {
-    at <- as.character(k)
-    if (is.null(known[[at]])) known[[at]] <<- known_evidence(k, model, encoded, words)
+  know <- function(k, rough = FALSE) {
+    at <- paste(k, rough)
+    if (is.null(known[[at]])) known[[at]] <<- known_evidence(k, model, encoded, words, rough)
     known[[at]]
   }
   of_its_own <- function(k)
-    !wanted && (k == 1 || has_even_weights(with_components(model, k), encoded, words))
+    !wanted && (k == 1 || know(k, rough = TRUE)$share >= PARTITION_EVEN)
   single <- vapply(numbers, of_its_own, NA)
   together <- numbers[!single]
   if (!length(together)) return(alone[single])

@@ -14,7 +14,7 @@
 #'   importance sampling around the modes has even weights.
 #' @param chains Number of independent chains, an even number of at least 4.
 #' @param work Largest number of evaluations: of the density of one row in one group. The chains end
-#'   earlier if the standard error is below 0.01, and go on for up to three times this work if it is
+#'   earlier if the standard error is below 0.03, and go on for up to three times this work if it is
 #'   above 0.1.
 #' @param draws Number of posterior draws.
 #'
@@ -85,6 +85,7 @@ PARTITION_ANCHOR <- 0.25
 PARTITION_SURE <- 0.6
 PARTITION_SE <- 0.06 # of an anchor that is known well
 PARTITION_DRAWS <- c(2000, 16000)
+PARTITION_BEYOND <- 2
 PARTITION_ROUGH <- 8 # climbs where a rough answer is enough
 PARTITION_CELLS <- 2e7 # draws x rows x columns x components
 PARTITION_STREAM <- 2^28 + 2^27 # random number streams that no replicate of evidence() uses
@@ -127,11 +128,11 @@ instead_of <- function(method) {
 #' are alternatives.
 #' @noRd
 anchored <- function(method, model, encoded, words) {
-  know <- function(k) known_evidence(k, model, encoded, words)
+  know <- function(k, ...) known_evidence(k, model, encoded, words, ...)
   with_anchors(method, anchors_below(method, model$components, know), model$components)
 }
 
-#' @param know A function of a number of components, as known_evidence().
+#' @param know A function of a number of components and of `rough`, as known_evidence().
 #' @noRd
 anchors_below <- function(method, components, know) {
   wanted <- method$wanted
@@ -141,8 +142,14 @@ anchors_below <- function(method, components, know) {
            ".")
     return(list(know(wanted)))
   }
+  # above two numbers in a row with uneven weights no further ones are tried
+  usable <- 1
+  for (k in as.double(seq_len(components)[-1])) {
+    if (k > usable[1] + PARTITION_BEYOND) break
+    if (know(k, rough = TRUE)$share >= PARTITION_ANCHOR / 2) usable <- c(k, usable)
+  }
   found <- list()
-  for (k in as.double(components:1)) {
+  for (k in usable) {
     known <- know(k)
     if (known$share >= PARTITION_ANCHOR) found <- c(list(known), found)
     if (known$share >= PARTITION_ANCHOR && known$se <= PARTITION_SE) break

@@ -219,6 +219,8 @@ typedef struct le_partition_ops {
   void (*clear)(const void *self, const double *tables, double *block);
   void (*add)(const void *self, const double *tables, const double *row, double sign,
               double *block);
+  /* Adds the rows of the other block. */
+  void (*join)(const void *self, const double *tables, const double *other, double *block);
   /* log m; and the log density of a further row given the rows of the block. */
   double (*log_evidence)(const void *self, const double *tables, const double *block);
   double (*log_density)(const void *self, const double *tables, const double *row,

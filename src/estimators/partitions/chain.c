@@ -235,6 +235,10 @@ void le_partition_sweep(partition_chain *chain, const partition_space *space)
 
 /* ---- splits and merges ---- */
 
+/* Log odds beyond this make no difference; a product of less than 1 / PRODUCT_MOST is replaced by
+ * its logarithm. */
+static const double ODDS_MOST = 300, PRODUCT_MOST = 1e150;
+
 /* A proposal: two rows, each with a half of the others that are with either of them. */
 typedef struct halves {
   size_t n;         /* other rows, in chain->list */
@@ -242,19 +246,27 @@ typedef struct halves {
   double *block[2];
 } halves;
 
+static size_t common_divisor(size_t a, size_t b)
+{
+  while (b > 0) {
+    const size_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+/* The other rows of the two blocks, in an order that does not depend on the partition. */
 static void gather(partition_chain *chain, const partition_space *space, size_t i, size_t j,
                    halves *h)
 {
-  const size_t one = chain->label[i], other = chain->label[j];
+  const size_t n = space->rows.n, one = chain->label[i], other = chain->label[j];
+  size_t r = gsl_rng_uniform_int(chain->rng, n), step = 1 + gsl_rng_uniform_int(chain->rng, n - 1);
+  while (common_divisor(n, step) > 1) step++;
   h->n = 0;
-  for (size_t r = 0; r < space->rows.n; r++)
+  for (size_t k = 0; k < n; k++, r += r + step < n ? step : step - n)
     if (r != i && r != j && (chain->label[r] == one || chain->label[r] == other))
       chain->list[h->n++] = r;
-  for (size_t k = h->n; k > 1; k--) { /* random order */
-    const size_t other_place = gsl_rng_uniform_int(chain->rng, k), row = chain->list[k - 1];
-    chain->list[k - 1] = chain->list[other_place];
-    chain->list[other_place] = row;
-  }
   const size_t row[2] = {i, j};
   for (int s = 0; s < 2; s++) {
     h->block[s] = block_at(chain, space, slots_of(space) + 1 + (size_t)s);
@@ -265,7 +277,7 @@ static void gather(partition_chain *chain, const partition_space *space, size_t 
 }
 
 /* Puts a row, which is in neither half, into one of them: into `forced` unless that is 2. Returns
- * the log probability. */
+ * the probability. */
 static double place_row(partition_chain *chain, const partition_space *space, halves *h, size_t k,
                         unsigned char forced)
 {
@@ -273,12 +285,13 @@ static double place_row(partition_chain *chain, const partition_space *space, ha
   double weight[2];
   for (int s = 0; s < 2; s++)
     weight[s] = space->join[h->count[s]] + density_in(space, i, h->block[s]);
-  const double odds = weight[1] - weight[0]; /* log odds of the second half */
-  if (forced == 2) forced = gsl_rng_uniform(chain->rng) * (1 + exp(-odds)) < 1;
+  const double first = exp(fmin(fmax(weight[0] - weight[1], -ODDS_MOST), ODDS_MOST)),
+               second = 1 / (1 + first);
+  if (forced == 2) forced = gsl_rng_uniform(chain->rng) < second;
   chain->side[k] = forced;
   h->count[forced]++;
   add_row(space, i, 1, h->block[forced]);
-  return forced ? -log1p(exp(-odds)) : -log1p(exp(odds));
+  return forced ? second : first * second;
 }
 
 /* Divides the rows one after another. Returns the log probability of the result: drawn, or the
@@ -286,13 +299,15 @@ static double place_row(partition_chain *chain, const partition_space *space, ha
 static double divide(partition_chain *chain, const partition_space *space, halves *h, int drawn,
                      size_t other)
 {
-  double log_probability = 0;
+  double product = 1, logs = 0;
   for (size_t k = 0; k < h->n; k++) {
-    const unsigned char forced = drawn ? 2 : chain->label[chain->list[k]] == other;
-    log_probability += place_row(chain, space, h, k, forced);
+    product *= place_row(chain, space, h, k, drawn ? 2 : chain->label[chain->list[k]] == other);
+    if (product > 1 / PRODUCT_MOST) continue;
+    logs += log(product);
+    product = 1;
   }
   chain->evaluations += (double)(2 * h->n);
-  return log_probability;
+  return logs + log(product);
 }
 
 static double halves_factor(const partition_space *space, const halves *h)
@@ -301,49 +316,51 @@ static double halves_factor(const partition_space *space, const halves *h)
 }
 
 /* `lot` is the log of a uniform number: the ratio of densities must exceed it. */
-static void split(partition_chain *chain, const partition_space *space, size_t j, double lot,
-                  halves *h)
+static void split(partition_chain *chain, const partition_space *space, size_t i, size_t j,
+                  double lot)
 {
   const size_t old = chain->label[j], t = chain->t;
   double *whole = block_at(chain, space, old);
-  const double log_probability = divide(chain, space, h, 1, 0);
-  if (!(space->level[t + 1] - space->level[t] + halves_factor(space, h) -
+  halves h;
+  gather(chain, space, i, j, &h);
+  const double log_probability = divide(chain, space, &h, 1, 0);
+  if (!(space->level[t + 1] - space->level[t] + halves_factor(space, &h) -
           log_factor(space, chain->count[old], whole) - log_probability > lot))
     return;
   chain->accepted++;
   const size_t fresh = open_block(chain);
   chain->label[j] = fresh;
-  for (size_t k = 0; k < h->n; k++)
+  for (size_t k = 0; k < h.n; k++)
     if (chain->side[k]) chain->label[chain->list[k]] = fresh;
-  chain->count[old] = h->count[0];
-  chain->count[fresh] = h->count[1];
-  memcpy(whole, h->block[0], space->stride * sizeof(double));
-  memcpy(block_at(chain, space, fresh), h->block[1], space->stride * sizeof(double));
+  chain->count[old] = h.count[0];
+  chain->count[fresh] = h.count[1];
+  memcpy(whole, h.block[0], space->stride * sizeof(double));
+  memcpy(block_at(chain, space, fresh), h.block[1], space->stride * sizeof(double));
 }
 
 /* The probability of the halves is at most one, so most merges of blocks that are far apart are
  * refused before it is computed. */
 static void merge(partition_chain *chain, const partition_space *space, size_t i, size_t j,
-                  double lot, halves *h)
+                  double lot)
 {
   const size_t kept = chain->label[i], gone = chain->label[j], t = chain->t,
-               few = chain->count[kept] < chain->count[gone] ? kept : gone;
-  double *whole = block_at(chain, space, slots_of(space));
-  memcpy(whole, block_at(chain, space, few == kept ? gone : kept), space->stride * sizeof(double));
-  for (size_t k = 0; k < h->n; k++)
-    if (chain->label[chain->list[k]] == few) add_row(space, chain->list[k], 1, whole);
-  add_row(space, few == kept ? i : j, 1, whole);
-  double log_ratio = space->level[t - 1] - space->level[t] + log_factor(space, h->n + 2, whole);
-  for (int s = 0; s < 2; s++) {
-    const size_t slot = s ? gone : kept;
-    log_ratio -= log_factor(space, chain->count[slot], block_at(chain, space, slot));
-  }
-  if (!(log_ratio > lot) || !(log_ratio + divide(chain, space, h, 0, gone) > lot)) return;
+               rows = chain->count[kept] + chain->count[gone];
+  double *whole = block_at(chain, space, slots_of(space)), *own = block_at(chain, space, kept);
+  const double *other = block_at(chain, space, gone);
+  memcpy(whole, own, space->stride * sizeof(double));
+  space->ops->join(space->self, space->tables, other, whole);
+  const double log_ratio = space->level[t - 1] - space->level[t] + log_factor(space, rows, whole) -
+                           log_factor(space, chain->count[kept], own) -
+                           log_factor(space, chain->count[gone], other);
+  if (!(log_ratio > lot)) return;
+  halves h;
+  gather(chain, space, i, j, &h);
+  if (!(log_ratio + divide(chain, space, &h, 0, gone) > lot)) return;
   chain->accepted++;
   chain->label[j] = kept;
-  for (size_t k = 0; k < h->n; k++) chain->label[chain->list[k]] = kept;
-  chain->count[kept] = h->n + 2;
-  memcpy(block_at(chain, space, kept), whole, space->stride * sizeof(double));
+  for (size_t k = 0; k < h.n; k++) chain->label[chain->list[k]] = kept;
+  chain->count[kept] = rows;
+  memcpy(own, whole, space->stride * sizeof(double));
   close_block(chain, gone);
 }
 
@@ -374,8 +391,6 @@ void le_partition_split_or_merge(partition_chain *chain, const partition_space *
   const int together = chain->label[i] == chain->label[j];
   chain->proposed++;
   if (together ? chain->t >= space->most : chain->t < 2) return;
-  halves h;
-  gather(chain, space, i, j, &h);
-  if (together) split(chain, space, j, lot, &h);
-  else merge(chain, space, i, j, lot, &h);
+  if (together) split(chain, space, i, j, lot);
+  else merge(chain, space, i, j, lot);
 }

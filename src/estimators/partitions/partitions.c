@@ -27,9 +27,9 @@ static const le_setting settings[] = {
   LE_COUNT_SETTING("anchor", 1, 1),      /* the number whose evidence is known */
   LE_COUNT_SETTING("draws_from", 1, 1),  /* the smallest number for which parameters are drawn */
   LE_COUNT_SETTING("chains", 8, 2),
-  LE_COUNT_SETTING("splits", 5, 0),      /* proposals to split or merge after each sweep */
+  LE_COUNT_SETTING("splits", 10, 0),     /* proposals to split or merge after each sweep */
   LE_REAL_SETTING("work", 4e7, 0, HUGE_VAL), /* largest number of densities of a row in a block */
-  LE_REAL_SETTING("target", 0.01, 0, HUGE_VAL),
+  LE_REAL_SETTING("target", 0.03, 0, HUGE_VAL),
   LE_COUNT_SETTING("draws", 1000, 1),
   {0}};
 

@@ -11,8 +11,8 @@
  * / (2 b (k + 1)). All columns have the same exponent, so one logarithm of a product is enough.
  *
  * Columns are taken relative to their means, so that sums of squares lose no digits. A block:
- * number of rows, sum of the logs of the rates, and for each column sum, sum of squares, centre,
- * and the factor of (y - centre)^2 in x. Tables: means of the columns, locations relative to them,
+ * number of rows, sum of the logs of the rates, constant and exponent of the density, and for each
+ * column sum, sum of squares, centre, and the factor of (y - centre)^2 in x. Tables: means of the columns, locations relative to them,
  * and for each number of rows the parts of log m and of the log density that depend on it alone,
  * side by side. */
 #include "models/mixture/parts.h"
@@ -21,7 +21,7 @@
 
 #include <gsl/gsl_randist.h>
 
-enum { COUNT, LOG_RATES, SUMS };
+enum { COUNT, LOG_RATES, CONSTANT, EXPONENT, SUMS };
 
 /* A product of more than this is replaced by its logarithm. */
 static const double PRODUCT_MOST = 1e200;
@@ -49,6 +49,11 @@ static double prior_count(const mixture *model)
   return 1 / (model->mean_scale * model->mean_scale);
 }
 
+static const double *constants(const mixture *model, const double *tables, double count)
+{
+  return tables + 2 * model->dimensions + 2 * (size_t)count;
+}
+
 static void prepare(const void *self, const le_rows *rows, double *tables)
 {
   const mixture *model = self;
@@ -66,11 +71,6 @@ static void prepare(const void *self, const le_rows *rows, double *tables)
     by_count[2 * c + 1] = (double)p * (lgamma(shape + 0.5) - lgamma(shape) - HALF_LOG_2PI +
                                        0.5 * log(count / (count + 1)));
   }
-}
-
-static const double *constants(const mixture *model, const double *tables, double count)
-{
-  return tables + 2 * model->dimensions + 2 * (size_t)count;
 }
 
 /* The rate of a column given its sums; sets its centre. */
@@ -100,6 +100,8 @@ static void complete(const mixture *model, const double *tables, double *block)
     product = 1;
   }
   block[LOG_RATES] = logs + log(product);
+  block[EXPONENT] = model->shape + 0.5 * n + 0.5;
+  block[CONSTANT] = constants(model, tables, n)[1] - 0.5 * block[LOG_RATES];
 }
 
 static void clear(const void *self, const double *tables, double *block)
@@ -122,6 +124,14 @@ static void add(const void *self, const double *tables, const double *row, doubl
   complete(model, tables, block);
 }
 
+static void join(const void *self, const double *tables, const double *other, double *block)
+{
+  const size_t p = ((const mixture *)self)->dimensions;
+  block[COUNT] += other[COUNT];
+  for (size_t j = 0; j < 2 * p; j++) block[SUMS + j] += other[SUMS + j]; /* sums and squares */
+  complete(self, tables, block);
+}
+
 static double log_evidence(const void *self, const double *tables, const double *block)
 {
   const mixture *model = self;
@@ -142,8 +152,7 @@ static double log_density(const void *self, const double *tables, const double *
     logs += log(product);
     product = 1;
   }
-  return constants(model, tables, block[COUNT])[1] - 0.5 * block[LOG_RATES] -
-         (model->shape + 0.5 * block[COUNT] + 0.5) * (logs + log(product));
+  return block[CONSTANT] - block[EXPONENT] * (logs + log(product));
 }
 
 /* With Dirichlet weights integrated out, the labels have density
@@ -208,6 +217,7 @@ const le_partition_ops le_mixture_partitions = {
   .prepare = prepare,
   .clear = clear,
   .add = add,
+  .join = join,
   .log_evidence = log_evidence,
   .log_density = log_density,
   .log_size = log_size,
