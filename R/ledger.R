@@ -16,9 +16,11 @@
 
 # An unbiased estimate from uneven weights is a lower limit less so many nats.
 AHEAD <- 5
-# Other estimates contradict each other by so many joint standard errors, if these are
-# also more nats than numerical errors explain.
+# Other estimates contradict each other by so many joint standard errors, if these are also more
+# nats than numerical errors explain; unbiased ones are rarely too high, so fewer are enough for one
+# that lies above.
 ERRORS_APART <- 4
+ERRORS_ABOVE <- 3
 GAP_LEAST <- 0.2
 # The error of an estimate in doubt, in units of its standard error: of importance sampling with
 # uneven weights, and of particles whose standard error does not include the bias of their moves.
@@ -68,7 +70,8 @@ overtaken <- function(ledger, i) {
   gap <- ledger$log_evidence - ledger$log_evidence[i]
   own <- if (is.finite(ledger$se[i])) ledger$se[i] else 0
   sure <- ledger$kind %in% c("exact", "lower bound")
-  least <- pmax(GAP_LEAST, ERRORS_APART * sqrt(own^2 + replace(ledger$se, sure, 0)^2))
+  errors <- ifelse(ledger$kind == "unbiased", ERRORS_ABOVE, ERRORS_APART)
+  least <- pmax(GAP_LEAST, errors * sqrt(own^2 + replace(ledger$se, sure, 0)^2))
   least[ledger$uneven & !sure] <- Inf
   least[ledger$uneven & ledger$kind == "unbiased"] <- AHEAD + 2 * own
   above <- !is.na(gap) & gap > 0 & is.finite(least) & gap > least & ledger$kind != "upper bound"

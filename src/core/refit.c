@@ -89,13 +89,14 @@ static double weigh(le_refit *r)
   return le_normalise(log_weight, r->n, r->weight) - log((double)r->n);
 }
 
-/* Effective draws of a draw from the present mixture, from the draws so far. */
-static double effective_share(const le_refit *r, double log_evidence)
+/* Effective draws of a draw from a mixture, from the draws so far. */
+static double effective_share(const le_refit *r, const double *share, size_t parts,
+                              double log_evidence)
 {
   double sum = 0;
   for (size_t i = 0; i < r->n; i++) {
     if (!(r->weight[i] > 0)) continue;
-    const double q = mixed(le_refit_column(r, i), r->share, r->parts);
+    const double q = mixed(le_refit_column(r, i), share, parts);
     sum += r->weight[i] * exp(r->value[i] - q - log_evidence);
   }
   return 1 / sum;
@@ -258,7 +259,9 @@ le_status le_refit_round(le_refit *r)
   } else {
     const double log_evidence = weigh(r);
     fit_shares(r);
-    const double share = effective_share(r, log_evidence);
+    const double share = effective_share(r, r->share, r->parts, log_evidence);
+    /* draws in a part that was missed so far change what the best mixture is worth */
+    if (r->best > 0) r->best = effective_share(r, r->best_share, r->best_parts, log_evidence);
     if (share > GAIN * r->best) {
       r->poor = 0;
     } else {

@@ -12,9 +12,9 @@
  *
  * Columns are taken relative to their means, so that sums of squares lose no digits. A block:
  * number of rows, sum of the logs of the rates, constant and exponent of the density, and for each
- * column sum, sum of squares, centre, and the factor of (y - centre)^2 in x. Tables: means of the columns, locations relative to them,
- * and for each number of rows the parts of log m and of the log density that depend on it alone,
- * side by side. */
+ * column sum, sum of squares, centre, and the factor of (y - centre)^2 in x. Tables: means of the
+ * columns, locations relative to them, and for each number of rows the parts of log m and of the
+ * log density that depend on it alone, side by side. */
 #include "models/mixture/parts.h"
 
 #include "models/variational_shared.h"
