@@ -80,7 +80,7 @@ partitions <- function(anchor = NULL, chains = 8, work = 3e7, draws = 1000) {
 PARTITION_ROWS <- 1000
 # Importance sampling around the modes is reported above the first share of the ideal effective
 # sample size, and can be an anchor above the second; below the third its standard error is doubled.
-PARTITION_EVEN <- 0.35
+PARTITION_EVEN <- 0.5
 PARTITION_ANCHOR <- 0.25
 PARTITION_SURE <- 0.6
 PARTITION_SE <- 0.06 # of an anchor that is known well
