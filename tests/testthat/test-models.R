@@ -473,6 +473,17 @@ test_that("a share 1 / K! of the prior lies in the domain", {
   }
 })
 
+test_that("components that are alike in a chain are counted in the groups that relabelling uses", {
+  model <- mixture_model(4, 1)
+  # the means of three are 0.08 apart, so that the first and the last are not alike
+  centre <- c(0, 0.08, 0.16, 5)
+  for (order in permutations(4)) {
+    theta <- c(rep(0, 3), centre[order], rep(0, 4))
+    # groups of two and of one, or all three together
+    expect_true(any(abs(exp(ask(model, "log_orbit", theta)) - 24 / c(2, 6)) < 1e-9))
+  }
+})
+
 test_that("relabelling survives wild points", {
   model <- mixture_model(4, 2)
   set.seed(test_seed(45))

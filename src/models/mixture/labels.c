@@ -25,15 +25,22 @@ static int are_alike(const mixture *model, const double *theta, size_t a, size_t
   return 1;
 }
 
+/* Groups of components that are nearly the same, by their first one. To be alike is not transitive,
+ * so the number of relabellings and relabelling itself must use the same groups. */
+static void find_groups(const mixture *model, const double *theta, size_t *group)
+{
+  for (size_t s = 0; s < model->components; s++)
+    for (group[s] = 0; group[s] < s; group[s]++)
+      if (group[group[s]] == group[s] && are_alike(model, theta, s, group[s])) break;
+}
+
 double le_mixture_log_orbit(const void *self, const double *theta)
 {
   const mixture *model = self;
+  size_t group[MOST_COMPONENTS], size[MOST_COMPONENTS] = {0};
   double orbit = model->log_symmetry;
-  for (size_t k = 1; k < model->components; k++) {
-    size_t before = 0;
-    for (size_t c = 0; c < k; c++) before += (size_t)are_alike(model, theta, k, c);
-    orbit -= log((double)before + 1);
-  }
+  find_groups(model, theta, group);
+  for (size_t s = 0; s < model->components; s++) orbit -= log((double)++size[group[s]]);
   return orbit;
 }
 
@@ -183,8 +190,7 @@ static int settle_alike(const mixture *model, const double *reference, const dou
   const size_t K = model->components;
   size_t group[MOST_COMPONENTS];
   int alone = 1;
-  for (size_t s = 0; s < K; s++)
-    for (group[s] = 0; group[s] < s && !are_alike(model, reference, s, group[s]);) group[s]++;
+  find_groups(model, reference, group);
   for (size_t s = 0; s < K; s++) alone = alone && group[taken[s]] == group[s];
   for (size_t s = 0; s < K; s++)
     for (size_t later = s + 1; later < K; later++)
