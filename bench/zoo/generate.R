@@ -376,7 +376,8 @@ generator("noise-groups", function() {
                                            "sigma_(Intercept)" = student_t(3, 0, 2.5))),
        truth = function() {
          starts <- log(sqrt(vapply(sums, function(s) (s$rest + 1e-12) / s$n, 0)))
-         integral_truth(f, c(-30, rep(-8 * spread, groups - 1)), c(20, rep(8 * spread, groups - 1)),
+         far <- rep(14 * spread, groups - 1)
+         integral_truth(f, c(-30, -far), c(20, far),
                         function() c(rnorm(1, 0, 3), rnorm(groups - 1, 0, spread)),
                         list(c(starts[1], (starts - starts[1])[-1])),
                         first = c(50, rep(16, groups - 1)), share = 1e-5)

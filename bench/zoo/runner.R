@@ -36,9 +36,13 @@ FAMILIES <- list(
   kernels = c(WALKS, "smc_rwm", "smc_slice", "smc_mala", "smc_baoab", "smc_sgld", "smc_sghmc")
 )
 
-# Sentences that name a problem: not what a method always says of itself, and not that prior and
-# data contradict each other.
-named_problems <- function(fit) setdiff(fit$warnings, c(fit$method$note, fit$prior_conflict))
+# Sentences that name a problem of the estimate: not what a method always says of itself, not that
+# prior and data contradict each other, and not what is true of the columns.
+OF_COLUMNS <- c("zero_columns", "aliased_columns", "same_response")
+named_problems <- function(fit) {
+  said <- fit$warnings[!names(fit$warnings) %in% OF_COLUMNS]
+  setdiff(said, c(fit$method$note, fit$prior_conflict))
+}
 
 # The last commit that changed the package that R found: of the checkout whose library it is in, or
 # else of this one. A plus says that files of the package differ from the commit.
