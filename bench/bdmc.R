@@ -42,8 +42,6 @@ ESTIMATORS <- list(
   BIC = list(bic()),
   `likelihood weighting` = each(c(100, 1000, 10000), likelihood_weighting),
   AIS = each(c(10, 30, 100, 300, 1000, 3000), function(t) lone(ais(particles = 2, sigmoidal(t)))),
-  `SMC, one particle` = each(c(1, 3, 10, 30), function(s)
-                               lone(smc("data", particles = 2, steps = s))),
   `SMC, by rows` = each(c(3, 10, 30, 100, 300), function(m) smc("data", particles = m)),
   `SMC, by temperature` = each(c(10, 30, 100, 300), function(m) smc(particles = m)),
   `nested, 2 points` = each(c(1, 3, 10, 30), function(s) nested(live = 2, steps = s)),
@@ -65,7 +63,7 @@ LOOKS <- rbind( # colour, line, point: forwards blue, backwards orange
   default = c("#000000", 1, 8),
   BIC = c("#555555", 1, 15), `likelihood weighting` = c("#999999", 1, 16),
   `harmonic mean` = c("#111111", 2, 17),
-  AIS = c("#1f4fa3", 1, 16), `SMC, one particle` = c("#7fb2e5", 3, 1),
+  AIS = c("#1f4fa3", 1, 16),
   `SMC, by rows` = c("#3a9ad9", 1, 17),
   `SMC, by temperature` = c("#0b2559", 2, 15), `nested, 2 points` = c("#5cb85c", 3, 1),
   `nested, 20 points` = c("#1d7a33", 1, 16),

@@ -702,8 +702,7 @@ group("bdmc", BENCH, "Rscript bench/bdmc.R one", "30 min", function() {
   summary <- summary[summary$kind == "one", ]
   names_of <- c(clustering = 2, low_rank = 3, binary_attributes = 4)
   table <- document_table(BENCH, section)
-  label <- c(`AIS, one chain` = "AIS", `SMC by rows` = "SMC, by rows",
-             `SMC by rows, one particle` = "SMC, one particle",
+  label <- c(default = "default", `AIS, one chain` = "AIS", `SMC by rows` = "SMC, by rows",
              `SMC by temperature` = "SMC, by temperature",
              `nested sampling, 2 points` = "nested, 2 points",
              `nested sampling, 20 points` = "nested, 20 points")
