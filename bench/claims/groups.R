@@ -362,6 +362,15 @@ group("components", BENCH, "components.R reference; ... published", "20 min",
     c(max(abs(some$from_one - some$log_evidence)), max(abs(some$apart)),
       part$se[part$components == 8], part$from_one_se[part$components == 8])
   }))
+  runs <- result("components.csv")
+  recorded_lines(BENCH, section, own$report_lines(runs)[-(1:2)])
+  data <- own$data_sets()
+  for (name in c("galaxies", "acidity scaled")) {
+    then <- runs[runs$data == name & runs$components %in% c(3, 6) & runs$seed <= 2, ]
+    found <- rerun(cbind(then, reference = then$log_evidence - then$error), function(row)
+      evidence(own$model_of(data[[name]], row$components), data[[name]], seed = row$seed))
+    again(BENCH, section, paste(name, "with 3 and 6 components"), found)
+  }
 })
 
 group("latent", BENCH, "latent.R run 60 1; ... table", "10 min", function() {
