@@ -68,7 +68,7 @@ KINDS_OF_FAMILIES <- list(
   "latent variables, few rows" = c("clustering", "attributes", "rank-one"))
 
 kind_line <- function(part, name) c(
-  name, length(unique(part$problem)), nrow(part), percent(part$silent_tenth),
+  name, length(unique(paste(part$draw, part$problem))), nrow(part), percent(part$silent_tenth),
   percent(part$silent_any), percent(part$beyond), percent(part$wrong), percent(part$doubted),
   percent(abs(part$z[is.finite(part$z)]) < 2), number(mean(part$seconds)))
 KIND <- c("families of problems", "problems", "runs", "silent > .1", "silent", "beyond 4 se",
