@@ -86,7 +86,7 @@ PARTITION_SURE <- 0.6
 PARTITION_SE <- 0.06 # of an anchor that is known well
 PARTITION_DRAWS <- c(2000, 16000)
 PARTITION_BEYOND <- 2
-PARTITION_ROUGH <- 8 # climbs where a rough answer is enough
+PARTITION_ROUGH <- 1e4 # climbs x rows x components where a rough answer is enough
 PARTITION_CELLS <- 2e7 # draws x rows x columns x components
 PARTITION_STREAM <- 2^28 + 2^27 # random number streams that no replicate of evidence() uses
 
@@ -168,26 +168,32 @@ with_anchors <- function(method, anchors, components, draws_from = components) {
 #' The evidence of a number of components: in closed form, or by importance sampling
 #'
 #' @param rough With few starts and draws, in some milliseconds.
+#' @param second With other random numbers.
 #' @return A list: `components`, `log_evidence`, `se`, and `share` (the effective sample size as a
 #'   share of the ideal one, or 0 if the estimate cannot be used).
 #' @noRd
-known_evidence <- function(components, model, encoded, words, rough = FALSE) {
+known_evidence <- function(components, model, encoded, words, rough = FALSE, second = FALSE) {
   encoded$args$components <- components
   model$components <- components
   if (components == 1)
     return(list(components = 1, log_evidence = .Call(ffi_model, model_type(model), encoded$args,
                                                      encoded$rows, "exact", NULL, list()),
                 se = 0, share = 1))
-  draws <- if (rough) 0 else round(PARTITION_CELLS / (length(encoded$rows) * components))
+  cells <- PARTITION_CELLS * if (rough) 0.1 else 1
+  draws <- round(cells / (length(encoded$rows) * components))
   draws <- min(max(draws, PARTITION_DRAWS[1]), PARTITION_DRAWS[2])
-  search <- laplace(starts = if (rough) PARTITION_ROUGH, importance = draws)
+  starts <- PARTITION_ROUGH / (encoded$n * components)
+  search <- laplace(starts = if (rough) min(max(round(starts), 8), 64), importance = draws)
   problem <- new_problem(model, encoded, search, words)
-  problem$replicate <- PARTITION_STREAM + components
+  problem$replicate <- PARTITION_STREAM + components + if (second) 64 else 0
   out <- tryCatch(lapply(conduct(problem, encoded$rows), drop),
                   logevidence_error = function(e) NULL)
   share <- if (is.null(out) || !is.finite(out$importance)) 0 else out$ess / out$ideal
   if (!is.finite(share) || isTRUE(out$pareto_k > AUDIT_MOST_K)) share <- 0
   doubt <- if (share < PARTITION_SURE) 2 else 1
+  # few rows: a second look is cheap, and one that has missed a mode may have even weights
+  if (rough && !second && share >= PARTITION_EVEN && encoded$n * components <= PARTITION_ROWS)
+    share <- min(share, known_evidence(components, model, encoded, words, TRUE, TRUE)$share)
   list(components = components, log_evidence = out$importance, se = doubt * out$se, share = share)
 }
 

@@ -139,14 +139,12 @@ test_that("weighted draws around the peaks are those of the posterior", {
 })
 
 test_that("uneven weights are told", {
-  for (name in c("mix3_dozen_2d", "mix2_dozen")) {
-    fit <- run(truth_problem(name), laplace(importance = 400))
-    expect_match(fit$failed, paste("The posterior is not close to normal around its modes: .*% of",
-                                   "the draws\\. .*cannot be trusted"))
-    expect_true(fit$failed %in% fit$warnings)
-    expect_lt(fit$peaks$ess, 0.5)
-    expect_null(run(truth_problem(name))$failed)
-  }
+  fit <- run(truth_problem("mix3_dozen_2d"), laplace(importance = 400))
+  expect_match(fit$failed, paste("The posterior is not close to normal around its modes: .*% of",
+                                 "the draws\\. .*cannot be trusted"))
+  expect_true(fit$failed %in% fit$warnings)
+  expect_lt(fit$peaks$ess, 0.5)
+  expect_null(run(truth_problem("mix3_dozen_2d"))$failed)
   tail <- list(ess = 0.9, ideal = 1, pareto_k = 0.8)
   expect_match(uneven_weights(tail, 0.25), "heavy tail (Pareto k 0.80)", fixed = TRUE)
   expect_null(uneven_weights(list(ess = 0.9, ideal = 1, pareto_k = NA), 0.25))
