@@ -26,9 +26,10 @@ run_file <- function(file) {
   results
 }
 # Those that take longest first, so that no core is idle at the end.
-longest <- c("custom", "check-model", "sandwich", "shift", "heavy", "bad-input", "checkpoint",
-             "bounded", "truth", "adaptors", "threads", "latent-evidence", "nested", "online",
-             "regression", "bridge", "latent", "run", "surprise")
+longest <- c("crossings", "partitions", "custom", "checkpoint", "nested", "online", "sandwich",
+             "latent-sizes", "check-model", "truth", "heavy", "bad-input", "shift", "adaptors",
+             "bounded", "latent", "latent-evidence", "update", "source", "run", "far", "bridge",
+             "regression", "threads")
 files <- c(intersect(longest, files), setdiff(files, longest))
 results <- parallel::mclapply(files, run_file, mc.preschedule = FALSE)
 

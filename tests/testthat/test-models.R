@@ -473,7 +473,7 @@ test_that("a share 1 / K! of the prior lies in the domain", {
   }
 })
 
-test_that("as many labellings lie in the domain as log_orbit says, also if being alike is a chain", {
+test_that("as many labellings lie in the domain as log_orbit says, also in chains", {
   data <- matrix(0, 4, 1)
   model <- gaussian_mixture(components = 4)
   bench <- check_bench(model, encode(model, data))
