@@ -11,6 +11,9 @@ test_that("the reported estimate has the smallest error of those that none overt
   expect_equal(reported(entry(-100, 0.1, "approximate", 0.3), entry(-100.1, 0.2)), 2)
   # 30 joint standard errors lower
   expect_equal(reported(entry(-100, 0.1), entry(-104, 0.05)), 1)
+  # an unbiased estimate 3.4 joint standard errors higher, and one that may be too high
+  expect_equal(reported(entry(-100, 0.1, "approximate", 0.3), entry(-98.6, 0.4)), 2)
+  expect_equal(reported(entry(-100, 0.1), entry(-98.6, 0.4, "approximate", 1.2)), 1)
   # numerical errors are not a contradiction
   expect_equal(reported(entry(-100, 1e-4), entry(-100.1, 1e-5)), 2)
   # an unknown error: reported only if it exceeds what an unbiased estimate can by chance
