@@ -210,3 +210,17 @@ test_that("the main mode of many is found among the draws of the prior", {
     expect_lt(abs(fit$log_evidence - truth), 4.5 * fit$se)
   }
 })
+
+test_that("a ridge that narrows to a hundred-thousandth is found by refits of the proposal", {
+  set.seed(9)
+  # two rows with a noise of their own that nearly coincide
+  data <- data.frame(g = factor(rep(c("a", "b"), c(8, 2))),
+                     y = c(stats::rnorm(8), 0.3, 0.3 + 1e-5))
+  model <- density(~ dnorm(y, m, exp(s), log = TRUE), m = ~ 1, s = ~ g, prior = normal(0, 2.5))
+  for (seed in test_seed(1:3)) {
+    fit <- evidence(model, data, seed = seed)
+    # an integral on a grid (bench/modes.R)
+    expect_lt(abs(fit$log_evidence + 12.39062), 4.5 * fit$se)
+    expect_lt(fit$se, 0.2)
+  }
+})
