@@ -85,8 +85,10 @@ PARTITION_ANCHOR <- 0.25
 PARTITION_SURE <- 0.6
 PARTITION_SE <- 0.06 # of an anchor that is known well
 PARTITION_DRAWS <- c(2000, 16000)
+# Anchors are looked for up to so many numbers of components above the last one that was usable.
 PARTITION_BEYOND <- 2
 PARTITION_ROUGH <- 1e4 # climbs x rows x components where a rough answer is enough
+PARTITION_TWICE <- 1000 # rows x components up to which a rough look is made twice
 PARTITION_CELLS <- 2e7 # draws x rows x columns x components
 PARTITION_STREAM <- 2^28 + 2^27 # random number streams that no replicate of evidence() uses
 
@@ -142,7 +144,6 @@ anchors_below <- function(method, components, know) {
            ".")
     return(list(know(wanted)))
   }
-  # above two numbers in a row with uneven weights no further ones are tried
   usable <- 1
   for (k in as.double(seq_len(components)[-1])) {
     if (k > usable[1] + PARTITION_BEYOND) break
@@ -192,7 +193,7 @@ known_evidence <- function(components, model, encoded, words, rough = FALSE, sec
   if (!is.finite(share) || isTRUE(out$pareto_k > AUDIT_MOST_K)) share <- 0
   doubt <- if (share < PARTITION_SURE) 2 else 1
   # few rows: a second look is cheap, and one that has missed a mode may have even weights
-  if (rough && !second && share >= PARTITION_EVEN && encoded$n * components <= PARTITION_ROWS)
+  if (rough && !second && share >= PARTITION_EVEN && encoded$n * components <= PARTITION_TWICE)
     share <- min(share, known_evidence(components, model, encoded, words, TRUE, TRUE)$share)
   list(components = components, log_evidence = out$importance, se = doubt * out$se, share = share)
 }

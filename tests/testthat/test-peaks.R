@@ -145,6 +145,12 @@ test_that("uneven weights are told", {
   expect_true(fit$failed %in% fit$warnings)
   expect_lt(fit$peaks$ess, 0.5)
   expect_null(run(truth_problem("mix3_dozen_2d"))$failed)
+  # after a refit of the proposal these are even
+  problem <- truth_problem("mix2_dozen")
+  fit <- run(problem, laplace(importance = 400))
+  expect_gt(fit$peaks$ess, 0.25)
+  expect_lt(abs(fit$log_evidence - problem$log_evidence), 4.5 * sqrt(fit$se^2 + problem$se^2))
+  expect_null(run(problem)$failed)
   tail <- list(ess = 0.9, ideal = 1, pareto_k = 0.8)
   expect_match(uneven_weights(tail, 0.25), "heavy tail (Pareto k 0.80)", fixed = TRUE)
   expect_null(uneven_weights(list(ess = 0.9, ideal = 1, pareto_k = NA), 0.25))
