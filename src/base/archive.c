@@ -62,6 +62,16 @@ void le_archive_int(le_archive *archive, int *value)
   *value = (int)wide;
 }
 
+void le_archive_fields(le_archive *archive, void *self, const le_field *fields, size_t n)
+{
+  for (size_t i = 0; i < n; i++) {
+    void *at = (char *)self + fields[i].offset;
+    if (fields[i].kind == LE_FIELD_DOUBLE) le_archive_double(archive, at);
+    else if (fields[i].kind == LE_FIELD_SIZE) le_archive_size(archive, at);
+    else le_archive_int(archive, at);
+  }
+}
+
 void le_archive_expect(le_archive *archive, uint64_t value)
 {
   uint64_t seen = value;

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct le_archive {
@@ -27,6 +28,22 @@ void le_archive_doubles(le_archive *archive, double *values, size_t n);
 void le_archive_size(le_archive *archive, size_t *value);
 void le_archive_sizes(le_archive *archive, size_t *values, size_t n);
 void le_archive_int(le_archive *archive, int *value);
+/* Members of a struct, one after the other. A table of them is an array of le_field:
+ *   static const le_field fields[] = {LE_FIELD(le_path, begun), LE_FIELD(le_path, lambda)};
+ *   LE_ARCHIVE_FIELDS(archive, path, fields);
+ * An enumeration is saved as an int. */
+typedef enum le_field_kind { LE_FIELD_DOUBLE, LE_FIELD_SIZE, LE_FIELD_INT } le_field_kind;
+typedef struct le_field {
+  size_t offset;
+  le_field_kind kind;
+} le_field;
+#define LE_FIELD(type, member)                                                                     \
+  {offsetof(type, member), _Generic(((type *)0)->member, double: LE_FIELD_DOUBLE,                  \
+                                    size_t: LE_FIELD_SIZE, int: LE_FIELD_INT,                      \
+                                    unsigned: LE_FIELD_INT)}
+#define LE_ARCHIVE_FIELDS(archive, self, table)                                                    \
+  le_archive_fields(archive, self, table, sizeof(table) / sizeof *(table))
+void le_archive_fields(le_archive *archive, void *self, const le_field *fields, size_t n);
 /* Writes a number; fails if the number read is different. Detects states of another version or
  * problem. */
 void le_archive_expect(le_archive *archive, uint64_t value);

@@ -1,6 +1,20 @@
 /* Saves and restores the state of a run. */
 #include "estimators/walk/parts.h"
 
+#define FIELD(member) LE_FIELD(walk, member)
+static const le_field fields[] = {
+  FIELD(target.seen), FIELD(target.chunk), FIELD(target.lambda), FIELD(target.likelihoods),
+  FIELD(target.gradients), FIELD(target.noise), FIELD(check_cost), FIELD(skip_moves), FIELD(check),
+  FIELD(first_checked), FIELD(from_importance), FIELD(uneven), FIELD(skip_remeasure),
+  FIELD(skip_measure), FIELD(step), FIELD(chunk_steps), FIELD(fixed), FIELD(at),
+  FIELD(restart_rows), FIELD(retry_control_at), FIELD(noise_measured_at), FIELD(rows_at_check),
+  FIELD(moves), FIELD(tried), FIELD(chunk_ess), FIELD(log_z_before), FIELD(variance_before),
+  FIELD(lambda_steps), FIELD(restarts), FIELD(drift), FIELD(shortest), FIELD(tried_renewal),
+  FIELD(renewed), FIELD(step_bias), FIELD(bias_rate), FIELD(bias_rate_variance),
+  FIELD(bias_total), FIELD(bias_total_variance), FIELD(temperature)
+};
+#undef FIELD
+
 void le_walk_archive(void *self, le_archive *archive)
 {
   walk *w = self;
@@ -19,29 +33,7 @@ void le_walk_archive(void *self, le_archive *archive)
   }
   if (!archive->writing) le_walk_enter_stage(w, stage);
   w->m = m;
-  le_archive_size(archive, &w->target.seen);
-  le_archive_size(archive, &w->target.chunk);
-  le_archive_double(archive, &w->target.lambda);
-  le_archive_double(archive, &w->check_cost);
-  le_archive_double(archive, &w->target.likelihoods);
-  le_archive_double(archive, &w->target.gradients);
-  le_archive_int(archive, &w->skip_moves);
-  le_archive_int(archive, &w->check);
-  le_archive_int(archive, &w->first_checked);
-  le_archive_int(archive, &w->from_importance);
-  le_archive_int(archive, &w->uneven);
-  le_archive_int(archive, &w->skip_remeasure);
-  le_archive_int(archive, &w->skip_measure);
-  size_t *const count[] = {&w->step, &w->chunk_steps, &w->fixed, &w->at,
-                           &w->restart_rows, &w->retry_control_at, &w->noise_measured_at,
-                           &w->rows_at_check, &w->moves, &w->tried};
-  for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
-  double *const figure[] = {&w->chunk_ess, &w->log_z_before, &w->variance_before,
-                            &w->lambda_steps, &w->restarts, &w->target.noise, &w->drift,
-                            &w->shortest, &w->tried_renewal, &w->renewed, &w->step_bias,
-                            &w->bias_rate, &w->bias_rate_variance, &w->bias_total,
-                            &w->bias_total_variance, &w->temperature};
-  for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
+  LE_ARCHIVE_FIELDS(archive, w, fields);
   le_archive_doubles(archive, w->theta, m * w->d);
   le_archive_doubles(archive, w->log_weight, m);
   le_archive_doubles(archive, w->chunk_value, m);
