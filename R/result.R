@@ -429,10 +429,12 @@ replicate_table <- function(fits) {
   )
 }
 
-# Draws of all runs together; each run is weighted by its evidence.
+# Draws of all runs together; each run is weighted by its evidence. Runs without a finite one have no
+# weight, or the same if there is no other.
 pool_weights <- function(chosen) {
-  pooled <- unlist(lapply(chosen, function(h) h$log_weights + h$log_evidence))
-  normalise(pooled)
+  level <- vapply(chosen, `[[`, 0, "log_evidence")
+  level[!is.finite(level)] <- if (any(is.finite(level))) -Inf else 0
+  normalise(unlist(Map(function(run, level) run$log_weights + level, chosen, level)))
 }
 
 #' Log marginal likelihood

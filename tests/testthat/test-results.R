@@ -161,6 +161,23 @@ test_that("draws come weighted or resampled", {
                class = "logevidence_error")
 })
 
+test_that("draws keep their weights where the estimate is not finite", {
+  run <- function(log_evidence) list(log_evidence = log_evidence, log_weights = log(c(0.25, 0.75)))
+  expect_equal(pool_weights(list(run(NaN))), log(c(0.25, 0.75)))
+  expect_equal(exp(pool_weights(list(run(-5), run(NaN), run(-5)))),
+               c(0.25, 0.75, 0, 0, 0.25, 0.75) / 2)
+  # one particle far out, whose log likelihood is -Inf: the thermodynamic integral is not finite
+  d <- data.frame(x = seq(-2, 2, length.out = 50), y = seq(-1, 3, length.out = 50))
+  method <- power_posterior("thermodynamic", smc(particles = 12, steps = 1, ess = 0.5, kernel = rwm()))
+  fit <- quiet_fit(custom_model("m", function(theta, data) {
+    if (theta[["m"]] > 2) rep(-Inf, length(data$y)) else dnorm(data$y, theta[["m"]], 1, log = TRUE)
+  }, function(theta) dnorm(theta[["m"]], 0, 3, log = TRUE), function(n) rnorm(n, 0, 3)),
+  d, method, seed = test_seed(1))
+  expect_false(is.finite(fit$log_evidence))
+  expect_true("not_finite" %in% names(fit$warnings) || length(fit$failed) > 0)
+  expect_equal(sum(exp(fit$log_weights)), 1)
+})
+
 test_that("package posterior gets weighted draws", {
   skip_if_not_installed("posterior")
   for (fit in list(linear_fit, mixture_fit)) {
