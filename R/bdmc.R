@@ -302,8 +302,6 @@ walk_chains <- function(model, encoded, method, chains, words, index, sign, show
        seconds = sum(vapply(runs, function(out) drop(out$seconds), 0)))
 }
 
-log_mean <- function(x) max(x) + log(mean(exp(x - max(x))))
-
 bounds_of <- function(results, budgets, words) {
   restore <- own_generator(words, keep = FALSE)
   on.exit(restore())
@@ -504,10 +502,6 @@ checked_walk <- function(fit, data) {
              warm = if (is.null(point)) 1 else WARM)
   }
 }
-
-# Ten times the moves of other distributions, so that a point near a posterior becomes a draw from
-# it.
-WARM <- 10
 
 #' Data like those of a fit, to be simulated
 #' @noRd

@@ -141,19 +141,6 @@ as.data.frame.model_check <- function(x, ...) {
 
 # ---- the bench: calls and their limits
 
-CHECK <- list(
-  rows = 200,           # of the data
-  latent_rows = 40,
-  points = 6,           # at which most functions are compared
-  draws = c(2000, 500), # from the prior; the second of R functions
-  sums = 1e-8,          # relative, of sums in another order
-  single = 1e-4,        # of single precision
-  slopes = 1e-4,        # of differences
-  level = 1e-5,         # of the tests of the prior's draws
-  z = 6,                # standard errors, of the prior's constant
-  threads = 0.04        # seconds for which two threads call each function at once
-)
-
 ROW_FUNCTIONS <- c("log_lik", "log_lik_grad", "log_lik_grad_alone", "log_lik_hess", "information",
                    "log_lik_each")
 AT_ONE_POINT <- c("log_lik_hess", "information", "log_prior_hess")
@@ -193,23 +180,10 @@ check_bench <- function(model, encoded) {
   bench
 }
 
-a_call <- function(bench, what, theta = NULL, rows = bench$rows, ...) {
-  list(what = what, theta = theta, rows = rows, ...)
-}
 # A call for each row by itself.
 row_calls <- function(bench, what, theta, which = seq_len(ncol(bench$rows))) {
   lapply(which, function(r) a_call(bench, what, theta, bench$rows[, r, drop = FALSE]))
 }
-written_by <- function(answer) c(answer$first, answer$second)
-
-# What a check finds; a sentence for what should be is denied where it is not.
-finding <- function(holds, value, what) list(holds = holds, value = value, what = what)
-holding <- function(holds, value, rule, more = NULL) {
-  more <- if (length(more)) paste0(" (", more, ")")
-  finding(holds, value, paste0(if (!holds) "not so: ", rule, more))
-}
-not_checked <- function(why) finding(NA, NA, why)
-failing <- function(why) finding(FALSE, NA, why)
 
 #' Run checks; an error in the model's own functions is a failed check
 #' @noRd
@@ -217,28 +191,6 @@ run_checks <- function(checks) {
   lapply(checks, function(check) {
     tryCatch(check(), error = function(e) failing(gsub("\\s+", " ", conditionMessage(e))))
   })
-}
-
-#' The largest of some relative differences against its limit, and where it was
-#' @noRd
-against <- function(differences, limit, agree, where = names(differences)) {
-  differences <- unlist(differences)
-  if (all(is.na(differences))) return(not_checked("could not be compared"))
-  worst <- which.max(replace(differences, is.na(differences), -1))
-  value <- max(differences[worst], 0)
-  holds <- value <= limit
-  holding(holds, value, agree, paste0(if (!holds && length(where)) paste0(where[worst], ", "),
-                                      "difference ", format(value, digits = 2)))
-}
-
-#' Largest difference between numbers, relative to a scale; infinite numbers must be the same ones
-#' @noRd
-difference <- function(a, b, scale = pmax(abs(a), abs(b))) {
-  if (length(a) != length(b) || anyNA(a) || anyNA(b)) return(Inf)
-  same <- a == b
-  if (all(same)) return(0)
-  d <- abs(a - b) / pmax(scale, 1e-300)
-  if (!all(is.finite(a[!same]) & is.finite(b[!same]))) Inf else max(d[!same])
 }
 
 # Points at which a function is called: one by one where it takes only one.
@@ -356,15 +308,6 @@ check_points <- function(bench) {
   best <- possible[order(-log_lik[possible])]
   near <- climb(bench, draws[, best[seq_len(half)], drop = FALSE], prior_spread(draws))
   list(draws = draws, points = cbind(draws[, sample(possible, half), drop = FALSE], near))
-}
-
-a_seed <- function() floor(stats::runif(1, 1, 2^31))
-
-prior_spread <- function(draws) {
-  spread <- apply(draws, 1, stats::mad)
-  flat <- !(spread > 0)
-  spread[flat] <- pmax(apply(draws[flat, , drop = FALSE], 1, stats::sd), 1e-8)
-  spread
 }
 
 # Metropolis steps of all sizes towards the posterior.
@@ -498,12 +441,6 @@ check_together <- function(bench) {
     difference(together, alone, scale)
   }, 0)
   against(off, CHECK$sums, "several points in one call give what they give one by one")
-}
-
-# Of entries that are tiny beside others not all digits count.
-size_of <- function(x) {
-  x <- abs(x[is.finite(x)])
-  if (length(x)) max(x) else 1
 }
 
 #' What single rows add in all, in absolute value: rounding errors are relative to this
@@ -734,47 +671,6 @@ check_prior_constant <- function(bench, draws) {
   holding(found$holds, found$integral, "the density integrates to one",
           paste0("to ", format(found$integral, digits = 3), ", se ",
                  format(found$se, digits = 2)))
-}
-
-#' The integral of a density p up to a constant from draws: the average of q / p over draws from p,
-#' for a normal q cut off where its density is low
-#'
-#' @param pilot,rest Draws, in columns: those that q is fitted to, and others.
-#' @param log_p `function(theta)` of points in columns.
-#' @return A list: `integral`, its `se`, and whether it is one within its error (`holds`); or
-#'   `not_known`, why there is none; or `impossible`, if the density of a draw is zero.
-#' @noRd
-prior_integral <- function(pilot, rest, log_p) {
-  d <- nrow(pilot)
-  half <- ncol(pilot)
-  if (d > 8) return(list(not_known = "only for up to 8 parameters"))
-  centre <- apply(pilot, 1, stats::median)
-  spread <- prior_spread(pilot)
-  # correlated where the draws are; heavy tails must not widen it
-  inner <- t((pilot - centre) / spread)
-  inner <- inner[rowSums(inner^2) <= stats::quantile(rowSums(inner^2), 0.9), , drop = FALSE]
-  root <- tryCatch(chol(stats::cov(inner) + diag(1e-12, d)), error = function(e) NULL)
-  if (is.null(root)) return(list(not_known = "the draws have no covariance matrix"))
-  root <- 0.6 * root * rep(spread, each = d)
-  log_root <- sum(log(diag(root)))
-  edge <- stats::qchisq(0.95, d)
-  log_q <- function(x) {
-    z <- backsolve(root, x - centre, transpose = TRUE)
-    square <- colSums(z^2)
-    ifelse(square <= edge, -square / 2 - d / 2 * log(2 * pi) - log_root - log(0.95), -Inf)
-  }
-  ratio <- exp(log_q(rest) - log_p(rest))
-  if (!all(is.finite(ratio))) return(list(impossible = TRUE))
-  # where the density is zero q has no part
-  z <- matrix(stats::rnorm(d * half), d)
-  z <- z[, colSums(z^2) <= edge, drop = FALSE]
-  inside <- mean(is.finite(log_p(centre + t(root) %*% z)))
-  if (sum(ratio)^2 / sum(ratio^2) < 100)
-    return(list(not_known = "too few draws are where the test is"))
-  se <- sqrt(stats::var(ratio) / length(ratio) + inside * (1 - inside) / ncol(z))
-  integral <- inside / mean(ratio)
-  list(integral = integral, se = se * integral / mean(ratio),
-       holds = abs(mean(ratio) - inside) <= CHECK$z * se + 0.01)
 }
 
 # ---- labels and what users see

@@ -209,3 +209,14 @@ check_no_dots <- function(...) {
        if (is.null(given) || given[1] == "") "an unnamed further one"
        else paste0("`", given[1], "`"), ".")
 }
+
+check_is_fit <- function(x, name = "fit") {
+  if (inherits(x, "incomplete_evidence"))
+    fail("`", name, "` must be a whole fit: continue the incomplete one by resume().")
+  if (!inherits(x, "evidence")) refuse(x, name, "a fit from `evidence()`")
+  x
+}
+
+has_names <- function(x) {
+  !is.null(names(x)) && all(nzchar(names(x))) && !anyNA(names(x)) && !anyDuplicated(names(x))
+}

@@ -33,11 +33,3 @@ second_entry <- function(second) {
               "unbiased", second$log_evidence, second$se, cost = second$cost,
               stream = STREAMS[["run by rows"]])
 }
-
-# What to do about an estimate that has missed a part of the posterior.
-advice_for <- function(model, method) {
-  if (is_latent(model)) return("Use smc(\"data\") or nested() with more particles.")
-  others <- setdiff(c("nested()", "sgais()"), paste0(method$name, "()"))
-  paste0("Use ", paste(others, collapse = ", "), ", or laplace() with `importance`, and scale the ",
-         "columns if their means are far from the prior means.")
-}

@@ -305,13 +305,6 @@ ranking_sentence <- function(certain, models) {
   else paste0(first, if (!is.null(order)) paste0("; ", order), ".")
 }
 
-format_number_each <- function(x, decimals) vapply(x, format_number, "", decimals = decimals)
-
-show_probability <- function(p) {
-  ifelse(p > 0.9995 & p < 1, ">0.999",
-         ifelse(p < 0.0005 & p > 0, "<0.001", formatC(p, digits = 3, format = "f")))
-}
-
 #' @rdname compare_models
 #' @export
 predict.model_comparison <- function(object, newdata, type = NULL, ...) {
@@ -396,11 +389,6 @@ comparison_figure <- function(x, n) {
              label = ifelse(is.na(figure$posterior), "left out",
                             show_probability(figure$posterior)),
              sound = !figure$doubt %in% c("failed", "warns"))
-}
-
-figure_range <- function(figure) {
-  limits <- range(figure$lower, figure$upper)
-  if (limits[1] < limits[2]) limits else limits + c(-1, 1) * max(abs(limits[1]), 1) / 100
 }
 
 #' @rdname compare_models

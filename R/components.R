@@ -3,8 +3,10 @@
 
 #' @param options From check_options().
 #' @param given The frame of evidence(), whose arguments may not all be used here.
+#' @param evidence evidence() itself, for one number of components.
 #' @noRd
-evidence_of_components <- function(model, data, method, words, threads, options, call, given) {
+evidence_of_components <- function(model, data, method, words, threads, options, call, given,
+                                   evidence) {
   refuse_for_components(data, options, given)
   numbers <- model$components
   encoded <- encode(with_components(model, max(numbers)), data)
@@ -13,7 +15,7 @@ evidence_of_components <- function(model, data, method, words, threads, options,
   for (plan in plans) {
     chosen <- as.character(plan$components)
     fits[chosen] <- if (is.null(plan$method))
-      list(fit_alone(model, plan$components, data, method, words, threads, options, call))
+      list(fit_alone(model, plan$components, data, method, words, threads, options, call, evidence))
     else fits_together(model, plan, data, words, threads, options, call)
   }
   names(fits) <- vapply(numbers, count_of, "", "component")
@@ -69,7 +71,7 @@ component_plans <- function(model, method, encoded, words) {
   }))
 }
 
-fit_alone <- function(model, components, data, method, words, threads, options, call) {
+fit_alone <- function(model, components, data, method, words, threads, options, call, evidence) {
   fit <- muffled(evidence(with_components(model, components), data, method,
                           seed = method_seed(words, 1), threads = threads,
                           progress = options$progress, keep_state = options$keep_state))

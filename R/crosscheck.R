@@ -141,9 +141,6 @@ disagreement <- function(table) {
   apart
 }
 
-# A different seed for each method; the first has the one given.
-method_seed <- function(words, i) WORD * ((words[1] + i - 1) %% 2^21) + words[2]
-
 against_others <- function(table, i) {
   others <- setdiff(which(judged(table)), i)
   if (!length(others)) return(NA_real_)

@@ -44,13 +44,6 @@ posterior_draws <- function(fit, weighted = TRUE, n = NULL) {
   fit$draws[resample(exp(fit$log_weights), n), , drop = FALSE]
 }
 
-check_is_fit <- function(x, name = "fit") {
-  if (inherits(x, "incomplete_evidence"))
-    fail("`", name, "` must be a whole fit: continue the incomplete one by resume().")
-  if (!inherits(x, "evidence")) refuse(x, name, "a fit from `evidence()`")
-  x
-}
-
 #' Systematic resampling: `n` indices, each about in proportion to its weight
 #' @noRd
 resample <- function(weights, n) {
@@ -58,8 +51,6 @@ resample <- function(weights, n) {
   reached <- cumsum(weights)
   1L + findInterval(position, reached[-length(reached)] / reached[length(reached)])
 }
-
-
 
 #' Weighted quantiles
 #'

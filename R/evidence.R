@@ -197,7 +197,7 @@ evidence <- function(model, data, method = sgais(), seed = NULL, replicates = 1,
   words <- seed_words(seed)
   if (length(model$components) > 1)
     return(evidence_of_components(model, data, method, words, threads, options, call,
-                                  environment()))
+                                  environment(), evidence))
   if (check_flag(collect, "collect") && is_source(data))
     data <- collect_rows(data, columns_read(model))
   if (!is.null(keep)) keep <- check_count(keep, "keep", 1000, 1e9)
@@ -265,62 +265,4 @@ default_method <- function(model, replicates = 1, encoded = NULL) {
   else if (!is_latent(model)) sgais()
   else if (is.null(encoded)) smc("data") # of a source, which latent variables refuse
   else latent_default(model, encoded$n, nrow(encoded$rows), replicates)
-}
-
-# Largest size of the data (numbers) for runs at the same time. With larger data, copies need too
-# much memory for the tenth of the time that they save.
-SIDE_BY_SIDE <- 2e7
-
-#' All that C needs to start a run, except the rows
-#' @noRd
-new_problem <- function(model, encoded, method, words, threads = 1) {
-  if (isTRUE(encoded$without_rows)) check_for_no_rows(method)
-  if (method$name != "exact") require_proper(model, "`method` must be exact()", method$name)
-  if (method$estimator == "chib") check_for_chib(model)
-  if (method$estimator == "variational") check_for_variational(model)
-  method <- if (is_latent(model)) latent_method(method, model) else settle(method, model)
-  draws <- audit_draws(may_have_modes(model))
-  complete <- function(settings)
-    if (identical(settings$audit_draws, 0)) utils::modifyList(settings, draws) else settings
-  list(
-    model_type = model_type(model), model_args = encoded$args,
-    model = model[names(model) != "contract"], estimator = method$estimator,
-    settings = for_engine(complete(method$settings)),
-    thorough = if (!is.null(method$thorough)) for_engine(complete(method$thorough)),
-    kernels = lapply(method$kernels,
-                     function(k) list(name = k$name, args = lapply(k$args, as.double))),
-    seed = words, replicate = 0, threads = as.double(threads),
-    total = if (is.na(encoded$n)) 0 else as.double(encoded$n),
-    restore = FALSE
-  )
-}
-
-# Settings that only select among the results that an engine reports; C does not see them.
-CHOSEN_IN_R <- c("published", "symmetry")
-
-for_engine <- function(settings) settings[!names(settings) %in% CHOSEN_IN_R]
-
-#' Refuse a model with an improper prior
-#' @noRd
-require_proper <- function(model, rule, given = NULL) {
-  if (!is_improper(model)) return(invisible())
-  fail(rule, " for this model, whose prior is improper and cannot be drawn from",
-       if (!is.null(given)) paste0(", not ", given, "()"), ".")
-}
-
-#' Refuse methods that use the rows one after another for a model without rows
-#' @noRd
-check_for_no_rows <- function(method) {
-  by_data <- identical(method$path, "data")
-  if (by_data || method$name %in% c("sequential", "online_nested", "hybrid"))
-    fail("`method` ", method$name, "(", if (by_data) "\"data\"", ") uses rows chunk by chunk, and ",
-         "this model has no rows: use sgais(), smc(), nested() or laplace().")
-}
-
-# Draws of the importance-sampling check: more if weights may be uneven. If each draw must use all
-# rows, only so many draws that they take little time (AUDIT_WORK evaluations), at least 100.
-AUDIT_WORK <- 2e7
-audit_draws <- function(several) {
-  list(audit_draws = if (several) 4000 else 1000, audit_lots = if (several) 4 else 1,
-       audit_least = 100)
 }

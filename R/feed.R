@@ -19,9 +19,6 @@
 # numbers), because a state that is older than the last block needs them again (R/work.R), and the
 # source cannot be read again.
 
-# From these first rows the levels of factors and the types of columns are taken.
-HEAD_ROWS <- 10000
-
 # Smaller blocks of the source are put together, because each call of C and R takes some time.
 GATHER_ROWS <- 1000
 
@@ -157,9 +154,6 @@ join_ids <- function(one, other) {
   n <- as.numeric(sub("-.*", "", one)) + as.numeric(sub("-.*", "", other))
   paste0(format(n, scientific = FALSE), "-", hex(high), hex(low))
 }
-
-# Do the rows come from a source, and not from an object in memory?
-is_streamed <- function(encoded) !is.null(encoded$sampled)
 
 #' The next rows for C
 #'
@@ -313,9 +307,6 @@ encoded_by <- function(feed, sample = NULL) {
 }
 
 # Methods ------------------------------------------------------------------------------------------
-
-# A run keeps so many rows in memory: all of them, or a uniform sample.
-KEEP <- 20000
 
 #' A method for rows that come in blocks: in their order, in chunks of bounded size
 #' @noRd

@@ -126,3 +126,6 @@ custom_prints <- function(data) {
        columns = if (!is.null(data))
          vapply(seq_len(nrow(rows)), function(j) fingerprint(rows[j, ]), ""))
 }
+
+# Do the rows come from a source, and not from an object in memory?
+is_streamed <- function(encoded) !is.null(encoded$sampled)

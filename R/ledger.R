@@ -195,3 +195,15 @@ granted <- function(budget, check, least = 0) {
   budget$left <- budget$left - share
   max(share, least)
 }
+
+# Least effective sample size of the importance-sampling check, as a share of the ideal one (for a
+# posterior that is normal around its modes). With several modes the proposal may miss a part of the
+# posterior, which the weights show only if a draw happens to fall there, so the limit is stricter.
+AUDIT_LEAST_ESS <- c(one = 0.25, several = 0.6)
+
+# Between this share and AUDIT_LEAST_ESS the error is in doubt (DOUBTED); below it is not known.
+AUDIT_DOUBTED_ESS <- 0.1
+AUDIT_UNEVEN_ESS <- 0.15 # below this share the fit has a warning
+AUDIT_MOST_K <- 0.7     # Pareto shape of its weights
+AUDIT_ENTRY <- "importance sampling"
+FAILED_OWN <- "failed its own checks"

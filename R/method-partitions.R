@@ -303,26 +303,3 @@ partition_words <- function(fit) {
   paste0("from partitions of the rows, relative to ", count_of(anchor$components, "component"),
          sprintf(" (%s)", align_estimates(anchor$log_evidence, anchor$se)))
 }
-
-#' The work of a walk that has its rows and has not begun: with it, rows can be added to a fit by
-#' partitions() that took its place
-#' @noRd
-work_asked_for <- function(work, encoded) {
-  asked <- work$method$asked
-  if (is.null(asked)) return(work)
-  other <- list2env(as.list(work), parent = emptyenv())
-  other$method <- asked
-  problem <- new_problem(work$model, encoded, asked, work$words, work$threads)
-  problem$total <- 0
-  problem <- bounded(problem, "open", nrow(encoded$rows))
-  other$problem <- problem
-  job <- list(problem = problem, result = list())
-  if (state_bytes(other) > 0) {
-    run <- begin_job(list(problem = problem), encoded$rows, "open")
-    on.exit(.Call(ffi_run_free, run))
-    job$open <- .Call(ffi_run_save, run)
-    if (length(job$open) > state_bytes(other)) job$open <- NULL
-  }
-  other$plan <- list(first = list(job), second = list(NULL))
-  other
-}

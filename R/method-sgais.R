@@ -308,3 +308,7 @@ early_settings <- function(early) {
     work = check_number(early$work, "early$work", 0)
   )
 }
+
+# Draws of the importance-sampling check: more if weights may be uneven. If each draw must use all
+# rows, only so many draws that they take little time (AUDIT_WORK evaluations), at least 100.
+AUDIT_WORK <- 2e7

@@ -409,3 +409,5 @@ gradient_settings <- function(rule, batch, kernel) {
          "baoab(), sghmc() or sgld(), or `batch = Inf`.")
   list(gradient = rule, batch = check_count(batch, "batch", 1, 1e7))
 }
+
+uses_live_points <- function(method) method$name %in% c("nested", "online_nested", "hybrid")

@@ -208,3 +208,41 @@ template <- function(model, data, n) {
 #' The description of a model: a list of its title, then named texts, each of one line or more
 #' @noRd
 describe <- function(model) part_of(model, "describe")(model)
+
+#' Refuse a model with an improper prior
+#' @noRd
+require_proper <- function(model, rule, given = NULL) {
+  if (!is_improper(model)) return(invisible())
+  fail(rule, " for this model, whose prior is improper and cannot be drawn from",
+       if (!is.null(given)) paste0(", not ", given, "()"), ".")
+}
+
+#' Data before their responses are simulated: as `template()`
+#' @noRd
+template_lagged <- function(model, data, n) {
+  lag <- model_lag(model)
+  if (is.finite(response_lag(model))) {
+    data <- as_frame(data)
+    if (isTRUE(model$scale))
+      fail("A model with `scale = TRUE` and lags of its response cannot be simulated, because the ",
+           "scale is that of the response.")
+    if (nrow(data) <= lag)
+      fail("`data` must have more rows than the longest lag (", lag, "), not ", nrow(data), ".")
+    for (name in all.vars(model$formula[[2]])) {
+      first <- data[[name]][seq_len(lag)]
+      if (is.null(first) || anyNA(first))
+        fail("`data` must have `", name, "` in ",
+             if (lag == 1) "its first row" else paste("its first", lag, "rows"),
+             ", because the formula has lags of it.")
+      # legal values until others are drawn
+      data[[name]] <- rep_len(first, nrow(data))
+    }
+    return(list(data = data, encoded = encode(model, data)))
+  }
+  found <- part_of(model, "template")(model, data, n)
+  for (name in all.vars(model$formula[[2]])) {
+    first <- as_frame(data)[[name]][seq_len(lag)]
+    found$data[[name]][seq_len(lag)] <- if (is.null(first)) NA else first
+  }
+  found
+}

@@ -388,15 +388,43 @@ least_log_prior <- function(values) {
   if (length(possible)) min(possible) - HOPELESS else -Inf
 }
 
-#' Seed R's generator for a run; returns a function that restores its state
+#' The integral of a density p up to a constant from draws: the average of q / p over draws from p,
+#' for a normal q cut off where its density is low
 #'
-#' @param keep Whether the run uses R's generator as it is (no seed was given); then nothing is
-#'   restored.
+#' @param pilot,rest Draws, in columns: those that q is fitted to, and others.
+#' @param log_p `function(theta)` of points in columns.
+#' @return A list: `integral`, its `se`, and whether it is one within its error (`holds`); or
+#'   `not_known`, why there is none; or `impossible`, if the density of a draw is zero.
 #' @noRd
-own_generator <- function(words, keep) {
-  if (keep) return(function() NULL)
-  old <- get0(".Random.seed", globalenv(), inherits = FALSE)
-  set.seed((words[1] * 7919 + words[2]) %% (2^31 - 1), "Mersenne-Twister", "Inversion", "Rejection")
-  function() if (is.null(old)) rm(".Random.seed", envir = globalenv())
-  else assign(".Random.seed", old, globalenv())
+prior_integral <- function(pilot, rest, log_p) {
+  d <- nrow(pilot)
+  half <- ncol(pilot)
+  if (d > 8) return(list(not_known = "only for up to 8 parameters"))
+  centre <- apply(pilot, 1, stats::median)
+  spread <- prior_spread(pilot)
+  # correlated where the draws are; heavy tails must not widen it
+  inner <- t((pilot - centre) / spread)
+  inner <- inner[rowSums(inner^2) <= stats::quantile(rowSums(inner^2), 0.9), , drop = FALSE]
+  root <- tryCatch(chol(stats::cov(inner) + diag(1e-12, d)), error = function(e) NULL)
+  if (is.null(root)) return(list(not_known = "the draws have no covariance matrix"))
+  root <- 0.6 * root * rep(spread, each = d)
+  log_root <- sum(log(diag(root)))
+  edge <- stats::qchisq(0.95, d)
+  log_q <- function(x) {
+    z <- backsolve(root, x - centre, transpose = TRUE)
+    square <- colSums(z^2)
+    ifelse(square <= edge, -square / 2 - d / 2 * log(2 * pi) - log_root - log(0.95), -Inf)
+  }
+  ratio <- exp(log_q(rest) - log_p(rest))
+  if (!all(is.finite(ratio))) return(list(impossible = TRUE))
+  # where the density is zero q has no part
+  z <- matrix(stats::rnorm(d * half), d)
+  z <- z[, colSums(z^2) <= edge, drop = FALSE]
+  inside <- mean(is.finite(log_p(centre + t(root) %*% z)))
+  if (sum(ratio)^2 / sum(ratio^2) < 100)
+    return(list(not_known = "too few draws are where the test is"))
+  se <- sqrt(stats::var(ratio) / length(ratio) + inside * (1 - inside) / ncol(z))
+  integral <- inside / mean(ratio)
+  list(integral = integral, se = se * integral / mean(ratio),
+       holds = abs(mean(ratio) - inside) <= CHECK$z * se + 0.01)
 }

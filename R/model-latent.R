@@ -387,23 +387,6 @@ latent_bic <- function(method) {
   method
 }
 
-#' One run of the criterion of Schwarz: as one_run() in result.R
-#' @noRd
-latent_bic_run <- function(out, method, model, encoded) {
-  run <- variational_run(out, method)
-  maximum <- drop(out$bound)
-  run$headline$log_evidence <- maximum - 0.5 *
-    part_of(model, "latent")$free(model$args, nrow(encoded$rows)) * log(encoded$n)
-  run$headline$source <- "bic"
-  run$headline$entry <- "bic()"
-  run$ledger <- new_entry("bic()", "approximate", run$headline$log_evidence,
-                          cost = evaluations_of(out), reportable = TRUE)
-  run$sampler$log_evidence <- run$headline$log_evidence
-  run$peaks <- list(maximum = maximum, climbs = run$variational$restarts)
-  run$variational <- NULL
-  run
-}
-
 #' Were the particles resampled again and again while sweeps left all of them as they were?
 #' @noRd
 unmoved_warning <- function(out) {

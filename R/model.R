@@ -23,8 +23,6 @@ show_setting <- function(x) {
   if (length(values) > 1) paste0("(", paste(values, collapse = ", "), ")") else values
 }
 
-format_each <- function(x) vapply(unname(x), format, "", digits = 6)
-
 # Formulas ----------------------------------------------------------------------------------------
 
 #' A formula of the right number of sides, or NULL
@@ -111,45 +109,7 @@ columns_read <- function(model) {
   if (length(names) && !"." %in% names) unname(names)
 }
 
-refuse_missing_column <- function(name, data, argument) {
-  fail("`", argument, "` must have the column `", name, "`, not only ", show_names(colnames(data)),
-       ".")
-}
-
 # Data frames and matrices ------------------------------------------------------------------------
-
-#' A plain data frame with at least one row and distinct names, from a data frame or a numeric
-#' matrix
-#' @noRd
-as_frame <- function(data, argument = "data") {
-  if (is.matrix(data) && !is.object(data)) {
-    if (!is.numeric(data)) refuse(data, argument, "a numeric matrix or a data frame")
-    if (is.null(colnames(data)))
-      fail("`", argument,
-           "` must have column names when the model has a formula, not a matrix without.")
-    check_distinct(colnames(data), argument)
-    rownames(data) <- NULL
-  } else if (!is.data.frame(data)) {
-    refuse(data, argument,
-           "a data frame, or a matrix with column names, when the model has a formula")
-  }
-  check_distinct(names(data), argument)
-  data <- as.data.frame(data)
-  check_some_rows(nrow(data), argument)
-  data
-}
-
-check_some_rows <- function(n, argument = "data") {
-  if (n == 0) fail("`", argument, "` must have at least one row, not 0.")
-}
-
-check_distinct <- function(names, argument = "data") {
-  if (anyNA(names) || any(names == ""))
-    fail("`", argument, "` must have a name for every column, not an empty one.")
-  twice <- anyDuplicated(names)
-  if (twice)
-    fail("`", argument, "` must have distinct column names, not `", names[twice], "` twice.")
-}
 
 #' The model frame, or an error with the reason why there is none
 #' @noRd
@@ -170,21 +130,6 @@ build_frame <- function(terms, data, columns, argument = "data") {
   )
 }
 
-#' The type of a column, for the rules on allowed columns and for comparing new data with old
-#' @noRd
-column_kind <- function(x) {
-  if (inherits(x, "integer64")) return("integer64")
-  if (is.factor(x) || is.character(x)) return(if (is.null(dim(x))) "factor" else "character matrix")
-  if (is.numeric(x))
-    return(if (is.matrix(x)) paste("numeric with", ncol(x), "columns") else "numeric")
-  if (is.logical(x) && is.null(dim(x))) return("logical")
-  if (inherits(x, "AsIs")) class(x) <- setdiff(class(x), "AsIs")
-  if (inherits(x, "POSIXt")) return("date-time")
-  class(x)[1]
-}
-
-show_kind <- function(x) if (is.character(x)) "character" else column_kind(x)
-
 #' Refuse columns that cannot be covariates
 #' @noRd
 check_covariates <- function(frame, argument = "data") {
@@ -200,60 +145,6 @@ check_covariates <- function(frame, argument = "data") {
              if (length(labels)) paste0("only ", show_text(labels)) else "none", ".")
     }
   }
-}
-
-#' Refuse missing and infinite values, naming the column and the first row
-#' @noRd
-check_finite_columns <- function(frame, argument = "data") {
-  for (name in names(frame)) {
-    x <- frame[[name]]
-    if (if (is.numeric(x) || is.factor(x)) all_finite(x) else !anyNA(x)) next
-    bad <- if (is.numeric(x)) !is.finite(x) else is.na(x)
-    if (!any(bad)) next
-    row <- if (is.matrix(x)) which(rowSums(bad) > 0)[1] else which(bad)[1]
-    value <- if (is.matrix(x)) x[row, bad[row, ]][1] else as.vector(x[row])
-    refuse_not_finite(value, name, row, argument)
-  }
-}
-
-all_finite <- function(x) .Call(ffi_all_finite, x)
-
-refuse_not_finite <- function(value, column, row, argument) {
-  rule <- if (is.na(value)) "no missing values (rows are never dropped, see na.omit())"
-  else "only finite values"
-  fail_in_row(row, "`", argument, "` must have ", rule, ", not ", value, " in column `", column,
-              "`, row ")
-}
-
-check_finite_matrix <- function(x, argument = "data", names = colnames(x)) {
-  if (all_finite(x)) return(invisible())
-  row <- which(rowSums(!is.finite(x)) > 0)[1]
-  column <- which(!is.finite(x[row, ]))[1]
-  refuse_not_finite(x[row, column], names[column], row, argument)
-}
-
-#' The numeric columns of a matrix or a vector, and their names
-#' @param stem Unnamed columns get the names `stem1`, `stem2`, ...
-#' @return A list: `x`, a matrix of doubles (without a copy if the user's data are one), and
-#' `names`.
-#' @noRd
-numeric_columns <- function(x, argument, stem = "x") {
-  columns <- shaped_columns(x, argument, stem)
-  check_finite_matrix(columns$x, argument, columns$names)
-  columns
-}
-
-# The same, without a check of the numbers.
-shaped_columns <- function(x, argument, stem = "x") {
-  if (!is_plain_numeric(x) || length(dim(x)) > 2 || (is.object(x) && !inherits(x, c("AsIs", "ts"))))
-    refuse(x, argument, "a numeric matrix")
-  names <- colnames(x)
-  if (!is.matrix(x) || !is.double(x) || is.object(x)) x <- matrix(as.double(x), NROW(x), NCOL(x))
-  if (ncol(x) == 0) fail("`", argument, "` must have at least one column, not 0.")
-  check_some_rows(nrow(x), argument)
-  if (is.null(names)) names <- paste0(stem, seq_len(ncol(x)))
-  check_distinct(names, argument)
-  list(x = x, names = names)
 }
 
 #' A numeric matrix with column names and rows, from a matrix or a vector
@@ -396,34 +287,6 @@ frame_levels <- function(frame) {
   lapply(as.list(factors), function(x) list(levels = levels_of_column(x), ordered = is.ordered(x)))
 }
 
-# The first level is the reference, so that the evidence depends on the order of the levels. That of
-# a factor is the user's; that of text must not depend on the language of the computer, as it does
-# in as.factor().
-levels_of_column <- function(x) {
-  if (is.factor(x)) levels(x) else sort(unique(enc2utf8(as.character(x))), method = "radix")
-}
-
-text_as_factors <- function(frame, columns) {
-  for (name in columns[vapply(frame[columns], is.character, NA)])
-    frame[[name]] <- factor(as.character(frame[[name]]), levels_of_column(frame[[name]]))
-  frame
-}
-
-match_levels <- function(x, known, name, argument) {
-  codes <- if (is.factor(x)) match(levels(x), known$levels)[x]
-  else match(as.character(x), known$levels)
-  unknown <- which(is.na(codes))
-  if (length(unknown))
-    fail_in_row(unknown[1], "`", argument, "` must have only known levels in `", name, "` (",
-                show_levels(known$levels), "), not ",
-                show_text(as.character(x[unknown[1]])), " in row ")
-  structure(codes, levels = known$levels, class = c(if (known$ordered) "ordered", "factor"))
-}
-
-show_levels <- function(levels) {
-  paste(c(show_text(utils::head(levels, 5)), if (length(levels) > 5) "..."), collapse = ", ")
-}
-
 INTERCEPT <- "(Intercept)"
 
 input_from_list <- function(data) {
@@ -558,110 +421,4 @@ response_column <- function(formula) {
          "not `",
          deparse1(left), "`.")
   list(name = as.character(left[[2]]), invert = undo)
-}
-
-#' Put responses into the user's data
-#' @noRd
-fill_response <- function(model, data, values) {
-  if (is.null(model$formula)) {
-    data$y <- values
-    return(data)
-  }
-  response <- response_column(model$formula)
-  data <- as_frame(data)
-  data[[response$name]] <- response$invert(values)
-  data
-}
-
-# `data` with an allowed number as each response, whether or not there was one.
-blank_response <- function(model, data) {
-  if (is.null(model$formula)) {
-    check_list(data, "data", FALSE)
-    n <- NROW(data$x)
-  } else {
-    n <- nrow(as_frame(data))
-  }
-  fill_response(model, data, rep(0, n))
-}
-
-# Simulation --------------------------------------------------------------------------------------
-
-#' Simulate data from a model
-#'
-#' Draws parameters from the prior, or takes given parameters, and then draws observations given
-#' them: for prior predictive checks, simulation-based calibration, and accuracy tests with known
-#' parameters.
-#'
-#' @param object A model, such as [linear_regression()].
-#' @param nsim Number of data sets, a whole number of at least 1.
-#' @param seed A whole number from 0 to 2^53 that makes the result reproducible without using R's
-#'   generator; `NULL`, the default, takes the seed from R's generator, so that [set.seed()] works.
-#' @param data The data that are not simulated, in the form for [model_functions()]. For a
-#'   regression these are the covariates (a response is ignored and may be absent, except for
-#'   [softmax_regression()], where it defines the classes, and its first values for [lags()]). For
-#'   other models only the number of rows and the names of the columns are used, and `n` may be
-#'   given instead.
-#' @param n Number of observations, for models without covariates.
-#' @param parameters Parameters in unconstrained space, as in [model_functions()]: a vector for all
-#'   data sets or a matrix with a row for each. `NULL`, the default, draws new ones from the prior
-#'   for each data set.
-#' @param ... Must be empty.
-#'
-#' @return Data in the form of `data`, with simulated responses; a list of such data sets if `nsim`
-#' is above 1. The attribute `"parameters"` of each data set has its parameters. Simulated classes
-#' are factors with all levels, including classes without rows.
-#'
-#' @examples
-#' simulate(gaussian_mean(sigma = 2), n = 5, seed = 1)
-#'
-#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
-#' drawn <- simulate(model, nsim = 3, seed = 1, data = cars)
-#' sapply(drawn, attr, "parameters")
-#'
-#' @seealso [model_functions()]
-#' @importFrom stats simulate
-#' @export
-simulate.evidence_model <- function(object, nsim = 1, seed = NULL, data = NULL, n = NULL,
-                                    parameters = NULL, ...) {
-  check_no_dots(...)
-  nsim <- check_count(nsim, "nsim", max = 1e6)
-  if (!is.null(n)) n <- check_count(n, "n", max = 2^31 - 1)
-  if (is.null(data) == is.null(n))
-    fail("Exactly one of `data` and `n` must be given, not ", if (is.null(n)) "neither" else "both",
-         ".")
-  words <- seed_words(seed)
-  if (is.null(parameters)) require_proper(object, "`parameters` must be given")
-  blank <- template(object, data, n)
-  call <- model_caller(object, blank$encoded)
-  names <- blank$encoded$theta_names
-  points <- if (is.null(parameters)) {
-    call("draw_prior", extra = list(n = nsim, seed = words))
-  } else {
-    as_points(parameters, length(names), "parameters")$points
-  }
-  if (!ncol(points) %in% c(1, nsim))
-    fail("`parameters` must have one row, or one for each data set (", nsim, "), not ",
-         ncol(points), ".")
-  drawn <- lapply(seq_len(nsim), function(i) {
-    theta <- points[, if (ncol(points) == 1) 1 else i]
-    structure(simulated(object, blank, theta, next_seed(words, i)),
-              parameters = stats::setNames(theta, names))
-  })
-  if (nsim == 1) drawn[[1]] else drawn
-}
-
-#' Data with simulated responses
-#'
-#' @param blank A result of `template()`.
-#' @noRd
-simulated <- function(model, blank, theta, seed, at_once = !is_lagged(model)) {
-  if (!at_once) return(simulated_forward(model, blank, theta, seed))
-  rows <- model_caller(model, blank$encoded)("simulate", matrix(theta, ncol = 1),
-                                             list(seed = seed))
-  decode(model, blank$encoded, rows, blank$data)
-}
-
-# The template of a regression needs covariates.
-require_data <- function(data) {
-  if (is.null(data)) fail("`data` must hold the covariates of a regression, not be NULL.")
 }

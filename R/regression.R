@@ -578,3 +578,30 @@ prior_moments_regression <- function(model, encoded, words) {
                 least = ifelse(heavy, location - reach, Inf),
                 most = ifelse(heavy, location + reach, -Inf))
 }
+
+#' Why rows have no finite evidence under a prior of sigma whose density at zero is positive
+#'
+#' All rows are looked at only if the first ones fit exactly.
+#' @noRd
+exact_fit <- function(prior, encoded) {
+  if (is.null(prior) || prior$kind == "inverse_gamma") return(NULL)
+  if (!is.null(exact_rank(encoded))) EXACT_FIT
+}
+
+# The rank of the covariates if they fit the response, or a function of it, exactly, else NULL.
+exact_rank <- function(encoded, of = identity) {
+  use <- seq_along(encoded$design$covariates)
+  rows <- encoded$rows
+  fits <- function(n) {
+    some <- rows[, seq_len(n), drop = FALSE]
+    y <- of(some[nrow(some), ])
+    offset <- if (encoded$design$offset) some[length(use) + 1, ] else 0
+    least <- qr(t(some[use, , drop = FALSE]), tol = 1e-12)
+    if (least$rank < n && sum(qr.resid(least, y - offset)^2) <= 1e-26 * sum(y^2)) least$rank
+  }
+  if (!is.null(fits(min(ncol(rows), 2 * length(use) + 10)))) fits(ncol(rows))
+}
+
+EXACT_FIT <- paste("The coefficients fit the response exactly, so its evidence is infinite: give",
+                   "the noise a known `sigma`, or the prior inverse_gamma(), which excludes small",
+                   "values.")

@@ -57,23 +57,6 @@ new_evidence <- function(runs, call, model, method, encoded, words, threads = 1,
   )
 }
 
-# Draws with a smaller log weight are not looked at.
-NO_WEIGHT <- -20
-
-named_draws <- function(columns, names) {
-  draws <- t(columns)
-  colnames(draws) <- names
-  draws
-}
-
-# The standard deviation of log weights, from those above the median. A few chains that are stuck
-# far from the posterior have no weight, and leave the estimate as it is.
-upper_spread <- function(log_weights) {
-  middle <- stats::median(log_weights)
-  above <- log_weights[log_weights > middle] - middle
-  if (length(above)) sqrt(mean(above^2)) else 0
-}
-
 #' The estimates of one run, and which of them is reported
 #' @noRd
 one_run <- function(out, method, modes = "one", model = NULL) {
@@ -172,8 +155,6 @@ sampler_entry <- function(out, sampler, method, flaws, first) {
             doubt = if (first) "drawn by the check" else if (length(flaws)) FAILED_OWN else "")
 }
 
-FAILED_OWN <- "failed its own checks"
-
 own_entry <- function(method) {
   if (uses_live_points(method) && method$name != "hybrid") "live points"
   else if (method$estimator == "walk") "particles" else paste0(method$name, "()")
@@ -265,22 +246,7 @@ power_of <- function(figures, sampler) {
                  (plain + correction - sum(path$log_ratio[-last]))^2), path = path)
 }
 
-normalise <- function(log_weights) {
-  top <- max(log_weights)
-  log_weights - top - log(sum(exp(log_weights - top)))
-}
-
 COLLAPSED_ESS <- 1.5  # smallest effective sample size of the run
-# Least effective sample size of the importance-sampling check, as a share of the ideal one (for a
-# posterior that is normal around its modes). With several modes the proposal may miss a part of the
-# posterior, which the weights show only if a draw happens to fall there, so the limit is stricter.
-AUDIT_LEAST_ESS <- c(one = 0.25, several = 0.6)
-# Between this share and AUDIT_LEAST_ESS the error is in doubt (DOUBTED); below it is not known.
-AUDIT_DOUBTED_ESS <- 0.1
-AUDIT_UNEVEN_ESS <- 0.15 # below this share the fit has a warning
-AUDIT_MOST_K <- 0.7     # Pareto shape of its weights
-
-AUDIT_ENTRY <- "importance sampling"
 
 #' The results of the importance-sampling check
 #' @noRd
@@ -347,9 +313,6 @@ effective_share <- function(audit) {
   sprintf("effective sample size is %s of its draws (%.0f%% is usual)", show_share(audit$ess),
           100 * audit$ideal)
 }
-
-show_share <- function(share)
-  if (isTRUE(share < 0.01)) "under 1%" else sprintf("%.0f%%", 100 * share)
 
 # Modes that few climbs reached estimate the mass of those that none did (Good and Turing). What
 # they could add is part of the standard error of the check; above so many nats it is said.
@@ -429,8 +392,8 @@ replicate_table <- function(fits) {
   )
 }
 
-# Draws of all runs together; each run is weighted by its evidence. Runs without a finite one have no
-# weight, or the same if there is no other.
+# Draws of all runs together; each run is weighted by its evidence. Runs without a finite one have
+# no weight, or the same if there is no other.
 pool_weights <- function(chosen) {
   level <- vapply(chosen, `[[`, 0, "log_evidence")
   level[!is.finite(level)] <- if (any(is.finite(level))) -Inf else 0
@@ -454,3 +417,11 @@ logml <- function(x, ...) UseMethod("logml")
 
 #' @export
 logml.evidence <- function(x, ...) x$log_evidence
+
+# What to do about an estimate that has missed a part of the posterior.
+advice_for <- function(model, method) {
+  if (is_latent(model)) return("Use smc(\"data\") or nested() with more particles.")
+  others <- setdiff(c("nested()", "sgais()"), paste0(method$name, "()"))
+  paste0("Use ", paste(others, collapse = ", "), ", or laplace() with `importance`, and scale the ",
+         "columns if their means are far from the prior means.")
+}

@@ -31,6 +31,9 @@ END_CLIMB_DEAR <- 4    # their cost in units of a run of Newton's method
 # cost: with derivatives of the model they take about a tenth of a second. The cost of hybrid() is
 # not known, because its first stage does not count evaluations.
 END_CHEAP <- 2e5
+# Ten times the moves of other distributions, so that a point near a posterior becomes a draw from
+# it.
+WARM <- 10
 
 # Runs of one stage along powers of the likelihood of all data.
 is_tempered <- function(method) {
@@ -43,8 +46,6 @@ is_tempered <- function(method) {
 is_checked <- function(method) {
   is_tempered(method) || uses_live_points(method) || method$name %in% c("smc", "sequential")
 }
-
-uses_live_points <- function(method) method$name %in% c("nested", "online_nested", "hybrid")
 
 #' Let a run record its path if a reverse run is possible
 #' @noRd

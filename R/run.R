@@ -4,25 +4,6 @@
 SLICE <- 0.05 # seconds
 SLICE_TOGETHER <- 0.3 # for several runs, of which those that finish early wait for the others
 
-#' Run a problem on all rows
-#'
-#' @param show A function of the share of the work that is done and the number of rows processed.
-#' @param feed "last"; "own" if the run may change the order of the rows in memory instead of
-#'   copying them, because they are not used elsewhere; or "mixed" if they are also already in the
-#'   random order of the run.
-#' @return What the estimator reports, a list.
-#' @noRd
-conduct <- function(problem, rows, show = function(done, rows, report) NULL) {
-  conduct_together(list(problem), rows, show)[[1]]
-}
-
-#' Run several problems on the same rows at the same time, each in its own thread
-#' @noRd
-conduct_together <- function(problems, rows, show = function(done, rows, report) NULL,
-                             feed = "last") {
-  lapply(conduct_jobs(new_plan(problems)$first, rows, show, feed), `[[`, "result")
-}
-
 #' The result of a run: its figures and arrays by name, and the trace as a data frame
 #' @noRd
 run_result <- function(run) {
@@ -134,12 +115,4 @@ report_of <- function(run) {
   last <- function(name) if (length(trace[[name]])) utils::tail(trace[[name]], 1) else NA_real_
   names <- c("n", "log_evidence", "se", "ess", "lambda")
   stats::setNames(lapply(names, last), names)
-}
-
-format_seconds <- function(seconds) {
-  if (seconds < 1) return(sprintf("%.0f ms", 1000 * seconds))
-  if (seconds < 10) return(sprintf("%.1f s", seconds))
-  if (seconds < 100) return(sprintf("%.0f s", seconds))
-  if (seconds < 5400) return(sprintf("%.0f min", seconds / 60))
-  sprintf("%.1f h", seconds / 3600)
 }

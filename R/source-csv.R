@@ -80,8 +80,6 @@ check_csv_file <- function(file) {
     fail("`file` must be a file that exists, not ", dQuote(file, FALSE), ".")
 }
 
-is_url <- function(file) grepl("^(https?|ftps?|file)://", file)
-
 check_letter <- function(x, name, or_none = FALSE) {
   fine <- is.character(x) && length(x) == 1 && !is.na(x) &&
     (nchar(x, "bytes") == 1 || or_none && x == "")
@@ -104,42 +102,6 @@ check_types <- function(types) {
   bad <- which(!types %in% names(CSV_TYPES))
   if (length(bad)) refuse(types[[bad[1]]], "types", rule)
   types
-}
-
-has_names <- function(x) {
-  !is.null(names(x)) && all(nzchar(names(x))) && !anyNA(names(x)) && !anyDuplicated(names(x))
-}
-
-#' Levels of factors given to a source
-#' @noRd
-check_source_levels <- function(levels) {
-  if (is.null(levels)) return(NULL)
-  rule <- "a list of levels named by columns, such as `list(colour = c(\"red\", \"blue\"))`"
-  if (!is.list(levels) || !has_names(levels)) refuse(levels, "levels", rule)
-  for (name in names(levels)) {
-    own <- levels[[name]]
-    if (!is.character(own) || length(own) < 2 || anyNA(own) || anyDuplicated(own))
-      refuse(own, paste0("levels$", name), "at least two distinct texts")
-  }
-  levels
-}
-
-#' Turn columns of text into factors with the levels given to the source
-#'
-#' @param before Number of rows of the source before these.
-#' @noRd
-with_levels <- function(frame, levels, before) {
-  for (name in names(levels)) {
-    if (!name %in% names(frame)) refuse_missing_column(name, frame, "data")
-    known <- list(levels = levels[[name]], ordered = FALSE)
-    x <- as.character(frame[[name]])
-    missing <- which(is.na(x))
-    frame[[name]] <- after_rows(before, {
-      if (length(missing)) refuse_not_finite(NA, name, missing[1], "data")
-      match_levels(x, known, name, "data")
-    })
-  }
-  frame
 }
 
 describe_csv <- function(file, known) {

@@ -300,3 +300,5 @@ nul_line <- function(message) {
   fits <- startsWith(message, rule[1]) && endsWith(message, utils::tail(rule, 1))
   if (fits) as.numeric(gsub("[^0-9]", "", message)) else NA_real_
 }
+
+is_url <- function(file) grepl("^(https?|ftps?|file)://", file)

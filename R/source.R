@@ -25,6 +25,9 @@ new_source <- function(kind, describe, open, rewinds = FALSE, count = function()
 
 is_source <- function(data) inherits(data, "rows_source")
 
+# From these first rows the levels of factors and the types of columns are taken.
+HEAD_ROWS <- 10000
+
 #' @export
 print.rows_source <- function(x, ...) {
   lines <- x$describe()
@@ -92,107 +95,7 @@ rows_in_memory <- function(data) {
   }, rewinds = TRUE, count = function() as.double(NROW(data)))
 }
 
-# Blocks ------------------------------------------------------------------------------------------
-
-block_rows <- function(block) {
-  if (is_arrow_block(block)) return(block$n)
-  NROW(if (is.list(block) && !is.data.frame(block)) block$x else block)
-}
-
-#' A block in a form that models accept as data
-#' @noRd
-block_data <- function(block) if (is_arrow_block(block)) arrow_frame(list(block)) else block
-
-block_part <- function(block, which) {
-  if (is.data.frame(block) || is.matrix(block)) block[which, , drop = FALSE]
-  else if (is.list(block)) list(x = block_part(block$x, which), y = block$y[which])
-  else block[which]
-}
-
-#' What blocks that are put together must have in common: the type of each column that is used
-#'
-#' Blocks of different types are given to the model one by one, so that its checks find the
-#' difference, and name the rows, whatever the size of the blocks.
-#'
-#' @param used Names of columns, or NULL for all.
-#' @noRd
-block_kinds <- function(block, used = NULL) {
-  if (is_arrow_block(block)) return("arrow")
-  if (is.data.frame(block)) {
-    names <- if (is.null(used)) sort(names(block)) else used[used %in% names(block)]
-    return(vapply(.subset(block, names), column_kind, ""))
-  }
-  if (is.matrix(block) || !is.list(block)) return(column_kind(block))
-  c(column_kind(block$x), column_kind(block$y))
-}
-
-#' @param used As in block_kinds(), which must be equal for all blocks.
-#' @noRd
-bind_blocks <- function(blocks, used = NULL) {
-  if (length(blocks) == 1) return(blocks[[1]])
-  first <- blocks[[1]]
-  if (is_arrow_block(first)) return(arrow_frame(blocks))
-  if (is.data.frame(first)) bind_frames(blocks, used)
-  else if (is.matrix(first)) do.call(rbind, blocks)
-  else if (is.list(first))
-    list(x = bind_blocks(lapply(blocks, `[[`, "x")), y = bind_column(lapply(blocks, `[[`, "y")))
-  else unlist(blocks)
-}
-
-# rbind() takes seconds for thousands of small data frames, so columns are bound one by one. Columns
-# that are not used are left out if they change.
-bind_frames <- function(blocks, used) {
-  names <- names(blocks[[1]])
-  alike <- vapply(blocks, function(block) identical(names(block), names), NA)
-  columns <- lapply(seq_along(names), function(j) {
-    parts <- lapply(blocks, .subset2, if (all(alike)) j else names[j])
-    if (is.null(used) || names[j] %in% used) bind_column(parts)
-    else if (all(lengths(parts) > 0))
-      tryCatch(suppressWarnings(bind_column(parts)), error = function(e) NULL)
-  })
-  names(columns) <- names
-  structure(Filter(Negate(is.null), columns), class = "data.frame",
-            row.names = .set_row_names(sum(vapply(blocks, nrow, 1L))))
-}
-
-# Parts of a column whose types are the same.
-bind_column <- function(parts) {
-  kinds <- unique(lapply(parts, attributes))
-  first <- parts[[1]]
-  plain <- length(kinds) == 1 && is.atomic(first) && is.null(dim(first)) && is.null(names(first))
-  if (plain) {
-    all <- unlist(lapply(parts, unclass))
-    attributes(all) <- kinds[[1]]
-    return(all)
-  }
-  # only rbind() knows how
-  do.call(rbind, lapply(parts, function(part) {
-    frame <- data.frame(row.names = seq_len(NROW(part)))
-    frame$it <- part
-    frame
-  }))$it
-}
-
 # Readers -----------------------------------------------------------------------------------------
-
-#' Evaluate `expr`, whose first row comes after `before` other rows of the source
-#'
-#' Errors that name a row (fail_in_row()) then count it from the first row of the source.
-#' @noRd
-after_rows <- function(before, expr) {
-  tryCatch(expr, logevidence_row_error = function(e) fail_in_row(before + e$row, e$start))
-}
-
-# Other errors name the rows of the block.
-within_rows <- function(before, n, expr) {
-  tryCatch(after_rows(before, expr), logevidence_error = function(e) {
-    if (before == 0 || inherits(e, "logevidence_row_error")) stop(e)
-    fail(conditionMessage(e), " (This is in the rows from ", plain_number(before + 1), " to ",
-         plain_number(before + n), ".)")
-  })
-}
-
-plain_number <- function(x) format(x, scientific = FALSE)
 
 #' Open a source
 #'

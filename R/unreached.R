@@ -49,21 +49,6 @@ believed <- function(out) {
   isTRUE(audit$known) && ledger$entry[headline(ledger)] == AUDIT_ENTRY
 }
 
-audit_weights <- function(figures) {
-  draws <- if (is.null(figures$audit_draws)) NA else ncol(figures$audit_draws)
-  list(ess = drop(figures$audit_ess) / draws, ideal = drop(figures$audit_ideal) / draws,
-       pareto_k = drop(figures$audit_pareto_k))
-}
-
-# The cost of a run; zero if there was none.
-work_of <- function(out) {
-  vapply(c(lambda_steps = "lambda_steps", likelihoods = "likelihoods", gradients = "gradients",
-           seconds = "seconds"),
-         function(name) if (is.null(out[[name]])) 0 else out[[name]], 0)
-}
-
-evaluations_of <- function(out) sum(work_of(out)[c("likelihoods", "gradients")])
-
 #' The result of the repeated run; if the rows have a given order, with the trace of the first run
 #' and its last entry replaced
 #' @noRd

@@ -12,13 +12,15 @@
 
 # A fit keeps a state for update() if it takes at most so many bytes.
 STATE_MOST <- 20e6
-# When rows in memory are condensed for it, at most so many numbers of them stay.
-CONDENSED <- 1e6
 # Time between two snapshots: so many times what a snapshot costs; and the most numbers that are
 # kept between them.
 SNAPSHOT_COST <- 50
 SNAPSHOT_LEAST <- 0.2
 SNAPSHOT_CELLS <- 5e6
+
+# Largest size of the data (numbers) for runs at the same time. With larger data, copies need too
+# much memory for the tenth of the time that they save.
+SIDE_BY_SIDE <- 2e7
 
 #' @param spec A list: `call`, `model`, `method`, `words` (the seed), `seeded` (whether the user
 #'   gave one), `replicates`, `threads`, `keep`.
@@ -56,21 +58,6 @@ feeding_of <- function(model, method, encoded, mixed) {
 
 # Can rows be added to a fit?
 can_go_on <- function(model, method) !is_latent(model) && !asks_r(model) && takes_blocks(method)
-
-condensed_rows <- function(width) max(1000, min(KEEP, floor(CONDENSED / width)))
-
-# Rows go when there are too many of them: those of update(), or, if all rows were in memory and
-# used at once, when the run has ended.
-bounded <- function(problem, feeding, width) {
-  own <- list(keep = condensed_rows(width))
-  if (problem$estimator == "walk") own$keep_all <- as.double(feeding != "open")
-  else if (feeding != "open") return(problem)
-  problem$settings <- utils::modifyList(problem$settings, own)
-  if (!is.null(problem$thorough)) problem$thorough <- utils::modifyList(problem$thorough, own)
-  problem
-}
-
-is_stream <- function(work) !is.null(work$feed)
 
 #' The options of a call, apart from what decides the result
 #'
@@ -223,13 +210,6 @@ slow_functions <- function(model) {
          paste(cures, collapse = ", or "), ". ")
 }
 
-# Second runs of a stream whose rows are no longer in memory are left out, and not open.
-is_finished <- function(work) {
-  if (is_done(work$plan)) return(TRUE)
-  no_rows <- is_stream(work) && is.null(kept_rows(work$feed))
-  no_rows && !any(vapply(work$plan$first, is_open, NA))
-}
-
 #' The most bytes that the state of each run may take for update()
 #' @noRd
 state_bytes <- function(work) {
@@ -311,65 +291,6 @@ plan_is_saved <- function(work) {
 }
 
 # Saving ------------------------------------------------------------------------------------------
-
-#' The work as a plain list
-#'
-#' @param stream Where a feed is, by default that of the work; for data in memory NULL.
-#' @noRd
-saved_work <- function(work, plan = work$plan, stream = plan_position(work)) {
-  encoded <- work$encoded
-  # further rows go the way of a stream, which keeps its rows elsewhere
-  if (!is_stream(work) && !is.null(stream)) encoded <- without_rows(encoded)
-  list(spec = mget(c("call", "model", "method", "words", "seeded", "replicates", "threads", "keep",
-                     "origin"), envir = work, ifnotfound = list(NULL)),
-       encoded = encoded, problem = work$problem,
-       plan = list(first = packed(plan$first, work$problem),
-                   second = if (!is.null(plan$second)) packed(plan$second, work$problem)),
-       feeding = if (is.null(stream)) work$feeding else "stream", stream = stream,
-       source = if (is_stream(work)) work$source, rng = work$rng,
-       elapsed = work$elapsed + if (is.null(work$started)) 0 else now() - work$started)
-}
-
-without_rows <- function(encoded) {
-  encoded$n <- NA_real_
-  encoded$rows <- encoded$rows[, 0, drop = FALSE]
-  encoded[c("observed", "in_order", "pairing", "offset")] <- NULL
-  encoded
-}
-
-# Where the source is to be read on for the states of the plan.
-plan_position <- function(work) {
-  if (is.null(work$position) || work$feed$tracks) feed_position(work) else work$position
-}
-
-feed_position <- function(work) {
-  if (!is_stream(work)) return(NULL)
-  position <- mget(c("n", "at", "id", "before", "kept", "identified", "ended", "passed", "once",
-                     "carry", "carry_before", "print", "first_print"), envir = work$feed,
-                   ifnotfound = list(NULL))
-  # what no run has been given, or only after the states were saved
-  c(position, list(again = c(work$feed$since, work$feed$again), waiting = work$feed$waiting,
-                   other = work$feed$other))
-}
-
-# A problem has the model in it; jobs differ in few parts, and only these are saved.
-packed <- function(jobs, problem) {
-  lapply(jobs, function(job) {
-    if (is.null(job)) return(NULL)
-    same <- vapply(names(problem), function(name) identical(job$problem[[name]], problem[[name]]),
-                   NA)
-    replace(job, "problem", list(job$problem[!same]))
-  })
-}
-
-unpacked <- function(jobs, problem) {
-  lapply(jobs, function(job) {
-    if (is.null(job)) return(NULL)
-    own <- problem
-    own[names(job$problem)] <- job$problem
-    replace(job, "problem", list(own))
-  })
-}
 
 #' Work from a saved list; for a stream with a feed that is not yet open
 #' @noRd
@@ -510,3 +431,26 @@ sigma.incomplete_evidence <- function(object, ...) whole_fit("sigma")
 nobs.incomplete_evidence <- function(object, ...) whole_fit("nobs")
 #' @export
 formula.incomplete_evidence <- function(x, ...) whole_fit("formula")
+
+#' The work of a walk that has its rows and has not begun: with it, rows can be added to a fit by
+#' partitions() that took its place
+#' @noRd
+work_asked_for <- function(work, encoded) {
+  asked <- work$method$asked
+  if (is.null(asked)) return(work)
+  other <- list2env(as.list(work), parent = emptyenv())
+  other$method <- asked
+  problem <- new_problem(work$model, encoded, asked, work$words, work$threads)
+  problem$total <- 0
+  problem <- bounded(problem, "open", nrow(encoded$rows))
+  other$problem <- problem
+  job <- list(problem = problem, result = list())
+  if (state_bytes(other) > 0) {
+    run <- begin_job(list(problem = problem), encoded$rows, "open")
+    on.exit(.Call(ffi_run_free, run))
+    job$open <- .Call(ffi_run_save, run)
+    if (length(job$open) > state_bytes(other)) job$open <- NULL
+  }
+  other$plan <- list(first = list(job), second = list(NULL))
+  other
+}

@@ -6,6 +6,8 @@
 #              another. logevidence.h lies below everything.  R's headers are for the bridge alone.
 #   circles    no file needs one that needs it: a file is a .c with its .h, and needs what either
 #              includes and whose functions or tables the .c names.
+#   R          the same for R/: `r_layers` below says in which layer a file is. A file uses
+#              functions of its own layer and of those before, and none of a file that uses it.
 #   memory     core, kernels and estimators take memory from base/arena, never from malloc.
 #   manners    nothing prints, exits, jumps or uses rand: a status says what went wrong.
 #   state      no variable outlives a call.  One that is set while the library loads says so in a
@@ -27,6 +29,25 @@ layer_of <- function(file) {
   part <- strsplit(sub("^src/", "", file), "/", fixed = TRUE)[[1]]
   if (length(part) == 1) sub("\\.[^.]*$", "", part) else part[[1]]
 }
+
+# A file is in the layer that has its name, or else the pattern that its name fits.
+r_layers <- list(
+  base = c("check", "format", "sentences", "warnings", "seeds", "run", "figure", "frame", "block",
+           "logevidence-package"),
+  parts = c("prior-functions", "priors", "schedule", "kernel", "kernel-*", "method", "program",
+            "program-functions"),
+  rows = c("source", "source-*", "lags", "model-contract", "calls", "simulate", "check-parts",
+           "model", "columns", "scaling", "fingerprint", "model-functions", "predictive"),
+  models = c("prior-conflict", "family", "regression", "model-*"),
+  runs = c("method-sgais", "outputs", "problem", "feed", "jobs"),
+  verdict = c("ledger", "moves", "surprise", "method-*", "result", "checks", "bound", "reverse",
+              "unreached"),
+  work = c("conductor", "saved", "work", "checkpoint", "target"),
+  several = c("compare", "draws", "predict", "components"),
+  evidence = "evidence",
+  verbs = c("resume", "update", "nested-runs", "verbs", "print", "plot", "bdmc", "crosscheck",
+            "check-model", "check-bound", "zzz")
+)
 
 r_header <- "^(R|Rinternals|Rmath|Rdefines|Rversion|Rconfig|Rembedded|Rinterface|S)\\.h$|^R_ext/"
 
@@ -294,6 +315,64 @@ check_names <- function(files) {
   }
 }
 
+r_layer_of <- function(file) {
+  name <- sub("\\.R$", "", basename(file))
+  holds <- function(fits) names(Filter(function(layer) any(fits(layer)), r_layers))
+  c(holds(function(layer) layer == name),
+    holds(function(layer) grepl("*", layer, fixed = TRUE) &
+            startsWith(rep(name, length(layer)), sub("*", "", layer, fixed = TRUE))))[1]
+}
+
+# What a file uses of others, as codetools finds it: names of variables are no uses.
+uses_in <- function(file, owner) {
+  used <- unlist(lapply(parse(file.path(root, file)), function(expression)
+    codetools::findGlobals(as.function(list(expression)))))
+  used <- intersect(used, names(owner))
+  others <- owner[used] != file
+  if (any(others)) data.frame(from = file, to = owner[used][others], name = used[others])
+}
+
+# The line where a file names something first.
+first_line <- function(file, name) {
+  lines <- readLines(file.path(root, file), warn = FALSE, encoding = "UTF-8")
+  c(grep(paste0("\\b\\Q", name, "\\E\\b"), lines, perl = TRUE), 1L)[1]
+}
+
+check_r_layers <- function(files) {
+  layer <- match(vapply(files, r_layer_of, ""), names(r_layers))
+  for (file in files[is.na(layer)])
+    breach(file, 1L, "the file is in no layer: r_layers in tools/lint-layers.R must have it.")
+  names(layer) <- files
+  defined <- do.call(rbind, lapply(files, definitions_in))
+  uses <- do.call(rbind, lapply(files, uses_in, stats::setNames(defined$file, defined$name)))
+  for (i in seq_len(NROW(uses))) {
+    use <- uses[i, ]
+    if (isTRUE(layer[[use$to]] > layer[[use$from]]))
+      breach(use$from, first_line(use$from, use$name), "`", use$name, "` is of ", use$to,
+             ", in the layer \"", names(r_layers)[layer[[use$to]]], "\", which is above \"",
+             names(r_layers)[layer[[use$from]]], "\".")
+  }
+  check_r_circles(uses, files)
+}
+
+# Files that nothing left uses go, again and again; what stays is a circle, or uses one.
+check_r_circles <- function(arrows, files) {
+  repeat {
+    last <- setdiff(files, arrows$from)
+    if (!length(last)) break
+    files <- setdiff(files, last)
+    arrows <- arrows[!arrows$to %in% last, ]
+  }
+  repeat {
+    first <- setdiff(files, arrows$to)
+    if (!length(first)) break
+    files <- setdiff(files, first)
+    arrows <- arrows[!arrows$from %in% first, ]
+  }
+  if (length(files)) breach(arrows$from[1], first_line(arrows$from[1], arrows$name[1]),
+                            "a circle of files: ", toString(files), ".")
+}
+
 check_width <- function(files) {
   for (file in files) {
     lines <- readLines(file.path(root, file), warn = FALSE, encoding = "UTF-8")
@@ -337,6 +416,7 @@ check_circles(bodies)
 
 of_r <- files_in("R", "\\.R$")
 check_names(of_r)
+check_r_layers(of_r)
 code <- c(of_r, files_in(c("src", "inst", "tests", "tools", "bench"), "\\.(R|c|h|def|inc|sh)$"),
           Filter(function(file) file.exists(file.path(root, file)), c("Makefile", "configure")))
 check_width(code)

@@ -53,6 +53,8 @@ clean <- list(
                               "const le_ops le_walk = { .free = 0, .size = sizeof(le_ops) };"),
   "R/draws.R" = c("draws <- function(x) {", "  inner <- function() x", "  inner()", "}"),
   "R/plot.R" = c("plot_draws <- function(x) {", "  inner <- function() draws(x)", "  inner()", "}"),
+  # the name of a variable is no use of the function
+  "R/print.R" = "show <- function(x) { draws <- plot_draws(x); draws }",
   "src/registry.h" = "const le_ops *le_find(const char *name);",
   "src/registry.c" = c("#include \"kernels/rwm.h\"", "#include \"registry.h\"",
                        "static const le_ops *const table[] = { 0 };",
@@ -112,6 +114,10 @@ bad <- list(
   list("src/base/orphan.c", "int le_k(void);", "the file is not in OBJECTS"),
   list("src/helpers/more.c", "int le_l(void);", "not `helpers`"),
   list("R/plot.R", "draws <- function(y) y", "`draws` is defined in R/draws.R:1 too"),
+  list("R/draws.R", "early <- function(x) plot_draws(x)",
+       "`plot_draws` is of R/plot.R, in the layer \"verbs\", which is above \"several\""),
+  list("R/plot.R", "late <- function(x) show(x)", "a circle of files: R/plot.R, R/print.R"),
+  list("R/other.R", "other <- 1", "the file is in no layer"),
   list("R/plot.R", strrep("#", 101), "the line has 101 columns"),
   list("src/base/simd.c", paste0("/*", strrep("x", 97), "*/"), "the line has 101 columns")
 )

@@ -1,0 +1,54 @@
+# Calls of a model's functions in C, at points of the user.
+
+#' A function that calls the C code of a model: what to compute, points, further arguments
+#'
+#' @return `function(what, theta = NULL, extra = list())`, `theta` with a point in each *column*.
+#' @noRd
+model_caller <- function(model, encoded) {
+  type <- model_type(model)
+  args <- encoded$args
+  rows <- encoded$rows
+  function(what, theta = NULL, extra = list()) .Call(ffi_model, type, args, rows, what, theta,
+                                                     extra)
+}
+
+#' Points as C reads them, one in each column
+#'
+#' @return A list: `points` (a matrix, `dim` x points) and `single` (whether the user gave a
+#' vector).
+#' @noRd
+as_points <- function(theta, dim, name = "theta") {
+  if (!is_plain_numeric(theta) || length(theta) == 0)
+    refuse(theta, name, "a numeric vector, or a matrix with a point in each row")
+  is_rows <- is.matrix(theta)
+  # A vector is one point, or, in one dimension, as many points as it has values.
+  shape <- if (is_rows) theta else matrix(theta, ncol = if (dim > 1) length(theta) else 1)
+  if (ncol(shape) != dim)
+    fail("`", name, "` must have ", dim, " values", if (is_rows) " in each row",
+         ", one for each parameter, not ", ncol(shape), ".")
+  if (!all(is.finite(shape))) refuse_point(shape, name)
+  points <- t(shape)
+  storage.mode(points) <- "double"
+  dimnames(points) <- NULL
+  list(points = points, single = !is_rows)
+}
+
+refuse_point <- function(shape, name) {
+  bad <- which(!is.finite(shape), arr.ind = TRUE)[1, ]
+  fail("`", name, "` must hold only finite numbers, not ", shape[bad[1], bad[2]], " (parameter ",
+       bad[2], ").")
+}
+
+one_point <- function(theta, dim, name = "theta") {
+  points <- as_points(theta, dim, name)$points
+  if (ncol(points) != 1) fail("`", name, "` must be one point, not ", ncol(points), ".")
+  points
+}
+
+# From a column for each point to a row for each; a vector if the user gave one point as a vector.
+per_point <- function(values, labels, single) {
+  values <- matrix(values, length(labels))
+  if (single && length(labels) == 1) return(as.vector(values))
+  if (single && ncol(values) == 1) return(stats::setNames(as.vector(values), labels))
+  matrix(t(values), ncol(values), dimnames = list(NULL, labels))
+}

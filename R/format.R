@@ -1,0 +1,76 @@
+# Numbers, times and words as text.
+
+plus_minus <- function() if (isTRUE(l10n_info()[["UTF-8"]])) "\u00b1" else "+/-"
+
+# One significant digit of the standard error, two if it starts with a 1.
+decimals_for <- function(se) {
+  if (!is.finite(se) || se <= 0) return(3)
+  exponent <- floor(log10(se))
+  lead <- se / 10^exponent
+  min(8, max(0, -exponent + (lead < 1.95)))
+}
+
+format_number <- function(x, decimals) {
+  if (is.finite(x)) formatC(x, digits = decimals, format = "f", decimal.mark = ".") else format(x)
+}
+
+format_number_each <- function(x, decimals) vapply(x, format_number, "", decimals = decimals)
+
+#' Estimates and standard errors as text, aligned at the decimal point
+#' @noRd
+align_estimates <- function(estimates, ses) {
+  decimals <- vapply(ses, decimals_for, 0)
+  values <- mapply(format_number, estimates, decimals)
+  errors <- ifelse(is.na(ses), "?", ifelse(ses == 0, "0", mapply(format_number, ses, decimals)))
+  whole <- nchar(sub("\\..*", "", values))
+  values <- format(paste0(strrep(" ", max(whole) - whole), values))
+  format(paste(values, plus_minus(), errors))
+}
+
+count <- function(x) {
+  format(round(x), big.mark = ",", decimal.mark = ".", scientific = x >= 1e12, trim = TRUE)
+}
+
+# "34.5 million": three digits are enough for a cost.
+large <- function(x) {
+  if (x < 1e6) return(count(signif(x, 3)))
+  size <- if (x < 1e9) 1e6 else 1e9
+  paste(count_digits(x / size), if (x < 1e9) "million" else "billion")
+}
+
+count_digits <- function(x)
+  format(signif(x, 3), big.mark = ",", decimal.mark = ".", scientific = FALSE)
+
+count_of <- function(n, noun) paste0(count(n), " ", noun, if (round(n) != 1) "s")
+
+percent <- function(share) paste0(round(100 * share), "%")
+
+show_probability <- function(p) {
+  ifelse(p > 0.9995 & p < 1, ">0.999",
+         ifelse(p < 0.0005 & p > 0, "<0.001", formatC(p, digits = 3, format = "f")))
+}
+
+show_time <- function(seconds) if (seconds < 5e-4) "less than 1 ms" else format_seconds(seconds)
+
+format_seconds <- function(seconds) {
+  if (seconds < 1) return(sprintf("%.0f ms", 1000 * seconds))
+  if (seconds < 10) return(sprintf("%.1f s", seconds))
+  if (seconds < 100) return(sprintf("%.0f s", seconds))
+  if (seconds < 5400) return(sprintf("%.0f min", seconds / 60))
+  sprintf("%.1f h", seconds / 3600)
+}
+
+shorten <- function(text, width)
+  if (nchar(text) > width) paste0(substr(text, 1, width - 3), "...") else text
+
+# Long lines are broken between words; lines that fit are printed unchanged, with their spaces.
+cat_wrapped <- function(lines, exdent = 0) {
+  width <- max(60, getOption("width"))
+  for (line in lines)
+    cat(if (nchar(line) <= width) line else strwrap(line, width, exdent = exdent), sep = "\n")
+}
+
+show_share <- function(share)
+  if (isTRUE(share < 0.01)) "under 1%" else sprintf("%.0f%%", 100 * share)
+
+format_each <- function(x) vapply(unname(x), format, "", digits = 6)

@@ -1,0 +1,187 @@
+# Data frames: the kinds of their columns, the levels of text, and what is refused.
+
+#' A plain data frame with at least one row and distinct names, from a data frame or a numeric
+#' matrix
+#' @noRd
+as_frame <- function(data, argument = "data") {
+  if (is.matrix(data) && !is.object(data)) {
+    if (!is.numeric(data)) refuse(data, argument, "a numeric matrix or a data frame")
+    if (is.null(colnames(data)))
+      fail("`", argument,
+           "` must have column names when the model has a formula, not a matrix without.")
+    check_distinct(colnames(data), argument)
+    rownames(data) <- NULL
+  } else if (!is.data.frame(data)) {
+    refuse(data, argument,
+           "a data frame, or a matrix with column names, when the model has a formula")
+  }
+  check_distinct(names(data), argument)
+  data <- as.data.frame(data)
+  check_some_rows(nrow(data), argument)
+  data
+}
+
+check_some_rows <- function(n, argument = "data") {
+  if (n == 0) fail("`", argument, "` must have at least one row, not 0.")
+}
+
+check_distinct <- function(names, argument = "data") {
+  if (anyNA(names) || any(names == ""))
+    fail("`", argument, "` must have a name for every column, not an empty one.")
+  twice <- anyDuplicated(names)
+  if (twice)
+    fail("`", argument, "` must have distinct column names, not `", names[twice], "` twice.")
+}
+
+refuse_missing_column <- function(name, data, argument) {
+  fail("`", argument, "` must have the column `", name, "`, not only ", show_names(colnames(data)),
+       ".")
+}
+
+#' The type of a column, for the rules on allowed columns and for comparing new data with old
+#' @noRd
+column_kind <- function(x) {
+  if (inherits(x, "integer64")) return("integer64")
+  if (is.factor(x) || is.character(x)) return(if (is.null(dim(x))) "factor" else "character matrix")
+  if (is.numeric(x))
+    return(if (is.matrix(x)) paste("numeric with", ncol(x), "columns") else "numeric")
+  if (is.logical(x) && is.null(dim(x))) return("logical")
+  if (inherits(x, "AsIs")) class(x) <- setdiff(class(x), "AsIs")
+  if (inherits(x, "POSIXt")) return("date-time")
+  class(x)[1]
+}
+
+show_kind <- function(x) if (is.character(x)) "character" else column_kind(x)
+
+#' Refuse missing and infinite values, naming the column and the first row
+#' @noRd
+check_finite_columns <- function(frame, argument = "data") {
+  for (name in names(frame)) {
+    x <- frame[[name]]
+    if (if (is.numeric(x) || is.factor(x)) all_finite(x) else !anyNA(x)) next
+    bad <- if (is.numeric(x)) !is.finite(x) else is.na(x)
+    if (!any(bad)) next
+    row <- if (is.matrix(x)) which(rowSums(bad) > 0)[1] else which(bad)[1]
+    value <- if (is.matrix(x)) x[row, bad[row, ]][1] else as.vector(x[row])
+    refuse_not_finite(value, name, row, argument)
+  }
+}
+
+all_finite <- function(x) .Call(ffi_all_finite, x)
+
+refuse_not_finite <- function(value, column, row, argument) {
+  rule <- if (is.na(value)) "no missing values (rows are never dropped, see na.omit())"
+  else "only finite values"
+  fail_in_row(row, "`", argument, "` must have ", rule, ", not ", value, " in column `", column,
+              "`, row ")
+}
+
+check_finite_matrix <- function(x, argument = "data", names = colnames(x)) {
+  if (all_finite(x)) return(invisible())
+  row <- which(rowSums(!is.finite(x)) > 0)[1]
+  column <- which(!is.finite(x[row, ]))[1]
+  refuse_not_finite(x[row, column], names[column], row, argument)
+}
+
+#' The numeric columns of a matrix or a vector, and their names
+#' @param stem Unnamed columns get the names `stem1`, `stem2`, ...
+#' @return A list: `x`, a matrix of doubles (without a copy if the user's data are one), and
+#' `names`.
+#' @noRd
+numeric_columns <- function(x, argument, stem = "x") {
+  columns <- shaped_columns(x, argument, stem)
+  check_finite_matrix(columns$x, argument, columns$names)
+  columns
+}
+
+# The first level is the reference, so that the evidence depends on the order of the levels. That of
+# a factor is the user's; that of text must not depend on the language of the computer, as it does
+# in as.factor().
+levels_of_column <- function(x) {
+  if (is.factor(x)) levels(x) else sort(unique(enc2utf8(as.character(x))), method = "radix")
+}
+
+text_as_factors <- function(frame, columns) {
+  for (name in columns[vapply(frame[columns], is.character, NA)])
+    frame[[name]] <- factor(as.character(frame[[name]]), levels_of_column(frame[[name]]))
+  frame
+}
+
+match_levels <- function(x, known, name, argument) {
+  codes <- if (is.factor(x)) match(levels(x), known$levels)[x]
+  else match(as.character(x), known$levels)
+  unknown <- which(is.na(codes))
+  if (length(unknown))
+    fail_in_row(unknown[1], "`", argument, "` must have only known levels in `", name, "` (",
+                show_levels(known$levels), "), not ",
+                show_text(as.character(x[unknown[1]])), " in row ")
+  structure(codes, levels = known$levels, class = c(if (known$ordered) "ordered", "factor"))
+}
+
+show_levels <- function(levels) {
+  paste(c(show_text(utils::head(levels, 5)), if (length(levels) > 5) "..."), collapse = ", ")
+}
+
+#' Levels of factors given to a source
+#' @noRd
+check_source_levels <- function(levels) {
+  if (is.null(levels)) return(NULL)
+  rule <- "a list of levels named by columns, such as `list(colour = c(\"red\", \"blue\"))`"
+  if (!is.list(levels) || !has_names(levels)) refuse(levels, "levels", rule)
+  for (name in names(levels)) {
+    own <- levels[[name]]
+    if (!is.character(own) || length(own) < 2 || anyNA(own) || anyDuplicated(own))
+      refuse(own, paste0("levels$", name), "at least two distinct texts")
+  }
+  levels
+}
+
+#' Turn columns of text into factors with the levels given to the source
+#'
+#' @param before Number of rows of the source before these.
+#' @noRd
+with_levels <- function(frame, levels, before) {
+  for (name in names(levels)) {
+    if (!name %in% names(frame)) refuse_missing_column(name, frame, "data")
+    known <- list(levels = levels[[name]], ordered = FALSE)
+    x <- as.character(frame[[name]])
+    missing <- which(is.na(x))
+    frame[[name]] <- after_rows(before, {
+      if (length(missing)) refuse_not_finite(NA, name, missing[1], "data")
+      match_levels(x, known, name, "data")
+    })
+  }
+  frame
+}
+
+# The same, without a check of the numbers.
+shaped_columns <- function(x, argument, stem = "x") {
+  if (!is_plain_numeric(x) || length(dim(x)) > 2 || (is.object(x) && !inherits(x, c("AsIs", "ts"))))
+    refuse(x, argument, "a numeric matrix")
+  names <- colnames(x)
+  if (!is.matrix(x) || !is.double(x) || is.object(x)) x <- matrix(as.double(x), NROW(x), NCOL(x))
+  if (ncol(x) == 0) fail("`", argument, "` must have at least one column, not 0.")
+  check_some_rows(nrow(x), argument)
+  if (is.null(names)) names <- paste0(stem, seq_len(ncol(x)))
+  check_distinct(names, argument)
+  list(x = x, names = names)
+}
+
+#' Evaluate `expr`, whose first row comes after `before` other rows of the source
+#'
+#' Errors that name a row (fail_in_row()) then count it from the first row of the source.
+#' @noRd
+after_rows <- function(before, expr) {
+  tryCatch(expr, logevidence_row_error = function(e) fail_in_row(before + e$row, e$start))
+}
+
+# Other errors name the rows of the block.
+within_rows <- function(before, n, expr) {
+  tryCatch(after_rows(before, expr), logevidence_error = function(e) {
+    if (before == 0 || inherits(e, "logevidence_row_error")) stop(e)
+    fail(conditionMessage(e), " (This is in the rows from ", plain_number(before + 1), " to ",
+         plain_number(before + n), ".)")
+  })
+}
+
+plain_number <- function(x) format(x, scientific = FALSE)

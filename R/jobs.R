@@ -1,0 +1,173 @@
+# Jobs: runs of C, one slice of work at a time, alone or several on the same rows.
+# What a job and a plan are is said in R/conductor.R.
+
+new_plan <- function(problems) {
+  list(first = lapply(problems, function(problem) list(problem = problem)), second = NULL)
+}
+
+#' Run a problem on all rows
+#'
+#' @param show A function of the share of the work that is done and the number of rows processed.
+#' @param feed "last"; "own" if the run may change the order of the rows in memory instead of
+#'   copying them, because they are not used elsewhere; or "mixed" if they are also already in the
+#'   random order of the run.
+#' @return What the estimator reports, a list.
+#' @noRd
+conduct <- function(problem, rows, show = function(done, rows, report) NULL) {
+  conduct_together(list(problem), rows, show)[[1]]
+}
+
+#' Run several problems on the same rows at the same time, each in its own thread
+#' @noRd
+conduct_together <- function(problems, rows, show = function(done, rows, report) NULL,
+                             feed = "last") {
+  lapply(conduct_jobs(new_plan(problems)$first, rows, show, feed), `[[`, "result")
+}
+
+#' Work on jobs until all have a result, or until `stop()` says so
+#'
+#' @param rows A matrix with an observation in each column, or a feed (R/feed.R).  All runs that
+#'   are under way get the same blocks of a feed.
+#' @param show A function of the share of the work that is done, the number of rows walked, and a
+#'   function that reports on the first run.
+#' @param feed "last": the run copies the rows. "own": it may put them in another order instead.
+#'   "mixed": they are in the random order that the run would make. "open": all rows are there, but
+#'   their end is declared only when the run asks for more, so that its state before can be kept.
+#' @param stop Called after each slice of work; when `TRUE`, unfinished jobs come back with their
+#'   states.
+#' @param watch NULL, or a list of functions that are called with a function that saves the jobs:
+#'   `whole` after each slice, and `broken` if the next rows cannot be read.
+#' @param keep_open Most bytes of the `open` state of a job; 0 for none.
+#' @param side How many runs may work at the same time.
+#' @return The jobs.
+#' @noRd
+conduct_jobs <- function(jobs, rows, show = function(done, rows, report) NULL, feed = "last",
+                         stop = function() FALSE, watch = NULL, keep_open = 0, side = Inf) {
+  team <- new.env(parent = emptyenv())
+  team$jobs <- jobs
+  team$at <- which(vapply(jobs, function(job) is.null(job$result), NA))
+  on.exit(for (run in team$runs) .Call(ffi_run_free, run))
+  for (k in team$at) team$runs <- c(team$runs, list(begin_job(jobs[[k]], rows, feed)))
+  team$going <- rep(TRUE, length(team$runs))
+  ready <- team$going
+  stopped <- moved <- again <- FALSE
+  while (any(team$going) && !stopped) {
+    if (!any(ready)) {
+      if (again) begin_pass(team, rows, watch)
+      give_rows(team, rows, feed, watch, keep_open)
+      ready <- team$going
+      again <- FALSE
+      moved <- TRUE
+    }
+    answers <- advance_runs(team$runs[ready], side)
+    # a run that was restored may only have said that it waits for rows
+    moved <- moved || any(answers != "rows")
+    team$going[ready] <- answers != "done"
+    again <- again || any(answers == "again")
+    ready[ready] <- answers == "more"
+    collect_results(team, if (is.environment(rows) || feed == "open") 0 else keep_open)
+    if (!is.null(watch)) watch$whole(function() saved_jobs(team))
+    progress <- rowMeans(vapply(team$runs, function(run) .Call(ffi_run_progress, run), numeric(2)))
+    show(progress[2], progress[1], function() report_of(team$runs[[1]]))
+    stopped <- moved && stop()
+  }
+  saved_jobs(team)
+}
+
+# Not more runs at the same time than there are threads.
+advance_runs <- function(runs, side) {
+  answers <- lapply(split(runs, (seq_along(runs) - 1) %/% side), function(some)
+    .Call(ffi_run_advance, some, if (length(some) > 1) SLICE_TOGETHER else SLICE))
+  unlist(answers, use.names = FALSE)
+}
+
+# Runs that have ended report at once: a saved plan then need not ask them again. Runs that had all
+# their rows from the start are made ready for further ones, if their states are wanted.
+collect_results <- function(team, keep_open) {
+  for (i in which(!team$going)) {
+    k <- team$at[i]
+    if (!is.null(team$jobs[[k]]$result)) next
+    team$jobs[[k]]$state <- NULL
+    team$jobs[[k]]$result <- run_result(team$runs[[i]])
+    if (keep_open > 0) team$jobs[[k]]$open <- reopened_state(team$runs[[i]], keep_open)
+  }
+}
+
+saved_jobs <- function(team) {
+  jobs <- team$jobs
+  for (i in which(team$going)) jobs[[team$at[i]]]$state <- .Call(ffi_run_save, team$runs[[i]])
+  jobs
+}
+
+# When there are no more rows, an estimate from a part of them must not be reported as one from all.
+give_rows <- function(team, rows, feed, watch, keep_open) {
+  streamed <- is.environment(rows)
+  if (!streamed && feed != "open") fail("A run needs more rows than the data have.")
+  block <- if (streamed) pull_or_save(rows, watch, team)
+  else list(rows = rows[, 0, drop = FALSE], last = TRUE)
+  first_pass <- !streamed || !rows$passed
+  if (block$last && first_pass && keep_open > 0) keep_open_states(team, keep_open)
+  for (run in team$runs[team$going])
+    .Call(ffi_run_feed, run, block$rows, if (block$last) "last" else "some")
+}
+
+# The rows of the pass before are forgotten, so the states must be newer than these.
+begin_pass <- function(team, feed, watch) {
+  if (!is.null(watch)) watch$broken(function() saved_jobs(team))
+  rewind_feed(feed)
+}
+
+# All runs wait for rows, so their states are whole if reading fails.
+pull_or_save <- function(feed, watch, team) {
+  good <- FALSE
+  on.exit(if (!good && !is.null(watch)) watch$broken(function() saved_jobs(team)))
+  block <- pull(feed)
+  good <- TRUE
+  block
+}
+
+# Either all runs keep their states or none does.
+keep_open_states <- function(team, most) {
+  if (!all(team$going)) return(invisible())
+  states <- list()
+  for (run in team$runs) {
+    states <- c(states, list(.Call(ffi_run_save, run)))
+    if (length(states[[1]]) > most) return(invisible())
+  }
+  for (i in seq_along(states)) team$jobs[[team$at[i]]]$open <- states[[i]]
+}
+
+# Methods that cannot go on have no such state.
+reopened_state <- function(run, most) {
+  state <- tryCatch({
+    .Call(ffi_run_reopen, run)
+    .Call(ffi_run_save, run)
+  }, error = function(e) NULL)
+  if (length(state) <= most) state
+}
+
+# A state holds its rows, or what it needs of them.
+begin_job <- function(job, rows, feed) {
+  run <- .Call(ffi_run_new, replace(job$problem, "restore", list(!is.null(job$state))))
+  if (!is.null(job$state)) .Call(ffi_run_restore, run, job$state)
+  else if (!is.environment(rows))
+    .Call(ffi_run_feed, run, rows, if (feed == "open") "some" else feed)
+  if (is.environment(rows) && rows$once) .Call(ffi_run_feed, run, rows$encoded$rows, "once")
+  run
+}
+
+with_threads <- function(job, threads) {
+  job$problem$threads <- threads
+  job
+}
+
+is_open <- function(job) !is.null(job) && is.null(job$result) && is.null(job$failed)
+
+# A second run that fails leaves the first as it is: of several which, only each alone can tell.
+attempted <- function(jobs, work) {
+  alone <- function(e) {
+    if (length(jobs) > 1) lapply(jobs, function(job) attempted(list(job), work)[[1]])
+    else list(list(problem = jobs[[1]]$problem, failed = conditionMessage(e)))
+  }
+  tryCatch(work(jobs), logevidence_error = alone)
+}

@@ -1,0 +1,77 @@
+# All that C needs to start a run.
+
+#' All that C needs to start a run, except the rows
+#' @noRd
+new_problem <- function(model, encoded, method, words, threads = 1) {
+  if (isTRUE(encoded$without_rows)) check_for_no_rows(method)
+  if (method$name != "exact") require_proper(model, "`method` must be exact()", method$name)
+  if (method$estimator == "chib") check_for_chib(model)
+  if (method$estimator == "variational") check_for_variational(model)
+  method <- if (is_latent(model)) latent_method(method, model) else settle(method, model)
+  draws <- audit_draws(may_have_modes(model))
+  complete <- function(settings)
+    if (identical(settings$audit_draws, 0)) utils::modifyList(settings, draws) else settings
+  list(
+    model_type = model_type(model), model_args = encoded$args,
+    model = model[names(model) != "contract"], estimator = method$estimator,
+    settings = for_engine(complete(method$settings)),
+    thorough = if (!is.null(method$thorough)) for_engine(complete(method$thorough)),
+    kernels = lapply(method$kernels,
+                     function(k) list(name = k$name, args = lapply(k$args, as.double))),
+    seed = words, replicate = 0, threads = as.double(threads),
+    total = if (is.na(encoded$n)) 0 else as.double(encoded$n),
+    restore = FALSE
+  )
+}
+
+# Settings that only select among the results that an engine reports; C does not see them.
+CHOSEN_IN_R <- c("published", "symmetry")
+
+for_engine <- function(settings) settings[!names(settings) %in% CHOSEN_IN_R]
+
+#' Refuse methods that use the rows one after another for a model without rows
+#' @noRd
+check_for_no_rows <- function(method) {
+  by_data <- identical(method$path, "data")
+  if (by_data || method$name %in% c("sequential", "online_nested", "hybrid"))
+    fail("`method` ", method$name, "(", if (by_data) "\"data\"", ") uses rows chunk by chunk, and ",
+         "this model has no rows: use sgais(), smc(), nested() or laplace().")
+}
+
+audit_draws <- function(several) {
+  list(audit_draws = if (several) 4000 else 1000, audit_lots = if (several) 4 else 1,
+       audit_least = 100)
+}
+
+# Rows go when there are too many of them: those of update(), or, if all rows were in memory and
+# used at once, when the run has ended.
+bounded <- function(problem, feeding, width) {
+  own <- list(keep = condensed_rows(width))
+  if (problem$estimator == "walk") own$keep_all <- as.double(feeding != "open")
+  else if (feeding != "open") return(problem)
+  problem$settings <- utils::modifyList(problem$settings, own)
+  if (!is.null(problem$thorough)) problem$thorough <- utils::modifyList(problem$thorough, own)
+  problem
+}
+
+check_for_chib <- function(model) {
+  if (!is_latent(model))
+    fail("chib() is for models with latent variables, such as clustering(), not ", model$name,
+         "().")
+  if (model$args$infer != 0)
+    fail("chib() needs known variances and probabilities: the transition density of sweeps over ",
+         "unknown ones cannot be computed.")
+}
+
+check_for_variational <- function(model) {
+  if (!has_variational(model))
+    fail("variational() needs a model with a lower bound, such as clustering() or ",
+         "gaussian_mixture(), not ", model$name, "().")
+}
+
+# A run keeps so many rows in memory: all of them, or a uniform sample.
+KEEP <- 20000
+# When rows in memory are condensed for it, at most so many numbers of them stay.
+CONDENSED <- 1e6
+
+condensed_rows <- function(width) max(1000, min(KEEP, floor(CONDENSED / width)))

@@ -1,0 +1,153 @@
+# resume(): a run goes on from a checkpoint or from a stopped call.
+
+#' Continue a run from a checkpoint
+#'
+#' Continues a run that was stopped: by a time limit, an interrupt, an error, or the end of its
+#' process. The result is the same, to the last bit, as that of a run that was never stopped.
+#'
+#' @param from The file that was given to [evidence()] as `checkpoint`, or an incomplete fit: what
+#'   `evidence()` returns after its `time_limit`, or the element `fit` of the condition of an error
+#'   or an interrupt.
+#' @param data The data again. Not needed for data in memory with at most 20 million numbers, and
+#'   for sources that can be read again and opened by another process, such as a file. A source that
+#'   can be read only once must be given again, and so must a function whose variables are in the
+#'   global environment of a session that has ended.
+#' @param skip Whether a source begins with the rows that were already used: they are read, compared
+#'   with the fingerprint of the rows that were used, and skipped. `FALSE` if it begins with the
+#'   first row that has not been used (`from$rows_read` rows were).
+#' @param threads Number of threads; by default as before.
+#' @param checkpoint,every As in [evidence()]. By default the run goes on to write its file.
+#' @param progress,time_limit,on_chunk,keep_state As in [evidence()].
+#'
+#' @section Files of others:
+#' A checkpoint, and a fit that was saved by [saveRDS()], may contain R functions: in the model, in
+#' its formulas, and in the source of the rows. `resume()` runs them, and they can do whatever you
+#' can do. The checksum of a checkpoint finds damage, not forgery. Open only files that you trust.
+#'
+#' @return A fit, or again an incomplete one, as from [evidence()].
+#'
+#' @examples
+#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+#' fit <- evidence(model, cars, smc(), seed = 1, time_limit = 0.001)
+#' fit
+#' if (inherits(fit, "incomplete_evidence")) resume(fit)
+#'
+#' file <- tempfile()
+#' evidence(model, cars, seed = 1, checkpoint = file)
+#' resume(file)
+#'
+#' @seealso [evidence()], [update.evidence()]
+#' @export
+resume <- function(from, data = NULL, skip = TRUE, threads = NULL, progress = interactive(),
+                   checkpoint = if (is.character(from)) from, every = 60, time_limit = NULL,
+                   on_chunk = NULL, keep_state = NULL) {
+  if (!inherits(from, "incomplete_evidence") && !is_one_string(from))
+    refuse(from, "from", "a checkpoint file or an incomplete fit")
+  skip <- check_flag(skip, "skip")
+  saved <- if (is.character(from)) read_checkpoint(from) else from$state
+  options <- check_options(progress, checkpoint, every, time_limit, on_chunk, keep_state,
+                           begins = FALSE)
+  on.exit(close_checkpoint(options))
+  # what has the lock is what goes on
+  if (is.character(from) && identical(options$checkpoint$file, file_place(from, "from")))
+    saved <- options$checkpoint$old
+  work <- work_from(saved, threads)
+  if (is_stream(work)) reopen(work, saved, data, skip)
+  else work$encoded <- again_encoded(work, data)
+  run_work(work, options)
+}
+
+#' The data of a run in memory, from its checkpoint or given again
+#' @noRd
+again_encoded <- function(work, data) {
+  if (is.null(data)) {
+    if (is.null(work$encoded$rows))
+      fail("`data` must be given again: these data are too large to be in the checkpoint.")
+    return(work$encoded)
+  }
+  mixed <- work$feeding == "mixed"
+  given <- encode(work$model, data, list(threads = work$threads, seed = if (mixed) work$words))
+  same <- list(given$args, data_id(given), given$pairing)
+  old <- work$encoded
+  if (is.null(old$rows)) old$rows <- given$rows
+  if (!identical(same, list(old$args, data_id(old), old$pairing)) ||
+      !identical(given$rows, old$rows))
+    fail("`data` must be the data of the run that is resumed, in the same order.")
+  given
+}
+
+#' Open the source of a stream where the run has stopped reading
+#' @noRd
+reopen <- function(work, saved, data, skip) {
+  feed <- work$feed
+  work$total <- NA_real_
+  if (feed$ended && is.null(data) && is.null(saved$source)) return(invisible())
+  source <- if (!is.null(data)) as_source(data) else stored_source(saved)
+  work$source <- source_bytes(source)
+  feed$source <- source
+  if (!source$rewinds || !skip) feed$once <- TRUE
+  # only a further pass would read the rows of a source that has ended
+  if (feed$ended) return(invisible())
+  tryCatch({
+    work$total <- source$count()
+    begin_reading(feed)
+    if (skip) skip_rows(work, feed)
+    else {
+      work$total <- work$total + feed$n
+      feed$at <- 0
+      feed$before <- feed$id
+      feed$carry_before <- feed$carry
+    }
+  }, error = function(e) {
+    close_feed(feed)
+    if (inherits(e, "logevidence_error") || !is.null(data)) stop(e)
+    fail("The source of the rows cannot be read again (", sub("[.]?\n*$", "", conditionMessage(e)),
+         "): give it as `data`.")
+  })
+}
+
+as_source <- function(data) if (is_source(data)) data else rows_in_memory(data)
+
+stored_source <- function(saved) {
+  if (is.null(saved$source))
+    fail("`data` must be given again: the source of the rows is not in the saved run.")
+  unserialize(saved$source)
+}
+
+#' Read the rows that were used already; their fingerprint must be the stored one
+#' @noRd
+skip_rows <- function(work, feed) {
+  # these are read again
+  feed$waiting <- feed$other <- NULL
+  left <- feed$at
+  id <- feed$before
+  print <- NULL
+  feed$carry <- feed$carry_before
+  while (left > 0) {
+    block <- read_block(feed)
+    if (is.null(block))
+      fail("`data` must have the ", count(feed$at), " rows that were used already, not only ",
+           count(feed$at - left), ".")
+    size <- block_rows(block)
+    if (size > left) {
+      block <- block_data(block)
+      feed$waiting <- block_part(block, (left + 1):size)
+      block <- block_part(block, seq_len(left))
+      size <- left
+    }
+    added <- within_rows(feed$at - left, size, encode_block(feed, block))
+    feed$carry <- added$carry
+    one <- block_id(added, feed$identified)
+    id <- if (is.null(id)) one else join_ids(id, one)
+    if (!is.null(feed$print)) {
+      own <- fingerprint(added$rows)
+      print <- if (is.null(print)) own else join_ids(print, own)
+    }
+    left <- left - size
+  }
+  # `id` is of the first pass, and maybe of the responses alone
+  same <- if (!is.null(feed$print)) identical(print, feed$print)
+  else feed$passed || identical(id, feed$id)
+  if (feed$at > 0 && !same)
+    fail("`data` must begin with the ", count(feed$at), " rows that were used already.")
+}

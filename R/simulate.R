@@ -1,0 +1,130 @@
+# simulate() of models: data drawn from the prior, or given parameters.
+
+#' Simulate data from a model
+#'
+#' Draws parameters from the prior, or takes given parameters, and then draws observations given
+#' them: for prior predictive checks, simulation-based calibration, and accuracy tests with known
+#' parameters.
+#'
+#' @param object A model, such as [linear_regression()].
+#' @param nsim Number of data sets, a whole number of at least 1.
+#' @param seed A whole number from 0 to 2^53 that makes the result reproducible without using R's
+#'   generator; `NULL`, the default, takes the seed from R's generator, so that [set.seed()] works.
+#' @param data The data that are not simulated, in the form for [model_functions()]. For a
+#'   regression these are the covariates (a response is ignored and may be absent, except for
+#'   [softmax_regression()], where it defines the classes, and its first values for [lags()]). For
+#'   other models only the number of rows and the names of the columns are used, and `n` may be
+#'   given instead.
+#' @param n Number of observations, for models without covariates.
+#' @param parameters Parameters in unconstrained space, as in [model_functions()]: a vector for all
+#'   data sets or a matrix with a row for each. `NULL`, the default, draws new ones from the prior
+#'   for each data set.
+#' @param ... Must be empty.
+#'
+#' @return Data in the form of `data`, with simulated responses; a list of such data sets if `nsim`
+#' is above 1. The attribute `"parameters"` of each data set has its parameters. Simulated classes
+#' are factors with all levels, including classes without rows.
+#'
+#' @examples
+#' simulate(gaussian_mean(sigma = 2), n = 5, seed = 1)
+#'
+#' model <- linear_regression(dist ~ speed, sigma = 15, prior_sd = 10)
+#' drawn <- simulate(model, nsim = 3, seed = 1, data = cars)
+#' sapply(drawn, attr, "parameters")
+#'
+#' @seealso [model_functions()]
+#' @importFrom stats simulate
+#' @export
+simulate.evidence_model <- function(object, nsim = 1, seed = NULL, data = NULL, n = NULL,
+                                    parameters = NULL, ...) {
+  check_no_dots(...)
+  nsim <- check_count(nsim, "nsim", max = 1e6)
+  if (!is.null(n)) n <- check_count(n, "n", max = 2^31 - 1)
+  if (is.null(data) == is.null(n))
+    fail("Exactly one of `data` and `n` must be given, not ", if (is.null(n)) "neither" else "both",
+         ".")
+  words <- seed_words(seed)
+  if (is.null(parameters)) require_proper(object, "`parameters` must be given")
+  blank <- template(object, data, n)
+  call <- model_caller(object, blank$encoded)
+  names <- blank$encoded$theta_names
+  points <- if (is.null(parameters)) {
+    call("draw_prior", extra = list(n = nsim, seed = words))
+  } else {
+    as_points(parameters, length(names), "parameters")$points
+  }
+  if (!ncol(points) %in% c(1, nsim))
+    fail("`parameters` must have one row, or one for each data set (", nsim, "), not ",
+         ncol(points), ".")
+  drawn <- lapply(seq_len(nsim), function(i) {
+    theta <- points[, if (ncol(points) == 1) 1 else i]
+    structure(simulated(object, blank, theta, next_seed(words, i)),
+              parameters = stats::setNames(theta, names))
+  })
+  if (nsim == 1) drawn[[1]] else drawn
+}
+
+#' Data with simulated responses
+#'
+#' @param blank A result of `template()`.
+#' @noRd
+simulated <- function(model, blank, theta, seed, at_once = !is_lagged(model)) {
+  if (!at_once) return(simulated_forward(model, blank, theta, seed))
+  rows <- model_caller(model, blank$encoded)("simulate", matrix(theta, ncol = 1),
+                                             list(seed = seed))
+  decode(model, blank$encoded, rows, blank$data)
+}
+
+#' Responses drawn from the first row to the last, each given those before it
+#' @noRd
+simulated_forward <- function(model, blank, theta, seed) {
+  design <- blank$encoded$design
+  data <- blank$data
+  columns <- all.vars(model$formula[[2]])
+  n <- nrow(data)
+  at <- design$lag
+  step <- 0
+  while (at < n) {
+    rows <- at + seq_len(min(response_lag(model), n - at))
+    design$carry <- carry_of(data[seq.int(at - design$lag + 1, at), , drop = FALSE],
+                             design$carried, design$lag)
+    part <- data[rows, , drop = FALSE]
+    encoded <- blank$encoded
+    encoded$rows <- encode_new(model, design, part, TRUE, "data")$rows
+    drawn <- simulated(model, list(data = part, encoded = encoded), theta, next_seed(seed, step),
+                       at_once = TRUE)
+    for (name in columns) data[[name]][rows] <- drawn[[name]]
+    at <- at + length(rows)
+    step <- step + 1
+  }
+  data
+}
+
+#' Put responses into the user's data
+#' @noRd
+fill_response <- function(model, data, values) {
+  if (is.null(model$formula)) {
+    data$y <- values
+    return(data)
+  }
+  response <- response_column(model$formula)
+  data <- as_frame(data)
+  data[[response$name]] <- response$invert(values)
+  data
+}
+
+# `data` with an allowed number as each response, whether or not there was one.
+blank_response <- function(model, data) {
+  if (is.null(model$formula)) {
+    check_list(data, "data", FALSE)
+    n <- NROW(data$x)
+  } else {
+    n <- nrow(as_frame(data))
+  }
+  fill_response(model, data, rep(0, n))
+}
+
+# The template of a regression needs covariates.
+require_data <- function(data) {
+  if (is.null(data)) fail("`data` must hold the covariates of a regression, not be NULL.")
+}
