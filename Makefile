@@ -2,8 +2,8 @@
 # what a target needs and this machine lacks is installed first where apt can do it
 # (tools/setup.sh).
 
-.PHONY: help demo test slow seeds speed lint digests digests-record compilers check sanitize docs \
-  bench claims zoo install ci-deps clean
+.PHONY: help demo test slow seeds speed lint digests digests-record compilers check crossings \
+  sanitize docs bench claims zoo install ci-deps clean
 
 help:
 	@echo 'make demo       install what is missing, then run the demonstration'
@@ -15,6 +15,7 @@ help:
 	@echo 'make digests    do runs still give the bits that were recorded? (tools/digests.R)'
 	@echo 'make compilers  gcc and clang, all warnings as errors, with and without OpenMP'
 	@echo 'make check      R CMD check --as-cran; any error, warning or note fails'
+	@echo 'make crossings  all pairs of features under ASan and UBSan, a part of make sanitize'
 	@echo 'make sanitize   the tests under ASan and UBSan, a short script under valgrind'
 	@echo 'make docs       man/ and NAMESPACE from the comments in R/'
 	@echo 'make bench      a million rows by every method, half an hour (others: bench/README.md)'
@@ -65,6 +66,10 @@ compilers:
 check:
 	@tools/setup.sh test ci
 	@tools/check.sh
+
+crossings:
+	@tools/setup.sh test sanitize
+	@tools/sanitize.sh asan '^crossings$$'
 
 sanitize:
 	@tools/setup.sh test sanitize

@@ -26,7 +26,7 @@ run_file <- function(file) {
   results
 }
 # Those that take longest first, so that no core is idle at the end.
-longest <- c("crossings", "partitions", "custom", "checkpoint", "nested", "online", "sandwich",
+longest <- c("partitions", "crossings", "custom", "checkpoint", "nested", "online", "sandwich",
              "latent-sizes", "check-model", "truth", "heavy", "bad-input", "shift", "adaptors",
              "bounded", "latent", "latent-evidence", "update", "source", "run", "far", "bridge",
              "regression", "threads")

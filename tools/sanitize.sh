@@ -1,9 +1,14 @@
 #!/usr/bin/env bash
 # The C code under two watchers: all tests with AddressSanitizer and UndefinedBehaviorSanitizer,
 # then tools/valgrind.R under valgrind, where only what involves our own library counts.
-# An argument picks the test files whose names match it.
+# "asan" or "valgrind" as the first argument picks one of them, a further one the test files whose
+# names match it.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
+
+watchers="asan valgrind"
+case ${1:-} in asan | valgrind) watchers=$1; shift ;; esac
+is_wanted() { [[ " $watchers " == *" $1 "* ]]; }
 
 tarball=$(build_tarball)
 
@@ -17,34 +22,42 @@ build_with() {
 
 status=0
 
-echo "AddressSanitizer and UndefinedBehaviorSanitizer"
-flags="-fsanitize=address,undefined,float-cast-overflow"
-build_with "$scratch/asan" "$flags -fno-sanitize-recover=undefined,float-cast-overflow"
-# R itself is not built with the sanitizers, so their library must come first by preloading. R never
-# frees its own heap at exit: leaks are valgrind's to find.
-preload="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)"
-if (cd "$root" && env LD_PRELOAD="$preload" ASAN_OPTIONS=detect_leaks=0:strict_string_checks=1 \
-  UBSAN_OPTIONS=print_stacktrace=1 NOT_CRAN=true LOGEVIDENCE_PATIENCE=30 \
-  R_LIBS="$scratch/asan${R_LIBS:+:$R_LIBS}" \
-  R --no-echo --no-restore --no-save --file=tools/run-tests.R --args "$@"); then
-  echo "ok      sanitizers"
-else
-  echo "FAILED  sanitizers"
-  status=1
-fi
+with_asan() {
+  echo "AddressSanitizer and UndefinedBehaviorSanitizer"
+  flags="-fsanitize=address,undefined,float-cast-overflow"
+  build_with "$scratch/asan" "$flags -fno-sanitize-recover=undefined,float-cast-overflow"
+  # R itself is not built with the sanitizers, so their library must come first by preloading. R
+  # never frees its own heap at exit: leaks are valgrind's to find.
+  preload="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)"
+  if (cd "$root" && env LD_PRELOAD="$preload" ASAN_OPTIONS=detect_leaks=0:strict_string_checks=1 \
+    UBSAN_OPTIONS=print_stacktrace=1 NOT_CRAN=true LOGEVIDENCE_PATIENCE=30 MC_CORES=$cores \
+    LOGEVIDENCE_CROSSINGS=${LOGEVIDENCE_CROSSINGS:-pairs} \
+    R_LIBS="$scratch/asan${R_LIBS:+:$R_LIBS}" \
+    R --no-echo --no-restore --no-save --file=tools/run-tests.R --args "$@"); then
+    echo "ok      sanitizers"
+  else
+    echo "FAILED  sanitizers"
+    status=1
+  fi
+}
 
-echo "valgrind"
-build_with "$scratch/valgrind" ""
-valgrind="valgrind --quiet --leak-check=full --show-leak-kinds=definite --num-callers=30"
-if ! (cd "$scratch" && env R_LIBS="$scratch/valgrind${R_LIBS:+:$R_LIBS}" OMP_NUM_THREADS=2 \
-  R --no-restore --no-save --no-echo --file="$root/tools/valgrind.R" \
-  -d "$valgrind --xml=yes --xml-file=$scratch/valgrind.xml"); then
-  echo "FAILED  valgrind: the script stopped"
-  status=1
-elif Rscript "$root/tools/valgrind-report.R" "$scratch/valgrind.xml"; then
-  echo "ok      valgrind"
-else
-  echo "FAILED  valgrind"
-  status=1
-fi
+valgrind_script() {
+  echo "valgrind"
+  build_with "$scratch/valgrind" ""
+  local tool="valgrind --quiet --leak-check=full --show-leak-kinds=definite --num-callers=30"
+  if ! (cd "$scratch" && env R_LIBS="$scratch/valgrind${R_LIBS:+:$R_LIBS}" OMP_NUM_THREADS=2 \
+    R --no-restore --no-save --no-echo --file="$root/tools/valgrind.R" \
+    -d "$tool --xml=yes --xml-file=$scratch/valgrind.xml"); then
+    echo "FAILED  valgrind: the script stopped"
+    status=1
+  elif Rscript "$root/tools/valgrind-report.R" "$scratch/valgrind.xml"; then
+    echo "ok      valgrind"
+  else
+    echo "FAILED  valgrind"
+    status=1
+  fi
+}
+
+if is_wanted asan; then with_asan "$@"; fi
+if is_wanted valgrind; then valgrind_script; fi
 exit $status

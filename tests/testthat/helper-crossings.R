@@ -428,6 +428,8 @@ covering <- function(cells, columns, seed) {
 
 CROSSED <- list(c("method", "kernel"), c("method", "model"), c("kernel", "mass"),
                 c("method", "way", "law"), c("model", "way"))
+CROSSED_FEW <- list(c("method", "kernel"), c("kernel", "mass"), c("method", "way"), c("way", "law"),
+                    c("model", "way"))
 
 #' The complete matrix: every cell, of each with a kernel one law, drawn at random
 complete_crossings <- function(cells, seed) {
@@ -644,6 +646,16 @@ differing <- function(one, two) {
 
 # Processes ----------------------------------------------------------------------------------------
 
+#' cross() for each cell, in fresh processes, as many side by side as MC_CORES says
+#' @noRd
+run_crossings <- function(cells) {
+  sides <- max(1, min(getOption("mc.cores", 1L), nrow(cells)))
+  shares <- split(seq_len(nrow(cells)), seq_len(nrow(cells)) %% sides)
+  done <- parallel::mclapply(shares, function(share) run_share(cells[share, ]), mc.cores = sides)
+  for (one in done) if (!is.data.frame(one)) stop(one)
+  do.call(rbind, unname(done))
+}
+
 #' cross() for each cell, in fresh processes
 #'
 #' A process works through cells, one after the other, and writes down what it begins. If it dies,
@@ -651,7 +663,7 @@ differing <- function(one, two) {
 #'
 #' @param seconds Most seconds of a process; then another one goes on.
 #' @return The cells, with the columns that cross() returns.
-run_crossings <- function(cells, seconds = 600) {
+run_share <- function(cells, seconds = 600) {
   folder <- tempfile("crossings")
   dir.create(folder)
   on.exit(unlink(folder, recursive = TRUE))
