@@ -213,15 +213,11 @@ simulate_from <- function(model, blank, theta, words) {
 #' reverse runs, the state they start from
 #' @noRd
 frozen_latent <- function(model, encoded, method, words, chains, warm) {
-  method$settings$first <- 0 # rows that are added together cannot be removed one by one
-  method <- latent_method(method, model)
+  # rows that are added together cannot be removed one by one
+  method <- latent_method(with_settings(method, first = 0), model)
   path <- if (method$settings$by_rows == 0) frozen_path(model, encoded, method, words)
   function(budget, state) {
-    method <- at_budget(method, path, budget, chains)
-    method$settings$reverse <- as.double(!is.null(state))
-    method$settings$from_state <- state
-    method$settings$warm <- warm
-    method
+    with_settings(reversed_from(at_budget(method, path, budget, chains), state), warm = warm)
   }
 }
 
@@ -235,37 +231,22 @@ frozen_path <- function(model, encoded, method, words) {
 #' The method at a budget
 #' @noRd
 at_budget <- function(method, path, budget, chains) {
-  if (is.null(path)) {
-    method$settings$`1.particles` <- max(2, round(budget * method$settings$`1.particles`))
-    return(method)
-  }
+  if (is.null(path)) return(with_particles(method, max(2, round(budget * particles_of(method)))))
   steps <- max(1, round(budget * length(path)))
-  method$settings$`1.schedule` <- "fixed"
-  method$settings$`1.lambda` <- stats::approx(0:length(path), c(0, path), n = steps + 1)$y[-1]
-  method$settings$`1.ess` <- 0
-  method$settings$`1.particles` <- chains
-  method
+  lambda <- stats::approx(0:length(path), c(0, path), n = steps + 1)$y[-1]
+  with_particles(with_schedule(method, "fixed", lambda = lambda), chains)
 }
 
 #' For models with parameters in R^d: the same, with the path of a pilot run for both directions
 #' @noRd
 frozen_walk <- function(model, encoded, method, words, chains, warm) {
-  pilot <- method
-  pilot$settings$record <- 1
-  path <- conduct(new_problem(model, encoded, pilot, words), encoded$rows)$path
-  settings <- method$settings
+  path <- conduct(new_problem(model, encoded, recording(method), words), encoded$rows)$path
   alone <- method$name == "ais"
   function(budget, state) {
     taken <- if (alone) thinned_path(path, budget) else path
     if (!is.null(state)) taken["moves", ncol(taken)] <- warm * taken["moves", ncol(taken)]
-    settings$`1.schedule` <- "one"
-    settings$`1.ess` <- 0
-    settings$`1.particles` <- if (alone) chains else max(2, round(budget * settings$`1.particles`))
-    settings$follow <- as.double(taken)
-    settings$reverse <- as.double(!is.null(state))
-    settings$from_state <- state
-    method$settings <- settings
-    method
+    particles <- if (alone) chains else max(2, round(budget * particles_of(method)))
+    following(method, taken, particles, state)
   }
 }
 

@@ -323,24 +323,12 @@ by_blocks <- function(method, model, source, keep = KEEP) {
          "sequential(), hybrid() or online_nested(), or ",
          if (inherits(source, "rows_in_memory")) "leave out `keep`."
          else "`collect = TRUE` if the rows fit in memory.")
-  method$settings <- in_given_order(method$settings, keep, source$rewinds)
-  if (!is.null(method$thorough))
-    method$thorough <- in_given_order(method$thorough, keep, source$rewinds)
-  method
+  in_given_order(method, keep, source$rewinds)
 }
 
 takes_blocks <- function(method) {
   method$name %in% c("sgais", "sequential", "hybrid", "online_nested") ||
     identical(method$path, "data")
-}
-
-in_given_order <- function(settings, keep, again) {
-  settings[c("keep", "again")] <- list(keep, as.double(again))
-  if (isTRUE(settings$shuffle > 0) && isTRUE(settings$search > 0)) settings$restarts <- 1
-  settings$shuffle <- 0
-  for (name in grep("[.]chunk_most$", names(settings), value = TRUE))
-    settings[[name]] <- min(settings[[name]], STREAM_CHUNK)
-  settings
 }
 
 # The rows of a run whose memory is bounded: the standard error includes what the sample adds, but a

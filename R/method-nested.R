@@ -199,10 +199,9 @@ hybrid <- function(first = 100, live = 100, tol = 0.01, start = slice(), particl
     fail("`start` must be slice() or rwm(), not ", start$name, "().")
   nested <- nested(live, start, NULL, tol)$settings
   first <- check_count(first, "first", 1, 1e9)
-  walk$settings$`1.kernel` <- 2
-  walk$settings <-
-    c(walk$settings, nested[c("live", "batch", "steps", "steps_per_dimension", "mass", "tol")],
-      list(whole = 0, chunk_least = first, first = first, reservoir = particles))
+  own <- nested[c("live", "batch", "steps", "steps_per_dimension", "mass", "tol")]
+  walk <- do.call(with_settings, c(list(walk, `1.kernel` = 2, whole = 0, chunk_least = first,
+                                        first = first, reservoir = particles), own))
   walk$kernels <- list(start, walk$kernels[[1]])
   walk$estimator <- "hybrid"
   rename_method(walk, "hybrid", match.call())

@@ -161,9 +161,8 @@ anchors_below <- function(method, components, know) {
 with_anchors <- function(method, anchors, components, draws_from = components) {
   method$anchors <- do.call(rbind, lapply(anchors, function(known)
     data.frame(known[c("components", "log_evidence", "se")])))
-  method$settings[c("anchor", "components", "draws_from")] <-
-    list(method$anchors$components[1], components, draws_from)
-  method
+  with_settings(method, anchor = method$anchors$components[1], components = components,
+                draws_from = draws_from)
 }
 
 #' The evidence of a number of components: in closed form, or by importance sampling

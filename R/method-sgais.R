@@ -216,9 +216,6 @@ SEVERAL_UNSEEN <- 1.5
 # error.
 PART_WEIGHED <- 1000
 
-# Largest chunk (rows) with `order = "given"`, so that the trace of a stream has enough entries.
-STREAM_CHUNK <- 20000
-
 chunk_settings <- function(chunk, name = "chunk", most = Inf) {
   chunk <- check_number(chunk, name, 0, 1e9, lower_open = TRUE)
   if (chunk < 1) return(list(chunk_least = 10, chunk_fraction = chunk, chunk_most = most))
@@ -245,10 +242,11 @@ settle <- function(method, model) {
   if (inherits(model, c("custom_model", "compiled_model"))) {
     # the form of the posterior is unknown: particles explore it better than optimisation, which
     # only checks them
-    if (isTRUE(method$settings$search > 0))
-      method$settings[c("search", "first_look")] <- list(SEARCH_UNKNOWN, 0)
+    if (has_setting(method, "search"))
+      method <- with_settings(method, search = SEARCH_UNKNOWN, first_look = 0)
   } else if (!may_have_modes(model) || is.null(model$components)) {
-    method$settings$search <- if (isTRUE(method$settings$search > 0)) part_of(model, "starts")
+    method <- with_settings(method,
+                            search = if (has_setting(method, "search")) part_of(model, "starts"))
   }
   if (length(method$open) == 0) return(method)
   if (!may_have_modes(model) || is.null(model$components)) {
@@ -257,8 +255,8 @@ settle <- function(method, model) {
     return(method)
   }
   # particles that stay in a mode depend on their starting points for longer
-  method$settings[c("lag", "unseen")] <- list(SEVERAL_LAG, SEVERAL_UNSEEN)
-  before <- method$settings$`1.particles`
+  method <- with_settings(method, lag = SEVERAL_LAG, unseen = SEVERAL_UNSEEN)
+  before <- particles_of(method)
   settled <- function(moves) {
     chosen <- moves[setdiff(names(moves), "kernel")]
     share <- if (is.null(moves$ess)) method$settings$`1.ess` / before else moves$ess

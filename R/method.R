@@ -18,8 +18,6 @@ new_method <- function(name, call, stages = list(), kernels = list(), ..., note 
   )
 }
 
-as_setting <- function(x) if (is.character(x)) x else as.double(x)
-
 #' One stage of an annealed run, with the settings named as in C
 #' @noRd
 stage <- function(particles, kernel = 0, mass = "default", steps = 0,
@@ -159,7 +157,7 @@ harmonic_mean <- function(particles = 50, draws = 100, steps = NULL, kernel = hm
 #' @export
 bridge <- function(particles = 50, draws = 100, steps = NULL, kernel = hmc()) {
   method <- harmonic_mean(particles, check_count(draws, "draws", 2, 1e6), steps, kernel)
-  method$settings$bridge <- 1
+  method <- with_settings(method, bridge = 1)
   method["note"] <- list(NULL)
   rename_method(method, "bridge", match.call())
 }
@@ -209,7 +207,7 @@ power_posterior <- function(rule = c("stepping", "thermodynamic"), run = smc(ess
   if (!run$name %in% c("ais", "smc") || !identical(run$settings$`1.whole`, 1))
     fail("`run` must anneal by powers of the likelihood of all data: ais() or smc(\"thermal\"), ",
          "not ", run$name, "().")
-  run$settings$moments <- 1
+  run <- with_settings(run, moments = 1)
   run$rule <- rule
   rename_method(run, "power_posterior", match.call())
 }
@@ -348,7 +346,7 @@ smc <- function(path = c("thermal", "data"), particles = 500,
     if (path != "data")
       fail("`order` is for smc(\"data\") only: with path \"thermal\" all rows are used from the ",
            "start.")
-    method$settings$shuffle <- as.double(check_order(order) == "shuffled")
+    method <- with_settings(method, shuffle = check_order(order) == "shuffled")
   }
   method$path <- path
   method$proposal <- proposal

@@ -257,24 +257,17 @@ latent_method <- function(method, model) {
   if (method$estimator %in% c("chib", "variational")) return(method)
   if (method$name == "nested") return(latent_nested(method))
   if (method$name == "bic") return(latent_bic(method))
-  settings <- method$settings
+  own <- method$settings
   by_rows <- identical(method$path, "data")
-  if (by_rows && settings$`1.chunk_least` != 1)
+  if (by_rows && own$`1.chunk_least` != 1)
     fail("`chunk` must be 1 for a model with latent variables.")
-  settings$sweeps <- if (method$name == "likelihood_weighting") 0
-  else if (is.null(method$call$steps)) 1 else settings$`1.steps`
-  settings$by_rows <- as.double(by_rows)
-  settings$blind <- as.double(identical(method$proposal, "prior"))
-  settings$shuffle <- as.double(by_rows && !identical(settings$shuffle, 0))
-  if (by_rows) {
-    if (is.null(settings$first)) settings$first <- first_rows(model)
-    if (settings$first == 0) settings[c("1.schedule", "1.ess")] <- list("one", 0)
-    else settings[c("1.schedule", "1.ess")] <- list("adaptive", FIRST_ESS * settings$`1.particles`)
-    if (is.null(settings$often))
-      settings$often <- if (is.null(method$call$steps)) SWEPT_OFTEN else 0
-  }
-  settings$`1.kernel` <- 0
-  method$settings <- settings
+  given <- !is.null(method$call$steps)
+  sweeps <- if (method$name == "likelihood_weighting") 0 else if (given) own$`1.steps` else 1
+  method <- by_sweeps(method, sweeps, by_rows, blind = identical(method$proposal, "prior"))
+  if (by_rows)
+    method <- with_first_rows(method, if (is.null(own$first)) first_rows(model) else own$first,
+                              FIRST_ESS, if (!is.null(own$often)) own$often
+                              else if (given) 0 else SWEPT_OFTEN)
   method$kernels <- list()
   method$estimator <- "latent"
   method
@@ -372,7 +365,7 @@ latent_nested <- function(method) {
   if (method$settings$published)
     fail("`preset` \"paper\" moves points by sghmc(), which models with latent variables do not ",
          "have.")
-  if (is.null(method$call$steps)) method$settings$steps <- NESTED_SWEEPS
+  if (is.null(method$call$steps)) method <- with_settings(method, steps = NESTED_SWEEPS)
   method$kernels <- list(list(name = "sweeps", args = list()))
   method
 }

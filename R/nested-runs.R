@@ -73,10 +73,8 @@ update_nested <- function(object, tol, data, frame) {
   encoded <- encode(object$model, data)
   if (!identical(rows_id(encoded), object$rows_id))
     fail("`data` must be those of the fit, so that its run can be continued.")
-  method <- object$method
-  method$settings$tol <- tol
-  method$settings$from_levels <- as.double(t(as.matrix(object$nested$levels)))
-  method$settings$from_theta <- as.double(t(object$parameters))
+  method <- with_settings(object$method, tol = tol)
+  method <- from_levels(method, object$nested$levels, object$parameters)
   problem <- new_problem(object$model, encoded, method, object$seed)
   problem$replicate <- as.double(STREAMS[["continued"]] + nrow(object$nested$levels))
   if (asks_r(object$model)) {
@@ -84,7 +82,7 @@ update_nested <- function(object, tol, data, frame) {
     on.exit(restore())
   }
   out <- conduct(problem, encoded$rows)
-  method$settings[c("from_levels", "from_theta")] <- NULL
+  method <- without_levels(method)
   method$call$tol <- tol
   checks <- further_checks(problem, encoded, list(out), object$model, method, object$seed)
   fit <- new_evidence(list(out), object$call, object$model, method, encoded, object$seed,

@@ -46,12 +46,12 @@ audit_draws <- function(several) {
 # Rows go when there are too many of them: those of update(), or, if all rows were in memory and
 # used at once, when the run has ended.
 bounded <- function(problem, feeding, width) {
-  own <- list(keep = condensed_rows(width))
-  if (problem$estimator == "walk") own$keep_all <- as.double(feeding != "open")
-  else if (feeding != "open") return(problem)
-  problem$settings <- utils::modifyList(problem$settings, own)
-  if (!is.null(problem$thorough)) problem$thorough <- utils::modifyList(problem$thorough, own)
-  problem
+  walks <- problem$estimator == "walk"
+  if (!walks && feeding != "open") return(problem)
+  in_both_runs(problem, function(plan) {
+    plan <- with_settings(plan, keep = condensed_rows(width))
+    if (walks) with_settings(plan, keep_all = feeding != "open") else plan
+  })
 }
 
 check_for_chib <- function(model) {

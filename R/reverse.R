@@ -52,8 +52,7 @@ is_checked <- function(method) {
 recorded <- function(problem, method, encoded) {
   reversible <- problem$estimator == "walk" && is_tempered(method) &&
     is_reversible(method$kernels[[1]]) && length(encoded$theta_names) <= END_RECORDED
-  if (reversible) problem$settings$record <- 1
-  problem
+  if (reversible) recording(problem) else problem
 }
 
 #' Check a run by optimisation and, if it is tempered and if necessary, by a reverse run
@@ -189,15 +188,7 @@ walked_back <- function(problem, encoded, path, peak) {
 #' A reverse run of so many particles along a path
 #' @noRd
 reversed <- function(problem, encoded, path, from, particles, replicate) {
-  settings <- problem$settings
-  settings[c("record", "rounds", "bridge", "moments")] <- NULL
-  settings$`1.schedule` <- "one"
-  settings$`1.ess` <- 0
-  settings$`1.particles` <- as.double(particles)
-  settings$follow <- as.double(path)
-  settings$reverse <- 1
-  settings$from_state <- as.double(from)
-  problem$settings <- settings
+  problem <- following(problem, path, particles, from)
   problem$replicate <- replicate
   conduct(problem, encoded$rows)
 }

@@ -16,9 +16,8 @@ is_lost <- function(out) isTRUE(drop(out$audit_unreached > out$audit_chance))
 challenge <- function(out, problem) {
   if (!is_searched(out, problem) || !is_lost(out) && is.null(problem$thorough) || believed(out))
     return(NULL)
-  if (!is.null(problem$thorough)) problem$settings <- problem$thorough
-  if (is_lost(out)) problem$settings[c("shuffle", "restarts")] <- list(1, 0)
-  replace(problem, "replicate", list(STREAMS[["second run"]] + problem$replicate))
+  replace(second_run(problem, is_lost(out)), "replicate",
+          list(STREAMS[["second run"]] + problem$replicate))
 }
 
 better_run <- function(out, second, problem) {

@@ -34,8 +34,8 @@ layer_of <- function(file) {
 r_layers <- list(
   base = c("check", "format", "sentences", "warnings", "seeds", "run", "figure", "frame", "block",
            "logevidence-package"),
-  parts = c("prior-functions", "priors", "schedule", "kernel", "kernel-*", "method", "program",
-            "program-functions"),
+  parts = c("prior-functions", "priors", "schedule", "kernel", "kernel-*", "plan", "method",
+            "program", "program-functions"),
   rows = c("source", "source-*", "lags", "model-contract", "calls", "simulate", "check-parts",
            "model", "columns", "scaling", "fingerprint", "model-functions", "predictive"),
   models = c("prior-conflict", "family", "regression", "model-*"),
