@@ -1,38 +1,55 @@
 /* Densities and draws of multivariate t distributions. */
 #include "core/component.h"
 
-#include "base/linalg.h"
+#include "base/logsum.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 
 static const double log_pi = 1.1447298858494001741, log_two_pi = 1.8378770664093454836;
+/* The share of draws with heavy tails. */
+static const double tails_share = 0.3;
 
-double le_component_log_normal(const le_mode *mode, size_t d, double q)
+double le_component_log_normal(size_t d, double half_log_det, double q)
 {
-  return le_cholesky_half_log_det(mode->factor, d) - 0.5 * ((double)d * log_two_pi + q);
+  return half_log_det - 0.5 * ((double)d * log_two_pi + q);
 }
 
-double le_component_log_t(const le_mode *mode, size_t d, double nu, double q)
+double le_component_log_t(size_t d, double nu, double half_log_det, double q)
 {
   return gsl_sf_lngamma(0.5 * (nu + (double)d)) - gsl_sf_lngamma(0.5 * nu) -
-         0.5 * (double)d * (log(nu) + log_pi) + le_cholesky_half_log_det(mode->factor, d) -
+         0.5 * (double)d * (log(nu) + log_pi) + half_log_det -
          0.5 * (nu + (double)d) * log1p(q / nu);
 }
 
-double le_component_distance(const le_mode *mode, size_t d, const double *theta, double *work)
+double le_component_log_peak(size_t d, double tails, double half_log_det, double q, double *heavy)
 {
-  double *shift = work, *product = work + d;
-  for (size_t j = 0; j < d; j++) shift[j] = theta[j] - mode->centre[j];
-  return le_quadratic_form(mode->precision, d, shift, product);
+  const double normal = le_component_log_t(d, LE_PEAK_FREEDOM, half_log_det, q);
+  if (tails == 0) return normal;
+  const double both[2] = {log(1 - tails_share) + normal,
+                          log(tails_share) + le_component_log_t(d, tails, half_log_det, q)},
+               value = le_logsumexp(both, 2);
+  if (heavy) *heavy = exp(both[1] - value);
+  return value;
+}
+
+double le_component_peak_freedom(double tails, const gsl_rng *rng)
+{
+  return tails > 0 && gsl_rng_uniform(rng) < tails_share ? tails : LE_PEAK_FREEDOM;
+}
+
+double le_component_spherical(size_t d, double nu, const gsl_rng *rng, double *z)
+{
+  for (size_t j = 0; j < d; j++) z[j] = gsl_ran_gaussian_ziggurat(rng, 1);
+  return isfinite(nu) ? sqrt(nu / gsl_ran_chisq(rng, nu)) : 1;
 }
 
 /* centre + L^-T z sqrt(nu / chi2), by back substitution. */
-void le_component_draw(const le_mode *mode, size_t d, double nu, const gsl_rng *rng, double *theta)
+void le_component_draw(const le_mode *mode, double nu, const gsl_rng *rng, double *theta)
 {
-  for (size_t j = 0; j < d; j++) theta[j] = gsl_ran_gaussian_ziggurat(rng, 1);
-  const double stretch = isfinite(nu) ? sqrt(nu / gsl_ran_chisq(rng, nu)) : 1;
+  const size_t d = mode->free;
+  const double stretch = le_component_spherical(d, nu, rng, theta);
   for (size_t i = d; i-- > 0;) {
     double sum = theta[i];
     for (size_t k = i + 1; k < d; k++) sum -= mode->factor[k * d + i] * theta[k];

@@ -1,18 +1,27 @@
-/* A multivariate t distribution as a component of a proposal: its place is mode->centre, its shape
- * the precision of the mode and the Cholesky factor of this. */
+/* Multivariate t distributions as components of proposals. The place of a component is
+ * mode->centre, its shape the precision of the mode and the Cholesky factor of this. */
 #ifndef LE_CORE_COMPONENT_H
 #define LE_CORE_COMPONENT_H
 
 #include "base/rng.h"
 #include "core/mode.h"
 
-/* Log density at squared Mahalanobis distance q, for nu degrees of freedom. */
-double le_component_log_t(const le_mode *mode, size_t d, double nu, double q);
-double le_component_log_normal(const le_mode *mode, size_t d, double q);
-/* Squared Mahalanobis distance of a point; `work` holds 2 d numbers. */
-double le_component_distance(const le_mode *mode, size_t d, const double *theta, double *work);
+/* Degrees of freedom around a mode: nearly normal. */
+#define LE_PEAK_FREEDOM 20.0
+
+/* Log density at squared Mahalanobis distance q, for nu degrees of freedom. `half_log_det` is half
+ * the log determinant of the precision. */
+double le_component_log_t(size_t d, double nu, double half_log_det, double q);
+double le_component_log_normal(size_t d, double half_log_det, double q);
+/* The log density around a mode. A share of it has `tails` degrees of freedom, unless these are 0:
+ * `heavy`, if not NULL, is the share that these tails have of the density here. And the degrees of
+ * freedom of a draw. */
+double le_component_log_peak(size_t d, double tails, double half_log_det, double q, double *heavy);
+double le_component_peak_freedom(double tails, const gsl_rng *rng);
+/* Standard normal numbers, which are a draw from a spherical t distribution once they are
+ * multiplied by the number returned: 1 for infinite nu. */
+double le_component_spherical(size_t d, double nu, const gsl_rng *rng, double *z);
 /* A draw; normal for infinite nu. */
-void le_component_draw(const le_mode *mode, size_t d, double nu, const gsl_rng *rng,
-                       double *theta);
+void le_component_draw(const le_mode *mode, double nu, const gsl_rng *rng, double *theta);
 
 #endif

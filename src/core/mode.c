@@ -52,6 +52,31 @@ void le_mode_release(le_mode *mode)
   mode->block = NULL;
 }
 
+void le_mode_swap(le_mode *a, le_mode *b)
+{
+  const le_mode kept = *a;
+  *a = *b;
+  *b = kept;
+}
+
+double le_mode_distance(const le_mode *mode, const double *centre, const double *theta,
+                        double *work)
+{
+  const size_t d = mode->free;
+  for (size_t j = 0; j < d; j++) work[j] = theta[j] - centre[j];
+  return le_quadratic_form(mode->precision, d, work, work + d);
+}
+
+static const le_field fields[] = {LE_FIELD(le_mode, log_density), LE_FIELD(le_mode, rise),
+                                  LE_FIELD(le_mode, images),      LE_FIELD(le_mode, share),
+                                  LE_FIELD(le_mode, start),       LE_FIELD(le_mode, hits)};
+
+void le_mode_archive(le_mode *mode, le_archive *archive)
+{
+  LE_ARCHIVE_FIELDS(archive, mode, fields);
+  le_archive_doubles(archive, mode->theta, mode_size(mode->free)); /* all of its memory */
+}
+
 enum { POINTS_MOST = 64 }; /* of a call for numerical differences */
 
 size_t le_mode_work(size_t d)
@@ -239,8 +264,9 @@ static int is_short(const double *step, const double *scale, size_t d)
   return 1;
 }
 
-double le_mode_mass(const le_mode *mode, size_t d)
+double le_mode_mass(const le_mode *mode)
 {
+  const size_t d = mode->free;
   return mode->log_density + mode->rise - mode->images + 0.5 * (double)d * log_two_pi -
          le_cholesky_half_log_det(mode->factor, d);
 }
@@ -273,7 +299,7 @@ static le_status climb(le_mode *mode, le_target *target, double enough, double l
       mode->converged = mode->log_density > -INFINITY; /* within the support of the prior */
       return LE_OK;
     }
-    if (definite && le_mode_mass(mode, d) + mode->rise < least) return LE_OK;
+    if (definite && le_mode_mass(mode) + mode->rise < least) return LE_OK;
     still = !definite && decrement < NOTHING ? still + 1 : 0;
     if (still == STILL) return LE_OK;
     double length = 1, value = -INFINITY;

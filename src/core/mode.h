@@ -3,6 +3,7 @@
 #ifndef LE_CORE_MODE_H
 #define LE_CORE_MODE_H
 
+#include "base/archive.h"
 #include "core/target.h"
 
 typedef struct le_mode {
@@ -40,7 +41,14 @@ le_status le_mode_climb(le_mode *mode, le_target *target, double enough, double 
 /* The accuracy that sums over very many rows allow. */
 #define LE_MODE_TOP 1e-6
 /* The log of the mass of the mode in Laplace's approximation. */
-double le_mode_mass(const le_mode *mode, size_t d);
+double le_mode_mass(const le_mode *mode);
+/* Squared Mahalanobis distance of theta from this centre, by the precision of the mode; `work`
+ * holds 2 d numbers, of which the first may be theta. */
+double le_mode_distance(const le_mode *mode, const double *centre, const double *theta,
+                        double *work);
+void le_mode_swap(le_mode *a, le_mode *b);
 size_t le_mode_work(size_t d);
+/* For modes all of whose parameters move. */
+void le_mode_archive(le_mode *mode, le_archive *archive);
 
 #endif

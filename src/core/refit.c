@@ -159,7 +159,7 @@ static int first_shape(le_refit *r, le_mode *part)
     for (size_t j = 0; j < d; j++) part->precision[j * d + j] = 1;
   }
   for (size_t i = 0; i < n; i++)
-    distance[i] = le_component_distance(part, d, r->theta + i * d, work);
+    distance[i] = le_mode_distance(part, part->centre, r->theta + i * d, work);
   const size_t wanted = (size_t)fmax((double)(NEAREST_EACH * (d + 1)),
                                      NEAREST_SHARE * (double)r->lot),
                nearest = wanted < n ? wanted : n;
@@ -175,10 +175,11 @@ static int first_shape(le_refit *r, le_mode *part)
 static void fill_column(le_refit *r, size_t number, size_t from)
 {
   const le_mode *part = &r->part[number - 1];
-  for (size_t i = from; i < r->n; i++)
-    le_refit_column(r, i)[number] =
-        le_component_log_t(part, r->d, LE_REFIT_FREEDOM,
-                           le_component_distance(part, r->d, r->theta + i * r->d, r->work));
+  const double half_log_det = le_cholesky_half_log_det(part->factor, r->d);
+  for (size_t i = from; i < r->n; i++) {
+    const double q = le_mode_distance(part, part->centre, r->theta + i * r->d, r->work);
+    le_refit_column(r, i)[number] = le_component_log_t(r->d, LE_REFIT_FREEDOM, half_log_det, q);
+  }
 }
 
 /* EM for the shares, with the densities as they are. */
@@ -310,9 +311,5 @@ void le_refit_archive(le_refit *r, le_archive *archive)
   le_archive_doubles(archive, r->theta, r->n * d);
   le_archive_doubles(archive, r->value, r->n);
   le_archive_doubles(archive, r->column, r->n * COLUMNS);
-  for (size_t j = 0; j < LE_REFIT_PARTS_MOST; j++) {
-    le_archive_doubles(archive, r->part[j].centre, d);
-    le_archive_doubles(archive, r->part[j].precision, d * d);
-    le_archive_doubles(archive, r->part[j].factor, d * d);
-  }
+  for (size_t j = 0; j < LE_REFIT_PARTS_MOST; j++) le_mode_archive(&r->part[j], archive);
 }

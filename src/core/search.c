@@ -249,14 +249,14 @@ static le_status choose(le_search *search, const le_audit *audit, le_target *tar
   double *error = le_resize(NULL, found * (d + 4) * sizeof(double));
   if (!error) return LE_NO_MEMORY;
   const le_status status = difference_errors(search, audit, target, error, error + found);
-  const double most = le_mode_mass(&audit->mode[0], d),
+  const double most = le_mode_mass(&audit->mode[0]),
                each = (double)(MORE * search->few.n) * (double)(d * d) * TYPICAL_ITERATIONS,
                affordable = fmax(WIDEN_WORK / each, AFFORDABLE_LEAST);
   const size_t room = affordable < (double)search->starts ? (size_t)affordable : search->starts;
   double kept_mass = 0, left = 0;
   size_t kept = 0;
   for (size_t k = 0; k < found && status == LE_OK; k++) {
-    const double mass = le_mode_mass(&audit->mode[k], d) - most;
+    const double mass = le_mode_mass(&audit->mode[k]) - most;
     if (-mass > BEHIND + OVERTAKES * error[k]) continue;
     if (kept < room) {
       memcpy(search->start + kept++ * d, audit->mode[k].theta, d * sizeof(double));

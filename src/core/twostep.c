@@ -182,7 +182,7 @@ le_status le_twostep_fit(le_twostep *two, le_target *target, double enough, cons
     if (le_interrupted(target->context)) return LE_INTERRUPTED;
     const double density = draw_scales(two, rng, two->scales + i * few);
     LE_TRY(climb_given(two, target, enough, two->scales + i * few));
-    two->mass[i] = two->mode.converged ? le_mode_mass(&two->mode, two->rest) - density : -INFINITY;
+    two->mass[i] = two->mode.converged ? le_mode_mass(&two->mode) - density : -INFINITY;
   }
   double power;
   two->failed = le_schedule_adaptive(two->mass, NULL, n, TEMPERED * (double)n, 0, &power) != LE_OK;

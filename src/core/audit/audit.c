@@ -1,0 +1,176 @@
+/* An audit from its memory to its end: climbs, plan, draws, and what follows. */
+#include "core/audit/parts.h"
+
+#include "base/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Climbs end within ROUGHLY of a mode (squared Mahalanobis distance / d), but at most AT_MOST in
+ * all dimensions together. This inaccuracy reduces the effective sample size by about a fiftieth;
+ * the expansion corrects for the remaining gradient. */
+static const double ROUGHLY = 0.002, AT_MOST = 0.02;
+/* Memory of all lots of draws in numbers. */
+static const double ROOM_MOST = 2e7;
+
+void le_audit_free(le_audit *a)
+{
+  for (size_t k = 0; k < a->room_of_modes; k++) le_mode_release(&a->mode[k]);
+  /* climbs exchange modes with these two */
+  le_mode_release(&a->trial);
+  le_mode_release(&a->wide);
+  le_refit_free(&a->refit);
+  le_release(a->mode);
+  le_release(a->term);
+  a->mode = NULL;
+  a->term = NULL;
+  a->room_of_modes = 0;
+}
+
+void le_audit_alloc(le_audit *a, const le_target *target, size_t starts, size_t draws, size_t lots,
+                    size_t batch, le_arena *arena)
+{
+  const size_t d = target->d;
+  const double lots_of_room = ROOM_MOST / ((double)draws * (double)d + 1);
+  memset(a, 0, sizeof *a);
+  a->d = d;
+  a->tails = target->ops->tails ? target->ops->tails(target->model) : 0;
+  if (a->tails >= LE_PEAK_FREEDOM) a->tails = 0;
+  a->density = (le_proposal){le_audit_log_proposal, a};
+  a->starts_most = starts;
+  a->most = starts == 1 ? 1 : le_audit_modes_most(d);
+  a->draws = a->lot = a->first_lot = draws;
+  a->room = draws * (size_t)fmax(1, fmin((double)lots, lots_of_room));
+  a->batch = batch < 1 ? 1 : batch > target->m ? target->m : batch;
+  le_mode_alloc(&a->wide, d, arena);
+  le_mode_alloc(&a->trial, d, arena);
+  a->start = le_arena_doubles(arena, starts * d);
+  a->scale = le_arena_doubles(arena, d);
+  a->image = le_arena_doubles(arena, LE_AUDIT_IMAGES_AT_ONCE * d);
+  a->theta = le_arena_doubles(arena, a->room * d);
+  a->log_weight = le_arena_doubles(arena, a->room);
+  a->value = le_arena_doubles(arena, a->batch);
+  a->work = le_arena_doubles(arena, le_mode_work(d) + a->room);
+  for (size_t j = 0; j < d && !arena->failed; j++) a->scale[j] = 1;
+}
+
+void le_audit_by_part(le_audit *a, const le_target *target, le_expansion *expansion, size_t part,
+                      size_t least, double work, le_arena *arena)
+{
+  const int possible = le_expansion_possible(target) && target->ops->log_prior_hess &&
+                       target->ops->log_prior_grad;
+  a->expansion = expansion;
+  a->part = possible ? part : 0;
+  a->least = least;
+  a->work_least = work;
+  a->lik_grad = le_arena_doubles(arena, a->d);
+  a->lik_hess = le_arena_doubles(arena, a->d * a->d);
+  a->prior = le_arena_doubles(arena, a->batch);
+}
+
+void le_audit_in_two_steps(le_audit *a, const le_target *target, le_arena *arena)
+{
+  le_twostep_alloc(&a->two, target, a->batch, arena);
+}
+
+void le_audit_start(le_audit *a, size_t starts, const double *start)
+{
+  a->starts = a->native = starts > a->starts_most ? a->starts_most : starts;
+  a->near = LE_AUDIT_KNOWN;
+  a->climbs_least = a->starts;
+  a->draws = a->lot = a->first_lot;
+  a->enough = fmin(ROUGHLY * (double)a->d, AT_MOST);
+  if (start != a->start) memcpy(a->start, start, a->starts * a->d * sizeof(double));
+  a->further = a->imaged = 0;
+  a->climbed_work = 0;
+  memcpy(a->trial.scale, a->scale, a->d * sizeof(double));
+  a->climbed = a->modes = a->found = a->parts = a->drawn = 0;
+  a->failed = a->has_wide = a->by_part = a->planned = a->anchored = 0;
+  a->in_two_steps = a->refitted = 0;
+  a->refit_from = 0;
+  a->ideal_sum = a->ideal_squares = 0;
+  a->refused = -INFINITY;
+  a->phase = LE_AUDIT_CLIMB;
+  a->unreached = a->log_evidence = a->se = a->laplace = a->effective_size = a->ideal_size =
+    a->pareto_k = a->unseen = NAN;
+}
+
+void le_audit_widen(le_audit *a, const double *centre, const double *factor)
+{
+  const size_t d = a->d;
+  le_mode *wide = &a->wide;
+  memcpy(wide->theta, centre, d * sizeof(double));
+  memcpy(wide->factor, factor, d * d * sizeof(double));
+  for (size_t i = 0; i < d; i++)
+    for (size_t j = 0; j < d; j++)
+      wide->precision[i * d + j] = le_dot(factor + i * d, factor + j * d, (i < j ? i : j) + 1);
+  a->has_wide = 1;
+}
+
+void le_audit_scale(le_audit *a, const double *scale)
+{
+  memcpy(a->scale, scale, a->d * sizeof(double));
+  memcpy(a->trial.scale, scale, a->d * sizeof(double));
+}
+
+static le_status take_step(le_audit *a, le_target *target, const gsl_rng *rng)
+{
+  if (a->phase == LE_AUDIT_CLIMB) return le_audit_climb(a, target, rng);
+  if (a->phase == LE_AUDIT_SCALES) return le_audit_fit_scales(a, target, rng);
+  if (a->phase == LE_AUDIT_REFIT) return le_audit_refit(a, target, rng);
+  if (a->phase != LE_AUDIT_DRAW) return LE_OK;
+  if (a->in_two_steps) return le_audit_draw_in_two_steps(a, target, rng);
+  return a->planned ? le_audit_draw(a, target, rng) : le_audit_plan(a, target, rng);
+}
+
+le_status le_audit_step(le_audit *a, le_target *target, const gsl_rng *rng)
+{
+  /* also where no mode is found there is a place for one */
+  LE_TRY(le_audit_reserve(a, 1));
+  LE_TRY(take_step(a, target, rng));
+  const int over = a->phase == LE_AUDIT_DONE && !a->in_two_steps && a->first_lot;
+  return over ? le_audit_follow_up(a, target) : LE_OK;
+}
+
+#define FIELD(member) LE_FIELD(le_audit, member)
+static const le_field fields[] = {
+  FIELD(draws), FIELD(lot), FIELD(taken), FIELD(by_part), FIELD(planned), FIELD(in_two_steps),
+  FIELD(starts), FIELD(native), FIELD(climbs_least), FIELD(near), FIELD(refused), FIELD(enough),
+  FIELD(climbed), FIELD(further), FIELD(imaged), FIELD(climbed_work), FIELD(modes), FIELD(found),
+  FIELD(parts), FIELD(has_wide), FIELD(anchored), FIELD(refitted), FIELD(refit_from),
+  FIELD(drawn), FIELD(phase), FIELD(failed), FIELD(log_evidence), FIELD(se), FIELD(laplace),
+  FIELD(effective_size), FIELD(pareto_k), FIELD(unseen), FIELD(ideal_sum), FIELD(ideal_squares),
+  FIELD(ideal_size), FIELD(unreached)
+};
+#undef FIELD
+
+/* Modes that are in use: those found, and the components of the proposal. */
+static size_t modes_used(const le_audit *a)
+{
+  const size_t modes = a->found > a->modes ? a->found : a->modes;
+  return modes > a->parts ? modes : a->parts;
+}
+
+void le_audit_archive(le_audit *a, le_archive *archive)
+{
+  const size_t d = a->d;
+  le_archive_expect(archive, a->room);
+  LE_ARCHIVE_FIELDS(archive, a, fields);
+  const size_t used = modes_used(a);
+  if (a->draws > a->room || a->lot > a->room || used > a->most + 1 ||
+      a->starts > a->starts_most || a->climbed > a->starts + a->further || a->drawn > a->draws ||
+      a->phase > LE_AUDIT_REFIT)
+    archive->status = LE_CORRUPT;
+  le_twostep_archive(&a->two, archive);
+  le_refit_archive(&a->refit, archive);
+  if (archive->status == LE_OK && !archive->writing)
+    archive->status = le_audit_reserve(a, used > 0 ? used + 1 : 1);
+  if (archive->status != LE_OK) return;
+  for (size_t k = 0; k < used; k++) le_mode_archive(&a->mode[k], archive);
+  le_mode_archive(&a->wide, archive);
+  le_archive_doubles(archive, a->scale, d);
+  le_archive_doubles(archive, a->trial.scale, d);
+  le_archive_doubles(archive, a->start, a->starts * d);
+  le_archive_doubles(archive, a->theta, a->draws * d);
+  le_archive_doubles(archive, a->log_weight, a->draws);
+}

@@ -1,0 +1,116 @@
+/* The proposal: a mixture of t distributions around the modes, with heavier tails if the model has
+ * them, and a wide component if there is one. Its density bounds the weights where components
+ * overlap. */
+#include "core/audit/parts.h"
+
+#include "base/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Squared Mahalanobis distance of a point from the centre of a component: around a mode in the
+ * model's own coordinates if it has them; their log determinant is then returned in `log_det`. */
+static double distance(const le_audit *a, const le_target *target, size_t part,
+                       const double *theta, double *work, double *log_det)
+{
+  const le_mode *mode = &a->mode[part];
+  const int own = part < a->modes && target->ops->to_normal;
+  *log_det = own ? target->ops->to_normal(target->model, mode->theta, theta, work) : 0;
+  return le_mode_distance(mode, mode->centre, own ? work : theta, work);
+}
+
+/* The log of a sum of exponentials, term by term: the number of components has no limit. */
+typedef struct running_sum {
+  double most, sum;
+} running_sum;
+
+static void add_term(running_sum *all, double term)
+{
+  if (term == -INFINITY) return;
+  if (term <= all->most) {
+    all->sum += exp(term - all->most);
+    return;
+  }
+  all->sum = 1 + (all->sum > 0 ? all->sum * exp(all->most - term) : 0);
+  all->most = term;
+}
+
+static double log_of(const running_sum *all) { return all->most + log(all->sum); }
+
+double le_audit_log_densities(const le_audit *a, const le_target *target, const double *theta,
+                              double *normal, double *work)
+{
+  running_sum all = {-INFINITY, 0}, peaks = {-INFINITY, 0};
+  const size_t d = a->d;
+  double of_modes = 0;
+  for (size_t k = 0; k < a->parts; k++) {
+    double share;
+    const double q = distance(a, target, k, theta, work, &share),
+                 half_log_det = le_cholesky_half_log_det(a->mode[k].factor, d);
+    share += log(a->mode[k].share);
+    if (k >= a->modes) {
+      add_term(&all, share + le_component_log_t(d, LE_REFIT_FREEDOM, half_log_det, q));
+      continue;
+    }
+    add_term(&all, share + le_component_log_peak(d, a->tails, half_log_det, q, NULL));
+    add_term(&peaks, share + le_component_log_normal(d, half_log_det, q));
+    of_modes += a->mode[k].share;
+  }
+  *normal = log_of(&peaks) - log(a->parts > a->modes ? of_modes : 1);
+  return log_of(&all);
+}
+
+double le_audit_log_proposal(const void *self, const le_target *target, const double *theta,
+                             double *work)
+{
+  double normal;
+  return le_audit_log_densities(self, target, theta, &normal, work);
+}
+
+static int draw_from(const le_audit *a, const le_target *target, size_t part, double nu,
+                     const gsl_rng *rng, double *theta)
+{
+  const le_mode *mode = &a->mode[part];
+  le_component_draw(mode, nu, rng, theta);
+  if (part >= a->modes || !target->ops->from_normal ||
+      target->ops->from_normal(target->model, mode->theta, theta))
+    return 1;
+  memcpy(theta, mode->theta, a->d * sizeof(double));
+  return 0;
+}
+
+int le_audit_draw_from(const le_audit *a, const le_target *target, size_t part, const gsl_rng *rng,
+                       double *theta)
+{
+  const double nu = part < a->modes ? le_component_peak_freedom(a->tails, rng) : LE_REFIT_FREEDOM;
+  return draw_from(a, target, part, nu, rng, theta);
+}
+
+int le_audit_draw_normal(const le_audit *a, const le_target *target, size_t part,
+                         const gsl_rng *rng, double *theta)
+{
+  return draw_from(a, target, part, INFINITY, rng, theta);
+}
+
+size_t le_audit_stratum(const le_audit *a, size_t draw, size_t draws)
+{
+  const double point = ((double)draw + 0.5) / (double)draws;
+  double sum = 0;
+  for (size_t k = 0; k + 1 < a->parts; k++)
+    if ((sum += a->mode[k].share) > point) return k;
+  return a->parts - 1;
+}
+
+enum { DRAWS_UNWATCHED = 10 };
+
+le_status le_audit_normal_draws(const le_audit *a, const le_target *target, const gsl_rng *rng,
+                                size_t n, double *theta)
+{
+  for (size_t i = 0; i < n; i++, theta += a->d) {
+    /* a draw takes d^2 multiplications: in high dimension the user must be able to interrupt */
+    if (i % DRAWS_UNWATCHED == 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
+    le_audit_draw_normal(a, target, le_audit_stratum(a, i, n), rng, theta);
+    le_audit_relabel(a, target, theta);
+  }
+  return LE_OK;
+}
