@@ -58,7 +58,6 @@ void le_search_alloc(le_search *search, const le_target *target, size_t starts, 
   search->value = le_arena_doubles(arena, search->candidates);
   search->order = le_arena_indices(arena, search->candidates);
   search->rest = le_arena_indices(arena, search->candidates);
-  search->scale = le_arena_doubles(arena, d);
   search->start = le_arena_doubles(arena, search->starts * d);
   if (target->ops->start)
     search->scratch = le_arena_doubles(arena, target->ops->start_scratch(target->model, rows));
@@ -110,7 +109,7 @@ static le_status climb_likelihood(le_search *search, le_audit *audit, le_target 
     return LE_OK;
   double *start = search->start + k * d;
   memcpy(trial->theta, start, d * sizeof(double));
-  memcpy(trial->scale, search->scale, d * sizeof(double));
+  memcpy(trial->scale, audit->scale, d * sizeof(double));
   target->flat = 1;
   const le_status status = le_mode_climb(trial, target, LIKELIHOOD_TOP, -INFINITY, audit->work);
   target->flat = 0;
@@ -118,6 +117,20 @@ static le_status climb_likelihood(le_search *search, le_audit *audit, le_target 
   for (size_t j = 0; j < d; j++)
     if (!isfinite(trial->theta[j])) return LE_OK;
   memcpy(start, trial->theta, d * sizeof(double));
+  return LE_OK;
+}
+
+/* Sets `order` to the order of n points by their density, the best first, and `value` to minus their
+ * log densities. */
+static le_status sort_by_density(le_search *search, le_target *target, size_t n,
+                                 const double *theta)
+{
+  for (size_t from = 0; from < n; from += target->m) {
+    const size_t some = n - from < target->m ? n - from : target->m;
+    LE_TRY(le_target_density(target, some, theta + from * search->d, search->value + from));
+  }
+  for (size_t k = 0; k < n; k++) search->value[k] = -search->value[k];
+  gsl_sort_index(search->order, search->value, 1, n);
   return LE_OK;
 }
 
@@ -132,12 +145,7 @@ static le_status put_best_first(le_search *search, le_target *target)
   const size_t d = search->d, n = search->found;
   double *copy = search->candidate, *value = search->value, last = -INFINITY;
   size_t next = 0, best = 0;
-  for (size_t from = 0; from < n; from += target->m) {
-    const size_t some = n - from < target->m ? n - from : target->m;
-    LE_TRY(le_target_density(target, some, search->start + from * d, value + from));
-  }
-  for (size_t k = 0; k < n; k++) value[k] = -value[k];
-  gsl_sort_index(search->order, value, 1, n);
+  LE_TRY(sort_by_density(search, target, n, search->start));
   memcpy(copy, search->start, n * d * sizeof(double));
   for (size_t taken = 0; taken < n; taken++) { /* those that have their place are set to NaN */
     while (best < n && (isnan(value[search->order[best]]) ||
@@ -164,12 +172,14 @@ static double spread(le_search *search, size_t j)
   return middle > 0 && isfinite(middle) ? middle : whole > 0 && isfinite(whole) ? whole : 1;
 }
 
-/* A start of the model's own, from these rows. */
-static void start_from(const le_search *search, le_target *target, const le_rows *rows,
-                       const gsl_rng *rng, double *theta)
+/* A start of the model's own, from as many rows as the scratch memory is for. */
+static void start_from_rows(const le_search *search, le_target *target, const gsl_rng *rng,
+                            double *theta)
 {
-  target->ops->start(target->model, rows, rng, theta, search->scratch);
-  target->likelihoods += (double)rows->n;
+  const size_t n = target->seen < search->rows ? target->seen : search->rows;
+  const le_rows rows = le_store_rows(target->store, 0, n);
+  target->ops->start(target->model, &rows, rng, theta, search->scratch);
+  target->likelihoods += (double)rows.n;
 }
 
 /* Of the starts from the prior, half are the most probable of the draws, and half are the first
@@ -181,20 +191,13 @@ static le_status scatter(le_search *search, le_audit *audit, le_target *target, 
   search->found = affordable_starts(search, target);
   for (size_t i = 0; i < search->candidates; i++)
     target->ops->draw_prior(target->model, rng, search->candidate + i * d);
-  for (size_t j = 0; j < d; j++) search->scale[j] = spread(search, j);
-  for (size_t from = 0; from < search->candidates; from += target->m) {
-    const size_t n = search->candidates - from < target->m ? search->candidates - from : target->m;
-    LE_TRY(le_target_density(target, n, search->candidate + from * d, search->value + from));
-  }
-  for (size_t i = 0; i < search->candidates; i++) search->value[i] = -search->value[i];
-  gsl_sort_index(search->order, search->value, 1, search->candidates);
+  for (size_t j = 0; j < d; j++) audit->scale[j] = spread(search, j);
+  LE_TRY(sort_by_density(search, target, search->candidates, search->candidate));
   if (!target->ops->start)
-    le_optima(search->candidates, d, search->candidate, search->scale, search->order,
-              search->rest);
-  const le_rows rows = le_store_rows(target->store, 0, target->seen);
+    le_optima(search->candidates, d, search->candidate, audit->scale, search->order, search->rest);
   for (size_t k = 0, draw = 0; k < search->found; k++)
     if (is_from_rows(target, k)) {
-      start_from(search, target, &rows, rng, search->start + k * d);
+      start_from_rows(search, target, rng, search->start + k * d);
     } else {
       memcpy(search->start + k * d,
              search->candidate + (draw % 2 ? draw / 2 : search->order[draw / 2]) * d,
@@ -289,20 +292,14 @@ static le_status another(void *self, le_target *target, const gsl_rng *rng, doub
   le_search *search = self;
   const size_t d = search->d, k = search->drawn++;
   if (is_from_rows(target, k)) {
-    /* the scratch memory is for so many rows */
-    const size_t n = target->seen < search->rows ? target->seen : search->rows;
-    const le_rows rows = le_store_rows(target->store, 0, n);
-    start_from(search, target, &rows, rng, theta);
+    start_from_rows(search, target, rng, theta);
     return LE_OK;
   }
   const size_t n = k % 2 && target->m >= BEST_OF ? BEST_OF : 1;
   for (size_t i = 0; i < n; i++)
     target->ops->draw_prior(target->model, rng, search->candidate + i * d);
-  size_t best = 0;
-  if (n > 1) LE_TRY(le_target_density(target, n, search->candidate, search->value));
-  for (size_t i = 1; i < n; i++)
-    if (search->value[i] > search->value[best]) best = i;
-  memcpy(theta, search->candidate + best * d, d * sizeof(double));
+  if (n > 1) LE_TRY(sort_by_density(search, target, n, search->candidate));
+  memcpy(theta, search->candidate + (n > 1 ? search->order[0] : 0) * d, d * sizeof(double));
   return LE_OK;
 }
 
@@ -325,7 +322,6 @@ static le_status search_few(le_search *search, le_audit *audit, le_target *targe
 {
   if (!search->scattered) {
     LE_TRY(scatter(search, audit, target, rng));
-    le_audit_scale(audit, search->scale);
     le_search_climbs(search, audit, 0);
     return LE_OK;
   }
@@ -354,10 +350,8 @@ le_status le_search_step(le_search *search, le_audit *audit, le_target *target, 
   const size_t n = target->seen;
   if (search->done && search->few.n) return widen(search, audit, target, take);
   if (n <= search->rows) {
-    le_status status = scatter(search, audit, target, rng);
-    le_audit_scale(audit, search->scale);
     search->done = 1;
-    return status;
+    return scatter(search, audit, target, rng);
   }
   if (search->done) le_search_start(search);
   if (!search->scattered) LE_TRY(take_few(search, target, search->rows, take));
@@ -370,17 +364,15 @@ le_status le_search_step(le_search *search, le_audit *audit, le_target *target, 
   return status != LE_OK || !climbed ? status : widen(search, audit, target, take);
 }
 
+static const le_field fields[] = {LE_FIELD(le_search, scattered), LE_FIELD(le_search, done),
+                                  LE_FIELD(le_search, wider),     LE_FIELD(le_search, unseen),
+                                  LE_FIELD(le_search, drawn),     LE_FIELD(le_search, found)};
+
 void le_search_archive(le_search *search, le_archive *archive)
 {
   le_archive_expect(archive, search->starts);
   le_store_archive(&search->few, archive);
-  le_archive_int(archive, &search->scattered);
-  le_archive_int(archive, &search->done);
-  le_archive_int(archive, &search->wider);
-  le_archive_double(archive, &search->unseen);
-  le_archive_size(archive, &search->drawn);
-  le_archive_size(archive, &search->found);
-  le_archive_doubles(archive, search->scale, search->d);
+  LE_ARCHIVE_FIELDS(archive, search, fields);
   le_archive_doubles(archive, search->start, search->starts * search->d);
   if (search->found > search->starts) archive->status = LE_CORRUPT;
 }

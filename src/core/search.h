@@ -20,7 +20,7 @@ typedef struct le_search {
   /* candidates: draws to choose starts from; rows: number of rows of the first climbs */
   size_t d, starts, candidates, rows;
   le_store few;
-  double *candidate, *value, *scale;
+  double *candidate, *value;
   double *scratch; /* for starts from the rows; NULL if the model has none */
   size_t *order, *rest;
   int scattered, done;
