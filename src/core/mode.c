@@ -86,62 +86,43 @@ size_t le_mode_work(size_t d)
 
 /* ---- derivatives ---- */
 
-/* A queue of points whose densities (and gradients) are needed; many are evaluated at a time. */
-typedef struct queue {
-  le_target *target;
-  size_t most, n;
-  double *theta, *value, *grad; /* grad is NULL if only densities are needed */
-  size_t first[POINTS_MOST], second[POINTS_MOST];
-  double sign[POINTS_MOST];
-} queue;
-
-static queue queue_make(le_target *target, int with_gradients, double *work)
+/* Two points for each coordinate or pair of coordinates: theta with a step down, and with a step up,
+ * of h standard deviations along j and, if it is another one, k. Many pairs are evaluated at a
+ * time. */
+static void put_pair(size_t d, const double *theta, const double *scale, double h, size_t j,
+                     size_t k, double *point)
 {
-  const size_t d = target->d;
-  queue q = {.target = target, .most = target->m < POINTS_MOST ? target->m : POINTS_MOST};
-  q.theta = work;
-  q.value = work + POINTS_MOST * d;
-  q.grad = with_gradients ? q.value + POINTS_MOST : NULL;
-  return q;
+  for (int side = -1; side <= 1; side += 2, point += d) {
+    memcpy(point, theta, d * sizeof(double));
+    point[j] += side * h * scale[j];
+    if (k != j) point[k] += side * h * scale[k];
+  }
 }
 
-static le_status queue_evaluate(queue *q)
+static size_t pairs_at_once(const le_target *target)
 {
-  if (q->n == 0) return LE_OK;
-  if (q->grad) return le_target_density_grad(q->target, q->n, q->theta, q->value, q->grad);
-  return le_target_density(q->target, q->n, q->theta, q->value);
-}
-
-/* Adds the contributions of the queued points to the second derivatives, and empties the queue. */
-static le_status take_slopes(queue *q, const double *scale, double *precision)
-{
-  const size_t d = q->target->d;
-  LE_TRY(queue_evaluate(q));
-  for (size_t p = 0; p < q->n; p++)
-    for (size_t k = 0; k < d; k++)
-      precision[k * d + q->first[p]] -= q->sign[p] * q->grad[p * d + k] /
-                                        (2 * 1e-4 * scale[q->first[p]]);
-  q->n = 0;
-  return LE_OK;
+  return (target->m < POINTS_MOST ? target->m : POINTS_MOST) / 2;
 }
 
 /* Central differences of the gradient: column j of the second derivatives from theta +- h_j. */
 static le_status differences_of_gradient(le_target *target, const double *theta,
                                          const double *scale, double *precision, double *work)
 {
-  const size_t d = target->d;
-  queue q = queue_make(target, 1, work);
+  const size_t d = target->d, most = pairs_at_once(target);
+  const double h = 1e-4;
+  double *point = work, *value = point + POINTS_MOST * d, *grad = value + POINTS_MOST;
   memset(precision, 0, d * d * sizeof(double));
-  /* point p changes coordinate p / 2, first downwards and then upwards */
-  for (size_t p = 0; p <= 2 * d; p++) {
-    if (q.n == q.most || p == 2 * d) LE_TRY(take_slopes(&q, scale, precision));
-    if (p == 2 * d) break;
-    const size_t j = p / 2;
-    const double side = p % 2 ? 1 : -1;
-    memcpy(q.theta + q.n * d, theta, d * sizeof(double));
-    q.theta[q.n * d + j] += side * 1e-4 * scale[j];
-    q.first[q.n] = j;
-    q.sign[q.n++] = side;
+  for (size_t from = 0, n; from < d; from += n) {
+    n = d - from < most ? d - from : most;
+    for (size_t i = 0; i < n; i++)
+      put_pair(d, theta, scale, h, from + i, from + i, point + 2 * i * d);
+    LE_TRY(le_target_density_grad(target, 2 * n, point, value, grad));
+    for (size_t p = 0; p < 2 * n; p++) {
+      const size_t j = from + p / 2;
+      const int side = p % 2 ? 1 : -1;
+      for (size_t k = 0; k < d; k++)
+        precision[k * d + j] -= side * grad[p * d + k] / (2 * h * scale[j]);
+    }
   }
   for (size_t j = 0; j < d; j++)
     for (size_t k = 0; k < j; k++)
@@ -155,31 +136,26 @@ static le_status differences_of_gradient(le_target *target, const double *theta,
 static le_status differences_of_density(le_target *target, const double *theta, const double *scale,
                                         double *grad, double *precision, double *work)
 {
-  const size_t d = target->d;
+  const size_t d = target->d, most = pairs_at_once(target);
   const double h = 1e-3;
-  double centre;
-  queue q = queue_make(target, 0, work);
+  double centre, *point = work, *value = point + POINTS_MOST * d;
+  size_t first[POINTS_MOST], second[POINTS_MOST], n = 0;
   LE_TRY(le_target_density(target, 1, theta, &centre));
   memset(grad, 0, d * sizeof(double));
   memset(precision, 0, d * d * sizeof(double));
   for (size_t j = 0; j < d; j++)
     for (size_t k = 0; k <= j; k++) {
-      for (int side = -1; side <= 1; side += 2) {
-        memcpy(q.theta + q.n * d, theta, d * sizeof(double));
-        q.theta[q.n * d + j] += side * h * scale[j];
-        if (k < j) q.theta[q.n * d + k] += side * h * scale[k];
-        q.first[q.n] = j;
-        q.second[q.n] = k;
-        q.sign[q.n++] = side;
+      put_pair(d, theta, scale, h, j, k, point + 2 * n * d);
+      first[n] = j;
+      second[n++] = k;
+      if (n < most && !(j == d - 1 && k == d - 1)) continue;
+      LE_TRY(le_target_density(target, 2 * n, point, value));
+      for (size_t p = 0; p < 2 * n; p++) {
+        const size_t a = first[p / 2], b = second[p / 2];
+        precision[a * d + b] -= (value[p] - centre) / (h * h * scale[a] * scale[b]);
+        if (a == b) grad[a] += (p % 2 ? 1 : -1) * value[p] / (2 * h * scale[a]);
       }
-      if (q.n + 2 <= q.most && !(j == d - 1 && k == d - 1)) continue;
-      LE_TRY(queue_evaluate(&q));
-      for (size_t p = 0; p < q.n; p++) {
-        const size_t a = q.first[p], b = q.second[p];
-        precision[a * d + b] -= (q.value[p] - centre) / (h * h * scale[a] * scale[b]);
-        if (a == b) grad[a] += q.sign[p] * q.value[p] / (2 * h * scale[a]);
-      }
-      q.n = 0;
+      n = 0;
     }
   /* here entry (j, k) is f_jj h_j / h_k + 2 f_jk + f_kk h_k / h_j */
   for (size_t j = 0; j < d; j++)
