@@ -4,7 +4,6 @@
 #include "base/linalg.h"
 #include "base/logsum.h"
 
-#include <gsl/gsl_randist.h>
 #include <math.h>
 #include <string.h>
 
@@ -21,13 +20,11 @@ void le_bridging_alloc(le_bridging *bridging, const le_target *target, size_t ch
   bridging->fitted = rounds / 2;
   bridging->batch = batch < target->m ? batch : target->m;
   const size_t bridge = (rounds - bridging->fitted) * chains;
-  bridging->centre = le_arena_doubles(arena, d);
-  bridging->factor = le_arena_doubles(arena, d * d);
-  bridging->precision = le_arena_doubles(arena, d * d);
+  le_mode_alloc(&bridging->proposal, d, arena);
   bridging->own = le_arena_doubles(arena, bridge);
-  bridging->proposal = le_arena_doubles(arena, bridging->batch * d);
   bridging->other = le_arena_doubles(arena, bridge);
-  bridging->work = le_arena_doubles(arena, 2 * d + bridging->batch + d * d);
+  bridging->theta = le_arena_doubles(arena, bridging->batch * d);
+  bridging->work = le_arena_doubles(arena, 2 * d + bridging->batch);
   bridging->log_evidence = bridging->se = bridging->effective = NAN;
 }
 
@@ -38,41 +35,38 @@ static size_t bridging_draws(const le_bridging *b)
 
 static double log_proposal(const le_bridging *b, const double *theta)
 {
-  double *shift = b->work, *product = b->work + b->d;
-  for (size_t j = 0; j < b->d; j++) shift[j] = theta[j] - b->centre[j];
-  return le_cholesky_half_log_det(b->factor, b->d) - 0.5 * (double)b->d * log_two_pi -
-         0.5 * le_quadratic_form(b->precision, b->d, shift, product);
+  const le_mode *p = &b->proposal;
+  return le_cholesky_half_log_det(p->factor, b->d) - 0.5 * (double)b->d * log_two_pi -
+         0.5 * le_mode_distance(p, p->centre, theta, b->work);
 }
 
 /* Fits mean and precision to the first half of the rounds. */
 static le_status fit_proposal(le_bridging *b, const double *theta)
 {
   const size_t d = b->d, n = b->fitted * b->chains;
-  double *covariance = b->factor, *column = b->work;
-  memset(b->centre, 0, d * sizeof(double));
+  double *centre = b->proposal.centre, *precision = b->proposal.precision,
+         *covariance = b->proposal.factor;
+  memset(centre, 0, d * sizeof(double));
   memset(covariance, 0, d * d * sizeof(double));
   for (size_t i = 0; i < n; i++)
-    for (size_t j = 0; j < d; j++) b->centre[j] += theta[i * d + j] / (double)n;
+    for (size_t j = 0; j < d; j++) centre[j] += theta[i * d + j] / (double)n;
   for (size_t i = 0; i < n; i++)
     for (size_t j = 0; j < d; j++)
       for (size_t k = 0; k <= j; k++)
         covariance[j * d + k] +=
-            (theta[i * d + j] - b->centre[j]) * (theta[i * d + k] - b->centre[k]) / ((double)n - 1);
-  for (size_t j = 0; j < d; j++)
-    for (size_t k = 0; k < j; k++) covariance[k * d + j] = covariance[j * d + k];
+          (theta[i * d + j] - centre[j]) * (theta[i * d + k] - centre[k]) / ((double)n - 1);
   LE_TRY(le_cholesky(covariance, d));
+  memset(precision, 0, d * d * sizeof(double));
   for (size_t j = 0; j < d; j++) {
-    memset(column, 0, d * sizeof(double));
-    column[j] = 1;
-    le_cholesky_solve(covariance, d, column);
-    memcpy(b->precision + j * d, column, d * sizeof(double));
+    precision[j * d + j] = 1;
+    le_cholesky_solve(covariance, d, precision + j * d);
   }
   for (size_t j = 0; j < d; j++)
     for (size_t k = 0; k < j; k++)
-      b->precision[j * d + k] = b->precision[k * d + j] =
-        0.5 * (b->precision[j * d + k] + b->precision[k * d + j]);
-  memcpy(b->factor, b->precision, d * d * sizeof(double));
-  return le_cholesky(b->factor, d);
+      precision[j * d + k] = precision[k * d + j] =
+        0.5 * (precision[j * d + k] + precision[k * d + j]);
+  memcpy(b->proposal.factor, precision, d * d * sizeof(double));
+  return le_cholesky(b->proposal.factor, d);
 }
 
 le_status le_bridging_start(le_bridging *b, le_target *target, const double *theta,
@@ -127,11 +121,9 @@ static void solve(le_bridging *b)
       top += 1 / (s1 + s2 * exp(log_r - b->other[i]));
       bottom += 1 / (s1 * exp(b->own[i] - log_r) + s2);
     }
-    const double next = log_r + log(top) - log(bottom);
-    const double change = fabs(next - log_r);
+    const double next = log_r + log(top) - log(bottom), change = fabs(next - log_r);
     log_r = next;
-    if (!isfinite(log_r)) break;
-    if (change < 1e-10) break;
+    if (!isfinite(log_r) || change < 1e-10) break;
   }
   b->log_evidence = log_r;
   b->effective = effective;
@@ -160,21 +152,12 @@ le_status le_bridging_step(le_bridging *b, le_target *target, const gsl_rng *rng
   const size_t d = b->d, n = bridging_draws(b);
   if (b->done) return LE_OK;
   const size_t to = b->drawn + b->batch < n ? b->drawn + b->batch : n, count = to - b->drawn;
-  for (size_t i = 0; i < count; i++) {
-    double *theta = b->proposal + i * d;
-    for (size_t j = 0; j < d; j++) theta[j] = gsl_ran_gaussian_ziggurat(rng, 1);
-    /* theta = centre + L^-T z, by back substitution */
-    for (size_t j = d; j-- > 0;) {
-      double sum = theta[j];
-      for (size_t k = j + 1; k < d; k++) sum -= b->factor[k * d + j] * theta[k];
-      theta[j] = sum / b->factor[j * d + j];
-    }
-    for (size_t j = 0; j < d; j++) theta[j] += b->centre[j];
-  }
+  for (size_t i = 0; i < count; i++)
+    le_component_draw(&b->proposal, INFINITY, rng, b->theta + i * d);
   double *value = b->work + 2 * d;
-  LE_TRY(le_target_density(target, count, b->proposal, value));
+  LE_TRY(le_target_density(target, count, b->theta, value));
   for (size_t i = 0; i < count; i++) {
-    const double *theta = b->proposal + i * d;
+    const double *theta = b->theta + i * d;
     b->other[b->drawn + i] = le_target_outside(target, theta) ? -INFINITY
                                                               : value[i] - log_proposal(b, theta);
   }
@@ -187,18 +170,16 @@ le_status le_bridging_step(le_bridging *b, le_target *target, const gsl_rng *rng
   return LE_OK;
 }
 
+static const le_field fields[] = {
+  LE_FIELD(le_bridging, drawn),        LE_FIELD(le_bridging, done), LE_FIELD(le_bridging, failed),
+  LE_FIELD(le_bridging, log_evidence), LE_FIELD(le_bridging, se),   LE_FIELD(le_bridging, effective)};
+
 void le_bridging_archive(le_bridging *b, le_archive *archive)
 {
   const size_t n = bridging_draws(b);
-  le_archive_size(archive, &b->drawn);
-  le_archive_int(archive, &b->done);
-  le_archive_int(archive, &b->failed);
+  LE_ARCHIVE_FIELDS(archive, b, fields);
   if (b->drawn > n) archive->status = LE_CORRUPT;
-  le_archive_doubles(archive, b->centre, b->d);
-  le_archive_doubles(archive, b->factor, b->d * b->d);
-  le_archive_doubles(archive, b->precision, b->d * b->d);
+  le_mode_archive(&b->proposal, archive);
   le_archive_doubles(archive, b->own, n);
   le_archive_doubles(archive, b->other, n);
-  double *const figure[] = {&b->log_evidence, &b->se, &b->effective};
-  for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
 }

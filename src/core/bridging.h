@@ -4,20 +4,17 @@
 #ifndef LE_CORE_BRIDGING_H
 #define LE_CORE_BRIDGING_H
 
-#include "core/target.h"
-
-#include <gsl/gsl_rng.h>
+#include "core/component.h"
 
 typedef struct le_bridging {
   size_t d, chains, rounds; /* a round is one draw from each chain */
   size_t fitted; /* the first rounds fit the proposal, the others are used for the bridge */
   size_t drawn, batch;
-  double *centre, *factor, *precision;
+  le_mode proposal;
   /* log target - log proposal of the posterior draws used for the bridge, chain by chain */
   double *own;
-  double *proposal; /* the same of as many draws from the proposal */
-  double *other;
-  double *work;
+  double *other; /* the same of as many draws from the proposal */
+  double *theta, *work;
   int done, failed;
   double log_evidence, se, effective;
 } le_bridging;
