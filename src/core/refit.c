@@ -24,12 +24,12 @@ enum { COLUMNS = LE_REFIT_PARTS_MOST + 1 };
 static le_status take_memory(le_refit *r)
 {
   const size_t d = r->d, n = r->room, work = 2 * n + 3 * d * d + 4 * d;
-  r->theta = le_resize(NULL, n * d * sizeof(double));
-  r->value = le_resize(NULL, n * sizeof(double));
-  r->column = le_resize(NULL, n * COLUMNS * sizeof(double));
-  r->weight = le_resize(NULL, n * sizeof(double));
-  r->work = le_resize(NULL, work * sizeof(double));
-  if (!r->theta || !r->value || !r->column || !r->weight || !r->work) return LE_NO_MEMORY;
+  r->theta = le_resize(NULL, (n * (d + 1 + COLUMNS + 1) + work) * sizeof(double));
+  if (!r->theta) return LE_NO_MEMORY;
+  r->value = r->theta + n * d;
+  r->column = r->value + n;
+  r->weight = r->column + n * COLUMNS;
+  r->work = r->weight + n;
   for (size_t j = 0; j < LE_REFIT_PARTS_MOST; j++) LE_TRY(le_mode_make(&r->part[j], d));
   return LE_OK;
 }
@@ -40,7 +40,7 @@ le_status le_refit_start(le_refit *r, size_t d, size_t lot)
   r->d = d;
   r->lot = lot;
   r->room = lot * (LE_REFIT_PARTS_MOST + 1);
-  r->share[0] = 1;
+  r->now.share[0] = 1;
   return take_memory(r);
 }
 
@@ -48,10 +48,6 @@ void le_refit_free(le_refit *r)
 {
   for (size_t j = 0; j < LE_REFIT_PARTS_MOST; j++) le_mode_release(&r->part[j]);
   le_release(r->theta);
-  le_release(r->value);
-  le_release(r->column);
-  le_release(r->weight);
-  le_release(r->work);
   memset(r, 0, sizeof *r);
 }
 
@@ -59,9 +55,9 @@ size_t le_refit_component(const le_refit *r, size_t k)
 {
   const double point = ((double)k + 0.5) / (double)r->lot;
   double sum = 0;
-  for (size_t j = 0; j < r->parts; j++)
-    if ((sum += r->share[j]) > point) return j;
-  return r->parts;
+  for (size_t j = 0; j < r->now.parts; j++)
+    if ((sum += r->now.share[j]) > point) return j;
+  return r->now.parts;
 }
 
 /* Log density of a draw under a mixture with these shares of the components. */
@@ -81,28 +77,29 @@ static double mixed(const double *column, const double *share, size_t parts)
 static double weigh(le_refit *r)
 {
   double share[COLUMNS], *log_weight = r->work;
-  for (size_t j = 0; j <= r->parts; j++) share[j] = r->drawn[j] / (double)r->n;
+  const size_t parts = r->now.parts;
+  for (size_t j = 0; j <= parts; j++) share[j] = r->drawn[j] / (double)r->n;
   for (size_t i = 0; i < r->n; i++) {
-    log_weight[i] = r->value[i] - mixed(le_refit_column(r, i), share, r->parts);
+    log_weight[i] = r->value[i] - mixed(le_refit_column(r, i), share, parts);
     if (!(log_weight[i] < INFINITY)) log_weight[i] = -INFINITY; /* also NaN */
   }
   return le_normalise(log_weight, r->n, r->weight) - log((double)r->n);
 }
 
-/* Effective draws of a draw from a mixture, from the draws so far. */
-static double effective_share(const le_refit *r, const double *share, size_t parts,
-                              double log_evidence)
+/* Sets what a mixture is worth from the draws so far. */
+static void appraise(const le_refit *r, le_refit_mixture *mixture, double log_evidence)
 {
   double sum = 0;
   for (size_t i = 0; i < r->n; i++) {
     if (!(r->weight[i] > 0)) continue;
-    const double q = mixed(le_refit_column(r, i), share, parts);
+    const double q = mixed(le_refit_column(r, i), mixture->share, mixture->parts);
     sum += r->weight[i] * exp(r->value[i] - q - log_evidence);
   }
-  return 1 / sum;
+  mixture->worth = 1 / sum;
 }
 
-/* Mean and covariance of weighted draws. */
+/* Mean of weighted draws, and the lower triangle of their covariance. Returns the effective number
+ * of draws. */
 static double moments(const le_refit *r, const double *weight, double *mean, double *covariance)
 {
   const size_t d = r->d;
@@ -124,8 +121,6 @@ static double moments(const le_refit *r, const double *weight, double *mean, dou
         covariance[j * d + k] += away * (r->theta[i * d + k] - mean[k]);
     }
   }
-  for (size_t j = 0; j < d; j++)
-    for (size_t k = 0; k < j; k++) covariance[k * d + j] = covariance[j * d + k];
   return total * total / squares;
 }
 
@@ -185,129 +180,124 @@ static void fill_column(le_refit *r, size_t number, size_t from)
 /* EM for the shares, with the densities as they are. */
 static void fit_shares(le_refit *r)
 {
-  double sum[COLUMNS];
+  const size_t parts = r->now.parts;
+  double sum[COLUMNS], *share = r->now.share;
   for (size_t round = 0; round < SHARE_ROUNDS; round++) {
     memset(sum, 0, sizeof sum);
     for (size_t i = 0; i < r->n; i++) {
       if (!(r->weight[i] > 0)) continue;
-      const double *column = le_refit_column(r, i), all = mixed(column, r->share, r->parts);
-      for (size_t j = 0; j <= r->parts; j++)
-        if (r->share[j] > 0) sum[j] += r->weight[i] * r->share[j] * exp(column[j] - all);
+      const double *column = le_refit_column(r, i), all = mixed(column, share, parts);
+      for (size_t j = 0; j <= parts; j++)
+        if (share[j] > 0) sum[j] += r->weight[i] * share[j] * exp(column[j] - all);
     }
     double total = 0;
-    for (size_t j = 0; j <= r->parts; j++)
+    for (size_t j = 0; j <= parts; j++)
       total += sum[j] = fmax(sum[j], j ? PART_LEAST : FIRST_LEAST);
-    for (size_t j = 0; j <= r->parts; j++) r->share[j] = sum[j] / total;
+    for (size_t j = 0; j <= parts; j++) share[j] = sum[j] / total;
   }
 }
 
-/* A component at the draw of largest weight, moved and shaped by the draws that it explains. */
+/* Moves and shapes the newest component by the draws that it explains. Returns 0 if they have no
+ * positive definite covariance. */
+static int reshape(le_refit *r)
+{
+  const size_t d = r->d, number = r->now.parts;
+  const double *share = r->now.share;
+  double *own = r->work + r->n, *covariance = own + r->n, *inverse = covariance + d * d,
+         *before = inverse + d * d, *mean = before + d * d;
+  le_mode *part = &r->part[number - 1];
+  for (size_t i = 0; i < r->n; i++) {
+    const double *column = le_refit_column(r, i);
+    own[i] = r->weight[i] > 0 ? r->weight[i] * share[number] *
+                                    exp(column[number] - mixed(column, share, number))
+                              : 0;
+  }
+  const double effective = moments(r, own, mean, covariance);
+  if (effective < 2 * (double)(d + 1)) return 1;
+  /* few effective draws: part of the old shape stays */
+  const double old = SHRINK * fmin(1, 3 * (double)d / effective);
+  memcpy(before, part->precision, d * d * sizeof(double));
+  if (le_cholesky(before, d) != LE_OK) return 1;
+  le_lower_inverse(before, d, inverse);
+  for (size_t j = 0; j < d; j++)
+    for (size_t k = 0; k <= j; k++) {
+      double was = 0;
+      for (size_t i = j; i < d; i++) was += inverse[i * d + j] * inverse[i * d + k];
+      covariance[j * d + k] = (1 - old) * WIDER * covariance[j * d + k] + old * was;
+    }
+  memcpy(part->centre, mean, d * sizeof(double));
+  if (!set_shape(part, d, covariance, inverse)) return 0;
+  fill_column(r, number, 0);
+  return 1;
+}
+
+/* A component at the draw of largest weight, which is then reshaped. */
 static int add_part(le_refit *r)
 {
-  const size_t d = r->d, number = r->parts + 1;
-  le_mode *part = &r->part[r->parts];
+  const size_t d = r->d, number = r->now.parts + 1;
+  le_mode *part = &r->part[number - 1];
   size_t top = 0;
   for (size_t i = 1; i < r->n; i++)
     if (r->weight[i] > r->weight[top]) top = i;
   memcpy(part->centre, r->theta + top * d, d * sizeof(double));
   if (!first_shape(r, part)) return 0;
-  r->parts = number;
+  r->now.parts = number;
   fill_column(r, number, 0);
-  for (size_t j = 0; j < number; j++) r->share[j] *= 0.8;
-  r->share[number] = 0.2;
-  for (size_t round = 0; round < SHAPE_ROUNDS; round++) {
-    double *own = r->work + r->n, *covariance = own + r->n, *inverse = covariance + d * d,
-           *mean = inverse + 2 * d * d;
-    for (size_t i = 0; i < r->n; i++) {
-      const double *column = le_refit_column(r, i);
-      own[i] = r->weight[i] > 0 ? r->weight[i] * r->share[number] *
-                                      exp(column[number] - mixed(column, r->share, number))
-                                : 0;
-    }
-    const double effective = moments(r, own, mean, covariance);
-    if (effective < 2 * (double)(d + 1)) break;
-    /* few effective draws: part of the old shape stays */
-    const double old = SHRINK * fmin(1, 3 * (double)d / effective);
-    double *before = inverse + d * d;
-    memcpy(before, part->precision, d * d * sizeof(double));
-    if (le_cholesky(before, d) != LE_OK) break;
-    le_lower_inverse(before, d, inverse);
-    for (size_t j = 0; j < d; j++)
-      for (size_t k = 0; k < d; k++) {
-        double was = 0;
-        for (size_t i = j > k ? j : k; i < d; i++) was += inverse[i * d + j] * inverse[i * d + k];
-        covariance[j * d + k] = (1 - old) * WIDER * covariance[j * d + k] + old * was;
-      }
-    memcpy(part->centre, mean, d * sizeof(double));
-    if (!set_shape(part, d, covariance, inverse)) return 0;
-    fill_column(r, number, 0);
-  }
+  for (size_t j = 0; j < number; j++) r->now.share[j] *= 0.8;
+  r->now.share[number] = 0.2;
+  for (size_t round = 0; round < SHAPE_ROUNDS; round++)
+    if (!reshape(r)) return 0;
   return 1;
 }
 
-le_status le_refit_round(le_refit *r)
+/* Fits the shares, and keeps the mixture if it is the best so far. */
+static void judge(le_refit *r)
+{
+  const double log_evidence = weigh(r);
+  fit_shares(r);
+  appraise(r, &r->now, log_evidence);
+  /* draws in a part that was missed so far change what the best mixture is worth */
+  if (r->best.worth > 0) appraise(r, &r->best, log_evidence);
+  r->poor = r->now.worth > GAIN * r->best.worth ? 0 : r->poor + 1;
+  if (r->now.worth > r->best.worth) r->best = r->now;
+}
+
+void le_refit_round(le_refit *r)
 {
   const size_t from = r->n;
   r->n += r->lot;
-  for (size_t j = 0; j <= r->parts; j++) r->drawn[j] += (double)r->lot * r->share[j];
-  for (size_t j = 1; j <= r->parts; j++) fill_column(r, j, from);
+  for (size_t j = 0; j <= r->now.parts; j++) r->drawn[j] += (double)r->lot * r->now.share[j];
+  for (size_t j = 1; j <= r->now.parts; j++) fill_column(r, j, from);
   weigh(r);
-  const size_t before = r->parts;
-  const int room = r->parts < LE_REFIT_PARTS_MOST && r->n + r->lot <= r->room;
-  if (room && !add_part(r)) r->parts = before;
-  if (r->parts == before && room) {
-    r->done = 1;
-  } else {
-    const double log_evidence = weigh(r);
-    fit_shares(r);
-    const double share = effective_share(r, r->share, r->parts, log_evidence);
-    /* draws in a part that was missed so far change what the best mixture is worth */
-    if (r->best > 0) r->best = effective_share(r, r->best_share, r->best_parts, log_evidence);
-    if (share > GAIN * r->best) {
-      r->poor = 0;
-    } else {
-      r->poor++;
-    }
-    if (share > r->best) {
-      r->best = share;
-      r->best_parts = r->parts;
-      memcpy(r->best_share, r->share, sizeof r->share);
-    }
-    r->done = !room || r->best > GOOD || r->poor >= POOR_MOST;
+  const int room = r->now.parts < LE_REFIT_PARTS_MOST && r->n + r->lot <= r->room;
+  r->done = room && !add_part(r);
+  if (!r->done) {
+    judge(r);
+    r->done = !room || r->best.worth > GOOD || r->poor >= POOR_MOST;
   }
-  if (r->done && r->best > 0) {
-    r->parts = r->best_parts;
-    memcpy(r->share, r->best_share, sizeof r->share);
-  }
-  return LE_OK;
+  if (r->done && r->best.worth > 0) r->now = r->best;
 }
 
-void le_refit_archive(le_refit *r, le_archive *archive)
+static const le_field fields[] = {LE_FIELD(le_refit, n),          LE_FIELD(le_refit, poor),
+                                  LE_FIELD(le_refit, done),       LE_FIELD(le_refit, now.parts),
+                                  LE_FIELD(le_refit, now.worth),  LE_FIELD(le_refit, best.parts),
+                                  LE_FIELD(le_refit, best.worth)};
+
+void le_refit_archive(le_refit *r, size_t d, le_archive *archive)
 {
   int under_way = r->theta != NULL;
+  size_t lot = r->lot;
   le_archive_int(archive, &under_way);
   if (!under_way || archive->status != LE_OK) return;
-  size_t d = r->d, lot = r->lot;
-  le_archive_size(archive, &d);
   le_archive_size(archive, &lot);
-  if (archive->status != LE_OK) return;
-  if (!archive->writing) {
-    if (d != r->d && r->d != 0) archive->status = LE_CORRUPT;
-    else archive->status = le_refit_start(r, d, lot);
-    if (archive->status != LE_OK) return;
-  }
-  le_archive_size(archive, &r->n);
-  le_archive_size(archive, &r->parts);
-  le_archive_size(archive, &r->poor);
-  le_archive_size(archive, &r->best_parts);
-  le_archive_int(archive, &r->done);
-  if (r->n > r->room || r->parts > LE_REFIT_PARTS_MOST || r->best_parts > LE_REFIT_PARTS_MOST)
+  if (!archive->writing && archive->status == LE_OK) archive->status = le_refit_start(r, d, lot);
+  LE_ARCHIVE_FIELDS(archive, r, fields);
+  if (r->n > r->room || r->now.parts > LE_REFIT_PARTS_MOST || r->best.parts > LE_REFIT_PARTS_MOST)
     archive->status = LE_CORRUPT;
   if (archive->status != LE_OK) return;
-  le_archive_double(archive, &r->best);
-  le_archive_doubles(archive, r->share, COLUMNS);
+  le_archive_doubles(archive, r->now.share, COLUMNS);
+  le_archive_doubles(archive, r->best.share, COLUMNS);
   le_archive_doubles(archive, r->drawn, COLUMNS);
-  le_archive_doubles(archive, r->best_share, COLUMNS);
   le_archive_doubles(archive, r->theta, r->n * d);
   le_archive_doubles(archive, r->value, r->n);
   le_archive_doubles(archive, r->column, r->n * COLUMNS);

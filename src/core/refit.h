@@ -22,18 +22,21 @@
 #define LE_REFIT_FREEDOM 5.0
 enum { LE_REFIT_PARTS_MOST = 16 };
 
+typedef struct le_refit_mixture {
+  size_t parts; /* components added */
+  double share[LE_REFIT_PARTS_MOST + 1]; /* the first is that of the first proposal */
+  double worth; /* effective draws of a draw */
+} le_refit_mixture;
+
 typedef struct le_refit {
-  size_t d, lot, room;    /* draws of a round, and in all */
-  size_t n, parts, poor;  /* draws and components added so far; rounds without a gain */
+  size_t d, lot, room; /* draws of a round, and in all */
+  size_t n, poor;      /* draws so far; rounds without a gain */
   int done;
   le_mode part[LE_REFIT_PARTS_MOST];
-  double share[LE_REFIT_PARTS_MOST + 1]; /* the first is that of the first proposal */
+  le_refit_mixture now, best;            /* the best one is that of all rounds */
   double drawn[LE_REFIT_PARTS_MOST + 1]; /* sums of the shares over all draws */
-  double best, best_share[LE_REFIT_PARTS_MOST + 1]; /* the best proposal so far: its share of
-                                                     * effective draws, its shares and parts */
-  size_t best_parts;
-  double *theta, *value;  /* draws, and the log density there */
-  double *column;         /* room x (LE_REFIT_PARTS_MOST + 1): log densities of the components */
+  double *theta, *value; /* draws, and the log density there; one block with all that follows */
+  double *column;        /* room x (LE_REFIT_PARTS_MOST + 1): log densities of the components */
   double *weight, *work;
 } le_refit;
 
@@ -44,8 +47,8 @@ void le_refit_free(le_refit *refit);
 size_t le_refit_component(const le_refit *refit, size_t k);
 /* After the caller has put a lot into `theta` and `value`, and its log density under the first
  * proposal into the first column: one round. Sets `done` after the last. */
-le_status le_refit_round(le_refit *refit);
-void le_refit_archive(le_refit *refit, le_archive *archive);
+void le_refit_round(le_refit *refit);
+void le_refit_archive(le_refit *refit, size_t d, le_archive *archive);
 
 /* Where the draws of the present lot, their values and columns begin. */
 static inline double *le_refit_lot(const le_refit *refit)

@@ -162,7 +162,7 @@ void le_audit_archive(le_audit *a, le_archive *archive)
       a->phase > LE_AUDIT_REFIT)
     archive->status = LE_CORRUPT;
   le_twostep_archive(&a->two, archive);
-  le_refit_archive(&a->refit, archive);
+  le_refit_archive(&a->refit, d, archive);
   if (archive->status == LE_OK && !archive->writing)
     archive->status = le_audit_reserve(a, used > 0 ? used + 1 : 1);
   if (archive->status != LE_OK) return;

@@ -133,14 +133,14 @@ static le_status use_refitted(le_audit *a)
   le_refit *r = &a->refit;
   const size_t first = a->parts;
   a->phase = LE_AUDIT_DONE;
-  if (r->parts > 0 && r->best * (double)a->draws > a->effective_size) {
-    LE_TRY(le_audit_reserve(a, first + r->parts + 1));
-    for (size_t k = 0; k < first; k++) a->mode[k].share *= r->share[0];
-    for (size_t j = 0; j < r->parts; j++) {
-      r->part[j].share = r->share[j + 1];
+  if (r->now.parts > 0 && r->best.worth * (double)a->draws > a->effective_size) {
+    a->parts = first + r->now.parts;
+    LE_TRY(le_audit_reserve(a, a->parts + 1));
+    for (size_t k = 0; k < first; k++) a->mode[k].share *= r->now.share[0];
+    for (size_t j = 0; j < r->now.parts; j++) {
+      r->part[j].share = r->now.share[j + 1];
       le_mode_swap(&a->mode[first + j], &r->part[j]);
     }
-    a->parts = first + r->parts;
     a->draws = a->lot = a->first_lot;
     a->drawn = 0;
     a->ideal_sum = a->ideal_squares = 0;
@@ -176,6 +176,6 @@ le_status le_audit_refit(le_audit *a, le_target *target, const gsl_rng *rng)
   }
   for (size_t k = 0; k < lot; k++)
     le_refit_column(r, r->n + k)[0] = le_audit_log_proposal(a, target, theta + k * d, a->work);
-  LE_TRY(le_refit_round(r));
+  le_refit_round(r);
   return r->done ? use_refitted(a) : LE_OK;
 }
