@@ -103,9 +103,8 @@ static double log_proposal(size_t d, double q, double *pull)
 
 static void draw_spherical(size_t d, const gsl_rng *rng, double *z)
 {
-  const double nu = gsl_rng_uniform(rng) < heavy_share ? heavy_freedom : normal_freedom;
-  for (size_t j = 0; j < d; j++) z[j] = gsl_ran_gaussian_ziggurat(rng, 1);
-  const double stretch = sqrt(nu / gsl_ran_chisq(rng, nu));
+  const double nu = le_component_peak_freedom(heavy_freedom, rng),
+               stretch = le_component_spherical(d, nu, rng, z);
   for (size_t j = 0; j < d; j++) z[j] *= stretch;
 }
 
@@ -294,13 +293,13 @@ le_status le_twostep_draw(le_twostep *two, le_target *target, double enough, con
   return LE_OK;
 }
 
+static const le_field fields[] = {LE_FIELD(le_twostep, round), LE_FIELD(le_twostep, steps),
+                                  LE_FIELD(le_twostep, failed), LE_FIELD(le_twostep, fitted)};
+
 void le_twostep_archive(le_twostep *two, le_archive *archive)
 {
   if (!two->possible) return;
-  le_archive_size(archive, &two->round);
-  le_archive_size(archive, &two->steps);
-  le_archive_int(archive, &two->failed);
-  le_archive_int(archive, &two->fitted);
+  LE_ARCHIVE_FIELDS(archive, two, fields);
   le_archive_doubles(archive, two->centre, two->few);
   le_archive_doubles(archive, two->root, two->few * two->few);
   le_archive_doubles(archive, two->start, two->d);

@@ -9,8 +9,7 @@
 #ifndef LE_CORE_TWOSTEP_H
 #define LE_CORE_TWOSTEP_H
 
-#include "base/rng.h"
-#include "core/mode.h"
+#include "core/component.h"
 
 typedef struct le_twostep {
   size_t d, few, rest; /* few scales come after the rest of theta */
