@@ -64,7 +64,7 @@ typedef struct le_audit {
   void *source;
   size_t further;
   double climbed_work;
-  size_t imaged; /* modes whose images (core/images.h) were climbed from */
+  size_t imaged; /* modes whose images (core/audit/images.c) were climbed from */
   double *image; /* images of a mode */
   size_t found;             /* distinct modes, heaviest first, also those not in the proposal */
   le_audit_phase phase;
@@ -89,9 +89,8 @@ typedef struct le_audit {
 } le_audit;
 
 /* Allocates for at most `starts` starts and `draws` draws, up to `lots` times as many if weights
- * are
- * uneven. As many modes are kept as fit in the memory allowed. Without draws the audit ends with
- * the Laplace approximation. */
+ * are uneven. As many modes are kept as fit in the memory allowed. Without draws the audit ends
+ * with the Laplace approximation. */
 void le_audit_alloc(le_audit *audit, const le_target *target, size_t starts, size_t draws,
                     size_t lots, size_t batch, le_arena *arena);
 void le_audit_free(le_audit *audit);

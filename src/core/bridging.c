@@ -171,8 +171,9 @@ le_status le_bridging_step(le_bridging *b, le_target *target, const gsl_rng *rng
 }
 
 static const le_field fields[] = {
-  LE_FIELD(le_bridging, drawn),        LE_FIELD(le_bridging, done), LE_FIELD(le_bridging, failed),
-  LE_FIELD(le_bridging, log_evidence), LE_FIELD(le_bridging, se),   LE_FIELD(le_bridging, effective)};
+  LE_FIELD(le_bridging, drawn),  LE_FIELD(le_bridging, done),
+  LE_FIELD(le_bridging, failed), LE_FIELD(le_bridging, log_evidence),
+  LE_FIELD(le_bridging, se),     LE_FIELD(le_bridging, effective)};
 
 void le_bridging_archive(le_bridging *b, le_archive *archive)
 {

@@ -86,8 +86,8 @@ size_t le_mode_work(size_t d)
 
 /* ---- derivatives ---- */
 
-/* Two points for each coordinate or pair of coordinates: theta with a step down, and with a step up,
- * of h standard deviations along j and, if it is another one, k. Many pairs are evaluated at a
+/* Two points for each coordinate or pair of coordinates: theta with a step down, and with a step
+ * up, of h standard deviations along j and, if it is another one, k. Many pairs are evaluated at a
  * time. */
 static void put_pair(size_t d, const double *theta, const double *scale, double h, size_t j,
                      size_t k, double *point)

@@ -120,8 +120,8 @@ static le_status climb_likelihood(le_search *search, le_audit *audit, le_target 
   return LE_OK;
 }
 
-/* Sets `order` to the order of n points by their density, the best first, and `value` to minus their
- * log densities. */
+/* Sets `order` to the order of n points by their density, the best first, and `value` to minus
+ * their log densities. */
 static le_status sort_by_density(le_search *search, le_target *target, size_t n,
                                  const double *theta)
 {

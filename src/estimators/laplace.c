@@ -10,7 +10,7 @@
 typedef enum laplace_phase { WAIT, SEARCH, CLIMB, MAXIMUM, EXACT, FINISHED } laplace_phase;
 
 /* Climbs by numerical differences are expensive, so fewer are made. */
-enum { BATCH = 32, LEAST_BY_DIFFERENCES = 16 };
+enum { BATCH = 32, LEAST_BY_DIFFERENCES = 16, FIGURES = 20 };
 static const double WORK_BY_DIFFERENCES = 4000;
 
 static const le_setting settings[] = {
@@ -25,7 +25,7 @@ static const le_setting settings[] = {
 typedef struct laplace {
   le_machine machine;
   const le_model_ops *model;
-  size_t d, starts, importance, rows, draws, total;
+  size_t d, starts, importance, rows, draws;
   int wants_maximum, wants_exact;
   le_arena arena;
   le_target target;
@@ -35,7 +35,7 @@ typedef struct laplace {
   int top_found, every;
   double *normal, *work;
   double exact, maximum;
-  double summary[20];
+  double summary[FIGURES];
 } laplace;
 
 /* Most climbs for a model with starts of its own, such as a regression, whose posterior may have
@@ -50,6 +50,8 @@ static int may_have_several(const le_model_ops *ops, const void *model)
 }
 
 static int has_exact_draws(const laplace *s) { return s->wants_exact && s->model->exact_draws; }
+
+static laplace_phase last_phase(const laplace *s) { return s->wants_exact ? EXACT : FINISHED; }
 
 static size_t starts_by_differences(size_t d)
 {
@@ -73,23 +75,19 @@ static le_status begin(void *self, le_progress *progress)
   laplace *s = self;
   (void)progress;
   s->target.seen = s->machine.store.n;
-  if (has_exact_draws(s)) {
-    s->machine.phase = EXACT;
-    return LE_OK;
-  }
   le_search_start(&s->search);
-  s->machine.phase = SEARCH;
+  /* draws from the exact posterior need no modes */
+  s->machine.phase = has_exact_draws(s) ? EXACT : SEARCH;
   return LE_OK;
 }
 
-/* Without a search for modes, because draws do not need them. */
 static le_status exact(void *self, le_progress *progress)
 {
   laplace *s = self;
   (void)progress;
   const le_rows rows = le_store_rows(&s->machine.store, 0, s->machine.store.n);
   LE_TRY(s->model->exact(s->target.model, &rows, &s->exact));
-  if (isfinite(s->exact))
+  if (isfinite(s->exact) && has_exact_draws(s))
     LE_TRY(s->model->exact_draws(s->target.model, &rows, s->machine.streams.rng[0], s->draws,
                                  s->normal));
   s->machine.phase = FINISHED;
@@ -115,14 +113,10 @@ static le_status climb(void *self, le_progress *progress)
   (void)progress;
   if (s->audit.phase != LE_AUDIT_DONE)
     return le_audit_step(&s->audit, &s->target, s->machine.streams.rng[0]);
-  if (s->wants_exact) {
-    const le_rows rows = le_store_rows(&s->machine.store, 0, s->machine.store.n);
-    LE_TRY(s->model->exact(s->target.model, &rows, &s->exact));
-  }
   if (s->audit.modes > 0)
     LE_TRY(
       le_audit_normal_draws(&s->audit, &s->target, s->machine.streams.rng[0], s->draws, s->normal));
-  s->machine.phase = s->wants_maximum && s->audit.modes > 0 ? MAXIMUM : FINISHED;
+  s->machine.phase = s->wants_maximum && s->audit.modes > 0 ? MAXIMUM : last_phase(s);
   return LE_OK;
 }
 
@@ -134,7 +128,7 @@ static le_status maximum(void *self, le_progress *progress)
   (void)progress;
   const le_mode *peak = &s->audit.mode[0];
   LE_TRY(le_target_log_lik(&s->target, 0, s->machine.store.n, 1, peak->theta, &s->maximum));
-  s->machine.phase = FINISHED;
+  s->machine.phase = last_phase(s);
   if (may_have_several(s->model, s->target.model)) return LE_OK;
   memcpy(s->top.theta, peak->theta, s->d * sizeof(double));
   memcpy(s->top.scale, peak->scale, s->d * sizeof(double));
@@ -163,35 +157,35 @@ static le_status laplace_result(void *self, le_result *result)
 {
   laplace *s = self;
   const le_audit *a = &s->audit;
-  static const char *const names[] = {"n",       "likelihoods", "gradients", "seconds",
-                                      "failed",  "modes",       "laplace",   "importance",
-                                      "se",      "ess",         "pareto_k",  "exact",
-                                      "maximum", "top_found",   "log_peak",  "climbs",
-                                      "ideal",   "once",        "refused",   "drawn"};
-  const double figures[] = {(double)s->machine.store.n,
-                            s->target.likelihoods,
-                            s->target.gradients,
-                            s->machine.seconds,
-                            (double)(a->failed || a->modes == 0),
-                            (double)a->modes,
-                            a->laplace,
-                            a->log_evidence,
-                            a->se,
-                            a->effective_size,
-                            a->pareto_k,
-                            s->exact,
-                            s->maximum,
-                            (double)s->top_found,
-                            a->modes ? a->mode[0].log_density : NAN,
-                            (double)a->climbed,
-                            a->ideal_size,
-                            /* on all rows there is only one climb from each mode found on fewer
-                             * rows */
-                            s->search.few.n ? 0 : le_audit_rarely(a, LE_FEW_HITS),
-                            le_audit_refused(a),
-                            (double)has_exact_draws(s)};
-  memcpy(s->summary, figures, sizeof figures);
-  le_result_figures(result, sizeof names / sizeof *names, names, s->summary);
+  const struct {
+    const char *name;
+    double value;
+  } figures[FIGURES] = {
+    {"n", (double)s->machine.store.n},
+    {"likelihoods", s->target.likelihoods},
+    {"gradients", s->target.gradients},
+    {"seconds", s->machine.seconds},
+    {"failed", (double)(a->failed || a->modes == 0)},
+    {"modes", (double)a->modes},
+    {"laplace", a->laplace},
+    {"importance", a->log_evidence},
+    {"se", a->se},
+    {"ess", a->effective_size},
+    {"pareto_k", a->pareto_k},
+    {"exact", s->exact},
+    {"maximum", s->maximum},
+    {"top_found", (double)s->top_found},
+    {"log_peak", a->modes ? a->mode[0].log_density : NAN},
+    {"climbs", (double)a->climbed},
+    {"ideal", a->ideal_size},
+    /* on all rows there is only one climb from each mode found on fewer rows */
+    {"once", s->search.few.n ? 0 : le_audit_rarely(a, LE_FEW_HITS)},
+    {"refused", le_audit_refused(a)},
+    {"drawn", (double)has_exact_draws(s)}};
+  for (size_t i = 0; i < FIGURES; i++) {
+    s->summary[i] = figures[i].value;
+    le_result_figure(result, figures[i].name, &s->summary[i]);
+  }
   if (a->modes > 0 || has_exact_draws(s))
     le_result_array(result, "normal_draws", s->d, s->draws, s->normal);
   if (a->modes == 0) return LE_OK;
@@ -203,6 +197,11 @@ static le_status laplace_result(void *self, le_result *result)
   return LE_OK;
 }
 
+static const le_field fields[] = {
+  LE_FIELD(laplace, target.seen), LE_FIELD(laplace, target.likelihoods),
+  LE_FIELD(laplace, target.gradients), LE_FIELD(laplace, top_found), LE_FIELD(laplace, exact),
+  LE_FIELD(laplace, maximum)};
+
 static void laplace_archive(void *self, le_archive *archive)
 {
   laplace *s = self;
@@ -210,12 +209,7 @@ static void laplace_archive(void *self, le_archive *archive)
   le_archive_expect(archive, s->starts);
   le_machine_archive(&s->machine, archive);
   if (archive->status != LE_OK) return;
-  le_archive_size(archive, &s->target.seen);
-  le_archive_double(archive, &s->target.likelihoods);
-  le_archive_double(archive, &s->target.gradients);
-  le_archive_int(archive, &s->top_found);
-  double *const figure[] = {&s->exact, &s->maximum};
-  for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
+  LE_ARCHIVE_FIELDS(archive, s, fields);
   le_archive_doubles(archive, s->normal, s->draws * s->d);
   le_search_archive(&s->search, archive);
   le_audit_archive(&s->audit, archive);
@@ -255,7 +249,6 @@ static le_status laplace_alloc(const le_problem *problem, le_context *context, v
   memset(s, 0, sizeof *s);
   s->model = problem->ops;
   s->d = problem->ops->dim(problem->model);
-  s->total = problem->total;
   const int several = may_have_several(problem->ops, problem->model);
   s->starts = le_setting_count(args, settings, "starts");
   s->every = s->starts > 0;

@@ -2,8 +2,6 @@
  * and from particles that the proposal does not cover. */
 #include "core/audit/parts.h"
 
-#include "core/images.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -161,7 +159,7 @@ static le_status climb_images_of(le_audit *a, le_target *target, size_t k, size_
   const double volume = le_mode_mass(&a->mode[k]) - a->mode[k].log_density;
   size_t n = 0;
   for (size_t image = 0; image < images; image++) {
-    if (le_images_make(a->mode, known, d, k, image, target->packed + n * d)) n++;
+    if (le_audit_make_image(a->mode, known, d, k, image, target->packed + n * d)) n++;
     if (n == 0 || (n < at_once && image + 1 < images)) continue;
     LE_TRY(climb_from_images(a, target, n, least - volume, climbed));
     n = 0;
@@ -175,7 +173,7 @@ static le_status climb_images(le_audit *a, le_target *target)
   const double best = le_audit_best_mass(a);
   for (; a->imaged < a->modes && barren < BARREN_MOST && !climbs_are_spent(a, target);
        a->imaged++) {
-    const size_t before = a->modes, images = le_images_count(before, a->d);
+    const size_t before = a->modes, images = le_audit_images_count(before, a->d);
     if (!images_affordable(a, target, images)) return LE_OK;
     if (le_interrupted(target->context)) return LE_INTERRUPTED;
     /* if not all heavy modes fit, there is no room for others */
@@ -232,10 +230,6 @@ le_status le_audit_climb(le_audit *a, le_target *target, const gsl_rng *rng)
   }
   LE_TRY(climb_images(a, target));
   if (wants_further(a, target)) return climb_further(a, target, rng);
-  if (a->modes == 0) {
-    le_audit_fail_without_modes(a);
-    return LE_OK;
-  }
   a->phase = a->draws ? LE_AUDIT_DRAW : LE_AUDIT_DONE;
   LE_TRY(le_audit_weigh_modes(a, target));
   return le_audit_add_images(a, target, rng);
@@ -268,21 +262,16 @@ static le_status worst_covered(le_audit *a, le_target *target, size_t n, const d
   return LE_OK;
 }
 
-/* Marks modes that have particles nearby as reached from particles, also if only the search
- * climbed to them. */
-static void mark_reached(le_audit *a, size_t n, const double *theta)
-{
-  for (size_t i = 0; i < n; i++) {
-    le_mode *there = le_audit_known(a, theta + i * a->d, particle_near);
-    if (there) there->start = 0;
-  }
-}
-
 le_status le_audit_cover(le_audit *a, le_target *target, size_t n, double *theta)
 {
   const size_t d = a->d;
   le_audit_unweigh_modes(a);
-  mark_reached(a, n, theta);
+  /* modes that have particles nearby are reached from particles, also if only the search climbed
+   * to them */
+  for (size_t i = 0; i < n; i++) {
+    le_mode *there = le_audit_known(a, theta + i * d, particle_near);
+    if (there) there->start = 0;
+  }
   LE_TRY(le_audit_weigh_modes(a, target));
   for (size_t round = 0; round < COVERS_MOST && n > 0 && !a->failed; round++) {
     size_t worst = 0;

@@ -1,5 +1,12 @@
-/* Images of modes: signs, exchanges, steps between modes, and coordinates of other modes. */
-#include "core/images.h"
+/* Points that may lie near another mode, given the modes that are known.
+ *
+ * Posteriors with many modes often have them for one of a few reasons: the density is the same when
+ * a coordinate or two change their sign, when all do, or when two coordinates change places; it is
+ * periodic, so that the step from a mode to its neighbour leads on to further modes; or coordinates
+ * have several modes each, independently of the others, so that a mode with one coordinate of
+ * another mode is near a third one. None of this needs to hold exactly: images are starts of
+ * climbs, and a climb finds the mode itself. */
+#include "core/audit/parts.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,7 +19,7 @@ static const double APART = 2;
 
 static size_t others(size_t n) { return n < OTHERS_MOST ? n : OTHERS_MOST; }
 
-size_t le_images_count(size_t n, size_t d)
+size_t le_audit_images_count(size_t n, size_t d)
 {
   const size_t pairs = d * (d - 1) / 2;
   return d + 2 * pairs + 1 + others(n) * (d > 1 ? d : 0) + 2 * (others(n) > 0 ? others(n) - 1 : 0);
@@ -40,7 +47,8 @@ static int exchange(size_t d, size_t image, const le_mode *from, double *theta)
   return theta[i] != theta[j];
 }
 
-int le_images_make(const le_mode *mode, size_t n, size_t d, size_t k, size_t image, double *theta)
+int le_audit_make_image(const le_mode *mode, size_t n, size_t d, size_t k, size_t image,
+                        double *theta)
 {
   const le_mode *from = &mode[k];
   const size_t pairs = d * (d - 1) / 2, all = others(n);

@@ -109,13 +109,6 @@ static void place_centre(le_audit *a, const le_target *target, size_t part)
   for (size_t j = 0; j < d; j++) centre[j] += step[j];
 }
 
-void le_audit_fail_without_modes(le_audit *a)
-{
-  a->failed = 1;
-  a->unreached = 0; /* without modes the particles can have missed none */
-  a->phase = LE_AUDIT_DONE;
-}
-
 /* By mass; the first mode may have to stay the first. */
 static void sort_modes(le_audit *a)
 {
@@ -160,10 +153,12 @@ le_status le_audit_weigh_modes(le_audit *a, const le_target *target)
   LE_TRY(le_audit_reserve(a, a->modes + 1));
   a->found = a->modes;
   sort_modes(a);
-  approximate(a, target);
+  if (a->modes > 0) approximate(a, target);
   const double sum = share_out(a);
-  if (a->modes == 0) { /* no mode has a finite mass */
-    le_audit_fail_without_modes(a);
+  if (a->modes == 0) { /* or none has a finite mass */
+    a->failed = 1;
+    a->unreached = 0; /* without modes the particles can have missed none */
+    a->phase = LE_AUDIT_DONE;
     return LE_OK;
   }
   for (size_t k = 0; k < a->modes; k++)

@@ -1,6 +1,6 @@
-/* What the files of the audit share. The modes that climbs find (modes.c, climbs.c) become
- * components of the proposal (proposal.c), those under other labels too (labels.c); draws are
- * weighed by all rows (draws.c) or by part of them (by_part.c). If weights are uneven, other
+/* What the files of the audit share. The modes that climbs find (modes.c, climbs.c, images.c)
+ * become components of the proposal (proposal.c), those under other labels too (labels.c); draws
+ * are weighed by all rows (draws.c) or by part of them (by_part.c). If weights are uneven, other
  * proposals follow (uneven.c). */
 #ifndef LE_CORE_AUDIT_PARTS_H
 #define LE_CORE_AUDIT_PARTS_H
@@ -33,12 +33,20 @@ double le_audit_best_mass(const le_audit *a);
 le_mode *le_audit_known(le_audit *a, const double *theta, double within);
 /* Adds a mode, or replaces the lightest one if there is no room. */
 le_status le_audit_keep(le_audit *a, le_mode *found);
-void le_audit_fail_without_modes(le_audit *a);
 /* After the climbs: sorts modes by mass and sets shares from the Laplace masses; modes with a
- * share below 1e-4 get no draws. */
+ * share below 1e-4 get no draws. The audit has failed if there is none. */
 le_status le_audit_weigh_modes(le_audit *a, const le_target *target);
 /* Undoes this so that more modes can be added. */
 void le_audit_unweigh_modes(le_audit *a);
+
+/* ---- images.c ---- */
+
+/* The number of images of one of n modes. */
+size_t le_audit_images_count(size_t n, size_t d);
+/* Writes image number `image` of mode number k of n to `theta`. Returns 0 if it is the mode
+ * itself. */
+int le_audit_make_image(const le_mode *mode, size_t n, size_t d, size_t k, size_t image,
+                        double *theta);
 
 /* ---- climbs.c ---- */
 
