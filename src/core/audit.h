@@ -71,7 +71,7 @@ typedef struct le_audit {
   int anchored;             /* the first mode stays the first: the proposal has images */
   int failed;               /* no mode with definite curvature was found */
   le_mode *mode, trial, wide; /* room for most + 1: one more for the wide component */
-  double *term;       /* 2 (room + 1) */
+  double *share, *term; /* shares of the components; 2 (room + 1) numbers behind them */
   int has_wide;
   double tails;       /* degrees of freedom of heavy tails that the posterior may have, or 0 */
   double *start;      /* starts x d */

@@ -39,6 +39,15 @@ double le_component_peak_freedom(double tails, const gsl_rng *rng)
   return tails > 0 && gsl_rng_uniform(rng) < tails_share ? tails : LE_PEAK_FREEDOM;
 }
 
+size_t le_component_stratum(const double *share, size_t parts, size_t draw, size_t draws)
+{
+  const double point = ((double)draw + 0.5) / (double)draws;
+  double sum = 0;
+  for (size_t k = 0; k + 1 < parts; k++)
+    if ((sum += share[k]) > point) return k;
+  return parts - 1;
+}
+
 double le_component_spherical(size_t d, double nu, const gsl_rng *rng, double *z)
 {
   for (size_t j = 0; j < d; j++) z[j] = gsl_ran_gaussian_ziggurat(rng, 1);

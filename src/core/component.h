@@ -18,6 +18,9 @@ double le_component_log_normal(size_t d, double half_log_det, double q);
  * freedom of a draw. */
 double le_component_log_peak(size_t d, double tails, double half_log_det, double q, double *heavy);
 double le_component_peak_freedom(double tails, const gsl_rng *rng);
+/* The component of a draw, of which there are so many: draws are stratified over the components.
+ * Draw k comes from the component whose cumulated share contains (k + 1/2) / draws. */
+size_t le_component_stratum(const double *share, size_t parts, size_t draw, size_t draws);
 /* Standard normal numbers, which are a draw from a spherical t distribution once they are
  * multiplied by the number returned: 1 for infinite nu. */
 double le_component_spherical(size_t d, double nu, const gsl_rng *rng, double *z);

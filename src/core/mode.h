@@ -23,8 +23,7 @@ typedef struct le_mode {
   size_t hits;
   double images; /* nats by which its mass is less, because images of it have the rest */
   void *block;   /* memory of its own, NULL if it belongs to an arena */
-  double *centre; /* d, for the caller: where its component of a proposal lies, */
-  double share;   /* and the weight of this component */
+  double *centre; /* d, for the caller: where its component of a proposal lies */
 } le_mode;
 
 void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena);

@@ -51,15 +51,6 @@ void le_refit_free(le_refit *r)
   memset(r, 0, sizeof *r);
 }
 
-size_t le_refit_component(const le_refit *r, size_t k)
-{
-  const double point = ((double)k + 0.5) / (double)r->lot;
-  double sum = 0;
-  for (size_t j = 0; j < r->now.parts; j++)
-    if ((sum += r->now.share[j]) > point) return j;
-  return r->now.parts;
-}
-
 /* Log density of a draw under a mixture with these shares of the components. */
 static double mixed(const double *column, const double *share, size_t parts)
 {

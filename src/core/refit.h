@@ -43,8 +43,6 @@ typedef struct le_refit {
 /* Starts with lots of this size. The memory is released by le_refit_free(). */
 le_status le_refit_start(le_refit *refit, size_t d, size_t lot);
 void le_refit_free(le_refit *refit);
-/* The component of draw k of a lot: 0 is the first proposal. */
-size_t le_refit_component(const le_refit *refit, size_t k);
 /* After the caller has put a lot into `theta` and `value`, and its log density under the first
  * proposal into the first column: one round. Sets `done` after the last. */
 void le_refit_round(le_refit *refit);

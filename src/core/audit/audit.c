@@ -21,10 +21,7 @@ void le_audit_free(le_audit *a)
   le_mode_release(&a->wide);
   le_refit_free(&a->refit);
   le_release(a->mode);
-  le_release(a->term);
-  a->mode = NULL;
-  a->term = NULL;
-  a->room_of_modes = 0;
+  le_release(a->share);
 }
 
 void le_audit_alloc(le_audit *a, const le_target *target, size_t starts, size_t draws, size_t lots,
@@ -168,6 +165,7 @@ void le_audit_archive(le_audit *a, le_archive *archive)
   if (archive->status != LE_OK) return;
   for (size_t k = 0; k < used; k++) le_mode_archive(&a->mode[k], archive);
   le_mode_archive(&a->wide, archive);
+  le_archive_doubles(archive, a->share, a->parts);
   le_archive_doubles(archive, a->scale, d);
   le_archive_doubles(archive, a->trial.scale, d);
   le_archive_doubles(archive, a->start, a->starts * d);

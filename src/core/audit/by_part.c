@@ -89,8 +89,10 @@ static le_status try_part(le_audit *a, le_target *target, size_t part, const gsl
   const size_t trial = a->batch < a->room ? a->batch : a->room,
                all_rows = le_store_sample(target->store, target->seen);
   le_expansion *expansion = a->expansion;
-  for (size_t i = 0; i < trial; i++)
-    le_audit_draw_from(a, target, part, rng, a->theta + i * a->d);
+  for (size_t i = 0; i < trial; i++) {
+    const double nu = le_audit_freedom(a, part, rng);
+    le_audit_draw_from(a, target, part, nu, rng, a->theta + i * a->d);
+  }
   *possible = 0;
   for (; a->taken <= PART_MOST * a->part && 4 * a->taken <= all_rows; a->taken *= 4) {
     double level, missed, farthest;
@@ -104,7 +106,7 @@ static le_status try_part(le_audit *a, le_target *target, size_t part, const gsl
     LE_TRY(le_expansion_missed(expansion, target, 0, target->seen, trial, a->theta, a->value,
                                &level, &missed, &farthest));
     if (missed > MISSED_MOST) continue;
-    *all += a->mode[part].share * (double)need_all / (double)trial;
+    *all += a->share[part] * (double)need_all / (double)trial;
     *possible = 1;
     return LE_OK;
   }
@@ -113,16 +115,15 @@ static le_status try_part(le_audit *a, le_target *target, size_t part, const gsl
 
 /* If part of the rows can weigh the draws, there are as many as cost a moderate amount of work;
  * otherwise as few as all rows can weigh. */
-static le_status choose_draws(le_audit *a, le_target *target, const gsl_rng *rng)
+le_status le_audit_plan(le_audit *a, le_target *target, const gsl_rng *rng)
 {
   const double n = (double)le_store_sample(target->store, target->seen), lot = (double)a->lot,
                least = (double)a->least;
   /* an update with few rows must not weigh every draw by the whole sample of the stream */
   const int cheap = !target->store->gone && lot * n <= a->work_least;
+  int possible = a->part > 0 && !cheap && target->chunk == 0 && a->room >= COMPARED;
   double all = 0;
-  int possible = 1;
   if (a->least > 0) a->draws = (size_t)fmin(lot, fmax(least, ceil(a->work_least / n)));
-  if (a->part == 0 || cheap || target->chunk > 0 || a->room < COMPARED) return LE_OK;
   a->taken = a->part;
   for (size_t k = 0; k < a->parts && possible; k++)
     LE_TRY(try_part(a, target, k, rng, &possible, &all));
@@ -130,12 +131,6 @@ static le_status choose_draws(le_audit *a, le_target *target, const gsl_rng *rng
   if (a->by_part)
     a->draws = (size_t)fmin(
       lot, fmax(least, BY_PART * a->work_least / ((double)a->taken + all * n)));
-  return LE_OK;
-}
-
-le_status le_audit_plan(le_audit *a, le_target *target, const gsl_rng *rng)
-{
-  LE_TRY(choose_draws(a, target, rng));
   a->planned = 1;
   a->lot = a->draws;
   return LE_OK;

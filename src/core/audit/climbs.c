@@ -116,14 +116,13 @@ static int is_ridge(const le_audit *a, const le_target *target)
 enum { BARREN_MOST = 8 };
 static const double IMAGES_WORK = 1e6, IMAGES_MOST = 5e7, IMAGES_OF_ONE = 1e5;
 
-/* Climbs from those of n images in target->packed whose log density may be above `least`. */
+/* Climbs from those of n images in a->image whose log density may be above `least`. */
 static le_status climb_from_images(le_audit *a, le_target *target, size_t n, double least,
                                    int *climbed)
 {
   const size_t d = a->d;
   double value[LE_AUDIT_IMAGES_AT_ONCE], *image = a->image;
   const int before = target->context->lenient;
-  memcpy(image, target->packed, n * d * sizeof(double));
   target->context->lenient = 1;
   const le_status status = le_target_density(target, n, image, value);
   target->context->lenient = before;
@@ -157,12 +156,11 @@ static le_status climb_images_of(le_audit *a, le_target *target, size_t k, size_
   const size_t d = a->d, known = a->modes,
                at_once = a->batch < LE_AUDIT_IMAGES_AT_ONCE ? a->batch : LE_AUDIT_IMAGES_AT_ONCE;
   const double volume = le_mode_mass(&a->mode[k]) - a->mode[k].log_density;
-  size_t n = 0;
-  for (size_t image = 0; image < images; image++) {
-    if (le_audit_make_image(a->mode, known, d, k, image, target->packed + n * d)) n++;
-    if (n == 0 || (n < at_once && image + 1 < images)) continue;
-    LE_TRY(climb_from_images(a, target, n, least - volume, climbed));
-    n = 0;
+  for (size_t image = 0; image < images;) {
+    size_t n = 0;
+    for (; n < at_once && image < images; image++)
+      n += (size_t)le_audit_make_image(a->mode, known, d, k, image, a->image + n * d);
+    if (n > 0) LE_TRY(climb_from_images(a, target, n, least - volume, climbed));
   }
   return LE_OK;
 }

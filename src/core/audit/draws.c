@@ -20,7 +20,7 @@ static const double TEMPERED_MOST = 0.5;
 /* The component of a draw: all lots have the same strata. Draws in two steps have none. */
 static size_t part_of_draw(const le_audit *a, size_t draw)
 {
-  return a->in_two_steps ? 0 : le_audit_stratum(a, draw % a->lot, a->lot);
+  return a->in_two_steps ? 0 : le_component_stratum(a->share, a->parts, draw % a->lot, a->lot);
 }
 
 /* Relative variance of the mean of normalised weights. Draws are stratified over the components, so
@@ -117,8 +117,9 @@ le_status le_audit_draw(le_audit *a, le_target *target, const gsl_rng *rng)
   for (; to < most; to++) {
     const size_t part = part_of_draw(a, to);
     if (a->by_part && part != first) break;
-    const int possible = le_audit_draw_from(a, target, part, rng, a->theta + to * d);
-    a->log_weight[to] = possible ? 0 : -INFINITY;
+    const double nu = le_audit_freedom(a, part, rng);
+    a->log_weight[to] =
+      le_audit_draw_from(a, target, part, nu, rng, a->theta + to * d) ? 0 : -INFINITY;
   }
   const double *theta = a->theta + from * d;
   LE_TRY(a->by_part ? le_audit_densities_by_part(a, target, first, to - from, theta, a->value)

@@ -48,7 +48,7 @@ static double inside(const le_audit *a, const le_target *target, size_t part, co
 {
   size_t n = 0;
   for (size_t i = 0; i < TRIED; i++) {
-    le_audit_draw_normal(a, target, part, rng, a->theta);
+    le_audit_draw_from(a, target, part, INFINITY, rng, a->theta);
     n += !le_audit_relabel(a, target, a->theta);
   }
   return fmax((double)n / TRIED, INSIDE_LEAST);
@@ -64,9 +64,9 @@ static le_status find_images(le_audit *a, le_target *target, const gsl_rng *rng)
     before = a->found;
     for (size_t k = 0; k < a->modes; k++)
       for (size_t i = 0; i < TRIED && a->found < most; i++) {
-        if (!(a->mode[k].share > SHARE_LEAST)) break;
+        if (!(a->share[k] > SHARE_LEAST)) break;
         if (le_interrupted(target->context)) return LE_INTERRUPTED;
-        le_audit_draw_normal(a, target, k, rng, a->theta);
+        le_audit_draw_from(a, target, k, INFINITY, rng, a->theta);
         if (shows_image(a, target, k, a->theta)) LE_TRY(add_image(a, target, k));
       }
   }

@@ -28,9 +28,10 @@ le_status le_audit_reserve(le_audit *a, size_t n)
   le_mode *mode = le_resize(a->mode, room * sizeof *mode);
   if (!mode) return LE_NO_MEMORY;
   a->mode = mode;
-  double *term = le_resize(a->term, 2 * (room + 1) * sizeof *term);
-  if (!term) return LE_NO_MEMORY;
-  a->term = term;
+  double *share = le_resize(a->share, 3 * (room + 1) * sizeof *share);
+  if (!share) return LE_NO_MEMORY;
+  a->share = share;
+  a->term = share + room + 1;
   for (; a->room_of_modes < room; a->room_of_modes++)
     LE_TRY(le_mode_make(&a->mode[a->room_of_modes], a->d));
   return LE_OK;
@@ -141,8 +142,8 @@ static double share_out(le_audit *a)
   const double total = le_logsumexp(mass, a->modes);
   for (size_t k = 0; k < a->modes; k++)
     if (mass[k] - total > SHARE_LEAST) {
-      a->mode[kept].share = exp(mass[k] - total);
-      sum += a->mode[kept++].share;
+      a->share[kept] = exp(mass[k] - total);
+      sum += a->share[kept++];
     }
   a->modes = a->parts = kept;
   return sum;
@@ -162,10 +163,10 @@ le_status le_audit_weigh_modes(le_audit *a, const le_target *target)
     return LE_OK;
   }
   for (size_t k = 0; k < a->modes; k++)
-    a->mode[k].share *= (a->has_wide ? 1 - wide_share : 1) / sum;
+    a->share[k] *= (a->has_wide ? 1 - wide_share : 1) / sum;
   if (a->has_wide) {
     le_mode_swap(&a->mode[a->modes], &a->wide);
-    a->mode[a->parts++].share = wide_share;
+    a->share[a->parts++] = wide_share;
   }
   for (size_t k = 0; k < a->parts; k++) place_centre(a, target, k);
   return LE_OK;
@@ -179,9 +180,9 @@ void le_audit_unweigh_modes(le_audit *a)
 
 double le_audit_refused(const le_audit *a)
 {
-  if (a->modes == 0) return 0;
+  if (a->parts == 0) return 0;
   /* shares are proportional to the masses */
-  return exp(a->refused - le_mode_mass(&a->mode[0])) * a->mode[0].share;
+  return exp(a->refused - le_mode_mass(&a->mode[0])) * a->share[0];
 }
 
 /* Share of the mass (Laplace) of modes that few climbs have reached. Good and Turing: those that

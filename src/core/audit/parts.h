@@ -61,14 +61,12 @@ double le_audit_log_proposal(const void *self, const le_target *target, const do
                              double *work);
 double le_audit_log_densities(const le_audit *a, const le_target *target, const double *theta,
                               double *normal, double *work);
-/* A draw from a component, and one from its normal approximation. Returns 0 and the mode itself if
- * the draw has coordinates that belong to no theta: the posterior is zero there. */
-int le_audit_draw_from(const le_audit *a, const le_target *target, size_t part, const gsl_rng *rng,
-                       double *theta);
-int le_audit_draw_normal(const le_audit *a, const le_target *target, size_t part,
-                         const gsl_rng *rng, double *theta);
-/* The component of a draw among so many. */
-size_t le_audit_stratum(const le_audit *a, size_t draw, size_t draws);
+/* The degrees of freedom of a draw from a component; and this draw. Infinitely many make a draw
+ * from its normal approximation. Returns 0 and the mode itself if the draw has coordinates that
+ * belong to no theta: the posterior is zero there. */
+double le_audit_freedom(const le_audit *a, size_t part, const gsl_rng *rng);
+int le_audit_draw_from(const le_audit *a, const le_target *target, size_t part, double nu,
+                       const gsl_rng *rng, double *theta);
 
 /* ---- labels.c ---- */
 

@@ -47,14 +47,14 @@ double le_audit_log_densities(const le_audit *a, const le_target *target, const 
     double share;
     const double q = distance(a, target, k, theta, work, &share),
                  half_log_det = le_cholesky_half_log_det(a->mode[k].factor, d);
-    share += log(a->mode[k].share);
+    share += log(a->share[k]);
     if (k >= a->modes) {
       add_term(&all, share + le_component_log_t(d, LE_REFIT_FREEDOM, half_log_det, q));
       continue;
     }
     add_term(&all, share + le_component_log_peak(d, a->tails, half_log_det, q, NULL));
     add_term(&peaks, share + le_component_log_normal(d, half_log_det, q));
-    of_modes += a->mode[k].share;
+    of_modes += a->share[k];
   }
   *normal = log_of(&peaks) - log(a->parts > a->modes ? of_modes : 1);
   return log_of(&all);
@@ -67,8 +67,13 @@ double le_audit_log_proposal(const void *self, const le_target *target, const do
   return le_audit_log_densities(self, target, theta, &normal, work);
 }
 
-static int draw_from(const le_audit *a, const le_target *target, size_t part, double nu,
-                     const gsl_rng *rng, double *theta)
+double le_audit_freedom(const le_audit *a, size_t part, const gsl_rng *rng)
+{
+  return part < a->modes ? le_component_peak_freedom(a->tails, rng) : LE_REFIT_FREEDOM;
+}
+
+int le_audit_draw_from(const le_audit *a, const le_target *target, size_t part, double nu,
+                       const gsl_rng *rng, double *theta)
 {
   const le_mode *mode = &a->mode[part];
   le_component_draw(mode, nu, rng, theta);
@@ -79,28 +84,6 @@ static int draw_from(const le_audit *a, const le_target *target, size_t part, do
   return 0;
 }
 
-int le_audit_draw_from(const le_audit *a, const le_target *target, size_t part, const gsl_rng *rng,
-                       double *theta)
-{
-  const double nu = part < a->modes ? le_component_peak_freedom(a->tails, rng) : LE_REFIT_FREEDOM;
-  return draw_from(a, target, part, nu, rng, theta);
-}
-
-int le_audit_draw_normal(const le_audit *a, const le_target *target, size_t part,
-                         const gsl_rng *rng, double *theta)
-{
-  return draw_from(a, target, part, INFINITY, rng, theta);
-}
-
-size_t le_audit_stratum(const le_audit *a, size_t draw, size_t draws)
-{
-  const double point = ((double)draw + 0.5) / (double)draws;
-  double sum = 0;
-  for (size_t k = 0; k + 1 < a->parts; k++)
-    if ((sum += a->mode[k].share) > point) return k;
-  return a->parts - 1;
-}
-
 enum { DRAWS_UNWATCHED = 10 };
 
 le_status le_audit_normal_draws(const le_audit *a, const le_target *target, const gsl_rng *rng,
@@ -109,7 +92,8 @@ le_status le_audit_normal_draws(const le_audit *a, const le_target *target, cons
   for (size_t i = 0; i < n; i++, theta += a->d) {
     /* a draw takes d^2 multiplications: in high dimension the user must be able to interrupt */
     if (i % DRAWS_UNWATCHED == 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
-    le_audit_draw_normal(a, target, le_audit_stratum(a, i, n), rng, theta);
+    const size_t part = le_component_stratum(a->share, a->parts, i, n);
+    le_audit_draw_from(a, target, part, INFINITY, rng, theta);
     le_audit_relabel(a, target, theta);
   }
   return LE_OK;

@@ -136,9 +136,9 @@ static le_status use_refitted(le_audit *a)
   if (r->now.parts > 0 && r->best.worth * (double)a->draws > a->effective_size) {
     a->parts = first + r->now.parts;
     LE_TRY(le_audit_reserve(a, a->parts + 1));
-    for (size_t k = 0; k < first; k++) a->mode[k].share *= r->now.share[0];
+    for (size_t k = 0; k < first; k++) a->share[k] *= r->now.share[0];
     for (size_t j = 0; j < r->now.parts; j++) {
-      r->part[j].share = r->now.share[j + 1];
+      a->share[first + j] = r->now.share[j + 1];
       le_mode_swap(&a->mode[first + j], &r->part[j]);
     }
     a->draws = a->lot = a->first_lot;
@@ -155,13 +155,15 @@ static void draw_for_refit(const le_audit *a, const le_target *target, size_t k,
                            const gsl_rng *rng, double *theta)
 {
   enum { STRATA = 1000000 };
-  const size_t part = le_refit_component(&a->refit, k);
+  const le_refit *r = &a->refit;
+  const size_t part = le_component_stratum(r->now.share, r->now.parts + 1, k, r->lot);
   if (part > 0) {
-    le_component_draw(&a->refit.part[part - 1], LE_REFIT_FREEDOM, rng, theta);
+    le_component_draw(&r->part[part - 1], LE_REFIT_FREEDOM, rng, theta);
     return;
   }
-  const size_t own = le_audit_stratum(a, (size_t)(gsl_rng_uniform(rng) * STRATA), STRATA);
-  le_audit_draw_from(a, target, own, rng, theta);
+  const size_t own = le_component_stratum(a->share, a->parts,
+                                          (size_t)(gsl_rng_uniform(rng) * STRATA), STRATA);
+  le_audit_draw_from(a, target, own, le_audit_freedom(a, own, rng), rng, theta);
 }
 
 le_status le_audit_refit(le_audit *a, le_target *target, const gsl_rng *rng)
