@@ -9,23 +9,23 @@
 
 static const double log_two_pi = 1.8378770664093454836;
 
-void le_bridging_alloc(le_bridging *bridging, const le_target *target, size_t chains, size_t rounds,
+void le_bridging_alloc(le_bridging *b, const le_target *target, size_t chains, size_t rounds,
                        size_t batch, le_arena *arena)
 {
   const size_t d = target->d;
-  memset(bridging, 0, sizeof *bridging);
-  bridging->d = d;
-  bridging->chains = chains;
-  bridging->rounds = rounds;
-  bridging->fitted = rounds / 2;
-  bridging->batch = batch < target->m ? batch : target->m;
-  const size_t bridge = (rounds - bridging->fitted) * chains;
-  le_mode_alloc(&bridging->proposal, d, arena);
-  bridging->own = le_arena_doubles(arena, bridge);
-  bridging->other = le_arena_doubles(arena, bridge);
-  bridging->theta = le_arena_doubles(arena, bridging->batch * d);
-  bridging->work = le_arena_doubles(arena, 2 * d + bridging->batch);
-  bridging->log_evidence = bridging->se = bridging->effective = NAN;
+  memset(b, 0, sizeof *b);
+  b->d = d;
+  b->chains = chains;
+  b->rounds = rounds;
+  b->fitted = rounds / 2;
+  b->batch = batch < target->m ? batch : target->m;
+  const size_t bridge = (rounds - b->fitted) * chains;
+  le_mode_alloc(&b->proposal, d, arena);
+  b->own = le_arena_doubles(arena, bridge);
+  b->other = le_arena_doubles(arena, bridge);
+  b->theta = le_arena_doubles(arena, b->batch * d);
+  b->work = le_arena_doubles(arena, 2 * d + b->batch);
+  b->log_evidence = b->se = b->effective = NAN;
 }
 
 static size_t bridging_draws(const le_bridging *b)

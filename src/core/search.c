@@ -318,16 +318,15 @@ void le_search_climbs(const le_search *search, le_audit *audit, size_t others)
 
 /* Works on the sample of rows, as if it were all data. */
 static le_status search_few(le_search *search, le_audit *audit, le_target *target,
-                            const gsl_rng *rng, int *climbed)
+                            const gsl_rng *rng)
 {
   if (!search->scattered) {
     LE_TRY(scatter(search, audit, target, rng));
     le_search_climbs(search, audit, 0);
     return LE_OK;
   }
-  if (audit->phase == LE_AUDIT_CLIMB) return le_audit_step(audit, target, rng);
-  *climbed = 1;
-  return choose(search, audit, target);
+  return audit->phase == LE_AUDIT_CLIMB ? le_audit_step(audit, target, rng)
+                                        : choose(search, audit, target);
 }
 
 /* Continues with ten times as many rows. With one mode there is nothing left to choose, and a step
@@ -355,10 +354,10 @@ le_status le_search_step(le_search *search, le_audit *audit, le_target *target, 
   }
   if (search->done) le_search_start(search);
   if (!search->scattered) LE_TRY(take_few(search, target, search->rows, take));
-  int climbed = 0;
+  const int climbed = search->scattered && audit->phase != LE_AUDIT_CLIMB;
   target->store = &search->few;
   target->seen = search->few.n;
-  const le_status status = search_few(search, audit, target, rng, &climbed);
+  const le_status status = search_few(search, audit, target, rng);
   target->store = all;
   target->seen = n;
   return status != LE_OK || !climbed ? status : widen(search, audit, target, take);

@@ -6,7 +6,6 @@
 #include "core/schedule.h"
 
 #include <gsl/gsl_randist.h>
-#include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,9 +13,9 @@
  * this share of effective draws; the covariance of a round is widened by WIDER. */
 enum { OF_ROUND = 50, ROUNDS_MOST = 12, FEW_MOST = 6, DIM_MOST = 100 };
 static const double EVEN = 0.5, TEMPERED = 0.25, WIDER = 1.2;
-/* Proposals are mixtures of two t distributions: one near normal, one with heavy tails. Given a
- * small scale the posterior of coefficients may have many modes, of which a climb finds one. */
-static const double normal_freedom = 20, heavy_freedom = 3, heavy_share = 0.3;
+/* Proposals have tails with so many degrees of freedom: given a small scale the posterior of
+ * coefficients may have many modes, of which a climb finds one. */
+static const double heavy_freedom = 3;
 /* Steps along the scales between climbs. */
 static const double STRIDE = 1, STRIDES_MOST = 20;
 /* Leapfrog steps of a move; their length in standard deviations is uniform between two numbers. */
@@ -82,21 +81,12 @@ void le_twostep_start(le_twostep *two, const double *theta, size_t steps)
   two->failed = two->fitted = 0;
 }
 
-/* The log density of a spherical t distribution at squared distance q. */
-static double log_t(size_t d, double nu, double q)
-{
-  return gsl_sf_lngamma(0.5 * (nu + (double)d)) - gsl_sf_lngamma(0.5 * nu) -
-         0.5 * (double)d * log(nu * 3.14159265358979323846) -
-         0.5 * (nu + (double)d) * log1p(q / nu);
-}
-
 /* The log density of the spherical proposal at squared distance q; its gradient at z is -pull z. */
 static double log_proposal(size_t d, double q, double *pull)
 {
-  const double both[2] = {log(1 - heavy_share) + log_t(d, normal_freedom, q),
-                          log(heavy_share) + log_t(d, heavy_freedom, q)},
-               value = le_logsumexp(both, 2), heavy = exp(both[1] - value);
-  *pull = (1 - heavy) * (normal_freedom + (double)d) / (normal_freedom + q) +
+  double heavy;
+  const double value = le_component_log_peak(d, heavy_freedom, 0, q, &heavy);
+  *pull = (1 - heavy) * (LE_PEAK_FREEDOM + (double)d) / (LE_PEAK_FREEDOM + q) +
           heavy * (heavy_freedom + (double)d) / (heavy_freedom + q);
   return value;
 }
