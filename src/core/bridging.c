@@ -19,18 +19,13 @@ void le_bridging_alloc(le_bridging *b, const le_target *target, size_t chains, s
   b->rounds = rounds;
   b->fitted = rounds / 2;
   b->batch = batch < target->m ? batch : target->m;
-  const size_t bridge = (rounds - b->fitted) * chains;
+  b->draws = (rounds - b->fitted) * chains;
   le_mode_alloc(&b->proposal, d, arena);
-  b->own = le_arena_doubles(arena, bridge);
-  b->other = le_arena_doubles(arena, bridge);
+  b->own = le_arena_doubles(arena, b->draws);
+  b->other = le_arena_doubles(arena, b->draws);
   b->theta = le_arena_doubles(arena, b->batch * d);
   b->work = le_arena_doubles(arena, 2 * d + b->batch);
   b->log_evidence = b->se = b->effective = NAN;
-}
-
-static size_t bridging_draws(const le_bridging *b)
-{
-  return (b->rounds - b->fitted) * b->chains;
 }
 
 static double log_proposal(const le_bridging *b, const double *theta)
@@ -93,7 +88,7 @@ le_status le_bridging_start(le_bridging *b, le_target *target, const double *the
  * chains' means relative to that of means of independent draws. */
 static double effective_draws(const le_bridging *b)
 {
-  const size_t n = bridging_draws(b), rounds = b->rounds - b->fitted;
+  const size_t n = b->draws, rounds = b->rounds - b->fitted;
   double mean = 0, within = 0, between = 0;
   for (size_t i = 0; i < n; i++) mean += b->own[i] / (double)n;
   for (size_t i = 0; i < n; i++) within += pow(b->own[i] - mean, 2) / ((double)n - 1);
@@ -109,7 +104,7 @@ static double effective_draws(const le_bridging *b)
 /* The fixed point r of r = mean_q[p / (s1 p + s2 r q)] / mean_p[q / (s1 p + s2 r q)], in logs. */
 static void solve(le_bridging *b)
 {
-  const size_t n = bridging_draws(b), rounds = b->rounds - b->fitted;
+  const size_t n = b->draws, rounds = b->rounds - b->fitted;
   const double effective = effective_draws(b), s1 = effective / (effective + (double)n),
                s2 = 1 - s1;
   double log_r = 0;
@@ -149,7 +144,7 @@ static void solve(le_bridging *b)
 
 le_status le_bridging_step(le_bridging *b, le_target *target, const gsl_rng *rng)
 {
-  const size_t d = b->d, n = bridging_draws(b);
+  const size_t d = b->d, n = b->draws;
   if (b->done) return LE_OK;
   const size_t to = b->drawn + b->batch < n ? b->drawn + b->batch : n, count = to - b->drawn;
   for (size_t i = 0; i < count; i++)
@@ -177,7 +172,7 @@ static const le_field fields[] = {
 
 void le_bridging_archive(le_bridging *b, le_archive *archive)
 {
-  const size_t n = bridging_draws(b);
+  const size_t n = b->draws;
   LE_ARCHIVE_FIELDS(archive, b, fields);
   if (b->drawn > n) archive->status = LE_CORRUPT;
   le_mode_archive(&b->proposal, archive);

@@ -9,6 +9,7 @@
 typedef struct le_bridging {
   size_t d, chains, rounds; /* a round is one draw from each chain */
   size_t fitted; /* the first rounds fit the proposal, the others are used for the bridge */
+  size_t draws; /* of the posterior for the bridge, and as many of the proposal */
   size_t drawn, batch;
   le_mode proposal;
   /* log target - log proposal of the posterior draws used for the bridge, chain by chain */

@@ -21,9 +21,14 @@ enum { NEAREST_EACH = 4 };
 
 enum { COLUMNS = LE_REFIT_PARTS_MOST + 1 };
 
-static le_status take_memory(le_refit *r)
+le_status le_refit_start(le_refit *r, size_t d, size_t lot)
 {
-  const size_t d = r->d, n = r->room, work = 2 * n + 3 * d * d + 4 * d;
+  const size_t n = lot * (LE_REFIT_PARTS_MOST + 1), work = 2 * n + 3 * d * d + 4 * d;
+  le_refit_free(r);
+  r->d = d;
+  r->lot = lot;
+  r->room = n;
+  r->now.share[0] = 1;
   r->theta = le_resize(NULL, (n * (d + 1 + COLUMNS + 1) + work) * sizeof(double));
   if (!r->theta) return LE_NO_MEMORY;
   r->value = r->theta + n * d;
@@ -32,16 +37,6 @@ static le_status take_memory(le_refit *r)
   r->work = r->weight + n;
   for (size_t j = 0; j < LE_REFIT_PARTS_MOST; j++) LE_TRY(le_mode_make(&r->part[j], d));
   return LE_OK;
-}
-
-le_status le_refit_start(le_refit *r, size_t d, size_t lot)
-{
-  le_refit_free(r);
-  r->d = d;
-  r->lot = lot;
-  r->room = lot * (LE_REFIT_PARTS_MOST + 1);
-  r->now.share[0] = 1;
-  return take_memory(r);
 }
 
 void le_refit_free(le_refit *r)

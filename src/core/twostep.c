@@ -69,7 +69,7 @@ int le_twostep_affordable(const le_twostep *two, const le_target *target, size_t
   return points * rest * rest <= CLIMBS_WORK && points * rest * (double)steps <= MOVES_WORK;
 }
 
-void le_twostep_start(le_twostep *two, const double *theta, size_t steps)
+void le_twostep_start(le_twostep *two, const double *theta)
 {
   const size_t few = two->few;
   memcpy(two->start, theta, two->d * sizeof(double));
@@ -77,7 +77,7 @@ void le_twostep_start(le_twostep *two, const double *theta, size_t steps)
   memset(two->root, 0, few * few * sizeof(double));
   for (size_t k = 0; k < few; k++) two->root[k * few + k] = 1;
   two->round = 0;
-  two->steps = steps;
+  two->steps = 1;
   two->failed = two->fitted = 0;
 }
 
@@ -132,10 +132,8 @@ static le_status climb_given(le_twostep *two, le_target *target, double enough, 
   return LE_OK;
 }
 
-/* Mean and covariance under these weights of scales that are `stride` numbers apart; 0 if the
- * covariance is not positive definite. */
-static int take_moments(le_twostep *two, size_t n, size_t stride, const double *scales,
-                        const double *weight)
+int le_twostep_refit(le_twostep *two, size_t n, size_t stride, const double *scales,
+                     const double *weight)
 {
   const size_t few = two->few;
   double *root = two->root;
@@ -150,11 +148,6 @@ static int take_moments(le_twostep *two, size_t n, size_t stride, const double *
                              (scales[i * stride + k] - two->centre[k]);
   for (size_t k = 0; k < few; k++) root[k * few + k] += 1e-6;
   return le_cholesky(root, few) == LE_OK;
-}
-
-int le_twostep_refit(le_twostep *two, size_t n, const double *theta, const double *weight)
-{
-  return take_moments(two, n, two->d, theta + two->rest, weight);
 }
 
 le_status le_twostep_fit(le_twostep *two, le_target *target, double enough, const gsl_rng *rng)
@@ -181,7 +174,7 @@ le_status le_twostep_fit(le_twostep *two, le_target *target, double enough, cons
   le_normalise(two->mass, n, two->weight);
   double square = 0;
   for (size_t i = 0; i < n; i++) square += two->weight[i] * two->weight[i];
-  two->failed = !take_moments(two, n, few, two->scales, two->weight);
+  two->failed = !le_twostep_refit(two, n, few, two->scales, two->weight);
   two->fitted = two->failed || (power == 1 && 1 / square > EVEN * (double)n) ||
                 ++two->round == ROUNDS_MOST;
   return LE_OK;

@@ -30,12 +30,15 @@ void le_twostep_alloc(le_twostep *two, const le_target *target, size_t batch, le
 /* Whether so many draws with so many annealing steps take a moderate amount of work. */
 int le_twostep_affordable(const le_twostep *two, const le_target *target, size_t draws,
                           size_t steps);
-/* theta: the first guess; steps: annealing steps of w, 1 for none. */
-void le_twostep_start(le_twostep *two, const double *theta, size_t steps);
+/* theta: the first guess. There is one annealing step of w, which is none, until the caller sets
+ * another number. */
+void le_twostep_start(le_twostep *two, const double *theta);
 /* One round for the scales. */
 le_status le_twostep_fit(le_twostep *two, le_target *target, double enough, const gsl_rng *rng);
-/* The scales' proposal from weighted draws; 0 if they have no positive definite covariance. */
-int le_twostep_refit(le_twostep *two, size_t n, const double *theta, const double *weight);
+/* The scales' proposal from their mean and covariance under these weights, where the scales of n
+ * draws are `stride` numbers apart; 0 if the covariance is not positive definite. */
+int le_twostep_refit(le_twostep *two, size_t n, size_t stride, const double *scales,
+                     const double *weight);
 /* n <= batch draws and their log weights. */
 le_status le_twostep_draw(le_twostep *two, le_target *target, double enough, const gsl_rng *rng,
                           size_t n, double *theta, double *log_weight);

@@ -31,7 +31,7 @@ static void start_two_steps(le_audit *a, const le_target *target)
   a->by_part = 0;
   a->in_two_steps = 1;
   a->phase = LE_AUDIT_SCALES;
-  le_twostep_start(&a->two, a->modes ? a->mode[0].theta : a->start, 1);
+  le_twostep_start(&a->two, a->modes ? a->mode[0].theta : a->start);
 }
 
 le_status le_audit_fit_scales(le_audit *a, le_target *target, const gsl_rng *rng)
@@ -59,7 +59,7 @@ static void finish_two_steps(le_audit *a, const le_target *target)
   if (!pilot && !more) return;
   if (more && !a->failed) {
     le_normalise(a->log_weight, a->draws, a->work);
-    if (!le_twostep_refit(&a->two, a->draws, a->theta, a->work)) {
+    if (!le_twostep_refit(&a->two, a->draws, a->d, a->theta + a->two.rest, a->work)) {
       a->failed = pilot; /* other draws are an estimate */
       return;
     }
