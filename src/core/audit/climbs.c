@@ -52,8 +52,8 @@ static double work_of_climb(const le_audit *a, const le_target *target, int iter
   return (double)(iterations + 1) * points * ((rows + d + CLIMB_OVERHEAD) * d + call);
 }
 
-/* Climbs from theta, which is start number `start`, or of a larger number if it is none of those
- * given. */
+/* Climbs from theta, the start with this number. Starts that are none of those given have the
+ * number `starts_most`. */
 static le_status climb_from(le_audit *a, le_target *target, const double *theta, size_t start)
 {
   le_mode *trial = &a->trial, *there = NULL;
