@@ -24,17 +24,17 @@ V_KERNEL void V(add_scaled)(size_t n, double factor, const double *x, double *y)
                   v_fma(times, v_load_first(x + j, n - j), v_load_first(y + j, n - j)));
 }
 
-/* y += sum of x[i] a[i] over rows i to end; rows have d numbers, of which the first n (at most one
- * vector) are used. */
-V_INLINE void V(add_rows)(const double *a, size_t d, size_t n, size_t i, size_t end,
+/* y += sign * sum of x[i] a[i] over rows i to end; rows have d numbers, of which the first n (at
+ * most one vector) are used. */
+V_INLINE void V(add_rows)(double sign, const double *a, size_t d, size_t n, size_t i, size_t end,
                           const double *x, double *y)
 {
   vec one = v_load_first(y, n), two = v_set(0);
   for (; i + 2 <= end; i += 2) {
-    one = v_fma(v_set(x[i]), v_load_first(a + i * d, n), one);
-    two = v_fma(v_set(x[i + 1]), v_load_first(a + (i + 1) * d, n), two);
+    one = v_fma(v_set(sign * x[i]), v_load_first(a + i * d, n), one);
+    two = v_fma(v_set(sign * x[i + 1]), v_load_first(a + (i + 1) * d, n), two);
   }
-  if (i < end) one = v_fma(v_set(x[i]), v_load_first(a + i * d, n), one);
+  if (i < end) one = v_fma(v_set(sign * x[i]), v_load_first(a + i * d, n), one);
   v_store_first(y, n, one + two);
 }
 
@@ -42,28 +42,17 @@ V_INLINE void V(add_rows)(const double *a, size_t d, size_t n, size_t i, size_t 
  * matrix has zeros on one side of its diagonal. */
 V_KERNEL void V(add_symmetric_matvec)(const double *a, size_t d, const double *x, double *y)
 {
-  for (size_t j = 0; j < d; j += V_LANES) V(add_rows)(a + j, d, d - j, 0, d, x, y + j);
+  for (size_t j = 0; j < d; j += V_LANES) V(add_rows)(1, a + j, d, d - j, 0, d, x, y + j);
 }
 
 /* Computes the transpose of the factor row by row: each row is the remainder of the row of the
  * matrix. The columns of the factor are filled in at the same time, so both triangles are complete
- * at the end. */
-/* Computes rows `from` to `to`; the rows before are done. */
+ * at the end. Computes rows `from` to `to`; the rows before are done. */
 V_KERNEL int V(cholesky)(double *a, size_t d, size_t from, size_t to)
 {
   for (size_t i = from; i < to; i++) {
     double *row = a + i * d;
-    for (size_t j = i; j < d; j += V_LANES) {
-      const size_t n = d - j;
-      vec one = v_load_first(row + j, n), two = v_set(0);
-      size_t k = 0;
-      for (; k + 2 <= i; k += 2) {
-        one = v_fma(v_set(-row[k]), v_load_first(a + k * d + j, n), one);
-        two = v_fma(v_set(-row[k + 1]), v_load_first(a + (k + 1) * d + j, n), two);
-      }
-      if (k < i) one = v_fma(v_set(-row[k]), v_load_first(a + k * d + j, n), one);
-      v_store_first(row + j, n, one + two);
-    }
+    for (size_t j = i; j < d; j += V_LANES) V(add_rows)(-1, a + j, d, d - j, 0, i, row, row + j);
     if (!(row[i] > 0 && row[i] < INFINITY)) return 0;
     row[i] = sqrt(row[i]);
     for (size_t j = i + 1; j < d; j++) a[j * d + i] = row[j] /= row[i];
@@ -75,12 +64,12 @@ V_KERNEL int V(cholesky)(double *a, size_t d, size_t from, size_t to)
 V_KERNEL void V(add_lower_transpose_matvec)(const double *lower, size_t d, size_t n,
                                             const double *x, double *y)
 {
-  for (size_t j = 0; j < n; j += V_LANES) V(add_rows)(lower + j, d, n - j, j, n, x, y + j);
+  for (size_t j = 0; j < n; j += V_LANES) V(add_rows)(1, lower + j, d, n - j, j, n, x, y + j);
 }
 
 V_KERNEL void V(add_upper_transpose_matvec)(const double *upper, size_t d, const double *x,
                                             double *y)
 {
   for (size_t j = 0; j < d; j += V_LANES)
-    V(add_rows)(upper + j, d, d - j, 0, j + V_LANES < d ? j + V_LANES : d, x, y + j);
+    V(add_rows)(1, upper + j, d, d - j, 0, j + V_LANES < d ? j + V_LANES : d, x, y + j);
 }

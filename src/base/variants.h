@@ -27,49 +27,15 @@
 #define V_JOIN(name, suffix) V_JOIN_(name, suffix)
 #define V(name) V_JOIN(name, V_SUFFIX)
 
-#define V_SUFFIX plain
 #define V_VARIANT 0
-#include "base/vector.h"
-#include VECTOR_BODY
-#include "base/vector_end.h"
-#ifdef VECTOR_SINGLE_BODY
-#define V_SUFFIX plain_single
-#define V_VARIANT 0
-#define V_SINGLE
-#include "base/vector.h"
-#include VECTOR_SINGLE_BODY
-#include "base/vector_end.h"
-#endif
+#include "base/variant.h"
 
 #if LE_SIMD_X86
 
-#define V_SUFFIX avx2
 #define V_VARIANT 1
-#include "base/vector.h"
-#include VECTOR_BODY
-#include "base/vector_end.h"
-#ifdef VECTOR_SINGLE_BODY
-#define V_SUFFIX avx2_single
-#define V_VARIANT 1
-#define V_SINGLE
-#include "base/vector.h"
-#include VECTOR_SINGLE_BODY
-#include "base/vector_end.h"
-#endif
-
-#define V_SUFFIX avx512
+#include "base/variant.h"
 #define V_VARIANT 2
-#include "base/vector.h"
-#include VECTOR_BODY
-#include "base/vector_end.h"
-#ifdef VECTOR_SINGLE_BODY
-#define V_SUFFIX avx512_single
-#define V_VARIANT 2
-#define V_SINGLE
-#include "base/vector.h"
-#include VECTOR_SINGLE_BODY
-#include "base/vector_end.h"
-#endif
+#include "base/variant.h"
 
 #define TABLES(M) {M(plain), M(avx2), M(avx512)}
 #else

@@ -1,7 +1,13 @@
 /* Removes the macros of one variant; see base/variants.h. */
-#undef V_SUFFIX
-#undef V_VARIANT
 #undef V_SINGLE
+#undef V_NAME
+#undef V_PREFIX
+#undef V_INTEGERS
+#undef V_OP
+#undef V_SUFFIX
+#undef V_TYPE
+#undef V_MASK
+#undef V_ALL
 #undef V_BYTES
 #undef V_LANES
 #undef V_SMALLEST

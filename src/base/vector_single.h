@@ -6,12 +6,6 @@
 
 #if V_VARIANT == 2
 
-V_INLINE vec v_set(float x) { return _mm512_set1_ps(x); }
-V_INLINE vec v_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
-V_INLINE vec v_fnma(vec a, vec b, vec c) { return _mm512_fnmadd_ps(a, b, c); }
-V_INLINE vec v_max(vec a, vec b) { return _mm512_max_ps(a, b); }
-V_INLINE vec v_min(vec a, vec b) { return _mm512_min_ps(a, b); }
-
 V_INLINE vec v_narrow(const double *from)
 {
   const __m256 low = _mm512_cvtpd_ps(_mm512_loadu_pd(from)),
@@ -25,32 +19,6 @@ V_INLINE double v_sum(vec x)
   const __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
   const __m128 pair = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
   return (double)_mm_cvtss_f32(_mm_add_ss(pair, _mm_shuffle_ps(pair, pair, 1)));
-}
-
-V_INLINE vec v_first(vec x, size_t n, vec y)
-{
-  return _mm512_mask_mov_ps(y, (__mmask16)(n >= 16 ? 0xffff : (1u << n) - 1), x);
-}
-
-V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y)
-{
-  return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ), x);
-}
-
-V_INLINE vec v_if_less(vec a, vec b, vec x, vec y)
-{
-  return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), x);
-}
-
-V_INLINE vec v_inverse(vec x)
-{
-  const vec y = _mm512_rcp14_ps(x);
-  return v_fma(v_fnma(x, y, v_set(1)), y, y);
-}
-
-V_INLINE int v_all_within(vec x, float limit)
-{
-  return _mm512_cmp_ps_mask(_mm512_abs_ps(x), v_set(limit), _CMP_LT_OQ) == 0xffff;
 }
 
 /* Adds neighbours first, so that the four sums are halved together. */
@@ -101,12 +69,6 @@ V_INLINE vec v_exp_down(vec x) { return v_exp_near(x); }
 
 #if V_VARIANT == 1
 
-V_INLINE vec v_set(float x) { return _mm256_set1_ps(x); }
-V_INLINE vec v_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
-V_INLINE vec v_fnma(vec a, vec b, vec c) { return _mm256_fnmadd_ps(a, b, c); }
-V_INLINE vec v_max(vec a, vec b) { return _mm256_max_ps(a, b); }
-V_INLINE vec v_min(vec a, vec b) { return _mm256_min_ps(a, b); }
-
 V_INLINE vec v_narrow(const double *from)
 {
   return _mm256_set_m128(_mm256_cvtpd_ps(_mm256_loadu_pd(from + 4)),
@@ -118,32 +80,13 @@ V_INLINE double v_sum(vec x)
   return (double)(((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7])));
 }
 
-V_INLINE vec v_first(vec x, size_t n, vec y)
-{
-  const vec lane = {0, 1, 2, 3, 4, 5, 6, 7};
-  return v_choose((v_bits)(lane < v_set((float)n)), x, y);
-}
-
-V_INLINE int v_all_within(vec x, float limit)
-{
-  return _mm256_movemask_ps(_mm256_cmp_ps(v_max(x, v_set(0) - x), v_set(limit), _CMP_LT_OQ)) ==
-         0xff;
-}
-
 #else
 
-V_INLINE vec v_set(float x) { return (vec){x, x, x, x}; }
 V_INLINE vec v_narrow(const double *from)
 {
   return (vec){(float)from[0], (float)from[1], (float)from[2], (float)from[3]};
 }
 V_INLINE double v_sum(vec x) { return (double)((x[0] + x[2]) + (x[1] + x[3])); }
-
-V_INLINE vec v_first(vec x, size_t n, vec y)
-{
-  const vec lane = {0, 1, 2, 3};
-  return v_choose((v_bits)(lane < v_set((float)n)), x, y);
-}
 
 V_INLINE int v_all_within(vec x, float limit)
 {
