@@ -14,19 +14,27 @@ double le_past_weight(const le_store *store)
 
 void le_past_set_polynomial(le_past *past, const le_store *store)
 {
-  const size_t d = past->d, square = past->order == 2 ? d * d : 0;
+  const size_t last = past->size - 1;
   const double weight = le_past_weight(store);
+  double *polynomial = past->polynomial, constant = -weight * past->sample[last];
   past->revision++;
-  past->constant = -weight * past->sample_value;
-  for (size_t g = 0; g < GROUPS; g++) past->constant += past->value[g] / GROUPS;
-  memset(past->slope, 0, d * sizeof(double));
-  memset(past->curve, 0, square * sizeof(double));
-  le_add_scaled(d, -weight, past->sample_grad, past->slope);
-  le_add_scaled(square, -weight, past->sample_hess, past->curve);
+  memset(polynomial, 0, last * sizeof(double));
+  le_add_scaled(last, -weight, past->sample, polynomial);
   for (size_t g = 0; g < GROUPS; g++) {
-    le_add_scaled(d, 1.0 / GROUPS, past->grad + g * d, past->slope);
-    le_add_scaled(square, 1.0 / GROUPS, past->hess + g * square, past->curve);
+    const double *sums = past->sums + g * past->size;
+    le_add_scaled(last, 1.0 / GROUPS, sums, polynomial);
+    constant += sums[last] / GROUPS;
   }
+  polynomial[last] = constant;
+}
+
+double le_past_expected(const le_past *past, const double *sums, const double *shift,
+                        double *product)
+{
+  const size_t d = past->d;
+  memset(product, 0, d * sizeof(double));
+  if (past->order == 2) le_add_symmetric_matvec(sums, d, shift, product);
+  return le_dot(sums + past->square, shift, d) + 0.5 * le_dot(product, shift, d);
 }
 
 void le_past_add_slope(const le_past *past, size_t m, const double *theta, double *grad,
@@ -35,8 +43,8 @@ void le_past_add_slope(const le_past *past, size_t m, const double *theta, doubl
   const size_t d = past->d;
   for (size_t i = 0; i < m; i++) {
     for (size_t j = 0; j < d; j++) work[j] = theta[i * d + j] - past->anchor[j];
-    if (past->order == 2) le_add_symmetric_matvec(past->curve, d, work, grad + i * d);
-    le_add_scaled(d, 1, past->slope, grad + i * d);
+    if (past->order == 2) le_add_symmetric_matvec(past->polynomial, d, work, grad + i * d);
+    le_add_scaled(d, 1, past->polynomial + past->square, grad + i * d);
   }
 }
 
@@ -47,16 +55,11 @@ void le_past_complete(const le_past *past, const le_store *store, size_t m, cons
   const double weight = le_past_weight(store);
   double *shift = work, *product = shift + d;
   for (size_t i = 0; i < m; i++) {
+    for (size_t j = 0; grad && j < d; j++) grad[i * d + j] *= weight;
+    if (!value) continue;
+    value[i] = weight * value[i] + past->polynomial[past->size - 1];
     for (size_t j = 0; j < d; j++) shift[j] = theta[i * d + j] - past->anchor[j];
-    memset(product, 0, d * sizeof(double));
-    if (past->order == 2 && !past->plain) le_add_symmetric_matvec(past->curve, d, shift, product);
-    if (value) {
-      value[i] = weight * value[i] + past->constant;
-      if (!past->plain)
-        value[i] += le_dot(past->slope, shift, d) + 0.5 * le_dot(product, shift, d);
-    }
-    if (!grad) continue;
-    for (size_t j = 0; j < d; j++) grad[i * d + j] *= weight;
+    if (!past->plain) value[i] += le_past_expected(past, past->polynomial, shift, product);
   }
   if (grad && !past->plain) le_past_add_slope(past, m, theta, grad, work);
 }
@@ -68,25 +71,18 @@ void le_past_complete_hess(const le_past *past, const le_store *store, const dou
   const double weight = le_past_weight(store);
   le_past_complete(past, store, 1, theta, NULL, grad, work);
   for (size_t k = 0; k < d * d; k++) hess[k] *= weight;
-  if (!past->plain && past->order == 2) le_add_scaled(d * d, 1, past->curve, hess);
+  if (!past->plain && past->order == 2) le_add_scaled(d * d, 1, past->polynomial, hess);
 }
 
 void le_past_archive(le_past *past, le_archive *archive)
 {
-  const size_t d = past->d, square = past->order == 2 ? d * d : 0;
+  static const le_field fields[] = {LE_FIELD(le_past, plain), LE_FIELD(le_past, revision),
+                                    LE_FIELD(le_past, anchored_rows)};
   le_archive_expect(archive, past->keep);
   if (!past->keep) return;
-  le_archive_int(archive, &past->plain);
-  le_archive_size(archive, &past->revision);
-  le_archive_size(archive, &past->anchored_rows);
-  le_archive_doubles(archive, past->anchor, d);
-  le_archive_doubles(archive, past->value, GROUPS);
-  le_archive_doubles(archive, past->grad, GROUPS * d);
-  le_archive_doubles(archive, past->hess, GROUPS * square);
-  le_archive_double(archive, &past->sample_value);
-  le_archive_doubles(archive, past->sample_grad, d);
-  le_archive_doubles(archive, past->sample_hess, square);
-  le_archive_double(archive, &past->constant);
-  le_archive_doubles(archive, past->slope, d);
-  le_archive_doubles(archive, past->curve, square);
+  LE_ARCHIVE_FIELDS(archive, past, fields);
+  le_archive_doubles(archive, past->anchor, past->d);
+  le_archive_doubles(archive, past->sums, GROUPS * past->size);
+  le_archive_doubles(archive, past->sample, past->size);
+  le_archive_doubles(archive, past->polynomial, past->size);
 }

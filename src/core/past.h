@@ -31,10 +31,14 @@ typedef struct le_past {
   size_t revision;      /* counts changes of the function */
   size_t anchored_rows; /* rows seen when the anchor was set */
   double *anchor;       /* a */
-  double *value, *grad, *hess; /* V, G and H of each group */
-  double sample_value, *sample_grad, *sample_hess; /* sums over the sample at the anchor */
-  double constant, *slope, *curve;                 /* the polynomial */
-  double *work;
+  /* arrays of `size` numbers: second derivatives (`square` of them: d x d, or none), gradient,
+   * value */
+  size_t square, size;
+  double *sums;       /* H, G and V of each group */
+  double *sample;     /* sums over the sample at the anchor */
+  double *polynomial; /* its coefficients */
+  double *change;     /* of the sums of each group */
+  double *work;       /* two such arrays, then 2 d numbers */
   size_t *last;    /* of each place of the sample: the row that comes there, or NOBODY */
   size_t *places;  /* places of the sample whose row changes */
   double *rows;    /* these rows */
@@ -45,6 +49,10 @@ typedef struct le_past {
 double le_past_weight(const le_store *store);
 /* Sets the polynomial from the sums. */
 void le_past_set_polynomial(le_past *past, const le_store *store);
+/* How much a value changes at distance `shift` from the anchor, to second order by these sums;
+ * `product` is the change of the gradient. */
+double le_past_expected(const le_past *past, const double *sums, const double *shift,
+                        double *product);
 /* Completes sums over the sample to sums over the rows that it represents, for m points (value or
  * grad may be NULL), or at one point. `work` holds 2 d numbers. */
 void le_past_complete(const le_past *past, const le_store *store, size_t m, const double *theta,

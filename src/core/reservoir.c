@@ -20,16 +20,14 @@ void le_past_alloc(le_past *past, const le_target *target, size_t keep, le_arena
   past->keep = keep;
   if (!keep) return;
   past->order = target->ops->log_lik_hess ? 2 : target->ops->log_lik_grad ? 1 : 0;
-  const size_t square = past->order == 2 ? d * d : 0;
+  past->square = past->order == 2 ? d * d : 0;
+  past->size = past->square + d + 1;
   past->anchor = le_arena_doubles(arena, d);
-  past->value = le_arena_doubles(arena, GROUPS);
-  past->grad = le_arena_doubles(arena, GROUPS * d);
-  past->hess = le_arena_doubles(arena, GROUPS * square);
-  past->sample_grad = le_arena_doubles(arena, d);
-  past->sample_hess = le_arena_doubles(arena, square);
-  past->slope = le_arena_doubles(arena, d);
-  past->curve = le_arena_doubles(arena, square);
-  past->work = le_arena_doubles(arena, 2 * (square + d) + 4 * d);
+  past->sums = le_arena_doubles(arena, GROUPS * past->size);
+  past->change = le_arena_doubles(arena, GROUPS * past->size);
+  past->sample = le_arena_doubles(arena, past->size);
+  past->polynomial = le_arena_doubles(arena, past->size);
+  past->work = le_arena_doubles(arena, 2 * past->size + 2 * d);
   past->last = le_arena_indices(arena, keep);
   past->places = le_arena_indices(arena, keep);
   past->rows = le_arena_doubles(arena, keep * width + LE_ALIGN_MORE);
@@ -45,36 +43,56 @@ int le_past_due(const le_past *past, const le_target *target)
 
 /* Overwrites the sums. */
 static le_status sums_at(const le_past *past, le_target *target, const le_rows *rows,
-                         const double *theta, le_point_sums *sums)
+                         const double *theta, double *sums)
 {
-  LE_TRY(le_target_sums(target, rows, 1, theta, &sums->value, NULL));
-  if (past->order == 2) return le_target_curvature(target, rows, theta, sums->grad, sums->hess);
-  return le_target_sums(target, rows, 1, theta, NULL, sums->grad);
+  double *grad = sums + past->square, *value = grad + past->d;
+  LE_TRY(le_target_sums(target, rows, 1, theta, value, NULL));
+  if (past->order == 2) return le_target_curvature(target, rows, theta, grad, sums);
+  return le_target_sums(target, rows, 1, theta, NULL, grad);
 }
 
-static void add_sums(const le_past *past, double times, const le_point_sums *sums, double *value,
-                     double *grad, double *hess)
+/* The first or second of two arrays for sums; `shift` and `product` are behind them. */
+static double *scratch_sums(const le_past *past, size_t which)
 {
-  *value += times * sums->value;
-  le_add_scaled(past->d, times, sums->grad, grad);
-  if (past->order == 2) le_add_scaled(past->d * past->d, times, sums->hess, hess);
+  return past->work + which * past->size;
 }
 
-static le_point_sums scratch_sums(const le_past *past, size_t which)
+static void set_shift(const le_past *past, const double *theta, double *shift)
 {
-  const size_t d = past->d, square = past->order == 2 ? d * d : 0;
-  double *at = past->work + which * (square + d);
-  return (le_point_sums){0, at, at + d};
+  for (size_t j = 0; j < past->d; j++) shift[j] = theta[j] - past->anchor[j];
 }
 
 static le_status set_sample_sums(le_past *past, le_target *target)
 {
   const le_rows rows = le_store_rows(target->store, 0, target->seen);
-  le_point_sums sums = {0, past->sample_grad, past->sample_hess};
-  LE_TRY(sums_at(past, target, &rows, past->anchor, &sums));
-  past->sample_value = sums.value;
+  LE_TRY(sums_at(past, target, &rows, past->anchor, past->sample));
   le_past_set_polynomial(past, target->store);
   return LE_OK;
+}
+
+/* The groups' sums are now those at this anchor. */
+static le_status set_anchor(le_past *past, le_target *target, const double *anchor)
+{
+  memcpy(past->anchor, anchor, past->d * sizeof(double));
+  past->anchored_rows = target->seen;
+  return set_sample_sums(past, target);
+}
+
+static void set_groups(le_past *past, const le_point_sums *sums)
+{
+  for (size_t g = 0; g < GROUPS; g++) {
+    double *own = past->sums + g * past->size;
+    memcpy(own, sums->hess, past->square * sizeof(double));
+    memcpy(own + past->square, sums->grad, past->d * sizeof(double));
+    own[past->size - 1] = sums->value;
+  }
+}
+
+le_status le_past_replace(le_past *past, le_target *target, const double *anchor,
+                          const le_point_sums *sums)
+{
+  set_groups(past, sums);
+  return set_anchor(past, target, anchor);
 }
 
 /* ---- adding rows ---- */
@@ -82,27 +100,19 @@ static le_status set_sample_sums(le_past *past, le_target *target)
 le_status le_past_begin(le_past *past, le_target *target, le_store *store, const double *anchor,
                         const le_point_sums *known, const gsl_rng *rng)
 {
-  const size_t d = past->d, square = past->order == 2 ? d * d : 0;
   const le_rows rows = le_store_rows(store, 0, target->seen);
-  memcpy(past->anchor, anchor, d * sizeof(double));
-  past->anchored_rows = target->seen;
-  le_point_sums sums = scratch_sums(past, 0);
+  double *sums = scratch_sums(past, 0);
   if (past->order == 0)
     return le_fail(&target->context->error, LE_UNSUPPORTED,
                    "A model without gradients needs all rows in memory: use a `keep` that is as "
                    "large as the number of rows.");
-  if (known) sums = *known;
-  else LE_TRY(sums_at(past, target, &rows, anchor, &sums));
-  for (size_t g = 0; g < GROUPS; g++) {
-    past->value[g] = 0;
-    memset(past->grad + g * d, 0, d * sizeof(double));
-    memset(past->hess + g * square, 0, square * sizeof(double));
-    add_sums(past, 1, &sums, &past->value[g], past->grad + g * d, past->hess + g * square);
-  }
+  if (!known) LE_TRY(sums_at(past, target, &rows, anchor, sums));
+  const le_point_sums found = {sums[past->size - 1], sums + past->square, sums};
+  set_groups(past, known ? known : &found);
   const size_t mixed = store->mixed < target->seen ? store->mixed : target->seen;
   if (mixed < target->seen) LE_TRY(le_store_shuffle(store, mixed, target->seen, rng));
   LE_TRY(le_store_forget(store, past->keep, target->seen));
-  return set_sample_sums(past, target);
+  return set_anchor(past, target, anchor);
 }
 
 /* For each row of the chunk a place in the sample, or none: the row number r of all rows goes to
@@ -132,13 +142,13 @@ static le_status exchange_rows(le_past *past, le_target *target, le_store *store
 {
   const size_t width = store->width;
   const le_rows rows = {changed, width, past->rows};
-  le_point_sums sums = scratch_sums(past, 0);
+  double *sums = scratch_sums(past, 0);
   const int afresh = 2 * changed > store->kept;
   if (changed == 0) return LE_OK;
   if (!afresh) {
     le_vector_gather(changed, width, le_store_held(store), store->values, past->places, past->rows);
-    LE_TRY(sums_at(past, target, &rows, past->anchor, &sums));
-    add_sums(past, -1, &sums, &past->sample_value, past->sample_grad, past->sample_hess);
+    LE_TRY(sums_at(past, target, &rows, past->anchor, sums));
+    le_add_scaled(past->size, -1, sums, past->sample);
   }
   for (size_t c = 0; c < changed; c++) {
     double *to = store->values + past->places[c] * width;
@@ -146,33 +156,33 @@ static le_status exchange_rows(le_past *past, le_target *target, le_store *store
     memcpy(past->rows + c * width, to, width * sizeof(double));
   }
   if (!afresh) {
-    LE_TRY(sums_at(past, target, &rows, past->anchor, &sums));
-    add_sums(past, 1, &sums, &past->sample_value, past->sample_grad, past->sample_hess);
+    LE_TRY(sums_at(past, target, &rows, past->anchor, sums));
+    le_add_scaled(past->size, 1, sums, past->sample);
   }
   return LE_OK;
 }
 
 /* Sums at the anchor over a chunk. */
 static le_status chunk_sums(const le_past *past, le_target *target, const le_rows *rows,
-                            const le_gradient *gradient, le_point_sums *sums)
+                            const le_gradient *gradient, double *sums)
 {
   const int known = gradient && past->order == 2 &&
                     memcmp(gradient->anchor, past->anchor, past->d * sizeof(double)) == 0;
   if (!known) return sums_at(past, target, rows, past->anchor, sums);
-  sums->grad = gradient->chunk_grad;
-  sums->hess = gradient->chunk_hess;
-  return le_target_sums(target, rows, 1, past->anchor, &sums->value, NULL);
+  memcpy(sums, gradient->chunk_hess, past->square * sizeof(double));
+  memcpy(sums + past->square, gradient->chunk_grad, past->d * sizeof(double));
+  return le_target_sums(target, rows, 1, past->anchor, &sums[past->size - 1], NULL);
 }
 
 le_status le_past_add(le_past *past, le_target *target, le_store *store, size_t chunk,
                       const le_gradient *gradient, const gsl_rng *rng)
 {
-  const size_t d = past->d, square = past->order == 2 ? d * d : 0, seen = target->seen;
+  const size_t seen = target->seen;
   const le_rows rows = le_store_rows(store, seen - chunk, seen);
-  le_point_sums sums = scratch_sums(past, 0);
-  LE_TRY(chunk_sums(past, target, &rows, gradient, &sums));
+  double *sums = scratch_sums(past, 0);
+  LE_TRY(chunk_sums(past, target, &rows, gradient, sums));
   for (size_t g = 0; g < GROUPS; g++)
-    add_sums(past, 1, &sums, &past->value[g], past->grad + g * d, past->hess + g * square);
+    le_add_scaled(past->size, 1, sums, past->sums + g * past->size);
   const size_t changed = choose_places(past, store, seen, chunk, rng);
   LE_TRY(exchange_rows(past, target, store, changed));
   LE_TRY(le_store_forget(store, store->kept, seen));
@@ -187,6 +197,12 @@ static le_rows group_rows(const le_store *store, size_t group)
 {
   const size_t from = group * store->kept / GROUPS, to = (group + 1) * store->kept / GROUPS;
   return (le_rows){to - from, store->width, store->values + from * store->width};
+}
+
+/* How many rows each row of a group represents. */
+static double group_weight(const le_store *store, const le_rows *rows)
+{
+  return (double)(store->kept + store->gone) / (double)rows->n;
 }
 
 /* Sampling without replacement: the error is zero while the sample has all rows. */
@@ -206,103 +222,59 @@ static void shrink(double *change, size_t n, double factor)
   }
 }
 
-/* The sample's estimate for one group of the terms beyond second order: from `here`, the group's
- * sums at the old anchor, and `there`, those at the new one. */
+/* The sample's estimate for one group of the change of its sums by terms beyond second order: from
+ * `here`, the sums of its rows at the old anchor, and `there`, those at the new one. */
 static void remainder_of(const le_past *past, const double *shift, double weight,
-                         const le_point_sums *here, const le_point_sums *there, double *value,
-                         double *grad, double *hess, double *product)
+                         const double *here, const double *there, double *change, double *product)
 {
-  const size_t d = past->d;
-  *value = weight * (there->value - here->value);
-  memset(product, 0, d * sizeof(double));
-  if (past->order == 2) le_add_symmetric_matvec(here->hess, d, shift, product);
-  *value -= weight * (le_dot(here->grad, shift, d) + 0.5 * le_dot(product, shift, d));
-  for (size_t j = 0; j < d; j++) grad[j] = weight * (there->grad[j] - here->grad[j] - product[j]);
-  if (past->order < 2) return;
-  for (size_t k = 0; k < d * d; k++) hess[k] = weight * (there->hess[k] - here->hess[k]);
+  const size_t d = past->d, square = past->square, last = past->size - 1;
+  const double expected = le_past_expected(past, here, shift, product);
+  for (size_t k = 0; k < square; k++) change[k] = weight * (there[k] - here[k]);
+  for (size_t j = 0, k = square; j < d; j++, k++)
+    change[k] = weight * (there[k] - here[k] - product[j]);
+  change[last] = weight * (there[last] - here[last]);
+  change[last] -= weight * expected;
 }
 
 le_status le_past_move(le_past *past, le_target *target, const double *anchor)
 {
-  const size_t d = past->d, square = past->order == 2 ? d * d : 0;
-  const le_store *store = target->store;
-  const double all = (double)(store->kept + store->gone);
-  double *shift = past->work + 2 * (square + d), *product = shift + d;
-  past->anchored_rows = target->seen;
-  double *change = le_resize(NULL, GROUPS * (1 + d + square) * sizeof(double));
-  if (!change) return LE_NO_MEMORY;
-  double *grads = change + GROUPS, *hesses = grads + GROUPS * d;
-  memset(change, 0, GROUPS * (1 + d + square) * sizeof(double));
-  for (size_t j = 0; j < d; j++) shift[j] = anchor[j] - past->anchor[j];
-  le_point_sums here = scratch_sums(past, 0), there = scratch_sums(past, 1);
-  le_status status = LE_OK;
-  for (size_t g = 0; g < GROUPS && status == LE_OK; g++) {
-    const le_rows rows = group_rows(store, g);
-    status = sums_at(past, target, &rows, past->anchor, &here);
-    if (status == LE_OK) status = sums_at(past, target, &rows, anchor, &there);
-    if (status == LE_OK)
-      remainder_of(past, shift, all / (double)rows.n, &here, &there, &change[g], grads + g * d,
-                   hesses + g * square, product);
+  const size_t d = past->d, size = past->size;
+  double *here = scratch_sums(past, 0), *there = here + size, *shift = there + size,
+         *product = shift + d;
+  set_shift(past, anchor, shift);
+  for (size_t g = 0; g < GROUPS; g++) {
+    const le_rows rows = group_rows(target->store, g);
+    LE_TRY(sums_at(past, target, &rows, past->anchor, here));
+    LE_TRY(sums_at(past, target, &rows, anchor, there));
+    remainder_of(past, shift, group_weight(target->store, &rows), here, there,
+                 past->change + g * size, product);
   }
-  if (status == LE_OK) {
-    const double factor = spread_factor(store);
-    shrink(change, 1, factor);
-    shrink(grads, d, factor);
-    shrink(hesses, square, factor);
-    for (size_t g = 0; g < GROUPS; g++) {
-      double *grad = past->grad + g * d, *hess = past->hess + g * square;
-      memset(product, 0, d * sizeof(double));
-      if (past->order == 2) le_add_symmetric_matvec(hess, d, shift, product);
-      past->value[g] += le_dot(grad, shift, d) + 0.5 * le_dot(product, shift, d);
-      past->value[g] += change[g];
-      le_add_scaled(d, 1, product, grad);
-      le_add_scaled(d, 1, grads + g * d, grad);
-      le_add_scaled(square, 1, hesses + g * square, hess);
-    }
-    memcpy(past->anchor, anchor, d * sizeof(double));
-    status = set_sample_sums(past, target);
+  shrink(past->change, size, spread_factor(target->store));
+  for (size_t g = 0; g < GROUPS; g++) {
+    double *sums = past->sums + g * size;
+    sums[size - 1] += le_past_expected(past, sums, shift, product);
+    le_add_scaled(d, 1, product, sums + past->square);
+    le_add_scaled(size, 1, past->change + g * size, sums);
   }
-  le_release(change);
-  return status;
+  return set_anchor(past, target, anchor);
 }
 
 le_status le_past_jump(le_past *past, le_target *target, const double *anchor)
 {
-  const size_t d = past->d, square = past->order == 2 ? d * d : 0;
-  const le_store *store = target->store;
-  const double all = (double)(store->kept + store->gone);
-  double change[GROUPS];
-  le_point_sums here = scratch_sums(past, 0), there = scratch_sums(past, 1);
+  const size_t last = past->size - 1;
+  double change[GROUPS], here, *there = scratch_sums(past, 1);
   for (size_t g = 0; g < GROUPS; g++) {
-    const le_rows rows = group_rows(store, g);
-    const double weight = all / (double)rows.n;
-    LE_TRY(le_target_sums(target, &rows, 1, past->anchor, &here.value, NULL));
-    LE_TRY(sums_at(past, target, &rows, anchor, &there));
-    change[g] = weight * (there.value - here.value);
-    memset(past->grad + g * d, 0, d * sizeof(double));
-    memset(past->hess + g * square, 0, square * sizeof(double));
-    le_add_scaled(d, weight, there.grad, past->grad + g * d);
-    le_add_scaled(square, weight, there.hess, past->hess + g * square);
+    const le_rows rows = group_rows(target->store, g);
+    const double weight = group_weight(target->store, &rows);
+    double *sums = past->sums + g * past->size;
+    LE_TRY(le_target_sums(target, &rows, 1, past->anchor, &here, NULL));
+    LE_TRY(sums_at(past, target, &rows, anchor, there));
+    change[g] = weight * (there[last] - here);
+    for (size_t k = 0; k < last; k++) sums[k] = weight * there[k];
   }
-  shrink(change, 1, spread_factor(store));
-  for (size_t g = 0; g < GROUPS; g++) past->value[g] += change[g];
-  memcpy(past->anchor, anchor, d * sizeof(double));
-  past->anchored_rows = target->seen;
-  return set_sample_sums(past, target);
-}
-
-le_status le_past_replace(le_past *past, le_target *target, const double *anchor, double value,
-                          const double *grad, const double *hess)
-{
-  const size_t d = past->d, square = past->order == 2 ? d * d : 0;
-  for (size_t g = 0; g < GROUPS; g++) {
-    past->value[g] = value;
-    memcpy(past->grad + g * d, grad, d * sizeof(double));
-    if (square) memcpy(past->hess + g * square, hess, square * sizeof(double));
-  }
-  memcpy(past->anchor, anchor, d * sizeof(double));
-  past->anchored_rows = target->seen;
-  return set_sample_sums(past, target);
+  shrink(change, 1, spread_factor(target->store));
+  for (size_t g = 0; g < GROUPS; g++) past->sums[g * past->size + last] += change[g];
+  return set_anchor(past, target, anchor);
 }
 
 /* ---- error ---- */
@@ -311,20 +283,17 @@ le_status le_past_replace(le_past *past, le_target *target, const double *anchor
 static le_status group_values(const le_past *past, le_target *target, size_t g, size_t m,
                               const double *theta, double *value)
 {
-  const size_t d = past->d, square = past->order == 2 ? d * d : 0;
-  const le_store *store = target->store;
-  const le_rows rows = group_rows(store, g);
-  const double weight = (double)(store->kept + store->gone) / (double)rows.n;
-  double *shift = past->work + 2 * (square + d), *product = shift + d;
-  le_point_sums here = scratch_sums(past, 0);
-  LE_TRY(sums_at(past, target, &rows, past->anchor, &here));
+  const size_t d = past->d;
+  const le_rows rows = group_rows(target->store, g);
+  const double weight = group_weight(target->store, &rows);
+  double *here = scratch_sums(past, 0), *shift = past->work + 2 * past->size, *product = shift + d;
+  LE_TRY(sums_at(past, target, &rows, past->anchor, here));
   LE_TRY(le_target_sums(target, &rows, m, theta, value, NULL));
   for (size_t i = 0; i < m; i++) {
-    for (size_t j = 0; j < d; j++) shift[j] = theta[i * d + j] - past->anchor[j];
-    value[i] = weight * (value[i] - here.value);
-    if (past->order == 2)
-      value[i] -= 0.5 * weight * le_quadratic_form(here.hess, d, shift, product);
-    value[i] -= weight * le_dot(here.grad, shift, d);
+    set_shift(past, theta + i * d, shift);
+    value[i] = weight * (value[i] - here[past->size - 1]);
+    if (past->order == 2) value[i] -= 0.5 * weight * le_quadratic_form(here, d, shift, product);
+    value[i] -= weight * le_dot(here + past->square, shift, d);
   }
   return LE_OK;
 }
@@ -332,9 +301,9 @@ static le_status group_values(const le_past *past, le_target *target, size_t g, 
 le_status le_past_error(const le_past *past, le_target *target, size_t m, const double *theta,
                         const double *log_weight, double *work, double *se)
 {
-  const size_t d = past->d, square = past->order == 2 ? d * d : 0;
+  const size_t d = past->d;
   double *of_group = work + m, mean[GROUPS], sum = 0, squares = 0;
-  double *shift = past->work + 2 * (square + d), *product = shift + d;
+  double *shift = past->work + 2 * past->size, *product = shift + d;
   *se = 0;
   if (!target->store->gone) return LE_OK;
   memset(work, 0, m * sizeof(double));
@@ -343,12 +312,12 @@ le_status le_past_error(const le_past *past, le_target *target, size_t m, const 
   shrink(of_group, m, spread_factor(target->store));
   for (size_t g = 0; g < GROUPS; g++)
     for (size_t i = 0; i < m; i++) {
-      for (size_t j = 0; j < d; j++) shift[j] = theta[i * d + j] - past->anchor[j];
+      const double *sums = past->sums + g * past->size;
       double *value = &of_group[g * m + i];
-      *value += past->value[g];
-      *value += le_dot(past->grad + g * d, shift, d);
-      if (past->order == 2)
-        *value += 0.5 * le_quadratic_form(past->hess + g * square, d, shift, product);
+      set_shift(past, theta + i * d, shift);
+      *value += sums[past->size - 1];
+      *value += le_dot(sums + past->square, shift, d);
+      if (past->order == 2) *value += 0.5 * le_quadratic_form(sums, d, shift, product);
       work[i] += *value / GROUPS;
     }
   for (size_t g = 0; g < GROUPS; g++) {

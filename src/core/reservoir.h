@@ -27,8 +27,8 @@ le_status le_past_move(le_past *past, le_target *target, const double *anchor);
 /* The same to a point so far away that the sums say nothing about it: only the sample does. */
 le_status le_past_jump(le_past *past, le_target *target, const double *anchor);
 /* Replaces the anchor and the sums there by exact ones, computed elsewhere. */
-le_status le_past_replace(le_past *past, le_target *target, const double *anchor, double value,
-                          const double *grad, const double *hess);
+le_status le_past_replace(le_past *past, le_target *target, const double *anchor,
+                          const le_point_sums *sums);
 /* Standard error that the sample and the carried sums add to log Z, from weighted posterior draws;
  * `work` holds (LE_PAST_GROUPS + 1) x m numbers. */
 le_status le_past_error(const le_past *past, le_target *target, size_t m, const double *theta,

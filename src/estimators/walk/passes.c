@@ -175,8 +175,8 @@ static le_status end_second_pass(walk *w)
                    "The source had %.0f rows when it was read first and %.0f the second time.",
                    (double)w->target.seen, (double)w->again_rows);
   w->past.plain = 0;
-  LE_TRY(le_past_replace(&w->past, &w->target, w->centre, w->again_value, w->again_grad,
-                         w->again_hess));
+  const le_point_sums sums = {w->again_value, w->again_grad, w->again_hess};
+  LE_TRY(le_past_replace(&w->past, &w->target, w->centre, &sums));
   w->machine.phase = AUDIT;
   audit_from(w, w->past.anchor, ROUND_EXACT);
   return LE_OK;
