@@ -17,6 +17,20 @@ static size_t room(const le_gradient *gradient, const le_target *target)
   return gradient->batch * target->ops->width(target->model) + LE_ALIGN_MORE;
 }
 
+/* Memory for sums at one point: second derivatives, and behind them the gradient. */
+static double *take_sums(le_arena *arena, size_t d, double **grad)
+{
+  double *hess = le_arena_doubles(arena, d * d + d);
+  *grad = hess ? hess + d * d : NULL;
+  return hess;
+}
+
+/* Where sums with this gradient begin: at the second derivatives, if the model has them. */
+static double *sums_with(const le_gradient *gradient, double *grad)
+{
+  return grad - gradient->square;
+}
+
 void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batch,
                        const le_target *target, le_arena *arena)
 {
@@ -25,15 +39,14 @@ void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batc
   gradient->rule = rule;
   gradient->batch = batch;
   gradient->second_order = target->ops->log_lik_hess != NULL;
-  const size_t sums = rule == LE_GRADIENT_CONTROL ? LE_DRAWS_MOST + 1 : 0;
+  gradient->square = gradient->second_order ? d * d : 0;
+  gradient->size = gradient->square + d;
+  const size_t totals = rule == LE_GRADIENT_CONTROL ? LE_DRAWS_MOST + 1 : 0;
   gradient->anchor = le_arena_doubles(arena, d);
-  gradient->grad = le_arena_doubles(arena, d);
-  gradient->chunk_grad = le_arena_doubles(arena, d);
+  gradient->hess = take_sums(arena, d, &gradient->grad);
+  gradient->chunk_hess = take_sums(arena, d, &gradient->chunk_grad);
   gradient->batch_grad = le_arena_doubles(arena, d);
-  gradient->total_grad = le_arena_doubles(arena, sums * d);
-  gradient->hess = le_arena_doubles(arena, d * d);
-  gradient->chunk_hess = le_arena_doubles(arena, d * d);
-  gradient->total_hess = le_arena_doubles(arena, gradient->second_order ? sums * d * d : 0);
+  gradient->total = le_arena_doubles(arena, totals * gradient->size);
   gradient->rows = le_arena_doubles(arena, LE_DRAWS_MOST * room(gradient, target));
   gradient->picked = le_arena_indices(arena, batch);
   gradient->uniform = le_arena_doubles(arena, batch);
@@ -71,11 +84,10 @@ le_status le_gradient_open_chunk(le_gradient *gradient, le_target *target)
                      gradient->chunk_grad, gradient->chunk_hess);
 }
 
-void le_gradient_close_chunk(le_gradient *gradient, const le_target *target)
+void le_gradient_close_chunk(le_gradient *gradient)
 {
-  const size_t d = target->d;
-  for (size_t j = 0; j < d; j++) gradient->grad[j] += gradient->chunk_grad[j];
-  for (size_t k = 0; k < d * d; k++) gradient->hess[k] += gradient->chunk_hess[k];
+  le_add_scaled(gradient->size, 1, sums_with(gradient, gradient->chunk_grad),
+                sums_with(gradient, gradient->grad));
 }
 
 /* `batch` consecutive rows of [from, to), cyclically. Rows are copied only if the block passes the
@@ -139,19 +151,21 @@ size_t le_gradient_rows(const le_gradient *gradient, const le_target *target)
   return has_remainder(gradient, target) ? gradient->batch : 0;
 }
 
-/* Subtracts the terms of one batch from the terms of the formula that are the same for every
- * particle. */
-static void take_off(const le_gradient *gradient, const le_target *target, size_t draw,
-                     const double *grad, const double *hess)
+/* The terms of the formula that are the same for every particle: `from` + scale * `sums`. */
+static void set_terms(const le_gradient *gradient, size_t draw, const double *from, double scale,
+                      const double *sums)
 {
-  const size_t d = target->d;
-  const double scale = le_target_size(target) / (double)gradient->batch;
-  double *total = gradient->total_grad + draw * d, *curvature = gradient->total_hess + draw * d * d;
-  memcpy(total, gradient->total_grad + LE_DRAWS_MOST * d, d * sizeof(double));
-  le_add_scaled(d, -scale, grad, total);
-  if (!hess) return;
-  memcpy(curvature, gradient->total_hess + LE_DRAWS_MOST * d * d, d * d * sizeof(double));
-  le_add_scaled(d * d, -scale, hess, curvature);
+  double *total = gradient->total + draw * gradient->size;
+  memcpy(total, from, gradient->size * sizeof(double));
+  le_add_scaled(gradient->size, scale, sums, total);
+}
+
+/* Subtracts the terms of one batch from those without a batch. */
+static void take_off(const le_gradient *gradient, const le_target *target, size_t draw,
+                     double *grad)
+{
+  set_terms(gradient, draw, gradient->total + LE_DRAWS_MOST * gradient->size,
+            -le_target_size(target) / (double)gradient->batch, sums_with(gradient, grad));
 }
 
 _Static_assert((int)LE_DRAWS_MOST <= (int)LE_TARGET_PARTS,
@@ -165,28 +179,17 @@ static le_status batch_sums(void *self, const le_target *target, size_t draw, si
   memset(hess, 0, (d * d + d) * sizeof(double));
   LE_TRY(le_target_add_curvature(target, &gradient->drawn[draw], gradient->anchor, grad, hess,
                                  le_target_scratch(target, worker)));
-  take_off(gradient, target, draw, grad, hess);
+  take_off(gradient, target, draw, grad);
   return LE_OK;
-}
-
-static void sums_without_batch(const le_gradient *gradient, const le_target *target)
-{
-  const size_t d = target->d;
-  double *grad = gradient->total_grad + LE_DRAWS_MOST * d,
-         *hess = gradient->total_hess + LE_DRAWS_MOST * d * d;
-  memcpy(grad, gradient->grad, d * sizeof(double));
-  le_add_scaled(d, target->lambda, gradient->chunk_grad, grad);
-  if (!gradient->second_order) return;
-  memcpy(hess, gradient->hess, d * d * sizeof(double));
-  le_add_scaled(d * d, target->lambda, gradient->chunk_hess, hess);
 }
 
 le_status le_gradient_draw(le_gradient *gradient, le_target *target, size_t n)
 {
-  const size_t d = target->d;
   const int controlled = gradient->rule == LE_GRADIENT_CONTROL,
             remainder = has_remainder(gradient, target);
-  if (controlled) sums_without_batch(gradient, target);
+  if (controlled)
+    set_terms(gradient, LE_DRAWS_MOST, sums_with(gradient, gradient->grad), target->lambda,
+              sums_with(gradient, gradient->chunk_grad));
   if (controlled && !remainder) return LE_OK;
   for (size_t k = 0; k < n; k++)
     gradient->drawn[k] = draw_batch(gradient, target, controlled,
@@ -194,14 +197,14 @@ le_status le_gradient_draw(le_gradient *gradient, le_target *target, size_t n)
   if (!controlled) return LE_OK;
 
   if (gradient->second_order) {
-    LE_TRY(le_target_tasks(target, n, le_target_threads(target, n * gradient->batch, d * d),
-                           batch_sums, gradient));
+    const int threads = le_target_threads(target, n * gradient->batch, gradient->square);
+    LE_TRY(le_target_tasks(target, n, threads, batch_sums, gradient));
     target->gradients += (double)(n * gradient->batch);
   }
   for (size_t k = 0; k < n && !gradient->second_order; k++) {
     LE_TRY(
       le_target_sums(target, &gradient->drawn[k], 1, gradient->anchor, NULL, gradient->batch_grad));
-    take_off(gradient, target, k, gradient->batch_grad, NULL);
+    take_off(gradient, target, k, gradient->batch_grad);
   }
   return LE_OK;
 }
@@ -229,7 +232,7 @@ static le_status controlled_estimate(const le_gradient *gradient, size_t draw, l
   const size_t d = target->d;
   const int remainder = has_remainder(gradient, target);
   /* without a batch the terms are the same for all draws */
-  const size_t sums = remainder ? draw : LE_DRAWS_MOST;
+  const double *total = gradient->total + (remainder ? draw : LE_DRAWS_MOST) * gradient->size;
   const double scale = le_target_size(target) / (double)gradient->batch;
   if (remainder)
     LE_TRY(le_target_sums(target, &gradient->drawn[draw], m, theta, NULL, target->grad));
@@ -238,9 +241,9 @@ static le_status controlled_estimate(const le_gradient *gradient, size_t draw, l
     double *g = grad + i * d, *shift = target->packed + i * d;
     if (gradient->second_order) {
       for (size_t j = 0; j < d; j++) shift[j] = theta[i * d + j] - gradient->anchor[j];
-      le_add_symmetric_matvec(gradient->total_hess + sums * d * d, d, shift, g);
+      le_add_symmetric_matvec(total, d, shift, g);
     }
-    le_add_scaled(d, 1, gradient->total_grad + sums * d, g);
+    le_add_scaled(d, 1, total + gradient->square, g);
     if (remainder) le_add_scaled(d, scale, target->grad + i * d, g);
   }
   return LE_OK;
@@ -294,16 +297,13 @@ le_status le_gradient_log_lik(le_gradient *gradient, le_expansion *expansion, le
 
 void le_gradient_archive(le_gradient *gradient, const le_target *target, le_archive *archive)
 {
+  static const le_field fields[] = {
+    LE_FIELD(le_gradient, anchored),    LE_FIELD(le_gradient, anchored_rows),
+    LE_FIELD(le_gradient, part),        LE_FIELD(le_gradient, exact_until),
+    LE_FIELD(le_gradient, chunk_value), LE_FIELD(le_gradient, checked)};
   const size_t d = target->d;
-  le_archive_int(archive, &gradient->anchored);
-  le_archive_size(archive, &gradient->anchored_rows);
-  le_archive_size(archive, &gradient->part);
-  le_archive_size(archive, &gradient->exact_until);
-  le_archive_double(archive, &gradient->chunk_value);
-  le_archive_double(archive, &gradient->checked);
+  LE_ARCHIVE_FIELDS(archive, gradient, fields);
   le_archive_doubles(archive, gradient->anchor, d);
-  le_archive_doubles(archive, gradient->grad, d);
-  le_archive_doubles(archive, gradient->hess, d * d);
-  le_archive_doubles(archive, gradient->chunk_grad, d);
-  le_archive_doubles(archive, gradient->chunk_hess, d * d);
+  le_archive_doubles(archive, gradient->hess, d * d + d);
+  le_archive_doubles(archive, gradient->chunk_hess, d * d + d);
 }

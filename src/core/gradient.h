@@ -31,11 +31,14 @@ typedef struct le_gradient {
   int anchored;                    /* whether the sums below belong to `anchor` */
   size_t anchored_rows;            /* rows seen when the anchor was set */
   double *anchor;                  /* a */
-  double *grad, *hess;             /* sums at a over the rows seen */
-  double *chunk_grad, *chunk_hess; /* sums at a over the chunk */
-  double *batch_grad;              /* sums at a over one batch */
-  /* constant and linear terms of the formula, one per batch; the last entry is without a batch */
-  double *total_grad, *total_hess;
+  /* sums at a over the rows seen, and over the chunk: d x d second derivatives, which are zero if
+   * the model has none, and behind them the gradient */
+  double *grad, *hess, *chunk_grad, *chunk_hess;
+  double *batch_grad; /* the gradient at a of one batch */
+  size_t square, size; /* numbers of second derivatives (d x d or 0), and of all sums that exist */
+  /* linear and constant terms of the formula, `size` numbers per batch; the last entry is without a
+   * batch */
+  double *total;
   double *rows;                 /* of each batch: batch x width */
   le_rows drawn[LE_DRAWS_MOST]; /* the batches */
   size_t *picked;               /* batch */
@@ -55,7 +58,7 @@ int le_gradient_active(const le_gradient *gradient, const le_target *target);
 le_status le_gradient_set_anchor(le_gradient *gradient, le_target *target, const double *anchor);
 /* Sums over a new chunk at the anchor; and adds the chunk to the rows seen. */
 le_status le_gradient_open_chunk(le_gradient *gradient, le_target *target);
-void le_gradient_close_chunk(le_gradient *gradient, const le_target *target);
+void le_gradient_close_chunk(le_gradient *gradient);
 /* How many rows one estimate visits per particle. */
 size_t le_gradient_rows(const le_gradient *gradient, const le_target *target);
 /* Draws at most LE_DRAWS_MOST new mini-batches and computes their terms at the anchor; then gives

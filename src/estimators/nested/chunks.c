@@ -81,7 +81,7 @@ le_status le_nested_open_chunk(void *self, le_progress *progress)
   s->log_volume = 0;
   s->log_sum = -INFINITY;
   s->levels.rows = 0;
-  if (!s->keeps) le_varopt_clear(&s->reservoir);
+  if (!s->keeps) s->reservoir.n = 0;
   if (s->gradient.rule == LE_GRADIENT_CONTROL && s->target.seen > 0) {
     if (!s->gradient.anchored || s->target.seen >= 2 * s->gradient.anchored_rows) {
       mean_of_points(s, s->live, s->work);
@@ -135,7 +135,7 @@ le_status le_nested_close_chunk(void *self, le_progress *progress)
                             (double)(s->live - k)));
   s->target.floor = NULL;
   if (s->gradient.rule == LE_GRADIENT_CONTROL && s->gradient.anchored)
-    le_gradient_close_chunk(&s->gradient, &s->target);
+    le_gradient_close_chunk(&s->gradient);
   const size_t chunk = s->target.chunk;
   s->target.seen += chunk;
   s->target.chunk = 0;

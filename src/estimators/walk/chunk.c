@@ -103,7 +103,7 @@ le_status le_walk_close_chunk(void *self, le_progress *progress)
   (void)progress;
   const le_stage *stage = stage_of(w);
   if (stage->gradient == LE_GRADIENT_CONTROL) {
-    le_gradient_close_chunk(&w->gradient[w->stage], &w->target);
+    le_gradient_close_chunk(&w->gradient[w->stage]);
     for (size_t k = 0; k < w->d * w->d; k++) w->anchor_info[k] += w->chunk_info[k];
   }
   if (w->settings.moments) {
