@@ -40,6 +40,13 @@ static inline int le_feed_goes_on(le_feed feed)
   return feed == LE_ROWS || feed == LE_ONCE_ROWS;
 }
 
+/* At most `most` of these rows, from row `first` on. */
+static inline le_rows le_rows_part(const le_rows *rows, size_t first, size_t most)
+{
+  const size_t rest = first < rows->n ? rows->n - first : 0;
+  return (le_rows){rest < most ? rest : most, rows->width, rows->values + first * rows->width};
+}
+
 /* Appends a block; if `shuffle` is not NULL, the rows of this block are put in random order. */
 le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *shuffle);
 /* The same, but if all rows come at once (empty store, last rows) and either keep their order or

@@ -51,8 +51,7 @@ static le_status some_particles(const le_target *target, const le_rows *rows, si
 {
   const size_t d = target->d;
   for (size_t r = 0; r < rows->n; r += target->block) {
-    const le_rows block = {rows->n - r < target->block ? rows->n - r : target->block, rows->width,
-                           rows->values + r * rows->width};
+    const le_rows block = le_rows_part(rows, r, target->block);
     const double *points = theta + first * d;
     if (!grad)
       LE_TRY(
@@ -128,11 +127,13 @@ static le_status segment_sums(le_target *target, const le_rows *rows, size_t m, 
   return (le_status)worst;
 }
 
-/* A few particles cannot be shared evenly, and every thread would have to transpose all rows. So
- * threads share the rows: the parts do not depend on the threads and are added in a fixed order. */
+/* A few particles cannot be shared evenly, and every thread would have to transpose all rows; one
+ * point cannot be shared at all. So threads share the rows. The parts do not depend on the threads;
+ * each has its own sums, and these are added in a fixed order, so that the result does not depend
+ * on the number of threads. */
 typedef struct row_parts {
   const le_rows *rows;
-  size_t m, stretch; /* particles; rows of a part */
+  size_t m, from, stretch; /* particles; first row of this round; rows of a part */
   const double *theta;
   int with_grad, alone; /* whether gradients are wanted, and whether without values */
 } row_parts;
@@ -140,11 +141,8 @@ typedef struct row_parts {
 static le_status row_part(void *self, const le_target *target, size_t part, size_t worker)
 {
   const row_parts *all = self;
-  const le_rows *rows = all->rows;
-  const size_t first = part * all->stretch, rest = first < rows->n ? rows->n - first : 0,
-               size = all->m * (target->d + 1);
-  const le_rows some = {rest < all->stretch ? rest : all->stretch, rows->width,
-                        rows->values + first * rows->width};
+  const size_t size = all->m * (target->d + 1);
+  const le_rows some = le_rows_part(all->rows, part * all->stretch, all->stretch);
   double *value = target->few + part * size;
   memset(value, 0, size * sizeof(double));
   return some_particles(target, &some, 0, all->m, all->theta, all->alone ? NULL : value,
@@ -155,11 +153,8 @@ static le_status few_sums(le_target *target, const le_rows *rows, size_t m, cons
                           double *value, double *grad)
 {
   const size_t d = target->d, blocks = (rows->n + target->block - 1) / target->block;
-  row_parts all = {rows,
-                   m,
-                   (blocks + LE_TARGET_PARTS - 1) / LE_TARGET_PARTS * target->block,
-                   theta,
-                   grad != NULL,
+  const size_t stretch = (blocks + LE_TARGET_PARTS - 1) / LE_TARGET_PARTS * target->block;
+  row_parts all = {rows, m, 0, stretch, theta, grad != NULL,
                    grad && !value && target->ops->log_lik_grad_alone};
   LE_TRY(le_target_tasks(target, LE_TARGET_PARTS, target->context->threads, row_part, &all));
   for (size_t p = 0; p < LE_TARGET_PARTS; p++) {
@@ -207,8 +202,7 @@ le_status le_target_sums(le_target *target, const le_rows *rows, size_t m, const
   const size_t segment = (1000000 / m + target->block) / target->block * target->block;
   for (size_t r = 0; r < rows->n; r += segment) {
     if (r > 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
-    const le_rows part = {rows->n - r < segment ? rows->n - r : segment, rows->width,
-                          rows->values + r * rows->width};
+    const le_rows part = le_rows_part(rows, r, segment);
     const int by_rows = target->few && m <= FEW && part.n >= LE_TARGET_PARTS * target->block;
     LE_TRY((by_rows ? few_sums : segment_sums)(target, &part, m, theta, value, grad));
   }
@@ -243,38 +237,25 @@ le_status le_target_add_curvature(const le_target *target, const le_rows *rows, 
                                   double *grad, double *matrix, double *scratch)
 {
   for (size_t r = 0; r < rows->n; r += target->block) {
-    const le_rows block = {rows->n - r < target->block ? rows->n - r : target->block, rows->width,
-                           rows->values + r * rows->width};
+    const le_rows block = le_rows_part(rows, r, target->block);
     LE_TRY(grad ? target->ops->log_lik_hess(target->model, theta, &block, grad, matrix, scratch)
                 : target->ops->information(target->model, theta, &block, matrix, scratch));
   }
   return LE_OK;
 }
 
-/* With one point there are no particles to share, so threads share the rows. The parts do not
- * depend on the threads; each has its own sums, and these are added in a fixed order, so that the
- * result does not depend on the number of threads. */
-typedef struct curvature_parts {
-  const le_rows *rows;
-  const double *theta;
-  int with_grad;
-  size_t from, stretch; /* first row of this round; rows of a part */
-} curvature_parts;
-
 static le_status curvature_part(void *self, const le_target *target, size_t part, size_t worker)
 {
-  const curvature_parts *all = self;
-  const le_rows *rows = all->rows;
-  const size_t d = target->d, first = all->from + part * all->stretch,
-               rest = first < rows->n ? rows->n - first : 0;
-  const le_rows some = {rest < all->stretch ? rest : all->stretch, rows->width,
-                        rows->values + first * rows->width};
+  const row_parts *all = self;
+  const size_t d = target->d;
+  const le_rows some = le_rows_part(all->rows, all->from + part * all->stretch, all->stretch);
   double *sums = target->part + part * (d * d + d);
   if (all->from == 0) memset(sums, 0, (d * d + d) * sizeof(double));
   return le_target_add_curvature(target, &some, all->theta, all->with_grad ? sums + d * d : NULL,
                                  sums, le_target_scratch(target, worker));
 }
 
+/* Without `grad` the information. */
 static le_status curvature_sums(le_target *target, const le_rows *rows, const double *theta,
                                 double *grad, double *matrix)
 {
@@ -290,7 +271,7 @@ static le_status curvature_sums(le_target *target, const le_rows *rows, const do
   const size_t even = (rows->n + parts - 1) / parts, most = BLOCKS_AT_ONCE * target->block,
                stretch = even < most ? even : most;
   for (size_t r = 0; r < rows->n; r += parts * stretch) {
-    curvature_parts round = {rows, theta, grad != NULL, r, stretch};
+    row_parts round = {rows, 1, r, stretch, theta, grad != NULL, 0};
     if (r > 0 && le_interrupted(target->context)) return LE_INTERRUPTED;
     LE_TRY(le_target_tasks(target, parts, le_target_threads(target, rows->n, d * d), curvature_part,
                            &round));

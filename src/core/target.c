@@ -23,6 +23,29 @@ int le_target_above_floor(const le_target *target, double log_lik)
   return gsl_rng_uniform(target->rng) > target->floor->tie;
 }
 
+/* Adds the terms of the rows seen, or those of the chunk. `value` or `grad` may be NULL. */
+static le_status add_rows(le_target *target, int chunk, size_t m, const double *theta,
+                          double *value, double *grad)
+{
+  const size_t from = chunk ? target->seen : 0, to = target->seen + (chunk ? target->chunk : 0);
+  const double weight = chunk ? target->lambda : 1;
+  double *sum = value ? target->work : NULL, *sum_grad = grad ? target->grad : NULL;
+  if (to == from || weight == 0) return LE_OK;
+  LE_TRY(le_target_log_lik_grad(target, from, to, m, theta, sum, sum_grad));
+  for (size_t i = 0; i < m && value; i++) value[i] += weight * sum[i];
+  if (grad) le_add_scaled(m * target->d, weight, sum_grad, grad);
+  return LE_OK;
+}
+
+/* The density of the prior and the rows seen, and its gradient. */
+static le_status begin_density(le_target *target, size_t m, const double *theta, double *value,
+                               double *grad)
+{
+  le_target_prior(target, m, theta, value, grad);
+  if (value) LE_TRY(le_target_check(target, "log_prior", m, theta, value));
+  return add_rows(target, 0, m, theta, value, grad);
+}
+
 /* Within the constraint the density is that of the prior and the rows seen. The likelihood of the
  * chunk is expensive, so it is computed only for points whose density is above their level without
  * it. */
@@ -32,12 +55,7 @@ static le_status walled_density(le_target *target, size_t m, const double *theta
   const size_t d = target->d, to = target->seen + target->chunk;
   double *sum = target->work;
   size_t chosen = 0;
-  le_target_prior(target, m, theta, value, NULL);
-  LE_TRY(le_target_check(target, "log_prior", m, theta, value));
-  if (target->seen > 0) {
-    LE_TRY(le_target_log_lik(target, 0, target->seen, m, theta, sum));
-    for (size_t i = 0; i < m; i++) value[i] += sum[i];
-  }
+  LE_TRY(begin_density(target, m, theta, value, NULL));
   for (size_t i = 0; i < m; i++) {
     if (isnan(value[i]) || (level && !(value[i] > level[i]))) value[i] = -INFINITY;
     if (value[i] == -INFINITY) continue;
@@ -55,13 +73,6 @@ static le_status walled_density(le_target *target, size_t m, const double *theta
   return LE_OK;
 }
 
-le_status le_target_density_above(le_target *target, size_t m, const double *theta,
-                                  const double *level, double *value)
-{
-  return target->floor ? walled_density(target, m, theta, level, value)
-                       : le_target_density(target, m, theta, value);
-}
-
 /* Converts log f to log [q^(1 - lambda) f^lambda] if there is a proposal q; NaN becomes -Inf, and
  * in climbs Inf does, too. */
 static void between(const le_target *target, size_t m, const double *theta, double *value)
@@ -77,42 +88,25 @@ static void between(const le_target *target, size_t m, const double *theta, doub
   }
 }
 
-le_status le_target_density(le_target *target, size_t m, const double *theta, double *value)
-{
-  double *sum = target->work;
-  if (target->floor) return walled_density(target, m, theta, NULL, value);
-  le_target_prior(target, m, theta, value, NULL);
-  LE_TRY(le_target_check(target, "log_prior", m, theta, value));
-  if (target->seen > 0) {
-    LE_TRY(le_target_log_lik(target, 0, target->seen, m, theta, sum));
-    for (size_t i = 0; i < m; i++) value[i] += sum[i];
-  }
-  if (target->chunk > 0 && target->lambda > 0) {
-    LE_TRY(le_target_log_lik(target, target->seen, target->seen + target->chunk, m, theta, sum));
-    for (size_t i = 0; i < m; i++) value[i] += target->lambda * sum[i];
-  }
-  between(target, m, theta, value);
-  return LE_OK;
-}
-
 le_status le_target_density_grad(le_target *target, size_t m, const double *theta, double *value,
                                  double *grad)
 {
-  const size_t d = target->d;
-  double *sum = target->work, *sum_grad = target->grad;
-  le_target_prior(target, m, theta, value, grad);
-  if (value) LE_TRY(le_target_check(target, "log_prior", m, theta, value));
-  for (int part = 0; part < 2; part++) {
-    const size_t from = part ? target->seen : 0,
-                 to = part ? target->seen + target->chunk : target->seen;
-    const double weight = part ? target->lambda : 1;
-    if (to == from || weight == 0) continue;
-    LE_TRY(le_target_log_lik_grad(target, from, to, m, theta, value ? sum : NULL, sum_grad));
-    for (size_t i = 0; i < m && value; i++) value[i] += weight * sum[i];
-    le_add_scaled(m * d, weight, sum_grad, grad);
-  }
+  LE_TRY(begin_density(target, m, theta, value, grad));
+  LE_TRY(add_rows(target, 1, m, theta, value, grad));
   if (value) between(target, m, theta, value);
   return LE_OK;
+}
+
+le_status le_target_density_above(le_target *target, size_t m, const double *theta,
+                                  const double *level, double *value)
+{
+  return target->floor ? walled_density(target, m, theta, level, value)
+                       : le_target_density_grad(target, m, theta, value, NULL);
+}
+
+le_status le_target_density(le_target *target, size_t m, const double *theta, double *value)
+{
+  return le_target_density_above(target, m, theta, NULL, value);
 }
 
 static int is_estimated(const le_target *target)

@@ -18,7 +18,7 @@ le_status le_target_density_above(le_target *target, size_t m, const double *the
                                   const double *level, double *value);
 /* Whether a point with this log-likelihood satisfies the constraint `floor`. */
 int le_target_above_floor(const le_target *target, double log_lik);
-/* `value` may be NULL. */
+/* The same with gradients, without regard to `floor`; `value` or `grad` may be NULL. */
 le_status le_target_density_grad(le_target *target, size_t m, const double *theta, double *value,
                                  double *grad);
 /* le_target_gradient: the gradient of log f by the rule of the run, exact or from a mini-batch.
