@@ -1,6 +1,6 @@
 /* A model whose log density of a row is a program; see models/density/density.c. */
-#ifndef LE_MODELS_DENSITY_DENSITY_H
-#define LE_MODELS_DENSITY_DENSITY_H
+#ifndef LE_MODELS_DENSITY_INSTANCE_H
+#define LE_MODELS_DENSITY_INSTANCE_H
 
 #include "models/density/program.h"
 #include "models/glm/priors.h"
@@ -21,11 +21,16 @@ typedef struct density_predictor {
 /* Programs for one purpose: `point` runs once for each particle, `row` for each tile of rows. */
 typedef struct density_goal {
   program point, row;
-  size_t outputs, out[DENSITY_OUTPUTS];
+  /* results: the log density (or not: 0), its derivatives by predictors, and by pairs of them */
+  size_t value, slopes, pairs;
+  size_t out[DENSITY_OUTPUTS]; /* their registers */
 } density_goal;
+
+enum { GOAL_VALUE, GOAL_SLOPE, GOAL_BOTH, GOAL_CURVE, GOALS };
 
 typedef struct density {
   le_simd simd;
+  const program_kernels *kernels;
   int strict; /* log densities that are NaN are returned as such, for checks */
   size_t width, columns, predictors, d, real, most;
   density_predictor predictor[DENSITY_PREDICTORS];
@@ -35,7 +40,15 @@ typedef struct density {
   double *constant;
   le_prior *prior;
   program data;
-  density_goal value, slope, both, curve;
+  density_goal goal[GOALS];
 } density;
+
+/* Reads all settings into a density of zeros; after a failure it must be destroyed, too. */
+le_status density_read(const le_args *args, density *model, char *message);
+
+/* Starting points of searches, from the functions of the model's table. */
+void density_start(const le_model_ops *ops, const density *model, const le_rows *rows,
+                   const gsl_rng *rng, double *theta, double *scratch);
+size_t density_start_scratch(const le_model_ops *ops, const density *model, size_t rows);
 
 #endif

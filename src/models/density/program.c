@@ -79,51 +79,10 @@ void le_program_free(program *p)
   *p = (program){0, NULL};
 }
 
-/* ---- tiles ---- */
+#define KERNELS(variant) {run_##variant, combine_##variant, le_cross_##variant}
 
-typedef struct kernels {
-  void (*run)(const program *p, size_t n, double *const *reg);
-  void (*predict)(size_t n, size_t columns, size_t terms, const double *weight, const double *x,
-                  double *eta);
-  void (*products)(size_t n, size_t columns, const double *a, size_t a_step, size_t others,
-                   const double *b, size_t b_step, double *out, size_t stride);
-} kernels;
-
-#define KERNELS(variant) {run_##variant, predict_##variant, products_##variant}
-
-static const kernels *kernels_of(le_simd simd)
+const program_kernels *le_program_kernels(le_simd simd)
 {
-  static const kernels table[] = TABLES(KERNELS);
+  static const program_kernels table[] = TABLES(KERNELS);
   return &table[simd];
-}
-
-void le_program_run(le_simd simd, const program *p, size_t n, double *const *reg)
-{
-  kernels_of(simd)->run(p, n, reg);
-}
-
-void le_tile_copy(size_t n, const double *from, double *to)
-{
-  if (from != to) memcpy(to, from, n * sizeof *to);
-  memset(to + n, 0, (TILE - n) * sizeof *to);
-}
-
-void le_tile_sum(size_t n, const double *from, double *lanes)
-{
-  size_t r = 0;
-  for (; r + LANES <= n; r += LANES)
-    for (size_t lane = 0; lane < LANES; lane++) lanes[lane] += from[r + lane];
-  for (size_t lane = 0; r + lane < n; lane++) lanes[lane] += from[r + lane];
-}
-
-void le_tile_predict(le_simd simd, size_t n, size_t columns, size_t terms, const double *weight,
-                     const double *x, double *eta)
-{
-  kernels_of(simd)->predict(n, columns, terms, weight, x, eta);
-}
-
-void le_tile_products(le_simd simd, size_t n, size_t columns, const double *a, size_t a_step,
-                      size_t others, const double *b, size_t b_step, double *out, size_t stride)
-{
-  kernels_of(simd)->products(n, columns, a, a_step, others, b, b_step, out, stride);
 }

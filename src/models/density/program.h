@@ -37,18 +37,18 @@ le_status le_program_read(const le_args *args, const char *name, size_t first, s
                           program *out, char *message);
 void le_program_free(program *p);
 
-/* Runs all steps for the first n rows of the tiles (rounded up to whole vectors). */
-void le_program_run(le_simd simd, const program *p, size_t n, double *const *reg);
+/* Functions on the first n rows of tiles, rounded up to whole vectors. */
+typedef struct program_kernels {
+  /* Runs all steps. */
+  void (*run)(const program *p, size_t n, double *const *reg);
+  /* eta_q = x'weight_q for up to COLUMNS_TOGETHER particles, and sums of products of columns with
+   * columns (models/products.h). */
+  void (*predict)(size_t n, size_t columns, size_t terms, const double *weight, const double *x,
+                  double *eta);
+  void (*products)(size_t n, size_t columns, const double *a, size_t a_step, size_t others,
+                   const double *b, size_t b_step, double *out, size_t stride);
+} program_kernels;
 
-/* Copies n rows of a tile, zeros after them; adds n rows of a tile to LANES partial sums. */
-void le_tile_copy(size_t n, const double *from, double *to);
-void le_tile_sum(size_t n, const double *from, double *lanes);
-
-/* eta_q = x'weight_q for up to COLUMNS_TOGETHER particles, and sums of products of columns with
- * columns (models/products.h). */
-void le_tile_predict(le_simd simd, size_t n, size_t columns, size_t terms, const double *weight,
-                     const double *x, double *eta);
-void le_tile_products(le_simd simd, size_t n, size_t columns, const double *a, size_t a_step,
-                      size_t others, const double *b, size_t b_step, double *out, size_t stride);
+const program_kernels *le_program_kernels(le_simd simd);
 
 #endif

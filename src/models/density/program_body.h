@@ -51,17 +51,12 @@ V_INLINE vec V(log_gamma_ratio)(vec z, vec x)
   return v_if_less(v_set(0), z, x * v_log(far) + rest - v_log(above / below), v_set(NAN));
 }
 
+/* Operations with fewer arguments have the others, too: they are repeated. */
 #define STEP_VECTOR(name, value)                                                                   \
   case OPERATION_##name:                                                                           \
     for (size_t at = 0; at < n; at += V_LANES) {                                                   \
-      const vec x = v_load(a + at);                                                                \
-      v_store(out + at, value);                                                                    \
-    }                                                                                              \
-    break;
-#define STEP_VECTORS(name, value)                                                                  \
-  case OPERATION_##name:                                                                           \
-    for (size_t at = 0; at < n; at += V_LANES) {                                                   \
-      const vec x = v_load(a + at), y = v_load(b + at);                                            \
+      const vec x = v_load(a + at), y = v_load(b + at), z = v_load(c + at);                        \
+      (void)y, (void)z;                                                                            \
       v_store(out + at, value);                                                                    \
     }                                                                                              \
     break;
@@ -78,10 +73,10 @@ V_KERNEL void V(run)(const program *p, size_t n, double *const *reg)
     double *out = reg[step->out];
     const double *a = reg[step->in[0]], *b = reg[step->in[1]], *c = reg[step->in[2]];
     switch (step->operation) {
-      STEP_VECTORS(ADD, x + y)
-      STEP_VECTORS(SUB, x - y)
-      STEP_VECTORS(MUL, x * y)
-      STEP_VECTORS(DIV, x / y)
+      STEP_VECTOR(ADD, x + y)
+      STEP_VECTOR(SUB, x - y)
+      STEP_VECTOR(MUL, x * y)
+      STEP_VECTOR(DIV, x / y)
       STEP_VECTOR(NEG, zero - x)
       STEP_VECTOR(EXP, v_exp(x))
       STEP_VECTOR(LOG, v_log(x))
@@ -93,10 +88,11 @@ V_KERNEL void V(run)(const program *p, size_t n, double *const *reg)
       STEP_VECTOR(LGAMMA, V(log_gamma)(x))
       STEP_VECTOR(DIGAMMA, V(digamma)(x))
       STEP_VECTOR(TRIGAMMA, V(trigamma)(x))
-      STEP_VECTORS(LGAMMA_RATIO, V(log_gamma_ratio)(x, y))
-      STEP_VECTORS(LESS, v_if_less(x, y, one, zero))
-      STEP_VECTORS(AT_MOST, v_if_less(x, y, one, v_if_equal(x, y, one, zero)))
-      STEP_VECTORS(EQUAL, v_if_equal(x, y, one, zero))
+      STEP_VECTOR(LGAMMA_RATIO, V(log_gamma_ratio)(x, y))
+      STEP_VECTOR(LESS, v_if_less(x, y, one, zero))
+      STEP_VECTOR(AT_MOST, v_if_less(x, y, one, v_if_equal(x, y, one, zero)))
+      STEP_VECTOR(EQUAL, v_if_equal(x, y, one, zero))
+      STEP_VECTOR(SELECT, v_if_equal(x, zero, z, y))
       STEP_NUMBER(EXPM1, expm1(a[r]))
       STEP_NUMBER(TETRAGAMMA, tetragamma(a[r]))
       STEP_NUMBER(PNORM, normal_probability(a[r]))
@@ -106,25 +102,10 @@ V_KERNEL void V(run)(const program *p, size_t n, double *const *reg)
       STEP_NUMBER(TANH, tanh(a[r]))
       STEP_NUMBER(ATAN, atan(a[r]))
       STEP_NUMBER(POW, pow(a[r], b[r]))
-    default: /* SELECT */
-      for (size_t at = 0; at < n; at += V_LANES)
-        v_store(out + at, v_if_equal(v_load(a + at), zero, v_load(c + at), v_load(b + at)));
+    case OPERATIONS: break;
     }
   }
 }
 
 #undef STEP_VECTOR
-#undef STEP_VECTORS
 #undef STEP_NUMBER
-
-V_KERNEL void V(predict)(size_t n, size_t columns, size_t terms, const double *weight,
-                         const double *x, double *eta)
-{
-  V(combine)(n, columns, terms, weight, x, eta);
-}
-
-V_KERNEL void V(products)(size_t n, size_t columns, const double *a, size_t a_step, size_t others,
-                          const double *b, size_t b_step, double *out, size_t stride)
-{
-  V(le_cross)(n, columns, a, a_step, others, b, b_step, out, stride);
-}
