@@ -73,14 +73,17 @@ le_status le_settings_check(const le_args *args, const le_knows *knows, const ch
   return LE_OK;
 }
 
-static double value_of(const le_args *args, const le_setting *s, const char *full)
+/* The row of the table, also for a name with the prefix of a stage. */
+static const le_setting *row_of(const le_setting *table, const char *name)
 {
-  return le_args_number(args, full, s ? s->fallback : NAN);
+  int staged;
+  return find(table, bare(name, &staged));
 }
 
 double le_setting_number(const le_args *args, const le_setting *table, const char *name)
 {
-  return value_of(args, find(table, name), name);
+  const le_setting *s = row_of(table, name);
+  return le_args_number(args, name, s ? s->fallback : NAN);
 }
 
 size_t le_setting_count(const le_args *args, const le_setting *table, const char *name)
@@ -94,15 +97,11 @@ int le_setting_flag(const le_args *args, const le_setting *table, const char *na
   return le_setting_number(args, table, name) != 0;
 }
 
-static int word_of(const le_args *args, const le_setting *s, const char *full)
-{
-  const le_arg *arg = le_args_find(args, full);
-  return s && arg && arg->word ? le_word_place(s->words, arg->word) : 0;
-}
-
 int le_setting_word(const le_args *args, const le_setting *table, const char *name)
 {
-  return word_of(args, find(table, name), name);
+  const le_setting *s = row_of(table, name);
+  const char *word = le_args_word(args, name, NULL);
+  return s && word ? le_word_place(s->words, word) : 0;
 }
 
 /* A name with the prefix of its stage; needed only during one look-up. */
@@ -119,12 +118,12 @@ static full_name staged_name(size_t stage, const char *name)
 
 double le_stage_number(const le_args *args, const le_setting *table, size_t stage, const char *name)
 {
-  return value_of(args, find(table, name), staged_name(stage, name).text);
+  return le_setting_number(args, table, staged_name(stage, name).text);
 }
 
 int le_stage_word(const le_args *args, const le_setting *table, size_t stage, const char *name)
 {
-  return word_of(args, find(table, name), staged_name(stage, name).text);
+  return le_setting_word(args, table, staged_name(stage, name).text);
 }
 
 const le_arg *le_stage_numbers(const le_args *args, size_t stage, const char *name)
