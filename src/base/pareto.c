@@ -28,11 +28,6 @@ static double unseen_part(double k, double scale, double tail, double threshold,
   return part > 0 ? part : 0;
 }
 
-double le_pareto_k(const double *log_weight, size_t n, double *work)
-{
-  return le_pareto_tail(log_weight, n, work).k;
-}
-
 le_pareto le_pareto_tail(const double *log_weight, size_t n, double *work)
 {
   for (size_t i = 0; i < n; i++) work[i] = log_weight[i];

@@ -4,12 +4,6 @@
 
 #include <stddef.h>
 
-/* Pareto k of log weights, by the estimator of Zhang & Stephens (2009) on the largest min(n/5, 3
- * sqrt(n)) weights, with the weak prior of Vehtari et al. (2024). Below 0.5 the weights have a
- * finite variance; above 0.7 their mean is unreliable. `work` holds n doubles. NaN if there are
- * fewer than five tail weights. */
-double le_pareto_k(const double *log_weight, size_t n, double *work);
-
 typedef struct le_pareto {
   double k;
   /* The part of the mean weight, relative to it, that lies in weights above the quantile
@@ -18,7 +12,10 @@ typedef struct le_pareto {
   double unseen;
 } le_pareto;
 
-/* The same with the unseen part. */
+/* Pareto k of log weights, by the estimator of Zhang & Stephens (2009) on the largest min(n/5, 3
+ * sqrt(n)) weights, with the weak prior of Vehtari et al. (2024). Below 0.5 the weights have a
+ * finite variance; above 0.7 their mean is unreliable. `work` holds n doubles. NaN if there are
+ * fewer than five tail weights. */
 le_pareto le_pareto_tail(const double *log_weight, size_t n, double *work);
 
 #endif

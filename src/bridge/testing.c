@@ -235,7 +235,7 @@ SEXP ffi_pace(SEXP done, SEXP spent)
 
 SEXP ffi_resample(SEXP scheme, SEXP weight, SEXP m, SEXP seed)
 {
-  const int which = le_resampling_named(one_string(scheme, "scheme"));
+  const int which = le_word_place(LE_RESAMPLINGS, one_string(scheme, "scheme"));
   if (which < 0) Rf_error("There is no such resampling scheme.");
   const size_t n = (size_t)XLENGTH(weight), count = one_count(m, "m");
   const uint64_t words = seed_from_words(seed);

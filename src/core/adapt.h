@@ -50,12 +50,10 @@ static inline void le_adapt_fix(le_adapt *adapt, double step)
 
 static inline void le_adapt_archive(le_adapt *adapt, le_archive *archive)
 {
-  le_archive_double(archive, &adapt->step);
-  le_archive_int(archive, &adapt->fixed);
-  le_archive_double(archive, &adapt->accepted);
-  le_archive_double(archive, &adapt->proposed);
-  le_archive_double(archive, &adapt->acceptance);
-  le_archive_double(archive, &adapt->tunings);
+  static const le_field fields[] = {LE_FIELD(le_adapt, step),       LE_FIELD(le_adapt, fixed),
+                                    LE_FIELD(le_adapt, accepted),   LE_FIELD(le_adapt, proposed),
+                                    LE_FIELD(le_adapt, acceptance), LE_FIELD(le_adapt, tunings)};
+  LE_ARCHIVE_FIELDS(archive, adapt, fields);
 }
 
 #endif

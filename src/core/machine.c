@@ -61,12 +61,11 @@ le_rows le_machine_rows(const le_machine *machine)
 
 void le_machine_archive(le_machine *machine, le_archive *archive)
 {
+  static const le_field fields[] = {LE_FIELD(le_machine, phase), LE_FIELD(le_machine, closed),
+                                    LE_FIELD(le_machine, feeds), LE_FIELD(le_machine, seconds)};
   le_store_archive(&machine->store, archive);
   le_streams_archive(&machine->streams, archive);
-  le_archive_int(archive, &machine->phase);
-  le_archive_int(archive, &machine->closed);
-  le_archive_size(archive, &machine->feeds);
-  le_archive_double(archive, &machine->seconds);
+  LE_ARCHIVE_FIELDS(archive, machine, fields);
   if (archive->status == LE_OK && (machine->phase < 0 || machine->phase >= machine->phases))
     archive->status = LE_CORRUPT;
 }

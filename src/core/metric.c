@@ -102,46 +102,32 @@ le_status le_metric_set_particles(le_metric *metric, size_t m, const double *the
   return le_metric_set_precision(metric, precision);
 }
 
+/* For the kinds that are not dense. The scale of the identity is 1. */
+static void scale_each(const le_metric *metric, const double *from, double *to)
+{
+  for (size_t j = 0; j < metric->d; j++) to[j] = metric->scale[j] * from[j];
+}
+
 void le_metric_drift(const le_metric *metric, const double *velocity, double *displacement)
 {
-  const size_t d = metric->d;
-  switch (metric->kind) {
-  case LE_METRIC_IDENTITY:
-    memcpy(displacement, velocity, d * sizeof(double));
-    break;
-  case LE_METRIC_DIAGONAL:
-    for (size_t j = 0; j < d; j++) displacement[j] = metric->scale[j] * velocity[j];
-    break;
-  case LE_METRIC_DENSE:
-    le_lower_transpose_matvec(metric->inverse, d, velocity, displacement);
-    break;
-  }
+  if (metric->kind != LE_METRIC_DENSE) scale_each(metric, velocity, displacement);
+  else le_lower_transpose_matvec(metric->inverse, metric->d, velocity, displacement);
+}
+
+void le_metric_kick(const le_metric *metric, const double *gradient, double *kick)
+{
+  if (metric->kind != LE_METRIC_DENSE) scale_each(metric, gradient, kick);
+  else le_upper_transpose_matvec(metric->across, metric->d, gradient, kick);
 }
 
 void le_metric_whiten(const le_metric *metric, const double *theta, double *z)
 {
   const size_t d = metric->d;
   for (size_t j = 0; j < d; j++) {
-    z[j] = metric->kind == LE_METRIC_DIAGONAL ? theta[j] / metric->scale[j] : theta[j];
+    z[j] = theta[j] / metric->scale[j];
     if (metric->kind != LE_METRIC_DENSE) continue;
     z[j] = 0;
     for (size_t i = j; i < d; i++) z[j] += metric->factor[i * d + j] * theta[i];
-  }
-}
-
-void le_metric_kick(const le_metric *metric, const double *gradient, double *kick)
-{
-  const size_t d = metric->d;
-  switch (metric->kind) {
-  case LE_METRIC_IDENTITY:
-    memcpy(kick, gradient, d * sizeof(double));
-    break;
-  case LE_METRIC_DIAGONAL:
-    for (size_t j = 0; j < d; j++) kick[j] = metric->scale[j] * gradient[j];
-    break;
-  case LE_METRIC_DENSE:
-    le_upper_transpose_matvec(metric->across, d, gradient, kick);
-    break;
   }
 }
 

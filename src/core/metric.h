@@ -22,7 +22,7 @@ typedef struct le_metric {
   double *factor;
   double *inverse; /* L^-1, lower */
   double *across;  /* transpose of L^-1, so that products run along its rows */
-  double *scale;   /* 1 / sqrt(P_jj), for the diagonal kind */
+  double *scale;   /* 1 / sqrt(P_jj) for the diagonal kind, otherwise 1 */
   double *work;    /* 3 d x d + 2 d; other files may use it between calls */
 } le_metric;
 

@@ -3,8 +3,6 @@
  * no sort is needed. */
 #include "core/resample.h"
 
-#include "core/settings.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -14,11 +12,6 @@ static const double ROUNDING = 1e-6;
 int le_resampling_due(double share, double threshold)
 {
   return threshold >= 1 || (threshold > 0 && share < threshold * (1 - ROUNDING));
-}
-
-int le_resampling_named(const char *name)
-{
-  return le_word_place(LE_RESAMPLINGS, name);
 }
 
 /* Offspring `first`..`last`-1 for increasing points in (0, 1); rounding at the end goes to the last

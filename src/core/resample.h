@@ -22,7 +22,5 @@ void le_resample(le_resampling scheme, size_t n, const double *weight, size_t m,
  * below the threshold; always at threshold 1 and never at 0. A step chosen to keep exactly the
  * threshold's share is not below it. */
 int le_resampling_due(double share, double threshold);
-/* The scheme with this name, or -1. */
-int le_resampling_named(const char *name);
 
 #endif

@@ -15,11 +15,6 @@ void le_varopt_alloc(le_varopt *reservoir, size_t most, size_t d, le_arena *aren
   reservoir->sorted = le_arena_doubles(arena, most + 1);
 }
 
-void le_varopt_clear(le_varopt *reservoir)
-{
-  reservoir->n = 0;
-}
-
 /* The threshold t for which sum_i min(1, w_i / t) = most, for most + 1 weights relative to the
  * largest. */
 static double threshold(const le_varopt *reservoir, double top)

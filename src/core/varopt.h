@@ -11,14 +11,14 @@
 #include <gsl/gsl_rng.h>
 
 typedef struct le_varopt {
-  size_t most, d, n;
+  size_t most, d;
+  size_t n; /* points at present; 0 makes the sample empty */
   double *theta;      /* (most + 1) x d */
   double *log_weight; /* `most` + 1 adjusted log weights */
   double *sorted;     /* most + 1 */
 } le_varopt;
 
 void le_varopt_alloc(le_varopt *reservoir, size_t most, size_t d, le_arena *arena);
-void le_varopt_clear(le_varopt *reservoir);
 void le_varopt_add(le_varopt *reservoir, const double *theta, double log_weight,
                    const gsl_rng *rng);
 void le_varopt_archive(le_varopt *reservoir, le_archive *archive);

@@ -206,7 +206,7 @@ static le_status chib_result(void *self, le_result *result)
     double *work = le_resize(NULL, c->draws * sizeof *work);
     if (!work) return LE_NO_MEMORY;
     s[7] = le_effective_size(c->value, c->step, 1);
-    s[8] = le_pareto_k(c->value, c->step, work);
+    s[8] = le_pareto_tail(c->value, c->step, work).k;
     s[9] = moved(c);
     le_release(work);
   }
