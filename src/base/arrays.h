@@ -10,20 +10,23 @@
 enum { LE_ALIGN_MORE = 8 };
 double *le_aligned(double *scratch);
 
-/* Transposes rows of `width` numbers: number j of row r goes to out[j * stride + r], for the first
- * `columns` of them, with zeros for r >= n. `stride` is a multiple of 8. */
-void le_vector_columns(le_simd variant, size_t n, size_t width, size_t columns, const double *rows,
-                       double *out, size_t stride);
-/* Copies the n rows with indices `picked`, out of `rows` rows, one after another; writes up to
- * LE_ALIGN_MORE numbers beyond the end. */
-void le_vector_gather(size_t n, size_t width, size_t rows, const double *values,
-                      const size_t *picked, double *out);
-/* exp(scale x + shift) and log(x) of n numbers; `out` may be `x`. */
-void le_vector_exp(le_simd variant, size_t n, double scale, double shift, const double *x,
-                   double *out);
-void le_vector_log(le_simd variant, size_t n, const double *x, double *out);
-/* Runs 8 * 2^20 * rounds multiply-adds in registers, counting each lane; returns a number that
- * depends on all of them. Measures the peak speed, with which kernels are compared. */
-double le_vector_peak(le_simd variant, size_t rounds);
+typedef struct le_array_functions {
+  /* exp(scale x + shift) and log(x) of n numbers; `out` may be `x` */
+  void (*exp)(size_t n, double scale, double shift, const double *x, double *out);
+  void (*log)(size_t n, const double *x, double *out);
+  /* Transposes rows of `width` numbers: number j of row r goes to out[j * stride + r], for the
+   * first `columns` of them, with zeros for r >= n. `stride` is a multiple of 8. */
+  void (*columns)(size_t n, size_t width, size_t columns, const double *rows, double *out,
+                  size_t stride);
+  /* Copies the n rows with indices `picked`, out of `rows` rows, one after another; writes up to
+   * LE_ALIGN_MORE numbers beyond the end. */
+  void (*gather)(size_t n, size_t width, size_t rows, const double *values, const size_t *picked,
+                 double *out);
+  /* Runs 8 * 2^20 * rounds multiply-adds in registers, counting each lane; returns a number that
+   * depends on all of them. Measures the peak speed, with which kernels are compared. */
+  double (*peak)(size_t rounds);
+} le_array_functions;
+
+const le_array_functions *le_arrays(le_simd variant);
 
 #endif

@@ -50,7 +50,7 @@ double le_effective_size_of(const double *x, const double *weight, double least,
   for (size_t first = 0; first < n; first += TOGETHER) {
     const size_t here = n - first < TOGETHER ? n - first : TOGETHER;
     for (size_t i = 0; i < here; i++) value[i] = fmin(x[first + i] - top, 0);
-    le_vector_exp(le_simd_level(), here, scale, 0, value, value);
+    le_arrays(le_simd_level())->exp(here, scale, 0, value, value);
     for (size_t i = 0; i < here; i++) {
       if (x[first + i] == -INFINITY || (weight && weight[first + i] < least)) continue;
       sum += value[i];

@@ -341,11 +341,11 @@ SEXP ffi_vector(SEXP what, SEXP x, SEXP variant)
   if (TYPEOF(x) != REALSXP) Rf_error("`x` must be numbers.");
   SEXP value = PROTECT(zero_vector((size_t)XLENGTH(x)));
   if (strcmp(word, "exp") == 0)
-    le_vector_exp(wanted, (size_t)XLENGTH(x), 1, 0, REAL(x), REAL(value));
+    le_arrays(wanted)->exp((size_t)XLENGTH(x), 1, 0, REAL(x), REAL(value));
   else if (strcmp(word, "log") == 0)
-    le_vector_log(wanted, (size_t)XLENGTH(x), REAL(x), REAL(value));
+    le_arrays(wanted)->log((size_t)XLENGTH(x), REAL(x), REAL(value));
   else
-    REAL(value)[0] = le_vector_peak(wanted, (size_t)REAL(x)[0]);
+    REAL(value)[0] = le_arrays(wanted)->peak((size_t)REAL(x)[0]);
   UNPROTECT(1);
   return value;
 }

@@ -54,8 +54,9 @@ static inline size_t rows_between(size_t n, size_t together, size_t t)
 static inline void fill_tiles(le_simd simd, const le_rows *rows, size_t columns, double *tiles)
 {
   for (size_t t = 0; t < tiles_of(rows->n); t++)
-    le_vector_columns(simd, rows_in_tile(rows->n, t), rows->width, columns,
-                      rows->values + t * TILE * rows->width, tiles + t * columns * TILE, TILE);
+    le_arrays(simd)->columns(rows_in_tile(rows->n, t), rows->width, columns,
+                             rows->values + t * TILE * rows->width, tiles + t * columns * TILE,
+                             TILE);
 }
 
 static inline double sum_lanes(const double *lanes)

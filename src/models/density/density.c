@@ -186,8 +186,9 @@ static workspace prepare(const density *model, const le_rows *rows, double *scra
   begin_registers(model, &w, reg);
   for (size_t t = 0; t < tiles; t++) {
     const size_t n = rows_in_tile(rows->n, t);
-    le_vector_columns(model->simd, n, rows->width, rows->width,
-                      rows->values + t * TILE * rows->width, stored(model, &w, t, 0), TILE);
+    le_arrays(model->simd)->columns(n, rows->width, rows->width,
+                                    rows->values + t * TILE * rows->width, stored(model, &w, t, 0),
+                                    TILE);
     double *ones = stored(model, &w, t, model->width);
     for (size_t r = 0; r < TILE; r++) ones[r] = r < n;
     set_data(model, &w, t, reg);

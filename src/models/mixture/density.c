@@ -85,7 +85,7 @@ void le_mixture_prepare(const mixture *model, const double *theta, int values, w
     w->peak[k] = (k + 1 < components ? theta[k] - top : -top) - base;
     for (size_t a = k * p; a < (k + 1) * p; a++) w->peak[k] -= 0.5 * u[a];
   }
-  le_vector_exp(model->simd, n, -0.5, 0, u, w->rate);
+  le_arrays(model->simd)->exp(n, -0.5, 0, u, w->rate);
   for (size_t a = 0; a < n; a++) {
     w->st[a] = model->mean_scale * t[a];
     if (!(w->rate[a] <= LARGEST_PRECISION_ROOT && fabs(w->st[a]) <= LARGEST_OFFSET)) {

@@ -88,7 +88,7 @@ static void cost_of_distances(const mixture *model, double (*cost)[MOST_COMPONEN
   double more[MOST_COMPONENTS], logs[MOST_COMPONENTS];
   for (size_t k = 0; k < components; k++) {
     for (size_t s = 0; s < components; s++) more[s] = 1 + cost[k][s];
-    le_vector_log(model->simd, components, more, logs);
+    le_arrays(model->simd)->log(components, more, logs);
     for (size_t s = 0; s < components; s++) {
       /* corrects for the rounding of 1 + distance */
       cost[k][s] = logs[s] + (cost[k][s] - (more[s] - 1)) / more[s];

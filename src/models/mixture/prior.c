@@ -14,7 +14,7 @@ double le_mixture_relative_weights(const mixture *model, const double *theta, do
   const size_t last = model->components - 1;
   double top = 0;
   for (size_t k = 0; k < last; k++) top = theta[k] > top ? theta[k] : top;
-  le_vector_exp(model->simd, last, 1, -top, theta, out);
+  le_arrays(model->simd)->exp(last, 1, -top, theta, out);
   out[last] = top > 0 ? exp(-top) : 1;
   *sum = 0;
   for (size_t k = 0; k <= last; k++) *sum += out[k];
@@ -41,7 +41,7 @@ void le_mixture_log_weights(const mixture *model, const double *theta, double *o
 static size_t negative_exp(const mixture *model, size_t n, const double *u, double *out)
 {
   const size_t here = n < TOGETHER ? n : TOGETHER;
-  le_vector_exp(model->simd, here, -1, 0, u, out);
+  le_arrays(model->simd)->exp(here, -1, 0, u, out);
   return here;
 }
 
