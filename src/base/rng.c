@@ -1,5 +1,5 @@
-/* The Philox generator. The state keeps the four words of the current block and how many are used.
- * The low 64 bits of the counter count blocks; the high 64 bits are (stream index, replicate). */
+/* The Philox generator. The low 64 bits of its counter count blocks; the high 64 bits are (stream
+ * index, replicate). */
 #include "base/rng.h"
 
 #include "base/arena.h"
@@ -10,8 +10,8 @@
 #include "base/variants.h"
 
 typedef struct philox_state {
-  uint32_t key[2];
-  uint32_t counter[4];
+  uint64_t key, next; /* `next`: the block that comes next */
+  uint32_t index, replicate;
   uint32_t block[4];
   uint32_t used; /* words of `block` already used; 4 if none are left */
 } philox_state;
@@ -40,8 +40,11 @@ static unsigned long philox_get(void *vstate)
 {
   philox_state *state = vstate;
   if (state->used >= 4) {
-    le_philox(state->counter, state->key, state->block);
-    if (++state->counter[0] == 0) state->counter[1]++;
+    const uint32_t key[] = {(uint32_t)state->key, (uint32_t)(state->key >> 32)};
+    const uint32_t counter[] = {(uint32_t)state->next, (uint32_t)(state->next >> 32), state->index,
+                                state->replicate};
+    le_philox(counter, key, state->block);
+    state->next++;
     state->used = 0;
   }
   return state->block[state->used++];
@@ -59,8 +62,7 @@ static void philox_set(void *vstate, unsigned long seed)
 {
   philox_state *state = vstate;
   memset(state, 0, sizeof *state);
-  state->key[0] = (uint32_t)seed;
-  state->key[1] = (uint32_t)((uint64_t)seed >> 32);
+  state->key = seed;
   state->used = 4;
 }
 
@@ -105,57 +107,48 @@ static void deliver(pending *p)
   p->n = 0;
 }
 
-static uint64_t key_of(const philox_state *state)
+/* The counter of block `next` of a stream as the k-th one. */
+static void set_counter(uint64_t (*counter)[BLOCKS], size_t k, const philox_state *state,
+                        uint64_t next)
 {
-  return (uint64_t)state->key[1] << 32 | state->key[0];
+  counter[0][k] = next & 0xffffffffu;
+  counter[1][k] = next >> 32;
+  counter[2][k] = state->index;
+  counter[3][k] = state->replicate;
 }
 
 /* Requests n numbers from whole blocks, beginning with the next block. */
 static void order(pending *p, const gsl_rng *rng, size_t n, double *out)
 {
   philox_state *state = gsl_rng_state(rng);
-  p->key = key_of(state);
+  p->key = state->key;
   state->used = 4;
   for (size_t j = 0; j < n; j += 2) {
     const size_t k = p->n++;
-    for (int word = 0; word < 4; word++) p->counter[word][k] = state->counter[word];
+    set_counter(p->counter, k, state, state->next++);
     p->to[k] = out + j;
     p->both[k] = j + 1 < n;
-    if (++state->counter[0] == 0) state->counter[1]++;
     if (p->n == BLOCKS) deliver(p);
   }
-}
-
-static uint64_t next_block(const philox_state *state)
-{
-  return (uint64_t)state->counter[1] << 32 | state->counter[0];
 }
 
 void le_skip_uniforms(const gsl_rng *rng, size_t n)
 {
   philox_state *state = gsl_rng_state(rng);
-  const uint64_t next = next_block(state) + (n + 1) / 2;
-  state->counter[0] = (uint32_t)next;
-  state->counter[1] = (uint32_t)(next >> 32);
+  state->next += (n + 1) / 2;
   state->used = 4;
 }
 
 void le_uniforms_after(const gsl_rng *rng, size_t skipped, size_t n, double *out)
 {
   const philox_state *state = gsl_rng_state(rng);
-  const uint64_t first = next_block(state) + skipped / 2;
+  const uint64_t first = state->next + skipped / 2;
   uint64_t counter[4][BLOCKS];
   double one[BLOCKS], two[BLOCKS];
   for (size_t from = 0; from < n; from += 2 * BLOCKS) {
     const size_t m = n - from < 2 * BLOCKS ? n - from : 2 * BLOCKS;
-    for (size_t k = 0; k < BLOCKS; k++) {
-      const uint64_t block = first + from / 2 + k;
-      counter[0][k] = block & 0xffffffffu;
-      counter[1][k] = block >> 32;
-      counter[2][k] = state->counter[2];
-      counter[3][k] = state->counter[3];
-    }
-    table[le_simd_level()].uniform_pairs((m + 1) / 2, counter[0], BLOCKS, key_of(state), one, two);
+    for (size_t k = 0; k < BLOCKS; k++) set_counter(counter, k, state, first + from / 2 + k);
+    table[le_simd_level()].uniform_pairs((m + 1) / 2, counter[0], BLOCKS, state->key, one, two);
     for (size_t j = 0; j < m; j++) out[from + j] = (j % 2 ? two : one)[j / 2];
   }
 }
@@ -179,10 +172,9 @@ static gsl_rng *stream(uint64_t seed, uint32_t replicate, uint32_t index)
   gsl_rng *rng = gsl_rng_alloc(le_rng_philox);
   if (!rng) return NULL;
   philox_state *state = gsl_rng_state(rng);
-  state->key[0] = (uint32_t)seed;
-  state->key[1] = (uint32_t)(seed >> 32);
-  state->counter[2] = index;
-  state->counter[3] = replicate;
+  state->key = seed;
+  state->index = index;
+  state->replicate = replicate;
   return rng;
 }
 
