@@ -4,21 +4,14 @@
 
 #include <string.h>
 
-static le_archive archive_of(int writing, unsigned char *bytes, size_t size)
+le_archive le_archive_writer(unsigned char *bytes, size_t size)
 {
-  return (le_archive){.writing = writing, .bytes = bytes, .size = size};
+  return (le_archive){.writing = 1, .bytes = bytes, .size = size};
 }
 
-void le_archive_count(le_archive *archive) { *archive = archive_of(1, NULL, SIZE_MAX); }
-
-void le_archive_write(le_archive *archive, unsigned char *bytes, size_t size)
+le_archive le_archive_reader(const unsigned char *bytes, size_t size)
 {
-  *archive = archive_of(1, bytes, size);
-}
-
-void le_archive_read(le_archive *archive, const unsigned char *bytes, size_t size)
-{
-  *archive = archive_of(0, (unsigned char *)bytes, size);
+  return (le_archive){.writing = 0, .bytes = (unsigned char *)bytes, .size = size};
 }
 
 void le_archive_bytes(le_archive *archive, void *data, size_t size)

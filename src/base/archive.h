@@ -17,10 +17,9 @@ typedef struct le_archive {
   le_status status;
 } le_archive;
 
-/* Counts the bytes that would be written. */
-void le_archive_count(le_archive *archive);
-void le_archive_write(le_archive *archive, unsigned char *bytes, size_t size);
-void le_archive_read(le_archive *archive, const unsigned char *bytes, size_t size);
+/* If `bytes` is NULL, those that would be written are only counted, up to `size`. */
+le_archive le_archive_writer(unsigned char *bytes, size_t size);
+le_archive le_archive_reader(const unsigned char *bytes, size_t size);
 
 void le_archive_bytes(le_archive *archive, void *data, size_t size);
 void le_archive_double(le_archive *archive, double *value);

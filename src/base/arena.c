@@ -21,11 +21,9 @@ void *le_arena_bytes(le_arena *arena, size_t count, size_t size)
 {
   if (count == 0) count = 1;
   if (size == 0) size = 1;
-  if (count > (SIZE_MAX / 2) / size) {
-    arena->failed = 1;
-    return NULL;
-  }
-  struct le_arena_block *block = calloc(1, sizeof *block + LE_ALIGNMENT + count * size);
+  struct le_arena_block *block = NULL;
+  if (count <= (SIZE_MAX / 2) / size)
+    block = calloc(1, sizeof *block + LE_ALIGNMENT + count * size);
   if (!block) {
     arena->failed = 1;
     return NULL;

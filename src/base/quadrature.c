@@ -3,9 +3,9 @@
 
 #include <gsl/gsl_integration.h>
 #include <gsl/gsl_randist.h>
+#include <gsl/gsl_sort_double.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { NODES = 20, MOST_PEAKS = 64, MOST_ENDS = 8192, GOLDEN_STEPS = 100, HALVINGS = 6 };
 static const double GRID = 0.05;     /* between points at which peaks are looked for */
@@ -53,28 +53,23 @@ static double width_of(const le_quadrature *q, double at, double value)
   return width;
 }
 
-static size_t find_peaks(const le_quadrature *q, double from, double to, peak *peaks)
+static size_t find_peaks(const le_quadrature *q, double from, double to, peak *peaks, double *top)
 {
   size_t n = 0;
   const size_t points = (size_t)((to - from) / GRID) + 2;
   double before = -INFINITY, here = value_at(q, from);
+  *top = -INFINITY;
   for (size_t k = 0; k < points && n < MOST_PEAKS; k++) {
     const double t = from + (double)k * GRID, after = value_at(q, t + GRID);
     if (here > before && here >= after) {
       const double at = golden_section(q, t - GRID, t + GRID), value = value_at(q, at);
       const double width = width_of(q, at, value);
       peaks[n++] = (peak){at, value, width};
+      *top = fmax(*top, value);
     }
     before = here, here = after;
   }
   return n;
-}
-
-static double highest_of(const peak *peaks, size_t n)
-{
-  double highest = -INFINITY;
-  for (size_t i = 0; i < n; i++) highest = fmax(highest, peaks[i].value);
-  return highest;
 }
 
 /* ---- panels ---- */
@@ -93,18 +88,11 @@ static size_t add_ends(const le_quadrature *q, const peak *peak, double directio
   return n;
 }
 
-static int ascending(const void *a, const void *b)
-{
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 static size_t panel_ends(const le_quadrature *q, double from, double to, double *end, double *top)
 {
   peak peaks[MOST_PEAKS];
-  const size_t found = find_peaks(q, from, to, peaks);
+  const size_t found = find_peaks(q, from, to, peaks, top);
   size_t n = 0;
-  *top = highest_of(peaks, found);
   const double outside = fmax(value_at(q, from), value_at(q, to));
   if (!isfinite(*top) || outside > *top - NEGLIGIBLE) return 0;
   for (size_t i = 0; i < found; i++) {
@@ -113,7 +101,7 @@ static size_t panel_ends(const le_quadrature *q, double from, double to, double 
     n = add_ends(q, &peaks[i], 1, to, *top - NEGLIGIBLE, end, n);
     n = add_ends(q, &peaks[i], -1, from, *top - NEGLIGIBLE, end, n);
   }
-  qsort(end, n, sizeof *end, ascending);
+  gsl_sort(end, 1, n);
   return n;
 }
 

@@ -121,12 +121,11 @@ SEXP ffi_run_save(SEXP pointer)
 {
   const run_handle *run = run_get(pointer);
   header h = header_of(run);
-  le_archive archive;
-  le_archive_count(&archive);
+  le_archive archive = le_archive_writer(NULL, SIZE_MAX);
   archive_run(run, &h, &archive);
   const size_t size = archive.position;
   SEXP state = PROTECT(Rf_allocVector(RAWSXP, (R_xlen_t)(size + sizeof(uint64_t))));
-  le_archive_write(&archive, RAW(state), size);
+  archive = le_archive_writer(RAW(state), size);
   archive_run(run, &h, &archive);
   const uint64_t sum = le_checksum(EMPTY, RAW(state), size);
   memcpy(RAW(state) + size, &sum, sizeof sum);
@@ -166,8 +165,7 @@ SEXP ffi_run_restore(SEXP pointer, SEXP state)
   uint64_t sum = 0;
   const size_t size = (size_t)XLENGTH(state) > sizeof sum ? (size_t)XLENGTH(state) - sizeof sum : 0;
   if (size) memcpy(&sum, RAW(state) + size, sizeof sum);
-  le_archive archive;
-  le_archive_read(&archive, RAW(state), size);
+  le_archive archive = le_archive_reader(RAW(state), size);
   archive_header(&read, &archive);
   le_error error = {""};
   le_status status = archive.status;
