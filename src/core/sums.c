@@ -255,15 +255,15 @@ static le_status curvature_part(void *self, const le_target *target, size_t part
                                  sums, le_target_scratch(target, worker));
 }
 
-/* Without `grad` the information. */
-static le_status curvature_sums(le_target *target, const le_rows *rows, const double *theta,
-                                double *grad, double *matrix)
+le_status le_target_curvature(le_target *target, const le_rows *rows, const double *theta,
+                              double *grad, double *matrix)
 {
   const size_t d = target->d,
                few = rows->n / PART_LEAST < PARTS_FEW ? rows->n / PART_LEAST : PARTS_FEW;
   const size_t parts = rows->n >= LE_TARGET_PARTS * target->block ? LE_TARGET_PARTS
                        : few < 1                                  ? 1
                                                                   : few;
+  target->gradients += (double)rows->n;
   if (grad) memset(grad, 0, d * sizeof(double));
   memset(matrix, 0, d * d * sizeof(double));
   if (parts == 1)
@@ -284,13 +284,6 @@ static le_status curvature_sums(le_target *target, const le_rows *rows, const do
   return LE_OK;
 }
 
-le_status le_target_curvature(le_target *target, const le_rows *rows, const double *theta,
-                              double *grad, double *hess)
-{
-  target->gradients += (double)rows->n;
-  return curvature_sums(target, rows, theta, grad, hess);
-}
-
 le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, const double *theta,
                                  double *grad, double *hess)
 {
@@ -309,9 +302,8 @@ le_status le_target_information(le_target *target, size_t from, size_t to, doubl
   if (weight == 0 || to <= from) return LE_OK;
   const int own = target->ops->information != NULL;
   const le_rows rows = le_store_rows(target->store, from, to);
-  if (own) target->gradients += (double)rows.n;
   if (own && is_sampled(target, from)) weight *= (double)(to - from) / (double)rows.n;
-  LE_TRY(own ? curvature_sums(target, &rows, theta, NULL, sum)
+  LE_TRY(own ? le_target_curvature(target, &rows, theta, NULL, sum)
              : le_target_log_lik_hess(target, from, to, theta, unused, sum));
   for (size_t k = 0; k < d * d; k++) info[k] += (own ? weight : -weight) * sum[k];
   return LE_OK;

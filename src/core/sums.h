@@ -96,9 +96,9 @@ le_status le_target_log_lik(le_target *target, size_t from, size_t to, size_t m,
 le_status le_target_log_lik_grad(le_target *target, size_t from, size_t to, size_t m,
                                  const double *theta, double *value, double *grad);
 /* Sums of gradients and second derivatives over these rows, or over [from, to), at one point;
- * overwrites both. */
+ * overwrites both. Without `grad` the first one gives the information instead. */
 le_status le_target_curvature(le_target *target, const le_rows *rows, const double *theta,
-                              double *grad, double *hess);
+                              double *grad, double *matrix);
 le_status le_target_log_lik_hess(le_target *target, size_t from, size_t to, const double *theta,
                                  double *grad, double *hess);
 /* The same for use within a thread: adds to both; if `grad` is NULL, adds the information to
