@@ -11,7 +11,6 @@ enum { LOOKED_AT_MOST = 1000, NEIGHBOURS_MOST = 16 };
 void le_clusters_alloc(le_clusters *c, size_t most, size_t d, le_arena *arena)
 {
   c->d = d;
-  c->most = most;
   c->label = le_arena_indices(arena, most);
   c->variance = le_arena_doubles(arena, most * d);
   c->mean = le_arena_doubles(arena, most * d);

@@ -5,14 +5,14 @@
 #include "base/arena.h"
 
 typedef struct le_clusters {
-  size_t d, most; /* `most`: largest number of points */
-  size_t count;
-  size_t *label;                    /* of length `most`: the cluster of each point */
+  size_t d, count;
+  size_t *label;                    /* the cluster of each point */
   double *variance;                 /* count x d: variance of each coordinate in each cluster */
   double *mean, *number, *distance; /* work */
   size_t *nearest, *size;
 } le_clusters;
 
+/* For at most `most` points. */
 void le_clusters_alloc(le_clusters *clusters, size_t most, size_t d, le_arena *arena);
 /* Puts all points into one cluster. */
 void le_clusters_join(le_clusters *clusters, size_t n);

@@ -20,9 +20,7 @@ void le_expansion_alloc(le_expansion *e, const le_target *target, le_arena *aren
 {
   const size_t d = target->d;
   memset(e, 0, sizeof *e);
-  e->part_grad = le_arena_doubles(arena, d);
-  e->part_hess = le_arena_doubles(arena, d * d);
-  e->shift = le_arena_doubles(arena, target->m * d);
+  e->part = le_arena_doubles(arena, d * d + d);
   e->distance = le_arena_doubles(arena, target->m);
   e->rest = le_arena_doubles(arena, target->m);
   e->room = target->block;
@@ -74,8 +72,7 @@ static le_rows take(const lots *all, const le_target *target, size_t k, size_t w
     picked[r] = row < from.n ? row : from.n - 1;
     le_prefetch(from.values + picked[r] * store->width, store->width * sizeof(double));
   }
-  le_vector_gather(many, store->width, from.n, from.values, picked, rows);
-  return (le_rows){many, store->width, rows};
+  return le_rows_gather(&from, many, picked, rows);
 }
 
 static le_status lot_sums(void *self, const le_target *target, size_t k, size_t worker)
@@ -100,8 +97,7 @@ static le_status part_sums(le_expansion *e, le_target *target, size_t from, size
   const size_t d = target->d;
   lots all = {e, from, to, part, 0, m, theta};
   memset(e->rest, 0, m * sizeof(double));
-  memset(e->part_grad, 0, d * sizeof(double));
-  memset(e->part_hess, 0, d * d * sizeof(double));
+  memset(e->part, 0, (d * d + d) * sizeof(double));
   for (; all.first < part; all.first += LE_TARGET_PARTS * e->room) {
     const size_t rest = part - all.first, most = LE_TARGET_PARTS * e->room,
                  rows = rest < most ? rest : most;
@@ -112,10 +108,9 @@ static le_status part_sums(le_expansion *e, le_target *target, size_t from, size
     target->likelihoods += (double)(m + 1) * (double)rows;
     target->gradients += (double)rows;
     for (size_t k = 0; k < many; k++) {
-      const double *sum = e->sum + k * (m + 1), *hess = target->part + k * (d * d + d);
+      const double *sum = e->sum + k * (m + 1);
       for (size_t i = 0; i < m; i++) e->rest[i] += sum[i] - sum[m];
-      le_add_scaled(d * d, 1, hess, e->part_hess);
-      le_add_scaled(d, 1, hess + d * d, e->part_grad);
+      le_add_scaled(d * d + d, 1, target->part + k * (d * d + d), e->part);
     }
   }
   return LE_OK;
@@ -132,11 +127,11 @@ le_status le_expansion_values(le_expansion *e, le_target *target, size_t from, s
 #pragma omp parallel for num_threads(le_target_threads(target, m, 2 * d * d)) schedule(static)
 #endif
   for (size_t i = 0; i < m; i++) {
-    double *shift = e->shift + i * d, *product = target->grad + i * d;
+    double *shift = target->packed + i * d, *product = target->grad + i * d;
     for (size_t j = 0; j < d; j++) shift[j] = theta[i * d + j] - e->anchor[j];
     const double quadratic = le_quadratic_form(e->hess, d, shift, product);
-    e->rest[i] = part ? scale * (e->rest[i] - le_dot(e->part_grad, shift, d) -
-                                 0.5 * le_quadratic_form(e->part_hess, d, shift, product))
+    e->rest[i] = part ? scale * (e->rest[i] - le_dot(e->part + d * d, shift, d) -
+                                 0.5 * le_quadratic_form(e->part, d, shift, product))
                       : 0;
     e->distance[i] = isnan(quadratic) ? INFINITY : fabs(quadratic);
     value[i] = le_dot(e->grad, shift, d) + 0.5 * quadratic + e->rest[i];

@@ -20,8 +20,7 @@ enum { LE_EXPANSION_PROBES = 4 };
 typedef struct le_expansion {
   /* the anchor and the sums there over all rows, owned by the caller */
   const double *anchor, *grad, *hess;
-  double *part_grad, *part_hess;      /* the sums over the subsample */
-  double *shift;                      /* m x d */
+  double *part; /* the sums over the subsample: second derivatives, and behind them the gradient */
   double *distance;                   /* m: |s' H s| */
   double *rest;                       /* m: terms beyond second order */
   size_t room;                        /* rows gathered at once, in each of LE_TARGET_PARTS strata */

@@ -45,7 +45,6 @@ void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batc
   gradient->anchor = le_arena_doubles(arena, d);
   gradient->hess = take_sums(arena, d, &gradient->grad);
   gradient->chunk_hess = take_sums(arena, d, &gradient->chunk_grad);
-  gradient->batch_grad = le_arena_doubles(arena, d);
   gradient->total = le_arena_doubles(arena, totals * gradient->size);
   gradient->rows = le_arena_doubles(arena, LE_DRAWS_MOST * room(gradient, target));
   gradient->picked = le_arena_indices(arena, batch);
@@ -111,6 +110,7 @@ static le_rows draw_batch(const le_gradient *gradient, const le_target *target, 
                           double *rows)
 {
   const le_store *store = target->store;
+  const le_rows held = le_store_all(store);
   const double in_chunk = whole ? target->lambda * (double)target->chunk : 0;
   const double seen = (double)target->seen, all = seen + in_chunk;
   /* in memory the rows seen, or the sample of them, are [0, past), the chunk is [past, end) */
@@ -135,9 +135,7 @@ static le_rows draw_batch(const le_gradient *gradient, const le_target *target, 
   const size_t first = gradient->picked[0];
   if (one) return first < past ? stretch(gradient, store, 0, past, first, rows)
                                : stretch(gradient, store, past, end, first, rows);
-  le_vector_gather(gradient->batch, store->width, le_store_held(store), store->values,
-                   gradient->picked, rows);
-  return (le_rows){gradient->batch, store->width, rows};
+  return le_rows_gather(&held, gradient->batch, gradient->picked, rows);
 }
 
 static int has_remainder(const le_gradient *gradient, const le_target *target)
@@ -202,9 +200,8 @@ le_status le_gradient_draw(le_gradient *gradient, le_target *target, size_t n)
     target->gradients += (double)(n * gradient->batch);
   }
   for (size_t k = 0; k < n && !gradient->second_order; k++) {
-    LE_TRY(
-      le_target_sums(target, &gradient->drawn[k], 1, gradient->anchor, NULL, gradient->batch_grad));
-    take_off(gradient, target, k, gradient->batch_grad);
+    LE_TRY(le_target_sums(target, &gradient->drawn[k], 1, gradient->anchor, NULL, target->grad));
+    take_off(gradient, target, k, target->grad);
   }
   return LE_OK;
 }

@@ -34,7 +34,6 @@ typedef struct le_gradient {
   /* sums at a over the rows seen, and over the chunk: d x d second derivatives, which are zero if
    * the model has none, and behind them the gradient */
   double *grad, *hess, *chunk_grad, *chunk_hess;
-  double *batch_grad; /* the gradient at a of one batch */
   size_t square, size; /* numbers of second derivatives (d x d or 0), and of all sums that exist */
   /* linear and constant terms of the formula, `size` numbers per batch; the last entry is without a
    * batch */

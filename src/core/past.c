@@ -7,15 +7,15 @@
 
 enum { GROUPS = LE_PAST_GROUPS };
 
-double le_past_weight(const le_store *store)
+double le_past_weight(const le_store *store, size_t n)
 {
-  return (double)(store->kept + store->gone) / (double)store->kept;
+  return (double)(store->kept + store->gone) / (double)n;
 }
 
 void le_past_set_polynomial(le_past *past, const le_store *store)
 {
   const size_t last = past->size - 1;
-  const double weight = le_past_weight(store);
+  const double weight = le_past_weight(store, store->kept);
   double *polynomial = past->polynomial, constant = -weight * past->sample[last];
   past->revision++;
   memset(polynomial, 0, last * sizeof(double));
@@ -52,7 +52,7 @@ void le_past_complete(const le_past *past, const le_store *store, size_t m, cons
                       double *value, double *grad, double *work)
 {
   const size_t d = past->d;
-  const double weight = le_past_weight(store);
+  const double weight = le_past_weight(store, store->kept);
   double *shift = work, *product = shift + d;
   for (size_t i = 0; i < m; i++) {
     for (size_t j = 0; grad && j < d; j++) grad[i * d + j] *= weight;
@@ -68,7 +68,7 @@ void le_past_complete_hess(const le_past *past, const le_store *store, const dou
                            double *grad, double *hess, double *work)
 {
   const size_t d = past->d;
-  const double weight = le_past_weight(store);
+  const double weight = le_past_weight(store, store->kept);
   le_past_complete(past, store, 1, theta, NULL, grad, work);
   for (size_t k = 0; k < d * d; k++) hess[k] *= weight;
   if (!past->plain && past->order == 2) le_add_scaled(d * d, 1, past->polynomial, hess);

@@ -45,8 +45,8 @@ typedef struct le_past {
   double *uniform;
 } le_past;
 
-/* How many rows each row of the sample represents. */
-double le_past_weight(const le_store *store);
+/* How many rows each of n rows of the sample represents. */
+double le_past_weight(const le_store *store, size_t n);
 /* Sets the polynomial from the sums. */
 void le_past_set_polynomial(le_past *past, const le_store *store);
 /* How much a value changes at distance `shift` from the anchor, to second order by these sums;

@@ -13,7 +13,6 @@ static const double fresh = 0.99, stuck = 0.01;
 void le_renewal_alloc(le_renewal *renewal, size_t d, size_t most, le_arena *arena)
 {
   renewal->d = d;
-  renewal->most = most;
   renewal->before = le_arena_doubles(arena, most * d);
   renewal->whole = le_arena_doubles(arena, most * d);
   renewal->moved = le_arena_doubles(arena, most * d);

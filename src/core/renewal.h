@@ -16,7 +16,7 @@
 #include "core/metric.h"
 
 typedef struct le_renewal {
-  size_t d, most;
+  size_t d;
   double *before;                                                      /* most x d */
   double *whole, *moved, *mean, *variance, *square, *component, *next; /* work */
   size_t *kept;

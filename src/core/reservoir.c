@@ -137,29 +137,29 @@ static size_t choose_places(le_past *past, const le_store *store, size_t seen, s
   return changed;
 }
 
+/* Adds the rows in the first n of `places` to the sums over the sample, or subtracts them. */
+static le_status count_rows(le_past *past, le_target *target, const le_store *store, size_t n,
+                            double times)
+{
+  const le_rows held = le_store_all(store);
+  const le_rows rows = le_rows_gather(&held, n, past->places, past->rows);
+  double *sums = scratch_sums(past, 0);
+  LE_TRY(sums_at(past, target, &rows, past->anchor, sums));
+  le_add_scaled(past->size, times, sums, past->sample);
+  return LE_OK;
+}
+
 /* Puts the chosen rows into the sample, and changes the sums over the sample accordingly. */
 static le_status exchange_rows(le_past *past, le_target *target, le_store *store, size_t changed)
 {
   const size_t width = store->width;
-  const le_rows rows = {changed, width, past->rows};
-  double *sums = scratch_sums(past, 0);
   const int afresh = 2 * changed > store->kept;
   if (changed == 0) return LE_OK;
-  if (!afresh) {
-    le_vector_gather(changed, width, le_store_held(store), store->values, past->places, past->rows);
-    LE_TRY(sums_at(past, target, &rows, past->anchor, sums));
-    le_add_scaled(past->size, -1, sums, past->sample);
-  }
-  for (size_t c = 0; c < changed; c++) {
-    double *to = store->values + past->places[c] * width;
-    memcpy(to, store->values + past->last[past->places[c]] * width, width * sizeof(double));
-    memcpy(past->rows + c * width, to, width * sizeof(double));
-  }
-  if (!afresh) {
-    LE_TRY(sums_at(past, target, &rows, past->anchor, sums));
-    le_add_scaled(past->size, 1, sums, past->sample);
-  }
-  return LE_OK;
+  if (!afresh) LE_TRY(count_rows(past, target, store, changed, -1));
+  for (size_t c = 0; c < changed; c++)
+    memcpy(store->values + past->places[c] * width,
+           store->values + past->last[past->places[c]] * width, width * sizeof(double));
+  return afresh ? LE_OK : count_rows(past, target, store, changed, 1);
 }
 
 /* Sums at the anchor over a chunk. */
@@ -197,12 +197,6 @@ static le_rows group_rows(const le_store *store, size_t group)
 {
   const size_t from = group * store->kept / GROUPS, to = (group + 1) * store->kept / GROUPS;
   return (le_rows){to - from, store->width, store->values + from * store->width};
-}
-
-/* How many rows each row of a group represents. */
-static double group_weight(const le_store *store, const le_rows *rows)
-{
-  return (double)(store->kept + store->gone) / (double)rows->n;
 }
 
 /* Sampling without replacement: the error is zero while the sample has all rows. */
@@ -246,7 +240,7 @@ le_status le_past_move(le_past *past, le_target *target, const double *anchor)
     const le_rows rows = group_rows(target->store, g);
     LE_TRY(sums_at(past, target, &rows, past->anchor, here));
     LE_TRY(sums_at(past, target, &rows, anchor, there));
-    remainder_of(past, shift, group_weight(target->store, &rows), here, there,
+    remainder_of(past, shift, le_past_weight(target->store, rows.n), here, there,
                  past->change + g * size, product);
   }
   shrink(past->change, size, spread_factor(target->store));
@@ -265,7 +259,7 @@ le_status le_past_jump(le_past *past, le_target *target, const double *anchor)
   double change[GROUPS], here, *there = scratch_sums(past, 1);
   for (size_t g = 0; g < GROUPS; g++) {
     const le_rows rows = group_rows(target->store, g);
-    const double weight = group_weight(target->store, &rows);
+    const double weight = le_past_weight(target->store, rows.n);
     double *sums = past->sums + g * past->size;
     LE_TRY(le_target_sums(target, &rows, 1, past->anchor, &here, NULL));
     LE_TRY(sums_at(past, target, &rows, anchor, there));
@@ -285,7 +279,7 @@ static le_status group_values(const le_past *past, le_target *target, size_t g, 
 {
   const size_t d = past->d;
   const le_rows rows = group_rows(target->store, g);
-  const double weight = group_weight(target->store, &rows);
+  const double weight = le_past_weight(target->store, rows.n);
   double *here = scratch_sums(past, 0), *shift = past->work + 2 * past->size, *product = shift + d;
   LE_TRY(sums_at(past, target, &rows, past->anchor, here));
   LE_TRY(le_target_sums(target, &rows, m, theta, value, NULL));

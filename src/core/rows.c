@@ -4,6 +4,7 @@
 #include "core/rows.h"
 
 #include "base/arena.h"
+#include "base/arrays.h"
 #include "base/rng.h"
 
 #include <stdint.h>
@@ -11,27 +12,16 @@
 
 enum { AHEAD = 32, AT_ONCE = 256, PART = 4, MANY = 256 * AT_ONCE };
 
-size_t le_store_held(const le_store *store)
+le_rows le_rows_gather(const le_rows *rows, size_t n, const size_t *picked, double *copy)
 {
-  return store->n - store->gone;
-}
-
-size_t le_store_sample(const le_store *store, size_t seen)
-{
-  return store->gone ? store->kept : seen;
-}
-
-size_t le_store_place(const le_store *store, size_t row)
-{
-  return row - store->gone;
+  le_arrays(le_simd_level())->gather(n, rows->width, rows->n, rows->values, picked, copy);
+  return (le_rows){n, rows->width, copy};
 }
 
 static le_status reserve(le_store *store, size_t rows)
 {
   if (rows <= store->capacity && !store->borrowed) return LE_OK;
-  const size_t capacity = store->capacity == 0
-                            ? rows
-                            : (rows > store->capacity * 3 / 2 ? rows : store->capacity * 3 / 2);
+  const size_t more = store->capacity * 3 / 2, capacity = rows > more ? rows : more;
   if (store->width && capacity > SIZE_MAX / sizeof(double) / store->width) return LE_NO_MEMORY;
   double *grown = le_resize(store->borrowed ? NULL : store->values,
                             capacity * store->width * sizeof(double));

@@ -23,6 +23,20 @@ typedef struct le_store {
   size_t mixed;
 } le_store;
 
+/* Rows in memory: their number, and all of them. */
+static inline size_t le_store_held(const le_store *store) { return store->n - store->gone; }
+static inline le_rows le_store_all(const le_store *store)
+{
+  return (le_rows){le_store_held(store), store->width, store->values};
+}
+/* Rows in memory that represent the first `seen`: all of them, or the sample. */
+static inline size_t le_store_sample(const le_store *store, size_t seen)
+{
+  return store->gone ? store->kept : seen;
+}
+/* The place in memory of row `row`, which is not represented by the sample. */
+static inline size_t le_store_place(const le_store *store, size_t row) { return row - store->gone; }
+
 /* How rows are added: a block of a stream, its last block, or all rows at once in memory that
  * the run may reorder (LE_MIXED_ROWS: already in the random order of the run's stream); or a block
  * of a stream whose rows so far cannot be read again (LE_ONCE_ROWS). LE_ROWS is 0. */
@@ -47,6 +61,9 @@ static inline le_rows le_rows_part(const le_rows *rows, size_t first, size_t mos
   return (le_rows){rest < most ? rest : most, rows->width, rows->values + first * rows->width};
 }
 
+/* Copies the n rows with these indices to `copy`, which has room for LE_ALIGN_MORE numbers more. */
+le_rows le_rows_gather(const le_rows *rows, size_t n, const size_t *picked, double *copy);
+
 /* Appends a block; if `shuffle` is not NULL, the rows of this block are put in random order. */
 le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *shuffle);
 /* The same, but if all rows come at once (empty store, last rows) and either keep their order or
@@ -66,12 +83,6 @@ le_status le_store_shuffle(le_store *store, size_t mixed, size_t n, const gsl_rn
 /* Rows [from, to). If some rows are gone, `from` is 0, and the result is the sample, or no earlier
  * than the first row after those that the sample represents. */
 le_rows le_store_rows(const le_store *store, size_t from, size_t to);
-/* Rows in memory. */
-size_t le_store_held(const le_store *store);
-/* Rows in memory that represent the first `seen`: all of them, or the sample. */
-size_t le_store_sample(const le_store *store, size_t seen);
-/* The place in memory of row `row`, which is not represented by the sample. */
-size_t le_store_place(const le_store *store, size_t row);
 /* From now on the first `kept` rows in memory represent the first `seen` rows; the others of these
  * are dropped. */
 le_status le_store_forget(le_store *store, size_t kept, size_t seen);

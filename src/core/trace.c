@@ -3,15 +3,20 @@
 
 #include "base/arena.h"
 
+static le_status reserve(le_trace *trace, size_t capacity)
+{
+  double *grown = le_resize(trace->values, capacity * trace->columns * sizeof(double));
+  if (!grown) return LE_NO_MEMORY;
+  trace->values = grown;
+  trace->capacity = capacity;
+  return LE_OK;
+}
+
 double *le_trace_add(le_trace *trace)
 {
-  if (trace->rows == trace->capacity) {
-    const size_t capacity = trace->capacity + trace->capacity / 2 + 64;
-    double *grown = le_resize(trace->values, capacity * trace->columns * sizeof(double));
-    if (!grown) return NULL;
-    trace->values = grown;
-    trace->capacity = capacity;
-  }
+  if (trace->rows == trace->capacity &&
+      reserve(trace, trace->capacity + trace->capacity / 2 + 64) != LE_OK)
+    return NULL;
   return trace->values + trace->rows++ * trace->columns;
 }
 
@@ -26,17 +31,9 @@ void le_trace_archive(le_trace *trace, le_archive *archive)
   size_t rows = trace->rows;
   le_archive_size(archive, &rows);
   if (!archive->writing && archive->status == LE_OK) {
-    if (rows > (archive->size - archive->position) / (trace->columns * sizeof(double))) {
-      archive->status = LE_CORRUPT;
-      return;
-    }
-    double *grown = le_resize(trace->values, (rows + 1) * trace->columns * sizeof(double));
-    if (!grown) {
-      archive->status = LE_NO_MEMORY;
-      return;
-    }
-    trace->values = grown;
-    trace->capacity = rows + 1;
+    const size_t room = (archive->size - archive->position) / (trace->columns * sizeof(double));
+    archive->status = rows > room ? LE_CORRUPT : reserve(trace, rows + 1);
+    if (archive->status != LE_OK) return;
     trace->rows = rows;
   }
   le_archive_doubles(archive, trace->values, trace->rows * trace->columns);
