@@ -11,27 +11,28 @@
 /* Numbers of blocks are visited too rarely below this part of their fair share. */
 static const double LEAST_SHARE = 0.3;
 
-static size_t numbers(const partition_ladder *ladder) { return ladder->last + 1; }
+static size_t numbers(const partition_ladder *ladder) { return ladder->space->most + 1; }
 
 void le_ladder_alloc(partition_ladder *ladder, le_arena *arena)
 {
   ladder->occupied = le_arena_doubles(arena, LADDER_BATCHES * ladder->chains * numbers(ladder));
 }
 
-static double log_labellings(const partition_ladder *ladder, const partition_space *space,
-                             size_t components, size_t t)
+static double log_labellings(const partition_ladder *ladder, size_t components, size_t t)
 {
-  return space->ops->log_labellings(space->self, components, ladder->n, t);
+  const partition_space *space = ladder->space;
+  return space->ops->log_labellings(space->self, components, space->rows.n, t);
 }
 
-void le_ladder_levels(const partition_ladder *ladder, const partition_space *space)
+void le_ladder_levels(const partition_ladder *ladder)
 {
-  double *level = space->level;
-  level[0] = level[ladder->last + 1] = -INFINITY;
-  for (size_t t = 1; t <= ladder->last; t++)
-    level[t] = t <= ladder->first ? log_labellings(ladder, space, ladder->first, t)
-                                  : level[t - 1] + log_labellings(ladder, space, ladder->last, t) -
-                                      log_labellings(ladder, space, ladder->last, t - 1);
+  const size_t first = ladder->first, last = ladder->space->most;
+  double *level = ladder->space->level;
+  level[0] = level[last + 1] = -INFINITY;
+  for (size_t t = 1; t <= last; t++)
+    level[t] = t <= first ? log_labellings(ladder, first, t)
+                          : level[t - 1] + log_labellings(ladder, last, t) -
+                              log_labellings(ladder, last, t - 1);
 }
 
 /* The share of the visits that a number of blocks should have, those up to `first` together: the
@@ -39,43 +40,37 @@ void le_ladder_levels(const partition_ladder *ladder, const partition_space *spa
 static double fair_share(const partition_ladder *ladder, size_t t)
 {
   double sum = 0;
-  for (size_t k = ladder->first; k <= ladder->last; k++)
+  for (size_t k = ladder->first; k < numbers(ladder); k++)
     sum += 1 / (1 + (double)(k - ladder->first));
   return 1 / (1 + (double)(t - ladder->first)) / sum;
 }
 
-void le_ladder_adapt(const partition_ladder *ladder, const double *share, double rate,
-                     double *level)
+void le_ladder_adapt(const partition_ladder *ladder, const double *share, double rate)
 {
   double low = -fair_share(ladder, ladder->first);
   for (size_t t = 1; t <= ladder->first; t++) low += share[t];
   /* only differences of levels matter: those up to `first` stay */
-  for (size_t t = ladder->first + 1; t <= ladder->last; t++)
-    level[t] -= rate * (share[t] - fair_share(ladder, t) - low);
-}
-
-static double *batch_at(const partition_ladder *ladder, size_t batch, size_t chain)
-{
-  return ladder->occupied + (batch * ladder->chains + chain) * numbers(ladder);
+  for (size_t t = ladder->first + 1; t < numbers(ladder); t++)
+    ladder->space->level[t] -= rate * (share[t] - fair_share(ladder, t) - low);
 }
 
 /* The visits of a number of blocks relative to its fair share; those up to `first` are together. */
 static double relative_visits(const partition_ladder *ladder, const double *visits, size_t t)
 {
   double sum = 0, own = t > ladder->first ? visits[t] : 0;
-  for (size_t k = 1; k <= ladder->last; k++) sum += visits[k];
+  for (size_t k = 1; k < numbers(ladder); k++) sum += visits[k];
   for (size_t k = 1; k <= ladder->first && t <= ladder->first; k++) own += visits[k];
   return own / sum / fair_share(ladder, t);
 }
 
 int le_ladder_is_even(const partition_ladder *ladder, const double *visits)
 {
-  for (size_t t = ladder->first; t <= ladder->last; t++)
+  for (size_t t = ladder->first; t < numbers(ladder); t++)
     if (!(relative_visits(ladder, visits, t) >= LEAST_SHARE)) return 0;
   return 1;
 }
 
-int le_ladder_correct(const partition_ladder *ladder, double *visits, double *level)
+int le_ladder_correct(const partition_ladder *ladder, double *visits)
 {
   const size_t t = numbers(ladder), all = ladder->batches * ladder->chains;
   memset(visits, 0, t * sizeof(double));
@@ -84,7 +79,7 @@ int le_ladder_correct(const partition_ladder *ladder, double *visits, double *le
   const double least = LEAST_SHARE / 100,
                low = fmax(relative_visits(ladder, visits, ladder->first), least);
   for (size_t k = ladder->first + 1; k < t; k++)
-    level[k] -= log(fmax(relative_visits(ladder, visits, k), least) / low);
+    ladder->space->level[k] -= log(fmax(relative_visits(ladder, visits, k), least) / low);
   return 1;
 }
 
@@ -98,29 +93,28 @@ void le_ladder_halve(partition_ladder *ladder)
                                        ladder->occupied[(2 * b + 1) * each + k];
 }
 
-double le_ladder_weight(const partition_ladder *ladder, const partition_space *space,
-                        size_t components, size_t t)
+double le_ladder_weight(const partition_ladder *ladder, size_t components, size_t t)
 {
-  return log_labellings(ladder, space, components, t) - space->level[t];
+  return log_labellings(ladder, components, t) - ladder->space->level[t];
 }
 
-/* The weight of a batch for so many components, divided by exp(top). */
-static double batch_weight(const partition_ladder *ladder, const partition_space *space,
-                           size_t components, double top, const double *occupied)
+/* The weights that batches [batch][chain] have for so many components, relative to their mean,
+ * which is exp(return value) *mean. */
+static double relative_weights(const partition_ladder *ladder, size_t components, double *mean,
+                               double *out)
 {
-  double sum = 0;
-  for (size_t t = 1; t <= components; t++)
-    if (occupied[t] > 0)
-      sum += occupied[t] * exp(le_ladder_weight(ladder, space, components, t) - top);
-  return sum;
-}
-
-static double largest_weight(const partition_ladder *ladder, const partition_space *space,
-                             size_t components)
-{
+  const size_t all = ladder->chains * ladder->batches;
   double top = -INFINITY;
   for (size_t t = 1; t <= components; t++)
-    top = fmax(top, le_ladder_weight(ladder, space, components, t));
+    top = fmax(top, le_ladder_weight(ladder, components, t));
+  memset(out, 0, all * sizeof(double));
+  for (size_t t = 1; t <= components; t++) {
+    const double weight = exp(le_ladder_weight(ladder, components, t) - top);
+    for (size_t k = 0; k < all; k++) out[k] += ladder->occupied[k * numbers(ladder) + t] * weight;
+  }
+  *mean = 0;
+  for (size_t k = 0; k < all; k++) *mean += out[k] / (double)all;
+  for (size_t k = 0; k < all; k++) out[k] /= *mean;
   return top;
 }
 
@@ -162,27 +156,18 @@ static double apart(size_t batches, size_t chains, const double *value, double s
   return se > 0 ? (mean[1] - mean[0]) / (2 * se) : 0;
 }
 
-partition_rung le_ladder_rung(const partition_ladder *ladder, const partition_space *space,
-                              size_t components, size_t base, double *work)
+partition_rung le_ladder_rung(const partition_ladder *ladder, size_t components, size_t base,
+                              double *work)
 {
   const size_t chains = ladder->chains, batches = ladder->batches, all = chains * batches;
-  const double top = largest_weight(ladder, space, components),
-               low = largest_weight(ladder, space, base);
-  double own = 0, other = 0;
-  for (size_t k = 0; k < all; k++) {
-    const double *occupied = batch_at(ladder, k / chains, k % chains);
-    own += batch_weight(ladder, space, components, top, occupied) / (double)all;
-    other += batch_weight(ladder, space, base, low, occupied) / (double)all;
-  }
+  double own, other, *value = work, *below = work + all;
+  const double top = relative_weights(ladder, components, &own, value),
+               low = relative_weights(ladder, base, &other, below);
   partition_rung rung = {top - low + log(own / other), INFINITY, INFINITY};
   if (!(own > 0 && other > 0)) return rung;
-  for (size_t k = 0; k < all; k++) {
-    const double *occupied = batch_at(ladder, k / chains, k % chains);
-    work[k] = batch_weight(ladder, space, components, top, occupied) / own -
-              batch_weight(ladder, space, base, low, occupied) / other;
-  }
-  rung.se = sqrt(fmax(variance_of_mean(batches, chains, work),
-                      variance_between(batches, chains, work)));
-  rung.apart = apart(batches, chains, work, rung.se);
+  for (size_t k = 0; k < all; k++) value[k] -= below[k];
+  rung.se = sqrt(fmax(variance_of_mean(batches, chains, value),
+                      variance_between(batches, chains, value)));
+  rung.apart = apart(batches, chains, value, rung.se);
   return rung;
 }

@@ -54,7 +54,6 @@ typedef struct kept {
 
 typedef struct partitions {
   le_machine machine;
-  const le_model_ops *model;
   le_arena arena;
   partition_space space;
   partition_ladder ladder;
@@ -62,13 +61,13 @@ typedef struct partitions {
   kept *kept;
   size_t splits, draws, draws_from, adapted, length, drawn;
   double budget, target, step;
-  double *share, *visits, *trips, *work, *weight, *point, *centre, *rung;
+  double *share, *visits, *trips, *work, *weight, *point, *centre;
+  partition_rung *rung; /* [number of components][base] */
   size_t *chosen;
   double summary[12];
 } partitions;
 
-/* Of a pair of numbers of components: log_ratio, se, apart. */
-enum { RUNG = 3 };
+enum { RUNG = sizeof(partition_rung) / sizeof(double) };
 
 static void partitions_free(void *self)
 {
@@ -80,13 +79,13 @@ static void partitions_free(void *self)
 }
 
 /* Of components, from the anchor on. */
-static size_t numbers_known(const partitions *p) { return p->ladder.last - p->ladder.first + 1; }
+static size_t numbers_known(const partitions *p) { return p->space.most - p->ladder.first + 1; }
 
-static size_t numbers_drawn(const partitions *p) { return p->ladder.last - p->draws_from + 1; }
+static size_t numbers_drawn(const partitions *p) { return p->space.most - p->draws_from + 1; }
 
 static size_t dim_most(const partitions *p)
 {
-  return p->space.ops->dim(p->space.self, p->ladder.last);
+  return p->space.ops->dim(p->space.self, p->space.most);
 }
 
 static le_status allocate(partitions *p)
@@ -94,19 +93,18 @@ static le_status allocate(partitions *p)
   le_arena *arena = &p->arena;
   const size_t chains = p->ladder.chains;
   p->space.rows = le_machine_rows(&p->machine);
-  const size_t n = p->space.rows.n, t = p->ladder.last + 1;
-  p->ladder.n = n;
-  le_partition_space_alloc(&p->space, n, arena);
+  const size_t n = p->space.rows.n, t = p->space.most + 1;
+  le_partition_space_alloc(&p->space, arena);
   le_ladder_alloc(&p->ladder, arena);
   p->chain = le_arena_bytes(arena, chains, sizeof *p->chain);
   p->kept = le_arena_bytes(arena, chains, sizeof *p->kept);
   p->share = le_arena_doubles(arena, t);
   p->visits = le_arena_doubles(arena, t);
   p->trips = le_arena_doubles(arena, t);
-  p->work = le_arena_doubles(arena, LADDER_BATCHES * chains + p->ladder.last + 2);
+  p->work = le_arena_doubles(arena, 2 * LADDER_BATCHES * chains + t + 1);
   p->weight = le_arena_doubles(arena, chains * KEPT);
   p->chosen = le_arena_indices(arena, p->draws);
-  p->rung = le_arena_doubles(arena, numbers_known(p) * numbers_known(p) * RUNG);
+  p->rung = le_arena_bytes(arena, numbers_known(p) * numbers_known(p), sizeof *p->rung);
   p->centre = le_arena_doubles(arena, numbers_drawn(p) * dim_most(p));
   p->point = le_arena_doubles(arena, numbers_drawn(p) * dim_most(p) * p->draws);
   if (arena->failed) return LE_NO_MEMORY;
@@ -127,29 +125,28 @@ static le_status allocate(partitions *p)
  * this number, from short chains in which it does not change. */
 static void guess_levels(partitions *p)
 {
-  partition_space *space = &p->space;
-  const partition_ladder *ladder = &p->ladder;
-  double *level = space->level, *guess = p->share, *kept_level = p->work;
-  memcpy(kept_level, level, (ladder->last + 2) * sizeof(double));
-  for (size_t t = ladder->first; t <= ladder->last; t++) {
-    for (size_t k = 0; k <= ladder->last + 1; k++)
-      level[k] = (t == ladder->first && k <= t) || k == t ? kept_level[k] : -INFINITY;
+  const size_t first = p->ladder.first, last = p->space.most, bytes = (last + 2) * sizeof(double);
+  double *level = p->space.level, *guess = p->share, *kept_level = p->work;
+  memcpy(kept_level, level, bytes);
+  for (size_t t = first; t <= last; t++) {
+    for (size_t k = 0; k <= last + 1; k++)
+      level[k] = (t == first && k <= t) || k == t ? kept_level[k] : -INFINITY;
     guess[t] = -INFINITY;
     for (size_t c = 0; c < GUESSES; c++) {
-      partition_chain *chain = &p->chain[c % ladder->chains];
+      partition_chain *chain = &p->chain[c % p->ladder.chains];
       double sum = 0;
-      le_partition_start(chain, space, t);
+      le_partition_start(chain, t);
       for (size_t s = 0; s < 2 * GUESS_SWEEPS; s++) {
-        le_partition_sweep(chain, space);
+        le_partition_sweep(chain);
         if (s >= GUESS_SWEEPS)
-          sum += (level[chain->t] - level[t] + le_partition_density(chain, space)) / GUESS_SWEEPS;
+          sum += (level[chain->t] - level[t] + le_partition_density(chain)) / GUESS_SWEEPS;
       }
       guess[t] = fmax(guess[t], sum);
     }
   }
-  memcpy(level, kept_level, (ladder->last + 2) * sizeof(double));
-  double most = guess[ladder->first];
-  for (size_t t = ladder->first + 1; t <= ladder->last; t++) {
+  memcpy(level, kept_level, bytes);
+  double most = guess[first];
+  for (size_t t = first + 1; t <= last; t++) {
     level[t] = level[t - 1] - fmax(0, guess[t] - most - CLUSTER_GAIN);
     most = fmax(most, guess[t]);
   }
@@ -163,16 +160,16 @@ static le_status begin(void *self, le_progress *progress)
     return le_fail(&p->machine.context->error, LE_BAD_ARGUMENT,
                    "partitions() needs at least one row.");
   LE_TRY(allocate(p));
-  const double sweep = (double)p->space.rows.n * (double)p->ladder.last *
-                       (double)p->ladder.chains;
+  const size_t first = p->ladder.first, last = p->space.most;
+  const double sweep = (double)p->space.rows.n * (double)last * (double)p->ladder.chains;
   const double length = p->budget / (4 * LADDER_BATCHES * sweep);
   p->length = length < 1 ? 1 : length > LENGTH_MOST ? LENGTH_MOST : (size_t)length;
-  p->step = (double)(p->ladder.last - p->ladder.first + 1);
-  le_ladder_levels(&p->ladder, &p->space);
+  p->step = (double)numbers_known(p);
+  le_ladder_levels(&p->ladder);
   guess_levels(p);
   for (size_t c = 0; c < p->ladder.chains; c++)
-    le_partition_start(&p->chain[c], &p->space, c % 2 ? p->ladder.last : p->ladder.first);
-  p->machine.phase = p->ladder.last > p->ladder.first ? ADAPTING : RUNNING;
+    le_partition_start(&p->chain[c], c % 2 ? last : first);
+  p->machine.phase = last > first ? ADAPTING : RUNNING;
   return LE_OK;
 }
 
@@ -194,16 +191,15 @@ static void keep(partitions *p, size_t c)
       memcpy(k->label + s * n, k->label + (2 * s + 1) * n, n);
     }
   }
-  for (size_t i = 0; i < n; i++)
-    k->label[k->n * n + i] = (unsigned char)chain->place[chain->label[i]];
+  memcpy(k->label + k->n * n, chain->label, n);
   k->t[k->n] = chain->t;
-  k->density[k->n++] = le_partition_density(chain, &p->space);
+  k->density[k->n++] = le_partition_density(chain);
 }
 
 static void count_trips(const partitions *p, partition_chain *chain)
 {
-  for (size_t t = p->ladder.first; t < p->ladder.last; t++) {
-    if (chain->t == p->ladder.last) chain->high[t] = 1;
+  for (size_t t = p->ladder.first; t < p->space.most; t++) {
+    if (chain->t == p->space.most) chain->high[t] = 1;
     if (!chain->high[t] || chain->t > t) continue;
     chain->high[t] = 0;
     chain->trips[t]++;
@@ -213,11 +209,11 @@ static void count_trips(const partitions *p, partition_chain *chain)
 static void move_chain(partitions *p, size_t c, size_t sweeps, int keeps)
 {
   partition_chain *chain = &p->chain[c];
-  le_partition_rebuild(chain, &p->space);
+  le_partition_rebuild(chain);
   memset(chain->occupied, 0, (p->space.most + 1) * sizeof(double));
   for (size_t s = 0; s < sweeps; s++) {
-    le_partition_sweep(chain, &p->space);
-    for (size_t k = 0; k < p->splits; k++) le_partition_split_or_merge(chain, &p->space);
+    le_partition_sweep(chain);
+    for (size_t k = 0; k < p->splits; k++) le_partition_split_or_merge(chain);
     if (keeps) keep(p, c);
     count_trips(p, chain);
   }
@@ -234,10 +230,25 @@ static void move_chains(partitions *p, size_t sweeps, int keeps)
   for (int c = 0; c < chains; c++) move_chain(p, (size_t)c, sweeps, keeps);
 }
 
-static double work_done(const partitions *p)
+static partition_tally tally_of(const partitions *p)
+{
+  partition_tally sum = {0};
+  for (size_t c = 0; c < p->ladder.chains; c++) {
+    sum.proposed += p->chain[c].tally.proposed;
+    sum.accepted += p->chain[c].tally.accepted;
+    sum.evaluations += p->chain[c].tally.evaluations;
+  }
+  return sum;
+}
+
+/* As a part of what is intended. */
+static double work_done(const partitions *p) { return tally_of(p).evaluations / p->budget; }
+
+/* How often chains went from the most blocks to at most t. */
+static double trips_to(const partitions *p, size_t t)
 {
   double sum = 0;
-  for (size_t c = 0; c < p->ladder.chains; c++) sum += p->chain[c].evaluations;
+  for (size_t c = 0; c < p->ladder.chains; c++) sum += p->chain[c].trips[t];
   return sum;
 }
 
@@ -249,64 +260,45 @@ static le_status adapt(void *self, le_progress *progress)
 {
   partitions *p = self;
   (void)progress;
-  const size_t t = p->ladder.last + 1;
+  const size_t t = p->space.most + 1;
   move_chains(p, ADAPT_EACH, 0);
   memset(p->share, 0, t * sizeof(double));
   const double all = (double)(ADAPT_EACH * p->space.rows.n * p->ladder.chains);
   for (size_t c = 0; c < p->ladder.chains; c++)
     for (size_t k = 0; k < t; k++) p->share[k] += p->chain[c].occupied[k] / all;
-  le_ladder_adapt(&p->ladder, p->share, p->step, p->space.level);
+  le_ladder_adapt(&p->ladder, p->share, p->step);
   for (size_t k = 0; k < t; k++) p->visits[k] += p->share[k];
   if (++p->adapted >= ADAPT_LEAST && le_ladder_is_even(&p->ladder, p->visits)) {
     p->step /= 2;
     p->adapted = 0;
     memset(p->visits, 0, t * sizeof(double));
   }
-  if (p->step < STEP_LEAST || work_done(p) > ADAPT_MOST * p->budget) p->machine.phase = RUNNING;
+  if (p->step < STEP_LEAST || work_done(p) > ADAPT_MOST) p->machine.phase = RUNNING;
   return LE_OK;
-}
-
-static double *pair_at(const partitions *p, size_t components, size_t base)
-{
-  const size_t first = p->ladder.first;
-  return p->rung + ((components - first) * numbers_known(p) + base - first) * RUNG;
-}
-
-/* Of all chains, down to each number of components. */
-static void sum_trips(partitions *p)
-{
-  for (size_t k = 0; k < numbers_known(p); k++) {
-    p->trips[k] = 0;
-    for (size_t c = 0; c < p->ladder.chains; c++)
-      p->trips[k] += p->chain[c].trips[p->ladder.first + k];
-  }
-}
-
-static int is_precise(const partitions *p, double target)
-{
-  if (numbers_known(p) > 1 && p->trips[0] < TRIPS_LEAST) return 0;
-  for (size_t k = p->ladder.first; k <= p->ladder.last; k++)
-    if (!(pair_at(p, k, p->ladder.first)[1] < target)) return 0;
-  return 1;
 }
 
 static void set_rungs(partitions *p)
 {
-  for (size_t k = p->ladder.first; k <= p->ladder.last; k++)
-    for (size_t base = p->ladder.first; base <= p->ladder.last; base++) {
-      const partition_rung rung = le_ladder_rung(&p->ladder, &p->space, k, base, p->work);
-      double *out = pair_at(p, k, base);
-      out[0] = rung.log_ratio;
-      out[1] = rung.se;
-      out[2] = rung.apart;
-    }
+  partition_rung *rung = p->rung;
+  for (size_t k = p->ladder.first; k <= p->space.most; k++)
+    for (size_t base = p->ladder.first; base <= p->space.most; base++)
+      *rung++ = le_ladder_rung(&p->ladder, k, base, p->work);
+}
+
+/* Relative to the anchor. */
+static int is_precise(const partitions *p, double target)
+{
+  if (numbers_known(p) > 1 && trips_to(p, p->ladder.first) < TRIPS_LEAST) return 0;
+  for (size_t k = 0; k < numbers_known(p); k++)
+    if (!(p->rung[k * numbers_known(p)].se < target)) return 0;
+  return 1;
 }
 
 /* If numbers of blocks are visited too rarely, the levels change by what the visits say, and the
  * batches so far do not count. */
 static int correct_levels(partitions *p)
 {
-  if (!le_ladder_correct(&p->ladder, p->share, p->space.level)) return 0;
+  if (!le_ladder_correct(&p->ladder, p->share)) return 0;
   p->ladder.batches = 0;
   for (size_t c = 0; c < p->ladder.chains; c++) {
     p->kept[c].n = p->kept[c].since = 0;
@@ -322,7 +314,7 @@ static le_status run(void *self, le_progress *progress)
   partitions *p = self;
   (void)progress;
   partition_ladder *ladder = &p->ladder;
-  const size_t t = ladder->last + 1;
+  const size_t t = p->space.most + 1;
   if (ladder->batches == LADDER_BATCHES) {
     le_ladder_halve(ladder);
     p->length *= 2;
@@ -334,9 +326,8 @@ static le_status run(void *self, le_progress *progress)
       batch[c * t + k] = p->chain[c].occupied[k] / (double)p->space.rows.n;
   if (++ladder->batches < LADDER_BATCHES) return LE_OK;
   set_rungs(p);
-  sum_trips(p);
-  if (work_done(p) < CORRECT_MOST * p->budget && correct_levels(p)) return LE_OK;
-  const double work = work_done(p) / p->budget;
+  const double work = work_done(p);
+  if (work < CORRECT_MOST && correct_levels(p)) return LE_OK;
   if (is_precise(p, p->target) || (work > 1 && is_precise(p, ROUGH)) || work > WORK_ROUGH)
     p->machine.phase = DRAWING;
   return LE_OK;
@@ -354,7 +345,7 @@ static size_t choose(partitions *p, size_t components)
     const kept *k = &p->kept[s / KEPT];
     const size_t at = s % KEPT;
     p->weight[s] = at < k->n && k->t[at] <= components
-                     ? le_ladder_weight(&p->ladder, &p->space, components, k->t[at])
+                     ? le_ladder_weight(&p->ladder, components, k->t[at])
                      : -INFINITY;
     top = fmax(top, p->weight[s]);
     if (p->weight[s] == -INFINITY) continue;
@@ -383,10 +374,9 @@ static size_t restore_partition(partitions *p, size_t s, const double **block)
   const kept *k = &p->kept[s / KEPT];
   const size_t n = p->space.rows.n, at = s % KEPT;
   chain->t = k->t[at];
-  for (size_t a = 0; a <= p->space.most; a++) chain->slot[a] = chain->place[a] = a;
-  for (size_t i = 0; i < n; i++) chain->label[i] = k->label[at * n + i];
-  le_partition_rebuild(chain, &p->space);
-  for (size_t a = 0; a < chain->t; a++) block[a] = chain->block + a * p->space.stride;
+  memcpy(chain->label, k->label + at * n, n);
+  le_partition_rebuild(chain);
+  for (size_t a = 0; a < chain->t; a++) block[a] = le_partition_block(chain, a);
   return chain->t;
 }
 
@@ -418,7 +408,7 @@ static void partitions_progress(const void *self, double *rows, double *share)
   const partitions *p = self;
   *rows = (double)p->machine.store.n;
   *share = p->machine.phase >= DRAWING ? 1
-           : p->machine.phase == WAITING ? 0 : fmin(1, work_done(p) / p->budget);
+           : p->machine.phase == WAITING ? 0 : fmin(1, work_done(p));
 }
 
 static le_status partitions_result(void *self, le_result *result)
@@ -426,27 +416,24 @@ static le_status partitions_result(void *self, le_result *result)
   partitions *p = self;
   const partition_ladder *ladder = &p->ladder;
   const int there = p->machine.phase != WAITING;
-  double proposed = 0, accepted = 0;
-  for (size_t c = 0; there && c < ladder->chains; c++) {
-    proposed += p->chain[c].proposed;
-    accepted += p->chain[c].accepted;
-  }
+  const partition_tally tally = there ? tally_of(p) : (partition_tally){0};
   static const char *const names[] = {"n",       "lambda_steps", "likelihoods", "gradients",
                                       "seconds", "sweeps",       "accepted"};
   const double figures[] = {(double)p->machine.store.n,
                             0,
-                            there ? work_done(p) / (double)ladder->last : 0,
+                            tally.evaluations / (double)p->space.most,
                             0,
                             p->machine.seconds,
                             (double)(p->length * ladder->batches * ladder->chains),
-                            proposed > 0 ? accepted / proposed : 0};
+                            tally.proposed > 0 ? tally.accepted / tally.proposed : 0};
   memcpy(p->summary, figures, sizeof figures);
   le_result_figures(result, sizeof names / sizeof *names, names, p->summary);
   if (!there) return LE_OK;
+  for (size_t k = 0; k < numbers_known(p); k++) p->trips[k] = trips_to(p, ladder->first + k);
   le_result_array(result, "trips", numbers_known(p), 1, p->trips);
-  le_result_array(result, "rungs", RUNG * numbers_known(p), numbers_known(p), p->rung);
-  le_result_array(result, "levels", ladder->last, 1, p->space.level + 1);
-  le_result_array(result, "occupied", ladder->last + 1, ladder->chains * ladder->batches,
+  le_result_array(result, "rungs", RUNG * numbers_known(p), numbers_known(p), &p->rung->log_ratio);
+  le_result_array(result, "levels", p->space.most, 1, p->space.level + 1);
+  le_result_array(result, "occupied", p->space.most + 1, ladder->chains * ladder->batches,
                   ladder->occupied);
   le_result_array(result, "centre", dim_most(p), p->drawn, p->centre);
   le_result_array(result, "draws", dim_most(p), p->drawn * p->draws, p->point);
@@ -455,19 +442,19 @@ static le_status partitions_result(void *self, le_result *result)
 
 static void archive_chain(partitions *p, size_t c, le_archive *archive)
 {
+  static const le_field chain_fields[] = {
+    LE_FIELD(partition_chain, t), LE_FIELD(partition_chain, tally.proposed),
+    LE_FIELD(partition_chain, tally.accepted), LE_FIELD(partition_chain, tally.evaluations)};
+  static const le_field kept_fields[] = {LE_FIELD(kept, n), LE_FIELD(kept, every),
+                                         LE_FIELD(kept, since)};
   partition_chain *chain = &p->chain[c];
   kept *k = &p->kept[c];
-  const size_t n = p->space.rows.n, slots = p->space.most + 1;
-  le_archive_size(archive, &chain->t);
-  le_archive_sizes(archive, chain->label, n);
-  le_archive_sizes(archive, chain->slot, slots);
-  le_archive_sizes(archive, chain->place, slots);
-  double *const figure[] = {&chain->proposed, &chain->accepted, &chain->evaluations};
-  le_archive_doubles(archive, chain->trips, p->space.most + 1);
-  le_archive_sizes(archive, chain->high, p->space.most + 1);
-  for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
-  size_t *const count[] = {&k->n, &k->every, &k->since};
-  for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
+  const size_t n = p->space.rows.n, t = p->space.most + 1;
+  LE_ARCHIVE_FIELDS(archive, chain, chain_fields);
+  le_archive_bytes(archive, chain->label, n);
+  le_archive_doubles(archive, chain->trips, t);
+  le_archive_sizes(archive, chain->high, t);
+  LE_ARCHIVE_FIELDS(archive, k, kept_fields);
   le_archive_sizes(archive, k->t, KEPT);
   le_archive_doubles(archive, k->density, KEPT);
   le_archive_bytes(archive, k->label, KEPT * n);
@@ -476,30 +463,28 @@ static void archive_chain(partitions *p, size_t c, le_archive *archive)
 /* Numbers of a damaged state are not used as indices. */
 static int is_sound(const partitions *p)
 {
-  const size_t slots = p->space.most + 1;
+  const size_t n = p->space.rows.n;
   int sound = p->ladder.batches <= LADDER_BATCHES && p->length > 0 && p->drawn <= numbers_drawn(p);
   for (size_t c = 0; c < p->ladder.chains; c++) {
     const partition_chain *chain = &p->chain[c];
     const kept *k = &p->kept[c];
     sound = sound && chain->t >= 1 && chain->t <= p->space.most && k->n <= KEPT && k->every > 0;
-    for (size_t a = 0; a < slots; a++)
-      sound = sound && chain->slot[a] < slots && chain->place[a] < slots &&
-              chain->place[chain->slot[a]] == a;
-    for (size_t i = 0; sound && i < p->space.rows.n; i++)
-      sound = chain->label[i] < slots && chain->place[chain->label[i]] < chain->t;
+    for (size_t i = 0; sound && i < n; i++) sound = chain->label[i] < chain->t;
     for (size_t s = 0; sound && s < k->n; s++) sound = k->t[s] >= 1 && k->t[s] <= p->space.most;
-    for (size_t s = 0; sound && s < k->n * p->space.rows.n; s++)
-      sound = k->label[s] < k->t[s / p->space.rows.n];
+    for (size_t s = 0; sound && s < k->n * n; s++) sound = k->label[s] < k->t[s / n];
   }
   return sound;
 }
 
 static void partitions_archive(void *self, le_archive *archive)
 {
+  static const le_field fields[] = {
+    LE_FIELD(partitions, adapted), LE_FIELD(partitions, length), LE_FIELD(partitions, drawn),
+    LE_FIELD(partitions, ladder.batches), LE_FIELD(partitions, step)};
   partitions *p = self;
   partition_ladder *ladder = &p->ladder;
   le_archive_expect(archive, ladder->first);
-  le_archive_expect(archive, ladder->last);
+  le_archive_expect(archive, p->space.most);
   le_archive_expect(archive, ladder->chains);
   le_archive_expect(archive, p->draws);
   le_archive_expect(archive, p->draws_from);
@@ -507,15 +492,11 @@ static void partitions_archive(void *self, le_archive *archive)
   const int there = p->machine.phase != WAITING;
   if (archive->status == LE_OK && there && !archive->writing) archive->status = allocate(p);
   if (archive->status != LE_OK || !there) return;
-  const size_t t = ladder->last + 1;
-  size_t *const count[] = {&p->adapted, &p->length, &p->drawn, &ladder->batches};
-  for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
-  le_archive_double(archive, &p->step);
+  const size_t t = p->space.most + 1;
+  LE_ARCHIVE_FIELDS(archive, p, fields);
   le_archive_doubles(archive, p->visits, t);
-  le_archive_doubles(archive, p->trips, t);
   le_archive_doubles(archive, p->space.level, t + 1);
-  le_archive_doubles(archive, p->space.alone, p->space.rows.n);
-  le_archive_doubles(archive, p->rung, numbers_known(p) * numbers_known(p) * RUNG);
+  le_archive_doubles(archive, &p->rung->log_ratio, numbers_known(p) * numbers_known(p) * RUNG);
   le_archive_doubles(archive, ladder->occupied, LADDER_BATCHES * ladder->chains * t);
   for (size_t c = 0; c < ladder->chains; c++) archive_chain(p, c, archive);
   le_archive_doubles(archive, p->centre, numbers_drawn(p) * dim_most(p));
@@ -533,7 +514,7 @@ static const le_phase phases[] = {
 static le_status read_settings(const le_problem *problem, partitions *p)
 {
   const le_args *args = &problem->settings;
-  p->ladder.last = le_setting_count(args, settings, "components");
+  p->space.most = le_setting_count(args, settings, "components");
   p->ladder.first = le_setting_count(args, settings, "anchor");
   p->ladder.chains = le_setting_count(args, settings, "chains");
   p->draws_from = le_setting_count(args, settings, "draws_from");
@@ -541,9 +522,9 @@ static le_status read_settings(const le_problem *problem, partitions *p)
   p->budget = le_setting_number(args, settings, "work");
   p->target = le_setting_number(args, settings, "target");
   p->draws = le_setting_count(args, settings, "draws");
-  p->space.most = p->ladder.last;
-  return p->ladder.last < UCHAR_MAX && p->ladder.first <= p->ladder.last &&
-             p->draws_from <= p->ladder.last && p->ladder.chains < 1024
+  p->ladder.space = &p->space;
+  return p->space.most < UCHAR_MAX && p->ladder.first <= p->space.most &&
+             p->draws_from <= p->space.most && p->ladder.chains < 1024
            ? LE_OK
            : LE_BAD_ARGUMENT;
 }
@@ -559,7 +540,6 @@ static le_status partitions_alloc(const le_problem *problem, le_context *context
   partitions *p = le_resize(NULL, sizeof *p);
   if (!p) return LE_NO_MEMORY;
   memset(p, 0, sizeof *p);
-  p->model = problem->ops;
   p->space.ops = problem->ops->partitions;
   p->space.self = problem->model;
   le_status status = read_settings(problem, p);

@@ -20,53 +20,61 @@ typedef struct partition_space {
   size_t stride; /* doubles of a block */
   double *tables;
   double *scale; /* [column]: 1 / variance */
+  double *empty; /* the block without rows */
   double *alone; /* [row]: log s(1) m(row) */
   double *size;  /* [number of rows]: log s */
-  double *join;  /* [number of rows]: log s(n + 1) / s(n) */
   double *level; /* [t = 0 .. most + 1]; -Inf at both ends */
 } partition_space;
 
-/* A chain. Blocks lie in slots, of which `slot` is a permutation: the first t are in use. There is
- * one spare slot, and two more for proposals. */
+/* Numbers of proposals to split or merge, and of densities of a row in a block. */
+typedef struct partition_tally {
+  double proposed, accepted, evaluations;
+} partition_tally;
+
+/* A chain. The first t blocks are in use. After the last that can be are a spare one, for what a
+ * row or a merge changes, and the two halves of a split. */
 typedef struct partition_chain {
+  const partition_space *space;
   const gsl_rng *rng;
-  size_t t;
-  size_t *label;        /* [row]: the slot of its block */
-  size_t *slot, *place; /* place[slot[a]] = a */
-  size_t *count;        /* [slot]: its rows */
-  double *block;        /* [slot][stride] */
+  size_t t, spare, half;
+  unsigned char *label; /* [row]: its block */
+  size_t *count;        /* [block]: its rows */
+  double *block;        /* [block][stride] */
   double *weight;       /* work for a row: of each block, and of a new one */
+  double *near;         /* work for starts: squared distances to seeds */
   double *occupied;     /* [t]: expected number of updates of a row that end with t blocks */
   size_t *list;         /* rows of a proposal */
   unsigned char *side;  /* which half of the proposal each is in */
-  double proposed, accepted, evaluations;
+  partition_tally tally;
   double *trips; /* [t]: how often it went from the most blocks to at most t */
   size_t *high;  /* [t]: whether the most were reached since there were at most t */
 } partition_chain;
 
-void le_partition_space_alloc(partition_space *space, size_t n, le_arena *arena);
+void le_partition_space_alloc(partition_space *space, le_arena *arena);
 void le_partition_space_prepare(partition_space *space);
 void le_partition_chain_alloc(partition_chain *chain, const partition_space *space,
                               le_arena *arena);
+double *le_partition_block(const partition_chain *chain, size_t a);
 /* Begins with about so many clusters of rows that are close to each other. */
-void le_partition_start(partition_chain *chain, const partition_space *space, size_t clusters);
+void le_partition_start(partition_chain *chain, size_t clusters);
 /* Makes the blocks from the labels, without the rounding errors of many changes. */
-void le_partition_rebuild(partition_chain *chain, const partition_space *space);
+void le_partition_rebuild(partition_chain *chain);
 /* One update of every row given the others. */
-void le_partition_sweep(partition_chain *chain, const partition_space *space);
+void le_partition_sweep(partition_chain *chain);
 /* One proposal to split a block or to merge two. */
-void le_partition_split_or_merge(partition_chain *chain, const partition_space *space);
+void le_partition_split_or_merge(partition_chain *chain);
 /* The log density without its level. */
-double le_partition_density(const partition_chain *chain, const partition_space *space);
-
-/* The ladder: numbers of components `first` (the anchor) to `last`. */
-typedef struct partition_ladder {
-  size_t first, last, n; /* n rows */
-  size_t chains, batches; /* filled batches of each chain, at most LADDER_BATCHES */
-  double *occupied;       /* [batch][chain][t = 0 .. last] */
-} partition_ladder;
+double le_partition_density(const partition_chain *chain);
 
 enum { LADDER_BATCHES = 64 };
+
+/* The ladder: numbers of components from `first` (the anchor) to the most blocks. */
+typedef struct partition_ladder {
+  const partition_space *space;
+  size_t first;
+  size_t chains, batches; /* filled batches of each chain, at most LADDER_BATCHES */
+  double *occupied;       /* [batch][chain][t = 0 .. most] */
+} partition_ladder;
 
 /* What is known of one number of components, relative to another. */
 typedef struct partition_rung {
@@ -77,22 +85,20 @@ typedef struct partition_rung {
 void le_ladder_alloc(partition_ladder *ladder, le_arena *arena);
 /* Levels to begin with: those of the anchor up to its own number of blocks, then those of the last
  * number of components. */
-void le_ladder_levels(const partition_ladder *ladder, const partition_space *space);
+void le_ladder_levels(const partition_ladder *ladder);
 /* Lowers the levels of numbers of blocks that are visited often; `rate` says how much. */
-void le_ladder_adapt(const partition_ladder *ladder, const double *share, double rate,
-                     double *level);
+void le_ladder_adapt(const partition_ladder *ladder, const double *share, double rate);
 /* Whether no number of blocks was visited too rarely. */
 int le_ladder_is_even(const partition_ladder *ladder, const double *visits);
 /* Corrects the levels by all batches, if some numbers of blocks were visited too rarely; returns
  * whether they were. `visits` is work. */
-int le_ladder_correct(const partition_ladder *ladder, double *visits, double *level);
+int le_ladder_correct(const partition_ladder *ladder, double *visits);
 /* Joins pairs of batches, so that there is place for as many again. */
 void le_ladder_halve(partition_ladder *ladder);
-/* work: chains * batches doubles. */
-partition_rung le_ladder_rung(const partition_ladder *ladder, const partition_space *space,
-                              size_t components, size_t base, double *work);
+/* work: 2 * chains * batches doubles. */
+partition_rung le_ladder_rung(const partition_ladder *ladder, size_t components, size_t base,
+                              double *work);
 /* log of the weight that a partition into t blocks has given this number of components. */
-double le_ladder_weight(const partition_ladder *ladder, const partition_space *space,
-                        size_t components, size_t t);
+double le_ladder_weight(const partition_ladder *ladder, size_t components, size_t t);
 
 #endif
