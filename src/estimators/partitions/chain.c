@@ -33,6 +33,10 @@ void le_partition_chain_alloc(partition_chain *chain, const partition_space *spa
   chain->high = le_arena_indices(arena, t);
   chain->list = le_arena_indices(arena, n);
   chain->side = le_arena_bytes(arena, n, 1);
+  chain->kept.every = 1;
+  chain->kept.t = le_arena_indices(arena, KEPT);
+  chain->kept.density = le_arena_doubles(arena, KEPT);
+  chain->kept.label = le_arena_bytes(arena, KEPT * n, 1);
 }
 
 static const double *row_at(const partition_space *space, size_t i)
@@ -121,7 +125,8 @@ static void close_block(partition_chain *chain, size_t a)
     if (chain->label[i] == last) chain->label[i] = (unsigned char)a;
 }
 
-void le_partition_rebuild(partition_chain *chain)
+/* Makes the blocks from the labels, without the rounding errors of many changes. */
+static void rebuild(partition_chain *chain)
 {
   for (size_t a = 0; a < chain->t; a++) empty_block(chain, a);
   for (size_t i = 0; i < chain->space->rows.n; i++) add_row(chain, i, 1, chain->label[i]);
@@ -171,7 +176,7 @@ void le_partition_start(partition_chain *chain, size_t clusters)
     chain->t++;
     near[seed] = 0;
   }
-  le_partition_rebuild(chain);
+  rebuild(chain);
   /* a cluster that lost all its rows to later seeds */
   for (size_t a = chain->t; a-- > 0;)
     if (chain->count[a] == 0) close_block(chain, a);
@@ -357,7 +362,7 @@ static size_t choose_partner(const partition_chain *chain, size_t i)
   return best;
 }
 
-void le_partition_split_or_merge(partition_chain *chain)
+static void split_or_merge(partition_chain *chain)
 {
   const size_t n = chain->space->rows.n;
   if (n < 2) return;
@@ -368,4 +373,98 @@ void le_partition_split_or_merge(partition_chain *chain)
   if (together ? chain->t >= chain->space->most : chain->t < 2) return;
   if (together) split(chain, i, j, lot);
   else merge(chain, i, j, lot);
+}
+
+/* ---- partitions that are kept ---- */
+
+static void keep(partition_chain *chain)
+{
+  partition_kept *k = &chain->kept;
+  const size_t n = chain->space->rows.n;
+  if (++k->since < k->every) return;
+  k->since = 0;
+  if (k->n == KEPT) { /* every second one goes */
+    k->n /= 2;
+    k->every *= 2;
+    for (size_t s = 0; s < k->n; s++) {
+      k->t[s] = k->t[2 * s + 1];
+      k->density[s] = k->density[2 * s + 1];
+      memcpy(k->label + s * n, k->label + (2 * s + 1) * n, n);
+    }
+  }
+  memcpy(k->label + k->n * n, chain->label, n);
+  k->t[k->n] = chain->t;
+  k->density[k->n++] = le_partition_density(chain);
+}
+
+void le_partition_forget(partition_chain *chain)
+{
+  const size_t t = chain->space->most + 1;
+  chain->kept.n = chain->kept.since = 0;
+  chain->kept.every = 1;
+  memset(chain->trips, 0, t * sizeof(double));
+  memset(chain->high, 0, t * sizeof(size_t));
+}
+
+void le_partition_restore(partition_chain *chain, const partition_kept *kept, size_t which)
+{
+  const size_t n = chain->space->rows.n;
+  chain->t = kept->t[which];
+  memcpy(chain->label, kept->label + which * n, n);
+  rebuild(chain);
+}
+
+static void count_trips(partition_chain *chain)
+{
+  for (size_t t = 1; t < chain->space->most; t++) {
+    if (chain->t == chain->space->most) chain->high[t] = 1;
+    if (!chain->high[t] || chain->t > t) continue;
+    chain->high[t] = 0;
+    chain->trips[t]++;
+  }
+}
+
+void le_partition_move(partition_chain *chain, size_t sweeps, int keeps)
+{
+  rebuild(chain);
+  memset(chain->occupied, 0, (chain->space->most + 1) * sizeof(double));
+  for (size_t s = 0; s < sweeps; s++) {
+    le_partition_sweep(chain);
+    for (size_t k = 0; k < chain->space->splits; k++) split_or_merge(chain);
+    if (keeps) keep(chain);
+    count_trips(chain);
+  }
+}
+
+/* Labels of a damaged state are not used as indices. */
+static int is_sound(const partition_chain *chain)
+{
+  const partition_kept *k = &chain->kept;
+  const size_t n = chain->space->rows.n, most = chain->space->most;
+  int sound = chain->t >= 1 && chain->t <= most && k->n <= KEPT && k->every > 0;
+  for (size_t i = 0; sound && i < n; i++) sound = chain->label[i] < chain->t;
+  for (size_t s = 0; sound && s < k->n; s++) sound = k->t[s] >= 1 && k->t[s] <= most;
+  for (size_t s = 0; sound && s < k->n * n; s++) sound = k->label[s] < k->t[s / n];
+  return sound;
+}
+
+#define FIELD(member) LE_FIELD(partition_chain, member)
+static const le_field fields[] = {
+  FIELD(t), FIELD(tally.proposed), FIELD(tally.accepted), FIELD(tally.evaluations),
+  FIELD(kept.n), FIELD(kept.every), FIELD(kept.since)
+};
+#undef FIELD
+
+void le_partition_archive(partition_chain *chain, le_archive *archive)
+{
+  const size_t n = chain->space->rows.n, t = chain->space->most + 1;
+  LE_ARCHIVE_FIELDS(archive, chain, fields);
+  le_archive_bytes(archive, chain->label, n);
+  le_archive_doubles(archive, chain->trips, t);
+  le_archive_sizes(archive, chain->high, t);
+  le_archive_sizes(archive, chain->kept.t, KEPT);
+  le_archive_doubles(archive, chain->kept.density, KEPT);
+  le_archive_bytes(archive, chain->kept.label, KEPT * n);
+  if (archive->status == LE_OK && !archive->writing && !is_sound(chain))
+    archive->status = LE_CORRUPT;
 }

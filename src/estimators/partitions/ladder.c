@@ -13,11 +13,6 @@ static const double LEAST_SHARE = 0.3;
 
 static size_t numbers(const partition_ladder *ladder) { return ladder->space->most + 1; }
 
-void le_ladder_alloc(partition_ladder *ladder, le_arena *arena)
-{
-  ladder->occupied = le_arena_doubles(arena, LADDER_BATCHES * ladder->chains * numbers(ladder));
-}
-
 static double log_labellings(const partition_ladder *ladder, size_t components, size_t t)
 {
   const partition_space *space = ladder->space;

@@ -34,23 +34,8 @@ static const le_setting settings[] = {
   {0}};
 
 /* Sweeps between two changes of the levels, and least number of changes with one step. Short chains
- * for the first levels. Sweeps in a batch at first, and partitions that are kept of each chain. */
-enum {
-  ADAPT_EACH = 5,
-  ADAPT_LEAST = 5,
-  GUESSES = 4,
-  GUESS_SWEEPS = 5,
-  LENGTH_MOST = 8,
-  KEPT = 256
-};
-
-/* Partitions that were kept: labels are places of blocks. */
-typedef struct kept {
-  size_t n, every, since; /* one of `every` sweeps is kept */
-  size_t *t;
-  double *density;
-  unsigned char *label;   /* [partition][row] */
-} kept;
+ * for the first levels. Sweeps in a batch at first */
+enum { ADAPT_EACH = 5, ADAPT_LEAST = 5, GUESSES = 4, GUESS_SWEEPS = 5, LENGTH_MOST = 8 };
 
 typedef struct partitions {
   le_machine machine;
@@ -58,8 +43,7 @@ typedef struct partitions {
   partition_space space;
   partition_ladder ladder;
   partition_chain *chain;
-  kept *kept;
-  size_t splits, draws, draws_from, adapted, length, drawn;
+  size_t draws, draws_from, adapted, length, drawn, restored;
   double budget, target, step;
   double *share, *visits, *trips, *work, *weight, *point, *centre;
   partition_rung *rung; /* [number of components][base] */
@@ -93,15 +77,14 @@ static le_status allocate(partitions *p)
   le_arena *arena = &p->arena;
   const size_t chains = p->ladder.chains;
   p->space.rows = le_machine_rows(&p->machine);
-  const size_t n = p->space.rows.n, t = p->space.most + 1;
+  const size_t t = p->space.most + 1;
   le_partition_space_alloc(&p->space, arena);
-  le_ladder_alloc(&p->ladder, arena);
+  p->ladder.occupied = le_arena_doubles(arena, LADDER_BATCHES * chains * t);
   p->chain = le_arena_bytes(arena, chains, sizeof *p->chain);
-  p->kept = le_arena_bytes(arena, chains, sizeof *p->kept);
   p->share = le_arena_doubles(arena, t);
   p->visits = le_arena_doubles(arena, t);
   p->trips = le_arena_doubles(arena, t);
-  p->work = le_arena_doubles(arena, 2 * LADDER_BATCHES * chains + t + 1);
+  p->work = le_arena_doubles(arena, 2 * LADDER_BATCHES * chains + t);
   p->weight = le_arena_doubles(arena, chains * KEPT);
   p->chosen = le_arena_indices(arena, p->draws);
   p->rung = le_arena_bytes(arena, numbers_known(p) * numbers_known(p), sizeof *p->rung);
@@ -111,26 +94,22 @@ static le_status allocate(partitions *p)
   for (size_t c = 0; c < chains; c++) {
     p->chain[c].rng = p->machine.streams.rng[c + 1];
     le_partition_chain_alloc(&p->chain[c], &p->space, arena);
-    p->kept[c].every = 1;
-    p->kept[c].t = le_arena_indices(arena, KEPT);
-    p->kept[c].density = le_arena_doubles(arena, KEPT);
-    p->kept[c].label = le_arena_bytes(arena, KEPT * n, 1);
   }
   if (arena->failed) return LE_NO_MEMORY;
   le_partition_space_prepare(&p->space);
   return LE_OK;
 }
 
-/* Levels for numbers of blocks above the anchor: minus the log density of typical partitions with
- * this number, from short chains in which it does not change. */
-static void guess_levels(partitions *p)
+/* Levels to begin with. Above the anchor: minus the log density of typical partitions with this
+ * number of blocks, from short chains in which it does not change. */
+static void set_levels(partitions *p)
 {
-  const size_t first = p->ladder.first, last = p->space.most, bytes = (last + 2) * sizeof(double);
-  double *level = p->space.level, *guess = p->share, *kept_level = p->work;
-  memcpy(kept_level, level, bytes);
+  const size_t first = p->ladder.first, last = p->space.most;
+  double *level = p->space.level, *guess = p->share;
   for (size_t t = first; t <= last; t++) {
-    for (size_t k = 0; k <= last + 1; k++)
-      level[k] = (t == first && k <= t) || k == t ? kept_level[k] : -INFINITY;
+    le_ladder_levels(&p->ladder);
+    for (size_t k = 0; k <= last; k++)
+      if (k > t || (k < t && t > first)) level[k] = -INFINITY;
     guess[t] = -INFINITY;
     for (size_t c = 0; c < GUESSES; c++) {
       partition_chain *chain = &p->chain[c % p->ladder.chains];
@@ -144,7 +123,7 @@ static void guess_levels(partitions *p)
       guess[t] = fmax(guess[t], sum);
     }
   }
-  memcpy(level, kept_level, bytes);
+  le_ladder_levels(&p->ladder);
   double most = guess[first];
   for (size_t t = first + 1; t <= last; t++) {
     level[t] = level[t - 1] - fmax(0, guess[t] - most - CLUSTER_GAIN);
@@ -165,8 +144,7 @@ static le_status begin(void *self, le_progress *progress)
   const double length = p->budget / (4 * LADDER_BATCHES * sweep);
   p->length = length < 1 ? 1 : length > LENGTH_MOST ? LENGTH_MOST : (size_t)length;
   p->step = (double)numbers_known(p);
-  le_ladder_levels(&p->ladder);
-  guess_levels(p);
+  set_levels(p);
   for (size_t c = 0; c < p->ladder.chains; c++)
     le_partition_start(&p->chain[c], c % 2 ? last : first);
   p->machine.phase = last > first ? ADAPTING : RUNNING;
@@ -174,50 +152,6 @@ static le_status begin(void *self, le_progress *progress)
 }
 
 /* ---- chains side by side ---- */
-
-static void keep(partitions *p, size_t c)
-{
-  kept *k = &p->kept[c];
-  const partition_chain *chain = &p->chain[c];
-  const size_t n = p->space.rows.n;
-  if (++k->since < k->every) return;
-  k->since = 0;
-  if (k->n == KEPT) { /* every second one goes */
-    k->n /= 2;
-    k->every *= 2;
-    for (size_t s = 0; s < k->n; s++) {
-      k->t[s] = k->t[2 * s + 1];
-      k->density[s] = k->density[2 * s + 1];
-      memcpy(k->label + s * n, k->label + (2 * s + 1) * n, n);
-    }
-  }
-  memcpy(k->label + k->n * n, chain->label, n);
-  k->t[k->n] = chain->t;
-  k->density[k->n++] = le_partition_density(chain);
-}
-
-static void count_trips(const partitions *p, partition_chain *chain)
-{
-  for (size_t t = p->ladder.first; t < p->space.most; t++) {
-    if (chain->t == p->space.most) chain->high[t] = 1;
-    if (!chain->high[t] || chain->t > t) continue;
-    chain->high[t] = 0;
-    chain->trips[t]++;
-  }
-}
-
-static void move_chain(partitions *p, size_t c, size_t sweeps, int keeps)
-{
-  partition_chain *chain = &p->chain[c];
-  le_partition_rebuild(chain);
-  memset(chain->occupied, 0, (p->space.most + 1) * sizeof(double));
-  for (size_t s = 0; s < sweeps; s++) {
-    le_partition_sweep(chain);
-    for (size_t k = 0; k < p->splits; k++) le_partition_split_or_merge(chain);
-    if (keeps) keep(p, c);
-    count_trips(p, chain);
-  }
-}
 
 /* Each chain has its own memory and random numbers. */
 static void move_chains(partitions *p, size_t sweeps, int keeps)
@@ -227,7 +161,7 @@ static void move_chains(partitions *p, size_t sweeps, int keeps)
   const int threads = p->machine.context->threads;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)
 #endif
-  for (int c = 0; c < chains; c++) move_chain(p, (size_t)c, sweeps, keeps);
+  for (int c = 0; c < chains; c++) le_partition_move(&p->chain[c], sweeps, keeps);
 }
 
 static partition_tally tally_of(const partitions *p)
@@ -300,12 +234,7 @@ static int correct_levels(partitions *p)
 {
   if (!le_ladder_correct(&p->ladder, p->share)) return 0;
   p->ladder.batches = 0;
-  for (size_t c = 0; c < p->ladder.chains; c++) {
-    p->kept[c].n = p->kept[c].since = 0;
-    p->kept[c].every = 1;
-    memset(p->chain[c].trips, 0, (p->space.most + 1) * sizeof(double));
-    memset(p->chain[c].high, 0, (p->space.most + 1) * sizeof(size_t));
-  }
+  for (size_t c = 0; c < p->ladder.chains; c++) le_partition_forget(&p->chain[c]);
   return 1;
 }
 
@@ -342,7 +271,7 @@ static size_t choose(partitions *p, size_t components)
   double top = -INFINITY, best_density = -INFINITY, sum = 0;
   size_t best = 0, drawn = 0;
   for (size_t s = 0; s < all; s++) {
-    const kept *k = &p->kept[s / KEPT];
+    const partition_kept *k = &p->chain[s / KEPT].kept;
     const size_t at = s % KEPT;
     p->weight[s] = at < k->n && k->t[at] <= components
                      ? le_ladder_weight(&p->ladder, components, k->t[at])
@@ -367,36 +296,30 @@ static size_t choose(partitions *p, size_t components)
   return best;
 }
 
-/* Makes the blocks of a partition in the first chain, which has ended. */
-static size_t restore_partition(partitions *p, size_t s, const double **block)
+/* Parameters given a kept partition, whose blocks are made in the first chain: that has ended. */
+static void draw_from(partitions *p, size_t kept, const gsl_rng *rng, double *point)
 {
+  const partition_space *space = &p->space;
   partition_chain *chain = &p->chain[0];
-  const kept *k = &p->kept[s / KEPT];
-  const size_t n = p->space.rows.n, at = s % KEPT;
-  chain->t = k->t[at];
-  memcpy(chain->label, k->label + at * n, n);
-  le_partition_rebuild(chain);
+  const double *block[UCHAR_MAX + 1];
+  if (kept != p->restored)
+    le_partition_restore(chain, &p->chain[kept / KEPT].kept, kept % KEPT);
+  p->restored = kept;
   for (size_t a = 0; a < chain->t; a++) block[a] = le_partition_block(chain, a);
-  return chain->t;
+  space->ops->draw(space->self, space->tables, p->draws_from + p->drawn, chain->t, block, rng,
+                   point, p->work);
 }
 
 static le_status draw(void *self, le_progress *progress)
 {
   partitions *p = self;
   (void)progress;
-  const partition_space *space = &p->space;
-  const size_t components = p->draws_from + p->drawn, d = dim_most(p), best = choose(p, components);
-  const double *block[UCHAR_MAX + 1];
-  double *scratch = p->work, *point = p->point + p->drawn * p->draws * d;
-  size_t t = restore_partition(p, best, block);
-  space->ops->draw(space->self, space->tables, components, t, block, NULL,
-                   p->centre + p->drawn * d, scratch);
-  size_t now = best;
-  for (size_t k = 0; k < p->draws; k++) {
-    if (p->chosen[k] != now) t = restore_partition(p, now = p->chosen[k], block);
-    space->ops->draw(space->self, space->tables, components, t, block, p->machine.streams.rng[0],
-                     point + k * d, scratch);
-  }
+  const size_t d = dim_most(p), best = choose(p, p->draws_from + p->drawn);
+  p->restored = SIZE_MAX; /* none */
+  draw_from(p, best, NULL, p->centre + p->drawn * d);
+  for (size_t k = 0; k < p->draws; k++)
+    draw_from(p, p->chosen[k], p->machine.streams.rng[0],
+              p->point + (p->drawn * p->draws + k) * d);
   if (++p->drawn == numbers_drawn(p)) p->machine.phase = FINISHED;
   return LE_OK;
 }
@@ -440,42 +363,6 @@ static le_status partitions_result(void *self, le_result *result)
   return LE_OK;
 }
 
-static void archive_chain(partitions *p, size_t c, le_archive *archive)
-{
-  static const le_field chain_fields[] = {
-    LE_FIELD(partition_chain, t), LE_FIELD(partition_chain, tally.proposed),
-    LE_FIELD(partition_chain, tally.accepted), LE_FIELD(partition_chain, tally.evaluations)};
-  static const le_field kept_fields[] = {LE_FIELD(kept, n), LE_FIELD(kept, every),
-                                         LE_FIELD(kept, since)};
-  partition_chain *chain = &p->chain[c];
-  kept *k = &p->kept[c];
-  const size_t n = p->space.rows.n, t = p->space.most + 1;
-  LE_ARCHIVE_FIELDS(archive, chain, chain_fields);
-  le_archive_bytes(archive, chain->label, n);
-  le_archive_doubles(archive, chain->trips, t);
-  le_archive_sizes(archive, chain->high, t);
-  LE_ARCHIVE_FIELDS(archive, k, kept_fields);
-  le_archive_sizes(archive, k->t, KEPT);
-  le_archive_doubles(archive, k->density, KEPT);
-  le_archive_bytes(archive, k->label, KEPT * n);
-}
-
-/* Numbers of a damaged state are not used as indices. */
-static int is_sound(const partitions *p)
-{
-  const size_t n = p->space.rows.n;
-  int sound = p->ladder.batches <= LADDER_BATCHES && p->length > 0 && p->drawn <= numbers_drawn(p);
-  for (size_t c = 0; c < p->ladder.chains; c++) {
-    const partition_chain *chain = &p->chain[c];
-    const kept *k = &p->kept[c];
-    sound = sound && chain->t >= 1 && chain->t <= p->space.most && k->n <= KEPT && k->every > 0;
-    for (size_t i = 0; sound && i < n; i++) sound = chain->label[i] < chain->t;
-    for (size_t s = 0; sound && s < k->n; s++) sound = k->t[s] >= 1 && k->t[s] <= p->space.most;
-    for (size_t s = 0; sound && s < k->n * n; s++) sound = k->label[s] < k->t[s / n];
-  }
-  return sound;
-}
-
 static void partitions_archive(void *self, le_archive *archive)
 {
   static const le_field fields[] = {
@@ -498,10 +385,11 @@ static void partitions_archive(void *self, le_archive *archive)
   le_archive_doubles(archive, p->space.level, t + 1);
   le_archive_doubles(archive, &p->rung->log_ratio, numbers_known(p) * numbers_known(p) * RUNG);
   le_archive_doubles(archive, ladder->occupied, LADDER_BATCHES * ladder->chains * t);
-  for (size_t c = 0; c < ladder->chains; c++) archive_chain(p, c, archive);
+  for (size_t c = 0; c < ladder->chains; c++) le_partition_archive(&p->chain[c], archive);
   le_archive_doubles(archive, p->centre, numbers_drawn(p) * dim_most(p));
   le_archive_doubles(archive, p->point, numbers_drawn(p) * dim_most(p) * p->draws);
-  if (archive->status == LE_OK && !archive->writing && !is_sound(p)) archive->status = LE_CORRUPT;
+  if (ladder->batches > LADDER_BATCHES || p->length == 0 || p->drawn > numbers_drawn(p))
+    archive->status = LE_CORRUPT;
 }
 
 static const le_phase phases[] = {
@@ -518,7 +406,7 @@ static le_status read_settings(const le_problem *problem, partitions *p)
   p->ladder.first = le_setting_count(args, settings, "anchor");
   p->ladder.chains = le_setting_count(args, settings, "chains");
   p->draws_from = le_setting_count(args, settings, "draws_from");
-  p->splits = le_setting_count(args, settings, "splits");
+  p->space.splits = le_setting_count(args, settings, "splits");
   p->budget = le_setting_number(args, settings, "work");
   p->target = le_setting_number(args, settings, "target");
   p->draws = le_setting_count(args, settings, "draws");

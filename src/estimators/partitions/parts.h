@@ -17,6 +17,7 @@ typedef struct partition_space {
   const void *self;
   le_rows rows;
   size_t most;   /* blocks */
+  size_t splits; /* proposals to split or merge after each sweep */
   size_t stride; /* doubles of a block */
   double *tables;
   double *scale; /* [column]: 1 / variance */
@@ -30,6 +31,15 @@ typedef struct partition_space {
 typedef struct partition_tally {
   double proposed, accepted, evaluations;
 } partition_tally;
+
+/* Partitions of a chain that were kept: one of `every` sweeps, at most KEPT. */
+enum { KEPT = 256 };
+typedef struct partition_kept {
+  size_t n, every, since;
+  size_t *t;
+  double *density;
+  unsigned char *label; /* [partition][row] */
+} partition_kept;
 
 /* A chain. The first t blocks are in use. After the last that can be are a spare one, for what a
  * row or a merge changes, and the two halves of a split. */
@@ -48,6 +58,7 @@ typedef struct partition_chain {
   partition_tally tally;
   double *trips; /* [t]: how often it went from the most blocks to at most t */
   size_t *high;  /* [t]: whether the most were reached since there were at most t */
+  partition_kept kept;
 } partition_chain;
 
 void le_partition_space_alloc(partition_space *space, le_arena *arena);
@@ -57,14 +68,17 @@ void le_partition_chain_alloc(partition_chain *chain, const partition_space *spa
 double *le_partition_block(const partition_chain *chain, size_t a);
 /* Begins with about so many clusters of rows that are close to each other. */
 void le_partition_start(partition_chain *chain, size_t clusters);
-/* Makes the blocks from the labels, without the rounding errors of many changes. */
-void le_partition_rebuild(partition_chain *chain);
 /* One update of every row given the others. */
 void le_partition_sweep(partition_chain *chain);
-/* One proposal to split a block or to merge two. */
-void le_partition_split_or_merge(partition_chain *chain);
+/* Sweeps, and proposals to split a block or to merge two; with `keeps` partitions are kept. */
+void le_partition_move(partition_chain *chain, size_t sweeps, int keeps);
 /* The log density without its level. */
 double le_partition_density(const partition_chain *chain);
+/* Forgets the kept partitions and the trips. */
+void le_partition_forget(partition_chain *chain);
+/* Goes to a kept partition, which may be another chain's. */
+void le_partition_restore(partition_chain *chain, const partition_kept *kept, size_t which);
+void le_partition_archive(partition_chain *chain, le_archive *archive);
 
 enum { LADDER_BATCHES = 64 };
 
@@ -73,7 +87,7 @@ typedef struct partition_ladder {
   const partition_space *space;
   size_t first;
   size_t chains, batches; /* filled batches of each chain, at most LADDER_BATCHES */
-  double *occupied;       /* [batch][chain][t = 0 .. most] */
+  double *occupied;       /* [LADDER_BATCHES][chain][t = 0 .. most] */
 } partition_ladder;
 
 /* What is known of one number of components, relative to another. */
@@ -82,7 +96,6 @@ typedef struct partition_rung {
   double apart;         /* joint standard errors between chains that began low and high */
 } partition_rung;
 
-void le_ladder_alloc(partition_ladder *ladder, le_arena *arena);
 /* Levels to begin with: those of the anchor up to its own number of blocks, then those of the last
  * number of components. */
 void le_ladder_levels(const partition_ladder *ladder);
