@@ -13,9 +13,8 @@
 
 #define KERNELS(variant)                                                                           \
   {                                                                                                \
-    log_lik_##variant, log_lik_moments_##variant, narrow_##variant##_single,                       \
-      moments_alone_##variant##_single, add_values_##variant, add_moments_##variant,               \
-      derive_##variant, pair_##variant, each_##variant, apart_##variant                            \
+    narrow_##variant##_single, moments_alone_##variant##_single, add_values_##variant,             \
+      add_moments_##variant, derive_##variant, le_cross_##variant, each_##variant, apart_##variant \
   }
 
 const kernels *le_mixture_kernels(const mixture *model)
@@ -31,7 +30,7 @@ static size_t fixed_size(const mixture *model, size_t n)
 {
   const size_t p = model->dimensions, components = model->components;
   return round_up(tiles_of(n) * p * TILE + 2 * round_up(components) + 3 * round_up(components * p) +
-                  components * moments_of(model));
+                  components * columns_of(model));
 }
 
 static size_t single_floats(const mixture *model, size_t n)
@@ -44,7 +43,7 @@ static size_t single_floats(const mixture *model, size_t n)
 size_t le_mixture_scratch(const void *self, size_t particles, size_t rows)
 {
   const mixture *model = self;
-  const size_t components = model->components, columns = moments_of(model);
+  const size_t components = model->components, columns = columns_of(model);
   const size_t shares = tiles_together(SHARES_MOST, components, rows) * components * TILE;
   const size_t tiles = tiles_together(SLOPES_MOST, 2 * components * columns, rows);
   const size_t slopes = tiles * components * (2 * columns + 1) * TILE + columns * columns;
@@ -82,7 +81,7 @@ void le_mixture_prepare(const mixture *model, const double *theta, int values, w
   for (size_t k = 0; k < components; k++) w->weight[k] /= sum;
 
   for (size_t k = 0; k < components; k++) {
-    w->peak[k] = (k + 1 < components ? theta[k] - top : -top) - base;
+    w->peak[k] = log_ratio(model, theta, k) - top - base;
     for (size_t a = k * p; a < (k + 1) * p; a++) w->peak[k] -= 0.5 * u[a];
   }
   le_arrays(model->simd)->exp(n, -0.5, 0, u, w->rate);
@@ -95,28 +94,44 @@ void le_mixture_prepare(const mixture *model, const double *theta, int values, w
     w->rate[a] *= M_SQRT1_2;
     w->minus[a] = -M_SQRT1_2 * w->st[a];
   }
+  memset(w->moments, 0, components * columns_of(model) * sizeof(double));
 }
 
-void le_mixture_clear_moments(const mixture *model, workspace *w)
+/* The log-likelihood; with `moments` these are added, too. */
+static double sum_rows(const mixture *model, int moments, const workspace *w)
 {
-  memset(w->moments, 0, model->components * moments_of(model) * sizeof(double));
+  const kernels *kernel = le_mixture_kernels(model);
+  double lanes[LANES] = {0};
+  for (size_t t = 0; t < tiles_of(w->n); t += w->together) {
+    kernel->add_values(w, t, moments, lanes);
+    if (moments) kernel->add_moments(w, t);
+  }
+  return sum_lanes(lanes);
 }
 
 void le_mixture_finish_moments(const mixture *model, workspace *w)
 {
   for (size_t k = 0; k < model->components; k++)
     for (size_t j = 0; j < model->dimensions; j++) {
-      double *moments = w->moments + k * moments_of(model) + 1 + 2 * j;
+      double *moments = w->moments + k * columns_of(model) + 1 + 2 * j;
       moments[0] *= M_SQRT2;
       moments[1] *= 2;
     }
+}
+
+double le_mixture_moments(const mixture *model, const double *theta, workspace *w)
+{
+  le_mixture_prepare(model, theta, 1, w);
+  const double value = sum_rows(model, 1, w);
+  le_mixture_finish_moments(model, w);
+  return value;
 }
 
 void le_mixture_add_gradient(const mixture *model, size_t n, const workspace *w, double *grad)
 {
   size_t p = model->dimensions;
   for (size_t k = 0; k < model->components; k++) {
-    const double *moments = w->moments + k * moments_of(model);
+    const double *moments = w->moments + k * columns_of(model);
     if (k + 1 < model->components) add_finite(moments[0] - (double)n * w->weight[k], &grad[k]);
     for (size_t j = 0; j < p; j++) {
       size_t a = k * p + j;
@@ -134,7 +149,7 @@ le_status le_mixture_log_lik(const void *self, size_t m, const double *theta, co
   workspace w = le_mixture_divide(model, rows, scratch);
   for (size_t i = 0; i < m; i++) {
     le_mixture_prepare(model, theta + i * dim(self), 1, &w);
-    add_value(le_mixture_kernels(model)->log_lik(&w), &value[i]);
+    add_value(sum_rows(model, 0, &w), &value[i]);
   }
   return LE_OK;
 }
@@ -146,10 +161,7 @@ le_status le_mixture_log_lik_grad(const void *self, size_t m, const double *thet
   const size_t d = dim(self);
   workspace w = le_mixture_divide(model, rows, scratch);
   for (size_t i = 0; i < m; i++) {
-    le_mixture_prepare(model, theta + i * d, 1, &w);
-    le_mixture_clear_moments(model, &w);
-    add_value(le_mixture_kernels(model)->log_lik_moments(&w), &value[i]);
-    le_mixture_finish_moments(model, &w);
+    add_value(le_mixture_moments(model, theta + i * d, &w), &value[i]);
     le_mixture_add_gradient(model, rows->n, &w, grad + i * d);
   }
   return LE_OK;
@@ -199,16 +211,14 @@ le_status le_mixture_log_lik_grad_alone(const void *self, size_t m, const double
                                         const le_rows *rows, double *grad, double *scratch)
 {
   const mixture *model = self;
-  const kernels *kernel = le_mixture_kernels(model);
   const size_t d = dim(self);
   double *largest;
   workspace w = le_mixture_divide(model, rows, scratch);
   const single_workspace s = prepare_single(model, &w, &largest);
   for (size_t i = 0; i < m; i++) {
     le_mixture_prepare(model, theta + i * d, 0, &w);
-    le_mixture_clear_moments(model, &w);
-    if (take_single(&w, &s, largest)) kernel->moments_alone(&s);
-    else (void)kernel->log_lik_moments(&w);
+    if (take_single(&w, &s, largest)) le_mixture_kernels(model)->moments_alone(&s);
+    else (void)sum_rows(model, 1, &w);
     le_mixture_finish_moments(model, &w);
     le_mixture_add_gradient(model, rows->n, &w, grad + i * d);
   }

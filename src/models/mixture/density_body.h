@@ -4,39 +4,19 @@
 typedef workspace V(space);
 #include "models/mixture/weigh_body.h"
 
-V_INLINE vec V(values)(const workspace *w, size_t from, int shares, vec value)
+/* Adds the log-likelihood of the rows in the tiles kept from `from` on to partial sums; with
+ * `shares` keeps their responsibilities. */
+V_KERNEL void V(add_values)(const workspace *w, size_t from, int shares, double *lanes)
 {
   int near = 1;
+  vec value = v_load(lanes);
   for (size_t t = from; t < last_tile(w->n, w->together, from); t++) {
     vec tops, product;
     V(weigh_tile)(w, t, w->share + (t - from) * w->components * TILE, &near, &tops, &product,
                   shares);
     value = value + (tops + v_log(product));
   }
-  return value;
-}
-
-V_KERNEL void V(add_values)(const workspace *w, size_t from, int shares, double *lanes)
-{
-  v_store(lanes,
-          shares ? V(values)(w, from, 1, v_load(lanes)) : V(values)(w, from, 0, v_load(lanes)));
-}
-
-V_KERNEL double V(log_lik)(const workspace *w)
-{
-  double lanes[LANES] = {0};
-  for (size_t t = 0; t < tiles_of(w->n); t += w->together) V(add_values)(w, t, 0, lanes);
-  return v_sum(v_load(lanes));
-}
-
-V_KERNEL double V(log_lik_moments)(const workspace *w)
-{
-  double lanes[LANES] = {0};
-  for (size_t t = 0; t < tiles_of(w->n); t += w->together) {
-    V(add_values)(w, t, 1, lanes);
-    V(add_moments)(w, t);
-  }
-  return v_sum(v_load(lanes));
+  v_store(lanes, value);
 }
 
 /* Slopes and excesses of the rows in the tiles kept from `from` on, from their responsibilities:
@@ -67,16 +47,6 @@ V_KERNEL void V(derive)(const workspace *w, size_t from)
         }
       }
     }
-}
-
-/* Adds the products of the slopes of component k with those of component l, or with its own
- * excesses, to w->sums. */
-V_KERNEL void V(pair)(const workspace *w, size_t from, size_t k, size_t l)
-{
-  const size_t columns = 1 + 2 * w->p, step = w->components * columns * TILE;
-  V(le_cross)(rows_between(w->n, w->together, from), columns, w->slope + k * columns * TILE, step,
-              columns, (k == l ? w->excess : w->slope) + l * columns * TILE, step, w->sums,
-              columns);
 }
 
 /* The log densities of the rows of tile t. */

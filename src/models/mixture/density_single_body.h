@@ -4,18 +4,12 @@
 typedef single_workspace V(space);
 #include "models/mixture/weigh_body.h"
 
-/* Responsibilities in the tiles kept from `from` on. */
-V_INLINE void V(add_shares)(const single_workspace *w, size_t from)
-{
-  int near = 1;
-  for (size_t t = from; t < last_tile(w->n, w->together, from); t++)
-    V(weigh_tile)(w, t, w->share + (t - from) * w->components * TILE, &near, NULL, NULL, 1);
-}
-
 V_KERNEL void V(moments_alone)(const single_workspace *w)
 {
-  for (size_t t = 0; t < tiles_of(w->n); t += w->together) {
-    V(add_shares)(w, t);
-    V(add_moments)(w, t);
+  for (size_t from = 0; from < tiles_of(w->n); from += w->together) {
+    int near = 1;
+    for (size_t t = from; t < last_tile(w->n, w->together, from); t++)
+      V(weigh_tile)(w, t, w->share + (t - from) * w->components * TILE, &near, NULL, NULL, 1);
+    V(add_moments)(w, from);
   }
 }

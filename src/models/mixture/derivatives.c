@@ -10,23 +10,21 @@
  * components; the third needs only the moments of z. */
 #include "models/mixture/parts.h"
 
-/* Index among the parameters of column c of component k: its log-ratio (the last component has
- * none), its offsets, its log-scales. */
-static size_t place_of(const mixture *model, size_t k, size_t c)
+/* Adds the products of the slopes of component k with those of component l, or with its own
+ * excesses, in the tiles kept from `from` on. */
+static void add_pair(const mixture *model, const workspace *w, size_t from, size_t k, size_t l,
+                     double *hess)
 {
-  const size_t p = model->dimensions;
-  return c == 0   ? k
-         : c <= p ? offsets_at(model) + k * p + c - 1
-                  : scales_at(model) + k * p + c - 1 - p;
-}
-
-static void add_pair(const mixture *model, size_t k, size_t l, const double *sums, double *hess)
-{
-  const size_t d = dim(model), columns = moments_of(model);
+  const size_t d = dim(model), columns = columns_of(model), step = w->components * columns * TILE;
+  const double *other = k == l ? w->excess : w->slope;
+  memset(w->sums, 0, columns * columns * sizeof(double));
+  le_mixture_kernels(model)->cross(rows_between(w->n, w->together, from), columns,
+                                   w->slope + k * columns * TILE, step, columns,
+                                   other + l * columns * TILE, step, w->sums, columns);
   for (size_t i = k + 1 == model->components; i < columns; i++)
     for (size_t j = l + 1 == model->components; j < (k == l ? i + 1 : columns); j++) {
       const size_t a = place_of(model, k, i), b = place_of(model, l, j);
-      const double entry = k == l ? sums[i * columns + j] : -sums[i * columns + j];
+      const double entry = k == l ? w->sums[i * columns + j] : -w->sums[i * columns + j];
       hess[a * d + b] += entry;
       if (a != b) hess[b * d + a] += entry;
     }
@@ -49,7 +47,7 @@ static void add_component_curvature(const mixture *model, const workspace *w, do
   size_t p = model->dimensions;
   double s = model->mean_scale;
   for (size_t a = 0; a < model->components * p; a++) {
-    const double *moments = w->moments + a / p * moments_of(model);
+    const double *moments = w->moments + a / p * columns_of(model);
     double count = moments[0], first = moments[1 + 2 * (a % p)], second = moments[2 + 2 * (a % p)],
            st = w->st[a];
     add_local(model, a, -s * s * count, -0.5 * s * (first + st * count),
@@ -62,32 +60,26 @@ le_status le_mixture_log_lik_hess(const void *self, const double *theta, const l
 {
   const mixture *model = self;
   const kernels *kernel = le_mixture_kernels(model);
-  const size_t columns = moments_of(model);
+  const size_t columns = columns_of(model);
   workspace w = le_mixture_divide(model, rows, scratch);
-  double lanes[LANES] = {0}, value = 0;
+  double lanes[LANES] = {0};
   w.together = tiles_together(SLOPES_MOST, 2 * model->components * columns, rows->n);
   w.slope = w.share + w.together * model->components * TILE;
   w.excess = w.slope + w.together * model->components * columns * TILE;
   w.sums = w.excess + w.together * model->components * columns * TILE;
   le_mixture_prepare(model, theta, 1, &w);
-  le_mixture_clear_moments(model, &w);
   for (size_t t = 0; t < tiles_of(rows->n); t += w.together) {
     kernel->add_values(&w, t, 1, lanes);
     kernel->add_moments(&w, t);
     kernel->derive(&w, t);
     for (size_t k = 0; k < model->components; k++)
-      for (size_t l = 0; l <= k; l++) {
-        memset(w.sums, 0, columns * columns * sizeof(double));
-        kernel->pair(&w, t, k, l);
-        add_pair(model, k, l, w.sums, hess);
-      }
+      for (size_t l = 0; l <= k; l++) add_pair(model, &w, t, k, l, hess);
   }
-  for (size_t l = 0; l < LANES; l++) value += lanes[l];
   le_mixture_finish_moments(model, &w);
   le_mixture_add_gradient(model, rows->n, &w, grad);
   add_component_curvature(model, &w, hess);
   le_mixture_add_weight_curvature(model, theta, (double)rows->n, hess);
-  return isfinite(value) ? LE_OK : LE_NOT_FINITE;
+  return isfinite(sum_lanes(lanes)) ? LE_OK : LE_NOT_FINITE;
 }
 
 /* The expected information of the completed data, in which each row belongs to component k with its
@@ -104,11 +96,9 @@ le_status le_mixture_information(const void *self, const double *theta, const le
   workspace w = le_mixture_divide(model, rows, scratch);
   const size_t p = model->dimensions;
   const double s = model->mean_scale;
-  le_mixture_prepare(model, theta, 1, &w);
-  le_mixture_clear_moments(model, &w);
-  const double value = le_mixture_kernels(model)->log_lik_moments(&w);
+  const double value = le_mixture_moments(model, theta, &w);
   for (size_t a = 0; a < model->components * p; a++) {
-    double count = w.moments[a / p * moments_of(model)], st = w.st[a];
+    double count = w.moments[a / p * columns_of(model)], st = w.st[a];
     add_local(model, a, s * s * count, 0.5 * s * st * count, 0.25 * (2 + st * st) * count, info);
   }
   le_mixture_add_weight_curvature(model, theta, -(double)rows->n, info);

@@ -8,20 +8,23 @@
 
 #include <float.h>
 
-double le_mixture_log_symmetry(const void *self) { return ((const mixture *)self)->log_symmetry; }
+double le_mixture_log_symmetry(const void *self)
+{
+  return lgamma((double)((const mixture *)self)->components + 1);
+}
+
+static double coordinate(const mixture *model, const double *theta, size_t k, size_t c)
+{
+  return c == 0 ? log_ratio(model, theta, k) : theta[place_of(model, k, c)];
+}
 
 /* Whether the coordinates of two components (weight, standardised means, log variances) are nearly
  * the same: Newton climbs end with an error of this size. */
 static int are_alike(const mixture *model, const double *theta, size_t a, size_t b)
 {
-  const size_t K = model->components, p = model->dimensions;
-  const double near = 0.1, wa = a + 1 < K ? theta[a] : 0, wb = b + 1 < K ? theta[b] : 0;
-  if (fabs(wa - wb) > near) return 0;
-  for (size_t part = 0; part < 2; part++)
-    for (size_t j = 0; j < p; j++) {
-      const double *block = theta + K - 1 + part * K * p;
-      if (fabs(block[a * p + j] - block[b * p + j]) > near) return 0;
-    }
+  const double near = 0.1;
+  for (size_t c = 0; c < columns_of(model); c++)
+    if (fabs(coordinate(model, theta, a, c) - coordinate(model, theta, b, c)) > near) return 0;
   return 1;
 }
 
@@ -38,7 +41,7 @@ double le_mixture_log_orbit(const void *self, const double *theta)
 {
   const mixture *model = self;
   size_t group[MOST_COMPONENTS], size[MOST_COMPONENTS] = {0};
-  double orbit = model->log_symmetry;
+  double orbit = le_mixture_log_symmetry(self);
   find_groups(model, theta, group);
   for (size_t s = 0; s < model->components; s++) orbit -= log((double)++size[group[s]]);
   return orbit;
@@ -47,19 +50,20 @@ double le_mixture_log_orbit(const void *self, const double *theta)
 /* For every pair of a component and one of the reference: the squared difference of the means
  * over the sum of the variances, plus the differences of u and, with a small weight, of the log
  * weights. */
-static void distances(const mixture *model, const double *theta, const double *log_weight,
-                      const double *reference, const double *reference_log_weight,
+static void distances(const mixture *model, const double *theta, const double *reference,
                       double (*sum)[MOST_COMPONENTS])
 {
   const size_t components = model->components, p = model->dimensions, n = components * p;
+  double weight[MOST_COMPONENTS], reference_weight[MOST_COMPONENTS]; /* logs */
   double t[TOGETHER], u[TOGETHER], apart[TOGETHER];
+  le_mixture_log_weights(model, theta, weight);
+  le_mixture_log_weights(model, reference, reference_weight);
   for (size_t k = 0; k < components; k++) {
     const double *own_t = theta + offsets_at(model) + k * p,
                  *own_u = theta + scales_at(model) + k * p;
     size_t slot = 0, j = 0, at = 0;
     for (size_t s = 0; s < components; s++)
-      sum[k][s] = 0.1 * (log_weight[k] - reference_log_weight[s]) *
-                  (log_weight[k] - reference_log_weight[s]);
+      sum[k][s] = 0.1 * (weight[k] - reference_weight[s]) * (weight[k] - reference_weight[s]);
     for (size_t from = 0; from < n; from += TOGETHER) {
       const size_t here = n - from < TOGETHER ? n - from : TOGETHER;
       for (size_t a = 0; a < here; a++, j = j + 1 < p ? j + 1 : 0) {
@@ -163,22 +167,17 @@ static int nearest_are_own(size_t n, double (*cost)[MOST_COMPONENTS])
   return 1;
 }
 
-static double log_ratio(const mixture *model, const double *theta, size_t k)
+/* Whether component k comes before l: the first coordinate in which they differ decides, and the
+ * weights come last. */
+static int comes_before(const mixture *model, const double *theta, size_t k, size_t l)
 {
-  return k + 1 < model->components ? theta[k] : 0;
-}
-
-/* Compares components by their coordinates, one after another; 0 if all are the same. */
-static int compare(const mixture *model, const double *theta, size_t k, size_t l)
-{
-  size_t p = model->dimensions;
-  for (size_t at = offsets_at(model); at <= scales_at(model); at += model->components * p)
-    for (size_t j = 0; j < p; j++) {
-      double one = theta[at + k * p + j], other = theta[at + l * p + j];
-      if (one != other) return one < other ? -1 : 1;
-    }
-  double one = log_ratio(model, theta, k), other = log_ratio(model, theta, l);
-  return one == other ? 0 : one < other ? -1 : 1;
+  const size_t columns = columns_of(model);
+  for (size_t c = 1; c <= columns; c++) {
+    const double one = coordinate(model, theta, k, c % columns),
+                 other = coordinate(model, theta, l, c % columns);
+    if (one != other) return one < other;
+  }
+  return 0;
 }
 
 /* If components of the reference are equal, for example all without observations, the order of the
@@ -194,7 +193,7 @@ static int settle_alike(const mixture *model, const double *reference, const dou
   for (size_t s = 0; s < K; s++) alone = alone && group[taken[s]] == group[s];
   for (size_t s = 0; s < K; s++)
     for (size_t later = s + 1; later < K; later++)
-      if (group[s] == group[later] && compare(model, theta, taken[later], taken[s]) < 0) {
+      if (group[s] == group[later] && comes_before(model, theta, taken[later], taken[s])) {
         size_t swap = taken[s];
         taken[s] = taken[later];
         taken[later] = swap;
@@ -204,14 +203,13 @@ static int settle_alike(const mixture *model, const double *reference, const dou
 
 static void permute(const mixture *model, const size_t *taken, double *theta)
 {
-  size_t components = model->components, p = model->dimensions;
+  const size_t K = model->components;
   double old[MOST_COMPONENTS];
-  for (size_t k = 0; k < components; k++) old[k] = log_ratio(model, theta, k);
-  for (size_t s = 0; s + 1 < components; s++) theta[s] = old[taken[s]] - old[taken[components - 1]];
-  for (size_t j = 0; j < 2 * p; j++) {
-    double *column = theta + (j < p ? offsets_at(model) + j : scales_at(model) + j - p);
-    for (size_t k = 0; k < components; k++) old[k] = column[k * p];
-    for (size_t s = 0; s < components; s++) column[s * p] = old[taken[s]];
+  for (size_t c = 0; c < columns_of(model); c++) {
+    for (size_t k = 0; k < K; k++) old[k] = coordinate(model, theta, k, c);
+    const double level = c == 0 ? old[taken[K - 1]] : 0;
+    for (size_t s = 0; s < (c == 0 ? K - 1 : K); s++)
+      theta[place_of(model, s, c)] = old[taken[s]] - level;
   }
 }
 
@@ -219,11 +217,8 @@ int le_mixture_relabel(const void *self, const double *reference, double *theta)
 {
   const mixture *model = self;
   size_t components = model->components, taken[MOST_COMPONENTS];
-  double cost[MOST_COMPONENTS][MOST_COMPONENTS], weight[MOST_COMPONENTS],
-    reference_weight[MOST_COMPONENTS];
-  le_mixture_log_weights(model, theta, weight);
-  le_mixture_log_weights(model, reference, reference_weight);
-  distances(model, theta, weight, reference, reference_weight, cost);
+  double cost[MOST_COMPONENTS][MOST_COMPONENTS];
+  distances(model, theta, reference, cost);
   /* usually each component is nearest to its own counterpart, and no assignment is needed */
   const int settled = nearest_are_own(components, cost);
   if (!settled) {

@@ -51,12 +51,9 @@ static le_status create(const le_args *args, void **self, char *message)
   model->weight_constant = lgamma(count * model->concentration) -
                            count * lgamma(model->concentration);
   model->scale_constant = model->shape * log(model->rate) - lgamma(model->shape);
-  model->log_symmetry = lgamma(count + 1);
   *self = model;
   return LE_OK;
 }
-
-static void destroy(void *self) { free(self); }
 
 static size_t width(const void *self) { return ((const mixture *)self)->dimensions; }
 
@@ -133,7 +130,7 @@ const le_model_ops le_mixture_model = {
   .name = "gaussian_mixture",
   .traits = LE_MODEL_MULTIMODAL,
   .create = create,
-  .destroy = destroy,
+  .destroy = free,
   .dim = dim,
   .width = width,
   .scratch = le_mixture_scratch,

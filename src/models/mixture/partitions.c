@@ -10,43 +10,38 @@
  * and a further row has Student's t density, prod of (1 + x)^-(a + 1/2) with x = (y - centre)^2 k
  * / (2 b (k + 1)). All columns have the same exponent, so one logarithm of a product is enough.
  *
- * Columns are taken relative to their means, so that sums of squares lose no digits. A block:
- * number of rows, sum of the logs of the rates, constant and exponent of the density, and for each
- * column sum, sum of squares, centre, and the factor of (y - centre)^2 in x. Tables: means of the
- * columns, locations relative to them, and for each number of rows the parts of log m and of the
- * log density that depend on it alone, side by side. */
+ * Columns are taken relative to their means, so that sums of squares lose no digits. Tables: means
+ * of the columns, locations relative to them, and for each number of rows the parts of log m and of
+ * the log density that depend on it alone, side by side. */
 #include "models/mixture/parts.h"
 
 #include "models/variational_shared.h"
 
 #include <gsl/gsl_randist.h>
 
-enum { COUNT, LOG_RATES, CONSTANT, EXPONENT, SUMS };
-
 /* A product of more than this is replaced by its logarithm. */
 static const double PRODUCT_MOST = 1e200;
 
-typedef struct columns {
-  double *sum, *square, *centre, *factor;
-} columns;
+typedef struct column {
+  double sum, square, centre;
+  double factor; /* of (y - centre)^2 in x */
+} column;
 
-static columns columns_of(const mixture *model, const double *block)
+typedef struct block {
+  double count, log_rates;   /* the number of rows, and the sum of the logs of the rates */
+  double constant, exponent; /* of the density */
+  column column[];
+} block;
+
+static size_t size(const void *self)
 {
-  const size_t p = model->dimensions;
-  double *first = (double *)(size_t)block + SUMS;
-  return (columns){first, first + p, first + 2 * p, first + 3 * p};
+  const size_t p = ((const mixture *)self)->dimensions;
+  return (sizeof(block) + p * sizeof(column)) / sizeof(double);
 }
-
-static size_t size(const void *self) { return SUMS + 4 * ((const mixture *)self)->dimensions; }
 
 static size_t table_size(const void *self, size_t n)
 {
   return 2 * ((const mixture *)self)->dimensions + 2 * (n + 2);
-}
-
-static double prior_count(const mixture *model)
-{
-  return 1 / (model->mean_scale * model->mean_scale);
 }
 
 static const double *constants(const mixture *model, const double *tables, double count)
@@ -73,86 +68,89 @@ static void prepare(const void *self, const le_rows *rows, double *tables)
   }
 }
 
-/* The rate of a column given its sums; sets its centre. */
-static double rate_of(const mixture *model, double n, double location, double sum, double square,
-                      double *centre)
+/* Sets the centre given the sums, and returns the rate. */
+static double rate_of(const mixture *model, double n, double location, column *c)
 {
   const double before = prior_count(model), count = before + n;
-  *centre = (before * location + sum) / count;
+  c->centre = (before * location + c->sum) / count;
   if (n == 0) return model->rate;
-  const double mean = sum / n, within = square - sum * mean, off = mean - location;
+  const double mean = c->sum / n, within = c->square - c->sum * mean, off = mean - location;
   return model->rate + 0.5 * ((within > 0 ? within : 0) + before * n / count * off * off);
 }
 
 /* Sets what follows from the sums. */
-static void complete(const mixture *model, const double *tables, double *block)
+static void complete(const mixture *model, const double *tables, block *b)
 {
   const size_t p = model->dimensions;
-  const columns c = columns_of(model, block);
-  const double n = block[COUNT], count = prior_count(model) + n, ratio = 0.5 * count / (count + 1);
+  const double n = b->count, count = prior_count(model) + n, ratio = 0.5 * count / (count + 1);
   double product = 1, logs = 0;
   for (size_t j = 0; j < p; j++) {
-    const double rate = rate_of(model, n, tables[p + j], c.sum[j], c.square[j], &c.centre[j]);
-    c.factor[j] = ratio / rate;
+    const double rate = rate_of(model, n, tables[p + j], &b->column[j]);
+    b->column[j].factor = ratio / rate;
     product *= rate;
     if (product < PRODUCT_MOST && product > 1 / PRODUCT_MOST) continue;
     logs += log(product);
     product = 1;
   }
-  block[LOG_RATES] = logs + log(product);
-  block[EXPONENT] = model->shape + 0.5 * n + 0.5;
-  block[CONSTANT] = constants(model, tables, n)[1] - 0.5 * block[LOG_RATES];
+  b->log_rates = logs + log(product);
+  b->exponent = model->shape + 0.5 * n + 0.5;
+  b->constant = constants(model, tables, n)[1] - 0.5 * b->log_rates;
 }
 
-static void clear(const void *self, const double *tables, double *block)
+static void clear(const void *self, const double *tables, double *own)
 {
-  memset(block, 0, size(self) * sizeof(double));
-  complete(self, tables, block);
+  memset(own, 0, size(self) * sizeof(double));
+  complete(self, tables, (block *)own);
 }
 
 static void add(const void *self, const double *tables, const double *row, double sign,
-                double *block)
+                double *own)
 {
   const mixture *model = self;
-  const columns c = columns_of(model, block);
-  block[COUNT] += sign;
+  block *b = (block *)own;
+  b->count += sign;
   for (size_t j = 0; j < model->dimensions; j++) {
     const double y = row[j] - tables[j];
-    c.sum[j] += sign * y;
-    c.square[j] += sign * y * y;
+    b->column[j].sum += sign * y;
+    b->column[j].square += sign * y * y;
   }
-  complete(model, tables, block);
+  complete(model, tables, b);
 }
 
-static void join(const void *self, const double *tables, const double *other, double *block)
-{
-  const size_t p = ((const mixture *)self)->dimensions;
-  block[COUNT] += other[COUNT];
-  for (size_t j = 0; j < 2 * p; j++) block[SUMS + j] += other[SUMS + j]; /* sums and squares */
-  complete(self, tables, block);
-}
-
-static double log_evidence(const void *self, const double *tables, const double *block)
+static void join(const void *self, const double *tables, const double *other, double *own)
 {
   const mixture *model = self;
-  return constants(model, tables, block[COUNT])[0] -
-         (model->shape + 0.5 * block[COUNT]) * block[LOG_RATES];
+  const block *from = (const block *)other;
+  block *b = (block *)own;
+  b->count += from->count;
+  for (size_t j = 0; j < model->dimensions; j++) {
+    b->column[j].sum += from->column[j].sum;
+    b->column[j].square += from->column[j].square;
+  }
+  complete(model, tables, b);
+}
+
+static double log_evidence(const void *self, const double *tables, const double *own)
+{
+  const mixture *model = self;
+  const block *b = (const block *)own;
+  return constants(model, tables, b->count)[0] - (model->shape + 0.5 * b->count) * b->log_rates;
 }
 
 static double log_density(const void *self, const double *tables, const double *row,
-                          const double *block)
+                          const double *own)
 {
   const mixture *model = self;
-  const columns c = columns_of(model, block);
+  const block *b = (const block *)own;
   double product = 1, logs = 0;
   for (size_t j = 0; j < model->dimensions; j++) {
-    const double off = row[j] - tables[j] - c.centre[j];
-    product *= 1 + off * off * c.factor[j];
+    const double off = row[j] - tables[j] - b->column[j].centre;
+    product *= 1 + off * off * b->column[j].factor;
     if (product < PRODUCT_MOST) continue;
     logs += log(product);
     product = 1;
   }
-  return block[CONSTANT] - block[EXPONENT] * (logs + log(product));
+  return b->constant - b->exponent * (logs + log(product));
 }
 
 /* With Dirichlet weights integrated out, the labels have density
@@ -176,36 +174,29 @@ static size_t dim_of(const void *self, size_t components)
   return components - 1 + 2 * components * ((const mixture *)self)->dimensions;
 }
 
-/* log of a variance given its shape and rate, and of a weight given its count: draws, or without
- * rng typical values. */
-static double log_variance(const gsl_rng *rng, double shape, double rate)
+/* A draw, or without rng a typical value. */
+static double log_gamma(const gsl_rng *rng, double shape)
 {
-  return log(rate) - (rng ? le_draw_log_gamma(rng, shape) : log(shape));
+  return rng ? le_draw_log_gamma(rng, shape) : log(shape);
 }
 
 static void draw(const void *self, const double *tables, size_t components, size_t t,
-                 const double *const *block, const gsl_rng *rng, double *theta, double *scratch)
+                 const double *const *own, const gsl_rng *rng, double *theta, double *scratch)
 {
   const mixture *model = self;
   const size_t p = model->dimensions;
   double *offset = theta + components - 1, *scale = offset + components * p;
   for (size_t k = 0; k < components; k++) {
-    const double n = k < t ? block[k][COUNT] : 0, count = prior_count(model) + n;
-    scratch[k] = rng ? le_draw_log_gamma(rng, model->concentration + n)
-                     : log(model->concentration + n);
-    for (size_t j = 0; j < p; j++) {
+    const block *b = k < t ? (const block *)own[k] : NULL;
+    const double n = b ? b->count : 0, count = prior_count(model) + n;
+    scratch[k] = log_gamma(rng, model->concentration + n);
+    for (size_t j = 0; j < p; j++, offset++, scale++) {
       const double location = tables[p + j];
-      double centre, sum = 0, square = 0;
-      if (k < t) {
-        const columns c = columns_of(model, block[k]);
-        sum = c.sum[j];
-        square = c.square[j];
-      }
-      const double rate = rate_of(model, n, location, sum, square, &centre);
-      const double u = log_variance(rng, model->shape + 0.5 * n, rate);
+      column c = b ? b->column[j] : (column){0};
+      const double rate = rate_of(model, n, location, &c);
+      *scale = log(rate) - log_gamma(rng, model->shape + 0.5 * n);
       const double noise = rng ? gsl_ran_gaussian_ziggurat(rng, 1 / sqrt(count)) : 0;
-      scale[k * p + j] = u;
-      offset[k * p + j] = ((centre - location) * exp(-0.5 * u) + noise) / model->mean_scale;
+      *offset = ((c.centre - location) * exp(-0.5 * *scale) + noise) / model->mean_scale;
     }
   }
   for (size_t k = 0; k + 1 < components; k++) theta[k] = scratch[k] - scratch[components - 1];

@@ -15,7 +15,6 @@ typedef struct mixture {
   double mean_scale, shape, rate, concentration;
   double weight_constant; /* of the Dirichlet prior */
   double scale_constant;  /* of the inverse gamma prior */
-  double log_symmetry;    /* log K! */
   double location[];
 } mixture;
 
@@ -31,6 +30,30 @@ static inline size_t offsets_at(const mixture *model) { return model->components
 static inline size_t scales_at(const mixture *model)
 {
   return offsets_at(model) + model->components * model->dimensions;
+}
+
+/* The index of column c of component k: its log-ratio (the last component has none), its offsets,
+ * its log-scales. */
+static inline size_t place_of(const mixture *model, size_t k, size_t c)
+{
+  const size_t p = model->dimensions;
+  return c == 0   ? k
+         : c <= p ? offsets_at(model) + k * p + c - 1
+                  : scales_at(model) + k * p + c - 1 - p;
+}
+
+/* That of the last component is 0. */
+static inline double log_ratio(const mixture *model, const double *theta, size_t k)
+{
+  return k + 1 < model->components ? theta[k] : 0;
+}
+
+/* Columns of a component, and its moments: of its share, and two by dimension. */
+static inline size_t columns_of(const mixture *model) { return 1 + 2 * model->dimensions; }
+
+static inline double prior_count(const mixture *model)
+{
+  return 1 / (model->mean_scale * model->mean_scale);
 }
 
 /* ---- prior ---- */
@@ -85,20 +108,17 @@ typedef struct single_workspace {
 } single_workspace;
 
 typedef struct kernels {
-  double (*log_lik)(const workspace *w);
-  double (*log_lik_moments)(const workspace *w);
   void (*narrow)(size_t tiles, size_t columns, const double *from, float *to, double *largest);
   void (*moments_alone)(const single_workspace *w);
   void (*add_values)(const workspace *w, size_t from, int shares, double *lanes);
   void (*add_moments)(const workspace *w, size_t from);
   void (*derive)(const workspace *w, size_t from);
-  void (*pair)(const workspace *w, size_t from, size_t k, size_t l);
+  void (*cross)(size_t n, size_t columns, const double *a, size_t a_step, size_t others,
+                const double *b, size_t b_step, double *out, size_t stride);
   void (*each)(const workspace *w, size_t t, double *value);
   void (*apart)(size_t n, double mean_scale, const double *t, const double *u,
                 const double *other_t, const double *other_u, double *out);
 } kernels;
-
-static inline size_t moments_of(const mixture *model) { return 1 + 2 * model->dimensions; }
 
 /* The number of tiles of `each` doubles that fit into `most`; at least one. */
 static inline size_t tiles_together(size_t most, size_t each, size_t n)
@@ -111,13 +131,13 @@ static inline size_t tiles_together(size_t most, size_t each, size_t n)
 const kernels *le_mixture_kernels(const mixture *model);
 /* Divides the scratch memory and fills the tiles with rows. */
 workspace le_mixture_divide(const mixture *model, const le_rows *rows, double *scratch);
-/* Computes what depends only on the particle. Without `values` all densities may be multiplied by a
- * common factor. */
+/* Computes what depends only on the particle, and sets the moments to zero. Without `values` all
+ * densities may be multiplied by a common factor. */
 void le_mixture_prepare(const mixture *model, const double *theta, int values, workspace *w);
-/* Sets the moments to zero. */
-void le_mixture_clear_moments(const mixture *model, workspace *w);
 /* Converts sums of z' to sums of z. */
 void le_mixture_finish_moments(const mixture *model, workspace *w);
+/* All this for one particle: sets the moments and returns the log-likelihood. */
+double le_mixture_moments(const mixture *model, const double *theta, workspace *w);
 /* Adds the gradient that follows from the moments of n rows. */
 void le_mixture_add_gradient(const mixture *model, size_t n, const workspace *w, double *grad);
 size_t le_mixture_scratch(const void *self, size_t particles, size_t rows);

@@ -178,14 +178,11 @@ static double em(const mixture *model, workspace *w, double *theta)
   double log_lik = -INFINITY;
   for (int step = 0; step < EM_STEPS; step++) {
     double count[MOST_COMPONENTS];
-    le_mixture_prepare(model, theta, 1, w);
-    le_mixture_clear_moments(model, w);
-    log_lik = le_mixture_kernels(model)->log_lik_moments(w);
+    log_lik = le_mixture_moments(model, theta, w);
     if (!isfinite(log_lik)) return -INFINITY;
-    le_mixture_finish_moments(model, w);
-    for (size_t k = 0; k < K; k++) count[k] = w->moments[k * moments_of(model)];
+    for (size_t k = 0; k < K; k++) count[k] = w->moments[k * columns_of(model)];
     for (size_t a = 0; a < K * p; a++) {
-      const double *moments = w->moments + a / p * moments_of(model) + 1 + 2 * (a % p),
+      const double *moments = w->moments + a / p * columns_of(model) + 1 + 2 * (a % p),
                    sd = exp(0.5 * theta[scales_at(model) + a]);
       set_component(model, a, model->location[a % p] + w->st[a] * sd, count[a / p],
                     sd * moments[0], sd * sd * moments[1], theta);

@@ -51,24 +51,15 @@ static size_t q_factors(const void *self)
   return Q_FACTORS;
 }
 
-static double prior_count(const mixture *model)
-{
-  return 1 / (model->mean_scale * model->mean_scale);
-}
-
-static le_expected_variance expect(const factors *f, size_t at)
-{
-  const double q[2] = {f->shape[at], f->scale[at]};
-  return le_expect_variance(q);
-}
-
 /* For each component: E[log weight] plus the part of the expected log density that does not depend
  * on the row. */
 static void expect_peaks(const factors *f, double *peak)
 {
   le_expect_log_proportions(f->k, f->alpha, peak);
-  for (size_t at = 0; at < f->k * f->p; at++)
-    peak[at / f->p] -= HALF_LOG_2PI + 0.5 * expect(f, at).log + 0.5 / f->count[at];
+  for (size_t at = 0; at < f->k * f->p; at++) {
+    const double q[2] = {f->shape[at], f->scale[at]};
+    peak[at / f->p] -= HALF_LOG_2PI + 0.5 * le_expect_variance(q).log + 0.5 / f->count[at];
+  }
 }
 
 /* E of half the squared distance in standard deviations, without the contribution of the variance
