@@ -13,17 +13,8 @@
  * the mode. */
 #include "models/mixture/parts.h"
 
-static size_t heaviest(const mixture *model, const double *theta)
-{
-  const size_t last = model->components - 1;
-  size_t best = last;
-  for (size_t k = 0; k < last; k++)
-    if (theta[k] > (best == last ? 0 : theta[best])) best = k;
-  return best;
-}
-
 /* Log-ratios to component `to` instead of the last; the ratio of the last takes the place of that
- * of `to`. */
+ * of `to`. This function is its own inverse. */
 static void change_reference(const mixture *model, size_t to, double *theta)
 {
   const size_t last = model->components - 1;
@@ -33,14 +24,16 @@ static void change_reference(const mixture *model, size_t to, double *theta)
   theta[to] = -level;
 }
 
-/* This function is its own inverse. */
-static void ratios_to_heaviest(const mixture *model, const double *peak, double *theta,
-                               double *centre)
+/* Returns the component that is heaviest at the mode, and sets the mode's log-ratios to it. */
+static size_t heaviest(const mixture *model, const double *peak, double *centre)
 {
-  const size_t last = model->components - 1, best = heaviest(model, peak);
+  const size_t last = model->components - 1;
+  size_t best = last;
+  for (size_t k = 0; k < last; k++)
+    if (peak[k] > log_ratio(model, peak, best)) best = k;
   memcpy(centre, peak, last * sizeof(double));
-  change_reference(model, best, theta);
   change_reference(model, best, centre);
+  return best;
 }
 
 double le_mixture_to_normal(const void *self, const double *peak, const double *theta, double *out)
@@ -48,15 +41,16 @@ double le_mixture_to_normal(const void *self, const double *peak, const double *
   const mixture *model = self;
   const size_t n = model->components * model->dimensions, t = offsets_at(model),
                u = scales_at(model);
-  double centre[MOST_COMPONENTS], unused[MOST_COMPONENTS], sum = 0;
+  double centre[MOST_COMPONENTS], sum = 0;
   memmove(out, theta, dim(self) * sizeof(double));
-  ratios_to_heaviest(model, peak, out, centre);
+  const size_t best = heaviest(model, peak, centre);
+  change_reference(model, best, out);
   for (size_t k = 0; k < t; k++) {
     const double off = out[k] - centre[k];
     out[k] = centre[k] + 3 * expm1(off / 3);
     sum += off / 3;
   }
-  ratios_to_heaviest(model, peak, out, unused);
+  change_reference(model, best, out);
   for (size_t a = 0; a < n; a++) {
     const double off = theta[u + a] - peak[u + a], w = -3 * expm1(-off / 3);
     out[t + a] = theta[t + a] - peak[t + a] * (expm1(-0.5 * off) + 0.5 * w);
@@ -71,14 +65,15 @@ int le_mixture_from_normal(const void *self, const double *peak, double *point)
   const mixture *model = self;
   const size_t n = model->components * model->dimensions, t = offsets_at(model),
                u = scales_at(model);
-  double centre[MOST_COMPONENTS], unused[MOST_COMPONENTS];
-  ratios_to_heaviest(model, peak, point, centre);
+  double centre[MOST_COMPONENTS];
+  const size_t best = heaviest(model, peak, centre);
+  change_reference(model, best, point);
   for (size_t k = 0; k < t; k++) {
     const double w = point[k] - centre[k];
     if (!(w > -3)) return 0;
     point[k] = centre[k] + 3 * log1p(w / 3);
   }
-  ratios_to_heaviest(model, peak, point, unused);
+  change_reference(model, best, point);
   for (size_t a = 0; a < n; a++) {
     const double w = point[u + a] - peak[u + a];
     if (!(w < 3)) return 0;

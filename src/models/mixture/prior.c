@@ -66,10 +66,7 @@ void le_mixture_log_prior(const void *self, size_t m, const double *theta, doubl
 }
 
 /* rate exp(-u), limited so that it is finite at any point. */
-static double prior_precision(const mixture *model, double u)
-{
-  return fmin(model->rate * exp(-u), 1e300);
-}
+static double limited(double precision) { return fmin(precision, 1e300); }
 
 void le_mixture_log_prior_grad(const void *self, size_t m, const double *theta, double *grad)
 {
@@ -85,7 +82,7 @@ void le_mixture_log_prior_grad(const void *self, size_t m, const double *theta, 
       const size_t here = negative_exp(model, n - from, u + from, precision);
       for (size_t a = from; a < from + here; a++) {
         grad[offsets_at(model) + a] = -t[a];
-        grad[scales_at(model) + a] = fmin(model->rate * precision[a - from], 1e300) - model->shape;
+        grad[scales_at(model) + a] = limited(model->rate * precision[a - from]) - model->shape;
       }
     }
   }
@@ -110,7 +107,7 @@ void le_mixture_log_prior_hess(const void *self, const double *theta, double *he
                                   hess);
   for (size_t a = offsets_at(model); a < offsets_at(model) + n; a++) hess[a * d + a] -= 1;
   for (size_t a = scales_at(model); a < scales_at(model) + n; a++)
-    hess[a * d + a] -= prior_precision(model, theta[a]);
+    hess[a * d + a] -= limited(model->rate * exp(-theta[a]));
 }
 
 void le_mixture_draw_prior(const void *self, const gsl_rng *rng, double *theta)

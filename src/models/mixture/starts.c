@@ -15,8 +15,6 @@
 
 #include <gsl/gsl_randist.h>
 
-#include <string.h>
-
 static const double JOIN_NOISE = 2;
 /* One start of IMPROVED is improved, by ATTEMPTS times the number of components. A step down is
  * accepted with probability exp(-step / heat), where the heat is HEAT times the square root of the
@@ -48,6 +46,13 @@ void le_mixture_column_weights(const le_rows *rows, double *weight)
   }
 }
 
+/* `off` is the mean minus the location. */
+static void set_column(const mixture *model, size_t a, double off, double variance, double *theta)
+{
+  theta[scales_at(model) + a] = log(variance);
+  theta[offsets_at(model) + a] = off / (model->mean_scale * sqrt(variance));
+}
+
 /* Sets one component and column to its mode given its rows: the sum of their shares, and the sums
  * of their distances and squared distances from `centre`. */
 static void set_component(const mixture *model, size_t a, double centre, double count, double first,
@@ -57,16 +62,14 @@ static void set_component(const mixture *model, size_t a, double centre, double 
                off = centre - model->location[a % model->dimensions];
   const double step = (first - off / s2) / (count + 1 / s2), mean = off + step;
   const double square = fmax(second - 2 * step * first + step * step * count, 0) + mean * mean / s2;
-  const double variance = (0.5 * square + model->rate) / (0.5 * count + model->shape);
-  theta[scales_at(model) + a] = log(variance);
-  theta[offsets_at(model) + a] = mean / (model->mean_scale * sqrt(variance));
+  set_column(model, a, mean, (0.5 * square + model->rate) / (0.5 * count + model->shape), theta);
 }
 
-static void set_weights(const mixture *model, const double *count, double *theta)
+/* The weights are proportional to count + more. */
+static void set_weights(const mixture *model, const double *count, double more, double *theta)
 {
   const size_t last = model->components - 1;
-  for (size_t k = 0; k < last; k++)
-    theta[k] = log((count[k] + model->concentration) / (count[last] + model->concentration));
+  for (size_t k = 0; k < last; k++) theta[k] = log((count[k] + more) / (count[last] + more));
 }
 
 /* Chooses the number of cells, the component that each belongs to, and whether close cells are
@@ -85,20 +88,34 @@ static size_t choose_cells(const mixture *model, size_t n, const gsl_rng *rng, s
   return cells;
 }
 
+/* The number and the mean of the rows of each cell. */
+static void centre_cells(const le_rows *rows, const double *cell, size_t cells, double *count,
+                         double *centre)
+{
+  const size_t p = rows->width;
+  for (size_t i = 0; i < rows->n; i++) {
+    const size_t c = (size_t)cell[i];
+    count[c]++;
+    for (size_t j = 0; j < p; j++) centre[c * p + j] += rows->values[i * p + j];
+  }
+  for (size_t k = 0; k < cells * p; k++) centre[k] /= count[k / p] > 0 ? count[k / p] : 1;
+}
+
 /* Joins cells until there are as many as components. The cost of joining two is the increase of the
  * sum of squares, times a random factor, so that starts differ. Cell c becomes component
  * owner[c]. */
-static void join_cells(const mixture *model, size_t cells, const double *weight, double *count,
-                       double *centre, const gsl_rng *rng, size_t *owner)
+static void join_cells(const mixture *model, const le_rows *rows, const double *cell, size_t cells,
+                       const double *weight, const gsl_rng *rng, size_t *owner)
 {
   const size_t p = model->dimensions;
+  double count[CELLS_MOST] = {0}, centre[CELLS_MOST * MOST_COLUMNS] = {0};
+  centre_cells(rows, cell, cells, count, centre);
   for (size_t c = 0; c < cells; c++) owner[c] = c;
   for (size_t left = cells; left > model->components; left--) {
     double least = INFINITY;
     size_t one = 0, other = 1;
-    for (size_t a = 0; a < cells; a++)
-      for (size_t b = 0; b < a && owner[a] == a; b++) {
-        if (owner[b] != b) continue;
+    for (size_t a = 0; a < left; a++)
+      for (size_t b = 0; b < a; b++) {
         double cost = 0;
         for (size_t j = 0; j < p; j++)
           cost += weight[j] * pow(centre[a * p + j] - centre[b * p + j], 2);
@@ -114,31 +131,12 @@ static void join_cells(const mixture *model, size_t cells, const double *weight,
       centre[one * p + j] = (count[one] * centre[one * p + j] +
                              count[other] * centre[other * p + j]) / total;
     count[one] = total;
+    const size_t later = left - other - 1;
+    memmove(count + other, count + other + 1, later * sizeof(double));
+    memmove(centre + other * p, centre + (other + 1) * p, later * p * sizeof(double));
     for (size_t c = 0; c < cells; c++)
-      if (owner[c] == other) owner[c] = one;
+      owner[c] = owner[c] == other ? one : owner[c] - (owner[c] > other);
   }
-  size_t number[CELLS_MOST], next = 0;
-  for (size_t c = 0; c < cells; c++)
-    if (owner[c] == c) number[c] = next++;
-  for (size_t c = 0; c < cells; c++) owner[c] = number[owner[c]];
-}
-
-/* The same for cells given by the shares of the rows. */
-static void join_cells_of(const mixture *model, const le_rows *rows, size_t cells,
-                          const double *weight, const double *share, const gsl_rng *rng,
-                          size_t *owner)
-{
-  const size_t p = model->dimensions;
-  double count[CELLS_MOST] = {0}, centre[CELLS_MOST * MOST_COLUMNS] = {0};
-  if (p > MOST_COLUMNS) return;
-  for (size_t i = 0; i < rows->n; i++) {
-    size_t c = 0;
-    while (c + 1 < cells && share[i * cells + c] == 0) c++;
-    count[c]++;
-    for (size_t j = 0; j < p; j++) centre[c * p + j] += rows->values[i * p + j];
-  }
-  for (size_t k = 0; k < cells * p; k++) centre[k] /= count[k / p] > 0 ? count[k / p] : 1;
-  join_cells(model, cells, weight, count, centre, rng, owner);
 }
 
 static void seed_components(const mixture *model, const le_rows *rows, const gsl_rng *rng,
@@ -148,27 +146,30 @@ static void seed_components(const mixture *model, const le_rows *rows, const gsl
   size_t owner[CELLS_MOST];
   int close;
   const size_t cells = choose_cells(model, n, rng, owner, &close);
-  double *share = scratch, *weight = share + n * cells, count[MOST_COMPONENTS] = {0};
+  double *cell = scratch, *weight = cell + n * cells, count[MOST_COMPONENTS] = {0};
   le_mixture_column_weights(rows, weight);
-  le_start_shares(rows, cells, weight, rng, share, weight + p);
-  if (close && cells > model->components)
-    join_cells_of(model, rows, cells, weight, share, rng, owner);
-  for (size_t i = 0; i < n; i++) { /* replace the cell of each row by its component */
+  le_start_shares(rows, cells, weight, rng, cell, weight + p);
+  for (size_t i = 0; i < n; i++) { /* replace the shares of each row by its cell */
     size_t c = 0;
-    while (c + 1 < cells && share[i * cells + c] == 0) c++;
-    share[i] = (double)owner[c];
-    count[owner[c]]++;
+    while (c + 1 < cells && cell[i * cells + c] == 0) c++;
+    cell[i] = (double)c;
+  }
+  if (close && cells > model->components && p <= MOST_COLUMNS)
+    join_cells(model, rows, cell, cells, weight, rng, owner);
+  for (size_t i = 0; i < n; i++) { /* replace the cell by its component */
+    cell[i] = (double)owner[(size_t)cell[i]];
+    count[(size_t)cell[i]]++;
   }
   for (size_t a = 0; a < model->components * p; a++) {
     const size_t k = a / p, j = a % p;
     double mean = count[k] > 0 ? 0 : model->location[j], square = 0;
     for (size_t i = 0; i < n; i++)
-      if (share[i] == (double)k) mean += rows->values[i * p + j] / count[k];
+      if (cell[i] == (double)k) mean += rows->values[i * p + j] / count[k];
     for (size_t i = 0; i < n; i++)
-      if (share[i] == (double)k) square += pow(rows->values[i * p + j] - mean, 2);
+      if (cell[i] == (double)k) square += pow(rows->values[i * p + j] - mean, 2);
     set_component(model, a, mean, count[k], 0, square, theta);
   }
-  set_weights(model, count, theta);
+  set_weights(model, count, model->concentration, theta);
 }
 
 /* Sets theta by EM steps; returns the log-likelihood before the last of them. */
@@ -187,7 +188,7 @@ static double em(const mixture *model, workspace *w, double *theta)
       set_component(model, a, model->location[a % p] + w->st[a] * sd, count[a / p],
                     sd * moments[0], sd * sd * moments[1], theta);
     }
-    set_weights(model, count, theta);
+    set_weights(model, count, model->concentration, theta);
   }
   return log_lik;
 }
@@ -196,27 +197,18 @@ typedef struct normal {
   double mean, variance;
 } normal;
 
-static normal column_of(const mixture *model, const double *theta, size_t k, size_t j)
+static normal column_of(const mixture *model, const double *theta, size_t a)
 {
-  const size_t a = k * model->dimensions + j;
   const double variance = exp(theta[scales_at(model) + a]);
-  return (normal){model->location[j] +
+  return (normal){model->location[a % model->dimensions] +
                     theta[offsets_at(model) + a] * model->mean_scale * sqrt(variance),
                   variance};
-}
-
-static void set_column(const mixture *model, size_t k, size_t j, normal column, double *theta)
-{
-  const size_t a = k * model->dimensions + j;
-  theta[scales_at(model) + a] = log(column.variance);
-  theta[offsets_at(model) + a] =
-    (column.mean - model->location[j]) / (model->mean_scale * sqrt(column.variance));
 }
 
 /* Two components become one, and another becomes two. */
 static void join_and_split(const mixture *model, const gsl_rng *rng, double *theta)
 {
-  const size_t K = model->components;
+  const size_t K = model->components, p = model->dimensions;
   const size_t one = gsl_rng_uniform_int(rng, K),
                other = (one + 1 + gsl_rng_uniform_int(rng, K - 1)) % K;
   size_t split = gsl_rng_uniform_int(rng, K);
@@ -224,26 +216,23 @@ static void join_and_split(const mixture *model, const gsl_rng *rng, double *the
   double weight[MOST_COMPONENTS];
   le_mixture_weights(model, theta, weight);
   const double sum = weight[one] + weight[other], share = sum > 0 ? weight[one] / sum : 0.5;
-  for (size_t j = 0; j < model->dimensions; j++) {
-    const normal a = column_of(model, theta, one, j), b = column_of(model, theta, other, j),
-                 whole = column_of(model, theta, split, j);
-    const double away = a.mean - b.mean,
-                 step = SPLIT_AT * sqrt(whole.variance) * (gsl_rng_uniform(rng) < 0.5 ? -1 : 1);
-    set_column(model, one, j,
-               (normal){share * a.mean + (1 - share) * b.mean,
-                        share * a.variance + (1 - share) * b.variance +
-                          share * (1 - share) * away * away},
+  for (size_t j = 0; j < p; j++) {
+    const normal a = column_of(model, theta, one * p + j),
+                 b = column_of(model, theta, other * p + j),
+                 whole = column_of(model, theta, split * p + j);
+    const double away = a.mean - b.mean, location = model->location[j],
+                 step = SPLIT_AT * sqrt(whole.variance) * (gsl_rng_uniform(rng) < 0.5 ? -1 : 1),
+                 variance = SPLIT_VARIANCE * whole.variance;
+    set_column(model, one * p + j, share * a.mean + (1 - share) * b.mean - location,
+               share * a.variance + (1 - share) * b.variance + share * (1 - share) * away * away,
                theta);
-    set_column(model, split, j, (normal){whole.mean + step, SPLIT_VARIANCE * whole.variance},
-               theta);
-    set_column(model, other, j, (normal){whole.mean - step, SPLIT_VARIANCE * whole.variance},
-               theta);
+    set_column(model, split * p + j, whole.mean + step - location, variance, theta);
+    set_column(model, other * p + j, whole.mean - step - location, variance, theta);
   }
   weight[one] = sum;
   weight[split] /= 2;
   weight[other] = weight[split];
-  for (size_t k = 0; k + 1 < K; k++)
-    theta[k] = log((weight[k] + 1e-6) / (weight[K - 1] + 1e-6));
+  set_weights(model, weight, 1e-6, theta);
 }
 
 static void improve(const mixture *model, workspace *w, const gsl_rng *rng, double level,
