@@ -2,42 +2,7 @@
  * a block or merge two (Jain and Neal 2004), which change many rows at once. */
 #include "estimators/partitions/parts.h"
 
-/* ---- memory and blocks ---- */
-
-void le_partition_space_alloc(partition_space *space, le_arena *arena)
-{
-  const size_t n = space->rows.n;
-  space->stride = space->ops->size(space->self);
-  space->tables = le_arena_doubles(arena, space->ops->tables(space->self, n));
-  space->scale = le_arena_doubles(arena, space->rows.width);
-  space->empty = le_arena_doubles(arena, space->stride);
-  space->alone = le_arena_doubles(arena, n);
-  space->size = le_arena_doubles(arena, n + 2);
-  space->level = le_arena_doubles(arena, space->most + 2);
-}
-
-void le_partition_chain_alloc(partition_chain *chain, const partition_space *space,
-                              le_arena *arena)
-{
-  const size_t n = space->rows.n, t = space->most + 1;
-  chain->space = space;
-  chain->spare = space->most;
-  chain->half = chain->spare + 1;
-  chain->label = le_arena_bytes(arena, n, 1);
-  chain->count = le_arena_indices(arena, chain->half + 2);
-  chain->block = le_arena_doubles(arena, (chain->half + 2) * space->stride);
-  chain->weight = le_arena_doubles(arena, t);
-  chain->near = le_arena_doubles(arena, n);
-  chain->occupied = le_arena_doubles(arena, t);
-  chain->trips = le_arena_doubles(arena, t);
-  chain->high = le_arena_indices(arena, t);
-  chain->list = le_arena_indices(arena, n);
-  chain->side = le_arena_bytes(arena, n, 1);
-  chain->kept.every = 1;
-  chain->kept.t = le_arena_indices(arena, KEPT);
-  chain->kept.density = le_arena_doubles(arena, KEPT);
-  chain->kept.label = le_arena_bytes(arena, KEPT * n, 1);
-}
+/* ---- rows and blocks ---- */
 
 static const double *row_at(const partition_space *space, size_t i)
 {
@@ -66,15 +31,46 @@ static void scale_columns(partition_space *space)
   }
 }
 
-void le_partition_space_prepare(partition_space *space)
+void le_partition_space_make(partition_space *space, le_arena *arena)
 {
   const size_t n = space->rows.n;
-  space->ops->prepare(space->self, &space->rows, space->tables);
+  space->stride = space->ops->size(space->self);
+  space->tables = le_arena_doubles(arena, space->ops->tables(space->self, n));
+  space->scale = le_arena_doubles(arena, space->rows.width);
+  space->empty = le_arena_doubles(arena, space->stride);
+  space->alone = le_arena_doubles(arena, n);
+  space->size = le_arena_doubles(arena, n + 2);
+  space->level = le_arena_doubles(arena, space->most + 2);
+  if (arena->failed) return;
   scale_columns(space);
+  space->ops->prepare(space->self, &space->rows, space->tables);
   space->ops->clear(space->self, space->tables, space->empty);
   for (size_t c = 0; c < n + 2; c++) space->size[c] = space->ops->log_size(space->self, c);
   for (size_t i = 0; i < n; i++)
     space->alone[i] = space->size[1] + density_in(space, i, space->empty);
+}
+
+void le_partition_chain_alloc(partition_chain *chain, const partition_space *space,
+                              le_arena *arena)
+{
+  const size_t n = space->rows.n, t = space->most + 1;
+  chain->space = space;
+  chain->spare = space->most;
+  chain->half = chain->spare + 1;
+  chain->label = le_arena_bytes(arena, n, 1);
+  chain->count = le_arena_indices(arena, chain->half + 2);
+  chain->block = le_arena_doubles(arena, (chain->half + 2) * space->stride);
+  chain->weight = le_arena_doubles(arena, t);
+  chain->near = le_arena_doubles(arena, n);
+  chain->occupied = le_arena_doubles(arena, t);
+  chain->trips = le_arena_doubles(arena, t);
+  chain->high = le_arena_indices(arena, t);
+  chain->list = le_arena_indices(arena, n);
+  chain->side = le_arena_bytes(arena, n, 1);
+  chain->kept.every = 1;
+  chain->kept.t = le_arena_indices(arena, KEPT);
+  chain->kept.density = le_arena_doubles(arena, KEPT);
+  chain->kept.label = le_arena_bytes(arena, KEPT * n, 1);
 }
 
 /* log s(n) m(rows) of a block. */

@@ -5,6 +5,8 @@
  * the levels at which all numbers of blocks are visited equally often. Then the levels stay, and
  * batches of sweeps are added until the standard error is small enough or the work is spent. From
  * some of the partitions parameters are drawn, which are draws from the posterior. */
+#include "base/logsum.h"
+#include "core/resample.h"
 #include "estimators/partitions/parts.h"
 
 #include <limits.h>
@@ -78,7 +80,7 @@ static le_status allocate(partitions *p)
   const size_t chains = p->ladder.chains;
   p->space.rows = le_machine_rows(&p->machine);
   const size_t t = p->space.most + 1;
-  le_partition_space_alloc(&p->space, arena);
+  le_partition_space_make(&p->space, arena);
   p->ladder.occupied = le_arena_doubles(arena, LADDER_BATCHES * chains * t);
   p->chain = le_arena_bytes(arena, chains, sizeof *p->chain);
   p->share = le_arena_doubles(arena, t);
@@ -95,9 +97,7 @@ static le_status allocate(partitions *p)
     p->chain[c].rng = p->machine.streams.rng[c + 1];
     le_partition_chain_alloc(&p->chain[c], &p->space, arena);
   }
-  if (arena->failed) return LE_NO_MEMORY;
-  le_partition_space_prepare(&p->space);
-  return LE_OK;
+  return arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
 /* Levels to begin with. Above the anchor: minus the log density of typical partitions with this
@@ -268,31 +268,21 @@ static le_status run(void *self, le_progress *progress)
 static size_t choose(partitions *p, size_t components)
 {
   const size_t all = p->ladder.chains * KEPT;
-  double top = -INFINITY, best_density = -INFINITY, sum = 0;
-  size_t best = 0, drawn = 0;
+  double best_density = -INFINITY;
+  size_t best = 0;
   for (size_t s = 0; s < all; s++) {
     const partition_kept *k = &p->chain[s / KEPT].kept;
     const size_t at = s % KEPT;
-    p->weight[s] = at < k->n && k->t[at] <= components
-                     ? le_ladder_weight(&p->ladder, components, k->t[at])
-                     : -INFINITY;
-    top = fmax(top, p->weight[s]);
-    if (p->weight[s] == -INFINITY) continue;
+    p->weight[s] = -INFINITY;
+    if (at >= k->n || k->t[at] > components) continue;
+    p->weight[s] = le_ladder_weight(&p->ladder, components, k->t[at]);
     const double density = k->density[at] + p->weight[s] + p->space.level[k->t[at]];
-    if (density > best_density) {
-      best_density = density;
-      best = s;
-    }
+    if (!(density > best_density)) continue;
+    best_density = density;
+    best = s;
   }
-  for (size_t s = 0; s < all; s++)
-    sum += p->weight[s] = top > -INFINITY ? exp(p->weight[s] - top) : 0;
-  const double start = gsl_rng_uniform(p->machine.streams.rng[0]);
-  double below = 0;
-  for (size_t s = 0; s < all && sum > 0; s++) {
-    below += p->weight[s] / sum * (double)p->draws;
-    while (drawn < p->draws && (double)drawn + start < below) p->chosen[drawn++] = s;
-  }
-  while (drawn < p->draws) p->chosen[drawn++] = best;
+  le_normalise(p->weight, all, p->weight);
+  le_resample(LE_SYSTEMATIC, all, p->weight, p->draws, p->machine.streams.rng[0], NULL, p->chosen);
   return best;
 }
 

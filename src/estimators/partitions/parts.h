@@ -61,8 +61,8 @@ typedef struct partition_chain {
   partition_kept kept;
 } partition_chain;
 
-void le_partition_space_alloc(partition_space *space, le_arena *arena);
-void le_partition_space_prepare(partition_space *space);
+/* Given ops, self, rows, most and splits. */
+void le_partition_space_make(partition_space *space, le_arena *arena);
 void le_partition_chain_alloc(partition_chain *chain, const partition_space *space,
                               le_arena *arena);
 double *le_partition_block(const partition_chain *chain, size_t a);

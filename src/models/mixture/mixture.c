@@ -20,6 +20,8 @@
 
 #include "models/mixture/parts.h"
 
+#include "models/variational_shared.h"
+
 #include <gsl/gsl_randist.h>
 #include <stdlib.h>
 
@@ -66,11 +68,9 @@ static void simulate(const void *self, const double *theta, const gsl_rng *rng, 
   size_t p = model->dimensions;
   const double *t = theta + offsets_at(model), *u = theta + scales_at(model);
   double weight[MOST_COMPONENTS];
-  le_mixture_log_weights(model, theta, weight);
+  le_mixture_weights(model, theta, weight);
   for (size_t r = 0; r < n; r++) {
-    double left = gsl_rng_uniform(rng);
-    size_t k = 0;
-    while (k + 1 < model->components && (left -= exp(weight[k])) >= 0) k++;
+    const size_t k = le_draw_share(model->components, weight, rng);
     for (size_t j = 0; j < p; j++) {
       double sd = exp(0.5 * u[k * p + j]);
       rows[r * p + j] = model->location[j] +
