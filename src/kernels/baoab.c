@@ -9,7 +9,7 @@
  *
  * Gradient noise of variance v adds k v to the variance of the positions, k = h^2 / 4 (1 + c) / (1
  * - c). If v is known, the noise of the momenta is reduced accordingly. */
-#include "core/kernel.h"
+#include "kernels/shared.h"
 
 #include <math.h>
 
@@ -20,27 +20,27 @@ static const le_setting settings[] = {
   {0}};
 
 typedef struct baoab {
-  size_t d;
-  double step, friction, clip;
+  le_base base;
+  double friction, clip;
   int first;
   double *grad, *velocity, *noise, *displacement;
 } baoab;
 
+static const le_member members[] = {LE_MEMBER(baoab, friction), LE_MEMBER(baoab, clip)};
+static const le_field fields[] = {LE_FIELD(baoab, first)};
+static const le_block blocks[] = {
+  LE_KEPT(baoab, velocity, LE_POINTS), LE_BLOCK(baoab, grad, LE_POINTS),
+  LE_BLOCK(baoab, noise, LE_POINTS), LE_BLOCK(baoab, displacement, LE_POINTS)};
+static const le_layout layout = {sizeof(baoab), LE_TABLE(blocks), LE_TABLE(fields)};
+
 static le_status baoab_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
 {
-  baoab *k = le_arena_bytes(arena, 1, sizeof *k);
+  baoab *k = *self = le_base_alloc(&layout, d, m, arena);
   if (!k) return LE_NO_MEMORY;
-  k->d = d;
-  k->step = le_setting_number(args, settings, "step_size");
-  k->friction = le_setting_number(args, settings, "friction");
-  k->clip = le_setting_number(args, settings, "clip");
+  le_members_read(args, settings, k, LE_TABLE(members));
+  k->base.adapt.step = le_setting_number(args, settings, "step_size");
   k->first = 1;
-  k->grad = le_arena_doubles(arena, m * d);
-  k->velocity = le_arena_doubles(arena, m * d);
-  k->noise = le_arena_doubles(arena, m * d);
-  k->displacement = le_arena_doubles(arena, m * d);
-  *self = k;
-  return arena->failed ? LE_NO_MEMORY : LE_OK;
+  return LE_OK;
 }
 
 /* Momenta are drawn in the first move, within each thread's share. */
@@ -57,10 +57,10 @@ static le_status baoab_begin(void *self, le_target *target, size_t m, double *th
 
 static void fresh_momenta(const baoab *k, const le_streams *streams, size_t first, size_t m)
 {
-  const double deviation = sqrt(1 - 0.25 * k->step * k->step);
-  double *velocity = k->velocity + first * k->d;
-  le_normals(streams, 1 + first, m, k->d, velocity);
-  for (size_t a = 0; a < m * k->d; a++) velocity[a] *= deviation;
+  const double h = k->base.adapt.step, deviation = sqrt(1 - 0.25 * h * h);
+  double *velocity = k->velocity + first * k->base.d;
+  le_normals(streams, 1 + first, m, k->base.d, velocity);
+  for (size_t a = 0; a < m * k->base.d; a++) velocity[a] *= deviation;
 }
 
 /* Several moves of all particles. */
@@ -74,9 +74,9 @@ typedef struct stride {
 static le_status one_move(const stride *s, le_target *target, size_t move, size_t first, size_t m)
 {
   const baoab *k = s->kernel;
-  const size_t d = k->d;
+  const size_t d = k->base.d;
   const int fresh = k->first && move == 0;
-  const double kick = fresh ? 0.5 * k->step : k->step;
+  const double h = k->base.adapt.step, kick = fresh ? 0.5 * h : h;
   double *grad = k->grad + first * d, *noise = k->noise + first * d;
   if (fresh) fresh_momenta(k, s->streams, first, m);
   LE_TRY(le_target_gradient(target, move, m, s->theta + first * d, grad));
@@ -91,7 +91,7 @@ static le_status one_move(const stride *s, le_target *target, size_t move, size_
       if (!isfinite(before)) before = 0;
       const double after = s->c * before + s->noise * noise[i * d + j];
       /* a clipped move loses its momentum too; otherwise the next move would be clipped again */
-      const double move = 0.5 * k->step * (before + after);
+      const double move = 0.5 * h * (before + after);
       const int clipped = fabs(move) > k->clip;
       v[j] = clipped ? 0 : after;
       shift[j] = clipped ? copysign(k->clip, move) : move;
@@ -118,7 +118,7 @@ static le_status baoab_moves(void *self, le_target *target, size_t m, double *th
                              const le_streams *streams, size_t moves)
 {
   baoab *k = self;
-  const double h = k->step, c = exp(-k->friction * h);
+  const double h = k->base.adapt.step, c = exp(-k->friction * h);
   const double heat = target->noise > 0 ? 0.25 * h * h * (1 + c) / (1 - c) * target->noise : 0;
   stride all = {k, streams, theta, c, sqrt((1 - c * c) * fmax(0, 1 - heat)), moves};
   LE_TRY(le_target_draw(target, moves));
@@ -133,19 +133,6 @@ static le_status baoab_move(void *self, le_target *target, size_t m, double *the
   return baoab_moves(self, target, m, theta, streams, 1);
 }
 
-static le_kernel_report baoab_report(const void *self)
-{
-  const le_kernel_report report = {NAN, ((const baoab *)self)->step};
-  return report;
-}
-
-static void baoab_archive(void *self, size_t m, le_archive *archive)
-{
-  baoab *k = self;
-  le_archive_int(archive, &k->first);
-  le_archive_doubles(archive, k->velocity, m * k->d);
-}
-
 const le_kernel_ops le_baoab_kernel = {
   .version = LE_CONTRACT_VERSION,
   .size = sizeof(le_kernel_ops),
@@ -157,6 +144,6 @@ const le_kernel_ops le_baoab_kernel = {
   .begin = baoab_begin,
   .move = baoab_move,
   .moves = baoab_moves,
-  .report = baoab_report,
-  .archive = baoab_archive,
+  .report = le_base_report,
+  .archive = le_base_archive,
 };

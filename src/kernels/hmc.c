@@ -2,8 +2,7 @@
  * exact density. The step size of a trajectory is jittered by up to 15%, the same for all
  * particles, to avoid resonance with the period of any direction. */
 #include "base/linalg.h"
-#include "core/adapt.h"
-#include "core/kernel.h"
+#include "kernels/shared.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,8 +15,8 @@ static const le_setting settings[] = {
   {0}};
 
 typedef struct hmc {
-  size_t d, leapfrog;
-  le_adapt adapt;
+  le_base base;
+  size_t leapfrog;
   /* the points to which the stored values and gradients belong, their number, and lambda */
   double *at, lambda;
   size_t known, seen, chunk, revision;
@@ -25,32 +24,30 @@ typedef struct hmc {
   double *value, *grad, *end, *end_value, *end_grad, *velocity, *kinetic, *displacement, *chance;
 } hmc;
 
+static const le_field fields[] = {LE_FIELD(hmc, known), LE_FIELD(hmc, seen), LE_FIELD(hmc, chunk),
+                                  LE_FIELD(hmc, revision), LE_FIELD(hmc, lambda)};
+static const le_block blocks[] = {
+  LE_KEPT(hmc, at, LE_POINTS), LE_KEPT(hmc, value, LE_EACH), LE_KEPT(hmc, grad, LE_POINTS),
+  LE_BLOCK(hmc, end, LE_POINTS), LE_BLOCK(hmc, end_value, LE_EACH),
+  LE_BLOCK(hmc, end_grad, LE_POINTS), LE_BLOCK(hmc, velocity, LE_POINTS),
+  LE_BLOCK(hmc, kinetic, LE_EACH), LE_BLOCK(hmc, displacement, LE_POINTS),
+  LE_BLOCK(hmc, chance, LE_EACH)};
+static const le_layout layout = {sizeof(hmc), LE_TABLE(blocks), LE_TABLE(fields)};
+
 enum { LEAPFROG_MOST = 40 };
 static const double trajectory = 1.5, jitter = 0.15;
 
 static le_status hmc_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
 {
-  hmc *k = le_arena_bytes(arena, 1, sizeof *k);
+  hmc *k = *self = le_base_alloc(&layout, d, m, arena);
   if (!k) return LE_NO_MEMORY;
-  k->d = d;
   k->leapfrog = le_setting_count(args, settings, "leapfrog");
   const double accept = le_setting_number(args, settings, "accept");
   const double goal = !isnan(accept) ? accept : k->leapfrog == 1 ? 0.65 : 0.8;
   const double start = (k->leapfrog == 1 ? 1.0 : 0.8) *
                        pow((double)d, k->leapfrog == 1 ? -1.0 / 6 : -0.25);
-  k->adapt = le_adapt_make(le_setting_number(args, settings, "step_size"), start, goal, 1.6);
-  k->at = le_arena_doubles(arena, m * d);
-  k->value = le_arena_doubles(arena, m);
-  k->end_value = le_arena_doubles(arena, m);
-  k->kinetic = le_arena_doubles(arena, m);
-  k->chance = le_arena_doubles(arena, m);
-  k->grad = le_arena_doubles(arena, m * d);
-  k->end = le_arena_doubles(arena, m * d);
-  k->end_grad = le_arena_doubles(arena, m * d);
-  k->velocity = le_arena_doubles(arena, m * d);
-  k->displacement = le_arena_doubles(arena, m * d);
-  *self = k;
-  return arena->failed ? LE_NO_MEMORY : LE_OK;
+  k->base.adapt = le_adapt_make(le_setting_number(args, settings, "step_size"), start, goal, 1.6);
+  return LE_OK;
 }
 
 /* From one distribution to the next only the exponent of the chunk changes, or a new chunk begins.
@@ -59,7 +56,7 @@ static le_status hmc_begin(void *self, le_target *target, size_t m, double *thet
                            const le_streams *streams)
 {
   hmc *k = self;
-  const size_t d = k->d;
+  const size_t d = k->base.d;
   const int same = target->seen == k->seen && target->chunk == k->chunk,
             next = target->seen == k->seen + k->chunk && k->lambda == 1;
   const int stayed = m <= k->known && memcmp(theta, k->at, m * d * sizeof(double)) == 0;
@@ -93,7 +90,7 @@ static le_status hmc_begin(void *self, le_target *target, size_t m, double *thet
 static void kick(const hmc *k, const le_target *target, size_t first, size_t m, double length,
                  const double *grad)
 {
-  const size_t d = k->d;
+  const size_t d = k->base.d;
   for (size_t i = first; i < first + m; i++) {
     double *shift = k->displacement + i * d;
     le_metric_kick(le_target_metric(target, i), grad + i * d, shift);
@@ -103,7 +100,7 @@ static void kick(const hmc *k, const le_target *target, size_t first, size_t m, 
 
 static void drift(const hmc *k, const le_target *target, size_t first, size_t m, double length)
 {
-  const size_t d = k->d;
+  const size_t d = k->base.d;
   for (size_t i = first; i < first + m; i++) {
     double *shift = k->displacement + i * d;
     le_metric_drift(le_target_metric(target, i), k->velocity + i * d, shift);
@@ -130,7 +127,7 @@ static le_status some_trajectories(void *self, le_target *target, size_t first, 
 {
   const flight *f = self;
   hmc *k = f->kernel;
-  const size_t d = k->d, last = first + m;
+  const size_t d = k->base.d, last = first + m;
   double *end = k->end + first * d;
   le_normals(f->streams, 1 + first, m, d, k->velocity + first * d);
   for (size_t i = first; i < last; i++) k->kinetic[i] = kinetic_energy(k->velocity + i * d, d);
@@ -164,7 +161,7 @@ static le_status hmc_move(void *self, le_target *target, size_t m, double *theta
                           const le_streams *streams)
 {
   hmc *k = self;
-  flight all = {k, streams, theta, k->adapt.step, k->leapfrog};
+  flight all = {k, streams, theta, k->base.adapt.step, k->leapfrog};
   if (all.leapfrog == 0) {
     const double wanted = ceil(trajectory / all.step - 0.25);
     all.leapfrog = wanted < 1 ? 1 : wanted > LEAPFROG_MOST ? LEAPFROG_MOST : (size_t)wanted;
@@ -172,41 +169,10 @@ static le_status hmc_move(void *self, le_target *target, size_t m, double *theta
   if (all.leapfrog > 1) all.step *= 1 + jitter * (2 * gsl_rng_uniform(streams->rng[0]) - 1);
   LE_TRY(le_target_share(target, m, (double)all.leapfrog * (double)(target->seen + target->chunk),
                          some_trajectories, &all));
-  for (size_t i = 0; i < m; i++) k->adapt.accepted += k->chance[i];
-  k->adapt.proposed += (double)m;
-  memcpy(k->at, theta, m * k->d * sizeof(double));
+  for (size_t i = 0; i < m; i++) k->base.adapt.accepted += k->chance[i];
+  k->base.adapt.proposed += (double)m;
+  memcpy(k->at, theta, m * k->base.d * sizeof(double));
   return LE_OK;
-}
-
-static void hmc_tune(void *self)
-{
-  le_adapt_tune(&((hmc *)self)->adapt);
-}
-
-static void hmc_fix(void *self, double step)
-{
-  le_adapt_fix(&((hmc *)self)->adapt, step);
-}
-
-static le_kernel_report hmc_report(const void *self)
-{
-  const hmc *k = self;
-  const le_kernel_report report = {k->adapt.acceptance, k->adapt.step};
-  return report;
-}
-
-static void hmc_archive(void *self, size_t m, le_archive *archive)
-{
-  hmc *k = self;
-  le_adapt_archive(&k->adapt, archive);
-  le_archive_size(archive, &k->known);
-  le_archive_size(archive, &k->seen);
-  le_archive_size(archive, &k->chunk);
-  le_archive_size(archive, &k->revision);
-  le_archive_double(archive, &k->lambda);
-  le_archive_doubles(archive, k->at, m * k->d);
-  le_archive_doubles(archive, k->value, m);
-  le_archive_doubles(archive, k->grad, m * k->d);
 }
 
 const le_kernel_ops le_hmc_kernel = {
@@ -219,8 +185,8 @@ const le_kernel_ops le_hmc_kernel = {
   .alloc = hmc_alloc,
   .begin = hmc_begin,
   .move = hmc_move,
-  .tune = hmc_tune,
-  .fix = hmc_fix,
-  .report = hmc_report,
-  .archive = hmc_archive,
+  .tune = le_base_tune,
+  .fix = le_base_fix,
+  .report = le_base_report,
+  .archive = le_base_archive,
 };

@@ -5,6 +5,9 @@
  *     v <- v - alpha v - eta grad U + N(0, 2 (alpha - beta eta) eta);
  *     theta <- theta + v,   eta = rate / n.
  *
+ * Stochastic gradient Langevin dynamics (Welling & Teh 2011; thesis algorithm 3) is the case of
+ * alpha = 1, without velocities at the start.
+ *
  * Under the likelihood constraint of nested sampling, a step that would violate it is reflected: v'
  * = v - 2 n (v . n), where n is the unit vector along the gradient of the likelihood at the
  * rejected point x + v (Galilean Monte Carlo, Skilling 2012). With bounce = 1 the point moves on to
@@ -12,7 +15,7 @@
  * reversible. With bounce = 0, as published, it stays at x with velocity v', which is not
  * reversible: too few points are near the boundary, and in ten dimensions the evidence is several
  * nats too large. */
-#include "core/kernel.h"
+#include "kernels/shared.h"
 
 #include "base/linalg.h"
 
@@ -20,67 +23,79 @@
 #include <string.h>
 
 static const le_setting settings[] = {
-  LE_REAL_SETTING("rate", 0.1, 0, HUGE_VAL),
   LE_REAL_SETTING("friction", 0.2, 0, HUGE_VAL), /* alpha; 1 is SGLD */
-  LE_REAL_SETTING("noise", 0, 0, HUGE_VAL),      /* beta */
   LE_FLAG_SETTING("refresh", 0),
+  LE_FLAG_SETTING("bounce", 1),
+  LE_REAL_SETTING("rate", 0.1, 0, HUGE_VAL),
+  LE_REAL_SETTING("noise", 0, 0, HUGE_VAL), /* beta, the assumed gradient noise */
   /* 1: the rows of the chunk count lambda times in n; 0: in full, as published */
   LE_FLAG_SETTING("tempered", 1),
-  LE_FLAG_SETTING("bounce", 1),
   {0}};
 
+/* The step size is eta. Under a constraint steps are accepted or rejected. */
 typedef struct sghmc {
-  size_t d;
-  double rate, friction, noise, eta;
+  le_base base;
+  double rate, friction, noise;
   int refresh, tempered, bounce;
-  double moved, stopped, acceptance; /* under a constraint: numbers of steps made and rejected */
   double *grad, *velocity, *fresh;
   double *ahead, *value; /* under a constraint: the points that a step leads to */
   size_t *offending;
 } sghmc;
 
+static const le_member members[] = {LE_MEMBER(sghmc, friction), LE_MEMBER(sghmc, refresh),
+                                    LE_MEMBER(sghmc, bounce),   LE_MEMBER(sghmc, rate),
+                                    LE_MEMBER(sghmc, noise),    LE_MEMBER(sghmc, tempered)};
+static const le_block blocks[] = {
+  LE_KEPT(sghmc, velocity, LE_POINTS), LE_BLOCK(sghmc, grad, LE_POINTS),
+  LE_BLOCK(sghmc, fresh, LE_POINTS), LE_BLOCK(sghmc, ahead, LE_POINTS),
+  LE_BLOCK(sghmc, value, LE_EACH), LE_BLOCK(sghmc, offending, LE_EACH)};
+static const le_layout layout = {sizeof(sghmc), LE_TABLE(blocks), NULL, 0};
+
 static le_status sghmc_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
 {
-  sghmc *k = le_arena_bytes(arena, 1, sizeof *k);
+  sghmc *k = *self = le_base_alloc(&layout, d, m, arena);
   if (!k) return LE_NO_MEMORY;
-  k->d = d;
-  k->rate = le_setting_number(args, settings, "rate");
-  k->friction = le_setting_number(args, settings, "friction");
-  k->noise = le_setting_number(args, settings, "noise");
-  k->refresh = le_setting_flag(args, settings, "refresh");
-  k->tempered = le_setting_flag(args, settings, "tempered");
-  k->bounce = le_setting_flag(args, settings, "bounce");
-  k->grad = le_arena_doubles(arena, m * d);
-  k->velocity = le_arena_doubles(arena, m * d);
-  k->fresh = le_arena_doubles(arena, m * d);
-  k->ahead = le_arena_doubles(arena, m * d);
-  k->value = le_arena_doubles(arena, m);
-  k->offending = le_arena_indices(arena, m);
-  k->acceptance = NAN;
-  *self = k;
-  return arena->failed ? LE_NO_MEMORY : LE_OK;
+  le_members_read(args, settings, k, LE_TABLE(members));
+  k->base.adapt.step = 0;
+  return LE_OK;
+}
+
+static le_status sgld_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
+{
+  LE_TRY(sghmc_alloc(args, d, m, arena, self));
+  ((sghmc *)*self)->friction = 1;
+  return LE_OK;
 }
 
 static void fresh_velocities(const sghmc *k, size_t m, const le_streams *streams)
 {
-  le_normals(streams, 1, m, k->d, k->velocity);
-  for (size_t c = 0; c < m * k->d; c++) k->velocity[c] *= sqrt(k->eta);
+  le_normals(streams, 1, m, k->base.d, k->velocity);
+  for (size_t c = 0; c < m * k->base.d; c++) k->velocity[c] *= sqrt(k->base.adapt.step);
+}
+
+static le_status sgld_begin(void *self, le_target *target, size_t m, double *theta,
+                            const le_streams *streams)
+{
+  sghmc *k = self;
+  (void)m;
+  (void)theta;
+  (void)streams;
+  k->base.adapt.step = k->rate / le_target_count(target, k->tempered);
+  return LE_OK;
 }
 
 static le_status sghmc_begin(void *self, le_target *target, size_t m, double *theta,
                              const le_streams *streams)
 {
-  sghmc *k = self;
-  (void)theta;
-  k->eta = k->rate / le_target_count(target, k->tempered);
-  fresh_velocities(k, m, streams);
+  LE_TRY(sgld_begin(self, target, m, theta, streams));
+  fresh_velocities(self, m, streams);
   return LE_OK;
 }
 
 /* Makes the steps that satisfy the constraint, and reflects the others. */
 static le_status step_or_reflect(sghmc *k, le_target *target, size_t m, double *theta)
 {
-  const size_t d = k->d, from = target->seen, to = target->seen + target->chunk;
+  const size_t d = k->base.d, from = target->seen, to = target->seen + target->chunk;
   size_t offending = 0;
   for (size_t c = 0; c < m * d; c++) k->ahead[c] = theta[c] + k->velocity[c];
   LE_TRY(le_target_log_lik(target, from, to, m, k->ahead, k->value));
@@ -92,8 +107,8 @@ static le_status step_or_reflect(sghmc *k, le_target *target, size_t m, double *
       k->offending[offending++] = i;
     }
   }
-  k->moved += (double)(m - offending);
-  k->stopped += (double)offending;
+  k->base.adapt.accepted += (double)(m - offending);
+  k->base.adapt.proposed += (double)m;
   if (offending == 0) return LE_OK;
   LE_TRY(le_target_log_lik_grad(target, from, to, offending, k->ahead, k->value, k->grad));
   for (size_t o = 0; o < offending; o++) {
@@ -127,45 +142,22 @@ static le_status sghmc_move(void *self, le_target *target, size_t m, double *the
                             const le_streams *streams)
 {
   sghmc *k = self;
-  const double deviation = sqrt(fmax(2 * (k->friction - k->noise * k->eta) * k->eta, 0));
+  const double eta = k->base.adapt.step;
+  const double deviation = sqrt(fmax(2 * (k->friction - k->noise * eta) * eta, 0));
   /* new momenta contribute noise (1 - alpha)^2 eta in addition to 2 alpha eta. The matching drift
    * is half of their sum; with the full drift the temperature would be about one half */
-  const double kick = k->refresh ? 0.5 * (1 + k->friction * k->friction) * k->eta : k->eta;
+  const double kick = k->refresh ? 0.5 * (1 + k->friction * k->friction) * eta : eta;
   LE_TRY(le_target_draw(target, 1));
   LE_TRY(le_target_gradient(target, 0, m, theta, k->grad));
   if (k->refresh) fresh_velocities(k, m, streams);
-  le_normals(streams, 1, m, k->d, k->fresh);
-  for (size_t c = 0; c < m * k->d; c++) {
+  le_normals(streams, 1, m, k->base.d, k->fresh);
+  for (size_t c = 0; c < m * k->base.d; c++) {
     const double v = (1 - k->friction) * k->velocity[c] + kick * k->grad[c] +
                      deviation * k->fresh[c];
     k->velocity[c] = isfinite(v) ? v : 0;
     if (!target->floor) theta[c] += k->velocity[c];
   }
   return target->floor ? step_or_reflect(k, target, m, theta) : LE_OK;
-}
-
-static void sghmc_tune(void *self)
-{
-  sghmc *k = self;
-  if (k->moved + k->stopped > 0) k->acceptance = k->moved / (k->moved + k->stopped);
-  k->moved = k->stopped = 0;
-}
-
-static le_kernel_report sghmc_report(const void *self)
-{
-  const sghmc *k = self;
-  const le_kernel_report report = {k->acceptance, k->eta};
-  return report;
-}
-
-static void sghmc_archive(void *self, size_t m, le_archive *archive)
-{
-  sghmc *k = self;
-  le_archive_double(archive, &k->eta);
-  le_archive_double(archive, &k->moved);
-  le_archive_double(archive, &k->stopped);
-  le_archive_double(archive, &k->acceptance);
-  le_archive_doubles(archive, k->velocity, m * k->d);
 }
 
 const le_kernel_ops le_sghmc_kernel = {
@@ -178,7 +170,21 @@ const le_kernel_ops le_sghmc_kernel = {
   .alloc = sghmc_alloc,
   .begin = sghmc_begin,
   .move = sghmc_move,
-  .tune = sghmc_tune,
-  .report = sghmc_report,
-  .archive = sghmc_archive,
+  .tune = le_base_tune,
+  .report = le_base_report,
+  .archive = le_base_archive,
+};
+
+const le_kernel_ops le_sgld_kernel = {
+  .version = LE_CONTRACT_VERSION,
+  .size = sizeof(le_kernel_ops),
+  .name = "sgld",
+  .settings = settings + 3, /* from `rate` on */
+  .needs = LE_NEEDS_GRADIENT,
+  .default_metric = LE_METRIC_IDENTITY,
+  .alloc = sgld_alloc,
+  .begin = sgld_begin,
+  .move = sghmc_move,
+  .report = le_base_report,
+  .archive = le_base_archive,
 };

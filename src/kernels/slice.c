@@ -2,8 +2,7 @@
  * metric, by shrinkage only: an interval of fixed width is placed at random around the point, and
  * its ends move in to each rejected draw. All particles use the same direction at the same time, so
  * that each likelihood call has many points. */
-#include "core/adapt.h"
-#include "core/kernel.h"
+#include "kernels/shared.h"
 
 #include "base/linalg.h"
 
@@ -18,33 +17,31 @@ static const le_setting settings[] = {
   {0}};
 
 typedef struct slice {
-  size_t d, used; /* used: number of directions of the basis already used */
-  le_adapt adapt;
+  le_base base;
+  size_t used; /* number of directions of the basis already used */
   double *basis, *value, *level, *low, *high, *at;
-  double *step; /* the direction in theta, for each half of the particles */
+  double *step[2]; /* the direction in theta, for each half of the particles */
   double *proposal, *proposed_level, *proposed_value;
   size_t *open; /* particles whose interval is still shrinking */
 } slice;
 
+static const le_field fields[] = {LE_FIELD(slice, used)};
+static const le_block blocks[] = {
+  LE_KEPT(slice, value, LE_EACH), LE_KEPT(slice, basis, LE_SQUARE),
+  LE_BLOCK(slice, level, LE_EACH), LE_BLOCK(slice, low, LE_EACH), LE_BLOCK(slice, high, LE_EACH),
+  LE_BLOCK(slice, at, LE_EACH), LE_BLOCK(slice, step[0], LE_POINT),
+  LE_BLOCK(slice, step[1], LE_POINT), LE_BLOCK(slice, proposal, LE_POINTS),
+  LE_BLOCK(slice, proposed_level, LE_EACH), LE_BLOCK(slice, proposed_value, LE_EACH),
+  LE_BLOCK(slice, open, LE_EACH)};
+static const le_layout layout = {sizeof(slice), LE_TABLE(blocks), LE_TABLE(fields)};
+
 static le_status slice_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
 {
-  slice *k = le_arena_bytes(arena, 1, sizeof *k);
+  slice *k = *self = le_base_alloc(&layout, d, m, arena);
   if (!k) return LE_NO_MEMORY;
-  k->d = k->used = d;
-  k->adapt = le_adapt_make(le_setting_number(args, settings, "width"), 8, 0.35, 50);
-  k->basis = le_arena_doubles(arena, d * d);
-  k->value = le_arena_doubles(arena, m);
-  k->level = le_arena_doubles(arena, m);
-  k->low = le_arena_doubles(arena, m);
-  k->high = le_arena_doubles(arena, m);
-  k->at = le_arena_doubles(arena, m);
-  k->step = le_arena_doubles(arena, 2 * d);
-  k->proposal = le_arena_doubles(arena, m * d);
-  k->proposed_level = le_arena_doubles(arena, m);
-  k->proposed_value = le_arena_doubles(arena, m);
-  k->open = le_arena_indices(arena, m);
-  *self = k;
-  return arena->failed ? LE_NO_MEMORY : LE_OK;
+  k->used = d;
+  k->base.adapt = le_adapt_make(le_setting_number(args, settings, "width"), 8, 0.35, 50);
+  return LE_OK;
 }
 
 static le_status slice_begin(void *self, le_target *target, size_t m, double *theta,
@@ -59,8 +56,8 @@ static le_status slice_begin(void *self, le_target *target, size_t m, double *th
  * done twice for accuracy. */
 static const double *next_direction(slice *k, const gsl_rng *rng)
 {
-  const size_t d = k->d;
-  if (k->used == d) {
+  const size_t d = k->base.d;
+  if (k->used >= d) {
     k->used = 0;
     for (size_t j = 0; j < d; j++) {
       double *b = k->basis + j * d;
@@ -81,29 +78,29 @@ static le_status slice_move(void *self, le_target *target, size_t m, double *the
                             const le_streams *streams)
 {
   slice *k = self;
-  const size_t d = k->d;
+  const size_t d = k->base.d;
   const double *direction = next_direction(k, streams->rng[0]);
   for (int half = 0; half < 2; half++)
-    le_metric_drift(target->metric[half], direction, k->step + (size_t)half * d);
+    le_metric_drift(target->metric[half], direction, k->step[half]);
   for (size_t i = 0; i < m; i++) {
     const gsl_rng *rng = streams->rng[i + 1];
     k->level[i] = k->value[i] + log(gsl_rng_uniform_pos(rng));
-    k->low[i] = -k->adapt.step * gsl_rng_uniform_pos(rng);
-    k->high[i] = k->low[i] + k->adapt.step;
+    k->low[i] = -k->base.adapt.step * gsl_rng_uniform_pos(rng);
+    k->high[i] = k->low[i] + k->base.adapt.step;
     k->open[i] = i;
   }
   size_t open = m;
   for (int shrinks = 0; open > 0 && shrinks < SHRINKS_MOST; shrinks++) {
     for (size_t o = 0; o < open; o++) {
       const size_t i = k->open[o];
-      const double *step = k->step + (i >= target->split) * d;
+      const double *step = k->step[i >= target->split];
       k->at[i] = k->low[i] + (k->high[i] - k->low[i]) * gsl_rng_uniform_pos(streams->rng[i + 1]);
       k->proposed_level[o] = k->level[i];
       for (size_t j = 0; j < d; j++) k->proposal[o * d + j] = theta[i * d + j] + k->at[i] * step[j];
     }
     LE_TRY(
       le_target_density_above(target, open, k->proposal, k->proposed_level, k->proposed_value));
-    k->adapt.proposed += (double)open;
+    k->base.adapt.proposed += (double)open;
     size_t left = 0;
     for (size_t o = 0; o < open; o++) {
       const size_t i = k->open[o];
@@ -111,7 +108,7 @@ static le_status slice_move(void *self, le_target *target, size_t m, double *the
           !le_target_outside(target, k->proposal + o * d)) {
         memcpy(theta + i * d, k->proposal + o * d, d * sizeof(double));
         k->value[i] = k->proposed_value[o];
-        k->adapt.accepted++;
+        k->base.adapt.accepted++;
       } else {
         *(k->at[i] < 0 ? &k->low[i] : &k->high[i]) = k->at[i];
         k->open[left++] = i;
@@ -120,33 +117,6 @@ static le_status slice_move(void *self, le_target *target, size_t m, double *the
     open = left;
   }
   return LE_OK;
-}
-
-static void slice_tune(void *self)
-{
-  le_adapt_tune(&((slice *)self)->adapt);
-}
-
-static void slice_fix(void *self, double step)
-{
-  le_adapt_fix(&((slice *)self)->adapt, step);
-}
-
-static le_kernel_report slice_report(const void *self)
-{
-  const slice *k = self;
-  const le_kernel_report report = {k->adapt.acceptance, k->adapt.step};
-  return report;
-}
-
-static void slice_archive(void *self, size_t m, le_archive *archive)
-{
-  slice *k = self;
-  le_adapt_archive(&k->adapt, archive);
-  le_archive_doubles(archive, k->value, m);
-  le_archive_doubles(archive, k->basis, k->d * k->d);
-  le_archive_size(archive, &k->used);
-  if (k->used > k->d) archive->status = LE_CORRUPT;
 }
 
 const le_kernel_ops le_slice_kernel = {
@@ -159,8 +129,8 @@ const le_kernel_ops le_slice_kernel = {
   .alloc = slice_alloc,
   .begin = slice_begin,
   .move = slice_move,
-  .tune = slice_tune,
-  .fix = slice_fix,
-  .report = slice_report,
-  .archive = slice_archive,
+  .tune = le_base_tune,
+  .fix = le_base_fix,
+  .report = le_base_report,
+  .archive = le_base_archive,
 };

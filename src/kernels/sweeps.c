@@ -1,31 +1,23 @@
 /* Sweeps of a model with latent variables under a likelihood constraint: each variable is drawn
  * from its prior, restricted to the values that satisfy the constraint. */
-#include "core/kernel.h"
 #include "core/states.h"
-
-#include <math.h>
+#include "kernels/shared.h"
 
 static const le_setting settings[] = {{0}};
 
-typedef struct sweeps_kernel {
-  size_t d;
-} sweeps_kernel;
+static const le_layout layout = {sizeof(le_base), NULL, 0, NULL, 0};
 
 static le_status sweeps_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
 {
-  sweeps_kernel *k = le_arena_bytes(arena, 1, sizeof *k);
   (void)args;
-  (void)m;
-  if (!k) return LE_NO_MEMORY;
-  k->d = d;
-  *self = k;
-  return LE_OK;
+  *self = le_base_alloc(&layout, d, m, arena);
+  return *self ? LE_OK : LE_NO_MEMORY;
 }
 
 static le_status sweeps_move(void *self, le_target *target, size_t m, double *theta,
                              const le_streams *streams)
 {
-  const size_t d = ((const sweeps_kernel *)self)->d;
+  const size_t d = ((const le_base *)self)->d;
   if (target->ops != &le_states_model || !target->floor)
     return le_fail(&target->context->error, LE_UNSUPPORTED,
                    "`kernel` sweeps is for models with latent variables in nested().");
@@ -41,19 +33,6 @@ static le_status sweeps_move(void *self, le_target *target, size_t m, double *th
   return LE_OK;
 }
 
-static le_kernel_report sweeps_report(const void *self)
-{
-  const le_kernel_report report = {NAN, NAN};
-  (void)self;
-  return report;
-}
-
-static void sweeps_archive(void *self, size_t m, le_archive *archive)
-{
-  (void)m;
-  le_archive_expect(archive, ((const sweeps_kernel *)self)->d);
-}
-
 const le_kernel_ops le_sweeps_kernel = {
   .version = LE_CONTRACT_VERSION,
   .size = sizeof(le_kernel_ops),
@@ -63,6 +42,6 @@ const le_kernel_ops le_sweeps_kernel = {
   .default_metric = LE_METRIC_IDENTITY,
   .alloc = sweeps_alloc,
   .move = sweeps_move,
-  .report = sweeps_report,
-  .archive = sweeps_archive,
+  .report = le_base_report,
+  .archive = le_base_archive,
 };

@@ -1,0 +1,34 @@
+/* What kernels have in common. The struct of a kernel begins with a le_base, and its layout lists
+ * the other members. A kernel that adapts its step size uses all functions below in its table; one
+ * that does not leaves out `fix`, and if it rejects nothing also `tune`. */
+#ifndef LE_KERNELS_SHARED_H
+#define LE_KERNELS_SHARED_H
+
+#include "base/blocks.h"
+#include "core/adapt.h"
+#include "core/kernel.h"
+#include "core/members.h"
+
+typedef struct le_layout {
+  size_t size; /* of the struct */
+  const le_block *block; /* arrays */
+  size_t blocks;
+  const le_field *field; /* numbers that belong to the saved state */
+  size_t fields;
+} le_layout;
+
+typedef struct le_base {
+  const le_layout *layout;
+  size_t d;
+  le_adapt adapt; /* the step size, which a kernel may also set itself, and the acceptance rate */
+} le_base;
+
+/* A kernel for m particles, all zero except that nothing is known of step size and acceptance rate,
+ * and that the step size is fixed; NULL if there is no memory. */
+void *le_base_alloc(const le_layout *layout, size_t d, size_t m, le_arena *arena);
+void le_base_tune(void *self);
+void le_base_fix(void *self, double step);
+le_kernel_report le_base_report(const void *self);
+void le_base_archive(void *self, size_t m, le_archive *archive);
+
+#endif
