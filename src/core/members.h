@@ -1,12 +1,12 @@
 /* Settings that are read into members of the same name, by a table:
  *   static const le_member members[] = {LE_MEMBER(baoab, friction), LE_MEMBER(baoab, clip)};
+ *   le_members_read(args, settings, k, LE_TABLE(members));
  * A double takes a number, a size_t a whole number, an int a flag, an enumeration a word. */
 #ifndef LE_CORE_MEMBERS_H
 #define LE_CORE_MEMBERS_H
 
+#include "base/blocks.h"
 #include "core/settings.h"
-
-#include <stddef.h>
 
 typedef struct le_member {
   const char *name;

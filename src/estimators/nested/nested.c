@@ -11,6 +11,8 @@
  * kept in a weighted reservoir of the size of the population (Cameron's online nested sampling). */
 #include "estimators/nested/parts.h"
 
+#include "core/members.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -38,6 +40,25 @@ const le_setting le_nested_table[] = {
   LE_NUMBERS_SETTING("from_levels"),
   {0}};
 
+#define OWN(member) LE_MEMBER(nested, member)
+static const le_member members[] = {OWN(live), OWN(batch), OWN(steps), OWN(tol), OWN(simulations),
+                                    OWN(whole), OWN(chunk_least), OWN(chunk_fraction),
+                                    OWN(chunk_most)};
+
+#define BLOCK(member, shape) LE_BLOCK(nested, member, shape)
+#define KEPT(member, shape) LE_KEPT(nested, member, shape)
+static const le_block blocks[] = {
+  KEPT(theta, LE_POINTS), BLOCK(walker, LE_POINTS), BLOCK(start, LE_POINTS),
+  BLOCK(apart, LE_POINTS), BLOCK(value, LE_EACH), BLOCK(weight, LE_EACH), BLOCK(order, LE_EACH),
+  BLOCK(source, LE_EACH), BLOCK(ancestor, LE_EACH), KEPT(labels, LE_POINT)};
+
+/* The numbers that belong to the saved state. */
+#define FIELD(member) LE_FIELD(nested, member)
+static const le_field fields[] = {
+  FIELD(target.seen), FIELD(target.chunk), FIELD(target.split), FIELD(target.likelihoods),
+  FIELD(target.gradients), FIELD(step), FIELD(steps), FIELD(filled), FIELD(floor.value),
+  FIELD(floor.tie), FIELD(log_volume), FIELD(log_sum), FIELD(banked), FIELD(banked_variance),
+  FIELD(information), FIELD(renewal), FIELD(echo), FIELD(rounds), FIELD(clusters.count)};
 
 static const le_phase phases[] = {
   [OPEN_CHUNK] = {"open chunk", le_nested_open_chunk, 0},
@@ -70,18 +91,10 @@ static le_status read_settings(nested *s, const le_problem *problem)
   const le_args *args = &problem->settings;
   const le_model_ops *model = s->model;
   le_error *error = &s->machine.context->error;
-  s->live = le_setting_count(args, le_nested_table, "live");
-  s->batch = le_setting_count(args, le_nested_table, "batch");
-  s->steps = le_setting_count(args, le_nested_table, "steps");
-  s->tol = le_setting_number(args, le_nested_table, "tol");
-  s->simulations = le_setting_count(args, le_nested_table, "simulations");
+  le_members_read(args, le_nested_table, s, LE_TABLE(members));
   const double carried = le_setting_number(args, le_nested_table, "reservoir");
   s->kept = isnan(carried) ? s->live : (size_t)carried;
-  s->whole = le_setting_flag(args, le_nested_table, "whole");
   s->machine.shuffle = le_setting_flag(args, le_nested_table, "shuffle");
-  s->chunk_least = le_setting_number(args, le_nested_table, "chunk_least");
-  s->chunk_fraction = le_setting_number(args, le_nested_table, "chunk_fraction");
-  s->chunk_most = le_setting_number(args, le_nested_table, "chunk_most");
   s->keeps = s->whole && !s->states.ops;
   s->from_theta = le_args_find(args, "from_theta");
   s->from_levels = le_args_find(args, "from_levels");
@@ -142,19 +155,10 @@ static le_status alloc_all(nested *s, const le_problem *problem)
     le_metric_alloc(&s->metric[half], d, s->metric_kind, &s->arena);
     s->target.metric[half] = &s->metric[half];
   }
-  s->order = le_arena_indices(&s->arena, most);
-  s->theta = le_arena_doubles(&s->arena, most * d);
+  le_blocks_alloc(&s->arena, s, LE_TABLE(blocks), most, d);
   s->level = le_arena_doubles(&s->arena, most * LEVEL_COLUMNS);
-  s->walker = le_arena_doubles(&s->arena, most * d);
-  s->start = le_arena_doubles(&s->arena, s->batch * d);
-  s->source = le_arena_indices(&s->arena, most);
-  s->value = le_arena_doubles(&s->arena, most);
-  s->weight = le_arena_doubles(&s->arena, most);
-  s->labels = le_arena_doubles(&s->arena, d);
   s->work = le_arena_doubles(&s->arena, most + 4 * d);
-  s->apart = le_arena_doubles(&s->arena, most * d);
   le_clusters_alloc(&s->clusters, most, d, &s->arena);
-  s->ancestor = le_arena_indices(&s->arena, most);
   if (!s->keeps) le_varopt_alloc(&s->reservoir, s->kept, d, &s->arena);
   if (s->states.ops) {
     s->states.scratch = s->target.scratch;
@@ -203,6 +207,42 @@ static le_status nested_alloc(const le_problem *problem, le_context *context, vo
   return LE_OK;
 }
 
+static void nested_archive(void *self, le_archive *archive)
+{
+  nested *s = self;
+  le_archive_expect(archive, s->d);
+  le_archive_expect(archive, s->live);
+  le_archive_expect(archive, s->kept);
+  le_machine_archive(&s->machine, archive);
+  if (archive->status != LE_OK) return;
+  LE_ARCHIVE_FIELDS(archive, s, fields);
+  le_blocks_archive(archive, s, LE_TABLE(blocks), s->most, s->d);
+  le_archive_sizes(archive, s->order, s->live);
+  le_archive_sizes(archive, s->clusters.label, s->live);
+  le_archive_sizes(archive, s->source, s->batch);
+  le_archive_doubles(archive, s->level, s->live * LEVEL_COLUMNS);
+  le_archive_doubles(archive, s->walker, s->batch * s->d);
+  le_archive_doubles(archive, s->start, s->batch * s->d);
+  int labelled = s->target.labels != NULL, walled = s->target.floor != NULL;
+  le_archive_int(archive, &labelled);
+  le_archive_int(archive, &walled);
+  s->target.labels = labelled ? s->labels : NULL;
+  s->target.floor = walled ? &s->floor : NULL;
+  for (size_t i = 0; i < s->live; i++)
+    if (s->order[i] >= s->live || s->clusters.label[i] >= s->clusters.count)
+      archive->status = LE_CORRUPT;
+  if (s->filled > s->live) archive->status = LE_CORRUPT;
+  if (archive->status != LE_OK) return;
+  le_gradient_archive(&s->gradient, &s->target, archive);
+  le_past_archive(&s->past, archive);
+  for (int half = 0; half < 2; half++) le_metric_archive(&s->metric[half], archive);
+  s->spec->ops->archive(s->kernel, s->most, archive);
+  if (!s->keeps) le_varopt_archive(&s->reservoir, archive);
+  le_trace_archive(&s->levels, archive);
+  le_trace_archive(&s->points, archive);
+  le_trace_archive(&s->trace, archive);
+}
+
 static void nested_hand_over(const void *self, le_population *population)
 {
   const nested *s = self;
@@ -242,7 +282,7 @@ const le_estimator_ops le_nested_estimator = {
   .advance = le_machine_advance,
   .progress = nested_progress,
   .result = le_nested_result,
-  .archive = le_nested_archive,
+  .archive = nested_archive,
   .latent = 1,
   .hand_over = nested_hand_over,
 };

@@ -122,8 +122,4 @@ le_status le_nested_close_chunk(void *self, le_progress *progress);
 /* Moves points that were copied, so that copies differ before the next chunk begins. */
 le_status le_nested_freshen(void *self, le_progress *progress);
 
-/* ---- archive.c ---- */
-
-void le_nested_archive(void *self, le_archive *archive);
-
 #endif

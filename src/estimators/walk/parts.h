@@ -248,7 +248,6 @@ le_status le_walk_check_passes(walk *w);
 le_status le_walk_feed(void *self, const le_rows *rows, le_feed feed);
 /* Phase AGAIN: sums at the mode over all rows, which are read once more. */
 le_status le_walk_read_again(void *self, le_progress *progress);
-void le_walk_past_archive(walk *w, le_archive *archive);
 
 /* ---- increment.c ---- */
 
@@ -310,10 +309,5 @@ le_status le_walk_bridge(void *self, le_progress *progress);
 
 /* Reports the figures, draws, trace and audit of the run. */
 le_status le_walk_result(void *self, le_result *result);
-
-/* ---- archive.c ---- */
-
-/* Saves or restores the state of the run. */
-void le_walk_archive(void *self, le_archive *archive);
 
 #endif

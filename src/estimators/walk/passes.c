@@ -202,28 +202,3 @@ le_status le_walk_read_again(void *self, le_progress *progress)
   *progress = LE_NEEDS_ROWS;
   return LE_OK;
 }
-
-void le_walk_past_archive(walk *w, le_archive *archive)
-{
-  int round = (int)w->audit_round, state = (int)w->again_state;
-  le_past_archive(&w->past, archive);
-  if (!w->settings.keep) return;
-  le_store_archive(&w->again, archive);
-  le_archive_int(archive, &round);
-  le_archive_int(archive, &state);
-  if (round < 0 || round > ROUND_EXACT || state < 0 || state > AGAIN_CLOSED)
-    archive->status = LE_CORRUPT;
-  w->audit_round = (audit_round)round;
-  w->again_state = (again_state)state;
-  le_archive_int(archive, &w->reopened);
-  le_archive_int(archive, &w->once);
-  if (w->reopened) w->machine.shuffle = 0;
-  le_archive_size(archive, &w->again_rows);
-  le_archive_size(archive, &w->passes);
-  le_archive_double(archive, &w->again_value);
-  le_archive_doubles(archive, w->again_grad, w->d);
-  le_archive_doubles(archive, w->again_hess, w->d * w->d);
-  le_archive_double(archive, &w->past_se);
-  le_archive_double(archive, &w->unreached);
-  le_archive_double(archive, &w->changed);
-}

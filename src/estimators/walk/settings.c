@@ -2,10 +2,10 @@
  * model, kernel and gradient rule fit together. le_setting tables test ranges. */
 #include "estimators/walk/settings.h"
 
+#include "core/members.h"
 #include "core/search.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Their meaning is documented at the members of le_walk_settings and le_stage. */
@@ -61,25 +61,18 @@ const le_setting le_stage_table[] = {
   LE_WORD_SETTING("mass", "default identity diagonal dense"),
   {0}};
 
-static double number(const le_problem *problem, size_t stage, const char *name)
-{
-  return le_stage_number(&problem->settings, le_stage_table, stage, name);
-}
-
-static int word(const le_problem *problem, size_t stage, const char *name)
-{
-  return le_stage_word(&problem->settings, le_stage_table, stage, name);
-}
-
-static double own_number(const le_problem *problem, const char *name)
-{
-  return le_setting_number(&problem->settings, le_walk_table, name);
-}
-
-static int own_flag(const le_problem *problem, const char *name)
-{
-  return own_number(problem, name) != 0;
-}
+/* The settings that are read as they are. */
+#define OWN(member) LE_MEMBER(le_walk_settings, member)
+static const le_member own_members[] = {
+  OWN(stages), OWN(shuffle), OWN(mean_weights), OWN(correct), OWN(lag), OWN(unseen), OWN(audit),
+  OWN(audit_draws), OWN(audit_lots), OWN(audit_part), OWN(audit_work), OWN(keep), OWN(keep_all),
+  OWN(again), OWN(first_look), OWN(rounds), OWN(bridge), OWN(restarts), OWN(moments), OWN(record)};
+#define OF_STAGE(member) LE_MEMBER(le_stage, member)
+static const le_member stage_members[] = {
+  OF_STAGE(particles), OF_STAGE(until), OF_STAGE(whole), OF_STAGE(chunk_least),
+  OF_STAGE(chunk_fraction), OF_STAGE(chunk_most), OF_STAGE(schedule), OF_STAGE(ess),
+  OF_STAGE(resampling), OF_STAGE(anneal), OF_STAGE(threshold), OF_STAGE(gradient), OF_STAGE(batch),
+  OF_STAGE(part), OF_STAGE(steps), OF_STAGE(renew), OF_STAGE(work), OF_STAGE(move_resampled)};
 
 static le_status match_kernel(const le_problem *problem, const le_stage *stage, le_error *error)
 {
@@ -107,27 +100,9 @@ static le_status match_kernel(const le_problem *problem, const le_stage *stage, 
 static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage, le_error *error)
 {
   const le_model_ops *model = problem->ops;
+  const le_args *args = &problem->settings;
   memset(stage, 0, sizeof *stage);
-  stage->particles = (size_t)number(problem, s, "particles");
-  stage->until = number(problem, s, "until");
-  stage->whole = number(problem, s, "whole") != 0;
-  stage->chunk_least = number(problem, s, "chunk_least");
-  stage->chunk_fraction = number(problem, s, "chunk_fraction");
-  stage->chunk_most = number(problem, s, "chunk_most");
-  stage->ess = number(problem, s, "ess");
-  stage->anneal = number(problem, s, "anneal");
-  stage->threshold = number(problem, s, "threshold");
-  stage->batch = (size_t)number(problem, s, "batch");
-  stage->part = (size_t)number(problem, s, "part");
-  stage->steps = (size_t)number(problem, s, "steps");
-  stage->renew = number(problem, s, "renew");
-  stage->work = number(problem, s, "work");
-  stage->move_resampled = number(problem, s, "move_resampled") != 0;
-
-  const int metric = word(problem, s, "metric"), mass = word(problem, s, "mass");
-  stage->schedule = (le_schedule_rule)word(problem, s, "schedule");
-  stage->gradient = (le_gradient_rule)word(problem, s, "gradient");
-  stage->resampling = (le_resampling)word(problem, s, "resampling");
+  le_members_read_stage(args, le_stage_table, s, stage, LE_TABLE(stage_members));
   if (stage->particles < 1)
     return le_fail(error, LE_BAD_ARGUMENT, "`particles` must be at least 1.");
   if (stage->ess > (double)stage->particles)
@@ -135,7 +110,7 @@ static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage
                    "`ess` must not exceed the number of particles, %d, but is %g.",
                    (int)stage->particles, stage->ess);
   if (stage->schedule == LE_FIXED_STEPS) {
-    const le_arg *lambda = le_stage_numbers(&problem->settings, s, "lambda");
+    const le_arg *lambda = le_stage_numbers(args, s, "lambda");
     if (!lambda || !lambda->values || lambda->n < 1 || lambda->values[lambda->n - 1] != 1)
       return le_fail(error, LE_BAD_ARGUMENT,
                      "`schedule` must be an increasing list that ends at 1.");
@@ -145,7 +120,9 @@ static le_status read_stage(const le_problem *problem, size_t s, le_stage *stage
   if (stage->schedule == LE_CURVATURE_STEPS && !(model->log_lik_hess && model->log_prior_hess))
     stage->schedule = LE_ADAPTIVE_STEPS;
 
-  const double kernel = number(problem, s, "kernel");
+  const double kernel = le_stage_number(args, le_stage_table, s, "kernel");
+  const int metric = le_stage_word(args, le_stage_table, s, "metric"),
+            mass = le_stage_word(args, le_stage_table, s, "mass");
   if (kernel >= 1 && kernel <= (double)problem->kernels)
     stage->kernel = &problem->kernel[(size_t)kernel - 1];
   if (!stage->kernel) stage->steps = 0;
@@ -167,7 +144,6 @@ static le_status read_path(const le_problem *problem, le_walk_settings *settings
 {
   const le_args *args = &problem->settings;
   const le_stage *stage = &settings->stage[0];
-  settings->record = own_flag(problem, "record");
   settings->follow = le_args_find(args, "follow");
   if (!settings->record && !settings->follow) return LE_OK;
   if (settings->stages > 1 || stage->gradient != LE_GRADIENT_FULL || settings->shuffle ||
@@ -181,7 +157,7 @@ static le_status read_path(const le_problem *problem, le_walk_settings *settings
                    "exactly invariant, not %s(): a kernel with a step-size error gives no bounds.",
                    stage->kernel->ops->name);
   if (!settings->follow) return LE_OK;
-  settings->reverse = own_flag(problem, "reverse");
+  settings->reverse = le_setting_flag(args, le_walk_table, "reverse");
   const le_arg *from = le_args_find(args, "from_state");
   const size_t d = problem->ops->dim(problem->model);
   if (settings->reverse && (!from || !from->values || from->n < d || from->n % d != 0))
@@ -207,7 +183,7 @@ static int may_climb(const le_problem *problem)
  * of its own; otherwise it is the largest number allowed. */
 static size_t search_starts(const le_problem *problem)
 {
-  const double wanted = own_number(problem, "search");
+  const double wanted = le_setting_number(&problem->settings, le_walk_table, "search");
   if (wanted == 0 || !may_climb(problem)) return 0;
   const size_t d = problem->ops->dim(problem->model);
   return wanted == 1 ? le_search_starts(d) : (size_t)fmax(4, fmin(wanted, 600 / (double)d));
@@ -217,31 +193,13 @@ le_status le_walk_settings_read(const le_problem *problem, le_walk_settings *set
                                 le_error *error)
 {
   memset(settings, 0, sizeof *settings);
-  settings->stages = (size_t)own_number(problem, "stages");
+  le_members_read(&problem->settings, le_walk_table, settings, LE_TABLE(own_members));
   if (settings->stages < 1 || settings->stages > LE_STAGES_MOST)
     return le_fail(error, LE_BAD_ARGUMENT, "`stages` must be 1, 2 or 3, not %d.",
                    (int)settings->stages);
-  settings->shuffle = own_flag(problem, "shuffle");
-  settings->mean_weights = own_flag(problem, "mean_weights");
-  settings->correct = own_flag(problem, "correct");
-  settings->lag = (size_t)own_number(problem, "lag");
-  settings->unseen = own_number(problem, "unseen");
-  settings->audit = own_flag(problem, "audit");
-  settings->audit_draws = (size_t)own_number(problem, "audit_draws");
-  settings->audit_lots = (size_t)own_number(problem, "audit_lots");
-  settings->audit_part = (size_t)own_number(problem, "audit_part");
-  settings->audit_work = own_number(problem, "audit_work");
-  const double least = own_number(problem, "audit_least");
+  const double least = le_setting_number(&problem->settings, le_walk_table, "audit_least");
   settings->audit_least = isnan(least) ? settings->audit_draws : (size_t)least;
-  settings->keep = (size_t)own_number(problem, "keep");
-  settings->keep_all = own_flag(problem, "keep_all");
-  settings->again = own_flag(problem, "again");
   settings->search = search_starts(problem);
-  settings->first_look = own_flag(problem, "first_look");
-  settings->rounds = (size_t)own_number(problem, "rounds");
-  settings->bridge = own_flag(problem, "bridge");
-  settings->restarts = own_flag(problem, "restarts");
-  settings->moments = own_flag(problem, "moments");
   for (size_t s = 0; s < settings->stages; s++)
     LE_TRY(read_stage(problem, s, &settings->stage[s], error));
   if (!may_climb(problem)) settings->audit = 0;

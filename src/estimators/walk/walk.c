@@ -12,11 +12,37 @@
  * saved or be stopped. */
 #include "estimators/walk/parts.h"
 
+#include "base/blocks.h"
+
 #include <math.h>
 #include <string.h>
 
 enum { AUDIT_BATCH = 64 };
 enum { SEARCH_ROWS = 1000 };
+
+#define BLOCK(member, shape) LE_BLOCK(walk, member, shape)
+#define KEPT(member, shape) LE_KEPT(walk, member, shape)
+static const le_block blocks[] = {
+  KEPT(theta, LE_POINTS), BLOCK(swap, LE_POINTS), BLOCK(twin, LE_POINTS),
+  KEPT(log_weight, LE_EACH), KEPT(chunk_value, LE_EACH), KEPT(weight, LE_EACH),
+  BLOCK(ancestor, LE_EACH), KEPT(prior_variance, LE_POINT), KEPT(centre, LE_POINT),
+  KEPT(labels, LE_POINT), KEPT(anchor_info, LE_SQUARE), KEPT(chunk_info, LE_SQUARE),
+  KEPT(precision, LE_SQUARE)};
+
+/* The numbers that belong to the saved state. */
+#define FIELD(member) LE_FIELD(walk, member)
+static const le_field fields[] = {
+  FIELD(target.seen), FIELD(target.chunk), FIELD(target.lambda), FIELD(target.likelihoods),
+  FIELD(target.gradients), FIELD(target.noise), FIELD(check_cost), FIELD(skip_moves), FIELD(check),
+  FIELD(first_checked), FIELD(from_importance), FIELD(uneven), FIELD(skip_remeasure),
+  FIELD(skip_measure), FIELD(step), FIELD(chunk_steps), FIELD(fixed), FIELD(at),
+  FIELD(restart_rows), FIELD(retry_control_at), FIELD(noise_measured_at), FIELD(rows_at_check),
+  FIELD(moves), FIELD(tried), FIELD(chunk_ess), FIELD(log_z_before), FIELD(variance_before),
+  FIELD(lambda_steps), FIELD(restarts), FIELD(drift), FIELD(shortest), FIELD(tried_renewal),
+  FIELD(renewed), FIELD(step_bias), FIELD(bias_rate), FIELD(bias_rate_variance),
+  FIELD(bias_total), FIELD(bias_total_variance), FIELD(temperature), FIELD(audit_round),
+  FIELD(again_state), FIELD(reopened), FIELD(once), FIELD(again_rows), FIELD(passes),
+  FIELD(again_value), FIELD(past_se), FIELD(unreached), FIELD(changed)};
 
 static void walk_free(void *self)
 {
@@ -53,20 +79,8 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   le_target_alloc(&w->target, problem->ops, problem->model, most, w->machine.context, &w->arena);
   w->target.store = &w->machine.store;
   w->target.rng = w->machine.streams.rng[0];
-  w->theta = le_arena_doubles(&w->arena, most * d);
-  w->swap = le_arena_doubles(&w->arena, most * d);
-  w->twin = le_arena_doubles(&w->arena, most * d);
-  w->log_weight = le_arena_doubles(&w->arena, most);
-  w->chunk_value = le_arena_doubles(&w->arena, most);
-  w->weight = le_arena_doubles(&w->arena, most);
+  le_blocks_alloc(&w->arena, w, LE_TABLE(blocks), most, d);
   w->work = le_arena_doubles(&w->arena, 2 * d * d + 4 * d + most);
-  w->prior_variance = le_arena_doubles(&w->arena, d);
-  w->anchor_info = le_arena_doubles(&w->arena, d * d);
-  w->chunk_info = le_arena_doubles(&w->arena, d * d);
-  w->precision = le_arena_doubles(&w->arena, d * d);
-  w->centre = le_arena_doubles(&w->arena, d);
-  w->labels = le_arena_doubles(&w->arena, d);
-  w->ancestor = le_arena_indices(&w->arena, most);
   le_genealogy_alloc(&w->genealogy, settings->lag, most, &w->arena);
   if (le_walk_renews(w)) le_renewal_alloc(&w->renewal, d, most, &w->arena);
   le_expansion_alloc(&w->expansion, &w->target, &w->arena);
@@ -140,6 +154,67 @@ static void walk_progress(const void *self, double *rows, double *share)
   *share = done;
 }
 
+static void walk_archive(void *self, le_archive *archive)
+{
+  walk *w = self;
+  size_t stage = w->stage, m = w->m;
+  le_archive_expect(archive, w->d);
+  le_archive_expect(archive, w->most);
+  le_archive_expect(archive, w->path.points);
+  le_archive_expect(archive, (uint64_t)w->settings.reverse);
+  le_machine_archive(&w->machine, archive);
+  le_archive_size(archive, &stage);
+  le_archive_size(archive, &m);
+  if (archive->status != LE_OK) return;
+  if (stage >= w->settings.stages || m > w->most) {
+    archive->status = LE_CORRUPT;
+    return;
+  }
+  if (!archive->writing) le_walk_enter_stage(w, stage);
+  w->m = m;
+  LE_ARCHIVE_FIELDS(archive, w, fields);
+  le_blocks_archive(archive, w, LE_TABLE(blocks), m, w->d);
+  int labelled = w->target.labels != NULL;
+  le_archive_int(archive, &labelled);
+  w->target.labels = labelled ? w->labels : NULL;
+  int proposed = w->target.proposal != NULL;
+  le_archive_int(archive, &proposed);
+  w->target.proposal = proposed && le_walk_samples_importance(w) ? &w->audit.density : NULL;
+  for (size_t s = 0; s < w->settings.stages; s++) {
+    const le_stage *settings = &w->settings.stage[s];
+    le_gradient_archive(&w->gradient[s], &w->target, archive);
+    for (size_t half = 0; half < 2; half++) le_metric_archive(&w->metric[s][half], archive);
+    if (settings->kernel)
+      settings->kernel->ops->archive(w->kernel[s], settings->particles, archive);
+  }
+  le_past_archive(&w->past, archive);
+  if (w->settings.keep) {
+    le_store_archive(&w->again, archive);
+    le_archive_doubles(archive, w->again_grad, w->d);
+    le_archive_doubles(archive, w->again_hess, w->d * w->d);
+  }
+  if (w->reopened) w->machine.shuffle = 0;
+  le_genealogy_archive(&w->genealogy, archive);
+  if (le_walk_renews(w)) le_renewal_archive(&w->renewal, m, archive);
+  if (w->settings.search) le_search_archive(&w->search, archive);
+  if (le_walk_samples_importance(w)) le_audit_archive(&w->audit, archive);
+  if (w->settings.rounds) {
+    const size_t kept = w->settings.stage[w->settings.stages - 1].particles * w->settings.rounds;
+    le_archive_doubles(archive, w->draw_theta, kept * w->d);
+    le_archive_doubles(archive, w->draw_value, kept);
+    if (w->settings.bridge) le_bridging_archive(&w->bridging, archive);
+  }
+  le_trace_archive(&w->trace, archive);
+  le_trace_archive(&w->moments, archive);
+  le_trace_archive(&w->recorded, archive);
+  const walk_phase phase = (walk_phase)w->machine.phase;
+  const int between = phase == REWEIGHT || phase == MOVE || phase == STEP_BACK;
+  const size_t end = w->settings.reverse ? 0 : w->path.points;
+  if (w->audit_round > ROUND_EXACT || w->again_state > AGAIN_CLOSED || w->at > w->path.points ||
+      (follows(w) && between && w->at == end))
+    archive->status = LE_CORRUPT;
+}
+
 static const le_phase phases[] = {
   [OPEN_CHUNK] = {"open chunk", le_walk_open_chunk, 0},
   [REWEIGHT] = {"reweight", le_walk_reweight, 0},
@@ -187,4 +262,4 @@ static le_status walk_alloc(const le_problem *problem, le_context *context, void
 const le_estimator_ops le_walk_estimator = {
   LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "walk", {{le_walk_table}, le_stage_table},
   walk_alloc, walk_free, walk_start, le_walk_feed, le_machine_advance, walk_progress,
-  le_walk_result, le_walk_archive, 0, NULL, walk_take_over, le_walk_reopen};
+  le_walk_result, walk_archive, 0, NULL, walk_take_over, le_walk_reopen};
