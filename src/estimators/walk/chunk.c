@@ -10,13 +10,6 @@
  * nats too low, with a standard error of 0.011. */
 static const double FIRST_ROWS = 5;
 
-static void next_stage(walk *w)
-{
-  const size_t to = w->settings.stage[w->stage + 1].particles;
-  if (to != w->m) le_walk_resample(w, to);
-  le_walk_enter_stage(w, w->stage + 1);
-}
-
 static le_status begin_path(walk *w, le_progress *progress)
 {
   if (!w->machine.closed) {
@@ -31,6 +24,21 @@ static le_status begin_path(walk *w, le_progress *progress)
   return le_walk_begin_moves(w, 0);
 }
 
+/* Draws or a check may follow, unless importance sampling has just seen all rows. */
+static le_status end_of_rows(walk *w)
+{
+  w->machine.phase = FINISHED;
+  if (w->from_importance) return LE_OK;
+  if (w->settings.rounds)
+    w->machine.phase = COLLECT;
+  else if (w->settings.audit && w->target.seen > 0)
+    w->machine.phase = w->settings.search ? SEARCH : AUDIT;
+  w->step = 0;
+  w->target.chunk = 0;
+  w->target.lambda = 0;
+  return w->machine.phase == FINISHED ? le_walk_past_error(w) : LE_OK;
+}
+
 le_status le_walk_open_chunk(void *self, le_progress *progress)
 {
   walk *w = self;
@@ -39,7 +47,10 @@ le_status le_walk_open_chunk(void *self, le_progress *progress)
     if (*progress == LE_NEEDS_ROWS || w->machine.phase != OPEN_CHUNK) return LE_OK;
   }
   const size_t seen = w->target.seen, there = w->machine.store.n - seen;
-  while (w->stage + 1 < w->settings.stages && (double)seen >= stage_of(w)->until) next_stage(w);
+  while (w->stage + 1 < w->settings.stages && (double)seen >= stage_of(w)->until) {
+    le_walk_resize(w, w->settings.stage[w->stage + 1].particles);
+    le_walk_enter_stage(w, w->stage + 1);
+  }
   /* once only: this function may be called again when more rows are there */
   if (w->retry_control_at && seen >= w->retry_control_at && w->stage + 1 == w->settings.stages) {
     /* the number of particles stays until control variates have been tested again */
@@ -49,28 +60,19 @@ le_status le_walk_open_chunk(void *self, le_progress *progress)
   }
   const le_stage *stage = stage_of(w);
   const double rows = (double)w->machine.store.n, few = FIRST_ROWS * (double)w->d;
-  if (le_walk_may_check_first(w) && w->machine.closed && rows < few) w->first_checked = 1;
-  if (le_walk_may_check_first(w) && !w->machine.closed && rows <= fmax(stage->until, few)) {
-    *progress = LE_NEEDS_ROWS;
-    return LE_OK;
+  const int ended = there == 0 && w->machine.closed;
+  if (le_walk_may_check_first(w)) {
+    if (!w->machine.closed && rows <= fmax(stage->until, few)) {
+      *progress = LE_NEEDS_ROWS;
+      return LE_OK;
+    }
+    if (w->machine.closed && rows < few) w->first_checked = 1;
+    else if (!ended) {
+      w->target.seen = (size_t)fmin(stage->until, w->restart_rows ? (double)w->restart_rows : rows);
+      return le_walk_begin_check(w, CHECK_FIRST);
+    }
   }
-  if (le_walk_may_check_first(w) && (there > 0 || !w->machine.closed)) {
-    w->target.seen = (size_t)fmin(stage->until, w->restart_rows ? (double)w->restart_rows : rows);
-    return le_walk_begin_check(w, CHECK_FIRST);
-  }
-  if (there == 0 && w->machine.closed && w->from_importance) {
-    w->machine.phase = FINISHED;
-    return LE_OK;
-  }
-  if (there == 0 && w->machine.closed) {
-    w->machine.phase = w->settings.rounds              ? COLLECT
-                       : w->settings.audit && seen > 0 ? (w->settings.search ? SEARCH : AUDIT)
-                                                       : FINISHED;
-    w->step = 0;
-    w->target.chunk = 0;
-    w->target.lambda = 0;
-    return w->machine.phase == FINISHED ? le_walk_past_error(w) : LE_OK;
-  }
+  if (ended) return end_of_rows(w);
   double wanted = floor(stage->chunk_fraction * (double)seen);
   wanted = fmin(fmax(wanted, stage->chunk_least), stage->chunk_most);
   if (stage->whole) wanted = INFINITY;
@@ -87,7 +89,7 @@ le_status le_walk_open_chunk(void *self, le_progress *progress)
   w->target.chunk = (double)there < wanted ? there : (size_t)wanted;
   if (follows(w)) w->target.chunk = le_path_at(&w->path, w->at).chunk;
   w->target.lambda = 0;
-  w->chunk_steps = w->fixed = 0;
+  w->chunk_steps = 0;
   w->from_importance = 0;
   w->chunk_ess = 1;
   w->drift = NAN;
@@ -127,13 +129,8 @@ le_status le_walk_close_chunk(void *self, le_progress *progress)
   if (w->settings.mean_weights) {
     /* the mean predictive density of a chunk is a separate factor of Z: the next chunk starts
      * with equal weights */
-    w->log_z_before += le_logmeanexp(w->log_weight, w->m);
-    w->variance_before += le_walk_unseen(w) * w->genealogy.variance;
-    for (size_t i = 0; i < w->m; i++) {
-      w->log_weight[i] = 0;
-      w->weight[i] = 1 / (double)w->m;
-    }
-    le_genealogy_start(&w->genealogy, w->m);
+    le_walk_begin_from(w, w->log_z_before + le_logmeanexp(w->log_weight, w->m),
+                       w->variance_before + le_walk_unseen(w) * w->genealogy.variance);
     w->chunk_steps = 0;
   }
   w->machine.phase = OPEN_CHUNK;

@@ -114,7 +114,7 @@ le_status le_walk_open_controlled_chunk(walk *w)
   const double wide = le_walk_temperature(w);
   if (definite && w->target.noise < fmin(NOISE_MOST, NOISE_TIMES_D_MOST / (double)w->d) &&
       !(wide > WIDE_MOST || wide < 1 / WIDE_MOST)) {
-    if (w->m != stage_of(w)->particles) le_walk_resample(w, stage_of(w)->particles);
+    le_walk_resize(w, stage_of(w)->particles);
     w->retry_control_at = 0;
     return LE_OK;
   }
@@ -122,8 +122,7 @@ le_status le_walk_open_controlled_chunk(walk *w)
   w->retry_control_at = 0;
   if (le_walk_may_check(w)) return le_walk_begin_check(w, CHECK_INTERIM);
   w->retry_control_at = 2 * w->target.seen;
-  if (w->m != w->settings.stage[last].particles)
-    le_walk_resample(w, w->settings.stage[last].particles);
+  le_walk_resize(w, w->settings.stage[last].particles);
   le_walk_enter_stage(w, last);
   return LE_OK;
 }

@@ -76,26 +76,6 @@ static double step_bias(const walk *w, double increment)
 
 /* ---- the rules ---- */
 
-static le_status recorded_step(walk *w, double *increment)
-{
-  *increment = le_path_at(&w->path, w->at).lambda - w->target.lambda;
-  return LE_OK;
-}
-
-static le_status one_step(walk *w, double *increment)
-{
-  *increment = 1 - w->target.lambda;
-  return LE_OK;
-}
-
-static le_status fixed_step(walk *w, double *increment)
-{
-  const le_stage *stage = stage_of(w);
-  *increment = (w->fixed + 1 < stage->lambdas ? stage->lambda[w->fixed] : 1) - w->target.lambda;
-  w->fixed++;
-  return LE_OK;
-}
-
 /* The weights by which the schedule leaves out particles. If particles are never resampled, most of
  * them may have lost their weight, and then all count; else a few that are stuck far from all
  * others would hold the steps near zero. As published, all count if rows come in chunks. */
@@ -140,16 +120,20 @@ static le_status curved_step(walk *w, double *increment)
   return lambda + *increment > lambda ? LE_OK : LE_STALLED;
 }
 
-/* Indexed by le_schedule_rule. */
-static le_status (*const rules[])(walk *w, double *increment) = {
-  [LE_ONE_STEP] = one_step,
-  [LE_FIXED_STEPS] = fixed_step,
-  [LE_ADAPTIVE_STEPS] = adaptive_step,
-  [LE_CURVATURE_STEPS] = curved_step};
-
 le_status le_walk_choose_increment(walk *w, double *increment)
 {
-  return follows(w) ? recorded_step(w, increment) : rules[stage_of(w)->schedule](w, increment);
+  const le_stage *stage = stage_of(w);
+  double next = 1;
+  if (follows(w))
+    next = le_path_at(&w->path, w->at).lambda;
+  else if (stage->schedule == LE_ADAPTIVE_STEPS)
+    return adaptive_step(w, increment);
+  else if (stage->schedule == LE_CURVATURE_STEPS)
+    return curved_step(w, increment);
+  else if (stage->schedule == LE_FIXED_STEPS && w->chunk_steps + 1 < stage->lambdas)
+    next = stage->lambda[w->chunk_steps];
+  *increment = next - w->target.lambda;
+  return LE_OK;
 }
 
 /* A first increment that is much shorter than usual means that the distribution of the rows has
@@ -175,14 +159,12 @@ le_status le_walk_restart(walk *w)
   w->target.seen = w->target.chunk = 0;
   w->target.lambda = 0;
   w->target.labels = NULL;
-  w->retry_control_at = w->noise_measured_at = 0;
   w->rows_at_check = 0;
   w->first_checked = w->uneven = 0;
-  le_search_start(&w->search);
-  w->log_z_before = w->variance_before = w->step_bias = w->bias_total = w->bias_total_variance = 0;
+  w->step_bias = w->bias_total = w->bias_total_variance = 0;
   w->bias_rate = NAN;
-  for (size_t s = 0; s < w->settings.stages; s++)
-    w->gradient[s].anchored = w->gradient[s].exact_until = 0;
+  le_walk_forget_anchors(w);
+  for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].exact_until = 0;
   le_walk_enter_stage(w, 0);
   le_walk_init_particles(w);
   return LE_OK;

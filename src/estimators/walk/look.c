@@ -33,8 +33,6 @@ static const double SEARCH_NEAR = 4;
 /* Particles used to test whether the proposal covers them. */
 enum { COVERED = 200 };
 
-static le_status end_interim_check(walk *w);
-
 /* Two estimates that differ by less agree up to modes of small mass, which a repetition of the
  * run may find or miss. */
 double le_walk_chance_of(size_t d)

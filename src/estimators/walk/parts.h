@@ -68,7 +68,6 @@ typedef struct walk {
   int skip_moves;     /* particles are not moved at this distribution */
   size_t step;        /* moves made at this distribution; in COLLECT, rounds completed */
   size_t chunk_steps; /* annealing steps of this chunk so far */
-  size_t fixed;       /* next entry of a fixed schedule */
   double chunk_ess;   /* smallest effective sample size in this chunk / number of particles */
   double shortest;    /* shortest annealing step of this chunk, its last one excepted */
 
@@ -202,8 +201,12 @@ void le_walk_relabel_to_heaviest(walk *w);
 void le_walk_relabel_to_past(walk *w);
 /* Weighted mean of the particles. */
 void le_walk_weighted_mean(const walk *w, double *mean);
+/* The same in `centre`, after le_walk_relabel_to_past(). */
+void le_walk_labelled_mean(walk *w);
 /* Replaces the particles by m equally weighted offspring of the same total weight. */
 void le_walk_resample(walk *w, size_t m);
+/* The same if their number is not m. */
+void le_walk_resize(walk *w, size_t m);
 /* Gives all particles equal weight, with this log Z and its variance for the rows seen. */
 void le_walk_begin_from(walk *w, double log_evidence, double variance);
 /* Replaces the particles by importance-sampling draws, resampled by the weights in audit->work. */
@@ -225,6 +228,8 @@ le_status le_walk_open_controlled_chunk(walk *w);
 
 /* After a chunk was added to the rows seen: keeps only a sample of them if they are too many. */
 le_status le_walk_let_rows_go(walk *w, size_t chunk);
+/* Forgets all anchors, the noise measured at them, and the search. */
+void le_walk_forget_anchors(walk *w);
 /* Makes a run that has ended ready for further rows. */
 le_status le_walk_reopen(void *self);
 /* The restart of a run whose rows are gone. */

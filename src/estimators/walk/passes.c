@@ -41,21 +41,18 @@ le_status le_walk_past_error(walk *w)
   const le_audit *a = &w->audit;
   const int by_audit = le_walk_samples_importance(w) && a->phase == LE_AUDIT_DONE && !a->failed;
   const size_t most = w->m < ERROR_DRAWS ? w->m : ERROR_DRAWS;
-  double *level = w->error_work + (LE_PAST_GROUPS + 1) * ERROR_DRAWS;
+  /* always zero: the draws have equal weight */
+  const double *level = w->error_work + (LE_PAST_GROUPS + 1) * ERROR_DRAWS;
   w->past_se = 0;
   if (!w->machine.store.gone) return LE_OK;
-  /* draws of about equal weight */
   const size_t n = by_audit ? a->draws : w->m;
   const double *log_weight = by_audit ? a->log_weight : w->log_weight,
                *theta = by_audit ? a->theta : w->theta;
   double *weight = by_audit ? a->work : w->weight;
   le_normalise(log_weight, n, weight);
-  le_resample(LE_SYSTEMATIC, n, weight, most, w->machine.streams.rng[0],
-              w->work, w->ancestor);
-  for (size_t i = 0; i < most; i++) {
+  le_resample(LE_SYSTEMATIC, n, weight, most, w->machine.streams.rng[0], w->work, w->ancestor);
+  for (size_t i = 0; i < most; i++)
     memcpy(w->swap + i * w->d, theta + w->ancestor[i] * w->d, w->d * sizeof(double));
-    level[i] = 0;
-  }
   return le_past_error(&w->past, &w->target, most, w->swap, level, w->error_work, &w->past_se);
 }
 
@@ -83,10 +80,8 @@ static int is_near(walk *w, const le_mode *mode)
          NEAR_SDS * NEAR_SDS * ratio * (double)d;
 }
 
-static void audit_from(walk *w, const double *start, audit_round round)
+static void audit_from_centre(walk *w, audit_round round)
 {
-  memcpy(w->centre, start, w->d * sizeof(double));
-  w->past.plain = 0;
   w->audit_round = round;
   le_audit_start(&w->audit, 1, w->centre);
 }
@@ -116,17 +111,15 @@ le_status le_walk_next_round(walk *w)
   le_audit *a = &w->audit;
   if (!w->machine.store.gone || w->audit_round != ROUND_AROUND) return LE_OK;
   w->unreached = a->failed ? 0 : a->unreached;
-  if (a->failed || is_near(w, &a->mode[0])) {
-    le_walk_relabel_to_past(w);
-    le_walk_weighted_mean(w, w->centre);
-    audit_from(w, w->centre, ROUND_ANCHORED);
-    return LE_OK;
-  }
-  if (can_pass_again(w)) return begin_second_pass(w, a->mode[0].theta);
-  memcpy(w->centre, a->mode[0].theta, w->d * sizeof(double));
   w->past.plain = 0;
-  LE_TRY(le_past_jump(&w->past, &w->target, w->centre));
-  audit_from(w, w->past.anchor, ROUND_ANCHORED);
+  if (a->failed || is_near(w, &a->mode[0])) {
+    le_walk_labelled_mean(w);
+  } else {
+    if (can_pass_again(w)) return begin_second_pass(w, a->mode[0].theta);
+    memcpy(w->centre, a->mode[0].theta, w->d * sizeof(double));
+    LE_TRY(le_past_jump(&w->past, &w->target, w->centre));
+  }
+  audit_from_centre(w, ROUND_ANCHORED);
   return LE_OK;
 }
 
@@ -174,11 +167,10 @@ static le_status end_second_pass(walk *w)
     return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
                    "The source had %.0f rows when it was read first and %.0f the second time.",
                    (double)w->target.seen, (double)w->again_rows);
-  w->past.plain = 0;
   const le_point_sums sums = {w->again_value, w->again_grad, w->again_hess};
   LE_TRY(le_past_replace(&w->past, &w->target, w->centre, &sums));
   w->machine.phase = AUDIT;
-  audit_from(w, w->past.anchor, ROUND_EXACT);
+  audit_from_centre(w, ROUND_EXACT);
   return LE_OK;
 }
 

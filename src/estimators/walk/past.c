@@ -2,30 +2,27 @@
  * changed since. */
 #include "estimators/walk/parts.h"
 
-static le_gradient *anchored_gradient(walk *w)
-{
-  le_gradient *g = &w->gradient[w->stage];
-  return g->rule == LE_GRADIENT_CONTROL && g->anchored ? g : NULL;
-}
-
 le_status le_walk_let_rows_go(walk *w, size_t chunk)
 {
   le_past *past = &w->past;
   le_store *store = &w->machine.store;
   const gsl_rng *rng = w->machine.streams.order;
+  le_gradient *g = &w->gradient[w->stage];
+  const int anchored = g->rule == LE_GRADIENT_CONTROL && g->anchored, first = !store->gone;
   if (!le_past_due(past, &w->target) || (w->settings.keep_all && !w->reopened)) return LE_OK;
-  const le_gradient *g = anchored_gradient(w);
-  if (!store->gone) {
-    if (!g) le_walk_relabel_to_heaviest(w);
-    if (!g) le_walk_weighted_mean(w, w->centre);
-    return le_past_begin(past, &w->target, store, g ? g->anchor : w->centre, NULL, rng);
-  }
-  LE_TRY(le_past_add(past, &w->target, store, chunk, g, rng));
+  if (!first) LE_TRY(le_past_add(past, &w->target, store, chunk, anchored ? g : NULL, rng));
   /* with control variates the anchor moves when their anchor does */
-  if (g || w->target.seen < 2 * past->anchored_rows) return LE_OK;
-  le_walk_relabel_to_past(w);
-  le_walk_weighted_mean(w, w->centre);
-  return le_past_move(past, &w->target, w->centre);
+  if (!first && (anchored || w->target.seen < 2 * past->anchored_rows)) return LE_OK;
+  if (!anchored) le_walk_labelled_mean(w);
+  if (!first) return le_past_move(past, &w->target, w->centre);
+  return le_past_begin(past, &w->target, store, anchored ? g->anchor : w->centre, NULL, rng);
+}
+
+void le_walk_forget_anchors(walk *w)
+{
+  w->retry_control_at = w->noise_measured_at = 0;
+  for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].anchored = 0;
+  if (w->settings.search) le_search_start(&w->search);
 }
 
 /* The rows to start again from are gone: importance sampling around the modes of the sample gives
@@ -41,9 +38,7 @@ le_status le_walk_restart_from_sample(walk *w)
   w->restart_rows = w->target.seen;
   w->restarts++;
   w->changed++;
-  w->retry_control_at = w->noise_measured_at = 0;
-  for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].anchored = 0;
-  if (w->settings.search) le_search_start(&w->search);
+  le_walk_forget_anchors(w);
   return le_walk_begin_check(w, CHECK_INTERIM);
 }
 
@@ -56,8 +51,7 @@ static le_status condense(walk *w)
                     w->past.order == 2 && a->part > 0 && !a->in_two_steps;
   if (w->machine.store.gone || !le_past_due(&w->past, &w->target)) return LE_OK;
   if (!known) {
-    le_walk_relabel_to_heaviest(w);
-    le_walk_weighted_mean(w, w->centre);
+    le_walk_labelled_mean(w);
     return le_past_begin(&w->past, &w->target, &w->machine.store, w->centre, NULL,
                          w->machine.streams.order);
   }
@@ -76,14 +70,12 @@ le_status le_walk_reopen(void *self)
     return le_fail(&w->machine.context->error, LE_UNSUPPORTED,
                    "This run cannot take further rows.");
   LE_TRY(condense(w));
-  for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].anchored = 0;
-  w->noise_measured_at = w->retry_control_at = 0;
+  le_walk_forget_anchors(w);
   w->past.plain = 0;
   w->passes = 0;
   w->reopened = w->once = 1;
   w->machine.shuffle = 0;
   w->machine.closed = 0;
   w->machine.phase = OPEN_CHUNK;
-  if (w->settings.search) le_search_start(&w->search);
   return LE_OK;
 }

@@ -16,8 +16,6 @@ void le_walk_init_particles(walk *w)
       memcpy(w->theta + i * d, w->settings.from + i % w->settings.starts * d, d * sizeof(double));
     else
       w->model->draw_prior(w->target.model, w->machine.streams.rng[i + 1], w->theta + i * d);
-    w->log_weight[i] = 0;
-    w->weight[i] = 1 / (double)w->m;
   }
   for (size_t j = 0; j < d; j++) {
     double mean = 0, square = 0;
@@ -25,7 +23,7 @@ void le_walk_init_particles(walk *w)
     for (size_t i = 0; i < w->m; i++) square += pow(w->theta[i * d + j] - mean, 2) / (double)w->m;
     w->prior_variance[j] = square > 0 ? square : 1;
   }
-  le_genealogy_start(&w->genealogy, w->m);
+  le_walk_begin_from(w, 0, 0);
   w->machine.phase = OPEN_CHUNK;
 }
 
@@ -72,41 +70,47 @@ void le_walk_weighted_mean(const walk *w, double *mean)
   for (size_t i = 0; i < w->m; i++) le_add_scaled(w->d, w->weight[i], w->theta + i * w->d, mean);
 }
 
-/* Copies each offspring's ancestor; `ancestor` is from le_resample(). */
-static void take_offspring(walk *w, size_t m)
+void le_walk_labelled_mean(walk *w)
+{
+  le_walk_relabel_to_past(w);
+  le_walk_weighted_mean(w, w->centre);
+}
+
+static void set_equal(walk *w, size_t m, double log_weight)
+{
+  w->m = m;
+  for (size_t i = 0; i < m; i++) {
+    w->log_weight[i] = log_weight;
+    w->weight[i] = 1 / (double)m;
+  }
+}
+
+void le_walk_resample(walk *w, size_t m)
 {
   const size_t d = w->d;
+  const le_resampling scheme = stage_of(w)->resampling;
+  const double level = le_logmeanexp(w->log_weight, w->m);
+  le_resample(scheme, w->m, w->weight, m, w->machine.streams.rng[0], w->work, w->ancestor);
   for (size_t j = 0; j < m; j++)
     memcpy(w->swap + j * d, w->theta + w->ancestor[j] * d, d * sizeof(double));
   double *old = w->theta;
   w->theta = w->swap;
   w->swap = old;
-}
-
-void le_walk_resample(walk *w, size_t m)
-{
-  const double level = le_logmeanexp(w->log_weight, w->m);
-  le_resample(stage_of(w)->resampling, w->m, w->weight, m, w->machine.streams.rng[0], w->work,
-              w->ancestor);
-  take_offspring(w, m);
-  const le_resampling scheme = stage_of(w)->resampling;
   le_genealogy_resample(&w->genealogy, w->m, w->weight,
                         scheme == LE_MULTINOMIAL || scheme == LE_RESIDUAL, m, w->ancestor);
-  w->m = m;
-  for (size_t i = 0; i < m; i++) {
-    w->log_weight[i] = level;
-    w->weight[i] = 1 / (double)m;
-  }
+  set_equal(w, m, level);
+}
+
+void le_walk_resize(walk *w, size_t m)
+{
+  if (m != w->m) le_walk_resample(w, m);
 }
 
 void le_walk_begin_from(walk *w, double log_evidence, double variance)
 {
   w->log_z_before = log_evidence;
   w->variance_before = variance;
-  for (size_t i = 0; i < w->m; i++) {
-    w->log_weight[i] = 0;
-    w->weight[i] = 1 / (double)w->m;
-  }
+  set_equal(w, w->m, 0);
   le_genealogy_start(&w->genealogy, w->m);
 }
 

@@ -35,7 +35,7 @@ static const le_field fields[] = {
   FIELD(target.seen), FIELD(target.chunk), FIELD(target.lambda), FIELD(target.likelihoods),
   FIELD(target.gradients), FIELD(target.noise), FIELD(check_cost), FIELD(skip_moves), FIELD(check),
   FIELD(first_checked), FIELD(from_importance), FIELD(uneven), FIELD(skip_remeasure),
-  FIELD(skip_measure), FIELD(step), FIELD(chunk_steps), FIELD(fixed), FIELD(at),
+  FIELD(skip_measure), FIELD(step), FIELD(chunk_steps), FIELD(at),
   FIELD(restart_rows), FIELD(retry_control_at), FIELD(noise_measured_at), FIELD(rows_at_check),
   FIELD(moves), FIELD(tried), FIELD(chunk_ess), FIELD(log_z_before), FIELD(variance_before),
   FIELD(lambda_steps), FIELD(restarts), FIELD(drift), FIELD(shortest), FIELD(tried_renewal),
