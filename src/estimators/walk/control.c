@@ -106,7 +106,7 @@ le_status le_walk_open_controlled_chunk(walk *w)
   LE_TRY(open_chunk_at_anchor(w));
   const size_t last = w->settings.stages - 1;
   if (stage_of(w)->metric != LE_METRIC_FROM_CURVATURE) return LE_OK;
-  LE_TRY(le_walk_anchored_precision(w, w->precision));
+  le_walk_anchored_precision(w, w->precision);
   const int definite = le_metric_set_precision(&w->metric[w->stage][0], w->precision) == LE_OK;
   if (definite && (double)w->target.seen >= NOISE_GROWTH * (double)w->noise_measured_at)
     LE_TRY(gradient_noise(w));

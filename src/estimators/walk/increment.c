@@ -110,7 +110,7 @@ static le_status curved_step(walk *w, double *increment)
   const le_stage *stage = stage_of(w);
   const double lambda = w->target.lambda, rest = 1 - lambda;
   if (stage->gradient != LE_GRADIENT_CONTROL) return adaptive_step(w, increment);
-  LE_TRY(le_walk_anchored_precision(w, w->precision));
+  le_walk_anchored_precision(w, w->precision);
   double step = curvature_step(w), seen;
   if (!(isfinite(step) && step > 0)) return adaptive_step(w, increment);
   if (le_schedule_adaptive(w->chunk_value, weights(w), w->m, stage->ess, lambda, &seen) == LE_OK)
@@ -166,6 +166,5 @@ le_status le_walk_restart(walk *w)
   le_walk_forget_anchors(w);
   for (size_t s = 0; s < w->settings.stages; s++) w->gradient[s].exact_until = 0;
   le_walk_enter_stage(w, 0);
-  le_walk_init_particles(w);
-  return LE_OK;
+  return le_walk_start(w);
 }

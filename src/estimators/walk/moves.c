@@ -1,4 +1,5 @@
-/* Kernel moves at one distribution: their number, by the renewal that they reach, and the bias
+/* Kernel moves at one distribution: their metric, from curvature, from the other half of the
+ * particles, or as recorded in a path; their number, by the renewal that they reach; and the bias
  * of kernels without an accept-reject step. */
 #include "estimators/walk/parts.h"
 
@@ -14,7 +15,59 @@ enum { TEMPERED_MOVES = 4 };
 enum { MOVES_MOST = 200, SKIP_REMEASURE_FOR = 4, SKIP_MEASURE_FOR = 3 };
 static const double AMPLE = 0.1;
 
-static size_t moves_wanted(const walk *w);
+/* ---- the metric ---- */
+
+/* The metric of one half of the particles, from those [from, to) of the other half. */
+static void metric_of_other_half(walk *w, le_metric *metric, size_t from, size_t to)
+{
+  double total = 0;
+  for (size_t i = from; i < to; i++) total += w->weight[i];
+  if (!(total > 0)) return;
+  for (size_t i = from; i < to; i++) w->work[i] = w->weight[i] / total;
+  le_metric_set_particles(metric, to - from, w->theta + from * w->d, w->work + from,
+                          w->prior_variance);
+}
+
+/* The density is the same under all labels, so particles may be relabelled between distributions
+ * without bias. */
+static le_status tune_as_recorded(walk *w, const le_path_point *point)
+{
+  w->target.labels = NULL;
+  if (point->labels) le_walk_relabel_to(w, point->labels);
+  stage_of(w)->kernel->ops->fix(w->kernel[w->stage], point->step);
+  return le_metric_read(&w->metric[w->stage][0], point->metric);
+}
+
+le_status le_walk_update_metric(walk *w)
+{
+  const le_stage *stage = stage_of(w);
+  le_metric *metric = w->metric[w->stage];
+  if (stage->metric == LE_METRIC_FIXED) return LE_OK;
+  if (stage->gradient == LE_GRADIENT_CONTROL && stage->metric == LE_METRIC_FROM_CURVATURE) {
+    le_walk_anchored_precision(w, w->precision);
+    le_walk_relabel_to(w, w->gradient[w->stage].anchor);
+    le_metric_set_precision(&metric[0], w->precision);
+    return LE_OK;
+  }
+  if (w->target.proposal)
+    le_walk_relabel_to(w, w->audit.mode[0].theta); /* the labels of the draws */
+  else
+    le_walk_relabel_to_heaviest(w);
+  if (stage->metric == LE_METRIC_FROM_PARTICLES) {
+    metric_of_other_half(w, &metric[0], w->target.split, w->m);
+    metric_of_other_half(w, &metric[1], 0, w->target.split);
+    return LE_OK;
+  }
+  le_walk_weighted_mean(w, w->centre);
+  le_walk_prior_precision(w, w->centre, w->precision);
+  LE_TRY(le_target_information(&w->target, 0, w->target.seen, 1, w->centre, w->precision));
+  LE_TRY(le_target_information(&w->target, w->target.seen, w->target.seen + w->target.chunk,
+                               w->target.lambda, w->centre, w->precision));
+  le_metric_set_precision(&metric[0], w->precision);
+  return LE_OK;
+}
+
+/* ---- the number of moves ---- */
 
 static int measures_renewal(const walk *w)
 {
@@ -24,43 +77,6 @@ static int measures_renewal(const walk *w)
 static int follows_renewal(const walk *w)
 {
   return stage_of(w)->renew > 0 && measures_renewal(w);
-}
-
-static le_status record(walk *w)
-{
-  double *row = le_trace_add(&w->recorded);
-  if (!row) return LE_NO_MEMORY;
-  const double step = stage_of(w)->kernel->ops->report(w->kernel[w->stage]).step_size;
-  le_path_write(&w->target, &w->metric[w->stage][0], w->skip_moves ? 0 : moves_wanted(w), step,
-                row);
-  return LE_OK;
-}
-
-le_status le_walk_begin_moves(walk *w, int resampled)
-{
-  const le_stage *stage = stage_of(w);
-  le_target *target = &w->target;
-  w->step = w->tried = 0;
-  w->tried_renewal = w->renewed = w->temperature = NAN;
-  w->machine.phase = MOVE;
-  if (follows(w)) {
-    const le_path_point point = le_path_at(&w->path, w->settings.reverse ? w->at - 1 : w->at);
-    w->skip_moves = point.moves == 0;
-    if (!w->skip_moves) LE_TRY(le_walk_tune_as_recorded(w, &point));
-  } else {
-    /* a reverse run along this path starts with moves from the posterior draw: they must be
-     * recorded */
-    const int end = w->settings.record && w->machine.closed && target->lambda >= 1 &&
-                    target->seen + target->chunk == w->machine.store.n;
-    const int annealed = stage->anneal > stage->ess && (target->lambda < 1 || w->chunk_steps > 1);
-    w->skip_moves = stage->steps == 0 || (stage->move_resampled && !resampled && !end && !annealed);
-    if (!w->skip_moves) LE_TRY(le_walk_update_metric(w));
-  }
-  if (!w->skip_moves && stage->kernel->ops->begin)
-    LE_TRY(stage->kernel->ops->begin(w->kernel[w->stage], target, w->m, w->theta,
-                                     &w->machine.streams));
-  if (measures_renewal(w)) le_renewal_start(&w->renewal, w->m, w->theta);
-  return w->settings.record ? record(w) : LE_OK;
 }
 
 /* With few rows moves are cheap and the posterior is least regular: more moves are made there. */
@@ -117,13 +133,10 @@ static int plan_more(walk *w)
         fmin((double)w->step, ceil(le_renewal_moves((double)w->step, reached, goal + 0.05))));
     return 0;
   }
-  if (w->skip_remeasure > 0) {
-    w->skip_remeasure--;
-    w->renewed = NAN;
-    w->moves = w->step;
-    return 0;
-  }
-  if ((double)w->step >= most) {
+  const int accepted = w->skip_remeasure > 0;
+  if (accepted || (double)w->step >= most) {
+    w->skip_remeasure -= accepted;
+    if (accepted) w->renewed = NAN;
     w->moves = w->step;
     return 0;
   }
@@ -133,6 +146,43 @@ static int plan_more(walk *w)
   w->moves =
       (size_t)fmin(fmin(2 * (double)w->step, most), fmax(ceil(further), (double)w->step + 1));
   return 1;
+}
+
+static le_status record(walk *w)
+{
+  double *row = le_trace_add(&w->recorded);
+  if (!row) return LE_NO_MEMORY;
+  const double step = stage_of(w)->kernel->ops->report(w->kernel[w->stage]).step_size;
+  le_path_write(&w->target, &w->metric[w->stage][0], w->skip_moves ? 0 : moves_wanted(w), step,
+                row);
+  return LE_OK;
+}
+
+le_status le_walk_begin_moves(walk *w, int resampled)
+{
+  const le_stage *stage = stage_of(w);
+  le_target *target = &w->target;
+  w->step = w->tried = 0;
+  w->tried_renewal = w->renewed = w->temperature = NAN;
+  w->machine.phase = MOVE;
+  if (follows(w)) {
+    const le_path_point point = le_path_at(&w->path, w->settings.reverse ? w->at - 1 : w->at);
+    w->skip_moves = point.moves == 0;
+    if (!w->skip_moves) LE_TRY(tune_as_recorded(w, &point));
+  } else {
+    /* a reverse run along this path starts with moves from the posterior draw: they must be
+     * recorded */
+    const int end = w->settings.record && w->machine.closed && target->lambda >= 1 &&
+                    target->seen + target->chunk == w->machine.store.n;
+    const int annealed = stage->anneal > stage->ess && (target->lambda < 1 || w->chunk_steps > 1);
+    w->skip_moves = stage->steps == 0 || (stage->move_resampled && !resampled && !end && !annealed);
+    if (!w->skip_moves) LE_TRY(le_walk_update_metric(w));
+  }
+  if (!w->skip_moves && stage->kernel->ops->begin)
+    LE_TRY(stage->kernel->ops->begin(w->kernel[w->stage], target, w->m, w->theta,
+                                     &w->machine.streams));
+  if (measures_renewal(w)) le_renewal_start(&w->renewal, w->m, w->theta);
+  return w->settings.record ? record(w) : LE_OK;
 }
 
 /* Updates the number of moves in the last point of the recorded path. */

@@ -159,19 +159,16 @@ static inline int follows(const walk *w)
 size_t le_walk_particle_climbs(const walk *w);
 /* Whether the run uses importance sampling, at its end or in a check. */
 int le_walk_samples_importance(const walk *w);
-/* Whether any stage measures the renewal of the particles. */
-int le_walk_renews(const walk *w);
 /* Makes stage s the present one: its number of particles, gradient and metric. */
 void le_walk_enter_stage(walk *w, size_t s);
 /* Sets the target to the distribution at point number `points` of the path, 0 being the prior. */
 void le_walk_go_to_point(walk *w, size_t points);
-
-/* ---- curvature.c ---- */
-
+/* The negative second derivatives of the log prior. */
+void le_walk_prior_precision(const walk *w, const double *theta, double *precision);
 /* Posterior precision at the present (seen, lambda), from the curvature at the anchor. */
 void le_walk_observed_precision(const walk *w, double *precision);
 /* The same, made positive definite with the complete-data information where the model has it. */
-le_status le_walk_anchored_precision(walk *w, double *precision);
+void le_walk_anchored_precision(walk *w, double *precision);
 
 /* ---- trace.c ---- */
 
@@ -190,7 +187,7 @@ le_status le_walk_add_trace(walk *w, double n, double lambda, double steps);
 /* ---- population.c ---- */
 
 /* Draws the first particles: from the prior, or in a reverse run from the given posterior draws. */
-void le_walk_init_particles(walk *w);
+le_status le_walk_start(void *self);
 /* Index of the particle with the largest weight. */
 size_t le_walk_heaviest(const walk *w);
 /* Relabels all particles to match the reference, and keeps its labels from now on. */
@@ -272,15 +269,10 @@ le_status le_walk_reweight(void *self, le_progress *progress);
 /* Phase STEP_BACK: one annealing step of a reverse run. */
 le_status le_walk_step_back(void *self, le_progress *progress);
 
-/* ---- tuning.c ---- */
-
-/* Sets labels, metric and step size to those recorded at this point of the path. */
-le_status le_walk_tune_as_recorded(walk *w, const le_path_point *point);
-/* Updates the metric for moves at the present distribution; keeps the old one if that fails. */
-le_status le_walk_update_metric(walk *w);
-
 /* ---- moves.c ---- */
 
+/* Updates the metric for moves at the present distribution; keeps the old one if that fails. */
+le_status le_walk_update_metric(walk *w);
 /* Prepares the kernel for moves at the present distribution and enters phase MOVE. */
 le_status le_walk_begin_moves(walk *w, int resampled);
 /* Adds the kernel's bias of log Z for a step of this increment. */

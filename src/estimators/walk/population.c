@@ -8,8 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-void le_walk_init_particles(walk *w)
+le_status le_walk_start(void *self)
 {
+  walk *w = self;
   const size_t d = w->d;
   for (size_t i = 0; i < w->m; i++) {
     if (w->settings.reverse)
@@ -25,6 +26,7 @@ void le_walk_init_particles(walk *w)
   }
   le_walk_begin_from(w, 0, 0);
   w->machine.phase = OPEN_CHUNK;
+  return LE_OK;
 }
 
 size_t le_walk_heaviest(const walk *w)

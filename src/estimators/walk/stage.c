@@ -1,6 +1,10 @@
-/* The present stage of the run, its position on a recorded path, and which optional parts its
- * settings need. */
+/* The present stage of the run: its position on a recorded path, the precision of the posterior
+ * from second derivatives at its anchor, and which optional parts its settings need. */
 #include "estimators/walk/parts.h"
+
+#include "base/linalg.h"
+
+#include <string.h>
 
 enum { AUDIT_CLIMBS = 4 };
 enum { AUDIT_CLIMBS_UNKNOWN = 8 };
@@ -15,13 +19,6 @@ size_t le_walk_particle_climbs(const walk *w)
 int le_walk_samples_importance(const walk *w)
 {
   return w->settings.audit || w->settings.search;
-}
-
-int le_walk_renews(const walk *w)
-{
-  int any = 0;
-  for (size_t s = 0; s < w->settings.stages; s++) any |= w->settings.stage[s].renew != 0;
-  return any;
 }
 
 void le_walk_enter_stage(walk *w, size_t s)
@@ -41,4 +38,44 @@ void le_walk_go_to_point(walk *w, size_t points)
   w->target.seen = points > 0 ? point.seen : 0;
   w->target.chunk = points > 0 ? point.chunk : 0;
   w->target.lambda = points > 0 ? point.lambda : 0;
+}
+
+/* Weight of the observed information in the metric of a model that also has the information of
+ * the completed data, which is never indefinite. */
+static const double OBSERVED = 0.7;
+
+void le_walk_prior_precision(const walk *w, const double *theta, double *precision)
+{
+  const size_t square = w->d * w->d;
+  memset(precision, 0, square * sizeof(double));
+  w->model->log_prior_hess(w->target.model, theta, precision);
+  for (size_t k = 0; k < square; k++) precision[k] = -precision[k];
+}
+
+void le_walk_observed_precision(const walk *w, double *precision)
+{
+  const le_gradient *g = &w->gradient[w->stage];
+  le_walk_prior_precision(w, g->anchor, precision);
+  for (size_t k = 0; k < w->d * w->d; k++)
+    precision[k] = precision[k] - g->hess[k] - w->target.lambda * g->chunk_hess[k];
+}
+
+/* For models with several modes the observed information is blended with the information of the
+ * completed data. If the blend is still indefinite, the completed data's is used alone. */
+void le_walk_anchored_precision(walk *w, double *precision)
+{
+  const size_t d = w->d, square = d * d;
+  const double *anchor = w->gradient[w->stage].anchor, lambda = w->target.lambda;
+  le_walk_observed_precision(w, precision);
+  if (!w->model->information) return;
+  le_walk_prior_precision(w, anchor, w->work);
+  for (size_t k = 0; k < square; k++) {
+    const double complete = w->anchor_info[k] + lambda * w->chunk_info[k] + w->work[k];
+    precision[k] = OBSERVED * precision[k] + (1 - OBSERVED) * complete;
+  }
+  memcpy(w->work, precision, square * sizeof(double));
+  if (le_cholesky(w->work, d) == LE_OK) return;
+  le_walk_prior_precision(w, anchor, precision);
+  for (size_t k = 0; k < square; k++)
+    precision[k] = precision[k] + w->anchor_info[k] + lambda * w->chunk_info[k];
 }

@@ -59,6 +59,14 @@ static void walk_free(void *self)
   le_release(w);
 }
 
+/* Whether any stage measures the renewal of the particles. */
+static int renews(const walk *w)
+{
+  int any = 0;
+  for (size_t s = 0; s < w->settings.stages; s++) any |= w->settings.stage[s].renew != 0;
+  return any;
+}
+
 static le_status alloc_stage(walk *w, size_t s)
 {
   const le_stage *stage = &w->settings.stage[s];
@@ -82,7 +90,7 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   le_blocks_alloc(&w->arena, w, LE_TABLE(blocks), most, d);
   w->work = le_arena_doubles(&w->arena, 2 * d * d + 4 * d + most);
   le_genealogy_alloc(&w->genealogy, settings->lag, most, &w->arena);
-  if (le_walk_renews(w)) le_renewal_alloc(&w->renewal, d, most, &w->arena);
+  if (renews(w)) le_renewal_alloc(&w->renewal, d, most, &w->arena);
   le_expansion_alloc(&w->expansion, &w->target, &w->arena);
   if (le_walk_samples_importance(w)) {
     le_audit_alloc(&w->audit, &w->target, le_walk_particle_climbs(w) + settings->search,
@@ -120,12 +128,6 @@ static le_status take_path(walk *w)
   return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
                  "`follow` must have %.0f numbers for each distribution of the path.",
                  (double)w->path.columns);
-}
-
-static le_status walk_start(void *self)
-{
-  le_walk_init_particles(self);
-  return LE_OK;
 }
 
 static le_status walk_take_over(void *self, const le_population *population)
@@ -195,7 +197,7 @@ static void walk_archive(void *self, le_archive *archive)
   }
   if (w->reopened) w->machine.shuffle = 0;
   le_genealogy_archive(&w->genealogy, archive);
-  if (le_walk_renews(w)) le_renewal_archive(&w->renewal, m, archive);
+  if (renews(w)) le_renewal_archive(&w->renewal, m, archive);
   if (w->settings.search) le_search_archive(&w->search, archive);
   if (le_walk_samples_importance(w)) le_audit_archive(&w->audit, archive);
   if (w->settings.rounds) {
@@ -228,6 +230,19 @@ static const le_phase phases[] = {
   [AGAIN] = {"second pass", le_walk_read_again, 0},
   [FINISHED] = {"finished", NULL, 0}};
 
+static le_status prepare(walk *w, const le_problem *problem, le_context *context)
+{
+  LE_TRY(le_walk_settings_read(problem, &w->settings, &context->error));
+  for (size_t s = 0; s < w->settings.stages; s++)
+    if (w->settings.stage[s].particles > w->most) w->most = w->settings.stage[s].particles;
+  w->machine.shuffle = w->settings.shuffle;
+  LE_TRY(le_machine_alloc(&w->machine, phases, FINISHED + 1, problem, w->most + 1, context));
+  LE_TRY(alloc_all(w, problem));
+  LE_TRY(take_path(w));
+  le_walk_enter_stage(w, 0);
+  return LE_OK;
+}
+
 static le_status walk_alloc(const le_problem *problem, le_context *context, void **self)
 {
   *self = NULL;
@@ -242,24 +257,13 @@ static le_status walk_alloc(const le_problem *problem, le_context *context, void
   w->total = problem->total;
   w->seed = problem->seed;
   w->replicate = problem->replicate;
-  le_status status = le_walk_settings_read(problem, &w->settings, &context->error);
-  for (size_t s = 0; s < w->settings.stages; s++)
-    if (w->settings.stage[s].particles > w->most) w->most = w->settings.stage[s].particles;
-  w->machine.shuffle = w->settings.shuffle;
-  if (status == LE_OK)
-    status = le_machine_alloc(&w->machine, phases, FINISHED + 1, problem, w->most + 1, context);
-  if (status == LE_OK) status = alloc_all(w, problem);
-  if (status == LE_OK) status = take_path(w);
-  if (status != LE_OK) {
-    walk_free(w);
-    return status;
-  }
-  le_walk_enter_stage(w, 0);
-  *self = w;
-  return LE_OK;
+  const le_status status = prepare(w, problem, context);
+  if (status == LE_OK) *self = w;
+  else walk_free(w);
+  return status;
 }
 
 const le_estimator_ops le_walk_estimator = {
   LE_CONTRACT_VERSION, sizeof(le_estimator_ops), "walk", {{le_walk_table}, le_stage_table},
-  walk_alloc, walk_free, walk_start, le_walk_feed, le_machine_advance, walk_progress,
+  walk_alloc, walk_free, le_walk_start, le_walk_feed, le_machine_advance, walk_progress,
   le_walk_result, walk_archive, 0, NULL, walk_take_over, le_walk_reopen};
