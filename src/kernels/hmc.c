@@ -87,24 +87,16 @@ static le_status hmc_begin(void *self, le_target *target, size_t m, double *thet
   return LE_OK;
 }
 
-static void kick(const hmc *k, const le_target *target, size_t first, size_t m, double length,
-                 const double *grad)
+/* Adds `length` times the vectors `from`, carried to the other scale, to the vectors `to`. */
+static void advance(const hmc *k, const le_target *target, size_t first, size_t m, double length,
+                    void (*carry)(const le_metric *, const double *, double *), const double *from,
+                    double *to)
 {
   const size_t d = k->base.d;
   for (size_t i = first; i < first + m; i++) {
     double *shift = k->displacement + i * d;
-    le_metric_kick(le_target_metric(target, i), grad + i * d, shift);
-    for (size_t j = 0; j < d; j++) k->velocity[i * d + j] += length * shift[j];
-  }
-}
-
-static void drift(const hmc *k, const le_target *target, size_t first, size_t m, double length)
-{
-  const size_t d = k->base.d;
-  for (size_t i = first; i < first + m; i++) {
-    double *shift = k->displacement + i * d;
-    le_metric_drift(le_target_metric(target, i), k->velocity + i * d, shift);
-    for (size_t j = 0; j < d; j++) k->end[i * d + j] += length * shift[j];
+    carry(le_target_metric(target, i), from + i * d, shift);
+    for (size_t j = 0; j < d; j++) to[i * d + j] += length * shift[j];
   }
 }
 
@@ -132,14 +124,15 @@ static le_status some_trajectories(void *self, le_target *target, size_t first, 
   le_normals(f->streams, 1 + first, m, d, k->velocity + first * d);
   for (size_t i = first; i < last; i++) k->kinetic[i] = kinetic_energy(k->velocity + i * d, d);
   memcpy(end, f->theta + first * d, m * d * sizeof(double));
-  kick(k, target, first, m, 0.5 * f->step, k->grad);
+  advance(k, target, first, m, 0.5 * f->step, le_metric_kick, k->grad, k->velocity);
   for (size_t s = 1; s <= f->leapfrog; s++) {
     if ((double)m * (double)d * (double)d > LE_UNWATCHED && le_interrupted(target->context))
       return LE_INTERRUPTED;
-    drift(k, target, first, m, f->step);
+    advance(k, target, first, m, f->step, le_metric_drift, k->velocity, k->end);
     LE_TRY(le_target_density_grad(target, m, end, s < f->leapfrog ? NULL : k->end_value + first,
                                   k->end_grad + first * d));
-    kick(k, target, first, m, s < f->leapfrog ? f->step : 0.5 * f->step, k->end_grad);
+    advance(k, target, first, m, s < f->leapfrog ? f->step : 0.5 * f->step, le_metric_kick,
+            k->end_grad, k->velocity);
   }
   for (size_t i = first; i < last; i++) {
     if (isfinite(k->end_value[i]) && le_target_outside(target, k->end + i * d))

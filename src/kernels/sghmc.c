@@ -125,15 +125,11 @@ static le_status step_or_reflect(sghmc *k, le_target *target, size_t m, double *
   if (k->bounce) LE_TRY(le_target_log_lik(target, from, to, offending, k->ahead, k->value));
   for (size_t o = 0; o < offending; o++) {
     const size_t i = k->offending[o];
+    const int bounces =
+      k->bounce && !isnan(k->value[o]) && le_target_above_floor(target, k->value[o]);
     double *v = k->velocity + i * d;
-    if (!k->bounce) {
-      memcpy(v, k->grad + o * d, d * sizeof(double));
-    } else if (!isnan(k->value[o]) && le_target_above_floor(target, k->value[o])) {
-      memcpy(theta + i * d, k->ahead + o * d, d * sizeof(double));
-      memcpy(v, k->grad + o * d, d * sizeof(double));
-    } else {
-      for (size_t j = 0; j < d; j++) v[j] = -v[j];
-    }
+    if (bounces) memcpy(theta + i * d, k->ahead + o * d, d * sizeof(double));
+    for (size_t j = 0; j < d; j++) v[j] = bounces || !k->bounce ? k->grad[o * d + j] : -v[j];
   }
   return LE_OK;
 }
