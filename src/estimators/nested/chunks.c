@@ -152,7 +152,7 @@ le_status le_nested_close_chunk(void *self, le_progress *progress)
   s->trace.values[(s->trace.rows - 1) * TRACE_COLUMNS + 1] = s->banked;
   s->trace.values[(s->trace.rows - 1) * TRACE_COLUMNS + 2] = sqrt(s->banked_variance);
   /* resample the weighted points of the reservoir to equal weights */
-  const size_t next = s->machine.store.n == s->target.seen && s->machine.closed ? s->kept : s->live;
+  const size_t next = next_points(s);
   le_normalise(s->reservoir.log_weight, s->reservoir.n, s->weight);
   le_resample(LE_SYSTEMATIC, s->reservoir.n, s->weight, next, s->machine.streams.rng[0], s->work,
               s->ancestor);
@@ -162,24 +162,5 @@ le_status le_nested_close_chunk(void *self, le_progress *progress)
   s->rounds = 0;
   s->step = 0;
   s->machine.phase = FRESHEN;
-  return LE_OK;
-}
-
-le_status le_nested_freshen(void *self, le_progress *progress)
-{
-  nested *s = self;
-  (void)progress;
-  const size_t m = s->machine.store.n == s->target.seen && s->machine.closed ? s->kept : s->live;
-  s->target.split = m;
-  if (s->step == 0) {
-    le_nested_update_metrics(s);
-    if (s->spec->ops->begin)
-      LE_TRY(s->spec->ops->begin(s->kernel, &s->target, m, s->theta, &s->machine.streams));
-  }
-  LE_TRY(s->spec->ops->move(s->kernel, &s->target, m, s->theta, &s->machine.streams));
-  if (++s->step == s->steps) {
-    if (s->spec->ops->tune) s->spec->ops->tune(s->kernel);
-    s->machine.phase = OPEN_CHUNK;
-  }
   return LE_OK;
 }

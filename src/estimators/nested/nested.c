@@ -78,10 +78,7 @@ static void nested_free(void *self)
   le_trace_free(&s->levels);
   le_trace_free(&s->points);
   le_trace_free(&s->trace);
-  le_release(s->log_volumes);
-  le_release(s->log_weights);
-  le_release(s->scratch);
-  le_release(s->columns);
+  le_release(s->sums);
   le_arena_free(&s->arena);
   le_release(s);
 }

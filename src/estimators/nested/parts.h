@@ -23,7 +23,7 @@ typedef enum nested_phase {
   FINISHED
 } nested_phase;
 
-enum { TRACE_COLUMNS = 14 };
+enum { TRACE_COLUMNS = 14, SUMMARY = 12 };
 
 /* The columns of a point besides its parameters: its likelihood and label; those of the constraint
  * under which it was drawn; its rank among the points that survived then, which is uniform on (0,
@@ -64,18 +64,24 @@ typedef struct nested {
   le_varopt reservoir;
   le_trace levels, points; /* of the removed points; `points` is unused with chunks */
 
-  double log_volume, log_evidence, log_sum;    /* of this chunk so far: expected volume; sums */
+  double log_volume, log_sum;                  /* of this chunk so far: expected volume; sum */
   double banked, banked_variance, information; /* sums over finished chunks */
   double renewal, echo;
   double rounds;
   le_trace trace;
-  double summary[16];
-  double *log_volumes, *log_weights, *scratch, *columns; /* for the result, grown as needed */
+  double summary[SUMMARY];
+  double *sums, *log_volumes, *log_weights; /* for the result: parts of `sums`, which grows */
 } nested;
 
 static inline double *level_of(const nested *s, size_t i)
 {
   return s->level + i * LEVEL_COLUMNS;
+}
+
+/* The number of points after a chunk: of the next one, or of the result. */
+static inline size_t next_points(const nested *s)
+{
+  return s->machine.store.n == s->target.seen && s->machine.closed ? s->kept : s->live;
 }
 
 /* ---- points.c ---- */
@@ -106,11 +112,11 @@ le_status le_nested_result(void *self, le_result *result);
 
 /* ---- round.c ---- */
 
-/* The metric for walkers that copy a point of one half is made from the other half. */
-void le_nested_update_metrics(nested *s);
 le_status le_nested_choose(void *self, le_progress *progress);
 le_status le_nested_move(void *self, le_progress *progress);
 le_status le_nested_replace(void *self, le_progress *progress);
+/* Moves points that were copied, so that copies differ before the next chunk begins. */
+le_status le_nested_freshen(void *self, le_progress *progress);
 
 /* ---- chunks.c ---- */
 
@@ -119,7 +125,5 @@ le_status le_nested_open_chunk(void *self, le_progress *progress);
 le_status le_nested_fill(void *self, le_progress *progress);
 /* Removes all points that are still live, in order, with a decreasing number of live points. */
 le_status le_nested_close_chunk(void *self, le_progress *progress);
-/* Moves points that were copied, so that copies differ before the next chunk begins. */
-le_status le_nested_freshen(void *self, le_progress *progress);
 
 #endif

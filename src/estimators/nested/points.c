@@ -115,30 +115,23 @@ double le_nested_best(const nested *s)
   return level_of(s, s->order[s->live - 1])[LOG_LIK];
 }
 
-static le_status grow(double **block, size_t n)
-{
-  double *grown = le_resize(*block, (n + 1) * sizeof(double));
-  if (!grown) return LE_NO_MEMORY;
-  *block = grown;
-  return LE_OK;
-}
-
 le_status le_nested_sum_volumes(nested *s, size_t rest, le_volumes *volumes)
 {
   const size_t n = s->levels.rows;
-  LE_TRY(grow(&s->log_volumes, n));
-  LE_TRY(grow(&s->log_weights, n));
-  LE_TRY(grow(&s->scratch, n));
-  LE_TRY(grow(&s->columns, 2 * n));
+  double *sums = le_resize(s->sums, (5 * n + 1) * sizeof(double));
+  if (!sums) return LE_NO_MEMORY;
+  double *log_lik = sums + 2 * n, *live = log_lik + n, *work = live + n;
+  s->sums = s->log_volumes = sums;
+  s->log_weights = sums + n;
   for (size_t k = 0; k < n; k++) {
-    s->columns[k] = s->levels.values[k * LEVEL_COLUMNS + LOG_LIK];
-    s->columns[n + k] = s->levels.values[k * LEVEL_COLUMNS + LIVE];
+    log_lik[k] = s->levels.values[k * LEVEL_COLUMNS + LOG_LIK];
+    live[k] = s->levels.values[k * LEVEL_COLUMNS + LIVE];
   }
   /* a copy of the stream, so that asking for a result does not change the run */
   gsl_rng *rng = gsl_rng_clone(s->machine.streams.rng[0]);
   if (!rng) return LE_NO_MEMORY;
-  le_volumes_sum(n, s->columns, s->columns + n, rest, s->simulations, rng, s->log_volumes,
-                 s->log_weights, s->scratch, volumes);
+  le_volumes_sum(n, log_lik, live, rest, s->simulations, rng, s->log_volumes, s->log_weights, work,
+                 volumes);
   gsl_rng_free(rng);
   return LE_OK;
 }

@@ -42,44 +42,28 @@ le_status le_nested_add_trace(nested *s)
 le_status le_nested_result(void *self, le_result *result)
 {
   nested *s = self;
-  static const char *const names[] = {"log_evidence", "se",        "n",         "lambda_steps",
-                                      "likelihoods",  "gradients", "seconds",   "information",
-                                      "lower",        "upper",     "published", "simulated"};
-  double *out = s->summary;
-  le_volumes volumes = {0};
-  if (s->whole && s->machine.phase == FINISHED && s->levels.rows > 0) {
-    LE_TRY(le_nested_sum_volumes(s, s->live, &volumes));
-    out[0] = volumes.log_evidence;
-    out[1] = volumes.se;
-  } else {
-    volumes.information = s->information;
-    volumes.lower = volumes.upper = volumes.published = volumes.mean = NAN;
-    out[0] = s->banked;
-    out[1] = sqrt(s->banked_variance);
-  }
-  out[2] = (double)s->target.seen;
-  out[3] = s->rounds;
-  out[4] = s->target.likelihoods;
-  out[5] = s->target.gradients;
-  out[6] = s->machine.seconds;
-  out[7] = volumes.information;
-  out[8] = volumes.lower;
-  out[9] = volumes.upper;
-  out[10] = volumes.published;
-  out[11] = volumes.mean;
-  le_result_figures(result, sizeof names / sizeof *names, names, out);
-  if (s->whole && s->machine.phase == FINISHED && s->levels.rows > 0) {
-    le_result_table(result, "levels", LEVEL_COLUMNS, level_names, LEVEL_COLUMNS, s->levels.rows,
+  static const char *const names[SUMMARY] = {
+    "log_evidence", "se",          "n",     "lambda_steps", "likelihoods", "gradients",
+    "seconds",      "information", "lower", "upper",        "published",   "simulated"};
+  const int summed = s->whole && s->machine.phase == FINISHED && s->levels.rows > 0;
+  le_volumes v = {.log_evidence = s->banked, .se = sqrt(s->banked_variance), .lower = NAN,
+                  .upper = NAN, .published = NAN, .mean = NAN, .information = s->information};
+  if (summed) LE_TRY(le_nested_sum_volumes(s, s->live, &v));
+  const double values[SUMMARY] = {v.log_evidence, v.se, (double)s->target.seen, s->rounds,
+                                  s->target.likelihoods, s->target.gradients, s->machine.seconds,
+                                  v.information, v.lower, v.upper, v.published, v.mean};
+  memcpy(s->summary, values, sizeof values);
+  le_result_figures(result, SUMMARY, names, s->summary);
+  if (summed) {
+    const size_t n = s->levels.rows;
+    le_result_table(result, "levels", LEVEL_COLUMNS, level_names, LEVEL_COLUMNS, n,
                     s->levels.values);
-    le_result_array(result, "level_log_weights", 1, s->levels.rows, s->log_weights);
-    if (s->keeps) {
-      le_result_array(result, "draws", s->d, s->points.rows, s->points.values);
-      le_result_array(result, "log_weights", 1, s->levels.rows, s->log_weights);
-    } else {
-      le_result_array(result, "draws", s->d, s->reservoir.n, s->reservoir.theta);
-      le_result_array(result, "log_weights", 1, s->reservoir.n, s->reservoir.log_weight);
-    }
-    le_result_array(result, "log_volumes", 1, s->levels.rows, s->log_volumes);
+    le_result_array(result, "level_log_weights", 1, n, s->log_weights);
+    le_result_array(result, "draws", s->d, s->keeps ? n : s->reservoir.n,
+                    s->keeps ? s->points.values : s->reservoir.theta);
+    le_result_array(result, "log_weights", 1, s->keeps ? n : s->reservoir.n,
+                    s->keeps ? s->log_weights : s->reservoir.log_weight);
+    le_result_array(result, "log_volumes", 1, n, s->log_volumes);
   } else {
     le_result_array(result, "draws", s->d,
                     s->machine.phase == FINISHED && s->target.seen > 0 ? s->kept : s->live,

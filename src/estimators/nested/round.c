@@ -18,19 +18,16 @@ static void find_clusters(nested *s)
   le_clusters_find(&s->clusters, s->live, s->apart);
 }
 
-void le_nested_update_metrics(nested *s)
+/* The metric for walkers that copy a point of one half is made from the other half. */
+static void update_metrics(nested *s)
 {
   if (s->metric_kind == LE_METRIC_IDENTITY) return;
   const size_t half = s->live / 2;
   for (int k = 0; k < 2; k++) {
     /* half of very few points is too little to estimate a scale: use all, in spite of the bias */
-    const size_t from = s->live < 8 ? 0
-                        : k == 0    ? half
-                                    : 0,
-                 n = s->live < 8 ? s->live
-                     : k == 0    ? s->live - half
-                                 : half;
-    const size_t used = le_clusters_residuals(&s->clusters, from, from + n, s->theta, s->apart);
+    const size_t from = k == 0 && s->live >= 8 ? half : 0,
+                 to = k == 1 && s->live >= 8 ? half : s->live;
+    const size_t used = le_clusters_residuals(&s->clusters, from, to, s->theta, s->apart);
     for (size_t i = 0; i < used; i++) s->weight[i] = 1 / (double)used;
     if (used > 1) le_metric_set_particles(&s->metric[k], used, s->apart, s->weight, NULL);
   }
@@ -82,6 +79,24 @@ static le_status give_up(const nested *s)
                  s->target.seen > 0 ? "the posterior of the rows before" : "the prior");
 }
 
+static le_status begin_moves(nested *s, size_t m, double *theta)
+{
+  if (!s->spec->ops->begin) return LE_OK;
+  return s->spec->ops->begin(s->kernel, &s->target, m, theta, &s->machine.streams);
+}
+
+/* Moves these points once; after the last move phase `next` begins. */
+static le_status one_move(nested *s, size_t m, double *theta, nested_phase next)
+{
+  const le_kernel_ops *ops = s->spec->ops;
+  LE_TRY(ops->move(s->kernel, &s->target, m, theta, &s->machine.streams));
+  if (ops->unfinished && ops->unfinished(s->kernel)) return LE_OK;
+  if (++s->step < s->steps) return LE_OK;
+  if (ops->tune) ops->tune(s->kernel);
+  s->machine.phase = (int)next;
+  return LE_OK;
+}
+
 le_status le_nested_choose(void *self, le_progress *progress)
 {
   nested *s = self;
@@ -106,27 +121,32 @@ le_status le_nested_choose(void *self, le_progress *progress)
   s->floor.value = wall[LOG_LIK];
   s->floor.tie = wall[TIE];
   if ((size_t)s->rounds % (s->live / s->batch + 1) == 0) find_clusters(s);
-  le_nested_update_metrics(s);
+  update_metrics(s);
   choose_sources(s);
   s->target.floor = &s->floor;
-  if (s->spec->ops->begin)
-    LE_TRY(s->spec->ops->begin(s->kernel, &s->target, s->batch, s->walker, &s->machine.streams));
   s->step = 0;
   s->machine.phase = MOVE;
-  return LE_OK;
+  return begin_moves(s, s->batch, s->walker);
 }
 
 le_status le_nested_move(void *self, le_progress *progress)
 {
   nested *s = self;
   (void)progress;
-  LE_TRY(s->spec->ops->move(s->kernel, &s->target, s->batch, s->walker, &s->machine.streams));
-  if (s->spec->ops->unfinished && s->spec->ops->unfinished(s->kernel)) return LE_OK;
-  if (++s->step == s->steps) {
-    if (s->spec->ops->tune) s->spec->ops->tune(s->kernel);
-    s->machine.phase = REPLACE;
+  return one_move(s, s->batch, s->walker, REPLACE);
+}
+
+le_status le_nested_freshen(void *self, le_progress *progress)
+{
+  nested *s = self;
+  (void)progress;
+  const size_t m = next_points(s);
+  s->target.split = m;
+  if (s->step == 0) {
+    update_metrics(s);
+    LE_TRY(begin_moves(s, m, s->theta));
   }
-  return LE_OK;
+  return one_move(s, m, s->theta, OPEN_CHUNK);
 }
 
 static const double renewal_least = 0.87, renewal_most = 0.94, far_away = 16;
