@@ -9,24 +9,24 @@
 #include <string.h>
 
 enum { PARTS = 2 };
+static const le_estimator_ops *const ops[PARTS] = {&le_nested_estimator, &le_walk_estimator};
 
 typedef struct pipeline {
-  const le_estimator_ops *ops[PARTS];
   void *part[PARTS];
   size_t first, fed; /* rows of the first engine; how many of them it has received */
   int at;            /* index of the engine that runs now */
 } pipeline;
 
 /* The settings of the pipeline itself. */
-static const le_setting settings[] = {LE_COUNT_SETTING("first", 100, 1), /* rows of nested
-                                                                          * sampling */
-                                      {0}};
+static const le_setting settings[] = {
+  LE_COUNT_SETTING("first", 100, 1), /* rows of nested sampling */
+  {0}};
 
 static void pipeline_free(void *self)
 {
   pipeline *p = self;
   if (!p) return;
-  for (int k = 0; k < PARTS; k++) p->ops[k]->free(p->part[k]);
+  for (int k = 0; k < PARTS; k++) ops[k]->free(p->part[k]);
   le_release(p);
 }
 
@@ -36,13 +36,11 @@ static le_status hybrid_alloc(const le_problem *problem, le_context *context, vo
   pipeline *p = le_resize(NULL, sizeof *p);
   if (!p) return LE_NO_MEMORY;
   memset(p, 0, sizeof *p);
-  p->ops[0] = &le_nested_estimator;
-  p->ops[1] = &le_walk_estimator;
   p->first = le_setting_count(&problem->settings, settings, "first");
   le_problem start = *problem;
   if (start.total > p->first) start.total = p->first;
-  le_status status = p->ops[0]->alloc(&start, context, &p->part[0]);
-  if (status == LE_OK) status = p->ops[1]->alloc(problem, context, &p->part[1]);
+  le_status status = ops[0]->alloc(&start, context, &p->part[0]);
+  if (status == LE_OK) status = ops[1]->alloc(problem, context, &p->part[1]);
   if (status != LE_OK) {
     pipeline_free(p);
     return status;
@@ -55,7 +53,7 @@ static le_status pipeline_start(void *self)
 {
   pipeline *p = self;
   for (int k = 0; k < PARTS; k++)
-    if (p->ops[k]->start) LE_TRY(p->ops[k]->start(p->part[k]));
+    if (ops[k]->start) LE_TRY(ops[k]->start(p->part[k]));
   return LE_OK;
 }
 
@@ -67,37 +65,37 @@ static le_status pipeline_feed(void *self, const le_rows *rows, le_feed feed)
   if (p->fed < p->first) {
     const size_t room = p->first - p->fed, taken = rows->n < room ? rows->n : room;
     const le_rows some = {taken, rows->width, rows->values}, none = {0, rows->width, rows->values};
-    LE_TRY(p->ops[0]->feed(p->part[0], &some, LE_ROWS));
+    LE_TRY(ops[0]->feed(p->part[0], &some, LE_ROWS));
     if (!le_feed_goes_on(feed) || taken == room)
-      LE_TRY(p->ops[0]->feed(p->part[0], &none, LE_LAST_ROWS));
+      LE_TRY(ops[0]->feed(p->part[0], &none, LE_LAST_ROWS));
     p->fed += taken;
   }
-  return p->ops[1]->feed(p->part[1], rows, feed);
+  return ops[1]->feed(p->part[1], rows, feed);
 }
 
 static le_progress pipeline_advance(void *self, double seconds, le_status *status)
 {
   pipeline *p = self;
-  const le_progress progress = p->ops[p->at]->advance(p->part[p->at], seconds, status);
+  const le_progress progress = ops[p->at]->advance(p->part[p->at], seconds, status);
   if (progress != LE_DONE || p->at == PARTS - 1) return progress;
   le_population population;
-  p->ops[p->at]->hand_over(p->part[p->at], &population);
+  ops[p->at]->hand_over(p->part[p->at], &population);
   p->at++;
-  *status = p->ops[p->at]->take_over(p->part[p->at], &population);
+  *status = ops[p->at]->take_over(p->part[p->at], &population);
   return *status == LE_OK ? LE_MORE : LE_FAILED;
 }
 
 static void pipeline_progress(const void *self, double *rows, double *share)
 {
   const pipeline *p = self;
-  p->ops[p->at]->progress(p->part[p->at], rows, share);
+  ops[p->at]->progress(p->part[p->at], rows, share);
   if (p->at < PARTS - 1) *share = 0;
 }
 
 static le_status pipeline_result(void *self, le_result *result)
 {
   pipeline *p = self;
-  return p->ops[p->at]->result(p->part[p->at], result);
+  return ops[p->at]->result(p->part[p->at], result);
 }
 
 static void pipeline_archive(void *self, le_archive *archive)
@@ -107,7 +105,7 @@ static void pipeline_archive(void *self, le_archive *archive)
   le_archive_int(archive, &p->at);
   if (p->at < 0 || p->at >= PARTS) archive->status = LE_CORRUPT;
   for (int k = 0; k < PARTS && archive->status == LE_OK; k++)
-    p->ops[k]->archive(p->part[k], archive);
+    ops[k]->archive(p->part[k], archive);
 }
 
 const le_estimator_ops le_hybrid_estimator = {

@@ -30,7 +30,7 @@ typedef enum walk_phase {
 } walk_phase;
 
 enum { MOMENT_COLUMNS = 5 };
-enum { TRACE_COLUMNS = 18 };
+enum { TRACE_COLUMNS = 18, SUMMARY = 7, AUDIT_SUMMARY = 14 };
 
 /* When a check (mode search and importance sampling of the rows seen) is made: at the end of the
  * run, before any particle has moved, or between two chunks. */
@@ -138,7 +138,7 @@ typedef struct walk {
 
   le_trace trace, moments, recorded;
   double lambda_steps;
-  double summary[15];
+  double summary[SUMMARY], audit_summary[AUDIT_SUMMARY], bias_noise, past_exact; /* results */
 } walk;
 
 /* The settings of the present stage. */
