@@ -38,7 +38,7 @@ static le_status baoab_alloc(const le_args *args, size_t d, size_t m, le_arena *
   baoab *k = *self = le_base_alloc(&layout, d, m, arena);
   if (!k) return LE_NO_MEMORY;
   le_members_read(args, settings, k, LE_TABLE(members));
-  k->base.adapt.step = le_setting_number(args, settings, "step_size");
+  k->base.step = le_setting_number(args, settings, "step_size");
   k->first = 1;
   return LE_OK;
 }
@@ -57,7 +57,7 @@ static le_status baoab_begin(void *self, le_target *target, size_t m, double *th
 
 static void fresh_momenta(const baoab *k, const le_streams *streams, size_t first, size_t m)
 {
-  const double h = k->base.adapt.step, deviation = sqrt(1 - 0.25 * h * h);
+  const double h = k->base.step, deviation = sqrt(1 - 0.25 * h * h);
   double *velocity = k->velocity + first * k->base.d;
   le_normals(streams, 1 + first, m, k->base.d, velocity);
   for (size_t a = 0; a < m * k->base.d; a++) velocity[a] *= deviation;
@@ -76,7 +76,7 @@ static le_status one_move(const stride *s, le_target *target, size_t move, size_
   const baoab *k = s->kernel;
   const size_t d = k->base.d;
   const int fresh = k->first && move == 0;
-  const double h = k->base.adapt.step, kick = fresh ? 0.5 * h : h;
+  const double h = k->base.step, kick = fresh ? 0.5 * h : h;
   double *grad = k->grad + first * d, *noise = k->noise + first * d;
   if (fresh) fresh_momenta(k, s->streams, first, m);
   LE_TRY(le_target_gradient(target, move, m, s->theta + first * d, grad));
@@ -118,7 +118,7 @@ static le_status baoab_moves(void *self, le_target *target, size_t m, double *th
                              const le_streams *streams, size_t moves)
 {
   baoab *k = self;
-  const double h = k->base.adapt.step, c = exp(-k->friction * h);
+  const double h = k->base.step, c = exp(-k->friction * h);
   const double heat = target->noise > 0 ? 0.25 * h * h * (1 + c) / (1 - c) * target->noise : 0;
   stride all = {k, streams, theta, c, sqrt((1 - c * c) * fmax(0, 1 - heat)), moves};
   LE_TRY(le_target_draw(target, moves));

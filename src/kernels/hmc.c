@@ -46,7 +46,7 @@ static le_status hmc_alloc(const le_args *args, size_t d, size_t m, le_arena *ar
   const double goal = !isnan(accept) ? accept : k->leapfrog == 1 ? 0.65 : 0.8;
   const double start = (k->leapfrog == 1 ? 1.0 : 0.8) *
                        pow((double)d, k->leapfrog == 1 ? -1.0 / 6 : -0.25);
-  k->base.adapt = le_adapt_make(le_setting_number(args, settings, "step_size"), start, goal, 1.6);
+  le_base_adapt(&k->base, le_setting_number(args, settings, "step_size"), start, goal, 1.6);
   return LE_OK;
 }
 
@@ -154,7 +154,7 @@ static le_status hmc_move(void *self, le_target *target, size_t m, double *theta
                           const le_streams *streams)
 {
   hmc *k = self;
-  flight all = {k, streams, theta, k->base.adapt.step, k->leapfrog};
+  flight all = {k, streams, theta, k->base.step, k->leapfrog};
   if (all.leapfrog == 0) {
     const double wanted = ceil(trajectory / all.step - 0.25);
     all.leapfrog = wanted < 1 ? 1 : wanted > LEAPFROG_MOST ? LEAPFROG_MOST : (size_t)wanted;
@@ -162,8 +162,8 @@ static le_status hmc_move(void *self, le_target *target, size_t m, double *theta
   if (all.leapfrog > 1) all.step *= 1 + jitter * (2 * gsl_rng_uniform(streams->rng[0]) - 1);
   LE_TRY(le_target_share(target, m, (double)all.leapfrog * (double)(target->seen + target->chunk),
                          some_trajectories, &all));
-  for (size_t i = 0; i < m; i++) k->base.adapt.accepted += k->chance[i];
-  k->base.adapt.proposed += (double)m;
+  for (size_t i = 0; i < m; i++) k->base.accepted += k->chance[i];
+  k->base.proposed += (double)m;
   memcpy(k->at, theta, m * k->base.d * sizeof(double));
   return LE_OK;
 }

@@ -46,13 +46,13 @@ static le_status prior_move(void *self, le_target *target, size_t m, double *the
       target->ops->draw_prior(target->model, streams->rng[i + 1], k->draw + i * d);
     LE_TRY(le_target_log_lik(target, from, to, m, k->draw, k->value));
     for (size_t i = 0; i < m && k->done < m; i++) {
-      k->base.adapt.proposed++;
+      k->base.proposed++;
       k->vain++;
       if (isnan(k->value[i]) || !le_target_above_floor(target, k->value[i])) continue;
       if (le_target_outside(target, k->draw + i * d))
         target->ops->relabel(target->model, target->labels, k->draw + i * d);
       memcpy(theta + k->done++ * d, k->draw + i * d, d * sizeof(double));
-      k->base.adapt.accepted++;
+      k->base.accepted++;
       k->vain = 0;
     }
   }

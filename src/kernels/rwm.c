@@ -23,8 +23,8 @@ static le_status rwm_alloc(const le_args *args, size_t d, size_t m, le_arena *ar
 {
   rwm *k = *self = le_base_alloc(&layout, d, m, arena);
   if (!k) return LE_NO_MEMORY;
-  k->base.adapt = le_adapt_make(le_setting_number(args, settings, "step_size"),
-                                2.38 / sqrt((double)d), d == 1 ? 0.44 : 0.234, 20);
+  le_base_adapt(&k->base, le_setting_number(args, settings, "step_size"), 2.38 / sqrt((double)d),
+                d == 1 ? 0.44 : 0.234, 20);
   return LE_OK;
 }
 
@@ -45,7 +45,7 @@ static le_status rwm_move(void *self, le_target *target, size_t m, double *theta
   for (size_t i = 0; i < m; i++) {
     le_metric_drift(le_target_metric(target, i), k->noise + i * d, k->displacement);
     for (size_t j = 0; j < d; j++)
-      k->proposal[i * d + j] = theta[i * d + j] + k->base.adapt.step * k->displacement[j];
+      k->proposal[i * d + j] = theta[i * d + j] + k->base.step * k->displacement[j];
   }
   for (size_t i = 0; i < m; i++)
     k->level[i] = k->value[i] + log(gsl_rng_uniform_pos(streams->rng[i + 1]));
@@ -53,8 +53,8 @@ static le_status rwm_move(void *self, le_target *target, size_t m, double *theta
   for (size_t i = 0; i < m; i++) {
     const int accepted = isfinite(k->proposed_value[i]) && k->proposed_value[i] > k->level[i] &&
                          !le_target_outside(target, k->proposal + i * d);
-    k->base.adapt.accepted += accepted;
-    k->base.adapt.proposed++;
+    k->base.accepted += accepted;
+    k->base.proposed++;
     if (accepted) {
       memcpy(theta + i * d, k->proposal + i * d, d * sizeof(double));
       k->value[i] = k->proposed_value[i];

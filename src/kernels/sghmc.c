@@ -56,7 +56,7 @@ static le_status sghmc_alloc(const le_args *args, size_t d, size_t m, le_arena *
   sghmc *k = *self = le_base_alloc(&layout, d, m, arena);
   if (!k) return LE_NO_MEMORY;
   le_members_read(args, settings, k, LE_TABLE(members));
-  k->base.adapt.step = 0;
+  k->base.step = 0;
   return LE_OK;
 }
 
@@ -70,7 +70,7 @@ static le_status sgld_alloc(const le_args *args, size_t d, size_t m, le_arena *a
 static void fresh_velocities(const sghmc *k, size_t m, const le_streams *streams)
 {
   le_normals(streams, 1, m, k->base.d, k->velocity);
-  for (size_t c = 0; c < m * k->base.d; c++) k->velocity[c] *= sqrt(k->base.adapt.step);
+  for (size_t c = 0; c < m * k->base.d; c++) k->velocity[c] *= sqrt(k->base.step);
 }
 
 static le_status sgld_begin(void *self, le_target *target, size_t m, double *theta,
@@ -80,7 +80,7 @@ static le_status sgld_begin(void *self, le_target *target, size_t m, double *the
   (void)m;
   (void)theta;
   (void)streams;
-  k->base.adapt.step = k->rate / le_target_count(target, k->tempered);
+  k->base.step = k->rate / le_target_count(target, k->tempered);
   return LE_OK;
 }
 
@@ -107,8 +107,8 @@ static le_status step_or_reflect(sghmc *k, le_target *target, size_t m, double *
       k->offending[offending++] = i;
     }
   }
-  k->base.adapt.accepted += (double)(m - offending);
-  k->base.adapt.proposed += (double)m;
+  k->base.accepted += (double)(m - offending);
+  k->base.proposed += (double)m;
   if (offending == 0) return LE_OK;
   LE_TRY(le_target_log_lik_grad(target, from, to, offending, k->ahead, k->value, k->grad));
   for (size_t o = 0; o < offending; o++) {
@@ -138,7 +138,7 @@ static le_status sghmc_move(void *self, le_target *target, size_t m, double *the
                             const le_streams *streams)
 {
   sghmc *k = self;
-  const double eta = k->base.adapt.step;
+  const double eta = k->base.step;
   const double deviation = sqrt(fmax(2 * (k->friction - k->noise * eta) * eta, 0));
   /* new momenta contribute noise (1 - alpha)^2 eta in addition to 2 alpha eta. The matching drift
    * is half of their sum; with the full drift the temperature would be about one half */

@@ -1,11 +1,11 @@
-/* What kernels have in common. The struct of a kernel begins with a le_base, and its layout lists
- * the other members. A kernel that adapts its step size uses all functions below in its table; one
- * that does not leaves out `fix`, and if it rejects nothing also `tune`. */
+/* What kernels have in common: memory, a step size that is adapted to a target acceptance rate, and
+ * the archive. The struct of a kernel begins with a le_base, and its layout lists the other
+ * members. A kernel that adapts its step size uses all functions below in its table; one that does
+ * not leaves out `fix`, and if it rejects nothing also `tune`. */
 #ifndef LE_KERNELS_SHARED_H
 #define LE_KERNELS_SHARED_H
 
 #include "base/blocks.h"
-#include "core/adapt.h"
 #include "core/kernel.h"
 #include "core/members.h"
 
@@ -20,12 +20,20 @@ typedef struct le_layout {
 typedef struct le_base {
   const le_layout *layout;
   size_t d;
-  le_adapt adapt; /* the step size, which a kernel may also set itself, and the acceptance rate */
+  double step, goal, most; /* the step size; acceptance rate to adapt to, and largest step */
+  int fixed;               /* 1: `tune` does not change the step size */
+  double accepted, proposed; /* since the last adaptation */
+  double acceptance;         /* of the last distribution; NaN before the first */
+  double tunings;
 } le_base;
 
-/* A kernel for m particles, all zero except that nothing is known of step size and acceptance rate,
- * and that the step size is fixed; NULL if there is no memory. */
+/* A kernel for m particles, all zero except that the step size is NaN and fixed; NULL if there is
+ * no memory. */
 void *le_base_alloc(const le_layout *layout, size_t d, size_t m, le_arena *arena);
+/* A positive `step` was given by the user and never changes. Otherwise the step begins at `start`
+ * and is adapted towards the acceptance rate `goal`. */
+void le_base_adapt(le_base *base, double step, double start, double goal, double most);
+/* Step sizes change only between distributions. */
 void le_base_tune(void *self);
 void le_base_fix(void *self, double step);
 le_kernel_report le_base_report(const void *self);

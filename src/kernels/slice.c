@@ -40,7 +40,7 @@ static le_status slice_alloc(const le_args *args, size_t d, size_t m, le_arena *
   slice *k = *self = le_base_alloc(&layout, d, m, arena);
   if (!k) return LE_NO_MEMORY;
   k->used = d;
-  k->base.adapt = le_adapt_make(le_setting_number(args, settings, "width"), 8, 0.35, 50);
+  le_base_adapt(&k->base, le_setting_number(args, settings, "width"), 8, 0.35, 50);
   return LE_OK;
 }
 
@@ -85,8 +85,8 @@ static le_status slice_move(void *self, le_target *target, size_t m, double *the
   for (size_t i = 0; i < m; i++) {
     const gsl_rng *rng = streams->rng[i + 1];
     k->level[i] = k->value[i] + log(gsl_rng_uniform_pos(rng));
-    k->low[i] = -k->base.adapt.step * gsl_rng_uniform_pos(rng);
-    k->high[i] = k->low[i] + k->base.adapt.step;
+    k->low[i] = -k->base.step * gsl_rng_uniform_pos(rng);
+    k->high[i] = k->low[i] + k->base.step;
     k->open[i] = i;
   }
   size_t open = m;
@@ -100,7 +100,7 @@ static le_status slice_move(void *self, le_target *target, size_t m, double *the
     }
     LE_TRY(
       le_target_density_above(target, open, k->proposal, k->proposed_level, k->proposed_value));
-    k->base.adapt.proposed += (double)open;
+    k->base.proposed += (double)open;
     size_t left = 0;
     for (size_t o = 0; o < open; o++) {
       const size_t i = k->open[o];
@@ -108,7 +108,7 @@ static le_status slice_move(void *self, le_target *target, size_t m, double *the
           !le_target_outside(target, k->proposal + o * d)) {
         memcpy(theta + i * d, k->proposal + o * d, d * sizeof(double));
         k->value[i] = k->proposed_value[o];
-        k->base.adapt.accepted++;
+        k->base.accepted++;
       } else {
         *(k->at[i] < 0 ? &k->low[i] : &k->high[i]) = k->at[i];
         k->open[left++] = i;

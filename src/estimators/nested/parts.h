@@ -104,9 +104,6 @@ double le_nested_best(const nested *s);
 /* Computes the volumes and sums over the recorded points, of which the last `rest` were live at the
  * end. */
 le_status le_nested_sum_volumes(nested *s, size_t rest, le_volumes *volumes);
-
-/* ---- result.c ---- */
-
 le_status le_nested_add_trace(nested *s);
 le_status le_nested_result(void *self, le_result *result);
 

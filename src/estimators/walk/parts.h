@@ -124,7 +124,7 @@ typedef struct walk {
   le_store again;      /* rows of the second pass that are not yet summed */
   size_t again_rows;   /* rows summed */
   size_t passes;       /* further passes so far */
-  double again_value, *again_grad, *again_hess, *again_work; /* sums at `centre` */
+  double again_value, *again_grad, *again_hess; /* sums at `centre` */
   double *error_work;
   double check_cost;   /* evaluations of searches and importance sampling */
   double past_se;      /* what the carried sums add to the standard error */
@@ -174,8 +174,7 @@ void le_walk_anchored_precision(walk *w, double *precision);
 
 /* Factor from the genealogy's variance to the variance of log Z. */
 double le_walk_unseen(const walk *w);
-/* Variance of log Z at present. */
-double le_walk_current_variance(const walk *w);
+/* Standard error of log Z at present. */
 double le_walk_current_se(const walk *w);
 /* log Z of the rows seen and of the chunk to the power lambda. */
 double le_walk_current_log_evidence(const walk *w);
@@ -295,15 +294,12 @@ le_status le_walk_search(void *self, le_progress *progress);
 /* Phase AUDIT: one step of importance sampling; acts on its result in a check. */
 le_status le_walk_audit(void *self, le_progress *progress);
 
-/* ---- collect.c ---- */
+/* ---- result.c ---- */
 
 /* Phase COLLECT: one round of posterior draws. */
 le_status le_walk_collect(void *self, le_progress *progress);
 /* Phase BRIDGE: one step of bridge sampling. */
 le_status le_walk_bridge(void *self, le_progress *progress);
-
-/* ---- result.c ---- */
-
 /* Reports the figures, draws, trace and audit of the run. */
 le_status le_walk_result(void *self, le_result *result);
 

@@ -29,7 +29,6 @@ le_status le_walk_past_alloc(walk *w)
   w->again.width = w->machine.store.width;
   w->again_grad = le_arena_doubles(&w->arena, w->d);
   w->again_hess = le_arena_doubles(&w->arena, w->d * w->d);
-  w->again_work = le_arena_doubles(&w->arena, w->d * w->d + w->d);
   w->error_work = le_arena_doubles(&w->arena, (LE_PAST_GROUPS + 1) * ERROR_DRAWS + ERROR_DRAWS);
   return w->arena.failed ? LE_NO_MEMORY : LE_OK;
 }
@@ -149,7 +148,7 @@ static le_status add_portion(walk *w, size_t n)
 {
   const size_t d = w->d;
   const le_rows rows = le_store_rows(&w->again, 0, n);
-  double *grad = w->again_work, *hess = grad + d, value;
+  double *grad = w->work, *hess = grad + d, value;
   LE_TRY(le_target_sums(&w->target, &rows, 1, w->centre, &value, NULL));
   LE_TRY(le_target_curvature(&w->target, &rows, w->centre, grad, hess));
   w->again_value += value;

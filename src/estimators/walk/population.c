@@ -5,6 +5,7 @@
 #include "base/linalg.h"
 #include "base/logsum.h"
 
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <string.h>
 
@@ -31,10 +32,7 @@ le_status le_walk_start(void *self)
 
 size_t le_walk_heaviest(const walk *w)
 {
-  size_t best = 0;
-  for (size_t i = 1; i < w->m; i++)
-    if (w->weight[i] > w->weight[best]) best = i;
-  return best;
+  return gsl_stats_max_index(w->weight, 1, w->m);
 }
 
 /* Relabelling does not change the density. Each particle is relabelled to be as close to the

@@ -19,7 +19,7 @@ double le_walk_unseen(const walk *w)
   return w->uneven ? UNEVEN_UNSEEN * w->settings.unseen : w->settings.unseen;
 }
 
-double le_walk_current_variance(const walk *w)
+static double current_variance(const walk *w)
 {
   return w->variance_before + le_walk_unseen(w) * w->genealogy.variance +
          w->step_bias * w->step_bias;
@@ -28,7 +28,7 @@ double le_walk_current_variance(const walk *w)
 /* Infinite if an overflow has made the variance unknown. */
 double le_walk_current_se(const walk *w)
 {
-  const double variance = le_walk_current_variance(w);
+  const double variance = current_variance(w);
   return isnan(variance) ? INFINITY : sqrt(fmax(variance, 0));
 }
 
@@ -36,7 +36,7 @@ double le_walk_current_log_evidence(const walk *w)
 {
   const double plain = w->log_z_before + le_logmeanexp(w->log_weight, w->m);
   if (w->settings.reverse) return -plain;
-  return plain + (w->settings.correct ? 0.5 * le_walk_current_variance(w) : 0);
+  return plain + (w->settings.correct ? 0.5 * current_variance(w) : 0);
 }
 
 double le_walk_temperature(const walk *w)
