@@ -11,7 +11,8 @@ static size_t length(le_shape shape, size_t m, size_t d)
 void le_blocks_alloc(le_arena *arena, void *self, const le_block *blocks, size_t n, size_t m,
                      size_t d)
 {
-  for (const le_block *b = blocks; b < blocks + n; b++) {
+  for (size_t i = 0; i < n; i++) {
+    const le_block *b = &blocks[i];
     void *at = (char *)self + b->offset;
     const size_t count = length(b->shape, m, d);
     if (b->indices) *(size_t **)at = le_arena_indices(arena, count);
@@ -22,7 +23,8 @@ void le_blocks_alloc(le_arena *arena, void *self, const le_block *blocks, size_t
 void le_blocks_archive(le_archive *archive, void *self, const le_block *blocks, size_t n, size_t m,
                        size_t d)
 {
-  for (const le_block *b = blocks; b < blocks + n; b++) {
+  for (size_t i = 0; i < n; i++) {
+    const le_block *b = &blocks[i];
     void *at = (char *)self + b->offset;
     const size_t count = length(b->shape, m, d);
     if (b->kept && b->indices) le_archive_sizes(archive, *(size_t **)at, count);

@@ -41,12 +41,9 @@ static le_status hybrid_alloc(const le_problem *problem, le_context *context, vo
   if (start.total > p->first) start.total = p->first;
   le_status status = ops[0]->alloc(&start, context, &p->part[0]);
   if (status == LE_OK) status = ops[1]->alloc(problem, context, &p->part[1]);
-  if (status != LE_OK) {
-    pipeline_free(p);
-    return status;
-  }
-  *self = p;
-  return LE_OK;
+  if (status == LE_OK) *self = p;
+  else pipeline_free(p);
+  return status;
 }
 
 static le_status pipeline_start(void *self)

@@ -35,8 +35,7 @@ void le_base_tune(void *self)
   /* An acceptance rate near 1 does not tell how far the step is below its best value. After a hard
    * distribution the step may be a thousand times too short and must grow quickly. */
   const double surplus = fmax(0, base->acceptance - AMPLE) / (1 - AMPLE);
-  base->step = fmin(base->step * exp(gain * (base->acceptance - base->goal) + surplus),
-                     base->most);
+  base->step = fmin(base->step * exp(gain * (base->acceptance - base->goal) + surplus), base->most);
 }
 
 void le_base_fix(void *self, double step)

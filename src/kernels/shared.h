@@ -10,18 +10,18 @@
 #include "core/members.h"
 
 typedef struct le_layout {
-  size_t size; /* of the struct */
-  const le_block *block; /* arrays */
+  size_t size;           /* of the struct */
+  const le_block *block; /* its arrays */
   size_t blocks;
-  const le_field *field; /* numbers that belong to the saved state */
+  const le_field *field; /* its numbers that belong to the saved state */
   size_t fields;
 } le_layout;
 
 typedef struct le_base {
   const le_layout *layout;
   size_t d;
-  double step, goal, most; /* the step size; acceptance rate to adapt to, and largest step */
-  int fixed;               /* 1: `tune` does not change the step size */
+  double step, goal, most;   /* the step size, the acceptance rate to adapt to, the largest step */
+  int fixed;                 /* 1: the step size is not adapted */
   double accepted, proposed; /* since the last adaptation */
   double acceptance;         /* of the last distribution; NaN before the first */
   double tunings;

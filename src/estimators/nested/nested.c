@@ -196,12 +196,9 @@ static le_status nested_alloc(const le_problem *problem, le_context *context, vo
   if (status == LE_OK)
     status = le_machine_alloc(&s->machine, phases, FINISHED + 1, problem, s->most + 1, context);
   if (status == LE_OK) status = alloc_all(s, problem);
-  if (status != LE_OK) {
-    nested_free(s);
-    return status;
-  }
-  *self = s;
-  return LE_OK;
+  if (status == LE_OK) *self = s;
+  else nested_free(s);
+  return status;
 }
 
 static void nested_archive(void *self, le_archive *archive)

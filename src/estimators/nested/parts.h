@@ -94,12 +94,7 @@ void le_nested_insert(nested *s, size_t *fresh);
 void le_nested_set_level(nested *s, size_t i, double log_lik, double birth, double birth_tie);
 /* The number of survivors below `level`, in order from entry `from` on. */
 size_t le_nested_count_below(const nested *s, const double *level, size_t from);
-/* The share of the survivors below `level`; a tie counts at random. */
-double le_nested_rank_among(const nested *s, const double *level, size_t from);
 le_status le_nested_record(nested *s, const double *theta, const double *level, double live);
-/* Relabels all live points to be nearest to the best one; the prior is the same for all
- * labellings. */
-void le_nested_common_labels(nested *s);
 double le_nested_best(const nested *s);
 /* Computes the volumes and sums over the recorded points, of which the last `rest` were live at the
  * end. */

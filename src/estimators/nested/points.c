@@ -73,13 +73,6 @@ size_t le_nested_count_below(const nested *s, const double *level, size_t from)
   return low - from;
 }
 
-double le_nested_rank_among(const nested *s, const double *level, size_t from)
-{
-  return ((double)le_nested_count_below(s, level, from) +
-          gsl_rng_uniform(s->machine.streams.rng[0])) /
-         (double)(s->live - from + 1);
-}
-
 le_status le_nested_record(nested *s, const double *theta, const double *level, double live)
 {
   double *row = le_trace_add(&s->levels);
@@ -100,15 +93,6 @@ le_status le_nested_record(nested *s, const double *theta, const double *level, 
     le_varopt_add(&s->reservoir, theta, term, s->machine.streams.rng[0]);
   }
   return LE_OK;
-}
-
-void le_nested_common_labels(nested *s)
-{
-  if (!s->model->relabel) return;
-  memcpy(s->labels, s->theta + s->order[s->live - 1] * s->d, s->d * sizeof(double));
-  s->target.labels = s->labels;
-  for (size_t i = 0; i < s->live; i++)
-    s->model->relabel(s->target.model, s->labels, s->theta + i * s->d);
 }
 
 double le_nested_best(const nested *s)

@@ -5,6 +5,17 @@
 #include <math.h>
 #include <string.h>
 
+/* Relabels all live points to be nearest to the best one; the prior is the same for all
+ * labellings. */
+static void common_labels(nested *s)
+{
+  if (!s->model->relabel) return;
+  memcpy(s->labels, s->theta + s->order[s->live - 1] * s->d, s->d * sizeof(double));
+  s->target.labels = s->labels;
+  for (size_t i = 0; i < s->live; i++)
+    s->model->relabel(s->target.model, s->labels, s->theta + i * s->d);
+}
+
 /* Finds clusters of points, such as the modes of a posterior; distances are measured relative to
  * the spread of a point's cluster. */
 static void find_clusters(nested *s)
@@ -115,12 +126,13 @@ le_status le_nested_choose(void *self, le_progress *progress)
     const size_t i = s->order[b];
     LE_TRY(le_nested_record(s, s->theta + i * s->d, level_of(s, i), (double)(s->live - b)));
   }
-  if (s->model->relabel && (size_t)s->rounds % (s->live / s->batch + 1) == 0)
-    le_nested_common_labels(s);
+  if ((size_t)s->rounds % (s->live / s->batch + 1) == 0) {
+    common_labels(s);
+    find_clusters(s);
+  }
   const double *wall = level_of(s, s->order[s->batch - 1]);
   s->floor.value = wall[LOG_LIK];
   s->floor.tie = wall[TIE];
-  if ((size_t)s->rounds % (s->live / s->batch + 1) == 0) find_clusters(s);
   update_metrics(s);
   choose_sources(s);
   s->target.floor = &s->floor;
@@ -190,6 +202,14 @@ static void adapt_steps(nested *s)
   if (s->steps < least) s->steps = least;
 }
 
+/* The share of the survivors below `level`; a tie counts at random. */
+static double rank_among(const nested *s, const double *level, size_t from)
+{
+  return ((double)le_nested_count_below(s, level, from) +
+          gsl_rng_uniform(s->machine.streams.rng[0])) /
+         (double)(s->live - from + 1);
+}
+
 le_status le_nested_replace(void *self, le_progress *progress)
 {
   nested *s = self;
@@ -207,7 +227,7 @@ le_status le_nested_replace(void *self, le_progress *progress)
     memcpy(s->theta + i * d, s->walker + b * d, d * sizeof(double));
     s->clusters.label[i] = s->clusters.label[s->source[b]];
     le_nested_set_level(s, i, s->value[b], s->floor.value, s->floor.tie);
-    level_of(s, i)[RANK] = le_nested_rank_among(s, level_of(s, i), s->batch);
+    level_of(s, i)[RANK] = rank_among(s, level_of(s, i), s->batch);
     echo += 12 * (source - 0.5) * (level_of(s, i)[RANK] - 0.5) / (double)s->batch;
   }
   s->echo = s->rounds == 0 ? echo : s->echo + 0.2 * (echo - s->echo);

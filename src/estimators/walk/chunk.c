@@ -24,6 +24,13 @@ static le_status begin_path(walk *w, le_progress *progress)
   return le_walk_begin_moves(w, 0);
 }
 
+/* Whether the first check, before any particle moves, is still to be made. */
+static int may_check_first(const walk *w)
+{
+  return w->settings.first_look && w->settings.search && !w->settings.record &&
+         w->settings.stages > 1 && w->stage == 0 && w->target.seen == 0 && !w->first_checked;
+}
+
 /* Draws or a check may follow, unless importance sampling has just seen all rows. */
 static le_status end_of_rows(walk *w)
 {
@@ -61,7 +68,7 @@ le_status le_walk_open_chunk(void *self, le_progress *progress)
   const le_stage *stage = stage_of(w);
   const double rows = (double)w->machine.store.n, few = FIRST_ROWS * (double)w->d;
   const int ended = there == 0 && w->machine.closed;
-  if (le_walk_may_check_first(w)) {
+  if (may_check_first(w)) {
     if (!w->machine.closed && rows <= fmax(stage->until, few)) {
       *progress = LE_NEEDS_ROWS;
       return LE_OK;

@@ -49,12 +49,6 @@ int le_walk_may_check(const walk *w)
          (double)w->target.seen > CHECK_GROWTH * (double)w->rows_at_check;
 }
 
-int le_walk_may_check_first(const walk *w)
-{
-  return w->settings.first_look && w->settings.search && !w->settings.record &&
-         w->settings.stages > 1 && w->stage == 0 && w->target.seen == 0 && !w->first_checked;
-}
-
 le_status le_walk_begin_check(walk *w, walk_check kind)
 {
   if (w->rows_at_check && w->settings.search) le_search_start(&w->search);
@@ -94,12 +88,21 @@ static void scale_by_particles(walk *w)
   le_audit_scale(&w->audit, scale);
 }
 
+/* The rounds of the check of a run whose rows are gone: first among all modes of the sample,
+ * without the polynomial, which is wrong far from the anchor; then around one anchor with it; and
+ * at last with exact sums from a second pass. */
+static void begin_rounds(walk *w)
+{
+  w->past.plain = w->settings.search > 0;
+  w->audit_round = w->past.plain ? ROUND_AROUND : ROUND_ANCHORED;
+}
+
 /* Starts of the climbs: the particle of largest weight, others drawn by weight, then the starts
  * that the search chose; for a model with one mode, the mean of the particles. */
 static void start_audit(walk *w)
 {
   const size_t d = w->d;
-  le_walk_begin_audit_of_past(w);
+  if (w->machine.store.gone) begin_rounds(w);
   if (w->check == CHECK_FIRST) {
     le_search_climbs(&w->search, &w->audit, 0);
   } else if (w->settings.search || w->model->traits & LE_MODEL_MULTIMODAL) {

@@ -244,15 +244,6 @@ static le_status measure_temperature(walk *w)
   return LE_OK;
 }
 
-/* The loss while the target grows from its present size by this increment, at the present rate. */
-void le_walk_add_bias(walk *w, double increment)
-{
-  const double grown = increment * (double)w->target.chunk / fmax(le_target_size(&w->target), 1);
-  if (isnan(w->bias_rate)) return;
-  w->bias_total += grown * w->bias_rate;
-  w->bias_total_variance += grown * grown * w->bias_rate_variance;
-}
-
 le_status le_walk_move(void *self, le_progress *progress)
 {
   walk *w = self;

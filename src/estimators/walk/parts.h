@@ -32,6 +32,9 @@ typedef enum walk_phase {
 enum { MOMENT_COLUMNS = 5 };
 enum { TRACE_COLUMNS = 18, SUMMARY = 7, AUDIT_SUMMARY = 14 };
 
+/* Posterior draws from which the error of the sums of rows that are gone is computed. */
+enum { ERROR_DRAWS = 64 };
+
 /* When a check (mode search and importance sampling of the rows seen) is made: at the end of the
  * run, before any particle has moved, or between two chunks. */
 typedef enum walk_check { CHECK_FINAL, CHECK_FIRST, CHECK_INTERIM } walk_check;
@@ -125,7 +128,7 @@ typedef struct walk {
   size_t again_rows;   /* rows summed */
   size_t passes;       /* further passes so far */
   double again_value, *again_grad, *again_hess; /* sums at `centre` */
-  double *error_work;
+  double error_work[(LE_PAST_GROUPS + 1) * ERROR_DRAWS];
   double check_cost;   /* evaluations of searches and importance sampling */
   double past_se;      /* what the carried sums add to the standard error */
   double unreached;    /* found by the search among all modes of the sample */
@@ -233,10 +236,6 @@ le_status le_walk_restart_from_sample(walk *w);
 
 /* ---- passes.c ---- */
 
-/* Allocates what a run with bounded memory needs; without a limit nothing. */
-le_status le_walk_past_alloc(walk *w);
-/* Before the first climb of a check. */
-void le_walk_begin_audit_of_past(walk *w);
 /* After the climbs of a check: whether it goes on, starts another round or reads the rows again. */
 le_status le_walk_next_round(walk *w);
 /* The standard error that the sample and the carried sums add to log Z; zero if no rows are
@@ -274,8 +273,6 @@ le_status le_walk_step_back(void *self, le_progress *progress);
 le_status le_walk_update_metric(walk *w);
 /* Prepares the kernel for moves at the present distribution and enters phase MOVE. */
 le_status le_walk_begin_moves(walk *w, int resampled);
-/* Adds the kernel's bias of log Z for a step of this increment. */
-void le_walk_add_bias(walk *w, double increment);
 /* Phase MOVE: kernel moves of all particles, as many as are needed. */
 le_status le_walk_move(void *self, le_progress *progress);
 
@@ -285,8 +282,6 @@ le_status le_walk_move(void *self, le_progress *progress);
 double le_walk_chance_of(size_t d);
 /* Whether an interim check is due. */
 int le_walk_may_check(const walk *w);
-/* Whether the first check, before any particle moves, is still to be made. */
-int le_walk_may_check_first(const walk *w);
 /* Starts a check of the rows seen. */
 le_status le_walk_begin_check(walk *w, walk_check kind);
 /* Phase SEARCH: one step of the mode search. */

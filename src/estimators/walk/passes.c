@@ -18,20 +18,6 @@ enum { PORTION = 16384 };
  * pass was then around a point too far from the mode. */
 static const double SECOND_PASS = 0.01, THIRD_PASS = 0.02;
 enum { PASSES_MOST = 3 };
-/* Posterior draws from which the error of the carried sums is computed. */
-enum { ERROR_DRAWS = 64 };
-
-le_status le_walk_past_alloc(walk *w)
-{
-  le_past_alloc(&w->past, &w->target, w->settings.keep, &w->arena);
-  w->target.past = &w->past;
-  if (!w->settings.keep) return LE_OK;
-  w->again.width = w->machine.store.width;
-  w->again_grad = le_arena_doubles(&w->arena, w->d);
-  w->again_hess = le_arena_doubles(&w->arena, w->d * w->d);
-  w->error_work = le_arena_doubles(&w->arena, (LE_PAST_GROUPS + 1) * ERROR_DRAWS + ERROR_DRAWS);
-  return w->arena.failed ? LE_NO_MEMORY : LE_OK;
-}
 
 /* ---- the error of the carried sums ---- */
 
@@ -40,8 +26,7 @@ le_status le_walk_past_error(walk *w)
   const le_audit *a = &w->audit;
   const int by_audit = le_walk_samples_importance(w) && a->phase == LE_AUDIT_DONE && !a->failed;
   const size_t most = w->m < ERROR_DRAWS ? w->m : ERROR_DRAWS;
-  /* always zero: the draws have equal weight */
-  const double *level = w->error_work + (LE_PAST_GROUPS + 1) * ERROR_DRAWS;
+  static const double level[ERROR_DRAWS] = {0}; /* the draws have equal weight */
   w->past_se = 0;
   if (!w->machine.store.gone) return LE_OK;
   const size_t n = by_audit ? a->draws : w->m;
@@ -56,15 +41,6 @@ le_status le_walk_past_error(walk *w)
 }
 
 /* ---- the check of a run whose rows are gone ---- */
-
-/* First among all modes of the sample, without the polynomial, which is wrong far from the anchor;
- * then around one anchor with it; and at last with exact sums from a second pass. */
-void le_walk_begin_audit_of_past(walk *w)
-{
-  if (!w->machine.store.gone) return;
-  w->past.plain = w->settings.search > 0;
-  w->audit_round = w->past.plain ? ROUND_AROUND : ROUND_ANCHORED;
-}
 
 static int is_near(walk *w, const le_mode *mode)
 {

@@ -111,9 +111,15 @@ static le_status alloc_all(walk *w, const le_problem *problem)
     if (settings->bridge)
       le_bridging_alloc(&w->bridging, &w->target, m, settings->rounds, 32, &w->arena);
   }
-  if (w->arena.failed) return LE_NO_MEMORY;
+  le_past_alloc(&w->past, &w->target, settings->keep, &w->arena);
+  w->target.past = &w->past;
+  if (settings->keep) {
+    w->again.width = w->machine.store.width;
+    w->again_grad = le_arena_doubles(&w->arena, d);
+    w->again_hess = le_arena_doubles(&w->arena, d * d);
+  }
   for (size_t s = 0; s < settings->stages; s++) LE_TRY(alloc_stage(w, s));
-  return le_walk_past_alloc(w);
+  return w->arena.failed ? LE_NO_MEMORY : LE_OK;
 }
 
 static le_status take_path(walk *w)

@@ -129,6 +129,16 @@ static le_status weigh(walk *w, double increment)
   return le_walk_begin_moves(w, resampled);
 }
 
+/* Adds the loss of log Z by the bias of the kernel while the target grows from its present size by
+ * this increment, at the present rate. */
+static void add_bias(walk *w, double increment)
+{
+  const double grown = increment * (double)w->target.chunk / fmax(le_target_size(&w->target), 1);
+  if (isnan(w->bias_rate)) return;
+  w->bias_total += grown * w->bias_rate;
+  w->bias_total_variance += grown * grown * w->bias_rate_variance;
+}
+
 le_status le_walk_reweight(void *self, le_progress *progress)
 {
   walk *w = self;
@@ -171,7 +181,7 @@ le_status le_walk_reweight(void *self, le_progress *progress)
   /* the last step is not counted: it only fills up to 1 */
   if (increment < 1 - target->lambda) w->shortest = fmin(w->shortest, increment);
   target->lambda = 1 - target->lambda <= increment ? 1 : target->lambda + increment;
-  le_walk_add_bias(w, increment);
+  add_bias(w, increment);
   return weigh(w, increment);
 }
 
