@@ -22,8 +22,6 @@ typedef struct le_kernel_report {
 } le_kernel_report;
 
 typedef struct le_kernel_ops {
-  unsigned version; /* LE_CONTRACT_VERSION */
-  size_t size;      /* sizeof(le_kernel_ops) */
   const char *name;
   const le_setting *settings; /* REQUIRED. A table that ends with {0}. */
   unsigned needs;

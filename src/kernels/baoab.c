@@ -134,8 +134,6 @@ static le_status baoab_move(void *self, le_target *target, size_t m, double *the
 }
 
 const le_kernel_ops le_baoab_kernel = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_kernel_ops),
   .name = "baoab",
   .settings = settings,
   .needs = LE_NEEDS_GRADIENT,

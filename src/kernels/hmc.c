@@ -169,8 +169,6 @@ static le_status hmc_move(void *self, le_target *target, size_t m, double *theta
 }
 
 const le_kernel_ops le_hmc_kernel = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_kernel_ops),
   .name = "hmc",
   .settings = settings,
   .needs = LE_NEEDS_GRADIENT | LE_NEEDS_DENSITY,

@@ -71,8 +71,6 @@ static int prior_unfinished(const void *self)
 }
 
 const le_kernel_ops le_prior_kernel = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_kernel_ops),
   .name = "prior_draws",
   .settings = settings,
   .needs = LE_NEEDS_DENSITY | LE_NEEDS_FLOOR | LE_KEEPS_FLOOR,

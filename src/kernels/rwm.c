@@ -64,8 +64,6 @@ static le_status rwm_move(void *self, le_target *target, size_t m, double *theta
 }
 
 const le_kernel_ops le_rwm_kernel = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_kernel_ops),
   .name = "rwm",
   .settings = settings,
   .needs = LE_NEEDS_DENSITY | LE_KEEPS_FLOOR,

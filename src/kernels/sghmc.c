@@ -157,8 +157,6 @@ static le_status sghmc_move(void *self, le_target *target, size_t m, double *the
 }
 
 const le_kernel_ops le_sghmc_kernel = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_kernel_ops),
   .name = "sghmc",
   .settings = settings,
   .needs = LE_NEEDS_GRADIENT | LE_KEEPS_FLOOR,
@@ -172,8 +170,6 @@ const le_kernel_ops le_sghmc_kernel = {
 };
 
 const le_kernel_ops le_sgld_kernel = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_kernel_ops),
   .name = "sgld",
   .settings = settings + 3, /* from `rate` on */
   .needs = LE_NEEDS_GRADIENT,

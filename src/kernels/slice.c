@@ -120,8 +120,6 @@ static le_status slice_move(void *self, le_target *target, size_t m, double *the
 }
 
 const le_kernel_ops le_slice_kernel = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_kernel_ops),
   .name = "slice",
   .settings = settings,
   .needs = LE_NEEDS_DENSITY | LE_KEEPS_FLOOR,

@@ -34,8 +34,6 @@ static le_status sweeps_move(void *self, le_target *target, size_t m, double *th
 }
 
 const le_kernel_ops le_sweeps_kernel = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_kernel_ops),
   .name = "sweeps",
   .settings = settings,
   .needs = LE_NEEDS_DENSITY | LE_NEEDS_FLOOR | LE_KEEPS_FLOOR,

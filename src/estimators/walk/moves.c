@@ -46,23 +46,22 @@ le_status le_walk_update_metric(walk *w)
   if (stage->gradient == LE_GRADIENT_CONTROL && stage->metric == LE_METRIC_FROM_CURVATURE) {
     le_walk_anchored_precision(w, w->precision);
     le_walk_relabel_to(w, w->gradient[w->stage].anchor);
-    le_metric_set_precision(&metric[0], w->precision);
-    return LE_OK;
+  } else {
+    if (w->target.proposal)
+      le_walk_relabel_to(w, w->audit.mode[0].theta); /* the labels of the draws */
+    else
+      le_walk_relabel_to_heaviest(w);
+    if (stage->metric == LE_METRIC_FROM_PARTICLES) {
+      metric_of_other_half(w, &metric[0], w->target.split, w->m);
+      metric_of_other_half(w, &metric[1], 0, w->target.split);
+      return LE_OK;
+    }
+    le_walk_weighted_mean(w, w->centre);
+    le_walk_prior_precision(w, w->centre, w->precision);
+    LE_TRY(le_target_information(&w->target, 0, w->target.seen, 1, w->centre, w->precision));
+    LE_TRY(le_target_information(&w->target, w->target.seen, w->target.seen + w->target.chunk,
+                                 w->target.lambda, w->centre, w->precision));
   }
-  if (w->target.proposal)
-    le_walk_relabel_to(w, w->audit.mode[0].theta); /* the labels of the draws */
-  else
-    le_walk_relabel_to_heaviest(w);
-  if (stage->metric == LE_METRIC_FROM_PARTICLES) {
-    metric_of_other_half(w, &metric[0], w->target.split, w->m);
-    metric_of_other_half(w, &metric[1], 0, w->target.split);
-    return LE_OK;
-  }
-  le_walk_weighted_mean(w, w->centre);
-  le_walk_prior_precision(w, w->centre, w->precision);
-  LE_TRY(le_target_information(&w->target, 0, w->target.seen, 1, w->centre, w->precision));
-  LE_TRY(le_target_information(&w->target, w->target.seen, w->target.seen + w->target.chunk,
-                               w->target.lambda, w->centre, w->precision));
   le_metric_set_precision(&metric[0], w->precision);
   return LE_OK;
 }

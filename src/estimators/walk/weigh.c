@@ -4,6 +4,7 @@
 #include "base/logsum.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* More annealing steps per chunk than this are an error. */
@@ -22,24 +23,20 @@ static le_status impossible_row(walk *w)
     found = r;
     if (!possible) break;
   }
+  char subject[40] = "An observation";
   le_streams again;
-  if (w->machine.store.n == 1)
-    return le_fail(
-        &w->machine.context->error, LE_ALL_IMPOSSIBLE,
-        "The model has zero likelihood (or one that is not a number) under every particle.");
-  if (w->restart_rows || (w->settings.shuffle && w->machine.feeds > 1))
-    return le_fail(
-        &w->machine.context->error, LE_ALL_IMPOSSIBLE,
-        "An observation has zero likelihood (or one that is not a number) under every particle.");
-  if (w->settings.shuffle &&
-      le_streams_alloc(&again, 0, w->seed, w->replicate) == LE_OK) {
-    found = le_store_origin(w->machine.store.n, found, again.order);
-    le_streams_free(&again);
+  if (w->machine.store.n == 1) {
+    snprintf(subject, sizeof subject, "The model");
+  } else if (!w->restart_rows && !(w->settings.shuffle && w->machine.feeds > 1)) {
+    if (w->settings.shuffle && le_streams_alloc(&again, 0, w->seed, w->replicate) == LE_OK) {
+      found = le_store_origin(w->machine.store.n, found, again.order);
+      le_streams_free(&again);
+    }
+    snprintf(subject, sizeof subject, "Observation %.0f", (double)found + 1);
   }
-  return le_fail(
-      &w->machine.context->error, LE_ALL_IMPOSSIBLE,
-      "Observation %.0f has zero likelihood (or one that is not a number) under every particle.",
-      (double)found + 1);
+  return le_fail(&w->machine.context->error, LE_ALL_IMPOSSIBLE,
+                 "%s has zero likelihood (or one that is not a number) under every particle.",
+                 subject);
 }
 
 static int has_closed_form(const walk *w)

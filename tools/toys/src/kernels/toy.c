@@ -73,8 +73,6 @@ static void toy_archive(void *self, size_t m, le_archive *archive)
 }
 
 const le_kernel_ops le_toy_kernel = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_kernel_ops),
   .name = "toy",
   .settings = settings,
   .needs = LE_NEEDS_DENSITY,
