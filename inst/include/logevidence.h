@@ -104,10 +104,9 @@ enum {
 /* A model with one latent variable per observation. Common parameters are either integrated out or
  * part of the state. A state is an array of `size(self, n)` doubles for up to n observations and
  * holds everything that a Markov chain changes: copying the array copies the chain. A state belongs
- * to the first `seen` rows, which are passed to every call, and to a likelihood raised to the power
- * lambda:
+ * to the rows that were seen, and to a likelihood raised to the power lambda:
  *
- *     f(state; seen, lambda) = p(state) * p(rows | state)^lambda
+ *     f(state; rows, lambda) = p(state) * p(rows | state)^lambda
  *
  * or the integral of this over the parameters that the state does not contain.
  *
@@ -116,55 +115,54 @@ enum {
  * does not accept them. */
 enum { LE_GRID_BITS = 36 };
 
+typedef struct le_chain {
+  le_rows rows; /* those seen, in order: the state has a latent for each */
+  double lambda;
+  /* 1: lambda is 1, and sweeps leave p(state) invariant on the set where the log-likelihood is
+   * above `floor`. States whose log-likelihood equals `floor` up to a relative difference of
+   * 2^-LE_GRID_BITS have weight `tie`. */
+  int walled;
+  double floor, tie;
+  const gsl_rng *rng;
+  double *state, *scratch;
+} le_chain;
+
 typedef struct le_latent_ops {
   size_t (*size)(const void *self, size_t n);
   /* Number of doubles of scratch that any of the calls may write. */
   size_t (*scratch)(const void *self, size_t n);
   /* A state for zero rows: parameters that are part of the state are drawn from the prior. */
   void (*start)(const void *self, const gsl_rng *rng, double *state);
-  /* Draws the latent of the next row from its prior, without looking at the row; `seen` includes
-   * this row. */
-  void (*extend_blind)(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng,
-                       double *state, double *scratch);
+  /* Draws the latent of the last row from its prior, without looking at the row. */
+  void (*extend_blind)(const void *self, const le_chain *chain);
   /* The same, but draws the latent from its conditional distribution given the row and the rest of
-   * the state, at lambda = 1. Returns log p(row | rest), summed over the values of the latent. */
-  double (*extend)(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng,
-                   double *state, double *scratch);
-  /* Both for the last row seen: log p(row | rest, its latent), which is the weight of an extension
-   * from the prior; and log p(row | rest), with the row's latent summed out. */
-  double (*last_given_latent)(const void *self, size_t seen, const le_rows *rows, double *state,
-                              double *scratch);
-  double (*last_given_rest)(const void *self, size_t seen, const le_rows *rows, double *state,
-                            double *scratch);
+   * the state, at lambda = 1; with rng = NULL it draws nothing. Returns log p(row | rest), summed
+   * over the values of the latent. */
+  double (*extend)(const void *self, const le_chain *chain);
+  /* log p(row | rest, its latent) of the last row, which is the weight of an extension from the
+   * prior. */
+  double (*last_given_latent)(const void *self, const le_chain *chain);
   /* log p(state), and the log-likelihood of the rows at lambda, including the integral if there is
    * one. log f is their sum. */
-  double (*log_prior)(const void *self, size_t seen, const double *state);
-  double (*log_lik)(const void *self, size_t seen, const le_rows *rows, double lambda,
-                    const double *state, double *scratch);
-  /* One sweep at lambda, in reverse order if `backwards`. If `to` is not NULL nothing is drawn for
-   * latents and parameters: they become those of `to`, and the return value is the log density of
-   * this transition; unknown variances and probabilities are drawn as usual. Without `to` the
-   * return value is 0. */
-  double (*sweep)(const void *self, size_t seen, const le_rows *rows, double lambda, int backwards,
-                  const double *to, const gsl_rng *rng, double *state, double *scratch);
-  /* One sweep that leaves p(state) invariant on the set where log_lik at lambda = 1 is above
-   * `floor`. States whose log_lik equals `floor` up to a relative difference of 2^-LE_GRID_BITS
-   * have weight `tie`. */
-  void (*sweep_above)(const void *self, size_t seen, const le_rows *rows, double floor, double tie,
-                      const gsl_rng *rng, double *state, double *scratch);
-  /* Draws rows given a state that contains all their latents. Parameters drawn on the way are
-   * discarded. */
-  void (*simulate)(const void *self, size_t n, const double *state, const gsl_rng *rng,
-                   double *rows, double *scratch);
+  double (*log_prior)(const void *self, const le_chain *chain);
+  double (*log_lik)(const void *self, const le_chain *chain);
+  /* One sweep, in reverse order if `backwards`. If `to` is not NULL nothing is drawn for latents
+   * and parameters: they become those of `to`, and the return value is the log density of this
+   * transition; unknown variances and probabilities are drawn as usual. Without `to` the return
+   * value is 0. A chain under a constraint has neither. */
+  double (*sweep)(const void *self, const le_chain *chain, int backwards, const double *to);
+  /* Draws rows given a state that contains all their latents; those of the chain are not read.
+   * Parameters drawn on the way are discarded. */
+  void (*simulate)(const void *self, const le_chain *chain, double *rows);
   /* OPTIONAL (0). The log of the number of relabellings that leave every density unchanged. */
   double (*log_symmetry)(const void *self);
-  /* OPTIONAL (always 1). Whether these numbers are a valid state for `seen` rows: labels within
-   * range, variances positive. Called for states from outside the run; the other functions do not
+  /* OPTIONAL (always 1). Whether these numbers are a valid state for n rows: labels within range,
+   * variances positive. Called for states from outside the run; the other functions do not
    * check. */
-  int (*possible)(const void *self, size_t seen, const double *state);
-  /* OPTIONAL. Turns a state into another one of the same density that sweeps hardly ever reach.
-   * Example: in a product of two matrices, changes the sign of a column in both. */
-  void (*mirror)(const void *self, size_t seen, double *state);
+  int (*possible)(const void *self, size_t n, const double *state);
+  /* OPTIONAL. Turns a state for n rows into another one of the same density that sweeps hardly ever
+   * reach. Example: in a product of two matrices, changes the sign of a column in both. */
+  void (*mirror)(const void *self, size_t n, double *state);
 } le_latent_ops;
 
 /* Mean-field variational Bayes. q is a product of densities for all unknowns that the model does

@@ -69,6 +69,7 @@ typedef struct prepared {
   const le_variational_ops *variational; /* or the table `maximum` */
   size_t factor;
   le_streams streams;
+  le_chain chain;
   le_status status;
   double value;
 } prepared;
@@ -291,48 +292,53 @@ static void call_start(prepared *p)
 }
 
 #define STATE p->theta.values
+/* The chain of the state for so many rows. To draw the latent of the next row takes one more. */
+static le_chain *chain_of(prepared *p, size_t rows, double lambda)
+{
+  p->chain = (le_chain){.rows = {rows, p->ops->width(p->self), p->rows.values},
+                        .lambda = lambda,
+                        .floor = p->floor,
+                        .tie = 0.5,
+                        .rng = RNG,
+                        .state = STATE,
+                        .scratch = p->scratch.values};
+  return &p->chain;
+}
 static void call_state_start(prepared *p) { p->ops->latent->start(p->self, RNG, STATE); }
 static void call_state_extend_blind(prepared *p)
 {
-  const le_rows rows = rows_of(p);
-  p->ops->latent->extend_blind(p->self, p->seen, &rows, RNG, STATE, p->scratch.values);
+  p->ops->latent->extend_blind(p->self, chain_of(p, p->seen + 1, 1));
 }
 static void call_state_extend(prepared *p)
 {
-  const le_rows rows = rows_of(p);
-  p->value = p->ops->latent->extend(p->self, p->seen, &rows, RNG, STATE, p->scratch.values);
+  p->value = p->ops->latent->extend(p->self, chain_of(p, p->seen + 1, 1));
 }
 static void call_state_log_prior(prepared *p)
 {
-  p->value = p->ops->latent->log_prior(p->self, p->seen, STATE);
+  p->value = p->ops->latent->log_prior(p->self, chain_of(p, p->seen, 1));
 }
 static void call_state_log_lik(prepared *p)
 {
-  const le_rows rows = rows_of(p);
-  p->value = p->ops->latent->log_lik(p->self, p->seen, &rows, p->lambda, STATE, p->scratch.values);
+  p->value = p->ops->latent->log_lik(p->self, chain_of(p, p->seen, p->lambda));
 }
 static void call_state_sweep(prepared *p)
 {
-  const le_rows rows = rows_of(p);
-  p->value =
-      p->ops->latent->sweep(p->self, p->seen, &rows, p->lambda, p->backwards,
-                            p->forced ? p->extra.values : NULL, RNG, STATE, p->scratch.values);
+  p->value = p->ops->latent->sweep(p->self, chain_of(p, p->seen, p->lambda), p->backwards,
+                                   p->forced ? p->extra.values : NULL);
 }
 static void call_state_sweep_above(prepared *p)
 {
-  const le_rows rows = rows_of(p);
-  p->ops->latent->sweep_above(p->self, p->seen, &rows, p->floor, 0.5, RNG, STATE,
-                              p->scratch.values);
+  chain_of(p, p->seen, 1)->walled = 1;
+  p->ops->latent->sweep(p->self, &p->chain, 0, NULL);
 }
 static void call_state_last_given_latent(prepared *p)
 {
-  const le_rows rows = rows_of(p);
-  p->value = p->ops->latent->last_given_latent(p->self, p->seen, &rows, STATE, p->scratch.values);
+  p->value = p->ops->latent->last_given_latent(p->self, chain_of(p, p->seen, 1));
 }
 static void call_state_last_given_rest(prepared *p)
 {
-  const le_rows rows = rows_of(p);
-  p->value = p->ops->latent->last_given_rest(p->self, p->seen, &rows, STATE, p->scratch.values);
+  chain_of(p, p->seen, 1)->rng = NULL;
+  p->value = p->ops->latent->extend(p->self, &p->chain);
 }
 static void call_state_possible(prepared *p)
 {

@@ -21,7 +21,6 @@ static SEXP latent_body(void *data)
   const char *what = one_string(c->what, "what");
   const size_t seen = one_count(list_element(c->settings, "seen"), "seen"),
                size = ops->size(self, rows.n + 1);
-  const double lambda = Rf_asReal(list_element(c->settings, "lambda"));
   const int backwards = Rf_asLogical(list_element(c->settings, "backwards"));
   SEXP to = list_element(c->settings, "to");
   SEXP state = PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)size)),
@@ -37,25 +36,30 @@ static SEXP latent_body(void *data)
   const le_status status = le_streams_alloc(&streams, 1,
                                             seed_from_words(list_element(c->settings, "seed")), 0);
   if (status != LE_OK) raise_status(status, NULL);
-  const gsl_rng *rng = streams.rng[0];
+  const int above = strcmp(what, "sweep_above") == 0;
+  const le_chain chain = {.rows = {seen, rows.width, rows.values},
+                          .lambda = Rf_asReal(list_element(c->settings, "lambda")),
+                          .walled = above,
+                          .floor = above ? Rf_asReal(list_element(c->settings, "floor")) : 0,
+                          .tie = above ? Rf_asReal(list_element(c->settings, "tie")) : 0,
+                          .rng = streams.rng[0],
+                          .state = s,
+                          .scratch = scratch};
+  le_chain longer = chain, fixed = chain;
+  longer.rows.n++;
+  fixed.rng = NULL;
+  longer.lambda = fixed.lambda = 1;
   int known = 1;
-  if (strcmp(what, "start") == 0) ops->start(self, rng, s);
-  else if (strcmp(what, "extend_blind") == 0) ops->extend_blind(self, seen, &rows, rng, s, scratch);
-  else if (strcmp(what, "extend") == 0) value = ops->extend(self, seen, &rows, rng, s, scratch);
-  else if (strcmp(what, "last_given_latent") == 0)
-    value = ops->last_given_latent(self, seen, &rows, s, scratch);
-  else if (strcmp(what, "last_given_rest") == 0)
-    value = ops->last_given_rest(self, seen, &rows, s, scratch);
-  else if (strcmp(what, "log_prior") == 0) value = ops->log_prior(self, seen, s);
-  else if (strcmp(what, "log_lik") == 0)
-    value = ops->log_lik(self, seen, &rows, lambda, s, scratch);
-  else if (strcmp(what, "sweep") == 0)
-    value = ops->sweep(self, seen, &rows, lambda, backwards, wanted, rng, s, scratch);
-  else if (strcmp(what, "sweep_above") == 0)
-    ops->sweep_above(self, seen, &rows, Rf_asReal(list_element(c->settings, "floor")),
-                     Rf_asReal(list_element(c->settings, "tie")), rng, s, scratch);
-  else if (strcmp(what, "simulate") == 0)
-    ops->simulate(self, seen, s, rng, REAL(simulated), scratch);
+  if (strcmp(what, "start") == 0) ops->start(self, chain.rng, s);
+  else if (strcmp(what, "extend_blind") == 0) ops->extend_blind(self, &longer);
+  else if (strcmp(what, "extend") == 0) value = ops->extend(self, &longer);
+  else if (strcmp(what, "last_given_latent") == 0) value = ops->last_given_latent(self, &fixed);
+  else if (strcmp(what, "last_given_rest") == 0) value = ops->extend(self, &fixed);
+  else if (strcmp(what, "log_prior") == 0) value = ops->log_prior(self, &chain);
+  else if (strcmp(what, "log_lik") == 0) value = ops->log_lik(self, &chain);
+  else if (strcmp(what, "sweep") == 0) value = ops->sweep(self, &chain, backwards, wanted);
+  else if (above) ops->sweep(self, &chain, 0, NULL);
+  else if (strcmp(what, "simulate") == 0) ops->simulate(self, &chain, REAL(simulated));
   else known = 0;
   le_streams_free(&streams);
   if (!known) Rf_error("A latent model has no `%s`.", what);
@@ -102,13 +106,14 @@ static SEXP density_body(void *data)
   double *values = (double *)R_alloc(n * width, sizeof(double));
   memset(state, 0, ops->size(self, n) * sizeof(double));
   memcpy(values, seen.values, seen.n * width * sizeof(double));
-  const le_rows rows = {n, width, values};
+  const le_chain chain = {
+    .rows = {n, width, values}, .lambda = 1, .state = state, .scratch = scratch};
   SEXP density = PROTECT(Rf_allocMatrix(REALSXP, (int)fresh.n, (int)m));
   for (size_t i = 0; i < fresh.n; i++) {
     memcpy(values + seen.n * width, fresh.values + i * width, width * sizeof(double));
     for (size_t s = 0; s < m; s++) {
       memcpy(state, REAL(c->states) + s * size, size * sizeof(double));
-      REAL(density)[i + s * fresh.n] = ops->last_given_rest(self, n, &rows, state, scratch);
+      REAL(density)[i + s * fresh.n] = ops->extend(self, &chain);
     }
     R_CheckUserInterrupt();
   }

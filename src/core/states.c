@@ -20,14 +20,21 @@ static size_t states_scratch(const void *self, size_t particles, size_t rows)
   return s->ops->scratch(s->self, s->n);
 }
 
+void le_draw_state(const le_latent_ops *ops, const void *self, const le_chain *chain)
+{
+  le_chain seen = *chain;
+  ops->start(self, chain->rng, chain->state);
+  for (seen.rows.n = 1; seen.rows.n <= chain->rows.n; seen.rows.n++) ops->extend_blind(self, &seen);
+}
+
 /* The prior draw of a latent does not depend on the rows. */
 static void states_draw_prior(const void *self, const gsl_rng *rng, double *theta)
 {
   const le_states *s = self;
-  const le_rows none = {0, s->width, NULL};
+  const le_chain chain = {
+    .rows = {s->n, s->width, NULL}, .rng = rng, .state = theta, .scratch = s->scratch};
   memset(theta, 0, states_dim(self) * sizeof(double));
-  s->ops->start(s->self, rng, theta);
-  for (size_t i = 0; i < s->n; i++) s->ops->extend_blind(s->self, i, &none, rng, theta, s->scratch);
+  le_draw_state(s->ops, s->self, &chain);
 }
 
 /* Relabelled states have the same likelihood except for the order of summation. Rounding it to a
@@ -47,8 +54,11 @@ static le_status states_log_lik(const void *self, size_t m, const double *theta,
 {
   const le_states *s = self;
   const size_t d = states_dim(self);
-  for (size_t i = 0; i < m; i++)
-    value[i] += on_grid(s->ops->log_lik(s->self, rows->n, rows, 1, theta + i * d, scratch));
+  for (size_t i = 0; i < m; i++) {
+    const le_chain chain = {
+      .rows = *rows, .lambda = 1, .state = (double *)(size_t)(theta + i * d), .scratch = scratch};
+    value[i] += on_grid(s->ops->log_lik(s->self, &chain));
+  }
   return LE_OK;
 }
 

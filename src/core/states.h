@@ -14,6 +14,9 @@ typedef struct le_states {
   double *scratch; /* for draws from the prior */
 } le_states;
 
+/* Draws a state for all rows of the chain from the prior. */
+void le_draw_state(const le_latent_ops *ops, const void *self, const le_chain *chain);
+
 extern const le_model_ops le_states_model;
 
 #endif

@@ -17,6 +17,7 @@
 #include "base/logsum.h"
 #include "base/pareto.h"
 #include "core/machine.h"
+#include "core/states.h"
 
 #include <math.h>
 #include <string.h>
@@ -32,11 +33,11 @@ typedef enum chib_phase { WAITING, SEARCHING, TURNING, DRAWING, FINISHED } chib_
 
 typedef struct chib {
   le_machine machine;
-  const le_model_ops *model;
   const le_latent_ops *ops;
   const void *self;
   size_t draws, search, size, n, step, place; /* place: index of the state that comes from x* */
   int plain;
+  le_arena arena;
   /* value: log T(x* | x) of each draw, in the order of the chain */
   double *state, *first, *best, *copy, *scratch, *value;
   double top, work;
@@ -48,8 +49,7 @@ static void chib_free(void *self)
   chib *c = self;
   if (!c) return;
   le_machine_free(&c->machine);
-  double **const block[] = {&c->state, &c->first, &c->best, &c->copy, &c->scratch, &c->value};
-  for (size_t b = 0; b < sizeof block / sizeof *block; b++) le_release(*block[b]);
+  le_arena_free(&c->arena);
   le_release(c);
 }
 
@@ -57,41 +57,44 @@ static le_status allocate(chib *c)
 {
   c->n = c->machine.store.n;
   c->size = c->ops->size(c->self, c->n);
-  const size_t wanted[] = {c->size, c->size, c->size, c->size, c->ops->scratch(c->self, c->n),
-                           c->draws};
-  double **const block[] = {&c->state, &c->first, &c->best, &c->copy, &c->scratch, &c->value};
-  for (size_t b = 0; b < sizeof block / sizeof *block; b++) {
-    *block[b] = le_resize(NULL, (wanted[b] + 1) * sizeof(double));
-    if (!*block[b]) return LE_NO_MEMORY;
-    memset(*block[b], 0, (wanted[b] + 1) * sizeof(double));
-  }
-  return LE_OK;
+  double **const state[] = {&c->state, &c->first, &c->best, &c->copy};
+  for (size_t s = 0; s < sizeof state / sizeof *state; s++)
+    *state[s] = le_arena_doubles(&c->arena, c->size + 1);
+  c->scratch = le_arena_doubles(&c->arena, c->ops->scratch(c->self, c->n) + 1);
+  c->value = le_arena_doubles(&c->arena, c->draws);
+  return c->arena.failed ? LE_NO_MEMORY : LE_OK;
 }
 
-static double density(chib *c, const le_rows *rows)
+static le_chain chain_of(const chib *c, double lambda, double *state)
 {
-  c->work += (double)c->n;
-  return c->ops->log_prior(c->self, c->n, c->state) +
-         c->ops->log_lik(c->self, c->n, rows, 1, c->state, c->scratch);
+  return (le_chain){.rows = le_machine_rows(&c->machine),
+                    .lambda = lambda,
+                    .rng = c->machine.streams.rng[0],
+                    .state = state,
+                    .scratch = c->scratch};
 }
 
-static double sweep(chib *c, const le_rows *rows, double lambda, int backwards, const double *to,
-                    double *state)
+static double density(chib *c)
 {
+  const le_chain chain = chain_of(c, 1, c->state);
   c->work += (double)c->n;
-  return c->ops->sweep(c->self, c->n, rows, lambda, backwards, to, c->machine.streams.rng[0], state,
-                       c->scratch);
+  return c->ops->log_prior(c->self, &chain) + c->ops->log_lik(c->self, &chain);
+}
+
+static double sweep(chib *c, double lambda, int backwards, const double *to, double *state)
+{
+  const le_chain chain = chain_of(c, lambda, state);
+  c->work += (double)c->n;
+  return c->ops->sweep(c->self, &chain, backwards, to);
 }
 
 static le_status begin(void *self, le_progress *progress)
 {
   chib *c = self;
-  const le_rows all = le_machine_rows(&c->machine), *rows = &all;
   (void)progress;
   LE_TRY(allocate(c));
-  c->ops->start(c->self, c->machine.streams.rng[0], c->state);
-  for (size_t r = 0; r < c->n; r++)
-    c->ops->extend_blind(c->self, r, rows, c->machine.streams.rng[0], c->state, c->scratch);
+  const le_chain chain = chain_of(c, 0, c->state);
+  le_draw_state(c->ops, c->self, &chain);
   c->top = -INFINITY;
   c->step = 0;
   c->machine.phase = SEARCHING;
@@ -103,12 +106,11 @@ static le_status begin(void *self, le_progress *progress)
 static le_status search(void *self, le_progress *progress)
 {
   chib *c = self;
-  const le_rows all = le_machine_rows(&c->machine), *rows = &all;
   (void)progress;
   const double along = 2 * ((double)c->step + 1) / (double)c->search;
-  sweep(c, rows, along < 1 ? along : 1, 0, NULL, c->state);
+  sweep(c, along < 1 ? along : 1, 0, NULL, c->state);
   if (along >= 1) {
-    const double value = density(c, rows);
+    const double value = density(c);
     if (value > c->top) {
       c->top = value;
       memcpy(c->best, c->state, c->size * sizeof(double));
@@ -121,12 +123,11 @@ static le_status search(void *self, le_progress *progress)
 static le_status turn(void *self, le_progress *progress)
 {
   chib *c = self;
-  const le_rows all = le_machine_rows(&c->machine), *rows = &all;
   (void)progress;
   c->place = 0;
   if (!c->plain) {
     memcpy(c->state, c->best, c->size * sizeof(double));
-    sweep(c, rows, 1, 1, NULL, c->state);
+    sweep(c, 1, 1, NULL, c->state);
     c->place = gsl_rng_uniform_int(c->machine.streams.rng[0], c->draws);
   }
   memcpy(c->first, c->state, c->size * sizeof(double));
@@ -138,20 +139,19 @@ static le_status turn(void *self, le_progress *progress)
 static le_status draw(void *self, le_progress *progress)
 {
   chib *c = self;
-  const le_rows all = le_machine_rows(&c->machine), *rows = &all;
   (void)progress;
   /* from `place` to the end, then from `place` back to the beginning */
   const size_t later = c->draws - c->place;
   const int backwards = c->step >= later;
   const size_t at = backwards ? c->draws - 1 - c->step : c->place + c->step;
   if (c->step == later) memcpy(c->state, c->first, c->size * sizeof(double));
-  if (c->plain || c->step > 0) sweep(c, rows, 1, backwards, NULL, c->state);
+  if (c->plain || c->step > 0) sweep(c, 1, backwards, NULL, c->state);
   memcpy(c->copy, c->state, c->size * sizeof(double));
-  c->value[at] = sweep(c, rows, 1, 0, c->best, c->copy);
+  c->value[at] = sweep(c, 1, 0, c->best, c->copy);
   if (c->ops->mirror) {
     memcpy(c->copy, c->state, c->size * sizeof(double));
     c->ops->mirror(c->self, c->n, c->copy);
-    const double both[] = {c->value[at], sweep(c, rows, 1, 0, c->best, c->copy)};
+    const double both[] = {c->value[at], sweep(c, 1, 0, c->best, c->copy)};
     c->value[at] = le_logmeanexp(both, 2);
   }
   if (++c->step >= c->draws) c->machine.phase = FINISHED;
@@ -192,31 +192,33 @@ static double moved(const chib *c)
 static le_status chib_result(void *self, le_result *result)
 {
   chib *c = self;
-  const double mean = c->step && c->value ? le_logmeanexp(c->value, c->step) : NAN;
-  double *s = c->summary;
-  s[0] = c->top - mean;
-  s[1] = c->step ? batch_error(c, mean) : NAN;
-  s[2] = (double)c->n;
-  s[3] = (double)c->search;
-  s[4] = c->work;
-  s[5] = 0;
-  s[6] = c->machine.seconds;
-  s[7] = s[8] = s[9] = NAN;
-  if (c->step && c->value) {
-    double *work = le_resize(NULL, c->draws * sizeof *work);
-    if (!work) return LE_NO_MEMORY;
-    s[7] = le_effective_size(c->value, c->step, 1);
-    s[8] = le_pareto_tail(c->value, c->step, work).k;
-    s[9] = moved(c);
-    le_release(work);
-  }
+  const int drawn = c->step && c->value;
+  const double mean = drawn ? le_logmeanexp(c->value, c->step) : NAN;
+  double *work = le_resize(NULL, c->draws * sizeof *work);
+  if (!work) return LE_NO_MEMORY;
   static const char *const names[] = {"log_evidence", "se",        "n",       "lambda_steps",
                                       "likelihoods",  "gradients", "seconds", "met",
                                       "pareto_k",     "moved"};
-  le_result_figures(result, sizeof names / sizeof *names, names, s);
+  const double figures[] = {c->top - mean,
+                            drawn ? batch_error(c, mean) : NAN,
+                            (double)c->n,
+                            (double)c->search,
+                            c->work,
+                            0,
+                            c->machine.seconds,
+                            drawn ? le_effective_size(c->value, c->step, 1) : NAN,
+                            drawn ? le_pareto_tail(c->value, c->step, work).k : NAN,
+                            drawn ? moved(c) : NAN};
+  le_release(work);
+  memcpy(c->summary, figures, sizeof figures);
+  le_result_figures(result, sizeof names / sizeof *names, names, c->summary);
   le_result_array(result, "draws", c->size, c->state ? 1 : 0, c->state);
   return LE_OK;
 }
+
+#define FIELD(member) LE_FIELD(chib, member)
+static const le_field fields[] = {FIELD(step), FIELD(place), FIELD(top), FIELD(work)};
+#undef FIELD
 
 static void chib_archive(void *self, le_archive *archive)
 {
@@ -226,11 +228,8 @@ static void chib_archive(void *self, le_archive *archive)
   if (archive->status != LE_OK || c->machine.phase == WAITING) return;
   if (!archive->writing) archive->status = allocate(c);
   if (archive->status != LE_OK) return;
-  le_archive_size(archive, &c->step);
-  le_archive_double(archive, &c->top);
-  le_archive_double(archive, &c->work);
+  LE_ARCHIVE_FIELDS(archive, c, fields);
   le_archive_doubles(archive, c->state, c->size);
-  le_archive_size(archive, &c->place);
   le_archive_doubles(archive, c->first, c->size);
   le_archive_doubles(archive, c->best, c->size);
   le_archive_doubles(archive, c->value, c->draws);
@@ -254,7 +253,6 @@ static le_status chib_alloc(const le_problem *problem, le_context *context, void
   if (!c) return LE_NO_MEMORY;
   memset(c, 0, sizeof *c);
   const le_args *args = &problem->settings;
-  c->model = problem->ops;
   c->ops = problem->ops->latent;
   c->self = problem->model;
   c->draws = le_setting_count(args, settings, "draws");

@@ -25,6 +25,7 @@
 #include "base/logsum.h"
 #include "core/genealogy.h"
 #include "core/machine.h"
+#include "core/states.h"
 #include "core/trace.h"
 #include "estimators/walk/settings.h"
 
@@ -56,14 +57,13 @@ static const le_setting settings[] = {
 typedef struct latent {
   le_machine machine;
   le_walk_settings settings;
-  const le_model_ops *model;
   const le_latent_ops *ops;
   const void *self;
   le_arena arena;
   le_genealogy genealogy;
   const le_arg *from;
   size_t m, sweeps, warm, size, n, first, often;
-  int by_rows, blind, reverse, shuffle;
+  int by_rows, blind, reverse;
   int copied; /* whether the last step has resampled, and sweeps follow */
   /* Resamplings of few particles since sweeps last changed any, and their largest number. Where
    * variances are unknown they count: labels may be certain while variances differ. */
@@ -89,10 +89,6 @@ static void latent_free(void *self)
   if (!w) return;
   le_machine_free(&w->machine);
   le_trace_free(&w->trace);
-  le_release(w->state);
-  le_release(w->swap);
-  le_release(w->scratch);
-  le_release(w->place);
   le_arena_free(&w->arena);
   le_release(w);
 }
@@ -100,25 +96,25 @@ static void latent_free(void *self)
 static le_status read_settings(latent *w, const le_problem *problem)
 {
   const le_args *args = &problem->settings;
-  LE_TRY(le_walk_settings_read(problem, &w->settings, &w->machine.context->error));
+  le_error *error = &w->machine.context->error;
+  LE_TRY(le_walk_settings_read(problem, &w->settings, error));
   w->m = stage_of(w)->particles;
   w->sweeps = le_setting_count(args, settings, "sweeps");
   w->warm = le_setting_count(args, settings, "warm");
   w->by_rows = le_setting_flag(args, settings, "by_rows");
   w->first = w->by_rows ? le_setting_count(args, settings, "first") : 0;
   w->often = le_setting_count(args, settings, "often");
-  w->shuffle = le_args_number(args, "shuffle", 0) != 0;
   w->blind = le_setting_flag(args, settings, "blind");
-  w->reverse = le_args_number(args, "reverse", 0) != 0;
+  w->reverse = le_setting_flag(args, le_walk_table, "reverse");
   w->from = le_args_find(args, "from_state");
   if (w->reverse && !w->from)
-    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
+    return le_fail(error, LE_BAD_ARGUMENT,
                    "A reverse run needs an exact draw from the posterior to start from.");
   if (w->reverse && w->first)
-    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
+    return le_fail(error, LE_BAD_ARGUMENT,
                    "A run that adds its first rows together cannot be run in reverse.");
   if (w->reverse && !w->by_rows && stage_of(w)->schedule == LE_ADAPTIVE_STEPS)
-    return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
+    return le_fail(error, LE_BAD_ARGUMENT,
                    "An adaptive schedule cannot be run in reverse: give its temperatures, or "
                    "linear() or sigmoidal().");
   return LE_OK;
@@ -126,10 +122,27 @@ static le_status read_settings(latent *w, const le_problem *problem)
 
 static double *state_of(const latent *w, size_t i) { return w->state + i * w->size; }
 
-static le_rows rows_of(const latent *w)
+/* The chain of particle i for the first `seen` rows. */
+static le_chain chain_of(const latent *w, size_t i, size_t seen, double lambda)
 {
-  const le_rows rows = {w->machine.store.n, w->machine.store.width, w->machine.store.values};
-  return rows;
+  const le_store *store = &w->machine.store;
+  return (le_chain){.rows = {seen, store->width, store->values},
+                    .lambda = lambda,
+                    .rng = w->machine.streams.rng[i + 1],
+                    .state = state_of(w, i),
+                    .scratch = w->scratch};
+}
+
+/* Computes a number from the chain of each particle, which may change its state. */
+static le_status each(latent *w, size_t seen, double lambda,
+                      double (*what)(latent *w, const le_chain *chain), double *value)
+{
+  for (size_t i = 0; i < w->m; i++) {
+    if (le_interrupted(w->machine.context)) return LE_INTERRUPTED;
+    const le_chain chain = chain_of(w, i, seen, lambda);
+    value[i] = what(w, &chain);
+  }
+  return LE_OK;
 }
 
 /* Allocates the states, once all rows are there. */
@@ -138,19 +151,12 @@ static le_status allocate(latent *w)
   w->n = w->machine.store.n;
   w->size = w->ops->size(w->self, w->n);
   if (w->first > w->n) w->first = w->n;
-  if (w->shuffle) {
-    if (w->n > UINT32_MAX) return LE_NO_MEMORY;
-    w->place = le_resize(NULL, (w->n + 1) * sizeof *w->place);
-    if (!w->place) return LE_NO_MEMORY;
-  }
-  double **const block[] = {&w->state, &w->swap};
-  for (size_t b = 0; b < 2; b++) {
-    *block[b] = le_resize(NULL, (w->m * w->size + 1) * sizeof(double));
-    if (!*block[b]) return LE_NO_MEMORY;
-    memset(*block[b], 0, w->m * w->size * sizeof(double));
-  }
-  w->scratch = le_resize(NULL, (w->ops->scratch(w->self, w->n) + 1) * sizeof(double));
-  return w->scratch ? LE_OK : LE_NO_MEMORY;
+  if (w->settings.shuffle && w->n > UINT32_MAX) return LE_NO_MEMORY;
+  if (w->settings.shuffle) w->place = le_arena_bytes(&w->arena, w->n + 1, sizeof *w->place);
+  w->state = le_arena_doubles(&w->arena, w->m * w->size + 1);
+  w->swap = le_arena_doubles(&w->arena, w->m * w->size + 1);
+  w->scratch = le_arena_doubles(&w->arena, w->ops->scratch(w->self, w->n) + 1);
+  return w->arena.failed ? LE_NO_MEMORY : LE_OK;
 }
 
 /* The last stream is for the order of the rows. */
@@ -178,7 +184,7 @@ static le_status begin(void *self, le_progress *progress)
   latent *w = self;
   (void)progress;
   LE_TRY(allocate(w));
-  if (w->shuffle) LE_TRY(shuffle(w));
+  if (w->settings.shuffle) LE_TRY(shuffle(w));
   const int walks = !w->from || w->reverse;
   if (w->from && w->from->n != w->size)
     return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
@@ -187,19 +193,12 @@ static le_status begin(void *self, le_progress *progress)
   if (w->from && w->ops->possible && !w->ops->possible(w->self, w->n, w->from->values))
     return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
                    "The draw to start from is not a state of this model.");
-  const le_rows rows = rows_of(w);
-  for (size_t i = 0; i < w->m; i++) {
-    const gsl_rng *rng = w->machine.streams.rng[i + 1];
-    double *state = state_of(w, i);
-    if (w->from) {
-      reorder(w, w->from->values, state, 0);
-      continue;
-    }
-    w->ops->start(w->self, rng, state);
-    for (size_t r = 0; r < (w->by_rows ? w->first : w->n); r++)
-      w->ops->extend_blind(w->self, r, &rows, rng, state, w->scratch);
-  }
   w->seen = w->by_rows && !w->from ? w->first : w->n;
+  for (size_t i = 0; i < w->m; i++) {
+    const le_chain chain = chain_of(w, i, w->seen, 0);
+    if (w->from) reorder(w, w->from->values, chain.state, 0);
+    else le_draw_state(w->ops, w->self, &chain);
+  }
   w->lambda = (w->by_rows && !w->first) || w->from ? 1 : 0;
   w->swept = 0;
   w->machine.phase = !walks ? COLLECTING : w->reverse ? SWEEPING : STEPPING;
@@ -262,23 +261,12 @@ static le_status weigh(latent *w)
   return LE_OK;
 }
 
+static double log_lik(latent *w, const le_chain *chain) { return w->ops->log_lik(w->self, chain); }
+
 static le_status log_liks(latent *w, double lambda, double *value)
 {
-  const le_rows rows = rows_of(w);
-  for (size_t i = 0; i < w->m; i++) {
-    if (le_interrupted(w->machine.context)) return LE_INTERRUPTED;
-    value[i] = w->ops->log_lik(w->self, w->seen, &rows, lambda, state_of(w, i), w->scratch);
-  }
+  LE_TRY(each(w, w->seen, lambda, log_lik, value));
   w->work += (double)(w->m * w->seen);
-  return LE_OK;
-}
-
-/* The effective sample size of this step's own weights. */
-static le_status effective_size(latent *w, double lambda, double *size)
-{
-  LE_TRY(log_liks(w, lambda, w->after));
-  for (size_t i = 0; i < w->m; i++) w->spare[i] = w->after[i] - w->before[i];
-  *size = le_effective_size(w->spare, w->m, 1);
   return LE_OK;
 }
 
@@ -286,9 +274,9 @@ static le_status effective_size(latent *w, double lambda, double *size)
  * For short steps it is proportional to the square of their length. */
 static le_status step_variance(latent *w, double lambda, double *variance)
 {
-  double size;
-  LE_TRY(effective_size(w, lambda, &size));
-  *variance = (double)w->m / size - 1;
+  LE_TRY(log_liks(w, lambda, w->after));
+  for (size_t i = 0; i < w->m; i++) w->spare[i] = w->after[i] - w->before[i];
+  *variance = (double)w->m / le_effective_size(w->spare, w->m, 1) - 1;
   return LE_OK;
 }
 
@@ -326,12 +314,14 @@ static le_status adapt_lambda(latent *w, double *next)
   return LE_OK;
 }
 
+/* Fixed temperatures in reverse: from lambda[count - 1] = 1 downwards, to 0 below the first. */
 static le_status choose_lambda(latent *w, double *next)
 {
   const le_stage *stage = stage_of(w);
-  *next = 1;
-  if (stage->schedule == LE_ADAPTIVE_STEPS) return adapt_lambda(w, next);
-  if (stage->schedule == LE_FIXED_STEPS) *next = stage->lambda[w->step];
+  const size_t count = stage->schedule == LE_FIXED_STEPS ? stage->lambdas : 1;
+  if (w->reverse) *next = w->step + 1 < count ? stage->lambda[count - 2 - w->step] : 0;
+  else if (stage->schedule == LE_ADAPTIVE_STEPS) return adapt_lambda(w, next);
+  else *next = stage->schedule == LE_FIXED_STEPS ? stage->lambda[w->step] : 1;
   return log_liks(w, *next, w->after);
 }
 
@@ -344,37 +334,27 @@ static int done(const latent *w)
   return w->reverse ? w->lambda <= 0 : w->lambda >= 1;
 }
 
-static le_status add_rows(latent *w)
+static double add_row(latent *w, const le_chain *chain)
 {
-  const le_rows rows = rows_of(w);
-  for (size_t i = 0; i < w->m; i++) {
-    if (le_interrupted(w->machine.context)) return LE_INTERRUPTED;
-    double *state = state_of(w, i);
-    const gsl_rng *rng = w->machine.streams.rng[i + 1];
-    w->before[i] = 0;
-    if (w->blind) {
-      w->ops->extend_blind(w->self, w->seen, &rows, rng, state, w->scratch);
-      w->after[i] = w->ops->last_given_latent(w->self, w->seen + 1, &rows, state, w->scratch);
-    } else {
-      w->after[i] = w->ops->extend(w->self, w->seen, &rows, rng, state, w->scratch);
-    }
-  }
-  w->seen++;
-  w->work += (double)w->m;
-  return LE_OK;
+  if (!w->blind) return w->ops->extend(w->self, chain);
+  w->ops->extend_blind(w->self, chain);
+  return w->ops->last_given_latent(w->self, chain);
 }
 
-static le_status drop_rows(latent *w)
+static double drop_row(latent *w, const le_chain *chain)
 {
-  const le_rows rows = rows_of(w);
-  for (size_t i = 0; i < w->m; i++) {
-    if (le_interrupted(w->machine.context)) return LE_INTERRUPTED;
-    double *state = state_of(w, i);
-    w->after[i] = 0;
-    w->before[i] = w->blind ? w->ops->last_given_latent(w->self, w->seen, &rows, state, w->scratch)
-                            : w->ops->last_given_rest(w->self, w->seen, &rows, state, w->scratch);
-  }
-  w->seen--;
+  le_chain fixed = *chain;
+  fixed.rng = NULL;
+  return w->blind ? w->ops->last_given_latent(w->self, chain) : w->ops->extend(w->self, &fixed);
+}
+
+/* Adds a row, or in reverse drops one: the logs of its densities go to `after` or `before`. */
+static le_status change_rows(latent *w)
+{
+  memset(w->reverse ? w->after : w->before, 0, w->m * sizeof(double));
+  if (w->reverse) LE_TRY(each(w, w->seen, 1, drop_row, w->before));
+  else LE_TRY(each(w, w->seen + 1, 1, add_row, w->after));
+  w->seen = w->reverse ? w->seen - 1 : w->seen + 1;
   w->work += (double)w->m;
   return LE_OK;
 }
@@ -385,15 +365,7 @@ static le_status step(void *self, le_progress *progress)
   latent *w = self;
   (void)progress;
   if (row_is_next(w)) {
-    LE_TRY(w->reverse ? drop_rows(w) : add_rows(w));
-  } else if (w->reverse) {
-    const le_stage *stage = stage_of(w);
-    /* fixed: in reverse from lambda[count - 1] = 1 downwards, to 0 below the first */
-    const size_t count = stage->schedule == LE_FIXED_STEPS ? stage->lambdas : 1;
-    const double next = w->step + 1 < count ? stage->lambda[count - 2 - w->step] : 0;
-    LE_TRY(log_liks(w, w->lambda, w->before));
-    LE_TRY(log_liks(w, next, w->after));
-    w->lambda = next;
+    LE_TRY(change_rows(w));
   } else {
     double next;
     LE_TRY(log_liks(w, w->lambda, w->before));
@@ -434,18 +406,18 @@ static int sweep_is_due(const latent *w)
   return w->seen <= w->often || floor(often * log(seen)) > floor(often * log(seen - 1));
 }
 
+static double sweep_one(latent *w, const le_chain *chain)
+{
+  const size_t bytes = w->ops->size(w->self, w->seen) * sizeof(double);
+  if (w->still) memcpy(w->swap, chain->state, bytes);
+  w->ops->sweep(w->self, chain, w->reverse, NULL);
+  if (w->still && memcmp(w->swap, chain->state, bytes)) w->still = 0;
+  return 0;
+}
+
 static le_status sweep_all(latent *w)
 {
-  const le_rows rows = rows_of(w);
-  const size_t bytes = w->ops->size(w->self, w->seen) * sizeof(double);
-  for (size_t i = 0; i < w->m; i++) {
-    if (le_interrupted(w->machine.context)) return LE_INTERRUPTED;
-    double *state = state_of(w, i);
-    if (w->still) memcpy(w->swap, state, bytes);
-    w->ops->sweep(w->self, w->seen, &rows, w->lambda, w->reverse, NULL,
-                  w->machine.streams.rng[i + 1], state, w->scratch);
-    if (w->still && memcmp(w->swap, state, bytes)) w->still = 0;
-  }
+  LE_TRY(each(w, w->seen, w->lambda, sweep_one, w->spare));
   w->work += (double)(w->m * w->seen);
   return LE_OK;
 }
@@ -484,37 +456,27 @@ static le_status collect(void *self, le_progress *progress)
 static void latent_progress(const void *self, double *rows, double *share)
 {
   const latent *w = self;
-  const double n = w->n > 0 ? (double)w->n : 1;
   const le_stage *stage = stage_of(w);
-  const double along = w->by_rows ? (double)w->seen / n
-                       : stage->schedule == LE_FIXED_STEPS
-                         ? (double)w->step / (double)stage->lambdas
-                         : w->lambda;
+  const double done = (double)(w->reverse ? w->n - w->seen : w->seen);
   *rows = (double)w->seen;
   if (w->machine.phase == COLLECTING) *share = (double)w->swept / (double)w->settings.rounds;
-  else
-    *share = w->machine.phase == WAITING                                       ? 0
-             : w->reverse && (w->by_rows || stage->schedule != LE_FIXED_STEPS) ? 1 - along
-                                                                               : along;
+  else if (w->by_rows) *share = w->n > 0 ? done / (double)w->n : 0;
+  else if (stage->schedule == LE_FIXED_STEPS) *share = (double)w->step / (double)stage->lambdas;
+  else *share = w->reverse && w->machine.phase != WAITING ? 1 - w->lambda : w->lambda;
 }
 
 static le_status latent_result(void *self, le_result *result)
 {
   latent *w = self;
-  double *s = w->summary;
-  s[0] = log_evidence(w);
-  s[1] = sqrt(fmax(w->genealogy.variance, 0));
+  double se = sqrt(fmax(w->genealogy.variance, 0)), log_z = log_evidence(w);
   if (w->settings.rounds && w->machine.phase == FINISHED)
-    s[0] = le_logharmonic(w->value, w->m, w->settings.rounds, &s[1]);
-  s[2] = (double)w->seen;
-  s[3] = (double)w->step;
-  s[4] = w->work;
-  s[5] = 0;
-  s[6] = w->machine.seconds;
-  s[7] = (double)w->still_most;
+    log_z = le_logharmonic(w->value, w->m, w->settings.rounds, &se);
   static const char *const names[] = {"log_evidence", "se",        "n",       "lambda_steps",
                                       "likelihoods",  "gradients", "seconds", "unmoved"};
-  le_result_figures(result, sizeof names / sizeof *names, names, s);
+  const double figures[] = {log_z,   se, (double)w->seen,    (double)w->step,
+                            w->work, 0,  w->machine.seconds, (double)w->still_most};
+  memcpy(w->summary, figures, sizeof figures);
+  le_result_figures(result, sizeof names / sizeof *names, names, w->summary);
   if (w->place)
     for (size_t i = 0; i < w->m; i++) reorder(w, state_of(w, i), w->swap + i * w->size, 1);
   le_result_array(result, "draws", w->size, w->state ? w->m : 0, w->place ? w->swap : w->state);
@@ -522,28 +484,27 @@ static le_status latent_result(void *self, le_result *result)
   return le_trace_output(&w->trace, trace_names, result);
 }
 
+#define FIELD(member) LE_FIELD(latent, member)
+static const le_field fields[] = {
+  FIELD(step), FIELD(swept), FIELD(seen), FIELD(still), FIELD(still_most), FIELD(copied),
+  FIELD(lambda), FIELD(length), FIELD(work)
+};
+#undef FIELD
+
 static void latent_archive(void *self, le_archive *archive)
 {
   latent *w = self;
   le_archive_expect(archive, w->m);
-  le_archive_expect(archive, w->shuffle ? 1 : 0);
+  le_archive_expect(archive, w->settings.shuffle ? 1 : 0);
   le_machine_archive(&w->machine, archive);
   const int there = w->machine.phase != WAITING;
   if (archive->status == LE_OK && there && !archive->writing) archive->status = allocate(w);
   if (archive->status != LE_OK) return;
-  size_t copied = (size_t)w->copied;
-  size_t *const count[] = {&w->step, &w->swept, &w->seen, &w->still, &w->still_most, &copied};
-  for (size_t i = 0; i < sizeof count / sizeof *count; i++) le_archive_size(archive, count[i]);
-  w->copied = copied != 0;
-  double *const figure[] = {&w->lambda, &w->length, &w->work};
-  for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
+  LE_ARCHIVE_FIELDS(archive, w, fields);
   if (there) le_archive_doubles(archive, w->state, w->m * w->size);
-  for (size_t r = 0; there && w->place && r < w->n && archive->status == LE_OK; r++) {
-    size_t place = w->place[r];
-    le_archive_size(archive, &place);
-    if (place >= w->n) archive->status = LE_CORRUPT;
-    w->place[r] = (uint32_t)place;
-  }
+  if (w->place) le_archive_bytes(archive, w->place, w->n * sizeof *w->place);
+  for (size_t r = 0; w->place && r < w->n && archive->status == LE_OK; r++)
+    if (w->place[r] >= w->n) archive->status = LE_CORRUPT;
   le_archive_doubles(archive, w->log_weight, w->m);
   le_archive_doubles(archive, w->weight, w->m);
   if (w->settings.rounds) le_archive_doubles(archive, w->value, w->settings.rounds * w->m);
@@ -568,7 +529,6 @@ static le_status latent_alloc(const le_problem *problem, le_context *context, vo
   if (!w) return LE_NO_MEMORY;
   memset(w, 0, sizeof *w);
   w->machine.context = context;
-  w->model = problem->ops;
   w->ops = problem->ops->latent;
   w->self = problem->model;
   w->trace.columns = TRACE_COLUMNS;

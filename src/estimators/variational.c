@@ -10,6 +10,7 @@
  * the best ascent began. */
 #include "base/arena.h"
 #include "core/machine.h"
+#include "core/states.h"
 #include "core/trace.h"
 
 #include <math.h>
@@ -44,6 +45,7 @@ typedef struct variational {
   const le_variational_ops *ops;
   const void *self;
   const le_arg *hint;
+  le_arena arena;
   le_trace trace; /* a row for each restart: iterations, bound, seconds, converged */
   size_t restarts, sweeps, iterations, draws, size, point_size, n, restart, step, iteration, drawn;
   double tolerance;
@@ -51,7 +53,7 @@ typedef struct variational {
   double *q, *best, *point, *scratch, *state;
   double recent[LOOKS + 1]; /* the bound, now and at the last computations */
   double top, symmetry, work, climb_seconds;
-  double summary[9];
+  double summary[8];
 } variational;
 
 static void variational_free(void *self)
@@ -60,27 +62,24 @@ static void variational_free(void *self)
   if (!v) return;
   le_machine_free(&v->machine);
   le_trace_free(&v->trace);
-  double **const block[] = {&v->q, &v->best, &v->point, &v->scratch, &v->state};
-  for (size_t b = 0; b < sizeof block / sizeof *block; b++) le_release(*block[b]);
+  le_arena_free(&v->arena);
   le_release(v);
 }
 
 static le_status allocate(variational *v)
 {
+  const le_latent_ops *latent = v->model->latent;
   v->n = v->machine.store.n;
   v->size = v->ops->size(v->self, v->n);
-  v->point_size = v->model->latent ? v->model->latent->size(v->self, v->n) : v->model->dim(v->self);
+  v->point_size = latent ? latent->size(v->self, v->n) : v->model->dim(v->self);
   const size_t own = v->ops->scratch(v->self, v->n),
-               theirs = v->model->latent ? v->model->latent->scratch(v->self, v->n) : 0;
-  const size_t wanted[] = {v->size, v->size, v->draws * v->point_size, own > theirs ? own : theirs,
-                           v->point_size};
-  double **const block[] = {&v->q, &v->best, &v->point, &v->scratch, &v->state};
-  for (size_t b = 0; b < sizeof block / sizeof *block; b++) {
-    *block[b] = le_resize(NULL, (wanted[b] + 1) * sizeof(double));
-    if (!*block[b]) return LE_NO_MEMORY;
-    memset(*block[b], 0, (wanted[b] + 1) * sizeof(double));
-  }
-  return LE_OK;
+               theirs = latent ? latent->scratch(v->self, v->n) : 0;
+  v->q = le_arena_doubles(&v->arena, v->size + 1);
+  v->best = le_arena_doubles(&v->arena, v->size + 1);
+  v->point = le_arena_doubles(&v->arena, v->draws * v->point_size + 1);
+  v->scratch = le_arena_doubles(&v->arena, (own > theirs ? own : theirs) + 1);
+  v->state = le_arena_doubles(&v->arena, v->point_size + 1);
+  return v->arena.failed ? LE_NO_MEMORY : LE_OK;
 }
 
 static le_status begin(void *self, le_progress *progress)
@@ -100,19 +99,16 @@ static le_status begin(void *self, le_progress *progress)
 static le_status sweep(void *self, le_progress *progress)
 {
   variational *v = self;
-  const le_rows all = le_machine_rows(&v->machine), *rows = &all;
   (void)progress;
-  const le_latent_ops *latent = v->model->latent;
-  const gsl_rng *rng = v->machine.streams.rng[0];
+  const le_chain chain = {.rows = le_machine_rows(&v->machine),
+                          .lambda = ((double)v->step + 1) / (double)v->sweeps,
+                          .rng = v->machine.streams.rng[0],
+                          .state = v->state,
+                          .scratch = v->scratch};
   if (v->step == 0) v->climb_seconds = v->machine.seconds;
-  if (v->step == 0 && v->sweeps > 0) {
-    latent->start(v->self, rng, v->state);
-    for (size_t r = 0; r < v->n; r++)
-      latent->extend_blind(v->self, r, rows, rng, v->state, v->scratch);
-  }
+  if (v->step == 0 && v->sweeps > 0) le_draw_state(v->model->latent, v->self, &chain);
   if (v->step < v->sweeps) {
-    const double lambda = ((double)v->step + 1) / (double)v->sweeps;
-    latent->sweep(v->self, v->n, rows, lambda, 0, NULL, rng, v->state, v->scratch);
+    v->model->latent->sweep(v->self, &chain, 0, NULL);
     v->work += (double)v->n;
     v->step++;
   }
@@ -238,6 +234,13 @@ static le_status variational_result(void *self, le_result *result)
   return le_trace_output(&v->trace, columns, result);
 }
 
+#define FIELD(member) LE_FIELD(variational, member)
+static const le_field fields[] = {
+  FIELD(restart), FIELD(step), FIELD(iteration), FIELD(drawn), FIELD(top), FIELD(symmetry),
+  FIELD(work), FIELD(climb_seconds)
+};
+#undef FIELD
+
 static void variational_archive(void *self, le_archive *archive)
 {
   variational *v = self;
@@ -250,12 +253,7 @@ static void variational_archive(void *self, le_archive *archive)
   const int there = v->machine.phase != WAITING;
   if (archive->status == LE_OK && there && !archive->writing) archive->status = allocate(v);
   if (archive->status != LE_OK) return;
-  le_archive_size(archive, &v->restart);
-  le_archive_size(archive, &v->step);
-  le_archive_size(archive, &v->iteration);
-  le_archive_size(archive, &v->drawn);
-  double *const figure[] = {&v->top, &v->symmetry, &v->work, &v->climb_seconds};
-  for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) le_archive_double(archive, figure[i]);
+  LE_ARCHIVE_FIELDS(archive, v, fields);
   le_archive_doubles(archive, v->recent, LOOKS + 1);
   if (!there) return;
   if (v->drawn > v->draws) {

@@ -23,11 +23,17 @@ static le_status sweeps_move(void *self, le_target *target, size_t m, double *th
                    "`kernel` sweeps is for models with latent variables in nested().");
   const le_states *states = target->model;
   const le_rows rows = le_store_rows(target->store, 0, target->chunk);
+  le_chain chain = {.rows = rows,
+                    .lambda = 1,
+                    .walled = 1,
+                    .floor = target->floor->value,
+                    .tie = 1 - target->floor->tie,
+                    .scratch = target->scratch};
   for (size_t i = 0; i < m; i++) {
     if (le_interrupted(target->context)) return LE_INTERRUPTED;
-    states->ops->sweep_above(states->self, rows.n, &rows, target->floor->value,
-                             1 - target->floor->tie, streams->rng[i + 1], theta + i * d,
-                             target->scratch);
+    chain.rng = streams->rng[i + 1];
+    chain.state = theta + i * d;
+    states->ops->sweep(states->self, &chain, 0, NULL);
   }
   target->likelihoods += (double)(m * rows.n);
   return LE_OK;

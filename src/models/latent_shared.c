@@ -1,64 +1,45 @@
-/* The Gaussian settings of models with latent variables, and draws that these models share. */
+/* The Gaussian settings of models with latent variables, and functions that these models share. */
 #include "models/latent_shared.h"
 
-#include <gsl/gsl_randist.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "base/linalg.h"
 
-int le_gaussian_prior_read(const le_args *args, le_gaussian_prior *prior, char *message)
+#include <string.h>
+
+int le_gaussian_prior_read(const le_args *args, size_t variances, le_gaussian_prior *prior,
+                           char *message)
 {
+  double *sd = prior->sd + variances;
   if (!le_read_count(args, "width", 1, 1000000, &prior->width, message)) return 0;
   prior->infer = le_args_number(args, "infer", 0) != 0;
-  return le_read_numbers(args, "prior_sd", 1, 0, 1, &prior->prior_sd, message) &&
-         le_read_numbers(args, "noise_sd", 1, 0, 1, &prior->noise_sd, message) &&
-         le_read_numbers(args, "shape", 1, 0, 1, &prior->shape, message) &&
-         le_read_numbers(args, "scale", 1, 0, 1, &prior->scale, message);
+  prior->variances = variances;
+  return le_read_numbers(args, "prior_sd", 1, 0, 1, sd - 2, message) &&
+         le_read_numbers(args, "noise_sd", 1, 0, 1, sd - 1, message) &&
+         le_read_numbers(args, "shape", 1, 0, 1, &prior->prior.shape, message) &&
+         le_read_numbers(args, "scale", 1, 0, 1, &prior->prior.scale, message);
 }
 
 size_t le_gaussian_width(const void *self) { return ((const le_gaussian_prior *)self)->width; }
 
-le_status le_grouped_create(const le_group_settings *names, const le_args *args, void **self,
-                            char *message)
+void le_start_variances(const le_gaussian_prior *prior, const gsl_rng *rng, double *state)
 {
-  size_t k;
-  *self = NULL;
-  if (!le_read_count(args, names->count, 1, names->most, &k, message)) return LE_BAD_ARGUMENT;
-  le_grouped *model = calloc(1, sizeof *model + k * sizeof(double));
-  if (!model) return LE_NO_MEMORY;
-  model->k = k;
-  const double even = names->exclusive ? 1 / (double)k : 0.5;
-  if (!le_gaussian_prior_read(args, &model->gaussian, message) ||
-      !le_read_numbers(args, names->probabilities, even, 0, k, model->probability, message)) {
-    free(model);
-    return LE_BAD_ARGUMENT;
-  }
-  *self = model;
-  return LE_OK;
-}
-
-double le_grouped_symmetry(const void *self)
-{
-  const le_grouped *model = self;
-  return model->gaussian.infer ? lgamma((double)model->k + 1)
-                               : le_log_exchanges(model->k, model->probability);
-}
-
-double le_start_variance(const le_gaussian_prior *prior, double sd, const gsl_rng *rng)
-{
-  return prior->infer ? le_draw_variance(prior, rng, 0, 0) : sd * sd;
+  for (size_t v = 0; v < prior->variances; v++)
+    state[v] = prior->infer ? le_draw_variance(prior, rng, 0, 0) : prior->sd[v] * prior->sd[v];
 }
 
 double le_draw_variance(const le_gaussian_prior *prior, const gsl_rng *rng, double n,
                         double squares)
 {
-  return (prior->scale + 0.5 * squares) / gsl_ran_gamma(rng, prior->shape + 0.5 * n, 1);
+  double q[2];
+  le_update_variance(prior->prior, n, squares, q);
+  return le_draw_inverse_gamma(q, rng);
 }
 
-double le_log_variance_prior(const le_gaussian_prior *prior, double variance)
+void le_add_variance_priors(const le_gaussian_prior *prior, const double *state, double *sum)
 {
-  return prior->shape * log(prior->scale) - lgamma(prior->shape) -
-         (prior->shape + 1) * log(variance) - prior->scale / variance;
+  const le_inverse_gamma p = prior->prior;
+  for (size_t v = 0; v < prior->variances && prior->infer; v++)
+    *sum += p.shape * log(p.scale) - lgamma(p.shape) - (p.shape + 1) * log(state[v]) -
+            p.scale / state[v];
 }
 
 void le_slice(const gsl_rng *rng, double *x, double (*log_density)(void *context), void *context)
@@ -78,34 +59,89 @@ void le_slice(const gsl_rng *rng, double *x, double (*log_density)(void *context
 
 /* A variance is moved on the log scale, which is unconstrained. */
 typedef struct log_scale {
-  const le_view *view;
+  const le_gaussian_prior *self;
+  double (*log_lik)(const void *self, const le_chain *chain);
+  const le_chain *chain;
   double *variance, log_variance;
 } log_scale;
 
 static double log_scale_density(void *context)
 {
   const log_scale *s = context;
-  const le_view *v = s->view;
+  const le_inverse_gamma p = s->self->prior;
   *s->variance = exp(s->log_variance);
-  const double prior = -v->prior->shape * s->log_variance - v->prior->scale / *s->variance,
-               value = v->log_lik(v->self, v->seen, v->rows, v->lambda, v->state, v->scratch);
-  return prior + (!v->walled ? value : value >= v->floor ? 0 : -INFINITY);
+  const double prior = -p.shape * s->log_variance - p.scale / *s->variance,
+               value = s->log_lik(s->self, s->chain);
+  return prior + (!s->chain->walled ? value : value >= s->chain->floor ? 0 : -INFINITY);
 }
 
-void le_slice_variance(const le_view *view, const gsl_rng *rng, size_t which)
+void le_slice_variance(const void *self, double (*log_lik)(const void *self, const le_chain *chain),
+                       const le_chain *chain, size_t which)
 {
-  log_scale s = {view, &view->state[which], log(view->state[which])};
-  le_slice(rng, &s.log_variance, log_scale_density, &s);
-  view->state[which] = exp(s.log_variance);
+  double *variance = &chain->state[which];
+  log_scale s = {self, log_lik, chain, variance, log(*variance)};
+  le_slice(chain->rng, &s.log_variance, log_scale_density, &s);
+  *variance = exp(s.log_variance);
 }
 
-double le_log_above(double log_lik, double floor, double tie)
+le_q_variances le_q_variances_at(const le_gaussian_prior *prior, double *q, const double *count)
 {
-  if (floor == -INFINITY) return 0;
+  le_q_variances v = {.prior = prior, .q = q};
+  for (size_t i = 0; i < prior->variances; i++) {
+    const double sd = prior->sd[i];
+    v.count[i] = count[i];
+    v.expect[i] = prior->infer ? le_expect_variance(q + 2 * i)
+                               : (le_expected_variance){1 / (sd * sd), 2 * log(sd)};
+  }
+  return v;
+}
+
+void le_q_start_variances(const le_q_variances *v, const double *state)
+{
+  const le_inverse_gamma prior = v->prior->prior;
+  for (size_t i = 0; i < v->prior->variances; i++) {
+    double *q = v->q + 2 * i;
+    q[0] = prior.shape + 0.5 * (state ? v->count[i] : 0);
+    q[1] = q[0] * (state ? state[i] : prior.scale / prior.shape);
+  }
+}
+
+void le_q_update_variance(const le_q_variances *v, size_t which, double squares)
+{
+  le_update_variance(v->prior->prior, v->count[which], squares, v->q + 2 * which);
+}
+
+void le_q_add_variance_gains(const le_q_variances *v, double *bound)
+{
+  for (size_t i = 0; i < v->prior->variances && v->prior->infer; i++)
+    *bound += le_variance_gain(v->prior->prior, v->q + 2 * i);
+}
+
+void le_q_draw_variances(const le_q_variances *v, const gsl_rng *rng, double *state)
+{
+  for (size_t i = 0; i < v->prior->variances; i++)
+    state[i] = v->prior->infer ? le_draw_inverse_gamma(v->q + 2 * i, rng)
+                               : v->prior->sd[i] * v->prior->sd[i];
+}
+
+le_status le_q_update_from(const le_variational_ops *ops, size_t first, const void *self,
+                           const le_rows *rows, double *q, double *scratch)
+{
+  le_status status = LE_OK;
+  for (size_t factor = first; factor < ops->factors(self) && status == LE_OK; factor++)
+    status = ops->update(self, rows, factor, q, scratch);
+  return status;
+}
+
+double le_log_above(const le_chain *chain, double log_lik)
+{
+  if (chain->floor == -INFINITY) return 0;
   int exponent;
-  frexp(floor, &exponent);
+  frexp(chain->floor, &exponent);
   const double rounding = ldexp(0.6, exponent - LE_GRID_BITS);
-  return log_lik > floor + rounding ? 0 : log_lik >= floor - rounding ? log(tie) : -INFINITY;
+  return log_lik > chain->floor + rounding    ? 0
+         : log_lik >= chain->floor - rounding ? log(chain->tie)
+                                              : -INFINITY;
 }
 
 int le_all_positive(const double *x, size_t n)
@@ -122,42 +158,40 @@ int le_all_codes(const double *x, size_t n, size_t k)
   return 1;
 }
 
-le_inverse_gamma le_variance_prior(const le_gaussian_prior *prior)
+void le_inverse(const double *factor, size_t k, double *inverse)
 {
-  return (le_inverse_gamma){prior->shape, prior->scale};
-}
-
-le_expected_variance le_q_variance(const le_gaussian_prior *prior, double sd, const double *q)
-{
-  return prior->infer ? le_expect_variance(q) : le_known_variance(sd);
-}
-
-void le_q_start_variance(const le_gaussian_prior *prior, double n, const double *value, double *q)
-{
-  le_point_variance(le_variance_prior(prior), value ? n : 0,
-                    value ? *value : prior->scale / prior->shape, q);
-}
-
-double le_q_draw_variance(const le_gaussian_prior *prior, double sd, const double *q,
-                          const gsl_rng *rng)
-{
-  return prior->infer ? le_draw_inverse_gamma(q, rng) : sd * sd;
-}
-
-double le_draw_category(const gsl_rng *rng, size_t n, double *log_weight, size_t forced,
-                        size_t *index, double *log_density)
-{
-  double top = -INFINITY, sum = 0;
-  for (size_t k = 0; k < n; k++)
-    if (log_weight[k] > top) top = log_weight[k];
-  for (size_t k = 0; k < n; k++) sum += log_weight[k] = exp(log_weight[k] - top);
-  if (forced != SIZE_MAX) {
-    *index = forced;
-  } else {
-    double point = sum * gsl_rng_uniform(rng);
-    *index = 0;
-    while (*index + 1 < n && (point -= log_weight[*index]) >= 0) ++*index;
+  memset(inverse, 0, k * k * sizeof(double));
+  for (size_t a = 0; a < k; a++) {
+    inverse[a * k + a] = 1;
+    le_cholesky_solve(factor, k, inverse + a * k);
   }
-  *log_density = log(log_weight[*index] / sum);
-  return top + log(sum);
+}
+
+double le_solve_columns(const double *factor, size_t k, size_t d, double *b, double *work)
+{
+  double *column = work + k, sum = 0;
+  for (size_t j = 0; j < d; j++) {
+    for (size_t a = 0; a < k; a++) column[a] = work[a] = b[a * d + j];
+    le_cholesky_solve(factor, k, column);
+    for (size_t a = 0; a < k; a++) sum += work[a] * (b[a * d + j] = column[a]);
+  }
+  return sum;
+}
+
+double le_half_log_det(const double *covariance, size_t k, double *scratch)
+{
+  memcpy(scratch, covariance, k * k * sizeof(double));
+  return le_cholesky(scratch, k) == LE_OK ? le_cholesky_half_log_det(scratch, k) : NAN;
+}
+
+le_status le_maximise_regression(size_t k, const le_rows *rows, double *moments,
+                                 const double *cross, double *coefficient, double *variance,
+                                 double *work)
+{
+  const size_t d = rows->width, cells = rows->n * d;
+  LE_TRY(le_cholesky(moments, k));
+  memcpy(coefficient, cross, k * d * sizeof(double));
+  const double fitted = le_solve_columns(moments, k, d, coefficient, work);
+  if (variance) *variance = (le_dot(rows->values, rows->values, cells) - fitted) / (double)cells;
+  return LE_OK;
 }

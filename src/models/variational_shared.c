@@ -8,11 +8,6 @@
 
 /* ---- variances ---- */
 
-le_expected_variance le_known_variance(double sd)
-{
-  return (le_expected_variance){1 / (sd * sd), 2 * log(sd)};
-}
-
 le_expected_variance le_expect_variance(const double *q)
 {
   return (le_expected_variance){q[0] / q[1], log(q[1]) - gsl_sf_psi(q[0])};
@@ -22,12 +17,6 @@ void le_update_variance(le_inverse_gamma prior, double n, double squares, double
 {
   q[0] = prior.shape + 0.5 * n;
   q[1] = prior.scale + 0.5 * squares;
-}
-
-void le_point_variance(le_inverse_gamma prior, double n, double value, double *q)
-{
-  q[0] = prior.shape + 0.5 * n;
-  q[1] = q[0] * value;
 }
 
 double le_variance_gain(le_inverse_gamma prior, const double *q)
@@ -82,12 +71,21 @@ double le_normal_gain(double n, double squares, double half_log_det, le_expected
 
 /* ---- categories ---- */
 
-void le_to_shares(size_t k, double *weight)
+double le_to_weights(size_t k, double *log_weight, double *total)
 {
-  double top = -INFINITY, sum = 0;
-  for (size_t c = 0; c < k; c++) top = weight[c] > top ? weight[c] : top;
-  for (size_t c = 0; c < k; c++) sum += weight[c] = exp(weight[c] - top);
-  for (size_t c = 0; c < k; c++) weight[c] /= sum;
+  double top = -INFINITY;
+  *total = 0;
+  for (size_t c = 0; c < k; c++) top = log_weight[c] > top ? log_weight[c] : top;
+  for (size_t c = 0; c < k; c++) *total += log_weight[c] = exp(log_weight[c] - top);
+  return top + log(*total);
+}
+
+double le_to_shares(size_t k, double *weight)
+{
+  double total;
+  const double log_total = le_to_weights(k, weight, &total);
+  for (size_t c = 0; c < k; c++) weight[c] /= total;
+  return log_total;
 }
 
 double le_entropy(size_t n, const double *p)
@@ -98,14 +96,14 @@ double le_entropy(size_t n, const double *p)
   return sum;
 }
 
-size_t le_draw_share(size_t k, const double *share, const gsl_rng *rng)
+size_t le_draw_index(size_t k, const double *weight, double total, const gsl_rng *rng)
 {
-  double point = gsl_rng_uniform(rng);
+  double point = total * gsl_rng_uniform(rng);
   size_t c = 0, last = 0;
   for (; c < k; c++) {
-    if (share[c] <= 0) continue;
+    if (weight[c] <= 0) continue;
     last = c;
-    if ((point -= share[c]) < 0) break;
+    if ((point -= weight[c]) < 0) break;
   }
   return c < k ? c : last; /* rounding may leave a small remainder */
 }
@@ -253,7 +251,7 @@ double le_relabelling_gain(size_t n, size_t k, const double *share, int bits, co
   for (size_t draw = 0; draw < draws; draw++) {
     memset(log_ratio, 0, k * k * sizeof(double));
     for (size_t i = 0; i < n; i++) {
-      const size_t own = bits ? 0 : le_draw_share(k, share + i * k, rng);
+      const size_t own = bits ? 0 : le_draw_index(k, share + i * k, 1, rng);
       for (size_t part = bits ? 0 : own; part < (bits ? k : own + 1); part++) {
         const double *p = (!bits || gsl_rng_uniform(rng) < share[i * k + part] ? yes : no) + i * k;
         for (size_t l = 0; l < k; l++) log_ratio[part * k + l] += p[l] - p[part];

@@ -20,13 +20,10 @@ typedef struct le_inverse_gamma {
   double shape, scale;
 } le_inverse_gamma;
 
-le_expected_variance le_known_variance(double sd);
 le_expected_variance le_expect_variance(const double *q);
 /* The update given n normal numbers around known means, where `squares` is the expected sum of
  * squares. */
 void le_update_variance(le_inverse_gamma prior, double n, double squares, double *q);
-/* A factor centred on `value`, as precise as n normal observations would make it. */
-void le_point_variance(le_inverse_gamma prior, double n, double value, double *q);
 double le_variance_gain(le_inverse_gamma prior, const double *q);
 double le_draw_inverse_gamma(const double *q, const gsl_rng *rng);
 
@@ -47,11 +44,14 @@ double le_normal_gain(double n, double squares, double half_log_det, le_expected
 
 /* ---- categories ---- */
 
-/* Converts log weights to shares that sum to one. */
-void le_to_shares(size_t k, double *weight);
+/* Converts log weights to weights, of which the largest is one, or to shares that sum to one;
+ * returns the log of the sum of the weights. *total: the sum of those that are returned. */
+double le_to_weights(size_t k, double *log_weight, double *total);
+double le_to_shares(size_t k, double *weight);
 /* -sum p log p */
 double le_entropy(size_t n, const double *p);
-size_t le_draw_share(size_t k, const double *share, const gsl_rng *rng);
+/* An index with a probability in proportion to its weight; the weights sum to `total`. */
+size_t le_draw_index(size_t k, const double *weight, double total, const gsl_rng *rng);
 
 /* Assigns each row to the nearest of k seed rows. Seeds are chosen one after another; a row far
  * from the seeds so far is more likely (k-means++). Squared distances in column j are multiplied by

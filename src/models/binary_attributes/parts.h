@@ -1,24 +1,34 @@
-/* Types and functions shared by the files of binary_attributes. */
+/* Functions shared by the files of binary_attributes. */
 #ifndef LE_MODELS_BINARY_ATTRIBUTES_PARTS_H
 #define LE_MODELS_BINARY_ATTRIBUTES_PARTS_H
 
-#include "models/latent_shared.h"
+#include "models/grouped.h"
 
-enum { FEATURES, NOISE, PROBABILITIES };
 enum { MOST_ENUMERATED = 16 };
 
-typedef le_grouped binary;
-
-static inline size_t size(const void *self, size_t n)
+/* All attribute vectors, in the order of a Gray code: the bits of the c-th, and which of them
+ * differs from the one before. */
+static inline void gray_bits(size_t k, size_t c, double *bit)
 {
-  return PROBABILITIES + ((const binary *)self)->k * (1 + n);
-}
-static inline double *bits_of(const binary *model, double *state)
-{
-  return state + PROBABILITIES + model->k;
+  for (size_t a = 0; a < k; a++) bit[a] = (double)(((c ^ (c >> 1)) >> a) & 1);
 }
 
-extern const le_latent_ops le_binary_attributes_states;
-extern const le_variational_ops le_binary_attributes_variational, le_binary_attributes_maximum;
+static inline size_t gray_change(size_t c)
+{
+  size_t a = 0;
+  while (!((c >> a) & 1)) a++;
+  return a;
+}
+
+/* Adds weight z z' to the K x K moments, and weight z y' to the K x D ones unless y is NULL. */
+static inline void add_moments(size_t k, size_t d, const double *z, const double *y,
+                                  double weight, double *moments, double *cross)
+{
+  for (size_t a = 0; a < k; a++) {
+    if (z[a] == 0) continue;
+    for (size_t b = 0; b < k; b++) moments[a * k + b] += weight * z[b];
+    for (size_t j = 0; j < d && y; j++) cross[a * d + j] += weight * y[j];
+  }
+}
 
 #endif

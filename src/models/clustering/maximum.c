@@ -1,28 +1,19 @@
-/* Maximum likelihood by EM for clustering: variance of the noise, proportions (K), centres (K x
- * D). */
-#include "models/clustering/parts.h"
+/* Maximum likelihood by EM for clustering. */
+#include "models/grouped.h"
 
 #include <string.h>
 
-enum { M_NOISE, M_PROPORTIONS };
-
-static size_t m_size(const void *self, size_t n)
-{
-  const clustering *model = self;
-  (void)n;
-  return M_PROPORTIONS + model->k * (1 + model->gaussian.width);
-}
-
 static size_t m_scratch(const void *self, size_t n)
 {
-  return n * ((const clustering *)self)->k + n;
+  return n * ((const le_grouped *)self)->k + n;
 }
+
 /* Probabilities of the cluster of each row, and the log-likelihood. */
 static double m_expect(const void *self, const le_rows *rows, const double *q, double *share)
 {
-  const clustering *model = self;
+  const le_grouped *model = self;
   const size_t k = model->k, d = model->gaussian.width;
-  const double *centre = q + M_PROPORTIONS + k;
+  const double *centre = q + M_PROBABILITIES + k;
   double sum = 0;
   for (size_t i = 0; i < rows->n; i++) {
     const double *y = rows->values + i * d;
@@ -31,22 +22,18 @@ static double m_expect(const void *self, const le_rows *rows, const double *q, d
       double square = 0;
       for (size_t j = 0; j < d; j++)
         square += (y[j] - centre[c * d + j]) * (y[j] - centre[c * d + j]);
-      own[c] = log(q[M_PROPORTIONS + c]) - 0.5 * square / q[M_NOISE] -
+      own[c] = log(q[M_PROBABILITIES + c]) - 0.5 * square / q[M_NOISE] -
                (double)d * (HALF_LOG_2PI + 0.5 * log(q[M_NOISE]));
     }
-    size_t any;
-    double log_density, total = 0;
-    sum += le_draw_category(NULL, k, own, 0, &any, &log_density);
-    for (size_t c = 0; c < k; c++) total += own[c];
-    for (size_t c = 0; c < k; c++) own[c] /= total;
+    sum += le_to_shares(k, own);
   }
   return sum;
 }
 
-static void m_maximise(const clustering *model, const le_rows *rows, const double *share, double *q)
+static void m_maximise(const le_grouped *model, const le_rows *rows, const double *share, double *q)
 {
   const size_t k = model->k, d = model->gaussian.width, n = rows->n;
-  double *centre = q + M_PROPORTIONS + k, squares = 0;
+  double *centre = q + M_PROBABILITIES + k, squares = 0;
   memset(centre, 0, k * d * sizeof(double));
   for (size_t c = 0; c < k; c++) {
     double count = 0;
@@ -56,7 +43,7 @@ static void m_maximise(const clustering *model, const le_rows *rows, const doubl
         centre[c * d + j] += share[i * k + c] * rows->values[i * d + j];
     }
     for (size_t j = 0; j < d && count > 0; j++) centre[c * d + j] /= count;
-    if (model->gaussian.infer) q[M_PROPORTIONS + c] = count / (double)n;
+    if (model->gaussian.infer) q[M_PROBABILITIES + c] = count / (double)n;
     for (size_t i = 0; i < n; i++)
       for (size_t j = 0; j < d; j++)
         squares += share[i * k + c] * pow(rows->values[i * d + j] - centre[c * d + j], 2);
@@ -67,10 +54,10 @@ static void m_maximise(const clustering *model, const le_rows *rows, const doubl
 static le_status m_start(const void *self, const le_rows *rows, const double *hint,
                          const gsl_rng *rng, double *q, double *scratch)
 {
-  const clustering *model = self;
-  q[M_NOISE] = model->gaussian.noise_sd * model->gaussian.noise_sd;
-  memcpy(q + M_PROPORTIONS, model->probability, model->k * sizeof(double));
-  if (hint) le_label_shares(rows->n, model->k, hint + PROPORTIONS + model->k, scratch);
+  const le_grouped *model = self;
+  q[M_NOISE] = model->gaussian.sd[NOISE] * model->gaussian.sd[NOISE];
+  memcpy(q + M_PROBABILITIES, model->probability, model->k * sizeof(double));
+  if (hint) le_label_shares(rows->n, model->k, hint + PROBABILITIES + model->k, scratch);
   else le_start_shares(rows, model->k, NULL, rng, scratch, scratch + rows->n * model->k);
   m_maximise(model, rows, scratch, q);
   return LE_OK;
@@ -86,7 +73,7 @@ static le_status m_update(const void *self, const le_rows *rows, size_t factor, 
 }
 
 const le_variational_ops le_clustering_maximum = {
-  .size = m_size,
+  .size = le_grouped_m_size,
   .scratch = m_scratch,
   .start = m_start,
   .update = m_update,

@@ -15,8 +15,8 @@ static le_status create(const le_args *args, void **self, char *message)
   low_rank *model = calloc(1, sizeof *model);
   if (!model) return LE_NO_MEMORY;
   if (!le_read_count(args, "rank", 1, 10000, &model->k, message) ||
-      !le_gaussian_prior_read(args, &model->gaussian, message) ||
-      !le_read_numbers(args, "row_sd", 1, 0, 1, &model->row_sd, message)) {
+      !le_gaussian_prior_read(args, FACTORS, &model->gaussian, message) ||
+      !le_read_numbers(args, "row_sd", 1, 0, 1, &model->gaussian.sd[ROWS], message)) {
     free(model);
     return LE_BAD_ARGUMENT;
   }

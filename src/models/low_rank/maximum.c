@@ -2,14 +2,12 @@
  * of U is fixed at 1, because V can have any length. */
 #include "models/low_rank/parts.h"
 
-#include "base/linalg.h"
-
 #include <string.h>
 
 static size_t m_size(const void *self, size_t n)
 {
   (void)n;
-  return size(self, 0);
+  return le_low_rank_size(self, 0);
 }
 
 static size_t m_scratch(const void *self, size_t n)
@@ -22,9 +20,10 @@ static size_t m_scratch(const void *self, size_t n)
 
 static double m_bound(const void *self, const le_rows *rows, const double *q, double *scratch)
 {
-  const low_rank *model = self;
-  le_low_rank_prepare_columns(model, rows->n, rows, (double *)(size_t)q, scratch);
-  return le_low_rank_log_lik_columns(self, rows->n, rows, 1, q, scratch) -
+  const le_chain chain = {
+    .rows = *rows, .lambda = 1, .state = (double *)(size_t)q, .scratch = scratch};
+  le_low_rank_prepare_columns(self, &chain);
+  return le_low_rank_log_lik_columns(self, &chain) -
          (double)(rows->n * rows->width) * HALF_LOG_2PI;
 }
 
@@ -32,39 +31,27 @@ static le_status m_update(const void *self, const le_rows *rows, size_t index, d
                           double *scratch)
 {
   const low_rank *model = self;
-  const size_t k = model->k, d = model->gaussian.width, n = rows->n;
+  const size_t k = model->k, d = model->gaussian.width;
+  const vectors v = vectors_of(COLUMNS, k, d, columns_of(q));
   const double weight = 1 / q[NOISE];
-  double *v = columns_of(q), *factor = scratch, *b = scratch + k * k, *mean = b + k,
-         *moments = scratch + k * (3 * k + 3), *covariance = moments + k * k,
-         *cross = covariance + k * k;
+  double *factor = scratch, *b = scratch + k * k, *mean = b + k, *moments = mean + k,
+         *covariance = moments + k * k, *cross = covariance + k * k;
   (void)index;
-  le_low_rank_factorise(k, d, v, d, 1, q[ROWS], weight, factor);
-  memset(covariance, 0, k * k * sizeof(double));
+  le_low_rank_moments(v, NULL, factor);
+  le_low_rank_factorise(k, 1 / q[ROWS], weight, factor);
+  le_inverse(factor, k, covariance);
   memset(cross, 0, k * d * sizeof(double));
-  for (size_t p = 0; p < k; p++) {
-    covariance[p * k + p] = 1;
-    le_cholesky_solve(factor, k, covariance + p * k);
-  }
-  for (size_t p = 0; p < k * k; p++) moments[p] = (double)n * covariance[p];
-  for (size_t i = 0; i < n; i++) {
-    const double *y = rows->values + i * d;
-    le_low_rank_regress(k, d, v, d, 1, y, 1, weight, factor, b, mean);
+  for (size_t p = 0; p < k * k; p++) moments[p] = (double)rows->n * covariance[p];
+  for (size_t i = 0; i < rows->n; i++) {
+    const double *y = row_of(rows, i);
+    le_low_rank_regress(v, rows, ROWS, i, weight, factor, b, mean);
     for (size_t p = 0; p < k; p++) {
       for (size_t r = 0; r < k; r++) moments[p * k + r] += mean[p] * mean[r];
       for (size_t j = 0; j < d; j++) cross[p * d + j] += mean[p] * y[j];
     }
   }
-  const le_status status = le_cholesky(moments, k);
-  if (status != LE_OK) return status;
-  double fitted = 0;
-  for (size_t j = 0; j < d; j++) {
-    for (size_t p = 0; p < k; p++) mean[p] = cross[p * d + j];
-    le_cholesky_solve(moments, k, mean);
-    for (size_t p = 0; p < k; p++) fitted += (v[p * d + j] = mean[p]) * cross[p * d + j];
-  }
-  if (model->gaussian.infer)
-    q[NOISE] = (sum_squares(rows->values, n * d) - fitted) / (double)(n * d);
-  return LE_OK;
+  return le_maximise_regression(k, rows, moments, cross, v.values,
+                                model->gaussian.infer ? &q[NOISE] : NULL, b);
 }
 
 static le_status m_start(const void *self, const le_rows *rows, const double *hint,

@@ -1,11 +1,15 @@
 /* Sweeps of both kinds of vectors, and densities. */
 #include "models/low_rank/parts.h"
 
-#include "base/linalg.h"
-
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_randist.h>
 #include <string.h>
+
+size_t le_low_rank_size(const void *self, size_t n)
+{
+  const low_rank *model = self;
+  return FACTORS + model->k * (model->gaussian.width + n);
+}
 
 static size_t scratch_size(const void *self, size_t n)
 {
@@ -18,28 +22,36 @@ static double log_normals(const double *x, size_t n, double variance)
   return -(double)n * (HALF_LOG_2PI + 0.5 * log(variance)) - 0.5 * sum_squares(x, n) / variance;
 }
 
-void le_low_rank_factorise(size_t k, size_t n, const double *a, size_t across, size_t along,
-                           double variance, double weight, double *factor)
+void le_low_rank_moments(vectors a, const double *covariance, double *out)
 {
-  for (size_t p = 0; p < k; p++)
+  for (size_t p = 0; p < a.k; p++)
     for (size_t q = 0; q <= p; q++) {
-      double sum = 0;
-      for (size_t i = 0; i < n; i++) sum += a[p * across + i * along] * a[q * across + i * along];
-      factor[p * k + q] = factor[q * k + p] = weight * sum + (p == q) / variance;
+      double sum = covariance ? (double)a.n * covariance[p * a.k + q] : 0;
+      for (size_t i = 0; i < a.n; i++)
+        sum += a.values[p * a.across + i * a.along] * a.values[q * a.across + i * a.along];
+      out[p * a.k + q] = out[q * a.k + p] = sum;
     }
-  le_cholesky(factor, k); /* positive definite by construction */
 }
 
-void le_low_rank_regress(size_t k, size_t n, const double *a, size_t across, size_t along,
-                         const double *y, size_t stride, double weight, const double *factor,
-                         double *b, double *mean)
+le_status le_low_rank_factorise(size_t k, double precision, double weight, double *moments)
 {
-  for (size_t p = 0; p < k; p++) {
+  for (size_t p = 0; p < k * k; p++)
+    moments[p] = weight * moments[p] + (p % (k + 1) == 0 ? precision : 0);
+  return le_cholesky(moments, k);
+}
+
+void le_low_rank_regress(vectors a, const le_rows *rows, int which, size_t i, double weight,
+                         const double *factor, double *b, double *mean)
+{
+  const size_t stride = which == ROWS ? 1 : rows->width;
+  const double *y = rows->values + i * (which == ROWS ? rows->width : 1);
+  for (size_t p = 0; p < a.k; p++) {
     b[p] = 0;
-    for (size_t i = 0; i < n; i++) b[p] += weight * a[p * across + i * along] * y[i * stride];
+    for (size_t j = 0; j < a.n; j++)
+      b[p] += weight * a.values[p * a.across + j * a.along] * y[j * stride];
     mean[p] = b[p];
   }
-  le_cholesky_solve(factor, k, mean);
+  le_cholesky_solve(factor, a.k, mean);
 }
 
 /* Draws x = mean + L'^-1 z, or sets it to `to` and returns the log density of that. */
@@ -65,48 +77,40 @@ static double draw(size_t k, const double *factor, const double *mean, const dou
   return 0;
 }
 
-static double sweep_rows(const low_rank *model, size_t from, size_t seen, const le_rows *rows,
-                         double lambda, const double *to, const gsl_rng *rng, double *state,
-                         double *scratch)
+/* Draws the vectors of one kind, from number `from` on, given the others. */
+static double sweep_vectors(const low_rank *model, const le_chain *chain, int which, size_t from,
+                            const double *to)
 {
-  const size_t k = model->k, d = model->gaussian.width;
-  const double weight = lambda / state[NOISE], *v = columns_of(state);
-  double *factor = scratch, *b = scratch + k * k, *mean = b + k, *u = rows_of(model, state),
-         sum = 0;
-  const double *wanted = to ? to + (u - state) : NULL;
-  le_low_rank_factorise(k, d, v, d, 1, state[ROWS], weight, factor);
-  for (size_t i = from; i < seen; i++) {
-    le_low_rank_regress(k, d, v, d, 1, rows->values + i * d, 1, weight, factor, b, mean);
-    sum += draw(k, factor, mean, wanted ? wanted + i * k : NULL, rng, u + i * k, 1, b);
+  const size_t k = model->k, d = model->gaussian.width, n = chain->rows.n;
+  double *state = chain->state, *factor = chain->scratch, *b = factor + k * k, *mean = b + k;
+  const vectors u = vectors_of(ROWS, k, n, rows_of(model, state)),
+                v = vectors_of(COLUMNS, k, d, columns_of(state)), own = which == ROWS ? u : v,
+                other = which == ROWS ? v : u;
+  const double weight = chain->lambda / state[NOISE];
+  double sum = 0;
+  le_low_rank_moments(other, NULL, factor);
+  le_low_rank_factorise(k, 1 / state[which], weight, factor);
+  for (size_t i = from; i < own.n; i++) {
+    double *x = own.values + i * own.along;
+    le_low_rank_regress(other, &chain->rows, which, i, weight, factor, b, mean);
+    sum += draw(k, factor, mean, to ? to + (x - state) : NULL, chain->rng, x, own.across, b);
   }
   return sum;
 }
 
-static double sweep_columns(const low_rank *model, size_t seen, const le_rows *rows, double lambda,
-                            const double *to, const gsl_rng *rng, double *state, double *scratch)
+/* The sum of squared residuals of the rows from `from` on; writes them unless `out` is NULL. */
+static double residual_squares(const low_rank *model, const le_chain *chain, size_t from,
+                               double *out)
 {
   const size_t k = model->k, d = model->gaussian.width;
-  const double weight = lambda / state[NOISE], *u = rows_of(model, state);
-  double *factor = scratch, *b = scratch + k * k, *mean = b + k, sum = 0;
-  le_low_rank_factorise(k, seen, u, 1, k, state[COLUMNS], weight, factor);
-  for (size_t j = 0; j < d; j++) {
-    le_low_rank_regress(k, seen, u, 1, k, rows->values + j, d, weight, factor, b, mean);
-    sum += draw(k, factor, mean, to ? to + FACTORS + j : NULL, rng, columns_of(state) + j, d, b);
-  }
-  return sum;
-}
-
-static double residual_squares(const low_rank *model, size_t from, size_t seen, const le_rows *rows,
-                               const double *state)
-{
-  const size_t k = model->k, d = model->gaussian.width;
-  const double *v = state + FACTORS, *u = v + k * d;
+  const double *v = columns_of(chain->state), *u = rows_of(model, chain->state);
   double square = 0;
-  for (size_t i = from; i < seen; i++)
+  for (size_t i = from; i < chain->rows.n; i++)
     for (size_t j = 0; j < d; j++) {
-      double residual = rows->values[i * d + j];
+      double residual = chain->rows.values[i * d + j];
       for (size_t p = 0; p < k; p++) residual -= u[i * k + p] * v[p * d + j];
       square += residual * residual;
+      if (out) out[i * d + j] = residual;
     }
   return square;
 }
@@ -123,167 +127,136 @@ static double exchange_density(void *context)
   return -e->scale * (exp(-e->log_ratio) / e->rows + exp(e->log_ratio) / e->columns);
 }
 
-static void balance(const low_rank *model, size_t seen, const gsl_rng *rng, double *state)
+static void balance(const low_rank *model, const le_chain *chain)
 {
-  const size_t cells = model->k * model->gaussian.width;
-  exchange e = {0, model->gaussian.scale, state[ROWS], state[COLUMNS]};
-  le_slice(rng, &e.log_ratio, exchange_density, &e);
+  const size_t cells = model->k * model->gaussian.width, latents = model->k * chain->rows.n;
+  double *state = chain->state;
+  exchange e = {0, model->gaussian.prior.scale, state[ROWS], state[COLUMNS]};
+  le_slice(chain->rng, &e.log_ratio, exchange_density, &e);
   const double ratio = exp(e.log_ratio), root = sqrt(ratio);
   state[ROWS] *= ratio;
   state[COLUMNS] /= ratio;
   for (size_t c = 0; c < cells; c++) columns_of(state)[c] /= root;
-  for (size_t c = 0; c < seen * model->k; c++) rows_of(model, state)[c] *= root;
+  for (size_t c = 0; c < latents; c++) rows_of(model, state)[c] *= root;
 }
 
 /* Draws the variance of V, and the relative scale of U and V. */
-static void sweep_scales(const low_rank *model, size_t seen, const gsl_rng *rng, double *state,
-                         int backwards, int balances)
+static void sweep_scales(const low_rank *model, const le_chain *chain, int backwards, int balances)
 {
   const size_t cells = model->k * model->gaussian.width;
-  if (balances && backwards) balance(model, seen, rng, state);
-  state[COLUMNS] = le_draw_variance(&model->gaussian, rng, (double)cells,
-                                    sum_squares(columns_of(state), cells));
-  if (balances && !backwards) balance(model, seen, rng, state);
+  if (balances && backwards) balance(model, chain);
+  chain->state[COLUMNS] = le_draw_variance(&model->gaussian, chain->rng, (double)cells,
+                                           sum_squares(columns_of(chain->state), cells));
+  if (balances && !backwards) balance(model, chain);
 }
 
-double le_low_rank_log_lik_columns(const void *self, size_t seen, const le_rows *rows,
-                                   double lambda, const double *state, double *scratch)
+double le_low_rank_log_lik_columns(const void *self, const le_chain *chain)
 {
   const low_rank *model = self;
-  const size_t k = model->k;
-  const double weight = lambda / state[NOISE], *square = scratch + k * k, *cross = square + k * k;
-  double *factor = scratch, *column = scratch + 3 * k * k, sum = 0;
-  for (size_t c = 0; c < k * k; c++) factor[c] = weight * square[c];
-  for (size_t p = 0; p < k; p++) factor[p * k + p] += 1 / state[ROWS];
-  le_cholesky(factor, k); /* positive definite by construction */
+  const size_t k = model->k, n = chain->rows.n, cells = n * chain->rows.width;
+  double *factor = chain->scratch, *square = factor + k * k, *cross = square + k * k,
+         *column = cross + k * k, sum = 0;
+  const double *state = chain->state, weight = chain->lambda / state[NOISE];
+  memcpy(factor, square, k * k * sizeof(double));
+  le_low_rank_factorise(k, 1 / state[ROWS], weight, factor);
   for (size_t p = 0; p < k; p++) {
     memcpy(column, cross + p * k, k * sizeof(double));
     le_cholesky_solve(factor, k, column);
     sum += column[p];
   }
-  return -lambda * 0.5 * (double)(seen * rows->width) * log(state[NOISE]) -
-         0.5 * weight * sum_squares(rows->values, seen * rows->width) +
-         0.5 * weight * weight * sum -
-         (double)seen * (le_cholesky_half_log_det(factor, k) + 0.5 * (double)k * log(state[ROWS]));
+  return -chain->lambda * 0.5 * (double)cells * log(state[NOISE]) -
+         0.5 * weight * sum_squares(chain->rows.values, cells) + 0.5 * weight * weight * sum -
+         (double)n * (le_cholesky_half_log_det(factor, k) + 0.5 * (double)k * log(state[ROWS]));
 }
 
-void le_low_rank_prepare_columns(const low_rank *model, size_t seen, const le_rows *rows,
-                                 double *state, double *scratch)
+void le_low_rank_prepare_columns(const low_rank *model, const le_chain *chain)
 {
   const size_t k = model->k, d = model->gaussian.width;
-  double *square = scratch + k * k, *cross = square + k * k, *image = cross + k * k;
-  const double *v = columns_of(state);
+  double *square = chain->scratch + k * k, *cross = square + k * k, *image = cross + k * k;
+  const double *v = columns_of(chain->state);
   memset(cross, 0, k * k * sizeof(double));
   for (size_t p = 0; p < k; p++)
     for (size_t q = 0; q < k; q++) square[p * k + q] = le_dot(v + p * d, v + q * d, d);
-  for (size_t i = 0; i < seen; i++) {
-    for (size_t p = 0; p < k; p++) image[p] = le_dot(v + p * d, rows->values + i * d, d);
+  for (size_t i = 0; i < chain->rows.n; i++) {
+    for (size_t p = 0; p < k; p++) image[p] = le_dot(v + p * d, row_of(&chain->rows, i), d);
     for (size_t p = 0; p < k; p++)
       for (size_t q = 0; q < k; q++) cross[p * k + q] += image[p] * image[q];
   }
 }
 
 /* Draws the variance of U and of the noise if they are unknown, then the latents of all rows. */
-static double sweep_rows_and_noise(const low_rank *model, size_t seen, const le_rows *rows,
-                                   double lambda, int backwards, const double *to,
-                                   const gsl_rng *rng, double *state, double *scratch)
+static double sweep_rows_and_noise(const low_rank *model, const le_chain *chain, int backwards,
+                                   const double *to)
 {
-  const le_view view = {
-    le_low_rank_log_lik_columns, model, &model->gaussian, seen, rows, lambda, 0, 0, state, scratch};
   if (model->gaussian.infer) {
-    le_low_rank_prepare_columns(model, seen, rows, state, scratch);
-    le_slice_variance(&view, rng, backwards ? ROWS : NOISE);
-    le_slice_variance(&view, rng, backwards ? NOISE : ROWS);
+    le_low_rank_prepare_columns(model, chain);
+    le_slice_variance(model, le_low_rank_log_lik_columns, chain, backwards ? ROWS : NOISE);
+    le_slice_variance(model, le_low_rank_log_lik_columns, chain, backwards ? NOISE : ROWS);
   }
-  return sweep_rows(model, 0, seen, rows, lambda, to, rng, state, scratch);
-}
-
-static double sweep(const void *self, size_t seen, const le_rows *rows, double lambda,
-                    int backwards, const double *to, const gsl_rng *rng, double *state,
-                    double *scratch)
-{
-  const low_rank *model = self;
-  const int infer = model->gaussian.infer;
-  double sum = 0;
-  if (infer && backwards) sweep_scales(model, seen, rng, state, 1, !to);
-  if (backwards) sum += sweep_columns(model, seen, rows, lambda, to, rng, state, scratch);
-  sum += sweep_rows_and_noise(model, seen, rows, lambda, backwards, to, rng, state, scratch);
-  if (!backwards) sum += sweep_columns(model, seen, rows, lambda, to, rng, state, scratch);
-  if (infer && !backwards) sweep_scales(model, seen, rng, state, 0, !to);
-  return to ? sum : 0;
+  return sweep_vectors(model, chain, ROWS, 0, to);
 }
 
 void le_low_rank_start(const void *self, const gsl_rng *rng, double *state)
 {
   const low_rank *model = self;
-  const le_gaussian_prior *g = &model->gaussian;
-  const double sd[3] = {model->row_sd, g->prior_sd, g->noise_sd};
-  for (size_t v = 0; v < 3; v++) state[v] = le_start_variance(g, sd[v], rng);
-  for (size_t c = 0; c < model->k * g->width; c++)
+  le_start_variances(&model->gaussian, rng, state);
+  for (size_t c = 0; c < model->k * model->gaussian.width; c++)
     columns_of(state)[c] = gsl_ran_gaussian_ziggurat(rng, sqrt(state[COLUMNS]));
 }
 
-static void extend_blind(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng,
-                         double *state, double *scratch)
+static void extend_blind(const void *self, const le_chain *chain)
 {
   const low_rank *model = self;
-  (void)rows;
-  (void)scratch;
+  double *u = rows_of(model, chain->state) + (chain->rows.n - 1) * model->k;
   for (size_t p = 0; p < model->k; p++)
-    rows_of(model, state)[seen * model->k + p] = gsl_ran_gaussian_ziggurat(rng, sqrt(state[ROWS]));
+    u[p] = gsl_ran_gaussian_ziggurat(chain->rng, sqrt(chain->state[ROWS]));
 }
 
-static double last_given_latent(const void *self, size_t seen, const le_rows *rows, double *state,
-                                double *scratch)
+static double last_given_latent(const void *self, const le_chain *chain)
 {
   const low_rank *model = self;
-  (void)scratch;
-  return -(double)model->gaussian.width * (HALF_LOG_2PI + 0.5 * log(state[NOISE])) -
-         0.5 * residual_squares(model, seen - 1, seen, rows, state) / state[NOISE];
+  const double noise = chain->state[NOISE];
+  return -(double)model->gaussian.width * (HALF_LOG_2PI + 0.5 * log(noise)) -
+         0.5 * residual_squares(model, chain, chain->rows.n - 1, NULL) / noise;
 }
 
 /* The density of a row given V only: its covariance is noise I + V' V rows, computed by the small K
  * x K matrix. */
-static double last_given_rest(const void *self, size_t seen, const le_rows *rows, double *state,
-                              double *scratch)
+static double extend(const void *self, const le_chain *chain)
 {
   const low_rank *model = self;
-  const size_t k = model->k, d = model->gaussian.width;
-  const double *y = rows->values + (seen - 1) * d, *v = columns_of(state);
-  double *factor = scratch, *b = scratch + k * k, *mean = b + k;
-  le_low_rank_factorise(k, d, v, d, 1, state[ROWS], 1 / state[NOISE], factor);
-  le_low_rank_regress(k, d, v, d, 1, y, 1, 1 / state[NOISE], factor, b, mean);
-  return log_normals(y, d, state[NOISE]) + 0.5 * le_dot(b, mean, k) -
-         le_cholesky_half_log_det(factor, k) - 0.5 * (double)k * log(state[ROWS]);
-}
-
-static double extend(const void *self, size_t seen, const le_rows *rows, const gsl_rng *rng,
-                     double *state, double *scratch)
-{
-  const double value = last_given_rest(self, seen + 1, rows, state, scratch);
-  sweep_rows(self, seen, seen + 1, rows, 1, NULL, rng, state, scratch);
+  const size_t k = model->k, d = model->gaussian.width, last = chain->rows.n - 1;
+  const vectors v = vectors_of(COLUMNS, k, d, columns_of(chain->state));
+  const double *state = chain->state, weight = 1 / state[NOISE];
+  double *factor = chain->scratch, *b = factor + k * k, *mean = b + k;
+  le_low_rank_moments(v, NULL, factor);
+  le_low_rank_factorise(k, 1 / state[ROWS], weight, factor);
+  le_low_rank_regress(v, &chain->rows, ROWS, last, weight, factor, b, mean);
+  const double value = log_normals(row_of(&chain->rows, last), d, state[NOISE]) +
+                       0.5 * le_dot(b, mean, k) - le_cholesky_half_log_det(factor, k) -
+                       0.5 * (double)k * log(state[ROWS]);
+  if (chain->rng)
+    draw(k, factor, mean, NULL, chain->rng, rows_of(model, chain->state) + last * k, 1, b);
   return value;
 }
 
-static double log_prior(const void *self, size_t seen, const double *state)
+static double log_prior(const void *self, const le_chain *chain)
 {
   const low_rank *model = self;
-  const size_t cells = model->k * model->gaussian.width;
-  double sum = log_normals(state + FACTORS, cells, state[COLUMNS]) +
-               log_normals(state + FACTORS + cells, seen * model->k, state[ROWS]);
-  for (size_t v = 0; v < 3 && model->gaussian.infer; v++)
-    sum += le_log_variance_prior(&model->gaussian, state[v]);
+  const size_t cells = model->k * model->gaussian.width, latents = model->k * chain->rows.n;
+  double sum = log_normals(columns_of(chain->state), cells, chain->state[COLUMNS]) +
+               log_normals(rows_of(model, chain->state), latents, chain->state[ROWS]);
+  le_add_variance_priors(&model->gaussian, chain->state, &sum);
   return sum;
 }
 
-static double log_lik(const void *self, size_t seen, const le_rows *rows, double lambda,
-                      const double *state, double *scratch)
+static double log_lik(const void *self, const le_chain *chain)
 {
   const low_rank *model = self;
-  (void)scratch;
-  return -lambda *
-         ((double)(seen * model->gaussian.width) * (HALF_LOG_2PI + 0.5 * log(state[NOISE])) +
-          0.5 * residual_squares(model, 0, seen, rows, state) / state[NOISE]);
+  const double noise = chain->state[NOISE];
+  return -chain->lambda *
+         ((double)(chain->rows.n * model->gaussian.width) * (HALF_LOG_2PI + 0.5 * log(noise)) +
+          0.5 * residual_squares(model, chain, 0, NULL) / noise);
 }
 
 /* Draws a standard normal number between two bounds. */
@@ -317,27 +290,18 @@ static double move_within(const gsl_rng *rng, double *x, double sd, double *squa
 
 /* Draws one number of U or V at a time: the likelihood constraint restricts each to an interval, in
  * which the prior is normal. */
-static void sweep_above(const void *self, size_t seen, const le_rows *rows, double floor,
-                        double tie, const gsl_rng *rng, double *state, double *scratch)
+static void sweep_above(const low_rank *model, const le_chain *chain)
 {
-  const low_rank *model = self;
-  const size_t k = model->k, d = model->gaussian.width;
-  double *v = columns_of(state), *u = rows_of(model, state), *residual = scratch, square = 0;
-  (void)tie;
-  for (size_t i = 0; i < seen; i++)
-    for (size_t j = 0; j < d; j++) {
-      double *r = residual + i * d + j;
-      *r = rows->values[i * d + j];
-      for (size_t p = 0; p < k; p++) *r -= u[i * k + p] * v[p * d + j];
-      square += *r * *r;
-    }
-  const double cells = (double)(seen * d);
+  const size_t k = model->k, d = model->gaussian.width, n = chain->rows.n;
+  double *state = chain->state, *v = columns_of(state), *u = rows_of(model, state),
+         *residual = chain->scratch, square = residual_squares(model, chain, 0, residual);
+  const double cells = (double)(n * d);
   const double most = -2 * state[NOISE] *
-                      (floor + cells * (HALF_LOG_2PI + 0.5 * log(state[NOISE])));
-  for (size_t i = 0; i < seen; i++)
+                      (chain->floor + cells * (HALF_LOG_2PI + 0.5 * log(state[NOISE])));
+  for (size_t i = 0; i < n; i++)
     for (size_t p = 0; p < k; p++) {
       double *r = residual + i * d;
-      const double step = move_within(rng, &u[i * k + p], sqrt(state[ROWS]), &square,
+      const double step = move_within(chain->rng, &u[i * k + p], sqrt(state[ROWS]), &square,
                                       le_dot(r, v + p * d, d), le_dot(v + p * d, v + p * d, d),
                                       most);
       for (size_t j = 0; j < d; j++) r[j] -= step * v[p * d + j];
@@ -345,67 +309,78 @@ static void sweep_above(const void *self, size_t seen, const le_rows *rows, doub
   for (size_t p = 0; p < k; p++)
     for (size_t j = 0; j < d; j++) {
       double slope = 0, curve = 0;
-      for (size_t i = 0; i < seen; i++) {
+      for (size_t i = 0; i < n; i++) {
         slope += residual[i * d + j] * u[i * k + p];
         curve += u[i * k + p] * u[i * k + p];
       }
-      const double step = move_within(rng, &v[p * d + j], sqrt(state[COLUMNS]), &square, slope,
-                                      curve, most);
-      for (size_t i = 0; i < seen; i++) residual[i * d + j] -= step * u[i * k + p];
+      const double step = move_within(chain->rng, &v[p * d + j], sqrt(state[COLUMNS]), &square,
+                                      slope, curve, most);
+      for (size_t i = 0; i < n; i++) residual[i * d + j] -= step * u[i * k + p];
     }
   if (!model->gaussian.infer) return;
-  const le_view view = {log_lik, self, &model->gaussian, seen, rows, 1, 1, floor, state, scratch};
-  state[ROWS] = le_draw_variance(&model->gaussian, rng, (double)(seen * k),
-                                 sum_squares(u, seen * k));
-  sweep_scales(model, seen, rng, state, 0, 1);
-  le_slice_variance(&view, rng, NOISE);
+  state[ROWS] = le_draw_variance(&model->gaussian, chain->rng, (double)(n * k),
+                                 sum_squares(u, n * k));
+  sweep_scales(model, chain, 0, 1);
+  le_slice_variance(model, log_lik, chain, NOISE);
 }
 
-static void simulate(const void *self, size_t n, const double *state, const gsl_rng *rng,
-                     double *rows, double *scratch)
+static double sweep(const void *self, const le_chain *chain, int backwards, const double *to)
+{
+  const low_rank *model = self;
+  const int infer = model->gaussian.infer;
+  double sum = 0;
+  if (chain->walled) {
+    sweep_above(model, chain);
+    return 0;
+  }
+  if (infer && backwards) sweep_scales(model, chain, 1, !to);
+  if (backwards) sum += sweep_vectors(model, chain, COLUMNS, 0, to);
+  sum += sweep_rows_and_noise(model, chain, backwards, to);
+  if (!backwards) sum += sweep_vectors(model, chain, COLUMNS, 0, to);
+  if (infer && !backwards) sweep_scales(model, chain, 0, !to);
+  return to ? sum : 0;
+}
+
+static void simulate(const void *self, const le_chain *chain, double *rows)
 {
   const low_rank *model = self;
   const size_t k = model->k, d = model->gaussian.width;
-  const double *v = state + FACTORS, *u = v + k * d;
-  (void)scratch;
-  for (size_t i = 0; i < n; i++)
+  const double *v = columns_of(chain->state), *u = rows_of(model, chain->state);
+  for (size_t i = 0; i < chain->rows.n; i++)
     for (size_t j = 0; j < d; j++) {
-      double value = gsl_ran_gaussian_ziggurat(rng, sqrt(state[NOISE]));
+      double value = gsl_ran_gaussian_ziggurat(chain->rng, sqrt(chain->state[NOISE]));
       for (size_t p = 0; p < k; p++) value += u[i * k + p] * v[p * d + j];
       rows[i * d + j] = value;
     }
 }
 
-static int possible(const void *self, size_t seen, const double *state)
+static int possible(const void *self, size_t n, const double *state)
 {
-  const size_t last = size(self, seen);
+  const size_t last = le_low_rank_size(self, n);
   for (size_t c = FACTORS; c < last; c++)
     if (!isfinite(state[c])) return 0;
   return le_all_positive(state, FACTORS);
 }
 
 /* Changes the signs of the first column of U and the first row of V. */
-static void mirror(const void *self, size_t seen, double *state)
+static void mirror(const void *self, size_t n, double *state)
 {
   const low_rank *model = self;
-  const size_t k = model->k, d = model->gaussian.width;
-  double *v = state + FACTORS, *u = v + k * d;
-  for (size_t j = 0; j < d; j++) v[j] = -v[j];
-  for (size_t i = 0; i < seen; i++) u[i * k] = -u[i * k];
+  double *v = columns_of(state), *u = rows_of(model, state);
+  for (size_t j = 0; j < model->gaussian.width; j++) v[j] = -v[j];
+  for (size_t i = 0; i < n; i++) u[i * model->k] = -u[i * model->k];
 }
 
 const le_latent_ops le_low_rank_states = {
-  .size = size,
+  .size = le_low_rank_size,
   .scratch = scratch_size,
   .start = le_low_rank_start,
   .extend_blind = extend_blind,
   .extend = extend,
   .last_given_latent = last_given_latent,
-  .last_given_rest = last_given_rest,
   .log_prior = log_prior,
   .log_lik = log_lik,
   .sweep = sweep,
-  .sweep_above = sweep_above,
   .simulate = simulate,
   .mirror = mirror,
   .possible = possible,
