@@ -29,7 +29,7 @@ static const le_setting settings[] = {LE_COUNT_SETTING("draws", 1000, 1),
                                       LE_FLAG_SETTING("plain", 0),
                                       {0}};
 
-typedef enum chib_phase { WAITING, SEARCHING, TURNING, DRAWING, FINISHED } chib_phase;
+typedef enum chib_phase { WAITING, SEARCHING, DRAWING, FINISHED } chib_phase;
 
 typedef struct chib {
   le_machine machine;
@@ -101,6 +101,20 @@ static le_status begin(void *self, le_progress *progress)
   return LE_OK;
 }
 
+/* Goes to the state from which draws begin. */
+static void turn(chib *c)
+{
+  c->place = 0;
+  if (!c->plain) {
+    memcpy(c->state, c->best, c->size * sizeof(double));
+    sweep(c, 1, 1, NULL, c->state);
+    c->place = gsl_rng_uniform_int(c->machine.streams.rng[0], c->draws);
+  }
+  memcpy(c->first, c->state, c->size * sizeof(double));
+  c->step = 0;
+  c->machine.phase = DRAWING;
+}
+
 /* The first half of the search is burn-in; the second half looks for the state of highest
  * density. */
 static le_status search(void *self, le_progress *progress)
@@ -116,23 +130,7 @@ static le_status search(void *self, le_progress *progress)
       memcpy(c->best, c->state, c->size * sizeof(double));
     }
   }
-  if (++c->step >= c->search) c->machine.phase = TURNING;
-  return LE_OK;
-}
-
-static le_status turn(void *self, le_progress *progress)
-{
-  chib *c = self;
-  (void)progress;
-  c->place = 0;
-  if (!c->plain) {
-    memcpy(c->state, c->best, c->size * sizeof(double));
-    sweep(c, 1, 1, NULL, c->state);
-    c->place = gsl_rng_uniform_int(c->machine.streams.rng[0], c->draws);
-  }
-  memcpy(c->first, c->state, c->size * sizeof(double));
-  c->step = 0;
-  c->machine.phase = DRAWING;
+  if (++c->step >= c->search) turn(c);
   return LE_OK;
 }
 
@@ -238,7 +236,6 @@ static void chib_archive(void *self, le_archive *archive)
 static const le_phase phases[] = {
   [WAITING] = {"begin", begin, 1},
   [SEARCHING] = {"search", search, 0},
-  [TURNING] = {"turn", turn, 0},
   [DRAWING] = {"draw", draw, 0},
   [FINISHED] = {"finished", NULL, 0}};
 

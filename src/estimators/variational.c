@@ -24,7 +24,6 @@ typedef enum variational_phase {
   SWEEPING,
   STARTING,
   CLIMBING,
-  RELABELLING,
   DRAWING,
   FINISHED
 } variational_phase;
@@ -161,7 +160,7 @@ static le_status arrive(variational *v, int converged)
     memcpy(v->best, v->q, v->size * sizeof(double));
     if (v->maximum) memcpy(v->point, v->state, v->point_size * sizeof(double));
   }
-  v->machine.phase = ++v->restart < v->restarts ? SWEEPING : RELABELLING;
+  v->machine.phase = ++v->restart < v->restarts ? SWEEPING : DRAWING;
   return LE_OK;
 }
 
@@ -182,25 +181,18 @@ static le_status climb(void *self, le_progress *progress)
   return settled || last ? arrive(v, settled) : LE_OK;
 }
 
-static le_status relabel(void *self, le_progress *progress)
-{
-  variational *v = self;
-  (void)progress;
-  if (v->ops->symmetry)
-    v->symmetry = v->ops->symmetry(v->self, v->n, v->best, v->machine.streams.rng[0], v->scratch);
-  v->machine.phase = DRAWING;
-  return LE_OK;
-}
-
+/* One draw from the best q; with the first, also the gain from relabelling. */
 static le_status draw(void *self, le_progress *progress)
 {
   variational *v = self;
   (void)progress;
+  const gsl_rng *rng = v->machine.streams.rng[0];
+  if (v->drawn == 0 && v->ops->symmetry)
+    v->symmetry = v->ops->symmetry(v->self, v->n, v->best, rng, v->scratch);
   /* the draw is the starting state, which is already stored */
   if (v->maximum) v->drawn = v->draws - 1;
   else
-    v->ops->draw(v->self, v->n, v->best, v->machine.streams.rng[0],
-                 v->point + v->drawn * v->point_size, v->scratch);
+    v->ops->draw(v->self, v->n, v->best, rng, v->point + v->drawn * v->point_size, v->scratch);
   if (++v->drawn >= v->draws) v->machine.phase = FINISHED;
   return LE_OK;
 }
@@ -209,7 +201,7 @@ static void variational_progress(const void *self, double *rows, double *share)
 {
   const variational *v = self;
   *rows = (double)v->n;
-  *share = v->machine.phase >= RELABELLING ? 1 : (double)v->restart / (double)v->restarts;
+  *share = v->machine.phase >= DRAWING ? 1 : (double)v->restart / (double)v->restarts;
 }
 
 static double log_relabellings(const variational *v)
@@ -271,7 +263,6 @@ static const le_phase phases[] = {
   [SWEEPING] = {"sweep", sweep, 0},
   [STARTING] = {"set out", set_out, 0},
   [CLIMBING] = {"climb", climb, 0},
-  [RELABELLING] = {"relabel", relabel, 0},
   [DRAWING] = {"draw", draw, 0},
   [FINISHED] = {"finished", NULL, 0}};
 

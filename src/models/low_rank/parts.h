@@ -41,6 +41,10 @@ le_status le_low_rank_factorise(size_t k, double precision, double weight, doubl
 /* Of x number i of the kind `which`, with b = weight * A y: writes the mean P^-1 b to `mean`. */
 void le_low_rank_regress(vectors a, const le_rows *rows, int which, size_t i, double weight,
                          const double *factor, double *b, double *mean);
+/* The sum of squared residuals of the rows from `from` on, which are written to `out` unless it is
+ * NULL. */
+double le_low_rank_residual_squares(size_t k, const le_rows *rows, size_t from, const double *u,
+                                    const double *v, double *out);
 /* log p(rows | V) at lambda without its constant, from V V' and V Y' Y V', which are in scratch
  * after the space for a factor. */
 double le_low_rank_log_lik_columns(const void *self, const le_chain *chain);

@@ -98,21 +98,26 @@ static double sweep_vectors(const low_rank *model, const le_chain *chain, int wh
   return sum;
 }
 
-/* The sum of squared residuals of the rows from `from` on; writes them unless `out` is NULL. */
-static double residual_squares(const low_rank *model, const le_chain *chain, size_t from,
-                               double *out)
+double le_low_rank_residual_squares(size_t k, const le_rows *rows, size_t from, const double *u,
+                                    const double *v, double *out)
 {
-  const size_t k = model->k, d = model->gaussian.width;
-  const double *v = columns_of(chain->state), *u = rows_of(model, chain->state);
+  const size_t d = rows->width;
   double square = 0;
-  for (size_t i = from; i < chain->rows.n; i++)
+  for (size_t i = from; i < rows->n; i++)
     for (size_t j = 0; j < d; j++) {
-      double residual = chain->rows.values[i * d + j];
+      double residual = rows->values[i * d + j];
       for (size_t p = 0; p < k; p++) residual -= u[i * k + p] * v[p * d + j];
       square += residual * residual;
       if (out) out[i * d + j] = residual;
     }
   return square;
+}
+
+static double residual_squares(const low_rank *model, const le_chain *chain, size_t from,
+                               double *out)
+{
+  return le_low_rank_residual_squares(model->k, &chain->rows, from, rows_of(model, chain->state),
+                                      columns_of(chain->state), out);
 }
 
 /* Scales U up and V down together with their standard deviations: the likelihood does not change,

@@ -76,19 +76,13 @@ static double q_squares(const factors *f, int which)
 /* E |Y - U V|^2: the squared distance of the means, plus the contributions of both covariances. */
 static double q_residuals(const factors *f, const le_rows *rows, double *scratch)
 {
-  const size_t k = f->k, d = f->d;
-  const double *u = f->mean[ROWS].values, *v = f->mean[COLUMNS].values;
-  double sum = 0;
-  for (size_t i = 0; i < f->n; i++)
-    for (size_t j = 0; j < d; j++) {
-      double residual = rows->values[i * d + j];
-      for (size_t p = 0; p < k; p++) residual -= u[i * k + p] * v[p * d + j];
-      sum += residual * residual;
-    }
+  const size_t cells = f->k * f->k;
+  double sum = le_low_rank_residual_squares(f->k, rows, 0, f->mean[ROWS].values,
+                                            f->mean[COLUMNS].values, NULL);
   le_low_rank_moments(f->mean[COLUMNS], f->covariance[COLUMNS], scratch);
-  sum += (double)f->n * le_dot(f->covariance[ROWS], scratch, k * k);
+  sum += (double)f->n * le_dot(f->covariance[ROWS], scratch, cells);
   le_low_rank_moments(f->mean[ROWS], NULL, scratch);
-  return sum + (double)d * le_dot(f->covariance[COLUMNS], scratch, k * k);
+  return sum + (double)f->d * le_dot(f->covariance[COLUMNS], scratch, cells);
 }
 
 static le_status q_update(const void *self, const le_rows *rows, size_t factor, double *q,

@@ -22,26 +22,14 @@
  * by one part in `often`, and after every resampling. But for the last, when to sweep depends only
  * on the number of rows, so a reverse run follows the same path. With `shuffle` rows are processed
  * in random order; states are read and returned in the order of the caller. */
+#include "estimators/latent/parts.h"
+
 #include "base/logsum.h"
-#include "core/genealogy.h"
-#include "core/machine.h"
-#include "core/states.h"
-#include "core/trace.h"
-#include "estimators/walk/settings.h"
 
-#include <math.h>
 #include <stdint.h>
-#include <string.h>
 
-enum { TRACE_COLUMNS = 7, STEPS_MOST = 100000, TRIALS = 60 };
-/* The first trial of a step's length; how many times the allowed variance a step may have. */
-static const double FIRST_LENGTH = 1e-3, RETRY = 3;
-/* Resampling from a smaller effective sample size than this share makes copies of few particles. */
-static const double FEW = 0.6;
 static const char *const trace_names[TRACE_COLUMNS] = {"n",   "lambda",      "log_evidence", "se",
                                                        "ess", "evaluations", "seconds"};
-
-typedef enum latent_phase { WAITING, STEPPING, SWEEPING, COLLECTING, FINISHED } latent_phase;
 
 /* The settings in addition to those of a stage of smc(), except its kernel. */
 static const le_setting settings[] = {
@@ -53,35 +41,6 @@ static const le_setting settings[] = {
   LE_COUNT_SETTING("often", 0, 0),
   LE_FLAG_SETTING("blind", 0), /* latents of new rows are drawn from the prior */
   {0}};
-
-typedef struct latent {
-  le_machine machine;
-  le_walk_settings settings;
-  const le_latent_ops *ops;
-  const void *self;
-  le_arena arena;
-  le_genealogy genealogy;
-  const le_arg *from;
-  size_t m, sweeps, warm, size, n, first, often;
-  int by_rows, blind, reverse;
-  int copied; /* whether the last step has resampled, and sweeps follow */
-  /* Resamplings of few particles since sweeps last changed any, and their largest number. Where
-   * variances are unknown they count: labels may be certain while variances differ. */
-  size_t still, still_most;
-
-  size_t step, swept, seen;
-  double lambda, length, work; /* length: of the next step of lambda */
-  double *value;                  /* rounds x m log-likelihoods */
-  double *state, *swap, *scratch; /* allocated once the number of rows is known */
-  double *log_weight, *weight, *before, *after, *spare;
-  size_t *ancestor;
-  /* the position of each row in the order of processing; NULL if rows keep their order */
-  uint32_t *place;
-  le_trace trace;
-  double summary[8];
-} latent;
-
-static const le_stage *stage_of(const latent *w) { return &w->settings.stage[0]; }
 
 static void latent_free(void *self)
 {
@@ -117,31 +76,6 @@ static le_status read_settings(latent *w, const le_problem *problem)
     return le_fail(error, LE_BAD_ARGUMENT,
                    "An adaptive schedule cannot be run in reverse: give its temperatures, or "
                    "linear() or sigmoidal().");
-  return LE_OK;
-}
-
-static double *state_of(const latent *w, size_t i) { return w->state + i * w->size; }
-
-/* The chain of particle i for the first `seen` rows. */
-static le_chain chain_of(const latent *w, size_t i, size_t seen, double lambda)
-{
-  const le_store *store = &w->machine.store;
-  return (le_chain){.rows = {seen, store->width, store->values},
-                    .lambda = lambda,
-                    .rng = w->machine.streams.rng[i + 1],
-                    .state = state_of(w, i),
-                    .scratch = w->scratch};
-}
-
-/* Computes a number from the chain of each particle, which may change its state. */
-static le_status each(latent *w, size_t seen, double lambda,
-                      double (*what)(latent *w, const le_chain *chain), double *value)
-{
-  for (size_t i = 0; i < w->m; i++) {
-    if (le_interrupted(w->machine.context)) return LE_INTERRUPTED;
-    const le_chain chain = chain_of(w, i, seen, lambda);
-    value[i] = what(w, &chain);
-  }
   return LE_OK;
 }
 
@@ -195,197 +129,13 @@ static le_status begin(void *self, le_progress *progress)
                    "The draw to start from is not a state of this model.");
   w->seen = w->by_rows && !w->from ? w->first : w->n;
   for (size_t i = 0; i < w->m; i++) {
-    const le_chain chain = chain_of(w, i, w->seen, 0);
+    const le_chain chain = le_latent_chain(w, i, w->seen, 0);
     if (w->from) reorder(w, w->from->values, chain.state, 0);
     else le_draw_state(w->ops, w->self, &chain);
   }
   w->lambda = (w->by_rows && !w->first) || w->from ? 1 : 0;
   w->swept = 0;
   w->machine.phase = !walks ? COLLECTING : w->reverse ? SWEEPING : STEPPING;
-  return LE_OK;
-}
-
-static double log_evidence(const latent *w)
-{
-  const double mean = le_logmeanexp(w->log_weight, w->m);
-  return w->reverse ? -mean : mean;
-}
-
-static le_status add_trace(latent *w)
-{
-  const double row[TRACE_COLUMNS] = {(double)w->seen,
-                                     w->lambda,
-                                     log_evidence(w),
-                                     sqrt(fmax(w->genealogy.variance, 0)),
-                                     le_effective_size(w->log_weight, w->m, 1),
-                                     w->work,
-                                     w->machine.seconds};
-  double *added = le_trace_add(&w->trace);
-  if (!added) return LE_NO_MEMORY;
-  memcpy(added, row, sizeof row);
-  return LE_OK;
-}
-
-static void resample(latent *w)
-{
-  const double level = le_logmeanexp(w->log_weight, w->m);
-  const le_resampling scheme = stage_of(w)->resampling;
-  le_resample(scheme, w->m, w->weight, w->m, w->machine.streams.rng[0], w->spare, w->ancestor);
-  for (size_t i = 0; i < w->m; i++)
-    memcpy(w->swap + i * w->size, state_of(w, w->ancestor[i]), w->size * sizeof(double));
-  double *old = w->state;
-  w->state = w->swap;
-  w->swap = old;
-  le_genealogy_resample(&w->genealogy, w->m, w->weight,
-                        scheme == LE_MULTINOMIAL || scheme == LE_RESIDUAL, w->m, w->ancestor);
-  for (size_t i = 0; i < w->m; i++) {
-    w->log_weight[i] = level;
-    w->weight[i] = 1 / (double)w->m;
-  }
-}
-
-/* Adds `after - before` to the log weights. */
-static le_status weigh(latent *w)
-{
-  int possible = 0;
-  for (size_t i = 0; i < w->m; i++) {
-    const double gain = w->after[i] - w->before[i];
-    w->log_weight[i] += isnan(gain) ? -INFINITY : gain;
-    possible |= w->log_weight[i] > -INFINITY;
-  }
-  if (!possible)
-    return le_fail(&w->machine.context->error, LE_ALL_IMPOSSIBLE,
-                   "No particle gives the observations a positive probability.");
-  le_normalise(w->log_weight, w->m, w->weight);
-  le_genealogy_weigh(&w->genealogy, w->m, w->weight);
-  return LE_OK;
-}
-
-static double log_lik(latent *w, const le_chain *chain) { return w->ops->log_lik(w->self, chain); }
-
-static le_status log_liks(latent *w, double lambda, double *value)
-{
-  LE_TRY(each(w, w->seen, lambda, log_lik, value));
-  w->work += (double)(w->m * w->seen);
-  return LE_OK;
-}
-
-/* 1 / ESS - 1 per particle of a step to this lambda: the relative variance of the step's weights.
- * For short steps it is proportional to the square of their length. */
-static le_status step_variance(latent *w, double lambda, double *variance)
-{
-  LE_TRY(log_liks(w, lambda, w->after));
-  for (size_t i = 0; i < w->m; i++) w->spare[i] = w->after[i] - w->before[i];
-  *variance = (double)w->m / le_effective_size(w->spare, w->m, 1) - 1;
-  return LE_OK;
-}
-
-static le_status too_short(latent *w)
-{
-  return le_fail(&w->machine.context->error, LE_STALLED,
-                 "The annealing increment became too small: the particles' "
-                 "likelihoods differ too much. More `particles` or a smaller `ess` may help.");
-}
-
-/* A step of lambda whose weights have about the relative variance that `ess` allows; leaves log f
- * there in `after`. Its length follows from the length and the variance of the step before. If the
- * weights of this step itself chose it, a step would be the longer the more of the upper tail of
- * its weights the particles happen to miss, and few particles would give too low an evidence. Only
- * if the variance is far too large (and at the first step, whose length is a guess, if it is far
- * from what is allowed) a step is tried again with another length. log f is not linear in lambda,
- * so a trial costs a pass over the rows, as much as a sweep. */
-static le_status adapt_lambda(latent *w, double *next)
-{
-  const double most = (double)w->m / stage_of(w)->ess - 1, rest = 1 - w->lambda;
-  const int first = !(w->length > 0);
-  double length = first ? FIRST_LENGTH : w->length, variance = 0, ratio = 1;
-  if (w->step > STEPS_MOST) return too_short(w);
-  for (int trial = 0; trial < TRIALS; trial++) {
-    if (length > rest * (1 - 1e-9)) length = rest;
-    *next = length == rest ? 1 : w->lambda + length;
-    if (!(*next > w->lambda)) return too_short(w);
-    LE_TRY(step_variance(w, *next, &variance));
-    ratio = sqrt(most / fmax(variance, 1e-12));
-    if (!isfinite(ratio)) ratio = 0.1;
-    if (variance <= RETRY * most && (!first || ratio < 2 || length == rest)) break;
-    length *= fmin(fmax(ratio, 0.1), 10);
-  }
-  w->length = length * fmin(fmax(sqrt(ratio), 0.5), 2);
-  return LE_OK;
-}
-
-/* Fixed temperatures in reverse: from lambda[count - 1] = 1 downwards, to 0 below the first. */
-static le_status choose_lambda(latent *w, double *next)
-{
-  const le_stage *stage = stage_of(w);
-  const size_t count = stage->schedule == LE_FIXED_STEPS ? stage->lambdas : 1;
-  if (w->reverse) *next = w->step + 1 < count ? stage->lambda[count - 2 - w->step] : 0;
-  else if (stage->schedule == LE_ADAPTIVE_STEPS) return adapt_lambda(w, next);
-  else *next = stage->schedule == LE_FIXED_STEPS ? stage->lambda[w->step] : 1;
-  return log_liks(w, *next, w->after);
-}
-
-/* Whether the next step adds a row instead of raising lambda. */
-static int row_is_next(const latent *w) { return w->by_rows && w->lambda >= 1; }
-
-static int done(const latent *w)
-{
-  if (w->by_rows) return w->reverse ? w->seen == 0 : w->seen == w->n && w->lambda >= 1;
-  return w->reverse ? w->lambda <= 0 : w->lambda >= 1;
-}
-
-static double add_row(latent *w, const le_chain *chain)
-{
-  if (!w->blind) return w->ops->extend(w->self, chain);
-  w->ops->extend_blind(w->self, chain);
-  return w->ops->last_given_latent(w->self, chain);
-}
-
-static double drop_row(latent *w, const le_chain *chain)
-{
-  le_chain fixed = *chain;
-  fixed.rng = NULL;
-  return w->blind ? w->ops->last_given_latent(w->self, chain) : w->ops->extend(w->self, &fixed);
-}
-
-/* Adds a row, or in reverse drops one: the logs of its densities go to `after` or `before`. */
-static le_status change_rows(latent *w)
-{
-  memset(w->reverse ? w->after : w->before, 0, w->m * sizeof(double));
-  if (w->reverse) LE_TRY(each(w, w->seen, 1, drop_row, w->before));
-  else LE_TRY(each(w, w->seen + 1, 1, add_row, w->after));
-  w->seen = w->reverse ? w->seen - 1 : w->seen + 1;
-  w->work += (double)w->m;
-  return LE_OK;
-}
-
-/* One step along the path: new weights, and resampling if needed. */
-static le_status step(void *self, le_progress *progress)
-{
-  latent *w = self;
-  (void)progress;
-  if (row_is_next(w)) {
-    LE_TRY(change_rows(w));
-  } else {
-    double next;
-    LE_TRY(log_liks(w, w->lambda, w->before));
-    LE_TRY(choose_lambda(w, &next));
-    w->lambda = next;
-  }
-  LE_TRY(weigh(w));
-  w->step++;
-  LE_TRY(add_trace(w));
-  const double share = le_effective_size(w->log_weight, w->m, 1) / (double)w->m;
-  w->copied = 0;
-  if (le_resampling_due(share, stage_of(w)->threshold) && !(w->reverse && done(w))) {
-    resample(w);
-    w->copied = !w->reverse;
-    /* latents from the prior leave one state where the rows determine it: that is no fault */
-    if (share < FEW && !w->blind && ++w->still > w->still_most) w->still_most = w->still;
-  }
-  w->swept = 0;
-  w->machine.phase = SWEEPING;
-  if (w->reverse && done(w)) w->machine.phase = FINISHED;
   return LE_OK;
 }
 
@@ -417,7 +167,7 @@ static double sweep_one(latent *w, const le_chain *chain)
 
 static le_status sweep_all(latent *w)
 {
-  LE_TRY(each(w, w->seen, w->lambda, sweep_one, w->spare));
+  LE_TRY(le_latent_each(w, w->seen, w->lambda, sweep_one, w->spare));
   w->work += (double)(w->m * w->seen);
   return LE_OK;
 }
@@ -436,7 +186,7 @@ static le_status sweep(void *self, le_progress *progress)
   }
   if (w->swept < wanted) return LE_OK;
   const int there = !w->reverse && done(w);
-  if (there && w->settings.rounds) resample(w);
+  if (there && w->settings.rounds) le_latent_resample(w);
   w->machine.phase = !there ? STEPPING : w->settings.rounds ? COLLECTING : FINISHED;
   w->swept = 0;
   return LE_OK;
@@ -448,7 +198,7 @@ static le_status collect(void *self, le_progress *progress)
   latent *w = self;
   (void)progress;
   for (size_t s = 0; s < w->sweeps; s++) LE_TRY(sweep_all(w));
-  LE_TRY(log_liks(w, 1, w->value + w->swept * w->m));
+  LE_TRY(le_latent_log_liks(w, 1, w->value + w->swept * w->m));
   if (++w->swept == w->settings.rounds) w->machine.phase = FINISHED;
   return LE_OK;
 }
@@ -468,7 +218,7 @@ static void latent_progress(const void *self, double *rows, double *share)
 static le_status latent_result(void *self, le_result *result)
 {
   latent *w = self;
-  double se = sqrt(fmax(w->genealogy.variance, 0)), log_z = log_evidence(w);
+  double se = sqrt(fmax(w->genealogy.variance, 0)), log_z = le_latent_log_evidence(w);
   if (w->settings.rounds && w->machine.phase == FINISHED)
     log_z = le_logharmonic(w->value, w->m, w->settings.rounds, &se);
   static const char *const names[] = {"log_evidence", "se",        "n",       "lambda_steps",
@@ -514,7 +264,7 @@ static void latent_archive(void *self, le_archive *archive)
 
 static const le_phase phases[] = {
   [WAITING] = {"begin", begin, 1},
-  [STEPPING] = {"step", step, 0},
+  [STEPPING] = {"step", le_latent_step, 0},
   [SWEEPING] = {"sweep", sweep, 0},
   [COLLECTING] = {"collect", collect, 0},
   [FINISHED] = {"finished", NULL, 0}};
