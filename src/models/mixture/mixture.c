@@ -70,7 +70,7 @@ static void simulate(const void *self, const double *theta, const gsl_rng *rng, 
   double weight[MOST_COMPONENTS];
   le_mixture_weights(model, theta, weight);
   for (size_t r = 0; r < n; r++) {
-    const size_t k = le_draw_share(model->components, weight, rng);
+    const size_t k = le_draw_index(model->components, weight, 1, rng);
     for (size_t j = 0; j < p; j++) {
       double sd = exp(0.5 * u[k * p + j]);
       rows[r * p + j] = model->location[j] +
