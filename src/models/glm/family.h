@@ -27,49 +27,30 @@ typedef struct glm_tile {
   const double *y, *extra; /* responses as `responses` left them, and the second column */
 } glm_tile;
 
-/* `column` holds eta of the rows and is replaced by the slopes (derivatives of the log density by
- * eta); in `curves` also, TILE numbers further on, by the second derivatives, and by the mixed
- * derivatives by a and by b. In `each` it is replaced by the log densities. Log densities are
- * without the constants of `responses` and glm_point. */
-typedef void (*glm_kernel)(const glm_tile *tile, const double *setting, double *column,
-                           double *lanes);
+/* What a kernel computes. With WANT_EACH it leaves the log densities in `column`; with WANT_BY_ROW
+ * a and b have linear predictors of their own. */
+enum { WANT_VALUE = 1, WANT_SLOPE = 2, WANT_CURVE = 4, WANT_EACH = 8, WANT_BY_ROW = 16 };
+
+/* What kernels write. `column` holds eta of the rows and is replaced by the slopes (derivatives of
+ * the log density by eta); with WANT_CURVE also, TILE numbers further on, by the second
+ * derivatives, and by the mixed derivatives by a and by b. `sums` are added to; with WANT_BY_ROW
+ * only the value is, and what each row would add to the others is in `parts`, TILE numbers for each
+ * sum. Log densities are without the constants of `responses`, and without those of glm_point
+ * unless WANT_BY_ROW. */
+typedef struct glm_out {
+  double *column, *parts, *sums;
+} glm_out;
 
 typedef struct glm_kernels {
-  glm_kernel values, slopes, values_and_slopes, curves, each;
-  /* Replaces responses by what the other kernels need; `constant` (may be NULL) gets the part of
-   * each log density that depends on the response only. */
+  /* `point` is a glm_point, or with WANT_BY_ROW one for each row: TILE numbers for each of its
+   * members. Stored derivatives of rows that only fill the tile are then zero. */
+  void (*rows)(int wanted, const glm_tile *tile, const double *point, const glm_out *out);
+  /* Replaces responses by what `rows` needs; `constant` (may be NULL) gets the part of each log
+   * density that depends on the response only. */
   void (*responses)(size_t n, const double *extra, double *y, double *constant);
 } glm_kernels;
 
-#define GLM_KERNELS(variant)                                                                       \
-  {                                                                                                \
-    values_##variant, slopes_##variant, values_and_slopes_##variant, curves_##variant,             \
-      each_##variant, responses_##variant                                                          \
-  }
-
-/* The same where a and b have linear predictors of their own. For each row of a tile: its point, as
- * GLM_SETTINGS and GLM_SUMS columns. */
-typedef struct glm_tile_points {
-  const double *setting, *row;
-} glm_tile_points;
-
-/* What kernels write: `column` as above; `first` has the derivatives by a and b, `second` those by
- * aa, ab and bb. Rows that only fill the tile get zeros. */
-typedef struct glm_tile_terms {
-  double *column, *first, *second;
-} glm_tile_terms;
-
-typedef void (*glm_row_kernel)(const glm_tile *tile, const glm_tile_points *points,
-                               const glm_tile_terms *out, double *lanes);
-
-typedef struct glm_row_kernels {
-  glm_row_kernel values, slopes, curves, each; /* `slopes` adds the values, too */
-} glm_row_kernels;
-
-#define GLM_ROW_KERNELS(variant)                                                                   \
-  {                                                                                                \
-    row_values_##variant, row_slopes_##variant, row_curves_##variant, row_each_##variant           \
-  }
+#define GLM_KERNELS(variant) {rows_##variant, responses_##variant}
 
 /* A guess from the response alone: eta and the weight of the row in least squares. */
 typedef struct glm_guess {
@@ -82,7 +63,6 @@ typedef struct glm_family {
   int several;    /* whether the likelihood may have several modes in the coefficients */
   int extra;      /* whether rows may have a second column for the response; without it, it is 1 */
   const glm_kernels *kernels;
-  const glm_row_kernels *row_kernels; /* REQUIRED with further parameters */
   /* REQUIRED with further parameters. From their values (not logarithms); with `curves` including
    * the second derivatives. */
   void (*point)(const double *further, int curves, glm_point *point);

@@ -7,141 +7,87 @@
  * V(row) fills only the members of its result that `wanted` says. V(response) replaces y by what
  * V(row) needs, and returns the constant of the log density, if that is asked for.
  *
- * `wanted` is a constant in each kernel, so that the compiler drops what is not used. Rows that
- * only fill the last vector of a tile have covariates of zero; sums leave them out. */
+ * `wanted` is a constant in each case, so that the compiler drops what is not used. Rows that only
+ * fill the last vector of a tile have covariates of zero; sums leave them out. */
 
-V_INLINE void V(glm_add)(double *lanes, int sum, vec terms, size_t rows)
+V_INLINE void V(glm_add)(double *sums, int sum, vec terms, size_t rows)
 {
-  double *to = lanes + sum * LANES;
+  double *to = sums + sum * LANES;
   v_store(to, v_load(to) + v_first(terms, rows, v_set(0)));
 }
 
-V_INLINE void V(glm_rows)(int wanted, const glm_tile *tile, const double *setting, double *column,
-                          double *lanes)
+V_INLINE void V(glm_store)(int wanted, double *to, vec terms, size_t rows)
 {
+  v_store(to, wanted & WANT_BY_ROW ? v_first(terms, rows, v_set(0)) : terms);
+}
+
+/* A derivative by a and b. `common` is the rows' own part of the sums, for vectors by row. */
+V_INLINE void V(glm_further)(int wanted, const glm_out *out, size_t at, int sum, vec terms,
+                             const double *common, size_t rows)
+{
+  if (wanted & WANT_BY_ROW)
+    V(glm_store)(wanted, out->parts + sum * TILE + at, terms + v_load(common + sum * TILE), rows);
+  else
+    V(glm_add)(out->sums, sum, terms, rows);
+}
+
+V_INLINE void V(glm_rows)(int wanted, const glm_tile *tile, const double *point, const glm_out *to)
+{
+  const int by_row = wanted & WANT_BY_ROW;
+  const glm_out out = *to; /* for the compiler a store may change `to` */
   for (size_t at = 0; at < tile->n; at += V_LANES) {
     const size_t rows = tile->n - at;
-    const V(terms) t = V(row)(wanted, v_load(column + at), v_load(tile->y + at),
-                              v_load(tile->extra + at), (V(settings)){setting, 0});
-    if (wanted & WANT_VALUE) V(glm_add)(lanes, SUM_VALUE, t.value, rows);
+    const double *setting = by_row ? point + at : point, *common = setting + GLM_SETTINGS * TILE;
+    double *column = out.column + at;
+    const V(terms) t = V(row)(wanted, v_load(column), v_load(tile->y + at),
+                              v_load(tile->extra + at), (V(settings)){setting, by_row ? TILE : 0});
+    if (wanted & WANT_VALUE) {
+      const vec value = by_row ? t.value + v_load(common + SUM_VALUE * TILE) : t.value;
+      if (wanted & WANT_EACH) v_store(column, value);
+      else V(glm_add)(out.sums, SUM_VALUE, value, rows);
+    }
     if (wanted & WANT_SLOPE) {
-      v_store(column + at, t.slope);
-      if (FAMILY_FURTHER > 0) V(glm_add)(lanes, SUM_A, t.a, rows);
-      if (FAMILY_FURTHER > 1) V(glm_add)(lanes, SUM_B, t.b, rows);
+      V(glm_store)(wanted, column, t.slope, rows);
+      if (FAMILY_FURTHER > 0) V(glm_further)(wanted, &out, at, SUM_A, t.a, common, rows);
+      if (FAMILY_FURTHER > 1) V(glm_further)(wanted, &out, at, SUM_B, t.b, common, rows);
     }
     if (wanted & WANT_CURVE) {
-      v_store(column + TILE + at, t.curve);
+      V(glm_store)(wanted, column + TILE, t.curve, rows);
       if (FAMILY_FURTHER > 0) {
-        v_store(column + 2 * TILE + at, t.eta_a);
-        V(glm_add)(lanes, SUM_AA, t.aa, rows);
+        V(glm_store)(wanted, column + 2 * TILE, t.eta_a, rows);
+        V(glm_further)(wanted, &out, at, SUM_AA, t.aa, common, rows);
       }
       if (FAMILY_FURTHER > 1) {
-        v_store(column + 3 * TILE + at, t.eta_b);
-        V(glm_add)(lanes, SUM_AB, t.ab, rows);
-        V(glm_add)(lanes, SUM_BB, t.bb, rows);
+        V(glm_store)(wanted, column + 3 * TILE, t.eta_b, rows);
+        V(glm_further)(wanted, &out, at, SUM_AB, t.ab, common, rows);
+        V(glm_further)(wanted, &out, at, SUM_BB, t.bb, common, rows);
       }
     }
   }
 }
 
-V_KERNEL void V(values)(const glm_tile *tile, const double *setting, double *column, double *lanes)
-{
-  V(glm_rows)(WANT_VALUE, tile, setting, column, lanes);
-}
+/* Each case is compiled on its own. */
+#define GLM_CASE(wanted)                                                                           \
+  case wanted:                                                                                     \
+    V(glm_rows)(wanted, tile, point, out);                                                         \
+    break;
 
-V_KERNEL void V(slopes)(const glm_tile *tile, const double *setting, double *column, double *lanes)
+V_KERNEL void V(rows)(int wanted, const glm_tile *tile, const double *point, const glm_out *out)
 {
-  V(glm_rows)(WANT_SLOPE, tile, setting, column, lanes);
-}
-
-V_KERNEL void V(values_and_slopes)(const glm_tile *tile, const double *setting, double *column,
-                                   double *lanes)
-{
-  V(glm_rows)(WANT_VALUE | WANT_SLOPE, tile, setting, column, lanes);
-}
-
-V_KERNEL void V(curves)(const glm_tile *tile, const double *setting, double *column, double *lanes)
-{
-  V(glm_rows)(WANT_SLOPE | WANT_CURVE, tile, setting, column, lanes);
-}
-
-V_KERNEL void V(each)(const glm_tile *tile, const double *setting, double *column, double *lanes)
-{
-  (void)lanes;
-  for (size_t at = 0; at < tile->n; at += V_LANES)
-    v_store(column + at, V(row)(WANT_VALUE, v_load(column + at), v_load(tile->y + at),
-                                v_load(tile->extra + at), (V(settings)){setting, 0}).value);
-}
-
+  switch (wanted) {
+    GLM_CASE(WANT_VALUE)
+    GLM_CASE(WANT_SLOPE)
+    GLM_CASE(WANT_VALUE | WANT_SLOPE)
+    GLM_CASE(WANT_SLOPE | WANT_CURVE)
+    GLM_CASE(WANT_VALUE | WANT_EACH)
 #if FAMILY_FURTHER > 0
-
-/* The same where a and b differ between rows. */
-V_INLINE void V(glm_put)(double *to, vec terms, size_t rows)
-{
-  v_store(to, v_first(terms, rows, v_set(0)));
-}
-
-V_INLINE void V(glm_by_row)(int wanted, const glm_tile *tile, const glm_tile_points *points,
-                            const glm_tile_terms *out, double *lanes)
-{
-  for (size_t at = 0; at < tile->n; at += V_LANES) {
-    const size_t rows = tile->n - at;
-    const double *common = points->row + at;
-    const V(terms) t = V(row)(wanted, v_load(out->column + at), v_load(tile->y + at),
-                              v_load(tile->extra + at),
-                              (V(settings)){points->setting + at, TILE});
-    if (wanted & WANT_VALUE)
-      V(glm_add)(lanes, SUM_VALUE, t.value + v_load(common + SUM_VALUE * TILE), rows);
-    if (wanted & WANT_SLOPE) {
-      V(glm_put)(out->column + at, t.slope, rows);
-      V(glm_put)(out->first + at, t.a + v_load(common + SUM_A * TILE), rows);
-      if (FAMILY_FURTHER > 1)
-        V(glm_put)(out->first + TILE + at, t.b + v_load(common + SUM_B * TILE), rows);
-    }
-    if (wanted & WANT_CURVE) {
-      V(glm_put)(out->column + TILE + at, t.curve, rows);
-      V(glm_put)(out->column + 2 * TILE + at, t.eta_a, rows);
-      V(glm_put)(out->second + at, t.aa + v_load(common + SUM_AA * TILE), rows);
-      if (FAMILY_FURTHER > 1) {
-        V(glm_put)(out->column + 3 * TILE + at, t.eta_b, rows);
-        V(glm_put)(out->second + TILE + at, t.ab + v_load(common + SUM_AB * TILE), rows);
-        V(glm_put)(out->second + 2 * TILE + at, t.bb + v_load(common + SUM_BB * TILE), rows);
-      }
-    }
-  }
-}
-
-V_KERNEL void V(row_values)(const glm_tile *tile, const glm_tile_points *points,
-                            const glm_tile_terms *out, double *lanes)
-{
-  V(glm_by_row)(WANT_VALUE, tile, points, out, lanes);
-}
-
-V_KERNEL void V(row_slopes)(const glm_tile *tile, const glm_tile_points *points,
-                            const glm_tile_terms *out, double *lanes)
-{
-  V(glm_by_row)(WANT_VALUE | WANT_SLOPE, tile, points, out, lanes);
-}
-
-V_KERNEL void V(row_curves)(const glm_tile *tile, const glm_tile_points *points,
-                            const glm_tile_terms *out, double *lanes)
-{
-  V(glm_by_row)(WANT_SLOPE | WANT_CURVE, tile, points, out, lanes);
-}
-
-V_KERNEL void V(row_each)(const glm_tile *tile, const glm_tile_points *points,
-                          const glm_tile_terms *out, double *lanes)
-{
-  (void)lanes;
-  for (size_t at = 0; at < tile->n; at += V_LANES) {
-    const V(terms) t = V(row)(WANT_VALUE, v_load(out->column + at), v_load(tile->y + at),
-                              v_load(tile->extra + at),
-                              (V(settings)){points->setting + at, TILE});
-    v_store(out->column + at, t.value + v_load(points->row + SUM_VALUE * TILE + at));
-  }
-}
-
+    GLM_CASE(WANT_BY_ROW | WANT_VALUE)
+    GLM_CASE(WANT_BY_ROW | WANT_VALUE | WANT_SLOPE)
+    GLM_CASE(WANT_BY_ROW | WANT_SLOPE | WANT_CURVE)
+    GLM_CASE(WANT_BY_ROW | WANT_VALUE | WANT_EACH)
 #endif
+  }
+}
 
 V_KERNEL void V(responses)(size_t n, const double *extra, double *y, double *constant)
 {

@@ -17,13 +17,6 @@ V_INLINE vec V(given)(V(settings) s, size_t k)
   return s.step ? v_load(s.at + k * s.step) : v_set(s.at[k]);
 }
 
-/* Which of them a kernel needs. */
-#ifndef WANT_VALUE
-#define WANT_VALUE 1
-#define WANT_SLOPE 2
-#define WANT_CURVE 4
-#endif
-
 V_INLINE vec V(size_of)(vec x) { return v_max(x, v_set(0) - x); }
 
 /* log(1 + x) for x >= 0. The second term is the rounding error of 1 + x. */

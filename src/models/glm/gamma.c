@@ -39,12 +39,10 @@ static glm_guess guess(double y, double extra)
 static void guess_further(double variance, double *further) { further[0] = 1 / variance; }
 
 static const glm_kernels kernels[] = TABLES(GLM_KERNELS);
-static const glm_row_kernels row_kernels[] = TABLES(GLM_ROW_KERNELS);
 
 const glm_family le_glm_gamma = {.name = "gamma",
                                  .further = 1,
                                  .kernels = kernels,
-                                 .row_kernels = row_kernels,
                                  .point = point,
                                  .draw = draw,
                                  .guess = guess,

@@ -29,12 +29,10 @@ static glm_guess guess(double y, double extra)
 static void guess_further(double variance, double *further) { further[0] = sqrt(variance); }
 
 static const glm_kernels kernels[] = TABLES(GLM_KERNELS);
-static const glm_row_kernels row_kernels[] = TABLES(GLM_ROW_KERNELS);
 
 const glm_family le_glm_gaussian = {.name = "gaussian",
                                     .further = 1,
                                     .kernels = kernels,
-                                    .row_kernels = row_kernels,
                                     .point = point,
                                     .draw = draw,
                                     .guess = guess,

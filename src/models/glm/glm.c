@@ -24,10 +24,7 @@ static const glm_family *const families[] = {
 #define VECTOR_BODY "models/glm/glm_body.h"
 #include "base/variants.h"
 
-#define SHARED_KERNELS(variant)                                                                    \
-  {                                                                                                \
-    predictors_##variant, squares_##variant, products_##variant, slopes_##variant                  \
-  }
+#define SHARED_KERNELS(variant) {predictors_##variant, products_##variant, le_cross_##variant}
 
 static const shared_kernels *shared_for(le_simd simd)
 {
@@ -235,11 +232,6 @@ static void to_user(const void *self, const double *theta, double *user)
 
 /* ---- likelihood ---- */
 
-static const glm_kernels *kernels_of(const glm *model)
-{
-  return &model->family->kernels[model->simd];
-}
-
 static size_t scratch_size(const void *self, size_t particles, size_t rows)
 {
   const glm *model = self;
@@ -263,7 +255,7 @@ static workspace prepare(const glm *model, const le_rows *rows, int constants, d
   fill_tiles(model->simd, rows, model->width, w.x);
   for (size_t t = 0; t < tiles; t++) {
     double *y = w.x + (t * model->width + model->width - 1) * TILE;
-    kernels_of(model)->responses(rows_in_tile(rows->n, t), glm_second(model, y), y,
+    glm_kernels_of(model)->responses(rows_in_tile(rows->n, t), glm_second(model, y), y,
                                  constants ? w.constant + t * TILE : NULL);
   }
   return w;
@@ -277,12 +269,12 @@ static double sum_of_constants(const workspace *w)
   return sum;
 }
 
-static glm_point point_at(const glm *model, const double *theta, int curves)
+static glm_point point_at(const glm *model, const double *theta, int wanted)
 {
   glm_point point = {{0}, {0}};
   double further[GLM_FURTHER] = {0};
   glm_further(model, theta, further);
-  if (model->family->further) model->family->point(further, curves, &point);
+  if (model->family->further) model->family->point(further, wanted & WANT_CURVE, &point);
   return point;
 }
 
@@ -309,20 +301,21 @@ static void finish_sums(const workspace *w, const glm_point *point, const double
     sum[s] = sum_lanes(lanes + s * LANES) + (double)w->n * point->row[s];
 }
 
-/* Passes all rows to one kernel of the family, for up to COLUMNS_TOGETHER particles; sum[q] are the
+/* Passes all rows to the kernel of the family, for up to COLUMNS_TOGETHER particles; sum[q] are the
  * sums of particle q. */
-static void run_kernel(const glm *model, glm_kernel kernel, size_t particles, const double *theta,
-                       int curves, workspace *w, double sum[][GLM_SUMS])
+static void run_kernel(const glm *model, int wanted, size_t particles, const double *theta,
+                       workspace *w, double sum[][GLM_SUMS])
 {
   glm_point point[COLUMNS_TOGETHER];
   double lanes[COLUMNS_TOGETHER][GLM_SUMS * LANES] = {{0}};
   copy_weights(model, particles, theta, w);
-  for (size_t q = 0; q < particles; q++) point[q] = point_at(model, theta + q * model->d, curves);
+  for (size_t q = 0; q < particles; q++) point[q] = point_at(model, theta + q * model->d, wanted);
   for (size_t t = 0; t < tiles_of(w->n); t++) {
     const glm_tile tile = glm_tile_of(model, w, t);
     predict_tile(model, w, particles, t);
     for (size_t q = 0; q < particles; q++)
-      kernel(&tile, point[q].setting, glm_columns(w, t) + q * TILE, lanes[q]);
+      glm_kernels_of(model)->rows(wanted, &tile, point[q].setting,
+                                  &(glm_out){glm_columns(w, t) + q * TILE, NULL, lanes[q]});
   }
   for (size_t q = 0; q < particles; q++) finish_sums(w, &point[q], lanes[q], sum[q]);
 }
@@ -333,7 +326,8 @@ static void add_gradients(const glm *model, size_t particles, const workspace *w
 {
   const size_t p = model->covariates;
   memset(w->sums, 0, particles * p * sizeof(double));
-  model->shared->slopes(w->n, particles, w->column, p, w->x, model->width * TILE, w->sums);
+  model->shared->cross(w->n, particles, w->column, COLUMN_STEP, p, w->x, model->width * TILE,
+                       w->sums, p);
   for (size_t q = 0; q < particles; q++, grad += model->d) {
     for (size_t j = 0; j < p; j++) add_finite(w->sums[q * p + j], &grad[j]);
     for (size_t a = 0; a < model->family->further; a++) add_finite(sum[q][SUM_A + a], &grad[p + a]);
@@ -344,8 +338,7 @@ static void add_gradients(const glm *model, size_t particles, const workspace *w
 static le_status evaluate(const glm *model, size_t m, const double *theta, const le_rows *rows,
                           double *value, double *grad, double *scratch)
 {
-  const glm_kernels *k = kernels_of(model);
-  const glm_kernel kernel = !grad ? k->values : value ? k->values_and_slopes : k->slopes;
+  const int wanted = (value ? WANT_VALUE : 0) | (grad ? WANT_SLOPE : 0);
   workspace w = prepare(model, rows, value != NULL, scratch);
   const double constant = value ? sum_of_constants(&w) : 0;
   if (model->by_row) {
@@ -359,7 +352,7 @@ static le_status evaluate(const glm *model, size_t m, const double *theta, const
   for (size_t i = 0, together; i < m; i += together) {
     double sum[COLUMNS_TOGETHER][GLM_SUMS];
     together = m - i < COLUMNS_TOGETHER ? m - i : COLUMNS_TOGETHER;
-    run_kernel(model, kernel, together, theta + i * model->d, 0, &w, sum);
+    run_kernel(model, wanted, together, theta + i * model->d, &w, sum);
     for (size_t q = 0; value && q < together; q++)
       add_value(sum[q][SUM_VALUE] + constant, &value[i + q]);
     if (grad) add_gradients(model, together, &w, sum, grad + i * model->d);
@@ -393,8 +386,9 @@ static void add_squares(const glm *model, const workspace *w, double *hess)
   const size_t p = model->covariates;
   memset(w->sums, 0, p * p * sizeof(double));
   for (size_t t = 0; t < tiles_of(w->n); t++)
-    model->shared->squares(rows_in_tile(w->n, t), p, glm_columns(w, t) + TILE,
-                              w->x + t * model->width * TILE, w->weighted, w->sums);
+    model->shared->products(rows_in_tile(w->n, t), p, glm_columns(w, t) + TILE,
+                            w->x + t * model->width * TILE, p, w->x + t * model->width * TILE,
+                            w->weighted, w->sums);
   for (size_t j = 0; j < p; j++)
     for (size_t k = 0; k <= j; k++) glm_add_entry(hess, model->d, j, k, w->sums[j * p + k]);
 }
@@ -404,8 +398,8 @@ static void add_further(const glm *model, const workspace *w, const double *sum,
 {
   const size_t p = model->covariates, d = model->d, further = model->family->further;
   memset(w->sums, 0, further * p * sizeof(double));
-  model->shared->slopes(w->n, further, w->column + 2 * TILE, p, w->x, model->width * TILE,
-                           w->sums);
+  model->shared->cross(w->n, further, w->column + 2 * TILE, COLUMN_STEP, p, w->x,
+                       model->width * TILE, w->sums, p);
   for (size_t a = 0; a < further; a++)
     for (size_t j = 0; j < p; j++) glm_add_entry(hess, d, p + a, j, w->sums[a * p + j]);
   if (further > 0) glm_add_entry(hess, d, p, p, sum[SUM_AA]);
@@ -425,7 +419,7 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
     le_glm_row_hess(model, theta, &w, grad, hess);
     return LE_OK;
   }
-  run_kernel(model, kernels_of(model)->curves, 1, theta, 1, &w, sum);
+  run_kernel(model, WANT_SLOPE | WANT_CURVE, 1, theta, &w, sum);
   add_gradients(model, 1, &w, sum, grad);
   add_squares(model, &w, hess);
   if (model->family->further) add_further(model, &w, sum[0], hess);
@@ -445,7 +439,8 @@ static double densities(const glm *model, const double *theta, workspace *w)
   for (size_t t = 0; t < tiles_of(w->n); t++) {
     const glm_tile tile = glm_tile_of(model, w, t);
     predict_tile(model, w, 1, t);
-    kernels_of(model)->each(&tile, point.setting, glm_columns(w, t), NULL);
+    glm_kernels_of(model)->rows(WANT_VALUE | WANT_EACH, &tile, point.setting,
+                                &(glm_out){glm_columns(w, t), NULL, NULL});
   }
   return point.row[SUM_VALUE];
 }

@@ -15,16 +15,14 @@ typedef struct glm_part {
   size_t at;      /* the first of its terms in a row, if it has a formula */
 } glm_part;
 
-/* A linear function of the columns of each row. */
+/* glm_body.h, and le_cross of models/products.h. */
 typedef struct shared_kernels {
   void (*predictors)(size_t n, size_t columns, size_t terms, const double *weight, const double *x,
                      double *eta);
-  void (*squares)(size_t n, size_t p, const double *weight, const double *x, double *weighted,
-                  double *sums);
   void (*products)(size_t n, size_t p, const double *weight, const double *x, size_t others,
                    const double *z, double *weighted, double *sums);
-  void (*slopes)(size_t n, size_t columns, const double *column, size_t p, const double *x,
-                 size_t x_step, double *sums);
+  void (*cross)(size_t n, size_t columns, const double *a, size_t a_step, size_t others,
+                const double *b, size_t b_step, double *out, size_t stride);
 } shared_kernels;
 
 typedef struct glm {
@@ -54,6 +52,9 @@ typedef struct workspace {
   double *sums;     /* of products with the covariates */
   double *by_row;   /* further room if a further parameter has a formula (by_row.c) */
 } workspace;
+
+/* From one tile of workspace.column to the next. */
+enum { COLUMN_STEP = COLUMNS_TOGETHER * TILE };
 
 /* The values of the further parameters where they are the same for all rows. */
 static inline void glm_further(const glm *model, const double *theta, double *further)
@@ -101,9 +102,14 @@ static inline glm_tile glm_tile_of(const glm *model, const workspace *w, size_t 
   return (glm_tile){rows_in_tile(w->n, t), y, glm_second(model, y)};
 }
 
+static inline const glm_kernels *glm_kernels_of(const glm *model)
+{
+  return &model->family->kernels[model->simd];
+}
+
 static inline double *glm_columns(const workspace *w, size_t t)
 {
-  return w->column + t * COLUMNS_TOGETHER * TILE;
+  return w->column + t * COLUMN_STEP;
 }
 
 /* Adds to both triangles. Sums that overflow are left out: a climb may pass through points whose

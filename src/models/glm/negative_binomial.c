@@ -50,12 +50,10 @@ static void guess_further(double variance, double *further)
 }
 
 static const glm_kernels kernels[] = TABLES(GLM_KERNELS);
-static const glm_row_kernels row_kernels[] = TABLES(GLM_ROW_KERNELS);
 
 const glm_family le_glm_negative_binomial = {.name = "negative_binomial",
                                              .further = 1,
                                              .kernels = kernels,
-                                             .row_kernels = row_kernels,
                                              .point = point,
                                              .draw = draw,
                                              .guess = guess,

@@ -51,13 +51,11 @@ void glm_student_guess_further(double variance, double *further)
 }
 
 static const glm_kernels kernels[] = TABLES(GLM_KERNELS);
-static const glm_row_kernels row_kernels[] = TABLES(GLM_ROW_KERNELS);
 
 const glm_family le_glm_student = {.name = "student",
                                    .further = 2,
                                    .several = 1,
                                    .kernels = kernels,
-                                   .row_kernels = row_kernels,
                                    .point = glm_student_point,
                                    .draw = glm_student_draw,
                                    .guess = glm_student_guess,
