@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-/* How a model uses it (src/models/linear.c is the shortest example):
+/* How a model uses it (src/models/softmax.c is an example):
  *
  *     #define VECTOR_BODY "models/toy_body.h"
  *     #include "base/variants.h"                 gives slopes_plain, slopes_avx2, slopes_avx512

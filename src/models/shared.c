@@ -21,8 +21,8 @@ int le_read_count(const le_args *args, const char *name, size_t least, size_t mo
   return 0;
 }
 
-int le_read_numbers(const le_args *args, const char *name, double fallback, double above, size_t n,
-                    double *number, char *message)
+int le_read_number(const le_args *args, const char *name, double fallback, double above, size_t n,
+                   size_t j, double *number, char *message)
 {
   const le_arg *arg = le_args_find(args, name);
   if (arg && (!arg->values || (arg->n != 1 && arg->n != n))) {
@@ -33,15 +33,20 @@ int le_read_numbers(const le_args *args, const char *name, double fallback, doub
                arg->values ? arg->n : 0);
     return 0;
   }
-  for (size_t j = 0; j < n; j++) {
-    number[j] = !arg ? fallback : arg->values[arg->n == 1 ? 0 : j];
-    if (isfinite(number[j]) && number[j] > above) continue;
-    if (above == -INFINITY)
-      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be finite, not %g.", name, number[j]);
-    else
-      snprintf(message, LE_MESSAGE_SIZE, "`%s` must be finite and above %g, not %g.", name, above,
-               number[j]);
-    return 0;
-  }
+  *number = !arg ? fallback : arg->values[arg->n == 1 ? 0 : j];
+  if (isfinite(*number) && *number > above) return 1;
+  if (above == -INFINITY)
+    snprintf(message, LE_MESSAGE_SIZE, "`%s` must be finite, not %g.", name, *number);
+  else
+    snprintf(message, LE_MESSAGE_SIZE, "`%s` must be finite and above %g, not %g.", name, above,
+             *number);
+  return 0;
+}
+
+int le_read_numbers(const le_args *args, const char *name, double fallback, double above, size_t n,
+                    double *number, char *message)
+{
+  for (size_t j = 0; j < n; j++)
+    if (!le_read_number(args, name, fallback, above, n, j, &number[j], message)) return 0;
   return 1;
 }

@@ -21,9 +21,12 @@
 /* A required whole number from `least` to `most`. */
 int le_read_count(const le_args *args, const char *name, size_t least, size_t most, size_t *count,
                   char *message);
-/* One number, which is then used n times, or n numbers, all finite and above `above`. */
+/* One number, which is then used n times, or n numbers, all finite and above `above`; and number j
+ * of these. */
 int le_read_numbers(const le_args *args, const char *name, double fallback, double above, size_t n,
                     double *number, char *message);
+int le_read_number(const le_args *args, const char *name, double fallback, double above, size_t n,
+                   size_t j, double *number, char *message);
 
 /* ---- tiles ---- */
 

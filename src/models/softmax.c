@@ -4,16 +4,16 @@
  * identified by the data; the prior N(0, prior_sd_j^2) identifies the rest. */
 #include <math.h>
 #include <stdlib.h>
-#include "models/normal_prior.h"
+#include "models/priors.h"
 #include "models/shared.h"
 
 #define MOST_CLASSES 10000 /* the product of a tile's normalising sums must not overflow */
 
 typedef struct softmax {
+  le_priors priors;
   size_t covariates, classes;
   le_simd simd;
-  le_normal_prior prior;
-  double prior_sd[]; /* one per covariate, the same in all classes */
+  le_prior prior[]; /* those of the covariates, the same in all classes */
 } softmax;
 
 /* ---- settings ---- */
@@ -25,52 +25,24 @@ static le_status create(const le_args *args, void **self, char *message)
   if (!le_read_count(args, "covariates", 1, MOST_COVARIATES, &p, message) ||
       !le_read_count(args, "classes", 2, MOST_CLASSES, &classes, message))
     return LE_BAD_ARGUMENT;
-  softmax *model = malloc(sizeof *model + p * sizeof(double));
+  softmax *model = malloc(sizeof *model + classes * p * sizeof(le_prior));
   if (!model) return LE_NO_MEMORY;
   model->covariates = p;
   model->classes = classes;
   model->simd = le_simd_for(args);
-  if (!le_read_numbers(args, "prior_sd", 1, 0, p, model->prior_sd, message)) {
+  model->priors = (le_priors){classes * p, model->prior};
+  if (!le_priors_read(args, p, NULL, model->prior, message)) {
     free(model);
     return LE_BAD_ARGUMENT;
   }
-  model->prior = le_normal_prior_of(p, classes, NULL, model->prior_sd);
+  for (size_t a = p; a < classes * p; a++) model->prior[a] = model->prior[a - p];
   *self = model;
   return LE_OK;
 }
 
 static void destroy(void *self) { free(self); }
 
-static size_t dim(const void *self)
-{
-  const softmax *model = self;
-  return model->classes * model->covariates;
-}
-
 static size_t width(const void *self) { return ((const softmax *)self)->covariates + 1; }
-
-/* ---- prior ---- */
-
-static void log_prior(const void *self, size_t m, const double *theta, double *value)
-{
-  le_normal_prior_log(&((const softmax *)self)->prior, m, theta, value);
-}
-
-static void log_prior_grad(const void *self, size_t m, const double *theta, double *grad)
-{
-  le_normal_prior_grad(&((const softmax *)self)->prior, m, theta, grad);
-}
-
-static void log_prior_hess(const void *self, const double *theta, double *hess)
-{
-  (void)theta;
-  le_normal_prior_hess(&((const softmax *)self)->prior, hess);
-}
-
-static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
-{
-  le_normal_prior_draw(&((const softmax *)self)->prior, rng, theta);
-}
 
 /* ---- likelihood ---- */
 
@@ -171,7 +143,7 @@ static le_status log_lik(const void *self, size_t m, const double *theta, const 
                          double *value, double *scratch)
 {
   const softmax *model = self;
-  const size_t d = dim(self);
+  const size_t d = le_priors_dim(self);
   workspace w;
   if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
   for (size_t i = 0; i < m; i++)
@@ -183,7 +155,7 @@ static le_status log_lik_grad(const void *self, size_t m, const double *theta, c
                               double *value, double *grad, double *scratch)
 {
   const softmax *model = self;
-  const size_t d = dim(self);
+  const size_t d = le_priors_dim(self);
   workspace w;
   if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
   for (size_t i = 0; i < m; i++) {
@@ -238,7 +210,7 @@ static le_status log_lik_grad_alone(const void *self, size_t m, const double *th
 {
   const softmax *model = self;
   const kernels *kernel = kernels_of(model);
-  const size_t d = dim(self);
+  const size_t d = le_priors_dim(self);
   double *largest;
   workspace w;
   if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
@@ -280,7 +252,7 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
 {
   const softmax *model = self;
   const kernels *kernel = kernels_of(model);
-  const size_t p = model->covariates, d = dim(self);
+  const size_t p = model->covariates, d = le_priors_dim(self);
   workspace w;
   if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
   memset(w.sums, 0, d * sizeof(double));
@@ -305,7 +277,7 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
                               double *value, double *scratch)
 {
   const softmax *model = self;
-  const size_t d = dim(self), n = rows->n;
+  const size_t d = le_priors_dim(self), n = rows->n;
   workspace w;
   double tile[TILE];
   if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
@@ -348,13 +320,13 @@ const le_model_ops le_softmax_model = {
   .traits = 0,
   .create = create,
   .destroy = destroy,
-  .dim = dim,
+  .dim = le_priors_dim,
   .width = width,
   .scratch = scratch_size,
-  .log_prior = log_prior,
-  .log_prior_grad = log_prior_grad,
-  .log_prior_hess = log_prior_hess,
-  .draw_prior = draw_prior,
+  .log_prior = le_priors_log,
+  .log_prior_grad = le_priors_grad,
+  .log_prior_hess = le_priors_hess,
+  .draw_prior = le_priors_draw,
   .log_lik = log_lik,
   .log_lik_grad = log_lik_grad,
   .log_lik_grad_alone = log_lik_grad_alone,

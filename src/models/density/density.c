@@ -28,7 +28,7 @@ static void destroy(void *self)
     le_program_free(&model->goal[k].row);
   }
   free(model->constant);
-  free(model->prior);
+  free(model->priors.of);
   free(model);
 }
 
@@ -43,45 +43,12 @@ static le_status create(const le_args *args, void **self, char *message)
   return status;
 }
 
-static size_t dim(const void *self) { return ((const density *)self)->d; }
 static size_t width(const void *self) { return ((const density *)self)->width; }
-
-/* ---- prior ---- */
-
-static void log_prior(const void *self, size_t m, const double *theta, double *value)
-{
-  const density *model = self;
-  le_priors_log(model->prior, model->d, m, theta, value);
-}
-
-static void log_prior_grad(const void *self, size_t m, const double *theta, double *grad)
-{
-  const density *model = self;
-  le_priors_grad(model->prior, model->d, m, theta, grad);
-}
-
-static void log_prior_hess(const void *self, const double *theta, double *hess)
-{
-  const density *model = self;
-  le_priors_hess(model->prior, model->d, theta, hess);
-}
-
-static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
-{
-  const density *model = self;
-  le_priors_draw(model->prior, model->d, rng, theta);
-}
-
-static double tails(const void *self)
-{
-  const density *model = self;
-  return le_priors_tails(model->prior, model->d);
-}
 
 static void to_user(const void *self, const double *theta, double *user)
 {
   const density *model = self;
-  for (size_t j = 0; j < model->d; j++)
+  for (size_t j = 0; j < model->priors.d; j++)
     user[j] = j < model->real ? theta[j] : exp(theta[j]);
 }
 
@@ -204,7 +171,7 @@ static void predict(const density *model, size_t particles, const double *theta,
     if (p->single) continue;
     for (size_t q = 0; q < particles; q++) {
       double *weight = w->weight + q * p->terms;
-      memcpy(weight, theta + q * model->d + p->first, p->covariates * sizeof(double));
+      memcpy(weight, theta + q * model->priors.d + p->first, p->covariates * sizeof(double));
       if (p->offset) weight[p->covariates] = 1;
     }
     for (size_t t = 0; t < tiles_of(w->n); t++)
@@ -272,7 +239,7 @@ static void visit(const density *model, const density_goal *goal, size_t particl
   double *reg[DENSITY_REGISTERS] = {NULL};
   begin_registers(model, w, reg);
   predict(model, particles, theta, w);
-  for (size_t q = 0; q < particles; q++) run_point(model, goal, q, theta + q * model->d, w, reg);
+  for (size_t q = 0; q < particles; q++) run_point(model, goal, q, theta + q * model->priors.d, w, reg);
   for (size_t t = 0; t < tiles_of(w->n); t++) {
     const size_t n = rows_in_tile(w->n, t);
     set_data(model, w, t, reg);
@@ -297,7 +264,7 @@ static void add_gradients(const density *model, size_t particles, const workspac
                              p->covariates);
     for (size_t q = 0; q < particles; q++)
       for (size_t j = 0; j < p->covariates; j++)
-        add_finite(w->sums[q * p->covariates + j], &grad[q * model->d + p->first + j]);
+        add_finite(w->sums[q * p->covariates + j], &grad[q * model->priors.d + p->first + j]);
   }
 }
 
@@ -310,10 +277,10 @@ static le_status evaluate(const density *model, size_t m, const double *theta, c
   for (size_t i = 0, together; i < m; i += together) {
     double lanes[COLUMNS_TOGETHER * LANES] = {0};
     together = m - i < COLUMNS_TOGETHER ? m - i : COLUMNS_TOGETHER;
-    visit(model, goal, together, theta + i * model->d, &w, lanes, NULL);
+    visit(model, goal, together, theta + i * model->priors.d, &w, lanes, NULL);
     for (size_t q = 0; value && q < together; q++)
       add_value(sum_lanes(lanes + q * LANES), &value[i + q]);
-    if (grad) add_gradients(model, together, &w, grad + i * model->d);
+    if (grad) add_gradients(model, together, &w, grad + i * model->priors.d);
   }
   return LE_OK;
 }
@@ -342,7 +309,7 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
   const density *model = self;
   workspace w = prepare(model, rows, scratch);
   for (size_t i = 0; i < m; i++)
-    visit(model, &model->goal[GOAL_VALUE], 1, theta + i * model->d, &w, NULL, value + i * rows->n);
+    visit(model, &model->goal[GOAL_VALUE], 1, theta + i * model->priors.d, &w, NULL, value + i * rows->n);
   return LE_OK;
 }
 
@@ -353,7 +320,7 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
 static void add_block(const density *model, const workspace *w, size_t a, size_t b, double *hess)
 {
   const density_predictor *one = &model->predictor[a], *other = &model->predictor[b];
-  const size_t p = one->covariates, others = other->covariates, d = model->d;
+  const size_t p = one->covariates, others = other->covariates, d = model->priors.d;
   memset(w->sums, 0, p * others * sizeof(double));
   for (size_t t = 0; t < tiles_of(w->n); t++) {
     const double *weight = result(model, w, t, model->predictors, a * (a + 1) / 2 + b);
@@ -406,21 +373,21 @@ const le_model_ops le_density_model = {
   .traits = 0,
   .create = create,
   .destroy = destroy,
-  .dim = dim,
+  .dim = le_priors_dim,
   .width = width,
   .scratch = scratch_size,
-  .log_prior = log_prior,
-  .log_prior_grad = log_prior_grad,
-  .log_prior_hess = log_prior_hess,
-  .draw_prior = draw_prior,
+  .log_prior = le_priors_log,
+  .log_prior_grad = le_priors_grad,
+  .log_prior_hess = le_priors_hess,
+  .draw_prior = le_priors_draw,
   .log_lik = log_lik,
   .log_lik_grad = log_lik_grad,
   .log_lik_grad_alone = log_lik_grad_alone,
   .log_lik_hess = log_lik_hess,
   .log_lik_each = log_lik_each,
-  .user_dim = dim,
+  .user_dim = le_priors_dim,
   .to_user = to_user,
-  .tails = tails,
+  .tails = le_priors_tails,
   .start = start,
   .start_scratch = start_scratch,
 };

@@ -3,7 +3,7 @@
 #define LE_MODELS_DENSITY_INSTANCE_H
 
 #include "models/density/program.h"
-#include "models/glm/priors.h"
+#include "models/priors.h"
 #include "models/products.h"
 
 enum { DENSITY_PREDICTORS = 8, DENSITY_REGISTERS = 2048 };
@@ -29,16 +29,16 @@ typedef struct density_goal {
 enum { GOAL_VALUE, GOAL_SLOPE, GOAL_BOTH, GOAL_CURVE, GOALS };
 
 typedef struct density {
+  le_priors priors; /* with the dimension */
   le_simd simd;
   const program_kernels *kernels;
   int strict; /* log densities that are NaN are returned as such, for checks */
-  size_t width, columns, predictors, d, real, most;
+  size_t width, columns, predictors, real, most;
   density_predictor predictor[DENSITY_PREDICTORS];
   /* numbers of registers of each kind, and the first of each */
   size_t constants, hoisted, points, temporary, registers;
   size_t first_data, first_hoisted, first_predictor, first_point, first_free;
   double *constant;
-  le_prior *prior;
   program data;
   density_goal goal[GOALS];
 } density;

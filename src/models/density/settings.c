@@ -50,8 +50,8 @@ static le_status read_predictors(const le_args *args, density *model, char *mess
   for (size_t k = 0; k < count; k++) {
     density_predictor *p = &model->predictor[k];
     if (!read_predictor(model, number + NUMBERS * k, p)) return refuse("predictors", message);
-    p->first = model->d;
-    model->d += p->covariates;
+    p->first = model->priors.d;
+    model->priors.d += p->covariates;
     if (p->single) p->column = model->width; /* the column of ones */
     model->most = p->covariates > model->most ? p->covariates : model->most;
   }
@@ -122,20 +122,17 @@ static le_status read_priors(const le_args *args, density *model, char *message)
 {
   size_t positive;
   if (!le_read_count(args, "positive", 0, DENSITY_PREDICTORS, &positive, message) ||
-      positive > model->d)
+      positive > model->priors.d)
     return LE_BAD_ARGUMENT;
-  model->real = model->d - positive;
-  model->prior = malloc(model->d * sizeof *model->prior);
-  double *numbers = malloc(model->d * sizeof *numbers);
-  unsigned char *is_real = calloc(model->d, 1);
+  model->real = model->priors.d - positive;
+  model->priors.of = malloc(model->priors.d * sizeof(le_prior));
+  unsigned char *is_real = calloc(model->priors.d, 1);
   if (is_real) memset(is_real, 1, model->real);
-  const le_status status = !model->prior || !numbers || !is_real ? LE_NO_MEMORY
-                           : le_priors_read(args, model->d, is_real, model->prior, numbers,
-                                            message)
+  const le_status status = !model->priors.of || !is_real ? LE_NO_MEMORY
+                           : le_priors_read(args, model->priors.d, is_real, model->priors.of, message)
                              ? LE_OK
                              : LE_BAD_ARGUMENT;
   free(is_real);
-  free(numbers);
   return status;
 }
 

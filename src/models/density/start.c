@@ -13,7 +13,7 @@ static size_t start_rows(size_t rows) { return rows < START_ROWS ? rows : START_
 
 size_t density_start_scratch(const le_model_ops *ops, const density *model, size_t rows)
 {
-  const size_t d = model->d;
+  const size_t d = model->priors.d;
   return 2 * d * d + 3 * d + ops->scratch(model, 1, start_rows(rows));
 }
 
@@ -21,7 +21,7 @@ size_t density_start_scratch(const le_model_ops *ops, const density *model, size
 static double posterior(const le_model_ops *ops, const density *model, const double *theta,
                         const le_rows *rows, double *grad, double *hess, double *scratch)
 {
-  const size_t d = model->d;
+  const size_t d = model->priors.d;
   double value, likelihood = 0;
   ops->log_prior(model, 1, theta, &value);
   ops->log_lik(model, 1, theta, rows, &likelihood, scratch);
@@ -62,7 +62,7 @@ static void best_draw(const le_model_ops *ops, const density *model, const le_ro
     const double value = posterior(ops, model, next, rows, NULL, NULL, scratch);
     if (!(value > best || (isnan(best) && !isnan(value)))) continue;
     best = value;
-    memcpy(theta, next, model->d * sizeof *theta);
+    memcpy(theta, next, model->priors.d * sizeof *theta);
   }
 }
 
@@ -72,7 +72,7 @@ static void best_draw(const le_model_ops *ops, const density *model, const le_ro
 void density_start(const le_model_ops *ops, const density *model, const le_rows *rows,
                    const gsl_rng *rng, double *theta, double *scratch)
 {
-  const size_t d = model->d;
+  const size_t d = model->priors.d;
   double *grad = scratch, *step = grad + d, *next = step + d, *hess = next + d,
          *factor = hess + d * d, *rest = factor + d * d;
   const le_rows some = {start_rows(rows->n), rows->width, rows->values};
@@ -80,7 +80,7 @@ void density_start(const le_model_ops *ops, const density *model, const le_rows 
   if (near) ops->draw_prior(model, rng, theta);
   else best_draw(ops, model, &some, rng, theta, next, rest);
   for (size_t j = 0; j < d && near; j++) {
-    const le_prior *prior = &model->prior[j];
+    const le_prior *prior = &model->priors.of[j];
     const double centre = j < model->real ? prior->location : log(prior->scale);
     const double away = fmax(-1, fmin(1, theta[j] - centre));
     theta[j] = centre + 0.1 * (isfinite(away) ? away : 0);

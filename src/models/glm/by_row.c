@@ -38,7 +38,7 @@ static columns columns_of_part(const glm *model, const workspace *w, size_t a)
 {
   const glm_part *part = &model->part[a];
   if (!part->formula) return (columns){model->ones, 0};
-  return (columns){w->x + part->at * TILE, model->width * TILE};
+  return (columns){w->x + part->at * TILE, model->columns * TILE};
 }
 
 static const double *in_tile(columns c, size_t t) { return c.x + t * c.step; }
@@ -80,7 +80,7 @@ static double run_rows(const glm *model, int wanted, const double *theta, const 
   for (size_t t = 0; t < tiles_of(w->n); t++) {
     const glm_tile tile = glm_tile_of(model, w, t);
     predict(model, w, tile.n, model->covariates, model->offset, theta,
-            w->x + t * model->width * TILE, glm_columns(w, t));
+            w->x + t * model->columns * TILE, glm_columns(w, t));
     for (size_t a = 0; a < model->family->further; a++) {
       const glm_part *part = &model->part[a];
       predict(model, w, tile.n, part->columns, part->offset, theta + part->first,
@@ -106,7 +106,7 @@ static void add_slopes(const glm *model, const workspace *w, columns column, col
 
 static columns columns_of_mean(const glm *model, const workspace *w)
 {
-  return (columns){w->x, model->width * TILE};
+  return (columns){w->x, model->columns * TILE};
 }
 
 /* What kernels have stored: one of the columns, and the part of one of the sums. */
@@ -145,7 +145,8 @@ static void add_block(const glm *model, const workspace *w, columns column, bloc
   for (size_t j = 0; j < one.count; j++)
     for (size_t k = 0; k < two.count; k++)
       if (one.first != two.first || k <= j)
-        glm_add_entry(hess, model->d, one.first + j, two.first + k, w->sums[j * two.count + k]);
+        glm_add_entry(hess, model->priors.d, one.first + j, two.first + k,
+                      w->sums[j * two.count + k]);
 }
 
 void le_glm_row_evaluate(const glm *model, const double *theta, const workspace *w, double *value,

@@ -1,4 +1,5 @@
-/* The exact evidence of y ~ N(Xw + offset, sigma^2), w_j ~ N(m_j, s_j^2), with any prior of sigma.
+/* The exact evidence of y ~ N(Xw + offset, sigma^2), w_j ~ N(m_j, s_j^2), with any prior of sigma
+ * or known sigma.
  *
  * With A = X diag(s), b = y - offset - X m and the singular value decomposition A = U D V',
  *
@@ -43,19 +44,21 @@ static void standardise(const glm *model, size_t n, const double *rows, double *
 {
   const size_t p = model->covariates;
   for (size_t r = 0; r < n; r++) {
-    const double *row = rows + r * model->width;
+    const double *row = rows + r * model->width, *x = glm_covariates(model, row);
     double response = row[model->width - 1] - (model->offset ? row[p] : 0);
     for (size_t j = 0; j < p; j++) {
-      columns[j * n + r] = row[j] * model->prior[j].scale;
-      response -= row[j] * model->prior[j].location;
+      columns[j * n + r] = x[j] * model->priors.of[j].scale;
+      response -= x[j] * model->priors.of[j].location;
     }
     columns[p * n + r] = response;
   }
 }
 
-static le_status reflect_rows(const glm *model, const le_rows *rows, le_reflections *fit)
+le_status le_glm_reflect(const glm *model, const le_rows *rows, double ridge, le_reflections *fit)
 {
-  LE_TRY(le_reflections_alloc(fit, model->covariates));
+  const size_t p = model->covariates;
+  LE_TRY(le_reflections_alloc(fit, p));
+  for (size_t j = 0; j < p; j++) fit->factor[j * (p + 1) + j] = ridge;
   for (size_t first = 0; first < rows->n; first += LE_REFLECTED) {
     const size_t n = rows->n - first < LE_REFLECTED ? rows->n - first : LE_REFLECTED;
     standardise(model, n, rows->values + first * rows->width, fit->columns);
@@ -104,7 +107,7 @@ static double log_joint(const void *self, double t)
 {
   const noise *s = self;
   const double variance = exp(2 * t);
-  double value = le_prior_log(&s->model->prior[s->p], t) - (double)s->n * (t + HALF_LOG_2PI);
+  double value = le_prior_log(&s->model->priors.of[s->p], t) - (double)s->n * (t + HALF_LOG_2PI);
   if (s->rest > 0) value -= 0.5 * s->rest / variance;
   for (size_t j = 0; j < s->p; j++) {
     const double square = s->values[j] * s->values[j];
@@ -120,7 +123,7 @@ static int is_infinite(const noise *s)
 {
   size_t rank = 0;
   for (size_t j = 0; j < s->p; j++) rank += s->values[j] > 0;
-  return s->rest == 0 && s->n > rank && s->model->prior[s->p].kind != LE_PRIOR_INVERSE_GAMMA;
+  return s->rest == 0 && s->n > rank && s->model->priors.of[s->p].kind != LE_PRIOR_INVERSE_GAMMA;
 }
 
 static void widen(double scale, double *from, double *to)
@@ -132,7 +135,7 @@ static void widen(double scale, double *from, double *to)
 
 static le_status integrate(noise *s, double total)
 {
-  const le_prior *prior = &s->model->prior[s->p];
+  const le_prior *prior = &s->model->priors.of[s->p];
   double from = log(prior->scale), to = from;
   widen(sqrt(s->rest / (double)s->n), &from, &to);
   widen(sqrt(total), &from, &to);
@@ -142,13 +145,13 @@ static le_status integrate(noise *s, double total)
   return le_quadrature_run(&s->quadrature, fmax(from - BEYOND, -345), fmin(to + BEYOND, 345));
 }
 
-/* ---- the two functions of the contract ---- */
+/* ---- the functions of the contract ---- */
 
 static int has_closed_form(const glm *model)
 {
-  if (strcmp(model->family->name, "gaussian") != 0 || model->by_row) return 0;
+  if (!model->family->squares || model->by_row) return 0;
   for (size_t j = 0; j < model->covariates; j++)
-    if (model->prior[j].kind != LE_PRIOR_NORMAL) return 0;
+    if (model->priors.of[j].kind != LE_PRIOR_NORMAL) return 0;
   return 1;
 }
 
@@ -162,7 +165,7 @@ static le_status noise_alloc(const glm *model, const le_rows *rows, noise *s, le
 {
   const size_t p = model->covariates;
   *s = (noise){.model = model, .p = p, .n = rows->n};
-  LE_TRY(reflect_rows(model, rows, fit));
+  LE_TRY(le_glm_reflect(model, rows, 0, fit));
   s->values = malloc((2 * p + 2 * p * p + p) * sizeof *s->values);
   if (!s->values) return LE_NO_MEMORY;
   s->c = s->values + p;
@@ -186,11 +189,30 @@ static le_status noise_run(const glm *model, const le_rows *rows, noise *s, int 
   return status;
 }
 
+/* With known sigma the factor R of the stacked matrix [sigma I; A] is the Cholesky factor of
+ * sigma^2 I + A'A, and what remains of b is min_z (|b - A z|^2 + sigma^2 |z|^2), so that
+ *
+ *     log p(y | sigma) = -n log sigma - n/2 log 2 pi - log |R / sigma| - remains / (2 sigma^2). */
+static le_status known_noise(const glm *model, const le_rows *rows, double *log_evidence)
+{
+  const size_t p = model->covariates;
+  const double sigma = model->known;
+  double log_ratio = 0;
+  le_reflections fit;
+  LE_TRY(le_glm_reflect(model, rows, sigma, &fit));
+  for (size_t j = 0; j < p; j++) log_ratio += log(fabs(fit.factor[j * (p + 1) + j]) / sigma);
+  *log_evidence = -(double)rows->n * (log(sigma) + HALF_LOG_2PI) - log_ratio -
+                  0.5 * fit.squares / sigma / sigma;
+  le_reflections_free(&fit);
+  return isfinite(*log_evidence) ? LE_OK : LE_NOT_FINITE;
+}
+
 le_status le_glm_exact(const void *self, const le_rows *rows, double *log_evidence)
 {
   const glm *model = self;
   *log_evidence = has_closed_form(model) ? 0 : NAN;
   if (!has_closed_form(model) || rows->n == 0) return LE_OK;
+  if (model->family->further == 0) return known_noise(model, rows, log_evidence);
   noise s;
   int infinite;
   const le_status status = noise_run(model, rows, &s, &infinite);
@@ -209,8 +231,8 @@ static void draw_point(const noise *s, const gsl_rng *rng, double *work, double 
               gsl_ran_gaussian_ziggurat(rng, sqrt(variance / precision));
   }
   for (size_t j = 0; j < p; j++)
-    theta[j] = s->model->prior[j].location +
-               s->model->prior[j].scale * le_dot(s->v + j * p, work, p);
+    theta[j] = s->model->priors.of[j].location +
+               s->model->priors.of[j].scale * le_dot(s->v + j * p, work, p);
   theta[p] = t;
 }
 
@@ -224,7 +246,8 @@ le_status le_glm_exact_draws(const void *self, const le_rows *rows, const gsl_rn
   double *work = malloc((model->covariates + 1) * sizeof *work);
   if (status == LE_OK && infinite) status = LE_NOT_FINITE;
   if (status == LE_OK && !work) status = LE_NO_MEMORY;
-  for (size_t i = 0; status == LE_OK && i < m; i++) draw_point(&s, rng, work, theta + i * model->d);
+  for (size_t i = 0; status == LE_OK && i < m; i++)
+    draw_point(&s, rng, work, theta + i * model->priors.d);
   free(work);
   noise_free(&s);
   return status;

@@ -5,6 +5,7 @@
 #include "models/glm/family.h"
 
 extern const glm_family le_glm_poisson, le_glm_binomial, le_glm_probit, le_glm_gaussian,
-  le_glm_negative_binomial, le_glm_gamma, le_glm_student, le_glm_student_fixed, le_glm_weibull;
+  le_glm_gaussian_known, le_glm_negative_binomial, le_glm_gamma, le_glm_student,
+  le_glm_student_fixed, le_glm_weibull;
 
 #endif

@@ -60,11 +60,13 @@ typedef struct glm_guess {
 typedef struct glm_family {
   const char *name;
   size_t further; /* number of further parameters */
+  const char *known; /* OPTIONAL. The setting with the value of a further parameter that is known */
+  int squares;       /* whether the density is normal with setting[0] = 1 / a */
   int several;    /* whether the likelihood may have several modes in the coefficients */
   int extra;      /* whether rows may have a second column for the response; without it, it is 1 */
   const glm_kernels *kernels;
-  /* REQUIRED with further parameters. From their values (not logarithms); with `curves` including
-   * the second derivatives. */
+  /* REQUIRED with further parameters, known or not. From their values (not logarithms); with
+   * `curves` including the second derivatives. */
   void (*point)(const double *further, int curves, glm_point *point);
   double (*draw)(const gsl_rng *rng, double eta, const double *further, double *extra);
   glm_guess (*guess)(double y, double extra);

@@ -1,4 +1,4 @@
-/* Numbers: y ~ N(eta, a^2), a unknown. */
+/* Numbers: y ~ N(eta, a^2), a unknown or known. */
 #include "models/glm/family.h"
 
 #include <gsl/gsl_randist.h>
@@ -32,8 +32,13 @@ static const glm_kernels kernels[] = TABLES(GLM_KERNELS);
 
 const glm_family le_glm_gaussian = {.name = "gaussian",
                                     .further = 1,
+                                    .squares = 1,
                                     .kernels = kernels,
                                     .point = point,
                                     .draw = draw,
                                     .guess = guess,
                                     .guess_further = guess_further};
+
+const glm_family le_glm_gaussian_known = {
+  .name = "gaussian_known", .known = "sigma", .squares = 1, .kernels = kernels, .point = point,
+  .draw = draw};

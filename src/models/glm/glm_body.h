@@ -9,6 +9,25 @@ V_KERNEL void V(predictors)(size_t n, size_t columns, size_t terms, const double
   V(combine)(n, columns, terms, weight, x, eta);
 }
 
+#if V_REGISTERS == 32
+DEFINE_RESIDUALS(1, 4) DEFINE_RESIDUALS(2, 4) DEFINE_RESIDUALS(3, 4) DEFINE_RESIDUALS(4, 4)
+#else
+DEFINE_RESIDUALS(1, 2) DEFINE_RESIDUALS(2, 2) DEFINE_RESIDUALS(3, 2) DEFINE_RESIDUALS(4, 2)
+#endif
+
+/* y - eta of all tiles, which are `step` apart, for up to COLUMNS_TOGETHER particles; adds their
+ * squares to `squares`, LANES partial sums for each particle. */
+V_KERNEL void V(residuals)(size_t n, size_t columns, size_t terms, const double *weight,
+                           const double *x, const double *y, size_t step, double *residual,
+                           double *squares)
+{
+  static const le_residuals table[] = {V(residuals_1), V(residuals_2), V(residuals_3),
+                                       V(residuals_4)};
+  for (size_t t = 0; t < tiles_of(n); t++)
+    table[columns - 1](rows_in_tile(n, t), terms, weight, x + t * step, y + t * step,
+                       residual + t * COLUMNS_TOGETHER * TILE, squares);
+}
+
 /* Adds to sums[j * others + k] the products of covariate j of x, times the weights of a tile, with
  * covariate k of z; if z is x, at least those for k <= j. `weighted` is room for p columns. */
 V_KERNEL void V(products)(size_t n, size_t p, const double *weight, const double *x, size_t others,

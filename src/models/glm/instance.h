@@ -3,7 +3,7 @@
 #define LE_MODELS_GLM_INSTANCE_H
 
 #include "models/glm/family.h"
-#include "models/glm/priors.h"
+#include "models/priors.h"
 #include "models/products.h"
 
 /* A further parameter: one number, or with `formula` a linear predictor of its logarithm. */
@@ -19,6 +19,8 @@ typedef struct glm_part {
 typedef struct shared_kernels {
   void (*predictors)(size_t n, size_t columns, size_t terms, const double *weight, const double *x,
                      double *eta);
+  void (*residuals)(size_t n, size_t columns, size_t terms, const double *weight, const double *x,
+                    const double *y, size_t step, double *residual, double *squares);
   void (*products)(size_t n, size_t p, const double *weight, const double *x, size_t others,
                    const double *z, double *weighted, double *sums);
   void (*cross)(size_t n, size_t columns, const double *a, size_t a_step, size_t others,
@@ -26,21 +28,29 @@ typedef struct shared_kernels {
 } shared_kernels;
 
 typedef struct glm {
+  le_priors priors; /* of all d parameters */
   const glm_family *family;
   const shared_kernels *shared;
   le_simd simd;
-  size_t covariates, d, width;
-  size_t terms;                /* covariates and the offset */
-  size_t most_terms;           /* of any linear predictor */
-  int offset, extra;           /* whether rows have these columns */
-  int by_row;                  /* whether a further parameter has a formula */
-  glm_part part[GLM_FURTHER];  /* further parameters */
-  double known;                /* the value of a further parameter that is not unknown */
-  double *user;                /* scale, centre and intercept of each parameter, or NULL */
-  unsigned char *is_coefficient; /* of each parameter */
-  double ones[TILE];           /* in place of `extra` if rows do not have it */
-  le_prior prior[];            /* d */
+  size_t covariates;
+  size_t width, columns;      /* of a row; of a tile, which has the covariate that rows lack */
+  size_t terms;               /* covariates and the offset */
+  size_t most_terms;          /* of any linear predictor */
+  int implicit;               /* whether the only covariate is one, and is not in the rows */
+  int offset, extra;          /* whether rows have these columns */
+  int by_row;                 /* whether a further parameter has a formula */
+  glm_part part[GLM_FURTHER]; /* further parameters */
+  double known;               /* the value of a further parameter that is not unknown */
+  glm_point point;            /* if no further parameter is unknown */
+  double *user;               /* scale, centre and intercept of each parameter, or NULL */
+  double ones[TILE];          /* in place of `extra` if rows do not have it */
 } glm;
+
+/* The model of any family, and linear regression with known noise. */
+le_status le_glm_create(const le_args *args, void **self, char *message);
+le_status le_glm_create_linear(const le_args *args, void **self, char *message);
+le_status le_glm_create_mean(const le_args *args, void **self, char *message);
+void le_glm_destroy(void *self);
 
 typedef struct workspace {
   size_t n;
@@ -85,9 +95,15 @@ static inline void glm_further_of_row(const glm *model, const double *row, const
   }
 }
 
+/* The covariates of a row. */
+static inline const double *glm_covariates(const glm *model, const double *row)
+{
+  return model->implicit ? model->ones : row;
+}
+
 static inline const double *glm_response(const glm *model, const workspace *w, size_t t)
 {
-  return w->x + (t * model->width + model->width - 1) * TILE;
+  return w->x + (t * model->columns + model->columns - 1) * TILE;
 }
 
 /* The second column of the response, one tile before the first. */

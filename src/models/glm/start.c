@@ -105,7 +105,7 @@ static double variance_of_nearest(const glm *model, const le_rows *rows, const d
 static void start_part(const glm *model, const glm_part *part, const le_rows *rows, double further,
                        double *square, double *right, double *theta)
 {
-  const le_prior *prior = model->prior + part->first;
+  const le_prior *prior = model->priors.of + part->first;
   const size_t p = part->columns;
   if (!part->formula) {
     theta[part->first] = log(further);
@@ -137,13 +137,13 @@ void le_glm_start(const void *self, const le_rows *rows, const gsl_rng *rng, dou
   const int few = model->family->several && gsl_rng_uniform(rng) < 0.5;
   for (size_t i = 0; i < rows->n; i++) random[i] = gsl_ran_exponential(rng, 1);
   if (few) take_few(rows->n, p + gsl_rng_uniform_int(rng, 2), rng, random);
-  begin_squares(p, model->prior, few ? 1 : weak, rng, square, right);
+  begin_squares(p, model->priors.of, few ? 1 : weak, rng, square, right);
   for (size_t i = 0; i < rows->n; i++) {
     const double *x = rows->values + i * rows->width;
     const glm_guess guess = guess_of(model, x);
     add_row(p, x, random[i] * guess.weight, guess.eta, square, right);
   }
-  solve(p, model->prior, square, right, theta);
+  solve(p, model->priors.of, square, right, theta);
   if (!model->family->further) return;
   const double variance = few ? variance_of_nearest(model, rows, theta, random)
                               : variance_of_residuals(model, rows, random, theta);

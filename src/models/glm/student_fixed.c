@@ -9,6 +9,7 @@ static const glm_kernels kernels[] = TABLES(GLM_KERNELS);
 
 const glm_family le_glm_student_fixed = {.name = "student_fixed",
                                          .further = 1,
+                                         .known = "df",
                                          .several = 1,
                                          .kernels = kernels,
                                          .point = glm_student_point,

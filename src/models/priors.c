@@ -1,5 +1,5 @@
-/* Densities, derivatives and draws of the priors of a regression. */
-#include "models/glm/priors.h"
+/* Densities, derivatives and draws of priors. */
+#include "models/priors.h"
 
 #include "models/shared.h"
 
@@ -30,37 +30,37 @@ static double constant_of(const le_prior *prior)
   }
 }
 
-static int is_real(le_prior_kind kind)
+int le_prior_is_real(const le_prior *prior)
 {
-  return kind == LE_PRIOR_NORMAL || kind == LE_PRIOR_STUDENT;
+  return prior->kind == LE_PRIOR_NORMAL || prior->kind == LE_PRIOR_STUDENT;
 }
 
-static int kind_fits(double kind, int real)
+static int read_kind(double kind, int real, le_prior *prior)
 {
-  return kind >= 0 && kind < LE_PRIOR_KINDS && kind == floor(kind) &&
-         is_real((le_prior_kind)kind) == real;
+  if (!(kind >= 0 && kind < LE_PRIOR_KINDS && kind == floor(kind))) return 0;
+  prior->kind = (le_prior_kind)kind;
+  return le_prior_is_real(prior) == real;
 }
 
 int le_priors_read(const le_args *args, size_t n, const unsigned char *real, le_prior *prior,
-                   double *numbers, char *message)
+                   char *message)
 {
-  if (!le_read_numbers(args, "prior_kind", 0, -INFINITY, n, numbers, message)) return 0;
-  for (size_t j = 0; j < n; j++) {
-    if (!kind_fits(numbers[j], real[j])) {
+  const char *location = le_args_find(args, "prior_mean") ? "prior_mean" : "prior_location",
+             *scale = le_args_find(args, "prior_sd") ? "prior_sd" : "prior_scale";
+  for (size_t j = 0; j < n; j++, prior++) {
+    double kind;
+    if (!le_read_number(args, "prior_kind", 0, -INFINITY, n, j, &kind, message)) return 0;
+    if (!read_kind(kind, !real || real[j], prior)) {
       snprintf(message, LE_MESSAGE_SIZE, "`prior_kind` of parameter %zu must be that of a %s.",
-               j + 1, real[j] ? "real number" : "positive number");
+               j + 1, !real || real[j] ? "real number" : "positive number");
       return 0;
     }
-    prior[j].kind = (le_prior_kind)numbers[j];
-  }
-  if (!le_read_numbers(args, "prior_location", 0, -INFINITY, n, numbers, message)) return 0;
-  for (size_t j = 0; j < n; j++) prior[j].location = numbers[j];
-  if (!le_read_numbers(args, "prior_scale", 1, 0, n, numbers, message)) return 0;
-  for (size_t j = 0; j < n; j++) prior[j].scale = numbers[j];
-  if (!le_read_numbers(args, "prior_shape", 1, 0, n, numbers, message)) return 0;
-  for (size_t j = 0; j < n; j++) {
-    prior[j].shape = numbers[j];
-    prior[j].constant = constant_of(&prior[j]);
+    if (!le_read_number(args, location, 0, -INFINITY, n, j, &prior->location, message) ||
+        !le_read_number(args, scale, 1, 0, n, j, &prior->scale, message) ||
+        !le_read_number(args, "prior_shape", 1, 0, n, j, &prior->shape, message))
+      return 0;
+    prior->precision = 1 / prior->scale / prior->scale;
+    prior->constant = constant_of(prior);
   }
   return 1;
 }
@@ -70,7 +70,7 @@ int le_priors_read(const le_args *args, size_t n, const unsigned char *real, le_
 /* The point at which the density of a location and scale family is evaluated. */
 static double standardised(const le_prior *prior, double theta)
 {
-  return is_real(prior->kind) ? (theta - prior->location) / prior->scale
+  return le_prior_is_real(prior) ? (theta - prior->location) / prior->scale
                               : exp(theta) / prior->scale;
 }
 
@@ -93,12 +93,12 @@ double le_prior_log(const le_prior *prior, double theta)
   }
 }
 
+/* Slopes are needed at every step of a trajectory, so those of normal priors have no division. */
 static double prior_slope(const le_prior *prior, double theta)
 {
+  if (prior->kind == LE_PRIOR_NORMAL) return (prior->location - theta) * prior->precision;
   const double z = standardised(prior, theta), nu = prior->shape, s = prior->scale;
   switch (prior->kind) {
-  case LE_PRIOR_NORMAL:
-    return -z / s;
   case LE_PRIOR_HALF_NORMAL:
     return 1 - z * z;
   case LE_PRIOR_STUDENT:
@@ -117,7 +117,7 @@ static double prior_curvature(const le_prior *prior, double theta)
   const double z = standardised(prior, theta), nu = prior->shape, s = prior->scale;
   switch (prior->kind) {
   case LE_PRIOR_NORMAL:
-    return -1 / s / s;
+    return -prior->precision;
   case LE_PRIOR_HALF_NORMAL:
     return -2 * z * z;
   case LE_PRIOR_STUDENT:
@@ -157,35 +157,42 @@ static double prior_draw(const le_prior *prior, const gsl_rng *rng)
 
 /* ---- of all parameters ---- */
 
-void le_priors_log(const le_prior *prior, size_t d, size_t m, const double *theta, double *value)
+size_t le_priors_dim(const void *self) { return ((const le_priors *)self)->d; }
+
+void le_priors_log(const void *self, size_t m, const double *theta, double *value)
 {
-  for (size_t i = 0; i < m; i++) {
+  const le_priors *p = self;
+  for (size_t i = 0; i < m; i++, theta += p->d) {
     double sum = 0;
-    for (size_t j = 0; j < d; j++) sum += le_prior_log(&prior[j], theta[i * d + j]);
+    for (size_t j = 0; j < p->d; j++) sum += le_prior_log(&p->of[j], theta[j]);
     value[i] = isnan(sum) ? -INFINITY : sum;
   }
 }
 
-void le_priors_grad(const le_prior *prior, size_t d, size_t m, const double *theta, double *grad)
+void le_priors_grad(const void *self, size_t m, const double *theta, double *grad)
 {
-  for (size_t a = 0; a < m * d; a++) grad[a] = prior_slope(&prior[a % d], theta[a]);
+  const le_priors *p = self;
+  for (size_t i = 0; i < m; i++, theta += p->d, grad += p->d)
+    for (size_t j = 0; j < p->d; j++) grad[j] = prior_slope(&p->of[j], theta[j]);
 }
 
-void le_priors_hess(const le_prior *prior, size_t d, const double *theta, double *hess)
+void le_priors_hess(const void *self, const double *theta, double *hess)
 {
-  for (size_t j = 0; j < d; j++) hess[j * d + j] += prior_curvature(&prior[j], theta[j]);
+  const le_priors *p = self;
+  for (size_t j = 0; j < p->d; j++) hess[j * p->d + j] += prior_curvature(&p->of[j], theta[j]);
 }
 
-void le_priors_draw(const le_prior *prior, size_t d, const gsl_rng *rng, double *theta)
+void le_priors_draw(const void *self, const gsl_rng *rng, double *theta)
 {
-  for (size_t j = 0; j < d; j++) theta[j] = prior_draw(&prior[j], rng);
+  const le_priors *p = self;
+  for (size_t j = 0; j < p->d; j++) theta[j] = prior_draw(&p->of[j], rng);
 }
 
-double le_priors_tails(const le_prior *prior, size_t d)
+double le_priors_tails(const void *self)
 {
-  double least = 0;
-  for (size_t j = 0; j < d; j++)
-    if (prior[j].kind == LE_PRIOR_STUDENT && (least == 0 || prior[j].shape < least))
-      least = prior[j].shape;
-  return least;
+  const le_priors *p = self;
+  double least = INFINITY;
+  for (size_t j = 0; j < p->d; j++)
+    if (p->of[j].kind == LE_PRIOR_STUDENT) least = fmin(least, p->of[j].shape);
+  return least < INFINITY ? least : 0;
 }

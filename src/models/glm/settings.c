@@ -1,0 +1,193 @@
+/* Instances of regressions: their kernels and settings. */
+#include "models/glm/families.h"
+#include "models/glm/instance.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- kernels ---- */
+
+#define VECTOR_BODY "models/glm/glm_body.h"
+#include "base/variants.h"
+
+#define SHARED_KERNELS(variant) \
+  {predictors_##variant, residuals_##variant, products_##variant, le_cross_##variant}
+
+static const shared_kernels *shared_for(le_simd simd)
+{
+  static const shared_kernels table[] = TABLES(SHARED_KERNELS);
+  return &table[simd];
+}
+
+/* ---- settings ---- */
+
+static const glm_family *const families[] = {
+  &le_glm_poisson, &le_glm_binomial, &le_glm_probit, &le_glm_gaussian, &le_glm_negative_binomial,
+  &le_glm_gamma, &le_glm_student, &le_glm_student_fixed, &le_glm_weibull};
+
+static const glm_family *family_named(const char *name)
+{
+  for (size_t k = 0; k < sizeof families / sizeof *families; k++)
+    if (strcmp(families[k]->name, name) == 0) return families[k];
+  return NULL;
+}
+
+static int read_flag(const le_args *args, const char *name)
+{
+  return le_args_number(args, name, 0) != 0;
+}
+
+/* For families whose last further parameter is a known number. */
+static int read_known(const le_args *args, glm *model, char *message)
+{
+  const glm_family *family = model->family;
+  if (!family->known) return 1;
+  if (!le_read_numbers(args, family->known, 1, 0, 1, &model->known, message)) return 0;
+  if (!family->further) family->point(&model->known, 1, &model->point);
+  return 1;
+}
+
+/* From coefficients of standardised columns to those of the columns as given: 3 d numbers, or NULL
+ * if they are the same. */
+static le_status read_user(const le_args *args, size_t d, double **user, char *message)
+{
+  *user = NULL;
+  if (!le_args_find(args, "user_scale")) return LE_OK;
+  double *numbers = malloc(3 * d * sizeof *numbers);
+  if (!numbers) return LE_NO_MEMORY;
+  *user = numbers;
+  if (!le_read_numbers(args, "user_scale", 1, 0, d, numbers, message) ||
+      !le_read_numbers(args, "user_centre", 0, -INFINITY, d, numbers + d, message) ||
+      !le_read_numbers(args, "user_intercept", -1, -2, d, numbers + 2 * d, message))
+    return LE_BAD_ARGUMENT;
+  for (size_t j = 0; j < d; j++) {
+    const double at = numbers[2 * d + j];
+    if (at < (double)d && at == floor(at)) continue;
+    snprintf(message, LE_MESSAGE_SIZE, "`user_intercept` must be a whole number below %zu, not %g.",
+             d, at);
+    return LE_BAD_ARGUMENT;
+  }
+  return LE_OK;
+}
+
+/* Number of columns and the offset of each further parameter; no columns if it has no formula.
+ * Returns 0 if a setting is invalid. */
+static int read_parts(const le_args *args, const glm_family *family, glm_part *part, char *message)
+{
+  double columns[GLM_FURTHER] = {0}, offset[GLM_FURTHER] = {0};
+  if (family->further && (!le_read_numbers(args, "further_columns", 0, -1, family->further,
+                                           columns, message) ||
+                          !le_read_numbers(args, "further_offset", 0, -1, family->further, offset,
+                                           message)))
+    return 0;
+  for (size_t a = 0; a < family->further; a++) {
+    if (columns[a] > MOST_COVARIATES || columns[a] != floor(columns[a])) {
+      snprintf(message, LE_MESSAGE_SIZE,
+               "`further_columns` must be whole numbers up to %d, not %g.", MOST_COVARIATES,
+               columns[a]);
+      return 0;
+    }
+    part[a] = (glm_part){.formula = columns[a] > 0, .offset = columns[a] > 0 && offset[a] > 0};
+    part[a].columns = part[a].formula ? (size_t)columns[a] : 1;
+    part[a].terms = part[a].columns + (size_t)part[a].offset;
+  }
+  return 1;
+}
+
+/* Where each part is in theta and in a row, from the `covariates` and the offset on. Coefficients
+ * become `real`. */
+static void place_parts(glm *model, unsigned char *real)
+{
+  size_t first = model->covariates, at = model->terms;
+  memset(real, 1, model->covariates);
+  model->most_terms = model->terms;
+  for (size_t a = 0; a < model->family->further; a++) {
+    glm_part *part = &model->part[a];
+    part->first = first;
+    part->at = at;
+    first += part->columns;
+    if (!part->formula) continue;
+    model->by_row = 1;
+    memset(real + part->first, 1, part->columns);
+    at += part->terms;
+    if (part->terms > model->most_terms) model->most_terms = part->terms;
+  }
+  model->columns = at + (size_t)model->extra + 1;
+  model->width = model->columns - (size_t)model->implicit;
+}
+
+void le_glm_destroy(void *self)
+{
+  glm *model = self;
+  if (!model) return;
+  free(model->user);
+  free(model->priors.of);
+  free(model);
+}
+
+/* The settings that need room of their own; `real` is room for d. */
+static le_status read_priors(const le_args *args, glm *model, unsigned char *real, char *message)
+{
+  const size_t d = model->priors.d;
+  if (!model->priors.of || !real) return LE_NO_MEMORY;
+  place_parts(model, real);
+  if (!read_known(args, model, message) ||
+      !le_priors_read(args, d, real, model->priors.of, message))
+    return LE_BAD_ARGUMENT;
+  return read_user(args, d, &model->user, message);
+}
+
+/* `implicit`: the only covariate is one, and rows do not have it. */
+static le_status create(const le_args *args, const glm_family *family, int implicit, void **self,
+                        char *message)
+{
+  *self = NULL;
+  size_t p = 1;
+  glm_part part[GLM_FURTHER] = {{0}};
+  if ((!implicit && !le_read_count(args, "covariates", family->further == 0, MOST_COVARIATES, &p,
+                                   message)) ||
+      !read_parts(args, family, part, message))
+    return LE_BAD_ARGUMENT;
+  size_t d = p;
+  for (size_t a = 0; a < family->further; a++) d += part[a].columns;
+  glm *model = malloc(sizeof *model);
+  if (!model) return LE_NO_MEMORY;
+  *model = (glm){.priors = {d, calloc(d + 1, sizeof(le_prior))},
+                 .family = family,
+                 .simd = le_simd_for(args),
+                 .covariates = p,
+                 .implicit = implicit,
+                 .offset = read_flag(args, "offset"),
+                 .extra = read_flag(args, "extra") && family->extra};
+  model->shared = shared_for(model->simd);
+  model->terms = p + (size_t)model->offset;
+  for (size_t r = 0; r < TILE; r++) model->ones[r] = 1;
+  memcpy(model->part, part, sizeof part);
+  unsigned char *real = calloc(d + 1, 1);
+  const le_status status = read_priors(args, model, real, message);
+  free(real);
+  if (status == LE_OK) *self = model;
+  else le_glm_destroy(model);
+  return status;
+}
+
+le_status le_glm_create(const le_args *args, void **self, char *message)
+{
+  const char *word = le_args_word(args, "family", "");
+  const glm_family *family = family_named(word);
+  *self = NULL;
+  if (family) return create(args, family, 0, self, message);
+  snprintf(message, LE_MESSAGE_SIZE, "`family` must be a known family, not \"%s\".", word);
+  return LE_BAD_ARGUMENT;
+}
+
+le_status le_glm_create_linear(const le_args *args, void **self, char *message)
+{
+  return create(args, &le_glm_gaussian_known, 0, self, message);
+}
+
+le_status le_glm_create_mean(const le_args *args, void **self, char *message)
+{
+  return create(args, &le_glm_gaussian_known, 1, self, message);
+}
