@@ -1,4 +1,4 @@
-/* Random draws that families share. */
+/* Random draws and guesses that families share. */
 #ifndef LE_MODELS_GLM_DRAWS_H
 #define LE_MODELS_GLM_DRAWS_H
 

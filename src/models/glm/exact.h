@@ -1,4 +1,4 @@
-/* The exact evidence of a linear regression with normal priors. */
+/* Exact evidences of linear regressions: with normal priors, and with that of Zellner and Siow. */
 #ifndef LE_MODELS_GLM_EXACT_H
 #define LE_MODELS_GLM_EXACT_H
 
@@ -15,5 +15,13 @@ le_status le_glm_exact_draws(const void *self, const le_rows *rows, const gsl_rn
 le_status le_glm_reflect(const glm *model, const le_rows *rows, double ridge, le_reflections *fit);
 /* Whether the part of the response that no coefficients explain is rounding error. */
 int le_fits_exactly(const le_reflections *fit);
+
+/* What these models do not share with the others (zellner_siow.c). */
+le_status le_zellner_siow_create(const le_args *args, void **self, char *message);
+void le_zellner_siow_log_prior(const void *self, size_t m, const double *theta, double *value);
+void le_zellner_siow_draw_prior(const void *self, const gsl_rng *rng, double *theta);
+le_status le_zellner_siow_exact(const void *self, const le_rows *rows, double *log_evidence);
+le_status le_zellner_siow_draws(const void *self, const le_rows *rows, const gsl_rng *rng, size_t m,
+                                double *theta);
 
 #endif

@@ -178,9 +178,10 @@ static void add_gradients(const glm *model, size_t particles, const workspace *w
 }
 
 /* `value` and `grad` may be NULL. */
-static le_status evaluate(const glm *model, size_t m, const double *theta, const le_rows *rows,
-                          double *value, double *grad, double *scratch)
+static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *grad, double *scratch)
 {
+  const glm *model = self;
   const int wanted = (value ? WANT_VALUE : 0) | (grad ? WANT_SLOPE : 0);
   const int constants = value && !model->family->squares; /* otherwise they are zero */
   workspace w = prepare(model, rows, constants, scratch);
@@ -207,19 +208,13 @@ static le_status evaluate(const glm *model, size_t m, const double *theta, const
 static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
                          double *value, double *scratch)
 {
-  return evaluate(self, m, theta, rows, value, NULL, scratch);
-}
-
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
-                              double *value, double *grad, double *scratch)
-{
-  return evaluate(self, m, theta, rows, value, grad, scratch);
+  return log_lik_grad(self, m, theta, rows, value, NULL, scratch);
 }
 
 static le_status log_lik_grad_alone(const void *self, size_t m, const double *theta,
                                     const le_rows *rows, double *grad, double *scratch)
 {
-  return evaluate(self, m, theta, rows, NULL, grad, scratch);
+  return log_lik_grad(self, m, theta, rows, NULL, grad, scratch);
 }
 
 /* ---- second derivatives ---- */
@@ -349,29 +344,32 @@ static void simulate(const void *self, const double *theta, const gsl_rng *rng, 
 
 /* ---- the tables ---- */
 
-#define MEMBERS                                                                                    \
+/* What all have in common, and what those with a proper prior have. */
+#define LIKELIHOOD                                                                                 \
   .version = LE_CONTRACT_VERSION,                                                                  \
   .size = sizeof(le_model_ops),                                                                    \
   .destroy = le_glm_destroy,                                                                       \
   .dim = le_priors_dim,                                                                            \
   .width = width,                                                                                  \
   .scratch = scratch_size,                                                                         \
-  .log_prior = le_priors_log,                                                                      \
-  .log_prior_grad = le_priors_grad,                                                                \
-  .log_prior_hess = le_priors_hess,                                                                \
-  .draw_prior = le_priors_draw,                                                                    \
   .log_lik = log_lik,                                                                              \
   .log_lik_grad = log_lik_grad,                                                                    \
   .log_lik_grad_alone = log_lik_grad_alone,                                                        \
   .log_lik_hess = log_lik_hess,                                                                    \
   .log_lik_each = log_lik_each,                                                                    \
   .simulate = simulate,                                                                            \
-  .exact = le_glm_exact,                                                                           \
   .user_dim = le_priors_dim,                                                                       \
   .to_user = to_user
+#define PRIOR                                                                                      \
+  .log_prior = le_priors_log,                                                                      \
+  .log_prior_grad = le_priors_grad,                                                                \
+  .log_prior_hess = le_priors_hess,                                                                \
+  .draw_prior = le_priors_draw,                                                                    \
+  .exact = le_glm_exact
 
 const le_model_ops le_glm_model = {
-  MEMBERS,
+  LIKELIHOOD,
+  PRIOR,
   .name = "regression",
   .create = le_glm_create,
   .exact_draws = le_glm_exact_draws,
@@ -384,7 +382,8 @@ const le_model_ops le_glm_model = {
 /* y ~ N(x'w, sigma^2), sigma known, w_j ~ N(prior_mean_j, prior_sd_j^2). The evidence and the
  * posterior have closed forms, so estimators are tested on these two first. */
 const le_model_ops le_linear_model = {
-  MEMBERS,
+  LIKELIHOOD,
+  PRIOR,
   .name = "linear_regression",
   .traits = LE_MODEL_QUADRATIC,
   .create = le_glm_create_linear,
@@ -392,8 +391,19 @@ const le_model_ops le_linear_model = {
 
 /* The same with a single covariate that is one. */
 const le_model_ops le_gaussian_mean_model = {
-  MEMBERS,
+  LIKELIHOOD,
+  PRIOR,
   .name = "gaussian_mean",
   .traits = LE_MODEL_QUADRATIC,
   .create = le_glm_create_mean,
+};
+
+const le_model_ops le_zellner_siow_model = {
+  LIKELIHOOD,
+  .name = "zellner_siow",
+  .create = le_zellner_siow_create,
+  .log_prior = le_zellner_siow_log_prior,
+  .draw_prior = le_zellner_siow_draw_prior,
+  .exact = le_zellner_siow_exact,
+  .exact_draws = le_zellner_siow_draws,
 };

@@ -1,5 +1,4 @@
 /* Instances of regressions: their kernels and settings. */
-#include "models/glm/families.h"
 #include "models/glm/instance.h"
 
 #include <math.h>
@@ -22,9 +21,15 @@ static const shared_kernels *shared_for(le_simd simd)
 
 /* ---- settings ---- */
 
-static const glm_family *const families[] = {
-  &le_glm_poisson, &le_glm_binomial, &le_glm_probit, &le_glm_gaussian, &le_glm_negative_binomial,
-  &le_glm_gamma, &le_glm_student, &le_glm_student_fixed, &le_glm_weibull};
+/* The table at the end of the file of each family. */
+#define FAMILIES(TABLE)                                                                            \
+  TABLE(le_glm_poisson) TABLE(le_glm_binomial) TABLE(le_glm_probit) TABLE(le_glm_gaussian)         \
+  TABLE(le_glm_gaussian_known) TABLE(le_glm_negative_binomial) TABLE(le_glm_gamma)                 \
+  TABLE(le_glm_student) TABLE(le_glm_student_fixed) TABLE(le_glm_weibull)
+#define DECLARE(table) extern const glm_family table;
+#define ADDRESS(table) &table,
+FAMILIES(DECLARE)
+static const glm_family *const families[] = {FAMILIES(ADDRESS)};
 
 static const glm_family *family_named(const char *name)
 {

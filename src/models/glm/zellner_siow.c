@@ -14,114 +14,38 @@
  * draws: only the exact evidence and draws from the posterior are defined. */
 #include "base/quadrature.h"
 #include "models/glm/exact.h"
-#include "models/glm/families.h"
-#include "models/glm/start.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
-#include <stdlib.h>
 
-extern const le_model_ops le_glm_model;
-
-typedef struct zellner_siow {
-  void *likelihood; /* a regression of the gaussian family, whose own prior is not used */
-  size_t p, flat;
-  int offset;
-  double scale;
-} zellner_siow;
-
-static const glm *likelihood_of(const void *self)
+/* The instance is that of a regression of the gaussian family. Its own priors of coefficients are
+ * made standard normal, so that le_glm_reflect leaves rows as they are. */
+le_status le_zellner_siow_create(const le_args *args, void **self, char *message)
 {
-  return ((const zellner_siow *)self)->likelihood;
-}
-
-/* ---- settings ---- */
-
-static void destroy(void *self)
-{
-  zellner_siow *model = self;
-  if (!model) return;
-  le_glm_model.destroy(model->likelihood);
-  free(model);
-}
-
-static le_status create(const le_args *args, void **self, char *message)
-{
+  LE_TRY(le_glm_create(args, self, message));
+  glm *model = *self;
+  for (size_t j = 0; j < model->covariates; j++) model->priors.of[j] = (le_prior){.scale = 1};
+  if (le_read_count(args, "flat", 0, 1, &model->flat, message) &&
+      le_read_numbers(args, "scale", 1, 0, 1, &model->scale, message))
+    return LE_OK;
+  le_glm_destroy(model);
   *self = NULL;
-  zellner_siow *model = calloc(1, sizeof *model);
-  if (!model) return LE_NO_MEMORY;
-  le_status status = le_glm_model.create(args, &model->likelihood, message);
-  if (status == LE_OK && (!le_read_count(args, "flat", 0, 1, &model->flat, message) ||
-                          !le_read_numbers(args, "scale", 1, 0, 1, &model->scale, message)))
-    status = LE_BAD_ARGUMENT;
-  if (status != LE_OK) {
-    destroy(model);
-    return status;
-  }
-  model->p = likelihood_of(model)->covariates;
-  model->offset = likelihood_of(model)->offset;
-  *self = model;
-  return LE_OK;
+  return LE_BAD_ARGUMENT;
 }
 
-/* ---- prior and likelihood ---- */
+/* ---- prior ---- */
 
-static size_t dim(const void *self) { return le_glm_model.dim(likelihood_of(self)); }
-static size_t width(const void *self) { return le_glm_model.width(likelihood_of(self)); }
-
-static size_t scratch_size(const void *self, size_t particles, size_t rows)
-{
-  return le_glm_model.scratch(likelihood_of(self), particles, rows);
-}
-
-static void log_prior(const void *self, size_t m, const double *theta, double *value)
+void le_zellner_siow_log_prior(const void *self, size_t m, const double *theta, double *value)
 {
   (void)self, (void)theta;
   for (size_t i = 0; i < m; i++) value[i] = NAN;
 }
 
-static void draw_prior(const void *self, const gsl_rng *rng, double *theta)
+void le_zellner_siow_draw_prior(const void *self, const gsl_rng *rng, double *theta)
 {
   (void)rng;
-  for (size_t j = 0; j < dim(self); j++) theta[j] = NAN;
-}
-
-static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
-                         double *value, double *scratch)
-{
-  return le_glm_model.log_lik(likelihood_of(self), m, theta, rows, value, scratch);
-}
-
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
-                              double *value, double *grad, double *scratch)
-{
-  return le_glm_model.log_lik_grad(likelihood_of(self), m, theta, rows, value, grad, scratch);
-}
-
-static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows,
-                              double *grad, double *hess, double *scratch)
-{
-  return le_glm_model.log_lik_hess(likelihood_of(self), theta, rows, grad, hess, scratch);
-}
-
-static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
-                              double *value, double *scratch)
-{
-  return le_glm_model.log_lik_each(likelihood_of(self), m, theta, rows, value, scratch);
-}
-
-static void simulate(const void *self, const double *theta, const gsl_rng *rng, size_t n,
-                     double *rows)
-{
-  le_glm_model.simulate(likelihood_of(self), theta, rng, n, rows);
-}
-
-static size_t user_dim(const void *self) { return dim(self); }
-
-static void to_user(const void *self, const double *theta, double *user)
-{
-  le_glm_model.to_user(likelihood_of(self), theta, user);
+  for (size_t j = 0; j < le_priors_dim(self); j++) theta[j] = NAN;
 }
 
 /* ---- sufficient statistics ---- */
@@ -135,16 +59,6 @@ typedef struct fit {
 } fit;
 
 static double freedom(const fit *s) { return (double)(s->n - s->flat); }
-
-static void split_rows(const zellner_siow *model, size_t n, const double *rows, double *columns)
-{
-  const size_t p = model->p, w = width(model);
-  for (size_t r = 0; r < n; r++) {
-    const double *row = rows + r * w;
-    for (size_t j = 0; j < p; j++) columns[j * n + r] = row[j];
-    columns[p * n + r] = row[w - 1] - (model->offset ? row[p] : 0);
-  }
-}
 
 /* Linearly dependent covariates leave a diagonal entry that is rounding error. */
 static int is_dependent(const fit *s)
@@ -181,16 +95,11 @@ static void fit_free(fit *s)
 }
 
 /* `infinite` is set instead of an integral that does not exist. */
-static le_status fit_run(const zellner_siow *model, const le_rows *rows, fit *s, int *infinite)
+static le_status fit_run(const glm *model, const le_rows *rows, fit *s, int *infinite)
 {
-  const size_t p = model->p;
+  const size_t p = model->covariates;
   *s = (fit){.n = rows->n, .p = p, .flat = model->flat};
-  LE_TRY(le_reflections_alloc(&s->reflections, p));
-  for (size_t first = 0; first < rows->n; first += LE_REFLECTED) {
-    const size_t n = rows->n - first < LE_REFLECTED ? rows->n - first : LE_REFLECTED;
-    split_rows(model, n, rows->values + first * rows->width, s->reflections.columns);
-    le_reflect(&s->reflections, n);
-  }
+  LE_TRY(le_glm_reflect(model, rows, 0, &s->reflections));
   for (size_t j = s->flat; j < p; j++)
     s->explained += pow(s->reflections.factor[j * (p + 1) + p], 2);
   s->rest = s->reflections.squares;
@@ -203,7 +112,7 @@ static le_status fit_run(const zellner_siow *model, const le_rows *rows, fit *s,
 
 /* ---- the exact evidence, and draws ---- */
 
-static le_status exact(const void *self, const le_rows *rows, double *log_evidence)
+le_status le_zellner_siow_exact(const void *self, const le_rows *rows, double *log_evidence)
 {
   fit s;
   int infinite;
@@ -238,37 +147,15 @@ static void draw_point(const fit *s, const gsl_rng *rng, double *theta)
   theta[p] = log(sigma);
 }
 
-static le_status exact_draws(const void *self, const le_rows *rows, const gsl_rng *rng, size_t m,
-                             double *theta)
+le_status le_zellner_siow_draws(const void *self, const le_rows *rows, const gsl_rng *rng, size_t m,
+                                double *theta)
 {
   fit s;
   int infinite;
   le_status status = fit_run(self, rows, &s, &infinite);
   if (status == LE_OK && infinite) status = LE_NOT_FINITE;
-  for (size_t i = 0; status == LE_OK && i < m; i++) draw_point(&s, rng, theta + i * dim(self));
+  for (size_t i = 0; status == LE_OK && i < m; i++) 
+    draw_point(&s, rng, theta + i * le_priors_dim(self));
   fit_free(&s);
   return status;
 }
-
-const le_model_ops le_zellner_siow_model = {
-  .version = LE_CONTRACT_VERSION,
-  .size = sizeof(le_model_ops),
-  .name = "zellner_siow",
-  .traits = 0,
-  .create = create,
-  .destroy = destroy,
-  .dim = dim,
-  .width = width,
-  .scratch = scratch_size,
-  .log_prior = log_prior,
-  .draw_prior = draw_prior,
-  .log_lik = log_lik,
-  .log_lik_grad = log_lik_grad,
-  .log_lik_hess = log_lik_hess,
-  .log_lik_each = log_lik_each,
-  .simulate = simulate,
-  .exact = exact,
-  .exact_draws = exact_draws,
-  .user_dim = user_dim,
-  .to_user = to_user,
-};
