@@ -46,7 +46,7 @@ static size_t scratch_size(const void *self, size_t particles, size_t rows)
          p * TILE + COLUMNS_TOGETHER * p + p * most + le_glm_row_scratch(model, rows);
 }
 
-/* Without `constants` these are not computed. */
+/* Without `constants` these are not computed. Responses of normal densities stay as they are. */
 static workspace prepare(const glm *model, const le_rows *rows, int constants, double *scratch)
 {
   const size_t tiles = tiles_of(rows->n);
@@ -67,8 +67,9 @@ static workspace prepare(const glm *model, const le_rows *rows, int constants, d
     }
     le_arrays(model->simd)->columns(here, rows->width, model->width,
                                     rows->values + t * TILE * rows->width, x, TILE);
-    glm_kernels_of(model)->responses(here, glm_second(model, y), y,
-                                     constants ? w.constant + t * TILE : NULL);
+    if (constants || !model->family->squares)
+      glm_kernels_of(model)->responses(here, glm_second(model, y), y,
+                                       constants ? w.constant + t * TILE : NULL);
   }
   return w;
 }
