@@ -239,7 +239,8 @@ static void visit(const density *model, const density_goal *goal, size_t particl
   double *reg[DENSITY_REGISTERS] = {NULL};
   begin_registers(model, w, reg);
   predict(model, particles, theta, w);
-  for (size_t q = 0; q < particles; q++) run_point(model, goal, q, theta + q * model->priors.d, w, reg);
+  const size_t d = model->priors.d;
+  for (size_t q = 0; q < particles; q++) run_point(model, goal, q, theta + q * d, w, reg);
   for (size_t t = 0; t < tiles_of(w->n); t++) {
     const size_t n = rows_in_tile(w->n, t);
     set_data(model, w, t, reg);
@@ -308,8 +309,9 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
 {
   const density *model = self;
   workspace w = prepare(model, rows, scratch);
+  const size_t d = model->priors.d;
   for (size_t i = 0; i < m; i++)
-    visit(model, &model->goal[GOAL_VALUE], 1, theta + i * model->priors.d, &w, NULL, value + i * rows->n);
+    visit(model, &model->goal[GOAL_VALUE], 1, theta + i * d, &w, NULL, value + i * rows->n);
   return LE_OK;
 }
 

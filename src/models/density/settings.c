@@ -120,16 +120,17 @@ static le_status read_constants(const le_args *args, density *model)
 
 static le_status read_priors(const le_args *args, density *model, char *message)
 {
+  const size_t d = model->priors.d;
   size_t positive;
   if (!le_read_count(args, "positive", 0, DENSITY_PREDICTORS, &positive, message) ||
-      positive > model->priors.d)
+      positive > d)
     return LE_BAD_ARGUMENT;
-  model->real = model->priors.d - positive;
-  model->priors.of = malloc(model->priors.d * sizeof(le_prior));
-  unsigned char *is_real = calloc(model->priors.d, 1);
+  model->real = d - positive;
+  model->priors.of = malloc(d * sizeof(le_prior));
+  unsigned char *is_real = calloc(d, 1);
   if (is_real) memset(is_real, 1, model->real);
   const le_status status = !model->priors.of || !is_real ? LE_NO_MEMORY
-                           : le_priors_read(args, model->priors.d, is_real, model->priors.of, message)
+                           : le_priors_read(args, d, is_real, model->priors.of, message)
                              ? LE_OK
                              : LE_BAD_ARGUMENT;
   free(is_real);
