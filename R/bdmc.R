@@ -163,18 +163,15 @@ simulate_latent <- function(model, n, columns, words) {
   step <- 0
   ask <- function(what, state, seen) {
     step <<- step + 1
-    .Call(ffi_latent, model_type(model), args, blank, what, state,
-          list(seen = as.double(seen), lambda = 1, backwards = FALSE, to = NULL,
-               seed = c(words[1], (words[2] + 7919 * step) %% 2^32)))
+    .Call(ffi_model, model_type(model), args, blank, paste0("state_", what), state,
+          list(seen = seen, seed = c(words[1], (words[2] + 7919 * step) %% 2^32)))
   }
-  state <- ask("start", NULL, 0)$state
-  for (i in seq_len(n)) state <- ask("extend_blind", state, i - 1)$state
-  rows <- ask("simulate", state, n)$rows
+  state <- ask("start", NULL, 0)$theta
+  for (i in seq_len(n)) state <- ask("extend_blind", state, i - 1)$theta
+  rows <- ask("simulate", state, n)$first
   data <- as.data.frame(t(rows))
   names(data) <- labels
   names <- state_names(model, n, labels)
-  # the array in C has room for one more row
-  state <- state[seq_along(names)]
   list(data = data, encoded = encode(model, data), state = state,
        named = stats::setNames(state, names))
 }

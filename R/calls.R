@@ -1,5 +1,9 @@
 # Calls of a model's functions in C, at points of the user.
 
+#' Properties of a model by its table in C: dimensions, traits, which functions it offers
+#' @noRd
+model_facts <- function(model, args) .Call(ffi_model_facts, model_type(model), args)
+
 #' A function that calls the C code of a model: what to compute, points, further arguments
 #'
 #' @return `function(what, theta = NULL, extra = list())`, `theta` with a point in each *column*.

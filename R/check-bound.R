@@ -74,9 +74,9 @@ check_bound_calls <- function(q) {
   off <- vapply(stats::setNames(nm = functions), function(what) {
     starts <- what == "q_start"
     answers <- bench$calls(list(
-      call(what, if (!starts) one, seed = 7),
-      call(what, if (!starts) other, seed = 8),
-      call(what, if (!starts) one, seed = 7, soil = NaN, behind = NaN)
+      call(what, if (!starts) one, seed = c(0, 7)),
+      call(what, if (!starts) other, seed = c(0, 8)),
+      call(what, if (!starts) one, seed = c(0, 7), soil = NaN, behind = NaN)
     ))
     difference(numbers(answers[[1]]), numbers(answers[[3]]))
   }, 0)
@@ -90,7 +90,7 @@ check_bound_calls <- function(q) {
 
 check_bound_start <- function(q, point) {
   starts <- c(lapply(seq_len(BOUND$starts), function(i) q$start()),
-              list(q$start(extra = as.double(point))))
+              list(q$start(other = as.double(point))))
   bounds <- vapply(starts, q$bound, 0)
   holding(all(is.finite(bounds)), sum(!is.finite(bounds)), "a q to start from has a finite bound",
           if (!all(is.finite(bounds[seq_len(BOUND$starts)]))) "a random one" else

@@ -151,7 +151,7 @@ check_bench <- function(model, encoded) {
   type <- model_type(model)
   args <- encoded$args
   run <- function(calls) .Call(ffi_check_model, type, args, calls)
-  is <- run(list())
+  is <- model_facts(model, args)
   rows <- encoded$rows
   most <- if (is_latent(model)) CHECK$latent_rows else CHECK$rows
   if (ncol(rows) > most) rows <- rows[, sort(sample.int(ncol(rows), most)), drop = FALSE]
@@ -163,7 +163,7 @@ check_bench <- function(model, encoded) {
   bench$asks_r <- asks_r(model)
   bench$names <- encoded$theta_names
   bench$d <- length(encoded$theta_names)
-  bench$log_symmetry <- as.vector(.Call(ffi_model, type, args, rows, "log_symmetry", NULL, list()))
+  bench$log_symmetry <- is$log_symmetry
   bench$broken <- list()
   # several calls of one instance, one after the other
   bench$calls <- function(calls) {
@@ -247,7 +247,7 @@ bound_of_points <- function(bench, draws) {
   bound_checks(
     bench,
     evidence_of = function(rows) {
-      more <- bench$ask("draw_prior", m = BOUND$draws, seed = a_seed())$first
+      more <- bench$ask("draw_prior", n = BOUND$draws, seed = a_seed())$first
       weighted_mean(bench$get("log_lik", matrix(more, bench$d), rows))
     },
     possible = function(theta)
@@ -264,7 +264,7 @@ measure <- function(bench, points) {
   bench$each <- !bench$asks_r || tryCatch(length(bench$get("log_lik_each", points)) > 0,
                                           logevidence_error = function(e) FALSE)
   bench$of_rows <- setdiff(bench$offered(ROW_FUNCTIONS), if (!bench$each) "log_lik_each")
-  bench$reads_data <- bench$is$reads_data && !(bench$asks_r && ncol(bench$rows) == 1)
+  bench$reads_data <- !"no_data" %in% bench$is$traits && !(bench$asks_r && ncol(bench$rows) == 1)
   # of what single rows add, against which sums of them are compared
   bench$scale <- lapply(stats::setNames(nm = bench$of_rows), sum_scale, bench = bench)
 }
@@ -298,7 +298,7 @@ check_soil <- function(bench) {
 #' @noRd
 check_points <- function(bench) {
   m <- CHECK$draws[1 + bench$asks_r]
-  draws <- matrix(bench$ask("draw_prior", m = m, seed = a_seed())$first, bench$d)
+  draws <- matrix(bench$ask("draw_prior", n = m, seed = a_seed())$first, bench$d)
   if (!all(is.finite(draws))) return(failing("a draw from the prior is not finite"))
   half <- CHECK$points %/% 2
   log_lik <- bench$get("log_lik", draws)
@@ -417,7 +417,7 @@ check_threads <- function(bench) {
   off <- vapply(stats::setNames(nm = functions), function(what) {
     at <- if (what %in% AT_ONE_POINT) list(1, p) else list(seq_len(p), rev(seq_len(p)))
     call <- function(i) {
-      if (what == "draw_prior") return(a_call(bench, what, m = 20, seed = i))
+      if (what == "draw_prior") return(a_call(bench, what, n = 20, seed = c(0, i)))
       a_call(bench, what, bench$points[, at[[i]]])
     }
     bench$calls(list(c(call(1), list(with = call(2), seconds = CHECK$threads))))[[1]]$value
@@ -626,7 +626,7 @@ check_information <- function(bench) {
 #' @noRd
 check_prior_draws <- function(bench, draws) {
   m <- ncol(draws)
-  fresh <- matrix(bench$ask("draw_prior", m = m, seed = a_seed())$first, bench$d)
+  fresh <- matrix(bench$ask("draw_prior", n = m, seed = a_seed())$first, bench$d)
   log_fresh <- bench$get("log_prior", fresh)
   spread <- prior_spread(draws)
   at <- draws
@@ -662,7 +662,7 @@ ks_p <- function(x, y) {
 
 check_prior_constant <- function(bench, draws) {
   half <- ncol(draws) %/% 2
-  more <- matrix(bench$ask("draw_prior", m = 2 * half, seed = a_seed())$first, bench$d)
+  more <- matrix(bench$ask("draw_prior", n = 2 * half, seed = a_seed())$first, bench$d)
   found <- prior_integral(draws[, seq_len(half), drop = FALSE],
                           cbind(draws[, -seq_len(half), drop = FALSE], more),
                           function(theta) bench$get("log_prior", theta))
@@ -684,9 +684,9 @@ check_relabelling <- function(bench) {
   off <- c(log_prior = 0, log_lik = 0, `a second time` = 0, `the answer 0` = 0)
   for (i in seq_len(10)) {
     reference <- matrix(bench$ask("draw_prior", seed = a_seed())$first, bench$d)
-    once <- bench$ask("relabel", bench$points, extra = c(reference))
+    once <- bench$ask("relabel", bench$points, other = c(reference))
     image <- matrix(once$theta, bench$d)
-    again <- bench$ask("relabel", image, extra = c(reference))
+    again <- bench$ask("relabel", image, other = c(reference))
     off[1] <- max(off[1], difference(bench$get("log_prior", image), log_prior))
     off[2] <- max(off[2], difference(bench$get("log_lik", image), log_lik,
                                      bench$scale$log_lik[[1]]$scale))
@@ -705,8 +705,8 @@ check_symmetry <- function(bench, draws) {
   point <- draws[, 1]
   orbit <- exp(bench$get("log_orbit", point))
   m <- ceiling(min(claimed, SMALL_GROUP) * (log(min(claimed, SMALL_GROUP)) + 15))
-  references <- bench$ask("draw_prior", m = m, seed = a_seed())$first
-  images <- matrix(bench$ask("relabel", rep(point, m), extra = references)$theta, bench$d)
+  references <- bench$ask("draw_prior", n = m, seed = a_seed())$first
+  images <- matrix(bench$ask("relabel", rep(point, m), other = references)$theta, bench$d)
   count <- ncol(unique(signif(images, 10), MARGIN = 2))
   few <- claimed <= SMALL_GROUP + 0.5
   same <- if (few) count == round(claimed) else count <= claimed
@@ -763,13 +763,13 @@ check_coordinates <- function(bench, draws) {
 #' @noRd
 check_inverse <- function(bench, peak, around, spread) {
   size <- pmax(abs(around), abs(peak), spread)
-  there <- bench$ask("to_normal", around, extra = peak)
-  back <- bench$ask("from_normal", there$first, extra = peak)
-  points <- bench$ask("from_normal", around, extra = peak)
+  there <- bench$ask("to_normal", around, other = peak)
+  back <- bench$ask("from_normal", there$first, other = peak)
+  points <- bench$ask("from_normal", around, other = peak)
   legal <- points$first == 1
-  again <- bench$ask("to_normal", points$theta, extra = peak)$first
+  again <- bench$ask("to_normal", points$theta, other = peak)$first
   kept <- rep(legal, each = bench$d)
-  at_peak <- bench$ask("to_normal", peak, extra = peak)
+  at_peak <- bench$ask("to_normal", peak, other = peak)
   c(`from_normal(to_normal())` = if (all(back$first == 1)) difference(back$theta, c(around), size)
     else Inf,
     `to_normal(from_normal())` = if (any(legal)) difference(again[kept], around[kept], size[kept])
@@ -779,12 +779,12 @@ check_inverse <- function(bench, peak, around, spread) {
 }
 
 check_determinant <- function(bench, peak, around, spread) {
-  f <- function(at) matrix(bench$ask("to_normal", at, extra = peak)$first, bench$d)
+  f <- function(at) matrix(bench$ask("to_normal", at, other = peak)$first, bench$d)
   derivatives <- function(point) {
     slopes <- differences_of(f, point, seq_len(bench$d), spread)
     vapply(slopes, function(x) x$slope, numeric(bench$d)) * outer(1 / spread, spread)
   }
-  given <- bench$ask("to_normal", around, extra = peak)$second
+  given <- bench$ask("to_normal", around, other = peak)$second
   log_det <- function(point) determinant(matrix(derivatives(point), bench$d))$modulus
   found <- apply(around, 2, log_det)
   c(`the log determinant` = max(abs(given - found) / pmax(1, abs(given))),
@@ -811,8 +811,9 @@ check_states <- function(bench, model) {
   # two calls of one kind and what differs between them
   twice <- function(what, state, ...) {
     call <- function(state, ...) a_call(bench, what, state, ...)
-    answers <- bench$calls(list(call(state, seed = 7, ...), call(states[[2]], seed = 8, ...),
-                                call(state, seed = 7, soil = NaN, behind = NaN, ...)))
+    answers <- bench$calls(list(call(state, seed = c(0, 7), ...),
+                                call(states[[2]], seed = c(0, 8), ...),
+                                call(state, seed = c(0, 7), soil = NaN, behind = NaN, ...)))
     difference(c(answers[[1]]$theta, answers[[1]]$value), c(answers[[3]]$theta, answers[[3]]$value))
   }
   bounds <- bound_checks(
@@ -842,7 +843,7 @@ check_states <- function(bench, model) {
     `two threads` = function() {
       if (bench$is$threads < 2) return(not_checked("there is only one thread here"))
       off <- vapply(c("state_log_lik", "state_sweep"), function(what) {
-        call <- function(i) a_call(bench, what, states[[i]], seed = i)
+        call <- function(i) a_call(bench, what, states[[i]], seed = c(0, i))
         bench$calls(list(c(call(1), list(with = call(2), seconds = 0.05))))[[1]]$value
       }, 0)
       holding(max(off) == 0, max(off), "two threads at once give what one gives alone")
@@ -857,8 +858,8 @@ check_states <- function(bench, model) {
       if (!known) return(not_checked("variances are unknown"))
       off <- unlist(lapply(states, function(from) vapply(c(1, 0.4), function(lambda) {
         to <- on_state("state_sweep", from, lambda = lambda, seed = a_seed())$theta
-        there <- on_state("state_sweep", from, lambda = lambda, extra = to)$value
-        back <- on_state("state_sweep", to, lambda = lambda, extra = from, backwards = 1)$value
+        there <- on_state("state_sweep", from, lambda = lambda, other = to)$value
+        back <- on_state("state_sweep", to, lambda = lambda, other = from, backwards = 1)$value
         left <- log_prior(from) + log_lik(from, lambda) + there
         right <- log_prior(to) + log_lik(to, lambda) + back
         terms <- c(log_lik(from, lambda), log_lik(to, lambda), there, back)

@@ -53,7 +53,7 @@ difference <- function(a, b, scale = pmax(abs(a), abs(b))) {
   if (!all(is.finite(a[!same]) & is.finite(b[!same]))) Inf else max(d[!same])
 }
 
-a_seed <- function() floor(stats::runif(1, 1, 2^31))
+a_seed <- function() c(0, floor(stats::runif(1, 1, 2^31)))
 
 prior_spread <- function(draws) {
   spread <- apply(draws, 1, stats::mad)

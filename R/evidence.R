@@ -232,7 +232,7 @@ work_on_source <- function(spec, source) {
 # labellings of the components.
 exchangeable_warning <- function(method, model, encoded, total, keep) {
   if (method$name != "online_nested" || isTRUE(total <= keep) ||
-      model_caller(model, encoded)("log_symmetry") == 0) return(NULL)
+      model_facts(model, encoded$args)$log_symmetry == 0) return(NULL)
   say("needs_all_rows", count(keep))
 }
 

@@ -268,7 +268,7 @@ partition_draws <- function(out, method, model, encoded) {
   centre <- out$centre[d, at + 1]
   draws <- .Call(ffi_model, model_type(model), encoded$args, encoded$rows[, 0, drop = FALSE],
                  "relabel", out$draws[d, at * each + seq_len(each), drop = FALSE],
-                 list(reference = centre))
+                 list(other = centre))$theta
   # predict() numbers the components as in the first draw
   nearest <- which.min(colSums((draws - centre)^2))
   cbind(draws[, nearest], draws[, -nearest, drop = FALSE], deparse.level = 0)

@@ -66,23 +66,20 @@ compiled_model <- function(symbol, parameters, ..., PACKAGE = "") {
   ), encode_compiled, encode_new_compiled, describe_compiled, decode = decode_compiled,
   template = template_compiled,
   modes = function(model) model$modes, no_data = function(model) NULL, derivatives = FALSE,
-  simulates = function(model) if (compiled_says(model)("simulates") == 0)
+  simulates = function(model) if (!"simulate" %in% compiled_says(model)$offered)
     paste0("and `", model$args$.symbol, "` has no `simulate`"),
   prior_moments = prior_moments_compiled)
   says <- compiled_says(model)
-  if (says("user_dim") != length(parameters))
-    fail("`parameters` must name the ", says("user_dim"), " parameters of `", symbol, "`, not ",
+  if (says$user_dim != length(parameters))
+    fail("`parameters` must name the ", says$user_dim, " parameters of `", symbol, "`, not ",
          length(parameters), ".")
-  model$modes <- if ("multimodal" %in% says("traits")) "several" else "one"
+  model$modes <- if ("multimodal" %in% says$traits) "several" else "one"
   model
 }
 
-#' A function that asks C for properties of a compiled model
+#' What C says of a compiled model
 #' @noRd
-compiled_says <- function(model) {
-  function(what) .Call(ffi_model, model_type(model), model$args, matrix(0, 0, 0), what, NULL,
-                       list())
-}
+compiled_says <- function(model) model_facts(model, model$args)
 
 #' The address of a C function, for C; NULL if it does not exist and is not required
 #' @noRd
@@ -111,7 +108,7 @@ describe_compiled <- function(model) {
 encode_compiled <- function(model, data, binding = AS_GIVEN) {
   says <- compiled_says(model)
   rows <- compiled_rows(model, data, "data")
-  dim <- says("dim")
+  dim <- says$dim
   list(
     rows = rows, n = ncol(rows), without_rows = is.null(data), args = model$args,
     theta_names = if (dim == length(model$parameters)) model$parameters
@@ -127,8 +124,8 @@ encode_new_compiled <- function(model, design, newdata, response = TRUE, argumen
 
 compiled_rows <- function(model, data, argument) {
   says <- compiled_says(model)
-  width <- says("width")
-  if (says("takes_data") == 0) {
+  width <- says$width
+  if ("no_data" %in% says$traits) {
     if (!is.null(data))
       fail("`", argument, "` must be left out: `", model$args$.symbol, "` is a model without data.")
     return(matrix(0, 1, 1))
@@ -157,6 +154,6 @@ decode_compiled <- function(model, encoded, rows, data) {
 }
 
 template_compiled <- function(model, data, n) {
-  if (is.null(data)) data <- matrix(0, n, compiled_says(model)("width"))
+  if (is.null(data)) data <- matrix(0, n, compiled_says(model)$width)
   list(data = data, encoded = encode(model, data))
 }

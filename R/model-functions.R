@@ -80,7 +80,7 @@ model_functions <- function(model, data) {
     result <- pick(call(what, one_point(theta, dim)))
     matrix(result, dim, dim, dimnames = list(names, names))
   }
-  log_symmetry <- as.vector(call("log_symmetry"))
+  log_symmetry <- model_facts(model, encoded$args)$log_symmetry
 
   structure(list(
     model = model,
@@ -123,7 +123,7 @@ model_functions <- function(model, data) {
       reference <- one_point(reference, dim, "reference")
       points <- at$points
       if (log_symmetry > 0)
-        points <- call("relabel", points, list(reference = as.vector(reference)))
+        points <- call("relabel", points, list(other = as.vector(reference)))$theta
       per_point(points, names, at$single)
     },
     log_symmetry = log_symmetry

@@ -118,5 +118,5 @@ component_rows <- function(k, components, dimensions) {
 same_labels <- function(fit, at) {
   reference <- at$theta[, which.max(at$log_weights)]
   .Call(ffi_model, model_type(fit$model), fit$args, matrix(0, fit$args$dimensions, 0), "relabel",
-        at$theta, list(reference = reference))
+        at$theta, list(other = reference))$theta
 }

@@ -74,8 +74,7 @@ summary.evidence <- function(object, ...) {
     row.names = make.unique(colnames(object$draws))
   )
   draws <- nrow(object$draws)
-  symmetry <- .Call(ffi_model, model_type(object$model), object$args, NULL, "log_symmetry", NULL,
-                    list())
+  symmetry <- model_facts(object$model, object$args)$log_symmetry
   object[c("draws", "log_weights", "parameters")] <- NULL
   object$sampler[c("draws", "log_weights")] <- NULL
   structure(

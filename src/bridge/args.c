@@ -32,16 +32,22 @@ SEXP guarded(SEXP (*body)(void *data), void *data)
   return R_UnwindProtect(guard_body, &g, guard_end, &g, NULL);
 }
 
+SEXP call_package(SEXP call)
+{
+  PROTECT(call);
+  SEXP package = PROTECT(Rf_mkString("logevidence"));
+  SEXP value = Rf_eval(call, PROTECT(R_FindNamespace(package)));
+  UNPROTECT(3);
+  return value;
+}
+
 void raise_status(le_status status, const le_error *error)
 {
   const char *sentence = error && error->message[0] ? error->message : le_status_sentence(status);
   const char *kind = status == LE_INTERRUPTED ? "logevidence_interrupt" : "logevidence_error";
-  SEXP call = PROTECT(
+  call_package(
     Rf_lang3(Rf_install("raise"), PROTECT(Rf_mkString(sentence)), PROTECT(Rf_mkString(kind))));
-  SEXP package = PROTECT(Rf_mkString("logevidence"));
-  SEXP space = PROTECT(R_FindNamespace(package));
-  Rf_eval(call, space);
-  UNPROTECT(5);
+  UNPROTECT(2);
   Rf_error("%s", sentence); /* not reached: the R function raises an error */
 }
 
@@ -50,16 +56,24 @@ void check_status(le_status status)
   if (status != LE_OK && status != LE_USER_ERROR) raise_status(status, NULL);
 }
 
+static SEXP keep_condition(SEXP condition, void *kept)
+{
+  SET_VECTOR_ELT((SEXP)kept, 0, condition);
+  return R_NilValue;
+}
+
+void catch_conditions(SEXP (*body)(void *), void *data, SEXP kept)
+{
+  static const char *const names[] = {"error", "interrupt"};
+  SEXP classes = PROTECT(string_vector(2, names));
+  R_tryCatch(body, data, classes, keep_condition, kept, NULL, NULL);
+  UNPROTECT(1);
+}
+
 static SEXP check_interrupt(void *unused)
 {
   (void)unused;
   R_CheckUserInterrupt();
-  return R_NilValue;
-}
-
-static SEXP keep_condition(SEXP condition, void *data)
-{
-  SET_VECTOR_ELT(((r_watch *)data)->kept, 0, condition);
   return R_NilValue;
 }
 
@@ -73,22 +87,15 @@ int user_interrupts(void *payload)
   if (VECTOR_ELT(watch->kept, 0) != R_NilValue) return 1;
   if (now - watch->asked < ASK_EVERY) return 0;
   watch->asked = now;
-  SEXP classes = PROTECT(Rf_allocVector(STRSXP, 2));
-  SET_STRING_ELT(classes, 0, Rf_mkChar("error"));
-  SET_STRING_ELT(classes, 1, Rf_mkChar("interrupt"));
-  R_tryCatch(check_interrupt, NULL, classes, keep_condition, watch, NULL, NULL);
-  UNPROTECT(1);
+  catch_conditions(check_interrupt, NULL, watch->kept);
   return VECTOR_ELT(watch->kept, 0) != R_NilValue;
 }
 
 void raise_condition(SEXP condition)
 {
   PROTECT(condition);
-  SEXP call = PROTECT(Rf_lang2(Rf_install("raise_condition"), condition));
-  SEXP package = PROTECT(Rf_mkString("logevidence"));
-  SEXP space = PROTECT(R_FindNamespace(package));
-  Rf_eval(call, space);
-  UNPROTECT(4);
+  call_package(Rf_lang2(Rf_install("raise_condition"), condition));
+  UNPROTECT(1);
 }
 
 le_args args_from_list(SEXP list, le_arena *arena)
@@ -145,24 +152,52 @@ size_t one_count(SEXP number, const char *name)
   return (size_t)value;
 }
 
-SEXP list_element(SEXP list, const char *name)
+gsl_rng *new_stream(SEXP seed)
+{
+  const uint64_t words = Rf_isNull(seed) ? 1 : seed_from_words(seed);
+  gsl_rng *rng = (gsl_rng *)R_alloc(1, sizeof *rng);
+  *rng = (gsl_rng){le_rng_philox, R_alloc(1, le_rng_philox->size)};
+  le_streams streams;
+  check_status(le_streams_alloc(&streams, 1, words, 0));
+  gsl_rng_memcpy(rng, streams.rng[0]);
+  le_streams_free(&streams);
+  return rng;
+}
+
+/* The position of the element with this name, or -1. */
+static R_xlen_t position(SEXP list, const char *name)
 {
   SEXP names = Rf_getAttrib(list, R_NamesSymbol);
-  for (R_xlen_t i = 0; TYPEOF(list) == VECSXP && i < XLENGTH(list); i++)
-    if (strcmp(CHAR(STRING_ELT(names, i)), name) == 0) return VECTOR_ELT(list, i);
-  Rf_error("`%s` is missing.", name);
-  return R_NilValue;
+  if (TYPEOF(list) != VECSXP || TYPEOF(names) != STRSXP) return -1;
+  for (R_xlen_t i = 0; i < XLENGTH(list); i++)
+    if (strcmp(CHAR(STRING_ELT(names, i)), name) == 0) return i;
+  return -1;
+}
+
+SEXP list_element(SEXP list, const char *name)
+{
+  const R_xlen_t i = position(list, name);
+  if (i < 0) Rf_error("`%s` is missing.", name);
+  return VECTOR_ELT(list, i);
+}
+
+SEXP maybe_element(SEXP list, const char *name)
+{
+  const R_xlen_t i = position(list, name);
+  return i < 0 ? R_NilValue : VECTOR_ELT(list, i);
+}
+
+double number_element(SEXP list, const char *name, double otherwise)
+{
+  SEXP value = maybe_element(list, name);
+  return Rf_isNull(value) ? otherwise : Rf_asReal(value);
 }
 
 SEXP named_list(size_t n, const char *const *names, SEXP *values)
 {
-  SEXP list = PROTECT(Rf_allocVector(VECSXP, (R_xlen_t)n)),
-       labels = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)n));
-  for (size_t i = 0; i < n; i++) {
-    SET_VECTOR_ELT(list, (R_xlen_t)i, values[i]);
-    SET_STRING_ELT(labels, (R_xlen_t)i, Rf_mkChar(names[i]));
-  }
-  Rf_setAttrib(list, R_NamesSymbol, labels);
+  SEXP list = PROTECT(Rf_allocVector(VECSXP, (R_xlen_t)n));
+  for (size_t i = 0; i < n; i++) SET_VECTOR_ELT(list, (R_xlen_t)i, values[i]);
+  Rf_setAttrib(list, R_NamesSymbol, PROTECT(string_vector(n, names)));
   UNPROTECT(2);
   return list;
 }
@@ -178,5 +213,20 @@ SEXP zero_vector(size_t n)
 {
   SEXP vector = Rf_allocVector(REALSXP, (R_xlen_t)n);
   memset(REAL(vector), 0, n * sizeof(double));
+  return vector;
+}
+
+SEXP number_vector(size_t n, const double *values)
+{
+  SEXP vector = Rf_allocVector(REALSXP, (R_xlen_t)n);
+  if (n) memcpy(REAL(vector), values, n * sizeof(double));
+  return vector;
+}
+
+SEXP string_vector(size_t n, const char *const *values)
+{
+  SEXP vector = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)n));
+  for (size_t i = 0; i < n; i++) SET_STRING_ELT(vector, (R_xlen_t)i, Rf_mkChar(values[i]));
+  UNPROTECT(1);
   return vector;
 }

@@ -21,6 +21,9 @@ le_args args_from_list(SEXP list, le_arena *arena);
 /* A numeric matrix with one observation per column, as rows. */
 le_rows rows_from_matrix(SEXP matrix, size_t width);
 uint64_t seed_from_words(SEXP words);
+/* The first stream of random numbers of a seed, by default 1. R frees it when the call from R
+ * ends. */
+gsl_rng *new_stream(SEXP seed);
 const char *one_string(SEXP string, const char *name);
 size_t one_count(SEXP number, const char *name);
 
@@ -73,18 +76,29 @@ typedef struct r_watch {
 /* Called by runs in the main thread, with an r_watch: whether the user has pressed the interrupt
  * key or a time limit has been reached. The condition is kept, to be raised when C has returned. */
 int user_interrupts(void *watch);
+/* Calls `body`. An R error or an interrupt in it becomes the element of the list `kept`. */
+void catch_conditions(SEXP (*body)(void *), void *data, SEXP kept);
 /* Raises a condition that was kept. */
 void raise_condition(SEXP condition);
+/* Evaluates a call of a function of the package. */
+SEXP call_package(SEXP call);
 
 /* The element with this name; an R error if there is none. */
 SEXP list_element(SEXP list, const char *name);
+/* The same, or NULL if there is none; and a number, or `otherwise`. */
+SEXP maybe_element(SEXP list, const char *name);
+double number_element(SEXP list, const char *name, double otherwise);
 /* A named list from arrays of names and values. */
 SEXP named_list(size_t n, const char *const *names, SEXP *values);
 /* A matrix of zeros. */
 SEXP zeros(size_t rows, size_t columns);
 SEXP zero_vector(size_t n);
+/* Vectors of these numbers or texts. */
+SEXP number_vector(size_t n, const double *values);
+SEXP string_vector(size_t n, const char *const *values);
 
-SEXP ffi_model(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP theta, SEXP extra);
+SEXP ffi_model(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP theta, SEXP more);
+SEXP ffi_model_facts(SEXP type, SEXP args);
 SEXP ffi_check_model(SEXP type, SEXP args, SEXP calls);
 SEXP ffi_run_new(SEXP problem);
 SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed);
@@ -126,8 +140,6 @@ SEXP ffi_pace(SEXP done, SEXP spent);
 SEXP ffi_resample(SEXP scheme, SEXP weight, SEXP m, SEXP seed);
 SEXP ffi_varopt(SEXP log_weight, SEXP most, SEXP seed);
 SEXP ffi_clusters(SEXP points);
-SEXP ffi_latent(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP state, SEXP settings);
-SEXP ffi_variational(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP q, SEXP settings);
 SEXP ffi_latent_density(SEXP type, SEXP args, SEXP rows, SEXP states, SEXP fresh);
 SEXP ffi_schedule(SEXP log_lik, SEXP weight, SEXP target, SEXP lambda);
 SEXP ffi_lambdas(SEXP kind, SEXP steps, SEXP delta);

@@ -19,14 +19,10 @@ static size_t one_wide(const void *self)
 static DL_FUNC find(SEXP args, int must)
 {
   SEXP symbol = list_element(args, ".symbol"), library = list_element(args, ".library");
-  SEXP call =
-    PROTECT(Rf_lang4(Rf_install("find_symbol"), symbol, library, PROTECT(Rf_ScalarLogical(must))));
-  SEXP package = PROTECT(Rf_mkString("logevidence"));
-  SEXP space = PROTECT(R_FindNamespace(package));
-  SEXP address = PROTECT(Rf_eval(call, space));
-  const DL_FUNC found = TYPEOF(address) == EXTPTRSXP ? R_ExternalPtrAddrFn(address) : NULL;
-  UNPROTECT(5);
-  return found;
+  SEXP required = PROTECT(Rf_ScalarLogical(must));
+  SEXP address = call_package(Rf_lang4(Rf_install("find_symbol"), symbol, library, required));
+  UNPROTECT(1);
+  return TYPEOF(address) == EXTPTRSXP ? R_ExternalPtrAddrFn(address) : NULL;
 }
 
 int compiled_model_lives(const model_handle *handle, SEXP args)

@@ -10,6 +10,7 @@
 #define ROUTINE(name, arguments) {#name, (DL_FUNC)(void (*)(void))(name), arguments}
 
 static const R_CallMethodDef routines[] = {ROUTINE(ffi_model, 6),
+                                           ROUTINE(ffi_model_facts, 2),
                                            ROUTINE(ffi_check_model, 3),
                                            ROUTINE(ffi_run_new, 1),
                                            ROUTINE(ffi_run_feed, 3),
@@ -50,8 +51,6 @@ static const R_CallMethodDef routines[] = {ROUTINE(ffi_model, 6),
                                            ROUTINE(ffi_resample, 4),
                                            ROUTINE(ffi_varopt, 3),
                                            ROUTINE(ffi_clusters, 1),
-                                           ROUTINE(ffi_latent, 6),
-                                           ROUTINE(ffi_variational, 6),
                                            ROUTINE(ffi_latent_density, 5),
                                            ROUTINE(ffi_schedule, 4),
                                            ROUTINE(ffi_lambdas, 3),

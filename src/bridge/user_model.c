@@ -14,7 +14,6 @@ typedef struct user_model {
   SEXP answer; /* function(what, theta, rows), protected by the external pointer of the model */
   SEXP kept;   /* a list of one, protected by the same pointer: the stored error condition */
   size_t d;
-  int failed;
   size_t next; /* number of prior draws used of those fetched in advance */
   double *ahead;
   const le_context *context; /* of the run, or NULL */
@@ -52,12 +51,9 @@ static SEXP ask(void *data)
   return R_NilValue;
 }
 
-static SEXP keep(SEXP condition, void *data)
+static int has_failed(const user_model *model)
 {
-  user_call *c = data;
-  SET_VECTOR_ELT(c->model->kept, 0, condition);
-  c->model->failed = 1;
-  return R_NilValue;
+  return VECTOR_ELT(model->kept, 0) != R_NilValue;
 }
 
 static le_status user_ask(user_model *model, const char *what, size_t m, const double *theta,
@@ -65,16 +61,10 @@ static le_status user_ask(user_model *model, const char *what, size_t m, const d
 {
   user_call call = {model, what, m, rows ? rows->n : 0, wanted, theta, rows ? rows->values : NULL,
                     out,   add};
-  if (!model->failed) {
-    SEXP classes = PROTECT(Rf_allocVector(STRSXP, 2));
-    SET_STRING_ELT(classes, 0, Rf_mkChar("error"));
-    SET_STRING_ELT(classes, 1, Rf_mkChar("interrupt"));
-    R_tryCatch(ask, &call, classes, keep, &call, NULL, NULL);
-    UNPROTECT(1);
-  }
-  if (model->failed && !add)
-    for (size_t i = 0; i < wanted; i++) out[i] = NAN;
-  return model->failed ? LE_USER_ERROR : LE_OK;
+  if (!has_failed(model)) catch_conditions(ask, &call, model->kept);
+  const int failed = has_failed(model);
+  for (size_t i = 0; failed && !add && i < wanted; i++) out[i] = NAN;
+  return failed ? LE_USER_ERROR : LE_OK;
 }
 
 /* An instance is constant except for the stored error and the prior draws fetched in advance. */
@@ -240,6 +230,5 @@ void user_model_raise(const model_handle *handle)
 {
   if (!handle || !user_model_made(handle)) return;
   const user_model *model = handle->self;
-  if (!model->failed) return;
-  raise_condition(VECTOR_ELT(model->kept, 0));
+  if (has_failed(model)) raise_condition(VECTOR_ELT(model->kept, 0));
 }

@@ -11,9 +11,10 @@ latent_door <- function(type, args, width, n, seed = 1) {
   calls <- 0
   function(what, state = NULL, rows = blank, seen = n, lambda = 1, backwards = FALSE) {
     calls <<- calls + 1
-    .Call(ffi_latent, type, args, rows, what, state,
-          list(seen = as.double(seen), lambda = as.double(lambda),
-               backwards = backwards, to = NULL, seed = c(seed, calls)))
+    answer <- .Call(ffi_model, type, args, rows, paste0("state_", what), state,
+                    list(seen = seen, lambda = lambda, backwards = backwards,
+                         seed = c(seed, calls)))
+    list(value = answer$value, state = answer$theta, rows = answer$first)
   }
 }
 

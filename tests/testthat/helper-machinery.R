@@ -66,6 +66,10 @@ ask <- function(model, what, theta = NULL, rows = matrix(0, model$width, 0), ext
   if (!is.null(theta) && !is.matrix(theta)) theta <- matrix(theta, ncol = 1)
   .Call(ffi_model, model$type, model$args, rows, what, theta, extra)
 }
+facts <- function(model) .Call(ffi_model_facts, model$type, model$args)
+# Points as relabelled by C.
+relabelled <- function(model, theta, reference)
+  ask(model, "relabel", theta, extra = list(other = reference))$theta
 
 mean_model <- function(sigma = 1, prior_mean = 0, prior_sd = 1) {
   list(type = "gaussian_mean", dim = 1, width = 1,

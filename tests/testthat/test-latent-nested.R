@@ -37,9 +37,9 @@ test_that("sweeps under a likelihood constraint draw from the prior under that c
   for (model in small) {
     encoded <- encode(model, few_rows)
     ask <- function(what, state, seed, ...) {
-      .Call(ffi_latent, model$name, encoded$args, encoded$rows, what, state,
-            modifyList(list(seen = 6, lambda = 1, backwards = FALSE, to = NULL,
-                            seed = c(test_seed(2), seed)), list(...)))
+      answer <- .Call(ffi_model, model$name, encoded$args, encoded$rows, paste0("state_", what),
+                      state, list(seed = c(test_seed(2), seed), ...))
+      list(value = answer$value, state = answer$theta)
     }
     prior <- function(seed) {
       state <- ask("start", NULL, seed)$state

@@ -7,9 +7,10 @@ latent <- function(type, args, rows) {
   force(rows)
   function(what, state = NULL, seen = ncol(rows), lambda = 1, backwards = FALSE, to = NULL,
            seed = 1, data = rows) {
-    .Call(ffi_latent, type, args, data, what, state,
-          list(seen = as.double(seen), lambda = as.double(lambda),
-               backwards = backwards, to = to, seed = words(seed)))
+    answer <- .Call(ffi_model, type, args, data, paste0("state_", what), state,
+                    list(seen = seen, lambda = lambda, backwards = backwards, other = to,
+                         seed = words(seed)))
+    list(value = answer$value, state = answer$theta, rows = answer$first)
   }
 }
 some_data <- function(n, d, seed = 1)

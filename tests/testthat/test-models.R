@@ -92,12 +92,12 @@ differences <- function(f, theta, h = 2e-3) {
 
 test_that("dimensions are what the settings say", {
   each_case(function(model, theta, rows, name) {
-    expect_identical(ask(model, "dim"), as.double(model$dim), info = name)
-    expect_identical(ask(model, "width"), as.double(model$width), info = name)
+    expect_identical(facts(model)$dim, as.double(model$dim), info = name)
+    expect_identical(facts(model)$width, as.double(model$width), info = name)
   })
-  expect_identical(ask(mixture_model(3, 2), "user_dim"), 15)
-  expect_equal(ask(mixture_model(5, 2), "log_symmetry"), log(120), tolerance = 1e-14)
-  expect_identical(ask(linear_model(3), "log_symmetry"), 0)
+  expect_identical(facts(mixture_model(3, 2))$user_dim, 15)
+  expect_equal(facts(mixture_model(5, 2))$log_symmetry, log(120), tolerance = 1e-14)
+  expect_identical(facts(linear_model(3))$log_symmetry, 0)
 })
 
 test_that("densities are those of plain R, at any number of rows", {
@@ -445,7 +445,7 @@ test_that("all labellings of a point are relabelled to one and the same, which i
       sound <- vapply(seq_len(ncol(targets)), function(i) {
         points <- vapply(orders, function(o) permute(case$model$args, targets[, i], o),
                          targets[, i])
-        found <- ask(case$model, "relabel", points, extra = list(reference = references[, r]))
+        found <- relabelled(case$model, points, references[, r])
         c(same = max(abs(found - found[, 1])) < 1e-10,
           member = min(colSums(abs(points - found[, 1]))) < 1e-9,
           # the domain: one of the labellings alone stays as it is, to the bit
@@ -453,8 +453,8 @@ test_that("all labellings of a point are relabelled to one and the same, which i
       }, c(same = TRUE, member = TRUE, domain = TRUE))
       expect_identical(rowSums(!sound), c(same = 0, member = 0, domain = 0), info = name)
     }
-    again <- ask(case$model, "relabel", references, extra = list(reference = references[, 2]))
-    expect_identical(ask(case$model, "relabel", again, extra = list(reference = references[, 2])),
+    again <- relabelled(case$model, references, references[, 2])
+    expect_identical(relabelled(case$model, again, references[, 2]),
                      again)
     expect_identical(again[, 2], references[, 2])
   }
@@ -464,11 +464,11 @@ test_that("a share 1 / K! of the prior lies in the domain", {
   for (K in c(2, 3)) {
     model <- mixture_model(K, 1)
     draws <- prior_draws(model, 6000, 43)
-    kept <- ask(model, "relabel", draws, extra = list(reference = prior_draws(model, 1, 44)[, 1]))
+    kept <- relabelled(model, draws, prior_draws(model, 1, 44)[, 1])
     stays <- colSums(kept != draws) == 0
     expect_z(z_score(stays, 1 / factorial(K)))
     # the reference may itself have equal components
-    same <- ask(model, "relabel", draws, extra = list(reference = rep(0, model$dim)))
+    same <- relabelled(model, draws, rep(0, model$dim))
     expect_z(z_score(colSums(same != draws) == 0, 1 / factorial(K)))
   }
 })
@@ -484,7 +484,7 @@ test_that("as many labellings lie in the domain as log_orbit says, also in chain
       reference <- c(rep(0, 3), centre[order], rep(0, 4))
       point <- prior_draws(mixture_model(4, 1), 1, sum(order * 4^(0:3)))[, 1]
       images <- vapply(permutations(4), function(o) permute(args, point, o), point)
-      kept <- bench$ask("relabel", images, extra = reference)$first != 1
+      kept <- bench$ask("relabel", images, other = reference)$first != 1
       expect_equal(sum(kept) * exp(bench$get("log_orbit", reference)), 24)
     }
 })
@@ -495,7 +495,7 @@ test_that("relabelling survives wild points", {
   wild <- matrix(sample(c(-1, 1), model$dim * 60, TRUE) *
                  10^stats::runif(model$dim * 60, -300, 300), model$dim)
   for (i in 1:5) {
-    found <- ask(model, "relabel", wild, extra = list(reference = wild[, i]))
+    found <- relabelled(model, wild, wild[, i])
     expect_false(anyNA(found[-(1:3), ]))
     expect_identical(apply(found[4:11, ], 2, sort), apply(wild[4:11, ], 2, sort))
   }
@@ -531,7 +531,7 @@ test_that("what a model does not offer is an error", {
                class = "logevidence_error")
   expect_error(ask(model, "log_lik", c(0, 0), rbind(1, 0.5)), "out of range",
                class = "logevidence_error")
-  expect_error(ask(list(type = "nothing", args = list(), width = 1), "dim"), "no model called")
+  expect_error(facts(list(type = "nothing", args = list())), "no model called")
   expect_error(ask(list(type = "gaussian_mixture", args = list(components = 70, dimensions = 1),
                         width = 1), "dim"),
                "`components` must be a whole number from 1 to 64, not 70",
