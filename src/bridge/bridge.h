@@ -97,55 +97,67 @@ SEXP zero_vector(size_t n);
 SEXP number_vector(size_t n, const double *values);
 SEXP string_vector(size_t n, const char *const *values);
 
-SEXP ffi_model(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP theta, SEXP more);
-SEXP ffi_model_facts(SEXP type, SEXP args);
-SEXP ffi_check_model(SEXP type, SEXP args, SEXP calls);
-SEXP ffi_run_new(SEXP problem);
-SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed);
-SEXP ffi_run_advance(SEXP runs, SEXP seconds);
-SEXP ffi_threads(SEXP requested);
-SEXP ffi_run_progress(SEXP run);
-SEXP ffi_run_reopen(SEXP run);
-SEXP ffi_run_result(SEXP run);
-SEXP ffi_run_save(SEXP run);
-SEXP ffi_run_restore(SEXP run, SEXP state);
-SEXP ffi_run_free(SEXP run);
-SEXP ffi_problem_id(SEXP problem);
-SEXP ffi_path_kind(SEXP path);
-SEXP ffi_file_read(SEXP path);
-SEXP ffi_checkpoint_open(SEXP path, SEXP directory);
-SEXP ffi_checkpoint_close(SEXP pointer);
-SEXP ffi_checkpoint_read(SEXP pointer);
-SEXP ffi_checkpoint_write(SEXP pointer, SEXP bytes);
-SEXP ffi_checkpoint_intact(SEXP bytes);
-SEXP ffi_fingerprint(SEXP observations, SEXP threads, SEXP last);
-SEXP ffi_all_finite(SEXP x);
-SEXP ffi_bind_rows(SEXP x, SEXP y, SEXP intercept, SEXP threads, SEXP seed);
-SEXP ffi_vector_rows(SEXP vectors, SEXP intercept);
-SEXP ffi_arrow_next(SEXP stream, SEXP array);
-SEXP ffi_arrow_rows(SEXP array, SEXP schema, SEXP names, SEXP intercept);
-SEXP ffi_csv(SEXP lines, SEXP kinds, SEXP format, SEXP na);
-SEXP ffi_csv_fields(SEXP lines, SEXP format);
-SEXP ffi_csv_kinds(SEXP lines, SEXP columns, SEXP format, SEXP na);
-SEXP ffi_csv_lines(SEXP raw, SEXP ended);
-SEXP ffi_crc32(SEXP raw, SEXP before);
-SEXP ffi_volumes(SEXP log_lik, SEXP live, SEXP rest, SEXP simulations, SEXP seed);
-SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, SEXP theta,
-                      SEXP settings, SEXP seed);
-SEXP ffi_philox(SEXP counter, SEXP key);
-SEXP ffi_uniforms(SEXP seed, SEXP replicate, SEXP stream, SEXP n, SEXP together);
-SEXP ffi_normals(SEXP seed, SEXP replicate, SEXP n, SEXP d, SEXP times);
-SEXP ffi_cholesky(SEXP matrix);
-SEXP ffi_pace(SEXP done, SEXP spent);
-SEXP ffi_resample(SEXP scheme, SEXP weight, SEXP m, SEXP seed);
-SEXP ffi_varopt(SEXP log_weight, SEXP most, SEXP seed);
-SEXP ffi_clusters(SEXP points);
-SEXP ffi_latent_density(SEXP type, SEXP args, SEXP rows, SEXP states, SEXP fresh);
-SEXP ffi_schedule(SEXP log_lik, SEXP weight, SEXP target, SEXP lambda);
-SEXP ffi_lambdas(SEXP kind, SEXP steps, SEXP delta);
-SEXP ffi_pareto_k(SEXP log_weight);
-SEXP ffi_simd(void);
-SEXP ffi_tables(void);
-SEXP ffi_vector(SEXP what, SEXP x, SEXP variant);
+/* All routines that R calls, with their numbers of arguments. */
+#define ROUTINES(ROUTINE)                                                                          \
+  ROUTINE(ffi_model, 6)                                                                            \
+  ROUTINE(ffi_model_facts, 2)                                                                      \
+  ROUTINE(ffi_check_model, 3)                                                                      \
+  ROUTINE(ffi_run_new, 1)                                                                          \
+  ROUTINE(ffi_run_feed, 3)                                                                         \
+  ROUTINE(ffi_run_advance, 2)                                                                      \
+  ROUTINE(ffi_threads, 1)                                                                          \
+  ROUTINE(ffi_run_progress, 1)                                                                     \
+  ROUTINE(ffi_run_reopen, 1)                                                                       \
+  ROUTINE(ffi_run_result, 1)                                                                       \
+  ROUTINE(ffi_run_save, 1)                                                                         \
+  ROUTINE(ffi_run_restore, 2)                                                                      \
+  ROUTINE(ffi_run_free, 1)                                                                         \
+  ROUTINE(ffi_problem_id, 1)                                                                       \
+  ROUTINE(ffi_path_kind, 1)                                                                        \
+  ROUTINE(ffi_file_read, 1)                                                                        \
+  ROUTINE(ffi_checkpoint_open, 2)                                                                  \
+  ROUTINE(ffi_checkpoint_close, 1)                                                                 \
+  ROUTINE(ffi_checkpoint_read, 1)                                                                  \
+  ROUTINE(ffi_checkpoint_write, 2)                                                                 \
+  ROUTINE(ffi_checkpoint_intact, 1)                                                                \
+  ROUTINE(ffi_fingerprint, 3)                                                                      \
+  ROUTINE(ffi_all_finite, 1)                                                                       \
+  ROUTINE(ffi_bind_rows, 5)                                                                        \
+  ROUTINE(ffi_vector_rows, 2)                                                                      \
+  ROUTINE(ffi_arrow_next, 2)                                                                       \
+  ROUTINE(ffi_arrow_rows, 4)                                                                       \
+  ROUTINE(ffi_csv, 4)                                                                              \
+  ROUTINE(ffi_csv_fields, 2)                                                                       \
+  ROUTINE(ffi_csv_kinds, 4)                                                                        \
+  ROUTINE(ffi_csv_lines, 2)                                                                        \
+  ROUTINE(ffi_crc32, 2)                                                                            \
+  ROUTINE(ffi_volumes, 5)                                                                          \
+  ROUTINE(ffi_kernel_moves, 7)                                                                     \
+  ROUTINE(ffi_philox, 2)                                                                           \
+  ROUTINE(ffi_uniforms, 5)                                                                         \
+  ROUTINE(ffi_normals, 5)                                                                          \
+  ROUTINE(ffi_cholesky, 1)                                                                         \
+  ROUTINE(ffi_pace, 2)                                                                             \
+  ROUTINE(ffi_resample, 4)                                                                         \
+  ROUTINE(ffi_varopt, 3)                                                                           \
+  ROUTINE(ffi_clusters, 1)                                                                         \
+  ROUTINE(ffi_latent_density, 5)                                                                   \
+  ROUTINE(ffi_schedule, 4)                                                                         \
+  ROUTINE(ffi_lambdas, 3)                                                                          \
+  ROUTINE(ffi_pareto_k, 1)                                                                         \
+  ROUTINE(ffi_simd, 0)                                                                             \
+  ROUTINE(ffi_tables, 0)                                                                           \
+  ROUTINE(ffi_vector, 3)
+
+#define ARGUMENTS_0 void
+#define ARGUMENTS_1 SEXP
+#define ARGUMENTS_2 ARGUMENTS_1, SEXP
+#define ARGUMENTS_3 ARGUMENTS_2, SEXP
+#define ARGUMENTS_4 ARGUMENTS_3, SEXP
+#define ARGUMENTS_5 ARGUMENTS_4, SEXP
+#define ARGUMENTS_6 ARGUMENTS_5, SEXP
+#define ARGUMENTS_7 ARGUMENTS_6, SEXP
+#define DECLARE_ROUTINE(name, arguments) SEXP name(ARGUMENTS_##arguments);
+ROUTINES(DECLARE_ROUTINE)
 
 #endif
