@@ -33,49 +33,25 @@
   TABLE(le_variational_estimator)                                                       \
   TABLE(le_partitions_estimator)
 
-#define DECLARE_MODEL(table) extern const le_model_ops table;
-#define DECLARE_KERNEL(table) extern const le_kernel_ops table;
-#define DECLARE_ESTIMATOR(table) extern const le_estimator_ops table;
-MODELS(DECLARE_MODEL)
-KERNELS(DECLARE_KERNEL)
-ESTIMATORS(DECLARE_ESTIMATOR)
-
+/* The tables of a kind, and the functions that find them by position or name. */
+#define REGISTRY(kind, TABLES)                                                          \
+  TABLES(DECLARE_##kind)                                                                \
+  static const le_##kind##_ops *const kind##_tables[] = {TABLES(ADDRESS)};              \
+  const le_##kind##_ops *le_##kind##_at(size_t i)                                       \
+  {                                                                                     \
+    return i < sizeof kind##_tables / sizeof *kind##_tables ? kind##_tables[i] : NULL;  \
+  }                                                                                     \
+  const le_##kind##_ops *le_find_##kind(const char *name)                               \
+  {                                                                                     \
+    size_t i = 0;                                                                       \
+    while (le_##kind##_at(i) && strcmp(le_##kind##_at(i)->name, name) != 0) i++;        \
+    return le_##kind##_at(i);                                                           \
+  }
 #define ADDRESS(table) &table,
-static const le_model_ops *const models[] = {MODELS(ADDRESS)};
-static const le_kernel_ops *const kernels[] = {KERNELS(ADDRESS)};
-static const le_estimator_ops *const estimators[] = {ESTIMATORS(ADDRESS)};
+#define DECLARE_model(table) extern const le_model_ops table;
+#define DECLARE_kernel(table) extern const le_kernel_ops table;
+#define DECLARE_estimator(table) extern const le_estimator_ops table;
 
-const le_model_ops *le_model_at(size_t i)
-{
-  return i < sizeof models / sizeof *models ? models[i] : NULL;
-}
-
-const le_kernel_ops *le_kernel_at(size_t i)
-{
-  return i < sizeof kernels / sizeof *kernels ? kernels[i] : NULL;
-}
-
-const le_estimator_ops *le_estimator_at(size_t i)
-{
-  return i < sizeof estimators / sizeof *estimators ? estimators[i] : NULL;
-}
-
-#define FIND(table, wanted)                                                             \
-  for (size_t i = 0; i < sizeof table / sizeof *table; i++)                             \
-    if (strcmp(table[i]->name, wanted) == 0) return table[i];                           \
-  return NULL
-
-const le_model_ops *le_find_model(const char *name)
-{
-  FIND(models, name);
-}
-
-const le_kernel_ops *le_find_kernel(const char *name)
-{
-  FIND(kernels, name);
-}
-
-const le_estimator_ops *le_find_estimator(const char *name)
-{
-  FIND(estimators, name);
-}
+REGISTRY(model, MODELS)
+REGISTRY(kernel, KERNELS)
+REGISTRY(estimator, ESTIMATORS)

@@ -98,6 +98,25 @@ void raise_condition(SEXP condition)
   UNPROTECT(1);
 }
 
+SEXP new_object(size_t bytes, R_CFinalizer_t finalizer, SEXP kept)
+{
+  SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, kept));
+  R_RegisterCFinalizerEx(pointer, finalizer, TRUE);
+  void *object = le_resize(NULL, bytes);
+  if (!object) raise_status(LE_NO_MEMORY, NULL);
+  memset(object, 0, bytes);
+  R_SetExternalPtrAddr(pointer, object);
+  UNPROTECT(1);
+  return pointer;
+}
+
+int has_member(const void *table, size_t offset)
+{
+  void (*member)(void) = NULL;
+  if (table) memcpy(&member, (const char *)table + offset, sizeof member);
+  return member != NULL;
+}
+
 le_args args_from_list(SEXP list, le_arena *arena)
 {
   le_args args = {0, NULL};
@@ -152,16 +171,26 @@ size_t one_count(SEXP number, const char *name)
   return (size_t)value;
 }
 
-gsl_rng *new_stream(SEXP seed)
+le_streams new_streams(size_t n, SEXP seed, uint32_t replicate)
 {
   const uint64_t words = Rf_isNull(seed) ? 1 : seed_from_words(seed);
-  gsl_rng *rng = (gsl_rng *)R_alloc(1, sizeof *rng);
-  *rng = (gsl_rng){le_rng_philox, R_alloc(1, le_rng_philox->size)};
-  le_streams streams;
-  check_status(le_streams_alloc(&streams, 1, words, 0));
-  gsl_rng_memcpy(rng, streams.rng[0]);
-  le_streams_free(&streams);
-  return rng;
+  const size_t size = le_rng_philox->size;
+  gsl_rng *rng = (gsl_rng *)R_alloc(n, sizeof *rng);
+  char *state = R_alloc(n, (int)size);
+  le_streams made, kept = {n, (gsl_rng **)R_alloc(n, sizeof *kept.rng), NULL};
+  check_status(le_streams_alloc(&made, n, words, replicate));
+  for (size_t i = 0; i < n; i++) {
+    rng[i] = (gsl_rng){le_rng_philox, state + i * size};
+    gsl_rng_memcpy(&rng[i], made.rng[i]);
+    kept.rng[i] = &rng[i];
+  }
+  le_streams_free(&made);
+  return kept;
+}
+
+gsl_rng *new_stream(SEXP seed)
+{
+  return new_streams(1, seed, 0).rng[0];
 }
 
 /* The position of the element with this name, or -1. */
@@ -196,7 +225,7 @@ double number_element(SEXP list, const char *name, double otherwise)
 SEXP named_list(size_t n, const char *const *names, SEXP *values)
 {
   SEXP list = PROTECT(Rf_allocVector(VECSXP, (R_xlen_t)n));
-  for (size_t i = 0; i < n; i++) SET_VECTOR_ELT(list, (R_xlen_t)i, values[i]);
+  for (size_t i = 0; values && i < n; i++) SET_VECTOR_ELT(list, (R_xlen_t)i, values[i]);
   Rf_setAttrib(list, R_NamesSymbol, PROTECT(string_vector(n, names)));
   UNPROTECT(2);
   return list;

@@ -26,12 +26,11 @@ SEXP ffi_arrow_next(SEXP stream, SEXP array)
   return to->release ? Rf_ScalarReal((double)to->length) : R_NilValue;
 }
 
+#define FORMAT(kind, type, format) {format, kind},
 static const struct {
   char format;
   column_kind kind;
-} kinds[] = {{'g', COLUMN_DOUBLE}, {'f', COLUMN_FLOAT}, {'l', COLUMN_INT64}, {'L', COLUMN_UINT64},
-             {'i', COLUMN_INT32}, {'I', COLUMN_UINT32}, {'s', COLUMN_INT16}, {'S', COLUMN_UINT16},
-             {'c', COLUMN_INT8}, {'C', COLUMN_UINT8}, {'b', COLUMN_BIT}};
+} kinds[] = {COLUMN_NUMBERS(FORMAT){'b', COLUMN_BIT}};
 
 /* Whether a child of a batch is a column of plain numbers; then `to` describes it. */
 static int is_plain(const struct ArrowSchema *schema, const struct ArrowArray *child, size_t offset,

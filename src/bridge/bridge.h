@@ -21,11 +21,16 @@ le_args args_from_list(SEXP list, le_arena *arena);
 /* A numeric matrix with one observation per column, as rows. */
 le_rows rows_from_matrix(SEXP matrix, size_t width);
 uint64_t seed_from_words(SEXP words);
-/* The first stream of random numbers of a seed, by default 1. R frees it when the call from R
- * ends. */
+/* Streams of random numbers of a seed, by default 1, without that for the order of rows; and the
+ * first one. R frees them when the call from R ends. */
+le_streams new_streams(size_t n, SEXP seed, uint32_t replicate);
 gsl_rng *new_stream(SEXP seed);
 const char *one_string(SEXP string, const char *name);
 size_t one_count(SEXP number, const char *name);
+
+/* An external pointer to zeroed memory, which its finalizer gives back by le_release(). `kept`
+ * exists as long as the pointer. */
+SEXP new_object(size_t bytes, R_CFinalizer_t finalizer, SEXP kept);
 
 /* An instance of a model (model.c); the finalizer of its external pointer destroys it. */
 typedef struct model_handle {
@@ -40,15 +45,18 @@ typedef struct model_handle {
 SEXP model_new(SEXP type, SEXP args);
 model_handle *model_get(SEXP pointer);
 
+/* Whether a table of functions exists and has the one that is a member at this offset. */
+int has_member(const void *table, size_t offset);
+
 /* Models made of R functions (user_model.c). */
-int user_model_is(SEXP type);
 void user_model_create(model_handle *handle, SEXP args, SEXP kept);
 int user_model_made(const model_handle *handle);
+/* The width of models whose rows are numbers of rows, or a row that they do not read. */
+size_t one_wide(const void *self);
 /* The context of the run that uses the model. */
 void user_model_watch(const model_handle *handle, const le_context *context);
 void user_model_archive(const model_handle *handle, le_archive *archive);
 /* Models compiled in other libraries (compiled_model.c). */
-int compiled_model_is(SEXP type);
 void compiled_model_find(model_handle *handle, SEXP args);
 void compiled_model_check(model_handle *handle);
 /* Whether the library is still loaded: an instance exists until R's garbage collection, which may
@@ -88,7 +96,7 @@ SEXP list_element(SEXP list, const char *name);
 /* The same, or NULL if there is none; and a number, or `otherwise`. */
 SEXP maybe_element(SEXP list, const char *name);
 double number_element(SEXP list, const char *name, double otherwise);
-/* A named list from arrays of names and values. */
+/* A named list from arrays of names and values; without values all elements are NULL. */
 SEXP named_list(size_t n, const char *const *names, SEXP *values);
 /* A matrix of zeros. */
 SEXP zeros(size_t rows, size_t columns);

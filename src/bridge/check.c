@@ -102,7 +102,7 @@ static void perform(prepared *p)
   gsl_rng_memcpy(p->c.rng, p->fresh);
   p->c.status = LE_OK;
   p->c.value = 0;
-  p->c.function->call(&p->c);
+  make_call(&p->c);
 }
 
 static SEXP vector_of(const pen *p) { return number_vector(p->n, p->values); }

@@ -51,8 +51,6 @@ typedef struct place {
   uint64_t last;
 } place;
 
-static const char CHANGED[] = "another program has made or changed this file since the run began";
-
 static uint64_t checksum(const unsigned char *bytes, size_t size)
 {
   return le_checksum(size, bytes, size);
@@ -94,11 +92,7 @@ SEXP ffi_path_kind(SEXP path)
   if (look_at(one_string(path, "path"), &info) == 0) return Rf_mkString(kind_of(&info));
   const int reason = errno;
   if (reason == ENOENT) return Rf_mkString("none");
-  SEXP answer = PROTECT(Rf_allocVector(STRSXP, 2));
-  SET_STRING_ELT(answer, 1, Rf_mkChar(strerror(reason)));
-  SET_STRING_ELT(answer, 0, Rf_mkChar("error"));
-  UNPROTECT(1);
-  return answer;
+  return string_vector(2, (const char *[]){"error", strerror(reason)});
 }
 
 /* Opening -------------------------------------------------------------------------------------- */
@@ -152,7 +146,7 @@ static void let_go_of(SEXP pointer)
   place *p = R_ExternalPtrAddr(pointer);
   if (!p) return;
   let_go(p);
-  R_Free(p);
+  le_release(p);
   R_ClearExternalPtr(pointer);
 }
 
@@ -191,13 +185,10 @@ static const char *open_place(place *p, const char *path)
  * if another process writes to it. */
 SEXP ffi_checkpoint_open(SEXP path, SEXP directory)
 {
-  SEXP names = PROTECT(Rf_allocVector(STRSXP, 2));
-  SET_STRING_ELT(names, 0, Rf_mkChar(one_string(path, "path")));
-  SET_STRING_ELT(names, 1, Rf_mkChar(one_string(directory, "directory")));
-  SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, names));
-  R_RegisterCFinalizerEx(pointer, let_go_of, TRUE);
-  place *p = R_Calloc(1, place);
-  R_SetExternalPtrAddr(pointer, p);
+  SEXP names = PROTECT(string_vector(
+    2, (const char *[]){one_string(path, "path"), one_string(directory, "directory")}));
+  SEXP pointer = PROTECT(new_object(sizeof(place), let_go_of, names));
+  place *p = place_of(pointer);
   p->handle = -1;
   const char *reason = open_place(p, path_of(pointer));
   SEXP answer = reason ? PROTECT(Rf_mkString(reason)) : PROTECT(pointer);
@@ -400,11 +391,9 @@ static int put_in_place(place *p, int handle, const char *temporary, const char 
 
 static SEXP conflict(void)
 {
-  SEXP reason = PROTECT(Rf_allocVector(STRSXP, 2));
-  SET_STRING_ELT(reason, 0, Rf_mkChar(CHANGED));
-  SET_STRING_ELT(reason, 1, Rf_mkChar("conflict"));
-  UNPROTECT(1);
-  return reason;
+  static const char *const reason[] = {
+    "another program has made or changed this file since the run began", "conflict"};
+  return string_vector(2, reason);
 }
 
 /* Writes `bytes` and their checksum. Returns NULL, or why it could not be done: the file is then as

@@ -6,8 +6,10 @@
 
 enum { PIECE = 256 };
 
-#define CONVERT(type)                                                                              \
-  for (size_t i = 0; i < n; i++) out[i] = (double)((const type *)from->values)[start + i]
+#define CONVERT(kind, type, format)                                                                \
+  case kind:                                                                                       \
+    for (size_t i = 0; i < n; i++) out[i] = (double)((const type *)from->values)[start + i];       \
+    break;
 
 static int bit_of(const uint8_t *bits, size_t i) { return bits[i / 8] >> (i % 8) & 1; }
 
@@ -16,16 +18,7 @@ static void convert(const column *from, size_t at, size_t n, double *out)
 {
   const size_t start = from->offset + at;
   switch (from->kind) {
-  case COLUMN_DOUBLE: CONVERT(double); break;
-  case COLUMN_FLOAT: CONVERT(float); break;
-  case COLUMN_INT64: CONVERT(int64_t); break;
-  case COLUMN_UINT64: CONVERT(uint64_t); break;
-  case COLUMN_INT32: CONVERT(int32_t); break;
-  case COLUMN_UINT32: CONVERT(uint32_t); break;
-  case COLUMN_INT16: CONVERT(int16_t); break;
-  case COLUMN_UINT16: CONVERT(uint16_t); break;
-  case COLUMN_INT8: CONVERT(int8_t); break;
-  case COLUMN_UINT8: CONVERT(uint8_t); break;
+    COLUMN_NUMBERS(CONVERT)
   case COLUMN_BIT:
     for (size_t i = 0; i < n; i++) out[i] = bit_of(from->values, start + i);
     break;
@@ -46,11 +39,8 @@ static SEXP first_bad(const double *rows, size_t n, size_t width, size_t first)
   for (size_t i = 0; i < n; i++)
     for (size_t j = first; j < width; j++)
       if (!isfinite(rows[i * width + j])) {
-        SEXP bad = Rf_allocVector(REALSXP, 3);
-        REAL(bad)[0] = (double)i + 1;
-        REAL(bad)[1] = (double)(j - first) + 1;
-        REAL(bad)[2] = rows[i * width + j];
-        return bad;
+        const double bad[] = {(double)i + 1, (double)(j - first) + 1, rows[i * width + j]};
+        return number_vector(3, bad);
       }
   return R_NilValue;
 }

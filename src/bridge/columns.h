@@ -4,17 +4,22 @@
 
 #include "bridge/bridge.h"
 
+/* Numbers of C, with their letters in Arrow's formats. */
+#define COLUMN_NUMBERS(X)                                                                          \
+  X(COLUMN_DOUBLE, double, 'g')                                                                    \
+  X(COLUMN_FLOAT, float, 'f')                                                                      \
+  X(COLUMN_INT64, int64_t, 'l')                                                                    \
+  X(COLUMN_UINT64, uint64_t, 'L')                                                                  \
+  X(COLUMN_INT32, int32_t, 'i')                                                                    \
+  X(COLUMN_UINT32, uint32_t, 'I')                                                                  \
+  X(COLUMN_INT16, int16_t, 's')                                                                    \
+  X(COLUMN_UINT16, uint16_t, 'S')                                                                  \
+  X(COLUMN_INT8, int8_t, 'c')                                                                      \
+  X(COLUMN_UINT8, uint8_t, 'C')
+#define COLUMN_NAME(kind, type, format) kind,
+
 typedef enum column_kind {
-  COLUMN_DOUBLE,
-  COLUMN_FLOAT,
-  COLUMN_INT64,
-  COLUMN_UINT64,
-  COLUMN_INT32,
-  COLUMN_UINT32,
-  COLUMN_INT16,
-  COLUMN_UINT16,
-  COLUMN_INT8,
-  COLUMN_UINT8,
+  COLUMN_NUMBERS(COLUMN_NAME)
   COLUMN_BIT, /* eight values in each byte, the first in the lowest bit */
   COLUMN_R_INTEGER /* integers and logicals of R, whose missing value is NA_INTEGER */
 } column_kind;

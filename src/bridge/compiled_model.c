@@ -3,18 +3,6 @@
 #include "bridge/bridge.h"
 #include "core/target.h"
 
-int compiled_model_is(SEXP type)
-{
-  return strcmp(one_string(type, "type"), "compiled_model") == 0;
-}
-
-/* An integral without data is given one row, which it does not read. */
-static size_t one_wide(const void *self)
-{
-  (void)self;
-  return 1;
-}
-
 /* The address of the function now; NULL if it does not exist, which is an error if `must`. */
 static DL_FUNC find(SEXP args, int must)
 {
@@ -30,6 +18,13 @@ int compiled_model_lives(const model_handle *handle, SEXP args)
   return find(args, 0) == handle->table;
 }
 
+#define MEMBER(name) {offsetof(le_model_ops, name), #name}
+static const struct {
+  size_t offset;
+  const char *name;
+} required[] = {MEMBER(create),    MEMBER(destroy),    MEMBER(dim),     MEMBER(width),
+                MEMBER(log_prior), MEMBER(draw_prior), MEMBER(log_lik), MEMBER(log_lik_each)};
+
 void compiled_model_find(model_handle *handle, SEXP args)
 {
   handle->table = find(args, 1);
@@ -44,21 +39,12 @@ void compiled_model_find(model_handle *handle, SEXP args)
     memcpy(&handle->own, ops, ops->size);
   handle->own.name = "compiled_model";
   handle->own.traits |= LE_MODEL_CHECKED;
-  const le_model_ops *own = &handle->own;
-  if (!error.message[0] &&
-      (!own->create || !own->destroy || !own->dim || !own->width || !own->log_prior ||
-       !own->draw_prior || !own->log_lik || !own->log_lik_each))
-    snprintf(error.message, sizeof error.message, "The model in C must have %s.",
-             !own->create         ? "`create`"
-             : !own->destroy      ? "`destroy`"
-             : !own->dim          ? "`dim`"
-             : !own->width        ? "`width`"
-             : !own->log_prior    ? "`log_prior`"
-             : !own->draw_prior   ? "`draw_prior`"
-             : !own->log_lik      ? "`log_lik`"
-                                  : "`log_lik_each`");
+  for (size_t i = 0; !error.message[0] && i < sizeof required / sizeof *required; i++)
+    if (!has_member(&handle->own, required[i].offset))
+      snprintf(error.message, sizeof error.message, "The model in C must have `%s`.",
+               required[i].name);
   if (error.message[0]) raise_status(LE_BAD_ARGUMENT, &error);
-  handle->ops = own;
+  handle->ops = &handle->own;
 }
 
 /* Checks the values that a new instance returns. */

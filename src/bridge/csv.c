@@ -98,6 +98,14 @@ static int next_field(csv *c)
   return 1;
 }
 
+/* Goes to the next field of the record, if there is one. */
+static int another_field(csv *c)
+{
+  const int more = *c->at == c->sep;
+  c->at += more;
+  return more;
+}
+
 static int is_na(const csv *c)
 {
   for (R_xlen_t k = 0; k < XLENGTH(c->na); k++) {
@@ -187,21 +195,14 @@ static int read_record(csv *c, const int *kinds, SEXP columns, R_xlen_t row, R_x
 {
   const R_xlen_t p = XLENGTH(columns);
   begin_line(c);
-  for (R_xlen_t j = 0; j < p; j++) {
-    *column = j + 1;
+  *column = 0;
+  do {
+    const R_xlen_t j = (*column)++;
     if (!next_field(c)) return NOT_CLOSED;
-    const int problem = store_field(c, kinds[j], VECTOR_ELT(columns, j), row);
+    const int problem = j < p ? store_field(c, kinds[j], VECTOR_ELT(columns, j), row) : FINE;
     if (problem) return problem;
-    if (j + 1 == p) break;
-    if (*c->at != c->sep) return TOO_FEW;
-    c->at++;
-  }
-  while (*c->at == c->sep) {
-    c->at++;
-    ++*column;
-    if (!next_field(c)) return NOT_CLOSED;
-  }
-  return *column == p ? FINE : TOO_MANY;
+  } while (another_field(c));
+  return *column < p ? TOO_FEW : *column > p ? TOO_MANY : FINE;
 }
 
 static SEXP new_columns(const int *kinds, R_xlen_t p, R_xlen_t n)
@@ -240,9 +241,7 @@ SEXP ffi_csv(SEXP lines, SEXP kinds, SEXP format, SEXP na)
     row++;
   }
   if (row < c.n) shorten(columns, row);
-  SEXP what = PROTECT(Rf_allocVector(REALSXP, 2));
-  REAL(what)[0] = problem;
-  REAL(what)[1] = (double)column;
+  SEXP what = PROTECT(number_vector(2, (double[]){problem, (double)column}));
   const int shown = problem == NOT_A_NUMBER || problem == NOT_LOGICAL;
   SEXP value = PROTECT(shown ? Rf_ScalarString(text_of(&c)) : R_NilValue);
   SEXP count = PROTECT(Rf_ScalarReal((double)used));
@@ -269,8 +268,7 @@ SEXP ffi_csv_fields(SEXP lines, SEXP format)
       fields = PROTECT(longer);
     }
     SET_STRING_ELT(fields, n++, text_of(&c));
-    more = *c.at == c.sep;
-    c.at += more;
+    more = another_field(&c);
   }
   SEXP count = PROTECT(Rf_ScalarReal((double)c.line + 1));
   SEXP names = PROTECT(Rf_xlengthgets(fields, n));
@@ -297,7 +295,7 @@ static void count_record(csv *c, SEXP count, SEXP value, SEXP line)
 {
   const R_xlen_t p = XLENGTH(value), begin = c->line;
   begin_line(c);
-  for (R_xlen_t j = 0; j < p; j++) {
+  for (R_xlen_t j = 0; j < p && (j == 0 || another_field(c)); j++) {
     if (!next_field(c)) return;
     const int kind = kind_of_field(c);
     INTEGER(count)[KINDS * j + kind]++;
@@ -305,8 +303,6 @@ static void count_record(csv *c, SEXP count, SEXP value, SEXP line)
       SET_STRING_ELT(value, j, text_of(c));
       INTEGER(line)[j] = (int)begin + 1;
     }
-    if (*c->at != c->sep) return;
-    c->at++;
   }
 }
 

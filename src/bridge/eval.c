@@ -20,7 +20,7 @@ static void call_by_blocks(model_call *c)
   for (size_t at = 0; at < all.n && c->status == LE_OK; at += BLOCK) {
     const size_t n = all.n - at < BLOCK ? all.n - at : BLOCK;
     c->rows = (le_rows){n, all.width, all.values + at * all.width};
-    c->function->call(c);
+    make_call(c);
     for (size_t i = 0; each && i < c->m; i++)
       memcpy(first + i * all.n + at, part + i * n, n * sizeof(double));
   }
@@ -55,7 +55,7 @@ static SEXP model_body(void *data)
   if (by_blocks)
     call_by_blocks(&c);
   else
-    f->call(&c);
+    make_call(&c);
   raise_call(&c, handle);
   const char *const names[] = {f->first.name, f->second.name};
   SEXP answer = f->of != OF_POINT || f->uses & CHANGES ? changed(&c, theta, part[0])

@@ -16,255 +16,187 @@ static double log_symmetry_of(const le_model_ops *ops, const void *self)
   return own ? own(self) : 0;
 }
 
-/* Functions of points -------------------------------------------------------------------------- */
+/* Calls ---------------------------------------------------------------------------------------- */
 
-static double *point(const model_call *c, size_t i) { return c->theta + i * c->d; }
-
-/* The other point for point i. */
-static const double *other(const model_call *c, size_t i)
+/* Functions of one point: point i of the call. */
+static void call_point(model_call *c, size_t i)
 {
-  return c->other + (c->others > c->d ? i * c->d : 0);
-}
-
-static void call_log_prior(model_call *c)
-{
-  c->ops->log_prior(c->self, c->m, c->theta, c->first);
-}
-static void call_log_prior_grad(model_call *c)
-{
-  c->ops->log_prior_grad(c->self, c->m, c->theta, c->first);
-}
-static void call_log_prior_hess(model_call *c)
-{
-  c->ops->log_prior_hess(c->self, c->theta, c->first);
-}
-static void call_draw_prior(model_call *c)
-{
-  for (size_t i = 0; i < c->m; i++) c->ops->draw_prior(c->self, c->rng, c->first + i * c->d);
-}
-static void call_log_lik(model_call *c)
-{
-  c->status = c->ops->log_lik(c->self, c->m, c->theta, &c->rows, c->first, c->scratch);
-}
-static void call_log_lik_grad(model_call *c)
-{
-  c->status = c->ops->log_lik_grad(c->self, c->m, c->theta, &c->rows, c->first, c->second,
-                                   c->scratch);
-}
-static void call_log_lik_grad_alone(model_call *c)
-{
-  c->status = c->ops->log_lik_grad_alone(c->self, c->m, c->theta, &c->rows, c->first, c->scratch);
-}
-static void call_log_lik_hess(model_call *c)
-{
-  c->status = c->ops->log_lik_hess(c->self, c->theta, &c->rows, c->first, c->second, c->scratch);
-}
-static void call_information(model_call *c)
-{
-  c->status = c->ops->information(c->self, c->theta, &c->rows, c->first, c->scratch);
-}
-static void call_log_lik_each(model_call *c)
-{
-  c->status = c->ops->log_lik_each(c->self, c->m, c->theta, &c->rows, c->first, c->scratch);
-}
-static void call_exact(model_call *c)
-{
-  c->status = c->ops->exact(c->self, &c->rows, c->first);
-}
-static void call_to_user(model_call *c)
-{
-  const size_t users = user_dim_of(c->ops, c->self);
-  for (size_t i = 0; i < c->m; i++) {
-    if (c->ops->to_user)
-      c->ops->to_user(c->self, point(c, i), c->first + i * users);
+  const le_model_ops *ops = c->ops;
+  const void *self = c->self;
+  const size_t d = c->d, users = user_dim_of(ops, self);
+  const double *other = c->others > d ? c->other + i * d : c->other;
+  double *theta = c->theta ? c->theta + i * d : NULL, *first = c->first;
+  switch (c->function->id) {
+  case DRAW_PRIOR: ops->draw_prior(self, c->rng, first + i * d); break;
+  case START: ops->start(self, &c->rows, c->rng, first + i * d, c->scratch); break;
+  case RELABEL: first[i] = ops->relabel(self, other, theta); break;
+  case TO_NORMAL: c->second[i] = ops->to_normal(self, other, theta, first + i * d); break;
+  case FROM_NORMAL: first[i] = ops->from_normal(self, other, theta); break;
+  case LOG_ORBIT:
+    first[i] = ops->log_orbit ? ops->log_orbit(self, theta) : log_symmetry_of(ops, self);
+    break;
+  case TO_USER:
+    if (ops->to_user)
+      ops->to_user(self, theta, first + i * users);
     else
-      memcpy(c->first + i * users, point(c, i), c->d * sizeof(double));
+      memcpy(first + i * users, theta, d * sizeof(double));
+    break;
+  default: break;
   }
 }
-static void call_simulate(model_call *c)
+
+static void call_points(model_call *c)
 {
-  memcpy(c->first, c->rows.values, c->rows.n * c->rows.width * sizeof(double));
-  c->ops->simulate(c->self, c->theta, c->rng, c->rows.n, c->first);
-}
-static void call_relabel(model_call *c)
-{
-  for (size_t i = 0; i < c->m; i++)
-    c->first[i] = c->ops->relabel(c->self, other(c, i), point(c, i));
-}
-static void call_log_orbit(model_call *c)
-{
-  for (size_t i = 0; i < c->m; i++)
-    c->first[i] = c->ops->log_orbit ? c->ops->log_orbit(c->self, point(c, i))
-                                    : log_symmetry_of(c->ops, c->self);
-}
-static void call_start(model_call *c)
-{
-  for (size_t i = 0; i < c->m; i++)
-    c->ops->start(c->self, &c->rows, c->rng, c->first + i * c->d, c->scratch);
-}
-static void call_to_normal(model_call *c)
-{
-  for (size_t i = 0; i < c->m; i++)
-    c->second[i] = c->ops->to_normal(c->self, other(c, i), point(c, i), c->first + i * c->d);
-}
-static void call_from_normal(model_call *c)
-{
-  for (size_t i = 0; i < c->m; i++)
-    c->first[i] = c->ops->from_normal(c->self, other(c, i), point(c, i));
+  const le_model_ops *ops = c->ops;
+  const void *self = c->self;
+  const le_rows *rows = &c->rows;
+  const size_t m = c->m;
+  double *theta = c->theta, *first = c->first, *second = c->second, *scratch = c->scratch;
+  le_status status = LE_OK;
+  switch (c->function->id) {
+  case LOG_PRIOR: ops->log_prior(self, m, theta, first); break;
+  case LOG_PRIOR_GRAD: ops->log_prior_grad(self, m, theta, first); break;
+  case LOG_PRIOR_HESS: ops->log_prior_hess(self, theta, first); break;
+  case LOG_LIK: status = ops->log_lik(self, m, theta, rows, first, scratch); break;
+  case LOG_LIK_GRAD:
+    status = ops->log_lik_grad(self, m, theta, rows, first, second, scratch);
+    break;
+  case LOG_LIK_GRAD_ALONE:
+    status = ops->log_lik_grad_alone(self, m, theta, rows, first, scratch);
+    break;
+  case LOG_LIK_HESS: status = ops->log_lik_hess(self, theta, rows, first, second, scratch); break;
+  case INFORMATION: status = ops->information(self, theta, rows, first, scratch); break;
+  case LOG_LIK_EACH: status = ops->log_lik_each(self, m, theta, rows, first, scratch); break;
+  case EXACT: status = ops->exact(self, rows, first); break;
+  case SIMULATE:
+    memcpy(first, rows->values, rows->n * rows->width * sizeof(double));
+    ops->simulate(self, theta, c->rng, rows->n, first);
+    break;
+  default:
+    for (size_t i = 0; i < m; i++) call_point(c, i);
+  }
+  c->status = status;
 }
 
-/* Functions of states -------------------------------------------------------------------------- */
-
-static void call_state_start(model_call *c)
+/* Functions of a state. */
+static void call_state(model_call *c)
 {
-  c->ops->latent->start(c->self, c->rng, c->theta);
+  const le_latent_ops *ops = c->ops->latent;
+  const void *self = c->self;
+  const int id = c->function->id;
+  /* to draw the latent of the next row takes one row more */
+  const size_t n = c->seen + (id == EXTEND || id == EXTEND_BLIND);
+  const le_chain chain = {.rows = {n, c->rows.width, c->rows.values},
+                          .lambda = id == STATE_LOG_LIK || id == SWEEP ? c->lambda : 1,
+                          .walled = id == SWEEP_ABOVE,
+                          .floor = c->floor,
+                          .tie = c->tie,
+                          .rng = id == LAST_GIVEN_REST ? NULL : c->rng,
+                          .state = c->theta,
+                          .scratch = c->scratch};
+  double value = 0;
+  switch (id) {
+  case STATE_START: ops->start(self, c->rng, c->theta); break;
+  case EXTEND_BLIND: ops->extend_blind(self, &chain); break;
+  case EXTEND:
+  case LAST_GIVEN_REST: value = ops->extend(self, &chain); break;
+  case STATE_LOG_PRIOR: value = ops->log_prior(self, &chain); break;
+  case STATE_LOG_LIK: value = ops->log_lik(self, &chain); break;
+  case SWEEP: value = ops->sweep(self, &chain, c->backwards, c->other); break;
+  case SWEEP_ABOVE: ops->sweep(self, &chain, 0, NULL); break;
+  case LAST_GIVEN_LATENT: value = ops->last_given_latent(self, &chain); break;
+  case POSSIBLE: value = ops->possible ? ops->possible(self, n, c->theta) : 1; break;
+  case STATE_SIMULATE: ops->simulate(self, &chain, c->first); break;
+  default: break;
+  }
+  c->value = value;
 }
 
-/* The chain of the state for so many rows. To draw the latent of the next row takes one more. */
-static le_chain *chain_of(model_call *c, size_t rows, double lambda)
+/* Functions of the numbers of q. */
+static void call_factors(model_call *c)
 {
-  c->chain = (le_chain){.rows = {rows, c->rows.width, c->rows.values},
-                        .lambda = lambda,
-                        .floor = c->floor,
-                        .tie = c->tie,
-                        .rng = c->rng,
-                        .state = c->theta,
-                        .scratch = c->scratch};
-  return &c->chain;
-}
-static void call_state_extend_blind(model_call *c)
-{
-  c->ops->latent->extend_blind(c->self, chain_of(c, c->seen + 1, 1));
-}
-static void call_state_extend(model_call *c)
-{
-  c->value = c->ops->latent->extend(c->self, chain_of(c, c->seen + 1, 1));
-}
-static void call_state_log_prior(model_call *c)
-{
-  c->value = c->ops->latent->log_prior(c->self, chain_of(c, c->seen, 1));
-}
-static void call_state_log_lik(model_call *c)
-{
-  c->value = c->ops->latent->log_lik(c->self, chain_of(c, c->seen, c->lambda));
-}
-static void call_state_sweep(model_call *c)
-{
-  c->value = c->ops->latent->sweep(c->self, chain_of(c, c->seen, c->lambda), c->backwards,
-                                   c->other);
-}
-static void call_state_sweep_above(model_call *c)
-{
-  chain_of(c, c->seen, 1)->walled = 1;
-  c->ops->latent->sweep(c->self, &c->chain, 0, NULL);
-}
-static void call_state_last_given_latent(model_call *c)
-{
-  c->value = c->ops->latent->last_given_latent(c->self, chain_of(c, c->seen, 1));
-}
-static void call_state_last_given_rest(model_call *c)
-{
-  chain_of(c, c->seen, 1)->rng = NULL;
-  c->value = c->ops->latent->extend(c->self, &c->chain);
-}
-static void call_state_possible(model_call *c)
-{
-  c->value = c->ops->latent->possible ? c->ops->latent->possible(c->self, c->seen, c->theta) : 1;
-}
-static void call_state_simulate(model_call *c)
-{
-  c->ops->latent->simulate(c->self, chain_of(c, c->seen, 1), c->first);
+  const le_variational_ops *ops = c->factors;
+  const void *self = c->self;
+  const le_rows *rows = &c->rows;
+  double *q = c->theta, *scratch = c->scratch;
+  switch (c->function->id) {
+  case Q_START: c->status = ops->start(self, rows, c->other, c->rng, q, scratch); break;
+  case Q_UPDATE: c->status = ops->update(self, rows, c->factor, q, scratch); break;
+  case Q_BOUND: c->value = ops->bound(self, rows, q, scratch); break;
+  case Q_DRAW: ops->draw(self, rows->n, q, c->rng, c->first, scratch); break;
+  case Q_SYMMETRY:
+    c->value = ops->symmetry ? ops->symmetry(self, rows->n, q, c->rng, scratch) : 0;
+    break;
+  default: break;
+  }
 }
 
-/* Functions of q ------------------------------------------------------------------------------- */
-
-static void call_q_start(model_call *c)
+void make_call(model_call *c)
 {
-  c->status = c->factors->start(c->self, &c->rows, c->other, c->rng, c->theta, c->scratch);
-}
-static void call_q_update(model_call *c)
-{
-  c->status = c->factors->update(c->self, &c->rows, c->factor, c->theta, c->scratch);
-}
-static void call_q_bound(model_call *c)
-{
-  c->value = c->factors->bound(c->self, &c->rows, c->theta, c->scratch);
-}
-static void call_q_draw(model_call *c)
-{
-  c->factors->draw(c->self, c->rows.n, c->theta, c->rng, c->first, c->scratch);
-}
-static void call_q_symmetry(model_call *c)
-{
-  c->value = c->factors->symmetry
-               ? c->factors->symmetry(c->self, c->rows.n, c->theta, c->rng, c->scratch)
-               : 0;
+  switch (c->function->of) {
+  case OF_POINT: call_points(c); break;
+  case OF_STATE: call_state(c); break;
+  case OF_FACTORS: call_factors(c); break;
+  }
 }
 
 /* The table ------------------------------------------------------------------------------------ */
 
-/* The function, and a member that a table with this function has. */
-#define POINT(what, member)                                                                        \
-  .name = #what, .of = OF_POINT, .needs = offsetof(le_model_ops, member), .call = call_##what
-#define STATE(what, member)                                                                        \
-  .name = "state_" #what, .of = OF_STATE, .needs = offsetof(le_latent_ops, member),                \
-  .call = call_state_##what
-#define FACTORS(what, member)                                                                      \
-  .name = "q_" #what, .of = OF_FACTORS, .needs = offsetof(le_variational_ops, member),             \
-  .call = call_q_##what
+/* The kind of theta, and a member that a table with this function has. */
+#define POINT(member) .of = OF_POINT, .needs = offsetof(le_model_ops, member)
+#define STATE(member) .of = OF_STATE, .needs = offsetof(le_latent_ops, member)
+#define FACTORS(member) .of = OF_FACTORS, .needs = offsetof(le_variational_ops, member)
 
 static const model_function functions[] = {
-  {POINT(log_prior, log_prior), .first = {"value", POINTS, ONE}},
-  {POINT(log_prior_grad, log_prior_grad), .first = {"gradient", DIM, POINTS}},
-  {POINT(log_prior_hess, log_prior_hess), .uses = ONE_POINT, .first = {"hessian", DIM, DIM}},
-  {POINT(draw_prior, draw_prior), .uses = NO_POINT, .first = {"draws", DIM, POINTS}},
-  {POINT(log_lik, log_lik), .uses = ADDS, .first = {"value", POINTS, ONE}},
-  {POINT(log_lik_grad, log_lik_grad), .uses = ADDS, .first = {"value", POINTS, ONE},
+  {LOG_PRIOR, "log_prior", POINT(log_prior), .first = {"value", POINTS, ONE}},
+  {LOG_PRIOR_GRAD, "log_prior_grad", POINT(log_prior_grad), .first = {"gradient", DIM, POINTS}},
+  {LOG_PRIOR_HESS, "log_prior_hess", POINT(log_prior_hess), .uses = ONE_POINT,
+   .first = {"hessian", DIM, DIM}},
+  {DRAW_PRIOR, "draw_prior", POINT(draw_prior), .uses = NO_POINT, .first = {"draws", DIM, POINTS}},
+  {LOG_LIK, "log_lik", POINT(log_lik), .uses = ADDS, .first = {"value", POINTS, ONE}},
+  {LOG_LIK_GRAD, "log_lik_grad", POINT(log_lik_grad), .uses = ADDS, .first = {"value", POINTS, ONE},
    .second = {"gradient", DIM, POINTS}},
-  {POINT(log_lik_grad_alone, log_lik_grad_alone), .uses = ADDS,
+  {LOG_LIK_GRAD_ALONE, "log_lik_grad_alone", POINT(log_lik_grad_alone), .uses = ADDS,
    .first = {"gradient", DIM, POINTS}},
-  {POINT(log_lik_hess, log_lik_hess), .uses = ONE_POINT | ADDS, .first = {"gradient", DIM, ONE},
-   .second = {"hessian", DIM, DIM}},
-  {POINT(information, information), .uses = ONE_POINT | ADDS, .first = {"information", DIM, DIM}},
-  {POINT(log_lik_each, log_lik_each), .uses = BY_ROW, .first = {"value", ROWS, POINTS}},
-  {POINT(exact, exact), .uses = NO_POINT | GETS_ROWS, .first = {"log_evidence", ONE, ONE}},
-  {POINT(to_user, create), .first = {"user", USERS, POINTS}},
-  {POINT(simulate, simulate), .uses = ONE_POINT | GETS_ROWS, .first = {"rows", WIDTH, ROWS}},
-  {POINT(relabel, relabel), .uses = CHANGES | GETS_OTHER, .first = {"code", POINTS, ONE}},
-  {POINT(log_orbit, create), .first = {"value", POINTS, ONE}},
-  {POINT(start, start), .uses = NO_POINT | GETS_ROWS, .first = {"starts", DIM, POINTS}},
-  {POINT(to_normal, to_normal), .uses = GETS_OTHER, .first = {"point", DIM, POINTS},
+  {LOG_LIK_HESS, "log_lik_hess", POINT(log_lik_hess), .uses = ONE_POINT | ADDS,
+   .first = {"gradient", DIM, ONE}, .second = {"hessian", DIM, DIM}},
+  {INFORMATION, "information", POINT(information), .uses = ONE_POINT | ADDS,
+   .first = {"information", DIM, DIM}},
+  {LOG_LIK_EACH, "log_lik_each", POINT(log_lik_each), .uses = BY_ROW,
+   .first = {"value", ROWS, POINTS}},
+  {EXACT, "exact", POINT(exact), .uses = NO_POINT | GETS_ROWS, .first = {"log_evidence", ONE, ONE}},
+  {TO_USER, "to_user", POINT(log_prior), .first = {"user", USERS, POINTS}},
+  {SIMULATE, "simulate", POINT(simulate), .uses = ONE_POINT | GETS_ROWS,
+   .first = {"rows", WIDTH, ROWS}},
+  {RELABEL, "relabel", POINT(relabel), .uses = CHANGES | GETS_OTHER,
+   .first = {"code", POINTS, ONE}},
+  {LOG_ORBIT, "log_orbit", POINT(log_prior), .first = {"value", POINTS, ONE}},
+  {START, "start", POINT(start), .uses = NO_POINT | GETS_ROWS, .first = {"starts", DIM, POINTS}},
+  {TO_NORMAL, "to_normal", POINT(to_normal), .uses = GETS_OTHER, .first = {"point", DIM, POINTS},
    .second = {"log_det", POINTS, ONE}},
-  {POINT(from_normal, to_normal), .uses = CHANGES | GETS_OTHER, .first = {"legal", POINTS, ONE}},
-  {STATE(start, start), .uses = NO_POINT | CHANGES},
-  {STATE(extend_blind, extend_blind), .uses = GETS_ROWS | CHANGES},
-  {STATE(extend, extend), .uses = GETS_ROWS | CHANGES},
-  {STATE(log_prior, log_prior)},
-  {STATE(log_lik, log_lik), .uses = GETS_ROWS},
-  {STATE(sweep, sweep), .uses = GETS_ROWS | CHANGES | MAY_GET_OTHER},
-  {STATE(sweep_above, sweep), .uses = GETS_ROWS | CHANGES},
-  {STATE(last_given_latent, last_given_latent), .uses = GETS_ROWS | CHANGES},
-  {STATE(last_given_rest, extend), .uses = GETS_ROWS | CHANGES},
-  {STATE(possible, size)},
-  {STATE(simulate, simulate), .first = {"rows", WIDTH, ROWS}},
-  {FACTORS(start, start), .uses = NO_POINT | GETS_ROWS | CHANGES | MAY_GET_OTHER},
-  {FACTORS(update, update), .uses = GETS_ROWS | CHANGES},
-  {FACTORS(bound, bound), .uses = GETS_ROWS},
-  {FACTORS(draw, draw), .uses = GETS_ROWS, .first = {"point", A_POINT, ONE}},
-  {FACTORS(symmetry, size), .uses = GETS_ROWS},
+  {FROM_NORMAL, "from_normal", POINT(to_normal), .uses = CHANGES | GETS_OTHER,
+   .first = {"legal", POINTS, ONE}},
+  {STATE_START, "state_start", STATE(start), .uses = NO_POINT | CHANGES},
+  {EXTEND_BLIND, "state_extend_blind", STATE(extend_blind), .uses = GETS_ROWS | CHANGES},
+  {EXTEND, "state_extend", STATE(extend), .uses = GETS_ROWS | CHANGES},
+  {STATE_LOG_PRIOR, "state_log_prior", STATE(log_prior)},
+  {STATE_LOG_LIK, "state_log_lik", STATE(log_lik), .uses = GETS_ROWS},
+  {SWEEP, "state_sweep", STATE(sweep), .uses = GETS_ROWS | CHANGES | MAY_GET_OTHER},
+  {SWEEP_ABOVE, "state_sweep_above", STATE(sweep), .uses = GETS_ROWS | CHANGES},
+  {LAST_GIVEN_LATENT, "state_last_given_latent", STATE(last_given_latent),
+   .uses = GETS_ROWS | CHANGES},
+  {LAST_GIVEN_REST, "state_last_given_rest", STATE(extend), .uses = GETS_ROWS | CHANGES},
+  {POSSIBLE, "state_possible", STATE(size)},
+  {STATE_SIMULATE, "state_simulate", STATE(simulate), .first = {"rows", WIDTH, ROWS}},
+  {Q_START, "q_start", FACTORS(start), .uses = NO_POINT | GETS_ROWS | CHANGES | MAY_GET_OTHER},
+  {Q_UPDATE, "q_update", FACTORS(update), .uses = GETS_ROWS | CHANGES},
+  {Q_BOUND, "q_bound", FACTORS(bound), .uses = GETS_ROWS},
+  {Q_DRAW, "q_draw", FACTORS(draw), .uses = GETS_ROWS, .first = {"point", A_POINT, ONE}},
+  {Q_SYMMETRY, "q_symmetry", FACTORS(size), .uses = GETS_ROWS},
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
 /* Reading calls -------------------------------------------------------------------------------- */
-
-/* Whether a table has the function that is a member at this offset. */
-static int has_member(const void *table, size_t offset)
-{
-  void (*member)(void);
-  if (!table) return 0;
-  memcpy(&member, (const char *)table + offset, sizeof member);
-  return member != NULL;
-}
 
 /* A model with latent variables has functions of states instead of points. */
 static int offered(const model_function *f, const le_model_ops *ops,
@@ -370,7 +302,7 @@ size_t call_scratch(const model_call *c, size_t rows)
   const le_model_ops *ops = c->ops;
   if (c->function->of == OF_STATE) return ops->latent->scratch(c->self, rows);
   if (c->function->of == OF_FACTORS) return c->factors->scratch(c->self, rows);
-  if (c->function->call == call_start) return ops->start_scratch(c->self, rows);
+  if (c->function->id == START) return ops->start_scratch(c->self, rows);
   const int likelihood = c->function->uses & (BY_ROW | ADDS);
   return likelihood && ops->scratch ? ops->scratch(c->self, c->m, rows) : 0;
 }

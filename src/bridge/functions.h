@@ -6,8 +6,6 @@
 
 #include "bridge/bridge.h"
 
-typedef struct model_call model_call;
-
 /* What theta is: a point; a state, of a model with latent variables; or the numbers of q, of
  * variational Bayes. */
 typedef enum point_kind { OF_POINT, OF_STATE, OF_FACTORS } point_kind;
@@ -31,18 +29,25 @@ enum {
   MAY_GET_OTHER = 128
 };
 
+typedef enum function_id {
+  LOG_PRIOR, LOG_PRIOR_GRAD, LOG_PRIOR_HESS, DRAW_PRIOR, LOG_LIK, LOG_LIK_GRAD,
+  LOG_LIK_GRAD_ALONE, LOG_LIK_HESS, INFORMATION, LOG_LIK_EACH, EXACT, TO_USER, SIMULATE, RELABEL,
+  LOG_ORBIT, START, TO_NORMAL, FROM_NORMAL, STATE_START, EXTEND_BLIND, EXTEND, STATE_LOG_PRIOR,
+  STATE_LOG_LIK, SWEEP, SWEEP_ABOVE, LAST_GIVEN_LATENT, LAST_GIVEN_REST, POSSIBLE, STATE_SIMULATE,
+  Q_START, Q_UPDATE, Q_BOUND, Q_DRAW, Q_SYMMETRY
+} function_id;
+
 typedef struct model_function {
+  function_id id;
   const char *name;
   point_kind of;
   size_t needs; /* offset of a member in the table of the model that must not be NULL */
   int uses;
   output first, second; /* if there are any */
-  void (*call)(model_call *c);
 } model_function;
 
-/* One call of one function. It may be made as often as one likes; making it allocates nothing and
- * asks nothing of R. */
-struct model_call {
+/* One call of one function. */
+typedef struct model_call {
   const model_function *function;
   const le_model_ops *ops;
   const le_variational_ops *factors; /* the table `variational` or `maximum` */
@@ -56,10 +61,9 @@ struct model_call {
   size_t others; /* numbers in it */
   double *theta, *first, *second, *scratch;
   gsl_rng *rng;
-  le_chain chain; /* of the state `theta` */
   le_status status;
   double value;
-};
+} model_call;
 
 /* Reads a call: the function `what`, rows and points from R (points are given in `theta` and must
  * be copied if the function changes them), and a list of further arguments: `n` (number of points
@@ -68,6 +72,9 @@ struct model_call {
  * scratch memory are still missing. */
 model_call read_call(const model_handle *handle, const char *what, SEXP rows, SEXP theta,
                      SEXP more);
+/* Makes a call. It may be made as often as one likes: it allocates nothing and, except for models
+ * of R functions, asks nothing of R. */
+void make_call(model_call *c);
 /* The number of doubles of an output, and of scratch memory for so many rows. */
 size_t call_output(const model_call *c, output of);
 size_t call_scratch(const model_call *c, size_t rows);

@@ -21,17 +21,14 @@ model_handle *model_get(SEXP pointer)
 SEXP model_new(SEXP type, SEXP args)
 {
   const char *name = one_string(type, "type");
-  const int users = user_model_is(type), compiled = compiled_model_is(type);
+  const int users = strcmp(name, "custom_model") == 0,
+            compiled = strcmp(name, "compiled_model") == 0;
   const le_model_ops *ops = users || compiled ? NULL : le_find_model(name);
   if (!ops && !users && !compiled) Rf_error("There is no model called \"%s\".", name);
   SEXP kept = PROTECT(Rf_allocVector(VECSXP, 1)), alive = PROTECT(Rf_list2(args, kept));
-  SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, alive));
-  model_handle *handle = le_resize(NULL, sizeof *handle);
-  if (!handle) raise_status(LE_NO_MEMORY, NULL);
-  memset(handle, 0, sizeof *handle);
+  SEXP pointer = PROTECT(new_object(sizeof(model_handle), model_finalize, alive));
+  model_handle *handle = model_get(pointer);
   handle->ops = ops;
-  R_SetExternalPtrAddr(pointer, handle);
-  R_RegisterCFinalizerEx(pointer, model_finalize, TRUE);
   if (users) {
     user_model_create(handle, args, kept);
     UNPROTECT(3);

@@ -57,12 +57,8 @@ static SEXP run_new(void *data)
   /* the run reads settings from R's memory, so both objects must exist as long as the pointer */
   SEXP kept = PROTECT(Rf_allocVector(VECSXP, 1));
   SEXP keep = PROTECT(Rf_list3(problem, model, kept)),
-       pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, keep));
-  run_handle *run = le_resize(NULL, sizeof *run);
-  if (!run) raise_status(LE_NO_MEMORY, NULL);
-  memset(run, 0, sizeof *run);
-  R_SetExternalPtrAddr(pointer, run);
-  R_RegisterCFinalizerEx(pointer, run_finalize, TRUE);
+       pointer = PROTECT(new_object(sizeof(run_handle), run_finalize, keep));
+  run_handle *run = R_ExternalPtrAddr(pointer);
 
   const char *name = one_string(list_element(problem, "estimator"), "estimator");
   run->ops = le_find_estimator(name);
@@ -80,7 +76,6 @@ static SEXP run_new(void *data)
   if (handle->ops->latent && !run->ops->latent)
     Rf_error("This method does not support models with latent variables.");
   user_model_watch(handle, &run->context);
-  run->width = handle->ops->width(handle->self);
   SEXP kernels = list_element(problem, "kernels");
   le_kernel_spec *kernel = le_arena_bytes(&run->arena, (size_t)XLENGTH(kernels), sizeof *kernel);
   if (!kernel) raise_status(LE_NO_MEMORY, NULL);
@@ -100,8 +95,6 @@ static SEXP run_new(void *data)
                            (uint32_t)one_count(list_element(problem, "replicate"), "replicate"),
                            one_count(list_element(problem, "total"), "total")};
   check_settings(run, &made);
-  run->seed = made.seed;
-  run->replicate = made.replicate;
   /* the specs of the kernels are in the run's arena and outlive this call; alloc copies the
    * settings struct */
   le_status status = run->ops->alloc(&made, &run->context, &run->self);
@@ -138,7 +131,8 @@ static le_feed feed_named(const char *word)
 static SEXP run_feed(void *data)
 {
   run_call *call = data;
-  const le_rows rows = rows_from_matrix(call->argument, call->run->width);
+  const model_handle *model = call->run->model;
+  const le_rows rows = rows_from_matrix(call->argument, model->ops->width(model->self));
   const le_status status = call->run->ops->feed(call->run->self, &rows, call->feed);
   if (status != LE_OK) raise_failure(call->run, status);
   return R_NilValue;
@@ -252,10 +246,9 @@ SEXP ffi_threads(SEXP requested)
 SEXP ffi_run_progress(SEXP run)
 {
   const run_handle *handle = run_get(run);
-  SEXP answer = PROTECT(Rf_allocVector(REALSXP, 2));
-  handle->ops->progress(handle->self, &REAL(answer)[0], &REAL(answer)[1]);
-  UNPROTECT(1);
-  return answer;
+  double progress[2];
+  handle->ops->progress(handle->self, &progress[0], &progress[1]);
+  return number_vector(2, progress);
 }
 
 static SEXP values_of(const le_output *output)
@@ -281,18 +274,15 @@ static SEXP values_of(const le_output *output)
 /* A named list of the outputs of one kind. */
 static SEXP outputs_of(const le_result *result, le_output_kind kind)
 {
+  const char **names = (const char **)R_alloc(result->n, sizeof *names);
   size_t n = 0;
-  for (size_t i = 0; i < result->n; i++) n += result->output[i].kind == kind;
-  SEXP list = PROTECT(Rf_allocVector(VECSXP, (R_xlen_t)n)),
-       names = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)n));
+  for (size_t i = 0; i < result->n; i++)
+    if (result->output[i].kind == kind) names[n++] = result->output[i].name;
+  SEXP list = PROTECT(named_list(n, names, NULL));
   R_xlen_t k = 0;
-  for (size_t i = 0; i < result->n; i++) {
-    if (result->output[i].kind != kind) continue;
-    SET_VECTOR_ELT(list, k, values_of(&result->output[i]));
-    SET_STRING_ELT(names, k++, Rf_mkChar(result->output[i].name));
-  }
-  Rf_setAttrib(list, R_NamesSymbol, names);
-  UNPROTECT(2);
+  for (size_t i = 0; i < result->n; i++)
+    if (result->output[i].kind == kind) SET_VECTOR_ELT(list, k++, values_of(&result->output[i]));
+  UNPROTECT(1);
   return list;
 }
 
@@ -305,11 +295,10 @@ static SEXP run_result(void *data)
   le_status status = run->ops->result(run->self, &run->result);
   if (status == LE_OK) status = run->result.status;
   if (status != LE_OK) raise_status(status, &run->context.error);
-  SEXP values[3];
+  SEXP list = PROTECT(named_list(3, names, NULL));
   for (int kind = LE_FIGURE; kind <= LE_ARRAY; kind++)
-    values[kind] = PROTECT(outputs_of(&run->result, (le_output_kind)kind));
-  SEXP list = named_list(3, names, values);
-  UNPROTECT(3);
+    SET_VECTOR_ELT(list, kind, outputs_of(&run->result, (le_output_kind)kind));
+  UNPROTECT(1);
   return list;
 }
 
@@ -383,22 +372,16 @@ SEXP ffi_volumes(SEXP log_lik, SEXP live, SEXP rest, SEXP simulations, SEXP seed
   if (TYPEOF(log_lik) != REALSXP || TYPEOF(live) != REALSXP || XLENGTH(log_lik) != XLENGTH(live))
     Rf_error("`log_lik` and `live` must be numeric vectors of the same length.");
   const size_t n = (size_t)XLENGTH(log_lik);
-  SEXP values[3] = {PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)n)),
-                    PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)n)),
-                    PROTECT(Rf_allocVector(REALSXP, 7))};
+  SEXP values[3] = {PROTECT(zero_vector(n)), PROTECT(zero_vector(n)), NULL};
   double *work = (double *)R_alloc(n, sizeof(double));
-  le_streams streams;
-  if (le_streams_alloc(&streams, 1, seed_from_words(seed), 0) != LE_OK)
-    raise_status(LE_NO_MEMORY, NULL);
   le_volumes volumes;
   le_volumes_sum(n, REAL(log_lik), REAL(live), one_count(rest, "rest"),
-                 one_count(simulations, "simulations"), streams.rng[0], REAL(values[0]),
+                 one_count(simulations, "simulations"), new_stream(seed), REAL(values[0]),
                  REAL(values[1]), work, &volumes);
-  le_streams_free(&streams);
   const double sums[7] = {volumes.log_evidence, volumes.se,    volumes.information,
                           volumes.lower,        volumes.upper, volumes.published,
                           volumes.mean};
-  memcpy(REAL(values[2]), sums, sizeof sums);
+  values[2] = PROTECT(number_vector(7, sums));
   SEXP list = named_list(3, names, values);
   UNPROTECT(3);
   return list;

@@ -9,9 +9,6 @@ typedef struct run_handle {
   const model_handle *model; /* exists as long as the pointer of the run, like the problem */
   SEXP problem;
   void *self;
-  size_t width;
-  uint64_t seed;
-  uint32_t replicate;
   le_context context;
   r_watch watch;
   le_arena arena; /* memory for settings */

@@ -10,16 +10,13 @@
 SEXP ffi_uniforms(SEXP seed, SEXP replicate, SEXP stream, SEXP n, SEXP together)
 {
   const size_t which = one_count(stream, "stream"), count = one_count(n, "n");
-  const uint64_t words = seed_from_words(seed);
   const uint32_t repeat = (uint32_t)one_count(replicate, "replicate");
+  const gsl_rng *rng = new_streams(which + 1, seed, repeat).rng[which];
   SEXP value = PROTECT(zero_vector(count));
-  le_streams streams;
-  check_status(le_streams_alloc(&streams, which + 1, words, repeat));
   if (Rf_asLogical(together) == 1)
-    le_uniforms(streams.rng[which], count, REAL(value));
+    le_uniforms(rng, count, REAL(value));
   else
-    for (size_t i = 0; i < count; i++) REAL(value)[i] = gsl_rng_uniform(streams.rng[which]);
-  le_streams_free(&streams);
+    for (size_t i = 0; i < count; i++) REAL(value)[i] = gsl_rng_uniform(rng);
   UNPROTECT(1);
   return value;
 }

@@ -54,6 +54,7 @@ static uint64_t hash_of(SEXP problem, const char *const *parts, size_t n)
   return sum;
 }
 
+/* Without gaps between its members, so that its bytes can be saved. */
 typedef struct header {
   uint64_t magic, format;
   char version[VERSION_SIZE];
@@ -89,29 +90,18 @@ static header header_of(const run_handle *run)
               "",
               model_hash(run->problem),
               method_hash(run->problem),
-              run->seed,
-              run->replicate};
-  SEXP call =
-    PROTECT(Rf_lang2(Rf_install("getNamespaceVersion"), PROTECT(Rf_mkString("logevidence"))));
-  SEXP version = PROTECT(Rf_eval(call, R_BaseEnv));
+              seed_from_words(list_element(run->problem, "seed")),
+              one_count(list_element(run->problem, "replicate"), "replicate")};
+  SEXP package = PROTECT(Rf_mkString("logevidence"));
+  SEXP version = PROTECT(call_package(Rf_lang2(Rf_install("getNamespaceVersion"), package)));
   snprintf(h.version, sizeof h.version, "%s", one_string(version, "version"));
-  UNPROTECT(3);
+  UNPROTECT(2);
   return h;
-}
-
-static void archive_header(header *h, le_archive *archive)
-{
-  le_archive_bytes(archive, &h->magic, sizeof h->magic);
-  le_archive_bytes(archive, &h->format, sizeof h->format);
-  le_archive_bytes(archive, h->version, sizeof h->version);
-  uint64_t *const word[] = {&h->model, &h->method, &h->seed, &h->replicate};
-  for (size_t i = 0; i < sizeof word / sizeof *word; i++)
-    le_archive_bytes(archive, word[i], sizeof *word[i]);
 }
 
 static void archive_run(const run_handle *run, header *h, le_archive *archive)
 {
-  archive_header(h, archive);
+  le_archive_bytes(archive, h, sizeof *h);
   run->ops->archive(run->self, archive);
   user_model_archive(run->model, archive);
   if (archive->status != LE_OK) raise_status(archive->status, NULL);
@@ -166,7 +156,7 @@ SEXP ffi_run_restore(SEXP pointer, SEXP state)
   const size_t size = (size_t)XLENGTH(state) > sizeof sum ? (size_t)XLENGTH(state) - sizeof sum : 0;
   if (size) memcpy(&sum, RAW(state) + size, sizeof sum);
   le_archive archive = le_archive_reader(RAW(state), size);
-  archive_header(&read, &archive);
+  le_archive_bytes(&archive, &read, sizeof read);
   le_error error = {""};
   le_status status = archive.status;
   if (status == LE_OK && (read.magic != MAGIC || sum != le_checksum(EMPTY, RAW(state), size)))

@@ -2,25 +2,21 @@
  * phases, needs of kernels, traits. */
 #include "bridge/bridge.h"
 
-static SEXP names_of_flags(unsigned flags, size_t n, const unsigned *flag, const char *const *name)
+/* The names of the flags that are set, from the lowest bit on. */
+static SEXP names_of_flags(unsigned flags, size_t n, const char *const *name)
 {
+  const char *set[8];
   size_t count = 0;
-  for (size_t i = 0; i < n; i++) count += (flags & flag[i]) != 0;
-  SEXP names = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)count));
-  R_xlen_t k = 0;
   for (size_t i = 0; i < n; i++)
-    if (flags & flag[i]) SET_STRING_ELT(names, k++, Rf_mkChar(name[i]));
-  UNPROTECT(1);
-  return names;
+    if (flags >> i & 1) set[count++] = name[i];
+  return string_vector(count, set);
 }
 
 SEXP traits_of(const le_model_ops *ops)
 {
-  static const unsigned flag[] = {LE_MODEL_MULTIMODAL, LE_MODEL_QUADRATIC, LE_MODEL_ONE_THREAD,
-                                  LE_MODEL_NO_DATA, LE_MODEL_CHECKED, LE_MODEL_DIFFERENCES};
   static const char *const name[] = {"multimodal", "quadratic", "one_thread", "no_data", "checked",
                                      "differences"};
-  return names_of_flags(ops->traits, sizeof flag / sizeof *flag, flag, name);
+  return names_of_flags(ops->traits, sizeof name / sizeof *name, name);
 }
 
 static size_t length_of(const le_setting *table)
@@ -57,7 +53,7 @@ static SEXP settings_of(const le_setting *const *tables, size_t count)
   return list;
 }
 
-static SEXP engine_table(const le_estimator_ops *ops)
+static SEXP estimator_table(const le_estimator_ops *ops)
 {
   static const char *const names[] = {"settings", "stage", "latent"};
   SEXP values[3] = {PROTECT(settings_of(ops->knows.table, LE_TABLES_MOST)),
@@ -70,12 +66,10 @@ static SEXP engine_table(const le_estimator_ops *ops)
 
 static SEXP kernel_table(const le_kernel_ops *ops)
 {
-  static const unsigned flag[] = {LE_NEEDS_GRADIENT, LE_NEEDS_DENSITY, LE_NEEDS_FLOOR,
-                                  LE_KEEPS_FLOOR};
   static const char *const name[] = {"gradient", "density", "floor", "keeps_floor"};
   static const char *const names[] = {"settings", "needs", "fixes"};
   SEXP values[3] = {PROTECT(settings_of(&ops->settings, 1)),
-                    PROTECT(names_of_flags(ops->needs, 4, flag, name)),
+                    PROTECT(names_of_flags(ops->needs, 4, name)),
                     PROTECT(Rf_ScalarLogical(ops->fix != NULL))};
   SEXP list = named_list(3, names, values);
   UNPROTECT(3);
@@ -91,29 +85,27 @@ static SEXP model_table(const le_model_ops *ops)
   return list;
 }
 
+/* Adds a list of the tables of one kind, with their names, to the parts of the answer. */
+#define ADD_TABLES(kind, part)                                                                     \
+  do {                                                                                             \
+    size_t n = 0;                                                                                  \
+    for (; n < 64 && le_##kind##_at(n); n++) {                                                     \
+      name[n] = le_##kind##_at(n)->name;                                                           \
+      values[n] = PROTECT(kind##_table(le_##kind##_at(n)));                                        \
+    }                                                                                              \
+    SET_VECTOR_ELT(list, part, named_list(n, name, values));                                       \
+    UNPROTECT((int)n);                                                                             \
+  } while (0)
+
 /* A list of three lists, engines, kernels and models, with their names. */
 SEXP ffi_tables(void)
 {
   static const char *const names[] = {"engines", "kernels", "models"};
   const char *name[64];
-  SEXP values[64], parts[3];
-  size_t n = 0, m = 0, k = 0;
-  for (; n < 64 && le_estimator_at(n); n++) {
-    name[n] = le_estimator_at(n)->name;
-    values[n] = PROTECT(engine_table(le_estimator_at(n)));
-  }
-  parts[0] = PROTECT(named_list(n, name, values));
-  for (; m < 64 && le_kernel_at(m); m++) {
-    name[m] = le_kernel_at(m)->name;
-    values[m] = PROTECT(kernel_table(le_kernel_at(m)));
-  }
-  parts[1] = PROTECT(named_list(m, name, values));
-  for (; k < 64 && le_model_at(k); k++) {
-    name[k] = le_model_at(k)->name;
-    values[k] = PROTECT(model_table(le_model_at(k)));
-  }
-  parts[2] = PROTECT(named_list(k, name, values));
-  SEXP list = named_list(3, names, parts);
-  UNPROTECT((int)(n + m + k) + 3);
+  SEXP values[64], list = PROTECT(named_list(3, names, NULL));
+  ADD_TABLES(estimator, 0);
+  ADD_TABLES(kernel, 1);
+  ADD_TABLES(model, 2);
+  UNPROTECT(1);
   return list;
 }

@@ -17,23 +17,6 @@ typedef struct kernel_call {
   SEXP model_type, model_args, kernel, rows, theta, settings, seed;
 } kernel_call;
 
-typedef struct kernel_run {
-  le_arena arena;
-  le_streams streams;
-  le_store store;
-} kernel_run;
-
-static void kernel_run_finalize(SEXP pointer)
-{
-  kernel_run *run = R_ExternalPtrAddr(pointer);
-  if (!run) return;
-  le_streams_free(&run->streams);
-  le_store_free(&run->store);
-  le_arena_free(&run->arena);
-  le_release(run);
-  R_ClearExternalPtr(pointer);
-}
-
 /* A setting with one value per distribution: that of the r-th, or the last one given. */
 static double number_at(const le_args *settings, const char *name, size_t r, double otherwise)
 {
@@ -55,44 +38,38 @@ static void begin_at(le_target *target, const le_args *settings, size_t n, size_
 static SEXP kernel_body(void *data)
 {
   const kernel_call *call = data;
-  SEXP model = PROTECT(model_new(call->model_type, call->model_args));
-  SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, R_NilValue, R_NilValue)),
+  SEXP model = PROTECT(model_new(call->model_type, call->model_args)),
        theta = PROTECT(Rf_duplicate(call->theta));
-  kernel_run *run = le_resize(NULL, sizeof *run);
-  if (!run) raise_status(LE_NO_MEMORY, NULL);
-  memset(run, 0, sizeof *run);
-  R_SetExternalPtrAddr(pointer, run);
-  R_RegisterCFinalizerEx(pointer, kernel_run_finalize, TRUE);
-
-  const model_handle *handle = model_get(model);
+  model_handle *handle = model_get(model);
+  le_arena *arena = &handle->arena; /* the finalizer of the model frees it */
   const size_t d = handle->ops->dim(handle->self), m = (size_t)Rf_ncols(theta);
-  const le_args settings = args_from_list(call->settings, &run->arena);
-  const le_args kernel_args = args_from_list(VECTOR_ELT(call->kernel, 1), &run->arena);
+  const le_args settings = args_from_list(call->settings, arena);
+  const le_args kernel_args = args_from_list(VECTOR_ELT(call->kernel, 1), arena);
   const le_kernel_ops *ops = le_find_kernel(one_string(VECTOR_ELT(call->kernel, 0), "kernel"));
   if (!ops) Rf_error("There is no such kernel.");
-  check_status(le_streams_alloc(&run->streams, m + 1, seed_from_words(call->seed), 0));
+  const le_streams streams = new_streams(m + 1, call->seed, 0);
   const le_rows rows = rows_from_matrix(call->rows, handle->ops->width(handle->self));
-  run->store.width = rows.width;
-  check_status(le_store_append(&run->store, &rows, NULL));
-  run->store.mixed = le_args_number(&settings, "mixed", 0) != 0 ? rows.n : 0;
+  le_store store = {.width = rows.width};
+  check_status(le_store_take(&store, &rows, NULL, LE_LAST_ROWS)); /* borrowed, so nothing to free */
+  store.mixed = le_args_number(&settings, "mixed", 0) != 0 ? rows.n : 0;
 
   le_context context = {.threads = 1, .interrupted = user_interrupts};
   le_target target;
   le_metric metric;
   le_gradient gradient;
   le_expansion expansion;
-  le_target_alloc(&target, handle->ops, handle->self, m, &context, &run->arena);
-  le_metric_alloc(&metric, d, ops->default_metric, &run->arena);
+  le_target_alloc(&target, handle->ops, handle->self, m, &context, arena);
+  le_metric_alloc(&metric, d, ops->default_metric, arena);
   const char *rule = le_args_word(&settings, "gradient", "full");
   le_gradient_alloc(&gradient,
                     strcmp(rule, "batch") == 0     ? LE_GRADIENT_BATCH
                     : strcmp(rule, "control") == 0 ? LE_GRADIENT_CONTROL
                                                    : LE_GRADIENT_FULL,
-                    (size_t)le_args_number(&settings, "batch", 100), &target, &run->arena);
-  le_expansion_alloc(&expansion, &target, &run->arena);
-  if (run->arena.failed) raise_status(LE_NO_MEMORY, NULL);
-  target.store = &run->store;
-  target.rng = run->streams.rng[0];
+                    (size_t)le_args_number(&settings, "batch", 100), &target, arena);
+  le_expansion_alloc(&expansion, &target, arena);
+  if (arena->failed) raise_status(LE_NO_MEMORY, NULL);
+  target.store = &store;
+  target.rng = streams.rng[0];
   target.metric[0] = target.metric[1] = &metric;
   target.gradient = &gradient;
   begin_at(&target, &settings, rows.n, 0);
@@ -114,12 +91,12 @@ static SEXP kernel_body(void *data)
   }
 
   void *kernel = NULL;
-  check_status(ops->alloc(&kernel_args, d, m, &run->arena, &kernel));
+  check_status(ops->alloc(&kernel_args, d, m, arena, &kernel));
   const char *wanted = le_args_word(&settings, "answer", "moves");
   if (strcmp(wanted, "gradient") == 0) {
     check_status(le_target_draw(&target, 1));
     check_status(le_target_gradient(&target, 0, m, REAL(call->theta), REAL(theta)));
-    UNPROTECT(3);
+    UNPROTECT(2);
     return theta;
   }
   if (strcmp(wanted, "log_lik") == 0) {
@@ -128,7 +105,7 @@ static SEXP kernel_body(void *data)
                                      (size_t)le_args_number(&settings, "part", 0), m,
                                      REAL(call->theta), REAL(value)));
     Rf_setAttrib(value, Rf_install("likelihoods"), PROTECT(Rf_ScalarReal(target.likelihoods)));
-    UNPROTECT(5);
+    UNPROTECT(4);
     return value;
   }
   const size_t rounds = (size_t)le_args_number(&settings, "distributions", 1);
@@ -136,11 +113,11 @@ static SEXP kernel_body(void *data)
   for (size_t r = 0; r < rounds; r++) {
     const size_t moves = (size_t)number_at(&settings, "moves", r, 1);
     begin_at(&target, &settings, rows.n, r);
-    if (ops->begin) check_status(ops->begin(kernel, &target, m, REAL(theta), &run->streams));
+    if (ops->begin) check_status(ops->begin(kernel, &target, m, REAL(theta), &streams));
     for (size_t s = 0, made; s < moves; s += made) {
       const size_t wanted = moves - s < at_once ? moves - s : at_once;
       check_status(
-        le_kernel_moves(ops, kernel, &target, m, REAL(theta), &run->streams, wanted, &made));
+        le_kernel_moves(ops, kernel, &target, m, REAL(theta), &streams, wanted, &made));
     }
     if (ops->tune) ops->tune(kernel);
   }
@@ -149,7 +126,7 @@ static SEXP kernel_body(void *data)
        step = PROTECT(Rf_ScalarReal(report.step_size));
   Rf_setAttrib(theta, Rf_install("acceptance"), acceptance);
   Rf_setAttrib(theta, Rf_install("step_size"), step);
-  UNPROTECT(5);
+  UNPROTECT(4);
   return theta;
 }
 
@@ -163,15 +140,14 @@ SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, 
 SEXP ffi_philox(SEXP counter, SEXP key)
 {
   uint32_t c[4], k[2], out[4];
+  double words[4];
   if (XLENGTH(counter) != 4 || XLENGTH(key) != 2)
     Rf_error("A Philox block has four words and two keys.");
   for (int i = 0; i < 4; i++) c[i] = (uint32_t)REAL(counter)[i];
   for (int i = 0; i < 2; i++) k[i] = (uint32_t)REAL(key)[i];
   le_philox(c, k, out);
-  SEXP value = PROTECT(Rf_allocVector(REALSXP, 4));
-  for (int i = 0; i < 4; i++) REAL(value)[i] = out[i];
-  UNPROTECT(1);
-  return value;
+  for (int i = 0; i < 4; i++) words[i] = out[i];
+  return number_vector(4, words);
 }
 
 /* d standard normals from each of n streams, `times` times: an array of d x n x times. */
@@ -179,14 +155,11 @@ SEXP ffi_normals(SEXP seed, SEXP replicate, SEXP n, SEXP d, SEXP times)
 {
   const size_t count = one_count(n, "n"), dim = one_count(d, "d"),
                rounds = one_count(times, "times");
-  const uint64_t words = seed_from_words(seed);
   const uint32_t repeat = (uint32_t)one_count(replicate, "replicate");
+  const le_streams streams = new_streams(count, seed, repeat);
   SEXP value = PROTECT(zero_vector(count * dim * rounds));
-  le_streams streams;
-  check_status(le_streams_alloc(&streams, count, words, repeat));
   for (size_t k = 0; k < rounds; k++)
     le_normals(&streams, 0, count, dim, REAL(value) + k * count * dim);
-  le_streams_free(&streams);
   UNPROTECT(1);
   return value;
 }
@@ -201,6 +174,13 @@ SEXP ffi_cholesky(SEXP matrix)
   return status == LE_OK ? factor : R_NilValue;
 }
 
+static void need_memory(le_arena *arena)
+{
+  if (!arena->failed) return;
+  le_arena_free(arena);
+  raise_status(LE_NO_MEMORY, NULL);
+}
+
 /* Simulates shares of work: for each thread a row, for each piece of work a column, with numbers of
  * pieces and seconds. Returns for each column whether threads pause, and the length of the next
  * pause. */
@@ -211,10 +191,7 @@ SEXP ffi_pace(SEXP done, SEXP spent)
   le_pace pace;
   SEXP value = PROTECT(Rf_allocMatrix(REALSXP, 2, (int)rounds));
   le_pace_alloc(&pace, (int)n, &arena);
-  if (arena.failed) {
-    le_arena_free(&arena);
-    raise_status(LE_NO_MEMORY, NULL);
-  }
+  need_memory(&arena);
   for (size_t r = 0; r < rounds; r++) {
     le_pace_begin(&pace, 0);
     double longest = 0;
@@ -238,14 +215,10 @@ SEXP ffi_resample(SEXP scheme, SEXP weight, SEXP m, SEXP seed)
   const int which = le_word_place(LE_RESAMPLINGS, one_string(scheme, "scheme"));
   if (which < 0) Rf_error("There is no such resampling scheme.");
   const size_t n = (size_t)XLENGTH(weight), count = one_count(m, "m");
-  const uint64_t words = seed_from_words(seed);
   double *work = (double *)R_alloc(n, sizeof(double));
   size_t *ancestor = (size_t *)R_alloc(count, sizeof(size_t));
   SEXP value = PROTECT(zero_vector(count));
-  le_streams streams;
-  check_status(le_streams_alloc(&streams, 1, words, 0));
-  le_resample((le_resampling)which, n, REAL(weight), count, streams.rng[0], work, ancestor);
-  le_streams_free(&streams);
+  le_resample((le_resampling)which, n, REAL(weight), count, new_stream(seed), work, ancestor);
   for (size_t i = 0; i < count; i++) REAL(value)[i] = (double)ancestor[i] + 1;
   UNPROTECT(1);
   return value;
@@ -257,23 +230,17 @@ SEXP ffi_varopt(SEXP log_weight, SEXP most, SEXP seed)
   static const char *const names[] = {"kept", "log_weight"};
   if (TYPEOF(log_weight) != REALSXP) Rf_error("Weights must be numbers.");
   const size_t n = (size_t)XLENGTH(log_weight), bound = one_count(most, "most");
-  const uint64_t words = seed_from_words(seed);
+  const gsl_rng *rng = new_stream(seed);
   le_varopt reservoir = {.most = bound, .d = 1};
   reservoir.theta = (double *)R_alloc(bound + 1, sizeof(double));
   reservoir.log_weight = (double *)R_alloc(bound + 1, sizeof(double));
   reservoir.sorted = (double *)R_alloc(bound + 1, sizeof(double));
-  le_streams streams;
-  check_status(le_streams_alloc(&streams, 1, words, 0));
   for (size_t i = 0; i < n; i++) {
     const double point = (double)i + 1;
-    le_varopt_add(&reservoir, &point, REAL(log_weight)[i], streams.rng[0]);
+    le_varopt_add(&reservoir, &point, REAL(log_weight)[i], rng);
   }
-  le_streams_free(&streams);
-  SEXP values[2] = {PROTECT(zero_vector(reservoir.n)), PROTECT(zero_vector(reservoir.n))};
-  for (size_t i = 0; i < reservoir.n; i++) {
-    REAL(values[0])[i] = reservoir.theta[i];
-    REAL(values[1])[i] = reservoir.log_weight[i];
-  }
+  SEXP values[2] = {PROTECT(number_vector(reservoir.n, reservoir.theta)),
+                    PROTECT(number_vector(reservoir.n, reservoir.log_weight))};
   SEXP list = named_list(2, names, values);
   UNPROTECT(2);
   return list;
@@ -285,29 +252,23 @@ SEXP ffi_clusters(SEXP points)
   if (TYPEOF(points) != REALSXP || !Rf_isMatrix(points))
     Rf_error("Points must be a numeric matrix.");
   const size_t d = (size_t)Rf_nrows(points), n = (size_t)Rf_ncols(points);
-  double *label = (double *)R_alloc(n + 1, sizeof(double)),
-         *variance = (double *)R_alloc(n * d + 1, sizeof(double));
-  double *residuals = (double *)R_alloc(n * d + 1, sizeof(double));
+  SEXP values[3] = {PROTECT(zero_vector(n)), PROTECT(zero_vector(n * d)),
+                    PROTECT(zero_vector(n * d))};
   le_arena arena = {0};
   le_clusters clusters;
   le_clusters_alloc(&clusters, n, d, &arena);
-  if (arena.failed) {
-    le_arena_free(&arena);
-    raise_status(LE_NO_MEMORY, NULL);
-  }
+  need_memory(&arena);
   le_clusters_find(&clusters, n, REAL(points));
   le_clusters_spread(&clusters, n, REAL(points));
-  for (size_t i = 0; i < n; i++) label[i] = (double)clusters.label[i];
-  memcpy(variance, clusters.variance, clusters.count * d * sizeof(double));
-  const size_t left = le_clusters_residuals(&clusters, 0, n, REAL(points), residuals),
-               count = clusters.count;
+  for (size_t i = 0; i < n; i++) REAL(values[0])[i] = (double)clusters.label[i];
+  const size_t count = clusters.count,
+               left = le_clusters_residuals(&clusters, 0, n, REAL(points), REAL(values[1]));
+  memcpy(REAL(values[2]), clusters.variance, count * d * sizeof(double));
   le_arena_free(&arena);
-  SEXP values[3] = {PROTECT(zero_vector(n)), PROTECT(zeros(d, left)), PROTECT(zeros(d, count))};
-  memcpy(REAL(values[0]), label, n * sizeof(double));
-  memcpy(REAL(values[1]), residuals, left * d * sizeof(double));
-  memcpy(REAL(values[2]), variance, count * d * sizeof(double));
+  values[1] = PROTECT(Rf_xlengthgets(values[1], (R_xlen_t)(left * d)));
+  values[2] = PROTECT(Rf_xlengthgets(values[2], (R_xlen_t)(count * d)));
   SEXP list = named_list(3, names, values);
-  UNPROTECT(3);
+  UNPROTECT(5);
   return list;
 }
 
@@ -325,11 +286,7 @@ SEXP ffi_pareto_k(SEXP log_weight)
   const size_t n = (size_t)XLENGTH(log_weight);
   double *work = (double *)R_alloc(n + 1, sizeof(double));
   const le_pareto tail = le_pareto_tail(REAL(log_weight), n, work);
-  SEXP both = PROTECT(Rf_allocVector(REALSXP, 2));
-  REAL(both)[0] = tail.k;
-  REAL(both)[1] = tail.unseen;
-  UNPROTECT(1);
-  return both;
+  return number_vector(2, (double[]){tail.k, tail.unseen});
 }
 
 /* exp or log of numbers by one variant; or the seconds for this many rounds of multiply-adds. */

@@ -22,8 +22,10 @@ typedef struct user_model {
 typedef struct user_call {
   user_model *model;
   const char *what;
-  size_t m, rows, wanted;
-  const double *theta, *row;
+  size_t m;
+  const double *theta;
+  const le_rows *rows; /* numbers of rows, or NULL */
+  size_t wanted;
   double *out;
   int add;
 } user_call;
@@ -31,14 +33,9 @@ typedef struct user_call {
 static SEXP ask(void *data)
 {
   user_call *c = data;
-  SEXP theta = PROTECT(Rf_allocMatrix(REALSXP, (int)c->model->d, (int)c->m));
-  SEXP rows = PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)c->rows)),
-       what = PROTECT(Rf_mkString(c->what));
-  if (c->theta)
-    memcpy(REAL(theta), c->theta, c->model->d * c->m * sizeof(double));
-  else
-    memset(REAL(theta), 0, c->model->d * c->m * sizeof(double));
-  if (c->rows) memcpy(REAL(rows), c->row, c->rows * sizeof(double));
+  SEXP theta = PROTECT(zeros(c->model->d, c->m)), what = PROTECT(Rf_mkString(c->what)),
+       rows = PROTECT(c->rows ? number_vector(c->rows->n, c->rows->values) : zero_vector(0));
+  if (c->theta) memcpy(REAL(theta), c->theta, c->model->d * c->m * sizeof(double));
   SEXP lenient = PROTECT(Rf_ScalarLogical(c->model->context && c->model->context->lenient));
   SEXP call = PROTECT(Rf_lang5(c->model->answer, what, theta, rows, lenient));
   SEXP value = PROTECT(Rf_eval(call, R_GlobalEnv));
@@ -59,8 +56,7 @@ static int has_failed(const user_model *model)
 static le_status user_ask(user_model *model, const char *what, size_t m, const double *theta,
                           const le_rows *rows, size_t wanted, double *out, int add)
 {
-  user_call call = {model, what, m, rows ? rows->n : 0, wanted, theta, rows ? rows->values : NULL,
-                    out,   add};
+  user_call call = {model, what, m, theta, rows, wanted, out, add};
   if (!has_failed(model)) catch_conditions(ask, &call, model->kept);
   const int failed = has_failed(model);
   for (size_t i = 0; failed && !add && i < wanted; i++) out[i] = NAN;
@@ -73,12 +69,13 @@ static user_model *writable(const void *self)
   return (user_model *)(size_t)self;
 }
 
-static size_t user_dim(const void *self) { return ((const user_model *)self)->d; }
-static size_t user_width(const void *self)
+size_t one_wide(const void *self)
 {
   (void)self;
   return 1;
 }
+
+static size_t user_dim(const void *self) { return ((const user_model *)self)->d; }
 
 static void user_log_prior(const void *self, size_t m, const double *theta, double *value)
 {
@@ -130,14 +127,6 @@ static le_status user_log_lik_each(const void *self, size_t m, const double *the
   return user_ask(writable(self), "log_lik_each", m, theta, rows, m * rows->n, value, 0);
 }
 
-static le_status never_create(const le_args *args, void **self, char *message)
-{
-  (void)args;
-  (void)message;
-  *self = NULL;
-  return LE_UNSUPPORTED;
-}
-
 static void user_destroy(void *self)
 {
   user_model *model = self;
@@ -150,10 +139,9 @@ static const le_model_ops user_ops = {
   .size = sizeof(le_model_ops),
   .name = "custom_model",
   .traits = LE_MODEL_ONE_THREAD,
-  .create = never_create,
   .destroy = user_destroy,
   .dim = user_dim,
-  .width = user_width,
+  .width = one_wide,
   .log_prior = user_log_prior,
   .log_prior_grad = user_log_prior_grad,
   .draw_prior = user_draw_prior,
@@ -162,11 +150,6 @@ static const le_model_ops user_ops = {
   .log_lik_grad_alone = user_log_lik_grad_alone,
   .log_lik_each = user_log_lik_each,
 };
-
-int user_model_is(SEXP type)
-{
-  return strcmp(one_string(type, "type"), user_ops.name) == 0;
-}
 
 /* The state of a model of R functions: prior draws fetched in advance, and R's own generator. */
 void user_model_archive(const model_handle *handle, le_archive *archive)
@@ -199,7 +182,7 @@ void user_model_archive(const model_handle *handle, le_archive *archive)
 
 int user_model_made(const model_handle *handle)
 {
-  return handle->ops->create == never_create;
+  return handle->ops->dim == user_dim;
 }
 
 void user_model_create(model_handle *handle, SEXP args, SEXP kept)

@@ -2,7 +2,8 @@
 
 clusters_of <- function(points) {
   out <- .Call(ffi_clusters, t(points))
-  list(label = drop(out$label), residuals = t(out$residuals), variance = t(out$variance))
+  by_row <- function(x) matrix(x, ncol = ncol(points), byrow = TRUE)
+  list(label = out$label, residuals = by_row(out$residuals), variance = by_row(out$variance))
 }
 
 test_that("points of one part are one cluster, whatever its shape", {
