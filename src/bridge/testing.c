@@ -122,10 +122,8 @@ static SEXP kernel_body(void *data)
     if (ops->tune) ops->tune(kernel);
   }
   const le_kernel_report report = ops->report(kernel);
-  SEXP acceptance = PROTECT(Rf_ScalarReal(report.acceptance)),
-       step = PROTECT(Rf_ScalarReal(report.step_size));
-  Rf_setAttrib(theta, Rf_install("acceptance"), acceptance);
-  Rf_setAttrib(theta, Rf_install("step_size"), step);
+  Rf_setAttrib(theta, Rf_install("acceptance"), PROTECT(Rf_ScalarReal(report.acceptance)));
+  Rf_setAttrib(theta, Rf_install("step_size"), PROTECT(Rf_ScalarReal(report.step_size)));
   UNPROTECT(4);
   return theta;
 }

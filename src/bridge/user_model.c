@@ -166,17 +166,14 @@ void user_model_archive(const model_handle *handle, le_archive *archive)
   size_t n = TYPEOF(seed) == INTSXP ? (size_t)XLENGTH(seed) : 0;
   le_archive_size(archive, &n);
   if (archive->status != LE_OK || n == 0) return;
-  if (archive->writing) {
-    le_archive_bytes(archive, INTEGER(seed), n * sizeof(int));
-    return;
-  }
-  if (n > (archive->size - archive->position) / sizeof(int)) {
+  if (!archive->writing && n > (archive->size - archive->position) / sizeof(int)) {
     archive->status = LE_CORRUPT;
     return;
   }
-  seed = PROTECT(Rf_allocVector(INTSXP, (R_xlen_t)n));
+  if (!archive->writing) seed = Rf_allocVector(INTSXP, (R_xlen_t)n);
+  PROTECT(seed);
   le_archive_bytes(archive, INTEGER(seed), n * sizeof(int));
-  Rf_defineVar(name, seed, R_GlobalEnv);
+  if (!archive->writing) Rf_defineVar(name, seed, R_GlobalEnv);
   UNPROTECT(1);
 }
 
