@@ -189,7 +189,10 @@ row_calls <- function(bench, what, theta, which = seq_len(ncol(bench$rows))) {
 #' @noRd
 run_checks <- function(checks) {
   lapply(checks, function(check) {
-    tryCatch(check(), error = function(e) failing(gsub("\\s+", " ", conditionMessage(e))))
+    tryCatch(check(), error = function(e) {
+      if (is_time_limit(e)) stop(e)
+      failing(gsub("\\s+", " ", conditionMessage(e)))
+    })
   })
 }
 

@@ -220,3 +220,13 @@ check_is_fit <- function(x, name = "fit") {
 has_names <- function(x) {
   !is.null(names(x)) && all(nzchar(names(x))) && !anyNA(names(x)) && !anyDuplicated(names(x))
 }
+
+# NULL if the code fails. A time limit (setTimeLimit()) is no failure of the code, and R has already
+# lifted it: the error goes on.
+or_null <- function(code) tryCatch(code, error = function(e) if (is_time_limit(e)) stop(e))
+
+is_time_limit <- function(e) {
+  said <- c("reached elapsed time limit", "reached CPU time limit",
+            "reached session elapsed time limit", "reached session CPU time limit")
+  conditionMessage(e) %in% c(said, vapply(said, gettext, "", domain = "R"))
+}

@@ -9,7 +9,7 @@
 further_checks <- function(problem, encoded, runs, model, method, words) {
   budget <- new_budget(sum(vapply(runs, evaluations_of, 0)))
   found <- from_other_end(problem, encoded, runs, model, method, budget)
-  moved <- tryCatch(settled(problem, encoded, runs[[1]], model, budget), error = function(e) NULL)
+  moved <- or_null(settled(problem, encoded, runs[[1]], model, budget))
   # a bound needs all rows
   bounded <- !isTRUE(encoded$sampled) && !method$name %in% UNBOUNDED &&
     has_bound(model, encoded$args)

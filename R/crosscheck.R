@@ -63,7 +63,8 @@ crosscheck <- function(model, data, methods = NULL, seed = NULL, threads = 1,
   words <- seed_words(seed)
   fits <- lapply(seq_along(methods), function(i) {
     tryCatch(muffled(evidence(model, data, methods[[i]], seed = method_seed(words, i),
-                              threads = threads, progress = progress)), error = identity)
+                              threads = threads, progress = progress)),
+             error = function(e) if (is_time_limit(e)) stop(e) else e)
   })
   ran <- vapply(fits, inherits, TRUE, "evidence")
   # if no method gave a result, an error of the user's own functions is raised

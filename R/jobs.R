@@ -139,10 +139,10 @@ keep_open_states <- function(team, most) {
 
 # Methods that cannot go on have no such state.
 reopened_state <- function(run, most) {
-  state <- tryCatch({
+  state <- or_null({
     .Call(ffi_run_reopen, run)
     .Call(ffi_run_save, run)
-  }, error = function(e) NULL)
+  })
   if (length(state) <= most) state
 }
 

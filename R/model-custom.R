@@ -351,12 +351,12 @@ prior_doubts <- function(model, points, log_weights) {
   restore <- own_generator(c(0, 2), keep = FALSE)
   on.exit(restore())
   for (m in PRIOR_DRAWS) {
-    found <- tryCatch(suppressWarnings({
+    found <- or_null(suppressWarnings({
       draws <- t(matrix(model$draw_prior(m), m))
       pilot <- seq_len(m / 3)
       prior_integral(draws[, pilot, drop = FALSE], draws[, -pilot, drop = FALSE],
                      function(theta) prior_at(model, theta))
-    }), error = function(e) NULL)
+    }))
     if (!isFALSE(found$holds)) return(NULL)
   }
   size <- log(found$integral)

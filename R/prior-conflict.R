@@ -118,7 +118,7 @@ prior_moments_compiled <- function(model, encoded, words) {
 sampled_moments <- function(encoded, draw) {
   d <- length(encoded$theta_names)
   if (d > 100) return(NULL)
-  draws <- tryCatch(matrix(draw(), d), error = function(e) NULL)
+  draws <- or_null(matrix(draw(), d))
   if (is.null(draws) || !all(is.finite(draws))) return(NULL)
   sd <- apply(draws, 1, stats::sd)
   use <- which(sd > 0)

@@ -63,20 +63,19 @@ recorded <- function(problem, method, encoded) {
 #' @noRd
 from_other_end <- function(problem, encoded, runs, model, method, budget) {
   if (is_latent(model) || isTRUE(encoded$sampled) || !is_checked(method)) return(NULL)
-  attempted <- function(expr) tryCatch(expr, error = function(e) NULL)
   run <- runs[[1]]
   forward <- log_mean(vapply(runs, function(out) drop(out$log_evidence), 0))
   climbs <- climbs_affordable(granted(budget, "climbs"), model, encoded,
                               method$settings$`1.particles`)
-  found <- list(attempted(climbed_by_engine(problem, encoded, model, climbs)),
-                attempted(climbed_by_likelihood(model, encoded, climbs)))
+  found <- list(or_null(climbed_by_engine(problem, encoded, model, climbs)),
+                or_null(climbed_by_likelihood(model, encoded, climbs)))
   found <- Filter(Negate(is.null), found)
   if (length(found) == 0) return(NULL)
   ahead <- vapply(found, function(one) max(one$log_evidence, one$mass, -Inf, na.rm = TRUE), 0)
   best <- found[[which.max(ahead)]]
   if (is.null(run$path) || best$share >= END_SURE || !isTRUE(best$mass > forward + AHEAD))
     return(best)
-  best$upper <- attempted(walked_back(problem, encoded, run$path, best$peak))
+  best$upper <- or_null(walked_back(problem, encoded, run$path, best$peak))
   best
 }
 
@@ -140,10 +139,8 @@ climbed_by_likelihood <- function(model, encoded, climbs, draws = 200) {
   # the draws of highest likelihood, and others
   starts <- points[, unique(c(order[seq_len(ceiling(climbs / 2))], seq_len(floor(climbs / 2)))),
                    drop = FALSE]
-  climb <- function(start, f, slope) {
-    tryCatch(stats::optim(start, f, slope, method = "BFGS", control = control),
-             error = function(e) NULL)
-  }
+  climb <- function(start, f, slope)
+    or_null(stats::optim(start, f, slope, method = "BFGS", control = control))
   tops <- Filter(Negate(is.null),
                  lapply(seq_len(ncol(starts)),
                         function(i) climb(starts[, i], column(lik), if (sloped) column(lik_slope))))

@@ -19,6 +19,17 @@ test_that("sentences name what was given, and no other function", {
           "`log_likelihood` must return a number, not an object of class integer64")
 })
 
+test_that("a time limit of R is never taken for a failed check", {
+  expect_null(or_null(stop("a failure")))
+  endless <- function() {
+    setTimeLimit(elapsed = 0.05, transient = TRUE)
+    on.exit(setTimeLimit())
+    repeat Sys.sleep(0.001)
+  }
+  expect_error(or_null(endless()), "elapsed time limit")
+  expect_true(is_time_limit(tryCatch(endless(), error = identity)))
+})
+
 test_that("the limit of a flat sigmoid is linear", {
   expect_equal(schedule_settings(sigmoidal(10, delta = 1e-16), 10)$lambda, (1:10) / 10)
   expect_equal(schedule_settings(sigmoidal(10, delta = 1.1e-6), 10)$lambda, (1:10) / 10,
