@@ -480,8 +480,9 @@ test_that("nested fits of a custom model can be merged and continued", {
 
 test_that("gradients without second derivatives are enough for sgais(), past its early phase", {
   data <- with_own_seed(test_seed(11), {
-    x <- matrix(rnorm(3000 * 3), 3000)
-    data.frame(y = drop(x %*% c(1, -1, 0.5)) + rnorm(3000), x = x)
+    n <- fast_or_slow(1500, 3000)
+    x <- matrix(rnorm(3 * n), n)
+    data.frame(y = drop(x %*% c(1, -1, 0.5)) + rnorm(n), x = x)
   })
   residual <- function(theta, data) data$y - as.matrix(data[-1]) %*% t(theta)
   model <- custom_model(c("a", "b", "c"),

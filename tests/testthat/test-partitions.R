@@ -106,7 +106,7 @@ scaled <- as.data.frame(scale(faithful))
 test_that("mixtures with superfluous components use partitions by default, without a warning", {
   # from long runs of an independent program, anchored at three components
   expected <- c(`4` = -453.041, `6` = -459.079)
-  for (k in c(4, 6)) {
+  for (k in fast_or_slow(4, c(4, 6))) {
     fit <- expect_silent(evidence(gaussian_mixture(components = k), scaled, seed = test_seed(k)))
     expect_identical(fit$source, "partitions")
     expect_length(fit$warnings, 0)
@@ -124,8 +124,8 @@ test_that("mixtures with superfluous components use partitions by default, witho
 
 test_that("anchors agree with each other", {
   at <- lapply(c(1, 2), function(k)
-    evidence(gaussian_mixture(components = 4, location = 20), galaxies, partitions(anchor = k),
-             seed = test_seed(k)))
+    evidence(gaussian_mixture(components = 4, location = 20), galaxies,
+             partitions(anchor = k, work = fast_or_slow(1e7, 3e7)), seed = test_seed(k)))
   apart <- at[[1]]$log_evidence - at[[2]]$log_evidence
   expect_lt(abs(apart) / sqrt(at[[1]]$se^2 + at[[2]]$se^2), 4.5)
   expect_equal(at[[1]]$partitions$anchor$components, 1)
@@ -156,6 +156,7 @@ test_that("rows can be added to a fit that partitions() has made by default", {
   expect_identical(fit$source, "partitions")
   more <- muffled(update(fit, scaled[81:100, ]))
   expect_equal(more$n, 100)
+  skip_unless_slow()
   other <- evidence(gaussian_mixture(components = 4), scaled[1:100, ], seed = test_seed(2))
   expect_lt(abs(more$log_evidence - other$log_evidence), 5 * sqrt(more$se^2 + other$se^2))
 })
