@@ -57,27 +57,19 @@ V_KERNEL void V(gather)(size_t n, size_t width, size_t rows, const double *value
   }
 }
 
+#define EACH_CHAIN(M) M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11) M(12)
+#define START_CHAIN(k) vec chain##k = v_set(k);
+#define NEXT_IN_CHAIN(k) chain##k = v_fma(chain##k, factor, term);
+#define ADD_CHAIN(k) sum = sum + chain##k;
+
 /* Twelve independent chains hide the latency of an instruction. */
 V_KERNEL double V(multiply_add)(size_t rounds)
 {
   const vec factor = v_set(0.999999), term = v_set(1e-6);
-  vec a = v_set(1), b = v_set(2), c = v_set(3), d = v_set(4), e = v_set(5), f = v_set(6),
-      g = v_set(7), h = v_set(8);
-  vec i = v_set(9), j = v_set(10), k = v_set(11), l = v_set(12);
+  vec sum = v_set(0);
+  EACH_CHAIN(START_CHAIN)
   const size_t steps = rounds * (8u << 20) / V_LANES / 12;
-  for (size_t s = 0; s < steps; s++) {
-    a = v_fma(a, factor, term);
-    b = v_fma(b, factor, term);
-    c = v_fma(c, factor, term);
-    d = v_fma(d, factor, term);
-    e = v_fma(e, factor, term);
-    f = v_fma(f, factor, term);
-    g = v_fma(g, factor, term);
-    h = v_fma(h, factor, term);
-    i = v_fma(i, factor, term);
-    j = v_fma(j, factor, term);
-    k = v_fma(k, factor, term);
-    l = v_fma(l, factor, term);
-  }
-  return v_sum(((a + b) + (c + d)) + ((e + f) + (g + h)) + ((i + j) + (k + l)));
+  for (size_t s = 0; s < steps; s++) { EACH_CHAIN(NEXT_IN_CHAIN) }
+  EACH_CHAIN(ADD_CHAIN)
+  return v_sum(sum);
 }

@@ -5,6 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+/* The entries of a matrix that may differ from zero. */
+typedef enum triangle { BOTH, LOWER, UPPER } triangle;
+
 #define VECTOR_BODY "base/linalg_body.h"
 #include "base/variants.h"
 
@@ -39,17 +42,12 @@ typedef struct functions {
   int (*cholesky)(double *a, size_t d, size_t from, size_t to);
   double (*dot)(const double *x, const double *y, size_t d);
   void (*add_scaled)(size_t n, double factor, const double *x, double *y);
-  void (*add_symmetric_matvec)(const double *a, size_t d, const double *x, double *y);
-  void (*add_lower_transpose_matvec)(const double *lower, size_t d, size_t n, const double *x,
-                                     double *y);
-  void (*add_upper_transpose_matvec)(const double *upper, size_t d, const double *x, double *y);
+  void (*add_matvec)(triangle filled, const double *a, size_t d, size_t n, const double *x,
+                     double *y);
 } functions;
 
 #define FUNCTIONS(variant)                                                                         \
-  {                                                                                                \
-    cholesky_##variant, dot_##variant, add_scaled_##variant, add_symmetric_matvec_##variant,       \
-      add_lower_transpose_matvec_##variant, add_upper_transpose_matvec_##variant                   \
-  }
+  {cholesky_##variant, dot_##variant, add_scaled_##variant, add_matvec_##variant}
 static const functions table[] = TABLES(FUNCTIONS);
 
 le_status le_cholesky(double *a, size_t d) { return le_cholesky_watched(a, d, NULL, NULL); }
@@ -86,7 +84,7 @@ void le_add_scaled(size_t n, double factor, const double *x, double *y)
 
 void le_add_symmetric_matvec(const double *a, size_t d, const double *x, double *y)
 {
-  table[le_simd_level()].add_symmetric_matvec(a, d, x, y);
+  table[le_simd_level()].add_matvec(BOTH, a, d, d, x, y);
 }
 
 void le_lower_matvec(const double *lower, size_t d, const double *x, double *y)
@@ -97,13 +95,13 @@ void le_lower_matvec(const double *lower, size_t d, const double *x, double *y)
 void le_lower_transpose_matvec(const double *lower, size_t d, const double *x, double *y)
 {
   memset(y, 0, d * sizeof(double));
-  table[le_simd_level()].add_lower_transpose_matvec(lower, d, d, x, y);
+  table[le_simd_level()].add_matvec(LOWER, lower, d, d, x, y);
 }
 
 void le_upper_transpose_matvec(const double *upper, size_t d, const double *x, double *y)
 {
   memset(y, 0, d * sizeof(double));
-  table[le_simd_level()].add_upper_transpose_matvec(upper, d, x, y);
+  table[le_simd_level()].add_matvec(UPPER, upper, d, d, x, y);
 }
 
 double le_quadratic_form(const double *a, size_t d, const double *x, double *work)
@@ -120,7 +118,7 @@ void le_lower_inverse(const double *factor, size_t d, double *inverse)
   memset(inverse, 0, d * d * sizeof(double));
   for (size_t i = 0; i < d; i++) {
     double *row = inverse + i * d;
-    table[le_simd_level()].add_lower_transpose_matvec(inverse, d, i, factor + i * d, row);
+    table[le_simd_level()].add_matvec(LOWER, inverse, d, i, factor + i * d, row);
     for (size_t j = 0; j < i; j++) row[j] /= -factor[i * d + i];
     row[i] = 1 / factor[i * d + i];
   }

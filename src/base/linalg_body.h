@@ -38,11 +38,16 @@ V_INLINE void V(add_rows)(double sign, const double *a, size_t d, size_t n, size
   v_store_first(y, n, one + two);
 }
 
-/* One vector of columns at a time. A column of a symmetric matrix is also a row, and a triangular
- * matrix has zeros on one side of its diagonal. */
-V_KERNEL void V(add_symmetric_matvec)(const double *a, size_t d, const double *x, double *y)
+/* y += A'x with the first n rows and columns of A, of which one triangle may be zero. One vector of
+ * columns at a time. */
+V_KERNEL void V(add_matvec)(triangle filled, const double *a, size_t d, size_t n, const double *x,
+                            double *y)
 {
-  for (size_t j = 0; j < d; j += V_LANES) V(add_rows)(1, a + j, d, d - j, 0, d, x, y + j);
+  for (size_t j = 0; j < n; j += V_LANES) {
+    const size_t first = filled == LOWER ? j : 0,
+                 end = filled == UPPER && j + V_LANES < n ? j + V_LANES : n;
+    V(add_rows)(1, a + j, d, n - j, first, end, x, y + j);
+  }
 }
 
 /* Computes the transpose of the factor row by row: each row is the remainder of the row of the
@@ -58,18 +63,4 @@ V_KERNEL int V(cholesky)(double *a, size_t d, size_t from, size_t to)
     for (size_t j = i + 1; j < d; j++) a[j * d + i] = row[j] /= row[i];
   }
   return 1;
-}
-
-/* Uses the first n rows and columns only. */
-V_KERNEL void V(add_lower_transpose_matvec)(const double *lower, size_t d, size_t n,
-                                            const double *x, double *y)
-{
-  for (size_t j = 0; j < n; j += V_LANES) V(add_rows)(1, lower + j, d, n - j, j, n, x, y + j);
-}
-
-V_KERNEL void V(add_upper_transpose_matvec)(const double *upper, size_t d, const double *x,
-                                            double *y)
-{
-  for (size_t j = 0; j < d; j += V_LANES)
-    V(add_rows)(1, upper + j, d, d - j, 0, j + V_LANES < d ? j + V_LANES : d, x, y + j);
 }

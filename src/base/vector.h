@@ -1,7 +1,7 @@
 /* Vector types and functions for kernels that are written once and compiled for several instruction
  * sets. base/variants.h includes this file once for each set, with V_VARIANT. Numbers are doubles
  * (base/vector_double.h), or floats with V_SINGLE (base/vector_single.h), which has fewer
- * functions.
+ * functions. The types are vectors of gcc and clang, which all platforms of R have.
  *
  *   vec           V_LANES numbers of type real; + - * / work lane by lane
  *   v_hold        the same vector, forced into a register: compilers may otherwise load it from
@@ -25,22 +25,18 @@
  *   v_turn        the first V_SQUARE numbers of V_LANES rows, `step` apart, as V_SQUARE columns;
  *                 V_EACH_COLUMN(M) is M(0) M(1) ...
  *   v_add_sums    adds the sum over lanes of each of the first n of four vectors to n numbers
+ *   V_GROUP       how many vectors in a row of sums leave room for their factors in registers, of
+ *                 which there are 32 or 16
  *
  * V_KERNEL begins a function that is called by pointer, V_INLINE one that only kernels call,
  * V_TARGET one that kernels of other files also call. */
-
-#if defined(__GNUC__)
-#define V_GNU 1
-#else
-#define V_GNU 0
-#endif
 
 /* V_OP(fmadd) is _mm256_fmadd_pd and the like. */
 #if V_VARIANT == 2
 #define V_NAME avx512
 #define V_BYTES 64
 #define V_SQUARE 4
-#define V_REGISTERS 32
+#define V_GROUP 4
 #define V_PREFIX _mm512
 #define V_INTEGERS __m512i
 #define V_TARGET __attribute__((target("avx512f,avx512dq,avx2,fma")))
@@ -49,27 +45,20 @@
 #define V_NAME avx2
 #define V_BYTES 32
 #define V_SQUARE 4
-#define V_REGISTERS 16
+#define V_GROUP 2
 #define V_PREFIX _mm256
 #define V_INTEGERS __m256i
 #define V_TARGET __attribute__((target("avx2,fma")))
 #define V_INLINE static inline __attribute__((target("avx2,fma"), always_inline))
-#elif V_GNU
+#else
 #define V_NAME plain
 #define V_BYTES 16
 #define V_SQUARE 2
-#define V_REGISTERS 16
+#define V_GROUP 2
 #define V_PREFIX _mm
 #define V_INTEGERS __m128i
 #define V_TARGET
 #define V_INLINE static inline __attribute__((always_inline))
-#else
-#define V_NAME plain
-#define V_BYTES 0 /* one lane */
-#define V_SQUARE 1
-#define V_REGISTERS 16
-#define V_TARGET
-#define V_INLINE static inline
 #endif
 #define V_KERNEL static V_TARGET
 #define V_OP(name) V_JOIN(V_JOIN(V_PREFIX, name), V_TYPE)
@@ -80,7 +69,7 @@
 #define V_SUFFIX V_JOIN(V_NAME, single)
 #define V_TYPE ps
 #define V_MASK __mmask16
-#define V_LANES (V_GNU ? V_BYTES / 4 : 1)
+#define V_LANES (V_BYTES / 4)
 #define V_SMALLEST 1e-20f
 #define V_LARGEST 1e9f
 #define V_MOST FLT_MAX
@@ -88,7 +77,7 @@
 #define V_SUFFIX V_NAME
 #define V_TYPE pd
 #define V_MASK __mmask8
-#define V_LANES (V_GNU ? V_BYTES / 8 : 1)
+#define V_LANES (V_BYTES / 8)
 #define V_SMALLEST 1e-300
 #define V_LARGEST 1e300
 #define V_MOST DBL_MAX
@@ -97,10 +86,8 @@
 
 #if V_SQUARE == 4
 #define V_EACH_COLUMN(M) M(0) M(1) M(2) M(3)
-#elif V_SQUARE == 2
-#define V_EACH_COLUMN(M) M(0) M(1)
 #else
-#define V_EACH_COLUMN(M) M(0)
+#define V_EACH_COLUMN(M) M(0) M(1)
 #endif
 
 #ifndef LE_VECTOR_NAMES
@@ -155,8 +142,6 @@ typedef uint32_t v_word;
 typedef double real;
 typedef uint64_t v_word;
 #endif
-
-#if V_GNU
 
 typedef real vec __attribute__((vector_size(V_BYTES)));
 typedef v_word v_bits __attribute__((vector_size(V_BYTES)));
@@ -271,56 +256,7 @@ V_INLINE int v_all_within(vec x, real limit)
 #include "base/vector_double.h"
 #endif
 
-#else /* any other compiler: one lane */
-
-typedef real vec;
-typedef v_word v_bits;
-
-V_INLINE vec v_load(const real *from) { return *from; }
-V_INLINE void v_store(real *to, vec x) { *to = x; }
-V_INLINE vec v_hold(vec x) { return x; }
-V_INLINE vec v_load_first(const real *from, size_t n) { return n > 0 ? *from : 0; }
-V_INLINE void v_store_first(real *to, size_t n, vec x)
-{
-  if (n > 0) *to = x;
-}
-V_INLINE vec v_set(real x) { return x; }
-V_INLINE vec v_fma(vec a, vec b, vec c) { return a * b + c; }
-V_INLINE vec v_fnma(vec a, vec b, vec c) { return c - a * b; }
-V_INLINE vec v_max(vec a, vec b) { return a > b ? a : b; }
-V_INLINE vec v_min(vec a, vec b) { return a < b ? a : b; }
-V_INLINE double v_sum(vec x) { return x; }
-V_INLINE int v_all_within(vec x, real limit) { return fabs(x) < limit; }
-V_INLINE vec v_first(vec x, size_t n, vec y) { return n > 0 ? x : y; }
-V_INLINE vec v_if_equal(vec a, vec b, vec x, vec y) { return a == b ? x : y; }
-V_INLINE vec v_if_less(vec a, vec b, vec x, vec y) { return a < b ? x : y; }
-V_INLINE vec v_inverse(vec x) { return 1 / x; }
-#ifdef V_SINGLE
-V_INLINE vec v_narrow(const double *from) { return (float)*from; }
-V_INLINE vec v_exp_down(vec x) { return expf(v_max(-64, x)); }
-V_INLINE vec v_exp_near(vec x) { return v_exp_down(x); }
-#else
-V_INLINE void v_turn(const double *from, size_t step, vec *column)
-{
-  (void)step;
-  *column = *from;
-}
-V_INLINE vec v_exp(vec x) { return exp(x); }
-V_INLINE vec v_exp_down(vec x) { return exp(x); }
-V_INLINE vec v_exp_near(vec x) { return exp(x); }
-V_INLINE vec v_log(vec x) { return log(x); }
-V_INLINE vec v_sqrt(vec x) { return sqrt(x); }
-V_INLINE v_bits v_load_bits(const uint64_t *from) { return *from; }
-V_INLINE v_bits v_words(uint64_t x) { return x; }
-V_INLINE v_bits v_product(v_bits a, v_bits b) { return (a & 0xffffffff) * (b & 0xffffffff); }
-V_INLINE vec v_unit(v_bits x) { return ((double)(x >> 12) + 0.5) * (1.0 / 4503599627370496.0); }
-V_INLINE vec v_flip(vec x, v_bits sign) { return sign >> 63 ? -x : x; }
-V_INLINE vec v_choose(v_bits mask, vec x, vec y) { return mask ? x : y; }
-#endif
-
-#endif
-
-#if !(V_GNU && V_VARIANT == 2)
+#if V_VARIANT != 2
 V_INLINE void v_add_sums(double *to, size_t n, vec a, vec b, vec c, vec d)
 {
   to[0] += v_sum(a);

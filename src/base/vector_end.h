@@ -18,5 +18,4 @@
 #undef V_INLINE
 #undef V_KERNEL
 #undef V_TARGET
-#undef V_GNU
-#undef V_REGISTERS
+#undef V_GROUP

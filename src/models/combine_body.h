@@ -4,11 +4,10 @@
 
 typedef void (*V(le_combine))(size_t n, size_t p, const real *weight, const real *x, real *out);
 
-#if V_REGISTERS == 32
-DEFINE_COMBINE(1, 4) DEFINE_COMBINE(2, 4) DEFINE_COMBINE(3, 4) DEFINE_COMBINE(4, 4)
-#else
-DEFINE_COMBINE(1, 2) DEFINE_COMBINE(2, 2) DEFINE_COMBINE(3, 2) DEFINE_COMBINE(4, 2)
-#endif
+DEFINE_COMBINE(1, V_GROUP)
+DEFINE_COMBINE(2, V_GROUP)
+DEFINE_COMBINE(3, V_GROUP)
+DEFINE_COMBINE(4, V_GROUP)
 
 V_INLINE void V(combine)(size_t n, size_t columns, size_t p, const real *weight, const real *x,
                          real *out)

@@ -3,8 +3,10 @@
 
 #include "models/glm/draws.h"
 
-#define VECTOR_BODY "models/glm/binomial_body.h"
-#include "base/variants.h"
+#define FAMILY_FURTHER 0
+#define FAMILY_RESPONSE trials
+#define FAMILY_BODY "models/glm/binomial_body.h"
+#include "models/glm/family_kernels.h"
 
 static double draw(const gsl_rng *rng, double eta, const double *further, double *extra)
 {
@@ -18,8 +20,6 @@ static glm_guess guess(double y, double extra)
   const double p = (y + 0.5) / (extra + 1);
   return (glm_guess){log(p / (1 - p)), (extra + 1) * p * (1 - p)};
 }
-
-static const glm_kernels kernels[] = TABLES(GLM_KERNELS);
 
 const glm_family le_glm_binomial = {
   .name = "binomial", .extra = 1, .kernels = kernels, .draw = draw, .guess = guess};

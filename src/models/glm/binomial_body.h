@@ -1,6 +1,4 @@
 /* Binomial with the logistic link: `extra` is the number of trials. */
-#include "models/glm/functions_body.h"
-#define FAMILY_FURTHER 0
 
 V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) setting)
 {
@@ -15,7 +13,3 @@ V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) sett
   if (wanted & WANT_CURVE) t.curve = v_set(0) - extra * V(logistic_slope)(e);
   return t;
 }
-
-#include "models/glm/trials_body.h"
-#include "models/glm/family_body.h"
-#undef FAMILY_FURTHER

@@ -50,8 +50,6 @@ typedef struct glm_kernels {
   void (*responses)(size_t n, const double *extra, double *y, double *constant);
 } glm_kernels;
 
-#define GLM_KERNELS(variant) {rows_##variant, responses_##variant}
-
 /* A guess from the response alone: eta and the weight of the row in least squares. */
 typedef struct glm_guess {
   double eta, weight;

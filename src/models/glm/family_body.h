@@ -1,14 +1,44 @@
-/* The kernels of a family, made from V(row) and V(response), which the family's body defines
- * before it includes this file. FAMILY_FURTHER is its number of further parameters.
+/* The kernels of a family, for base/variants.h. Its source file defines FAMILY_FURTHER, its number
+ * of further parameters, FAMILY_RESPONSE, one of the functions of responses below, and FAMILY_BODY,
+ * a file with this function, which fills only the members of its result that `wanted` says:
  *
  *     V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) setting)
- *     V_INLINE vec V(response)(vec extra, vec *y, int constant)
- *
- * V(row) fills only the members of its result that `wanted` says. V(response) replaces y by what
- * V(row) needs, and returns the constant of the log density, if that is asked for.
  *
  * `wanted` is a constant in each case, so that the compiler drops what is not used. Rows that only
  * fill the last vector of a tile have covariates of zero; sums leave them out. */
+#include "models/glm/functions_body.h"
+#include FAMILY_BODY
+
+/* A function of responses replaces y by what V(row) needs, and returns the constant of the log
+ * density, if that is asked for. */
+
+V_INLINE vec V(plain)(vec extra, vec *y, int constant)
+{
+  (void)extra, (void)y, (void)constant;
+  return v_set(0);
+}
+
+/* The constant is the log of the binomial coefficient, exactly zero for a single trial. */
+V_INLINE vec V(trials)(vec extra, vec *y, int constant)
+{
+  if (!constant) return v_set(0);
+  const vec c = V(log_factorial)(extra) - V(log_factorial)(*y) - V(log_factorial)(extra - *y);
+  return v_if_less(extra, v_set(1.5), v_set(0), c);
+}
+
+V_INLINE vec V(counts)(vec extra, vec *y, int constant)
+{
+  (void)extra;
+  return constant ? v_set(0) - V(log_factorial)(*y) : v_set(0);
+}
+
+/* Their logs. `extra` is 0 where a response is only a lower limit. */
+V_INLINE vec V(positive)(vec extra, vec *y, int constant)
+{
+  (void)constant;
+  *y = v_log(*y);
+  return v_set(0) - extra * *y;
+}
 
 V_INLINE void V(glm_add)(double *sums, int sum, vec terms, size_t rows)
 {
@@ -93,7 +123,7 @@ V_KERNEL void V(responses)(size_t n, const double *extra, double *y, double *con
 {
   for (size_t at = 0; at < n; at += V_LANES) {
     vec response = v_load(y + at);
-    const vec c = V(response)(v_load(extra + at), &response, constant != NULL);
+    const vec c = V(FAMILY_RESPONSE)(v_load(extra + at), &response, constant != NULL);
     v_store(y + at, v_first(response, n - at, v_set(0)));
     if (constant) v_store(constant + at, v_first(c, n - at, v_set(0)));
   }

@@ -1,5 +1,5 @@
 /* Functions of vectors that families share: the logistic function, log Gamma and its derivatives.
- * A family's body includes this file first. */
+ * models/glm/family_body.h includes this file first. */
 
 /* What V(row) returns: the log density of a row, and its derivatives by eta, a and b (family.h). */
 typedef struct V(terms) {

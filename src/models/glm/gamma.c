@@ -6,8 +6,10 @@
 #include <gsl/gsl_sf_gamma.h>
 #include <gsl/gsl_sf_psi.h>
 
-#define VECTOR_BODY "models/glm/gamma_body.h"
-#include "base/variants.h"
+#define FAMILY_FURTHER 1
+#define FAMILY_RESPONSE positive
+#define FAMILY_BODY "models/glm/gamma_body.h"
+#include "models/glm/family_kernels.h"
 
 /* Where a has left the range of doubles the density is zero. */
 static void point(const double *further, int curves, glm_point *point)
@@ -37,8 +39,6 @@ static glm_guess guess(double y, double extra)
 }
 
 static void guess_further(double variance, double *further) { further[0] = 1 / variance; }
-
-static const glm_kernels kernels[] = TABLES(GLM_KERNELS);
 
 const glm_family le_glm_gamma = {.name = "gamma",
                                  .further = 1,

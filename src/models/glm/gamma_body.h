@@ -1,8 +1,6 @@
 /* Gamma with mean exp(eta) and shape a = setting[0]. V(row) gets the log of the response. */
-#include "models/glm/functions_body.h"
-#define FAMILY_FURTHER 1
-
 /* With r = y exp(-eta) the density is a (log r - r), but for terms without eta. */
+
 V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) setting)
 {
   V(terms) t;
@@ -20,14 +18,3 @@ V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) sett
   }
   return t;
 }
-
-V_INLINE vec V(response)(vec extra, vec *y, int constant)
-{
-  (void)extra;
-  (void)constant;
-  *y = v_log(*y);
-  return v_set(0) - *y;
-}
-
-#include "models/glm/family_body.h"
-#undef FAMILY_FURTHER

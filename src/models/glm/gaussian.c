@@ -3,8 +3,10 @@
 
 #include <gsl/gsl_randist.h>
 
-#define VECTOR_BODY "models/glm/gaussian_body.h"
-#include "base/variants.h"
+#define FAMILY_FURTHER 1
+#define FAMILY_RESPONSE plain
+#define FAMILY_BODY "models/glm/gaussian_body.h"
+#include "models/glm/family_kernels.h"
 
 static void point(const double *further, int curves, glm_point *point)
 {
@@ -27,8 +29,6 @@ static glm_guess guess(double y, double extra)
 }
 
 static void guess_further(double variance, double *further) { further[0] = sqrt(variance); }
-
-static const glm_kernels kernels[] = TABLES(GLM_KERNELS);
 
 const glm_family le_glm_gaussian = {.name = "gaussian",
                                     .further = 1,

@@ -1,6 +1,4 @@
 /* Normal with unknown standard deviation a: setting[0] is 1 / a. */
-#include "models/glm/functions_body.h"
-#define FAMILY_FURTHER 1
 
 V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) setting)
 {
@@ -19,7 +17,3 @@ V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) sett
   }
   return t;
 }
-
-#include "models/glm/plain_body.h"
-#include "models/glm/family_body.h"
-#undef FAMILY_FURTHER

@@ -9,11 +9,10 @@ V_KERNEL void V(predictors)(size_t n, size_t columns, size_t terms, const double
   V(combine)(n, columns, terms, weight, x, eta);
 }
 
-#if V_REGISTERS == 32
-DEFINE_RESIDUALS(1, 4) DEFINE_RESIDUALS(2, 4) DEFINE_RESIDUALS(3, 4) DEFINE_RESIDUALS(4, 4)
-#else
-DEFINE_RESIDUALS(1, 2) DEFINE_RESIDUALS(2, 2) DEFINE_RESIDUALS(3, 2) DEFINE_RESIDUALS(4, 2)
-#endif
+DEFINE_RESIDUALS(1, V_GROUP)
+DEFINE_RESIDUALS(2, V_GROUP)
+DEFINE_RESIDUALS(3, V_GROUP)
+DEFINE_RESIDUALS(4, V_GROUP)
 
 /* y - eta of all tiles, which are `step` apart, for up to COLUMNS_TOGETHER particles; adds their
  * squares to `squares`, LANES partial sums for each particle. */

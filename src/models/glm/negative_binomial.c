@@ -6,8 +6,10 @@
 
 #include <gsl/gsl_sf_psi.h>
 
-#define VECTOR_BODY "models/glm/negative_binomial_body.h"
-#include "base/variants.h"
+#define FAMILY_FURTHER 1
+#define FAMILY_RESPONSE counts
+#define FAMILY_BODY "models/glm/negative_binomial_body.h"
+#include "models/glm/family_kernels.h"
 
 static double eight_inverses(double z)
 {
@@ -48,8 +50,6 @@ static void guess_further(double variance, double *further)
 {
   further[0] = fmin(fmax(1 / variance, 0.1), 100);
 }
-
-static const glm_kernels kernels[] = TABLES(GLM_KERNELS);
 
 const glm_family le_glm_negative_binomial = {.name = "negative_binomial",
                                              .further = 1,

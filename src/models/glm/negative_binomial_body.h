@@ -1,12 +1,10 @@
 /* Negative binomial with size a: setting[] is a, log a, far = a + 8, log far, the product of the
  * eight factors of a, Stirling's series at far, that of digamma, the sum of eight inverses of a,
  * and trigamma(a). */
-#include "models/glm/functions_body.h"
-#define FAMILY_FURTHER 1
-
 /* With t = eta - log a and z = y + a, the density is y t - z log(1 + exp(t)) + g, where g is log
  * Gamma(z) - log Gamma(a). The difference is taken between far + y and far, and in the eight
  * factors, without cancellation for large a. */
+
 V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) setting)
 {
   V(terms) t;
@@ -40,12 +38,3 @@ V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) sett
   }
   return t;
 }
-
-V_INLINE vec V(response)(vec extra, vec *y, int constant)
-{
-  (void)extra;
-  return constant ? v_set(0) - V(log_factorial)(*y) : v_set(0);
-}
-
-#include "models/glm/family_body.h"
-#undef FAMILY_FURTHER

@@ -3,8 +3,10 @@
 
 #include "models/glm/draws.h"
 
-#define VECTOR_BODY "models/glm/poisson_body.h"
-#include "base/variants.h"
+#define FAMILY_FURTHER 0
+#define FAMILY_RESPONSE counts
+#define FAMILY_BODY "models/glm/poisson_body.h"
+#include "models/glm/family_kernels.h"
 
 static double draw(const gsl_rng *rng, double eta, const double *further, double *extra)
 {
@@ -19,8 +21,6 @@ static glm_guess guess(double y, double extra)
   (void)extra;
   return (glm_guess){log(y + 0.5), y + 0.5};
 }
-
-static const glm_kernels kernels[] = TABLES(GLM_KERNELS);
 
 const glm_family le_glm_poisson = {
   .name = "poisson", .kernels = kernels, .draw = draw, .guess = guess};

@@ -1,6 +1,4 @@
 /* Poisson: the mean is exp(eta). */
-#include "models/glm/functions_body.h"
-#define FAMILY_FURTHER 0
 
 V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) setting)
 {
@@ -13,12 +11,3 @@ V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) sett
   if (wanted & WANT_CURVE) t.curve = v_set(0) - mean;
   return t;
 }
-
-V_INLINE vec V(response)(vec extra, vec *y, int constant)
-{
-  (void)extra;
-  return constant ? v_set(0) - V(log_factorial)(*y) : v_set(0);
-}
-
-#include "models/glm/family_body.h"
-#undef FAMILY_FURTHER

@@ -5,8 +5,10 @@
 
 #include <gsl/gsl_cdf.h>
 
-#define VECTOR_BODY "models/glm/probit_body.h"
-#include "base/variants.h"
+#define FAMILY_FURTHER 0
+#define FAMILY_RESPONSE trials
+#define FAMILY_BODY "models/glm/probit_body.h"
+#include "models/glm/family_kernels.h"
 
 static double draw(const gsl_rng *rng, double eta, const double *further, double *extra)
 {
@@ -20,8 +22,6 @@ static glm_guess guess(double y, double extra)
                density = gsl_ran_ugaussian_pdf(eta);
   return (glm_guess){eta, (extra + 1) * density * density / (p * (1 - p))};
 }
-
-static const glm_kernels kernels[] = TABLES(GLM_KERNELS);
 
 const glm_family le_glm_probit = {
   .name = "probit", .extra = 1, .kernels = kernels, .draw = draw, .guess = guess};

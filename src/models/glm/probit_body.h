@@ -1,9 +1,7 @@
 /* Binomial with the probit link: `extra` is the number of trials. */
-#include "models/glm/functions_body.h"
-#define FAMILY_FURTHER 0
-
 /* Mills' ratio Phi(-x) / phi(x) for x >= 0, relative error 1e-15: times 1 + 3x/2 it is a polynomial
  * of t = (x - 5) / (x + 5), of degree 24 (from its expansion in Chebyshev polynomials). */
+
 V_INLINE vec V(mills)(vec x)
 {
   static const double c[] = {
@@ -45,7 +43,3 @@ V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) sett
   }
   return t;
 }
-
-#include "models/glm/trials_body.h"
-#include "models/glm/family_body.h"
-#undef FAMILY_FURTHER

@@ -7,9 +7,10 @@
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_psi.h>
 
-#define STUDENT_FURTHER 2
-#define VECTOR_BODY "models/glm/student_body.h"
-#include "base/variants.h"
+#define FAMILY_FURTHER 2
+#define FAMILY_RESPONSE plain
+#define FAMILY_BODY "models/glm/student_body.h"
+#include "models/glm/family_kernels.h"
 
 /* Where the parameters have left the range of doubles the density is zero. */
 void glm_student_point(const double *further, int curves, glm_point *point)
@@ -49,8 +50,6 @@ void glm_student_guess_further(double variance, double *further)
   further[0] = 0.7 * sqrt(variance);
   further[1] = 5;
 }
-
-static const glm_kernels kernels[] = TABLES(GLM_KERNELS);
 
 const glm_family le_glm_student = {.name = "student",
                                    .further = 2,

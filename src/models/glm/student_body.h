@@ -1,7 +1,5 @@
 /* Student's t with scale a and b degrees of freedom: setting[] is 1 / a and b. The source file says
- * by STUDENT_FURTHER whether b is a parameter. */
-#include "models/glm/functions_body.h"
-#define FAMILY_FURTHER STUDENT_FURTHER
+ * by FAMILY_FURTHER whether b is a parameter. */
 
 V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) setting)
 {
@@ -28,7 +26,3 @@ V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) sett
   }
   return t;
 }
-
-#include "models/glm/plain_body.h"
-#include "models/glm/family_body.h"
-#undef FAMILY_FURTHER

@@ -1,11 +1,10 @@
 /* Numbers with outliers: as models/glm/student.c, but the degrees of freedom are known. */
 #include "models/glm/student.h"
 
-#define STUDENT_FURTHER 1
-#define VECTOR_BODY "models/glm/student_body.h"
-#include "base/variants.h"
-
-static const glm_kernels kernels[] = TABLES(GLM_KERNELS);
+#define FAMILY_FURTHER 1
+#define FAMILY_RESPONSE plain
+#define FAMILY_BODY "models/glm/student_body.h"
+#include "models/glm/family_kernels.h"
 
 const glm_family le_glm_student_fixed = {.name = "student_fixed",
                                          .further = 1,

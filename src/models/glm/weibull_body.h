@@ -1,7 +1,5 @@
 /* Weibull with scale exp(eta) and shape a: setting[] is a and log a. `extra` is 1 if the event was
  * observed, 0 if the time is a lower limit. V(row) gets the log of the time. */
-#include "models/glm/functions_body.h"
-#define FAMILY_FURTHER 1
 
 V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) setting)
 {
@@ -19,13 +17,3 @@ V_INLINE V(terms) V(row)(int wanted, vec eta, vec y, vec extra, V(settings) sett
   }
   return t;
 }
-
-V_INLINE vec V(response)(vec extra, vec *y, int constant)
-{
-  (void)constant;
-  *y = v_log(*y);
-  return v_set(0) - extra * *y;
-}
-
-#include "models/glm/family_body.h"
-#undef FAMILY_FURTHER
