@@ -8,28 +8,16 @@
 /* Seconds between two questions, which take R some microseconds. */
 static const double ASK_EVERY = 0.01;
 
-typedef struct guard {
-  SEXP (*body)(void *);
-  void *data;
-  gsl_error_handler_t *handler;
-} guard;
-
-static SEXP guard_body(void *data)
-{
-  guard *g = data;
-  return g->body(g->data);
-}
-
-static void guard_end(void *data, Rboolean jump)
+static void restore_handler(void *handler, Rboolean jump)
 {
   (void)jump;
-  gsl_set_error_handler(((guard *)data)->handler);
+  gsl_set_error_handler(*(gsl_error_handler_t **)handler);
 }
 
 SEXP guarded(SEXP (*body)(void *data), void *data)
 {
-  guard g = {body, data, gsl_set_error_handler_off()};
-  return R_UnwindProtect(guard_body, &g, guard_end, &g, NULL);
+  gsl_error_handler_t *handler = gsl_set_error_handler_off();
+  return R_UnwindProtect(body, data, restore_handler, &handler, NULL);
 }
 
 SEXP call_package(SEXP call)
@@ -84,11 +72,13 @@ int user_interrupts(void *payload)
   r_watch *watch = payload;
   const double now = le_now();
   if (!watch) return 0;
-  if (VECTOR_ELT(watch->kept, 0) != R_NilValue) return 1;
-  if (now - watch->asked < ASK_EVERY) return 0;
-  watch->asked = now;
-  catch_conditions(check_interrupt, NULL, watch->kept);
-  return VECTOR_ELT(watch->kept, 0) != R_NilValue;
+  if (watch->leader) return atomic_load(&watch->leader->stopped);
+  if (VECTOR_ELT(watch->kept, 0) == R_NilValue && now - watch->asked >= ASK_EVERY) {
+    watch->asked = now;
+    catch_conditions(check_interrupt, NULL, watch->kept);
+  }
+  atomic_store(&watch->stopped, VECTOR_ELT(watch->kept, 0) != R_NilValue);
+  return atomic_load(&watch->stopped);
 }
 
 void raise_condition(SEXP condition)

@@ -11,6 +11,8 @@
 #include <Rinternals.h>
 #include <R_ext/Rdynload.h>
 
+#include <stdatomic.h>
+
 /* Runs `body` with GSL's error handler switched off. The handler is restored however `body` ends,
  * also after R errors and interrupts. */
 SEXP guarded(SEXP (*body)(void *data), void *data);
@@ -80,9 +82,11 @@ SEXP traits_of(const le_model_ops *ops);
 typedef struct r_watch {
   double asked;
   SEXP kept;
+  atomic_int stopped;     /* the answer, for those that follow */
+  struct r_watch *leader; /* the watch that asks R instead of this one, or NULL */
 } r_watch;
-/* Called by runs in the main thread, with an r_watch: whether the user has pressed the interrupt
- * key or a time limit has been reached. The condition is kept, to be raised when C has returned. */
+/* Called by runs, with an r_watch: whether the user has pressed the interrupt key or a time limit
+ * has been reached. The condition is kept, to be raised when C has returned. */
 int user_interrupts(void *watch);
 /* Calls `body`. An R error or an interrupt in it becomes the element of the list `kept`. */
 void catch_conditions(SEXP (*body)(void *), void *data, SEXP kept);
@@ -105,18 +109,22 @@ SEXP zero_vector(size_t n);
 SEXP number_vector(size_t n, const double *values);
 SEXP string_vector(size_t n, const char *const *values);
 
-/* All routines that R calls, with their numbers of arguments. */
-#define ROUTINES(ROUTINE)                                                                          \
+/* All routines that R calls, with their numbers of arguments. While guarded ones work, GSL's error
+ * handler is switched off (init.c). */
+#define GUARDED_ROUTINES(ROUTINE)                                                                  \
   ROUTINE(ffi_model, 6)                                                                            \
   ROUTINE(ffi_model_facts, 2)                                                                      \
   ROUTINE(ffi_check_model, 3)                                                                      \
   ROUTINE(ffi_run_new, 1)                                                                          \
   ROUTINE(ffi_run_feed, 3)                                                                         \
   ROUTINE(ffi_run_advance, 2)                                                                      \
-  ROUTINE(ffi_threads, 1)                                                                          \
-  ROUTINE(ffi_run_progress, 1)                                                                     \
   ROUTINE(ffi_run_reopen, 1)                                                                       \
   ROUTINE(ffi_run_result, 1)                                                                       \
+  ROUTINE(ffi_kernel_moves, 7)                                                                     \
+  ROUTINE(ffi_latent_density, 5)
+#define OTHER_ROUTINES(ROUTINE)                                                                    \
+  ROUTINE(ffi_threads, 1)                                                                          \
+  ROUTINE(ffi_run_progress, 1)                                                                     \
   ROUTINE(ffi_run_save, 1)                                                                         \
   ROUTINE(ffi_run_restore, 2)                                                                      \
   ROUTINE(ffi_run_free, 1)                                                                         \
@@ -140,7 +148,6 @@ SEXP string_vector(size_t n, const char *const *values);
   ROUTINE(ffi_csv_lines, 2)                                                                        \
   ROUTINE(ffi_crc32, 2)                                                                            \
   ROUTINE(ffi_volumes, 5)                                                                          \
-  ROUTINE(ffi_kernel_moves, 7)                                                                     \
   ROUTINE(ffi_philox, 2)                                                                           \
   ROUTINE(ffi_uniforms, 5)                                                                         \
   ROUTINE(ffi_normals, 5)                                                                          \
@@ -149,7 +156,6 @@ SEXP string_vector(size_t n, const char *const *values);
   ROUTINE(ffi_resample, 4)                                                                         \
   ROUTINE(ffi_varopt, 3)                                                                           \
   ROUTINE(ffi_clusters, 1)                                                                         \
-  ROUTINE(ffi_latent_density, 5)                                                                   \
   ROUTINE(ffi_schedule, 4)                                                                         \
   ROUTINE(ffi_lambdas, 3)                                                                          \
   ROUTINE(ffi_pareto_k, 1)                                                                         \
@@ -157,15 +163,18 @@ SEXP string_vector(size_t n, const char *const *values);
   ROUTINE(ffi_tables, 0)                                                                           \
   ROUTINE(ffi_vector, 3)
 
-#define ARGUMENTS_0 void
-#define ARGUMENTS_1 SEXP
-#define ARGUMENTS_2 ARGUMENTS_1, SEXP
-#define ARGUMENTS_3 ARGUMENTS_2, SEXP
-#define ARGUMENTS_4 ARGUMENTS_3, SEXP
-#define ARGUMENTS_5 ARGUMENTS_4, SEXP
-#define ARGUMENTS_6 ARGUMENTS_5, SEXP
-#define ARGUMENTS_7 ARGUMENTS_6, SEXP
-#define DECLARE_ROUTINE(name, arguments) SEXP name(ARGUMENTS_##arguments);
-ROUTINES(DECLARE_ROUTINE)
+/* EACH_n(X) is X(0), X(1) and so on, for each of n arguments. */
+#define EACH_0(X) void
+#define EACH_1(X) X(0)
+#define EACH_2(X) EACH_1(X), X(1)
+#define EACH_3(X) EACH_2(X), X(2)
+#define EACH_4(X) EACH_3(X), X(3)
+#define EACH_5(X) EACH_4(X), X(4)
+#define EACH_6(X) EACH_5(X), X(5)
+#define EACH_7(X) EACH_6(X), X(6)
+#define PARAMETER(k) SEXP a##k
+#define DECLARE_ROUTINE(name, arguments) SEXP name(EACH_##arguments(PARAMETER));
+GUARDED_ROUTINES(DECLARE_ROUTINE)
+OTHER_ROUTINES(DECLARE_ROUTINE)
 
 #endif

@@ -190,31 +190,20 @@ static SEXP checked_call(const model_handle *handle, SEXP call)
   return list;
 }
 
-typedef struct check_call {
-  SEXP type, args, calls;
-} check_call;
-
-static SEXP check_body(void *data)
-{
-  const check_call *c = data;
-  SEXP pointer = PROTECT(model_new(c->type, c->args));
-  const R_xlen_t n = XLENGTH(c->calls);
-  SEXP answers = PROTECT(Rf_allocVector(VECSXP, n));
-  for (R_xlen_t i = 0; i < n; i++) {
-    const void *top = vmaxget();
-    SET_VECTOR_ELT(answers, i, checked_call(model_get(pointer), VECTOR_ELT(c->calls, i)));
-    vmaxset(top);
-    R_CheckUserInterrupt();
-  }
-  UNPROTECT(2);
-  return answers;
-}
-
 /* A list of calls, each a list: `what`, `theta`, `rows`, the arguments that read_call() knows;
  * `prefill`, `soil` and `behind`: what is in outputs, in scratch memory and behind the rows; and
  * `with`, another call that is made at the same time for so many `seconds`. */
 SEXP ffi_check_model(SEXP type, SEXP args, SEXP calls)
 {
-  check_call call = {type, args, calls};
-  return guarded(check_body, &call);
+  SEXP pointer = PROTECT(model_new(type, args));
+  const R_xlen_t n = XLENGTH(calls);
+  SEXP answers = PROTECT(Rf_allocVector(VECSXP, n));
+  for (R_xlen_t i = 0; i < n; i++) {
+    const void *top = vmaxget();
+    SET_VECTOR_ELT(answers, i, checked_call(model_get(pointer), VECTOR_ELT(calls, i)));
+    vmaxset(top);
+    R_CheckUserInterrupt();
+  }
+  UNPROTECT(2);
+  return answers;
 }

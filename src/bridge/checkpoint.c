@@ -51,7 +51,7 @@ typedef struct place {
   uint64_t last;
 } place;
 
-static uint64_t checksum(const unsigned char *bytes, size_t size)
+static uint64_t checksum(const void *bytes, size_t size)
 {
   return le_checksum(size, bytes, size);
 }
@@ -157,14 +157,10 @@ static place *place_of(SEXP pointer)
   return p;
 }
 
-static const char *path_of(SEXP pointer)
+/* The file of a place (0), or its directory (1). */
+static const char *name_of(SEXP pointer, R_xlen_t which)
 {
-  return CHAR(STRING_ELT(R_ExternalPtrProtected(pointer), 0));
-}
-
-static const char *folder_of(SEXP pointer)
-{
-  return CHAR(STRING_ELT(R_ExternalPtrProtected(pointer), 1));
+  return CHAR(STRING_ELT(R_ExternalPtrProtected(pointer), which));
 }
 
 /* Locks the file, if there is one. Returns NULL, or why not. */
@@ -190,7 +186,7 @@ SEXP ffi_checkpoint_open(SEXP path, SEXP directory)
   SEXP pointer = PROTECT(new_object(sizeof(place), let_go_of, names));
   place *p = place_of(pointer);
   p->handle = -1;
-  const char *reason = open_place(p, path_of(pointer));
+  const char *reason = open_place(p, name_of(pointer, 0));
   SEXP answer = reason ? PROTECT(Rf_mkString(reason)) : PROTECT(pointer);
   if (reason) let_go_of(pointer);
   UNPROTECT(3);
@@ -205,18 +201,19 @@ SEXP ffi_checkpoint_close(SEXP pointer)
 
 /* Reading -------------------------------------------------------------------------------------- */
 
-/* Returns 0 at an error, and at the end of the file, then without an error number. */
-static int read_all(int handle, unsigned char *bytes, size_t size)
+/* Reads or writes all these bytes. Returns 0 at an error, and at the end of the file, then without
+ * an error number. */
+static int pass_all(int handle, void *bytes, size_t size, int writing)
 {
   for (size_t done = 0; done < size;) {
     const size_t left = size - done, part = left < 1u << 30 ? left : 1u << 30;
-    const long got = (long)read(handle, bytes + done, (unsigned)part);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) {
-      if (got == 0) errno = 0;
-      return 0;
-    }
-    done += (size_t)got;
+    char *at = (char *)bytes + done;
+    const long passed = writing ? (long)write(handle, at, (unsigned)part)
+                                : (long)read(handle, at, (unsigned)part);
+    if (passed < 0 && errno == EINTR) continue;
+    if (passed == 0) errno = 0;
+    if (passed <= 0) return 0;
+    done += (size_t)passed;
   }
   return 1;
 }
@@ -230,7 +227,7 @@ SEXP ffi_file_read(SEXP path)
   /* allocated before the file is open, because R does not return if there is no memory */
   SEXP bytes = PROTECT(Rf_allocVector(RAWSXP, (R_xlen_t)info.st_size));
   const int handle = open_file(name);
-  const int read = handle >= 0 && read_all(handle, RAW(bytes), (size_t)XLENGTH(bytes));
+  const int read = handle >= 0 && pass_all(handle, RAW(bytes), (size_t)XLENGTH(bytes), 0);
   const int reason = errno;
   if (handle >= 0) close(handle);
   UNPROTECT(1);
@@ -238,19 +235,20 @@ SEXP ffi_file_read(SEXP path)
   return Rf_mkString(reason ? strerror(reason) : "it has become shorter");
 }
 
-static void know(place *p, const unsigned char *bytes, size_t size)
+static void know(place *p, const void *bytes, size_t size)
 {
   p->known = 1;
   p->size = (double)size;
   p->last = 0;
-  if (size >= sizeof p->last) memcpy(&p->last, bytes + size - sizeof p->last, sizeof p->last);
+  if (size >= sizeof p->last)
+    memcpy(&p->last, (const char *)bytes + size - sizeof p->last, sizeof p->last);
 }
 
 /* The same of the file of a run, which is then known to the run. */
 SEXP ffi_checkpoint_read(SEXP pointer)
 {
   place *p = place_of(pointer);
-  SEXP bytes = PROTECT(ffi_file_read(PROTECT(Rf_mkString(path_of(pointer)))));
+  SEXP bytes = PROTECT(ffi_file_read(PROTECT(Rf_mkString(name_of(pointer, 0)))));
   if (TYPEOF(bytes) == RAWSXP) know(p, RAW(bytes), (size_t)XLENGTH(bytes));
   UNPROTECT(2);
   return bytes;
@@ -282,7 +280,7 @@ static int is_as_known(place *p, const char *path)
   uint64_t last;
   if (handle < 0) return 0;
   const int same = lseek(handle, -(off_t)sizeof last, SEEK_END) >= 0 &&
-                   read_all(handle, (unsigned char *)&last, sizeof last) && last == p->last;
+                   pass_all(handle, &last, sizeof last, 0) && last == p->last;
   close(handle);
   return same;
 }
@@ -292,28 +290,16 @@ static int new_file(const char *name, char *temporary, size_t room)
 {
   const uint64_t seed[] = {(uint64_t)time(NULL), (uint64_t)clock(), (uint64_t)getpid(),
                            (uint64_t)(size_t)temporary};
-  uint64_t word = checksum((const unsigned char *)seed, sizeof seed);
+  uint64_t word = checksum(seed, sizeof seed);
   int handle = -1;
   for (int trial = 0; trial < 100 && handle < 0; trial++) {
     snprintf(temporary, room, "%s.%08x.new", name, (unsigned)(word >> 32));
     handle = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_BINARY | O_CLOEXEC | O_NOFOLLOW,
                   S_IRUSR | S_IWUSR);
     if (handle < 0 && errno != EEXIST) break;
-    word = checksum((const unsigned char *)&word, sizeof word);
+    word = checksum(&word, sizeof word);
   }
   return handle;
-}
-
-static int write_all(int handle, const unsigned char *bytes, size_t size)
-{
-  for (size_t done = 0; done < size;) {
-    const size_t left = size - done, part = left < 1u << 30 ? left : 1u << 30;
-    const long put = (long)write(handle, bytes + done, (unsigned)part);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return 0;
-    done += (size_t)put;
-  }
-  return 1;
 }
 
 static int synchronise(int handle)
@@ -369,22 +355,20 @@ static void synchronise_directory(const char *directory)
 static int put_in_place(place *p, int handle, const char *temporary, const char *path, SEXP bytes)
 {
   const size_t size = (size_t)XLENGTH(bytes);
-  const uint64_t sum = checksum(RAW(bytes), size);
-  const int written = write_all(handle, RAW(bytes), size) &&
-                      write_all(handle, (const unsigned char *)&sum, sizeof sum) &&
-                      synchronise(handle);
-  const int reason = errno;
+  uint64_t sum = checksum(RAW(bytes), size);
+  const int written = pass_all(handle, RAW(bytes), size, 1) &&
+                      pass_all(handle, &sum, sizeof sum, 1) && synchronise(handle);
   /* the new file is locked before other processes can see it by its name */
   place new = {.handle = handle};
   if (!written || !hold(&new) || !rename_file(temporary, path, p->known)) {
-    const int later = errno;
+    const int reason = errno;
     let_go(&new);
-    errno = written ? later : reason;
+    errno = reason;
     return 0;
   }
   let_go(p);
   p->handle = new.handle;
-  know(p, (const unsigned char *)&sum, sizeof sum);
+  know(p, &sum, sizeof sum);
   p->size = (double)(size + sizeof sum);
   return 1;
 }
@@ -402,7 +386,7 @@ SEXP ffi_checkpoint_write(SEXP pointer, SEXP bytes)
 {
   place *p = place_of(pointer);
   if (TYPEOF(bytes) != RAWSXP) Rf_error("A checkpoint must be a raw vector.");
-  const char *path = path_of(pointer);
+  const char *path = name_of(pointer, 0);
   const size_t room = strlen(path) + 32;
   char *temporary = R_alloc(room, 1);
   if (!is_as_known(p, path)) return conflict();
@@ -410,7 +394,7 @@ SEXP ffi_checkpoint_write(SEXP pointer, SEXP bytes)
   if (handle < 0) return Rf_mkString(strerror(errno));
   errno = 0;
   if (put_in_place(p, handle, temporary, path, bytes)) {
-    synchronise_directory(folder_of(pointer));
+    synchronise_directory(name_of(pointer, 1));
     return R_NilValue;
   }
   const int reason = errno;

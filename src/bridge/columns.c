@@ -81,8 +81,8 @@ SEXP ffi_vector_rows(SEXP vectors, SEXP intercept)
     *to = (column){COLUMN_DOUBLE, NULL, NULL, 0};
     switch (TYPEOF(vector)) {
     case REALSXP: to->values = REAL(vector); break;
+    case LGLSXP:
     case INTSXP: to->kind = COLUMN_R_INTEGER, to->values = INTEGER(vector); break;
-    case LGLSXP: to->kind = COLUMN_R_INTEGER, to->values = LOGICAL(vector); break;
     default: Rf_error("Columns must be numeric.");
     }
   }

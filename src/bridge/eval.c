@@ -1,10 +1,6 @@
 /* The functions of a model with data, callable from R (model_functions()). */
 #include "bridge/functions.h"
 
-typedef struct model_question {
-  SEXP type, args, rows, what, theta, more;
-} model_question;
-
 /* The block size that estimators use. */
 enum { BLOCK = 512 };
 
@@ -36,18 +32,20 @@ static SEXP changed(const model_call *c, SEXP theta, SEXP first)
   return list;
 }
 
-static SEXP model_body(void *data)
+/* What a function of a model writes: a vector or matrix, or a named list of two. Of functions of
+ * states and of q, and of those that change their points, a list: `value` (what it returned),
+ * `theta`, and `first` (what it wrote). `more`: see read_call(). */
+SEXP ffi_model(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP theta, SEXP more)
 {
-  const model_question *q = data;
-  SEXP pointer = PROTECT(model_new(q->type, q->args));
+  SEXP pointer = PROTECT(model_new(type, args));
   const model_handle *handle = model_get(pointer);
-  model_call c = read_call(handle, one_string(q->what, "what"), q->rows, q->theta, q->more);
+  model_call c = read_call(handle, one_string(what, "what"), rows, theta, more);
   const model_function *f = c.function;
   const int by_blocks = f->uses & (ADDS | BY_ROW);
-  SEXP theta = PROTECT(!(f->uses & CHANGES) ? q->theta
-                       : c.theta            ? Rf_duplicate(q->theta)
+  SEXP point = PROTECT(!(f->uses & CHANGES) ? theta
+                       : c.theta            ? Rf_duplicate(theta)
                                             : zero_vector(c.d));
-  if (f->uses & CHANGES) c.theta = REAL(theta);
+  if (f->uses & CHANGES) c.theta = REAL(point);
   SEXP part[] = {PROTECT(new_output(&c, f->first)), PROTECT(new_output(&c, f->second))};
   c.first = REAL(part[0]);
   c.second = REAL(part[1]);
@@ -58,44 +56,30 @@ static SEXP model_body(void *data)
     make_call(&c);
   raise_call(&c, handle);
   const char *const names[] = {f->first.name, f->second.name};
-  SEXP answer = f->of != OF_POINT || f->uses & CHANGES ? changed(&c, theta, part[0])
+  SEXP answer = f->of != OF_POINT || f->uses & CHANGES ? changed(&c, point, part[0])
                 : f->second.name                     ? named_list(2, names, part)
                                                      : part[0];
   UNPROTECT(4);
   return answer;
 }
 
-/* What a function of a model writes: a vector or matrix, or a named list of two. Of functions of
- * states and of q, and of those that change their points, a list: `value` (what it returned),
- * `theta`, and `first` (what it wrote). `more`: see read_call(). */
-SEXP ffi_model(SEXP type, SEXP args, SEXP rows, SEXP what, SEXP theta, SEXP more)
-{
-  model_question question = {type, args, rows, what, theta, more};
-  return guarded(model_body, &question);
-}
-
 /* log p(row | rows seen, state) of new rows: one row of the result per row, one column per
  * state. */
-typedef struct density_call {
-  SEXP type, args, rows, states, fresh;
-} density_call;
-
-static SEXP density_body(void *data)
+SEXP ffi_latent_density(SEXP type, SEXP args, SEXP rows, SEXP states, SEXP fresh)
 {
-  const density_call *c = data;
-  SEXP pointer = PROTECT(model_new(c->type, c->args));
+  SEXP pointer = PROTECT(model_new(type, args));
   const model_handle *handle = model_get(pointer);
   const le_latent_ops *ops = handle->ops->latent;
   if (!ops) Rf_error("This model has no latent variables.");
   const void *self = handle->self;
   const size_t width = handle->ops->width(self);
-  const le_rows seen = rows_from_matrix(c->rows, width), fresh = rows_from_matrix(c->fresh, width);
+  const le_rows seen = rows_from_matrix(rows, width), new = rows_from_matrix(fresh, width);
   const size_t size = ops->size(self, seen.n), n = seen.n + 1;
-  const size_t m = (size_t)XLENGTH(c->states) / size;
-  if (TYPEOF(c->states) != REALSXP || (size_t)XLENGTH(c->states) != m * size)
+  const size_t m = (size_t)XLENGTH(states) / size;
+  if (TYPEOF(states) != REALSXP || (size_t)XLENGTH(states) != m * size)
     Rf_error("The states must be those of as many rows as are given.");
   for (size_t s = 0; s < m && ops->possible; s++)
-    if (!ops->possible(self, seen.n, REAL(c->states) + s * size))
+    if (!ops->possible(self, seen.n, REAL(states) + s * size))
       Rf_error("Draw %zu is not a state of this model: a label or code is out of range, or a "
                "variance is not positive.",
                s + 1);
@@ -106,21 +90,15 @@ static SEXP density_body(void *data)
   memcpy(values, seen.values, seen.n * width * sizeof(double));
   const le_chain chain = {
     .rows = {n, width, values}, .lambda = 1, .state = state, .scratch = scratch};
-  SEXP density = PROTECT(Rf_allocMatrix(REALSXP, (int)fresh.n, (int)m));
-  for (size_t i = 0; i < fresh.n; i++) {
-    memcpy(values + seen.n * width, fresh.values + i * width, width * sizeof(double));
+  SEXP density = PROTECT(Rf_allocMatrix(REALSXP, (int)new.n, (int)m));
+  for (size_t i = 0; i < new.n; i++) {
+    memcpy(values + seen.n * width, new.values + i * width, width * sizeof(double));
     for (size_t s = 0; s < m; s++) {
-      memcpy(state, REAL(c->states) + s * size, size * sizeof(double));
-      REAL(density)[i + s * fresh.n] = ops->extend(self, &chain);
+      memcpy(state, REAL(states) + s * size, size * sizeof(double));
+      REAL(density)[i + s * new.n] = ops->extend(self, &chain);
     }
     R_CheckUserInterrupt();
   }
   UNPROTECT(2);
   return density;
-}
-
-SEXP ffi_latent_density(SEXP type, SEXP args, SEXP rows, SEXP states, SEXP fresh)
-{
-  density_call call = {type, args, rows, states, fresh};
-  return guarded(density_body, &call);
 }

@@ -327,10 +327,11 @@ static double factors_of(const le_variational_ops *table, const void *self)
   return table->factors ? (double)table->factors(self) : 1;
 }
 
-static SEXP facts_body(void *data)
+/* A named list of properties of a model: its dimensions, traits, the functions that it offers, the
+ * number of factors of `variational` and `maximum`, and how many threads may call it here. */
+SEXP ffi_model_facts(SEXP type, SEXP args)
 {
-  const SEXP *model = data;
-  SEXP pointer = PROTECT(model_new(model[0], model[1]));
+  SEXP pointer = PROTECT(model_new(type, args));
   const model_handle *handle = model_get(pointer);
   const le_model_ops *ops = handle->ops;
   const void *self = handle->self;
@@ -353,12 +354,4 @@ static SEXP facts_body(void *data)
   SEXP list = named_list(8, names, values);
   UNPROTECT(9);
   return list;
-}
-
-/* A named list of properties of a model: its dimensions, traits, the functions that it offers, the
- * number of factors of `variational` and `maximum`, and how many threads may call it here. */
-SEXP ffi_model_facts(SEXP type, SEXP args)
-{
-  SEXP model[] = {type, args};
-  return guarded(facts_body, model);
 }

@@ -5,9 +5,6 @@
 #include "base/threads.h"
 #include "core/volumes.h"
 
-#include <gsl/gsl_errno.h>
-#include <stdatomic.h>
-
 void run_finalize(SEXP pointer)
 {
   run_handle *run = R_ExternalPtrAddr(pointer);
@@ -49,9 +46,8 @@ static void check_settings(run_handle *run, const le_problem *problem)
   if (status != LE_OK) raise_status(status, error);
 }
 
-static SEXP run_new(void *data)
+SEXP ffi_run_new(SEXP problem)
 {
-  SEXP problem = data;
   SEXP model =
     PROTECT(model_new(list_element(problem, "model_type"), list_element(problem, "model_args")));
   /* the run reads settings from R's memory, so both objects must exist as long as the pointer */
@@ -69,7 +65,7 @@ static SEXP run_new(void *data)
   const model_handle *handle = model_get(model);
   run->model = handle;
   run->problem = problem;
-  run->watch = (r_watch){0, kept};
+  run->watch.kept = kept;
   run->context.interrupted = user_interrupts;
   run->context.payload = &run->watch;
   if (handle->ops->traits & LE_MODEL_ONE_THREAD) run->context.threads = 1;
@@ -106,17 +102,6 @@ static SEXP run_new(void *data)
   return pointer;
 }
 
-SEXP ffi_run_new(SEXP problem)
-{
-  return guarded(run_new, problem);
-}
-
-typedef struct run_call {
-  run_handle *run;
-  SEXP argument;
-  le_feed feed;
-} run_call;
-
 /* In the order of le_feed. */
 static const char *const feeds[] = {"some", "last", "own", "mixed", "once"};
 
@@ -128,114 +113,75 @@ static le_feed feed_named(const char *word)
   return LE_ROWS;
 }
 
-static SEXP run_feed(void *data)
-{
-  run_call *call = data;
-  const model_handle *model = call->run->model;
-  const le_rows rows = rows_from_matrix(call->argument, model->ops->width(model->self));
-  const le_status status = call->run->ops->feed(call->run->self, &rows, call->feed);
-  if (status != LE_OK) raise_failure(call->run, status);
-  return R_NilValue;
-}
-
 /* `feed`: "some" rows of a stream, or its "last"; "once": some, and those so far cannot be read
  * again; or all rows at once, as the run's "own" to reorder, or already "mixed". */
 SEXP ffi_run_feed(SEXP run, SEXP rows, SEXP feed)
 {
   run_handle *handle = run_get(run);
+  const model_handle *model = handle->model;
   const le_feed kind = feed_named(one_string(feed, "feed"));
-  run_call call = {handle, rows, kind};
   /* the last rows may be borrowed, so they must exist as long as the run */
   if (!le_feed_goes_on(kind)) {
     SEXP keep = PROTECT(Rf_cons(rows, R_ExternalPtrProtected(run)));
     R_SetExternalPtrProtected(run, keep);
     UNPROTECT(1);
   }
-  return guarded(run_feed, &call);
+  const le_rows block = rows_from_matrix(rows, model->ops->width(model->self));
+  const le_status status = handle->ops->feed(handle->self, &block, kind);
+  if (status != LE_OK) raise_failure(handle, status);
+  return R_NilValue;
 }
 
-typedef struct runs_call {
-  size_t n;
-  run_handle **run;
-  double seconds;
-} runs_call;
-
-/* Only the thread of R may call R. It works on the first run, and passes an interrupt on to the
- * others. */
-typedef struct told {
-  r_watch *watch;
-  atomic_int *stop;
-} told;
-
-static int ask_and_tell(void *payload)
+static void advance_one(run_handle *run, double seconds, le_progress *progress, le_status *status)
 {
-  const told *t = payload;
-  const int wanted = user_interrupts(t->watch);
-  if (wanted) atomic_store(t->stop, 1);
-  return wanted;
+  *progress = run->ops->advance(run->self, seconds, status);
 }
 
-static int told_to_stop(void *stop)
+/* Only the thread of R may call R. It works on the first run, whose watch the others follow. */
+static void advance_all(size_t n, run_handle **run, double seconds, le_progress *progress,
+                        le_status *status)
 {
-  return atomic_load((atomic_int *)stop);
-}
-
-static void advance_one(const runs_call *call, size_t k, le_progress *progress, le_status *status)
-{
-  *progress = call->run[k]->ops->advance(call->run[k]->self, call->seconds, status);
-}
-
-static SEXP runs_advance(void *data)
-{
-  static const char *const words[] = {"more", "rows", "again", "done", "failed"};
-  const runs_call *call = data;
-  le_status *status = (le_status *)R_alloc(call->n, sizeof *status);
-  le_progress *progress = (le_progress *)R_alloc(call->n, sizeof *progress);
-  atomic_int stop;
-  atomic_init(&stop, 0);
-  told first = {&call->run[0]->watch, &stop};
-  int threads = le_threads_usable((int)call->n);
-  for (size_t k = 0; k < call->n; k++) {
-    run_handle *run = call->run[k];
-    if (run->model->ops->traits & LE_MODEL_ONE_THREAD) threads = 1;
-    run->context.interrupted = k ? told_to_stop : ask_and_tell;
-    run->context.payload = k ? (void *)&stop : (void *)&first;
+  int threads = le_threads_usable((int)n);
+  atomic_store(&run[0]->watch.stopped, 0);
+  for (size_t k = 0; k < n; k++) {
+    if (run[k]->model->ops->traits & LE_MODEL_ONE_THREAD) threads = 1;
+    if (k > 0) run[k]->watch.leader = &run[0]->watch;
   }
   if (threads > 1) {
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
 #endif
-    for (size_t k = 0; k < call->n; k++) advance_one(call, k, &progress[k], &status[k]);
+    for (size_t k = 0; k < n; k++) advance_one(run[k], seconds, &progress[k], &status[k]);
   /* inside a parallel region, even of one thread, the threads of a run would be created and ended
    * each time */
   } else {
-    for (size_t k = 0; k < call->n; k++) advance_one(call, k, &progress[k], &status[k]);
+    for (size_t k = 0; k < n; k++) advance_one(run[k], seconds, &progress[k], &status[k]);
   }
-  for (size_t k = 0; k < call->n; k++) {
-    call->run[k]->context.interrupted = user_interrupts;
-    call->run[k]->context.payload = &call->run[k]->watch;
-  }
-  SEXP answer = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)call->n));
-  for (size_t k = 0; k < call->n; k++) {
-    user_model_raise(call->run[k]->model);
-    /* the first run is the one that asks R */
-    run_handle *blamed = call->run[status[k] == LE_INTERRUPTED ? 0 : k];
-    if (progress[k] == LE_FAILED) raise_failure(blamed, status[k]);
-    SET_STRING_ELT(answer, (R_xlen_t)k, Rf_mkChar(words[progress[k]]));
-  }
-  UNPROTECT(1);
-  return answer;
+  for (size_t k = 1; k < n; k++) run[k]->watch.leader = NULL;
 }
 
 /* Advances one run, or a list of runs, each in its own thread unless it calls R functions. */
 SEXP ffi_run_advance(SEXP runs, SEXP seconds)
 {
+  static const char *const words[] = {"more", "rows", "again", "done", "failed"};
   const int several = TYPEOF(runs) == VECSXP && XLENGTH(runs) > 0;
   const size_t n = several ? (size_t)XLENGTH(runs) : 1;
-  runs_call call = {n, (run_handle **)R_alloc(n, sizeof(run_handle *)), Rf_asReal(seconds)};
+  run_handle **run = (run_handle **)R_alloc(n, sizeof *run);
+  le_status *status = (le_status *)R_alloc(n, sizeof *status);
+  le_progress *progress = (le_progress *)R_alloc(n, sizeof *progress);
   for (size_t k = 0; k < n; k++)
-    call.run[k] = run_get(several ? VECTOR_ELT(runs, (R_xlen_t)k) : runs);
-  return guarded(runs_advance, &call);
+    run[k] = run_get(several ? VECTOR_ELT(runs, (R_xlen_t)k) : runs);
+  advance_all(n, run, Rf_asReal(seconds), progress, status);
+  SEXP answer = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)n));
+  for (size_t k = 0; k < n; k++) {
+    user_model_raise(run[k]->model);
+    /* the first run is the one that asks R */
+    run_handle *blamed = run[status[k] == LE_INTERRUPTED ? 0 : k];
+    if (progress[k] == LE_FAILED) raise_failure(blamed, status[k]);
+    SET_STRING_ELT(answer, (R_xlen_t)k, Rf_mkChar(words[progress[k]]));
+  }
+  UNPROTECT(1);
+  return answer;
 }
 
 SEXP ffi_threads(SEXP requested)
@@ -286,10 +232,10 @@ static SEXP outputs_of(const le_result *result, le_output_kind kind)
   return list;
 }
 
-static SEXP run_result(void *data)
+SEXP ffi_run_result(SEXP pointer)
 {
-  run_handle *run = data;
   static const char *const names[] = {"figures", "trace", "arrays"};
+  run_handle *run = run_get(pointer);
   le_result_free(&run->result);
   run->result.status = LE_OK;
   le_status status = run->ops->result(run->self, &run->result);
@@ -302,24 +248,14 @@ static SEXP run_result(void *data)
   return list;
 }
 
-static SEXP run_reopen(void *data)
+/* Makes a run that has ended ready for further rows. */
+SEXP ffi_run_reopen(SEXP pointer)
 {
-  run_handle *run = data;
+  run_handle *run = run_get(pointer);
   if (!run->ops->reopen) Rf_error("This method cannot take further rows.");
   const le_status status = run->ops->reopen(run->self);
   if (status != LE_OK) raise_failure(run, status);
   return R_NilValue;
-}
-
-/* Makes a run that has ended ready for further rows. */
-SEXP ffi_run_reopen(SEXP run)
-{
-  return guarded(run_reopen, run_get(run));
-}
-
-SEXP ffi_run_result(SEXP run)
-{
-  return guarded(run_result, run_get(run));
 }
 
 /* A hash in which every bit of the word affects every bit of the result: the last steps of

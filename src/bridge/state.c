@@ -130,15 +130,12 @@ static le_status refuse(const header *own, const header *read, le_error *error)
       error, LE_BAD_ARGUMENT,
       "The state was saved by version %.*s of the package and cannot be read by version %s.",
       VERSION_SIZE, read->version, own->version);
-  if (read->model != own->model)
-    return le_fail(error, LE_BAD_ARGUMENT,
-                   "The state belongs to another model, or to other priors.");
-  if (read->method != own->method)
-    return le_fail(
-      error, LE_BAD_ARGUMENT,
-      "The state belongs to another method, other settings or another number of rows.");
-  if (read->seed != own->seed)
-    return le_fail(error, LE_BAD_ARGUMENT, "The state belongs to a run with another seed.");
+  const char *other = read->model != own->model     ? "another model, or to other priors"
+                      : read->method != own->method ? "another method, other settings or another "
+                                                      "number of rows"
+                      : read->seed != own->seed     ? "a run with another seed"
+                                                    : NULL;
+  if (other) return le_fail(error, LE_BAD_ARGUMENT, "The state belongs to %s.", other);
   if (read->replicate != own->replicate)
     return le_fail(error, LE_BAD_ARGUMENT,
                    "The state belongs to another replicate: %.0f, not %.0f.",

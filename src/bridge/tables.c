@@ -70,7 +70,7 @@ static SEXP kernel_table(const le_kernel_ops *ops)
   static const char *const names[] = {"settings", "needs", "fixes"};
   SEXP values[3] = {PROTECT(settings_of(&ops->settings, 1)),
                     PROTECT(names_of_flags(ops->needs, 4, name)),
-                    PROTECT(Rf_ScalarLogical(ops->fix != NULL))};
+                    PROTECT(Rf_ScalarLogical((ops->needs & LE_ANY_STEP) != 0))};
   SEXP list = named_list(3, names, values);
   UNPROTECT(3);
   return list;

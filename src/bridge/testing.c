@@ -13,10 +13,6 @@
 
 #include <math.h>
 
-typedef struct kernel_call {
-  SEXP model_type, model_args, kernel, rows, theta, settings, seed;
-} kernel_call;
-
 /* A setting with one value per distribution: that of the r-th, or the last one given. */
 static double number_at(const le_args *settings, const char *name, size_t r, double otherwise)
 {
@@ -35,20 +31,19 @@ static void begin_at(le_target *target, const le_args *settings, size_t n, size_
  * ("full", "batch", "control"), batch, anchor, precision, floor (value and tie), mixed (rows are in
  * random order), noise, at_once (largest number of moves per call); answer ("moves", "gradient", or
  * "log_lik" of the chunk by a subsample of `part` rows). */
-static SEXP kernel_body(void *data)
+SEXP ffi_kernel_moves(SEXP type, SEXP args, SEXP spec, SEXP values, SEXP start, SEXP list,
+                      SEXP seed)
 {
-  const kernel_call *call = data;
-  SEXP model = PROTECT(model_new(call->model_type, call->model_args)),
-       theta = PROTECT(Rf_duplicate(call->theta));
+  SEXP model = PROTECT(model_new(type, args)), theta = PROTECT(Rf_duplicate(start));
   model_handle *handle = model_get(model);
   le_arena *arena = &handle->arena; /* the finalizer of the model frees it */
   const size_t d = handle->ops->dim(handle->self), m = (size_t)Rf_ncols(theta);
-  const le_args settings = args_from_list(call->settings, arena);
-  const le_args kernel_args = args_from_list(VECTOR_ELT(call->kernel, 1), arena);
-  const le_kernel_ops *ops = le_find_kernel(one_string(VECTOR_ELT(call->kernel, 0), "kernel"));
-  if (!ops) Rf_error("There is no such kernel.");
-  const le_streams streams = new_streams(m + 1, call->seed, 0);
-  const le_rows rows = rows_from_matrix(call->rows, handle->ops->width(handle->self));
+  const le_args settings = args_from_list(list, arena);
+  const le_kernel_spec wish = {le_find_kernel(one_string(VECTOR_ELT(spec, 0), "kernel")),
+                               args_from_list(VECTOR_ELT(spec, 1), arena)};
+  if (!wish.ops) Rf_error("There is no such kernel.");
+  const le_streams streams = new_streams(m + 1, seed, 0);
+  const le_rows rows = rows_from_matrix(values, handle->ops->width(handle->self));
   le_store store = {.width = rows.width};
   check_status(le_store_take(&store, &rows, NULL, LE_LAST_ROWS)); /* borrowed, so nothing to free */
   store.mixed = le_args_number(&settings, "mixed", 0) != 0 ? rows.n : 0;
@@ -59,7 +54,7 @@ static SEXP kernel_body(void *data)
   le_gradient gradient;
   le_expansion expansion;
   le_target_alloc(&target, handle->ops, handle->self, m, &context, arena);
-  le_metric_alloc(&metric, d, ops->default_metric, arena);
+  le_metric_alloc(&metric, d, wish.ops->default_metric, arena);
   const char *rule = le_args_word(&settings, "gradient", "full");
   le_gradient_alloc(&gradient,
                     strcmp(rule, "batch") == 0     ? LE_GRADIENT_BATCH
@@ -90,12 +85,12 @@ static SEXP kernel_body(void *data)
     check_status(le_gradient_open_chunk(&gradient, &target));
   }
 
-  void *kernel = NULL;
-  check_status(ops->alloc(&kernel_args, d, m, arena, &kernel));
+  le_kernel *kernel = NULL;
+  check_status(le_kernel_alloc(&wish, d, m, arena, &kernel));
   const char *wanted = le_args_word(&settings, "answer", "moves");
   if (strcmp(wanted, "gradient") == 0) {
     check_status(le_target_draw(&target, 1));
-    check_status(le_target_gradient(&target, 0, m, REAL(call->theta), REAL(theta)));
+    check_status(le_target_gradient(&target, 0, m, REAL(start), REAL(theta)));
     UNPROTECT(2);
     return theta;
   }
@@ -103,7 +98,7 @@ static SEXP kernel_body(void *data)
     SEXP value = PROTECT(zero_vector(m));
     check_status(le_gradient_log_lik(&gradient, &expansion, &target,
                                      (size_t)le_args_number(&settings, "part", 0), m,
-                                     REAL(call->theta), REAL(value)));
+                                     REAL(start), REAL(value)));
     Rf_setAttrib(value, Rf_install("likelihoods"), PROTECT(Rf_ScalarReal(target.likelihoods)));
     UNPROTECT(4);
     return value;
@@ -113,26 +108,17 @@ static SEXP kernel_body(void *data)
   for (size_t r = 0; r < rounds; r++) {
     const size_t moves = (size_t)number_at(&settings, "moves", r, 1);
     begin_at(&target, &settings, rows.n, r);
-    if (ops->begin) check_status(ops->begin(kernel, &target, m, REAL(theta), &streams));
+    check_status(le_kernel_begin(kernel, &target, m, REAL(theta), &streams));
     for (size_t s = 0, made; s < moves; s += made) {
       const size_t wanted = moves - s < at_once ? moves - s : at_once;
-      check_status(
-        le_kernel_moves(ops, kernel, &target, m, REAL(theta), &streams, wanted, &made));
+      check_status(le_kernel_moves(kernel, &target, m, REAL(theta), &streams, wanted, &made));
     }
-    if (ops->tune) ops->tune(kernel);
+    le_kernel_tune(kernel);
   }
-  const le_kernel_report report = ops->report(kernel);
-  Rf_setAttrib(theta, Rf_install("acceptance"), PROTECT(Rf_ScalarReal(report.acceptance)));
-  Rf_setAttrib(theta, Rf_install("step_size"), PROTECT(Rf_ScalarReal(report.step_size)));
+  Rf_setAttrib(theta, Rf_install("acceptance"), PROTECT(Rf_ScalarReal(kernel->acceptance)));
+  Rf_setAttrib(theta, Rf_install("step_size"), PROTECT(Rf_ScalarReal(kernel->step)));
   UNPROTECT(4);
   return theta;
-}
-
-SEXP ffi_kernel_moves(SEXP model_type, SEXP model_args, SEXP kernel, SEXP rows, SEXP theta,
-                      SEXP settings, SEXP seed)
-{
-  kernel_call call = {model_type, model_args, kernel, rows, theta, settings, seed};
-  return guarded(kernel_body, &call);
 }
 
 SEXP ffi_philox(SEXP counter, SEXP key)

@@ -19,12 +19,6 @@ typedef enum le_progress {
   LE_FAILED
 } le_progress;
 
-/* A kernel and its settings, as given in a method. */
-typedef struct le_kernel_spec {
-  const le_kernel_ops *ops;
-  le_args args;
-} le_kernel_spec;
-
 /* Everything needed to start a run. */
 typedef struct le_problem {
   const le_model_ops *ops;

@@ -1,75 +1,92 @@
 /* The contract of a Markov kernel. A kernel moves particles and leaves the target invariant,
  * exactly or in the limit of a small step size. Each kernel is one file that ends with one constant
- * table. */
+ * table. All kernels have the same memory, step size, counts and archive. */
 #ifndef LE_CORE_KERNEL_H
 #define LE_CORE_KERNEL_H
 
+#include "base/blocks.h"
 #include "base/rng.h"
-#include "core/settings.h"
+#include "core/members.h"
 #include "core/target.h"
 
 enum {
   LE_NEEDS_GRADIENT = 1u << 0, /* calls le_target_draw, then le_target_gradient */
   LE_NEEDS_DENSITY = 1u << 1,  /* exact densities, so no mini-batches */
   LE_NEEDS_FLOOR = 1u << 2,    /* only for targets with a likelihood constraint */
-  LE_KEEPS_FLOOR = 1u << 3     /* not a need: respects target->floor */
+  LE_KEEPS_FLOOR = 1u << 3,    /* not a need: respects target->floor */
+  /* not a need: leaves the target exactly invariant at any fixed step size and metric, as a run
+   * along a recorded path needs it */
+  LE_ANY_STEP = 1u << 4
 };
 
-/* What a kernel reports for the trace. */
-typedef struct le_kernel_report {
-  double acceptance; /* of the moves since the last call of tune; NaN if nothing is rejected */
-  double step_size;
-} le_kernel_report;
+typedef struct le_layout {
+  size_t size;           /* of the struct */
+  const le_block *block; /* its arrays */
+  size_t blocks;
+  const le_field *field; /* its numbers that belong to the saved state */
+  size_t fields;
+} le_layout;
 
 typedef struct le_kernel_ops {
   const char *name;
   const le_setting *settings; /* REQUIRED. A table that ends with {0}. */
   unsigned needs;
   le_metric_kind default_metric;
+  le_layout layout; /* REQUIRED. Of a struct that begins with a le_kernel. */
 
-  /* REQUIRED. Takes memory for m particles from the arena; settings are those of its table. */
-  le_status (*alloc)(const le_args *args, size_t d, size_t m, le_arena *arena, void **self);
+  /* OPTIONAL (nothing). Reads the settings, those of its table, into a new kernel. */
+  void (*set)(void *self, const le_args *args);
   /* OPTIONAL. Prepares for a new distribution, for example draws new momenta. */
   le_status (*begin)(void *self, le_target *target, size_t m, double *theta,
                      const le_streams *streams);
-  /* REQUIRED. Moves every particle once. Particle i uses streams->rng[i + 1]; stream 0 belongs to
-   * the run. */
+  /* REQUIRED, unless there is `moves`. Moves every particle once. Particle i uses
+   * streams->rng[i + 1]; stream 0 belongs to the run. */
   le_status (*move)(void *self, le_target *target, size_t m, double *theta,
                     const le_streams *streams);
-  /* OPTIONAL (never). Whether the last move must be continued by another call before anything
-   * else. */
-  int (*unfinished)(const void *self);
-  /* OPTIONAL. The same as calling `move` `moves` times, up to rounding, but threads need not
-   * synchronise after each move. */
+  /* OPTIONAL. Moves every particle `moves` times: threads need not synchronise after each move. The
+   * result is the same as that of single moves up to rounding. */
   le_status (*moves)(void *self, le_target *target, size_t m, double *theta,
                      const le_streams *streams, size_t moves);
-  /* OPTIONAL. Called between distributions, the only time when step sizes may adapt. */
-  void (*tune)(void *self);
-  /* OPTIONAL. Uses this step size from now on. Only for kernels that leave the target exactly
-   * invariant at any fixed step size and metric: a run along a recorded path needs such a
-   * kernel. */
-  void (*fix)(void *self, double step);
-  /* REQUIRED. */
-  le_kernel_report (*report)(const void *self);
-  /* REQUIRED. Everything that must be kept from one move to the next. */
-  void (*archive)(void *self, size_t m, le_archive *archive);
 } le_kernel_ops;
 
-#define LE_UNWATCHED 1e7 /* multiplications between two tests for an interrupt */
+/* A kernel and its settings, as given in a method. */
+typedef struct le_kernel_spec {
+  const le_kernel_ops *ops;
+  le_args args;
+} le_kernel_spec;
 
+/* A new kernel is all zero except that the step size is NaN and fixed. */
+typedef struct le_kernel {
+  const le_kernel_ops *ops;
+  size_t d;
+  double step, goal, most;   /* the step size, the acceptance rate to adapt to, the largest step */
+  int fixed;                 /* 1: the step size is not adapted */
+  int unfinished;            /* 1: the last move must be continued by another call first */
+  double accepted, proposed; /* since the last adaptation */
+  double acceptance;         /* of the last distribution; NaN before the first, or without any */
+  double tunings;
+  double *value; /* of kernels that begin with le_kernel_density(): log f at the points */
+} le_kernel;
+
+/* A kernel for m particles. */
+le_status le_kernel_alloc(const le_kernel_spec *spec, size_t d, size_t m, le_arena *arena,
+                          le_kernel **made);
+/* A positive `step` was given by the user and never changes. Otherwise the step begins at `start`
+ * and is adapted towards the acceptance rate `goal`. */
+void le_kernel_adapt(le_kernel *kernel, double step, double start, double goal, double most);
+/* To be called before the moves of a new distribution. */
+le_status le_kernel_begin(le_kernel *kernel, le_target *target, size_t m, double *theta,
+                          const le_streams *streams);
+/* The member `begin` of kernels that need only the densities. */
+le_status le_kernel_density(void *self, le_target *target, size_t m, double *theta,
+                            const le_streams *streams);
 /* Makes at least one and at most `wanted` moves, as many as the kernel can make in one call. */
-static inline le_status le_kernel_moves(const le_kernel_ops *ops, void *self, le_target *target,
-                                        size_t m, double *theta, const le_streams *streams,
-                                        size_t wanted, size_t *made)
-{
-  const size_t ahead = ops->moves ? le_target_ahead(target, m) : 1;
-  *made = wanted < ahead ? wanted : ahead;
-  /* products with a dense mass matrix may take seconds even if there are few rows */
-  if ((double)m * (double)target->d * (double)target->d > LE_UNWATCHED &&
-      le_interrupted(target->context))
-    return LE_INTERRUPTED;
-  return *made > 1 ? ops->moves(self, target, m, theta, streams, *made)
-                   : ops->move(self, target, m, theta, streams);
-}
+le_status le_kernel_moves(le_kernel *kernel, le_target *target, size_t m, double *theta,
+                          const le_streams *streams, size_t wanted, size_t *made);
+/* Called between distributions, the only time when step sizes may adapt. */
+void le_kernel_tune(le_kernel *kernel);
+void le_kernel_archive(le_kernel *kernel, size_t m, le_archive *archive);
+
+#define LE_UNWATCHED 1e7 /* multiplications between two tests for an interrupt */
 
 #endif

@@ -9,7 +9,7 @@
  *
  * Gradient noise of variance v adds k v to the variance of the positions, k = h^2 / 4 (1 + c) / (1
  * - c). If v is known, the noise of the momenta is reduced accordingly. */
-#include "kernels/shared.h"
+#include "core/kernel.h"
 
 #include <math.h>
 
@@ -20,7 +20,7 @@ static const le_setting settings[] = {
   {0}};
 
 typedef struct baoab {
-  le_base base;
+  le_kernel base;
   double friction, clip;
   int first;
   double *grad, *velocity, *noise, *displacement;
@@ -31,16 +31,13 @@ static const le_field fields[] = {LE_FIELD(baoab, first)};
 static const le_block blocks[] = {
   LE_KEPT(baoab, velocity, LE_POINTS), LE_BLOCK(baoab, grad, LE_POINTS),
   LE_BLOCK(baoab, noise, LE_POINTS), LE_BLOCK(baoab, displacement, LE_POINTS)};
-static const le_layout layout = {sizeof(baoab), LE_TABLE(blocks), LE_TABLE(fields)};
 
-static le_status baoab_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
+static void baoab_set(void *self, const le_args *args)
 {
-  baoab *k = *self = le_base_alloc(&layout, d, m, arena);
-  if (!k) return LE_NO_MEMORY;
+  baoab *k = self;
   le_members_read(args, settings, k, LE_TABLE(members));
   k->base.step = le_setting_number(args, settings, "step_size");
   k->first = 1;
-  return LE_OK;
 }
 
 /* Momenta are drawn in the first move, within each thread's share. */
@@ -127,21 +124,13 @@ static le_status baoab_moves(void *self, le_target *target, size_t m, double *th
   return LE_OK;
 }
 
-static le_status baoab_move(void *self, le_target *target, size_t m, double *theta,
-                            const le_streams *streams)
-{
-  return baoab_moves(self, target, m, theta, streams, 1);
-}
-
 const le_kernel_ops le_baoab_kernel = {
   .name = "baoab",
   .settings = settings,
   .needs = LE_NEEDS_GRADIENT,
   .default_metric = LE_METRIC_DENSE,
-  .alloc = baoab_alloc,
+  .layout = {sizeof(baoab), LE_TABLE(blocks), LE_TABLE(fields)},
+  .set = baoab_set,
   .begin = baoab_begin,
-  .move = baoab_move,
   .moves = baoab_moves,
-  .report = le_base_report,
-  .archive = le_base_archive,
 };

@@ -2,7 +2,7 @@
  * exact density. The step size of a trajectory is jittered by up to 15%, the same for all
  * particles, to avoid resonance with the period of any direction. */
 #include "base/linalg.h"
-#include "kernels/shared.h"
+#include "core/kernel.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static const le_setting settings[] = {
   {0}};
 
 typedef struct hmc {
-  le_base base;
+  le_kernel base;
   size_t leapfrog;
   /* the points to which the stored values and gradients belong, their number, and lambda */
   double *at, lambda;
@@ -32,22 +32,19 @@ static const le_block blocks[] = {
   LE_BLOCK(hmc, end_grad, LE_POINTS), LE_BLOCK(hmc, velocity, LE_POINTS),
   LE_BLOCK(hmc, kinetic, LE_EACH), LE_BLOCK(hmc, displacement, LE_POINTS),
   LE_BLOCK(hmc, chance, LE_EACH)};
-static const le_layout layout = {sizeof(hmc), LE_TABLE(blocks), LE_TABLE(fields)};
 
 enum { LEAPFROG_MOST = 40 };
 static const double trajectory = 1.5, jitter = 0.15;
 
-static le_status hmc_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
+static void hmc_set(void *self, const le_args *args)
 {
-  hmc *k = *self = le_base_alloc(&layout, d, m, arena);
-  if (!k) return LE_NO_MEMORY;
+  hmc *k = self;
   k->leapfrog = le_setting_count(args, settings, "leapfrog");
   const double accept = le_setting_number(args, settings, "accept");
   const double goal = !isnan(accept) ? accept : k->leapfrog == 1 ? 0.65 : 0.8;
   const double start = (k->leapfrog == 1 ? 1.0 : 0.8) *
-                       pow((double)d, k->leapfrog == 1 ? -1.0 / 6 : -0.25);
-  le_base_adapt(&k->base, le_setting_number(args, settings, "step_size"), start, goal, 1.6);
-  return LE_OK;
+                       pow((double)k->base.d, k->leapfrog == 1 ? -1.0 / 6 : -0.25);
+  le_kernel_adapt(&k->base, le_setting_number(args, settings, "step_size"), start, goal, 1.6);
 }
 
 /* From one distribution to the next only the exponent of the chunk changes, or a new chunk begins.
@@ -171,13 +168,10 @@ static le_status hmc_move(void *self, le_target *target, size_t m, double *theta
 const le_kernel_ops le_hmc_kernel = {
   .name = "hmc",
   .settings = settings,
-  .needs = LE_NEEDS_GRADIENT | LE_NEEDS_DENSITY,
+  .needs = LE_NEEDS_GRADIENT | LE_NEEDS_DENSITY | LE_ANY_STEP,
   .default_metric = LE_METRIC_DENSE,
-  .alloc = hmc_alloc,
+  .layout = {sizeof(hmc), LE_TABLE(blocks), LE_TABLE(fields)},
+  .set = hmc_set,
   .begin = hmc_begin,
   .move = hmc_move,
-  .tune = le_base_tune,
-  .fix = le_base_fix,
-  .report = le_base_report,
-  .archive = le_base_archive,
 };

@@ -1,7 +1,7 @@
 /* Draws from the prior until one satisfies the likelihood constraint. Exact and independent of the
  * point it replaces, but too slow once the constraint leaves little volume. The reference for
  * testing other kernels of nested sampling. */
-#include "kernels/shared.h"
+#include "core/kernel.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,25 +13,16 @@ static const double DRAWS_AT_ONCE = 1e4, DRAWS_IN_VAIN = 1e8;
 static const le_setting settings[] = {{0}};
 
 typedef struct prior_kernel {
-  le_base base;
+  le_kernel base;
   size_t done; /* particles of an unfinished move that are already replaced */
-  int unfinished;
   double vain;
   double *draw, *value;
 } prior_kernel;
 
 static const le_field fields[] = {LE_FIELD(prior_kernel, vain), LE_FIELD(prior_kernel, done),
-                                  LE_FIELD(prior_kernel, unfinished)};
+                                  LE_FIELD(prior_kernel, base.unfinished)};
 static const le_block blocks[] = {LE_BLOCK(prior_kernel, draw, LE_POINTS),
                                   LE_BLOCK(prior_kernel, value, LE_EACH)};
-static const le_layout layout = {sizeof(prior_kernel), LE_TABLE(blocks), LE_TABLE(fields)};
-
-static le_status prior_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
-{
-  (void)args;
-  *self = le_base_alloc(&layout, d, m, arena);
-  return *self ? LE_OK : LE_NO_MEMORY;
-}
 
 /* Each successful draw replaces the next particle. Draws are evaluated a full batch at a time, so
  * that likelihood calls have many points. */
@@ -56,8 +47,8 @@ static le_status prior_move(void *self, le_target *target, size_t m, double *the
       k->vain = 0;
     }
   }
-  k->unfinished = k->done < m;
-  if (!k->unfinished) k->done = 0;
+  k->base.unfinished = k->done < m;
+  if (!k->base.unfinished) k->done = 0;
   if (k->vain > DRAWS_IN_VAIN)
     return le_fail(
       &target->context->error, LE_STALLED,
@@ -65,20 +56,11 @@ static le_status prior_move(void *self, le_target *target, size_t m, double *the
   return LE_OK;
 }
 
-static int prior_unfinished(const void *self)
-{
-  return ((const prior_kernel *)self)->unfinished;
-}
-
 const le_kernel_ops le_prior_kernel = {
   .name = "prior_draws",
   .settings = settings,
   .needs = LE_NEEDS_DENSITY | LE_NEEDS_FLOOR | LE_KEEPS_FLOOR,
   .default_metric = LE_METRIC_IDENTITY,
-  .alloc = prior_alloc,
+  .layout = {sizeof(prior_kernel), LE_TABLE(blocks), LE_TABLE(fields)},
   .move = prior_move,
-  .unfinished = prior_unfinished,
-  .tune = le_base_tune,
-  .report = le_base_report,
-  .archive = le_base_archive,
 };

@@ -1,5 +1,5 @@
 /* Random-walk Metropolis on the scale of the metric. */
-#include "kernels/shared.h"
+#include "core/kernel.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,31 +9,20 @@ static const le_setting settings[] = {
   {0}};
 
 typedef struct rwm {
-  le_base base;
-  double *proposal, *value, *proposed_value, *level, *noise, *displacement;
+  le_kernel base;
+  double *proposal, *proposed_value, *level, *noise, *displacement;
 } rwm;
 
 static const le_block blocks[] = {
-  LE_KEPT(rwm, value, LE_EACH), LE_BLOCK(rwm, proposed_value, LE_EACH),
+  LE_KEPT(rwm, base.value, LE_EACH), LE_BLOCK(rwm, proposed_value, LE_EACH),
   LE_BLOCK(rwm, level, LE_EACH), LE_BLOCK(rwm, proposal, LE_POINTS),
   LE_BLOCK(rwm, noise, LE_POINTS), LE_BLOCK(rwm, displacement, LE_POINT)};
-static const le_layout layout = {sizeof(rwm), LE_TABLE(blocks), NULL, 0};
 
-static le_status rwm_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
+static void rwm_set(void *self, const le_args *args)
 {
-  rwm *k = *self = le_base_alloc(&layout, d, m, arena);
-  if (!k) return LE_NO_MEMORY;
-  le_base_adapt(&k->base, le_setting_number(args, settings, "step_size"), 2.38 / sqrt((double)d),
-                d == 1 ? 0.44 : 0.234, 20);
-  return LE_OK;
-}
-
-static le_status rwm_begin(void *self, le_target *target, size_t m, double *theta,
-                           const le_streams *streams)
-{
-  rwm *k = self;
-  (void)streams;
-  return le_target_density(target, m, theta, k->value);
+  const size_t d = ((const le_kernel *)self)->d;
+  le_kernel_adapt(self, le_setting_number(args, settings, "step_size"), 2.38 / sqrt((double)d),
+                  d == 1 ? 0.44 : 0.234, 20);
 }
 
 static le_status rwm_move(void *self, le_target *target, size_t m, double *theta,
@@ -48,7 +37,7 @@ static le_status rwm_move(void *self, le_target *target, size_t m, double *theta
       k->proposal[i * d + j] = theta[i * d + j] + k->base.step * k->displacement[j];
   }
   for (size_t i = 0; i < m; i++)
-    k->level[i] = k->value[i] + log(gsl_rng_uniform_pos(streams->rng[i + 1]));
+    k->level[i] = k->base.value[i] + log(gsl_rng_uniform_pos(streams->rng[i + 1]));
   LE_TRY(le_target_density_above(target, m, k->proposal, k->level, k->proposed_value));
   for (size_t i = 0; i < m; i++) {
     const int accepted = isfinite(k->proposed_value[i]) && k->proposed_value[i] > k->level[i] &&
@@ -57,7 +46,7 @@ static le_status rwm_move(void *self, le_target *target, size_t m, double *theta
     k->base.proposed++;
     if (accepted) {
       memcpy(theta + i * d, k->proposal + i * d, d * sizeof(double));
-      k->value[i] = k->proposed_value[i];
+      k->base.value[i] = k->proposed_value[i];
     }
   }
   return LE_OK;
@@ -66,13 +55,10 @@ static le_status rwm_move(void *self, le_target *target, size_t m, double *theta
 const le_kernel_ops le_rwm_kernel = {
   .name = "rwm",
   .settings = settings,
-  .needs = LE_NEEDS_DENSITY | LE_KEEPS_FLOOR,
+  .needs = LE_NEEDS_DENSITY | LE_KEEPS_FLOOR | LE_ANY_STEP,
   .default_metric = LE_METRIC_DENSE,
-  .alloc = rwm_alloc,
-  .begin = rwm_begin,
+  .layout = {sizeof(rwm), LE_TABLE(blocks), NULL, 0},
+  .set = rwm_set,
+  .begin = le_kernel_density,
   .move = rwm_move,
-  .tune = le_base_tune,
-  .fix = le_base_fix,
-  .report = le_base_report,
-  .archive = le_base_archive,
 };

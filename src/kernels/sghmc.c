@@ -15,7 +15,7 @@
  * reversible. With bounce = 0, as published, it stays at x with velocity v', which is not
  * reversible: too few points are near the boundary, and in ten dimensions the evidence is several
  * nats too large. */
-#include "kernels/shared.h"
+#include "core/kernel.h"
 
 #include "base/linalg.h"
 
@@ -34,7 +34,7 @@ static const le_setting settings[] = {
 
 /* The step size is eta. Under a constraint steps are accepted or rejected. */
 typedef struct sghmc {
-  le_base base;
+  le_kernel base;
   double rate, friction, noise;
   int refresh, tempered, bounce;
   double *grad, *velocity, *fresh;
@@ -49,22 +49,18 @@ static const le_block blocks[] = {
   LE_KEPT(sghmc, velocity, LE_POINTS), LE_BLOCK(sghmc, grad, LE_POINTS),
   LE_BLOCK(sghmc, fresh, LE_POINTS), LE_BLOCK(sghmc, ahead, LE_POINTS),
   LE_BLOCK(sghmc, value, LE_EACH), LE_BLOCK(sghmc, offending, LE_EACH)};
-static const le_layout layout = {sizeof(sghmc), LE_TABLE(blocks), NULL, 0};
 
-static le_status sghmc_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
+static void sghmc_set(void *self, const le_args *args)
 {
-  sghmc *k = *self = le_base_alloc(&layout, d, m, arena);
-  if (!k) return LE_NO_MEMORY;
+  sghmc *k = self;
   le_members_read(args, settings, k, LE_TABLE(members));
   k->base.step = 0;
-  return LE_OK;
 }
 
-static le_status sgld_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
+static void sgld_set(void *self, const le_args *args)
 {
-  LE_TRY(sghmc_alloc(args, d, m, arena, self));
-  ((sghmc *)*self)->friction = 1;
-  return LE_OK;
+  sghmc_set(self, args);
+  ((sghmc *)self)->friction = 1;
 }
 
 static void fresh_velocities(const sghmc *k, size_t m, const le_streams *streams)
@@ -161,12 +157,10 @@ const le_kernel_ops le_sghmc_kernel = {
   .settings = settings,
   .needs = LE_NEEDS_GRADIENT | LE_KEEPS_FLOOR,
   .default_metric = LE_METRIC_IDENTITY,
-  .alloc = sghmc_alloc,
+  .layout = {sizeof(sghmc), LE_TABLE(blocks), NULL, 0},
+  .set = sghmc_set,
   .begin = sghmc_begin,
   .move = sghmc_move,
-  .tune = le_base_tune,
-  .report = le_base_report,
-  .archive = le_base_archive,
 };
 
 const le_kernel_ops le_sgld_kernel = {
@@ -174,9 +168,8 @@ const le_kernel_ops le_sgld_kernel = {
   .settings = settings + 3, /* from `rate` on */
   .needs = LE_NEEDS_GRADIENT,
   .default_metric = LE_METRIC_IDENTITY,
-  .alloc = sgld_alloc,
+  .layout = {sizeof(sghmc), LE_TABLE(blocks), NULL, 0},
+  .set = sgld_set,
   .begin = sgld_begin,
   .move = sghmc_move,
-  .report = le_base_report,
-  .archive = le_base_archive,
 };

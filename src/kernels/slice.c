@@ -2,7 +2,7 @@
  * metric, by shrinkage only: an interval of fixed width is placed at random around the point, and
  * its ends move in to each rejected draw. All particles use the same direction at the same time, so
  * that each likelihood call has many points. */
-#include "kernels/shared.h"
+#include "core/kernel.h"
 
 #include "base/linalg.h"
 
@@ -17,9 +17,9 @@ static const le_setting settings[] = {
   {0}};
 
 typedef struct slice {
-  le_base base;
+  le_kernel base;
   size_t used; /* number of directions of the basis already used */
-  double *basis, *value, *level, *low, *high, *at;
+  double *basis, *level, *low, *high, *at;
   double *step[2]; /* the direction in theta, for each half of the particles */
   double *proposal, *proposed_level, *proposed_value;
   size_t *open; /* particles whose interval is still shrinking */
@@ -27,29 +27,18 @@ typedef struct slice {
 
 static const le_field fields[] = {LE_FIELD(slice, used)};
 static const le_block blocks[] = {
-  LE_KEPT(slice, value, LE_EACH), LE_KEPT(slice, basis, LE_SQUARE),
+  LE_KEPT(slice, base.value, LE_EACH), LE_KEPT(slice, basis, LE_SQUARE),
   LE_BLOCK(slice, level, LE_EACH), LE_BLOCK(slice, low, LE_EACH), LE_BLOCK(slice, high, LE_EACH),
   LE_BLOCK(slice, at, LE_EACH), LE_BLOCK(slice, step[0], LE_POINT),
   LE_BLOCK(slice, step[1], LE_POINT), LE_BLOCK(slice, proposal, LE_POINTS),
   LE_BLOCK(slice, proposed_level, LE_EACH), LE_BLOCK(slice, proposed_value, LE_EACH),
   LE_BLOCK(slice, open, LE_EACH)};
-static const le_layout layout = {sizeof(slice), LE_TABLE(blocks), LE_TABLE(fields)};
 
-static le_status slice_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
-{
-  slice *k = *self = le_base_alloc(&layout, d, m, arena);
-  if (!k) return LE_NO_MEMORY;
-  k->used = d;
-  le_base_adapt(&k->base, le_setting_number(args, settings, "width"), 8, 0.35, 50);
-  return LE_OK;
-}
-
-static le_status slice_begin(void *self, le_target *target, size_t m, double *theta,
-                             const le_streams *streams)
+static void slice_set(void *self, const le_args *args)
 {
   slice *k = self;
-  (void)streams;
-  return le_target_density(target, m, theta, k->value);
+  k->used = k->base.d;
+  le_kernel_adapt(&k->base, le_setting_number(args, settings, "width"), 8, 0.35, 50);
 }
 
 /* Makes a new orthonormal basis when all directions have been used: Gram-Schmidt on normal vectors,
@@ -84,7 +73,7 @@ static le_status slice_move(void *self, le_target *target, size_t m, double *the
     le_metric_drift(target->metric[half], direction, k->step[half]);
   for (size_t i = 0; i < m; i++) {
     const gsl_rng *rng = streams->rng[i + 1];
-    k->level[i] = k->value[i] + log(gsl_rng_uniform_pos(rng));
+    k->level[i] = k->base.value[i] + log(gsl_rng_uniform_pos(rng));
     k->low[i] = -k->base.step * gsl_rng_uniform_pos(rng);
     k->high[i] = k->low[i] + k->base.step;
     k->open[i] = i;
@@ -107,7 +96,7 @@ static le_status slice_move(void *self, le_target *target, size_t m, double *the
       if (k->proposed_value[o] > k->level[i] && isfinite(k->proposed_value[o]) &&
           !le_target_outside(target, k->proposal + o * d)) {
         memcpy(theta + i * d, k->proposal + o * d, d * sizeof(double));
-        k->value[i] = k->proposed_value[o];
+        k->base.value[i] = k->proposed_value[o];
         k->base.accepted++;
       } else {
         *(k->at[i] < 0 ? &k->low[i] : &k->high[i]) = k->at[i];
@@ -122,13 +111,10 @@ static le_status slice_move(void *self, le_target *target, size_t m, double *the
 const le_kernel_ops le_slice_kernel = {
   .name = "slice",
   .settings = settings,
-  .needs = LE_NEEDS_DENSITY | LE_KEEPS_FLOOR,
+  .needs = LE_NEEDS_DENSITY | LE_KEEPS_FLOOR | LE_ANY_STEP,
   .default_metric = LE_METRIC_DENSE,
-  .alloc = slice_alloc,
-  .begin = slice_begin,
+  .layout = {sizeof(slice), LE_TABLE(blocks), LE_TABLE(fields)},
+  .set = slice_set,
+  .begin = le_kernel_density,
   .move = slice_move,
-  .tune = le_base_tune,
-  .fix = le_base_fix,
-  .report = le_base_report,
-  .archive = le_base_archive,
 };

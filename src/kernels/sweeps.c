@@ -1,23 +1,14 @@
 /* Sweeps of a model with latent variables under a likelihood constraint: each variable is drawn
  * from its prior, restricted to the values that satisfy the constraint. */
+#include "core/kernel.h"
 #include "core/states.h"
-#include "kernels/shared.h"
 
 static const le_setting settings[] = {{0}};
-
-static const le_layout layout = {sizeof(le_base), NULL, 0, NULL, 0};
-
-static le_status sweeps_alloc(const le_args *args, size_t d, size_t m, le_arena *arena, void **self)
-{
-  (void)args;
-  *self = le_base_alloc(&layout, d, m, arena);
-  return *self ? LE_OK : LE_NO_MEMORY;
-}
 
 static le_status sweeps_move(void *self, le_target *target, size_t m, double *theta,
                              const le_streams *streams)
 {
-  const size_t d = ((const le_base *)self)->d;
+  const size_t d = ((const le_kernel *)self)->d;
   if (target->ops != &le_states_model || !target->floor)
     return le_fail(&target->context->error, LE_UNSUPPORTED,
                    "`kernel` sweeps is for models with latent variables in nested().");
@@ -44,8 +35,6 @@ const le_kernel_ops le_sweeps_kernel = {
   .settings = settings,
   .needs = LE_NEEDS_DENSITY | LE_NEEDS_FLOOR | LE_KEEPS_FLOOR,
   .default_metric = LE_METRIC_IDENTITY,
-  .alloc = sweeps_alloc,
+  .layout = {sizeof(le_kernel), NULL, 0, NULL, 0},
   .move = sweeps_move,
-  .report = le_base_report,
-  .archive = le_base_archive,
 };

@@ -162,7 +162,7 @@ static le_status alloc_all(nested *s, const le_problem *problem)
     s->target.block = s->states.n; /* a state has one likelihood, of all rows together */
   }
   if (s->arena.failed) return LE_NO_MEMORY;
-  return s->spec->ops->alloc(&s->spec->args, d, most, &s->arena, &s->kernel);
+  return le_kernel_alloc(s->spec, d, most, &s->arena, &s->kernel);
 }
 
 static le_status nested_alloc(const le_problem *problem, le_context *context, void **self)
@@ -230,7 +230,7 @@ static void nested_archive(void *self, le_archive *archive)
   le_gradient_archive(&s->gradient, &s->target, archive);
   le_past_archive(&s->past, archive);
   for (int half = 0; half < 2; half++) le_metric_archive(&s->metric[half], archive);
-  s->spec->ops->archive(s->kernel, s->most, archive);
+  le_kernel_archive(s->kernel, s->most, archive);
   if (!s->keeps) le_varopt_archive(&s->reservoir, archive);
   le_trace_archive(&s->levels, archive);
   le_trace_archive(&s->points, archive);

@@ -49,7 +49,7 @@ typedef struct nested {
   le_past past; /* rows that are no longer in memory */
   le_metric metric[2];  /* for each half of the points, made from the other half */
   le_clusters clusters; /* clusters of the live points */
-  void *kernel;
+  le_kernel *kernel;
   const le_arg *from_theta, *from_levels;
 
   size_t step;

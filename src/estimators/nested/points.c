@@ -133,7 +133,6 @@ static const char *const trace_names[TRACE_COLUMNS] = {"n",         "log_evidenc
 
 le_status le_nested_add_trace(nested *s)
 {
-  const le_kernel_report report = s->spec->ops->report(s->kernel);
   const double rest[2] = {s->log_sum, le_nested_best(s) + s->log_volume};
   const double row[TRACE_COLUMNS] = {(double)(s->target.seen + s->target.chunk),
                                      s->banked + le_logsumexp(rest, 2),
@@ -141,8 +140,8 @@ le_status le_nested_add_trace(nested *s)
                                           fmax(-s->log_volume, 0) / (double)s->live),
                                      (double)s->steps,
                                      (double)s->live,
-                                     report.acceptance,
-                                     report.step_size,
+                                     s->kernel->acceptance,
+                                     s->kernel->step,
                                      (double)s->live,
                                      s->target.likelihoods + s->target.gradients,
                                      s->machine.seconds,

@@ -92,18 +92,16 @@ static le_status give_up(const nested *s)
 
 static le_status begin_moves(nested *s, size_t m, double *theta)
 {
-  if (!s->spec->ops->begin) return LE_OK;
-  return s->spec->ops->begin(s->kernel, &s->target, m, theta, &s->machine.streams);
+  return le_kernel_begin(s->kernel, &s->target, m, theta, &s->machine.streams);
 }
 
 /* Moves these points once; after the last move phase `next` begins. */
 static le_status one_move(nested *s, size_t m, double *theta, nested_phase next)
 {
-  const le_kernel_ops *ops = s->spec->ops;
-  LE_TRY(ops->move(s->kernel, &s->target, m, theta, &s->machine.streams));
-  if (ops->unfinished && ops->unfinished(s->kernel)) return LE_OK;
+  LE_TRY(s->spec->ops->move(s->kernel, &s->target, m, theta, &s->machine.streams));
+  if (s->kernel->unfinished) return LE_OK;
   if (++s->step < s->steps) return LE_OK;
-  if (ops->tune) ops->tune(s->kernel);
+  le_kernel_tune(s->kernel);
   s->machine.phase = (int)next;
   return LE_OK;
 }

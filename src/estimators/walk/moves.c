@@ -34,7 +34,8 @@ static le_status tune_as_recorded(walk *w, const le_path_point *point)
 {
   w->target.labels = NULL;
   if (point->labels) le_walk_relabel_to(w, point->labels);
-  stage_of(w)->kernel->ops->fix(w->kernel[w->stage], point->step);
+  w->kernel[w->stage]->step = point->step;
+  w->kernel[w->stage]->fixed = 1;
   return le_metric_read(&w->metric[w->stage][0], point->metric);
 }
 
@@ -151,9 +152,8 @@ static le_status record(walk *w)
 {
   double *row = le_trace_add(&w->recorded);
   if (!row) return LE_NO_MEMORY;
-  const double step = stage_of(w)->kernel->ops->report(w->kernel[w->stage]).step_size;
-  le_path_write(&w->target, &w->metric[w->stage][0], w->skip_moves ? 0 : moves_wanted(w), step,
-                row);
+  le_path_write(&w->target, &w->metric[w->stage][0], w->skip_moves ? 0 : moves_wanted(w),
+                w->kernel[w->stage]->step, row);
   return LE_OK;
 }
 
@@ -177,9 +177,8 @@ le_status le_walk_begin_moves(walk *w, int resampled)
     w->skip_moves = stage->steps == 0 || (stage->move_resampled && !resampled && !end && !annealed);
     if (!w->skip_moves) LE_TRY(le_walk_update_metric(w));
   }
-  if (!w->skip_moves && stage->kernel->ops->begin)
-    LE_TRY(stage->kernel->ops->begin(w->kernel[w->stage], target, w->m, w->theta,
-                                     &w->machine.streams));
+  if (!w->skip_moves)
+    LE_TRY(le_kernel_begin(w->kernel[w->stage], target, w->m, w->theta, &w->machine.streams));
   if (measures_renewal(w)) le_renewal_start(&w->renewal, w->m, w->theta);
   return w->settings.record ? record(w) : LE_OK;
 }
@@ -251,15 +250,15 @@ le_status le_walk_move(void *self, le_progress *progress)
   size_t moves = w->skip_moves ? 0 : moves_wanted(w);
   if (w->step < moves) {
     size_t made;
-    LE_TRY(le_kernel_moves(stage->kernel->ops, w->kernel[w->stage], &w->target, w->m, w->theta,
-                           &w->machine.streams, moves - w->step, &made));
+    LE_TRY(le_kernel_moves(w->kernel[w->stage], &w->target, w->m, w->theta, &w->machine.streams,
+                           moves - w->step, &made));
     w->step += made;
     if (w->step < moves) return LE_OK;
     if (w->skip_measure > 0)
       w->skip_measure--;
     else if (measures_renewal(w) && plan_more(w))
       return LE_OK;
-    if (stage->kernel->ops->tune) stage->kernel->ops->tune(w->kernel[w->stage]);
+    le_kernel_tune(w->kernel[w->stage]);
     record_moves(w);
   }
   LE_TRY(measure_temperature(w));

@@ -60,7 +60,7 @@ typedef struct walk {
   /* The covariance of the particles for the check. It is dense whatever the kernel's metric is,
    * and it is made anew for each check. */
   le_metric wide;
-  void *kernel[LE_STAGES_MOST];
+  le_kernel *kernel[LE_STAGES_MOST];
   le_genealogy genealogy;
   le_audit audit;
   le_search search;

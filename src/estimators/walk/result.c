@@ -18,13 +18,11 @@ le_status le_walk_collect(void *self, le_progress *progress)
     le_walk_resample(w, w->m);
     LE_TRY(le_walk_update_metric(w));
   }
-  if (stage->kernel->ops->begin)
-    LE_TRY(stage->kernel->ops->begin(w->kernel[w->stage], &w->target, w->m, w->theta,
-                                     &w->machine.streams));
+  LE_TRY(le_kernel_begin(w->kernel[w->stage], &w->target, w->m, w->theta, &w->machine.streams));
   const size_t moves = w->moves > stage->steps ? w->moves : stage->steps;
-  for (size_t s = 0; s < moves; s++)
-    LE_TRY(stage->kernel->ops->move(w->kernel[w->stage], &w->target, w->m, w->theta,
-                                    &w->machine.streams));
+  for (size_t s = 0, made; s < moves; s++)
+    LE_TRY(le_kernel_moves(w->kernel[w->stage], &w->target, w->m, w->theta, &w->machine.streams, 1,
+                           &made));
   LE_TRY(le_target_log_lik(&w->target, 0, w->target.seen, w->m, w->theta,
                            w->draw_value + w->step * w->m));
   memcpy(w->draw_theta + w->step * w->m * w->d, w->theta, w->m * w->d * sizeof(double));

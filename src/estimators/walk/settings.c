@@ -151,7 +151,7 @@ static le_status read_path(const le_problem *problem, le_walk_settings *settings
       !stage->kernel)
     return le_fail(error, LE_UNSUPPORTED,
                    "This method has no path that could be followed or reversed.");
-  if (!stage->kernel->ops->fix)
+  if (!(stage->kernel->ops->needs & LE_ANY_STEP))
     return le_fail(error, LE_UNSUPPORTED,
                    "`kernel` must be hmc(), mala(), rwm() or slice(), which leave the posterior "
                    "exactly invariant, not %s(): a kernel with a step-size error gives no bounds.",

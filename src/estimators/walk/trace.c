@@ -62,9 +62,7 @@ double le_walk_temperature(const walk *w)
 
 le_status le_walk_add_trace(walk *w, double n, double lambda, double steps)
 {
-  const le_stage *stage = stage_of(w);
-  le_kernel_report report = {NAN, NAN};
-  if (stage->kernel) report = stage->kernel->ops->report(w->kernel[w->stage]);
+  const le_kernel *kernel = w->kernel[w->stage];
   const double wide = le_walk_temperature(w);
   const double row[TRACE_COLUMNS] = {n,
                                      lambda,
@@ -73,14 +71,14 @@ le_status le_walk_add_trace(walk *w, double n, double lambda, double steps)
                                      steps,
                                      w->shortest,
                                      w->chunk_ess * (double)w->m,
-                                     report.acceptance,
-                                     report.step_size,
+                                     kernel ? kernel->acceptance : NAN,
+                                     kernel ? kernel->step : NAN,
                                      (double)w->m,
                                      isnan(wide) ? w->temperature : wide,
                                      w->target.noise,
                                      w->drift,
                                      w->restarts,
-                                     w->skip_moves || !stage->kernel ? 0 : (double)w->step,
+                                     w->skip_moves || !kernel ? 0 : (double)w->step,
                                      w->renewed,
                                      w->target.likelihoods + w->target.gradients,
                                      w->machine.seconds};

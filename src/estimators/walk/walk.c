@@ -76,8 +76,7 @@ static le_status alloc_stage(walk *w, size_t s)
                     stage->gradient == LE_GRADIENT_FULL ? 1 : stage->batch, &w->target, &w->arena);
   if (w->arena.failed) return LE_NO_MEMORY;
   if (!stage->kernel) return LE_OK;
-  return stage->kernel->ops->alloc(&stage->kernel->args, w->d, stage->particles, &w->arena,
-                                   &w->kernel[s]);
+  return le_kernel_alloc(stage->kernel, w->d, stage->particles, &w->arena, &w->kernel[s]);
 }
 
 static le_status alloc_all(walk *w, const le_problem *problem)
@@ -192,8 +191,7 @@ static void walk_archive(void *self, le_archive *archive)
     const le_stage *settings = &w->settings.stage[s];
     le_gradient_archive(&w->gradient[s], &w->target, archive);
     for (size_t half = 0; half < 2; half++) le_metric_archive(&w->metric[s][half], archive);
-    if (settings->kernel)
-      settings->kernel->ops->archive(w->kernel[s], settings->particles, archive);
+    if (settings->kernel) le_kernel_archive(w->kernel[s], settings->particles, archive);
   }
   le_past_archive(&w->past, archive);
   if (w->settings.keep) {
