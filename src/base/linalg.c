@@ -24,6 +24,15 @@ void le_transpose(const double *a, size_t d, double *across)
     for (size_t j = 0; j < d; j++) across[j * d + i] = a[i * d + j];
 }
 
+void le_lower_transpose_solve(const double *lower, size_t d, double *x)
+{
+  for (size_t i = d; i-- > 0;) {
+    const double solved = x[i] / lower[i * d + i];
+    for (size_t k = 0; k < i; k++) x[k] -= solved * lower[i * d + k];
+    x[i] = solved;
+  }
+}
+
 void le_cholesky_solve(const double *factor, size_t d, double *x)
 {
   for (size_t i = 0; i < d; i++) {
@@ -31,11 +40,7 @@ void le_cholesky_solve(const double *factor, size_t d, double *x)
     for (size_t k = 0; k < i; k++) sum -= factor[i * d + k] * x[k];
     x[i] = sum / factor[i * d + i];
   }
-  for (size_t i = d; i-- > 0;) {
-    double sum = x[i];
-    for (size_t k = i + 1; k < d; k++) sum -= factor[k * d + i] * x[k];
-    x[i] = sum / factor[i * d + i];
-  }
+  le_lower_transpose_solve(factor, d, x);
 }
 
 typedef struct functions {
@@ -122,4 +127,39 @@ void le_lower_inverse(const double *factor, size_t d, double *inverse)
     for (size_t j = 0; j < i; j++) row[j] /= -factor[i * d + i];
     row[i] = 1 / factor[i * d + i];
   }
+}
+
+/* With A = L L', the inverse is the sum of the outer products of the rows of L^-1. */
+le_status le_invert(double *a, size_t d, double *work)
+{
+  LE_TRY(le_cholesky(a, d));
+  le_lower_inverse(a, d, work);
+  memset(a, 0, d * d * sizeof(double));
+  for (size_t i = 0; i < d; i++)
+    for (size_t j = 0; j <= i; j++) le_add_scaled(j + 1, work[i * d + j], work + i * d, a + j * d);
+  for (size_t j = 0; j < d; j++)
+    for (size_t k = 0; k < j; k++) a[k * d + j] = a[j * d + k];
+  return LE_OK;
+}
+
+double le_moments(size_t n, size_t d, size_t stride, const double *x, const double *weight,
+                  double *mean, double *covariance, double *work)
+{
+  double total = 0, squares = 0;
+  memset(mean, 0, d * sizeof(double));
+  memset(covariance, 0, d * d * sizeof(double));
+  for (size_t i = 0; i < n; i++) {
+    total += weight[i];
+    squares += weight[i] * weight[i];
+    le_add_scaled(d, weight[i], x + i * stride, mean);
+  }
+  if (!(total > 0)) return 0;
+  for (size_t j = 0; j < d; j++) mean[j] /= total;
+  for (size_t i = 0; i < n; i++) {
+    if (!(weight[i] > 0)) continue;
+    for (size_t j = 0; j < d; j++) work[j] = x[i * stride + j] - mean[j];
+    for (size_t j = 0; j < d; j++)
+      le_add_scaled(j + 1, weight[i] / total * work[j], work, covariance + j * d);
+  }
+  return total * total / squares;
 }

@@ -15,7 +15,11 @@ double le_cholesky_half_log_det(const double *factor, size_t d);
 /* Inverse of the lower triangular factor: inverse[i][j], j <= i, upper triangle cleared. */
 void le_lower_inverse(const double *factor, size_t d, double *inverse);
 void le_transpose(const double *a, size_t d, double *across);
-/* x -> (L L')^-1 x */
+/* Replaces a positive definite matrix, of which only the lower triangle is read, by its inverse;
+ * LE_NOT_POSITIVE leaves it undefined. `work` holds d x d numbers. */
+le_status le_invert(double *a, size_t d, double *work);
+/* x -> L'^-1 x and (L L')^-1 x */
+void le_lower_transpose_solve(const double *lower, size_t d, double *x);
 void le_cholesky_solve(const double *factor, size_t d, double *x);
 /* y += A x for a symmetric matrix with both triangles filled; y = L x and y = L' x for a lower
  * triangular matrix whose upper triangle is zero. */
@@ -29,5 +33,10 @@ double le_dot(const double *x, const double *y, size_t d);
 void le_add_scaled(size_t n, double factor, const double *x, double *y);
 /* x' A x */
 double le_quadratic_form(const double *a, size_t d, const double *x, double *work);
+/* Mean of weighted points, which are `stride` numbers apart, and the lower triangle of their
+ * covariance. Returns the effective number of points, 0 if the weights are zero. `work` holds d
+ * numbers. */
+double le_moments(size_t n, size_t d, size_t stride, const double *x, const double *weight,
+                  double *mean, double *covariance, double *work);
 
 #endif

@@ -2,12 +2,10 @@
 #include "core/bridging.h"
 
 #include "base/linalg.h"
-#include "base/logsum.h"
 
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <string.h>
-
-static const double log_two_pi = 1.8378770664093454836;
 
 void le_bridging_alloc(le_bridging *b, const le_target *target, size_t chains, size_t rounds,
                        size_t batch, le_arena *arena)
@@ -25,120 +23,92 @@ void le_bridging_alloc(le_bridging *b, const le_target *target, size_t chains, s
   b->other = le_arena_doubles(arena, b->draws);
   b->theta = le_arena_doubles(arena, b->batch * d);
   b->work = le_arena_doubles(arena, 2 * d + b->batch);
+  b->mean = le_arena_doubles(arena, chains);
+  b->term = le_arena_doubles(arena, 2 * b->draws);
+  b->shape = le_arena_doubles(arena, 2 * d * d);
+  b->weight = le_arena_doubles(arena, b->fitted * chains);
   b->log_evidence = b->se = b->effective = NAN;
 }
 
 static double log_proposal(const le_bridging *b, const double *theta)
 {
   const le_mode *p = &b->proposal;
-  return le_cholesky_half_log_det(p->factor, b->d) - 0.5 * (double)b->d * log_two_pi -
-         0.5 * le_mode_distance(p, p->centre, theta, b->work);
+  return le_component_log_normal(b->d, le_cholesky_half_log_det(p->factor, b->d),
+                                 le_mode_distance(p, p->centre, theta, b->work));
 }
 
 /* Fits mean and precision to the first half of the rounds. */
 static le_status fit_proposal(le_bridging *b, const double *theta)
 {
   const size_t d = b->d, n = b->fitted * b->chains;
-  double *centre = b->proposal.centre, *precision = b->proposal.precision,
-         *covariance = b->proposal.factor;
-  memset(centre, 0, d * sizeof(double));
-  memset(covariance, 0, d * d * sizeof(double));
-  for (size_t i = 0; i < n; i++)
-    for (size_t j = 0; j < d; j++) centre[j] += theta[i * d + j] / (double)n;
-  for (size_t i = 0; i < n; i++)
-    for (size_t j = 0; j < d; j++)
-      for (size_t k = 0; k <= j; k++)
-        covariance[j * d + k] +=
-          (theta[i * d + j] - centre[j]) * (theta[i * d + k] - centre[k]) / ((double)n - 1);
-  LE_TRY(le_cholesky(covariance, d));
-  memset(precision, 0, d * d * sizeof(double));
-  for (size_t j = 0; j < d; j++) {
-    precision[j * d + j] = 1;
-    le_cholesky_solve(covariance, d, precision + j * d);
-  }
-  for (size_t j = 0; j < d; j++)
-    for (size_t k = 0; k < j; k++)
-      precision[j * d + k] = precision[k * d + j] =
-        0.5 * (precision[j * d + k] + precision[k * d + j]);
-  memcpy(b->proposal.factor, precision, d * d * sizeof(double));
-  return le_cholesky(b->proposal.factor, d);
+  double *covariance = b->shape;
+  for (size_t i = 0; i < n; i++) b->weight[i] = 1;
+  le_moments(n, d, d, theta, b->weight, b->proposal.centre, covariance, b->work);
+  for (size_t k = 0; k < d * d; k++) covariance[k] *= (double)n / ((double)n - 1);
+  return le_component_shape(&b->proposal, covariance, covariance + d * d);
 }
 
 le_status le_bridging_start(le_bridging *b, le_target *target, const double *theta,
                             const double *log_lik)
 {
-  const size_t d = b->d, rounds = b->rounds - b->fitted;
+  const size_t d = b->d, first = b->fitted * b->chains;
   b->drawn = 0;
   b->done = b->failed = 0;
-  if (b->fitted * b->chains < d + 2 || fit_proposal(b, theta) != LE_OK) {
+  if (first < d + 2 || fit_proposal(b, theta) != LE_OK) {
     b->done = b->failed = 1;
     return LE_OK;
   }
-  for (size_t r = 0; r < rounds; r++)
-    for (size_t c = 0; c < b->chains; c++) {
-      const size_t at = (b->fitted + r) * b->chains + c;
-      double prior;
-      target->ops->log_prior(target->model, 1, theta + at * d, &prior);
-      b->own[c * rounds + r] = prior + log_lik[at] - log_proposal(b, theta + at * d);
-    }
+  for (size_t i = 0; i < b->draws; i++) {
+    const double *at = theta + (first + i) * d;
+    double prior;
+    target->ops->log_prior(target->model, 1, at, &prior);
+    b->own[i] = prior + log_lik[first + i] - log_proposal(b, at);
+  }
   return LE_OK;
+}
+
+/* The variance of the chains' means of these numbers, one for each posterior draw. */
+static double variance_of_means(const le_bridging *b, const double *x)
+{
+  for (size_t c = 0; c < b->chains; c++)
+    b->mean[c] = gsl_stats_mean(x + c, b->chains, b->rounds - b->fitted);
+  return gsl_stats_variance(b->mean, 1, b->chains);
 }
 
 /* The number of independent draws that the chains' draws are worth, from the variance of the
  * chains' means relative to that of means of independent draws. */
 static double effective_draws(const le_bridging *b)
 {
-  const size_t n = b->draws, rounds = b->rounds - b->fitted;
-  double mean = 0, within = 0, between = 0;
-  for (size_t i = 0; i < n; i++) mean += b->own[i] / (double)n;
-  for (size_t i = 0; i < n; i++) within += pow(b->own[i] - mean, 2) / ((double)n - 1);
-  for (size_t c = 0; c < b->chains; c++) {
-    double chain = 0;
-    for (size_t r = 0; r < rounds; r++) chain += b->own[c * rounds + r] / (double)rounds;
-    between += pow(chain - mean, 2) / ((double)b->chains - 1);
-  }
-  if (!(within > 0) || !(between > 0)) return (double)n;
-  return fmin((double)n, (double)b->chains * within / between);
+  const double n = (double)b->draws, within = gsl_stats_variance(b->own, 1, b->draws),
+               between = variance_of_means(b, b->own);
+  if (!(within > 0) || !(between > 0)) return n;
+  return fmin(n, (double)b->chains * within / between);
 }
 
 /* The fixed point r of r = mean_q[p / (s1 p + s2 r q)] / mean_p[q / (s1 p + s2 r q)], in logs. */
 static void solve(le_bridging *b)
 {
-  const size_t n = b->draws, rounds = b->rounds - b->fitted;
+  const size_t n = b->draws;
   const double effective = effective_draws(b), s1 = effective / (effective + (double)n),
                s2 = 1 - s1;
-  double log_r = 0;
-  for (size_t i = 0; i < n; i++) log_r += b->own[i] / (double)n;
-  for (int iteration = 0; iteration < 1000; iteration++) {
-    double top = 0, bottom = 0;
+  double log_r = gsl_stats_mean(b->own, 1, n), change = INFINITY, top = 1, bottom = 1,
+         *of_other = b->term, *of_own = b->term + n;
+  for (int iteration = 0; iteration < 1000 && isfinite(log_r) && !(change < 1e-10); iteration++) {
     for (size_t i = 0; i < n; i++) {
       /* the terms, without the factor r: p / (s1 p + s2 r q), and r q / (s1 p + s2 r q) */
-      top += 1 / (s1 + s2 * exp(log_r - b->other[i]));
-      bottom += 1 / (s1 * exp(b->own[i] - log_r) + s2);
+      of_other[i] = 1 / (s1 + s2 * exp(log_r - b->other[i]));
+      of_own[i] = 1 / (s1 * exp(b->own[i] - log_r) + s2);
     }
-    const double next = log_r + log(top) - log(bottom), change = fabs(next - log_r);
-    log_r = next;
-    if (!isfinite(log_r) || change < 1e-10) break;
+    top = gsl_stats_mean(of_other, 1, n);
+    bottom = gsl_stats_mean(of_own, 1, n);
+    change = fabs(log(top) - log(bottom));
+    log_r += log(top) - log(bottom);
   }
   b->log_evidence = log_r;
   b->effective = effective;
-  double mean2 = 0, square2 = 0, mean1 = 0, between = 0;
-  for (size_t i = 0; i < n; i++) {
-    const double f = 1 / (s1 + s2 * exp(log_r - b->other[i]));
-    mean2 += f / (double)n;
-    square2 += f * f / (double)n;
-  }
-  for (size_t c = 0; c < b->chains; c++) {
-    double chain = 0;
-    for (size_t r = 0; r < rounds; r++)
-      chain += 1 / (s1 * exp(b->own[c * rounds + r] - log_r) + s2) / (double)rounds;
-    mean1 += chain / (double)b->chains;
-    between += chain * chain / (double)b->chains;
-  }
-  const double m = (double)b->chains,
-               variance1 = fmax(between - mean1 * mean1, 0) * m / (m - 1) / m,
-               variance2 = fmax(square2 - mean2 * mean2, 0) / (double)n;
-  b->se = sqrt(variance1 / (mean1 * mean1) + variance2 / (mean2 * mean2));
+  const double of_means = variance_of_means(b, of_own) / (double)b->chains,
+               of_draws = gsl_stats_variance_with_fixed_mean(of_other, 1, n, top) / (double)n;
+  b->se = sqrt(of_means / (bottom * bottom) + of_draws / (top * top));
   b->failed = !isfinite(b->log_evidence) || !isfinite(b->se);
 }
 

@@ -12,10 +12,10 @@ typedef struct le_bridging {
   size_t draws; /* of the posterior for the bridge, and as many of the proposal */
   size_t drawn, batch;
   le_mode proposal;
-  /* log target - log proposal of the posterior draws used for the bridge, chain by chain */
+  /* log target - log proposal of the posterior draws used for the bridge, round by round */
   double *own;
   double *other; /* the same of as many draws from the proposal */
-  double *theta, *work;
+  double *theta, *mean, *term, *shape, *weight, *work;
   int done, failed;
   double log_evidence, se, effective;
 } le_bridging;

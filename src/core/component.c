@@ -1,11 +1,13 @@
 /* Densities and draws of multivariate t distributions. */
 #include "core/component.h"
 
+#include "base/linalg.h"
 #include "base/logsum.h"
 
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
+#include <string.h>
 
 static const double log_pi = 1.1447298858494001741, log_two_pi = 1.8378770664093454836;
 /* The share of draws with heavy tails. */
@@ -54,15 +56,20 @@ double le_component_spherical(size_t d, double nu, const gsl_rng *rng, double *z
   return isfinite(nu) ? sqrt(nu / gsl_ran_chisq(rng, nu)) : 1;
 }
 
-/* centre + L^-T z sqrt(nu / chi2), by back substitution. */
+/* centre + L^-T z sqrt(nu / chi2) */
 void le_component_draw(const le_mode *mode, double nu, const gsl_rng *rng, double *theta)
 {
   const size_t d = mode->free;
   const double stretch = le_component_spherical(d, nu, rng, theta);
-  for (size_t i = d; i-- > 0;) {
-    double sum = theta[i];
-    for (size_t k = i + 1; k < d; k++) sum -= mode->factor[k * d + i] * theta[k];
-    theta[i] = sum / mode->factor[i * d + i];
-  }
+  le_lower_transpose_solve(mode->factor, d, theta);
   for (size_t j = 0; j < d; j++) theta[j] = mode->centre[j] + stretch * theta[j];
+}
+
+le_status le_component_shape(le_mode *mode, double *covariance, double *work)
+{
+  const size_t d = mode->free, size = d * d * sizeof(double);
+  LE_TRY(le_invert(covariance, d, work));
+  memcpy(mode->precision, covariance, size);
+  memcpy(mode->factor, covariance, size);
+  return le_cholesky(mode->factor, d);
 }

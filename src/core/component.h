@@ -26,5 +26,8 @@ size_t le_component_stratum(const double *share, size_t parts, size_t draw, size
 double le_component_spherical(size_t d, double nu, const gsl_rng *rng, double *z);
 /* A draw; normal for infinite nu. */
 void le_component_draw(const le_mode *mode, double nu, const gsl_rng *rng, double *theta);
+/* Sets precision and factor from the lower triangle of a covariance, which is overwritten;
+ * LE_NOT_POSITIVE leaves them undefined. `work` holds d x d numbers. */
+le_status le_component_shape(le_mode *mode, double *covariance, double *work);
 
 #endif

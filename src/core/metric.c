@@ -54,20 +54,9 @@ le_status le_metric_set_particles(le_metric *metric, size_t m, const double *the
 {
   const size_t d = metric->d;
   if (metric->kind == LE_METRIC_IDENTITY) return LE_OK;
-  double *covariance = metric->work, *precision = covariance + d * d, *inverse = precision + d * d,
-         *mean = inverse + d * d, *away = mean + d;
-  double square = 0;
-  memset(metric->work, 0, (3 * d * d + 2 * d) * sizeof(double));
-  for (size_t i = 0; i < m; i++) {
-    square += weight[i] * weight[i];
-    le_add_scaled(d, weight[i], theta + i * d, mean);
-  }
-  const double effective = square > 0 ? 1 / square : 1;
-  for (size_t i = 0; i < m; i++) {
-    for (size_t j = 0; j < d; j++) away[j] = theta[i * d + j] - mean[j];
-    for (size_t j = 0; j < d; j++)
-      le_add_scaled(j + 1, weight[i] * away[j], away, covariance + j * d);
-  }
+  double *covariance = metric->work, *work = covariance + d * d, *mean = work + 2 * d * d;
+  const double number = le_moments(m, d, d, theta, weight, mean, covariance, work),
+               effective = number > 0 ? number : 1;
   const double bessel = effective > 1.5 ? effective / (effective - 1) : 3;
   /* without shrinkage the covariance is equivariant under linear maps, so ill-conditioned
    * posteriors are no problem */
@@ -83,23 +72,12 @@ le_status le_metric_set_particles(le_metric *metric, size_t m, const double *the
             1e-300;
       else
         c *= 1 - shrink;
-      covariance[j * d + k] = covariance[k * d + j] = c;
+      covariance[j * d + k] = c;
     }
-  if (metric->kind != LE_METRIC_DENSE) {
-    for (size_t j = 0; j < d; j++) precision[j * d + j] = 1 / covariance[j * d + j];
-    return le_metric_set_precision(metric, precision);
-  }
-  /* with C = L L', P is the sum of the outer products of the rows of L^-1 */
-  LE_TRY(le_cholesky(covariance, d));
-  le_lower_inverse(covariance, d, inverse);
-  for (size_t i = 0; i < d; i++)
-    for (size_t j = 0; j <= i; j++) {
-      const double *row = inverse + i * d;
-      le_add_scaled(j + 1, row[j], row, precision + j * d);
-    }
-  for (size_t j = 0; j < d; j++)
-    for (size_t k = 0; k < j; k++) precision[k * d + j] = precision[j * d + k];
-  return le_metric_set_precision(metric, precision);
+  if (metric->kind == LE_METRIC_DENSE) LE_TRY(le_invert(covariance, d, work));
+  else for (size_t j = 0; j < d; j++) covariance[j * d + j] = 1 / covariance[j * d + j];
+  memcpy(work, covariance, d * d * sizeof(double));
+  return le_metric_set_precision(metric, work);
 }
 
 /* For the kinds that are not dense. The scale of the identity is 1. */

@@ -84,48 +84,11 @@ static void appraise(const le_refit *r, le_refit_mixture *mixture, double log_ev
   mixture->worth = 1 / sum;
 }
 
-/* Mean of weighted draws, and the lower triangle of their covariance. Returns the effective number
- * of draws. */
-static double moments(const le_refit *r, const double *weight, double *mean, double *covariance)
+/* Sets the shape of a component from its covariance, which is overwritten, as is `work` (d x d). */
+static int set_shape(le_mode *part, size_t d, double *covariance, double *work)
 {
-  const size_t d = r->d;
-  double total = 0, squares = 0;
-  memset(mean, 0, d * sizeof(double));
-  memset(covariance, 0, d * d * sizeof(double));
-  for (size_t i = 0; i < r->n; i++) {
-    total += weight[i];
-    squares += weight[i] * weight[i];
-    le_add_scaled(d, weight[i], r->theta + i * d, mean);
-  }
-  if (!(total > 0)) return 0;
-  for (size_t j = 0; j < d; j++) mean[j] /= total;
-  for (size_t i = 0; i < r->n; i++) {
-    if (!(weight[i] > 0)) continue;
-    for (size_t j = 0; j < d; j++) {
-      const double away = weight[i] / total * (r->theta[i * d + j] - mean[j]);
-      for (size_t k = 0; k <= j; k++)
-        covariance[j * d + k] += away * (r->theta[i * d + k] - mean[k]);
-    }
-  }
-  return total * total / squares;
-}
-
-/* Sets precision and factor of a component from its covariance, which is overwritten. */
-static int set_shape(le_mode *part, size_t d, double *covariance, double *inverse)
-{
-  for (size_t j = 0; j < d; j++)
-    if (!(covariance[j * d + j] > 0) || !isfinite(covariance[j * d + j])) return 0;
   for (size_t j = 0; j < d; j++) covariance[j * d + j] *= 1 + 1e-9;
-  if (le_cholesky(covariance, d) != LE_OK) return 0;
-  le_lower_inverse(covariance, d, inverse);
-  memset(part->precision, 0, d * d * sizeof(double));
-  for (size_t i = 0; i < d; i++)
-    for (size_t j = 0; j <= i; j++)
-      le_add_scaled(j + 1, inverse[i * d + j], inverse + i * d, part->precision + j * d);
-  for (size_t j = 0; j < d; j++)
-    for (size_t k = 0; k < j; k++) part->precision[k * d + j] = part->precision[j * d + k];
-  memcpy(part->factor, part->precision, d * d * sizeof(double));
-  return le_cholesky(part->factor, d) == LE_OK;
+  return le_component_shape(part, covariance, work) == LE_OK;
 }
 
 /* The first shape: that of the draws nearest to the centre, on the scale of all weighted draws. */
@@ -134,9 +97,9 @@ static int first_shape(le_refit *r, le_mode *part)
   const size_t d = r->d, n = r->n;
   double *distance = r->work, *local = distance + n, *covariance = local + n,
          *inverse = covariance + d * d, *mean = inverse + 2 * d * d, *work = mean + d;
-  if (moments(r, r->weight, mean, covariance) == 0) return 0;
+  if (le_moments(n, d, d, r->theta, r->weight, mean, covariance, work) == 0) return 0;
   if (!set_shape(part, d, covariance, inverse)) {
-    for (size_t j = 0; j < d * d; j++) part->precision[j] = 0;
+    memset(part->precision, 0, d * d * sizeof(double));
     for (size_t j = 0; j < d; j++) part->precision[j * d + j] = 1;
   }
   for (size_t i = 0; i < n; i++)
@@ -149,7 +112,7 @@ static int first_shape(le_refit *r, le_mode *part)
   const double within = local[nearest - 1];
   for (size_t i = 0; i < n; i++)
     local[i] = distance[i] <= within ? 0.5 * (r->weight[i] + 1 / (double)n) : 0;
-  moments(r, local, mean, covariance);
+  le_moments(n, d, d, r->theta, local, mean, covariance, work);
   return set_shape(part, d, covariance, inverse);
 }
 
@@ -189,8 +152,8 @@ static int reshape(le_refit *r)
 {
   const size_t d = r->d, number = r->now.parts;
   const double *share = r->now.share;
-  double *own = r->work + r->n, *covariance = own + r->n, *inverse = covariance + d * d,
-         *before = inverse + d * d, *mean = before + d * d;
+  double *own = r->work + r->n, *covariance = own + r->n, *work = covariance + d * d,
+         *before = work + d * d, *mean = before + d * d;
   le_mode *part = &r->part[number - 1];
   for (size_t i = 0; i < r->n; i++) {
     const double *column = le_refit_column(r, i);
@@ -198,21 +161,16 @@ static int reshape(le_refit *r)
                                     exp(column[number] - mixed(column, share, number))
                               : 0;
   }
-  const double effective = moments(r, own, mean, covariance);
+  const double effective = le_moments(r->n, d, d, r->theta, own, mean, covariance, work);
   if (effective < 2 * (double)(d + 1)) return 1;
   /* few effective draws: part of the old shape stays */
   const double old = SHRINK * fmin(1, 3 * (double)d / effective);
   memcpy(before, part->precision, d * d * sizeof(double));
-  if (le_cholesky(before, d) != LE_OK) return 1;
-  le_lower_inverse(before, d, inverse);
-  for (size_t j = 0; j < d; j++)
-    for (size_t k = 0; k <= j; k++) {
-      double was = 0;
-      for (size_t i = j; i < d; i++) was += inverse[i * d + j] * inverse[i * d + k];
-      covariance[j * d + k] = (1 - old) * WIDER * covariance[j * d + k] + old * was;
-    }
+  if (le_invert(before, d, work) != LE_OK) return 1;
+  for (size_t k = 0; k < d * d; k++)
+    covariance[k] = (1 - old) * WIDER * covariance[k] + old * before[k];
   memcpy(part->centre, mean, d * sizeof(double));
-  if (!set_shape(part, d, covariance, inverse)) return 0;
+  if (!set_shape(part, d, covariance, work)) return 0;
   fill_column(r, number, 0);
   return 1;
 }

@@ -137,15 +137,8 @@ int le_twostep_refit(le_twostep *two, size_t n, size_t stride, const double *sca
 {
   const size_t few = two->few;
   double *root = two->root;
-  memset(two->centre, 0, few * sizeof(double));
-  memset(root, 0, few * few * sizeof(double));
-  for (size_t i = 0; i < n; i++)
-    le_add_scaled(few, weight[i], scales + i * stride, two->centre);
-  for (size_t i = 0; i < n; i++)
-    for (size_t j = 0; j < few; j++)
-      for (size_t k = 0; k < few; k++)
-        root[j * few + k] += WIDER * weight[i] * (scales[i * stride + j] - two->centre[j]) *
-                             (scales[i * stride + k] - two->centre[k]);
+  le_moments(n, few, stride, scales, weight, two->centre, root, two->work);
+  for (size_t k = 0; k < few * few; k++) root[k] *= WIDER;
   for (size_t k = 0; k < few; k++) root[k * few + k] += 1e-6;
   return le_cholesky(root, few) == LE_OK;
 }
@@ -172,8 +165,7 @@ le_status le_twostep_fit(le_twostep *two, le_target *target, double enough, cons
   if (two->failed) return LE_OK;
   for (size_t i = 0; i < n; i++) two->mass[i] *= power;
   le_normalise(two->mass, n, two->weight);
-  double square = 0;
-  for (size_t i = 0; i < n; i++) square += two->weight[i] * two->weight[i];
+  const double square = le_dot(two->weight, two->weight, n);
   two->failed = !le_twostep_refit(two, n, few, two->scales, two->weight);
   two->fitted = two->failed || (power == 1 && 1 / square > EVEN * (double)n) ||
                 ++two->round == ROUNDS_MOST;
@@ -187,13 +179,9 @@ static void place(const le_twostep *two, size_t n, const double *z, double *thet
 {
   const size_t rest = two->rest, d = two->d;
   for (size_t i = 0; i < n; i++) {
-    const double *factor = two->factor + i * rest * rest;
     double *w = theta + i * d;
     memcpy(w, z + i * rest, rest * sizeof(double));
-    for (size_t j = rest; j-- > 0;) {
-      w[j] /= factor[j * rest + j];
-      le_add_scaled(j, -w[j], factor + j * rest, w);
-    }
+    le_lower_transpose_solve(two->factor + i * rest * rest, rest, w);
     for (size_t j = 0; j < rest; j++) w[j] += two->peak[i * rest + j];
   }
 }

@@ -28,21 +28,16 @@ static void trapezoid(size_t n, const double *log_lik, const double *log_volume,
   }
 }
 
-static double evidence_above(size_t n, const double *log_lik, const double *log_volume,
-                             double *work)
+/* The sum over the first `used` points by a step function: the step of a point is the shell above
+ * it if `upper`, otherwise the shell below it. The last step is all of the volume there. */
+static double step_sum(size_t n, size_t used, int upper, const double *log_lik,
+                       const double *log_volume, double *work)
 {
-  for (size_t k = 0; k < n; k++)
-    work[k] = log_lik[k] + (k + 1 < n ? log_difference(k > 0 ? log_volume[k - 1] : 0, log_volume[k])
-                                      : k > 0 ? log_volume[k - 1] : 0);
-  return le_logsumexp(work, n);
-}
-
-static double evidence_below(size_t n, size_t used, const double *log_lik, const double *log_volume,
-                             double *work)
-{
-  for (size_t k = 0; k < used; k++)
-    work[k] = log_lik[k] +
-              (k + 1 < n ? log_difference(log_volume[k], log_volume[k + 1]) : log_volume[k]);
+  for (size_t k = 0; k < used; k++) {
+    const double above = k > 0 ? log_volume[k - 1] : 0,
+                 inner = k + 1 == n ? -INFINITY : log_volume[upper ? k : k + 1];
+    work[k] = log_lik[k] + log_difference(upper ? above : log_volume[k], inner);
+  }
   return le_logsumexp(work, used);
 }
 
@@ -70,9 +65,9 @@ void le_volumes_sum(size_t n, const double *log_lik, const double *live, size_t 
   simulate(n, log_lik, live, simulations, rng, log_volume, work, volumes);
   double volume = 0;
   for (size_t k = 0; k < n; k++) log_volume[k] = volume -= 1 / live[k];
-  volumes->upper = evidence_above(n, log_lik, log_volume, work);
-  volumes->lower = evidence_below(n, n, log_lik, log_volume, work);
-  volumes->published = rest < n ? evidence_below(n, n - rest, log_lik, log_volume, work)
+  volumes->upper = step_sum(n, n, 1, log_lik, log_volume, work);
+  volumes->lower = step_sum(n, n, 0, log_lik, log_volume, work);
+  volumes->published = rest < n ? step_sum(n, n - rest, 0, log_lik, log_volume, work)
                                 : -INFINITY;
   trapezoid(n, log_lik, log_volume, log_weight);
   volumes->log_evidence = le_logsumexp(log_weight, n);

@@ -4,6 +4,7 @@
  * share contains (k + 1/2) / n) and weighted by the density of the whole mixture. */
 #include "core/audit/parts.h"
 
+#include "base/linalg.h"
 #include "base/logsum.h"
 #include "base/pareto.h"
 #include "core/schedule.h"
@@ -47,7 +48,7 @@ static double variance_of_mean(const le_audit *a, const double *weight)
 void le_audit_finish(le_audit *a, const le_target *target)
 {
   const size_t n = a->draws;
-  double *weight = a->work, square = 0;
+  double *weight = a->work;
   for (size_t i = 0; i < n; i++)
     if (isnan(a->log_weight[i])) a->log_weight[i] = -INFINITY;
   const double total = le_normalise(a->log_weight, n, weight);
@@ -55,8 +56,7 @@ void le_audit_finish(le_audit *a, const le_target *target)
   a->failed = !isfinite(total);
   if (a->failed) return;
   a->log_evidence = total - log((double)n) + le_audit_orbit(target, &a->mode[0]);
-  for (size_t i = 0; i < n; i++) square += weight[i] * weight[i];
-  a->effective_size = 1 / square;
+  a->effective_size = 1 / le_dot(weight, weight, n);
   a->ideal_size = a->refitted ? REFIT_IDEAL * (double)n
                               : a->ideal_sum * a->ideal_sum / a->ideal_squares;
   /* half of the relative variance of the mean weight is the mean error of its logarithm */

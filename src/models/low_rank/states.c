@@ -69,10 +69,7 @@ static double draw(size_t k, const double *factor, const double *mean, const dou
     return le_cholesky_half_log_det(factor, k) - (double)k * HALF_LOG_2PI - 0.5 * square;
   }
   for (size_t p = 0; p < k; p++) z[p] = gsl_ran_gaussian_ziggurat(rng, 1);
-  for (size_t p = k; p-- > 0;) {
-    for (size_t q = p + 1; q < k; q++) z[p] -= factor[q * k + p] * z[q];
-    z[p] /= factor[p * k + p];
-  }
+  le_lower_transpose_solve(factor, k, z);
   for (size_t p = 0; p < k; p++) x[p * stride] = mean[p] + z[p];
   return 0;
 }
