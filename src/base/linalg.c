@@ -149,17 +149,19 @@ double le_moments(size_t n, size_t d, size_t stride, const double *x, const doub
   memset(mean, 0, d * sizeof(double));
   memset(covariance, 0, d * d * sizeof(double));
   for (size_t i = 0; i < n; i++) {
-    total += weight[i];
-    squares += weight[i] * weight[i];
-    le_add_scaled(d, weight[i], x + i * stride, mean);
+    const double w = weight ? weight[i] : 1;
+    total += w;
+    squares += w * w;
+    le_add_scaled(d, w, x + i * stride, mean);
   }
   if (!(total > 0)) return 0;
   for (size_t j = 0; j < d; j++) mean[j] /= total;
   for (size_t i = 0; i < n; i++) {
-    if (!(weight[i] > 0)) continue;
+    const double share = (weight ? weight[i] : 1) / total;
+    if (!(share > 0)) continue;
     for (size_t j = 0; j < d; j++) work[j] = x[i * stride + j] - mean[j];
     for (size_t j = 0; j < d; j++)
-      le_add_scaled(j + 1, weight[i] / total * work[j], work, covariance + j * d);
+      le_add_scaled(j + 1, share * work[j], work, covariance + j * d);
   }
   return total * total / squares;
 }

@@ -34,8 +34,8 @@ void le_add_scaled(size_t n, double factor, const double *x, double *y);
 /* x' A x */
 double le_quadratic_form(const double *a, size_t d, const double *x, double *work);
 /* Mean of weighted points, which are `stride` numbers apart, and the lower triangle of their
- * covariance. Returns the effective number of points, 0 if the weights are zero. `work` holds d
- * numbers. */
+ * covariance. Returns the effective number of points, 0 if the weights are zero; weights are equal
+ * if they are NULL. `work` holds d numbers. */
 double le_moments(size_t n, size_t d, size_t stride, const double *x, const double *weight,
                   double *mean, double *covariance, double *work);
 

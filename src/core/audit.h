@@ -47,8 +47,10 @@ typedef struct le_audit {
   double refit_from; /* share of the ideal effective size above which a refit is allowed */
   int refitted;      /* the proposal was refitted, or this was tried */
   le_refit refit;
-  double *lik_grad, *lik_hess, *prior; /* at a mode: d and d x d; log prior of the batch */
+  double *lik_sums; /* at a mode: log-likelihood, gradient and d x d second derivatives */
+  double *prior;    /* log prior of the batch */
   size_t most, room_of_modes; /* most distinct modes kept, for which there is memory now */
+  le_arena *arena;            /* where modes are; it must exist as long as the audit */
   size_t starts_most;         /* most starts given */
   size_t starts;            /* climbs to make */
   size_t native;            /* the first `native` climbs start at particles: all by default */
@@ -129,9 +131,9 @@ le_status le_audit_normal_draws(const le_audit *audit, const le_target *target, 
  * or if relabellings leave the mode as it is. */
 int le_audit_temper(le_audit *audit, const le_target *target, double *lambda, double *log_integral,
                     double *variance);
-/* Sums over the rows seen at the heaviest mode, from its climb: the log-likelihood, and pointers to
- * its gradient and second derivatives. For audits by part (le_audit_by_part). */
-double le_audit_sums(le_audit *audit, const le_target *target, double **grad, double **hess);
+/* Sums over the rows seen at the heaviest mode, from its climb: the log-likelihood, its gradient
+ * and second derivatives. For audits by part (le_audit_by_part). */
+const double *le_audit_sums(le_audit *audit, const le_target *target);
 /* Saves or restores the state. */
 void le_audit_archive(le_audit *audit, le_archive *archive);
 

@@ -26,7 +26,6 @@ void le_bridging_alloc(le_bridging *b, const le_target *target, size_t chains, s
   b->mean = le_arena_doubles(arena, chains);
   b->term = le_arena_doubles(arena, 2 * b->draws);
   b->shape = le_arena_doubles(arena, 2 * d * d);
-  b->weight = le_arena_doubles(arena, b->fitted * chains);
   b->log_evidence = b->se = b->effective = NAN;
 }
 
@@ -42,8 +41,7 @@ static le_status fit_proposal(le_bridging *b, const double *theta)
 {
   const size_t d = b->d, n = b->fitted * b->chains;
   double *covariance = b->shape;
-  for (size_t i = 0; i < n; i++) b->weight[i] = 1;
-  le_moments(n, d, d, theta, b->weight, b->proposal.centre, covariance, b->work);
+  le_moments(n, d, d, theta, NULL, b->proposal.centre, covariance, b->work);
   for (size_t k = 0; k < d * d; k++) covariance[k] *= (double)n / ((double)n - 1);
   return le_component_shape(&b->proposal, covariance, covariance + d * d);
 }

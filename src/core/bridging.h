@@ -15,7 +15,7 @@ typedef struct le_bridging {
   /* log target - log proposal of the posterior draws used for the bridge, round by round */
   double *own;
   double *other; /* the same of as many draws from the proposal */
-  double *theta, *mean, *term, *shape, *weight, *work;
+  double *theta, *mean, *term, *shape, *work;
   int done, failed;
   double log_evidence, se, effective;
 } le_bridging;

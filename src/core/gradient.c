@@ -17,18 +17,12 @@ static size_t room(const le_gradient *gradient, const le_target *target)
   return gradient->batch * target->ops->width(target->model) + LE_ALIGN_MORE;
 }
 
-/* Memory for sums at one point: second derivatives, and behind them the gradient. */
-static double *take_sums(le_arena *arena, size_t d, double **grad)
+/* Memory for sums at one point: the gradient, and behind it the second derivatives. */
+static double *take_sums(le_arena *arena, size_t d, double **hess)
 {
-  double *hess = le_arena_doubles(arena, d * d + d);
-  *grad = hess ? hess + d * d : NULL;
-  return hess;
-}
-
-/* Where sums with this gradient begin: at the second derivatives, if the model has them. */
-static double *sums_with(const le_gradient *gradient, double *grad)
-{
-  return grad - gradient->square;
+  double *grad = le_arena_doubles(arena, d + d * d);
+  *hess = grad ? grad + d : NULL;
+  return grad;
 }
 
 void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batch,
@@ -39,12 +33,11 @@ void le_gradient_alloc(le_gradient *gradient, le_gradient_rule rule, size_t batc
   gradient->rule = rule;
   gradient->batch = batch;
   gradient->second_order = target->ops->log_lik_hess != NULL;
-  gradient->square = gradient->second_order ? d * d : 0;
-  gradient->size = gradient->square + d;
+  gradient->size = gradient->second_order ? d + d * d : d;
   const size_t totals = rule == LE_GRADIENT_CONTROL ? LE_DRAWS_MOST + 1 : 0;
   gradient->anchor = le_arena_doubles(arena, d);
-  gradient->hess = take_sums(arena, d, &gradient->grad);
-  gradient->chunk_hess = take_sums(arena, d, &gradient->chunk_grad);
+  gradient->grad = take_sums(arena, d, &gradient->hess);
+  gradient->chunk_grad = take_sums(arena, d, &gradient->chunk_hess);
   gradient->total = le_arena_doubles(arena, totals * gradient->size);
   gradient->rows = le_arena_doubles(arena, LE_DRAWS_MOST * room(gradient, target));
   gradient->picked = le_arena_indices(arena, batch);
@@ -85,8 +78,7 @@ le_status le_gradient_open_chunk(le_gradient *gradient, le_target *target)
 
 void le_gradient_close_chunk(le_gradient *gradient)
 {
-  le_add_scaled(gradient->size, 1, sums_with(gradient, gradient->chunk_grad),
-                sums_with(gradient, gradient->grad));
+  le_add_scaled(gradient->size, 1, gradient->chunk_grad, gradient->grad);
 }
 
 /* `batch` consecutive rows of [from, to), cyclically. Rows are copied only if the block passes the
@@ -160,10 +152,10 @@ static void set_terms(const le_gradient *gradient, size_t draw, const double *fr
 
 /* Subtracts the terms of one batch from those without a batch. */
 static void take_off(const le_gradient *gradient, const le_target *target, size_t draw,
-                     double *grad)
+                     const double *sums)
 {
   set_terms(gradient, draw, gradient->total + LE_DRAWS_MOST * gradient->size,
-            -le_target_size(target) / (double)gradient->batch, sums_with(gradient, grad));
+            -le_target_size(target) / (double)gradient->batch, sums);
 }
 
 _Static_assert((int)LE_DRAWS_MOST <= (int)LE_TARGET_PARTS,
@@ -173,9 +165,9 @@ static le_status batch_sums(void *self, const le_target *target, size_t draw, si
 {
   const le_gradient *gradient = self;
   const size_t d = target->d;
-  double *hess = target->part + draw * (d * d + d), *grad = hess + d * d;
-  memset(hess, 0, (d * d + d) * sizeof(double));
-  LE_TRY(le_target_add_curvature(target, &gradient->drawn[draw], gradient->anchor, grad, hess,
+  double *grad = target->part + draw * (d * d + d);
+  memset(grad, 0, (d * d + d) * sizeof(double));
+  LE_TRY(le_target_add_curvature(target, &gradient->drawn[draw], gradient->anchor, grad, grad + d,
                                  le_target_scratch(target, worker)));
   take_off(gradient, target, draw, grad);
   return LE_OK;
@@ -186,8 +178,7 @@ le_status le_gradient_draw(le_gradient *gradient, le_target *target, size_t n)
   const int controlled = gradient->rule == LE_GRADIENT_CONTROL,
             remainder = has_remainder(gradient, target);
   if (controlled)
-    set_terms(gradient, LE_DRAWS_MOST, sums_with(gradient, gradient->grad), target->lambda,
-              sums_with(gradient, gradient->chunk_grad));
+    set_terms(gradient, LE_DRAWS_MOST, gradient->grad, target->lambda, gradient->chunk_grad);
   if (controlled && !remainder) return LE_OK;
   for (size_t k = 0; k < n; k++)
     gradient->drawn[k] = draw_batch(gradient, target, controlled,
@@ -195,7 +186,7 @@ le_status le_gradient_draw(le_gradient *gradient, le_target *target, size_t n)
   if (!controlled) return LE_OK;
 
   if (gradient->second_order) {
-    const int threads = le_target_threads(target, n * gradient->batch, gradient->square);
+    const int threads = le_target_threads(target, n * gradient->batch, gradient->size);
     LE_TRY(le_target_tasks(target, n, threads, batch_sums, gradient));
     target->gradients += (double)(n * gradient->batch);
   }
@@ -238,9 +229,9 @@ static le_status controlled_estimate(const le_gradient *gradient, size_t draw, l
     double *g = grad + i * d, *shift = target->packed + i * d;
     if (gradient->second_order) {
       for (size_t j = 0; j < d; j++) shift[j] = theta[i * d + j] - gradient->anchor[j];
-      le_add_symmetric_matvec(total, d, shift, g);
+      le_add_symmetric_matvec(total + d, d, shift, g);
     }
-    le_add_scaled(d, 1, total + gradient->square, g);
+    le_add_scaled(d, 1, total, g);
     if (remainder) le_add_scaled(d, scale, target->grad + i * d, g);
   }
   return LE_OK;
@@ -301,6 +292,6 @@ void le_gradient_archive(le_gradient *gradient, const le_target *target, le_arch
   const size_t d = target->d;
   LE_ARCHIVE_FIELDS(archive, gradient, fields);
   le_archive_doubles(archive, gradient->anchor, d);
-  le_archive_doubles(archive, gradient->hess, d * d + d);
-  le_archive_doubles(archive, gradient->chunk_hess, d * d + d);
+  le_archive_doubles(archive, gradient->grad, gradient->size);
+  le_archive_doubles(archive, gradient->chunk_grad, gradient->size);
 }

@@ -31,10 +31,10 @@ typedef struct le_gradient {
   int anchored;                    /* whether the sums below belong to `anchor` */
   size_t anchored_rows;            /* rows seen when the anchor was set */
   double *anchor;                  /* a */
-  /* sums at a over the rows seen, and over the chunk: d x d second derivatives, which are zero if
-   * the model has none, and behind them the gradient */
+  /* sums at a over the rows seen, and over the chunk: the gradient, and behind it d x d second
+   * derivatives, which are zero if the model has none */
   double *grad, *hess, *chunk_grad, *chunk_hess;
-  size_t square, size; /* numbers of second derivatives (d x d or 0), and of all sums that exist */
+  size_t size; /* how many of them exist: d + d x d or d */
   /* linear and constant terms of the formula, `size` numbers per batch; the last entry is without a
    * batch */
   double *total;

@@ -17,9 +17,11 @@ static const double log_two_pi = 1.8378770664093454836;
 
 static size_t mode_size(size_t d) { return 4 * d + 2 * d * d; }
 
-static void set_up(le_mode *mode, size_t d, double *block)
+void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena)
 {
+  double *block = le_arena_doubles(arena, mode_size(d));
   memset(mode, 0, sizeof *mode);
+  if (!block) return;
   mode->theta = block;
   mode->grad = block + d;
   mode->scale = block + 2 * d;
@@ -28,28 +30,6 @@ static void set_up(le_mode *mode, size_t d, double *block)
   mode->factor = block + 4 * d + d * d;
   mode->free = d;
   for (size_t j = 0; j < d; j++) mode->scale[j] = 1;
-}
-
-void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena)
-{
-  double *block = le_arena_doubles(arena, mode_size(d));
-  if (block) set_up(mode, d, block);
-}
-
-le_status le_mode_make(le_mode *mode, size_t d)
-{
-  double *block = le_resize(NULL, mode_size(d) * sizeof(double));
-  if (!block) return LE_NO_MEMORY;
-  memset(block, 0, mode_size(d) * sizeof(double));
-  set_up(mode, d, block);
-  mode->block = block;
-  return LE_OK;
-}
-
-void le_mode_release(le_mode *mode)
-{
-  le_release(mode->block);
-  mode->block = NULL;
 }
 
 void le_mode_swap(le_mode *a, le_mode *b)

@@ -22,14 +22,10 @@ typedef struct le_mode {
   size_t start; /* for the caller: index of the start, and the number of climbs that ended here */
   size_t hits;
   double images; /* nats by which its mass is less, because images of it have the rest */
-  void *block;   /* memory of its own, NULL if it belongs to an arena */
   double *centre; /* d, for the caller: where its component of a proposal lies */
 } le_mode;
 
 void le_mode_alloc(le_mode *mode, size_t d, le_arena *arena);
-/* The same with memory of its own, which is released by le_mode_release(). */
-le_status le_mode_make(le_mode *mode, size_t d);
-void le_mode_release(le_mode *mode);
 /* Climbs from mode->theta. It has converged if the squared distance to the top in standard
  * deviations (Newton decrement) is below `enough`. Sets converged = 0 if the curvature is not
  * positive definite, or if the mass of the mode in Laplace's approximation would be below `least`

@@ -14,27 +14,29 @@ double le_past_weight(const le_store *store, size_t n)
 
 void le_past_set_polynomial(le_past *past, const le_store *store)
 {
-  const size_t last = past->size - 1;
-  const double weight = le_past_weight(store, store->kept);
-  double *polynomial = past->polynomial, constant = -weight * past->sample[last];
   past->revision++;
-  memset(polynomial, 0, last * sizeof(double));
-  le_add_scaled(last, -weight, past->sample, polynomial);
-  for (size_t g = 0; g < GROUPS; g++) {
-    const double *sums = past->sums + g * past->size;
-    le_add_scaled(last, 1.0 / GROUPS, sums, polynomial);
-    constant += sums[last] / GROUPS;
-  }
-  polynomial[last] = constant;
+  memset(past->polynomial, 0, past->size * sizeof(double));
+  le_add_scaled(past->size, -le_past_weight(store, store->kept), past->sample, past->polynomial);
+  for (size_t g = 0; g < GROUPS; g++)
+    le_add_scaled(past->size, 1.0 / GROUPS, past->sums + g * past->size, past->polynomial);
 }
 
-double le_past_expected(const le_past *past, const double *sums, const double *shift,
-                        double *product)
+/* Adds the change of the gradient from the anchor to theta by these sums; `shift` receives the
+ * distance. */
+static void add_change(const le_past *past, const double *sums, const double *theta, double *grad,
+                       double *shift)
 {
   const size_t d = past->d;
-  memset(product, 0, d * sizeof(double));
-  if (past->order == 2) le_add_symmetric_matvec(sums, d, shift, product);
-  return le_dot(sums + past->square, shift, d) + 0.5 * le_dot(product, shift, d);
+  for (size_t j = 0; j < d; j++) shift[j] = theta[j] - past->anchor[j];
+  if (past->order == 2) le_add_symmetric_matvec(sums + 1 + d, d, shift, grad);
+}
+
+double le_past_expected(const le_past *past, const double *sums, const double *theta, double *work)
+{
+  const size_t d = past->d;
+  memset(work + d, 0, d * sizeof(double));
+  add_change(past, sums, theta, work + d, work);
+  return le_dot(sums + 1, work, d) + 0.5 * le_dot(work + d, work, d);
 }
 
 void le_past_add_slope(const le_past *past, size_t m, const double *theta, double *grad,
@@ -42,9 +44,8 @@ void le_past_add_slope(const le_past *past, size_t m, const double *theta, doubl
 {
   const size_t d = past->d;
   for (size_t i = 0; i < m; i++) {
-    for (size_t j = 0; j < d; j++) work[j] = theta[i * d + j] - past->anchor[j];
-    if (past->order == 2) le_add_symmetric_matvec(past->polynomial, d, work, grad + i * d);
-    le_add_scaled(d, 1, past->polynomial + past->square, grad + i * d);
+    add_change(past, past->polynomial, theta + i * d, grad + i * d, work);
+    le_add_scaled(d, 1, past->polynomial + 1, grad + i * d);
   }
 }
 
@@ -53,13 +54,11 @@ void le_past_complete(const le_past *past, const le_store *store, size_t m, cons
 {
   const size_t d = past->d;
   const double weight = le_past_weight(store, store->kept);
-  double *shift = work, *product = shift + d;
   for (size_t i = 0; i < m; i++) {
     for (size_t j = 0; grad && j < d; j++) grad[i * d + j] *= weight;
     if (!value) continue;
-    value[i] = weight * value[i] + past->polynomial[past->size - 1];
-    for (size_t j = 0; j < d; j++) shift[j] = theta[i * d + j] - past->anchor[j];
-    if (!past->plain) value[i] += le_past_expected(past, past->polynomial, shift, product);
+    value[i] = weight * value[i] + past->polynomial[0];
+    if (!past->plain) value[i] += le_past_expected(past, past->polynomial, theta + i * d, work);
   }
   if (grad && !past->plain) le_past_add_slope(past, m, theta, grad, work);
 }
@@ -71,7 +70,7 @@ void le_past_complete_hess(const le_past *past, const le_store *store, const dou
   const double weight = le_past_weight(store, store->kept);
   le_past_complete(past, store, 1, theta, NULL, grad, work);
   for (size_t k = 0; k < d * d; k++) hess[k] *= weight;
-  if (!past->plain && past->order == 2) le_add_scaled(d * d, 1, past->polynomial, hess);
+  if (!past->plain && past->order == 2) le_add_scaled(d * d, 1, past->polynomial + 1 + d, hess);
 }
 
 void le_past_archive(le_past *past, le_archive *archive)

@@ -31,10 +31,9 @@ typedef struct le_past {
   size_t revision;      /* counts changes of the function */
   size_t anchored_rows; /* rows seen when the anchor was set */
   double *anchor;       /* a */
-  /* arrays of `size` numbers: second derivatives (`square` of them: d x d, or none), gradient,
-   * value */
-  size_t square, size;
-  double *sums;       /* H, G and V of each group */
+  /* arrays of `size` numbers: the value, the gradient, and d x d second derivatives or none */
+  size_t size;
+  double *sums;       /* V, G and H of each group */
   double *sample;     /* sums over the sample at the anchor */
   double *polynomial; /* its coefficients */
   double *change;     /* of the sums of each group */
@@ -49,10 +48,9 @@ typedef struct le_past {
 double le_past_weight(const le_store *store, size_t n);
 /* Sets the polynomial from the sums. */
 void le_past_set_polynomial(le_past *past, const le_store *store);
-/* How much a value changes at distance `shift` from the anchor, to second order by these sums;
- * `product` is the change of the gradient. */
-double le_past_expected(const le_past *past, const double *sums, const double *shift,
-                        double *product);
+/* How much a value changes from the anchor to theta, to second order by these sums. `work` receives
+ * the distance and, behind it, the change of the gradient. */
+double le_past_expected(const le_past *past, const double *sums, const double *theta, double *work);
 /* Completes sums over the sample to sums over the rows that it represents, for m points (value or
  * grad may be NULL), or at one point. `work` holds 2 d numbers. */
 void le_past_complete(const le_past *past, const le_store *store, size_t m, const double *theta,

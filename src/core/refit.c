@@ -21,29 +21,32 @@ enum { NEAREST_EACH = 4 };
 
 enum { COLUMNS = LE_REFIT_PARTS_MOST + 1 };
 
-le_status le_refit_start(le_refit *r, size_t d, size_t lot)
+le_status le_refit_start(le_refit *r, size_t d, size_t lot, le_arena *arena)
 {
-  const size_t n = lot * (LE_REFIT_PARTS_MOST + 1), work = 2 * n + 3 * d * d + 4 * d;
-  le_refit_free(r);
+  const size_t n = lot * COLUMNS, work = 2 * n + 3 * d * d + 4 * d;
+  le_release(r->theta);
   r->d = d;
   r->lot = lot;
   r->room = n;
-  r->now.share[0] = 1;
+  r->n = r->poor = 0;
+  r->done = 0;
+  r->now = r->best = (le_refit_mixture){.share = {1}};
+  memset(r->drawn, 0, sizeof r->drawn);
   r->theta = le_resize(NULL, (n * (d + 1 + COLUMNS + 1) + work) * sizeof(double));
-  if (!r->theta) return LE_NO_MEMORY;
+  for (size_t j = 0; j < LE_REFIT_PARTS_MOST && !r->part[j].theta; j++)
+    le_mode_alloc(&r->part[j], d, arena);
+  if (!r->theta || arena->failed) return LE_NO_MEMORY;
   r->value = r->theta + n * d;
   r->column = r->value + n;
   r->weight = r->column + n * COLUMNS;
   r->work = r->weight + n;
-  for (size_t j = 0; j < LE_REFIT_PARTS_MOST; j++) LE_TRY(le_mode_make(&r->part[j], d));
   return LE_OK;
 }
 
 void le_refit_free(le_refit *r)
 {
-  for (size_t j = 0; j < LE_REFIT_PARTS_MOST; j++) le_mode_release(&r->part[j]);
   le_release(r->theta);
-  memset(r, 0, sizeof *r);
+  r->theta = NULL;
 }
 
 /* Log density of a draw under a mixture with these shares of the components. */
@@ -227,14 +230,15 @@ static const le_field fields[] = {LE_FIELD(le_refit, n),          LE_FIELD(le_re
                                   LE_FIELD(le_refit, now.worth),  LE_FIELD(le_refit, best.parts),
                                   LE_FIELD(le_refit, best.worth)};
 
-void le_refit_archive(le_refit *r, size_t d, le_archive *archive)
+void le_refit_archive(le_refit *r, size_t d, le_arena *arena, le_archive *archive)
 {
   int under_way = r->theta != NULL;
   size_t lot = r->lot;
   le_archive_int(archive, &under_way);
   if (!under_way || archive->status != LE_OK) return;
   le_archive_size(archive, &lot);
-  if (!archive->writing && archive->status == LE_OK) archive->status = le_refit_start(r, d, lot);
+  if (!archive->writing && archive->status == LE_OK)
+    archive->status = le_refit_start(r, d, lot, arena);
   LE_ARCHIVE_FIELDS(archive, r, fields);
   if (r->n > r->room || r->now.parts > LE_REFIT_PARTS_MOST || r->best.parts > LE_REFIT_PARTS_MOST)
     archive->status = LE_CORRUPT;

@@ -40,19 +40,16 @@ typedef struct le_refit {
   double *weight, *work;
 } le_refit;
 
-/* Starts with lots of this size. The memory is released by le_refit_free(). */
-le_status le_refit_start(le_refit *refit, size_t d, size_t lot);
+/* Starts with lots of this size. Components stay in the arena, all other memory is released by
+ * le_refit_free(). */
+le_status le_refit_start(le_refit *refit, size_t d, size_t lot, le_arena *arena);
 void le_refit_free(le_refit *refit);
 /* After the caller has put a lot into `theta` and `value`, and its log density under the first
  * proposal into the first column: one round. Sets `done` after the last. */
 void le_refit_round(le_refit *refit);
-void le_refit_archive(le_refit *refit, size_t d, le_archive *archive);
+void le_refit_archive(le_refit *refit, size_t d, le_arena *arena, le_archive *archive);
 
-/* Where the draws of the present lot, their values and columns begin. */
-static inline double *le_refit_lot(const le_refit *refit)
-{
-  return refit->theta + refit->n * refit->d;
-}
+/* The log densities of a draw under the components. */
 static inline double *le_refit_column(const le_refit *refit, size_t draw)
 {
   return refit->column + draw * (LE_REFIT_PARTS_MOST + 1);

@@ -20,8 +20,7 @@ void le_past_alloc(le_past *past, const le_target *target, size_t keep, le_arena
   past->keep = keep;
   if (!keep) return;
   past->order = target->ops->log_lik_hess ? 2 : target->ops->log_lik_grad ? 1 : 0;
-  past->square = past->order == 2 ? d * d : 0;
-  past->size = past->square + d + 1;
+  past->size = 1 + d + (past->order == 2 ? d * d : 0);
   past->anchor = le_arena_doubles(arena, d);
   past->sums = le_arena_doubles(arena, GROUPS * past->size);
   past->change = le_arena_doubles(arena, GROUPS * past->size);
@@ -41,31 +40,19 @@ int le_past_due(const le_past *past, const le_target *target)
 
 /* ---- sums at one point over rows in memory ---- */
 
-/* Overwrites the sums. */
-static le_status sums_at(const le_past *past, le_target *target, const le_rows *rows,
-                         const double *theta, double *sums)
+le_status le_past_sums(const le_past *past, le_target *target, const le_rows *rows,
+                       const double *theta, double *sums)
 {
-  double *grad = sums + past->square, *value = grad + past->d;
-  LE_TRY(le_target_sums(target, rows, 1, theta, value, NULL));
-  if (past->order == 2) return le_target_curvature(target, rows, theta, grad, sums);
+  double *grad = sums + 1;
+  LE_TRY(le_target_sums(target, rows, 1, theta, sums, NULL));
+  if (past->order == 2) return le_target_curvature(target, rows, theta, grad, grad + past->d);
   return le_target_sums(target, rows, 1, theta, NULL, grad);
-}
-
-/* The first or second of two arrays for sums; `shift` and `product` are behind them. */
-static double *scratch_sums(const le_past *past, size_t which)
-{
-  return past->work + which * past->size;
-}
-
-static void set_shift(const le_past *past, const double *theta, double *shift)
-{
-  for (size_t j = 0; j < past->d; j++) shift[j] = theta[j] - past->anchor[j];
 }
 
 static le_status set_sample_sums(le_past *past, le_target *target)
 {
   const le_rows rows = le_store_rows(target->store, 0, target->seen);
-  LE_TRY(sums_at(past, target, &rows, past->anchor, past->sample));
+  LE_TRY(le_past_sums(past, target, &rows, past->anchor, past->sample));
   le_past_set_polynomial(past, target->store);
   return LE_OK;
 }
@@ -78,18 +65,14 @@ static le_status set_anchor(le_past *past, le_target *target, const double *anch
   return set_sample_sums(past, target);
 }
 
-static void set_groups(le_past *past, const le_point_sums *sums)
+static void set_groups(le_past *past, const double *sums)
 {
-  for (size_t g = 0; g < GROUPS; g++) {
-    double *own = past->sums + g * past->size;
-    memcpy(own, sums->hess, past->square * sizeof(double));
-    memcpy(own + past->square, sums->grad, past->d * sizeof(double));
-    own[past->size - 1] = sums->value;
-  }
+  for (size_t g = 0; g < GROUPS; g++)
+    memcpy(past->sums + g * past->size, sums, past->size * sizeof(double));
 }
 
 le_status le_past_replace(le_past *past, le_target *target, const double *anchor,
-                          const le_point_sums *sums)
+                          const double *sums)
 {
   set_groups(past, sums);
   return set_anchor(past, target, anchor);
@@ -98,17 +81,15 @@ le_status le_past_replace(le_past *past, le_target *target, const double *anchor
 /* ---- adding rows ---- */
 
 le_status le_past_begin(le_past *past, le_target *target, le_store *store, const double *anchor,
-                        const le_point_sums *known, const gsl_rng *rng)
+                        const double *known, const gsl_rng *rng)
 {
   const le_rows rows = le_store_rows(store, 0, target->seen);
-  double *sums = scratch_sums(past, 0);
   if (past->order == 0)
     return le_fail(&target->context->error, LE_UNSUPPORTED,
                    "A model without gradients needs all rows in memory: use a `keep` that is as "
                    "large as the number of rows.");
-  if (!known) LE_TRY(sums_at(past, target, &rows, anchor, sums));
-  const le_point_sums found = {sums[past->size - 1], sums + past->square, sums};
-  set_groups(past, known ? known : &found);
+  if (!known) LE_TRY(le_past_sums(past, target, &rows, anchor, past->work));
+  set_groups(past, known ? known : past->work);
   const size_t mixed = store->mixed < target->seen ? store->mixed : target->seen;
   if (mixed < target->seen) LE_TRY(le_store_shuffle(store, mixed, target->seen, rng));
   LE_TRY(le_store_forget(store, past->keep, target->seen));
@@ -143,8 +124,8 @@ static le_status count_rows(le_past *past, le_target *target, const le_store *st
 {
   const le_rows held = le_store_all(store);
   const le_rows rows = le_rows_gather(&held, n, past->places, past->rows);
-  double *sums = scratch_sums(past, 0);
-  LE_TRY(sums_at(past, target, &rows, past->anchor, sums));
+  double *sums = past->work;
+  LE_TRY(le_past_sums(past, target, &rows, past->anchor, sums));
   le_add_scaled(past->size, times, sums, past->sample);
   return LE_OK;
 }
@@ -168,10 +149,9 @@ static le_status chunk_sums(const le_past *past, le_target *target, const le_row
 {
   const int known = gradient && past->order == 2 &&
                     memcmp(gradient->anchor, past->anchor, past->d * sizeof(double)) == 0;
-  if (!known) return sums_at(past, target, rows, past->anchor, sums);
-  memcpy(sums, gradient->chunk_hess, past->square * sizeof(double));
-  memcpy(sums + past->square, gradient->chunk_grad, past->d * sizeof(double));
-  return le_target_sums(target, rows, 1, past->anchor, &sums[past->size - 1], NULL);
+  if (!known) return le_past_sums(past, target, rows, past->anchor, sums);
+  memcpy(sums + 1, gradient->chunk_grad, (past->size - 1) * sizeof(double));
+  return le_target_sums(target, rows, 1, past->anchor, sums, NULL);
 }
 
 le_status le_past_add(le_past *past, le_target *target, le_store *store, size_t chunk,
@@ -179,7 +159,7 @@ le_status le_past_add(le_past *past, le_target *target, le_store *store, size_t 
 {
   const size_t seen = target->seen;
   const le_rows rows = le_store_rows(store, seen - chunk, seen);
-  double *sums = scratch_sums(past, 0);
+  double *sums = past->work;
   LE_TRY(chunk_sums(past, target, &rows, gradient, sums));
   for (size_t g = 0; g < GROUPS; g++)
     le_add_scaled(past->size, 1, sums, past->sums + g * past->size);
@@ -218,36 +198,30 @@ static void shrink(double *change, size_t n, double factor)
 
 /* The sample's estimate for one group of the change of its sums by terms beyond second order: from
  * `here`, the sums of its rows at the old anchor, and `there`, those at the new one. */
-static void remainder_of(const le_past *past, const double *shift, double weight,
-                         const double *here, const double *there, double *change, double *product)
+static void remainder_of(const le_past *past, const double *anchor, double weight,
+                         const double *here, const double *there, double *change, double *work)
 {
-  const size_t d = past->d, square = past->square, last = past->size - 1;
-  const double expected = le_past_expected(past, here, shift, product);
-  for (size_t k = 0; k < square; k++) change[k] = weight * (there[k] - here[k]);
-  for (size_t j = 0, k = square; j < d; j++, k++)
-    change[k] = weight * (there[k] - here[k] - product[j]);
-  change[last] = weight * (there[last] - here[last]);
-  change[last] -= weight * expected;
+  for (size_t k = 0; k < past->size; k++) change[k] = weight * (there[k] - here[k]);
+  change[0] -= weight * le_past_expected(past, here, anchor, work);
+  le_add_scaled(past->d, -weight, work + past->d, change + 1);
 }
 
 le_status le_past_move(le_past *past, le_target *target, const double *anchor)
 {
   const size_t d = past->d, size = past->size;
-  double *here = scratch_sums(past, 0), *there = here + size, *shift = there + size,
-         *product = shift + d;
-  set_shift(past, anchor, shift);
+  double *here = past->work, *there = here + size, *work = there + size;
   for (size_t g = 0; g < GROUPS; g++) {
     const le_rows rows = group_rows(target->store, g);
-    LE_TRY(sums_at(past, target, &rows, past->anchor, here));
-    LE_TRY(sums_at(past, target, &rows, anchor, there));
-    remainder_of(past, shift, le_past_weight(target->store, rows.n), here, there,
-                 past->change + g * size, product);
+    LE_TRY(le_past_sums(past, target, &rows, past->anchor, here));
+    LE_TRY(le_past_sums(past, target, &rows, anchor, there));
+    remainder_of(past, anchor, le_past_weight(target->store, rows.n), here, there,
+                 past->change + g * size, work);
   }
   shrink(past->change, size, spread_factor(target->store));
   for (size_t g = 0; g < GROUPS; g++) {
     double *sums = past->sums + g * size;
-    sums[size - 1] += le_past_expected(past, sums, shift, product);
-    le_add_scaled(d, 1, product, sums + past->square);
+    sums[0] += le_past_expected(past, sums, anchor, work);
+    le_add_scaled(d, 1, work + d, sums + 1);
     le_add_scaled(size, 1, past->change + g * size, sums);
   }
   return set_anchor(past, target, anchor);
@@ -255,19 +229,18 @@ le_status le_past_move(le_past *past, le_target *target, const double *anchor)
 
 le_status le_past_jump(le_past *past, le_target *target, const double *anchor)
 {
-  const size_t last = past->size - 1;
-  double change[GROUPS], here, *there = scratch_sums(past, 1);
+  double change[GROUPS], here, *there = past->work;
   for (size_t g = 0; g < GROUPS; g++) {
     const le_rows rows = group_rows(target->store, g);
     const double weight = le_past_weight(target->store, rows.n);
     double *sums = past->sums + g * past->size;
     LE_TRY(le_target_sums(target, &rows, 1, past->anchor, &here, NULL));
-    LE_TRY(sums_at(past, target, &rows, anchor, there));
-    change[g] = weight * (there[last] - here);
-    for (size_t k = 0; k < last; k++) sums[k] = weight * there[k];
+    LE_TRY(le_past_sums(past, target, &rows, anchor, there));
+    change[g] = weight * (there[0] - here);
+    for (size_t k = 1; k < past->size; k++) sums[k] = weight * there[k];
   }
   shrink(change, 1, spread_factor(target->store));
-  for (size_t g = 0; g < GROUPS; g++) past->sums[g * past->size + last] += change[g];
+  for (size_t g = 0; g < GROUPS; g++) past->sums[g * past->size] += change[g];
   return set_anchor(past, target, anchor);
 }
 
@@ -280,15 +253,11 @@ static le_status group_values(const le_past *past, le_target *target, size_t g, 
   const size_t d = past->d;
   const le_rows rows = group_rows(target->store, g);
   const double weight = le_past_weight(target->store, rows.n);
-  double *here = scratch_sums(past, 0), *shift = past->work + 2 * past->size, *product = shift + d;
-  LE_TRY(sums_at(past, target, &rows, past->anchor, here));
+  double *here = past->work, *work = here + past->size;
+  LE_TRY(le_past_sums(past, target, &rows, past->anchor, here));
   LE_TRY(le_target_sums(target, &rows, m, theta, value, NULL));
-  for (size_t i = 0; i < m; i++) {
-    set_shift(past, theta + i * d, shift);
-    value[i] = weight * (value[i] - here[past->size - 1]);
-    if (past->order == 2) value[i] -= 0.5 * weight * le_quadratic_form(here, d, shift, product);
-    value[i] -= weight * le_dot(here + past->square, shift, d);
-  }
+  for (size_t i = 0; i < m; i++)
+    value[i] = weight * (value[i] - here[0] - le_past_expected(past, here, theta + i * d, work));
   return LE_OK;
 }
 
@@ -297,7 +266,6 @@ le_status le_past_error(const le_past *past, le_target *target, size_t m, const 
 {
   const size_t d = past->d;
   double *of_group = work + m, mean[GROUPS], sum = 0, squares = 0;
-  double *shift = past->work + 2 * past->size, *product = shift + d;
   *se = 0;
   if (!target->store->gone) return LE_OK;
   memset(work, 0, m * sizeof(double));
@@ -308,10 +276,7 @@ le_status le_past_error(const le_past *past, le_target *target, size_t m, const 
     for (size_t i = 0; i < m; i++) {
       const double *sums = past->sums + g * past->size;
       double *value = &of_group[g * m + i];
-      set_shift(past, theta + i * d, shift);
-      *value += sums[past->size - 1];
-      *value += le_dot(sums + past->square, shift, d);
-      if (past->order == 2) *value += 0.5 * le_quadratic_form(sums, d, shift, product);
+      *value += sums[0] + le_past_expected(past, sums, theta + i * d, past->work);
       work[i] += *value / GROUPS;
     }
   for (size_t g = 0; g < GROUPS; g++) {

@@ -8,15 +8,13 @@
 void le_past_alloc(le_past *past, const le_target *target, size_t keep, le_arena *arena);
 /* Whether the rows seen are more than may stay in memory. */
 int le_past_due(const le_past *past, const le_target *target);
-/* Sums at one point over rows; grad and hess need not exist if the model has no derivatives. */
-typedef struct le_point_sums {
-  double value, *grad, *hess;
-} le_point_sums;
-
+/* Overwrites `sums` with those over these rows at one point, in the order of le_past. */
+le_status le_past_sums(const le_past *past, le_target *target, const le_rows *rows,
+                       const double *theta, double *sums);
 /* The first time that rows must go: sums at this anchor over all rows seen, which are computed
  * unless they are known, and a sample of the rows. */
 le_status le_past_begin(le_past *past, le_target *target, le_store *store, const double *anchor,
-                        const le_point_sums *known, const gsl_rng *rng);
+                        const double *known, const gsl_rng *rng);
 /* Adds the last `chunk` of the rows seen, which are still in memory, to the sums and the sample. If
  * `gradient` has sums over the chunk at the same anchor they are not computed again; it may be
  * NULL. */
@@ -28,7 +26,7 @@ le_status le_past_move(le_past *past, le_target *target, const double *anchor);
 le_status le_past_jump(le_past *past, le_target *target, const double *anchor);
 /* Replaces the anchor and the sums there by exact ones, computed elsewhere. */
 le_status le_past_replace(le_past *past, le_target *target, const double *anchor,
-                          const le_point_sums *sums);
+                          const double *sums);
 /* Standard error that the sample and the carried sums add to log Z, from weighted posterior draws;
  * `work` holds (LE_PAST_GROUPS + 1) x m numbers. */
 le_status le_past_error(const le_past *past, le_target *target, size_t m, const double *theta,

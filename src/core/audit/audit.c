@@ -15,10 +15,6 @@ static const double ROOM_MOST = 2e7;
 
 void le_audit_free(le_audit *a)
 {
-  for (size_t k = 0; k < a->room_of_modes; k++) le_mode_release(&a->mode[k]);
-  /* climbs exchange modes with these two */
-  le_mode_release(&a->trial);
-  le_mode_release(&a->wide);
   le_refit_free(&a->refit);
   le_release(a->mode);
   le_release(a->share);
@@ -31,6 +27,7 @@ void le_audit_alloc(le_audit *a, const le_target *target, size_t starts, size_t 
   const double lots_of_room = ROOM_MOST / ((double)draws * (double)d + 1);
   memset(a, 0, sizeof *a);
   a->d = d;
+  a->arena = arena;
   a->tails = target->ops->tails ? target->ops->tails(target->model) : 0;
   if (a->tails >= LE_PEAK_FREEDOM) a->tails = 0;
   a->density = (le_proposal){le_audit_log_proposal, a};
@@ -60,8 +57,7 @@ void le_audit_by_part(le_audit *a, const le_target *target, le_expansion *expans
   a->part = possible ? part : 0;
   a->least = least;
   a->work_least = work;
-  a->lik_grad = le_arena_doubles(arena, a->d);
-  a->lik_hess = le_arena_doubles(arena, a->d * a->d);
+  a->lik_sums = le_arena_doubles(arena, 1 + a->d + a->d * a->d);
   a->prior = le_arena_doubles(arena, a->batch);
 }
 
@@ -159,7 +155,7 @@ void le_audit_archive(le_audit *a, le_archive *archive)
       a->phase > LE_AUDIT_REFIT)
     archive->status = LE_CORRUPT;
   le_twostep_archive(&a->two, archive);
-  le_refit_archive(&a->refit, d, archive);
+  le_refit_archive(&a->refit, d, a->arena, archive);
   if (archive->status == LE_OK && !archive->writing)
     archive->status = le_audit_reserve(a, used > 0 ? used + 1 : 1);
   if (archive->status != LE_OK) return;

@@ -21,25 +21,23 @@ static double expand(le_audit *a, const le_target *target, size_t part)
   const size_t d = a->d;
   const le_mode *mode = &a->mode[part < a->modes ? part : 0];
   const le_model_ops *ops = target->ops;
-  double prior;
+  double prior, *grad = a->lik_sums + 1, *hess = grad + d;
   ops->log_prior(target->model, 1, mode->theta, &prior);
-  ops->log_prior_grad(target->model, 1, mode->theta, a->lik_grad);
-  memset(a->lik_hess, 0, d * d * sizeof(double));
-  ops->log_prior_hess(target->model, mode->theta, a->lik_hess);
-  for (size_t j = 0; j < d; j++) a->lik_grad[j] = mode->grad[j] - a->lik_grad[j];
-  for (size_t k = 0; k < d * d; k++) a->lik_hess[k] = -mode->precision[k] - a->lik_hess[k];
+  ops->log_prior_grad(target->model, 1, mode->theta, grad);
+  memset(hess, 0, d * d * sizeof(double));
+  ops->log_prior_hess(target->model, mode->theta, hess);
+  for (size_t j = 0; j < d; j++) grad[j] = mode->grad[j] - grad[j];
+  for (size_t k = 0; k < d * d; k++) hess[k] = -mode->precision[k] - hess[k];
   a->expansion->anchor = mode->theta;
-  a->expansion->grad = a->lik_grad;
-  a->expansion->hess = a->lik_hess;
-  return mode->log_density - prior;
+  a->expansion->grad = grad;
+  a->expansion->hess = hess;
+  return a->lik_sums[0] = mode->log_density - prior;
 }
 
-double le_audit_sums(le_audit *a, const le_target *target, double **grad, double **hess)
+const double *le_audit_sums(le_audit *a, const le_target *target)
 {
-  const double value = expand(a, target, 0);
-  *grad = a->lik_grad;
-  *hess = a->lik_hess;
-  return value;
+  expand(a, target, 0);
+  return a->lik_sums;
 }
 
 /* Log-likelihoods of draws from one component, minus `level`; sets rest = NaN for draws that

@@ -32,9 +32,9 @@ le_status le_audit_reserve(le_audit *a, size_t n)
   if (!share) return LE_NO_MEMORY;
   a->share = share;
   a->term = share + room + 1;
-  for (; a->room_of_modes < room; a->room_of_modes++)
-    LE_TRY(le_mode_make(&a->mode[a->room_of_modes], a->d));
-  return LE_OK;
+  for (; a->room_of_modes < room && !a->arena->failed; a->room_of_modes++)
+    le_mode_alloc(&a->mode[a->room_of_modes], a->d, a->arena);
+  return a->arena->failed ? LE_NO_MEMORY : LE_OK;
 }
 
 double le_audit_symmetry(const le_target *target)

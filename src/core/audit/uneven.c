@@ -106,7 +106,7 @@ static le_status start_refit(le_audit *a)
   a->refitted = 1;
   a->by_part = 0;
   a->phase = LE_AUDIT_REFIT;
-  return le_refit_start(&a->refit, a->d, lot);
+  return le_refit_start(&a->refit, a->d, lot, a->arena);
 }
 
 le_status le_audit_follow_up(le_audit *a, const le_target *target)
@@ -170,7 +170,7 @@ le_status le_audit_refit(le_audit *a, le_target *target, const gsl_rng *rng)
 {
   le_refit *r = &a->refit;
   const size_t d = a->d, lot = r->lot;
-  double *theta = le_refit_lot(r), *value = r->value + r->n;
+  double *theta = r->theta + r->n * d, *value = r->value + r->n;
   for (size_t k = 0; k < lot; k++) draw_for_refit(a, target, k, rng, theta + k * d);
   for (size_t from = 0; from < lot; from += a->batch) {
     const size_t n = lot - from < a->batch ? lot - from : a->batch;

@@ -127,7 +127,7 @@ typedef struct walk {
   le_store again;      /* rows of the second pass that are not yet summed */
   size_t again_rows;   /* rows summed */
   size_t passes;       /* further passes so far */
-  double again_value, *again_grad, *again_hess; /* sums at `centre` */
+  double *again_sums;  /* sums at `centre` */
   double error_work[(LE_PAST_GROUPS + 1) * ERROR_DRAWS];
   double check_cost;   /* evaluations of searches and importance sampling */
   double past_se;      /* what the carried sums add to the standard error */

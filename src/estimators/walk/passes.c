@@ -64,9 +64,7 @@ static void audit_from_centre(walk *w, audit_round round)
 static le_status begin_second_pass(walk *w, const double *anchor)
 {
   memcpy(w->centre, anchor, w->d * sizeof(double));
-  w->again_value = 0;
-  memset(w->again_grad, 0, w->d * sizeof(double));
-  memset(w->again_hess, 0, w->d * w->d * sizeof(double));
+  memset(w->again_sums, 0, w->past.size * sizeof(double));
   w->again_rows = 0;
   w->passes++;
   w->again_state = AGAIN_ASKED;
@@ -122,14 +120,9 @@ le_status le_walk_feed(void *self, const le_rows *rows, le_feed feed)
 
 static le_status add_portion(walk *w, size_t n)
 {
-  const size_t d = w->d;
   const le_rows rows = le_store_rows(&w->again, 0, n);
-  double *grad = w->work, *hess = grad + d, value;
-  LE_TRY(le_target_sums(&w->target, &rows, 1, w->centre, &value, NULL));
-  LE_TRY(le_target_curvature(&w->target, &rows, w->centre, grad, hess));
-  w->again_value += value;
-  le_add_scaled(d, 1, grad, w->again_grad);
-  le_add_scaled(d * d, 1, hess, w->again_hess);
+  LE_TRY(le_past_sums(&w->past, &w->target, &rows, w->centre, w->work));
+  le_add_scaled(w->past.size, 1, w->work, w->again_sums);
   w->again_rows += n;
   return LE_OK;
 }
@@ -142,8 +135,7 @@ static le_status end_second_pass(walk *w)
     return le_fail(&w->machine.context->error, LE_BAD_ARGUMENT,
                    "The source had %.0f rows when it was read first and %.0f the second time.",
                    (double)w->target.seen, (double)w->again_rows);
-  const le_point_sums sums = {w->again_value, w->again_grad, w->again_hess};
-  LE_TRY(le_past_replace(&w->past, &w->target, w->centre, &sums));
+  LE_TRY(le_past_replace(&w->past, &w->target, w->centre, w->again_sums));
   w->machine.phase = AUDIT;
   audit_from_centre(w, ROUND_EXACT);
   return LE_OK;

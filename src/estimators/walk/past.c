@@ -56,10 +56,8 @@ static le_status condense(walk *w)
                          w->machine.streams.order);
   }
   le_walk_relabel_to(w, a->mode[0].theta);
-  le_point_sums sums;
-  sums.value = le_audit_sums(&w->audit, &w->target, &sums.grad, &sums.hess);
-  return le_past_begin(&w->past, &w->target, &w->machine.store, a->mode[0].theta, &sums,
-                       w->machine.streams.order);
+  return le_past_begin(&w->past, &w->target, &w->machine.store, a->mode[0].theta,
+                       le_audit_sums(&w->audit, &w->target), w->machine.streams.order);
 }
 
 le_status le_walk_reopen(void *self)

@@ -42,7 +42,7 @@ static const le_field fields[] = {
   FIELD(renewed), FIELD(step_bias), FIELD(bias_rate), FIELD(bias_rate_variance),
   FIELD(bias_total), FIELD(bias_total_variance), FIELD(temperature), FIELD(audit_round),
   FIELD(again_state), FIELD(reopened), FIELD(once), FIELD(again_rows), FIELD(passes),
-  FIELD(again_value), FIELD(past_se), FIELD(unreached), FIELD(changed)};
+  FIELD(past_se), FIELD(unreached), FIELD(changed)};
 
 static void walk_free(void *self)
 {
@@ -114,8 +114,7 @@ static le_status alloc_all(walk *w, const le_problem *problem)
   w->target.past = &w->past;
   if (settings->keep) {
     w->again.width = w->machine.store.width;
-    w->again_grad = le_arena_doubles(&w->arena, d);
-    w->again_hess = le_arena_doubles(&w->arena, d * d);
+    w->again_sums = le_arena_doubles(&w->arena, w->past.size);
   }
   for (size_t s = 0; s < settings->stages; s++) LE_TRY(alloc_stage(w, s));
   return w->arena.failed ? LE_NO_MEMORY : LE_OK;
@@ -196,8 +195,7 @@ static void walk_archive(void *self, le_archive *archive)
   le_past_archive(&w->past, archive);
   if (w->settings.keep) {
     le_store_archive(&w->again, archive);
-    le_archive_doubles(archive, w->again_grad, w->d);
-    le_archive_doubles(archive, w->again_hess, w->d * w->d);
+    le_archive_doubles(archive, w->again_sums, w->past.size);
   }
   if (w->reopened) w->machine.shuffle = 0;
   le_genealogy_archive(&w->genealogy, archive);
