@@ -26,11 +26,6 @@ void le_archive_bytes(le_archive *archive, void *data, size_t size)
   archive->position += size;
 }
 
-void le_archive_double(le_archive *archive, double *value)
-{
-  le_archive_bytes(archive, value, sizeof *value);
-}
-
 void le_archive_doubles(le_archive *archive, double *values, size_t n)
 {
   le_archive_bytes(archive, values, n * sizeof *values);
@@ -59,7 +54,7 @@ void le_archive_fields(le_archive *archive, void *self, const le_field *fields, 
 {
   for (size_t i = 0; i < n; i++) {
     void *at = (char *)self + fields[i].offset;
-    if (fields[i].kind == LE_FIELD_DOUBLE) le_archive_double(archive, at);
+    if (fields[i].kind == LE_FIELD_DOUBLE) le_archive_doubles(archive, at, 1);
     else if (fields[i].kind == LE_FIELD_SIZE) le_archive_size(archive, at);
     else le_archive_int(archive, at);
   }

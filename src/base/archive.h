@@ -22,7 +22,6 @@ le_archive le_archive_writer(unsigned char *bytes, size_t size);
 le_archive le_archive_reader(const unsigned char *bytes, size_t size);
 
 void le_archive_bytes(le_archive *archive, void *data, size_t size);
-void le_archive_double(le_archive *archive, double *value);
 void le_archive_doubles(le_archive *archive, double *values, size_t n);
 void le_archive_size(le_archive *archive, size_t *value);
 void le_archive_sizes(le_archive *archive, size_t *values, size_t n);

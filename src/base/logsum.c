@@ -2,7 +2,6 @@
 #include "base/arrays.h"
 #include "base/logsum.h"
 
-
 #include <math.h>
 
 static double largest(const double *x, size_t n)
@@ -34,13 +33,8 @@ double le_normalise(const double *x, size_t n, double *weight)
   return total;
 }
 
-double le_effective_size(const double *x, size_t n, double scale)
-{
-  return le_effective_size_of(x, NULL, 0, n, scale);
-}
-
-double le_effective_size_of(const double *x, const double *weight, double least, size_t n,
-                            double scale)
+double le_effective_size(const double *x, size_t n, double scale, const double *weight,
+                         double least)
 {
   enum { TOGETHER = 64 };
   double top = -INFINITY, value[TOGETHER], sum = 0, square = 0;

@@ -40,7 +40,7 @@ le_status le_schedule_adaptive(const double *log_lik, const double *weight, size
   target *= (double)count / (double)n;
   /* reduce a target that particles of positive likelihood are too few to reach */
   if (target >= (double)possible) target *= (double)possible / (double)count;
-  if (le_effective_size_of(log_lik, weight, least, n, rest) >= target) {
+  if (le_effective_size(log_lik, n, rest, weight, least) >= target) {
     *increment = rest;
     return LE_OK;
   }
@@ -52,7 +52,7 @@ le_status le_schedule_adaptive(const double *log_lik, const double *weight, size
     double middle = low < -60 && i < 1 ? -60 : 0.5 * (low + high);
     if (high - low < NEAR && over > 0 && under < 0)
       middle = low + (high - low) * over / (over - under);
-    const double size = le_effective_size_of(log_lik, weight, least, n, exp(middle)),
+    const double size = le_effective_size(log_lik, n, exp(middle), weight, least),
                  beyond = size / target - (1 + EXACT);
     if (beyond >= 0) {
       if (side > 0) under /= 2;

@@ -204,7 +204,7 @@ static le_status chib_result(void *self, le_result *result)
                             c->work,
                             0,
                             c->machine.seconds,
-                            drawn ? le_effective_size(c->value, c->step, 1) : NAN,
+                            drawn ? le_effective_size(c->value, c->step, 1, NULL, 0) : NAN,
                             drawn ? le_pareto_tail(c->value, c->step, work).k : NAN,
                             drawn ? moved(c) : NAN};
   le_release(work);

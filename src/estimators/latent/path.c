@@ -42,7 +42,7 @@ static le_status add_trace(latent *w)
                                      w->lambda,
                                      le_latent_log_evidence(w),
                                      sqrt(fmax(w->genealogy.variance, 0)),
-                                     le_effective_size(w->log_weight, w->m, 1),
+                                     le_effective_size(w->log_weight, w->m, 1, NULL, 0),
                                      w->work,
                                      w->machine.seconds};
   double *added = le_trace_add(&w->trace);
@@ -101,7 +101,7 @@ static le_status step_variance(latent *w, double lambda, double *variance)
 {
   LE_TRY(le_latent_log_liks(w, lambda, w->after));
   for (size_t i = 0; i < w->m; i++) w->spare[i] = w->after[i] - w->before[i];
-  *variance = (double)w->m / le_effective_size(w->spare, w->m, 1) - 1;
+  *variance = (double)w->m / le_effective_size(w->spare, w->m, 1, NULL, 0) - 1;
   return LE_OK;
 }
 
@@ -193,7 +193,7 @@ le_status le_latent_step(void *self, le_progress *progress)
   LE_TRY(weigh(w));
   w->step++;
   LE_TRY(add_trace(w));
-  const double share = le_effective_size(w->log_weight, w->m, 1) / (double)w->m;
+  const double share = le_effective_size(w->log_weight, w->m, 1, NULL, 0) / (double)w->m;
   w->copied = 0;
   if (le_resampling_due(share, stage_of(w)->threshold) && !(w->reverse && done(w))) {
     le_latent_resample(w);

@@ -112,7 +112,7 @@ static le_status weigh(walk *w, double increment)
   le_genealogy_weigh(&w->genealogy, w->m, w->weight);
   w->chunk_steps++;
   w->lambda_steps++;
-  const double share = le_effective_size(w->log_weight, w->m, 1) / (double)w->m;
+  const double share = le_effective_size(w->log_weight, w->m, 1, NULL, 0) / (double)w->m;
   if (share < w->chunk_ess) w->chunk_ess = share;
   if (w->settings.reverse && w->at == 0) {
     w->machine.phase = FINISHED;
