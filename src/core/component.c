@@ -50,19 +50,20 @@ size_t le_component_stratum(const double *share, size_t parts, size_t draw, size
   return parts - 1;
 }
 
-double le_component_spherical(size_t d, double nu, const gsl_rng *rng, double *z)
+void le_component_spherical(size_t d, double nu, const gsl_rng *rng, double *z)
 {
   for (size_t j = 0; j < d; j++) z[j] = gsl_ran_gaussian_ziggurat(rng, 1);
-  return isfinite(nu) ? sqrt(nu / gsl_ran_chisq(rng, nu)) : 1;
+  const double stretch = isfinite(nu) ? sqrt(nu / gsl_ran_chisq(rng, nu)) : 1;
+  for (size_t j = 0; j < d; j++) z[j] *= stretch;
 }
 
-/* centre + L^-T z sqrt(nu / chi2) */
+/* centre + L^-T z */
 void le_component_draw(const le_mode *mode, double nu, const gsl_rng *rng, double *theta)
 {
   const size_t d = mode->free;
-  const double stretch = le_component_spherical(d, nu, rng, theta);
+  le_component_spherical(d, nu, rng, theta);
   le_lower_transpose_solve(mode->factor, d, theta);
-  for (size_t j = 0; j < d; j++) theta[j] = mode->centre[j] + stretch * theta[j];
+  for (size_t j = 0; j < d; j++) theta[j] += mode->centre[j];
 }
 
 le_status le_component_shape(le_mode *mode, double *covariance, double *work)

@@ -21,9 +21,8 @@ double le_component_peak_freedom(double tails, const gsl_rng *rng);
 /* The component of a draw, of which there are so many: draws are stratified over the components.
  * Draw k comes from the component whose cumulated share contains (k + 1/2) / draws. */
 size_t le_component_stratum(const double *share, size_t parts, size_t draw, size_t draws);
-/* Standard normal numbers, which are a draw from a spherical t distribution once they are
- * multiplied by the number returned: 1 for infinite nu. */
-double le_component_spherical(size_t d, double nu, const gsl_rng *rng, double *z);
+/* A draw from a spherical t distribution; normal for infinite nu. */
+void le_component_spherical(size_t d, double nu, const gsl_rng *rng, double *z);
 /* A draw; normal for infinite nu. */
 void le_component_draw(const le_mode *mode, double nu, const gsl_rng *rng, double *theta);
 /* Sets precision and factor from the lower triangle of a covariance, which is overwritten;

@@ -6,6 +6,7 @@
 #include "base/linalg.h"
 #include "base/rng.h"
 
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <string.h>
 
@@ -81,13 +82,13 @@ static le_status lot_sums(void *self, const le_target *target, size_t k, size_t 
   const le_expansion *e = all->e;
   const size_t d = target->d, m = all->m;
   const le_rows rows = take(all, target, k, worker);
-  double *sum = e->sum + k * (m + 1), *hess = target->part + k * (d * d + d),
+  double *sum = e->sum + k * (m + 1), *grad = target->part + k * (d * d + d),
          *scratch = le_target_scratch(target, worker);
   memset(sum, 0, (m + 1) * sizeof(double));
-  memset(hess, 0, (d * d + d) * sizeof(double));
+  memset(grad, 0, (d * d + d) * sizeof(double));
   LE_TRY(target->ops->log_lik(target->model, m, all->theta, &rows, sum, scratch));
   LE_TRY(target->ops->log_lik(target->model, 1, e->anchor, &rows, sum + m, scratch));
-  return le_target_add_curvature(target, &rows, e->anchor, hess + d * d, hess, scratch);
+  return le_target_add_curvature(target, &rows, e->anchor, grad, grad + d, scratch);
 }
 
 /* Sums over the subsample: l_k(theta) - l_k(a) in rest[m], and the derivatives at the anchor. */
@@ -129,12 +130,12 @@ le_status le_expansion_values(le_expansion *e, le_target *target, size_t from, s
   for (size_t i = 0; i < m; i++) {
     double *shift = target->packed + i * d, *product = target->grad + i * d;
     for (size_t j = 0; j < d; j++) shift[j] = theta[i * d + j] - e->anchor[j];
-    const double quadratic = le_quadratic_form(e->hess, d, shift, product);
-    e->rest[i] = part ? scale * (e->rest[i] - le_dot(e->part + d * d, shift, d) -
-                                 0.5 * le_quadratic_form(e->part, d, shift, product))
+    const double quadratic = le_quadratic_form(e->sums + d, d, shift, product);
+    e->rest[i] = part ? scale * (e->rest[i] - le_dot(e->part, shift, d) -
+                                 0.5 * le_quadratic_form(e->part + d, d, shift, product))
                       : 0;
     e->distance[i] = isnan(quadratic) ? INFINITY : fabs(quadratic);
-    value[i] = le_dot(e->grad, shift, d) + 0.5 * quadratic + e->rest[i];
+    value[i] = le_dot(e->sums, shift, d) + 0.5 * quadratic + e->rest[i];
   }
   return LE_OK;
 }
@@ -150,9 +151,7 @@ le_status le_expansion_missed(le_expansion *e, le_target *target, size_t from, s
   *farthest = is_quadratic(target) ? INFINITY : 0;
   memcpy(point, e->anchor, d * sizeof(double));
   while (!is_quadratic(target) && probes < PROBES && probes + 1 < target->m) {
-    size_t best = 0;
-    for (size_t i = 1; i < m; i++)
-      if (e->distance[i] > e->distance[best]) best = i;
+    const size_t best = gsl_stats_max_index(e->distance, 1, m);
     if (e->distance[best] == -INFINITY) break;
     if (probes == 0) *farthest = e->distance[best];
     e->distance[best] = -INFINITY;

@@ -18,9 +18,10 @@
 enum { LE_EXPANSION_PROBES = 4 };
 
 typedef struct le_expansion {
-  /* the anchor and the sums there over all rows, owned by the caller */
-  const double *anchor, *grad, *hess;
-  double *part; /* the sums over the subsample: second derivatives, and behind them the gradient */
+  /* the anchor, and the sums there over all rows: the gradient, and behind it the second
+   * derivatives; owned by the caller */
+  const double *anchor, *sums;
+  double *part; /* the same sums over the subsample */
   double *distance;                   /* m: |s' H s| */
   double *rest;                       /* m: terms beyond second order */
   size_t room;                        /* rows gathered at once, in each of LE_TARGET_PARTS strata */

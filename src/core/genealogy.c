@@ -2,6 +2,8 @@
  * V(t-L, t-1) is V at lag L-1 one step earlier. */
 #include "core/genealogy.h"
 
+#include "base/linalg.h"
+
 #include <string.h>
 
 void le_genealogy_alloc(le_genealogy *genealogy, size_t lag, size_t most, le_arena *arena)
@@ -27,11 +29,9 @@ static double group_variance(const le_genealogy *genealogy, size_t back, size_t 
                              const double *weight)
 {
   const size_t groups = genealogy->size[back];
-  double sum = 0;
   for (size_t a = 0; a < groups; a++) genealogy->group[a] = -1 / (double)groups;
   for (size_t i = 0; i < m; i++) genealogy->group[genealogy->ancestor[back][i]] += weight[i];
-  for (size_t a = 0; a < groups; a++) sum += genealogy->group[a] * genealogy->group[a];
-  return sum;
+  return le_dot(genealogy->group, genealogy->group, groups);
 }
 
 void le_genealogy_weigh(le_genealogy *genealogy, size_t m, const double *weight)
@@ -63,7 +63,7 @@ void le_genealogy_resample(le_genealogy *genealogy, size_t n, const double *weig
   if (independent) {
     for (size_t a = 0; a < n; a++) genealogy->group[a] = -weight[a];
     for (size_t i = 0; i < m; i++) genealogy->group[ancestor[i]] += 1 / (double)m;
-    for (size_t a = 0; a < n; a++) genealogy->excess += genealogy->group[a] * genealogy->group[a];
+    genealogy->excess += le_dot(genealogy->group, genealogy->group, n);
   }
   for (size_t l = 0; l <= genealogy->steps; l++) {
     for (size_t i = 0; i < m; i++) genealogy->next[i] = genealogy->ancestor[l][ancestor[i]];

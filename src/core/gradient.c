@@ -262,8 +262,7 @@ le_status le_gradient_log_lik(le_gradient *gradient, le_expansion *expansion, le
       !le_expansion_possible(target) || from < gradient->exact_until)
     return le_target_log_lik(target, from, to, m, theta, value);
   expansion->anchor = gradient->anchor;
-  expansion->grad = gradient->chunk_grad;
-  expansion->hess = gradient->chunk_hess;
+  expansion->sums = gradient->chunk_grad;
   for (part = gradient->part > part ? gradient->part : part; 2 * part <= target->chunk;
        part *= MORE_ROWS) {
     double far = 0, missed = 0;

@@ -63,17 +63,13 @@ le_status le_metric_set_particles(le_metric *metric, size_t m, const double *the
   const int enough = !prior_variance && effective > 3 * (double)d;
   const double shrink = enough ? 0 : (double)d / ((double)d + effective),
                floor_share = 1 / (1 + effective);
-  for (size_t j = 0; j < d; j++)
-    for (size_t k = 0; k <= j; k++) {
-      double c = covariance[j * d + k] * bessel;
-      if (j == k)
-        c = (prior_variance ? (1 - 0.01 * floor_share) * c + 1e-4 * floor_share * prior_variance[j]
-                            : c) +
-            1e-300;
-      else
-        c *= 1 - shrink;
-      covariance[j * d + k] = c;
-    }
+  for (size_t j = 0; j < d; j++) {
+    double *row = covariance + j * d, own = row[j] * bessel;
+    for (size_t k = 0; k < j; k++) row[k] *= bessel * (1 - shrink);
+    if (prior_variance)
+      own = (1 - 0.01 * floor_share) * own + 1e-4 * floor_share * prior_variance[j];
+    row[j] = own + 1e-300;
+  }
   if (metric->kind == LE_METRIC_DENSE) LE_TRY(le_invert(covariance, d, work));
   else for (size_t j = 0; j < d; j++) covariance[j * d + j] = 1 / covariance[j * d + j];
   memcpy(work, covariance, d * d * sizeof(double));
@@ -101,12 +97,8 @@ void le_metric_kick(const le_metric *metric, const double *gradient, double *kic
 void le_metric_whiten(const le_metric *metric, const double *theta, double *z)
 {
   const size_t d = metric->d;
-  for (size_t j = 0; j < d; j++) {
-    z[j] = theta[j] / metric->scale[j];
-    if (metric->kind != LE_METRIC_DENSE) continue;
-    z[j] = 0;
-    for (size_t i = j; i < d; i++) z[j] += metric->factor[i * d + j] * theta[i];
-  }
+  if (metric->kind == LE_METRIC_DENSE) le_lower_transpose_matvec(metric->factor, d, theta, z);
+  else for (size_t j = 0; j < d; j++) z[j] = theta[j] / metric->scale[j];
 }
 
 void le_metric_archive(le_metric *metric, le_archive *archive)
@@ -115,8 +107,7 @@ void le_metric_archive(le_metric *metric, le_archive *archive)
   le_archive_doubles(archive, metric->scale, metric->d);
   if (metric->kind != LE_METRIC_DENSE) return;
   le_archive_doubles(archive, metric->factor, metric->d * metric->d);
-  le_archive_doubles(archive, metric->inverse, metric->d * metric->d);
-  le_archive_doubles(archive, metric->across, metric->d * metric->d);
+  if (!archive->writing) invert(metric);
 }
 
 /* The diagonal kind stores its scale, the dense kind the lower triangle of its factor, the identity

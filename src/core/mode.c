@@ -84,7 +84,8 @@ static size_t pairs_at_once(const le_target *target)
   return (target->m < POINTS_MOST ? target->m : POINTS_MOST) / 2;
 }
 
-/* Central differences of the gradient: column j of the second derivatives from theta +- h_j. */
+/* Central differences of the gradient: column j of the second derivatives from theta +- h_j.
+ * Entries (j, k) and (k, j) are the mean of both. */
 static le_status differences_of_gradient(le_target *target, const double *theta,
                                          const double *scale, double *precision, double *work)
 {
@@ -100,14 +101,13 @@ static le_status differences_of_gradient(le_target *target, const double *theta,
     for (size_t p = 0; p < 2 * n; p++) {
       const size_t j = from + p / 2;
       const int side = p % 2 ? 1 : -1;
-      for (size_t k = 0; k < d; k++)
-        precision[k * d + j] -= side * grad[p * d + k] / (2 * h * scale[j]);
+      for (size_t k = 0; k < d; k++) {
+        const double half = 0.5 * side * grad[p * d + k] / (2 * h * scale[j]);
+        precision[k * d + j] -= half;
+        precision[j * d + k] -= half;
+      }
     }
   }
-  for (size_t j = 0; j < d; j++)
-    for (size_t k = 0; k < j; k++)
-      precision[j * d + k] = precision[k * d + j] = 0.5 *
-                                                    (precision[j * d + k] + precision[k * d + j]);
   return LE_OK;
 }
 
@@ -160,8 +160,7 @@ static le_status exact_curvature(le_target *target, const double *theta, double 
     target->ops->log_prior_hess(target->model, theta, precision);
   }
   for (int chunk = 0; chunk < 2; chunk++) {
-    const size_t from = chunk ? target->seen : 0,
-                 to = chunk ? target->seen + target->chunk : target->seen;
+    const size_t from = chunk ? target->seen : 0, to = target->seen + (chunk ? target->chunk : 0);
     const double weight = chunk ? target->lambda : 1;
     if (to == from || weight == 0) continue;
     LE_TRY(le_target_log_lik_hess(target, from, to, theta, part, hess));

@@ -5,6 +5,7 @@
 #include "base/logsum.h"
 
 #include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <string.h>
 
@@ -183,9 +184,7 @@ static int add_part(le_refit *r)
 {
   const size_t d = r->d, number = r->now.parts + 1;
   le_mode *part = &r->part[number - 1];
-  size_t top = 0;
-  for (size_t i = 1; i < r->n; i++)
-    if (r->weight[i] > r->weight[top]) top = i;
+  const size_t top = gsl_stats_max_index(r->weight, 1, r->n);
   memcpy(part->centre, r->theta + top * d, d * sizeof(double));
   if (!first_shape(r, part)) return 0;
   r->now.parts = number;

@@ -125,10 +125,7 @@ static le_status climb_likelihood(le_search *search, le_audit *audit, le_target 
 static le_status sort_by_density(le_search *search, le_target *target, size_t n,
                                  const double *theta)
 {
-  for (size_t from = 0; from < n; from += target->m) {
-    const size_t some = n - from < target->m ? n - from : target->m;
-    LE_TRY(le_target_density(target, some, theta + from * search->d, search->value + from));
-  }
+  LE_TRY(le_target_density(target, n, theta, search->value));
   for (size_t k = 0; k < n; k++) search->value[k] = -search->value[k];
   gsl_sort_index(search->order, search->value, 1, n);
   return LE_OK;

@@ -106,7 +106,11 @@ le_status le_target_density_above(le_target *target, size_t m, const double *the
 
 le_status le_target_density(le_target *target, size_t m, const double *theta, double *value)
 {
-  return le_target_density_above(target, m, theta, NULL, value);
+  for (size_t from = 0; from < m; from += target->m) {
+    const size_t some = m - from < target->m ? m - from : target->m;
+    LE_TRY(le_target_density_above(target, some, theta + from * target->d, NULL, value + from));
+  }
+  return LE_OK;
 }
 
 static int is_estimated(const le_target *target)

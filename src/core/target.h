@@ -10,7 +10,8 @@
 
 #include "core/sums.h"
 
-/* log f, exact; -Inf if the model returns NaN. */
+/* log f, exact; -Inf if the model returns NaN. Of any number of points, the others of at most
+ * target->m. */
 le_status le_target_density(le_target *target, size_t m, const double *theta, double *value);
 /* The same for callers that only need values above level[m]: for other particles the result may be
  * -Inf, which costs less. */

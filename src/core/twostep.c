@@ -93,9 +93,7 @@ static double log_proposal(size_t d, double q, double *pull)
 
 static void draw_spherical(size_t d, const gsl_rng *rng, double *z)
 {
-  const double nu = le_component_peak_freedom(heavy_freedom, rng),
-               stretch = le_component_spherical(d, nu, rng, z);
-  for (size_t j = 0; j < d; j++) z[j] *= stretch;
+  le_component_spherical(d, le_component_peak_freedom(heavy_freedom, rng), rng, z);
 }
 
 /* ---- scales ---- */

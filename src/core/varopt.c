@@ -2,6 +2,7 @@
 #include "core/varopt.h"
 
 #include <gsl/gsl_sort_double.h>
+#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <string.h>
 
@@ -38,15 +39,12 @@ void le_varopt_add(le_varopt *reservoir, const double *theta, double log_weight,
   memcpy(reservoir->theta + reservoir->n * d, theta, d * sizeof(double));
   reservoir->log_weight[reservoir->n++] = log_weight;
   if (reservoir->n <= reservoir->most) return;
-  double top = -INFINITY;
-  for (size_t i = 0; i < reservoir->n; i++) top = fmax(top, reservoir->log_weight[i]);
+  const double top = gsl_stats_max(reservoir->log_weight, 1, reservoir->n);
   const double t = threshold(reservoir, top), log_t = log(t) + top;
   /* exactly one point is dropped: the i-th with probability 1 - min(1, w_i / t); these sum to one.
    * The lightest one if several weights are negligible beside the largest. */
   double point = gsl_rng_uniform(rng);
-  size_t gone = 0;
-  for (size_t i = 1; i < reservoir->n; i++)
-    if (reservoir->log_weight[i] < reservoir->log_weight[gone]) gone = i;
+  size_t gone = gsl_stats_min_index(reservoir->log_weight, 1, reservoir->n);
   for (size_t i = 0; i < reservoir->n && t > 0; i++) {
     const double w = reservoir->log_weight[i];
     if (w >= log_t) continue;

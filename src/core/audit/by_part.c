@@ -29,8 +29,7 @@ static double expand(le_audit *a, const le_target *target, size_t part)
   for (size_t j = 0; j < d; j++) grad[j] = mode->grad[j] - grad[j];
   for (size_t k = 0; k < d * d; k++) hess[k] = -mode->precision[k] - hess[k];
   a->expansion->anchor = mode->theta;
-  a->expansion->grad = grad;
-  a->expansion->hess = hess;
+  a->expansion->sums = grad;
   return a->lik_sums[0] = mode->log_density - prior;
 }
 

@@ -103,11 +103,6 @@ static int climbs_are_spent(const le_audit *a, const le_target *target)
   return a->climbed_work > of_work(target, CLIMBS_WORK, CLIMBS_CALLS);
 }
 
-static int is_ridge(const le_audit *a, const le_target *target)
-{
-  return climbs_are_spent(a, target) && a->modes > RIDGE && a->climbed >= a->climbs_least;
-}
-
 /* Images of the modes found are weighed by the rows, and climbed from if the mass there may matter:
  * the density is judged with the volume of the mode that the image is made from. All images of a
  * mode cost up to IMAGES_WORK rows visited (of the only mode IMAGES_OF_ONE), those of all modes
@@ -192,17 +187,12 @@ static le_status climb_images(le_audit *a, le_target *target)
 enum { FURTHER_ROWS = 2000, FURTHER_EACH = 8, AGREED = 1000, MODE_CLIMBS = 20 };
 static const double UNSEEN = 0.002, AGREED_WORK = 2e5, AGREED_CALLS = 1e9;
 
-static int agreed_too_early(const le_audit *a, const le_target *target)
-{
-  return a->climbed < AGREED && a->climbed_work < of_work(target, AGREED_WORK, AGREED_CALLS);
-}
-
 static int wants_further(const le_audit *a, const le_target *target)
 {
   if (!a->another || a->most == 1 || a->modes == 0) return 0;
   if (le_store_sample(target->store, target->seen) > FURTHER_ROWS || target->store->gone) return 0;
   if (a->modes == a->most) return 0;
-  if (agreed_too_early(a, target)) return 1;
+  if (a->climbed < AGREED && a->climbed_work < of_work(target, AGREED_WORK, AGREED_CALLS)) return 1;
   if (a->climbed > AGREED + MODE_CLIMBS * a->modes) return 0;
   return !climbs_are_spent(a, target) && le_audit_rarely(a, LE_FEW_HITS) > UNSEEN;
 }
@@ -223,7 +213,9 @@ le_status le_audit_climb(le_audit *a, le_target *target, const gsl_rng *rng)
   if (a->climbed < a->starts) {
     const size_t start = a->climbed++;
     LE_TRY(climb_from(a, target, a->start + start * a->d, start));
-    if (a->climbed < a->starts && !climbs_agree(a) && !is_ridge(a, target)) return LE_OK;
+    const int ridge = climbs_are_spent(a, target) && a->modes > RIDGE &&
+                      a->climbed >= a->climbs_least;
+    if (a->climbed < a->starts && !climbs_agree(a) && !ridge) return LE_OK;
     a->starts = a->climbed;
   }
   LE_TRY(climb_images(a, target));

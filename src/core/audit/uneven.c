@@ -172,10 +172,7 @@ le_status le_audit_refit(le_audit *a, le_target *target, const gsl_rng *rng)
   const size_t d = a->d, lot = r->lot;
   double *theta = r->theta + r->n * d, *value = r->value + r->n;
   for (size_t k = 0; k < lot; k++) draw_for_refit(a, target, k, rng, theta + k * d);
-  for (size_t from = 0; from < lot; from += a->batch) {
-    const size_t n = lot - from < a->batch ? lot - from : a->batch;
-    LE_TRY(densities_inside(a, target, n, theta + from * d, value + from));
-  }
+  LE_TRY(densities_inside(a, target, lot, theta, value));
   for (size_t k = 0; k < lot; k++)
     le_refit_column(r, r->n + k)[0] = le_audit_log_proposal(a, target, theta + k * d, a->work);
   le_refit_round(r);

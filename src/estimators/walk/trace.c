@@ -46,17 +46,14 @@ double le_walk_temperature(const walk *w)
       stage_of(w)->metric != LE_METRIC_FROM_CURVATURE || !w->gradient[w->stage].anchored)
     return NAN;
   double *mean = w->work, *shift = w->work + d, *product = w->work + 2 * d,
-         *precision = w->work + 3 * d, sum = 0, square = 0;
+         *precision = w->work + 3 * d, sum = 0;
   le_walk_observed_precision(w, precision);
-  memset(mean, 0, d * sizeof(double));
-  for (size_t i = 0; i < w->m; i++) {
-    square += w->weight[i] * w->weight[i];
-    for (size_t j = 0; j < d; j++) mean[j] += w->weight[i] * w->theta[i * d + j];
-  }
+  le_walk_weighted_mean(w, mean);
   for (size_t i = 0; i < w->m; i++) {
     for (size_t j = 0; j < d; j++) shift[j] = w->theta[i * d + j] - mean[j];
     sum += w->weight[i] * le_quadratic_form(precision, d, shift, product);
   }
+  const double square = le_dot(w->weight, w->weight, w->m);
   return square < 1 ? sum / ((double)d * (1 - square)) : NAN;
 }
 
