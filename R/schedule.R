@@ -70,8 +70,17 @@ schedule_settings <- function(schedule, particles) {
     return(list(schedule = "adaptive", ess = ess_in_particles(schedule$ess, particles)))
   # a flat sigmoid is linear in the limit, and differences of its values are inaccurate before that
   kind <- if (schedule$kind == "sigmoidal" && schedule$delta < 1e-6) "linear" else schedule$kind
-  lambda <- .Call(ffi_lambdas, kind, schedule$steps, as.double(c(schedule$delta, 1)[1]))
-  list(schedule = "fixed", lambda = lambda[-1])
+  list(schedule = "fixed", lambda = lambdas(kind, schedule$steps, schedule$delta)[-1])
+}
+
+# From 0 to 1, equally spaced or along a sigmoid of steepness delta.
+lambdas <- function(kind, steps, delta = NULL) {
+  share <- (0:steps) / steps
+  if (kind == "linear") return(share)
+  sigmoid <- function(x) 1 / (1 + exp(-delta * x))
+  lambda <- (sigmoid(2 * share - 1) - sigmoid(-1)) / (sigmoid(1) - sigmoid(-1))
+  lambda[c(1, steps + 1)] <- 0:1
+  lambda
 }
 
 # Shares become numbers of particles; a number must be below that of the particles.

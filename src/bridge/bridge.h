@@ -157,7 +157,6 @@ SEXP string_vector(size_t n, const char *const *values);
   ROUTINE(ffi_varopt, 3)                                                                           \
   ROUTINE(ffi_clusters, 1)                                                                         \
   ROUTINE(ffi_schedule, 4)                                                                         \
-  ROUTINE(ffi_lambdas, 3)                                                                          \
   ROUTINE(ffi_pareto_k, 1)                                                                         \
   ROUTINE(ffi_simd, 0)                                                                             \
   ROUTINE(ffi_tables, 0)                                                                           \

@@ -1,10 +1,8 @@
-/* Small parts of the core that R calls directly: random numbers, schedules, the vector instructions
- * in use. */
+/* Small parts of the core that R calls directly: random numbers, the vector instructions in use. */
 #include "bridge/bridge.h"
 
 #include "base/rng.h"
 #include "base/simd.h"
-#include "core/schedule.h"
 
 /* One at a time, or all at once if `together`. */
 SEXP ffi_uniforms(SEXP seed, SEXP replicate, SEXP stream, SEXP n, SEXP together)
@@ -17,18 +15,6 @@ SEXP ffi_uniforms(SEXP seed, SEXP replicate, SEXP stream, SEXP n, SEXP together)
     le_uniforms(rng, count, REAL(value));
   else
     for (size_t i = 0; i < count; i++) REAL(value)[i] = gsl_rng_uniform(rng);
-  UNPROTECT(1);
-  return value;
-}
-
-SEXP ffi_lambdas(SEXP kind, SEXP steps, SEXP delta)
-{
-  const size_t n = one_count(steps, "steps");
-  SEXP value = PROTECT(zero_vector(n + 1));
-  if (strcmp(one_string(kind, "kind"), "linear") == 0)
-    le_schedule_linear(n, REAL(value));
-  else
-    le_schedule_sigmoidal(n, Rf_asReal(delta), REAL(value));
   UNPROTECT(1);
   return value;
 }

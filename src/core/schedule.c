@@ -8,22 +8,6 @@
 
 static const double NEAR = 2, EXACT = 1e-10;
 
-void le_schedule_linear(size_t steps, double *lambda)
-{
-  for (size_t t = 0; t <= steps; t++) lambda[t] = (double)t / (double)steps;
-}
-
-void le_schedule_sigmoidal(size_t steps, double delta, double *lambda)
-{
-  const double low = 1 / (1 + exp(delta)), high = 1 / (1 + exp(-delta));
-  for (size_t t = 0; t <= steps; t++) {
-    const double s = 1 / (1 + exp(-delta * (2 * (double)t / (double)steps - 1)));
-    lambda[t] = (s - low) / (high - low);
-  }
-  lambda[0] = 0;
-  lambda[steps] = 1;
-}
-
 le_status le_schedule_adaptive(const double *log_lik, const double *weight, size_t n,
                                double target, double lambda, double *increment)
 {

@@ -7,10 +7,6 @@
 /* A particle has lost its weight if it is below this share of the mean weight. */
 #define LE_WEIGHT_LOST 1e-3
 
-/* lambda_0 = 0 ... lambda_steps = 1, equally spaced or along a sigmoid of steepness delta. */
-void le_schedule_linear(size_t steps, double *lambda);
-void le_schedule_sigmoidal(size_t steps, double delta, double *lambda);
-
 /* The largest increment in (0, 1 - lambda] for which the effective sample size of the weights
  * exp(increment * log_lik) is at least `target`. Particles of zero likelihood have weight zero; if
  * the others are too few for the target, it is reduced in proportion. Particles that have lost

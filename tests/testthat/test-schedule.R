@@ -7,7 +7,6 @@ effective_size <- function(log_lik, increment) {
   w <- exp(increment * (log_lik - max(log_lik)))
   sum(w)^2 / sum(w^2)
 }
-lambdas <- function(kind, steps, delta = 4) .Call(ffi_lambdas, kind, steps, delta)
 pareto_tail <- function(x) .Call(ffi_pareto_k, x)
 pareto_k <- function(x) pareto_tail(x)[1]
 
@@ -20,7 +19,7 @@ test_that("linear and sigmoidal schedules follow their formulas", {
                    tolerance = 1e-12)
     }
   }
-  for (found in list(lambdas("linear", 13), lambdas("sigmoidal", 13),
+  for (found in list(lambdas("linear", 13), lambdas("sigmoidal", 13, 4),
                      lambdas("sigmoidal", 500, 30))) {
     expect_identical(range(found), c(0, 1))
     expect_false(is.unsorted(found))
