@@ -1,13 +1,15 @@
 /* The products that likelihoods of regressions consist of, over tiles (models/shared.h): weights
  * with covariates, row by row; and columns with columns, summed over rows. These are macros, which
- * a VECTOR_BODY expands (base/variants.h). The second product is compiled once for all models, in
- * models/products.c, and declared here.
+ * a VECTOR_BODY expands (base/variants.h). Functions made of them are compiled once for all models,
+ * in models/products.c, and declared here.
  *
  * Compilers at -O2 do not keep arrays of vectors in registers, so the vectors of a group are named
  * one by one by macros: ALL(Q, R, M) is M(q, r) for all q < Q and r < R. The order of summation for
  * a column does not depend on the other columns of its group. */
 #ifndef LE_MODELS_PRODUCTS_H
 #define LE_MODELS_PRODUCTS_H
+
+#include "models/shared.h"
 
 #define Q_1(M, r) M(0, r)
 #define Q_2(M, r) Q_1(M, r) M(1, r)
@@ -102,5 +104,58 @@ DECLARE_CROSS(avx2_single, float)
 DECLARE_CROSS(avx512, double)
 DECLARE_CROSS(avx512_single, float)
 #endif
+
+/* For the variant that an instance uses. */
+typedef struct le_products {
+  /* out_q = x'weight_q in n rows of a tile, for any number of columns; weights are p apart. */
+  void (*combine)(size_t n, size_t columns, size_t p, const double *weight, const double *x,
+                  double *out);
+  /* y - x'weight_q of all tiles, which are `step` apart, for up to COLUMNS_TOGETHER columns; adds
+   * their squares to `squares`, LANES partial sums for each column. */
+  void (*residuals)(size_t n, size_t columns, size_t p, const double *weight, const double *x,
+                    const double *y, size_t step, double *residual, double *squares);
+  /* Adds to sums[j * others + k] the products of column j of x, times the weights of the n rows of
+   * a tile, with column k of z; with `lower` at least those for k <= j. `weighted` is room for p
+   * columns. */
+  void (*weighted)(size_t n, size_t p, const double *weight, const double *x, size_t others,
+                   const double *z, int lower, double *weighted, double *sums);
+  void (*cross)(size_t n, size_t columns, const double *a, size_t a_step, size_t others,
+                const double *b, size_t b_step, double *out, size_t stride);
+} le_products;
+
+const le_products *le_products_for(le_simd simd);
+
+/* ---- derivatives by the coefficients of linear predictors ---- */
+
+/* What they are made of: n rows of a model with d parameters, and room for sums over them. */
+typedef struct le_sums {
+  const le_products *products;
+  size_t n, d;
+  double *weighted, *sums; /* a tile of weighted covariates; products of columns */
+} le_sums;
+
+/* Columns of all tiles, which are `step` apart (0: they are the same in all tiles). */
+typedef struct le_columns {
+  const double *x;
+  size_t step;
+} le_columns;
+
+static inline const double *le_in_tile(le_columns c, size_t t) { return c.x + t * c.step; }
+
+/* The coefficients of a linear predictor: their place in theta and their columns. */
+typedef struct le_block {
+  size_t first, count;
+  le_columns columns;
+} le_block;
+
+/* Adds the gradients of up to COLUMNS_TOGETHER particles, whose derivatives by the predictor are
+ * one column each, times a factor for each particle (NULL: 1). */
+void le_add_slopes(const le_sums *s, size_t particles, le_columns slopes, le_block to,
+                   const double *factor, double *grad);
+/* Adds to both triangles. Sums that overflow are left out: a climb may pass through points whose
+ * density is practically zero, and the run must go on. */
+void le_add_entry(double *hess, size_t d, size_t j, size_t k, double x);
+/* Adds the second derivatives of two blocks, whose weights of rows are one column. */
+void le_add_block(const le_sums *s, le_columns weight, le_block one, le_block two, double *hess);
 
 #endif

@@ -39,6 +39,16 @@ static inline size_t rows_in_tile(size_t n, size_t t)
   return n - t * TILE < TILE ? n - t * TILE : TILE;
 }
 
+/* The number of tiles of `each` doubles that fit into `most`; at least one. Shares of classes or
+ * components are kept for as many tiles at once as fit in the L1 cache. */
+enum { SHARES_MOST = 4096 };
+
+static inline size_t tiles_together(size_t most, size_t each, size_t n)
+{
+  const size_t fit = most / TILE / each, all = tiles_of(n);
+  return fit < 1 || all < 1 ? 1 : fit < all ? fit : all;
+}
+
 /* If `together` tiles are processed at a time: the end of the group that begins at tile t, and its
  * number of rows. */
 static inline size_t last_tile(size_t n, size_t together, size_t t)

@@ -40,16 +40,11 @@ static le_status create(const le_args *args, void **self, char *message)
   return LE_OK;
 }
 
-static void destroy(void *self) { free(self); }
-
 static size_t width(const void *self) { return ((const softmax *)self)->covariates + 1; }
 
 /* ---- likelihood ---- */
 
 typedef enum shares { NONE, PROBABILITIES, SLOPES } shares;
-
-/* Results for as many tiles are kept at once as fit in the L1 cache; at least one tile. */
-enum { SHARES_MOST = 4096 };
 
 typedef struct workspace {
   size_t n, p, classes;
@@ -60,12 +55,6 @@ typedef struct workspace {
   double *sums;     /* of products with the covariates */
   double *number;   /* the number of each class as a double */
 } workspace;
-
-static size_t tiles_together(const softmax *model, size_t n)
-{
-  const size_t fit = SHARES_MOST / TILE / model->classes, all = tiles_of(n);
-  return fit < 1 || all < 1 ? 1 : fit < all ? fit : all;
-}
 
 /* The same for floats. Labels are the last column. The weights of every class but the first are
  * relative to those of the first. */
@@ -107,7 +96,8 @@ static const kernels *kernels_of(const softmax *model)
 static size_t double_size(const softmax *model, size_t rows)
 {
   const size_t p = model->covariates, classes = model->classes;
-  return (tiles_of(rows) * (p + 1) + tiles_together(model, rows) * (classes + p)) * TILE +
+  const size_t together = tiles_together(SHARES_MOST, classes, rows);
+  return (tiles_of(rows) * (p + 1) + together * (classes + p)) * TILE +
          p * (p > classes ? p : classes) + classes;
 }
 
@@ -115,7 +105,8 @@ static size_t scratch_size(const void *self, size_t particles, size_t rows)
 {
   const softmax *model = self;
   const size_t p = model->covariates, classes = model->classes;
-  const size_t tiles = tiles_of(rows) * (p + 1) + tiles_together(model, rows) * (classes - 1);
+  const size_t together = tiles_together(SHARES_MOST, classes, rows),
+               tiles = tiles_of(rows) * (p + 1) + together * (classes - 1);
   (void)particles;
   return 2 * LE_ALIGN_MORE + double_size(model, rows) +
          room_for_floats(tiles * TILE + p * (classes - 1) + classes) + p + 1;
@@ -128,7 +119,7 @@ static le_status prepare(const softmax *model, const le_rows *rows, double *scra
   *w = (workspace){.n = rows->n,
                    .p = p,
                    .classes = model->classes,
-                   .together = tiles_together(model, rows->n)};
+                   .together = tiles_together(SHARES_MOST, model->classes, rows->n)};
   w->x = le_aligned(scratch);
   w->share = w->x + tiles * (p + 1) * TILE;
   w->weighted = w->share + w->together * model->classes * TILE;
@@ -319,7 +310,7 @@ const le_model_ops le_softmax_model = {
   .name = "softmax_regression",
   .traits = 0,
   .create = create,
-  .destroy = destroy,
+  .destroy = free,
   .dim = le_priors_dim,
   .width = width,
   .scratch = scratch_size,

@@ -1,23 +1,7 @@
 /* The kernels of softmax regression, for base/variants.h: logits by tiles, then the likelihood and
  * its derivatives from them. */
 #include "models/combine_body.h"
-
-/* Replaces logits by exp(logit - top) in the vector of rows whose first class is at `share`. The
- * sum is from 1 to K, but 1 in rows that only fill the tile. */
-V_INLINE void V(exponentials)(const workspace *w, size_t rows, double *share, vec *top, vec *sum)
-{
-  /* a local copy, because for the compiler a store may change w */
-  const size_t classes = w->classes;
-  vec largest = v_load(share), total = v_set(0);
-  for (size_t k = 1; k < classes; k++) largest = v_max(v_load(share + k * TILE), largest);
-  for (size_t k = 0; k < classes; k++) {
-    const vec e = v_exp_down(v_load(share + k * TILE) - largest);
-    v_store(share + k * TILE, e);
-    total = total + e;
-  }
-  *top = largest;
-  *sum = v_first(total, rows, v_set(1));
-}
+#include "models/compare_body.h"
 
 /* The logit of the label of each row. */
 V_INLINE vec V(own)(const workspace *w, vec label, const double *share)
@@ -48,7 +32,7 @@ V_INLINE void V(add_tiles)(const workspace *w, const double *theta, size_t from,
     for (size_t at = 0; at < here; at += V_LANES) {
       const vec own = V(own)(w, v_load(label + at), tile + at);
       vec top, sum;
-      V(exponentials)(w, here - at, tile + at, &top, &sum);
+      V(compare)(classes, here - at, tile + at, &top, &sum);
       total = total + (own - top);
       product = product * sum;
       v_store(sums + at, sum);
@@ -157,7 +141,7 @@ V_KERNEL void V(each)(const workspace *w, const double *theta, size_t t, double 
   for (size_t at = 0; at < here; at += V_LANES) {
     const vec own = V(own)(w, v_load(label + at), w->share + at);
     vec top, sum;
-    V(exponentials)(w, here - at, w->share + at, &top, &sum);
+    V(compare)(w->classes, here - at, w->share + at, &top, &sum);
     v_store(value + at, own - top - v_log(sum));
   }
 }

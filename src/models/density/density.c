@@ -32,11 +32,14 @@ static void destroy(void *self)
   free(model);
 }
 
+extern const le_model_ops le_density_model;
+
 static le_status create(const le_args *args, void **self, char *message)
 {
   *self = NULL;
   density *model = calloc(1, sizeof *model);
   if (!model) return LE_NO_MEMORY;
+  model->ops = &le_density_model;
   const le_status status = density_read(args, model, message);
   if (status == LE_OK) *self = model;
   else destroy(model);
@@ -63,7 +66,8 @@ typedef struct workspace {
   double *column;
   double *point;     /* for each particle: predictors that are parameters, and results */
   double *temporary; /* of one tile */
-  double *weight, *weighted, *sums;
+  double *weight;
+  le_sums sums; /* of products with the covariates */
 } workspace;
 
 static size_t stored_columns(const density *model) { return model->width + 1; }
@@ -146,9 +150,10 @@ static workspace prepare(const density *model, const le_rows *rows, double *scra
   w.column = w.hoisted + tiles * model->hoisted * TILE;
   w.point = w.column + tiles * result_columns(model) * TILE;
   w.temporary = w.point + COLUMNS_TOGETHER * point_columns(model) * TILE;
-  w.weighted = w.temporary + model->temporary * TILE;
-  w.weight = w.weighted + model->most * TILE;
-  w.sums = w.weight + COLUMNS_TOGETHER * (model->most + 1);
+  double *weighted = w.temporary + model->temporary * TILE;
+  w.weight = weighted + model->most * TILE;
+  w.sums = (le_sums){model->products, rows->n, model->priors.d, weighted,
+                     w.weight + COLUMNS_TOGETHER * (model->most + 1)};
   double *reg[DENSITY_REGISTERS] = {NULL};
   begin_registers(model, &w, reg);
   for (size_t t = 0; t < tiles; t++) {
@@ -159,7 +164,7 @@ static workspace prepare(const density *model, const le_rows *rows, double *scra
     double *ones = stored(model, &w, t, model->width);
     for (size_t r = 0; r < TILE; r++) ones[r] = r < n;
     set_data(model, &w, t, reg);
-    model->kernels->run(&model->data, n, reg);
+    le_program_run(model->simd, &model->data, n, reg);
   }
   return w;
 }
@@ -175,7 +180,7 @@ static void predict(const density *model, size_t particles, const double *theta,
       if (p->offset) weight[p->covariates] = 1;
     }
     for (size_t t = 0; t < tiles_of(w->n); t++)
-      model->kernels->predict(rows_in_tile(w->n, t), particles, p->terms, w->weight,
+      model->products->combine(rows_in_tile(w->n, t), particles, p->terms, w->weight,
                               stored(model, w, t, p->column), result(model, w, t, k, 0));
   }
 }
@@ -189,7 +194,7 @@ static void run_point(const density *model, const density_goal *goal, size_t q,
       for (size_t r = 0; r < TILE; r++)
         point_tile(model, w, q, k)[r] = theta[model->predictor[k].first];
   set_point(model, w, 0, q, reg);
-  model->kernels->run(&goal->point, TILE, reg);
+  le_program_run(model->simd, &goal->point, TILE, reg);
 }
 
 /* Copies n rows of a tile, zeros after them. */
@@ -246,33 +251,39 @@ static void visit(const density *model, const density_goal *goal, size_t particl
     set_data(model, w, t, reg);
     for (size_t q = 0; q < particles; q++) {
       set_point(model, w, t, q, reg);
-      model->kernels->run(&goal->row, n, reg);
+      le_program_run(model->simd, &goal->row, n, reg);
       if (each) keep_each(model, n, reg[goal->out[0]], each + t * TILE);
       else keep_results(model, goal, w, t, q, reg, lanes);
     }
   }
 }
 
+/* The coefficients of predictor k. */
+static le_block block_of(const density *model, const workspace *w, size_t k)
+{
+  const density_predictor *p = &model->predictor[k];
+  return (le_block){
+    p->first, p->covariates, {stored(model, w, 0, p->column), stored_columns(model) * TILE}};
+}
+
+/* A stored column of all tiles. */
+static le_columns results(const density *model, const workspace *w, size_t predictor, size_t q)
+{
+  return (le_columns){result(model, w, 0, predictor, q), result_columns(model) * TILE};
+}
+
 /* Adds the gradients of particles whose slopes are in w->column. */
 static void add_gradients(const density *model, size_t particles, const workspace *w, double *grad)
 {
-  for (size_t k = 0; k < model->predictors; k++) {
-    const density_predictor *p = &model->predictor[k];
-    memset(w->sums, 0, particles * p->covariates * sizeof(double));
-    model->kernels->products(w->n, particles, result(model, w, 0, k, 0),
-                             result_columns(model) * TILE, p->covariates,
-                             stored(model, w, 0, p->column), stored_columns(model) * TILE, w->sums,
-                             p->covariates);
-    for (size_t q = 0; q < particles; q++)
-      for (size_t j = 0; j < p->covariates; j++)
-        add_finite(w->sums[q * p->covariates + j], &grad[q * model->priors.d + p->first + j]);
-  }
+  for (size_t k = 0; k < model->predictors; k++)
+    le_add_slopes(&w->sums, particles, results(model, w, k, 0), block_of(model, w, k), NULL, grad);
 }
 
 /* `value` and `grad` may be NULL. */
-static le_status evaluate(const density *model, size_t m, const double *theta, const le_rows *rows,
-                          double *value, double *grad, double *scratch)
+static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *grad, double *scratch)
 {
+  const density *model = self;
   const density_goal *goal = &model->goal[!grad ? GOAL_VALUE : value ? GOAL_BOTH : GOAL_SLOPE];
   workspace w = prepare(model, rows, scratch);
   for (size_t i = 0, together; i < m; i += together) {
@@ -289,19 +300,13 @@ static le_status evaluate(const density *model, size_t m, const double *theta, c
 static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
                          double *value, double *scratch)
 {
-  return evaluate(self, m, theta, rows, value, NULL, scratch);
-}
-
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
-                              double *value, double *grad, double *scratch)
-{
-  return evaluate(self, m, theta, rows, value, grad, scratch);
+  return log_lik_grad(self, m, theta, rows, value, NULL, scratch);
 }
 
 static le_status log_lik_grad_alone(const void *self, size_t m, const double *theta,
                                     const le_rows *rows, double *grad, double *scratch)
 {
-  return evaluate(self, m, theta, rows, NULL, grad, scratch);
+  return log_lik_grad(self, m, theta, rows, NULL, grad, scratch);
 }
 
 static le_status log_lik_each(const void *self, size_t m, const double *theta, const le_rows *rows,
@@ -317,30 +322,6 @@ static le_status log_lik_each(const void *self, size_t m, const double *theta, c
 
 /* ---- second derivatives ---- */
 
-/* Adds the block of predictors a and b, a >= b. Its column has the second derivatives of the
- * rows. */
-static void add_block(const density *model, const workspace *w, size_t a, size_t b, double *hess)
-{
-  const density_predictor *one = &model->predictor[a], *other = &model->predictor[b];
-  const size_t p = one->covariates, others = other->covariates, d = model->priors.d;
-  memset(w->sums, 0, p * others * sizeof(double));
-  for (size_t t = 0; t < tiles_of(w->n); t++) {
-    const double *weight = result(model, w, t, model->predictors, a * (a + 1) / 2 + b);
-    const double *x = stored(model, w, t, one->column);
-    for (size_t j = 0; j < p; j++)
-      for (size_t r = 0; r < TILE; r++)
-        w->weighted[j * TILE + r] = weight[r] * x[j * TILE + r];
-    model->kernels->products(rows_in_tile(w->n, t), p, w->weighted, 0, others,
-                             stored(model, w, t, other->column), 0, w->sums, others);
-  }
-  for (size_t j = 0; j < p; j++)
-    for (size_t k = 0; k < others; k++) {
-      const double sum = w->sums[a == b && k > j ? k * others + j : j * others + k];
-      add_finite(sum, &hess[(one->first + j) * d + other->first + k]);
-      if (a != b) add_finite(sum, &hess[(other->first + k) * d + one->first + j]);
-    }
-}
-
 static le_status log_lik_hess(const void *self, const double *theta, const le_rows *rows,
                               double *grad, double *hess, double *scratch)
 {
@@ -348,24 +329,11 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
   workspace w = prepare(model, rows, scratch);
   visit(model, &model->goal[GOAL_CURVE], 1, theta, &w, NULL, NULL);
   add_gradients(model, 1, &w, grad);
-  for (size_t a = 0; a < model->predictors; a++)
-    for (size_t b = 0; b <= a; b++) add_block(model, &w, a, b, hess);
+  for (size_t a = 0, pair = 0; a < model->predictors; a++)
+    for (size_t b = 0; b <= a; b++, pair++)
+      le_add_block(&w.sums, results(model, &w, model->predictors, pair), block_of(model, &w, a),
+                   block_of(model, &w, b), hess);
   return LE_OK;
-}
-
-/* ---- starting points ---- */
-
-extern const le_model_ops le_density_model;
-
-static size_t start_scratch(const void *self, size_t rows)
-{
-  return density_start_scratch(&le_density_model, self, rows);
-}
-
-static void start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta,
-                  double *scratch)
-{
-  density_start(&le_density_model, self, rows, rng, theta, scratch);
 }
 
 const le_model_ops le_density_model = {
@@ -390,6 +358,6 @@ const le_model_ops le_density_model = {
   .user_dim = le_priors_dim,
   .to_user = to_user,
   .tails = le_priors_tails,
-  .start = start,
-  .start_scratch = start_scratch,
+  .start = le_density_start,
+  .start_scratch = le_density_start_scratch,
 };

@@ -30,8 +30,9 @@ enum { GOAL_VALUE, GOAL_SLOPE, GOAL_BOTH, GOAL_CURVE, GOALS };
 
 typedef struct density {
   le_priors priors; /* with the dimension */
+  const le_model_ops *ops;
   le_simd simd;
-  const program_kernels *kernels;
+  const le_products *products;
   int strict; /* log densities that are NaN are returned as such, for checks */
   size_t width, columns, predictors, real, most;
   density_predictor predictor[DENSITY_PREDICTORS];
@@ -46,9 +47,9 @@ typedef struct density {
 /* Reads all settings into a density of zeros; after a failure it must be destroyed, too. */
 le_status density_read(const le_args *args, density *model, char *message);
 
-/* Starting points of searches, from the functions of the model's table. */
-void density_start(const le_model_ops *ops, const density *model, const le_rows *rows,
-                   const gsl_rng *rng, double *theta, double *scratch);
-size_t density_start_scratch(const le_model_ops *ops, const density *model, size_t rows);
+/* Starting points of searches. */
+size_t le_density_start_scratch(const void *self, size_t rows);
+void le_density_start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta,
+                      double *scratch);
 
 #endif

@@ -79,10 +79,10 @@ void le_program_free(program *p)
   *p = (program){0, NULL};
 }
 
-#define KERNELS(variant) {run_##variant, combine_##variant, le_cross_##variant}
+#define RUN(variant) run_##variant
 
-const program_kernels *le_program_kernels(le_simd simd)
+void le_program_run(le_simd simd, const program *p, size_t n, double *const *reg)
 {
-  static const program_kernels table[] = TABLES(KERNELS);
-  return &table[simd];
+  static void (*const table[])(const program *p, size_t n, double *const *reg) = TABLES(RUN);
+  table[simd](p, n, reg);
 }

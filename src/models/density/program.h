@@ -37,18 +37,7 @@ le_status le_program_read(const le_args *args, const char *name, size_t first, s
                           program *out, char *message);
 void le_program_free(program *p);
 
-/* Functions on the first n rows of tiles, rounded up to whole vectors. */
-typedef struct program_kernels {
-  /* Runs all steps. */
-  void (*run)(const program *p, size_t n, double *const *reg);
-  /* eta_q = x'weight_q for up to COLUMNS_TOGETHER particles, and sums of products of columns with
-   * columns (models/products.h). */
-  void (*predict)(size_t n, size_t columns, size_t terms, const double *weight, const double *x,
-                  double *eta);
-  void (*products)(size_t n, size_t columns, const double *a, size_t a_step, size_t others,
-                   const double *b, size_t b_step, double *out, size_t stride);
-} program_kernels;
-
-const program_kernels *le_program_kernels(le_simd simd);
+/* Runs all steps on the first n rows of tiles, rounded up to whole vectors. */
+void le_program_run(le_simd simd, const program *p, size_t n, double *const *reg);
 
 #endif

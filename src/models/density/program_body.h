@@ -1,5 +1,4 @@
 /* The operations of a program, for base/variants.h. Gamma functions are for positive arguments. */
-#include "models/combine_body.h"
 #include "models/glm/functions_body.h"
 
 V_INLINE vec V(positive_only)(vec z, vec value)

@@ -144,7 +144,7 @@ le_status density_read(const le_args *args, density *model, char *message)
       !le_read_count(args, "columns", 1, model->width, &model->columns, message))
     return LE_BAD_ARGUMENT;
   model->simd = le_simd_for(args);
-  model->kernels = le_program_kernels(model->simd);
+  model->products = le_products_for(model->simd);
   model->strict = le_args_number(args, "strict", 0) != 0;
   LE_TRY(read_predictors(args, model, message));
   LE_TRY(read_registers(args, model, message));

@@ -1,7 +1,7 @@
 /* Regressions in which a further parameter has a linear predictor of its own: the family's
  * functions of the further parameters are computed for each row. A parameter without a formula has
  * a single covariate, one. Particles are processed one after another. */
-#include "models/glm/by_row.h"
+#include "models/glm/instance.h"
 
 /* ---- room ---- */
 
@@ -28,27 +28,19 @@ static room room_of(const workspace *w)
 
 /* ---- linear predictors ---- */
 
-/* The columns of a linear predictor, and the step between their tiles. */
-typedef struct columns {
-  const double *x;
-  size_t step;
-} columns;
-
-static columns columns_of_part(const glm *model, const workspace *w, size_t a)
+static le_block block_of_part(const glm *model, const workspace *w, size_t a)
 {
   const glm_part *part = &model->part[a];
-  if (!part->formula) return (columns){model->ones, 0};
-  return (columns){w->x + part->at * TILE, model->columns * TILE};
+  if (!part->formula) return (le_block){part->first, part->columns, {model->ones, 0}};
+  return (le_block){part->first, part->columns, {w->x + part->at * TILE, model->columns * TILE}};
 }
-
-static const double *in_tile(columns c, size_t t) { return c.x + t * c.step; }
 
 static void predict(const glm *model, const workspace *w, size_t n, size_t count, int offset,
                     const double *theta, const double *x, double *eta)
 {
   memcpy(w->weight, theta, count * sizeof(double));
   if (offset) w->weight[count] = 1;
-  model->shared->predictors(n, 1, count + (size_t)offset, w->weight, x, eta);
+  model->products->combine(n, 1, count + (size_t)offset, w->weight, x, eta);
 }
 
 /* Functions of the further parameters for each row. Rows that only fill the tile get those of the
@@ -84,7 +76,7 @@ static double run_rows(const glm *model, int wanted, const double *theta, const 
     for (size_t a = 0; a < model->family->further; a++) {
       const glm_part *part = &model->part[a];
       predict(model, w, tile.n, part->columns, part->offset, theta + part->first,
-              in_tile(columns_of_part(model, w, a), t), r.further + a * TILE);
+              le_in_tile(block_of_part(model, w, a).columns, t), r.further + a * TILE);
     }
     find_points(model, tile.n, wanted, &r);
     glm_kernels_of(model)->rows(wanted | WANT_BY_ROW, &tile, r.point,
@@ -95,58 +87,22 @@ static double run_rows(const glm *model, int wanted, const double *theta, const 
 
 /* ---- derivatives ---- */
 
-/* Adds one column of all tiles times `count` covariates. */
-static void add_slopes(const glm *model, const workspace *w, columns column, columns c,
-                       size_t count, double *grad)
-{
-  memset(w->sums, 0, count * sizeof(double));
-  model->shared->cross(w->n, 1, column.x, column.step, count, c.x, c.step, w->sums, count);
-  for (size_t j = 0; j < count; j++) add_finite(w->sums[j], &grad[j]);
-}
-
-static columns columns_of_mean(const glm *model, const workspace *w)
-{
-  return (columns){w->x, model->columns * TILE};
-}
-
 /* What kernels have stored: one of the columns, and the part of one of the sums. */
-static columns stored_column(const workspace *w, size_t k)
+static le_columns stored_column(const workspace *w, size_t k)
 {
-  return (columns){w->column + k * TILE, COLUMN_STEP};
+  return (le_columns){w->column + k * TILE, COLUMN_STEP};
 }
 
-static columns stored_part(const workspace *w, size_t sum)
+static le_columns stored_part(const workspace *w, size_t sum)
 {
-  return (columns){room_of(w).parts + sum * TILE, PARTS_STEP};
+  return (le_columns){room_of(w).parts + sum * TILE, PARTS_STEP};
 }
 
 static void add_gradient(const glm *model, const workspace *w, double *grad)
 {
-  add_slopes(model, w, stored_column(w, 0), columns_of_mean(model, w), model->covariates, grad);
+  le_add_slopes(&w->sums, 1, stored_column(w, 0), glm_mean(model, w), NULL, grad);
   for (size_t a = 0; a < model->family->further; a++)
-    add_slopes(model, w, stored_part(w, SUM_A + a), columns_of_part(model, w, a),
-               model->part[a].columns, grad + model->part[a].first);
-}
-
-/* Parameters with a linear predictor: their place in theta and their columns. */
-typedef struct block {
-  size_t first, count;
-  columns c;
-} block;
-
-/* Adds the second derivatives of two blocks, whose weights of rows are one column of all tiles. */
-static void add_block(const glm *model, const workspace *w, columns column, block one, block two,
-                      double *hess)
-{
-  memset(w->sums, 0, one.count * two.count * sizeof(double));
-  for (size_t t = 0; t < tiles_of(w->n); t++)
-    model->shared->products(rows_in_tile(w->n, t), one.count, in_tile(column, t),
-                            in_tile(one.c, t), two.count, in_tile(two.c, t), w->weighted, w->sums);
-  for (size_t j = 0; j < one.count; j++)
-    for (size_t k = 0; k < two.count; k++)
-      if (one.first != two.first || k <= j)
-        glm_add_entry(hess, model->priors.d, one.first + j, two.first + k,
-                      w->sums[j * two.count + k]);
+    le_add_slopes(&w->sums, 1, stored_part(w, SUM_A + a), block_of_part(model, w, a), NULL, grad);
 }
 
 void le_glm_row_evaluate(const glm *model, const double *theta, const workspace *w, double *value,
@@ -160,16 +116,16 @@ void le_glm_row_evaluate(const glm *model, const double *theta, const workspace 
 void le_glm_row_hess(const glm *model, const double *theta, const workspace *w, double *grad,
                      double *hess)
 {
-  const block mean = {0, model->covariates, columns_of_mean(model, w)};
-  block part[GLM_FURTHER];
+  const le_block mean = glm_mean(model, w);
+  le_block part[GLM_FURTHER];
   run_rows(model, WANT_SLOPE | WANT_CURVE, theta, w);
   add_gradient(model, w, grad);
-  add_block(model, w, stored_column(w, 1), mean, mean, hess);
+  le_add_block(&w->sums, stored_column(w, 1), mean, mean, hess);
   for (size_t a = 0, pair = SUM_AA; a < model->family->further; a++) {
-    part[a] = (block){model->part[a].first, model->part[a].columns, columns_of_part(model, w, a)};
-    add_block(model, w, stored_column(w, 2 + a), part[a], mean, hess);
+    part[a] = block_of_part(model, w, a);
+    le_add_block(&w->sums, stored_column(w, 2 + a), part[a], mean, hess);
     for (size_t b = 0; b <= a; b++, pair++)
-      add_block(model, w, stored_part(w, pair), part[a], part[b], hess);
+      le_add_block(&w->sums, stored_part(w, pair), part[a], part[b], hess);
   }
 }
 

@@ -12,7 +12,6 @@
 
 #include "base/linalg.h"
 #include "base/quadrature.h"
-#include "models/glm/start.h"
 
 #include <gsl/gsl_linalg.h>
 #include <gsl/gsl_randist.h>

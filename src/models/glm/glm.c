@@ -5,9 +5,7 @@
  * binomial response; whether an event was observed) if the family has one, then the response. eta =
  * x'w + offset. theta is w and, for each further parameter of the family (family.h), its logarithm,
  * whose value is on the user's scale, or the coefficients of its logarithm (by_row.c). */
-#include "models/glm/by_row.h"
 #include "models/glm/exact.h"
-#include "models/glm/start.h"
 
 #include <math.h>
 
@@ -53,10 +51,11 @@ static workspace prepare(const glm *model, const le_rows *rows, int constants, d
   workspace w = {.n = rows->n, .x = le_aligned(scratch)};
   w.constant = w.x + tiles * model->columns * TILE;
   w.column = w.constant + tiles * TILE;
-  w.weighted = w.column + tiles * COLUMNS_TOGETHER * TILE;
-  w.weight = w.weighted + model->most_terms * TILE;
+  w.sums = (le_sums){model->products, rows->n, model->priors.d, w.column + tiles * COLUMN_STEP,
+                     NULL};
+  w.weight = w.sums.weighted + model->most_terms * TILE;
   w.by_row = w.weight + COLUMNS_TOGETHER * model->most_terms;
-  w.sums = w.by_row + le_glm_row_scratch(model, rows->n);
+  w.sums.sums = w.by_row + le_glm_row_scratch(model, rows->n);
   for (size_t t = 0; t < tiles; t++) {
     const size_t here = rows_in_tile(rows->n, t);
     double *x = w.x + t * model->columns * TILE, *y = x + (model->columns - 1) * TILE;
@@ -104,8 +103,8 @@ static void copy_weights(const glm *model, size_t particles, const double *theta
 
 static void predict_tile(const glm *model, const workspace *w, size_t particles, size_t t)
 {
-  model->shared->predictors(rows_in_tile(w->n, t), particles, model->terms, w->weight,
-                            w->x + t * model->columns * TILE, glm_columns(w, t));
+  model->products->combine(rows_in_tile(w->n, t), particles, model->terms, w->weight,
+                           w->x + t * model->columns * TILE, glm_columns(w, t));
 }
 
 /* The sums over rows of one particle. Slopes in workspace.column are to be multiplied by rate^2. */
@@ -138,8 +137,8 @@ static void run_residuals(const glm *model, size_t particles,
                           const glm_point *const *point, const workspace *w, totals *all)
 {
   double squares[COLUMNS_TOGETHER * LANES] = {0};
-  model->shared->residuals(w->n, particles, model->terms, w->weight, w->x,
-                           glm_response(model, w, 0), model->columns * TILE, w->column, squares);
+  model->products->residuals(w->n, particles, model->terms, w->weight, w->x,
+                             glm_response(model, w, 0), model->columns * TILE, w->column, squares);
   for (size_t q = 0; q < particles; q++) {
     const double rate = point[q]->setting[0], n = (double)w->n,
                  sum = sum_lanes(squares + q * LANES) * rate * rate;
@@ -166,16 +165,13 @@ static void run_rows(const glm *model, int wanted, size_t particles, const doubl
 static void add_gradients(const glm *model, size_t particles, const workspace *w,
                           const totals *all, double *grad)
 {
-  const size_t p = model->covariates;
-  memset(w->sums, 0, particles * p * sizeof(double));
-  model->shared->cross(w->n, particles, w->column, COLUMN_STEP, p, w->x, model->columns * TILE,
-                       w->sums, p);
-  for (size_t q = 0; q < particles; q++, grad += model->priors.d) {
-    const double rate = all[q].rate;
-    for (size_t j = 0; j < p; j++) add_finite(w->sums[q * p + j] * rate * rate, &grad[j]);
+  double factor[COLUMNS_TOGETHER];
+  for (size_t q = 0; q < particles; q++) factor[q] = all[q].rate * all[q].rate;
+  le_add_slopes(&w->sums, particles, (le_columns){w->column, COLUMN_STEP}, glm_mean(model, w),
+                factor, grad);
+  for (size_t q = 0; q < particles; q++, grad += model->priors.d)
     for (size_t a = 0; a < model->family->further; a++)
-      add_finite(all[q].sum[SUM_A + a], &grad[p + a]);
-  }
+      add_finite(all[q].sum[SUM_A + a], &grad[model->covariates + a]);
 }
 
 /* `value` and `grad` may be NULL. */
@@ -220,39 +216,20 @@ static le_status log_lik_grad_alone(const void *self, size_t m, const double *th
 
 /* ---- second derivatives ---- */
 
-/* Sums over rows of products of covariates with the rows' second derivatives. */
-static void weighted_squares(const glm *model, const workspace *w)
-{
-  const size_t p = model->covariates;
-  for (size_t t = 0; t < tiles_of(w->n); t++) {
-    const double *x = w->x + t * model->columns * TILE;
-    model->shared->products(rows_in_tile(w->n, t), p, glm_columns(w, t) + TILE, x, p, x,
-                            w->weighted, w->sums);
-  }
-}
-
-/* The same if the second derivatives are those of run_residuals, without rate^2. */
-static void squares(const glm *model, const workspace *w)
-{
-  const size_t p = model->covariates, step = model->columns * TILE;
-  for (size_t j = 0; j < p; j += COLUMNS_TOGETHER) {
-    const size_t columns = p - j < COLUMNS_TOGETHER ? p - j : COLUMNS_TOGETHER;
-    model->shared->cross(w->n, columns, w->x + j * TILE, step, j + columns, w->x, step,
-                         w->sums + j * p, p);
-  }
-}
-
-/* The part of the coefficients. */
+/* The part of the coefficients if the second derivatives are those of run_residuals. */
 static void add_squares(const glm *model, const workspace *w, double rate, double *hess)
 {
-  const size_t p = model->covariates;
-  const double sign = model->family->squares ? -1 : 1;
-  memset(w->sums, 0, p * p * sizeof(double));
-  if (model->family->squares) squares(model, w);
-  else weighted_squares(model, w);
+  const size_t p = model->covariates, step = model->columns * TILE;
+  double *sums = w->sums.sums;
+  memset(sums, 0, p * p * sizeof(double));
+  for (size_t j = 0; j < p; j += COLUMNS_TOGETHER) {
+    const size_t columns = p - j < COLUMNS_TOGETHER ? p - j : COLUMNS_TOGETHER;
+    model->products->cross(w->n, columns, w->x + j * TILE, step, j + columns, w->x, step,
+                           sums + j * p, p);
+  }
   for (size_t j = 0; j < p; j++)
     for (size_t k = 0; k <= j; k++)
-      glm_add_entry(hess, model->priors.d, j, k, sign * w->sums[j * p + k] * rate * rate);
+      le_add_entry(hess, model->priors.d, j, k, -sums[j * p + k] * rate * rate);
 }
 
 /* The parts with the further parameters. */
@@ -261,16 +238,17 @@ static void add_further(const glm *model, const workspace *w, const totals *all,
   const size_t p = model->covariates, d = model->priors.d, further = model->family->further;
   const int residuals = model->family->squares;
   const double factor = residuals ? -2 * all->rate : 1;
-  memset(w->sums, 0, further * p * sizeof(double));
-  model->shared->cross(w->n, further, w->column + (residuals ? 0 : 2 * TILE), COLUMN_STEP, p, w->x,
-                       model->columns * TILE, w->sums, p);
+  double *sums = w->sums.sums;
+  memset(sums, 0, further * p * sizeof(double));
+  model->products->cross(w->n, further, w->column + (residuals ? 0 : 2 * TILE), COLUMN_STEP, p,
+                         w->x, model->columns * TILE, sums, p);
   for (size_t a = 0; a < further; a++)
     for (size_t j = 0; j < p; j++)
-      glm_add_entry(hess, d, p + a, j, factor * w->sums[a * p + j] * all->rate);
-  if (further > 0) glm_add_entry(hess, d, p, p, all->sum[SUM_AA]);
+      le_add_entry(hess, d, p + a, j, factor * sums[a * p + j] * all->rate);
+  if (further > 0) le_add_entry(hess, d, p, p, all->sum[SUM_AA]);
   if (further > 1) {
-    glm_add_entry(hess, d, p + 1, p, all->sum[SUM_AB]);
-    glm_add_entry(hess, d, p + 1, p + 1, all->sum[SUM_BB]);
+    le_add_entry(hess, d, p + 1, p, all->sum[SUM_AB]);
+    le_add_entry(hess, d, p + 1, p + 1, all->sum[SUM_BB]);
   }
 }
 
@@ -285,8 +263,10 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
     return LE_OK;
   }
   run_rows(model, WANT_SLOPE | WANT_CURVE, 1, theta, &w, &all);
+  const le_block mean = glm_mean(model, &w);
   add_gradients(model, 1, &w, &all, grad);
-  add_squares(model, &w, all.rate, hess);
+  if (model->family->squares) add_squares(model, &w, all.rate, hess);
+  else le_add_block(&w.sums, (le_columns){w.column + TILE, COLUMN_STEP}, mean, mean, hess);
   if (model->family->further) add_further(model, &w, &all, hess);
   return LE_OK;
 }

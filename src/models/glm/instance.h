@@ -1,4 +1,4 @@
-/* The instance of a regression, what it works on, and the kernels that all families share. */
+/* The instance of a regression, and what it works on. */
 #ifndef LE_MODELS_GLM_INSTANCE_H
 #define LE_MODELS_GLM_INSTANCE_H
 
@@ -15,22 +15,10 @@ typedef struct glm_part {
   size_t at;      /* the first of its terms in a row, if it has a formula */
 } glm_part;
 
-/* glm_body.h, and le_cross of models/products.h. */
-typedef struct shared_kernels {
-  void (*predictors)(size_t n, size_t columns, size_t terms, const double *weight, const double *x,
-                     double *eta);
-  void (*residuals)(size_t n, size_t columns, size_t terms, const double *weight, const double *x,
-                    const double *y, size_t step, double *residual, double *squares);
-  void (*products)(size_t n, size_t p, const double *weight, const double *x, size_t others,
-                   const double *z, double *weighted, double *sums);
-  void (*cross)(size_t n, size_t columns, const double *a, size_t a_step, size_t others,
-                const double *b, size_t b_step, double *out, size_t stride);
-} shared_kernels;
-
 typedef struct glm {
   le_priors priors; /* of all d parameters */
   const glm_family *family;
-  const shared_kernels *shared;
+  const le_products *products;
   le_simd simd;
   size_t covariates;
   size_t width, columns;      /* of a row; of a tile, which has the covariate that rows lack */
@@ -59,9 +47,8 @@ typedef struct workspace {
   double *x;        /* tiles of all columns, the response last; zeros fill the last tile */
   double *constant; /* the part of each row's log density that depends on the response only */
   double *column;   /* tiles of COLUMNS_TOGETHER columns: eta, then what the kernels make of it */
-  double *weighted; /* a tile of covariates times weights */
   double *weight;   /* coefficients of COLUMNS_TOGETHER particles, each with 1 for the offset */
-  double *sums;     /* of products with the covariates */
+  le_sums sums;     /* of products with the covariates */
   double *by_row;   /* further room if a further parameter has a formula (by_row.c) */
 } workspace;
 
@@ -130,12 +117,28 @@ static inline double *glm_columns(const workspace *w, size_t t)
   return w->column + t * COLUMN_STEP;
 }
 
-/* Adds to both triangles. Sums that overflow are left out: a climb may pass through points whose
- * density is practically zero, and the run must go on. */
-static inline void glm_add_entry(double *hess, size_t d, size_t j, size_t k, double x)
+/* The coefficients of the mean. */
+static inline le_block glm_mean(const glm *model, const workspace *w)
 {
-  add_finite(x, &hess[j * d + k]);
-  if (j != k) add_finite(x, &hess[k * d + j]);
+  return (le_block){0, model->covariates, {w->x, model->columns * TILE}};
 }
+
+/* ---- regressions in which a further parameter has a formula (by_row.c) ---- */
+
+/* Room for workspace.by_row. */
+size_t le_glm_row_scratch(const glm *model, size_t rows);
+/* Adds values (may be NULL) and gradients (may be NULL) of one particle. */
+void le_glm_row_evaluate(const glm *model, const double *theta, const workspace *w, double *value,
+                         double *grad);
+void le_glm_row_hess(const glm *model, const double *theta, const workspace *w, double *grad,
+                     double *hess);
+/* Leaves the log density of each row, without the constants of responses, in w->column. */
+void le_glm_row_each(const glm *model, const double *theta, const workspace *w);
+
+/* ---- starting points for finding posterior modes (start.c) ---- */
+
+size_t le_glm_start_scratch(const void *self, size_t rows);
+void le_glm_start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta,
+                  double *scratch);
 
 #endif

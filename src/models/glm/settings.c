@@ -1,25 +1,9 @@
-/* Instances of regressions: their kernels and settings. */
+/* Instances of regressions: their settings. */
 #include "models/glm/instance.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* ---- kernels ---- */
-
-#define VECTOR_BODY "models/glm/glm_body.h"
-#include "base/variants.h"
-
-#define SHARED_KERNELS(variant) \
-  {predictors_##variant, residuals_##variant, products_##variant, le_cross_##variant}
-
-static const shared_kernels *shared_for(le_simd simd)
-{
-  static const shared_kernels table[] = TABLES(SHARED_KERNELS);
-  return &table[simd];
-}
-
-/* ---- settings ---- */
 
 /* The table at the end of the file of each family. */
 #define FAMILIES(TABLE)                                                                            \
@@ -165,7 +149,7 @@ static le_status create(const le_args *args, const glm_family *family, int impli
                  .implicit = implicit,
                  .offset = read_flag(args, "offset"),
                  .extra = read_flag(args, "extra") && family->extra};
-  model->shared = shared_for(model->simd);
+  model->products = le_products_for(model->simd);
   model->terms = p + (size_t)model->offset;
   for (size_t r = 0; r < TILE; r++) model->ones[r] = 1;
   memcpy(model->part, part, sizeof part);

@@ -9,7 +9,7 @@
  * almost no ridge, and a third have it for random coefficients. If the likelihood itself may have
  * several modes, every second start fits a few rows, as many as there are coefficients or one more,
  * and its noise is that of the half of the rows that are nearest to this fit. */
-#include "models/glm/start.h"
+#include "models/glm/instance.h"
 
 #include "base/linalg.h"
 

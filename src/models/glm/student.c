@@ -1,6 +1,6 @@
 /* Numbers with outliers: y = eta + a t, where t has Student's distribution with b degrees of
- * freedom; a and b are unknown. */
-#include "models/glm/student.h"
+ * freedom; a is unknown, and b is unknown or known. */
+#include "models/glm/family.h"
 
 #include "models/glm/special.h"
 
@@ -13,7 +13,7 @@
 #include "models/glm/family_kernels.h"
 
 /* Where the parameters have left the range of doubles the density is zero. */
-void glm_student_point(const double *further, int curves, glm_point *point)
+static void point(const double *further, int curves, glm_point *point)
 {
   const double a = further[0], nu = further[1];
   point->setting[0] = 1 / a;
@@ -31,21 +31,21 @@ void glm_student_point(const double *further, int curves, glm_point *point)
   point->row[SUM_BB] = first + 0.25 * nu * nu * second;
 }
 
-double glm_student_draw(const gsl_rng *rng, double eta, const double *further, double *extra)
+static double draw(const gsl_rng *rng, double eta, const double *further, double *extra)
 {
   (void)extra;
   const double y = eta + further[0] * gsl_ran_tdist(rng, further[1]);
   return fmin(fmax(y, -1e300), 1e300);
 }
 
-glm_guess glm_student_guess(double y, double extra)
+static glm_guess guess(double y, double extra)
 {
   (void)extra;
   return (glm_guess){y, 1};
 }
 
 /* Outliers are part of the variance, so the scale is smaller. */
-void glm_student_guess_further(double variance, double *further)
+static void guess_further(double variance, double *further)
 {
   further[0] = 0.7 * sqrt(variance);
   further[1] = 5;
@@ -55,7 +55,19 @@ const glm_family le_glm_student = {.name = "student",
                                    .further = 2,
                                    .several = 1,
                                    .kernels = kernels,
-                                   .point = glm_student_point,
-                                   .draw = glm_student_draw,
-                                   .guess = glm_student_guess,
-                                   .guess_further = glm_student_guess_further};
+                                   .point = point,
+                                   .draw = draw,
+                                   .guess = guess,
+                                   .guess_further = guess_further};
+
+extern const glm_kernels le_glm_student_fixed_kernels[];
+
+const glm_family le_glm_student_fixed = {.name = "student_fixed",
+                                         .further = 1,
+                                         .known = "df",
+                                         .several = 1,
+                                         .kernels = le_glm_student_fixed_kernels,
+                                         .point = point,
+                                         .draw = draw,
+                                         .guess = guess,
+                                         .guess_further = guess_further};

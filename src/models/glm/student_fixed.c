@@ -1,17 +1,11 @@
-/* Numbers with outliers: as models/glm/student.c, but the degrees of freedom are known. */
-#include "models/glm/student.h"
+/* The kernels of models/glm/student.c if the degrees of freedom are known. */
+#include "models/glm/family.h"
 
 #define FAMILY_FURTHER 1
 #define FAMILY_RESPONSE plain
 #define FAMILY_BODY "models/glm/student_body.h"
-#include "models/glm/family_kernels.h"
+#define VECTOR_BODY "models/glm/family_body.h"
+#include "base/variants.h"
 
-const glm_family le_glm_student_fixed = {.name = "student_fixed",
-                                         .further = 1,
-                                         .known = "df",
-                                         .several = 1,
-                                         .kernels = kernels,
-                                         .point = glm_student_point,
-                                         .draw = glm_student_draw,
-                                         .guess = glm_student_guess,
-                                         .guess_further = glm_student_guess_further};
+#define GLM_KERNELS(variant) {rows_##variant, responses_##variant}
+const glm_kernels le_glm_student_fixed_kernels[] = TABLES(GLM_KERNELS);

@@ -56,7 +56,7 @@ V_KERNEL void V(each)(const workspace *w, size_t t, double *value)
   V(densities)(w, t, w->share);
   for (size_t at = 0; at < here; at += V_LANES) {
     vec top, sum;
-    V(compare)(w, here - at, w->share + at, &top, &sum);
+    V(compare)(w->components, here - at, w->share + at, &top, &sum);
     v_store(value + at, top + v_log(sum));
   }
 }

@@ -77,9 +77,8 @@ void le_mixture_draw_prior(const void *self, const gsl_rng *rng, double *theta);
 
 /* ---- likelihood ---- */
 
-/* What is kept for several tiles at once should fit in the L1 or L2 cache: shares, and slopes with
- * excesses. */
-enum { SHARES_MOST = 4096, SLOPES_MOST = 16384 };
+/* Slopes with excesses are kept for several tiles at once, as long as they fit in the L2 cache. */
+enum { SLOPES_MOST = 16384 };
 
 typedef struct workspace {
   size_t n, p, components;
@@ -119,13 +118,6 @@ typedef struct kernels {
   void (*apart)(size_t n, double mean_scale, const double *t, const double *u,
                 const double *other_t, const double *other_u, double *out);
 } kernels;
-
-/* The number of tiles of `each` doubles that fit into `most`; at least one. */
-static inline size_t tiles_together(size_t most, size_t each, size_t n)
-{
-  const size_t fit = most / TILE / each, all = tiles_of(n);
-  return fit < 1 || all < 1 ? 1 : fit < all ? fit : all;
-}
 
 /* For the variant that this instance uses. */
 const kernels *le_mixture_kernels(const mixture *model);

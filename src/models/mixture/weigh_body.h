@@ -1,5 +1,6 @@
 /* The kernels of a mixture that are the same in double and in single precision. V(space) is the
  * workspace. With z' = z / sqrt(2) = rate y + minus, a log density is peak - sum z'^2. */
+#include "models/compare_body.h"
 #include "models/products.h"
 
 #ifndef LE_MIXTURE_MACROS
@@ -66,25 +67,6 @@ V_KERNEL void V(densities)(const V(space) *w, size_t t, real *share)
     }
 }
 
-/* Replaces log densities by exp(log density - top) in the vector of rows whose first component is
- * at `share`; log p(row) = top + log(sum). If every component is impossible, top is the most
- * negative number, so that no difference of infinities arises, and the sum is 0; otherwise it is
- * from 1 to K. Rows that only fill the tile have log p = 0. */
-V_INLINE void V(compare)(const V(space) *w, size_t rows, real *share, vec *top, vec *sum)
-{
-  /* a local copy, because for the compiler a store may change w */
-  const size_t components = w->components;
-  vec largest = v_set(-V_MOST), total = v_set(0);
-  for (size_t k = 0; k < components; k++) largest = v_max(v_load(share + k * TILE), largest);
-  for (size_t k = 0; k < components; k++) {
-    const vec e = v_exp_down(v_load(share + k * TILE) - largest);
-    v_store(share + k * TILE, e);
-    total = total + e;
-  }
-  *top = v_first(largest, rows, v_set(0));
-  *sum = v_first(total, rows, v_set(1));
-}
-
 /* For tile t, whose components begin at `tile`: the log-likelihood as partial sums, `tops` plus
  * the log of `product` (unless NULL); and with `shares` the responsibilities, written to the
  * tile, which are zero in rows that no component can explain and in rows that only fill the
@@ -98,7 +80,7 @@ V_INLINE void V(weigh)(const V(space) *w, size_t t, real *tile, vec *tops, vec *
   V(densities)(w, t, tile);
   for (size_t at = 0; at < here; at += V_LANES) {
     vec top, sum;
-    V(compare)(w, here - at, tile + at, &top, &sum);
+    V(compare)(components, here - at, tile + at, &top, &sum);
     sum_of_tops = sum_of_tops + top;
     all = all * sum;
     v_store(sums + at, sum);

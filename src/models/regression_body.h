@@ -1,21 +1,12 @@
-/* The kernels that all families share, for base/variants.h: linear predictors, and covariates times
- * the second derivatives of the rows. */
+/* The kernels that regressions share, see le_products in models/products.h. */
 #include "models/combine_body.h"
-
-/* eta of one tile for `columns` particles. The offset is a covariate of weight one. */
-V_KERNEL void V(predictors)(size_t n, size_t columns, size_t terms, const double *weight,
-                            const double *x, double *eta)
-{
-  V(combine)(n, columns, terms, weight, x, eta);
-}
+#include "models/products_body.h"
 
 DEFINE_RESIDUALS(1, V_GROUP)
 DEFINE_RESIDUALS(2, V_GROUP)
 DEFINE_RESIDUALS(3, V_GROUP)
 DEFINE_RESIDUALS(4, V_GROUP)
 
-/* y - eta of all tiles, which are `step` apart, for up to COLUMNS_TOGETHER particles; adds their
- * squares to `squares`, LANES partial sums for each particle. */
 V_KERNEL void V(residuals)(size_t n, size_t columns, size_t terms, const double *weight,
                            const double *x, const double *y, size_t step, double *residual,
                            double *squares)
@@ -27,10 +18,8 @@ V_KERNEL void V(residuals)(size_t n, size_t columns, size_t terms, const double 
                        residual + t * COLUMNS_TOGETHER * TILE, squares);
 }
 
-/* Adds to sums[j * others + k] the products of covariate j of x, times the weights of a tile, with
- * covariate k of z; if z is x, at least those for k <= j. `weighted` is room for p columns. */
-V_KERNEL void V(products)(size_t n, size_t p, const double *weight, const double *x, size_t others,
-                          const double *z, double *weighted, double *sums)
+V_KERNEL void V(weighted)(size_t n, size_t p, const double *weight, const double *x, size_t others,
+                          const double *z, int lower, double *weighted, double *sums)
 {
   for (size_t at = 0; at < n; at += V_LANES) {
     const vec w = v_load(weight + at);
@@ -39,7 +28,7 @@ V_KERNEL void V(products)(size_t n, size_t p, const double *weight, const double
   }
   for (size_t j = 0; j < p; j += COLUMNS_TOGETHER) {
     const size_t columns = p - j < COLUMNS_TOGETHER ? p - j : COLUMNS_TOGETHER;
-    V(le_cross)(n, columns, weighted + j * TILE, p * TILE, z == x ? j + columns : others, z, 0,
+    V(le_cross)(n, columns, weighted + j * TILE, p * TILE, lower ? j + columns : others, z, 0,
                 sums + j * others, others);
   }
 }
