@@ -7,6 +7,7 @@
 #include "base/arrays.h"
 #include "base/rng.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -16,6 +17,17 @@ le_rows le_rows_gather(const le_rows *rows, size_t n, const size_t *picked, doub
 {
   le_arrays(le_simd_level())->gather(n, rows->width, rows->n, rows->values, picked, copy);
   return (le_rows){n, rows->width, copy};
+}
+
+void le_rows_precisions(const le_rows *rows, double *precision)
+{
+  const size_t n = rows->n, p = rows->width;
+  for (size_t j = 0; j < p; j++) {
+    double mean = 0, square = 0;
+    for (size_t i = 0; i < n; i++) mean += rows->values[i * p + j] / (double)n;
+    for (size_t i = 0; i < n; i++) square += pow(rows->values[i * p + j] - mean, 2) / (double)n;
+    precision[j] = square > 0 ? 1 / square : 0;
+  }
 }
 
 static le_status reserve(le_store *store, size_t rows)

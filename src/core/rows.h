@@ -63,6 +63,8 @@ static inline le_rows le_rows_part(const le_rows *rows, size_t first, size_t mos
 
 /* Copies the n rows with these indices to `copy`, which has room for LE_ALIGN_MORE numbers more. */
 le_rows le_rows_gather(const le_rows *rows, size_t n, const size_t *picked, double *copy);
+/* The reciprocal of the variance of each column; 0 if all its numbers are equal. */
+void le_rows_precisions(const le_rows *rows, double *precision);
 
 /* Appends a block; if `shuffle` is not NULL, the rows of this block are put in random order. */
 le_status le_store_append(le_store *store, const le_rows *rows, const gsl_rng *shuffle);

@@ -10,22 +10,18 @@
 
 enum { SPREAD, NOISE, PROBABILITIES };
 
+typedef struct le_grouped_kind le_grouped_kind;
+
 /* Each group has a known prior probability, unless variances and probabilities are inferred. */
 typedef struct le_grouped {
   le_gaussian_prior gaussian;
+  const le_grouped_kind *kind;
   int exclusive;
   size_t k;
   double probability[];
 } le_grouped;
 
-/* How the settings of such a model are called. */
-typedef struct le_group_settings {
-  const char *count, *probabilities;
-  size_t most;   /* groups */
-  int exclusive; /* a row has one group: probabilities sum to one */
-} le_group_settings;
-
-le_status le_grouped_create(const le_group_settings *names, const le_args *args, void **self,
+le_status le_grouped_create(const le_grouped_kind *kind, const le_args *args, void **self,
                             char *message);
 /* The functions of a le_latent_ops that do not depend on the kind of groups. */
 size_t le_grouped_size(const void *self, size_t n);
@@ -49,20 +45,27 @@ typedef struct le_grouped_q {
   le_q_variances variances;
 } le_grouped_q;
 
-enum { Q_LATENTS, Q_PARAMETERS, Q_SPREAD, Q_NOISE, Q_PROBABILITIES, Q_FACTORS };
+/* What these models do not share. */
+struct le_grouped_kind {
+  const char *count, *probabilities; /* names of settings */
+  size_t most;                       /* groups */
+  int exclusive;                     /* a row has one group: probabilities sum to one */
+  /* Updates of q; log_p has the expected logs of the probabilities, or for each its own and that of
+   * its complement. */
+  void (*update_latents)(const le_grouped_q *f, const le_rows *rows, const double *log_p,
+                         double *scratch);
+  le_status (*update_parameters)(const le_grouped_q *f, const le_rows *rows, double *scratch);
+  /* The expected sum of squares of rows minus their means. */
+  double (*residuals)(const le_grouped_q *f, const le_rows *rows, double *scratch);
+};
 
-le_grouped_q le_grouped_divide(const le_grouped *model, size_t n, const double *q);
-/* The functions of a le_variational_ops. */
-size_t le_grouped_q_size(const void *self, size_t n);
-size_t le_grouped_q_factors(const void *self);
-double le_grouped_q_symmetry(const void *self, size_t n, const double *q, const gsl_rng *rng,
-                             double *scratch);
+extern const le_grouped_kind le_clustering_kind, le_binary_attributes_kind;
 
 /* Maximum likelihood: variance of the noise, probabilities (K), parameters (K x D). */
 enum { M_NOISE, M_PROBABILITIES };
 size_t le_grouped_m_size(const void *self, size_t n);
 
-extern const le_variational_ops le_clustering_variational, le_clustering_maximum,
-  le_binary_attributes_variational, le_binary_attributes_maximum;
+extern const le_variational_ops le_grouped_variational, le_clustering_maximum,
+  le_binary_attributes_maximum;
 
 #endif

@@ -108,12 +108,10 @@ size_t le_draw_index(size_t k, const double *weight, double total, const gsl_rng
   return c < k ? c : last; /* rounding may leave a small remainder */
 }
 
-void le_start_shares(const le_rows *rows, size_t k, const double *weight, const gsl_rng *rng,
-                     double *share, double *scratch)
+void le_start_labels(const le_rows *rows, size_t k, const double *weight, const gsl_rng *rng,
+                     double *label, double *nearest)
 {
   const size_t n = rows->n, d = rows->width;
-  /* the first share of each row holds its label until the end */
-  double *nearest = scratch, *label = share;
   for (size_t c = 0; c < k; c++) {
     double sum = 0;
     for (size_t i = 0; i < n && c > 0; i++) sum += nearest[i];
@@ -130,14 +128,16 @@ void le_start_shares(const le_rows *rows, size_t k, const double *weight, const 
                     (rows->values[i * d + j] - centre[j]);
       if (c > 0 && !(distance < nearest[i])) continue;
       nearest[i] = distance;
-      label[i * k] = (double)c;
+      label[i] = (double)c;
     }
   }
-  for (size_t i = 0; i < n; i++) {
-    const size_t own = (size_t)label[i * k];
-    memset(share + i * k, 0, k * sizeof(double));
-    share[i * k + own] = 1;
-  }
+}
+
+void le_start_shares(const le_rows *rows, size_t k, const double *weight, const gsl_rng *rng,
+                     double *share, double *scratch)
+{
+  le_start_labels(rows, k, weight, rng, scratch, scratch + rows->n);
+  le_label_shares(rows->n, k, scratch, share);
 }
 
 void le_label_shares(size_t n, size_t k, const double *label, double *share)

@@ -55,7 +55,10 @@ size_t le_draw_index(size_t k, const double *weight, double total, const gsl_rng
 
 /* Assigns each row to the nearest of k seed rows. Seeds are chosen one after another; a row far
  * from the seeds so far is more likely (k-means++). Squared distances in column j are multiplied by
- * weight[j], if given. Writes n doubles of scratch. */
+ * weight[j], if given. `nearest` has n doubles. */
+void le_start_labels(const le_rows *rows, size_t k, const double *weight, const gsl_rng *rng,
+                     double *label, double *nearest);
+/* The shares of these labels. Writes 2 n doubles of scratch. */
 void le_start_shares(const le_rows *rows, size_t k, const double *weight, const gsl_rng *rng,
                      double *share, double *scratch);
 /* Shares of known labels. */

@@ -19,18 +19,6 @@ static double density_in(const partition_space *space, size_t i, const double *b
   return space->ops->log_density(space->self, space->tables, row_at(space, i), block);
 }
 
-/* The reciprocals of the variances of the columns. */
-static void scale_columns(partition_space *space)
-{
-  const size_t n = space->rows.n, p = space->rows.width;
-  for (size_t j = 0; j < p; j++) {
-    double mean = 0, square = 0;
-    for (size_t i = 0; i < n; i++) mean += row_at(space, i)[j] / (double)n;
-    for (size_t i = 0; i < n; i++) square += pow(row_at(space, i)[j] - mean, 2) / (double)n;
-    space->scale[j] = square > 0 ? 1 / square : 0;
-  }
-}
-
 void le_partition_space_make(partition_space *space, le_arena *arena)
 {
   const size_t n = space->rows.n;
@@ -42,7 +30,7 @@ void le_partition_space_make(partition_space *space, le_arena *arena)
   space->size = le_arena_doubles(arena, n + 2);
   space->level = le_arena_doubles(arena, space->most + 2);
   if (arena->failed) return;
-  scale_columns(space);
+  le_rows_precisions(&space->rows, space->scale);
   space->ops->prepare(space->self, &space->rows, space->tables);
   space->ops->clear(space->self, space->tables, space->empty);
   for (size_t c = 0; c < n + 2; c++) space->size[c] = space->ops->log_size(space->self, c);

@@ -26,8 +26,7 @@ typedef struct posterior {
 
 static le_status create(const le_args *args, void **self, char *message)
 {
-  static const le_group_settings names = {"attributes", "probabilities", MOST_ENUMERATED, 0};
-  return le_grouped_create(&names, args, self, message);
+  return le_grouped_create(&le_binary_attributes_kind, args, self, message);
 }
 
 static size_t scratch_size(const void *self, size_t n)
@@ -352,6 +351,6 @@ const le_model_ops le_binary_attributes_model = {
   .destroy = free,
   .width = le_gaussian_width,
   .latent = &states,
-  .variational = &le_binary_attributes_variational,
+  .variational = &le_grouped_variational,
   .maximum = &le_binary_attributes_maximum,
 };

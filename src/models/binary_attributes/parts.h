@@ -26,8 +26,8 @@ static inline void add_moments(size_t k, size_t d, const double *z, const double
 {
   for (size_t a = 0; a < k; a++) {
     if (z[a] == 0) continue;
-    for (size_t b = 0; b < k; b++) moments[a * k + b] += weight * z[b];
-    for (size_t j = 0; j < d && y; j++) cross[a * d + j] += weight * y[j];
+    for (size_t b = 0; b < k; b++) moments[a * k + b] += weight * z[a] * z[b];
+    for (size_t j = 0; j < d && y; j++) cross[a * d + j] += weight * z[a] * y[j];
   }
 }
 

@@ -22,8 +22,7 @@ typedef struct sums {
 
 static le_status create(const le_args *args, void **self, char *message)
 {
-  static const le_group_settings names = {"components", "proportions", 10000, 1};
-  return le_grouped_create(&names, args, self, message);
+  return le_grouped_create(&le_clustering_kind, args, self, message);
 }
 
 static size_t scratch_size(const void *self, size_t n)
@@ -247,6 +246,6 @@ const le_model_ops le_clustering_model = {
   .destroy = free,
   .width = le_gaussian_width,
   .latent = &states,
-  .variational = &le_clustering_variational,
+  .variational = &le_grouped_variational,
   .maximum = &le_clustering_maximum,
 };

@@ -5,7 +5,7 @@
 
 static size_t m_scratch(const void *self, size_t n)
 {
-  return n * ((const le_grouped *)self)->k + n;
+  return n * (((const le_grouped *)self)->k + 2);
 }
 
 /* Probabilities of the cluster of each row, and the log-likelihood. */

@@ -152,8 +152,6 @@ le_status le_mixture_information(const void *self, const double *theta, const le
 double le_mixture_log_symmetry(const void *self);
 double le_mixture_log_orbit(const void *self, const double *theta);
 int le_mixture_relabel(const void *self, const double *reference, double *theta);
-/* The reciprocal of the variance of each column. */
-void le_mixture_column_weights(const le_rows *rows, double *weight);
 void le_mixture_start(const void *self, const le_rows *rows, const gsl_rng *rng, double *theta,
                       double *scratch);
 size_t le_mixture_start_scratch(const void *self, size_t n);

@@ -11,6 +11,7 @@
  * joined and a third is split, again and again, by a random walk among modes. */
 #include "models/mixture/parts.h"
 
+#include "core/rows.h"
 #include "models/variational_shared.h"
 
 #include <gsl/gsl_randist.h>
@@ -28,22 +29,9 @@ enum { EM_STEPS = 15, CELLS_MOST = 2 * MOST_COMPONENTS + 2, MOST_COLUMNS = 32 };
 size_t le_mixture_start_scratch(const void *self, size_t n)
 {
   const mixture *model = self;
-  const size_t most = 4 * model->components + 1,
-               cells = most < CELLS_MOST ? most : CELLS_MOST,
-               seeds = n * (cells + 1) + model->dimensions,
+  const size_t seeds = 2 * n + model->dimensions,
                em = le_mixture_scratch(self, 1, n);
   return (seeds > em ? seeds : em) + dim(self);
-}
-
-void le_mixture_column_weights(const le_rows *rows, double *weight)
-{
-  const size_t n = rows->n, p = rows->width;
-  for (size_t j = 0; j < p; j++) {
-    double mean = 0, square = 0;
-    for (size_t i = 0; i < n; i++) mean += rows->values[i * p + j] / (double)n;
-    for (size_t i = 0; i < n; i++) square += pow(rows->values[i * p + j] - mean, 2) / (double)n;
-    weight[j] = square > 0 ? 1 / square : 0;
-  }
 }
 
 /* `off` is the mean minus the location. */
@@ -146,14 +134,9 @@ static void seed_components(const mixture *model, const le_rows *rows, const gsl
   size_t owner[CELLS_MOST];
   int close;
   const size_t cells = choose_cells(model, n, rng, owner, &close);
-  double *cell = scratch, *weight = cell + n * cells, count[MOST_COMPONENTS] = {0};
-  le_mixture_column_weights(rows, weight);
-  le_start_shares(rows, cells, weight, rng, cell, weight + p);
-  for (size_t i = 0; i < n; i++) { /* replace the shares of each row by its cell */
-    size_t c = 0;
-    while (c + 1 < cells && cell[i * cells + c] == 0) c++;
-    cell[i] = (double)c;
-  }
+  double *cell = scratch, *weight = cell + n, count[MOST_COMPONENTS] = {0};
+  le_rows_precisions(rows, weight);
+  le_start_labels(rows, cells, weight, rng, cell, weight + p);
   if (close && cells > model->components && p <= MOST_COLUMNS)
     join_cells(model, rows, cell, cells, weight, rng, owner);
   for (size_t i = 0; i < n; i++) { /* replace the cell by its component */

@@ -6,6 +6,7 @@
  * draws are of theta. */
 #include "models/mixture/parts.h"
 
+#include "core/rows.h"
 #include "models/variational_shared.h"
 
 #include <gsl/gsl_randist.h>
@@ -41,7 +42,7 @@ static size_t q_scratch(const void *self, size_t n)
 {
   const mixture *model = self;
   const size_t relabelling = le_relabelling_scratch(n, model->components),
-               most = n + model->components + 2 * model->dimensions;
+               most = 2 * n + model->components + 2 * model->dimensions;
   return relabelling > most ? relabelling : most;
 }
 
@@ -159,7 +160,7 @@ static le_status q_start(const void *self, const le_rows *rows, const double *hi
     start_at(model, &f, hint);
     update_labels(&f, rows, scratch);
   } else {
-    le_mixture_column_weights(rows, scratch);
+    le_rows_precisions(rows, scratch);
     le_start_shares(rows, f.k, scratch, rng, f.share, scratch + f.p);
   }
   update_weights(model, &f);
