@@ -1,6 +1,7 @@
 /* Models with groups: settings and states. */
 #include "models/grouped.h"
 
+#include <gsl/gsl_randist.h>
 #include <stdlib.h>
 
 le_status le_grouped_create(const le_grouped_kind *kind, const le_args *args, void **self,
@@ -28,6 +29,77 @@ size_t le_grouped_size(const void *self, size_t n)
 {
   const le_grouped *model = self;
   return PROBABILITIES + model->k + n * (model->exclusive ? 1 : model->k);
+}
+
+/* Divides k numbers by their sum. */
+static void normalise(size_t k, double *share)
+{
+  double sum = 0;
+  for (size_t c = 0; c < k; c++) sum += share[c];
+  for (size_t c = 0; c < k; c++) share[c] /= sum;
+}
+
+void le_grouped_start(const void *self, const gsl_rng *rng, double *state)
+{
+  const le_grouped *model = self;
+  double *probability = state + PROBABILITIES;
+  le_start_variances(&model->gaussian, rng, state);
+  for (size_t a = 0; a < model->k; a++)
+    probability[a] = !model->gaussian.infer ? model->probability[a]
+                     : model->exclusive     ? gsl_ran_gamma(rng, 1, 1)
+                                            : gsl_rng_uniform_pos(rng);
+  if (model->exclusive) normalise(model->k, probability);
+}
+
+double le_grouped_log_prior(const void *self, const le_chain *chain)
+{
+  const le_grouped *model = self;
+  const double *latent = latents_of(model, chain->state);
+  double sum = 0;
+  for (size_t i = 0; i < chain->rows.n; i++)
+    for (size_t a = 0; a < (model->exclusive ? 1 : model->k); a++)
+      sum += model->exclusive ? log(chain->state[PROBABILITIES + (size_t)latent[i]])
+                              : log_bit(chain->state, a, latent[i * model->k + a]);
+  if (model->exclusive && model->gaussian.infer) sum += lgamma((double)model->k);
+  le_add_variance_priors(&model->gaussian, chain->state, &sum);
+  return sum;
+}
+
+void le_grouped_sweep_settings(const le_grouped *model,
+                               double (*log_lik)(const void *self, const le_chain *chain),
+                               const le_chain *chain)
+{
+  const size_t k = model->k, n = chain->rows.n;
+  const double *latent = latents_of(model, chain->state);
+  double *probability = chain->state + PROBABILITIES;
+  for (size_t a = 0; a < k; a++) {
+    double on = 0;
+    for (size_t i = 0; i < n; i++)
+      on += model->exclusive ? latent[i] == (double)a : latent[i * k + a];
+    probability[a] = model->exclusive ? gsl_ran_gamma(chain->rng, 1 + on, 1)
+                                      : gsl_ran_beta(chain->rng, 1 + on, 1 + (double)n - on);
+  }
+  if (model->exclusive) normalise(k, probability);
+  le_slice_variance(model, log_lik, chain, SPREAD);
+  le_slice_variance(model, log_lik, chain, NOISE);
+}
+
+void le_grouped_simulate(const void *self, const le_chain *chain, double *rows)
+{
+  const le_grouped *model = self;
+  const size_t k = model->k, d = model->gaussian.width;
+  const double *latent = latents_of(model, chain->state);
+  double *parameter = chain->scratch;
+  for (size_t c = 0; c < k * d; c++)
+    parameter[c] = gsl_ran_gaussian_ziggurat(chain->rng, sqrt(chain->state[SPREAD]));
+  for (size_t i = 0; i < chain->rows.n; i++)
+    for (size_t j = 0; j < d; j++) {
+      double value = gsl_ran_gaussian_ziggurat(chain->rng, sqrt(chain->state[NOISE]));
+      if (model->exclusive) value += parameter[(size_t)latent[i] * d + j];
+      for (size_t a = 0; a < k && !model->exclusive; a++)
+        value += latent[i * k + a] * parameter[a * d + j];
+      rows[i * d + j] = value;
+    }
 }
 
 double le_grouped_symmetry(const void *self)

@@ -25,6 +25,9 @@ le_status le_grouped_create(const le_grouped_kind *kind, const le_args *args, vo
                             char *message);
 /* The functions of a le_latent_ops that do not depend on the kind of groups. */
 size_t le_grouped_size(const void *self, size_t n);
+void le_grouped_start(const void *self, const gsl_rng *rng, double *state);
+double le_grouped_log_prior(const void *self, const le_chain *chain);
+void le_grouped_simulate(const void *self, const le_chain *chain, double *rows);
 double le_grouped_symmetry(const void *self);
 int le_grouped_possible(const void *self, size_t n, const double *state);
 
@@ -32,6 +35,18 @@ static inline double *latents_of(const le_grouped *model, double *state)
 {
   return state + PROBABILITIES + model->k;
 }
+
+/* The log probability of attribute a, or of its absence. */
+static inline double log_bit(const double *state, size_t a, double bit)
+{
+  return bit != 0 ? log(state[PROBABILITIES + a]) : log1p(-state[PROBABILITIES + a]);
+}
+
+/* Draws the probabilities, on which the likelihood does not depend given the latents, and the
+ * variances. */
+void le_grouped_sweep_settings(const le_grouped *model,
+                               double (*log_lik)(const void *self, const le_chain *chain),
+                               const le_chain *chain);
 
 /* q: probabilities of the groups of each row (N x K), means of the parameters (K x D), their
  * covariance common to all columns (its diagonal if groups are exclusive), and with `infer` both

@@ -151,13 +151,6 @@ int le_all_positive(const double *x, size_t n)
   return 1;
 }
 
-int le_all_codes(const double *x, size_t n, size_t k)
-{
-  for (size_t i = 0; i < n; i++)
-    if (!(x[i] >= 0 && x[i] < (double)k && x[i] == floor(x[i]))) return 0;
-  return 1;
-}
-
 void le_inverse(const double *factor, size_t k, double *inverse)
 {
   memset(inverse, 0, k * k * sizeof(double));
@@ -176,6 +169,16 @@ double le_solve_columns(const double *factor, size_t k, size_t d, double *b, dou
     for (size_t a = 0; a < k; a++) sum += work[a] * (b[a * d + j] = column[a]);
   }
   return sum;
+}
+
+void le_add_moments(size_t k, size_t d, const double *z, const double *y, double weight,
+                    double *moments, double *cross)
+{
+  for (size_t a = 0; a < k; a++) {
+    if (z[a] == 0) continue;
+    for (size_t b = 0; b < k; b++) moments[a * k + b] += weight * z[a] * z[b];
+    for (size_t j = 0; j < d && y; j++) cross[a * d + j] += weight * z[a] * y[j];
+  }
 }
 
 double le_half_log_det(const double *covariance, size_t k, double *scratch)

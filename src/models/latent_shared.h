@@ -83,9 +83,8 @@ static inline le_chain le_without_last(const le_chain *chain)
 /* The log weight of a state with this log-likelihood under the constraint of the chain: 0 above
  * `floor`, -Inf below; log(tie) if it equals `floor` up to rounding. */
 double le_log_above(const le_chain *chain, double log_lik);
-/* Whether n numbers are all finite and positive; whether all are whole numbers from 0 to k - 1. */
+/* Whether n numbers are all finite and positive. */
 int le_all_positive(const double *x, size_t n);
-int le_all_codes(const double *x, size_t n, size_t k);
 
 /* ---- linear algebra of k regressors ---- */
 
@@ -95,6 +94,9 @@ void le_inverse(const double *factor, size_t k, double *inverse);
  * B' P^-1 B. `work` has 2 k doubles. */
 double le_solve_columns(const double *factor, size_t k, size_t d, double *b, double *work);
 
+/* Adds weight z z' to the k x k moments, and weight z y' to the k x d ones unless y is NULL. */
+void le_add_moments(size_t k, size_t d, const double *z, const double *y, double weight,
+                    double *moments, double *cross);
 /* A step of EM: the coefficients of k latents for each column, given the sums over rows of their
  * second moments, which become a Cholesky factor, and of their products with the rows (k x d). Also
  * the variance of the residuals, unless it is NULL. `work` has 2 k doubles. */

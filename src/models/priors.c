@@ -37,7 +37,7 @@ int le_prior_is_real(const le_prior *prior)
 
 static int read_kind(double kind, int real, le_prior *prior)
 {
-  if (!(kind >= 0 && kind < LE_PRIOR_KINDS && kind == floor(kind))) return 0;
+  if (!le_all_codes(&kind, 1, LE_PRIOR_KINDS)) return 0;
   prior->kind = (le_prior_kind)kind;
   return le_prior_is_real(prior) == real;
 }
@@ -76,20 +76,19 @@ static double standardised(const le_prior *prior, double theta)
 
 double le_prior_log(const le_prior *prior, double theta)
 {
-  const double z = standardised(prior, theta), nu = prior->shape, c = prior->constant;
+  const double z = standardised(prior, theta), nu = prior->shape, c = prior->constant,
+               jacobian = le_prior_is_real(prior) ? 0 : theta;
   switch (prior->kind) {
   case LE_PRIOR_NORMAL:
-    return c - 0.5 * z * z;
   case LE_PRIOR_HALF_NORMAL:
-    return c - 0.5 * z * z + theta;
+    return c - 0.5 * z * z + jacobian;
   case LE_PRIOR_STUDENT:
-    return c - 0.5 * (nu + 1) * log1p(z * z / nu);
   case LE_PRIOR_HALF_STUDENT:
-    return c - 0.5 * (nu + 1) * log1p(z * z / nu) + theta;
+    return c - 0.5 * (nu + 1) * log1p(z * z / nu) + jacobian;
   case LE_PRIOR_INVERSE_GAMMA:
     return c - prior->shape * theta - 1 / z;
   default:
-    return c - z + theta;
+    return c - z + jacobian;
   }
 }
 
@@ -139,20 +138,22 @@ static double log_of_positive(double x) { return log(fmax(x, 2.2250738585072014e
 static double prior_draw(const le_prior *prior, const gsl_rng *rng)
 {
   const double s = prior->scale;
+  double x;
   switch (prior->kind) {
   case LE_PRIOR_NORMAL:
-    return prior->location + gsl_ran_gaussian_ziggurat(rng, s);
-  case LE_PRIOR_STUDENT:
-    return prior->location + s * gsl_ran_tdist(rng, prior->shape);
   case LE_PRIOR_HALF_NORMAL:
-    return log_of_positive(fabs(gsl_ran_gaussian_ziggurat(rng, s)));
+    x = gsl_ran_gaussian_ziggurat(rng, s);
+    break;
+  case LE_PRIOR_STUDENT:
   case LE_PRIOR_HALF_STUDENT:
-    return log_of_positive(fabs(s * gsl_ran_tdist(rng, prior->shape)));
+    x = s * gsl_ran_tdist(rng, prior->shape);
+    break;
   case LE_PRIOR_INVERSE_GAMMA:
     return log(s) - log_of_positive(gsl_ran_gamma(rng, prior->shape, 1));
   default:
-    return log_of_positive(gsl_ran_exponential(rng, s));
+    x = gsl_ran_exponential(rng, s);
   }
+  return le_prior_is_real(prior) ? prior->location + x : log_of_positive(fabs(x));
 }
 
 /* ---- of all parameters ---- */
@@ -186,6 +187,13 @@ void le_priors_draw(const void *self, const gsl_rng *rng, double *theta)
 {
   const le_priors *p = self;
   for (size_t j = 0; j < p->d; j++) theta[j] = prior_draw(&p->of[j], rng);
+}
+
+void le_priors_to_user(const void *self, const double *theta, double *user)
+{
+  const le_priors *p = self;
+  for (size_t j = 0; j < p->d; j++)
+    user[j] = le_prior_is_real(&p->of[j]) ? theta[j] : exp(theta[j]);
 }
 
 double le_priors_tails(const void *self)

@@ -48,6 +48,7 @@ void le_priors_log(const void *self, size_t m, const double *theta, double *valu
 void le_priors_grad(const void *self, size_t m, const double *theta, double *grad);
 void le_priors_hess(const void *self, const double *theta, double *hess);
 void le_priors_draw(const void *self, const gsl_rng *rng, double *theta);
+void le_priors_to_user(const void *self, const double *theta, double *user);
 double le_priors_tails(const void *self);
 
 #endif

@@ -50,3 +50,10 @@ int le_read_numbers(const le_args *args, const char *name, double fallback, doub
     if (!le_read_number(args, name, fallback, above, n, j, &number[j], message)) return 0;
   return 1;
 }
+
+int le_all_codes(const double *x, size_t n, size_t k)
+{
+  for (size_t i = 0; i < n; i++)
+    if (!(x[i] >= 0 && x[i] < (double)k && x[i] == floor(x[i]))) return 0;
+  return 1;
+}

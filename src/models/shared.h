@@ -27,6 +27,8 @@ int le_read_numbers(const le_args *args, const char *name, double fallback, doub
                     double *number, char *message);
 int le_read_number(const le_args *args, const char *name, double fallback, double above, size_t n,
                    size_t j, double *number, char *message);
+/* Whether n numbers are all whole numbers from 0 to k - 1. */
+int le_all_codes(const double *x, size_t n, size_t k);
 
 /* ---- tiles ---- */
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "models/priors.h"
-#include "models/shared.h"
+#include "models/products.h"
 
 #define MOST_CLASSES 10000 /* the product of a tile's normalising sums must not overflow */
 
@@ -51,7 +51,7 @@ typedef struct workspace {
   size_t together;  /* tiles whose results are kept */
   double *x;        /* tiles of the covariates; the last column holds the labels */
   double *share; /* tiles of the logits of the classes, then of what the caller wants (`shares`) */
-  double *weighted; /* tiles of covariates times the second derivative of a pair of classes */
+  double *weighted; /* a tile of covariates times the second derivative of a pair of classes */
   double *sums;     /* of products with the covariates */
   double *number;   /* the number of each class as a double */
 } workspace;
@@ -76,7 +76,6 @@ typedef struct kernels {
   void (*free_sums)(const single_workspace *w);
   void (*add_free_slopes)(const workspace *w, double *grad);
   void (*probabilities)(const workspace *w, const double *theta, size_t from, size_t to);
-  void (*pair)(const workspace *w, size_t from, size_t to, size_t k, size_t l);
   void (*each)(const workspace *w, const double *theta, size_t t, double *value);
 } kernels;
 
@@ -84,7 +83,7 @@ typedef struct kernels {
   {                                                                                                \
     labels_fit_##variant, log_lik_##variant, log_lik_grad_##variant, narrow_##variant##_single,    \
       free_sums_##variant##_single, add_free_slopes_##variant, probabilities_##variant,            \
-      pair_##variant, each_##variant                                                               \
+      each_##variant                                                                               \
   }
 
 static const kernels *kernels_of(const softmax *model)
@@ -97,7 +96,7 @@ static size_t double_size(const softmax *model, size_t rows)
 {
   const size_t p = model->covariates, classes = model->classes;
   const size_t together = tiles_together(SHARES_MOST, classes, rows);
-  return (tiles_of(rows) * (p + 1) + together * (classes + p)) * TILE +
+  return (tiles_of(rows) * (p + 1) + together * classes + p) * TILE +
          p * (p > classes ? p : classes) + classes;
 }
 
@@ -123,38 +122,11 @@ static le_status prepare(const softmax *model, const le_rows *rows, double *scra
   w->x = le_aligned(scratch);
   w->share = w->x + tiles * (p + 1) * TILE;
   w->weighted = w->share + w->together * model->classes * TILE;
-  w->sums = w->weighted + w->together * p * TILE;
+  w->sums = w->weighted + p * TILE;
   w->number = w->sums + p * (p > model->classes ? p : model->classes);
   for (size_t k = 0; k < model->classes; k++) w->number[k] = (double)k;
   fill_tiles(model->simd, rows, p + 1, w->x);
   return kernels_of(model)->labels_fit(w) ? LE_OK : LE_BAD_ARGUMENT;
-}
-
-static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
-                         double *value, double *scratch)
-{
-  const softmax *model = self;
-  const size_t d = le_priors_dim(self);
-  workspace w;
-  if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
-  for (size_t i = 0; i < m; i++)
-    add_value(kernels_of(model)->log_lik(&w, theta + i * d), &value[i]);
-  return LE_OK;
-}
-
-static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
-                              double *value, double *grad, double *scratch)
-{
-  const softmax *model = self;
-  const size_t d = le_priors_dim(self);
-  workspace w;
-  if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
-  for (size_t i = 0; i < m; i++) {
-    memset(w.sums, 0, d * sizeof(double));
-    add_value(kernels_of(model)->log_lik_grad(&w, theta + i * d), &value[i]);
-    for (size_t a = 0; a < d; a++) add_finite(w.sums[a], &grad[i * d + a]);
-  }
-  return LE_OK;
 }
 
 /* Stored after the doubles; `largest` has as many numbers as a row. */
@@ -196,27 +168,58 @@ static int take_free(const single_workspace *s, const double *theta, const doubl
   return fits;
 }
 
-static le_status log_lik_grad_alone(const void *self, size_t m, const double *theta,
-                                    const le_rows *rows, double *grad, double *scratch)
+/* `value` and `grad` may be NULL. */
+static le_status log_lik_grad(const void *self, size_t m, const double *theta, const le_rows *rows,
+                              double *value, double *grad, double *scratch)
 {
   const softmax *model = self;
   const kernels *kernel = kernels_of(model);
   const size_t d = le_priors_dim(self);
-  double *largest;
+  double *largest = NULL;
   workspace w;
+  single_workspace s = {0};
   if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
-  const single_workspace s = prepare_single(model, &w, scratch, &largest);
-  for (size_t i = 0; i < m; i++, theta += d, grad += d) {
-    memset(w.sums, 0, d * sizeof(double));
-    if (take_free(&s, theta, largest)) {
+  if (!value) s = prepare_single(model, &w, scratch, &largest);
+  for (size_t i = 0; i < m; i++, theta += d) {
+    memset(w.sums, 0, grad ? d * sizeof(double) : 0);
+    if (!value && take_free(&s, theta, largest)) {
       kernel->free_sums(&s);
-      kernel->add_free_slopes(&w, grad);
-    } else {
-      (void)kernel->log_lik_grad(&w, theta);
-      for (size_t a = 0; a < d; a++) add_finite(w.sums[a], &grad[a]);
+      kernel->add_free_slopes(&w, grad + i * d);
+      continue;
     }
+    const double sum = (grad ? kernel->log_lik_grad : kernel->log_lik)(&w, theta);
+    if (value) add_value(sum, &value[i]);
+    for (size_t a = 0; a < d && grad; a++) add_finite(w.sums[a], &grad[i * d + a]);
   }
   return LE_OK;
+}
+
+static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                         double *value, double *scratch)
+{
+  return log_lik_grad(self, m, theta, rows, value, NULL, scratch);
+}
+
+static le_status log_lik_grad_alone(const void *self, size_t m, const double *theta,
+                                    const le_rows *rows, double *grad, double *scratch)
+{
+  return log_lik_grad(self, m, theta, rows, NULL, grad, scratch);
+}
+
+/* Sets w->sums to the sum of p_k p_l x x', at least its lower triangle, over tiles [from, to), with
+ * shares that are probabilities. */
+static void sum_pair(const softmax *model, const workspace *w, size_t from, size_t to, size_t k,
+                     size_t l)
+{
+  const size_t p = w->p;
+  memset(w->sums, 0, p * p * sizeof(double));
+  for (size_t t = from; t < to; t++) {
+    const double *x = w->x + t * (p + 1) * TILE, *share = w->share + (t - from) * w->classes * TILE;
+    double weight[TILE];
+    for (size_t r = 0; r < TILE; r++) weight[r] = share[k * TILE + r] * share[l * TILE + r];
+    le_products_for(model->simd)->weighted(rows_in_tile(w->n, t), p, weight, x, p, x, 1,
+                                           w->weighted, w->sums);
+  }
 }
 
 /* Block (k, l) of the second derivatives, k != l, is the sum of p_k p_l x x', and each row of
@@ -243,7 +246,7 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
 {
   const softmax *model = self;
   const kernels *kernel = kernels_of(model);
-  const size_t p = model->covariates, d = le_priors_dim(self);
+  const size_t d = le_priors_dim(self);
   workspace w;
   if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
   memset(w.sums, 0, d * sizeof(double));
@@ -253,11 +256,11 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
     if (!isfinite(grad[a])) return LE_NOT_FINITE;
   }
   for (size_t t = 0; t < tiles_of(rows->n); t += w.together) {
-    kernel->probabilities(&w, theta, t, last_tile(rows->n, w.together, t));
+    const size_t end = last_tile(rows->n, w.together, t);
+    kernel->probabilities(&w, theta, t, end);
     for (size_t k = 1; k < model->classes; k++)
       for (size_t l = 0; l < k; l++) {
-        memset(w.sums, 0, p * p * sizeof(double));
-        kernel->pair(&w, t, last_tile(rows->n, w.together, t), k, l);
+        sum_pair(model, &w, t, end, k, l);
         add_pair(&w, k, l, hess);
       }
   }

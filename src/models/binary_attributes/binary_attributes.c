@@ -8,7 +8,6 @@
 
 #include "base/linalg.h"
 
-#include <gsl/gsl_randist.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +54,7 @@ static posterior gather(const le_grouped *model, const le_chain *chain)
   p.log_weight = p.residual + d;
   memset(p.factor, 0, (k * k + k * d) * sizeof(double));
   for (size_t i = 0; i < chain->rows.n; i++)
-    add_moments(k, d, z + i * k, row_of(&chain->rows, i), p.weight, p.factor, p.mean);
+    le_add_moments(k, d, z + i * k, row_of(&chain->rows, i), p.weight, p.factor, p.mean);
   for (size_t a = 0; a < k; a++) p.factor[a * k + a] += 1 / state[SPREAD];
   le_cholesky(p.factor, k); /* positive definite by construction */
   le_inverse(p.factor, k, p.covariance);
@@ -154,20 +153,6 @@ static void flip(posterior *p, double *z, size_t a, double spread, double distan
   z[a] = 1 - z[a];
 }
 
-static double log_bit(const double *state, size_t a, double bit)
-{
-  return bit != 0 ? log(state[PROBABILITIES + a]) : log1p(-state[PROBABILITIES + a]);
-}
-
-static void start(const void *self, const gsl_rng *rng, double *state)
-{
-  const le_grouped *model = self;
-  le_start_variances(&model->gaussian, rng, state);
-  for (size_t a = 0; a < model->k; a++)
-    state[PROBABILITIES + a] = model->gaussian.infer ? gsl_rng_uniform_pos(rng)
-                                                     : model->probability[a];
-}
-
 static void extend_blind(const void *self, const le_chain *chain)
 {
   const le_grouped *model = self;
@@ -217,17 +202,6 @@ static double extend(const void *self, const le_chain *chain)
   return value;
 }
 
-static double log_prior(const void *self, const le_chain *chain)
-{
-  const le_grouped *model = self;
-  const double *z = latents_of(model, chain->state);
-  double sum = 0;
-  for (size_t i = 0; i < chain->rows.n; i++)
-    for (size_t a = 0; a < model->k; a++) sum += log_bit(chain->state, a, z[i * model->k + a]);
-  le_add_variance_priors(&model->gaussian, chain->state, &sum);
-  return sum;
-}
-
 static double log_lik(const void *self, const le_chain *chain)
 {
   posterior p = gather(self, chain);
@@ -237,19 +211,6 @@ static double log_lik(const void *self, const le_chain *chain)
          0.5 * p.weight * le_dot(chain->rows.values, chain->rows.values, n * p.d) -
          d * (0.5 * k * log(chain->state[SPREAD]) + le_cholesky_half_log_det(p.factor, p.k)) +
          0.5 * quadratic;
-}
-
-/* Draws the probabilities, on which the likelihood does not depend given Z, and the variances. */
-static void sweep_settings(const le_grouped *model, const le_chain *chain)
-{
-  const double *z = latents_of(model, chain->state), n = (double)chain->rows.n;
-  for (size_t a = 0; a < model->k; a++) {
-    double on = 0;
-    for (size_t i = 0; i < chain->rows.n; i++) on += z[i * model->k + a];
-    chain->state[PROBABILITIES + a] = gsl_ran_beta(chain->rng, 1 + on, 1 + n - on);
-  }
-  le_slice_variance(model, log_lik, chain, SPREAD);
-  le_slice_variance(model, log_lik, chain, NOISE);
 }
 
 /* The log odds that attribute a of a row is flipped, which changes `value`, its log density without
@@ -292,7 +253,7 @@ static double sweep(const void *self, const le_chain *chain, int backwards, cons
   const le_grouped *model = self;
   const size_t k = model->k, n = chain->rows.n;
   const int infer = model->gaussian.infer;
-  if (infer && backwards) sweep_settings(model, chain);
+  if (infer && backwards) le_grouped_sweep_settings(model, log_lik, chain);
   double log_density = 0, logit[MOST_ENUMERATED],
          value = chain->walled ? log_lik(self, chain) : 0;
   posterior p = gather(model, chain);
@@ -307,37 +268,21 @@ static double sweep(const void *self, const le_chain *chain, int backwards, cons
               &log_density);
     update(&p, 1);
   }
-  if (infer && !backwards) sweep_settings(model, chain);
+  if (infer && !backwards) le_grouped_sweep_settings(model, log_lik, chain);
   return log_density;
-}
-
-static void simulate(const void *self, const le_chain *chain, double *rows)
-{
-  const le_grouped *model = self;
-  const size_t k = model->k, d = model->gaussian.width;
-  const double *z = latents_of(model, chain->state);
-  double *feature = chain->scratch;
-  for (size_t c = 0; c < k * d; c++)
-    feature[c] = gsl_ran_gaussian_ziggurat(chain->rng, sqrt(chain->state[SPREAD]));
-  for (size_t i = 0; i < chain->rows.n; i++)
-    for (size_t j = 0; j < d; j++) {
-      double value = gsl_ran_gaussian_ziggurat(chain->rng, sqrt(chain->state[NOISE]));
-      for (size_t a = 0; a < k; a++) value += z[i * k + a] * feature[a * d + j];
-      rows[i * d + j] = value;
-    }
 }
 
 static const le_latent_ops states = {
   .size = le_grouped_size,
   .scratch = scratch_size,
-  .start = start,
+  .start = le_grouped_start,
   .extend_blind = extend_blind,
   .extend = extend,
   .last_given_latent = last_given_latent,
-  .log_prior = log_prior,
+  .log_prior = le_grouped_log_prior,
   .log_lik = log_lik,
   .sweep = sweep,
-  .simulate = simulate,
+  .simulate = le_grouped_simulate,
   .log_symmetry = le_grouped_symmetry,
   .possible = le_grouped_possible,
 };

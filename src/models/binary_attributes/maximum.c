@@ -91,7 +91,7 @@ static le_status m_update(const void *self, const le_rows *rows, size_t factor, 
       if (share < 1e-12) continue;
       gray_bits(k, c, has);
       for (size_t a = 0; a < k; a++) own[a] += share * has[a];
-      add_moments(k, d, has, NULL, share, s.moments, NULL);
+      le_add_moments(k, d, has, NULL, share, s.moments, NULL);
     }
     for (size_t a = 0; a < k; a++) {
       s.on[a] += own[a];
@@ -116,7 +116,7 @@ static le_status m_start(const void *self, const le_rows *rows, const double *hi
                     : gsl_rng_uniform(rng) < q[M_PROBABILITIES + a];
       s.on[a] += has[a];
     }
-    add_moments(k, d, has, row_of(rows, i), 1, s.moments, s.cross);
+    le_add_moments(k, d, has, row_of(rows, i), 1, s.moments, s.cross);
   }
   return m_maximise(model, rows, &s, q);
 }

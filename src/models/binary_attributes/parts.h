@@ -20,15 +20,4 @@ static inline size_t gray_change(size_t c)
   return a;
 }
 
-/* Adds weight z z' to the K x K moments, and weight z y' to the K x D ones unless y is NULL. */
-static inline void add_moments(size_t k, size_t d, const double *z, const double *y,
-                                  double weight, double *moments, double *cross)
-{
-  for (size_t a = 0; a < k; a++) {
-    if (z[a] == 0) continue;
-    for (size_t b = 0; b < k; b++) moments[a * k + b] += weight * z[a] * z[b];
-    for (size_t j = 0; j < d && y; j++) cross[a * d + j] += weight * z[a] * y[j];
-  }
-}
-
 #endif

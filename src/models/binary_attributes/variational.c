@@ -43,7 +43,7 @@ static le_status update_features(const le_grouped_q *f, const le_rows *rows, dou
   memset(f->mean, 0, k * d * sizeof(double));
   for (size_t i = 0; i < f->n; i++) {
     const double *on = f->share + i * k;
-    add_moments(k, d, on, row_of(rows, i), weight, factor, f->mean);
+    le_add_moments(k, d, on, row_of(rows, i), weight, factor, f->mean);
     for (size_t a = 0; a < k; a++) factor[a * (k + 1)] += weight * on[a] * (1 - on[a]);
   }
   for (size_t a = 0; a < k; a++) factor[a * k + a] += f->variances.expect[SPREAD].precision;

@@ -6,7 +6,6 @@
  * latent_shared.h; with `infer` the proportions have a Dirichlet(1) prior. */
 #include "models/grouped.h"
 
-#include <gsl/gsl_randist.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,16 +102,6 @@ static double weigh(const sums *s, const le_chain *chain, const double *y, doubl
   return le_to_weights(s->k, s->log_weight, total);
 }
 
-static void start(const void *self, const gsl_rng *rng, double *state)
-{
-  const le_grouped *model = self;
-  double *share = state + PROBABILITIES, sum = 0;
-  le_start_variances(&model->gaussian, rng, state);
-  for (size_t c = 0; c < model->k; c++)
-    sum += share[c] = model->gaussian.infer ? gsl_ran_gamma(rng, 1, 1) : model->probability[c];
-  for (size_t c = 0; c < model->k; c++) share[c] /= sum;
-}
-
 static void extend_blind(const void *self, const le_chain *chain)
 {
   const le_grouped *model = self;
@@ -143,18 +132,6 @@ static double last_given_latent(const void *self, const le_chain *chain)
   return common(&s, y) + fit(&s, (size_t)latents_of(model, chain->state)[rest.rows.n], y);
 }
 
-static double log_prior(const void *self, const le_chain *chain)
-{
-  const le_grouped *model = self;
-  const double *label = latents_of(model, chain->state);
-  double sum = 0;
-  for (size_t i = 0; i < chain->rows.n; i++)
-    sum += log(chain->state[PROBABILITIES + (size_t)label[i]]);
-  if (model->gaussian.infer) sum += lgamma((double)model->k);
-  le_add_variance_priors(&model->gaussian, chain->state, &sum);
-  return sum;
-}
-
 static double log_lik(const void *self, const le_chain *chain)
 {
   const sums s = gather(self, chain);
@@ -167,25 +144,12 @@ static double log_lik(const void *self, const le_chain *chain)
   return sum;
 }
 
-/* Draws the proportions, on which the likelihood does not depend given the labels, and the
- * variances. */
-static void sweep_settings(const le_grouped *model, const le_chain *chain)
-{
-  double *share = chain->state + PROBABILITIES, sum = 0;
-  for (size_t c = 0; c < model->k; c++) share[c] = 1;
-  for (size_t i = 0; i < chain->rows.n; i++) share[(size_t)latents_of(model, chain->state)[i]]++;
-  for (size_t c = 0; c < model->k; c++) sum += share[c] = gsl_ran_gamma(chain->rng, share[c], 1);
-  for (size_t c = 0; c < model->k; c++) share[c] /= sum;
-  le_slice_variance(model, log_lik, chain, SPREAD);
-  le_slice_variance(model, log_lik, chain, NOISE);
-}
-
 static double sweep(const void *self, const le_chain *chain, int backwards, const double *to)
 {
   const le_grouped *model = self;
   const int infer = model->gaussian.infer;
   const size_t n = chain->rows.n;
-  if (infer && backwards) sweep_settings(model, chain);
+  if (infer && backwards) le_grouped_sweep_settings(model, log_lik, chain);
   double *label = latents_of(model, chain->state), log_density = 0, total,
          value = chain->walled ? log_lik(self, chain) : 0;
   sums s = gather(model, chain);
@@ -204,35 +168,21 @@ static double sweep(const void *self, const le_chain *chain, int backwards, cons
     label[i] = (double)cluster;
     add_row(&s, cluster, y, 1);
   }
-  if (infer && !backwards) sweep_settings(model, chain);
+  if (infer && !backwards) le_grouped_sweep_settings(model, log_lik, chain);
   return log_density;
-}
-
-static void simulate(const void *self, const le_chain *chain, double *rows)
-{
-  const le_grouped *model = self;
-  const size_t d = model->gaussian.width;
-  const double *label = latents_of(model, chain->state), *variance = chain->state;
-  double *centre = chain->scratch;
-  for (size_t c = 0; c < model->k * d; c++)
-    centre[c] = gsl_ran_gaussian_ziggurat(chain->rng, sqrt(variance[SPREAD]));
-  for (size_t i = 0; i < chain->rows.n; i++)
-    for (size_t j = 0; j < d; j++)
-      rows[i * d + j] = centre[(size_t)label[i] * d + j] +
-                        gsl_ran_gaussian_ziggurat(chain->rng, sqrt(variance[NOISE]));
 }
 
 static const le_latent_ops states = {
   .size = le_grouped_size,
   .scratch = scratch_size,
-  .start = start,
+  .start = le_grouped_start,
   .extend_blind = extend_blind,
   .extend = extend,
   .last_given_latent = last_given_latent,
-  .log_prior = log_prior,
+  .log_prior = le_grouped_log_prior,
   .log_lik = log_lik,
   .sweep = sweep,
-  .simulate = simulate,
+  .simulate = le_grouped_simulate,
   .log_symmetry = le_grouped_symmetry,
   .possible = le_grouped_possible,
 };

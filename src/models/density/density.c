@@ -48,13 +48,6 @@ static le_status create(const le_args *args, void **self, char *message)
 
 static size_t width(const void *self) { return ((const density *)self)->width; }
 
-static void to_user(const void *self, const double *theta, double *user)
-{
-  const density *model = self;
-  for (size_t j = 0; j < model->priors.d; j++)
-    user[j] = j < model->real ? theta[j] : exp(theta[j]);
-}
-
 /* ---- likelihood ---- */
 
 typedef struct workspace {
@@ -356,7 +349,7 @@ const le_model_ops le_density_model = {
   .log_lik_hess = log_lik_hess,
   .log_lik_each = log_lik_each,
   .user_dim = le_priors_dim,
-  .to_user = to_user,
+  .to_user = le_priors_to_user,
   .tails = le_priors_tails,
   .start = le_density_start,
   .start_scratch = le_density_start_scratch,

@@ -41,21 +41,13 @@ static le_status refuse_step(const char *name, char *message)
   return LE_BAD_ARGUMENT;
 }
 
-static int is_index(double x, size_t from, size_t end)
-{
-  return x >= (double)from && x < (double)end && x == floor(x);
-}
-
 static int read_step(const double *number, size_t first, size_t registers, program_step *step)
 {
-  if (!is_index(number[0], 0, OPERATIONS) || !is_index(number[1], first, registers)) return 0;
+  if (!le_all_codes(number, 1, OPERATIONS) || !le_all_codes(number + 1, 4, registers)) return 0;
   step->operation = (operation)number[0];
   step->out = (size_t)number[1];
-  for (size_t k = 0; k < 3; k++) {
-    if (!is_index(number[2 + k], 0, registers)) return 0;
-    step->in[k] = (size_t)number[2 + k];
-  }
-  return 1;
+  for (size_t k = 0; k < 3; k++) step->in[k] = (size_t)number[2 + k];
+  return step->out >= first;
 }
 
 le_status le_program_read(const le_args *args, const char *name, size_t first, size_t registers,

@@ -28,9 +28,7 @@ static le_status refuse(const char *name, char *message)
 
 static int read_predictor(const density *model, const double *number, density_predictor *p)
 {
-  for (int k = 0; k < 4; k++)
-    if (!(number[k] >= 0 && number[k] <= MOST_COVARIATES && number[k] == floor(number[k])))
-      return 0;
+  if (!le_all_codes(number, 4, MOST_COVARIATES + 1)) return 0;
   p->covariates = (size_t)number[0];
   p->column = (size_t)number[1];
   p->offset = number[2] != 0;
@@ -63,10 +61,8 @@ static le_status read_outputs(const le_args *args, const char *name, size_t n, d
 {
   const double *number = read_numbers(args, name, n, message);
   if (!number) return LE_BAD_ARGUMENT;
-  for (size_t k = 0; k < n; k++) {
-    if (!(number[k] >= 0 && number[k] < (double)model->registers)) return refuse(name, message);
-    out[k] = (size_t)number[k];
-  }
+  if (!le_all_codes(number, n, model->registers)) return refuse(name, message);
+  for (size_t k = 0; k < n; k++) out[k] = (size_t)number[k];
   return LE_OK;
 }
 

@@ -24,8 +24,7 @@ static void to_user(const void *self, const double *theta, double *user)
 {
   const glm *model = self;
   const size_t d = model->priors.d;
-  for (size_t j = 0; j < d; j++)
-    user[j] = le_prior_is_real(&model->priors.of[j]) ? theta[j] : exp(theta[j]);
+  le_priors_to_user(self, theta, user);
   if (!model->user) return;
   const double *scale = model->user, *centre = scale + d, *intercept = centre + d;
   for (size_t j = 0; j < d; j++) user[j] /= scale[j];
@@ -101,12 +100,6 @@ static void copy_weights(const glm *model, size_t particles, const double *theta
   }
 }
 
-static void predict_tile(const glm *model, const workspace *w, size_t particles, size_t t)
-{
-  model->products->combine(rows_in_tile(w->n, t), particles, model->terms, w->weight,
-                           w->x + t * model->columns * TILE, glm_columns(w, t));
-}
-
 /* The sums over rows of one particle. Slopes in workspace.column are to be multiplied by rate^2. */
 typedef struct totals {
   double sum[GLM_SUMS], rate;
@@ -119,7 +112,8 @@ static void run_kernel(const glm *model, int wanted, size_t particles,
   double lanes[COLUMNS_TOGETHER][GLM_SUMS * LANES] = {{0}};
   for (size_t t = 0; t < tiles_of(w->n); t++) {
     const glm_tile tile = glm_tile_of(model, w, t);
-    predict_tile(model, w, particles, t);
+    model->products->combine(tile.n, particles, model->terms, w->weight,
+                             w->x + t * model->columns * TILE, glm_columns(w, t));
     for (size_t q = 0; q < particles; q++)
       glm_kernels_of(model)->rows(wanted, &tile, point[q]->setting,
                                   &(glm_out){glm_columns(w, t) + q * TILE, NULL, lanes[q]});
@@ -280,14 +274,10 @@ static double densities(const glm *model, const double *theta, workspace *w)
     return 0;
   }
   glm_point room;
+  totals all;
   const glm_point *point = point_at(model, theta, 0, &room);
   copy_weights(model, 1, theta, w);
-  for (size_t t = 0; t < tiles_of(w->n); t++) {
-    const glm_tile tile = glm_tile_of(model, w, t);
-    predict_tile(model, w, 1, t);
-    glm_kernels_of(model)->rows(WANT_VALUE | WANT_EACH, &tile, point->setting,
-                                &(glm_out){glm_columns(w, t), NULL, NULL});
-  }
+  run_kernel(model, WANT_VALUE | WANT_EACH, 1, &point, w, &all);
   return point->row[SUM_VALUE];
 }
 

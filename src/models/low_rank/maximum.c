@@ -43,12 +43,8 @@ static le_status m_update(const void *self, const le_rows *rows, size_t index, d
   memset(cross, 0, k * d * sizeof(double));
   for (size_t p = 0; p < k * k; p++) moments[p] = (double)rows->n * covariance[p];
   for (size_t i = 0; i < rows->n; i++) {
-    const double *y = row_of(rows, i);
     le_low_rank_regress(v, rows, ROWS, i, weight, factor, b, mean);
-    for (size_t p = 0; p < k; p++) {
-      for (size_t r = 0; r < k; r++) moments[p * k + r] += mean[p] * mean[r];
-      for (size_t j = 0; j < d; j++) cross[p * d + j] += mean[p] * y[j];
-    }
+    le_add_moments(k, d, mean, row_of(rows, i), 1, moments, cross);
   }
   return le_maximise_regression(k, rows, moments, cross, v.values,
                                 model->gaussian.infer ? &q[NOISE] : NULL, b);

@@ -14,7 +14,7 @@
 #define KERNELS(variant)                                                                           \
   {                                                                                                \
     narrow_##variant##_single, moments_alone_##variant##_single, add_values_##variant,             \
-      add_moments_##variant, derive_##variant, le_cross_##variant, each_##variant, apart_##variant \
+      add_moments_##variant, derive_##variant, each_##variant, apart_##variant                     \
   }
 
 const kernels *le_mixture_kernels(const mixture *model)
@@ -142,31 +142,6 @@ void le_mixture_add_gradient(const mixture *model, size_t n, const workspace *w,
   }
 }
 
-le_status le_mixture_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
-                             double *value, double *scratch)
-{
-  const mixture *model = self;
-  workspace w = le_mixture_divide(model, rows, scratch);
-  for (size_t i = 0; i < m; i++) {
-    le_mixture_prepare(model, theta + i * dim(self), 1, &w);
-    add_value(sum_rows(model, 0, &w), &value[i]);
-  }
-  return LE_OK;
-}
-
-le_status le_mixture_log_lik_grad(const void *self, size_t m, const double *theta,
-                                  const le_rows *rows, double *value, double *grad, double *scratch)
-{
-  const mixture *model = self;
-  const size_t d = dim(self);
-  workspace w = le_mixture_divide(model, rows, scratch);
-  for (size_t i = 0; i < m; i++) {
-    add_value(le_mixture_moments(model, theta + i * d, &w), &value[i]);
-    le_mixture_add_gradient(model, rows->n, &w, grad + i * d);
-  }
-  return LE_OK;
-}
-
 /* Stored after the shares of the doubles; `largest` has as many numbers as a row. */
 static single_workspace prepare_single(const mixture *model, const workspace *w, double **largest)
 {
@@ -207,18 +182,25 @@ static int take_single(const workspace *w, const single_workspace *s, const doub
   return fits && isfinite(top);
 }
 
-le_status le_mixture_log_lik_grad_alone(const void *self, size_t m, const double *theta,
-                                        const le_rows *rows, double *grad, double *scratch)
+/* `value` and `grad` may be NULL. */
+le_status le_mixture_log_lik_grad(const void *self, size_t m, const double *theta,
+                                  const le_rows *rows, double *value, double *grad, double *scratch)
 {
   const mixture *model = self;
   const size_t d = dim(self);
-  double *largest;
+  double *largest = NULL;
   workspace w = le_mixture_divide(model, rows, scratch);
-  const single_workspace s = prepare_single(model, &w, &largest);
+  single_workspace s = {0};
+  if (!value) s = prepare_single(model, &w, &largest);
   for (size_t i = 0; i < m; i++) {
-    le_mixture_prepare(model, theta + i * d, 0, &w);
-    if (take_single(&w, &s, largest)) le_mixture_kernels(model)->moments_alone(&s);
-    else (void)sum_rows(model, 1, &w);
+    le_mixture_prepare(model, theta + i * d, value != NULL, &w);
+    if (!value && take_single(&w, &s, largest)) {
+      le_mixture_kernels(model)->moments_alone(&s);
+    } else {
+      const double sum = sum_rows(model, grad != NULL, &w);
+      if (value) add_value(sum, &value[i]);
+    }
+    if (!grad) continue;
     le_mixture_finish_moments(model, &w);
     le_mixture_add_gradient(model, rows->n, &w, grad + i * d);
   }

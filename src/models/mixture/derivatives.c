@@ -18,9 +18,9 @@ static void add_pair(const mixture *model, const workspace *w, size_t from, size
   const size_t d = dim(model), columns = columns_of(model), step = w->components * columns * TILE;
   const double *other = k == l ? w->excess : w->slope;
   memset(w->sums, 0, columns * columns * sizeof(double));
-  le_mixture_kernels(model)->cross(rows_between(w->n, w->together, from), columns,
-                                   w->slope + k * columns * TILE, step, columns,
-                                   other + l * columns * TILE, step, w->sums, columns);
+  le_products_for(model->simd)->cross(rows_between(w->n, w->together, from), columns,
+                                      w->slope + k * columns * TILE, step, columns,
+                                      other + l * columns * TILE, step, w->sums, columns);
   for (size_t i = k + 1 == model->components; i < columns; i++)
     for (size_t j = l + 1 == model->components; j < (k == l ? i + 1 : columns); j++) {
       const size_t a = place_of(model, k, i), b = place_of(model, l, j);

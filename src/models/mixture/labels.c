@@ -88,17 +88,9 @@ static void distances(const mixture *model, const double *theta, const double *r
  * from determining how all others are matched. */
 static void cost_of_distances(const mixture *model, double (*cost)[MOST_COMPONENTS])
 {
-  const size_t components = model->components;
-  double more[MOST_COMPONENTS], logs[MOST_COMPONENTS];
-  for (size_t k = 0; k < components; k++) {
-    for (size_t s = 0; s < components; s++) more[s] = 1 + cost[k][s];
-    le_arrays(model->simd)->log(components, more, logs);
-    for (size_t s = 0; s < components; s++) {
-      /* corrects for the rounding of 1 + distance */
-      cost[k][s] = logs[s] + (cost[k][s] - (more[s] - 1)) / more[s];
-      cost[k][s] = cost[k][s] < 1e3 ? cost[k][s] : 1e3; /* also if it is NaN */
-    }
-  }
+  for (size_t k = 0; k < model->components; k++)
+    for (size_t s = 0; s < model->components; s++)
+      cost[k][s] = fmin(log1p(cost[k][s]), 1e3); /* 1e3 if it is NaN */
 }
 
 /* The cheapest assignment by shortest augmenting paths (Hungarian method in the form of Jonker and

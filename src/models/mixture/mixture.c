@@ -101,27 +101,34 @@ static void to_user(const void *self, const double *theta, double *user)
   }
 }
 
-/* For one component: each column is a normal sample with a normal-inverse-gamma prior. */
+/* For one component: its rows are one block. */
 static le_status exact(const void *self, const le_rows *rows, double *log_evidence)
 {
-  const mixture *model = self;
-  const size_t p = model->dimensions;
-  const double n = (double)rows->n, s2 = model->mean_scale * model->mean_scale,
-               late = model->shape + 0.5 * n;
+  const le_partition_ops *ops = &le_mixture_partitions;
   *log_evidence = NAN;
-  if (model->components > 1) return LE_OK;
-  double sum = 0;
-  for (size_t j = 0; j < p; j++) {
-    double mean = 0, square = 0;
-    for (size_t r = 0; r < rows->n; r++) mean += (rows->values[r * p + j] - model->location[j]) / n;
-    for (size_t r = 0; r < rows->n; r++)
-      square += pow(rows->values[r * p + j] - model->location[j] - mean, 2);
-    const double rate = model->rate + 0.5 * (square + n * mean * mean / (1 + n * s2));
-    sum += model->scale_constant + lgamma(late) - late * log(rate) - 0.5 * log1p(n * s2) -
-           n * HALF_LOG_2PI;
-  }
-  *log_evidence = sum;
+  if (((const mixture *)self)->components > 1) return LE_OK;
+  double *tables = malloc((ops->tables(self, rows->n) + ops->size(self)) * sizeof *tables);
+  if (!tables) return LE_NO_MEMORY;
+  double *block = tables + ops->tables(self, rows->n);
+  ops->prepare(self, rows, tables);
+  ops->clear(self, tables, block);
+  for (size_t i = 0; i < rows->n; i++)
+    ops->add(self, tables, rows->values + i * rows->width, 1, block);
+  *log_evidence = ops->log_evidence(self, tables, block);
+  free(tables);
   return LE_OK;
+}
+
+static le_status log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
+                         double *value, double *scratch)
+{
+  return le_mixture_log_lik_grad(self, m, theta, rows, value, NULL, scratch);
+}
+
+static le_status log_lik_grad_alone(const void *self, size_t m, const double *theta,
+                                    const le_rows *rows, double *grad, double *scratch)
+{
+  return le_mixture_log_lik_grad(self, m, theta, rows, NULL, grad, scratch);
 }
 
 const le_model_ops le_mixture_model = {
@@ -138,9 +145,9 @@ const le_model_ops le_mixture_model = {
   .log_prior_grad = le_mixture_log_prior_grad,
   .log_prior_hess = le_mixture_log_prior_hess,
   .draw_prior = le_mixture_draw_prior,
-  .log_lik = le_mixture_log_lik,
+  .log_lik = log_lik,
   .log_lik_grad = le_mixture_log_lik_grad,
-  .log_lik_grad_alone = le_mixture_log_lik_grad_alone,
+  .log_lik_grad_alone = log_lik_grad_alone,
   .log_lik_hess = le_mixture_log_lik_hess,
   .information = le_mixture_information,
   .log_lik_each = le_mixture_log_lik_each,

@@ -2,7 +2,7 @@
 #ifndef LE_MODELS_MIXTURE_PARTS_H
 #define LE_MODELS_MIXTURE_PARTS_H
 
-#include "models/shared.h"
+#include "models/products.h"
 
 #include <gsl/gsl_rng.h>
 #include <math.h>
@@ -112,8 +112,6 @@ typedef struct kernels {
   void (*add_values)(const workspace *w, size_t from, int shares, double *lanes);
   void (*add_moments)(const workspace *w, size_t from);
   void (*derive)(const workspace *w, size_t from);
-  void (*cross)(size_t n, size_t columns, const double *a, size_t a_step, size_t others,
-                const double *b, size_t b_step, double *out, size_t stride);
   void (*each)(const workspace *w, size_t t, double *value);
   void (*apart)(size_t n, double mean_scale, const double *t, const double *u,
                 const double *other_t, const double *other_u, double *out);
@@ -133,13 +131,10 @@ double le_mixture_moments(const mixture *model, const double *theta, workspace *
 /* Adds the gradient that follows from the moments of n rows. */
 void le_mixture_add_gradient(const mixture *model, size_t n, const workspace *w, double *grad);
 size_t le_mixture_scratch(const void *self, size_t particles, size_t rows);
-le_status le_mixture_log_lik(const void *self, size_t m, const double *theta, const le_rows *rows,
-                             double *value, double *scratch);
+/* `value` and `grad` may be NULL. */
 le_status le_mixture_log_lik_grad(const void *self, size_t m, const double *theta,
                                   const le_rows *rows, double *value, double *grad,
                                   double *scratch);
-le_status le_mixture_log_lik_grad_alone(const void *self, size_t m, const double *theta,
-                                        const le_rows *rows, double *grad, double *scratch);
 le_status le_mixture_log_lik_each(const void *self, size_t m, const double *theta,
                                   const le_rows *rows, double *value, double *scratch);
 
