@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include "models/priors.h"
-#include "models/products.h"
+#include "models/shared.h"
 
 #define MOST_CLASSES 10000 /* the product of a tile's normalising sums must not overflow */
 
@@ -51,7 +51,7 @@ typedef struct workspace {
   size_t together;  /* tiles whose results are kept */
   double *x;        /* tiles of the covariates; the last column holds the labels */
   double *share; /* tiles of the logits of the classes, then of what the caller wants (`shares`) */
-  double *weighted; /* a tile of covariates times the second derivative of a pair of classes */
+  double *weighted; /* tiles of covariates times the second derivative of a pair of classes */
   double *sums;     /* of products with the covariates */
   double *number;   /* the number of each class as a double */
 } workspace;
@@ -76,6 +76,7 @@ typedef struct kernels {
   void (*free_sums)(const single_workspace *w);
   void (*add_free_slopes)(const workspace *w, double *grad);
   void (*probabilities)(const workspace *w, const double *theta, size_t from, size_t to);
+  void (*pair)(const workspace *w, size_t from, size_t to, size_t k, size_t l);
   void (*each)(const workspace *w, const double *theta, size_t t, double *value);
 } kernels;
 
@@ -83,7 +84,7 @@ typedef struct kernels {
   {                                                                                                \
     labels_fit_##variant, log_lik_##variant, log_lik_grad_##variant, narrow_##variant##_single,    \
       free_sums_##variant##_single, add_free_slopes_##variant, probabilities_##variant,            \
-      each_##variant                                                                               \
+      pair_##variant, each_##variant                                                               \
   }
 
 static const kernels *kernels_of(const softmax *model)
@@ -96,7 +97,7 @@ static size_t double_size(const softmax *model, size_t rows)
 {
   const size_t p = model->covariates, classes = model->classes;
   const size_t together = tiles_together(SHARES_MOST, classes, rows);
-  return (tiles_of(rows) * (p + 1) + together * classes + p) * TILE +
+  return (tiles_of(rows) * (p + 1) + together * (classes + p)) * TILE +
          p * (p > classes ? p : classes) + classes;
 }
 
@@ -122,7 +123,7 @@ static le_status prepare(const softmax *model, const le_rows *rows, double *scra
   w->x = le_aligned(scratch);
   w->share = w->x + tiles * (p + 1) * TILE;
   w->weighted = w->share + w->together * model->classes * TILE;
-  w->sums = w->weighted + p * TILE;
+  w->sums = w->weighted + w->together * p * TILE;
   w->number = w->sums + p * (p > model->classes ? p : model->classes);
   for (size_t k = 0; k < model->classes; k++) w->number[k] = (double)k;
   fill_tiles(model->simd, rows, p + 1, w->x);
@@ -206,22 +207,6 @@ static le_status log_lik_grad_alone(const void *self, size_t m, const double *th
   return log_lik_grad(self, m, theta, rows, NULL, grad, scratch);
 }
 
-/* Sets w->sums to the sum of p_k p_l x x', at least its lower triangle, over tiles [from, to), with
- * shares that are probabilities. */
-static void sum_pair(const softmax *model, const workspace *w, size_t from, size_t to, size_t k,
-                     size_t l)
-{
-  const size_t p = w->p;
-  memset(w->sums, 0, p * p * sizeof(double));
-  for (size_t t = from; t < to; t++) {
-    const double *x = w->x + t * (p + 1) * TILE, *share = w->share + (t - from) * w->classes * TILE;
-    double weight[TILE];
-    for (size_t r = 0; r < TILE; r++) weight[r] = share[k * TILE + r] * share[l * TILE + r];
-    le_products_for(model->simd)->weighted(rows_in_tile(w->n, t), p, weight, x, p, x, 1,
-                                           w->weighted, w->sums);
-  }
-}
-
 /* Block (k, l) of the second derivatives, k != l, is the sum of p_k p_l x x', and each row of
  * blocks sums to zero. So the diagonal blocks are minus the sums of the others; these all have the
  * same sign, so no digits are lost. */
@@ -246,7 +231,7 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
 {
   const softmax *model = self;
   const kernels *kernel = kernels_of(model);
-  const size_t d = le_priors_dim(self);
+  const size_t p = model->covariates, d = le_priors_dim(self);
   workspace w;
   if (prepare(model, rows, scratch, &w) != LE_OK) return LE_BAD_ARGUMENT;
   memset(w.sums, 0, d * sizeof(double));
@@ -260,7 +245,8 @@ static le_status log_lik_hess(const void *self, const double *theta, const le_ro
     kernel->probabilities(&w, theta, t, end);
     for (size_t k = 1; k < model->classes; k++)
       for (size_t l = 0; l < k; l++) {
-        sum_pair(model, &w, t, end, k, l);
+        memset(w.sums, 0, p * p * sizeof(double));
+        kernel->pair(&w, t, end, k, l);
         add_pair(&w, k, l, hess);
       }
   }

@@ -105,6 +105,27 @@ V_KERNEL int V(labels_fit)(const workspace *w)
   return v_sum(wrong) == 0;
 }
 
+/* For tiles [from, to), whose shares must be probabilities: sets w->weighted to p_k p_l x_j, and
+ * adds its products with the covariates, at least those up to j, to w->sums. */
+V_KERNEL void V(pair)(const workspace *w, size_t from, size_t to, size_t k, size_t l)
+{
+  const size_t p = w->p, x_step = (p + 1) * TILE;
+  for (size_t t = from; t < to; t++) {
+    const double *x = w->x + t * x_step, *share = w->share + (t - from) * w->classes * TILE;
+    double *out = w->weighted + (t - from) * p * TILE;
+    for (size_t at = 0; at < rows_in_tile(w->n, t); at += V_LANES) {
+      const vec weight = v_load(share + k * TILE + at) * v_load(share + l * TILE + at);
+      for (size_t j = 0; j < p; j++)
+        v_store(out + j * TILE + at, weight * v_load(x + j * TILE + at));
+    }
+  }
+  for (size_t j = 0; j < p; j += COLUMNS_TOGETHER) {
+    const size_t columns = p - j < COLUMNS_TOGETHER ? p - j : COLUMNS_TOGETHER;
+    V(le_cross)(rows_between(w->n, w->together, from), columns, w->weighted + j * TILE, p * TILE,
+                j + columns, w->x + from * x_step, x_step, w->sums + j * p, p);
+  }
+}
+
 V_KERNEL void V(probabilities)(const workspace *w, const double *theta, size_t from, size_t to)
 {
   double lanes[LANES] = {0};
